@@ -1,0 +1,29 @@
+/*
+ * A claim: a sentence about filters that can be put to the test, of a paper or of besom itself. One file
+ * each in this directory; claims.c lists them.
+ */
+#ifndef BENCH_CLAIMS_H
+#define BENCH_CLAIMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "report.h"
+
+typedef struct claim {
+  const char *name;
+  const char *source; /* the paper and its figure, or "besom" */
+  const char *statement;
+  const char *const *columns;
+  size_t column_count;
+  /* Writes its numbers, row by row; full: at the size of the statement, not a quick one. Does it hold? */
+  bool (*run)(bool full, report *numbers);
+} claim;
+
+extern const claim bulk_load_claim;
+extern const claim rate_claim;
+
+/* Every claim; ends with NULL. */
+extern const claim *const claims[];
+
+#endif

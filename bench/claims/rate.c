@@ -1,0 +1,80 @@
+/* Claim rate: a filter that is full lies no more often than it was asked to. */
+#include <math.h>
+
+#include "besom.h"
+#include "claims/claims.h"
+#include "drive.h"
+#include "fail.h"
+
+enum { FIRST_BITS = 4, LAST_BITS = 16, SEED = 0xbe50 };
+
+static const double tolerance = 1.1;
+
+typedef struct effort {
+  uint64_t keys;
+  double false_positives; /* to be expected: their number sets the error of the measured rate */
+} effort;
+
+static const effort quick = {.keys = 1 << 20, .false_positives = 2000};
+static const effort thorough = {.keys = 1 << 24, .false_positives = 20000};
+
+/* May so many false positives be the doing of a filter that keeps the rate? Up to three standard errors. */
+static bool is_plausible(uint64_t hits, double expected) {
+  double allowed = tolerance * expected;
+  return (double)hits <= allowed + 3 * sqrt(allowed);
+}
+
+static bool test_rate(const char *kind, double rate, effort size, driver *d, report *numbers) {
+  uint8_t seed[16];
+  hash_seed(SEED, seed);
+  besom_config config = {.kind = kind, .capacity = size.keys, .rate = rate, .seed = seed};
+  besom_filter *f;
+  check(besom_create(&config, &f), "creating %s", kind);
+  key_stream members = stream_members(SEED), absent = stream_absent(SEED);
+  drive_insert(d, f, &members, 0, size.keys, BATCH);
+
+  uint64_t queries = (uint64_t)(size.false_positives / rate), hits;
+  drive_contains(d, f, &absent, queries, BATCH, &hits);
+  besom_statistics stats;
+  check(besom_stats(f, &stats), "statistics of %s", kind);
+  besom_free(f);
+
+  double measured = (double)hits / (double)queries;
+  bool holds = is_plausible(hits, size.false_positives);
+  report_cell(numbers, "%s", kind);
+  report_cell(numbers, "%.4g", rate);
+  report_cell(numbers, "%.4g", stats.expected_rate);
+  report_cell(numbers, "%.4g", measured);
+  report_cell(numbers, "%.3f", measured / rate);
+  report_cell(numbers, "%.2f", stats.bits_per_item);
+  report_cell(numbers, "%llu", (unsigned long long)queries);
+  report_cell(numbers, "%s", holds ? "yes" : "no");
+  return holds;
+}
+
+static bool run(bool full, report *numbers) {
+  driver d = driver_create();
+  bool holds = true;
+  const besom_kind_info *kind;
+  for (size_t i = 0; (kind = besom_kinds(i)) != NULL; i++) {
+    if (!(kind->abilities & BESOM_CAN_INSERT)) continue;
+    for (int bits = FIRST_BITS; bits <= LAST_BITS; bits++) {
+      progress("%s at a rate of 2^-%d", kind->name, bits);
+      holds &= test_rate(kind->name, ldexp(1, -bits), full ? thorough : quick, &d, numbers);
+    }
+  }
+  driver_free(&d);
+  return holds;
+}
+
+static const char *const columns[] = {"kind",          "wanted",  "expected", "measured", "measured_to_wanted",
+                                      "bits_per_item", "queries", "holds"};
+
+const claim rate_claim = {
+    .name = "rate",
+    .source = "besom",
+    .statement = "the measured rate of a full filter is at most 1.1 times the wanted one, from 1/16 to 1/65536",
+    .columns = columns,
+    .column_count = sizeof columns / sizeof *columns,
+    .run = run,
+};

@@ -1,0 +1,32 @@
+/*
+ * Puts a stream of keys through a filter and takes the time, by single calls or by the _many calls. Keys
+ * are generated in chunks while the clock stands still, so that only the filter's work is charged.
+ */
+#ifndef BENCH_DRIVE_H
+#define BENCH_DRIVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "besom.h"
+#include "workload.h"
+
+typedef enum call_style { SINGLE, BATCH, CALL_STYLES } call_style;
+
+/* The keys of a chunk and their answers; made once and used again, for its pages should be warm. */
+typedef struct driver {
+  uint64_t *keys;
+  uint64_t *bitmap;
+} driver;
+
+driver driver_create(void);
+void driver_free(driver *d);
+
+/* Inserts keys number first to first + n - 1 of the stream. Returns the seconds. */
+double drive_insert(driver *d, besom_filter *f, const key_stream *stream, uint64_t first, uint64_t n, call_style style);
+
+/* Asks for the first n keys of the stream. Returns the seconds, and how many were answered yes. */
+double drive_contains(driver *d, const besom_filter *f, const key_stream *stream, uint64_t n, call_style style,
+                      uint64_t *hits);
+
+#endif

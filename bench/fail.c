@@ -1,0 +1,47 @@
+#include "fail.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { EXIT_USAGE = 2, EXIT_FAILED = 3 };
+
+static void complain(const char *format, va_list values) {
+  fflush(stdout); /* so that the complaint comes after what it is about */
+  fputs("besom-bench: ", stderr);
+  vfprintf(stderr, format, values);
+}
+
+void usage_error(const char *format, ...) {
+  va_list values;
+  va_start(values, format);
+  complain(format, values);
+  va_end(values);
+  fputs("\nTry besom-bench --help\n", stderr);
+  exit(EXIT_USAGE);
+}
+
+void fail(const char *format, ...) {
+  va_list values;
+  va_start(values, format);
+  complain(format, values);
+  va_end(values);
+  fputc('\n', stderr);
+  exit(EXIT_FAILED);
+}
+
+void check(besom_status status, const char *format, ...) {
+  if (status == BESOM_OK) return;
+  va_list values;
+  va_start(values, format);
+  complain(format, values);
+  va_end(values);
+  fprintf(stderr, ": %s\n", besom_strerror(status));
+  exit(EXIT_FAILED);
+}
+
+void *allocate(size_t count, size_t size) {
+  void *memory = calloc(count ? count : 1, size);
+  if (!memory) fail("no memory for %zu times %zu bytes", count, size);
+  return memory;
+}

@@ -1,0 +1,44 @@
+#define _DEFAULT_SOURCE 1 /* clock_gettime */
+
+#include "timing.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "fail.h"
+
+double cpu_seconds(void) {
+  struct timespec now;
+  if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now) != 0) fail("this system has no clock of CPU time");
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+void samples_add(samples *s, double value) {
+  if (s->count == s->room) {
+    s->room = s->room ? 2 * s->room : 16;
+    s->values = realloc(s->values, s->room * sizeof *s->values);
+    if (!s->values) fail("no memory for %zu samples", s->room);
+  }
+  s->values[s->count++] = value;
+}
+
+static int compare_values(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+double samples_median(const samples *s) {
+  if (s->count == 0) return 0;
+  double *sorted = allocate(s->count, sizeof *sorted);
+  memcpy(sorted, s->values, s->count * sizeof *sorted);
+  qsort(sorted, s->count, sizeof *sorted, compare_values);
+  double median = (sorted[(s->count - 1) / 2] + sorted[s->count / 2]) / 2;
+  free(sorted);
+  return median;
+}
+
+void samples_free(samples *s) {
+  free(s->values);
+  *s = (samples){0};
+}

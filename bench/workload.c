@@ -1,0 +1,47 @@
+#include "workload.h"
+
+/*
+ * Members have indexes below ABSENT, absent keys from there on: random_at is a bijection of the index,
+ * hence the two never meet.
+ */
+#define ABSENT ((uint64_t)1 << 63)
+
+/* Turns a seed into one for another purpose, whose numbers have nothing to do with those of the first. */
+enum purpose { PICKING = 1, HASHING = 2 };
+
+static uint64_t derive_seed(uint64_t seed, enum purpose purpose) {
+  return random_at(~seed, purpose);
+}
+
+static void generate_members(const key_stream *stream, uint64_t first, size_t n, uint64_t *out) {
+  for (size_t i = 0; i < n; i++) out[i] = random_at(stream->seed, first + i);
+}
+
+key_stream stream_members(uint64_t seed) {
+  return (key_stream){.generate = generate_members, .seed = seed};
+}
+
+static void generate_absent(const key_stream *stream, uint64_t first, size_t n, uint64_t *out) {
+  generate_members(stream, ABSENT + first, n, out);
+}
+
+key_stream stream_absent(uint64_t seed) {
+  return (key_stream){.generate = generate_absent, .seed = seed};
+}
+
+static void generate_lookups(const key_stream *stream, uint64_t first, size_t n, uint64_t *out) {
+  uint64_t picking = derive_seed(stream->seed, PICKING);
+  for (size_t i = 0; i < n; i++) {
+    uint64_t member = random_below(random_at(picking, first + i), stream->members);
+    out[i] = random_at(stream->seed, member);
+  }
+}
+
+key_stream stream_lookups(uint64_t seed, uint64_t members) {
+  return (key_stream){.generate = generate_lookups, .seed = seed, .members = members};
+}
+
+void hash_seed(uint64_t seed, uint8_t out[16]) {
+  uint64_t hashing = derive_seed(seed, HASHING);
+  for (int i = 0; i < 16; i++) out[i] = (uint8_t)(random_at(hashing, (uint64_t)i / 8) >> (8 * (i % 8)));
+}

@@ -1,0 +1,44 @@
+/*
+ * Which keys are inserted and asked. Every stream of keys is a pure function of (seed, index): it can be
+ * made again, from anywhere, in pieces, and no set of keys need be kept to know who is a member.
+ */
+#ifndef BENCH_WORKLOAD_H
+#define BENCH_WORKLOAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The i-th number of SplitMix64 from seed: a bijection of i, so numbers of one seed are all different. */
+static inline uint64_t random_at(uint64_t seed, uint64_t i) {
+  uint64_t z = seed + (i + 1) * 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+/* Maps a random number to 0 .. bound - 1. */
+static inline uint64_t random_below(uint64_t random, uint64_t bound) {
+  __extension__ typedef unsigned __int128 wide;
+  return (uint64_t)(((wide)random * bound) >> 64);
+}
+
+typedef struct key_stream {
+  /* Writes keys number first to first + n - 1. */
+  void (*generate)(const struct key_stream *stream, uint64_t first, size_t n, uint64_t *out);
+  uint64_t seed;
+  uint64_t members; /* of stream_lookups */
+} key_stream;
+
+/* The keys to insert: uniform, all different. */
+key_stream stream_members(uint64_t seed);
+
+/* Uniform keys, all different, none of them among the members of the same seed. */
+key_stream stream_absent(uint64_t seed);
+
+/* Members, chosen uniformly with repetition from the first so many. */
+key_stream stream_lookups(uint64_t seed, uint64_t members);
+
+/* A besom_config.seed for this seed, so that a run can be repeated to the bit. */
+void hash_seed(uint64_t seed, uint8_t out[16]);
+
+#endif

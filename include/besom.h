@@ -1,0 +1,380 @@
+/*
+ * besom.h - membership filters that can learn from their mistakes.
+ *
+ * A filter stands in front of something slow and answers "is this key in the set?" from a few bits a
+ * key. A no is always right. A yes may be wrong, with a probability that you choose: the *rate*. A key
+ * that is wrongly answered yes is a false positive; an adaptive filter, told so by besom_adapt, does not
+ * make that mistake again.
+ *
+ *     besom_config config = {.kind = "qf", .capacity = 1000000, .rate = 0.001};
+ *     besom_filter *f;
+ *     if (besom_create(&config, &f) != BESOM_OK) ...
+ *     besom_insert(f, "key", 3);
+ *     if (besom_contains(f, "key", 3)) ...           // maybe: ask the store
+ *     besom_free(f);
+ *
+ * Keys are byte strings of any length, the empty one too. A 64-bit integer k means its 8 little-endian
+ * bytes: besom_insert_u64(f, k) and besom_insert(f, bytes_of_k, 8) are the same call, the first is faster.
+ * A caller that already has the digest of a key (besom_hash) hands it to the _digest forms.
+ *
+ * Statuses. Everything that can fail returns a besom_status, and on any status but BESOM_OK the filter
+ * is as it was before the call (a _many call says how far it came). Results leave by the last pointer.
+ * What a kind cannot do is BESOM_UNSUPPORTED; besom_kinds tells beforehand. A NULL or out-of-range
+ * argument is BESOM_INVALID, never a crash. The library never prints, exits or aborts, and it has no
+ * global state.
+ *
+ * Threads. Calls that take a const filter may run at the same time as each other; any other call needs
+ * the filter to itself. Two filters are always independent.
+ *
+ * Ownership. The library keeps no pointer that you pass in, but for the allocator's functions and ctx.
+ */
+#ifndef BESOM_H
+#define BESOM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define BESOM_API __attribute__((visibility("default")))
+#else
+#define BESOM_API
+#endif
+
+#define BESOM_VERSION_MAJOR 0
+#define BESOM_VERSION_MINOR 1
+#define BESOM_VERSION_PATCH 0
+
+/* ------------------------------------------------------------------ status */
+
+/* Numbers are never reused or changed. */
+typedef enum besom_status {
+  BESOM_OK = 0,
+  BESOM_END = 1,          /* a source or an iterator has nothing more; not an error */
+  BESOM_INVALID = 2,      /* an argument is NULL, out of range, or not what the comment asks for */
+  BESOM_UNKNOWN_KIND = 3, /* no kind of that name: see besom_kinds */
+  BESOM_BAD_OPTION = 4,   /* config.options or config.hash names something unknown, or a bad value */
+  BESOM_UNSUPPORTED = 5,  /* this kind of filter cannot do that */
+  BESOM_NO_MEMORY = 6,    /* the allocator returned NULL */
+  BESOM_FULL = 7,         /* no room for another key */
+  BESOM_NOT_FOUND = 8,    /* the key to remove is not there */
+  BESOM_UNLIKE = 9,       /* the filters differ in kind, hash, seed or geometry */
+  BESOM_CORRUPT = 10,     /* the bytes are not a saved filter, or damaged */
+  BESOM_NEWER = 11,       /* saved by a later version of besom, or of a kind this build does not have */
+  BESOM_IO = 12,          /* a file could not be read or written: errno tells why */
+  BESOM_READ_ONLY = 13,   /* the filter was opened by besom_open_mmap */
+  BESOM_STOPPED = 14,     /* the progress callback said stop */
+  BESOM_NEEDS_STORE = 15, /* this kind must see the stored keys to do that */
+} besom_status;
+
+/* One English sentence for a status, without a full stop. Never NULL, also for a number that is no status. */
+BESOM_API const char *besom_strerror(besom_status status);
+
+/* "0.1.0": the version of the library that is running (the macros tell which header was compiled). */
+BESOM_API const char *besom_version(void);
+
+/* ------------------------------------------------------------------ types */
+
+typedef struct besom_filter besom_filter;
+
+typedef struct besom_bytes {
+  const void *data;
+  size_t len;
+} besom_bytes;
+
+/* The keyed 128-bit hash of a key. Read as the fraction (hi, lo) / 2^128 it is the key's place in the filter. */
+typedef struct besom_digest {
+  uint64_t hi, lo;
+} besom_digest;
+
+/*
+ * Where a filter gets its memory. allocate returns size zeroed bytes, aligned for any type, or NULL;
+ * release gets the same size back. Filters of more than a few MB are one allocation for the bits and one
+ * small one for the head. The default advises huge pages for large tables, worth up to a third of the
+ * time of a query: an allocator of your own should, too.
+ */
+typedef struct besom_allocator {
+  void *(*allocate)(void *ctx, size_t size);
+  void (*release)(void *ctx, void *memory, size_t size);
+  void *ctx;
+} besom_allocator;
+
+/*
+ * What filter to make. Zero means default everywhere, so that {.kind, .capacity, .rate} is complete.
+ *
+ * capacity      keys the filter must hold, 1 to 2^44. Required, unless slots is given.
+ * rate          wanted probability of a yes for a key that is not in the set, when the filter is full:
+ *               in (0, 1), default 1/256. The filter's own is at most this.
+ * bits          instead of rate: bits an item at full capacity, all counted; the filter takes the best
+ *               rate that fits. Giving both is BESOM_INVALID.
+ * max_capacity  if above capacity: the filter can be grown (besom_grow) to hold this many keys at the
+ *               wanted rate. Costs about log2(max_capacity / capacity) bits an item until then.
+ * slots, width  for experts, quotient kinds: the table's geometry itself, in place of capacity and rate:
+ *               any number of slots, remainders of width bits (1 to 64).
+ * hash          "xxh3" (default: XXH3-128 with a secret key, the fastest) or "sip" (SipHash-1-3, when
+ *               those who choose the keys are hostile and patient).
+ * seed          16 bytes that key the hash, or NULL for random ones. An adversary who knows them can
+ *               make any filter lie: fix them only for reproducible files, and for filters to be merged.
+ * options       "name=value,name=value", the kind's own; docs/kinds.md lists them. All table kinds know
+ *               isa=portable|avx2|avx512, to forbid faster instructions than these.
+ * allocator     NULL for the default.
+ */
+typedef struct besom_config {
+  const char *kind;
+  const char *options;
+  const char *hash;
+  const uint8_t *seed;
+  uint64_t capacity;
+  uint64_t max_capacity;
+  double rate;
+  double bits;
+  uint64_t slots;
+  uint32_t width;
+  const besom_allocator *allocator;
+} besom_config;
+
+/*
+ * A stream of keys, so that a set need not be in memory. next gives a key (borrowed until the following
+ * call) and BESOM_OK, or BESOM_END, or any other status, which ends the work and is handed to the caller.
+ * weight comes in as 1; a source may set it to how often that key is queried, for kinds that plan by it.
+ * rewind starts the stream again; NULL if that is impossible. size_hint is the number of keys, 0 if unknown.
+ */
+typedef struct besom_source {
+  besom_status (*next)(void *ctx, besom_bytes *key, uint64_t *weight);
+  besom_status (*rewind)(void *ctx);
+  uint64_t size_hint;
+  void *ctx;
+} besom_source;
+
+/* The same for ready digests: next fills up to cap of them, says how many (at least 1), or BESOM_END. */
+typedef struct besom_digest_source {
+  besom_status (*next)(void *ctx, besom_digest *out, size_t cap, size_t *n);
+  besom_status (*rewind)(void *ctx);
+  uint64_t size_hint;
+  void *ctx;
+} besom_digest_source;
+
+/* Called now and then during long work, total = 0 if unknown. Returning false ends it with BESOM_STOPPED. */
+typedef struct besom_progress {
+  bool (*tick)(void *ctx, uint64_t done, uint64_t total);
+  void *ctx;
+} besom_progress;
+
+/* ------------------------------------------------------------------ kinds */
+
+typedef enum besom_ability {
+  BESOM_CAN_INSERT = 1 << 0,       /* create, then insert; without it: besom_build only */
+  BESOM_CAN_REMOVE = 1 << 1,       /* remove */
+  BESOM_CAN_COUNT = 1 << 2,        /* count: how often a key was inserted */
+  BESOM_CAN_MERGE = 1 << 3,        /* merge */
+  BESOM_CAN_ITERATE = 1 << 4,      /* iter_open */
+  BESOM_CAN_GROW = 1 << 5,         /* grow, shrink */
+  BESOM_CAN_ADAPT = 1 << 6,        /* adapt */
+  BESOM_CAN_BUILD_SORTED = 1 << 7, /* build_sorted */
+} besom_ability;
+
+typedef struct besom_kind_info {
+  const char *name;
+  const char *summary;
+  unsigned abilities; /* of besom_ability, or-ed */
+} besom_kind_info;
+
+/* The i-th kind of filter in this build, for i from 0; NULL past the last. */
+BESOM_API const besom_kind_info *besom_kinds(size_t i);
+
+/* ------------------------------------------------------------------ life of a filter */
+
+/*
+ * Makes an empty filter. Costs no time beyond the allocation, however large the filter.
+ * Errors: INVALID (NULL, rate or capacity out of range), UNKNOWN_KIND, BAD_OPTION, NO_MEMORY,
+ * UNSUPPORTED (the kind can only be built from a set), IO (no random bytes for the seed).
+ */
+BESOM_API besom_status besom_create(const besom_config *config, besom_filter **out);
+
+/* An empty filter of the same kind, geometry, hash and seed as f, so that the two can be merged. */
+BESOM_API besom_status besom_create_like(const besom_filter *f, besom_filter **out);
+
+/* Frees a filter; NULL is fine. */
+BESOM_API void besom_free(besom_filter *f);
+
+/*
+ * Makes a filter that holds every key of yes. With config.capacity = 0 the capacity is yes->size_hint,
+ * or, if that is 0, the number of keys counted in a first pass (which needs rewind). no: keys that must
+ * be answered no, for kinds that can promise it; NULL for none. progress may be NULL.
+ * Errors: as besom_create; FULL (more keys than capacity); STOPPED; UNSUPPORTED (no given, and the kind
+ * cannot promise); what the source returned.
+ */
+BESOM_API besom_status besom_build(const besom_config *config, const besom_source *yes, const besom_source *no,
+                                   const besom_progress *progress, besom_filter **out);
+
+/*
+ * The same from digests in ascending order, as besom_hash of a filter with this hash and seed gave them:
+ * one sequential pass over the table. Errors: as besom_build; INVALID (not ascending).
+ */
+BESOM_API besom_status besom_build_sorted(const besom_config *config, const besom_digest_source *digests,
+                                          const besom_progress *progress, besom_filter **out);
+
+/* ------------------------------------------------------------------ questions and changes */
+
+/* The digest of a key under this filter's hash and seed. {0, 0} for a NULL filter. */
+BESOM_API besom_digest besom_hash(const besom_filter *f, const void *key, size_t len);
+BESOM_API besom_digest besom_hash_u64(const besom_filter *f, uint64_t key);
+
+/*
+ * May the key be in the set? false is certain. A NULL filter answers true: it excludes nothing.
+ * Cost: about one read of main memory.
+ */
+BESOM_API bool besom_contains(const besom_filter *f, const void *key, size_t len);
+BESOM_API bool besom_contains_u64(const besom_filter *f, uint64_t key);
+BESOM_API bool besom_contains_digest(const besom_filter *f, besom_digest digest);
+
+/*
+ * The same for n keys at once, two to three times as fast when the filter is larger than the cache.
+ * Bit i of bitmap (word i / 64, bit i % 64) answers for keys[i]; (n + 63) / 64 words are written, unused
+ * bits as 0. Errors: INVALID (a NULL; for a NULL filter every answer is yes).
+ */
+BESOM_API besom_status besom_contains_many(const besom_filter *f, const besom_bytes *keys, size_t n, uint64_t *bitmap);
+BESOM_API besom_status besom_contains_many_u64(const besom_filter *f, const uint64_t *keys, size_t n, uint64_t *bitmap);
+BESOM_API besom_status besom_contains_many_digest(const besom_filter *f, const besom_digest *digests, size_t n,
+                                                  uint64_t *bitmap);
+
+/*
+ * Adds a key. Kinds that count keep every copy; for the others a second insert changes nothing.
+ * Errors: FULL, READ_ONLY, UNSUPPORTED.
+ */
+BESOM_API besom_status besom_insert(besom_filter *f, const void *key, size_t len);
+BESOM_API besom_status besom_insert_u64(besom_filter *f, uint64_t key);
+BESOM_API besom_status besom_insert_digest(besom_filter *f, besom_digest digest);
+
+/* Adds n keys in order, stopping at the first failure; *done (may be NULL) says how many went in. */
+BESOM_API besom_status besom_insert_many(besom_filter *f, const besom_bytes *keys, size_t n, size_t *done);
+BESOM_API besom_status besom_insert_many_u64(besom_filter *f, const uint64_t *keys, size_t n, size_t *done);
+BESOM_API besom_status besom_insert_many_digest(besom_filter *f, const besom_digest *digests, size_t n, size_t *done);
+
+/*
+ * Takes one copy of a key out. Remove only what was inserted: removing any other key that the filter
+ * wrongly answers yes to would take the fingerprint of a member with it.
+ * Errors: NOT_FOUND (the filter answers no: nothing changed), READ_ONLY, UNSUPPORTED.
+ */
+BESOM_API besom_status besom_remove(besom_filter *f, const void *key, size_t len);
+BESOM_API besom_status besom_remove_u64(besom_filter *f, uint64_t key);
+BESOM_API besom_status besom_remove_digest(besom_filter *f, besom_digest digest);
+
+/* How often the key was inserted and not removed: never less, rarely (at the rate) more. Errors: UNSUPPORTED. */
+BESOM_API besom_status besom_count(const besom_filter *f, const void *key, size_t len, uint64_t *n);
+BESOM_API besom_status besom_count_u64(const besom_filter *f, uint64_t key, uint64_t *n);
+BESOM_API besom_status besom_count_digest(const besom_filter *f, besom_digest digest, uint64_t *n);
+
+/*
+ * Tells the filter that its yes for this key was wrong: adaptive kinds do not repeat it.
+ * The caller has made sure that the key is no member. Errors: UNSUPPORTED (not an adaptive kind), READ_ONLY.
+ */
+BESOM_API besom_status besom_adapt(besom_filter *f, const void *key, size_t len);
+BESOM_API besom_status besom_adapt_u64(besom_filter *f, uint64_t key);
+BESOM_API besom_status besom_adapt_digest(besom_filter *f, besom_digest digest);
+
+/* ------------------------------------------------------------------ whole filters */
+
+/*
+ * A new filter that holds what a and b hold, in the geometry that they share: it has room for no more
+ * keys than each of them had. a and b stay as they are.
+ * Errors: UNLIKE (see besom_create_like), FULL, NO_MEMORY, UNSUPPORTED.
+ */
+BESOM_API besom_status besom_merge(const besom_filter *a, const besom_filter *b, besom_filter **out);
+
+/*
+ * Doubles (or halves) the table as often as it takes to have exactly this many slots, by moving bits
+ * between remainder and quotient: no key is needed and no answer changes, but a grown filter only keeps
+ * its rate up to config.max_capacity. besom_stats tells the slots there are.
+ * Errors: INVALID (not the slots times or over a power of two, or no remainder bit would be left),
+ * FULL (shrink: the keys do not fit), NO_MEMORY, READ_ONLY, UNSUPPORTED.
+ */
+BESOM_API besom_status besom_grow(besom_filter *f, uint64_t slots);
+BESOM_API besom_status besom_shrink(besom_filter *f, uint64_t slots);
+
+/* What an iterator gives: a stored fingerprint. */
+typedef struct besom_entry {
+  uint64_t quotient, remainder;
+} besom_entry;
+
+typedef struct besom_iter besom_iter;
+
+/*
+ * Walks over all stored fingerprints in the order of their quotients. The filter must not change
+ * meanwhile. next gives BESOM_OK or BESOM_END. Errors of open: UNSUPPORTED, NO_MEMORY.
+ */
+BESOM_API besom_status besom_iter_open(const besom_filter *f, besom_iter **out);
+BESOM_API besom_status besom_iter_next(besom_iter *iter, besom_entry *entry);
+BESOM_API void besom_iter_close(besom_iter *iter);
+
+typedef struct besom_statistics {
+  const char *kind;
+  const char *hash;
+  const char *isa;       /* the instructions in use: "portable", "avx2", "avx512" */
+  uint64_t items;        /* keys inserted and not removed */
+  uint64_t capacity;     /* insert is FULL beyond this many items */
+  uint64_t slots;        /* places of the table; for Bloom kinds: its bits */
+  uint32_t width;        /* bits of a remainder; for Bloom kinds: bits set a key */
+  uint64_t bytes;        /* all memory of the filter */
+  double bits_per_item;  /* 8 * bytes / items, 0 if empty */
+  double load;           /* items / slots, for Bloom kinds the share of bits that are set */
+  double expected_rate;  /* probability of a false positive, as full as the filter is now */
+  double rate_at_capacity;
+} besom_statistics;
+
+/* Cost: constant (Bloom kinds: one pass over the bits). */
+BESOM_API besom_status besom_stats(const besom_filter *f, besom_statistics *stats);
+
+/*
+ * Checks every invariant of the structure. On BESOM_CORRUPT *reason (may be NULL) is a static sentence
+ * that says what is wrong. Cost: one pass over the filter.
+ */
+BESOM_API besom_status besom_validate(const besom_filter *f, const char **reason);
+
+/* ------------------------------------------------------------------ files (docs/format.md) */
+
+/* Where saved bytes go; a status other than BESOM_OK ends the save and is handed to the caller. */
+typedef struct besom_sink {
+  besom_status (*write)(void *ctx, const void *data, size_t len);
+  void *ctx;
+} besom_sink;
+
+/* Writes the filter, its hash seed included, in pieces. Equal filters give equal bytes. */
+BESOM_API besom_status besom_save(const besom_filter *f, const besom_sink *sink);
+
+/*
+ * The same to a file: under a temporary name beside it, synced, then renamed, so that a failure or a
+ * crash leaves the old file or the new one. Errors: IO, NO_MEMORY.
+ */
+BESOM_API besom_status besom_save_file(const besom_filter *f, const char *path);
+
+/*
+ * Makes a filter from saved bytes, after checking the checksums and every invariant: hostile bytes are
+ * an error, never a crash. allocator may be NULL. Errors: CORRUPT, NEWER, NO_MEMORY, IO (load_file).
+ */
+BESOM_API besom_status besom_load(const void *data, size_t len, const besom_allocator *allocator, besom_filter **out);
+BESOM_API besom_status besom_load_file(const char *path, const besom_allocator *allocator, besom_filter **out);
+
+/*
+ * Flag of besom_open_mmap: check the header, but not the checksum and the structure of the bits, so that
+ * opening costs nothing and reads nothing. Only for files that nobody else can write: damaged bits give
+ * wrong answers then (false negatives, too), though no access outside of the file.
+ */
+#define BESOM_TRUSTED 1u
+
+/*
+ * Opens a saved filter in place, read-only: its pages come in as they are used and are shared between
+ * processes. Changing calls are READ_ONLY. The file must not be changed meanwhile (replacing it by
+ * rename, as besom_save_file does, is fine). Errors: as besom_load_file.
+ */
+BESOM_API besom_status besom_open_mmap(const char *path, unsigned flags, besom_filter **out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

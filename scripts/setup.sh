@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# setup.sh demo|test: installs the Debian packages that are needed and missing.
+set -eu
+
+demo=(gcc libc6-dev make cmake libxxhash-dev)
+test=("${demo[@]}" binutils pkg-config libcmocka-dev clang libclang-rt-14-dev)
+
+case ${1-} in
+demo) wanted=("${demo[@]}") ;;
+test) wanted=("${test[@]}") ;;
+*)
+  echo "usage: $0 demo|test" >&2
+  exit 2
+  ;;
+esac
+
+if ! command -v dpkg-query >/dev/null; then
+  echo "No Debian here: see to it that there is what these packages hold: ${wanted[*]}" >&2
+  exit 0
+fi
+
+is_installed() { [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]; }
+
+find_missing() {
+  missing=()
+  local package
+  for package in "${wanted[@]}"; do
+    is_installed "$package" || missing+=("$package")
+  done
+}
+
+find_missing
+[[ ${#missing[@]} -eq 0 ]] && exit 0
+
+if [[ $(id -u) -ne 0 ]]; then
+  echo "Packages are missing. Install them with: sudo apt-get install ${missing[*]}" >&2
+  exit 1
+fi
+
+echo "Installing ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+# Without network an update may fail and the install still find its packages in the cache.
+apt-get update -qq || true
+if ! apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null; then
+  find_missing
+  echo "Could not install: ${missing[*]}" >&2
+  echo "Is there a network? When there is: apt-get update && apt-get install ${missing[*]}" >&2
+  exit 1
+fi

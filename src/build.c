@@ -1,0 +1,90 @@
+/* Filters from streams of keys or of sorted digests. */
+#include "filter.h"
+
+#define BUILD_BATCH 256
+
+/* The number of keys of a source: its hint, or a first pass over it. */
+static besom_status size_of(const besom_source *source, uint64_t *size) {
+  *size = source->size_hint;
+  if (*size) return BESOM_OK;
+  if (!source->rewind) return BESOM_INVALID;
+  besom_bytes key;
+  uint64_t weight = 1;
+  besom_status status;
+  while ((status = source->next(source->ctx, &key, &weight)) == BESOM_OK) ++*size;
+  return status == BESOM_END ? source->rewind(source->ctx) : status;
+}
+
+static besom_status tick(const besom_progress *progress, uint64_t done, uint64_t total) {
+  return progress && progress->tick && !progress->tick(progress->ctx, done, total) ? BESOM_STOPPED : BESOM_OK;
+}
+
+/* Reads up to n keys and hashes them, since a key is only there until the next is read. */
+static besom_status read_digests(const besom_filter *f, const besom_source *source, besom_digest *out, size_t cap,
+                                 size_t *n) {
+  for (*n = 0; *n < cap; ++*n) {
+    besom_bytes key;
+    uint64_t weight = 1;
+    besom_status status = source->next(source->ctx, &key, &weight);
+    if (status != BESOM_OK) return status;
+    if (!key.data && key.len) return BESOM_INVALID;
+    out[*n] = besom_hash(f, key.data, key.len);
+  }
+  return BESOM_OK;
+}
+
+static besom_status insert_all(besom_filter *f, const besom_source *source, uint64_t total,
+                               const besom_progress *progress) {
+  besom_digest batch[BUILD_BATCH];
+  size_t n, inserted;
+  uint64_t done = 0;
+  for (;;) {
+    besom_status read = read_digests(f, source, batch, BUILD_BATCH, &n);
+    if (read != BESOM_OK && read != BESOM_END) return read;
+    besom_status status = f->kind->insert_many(f, batch, n, &inserted);
+    if (status != BESOM_OK) return status;
+    done += n;
+    status = tick(progress, done, total);
+    if (status != BESOM_OK) return status;
+    if (read == BESOM_END) return BESOM_OK;
+  }
+}
+
+/* Hands the filter over if status is OK, else frees it. */
+static besom_status finish(besom_status status, besom_filter *f, besom_filter **out) {
+  if (status == BESOM_OK)
+    *out = f;
+  else
+    besom_free(f);
+  return status;
+}
+
+besom_status besom_build(const besom_config *config, const besom_source *yes, const besom_source *no,
+                         const besom_progress *progress, besom_filter **out) {
+  if (!config || !yes || !yes->next || !out) return BESOM_INVALID;
+  if (no) return BESOM_UNSUPPORTED;
+  besom_config sized = *config;
+  uint64_t total = yes->size_hint;
+  besom_status status = BESOM_OK;
+  if (!sized.capacity && !sized.slots) {
+    status = size_of(yes, &total);
+    sized.capacity = total ? total : 1;
+  }
+  if (status != BESOM_OK) return status;
+  besom_filter *f;
+  status = besom_create(&sized, &f);
+  if (status != BESOM_OK) return status;
+  return finish(insert_all(f, yes, total, progress), f, out);
+}
+
+besom_status besom_build_sorted(const besom_config *config, const besom_digest_source *digests,
+                                const besom_progress *progress, besom_filter **out) {
+  if (!config || !digests || !digests->next || !out) return BESOM_INVALID;
+  besom_config sized = *config;
+  if (!sized.capacity && !sized.slots) sized.capacity = digests->size_hint;
+  besom_filter *f;
+  besom_status status = besom_create(&sized, &f);
+  if (status != BESOM_OK) return status;
+  status = f->kind->append ? f->kind->append(f, digests, progress) : BESOM_UNSUPPORTED;
+  return finish(status, f, out);
+}

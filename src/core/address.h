@@ -1,0 +1,37 @@
+/*
+ * digest -> address. The digest D is read as the fraction D / 2^128 and scaled to the slots of a table:
+ * the whole part of D * slots / 2^128 is the quotient; the first bits of what is left are the remainder,
+ * the following ones are there for longer fingerprints. So any number of slots works, sorting by digest is
+ * sorting by quotient, and doubling the slots moves the first bit of the remainder into the quotient.
+ *
+ * All 128 bits take part: with the upper 64 alone, one key in 2^64 / slots would change its quotient
+ * when the table grows, and be lost.
+ */
+#ifndef BESOM_CORE_ADDRESS_H
+#define BESOM_CORE_ADDRESS_H
+
+#include "besom.h"
+#include "core/bits.h"
+
+struct address {
+  uint64_t quotient;
+  besom_digest rest; /* the fraction that is left */
+};
+
+ALWAYS_INLINE struct address address_of(besom_digest d, uint64_t slots) {
+  unsigned __int128 low = (unsigned __int128)d.lo * slots;
+  unsigned __int128 high = (unsigned __int128)d.hi * slots + (uint64_t)(low >> 64);
+  return (struct address){(uint64_t)(high >> 64), {(uint64_t)high, (uint64_t)low}};
+}
+
+/* The first width bits (1 to 64) of the fraction. */
+ALWAYS_INLINE uint64_t remainder_of(struct address a, unsigned width) {
+  return a.rest.hi >> (64 - width);
+}
+
+/* The quotient but for its last unit: good enough to prefetch by, at half the price. */
+ALWAYS_INLINE uint64_t quotient_near(besom_digest d, uint64_t slots) {
+  return (uint64_t)((unsigned __int128)d.hi * slots >> 64);
+}
+
+#endif

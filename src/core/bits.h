@@ -1,0 +1,117 @@
+/*
+ * Words of bits: little-endian loads and stores, masks, rank and select.
+ *
+ * Everything is inline and picks its instructions by the flags the including file is compiled with, so
+ * that a source compiled once per instruction set (see cpu.h) becomes fast without a second version of
+ * its algorithms. Without flags the portable code remains; it is what every test compares with.
+ */
+#ifndef BESOM_CORE_BITS_H
+#define BESOM_CORE_BITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__BMI2__) || defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+#define BYTE_ONES UINT64_C(0x0101010101010101)
+#define BYTE_TOPS UINT64_C(0x8080808080808080)
+
+ALWAYS_INLINE uint64_t load64(const void *at) {
+  uint64_t x;
+  memcpy(&x, at, sizeof x);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+  x = __builtin_bswap64(x);
+#endif
+  return x;
+}
+
+ALWAYS_INLINE void store64(void *at, uint64_t x) {
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+  x = __builtin_bswap64(x);
+#endif
+  memcpy(at, &x, sizeof x);
+}
+
+ALWAYS_INLINE unsigned popcount(uint64_t x) {
+  return (unsigned)__builtin_popcountll(x);
+}
+
+/* Trailing and leading zeros; 64 for 0. */
+ALWAYS_INLINE unsigned trailing_zeros(uint64_t x) {
+  return x ? (unsigned)__builtin_ctzll(x) : 64;
+}
+
+ALWAYS_INLINE unsigned leading_zeros(uint64_t x) {
+  return x ? (unsigned)__builtin_clzll(x) : 64;
+}
+
+/* Bits 0 .. n-1 and n .. 63, for n in 0 .. 63. */
+ALWAYS_INLINE uint64_t bits_below(unsigned n) {
+  return (UINT64_C(1) << n) - 1;
+}
+
+ALWAYS_INLINE uint64_t bits_from(unsigned n) {
+  return ~UINT64_C(0) << n;
+}
+
+/* Bits lo .. hi, both included, for lo <= hi <= 63. */
+ALWAYS_INLINE uint64_t bits_between(unsigned lo, unsigned hi) {
+  return bits_from(lo) & (~UINT64_C(0) >> (63 - hi));
+}
+
+/* The k-th set bit of x (from 0), alone in its word; 0 if x has no more than k bits. k in 0 .. 63. */
+ALWAYS_INLINE uint64_t select_bit(uint64_t x, unsigned k) {
+#ifdef __BMI2__
+  return _pdep_u64(UINT64_C(1) << k, x);
+#else
+  /* Sums of bits up to each byte, then all bytes whose sum is at most k are counted at once. */
+  uint64_t sums = x - ((x >> 1) & UINT64_C(0x5555555555555555));
+  sums = (sums & UINT64_C(0x3333333333333333)) + ((sums >> 2) & UINT64_C(0x3333333333333333));
+  sums = ((sums + (sums >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f)) * BYTE_ONES;
+  if (k >= sums >> 56) return 0;
+  unsigned byte = popcount(((k * BYTE_ONES | BYTE_TOPS) - sums) & BYTE_TOPS) * 8;
+  k -= (unsigned)((sums << 8) >> byte) & 0xff;
+  x = x >> byte << byte;
+  for (; k; k--) x &= x - 1;
+  return x & (0 - x);
+#endif
+}
+
+/* Bit i of the result: does byte i of the 64 bytes at `at` equal this one? */
+ALWAYS_INLINE uint64_t equal_bytes(const uint8_t *at, uint8_t byte) {
+#if defined(__AVX512BW__)
+  return _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(at), _mm512_set1_epi8((char)byte));
+#elif defined(__AVX2__)
+  __m256i wanted = _mm256_set1_epi8((char)byte);
+  __m256i low = _mm256_cmpeq_epi8(_mm256_loadu_si256((const __m256i *)at), wanted);
+  __m256i high = _mm256_cmpeq_epi8(_mm256_loadu_si256((const __m256i *)(at + 32)), wanted);
+  return (uint32_t)_mm256_movemask_epi8(low) | (uint64_t)(uint32_t)_mm256_movemask_epi8(high) << 32;
+#else
+  uint64_t result = 0;
+  for (unsigned i = 0; i < 8; i++) {
+    uint64_t x = load64(at + 8 * i) ^ byte * BYTE_ONES;
+    uint64_t zero = ~(((x & ~BYTE_TOPS) + ~BYTE_TOPS) | x) & BYTE_TOPS; /* the top bit of each byte that is 0 */
+    result |= (zero >> 7) * UINT64_C(0x0102040810204080) >> 56 << (8 * i);
+  }
+  return result;
+#endif
+}
+
+/* Bytes lo .. hi-1 of a group of 64 move up by one place; the byte before the group must be readable. */
+ALWAYS_INLINE void move_bytes_up(uint8_t *at, unsigned lo, unsigned hi) {
+#if defined(__AVX512BW__)
+  __m512i shifted = _mm512_loadu_si512(at - 1);
+  _mm512_mask_storeu_epi8(at, bits_between(lo, hi) & ~(UINT64_C(1) << lo), shifted);
+#else
+  memmove(at + lo + 1, at + lo, hi - lo);
+#endif
+}
+
+#endif

@@ -1,0 +1,30 @@
+#include "core/cpu.h"
+
+#include <string.h>
+
+static const char *const names[] = {"portable", "avx2", "avx512"};
+
+enum isa besom__isa_best(void) {
+#ifdef BESOM_X86_VARIANTS
+  bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+              __builtin_cpu_supports("popcnt");
+  bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+  return avx512 ? ISA_AVX512 : avx2 ? ISA_AVX2 : ISA_PORTABLE;
+#else
+  return ISA_PORTABLE;
+#endif
+}
+
+const char *besom__isa_name(enum isa isa) {
+  return names[isa];
+}
+
+besom_status besom__isa_parse(const char *name, size_t len, enum isa *isa) {
+  for (enum isa i = ISA_PORTABLE; i <= besom__isa_best(); i++)
+    if (strlen(names[i]) == len && memcmp(names[i], name, len) == 0) {
+      *isa = i;
+      return BESOM_OK;
+    }
+  return BESOM_BAD_OPTION;
+}

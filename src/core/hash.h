@@ -1,0 +1,53 @@
+/*
+ * key -> digest: one keyed 128-bit hash an operation.
+ *
+ * "xxh3" is XXH3-128 with a secret drawn from the seed. It is the fastest, and stands against anyone who
+ * cannot see digests. "sip" is SipHash-1-3 with 128 bits of output, made for keys chosen by an enemy.
+ */
+#ifndef BESOM_CORE_HASH_H
+#define BESOM_CORE_HASH_H
+
+#include "besom.h"
+#include "core/bits.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#define SEED_BYTES 16
+#define SECRET_BYTES 192
+
+enum hash_id { HASH_XXH3 = 1, HASH_SIP = 2 }; /* numbers of the file format */
+
+struct hasher {
+  enum hash_id id;
+  uint8_t seed[SEED_BYTES];
+  uint8_t secret[SECRET_BYTES]; /* of xxh3; derived from the seed */
+};
+
+/* name NULL is the default, seed NULL is random. Errors: BAD_OPTION, IO. */
+besom_status besom__hasher_init(struct hasher *h, const char *name, const uint8_t *seed);
+
+/* The same from the numbers of a file. CORRUPT if id is no hash. */
+besom_status besom__hasher_restore(struct hasher *h, uint32_t id, const uint8_t *seed);
+
+const char *besom__hash_name(enum hash_id id);
+
+static inline bool hashers_equal(const struct hasher *a, const struct hasher *b) {
+  return a->id == b->id && memcmp(a->seed, b->seed, SEED_BYTES) == 0;
+}
+
+besom_digest besom__siphash(const uint8_t *seed, const void *key, size_t len);
+
+ALWAYS_INLINE besom_digest hash_bytes(const struct hasher *h, const void *key, size_t len) {
+  if (UNLIKELY(h->id == HASH_SIP)) return besom__siphash(h->seed, key, len);
+  XXH128_hash_t x = XXH3_128bits_withSecret(key, len, h->secret, SECRET_BYTES);
+  return (besom_digest){x.high64, x.low64};
+}
+
+ALWAYS_INLINE besom_digest hash_u64(const struct hasher *h, uint64_t key) {
+  uint8_t bytes[8];
+  store64(bytes, key);
+  return hash_bytes(h, bytes, sizeof bytes);
+}
+
+#endif

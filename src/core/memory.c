@@ -1,0 +1,43 @@
+#define _GNU_SOURCE /* MAP_ANONYMOUS, madvise */
+#include "core/memory.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+/* Blocks from here on are mapped: fresh pages are zero without a pass over them, and can be huge ones. */
+#define MAP_FROM ((size_t)1 << 21)
+#define HUGE_PAGE ((size_t)1 << 21)
+
+/* Maps at a huge-page boundary: one more page than needed, then both ends are given back. */
+static void *map_aligned(size_t size) {
+  size_t spare = HUGE_PAGE;
+  if (size > SIZE_MAX - 2 * spare) return NULL;
+  uint8_t *start = mmap(NULL, size + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (start == MAP_FAILED) return NULL;
+  uint8_t *aligned = (uint8_t *)(((uintptr_t)start + spare - 1) & ~(uintptr_t)(spare - 1));
+  size_t before = (size_t)(aligned - start);
+  if (before) munmap(start, before);
+  uint8_t *end = (uint8_t *)(((uintptr_t)aligned + size + 4095) & ~(uintptr_t)4095);
+  uint8_t *mapped_end = start + ((size + spare + 4095) & ~(size_t)4095);
+  if (mapped_end > end) munmap(end, (size_t)(mapped_end - end));
+#ifdef MADV_HUGEPAGE
+  madvise(aligned, size, MADV_HUGEPAGE); /* a hint: without it the filter is only slower */
+#endif
+  return aligned;
+}
+
+static void *allocate(void *ctx, size_t size) {
+  (void)ctx;
+  return size >= MAP_FROM ? map_aligned(size) : calloc(1, size);
+}
+
+static void release(void *ctx, void *memory, size_t size) {
+  (void)ctx;
+  if (size >= MAP_FROM)
+    munmap(memory, size);
+  else
+    free(memory);
+}
+
+const besom_allocator besom__default_allocator = {allocate, release, NULL};

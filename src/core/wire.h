@@ -1,0 +1,32 @@
+/* Little-endian bytes in and out, never past an end; and the checksum of files. */
+#ifndef BESOM_CORE_WIRE_H
+#define BESOM_CORE_WIRE_H
+
+#include "besom.h"
+
+/* Reading past the end gives zeros and sets failed, to be looked at once, at the end. */
+struct reader {
+  const uint8_t *at, *end;
+  bool failed;
+};
+
+/* The same for writing: what does not fit is dropped. */
+struct writer {
+  uint8_t *at, *end;
+  bool failed;
+};
+
+void besom__read_bytes(struct reader *r, void *out, size_t n);
+uint32_t besom__read_u32(struct reader *r);
+uint64_t besom__read_u64(struct reader *r);
+double besom__read_double(struct reader *r);
+
+void besom__write_bytes(struct writer *w, const void *data, size_t n);
+void besom__write_u32(struct writer *w, uint32_t x);
+void besom__write_u64(struct writer *w, uint64_t x);
+void besom__write_double(struct writer *w, double x);
+
+/* XXH3-64 without a seed: finds damage, proves nothing against an enemy. */
+uint64_t besom__checksum(const void *data, size_t len);
+
+#endif

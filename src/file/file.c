@@ -1,0 +1,198 @@
+#include "file/file.h"
+
+#include "core/bits.h"
+#include "core/sections.h"
+#include "filter.h"
+
+/* Sizes and places in the file: see docs/format.md. */
+#define MAGIC "\x89"                                                                                                   \
+              "BESOM\r\n"
+#define FORMAT_VERSION 1
+#define HEADER_BYTES 64
+#define KIND_BYTES 16
+#define HEADER_CHECKSUM_AT 56
+#define SECTION_BYTES 32
+#define ALIGNMENT 64
+#define PARAMETER_BYTES 512 /* more than any kind has */
+
+static uint64_t aligned(uint64_t offset) {
+  return (offset + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);
+}
+
+/* ------------------------------------------------------------------ save */
+
+static uint64_t header_checksum(const uint8_t *header, unsigned sections) {
+  uint8_t sums[16];
+  store64(sums, besom__checksum(header, HEADER_CHECKSUM_AT));
+  store64(sums + 8, besom__checksum(header + HEADER_BYTES, SECTION_BYTES * (size_t)sections));
+  return besom__checksum(sums, sizeof sums);
+}
+
+/* The header and the table of sections; gives their size. */
+static size_t write_header(const besom_filter *f, const struct sections_out *out, uint8_t *header) {
+  size_t size = HEADER_BYTES + SECTION_BYTES * (size_t)out->n;
+  struct writer table = {header + HEADER_BYTES, header + size, false};
+  uint64_t at = size;
+  for (unsigned i = 0; i < out->n; i++) {
+    at = aligned(at);
+    besom__write_u32(&table, out->list[i].tag);
+    besom__write_u32(&table, 0);
+    besom__write_u64(&table, at);
+    besom__write_u64(&table, out->list[i].len);
+    besom__write_u64(&table, besom__checksum(out->list[i].data, (size_t)out->list[i].len));
+    at += out->list[i].len;
+  }
+  struct writer w = {header, header + HEADER_BYTES, false};
+  char kind[KIND_BYTES] = {0};
+  memcpy(kind, f->kind->info.name, strlen(f->kind->info.name));
+  besom__write_bytes(&w, MAGIC, 8);
+  besom__write_u32(&w, FORMAT_VERSION);
+  besom__write_u32(&w, out->n);
+  besom__write_bytes(&w, kind, KIND_BYTES);
+  besom__write_u64(&w, at);
+  besom__write_u64(&w, 0);
+  besom__write_u64(&w, 0);
+  besom__write_u64(&w, header_checksum(header, out->n));
+  return size;
+}
+
+static besom_status write_all(const struct sections_out *out, const uint8_t *header, size_t size, const besom_sink *sink) {
+  static const uint8_t zeros[ALIGNMENT];
+  besom_status status = sink->write(sink->ctx, header, size);
+  uint64_t at = size;
+  for (unsigned i = 0; i < out->n && status == BESOM_OK; i++) {
+    size_t padding = (size_t)(aligned(at) - at);
+    if (padding) status = sink->write(sink->ctx, zeros, padding);
+    if (status != BESOM_OK) break;
+    status = sink->write(sink->ctx, out->list[i].data, (size_t)out->list[i].len);
+    at = aligned(at) + out->list[i].len;
+  }
+  return status;
+}
+
+besom_status besom_save(const besom_filter *f, const besom_sink *sink) {
+  if (!f || !sink || !sink->write) return BESOM_INVALID;
+  if (!f->kind->save) return BESOM_UNSUPPORTED;
+  uint8_t parameters[PARAMETER_BYTES], header[HEADER_BYTES + SECTION_BYTES * MAX_SECTIONS];
+  struct sections_out out = {.parameters = {parameters, parameters + sizeof parameters, false}, .n = 1};
+  besom__write_u32(&out.parameters, f->hasher.id);
+  besom__write_u32(&out.parameters, 0);
+  besom__write_bytes(&out.parameters, f->hasher.seed, SEED_BYTES);
+  besom__write_u64(&out.parameters, f->items);
+  besom__write_u64(&out.parameters, f->capacity);
+  f->kind->save(f, &out);
+  out.list[0] = (struct section){TAG_PARAMETERS, parameters, (uint64_t)(out.parameters.at - parameters)};
+  size_t size = write_header(f, &out, header);
+  return write_all(&out, header, size, sink);
+}
+
+/* ------------------------------------------------------------------ load */
+
+static bool all_zero(const uint8_t *data, uint64_t len) {
+  for (uint64_t i = 0; i < len; i++)
+    if (data[i]) return false;
+  return true;
+}
+
+/* Finds the sections: in order, aligned, one behind the other, up to the end, padded with zeros. */
+static besom_status read_sections(const uint8_t *data, size_t len, unsigned n, struct sections_in *in, bool trusted) {
+  uint64_t at = HEADER_BYTES + SECTION_BYTES * (uint64_t)n;
+  struct reader table = {data + HEADER_BYTES, data + at, false};
+  for (unsigned i = 0; i < n; i++) {
+    uint32_t tag = besom__read_u32(&table), reserved = besom__read_u32(&table);
+    uint64_t offset = besom__read_u64(&table), size = besom__read_u64(&table), checksum = besom__read_u64(&table);
+    if (reserved || offset != aligned(at) || offset > len || size > len - offset) return BESOM_CORRUPT;
+    bool check = !trusted || tag == TAG_PARAMETERS;
+    if (check && !all_zero(data + at, offset - at)) return BESOM_CORRUPT;
+    if (check && besom__checksum(data + offset, (size_t)size) != checksum) return BESOM_CORRUPT;
+    in->list[i] = (struct section){tag, data + offset, size};
+    at = offset + size;
+  }
+  in->n = n;
+  const struct section *parameters = find_section(in, TAG_PARAMETERS);
+  if (at != len || !parameters) return BESOM_CORRUPT;
+  in->parameters = (struct reader){parameters->data, (const uint8_t *)parameters->data + parameters->len, false};
+  return BESOM_OK;
+}
+
+static besom_status read_header(const uint8_t *data, size_t len, char *kind, unsigned *sections) {
+  if (len < HEADER_BYTES || memcmp(data, MAGIC, 8) != 0) return BESOM_CORRUPT;
+  struct reader r = {data + 8, data + HEADER_BYTES, false};
+  uint32_t version = besom__read_u32(&r);
+  *sections = besom__read_u32(&r);
+  besom__read_bytes(&r, kind, KIND_BYTES);
+  uint64_t length = besom__read_u64(&r), reserved = besom__read_u64(&r) | besom__read_u64(&r);
+  if (version > FORMAT_VERSION) return BESOM_NEWER;
+  if (version == 0 || length != len || reserved || kind[KIND_BYTES - 1]) return BESOM_CORRUPT;
+  if (*sections == 0 || *sections > MAX_SECTIONS) return BESOM_CORRUPT;
+  if (len < HEADER_BYTES + SECTION_BYTES * (size_t)*sections) return BESOM_CORRUPT;
+  return besom__read_u64(&r) == header_checksum(data, *sections) ? BESOM_OK : BESOM_CORRUPT;
+}
+
+/* Fills the head from the parameters, lets the kind do the rest. */
+static besom_status read_filter(besom_filter *f, struct sections_in *in, bool trusted) {
+  f->items = besom__read_u64(&in->parameters);
+  f->capacity = besom__read_u64(&in->parameters);
+  besom_status status = f->kind->load(f, in);
+  if (status != BESOM_OK) return status;
+  bool all_read = !in->parameters.failed && in->parameters.at == in->parameters.end;
+  if (all_read && (trusted || f->kind->validate(f) == NULL)) return BESOM_OK;
+  f->kind->destroy(f);
+  return BESOM_CORRUPT;
+}
+
+/* The hash and its seed come first in the parameters, since the filter cannot be made without. */
+static besom_status read_hasher(struct sections_in *in, struct hasher *hasher) {
+  uint8_t seed[SEED_BYTES];
+  uint32_t hash = besom__read_u32(&in->parameters), reserved = besom__read_u32(&in->parameters);
+  besom__read_bytes(&in->parameters, seed, SEED_BYTES);
+  return reserved ? BESOM_CORRUPT : besom__hasher_restore(hasher, hash, seed);
+}
+
+besom_status besom__file_load(const uint8_t *data, size_t len, const besom_allocator *allocator, bool mapped,
+                              bool trusted, besom_filter **out) {
+  char name[KIND_BYTES];
+  unsigned sections;
+  struct sections_in in;
+  struct hasher hasher;
+  besom_filter *f;
+  besom_status status = read_header(data, len, name, &sections);
+  if (status == BESOM_OK) status = read_sections(data, len, sections, &in, trusted);
+  if (status != BESOM_OK) return status;
+  const struct besom_kind *kind = besom__kind_named(name);
+  if (!kind) return BESOM_NEWER;
+  status = read_hasher(&in, &hasher);
+  if (status == BESOM_OK) status = besom__filter_new(kind, &hasher, allocator, &f);
+  if (status != BESOM_OK) return status;
+  if (mapped) {
+    f->mapping = (void *)(uintptr_t)data;
+    f->mapping_size = len;
+  }
+  status = read_filter(f, &in, trusted);
+  if (status == BESOM_OK) {
+    *out = f;
+    return BESOM_OK;
+  }
+  f->mapping = NULL; /* it stays the caller's */
+  besom__filter_drop(f);
+  return status;
+}
+
+besom_status besom_load(const void *data, size_t len, const besom_allocator *allocator, besom_filter **out) {
+  if (!data || !out) return BESOM_INVALID;
+  return besom__file_load(data, len, allocator, false, false, out);
+}
+
+void besom__file_repair(uint8_t *data, size_t len) {
+  if (len < HEADER_BYTES) return;
+  unsigned n = data[12];
+  if (n > MAX_SECTIONS || len < HEADER_BYTES + SECTION_BYTES * (size_t)n) return;
+  for (unsigned i = 0; i < n; i++) {
+    uint8_t *row = data + HEADER_BYTES + SECTION_BYTES * i;
+    uint64_t offset = load64(row + 8), size = load64(row + 16);
+    if (offset > len || size > len - offset) continue;
+    store64(row + 24, besom__checksum(data + offset, (size_t)size));
+  }
+  store64(data + 32, len);
+  store64(data + HEADER_CHECKSUM_AT, header_checksum(data, n));
+}

@@ -1,0 +1,333 @@
+/* The public calls on filters: check the arguments, hash the key, hand over to the kind. */
+#include "filter.h"
+
+#include <sys/mman.h>
+
+#include "core/memory.h"
+
+/* ------------------------------------------------------------------ life */
+
+besom_status besom__filter_new(const struct besom_kind *kind, const struct hasher *hasher,
+                               const besom_allocator *allocator, besom_filter **out) {
+  if (!allocator) allocator = &besom__default_allocator;
+  besom_filter *f = besom__allocate(allocator, kind->size);
+  if (!f) return BESOM_NO_MEMORY;
+  f->kind = kind;
+  f->hasher = *hasher;
+  f->allocator = *allocator;
+  *out = f;
+  return BESOM_OK;
+}
+
+void besom__filter_drop(besom_filter *f) {
+  besom_allocator allocator = f->allocator;
+  if (f->mapping) munmap(f->mapping, f->mapping_size);
+  besom__release(&allocator, f, f->kind->size);
+}
+
+void besom_free(besom_filter *f) {
+  if (!f) return;
+  f->kind->destroy(f);
+  besom__filter_drop(f);
+}
+
+static bool config_in_range(const besom_config *c) {
+  if (c->rate != 0 && !(c->rate > 0 && c->rate < 1)) return false;
+  if (c->bits != 0 && !(c->bits > 0 && c->bits <= 1024)) return false;
+  if (c->rate != 0 && c->bits != 0) return false;
+  if (c->capacity > MAX_CAPACITY || c->max_capacity > MAX_CAPACITY || c->slots > MAX_CAPACITY) return false;
+  if (c->max_capacity && c->max_capacity < c->capacity) return false;
+  if (c->width > 64 || (c->width && !c->slots)) return false;
+  if (c->slots && (c->capacity || c->max_capacity || c->bits != 0)) return false;
+  return c->capacity || c->slots;
+}
+
+besom_status besom__filter_create(const struct besom_kind *kind, const besom_config *config,
+                                  const struct hasher *hasher, besom_filter **out) {
+  besom_filter *f;
+  besom_status status = besom__filter_new(kind, hasher, config->allocator, &f);
+  if (status != BESOM_OK) return status;
+  status = kind->create(f, config);
+  if (status == BESOM_OK)
+    *out = f;
+  else
+    besom__filter_drop(f);
+  return status;
+}
+
+besom_status besom_create(const besom_config *config, besom_filter **out) {
+  if (!config || !out || !config->kind) return BESOM_INVALID;
+  const struct besom_kind *kind = besom__kind_named(config->kind);
+  if (!kind) return BESOM_UNKNOWN_KIND;
+  if (!config_in_range(config)) return BESOM_INVALID;
+  if (!kind->create) return BESOM_UNSUPPORTED;
+  struct hasher hasher;
+  besom_status status = besom__hasher_init(&hasher, config->hash, config->seed);
+  if (status != BESOM_OK) return status;
+  return besom__filter_create(kind, config, &hasher, out);
+}
+
+besom_status besom_create_like(const besom_filter *f, besom_filter **out) {
+  if (!f || !out) return BESOM_INVALID;
+  if (!f->kind->create_like) return BESOM_UNSUPPORTED;
+  besom_filter *g;
+  besom_status status = besom__filter_new(f->kind, &f->hasher, &f->allocator, &g);
+  if (status != BESOM_OK) return status;
+  g->capacity = f->capacity;
+  status = f->kind->create_like(g, f);
+  if (status == BESOM_OK)
+    *out = g;
+  else
+    besom__filter_drop(g);
+  return status;
+}
+
+/* ------------------------------------------------------------------ one key */
+
+besom_digest besom_hash(const besom_filter *f, const void *key, size_t len) {
+  if (!f || (!key && len)) return (besom_digest){0, 0};
+  return hash_bytes(&f->hasher, key, len);
+}
+
+besom_digest besom_hash_u64(const besom_filter *f, uint64_t key) {
+  return f ? hash_u64(&f->hasher, key) : (besom_digest){0, 0};
+}
+
+bool besom_contains(const besom_filter *f, const void *key, size_t len) {
+  if (UNLIKELY(!f || (!key && len))) return true;
+  return f->kind->contains(f, hash_bytes(&f->hasher, key, len));
+}
+
+bool besom_contains_u64(const besom_filter *f, uint64_t key) {
+  if (UNLIKELY(!f)) return true;
+  return f->kind->contains(f, hash_u64(&f->hasher, key));
+}
+
+bool besom_contains_digest(const besom_filter *f, besom_digest digest) {
+  if (UNLIKELY(!f)) return true;
+  return f->kind->contains(f, digest);
+}
+
+/* Checks what every changing call checks, and leaves the caller with one of these on failure. */
+#define CHECK_CHANGE(f, operation)                                                                                     \
+  do {                                                                                                                 \
+    if (UNLIKELY(!(f))) return BESOM_INVALID;                                                                          \
+    if (UNLIKELY(!(f)->kind->operation)) return BESOM_UNSUPPORTED;                                                     \
+    if (UNLIKELY((f)->mapping)) return BESOM_READ_ONLY;                                                                \
+  } while (0)
+
+/* The three forms of a changing call: a key of bytes, an integer, a digest. */
+#define CHANGE_BY_KEY(operation)                                                                                       \
+  besom_status besom_##operation(besom_filter *f, const void *key, size_t len) {                                       \
+    CHECK_CHANGE(f, operation);                                                                                        \
+    if (UNLIKELY(!key && len)) return BESOM_INVALID;                                                                   \
+    return f->kind->operation(f, hash_bytes(&f->hasher, key, len));                                                    \
+  }                                                                                                                    \
+  besom_status besom_##operation##_u64(besom_filter *f, uint64_t key) {                                                \
+    CHECK_CHANGE(f, operation);                                                                                        \
+    return f->kind->operation(f, hash_u64(&f->hasher, key));                                                           \
+  }                                                                                                                    \
+  besom_status besom_##operation##_digest(besom_filter *f, besom_digest digest) {                                      \
+    CHECK_CHANGE(f, operation);                                                                                        \
+    return f->kind->operation(f, digest);                                                                              \
+  }
+
+CHANGE_BY_KEY(insert)
+CHANGE_BY_KEY(remove)
+CHANGE_BY_KEY(adapt)
+
+besom_status besom_count_digest(const besom_filter *f, besom_digest digest, uint64_t *n) {
+  if (!f || !n) return BESOM_INVALID;
+  if (!f->kind->count) return BESOM_UNSUPPORTED;
+  return f->kind->count(f, digest, n);
+}
+
+besom_status besom_count(const besom_filter *f, const void *key, size_t len, uint64_t *n) {
+  if (!key && len) return BESOM_INVALID;
+  return besom_count_digest(f, besom_hash(f, key, len), n);
+}
+
+besom_status besom_count_u64(const besom_filter *f, uint64_t key, uint64_t *n) {
+  return besom_count_digest(f, besom_hash_u64(f, key), n);
+}
+
+/* ------------------------------------------------------------------ many keys */
+
+/* Keys are hashed into a buffer this long, then go to the kind, which prefetches ahead within it. */
+#define BATCH 512
+
+static besom_status all_yes(size_t n, uint64_t *bitmap) {
+  for (size_t i = 0; bitmap && i < n; i += 64) bitmap[i / 64] = n - i < 64 ? bits_below((unsigned)(n - i)) : ~(uint64_t)0;
+  return BESOM_INVALID;
+}
+
+static bool bad_key(besom_bytes key) {
+  return !key.data && key.len;
+}
+
+static bool bad_keys(const besom_bytes *keys, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (bad_key(keys[i])) return true;
+  return false;
+}
+
+static void hash_keys(const besom_filter *f, const besom_bytes *keys, size_t n, besom_digest *out) {
+  for (size_t i = 0; i < n; i++) out[i] = hash_bytes(&f->hasher, keys[i].data, keys[i].len);
+}
+
+static void hash_integers(const besom_filter *f, const uint64_t *keys, size_t n, besom_digest *out) {
+  for (size_t i = 0; i < n; i++) out[i] = hash_u64(&f->hasher, keys[i]);
+}
+
+besom_status besom_contains_many_digest(const besom_filter *f, const besom_digest *digests, size_t n,
+                                        uint64_t *bitmap) {
+  if (!f || !bitmap || (!digests && n)) return all_yes(n, bitmap);
+  f->kind->contains_many(f, digests, n, bitmap);
+  return BESOM_OK;
+}
+
+besom_status besom_contains_many(const besom_filter *f, const besom_bytes *keys, size_t n, uint64_t *bitmap) {
+  if (!f || !bitmap || (!keys && n) || bad_keys(keys, n)) return all_yes(n, bitmap);
+  besom_digest batch[BATCH];
+  for (size_t i = 0; i < n; i += BATCH) {
+    size_t some = n - i < BATCH ? n - i : BATCH;
+    hash_keys(f, keys + i, some, batch);
+    f->kind->contains_many(f, batch, some, bitmap + i / 64);
+  }
+  return BESOM_OK;
+}
+
+besom_status besom_contains_many_u64(const besom_filter *f, const uint64_t *keys, size_t n, uint64_t *bitmap) {
+  if (!f || !bitmap || (!keys && n)) return all_yes(n, bitmap);
+  besom_digest batch[BATCH];
+  for (size_t i = 0; i < n; i += BATCH) {
+    size_t some = n - i < BATCH ? n - i : BATCH;
+    hash_integers(f, keys + i, some, batch);
+    f->kind->contains_many(f, batch, some, bitmap + i / 64);
+  }
+  return BESOM_OK;
+}
+
+besom_status besom_insert_many_digest(besom_filter *f, const besom_digest *digests, size_t n, size_t *done) {
+  size_t ignored;
+  if (!done) done = &ignored;
+  *done = 0;
+  CHECK_CHANGE(f, insert_many);
+  if (!digests && n) return BESOM_INVALID;
+  return f->kind->insert_many(f, digests, n, done);
+}
+
+besom_status besom_insert_many(besom_filter *f, const besom_bytes *keys, size_t n, size_t *done) {
+  size_t ignored, inserted;
+  if (!done) done = &ignored;
+  *done = 0;
+  CHECK_CHANGE(f, insert_many);
+  if ((!keys && n) || bad_keys(keys, n)) return BESOM_INVALID;
+  besom_digest batch[BATCH];
+  besom_status status = BESOM_OK;
+  for (size_t i = 0; i < n && status == BESOM_OK; i += BATCH) {
+    size_t some = n - i < BATCH ? n - i : BATCH;
+    hash_keys(f, keys + i, some, batch);
+    status = f->kind->insert_many(f, batch, some, &inserted);
+    *done += inserted;
+  }
+  return status;
+}
+
+besom_status besom_insert_many_u64(besom_filter *f, const uint64_t *keys, size_t n, size_t *done) {
+  size_t ignored, inserted;
+  if (!done) done = &ignored;
+  *done = 0;
+  CHECK_CHANGE(f, insert_many);
+  if (!keys && n) return BESOM_INVALID;
+  besom_digest batch[BATCH];
+  besom_status status = BESOM_OK;
+  for (size_t i = 0; i < n && status == BESOM_OK; i += BATCH) {
+    size_t some = n - i < BATCH ? n - i : BATCH;
+    hash_integers(f, keys + i, some, batch);
+    status = f->kind->insert_many(f, batch, some, &inserted);
+    *done += inserted;
+  }
+  return status;
+}
+
+/* ------------------------------------------------------------------ whole filters */
+
+besom_status besom_merge(const besom_filter *a, const besom_filter *b, besom_filter **out) {
+  if (!a || !b || !out) return BESOM_INVALID;
+  if (a->kind != b->kind || !hashers_equal(&a->hasher, &b->hasher)) return BESOM_UNLIKE;
+  if (!a->kind->merge) return BESOM_UNSUPPORTED;
+  besom_filter *into;
+  besom_status status = besom_create_like(a, &into);
+  if (status != BESOM_OK) return status;
+  status = a->kind->merge(a, b, into);
+  if (status == BESOM_OK)
+    *out = into;
+  else
+    besom_free(into);
+  return status;
+}
+
+static bool power_of_two_apart(uint64_t small, uint64_t large) {
+  while (small && small < large) small *= 2; /* slots are far below 2^63 */
+  return small && small == large;
+}
+
+static besom_status resize(besom_filter *f, uint64_t slots, bool grow) {
+  CHECK_CHANGE(f, resize);
+  besom_statistics now;
+  besom_stats(f, &now);
+  if (slots > MAX_CAPACITY) return BESOM_INVALID;
+  if (!(grow ? power_of_two_apart(now.slots, slots) : power_of_two_apart(slots, now.slots))) return BESOM_INVALID;
+  return slots == now.slots ? BESOM_OK : f->kind->resize(f, slots);
+}
+
+besom_status besom_grow(besom_filter *f, uint64_t slots) {
+  return resize(f, slots, true);
+}
+
+besom_status besom_shrink(besom_filter *f, uint64_t slots) {
+  return resize(f, slots, false);
+}
+
+besom_status besom_iter_open(const besom_filter *f, besom_iter **out) {
+  if (!f || !out) return BESOM_INVALID;
+  if (!f->kind->iter_start) return BESOM_UNSUPPORTED;
+  besom_iter *iter = besom__allocate(&f->allocator, sizeof *iter);
+  if (!iter) return BESOM_NO_MEMORY;
+  iter->filter = f;
+  f->kind->iter_start(iter);
+  *out = iter;
+  return BESOM_OK;
+}
+
+besom_status besom_iter_next(besom_iter *iter, besom_entry *entry) {
+  if (!iter || !entry) return BESOM_INVALID;
+  return iter->filter->kind->iter_next(iter, entry);
+}
+
+void besom_iter_close(besom_iter *iter) {
+  if (iter) besom__release(&iter->filter->allocator, iter, sizeof *iter);
+}
+
+besom_status besom_stats(const besom_filter *f, besom_statistics *stats) {
+  if (!f || !stats) return BESOM_INVALID;
+  *stats = (besom_statistics){
+      .kind = f->kind->info.name,
+      .hash = besom__hash_name(f->hasher.id),
+      .isa = "portable",
+      .items = f->items,
+      .capacity = f->capacity,
+      .bytes = f->kind->size,
+  };
+  f->kind->stats(f, stats);
+  stats->bits_per_item = f->items ? 8.0 * (double)stats->bytes / (double)f->items : 0;
+  return BESOM_OK;
+}
+
+besom_status besom_validate(const besom_filter *f, const char **reason) {
+  if (!f) return BESOM_INVALID;
+  const char *wrong = f->kind->validate(f);
+  if (reason) *reason = wrong;
+  return wrong ? BESOM_CORRUPT : BESOM_OK;
+}

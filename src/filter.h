@@ -1,0 +1,84 @@
+/*
+ * What every kind of filter is made of: a common head, and the operations that the public calls (filter.c)
+ * dispatch to. A kind is one .c file that defines a `const struct besom_kind`, and one line in registry.c.
+ *
+ * By the time an operation is called the arguments are checked, the key is hashed and a changing call is
+ * allowed. An operation that a kind does not have is NULL, and UNSUPPORTED to the user.
+ */
+#ifndef BESOM_FILTER_H
+#define BESOM_FILTER_H
+
+#include "besom.h"
+#include "core/hash.h"
+#include "core/sections.h"
+
+#define MAX_CAPACITY (UINT64_C(1) << 44)
+#define DEFAULT_RATE (1.0 / 256)
+
+/* The head of every filter; a kind's own struct begins with it. */
+struct besom_filter {
+  const struct besom_kind *kind;
+  struct hasher hasher;
+  besom_allocator allocator;
+  uint64_t items;
+  uint64_t capacity;
+  void *mapping; /* of besom_open_mmap: the filter is read-only and its bits are in here */
+  size_t mapping_size;
+};
+
+/* What a kind keeps while it iterates; large enough for any. */
+struct besom_iter {
+  const struct besom_filter *filter;
+  uint64_t state[8];
+};
+
+struct besom_kind {
+  besom_kind_info info;
+  size_t size; /* of the kind's struct */
+
+  /* Fills a zeroed struct whose head is ready; on failure leaves nothing behind. */
+  besom_status (*create)(besom_filter *f, const besom_config *config);
+  besom_status (*create_like)(besom_filter *f, const besom_filter *model);
+  void (*destroy)(besom_filter *f);
+
+  bool (*contains)(const besom_filter *f, besom_digest d);
+  void (*contains_many)(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap);
+  besom_status (*insert)(besom_filter *f, besom_digest d);
+  besom_status (*insert_many)(besom_filter *f, const besom_digest *d, size_t n, size_t *done);
+  besom_status (*remove)(besom_filter *f, besom_digest d);
+  besom_status (*count)(const besom_filter *f, besom_digest d, uint64_t *n);
+  besom_status (*adapt)(besom_filter *f, besom_digest d);
+
+  /* into is empty and like a and b. */
+  besom_status (*merge)(const besom_filter *a, const besom_filter *b, besom_filter *into);
+  /* To slots = those there are, times or over a power of two (checked); may end FULL or NO_MEMORY. */
+  besom_status (*resize)(besom_filter *f, uint64_t slots);
+  /* Adds the digests to an empty filter. They must ascend; on failure the caller drops the filter. */
+  besom_status (*append)(besom_filter *f, const besom_digest_source *digests, const besom_progress *progress);
+  void (*iter_start)(besom_iter *iter);
+  besom_status (*iter_next)(besom_iter *iter, besom_entry *entry);
+
+  void (*stats)(const besom_filter *f, besom_statistics *stats); /* what is not in the head */
+  const char *(*validate)(const besom_filter *f);                /* NULL, or what is wrong */
+
+  /* Adds sections; takes them back (checking what it needs to be safe, see validate for the rest). */
+  void (*save)(const besom_filter *f, struct sections_out *out);
+  besom_status (*load)(besom_filter *f, struct sections_in *in);
+};
+
+/* The i-th kind, NULL past the last; the kind of that name, NULL if there is none. */
+const struct besom_kind *besom__kind_at(size_t i);
+const struct besom_kind *besom__kind_named(const char *name);
+
+/* A filter with a ready head, zero but for that; the kind's part is still to be made. */
+besom_status besom__filter_new(const struct besom_kind *kind, const struct hasher *hasher,
+                               const besom_allocator *allocator, besom_filter **out);
+
+/* Frees the head alone: for a filter whose kind's part could not be made. */
+void besom__filter_drop(besom_filter *f);
+
+/* For layered kinds: a filter from a config with the hasher given instead of config.hash and config.seed. */
+besom_status besom__filter_create(const struct besom_kind *kind, const besom_config *config,
+                                  const struct hasher *hasher, besom_filter **out);
+
+#endif

@@ -1,0 +1,19 @@
+/* From what a caller wants to the geometry of a quotient table; shared by all quotient kinds. */
+#ifndef BESOM_QUOTIENT_PLAN_H
+#define BESOM_QUOTIENT_PLAN_H
+
+#include "quotient/table.h"
+
+/*
+ * Fills slots and width of a shape whose other fields are set, from capacity and rate, capacity and bits
+ * (head_bytes are charged, too), or slots and width. INVALID if there is no such table.
+ */
+besom_status besom__quotient_plan(const besom_config *config, size_t head_bytes, struct qtable_shape *shape);
+
+/* How many items a table of so many slots takes: 95 % of them, at least one. */
+uint64_t besom__quotient_capacity(uint64_t slots);
+
+/* The probability that a key which is not there meets its remainder in its run. */
+double besom__quotient_rate(uint64_t items, uint64_t slots, unsigned width);
+
+#endif

@@ -1,0 +1,187 @@
+/*
+ * The quotient table: short remainders in the order of their quotients, without policy.
+ *
+ * A table has `slots` quotients and as many places and a tail more, so that nothing wraps around. All
+ * remainders of one quotient are a *run*, in order of arrival; runs are in the order of their quotients,
+ * each as near to its own place (the slot numbered like the quotient) as the runs before it allow.
+ *
+ * Places come in blocks of 64 (docs/format.md has the offsets):
+ *
+ *   offset     1 byte: how far the runs of earlier blocks reach into this one; 255 = that or more
+ *   [code      7 bytes for kinds that keep something by block]
+ *   occupied   bit i: quotient i of this block has a run
+ *   end        bit i: slot i is the last fingerprint of its run
+ *   [head      bit i: slot i begins a fingerprint]
+ *   planes     width % 8 words: bit i of the j-th is the j-th of the upper bits of slot i's remainder
+ *   bytes      width / 8 times 64 bytes: the i-th is a lower byte of slot i's remainder
+ *
+ * With the head word the four combinations of (head, end) are: 00 an empty slot, 10 a fingerprint, 11 the
+ * last fingerprint of a run, 01 a further slot of the fingerprint before it. So the next empty slot is a
+ * count of trailing zeros, and fingerprints may be longer than a slot. Without the head word every slot is
+ * one fingerprint, and the next empty slot is found by walking from run to run.
+ *
+ * Remainders in planes and byte rows: a query compares all 64 with one vector instruction a row and two
+ * word instructions a plane, at any width; an insert shifts rows with vector moves and planes with word
+ * shifts, like the metadata.
+ *
+ * All-zero memory is an empty table. Empty slots are zero throughout, so that equal histories give equal
+ * bytes. Every walk is bounded by the table's end, whatever the bits say.
+ */
+#ifndef BESOM_QUOTIENT_TABLE_H
+#define BESOM_QUOTIENT_TABLE_H
+
+#include "besom.h"
+#include "core/bits.h"
+#include "core/cpu.h"
+
+#define BLOCK_SLOTS 64
+#define OFFSET_SATURATED 255
+
+struct qtable_ops;
+
+struct qtable {
+  uint8_t *blocks;
+  uint64_t slots; /* quotients */
+  uint64_t room;  /* slots and tail: a multiple of 64 */
+  uint64_t used;  /* slots that are not empty */
+  const struct qtable_ops *ops;
+  uint32_t stride;       /* bytes of a block */
+  uint8_t width;         /* bits of a remainder, 1 to 64 */
+  uint8_t words_at;      /* where in a block the occupied word is: 1, or 8 behind a code */
+  uint8_t remainders_at; /* where the planes begin */
+  bool has_heads;
+};
+
+/* Geometry: the options of a table. */
+struct qtable_shape {
+  uint64_t slots;
+  unsigned width;
+  bool heads; /* keep the third word */
+  bool code;  /* keep 56 bits a block */
+};
+
+/*
+ * The operations that must be fast, for one instruction set and one width. A position is a slot number
+ * below room; `quotient` says whose run is meant. What changes runs longer than one slot a fingerprint
+ * is left to the kinds: open and close are the two moves that everything is made of.
+ */
+struct qtable_ops {
+  /* Is the remainder of this digest in the run of its quotient? */
+  bool (*contains)(const struct qtable *t, besom_digest d);
+  void (*contains_many)(const struct qtable *t, const besom_digest *d, size_t n, uint64_t *bitmap);
+  /* Appends the digest's remainder to its run. FULL if there is no empty slot up to the end of the tail. */
+  besom_status (*insert)(struct qtable *t, besom_digest d);
+  besom_status (*insert_many)(struct qtable *t, const besom_digest *d, size_t n, size_t *done);
+  /* How many fingerprints of the run have this remainder, and where the last of them is. */
+  uint64_t (*find)(const struct qtable *t, uint64_t quotient, uint64_t remainder, uint64_t *last);
+  /* Takes the one-slot fingerprint at this position out of its run. */
+  void (*remove)(struct qtable *t, uint64_t quotient, uint64_t position);
+  /* Makes an empty slot at the position by moving what is there and behind it up by one. FULL as above. */
+  besom_status (*open)(struct qtable *t, uint64_t quotient, uint64_t position);
+  /* Takes the slot at the position away and moves back what may come nearer to its own place. */
+  void (*close)(struct qtable *t, uint64_t quotient, uint64_t position);
+};
+
+/* The bytes of a table of this shape; 0 if the shape is impossible or too large for the machine. */
+size_t besom__qtable_bytes(const struct qtable_shape *shape);
+
+/* Sets up a table over zeroed memory, or over the blocks of a saved table, of qtable_bytes. */
+void besom__qtable_init(struct qtable *t, const struct qtable_shape *shape, enum isa isa, void *blocks);
+
+/* Bytes of the blocks. */
+size_t besom__qtable_size(const struct qtable *t);
+
+/* NULL if every invariant holds, else what is wrong. Safe on any bits. */
+const char *besom__qtable_check(const struct qtable *t);
+
+/* ------------------------------------------------------------------ in order */
+
+/* Walks over the fingerprints; fields are valid after next returned true. */
+struct qtable_cursor {
+  const struct qtable *table;
+  uint64_t quotient, position, remainder;
+  uint64_t next_quotient, next_position; /* next_quotient = slots: no more */
+};
+
+void besom__qtable_first(const struct qtable *t, struct qtable_cursor *c);
+bool besom__qtable_next(struct qtable_cursor *c);
+
+/* Fills an empty table in the order of quotients. The table is not usable before finish. */
+struct qtable_appender {
+  struct qtable *table;
+  uint64_t quotient; /* of the last append */
+  uint64_t position; /* the next free slot */
+  uint64_t next_block; /* the first block whose offset is not yet known */
+};
+
+void besom__qtable_append_start(struct qtable_appender *a, struct qtable *t);
+/* INVALID if the quotient is below the last one, FULL if there is no room. */
+besom_status besom__qtable_append(struct qtable_appender *a, uint64_t quotient, uint64_t remainder);
+void besom__qtable_append_finish(struct qtable_appender *a);
+
+/* Fills the empty table `into` with both tables, of one shape: each run of a, then that of b. May be FULL. */
+besom_status besom__qtable_merge(const struct qtable *a, const struct qtable *b, struct qtable *into);
+
+/*
+ * Fills the empty table `into`, of twice (half) the slots and one bit of width less (more), moving the
+ * first bit of every remainder into the quotient (back). Runs keep their order. Halving may be FULL.
+ */
+besom_status besom__qtable_double(const struct qtable *t, struct qtable *into);
+besom_status besom__qtable_halve(const struct qtable *t, struct qtable *into);
+
+/* ------------------------------------------------------------------ inside a block */
+
+enum { WORD_OCCUPIED, WORD_END, WORD_HEAD };
+
+ALWAYS_INLINE uint8_t *block_at(const struct qtable *t, uint64_t block) {
+  return t->blocks + block * t->stride;
+}
+
+ALWAYS_INLINE uint64_t block_word(const struct qtable *t, const uint8_t *block, unsigned word) {
+  return load64(block + t->words_at + 8 * word);
+}
+
+ALWAYS_INLINE void set_block_word(const struct qtable *t, uint8_t *block, unsigned word, uint64_t bits) {
+  store64(block + t->words_at + 8 * word, bits);
+}
+
+/* The last fingerprints of runs: where the end bit is set, and is not that of a further slot. */
+ALWAYS_INLINE uint64_t block_run_ends(const struct qtable *t, const uint8_t *block) {
+  uint64_t ends = block_word(t, block, WORD_END);
+  return t->has_heads ? ends & block_word(t, block, WORD_HEAD) : ends;
+}
+
+ALWAYS_INLINE uint64_t block_further_slots(const struct qtable *t, const uint8_t *block) {
+  return t->has_heads ? block_word(t, block, WORD_END) & ~block_word(t, block, WORD_HEAD) : 0;
+}
+
+/* width is t->width; passed apart so that it can be a constant. */
+ALWAYS_INLINE uint64_t slot_remainder(const struct qtable *t, const uint8_t *block, unsigned i, unsigned width) {
+  const uint8_t *planes = block + t->remainders_at, *bytes = planes + 8 * (width % 8) + i;
+  uint64_t remainder = 0;
+  for (unsigned j = 0; j < width / 8; j++) remainder |= (uint64_t)bytes[64 * j] << (8 * j);
+  for (unsigned j = 0; j < width % 8; j++) remainder |= (load64(planes + 8 * j) >> i & 1) << (width / 8 * 8 + j);
+  return remainder;
+}
+
+ALWAYS_INLINE void set_slot_remainder(const struct qtable *t, uint8_t *block, unsigned i, uint64_t remainder,
+                                      unsigned width) {
+  uint8_t *planes = block + t->remainders_at, *bytes = planes + 8 * (width % 8) + i;
+  for (unsigned j = 0; j < width / 8; j++) bytes[64 * j] = (uint8_t)(remainder >> (8 * j));
+  for (unsigned j = 0; j < width % 8; j++) {
+    uint64_t bit = remainder >> (width / 8 * 8 + j) & 1;
+    store64(planes + 8 * j, (load64(planes + 8 * j) & ~(UINT64_C(1) << i)) | bit << i);
+  }
+}
+
+/* Bit i of the result: is slot i's remainder this one? */
+ALWAYS_INLINE uint64_t slots_equal(const struct qtable *t, const uint8_t *block, uint64_t remainder, unsigned width) {
+  const uint8_t *planes = block + t->remainders_at, *bytes = planes + 8 * (width % 8);
+  uint64_t equal = ~UINT64_C(0);
+  for (unsigned j = 0; j < width / 8; j++) equal &= equal_bytes(bytes + 64 * j, (uint8_t)(remainder >> (8 * j)));
+  for (unsigned j = 0; j < width % 8; j++)
+    equal &= load64(planes + 8 * j) ^ ((remainder >> (width / 8 * 8 + j) & 1) - 1);
+  return equal;
+}
+
+#endif

@@ -1,0 +1,120 @@
+/*
+ * Finding one's way in a quotient table: from a quotient to its run, from a position to the next empty
+ * slot. Inline, because table_ops.c compiles it for each instruction set and table.c for none.
+ */
+#ifndef BESOM_QUOTIENT_WALK_H
+#define BESOM_QUOTIENT_WALK_H
+
+#include "quotient/table.h"
+
+/* Position of the k-th run end at or behind `from`; room if there are fewer. */
+static inline uint64_t run_end_from(const struct qtable *t, uint64_t from, uint64_t k) {
+  uint64_t left = bits_from(from % 64);
+  for (uint64_t at = from & ~UINT64_C(63); at < t->room; at += 64, left = ~UINT64_C(0)) {
+    uint64_t ends = block_run_ends(t, block_at(t, at / 64)) & left;
+    unsigned n = popcount(ends);
+    if (k < n) return at + trailing_zeros(select_bit(ends, (unsigned)k));
+    k -= n;
+  }
+  return t->room;
+}
+
+/* The first position at or behind this one that is not a further slot of a fingerprint. */
+static inline uint64_t skip_further_slots(const struct qtable *t, uint64_t position) {
+  if (position >= t->room) return t->room;
+  if (!t->has_heads) return position;
+  while (position < t->room) {
+    uint64_t further = block_further_slots(t, block_at(t, position / 64)) >> (position % 64);
+    unsigned n = trailing_zeros(~further);
+    position += n;
+    if (LIKELY(position % 64 || n == 0)) break; /* else the block ended with one */
+  }
+  return position;
+}
+
+/* Where the runs of all quotients before the end of block b end, given where those before it end. */
+static inline uint64_t runs_end_after_block(const struct qtable *t, uint64_t b, uint64_t runs_end_before) {
+  unsigned runs = popcount(block_word(t, block_at(t, b), WORD_OCCUPIED));
+  if (!runs) return runs_end_before;
+  return skip_further_slots(t, run_end_from(t, runs_end_before, runs - 1) + 1);
+}
+
+/*
+ * Where the runs of all quotients before block b end, at least the block's own start. A saturated offset
+ * is computed from the nearest earlier block that has a true one; block 0 always has.
+ */
+static inline uint64_t runs_end_before_block(const struct qtable *t, uint64_t b) {
+  uint64_t offset = block_at(t, b)[0];
+  if (LIKELY(offset < OFFSET_SATURATED)) return 64 * b + offset;
+  uint64_t known = b;
+  while (known && block_at(t, known)[0] == OFFSET_SATURATED) known--;
+  uint64_t end = 64 * known + (known ? block_at(t, known)[0] : 0);
+  for (; known < b; known++) end = runs_end_after_block(t, known, end < 64 * known ? 64 * known : end);
+  if (end > t->room) return t->room;
+  return end < 64 * b ? 64 * b : end;
+}
+
+/* A run: its first slot, the head of its last fingerprint, and the first slot behind it. */
+struct run {
+  uint64_t start, last, end;
+};
+
+/*
+ * The run of a quotient. If the quotient has none: start = end = where its first slot would be inserted.
+ * Positions never exceed room, whatever the bits say.
+ */
+static inline struct run run_of(const struct qtable *t, uint64_t quotient) {
+  const uint8_t *block = block_at(t, quotient / 64);
+  uint64_t occupied = block_word(t, block, WORD_OCCUPIED);
+  unsigned before = popcount(occupied & bits_below(quotient % 64));
+  uint64_t start = runs_end_before_block(t, quotient / 64);
+  if (before) start = skip_further_slots(t, run_end_from(t, start, before - 1) + 1);
+  if (start < quotient) start = quotient;
+  if (start > t->room) start = t->room;
+  if (!(occupied >> (quotient % 64) & 1)) return (struct run){start, start, start};
+  uint64_t last = run_end_from(t, start, 0);
+  if (last == t->room) return (struct run){start, last, last};
+  return (struct run){start, last, skip_further_slots(t, last + 1)};
+}
+
+/*
+ * Where the runs of all quotients up to this one end; not above it, if that slot is free. From one such
+ * end to the next is how a cluster is walked.
+ */
+static inline uint64_t runs_end_up_to(const struct qtable *t, uint64_t quotient) {
+  if (quotient >= t->slots) quotient = t->slots - 1;
+  const uint8_t *block = block_at(t, quotient / 64);
+  unsigned runs = popcount(block_word(t, block, WORD_OCCUPIED) & bits_between(0, quotient % 64));
+  uint64_t end = runs_end_before_block(t, quotient / 64);
+  return runs ? skip_further_slots(t, run_end_from(t, end, runs - 1) + 1) : end;
+}
+
+/* The first empty slot at or behind a position that no run crosses into from before; room if there is none. */
+static inline uint64_t first_empty_from(const struct qtable *t, uint64_t position) {
+  if (t->has_heads) {
+    uint64_t left = bits_from(position % 64);
+    for (uint64_t at = position & ~UINT64_C(63); at < t->room; at += 64, left = ~UINT64_C(0)) {
+      const uint8_t *block = block_at(t, at / 64);
+      uint64_t empty = ~(block_word(t, block, WORD_END) | block_word(t, block, WORD_HEAD)) & left;
+      if (empty) return at + trailing_zeros(empty);
+    }
+    return t->room;
+  }
+  while (position < t->room) {
+    uint64_t end = runs_end_up_to(t, position);
+    if (end <= position) return position;
+    position = end;
+  }
+  return t->room;
+}
+
+/* The first slot behind `position`, a slot of a run, where a run starts in its own place or none does. */
+static inline uint64_t cluster_end_from(const struct qtable *t, uint64_t position) {
+  for (;;) {
+    uint64_t end = runs_end_up_to(t, position);
+    if (end <= position + 1 || end >= t->room) return end <= position ? position + 1 : end;
+    position = end - 1;
+  }
+}
+
+#endif

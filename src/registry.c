@@ -1,0 +1,24 @@
+/* The only list of kinds. The order is the one in which people see them. */
+#include "filter.h"
+
+extern const struct besom_kind besom__qf, besom__bloom;
+
+static const struct besom_kind *const kinds[] = {
+    &besom__qf,
+    &besom__bloom,
+};
+
+const struct besom_kind *besom__kind_at(size_t i) {
+  return i < sizeof kinds / sizeof *kinds ? kinds[i] : NULL;
+}
+
+const struct besom_kind *besom__kind_named(const char *name) {
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    if (strcmp(kinds[i]->info.name, name) == 0) return kinds[i];
+  return NULL;
+}
+
+const besom_kind_info *besom_kinds(size_t i) {
+  const struct besom_kind *kind = besom__kind_at(i);
+  return kind ? &kind->info : NULL;
+}

@@ -1,0 +1,211 @@
+#include "filters.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/heap.h"
+#include "support/reference.h"
+
+const uint8_t fixed_seed[16] = "a besom's seed 1";
+
+void check_status(besom_status expected, besom_status actual, const char *call, const char *file, int line) {
+  if (actual == expected) return;
+  print_error("%s\n  gave: %s\n  not:  %s\n", call, besom_strerror(actual), besom_strerror(expected));
+  _fail(file, line);
+}
+
+void check_nothing_wrong(const char *sentence, const char *file, int line) {
+  if (!sentence) return;
+  print_error("%s\n", sentence);
+  _fail(file, line);
+}
+
+const subject *subject_of(void **state) {
+  return *state;
+}
+
+bool can(const subject *s, unsigned abilities) {
+  return (s->kind->abilities & abilities) == abilities;
+}
+
+bool takes_geometry(const subject *s) {
+  if (!can(s, BESOM_CAN_INSERT)) return false;
+  besom_config config = geometry_of(s, 64, 8);
+  besom_filter *f = NULL;
+  besom_status status = besom_create(&config, &f);
+  besom_free(f);
+  return status == BESOM_OK;
+}
+
+besom_config config_of(const subject *s, uint64_t capacity, double rate) {
+  return (besom_config){.kind = s->kind->name,
+                        .options = s->options,
+                        .hash = s->hash,
+                        .seed = fixed_seed,
+                        .capacity = capacity,
+                        .rate = rate};
+}
+
+besom_config geometry_of(const subject *s, uint64_t slots, uint32_t width) {
+  besom_config config = config_of(s, 0, 0);
+  config.slots = slots;
+  config.width = width;
+  return config;
+}
+
+besom_filter *make_empty(const besom_config *config) {
+  besom_filter *f = NULL;
+  assert_status(BESOM_OK, besom_create(config, &f));
+  assert_non_null(f);
+  return f;
+}
+
+static besom_filter *build_from(const besom_config *config, const array_source *source) {
+  besom_filter *f = NULL;
+  assert_status(BESOM_OK, besom_build(config, &source->api, NULL, NULL, &f));
+  return f;
+}
+
+besom_filter *make_of_u64(const subject *s, const besom_config *config, const uint64_t *keys, size_t n) {
+  if (!can(s, BESOM_CAN_INSERT)) {
+    array_source source;
+    source_of_u64(&source, keys, n);
+    return build_from(config, &source);
+  }
+  besom_filter *f = make_empty(config);
+  size_t done = 0;
+  assert_status(BESOM_OK, besom_insert_many_u64(f, keys, n, &done));
+  assert_int_equal(done, n);
+  return f;
+}
+
+besom_filter *make_of_bytes(const subject *s, const besom_config *config, const besom_bytes *keys, size_t n) {
+  if (!can(s, BESOM_CAN_INSERT)) {
+    array_source source;
+    source_of_bytes(&source, keys, n);
+    return build_from(config, &source);
+  }
+  besom_filter *f = make_empty(config);
+  for (size_t i = 0; i < n; i++) assert_status(BESOM_OK, besom_insert(f, keys[i].data, keys[i].len));
+  return f;
+}
+
+besom_filter *make_of_members(const subject *s, size_t n, double rate) {
+  besom_config config = config_of(s, n, rate);
+  uint64_t *keys = keys_u64(MEMBERS, n);
+  besom_filter *f = make_of_u64(s, &config, keys, n);
+  free(keys);
+  return f;
+}
+
+static uint64_t to_little_endian(uint64_t value) {
+  unsigned char bytes[8];
+  for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)(value >> (8 * i));
+  memcpy(&value, bytes, 8);
+  return value;
+}
+
+static besom_status give_next(void *ctx, besom_bytes *key, uint64_t *weight) {
+  array_source *source = ctx;
+  if (*weight != 1) source->wrong_weight = true;
+  *weight = 5; /* it must come in as 1 the next time, too */
+  if (source->at == source->fail_at) return source->complaint;
+  if (source->at == source->n) return BESOM_END;
+  size_t i = source->at++;
+  if (source->bytes) {
+    *key = source->bytes[i];
+  } else {
+    source->little_endian = to_little_endian(source->u64[i]);
+    *key = (besom_bytes){&source->little_endian, 8};
+  }
+  return BESOM_OK;
+}
+
+static besom_status start_again(void *ctx) {
+  array_source *source = ctx;
+  source->at = 0;
+  source->rewinds++;
+  return BESOM_OK;
+}
+
+static void source_init(array_source *source, size_t n) {
+  *source = (array_source){.n = n, .fail_at = SIZE_MAX, .complaint = BESOM_IO};
+  source->api = (besom_source){.next = give_next, .rewind = start_again, .size_hint = n, .ctx = source};
+}
+
+void source_of_u64(array_source *source, const uint64_t *keys, size_t n) {
+  source_init(source, n);
+  source->u64 = keys;
+}
+
+void source_of_bytes(array_source *source, const besom_bytes *keys, size_t n) {
+  source_init(source, n);
+  source->bytes = keys;
+}
+
+besom_statistics stats_of(const besom_filter *f) {
+  besom_statistics stats;
+  assert_status(BESOM_OK, besom_stats(f, &stats));
+  return stats;
+}
+
+void assert_valid(const besom_filter *f) {
+  const char *reason = NULL;
+  besom_status status = besom_validate(f, &reason);
+  if (status != BESOM_OK) print_error("invalid: %s\n", reason ? reason : "(no reason given)");
+  assert_status(BESOM_OK, status);
+}
+
+void assert_holds_u64(const besom_filter *f, const uint64_t *keys, size_t n) {
+  size_t lost = 0;
+  for (size_t i = 0; i < n; i++) lost += !besom_contains_u64(f, keys[i]);
+  assert_int_equal(lost, 0);
+}
+
+size_t count_false_positives(const besom_filter *f, size_t n) {
+  uint64_t keys[1024], bitmap[1024 / 64];
+  size_t yes = 0;
+  for (size_t at = 0; at < n; at += 1024) {
+    size_t part = n - at < 1024 ? n - at : 1024;
+    for (size_t i = 0; i < part; i++) keys[i] = key_u64(NEGATIVES, at + i);
+    assert_status(BESOM_OK, besom_contains_many_u64(f, keys, part, bitmap));
+    for (size_t i = 0; i < part; i++) yes += bitmap[i / 64] >> (i % 64) & 1;
+  }
+  return yes;
+}
+
+static void assert_same_stored(const besom_filter *a, const besom_filter *b) {
+  size_t n = 0, m = 0;
+  address *of_a = stored_addresses(a, &n), *of_b = stored_addresses(b, &m);
+  assert_non_null(of_a);
+  assert_non_null(of_b);
+  assert_int_equal(n, m);
+  assert_memory_equal(of_a, of_b, n * sizeof *of_a);
+  free(of_a);
+  free(of_b);
+}
+
+void assert_same_answers(const subject *s, const besom_filter *a, const besom_filter *b, size_t n) {
+  size_t different = 0;
+  for (size_t i = 0; i < n; i++) {
+    uint64_t member = key_u64(MEMBERS, i), negative = key_u64(NEGATIVES, i);
+    different += besom_contains_u64(a, member) != besom_contains_u64(b, member);
+    different += besom_contains_u64(a, negative) != besom_contains_u64(b, negative);
+  }
+  assert_int_equal(different, 0);
+  if (can(s, BESOM_CAN_ITERATE)) assert_same_stored(a, b);
+}
+
+void save_to(memory_sink *sink, const besom_filter *f) {
+  memory_sink_init(sink);
+  assert_status(BESOM_OK, besom_save(f, &sink->api));
+}
+
+void assert_same_bytes(const besom_filter *a, const besom_filter *b) {
+  memory_sink of_a, of_b;
+  save_to(&of_a, a);
+  save_to(&of_b, b);
+  assert_true(memory_sinks_equal(&of_a, &of_b));
+  memory_sink_close(&of_a);
+  memory_sink_close(&of_b);
+}

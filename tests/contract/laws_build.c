@@ -1,0 +1,306 @@
+/* Building from a source, and from sorted digests: the same filter as inserting, or a status and no filter. */
+#include <stdlib.h>
+
+#include "filters.h"
+#include "support/failing_allocator.h"
+
+enum { N = 5000 };
+
+static besom_filter *build(const besom_config *config, const array_source *source) {
+  besom_filter *f = NULL;
+  assert_status(BESOM_OK, besom_build(config, &source->api, NULL, NULL, &f));
+  assert_false(source->wrong_weight);
+  return f;
+}
+
+/* A hint or none, a capacity or none: the keys are the same, so the filter is. */
+static void building_is_inserting(void **state) {
+  const subject *s = subject_of(state);
+  besom_config config = config_of(s, N, 0);
+  byte_keys keys = byte_keys_new(MEMBERS, N);
+  besom_filter *inserted = make_of_bytes(s, &config, keys.keys, N);
+  for (int variant = 0; variant < 4; variant++) {
+    array_source source;
+    source_of_bytes(&source, keys.keys, N);
+    if (variant & 1) source.api.size_hint = 0;
+    config.capacity = variant & 2 ? N : 0;
+    besom_filter *built = build(&config, &source);
+    assert_int_equal(stats_of(built).items, stats_of(inserted).items);
+    assert_true(stats_of(built).capacity >= N);
+    assert_valid(built);
+    for (size_t i = 0; i < N; i++) assert_true(besom_contains(built, keys.keys[i].data, keys.keys[i].len));
+    assert_same_answers(s, built, inserted, 20000);
+    besom_free(built);
+  }
+  besom_free(inserted);
+  byte_keys_free(&keys);
+}
+
+/* The size is in the hint, in the capacity, or found by a first pass; or nowhere. */
+static void a_source_without_size_must_rewind(void **state) {
+  const subject *s = subject_of(state);
+  besom_config config = config_of(s, 0, 0);
+  uint64_t *keys = keys_u64(MEMBERS, N);
+  array_source source;
+  source_of_u64(&source, keys, N);
+  source.api.size_hint = 0;
+  source.api.rewind = NULL;
+  besom_filter *f = NULL;
+  assert_status(BESOM_INVALID, besom_build(&config, &source.api, NULL, NULL, &f));
+  assert_null(f);
+  if (can(s, BESOM_CAN_INSERT)) {
+    source_of_u64(&source, keys, N);
+    source.api.rewind = NULL;
+    f = build(&config, &source);
+    assert_holds_u64(f, keys, N);
+    besom_free(f);
+  }
+  free(keys);
+}
+
+static void more_keys_than_capacity_are_full(void **state) {
+  const subject *s = subject_of(state);
+  uint64_t *keys = keys_u64(MEMBERS, N);
+  failing_allocator memory;
+  failing_allocator_init(&memory);
+  for (int hinted = 0; hinted < 2; hinted++) {
+    besom_config config = config_of(s, hinted ? 0 : 10, 1.0 / 4096);
+    config.allocator = &memory.api;
+    array_source source;
+    source_of_u64(&source, keys, N);
+    source.api.size_hint = 10; /* too small a promise */
+    besom_filter *f = NULL;
+    assert_status(BESOM_FULL, besom_build(&config, &source.api, NULL, NULL, &f));
+    assert_null(f);
+  }
+  assert_nothing_wrong(failing_allocator_verdict(&memory));
+  failing_allocator_close(&memory);
+  free(keys);
+}
+
+/* Copies in a source count as they do in inserts. */
+static void a_source_may_repeat_itself(void **state) {
+  const subject *s = subject_of(state);
+  besom_config config = config_of(s, 3000, 1.0 / 4096);
+  uint64_t *keys = keys_u64(MEMBERS, 3000);
+  for (size_t i = 0; i < 3000; i++) keys[i] = keys[i % 1000];
+  array_source source;
+  source_of_u64(&source, keys, 3000);
+  besom_filter *f = build(&config, &source);
+  assert_holds_u64(f, keys, 1000);
+  for (size_t i = 0; can(s, BESOM_CAN_COUNT) && i < 1000; i++) {
+    uint64_t n = 0;
+    assert_status(BESOM_OK, besom_count_u64(f, keys[i], &n));
+    assert_true(n >= 3);
+  }
+  if (can(s, BESOM_CAN_COUNT)) assert_int_equal(stats_of(f).items, 3000);
+  besom_free(f);
+  free(keys);
+}
+
+/* Whatever the source complains of, at its first key, in the middle or at the end: it comes back. */
+static void a_failing_source_ends_the_build(void **state) {
+  const subject *s = subject_of(state);
+  static const size_t places[] = {0, 1, N / 2, N};
+  uint64_t *keys = keys_u64(MEMBERS, N);
+  failing_allocator memory;
+  failing_allocator_init(&memory);
+  for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+    for (int hinted = 0; hinted < 2; hinted++) {
+      besom_config config = config_of(s, 0, 0);
+      config.allocator = &memory.api;
+      array_source source;
+      source_of_u64(&source, keys, N);
+      if (!hinted) source.api.size_hint = 0;
+      source.fail_at = places[i];
+      source.complaint = BESOM_NEEDS_STORE;
+      besom_filter *f = NULL;
+      assert_status(BESOM_NEEDS_STORE, besom_build(&config, &source.api, NULL, NULL, &f));
+      assert_null(f);
+      assert_nothing_wrong(failing_allocator_verdict(&memory));
+    }
+  failing_allocator_close(&memory);
+  free(keys);
+}
+
+typedef struct patience {
+  uint64_t ticks, most, last_done;
+  bool went_back;
+} patience;
+
+static bool tick(void *ctx, uint64_t done, uint64_t total) {
+  patience *p = ctx;
+  if (done < p->last_done || (total && done > total)) p->went_back = true;
+  p->last_done = done;
+  return ++p->ticks < p->most;
+}
+
+static void progress_can_stop_a_build(void **state) {
+  const subject *s = subject_of(state);
+  enum { MANY = 300000 };
+  uint64_t *keys = keys_u64(MEMBERS, MANY);
+  failing_allocator memory;
+  failing_allocator_init(&memory);
+  for (uint64_t most = 1; most < 3; most++) {
+    patience p = {.most = most};
+    besom_progress progress = {.tick = tick, .ctx = &p};
+    besom_config config = config_of(s, MANY, 0);
+    config.allocator = &memory.api;
+    array_source source;
+    source_of_u64(&source, keys, MANY);
+    besom_filter *f = NULL;
+    assert_status(BESOM_STOPPED, besom_build(&config, &source.api, NULL, &progress, &f));
+    assert_null(f);
+    assert_int_equal(p.ticks, most);
+    assert_false(p.went_back);
+    assert_nothing_wrong(failing_allocator_verdict(&memory));
+  }
+  failing_allocator_close(&memory);
+  free(keys);
+}
+
+/* A source of digests that gives as many at a time as it pleases. */
+typedef struct digest_array {
+  besom_digest_source api;
+  const besom_digest *digests;
+  size_t n, at, most_at_once;
+} digest_array;
+
+static besom_status give_digests(void *ctx, besom_digest *out, size_t cap, size_t *n) {
+  digest_array *d = ctx;
+  if (d->at == d->n) return BESOM_END;
+  for (*n = 0; *n < cap && *n < d->most_at_once && d->at < d->n; ++*n) out[*n] = d->digests[d->at++];
+  return BESOM_OK;
+}
+
+static besom_status digests_again(void *ctx) {
+  ((digest_array *)ctx)->at = 0;
+  return BESOM_OK;
+}
+
+static void digest_array_init(digest_array *d, const besom_digest *digests, size_t n, size_t most_at_once) {
+  *d = (digest_array){.digests = digests, .n = n, .most_at_once = most_at_once};
+  d->api = (besom_digest_source){.next = give_digests, .rewind = digests_again, .size_hint = n, .ctx = d};
+}
+
+static besom_filter *build_sorted(const besom_config *config, const besom_digest *digests, size_t n, size_t at_once) {
+  digest_array d;
+  digest_array_init(&d, digests, n, at_once);
+  besom_filter *f = NULL;
+  assert_status(BESOM_OK, besom_build_sorted(config, &d.api, NULL, &f));
+  return f;
+}
+
+static void building_sorted_is_inserting(void **state) {
+  const subject *s = subject_of(state);
+  static const size_t sizes[] = {1, 2, 64, 100, 1000, 30000}, at_once[] = {1, 7, 1000000};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    for (size_t k = 0; k < 3; k++) {
+      size_t n = sizes[i];
+      besom_filter *inserted = make_of_members(s, n, 0.01);
+      besom_config config = config_of(s, k ? n : 0, 0.01);
+      uint64_t *keys = keys_u64(MEMBERS, n);
+      besom_digest *digests = digests_of_u64(inserted, keys, n);
+      sort_digests(digests, n);
+      besom_filter *f = build_sorted(&config, digests, n, at_once[k]);
+      assert_valid(f);
+      assert_holds_u64(f, keys, n);
+      assert_int_equal(stats_of(f).items, stats_of(inserted).items);
+      assert_same_answers(s, f, inserted, 20000);
+      free(digests);
+      free(keys);
+      besom_free(f);
+      besom_free(inserted);
+    }
+}
+
+/* As besom_build does: the size is in the hint, or found by a first pass, or nowhere. */
+static void sorted_digests_without_size_must_rewind(void **state) {
+  const subject *s = subject_of(state);
+  besom_config config = config_of(s, 0, 0);
+  besom_digest digests[100];
+  for (size_t i = 0; i < 100; i++) digests[i] = (besom_digest){(uint64_t)i << 56, i};
+  digest_array d;
+  digest_array_init(&d, digests, 100, 7);
+  d.api.size_hint = 0;
+  besom_filter *f = NULL;
+  assert_status(BESOM_OK, besom_build_sorted(&config, &d.api, NULL, &f));
+  for (size_t i = 0; i < 100; i++) assert_true(besom_contains_digest(f, digests[i]));
+  besom_free(f);
+  f = NULL;
+  digest_array_init(&d, digests, 100, 7);
+  d.api.size_hint = 0;
+  d.api.rewind = NULL;
+  assert_status(BESOM_INVALID, besom_build_sorted(&config, &d.api, NULL, &f));
+  assert_null(f);
+}
+
+/* To the last place of the table, where the bulk loads that we know of lose keys; with copies, too. */
+static void building_sorted_at_the_highest_load_loses_nothing(void **state) {
+  const subject *s = subject_of(state);
+  for (uint64_t slots = 1000; slots <= 200000; slots = slots * 5 - 7) {
+    besom_config config = takes_geometry(s) ? geometry_of(s, slots, 7) : config_of(s, slots, 0.01);
+    besom_filter *scratch = make_empty(&config);
+    size_t n = (size_t)stats_of(scratch).capacity;
+    uint64_t *keys = keys_u64(MEMBERS, n);
+    for (size_t i = 0; can(s, BESOM_CAN_COUNT) && i < n; i += 11) keys[i] = keys[i / 3];
+    besom_digest *digests = digests_of_u64(scratch, keys, n);
+    sort_digests(digests, n);
+    besom_filter *f = build_sorted(&config, digests, n, 1000);
+    assert_holds_u64(f, keys, n);
+    assert_valid(f);
+    if (can(s, BESOM_CAN_COUNT)) assert_int_equal(stats_of(f).items, n);
+    free(keys);
+    free(digests);
+    besom_free(f);
+    besom_free(scratch);
+  }
+}
+
+static void descending_digests_are_invalid(void **state) {
+  const subject *s = subject_of(state);
+  besom_config config = config_of(s, 100, 0);
+  for (size_t wrong = 1; wrong < 100; wrong += 7) {
+    besom_digest digests[100];
+    for (size_t i = 0; i < 100; i++) digests[i] = (besom_digest){(uint64_t)i << 56, i};
+    digests[wrong] = (besom_digest){digests[wrong - 1].hi, digests[wrong - 1].lo - 1};
+    if (wrong == 1) digests[0].lo = 7, digests[1] = (besom_digest){0, 3};
+    digest_array d;
+    digest_array_init(&d, digests, 100, 1 + wrong);
+    failing_allocator memory;
+    failing_allocator_init(&memory);
+    config.allocator = &memory.api;
+    besom_filter *f = NULL;
+    assert_status(BESOM_INVALID, besom_build_sorted(&config, &d.api, NULL, &f));
+    assert_null(f);
+    assert_nothing_wrong(failing_allocator_verdict(&memory));
+    failing_allocator_close(&memory);
+  }
+}
+
+static void building_sorted_too_much_is_full(void **state) {
+  const subject *s = subject_of(state);
+  besom_config config = config_of(s, 10, 0);
+  besom_digest digests[1000];
+  for (size_t i = 0; i < 1000; i++) digests[i] = (besom_digest){(uint64_t)i << 54, i};
+  digest_array d;
+  digest_array_init(&d, digests, 1000, 100);
+  besom_filter *f = NULL;
+  assert_status(BESOM_FULL, besom_build_sorted(&config, &d.api, NULL, &f));
+  assert_null(f);
+}
+
+const law build_laws[] = {
+    LAW(building_is_inserting, EVERY_SUBJECT, 0),
+    LAW(a_source_without_size_must_rewind, EVERY_KIND, 0),
+    LAW(more_keys_than_capacity_are_full, EVERY_KIND, 0),
+    LAW(a_source_may_repeat_itself, EVERY_SUBJECT, 0),
+    LAW(a_failing_source_ends_the_build, EVERY_KIND, 0),
+    LAW(progress_can_stop_a_build, EVERY_KIND, 0),
+    LAW(building_sorted_is_inserting, EVERY_SUBJECT, BESOM_CAN_BUILD_SORTED),
+    LAW(sorted_digests_without_size_must_rewind, EVERY_KIND, BESOM_CAN_BUILD_SORTED),
+    LAW(building_sorted_at_the_highest_load_loses_nothing, EVERY_SUBJECT, BESOM_CAN_BUILD_SORTED | BESOM_CAN_INSERT),
+    LAW(descending_digests_are_invalid, EVERY_KIND, BESOM_CAN_BUILD_SORTED),
+    LAW(building_sorted_too_much_is_full, EVERY_KIND, BESOM_CAN_BUILD_SORTED),
+    {0},
+};

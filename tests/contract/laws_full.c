@@ -1,0 +1,111 @@
+/* A full filter says so and loses nothing. */
+#include <stdlib.h>
+
+#include "filters.h"
+
+static const size_t capacities[] = {1, 2, 3, 63, 64, 65, 100, 1000, 20000};
+
+/* Inserts new keys until one is refused; tells how many went in. */
+static size_t fill(besom_filter *f, size_t most) {
+  for (size_t n = 0; n < most; n++) {
+    besom_status status = besom_insert_u64(f, key_u64(MEMBERS, n));
+    if (status == BESOM_FULL) return n;
+    assert_status(BESOM_OK, status);
+  }
+  print_error("never full\n");
+  fail();
+  return 0;
+}
+
+static void assert_all_there(const besom_filter *f, size_t n) {
+  uint64_t *keys = keys_u64(MEMBERS, n);
+  assert_holds_u64(f, keys, n);
+  assert_valid(f);
+  free(keys);
+}
+
+/* Keys that are not in: a filter that keeps no copies may take one that it answers yes to already. */
+static void assert_refuses_more(besom_filter *f, size_t n) {
+  uint64_t items = stats_of(f).items;
+  for (size_t i = n; i < n + 50; i++) {
+    if (besom_contains_u64(f, key_u64(MEMBERS, i))) continue;
+    assert_status(BESOM_FULL, besom_insert_u64(f, key_u64(MEMBERS, i)));
+    assert_int_equal(stats_of(f).items, items);
+  }
+}
+
+static void assert_removing_makes_room(besom_filter *f, size_t n) {
+  assert_status(BESOM_OK, besom_remove_u64(f, key_u64(MEMBERS, n / 2)));
+  assert_status(BESOM_OK, besom_insert_u64(f, key_u64(MORE_MEMBERS, 0)));
+  assert_true(besom_contains_u64(f, key_u64(MORE_MEMBERS, 0)));
+  assert_status(BESOM_OK, besom_remove_u64(f, key_u64(MORE_MEMBERS, 0)));
+  assert_status(BESOM_OK, besom_insert_u64(f, key_u64(MEMBERS, n / 2)));
+}
+
+static void full_is_a_status_and_loses_nothing(void **state) {
+  const subject *s = subject_of(state);
+  for (size_t c = 0; c < sizeof capacities / sizeof *capacities; c++) {
+    besom_config config = config_of(s, capacities[c], 1.0 / 256);
+    besom_filter *f = make_empty(&config);
+    assert_true(stats_of(f).capacity >= capacities[c]);
+    size_t n = fill(f, 2 * capacities[c] + 1000);
+    assert_true(n >= capacities[c]);
+    assert_true(stats_of(f).items <= stats_of(f).capacity);
+    if (can(s, BESOM_CAN_COUNT)) assert_int_equal(stats_of(f).items, n);
+    assert_all_there(f, n);
+    assert_refuses_more(f, n);
+    assert_all_there(f, n);
+    if (can(s, BESOM_CAN_REMOVE)) assert_removing_makes_room(f, n);
+    assert_all_there(f, n);
+    besom_free(f);
+  }
+}
+
+/* insert_many stops at the first refusal, and what went in before it is in. */
+static void insert_many_tells_how_far_it_came(void **state) {
+  const subject *s = subject_of(state);
+  for (size_t c = 0; c < sizeof capacities / sizeof *capacities; c++) {
+    besom_config config = config_of(s, capacities[c], 1.0 / 4096);
+    besom_filter *one_by_one = make_empty(&config), *at_once = make_empty(&config);
+    size_t n = fill(one_by_one, 2 * capacities[c] + 1000), done = 0;
+    uint64_t *keys = keys_u64(MEMBERS, n + 100);
+    assert_status(BESOM_FULL, besom_insert_many_u64(at_once, keys, n + 100, &done));
+    assert_int_equal(done, n);
+    assert_same_bytes(one_by_one, at_once);
+    assert_all_there(at_once, n);
+    free(keys);
+    besom_free(one_by_one);
+    besom_free(at_once);
+  }
+}
+
+/* From one slot up and for every width, filled as far as it goes, then emptied. */
+static void any_geometry_can_be_filled(void **state) {
+  const subject *s = subject_of(state);
+  if (!takes_geometry(s)) skip();
+  static const uint64_t slots[] = {1, 2, 3, 5, 63, 64, 65, 100, 127, 128, 129, 1000};
+  for (size_t i = 0; i < sizeof slots / sizeof *slots; i++)
+    for (uint32_t width = 1; width <= 64; width++) {
+      besom_config config = geometry_of(s, slots[i], width);
+      besom_filter *f = make_empty(&config);
+      assert_int_equal(stats_of(f).slots, slots[i]);
+      assert_int_equal(stats_of(f).width, width);
+      size_t n = fill(f, 2 * slots[i] + 1000);
+      assert_true(n >= slots[i] / 2);
+      assert_all_there(f, n);
+      if (can(s, BESOM_CAN_REMOVE)) {
+        for (size_t k = 0; k < n; k++) assert_status(BESOM_OK, besom_remove_u64(f, key_u64(MEMBERS, k)));
+        assert_int_equal(stats_of(f).items, 0);
+        assert_int_equal(count_false_positives(f, 500), 0);
+        assert_valid(f);
+      }
+      besom_free(f);
+    }
+}
+
+const law full_laws[] = {
+    LAW(full_is_a_status_and_loses_nothing, EVERY_SUBJECT, BESOM_CAN_INSERT),
+    LAW(insert_many_tells_how_far_it_came, EVERY_SUBJECT, BESOM_CAN_INSERT),
+    LAW(any_geometry_can_be_filled, EVERY_SUBJECT, BESOM_CAN_INSERT),
+    {0},
+};

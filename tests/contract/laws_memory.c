@@ -1,0 +1,217 @@
+/* Memory that runs out at the worst moment: a status, nothing leaked, the filter as it was. */
+#include <stdlib.h>
+
+#include "filters.h"
+#include "support/failing_allocator.h"
+
+enum { N = 2000 };
+
+/* One call that will run out of memory, and all that it works on. */
+typedef struct attempt {
+  const subject *s;
+  failing_allocator memory;
+  besom_config config;
+  const uint64_t *keys; /* N members */
+  besom_filter *f;      /* holds them, with room for as many again; NULL before the call makes one */
+  besom_filter *result;
+  memory_sink saved; /* f before the call */
+} attempt;
+
+static besom_status try_create(attempt *a) {
+  return besom_create(&a->config, &a->result);
+}
+
+static besom_status try_create_like(attempt *a) {
+  return besom_create_like(a->f, &a->result);
+}
+
+static besom_status try_build(attempt *a) {
+  array_source source;
+  source_of_u64(&source, a->keys, N);
+  return besom_build(&a->config, &source.api, NULL, NULL, &a->result);
+}
+
+static besom_status no_digests(void *ctx, besom_digest *out, size_t cap, size_t *n) {
+  (void)ctx, (void)out, (void)cap, (void)n;
+  return BESOM_END;
+}
+
+static besom_status try_build_sorted(attempt *a) {
+  besom_digest_source source = {.next = no_digests, .size_hint = N};
+  return besom_build_sorted(&a->config, &source, NULL, &a->result);
+}
+
+/* Here failure must not be noticed half way: all N or a status. */
+static besom_status try_insert(attempt *a) {
+  for (size_t i = 0; i < N; i++) {
+    besom_status status = besom_insert_u64(a->f, key_u64(MORE_MEMBERS, i));
+    if (status != BESOM_OK) return status;
+  }
+  return BESOM_OK;
+}
+
+static besom_status try_merge(attempt *a) {
+  return besom_merge(a->f, a->f, &a->result);
+}
+
+static besom_status try_grow(attempt *a) {
+  return besom_grow(a->f, 4 * stats_of(a->f).slots);
+}
+
+static besom_status try_shrink(attempt *a) {
+  uint64_t slots = stats_of(a->f).slots;
+  return slots % 2 ? BESOM_OK : besom_shrink(a->f, slots / 2);
+}
+
+static besom_status try_iterate(attempt *a) {
+  besom_iter *iter = NULL;
+  besom_status status = besom_iter_open(a->f, &iter);
+  besom_entry entry;
+  while (status == BESOM_OK) status = besom_iter_next(iter, &entry);
+  besom_iter_close(iter);
+  return status == BESOM_END ? BESOM_OK : status;
+}
+
+static besom_status try_load(attempt *a) {
+  return besom_load(a->saved.data, a->saved.len, &a->memory.api, &a->result);
+}
+
+static void assert_as_before(attempt *a) {
+  memory_sink now;
+  save_to(&now, a->f);
+  assert_true(memory_sinks_equal(&now, &a->saved));
+  assert_holds_u64(a->f, a->keys, N);
+  assert_valid(a->f);
+  memory_sink_close(&now);
+}
+
+/* Lets allocation n of the call fail (and those after it, if so wished); false once the call needs fewer. */
+static bool fails_cleanly_at(attempt *a, besom_status (*call)(attempt *a), uint64_t n, bool fail_after) {
+  size_t live_before = a->memory.live_blocks;
+  a->memory.fail_at = a->memory.calls + n;
+  a->memory.fail_after = fail_after;
+  besom_status status = call(a);
+  bool failed = a->memory.calls >= a->memory.fail_at;
+  a->memory.fail_at = 0;
+  if (!failed) {
+    assert_status(BESOM_OK, status);
+    return false;
+  }
+  assert_status(BESOM_NO_MEMORY, status);
+  assert_null(a->result);
+  assert_int_equal(a->memory.live_blocks, live_before);
+  assert_as_before(a);
+  return true;
+}
+
+static void attempt_init(attempt *a, const subject *s) {
+  *a = (attempt){.s = s, .keys = keys_u64(MEMBERS, N)};
+  failing_allocator_init(&a->memory);
+  a->config = config_of(s, 2 * N, 1.0 / 64);
+  a->config.allocator = &a->memory.api;
+  a->f = make_of_u64(s, &a->config, a->keys, N);
+  save_to(&a->saved, a->f);
+}
+
+static void attempt_close(attempt *a) {
+  besom_free(a->f);
+  besom_free(a->result);
+  assert_nothing_wrong(failing_allocator_verdict(&a->memory));
+  failing_allocator_close(&a->memory);
+  memory_sink_close(&a->saved);
+  free((uint64_t *)a->keys);
+}
+
+static void assert_fails_cleanly(const subject *s, besom_status (*call)(attempt *a)) {
+  for (int fail_after = 0; fail_after < 2; fail_after++) {
+    bool failed = true;
+    for (uint64_t n = 1; failed; n++) {
+      attempt a;
+      attempt_init(&a, s);
+      failed = fails_cleanly_at(&a, call, n, fail_after);
+      attempt_close(&a);
+    }
+  }
+}
+
+static void the_nth_allocation_may_fail(void **state) {
+  const subject *s = subject_of(state);
+  assert_fails_cleanly(s, try_build);
+  assert_fails_cleanly(s, try_load);
+  if (can(s, BESOM_CAN_INSERT)) {
+    assert_fails_cleanly(s, try_create);
+    assert_fails_cleanly(s, try_create_like);
+    assert_fails_cleanly(s, try_insert);
+  }
+  if (can(s, BESOM_CAN_BUILD_SORTED)) assert_fails_cleanly(s, try_build_sorted);
+  if (can(s, BESOM_CAN_MERGE)) assert_fails_cleanly(s, try_merge);
+  if (can(s, BESOM_CAN_GROW)) assert_fails_cleanly(s, try_grow);
+  if (can(s, BESOM_CAN_GROW)) assert_fails_cleanly(s, try_shrink);
+  if (can(s, BESOM_CAN_ITERATE)) assert_fails_cleanly(s, try_iterate);
+}
+
+/* besom_stats tells all memory; a head and the bits are two allocations at most. */
+static void the_memory_is_what_the_statistics_tell(void **state) {
+  const subject *s = subject_of(state);
+  for (size_t capacity = 1; capacity < 2000000; capacity *= 11) {
+    failing_allocator memory;
+    failing_allocator_init(&memory);
+    besom_config config = config_of(s, capacity, 0);
+    config.allocator = &memory.api;
+    besom_filter *f = make_empty(&config);
+    assert_int_equal(memory.live_bytes, stats_of(f).bytes);
+    assert_true(memory.calls <= 2);
+    besom_free(f);
+    assert_nothing_wrong(failing_allocator_verdict(&memory));
+    failing_allocator_close(&memory);
+  }
+}
+
+/* The allocator goes with the filter: into its likes, its merges, what it grows to and its iterators. */
+static void all_memory_comes_from_the_allocator(void **state) {
+  const subject *s = subject_of(state);
+  failing_allocator memory;
+  failing_allocator_init(&memory);
+  besom_allocator passing = memory.api; /* the struct itself is not kept */
+  besom_config config = config_of(s, 1000, 0);
+  config.allocator = &passing;
+  besom_filter *f = make_empty(&config), *like = NULL, *merged = NULL;
+  passing = (besom_allocator){0};
+  uint64_t calls = memory.calls;
+  assert_status(BESOM_OK, besom_create_like(f, &like));
+  assert_true(memory.calls > calls);
+  calls = memory.calls;
+  if (can(s, BESOM_CAN_MERGE)) {
+    assert_status(BESOM_OK, besom_merge(f, like, &merged));
+    assert_true(memory.calls > calls);
+  }
+  besom_free(f);
+  besom_free(merged);
+  besom_free(like);
+  assert_nothing_wrong(failing_allocator_verdict(&memory));
+  failing_allocator_close(&memory);
+}
+
+/* A filter that nobody can have is refused by the allocator, not by a crash or an overflow. */
+static void too_large_a_filter_is_no_memory(void **state) {
+  const subject *s = subject_of(state);
+  failing_allocator memory;
+  failing_allocator_init(&memory);
+  memory.fail_at = 2; /* the head is small; then the bits */
+  memory.fail_after = true;
+  besom_config config = config_of(s, UINT64_C(1) << 44, 0x1p-20);
+  config.allocator = &memory.api;
+  besom_filter *f = NULL;
+  assert_status(BESOM_NO_MEMORY, besom_create(&config, &f));
+  assert_null(f);
+  assert_nothing_wrong(failing_allocator_verdict(&memory));
+  failing_allocator_close(&memory);
+}
+
+const law memory_laws[] = {
+    LAW(the_nth_allocation_may_fail, EVERY_KIND, 0),
+    LAW(the_memory_is_what_the_statistics_tell, EVERY_KIND, BESOM_CAN_INSERT),
+    LAW(all_memory_comes_from_the_allocator, EVERY_KIND, BESOM_CAN_INSERT),
+    LAW(too_large_a_filter_is_no_memory, EVERY_KIND, BESOM_CAN_INSERT),
+    {0},
+};

@@ -1,0 +1,199 @@
+/* Merging: the union of two filters that are alike, and a refusal of any that are not. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "filters.h"
+
+typedef struct pair {
+  besom_filter *a, *b;
+} pair;
+
+/* a holds n members; b holds a third of them, too, and n others. */
+static pair make_pair(const subject *s, const besom_config *config, size_t n) {
+  uint64_t *keys = keys_u64(MEMBERS, n), *others = keys_u64(MORE_MEMBERS, n);
+  pair p = {.a = make_of_u64(s, config, keys, n)};
+  assert_status(BESOM_OK, besom_create_like(p.a, &p.b));
+  assert_status(BESOM_OK, besom_insert_many_u64(p.b, keys, n / 3, NULL));
+  assert_status(BESOM_OK, besom_insert_many_u64(p.b, others, n, NULL));
+  free(keys);
+  free(others);
+  return p;
+}
+
+static void free_pair(pair *p) {
+  besom_free(p->a);
+  besom_free(p->b);
+}
+
+/* As if all keys had been inserted into one filter. */
+static void assert_is_union(const subject *s, const besom_config *config, const besom_filter *merged, size_t n) {
+  uint64_t *keys = keys_u64(MEMBERS, n), *others = keys_u64(MORE_MEMBERS, n);
+  besom_filter *direct = make_of_u64(s, config, keys, n);
+  assert_status(BESOM_OK, besom_insert_many_u64(direct, keys, n / 3, NULL));
+  assert_status(BESOM_OK, besom_insert_many_u64(direct, others, n, NULL));
+  assert_holds_u64(merged, keys, n);
+  assert_holds_u64(merged, others, n);
+  assert_valid(merged);
+  assert_same_answers(s, merged, direct, 20000);
+  for (size_t i = 0; can(s, BESOM_CAN_COUNT) && i < n; i++) {
+    uint64_t in_merged = 0, in_direct = 0;
+    assert_status(BESOM_OK, besom_count_u64(merged, keys[i], &in_merged));
+    assert_status(BESOM_OK, besom_count_u64(direct, keys[i], &in_direct));
+    assert_int_equal(in_merged, in_direct);
+  }
+  besom_free(direct);
+  free(keys);
+  free(others);
+}
+
+/* Kinds that count keep all copies; the others cannot tell which keys are in both. */
+static void assert_items_of_union(const subject *s, const pair *p, const besom_filter *merged) {
+  uint64_t a = stats_of(p->a).items, b = stats_of(p->b).items, both = stats_of(merged).items;
+  assert_true(both >= (a > b ? a : b) && both <= a + b);
+  if (can(s, BESOM_CAN_COUNT)) assert_int_equal(both, a + b);
+}
+
+static void merging_is_union(void **state) {
+  const subject *s = subject_of(state);
+  static const size_t sizes[] = {1, 3, 30, 100, 1000, 30000};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    for (int log_rate = 2; log_rate <= 12; log_rate += 5) {
+      size_t n = sizes[i];
+      besom_config config = config_of(s, 2 * n + n / 3, 1.0 / (1 << log_rate));
+      pair p = make_pair(s, &config, n);
+      besom_filter *merged = NULL;
+      assert_status(BESOM_OK, besom_merge(p.a, p.b, &merged));
+      assert_is_union(s, &config, merged, n);
+      assert_items_of_union(s, &p, merged);
+      besom_free(merged);
+      assert_status(BESOM_OK, besom_merge(p.b, p.a, &merged));
+      assert_is_union(s, &config, merged, n);
+      besom_free(merged);
+      free_pair(&p);
+    }
+}
+
+static void merging_leaves_both_as_they_were(void **state) {
+  const subject *s = subject_of(state);
+  besom_config config = config_of(s, 1000, 0);
+  pair p = make_pair(s, &config, 400), same = make_pair(s, &config, 400);
+  besom_filter *merged = NULL;
+  assert_status(BESOM_OK, besom_merge(p.a, p.b, &merged));
+  besom_free(merged);
+  assert_same_bytes(p.a, same.a);
+  assert_same_bytes(p.b, same.b);
+  free_pair(&p);
+  free_pair(&same);
+}
+
+/* The empty filter is the neutral element. */
+static void merging_with_an_empty_filter_changes_nothing(void **state) {
+  const subject *s = subject_of(state);
+  besom_filter *f = make_of_members(s, 500, 0), *empty = NULL, *merged = NULL;
+  assert_status(BESOM_OK, besom_create_like(f, &empty));
+  assert_status(BESOM_OK, besom_merge(f, empty, &merged));
+  assert_same_bytes(merged, f);
+  besom_free(merged);
+  assert_status(BESOM_OK, besom_merge(empty, empty, &merged));
+  assert_same_bytes(merged, empty);
+  besom_free(merged);
+  besom_free(empty);
+  besom_free(f);
+}
+
+/* Runs of hundreds of copies, in both filters, over block borders. */
+static void merging_keeps_every_copy(void **state) {
+  const subject *s = subject_of(state);
+  enum { KEYS = 8, COPIES = 300 };
+  besom_config config = config_of(s, 4 * KEYS * COPIES, 1.0 / (1 << 16));
+  besom_filter *f = make_empty(&config), *merged = NULL;
+  for (size_t i = 0; i < KEYS; i++)
+    for (size_t c = 0; c < COPIES + i; c++) assert_status(BESOM_OK, besom_insert_u64(f, key_u64(MEMBERS, i)));
+  assert_status(BESOM_OK, besom_merge(f, f, &merged));
+  assert_valid(merged);
+  for (size_t i = 0; i < KEYS; i++) {
+    uint64_t n = 0;
+    assert_status(BESOM_OK, besom_count_u64(merged, key_u64(MEMBERS, i), &n));
+    assert_int_equal(n, 2 * (COPIES + i));
+  }
+  besom_free(merged);
+  besom_free(f);
+}
+
+/* There is room for no more keys than each of them had. */
+static void merging_too_much_is_full(void **state) {
+  const subject *s = subject_of(state);
+  besom_config config = config_of(s, 1000, 0);
+  uint64_t *keys = keys_u64(MEMBERS, 1000);
+  besom_filter *f = make_of_u64(s, &config, keys, 1000), *merged = NULL;
+  assert_status(BESOM_FULL, besom_merge(f, f, &merged));
+  assert_null(merged);
+  assert_holds_u64(f, keys, 1000);
+  besom_free(f);
+  free(keys);
+}
+
+static void assert_unlike(const besom_filter *f, const besom_config *config) {
+  besom_filter *other = make_empty(config), *merged = NULL;
+  assert_status(BESOM_UNLIKE, besom_merge(f, other, &merged));
+  assert_status(BESOM_UNLIKE, besom_merge(other, f, &merged));
+  assert_null(merged);
+  besom_free(other);
+}
+
+static void unlike_filters_are_refused(void **state) {
+  const subject *s = subject_of(state);
+  const besom_config config = config_of(s, 1000, 0.01);
+  besom_filter *f = make_empty(&config);
+  besom_config other = config;
+  other.seed = (const uint8_t *)"a besom's seed 2";
+  assert_unlike(f, &other);
+  other = config;
+  other.seed = NULL;
+  assert_unlike(f, &other);
+  other = config;
+  other.capacity = 4000;
+  assert_unlike(f, &other);
+  other = config;
+  other.rate = 0.0001;
+  assert_unlike(f, &other);
+  other = config;
+  other.hash = strcmp(s->hash, "sip") ? "sip" : "xxh3";
+  assert_unlike(f, &other);
+  for (size_t i = 0; besom_kinds(i); i++) {
+    other = config;
+    other.kind = besom_kinds(i)->name;
+    other.options = NULL;
+    if (besom_kinds(i) != s->kind && besom_kinds(i)->abilities & BESOM_CAN_INSERT) assert_unlike(f, &other);
+  }
+  besom_free(f);
+}
+
+/* Instructions are no part of a filter: filters that differ in nothing else are alike. */
+static void filters_of_other_instructions_are_alike(void **state) {
+  const subject *s = subject_of(state);
+  if (!s->same_format) skip();
+  besom_config config = config_of(s, 1000, 0.01), as_it_comes = config;
+  as_it_comes.options = NULL;
+  besom_filter *a = make_empty(&config), *b = make_empty(&as_it_comes), *merged = NULL;
+  assert_status(BESOM_OK, besom_insert_u64(a, 1));
+  assert_status(BESOM_OK, besom_insert_u64(b, 2));
+  assert_status(BESOM_OK, besom_merge(a, b, &merged));
+  assert_true(besom_contains_u64(merged, 1) && besom_contains_u64(merged, 2));
+  besom_free(merged);
+  besom_free(a);
+  besom_free(b);
+}
+
+enum { MERGING = BESOM_CAN_INSERT | BESOM_CAN_MERGE };
+
+const law merge_laws[] = {
+    LAW(merging_is_union, EVERY_SUBJECT, MERGING),
+    LAW(merging_leaves_both_as_they_were, EVERY_SUBJECT, MERGING),
+    LAW(merging_with_an_empty_filter_changes_nothing, EVERY_SUBJECT, MERGING),
+    LAW(merging_keeps_every_copy, EVERY_SUBJECT, MERGING | BESOM_CAN_COUNT),
+    LAW(merging_too_much_is_full, EVERY_SUBJECT, MERGING | BESOM_CAN_COUNT),
+    LAW(unlike_filters_are_refused, EVERY_SUBJECT, MERGING),
+    LAW(filters_of_other_instructions_are_alike, EVERY_SUBJECT, MERGING),
+    {0},
+};

@@ -1,0 +1,197 @@
+/* Kinds that remove or count: they do what a multiset of fingerprints does, however full and however mixed. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "filters.h"
+#include "support/reference.h"
+
+/* A filter in the middle of random operations, beside what it should hold. */
+typedef struct duel {
+  const subject *s;
+  besom_filter *f;
+  reference truth;
+  random_stream random;
+} duel;
+
+/* A full filter must refuse; a kind that keeps no copies is given none. */
+static void insert_one(duel *d, size_t i) {
+  if (!can(d->s, BESOM_CAN_COUNT) && d->truth.copies[i]) return;
+  besom_status status = besom_insert_u64(d->f, reference_key(i));
+  if (status == BESOM_FULL) return;
+  assert_status(BESOM_OK, status);
+  reference_insert(&d->truth, i);
+}
+
+/* Only what was inserted may be removed; of other keys, only those that the filter denies. */
+static void remove_one(duel *d, size_t i) {
+  if (d->truth.copies[i]) {
+    assert_status(BESOM_OK, besom_remove_u64(d->f, reference_key(i)));
+    reference_remove(&d->truth, i);
+  } else if (!besom_contains_u64(d->f, reference_key(i))) {
+    assert_status(BESOM_NOT_FOUND, besom_remove_u64(d->f, reference_key(i)));
+  }
+}
+
+/* Tides: mostly inserts until the filter is full, then mostly removes until it is empty, and so on. */
+static void one_operation(duel *d, size_t step, size_t tide) {
+  bool rising = step / tide % 2 == 0;
+  size_t i = (size_t)random_below(&d->random, d->truth.universe);
+  uint64_t dice = random_below(&d->random, 10);
+  if (dice < 9 && (dice < 7) == rising)
+    insert_one(d, i);
+  else if (dice < 9)
+    remove_one(d, i);
+  assert_nothing_wrong(reference_check_key(&d->truth, d->f, i));
+}
+
+static void remove_everything(duel *d, size_t check_every) {
+  size_t step = 0;
+  for (size_t i = 0; i < d->truth.universe; i++)
+    while (d->truth.copies[i]) {
+      remove_one(d, i);
+      if (++step % check_every == 0) assert_nothing_wrong(reference_check(&d->truth, d->f));
+    }
+  assert_nothing_wrong(reference_check(&d->truth, d->f));
+  assert_int_equal(stats_of(d->f).items, 0);
+  assert_int_equal(count_false_positives(d->f, 1000), 0);
+}
+
+static void fight(const subject *s, const besom_config *config, size_t universe, size_t steps, size_t check_every) {
+  duel d = {.s = s, .f = make_empty(config), .random = {universe + steps}};
+  assert_status(BESOM_OK, reference_init(&d.truth, d.f, universe));
+  for (size_t step = 0; step < steps; step++) {
+    one_operation(&d, step, steps / 5 + 1);
+    if (step % check_every == 0) assert_nothing_wrong(reference_check(&d.truth, d.f));
+  }
+  remove_everything(&d, check_every);
+  reference_close(&d.truth);
+  besom_free(d.f);
+}
+
+/* So small that everything collides, checked after every single operation. */
+static void random_operations_match_a_multiset(void **state) {
+  const subject *s = subject_of(state);
+  static const struct {
+    uint64_t slots;
+    uint32_t width;
+  } small[] = {{1, 1},  {1, 8},  {1, 64}, {2, 1},  {2, 3},  {3, 1},   {3, 17}, {5, 2},
+               {13, 1}, {31, 4}, {63, 1}, {64, 2}, {65, 1}, {65, 33}, {96, 5}, {130, 1}};
+  for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
+    besom_config config = takes_geometry(s) ? geometry_of(s, small[i].slots, small[i].width)
+                                            : config_of(s, small[i].slots, 1.0 / (2 + small[i].width));
+    size_t universe = 4 + (size_t)small[i].slots / 2;
+    fight(s, &config, universe, 600, 1);
+  }
+}
+
+/* Many keys and few copies, then few keys and long runs of copies that cross blocks. */
+static void random_operations_match_a_multiset_in_larger_filters(void **state) {
+  const subject *s = subject_of(state);
+  besom_config many_keys = config_of(s, 5000, 1.0 / 64), few_keys = config_of(s, 2000, 1.0 / 8);
+  fight(s, &many_keys, 8000, 40000, 1000);
+  if (can(s, BESOM_CAN_COUNT)) fight(s, &few_keys, 40, 20000, 1000);
+}
+
+/* Every key a known number of times, in a filter that is full of them. */
+static void counts_are_right(void **state) {
+  const subject *s = subject_of(state);
+  enum { KEYS = 1000 };
+  besom_config config = config_of(s, KEYS * 10, 1.0 / (1 << 20));
+  besom_filter *f = make_empty(&config);
+  for (size_t round = 0; round < 19; round++)
+    for (size_t i = 0; i < KEYS; i++)
+      if (i % 19 >= round) assert_status(BESOM_OK, besom_insert_u64(f, key_u64(MEMBERS, i)));
+  for (size_t i = 0; i < KEYS; i++) {
+    uint64_t key = key_u64(MEMBERS, i), n = 0;
+    besom_digest digest = besom_hash_u64(f, key);
+    assert_status(BESOM_OK, besom_count_u64(f, key, &n));
+    assert_int_equal(n, i % 19 + 1);
+    assert_status(BESOM_OK, besom_count_digest(f, digest, &n));
+    assert_int_equal(n, i % 19 + 1);
+    assert_status(BESOM_OK, besom_count_u64(f, key_u64(NEGATIVES, i), &n));
+    assert_int_equal(n, 0);
+  }
+  besom_free(f);
+}
+
+/* The three forms of a key remove the same thing. */
+static void keys_are_removed_in_every_form(void **state) {
+  const subject *s = subject_of(state);
+  byte_keys keys = byte_keys_new(MEMBERS, 300);
+  besom_config config = config_of(s, 300, 1.0 / (1 << 20));
+  besom_filter *f = make_of_bytes(s, &config, keys.keys, keys.n);
+  for (size_t i = 0; i < keys.n; i++) {
+    const besom_bytes *key = &keys.keys[i];
+    if (i % 2)
+      assert_status(BESOM_OK, besom_remove(f, key->data, key->len));
+    else
+      assert_status(BESOM_OK, besom_remove_digest(f, besom_hash(f, key->data, key->len)));
+    assert_status(BESOM_NOT_FOUND, besom_remove(f, key->data, key->len));
+    assert_false(besom_contains(f, key->data, key->len));
+  }
+  assert_int_equal(stats_of(f).items, 0);
+  besom_free(f);
+  byte_keys_free(&keys);
+}
+
+/* A key whose place is in the first quarter of the table: what it pushes along has room behind it. */
+static uint64_t key_in_front(const besom_filter *f) {
+  for (size_t i = 0;; i++)
+    if (besom_hash_u64(f, key_u64(OTHER_MEMBERS, i)).hi >> 62 == 0) return key_u64(OTHER_MEMBERS, i);
+}
+
+static void assert_count_at_least(const besom_filter *f, uint64_t key, uint64_t least) {
+  uint64_t n = 0;
+  assert_status(BESOM_OK, besom_count_u64(f, key, &n));
+  assert_true(n >= least && n <= least + 2);
+}
+
+/* A run of many blocks, keys of all places before and after it. */
+static void a_key_of_many_copies_disturbs_nobody(void **state) {
+  const subject *s = subject_of(state);
+  const size_t copies = s->first ? 100000 : 10000, others = copies / 2;
+  besom_config config = config_of(s, 3 * copies, 1.0 / 1024);
+  besom_filter *f = make_empty(&config);
+  uint64_t *before = keys_u64(MEMBERS, others), *after = keys_u64(MORE_MEMBERS, others), key = key_in_front(f);
+  assert_status(BESOM_OK, besom_insert_many_u64(f, before, others, NULL));
+  for (size_t i = 0; i < copies; i++) assert_status(BESOM_OK, besom_insert_u64(f, key));
+  assert_status(BESOM_OK, besom_insert_many_u64(f, after, others, NULL));
+  assert_int_equal(stats_of(f).items, copies + 2 * others);
+  assert_count_at_least(f, key, copies);
+  assert_holds_u64(f, before, others);
+  assert_holds_u64(f, after, others);
+  assert_valid(f);
+  for (size_t i = 0; can(s, BESOM_CAN_REMOVE) && i < copies; i++) assert_status(BESOM_OK, besom_remove_u64(f, key));
+  if (can(s, BESOM_CAN_REMOVE)) {
+    assert_count_at_least(f, key, 0);
+    assert_int_equal(stats_of(f).items, 2 * others);
+    assert_valid(f);
+  }
+  assert_holds_u64(f, before, others);
+  assert_holds_u64(f, after, others);
+  free(before);
+  free(after);
+  besom_free(f);
+}
+
+/* The other kinds: a second insert changes nothing. */
+static void a_second_insert_changes_nothing(void **state) {
+  const subject *s = subject_of(state);
+  if (can(s, BESOM_CAN_COUNT)) skip();
+  besom_filter *once = make_of_members(s, 500, 0), *twice = make_of_members(s, 500, 0);
+  for (size_t i = 0; i < 500; i++) assert_status(BESOM_OK, besom_insert_u64(twice, key_u64(MEMBERS, i)));
+  assert_int_equal(stats_of(once).items, stats_of(twice).items);
+  assert_same_bytes(once, twice);
+  besom_free(once);
+  besom_free(twice);
+}
+
+const law multiset_laws[] = {
+    LAW(random_operations_match_a_multiset, EVERY_SUBJECT, BESOM_CAN_INSERT | BESOM_CAN_REMOVE),
+    LAW(random_operations_match_a_multiset_in_larger_filters, EVERY_SUBJECT, BESOM_CAN_INSERT | BESOM_CAN_REMOVE),
+    LAW(counts_are_right, EVERY_SUBJECT, BESOM_CAN_INSERT | BESOM_CAN_COUNT),
+    LAW(keys_are_removed_in_every_form, EVERY_SUBJECT, BESOM_CAN_INSERT | BESOM_CAN_REMOVE),
+    LAW(a_key_of_many_copies_disturbs_nobody, EVERY_SUBJECT, BESOM_CAN_INSERT | BESOM_CAN_COUNT),
+    LAW(a_second_insert_changes_nothing, EVERY_SUBJECT, BESOM_CAN_INSERT),
+    {0},
+};

@@ -1,0 +1,142 @@
+/* How often a filter is wrong, and how much memory it takes: what the configuration asked for. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "filters.h"
+
+/* Chance adds four standard deviations at most, and the tenth above is the price of rounding. */
+static double most_wrong_answers(double rate, size_t queries) {
+  double expected = rate * (double)queries;
+  return 1.1 * expected + 4 * sqrt(expected);
+}
+
+static void assert_rate_at_most(const besom_filter *f, double rate, size_t queries) {
+  double wrong = (double)count_false_positives(f, queries);
+  if (wrong > most_wrong_answers(rate, queries)) {
+    print_error("%.0f of %zu answers wrong: 2^%.2f, not 2^%.2f\n", wrong, queries, log2(wrong / (double)queries),
+                log2(rate));
+    fail();
+  }
+}
+
+/* Half full, quarter full, just below and above a power of two: any capacity is as good as another. */
+static void the_rate_is_at_most_wanted(void **state) {
+  const subject *s = subject_of(state);
+  static const struct {
+    int log_rate;
+    size_t capacity, queries;
+  } tries[] = {{1, 1000, 50000},   {4, 1023, 200000},  {4, 50000, 200000},   {8, 1025, 400000},
+               {8, 65535, 400000}, {8, 65537, 400000}, {12, 30000, 1500000}, {20, 5000, 2000000}};
+  for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
+    double rate = ldexp(1, -tries[i].log_rate);
+    besom_filter *f = make_of_members(s, tries[i].capacity, rate);
+    assert_rate_at_most(f, rate, tries[i].queries);
+    besom_free(f);
+  }
+}
+
+/* One tiny filter says little, so many of them, each with a hash of its own. */
+static void the_rate_is_at_most_wanted_of_tiny_filters(void **state) {
+  const subject *s = subject_of(state);
+  enum { FILTERS = 200, QUERIES = 500 };
+  static const double rates[] = {0.5, 0.0625, 1.0 / 256};
+  for (size_t capacity = 1; capacity <= 3; capacity++)
+    for (size_t r = 0; r < 3; r++) {
+      double wrong = 0;
+      for (uint8_t i = 0; i < FILTERS; i++) {
+        uint8_t seed[16] = {i, 1};
+        besom_config config = config_of(s, capacity, rates[r]);
+        config.seed = seed;
+        uint64_t *keys = keys_u64(MEMBERS, capacity);
+        besom_filter *f = make_of_u64(s, &config, keys, capacity);
+        wrong += (double)count_false_positives(f, QUERIES);
+        besom_free(f);
+        free(keys);
+      }
+      assert_true(wrong <= most_wrong_answers(rates[r], FILTERS * QUERIES));
+    }
+}
+
+/* What besom_stats foretells is what comes, and no more than was asked for. */
+static void the_foretold_rate_comes_true(void **state) {
+  const subject *s = subject_of(state);
+  enum { CAPACITY = 20000, QUERIES = 300000 };
+  static const double rates[] = {0.25, 0.01, 1.0 / 256};
+  for (size_t r = 0; r < 3; r++)
+    for (size_t n = CAPACITY / 4; n <= CAPACITY; n += CAPACITY / 4) {
+      besom_config config = config_of(s, CAPACITY, rates[r]);
+      uint64_t *keys = keys_u64(MEMBERS, n);
+      besom_filter *f = make_of_u64(s, &config, keys, n);
+      besom_statistics stats = stats_of(f);
+      assert_rate_at_most(f, stats.expected_rate, QUERIES);
+      double wrong = (double)count_false_positives(f, QUERIES), expected = stats.expected_rate * QUERIES;
+      assert_true(wrong >= 0.9 * expected - 4 * sqrt(expected));
+      assert_true(stats.expected_rate <= stats.rate_at_capacity * 1.05);
+      assert_true(stats.rate_at_capacity <= rates[r] * 1.0001);
+      besom_free(f);
+      free(keys);
+    }
+}
+
+/* Given bits an item, a filter keeps to them and makes the most of them. */
+static void the_bits_an_item_are_kept(void **state) {
+  const subject *s = subject_of(state);
+  enum { CAPACITY = 100000, QUERIES = 200000 };
+  static const double budgets[] = {6, 8, 10.5, 12, 16, 20};
+  double last_rate = 1;
+  uint64_t *keys = keys_u64(MEMBERS, CAPACITY);
+  for (size_t i = 0; i < sizeof budgets / sizeof *budgets; i++) {
+    besom_config config = config_of(s, CAPACITY, 0);
+    config.bits = budgets[i];
+    besom_filter *f = make_of_u64(s, &config, keys, CAPACITY);
+    besom_statistics stats = stats_of(f);
+    assert_true(8.0 * (double)stats.bytes / CAPACITY <= budgets[i] * 1.02);
+    assert_true(stats.rate_at_capacity <= last_rate);
+    /* 2^-(bits - 4) is modest: a quotient table takes about 3 bits beside the remainder. */
+    assert_true(stats.rate_at_capacity <= ldexp(1, 4 - (int)budgets[i]) || stats.rate_at_capacity < 0.001);
+    assert_rate_at_most(f, stats.rate_at_capacity, QUERIES);
+    last_rate = stats.rate_at_capacity;
+    besom_free(f);
+  }
+  free(keys);
+}
+
+static void statistics_tell_what_there_is(void **state) {
+  const subject *s = subject_of(state);
+  enum { N = 1000 };
+  besom_filter *f = make_of_members(s, N, 0.01);
+  besom_statistics stats = stats_of(f);
+  assert_string_equal(stats.kind, s->kind->name);
+  assert_string_equal(stats.hash, s->hash);
+  assert_non_null(stats.isa);
+  assert_true(stats.items <= N && stats.items >= N * 0.97);
+  if (can(s, BESOM_CAN_COUNT)) assert_int_equal(stats.items, N);
+  assert_true(stats.capacity >= N);
+  assert_true(stats.slots > 0 && stats.width > 0);
+  assert_true(fabs(stats.bits_per_item - 8.0 * (double)stats.bytes / (double)stats.items) < 1e-9);
+  assert_true(stats.load > 0 && stats.load <= 1);
+  besom_free(f);
+}
+
+/* The default is a rate of 1/256. */
+static void zero_means_default(void **state) {
+  const subject *s = subject_of(state);
+  uint64_t *keys = keys_u64(MEMBERS, 1000);
+  besom_config sparse = {.kind = s->kind->name, .seed = fixed_seed, .capacity = 1000};
+  besom_config complete = config_of(s, 1000, 1.0 / 256);
+  besom_filter *a = make_of_u64(s, &sparse, keys, 1000), *b = make_of_u64(s, &complete, keys, 1000);
+  assert_same_bytes(a, b);
+  besom_free(a);
+  besom_free(b);
+  free(keys);
+}
+
+const law rate_laws[] = {
+    LAW(the_rate_is_at_most_wanted, EVERY_SUBJECT, 0),
+    LAW(the_rate_is_at_most_wanted_of_tiny_filters, EVERY_SUBJECT, 0),
+    LAW(the_foretold_rate_comes_true, EVERY_KIND, 0),
+    LAW(the_bits_an_item_are_kept, EVERY_KIND, 0),
+    LAW(statistics_tell_what_there_is, EVERY_SUBJECT, 0),
+    LAW(zero_means_default, EVERY_KIND, 0),
+    {0},
+};

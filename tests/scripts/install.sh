@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# install.sh BUILD WORK CC: installs a build into WORK/prefix, then builds and runs an outside program
+# against the installed copy: with pkg-config and with find_package, shared and static.
+set -eu
+build=$1 work=$2 cc=$3
+outside=$(cd "$(dirname "$0")/../install" && pwd)
+
+run() {
+  echo "+ $*"
+  "$@"
+}
+
+unset DESTDIR # of a make install around this
+rm -rf "$work"
+mkdir -p "$work"
+prefix=$work/prefix
+run cmake --install "$build" --prefix "$prefix"
+
+PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name besom.pc)")
+export PKG_CONFIG_PATH
+read -ra shared <<<"$(pkg-config --cflags --libs besom)"
+read -ra static <<<"$(pkg-config --static --cflags --libs besom)"
+run "$cc" "$outside/main.c" "${shared[@]}" -o "$work/pc_shared"
+run "$cc" -static "$outside/main.c" "${static[@]}" -o "$work/pc_static"
+LD_LIBRARY_PATH=$(pkg-config --variable=libdir besom) run "$work/pc_shared"
+run "$work/pc_static"
+
+run cmake -S "$outside" -B "$work/cmake" -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$prefix"
+run cmake --build "$work/cmake"
+run "$work/cmake/shared"
+run "$work/cmake/static"

@@ -1,0 +1,356 @@
+/*
+ * The quotient table against a model: for every quotient the list of its remainders in order of arrival.
+ * After each operation the checker verifies every invariant; the cursor must give the model's order.
+ */
+#include "quotient/table.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "core/address.h"
+#include "support/heap.h"
+#include "support/keys.h"
+
+static uint64_t key_at(uint64_t seed, uint64_t i) {
+  return mix64(seed * UINT64_C(0x9e3779b97f4a7c15) + i);
+}
+
+/* ------------------------------------------------------------------ model */
+
+struct model {
+  uint64_t slots, used;
+  struct list {
+    uint64_t *remainders;
+    size_t n, cap;
+  } * lists;
+};
+
+static struct model model_new(uint64_t slots) {
+  return (struct model){slots, 0, heap_array(slots, sizeof(struct list))};
+}
+
+static void model_free(struct model *m) {
+  for (uint64_t q = 0; q < m->slots; q++) free(m->lists[q].remainders);
+  free(m->lists);
+}
+
+static void model_append(struct model *m, uint64_t quotient, uint64_t remainder) {
+  struct list *l = &m->lists[quotient];
+  if (l->n == l->cap) l->remainders = heap_resize(l->remainders, (l->cap = 2 * l->cap + 4) * sizeof *l->remainders);
+  l->remainders[l->n++] = remainder;
+  m->used++;
+}
+
+/* Takes out the last of those with this remainder; false if there is none. */
+static bool model_remove(struct model *m, uint64_t quotient, uint64_t remainder) {
+  struct list *l = &m->lists[quotient];
+  for (size_t i = l->n; i-- > 0;)
+    if (l->remainders[i] == remainder) {
+      memmove(l->remainders + i, l->remainders + i + 1, (--l->n - i) * sizeof *l->remainders);
+      m->used--;
+      return true;
+    }
+  return false;
+}
+
+static uint64_t model_count(const struct model *m, uint64_t quotient, uint64_t remainder) {
+  uint64_t count = 0;
+  for (size_t i = 0; i < m->lists[quotient].n; i++) count += m->lists[quotient].remainders[i] == remainder;
+  return count;
+}
+
+/* ------------------------------------------------------------------ helpers */
+
+static struct qtable new_table(struct qtable_shape shape, enum isa isa) {
+  struct qtable t;
+  besom__qtable_init(&t, &shape, isa, heap_array(1, besom__qtable_bytes(&shape)));
+  return t;
+}
+
+static void free_table(struct qtable *t) {
+  free(t->blocks);
+}
+
+static void assert_sound(const struct qtable *t) {
+  const char *wrong = besom__qtable_check(t);
+  if (wrong) fail_msg("%s", wrong);
+}
+
+static void assert_same_order(const struct qtable *t, const struct model *m) {
+  struct qtable_cursor c;
+  besom__qtable_first(t, &c);
+  for (uint64_t q = 0; q < m->slots; q++)
+    for (size_t i = 0; i < m->lists[q].n; i++) {
+      assert_true(besom__qtable_next(&c));
+      assert_int_equal(c.quotient, q);
+      assert_int_equal(c.remainder, m->lists[q].remainders[i]);
+    }
+  assert_false(besom__qtable_next(&c));
+  assert_int_equal(t->used, m->used);
+}
+
+/* A digest whose quotient and remainder are these: the smallest, and a little more against rounding. */
+static besom_digest digest_for(const struct qtable *t, uint64_t quotient, uint64_t remainder) {
+  long double where = ((long double)quotient + ((long double)remainder + 0.5L) / ldexpl(1, t->width)) / t->slots;
+  besom_digest d = {(uint64_t)ldexpl(where, 64), 0};
+  for (int step = 0; step < 64; step++) { /* where long double is no finer than double: walk */
+    struct address a = address_of(d, t->slots);
+    if (a.quotient == quotient && remainder_of(a, t->width) == remainder) return d;
+    d.hi += a.quotient < quotient || (a.quotient == quotient && remainder_of(a, t->width) < remainder) ? 1 : -1;
+  }
+  fail_msg("no digest for quotient %llu", (unsigned long long)quotient);
+  return d;
+}
+
+struct situation {
+  struct qtable_shape shape;
+  enum isa isa;
+  uint64_t few_remainders; /* draw from so many, to make runs collide */
+  uint64_t few_quotients;
+};
+
+static void one_operation(struct qtable *t, struct model *m, const struct situation *s, uint64_t random) {
+  uint64_t most = t->width < 64 ? (UINT64_C(1) << t->width) : UINT64_MAX;
+  uint64_t quotient = (random >> 8) % s->few_quotients * (t->slots / s->few_quotients);
+  uint64_t remainder = key_at(7, random >> 20) % (s->few_remainders < most ? s->few_remainders : most);
+  besom_digest d = digest_for(t, quotient, remainder);
+  uint64_t last, count = t->ops->find(t, quotient, remainder, &last);
+  assert_int_equal(count, model_count(m, quotient, remainder));
+  assert_int_equal(t->ops->contains(t, d), count > 0);
+  if (random % 8 < 5) {
+    besom_status status = t->ops->insert(t, d);
+    if (status == BESOM_OK)
+      model_append(m, quotient, remainder);
+    else
+      assert_int_equal(status, BESOM_FULL);
+  } else if (count) {
+    t->ops->remove(t, quotient, last);
+    assert_true(model_remove(m, quotient, remainder));
+  }
+}
+
+static void random_operations(const struct situation *s, unsigned steps, uint64_t seed) {
+  struct qtable t = new_table(s->shape, s->isa);
+  struct model m = model_new(s->shape.slots);
+  for (unsigned i = 0; i < steps; i++) {
+    one_operation(&t, &m, s, key_at(seed, i));
+    assert_sound(&t);
+    if (i % 64 == 0) assert_same_order(&t, &m);
+  }
+  assert_same_order(&t, &m);
+  model_free(&m);
+  free_table(&t);
+}
+
+/* ------------------------------------------------------------------ laws */
+
+static void random_operations_match_the_model(void **state) {
+  (void)state;
+  static const uint64_t sizes[] = {1, 2, 63, 64, 65, 200, 1000};
+  static const unsigned widths[] = {1, 3, 7, 8, 9, 12, 16, 17, 31, 40};
+  for (unsigned i = 0; i < 2 * 2 * (besom__isa_best() + 1u); i++)
+    for (unsigned size = 0; size < 7; size++)
+      for (unsigned w = 0; w < 10; w++) {
+        struct situation s = {.shape = {sizes[size], widths[w], i & 1, i & 2}, .isa = (enum isa)(i / 4)};
+        s.few_quotients = size % 2 ? sizes[size] : (sizes[size] + 2) / 3;
+        s.few_remainders = w % 2 ? 3 : 1000;
+        random_operations(&s, 300, i * 100 + size * 10 + w);
+      }
+}
+
+/* Insert until there is no room: FULL must change nothing, and nothing may be lost on the way back. */
+static void a_table_can_be_filled_to_its_last_slot(void **state) {
+  (void)state;
+  for (int heads = 0; heads < 2; heads++) {
+    struct qtable t = new_table((struct qtable_shape){300, 9, heads, false}, besom__isa_best());
+    struct model m = model_new(300);
+    uint64_t i = 0;
+    for (;; i++) {
+      uint64_t q = key_at(1, i) % 300, r = key_at(2, i) % 512;
+      if (t.ops->insert(&t, digest_for(&t, q, r)) != BESOM_OK) break;
+      model_append(&m, q, r);
+    }
+    assert_true(i >= 300);
+    assert_sound(&t);
+    assert_same_order(&t, &m);
+    while (i-- > 0) {
+      uint64_t q = key_at(1, i) % 300, r = key_at(2, i) % 512, last;
+      assert_true(t.ops->find(&t, q, r, &last) > 0);
+      t.ops->remove(&t, q, last);
+      assert_sound(&t);
+    }
+    assert_int_equal(t.used, 0);
+    for (size_t b = 0; b < besom__qtable_size(&t); b++) assert_int_equal(t.blocks[b], 0);
+    model_free(&m);
+    free_table(&t);
+  }
+}
+
+/* Runs of thousands of slots saturate the offsets of hundreds of blocks, up and down again. */
+static void offsets_saturate_and_recover(void **state) {
+  (void)state;
+  for (int heads = 0; heads < 2; heads++) {
+    struct qtable t = new_table((struct qtable_shape){20000, 8, heads, false}, besom__isa_best());
+    for (unsigned i = 0; i < 9000; i++) {
+      uint64_t q = i % 10 ? 5 : key_at(3, i) % 20000;
+      assert_int_equal(t.ops->insert(&t, digest_for(&t, q, i % 256)), BESOM_OK);
+      if (i % 100 == 0) assert_sound(&t);
+    }
+    assert_sound(&t);
+    for (unsigned i = 0; i < 9000; i++) {
+      uint64_t q = i % 10 ? 5 : key_at(3, i) % 20000, last;
+      assert_true(t.ops->find(&t, q, i % 256, &last) > 0);
+      t.ops->remove(&t, q, last);
+      if (i % 50 == 0) assert_sound(&t);
+    }
+    assert_int_equal(t.used, 0);
+    assert_sound(&t);
+    free_table(&t);
+  }
+}
+
+static void fill_random(struct qtable *t, struct model *m, uint64_t n, uint64_t seed) {
+  for (uint64_t i = 0; i < n; i++) {
+    besom_digest d = {key_at(seed, 2 * i), key_at(seed, 2 * i + 1)};
+    struct address a = address_of(d, t->slots);
+    assert_int_equal(t->ops->insert(t, d), BESOM_OK);
+    model_append(m, a.quotient, remainder_of(a, t->width));
+  }
+}
+
+static void merging_puts_one_run_behind_the_other(void **state) {
+  (void)state;
+  struct qtable_shape shape = {1234, 11, true, false};
+  struct qtable a = new_table(shape, besom__isa_best()), b = new_table(shape, besom__isa_best());
+  struct qtable into = new_table(shape, besom__isa_best());
+  struct model x = model_new(1234), y = model_new(1234);
+  fill_random(&a, &x, 600, 10);
+  fill_random(&b, &y, 500, 11);
+  assert_int_equal(besom__qtable_merge(&a, &b, &into), BESOM_OK);
+  assert_sound(&into);
+  for (uint64_t q = 0; q < 1234; q++)
+    for (size_t i = 0; i < y.lists[q].n; i++) model_append(&x, q, y.lists[q].remainders[i]);
+  assert_same_order(&into, &x);
+  model_free(&x), model_free(&y);
+  free_table(&a), free_table(&b), free_table(&into);
+}
+
+static void doubling_and_halving_keep_digests_and_order(void **state) {
+  (void)state;
+  static const unsigned widths[] = {2, 8, 9, 17, 33, 64};
+  for (unsigned w = 0; w < 6; w++) {
+    struct qtable_shape shape = {999, widths[w], w % 2, false}, twice = {1998, widths[w] - 1, w % 2, false};
+    struct qtable small = new_table(shape, besom__isa_best()), large = new_table(twice, besom__isa_best());
+    struct qtable back = new_table(shape, besom__isa_best());
+    struct model m = model_new(999);
+    fill_random(&small, &m, 940, w);
+    assert_int_equal(besom__qtable_double(&small, &large), BESOM_OK);
+    assert_sound(&large);
+    for (uint64_t i = 0; i < 940; i++)
+      assert_true(large.ops->contains(&large, (besom_digest){key_at(w, 2 * i), key_at(w, 2 * i + 1)}));
+    assert_int_equal(besom__qtable_halve(&large, &back), BESOM_OK);
+    assert_sound(&back);
+    assert_int_equal(back.used, 940);
+    for (uint64_t q = 0; q < 999; q++)
+      for (size_t i = 0; i < m.lists[q].n; i++) {
+        uint64_t last;
+        assert_int_equal(back.ops->find(&back, q, m.lists[q].remainders[i], &last),
+                         model_count(&m, q, m.lists[q].remainders[i]));
+      }
+    model_free(&m);
+    free_table(&small), free_table(&large), free_table(&back);
+  }
+}
+
+static bool is_further_slot(const struct qtable *t, uint64_t position) {
+  return position < t->room && block_further_slots(t, block_at(t, position / 64)) >> (position % 64) & 1;
+}
+
+/* A fingerprint of several slots: open a slot behind its head and mark it; the others must not notice. */
+static void fingerprints_may_take_further_slots(void **state) {
+  (void)state;
+  struct qtable t = new_table((struct qtable_shape){500, 8, true, true}, besom__isa_best());
+  struct model m = model_new(500);
+  fill_random(&t, &m, 350, 20);
+  for (unsigned i = 0; i < 150; i++) {
+    struct qtable_cursor c;
+    besom__qtable_first(&t, &c);
+    for (uint64_t skip = key_at(21, i) % 350 + 1; skip; skip--) assert_true(besom__qtable_next(&c));
+    assert_int_equal(t.ops->open(&t, c.quotient, c.position + 1), BESOM_OK);
+    uint8_t *block = block_at(&t, (c.position + 1) / 64);
+    set_block_word(&t, block, WORD_END, block_word(&t, block, WORD_END) | UINT64_C(1) << ((c.position + 1) % 64));
+    assert_sound(&t);
+  }
+  assert_int_equal(t.used, 500);
+  t.used = m.used; /* the model knows no further slots */
+  assert_same_order(&t, &m);
+  t.used = 500;
+  for (unsigned i = 0; i < 150; i++) { /* and away again */
+    struct qtable_cursor c;
+    besom__qtable_first(&t, &c);
+    do assert_true(besom__qtable_next(&c));
+    while (!is_further_slot(&t, c.position + 1));
+    t.ops->close(&t, c.quotient, c.position + 1);
+    assert_sound(&t);
+  }
+  assert_same_order(&t, &m);
+  model_free(&m);
+  free_table(&t);
+}
+
+/* Positions beyond 2^32: the pages in between are never touched, so this costs little memory. */
+static void slot_numbers_are_64_bits_wide(void **state) {
+  (void)state;
+  struct qtable_shape shape = {(UINT64_C(1) << 32) + 12345, 1, true, false};
+  struct qtable t = new_table(shape, besom__isa_best());
+  for (unsigned i = 0; i < 100; i++) {
+    uint64_t q = shape.slots - 1 - i * 7;
+    assert_int_equal(t.ops->insert(&t, digest_for(&t, q, i % 2)), BESOM_OK);
+    assert_int_equal(t.ops->insert(&t, digest_for(&t, q, i % 2)), BESOM_OK);
+  }
+  for (unsigned i = 0; i < 100; i++) {
+    uint64_t q = shape.slots - 1 - i * 7, last;
+    assert_int_equal(t.ops->find(&t, q, i % 2, &last), 2);
+    assert_int_equal(t.ops->find(&t, q, 1 - i % 2, &last), 0);
+    assert_true(last >= UINT64_C(1) << 32);
+    t.ops->remove(&t, q, last);
+    assert_int_equal(t.ops->find(&t, q, i % 2, &last), 1);
+  }
+  free_table(&t);
+}
+
+/* The checker must see any single flipped bit of metadata or of an empty slot's remainder. */
+static void the_checker_sees_flipped_bits(void **state) {
+  (void)state;
+  struct qtable t = new_table((struct qtable_shape){150, 8, true, false}, besom__isa_best());
+  struct model m = model_new(150);
+  fill_random(&t, &m, 100, 30);
+  assert_sound(&t);
+  for (size_t b = 0; b < t.room / 64; b++)
+    for (unsigned bit = 0; bit < 8 * (unsigned)t.remainders_at; bit++) {
+      uint8_t *byte = block_at(&t, b) + bit / 8;
+      *byte ^= (uint8_t)(1 << bit % 8);
+      if (!besom__qtable_check(&t)) fail_msg("block %zu bit %u", b, bit);
+      *byte ^= (uint8_t)(1 << bit % 8);
+    }
+  model_free(&m);
+  free_table(&t);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(random_operations_match_the_model),
+      cmocka_unit_test(a_table_can_be_filled_to_its_last_slot),
+      cmocka_unit_test(offsets_saturate_and_recover),
+      cmocka_unit_test(merging_puts_one_run_behind_the_other),
+      cmocka_unit_test(doubling_and_halving_keep_digests_and_order),
+      cmocka_unit_test(fingerprints_may_take_further_slots),
+      cmocka_unit_test(slot_numbers_are_64_bits_wide),
+      cmocka_unit_test(the_checker_sees_flipped_bits),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
