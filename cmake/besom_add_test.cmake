@@ -1,12 +1,14 @@
-# besom_add_test(name [LONG] [TIMEOUT seconds] COMMAND ...)
-# The only way to add a test, so that every one has a label (quick, or long) and a timeout.
+# besom_add_test(name [TIMEOUT seconds] COMMAND ...)
+# The only way to add a test, so that every one has a label and a timeout: "long" if its name ends in _long,
+# else "quick".
 function(besom_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "LONG" "TIMEOUT" "COMMAND")
-  set(label quick)
-  set(timeout 120)
-  if(arg_LONG)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "COMMAND")
+  if(name MATCHES "_long$")
     set(label long)
     set(timeout 3600)
+  else()
+    set(label quick)
+    set(timeout 300)
   endif()
   if(arg_TIMEOUT)
     set(timeout ${arg_TIMEOUT})

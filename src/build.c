@@ -9,14 +9,21 @@ static besom_status size_of(const besom_source *source, uint64_t *size) {
   if (*size) return BESOM_OK;
   if (!source->rewind) return BESOM_INVALID;
   besom_bytes key;
-  uint64_t weight = 1;
+  uint64_t weight;
   besom_status status;
-  while ((status = source->next(source->ctx, &key, &weight)) == BESOM_OK) ++*size;
+  while (weight = 1, (status = source->next(source->ctx, &key, &weight)) == BESOM_OK) ++*size;
   return status == BESOM_END ? source->rewind(source->ctx) : status;
 }
 
-static besom_status tick(const besom_progress *progress, uint64_t done, uint64_t total) {
-  return progress && progress->tick && !progress->tick(progress->ctx, done, total) ? BESOM_STOPPED : BESOM_OK;
+static besom_status size_of_digests(const besom_digest_source *source, uint64_t *size) {
+  *size = source->size_hint;
+  if (*size) return BESOM_OK;
+  if (!source->rewind) return BESOM_INVALID;
+  besom_digest batch[BUILD_BATCH];
+  size_t n;
+  besom_status status;
+  while ((status = source->next(source->ctx, batch, BUILD_BATCH, &n)) == BESOM_OK) *size += n;
+  return status == BESOM_END ? source->rewind(source->ctx) : status;
 }
 
 /* Reads up to n keys and hashes them, since a key is only there until the next is read. */
@@ -44,7 +51,7 @@ static besom_status insert_all(besom_filter *f, const besom_source *source, uint
     besom_status status = f->kind->insert_many(f, batch, n, &inserted);
     if (status != BESOM_OK) return status;
     done += n;
-    status = tick(progress, done, total);
+    status = besom__tick(progress, done, total);
     if (status != BESOM_OK) return status;
     if (read == BESOM_END) return BESOM_OK;
   }
@@ -70,9 +77,8 @@ besom_status besom_build(const besom_config *config, const besom_source *yes, co
     status = size_of(yes, &total);
     sized.capacity = total ? total : 1;
   }
-  if (status != BESOM_OK) return status;
   besom_filter *f;
-  status = besom_create(&sized, &f);
+  if (status == BESOM_OK) status = besom_create(&sized, &f);
   if (status != BESOM_OK) return status;
   return finish(insert_all(f, yes, total, progress), f, out);
 }
@@ -81,9 +87,13 @@ besom_status besom_build_sorted(const besom_config *config, const besom_digest_s
                                 const besom_progress *progress, besom_filter **out) {
   if (!config || !digests || !digests->next || !out) return BESOM_INVALID;
   besom_config sized = *config;
-  if (!sized.capacity && !sized.slots) sized.capacity = digests->size_hint;
+  besom_status status = BESOM_OK;
+  if (!sized.capacity && !sized.slots) {
+    status = size_of_digests(digests, &sized.capacity);
+    if (!sized.capacity) sized.capacity = 1;
+  }
   besom_filter *f;
-  besom_status status = besom_create(&sized, &f);
+  if (status == BESOM_OK) status = besom_create(&sized, &f);
   if (status != BESOM_OK) return status;
   status = f->kind->append ? f->kind->append(f, digests, progress) : BESOM_UNSUPPORTED;
   return finish(status, f, out);

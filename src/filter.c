@@ -10,6 +10,7 @@
 besom_status besom__filter_new(const struct besom_kind *kind, const struct hasher *hasher,
                                const besom_allocator *allocator, besom_filter **out) {
   if (!allocator) allocator = &besom__default_allocator;
+  if (!allocator->allocate || !allocator->release) return BESOM_INVALID;
   besom_filter *f = besom__allocate(allocator, kind->size);
   if (!f) return BESOM_NO_MEMORY;
   f->kind = kind;

@@ -77,6 +77,11 @@ besom_status besom__filter_new(const struct besom_kind *kind, const struct hashe
 /* Frees the head alone: for a filter whose kind's part could not be made. */
 void besom__filter_drop(besom_filter *f);
 
+/* Tells the caller how far long work has come: OK to go on, or STOPPED. progress may be NULL. */
+static inline besom_status besom__tick(const besom_progress *progress, uint64_t done, uint64_t total) {
+  return progress && progress->tick && !progress->tick(progress->ctx, done, total) ? BESOM_STOPPED : BESOM_OK;
+}
+
 /* For layered kinds: a filter from a config with the hasher given instead of config.hash and config.seed. */
 besom_status besom__filter_create(const struct besom_kind *kind, const besom_config *config,
                                   const struct hasher *hasher, besom_filter **out);

@@ -96,21 +96,22 @@ static void destroy(besom_filter *f) {
 /* ------------------------------------------------------------------ keys */
 
 /*
- * The places of a key: enhanced double hashing, g(i) = a + i b + (i^3 - i) / 6, which behaves like
- * independent functions, each scaled to the number of bits.
+ * The places of a key: x(0) = hi, x(i+1) = x(i) * odd + lo, each scaled to the number of bits. Scaling
+ * looks at the upper bits of x; the product brings all 128 of the digest there. (Plain double hashing,
+ * hi + i * lo, never does: two keys that agree in some upper bits agree in every place, which in small
+ * filters costs more than the wanted rate.)
  */
 struct places {
-  uint64_t next, step, second_step;
+  uint64_t next, step;
 };
 
 static struct places places_of(besom_digest d) {
-  return (struct places){d.hi, d.lo, 1};
+  return (struct places){d.hi, d.lo};
 }
 
 static uint64_t next_place(struct places *p, uint64_t n_bits) {
   uint64_t place = (uint64_t)((unsigned __int128)p->next * n_bits >> 64);
-  p->next += p->step;
-  p->step += p->second_step++;
+  p->next = p->next * UINT64_C(0xd1342543de82ef95) + p->step;
   return place;
 }
 

@@ -45,11 +45,19 @@ ALWAYS_INLINE unsigned popcount(uint64_t x) {
 
 /* Trailing and leading zeros; 64 for 0. */
 ALWAYS_INLINE unsigned trailing_zeros(uint64_t x) {
+#ifdef __BMI__
+  return (unsigned)_tzcnt_u64(x); /* the plain form below becomes a branch that is guessed wrong */
+#else
   return x ? (unsigned)__builtin_ctzll(x) : 64;
+#endif
 }
 
 ALWAYS_INLINE unsigned leading_zeros(uint64_t x) {
+#ifdef __LZCNT__
+  return (unsigned)_lzcnt_u64(x);
+#else
   return x ? (unsigned)__builtin_clzll(x) : 64;
+#endif
 }
 
 /* Bits 0 .. n-1 and n .. 63, for n in 0 .. 63. */
@@ -84,31 +92,58 @@ ALWAYS_INLINE uint64_t select_bit(uint64_t x, unsigned k) {
 #endif
 }
 
-/* Bit i of the result: does byte i of the 64 bytes at `at` equal this one? */
-ALWAYS_INLINE uint64_t equal_bytes(const uint8_t *at, uint8_t byte) {
-#if defined(__AVX512BW__)
-  return _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(at), _mm512_set1_epi8((char)byte));
-#elif defined(__AVX2__)
-  __m256i wanted = _mm256_set1_epi8((char)byte);
-  __m256i low = _mm256_cmpeq_epi8(_mm256_loadu_si256((const __m256i *)at), wanted);
-  __m256i high = _mm256_cmpeq_epi8(_mm256_loadu_si256((const __m256i *)(at + 32)), wanted);
-  return (uint32_t)_mm256_movemask_epi8(low) | (uint64_t)(uint32_t)_mm256_movemask_epi8(high) << 32;
+/* The first n set bits of x (0 to 64), or all if it has fewer. */
+ALWAYS_INLINE uint64_t first_bits(uint64_t x, unsigned n) {
+#ifdef __BMI2__
+  return _pdep_u64(_bzhi_u64(~UINT64_C(0), n), x);
 #else
-  uint64_t result = 0;
-  for (unsigned i = 0; i < 8; i++) {
+  if (n == 0) return 0;
+  uint64_t last = select_bit(x, n - 1);
+  return last ? x & (last | (last - 1)) : x;
+#endif
+}
+
+/* Bit i of the result: does byte i of the 32 bytes at `at` equal this one? */
+ALWAYS_INLINE uint32_t equal_bytes_32(const uint8_t *at, uint8_t byte) {
+#if defined(__AVX512VL__) && defined(__AVX512BW__)
+  return _mm256_cmpeq_epi8_mask(_mm256_loadu_si256((const __m256i *)at), _mm256_set1_epi8((char)byte));
+#elif defined(__AVX2__)
+  __m256i equal = _mm256_cmpeq_epi8(_mm256_loadu_si256((const __m256i *)at), _mm256_set1_epi8((char)byte));
+  return (uint32_t)_mm256_movemask_epi8(equal);
+#else
+  uint32_t result = 0;
+  for (unsigned i = 0; i < 4; i++) {
     uint64_t x = load64(at + 8 * i) ^ byte * BYTE_ONES;
     uint64_t zero = ~(((x & ~BYTE_TOPS) + ~BYTE_TOPS) | x) & BYTE_TOPS; /* the top bit of each byte that is 0 */
-    result |= (zero >> 7) * UINT64_C(0x0102040810204080) >> 56 << (8 * i);
+    result |= (uint32_t)((zero >> 7) * UINT64_C(0x0102040810204080) >> 56) << (8 * i);
   }
   return result;
 #endif
 }
 
-/* Bytes lo .. hi-1 of a group of 64 move up by one place; the byte before the group must be readable. */
+/* The same for 64 bytes. */
+ALWAYS_INLINE uint64_t equal_bytes_64(const uint8_t *at, uint8_t byte) {
+  return equal_bytes_32(at, byte) | (uint64_t)equal_bytes_32(at + 32, byte) << 32;
+}
+
+/*
+ * Of the 64 bytes at `at`, those numbered lo .. hi-1 move up by one place. The byte before must be
+ * readable. Vectors move all and keep what is wanted: no branch depends on the length.
+ */
 ALWAYS_INLINE void move_bytes_up(uint8_t *at, unsigned lo, unsigned hi) {
 #if defined(__AVX512BW__)
-  __m512i shifted = _mm512_loadu_si512(at - 1);
-  _mm512_mask_storeu_epi8(at, bits_between(lo, hi) & ~(UINT64_C(1) << lo), shifted);
+  _mm512_mask_storeu_epi8(at, bits_between(lo, hi) & ~(UINT64_C(1) << lo), _mm512_loadu_si512(at - 1));
+#elif defined(__AVX2__)
+  __m256i number = _mm256_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22,
+                                    23, 24, 25, 26, 27, 28, 29, 30, 31);
+  __m256i above_lo = _mm256_set1_epi8((char)lo), above_hi = _mm256_set1_epi8((char)hi);
+  __m256i shifted[2] = {_mm256_loadu_si256((const __m256i *)(at - 1)), _mm256_loadu_si256((const __m256i *)(at + 31))};
+  for (unsigned half = 0; half < 2; half++) {
+    __m256i *to = (__m256i *)(at + 32 * half);
+    __m256i moved = _mm256_andnot_si256(_mm256_cmpgt_epi8(number, above_hi), _mm256_cmpgt_epi8(number, above_lo));
+    _mm256_storeu_si256(to, _mm256_blendv_epi8(_mm256_loadu_si256(to), shifted[half], moved));
+    number = _mm256_add_epi8(number, _mm256_set1_epi8(32));
+  }
 #else
   memmove(at + lo + 1, at + lo, hi - lo);
 #endif

@@ -115,6 +115,12 @@ static besom_status read_sections(const uint8_t *data, size_t len, unsigned n, s
   return BESOM_OK;
 }
 
+/* One name has one spelling: nothing behind its end. */
+static bool padded_with_zeros(const char *kind) {
+  const char *end = memchr(kind, 0, KIND_BYTES);
+  return end && all_zero((const uint8_t *)end, (uint64_t)(kind + KIND_BYTES - end));
+}
+
 static besom_status read_header(const uint8_t *data, size_t len, char *kind, unsigned *sections) {
   if (len < HEADER_BYTES || memcmp(data, MAGIC, 8) != 0) return BESOM_CORRUPT;
   struct reader r = {data + 8, data + HEADER_BYTES, false};
@@ -123,7 +129,7 @@ static besom_status read_header(const uint8_t *data, size_t len, char *kind, uns
   besom__read_bytes(&r, kind, KIND_BYTES);
   uint64_t length = besom__read_u64(&r), reserved = besom__read_u64(&r) | besom__read_u64(&r);
   if (version > FORMAT_VERSION) return BESOM_NEWER;
-  if (version == 0 || length != len || reserved || kind[KIND_BYTES - 1]) return BESOM_CORRUPT;
+  if (version == 0 || length != len || reserved || !padded_with_zeros(kind)) return BESOM_CORRUPT;
   if (*sections == 0 || *sections > MAX_SECTIONS) return BESOM_CORRUPT;
   if (len < HEADER_BYTES + SECTION_BYTES * (size_t)*sections) return BESOM_CORRUPT;
   return besom__read_u64(&r) == header_checksum(data, *sections) ? BESOM_OK : BESOM_CORRUPT;

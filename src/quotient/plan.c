@@ -19,9 +19,10 @@ double besom__quotient_rate(uint64_t items, uint64_t slots, unsigned width) {
   return -expm1(-ldexp((double)items / (double)slots, -(int)width));
 }
 
+/* May be more than there can be. */
 static unsigned width_for_rate(uint64_t items, uint64_t slots, double rate) {
   unsigned width = 1;
-  while (width < 64 && besom__quotient_rate(items, slots, width) > rate) width++;
+  while (width <= 64 && besom__quotient_rate(items, slots, width) > rate) width++;
   return width;
 }
 
@@ -35,27 +36,32 @@ static unsigned width_for_bits(const besom_config *config, size_t head_bytes, st
   return shape.width;
 }
 
+/* How often the last table of a filter that is to grow can be halved and still hold the first keys. */
+static unsigned halvings_of(uint64_t last_slots, uint64_t capacity) {
+  unsigned halvings = 0;
+  while (last_slots >> halvings > 1 && besom__quotient_capacity(last_slots >> (halvings + 1)) >= capacity) halvings++;
+  return halvings;
+}
+
+static struct qtable_shape plan_slots(const besom_config *config, struct qtable_shape shape, double rate) {
+  shape.slots = config->slots;
+  shape.width = config->width;
+  if (!shape.width) shape.width = width_for_rate(besom__quotient_capacity(shape.slots), shape.slots, rate);
+  return shape;
+}
+
 besom_status besom__quotient_plan(const besom_config *config, size_t head_bytes, struct qtable_shape *shape) {
+  double rate = config->rate != 0 ? config->rate : DEFAULT_RATE;
   if (config->slots) {
-    shape->slots = config->slots;
-    uint64_t capacity = besom__quotient_capacity(shape->slots);
-    shape->width = config->width;
-    if (!shape->width)
-      shape->width = width_for_rate(capacity, shape->slots, config->rate != 0 ? config->rate : DEFAULT_RATE);
-    return BESOM_OK;
+    *shape = plan_slots(config, *shape, rate);
+    return shape->width <= 64 ? BESOM_OK : BESOM_INVALID;
   }
-  /* A table that is to grow begins as the last one, halved: what it will need of bits is there from the start. */
-  uint64_t last = config->max_capacity > config->capacity ? config->max_capacity : config->capacity;
-  uint64_t last_slots = slots_for(last);
-  unsigned doublings = 0;
-  while (besom__quotient_capacity((last_slots + (UINT64_C(2) << doublings) - 1) >> (doublings + 1)) >= config->capacity &&
-         last > config->capacity && (last_slots >> (doublings + 1)) > 0)
-    doublings++;
-  shape->slots = (last_slots + (UINT64_C(1) << doublings) - 1) >> doublings;
-  if (config->bits != 0)
-    shape->width = width_for_bits(config, head_bytes, *shape);
-  else
-    shape->width =
-        doublings + width_for_rate(last, shape->slots << doublings, config->rate != 0 ? config->rate : DEFAULT_RATE);
-  return shape->width > doublings && shape->width <= 64 ? BESOM_OK : BESOM_INVALID;
+  /* A table that is to grow begins as the last one, halved: the bits that it will need are there from the start. */
+  uint64_t last = config->max_capacity ? config->max_capacity : config->capacity;
+  unsigned halvings = last > config->capacity ? halvings_of(slots_for(last), config->capacity) : 0;
+  uint64_t first_slots = (slots_for(last) + (UINT64_C(1) << halvings) - 1) >> halvings;
+  shape->slots = first_slots;
+  shape->width = config->bits != 0 ? width_for_bits(config, head_bytes, *shape)
+                                   : halvings + width_for_rate(last, first_slots << halvings, rate);
+  return shape->width > halvings && shape->width <= 64 ? BESOM_OK : BESOM_INVALID;
 }

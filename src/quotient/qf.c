@@ -6,6 +6,7 @@
 #include "core/memory.h"
 #include "core/options.h"
 #include "filter.h"
+#include "quotient/order.h"
 #include "quotient/plan.h"
 
 struct qf {
@@ -168,38 +169,28 @@ static besom_status resize(besom_filter *f, uint64_t slots) {
 
 #define APPEND_BATCH 512
 
-static bool before(besom_digest a, besom_digest b) {
-  return a.hi < b.hi || (a.hi == b.hi && a.lo < b.lo);
-}
-
-static besom_status append_batch(besom_filter *f, struct qtable_appender *out, const besom_digest *d, size_t n,
-                                 besom_digest *last) {
-  const struct qtable *t = out->table;
-  if (n > f->capacity - f->items) return BESOM_FULL;
-  for (size_t i = 0; i < n; i++) {
-    if (before(d[i], *last)) return BESOM_INVALID;
-    *last = d[i];
-    struct address a = address_of(d[i], t->slots);
-    besom_status status = besom__qtable_append(out, a.quotient, remainder_of(a, t->width));
-    if (status != BESOM_OK) return status;
-  }
-  f->items += n;
-  return BESOM_OK;
+static bool ascending(besom_digest last, const besom_digest *d, size_t n) {
+  bool down = false;
+  for (size_t i = 0; i < n; last = d[i++]) down |= d[i].hi < last.hi || (d[i].hi == last.hi && d[i].lo < last.lo);
+  return !down;
 }
 
 static besom_status append(besom_filter *f, const besom_digest_source *digests, const besom_progress *progress) {
-  struct qtable_appender out;
+  struct qtable_appender out = qtable_append_start(&qf(f)->table);
   besom_digest batch[APPEND_BATCH], last = {0, 0};
   besom_status status;
   size_t n;
-  besom__qtable_append_start(&out, &qf(f)->table);
   while ((status = digests->next(digests->ctx, batch, APPEND_BATCH, &n)) == BESOM_OK) {
-    status = append_batch(f, &out, batch, n < APPEND_BATCH ? n : APPEND_BATCH, &last);
+    if (n == 0 || n > APPEND_BATCH || !ascending(last, batch, n)) return BESOM_INVALID;
+    if (n > f->capacity - f->items) return BESOM_FULL;
+    last = batch[n - 1];
+    status = out.table.ops->append(&out, batch, n);
     if (status != BESOM_OK) return status;
-    if (progress && progress->tick && !progress->tick(progress->ctx, f->items, digests->size_hint))
-      return BESOM_STOPPED;
+    f->items += n;
+    status = besom__tick(progress, f->items, digests->size_hint);
+    if (status != BESOM_OK) return status;
   }
-  besom__qtable_append_finish(&out);
+  qtable_append_finish(&out, &qf(f)->table);
   return status == BESOM_END ? BESOM_OK : status;
 }
 

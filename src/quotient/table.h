@@ -38,6 +38,7 @@
 #define OFFSET_SATURATED 255
 
 struct qtable_ops;
+struct qtable_appender; /* order.h */
 
 struct qtable {
   uint8_t *blocks;
@@ -72,6 +73,8 @@ struct qtable_ops {
   /* Appends the digest's remainder to its run. FULL if there is no empty slot up to the end of the tail. */
   besom_status (*insert)(struct qtable *t, besom_digest d);
   besom_status (*insert_many)(struct qtable *t, const besom_digest *d, size_t n, size_t *done);
+  /* Appends the remainders of ascending digests to a table that is being filled. INVALID, FULL: see order.h. */
+  besom_status (*append)(struct qtable_appender *a, const besom_digest *d, size_t n);
   /* How many fingerprints of the run have this remainder, and where the last of them is. */
   uint64_t (*find)(const struct qtable *t, uint64_t quotient, uint64_t remainder, uint64_t *last);
   /* Takes the one-slot fingerprint at this position out of its run. */
@@ -93,41 +96,6 @@ size_t besom__qtable_size(const struct qtable *t);
 
 /* NULL if every invariant holds, else what is wrong. Safe on any bits. */
 const char *besom__qtable_check(const struct qtable *t);
-
-/* ------------------------------------------------------------------ in order */
-
-/* Walks over the fingerprints; fields are valid after next returned true. */
-struct qtable_cursor {
-  const struct qtable *table;
-  uint64_t quotient, position, remainder;
-  uint64_t next_quotient, next_position; /* next_quotient = slots: no more */
-};
-
-void besom__qtable_first(const struct qtable *t, struct qtable_cursor *c);
-bool besom__qtable_next(struct qtable_cursor *c);
-
-/* Fills an empty table in the order of quotients. The table is not usable before finish. */
-struct qtable_appender {
-  struct qtable *table;
-  uint64_t quotient; /* of the last append */
-  uint64_t position; /* the next free slot */
-  uint64_t next_block; /* the first block whose offset is not yet known */
-};
-
-void besom__qtable_append_start(struct qtable_appender *a, struct qtable *t);
-/* INVALID if the quotient is below the last one, FULL if there is no room. */
-besom_status besom__qtable_append(struct qtable_appender *a, uint64_t quotient, uint64_t remainder);
-void besom__qtable_append_finish(struct qtable_appender *a);
-
-/* Fills the empty table `into` with both tables, of one shape: each run of a, then that of b. May be FULL. */
-besom_status besom__qtable_merge(const struct qtable *a, const struct qtable *b, struct qtable *into);
-
-/*
- * Fills the empty table `into`, of twice (half) the slots and one bit of width less (more), moving the
- * first bit of every remainder into the quotient (back). Runs keep their order. Halving may be FULL.
- */
-besom_status besom__qtable_double(const struct qtable *t, struct qtable *into);
-besom_status besom__qtable_halve(const struct qtable *t, struct qtable *into);
 
 /* ------------------------------------------------------------------ inside a block */
 
@@ -178,9 +146,20 @@ ALWAYS_INLINE void set_slot_remainder(const struct qtable *t, uint8_t *block, un
 ALWAYS_INLINE uint64_t slots_equal(const struct qtable *t, const uint8_t *block, uint64_t remainder, unsigned width) {
   const uint8_t *planes = block + t->remainders_at, *bytes = planes + 8 * (width % 8);
   uint64_t equal = ~UINT64_C(0);
-  for (unsigned j = 0; j < width / 8; j++) equal &= equal_bytes(bytes + 64 * j, (uint8_t)(remainder >> (8 * j)));
+  for (unsigned j = 0; j < width / 8; j++) equal &= equal_bytes_64(bytes + 64 * j, (uint8_t)(remainder >> (8 * j)));
   for (unsigned j = 0; j < width % 8; j++)
     equal &= load64(planes + 8 * j) ^ ((remainder >> (width / 8 * 8 + j) & 1) - 1);
+  return equal;
+}
+
+/* The same for slots i .. i+31 alone, as bits 0 .. 31: half the lines of cache. May read 31 bytes behind the block. */
+ALWAYS_INLINE uint32_t slots_equal_from(const struct qtable *t, const uint8_t *block, unsigned i, uint64_t remainder,
+                                        unsigned width) {
+  const uint8_t *planes = block + t->remainders_at, *bytes = planes + 8 * (width % 8) + i;
+  uint32_t equal = ~UINT32_C(0);
+  for (unsigned j = 0; j < width / 8; j++) equal &= equal_bytes_32(bytes + 64 * j, (uint8_t)(remainder >> (8 * j)));
+  for (unsigned j = 0; j < width % 8; j++)
+    equal &= (uint32_t)((load64(planes + 8 * j) ^ ((remainder >> (width / 8 * 8 + j) & 1) - 1)) >> i);
   return equal;
 }
 

@@ -4,6 +4,7 @@
  * caller.
  */
 #include "core/address.h"
+#include "quotient/order.h"
 #include "quotient/walk.h"
 
 #define PREFETCH_AHEAD 24
@@ -39,9 +40,10 @@ ALWAYS_INLINE uint64_t find(const struct qtable *t, uint64_t quotient, uint64_t 
 }
 
 /*
- * Most runs lie in the block of their quotient, whole. Then everything is there in one or two lines of
- * cache, and the answer takes no branch that could be guessed wrong: the end of the run is the n-th run
- * end, n = runs before it; its start is behind the run end before that, and not before the quotient.
+ * Most runs lie in the block of their quotient, within 32 slots of it. Then everything is there in one or
+ * two lines of cache, and the answer takes no branch that could be guessed wrong: the end of the run is
+ * the n-th run end, n = runs before it; its start is behind the run end before that, and not before the
+ * quotient. The block behind a quotient's always exists (the tail), so reading on into it is fine.
  */
 ALWAYS_INLINE bool contains(const struct qtable *t, besom_digest d, unsigned width) {
   struct address a = address_of(d, t->slots);
@@ -53,40 +55,37 @@ ALWAYS_INLINE bool contains(const struct qtable *t, besom_digest d, unsigned wid
   uint64_t ends = block_run_ends(t, block) & from_offset;
   uint64_t is_occupied = occupied >> i & 1;
   uint64_t end = select_bit(ends, popcount(occupied & bits_below(i)));
-  if (UNLIKELY((end == 0 && is_occupied) || offset >= 64)) {
-    uint64_t last;
-    return is_occupied && find(t, a.quotient, remainder, &last, width);
-  }
   uint64_t ends_before = ends & (end - 1);
-  uint64_t run = (end | (end - 1)) & bits_from((64 - leading_zeros(ends_before)) & 63) & from_offset & bits_from(i);
-  if (t->has_heads) run &= block_word(t, block, WORD_HEAD);
-  return (slots_equal(t, block, remainder, width) & run & (0 - is_occupied)) != 0;
+  uint64_t run = (end | (end - 1)) & bits_from((64 - leading_zeros(ends_before)) & 63) & from_offset;
+  run = run >> i & (0 - is_occupied);
+  if (UNLIKELY((end == 0 && is_occupied) || offset >= 64 || run >> 32)) {
+    uint64_t last;
+    return is_occupied && t->ops->find(t, a.quotient, remainder, &last);
+  }
+  if (t->has_heads) run &= block_word(t, block, WORD_HEAD) >> i;
+  return (slots_equal_from(t, block, i, remainder, width) & run) != 0;
 }
 
-/* Fetches all of a block, and the first line of the next, into which a sixth of the runs reach. */
-ALWAYS_INLINE void prefetch(const struct qtable *t, besom_digest d, bool for_writing) {
-  const uint8_t *block = block_at(t, quotient_near(d, t->slots) / 64);
-  const uint8_t *end = block + t->stride;
-  for (const uint8_t *line = block; line < end; line += 64) {
-    if (for_writing)
-      __builtin_prefetch(line, 1);
-    else
-      __builtin_prefetch(line, 0);
+/* Fetches the words of a block, and the remainders where the run should be. */
+ALWAYS_INLINE void prefetch(const struct qtable *t, besom_digest d, unsigned width) {
+  uint64_t quotient = quotient_near(d, t->slots);
+  const uint8_t *block = block_at(t, quotient / 64), *bytes = block + t->remainders_at + 8 * (width % 8);
+  __builtin_prefetch(block);
+  __builtin_prefetch(bytes - 1);
+  for (unsigned j = 0; j < width / 8; j++) {
+    __builtin_prefetch(bytes + 64 * j + quotient % 64);
+    __builtin_prefetch(bytes + 64 * j + quotient % 64 + 15);
   }
-  if (for_writing)
-    __builtin_prefetch(end, 1);
-  else
-    __builtin_prefetch(end - 1, 0);
 }
 
 ALWAYS_INLINE void contains_many(const struct qtable *t, const besom_digest *d, size_t n, uint64_t *bitmap,
                                  unsigned width) {
-  for (size_t i = 0; i < n && i < PREFETCH_AHEAD; i++) prefetch(t, d[i], false);
+  for (size_t i = 0; i < n && i < PREFETCH_AHEAD; i++) prefetch(t, d[i], width);
   for (size_t i = 0; i < n; i += 64) {
     uint64_t answers = 0;
     size_t some = n - i < 64 ? n - i : 64;
     for (size_t j = 0; j < some; j++) {
-      if (i + j + PREFETCH_AHEAD < n) prefetch(t, d[i + j + PREFETCH_AHEAD], false);
+      if (i + j + PREFETCH_AHEAD < n) prefetch(t, d[i + j + PREFETCH_AHEAD], width);
       answers |= (uint64_t)contains(t, d[i + j], width) << j;
     }
     bitmap[i / 64] = answers;
@@ -95,22 +94,62 @@ ALWAYS_INLINE void contains_many(const struct qtable *t, const besom_digest *d, 
 
 /* ------------------------------------------------------------------ changes */
 
+ALWAYS_INLINE void raise_offset(uint8_t *block) {
+  *block = (uint8_t)(*block + (*block < OFFSET_SATURATED));
+}
+
+/* All there is in a slot. */
+struct slot {
+  uint64_t end, head, remainder;
+};
+
+/* Bits lo .. hi-1 move up by one, `in` becomes bit lo. */
+ALWAYS_INLINE uint64_t push_bit(uint64_t word, unsigned lo, uint64_t moved, uint64_t in) {
+  return (word & ~moved) | (word << 1 & moved & ~(UINT64_C(1) << lo)) | in << lo;
+}
+
 /*
- * Slots lo .. hi-1 of a block move up by one; slot lo becomes the last slot of `before`, the block before
- * it, or empty if that is NULL. In planes and metadata this is a shift of words, in rows a move of bytes.
+ * Slots lo .. hi-1 of a block move up by one, `in` becomes slot lo; gives the old slot hi. In metadata and
+ * planes this is a shift of words, in rows a move of bytes.
  */
-ALWAYS_INLINE void shift_block_up(const struct qtable *t, uint8_t *block, const uint8_t *before, unsigned lo,
-                                  unsigned hi, unsigned width) {
-  unsigned first = t->words_at + 8 * WORD_END, end = t->remainders_at + 8 * (width % 8);
-  uint64_t moved = bits_between(lo, hi);
-  for (unsigned at = first; at < end; at += 8) {
-    uint64_t word = load64(block + at), into = before ? load64(before + at) >> 63 : 0;
-    store64(block + at, (word & ~moved) | ((word & moved) << 1 & moved) | into << lo);
+ALWAYS_INLINE struct slot push_slot(const struct qtable *t, uint8_t *block, unsigned lo, unsigned hi, struct slot in,
+                                    unsigned width) {
+  uint8_t *planes = block + t->remainders_at, *bytes = planes + 8 * (width % 8);
+  uint64_t moved = bits_between(lo, hi), word = block_word(t, block, WORD_END);
+  struct slot out = {.end = word >> hi & 1, .remainder = slot_remainder(t, block, hi, width)};
+  set_block_word(t, block, WORD_END, push_bit(word, lo, moved, in.end));
+  if (t->has_heads) {
+    word = block_word(t, block, WORD_HEAD);
+    out.head = word >> hi & 1;
+    set_block_word(t, block, WORD_HEAD, push_bit(word, lo, moved, in.head));
   }
-  for (unsigned j = 0, at = end; j < width / 8; j++, at += 64) {
-    move_bytes_up(block + at, lo, hi);
-    block[at + lo] = before ? before[at + 63] : 0;
+  for (unsigned j = 0; j < width % 8; j++) {
+    uint64_t bit = in.remainder >> (width / 8 * 8 + j) & 1;
+    store64(planes + 8 * j, push_bit(load64(planes + 8 * j), lo, moved, bit));
   }
+  for (unsigned j = 0; j < width / 8; j++) {
+    move_bytes_up(bytes + 64 * j, lo, hi);
+    bytes[64 * j + lo] = (uint8_t)(in.remainder >> (8 * j));
+  }
+  return out;
+}
+
+/*
+ * Puts a slot in at the position: what is there and behind it, up to the empty slot, moves up by one, and
+ * every block behind that of the quotient has one more slot of earlier runs.
+ */
+ALWAYS_INLINE void put_slot(struct qtable *t, uint64_t quotient, uint64_t position, uint64_t empty, struct slot in,
+                            unsigned width) {
+  uint8_t *block = block_at(t, position / 64);
+  unsigned lo = position % 64;
+  for (uint64_t b = position / 64; b < empty / 64; b++, lo = 0, block += t->stride) {
+    in = push_slot(t, block, lo, 63, in, width);
+    if (b > quotient / 64) raise_offset(block);
+  }
+  push_slot(t, block, lo, empty % 64, in, width);
+  if (empty / 64 > quotient / 64) raise_offset(block);
+  for (uint64_t b = quotient / 64 + 1; b < position / 64; b++) raise_offset(block_at(t, b));
+  t->used++;
 }
 
 /* Slots lo+1 .. hi move down by one; slot hi becomes the first slot of `after`, or empty if that is NULL. */
@@ -128,48 +167,31 @@ ALWAYS_INLINE void shift_block_down(const struct qtable *t, uint8_t *block, cons
   }
 }
 
-/* One more slot of earlier runs in every block behind that of the quotient, to the one of `last`. */
-ALWAYS_INLINE void raise_offsets(struct qtable *t, uint64_t quotient, uint64_t last) {
-  for (uint64_t b = quotient / 64 + 1; b <= last / 64; b++) {
-    uint8_t *offset = block_at(t, b);
-    *offset = (uint8_t)(*offset + (*offset < OFFSET_SATURATED));
-  }
-}
-
-/* One less. A saturated offset says only "255 or more": the truth comes from the block before. */
+/*
+ * One slot less of earlier runs in every block behind that of the quotient, to the one of `last`. A
+ * saturated offset says only "255 or more": the truth is computed. It goes down by 64 a block at the most,
+ * so after a large one the next blocks stay saturated, whatever they are.
+ */
 static void lower_offsets(struct qtable *t, uint64_t quotient, uint64_t last) {
-  uint64_t runs_end = 0;
-  bool known = false;
+  struct mark mark = {0, 0};
   for (uint64_t b = quotient / 64 + 1; b <= last / 64; b++) {
     uint8_t *offset = block_at(t, b);
     if (*offset < OFFSET_SATURATED) {
       --*offset;
-      known = false;
       continue;
     }
-    runs_end = runs_end_after_block(t, b - 1, known ? runs_end : runs_end_before_block(t, b - 1));
-    known = true;
-    if (runs_end - 64 * b < OFFSET_SATURATED) *offset = (uint8_t)(runs_end - 64 * b);
+    uint64_t truth = runs_end_before_block(t, b, &mark) - 64 * b;
+    if (truth < OFFSET_SATURATED)
+      *offset = (uint8_t)truth;
+    else
+      b += (truth - OFFSET_SATURATED) / 64;
   }
-}
-
-ALWAYS_INLINE void open_up_to(struct qtable *t, uint64_t quotient, uint64_t position, uint64_t empty, unsigned width) {
-  if (empty != position)
-    for (uint64_t b = empty / 64;; b--) {
-      unsigned hi = b == empty / 64 ? empty % 64 : 63;
-      bool first = b == position / 64;
-      uint8_t *block = block_at(t, b);
-      shift_block_up(t, block, first ? NULL : block - t->stride, first ? position % 64 : 0, hi, width);
-      if (first) break;
-    }
-  raise_offsets(t, quotient, empty);
-  t->used++;
 }
 
 ALWAYS_INLINE besom_status open_slot(struct qtable *t, uint64_t quotient, uint64_t position, unsigned width) {
   uint64_t empty = first_empty_from(t, position);
   if (empty >= t->room) return BESOM_FULL;
-  open_up_to(t, quotient, position, empty, width);
+  put_slot(t, quotient, position, empty, (struct slot){0, 0, 0}, width);
   return BESOM_OK;
 }
 
@@ -196,34 +218,72 @@ static inline void set_bit(struct qtable *t, uint64_t position, unsigned word, b
   set_block_word(t, block, word, value ? bits | bit : bits & ~bit);
 }
 
+/*
+ * Where a run that ends in the block of its quotient ends, or would begin; BLOCK_SLOTS or more if it does
+ * not end there, or ends with a fingerprint of several slots. As in contains: no branch to be guessed.
+ */
+ALWAYS_INLINE unsigned run_end_in_block(const struct qtable *t, const uint8_t *block, unsigned i) {
+  unsigned offset = block[0];
+  unsigned runs = popcount(block_word(t, block, WORD_OCCUPIED) & bits_between(0, i));
+  uint64_t ends = first_bits(block_run_ends(t, block) & bits_from(offset & 63), runs);
+  unsigned end = 64 - leading_zeros(ends);
+  end = end > offset ? end : offset;
+  end = end > i ? end : i;
+  uint64_t further = block_further_slots(t, block) >> (end & 63) & 1;
+  return popcount(ends) == runs && !further ? end : BLOCK_SLOTS;
+}
+
 ALWAYS_INLINE besom_status insert(struct qtable *t, besom_digest d, unsigned width) {
   struct address a = address_of(d, t->slots);
-  struct run run = run_of(t, a.quotient);
-  uint64_t empty = first_empty_from(t, run.end);
+  uint8_t *block = block_at(t, a.quotient / 64);
+  uint64_t occupied = block_word(t, block, WORD_OCCUPIED), bit = UINT64_C(1) << (a.quotient % 64);
+  bool has_run = occupied & bit;
+  unsigned end = run_end_in_block(t, block, a.quotient % 64);
+  uint64_t position = (a.quotient & ~UINT64_C(63)) + end, old_last = position - has_run;
+  if (UNLIKELY(end >= BLOCK_SLOTS)) {
+    struct run run = run_of(t, a.quotient);
+    position = run.end;
+    old_last = run.last;
+  }
+  uint64_t empty = first_empty_from(t, position);
   if (UNLIKELY(empty >= t->room)) return BESOM_FULL;
-  open_up_to(t, a.quotient, run.end, empty, width);
-  if (run.start == run.end)
-    set_bit(t, a.quotient, WORD_OCCUPIED, true);
-  else
-    set_bit(t, run.last, WORD_END, false);
-  set_bit(t, run.end, WORD_END, true);
-  if (t->has_heads) set_bit(t, run.end, WORD_HEAD, true);
-  set_slot_remainder(t, block_at(t, run.end / 64), run.end % 64, remainder_of(a, width), width);
+  uint8_t *old_block = block_at(t, old_last / 64);
+  uint64_t ends = block_word(t, old_block, WORD_END);
+  set_block_word(t, old_block, WORD_END, ends & ~((uint64_t)has_run << (old_last % 64)));
+  set_block_word(t, block, WORD_OCCUPIED, occupied | bit);
+  put_slot(t, a.quotient, position, empty, (struct slot){1, 1, remainder_of(a, width)}, width);
   return BESOM_OK;
+}
+
+/* Fetches a block and the next: that far most inserts shift. */
+ALWAYS_INLINE void prefetch_to_insert(const struct qtable *t, besom_digest d) {
+  const uint8_t *block = block_at(t, quotient_near(d, t->slots) / 64), *end = block + 2 * t->stride;
+  for (; block < end; block += 64) __builtin_prefetch(block, 1);
 }
 
 ALWAYS_INLINE besom_status insert_many(struct qtable *t, const besom_digest *d, size_t n, size_t *done,
                                        unsigned width) {
-  for (size_t i = 0; i < n && i < PREFETCH_AHEAD; i++) prefetch(t, d[i], true);
+  for (size_t i = 0; i < n && i < PREFETCH_AHEAD; i++) prefetch_to_insert(t, d[i]);
   besom_status status = BESOM_OK;
   size_t i = 0;
   for (; i < n; i++) {
-    if (i + PREFETCH_AHEAD < n) prefetch(t, d[i + PREFETCH_AHEAD], true);
+    if (i + PREFETCH_AHEAD < n) prefetch_to_insert(t, d[i + PREFETCH_AHEAD]);
     status = insert(t, d[i], width);
     if (UNLIKELY(status != BESOM_OK)) break;
   }
   *done = i;
   return status;
+}
+
+ALWAYS_INLINE besom_status append(struct qtable_appender *appender, const besom_digest *d, size_t n, unsigned width) {
+  struct qtable_appender out = *appender;
+  for (size_t i = 0; i < n; i++) {
+    struct address a = address_of(d[i], out.table.slots);
+    besom_status status = qtable_append(&out, a.quotient, remainder_of(a, width), width);
+    if (UNLIKELY(status != BESOM_OK)) return status;
+  }
+  *appender = out;
+  return BESOM_OK;
 }
 
 /* The head before this one; there is one. */
@@ -260,6 +320,11 @@ ALWAYS_INLINE void remove_at(struct qtable *t, uint64_t quotient, uint64_t posit
   static besom_status insert_many_##suffix(struct qtable *t, const besom_digest *d, size_t n, size_t *done) {          \
     return insert_many(t, d, n, done, width);                                                                          \
   }                                                                                                                    \
+  static besom_status append_##suffix(struct qtable_appender *a, const besom_digest *d, size_t n) {                    \
+    const struct qtable *t = &a->table;                                                                                \
+    (void)t;                                                                                                           \
+    return append(a, d, n, width);                                                                                     \
+  }                                                                                                                    \
   static uint64_t find_##suffix(const struct qtable *t, uint64_t quotient, uint64_t remainder, uint64_t *last) {       \
     return find(t, quotient, remainder, last, width);                                                                  \
   }                                                                                                                    \
@@ -275,8 +340,8 @@ ALWAYS_INLINE void remove_at(struct qtable *t, uint64_t quotient, uint64_t posit
 
 #define OPERATION_TABLE(suffix)                                                                                        \
   {                                                                                                                    \
-    contains_##suffix, contains_many_##suffix, insert_##suffix, insert_many_##suffix, find_##suffix, remove_##suffix,  \
-        open_##suffix, close_##suffix                                                                                  \
+    contains_##suffix, contains_many_##suffix, insert_##suffix, insert_many_##suffix, append_##suffix, find_##suffix,  \
+        remove_##suffix, open_##suffix, close_##suffix                                                                 \
   }
 
 /* Rates of 1 in 100, 1000 and 10,000 need 7, 10 and 14 bits; the others are round numbers or papers'. */

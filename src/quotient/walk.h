@@ -32,26 +32,28 @@ static inline uint64_t skip_further_slots(const struct qtable *t, uint64_t posit
   return position;
 }
 
-/* Where the runs of all quotients before the end of block b end, given where those before it end. */
-static inline uint64_t runs_end_after_block(const struct qtable *t, uint64_t b, uint64_t runs_end_before) {
-  unsigned runs = popcount(block_word(t, block_at(t, b), WORD_OCCUPIED));
-  if (!runs) return runs_end_before;
-  return skip_further_slots(t, run_end_from(t, runs_end_before, runs - 1) + 1);
-}
+/* What a walk knows: where the runs of all quotients before a block end. {0, 0} is always true. */
+struct mark {
+  uint64_t block, runs_end;
+};
 
 /*
  * Where the runs of all quotients before block b end, at least the block's own start. A saturated offset
- * is computed from the nearest earlier block that has a true one; block 0 always has.
+ * is computed from the nearest earlier block that has a true one, or from the mark, which moves along:
+ * so a walk over any number of saturated blocks looks at each once.
  */
-static inline uint64_t runs_end_before_block(const struct qtable *t, uint64_t b) {
+static inline uint64_t runs_end_before_block(const struct qtable *t, uint64_t b, struct mark *mark) {
   uint64_t offset = block_at(t, b)[0];
   if (LIKELY(offset < OFFSET_SATURATED)) return 64 * b + offset;
   uint64_t known = b;
-  while (known && block_at(t, known)[0] == OFFSET_SATURATED) known--;
-  uint64_t end = 64 * known + (known ? block_at(t, known)[0] : 0);
-  for (; known < b; known++) end = runs_end_after_block(t, known, end < 64 * known ? 64 * known : end);
-  if (end > t->room) return t->room;
-  return end < 64 * b ? 64 * b : end;
+  while (known > mark->block && block_at(t, known)[0] == OFFSET_SATURATED) known--;
+  uint64_t end = known > mark->block ? 64 * known + block_at(t, known)[0] : mark->runs_end;
+  uint64_t runs = 0;
+  for (; known < b; known++) runs += popcount(block_word(t, block_at(t, known), WORD_OCCUPIED));
+  if (runs) end = skip_further_slots(t, run_end_from(t, end, runs - 1) + 1);
+  if (end < 64 * b) end = 64 * b; /* no table, but what bits may say */
+  *mark = (struct mark){b, end};
+  return end;
 }
 
 /* A run: its first slot, the head of its last fingerprint, and the first slot behind it. */
@@ -67,7 +69,7 @@ static inline struct run run_of(const struct qtable *t, uint64_t quotient) {
   const uint8_t *block = block_at(t, quotient / 64);
   uint64_t occupied = block_word(t, block, WORD_OCCUPIED);
   unsigned before = popcount(occupied & bits_below(quotient % 64));
-  uint64_t start = runs_end_before_block(t, quotient / 64);
+  uint64_t start = runs_end_before_block(t, quotient / 64, &(struct mark){0, 0});
   if (before) start = skip_further_slots(t, run_end_from(t, start, before - 1) + 1);
   if (start < quotient) start = quotient;
   if (start > t->room) start = t->room;
@@ -81,11 +83,11 @@ static inline struct run run_of(const struct qtable *t, uint64_t quotient) {
  * Where the runs of all quotients up to this one end; not above it, if that slot is free. From one such
  * end to the next is how a cluster is walked.
  */
-static inline uint64_t runs_end_up_to(const struct qtable *t, uint64_t quotient) {
+static inline uint64_t runs_end_up_to(const struct qtable *t, uint64_t quotient, struct mark *mark) {
   if (quotient >= t->slots) quotient = t->slots - 1;
   const uint8_t *block = block_at(t, quotient / 64);
   unsigned runs = popcount(block_word(t, block, WORD_OCCUPIED) & bits_between(0, quotient % 64));
-  uint64_t end = runs_end_before_block(t, quotient / 64);
+  uint64_t end = runs_end_before_block(t, quotient / 64, mark);
   return runs ? skip_further_slots(t, run_end_from(t, end, runs - 1) + 1) : end;
 }
 
@@ -100,8 +102,9 @@ static inline uint64_t first_empty_from(const struct qtable *t, uint64_t positio
     }
     return t->room;
   }
+  struct mark mark = {0, 0};
   while (position < t->room) {
-    uint64_t end = runs_end_up_to(t, position);
+    uint64_t end = runs_end_up_to(t, position, &mark);
     if (end <= position) return position;
     position = end;
   }
@@ -110,8 +113,8 @@ static inline uint64_t first_empty_from(const struct qtable *t, uint64_t positio
 
 /* The first slot behind `position`, a slot of a run, where a run starts in its own place or none does. */
 static inline uint64_t cluster_end_from(const struct qtable *t, uint64_t position) {
-  for (;;) {
-    uint64_t end = runs_end_up_to(t, position);
+  for (struct mark mark = {0, 0};;) {
+    uint64_t end = runs_end_up_to(t, position, &mark);
     if (end <= position + 1 || end >= t->room) return end <= position ? position + 1 : end;
     position = end - 1;
   }

@@ -5,6 +5,12 @@
 #include "filters.h"
 #include "support/reference.h"
 
+#if defined(__has_feature)
+#define BESOM_TESTS_HAS_FEATURE(feature) __has_feature(feature)
+#else
+#define BESOM_TESTS_HAS_FEATURE(feature) 0
+#endif
+
 /* A filter in the middle of random operations, beside what it should hold. */
 typedef struct duel {
   const subject *s;
@@ -146,10 +152,20 @@ static void assert_count_at_least(const besom_filter *f, uint64_t key, uint64_t 
   assert_true(n >= least && n <= least + 2);
 }
 
+/* The work grows with the square of the copies, and a sanitizer makes it three times as much. */
+static size_t many_copies(const subject *s) {
+#if defined(__SANITIZE_ADDRESS__) || BESOM_TESTS_HAS_FEATURE(address_sanitizer)
+  (void)s;
+  return 20000;
+#else
+  return s->first ? 100000 : 20000;
+#endif
+}
+
 /* A run of many blocks, keys of all places before and after it. */
 static void a_key_of_many_copies_disturbs_nobody(void **state) {
   const subject *s = subject_of(state);
-  const size_t copies = s->first ? 100000 : 10000, others = copies / 2;
+  const size_t copies = many_copies(s), others = copies / 2;
   besom_config config = config_of(s, 3 * copies, 1.0 / 1024);
   besom_filter *f = make_empty(&config);
   uint64_t *before = keys_u64(MEMBERS, others), *after = keys_u64(MORE_MEMBERS, others), key = key_in_front(f);

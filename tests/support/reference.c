@@ -164,7 +164,8 @@ const char *reference_check(const reference *ref, const besom_filter *f) {
   if (besom_validate(f, &wrong) != BESOM_OK) return wrong ? wrong : "validate fails without a reason";
   besom_statistics stats;
   if (besom_stats(f, &stats) != BESOM_OK) return "stats fail";
-  if (stats.items != ref->items) return "a wrong number of items";
+  /* Kinds that keep no copies do not count a key that they answered yes to already. */
+  if (ref->counts ? stats.items != ref->items : stats.items > ref->items) return "a wrong number of items";
   for (size_t i = 0; i < ref->universe && !wrong; i++) wrong = reference_check_key(ref, f, i);
   return !wrong && ref->exact ? check_stored(ref, f) : wrong;
 }

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "core/address.h"
+#include "quotient/order.h"
 #include "support/heap.h"
 #include "support/keys.h"
 

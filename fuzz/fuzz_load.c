@@ -1,0 +1,126 @@
+/*
+ * Hostile files: whatever bytes besom_load accepts must be a filter that works. The checksums of the input
+ * are made right first, since a mutation that they catch is no test of what stands behind them.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "besom.h"
+#include "demand.h"
+#include "file/file.h"
+#include "support/heap.h"
+#include "support/keys.h"
+#include "support/memory_sink.h"
+#include "support/reference.h"
+
+enum { LONGEST_INPUT = 1 << 14, KEYS = 40 };
+
+static bool is_valid(const besom_filter *f) {
+  return besom_validate(f, NULL) == BESOM_OK;
+}
+
+static uint64_t items_of(const besom_filter *f) {
+  besom_statistics stats;
+  demand(besom_stats(f, &stats) == BESOM_OK);
+  return stats.items;
+}
+
+/* The same bytes come out, and they load. */
+static void save_and_load(const besom_filter *f, const uint8_t *data, size_t size) {
+  memory_sink sink;
+  besom_filter *copy = NULL;
+  memory_sink_init(&sink);
+  demand(besom_save(f, &sink.api) == BESOM_OK);
+  demand(sink.len == size && memcmp(sink.data, data, size) == 0);
+  demand(besom_load(sink.data, sink.len, NULL, &copy) == BESOM_OK);
+  besom_free(copy);
+  memory_sink_close(&sink);
+}
+
+static void iterate(const besom_filter *f) {
+  besom_iter *iter = NULL;
+  if (besom_iter_open(f, &iter) == BESOM_UNSUPPORTED) return;
+  besom_iter_close(iter);
+  size_t n = 0;
+  address *stored = stored_addresses(f, &n); /* checks order, range and number */
+  demand(stored && n == items_of(f));
+  free(stored);
+}
+
+/* The one filter that is surely like f. */
+static void merge_with_itself(const besom_filter *f) {
+  besom_filter *merged = NULL;
+  besom_status status = besom_merge(f, f, &merged);
+  demand(status == BESOM_OK || status == BESOM_FULL || status == BESOM_UNSUPPORTED);
+  if (status != BESOM_OK) return;
+  demand(is_valid(merged));
+  for (size_t i = 0; i < KEYS; i++)
+    demand(!besom_contains_u64(f, key_u64(MEMBERS, i)) || besom_contains_u64(merged, key_u64(MEMBERS, i)));
+  iterate(merged);
+  besom_free(merged);
+}
+
+static void resize(besom_filter *f) {
+  besom_statistics stats;
+  besom_stats(f, &stats);
+  bool before[KEYS];
+  for (size_t i = 0; i < KEYS; i++) before[i] = besom_contains_u64(f, key_u64(NEGATIVES, i));
+  if (stats.slots <= (1 << 16)) besom_grow(f, 2 * stats.slots);
+  demand(is_valid(f));
+  for (size_t i = 0; i < KEYS; i++) demand(before[i] == besom_contains_u64(f, key_u64(NEGATIVES, i)));
+  besom_shrink(f, stats.slots);
+  besom_shrink(f, stats.slots / 2);
+  demand(is_valid(f));
+  for (size_t i = 0; i < KEYS; i++) demand(before[i] == besom_contains_u64(f, key_u64(NEGATIVES, i)));
+}
+
+/* What goes in is in, and comes out again. */
+static void insert_and_remove(besom_filter *f) {
+  bool inserted[KEYS] = {false};
+  for (size_t i = 0; i < KEYS; i++) {
+    besom_status status = besom_insert_u64(f, key_u64(MEMBERS, i));
+    demand(status == BESOM_OK || status == BESOM_FULL || status == BESOM_UNSUPPORTED);
+    inserted[i] = status == BESOM_OK;
+    demand(is_valid(f));
+  }
+  for (size_t i = 0; i < KEYS; i++) demand(!inserted[i] || besom_contains_u64(f, key_u64(MEMBERS, i)));
+  for (size_t i = 0; i < KEYS; i++) {
+    if (!inserted[i]) continue;
+    besom_status status = besom_remove_u64(f, key_u64(MEMBERS, i));
+    demand(status == BESOM_OK || status == BESOM_UNSUPPORTED);
+    demand(is_valid(f));
+  }
+}
+
+/* Members that the filter came with: remove them until nothing is left of each. */
+static void remove_what_it_answers_yes_to(besom_filter *f) {
+  for (size_t i = 0; i < 1000; i++) {
+    uint64_t key = key_u64(OTHER_MEMBERS, i), n = 0;
+    if (!besom_contains_u64(f, key) || besom_count_u64(f, key, &n) != BESOM_OK) continue;
+    demand(n > 0);
+    for (; n; n--) demand(besom_remove_u64(f, key) == BESOM_OK);
+    demand(!besom_contains_u64(f, key));
+    demand(is_valid(f));
+  }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  if (size > LONGEST_INPUT) return 0;
+  uint8_t *repaired = heap_array(size, 1);
+  if (size) memcpy(repaired, data, size);
+  besom__file_repair(repaired, size);
+  besom_filter *f = NULL;
+  if (besom_load(repaired, size, NULL, &f) == BESOM_OK) {
+    demand(is_valid(f));
+    save_and_load(f, repaired, size);
+    iterate(f);
+    merge_with_itself(f);
+    resize(f);
+    insert_and_remove(f);
+    remove_what_it_answers_yes_to(f);
+    iterate(f);
+  }
+  besom_free(f);
+  free(repaired);
+  return 0;
+}

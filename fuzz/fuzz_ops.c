@@ -1,0 +1,196 @@
+/*
+ * Operations: the first bytes choose a filter, the rest are operations on it, two bytes each. Beside it a
+ * reference multiset does the same; where they disagree, or the structure is not valid, the target aborts.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "besom.h"
+#include "demand.h"
+#include "support/heap.h"
+#include "support/keys.h"
+#include "support/memory_sink.h"
+#include "support/reference.h"
+
+enum { UNIVERSE_SIZE = 48, MOST_OPERATIONS = 400, MOST_SLOTS = 5000, FULL_CHECK_EVERY = 8 };
+
+typedef struct input {
+  const uint8_t *at, *end;
+} input;
+
+static unsigned take(input *in) {
+  return in->at < in->end ? *in->at++ : 0;
+}
+
+typedef struct state {
+  besom_filter *f;
+  reference truth;
+} state;
+
+/* ------------------------------------------------------------------ the filter */
+
+static const besom_kind_info *choose_kind(unsigned choice) {
+  size_t n = 0;
+  while (besom_kinds(n)) n++;
+  return besom_kinds(choice % n);
+}
+
+/* By its geometry if the kind takes one, else by capacity and rate. Options it does not know are left out. */
+static besom_filter *choose_filter(input *in) {
+  static const char *const options[] = {NULL, "isa=portable", "isa=avx2", "heads=no", "heads=no,isa=portable"};
+  static const uint8_t seed[16] = {7};
+  besom_config config = {.kind = choose_kind(take(in))->name, .seed = seed};
+  unsigned choice = take(in), slots = 1 + take(in), width = 1 + take(in) % 64;
+  config.options = options[choice % 5];
+  if (choice >= 128) slots += 4 * take(in);
+  config.slots = slots;
+  config.width = width;
+  besom_filter *f = NULL;
+  besom_status status = besom_create(&config, &f);
+  if (status == BESOM_BAD_OPTION) {
+    config.options = NULL;
+    status = besom_create(&config, &f);
+  }
+  if (status == BESOM_INVALID) {
+    config.slots = config.width = 0;
+    config.capacity = slots;
+    config.rate = 1.0 / (1 + width);
+    status = besom_create(&config, &f);
+  }
+  return status == BESOM_OK ? f : NULL;
+}
+
+static uint64_t slots_of(const besom_filter *f) {
+  besom_statistics stats;
+  demand(besom_stats(f, &stats) == BESOM_OK);
+  return stats.slots;
+}
+
+/* ------------------------------------------------------------------ operations */
+
+static void insert(state *s, size_t key, unsigned copies) {
+  while (copies--) {
+    besom_status status = besom_insert_u64(s->f, reference_key(key));
+    if (status == BESOM_FULL) return;
+    demand(status == BESOM_OK);
+    reference_insert(&s->truth, key);
+  }
+}
+
+/* Only what was inserted may be removed; of the other keys, only those that the filter denies. */
+static void remove_key(state *s, size_t key, unsigned copies) {
+  if (!s->truth.counts) return;
+  for (; copies && s->truth.copies[key]; copies--) {
+    demand(besom_remove_u64(s->f, reference_key(key)) == BESOM_OK);
+    reference_remove(&s->truth, key);
+  }
+  if (!besom_contains_u64(s->f, reference_key(key)))
+    demand(besom_remove_u64(s->f, reference_key(key)) == BESOM_NOT_FOUND);
+}
+
+static void resize(state *s, bool grow) {
+  uint64_t slots = slots_of(s->f);
+  besom_status status = BESOM_OK;
+  if (grow && slots < MOST_SLOTS) status = besom_grow(s->f, 2 * slots);
+  if (!grow && slots % 2 == 0) status = besom_shrink(s->f, slots / 2);
+  demand(status != BESOM_NO_MEMORY && status != BESOM_NOT_FOUND);
+}
+
+/* The filter goes on as its own copy. */
+static void save_and_load(state *s) {
+  memory_sink sink;
+  besom_filter *copy = NULL;
+  memory_sink_init(&sink);
+  demand(besom_save(s->f, &sink.api) == BESOM_OK);
+  demand(besom_load(sink.data, sink.len, NULL, &copy) == BESOM_OK);
+  memory_sink_close(&sink);
+  besom_free(s->f);
+  s->f = copy;
+}
+
+/* With a filter that holds one key some times: the filter goes on as the union. */
+static void merge(state *s, size_t key, unsigned copies) {
+  besom_filter *other = NULL, *merged = NULL;
+  demand(besom_create_like(s->f, &other) == BESOM_OK);
+  unsigned held = 0;
+  while (held < copies && besom_insert_u64(other, reference_key(key)) == BESOM_OK) held++;
+  besom_status status = besom_merge(s->f, other, &merged);
+  besom_free(other);
+  if (status == BESOM_FULL || status == BESOM_UNSUPPORTED) return;
+  demand(status == BESOM_OK);
+  besom_free(s->f);
+  s->f = merged;
+  while (held--) reference_insert(&s->truth, key);
+}
+
+typedef struct digest_array {
+  besom_digest *digests;
+  size_t n;
+} digest_array;
+
+static besom_status give_all(void *ctx, besom_digest *out, size_t cap, size_t *n) {
+  digest_array *left = ctx;
+  *n = left->n < cap ? left->n : cap;
+  memcpy(out, left->digests, *n * sizeof *out);
+  left->digests += *n;
+  left->n -= *n;
+  return *n ? BESOM_OK : BESOM_END;
+}
+
+/* What it holds, as digests in order, makes the same filter. It is only looked at, since its options are not. */
+static void build_sorted(state *s) {
+  static const uint8_t seed[16] = {7};
+  besom_statistics stats;
+  besom_stats(s->f, &stats);
+  besom_config config = {.kind = stats.kind, .seed = seed, .slots = stats.slots, .width = stats.width};
+  besom_digest *digests = heap_array((size_t)s->truth.items, sizeof *digests);
+  digest_array all = {digests, 0};
+  for (size_t i = 0; i < s->truth.universe; i++)
+    for (uint64_t c = 0; c < s->truth.copies[i]; c++) digests[all.n++] = besom_hash_u64(s->f, reference_key(i));
+  sort_digests(digests, all.n);
+  besom_digest_source source = {.next = give_all, .size_hint = all.n, .ctx = &all};
+  besom_filter *built = NULL;
+  besom_status status = besom_build_sorted(&config, &source, NULL, &built);
+  if (status != BESOM_UNSUPPORTED && status != BESOM_INVALID) {
+    demand(status == BESOM_OK);
+    demand_nothing_wrong(reference_check(&s->truth, built));
+  }
+  besom_free(built);
+  free(digests);
+}
+
+/* The lower half of a byte says what, weighted by how often it is worth doing; the upper half how often. */
+static void one_operation(state *s, input *in) {
+  unsigned operation = take(in), choice = operation % 16, copies = 1 + (operation / 16) * (operation / 16);
+  size_t key = take(in) % UNIVERSE_SIZE;
+  if (choice < 6)
+    insert(s, key, choice ? copies : 1);
+  else if (choice < 11)
+    remove_key(s, key, copies);
+  else if (choice == 11)
+    resize(s, operation / 16 % 2);
+  else if (choice == 12)
+    save_and_load(s);
+  else if (choice == 13)
+    merge(s, key, copies);
+  else if (choice == 14)
+    build_sorted(s);
+  demand_nothing_wrong(reference_check_key(&s->truth, s->f, key));
+  const char *reason = NULL;
+  if (besom_validate(s->f, &reason) != BESOM_OK) give_up(reason ? reason : "not valid", __FILE__, __LINE__);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  input in = {data, data + size};
+  state s = {.f = choose_filter(&in)};
+  if (!s.f) return 0;
+  demand(reference_init(&s.truth, s.f, UNIVERSE_SIZE) == BESOM_OK);
+  for (int i = 1; in.at < in.end && i < MOST_OPERATIONS; i++) {
+    one_operation(&s, &in);
+    if (i % FULL_CHECK_EVERY == 0) demand_nothing_wrong(reference_check(&s.truth, s.f));
+  }
+  demand_nothing_wrong(reference_check(&s.truth, s.f));
+  reference_close(&s.truth);
+  besom_free(s.f);
+  return 0;
+}
