@@ -46,7 +46,7 @@ build-tests:
 	$(call build,build,-DBESOM_TESTS=ON)
 	$(call build,build/asan,-DBESOM_TESTS=ON -DBESOM_TEST_PREFIX=asan/ -DBESOM_SANITIZE=address$(,)undefined \
 	  -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG='-O1 -g')
-	$(call build,build/fuzz,-DBESOM_FUZZ=ON -DBESOM_TEST_PREFIX=fuzz/ -DBESOM_SANITIZE=fuzzer-no-link$(,)address$(,)undefined \
+	$(call build,build/fuzz,-DBESOM_FUZZ=ON -DBESOM_SANITIZE=fuzzer-no-link$(,)address$(,)undefined \
 	  -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG='-O1 -g')
 	@mkdir -p build/suite
 	@echo 'subdirs("$(CURDIR)/build" "$(CURDIR)/build/asan" "$(CURDIR)/build/fuzz")' >build/suite/CTestTestfile.cmake

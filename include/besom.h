@@ -314,15 +314,15 @@ BESOM_API void besom_iter_close(besom_iter *iter);
 typedef struct besom_statistics {
   const char *kind;
   const char *hash;
-  const char *isa;       /* the instructions in use: "portable", "avx2", "avx512" */
-  uint64_t items;        /* keys inserted and not removed */
-  uint64_t capacity;     /* insert is FULL beyond this many items */
-  uint64_t slots;        /* places of the table; for Bloom kinds: its bits */
-  uint32_t width;        /* bits of a remainder; for Bloom kinds: bits set a key */
-  uint64_t bytes;        /* all memory of the filter */
-  double bits_per_item;  /* 8 * bytes / items, 0 if empty */
-  double load;           /* items / slots, for Bloom kinds the share of bits that are set */
-  double expected_rate;  /* probability of a false positive, as full as the filter is now */
+  const char *isa;      /* the instructions in use: "portable", "avx2", "avx512" */
+  uint64_t items;       /* keys inserted and not removed */
+  uint64_t capacity;    /* insert is FULL beyond this many items */
+  uint64_t slots;       /* places of the table; for Bloom kinds: its bits */
+  uint32_t width;       /* bits of a remainder; for Bloom kinds: bits set a key */
+  uint64_t bytes;       /* all memory of the filter */
+  double bits_per_item; /* 8 * bytes / items, 0 if empty */
+  double load;          /* items / slots, for Bloom kinds the share of bits that are set */
+  double expected_rate; /* probability of a false positive, as full as the filter is now */
   double rate_at_capacity;
 } besom_statistics;
 

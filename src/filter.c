@@ -110,27 +110,27 @@ bool besom_contains_digest(const besom_filter *f, besom_digest digest) {
 }
 
 /* Checks what every changing call checks, and leaves the caller with one of these on failure. */
-#define CHECK_CHANGE(f, operation)                                                                                     \
-  do {                                                                                                                 \
-    if (UNLIKELY(!(f))) return BESOM_INVALID;                                                                          \
-    if (UNLIKELY(!(f)->kind->operation)) return BESOM_UNSUPPORTED;                                                     \
-    if (UNLIKELY((f)->mapping)) return BESOM_READ_ONLY;                                                                \
+#define CHECK_CHANGE(f, operation)                                 \
+  do {                                                             \
+    if (UNLIKELY(!(f))) return BESOM_INVALID;                      \
+    if (UNLIKELY(!(f)->kind->operation)) return BESOM_UNSUPPORTED; \
+    if (UNLIKELY((f)->mapping)) return BESOM_READ_ONLY;            \
   } while (0)
 
 /* The three forms of a changing call: a key of bytes, an integer, a digest. */
-#define CHANGE_BY_KEY(operation)                                                                                       \
-  besom_status besom_##operation(besom_filter *f, const void *key, size_t len) {                                       \
-    CHECK_CHANGE(f, operation);                                                                                        \
-    if (UNLIKELY(!key && len)) return BESOM_INVALID;                                                                   \
-    return f->kind->operation(f, hash_bytes(&f->hasher, key, len));                                                    \
-  }                                                                                                                    \
-  besom_status besom_##operation##_u64(besom_filter *f, uint64_t key) {                                                \
-    CHECK_CHANGE(f, operation);                                                                                        \
-    return f->kind->operation(f, hash_u64(&f->hasher, key));                                                           \
-  }                                                                                                                    \
-  besom_status besom_##operation##_digest(besom_filter *f, besom_digest digest) {                                      \
-    CHECK_CHANGE(f, operation);                                                                                        \
-    return f->kind->operation(f, digest);                                                                              \
+#define CHANGE_BY_KEY(operation)                                                  \
+  besom_status besom_##operation(besom_filter *f, const void *key, size_t len) {  \
+    CHECK_CHANGE(f, operation);                                                   \
+    if (UNLIKELY(!key && len)) return BESOM_INVALID;                              \
+    return f->kind->operation(f, hash_bytes(&f->hasher, key, len));               \
+  }                                                                               \
+  besom_status besom_##operation##_u64(besom_filter *f, uint64_t key) {           \
+    CHECK_CHANGE(f, operation);                                                   \
+    return f->kind->operation(f, hash_u64(&f->hasher, key));                      \
+  }                                                                               \
+  besom_status besom_##operation##_digest(besom_filter *f, besom_digest digest) { \
+    CHECK_CHANGE(f, operation);                                                   \
+    return f->kind->operation(f, digest);                                         \
   }
 
 CHANGE_BY_KEY(insert)
@@ -157,27 +157,49 @@ besom_status besom_count_u64(const besom_filter *f, uint64_t key, uint64_t *n) {
 /* Keys are hashed into a buffer this long, then go to the kind, which prefetches ahead within it. */
 #define BATCH 512
 
+/* An array of keys in one of two forms; the other is NULL. */
+struct keys {
+  const besom_bytes *bytes;
+  const uint64_t *integers;
+};
+
+static bool keys_valid(struct keys keys, size_t n) {
+  if (!keys.bytes) return keys.integers || !n;
+  for (size_t i = 0; i < n; i++)
+    if (!keys.bytes[i].data && keys.bytes[i].len) return false;
+  return true;
+}
+
+static void hash_keys(const besom_filter *f, struct keys keys, size_t from, size_t n, besom_digest *out) {
+  if (keys.bytes)
+    for (size_t i = 0; i < n; i++) out[i] = hash_bytes(&f->hasher, keys.bytes[from + i].data, keys.bytes[from + i].len);
+  else
+    for (size_t i = 0; i < n; i++) out[i] = hash_u64(&f->hasher, keys.integers[from + i]);
+}
+
 static besom_status all_yes(size_t n, uint64_t *bitmap) {
-  for (size_t i = 0; bitmap && i < n; i += 64) bitmap[i / 64] = n - i < 64 ? bits_below((unsigned)(n - i)) : ~(uint64_t)0;
+  for (size_t i = 0; bitmap && i < n; i += 64)
+    bitmap[i / 64] = n - i < 64 ? bits_below((unsigned)(n - i)) : ~UINT64_C(0);
   return BESOM_INVALID;
 }
 
-static bool bad_key(besom_bytes key) {
-  return !key.data && key.len;
+static besom_status contains_keys(const besom_filter *f, struct keys keys, size_t n, uint64_t *bitmap) {
+  if (!f || !bitmap || !keys_valid(keys, n)) return all_yes(n, bitmap);
+  besom_digest batch[BATCH];
+  for (size_t i = 0; i < n; i += BATCH) {
+    size_t some = n - i < BATCH ? n - i : BATCH;
+    hash_keys(f, keys, i, some, batch);
+    f->kind->contains_many(f, batch, some, bitmap + i / 64);
+  }
+  return BESOM_OK;
 }
 
-static bool bad_keys(const besom_bytes *keys, size_t n) {
-  for (size_t i = 0; i < n; i++)
-    if (bad_key(keys[i])) return true;
-  return false;
+besom_status besom_contains_many(const besom_filter *f, const besom_bytes *keys, size_t n, uint64_t *bitmap) {
+  return contains_keys(f, (struct keys){.bytes = keys}, n, bitmap);
 }
 
-static void hash_keys(const besom_filter *f, const besom_bytes *keys, size_t n, besom_digest *out) {
-  for (size_t i = 0; i < n; i++) out[i] = hash_bytes(&f->hasher, keys[i].data, keys[i].len);
-}
-
-static void hash_integers(const besom_filter *f, const uint64_t *keys, size_t n, besom_digest *out) {
-  for (size_t i = 0; i < n; i++) out[i] = hash_u64(&f->hasher, keys[i]);
+besom_status besom_contains_many_u64(const besom_filter *f, const uint64_t *keys, size_t n, uint64_t *bitmap) {
+  return contains_keys(f, (struct keys){.integers = keys}, n, bitmap);
 }
 
 besom_status besom_contains_many_digest(const besom_filter *f, const besom_digest *digests, size_t n,
@@ -187,26 +209,29 @@ besom_status besom_contains_many_digest(const besom_filter *f, const besom_diges
   return BESOM_OK;
 }
 
-besom_status besom_contains_many(const besom_filter *f, const besom_bytes *keys, size_t n, uint64_t *bitmap) {
-  if (!f || !bitmap || (!keys && n) || bad_keys(keys, n)) return all_yes(n, bitmap);
+static besom_status insert_keys(besom_filter *f, struct keys keys, size_t n, size_t *done) {
+  size_t ignored, inserted;
+  if (!done) done = &ignored;
+  *done = 0;
+  CHECK_CHANGE(f, insert_many);
+  if (!keys_valid(keys, n)) return BESOM_INVALID;
   besom_digest batch[BATCH];
-  for (size_t i = 0; i < n; i += BATCH) {
+  besom_status status = BESOM_OK;
+  for (size_t i = 0; i < n && status == BESOM_OK; i += BATCH) {
     size_t some = n - i < BATCH ? n - i : BATCH;
-    hash_keys(f, keys + i, some, batch);
-    f->kind->contains_many(f, batch, some, bitmap + i / 64);
+    hash_keys(f, keys, i, some, batch);
+    status = f->kind->insert_many(f, batch, some, &inserted);
+    *done += inserted;
   }
-  return BESOM_OK;
+  return status;
 }
 
-besom_status besom_contains_many_u64(const besom_filter *f, const uint64_t *keys, size_t n, uint64_t *bitmap) {
-  if (!f || !bitmap || (!keys && n)) return all_yes(n, bitmap);
-  besom_digest batch[BATCH];
-  for (size_t i = 0; i < n; i += BATCH) {
-    size_t some = n - i < BATCH ? n - i : BATCH;
-    hash_integers(f, keys + i, some, batch);
-    f->kind->contains_many(f, batch, some, bitmap + i / 64);
-  }
-  return BESOM_OK;
+besom_status besom_insert_many(besom_filter *f, const besom_bytes *keys, size_t n, size_t *done) {
+  return insert_keys(f, (struct keys){.bytes = keys}, n, done);
+}
+
+besom_status besom_insert_many_u64(besom_filter *f, const uint64_t *keys, size_t n, size_t *done) {
+  return insert_keys(f, (struct keys){.integers = keys}, n, done);
 }
 
 besom_status besom_insert_many_digest(besom_filter *f, const besom_digest *digests, size_t n, size_t *done) {
@@ -216,40 +241,6 @@ besom_status besom_insert_many_digest(besom_filter *f, const besom_digest *diges
   CHECK_CHANGE(f, insert_many);
   if (!digests && n) return BESOM_INVALID;
   return f->kind->insert_many(f, digests, n, done);
-}
-
-besom_status besom_insert_many(besom_filter *f, const besom_bytes *keys, size_t n, size_t *done) {
-  size_t ignored, inserted;
-  if (!done) done = &ignored;
-  *done = 0;
-  CHECK_CHANGE(f, insert_many);
-  if ((!keys && n) || bad_keys(keys, n)) return BESOM_INVALID;
-  besom_digest batch[BATCH];
-  besom_status status = BESOM_OK;
-  for (size_t i = 0; i < n && status == BESOM_OK; i += BATCH) {
-    size_t some = n - i < BATCH ? n - i : BATCH;
-    hash_keys(f, keys + i, some, batch);
-    status = f->kind->insert_many(f, batch, some, &inserted);
-    *done += inserted;
-  }
-  return status;
-}
-
-besom_status besom_insert_many_u64(besom_filter *f, const uint64_t *keys, size_t n, size_t *done) {
-  size_t ignored, inserted;
-  if (!done) done = &ignored;
-  *done = 0;
-  CHECK_CHANGE(f, insert_many);
-  if (!keys && n) return BESOM_INVALID;
-  besom_digest batch[BATCH];
-  besom_status status = BESOM_OK;
-  for (size_t i = 0; i < n && status == BESOM_OK; i += BATCH) {
-    size_t some = n - i < BATCH ? n - i : BATCH;
-    hash_integers(f, keys + i, some, batch);
-    status = f->kind->insert_many(f, batch, some, &inserted);
-    *done += inserted;
-  }
-  return status;
 }
 
 /* ------------------------------------------------------------------ whole filters */

@@ -69,6 +69,15 @@ ALWAYS_INLINE uint64_t bits_from(unsigned n) {
   return ~UINT64_C(0) << n;
 }
 
+/* The same for any n: nothing is left from 64 on. */
+ALWAYS_INLINE uint64_t bits_from_any(unsigned n) {
+#ifdef __BMI2__
+  return ~_bzhi_u64(~UINT64_C(0), n);
+#else
+  return n < 64 ? bits_from(n) : 0;
+#endif
+}
+
 /* Bits lo .. hi, both included, for lo <= hi <= 63. */
 ALWAYS_INLINE uint64_t bits_between(unsigned lo, unsigned hi) {
   return bits_from(lo) & (~UINT64_C(0) >> (63 - hi));

@@ -9,22 +9,38 @@ const char *besom_version(void) {
 
 const char *besom_strerror(besom_status status) {
   switch (status) {
-  case BESOM_OK: return "no error";
-  case BESOM_END: return "nothing more";
-  case BESOM_INVALID: return "an argument is missing or out of range";
-  case BESOM_UNKNOWN_KIND: return "no kind of filter has that name";
-  case BESOM_BAD_OPTION: return "unknown option or hash, or a bad value for it";
-  case BESOM_UNSUPPORTED: return "this kind of filter cannot do that";
-  case BESOM_NO_MEMORY: return "out of memory";
-  case BESOM_FULL: return "the filter is full";
-  case BESOM_NOT_FOUND: return "the key is not in the filter";
-  case BESOM_UNLIKE: return "the filters differ in kind, hash, seed or geometry";
-  case BESOM_CORRUPT: return "not a saved filter, or damaged";
-  case BESOM_NEWER: return "saved by a later version of besom";
-  case BESOM_IO: return "a file could not be read or written";
-  case BESOM_READ_ONLY: return "the filter is open read-only";
-  case BESOM_STOPPED: return "stopped by the caller";
-  case BESOM_NEEDS_STORE: return "this kind of filter needs its stored keys for that";
+  case BESOM_OK:
+    return "no error";
+  case BESOM_END:
+    return "nothing more";
+  case BESOM_INVALID:
+    return "an argument is missing or out of range";
+  case BESOM_UNKNOWN_KIND:
+    return "no kind of filter has that name";
+  case BESOM_BAD_OPTION:
+    return "unknown option or hash, or a bad value for it";
+  case BESOM_UNSUPPORTED:
+    return "this kind of filter cannot do that";
+  case BESOM_NO_MEMORY:
+    return "out of memory";
+  case BESOM_FULL:
+    return "the filter is full";
+  case BESOM_NOT_FOUND:
+    return "the key is not in the filter";
+  case BESOM_UNLIKE:
+    return "the filters differ in kind, hash, seed or geometry";
+  case BESOM_CORRUPT:
+    return "not a saved filter, or damaged";
+  case BESOM_NEWER:
+    return "saved by a later version of besom";
+  case BESOM_IO:
+    return "a file could not be read or written";
+  case BESOM_READ_ONLY:
+    return "the filter is open read-only";
+  case BESOM_STOPPED:
+    return "stopped by the caller";
+  case BESOM_NEEDS_STORE:
+    return "this kind of filter needs its stored keys for that";
   }
   return "unknown status";
 }

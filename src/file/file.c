@@ -5,8 +5,9 @@
 #include "filter.h"
 
 /* Sizes and places in the file: see docs/format.md. */
-#define MAGIC "\x89"                                                                                                   \
-              "BESOM\r\n"
+#define MAGIC \
+  "\x89"      \
+  "BESOM\r\n"
 #define FORMAT_VERSION 1
 #define HEADER_BYTES 64
 #define KIND_BYTES 16
@@ -56,7 +57,8 @@ static size_t write_header(const besom_filter *f, const struct sections_out *out
   return size;
 }
 
-static besom_status write_all(const struct sections_out *out, const uint8_t *header, size_t size, const besom_sink *sink) {
+static besom_status write_all(const struct sections_out *out, const uint8_t *header, size_t size,
+                              const besom_sink *sink) {
   static const uint8_t zeros[ALIGNMENT];
   besom_status status = sink->write(sink->ctx, header, size);
   uint64_t at = size;

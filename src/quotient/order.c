@@ -79,7 +79,8 @@ besom_status besom__qtable_double(const struct qtable *t, struct qtable *into) {
     if (status == BESOM_OK) status = append_half(c, 1, &out);
     if (status != BESOM_OK) return status;
     uint64_t quotient = c.next_quotient;
-    while (c.next_quotient == quotient && besom__qtable_next(&c)) {}
+    while (c.next_quotient == quotient && besom__qtable_next(&c)) {
+    }
   }
   qtable_append_finish(&out, into);
   return BESOM_OK;

@@ -53,7 +53,8 @@ ALWAYS_INLINE void qtable_append_leave_slots(struct qtable_appender *a) {
   a->ends = a->heads = 0;
 }
 
-/* width is the table's. INVALID if the quotient is below the last one, FULL if there is no room; then the table is to be dropped. */
+/* width is the table's. INVALID if the quotient is below the last one, FULL if there is no room; then the table is to
+ * be dropped. */
 ALWAYS_INLINE besom_status qtable_append(struct qtable_appender *a, uint64_t quotient, uint64_t remainder,
                                          unsigned width) {
   if (UNLIKELY(quotient < a->quotient)) return BESOM_INVALID;

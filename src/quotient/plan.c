@@ -36,11 +36,15 @@ static unsigned width_for_bits(const besom_config *config, size_t head_bytes, st
   return shape.width;
 }
 
+static uint64_t halved(uint64_t slots, unsigned times) {
+  return (slots + (UINT64_C(1) << times) - 1) >> times;
+}
+
 /* How often the last table of a filter that is to grow can be halved and still hold the first keys. */
 static unsigned halvings_of(uint64_t last_slots, uint64_t capacity) {
-  unsigned halvings = 0;
-  while (last_slots >> halvings > 1 && besom__quotient_capacity(last_slots >> (halvings + 1)) >= capacity) halvings++;
-  return halvings;
+  unsigned times = 0;
+  while (halved(last_slots, times) > 1 && besom__quotient_capacity(halved(last_slots, times + 1)) >= capacity) times++;
+  return times;
 }
 
 static struct qtable_shape plan_slots(const besom_config *config, struct qtable_shape shape, double rate) {
@@ -59,9 +63,8 @@ besom_status besom__quotient_plan(const besom_config *config, size_t head_bytes,
   /* A table that is to grow begins as the last one, halved: the bits that it will need are there from the start. */
   uint64_t last = config->max_capacity ? config->max_capacity : config->capacity;
   unsigned halvings = last > config->capacity ? halvings_of(slots_for(last), config->capacity) : 0;
-  uint64_t first_slots = (slots_for(last) + (UINT64_C(1) << halvings) - 1) >> halvings;
-  shape->slots = first_slots;
+  shape->slots = halved(slots_for(last), halvings);
   shape->width = config->bits != 0 ? width_for_bits(config, head_bytes, *shape)
-                                   : halvings + width_for_rate(last, first_slots << halvings, rate);
+                                   : halvings + width_for_rate(last, shape->slots << halvings, rate);
   return shape->width > halvings && shape->width <= 64 ? BESOM_OK : BESOM_INVALID;
 }

@@ -73,13 +73,14 @@ static const char *check_empty(const struct qtable *t, uint64_t from, uint64_t t
 }
 
 /* Walks over one run from *position to behind it. */
-static const char *check_run(const struct qtable *t, uint64_t *position, uint64_t *used) {
+static const char *check_run(const struct qtable *t, bool further_slots, uint64_t *position, uint64_t *used) {
   for (;;) {
     if (*position >= t->room) return "a run does not end within the table";
     const uint8_t *block = block_at(t, *position / 64);
     unsigned i = *position % 64;
     if (t->has_heads && !(block_word(t, block, WORD_HEAD) >> i & 1)) return "a run has an empty slot";
     uint64_t end = skip_further_slots(t, *position + 1);
+    if (!further_slots && end > *position + 1) return "a fingerprint has more than one slot";
     *used += end - *position;
     *position = end;
     if (block_run_ends(t, block) >> i & 1) return NULL;
@@ -92,7 +93,7 @@ static const char *check_offset(const struct qtable *t, uint64_t block, uint64_t
   return block_at(t, block)[0] == offset ? NULL : "a block's offset is wrong";
 }
 
-const char *besom__qtable_check(const struct qtable *t) {
+const char *besom__qtable_check(const struct qtable *t, bool further_slots) {
   uint64_t position = 0, used = 0;
   const char *wrong = NULL;
   for (uint64_t b = 0; b < t->room / 64 && !wrong; b++) {
@@ -105,7 +106,7 @@ const char *besom__qtable_check(const struct qtable *t) {
         wrong = check_empty(t, position, quotient);
         position = quotient;
       }
-      if (!wrong) wrong = check_run(t, &position, &used);
+      if (!wrong) wrong = check_run(t, further_slots, &position, &used);
     }
   }
   if (!wrong) wrong = check_empty(t, position, t->room);

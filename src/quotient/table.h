@@ -67,7 +67,10 @@ struct qtable_shape {
  * is left to the kinds: open and close are the two moves that everything is made of.
  */
 struct qtable_ops {
-  /* Is the remainder of this digest in the run of its quotient? */
+  /*
+   * Is the remainder of this digest in the run of its quotient? With fingerprints of several slots the
+   * further ones are compared, too: a yes is to be looked at again (find), a no is certain.
+   */
   bool (*contains)(const struct qtable *t, besom_digest d);
   void (*contains_many)(const struct qtable *t, const besom_digest *d, size_t n, uint64_t *bitmap);
   /* Appends the digest's remainder to its run. FULL if there is no empty slot up to the end of the tail. */
@@ -94,8 +97,11 @@ void besom__qtable_init(struct qtable *t, const struct qtable_shape *shape, enum
 /* Bytes of the blocks. */
 size_t besom__qtable_size(const struct qtable *t);
 
-/* NULL if every invariant holds, else what is wrong. Safe on any bits. */
-const char *besom__qtable_check(const struct qtable *t);
+/*
+ * NULL if every invariant holds, else what is wrong. Safe on any bits. further_slots: whether fingerprints
+ * may have more than one.
+ */
+const char *besom__qtable_check(const struct qtable *t, bool further_slots);
 
 /* ------------------------------------------------------------------ inside a block */
 

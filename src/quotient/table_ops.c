@@ -39,6 +39,12 @@ ALWAYS_INLINE uint64_t find(const struct qtable *t, uint64_t quotient, uint64_t 
   return count;
 }
 
+/* For runs that leave their block. Not inline, or its needs would burden the fast path. */
+static __attribute__((noinline)) bool contains_by_find(const struct qtable *t, uint64_t quotient, uint64_t remainder) {
+  uint64_t last;
+  return t->ops->find(t, quotient, remainder, &last) > 0;
+}
+
 /*
  * Most runs lie in the block of their quotient, within 32 slots of it. Then everything is there in one or
  * two lines of cache, and the answer takes no branch that could be guessed wrong: the end of the run is
@@ -49,20 +55,14 @@ ALWAYS_INLINE bool contains(const struct qtable *t, besom_digest d, unsigned wid
   struct address a = address_of(d, t->slots);
   uint64_t remainder = remainder_of(a, width);
   const uint8_t *block = block_at(t, a.quotient / 64);
-  unsigned i = a.quotient % 64, offset = block[0];
-  uint64_t occupied = block_word(t, block, WORD_OCCUPIED);
-  uint64_t from_offset = bits_from(offset & 63);
-  uint64_t ends = block_run_ends(t, block) & from_offset;
-  uint64_t is_occupied = occupied >> i & 1;
+  unsigned i = a.quotient % 64;
+  uint64_t occupied = block_word(t, block, WORD_OCCUPIED), is_occupied = occupied >> i & 1;
+  uint64_t ours = bits_from_any(block[0]);
+  uint64_t ends = block_run_ends(t, block) & ours;
   uint64_t end = select_bit(ends, popcount(occupied & bits_below(i)));
-  uint64_t ends_before = ends & (end - 1);
-  uint64_t run = (end | (end - 1)) & bits_from((64 - leading_zeros(ends_before)) & 63) & from_offset;
-  run = run >> i & (0 - is_occupied);
-  if (UNLIKELY((end == 0 && is_occupied) || offset >= 64 || run >> 32)) {
-    uint64_t last;
-    return is_occupied && t->ops->find(t, a.quotient, remainder, &last);
-  }
-  if (t->has_heads) run &= block_word(t, block, WORD_HEAD) >> i;
+  uint64_t behind_last_end = bits_from((64 - leading_zeros(ends & (end - 1))) & 63);
+  uint64_t run = ((end | (end - 1)) & behind_last_end & ours) >> i & (0 - is_occupied);
+  if (UNLIKELY((is_occupied > end) | (run >> 32))) return contains_by_find(t, a.quotient, remainder);
   return (slots_equal_from(t, block, i, remainder, width) & run) != 0;
 }
 
@@ -307,41 +307,41 @@ ALWAYS_INLINE void remove_at(struct qtable *t, uint64_t quotient, uint64_t posit
 
 /* ------------------------------------------------------------------ tables of operations */
 
-#define OPERATIONS(suffix, width)                                                                                      \
-  static bool contains_##suffix(const struct qtable *t, besom_digest d) {                                              \
-    return contains(t, d, width);                                                                                      \
-  }                                                                                                                    \
-  static void contains_many_##suffix(const struct qtable *t, const besom_digest *d, size_t n, uint64_t *bitmap) {      \
-    contains_many(t, d, n, bitmap, width);                                                                             \
-  }                                                                                                                    \
-  static besom_status insert_##suffix(struct qtable *t, besom_digest d) {                                              \
-    return insert(t, d, width);                                                                                        \
-  }                                                                                                                    \
-  static besom_status insert_many_##suffix(struct qtable *t, const besom_digest *d, size_t n, size_t *done) {          \
-    return insert_many(t, d, n, done, width);                                                                          \
-  }                                                                                                                    \
-  static besom_status append_##suffix(struct qtable_appender *a, const besom_digest *d, size_t n) {                    \
-    const struct qtable *t = &a->table;                                                                                \
-    (void)t;                                                                                                           \
-    return append(a, d, n, width);                                                                                     \
-  }                                                                                                                    \
-  static uint64_t find_##suffix(const struct qtable *t, uint64_t quotient, uint64_t remainder, uint64_t *last) {       \
-    return find(t, quotient, remainder, last, width);                                                                  \
-  }                                                                                                                    \
-  static void remove_##suffix(struct qtable *t, uint64_t quotient, uint64_t position) {                                \
-    remove_at(t, quotient, position, width);                                                                           \
-  }                                                                                                                    \
-  static besom_status open_##suffix(struct qtable *t, uint64_t quotient, uint64_t position) {                          \
-    return open_slot(t, quotient, position, width);                                                                    \
-  }                                                                                                                    \
-  static void close_##suffix(struct qtable *t, uint64_t quotient, uint64_t position) {                                 \
-    close_slot(t, quotient, position, width);                                                                          \
+#define OPERATIONS(suffix, width)                                                                                 \
+  static bool contains_##suffix(const struct qtable *t, besom_digest d) {                                         \
+    return contains(t, d, width);                                                                                 \
+  }                                                                                                               \
+  static void contains_many_##suffix(const struct qtable *t, const besom_digest *d, size_t n, uint64_t *bitmap) { \
+    contains_many(t, d, n, bitmap, width);                                                                        \
+  }                                                                                                               \
+  static besom_status insert_##suffix(struct qtable *t, besom_digest d) {                                         \
+    return insert(t, d, width);                                                                                   \
+  }                                                                                                               \
+  static besom_status insert_many_##suffix(struct qtable *t, const besom_digest *d, size_t n, size_t *done) {     \
+    return insert_many(t, d, n, done, width);                                                                     \
+  }                                                                                                               \
+  static besom_status append_##suffix(struct qtable_appender *a, const besom_digest *d, size_t n) {               \
+    const struct qtable *t = &a->table;                                                                           \
+    (void)t;                                                                                                      \
+    return append(a, d, n, width);                                                                                \
+  }                                                                                                               \
+  static uint64_t find_##suffix(const struct qtable *t, uint64_t quotient, uint64_t remainder, uint64_t *last) {  \
+    return find(t, quotient, remainder, last, width);                                                             \
+  }                                                                                                               \
+  static void remove_##suffix(struct qtable *t, uint64_t quotient, uint64_t position) {                           \
+    remove_at(t, quotient, position, width);                                                                      \
+  }                                                                                                               \
+  static besom_status open_##suffix(struct qtable *t, uint64_t quotient, uint64_t position) {                     \
+    return open_slot(t, quotient, position, width);                                                               \
+  }                                                                                                               \
+  static void close_##suffix(struct qtable *t, uint64_t quotient, uint64_t position) {                            \
+    close_slot(t, quotient, position, width);                                                                     \
   }
 
-#define OPERATION_TABLE(suffix)                                                                                        \
-  {                                                                                                                    \
-    contains_##suffix, contains_many_##suffix, insert_##suffix, insert_many_##suffix, append_##suffix, find_##suffix,  \
-        remove_##suffix, open_##suffix, close_##suffix                                                                 \
+#define OPERATION_TABLE(suffix)                                                                                       \
+  {                                                                                                                   \
+    contains_##suffix, contains_many_##suffix, insert_##suffix, insert_many_##suffix, append_##suffix, find_##suffix, \
+        remove_##suffix, open_##suffix, close_##suffix                                                                \
   }
 
 /* Rates of 1 in 100, 1000 and 10,000 need 7, 10 and 14 bits; the others are round numbers or papers'. */

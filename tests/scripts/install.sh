@@ -16,13 +16,14 @@ mkdir -p "$work"
 prefix=$work/prefix
 run cmake --install "$build" --prefix "$prefix"
 
-PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name besom.pc)")
-export PKG_CONFIG_PATH
-read -ra shared <<<"$(pkg-config --cflags --libs besom)"
-read -ra static <<<"$(pkg-config --static --cflags --libs besom)"
+libdir=$(dirname "$(find "$prefix" -name libbesom.so)")
+export PKG_CONFIG_PATH=$libdir/pkgconfig
+shared=() static=()
+eval "shared=($(pkg-config --cflags --libs besom))" # it quotes for the shell
+eval "static=($(pkg-config --static --cflags --libs besom))"
 run "$cc" "$outside/main.c" "${shared[@]}" -o "$work/pc_shared"
 run "$cc" -static "$outside/main.c" "${static[@]}" -o "$work/pc_static"
-LD_LIBRARY_PATH=$(pkg-config --variable=libdir besom) run "$work/pc_shared"
+LD_LIBRARY_PATH=$libdir run "$work/pc_shared"
 run "$work/pc_static"
 
 run cmake -S "$outside" -B "$work/cmake" -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$prefix"
