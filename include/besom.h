@@ -354,7 +354,8 @@ BESOM_API besom_status besom_save_file(const besom_filter *f, const char *path);
 
 /*
  * Makes a filter from saved bytes, after checking the checksums and every invariant: hostile bytes are
- * an error, never a crash. allocator may be NULL. Errors: CORRUPT, NEWER, NO_MEMORY, IO (load_file).
+ * an error, never a crash. allocator may be NULL. load_file maps the file while it copies: do not truncate
+ * it meanwhile (besom_save_file never does). Errors: CORRUPT, NEWER, NO_MEMORY, IO (load_file).
  */
 BESOM_API besom_status besom_load(const void *data, size_t len, const besom_allocator *allocator, besom_filter **out);
 BESOM_API besom_status besom_load_file(const char *path, const besom_allocator *allocator, besom_filter **out);

@@ -219,7 +219,7 @@ static void save(const besom_filter *f, struct sections_out *out) {
 
 static besom_status load(besom_filter *f, struct sections_in *in) {
   uint64_t n_bits = besom__read_u64(&in->parameters), hashes = besom__read_u64(&in->parameters);
-  const struct section *bits = find_section(in, TAG_BITS);
+  const struct section *bits = take_section(in, TAG_BITS);
   if (!bits || hashes == 0 || hashes > MAX_HASHES) return BESOM_CORRUPT;
   if (n_bits == 0 || n_bits % LINE_BITS || bits->len != n_bits / 8) return BESOM_CORRUPT;
   if (f->capacity == 0 || f->capacity > MAX_CAPACITY) return BESOM_CORRUPT;

@@ -69,7 +69,7 @@ ALWAYS_INLINE uint64_t bits_from(unsigned n) {
   return ~UINT64_C(0) << n;
 }
 
-/* The same for any n: nothing is left from 64 on. */
+/* The same for n up to 255: nothing is left from 64 on. */
 ALWAYS_INLINE uint64_t bits_from_any(unsigned n) {
 #ifdef __BMI2__
   return ~_bzhi_u64(~UINT64_C(0), n);

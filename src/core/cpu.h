@@ -1,6 +1,6 @@
 /*
  * Which instructions this machine has. Sources with hot loops are compiled once for each set (CMake:
- * besom_isa_sources) and export one table of functions each; a filter picks one when it is made.
+ * variant_sources) and export one table of functions each; a filter picks one when it is made.
  */
 #ifndef BESOM_CORE_CPU_H
 #define BESOM_CORE_CPU_H

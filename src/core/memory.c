@@ -1,9 +1,10 @@
-#define _GNU_SOURCE /* MAP_ANONYMOUS, madvise */
+#define _GNU_SOURCE /* MAP_ANONYMOUS, madvise, sysconf */
 #include "core/memory.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 /* Blocks from here on are mapped: fresh pages are zero without a pass over them, and can be huge ones. */
 #define MAP_FROM ((size_t)1 << 21)
@@ -18,8 +19,9 @@ static void *map_aligned(size_t size) {
   uint8_t *aligned = (uint8_t *)(((uintptr_t)start + spare - 1) & ~(uintptr_t)(spare - 1));
   size_t before = (size_t)(aligned - start);
   if (before) munmap(start, before);
-  uint8_t *end = (uint8_t *)(((uintptr_t)aligned + size + 4095) & ~(uintptr_t)4095);
-  uint8_t *mapped_end = start + ((size + spare + 4095) & ~(size_t)4095);
+  size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  uint8_t *end = aligned + (size + page - 1) / page * page;
+  uint8_t *mapped_end = start + (size + spare + page - 1) / page * page;
   if (mapped_end > end) munmap(end, (size_t)(mapped_end - end));
 #ifdef MADV_HUGEPAGE
   madvise(aligned, size, MADV_HUGEPAGE); /* a hint: without it the filter is only slower */

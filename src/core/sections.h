@@ -30,6 +30,7 @@ struct sections_in {
   struct reader parameters;
   struct section list[MAX_SECTIONS];
   unsigned n;
+  unsigned taken; /* bit i: the i-th was asked for. What nobody asks for does not belong there. */
 };
 
 /* Adds a section; the memory must stay until the filter is saved. */
@@ -38,9 +39,12 @@ static inline void add_section(struct sections_out *out, uint32_t tag, const voi
 }
 
 /* The section of that tag; NULL if there is none. */
-static inline const struct section *find_section(const struct sections_in *in, uint32_t tag) {
+static inline const struct section *take_section(struct sections_in *in, uint32_t tag) {
   for (unsigned i = 0; i < in->n; i++)
-    if (in->list[i].tag == tag) return &in->list[i];
+    if (in->list[i].tag == tag) {
+      in->taken |= 1u << i;
+      return &in->list[i];
+    }
   return NULL;
 }
 

@@ -38,18 +38,21 @@ static besom_status sync_directory_of(const char *path) {
   memcpy(directory, path, len);
   memcpy(directory + len, ".", 2);
   int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return BESOM_IO;
+  if (fd < 0)
+    return errno == EACCES ? BESOM_OK : BESOM_IO; /* one may write there, but not read: the file is in place */
   /* Some file systems cannot sync a directory and say EINVAL: nothing more can be done there. */
   besom_status status = fsync(fd) == 0 || errno == EINVAL ? BESOM_OK : BESOM_IO;
   close(fd);
   return status;
 }
 
-/* Creates a file of a random name beside path; -1 with errno if that fails. */
+/* Creates a file of a random name in the directory of path; -1 with errno if that fails. */
 static int create_beside(const char *path, char *name, size_t size) {
   uint64_t random;
   if (getentropy(&random, sizeof random) != 0) return -1;
-  int len = snprintf(name, size, "%s.tmp-%016llx", path, (unsigned long long)random);
+  const char *slash = strrchr(path, '/');
+  int directory = slash ? (int)(slash - path) + 1 : 0;
+  int len = snprintf(name, size, "%.*s.besom-%016llx", directory, path, (unsigned long long)random);
   if (len < 0 || (size_t)len >= size) {
     errno = ENAMETOOLONG;
     return -1;
@@ -57,12 +60,20 @@ static int create_beside(const char *path, char *name, size_t size) {
   return open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 }
 
+/* A file that is replaced keeps its permissions: there is a secret in it, the seed. */
+static besom_status keep_permissions(const char *path, int fd) {
+  struct stat old;
+  if (stat(path, &old) != 0) return BESOM_OK;
+  return fchmod(fd, old.st_mode & 0777) == 0 ? BESOM_OK : BESOM_IO;
+}
+
 besom_status besom_save_file(const besom_filter *f, const char *path) {
   if (!f || !path) return BESOM_INVALID;
   char temporary[PATH_MAX];
   int fd = create_beside(path, temporary, sizeof temporary);
   if (fd < 0) return BESOM_IO;
-  besom_status status = besom_save(f, &(besom_sink){write_fully, &fd});
+  besom_status status = keep_permissions(path, fd);
+  if (status == BESOM_OK) status = besom_save(f, &(besom_sink){write_fully, &fd});
   if (status == BESOM_OK && fsync(fd) != 0) status = BESOM_IO;
   int error = errno;
   if (close(fd) != 0 && status == BESOM_OK) status = BESOM_IO, error = errno;
@@ -76,7 +87,7 @@ besom_status besom_save_file(const besom_filter *f, const char *path) {
 /* ------------------------------------------------------------------ load */
 
 static besom_status map_file(const char *path, void **data, size_t *len) {
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* else a FIFO without a writer would hang us */
   if (fd < 0) return BESOM_IO;
   struct stat info;
   besom_status status = fstat(fd, &info) == 0 ? BESOM_OK : BESOM_IO;

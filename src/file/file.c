@@ -111,7 +111,7 @@ static besom_status read_sections(const uint8_t *data, size_t len, unsigned n, s
     at = offset + size;
   }
   in->n = n;
-  const struct section *parameters = find_section(in, TAG_PARAMETERS);
+  const struct section *parameters = take_section(in, TAG_PARAMETERS);
   if (at != len || !parameters) return BESOM_CORRUPT;
   in->parameters = (struct reader){parameters->data, (const uint8_t *)parameters->data + parameters->len, false};
   return BESOM_OK;
@@ -143,7 +143,7 @@ static besom_status read_filter(besom_filter *f, struct sections_in *in, bool tr
   f->capacity = besom__read_u64(&in->parameters);
   besom_status status = f->kind->load(f, in);
   if (status != BESOM_OK) return status;
-  bool all_read = !in->parameters.failed && in->parameters.at == in->parameters.end;
+  bool all_read = !in->parameters.failed && in->parameters.at == in->parameters.end && in->taken == (1u << in->n) - 1;
   if (all_read && (trusted || f->kind->validate(f) == NULL)) return BESOM_OK;
   f->kind->destroy(f);
   return BESOM_CORRUPT;
@@ -161,7 +161,7 @@ besom_status besom__file_load(const uint8_t *data, size_t len, const besom_alloc
                               bool trusted, besom_filter **out) {
   char name[KIND_BYTES];
   unsigned sections;
-  struct sections_in in;
+  struct sections_in in = {0};
   struct hasher hasher;
   besom_filter *f;
   besom_status status = read_header(data, len, name, &sections);

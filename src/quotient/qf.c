@@ -241,7 +241,7 @@ static void save(const besom_filter *f, struct sections_out *out) {
 static besom_status load(besom_filter *f, struct sections_in *in) {
   struct qtable_shape shape = {.slots = besom__read_u64(&in->parameters), .width = besom__read_u32(&in->parameters)};
   uint32_t heads = besom__read_u32(&in->parameters);
-  const struct section *bits = find_section(in, TAG_BITS);
+  const struct section *bits = take_section(in, TAG_BITS);
   shape.heads = heads;
   size_t bytes = besom__qtable_bytes(&shape);
   if (!bits || heads > 1 || !bytes || bits->len != bytes) return BESOM_CORRUPT;

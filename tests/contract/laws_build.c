@@ -3,6 +3,7 @@
 
 #include "filters.h"
 #include "support/failing_allocator.h"
+#include "support/heap.h"
 
 enum { N = 5000 };
 
@@ -159,16 +160,39 @@ static void progress_can_stop_a_build(void **state) {
   free(keys);
 }
 
+/* Kinds that can promise to deny certain keys do; the others say that they cannot. */
+static void keys_to_deny_are_denied_or_unsupported(void **state) {
+  const subject *s = subject_of(state);
+  besom_config config = config_of(s, 1000, 0.25);
+  uint64_t *keys = keys_u64(MEMBERS, 1000), *denied = keys_u64(NEGATIVES, 1000);
+  array_source yes, no;
+  source_of_u64(&yes, keys, 1000);
+  source_of_u64(&no, denied, 1000);
+  besom_filter *f = NULL;
+  besom_status status = besom_build(&config, &yes.api, &no.api, NULL, &f);
+  if (status == BESOM_OK) {
+    assert_holds_u64(f, keys, 1000);
+    assert_int_equal(count_false_positives(f, 1000), 0);
+  } else {
+    assert_status(BESOM_UNSUPPORTED, status);
+    assert_null(f);
+  }
+  besom_free(f);
+  free(keys);
+  free(denied);
+}
+
 /* A source of digests that gives as many at a time as it pleases. */
 typedef struct digest_array {
   besom_digest_source api;
   const besom_digest *digests;
   size_t n, at, most_at_once;
+  besom_status at_the_end; /* BESOM_END, or a complaint */
 } digest_array;
 
 static besom_status give_digests(void *ctx, besom_digest *out, size_t cap, size_t *n) {
   digest_array *d = ctx;
-  if (d->at == d->n) return BESOM_END;
+  if (d->at == d->n) return d->at_the_end;
   for (*n = 0; *n < cap && *n < d->most_at_once && d->at < d->n; ++*n) out[*n] = d->digests[d->at++];
   return BESOM_OK;
 }
@@ -179,7 +203,7 @@ static besom_status digests_again(void *ctx) {
 }
 
 static void digest_array_init(digest_array *d, const besom_digest *digests, size_t n, size_t most_at_once) {
-  *d = (digest_array){.digests = digests, .n = n, .most_at_once = most_at_once};
+  *d = (digest_array){.digests = digests, .n = n, .most_at_once = most_at_once, .at_the_end = BESOM_END};
   d->api = (besom_digest_source){.next = give_digests, .rewind = digests_again, .size_hint = n, .ctx = d};
 }
 
@@ -278,6 +302,33 @@ static void descending_digests_are_invalid(void **state) {
   }
 }
 
+/* By its source or by its caller, and nothing is left behind. */
+static void a_sorted_build_can_be_ended(void **state) {
+  const subject *s = subject_of(state);
+  enum { MANY = 300000 };
+  besom_digest *digests = heap_array(MANY, sizeof *digests);
+  for (uint64_t i = 0; i < MANY; i++) digests[i] = (besom_digest){i << 45, i};
+  failing_allocator memory;
+  failing_allocator_init(&memory);
+  besom_config config = config_of(s, MANY, 0);
+  config.allocator = &memory.api;
+  digest_array d;
+  digest_array_init(&d, digests, 1000, 100);
+  d.at_the_end = BESOM_NEEDS_STORE;
+  besom_filter *f = NULL;
+  assert_status(BESOM_NEEDS_STORE, besom_build_sorted(&config, &d.api, NULL, &f));
+  assert_null(f);
+  patience p = {.most = 2};
+  besom_progress progress = {.tick = tick, .ctx = &p};
+  digest_array_init(&d, digests, MANY, MANY);
+  assert_status(BESOM_STOPPED, besom_build_sorted(&config, &d.api, &progress, &f));
+  assert_null(f);
+  assert_int_equal(p.ticks, 2);
+  assert_nothing_wrong(failing_allocator_verdict(&memory));
+  failing_allocator_close(&memory);
+  free(digests);
+}
+
 static void building_sorted_too_much_is_full(void **state) {
   const subject *s = subject_of(state);
   besom_config config = config_of(s, 10, 0);
@@ -297,10 +348,12 @@ const law build_laws[] = {
     LAW(a_source_may_repeat_itself, EVERY_SUBJECT, 0),
     LAW(a_failing_source_ends_the_build, EVERY_KIND, 0),
     LAW(progress_can_stop_a_build, EVERY_KIND, 0),
+    LAW(keys_to_deny_are_denied_or_unsupported, EVERY_KIND, 0),
     LAW(building_sorted_is_inserting, EVERY_SUBJECT, BESOM_CAN_BUILD_SORTED),
     LAW(sorted_digests_without_size_must_rewind, EVERY_KIND, BESOM_CAN_BUILD_SORTED),
     LAW(building_sorted_at_the_highest_load_loses_nothing, EVERY_SUBJECT, BESOM_CAN_BUILD_SORTED | BESOM_CAN_INSERT),
     LAW(descending_digests_are_invalid, EVERY_KIND, BESOM_CAN_BUILD_SORTED),
+    LAW(a_sorted_build_can_be_ended, EVERY_KIND, BESOM_CAN_BUILD_SORTED),
     LAW(building_sorted_too_much_is_full, EVERY_KIND, BESOM_CAN_BUILD_SORTED),
     {0},
 };

@@ -223,6 +223,48 @@ static void what_cannot_be_opened_is_io(void **state) {
 }
 
 /* The lowest free number tells: whether it went well or not, what was opened is closed. */
+/* Names up to the system's own limit: the temporary one must not be longer. */
+static void the_longest_name_can_be_saved(void **state) {
+  (void)state;
+  struct scene s;
+  open_scene(&s);
+  char name[256];
+  memset(name, 'n', 255);
+  name[255] = 0;
+  temp_path path = temp_dir_file(&s.dir, name);
+  assert_int_equal(besom_save_file(s.filter, path.text), BESOM_OK);
+  assert_int_equal(size_of_file(path.text), s.bytes);
+  assert_int_equal(temp_dir_count(&s.dir), 2);
+  close_scene(&s);
+}
+
+static void a_replaced_file_keeps_its_permissions(void **state) {
+  (void)state;
+  struct scene s;
+  struct stat info;
+  open_scene(&s);
+  assert_int_equal(chmod(s.path.text, 0600), 0);
+  assert_int_equal(besom_save_file(s.filter, s.path.text), BESOM_OK);
+  assert_int_equal(stat(s.path.text, &info), 0);
+  assert_int_equal(info.st_mode & 0777, 0600);
+  close_scene(&s);
+}
+
+/* Opening a FIFO that nobody writes to would wait for ever. */
+static void a_fifo_is_no_saved_filter(void **state) {
+  (void)state;
+  struct scene s;
+  besom_filter *f;
+  open_scene(&s);
+  temp_path path = temp_dir_file(&s.dir, "fifo");
+  assert_int_equal(mkfifo(path.text, 0600), 0);
+  alarm(10);
+  assert_int_equal(besom_load_file(path.text, NULL, &f), BESOM_CORRUPT);
+  assert_int_equal(besom_open_mmap(path.text, 0, &f), BESOM_CORRUPT);
+  alarm(0);
+  close_scene(&s);
+}
+
 static void no_descriptor_stays_open(void **state) {
   (void)state;
   struct scene s;
@@ -250,6 +292,9 @@ int main(void) {
       cmocka_unit_test(a_directory_is_not_replaced),
       cmocka_unit_test(what_is_no_saved_filter_is_corrupt),
       cmocka_unit_test(what_cannot_be_opened_is_io),
+      cmocka_unit_test(the_longest_name_can_be_saved),
+      cmocka_unit_test(a_replaced_file_keeps_its_permissions),
+      cmocka_unit_test(a_fifo_is_no_saved_filter),
       cmocka_unit_test(no_descriptor_stays_open),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

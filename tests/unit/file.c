@@ -298,6 +298,41 @@ static void check_section_list(uint8_t *data, size_t len, const char *kind) {
     assert_int_equal(load_changed(data, len, HEADER + ROW * i, 4, SECTION_TAG('N', 'O', 'N', 'E')), BESOM_CORRUPT);
 }
 
+/* The same file with one more section behind the last; free() it. */
+static uint8_t *with_section(const uint8_t *data, size_t len, uint32_t tag, size_t *longer) {
+  unsigned n = sections_in(data);
+  uint64_t first = offset_of(data, 0), moved = (HEADER + ROW * (n + 1) + 63) / 64 * 64 - first;
+  size_t extra_at = (len + moved + 63) / 64 * 64;
+  *longer = extra_at + 8;
+  uint8_t *made = heap_array(*longer, 1);
+  memcpy(made, data, HEADER + ROW * n);
+  memcpy(made + first + moved, data + first, len - first);
+  put_number(made + 12, 4, n + 1);
+  for (unsigned i = 0; i < n; i++) put_number(row_of(made, i) + 8, 8, offset_of(data, i) + moved);
+  put_number(row_of(made, n), 4, tag);
+  put_number(row_of(made, n) + 8, 8, extra_at);
+  put_number(row_of(made, n) + 16, 8, 8);
+  besom__file_repair(made, *longer);
+  return made;
+}
+
+/* Nothing is passed over in silence, or it would be lost by the next save. */
+static void check_unknown_section(uint8_t *data, size_t len, const char *kind) {
+  (void)kind;
+  static const uint32_t tags[] = {SECTION_TAG('X', 'T', 'R', 'A'), TAG_BITS, TAG_PARAMETERS};
+  for (unsigned i = 0; i < 3; i++) {
+    size_t longer;
+    uint8_t *made = with_section(data, len, tags[i], &longer);
+    assert_int_equal(load(made, longer), BESOM_CORRUPT);
+    free(made);
+  }
+}
+
+static void unknown_and_doubled_sections_are_corrupt(void **state) {
+  (void)state;
+  for_every_kind(check_unknown_section);
+}
+
 static void missing_and_surplus_sections_are_corrupt(void **state) {
   (void)state;
   for_every_kind(check_section_list);
@@ -316,6 +351,7 @@ int main(void) {
       cmocka_unit_test(unused_bytes_must_be_zero),
       cmocka_unit_test(sections_elsewhere_are_corrupt),
       cmocka_unit_test(missing_and_surplus_sections_are_corrupt),
+      cmocka_unit_test(unknown_and_doubled_sections_are_corrupt),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
