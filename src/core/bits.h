@@ -112,16 +112,14 @@ ALWAYS_INLINE uint64_t first_bits(uint64_t x, unsigned n) {
 #endif
 }
 
-/* Bit i of the result: does byte i of the 32 bytes at `at` equal this one? */
-ALWAYS_INLINE uint32_t equal_bytes_32(const uint8_t *at, uint8_t byte) {
-#if defined(__AVX512VL__) && defined(__AVX512BW__)
-  return _mm256_cmpeq_epi8_mask(_mm256_loadu_si256((const __m256i *)at), _mm256_set1_epi8((char)byte));
-#elif defined(__AVX2__)
-  __m256i equal = _mm256_cmpeq_epi8(_mm256_loadu_si256((const __m256i *)at), _mm256_set1_epi8((char)byte));
-  return (uint32_t)_mm256_movemask_epi8(equal);
+/* Bit i of the result: does byte i of the 16 bytes at `at` equal this one? */
+ALWAYS_INLINE uint32_t equal_bytes_16(const uint8_t *at, uint8_t byte) {
+#if defined(__AVX2__)
+  __m128i equal = _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)at), _mm_set1_epi8((char)byte));
+  return (uint32_t)_mm_movemask_epi8(equal);
 #else
   uint32_t result = 0;
-  for (unsigned i = 0; i < 4; i++) {
+  for (unsigned i = 0; i < 2; i++) {
     uint64_t x = load64(at + 8 * i) ^ byte * BYTE_ONES;
     uint64_t zero = ~(((x & ~BYTE_TOPS) + ~BYTE_TOPS) | x) & BYTE_TOPS; /* the top bit of each byte that is 0 */
     result |= (uint32_t)((zero >> 7) * UINT64_C(0x0102040810204080) >> 56) << (8 * i);
@@ -130,9 +128,23 @@ ALWAYS_INLINE uint32_t equal_bytes_32(const uint8_t *at, uint8_t byte) {
 #endif
 }
 
+/* The same for 32 bytes. */
+ALWAYS_INLINE uint32_t equal_bytes_32(const uint8_t *at, uint8_t byte) {
+#if defined(__AVX2__)
+  __m256i equal = _mm256_cmpeq_epi8(_mm256_loadu_si256((const __m256i *)at), _mm256_set1_epi8((char)byte));
+  return (uint32_t)_mm256_movemask_epi8(equal);
+#else
+  return equal_bytes_16(at, byte) | equal_bytes_16(at + 16, byte) << 16;
+#endif
+}
+
 /* The same for 64 bytes. */
 ALWAYS_INLINE uint64_t equal_bytes_64(const uint8_t *at, uint8_t byte) {
+#if defined(__AVX512BW__)
+  return _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(at), _mm512_set1_epi8((char)byte));
+#else
   return equal_bytes_32(at, byte) | (uint64_t)equal_bytes_32(at + 32, byte) << 32;
+#endif
 }
 
 /*

@@ -49,7 +49,7 @@ ALWAYS_INLINE void qtable_append_leave_slots(struct qtable_appender *a) {
   if (!a->started) return;
   uint8_t *block = block_at(&a->table, (a->position - 1) / 64);
   set_block_word(&a->table, block, WORD_END, a->ends);
-  if (a->table.has_heads) set_block_word(&a->table, block, WORD_HEAD, a->heads);
+  if (a->table.has_heads) set_block_heads(&a->table, block, a->heads);
   a->ends = a->heads = 0;
 }
 

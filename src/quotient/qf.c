@@ -225,7 +225,7 @@ static const char *validate(const besom_filter *f) {
   const struct qtable *t = &const_qf(f)->table;
   if (f->items != t->used) return "the number of items is not that of the used slots";
   if (f->items > f->capacity) return "there are more items than the capacity";
-  return besom__qtable_check(t, false);
+  return besom__qtable_check(t);
 }
 
 /* ------------------------------------------------------------------ files */

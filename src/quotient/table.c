@@ -50,7 +50,8 @@ void besom__qtable_init(struct qtable *t, const struct qtable_shape *shape, enum
       .stride = stride_of(shape),
       .width = (uint8_t)shape->width,
       .words_at = shape->code ? 8 : 1,
-      .remainders_at = (uint8_t)((shape->code ? 8 : 1) + 8 * (shape->heads ? 3 : 2)),
+      .remainders_at = (uint8_t)((shape->code ? 8 : 1) + 16),
+      .heads_at = (uint16_t)((shape->code ? 8 : 1) + 16 + 8 * shape->width),
       .has_heads = shape->heads,
   };
 }
@@ -66,21 +67,20 @@ static const char *check_empty(const struct qtable *t, uint64_t from, uint64_t t
     const uint8_t *block = block_at(t, p / 64);
     unsigned i = p % 64;
     if (block_word(t, block, WORD_END) >> i & 1) return "an empty slot has its run-end bit set";
-    if (t->has_heads && block_word(t, block, WORD_HEAD) >> i & 1) return "an empty slot has its head bit set";
+    if (t->has_heads && block_heads(t, block) >> i & 1) return "an empty slot has its head bit set";
     if (slot_remainder(t, block, i, t->width)) return "an empty slot has a remainder";
   }
   return NULL;
 }
 
 /* Walks over one run from *position to behind it. */
-static const char *check_run(const struct qtable *t, bool further_slots, uint64_t *position, uint64_t *used) {
+static const char *check_run(const struct qtable *t, uint64_t *position, uint64_t *used) {
   for (;;) {
     if (*position >= t->room) return "a run does not end within the table";
     const uint8_t *block = block_at(t, *position / 64);
     unsigned i = *position % 64;
-    if (t->has_heads && !(block_word(t, block, WORD_HEAD) >> i & 1)) return "a run has an empty slot";
+    if (t->has_heads && !(block_heads(t, block) >> i & 1)) return "a run has an empty slot";
     uint64_t end = skip_further_slots(t, *position + 1);
-    if (!further_slots && end > *position + 1) return "a fingerprint has more than one slot";
     *used += end - *position;
     *position = end;
     if (block_run_ends(t, block) >> i & 1) return NULL;
@@ -93,9 +93,17 @@ static const char *check_offset(const struct qtable *t, uint64_t block, uint64_t
   return block_at(t, block)[0] == offset ? NULL : "a block's offset is wrong";
 }
 
-const char *besom__qtable_check(const struct qtable *t, bool further_slots) {
+static uint64_t count_further_slots(const struct qtable *t) {
+  uint64_t count = 0;
+  for (uint64_t b = 0; b < t->room / 64 && t->has_heads; b++)
+    count += popcount(block_word(t, block_at(t, b), WORD_END) & ~block_heads(t, block_at(t, b)));
+  return count;
+}
+
+const char *besom__qtable_check(const struct qtable *t) {
   uint64_t position = 0, used = 0;
   const char *wrong = NULL;
+  if (count_further_slots(t) != t->further_slots) return "the number of further slots is wrong";
   for (uint64_t b = 0; b < t->room / 64 && !wrong; b++) {
     wrong = check_offset(t, b, position);
     uint64_t occupied = block_word(t, block_at(t, b), WORD_OCCUPIED);
@@ -106,7 +114,7 @@ const char *besom__qtable_check(const struct qtable *t, bool further_slots) {
         wrong = check_empty(t, position, quotient);
         position = quotient;
       }
-      if (!wrong) wrong = check_run(t, further_slots, &position, &used);
+      if (!wrong) wrong = check_run(t, &position, &used);
     }
   }
   if (!wrong) wrong = check_empty(t, position, t->room);

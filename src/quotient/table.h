@@ -11,9 +11,9 @@
  *   [code      7 bytes for kinds that keep something by block]
  *   occupied   bit i: quotient i of this block has a run
  *   end        bit i: slot i is the last fingerprint of its run
- *   [head      bit i: slot i begins a fingerprint]
  *   planes     width % 8 words: bit i of the j-th is the j-th of the upper bits of slot i's remainder
  *   bytes      width / 8 times 64 bytes: the i-th is a lower byte of slot i's remainder
+ *   [head      bit i: slot i begins a fingerprint]
  *
  * With the head word the four combinations of (head, end) are: 00 an empty slot, 10 a fingerprint, 11 the
  * last fingerprint of a run, 01 a further slot of the fingerprint before it. So the next empty slot is a
@@ -22,7 +22,7 @@
  *
  * Remainders in planes and byte rows: a query compares all 64 with one vector instruction a row and two
  * word instructions a plane, at any width; an insert shifts rows with vector moves and planes with word
- * shifts, like the metadata.
+ * shifts, like the metadata. What a query reads comes first, to be in as few lines of cache as can be.
  *
  * All-zero memory is an empty table. Empty slots are zero throughout, so that equal histories give equal
  * bytes. Every walk is bounded by the table's end, whatever the bits say.
@@ -42,14 +42,16 @@ struct qtable_appender; /* order.h */
 
 struct qtable {
   uint8_t *blocks;
-  uint64_t slots; /* quotients */
-  uint64_t room;  /* slots and tail: a multiple of 64 */
-  uint64_t used;  /* slots that are not empty */
+  uint64_t slots;         /* quotients */
+  uint64_t room;          /* slots and tail: a multiple of 64 */
+  uint64_t used;          /* slots that are not empty */
+  uint64_t further_slots; /* those of them that do not begin a fingerprint; kept by who makes them */
   const struct qtable_ops *ops;
   uint32_t stride;       /* bytes of a block */
   uint8_t width;         /* bits of a remainder, 1 to 64 */
   uint8_t words_at;      /* where in a block the occupied word is: 1, or 8 behind a code */
   uint8_t remainders_at; /* where the planes begin */
+  uint16_t heads_at;     /* where the head word is, if there is one */
   bool has_heads;
 };
 
@@ -97,15 +99,12 @@ void besom__qtable_init(struct qtable *t, const struct qtable_shape *shape, enum
 /* Bytes of the blocks. */
 size_t besom__qtable_size(const struct qtable *t);
 
-/*
- * NULL if every invariant holds, else what is wrong. Safe on any bits. further_slots: whether fingerprints
- * may have more than one.
- */
-const char *besom__qtable_check(const struct qtable *t, bool further_slots);
+/* NULL if every invariant holds, else what is wrong. Safe on any bits. */
+const char *besom__qtable_check(const struct qtable *t);
 
 /* ------------------------------------------------------------------ inside a block */
 
-enum { WORD_OCCUPIED, WORD_END, WORD_HEAD };
+enum { WORD_OCCUPIED, WORD_END };
 
 ALWAYS_INLINE uint8_t *block_at(const struct qtable *t, uint64_t block) {
   return t->blocks + block * t->stride;
@@ -119,14 +118,22 @@ ALWAYS_INLINE void set_block_word(const struct qtable *t, uint8_t *block, unsign
   store64(block + t->words_at + 8 * word, bits);
 }
 
+ALWAYS_INLINE uint64_t block_heads(const struct qtable *t, const uint8_t *block) {
+  return load64(block + t->heads_at);
+}
+
+ALWAYS_INLINE void set_block_heads(const struct qtable *t, uint8_t *block, uint64_t bits) {
+  store64(block + t->heads_at, bits);
+}
+
 /* The last fingerprints of runs: where the end bit is set, and is not that of a further slot. */
 ALWAYS_INLINE uint64_t block_run_ends(const struct qtable *t, const uint8_t *block) {
   uint64_t ends = block_word(t, block, WORD_END);
-  return t->has_heads ? ends & block_word(t, block, WORD_HEAD) : ends;
+  return t->further_slots ? ends & block_heads(t, block) : ends;
 }
 
 ALWAYS_INLINE uint64_t block_further_slots(const struct qtable *t, const uint8_t *block) {
-  return t->has_heads ? block_word(t, block, WORD_END) & ~block_word(t, block, WORD_HEAD) : 0;
+  return t->further_slots ? block_word(t, block, WORD_END) & ~block_heads(t, block) : 0;
 }
 
 /* width is t->width; passed apart so that it can be a constant. */
@@ -158,15 +165,32 @@ ALWAYS_INLINE uint64_t slots_equal(const struct qtable *t, const uint8_t *block,
   return equal;
 }
 
-/* The same for slots i .. i+31 alone, as bits 0 .. 31: half the lines of cache. May read 31 bytes behind the block. */
-ALWAYS_INLINE uint32_t slots_equal_from(const struct qtable *t, const uint8_t *block, unsigned i, uint64_t remainder,
-                                        unsigned width) {
+/* The same for slots i .. i+31 alone, as bits 0 .. 31. May read 31 bytes behind the block. */
+ALWAYS_INLINE uint32_t slots_equal_32(const struct qtable *t, const uint8_t *block, unsigned i, uint64_t remainder,
+                                      unsigned width) {
   const uint8_t *planes = block + t->remainders_at, *bytes = planes + 8 * (width % 8) + i;
   uint32_t equal = ~UINT32_C(0);
   for (unsigned j = 0; j < width / 8; j++) equal &= equal_bytes_32(bytes + 64 * j, (uint8_t)(remainder >> (8 * j)));
   for (unsigned j = 0; j < width % 8; j++)
     equal &= (uint32_t)((load64(planes + 8 * j) ^ ((remainder >> (width / 8 * 8 + j) & 1) - 1)) >> i);
   return equal;
+}
+
+/*
+ * The same for slots i .. i+n-1 alone, n <= 16, as bits 0 .. n-1, without a look at a line of cache in which
+ * none of them is: 16 bytes that would reach into the next line for nothing are read further back.
+ */
+ALWAYS_INLINE uint32_t slots_equal_in(const struct qtable *t, const uint8_t *block, unsigned i, unsigned n,
+                                      uint64_t remainder, unsigned width) {
+  const uint8_t *planes = block + t->remainders_at, *bytes = planes + 8 * (width % 8) + i;
+  unsigned left_in_line = 64 - ((uintptr_t)bytes & 63);
+  unsigned back = (16 - left_in_line) & (0 - (unsigned)((left_in_line < 16) & (n <= left_in_line))); /* no branch */
+  uint32_t equal = ~UINT32_C(0);
+  for (unsigned j = 0; j < width / 8; j++)
+    equal &= equal_bytes_16(bytes + 64 * j - back, (uint8_t)(remainder >> (8 * j))) >> back;
+  for (unsigned j = 0; j < width % 8; j++)
+    equal &= (uint32_t)((load64(planes + 8 * j) ^ ((remainder >> (width / 8 * 8 + j) & 1) - 1)) >> i);
+  return equal & (uint32_t)bits_below(n);
 }
 
 #endif

@@ -7,7 +7,8 @@
 #include "quotient/order.h"
 #include "quotient/walk.h"
 
-#define PREFETCH_AHEAD 24
+/* Keys of a batch whose blocks are on their way from memory; a divisor of 64. */
+#define FETCH_AHEAD 32
 
 #define NAME_OF(isa) besom__qtable_ops_##isa
 #define NAME(isa) NAME_OF(isa)
@@ -22,7 +23,7 @@ ALWAYS_INLINE uint64_t matches_in_block(const struct qtable *t, uint64_t b, uint
   uint64_t wanted = ~UINT64_C(0);
   if (from > 64 * b) wanted &= bits_from(from - 64 * b);
   if (to < 64 * b + 64) wanted &= bits_below(to - 64 * b);
-  if (t->has_heads) wanted &= block_word(t, block, WORD_HEAD);
+  if (t->has_heads) wanted &= block_heads(t, block);
   return slots_equal(t, block, remainder, width) & wanted;
 }
 
@@ -39,6 +40,17 @@ ALWAYS_INLINE uint64_t find(const struct qtable *t, uint64_t quotient, uint64_t 
   return count;
 }
 
+/* Where a key belongs. */
+struct place {
+  const uint8_t *block;
+  uint64_t quotient, remainder;
+};
+
+ALWAYS_INLINE struct place place_of(const struct qtable *t, besom_digest d, unsigned width) {
+  struct address a = address_of(d, t->slots);
+  return (struct place){block_at(t, a.quotient / 64), a.quotient, remainder_of(a, width)};
+}
+
 /* For runs that leave their block. Not inline, or its needs would burden the fast path. */
 static __attribute__((noinline)) bool contains_by_find(const struct qtable *t, uint64_t quotient, uint64_t remainder) {
   uint64_t last;
@@ -46,47 +58,57 @@ static __attribute__((noinline)) bool contains_by_find(const struct qtable *t, u
 }
 
 /*
- * Most runs lie in the block of their quotient, within 32 slots of it. Then everything is there in one or
- * two lines of cache, and the answer takes no branch that could be guessed wrong: the end of the run is
- * the n-th run end, n = runs before it; its start is behind the run end before that, and not before the
- * quotient. The block behind a quotient's always exists (the tail), so reading on into it is fine.
+ * Most runs lie in the block of their quotient and are short. Then the answer takes no branch that could be
+ * guessed wrong, each of which would cost a wait for memory: the run ends at the n-th run end, n = runs
+ * before it; it starts behind the run end before that, and not before the quotient or the offset.
+ *
+ * far: the block is still in memory. Then the remainders near the quotient's own slot are loaded at once with
+ * the words, in whichever lines they are; otherwise only those of the run, when it is known where it is.
  */
-ALWAYS_INLINE bool contains(const struct qtable *t, besom_digest d, unsigned width) {
-  struct address a = address_of(d, t->slots);
-  uint64_t remainder = remainder_of(a, width);
-  const uint8_t *block = block_at(t, a.quotient / 64);
-  unsigned i = a.quotient % 64;
-  uint64_t occupied = block_word(t, block, WORD_OCCUPIED), is_occupied = occupied >> i & 1;
-  uint64_t ours = bits_from_any(block[0]);
-  uint64_t ends = block_run_ends(t, block) & ours;
+ALWAYS_INLINE bool contains_at(const struct qtable *t, struct place at, bool far, unsigned width) {
+  unsigned i = at.quotient % 64, offset = at.block[0];
+  uint64_t occupied = block_word(t, at.block, WORD_OCCUPIED), is_occupied = occupied >> i & 1;
+  uint64_t ends = block_run_ends(t, at.block) & bits_from_any(offset);
   uint64_t end = select_bit(ends, popcount(occupied & bits_below(i)));
-  uint64_t behind_last_end = bits_from((64 - leading_zeros(ends & (end - 1))) & 63);
-  uint64_t run = ((end | (end - 1)) & behind_last_end & ours) >> i & (0 - is_occupied);
-  if (UNLIKELY((is_occupied > end) | (run >> 32))) return contains_by_find(t, a.quotient, remainder);
-  return (slots_equal_from(t, block, i, remainder, width) & run) != 0;
+  if (far) {
+    uint64_t run = (end | (end - 1)) & bits_from((64 - leading_zeros(ends & (end - 1))) & 63) & bits_from_any(offset);
+    run = run >> i & (0 - is_occupied);
+    if (UNLIKELY((is_occupied > end) | (run >> 32))) return contains_by_find(t, at.quotient, at.remainder);
+    return slots_equal_32(t, at.block, i, at.remainder, width) & run;
+  }
+  unsigned start = 64 - leading_zeros(ends & (end - 1));
+  start = start > offset ? start : offset;
+  start = start > i ? start : i;
+  unsigned n = trailing_zeros(end) + 1 - start;
+  if (UNLIKELY((is_occupied > end) | (is_occupied & (n > 16)))) return contains_by_find(t, at.quotient, at.remainder);
+  return slots_equal_in(t, at.block, start & 63, n & 31, at.remainder, width) & (0 - (uint32_t)is_occupied);
 }
 
-/* Fetches the words of a block, and the remainders where the run should be. */
-ALWAYS_INLINE void prefetch(const struct qtable *t, besom_digest d, unsigned width) {
-  uint64_t quotient = quotient_near(d, t->slots);
-  const uint8_t *block = block_at(t, quotient / 64), *bytes = block + t->remainders_at + 8 * (width % 8);
-  __builtin_prefetch(block);
+ALWAYS_INLINE bool contains(const struct qtable *t, besom_digest d, unsigned width) {
+  return contains_at(t, place_of(t, d, width), true, width);
+}
+
+/* Fetches the words of a block, and the remainders where the run should be: some slots behind its own. */
+ALWAYS_INLINE struct place fetch_place(const struct qtable *t, besom_digest d, unsigned width) {
+  struct place at = place_of(t, d, width);
+  const uint8_t *bytes = at.block + t->remainders_at + 8 * (width % 8);
+  __builtin_prefetch(at.block);
   __builtin_prefetch(bytes - 1);
-  for (unsigned j = 0; j < width / 8; j++) {
-    __builtin_prefetch(bytes + 64 * j + quotient % 64);
-    __builtin_prefetch(bytes + 64 * j + quotient % 64 + 15);
-  }
+  for (unsigned j = 0; j < width / 8; j++) __builtin_prefetch(bytes + 64 * j + at.quotient % 64 + 4);
+  return at;
 }
 
 ALWAYS_INLINE void contains_many(const struct qtable *t, const besom_digest *d, size_t n, uint64_t *bitmap,
                                  unsigned width) {
-  for (size_t i = 0; i < n && i < PREFETCH_AHEAD; i++) prefetch(t, d[i], width);
+  struct place ahead[FETCH_AHEAD];
+  for (size_t i = 0; i < n && i < FETCH_AHEAD; i++) ahead[i] = fetch_place(t, d[i], width);
   for (size_t i = 0; i < n; i += 64) {
     uint64_t answers = 0;
     size_t some = n - i < 64 ? n - i : 64;
     for (size_t j = 0; j < some; j++) {
-      if (i + j + PREFETCH_AHEAD < n) prefetch(t, d[i + j + PREFETCH_AHEAD], width);
-      answers |= (uint64_t)contains(t, d[i + j], width) << j;
+      struct place *next = &ahead[j % FETCH_AHEAD], at = *next;
+      if (i + j + FETCH_AHEAD < n) *next = fetch_place(t, d[i + j + FETCH_AHEAD], width);
+      answers |= (uint64_t)contains_at(t, at, false, width) << j;
     }
     bitmap[i / 64] = answers;
   }
@@ -119,9 +141,9 @@ ALWAYS_INLINE struct slot push_slot(const struct qtable *t, uint8_t *block, unsi
   struct slot out = {.end = word >> hi & 1, .remainder = slot_remainder(t, block, hi, width)};
   set_block_word(t, block, WORD_END, push_bit(word, lo, moved, in.end));
   if (t->has_heads) {
-    word = block_word(t, block, WORD_HEAD);
+    word = block_heads(t, block);
     out.head = word >> hi & 1;
-    set_block_word(t, block, WORD_HEAD, push_bit(word, lo, moved, in.head));
+    set_block_heads(t, block, push_bit(word, lo, moved, in.head));
   }
   for (unsigned j = 0; j < width % 8; j++) {
     uint64_t bit = in.remainder >> (width / 8 * 8 + j) & 1;
@@ -152,16 +174,23 @@ ALWAYS_INLINE void put_slot(struct qtable *t, uint64_t quotient, uint64_t positi
   t->used++;
 }
 
-/* Slots lo+1 .. hi move down by one; slot hi becomes the first slot of `after`, or empty if that is NULL. */
-ALWAYS_INLINE void shift_block_down(const struct qtable *t, uint8_t *block, const uint8_t *after, unsigned lo,
-                                    unsigned hi, unsigned width) {
-  unsigned first = t->words_at + 8 * WORD_END, end = t->remainders_at + 8 * (width % 8);
+/* Bits lo+1 .. hi of `words` words move down by one; bit hi becomes bit 0 of the word in `after`, or 0 if NULL. */
+ALWAYS_INLINE void pull_bits(uint8_t *block, const uint8_t *after, unsigned at, unsigned words, unsigned lo,
+                             unsigned hi) {
   uint64_t moved = bits_between(lo, hi);
-  for (unsigned at = first; at < end; at += 8) {
-    uint64_t word = load64(block + at), into = after ? load64(after + at) & 1 : 0;
-    store64(block + at, (word & ~moved) | ((word & moved) >> 1 & moved) | into << hi);
+  for (unsigned j = 0; j < words; j++, at += 8) {
+    uint64_t word = load64(block + at), in = after ? load64(after + at) & 1 : 0;
+    store64(block + at, (word & ~moved) | ((word & moved) >> 1 & moved) | in << hi);
   }
-  for (unsigned j = 0, at = end; j < width / 8; j++, at += 64) {
+}
+
+/* Slots lo+1 .. hi move down by one; slot hi becomes the first slot of `after`, or empty if that is NULL. */
+ALWAYS_INLINE void pull_slot(const struct qtable *t, uint8_t *block, const uint8_t *after, unsigned lo, unsigned hi,
+                             unsigned width) {
+  pull_bits(block, after, t->words_at + 8 * WORD_END, 1, lo, hi);
+  pull_bits(block, after, t->remainders_at, width % 8, lo, hi);
+  pull_bits(block, after, t->heads_at, t->has_heads, lo, hi);
+  for (unsigned j = 0, at = t->remainders_at + 8 * (width % 8); j < width / 8; j++, at += 64) {
     memmove(block + at + lo, block + at + lo + 1, hi - lo);
     block[at + hi] = after ? after[at] : 0;
   }
@@ -202,7 +231,7 @@ ALWAYS_INLINE void close_down_from(struct qtable *t, uint64_t quotient, uint64_t
     unsigned lo = b == position / 64 ? position % 64 : 0;
     bool final = b == last / 64;
     uint8_t *block = block_at(t, b);
-    shift_block_down(t, block, final ? NULL : block + t->stride, lo, final ? last % 64 : 63, width);
+    pull_slot(t, block, final ? NULL : block + t->stride, lo, final ? last % 64 : 63, width);
   }
   lower_offsets(t, quotient, last);
   t->used--;
@@ -263,11 +292,11 @@ ALWAYS_INLINE void prefetch_to_insert(const struct qtable *t, besom_digest d) {
 
 ALWAYS_INLINE besom_status insert_many(struct qtable *t, const besom_digest *d, size_t n, size_t *done,
                                        unsigned width) {
-  for (size_t i = 0; i < n && i < PREFETCH_AHEAD; i++) prefetch_to_insert(t, d[i]);
+  for (size_t i = 0; i < n && i < FETCH_AHEAD; i++) prefetch_to_insert(t, d[i]);
   besom_status status = BESOM_OK;
   size_t i = 0;
   for (; i < n; i++) {
-    if (i + PREFETCH_AHEAD < n) prefetch_to_insert(t, d[i + PREFETCH_AHEAD]);
+    if (i + FETCH_AHEAD < n) prefetch_to_insert(t, d[i + FETCH_AHEAD]);
     status = insert(t, d[i], width);
     if (UNLIKELY(status != BESOM_OK)) break;
   }
@@ -290,8 +319,8 @@ ALWAYS_INLINE besom_status append(struct qtable_appender *appender, const besom_
 static uint64_t head_before(const struct qtable *t, uint64_t position) {
   if (!t->has_heads) return position - 1;
   uint64_t b = position / 64;
-  uint64_t heads = block_word(t, block_at(t, b), WORD_HEAD) & bits_below(position % 64);
-  while (!heads && b) heads = block_word(t, block_at(t, --b), WORD_HEAD);
+  uint64_t heads = block_heads(t, block_at(t, b)) & bits_below(position % 64);
+  while (!heads && b) heads = block_heads(t, block_at(t, --b));
   return 64 * b + 63 - leading_zeros(heads);
 }
 

@@ -22,7 +22,7 @@ static inline uint64_t run_end_from(const struct qtable *t, uint64_t from, uint6
 /* The first position at or behind this one that is not a further slot of a fingerprint. */
 static inline uint64_t skip_further_slots(const struct qtable *t, uint64_t position) {
   if (position >= t->room) return t->room;
-  if (!t->has_heads) return position;
+  if (!t->further_slots) return position;
   while (position < t->room) {
     uint64_t further = block_further_slots(t, block_at(t, position / 64)) >> (position % 64);
     unsigned n = trailing_zeros(~further);
@@ -97,7 +97,7 @@ static inline uint64_t first_empty_from(const struct qtable *t, uint64_t positio
     uint64_t left = bits_from(position % 64);
     for (uint64_t at = position & ~UINT64_C(63); at < t->room; at += 64, left = ~UINT64_C(0)) {
       const uint8_t *block = block_at(t, at / 64);
-      uint64_t empty = ~(block_word(t, block, WORD_END) | block_word(t, block, WORD_HEAD)) & left;
+      uint64_t empty = ~(block_word(t, block, WORD_END) | block_heads(t, block)) & left;
       if (empty) return at + trailing_zeros(empty);
     }
     return t->room;
