@@ -69,6 +69,8 @@ typedef enum besom_status {
   BESOM_READ_ONLY = 13,   /* the filter was opened by besom_open_mmap */
   BESOM_STOPPED = 14,     /* the progress callback said stop */
   BESOM_NEEDS_STORE = 15, /* this kind must see the stored keys to do that */
+  BESOM_AMBIGUOUS = 16,   /* several fingerprints match the key: only who has the keys can tell them apart */
+  BESOM_MEMBER = 17,      /* the key to adapt for is in the set */
 } besom_status;
 
 /* One English sentence for a status, without a full stop. Never NULL, also for a number that is no status. */
@@ -119,6 +121,9 @@ typedef struct besom_allocator {
  *               those who choose the keys are hostile and patient).
  * seed          16 bytes that key the hash, or NULL for random ones. An adversary who knows them can
  *               make any filter lie: fix them only for reproducible files, and for filters to be merged.
+ * value_bits    bits of a small value kept with every key, 0 to 32, for kinds that can.
+ * adapt_room    adaptive kinds: the share of the filter's room kept for what adapting needs, in (0, 0.5];
+ *               default 0.05. Beyond it besom_adapt is FULL; it never takes the room of keys.
  * options       "name=value,name=value", the kind's own; docs/kinds.md lists them. All table kinds know
  *               isa=portable|avx2|avx512, to forbid faster instructions than these.
  * allocator     NULL for the default.
@@ -134,6 +139,8 @@ typedef struct besom_config {
   double bits;
   uint64_t slots;
   uint32_t width;
+  uint32_t value_bits;
+  double adapt_room;
   const besom_allocator *allocator;
 } besom_config;
 
@@ -175,6 +182,9 @@ typedef enum besom_ability {
   BESOM_CAN_GROW = 1 << 5,         /* grow, shrink */
   BESOM_CAN_ADAPT = 1 << 6,        /* adapt */
   BESOM_CAN_BUILD_SORTED = 1 << 7, /* build_sorted */
+  BESOM_CAN_VALUE = 1 << 8,        /* get_value, set_value, if made with value_bits */
+  BESOM_CAN_MATCH = 1 << 9,        /* matches, insert_at, remove_at, adapt_at: filters in front of a store */
+  BESOM_CAN_REKEY = 1 << 10,       /* rekey */
 } besom_ability;
 
 typedef struct besom_kind_info {
@@ -269,20 +279,89 @@ BESOM_API besom_status besom_count(const besom_filter *f, const void *key, size_
 BESOM_API besom_status besom_count_u64(const besom_filter *f, uint64_t key, uint64_t *n);
 BESOM_API besom_status besom_count_digest(const besom_filter *f, besom_digest digest, uint64_t *n);
 
+/* Adds n copies at once, n >= 1. Errors: as besom_insert. */
+BESOM_API besom_status besom_insert_count(besom_filter *f, const void *key, size_t len, uint64_t n);
+BESOM_API besom_status besom_insert_count_u64(besom_filter *f, uint64_t key, uint64_t n);
+BESOM_API besom_status besom_insert_count_digest(besom_filter *f, besom_digest digest, uint64_t n);
+
 /*
- * Tells the filter that its yes for this key was wrong: adaptive kinds do not repeat it.
- * The caller has made sure that the key is no member. Errors: UNSUPPORTED (not an adaptive kind), READ_ONLY.
+ * The small value kept with a key; it is 0 until set. A key that another one collides with may give the
+ * other's value (at the rate); get gives the first, set is AMBIGUOUS then.
+ * Errors: NOT_FOUND, AMBIGUOUS, INVALID (value does not fit, or no value_bits), READ_ONLY, UNSUPPORTED.
+ */
+BESOM_API besom_status besom_get_value(const besom_filter *f, const void *key, size_t len, uint64_t *value);
+BESOM_API besom_status besom_get_value_u64(const besom_filter *f, uint64_t key, uint64_t *value);
+BESOM_API besom_status besom_get_value_digest(const besom_filter *f, besom_digest digest, uint64_t *value);
+BESOM_API besom_status besom_set_value(besom_filter *f, const void *key, size_t len, uint64_t value);
+BESOM_API besom_status besom_set_value_u64(besom_filter *f, uint64_t key, uint64_t value);
+BESOM_API besom_status besom_set_value_digest(besom_filter *f, besom_digest digest, uint64_t value);
+
+/*
+ * Tells the filter that its yes for this key was wrong: it does not say yes to it again until a key with the
+ * same fingerprint is inserted. The caller has made sure that the key is no member.
+ *
+ * A filter bound to its keys (besom_bind) lengthens the fingerprints that matched; a key that turns out to
+ * be a member is refused (MEMBER). An unbound one keeps the key's digest as a mark: inserting the key later
+ * takes the mark away, so that adapting for a member by mistake is mended by inserting it again. Besides
+ * that, a mark makes the filter deny a member only if the two keys have one digest: 2^-128 a pair.
+ *
+ * Errors: FULL (adapt_room is used up: besom_rekey or besom_grow frees it; nothing changed), MEMBER, READ_ONLY, what
+ * the bound callback returned, NO_MEMORY, UNSUPPORTED (not an adaptive kind). A key answered no already is OK.
  */
 BESOM_API besom_status besom_adapt(besom_filter *f, const void *key, size_t len);
 BESOM_API besom_status besom_adapt_u64(besom_filter *f, uint64_t key);
 BESOM_API besom_status besom_adapt_digest(besom_filter *f, besom_digest digest);
+
+/* ------------------------------------------------------------------ in front of a store */
+
+/*
+ * Which stored fingerprint spoke. A store keeps the keys of each bucket as a list, in the order in which
+ * they were inserted; rank is the place in it. Neither changes while the key is in the filter, but that removing an
+ * entry moves those behind it in its bucket up by one, in filter and store alike.
+ */
+typedef struct besom_match {
+  uint64_t bucket;
+  uint32_t rank;
+} besom_match;
+
+/* How a filter sees the keys that are stored. digest_of gives the digest (besom_hash) of the key of a match. */
+typedef struct besom_reverse {
+  besom_status (*digest_of)(void *ctx, const besom_filter *f, besom_match match, besom_digest *digest);
+  void *ctx;
+} besom_reverse;
+
+/*
+ * Binds the filter to its keys: from now on besom_adapt lengthens fingerprints instead of keeping marks, so
+ * all inserts must be insert_at. reverse is copied; NULL unbinds. Errors: UNSUPPORTED, INVALID (quotient and
+ * remainder have more than 64 bits together: buckets could not be numbered).
+ */
+BESOM_API besom_status besom_bind(besom_filter *f, const besom_reverse *reverse);
+
+/*
+ * All fingerprints that match the digest, in the order of their ranks: look at each before you call a yes a false
+ * positive. Up to cap are written, *total says how many there are; 0 = the answer is no.
+ */
+BESOM_API besom_status besom_matches(const besom_filter *f, besom_digest digest, besom_match *out, size_t cap,
+                                     size_t *total);
+
+/* Adds a key with a fingerprint of its own, even if an equal one is there, and says where. Errors: as besom_insert. */
+BESOM_API besom_status besom_insert_at(besom_filter *f, besom_digest digest, uint64_t value, besom_match *match);
+
+/* Takes out exactly this fingerprint. Errors: NOT_FOUND, READ_ONLY, UNSUPPORTED. */
+BESOM_API besom_status besom_remove_at(besom_filter *f, besom_match match);
+
+/*
+ * Lengthens one fingerprint, whose key has the digest `stored`, until it does not match `offender` any more.
+ * Errors: FULL, NOT_FOUND, MEMBER (the digests are equal), INVALID (stored is not that key's), READ_ONLY, UNSUPPORTED.
+ */
+BESOM_API besom_status besom_adapt_at(besom_filter *f, besom_digest offender, besom_match match, besom_digest stored);
 
 /* ------------------------------------------------------------------ whole filters */
 
 /*
  * A new filter that holds what a and b hold, in the geometry that they share: it has room for no more
  * keys than each of them had. a and b stay as they are.
- * Errors: UNLIKE (see besom_create_like), FULL, NO_MEMORY, UNSUPPORTED.
+ * Errors: UNLIKE (see besom_create_like), FULL (too many keys, or adaptations), NO_MEMORY, UNSUPPORTED.
  */
 BESOM_API besom_status besom_merge(const besom_filter *a, const besom_filter *b, besom_filter **out);
 
@@ -296,9 +375,20 @@ BESOM_API besom_status besom_merge(const besom_filter *a, const besom_filter *b,
 BESOM_API besom_status besom_grow(besom_filter *f, uint64_t slots);
 BESOM_API besom_status besom_shrink(besom_filter *f, uint64_t slots);
 
-/* What an iterator gives: a stored fingerprint. */
+/*
+ * Gives the filter a new hash key, and with it a fresh start: all members come from `yes`, everything learnt is
+ * dropped. no (may be NULL): keys to be answered no from the start, adapted for as they come. seed: 16 bytes, NULL for
+ * random ones. Errors: as besom_build, and FULL (also: no room for all of no). On failure the filter is as it was.
+ */
+BESOM_API besom_status besom_rekey(besom_filter *f, const besom_source *yes, const besom_source *no,
+                                   const uint8_t *seed);
+
+/* What an iterator gives: a stored fingerprint, as long as it has become, with its count and value. */
 typedef struct besom_entry {
   uint64_t quotient, remainder;
+  besom_digest extension;  /* the bits behind the remainder, the first one uppermost */
+  uint32_t extension_bits; /* how many there are */
+  uint64_t count, value;
 } besom_entry;
 
 typedef struct besom_iter besom_iter;
@@ -324,6 +414,9 @@ typedef struct besom_statistics {
   double load;          /* items / slots, for Bloom kinds the share of bits that are set */
   double expected_rate; /* probability of a false positive, as full as the filter is now */
   double rate_at_capacity;
+  uint64_t extended;      /* adaptive kinds: fingerprints that were lengthened */
+  uint64_t marks;         /* and keys that are marked as no members */
+  double adapt_room_used; /* share of adapt_room that is used, 0 to 1 */
 } besom_statistics;
 
 /* Cost: constant (Bloom kinds: one pass over the bits). */
@@ -373,6 +466,99 @@ BESOM_API besom_status besom_load_file(const char *path, const besom_allocator *
  * rename, as besom_save_file does, is fine). Errors: as besom_load_file.
  */
 BESOM_API besom_status besom_open_mmap(const char *path, unsigned flags, besom_filter **out);
+
+/* ------------------------------------------------------------------ guards: a filter in front of a store */
+
+/*
+ * A guard is a filter and the store behind it, run together: it asks the filter first, the store only if that says
+ * yes, compares the keys, and has the filter adapt to what turns out to be a false positive. Its answers are
+ * exact. besom_store.h has stores, and says how to plug in one of your own.
+ *
+ *     besom_guard_put(guard, "key", 3, "value", 5);
+ *     besom_bytes value;
+ *     if (besom_guard_get(guard, "key", 3, &value) == BESOM_OK) {
+ *       ...
+ *       besom_guard_release(guard, &value);
+ *     }
+ *
+ * Keys are byte strings of up to BESOM_GUARD_MAX_KEY bytes, values as long as the store can take. As everywhere, on any
+ * status that is an error nothing has changed, in filter or store. Besides those named, calls return what the store
+ * returned. Threads: a guard needs a call to itself, get too, since it adapts; calls that take a const guard may
+ * run at the same time as each other.
+ */
+typedef struct besom_guard besom_guard;
+typedef struct besom_store besom_store;
+
+#define BESOM_GUARD_MAX_KEY 65536
+
+/* When a false positive is worth the room in the filter that fixing it takes. */
+typedef enum besom_adapt_policy {
+  BESOM_ADAPT_ALWAYS = 0,
+  BESOM_ADAPT_SECOND = 1, /* when the key has been one before, as far as the guard remembers some thousand of them */
+  BESOM_ADAPT_NEVER = 2,
+} besom_adapt_policy;
+
+typedef struct besom_guard_config {
+  besom_config filter; /* of a kind with BESOM_CAN_MATCH, and BESOM_CAN_ADAPT unless adapt is NEVER */
+  besom_adapt_policy adapt;
+} besom_guard_config;
+
+/*
+ * Makes the filter and takes the store over: besom_guard_close closes it. If open fails, it is still yours. The guard's
+ * memory comes from filter.allocator. A store that has records already must have got them from a guard whose filter
+ * had the same kind, geometry, hash and seed; the filter is made from them by one scan of the store.
+ * Errors: as besom_create; UNSUPPORTED (the kind), INVALID (a NULL; quotient and remainder have more than 64 bits
+ * together), UNLIKE (the records are not in the buckets of this filter), FULL (they are too many for it).
+ */
+BESOM_API besom_status besom_guard_open(const besom_guard_config *config, besom_store *store, besom_guard **out);
+
+/* Frees filter and guard and closes the store; NULL is fine. Release all values before. */
+BESOM_API void besom_guard_close(besom_guard *g);
+
+/*
+ * Stores a value under a key, in the place of the one that is there. A new key costs one append, and no read
+ * unless the filter says yes. Errors: FULL (the filter's capacity, or the store's), INVALID (a NULL, too long).
+ */
+BESOM_API besom_status besom_guard_put(besom_guard *g, const void *key, size_t len, const void *value,
+                                       size_t value_len);
+
+/*
+ * The same for a key that you know is not there: never a read. If it is there after all there are two of it;
+ * get, put and delete see the older one then.
+ */
+BESOM_API besom_status besom_guard_put_new(besom_guard *g, const void *key, size_t len, const void *value,
+                                           size_t value_len);
+
+/*
+ * The value of a key, borrowed until besom_guard_release. value may be NULL, if all you want to know is whether the key
+ * is there. Costs no read of the store if the filter says no, else one.
+ * Errors: NOT_FOUND (it is certain; *value is empty and needs no release), INVALID, NO_MEMORY.
+ */
+BESOM_API besom_status besom_guard_get(besom_guard *g, const void *key, size_t len, besom_bytes *value);
+
+/* Gives a value back, and empties *value. NULL is fine, and so is one that was given back. */
+BESOM_API void besom_guard_release(besom_guard *g, besom_bytes *value);
+
+/* Takes a key and its value out. Errors: NOT_FOUND (nothing has changed), INVALID. */
+BESOM_API besom_status besom_guard_delete(besom_guard *g, const void *key, size_t len);
+
+/* What a guard has done since it was opened. Failed puts and deletes are not counted. */
+typedef struct besom_guard_statistics {
+  uint64_t queries;          /* calls of get */
+  uint64_t filter_negatives; /* queries that the filter answered */
+  uint64_t store_reads;      /* reads of the store for queries */
+  uint64_t true_positives, false_positives;
+  uint64_t repeated_false_positives; /* of keys that the guard remembers as one: at least so many were */
+  uint64_t adapted;                  /* fingerprints lengthened */
+  uint64_t adapt_full;               /* fingerprints not lengthened for want of room: see adapt_room, besom_rekey */
+  uint64_t puts, replaced, deletes;  /* keys that were new, that were there, that were taken out */
+  uint64_t put_reads, delete_reads;  /* reads of the store for puts and deletes to which the filter said yes */
+} besom_guard_statistics;
+
+BESOM_API besom_status besom_guard_stats(const besom_guard *g, besom_guard_statistics *stats);
+
+/* The guard's filter, to look at: besom_stats, besom_hash, besom_contains. NULL for NULL. */
+BESOM_API const besom_filter *besom_guard_filter(const besom_guard *g);
 
 #ifdef __cplusplus
 }

@@ -98,3 +98,43 @@ besom_status besom_build_sorted(const besom_config *config, const besom_digest_s
   status = f->kind->append ? f->kind->append(f, digests, progress) : BESOM_UNSUPPORTED;
   return finish(status, f, out);
 }
+
+/* ------------------------------------------------------------------ rekey */
+
+/* Exchanges all but the addresses: each keeps its own place in memory. */
+static void swap_filters(besom_filter *a, besom_filter *b) {
+  unsigned char *x = (unsigned char *)a, *y = (unsigned char *)b;
+  for (size_t i = 0; i < a->kind->size; i++) {
+    unsigned char byte = x[i];
+    x[i] = y[i];
+    y[i] = byte;
+  }
+}
+
+/* The keys of `no` that the filter wrongly answers yes to are adapted for. */
+static besom_status adapt_all(besom_filter *f, const besom_source *no) {
+  for (;;) {
+    besom_bytes key;
+    uint64_t weight = 1;
+    besom_status status = no->next(no->ctx, &key, &weight);
+    if (status == BESOM_OK) status = besom_adapt(f, key.data, key.len);
+    if (status != BESOM_OK) return status == BESOM_END ? BESOM_OK : status;
+  }
+}
+
+besom_status besom_rekey(besom_filter *f, const besom_source *yes, const besom_source *no, const uint8_t *seed) {
+  if (!f || !yes || !yes->next || (no && !no->next)) return BESOM_INVALID;
+  if (!f->kind->create_like || !f->kind->insert_many || (no && !f->kind->adapt)) return BESOM_UNSUPPORTED;
+  if (f->mapping) return BESOM_READ_ONLY;
+  struct hasher hasher;
+  besom_filter *fresh;
+  besom_status status = besom__hasher_init(&hasher, besom__hash_name(f->hasher.id), seed);
+  if (status == BESOM_OK) status = besom_create_like(f, &fresh);
+  if (status != BESOM_OK) return status;
+  fresh->hasher = hasher;
+  status = insert_all(fresh, yes, yes->size_hint, NULL);
+  if (status == BESOM_OK && no) status = adapt_all(fresh, no);
+  if (status == BESOM_OK) swap_filters(f, fresh);
+  besom_free(fresh);
+  return status;
+}

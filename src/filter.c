@@ -38,6 +38,7 @@ static bool config_in_range(const besom_config *c) {
   if (c->rate != 0 && c->bits != 0) return false;
   if (c->capacity > MAX_CAPACITY || c->max_capacity > MAX_CAPACITY || c->slots > MAX_CAPACITY) return false;
   if (c->max_capacity && c->max_capacity < c->capacity) return false;
+  if (c->value_bits > 32 || !(c->adapt_room >= 0 && c->adapt_room <= 0.5)) return false;
   if (c->width > 64 || (c->width && !c->slots)) return false;
   if (c->slots && (c->capacity || c->max_capacity || c->bits != 0)) return false;
   return c->capacity || c->slots;
@@ -150,6 +151,78 @@ besom_status besom_count(const besom_filter *f, const void *key, size_t len, uin
 
 besom_status besom_count_u64(const besom_filter *f, uint64_t key, uint64_t *n) {
   return besom_count_digest(f, besom_hash_u64(f, key), n);
+}
+
+besom_status besom_insert_count_digest(besom_filter *f, besom_digest digest, uint64_t n) {
+  CHECK_CHANGE(f, insert_count);
+  return n ? f->kind->insert_count(f, digest, n) : BESOM_INVALID;
+}
+
+besom_status besom_insert_count(besom_filter *f, const void *key, size_t len, uint64_t n) {
+  if (!key && len) return BESOM_INVALID;
+  return besom_insert_count_digest(f, besom_hash(f, key, len), n);
+}
+
+besom_status besom_insert_count_u64(besom_filter *f, uint64_t key, uint64_t n) {
+  return besom_insert_count_digest(f, besom_hash_u64(f, key), n);
+}
+
+besom_status besom_get_value_digest(const besom_filter *f, besom_digest digest, uint64_t *value) {
+  if (!f || !value) return BESOM_INVALID;
+  if (!f->kind->get_value) return BESOM_UNSUPPORTED;
+  return f->kind->get_value(f, digest, value);
+}
+
+besom_status besom_get_value(const besom_filter *f, const void *key, size_t len, uint64_t *value) {
+  if (!key && len) return BESOM_INVALID;
+  return besom_get_value_digest(f, besom_hash(f, key, len), value);
+}
+
+besom_status besom_get_value_u64(const besom_filter *f, uint64_t key, uint64_t *value) {
+  return besom_get_value_digest(f, besom_hash_u64(f, key), value);
+}
+
+besom_status besom_set_value_digest(besom_filter *f, besom_digest digest, uint64_t value) {
+  CHECK_CHANGE(f, set_value);
+  return f->kind->set_value(f, digest, value);
+}
+
+besom_status besom_set_value(besom_filter *f, const void *key, size_t len, uint64_t value) {
+  if (!key && len) return BESOM_INVALID;
+  return besom_set_value_digest(f, besom_hash(f, key, len), value);
+}
+
+besom_status besom_set_value_u64(besom_filter *f, uint64_t key, uint64_t value) {
+  return besom_set_value_digest(f, besom_hash_u64(f, key), value);
+}
+
+/* ------------------------------------------------------------------ in front of a store */
+
+besom_status besom_bind(besom_filter *f, const besom_reverse *reverse) {
+  CHECK_CHANGE(f, bind);
+  if (reverse && !reverse->digest_of) return BESOM_INVALID;
+  return f->kind->bind(f, reverse);
+}
+
+besom_status besom_matches(const besom_filter *f, besom_digest digest, besom_match *out, size_t cap, size_t *total) {
+  if (!f || !total || (!out && cap)) return BESOM_INVALID;
+  if (!f->kind->matches) return BESOM_UNSUPPORTED;
+  return f->kind->matches(f, digest, out, cap, total);
+}
+
+besom_status besom_insert_at(besom_filter *f, besom_digest digest, uint64_t value, besom_match *match) {
+  CHECK_CHANGE(f, insert_at);
+  return match ? f->kind->insert_at(f, digest, value, match) : BESOM_INVALID;
+}
+
+besom_status besom_remove_at(besom_filter *f, besom_match match) {
+  CHECK_CHANGE(f, remove_at);
+  return f->kind->remove_at(f, match);
+}
+
+besom_status besom_adapt_at(besom_filter *f, besom_digest offender, besom_match match, besom_digest stored) {
+  CHECK_CHANGE(f, adapt_at);
+  return f->kind->adapt_at(f, offender, match, stored);
 }
 
 /* ------------------------------------------------------------------ many keys */

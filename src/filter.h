@@ -48,6 +48,16 @@ struct besom_kind {
   besom_status (*remove)(besom_filter *f, besom_digest d);
   besom_status (*count)(const besom_filter *f, besom_digest d, uint64_t *n);
   besom_status (*adapt)(besom_filter *f, besom_digest d);
+  besom_status (*insert_count)(besom_filter *f, besom_digest d, uint64_t n); /* n >= 1 */
+  besom_status (*get_value)(const besom_filter *f, besom_digest d, uint64_t *value);
+  besom_status (*set_value)(besom_filter *f, besom_digest d, uint64_t value);
+
+  /* In front of a store. */
+  besom_status (*bind)(besom_filter *f, const besom_reverse *reverse); /* NULL unbinds */
+  besom_status (*matches)(const besom_filter *f, besom_digest d, besom_match *out, size_t cap, size_t *total);
+  besom_status (*insert_at)(besom_filter *f, besom_digest d, uint64_t value, besom_match *match);
+  besom_status (*remove_at)(besom_filter *f, besom_match match);
+  besom_status (*adapt_at)(besom_filter *f, besom_digest offender, besom_match match, besom_digest stored);
 
   /* into is empty and like a and b. */
   besom_status (*merge)(const besom_filter *a, const besom_filter *b, besom_filter *into);

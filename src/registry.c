@@ -1,9 +1,10 @@
 /* The only list of kinds. The order is the one in which people see them. */
 #include "filter.h"
 
-extern const struct besom_kind besom__qf, besom__bloom;
+extern const struct besom_kind besom__aqf, besom__qf, besom__bloom;
 
 static const struct besom_kind *const kinds[] = {
+    &besom__aqf,
     &besom__qf,
     &besom__bloom,
 };

@@ -72,7 +72,7 @@ static besom_status create(besom_filter *f, const besom_config *config) {
   const char *text = config->options;
   struct option option;
   if (besom__option_next(&text, &option) != BESOM_END) return BESOM_BAD_OPTION;
-  if (config->slots) return BESOM_INVALID;
+  if (config->slots || config->value_bits || config->adapt_room != 0) return BESOM_INVALID;
   uint64_t most = config->max_capacity > config->capacity ? config->max_capacity : config->capacity;
   double lines;
   uint32_t hashes;

@@ -39,6 +39,10 @@ const char *besom_strerror(besom_status status) {
     return "the filter is open read-only";
   case BESOM_STOPPED:
     return "stopped by the caller";
+  case BESOM_AMBIGUOUS:
+    return "several fingerprints match the key";
+  case BESOM_MEMBER:
+    return "the key is a member";
   case BESOM_NEEDS_STORE:
     return "this kind of filter needs its stored keys for that";
   }

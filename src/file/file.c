@@ -66,7 +66,7 @@ static besom_status write_all(const struct sections_out *out, const uint8_t *hea
     size_t padding = (size_t)(aligned(at) - at);
     if (padding) status = sink->write(sink->ctx, zeros, padding);
     if (status != BESOM_OK) break;
-    status = sink->write(sink->ctx, out->list[i].data, (size_t)out->list[i].len);
+    if (out->list[i].len) status = sink->write(sink->ctx, out->list[i].data, (size_t)out->list[i].len);
     at = aligned(at) + out->list[i].len;
   }
   return status;

@@ -1,5 +1,6 @@
 #include "quotient/order.h"
 
+#include "quotient/long.h"
 #include "quotient/walk.h"
 
 /* ------------------------------------------------------------------ reading */
@@ -28,6 +29,7 @@ bool besom__qtable_next(struct qtable_cursor *c) {
   unsigned i = c->position % 64;
   c->remainder = slot_remainder(t, block, i, t->width);
   c->next_position = skip_further_slots(t, c->position + 1);
+  c->slots = c->next_position - c->position;
   if (block_run_ends(t, block) >> i & 1) {
     c->next_quotient = occupied_from(t, c->quotient + 1);
     if (c->next_position < c->next_quotient) c->next_position = c->next_quotient;
@@ -36,6 +38,16 @@ bool besom__qtable_next(struct qtable_cursor *c) {
 }
 
 /* ------------------------------------------------------------------ whole tables */
+
+/* Appends the cursor's fingerprint under a new quotient and remainder, with its value and further slots. */
+static besom_status append_copy(struct qtable_appender *out, const struct qtable_cursor *c, uint64_t quotient,
+                                uint64_t remainder) {
+  if (LIKELY(c->slots == 1 && !out->table.value_bits)) return qtable_append(out, quotient, remainder, out->table.width);
+  struct long_fingerprint fp = besom__long_read(c->table, c->quotient, c->position);
+  fp.quotient = quotient;
+  fp.remainder = remainder;
+  return besom__long_append(out, &fp);
+}
 
 besom_status besom__qtable_merge(const struct qtable *a, const struct qtable *b, struct qtable *into) {
   struct qtable_cursor x, y;
@@ -46,7 +58,7 @@ besom_status besom__qtable_merge(const struct qtable *a, const struct qtable *b,
   while (more_x || more_y) {
     bool take_x = more_x && (!more_y || x.quotient <= y.quotient);
     const struct qtable_cursor *from = take_x ? &x : &y;
-    besom_status status = qtable_append(&out, from->quotient, from->remainder, into->width);
+    besom_status status = append_copy(&out, from, from->quotient, from->remainder);
     if (status != BESOM_OK) return status;
     if (take_x)
       more_x = besom__qtable_next(&x);
@@ -57,44 +69,45 @@ besom_status besom__qtable_merge(const struct qtable *a, const struct qtable *b,
   return BESOM_OK;
 }
 
-/* Appends those of one run whose first remainder bit is this one, to the run of twice the quotient and it. */
-static besom_status append_half(struct qtable_cursor run, uint64_t first_bit, struct qtable_appender *out) {
-  unsigned width = run.table->width;
-  uint64_t quotient = run.next_quotient;
-  while (run.next_quotient == quotient && besom__qtable_next(&run)) {
-    if (run.remainder >> (width - 1) != first_bit) continue;
-    besom_status status =
-        qtable_append(out, 2 * quotient + first_bit, run.remainder & bits_below(width - 1), width - 1);
-    if (status != BESOM_OK) return status;
-  }
-  return BESOM_OK;
+void besom__qtable_resize_start(struct qtable_resizing *r, const struct qtable *from, struct qtable *into) {
+  *r = (struct qtable_resizing){.from = from, .into = into, .out = qtable_append_start(into)};
+  besom__qtable_first(from, &r->at);
+  r->run = r->at;
 }
 
-besom_status besom__qtable_double(const struct qtable *t, struct qtable *into) {
-  struct qtable_cursor c;
-  besom__qtable_first(t, &c);
-  struct qtable_appender out = qtable_append_start(into);
-  while (c.next_quotient < t->slots) {
-    besom_status status = append_half(c, 0, &out);
-    if (status == BESOM_OK) status = append_half(c, 1, &out);
-    if (status != BESOM_OK) return status;
-    uint64_t quotient = c.next_quotient;
-    while (c.next_quotient == quotient && besom__qtable_next(&c)) {
+/* Looks at one fingerprint; false if there is none left. */
+static bool halve_one(struct qtable_resizing *r, besom_status *status) {
+  if (!besom__qtable_next(&r->at)) return false;
+  uint64_t remainder = (r->at.quotient & 1) << r->from->width | r->at.remainder;
+  *status = append_copy(&r->out, &r->at, r->at.quotient / 2, remainder);
+  return true;
+}
+
+static bool double_one(struct qtable_resizing *r, besom_status *status) {
+  uint64_t quotient = r->run.next_quotient;
+  unsigned width = r->from->width;
+  if (quotient >= r->from->slots || !besom__qtable_next(&r->at)) return false;
+  if (r->at.remainder >> (width - 1) == r->first_bit)
+    *status = append_copy(&r->out, &r->at, 2 * quotient + r->first_bit, r->at.remainder & bits_below(width - 1));
+  if (r->at.next_quotient != quotient) { /* the end of the run */
+    if (r->first_bit)
+      r->run = r->at;
+    else
+      r->at = r->run;
+    r->first_bit ^= 1;
+  }
+  return true;
+}
+
+besom_status besom__qtable_resize_step(struct qtable_resizing *r, uint64_t max, bool *finished) {
+  besom_status status = BESOM_OK;
+  bool grow = r->into->slots > r->from->slots;
+  *finished = false;
+  for (; max && status == BESOM_OK; max--)
+    if (!(grow ? double_one(r, &status) : halve_one(r, &status))) {
+      qtable_append_finish(&r->out, r->into);
+      *finished = true;
+      break;
     }
-  }
-  qtable_append_finish(&out, into);
-  return BESOM_OK;
-}
-
-besom_status besom__qtable_halve(const struct qtable *t, struct qtable *into) {
-  struct qtable_cursor c;
-  besom__qtable_first(t, &c);
-  struct qtable_appender out = qtable_append_start(into);
-  while (besom__qtable_next(&c)) {
-    uint64_t remainder = (c.quotient & 1) << t->width | c.remainder;
-    besom_status status = qtable_append(&out, c.quotient / 2, remainder, into->width);
-    if (status != BESOM_OK) return status;
-  }
-  qtable_append_finish(&out, into);
-  return BESOM_OK;
+  return status;
 }

@@ -8,7 +8,7 @@
 
 /* Walks over the fingerprints; the first line of fields is valid after next returned true. */
 struct qtable_cursor {
-  uint64_t quotient, position, remainder;
+  uint64_t quotient, position, remainder, slots; /* slots: how many the fingerprint has */
   const struct qtable *table;
   uint64_t next_quotient, next_position; /* next_quotient = slots: no more */
 };
@@ -27,6 +27,7 @@ struct qtable_appender {
   struct qtable table;
   uint64_t quotient, occupied;    /* the last one, and the occupied word of its block */
   uint64_t position, ends, heads; /* the next free slot; the words of the block of the slot before it */
+  uint64_t last_head;             /* of the run so far */
   bool started;
 };
 
@@ -53,34 +54,65 @@ ALWAYS_INLINE void qtable_append_leave_slots(struct qtable_appender *a) {
   a->ends = a->heads = 0;
 }
 
+/* The run so far is complete: its last head gets the end bit, in the word at hand or, behind further slots, before it.
+ */
+ALWAYS_INLINE void qtable_append_end_run(struct qtable_appender *a) {
+  if (UNLIKELY(a->last_head / 64 != (a->position - 1) / 64)) {
+    uint8_t *block = block_at(&a->table, a->last_head / 64);
+    uint64_t ends = block_word(&a->table, block, WORD_END);
+    set_block_word(&a->table, block, WORD_END, ends | UINT64_C(1) << (a->last_head % 64));
+  } else {
+    a->ends |= UINT64_C(1) << (a->last_head % 64);
+  }
+}
+
+/* Takes the slot at the position, which is not before the next free one. */
+ALWAYS_INLINE besom_status qtable_append_slot(struct qtable_appender *a, uint64_t position, uint64_t remainder,
+                                              unsigned width) {
+  if (UNLIKELY(position >= a->table.room)) return BESOM_FULL;
+  if (UNLIKELY(position / 64 != (a->position - 1) / 64)) qtable_append_leave_slots(a);
+  a->position = position + 1;
+  a->table.used++;
+  set_slot_remainder(&a->table, block_at(&a->table, position / 64), position % 64, remainder, width);
+  return BESOM_OK;
+}
+
 /* width is the table's. INVALID if the quotient is below the last one, FULL if there is no room; then the table is to
  * be dropped. */
 ALWAYS_INLINE besom_status qtable_append(struct qtable_appender *a, uint64_t quotient, uint64_t remainder,
                                          unsigned width) {
   if (UNLIKELY(quotient < a->quotient)) return BESOM_INVALID;
-  a->ends |= (uint64_t)(a->started & (quotient != a->quotient)) << ((a->position - 1) % 64);
+  if (a->started & (quotient != a->quotient)) qtable_append_end_run(a);
   if (UNLIKELY(quotient / 64 != a->quotient / 64)) qtable_append_leave_quotients(a, quotient / 64);
   uint64_t position = a->position > quotient ? a->position : quotient;
-  if (UNLIKELY(position >= a->table.room)) return BESOM_FULL;
-  if (UNLIKELY(position / 64 != (a->position - 1) / 64)) qtable_append_leave_slots(a);
+  besom_status status = qtable_append_slot(a, position, remainder, width);
+  if (UNLIKELY(status != BESOM_OK)) return status;
   a->occupied |= UINT64_C(1) << (quotient % 64);
   a->heads |= UINT64_C(1) << (position % 64);
   a->quotient = quotient;
-  a->position = position + 1;
+  a->last_head = position;
   a->started = true;
-  a->table.used++;
-  set_slot_remainder(&a->table, block_at(&a->table, position / 64), position % 64, remainder, width);
+  return BESOM_OK;
+}
+
+/* A further slot of the fingerprint appended last. */
+ALWAYS_INLINE besom_status qtable_append_further(struct qtable_appender *a, uint64_t bits) {
+  besom_status status = qtable_append_slot(a, a->position, bits, a->table.width);
+  if (status != BESOM_OK) return status;
+  a->ends |= UINT64_C(1) << ((a->position - 1) % 64);
+  a->table.further_slots++;
   return BESOM_OK;
 }
 
 /* Completes the blocks and the table. */
 ALWAYS_INLINE void qtable_append_finish(struct qtable_appender *a, struct qtable *t) {
   if (a->started) {
-    a->ends |= UINT64_C(1) << ((a->position - 1) % 64); /* the last run */
+    qtable_append_end_run(a);
     qtable_append_leave_slots(a);
     qtable_append_leave_quotients(a, t->room / 64 - 1);
   }
   t->used = a->table.used;
+  t->further_slots = a->table.further_slots;
 }
 
 /* ------------------------------------------------------------------ whole tables */
@@ -90,9 +122,18 @@ besom_status besom__qtable_merge(const struct qtable *a, const struct qtable *b,
 
 /*
  * Fills the empty table `into`, of twice (half) the slots and one bit of width less (more), moving the
- * first bit of every remainder into the quotient (back). Runs keep their order. Halving may be FULL.
+ * first bit of every remainder into the quotient (back). Runs keep their order, long fingerprints their
+ * bits. A step looks at no more than max fingerprints; it may be FULL, and then `into` is to be dropped.
  */
-besom_status besom__qtable_double(const struct qtable *t, struct qtable *into);
-besom_status besom__qtable_halve(const struct qtable *t, struct qtable *into);
+struct qtable_resizing {
+  const struct qtable *from;
+  struct qtable *into;
+  struct qtable_appender out;
+  struct qtable_cursor run, at; /* doubling: the run at hand, and where in it */
+  uint64_t first_bit;           /* doubling goes over each run twice, for those that begin with 0, and with 1 */
+};
+
+void besom__qtable_resize_start(struct qtable_resizing *r, const struct qtable *from, struct qtable *into);
+besom_status besom__qtable_resize_step(struct qtable_resizing *r, uint64_t max, bool *finished);
 
 #endif

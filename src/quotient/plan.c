@@ -4,14 +4,14 @@
 
 #include "filter.h"
 
-uint64_t besom__quotient_capacity(uint64_t slots) {
-  uint64_t capacity = slots - (slots + 19) / 20;
-  return capacity ? capacity : 1;
+uint64_t besom__quotient_capacity(uint64_t slots, double reserve) {
+  uint64_t taken = (slots + 19) / 20 + (uint64_t)(reserve * (double)slots);
+  return taken < slots ? slots - taken : 1;
 }
 
-static uint64_t slots_for(uint64_t capacity) {
-  uint64_t slots = (capacity * 20 + 18) / 19;
-  while (besom__quotient_capacity(slots) < capacity) slots++;
+static uint64_t slots_for(uint64_t capacity, double reserve) {
+  uint64_t slots = (uint64_t)((double)capacity / (0.95 - reserve));
+  while (besom__quotient_capacity(slots, reserve) < capacity) slots++;
   return slots;
 }
 
@@ -41,29 +41,32 @@ static uint64_t halved(uint64_t slots, unsigned times) {
 }
 
 /* How often the last table of a filter that is to grow can be halved and still hold the first keys. */
-static unsigned halvings_of(uint64_t last_slots, uint64_t capacity) {
+static unsigned halvings_of(uint64_t last_slots, uint64_t capacity, double reserve) {
   unsigned times = 0;
-  while (halved(last_slots, times) > 1 && besom__quotient_capacity(halved(last_slots, times + 1)) >= capacity) times++;
+  while (halved(last_slots, times) > 1 && besom__quotient_capacity(halved(last_slots, times + 1), reserve) >= capacity)
+    times++;
   return times;
 }
 
-static struct qtable_shape plan_slots(const besom_config *config, struct qtable_shape shape, double rate) {
+static struct qtable_shape plan_slots(const besom_config *config, double reserve, struct qtable_shape shape,
+                                      double rate) {
   shape.slots = config->slots;
   shape.width = config->width;
-  if (!shape.width) shape.width = width_for_rate(besom__quotient_capacity(shape.slots), shape.slots, rate);
+  if (!shape.width) shape.width = width_for_rate(besom__quotient_capacity(shape.slots, reserve), shape.slots, rate);
   return shape;
 }
 
-besom_status besom__quotient_plan(const besom_config *config, size_t head_bytes, struct qtable_shape *shape) {
+besom_status besom__quotient_plan(const besom_config *config, size_t head_bytes, double reserve,
+                                  struct qtable_shape *shape) {
   double rate = config->rate != 0 ? config->rate : DEFAULT_RATE;
   if (config->slots) {
-    *shape = plan_slots(config, *shape, rate);
+    *shape = plan_slots(config, reserve, *shape, rate);
     return shape->width <= 64 ? BESOM_OK : BESOM_INVALID;
   }
   /* A table that is to grow begins as the last one, halved: the bits that it will need are there from the start. */
   uint64_t last = config->max_capacity ? config->max_capacity : config->capacity;
-  unsigned halvings = last > config->capacity ? halvings_of(slots_for(last), config->capacity) : 0;
-  shape->slots = halved(slots_for(last), halvings);
+  unsigned halvings = last > config->capacity ? halvings_of(slots_for(last, reserve), config->capacity, reserve) : 0;
+  shape->slots = halved(slots_for(last, reserve), halvings);
   shape->width = config->bits != 0 ? width_for_bits(config, head_bytes, *shape)
                                    : halvings + width_for_rate(last, shape->slots << halvings, rate);
   return shape->width > halvings && shape->width <= 64 ? BESOM_OK : BESOM_INVALID;

@@ -8,10 +8,14 @@
  * Fills slots and width of a shape whose other fields are set, from capacity and rate, capacity and bits
  * (head_bytes are charged, too), or slots and width. INVALID if there is no such table.
  */
-besom_status besom__quotient_plan(const besom_config *config, size_t head_bytes, struct qtable_shape *shape);
+besom_status besom__quotient_plan(const besom_config *config, size_t head_bytes, double reserve,
+                                  struct qtable_shape *shape);
 
-/* How many items a table of so many slots takes: 95 % of them, at least one. */
-uint64_t besom__quotient_capacity(uint64_t slots);
+/*
+ * How many items a table of so many slots takes: 95 % of them, less the share that is held in reserve for
+ * other things than items, at least one.
+ */
+uint64_t besom__quotient_capacity(uint64_t slots, double reserve);
 
 /* The probability that a key which is not there meets its remainder in its run. */
 double besom__quotient_rate(uint64_t items, uint64_t slots, unsigned width);

@@ -19,11 +19,12 @@ static uint64_t room_of(uint64_t slots) {
 }
 
 static uint32_t stride_of(const struct qtable_shape *shape) {
-  return (shape->code ? 8 : 1) + 8 * (shape->heads ? 3 : 2) + 8 * shape->width;
+  return (shape->code ? 8 : 1) + 8 * (shape->heads ? 3 : 2) + 8 * shape->width + 8 * shape->value_bits;
 }
 
 size_t besom__qtable_bytes(const struct qtable_shape *shape) {
   if (shape->slots == 0 || shape->slots > UINT64_C(1) << 48 || shape->width == 0 || shape->width > 64) return 0;
+  if (shape->value_bits > 32) return 0;
   uint64_t bytes = room_of(shape->slots) / 64 * stride_of(shape);
   return bytes <= SIZE_MAX / 2 ? (size_t)bytes : 0;
 }
@@ -42,6 +43,8 @@ static const struct qtable_ops *ops_for(enum isa isa, unsigned width) {
 }
 
 void besom__qtable_init(struct qtable *t, const struct qtable_shape *shape, enum isa isa, void *blocks) {
+  uint8_t words_at = shape->code ? 8 : 1, remainders_at = words_at + 16;
+  uint16_t heads_at = (uint16_t)(remainders_at + 8 * shape->width);
   *t = (struct qtable){
       .blocks = blocks,
       .slots = shape->slots,
@@ -49,9 +52,11 @@ void besom__qtable_init(struct qtable *t, const struct qtable_shape *shape, enum
       .ops = ops_for(isa, shape->width),
       .stride = stride_of(shape),
       .width = (uint8_t)shape->width,
-      .words_at = shape->code ? 8 : 1,
-      .remainders_at = (uint8_t)((shape->code ? 8 : 1) + 16),
-      .heads_at = (uint16_t)((shape->code ? 8 : 1) + 16 + 8 * shape->width),
+      .words_at = words_at,
+      .remainders_at = remainders_at,
+      .heads_at = heads_at,
+      .values_at = (uint16_t)(heads_at + (shape->heads ? 8 : 0)),
+      .value_bits = (uint8_t)shape->value_bits,
       .has_heads = shape->heads,
   };
 }
@@ -69,6 +74,7 @@ static const char *check_empty(const struct qtable *t, uint64_t from, uint64_t t
     if (block_word(t, block, WORD_END) >> i & 1) return "an empty slot has its run-end bit set";
     if (t->has_heads && block_heads(t, block) >> i & 1) return "an empty slot has its head bit set";
     if (slot_remainder(t, block, i, t->width)) return "an empty slot has a remainder";
+    if (slot_value(t, block, i)) return "an empty slot has a value";
   }
   return NULL;
 }

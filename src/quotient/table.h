@@ -14,6 +14,7 @@
  *   planes     width % 8 words: bit i of the j-th is the j-th of the upper bits of slot i's remainder
  *   bytes      width / 8 times 64 bytes: the i-th is a lower byte of slot i's remainder
  *   [head      bit i: slot i begins a fingerprint]
+ *   [values    value_bits words: bit i of the j-th is the j-th bit of slot i's value]
  *
  * With the head word the four combinations of (head, end) are: 00 an empty slot, 10 a fingerprint, 11 the
  * last fingerprint of a run, 01 a further slot of the fingerprint before it. So the next empty slot is a
@@ -37,6 +38,8 @@
 #define BLOCK_SLOTS 64
 #define OFFSET_SATURATED 255
 
+enum answer { ANSWER_NO, ANSWER_MAYBE, ANSWER_YES };
+
 struct qtable_ops;
 struct qtable_appender; /* order.h */
 
@@ -52,6 +55,8 @@ struct qtable {
   uint8_t words_at;      /* where in a block the occupied word is: 1, or 8 behind a code */
   uint8_t remainders_at; /* where the planes begin */
   uint16_t heads_at;     /* where the head word is, if there is one */
+  uint16_t values_at;    /* where the planes of the values begin */
+  uint8_t value_bits;    /* 0 to 32 */
   bool has_heads;
 };
 
@@ -61,6 +66,7 @@ struct qtable_shape {
   unsigned width;
   bool heads; /* keep the third word */
   bool code;  /* keep 56 bits a block */
+  unsigned value_bits;
 };
 
 /*
@@ -70,14 +76,17 @@ struct qtable_shape {
  */
 struct qtable_ops {
   /*
-   * Is the remainder of this digest in the run of its quotient? With fingerprints of several slots the
-   * further ones are compared, too: a yes is to be looked at again (find), a no is certain.
+   * Is the remainder of this digest in the run of its quotient? MAYBE: all that have it are fingerprints of
+   * several slots, so the rest of them is to be looked at. The _many form says yes for both.
    */
-  bool (*contains)(const struct qtable *t, besom_digest d);
+  enum answer (*contains)(const struct qtable *t, besom_digest d);
   void (*contains_many)(const struct qtable *t, const besom_digest *d, size_t n, uint64_t *bitmap);
-  /* Appends the digest's remainder to its run. FULL if there is no empty slot up to the end of the tail. */
-  besom_status (*insert)(struct qtable *t, besom_digest d);
-  besom_status (*insert_many)(struct qtable *t, const besom_digest *d, size_t n, size_t *done);
+  /*
+   * Appends the digest's remainder to its run. FULL if there is no empty slot up to the end of the tail.
+   * With `unless` (may be NULL), a run that has the remainder already is left alone, and *unless set.
+   */
+  besom_status (*insert)(struct qtable *t, besom_digest d, bool *unless);
+  besom_status (*insert_many)(struct qtable *t, const besom_digest *d, size_t n, bool *unless, size_t *done);
   /* Appends the remainders of ascending digests to a table that is being filled. INVALID, FULL: see order.h. */
   besom_status (*append)(struct qtable_appender *a, const besom_digest *d, size_t n);
   /* How many fingerprints of the run have this remainder, and where the last of them is. */
@@ -174,6 +183,19 @@ ALWAYS_INLINE uint32_t slots_equal_32(const struct qtable *t, const uint8_t *blo
   for (unsigned j = 0; j < width % 8; j++)
     equal &= (uint32_t)((load64(planes + 8 * j) ^ ((remainder >> (width / 8 * 8 + j) & 1) - 1)) >> i);
   return equal;
+}
+
+ALWAYS_INLINE uint64_t slot_value(const struct qtable *t, const uint8_t *block, unsigned i) {
+  uint64_t value = 0;
+  for (unsigned j = 0; j < t->value_bits; j++) value |= (load64(block + t->values_at + 8 * j) >> i & 1) << j;
+  return value;
+}
+
+ALWAYS_INLINE void set_slot_value(const struct qtable *t, uint8_t *block, unsigned i, uint64_t value) {
+  for (unsigned j = 0; j < t->value_bits; j++) {
+    uint8_t *plane = block + t->values_at + 8 * j;
+    store64(plane, (load64(plane) & ~(UINT64_C(1) << i)) | (value >> j & 1) << i);
+  }
 }
 
 /*

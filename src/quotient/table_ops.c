@@ -52,9 +52,21 @@ ALWAYS_INLINE struct place place_of(const struct qtable *t, besom_digest d, unsi
 }
 
 /* For runs that leave their block. Not inline, or its needs would burden the fast path. */
-static __attribute__((noinline)) bool contains_by_find(const struct qtable *t, uint64_t quotient, uint64_t remainder) {
+static __attribute__((noinline)) enum answer contains_by_find(const struct qtable *t, uint64_t quotient,
+                                                              uint64_t remainder) {
   uint64_t last;
-  return t->ops->find(t, quotient, remainder, &last) > 0;
+  if (!t->ops->find(t, quotient, remainder, &last)) return ANSWER_NO;
+  return t->further_slots ? ANSWER_MAYBE : ANSWER_YES;
+}
+
+/*
+ * The answer that equal slots i, i+1 ... of a run give, if there are further slots, which are no remainders. A
+ * head in the last slot of the block may have its further slots in the next.
+ */
+ALWAYS_INLINE enum answer answer_of(const struct qtable *t, const uint8_t *block, unsigned i, uint64_t equal) {
+  uint64_t matches = equal << i & block_heads(t, block);
+  uint64_t one_slot = matches & ~(block_further_slots(t, block) >> 1) & (~UINT64_C(0) >> 1);
+  return one_slot ? ANSWER_YES : matches ? ANSWER_MAYBE : ANSWER_NO;
 }
 
 /*
@@ -62,30 +74,39 @@ static __attribute__((noinline)) bool contains_by_find(const struct qtable *t, u
  * guessed wrong, each of which would cost a wait for memory: the run ends at the n-th run end, n = runs
  * before it; it starts behind the run end before that, and not before the quotient or the offset.
  *
- * far: the block is still in memory. Then the remainders near the quotient's own slot are loaded at once with
- * the words, in whichever lines they are; otherwise only those of the run, when it is known where it is.
+ * The remainders near the quotient's own slot are loaded at once with the words, in whichever lines they are.
  */
-ALWAYS_INLINE bool contains_at(const struct qtable *t, struct place at, bool far, unsigned width) {
+ALWAYS_INLINE enum answer contains(const struct qtable *t, besom_digest d, unsigned width) {
+  struct place at = place_of(t, d, width);
+  unsigned i = at.quotient % 64;
+  uint64_t occupied = block_word(t, at.block, WORD_OCCUPIED), is_occupied = occupied >> i & 1;
+  uint64_t ours = bits_from_any(at.block[0]), ends = block_run_ends(t, at.block) & ours;
+  uint64_t end = select_bit(ends, popcount(occupied & bits_below(i)));
+  uint64_t run = (end | (end - 1)) & bits_from((64 - leading_zeros(ends & (end - 1))) & 63) & ours;
+  run = run >> i & (0 - is_occupied);
+  if (UNLIKELY((is_occupied > end) | (run >> 32))) return contains_by_find(t, at.quotient, at.remainder);
+  uint64_t equal = slots_equal_32(t, at.block, i, at.remainder, width) & run;
+  if (UNLIKELY(t->further_slots)) return answer_of(t, at.block, i, equal);
+  return equal ? ANSWER_YES : ANSWER_NO;
+}
+
+/*
+ * The same when the block has been fetched: only the remainders of the run are loaded, when it is known where
+ * it is, so that no needless line of cache is touched.
+ */
+ALWAYS_INLINE bool may_contain_at(const struct qtable *t, struct place at, unsigned width) {
   unsigned i = at.quotient % 64, offset = at.block[0];
   uint64_t occupied = block_word(t, at.block, WORD_OCCUPIED), is_occupied = occupied >> i & 1;
   uint64_t ends = block_run_ends(t, at.block) & bits_from_any(offset);
   uint64_t end = select_bit(ends, popcount(occupied & bits_below(i)));
-  if (far) {
-    uint64_t run = (end | (end - 1)) & bits_from((64 - leading_zeros(ends & (end - 1))) & 63) & bits_from_any(offset);
-    run = run >> i & (0 - is_occupied);
-    if (UNLIKELY((is_occupied > end) | (run >> 32))) return contains_by_find(t, at.quotient, at.remainder);
-    return slots_equal_32(t, at.block, i, at.remainder, width) & run;
-  }
   unsigned start = 64 - leading_zeros(ends & (end - 1));
   start = start > offset ? start : offset;
   start = start > i ? start : i;
   unsigned n = trailing_zeros(end) + 1 - start;
   if (UNLIKELY((is_occupied > end) | (is_occupied & (n > 16)))) return contains_by_find(t, at.quotient, at.remainder);
-  return slots_equal_in(t, at.block, start & 63, n & 31, at.remainder, width) & (0 - (uint32_t)is_occupied);
-}
-
-ALWAYS_INLINE bool contains(const struct qtable *t, besom_digest d, unsigned width) {
-  return contains_at(t, place_of(t, d, width), true, width);
+  uint32_t equal = slots_equal_in(t, at.block, start & 63, n & 31, at.remainder, width);
+  if (UNLIKELY(t->further_slots)) equal &= (uint32_t)(block_heads(t, at.block) >> (start & 63));
+  return equal & (0 - (uint32_t)is_occupied);
 }
 
 /* Fetches the words of a block, and the remainders where the run should be: some slots behind its own. */
@@ -94,6 +115,7 @@ ALWAYS_INLINE struct place fetch_place(const struct qtable *t, besom_digest d, u
   const uint8_t *bytes = at.block + t->remainders_at + 8 * (width % 8);
   __builtin_prefetch(at.block);
   __builtin_prefetch(bytes - 1);
+  if (UNLIKELY(t->further_slots)) __builtin_prefetch(at.block + t->heads_at + 7);
   for (unsigned j = 0; j < width / 8; j++) __builtin_prefetch(bytes + 64 * j + at.quotient % 64 + 4);
   return at;
 }
@@ -108,7 +130,7 @@ ALWAYS_INLINE void contains_many(const struct qtable *t, const besom_digest *d, 
     for (size_t j = 0; j < some; j++) {
       struct place *next = &ahead[j % FETCH_AHEAD], at = *next;
       if (i + j + FETCH_AHEAD < n) *next = fetch_place(t, d[i + j + FETCH_AHEAD], width);
-      answers |= (uint64_t)contains_at(t, at, false, width) << j;
+      answers |= (uint64_t)may_contain_at(t, at, width) << j;
     }
     bitmap[i / 64] = answers;
   }
@@ -122,12 +144,21 @@ ALWAYS_INLINE void raise_offset(uint8_t *block) {
 
 /* All there is in a slot. */
 struct slot {
-  uint64_t end, head, remainder;
+  uint64_t end, head, remainder, value;
 };
 
 /* Bits lo .. hi-1 move up by one, `in` becomes bit lo. */
 ALWAYS_INLINE uint64_t push_bit(uint64_t word, unsigned lo, uint64_t moved, uint64_t in) {
   return (word & ~moved) | (word << 1 & moved & ~(UINT64_C(1) << lo)) | in << lo;
+}
+
+static uint64_t push_value(const struct qtable *t, uint8_t *block, unsigned lo, unsigned hi, uint64_t in) {
+  uint64_t out = slot_value(t, block, hi), moved = bits_between(lo, hi);
+  for (unsigned j = 0; j < t->value_bits; j++) {
+    uint8_t *plane = block + t->values_at + 8 * j;
+    store64(plane, push_bit(load64(plane), lo, moved, in >> j & 1));
+  }
+  return out;
 }
 
 /*
@@ -153,6 +184,7 @@ ALWAYS_INLINE struct slot push_slot(const struct qtable *t, uint8_t *block, unsi
     move_bytes_up(bytes + 64 * j, lo, hi);
     bytes[64 * j + lo] = (uint8_t)(in.remainder >> (8 * j));
   }
+  if (UNLIKELY(t->value_bits)) out.value = push_value(t, block, lo, hi, in.value);
   return out;
 }
 
@@ -190,6 +222,7 @@ ALWAYS_INLINE void pull_slot(const struct qtable *t, uint8_t *block, const uint8
   pull_bits(block, after, t->words_at + 8 * WORD_END, 1, lo, hi);
   pull_bits(block, after, t->remainders_at, width % 8, lo, hi);
   pull_bits(block, after, t->heads_at, t->has_heads, lo, hi);
+  pull_bits(block, after, t->values_at, t->value_bits, lo, hi);
   for (unsigned j = 0, at = t->remainders_at + 8 * (width % 8); j < width / 8; j++, at += 64) {
     memmove(block + at + lo, block + at + lo + 1, hi - lo);
     block[at + hi] = after ? after[at] : 0;
@@ -220,7 +253,7 @@ static void lower_offsets(struct qtable *t, uint64_t quotient, uint64_t last) {
 ALWAYS_INLINE besom_status open_slot(struct qtable *t, uint64_t quotient, uint64_t position, unsigned width) {
   uint64_t empty = first_empty_from(t, position);
   if (empty >= t->room) return BESOM_FULL;
-  put_slot(t, quotient, position, empty, (struct slot){0, 0, 0}, width);
+  put_slot(t, quotient, position, empty, (struct slot){0, 0, 0, 0}, width);
   return BESOM_OK;
 }
 
@@ -248,26 +281,45 @@ static inline void set_bit(struct qtable *t, uint64_t position, unsigned word, b
 }
 
 /*
- * Where a run that ends in the block of its quotient ends, or would begin; BLOCK_SLOTS or more if it does
- * not end there, or ends with a fingerprint of several slots. As in contains: no branch to be guessed.
+ * Where a run that ends in the block of its quotient ends, or would begin; BLOCK_SLOTS if it does not end
+ * there, or ends with a fingerprint of several slots. As in contains: no branch to be guessed. The run's
+ * slots from the quotient's on are the bits of *run, from 0.
  */
-ALWAYS_INLINE unsigned run_end_in_block(const struct qtable *t, const uint8_t *block, unsigned i) {
+ALWAYS_INLINE unsigned run_end_in_block(const struct qtable *t, const uint8_t *block, unsigned i, uint64_t *run) {
   unsigned offset = block[0];
-  unsigned runs = popcount(block_word(t, block, WORD_OCCUPIED) & bits_between(0, i));
-  uint64_t ends = first_bits(block_run_ends(t, block) & bits_from(offset & 63), runs);
+  uint64_t occupied = block_word(t, block, WORD_OCCUPIED), has_run = occupied >> i & 1;
+  unsigned runs = popcount(occupied & bits_between(0, i));
+  uint64_t ends = first_bits(block_run_ends(t, block) & bits_from_any(offset), runs);
   unsigned end = 64 - leading_zeros(ends);
+  uint64_t ends_before = ends & bits_below((end - 1) & 63);
+  unsigned start = 64 - leading_zeros(ends_before);
+  start = start > offset ? start : offset;
+  *run = (0 - has_run) & bits_from_any(start) & bits_below(end & 63) & bits_from(i);
+  *run >>= i;
   end = end > offset ? end : offset;
   end = end > i ? end : i;
   uint64_t further = block_further_slots(t, block) >> (end & 63) & 1;
   return popcount(ends) == runs && !further ? end : BLOCK_SLOTS;
 }
 
-ALWAYS_INLINE besom_status insert(struct qtable *t, besom_digest d, unsigned width) {
+/* Whether the run has the remainder, given what run_end_in_block found. */
+ALWAYS_INLINE bool run_has(const struct qtable *t, uint64_t quotient, unsigned end, uint64_t run, uint64_t remainder,
+                           unsigned width) {
+  if (UNLIKELY(end >= BLOCK_SLOTS || run >> 32)) return contains_by_find(t, quotient, remainder);
+  return (slots_equal_32(t, block_at(t, quotient / 64), quotient % 64, remainder, width) & run) != 0;
+}
+
+ALWAYS_INLINE besom_status insert(struct qtable *t, besom_digest d, bool *unless, unsigned width) {
   struct address a = address_of(d, t->slots);
   uint8_t *block = block_at(t, a.quotient / 64);
   uint64_t occupied = block_word(t, block, WORD_OCCUPIED), bit = UINT64_C(1) << (a.quotient % 64);
   bool has_run = occupied & bit;
-  unsigned end = run_end_in_block(t, block, a.quotient % 64);
+  uint64_t run_slots;
+  unsigned end = run_end_in_block(t, block, a.quotient % 64, &run_slots);
+  if (unless && run_has(t, a.quotient, end, run_slots, remainder_of(a, width), width)) {
+    *unless = true;
+    return BESOM_OK;
+  }
   uint64_t position = (a.quotient & ~UINT64_C(63)) + end, old_last = position - has_run;
   if (UNLIKELY(end >= BLOCK_SLOTS)) {
     struct run run = run_of(t, a.quotient);
@@ -280,7 +332,7 @@ ALWAYS_INLINE besom_status insert(struct qtable *t, besom_digest d, unsigned wid
   uint64_t ends = block_word(t, old_block, WORD_END);
   set_block_word(t, old_block, WORD_END, ends & ~((uint64_t)has_run << (old_last % 64)));
   set_block_word(t, block, WORD_OCCUPIED, occupied | bit);
-  put_slot(t, a.quotient, position, empty, (struct slot){1, 1, remainder_of(a, width)}, width);
+  put_slot(t, a.quotient, position, empty, (struct slot){1, 1, remainder_of(a, width), 0}, width);
   return BESOM_OK;
 }
 
@@ -290,15 +342,15 @@ ALWAYS_INLINE void prefetch_to_insert(const struct qtable *t, besom_digest d) {
   for (; block < end; block += 64) __builtin_prefetch(block, 1);
 }
 
-ALWAYS_INLINE besom_status insert_many(struct qtable *t, const besom_digest *d, size_t n, size_t *done,
+ALWAYS_INLINE besom_status insert_many(struct qtable *t, const besom_digest *d, size_t n, bool *unless, size_t *done,
                                        unsigned width) {
   for (size_t i = 0; i < n && i < FETCH_AHEAD; i++) prefetch_to_insert(t, d[i]);
   besom_status status = BESOM_OK;
   size_t i = 0;
   for (; i < n; i++) {
     if (i + FETCH_AHEAD < n) prefetch_to_insert(t, d[i + FETCH_AHEAD]);
-    status = insert(t, d[i], width);
-    if (UNLIKELY(status != BESOM_OK)) break;
+    status = insert(t, d[i], unless, width);
+    if (UNLIKELY(status != BESOM_OK || (unless && *unless))) break;
   }
   *done = i;
   return status;
@@ -337,17 +389,18 @@ ALWAYS_INLINE void remove_at(struct qtable *t, uint64_t quotient, uint64_t posit
 /* ------------------------------------------------------------------ tables of operations */
 
 #define OPERATIONS(suffix, width)                                                                                 \
-  static bool contains_##suffix(const struct qtable *t, besom_digest d) {                                         \
+  static enum answer contains_##suffix(const struct qtable *t, besom_digest d) {                                  \
     return contains(t, d, width);                                                                                 \
   }                                                                                                               \
   static void contains_many_##suffix(const struct qtable *t, const besom_digest *d, size_t n, uint64_t *bitmap) { \
     contains_many(t, d, n, bitmap, width);                                                                        \
   }                                                                                                               \
-  static besom_status insert_##suffix(struct qtable *t, besom_digest d) {                                         \
-    return insert(t, d, width);                                                                                   \
+  static besom_status insert_##suffix(struct qtable *t, besom_digest d, bool *unless) {                           \
+    return insert(t, d, unless, width);                                                                           \
   }                                                                                                               \
-  static besom_status insert_many_##suffix(struct qtable *t, const besom_digest *d, size_t n, size_t *done) {     \
-    return insert_many(t, d, n, done, width);                                                                     \
+  static besom_status insert_many_##suffix(struct qtable *t, const besom_digest *d, size_t n, bool *unless,       \
+                                           size_t *done) {                                                        \
+    return insert_many(t, d, n, unless, done, width);                                                             \
   }                                                                                                               \
   static besom_status append_##suffix(struct qtable_appender *a, const besom_digest *d, size_t n) {               \
     const struct qtable *t = &a->table;                                                                           \

@@ -120,4 +120,20 @@ static inline uint64_t cluster_end_from(const struct qtable *t, uint64_t positio
   }
 }
 
+/* The first fingerprint with this remainder from a position on, to before the end of its run; that end if none is left.
+ */
+static inline uint64_t next_equal(const struct qtable *t, uint64_t from, uint64_t run_end, uint64_t remainder) {
+  while (from < run_end) {
+    const uint8_t *block = block_at(t, from / 64);
+    uint64_t equal = slots_equal(t, block, remainder, t->width) & bits_from(from % 64);
+    if (t->further_slots) equal &= block_heads(t, block);
+    if (equal) {
+      uint64_t position = (from & ~UINT64_C(63)) + trailing_zeros(equal);
+      return position < run_end ? position : run_end;
+    }
+    from = (from & ~UINT64_C(63)) + 64;
+  }
+  return run_end;
+}
+
 #endif

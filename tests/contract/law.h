@@ -48,6 +48,7 @@ extern const law membership_laws[];
 extern const law rate_laws[];
 extern const law full_laws[];
 extern const law multiset_laws[];
+extern const law adapt_laws[];
 extern const law file_laws[];
 extern const law hostile_laws[];
 extern const law merge_laws[];

@@ -34,13 +34,14 @@ address *stored_addresses(const besom_filter *f, size_t *n) {
   besom_iter *iter = NULL;
   if (besom_stats(f, &stats) != BESOM_OK || besom_iter_open(f, &iter) != BESOM_OK) return NULL;
   address *all = heap_array((size_t)stats.items, sizeof *all);
-  besom_entry entry = {0, 0};
+  besom_entry entry;
   uint64_t last_quotient = 0;
   besom_status status;
-  for (*n = 0; (status = besom_iter_next(iter, &entry)) == BESOM_OK; ++*n) {
-    if (*n == stats.items || !plausible(entry, &stats, last_quotient)) break;
+  *n = 0;
+  while ((status = besom_iter_next(iter, &entry)) == BESOM_OK) {
+    if (entry.count > stats.items - *n || !plausible(entry, &stats, last_quotient)) break;
     last_quotient = entry.quotient;
-    all[*n] = address_of(entry, stats.width);
+    for (uint64_t i = 0; i < entry.count; i++) all[(*n)++] = address_of(entry, stats.width);
   }
   /* The end stays the end. */
   bool complete = status == BESOM_END && *n == stats.items && besom_iter_next(iter, &entry) == BESOM_END;

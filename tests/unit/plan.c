@@ -36,7 +36,7 @@ static uint64_t least_slots(uint64_t items) {
   uint64_t low = 1, high = 2 * items;
   while (low < high) {
     uint64_t middle = low + (high - low) / 2;
-    if (besom__quotient_capacity(middle) >= items)
+    if (besom__quotient_capacity(middle, 0) >= items)
       high = middle;
     else
       low = middle + 1;
@@ -46,7 +46,7 @@ static uint64_t least_slots(uint64_t items) {
 
 static struct qtable_shape plan(const besom_config *config, bool heads) {
   struct qtable_shape shape = {.heads = heads};
-  assert_int_equal(besom__quotient_plan(config, HEAD_BYTES, &shape), BESOM_OK);
+  assert_int_equal(besom__quotient_plan(config, HEAD_BYTES, 0, &shape), BESOM_OK);
   assert_in_range(shape.width, 1, 64);
   assert_int_equal(shape.heads, heads);
   assert_false(shape.code);
@@ -55,16 +55,16 @@ static struct qtable_shape plan(const besom_config *config, bool heads) {
 
 static void assert_no_plan(besom_config config) {
   struct qtable_shape shape = {0};
-  assert_int_equal(besom__quotient_plan(&config, HEAD_BYTES, &shape), BESOM_INVALID);
+  assert_int_equal(besom__quotient_plan(&config, HEAD_BYTES, 0, &shape), BESOM_INVALID);
 }
 
 /* ------------------------------------------------------------------ capacity and rate */
 
 static void capacity_is_95_percent_but_at_least_one(void **state) {
   (void)state;
-  for (uint64_t slots = 2; slots < 10000; slots++) assert_int_equal(besom__quotient_capacity(slots), slots * 19 / 20);
-  assert_int_equal(besom__quotient_capacity(1), 1);
-  assert_int_equal(besom__quotient_capacity(LARGEST), LARGEST / 20 * 19 + LARGEST % 20 * 19 / 20);
+  for (uint64_t slots = 2; slots < 10000; slots++) assert_int_equal(besom__quotient_capacity(slots, 0), slots * 19 / 20);
+  assert_int_equal(besom__quotient_capacity(1, 0), 1);
+  assert_int_equal(besom__quotient_capacity(LARGEST, 0), LARGEST / 20 * 19 + LARGEST % 20 * 19 / 20);
 }
 
 /* Each of the items has the fingerprint of the key asked for with probability 1 / (slots * 2^width). */
@@ -89,7 +89,7 @@ static void a_plan_holds_its_capacity_in_the_fewest_slots(void **state) {
     besom_config config = random_config(&random);
     if (i <= 1000) config.capacity = i ? i : LARGEST;
     struct qtable_shape shape = plan(&config, i % 2);
-    assert_true(besom__quotient_capacity(shape.slots) >= config.capacity);
+    assert_true(besom__quotient_capacity(shape.slots, 0) >= config.capacity);
     if (config.capacity > 1) assert_int_equal(shape.slots, least_slots(config.capacity));
     if (config.capacity == 1) assert_in_range(shape.slots, 1, 2); /* a single slot would be full at a load of 1 */
   }
@@ -101,7 +101,7 @@ static void a_plan_keeps_its_rate_with_the_shortest_remainders(void **state) {
   for (unsigned i = 0; i < PLANS; i++) {
     besom_config config = random_config(&random);
     struct qtable_shape shape = plan(&config, false);
-    assert_true(besom__quotient_rate(besom__quotient_capacity(shape.slots), shape.slots, shape.width) <= config.rate);
+    assert_true(besom__quotient_rate(besom__quotient_capacity(shape.slots, 0), shape.slots, shape.width) <= config.rate);
     if (shape.width > 1) assert_true(besom__quotient_rate(config.capacity, shape.slots, shape.width - 1) > config.rate);
   }
 }
@@ -130,7 +130,7 @@ static void a_rate_beyond_64_bits_has_no_plan(void **state) {
 /* How often the table must be doubled to hold so many. */
 static unsigned doublings_to(uint64_t slots, uint64_t items) {
   unsigned doublings = 0;
-  while (besom__quotient_capacity(slots << doublings) < items) doublings++;
+  while (besom__quotient_capacity(slots << doublings, 0) < items) doublings++;
   return doublings;
 }
 
@@ -144,7 +144,7 @@ static void a_growing_plan_keeps_its_rate_at_max_capacity(void **state) {
     if (config.max_capacity > LARGEST) config.max_capacity = LARGEST;
     struct qtable_shape shape = plan(&config, true);
     unsigned doublings = doublings_to(shape.slots, config.max_capacity);
-    assert_true(besom__quotient_capacity(shape.slots) >= config.capacity);
+    assert_true(besom__quotient_capacity(shape.slots, 0) >= config.capacity);
     assert_true(shape.width > doublings); /* a bit of the remainder goes with each */
     double last = besom__quotient_rate(config.max_capacity, shape.slots << doublings, shape.width - doublings);
     assert_true(last <= config.rate);
@@ -185,9 +185,9 @@ static void a_budget_of_bits_is_kept_and_used_up(void **state) {
     besom_config config = {.capacity = random_capacity(&random)};
     config.bits = (double)(1 + random_below(&random, 800)) / 10;
     struct qtable_shape shape = {.heads = i % 2, .code = i % 3 == 0};
-    if (besom__quotient_plan(&config, HEAD_BYTES, &shape) == BESOM_OK) {
+    if (besom__quotient_plan(&config, HEAD_BYTES, 0, &shape) == BESOM_OK) {
       plans++;
-      assert_true(besom__quotient_capacity(shape.slots) >= config.capacity);
+      assert_true(besom__quotient_capacity(shape.slots, 0) >= config.capacity);
       assert_true(within_budget(shape, &config));
       if (shape.width == 64) continue;
       shape.width++;
@@ -210,7 +210,7 @@ static void a_budget_leaves_a_bit_after_growing(void **state) {
     config.bits = (double)(20 + random_below(&random, 400)) / 10;
     config.max_capacity = config.capacity << random_below(&random, 20);
     struct qtable_shape shape = {0};
-    if (besom__quotient_plan(&config, HEAD_BYTES, &shape) != BESOM_OK) continue;
+    if (besom__quotient_plan(&config, HEAD_BYTES, 0, &shape) != BESOM_OK) continue;
     assert_true(within_budget(shape, &config));
     assert_true(shape.width > doublings_to(shape.slots, config.max_capacity));
   }
@@ -231,7 +231,7 @@ static void a_given_geometry_is_taken_as_it_is(void **state) {
     config.rate = random_rate(&random);
     shape = plan(&config, i % 2);
     assert_int_equal(shape.slots, config.slots);
-    assert_true(besom__quotient_rate(besom__quotient_capacity(shape.slots), shape.slots, shape.width) <= config.rate);
+    assert_true(besom__quotient_rate(besom__quotient_capacity(shape.slots, 0), shape.slots, shape.width) <= config.rate);
   }
 }
 

@@ -1,0 +1,591 @@
+/*
+ * aqf: the adaptive quotient filter (Wen et al., "Adaptive Quotient Filters", 2024). A quotient filter
+ * whose fingerprints can grow: told that a key was a false positive, it lengthens the fingerprints that
+ * matched by further bits of their own keys' digests until they match no more. Those come from the stored
+ * keys. Without a store it keeps the offender's digest instead, as a mark.
+ *
+ * Runs are not sorted: a new fingerprint goes to the end of its run, so that its rank among those with its
+ * remainder is the number of earlier ones, for ever.
+ */
+#include "core/address.h"
+#include "core/memory.h"
+#include "core/options.h"
+#include "quotient/base.h"
+#include "quotient/long.h"
+#include "quotient/marks.h"
+#include "quotient/match.h"
+#include "quotient/walk.h"
+
+#define DEFAULT_ADAPT_ROOM 0.05
+#define MAX_COUNT (UINT64_C(1) << 62)
+#define TAG_MARKS SECTION_TAG('M', 'A', 'R', 'K')
+
+struct aqf {
+  struct quotient base;
+  struct marks marks;
+  double adapt_room;
+  uint64_t extension_slots; /* that would not be there without extensions: those in reserve for it */
+  uint64_t extended;        /* fingerprints that have one */
+  besom_reverse reverse;    /* digest_of NULL: not bound */
+};
+
+static struct aqf *aqf(besom_filter *f) {
+  return (struct aqf *)f;
+}
+
+static const struct aqf *const_aqf(const besom_filter *f) {
+  return (const struct aqf *)f;
+}
+
+/* ------------------------------------------------------------------ life */
+
+static besom_status read_options(const char *text, enum isa *isa) {
+  struct option option;
+  besom_status status;
+  *isa = besom__isa_best();
+  while ((status = besom__option_next(&text, &option)) == BESOM_OK) {
+    if (!besom__option_is(&option, "isa")) return BESOM_BAD_OPTION;
+    status = besom__isa_parse(option.value.data, option.value.len, isa);
+    if (status != BESOM_OK) return status;
+  }
+  return status == BESOM_END ? BESOM_OK : status;
+}
+
+static besom_status create(besom_filter *f, const besom_config *config) {
+  struct aqf *a = aqf(f);
+  struct qtable_shape shape = {.heads = true, .value_bits = config->value_bits};
+  a->adapt_room = config->adapt_room != 0 ? config->adapt_room : DEFAULT_ADAPT_ROOM;
+  besom_status status = read_options(config->options, &a->base.isa);
+  if (status == BESOM_OK) status = besom__quotient_plan(config, sizeof(struct aqf), a->adapt_room, &shape);
+  if (status != BESOM_OK) return status;
+  f->capacity = besom__quotient_capacity(shape.slots, a->adapt_room);
+  return besom__quotient_table(f, &shape, &a->base.table);
+}
+
+static besom_status create_like(besom_filter *f, const besom_filter *model) {
+  struct qtable_shape shape = besom__quotient_shape(&const_quotient(model)->table);
+  aqf(f)->base.isa = const_quotient(model)->isa;
+  aqf(f)->adapt_room = const_aqf(model)->adapt_room;
+  return besom__quotient_table(f, &shape, &aqf(f)->base.table);
+}
+
+static void destroy(besom_filter *f) {
+  besom__marks_free(&aqf(f)->marks, &f->allocator);
+  if (!f->mapping) besom__quotient_free(f, &quotient(f)->table);
+}
+
+/* ------------------------------------------------------------------ queries */
+
+static bool contains(const besom_filter *f, besom_digest d) {
+  const struct aqf *a = const_aqf(f);
+  const struct qtable *t = &a->base.table;
+  enum answer answer = t->ops->contains(t, d);
+  if (answer == ANSWER_NO) return false;
+  if (UNLIKELY(answer == ANSWER_MAYBE && a->extended)) { /* else the further slots are only counts */
+    struct matching m = besom__matching_start(&a->base.table, d);
+    if (!besom__next_match(&m)) return false;
+  }
+  return !besom__marks_has(&a->marks, d);
+}
+
+/* The table's answers, and where they could be wrong a second look, at blocks that are in the cache by now. */
+static void contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap) {
+  const struct aqf *a = const_aqf(f);
+  const struct qtable *t = &a->base.table;
+  t->ops->contains_many(t, d, n, bitmap);
+  if (LIKELY(!a->extended && !a->marks.count)) return;
+  for (size_t i = 0; i < n; i += 64)
+    for (uint64_t left = bitmap[i / 64]; left; left &= left - 1) {
+      unsigned j = trailing_zeros(left);
+      if (!contains(f, d[i + j])) bitmap[i / 64] &= ~(UINT64_C(1) << j);
+    }
+}
+
+/* The longest match, the last of equals: the one that is most likely the key's own, and the newest copy. */
+static bool longest_match(const struct aqf *a, besom_digest d, struct long_fingerprint *longest) {
+  struct matching m = besom__matching_start(&a->base.table, d);
+  bool found = false;
+  for (; besom__next_match(&m); found = true)
+    if (!found || m.fp.extension_bits >= longest->extension_bits) *longest = m.fp;
+  return found;
+}
+
+/* ------------------------------------------------------------------ room */
+
+/* Slots that members take: their heads and counts, not their extensions. */
+static uint64_t member_slots(const struct aqf *a) {
+  return a->base.table.used - a->extension_slots;
+}
+
+static uint64_t reserved_slots(const struct aqf *a) {
+  return (uint64_t)(a->adapt_room * (double)a->base.table.slots);
+}
+
+static uint64_t mark_bytes(const struct aqf *a) {
+  uint64_t bytes = (uint64_t)(a->adapt_room * (double)besom__qtable_size(&a->base.table));
+  return bytes < 1024 ? 1024 : bytes; /* something, even in the smallest */
+}
+
+static unsigned extension_slots_of(const struct long_fingerprint *fp, unsigned width) {
+  return besom__long_slots(fp->count, fp->extension_bits, width) - besom__long_slots(fp->count, 0, width);
+}
+
+/* Writes a changed fingerprint and keeps the books. Shrinking never fails. */
+static besom_status rewrite(struct aqf *a, const struct long_fingerprint *old, const struct long_fingerprint *now) {
+  struct qtable *t = &a->base.table;
+  besom_status status = besom__long_write(t, now);
+  if (status != BESOM_OK) return status;
+  a->extension_slots += extension_slots_of(now, t->width);
+  a->extension_slots -= extension_slots_of(old, t->width);
+  a->extended += now->extension_bits > 0;
+  a->extended -= old->extension_bits > 0;
+  return BESOM_OK;
+}
+
+static void take_out(struct aqf *a, const struct long_fingerprint *fp) {
+  besom__long_remove(&a->base.table, fp);
+  a->extension_slots -= extension_slots_of(fp, a->base.table.width);
+  a->extended -= fp->extension_bits > 0;
+}
+
+/* ------------------------------------------------------------------ members */
+
+/* The fingerprint that ends the run of this digest. */
+static struct long_fingerprint last_of_run(const struct aqf *a, besom_digest d) {
+  uint64_t quotient = address_of(d, a->base.table.slots).quotient;
+  return besom__long_read(&a->base.table, quotient, run_of(&a->base.table, quotient).last);
+}
+
+static unsigned slots_to_raise(const struct aqf *a, const struct long_fingerprint *fp, uint64_t n) {
+  unsigned width = a->base.table.width;
+  return besom__long_slots(fp->count + n, 0, width) - besom__long_slots(fp->count, 0, width);
+}
+
+static besom_status raise_count(struct aqf *a, const struct long_fingerprint *fp, uint64_t n) {
+  struct long_fingerprint raised = *fp;
+  raised.count += n;
+  if (member_slots(a) + slots_to_raise(a, fp, n) > a->base.head.capacity) return BESOM_FULL;
+  return rewrite(a, fp, &raised);
+}
+
+/* A key with a fingerprint of its own, n times. */
+static besom_status append_new(struct aqf *a, besom_digest d, uint64_t n) {
+  struct qtable *t = &a->base.table;
+  if (member_slots(a) + besom__long_slots(n, 0, t->width) > a->base.head.capacity) return BESOM_FULL;
+  besom_status status = t->ops->insert(t, d, NULL);
+  if (status != BESOM_OK || n == 1) return status;
+  struct long_fingerprint fp = last_of_run(a, d);
+  status = raise_count(a, &fp, n - 1);
+  if (status != BESOM_OK) take_out(a, &fp);
+  return status;
+}
+
+static besom_status insert_count(besom_filter *f, besom_digest d, uint64_t n) {
+  struct aqf *a = aqf(f);
+  struct long_fingerprint fp;
+  if (n > MAX_COUNT - f->items) return BESOM_FULL;
+  /* In narrow slots a count may take more of them than a second fingerprint: then that is kept instead. */
+  bool raise = longest_match(a, d, &fp) && slots_to_raise(a, &fp, n) <= n;
+  besom_status status = raise ? raise_count(a, &fp, n) : append_new(a, d, n);
+  if (status != BESOM_OK) return status;
+  f->items += n;
+  if (a->marks.count) besom__marks_remove(&a->marks, d);
+  return BESOM_OK;
+}
+
+static besom_status insert(besom_filter *f, besom_digest d) {
+  struct aqf *a = aqf(f);
+  struct qtable *t = &a->base.table;
+  bool present = false;
+  if (UNLIKELY(member_slots(a) >= f->capacity)) return insert_count(f, d, 1);
+  besom_status status = t->ops->insert(t, d, &present);
+  if (status != BESOM_OK) return status;
+  if (UNLIKELY(present)) return insert_count(f, d, 1); /* the run has the remainder: a look at the whole */
+  f->items++;
+  if (UNLIKELY(a->marks.count)) besom__marks_remove(&a->marks, d);
+  return BESOM_OK;
+}
+
+static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n, size_t *done) {
+  struct aqf *a = aqf(f);
+  struct qtable *t = &a->base.table;
+  besom_status status = BESOM_OK;
+  for (*done = 0; *done < n && status == BESOM_OK;) {
+    bool present = false;
+    size_t some = 0;
+    uint64_t left = f->capacity > member_slots(a) ? f->capacity - member_slots(a) : 0;
+    if (a->marks.count == 0 && left)
+      status = t->ops->insert_many(t, d + *done, n - *done < left ? n - *done : (size_t)left, &present, &some);
+    f->items += some;
+    *done += some;
+    if (status != BESOM_OK || *done == n) break;
+    status = insert(f, d[*done]); /* there already, or marked, or no room: one by one */
+    *done += status == BESOM_OK;
+  }
+  return status;
+}
+
+static besom_status remove_key(besom_filter *f, besom_digest d) {
+  struct aqf *a = aqf(f);
+  struct long_fingerprint fp;
+  if (besom__marks_has(&a->marks, d) || !longest_match(a, d, &fp)) return BESOM_NOT_FOUND;
+  f->items--;
+  if (fp.count == 1) {
+    take_out(a, &fp);
+    return BESOM_OK;
+  }
+  struct long_fingerprint less = fp;
+  less.count--;
+  return rewrite(a, &fp, &less);
+}
+
+static besom_status count(const besom_filter *f, besom_digest d, uint64_t *n) {
+  struct matching m = besom__matching_start(&const_quotient(f)->table, d);
+  *n = 0;
+  if (besom__marks_has(&const_aqf(f)->marks, d)) return BESOM_OK;
+  while (besom__next_match(&m)) *n += m.fp.count;
+  return BESOM_OK;
+}
+
+/* ------------------------------------------------------------------ values */
+
+static besom_status get_value(const besom_filter *f, besom_digest d, uint64_t *value) {
+  struct matching m = besom__matching_start(&const_quotient(f)->table, d);
+  if (!m.table->value_bits) return BESOM_INVALID;
+  if (besom__marks_has(&const_aqf(f)->marks, d) || !besom__next_match(&m)) return BESOM_NOT_FOUND;
+  *value = m.fp.value;
+  return BESOM_OK;
+}
+
+static void put_value(struct qtable *t, uint64_t position, uint64_t value) {
+  set_slot_value(t, block_at(t, position / 64), position % 64, value);
+}
+
+static besom_status set_value(besom_filter *f, besom_digest d, uint64_t value) {
+  struct matching m = besom__matching_start(&quotient(f)->table, d);
+  if (!m.table->value_bits || value >> m.table->value_bits) return BESOM_INVALID;
+  if (besom__marks_has(&aqf(f)->marks, d) || !besom__next_match(&m)) return BESOM_NOT_FOUND;
+  uint64_t position = m.fp.position;
+  if (besom__next_match(&m)) return BESOM_AMBIGUOUS;
+  put_value(&quotient(f)->table, position, value);
+  return BESOM_OK;
+}
+
+/* ------------------------------------------------------------------ in front of a store */
+
+static besom_status bind(besom_filter *f, const besom_reverse *reverse) {
+  if (!has_buckets(&quotient(f)->table)) return BESOM_INVALID;
+  aqf(f)->reverse = reverse ? *reverse : (besom_reverse){0};
+  return BESOM_OK;
+}
+
+static besom_status matches(const besom_filter *f, besom_digest d, besom_match *out, size_t cap, size_t *total) {
+  const struct qtable *t = &const_quotient(f)->table;
+  *total = 0;
+  if (!has_buckets(t)) return BESOM_INVALID;
+  if (!t->ops->contains(t, d) || besom__marks_has(&const_aqf(f)->marks, d)) return BESOM_OK;
+  struct matching m = besom__matching_start(&const_quotient(f)->table, d);
+  for (; besom__next_match(&m); ++*total)
+    if (*total < cap) out[*total] = (besom_match){bucket_of(t, m.fp.quotient, m.fp.remainder), m.rank};
+  return BESOM_OK;
+}
+
+static besom_status insert_at(besom_filter *f, besom_digest d, uint64_t value, besom_match *match) {
+  struct aqf *a = aqf(f);
+  struct qtable *t = &a->base.table;
+  if (!has_buckets(t) || value >> t->value_bits) return BESOM_INVALID;
+  besom_status status = append_new(a, d, 1);
+  if (status != BESOM_OK) return status;
+  struct long_fingerprint fp = last_of_run(a, d);
+  put_value(t, fp.position, value);
+  uint64_t last, equal = t->ops->find(t, fp.quotient, fp.remainder, &last);
+  *match = (besom_match){bucket_of(t, fp.quotient, fp.remainder), (uint32_t)(equal - 1)};
+  f->items++;
+  if (a->marks.count) besom__marks_remove(&a->marks, d);
+  return BESOM_OK;
+}
+
+static besom_status remove_at(besom_filter *f, besom_match match) {
+  struct long_fingerprint fp;
+  if (!besom__locate_match(&quotient(f)->table, match, &fp)) return BESOM_NOT_FOUND;
+  take_out(aqf(f), &fp);
+  f->items -= fp.count;
+  return BESOM_OK;
+}
+
+/* ------------------------------------------------------------------ adapting */
+
+/* How many bits two fractions have in common from the first on. */
+static unsigned common_bits(besom_digest a, besom_digest b) {
+  if (a.hi != b.hi) return leading_zeros(a.hi ^ b.hi);
+  return 64 + leading_zeros(a.lo ^ b.lo);
+}
+
+/*
+ * The fingerprint of the key `stored`, lengthened just beyond what it has in common with the offender,
+ * and then as far as its last slot reaches.
+ */
+static besom_status lengthened(const struct qtable *t, struct long_fingerprint fp, besom_digest offender,
+                               besom_digest stored, struct long_fingerprint *out) {
+  struct address mine = address_of(stored, t->slots), other = address_of(offender, t->slots);
+  if (mine.quotient != fp.quotient || remainder_of(mine, t->width) != fp.remainder ||
+      !besom__long_matches(&fp, mine.rest, t->width))
+    return BESOM_INVALID;
+  if (offender.hi == stored.hi && offender.lo == stored.lo) return BESOM_MEMBER;
+  *out = fp;
+  if (other.quotient != fp.quotient || !besom__long_matches(&fp, other.rest, t->width)) return BESOM_OK;
+  unsigned common = common_bits(mine.rest, other.rest);
+  if (common < t->width) return BESOM_OK;
+  unsigned bits = common + 1 - t->width;
+  if (bits > MAX_EXTENSION || common >= 128) return BESOM_FULL; /* no two keys come to this */
+  out->extension_bits = besom__long_stretch(fp.count, bits, t->width);
+  if (out->extension_bits > 128u - t->width) out->extension_bits = 128u - t->width;
+  out->extension = besom__extension_of(mine.rest, t->width, out->extension_bits);
+  return BESOM_OK;
+}
+
+static besom_status lengthen(struct aqf *a, const struct long_fingerprint *fp, besom_digest offender,
+                             besom_digest stored) {
+  struct long_fingerprint longer;
+  unsigned width = a->base.table.width;
+  besom_status status = lengthened(&a->base.table, *fp, offender, stored, &longer);
+  if (status != BESOM_OK || longer.extension_bits == fp->extension_bits) return status;
+  uint64_t more = extension_slots_of(&longer, width) - extension_slots_of(fp, width);
+  if (a->extension_slots + more > reserved_slots(a)) return BESOM_FULL;
+  return rewrite(a, fp, &longer);
+}
+
+static besom_status adapt_at(besom_filter *f, besom_digest offender, besom_match match, besom_digest stored) {
+  struct long_fingerprint fp;
+  if (!besom__locate_match(&quotient(f)->table, match, &fp)) return BESOM_NOT_FOUND;
+  return lengthen(aqf(f), &fp, offender, stored);
+}
+
+/* A match that is to be lengthened: what it was, and the digest of its key. */
+struct change {
+  besom_match match;
+  besom_digest stored;
+  struct long_fingerprint old;
+};
+
+#define MAX_CHANGES 64 /* keys that share one fingerprint; far more than ever do */
+
+/* Looks at every match before the first is changed: one may be the key itself. */
+static besom_status plan_changes(const struct aqf *a, besom_digest d, struct change *changes, unsigned *n) {
+  struct matching m = besom__matching_start(&a->base.table, d);
+  for (*n = 0; besom__next_match(&m); ++*n) {
+    if (*n == MAX_CHANGES) return BESOM_FULL;
+    struct change *c = &changes[*n];
+    c->match = (besom_match){bucket_of(m.table, m.fp.quotient, m.fp.remainder), m.rank};
+    besom_status status = a->reverse.digest_of(a->reverse.ctx, &a->base.head, c->match, &c->stored);
+    if (status != BESOM_OK) return status;
+    if (c->stored.hi == d.hi && c->stored.lo == d.lo) return BESOM_MEMBER;
+  }
+  return BESOM_OK;
+}
+
+static void take_back(struct aqf *a, const struct change *changes, unsigned n) {
+  while (n--) {
+    struct long_fingerprint now, old = changes[n].old;
+    besom__locate_match(&a->base.table, changes[n].match, &now);
+    old.position = now.position; /* it may have moved; its rank has not */
+    rewrite(a, &now, &old);
+  }
+}
+
+/* Bound: every match is lengthened, or none. */
+static besom_status adapt_by_keys(struct aqf *a, besom_digest d) {
+  struct change changes[MAX_CHANGES];
+  unsigned n, done = 0;
+  besom_status status = plan_changes(a, d, changes, &n);
+  for (; status == BESOM_OK && done < n; done += status == BESOM_OK) {
+    struct change *c = &changes[done];
+    besom__locate_match(&a->base.table, c->match, &c->old);
+    status = lengthen(a, &c->old, d, c->stored);
+  }
+  if (status != BESOM_OK) take_back(a, changes, done);
+  return status;
+}
+
+static besom_status adapt(besom_filter *f, besom_digest d) {
+  struct aqf *a = aqf(f);
+  if (!contains(f, d)) return BESOM_OK;
+  if (a->reverse.digest_of) return adapt_by_keys(a, d);
+  return besom__marks_add(&a->marks, &f->allocator, d, mark_bytes(a));
+}
+
+/* ------------------------------------------------------------------ whole filters */
+
+/* What the books say, from the table itself. */
+static void count_extensions(const struct qtable *t, uint64_t *slots, uint64_t *fingerprints, uint64_t *items) {
+  struct qtable_cursor c;
+  *slots = *fingerprints = *items = 0;
+  besom__qtable_first(t, &c);
+  while (besom__qtable_next(&c)) {
+    struct long_fingerprint fp = besom__long_read(t, c.quotient, c.position);
+    *slots += extension_slots_of(&fp, t->width);
+    *fingerprints += fp.extension_bits > 0;
+    *items += fp.count;
+  }
+}
+
+/* A mark of one filter stays if the other one does not hold the key. */
+static besom_status merge_marks(struct aqf *into, const besom_filter *from, const besom_filter *other) {
+  const struct marks *m = &const_aqf(from)->marks;
+  for (uint64_t i = 0; i < m->size; i++) {
+    besom_digest d = m->places[i];
+    if ((d.hi == 0 && d.lo == 0) || contains(other, d)) continue;
+    besom_status status = besom__marks_add(&into->marks, &into->base.head.allocator, d, mark_bytes(into));
+    if (status != BESOM_OK) return status;
+  }
+  return BESOM_OK;
+}
+
+static besom_status merge(const besom_filter *a, const besom_filter *b, besom_filter *into) {
+  const struct qtable *x = &const_quotient(a)->table, *y = &const_quotient(b)->table;
+  struct aqf *out = aqf(into);
+  if (x->slots != y->slots || x->width != y->width || x->value_bits != y->value_bits) return BESOM_UNLIKE;
+  out->extension_slots = const_aqf(a)->extension_slots + const_aqf(b)->extension_slots;
+  out->extended = const_aqf(a)->extended + const_aqf(b)->extended;
+  if (member_slots(const_aqf(a)) + member_slots(const_aqf(b)) > into->capacity) return BESOM_FULL;
+  if (out->extension_slots > reserved_slots(out)) return BESOM_FULL;
+  besom_status status = besom__qtable_merge(x, y, &out->base.table);
+  if (status == BESOM_OK) status = merge_marks(out, a, b);
+  if (status == BESOM_OK) status = merge_marks(out, b, a);
+  into->items = a->items + b->items;
+  return status;
+}
+
+static besom_status resize(besom_filter *f, uint64_t slots) {
+  struct aqf *a = aqf(f);
+  struct qtable resized;
+  uint64_t capacity = besom__quotient_capacity(slots, a->adapt_room), extension_slots, extended, items;
+  if (capacity < member_slots(a) && slots < a->base.table.slots) return BESOM_FULL;
+  besom_status status = besom__quotient_resized(f, slots, &resized);
+  if (status != BESOM_OK) return status;
+  count_extensions(&resized, &extension_slots, &extended, &items);
+  if (resized.used - extension_slots > capacity) {
+    besom__quotient_free(f, &resized);
+    return BESOM_FULL;
+  }
+  besom__quotient_free(f, &a->base.table);
+  a->base.table = resized;
+  a->extension_slots = extension_slots;
+  f->capacity = capacity;
+  return BESOM_OK;
+}
+
+static void stats(const besom_filter *f, besom_statistics *s) {
+  const struct aqf *a = const_aqf(f);
+  const struct qtable *t = &a->base.table;
+  uint64_t heads = t->used - t->further_slots, reserve = reserved_slots(a);
+  s->isa = besom__isa_name(a->base.isa);
+  s->slots = t->slots;
+  s->width = t->width;
+  s->bytes += besom__qtable_size(t) + a->marks.size * sizeof *a->marks.places;
+  s->load = (double)t->used / (double)t->slots;
+  s->expected_rate = besom__quotient_rate(heads, t->slots, t->width);
+  s->rate_at_capacity = besom__quotient_rate(f->capacity, t->slots, t->width);
+  s->extended = a->extended;
+  s->marks = a->marks.count;
+  double by_slots = reserve ? (double)a->extension_slots / (double)reserve : 0;
+  double by_marks = (double)(a->marks.count * sizeof *a->marks.places) / (double)mark_bytes(a) * 8 / 7;
+  s->adapt_room_used = by_slots > by_marks ? by_slots : by_marks;
+}
+
+static const char *validate(const besom_filter *f) {
+  const struct aqf *a = const_aqf(f);
+  const struct qtable *t = &a->base.table;
+  const char *wrong = besom__qtable_check(t);
+  struct qtable_cursor c;
+  besom__qtable_first(t, &c);
+  while (!wrong && besom__qtable_next(&c)) {
+    struct long_fingerprint fp = besom__long_read(t, c.quotient, c.position);
+    wrong = fp.count ? besom__long_check(t, &fp) : "a fingerprint has a count of 0";
+  }
+  if (wrong) return wrong;
+  uint64_t extension_slots, extended, items;
+  count_extensions(t, &extension_slots, &extended, &items);
+  if (items != f->items) return "the number of items is wrong";
+  if (extension_slots != a->extension_slots || extended != a->extended) return "the number of extensions is wrong";
+  if (member_slots(a) > f->capacity) return "there are more items than the capacity";
+  return besom__marks_check(&a->marks);
+}
+
+/* ------------------------------------------------------------------ files */
+
+/* Places of marks are saved as they are in memory, which is little-endian on every machine that has a fast path. */
+static void save(const besom_filter *f, struct sections_out *out) {
+  const struct aqf *a = const_aqf(f);
+  besom__quotient_save(&a->base.table, out);
+  besom__write_double(&out->parameters, a->adapt_room);
+  besom__write_u64(&out->parameters, a->extension_slots);
+  besom__write_u64(&out->parameters, a->extended);
+  besom__write_u64(&out->parameters, a->marks.count);
+  add_section(out, TAG_MARKS, a->marks.places, a->marks.size * sizeof *a->marks.places);
+}
+
+static besom_status load_marks(besom_filter *f, const struct section *saved, uint64_t count) {
+  struct marks *m = &aqf(f)->marks;
+  uint64_t size = saved->len / sizeof *m->places;
+  if (saved->len % sizeof *m->places || count > size) return BESOM_CORRUPT;
+  if (size == 0) return BESOM_OK;
+  besom_digest *places = besom__allocate(&f->allocator, (size_t)saved->len);
+  if (!places) return BESOM_NO_MEMORY;
+  memcpy(places, saved->data, (size_t)saved->len);
+  *m = (struct marks){places, size, count};
+  return besom__marks_check(m) ? BESOM_CORRUPT
+                               : BESOM_OK; /* in trusted files, too: a full set would be walked for ever */
+}
+
+static besom_status load(besom_filter *f, struct sections_in *in) {
+  struct aqf *a = aqf(f);
+  besom_status status = besom__quotient_load(f, in);
+  if (status != BESOM_OK) return status;
+  a->adapt_room = besom__read_double(&in->parameters);
+  a->extension_slots = besom__read_u64(&in->parameters);
+  a->extended = besom__read_u64(&in->parameters);
+  uint64_t marks = besom__read_u64(&in->parameters);
+  const struct section *saved = take_section(in, TAG_MARKS);
+  bool sound = saved && a->base.table.has_heads && a->adapt_room > 0 && a->adapt_room <= 0.5 &&
+               a->extension_slots <= a->base.table.further_slots &&
+               f->capacity == besom__quotient_capacity(a->base.table.slots, a->adapt_room);
+  status = sound ? load_marks(f, saved, marks) : BESOM_CORRUPT;
+  if (status != BESOM_OK) destroy(f);
+  return status;
+}
+
+const struct besom_kind besom__aqf = {
+    .info = {"aqf", "adaptive quotient filter: does not repeat a false positive; counts, removes, merges, grows",
+             BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE | BESOM_CAN_ITERATE |
+                 BESOM_CAN_GROW | BESOM_CAN_ADAPT | BESOM_CAN_BUILD_SORTED | BESOM_CAN_VALUE | BESOM_CAN_MATCH |
+                 BESOM_CAN_REKEY},
+    .size = sizeof(struct aqf),
+    .create = create,
+    .create_like = create_like,
+    .destroy = destroy,
+    .contains = contains,
+    .contains_many = contains_many,
+    .insert = insert,
+    .insert_many = insert_many,
+    .insert_count = insert_count,
+    .remove = remove_key,
+    .count = count,
+    .adapt = adapt,
+    .get_value = get_value,
+    .set_value = set_value,
+    .bind = bind,
+    .matches = matches,
+    .insert_at = insert_at,
+    .remove_at = remove_at,
+    .adapt_at = adapt_at,
+    .merge = merge,
+    .resize = resize,
+    .append = besom__quotient_append,
+    .iter_start = besom__quotient_iter_start,
+    .iter_next = besom__quotient_iter_next,
+    .stats = stats,
+    .validate = validate,
+    .save = save,
+    .load = load,
+};

@@ -1,0 +1,135 @@
+#include "quotient/base.h"
+
+#include "core/memory.h"
+#include "quotient/long.h"
+
+struct qtable_shape besom__quotient_shape(const struct qtable *t) {
+  return (struct qtable_shape){
+      .slots = t->slots, .width = t->width, .heads = t->has_heads, .value_bits = t->value_bits};
+}
+
+besom_status besom__quotient_table(const besom_filter *f, const struct qtable_shape *shape, struct qtable *out) {
+  size_t bytes = besom__qtable_bytes(shape);
+  if (!bytes) return BESOM_INVALID;
+  void *blocks = besom__allocate(&f->allocator, bytes);
+  if (!blocks) return BESOM_NO_MEMORY;
+  besom__qtable_init(out, shape, const_quotient(f)->isa, blocks);
+  return BESOM_OK;
+}
+
+void besom__quotient_free(const besom_filter *f, struct qtable *t) {
+  besom__release(&f->allocator, t->blocks, besom__qtable_size(t));
+}
+
+/* ------------------------------------------------------------------ files */
+
+void besom__quotient_save(const struct qtable *t, struct sections_out *out) {
+  besom__write_u64(&out->parameters, t->slots);
+  besom__write_u32(&out->parameters, t->width);
+  besom__write_u32(&out->parameters, t->has_heads);
+  besom__write_u32(&out->parameters, t->value_bits);
+  besom__write_u32(&out->parameters, 0);
+  besom__write_u64(&out->parameters, t->used);
+  besom__write_u64(&out->parameters, t->further_slots);
+  add_section(out, TAG_BITS, t->blocks, besom__qtable_size(t));
+}
+
+besom_status besom__quotient_load(besom_filter *f, struct sections_in *in) {
+  struct qtable *t = &quotient(f)->table;
+  struct qtable_shape shape = {.slots = besom__read_u64(&in->parameters), .width = besom__read_u32(&in->parameters)};
+  uint32_t heads = besom__read_u32(&in->parameters);
+  shape.heads = heads;
+  shape.value_bits = besom__read_u32(&in->parameters);
+  uint32_t reserved = besom__read_u32(&in->parameters);
+  uint64_t used = besom__read_u64(&in->parameters), further = besom__read_u64(&in->parameters);
+  const struct section *bits = take_section(in, TAG_BITS);
+  size_t bytes = besom__qtable_bytes(&shape);
+  if (!bits || heads > 1 || reserved || !bytes || bits->len != bytes || (further && !heads)) return BESOM_CORRUPT;
+  quotient(f)->isa = besom__isa_best();
+  if (f->mapping) {
+    besom__qtable_init(t, &shape, quotient(f)->isa, (void *)(uintptr_t)bits->data);
+  } else {
+    besom_status status = besom__quotient_table(f, &shape, t);
+    if (status != BESOM_OK) return status;
+    memcpy(t->blocks, bits->data, bytes);
+  }
+  t->used = used;
+  t->further_slots = further;
+  return BESOM_OK;
+}
+
+/* ------------------------------------------------------------------ in order */
+
+#define APPEND_BATCH 512
+
+static bool ascending(besom_digest last, const besom_digest *d, size_t n) {
+  bool down = false;
+  for (size_t i = 0; i < n; last = d[i++]) down |= d[i].hi < last.hi || (d[i].hi == last.hi && d[i].lo < last.lo);
+  return !down;
+}
+
+besom_status besom__quotient_append(besom_filter *f, const besom_digest_source *digests,
+                                    const besom_progress *progress) {
+  struct qtable_appender out = qtable_append_start(&quotient(f)->table);
+  besom_digest batch[APPEND_BATCH], last = {0, 0};
+  besom_status status;
+  size_t n;
+  while ((status = digests->next(digests->ctx, batch, APPEND_BATCH, &n)) == BESOM_OK) {
+    if (n == 0 || n > APPEND_BATCH || !ascending(last, batch, n)) return BESOM_INVALID;
+    if (n > f->capacity - f->items) return BESOM_FULL;
+    last = batch[n - 1];
+    status = out.table.ops->append(&out, batch, n);
+    if (status != BESOM_OK) return status;
+    f->items += n;
+    status = besom__tick(progress, f->items, digests->size_hint);
+    if (status != BESOM_OK) return status;
+  }
+  qtable_append_finish(&out, &quotient(f)->table);
+  return status == BESOM_END ? BESOM_OK : status;
+}
+
+static struct qtable_cursor *cursor_of(besom_iter *iter) {
+  _Static_assert(sizeof(struct qtable_cursor) <= sizeof iter->state, "an iterator holds a cursor");
+  return (struct qtable_cursor *)iter->state;
+}
+
+void besom__quotient_iter_start(besom_iter *iter) {
+  besom__qtable_first(&const_quotient(iter->filter)->table, cursor_of(iter));
+}
+
+besom_status besom__quotient_iter_next(besom_iter *iter, besom_entry *entry) {
+  struct qtable_cursor *c = cursor_of(iter);
+  if (!besom__qtable_next(c)) return BESOM_END;
+  struct long_fingerprint fp = besom__long_read(c->table, c->quotient, c->position);
+  *entry = (besom_entry){fp.quotient, fp.remainder, fp.extension, fp.extension_bits, fp.count, fp.value};
+  return BESOM_OK;
+}
+
+/* ------------------------------------------------------------------ other sizes */
+
+static besom_status resize_once(const besom_filter *f, const struct qtable *from, bool grow, struct qtable *to) {
+  struct qtable_shape shape = besom__quotient_shape(from);
+  shape.slots = grow ? from->slots * 2 : from->slots / 2;
+  shape.width = grow ? from->width - 1u : from->width + 1u;
+  besom_status status = besom__quotient_table(f, &shape, to);
+  if (status != BESOM_OK) return status;
+  struct qtable_resizing resizing;
+  bool finished;
+  besom__qtable_resize_start(&resizing, from, to);
+  status = besom__qtable_resize_step(&resizing, UINT64_MAX, &finished);
+  if (status != BESOM_OK) besom__quotient_free(f, to);
+  return status;
+}
+
+besom_status besom__quotient_resized(const besom_filter *f, uint64_t slots, struct qtable *out) {
+  const struct qtable *mine = &const_quotient(f)->table;
+  struct qtable now = *mine, next;
+  while (now.slots != slots) {
+    besom_status status = resize_once(f, &now, slots > mine->slots, &next);
+    if (now.blocks != mine->blocks) besom__quotient_free(f, &now);
+    if (status != BESOM_OK) return status;
+    now = next;
+  }
+  *out = now;
+  return BESOM_OK;
+}

@@ -1,0 +1,43 @@
+/* What all quotient kinds share: a filter with a table in it. Kinds are policies on top. */
+#ifndef BESOM_QUOTIENT_BASE_H
+#define BESOM_QUOTIENT_BASE_H
+
+#include "filter.h"
+#include "quotient/order.h"
+#include "quotient/plan.h"
+
+/* Begins the struct of every quotient kind. */
+struct quotient {
+  besom_filter head;
+  struct qtable table;
+  enum isa isa;
+};
+
+static inline struct quotient *quotient(besom_filter *f) {
+  return (struct quotient *)f;
+}
+
+static inline const struct quotient *const_quotient(const besom_filter *f) {
+  return (const struct quotient *)f;
+}
+
+struct qtable_shape besom__quotient_shape(const struct qtable *t);
+
+/* A new, empty table with the filter's allocator. INVALID, NO_MEMORY. */
+besom_status besom__quotient_table(const besom_filter *f, const struct qtable_shape *shape, struct qtable *out);
+void besom__quotient_free(const besom_filter *f, struct qtable *t);
+
+/* Parameters and bits of the table, and back; the filter's items and capacity are checked by the kind. */
+void besom__quotient_save(const struct qtable *t, struct sections_out *out);
+besom_status besom__quotient_load(besom_filter *f, struct sections_in *in);
+
+/* The operations append, iter_start and iter_next of filter.h, for tables filled with one-slot fingerprints or any. */
+besom_status besom__quotient_append(besom_filter *f, const besom_digest_source *digests,
+                                    const besom_progress *progress);
+void besom__quotient_iter_start(besom_iter *iter);
+besom_status besom__quotient_iter_next(besom_iter *iter, besom_entry *entry);
+
+/* Makes a table of `slots` from the filter's, by doublings or halvings; the filter keeps its own. */
+besom_status besom__quotient_resized(const besom_filter *f, uint64_t slots, struct qtable *out);
+
+#endif

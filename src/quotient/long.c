@@ -1,0 +1,184 @@
+#include "quotient/long.h"
+
+#include "quotient/walk.h"
+
+/* ------------------------------------------------------------------ strings of bits */
+
+#define MAX_STRING 256 /* 1 + 127 + 112 + 1 bits at the most */
+
+struct string {
+  uint64_t words[MAX_STRING / 64]; /* the first bit uppermost */
+  unsigned length;
+};
+
+static void put_bits(struct string *s, uint64_t bits, unsigned n) {
+  while (n-- && s->length < MAX_STRING) {
+    s->words[s->length / 64] |= (bits >> n & 1) << (63 - s->length % 64);
+    s->length++;
+  }
+}
+
+/* The n bits from `at` on; zeros behind the end. */
+static uint64_t get_bits(const struct string *s, unsigned at, unsigned n) {
+  uint64_t bits = 0;
+  for (; n--; at++) bits = bits << 1 | (at < s->length ? s->words[at / 64] >> (63 - at % 64) & 1 : 0);
+  return bits;
+}
+
+/* Bits of the Elias gamma code of x >= 1: as many zeros as x has bits after its first, then x. */
+static unsigned gamma_bits(uint64_t x) {
+  return 2 * (64 - leading_zeros(x)) - 1;
+}
+
+static unsigned string_bits(uint64_t count, unsigned extension_bits) {
+  if (count == 1 && extension_bits == 0) return 0;
+  return 1 + (count != 1 ? gamma_bits(count + 1) : 0) + extension_bits + 1;
+}
+
+static struct string encode(const struct long_fingerprint *fp) {
+  struct string s = {{0}, 0};
+  if (!string_bits(fp->count, fp->extension_bits)) return s;
+  put_bits(&s, fp->count != 1, 1);
+  if (fp->count != 1) {
+    unsigned bits = 64 - leading_zeros(fp->count + 1);
+    put_bits(&s, 0, bits - 1);
+    put_bits(&s, fp->count + 1, bits);
+  }
+  unsigned first = fp->extension_bits < 64 ? fp->extension_bits : 64;
+  if (first) put_bits(&s, fp->extension.hi >> (64 - first), first);
+  if (fp->extension_bits > 64) put_bits(&s, fp->extension.lo >> (128 - fp->extension_bits), fp->extension_bits - 64);
+  put_bits(&s, 1, 1);
+  return s;
+}
+
+/* Fills count and extension; a string that encode would not have made gives something else than it. */
+static void decode(struct string s, struct long_fingerprint *fp) {
+  fp->count = 1;
+  while (s.length && !get_bits(&s, s.length - 1, 1)) s.length--;
+  if (s.length) s.length--; /* the closing 1 */
+  unsigned at = 1;
+  if (get_bits(&s, 0, 1)) {
+    unsigned zeros = 0;
+    while (zeros < 63 && at + zeros < s.length && !get_bits(&s, at + zeros, 1)) zeros++;
+    fp->count = get_bits(&s, at + zeros, zeros + 1) - 1;
+    at += 2 * zeros + 1;
+  }
+  if (s.length <= at) return;
+  fp->extension_bits = s.length - at < MAX_EXTENSION ? s.length - at : MAX_EXTENSION;
+  unsigned first = fp->extension_bits < 64 ? fp->extension_bits : 64, second = fp->extension_bits - first;
+  fp->extension.hi = get_bits(&s, at, first) << (64 - first);
+  if (second) fp->extension.lo = get_bits(&s, at + 64, second) << (64 - second);
+}
+
+/* ------------------------------------------------------------------ sizes */
+
+unsigned besom__long_slots(uint64_t count, unsigned extension_bits, unsigned width) {
+  return 1 + (string_bits(count, extension_bits) + width - 1) / width;
+}
+
+unsigned besom__long_stretch(uint64_t count, unsigned extension_bits, unsigned width) {
+  unsigned slots = besom__long_slots(count, extension_bits, width);
+  unsigned longest = extension_bits + (slots - 1) * width - string_bits(count, extension_bits);
+  return longest < MAX_EXTENSION ? longest : MAX_EXTENSION;
+}
+
+/* ------------------------------------------------------------------ in the table */
+
+static struct string read_string(const struct qtable *t, uint64_t position, unsigned slots) {
+  struct string s = {{0}, 0};
+  for (uint64_t p = position + 1; p < position + slots && s.length < MAX_STRING; p++)
+    put_bits(&s, slot_remainder(t, block_at(t, p / 64), p % 64, t->width), t->width);
+  return s;
+}
+
+static void write_string(struct qtable *t, uint64_t position, const struct string *s) {
+  for (unsigned at = 0; at < s->length; at += t->width) {
+    uint64_t p = ++position;
+    set_slot_remainder(t, block_at(t, p / 64), p % 64, get_bits(s, at, t->width), t->width);
+  }
+}
+
+struct long_fingerprint besom__long_read(const struct qtable *t, uint64_t quotient, uint64_t position) {
+  const uint8_t *block = block_at(t, position / 64);
+  struct long_fingerprint fp = {
+      .quotient = quotient,
+      .position = position,
+      .remainder = slot_remainder(t, block, position % 64, t->width),
+      .value = slot_value(t, block, position % 64),
+      .count = 1,
+      .slots = (unsigned)(skip_further_slots(t, position + 1) - position),
+  };
+  if (fp.slots > 1) decode(read_string(t, position, fp.slots), &fp);
+  return fp;
+}
+
+/* An opened slot is empty until it is marked as a further one. */
+static besom_status open_further(struct qtable *t, uint64_t quotient, uint64_t position) {
+  besom_status status = t->ops->open(t, quotient, position);
+  if (status != BESOM_OK) return status;
+  uint8_t *block = block_at(t, position / 64);
+  set_block_word(t, block, WORD_END, block_word(t, block, WORD_END) | UINT64_C(1) << (position % 64));
+  t->further_slots++;
+  return BESOM_OK;
+}
+
+static void close_further(struct qtable *t, uint64_t quotient, uint64_t position) {
+  t->ops->close(t, quotient, position);
+  t->further_slots--;
+}
+
+besom_status besom__long_write(struct qtable *t, const struct long_fingerprint *fp) {
+  struct string s = encode(fp);
+  uint64_t further = fp->position + 1;
+  unsigned have = (unsigned)(skip_further_slots(t, further) - fp->position);
+  unsigned need = besom__long_slots(fp->count, fp->extension_bits, t->width), now = have;
+  for (; now < need; now++) {
+    besom_status status = open_further(t, fp->quotient, further);
+    if (status == BESOM_OK) continue;
+    for (; now > have; now--) close_further(t, fp->quotient, further);
+    return status;
+  }
+  for (; now > need; now--) close_further(t, fp->quotient, further);
+  write_string(t, fp->position, &s);
+  set_slot_value(t, block_at(t, fp->position / 64), fp->position % 64, fp->value);
+  return BESOM_OK;
+}
+
+besom_status besom__long_append(struct qtable_appender *out, const struct long_fingerprint *fp) {
+  struct string s = encode(fp);
+  unsigned width = out->table.width;
+  besom_status status = qtable_append(out, fp->quotient, fp->remainder, width);
+  if (status != BESOM_OK) return status;
+  uint64_t head = out->last_head;
+  set_slot_value(&out->table, block_at(&out->table, head / 64), head % 64, fp->value);
+  for (unsigned at = 0; at < s.length && status == BESOM_OK; at += width)
+    status = qtable_append_further(out, get_bits(&s, at, width));
+  return status;
+}
+
+void besom__long_remove(struct qtable *t, const struct long_fingerprint *fp) {
+  for (unsigned i = 1; i < fp->slots; i++) close_further(t, fp->quotient, fp->position + 1);
+  t->ops->remove(t, fp->quotient, fp->position);
+}
+
+/* ------------------------------------------------------------------ matching */
+
+besom_digest besom__extension_of(besom_digest rest, unsigned width, unsigned bits) {
+  unsigned __int128 x = (unsigned __int128)rest.hi << 64 | rest.lo;
+  x = bits ? x << width >> (128 - bits) << (128 - bits) : 0;
+  return (besom_digest){(uint64_t)(x >> 64), (uint64_t)x};
+}
+
+bool besom__long_matches(const struct long_fingerprint *fp, besom_digest rest, unsigned width) {
+  besom_digest extension = besom__extension_of(rest, width, fp->extension_bits);
+  return fp->count && extension.hi == fp->extension.hi && extension.lo == fp->extension.lo;
+}
+
+const char *besom__long_check(const struct qtable *t, const struct long_fingerprint *fp) {
+  struct string is = read_string(t, fp->position, fp->slots), should = encode(fp);
+  if (fp->slots != besom__long_slots(fp->count, fp->extension_bits, t->width))
+    return "a fingerprint has a slot too many";
+  for (uint64_t p = fp->position + 1; p < fp->position + fp->slots; p++)
+    if (slot_value(t, block_at(t, p / 64), p % 64)) return "a further slot has a value";
+  return memcmp(is.words, should.words, sizeof is.words) == 0 ? NULL : "a long fingerprint is not well formed";
+}

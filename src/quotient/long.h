@@ -1,0 +1,60 @@
+/*
+ * Long fingerprints: a head slot with the remainder, and further slots that form one string of bits:
+ *
+ *   counted                 1 bit: the count is not 1
+ *   [count + 1              Elias gamma code, if so]
+ *   extension               the digest's bits behind the remainder
+ *   1 0...0                 closes the string and fills the last slot
+ *
+ * A count of 1 without extension has no string at all. Lengths are exact to the bit, so that a change of
+ * the slots' width repacks the string and loses nothing.
+ */
+#ifndef BESOM_QUOTIENT_LONG_H
+#define BESOM_QUOTIENT_LONG_H
+
+#include "quotient/order.h"
+
+#define MAX_EXTENSION 112 /* bits; more than tell any two digests apart */
+
+struct long_fingerprint {
+  uint64_t quotient, position; /* of the head */
+  uint64_t remainder, value, count;
+  besom_digest extension; /* the first bit uppermost; zero behind extension_bits */
+  unsigned extension_bits;
+  unsigned slots; /* the head's included */
+};
+
+/* Reads the fingerprint whose head is at the position. */
+struct long_fingerprint besom__long_read(const struct qtable *t, uint64_t quotient, uint64_t position);
+
+/* How many slots a fingerprint of this count and extension takes. */
+unsigned besom__long_slots(uint64_t count, unsigned extension_bits, unsigned width);
+
+/*
+ * The longest extension of at least this many bits that takes no more slots than they do: what is left
+ * over in the last slot is used, too.
+ */
+unsigned besom__long_stretch(uint64_t count, unsigned extension_bits, unsigned width);
+
+/*
+ * Writes count, extension and value back, opening or closing further slots as it takes. FULL (nothing
+ * changed) if there is no room for them up to the end of the tail.
+ */
+besom_status besom__long_write(struct qtable *t, const struct long_fingerprint *fp);
+
+/* Appends the fingerprint to a table that is being filled. */
+besom_status besom__long_append(struct qtable_appender *out, const struct long_fingerprint *fp);
+
+/* Takes the whole fingerprint out of its run. */
+void besom__long_remove(struct qtable *t, const struct long_fingerprint *fp);
+
+/* NULL if what was read is what would be written, else what is wrong. */
+const char *besom__long_check(const struct qtable *t, const struct long_fingerprint *fp);
+
+/* The first `bits` bits of what follows the remainder in a digest's fraction. */
+besom_digest besom__extension_of(besom_digest rest, unsigned width, unsigned bits);
+
+/* Whether the extension begins the bits that follow the remainder in this fraction. */
+bool besom__long_matches(const struct long_fingerprint *fp, besom_digest rest, unsigned width);
+
+#endif

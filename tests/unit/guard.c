@@ -1,0 +1,380 @@
+/* What a guard answers, what it learns, and how seldom it asks the store. */
+#include "guard_subject.h"
+
+/* The bucket that most keys of the universe fall into, and those keys. */
+static size_t crowd(const subject *s, size_t *out) {
+  size_t best = 0, most = 0, n = 0;
+  for (size_t k = 0; k < UNIVERSE; k++) {
+    size_t alike = 0;
+    for (size_t j = 0; j < UNIVERSE; j++) alike += s->buckets[j] == s->buckets[k];
+    if (alike > most) most = alike, best = k;
+  }
+  for (size_t k = 0; k < UNIVERSE; k++)
+    if (s->buckets[k] == s->buckets[best]) out[n++] = k;
+  return n;
+}
+
+/* ------------------------------------------------------------------ laws: answers */
+
+/* Members grow in number to the limit, then less, then more. */
+static void random_operations(subject *s) {
+  random_stream random = {s->config.filter.width};
+  for (unsigned i = 0; i < 12000; i++) {
+    size_t k = random_below(&random, UNIVERSE);
+    uint64_t dice = random_below(&random, 100), limit = i / 2000 % 2 ? MOST_MEMBERS / 4 : MOST_MEMBERS;
+    if (dice < 50) {
+      assert_right(s, k);
+    } else if (dice < 75) {
+      if (s->members < limit || s->values[k]) assert_int_equal(put(s, k, 1 + random_next(&random) % 1000000), BESOM_OK);
+    } else if (dice < 85 || s->members > limit) {
+      assert_take_out(s, k);
+    }
+    if (i % 500 == 0) assert_all_right(s);
+  }
+  assert_all_right(s);
+  besom_guard_statistics stats = guard_stats(s);
+  assert_int_equal(stats.queries, stats.filter_negatives + stats.true_positives + stats.false_positives);
+  assert_int_equal(stats.store_reads, stats.true_positives + stats.false_positives);
+  assert_true(stats.true_positives && stats.false_positives && stats.filter_negatives);
+  assert_int_equal(stats.puts - stats.deletes, s->members);
+  besom_store_statistics stored = store_stats(s);
+  assert_int_equal(stored.appends, stats.puts);
+  assert_int_equal(stored.updates, stats.replaced);
+  assert_int_equal(stored.removes, stats.deletes);
+  assert_int_equal(stored.reads, stats.store_reads + stats.put_reads + stats.delete_reads);
+}
+
+static void random_operations_agree_with_a_map(void **state) {
+  (void)state;
+  for_each_subject(random_operations, BESOM_ADAPT_ALWAYS);
+  for_each_subject(random_operations, BESOM_ADAPT_SECOND);
+  for_each_subject(random_operations, BESOM_ADAPT_NEVER);
+}
+
+/* All of a crowd that can be in: each behind all that came before it. */
+static void true_key_behind_others(subject *s) {
+  size_t alike[UNIVERSE], n = crowd(s, alike);
+  assert_true(n > 2);
+  for (size_t i = 0; i + 1 < n; i++) {
+    assert_int_equal(put(s, alike[i], 100 + i), BESOM_OK);
+    assert_int_equal(guard_stats(s).puts, i + 1);
+    for (size_t j = 0; j <= i; j++) assert_right(s, alike[j]);
+  }
+  assert_right(s, alike[n - 1]); /* a false positive of all of them at once */
+  if (!guard_stats(s).adapt_full) assert_false(filter_says_yes(s, alike[n - 1]));
+  for (size_t i = 0; i + 1 < n; i += 2) {
+    assert_int_equal(take_out(s, alike[i]), BESOM_OK);
+    for (size_t j = 0; j < n; j++) assert_right(s, alike[j]);
+  }
+  assert_all_right(s);
+}
+
+static void a_true_key_behind_a_colliding_one_is_found(void **state) {
+  (void)state;
+  for_each_subject(true_key_behind_others, BESOM_ADAPT_ALWAYS);
+}
+
+/* More matches than the guard has room for by itself: all of 12 equal keys. */
+static void equal_keys(subject *s) {
+  const besom_bytes key = s->keys.keys[5];
+  for (uint64_t i = 1; i <= 12; i++)
+    assert_int_equal(besom_guard_put_new(s->guard, key.data, key.len, &i, sizeof i), BESOM_OK);
+  assert_int_equal(store_stats(s).appends, 12);
+  assert_int_equal(store_stats(s).reads, 0);
+  for (uint64_t i = 1; i <= 12; i++) {
+    besom_bytes value;
+    assert_int_equal(get(s, 5, &value), BESOM_OK);
+    assert_memory_equal(value.data, &i, sizeof i); /* the oldest */
+    besom_guard_release(s->guard, &value);
+    assert_int_equal(besom_guard_delete(s->guard, key.data, key.len), BESOM_OK);
+  }
+  assert_int_equal(besom_guard_delete(s->guard, key.data, key.len), BESOM_NOT_FOUND);
+  assert_all_right(s);
+}
+
+static void of_equal_keys_the_oldest_is_seen(void **state) {
+  (void)state;
+  for_each_subject(equal_keys, BESOM_ADAPT_ALWAYS);
+}
+
+static void loans(subject *s) {
+  put_some(s, 30);
+  besom_bytes value[UNIVERSE];
+  uint64_t number[UNIVERSE];
+  memcpy(number, s->values, sizeof number);
+  for (size_t k = 0; k < UNIVERSE; k++) get(s, k, &value[k]);
+  for (size_t k = 0; k < UNIVERSE; k += 2)
+    if (s->values[k]) assert_int_equal(take_out(s, k), BESOM_OK);
+  for (size_t k = 1; k < UNIVERSE; k += 2)
+    if (s->values[k]) assert_int_equal(put(s, k, 4711), BESOM_OK);
+  for (size_t k = 0; k < UNIVERSE; k++) {
+    if (number[k]) assert_value(value[k], number[k]);
+    besom_guard_release(s->guard, &value[k]);
+  }
+}
+
+static void a_value_stays_until_it_is_released(void **state) {
+  (void)state;
+  for_each_subject(loans, BESOM_ADAPT_ALWAYS);
+}
+
+static void extreme_sizes(subject *s) {
+  uint8_t *bytes = heap_array(BESOM_GUARD_MAX_KEY + 1, 1);
+  besom_bytes value;
+  assert_int_equal(besom_guard_put(s->guard, NULL, 0, NULL, 0), BESOM_OK);
+  assert_int_equal(besom_guard_put(s->guard, bytes, BESOM_GUARD_MAX_KEY, bytes, BESOM_GUARD_MAX_KEY + 1), BESOM_OK);
+  assert_int_equal(besom_guard_get(s->guard, NULL, 0, &value), BESOM_OK);
+  assert_non_null(value.data);
+  assert_int_equal(value.len, 0);
+  besom_guard_release(s->guard, &value);
+  assert_int_equal(besom_guard_get(s->guard, bytes, BESOM_GUARD_MAX_KEY, &value), BESOM_OK);
+  assert_int_equal(value.len, BESOM_GUARD_MAX_KEY + 1);
+  assert_memory_equal(value.data, bytes, BESOM_GUARD_MAX_KEY + 1);
+  besom_guard_release(s->guard, &value);
+  assert_int_equal(besom_guard_put(s->guard, bytes, BESOM_GUARD_MAX_KEY + 1, NULL, 0), BESOM_INVALID);
+  assert_int_equal(besom_guard_put_new(s->guard, bytes, BESOM_GUARD_MAX_KEY + 1, NULL, 0), BESOM_INVALID);
+  assert_int_equal(besom_guard_get(s->guard, bytes, BESOM_GUARD_MAX_KEY + 1, &value), BESOM_INVALID);
+  assert_null(value.data);
+  assert_int_equal(besom_guard_delete(s->guard, bytes, BESOM_GUARD_MAX_KEY + 1), BESOM_INVALID);
+  assert_int_equal(store_stats(s).records, 2);
+  free(bytes);
+}
+
+static void keys_are_empty_to_64_kib(void **state) {
+  (void)state;
+  for_each_subject(extreme_sizes, BESOM_ADAPT_ALWAYS);
+}
+
+/* ------------------------------------------------------------------ laws: learning */
+
+/* Asks for a key that is not there; tells whether its false positive, if it was one, is fixed. */
+static bool ask_and_fix(subject *s, size_t k) {
+  uint64_t full = guard_stats(s).adapt_full;
+  assert_right(s, k);
+  bool refused = guard_stats(s).adapt_full != full;
+  assert_true(refused || !filter_says_yes(s, k));
+  return !refused;
+}
+
+/* A fixed key may be answered yes again once a new key has come into its bucket, and not before. */
+static void fixed_stays_fixed(subject *s) {
+  bool fixed[UNIVERSE] = {false};
+  random_stream random = {17};
+  put_some(s, 20);
+  for (unsigned i = 0; i < 6000; i++) {
+    size_t k = random_below(&random, UNIVERSE);
+    uint64_t dice = random_below(&random, 100);
+    bool was_member = s->values[k];
+    if (dice < 60) {
+      if (was_member)
+        assert_right(s, k);
+      else
+        fixed[k] = ask_and_fix(s, k);
+    } else if (dice < 80 && (was_member || s->members < 30)) {
+      assert_int_equal(put(s, k, i + 1), BESOM_OK);
+      for (size_t j = 0; !was_member && j < UNIVERSE; j++)
+        if (s->buckets[j] == s->buckets[k]) fixed[j] = false;
+    } else if (was_member) {
+      assert_int_equal(take_out(s, k), BESOM_OK);
+    }
+    for (size_t j = 0; j < UNIVERSE; j++)
+      if (fixed[j]) assert_false(filter_says_yes(s, j));
+  }
+  assert_true(guard_stats(s).adapted > 0);
+  assert_all_right(s);
+}
+
+static void a_fixed_false_positive_stays_fixed(void **state) {
+  (void)state;
+  for_each_subject(fixed_stays_fixed, BESOM_ADAPT_ALWAYS);
+}
+
+/* Some key that is not there, to which the filter says yes. */
+static size_t find_false_positive(const subject *s) {
+  for (size_t k = 0; k < UNIVERSE; k++)
+    if (!s->values[k] && filter_says_yes(s, k)) return k;
+  fail_msg("no false positive among all keys");
+  return 0;
+}
+
+static void adapt_at_once(subject *s) {
+  put_some(s, MOST_MEMBERS);
+  size_t k = find_false_positive(s);
+  assert_right(s, k);
+  assert_false(filter_says_yes(s, k));
+  assert_int_equal(guard_stats(s).false_positives, 1);
+  assert_true(guard_stats(s).adapted >= 1);
+  for (unsigned i = 0; i < 10; i++) assert_right(s, k);
+  assert_int_equal(guard_stats(s).false_positives, 1);
+  assert_int_equal(guard_stats(s).repeated_false_positives, 0);
+  assert_int_equal(store_stats(s).reads, guard_stats(s).put_reads + 1);
+}
+
+static void adapt_second_time(subject *s) {
+  put_some(s, MOST_MEMBERS);
+  size_t k = find_false_positive(s);
+  assert_right(s, k);
+  assert_int_equal(guard_stats(s).adapted, 0);
+  assert_true(filter_says_yes(s, k));
+  assert_right(s, k);
+  assert_false(filter_says_yes(s, k));
+  assert_true(guard_stats(s).adapted >= 1);
+  assert_right(s, k);
+  assert_int_equal(guard_stats(s).false_positives, 2);
+  assert_int_equal(guard_stats(s).repeated_false_positives, 1);
+}
+
+static void adapt_never(subject *s) {
+  put_some(s, MOST_MEMBERS);
+  size_t k = find_false_positive(s);
+  for (unsigned i = 0; i < 5; i++) assert_right(s, k);
+  assert_true(filter_says_yes(s, k));
+  assert_int_equal(guard_stats(s).adapted, 0);
+  assert_int_equal(guard_stats(s).false_positives, 5);
+  assert_int_equal(guard_stats(s).repeated_false_positives, 4);
+}
+
+static void the_policy_says_when_to_adapt(void **state) {
+  (void)state;
+  for_each_subject(adapt_at_once, BESOM_ADAPT_ALWAYS);
+  for_each_subject(adapt_second_time, BESOM_ADAPT_SECOND);
+  for_each_subject(adapt_never, BESOM_ADAPT_NEVER);
+}
+
+/* So many offenders that there is no room for all: they go unfixed, and nothing else happens. */
+static void no_room_to_adapt(subject *s) {
+  put_some(s, MOST_MEMBERS);
+  for (uint64_t i = 0; i < 5000; i++) {
+    uint64_t key = key_u64(NEGATIVES, i);
+    assert_int_equal(besom_guard_get(s->guard, &key, sizeof key, NULL), BESOM_NOT_FOUND);
+  }
+  assert_true(guard_stats(s).adapted > 0);
+  assert_true(guard_stats(s).adapt_full > 0);
+  assert_all_right(s);
+}
+
+static void want_of_room_is_counted_and_no_error(void **state) {
+  (void)state;
+  for_each_subject(no_room_to_adapt, BESOM_ADAPT_ALWAYS);
+}
+
+/* ------------------------------------------------------------------ laws: accesses */
+
+/* Accesses of the store by one call. */
+static besom_store_statistics accesses(const subject *s, besom_store_statistics before) {
+  besom_store_statistics now = store_stats(s);
+  return (besom_store_statistics){
+      .appends = now.appends - before.appends,
+      .reads = now.reads - before.reads,
+      .updates = now.updates - before.updates,
+      .removes = now.removes - before.removes,
+      .scans = now.scans - before.scans,
+  };
+}
+
+static void assert_accesses(const subject *s, besom_store_statistics before, besom_store_statistics expected) {
+  besom_store_statistics now = accesses(s, before);
+  assert_int_equal(now.appends, expected.appends);
+  assert_int_equal(now.reads, expected.reads);
+  assert_int_equal(now.updates, expected.updates);
+  assert_int_equal(now.removes, expected.removes);
+  assert_int_equal(now.scans, expected.scans);
+}
+
+/* Table 1 of the paper: one write a put. A read only if the filter says yes, and then one. */
+static void fewest_accesses(subject *s) {
+  for (size_t k = 0; k < UNIVERSE; k++) {
+    bool yes = filter_says_yes(s, k);
+    besom_store_statistics before = store_stats(s);
+    assert_right(s, k);
+    assert_accesses(s, before, (besom_store_statistics){.reads = yes});
+    if (s->members == MOST_MEMBERS) continue;
+
+    yes = filter_says_yes(s, k);
+    before = store_stats(s);
+    assert_int_equal(put(s, k, k + 1), BESOM_OK);
+    assert_accesses(s, before, (besom_store_statistics){.appends = 1, .reads = yes});
+    before = store_stats(s);
+    assert_int_equal(put(s, k, k + 2), BESOM_OK);
+    assert_accesses(s, before, (besom_store_statistics){.reads = 1, .updates = 1});
+    before = store_stats(s);
+    assert_right(s, k);
+    assert_accesses(s, before, (besom_store_statistics){.reads = 1});
+  }
+  for (size_t k = 0; k < UNIVERSE; k++) {
+    bool yes = filter_says_yes(s, k), member = s->values[k];
+    besom_store_statistics before = store_stats(s);
+    assert_take_out(s, k);
+    assert_accesses(s, before, (besom_store_statistics){.reads = yes, .removes = member});
+  }
+}
+
+static void the_store_is_asked_as_seldom_as_can_be(void **state) {
+  (void)state;
+  for_each_subject(fewest_accesses, BESOM_ADAPT_ALWAYS);
+}
+
+/* ------------------------------------------------------------------ a filter as people use it */
+
+/* 50,000 members at a rate of 1/256, all asked for, and as many others three times. */
+static void larger(const char *kind) {
+  enum { N = 50000 };
+  besom_guard_config config = {.filter = {.kind = kind, .capacity = N, .rate = 1.0 / 256, .seed = seed}};
+  besom_store *store = NULL;
+  besom_guard *g = NULL;
+  assert_int_equal(besom_store_memory(NULL, &store), BESOM_OK);
+  assert_int_equal(besom_guard_open(&config, store, &g), BESOM_OK);
+  for (uint64_t i = 0; i < N; i++) {
+    uint64_t key = key_u64(MEMBERS, i);
+    assert_int_equal(besom_guard_put(g, &key, sizeof key, &i, sizeof i), BESOM_OK);
+  }
+  besom_guard_statistics first, then;
+  for (unsigned round = 0; round < 3; round++) {
+    for (uint64_t i = 0; i < N; i++) {
+      uint64_t key = key_u64(NEGATIVES, i);
+      assert_int_equal(besom_guard_get(g, &key, sizeof key, NULL), BESOM_NOT_FOUND);
+    }
+    if (round == 0) besom_guard_stats(g, &first);
+  }
+  besom_guard_stats(g, &then);
+  assert_in_range(first.false_positives, N / 256 / 2, N / 256 * 3 / 2);
+  assert_int_equal(then.false_positives, first.false_positives); /* none of them twice */
+  assert_int_equal(then.adapt_full, 0);
+  for (uint64_t i = 0; i < N; i++) {
+    uint64_t key = key_u64(MEMBERS, i);
+    besom_bytes value;
+    assert_int_equal(besom_guard_get(g, &key, sizeof key, &value), BESOM_OK);
+    assert_memory_equal(value.data, &i, sizeof i);
+    besom_guard_release(g, &value);
+    if (i % 2) assert_int_equal(besom_guard_delete(g, &key, sizeof key), BESOM_OK);
+  }
+  for (uint64_t i = 0; i < N; i++) {
+    uint64_t key = key_u64(MEMBERS, i);
+    assert_int_equal(besom_guard_get(g, &key, sizeof key, NULL), i % 2 ? BESOM_NOT_FOUND : BESOM_OK);
+  }
+  assert_int_equal(besom_validate(besom_guard_filter(g), NULL), BESOM_OK);
+  besom_guard_close(g);
+}
+
+static void a_guard_of_usual_size_makes_no_mistake_twice(void **state) {
+  (void)state;
+  const unsigned needed = BESOM_CAN_MATCH | BESOM_CAN_ADAPT;
+  for (size_t i = 0; besom_kinds(i); i++)
+    if ((besom_kinds(i)->abilities & needed) == needed) larger(besom_kinds(i)->name);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(random_operations_agree_with_a_map),
+      cmocka_unit_test(a_true_key_behind_a_colliding_one_is_found),
+      cmocka_unit_test(of_equal_keys_the_oldest_is_seen),
+      cmocka_unit_test(a_value_stays_until_it_is_released),
+      cmocka_unit_test(keys_are_empty_to_64_kib),
+      cmocka_unit_test(a_fixed_false_positive_stays_fixed),
+      cmocka_unit_test(the_policy_says_when_to_adapt),
+      cmocka_unit_test(want_of_room_is_counted_and_no_error),
+      cmocka_unit_test(the_store_is_asked_as_seldom_as_can_be),
+      cmocka_unit_test(a_guard_of_usual_size_makes_no_mistake_twice),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,290 @@
+/* What goes wrong around a guard: a status, and everything is as it was. Opening, and opening again. */
+#include "guard_subject.h"
+
+static const uint8_t other_seed[16] = "someone else's..";
+
+/* ------------------------------------------------------------------ laws: failures */
+
+static void delete_strangers(subject *s) {
+  put_some(s, 40);
+  for (size_t k = 0; k < UNIVERSE; k += 3) assert_right(s, k); /* some are adapted to */
+  snapshot snap;
+  snapshot_take(&snap, s);
+  for (size_t k = 0; k < UNIVERSE; k++)
+    if (!s->values[k]) assert_int_equal(take_out(s, k), BESOM_NOT_FOUND);
+  assert_as_before(&snap, s);
+  assert_int_equal(guard_stats(s).deletes, 0);
+  assert_all_right(s);
+}
+
+static void deleting_what_was_never_put_changes_nothing(void **state) {
+  (void)state;
+  for_each_subject(delete_strangers, BESOM_ADAPT_ALWAYS);
+}
+
+typedef besom_status (*attempt)(subject *s, size_t k);
+
+static besom_status try_put(subject *s, size_t k) {
+  return put(s, k, 99);
+}
+
+static besom_status try_get(subject *s, size_t k) {
+  besom_bytes value;
+  besom_status status = get(s, k, &value);
+  besom_guard_release(s->guard, &value);
+  return status;
+}
+
+/* One operation of the store fails: the calls that need it fail with its status, and change nothing. */
+static void fail_operation(subject *s, enum operation operation) {
+  static const attempt attempts[] = {try_put, try_get, take_out};
+  unsigned failures = 0;
+  for (unsigned i = 0; i < 3; i++)
+    for (size_t k = 0; k < UNIVERSE; k++) {
+      snapshot snap;
+      snapshot_take(&snap, s);
+      s->store.fails[operation] = true;
+      besom_status status = attempts[i](s, k);
+      s->store.fails[operation] = false;
+      if (status != BESOM_IO) {
+        memory_sink_close(&snap.filter); /* it did not need that operation */
+        continue;
+      }
+      failures++;
+      assert_as_before(&snap, s);
+    }
+  assert_true(failures > 5);
+  assert_all_right(s);
+}
+
+static void failing_operations(subject *s) {
+  put_some(s, 30);
+  fail_operation(s, REMOVE);
+  fail_operation(s, REPLACE);
+  put_some(s, 30);
+  fail_operation(s, APPEND);
+  put_some(s, 30);
+  fail_operation(s, GET);
+  s->store.late = true;
+  put_some(s, 30);
+  fail_operation(s, GET);
+}
+
+static void a_store_that_fails_leaves_everything_as_it_was(void **state) {
+  (void)state;
+  for_each_subject(failing_operations, BESOM_ADAPT_NEVER);
+  for_each_subject(failing_operations, BESOM_ADAPT_ALWAYS);
+}
+
+static void full_filter(subject *s) {
+  besom_statistics stats;
+  assert_int_equal(besom_stats(besom_guard_filter(s->guard), &stats), BESOM_OK);
+  put_some(s, (size_t)stats.capacity);
+  for (size_t k = 0; k < UNIVERSE; k++) {
+    if (s->values[k]) {
+      assert_int_equal(put(s, k, k + 1), BESOM_OK); /* replacing needs no room */
+      continue;
+    }
+    snapshot snap;
+    snapshot_take(&snap, s);
+    assert_int_equal(put(s, k, 1), BESOM_FULL);
+    assert_as_before(&snap, s);
+  }
+  assert_all_right(s);
+}
+
+static void a_full_filter_changes_nothing(void **state) {
+  (void)state;
+  for_each_subject(full_filter, BESOM_ADAPT_ALWAYS);
+}
+
+/* Each allocation of a call in turn; tells how many there were. */
+static unsigned fail_allocations(subject *s, attempt call, size_t k) {
+  failing_allocator *memory = memory_of(s);
+  for (unsigned n = 0;; n++) {
+    snapshot snap;
+    snapshot_take(&snap, s);
+    memory->fail_at = memory->calls + n + 1;
+    besom_status status = call(s, k);
+    memory->fail_at = 0;
+    if (status != BESOM_NO_MEMORY) {
+      memory_sink_close(&snap.filter);
+      return n;
+    }
+    assert_as_before(&snap, s);
+  }
+}
+
+static void failing_allocations(subject *s) {
+  static const attempt attempts[] = {try_put, try_get, take_out};
+  failing_allocator *memory = memory_of(s);
+  unsigned failures = 0;
+  for (unsigned i = 0; i < 12; i++)
+    assert_int_equal(besom_guard_put_new(s->guard, s->keys.keys[5].data, s->keys.keys[5].len, "v", 1), BESOM_OK);
+  for (size_t k = 6; k < 40; k++)
+    for (unsigned i = 0; i < 3; i++) failures += fail_allocations(s, attempts[i], k);
+  for (attempt const *a = attempts; a < attempts + 3; a++) { /* many matches */
+    memory->fail_at = memory->calls + 1;
+    assert_int_equal((*a)(s, 5), BESOM_NO_MEMORY);
+    memory->fail_at = 0;
+  }
+  assert_true(failures > 5);
+  for (unsigned i = 0; i < 12; i++)
+    assert_int_equal(besom_guard_delete(s->guard, s->keys.keys[5].data, s->keys.keys[5].len), BESOM_OK);
+  assert_all_right(s);
+}
+
+static void a_failed_allocation_changes_nothing(void **state) {
+  (void)state;
+  for_each_subject(failing_allocations, BESOM_ADAPT_NEVER);
+}
+
+/* ------------------------------------------------------------------ laws: opening */
+
+/* The guard is closed, the store is not, and another guard takes it over. */
+static void reopened(subject *s) {
+  put_some(s, 45);
+  for (size_t k = 0; k < UNIVERSE; k++) assert_right(s, k);
+  besom_guard_close(s->guard);
+  besom_guard_config config = s->config;
+  config.filter.seed = other_seed;
+  assert_int_equal(besom_guard_open(&config, &s->store.head, &s->guard), BESOM_UNLIKE);
+  config = s->config;
+  config.filter.slots = 8;
+  besom_status status = besom_guard_open(&config, &s->store.head, &s->guard);
+  assert_true(status == BESOM_UNLIKE || status == BESOM_FULL);
+  s->store.fails[SCAN] = true;
+  assert_int_equal(besom_guard_open(&s->config, &s->store.head, &s->guard), BESOM_IO);
+  s->store.fails[SCAN] = false;
+  assert_int_equal(s->store.closed, 1);
+  s->store.closed = 0;
+  assert_int_equal(besom_guard_open(&s->config, &s->store.head, &s->guard), BESOM_OK);
+  assert_all_right(s);
+  for (size_t k = 0; k < UNIVERSE; k += 2) assert_take_out(s, k);
+  put_some(s, 45);
+  assert_all_right(s);
+}
+
+static void a_store_with_records_can_be_opened_again(void **state) {
+  (void)state;
+  for_each_subject(reopened, BESOM_ADAPT_ALWAYS);
+}
+
+/* A failed open leaves the store to the caller, and no memory behind. */
+static void open_without_memory(subject *s) {
+  failing_allocator memory;
+  failing_allocator_init(&memory);
+  besom_guard_config config = s->config;
+  config.filter.allocator = &memory.api;
+  besom_store *store = NULL;
+  besom_guard *guard = NULL;
+  assert_int_equal(besom_store_memory(NULL, &store), BESOM_OK);
+  besom_status status = BESOM_NO_MEMORY;
+  for (unsigned n = 1; status == BESOM_NO_MEMORY; n++) {
+    memory.fail_at = memory.calls + n;
+    status = besom_guard_open(&config, store, &guard);
+    if (status == BESOM_NO_MEMORY) assert_null(failing_allocator_verdict(&memory));
+  }
+  assert_int_equal(status, BESOM_OK);
+  besom_guard_close(guard);
+  assert_null(failing_allocator_verdict(&memory));
+  failing_allocator_close(&memory);
+}
+
+static void an_open_that_runs_out_of_memory_leaves_nothing(void **state) {
+  (void)state;
+  for_each_subject(open_without_memory, BESOM_ADAPT_ALWAYS);
+}
+
+static void bad_arguments_of_calls(subject *s) {
+  besom_guard *g = s->guard;
+  besom_bytes value;
+  besom_guard_statistics stats;
+  assert_int_equal(besom_guard_put(NULL, "k", 1, "v", 1), BESOM_INVALID);
+  assert_int_equal(besom_guard_put(g, NULL, 1, "v", 1), BESOM_INVALID);
+  assert_int_equal(besom_guard_put(g, "k", 1, NULL, 1), BESOM_INVALID);
+  assert_int_equal(besom_guard_put_new(NULL, "k", 1, "v", 1), BESOM_INVALID);
+  assert_int_equal(besom_guard_put_new(g, NULL, 1, "v", 1), BESOM_INVALID);
+  assert_int_equal(besom_guard_put_new(g, "k", 1, NULL, 1), BESOM_INVALID);
+  assert_int_equal(besom_guard_get(NULL, "k", 1, &value), BESOM_INVALID);
+  assert_int_equal(besom_guard_get(g, NULL, 1, &value), BESOM_INVALID);
+  assert_null(value.data);
+  assert_int_equal(besom_guard_delete(NULL, "k", 1), BESOM_INVALID);
+  assert_int_equal(besom_guard_delete(g, NULL, 1), BESOM_INVALID);
+  assert_int_equal(besom_guard_stats(NULL, &stats), BESOM_INVALID);
+  assert_int_equal(besom_guard_stats(g, NULL), BESOM_INVALID);
+  assert_null(besom_guard_filter(NULL));
+  besom_guard_release(NULL, &value);
+  besom_guard_release(g, NULL);
+  besom_guard_release(g, &value);
+  besom_guard_close(NULL);
+  assert_int_equal(store_stats(s).records, 0);
+  assert_int_equal(guard_stats(s).queries, 0);
+}
+
+static void bad_arguments_of_open(subject *s) {
+  besom_guard *guard = NULL;
+  besom_guard_config config = s->config;
+  faulty_store store = {.head = {&faulty_ops}, .inner = s->store.inner};
+  assert_int_equal(besom_guard_open(NULL, &store.head, &guard), BESOM_INVALID);
+  assert_int_equal(besom_guard_open(&config, NULL, &guard), BESOM_INVALID);
+  assert_int_equal(besom_guard_open(&config, &store.head, NULL), BESOM_INVALID);
+  config.adapt = (besom_adapt_policy)3;
+  assert_int_equal(besom_guard_open(&config, &store.head, &guard), BESOM_INVALID);
+  config = s->config;
+  config.filter.kind = NULL;
+  assert_int_equal(besom_guard_open(&config, &store.head, &guard), BESOM_INVALID);
+  config.filter.kind = "no such kind";
+  assert_int_equal(besom_guard_open(&config, &store.head, &guard), BESOM_UNKNOWN_KIND);
+  config.filter = (besom_config){.kind = "bloom", .capacity = 100};
+  assert_int_equal(besom_guard_open(&config, &store.head, &guard), BESOM_UNSUPPORTED);
+
+  besom_store_ops ops = faulty_ops; /* operations missing, one by one */
+  store.head.ops = NULL;
+  assert_int_equal(besom_guard_open(&s->config, &store.head, &guard), BESOM_INVALID);
+  store.head.ops = &ops;
+  ops.append = NULL;
+  assert_int_equal(besom_guard_open(&s->config, &store.head, &guard), BESOM_INVALID);
+  ops = faulty_ops, ops.get = NULL;
+  assert_int_equal(besom_guard_open(&s->config, &store.head, &guard), BESOM_INVALID);
+  ops = faulty_ops, ops.replace = NULL;
+  assert_int_equal(besom_guard_open(&s->config, &store.head, &guard), BESOM_INVALID);
+  ops = faulty_ops, ops.remove = NULL;
+  assert_int_equal(besom_guard_open(&s->config, &store.head, &guard), BESOM_INVALID);
+  ops = faulty_ops, ops.scan = NULL;
+  assert_int_equal(besom_guard_open(&s->config, &store.head, &guard), BESOM_INVALID);
+  ops = faulty_ops, ops.close = NULL;
+  assert_int_equal(besom_guard_open(&s->config, &store.head, &guard), BESOM_INVALID);
+  assert_null(guard);
+  assert_int_equal(store.closed, 0);
+}
+
+/* 2^10 slots and remainders of 60 bits make 70: buckets could not be numbered. */
+static void too_many_bits(subject *s) {
+  besom_guard *guard = NULL;
+  besom_guard_config config = s->config;
+  config.filter.slots = 1024;
+  config.filter.width = 60;
+  assert_int_equal(besom_guard_open(&config, &s->store.head, &guard), BESOM_INVALID);
+  assert_null(guard);
+}
+
+static void bad_arguments_are_statuses(void **state) {
+  (void)state;
+  for_each_subject(bad_arguments_of_calls, BESOM_ADAPT_ALWAYS);
+  for_each_subject(bad_arguments_of_open, BESOM_ADAPT_ALWAYS);
+  for_each_subject(too_many_bits, BESOM_ADAPT_ALWAYS);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(deleting_what_was_never_put_changes_nothing),
+      cmocka_unit_test(a_store_that_fails_leaves_everything_as_it_was),
+      cmocka_unit_test(a_full_filter_changes_nothing),
+      cmocka_unit_test(a_failed_allocation_changes_nothing),
+      cmocka_unit_test(a_store_with_records_can_be_opened_again),
+      cmocka_unit_test(an_open_that_runs_out_of_memory_leaves_nothing),
+      cmocka_unit_test(bad_arguments_are_statuses),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
