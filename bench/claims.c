@@ -1,7 +1,5 @@
 #include "claims/claims.h"
 
 const claim *const claims[] = {
-    &bulk_load_claim,
-    &rate_claim,
-    NULL,
+    &adversary_claim, &bulk_load_claim, &merge_claim, &rate_claim, &workloads_claim, &zipf_claim, NULL,
 };

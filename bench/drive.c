@@ -53,6 +53,13 @@ double drive_insert(driver *d, besom_filter *f, const key_stream *stream, uint64
   return seconds;
 }
 
+besom_filter *drive_filled(driver *d, const besom_config *config, const key_stream *stream, uint64_t n) {
+  besom_filter *f;
+  check(besom_create(config, &f), "creating %s", config->kind);
+  drive_insert(d, f, stream, 0, n, BATCH);
+  return f;
+}
+
 static uint64_t count_singly(const besom_filter *f, const uint64_t *keys, size_t n) {
   uint64_t hits = 0;
   for (size_t i = 0; i < n; i++) hits += besom_contains_u64(f, keys[i]);

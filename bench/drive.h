@@ -25,6 +25,9 @@ void driver_free(driver *d);
 /* Inserts keys number first to first + n - 1 of the stream. Returns the seconds. */
 double drive_insert(driver *d, besom_filter *f, const key_stream *stream, uint64_t first, uint64_t n, call_style style);
 
+/* A new filter that holds the first n keys of the stream. */
+besom_filter *drive_filled(driver *d, const besom_config *config, const key_stream *stream, uint64_t n);
+
 /* Asks for the first n keys of the stream. Returns the seconds, and how many were answered yes. */
 double drive_contains(driver *d, const besom_filter *f, const key_stream *stream, uint64_t n, call_style style,
                       uint64_t *hits);

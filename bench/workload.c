@@ -7,7 +7,7 @@
 #define ABSENT ((uint64_t)1 << 63)
 
 /* Turns a seed into one for another purpose, whose numbers have nothing to do with those of the first. */
-enum purpose { PICKING = 1, HASHING = 2 };
+enum purpose { PICKING = 1, HASHING = 2, RANKING = 3 };
 
 static uint64_t derive_seed(uint64_t seed, enum purpose purpose) {
   return random_at(~seed, purpose);
@@ -39,6 +39,18 @@ static void generate_lookups(const key_stream *stream, uint64_t first, size_t n,
 
 key_stream stream_lookups(uint64_t seed, uint64_t members) {
   return (key_stream){.generate = generate_lookups, .seed = seed, .members = members};
+}
+
+static void generate_zipf_absent(const key_stream *stream, uint64_t first, size_t n, uint64_t *out) {
+  uint64_t ranking = derive_seed(stream->seed, RANKING);
+  for (size_t i = 0; i < n; i++) {
+    uint64_t rank = zipf_rank(&stream->popularity, random_at(ranking, first + i));
+    out[i] = random_at(stream->seed, ABSENT + rank - 1);
+  }
+}
+
+key_stream stream_zipf_absent(uint64_t seed, double s, uint64_t universe) {
+  return (key_stream){.generate = generate_zipf_absent, .seed = seed, .popularity = zipf_create(s, universe)};
 }
 
 void hash_seed(uint64_t seed, uint8_t out[16]) {

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "zipf.h"
+
 /* The i-th number of SplitMix64 from seed: a bijection of i, so numbers of one seed are all different. */
 static inline uint64_t random_at(uint64_t seed, uint64_t i) {
   uint64_t z = seed + (i + 1) * 0x9e3779b97f4a7c15u;
@@ -27,6 +29,7 @@ typedef struct key_stream {
   void (*generate)(const struct key_stream *stream, uint64_t first, size_t n, uint64_t *out);
   uint64_t seed;
   uint64_t members; /* of stream_lookups */
+  zipf popularity;  /* of stream_zipf_absent */
 } key_stream;
 
 /* The keys to insert: uniform, all different. */
@@ -37,6 +40,17 @@ key_stream stream_absent(uint64_t seed);
 
 /* Members, chosen uniformly with repetition from the first so many. */
 key_stream stream_lookups(uint64_t seed, uint64_t members);
+
+/*
+ * Some of the stream_absent of the same seed, with repetition: its first `universe` keys, the k-th of them (from 1)
+ * k^-s times as often as the first. Keys look random whatever their rank. universe: up to 2^40; s: 0 or more.
+ */
+key_stream stream_zipf_absent(uint64_t seed, double s, uint64_t universe);
+
+/* The byte string that an integer key stands for in besom. */
+static inline void key_bytes(uint64_t key, uint8_t out[8]) {
+  for (int i = 0; i < 8; i++) out[i] = (uint8_t)(key >> (8 * i));
+}
 
 /* A besom_config.seed for this seed, so that a run can be repeated to the bit. */
 void hash_seed(uint64_t seed, uint8_t out[16]);

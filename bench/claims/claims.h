@@ -20,8 +20,12 @@ typedef struct claim {
   bool (*run)(bool full, report *numbers);
 } claim;
 
+extern const claim adversary_claim;
 extern const claim bulk_load_claim;
+extern const claim merge_claim;
 extern const claim rate_claim;
+extern const claim workloads_claim;
+extern const claim zipf_claim;
 
 /* Every claim; ends with NULL. */
 extern const claim *const claims[];

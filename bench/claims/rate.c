@@ -28,10 +28,8 @@ static bool test_rate(const char *kind, double rate, effort size, driver *d, rep
   uint8_t seed[16];
   hash_seed(SEED, seed);
   besom_config config = {.kind = kind, .capacity = size.keys, .rate = rate, .seed = seed};
-  besom_filter *f;
-  check(besom_create(&config, &f), "creating %s", kind);
   key_stream members = stream_members(SEED), absent = stream_absent(SEED);
-  drive_insert(d, f, &members, 0, size.keys, BATCH);
+  besom_filter *f = drive_filled(d, &config, &members, size.keys);
 
   uint64_t queries = (uint64_t)(size.false_positives / rate), hits;
   drive_contains(d, f, &absent, queries, BATCH, &hits);

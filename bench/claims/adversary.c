@@ -1,0 +1,164 @@
+/* Claim adversary: who collects false positives and asks for them again gets nothing from a filter that adapts. */
+#include <stdlib.h>
+
+#include "besom.h"
+#include "claims/claims.h"
+#include "fail.h"
+#include "learner.h"
+
+enum { CYCLES = 10, PIECE = 4096, SEED = 0xbe50 };
+
+static const double load = 0.9;
+static const double large_room = 0.5, load_beside_it = 0.45; /* the room is the table's, too */
+
+/* ------------------------------------------------------------------ the adversary */
+
+typedef struct key_list {
+  uint64_t *keys;
+  size_t count, room;
+} key_list;
+
+static void list_add(key_list *l, uint64_t key) {
+  if (l->count == l->room) {
+    l->room = l->room ? 2 * l->room : 1024;
+    l->keys = realloc(l->keys, l->room * sizeof *l->keys);
+    if (!l->keys) fail("no memory for %zu keys", l->room);
+  }
+  l->keys[l->count++] = key;
+}
+
+/* Every false positive among the first n absent keys. */
+static key_list collect(learner *l, uint64_t n) {
+  key_stream absent = stream_absent(SEED);
+  uint64_t keys[PIECE];
+  key_list found = {0};
+  for (uint64_t done = 0; done < n; done += PIECE) {
+    absent.generate(&absent, done, PIECE, keys);
+    for (size_t i = 0; i < PIECE && done + i < n; i++)
+      if (learner_ask(l, keys[i])) list_add(&found, keys[i]);
+  }
+  return found;
+}
+
+typedef struct attack {
+  uint64_t hits[CYCLES], full; /* false positives; those of them, or of the collecting, that adapt had no room for */
+  uint64_t missing;            /* members answered no afterwards */
+} attack;
+
+static attack cycle(learner *l, const key_list *found, uint64_t members, driver *d) {
+  attack a = {.full = l->adapt_full};
+  for (int c = 0; c < CYCLES; c++)
+    for (size_t i = 0; i < found->count; i++) a.hits[c] += learner_ask(l, found->keys[i]);
+  key_stream stream = stream_members(SEED);
+  drive_contains(d, l->filter, &stream, members, BATCH, &a.missing);
+  a.missing = members - a.missing;
+  return a;
+}
+
+static uint64_t hits_from(const attack *a, int first) {
+  uint64_t sum = 0;
+  for (int c = first; c < CYCLES; c++) sum += a->hits[c];
+  return sum;
+}
+
+/* ------------------------------------------------------------------ a fresh start */
+
+typedef struct member_source {
+  uint64_t given, count;
+  uint8_t bytes[8];
+} member_source;
+
+static besom_status next_member(void *ctx, besom_bytes *key, uint64_t *weight) {
+  (void)weight;
+  member_source *m = ctx;
+  if (m->given == m->count) return BESOM_END;
+  key_stream members = stream_members(SEED);
+  uint64_t number;
+  members.generate(&members, m->given++, 1, &number);
+  key_bytes(number, m->bytes);
+  *key = (besom_bytes){.data = m->bytes, .len = sizeof m->bytes};
+  return BESOM_OK;
+}
+
+static void rekey(learner *l, uint64_t members) {
+  uint8_t seed[16];
+  hash_seed(SEED + 1, seed);
+  member_source m = {.count = members};
+  besom_source source = {.next = next_member, .size_hint = members, .ctx = &m};
+  check(besom_rekey(l->own, &source, NULL, seed), "giving the filter a new hash key");
+  l->adapt_full = 0;
+}
+
+/* ------------------------------------------------------------------ the claim */
+
+static void report_attack(report *numbers, const char *name, const setting *s, const char *stage, size_t collected,
+                          const attack *a, const char *verdict) {
+  report_cell(numbers, "%s", name);
+  report_cell(numbers, "%llu", (unsigned long long)s->slots);
+  report_cell(numbers, "%.2f", (double)s->members / (double)s->slots);
+  report_cell(numbers, "%s", stage);
+  report_cell(numbers, "%zu", collected);
+  report_cell(numbers, "%llu", (unsigned long long)a->full);
+  report_cell(numbers, "%llu", (unsigned long long)a->missing);
+  report_cell(numbers, "%llu", (unsigned long long)a->hits[0]);
+  report_cell(numbers, "%llu", (unsigned long long)a->hits[1]);
+  report_cell(numbers, "%llu", (unsigned long long)hits_from(a, 2));
+  report_cell(numbers, "%s", verdict);
+}
+
+/* Adapting is not to blame for what it had no room for, but must never lose a member. */
+static bool test_learner(learning way, const setting *s, uint64_t queries, driver *d, report *numbers) {
+  progress("%s at %llu slots", learning_names[way], (unsigned long long)s->slots);
+  learner l = learner_create(way, s, d);
+  key_list found = collect(&l, queries);
+  attack a = cycle(&l, &found, s->members, d);
+  bool holds = a.missing == 0 && (way == NEVER || a.full || hits_from(&a, 0) == 0);
+  const char *verdict = way == NEVER ? "-" : !holds ? "no" : a.full ? "full" : "yes";
+  report_attack(numbers, learning_names[way], s, "filled", found.count, &a, verdict);
+  if (way == MARKS && a.full) { /* the new key makes new false positives: once each */
+    rekey(&l, s->members);
+    a = cycle(&l, &found, s->members, d);
+    a.full = l.adapt_full;
+    bool clean = a.missing == 0 && (a.full || hits_from(&a, 1) == 0);
+    report_attack(numbers, learning_names[way], s, "rekeyed", found.count, &a, clean ? "yes" : "no");
+    holds &= clean;
+  }
+  free(found.keys);
+  learner_free(&l);
+  return holds;
+}
+
+static bool test_size(int log_slots, double share, double room, uint64_t queries, driver *d, report *numbers) {
+  uint64_t slots = (uint64_t)1 << log_slots;
+  setting s = {.slots = slots,
+               .members = (uint64_t)((double)slots * share),
+               .adapt_room = room,
+               .key_seed = SEED,
+               .filter_seed = SEED};
+  bool holds = true;
+  for (int way = 0; way < LEARNINGS; way++) holds &= test_learner((learning)way, &s, queries, d, numbers);
+  return holds;
+}
+
+static bool run(bool full, report *numbers) {
+  driver d = driver_create();
+  bool holds = test_size(18, load, 0, full ? 10000000 : 1000000, &d, numbers);
+  holds &= test_size(18, load_beside_it, large_room, full ? 10000000 : 1000000, &d, numbers);
+  holds &= test_size(22, load, 0, full ? 10000000 : 4000000, &d, numbers);
+  if (full) holds &= test_size(26, load, 0, 10000000, &d, numbers);
+  driver_free(&d);
+  return holds;
+}
+
+static const char *const columns[] = {"filter",  "slots",   "load",    "stage",          "collected", "adapts_full",
+                                      "missing", "cycle_1", "cycle_2", "cycles_3_to_10", "holds"};
+
+const claim adversary_claim = {
+    .name = "adversary",
+    .source = "adaptiveqf 6.4 and 6.5",
+    .statement =
+        "false positives that are collected and asked again in 10 cycles: none from aqf, unless adapt was FULL",
+    .columns = columns,
+    .column_count = sizeof columns / sizeof *columns,
+    .run = run,
+};

@@ -1,0 +1,90 @@
+/* Claim merge: two half-full tables become one at the speed of memory. */
+#include "besom.h"
+#include "claims/claims.h"
+#include "drive.h"
+#include "fail.h"
+#include "timing.h"
+
+enum { ROUNDS = 5, WIDTH = 8, SEED = 0xbe50 };
+
+static const double wanted_speed = 60; /* million items a second, of both filters together */
+static const double load_each = 0.45;
+
+static double merge(const besom_filter *a, const besom_filter *b, besom_filter **out) {
+  double start = cpu_seconds();
+  besom_status status = besom_merge(a, b, out);
+  double seconds = cpu_seconds() - start;
+  check(status, "merging");
+  return seconds;
+}
+
+/* A fast wrong table is no table: every invariant, the number of items, and every key. */
+static void check_merged(const besom_filter *f, uint64_t items, driver *d) {
+  const char *reason = "";
+  besom_statistics stats;
+  besom_status status = besom_validate(f, &reason);
+  check(status, "validating a merged filter (%s)", reason);
+  check(besom_stats(f, &stats), "statistics of a merged filter");
+  key_stream members = stream_members(SEED);
+  uint64_t found;
+  drive_contains(d, f, &members, items, BATCH, &found);
+  if (stats.items != items || found != items)
+    fail("%s: of %llu items merged it counts %llu and finds %llu", stats.kind, (unsigned long long)items,
+         (unsigned long long)stats.items, (unsigned long long)found);
+}
+
+static bool test_kind(const char *kind, uint64_t slots, driver *d, report *numbers) {
+  uint8_t seed[16];
+  hash_seed(SEED, seed);
+  besom_config config = {.kind = kind, .slots = slots, .width = WIDTH, .seed = seed};
+  uint64_t each = (uint64_t)((double)slots * load_each);
+  key_stream members = stream_members(SEED);
+  besom_filter *a = drive_filled(d, &config, &members, each), *b;
+  check(besom_create_like(a, &b), "creating another %s", kind);
+  drive_insert(d, b, &members, each, each, BATCH);
+
+  samples seconds = {0};
+  for (int round = 0; round < ROUNDS; round++) {
+    progress("%s at %llu slots, round %d of %d", kind, (unsigned long long)slots, round + 1, ROUNDS);
+    besom_filter *merged;
+    samples_add(&seconds, merge(a, b, &merged));
+    if (round == 0) check_merged(merged, 2 * each, d);
+    besom_free(merged);
+  }
+  besom_free(a);
+  besom_free(b);
+
+  double speed = 1e-6 * 2 * (double)each / samples_median(&seconds);
+  samples_free(&seconds);
+  bool holds = speed >= wanted_speed;
+  report_cell(numbers, "%s", kind);
+  report_cell(numbers, "%llu", (unsigned long long)slots);
+  report_cell(numbers, "%llu", (unsigned long long)(2 * each));
+  report_cell(numbers, "%.1f", speed);
+  report_cell(numbers, "%s", holds ? "yes" : "no");
+  return holds;
+}
+
+static bool run(bool full, report *numbers) {
+  driver d = driver_create();
+  bool holds = true;
+  for (int log_slots = 22; log_slots <= (full ? 26 : 22); log_slots += 4) {
+    const besom_kind_info *kind;
+    for (size_t i = 0; (kind = besom_kinds(i)) != NULL; i++)
+      if ((kind->abilities & BESOM_CAN_MERGE) && (kind->abilities & BESOM_CAN_BUILD_SORTED)) /* a table */
+        holds &= test_kind(kind->name, (uint64_t)1 << log_slots, &d, numbers);
+  }
+  driver_free(&d);
+  return holds;
+}
+
+static const char *const columns[] = {"kind", "slots", "items", "million_per_second", "holds"};
+
+const claim merge_claim = {
+    .name = "merge",
+    .source = "besom",
+    .statement = "two tables at 45 % load are merged at 60 million items a second or more",
+    .columns = columns,
+    .column_count = sizeof columns / sizeof *columns,
+    .run = run,
+};

@@ -1,0 +1,103 @@
+/* Claim workloads: the made-up queries are distributed as they say. All others rest on this one. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "claims/claims.h"
+#include "fail.h"
+#include "workload.h"
+
+enum { SINGLE_RANKS = 64, MOST_BINS = SINGLE_RANKS + 40, SEED = 0xbe50 };
+
+static const double exponents[] = {0, 0.5, 0.99, 1, 1.5, 3};
+static const uint64_t universes[] = {1, 2, 1000, 10000000, (uint64_t)1 << 40};
+
+/* ------------------------------------------------------------------ what should come out */
+
+/* The sum of k^-s for first <= k < end: term by term, then, when the terms hardly differ, by the integral. */
+static double sum_powers(double s, uint64_t first, uint64_t end) {
+  const uint64_t exact = 1 << 16;
+  double sum = 0;
+  uint64_t k = first;
+  for (; k < end && k < exact; k++) sum += pow((double)k, -s);
+  if (k == end) return sum;
+  double a = (double)k - 0.5, b = (double)end - 0.5;
+  return sum + (s == 1 ? log(b / a) : (pow(b, 1 - s) - pow(a, 1 - s)) / (1 - s));
+}
+
+/* Bins: the first ranks one by one, then each twice as many ranks as the one before. */
+static size_t bin_of(uint64_t rank) {
+  if (rank <= SINGLE_RANKS) return (size_t)rank - 1;
+  return SINGLE_RANKS + (size_t)(63 - __builtin_clzll((rank - 1) / SINGLE_RANKS));
+}
+
+static uint64_t bin_end(size_t bin, uint64_t universe) {
+  uint64_t end = bin < SINGLE_RANKS ? bin + 2 : ((uint64_t)SINGLE_RANKS << (bin - SINGLE_RANKS + 1)) + 1;
+  return end <= universe ? end : universe + 1;
+}
+
+/* ------------------------------------------------------------------ what does */
+
+typedef struct fit {
+  double chi_square;
+  size_t bins;
+} fit;
+
+/* Bins too rare for chi-square are thrown together, with a neighbour or at the end. */
+static fit compare(const uint64_t *seen, const zipf *z, uint64_t n) {
+  const double least = 10;
+  fit result = {0};
+  double all = sum_powers(z->s, 1, z->universe + 1), expected = 0, observed = 0;
+  uint64_t first = 1;
+  for (size_t bin = 0; first <= z->universe; bin++) {
+    uint64_t end = bin_end(bin, z->universe);
+    expected += (double)n * sum_powers(z->s, first, end) / all;
+    observed += (double)seen[bin];
+    first = end;
+    if (expected < least && first <= z->universe) continue;
+    result.chi_square += (observed - expected) * (observed - expected) / fmax(expected, 1);
+    result.bins++;
+    expected = observed = 0;
+  }
+  return result;
+}
+
+static bool test_zipf(double s, uint64_t universe, uint64_t n, report *numbers) {
+  zipf z = zipf_create(s, universe);
+  uint64_t seen[MOST_BINS] = {0};
+  for (uint64_t i = 0; i < n; i++) {
+    uint64_t rank = zipf_rank(&z, random_at(SEED, i));
+    if (rank < 1 || rank > universe) fail("rank %llu is none", (unsigned long long)rank);
+    seen[bin_of(rank)]++;
+  }
+  fit result = compare(seen, &z, n);
+  double freedom = (double)result.bins - 1;
+  bool holds = result.chi_square <= freedom + 4 * sqrt(2 * freedom) + 1e-6;
+  report_cell(numbers, "%g", s);
+  report_cell(numbers, "%llu", (unsigned long long)universe);
+  report_cell(numbers, "%llu", (unsigned long long)n);
+  report_cell(numbers, "%zu", result.bins);
+  report_cell(numbers, "%.1f", result.chi_square);
+  report_cell(numbers, "%s", holds ? "yes" : "no");
+  return holds;
+}
+
+static bool run(bool full, report *numbers) {
+  bool holds = true;
+  for (size_t i = 0; i < sizeof exponents / sizeof *exponents; i++)
+    for (size_t j = 0; j < sizeof universes / sizeof *universes; j++) {
+      progress("s = %g, %llu ranks", exponents[i], (unsigned long long)universes[j]);
+      holds &= test_zipf(exponents[i], universes[j], full ? 30000000 : 1000000, numbers);
+    }
+  return holds;
+}
+
+static const char *const columns[] = {"s", "universe", "samples", "bins", "chi_square", "holds"};
+
+const claim workloads_claim = {
+    .name = "workloads",
+    .source = "besom",
+    .statement = "the Zipf generator gives every rank its exact probability: chi-square within 4 standard errors",
+    .columns = columns,
+    .column_count = sizeof columns / sizeof *columns,
+    .run = run,
+};

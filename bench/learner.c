@@ -1,0 +1,89 @@
+#include "learner.h"
+
+#include "besom_store.h"
+#include "fail.h"
+
+enum { WIDTH = 8, PIECE = 4096 };
+
+const char *const learning_names[LEARNINGS] = {"qf", "aqf_marks", "aqf_store"};
+
+static besom_guard *create_guard(const besom_config *config) {
+  besom_store *store;
+  besom_guard *guard;
+  check(besom_store_memory(NULL, &store), "creating a store");
+  check(besom_guard_open(&(besom_guard_config){.filter = *config}, store, &guard), "creating a guard");
+  return guard;
+}
+
+static void fill_guard(besom_guard *guard, const key_stream *members, uint64_t n) {
+  uint64_t keys[PIECE];
+  for (uint64_t done = 0; done < n;) {
+    size_t piece = n - done < PIECE ? (size_t)(n - done) : PIECE;
+    members->generate(members, done, piece, keys);
+    for (size_t i = 0; i < piece; i++) {
+      uint8_t bytes[8];
+      key_bytes(keys[i], bytes);
+      check(besom_guard_put_new(guard, bytes, sizeof bytes, NULL, 0), "storing key number %llu",
+            (unsigned long long)(done + i));
+    }
+    done += piece;
+  }
+}
+
+learner learner_create(learning way, const setting *s, driver *d) {
+  uint8_t seed[16];
+  hash_seed(s->filter_seed, seed);
+  besom_config config = {.kind = way == NEVER ? "qf" : "aqf",
+                         .slots = s->slots,
+                         .width = WIDTH,
+                         .seed = seed,
+                         .adapt_room = way == NEVER ? 0 : s->adapt_room};
+  key_stream members = stream_members(s->key_seed);
+  learner l = {.adapts = way == MARKS};
+  if (way == STORE) {
+    l.guard = create_guard(&config);
+    l.filter = besom_guard_filter(l.guard);
+    fill_guard(l.guard, &members, s->members);
+  } else {
+    l.filter = l.own = drive_filled(d, &config, &members, s->members);
+  }
+  return l;
+}
+
+void learner_free(learner *l) {
+  besom_guard_close(l->guard);
+  besom_free(l->own);
+  *l = (learner){0};
+}
+
+static bool learn_by_store(learner *l, uint64_t key) {
+  uint8_t bytes[8];
+  besom_guard_statistics before, after;
+  key_bytes(key, bytes);
+  check(besom_guard_stats(l->guard, &before), "statistics of a guard");
+  besom_status status = besom_guard_get(l->guard, bytes, sizeof bytes, NULL);
+  if (status != BESOM_NOT_FOUND) fail("a key that was never stored: %s", besom_strerror(status));
+  check(besom_guard_stats(l->guard, &after), "statistics of a guard");
+  return after.adapt_full == before.adapt_full;
+}
+
+static bool learn_by_mark(learner *l, uint64_t key) {
+  besom_status status = besom_adapt_u64(l->own, key);
+  if (status != BESOM_FULL) check(status, "adapting");
+  return status == BESOM_OK;
+}
+
+bool learner_ask(learner *l, uint64_t key) {
+  if (!besom_contains_u64(l->filter, key)) return false;
+  if (l->guard)
+    l->adapt_full += !learn_by_store(l, key);
+  else if (l->adapts)
+    l->adapt_full += !learn_by_mark(l, key);
+  return true;
+}
+
+besom_statistics learner_stats(const learner *l) {
+  besom_statistics stats;
+  check(besom_stats(l->filter, &stats), "statistics of a filter");
+  return stats;
+}

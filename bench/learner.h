@@ -1,0 +1,42 @@
+/*
+ * A filter that is asked for keys which are not members, and learns of its false positives if it can: in one of the
+ * ways in which a user of the library would have it. Claims compare the ways on the same keys.
+ */
+#ifndef BENCH_LEARNER_H
+#define BENCH_LEARNER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "besom.h"
+#include "drive.h"
+
+/* qf: never. aqf_marks: by besom_adapt, without a store. aqf_store: by a guard, which lengthens fingerprints. */
+typedef enum learning { NEVER, MARKS, STORE, LEARNINGS } learning;
+
+extern const char *const learning_names[LEARNINGS];
+
+typedef struct learner {
+  const besom_filter *filter;
+  besom_filter *own;   /* the same, but for STORE */
+  besom_guard *guard;  /* of STORE */
+  bool adapts;         /* MARKS: else false positives are not reported to it */
+  uint64_t adapt_full; /* false positives that it had no room for */
+} learner;
+
+/* A table of that geometry with the first n members of key_seed in it, hashed by the seed of filter_seed. */
+typedef struct setting {
+  uint64_t slots, members;
+  double adapt_room; /* 0 for the default */
+  uint64_t key_seed, filter_seed;
+} setting;
+
+learner learner_create(learning way, const setting *s, driver *d);
+void learner_free(learner *l);
+
+/* Asks for a key that is no member: true for a false positive, which is learnt from at once. */
+bool learner_ask(learner *l, uint64_t key);
+
+besom_statistics learner_stats(const learner *l);
+
+#endif
