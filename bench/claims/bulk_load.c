@@ -84,8 +84,19 @@ static void check_filter(const besom_filter *f, const digest_array *a) {
   if (missing) fail("%s lost %zu of %zu digests", stats.kind, missing, a->count);
 }
 
+/* Adaptive kinds hold room in reserve, and take less than the highest load by default. */
+static bool takes(const besom_config *config, const digest_array *a) {
+  besom_filter *f;
+  besom_statistics stats;
+  check(besom_create(config, &f), "creating %s", config->kind);
+  check(besom_stats(f, &stats), "statistics of an empty %s", config->kind);
+  besom_free(f);
+  return a->count <= stats.capacity;
+}
+
 static bool test_kind(const char *kind, uint64_t slots, double load, digest_array *a, report *numbers) {
   besom_config config = {.kind = kind, .slots = slots, .width = WIDTH};
+  if (!takes(&config, a)) return true;
   samples seconds = {0};
   for (int round = 0; round < ROUNDS; round++) {
     progress("%s at %.0f %%, round %d of %d", kind, 100 * load, round + 1, ROUNDS);
