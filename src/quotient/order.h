@@ -54,15 +54,17 @@ ALWAYS_INLINE void qtable_append_leave_slots(struct qtable_appender *a) {
   a->ends = a->heads = 0;
 }
 
-/* The run so far is complete: its last head gets the end bit, in the word at hand or, behind further slots, before it.
+/*
+ * If the run so far is complete, its last head gets the end bit: in the word at hand or, behind further slots,
+ * in the block before it. Whether it is cannot be guessed, so the common case has no branch for it.
  */
-ALWAYS_INLINE void qtable_append_end_run(struct qtable_appender *a) {
-  if (UNLIKELY(a->last_head / 64 != (a->position - 1) / 64)) {
+ALWAYS_INLINE void qtable_append_end_run(struct qtable_appender *a, bool complete) {
+  uint64_t bit = (uint64_t)complete << (a->last_head % 64);
+  if (UNLIKELY(a->last_head / 64 != (a->position - 1) / 64 && a->started)) {
     uint8_t *block = block_at(&a->table, a->last_head / 64);
-    uint64_t ends = block_word(&a->table, block, WORD_END);
-    set_block_word(&a->table, block, WORD_END, ends | UINT64_C(1) << (a->last_head % 64));
+    set_block_word(&a->table, block, WORD_END, block_word(&a->table, block, WORD_END) | bit);
   } else {
-    a->ends |= UINT64_C(1) << (a->last_head % 64);
+    a->ends |= bit;
   }
 }
 
@@ -82,7 +84,7 @@ ALWAYS_INLINE besom_status qtable_append_slot(struct qtable_appender *a, uint64_
 ALWAYS_INLINE besom_status qtable_append(struct qtable_appender *a, uint64_t quotient, uint64_t remainder,
                                          unsigned width) {
   if (UNLIKELY(quotient < a->quotient)) return BESOM_INVALID;
-  if (a->started & (quotient != a->quotient)) qtable_append_end_run(a);
+  qtable_append_end_run(a, a->started & (quotient != a->quotient));
   if (UNLIKELY(quotient / 64 != a->quotient / 64)) qtable_append_leave_quotients(a, quotient / 64);
   uint64_t position = a->position > quotient ? a->position : quotient;
   besom_status status = qtable_append_slot(a, position, remainder, width);
@@ -107,7 +109,7 @@ ALWAYS_INLINE besom_status qtable_append_further(struct qtable_appender *a, uint
 /* Completes the blocks and the table. */
 ALWAYS_INLINE void qtable_append_finish(struct qtable_appender *a, struct qtable *t) {
   if (a->started) {
-    qtable_append_end_run(a);
+    qtable_append_end_run(a, true);
     qtable_append_leave_slots(a);
     qtable_append_leave_quotients(a, t->room / 64 - 1);
   }
