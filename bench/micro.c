@@ -166,6 +166,7 @@ int micro_verb(int argc, char **argv) {
       {"--rounds", "N", "rounds to take the median of; default 5", .count = &b.plan.rounds, .least = 1, .most = 1e6},
       {"--seed", "HEX", "of keys and hash: the same seed asks the same; default be50", .hex = &b.plan.seed},
       {"--isa", "NAME", "forbid faster instructions than portable, avx2 or avx512", .text = &b.plan.isa},
+      {"--options", "TEXT", "options of every kind listed, such as heads=no; not with --isa", .text = &b.plan.options},
       {"--csv", NULL, "print CSV: kind,op,ns,ratio,value", .flag = &csv},
   };
   arguments_parse(
@@ -178,6 +179,7 @@ int micro_verb(int argc, char **argv) {
       },
       argc, argv);
   check_isa(b.plan.isa);
+  if (b.plan.isa && b.plan.options) usage_error("--options: give isa=%s there, not by --isa", b.plan.isa);
 
   if (kinds)
     add_listed_subjects(&b, kinds);

@@ -29,6 +29,7 @@ void subject_create(subject *s, const char *kind, const plan *p) {
   *s = (subject){.config = {.kind = kind, .slots = p->slots, .width = (uint32_t)p->width}};
   hash_seed(p->seed, s->hash_seed);
   s->config.seed = s->hash_seed;
+  s->config.options = p->options;
   if (p->isa) {
     snprintf(s->options, sizeof s->options, "isa=%s", p->isa);
     s->config.options = s->options;
@@ -36,7 +37,7 @@ void subject_create(subject *s, const char *kind, const plan *p) {
 
   besom_filter *f;
   besom_status status = besom_create(&s->config, &f);
-  if (status == BESOM_BAD_OPTION) { /* the kind has one path for all machines */
+  if (status == BESOM_BAD_OPTION && p->isa) { /* the kind has one path for all machines */
     s->config.options = NULL;
     status = besom_create(&s->config, &f);
   }

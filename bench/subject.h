@@ -15,7 +15,8 @@ typedef struct plan {
   double load;
   uint64_t rounds;
   uint64_t seed;
-  const char *isa; /* NULL for the best there is */
+  const char *isa;     /* NULL for the best there is */
+  const char *options; /* of every kind, instead of isa; NULL for none */
 } plan;
 
 /* Keys in a filter that is as full as the plan wants. */

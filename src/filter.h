@@ -76,8 +76,7 @@ struct besom_kind {
   besom_status (*load)(besom_filter *f, struct sections_in *in);
 };
 
-/* The i-th kind, NULL past the last; the kind of that name, NULL if there is none. */
-const struct besom_kind *besom__kind_at(size_t i);
+/* The kind of that name, NULL if there is none. */
 const struct besom_kind *besom__kind_named(const char *name);
 
 /* A filter with a ready head, zero but for that; the kind's part is still to be made. */

@@ -9,10 +9,6 @@ static const struct besom_kind *const kinds[] = {
     &besom__bloom,
 };
 
-const struct besom_kind *besom__kind_at(size_t i) {
-  return i < sizeof kinds / sizeof *kinds ? kinds[i] : NULL;
-}
-
 const struct besom_kind *besom__kind_named(const char *name) {
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     if (strcmp(kinds[i]->info.name, name) == 0) return kinds[i];
@@ -20,6 +16,5 @@ const struct besom_kind *besom__kind_named(const char *name) {
 }
 
 const besom_kind_info *besom_kinds(size_t i) {
-  const struct besom_kind *kind = besom__kind_at(i);
-  return kind ? &kind->info : NULL;
+  return i < sizeof kinds / sizeof *kinds ? &kinds[i]->info : NULL;
 }

@@ -9,7 +9,6 @@
  */
 #include "core/address.h"
 #include "core/memory.h"
-#include "core/options.h"
 #include "quotient/base.h"
 #include "quotient/long.h"
 #include "quotient/marks.h"
@@ -39,23 +38,11 @@ static const struct aqf *const_aqf(const besom_filter *f) {
 
 /* ------------------------------------------------------------------ life */
 
-static besom_status read_options(const char *text, enum isa *isa) {
-  struct option option;
-  besom_status status;
-  *isa = besom__isa_best();
-  while ((status = besom__option_next(&text, &option)) == BESOM_OK) {
-    if (!besom__option_is(&option, "isa")) return BESOM_BAD_OPTION;
-    status = besom__isa_parse(option.value.data, option.value.len, isa);
-    if (status != BESOM_OK) return status;
-  }
-  return status == BESOM_END ? BESOM_OK : status;
-}
-
 static besom_status create(besom_filter *f, const besom_config *config) {
   struct aqf *a = aqf(f);
   struct qtable_shape shape = {.heads = true, .value_bits = config->value_bits};
   a->adapt_room = config->adapt_room != 0 ? config->adapt_room : DEFAULT_ADAPT_ROOM;
-  besom_status status = read_options(config->options, &a->base.isa);
+  besom_status status = besom__quotient_options(config->options, &a->base.isa, NULL);
   if (status == BESOM_OK) status = besom__quotient_plan(config, sizeof(struct aqf), a->adapt_room, &shape);
   if (status != BESOM_OK) return status;
   f->capacity = besom__quotient_capacity(shape.slots, a->adapt_room);
@@ -63,10 +50,8 @@ static besom_status create(besom_filter *f, const besom_config *config) {
 }
 
 static besom_status create_like(besom_filter *f, const besom_filter *model) {
-  struct qtable_shape shape = besom__quotient_shape(&const_quotient(model)->table);
-  aqf(f)->base.isa = const_quotient(model)->isa;
   aqf(f)->adapt_room = const_aqf(model)->adapt_room;
-  return besom__quotient_table(f, &shape, &aqf(f)->base.table);
+  return besom__quotient_create_like(f, model);
 }
 
 static void destroy(besom_filter *f) {

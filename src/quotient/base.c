@@ -1,7 +1,24 @@
 #include "quotient/base.h"
 
 #include "core/memory.h"
+#include "core/options.h"
 #include "quotient/long.h"
+
+besom_status besom__quotient_options(const char *text, enum isa *isa, bool *heads) {
+  struct option option;
+  besom_status status;
+  *isa = besom__isa_best();
+  while ((status = besom__option_next(&text, &option)) == BESOM_OK) {
+    if (besom__option_is(&option, "isa"))
+      status = besom__isa_parse(option.value.data, option.value.len, isa);
+    else if (heads && besom__option_is(&option, "heads"))
+      status = besom__option_bool(&option, heads);
+    else
+      status = BESOM_BAD_OPTION;
+    if (status != BESOM_OK) return status;
+  }
+  return status == BESOM_END ? BESOM_OK : status;
+}
 
 struct qtable_shape besom__quotient_shape(const struct qtable *t) {
   return (struct qtable_shape){
@@ -19,6 +36,12 @@ besom_status besom__quotient_table(const besom_filter *f, const struct qtable_sh
 
 void besom__quotient_free(const besom_filter *f, struct qtable *t) {
   besom__release(&f->allocator, t->blocks, besom__qtable_size(t));
+}
+
+besom_status besom__quotient_create_like(besom_filter *f, const besom_filter *model) {
+  struct qtable_shape shape = besom__quotient_shape(&const_quotient(model)->table);
+  quotient(f)->isa = const_quotient(model)->isa;
+  return besom__quotient_table(f, &shape, &quotient(f)->table);
 }
 
 /* ------------------------------------------------------------------ files */

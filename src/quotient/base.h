@@ -21,11 +21,17 @@ static inline const struct quotient *const_quotient(const besom_filter *f) {
   return (const struct quotient *)f;
 }
 
+/* The options of all quotient kinds: isa, and heads where it is not NULL. BAD_OPTION for any other. */
+besom_status besom__quotient_options(const char *text, enum isa *isa, bool *heads);
+
 struct qtable_shape besom__quotient_shape(const struct qtable *t);
 
 /* A new, empty table with the filter's allocator. INVALID, NO_MEMORY. */
 besom_status besom__quotient_table(const besom_filter *f, const struct qtable_shape *shape, struct qtable *out);
 void besom__quotient_free(const besom_filter *f, struct qtable *t);
+
+/* Makes f's table, empty, like the model's. */
+besom_status besom__quotient_create_like(besom_filter *f, const besom_filter *model);
 
 /* Parameters and bits of the table, and back; the filter's items and capacity are checked by the kind. */
 void besom__quotient_save(const struct qtable *t, struct sections_out *out);

@@ -3,41 +3,17 @@
  * remainder a key, nothing more: the measure for every adaptive kind built on the same table.
  */
 #include "core/address.h"
-#include "core/options.h"
 #include "quotient/base.h"
 
 /* ------------------------------------------------------------------ life */
 
-static besom_status read_options(const char *text, enum isa *isa, bool *heads) {
-  struct option option;
-  besom_status status;
-  *isa = besom__isa_best();
-  *heads = true;
-  while ((status = besom__option_next(&text, &option)) == BESOM_OK) {
-    if (besom__option_is(&option, "isa"))
-      status = besom__isa_parse(option.value.data, option.value.len, isa);
-    else if (besom__option_is(&option, "heads"))
-      status = besom__option_bool(&option, heads);
-    else
-      status = BESOM_BAD_OPTION;
-    if (status != BESOM_OK) return status;
-  }
-  return status == BESOM_END ? BESOM_OK : status;
-}
-
 static besom_status create(besom_filter *f, const besom_config *config) {
-  struct qtable_shape shape = {0};
+  struct qtable_shape shape = {.heads = true};
   if (config->value_bits || config->adapt_room != 0) return BESOM_INVALID;
-  besom_status status = read_options(config->options, &quotient(f)->isa, &shape.heads);
+  besom_status status = besom__quotient_options(config->options, &quotient(f)->isa, &shape.heads);
   if (status == BESOM_OK) status = besom__quotient_plan(config, sizeof(struct quotient), 0, &shape);
   if (status != BESOM_OK) return status;
   f->capacity = besom__quotient_capacity(shape.slots, 0);
-  return besom__quotient_table(f, &shape, &quotient(f)->table);
-}
-
-static besom_status create_like(besom_filter *f, const besom_filter *model) {
-  struct qtable_shape shape = besom__quotient_shape(&const_quotient(model)->table);
-  quotient(f)->isa = const_quotient(model)->isa;
   return besom__quotient_table(f, &shape, &quotient(f)->table);
 }
 
@@ -157,7 +133,7 @@ const struct besom_kind besom__qf = {
                  BESOM_CAN_GROW | BESOM_CAN_BUILD_SORTED},
     .size = sizeof(struct quotient),
     .create = create,
-    .create_like = create_like,
+    .create_like = besom__quotient_create_like,
     .destroy = destroy,
     .contains = contains,
     .contains_many = contains_many,
