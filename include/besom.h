@@ -116,7 +116,7 @@ typedef struct besom_allocator {
  * max_capacity  if above capacity: the filter can be grown (besom_grow) to hold this many keys at the
  *               wanted rate. Costs about log2(max_capacity / capacity) bits an item until then.
  * slots, width  for experts, quotient kinds: the table's geometry itself, in place of capacity and rate:
- *               any number of slots, remainders of width bits (1 to 64).
+ *               any number of slots, remainders of width bits (1 to 64; aqf: 2 to 64).
  * hash          "xxh3" (default: XXH3-128 with a secret key, the fastest) or "sip" (SipHash-1-3, when
  *               those who choose the keys are hostile and patient).
  * seed          16 bytes that key the hash, or NULL for random ones. An adversary who knows them can

@@ -16,6 +16,7 @@
 #include "quotient/walk.h"
 
 #define DEFAULT_ADAPT_ROOM 0.05
+#define MIN_WIDTH 2 /* a further slot has a tag, and something to say */
 #define MAX_COUNT (UINT64_C(1) << 62)
 #define TAG_MARKS SECTION_TAG('M', 'A', 'R', 'K')
 
@@ -24,7 +25,6 @@ struct aqf {
   struct marks marks;
   double adapt_room;
   uint64_t extension_slots; /* that would not be there without extensions: those in reserve for it */
-  uint64_t extended;        /* fingerprints that have one */
   besom_reverse reverse;    /* digest_of NULL: not bound */
 };
 
@@ -40,7 +40,7 @@ static const struct aqf *const_aqf(const besom_filter *f) {
 
 static besom_status create(besom_filter *f, const besom_config *config) {
   struct aqf *a = aqf(f);
-  struct qtable_shape shape = {.heads = true, .value_bits = config->value_bits};
+  struct qtable_shape shape = {.width = MIN_WIDTH, .heads = true, .value_bits = config->value_bits};
   a->adapt_room = config->adapt_room != 0 ? config->adapt_room : DEFAULT_ADAPT_ROOM;
   besom_status status = besom__quotient_options(config->options, &a->base.isa, NULL);
   if (status == BESOM_OK) status = besom__quotient_plan(config, sizeof(struct aqf), a->adapt_room, &shape);
@@ -66,11 +66,11 @@ static bool contains(const besom_filter *f, besom_digest d) {
   const struct qtable *t = &a->base.table;
   enum answer answer = t->ops->contains(t, d);
   if (answer == ANSWER_NO) return false;
-  if (UNLIKELY(answer == ANSWER_MAYBE && a->extended)) { /* else the further slots are only counts */
+  if (UNLIKELY(answer == ANSWER_MAYBE)) {
     struct matching m = besom__matching_start(&a->base.table, d);
     if (!besom__next_match(&m)) return false;
   }
-  return !besom__marks_has(&a->marks, d);
+  return LIKELY(!a->marks.count) || !besom__marks_has(&a->marks, d);
 }
 
 /* The table's answers, and where they could be wrong a second look, at blocks that are in the cache by now. */
@@ -78,7 +78,7 @@ static void contains_many(const besom_filter *f, const besom_digest *d, size_t n
   const struct aqf *a = const_aqf(f);
   const struct qtable *t = &a->base.table;
   t->ops->contains_many(t, d, n, bitmap);
-  if (LIKELY(!a->extended && !a->marks.count)) return;
+  if (LIKELY(!a->base.table.extended && !a->marks.count)) return;
   for (size_t i = 0; i < n; i += 64)
     for (uint64_t left = bitmap[i / 64]; left; left &= left - 1) {
       unsigned j = trailing_zeros(left);
@@ -122,15 +122,15 @@ static besom_status rewrite(struct aqf *a, const struct long_fingerprint *old, c
   if (status != BESOM_OK) return status;
   a->extension_slots += extension_slots_of(now, t->width);
   a->extension_slots -= extension_slots_of(old, t->width);
-  a->extended += now->extension_bits > 0;
-  a->extended -= old->extension_bits > 0;
+  a->base.table.extended += now->extension_bits > 0;
+  a->base.table.extended -= old->extension_bits > 0;
   return BESOM_OK;
 }
 
 static void take_out(struct aqf *a, const struct long_fingerprint *fp) {
   besom__long_remove(&a->base.table, fp);
   a->extension_slots -= extension_slots_of(fp, a->base.table.width);
-  a->extended -= fp->extension_bits > 0;
+  a->base.table.extended -= fp->extension_bits > 0;
 }
 
 /* ------------------------------------------------------------------ members */
@@ -138,7 +138,7 @@ static void take_out(struct aqf *a, const struct long_fingerprint *fp) {
 /* The fingerprint that ends the run of this digest. */
 static struct long_fingerprint last_of_run(const struct aqf *a, besom_digest d) {
   uint64_t quotient = address_of(d, a->base.table.slots).quotient;
-  return besom__long_read(&a->base.table, quotient, run_of(&a->base.table, quotient).last);
+  return besom__long_read(&a->base.table, quotient, run_of(&a->base.table, quotient).end - 1);
 }
 
 static unsigned slots_to_raise(const struct aqf *a, const struct long_fingerprint *fp, uint64_t n) {
@@ -431,10 +431,9 @@ static besom_status merge(const besom_filter *a, const besom_filter *b, besom_fi
   struct aqf *out = aqf(into);
   if (x->slots != y->slots || x->width != y->width || x->value_bits != y->value_bits) return BESOM_UNLIKE;
   out->extension_slots = const_aqf(a)->extension_slots + const_aqf(b)->extension_slots;
-  out->extended = const_aqf(a)->extended + const_aqf(b)->extended;
   if (member_slots(const_aqf(a)) + member_slots(const_aqf(b)) > into->capacity) return BESOM_FULL;
   if (out->extension_slots > reserved_slots(out)) return BESOM_FULL;
-  besom_status status = besom__qtable_merge(x, y, &out->base.table);
+  besom_status status = x->ops->merge(x, y, &out->base.table);
   if (status == BESOM_OK) status = merge_marks(out, a, b);
   if (status == BESOM_OK) status = merge_marks(out, b, a);
   into->items = a->items + b->items;
@@ -446,6 +445,8 @@ static besom_status resize(besom_filter *f, uint64_t slots) {
   struct qtable resized;
   uint64_t capacity = besom__quotient_capacity(slots, a->adapt_room), extension_slots, extended, items;
   if (capacity < member_slots(a) && slots < a->base.table.slots) return BESOM_FULL;
+  unsigned doublings = slots > a->base.table.slots ? trailing_zeros(slots / a->base.table.slots) : 0;
+  if (a->base.table.width < MIN_WIDTH + doublings) return BESOM_INVALID;
   besom_status status = besom__quotient_resized(f, slots, &resized);
   if (status != BESOM_OK) return status;
   count_extensions(&resized, &extension_slots, &extended, &items);
@@ -471,7 +472,7 @@ static void stats(const besom_filter *f, besom_statistics *s) {
   s->load = (double)t->used / (double)t->slots;
   s->expected_rate = besom__quotient_rate(heads, t->slots, t->width);
   s->rate_at_capacity = besom__quotient_rate(f->capacity, t->slots, t->width);
-  s->extended = a->extended;
+  s->extended = a->base.table.extended;
   s->marks = a->marks.count;
   double by_slots = reserve ? (double)a->extension_slots / (double)reserve : 0;
   double by_marks = (double)(a->marks.count * sizeof *a->marks.places) / (double)mark_bytes(a) * 8 / 7;
@@ -492,7 +493,8 @@ static const char *validate(const besom_filter *f) {
   uint64_t extension_slots, extended, items;
   count_extensions(t, &extension_slots, &extended, &items);
   if (items != f->items) return "the number of items is wrong";
-  if (extension_slots != a->extension_slots || extended != a->extended) return "the number of extensions is wrong";
+  if (extension_slots != a->extension_slots || extended != a->base.table.extended)
+    return "the number of extensions is wrong";
   if (member_slots(a) > f->capacity) return "there are more items than the capacity";
   return besom__marks_check(&a->marks);
 }
@@ -505,7 +507,7 @@ static void save(const besom_filter *f, struct sections_out *out) {
   besom__quotient_save(&a->base.table, out);
   besom__write_double(&out->parameters, a->adapt_room);
   besom__write_u64(&out->parameters, a->extension_slots);
-  besom__write_u64(&out->parameters, a->extended);
+  besom__write_u64(&out->parameters, a->base.table.extended);
   besom__write_u64(&out->parameters, a->marks.count);
   add_section(out, TAG_MARKS, a->marks.places, a->marks.size * sizeof *a->marks.places);
 }
@@ -529,11 +531,11 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
   if (status != BESOM_OK) return status;
   a->adapt_room = besom__read_double(&in->parameters);
   a->extension_slots = besom__read_u64(&in->parameters);
-  a->extended = besom__read_u64(&in->parameters);
+  a->base.table.extended = besom__read_u64(&in->parameters);
   uint64_t marks = besom__read_u64(&in->parameters);
   const struct section *saved = take_section(in, TAG_MARKS);
-  bool sound = saved && a->base.table.has_heads && a->adapt_room > 0 && a->adapt_room <= 0.5 &&
-               a->extension_slots <= a->base.table.further_slots &&
+  bool sound = saved && a->base.table.has_heads && a->base.table.width >= MIN_WIDTH && a->adapt_room > 0 &&
+               a->adapt_room <= 0.5 && a->extension_slots <= a->base.table.further_slots &&
                f->capacity == besom__quotient_capacity(a->base.table.slots, a->adapt_room);
   status = sound ? load_marks(f, saved, marks) : BESOM_CORRUPT;
   if (status != BESOM_OK) destroy(f);

@@ -72,13 +72,19 @@ static void decode(struct string s, struct long_fingerprint *fp) {
 
 /* ------------------------------------------------------------------ sizes */
 
+/* Bits of the string in a further slot. */
+static unsigned payload(unsigned width) {
+  return width - further_tag_bits(width);
+}
+
 unsigned besom__long_slots(uint64_t count, unsigned extension_bits, unsigned width) {
-  return 1 + (string_bits(count, extension_bits) + width - 1) / width;
+  unsigned bits = string_bits(count, extension_bits);
+  return bits ? 1 + (bits + payload(width) - 1) / payload(width) : 1;
 }
 
 unsigned besom__long_stretch(uint64_t count, unsigned extension_bits, unsigned width) {
   unsigned slots = besom__long_slots(count, extension_bits, width);
-  unsigned longest = extension_bits + (slots - 1) * width - string_bits(count, extension_bits);
+  unsigned longest = extension_bits + (slots - 1) * payload(width) - string_bits(count, extension_bits);
   return longest < MAX_EXTENSION ? longest : MAX_EXTENSION;
 }
 
@@ -87,15 +93,13 @@ unsigned besom__long_stretch(uint64_t count, unsigned extension_bits, unsigned w
 static struct string read_string(const struct qtable *t, uint64_t position, unsigned slots) {
   struct string s = {{0}, 0};
   for (uint64_t p = position + 1; p < position + slots && s.length < MAX_STRING; p++)
-    put_bits(&s, slot_remainder(t, block_at(t, p / 64), p % 64, t->width), t->width);
+    put_bits(&s, slot_remainder(t, block_at(t, p / 64), p % 64, t->width), payload(t->width));
   return s;
 }
 
-static void write_string(struct qtable *t, uint64_t position, const struct string *s) {
-  for (unsigned at = 0; at < s->length; at += t->width) {
-    uint64_t p = ++position;
-    set_slot_remainder(t, block_at(t, p / 64), p % 64, get_bits(s, at, t->width), t->width);
-  }
+/* The i-th further slot of a string. */
+static uint64_t further_slot(const struct string *s, unsigned i, unsigned width) {
+  return bits_below(further_tag_bits(width)) << payload(width) | get_bits(s, i * payload(width), payload(width));
 }
 
 struct long_fingerprint besom__long_read(const struct qtable *t, uint64_t quotient, uint64_t position) {
@@ -106,59 +110,53 @@ struct long_fingerprint besom__long_read(const struct qtable *t, uint64_t quotie
       .remainder = slot_remainder(t, block, position % 64, t->width),
       .value = slot_value(t, block, position % 64),
       .count = 1,
-      .slots = (unsigned)(skip_further_slots(t, position + 1) - position),
+      .slots = (unsigned)(fingerprint_end(t, position) - position),
   };
   if (fp.slots > 1) decode(read_string(t, position, fp.slots), &fp);
   return fp;
 }
 
-/* An opened slot is empty until it is marked as a further one. */
-static besom_status open_further(struct qtable *t, uint64_t quotient, uint64_t position) {
-  besom_status status = t->ops->open(t, quotient, position);
-  if (status != BESOM_OK) return status;
-  uint8_t *block = block_at(t, position / 64);
-  set_block_word(t, block, WORD_END, block_word(t, block, WORD_END) | UINT64_C(1) << (position % 64));
-  t->further_slots++;
+/* Opens or closes slots behind the head until there are so many in all. FULL: nothing changed. */
+static besom_status set_slots(struct qtable *t, const struct long_fingerprint *fp, unsigned slots) {
+  uint64_t further = fp->position + 1;
+  unsigned have = (unsigned)(fingerprint_end(t, fp->position) - fp->position), now = have;
+  for (; now > slots; now--) t->ops->close(t, fp->quotient, further);
+  for (; now < slots; now++) {
+    besom_status status = t->ops->open(t, fp->quotient, further, 1);
+    if (status == BESOM_OK) continue;
+    for (; now > have; now--) t->ops->close(t, fp->quotient, further);
+    return status;
+  }
   return BESOM_OK;
-}
-
-static void close_further(struct qtable *t, uint64_t quotient, uint64_t position) {
-  t->ops->close(t, quotient, position);
-  t->further_slots--;
 }
 
 besom_status besom__long_write(struct qtable *t, const struct long_fingerprint *fp) {
   struct string s = encode(fp);
-  uint64_t further = fp->position + 1;
-  unsigned have = (unsigned)(skip_further_slots(t, further) - fp->position);
-  unsigned need = besom__long_slots(fp->count, fp->extension_bits, t->width), now = have;
-  for (; now < need; now++) {
-    besom_status status = open_further(t, fp->quotient, further);
-    if (status == BESOM_OK) continue;
-    for (; now > have; now--) close_further(t, fp->quotient, further);
-    return status;
+  unsigned slots = besom__long_slots(fp->count, fp->extension_bits, t->width);
+  besom_status status = set_slots(t, fp, slots);
+  if (status != BESOM_OK) return status;
+  uint64_t p = fp->position;
+  set_slot_value(t, block_at(t, p / 64), p % 64, fp->value);
+  for (unsigned i = 0; i + 1 < slots; i++) {
+    p++;
+    set_slot_remainder(t, block_at(t, p / 64), p % 64, further_slot(&s, i, t->width), t->width);
   }
-  for (; now > need; now--) close_further(t, fp->quotient, further);
-  write_string(t, fp->position, &s);
-  set_slot_value(t, block_at(t, fp->position / 64), fp->position % 64, fp->value);
   return BESOM_OK;
 }
 
 besom_status besom__long_append(struct qtable_appender *out, const struct long_fingerprint *fp) {
   struct string s = encode(fp);
-  unsigned width = out->table.width;
+  unsigned width = out->table.width, slots = besom__long_slots(fp->count, fp->extension_bits, width);
   besom_status status = qtable_append(out, fp->quotient, fp->remainder, width);
-  if (status != BESOM_OK) return status;
-  uint64_t head = out->last_head;
-  set_slot_value(&out->table, block_at(&out->table, head / 64), head % 64, fp->value);
-  for (unsigned at = 0; at < s.length && status == BESOM_OK; at += width)
-    status = qtable_append_further(out, get_bits(&s, at, width));
+  if (status == BESOM_OK) qtable_append_value(out, fp->value);
+  out->table.extended += fp->extension_bits > 0;
+  for (unsigned i = 0; i + 1 < slots && status == BESOM_OK; i++)
+    status = qtable_append_further(out, further_slot(&s, i, width), width);
   return status;
 }
 
 void besom__long_remove(struct qtable *t, const struct long_fingerprint *fp) {
-  for (unsigned i = 1; i < fp->slots; i++) close_further(t, fp->quotient, fp->position + 1);
-  t->ops->remove(t, fp->quotient, fp->position);
+  for (unsigned i = fp->slots; i--;) t->ops->close(t, fp->quotient, fp->position + i);
 }
 
 /* ------------------------------------------------------------------ matching */
@@ -175,10 +173,14 @@ bool besom__long_matches(const struct long_fingerprint *fp, besom_digest rest, u
 }
 
 const char *besom__long_check(const struct qtable *t, const struct long_fingerprint *fp) {
-  struct string is = read_string(t, fp->position, fp->slots), should = encode(fp);
+  struct string should = encode(fp);
   if (fp->slots != besom__long_slots(fp->count, fp->extension_bits, t->width))
     return "a fingerprint has a slot too many";
-  for (uint64_t p = fp->position + 1; p < fp->position + fp->slots; p++)
+  for (unsigned i = 0; i + 1 < fp->slots; i++) {
+    uint64_t p = fp->position + 1 + i;
     if (slot_value(t, block_at(t, p / 64), p % 64)) return "a further slot has a value";
-  return memcmp(is.words, should.words, sizeof is.words) == 0 ? NULL : "a long fingerprint is not well formed";
+    if (slot_remainder(t, block_at(t, p / 64), p % 64, t->width) != further_slot(&should, i, t->width))
+      return "a long fingerprint is not well formed";
+  }
+  return NULL;
 }

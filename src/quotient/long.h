@@ -6,8 +6,9 @@
  *   extension               the digest's bits behind the remainder
  *   1 0...0                 closes the string and fills the last slot
  *
- * A count of 1 without extension has no string at all. Lengths are exact to the bit, so that a change of
- * the slots' width repacks the string and loses nothing.
+ * A count of 1 without extension has no string at all. Every further slot begins with a tag (table.h), and has
+ * bits of the string behind it. Lengths are exact to the bit, so that a change of the
+ * slots' width repacks the string and loses nothing.
  */
 #ifndef BESOM_QUOTIENT_LONG_H
 #define BESOM_QUOTIENT_LONG_H

@@ -25,12 +25,10 @@ bool besom__qtable_next(struct qtable_cursor *c) {
   if (c->next_quotient >= t->slots || c->next_position >= t->room) return false;
   c->quotient = c->next_quotient;
   c->position = c->next_position;
-  const uint8_t *block = block_at(t, c->position / 64);
-  unsigned i = c->position % 64;
-  c->remainder = slot_remainder(t, block, i, t->width);
-  c->next_position = skip_further_slots(t, c->position + 1);
+  c->remainder = slot_remainder(t, block_at(t, c->position / 64), c->position % 64, t->width);
+  c->next_position = fingerprint_end(t, c->position);
   c->slots = c->next_position - c->position;
-  if (block_run_ends(t, block) >> i & 1) {
+  if (ends_run(t, c->next_position - 1)) {
     c->next_quotient = occupied_from(t, c->quotient + 1);
     if (c->next_position < c->next_quotient) c->next_position = c->next_quotient;
   }
@@ -39,34 +37,21 @@ bool besom__qtable_next(struct qtable_cursor *c) {
 
 /* ------------------------------------------------------------------ whole tables */
 
-/* Appends the cursor's fingerprint under a new quotient and remainder, with its value and further slots. */
+/*
+ * Appends the cursor's fingerprint under a new quotient and remainder, with its value and further slots. A count that
+ * would take more slots than so many fingerprints becomes these: growing must not take the room of keys to come.
+ */
 static besom_status append_copy(struct qtable_appender *out, const struct qtable_cursor *c, uint64_t quotient,
                                 uint64_t remainder) {
   if (LIKELY(c->slots == 1 && !out->table.value_bits)) return qtable_append(out, quotient, remainder, out->table.width);
   struct long_fingerprint fp = besom__long_read(c->table, c->quotient, c->position);
   fp.quotient = quotient;
   fp.remainder = remainder;
-  return besom__long_append(out, &fp);
-}
-
-besom_status besom__qtable_merge(const struct qtable *a, const struct qtable *b, struct qtable *into) {
-  struct qtable_cursor x, y;
-  besom__qtable_first(a, &x);
-  besom__qtable_first(b, &y);
-  struct qtable_appender out = qtable_append_start(into);
-  bool more_x = besom__qtable_next(&x), more_y = besom__qtable_next(&y);
-  while (more_x || more_y) {
-    bool take_x = more_x && (!more_y || x.quotient <= y.quotient);
-    const struct qtable_cursor *from = take_x ? &x : &y;
-    besom_status status = append_copy(&out, from, from->quotient, from->remainder);
-    if (status != BESOM_OK) return status;
-    if (take_x)
-      more_x = besom__qtable_next(&x);
-    else
-      more_y = besom__qtable_next(&y);
-  }
-  qtable_append_finish(&out, into);
-  return BESOM_OK;
+  uint64_t copies = 1;
+  if (fp.count > 1 && besom__long_slots(fp.count, 0, out->table.width) > fp.count) copies = fp.count, fp.count = 1;
+  besom_status status = BESOM_OK;
+  while (copies-- && status == BESOM_OK) status = besom__long_append(out, &fp);
+  return status;
 }
 
 void besom__qtable_resize_start(struct qtable_resizing *r, const struct qtable *from, struct qtable *into) {

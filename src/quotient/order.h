@@ -27,7 +27,6 @@ struct qtable_appender {
   struct qtable table;
   uint64_t quotient, occupied;    /* the last one, and the occupied word of its block */
   uint64_t position, ends, heads; /* the next free slot; the words of the block of the slot before it */
-  uint64_t last_head;             /* of the run so far */
   bool started;
 };
 
@@ -54,20 +53,6 @@ ALWAYS_INLINE void qtable_append_leave_slots(struct qtable_appender *a) {
   a->ends = a->heads = 0;
 }
 
-/*
- * If the run so far is complete, its last head gets the end bit: in the word at hand or, behind further slots,
- * in the block before it. Whether it is cannot be guessed, so the common case has no branch for it.
- */
-ALWAYS_INLINE void qtable_append_end_run(struct qtable_appender *a, bool complete) {
-  uint64_t bit = (uint64_t)complete << (a->last_head % 64);
-  if (UNLIKELY(a->last_head / 64 != (a->position - 1) / 64 && a->started)) {
-    uint8_t *block = block_at(&a->table, a->last_head / 64);
-    set_block_word(&a->table, block, WORD_END, block_word(&a->table, block, WORD_END) | bit);
-  } else {
-    a->ends |= bit;
-  }
-}
-
 /* Takes the slot at the position, which is not before the next free one. */
 ALWAYS_INLINE besom_status qtable_append_slot(struct qtable_appender *a, uint64_t position, uint64_t remainder,
                                               unsigned width) {
@@ -84,7 +69,8 @@ ALWAYS_INLINE besom_status qtable_append_slot(struct qtable_appender *a, uint64_
 ALWAYS_INLINE besom_status qtable_append(struct qtable_appender *a, uint64_t quotient, uint64_t remainder,
                                          unsigned width) {
   if (UNLIKELY(quotient < a->quotient)) return BESOM_INVALID;
-  qtable_append_end_run(a, a->started & (quotient != a->quotient));
+  /* Whether the run so far is complete cannot be guessed: no branch. */
+  a->ends |= (uint64_t)(a->started & (quotient != a->quotient)) << ((a->position - 1) % 64);
   if (UNLIKELY(quotient / 64 != a->quotient / 64)) qtable_append_leave_quotients(a, quotient / 64);
   uint64_t position = a->position > quotient ? a->position : quotient;
   besom_status status = qtable_append_slot(a, position, remainder, width);
@@ -92,35 +78,34 @@ ALWAYS_INLINE besom_status qtable_append(struct qtable_appender *a, uint64_t quo
   a->occupied |= UINT64_C(1) << (quotient % 64);
   a->heads |= UINT64_C(1) << (position % 64);
   a->quotient = quotient;
-  a->last_head = position;
   a->started = true;
   return BESOM_OK;
 }
 
-/* A further slot of the fingerprint appended last. */
-ALWAYS_INLINE besom_status qtable_append_further(struct qtable_appender *a, uint64_t bits) {
-  besom_status status = qtable_append_slot(a, a->position, bits, a->table.width);
-  if (status != BESOM_OK) return status;
-  a->ends |= UINT64_C(1) << ((a->position - 1) % 64);
+/* The value of the slot appended last. */
+ALWAYS_INLINE void qtable_append_value(struct qtable_appender *a, uint64_t value) {
+  set_slot_value(&a->table, block_at(&a->table, (a->position - 1) / 64), (a->position - 1) % 64, value);
+}
+
+/* A further slot of the fingerprint appended last; bits are not 0. */
+ALWAYS_INLINE besom_status qtable_append_further(struct qtable_appender *a, uint64_t bits, unsigned width) {
   a->table.further_slots++;
-  return BESOM_OK;
+  return qtable_append_slot(a, a->position, bits, width);
 }
 
 /* Completes the blocks and the table. */
 ALWAYS_INLINE void qtable_append_finish(struct qtable_appender *a, struct qtable *t) {
   if (a->started) {
-    qtable_append_end_run(a, true);
+    a->ends |= UINT64_C(1) << ((a->position - 1) % 64);
     qtable_append_leave_slots(a);
     qtable_append_leave_quotients(a, t->room / 64 - 1);
   }
   t->used = a->table.used;
   t->further_slots = a->table.further_slots;
+  t->extended = a->table.extended;
 }
 
 /* ------------------------------------------------------------------ whole tables */
-
-/* Fills the empty table `into` with both tables, of one shape: each run of a, then that of b. May be FULL. */
-besom_status besom__qtable_merge(const struct qtable *a, const struct qtable *b, struct qtable *into);
 
 /*
  * Fills the empty table `into`, of twice (half) the slots and one bit of width less (more), moving the

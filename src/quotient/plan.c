@@ -19,9 +19,8 @@ double besom__quotient_rate(uint64_t items, uint64_t slots, unsigned width) {
   return -expm1(-ldexp((double)items / (double)slots, -(int)width));
 }
 
-/* May be more than there can be. */
-static unsigned width_for_rate(uint64_t items, uint64_t slots, double rate) {
-  unsigned width = 1;
+/* From this width on; may be more than there can be. */
+static unsigned width_for_rate(uint64_t items, uint64_t slots, double rate, unsigned width) {
   while (width <= 64 && besom__quotient_rate(items, slots, width) > rate) width++;
   return width;
 }
@@ -49,25 +48,27 @@ static unsigned halvings_of(uint64_t last_slots, uint64_t capacity, double reser
 }
 
 static struct qtable_shape plan_slots(const besom_config *config, double reserve, struct qtable_shape shape,
-                                      double rate) {
+                                      double rate, unsigned min_width) {
   shape.slots = config->slots;
   shape.width = config->width;
-  if (!shape.width) shape.width = width_for_rate(besom__quotient_capacity(shape.slots, reserve), shape.slots, rate);
+  uint64_t capacity = besom__quotient_capacity(shape.slots, reserve);
+  if (!shape.width) shape.width = width_for_rate(capacity, shape.slots, rate, min_width);
   return shape;
 }
 
 besom_status besom__quotient_plan(const besom_config *config, size_t head_bytes, double reserve,
                                   struct qtable_shape *shape) {
+  unsigned min_width = shape->width ? shape->width : 1;
   double rate = config->rate != 0 ? config->rate : DEFAULT_RATE;
   if (config->slots) {
-    *shape = plan_slots(config, reserve, *shape, rate);
-    return shape->width <= 64 ? BESOM_OK : BESOM_INVALID;
+    *shape = plan_slots(config, reserve, *shape, rate, min_width);
+    return shape->width >= min_width && shape->width <= 64 ? BESOM_OK : BESOM_INVALID;
   }
   /* A table that is to grow begins as the last one, halved: the bits that it will need are there from the start. */
   uint64_t last = config->max_capacity ? config->max_capacity : config->capacity;
   unsigned halvings = last > config->capacity ? halvings_of(slots_for(last, reserve), config->capacity, reserve) : 0;
   shape->slots = halved(slots_for(last, reserve), halvings);
   shape->width = config->bits != 0 ? width_for_bits(config, head_bytes, *shape)
-                                   : halvings + width_for_rate(last, shape->slots << halvings, rate);
-  return shape->width > halvings && shape->width <= 64 ? BESOM_OK : BESOM_INVALID;
+                                   : halvings + width_for_rate(last, shape->slots << halvings, rate, min_width);
+  return shape->width >= halvings + min_width && shape->width <= 64 ? BESOM_OK : BESOM_INVALID;
 }

@@ -6,7 +6,8 @@
 
 /*
  * Fills slots and width of a shape whose other fields are set, from capacity and rate, capacity and bits
- * (head_bytes are charged, too), or slots and width. INVALID if there is no such table.
+ * (head_bytes are charged, too), or slots and width. The width comes in as the narrowest that will do, 0 for 1.
+ * INVALID if there is no such table.
  */
 besom_status besom__quotient_plan(const besom_config *config, size_t head_bytes, double reserve,
                                   struct qtable_shape *shape);

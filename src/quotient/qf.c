@@ -61,7 +61,7 @@ static besom_status remove_key(besom_filter *f, besom_digest d) {
   struct qtable *t = &quotient(f)->table;
   uint64_t quotient, last;
   if (!find(t, d, &quotient, &last)) return BESOM_NOT_FOUND;
-  t->ops->remove(t, quotient, last);
+  t->ops->close(t, quotient, last);
   f->items--;
   return BESOM_OK;
 }
@@ -79,7 +79,7 @@ static besom_status merge(const besom_filter *a, const besom_filter *b, besom_fi
   if (x->slots != y->slots || x->width != y->width || x->has_heads != y->has_heads) return BESOM_UNLIKE;
   if (a->items + b->items > into->capacity) return BESOM_FULL;
   into->items = a->items + b->items;
-  return besom__qtable_merge(x, y, &quotient(into)->table);
+  return x->ops->merge(x, y, &quotient(into)->table);
 }
 
 static besom_status resize(besom_filter *f, uint64_t slots) {

@@ -79,18 +79,17 @@ static const char *check_empty(const struct qtable *t, uint64_t from, uint64_t t
   return NULL;
 }
 
-/* Walks over one run from *position to behind it. */
+/* Walks over one run from *position to behind it: a head, and no slot that could be an empty one. */
 static const char *check_run(const struct qtable *t, uint64_t *position, uint64_t *used) {
-  for (;;) {
+  for (bool first = true, more = true; more; first = false, ++*position, ++*used) {
     if (*position >= t->room) return "a run does not end within the table";
-    const uint8_t *block = block_at(t, *position / 64);
-    unsigned i = *position % 64;
-    if (t->has_heads && !(block_heads(t, block) >> i & 1)) return "a run has an empty slot";
-    uint64_t end = skip_further_slots(t, *position + 1);
-    *used += end - *position;
-    *position = end;
-    if (block_run_ends(t, block) >> i & 1) return NULL;
+    bool head = !t->has_heads || block_heads(t, block_at(t, *position / 64)) >> (*position % 64) & 1;
+    if (!head && first) return "a run does not begin with a head";
+    if (!head && !slot_remainder(t, block_at(t, *position / 64), *position % 64, t->width))
+      return "a run has an empty slot";
+    more = !ends_run(t, *position);
   }
+  return NULL;
 }
 
 static const char *check_offset(const struct qtable *t, uint64_t block, uint64_t runs_end) {
@@ -99,17 +98,15 @@ static const char *check_offset(const struct qtable *t, uint64_t block, uint64_t
   return block_at(t, block)[0] == offset ? NULL : "a block's offset is wrong";
 }
 
-static uint64_t count_further_slots(const struct qtable *t) {
+static uint64_t count_heads(const struct qtable *t) {
   uint64_t count = 0;
-  for (uint64_t b = 0; b < t->room / 64 && t->has_heads; b++)
-    count += popcount(block_word(t, block_at(t, b), WORD_END) & ~block_heads(t, block_at(t, b)));
+  for (uint64_t b = 0; b < t->room / 64; b++) count += popcount(block_heads(t, block_at(t, b)));
   return count;
 }
 
 const char *besom__qtable_check(const struct qtable *t) {
   uint64_t position = 0, used = 0;
   const char *wrong = NULL;
-  if (count_further_slots(t) != t->further_slots) return "the number of further slots is wrong";
   for (uint64_t b = 0; b < t->room / 64 && !wrong; b++) {
     wrong = check_offset(t, b, position);
     uint64_t occupied = block_word(t, block_at(t, b), WORD_OCCUPIED);
@@ -125,5 +122,7 @@ const char *besom__qtable_check(const struct qtable *t) {
   }
   if (!wrong) wrong = check_empty(t, position, t->room);
   if (!wrong && used != t->used) wrong = "the number of used slots is wrong";
+  if (!wrong && t->further_slots != (t->has_heads ? used - count_heads(t) : 0))
+    wrong = "the number of further slots is wrong";
   return wrong;
 }

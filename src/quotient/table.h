@@ -10,16 +10,17 @@
  *   offset     1 byte: how far the runs of earlier blocks reach into this one; 255 = that or more
  *   [code      7 bytes for kinds that keep something by block]
  *   occupied   bit i: quotient i of this block has a run
- *   end        bit i: slot i is the last fingerprint of its run
+ *   end        bit i: slot i is the last of its run
  *   planes     width % 8 words: bit i of the j-th is the j-th of the upper bits of slot i's remainder
  *   bytes      width / 8 times 64 bytes: the i-th is a lower byte of slot i's remainder
  *   [head      bit i: slot i begins a fingerprint]
  *   [values    value_bits words: bit i of the j-th is the j-th bit of slot i's value]
  *
- * With the head word the four combinations of (head, end) are: 00 an empty slot, 10 a fingerprint, 11 the
- * last fingerprint of a run, 01 a further slot of the fingerprint before it. So the next empty slot is a
- * count of trailing zeros, and fingerprints may be longer than a slot. Without the head word every slot is
- * one fingerprint, and the next empty slot is found by walking from run to run.
+ * With the head word fingerprints may be longer than a slot: a slot of a run that is no head is a further slot
+ * of the fingerprint before it. What it holds begins with a tag and is never 0, so a slot is empty if head, end and
+ * content are, and the next empty slot is a count of trailing zeros. Where runs begin and end is told by occupied
+ * and end alone: only a match that could be a further slot has to look at the head word. Without the head word every
+ * slot is one fingerprint, and the next empty slot is found by walking from run to run.
  *
  * Remainders in planes and byte rows: a query compares all 64 with one vector instruction a row and two
  * word instructions a plane, at any width; an insert shifts rows with vector moves and planes with word
@@ -48,7 +49,8 @@ struct qtable {
   uint64_t slots;         /* quotients */
   uint64_t room;          /* slots and tail: a multiple of 64 */
   uint64_t used;          /* slots that are not empty */
-  uint64_t further_slots; /* those of them that do not begin a fingerprint; kept by who makes them */
+  uint64_t further_slots; /* those of them that do not begin a fingerprint */
+  uint64_t extended;      /* fingerprints that are longer than the remainder; kept by who makes them */
   const struct qtable_ops *ops;
   uint32_t stride;       /* bytes of a block */
   uint8_t width;         /* bits of a remainder, 1 to 64 */
@@ -71,13 +73,13 @@ struct qtable_shape {
 
 /*
  * The operations that must be fast, for one instruction set and one width. A position is a slot number
- * below room; `quotient` says whose run is meant. What changes runs longer than one slot a fingerprint
- * is left to the kinds: open and close are the two moves that everything is made of.
+ * below room; `quotient` says whose run is meant. Fingerprints of several slots are made by open and close
+ * (long.h).
  */
 struct qtable_ops {
   /*
    * Is the remainder of this digest in the run of its quotient? MAYBE: all that have it are fingerprints of
-   * several slots, so the rest of them is to be looked at. The _many form says yes for both.
+   * several slots, and some are extended, so the rest of them is to be looked at. The _many form says yes for both.
    */
   enum answer (*contains)(const struct qtable *t, besom_digest d);
   void (*contains_many)(const struct qtable *t, const besom_digest *d, size_t n, uint64_t *bitmap);
@@ -91,13 +93,31 @@ struct qtable_ops {
   besom_status (*append)(struct qtable_appender *a, const besom_digest *d, size_t n);
   /* How many fingerprints of the run have this remainder, and where the last of them is. */
   uint64_t (*find)(const struct qtable *t, uint64_t quotient, uint64_t remainder, uint64_t *last);
-  /* Takes the one-slot fingerprint at this position out of its run. */
-  void (*remove)(struct qtable *t, uint64_t quotient, uint64_t position);
-  /* Makes an empty slot at the position by moving what is there and behind it up by one. FULL as above. */
-  besom_status (*open)(struct qtable *t, uint64_t quotient, uint64_t position);
-  /* Takes the slot at the position away and moves back what may come nearer to its own place. */
+  /*
+   * Puts a further slot into the run, behind a slot of it, by moving what is at the position and behind it up
+   * by one. Its content, not 0, is `bits`. FULL as above.
+   */
+  besom_status (*open)(struct qtable *t, uint64_t quotient, uint64_t position, uint64_t bits);
+  /* Takes the slot at the position out of its run and moves back what may come nearer to its own place. */
   void (*close)(struct qtable *t, uint64_t quotient, uint64_t position);
+  /* Fills the empty table `into` with both tables, of one shape: each run of a, then that of b. May be FULL. */
+  besom_status (*merge)(const struct qtable *a, const struct qtable *b, struct qtable *into);
 };
+
+/*
+ * How many bits at the top of a further slot are 1. One tells it from an empty slot; three also from most of the
+ * remainders that a query may look for, so that it need not look at the head word. There are three if five are left
+ * for the rest, which a count of two takes.
+ */
+static inline unsigned further_tag_bits(unsigned width) {
+  return width < 7 ? 1 : width < 8 ? 2 : 3;
+}
+
+/* Whether a further slot could look like this remainder. */
+ALWAYS_INLINE bool is_like_further(uint64_t remainder, unsigned width) {
+  unsigned tag = further_tag_bits(width);
+  return remainder >> (width - tag) == bits_below(tag);
+}
 
 /* The bytes of a table of this shape; 0 if the shape is impossible or too large for the machine. */
 size_t besom__qtable_bytes(const struct qtable_shape *shape);
@@ -133,16 +153,6 @@ ALWAYS_INLINE uint64_t block_heads(const struct qtable *t, const uint8_t *block)
 
 ALWAYS_INLINE void set_block_heads(const struct qtable *t, uint8_t *block, uint64_t bits) {
   store64(block + t->heads_at, bits);
-}
-
-/* The last fingerprints of runs: where the end bit is set, and is not that of a further slot. */
-ALWAYS_INLINE uint64_t block_run_ends(const struct qtable *t, const uint8_t *block) {
-  uint64_t ends = block_word(t, block, WORD_END);
-  return t->further_slots ? ends & block_heads(t, block) : ends;
-}
-
-ALWAYS_INLINE uint64_t block_further_slots(const struct qtable *t, const uint8_t *block) {
-  return t->further_slots ? block_word(t, block, WORD_END) & ~block_heads(t, block) : 0;
 }
 
 /* width is t->width; passed apart so that it can be a constant. */

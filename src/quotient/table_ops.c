@@ -23,7 +23,7 @@ ALWAYS_INLINE uint64_t matches_in_block(const struct qtable *t, uint64_t b, uint
   uint64_t wanted = ~UINT64_C(0);
   if (from > 64 * b) wanted &= bits_from(from - 64 * b);
   if (to < 64 * b + 64) wanted &= bits_below(to - 64 * b);
-  if (t->has_heads) wanted &= block_heads(t, block);
+  if (t->further_slots) wanted &= block_heads(t, block);
   return slots_equal(t, block, remainder, width) & wanted;
 }
 
@@ -56,17 +56,26 @@ static __attribute__((noinline)) enum answer contains_by_find(const struct qtabl
                                                               uint64_t remainder) {
   uint64_t last;
   if (!t->ops->find(t, quotient, remainder, &last)) return ANSWER_NO;
-  return t->further_slots ? ANSWER_MAYBE : ANSWER_YES;
+  return t->extended ? ANSWER_MAYBE : ANSWER_YES;
 }
 
 /*
- * The answer that equal slots i, i+1 ... of a run give, if there are further slots, which are no remainders. A
- * head in the last slot of the block may have its further slots in the next.
+ * The heads of a block, as far as they matter to slots that are equal to a remainder: they do if a further slot
+ * could be. The word is in another line of cache, mostly, so it is read only then; and since that cannot be
+ * guessed, without a branch.
  */
-ALWAYS_INLINE enum answer answer_of(const struct qtable *t, const uint8_t *block, unsigned i, uint64_t equal) {
-  uint64_t matches = equal << i & block_heads(t, block);
-  uint64_t one_slot = matches & ~(block_further_slots(t, block) >> 1) & (~UINT64_C(0) >> 1);
-  return one_slot ? ANSWER_YES : matches ? ANSWER_MAYBE : ANSWER_NO;
+ALWAYS_INLINE uint64_t heads_that_matter(const struct qtable *t, const uint8_t *block, uint64_t remainder,
+                                         unsigned width) {
+  bool matter = (t->further_slots != 0) & is_like_further(remainder, width);
+  uint64_t heads = load64(block + (t->heads_at & (0 - (unsigned)matter)));
+  return heads | (matter - UINT64_C(1));
+}
+
+/* YES if one of the matches, all heads, is all there is of its fingerprint: if a head follows, or the next run. */
+static __attribute__((noinline)) enum answer answer_of(const struct qtable *t, const uint8_t *block, uint64_t matches) {
+  uint64_t heads = block_heads(t, block);
+  if (!(matches & heads)) return ANSWER_NO;
+  return matches & heads & (heads >> 1 | block_word(t, block, WORD_END)) ? ANSWER_YES : ANSWER_MAYBE;
 }
 
 /*
@@ -80,14 +89,15 @@ ALWAYS_INLINE enum answer contains(const struct qtable *t, besom_digest d, unsig
   struct place at = place_of(t, d, width);
   unsigned i = at.quotient % 64;
   uint64_t occupied = block_word(t, at.block, WORD_OCCUPIED), is_occupied = occupied >> i & 1;
-  uint64_t ours = bits_from_any(at.block[0]), ends = block_run_ends(t, at.block) & ours;
+  uint64_t ours = bits_from_any(at.block[0]), ends = block_word(t, at.block, WORD_END) & ours;
   uint64_t end = select_bit(ends, popcount(occupied & bits_below(i)));
   uint64_t run = (end | (end - 1)) & bits_from((64 - leading_zeros(ends & (end - 1))) & 63) & ours;
   run = run >> i & (0 - is_occupied);
   if (UNLIKELY((is_occupied > end) | (run >> 32))) return contains_by_find(t, at.quotient, at.remainder);
   uint64_t equal = slots_equal_32(t, at.block, i, at.remainder, width) & run;
-  if (UNLIKELY(t->further_slots)) return answer_of(t, at.block, i, equal);
-  return equal ? ANSWER_YES : ANSWER_NO;
+  if (!equal) return ANSWER_NO;
+  if (UNLIKELY(t->extended)) return answer_of(t, at.block, equal << i);
+  return equal & heads_that_matter(t, at.block, at.remainder, width) >> i ? ANSWER_YES : ANSWER_NO;
 }
 
 /*
@@ -97,16 +107,15 @@ ALWAYS_INLINE enum answer contains(const struct qtable *t, besom_digest d, unsig
 ALWAYS_INLINE bool may_contain_at(const struct qtable *t, struct place at, unsigned width) {
   unsigned i = at.quotient % 64, offset = at.block[0];
   uint64_t occupied = block_word(t, at.block, WORD_OCCUPIED), is_occupied = occupied >> i & 1;
-  uint64_t ends = block_run_ends(t, at.block) & bits_from_any(offset);
+  uint64_t ends = block_word(t, at.block, WORD_END) & bits_from_any(offset);
   uint64_t end = select_bit(ends, popcount(occupied & bits_below(i)));
   unsigned start = 64 - leading_zeros(ends & (end - 1));
   start = start > offset ? start : offset;
   start = start > i ? start : i;
   unsigned n = trailing_zeros(end) + 1 - start;
   if (UNLIKELY((is_occupied > end) | (is_occupied & (n > 16)))) return contains_by_find(t, at.quotient, at.remainder);
-  uint32_t equal = slots_equal_in(t, at.block, start & 63, n & 31, at.remainder, width);
-  if (UNLIKELY(t->further_slots)) equal &= (uint32_t)(block_heads(t, at.block) >> (start & 63));
-  return equal & (0 - (uint32_t)is_occupied);
+  uint32_t equal = slots_equal_in(t, at.block, start & 63, n & 31, at.remainder, width) & (0 - (uint32_t)is_occupied);
+  return equal && equal & heads_that_matter(t, at.block, at.remainder, width) >> (start & 63);
 }
 
 /* Fetches the words of a block, and the remainders where the run should be: some slots behind its own. */
@@ -115,7 +124,6 @@ ALWAYS_INLINE struct place fetch_place(const struct qtable *t, besom_digest d, u
   const uint8_t *bytes = at.block + t->remainders_at + 8 * (width % 8);
   __builtin_prefetch(at.block);
   __builtin_prefetch(bytes - 1);
-  if (UNLIKELY(t->further_slots)) __builtin_prefetch(at.block + t->heads_at + 7);
   for (unsigned j = 0; j < width / 8; j++) __builtin_prefetch(bytes + 64 * j + at.quotient % 64 + 4);
   return at;
 }
@@ -250,13 +258,6 @@ static void lower_offsets(struct qtable *t, uint64_t quotient, uint64_t last) {
   }
 }
 
-ALWAYS_INLINE besom_status open_slot(struct qtable *t, uint64_t quotient, uint64_t position, unsigned width) {
-  uint64_t empty = first_empty_from(t, position);
-  if (empty >= t->room) return BESOM_FULL;
-  put_slot(t, quotient, position, empty, (struct slot){0, 0, 0, 0}, width);
-  return BESOM_OK;
-}
-
 /* Takes the slot out; the cluster ends behind `last`. The bits of the runs are those after the change. */
 ALWAYS_INLINE void close_down_from(struct qtable *t, uint64_t quotient, uint64_t position, uint64_t last,
                                    unsigned width) {
@@ -270,26 +271,44 @@ ALWAYS_INLINE void close_down_from(struct qtable *t, uint64_t quotient, uint64_t
   t->used--;
 }
 
-ALWAYS_INLINE void close_slot(struct qtable *t, uint64_t quotient, uint64_t position, unsigned width) {
-  close_down_from(t, quotient, position, cluster_end_from(t, position) - 1, width);
-}
-
 static inline void set_bit(struct qtable *t, uint64_t position, unsigned word, bool value) {
   uint8_t *block = block_at(t, position / 64);
   uint64_t bit = UINT64_C(1) << (position % 64), bits = block_word(t, block, word);
   set_block_word(t, block, word, value ? bits | bit : bits & ~bit);
 }
 
+ALWAYS_INLINE besom_status open_slot(struct qtable *t, uint64_t quotient, uint64_t position, uint64_t bits,
+                                     unsigned width) {
+  uint64_t empty = first_empty_from(t, position, width);
+  if (empty >= t->room) return BESOM_FULL;
+  bool ends = ends_run(t, position - 1);
+  set_bit(t, position - 1, WORD_END, false);
+  put_slot(t, quotient, position, empty, (struct slot){.end = ends, .remainder = bits}, width);
+  t->further_slots++;
+  return BESOM_OK;
+}
+
+ALWAYS_INLINE void close_slot(struct qtable *t, uint64_t quotient, uint64_t position, unsigned width) {
+  struct run run = run_of(t, quotient);
+  uint64_t last = cluster_end_from(t, position) - 1; /* before the bits that it is found by change */
+  t->further_slots -= !is_head(t, position);
+  if (run.start + 1 == run.end)
+    set_bit(t, quotient, WORD_OCCUPIED, false);
+  else if (position + 1 == run.end)
+    set_bit(t, position - 1, WORD_END, true);
+  close_down_from(t, quotient, position, last, width);
+}
+
 /*
  * Where a run that ends in the block of its quotient ends, or would begin; BLOCK_SLOTS if it does not end
- * there, or ends with a fingerprint of several slots. As in contains: no branch to be guessed. The run's
- * slots from the quotient's on are the bits of *run, from 0.
+ * there. As in contains: no branch to be guessed. The run's slots from the quotient's on are the bits of *run,
+ * from 0.
  */
 ALWAYS_INLINE unsigned run_end_in_block(const struct qtable *t, const uint8_t *block, unsigned i, uint64_t *run) {
   unsigned offset = block[0];
   uint64_t occupied = block_word(t, block, WORD_OCCUPIED), has_run = occupied >> i & 1;
   unsigned runs = popcount(occupied & bits_between(0, i));
-  uint64_t ends = first_bits(block_run_ends(t, block) & bits_from_any(offset), runs);
+  uint64_t ends = first_bits(block_word(t, block, WORD_END) & bits_from_any(offset), runs);
   unsigned end = 64 - leading_zeros(ends);
   uint64_t ends_before = ends & bits_below((end - 1) & 63);
   unsigned start = 64 - leading_zeros(ends_before);
@@ -298,8 +317,7 @@ ALWAYS_INLINE unsigned run_end_in_block(const struct qtable *t, const uint8_t *b
   *run >>= i;
   end = end > offset ? end : offset;
   end = end > i ? end : i;
-  uint64_t further = block_further_slots(t, block) >> (end & 63) & 1;
-  return popcount(ends) == runs && !further ? end : BLOCK_SLOTS;
+  return popcount(ends) == runs ? end : BLOCK_SLOTS;
 }
 
 /* Whether the run has the remainder, given what run_end_in_block found. */
@@ -320,13 +338,9 @@ ALWAYS_INLINE besom_status insert(struct qtable *t, besom_digest d, bool *unless
     *unless = true;
     return BESOM_OK;
   }
-  uint64_t position = (a.quotient & ~UINT64_C(63)) + end, old_last = position - has_run;
-  if (UNLIKELY(end >= BLOCK_SLOTS)) {
-    struct run run = run_of(t, a.quotient);
-    position = run.end;
-    old_last = run.last;
-  }
-  uint64_t empty = first_empty_from(t, position);
+  uint64_t position = (a.quotient & ~UINT64_C(63)) + end;
+  if (UNLIKELY(end >= BLOCK_SLOTS)) position = run_of(t, a.quotient).end;
+  uint64_t empty = first_empty_from(t, position, width), old_last = position - has_run;
   if (UNLIKELY(empty >= t->room)) return BESOM_FULL;
   uint8_t *old_block = block_at(t, old_last / 64);
   uint64_t ends = block_word(t, old_block, WORD_END);
@@ -367,23 +381,128 @@ ALWAYS_INLINE besom_status append(struct qtable_appender *appender, const besom_
   return BESOM_OK;
 }
 
-/* The head before this one; there is one. */
-static uint64_t head_before(const struct qtable *t, uint64_t position) {
-  if (!t->has_heads) return position - 1;
-  uint64_t b = position / 64;
-  uint64_t heads = block_heads(t, block_at(t, b)) & bits_below(position % 64);
-  while (!heads && b) heads = block_heads(t, block_at(t, --b));
-  return 64 * b + 63 - leading_zeros(heads);
+/* ------------------------------------------------------------------ merging */
+
+/* Where the runs of a block's quotients are: first slots and numbers of slots, 0 for a quotient that has none. */
+struct runs {
+  uint64_t start[BLOCK_SLOTS], n[BLOCK_SLOTS];
+};
+
+/* Gives the occupied word. *end: where the runs of the blocks before end, then those of this one, too. */
+ALWAYS_INLINE uint64_t find_runs(const struct qtable *t, uint64_t b, uint64_t *end, struct runs *runs) {
+  uint64_t at = *end;
+  memset(runs, 0, sizeof *runs);
+  uint64_t occupied = block_word(t, block_at(t, b), WORD_OCCUPIED);
+  for (uint64_t left = occupied; left; left &= left - 1) {
+    unsigned i = trailing_zeros(left);
+    uint64_t start = at > 64 * b + i ? at : 64 * b + i;
+    if (UNLIKELY(start >= t->room)) break;
+    uint64_t ends = block_word(t, block_at(t, start / 64), WORD_END) >> (start % 64);
+    at = start + trailing_zeros(ends) + 1;
+    if (UNLIKELY(!ends)) {
+      at = run_end_from(t, start, 0) + 1;
+      if (at > t->room) at = t->room;
+    }
+    runs->start[i] = start;
+    runs->n[i] = at - start;
+  }
+  *end = at;
+  return occupied;
 }
 
-ALWAYS_INLINE void remove_at(struct qtable *t, uint64_t quotient, uint64_t position, unsigned width) {
-  struct run run = run_of(t, quotient);
-  uint64_t last = cluster_end_from(t, position) - 1; /* before the bits that it is found by change */
-  if (run.start == run.last)
-    set_bit(t, quotient, WORD_OCCUPIED, false);
-  else if (position == run.last)
-    set_bit(t, head_before(t, position), WORD_END, true);
-  close_down_from(t, quotient, position, last, width);
+ALWAYS_INLINE void set_bits(uint8_t *word, uint64_t bits) {
+  store64(word, load64(word) | bits);
+}
+
+/* Copies n slots to empty ones, one by one. */
+static void copy_slots(const struct qtable *t, uint64_t from, uint64_t n, const struct qtable *into, uint64_t to) {
+  for (; n; n--, from++, to++) {
+    const uint8_t *source = block_at(t, from / 64);
+    uint8_t *block = block_at(into, to / 64);
+    set_slot_remainder(into, block, to % 64, slot_remainder(t, source, from % 64, t->width), t->width);
+    set_slot_value(into, block, to % 64, slot_value(t, source, from % 64));
+    if (t->has_heads) set_bits(block + t->heads_at, (block_heads(t, source) >> (from % 64) & 1) << (to % 64));
+  }
+}
+
+/* A few slots of one block, as part of a word. */
+struct few {
+  const uint8_t *block;
+  unsigned i, n;
+};
+
+ALWAYS_INLINE uint64_t few_bits(struct few few, unsigned word_at) {
+  return load64(few.block + word_at) >> few.i & bits_below(few.n);
+}
+
+ALWAYS_INLINE uint64_t few_bytes(struct few few, unsigned row_at) {
+  unsigned i = few.i < 56 ? few.i : 56; /* not beyond the row */
+  return load64(few.block + row_at + i) >> 8 * (few.i - i) & bits_below(8 * few.n);
+}
+
+/*
+ * Copies x and then y to empty slots of one block, from k on; seven or less in all, without values. Every word is put
+ * together from both and stored once.
+ */
+ALWAYS_INLINE void copy_few(const struct qtable *t, struct few x, struct few y, uint8_t *block, unsigned k,
+                            unsigned width) {
+  unsigned at = t->remainders_at;
+  for (unsigned j = 0; j < width % 8; j++, at += 8)
+    set_bits(block + at, (few_bits(x, at) | few_bits(y, at) << x.n) << k);
+  for (unsigned j = 0; j < width / 8; j++, at += 64) {
+    uint64_t bytes = few_bytes(x, at) | few_bytes(y, at) << 8 * x.n;
+    if (LIKELY(k <= 56))
+      store64(block + at + k, bytes); /* zeros behind the last slot, where nothing is yet */
+    else
+      set_bits(block + at + 56, bytes << 8 * (k - 56));
+  }
+  if (!t->has_heads) return;
+  uint64_t heads = bits_below(x.n + y.n);
+  if (t->further_slots) heads = few_bits(x, t->heads_at) | few_bits(y, t->heads_at) << x.n;
+  set_bits(block + t->heads_at, heads << k);
+}
+
+/* Copies the run of x and then that of y to empty slots: most of them are short, and at once in one block. */
+ALWAYS_INLINE void copy_runs(const struct qtable *a, uint64_t x, uint64_t n_x, const struct qtable *b, uint64_t y,
+                             uint64_t n_y, const struct qtable *out, uint64_t to, unsigned width) {
+  bool few = (n_x + n_y < 8) & (to % 64 + n_x + n_y <= 64) & (x % 64 + n_x <= 64) & (y % 64 + n_y <= 64);
+  if (LIKELY(few & !a->value_bits)) {
+    struct few few_x = {block_at(a, x / 64), x % 64, (unsigned)n_x};
+    struct few few_y = {block_at(b, y / 64), y % 64, (unsigned)n_y};
+    copy_few(a, few_x, few_y, block_at(out, to / 64), to % 64, width);
+  } else {
+    copy_slots(a, x, n_x, out, to);
+    copy_slots(b, y, n_y, out, to + n_x);
+  }
+}
+
+/* All three tables have one shape, which is said once: the loop needs all the registers. */
+ALWAYS_INLINE besom_status merge(const struct qtable *from_a, const struct qtable *from_b, struct qtable *into,
+                                 unsigned width) {
+  struct qtable a = *from_a, b = a, out = a;
+  b.blocks = from_b->blocks, out.blocks = into->blocks;
+  a.further_slots = b.further_slots = from_a->further_slots + from_b->further_slots;
+  struct runs x, y;
+  uint64_t end_a = 0, end_b = 0, position = 0;
+  for (uint64_t q = 0; q < out.room; q += 64) {
+    uint8_t *block = block_at(&out, q / 64);
+    uint64_t offset = position > q ? position - q : 0;
+    block[0] = (uint8_t)(offset < OFFSET_SATURATED ? offset : OFFSET_SATURATED);
+    uint64_t occupied = find_runs(&a, q / 64, &end_a, &x) | find_runs(&b, q / 64, &end_b, &y);
+    set_block_word(&out, block, WORD_OCCUPIED, occupied);
+    for (; occupied; occupied &= occupied - 1) {
+      unsigned i = trailing_zeros(occupied);
+      uint64_t start = position > q + i ? position : q + i;
+      position = start + x.n[i] + y.n[i];
+      if (UNLIKELY(position > out.room)) return BESOM_FULL;
+      copy_runs(&a, x.start[i], x.n[i], &b, y.start[i], y.n[i], &out, start, width);
+      set_bits(block_at(&out, (position - 1) / 64) + out.words_at + 8 * WORD_END, UINT64_C(1) << ((position - 1) % 64));
+    }
+  }
+  into->used = from_a->used + from_b->used;
+  into->further_slots = from_a->further_slots + from_b->further_slots;
+  into->extended = from_a->extended + from_b->extended;
+  return BESOM_OK;
 }
 
 /* ------------------------------------------------------------------ tables of operations */
@@ -410,20 +529,20 @@ ALWAYS_INLINE void remove_at(struct qtable *t, uint64_t quotient, uint64_t posit
   static uint64_t find_##suffix(const struct qtable *t, uint64_t quotient, uint64_t remainder, uint64_t *last) {  \
     return find(t, quotient, remainder, last, width);                                                             \
   }                                                                                                               \
-  static void remove_##suffix(struct qtable *t, uint64_t quotient, uint64_t position) {                           \
-    remove_at(t, quotient, position, width);                                                                      \
-  }                                                                                                               \
-  static besom_status open_##suffix(struct qtable *t, uint64_t quotient, uint64_t position) {                     \
-    return open_slot(t, quotient, position, width);                                                               \
+  static besom_status open_##suffix(struct qtable *t, uint64_t quotient, uint64_t position, uint64_t bits) {      \
+    return open_slot(t, quotient, position, bits, width);                                                         \
   }                                                                                                               \
   static void close_##suffix(struct qtable *t, uint64_t quotient, uint64_t position) {                            \
     close_slot(t, quotient, position, width);                                                                     \
+  }                                                                                                               \
+  static besom_status merge_##suffix(const struct qtable *a, const struct qtable *b, struct qtable *t) {          \
+    return merge(a, b, t, width);                                                                                 \
   }
 
 #define OPERATION_TABLE(suffix)                                                                                       \
   {                                                                                                                   \
     contains_##suffix, contains_many_##suffix, insert_##suffix, insert_many_##suffix, append_##suffix, find_##suffix, \
-        remove_##suffix, open_##suffix, close_##suffix                                                                \
+        open_##suffix, close_##suffix, merge_##suffix                                                                 \
   }
 
 /* Rates of 1 in 100, 1000 and 10,000 need 7, 10 and 14 bits; the others are round numbers or papers'. */

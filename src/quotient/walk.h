@@ -11,7 +11,7 @@
 static inline uint64_t run_end_from(const struct qtable *t, uint64_t from, uint64_t k) {
   uint64_t left = bits_from(from % 64);
   for (uint64_t at = from & ~UINT64_C(63); at < t->room; at += 64, left = ~UINT64_C(0)) {
-    uint64_t ends = block_run_ends(t, block_at(t, at / 64)) & left;
+    uint64_t ends = block_word(t, block_at(t, at / 64), WORD_END) & left;
     unsigned n = popcount(ends);
     if (k < n) return at + trailing_zeros(select_bit(ends, (unsigned)k));
     k -= n;
@@ -19,16 +19,20 @@ static inline uint64_t run_end_from(const struct qtable *t, uint64_t from, uint6
   return t->room;
 }
 
-/* The first position at or behind this one that is not a further slot of a fingerprint. */
-static inline uint64_t skip_further_slots(const struct qtable *t, uint64_t position) {
-  if (position >= t->room) return t->room;
-  if (!t->further_slots) return position;
-  while (position < t->room) {
-    uint64_t further = block_further_slots(t, block_at(t, position / 64)) >> (position % 64);
-    unsigned n = trailing_zeros(~further);
-    position += n;
-    if (LIKELY(position % 64 || n == 0)) break; /* else the block ended with one */
-  }
+static inline bool ends_run(const struct qtable *t, uint64_t position) {
+  return block_word(t, block_at(t, position / 64), WORD_END) >> (position % 64) & 1;
+}
+
+static inline bool is_head(const struct qtable *t, uint64_t position) {
+  return !t->further_slots || block_heads(t, block_at(t, position / 64)) >> (position % 64) & 1;
+}
+
+/* The first slot behind the fingerprint whose head is at the position. */
+static inline uint64_t fingerprint_end(const struct qtable *t, uint64_t position) {
+  if (!t->further_slots) return position + 1;
+  do
+    if (ends_run(t, position)) return position + 1;
+  while (++position < t->room && !is_head(t, position));
   return position;
 }
 
@@ -50,15 +54,15 @@ static inline uint64_t runs_end_before_block(const struct qtable *t, uint64_t b,
   uint64_t end = known > mark->block ? 64 * known + block_at(t, known)[0] : mark->runs_end;
   uint64_t runs = 0;
   for (; known < b; known++) runs += popcount(block_word(t, block_at(t, known), WORD_OCCUPIED));
-  if (runs) end = skip_further_slots(t, run_end_from(t, end, runs - 1) + 1);
+  if (runs) end = run_end_from(t, end, runs - 1) + 1;
   if (end < 64 * b) end = 64 * b; /* no table, but what bits may say */
   *mark = (struct mark){b, end};
   return end;
 }
 
-/* A run: its first slot, the head of its last fingerprint, and the first slot behind it. */
+/* A run: its first slot, and the first one behind it. */
 struct run {
-  uint64_t start, last, end;
+  uint64_t start, end;
 };
 
 /*
@@ -70,13 +74,12 @@ static inline struct run run_of(const struct qtable *t, uint64_t quotient) {
   uint64_t occupied = block_word(t, block, WORD_OCCUPIED);
   unsigned before = popcount(occupied & bits_below(quotient % 64));
   uint64_t start = runs_end_before_block(t, quotient / 64, &(struct mark){0, 0});
-  if (before) start = skip_further_slots(t, run_end_from(t, start, before - 1) + 1);
+  if (before) start = run_end_from(t, start, before - 1) + 1;
   if (start < quotient) start = quotient;
   if (start > t->room) start = t->room;
-  if (!(occupied >> (quotient % 64) & 1)) return (struct run){start, start, start};
+  if (!(occupied >> (quotient % 64) & 1)) return (struct run){start, start};
   uint64_t last = run_end_from(t, start, 0);
-  if (last == t->room) return (struct run){start, last, last};
-  return (struct run){start, last, skip_further_slots(t, last + 1)};
+  return (struct run){start, last < t->room ? last + 1 : t->room};
 }
 
 /*
@@ -88,16 +91,21 @@ static inline uint64_t runs_end_up_to(const struct qtable *t, uint64_t quotient,
   const uint8_t *block = block_at(t, quotient / 64);
   unsigned runs = popcount(block_word(t, block, WORD_OCCUPIED) & bits_between(0, quotient % 64));
   uint64_t end = runs_end_before_block(t, quotient / 64, mark);
-  return runs ? skip_further_slots(t, run_end_from(t, end, runs - 1) + 1) : end;
+  return runs ? run_end_from(t, end, runs - 1) + 1 : end;
+}
+
+/* The empty slots of a block of a table with heads. */
+ALWAYS_INLINE uint64_t empty_slots(const struct qtable *t, const uint8_t *block, unsigned width) {
+  uint64_t empty = ~(block_word(t, block, WORD_END) | block_heads(t, block));
+  return t->further_slots ? empty & slots_equal(t, block, 0, width) : empty;
 }
 
 /* The first empty slot at or behind a position that no run crosses into from before; room if there is none. */
-static inline uint64_t first_empty_from(const struct qtable *t, uint64_t position) {
+static inline uint64_t first_empty_from(const struct qtable *t, uint64_t position, unsigned width) {
   if (t->has_heads) {
     uint64_t left = bits_from(position % 64);
     for (uint64_t at = position & ~UINT64_C(63); at < t->room; at += 64, left = ~UINT64_C(0)) {
-      const uint8_t *block = block_at(t, at / 64);
-      uint64_t empty = ~(block_word(t, block, WORD_END) | block_heads(t, block)) & left;
+      uint64_t empty = empty_slots(t, block_at(t, at / 64), width) & left;
       if (empty) return at + trailing_zeros(empty);
     }
     return t->room;
@@ -120,8 +128,7 @@ static inline uint64_t cluster_end_from(const struct qtable *t, uint64_t positio
   }
 }
 
-/* The first fingerprint with this remainder from a position on, to before the end of its run; that end if none is left.
- */
+/* The first fingerprint with this remainder from a position on, to before its run's end; that end if none is left. */
 static inline uint64_t next_equal(const struct qtable *t, uint64_t from, uint64_t run_end, uint64_t remainder) {
   while (from < run_end) {
     const uint8_t *block = block_at(t, from / 64);

@@ -28,13 +28,20 @@ bool can(const subject *s, unsigned abilities) {
   return (s->kind->abilities & abilities) == abilities;
 }
 
-bool takes_geometry(const subject *s) {
-  if (!can(s, BESOM_CAN_INSERT)) return false;
-  besom_config config = geometry_of(s, 64, 8);
+static bool takes_width(const subject *s, uint32_t width) {
+  besom_config config = geometry_of(s, 64, width);
   besom_filter *f = NULL;
   besom_status status = besom_create(&config, &f);
   besom_free(f);
   return status == BESOM_OK;
+}
+
+bool takes_geometry(const subject *s) {
+  return can(s, BESOM_CAN_INSERT) && takes_width(s, 8);
+}
+
+uint32_t least_width(const subject *s) {
+  return takes_width(s, 1) ? 1 : 2;
 }
 
 besom_config config_of(const subject *s, uint64_t capacity, double rate) {

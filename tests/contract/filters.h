@@ -23,6 +23,7 @@ bool can(const subject *s, unsigned abilities);
 
 /* Does the kind take slots and width in place of capacity and rate? */
 bool takes_geometry(const subject *s);
+uint32_t least_width(const subject *s); /* of those that do */
 
 /* The seed of all filters here, so that every run is the same. */
 extern const uint8_t fixed_seed[16];

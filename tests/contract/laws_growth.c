@@ -118,6 +118,24 @@ static void growing_by_any_power_of_two_works(void **state) {
     }
 }
 
+/* Counts take more of narrower slots, but that does not take the room of keys to come. */
+static void a_grown_filter_of_copies_takes_its_capacity(void **state) {
+  const subject *s = subject_of(state);
+  if (!takes_geometry(s)) skip();
+  for (uint32_t width = 10; width > 3; width--) {
+    besom_config config = geometry_of(s, 300, width);
+    besom_filter *f = make_empty(&config);
+    for (size_t i = 0; i < 120; i++)
+      for (size_t copy = 0; copy < 1 + i % 3; copy++) assert_status(BESOM_OK, besom_insert_u64(f, key_u64(MEMBERS, i)));
+    grow_unnoticed(f, 600);
+    size_t i = 120;
+    while (stats_of(f).items < stats_of(f).capacity)
+      assert_status(BESOM_OK, besom_insert_u64(f, key_u64(MEMBERS, i++)));
+    assert_holds_members(f, i);
+    besom_free(f);
+  }
+}
+
 /* A grown filter and its copies survive being saved. */
 static void a_grown_filter_is_saved_as_it_is(void **state) {
   const subject *s = subject_of(state);
@@ -230,6 +248,7 @@ enum { GROWING = BESOM_CAN_INSERT | BESOM_CAN_GROW | BESOM_CAN_ITERATE };
 const law growth_laws[] = {
     LAW(growing_and_shrinking_change_no_answer, EVERY_SUBJECT, GROWING),
     LAW(growing_by_any_power_of_two_works, EVERY_SUBJECT, GROWING),
+    LAW(a_grown_filter_of_copies_takes_its_capacity, EVERY_SUBJECT, BESOM_CAN_GROW),
     LAW(a_grown_filter_is_saved_as_it_is, EVERY_SUBJECT, GROWING | BESOM_CAN_MERGE),
     LAW(impossible_slots_are_invalid, EVERY_KIND, GROWING),
     LAW(growing_is_unsupported_elsewhere, EVERY_KIND, 0),

@@ -83,8 +83,9 @@ static void random_operations_match_a_multiset(void **state) {
   } small[] = {{1, 1},  {1, 8},  {1, 64},  {2, 1},  {2, 3},  {3, 1},  {3, 17},  {5, 2},   {13, 1},  {31, 4},  {63, 1},
                {64, 2}, {65, 1}, {65, 33}, {96, 5}, {66, 7}, {70, 9}, {75, 10}, {67, 12}, {80, 14}, {66, 16}, {130, 1}};
   for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
-    besom_config config = takes_geometry(s) ? geometry_of(s, small[i].slots, small[i].width)
-                                            : config_of(s, small[i].slots, 1.0 / (2 + small[i].width));
+    uint32_t width = small[i].width > least_width(s) ? small[i].width : least_width(s);
+    besom_config config =
+        takes_geometry(s) ? geometry_of(s, small[i].slots, width) : config_of(s, small[i].slots, 1.0 / (2 + width));
     size_t universe = 4 + (size_t)small[i].slots / 2;
     fight(s, &config, universe, 600, 1);
   }

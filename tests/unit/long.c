@@ -59,7 +59,7 @@ static unsigned slots_by_the_book(uint64_t count, unsigned extension_bits, unsig
     bits += 2 * length - 1;
   }
   unsigned slots = 1;
-  for (unsigned room = 0; room < bits; room += width) slots++;
+  for (unsigned room = 0; room < bits; room += width - (width < 7 ? 1 : width == 7 ? 2 : 3)) slots++;
   return slots;
 }
 
@@ -203,7 +203,7 @@ static size_t random_operations(uint64_t slots, unsigned width, unsigned value_b
 static void what_is_written_is_read_and_the_rest_stays(void **state) {
   (void)state;
   size_t full = 0;
-  for (unsigned width = 1; width <= 21; width++) {
+  for (unsigned width = 2; width <= 21; width++) {
     unsigned w = width <= 20 ? width : 64;
     full += random_operations(1 + width % 4, w, 0, width);
     full += random_operations(150, w, 5, 100 + width);
@@ -215,8 +215,8 @@ static void what_is_written_is_read_and_the_rest_stays(void **state) {
 /* A fingerprint that grows and shrinks back, with neighbours on both sides, leaves the bytes that were there. */
 static void shrinking_back_restores_the_bytes(void **state) {
   (void)state;
-  for (unsigned width = 1; width <= 21; width++) {
-    struct qtable t = new_table(200, width <= 20 ? width : 64, width % 3 ? 7 : 0);
+  for (unsigned width = 2; width <= 21; width++) {
+    struct qtable t = new_table(width < 5 ? 500 : 200, width <= 20 ? width : 64, width % 3 ? 7 : 0);
     struct model *m = heap_array(1, sizeof *m);
     random_stream random = {width};
     size_t full = 0, bytes = besom__qtable_size(&t), written = 0;
@@ -245,7 +245,7 @@ static void shrinking_back_restores_the_bytes(void **state) {
 /* Appended in order to an empty table of any width: the same fingerprints. */
 static void appending_gives_the_same_fingerprints(void **state) {
   (void)state;
-  for (unsigned width = 1; width <= 21; width++) {
+  for (unsigned width = 2; width <= 21; width++) {
     unsigned w = width <= 20 ? width : 64;
     struct qtable t = new_table(300, w, 3);
     struct model *m = heap_array(1, sizeof *m);
@@ -273,7 +273,7 @@ static void appending_gives_the_same_fingerprints(void **state) {
 static void slots_and_stretch_go_by_the_book(void **state) {
   (void)state;
   static const uint64_t counts[] = {1, 2, 3, 6, 7, 100, UINT64_C(1) << 40, UINT64_C(1) << 62};
-  for (unsigned width = 1; width <= 64; width++)
+  for (unsigned width = 2; width <= 64; width++)
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
       for (unsigned bits = 0; bits <= MAX_EXTENSION; bits++) {
         unsigned slots = slots_by_the_book(counts[c], bits, width);

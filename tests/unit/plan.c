@@ -62,7 +62,8 @@ static void assert_no_plan(besom_config config) {
 
 static void capacity_is_95_percent_but_at_least_one(void **state) {
   (void)state;
-  for (uint64_t slots = 2; slots < 10000; slots++) assert_int_equal(besom__quotient_capacity(slots, 0), slots * 19 / 20);
+  for (uint64_t slots = 2; slots < 10000; slots++)
+    assert_int_equal(besom__quotient_capacity(slots, 0), slots * 19 / 20);
   assert_int_equal(besom__quotient_capacity(1, 0), 1);
   assert_int_equal(besom__quotient_capacity(LARGEST, 0), LARGEST / 20 * 19 + LARGEST % 20 * 19 / 20);
 }
@@ -101,7 +102,8 @@ static void a_plan_keeps_its_rate_with_the_shortest_remainders(void **state) {
   for (unsigned i = 0; i < PLANS; i++) {
     besom_config config = random_config(&random);
     struct qtable_shape shape = plan(&config, false);
-    assert_true(besom__quotient_rate(besom__quotient_capacity(shape.slots, 0), shape.slots, shape.width) <= config.rate);
+    assert_true(besom__quotient_rate(besom__quotient_capacity(shape.slots, 0), shape.slots, shape.width) <=
+                config.rate);
     if (shape.width > 1) assert_true(besom__quotient_rate(config.capacity, shape.slots, shape.width - 1) > config.rate);
   }
 }
@@ -231,7 +233,8 @@ static void a_given_geometry_is_taken_as_it_is(void **state) {
     config.rate = random_rate(&random);
     shape = plan(&config, i % 2);
     assert_int_equal(shape.slots, config.slots);
-    assert_true(besom__quotient_rate(besom__quotient_capacity(shape.slots, 0), shape.slots, shape.width) <= config.rate);
+    assert_true(besom__quotient_rate(besom__quotient_capacity(shape.slots, 0), shape.slots, shape.width) <=
+                config.rate);
   }
 }
 
