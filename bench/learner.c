@@ -15,17 +15,18 @@ static besom_guard *create_guard(const besom_config *config) {
   return guard;
 }
 
+static void put_new(besom_guard *guard, uint64_t key) {
+  uint8_t bytes[8];
+  key_bytes(key, bytes);
+  check(besom_guard_put_new(guard, bytes, sizeof bytes, NULL, 0), "storing a key");
+}
+
 static void fill_guard(besom_guard *guard, const key_stream *members, uint64_t n) {
   uint64_t keys[PIECE];
   for (uint64_t done = 0; done < n;) {
     size_t piece = n - done < PIECE ? (size_t)(n - done) : PIECE;
     members->generate(members, done, piece, keys);
-    for (size_t i = 0; i < piece; i++) {
-      uint8_t bytes[8];
-      key_bytes(keys[i], bytes);
-      check(besom_guard_put_new(guard, bytes, sizeof bytes, NULL, 0), "storing key number %llu",
-            (unsigned long long)(done + i));
-    }
+    for (size_t i = 0; i < piece; i++) put_new(guard, keys[i]);
     done += piece;
   }
 }
@@ -80,6 +81,22 @@ bool learner_ask(learner *l, uint64_t key) {
   else if (l->adapts)
     l->adapt_full += !learn_by_mark(l, key);
   return true;
+}
+
+void learner_insert(learner *l, uint64_t key) {
+  if (l->guard)
+    put_new(l->guard, key);
+  else
+    check(besom_insert_u64(l->own, key), "inserting a key");
+}
+
+void learner_remove(learner *l, uint64_t key) {
+  uint8_t bytes[8];
+  key_bytes(key, bytes);
+  if (l->guard)
+    check(besom_guard_delete(l->guard, bytes, sizeof bytes), "deleting a key");
+  else
+    check(besom_remove_u64(l->own, key), "removing a key");
 }
 
 besom_statistics learner_stats(const learner *l) {

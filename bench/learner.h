@@ -37,6 +37,10 @@ void learner_free(learner *l);
 /* Asks for a key that is no member: true for a false positive, which is learnt from at once. */
 bool learner_ask(learner *l, uint64_t key);
 
+/* A key becomes a member, that was none; a member leaves. */
+void learner_insert(learner *l, uint64_t key);
+void learner_remove(learner *l, uint64_t key);
+
 besom_statistics learner_stats(const learner *l);
 
 #endif

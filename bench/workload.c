@@ -14,7 +14,7 @@ static uint64_t derive_seed(uint64_t seed, enum purpose purpose) {
 }
 
 static void generate_members(const key_stream *stream, uint64_t first, size_t n, uint64_t *out) {
-  for (size_t i = 0; i < n; i++) out[i] = random_at(stream->seed, first + i);
+  for (size_t i = 0; i < n; i++) out[i] = random_at(stream->seed, stream->skipped + first + i);
 }
 
 key_stream stream_members(uint64_t seed) {
@@ -51,6 +51,25 @@ static void generate_zipf_absent(const key_stream *stream, uint64_t first, size_
 
 key_stream stream_zipf_absent(uint64_t seed, double s, uint64_t universe) {
   return (key_stream){.generate = generate_zipf_absent, .seed = seed, .popularity = zipf_create(s, universe)};
+}
+
+/* The set is a window that slides along the members. */
+static key_stream members_from(const churn *c, uint64_t skipped) {
+  key_stream stream = stream_members(c->seed);
+  stream.skipped = skipped;
+  return stream;
+}
+
+key_stream churn_members(const churn *c, uint64_t turns) {
+  return members_from(c, turns * c->replaced);
+}
+
+key_stream churn_leaving(const churn *c, uint64_t turn) {
+  return members_from(c, (turn - 1) * c->replaced);
+}
+
+key_stream churn_coming(const churn *c, uint64_t turn) {
+  return members_from(c, c->members + (turn - 1) * c->replaced);
 }
 
 void hash_seed(uint64_t seed, uint8_t out[16]) {

@@ -28,6 +28,7 @@ typedef struct key_stream {
   /* Writes keys number first to first + n - 1. */
   void (*generate)(const struct key_stream *stream, uint64_t first, size_t n, uint64_t *out);
   uint64_t seed;
+  uint64_t skipped; /* of churn's streams: members of the seed before the first */
   uint64_t members; /* of stream_lookups */
   zipf popularity;  /* of stream_zipf_absent */
 } key_stream;
@@ -46,6 +47,19 @@ key_stream stream_lookups(uint64_t seed, uint64_t members);
  * k^-s times as often as the first. Keys look random whatever their rank. universe: up to 2^40; s: 0 or more.
  */
 key_stream stream_zipf_absent(uint64_t seed, double s, uint64_t universe);
+
+/*
+ * A set that changes. It starts as the first `members` of stream_members; at every turn, from number 1 on, the
+ * `replaced` (at most all) that are in it for the longest time leave and as many come that never were in it.
+ */
+typedef struct churn {
+  uint64_t seed, members, replaced;
+} churn;
+
+/* Who is in the set after so many turns, `members` keys; who leaves and who comes at a turn, `replaced` keys each. */
+key_stream churn_members(const churn *c, uint64_t turns);
+key_stream churn_leaving(const churn *c, uint64_t turn);
+key_stream churn_coming(const churn *c, uint64_t turn);
 
 /* The byte string that an integer key stands for in besom. */
 static inline void key_bytes(uint64_t key, uint8_t out[8]) {

@@ -215,6 +215,10 @@ BESOM_API void besom_free(besom_filter *f);
  * Makes a filter that holds every key of yes. With config.capacity = 0 the capacity is yes->size_hint,
  * or, if that is 0, the number of keys counted in a first pass (which needs rewind). no: keys that must
  * be answered no, for kinds that can promise it; NULL for none. progress may be NULL.
+ * Kinds with BESOM_CAN_BUILD_SORTED sort the digests of the keys first, since one pass over the table is so much faster
+ * than inserts all over it. That takes 16 bytes of memory a key meanwhile, from config.allocator (for a moment three
+ * times that, if size_hint was 0 or too small); if they are not to be had, or keys are more than the capacity, it
+ * inserts them one by one. progress is half way then when all keys are read.
  * Errors: as besom_create; FULL (more keys than capacity); STOPPED; UNSUPPORTED (no given, and the kind
  * cannot promise); what the source returned.
  */
@@ -378,7 +382,8 @@ BESOM_API besom_status besom_shrink(besom_filter *f, uint64_t slots);
 /*
  * Gives the filter a new hash key, and with it a fresh start: all members come from `yes`, everything learnt is
  * dropped. no (may be NULL): keys to be answered no from the start, adapted for as they come. seed: 16 bytes, NULL for
- * random ones. Errors: as besom_build, and FULL (also: no room for all of no). On failure the filter is as it was.
+ * random ones. Takes the memory of a second filter meanwhile, and what besom_build takes. Errors: as besom_build, and
+ * FULL (also: no room for all of no). On failure the filter is as it was.
  */
 BESOM_API besom_status besom_rekey(besom_filter *f, const besom_source *yes, const besom_source *no,
                                    const uint8_t *seed);

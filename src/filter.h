@@ -63,7 +63,7 @@ struct besom_kind {
   besom_status (*merge)(const besom_filter *a, const besom_filter *b, besom_filter *into);
   /* To slots = those there are, times or over a power of two (checked); may end FULL or NO_MEMORY. */
   besom_status (*resize)(besom_filter *f, uint64_t slots);
-  /* Adds the digests to an empty filter. They must ascend; on failure the caller drops the filter. */
+  /* Inserts the digests into an empty filter. They must ascend; on failure the caller drops the filter. */
   besom_status (*append)(besom_filter *f, const besom_digest_source *digests, const besom_progress *progress);
   void (*iter_start)(besom_iter *iter);
   besom_status (*iter_next)(besom_iter *iter, besom_entry *entry);

@@ -1,4 +1,4 @@
-/* Claim bulk-load: how fast a table is written from digests that are sorted already. */
+/* Claim bulk-load: how fast a table is written from digests that are sorted already, and from keys, which are not. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +9,9 @@
 #include "timing.h"
 #include "workload.h"
 
-enum { ROUNDS = 5, WIDTH = 8 };
+enum { ROUNDS = 5, WIDTH = 8, SEED = 0xbe50 };
 
-static const double wanted_speed = 100; /* million items a second */
-static const double loads[] = {0.90, 0.95};
+static const double loads[] = {0.50, 0.75, 0.90, 0.95};
 
 /* ------------------------------------------------------------------ sorted digests */
 
@@ -53,90 +52,159 @@ static besom_status next_digests(void *ctx, besom_digest *out, size_t cap, size_
   return BESOM_OK;
 }
 
+/* ------------------------------------------------------------------ keys */
+
+typedef struct key_array {
+  uint64_t *keys;
+  size_t count, given;
+  uint8_t bytes[8]; /* of the key given last */
+} key_array;
+
+static key_array make_keys(size_t n) {
+  key_stream members = stream_members(SEED);
+  key_array a = {.keys = allocate(n, sizeof *a.keys), .count = n};
+  members.generate(&members, 0, n, a.keys);
+  return a;
+}
+
+static besom_status next_key(void *ctx, besom_bytes *key, uint64_t *weight) {
+  (void)weight;
+  key_array *a = ctx;
+  if (a->given == a->count) return BESOM_END;
+  key_bytes(a->keys[a->given++], a->bytes);
+  *key = (besom_bytes){.data = a->bytes, .len = sizeof a->bytes};
+  return BESOM_OK;
+}
+
 /* ------------------------------------------------------------------ building */
 
-static double build(const besom_config *config, digest_array *a, besom_filter **out) {
-  a->given = 0;
-  besom_digest_source source = {.next = next_digests, .size_hint = a->count, .ctx = a};
+/* What is loaded: the same number of each. */
+typedef struct items {
+  digest_array digests;
+  key_array keys;
+  size_t count;
+} items;
+
+static items make_items(size_t n) {
+  return (items){.digests = make_sorted_digests(n), .keys = make_keys(n), .count = n};
+}
+
+static void free_items(items *i) {
+  free(i->digests.digests);
+  free(i->keys.keys);
+}
+
+typedef struct way {
+  const char *name;
+  besom_status (*build)(const besom_config *config, items *from, besom_filter **out);
+  bool (*holds)(const besom_filter *f, const items *from, size_t i);
+  double wanted; /* million items a second */
+} way;
+
+static besom_status build_sorted(const besom_config *config, items *from, besom_filter **out) {
+  from->digests.given = 0;
+  besom_digest_source source = {.next = next_digests, .size_hint = from->count, .ctx = &from->digests};
+  return besom_build_sorted(config, &source, NULL, out);
+}
+
+static bool holds_digest(const besom_filter *f, const items *from, size_t i) {
+  return besom_contains_digest(f, from->digests.digests[i]);
+}
+
+static besom_status build_of_keys(const besom_config *config, items *from, besom_filter **out) {
+  from->keys.given = 0;
+  besom_source source = {.next = next_key, .size_hint = from->count, .ctx = &from->keys};
+  return besom_build(config, &source, NULL, NULL, out);
+}
+
+static bool holds_key(const besom_filter *f, const items *from, size_t i) {
+  return besom_contains_u64(f, from->keys.keys[i]);
+}
+
+static const way ways[] = {{"sorted_digests", build_sorted, holds_digest, 100}, {"keys", build_of_keys, holds_key, 15}};
+
+static double build(const way *w, const besom_config *config, items *from, besom_filter **out) {
   double start = cpu_seconds();
-  besom_status status = besom_build_sorted(config, &source, NULL, out);
+  besom_status status = w->build(config, from, out);
   double seconds = cpu_seconds() - start;
-  check(status, "building %s from %zu sorted digests", config->kind, a->count);
+  check(status, "building %s from %zu %s", config->kind, from->count, w->name);
   return seconds;
 }
 
-static size_t count_missing(const besom_filter *f, const digest_array *a) {
-  size_t missing = 0;
-  for (size_t i = 0; i < a->count; i++) missing += !besom_contains_digest(f, a->digests[i]);
-  return missing;
-}
-
-/* A fast wrong table is no table: every invariant, the number of items, and every digest. */
-static void check_filter(const besom_filter *f, const digest_array *a) {
+/* A fast wrong table is no table: every invariant, the number of items, and every one of them. */
+static void check_filter(const way *w, const besom_filter *f, const items *from) {
   const char *reason = "";
   besom_statistics stats;
   besom_status status = besom_validate(f, &reason);
   check(status, "validating a bulk-loaded filter (%s)", reason);
   check(besom_stats(f, &stats), "statistics of a bulk-loaded filter");
-  if (stats.items != a->count)
-    fail("%s counts %llu items after loading %zu", stats.kind, (unsigned long long)stats.items, a->count);
-  size_t missing = count_missing(f, a);
-  if (missing) fail("%s lost %zu of %zu digests", stats.kind, missing, a->count);
+  if (stats.items != from->count)
+    fail("%s counts %llu items after loading %zu", stats.kind, (unsigned long long)stats.items, from->count);
+  size_t missing = 0;
+  for (size_t i = 0; i < from->count; i++) missing += !w->holds(f, from, i);
+  if (missing) fail("%s lost %zu of %zu %s", stats.kind, missing, from->count, w->name);
 }
 
 /* Adaptive kinds hold room in reserve, and take less than the highest load by default. */
-static bool takes(const besom_config *config, const digest_array *a) {
+static bool takes(const besom_config *config, size_t n) {
   besom_filter *f;
   besom_statistics stats;
   check(besom_create(config, &f), "creating %s", config->kind);
   check(besom_stats(f, &stats), "statistics of an empty %s", config->kind);
   besom_free(f);
-  return a->count <= stats.capacity;
+  return n <= stats.capacity;
 }
 
-static bool test_kind(const char *kind, uint64_t slots, double load, digest_array *a, report *numbers) {
-  besom_config config = {.kind = kind, .slots = slots, .width = WIDTH};
-  if (!takes(&config, a)) return true;
+static bool test_way(const way *w, const besom_config *config, double load, items *from, report *numbers) {
   samples seconds = {0};
   for (int round = 0; round < ROUNDS; round++) {
-    progress("%s at %.0f %%, round %d of %d", kind, 100 * load, round + 1, ROUNDS);
+    progress("%s of %s at %.0f %%, round %d of %d", config->kind, w->name, 100 * load, round + 1, ROUNDS);
     besom_filter *f;
-    samples_add(&seconds, build(&config, a, &f));
-    if (round == 0) check_filter(f, a);
+    samples_add(&seconds, build(w, config, from, &f));
+    if (round == 0) check_filter(w, f, from);
     besom_free(f);
   }
-  double speed = 1e-6 * (double)a->count / samples_median(&seconds);
+  double speed = 1e-6 * (double)from->count / samples_median(&seconds);
   samples_free(&seconds);
-  bool holds = speed >= wanted_speed;
-  report_cell(numbers, "%s", kind);
-  report_cell(numbers, "%llu", (unsigned long long)slots);
+  bool holds = speed >= w->wanted;
+  report_cell(numbers, "%s", config->kind);
+  report_cell(numbers, "%s", w->name);
+  report_cell(numbers, "%llu", (unsigned long long)config->slots);
   report_cell(numbers, "%.2f", load);
-  report_cell(numbers, "%zu", a->count);
+  report_cell(numbers, "%zu", from->count);
   report_cell(numbers, "%.1f", speed);
   report_cell(numbers, "%s", holds ? "yes" : "no");
   return holds;
 }
 
-static bool run(bool full, report *numbers) {
-  uint64_t slots = (uint64_t)1 << (full ? 26 : 24);
+static bool test_load(uint64_t slots, double load, report *numbers) {
+  progress("making keys and digests");
+  items from = make_items((size_t)((double)slots * load));
+  const besom_kind_info *kind;
   bool holds = true;
-  for (size_t l = 0; l < sizeof loads / sizeof *loads; l++) {
-    progress("making digests");
-    digest_array a = make_sorted_digests((size_t)((double)slots * loads[l]));
-    const besom_kind_info *kind;
-    for (size_t i = 0; (kind = besom_kinds(i)) != NULL; i++)
-      if (kind->abilities & BESOM_CAN_BUILD_SORTED) holds &= test_kind(kind->name, slots, loads[l], &a, numbers);
-    free(a.digests);
+  for (size_t i = 0; (kind = besom_kinds(i)) != NULL; i++) {
+    besom_config config = {.kind = kind->name, .slots = slots, .width = WIDTH};
+    if (!(kind->abilities & BESOM_CAN_BUILD_SORTED) || !takes(&config, from.count)) continue;
+    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) holds &= test_way(&ways[w], &config, load, &from, numbers);
   }
+  free_items(&from);
   return holds;
 }
 
-static const char *const columns[] = {"kind", "slots", "load", "items", "million_per_second", "holds"};
+static bool run(bool full, report *numbers) {
+  bool holds = true;
+  for (size_t l = 0; l < sizeof loads / sizeof *loads; l++)
+    holds &= test_load((uint64_t)1 << (full ? 26 : 24), loads[l], numbers);
+  return holds;
+}
+
+static const char *const columns[] = {"kind", "from", "slots", "load", "items", "million_per_second", "holds"};
 
 const claim bulk_load_claim = {
     .name = "bulk-load",
     .source = "besom",
-    .statement = "sorted digests are loaded at 100 million a second or more, up to 95 % load",
+    .statement =
+        "up to 95 % load nothing is lost; 100 million sorted digests a second, 15 million keys (hashed and sorted)",
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,
     .run = run,

@@ -11,6 +11,10 @@ enum { SINGLE_RANKS = 64, MOST_BINS = SINGLE_RANKS + 40, SEED = 0xbe50 };
 static const double exponents[] = {0, 0.5, 0.99, 1, 1.5, 3};
 static const uint64_t universes[] = {1, 2, 1000, 10000000, (uint64_t)1 << 40};
 
+static const struct {
+  uint64_t members, replaced;
+} churns[] = {{1, 0}, {1, 1}, {1000, 1}, {1000, 200}, {1000, 1000}, {50000, 17000}};
+
 /* ------------------------------------------------------------------ what should come out */
 
 /* The sum of k^-s for first <= k < end: term by term, then, when the terms hardly differ, by the integral. */
@@ -72,6 +76,7 @@ static bool test_zipf(double s, uint64_t universe, uint64_t n, report *numbers) 
   fit result = compare(seen, &z, n);
   double freedom = (double)result.bins - 1;
   bool holds = result.chi_square <= freedom + 4 * sqrt(2 * freedom) + 1e-6;
+  report_cell(numbers, "zipf");
   report_cell(numbers, "%g", s);
   report_cell(numbers, "%llu", (unsigned long long)universe);
   report_cell(numbers, "%llu", (unsigned long long)n);
@@ -81,6 +86,64 @@ static bool test_zipf(double s, uint64_t universe, uint64_t n, report *numbers) 
   return holds;
 }
 
+/* ------------------------------------------------------------------ a set that changes */
+
+static int compare_keys(const void *a, const void *b) {
+  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+/* The first n keys of a stream in ascending order; free() them. */
+static uint64_t *sorted_keys(const key_stream *stream, uint64_t n) {
+  uint64_t *keys = allocate(n + 1, sizeof *keys);
+  stream->generate(stream, 0, n, keys);
+  qsort(keys, n, sizeof *keys, compare_keys);
+  return keys;
+}
+
+/* How many of the first n keys of a stream are in the set, of which there are so many. */
+static uint64_t count_in(const key_stream *stream, uint64_t n, const uint64_t *set, uint64_t size) {
+  uint64_t *keys = sorted_keys(stream, n), in = 0;
+  for (uint64_t i = 0; i < n; i++) in += bsearch(&keys[i], set, size, sizeof *set, compare_keys) != NULL;
+  free(keys);
+  return in;
+}
+
+/* Who leaves was in the set and is no more, who comes was not and is now, all others stay; absent keys are in no set.
+ */
+static bool turn_is_right(const churn *c, uint64_t turn) {
+  key_stream before = churn_members(c, turn - 1), after = churn_members(c, turn), absent = stream_absent(c->seed);
+  key_stream leaving = churn_leaving(c, turn), coming = churn_coming(c, turn);
+  uint64_t *old = sorted_keys(&before, c->members), *new = sorted_keys(&after, c->members);
+  bool right = count_in(&leaving, c->replaced, old, c->members) == c->replaced &&
+               count_in(&leaving, c->replaced, new, c->members) == 0 &&
+               count_in(&coming, c->replaced, old, c->members) == 0 &&
+               count_in(&coming, c->replaced, new, c->members) == c->replaced &&
+               count_in(&after, c->members, old, c->members) == c->members - c->replaced &&
+               count_in(&absent, c->members, new, c->members) == 0;
+  for (uint64_t i = 1; i < c->members; i++) right &= new[i] != new[i - 1];
+  free(old);
+  free(new);
+  return right;
+}
+
+static bool test_churn(uint64_t members, uint64_t replaced, report *numbers) {
+  enum { TURNS = 12 };
+  churn c = {.seed = SEED, .members = members, .replaced = replaced};
+  bool holds = true;
+  for (uint64_t turn = 1; turn <= TURNS; turn++) holds &= turn_is_right(&c, turn);
+  report_cell(numbers, "churn");
+  report_cell(numbers, "%s", "");
+  report_cell(numbers, "%llu", (unsigned long long)members);
+  report_cell(numbers, "%llu", (unsigned long long)(TURNS * replaced));
+  report_cell(numbers, "%s", "");
+  report_cell(numbers, "%s", "");
+  report_cell(numbers, "%s", holds ? "yes" : "no");
+  return holds;
+}
+
+/* ------------------------------------------------------------------ the claim */
+
 static bool run(bool full, report *numbers) {
   bool holds = true;
   for (size_t i = 0; i < sizeof exponents / sizeof *exponents; i++)
@@ -88,15 +151,19 @@ static bool run(bool full, report *numbers) {
       progress("s = %g, %llu ranks", exponents[i], (unsigned long long)universes[j]);
       holds &= test_zipf(exponents[i], universes[j], full ? 30000000 : 1000000, numbers);
     }
+  for (size_t i = 0; i < sizeof churns / sizeof *churns; i++)
+    holds &= test_churn(churns[i].members, churns[i].replaced, numbers);
   return holds;
 }
 
-static const char *const columns[] = {"s", "universe", "samples", "bins", "chi_square", "holds"};
+static const char *const columns[] = {"generator", "s", "universe", "samples", "bins", "chi_square", "holds"};
 
 const claim workloads_claim = {
     .name = "workloads",
     .source = "besom",
-    .statement = "the Zipf generator gives every rank its exact probability: chi-square within 4 standard errors",
+    .statement =
+        "the Zipf generator gives every rank its exact probability (chi-square within 4 standard errors), and a "
+        "set that changes loses and gets the keys it says",
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,
     .run = run,

@@ -169,8 +169,7 @@ static besom_status insert_count(besom_filter *f, besom_digest d, uint64_t n) {
   struct aqf *a = aqf(f);
   struct long_fingerprint fp;
   if (n > MAX_COUNT - f->items) return BESOM_FULL;
-  /* In narrow slots a count may take more of them than a second fingerprint: then that is kept instead. */
-  bool raise = longest_match(a, d, &fp) && slots_to_raise(a, &fp, n) <= n;
+  bool raise = longest_match(a, d, &fp) && besom__long_counts(fp.count, n, a->base.table.width);
   besom_status status = raise ? raise_count(a, &fp, n) : append_new(a, d, n);
   if (status != BESOM_OK) return status;
   f->items += n;
@@ -568,7 +567,7 @@ const struct besom_kind besom__aqf = {
     .adapt_at = adapt_at,
     .merge = merge,
     .resize = resize,
-    .append = besom__quotient_append,
+    .append = besom__quotient_append_counts,
     .iter_start = besom__quotient_iter_start,
     .iter_next = besom__quotient_iter_next,
     .stats = stats,

@@ -1,5 +1,6 @@
 #include "quotient/base.h"
 
+#include "core/address.h"
 #include "core/memory.h"
 #include "core/options.h"
 #include "quotient/long.h"
@@ -91,24 +92,84 @@ static bool ascending(besom_digest last, const besom_digest *d, size_t n) {
   return !down;
 }
 
-besom_status besom__quotient_append(besom_filter *f, const besom_digest_source *digests,
-                                    const besom_progress *progress) {
-  struct qtable_appender out = qtable_append_start(&quotient(f)->table);
+/* A table that is being filled, and the last fingerprint if it is not in there yet: its count may rise. */
+struct filling {
+  struct qtable_appender out;
+  struct long_fingerprint held; /* count 0: none */
+  uint64_t distance;            /* digests with equal fingerprints are no further apart, in their upper words */
+};
+
+static besom_status append_held(struct filling *to) {
+  if (!to->held.count) return BESOM_OK;
+  besom_status status = besom__long_append(&to->out, &to->held);
+  to->held.count = 0;
+  return status;
+}
+
+static besom_status hold(struct filling *to, besom_digest d) {
+  struct long_fingerprint *held = &to->held;
+  unsigned width = to->out.table.width;
+  struct address a = address_of(d, to->out.table.slots);
+  uint64_t remainder = remainder_of(a, width);
+  bool equal = held->count && held->quotient == a.quotient && held->remainder == remainder;
+  if (equal && besom__long_counts(held->count, 1, width)) {
+    held->count++;
+    return BESOM_OK;
+  }
+  besom_status status = append_held(to);
+  *held = (struct long_fingerprint){.quotient = a.quotient, .remainder = remainder, .count = 1};
+  return status;
+}
+
+/* Those with no neighbour near enough to have their fingerprint go fast, the others by way of `held`. */
+static besom_status append_counts(struct filling *to, const besom_digest *d, size_t n) {
+  besom_status status = BESOM_OK;
+  for (size_t i = 0; i < n && status == BESOM_OK;) {
+    do status = hold(to, d[i++]);
+    while (status == BESOM_OK && i < n && d[i].hi - d[i - 1].hi <= to->distance);
+    size_t first = i;
+    while (i + 1 < n && d[i + 1].hi - d[i].hi > to->distance) i++;
+    if (status != BESOM_OK || i == first) continue;
+    status = append_held(to);
+    if (status == BESOM_OK) status = to->out.table.ops->append(&to->out, d + first, i - first);
+  }
+  return status;
+}
+
+static besom_status append_batch(struct filling *to, const besom_digest *d, size_t n, bool counts) {
+  return counts ? append_counts(to, d, n) : to->out.table.ops->append(&to->out, d, n);
+}
+
+static besom_status append_all(besom_filter *f, const besom_digest_source *digests, const besom_progress *progress,
+                               bool counts) {
+  struct qtable *t = &quotient(f)->table;
+  struct filling to = {.out = qtable_append_start(t), .distance = (UINT64_MAX / t->slots >> (t->width - 1) >> 1) + 2};
   besom_digest batch[APPEND_BATCH], last = {0, 0};
   besom_status status;
   size_t n;
   while ((status = digests->next(digests->ctx, batch, APPEND_BATCH, &n)) == BESOM_OK) {
     if (n == 0 || n > APPEND_BATCH || !ascending(last, batch, n)) return BESOM_INVALID;
-    if (n > f->capacity - f->items) return BESOM_FULL;
     last = batch[n - 1];
-    status = out.table.ops->append(&out, batch, n);
+    status = append_batch(&to, batch, n, counts);
     if (status != BESOM_OK) return status;
+    if (to.out.table.used > f->capacity) return BESOM_FULL;
     f->items += n;
     status = besom__tick(progress, f->items, digests->size_hint);
     if (status != BESOM_OK) return status;
   }
-  qtable_append_finish(&out, &quotient(f)->table);
-  return status == BESOM_END ? BESOM_OK : status;
+  if (status == BESOM_END) status = append_held(&to);
+  qtable_append_finish(&to.out, t);
+  return status == BESOM_OK && t->used > f->capacity ? BESOM_FULL : status;
+}
+
+besom_status besom__quotient_append_copies(besom_filter *f, const besom_digest_source *digests,
+                                           const besom_progress *progress) {
+  return append_all(f, digests, progress, false);
+}
+
+besom_status besom__quotient_append_counts(besom_filter *f, const besom_digest_source *digests,
+                                           const besom_progress *progress) {
+  return append_all(f, digests, progress, true);
 }
 
 static struct qtable_cursor *cursor_of(besom_iter *iter) {

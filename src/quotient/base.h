@@ -37,9 +37,16 @@ besom_status besom__quotient_create_like(besom_filter *f, const besom_filter *mo
 void besom__quotient_save(const struct qtable *t, struct sections_out *out);
 besom_status besom__quotient_load(besom_filter *f, struct sections_in *in);
 
-/* The operations append, iter_start and iter_next of filter.h, for tables filled with one-slot fingerprints or any. */
-besom_status besom__quotient_append(besom_filter *f, const besom_digest_source *digests,
-                                    const besom_progress *progress);
+/*
+ * The operation append of filter.h: every copy of a key as a fingerprint of its own, or as many of them in a count as
+ * besom_insert one after the other would.
+ */
+besom_status besom__quotient_append_copies(besom_filter *f, const besom_digest_source *digests,
+                                           const besom_progress *progress);
+besom_status besom__quotient_append_counts(besom_filter *f, const besom_digest_source *digests,
+                                           const besom_progress *progress);
+
+/* The operations iter_start and iter_next. */
 void besom__quotient_iter_start(besom_iter *iter);
 besom_status besom__quotient_iter_next(besom_iter *iter, besom_entry *entry);
 

@@ -82,6 +82,10 @@ unsigned besom__long_slots(uint64_t count, unsigned extension_bits, unsigned wid
   return bits ? 1 + (bits + payload(width) - 1) / payload(width) : 1;
 }
 
+bool besom__long_counts(uint64_t count, uint64_t n, unsigned width) {
+  return besom__long_slots(count + n, 0, width) - besom__long_slots(count, 0, width) <= n;
+}
+
 unsigned besom__long_stretch(uint64_t count, unsigned extension_bits, unsigned width) {
   unsigned slots = besom__long_slots(count, extension_bits, width);
   unsigned longest = extension_bits + (slots - 1) * payload(width) - string_bits(count, extension_bits);

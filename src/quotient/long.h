@@ -32,6 +32,12 @@ struct long_fingerprint besom__long_read(const struct qtable *t, uint64_t quotie
 unsigned besom__long_slots(uint64_t count, unsigned extension_bits, unsigned width);
 
 /*
+ * Whether n more copies go into the count. In narrow slots that may take more of them than a second fingerprint: then
+ * that is kept instead.
+ */
+bool besom__long_counts(uint64_t count, uint64_t n, unsigned width);
+
+/*
  * The longest extension of at least this many bits that takes no more slots than they do: what is left
  * over in the last slot is used, too.
  */

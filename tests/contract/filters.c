@@ -216,3 +216,34 @@ void assert_same_bytes(const besom_filter *a, const besom_filter *b) {
   memory_sink_close(&of_a);
   memory_sink_close(&of_b);
 }
+
+void check_bytes(const besom_filter *f, memory_sink *before, const char *file, int line) {
+  memory_sink now;
+  save_to(&now, f);
+  bool same = memory_sinks_equal(&now, before);
+  memory_sink_close(&now);
+  memory_sink_close(before);
+  if (same) return;
+  print_error("the filter has changed\n");
+  _fail(file, line);
+}
+
+besom_filter *loaded_copy(const besom_filter *f) {
+  memory_sink saved;
+  besom_filter *copy = NULL;
+  save_to(&saved, f);
+  assert_status(BESOM_OK, besom_load(saved.data, saved.len, NULL, &copy));
+  memory_sink_close(&saved);
+  return copy;
+}
+
+void replace_filter(besom_filter **f, besom_filter *by) {
+  besom_free(*f);
+  *f = by;
+}
+
+besom_filter *merged(const besom_filter *a, const besom_filter *b) {
+  besom_filter *out = NULL;
+  assert_status(BESOM_OK, besom_merge(a, b, &out));
+  return out;
+}

@@ -71,4 +71,13 @@ void assert_same_answers(const subject *s, const besom_filter *a, const besom_fi
 void save_to(memory_sink *sink, const besom_filter *f);
 void assert_same_bytes(const besom_filter *a, const besom_filter *b);
 
+/* A failed call must have changed nothing: what the filter was, to be compared with what it is. Closes `before`. */
+#define assert_bytes(f, before) check_bytes((f), (before), __FILE__, __LINE__)
+void check_bytes(const besom_filter *f, memory_sink *before, const char *file, int line);
+
+/* The same filter through its saved bytes; a and b merged; another filter in the place of one, which is freed. */
+besom_filter *loaded_copy(const besom_filter *f);
+besom_filter *merged(const besom_filter *a, const besom_filter *b);
+void replace_filter(besom_filter **f, besom_filter *by);
+
 #endif

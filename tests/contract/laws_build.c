@@ -79,6 +79,78 @@ static void more_keys_than_capacity_are_full(void **state) {
   free(keys);
 }
 
+/* The hint is a hint: too small, too large or absurd, the filter is the one that inserting makes. */
+static void a_wrong_hint_does_no_harm(void **state) {
+  const subject *s = subject_of(state);
+  static const uint64_t hints[] = {1, N / 3, N - 1, N + 1, 3 * N, UINT64_MAX};
+  besom_config config = config_of(s, N, 0);
+  uint64_t *keys = keys_u64(MEMBERS, N);
+  besom_filter *inserted = make_of_u64(s, &config, keys, N);
+  for (size_t i = 0; i < sizeof hints / sizeof *hints; i++) {
+    array_source source;
+    source_of_u64(&source, keys, N);
+    source.api.size_hint = hints[i];
+    besom_filter *built = build(&config, &source);
+    assert_valid(built);
+    assert_holds_u64(built, keys, N);
+    assert_int_equal(stats_of(built).items, stats_of(inserted).items);
+    assert_same_answers(s, built, inserted, 20000);
+    besom_free(built);
+  }
+  besom_free(inserted);
+  free(keys);
+}
+
+/* To the last key that fits; with one more the build is FULL. */
+static void a_build_fills_a_filter_to_its_capacity(void **state) {
+  const subject *s = subject_of(state);
+  besom_config config = config_of(s, N, 1.0 / (1 << 20)); /* hardly any fingerprint twice, for kinds that count */
+  besom_filter *empty = make_empty(&config), *f;
+  size_t capacity = (size_t)stats_of(empty).capacity, most = capacity + 100;
+  uint64_t *keys = keys_u64(MEMBERS, most);
+  for (int hinted = 0; hinted < 2; hinted++) {
+    array_source source;
+    source_of_u64(&source, keys, capacity);
+    if (!hinted) source.api.size_hint = 0;
+    f = build(&config, &source);
+    assert_holds_u64(f, keys, capacity);
+    assert_valid(f);
+    besom_free(f);
+    f = NULL;
+    source_of_u64(&source, keys, most);
+    if (!hinted) source.api.size_hint = 0;
+    assert_status(BESOM_FULL, besom_build(&config, &source.api, NULL, NULL, &f));
+    assert_null(f);
+  }
+  besom_free(empty);
+  free(keys);
+}
+
+/* Few keys with many copies: more of them than the capacity, where copies take no room. */
+static void copies_beyond_the_capacity_are_counted_or_full(void **state) {
+  const subject *s = subject_of(state);
+  enum { KEYS = 40, COPIES = 500 };
+  besom_config config = config_of(s, 20 * KEYS, 1.0 / 4096);
+  uint64_t *keys = keys_u64(MEMBERS, KEYS * COPIES);
+  for (size_t i = 0; i < KEYS * COPIES; i++) keys[i] = keys[i % KEYS];
+  besom_filter *inserted = make_empty(&config), *f = NULL;
+  besom_status expected = besom_insert_many_u64(inserted, keys, KEYS * COPIES, NULL);
+  array_source source;
+  source_of_u64(&source, keys, KEYS * COPIES);
+  assert_status(expected, besom_build(&config, &source.api, NULL, NULL, &f));
+  for (size_t i = 0; f && i < KEYS; i++) {
+    uint64_t built, one_by_one;
+    assert_status(BESOM_OK, besom_count_u64(f, keys[i], &built));
+    assert_status(BESOM_OK, besom_count_u64(inserted, keys[i], &one_by_one));
+    assert_int_equal(built, one_by_one);
+    assert_true(built >= COPIES);
+  }
+  if (f) assert_valid(f);
+  besom_free(f);
+  besom_free(inserted);
+  free(keys);
+}
+
 /* Copies in a source count as they do in inserts. */
 static void a_source_may_repeat_itself(void **state) {
   const subject *s = subject_of(state);
@@ -238,6 +310,48 @@ static void building_sorted_is_inserting(void **state) {
     }
 }
 
+/* Some digests once, some often, some near others: keys that share a fingerprint, but are not the same. */
+static besom_digest *digests_with_copies(size_t n, random_stream *random) {
+  besom_digest *digests = heap_array(n, sizeof *digests);
+  for (size_t i = 0; i < n; i++) {
+    digests[i] = (besom_digest){random_next(random), random_next(random)};
+    uint64_t dice = random_below(random, 10);
+    if (i && dice < 3) digests[i] = digests[random_below(random, i)];
+    if (i && dice == 3) digests[i].hi = digests[i - 1].hi;
+    if (i && dice > 7) digests[i].hi = digests[i - 1].hi + (random_next(random) >> random_below(random, 64));
+    if (i && dice < 7 && n % 3 == 0) digests[i] = digests[i - 1]; /* long stretches of one */
+  }
+  sort_digests(digests, n);
+  return digests;
+}
+
+/* To the bit: what is appended in order is what inserts in that order would have made. */
+static void appending_copies_is_inserting_them(void **state) {
+  const subject *s = subject_of(state);
+  random_stream random = {1};
+  size_t full = 0;
+  for (uint32_t width = least_width(s); width <= 40; width += width < 12 ? 1 : 7)
+    for (size_t slots = 1; slots < 4000; slots = slots * 3 + 1) {
+      besom_config config = geometry_of(s, slots, width);
+      size_t n = slots * (1 + random_below(&random, 12)) / 8 + 1, inserted_now = 0;
+      besom_digest *digests = digests_with_copies(n, &random);
+      besom_filter *inserted = make_empty(&config), *f = NULL;
+      besom_status expected = besom_insert_many_digest(inserted, digests, n, &inserted_now);
+      digest_array d;
+      digest_array_init(&d, digests, n, 1 + random_below(&random, 700));
+      assert_status(expected, besom_build_sorted(&config, &d.api, NULL, &f));
+      full += expected == BESOM_FULL;
+      if (f) {
+        assert_valid(f);
+        assert_same_bytes(f, inserted);
+      }
+      besom_free(f);
+      besom_free(inserted);
+      free(digests);
+    }
+  assert_true(full > 5 && full < 100);
+}
+
 /* As besom_build does: the size is in the hint, or found by a first pass, or nowhere. */
 static void sorted_digests_without_size_must_rewind(void **state) {
   const subject *s = subject_of(state);
@@ -345,11 +459,15 @@ const law build_laws[] = {
     LAW(building_is_inserting, EVERY_SUBJECT, 0),
     LAW(a_source_without_size_must_rewind, EVERY_KIND, 0),
     LAW(more_keys_than_capacity_are_full, EVERY_KIND, 0),
+    LAW(a_wrong_hint_does_no_harm, EVERY_KIND, 0),
+    LAW(a_build_fills_a_filter_to_its_capacity, EVERY_SUBJECT, BESOM_CAN_INSERT),
+    LAW(copies_beyond_the_capacity_are_counted_or_full, EVERY_KIND, BESOM_CAN_INSERT | BESOM_CAN_COUNT),
     LAW(a_source_may_repeat_itself, EVERY_SUBJECT, 0),
     LAW(a_failing_source_ends_the_build, EVERY_KIND, 0),
     LAW(progress_can_stop_a_build, EVERY_KIND, 0),
     LAW(keys_to_deny_are_denied_or_unsupported, EVERY_KIND, 0),
     LAW(building_sorted_is_inserting, EVERY_SUBJECT, BESOM_CAN_BUILD_SORTED),
+    LAW(appending_copies_is_inserting_them, EVERY_SUBJECT, BESOM_CAN_BUILD_SORTED | BESOM_CAN_COUNT | BESOM_CAN_INSERT),
     LAW(sorted_digests_without_size_must_rewind, EVERY_KIND, BESOM_CAN_BUILD_SORTED),
     LAW(building_sorted_at_the_highest_load_loses_nothing, EVERY_SUBJECT, BESOM_CAN_BUILD_SORTED | BESOM_CAN_INSERT),
     LAW(descending_digests_are_invalid, EVERY_KIND, BESOM_CAN_BUILD_SORTED),

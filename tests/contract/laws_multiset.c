@@ -191,6 +191,113 @@ static void a_key_of_many_copies_disturbs_nobody(void **state) {
   besom_free(f);
 }
 
+/* ------------------------------------------------------------------ several copies at once */
+
+static uint64_t large_count(size_t i) {
+  return (UINT64_C(1) << (i % 41)) + i % 3;
+}
+
+static void assert_large_counts(const besom_filter *f, size_t n, uint64_t times) {
+  uint64_t items = 0, seen = 0, count;
+  for (size_t i = 0; i < n; i++) {
+    assert_status(BESOM_OK, besom_count_u64(f, key_u64(MEMBERS, i), &count));
+    assert_int_equal(count, times * large_count(i));
+    items += count;
+  }
+  assert_int_equal(stats_of(f).items, items);
+  besom_iter *iter = NULL;
+  besom_entry entry;
+  assert_status(BESOM_OK, besom_iter_open(f, &iter));
+  while (besom_iter_next(iter, &entry) == BESOM_OK) seen += entry.count;
+  besom_iter_close(iter);
+  assert_int_equal(seen, items);
+  assert_valid(f);
+}
+
+static void counts_may_be_large(void **state) {
+  const subject *s = subject_of(state);
+  enum { KEYS = 130 };
+  besom_config config = config_of(s, 8 * KEYS, 1.0 / (1 << 20));
+  config.max_capacity = 16 * KEYS;
+  besom_filter *f = make_empty(&config);
+  uint64_t slots = stats_of(f).slots;
+  for (size_t i = 0; i < KEYS; i++) {
+    uint64_t key = key_u64(MEMBERS, i), half = large_count(i) / 2;
+    assert_status(BESOM_OK, besom_insert_count_u64(f, key, large_count(i) - half));
+    if (half) assert_status(BESOM_OK, besom_insert_count_digest(f, besom_hash_u64(f, key), half));
+  }
+  assert_large_counts(f, KEYS, 1);
+  for (size_t i = 0; i < KEYS; i++) {
+    uint64_t key = key_u64(MEMBERS, i), count;
+    for (uint64_t n = large_count(i); n > 0 && n + 3 > large_count(i); n--) {
+      assert_status(BESOM_OK, besom_remove_u64(f, key));
+      assert_status(BESOM_OK, besom_count_u64(f, key, &count));
+      assert_int_equal(count, n - 1);
+      assert_int_equal(besom_contains_u64(f, key), count > 0);
+    }
+    assert_status(BESOM_OK, besom_insert_count_u64(f, key, large_count(i) < 3 ? large_count(i) : 3));
+  }
+  assert_large_counts(f, KEYS, 1);
+  memory_sink before;
+  save_to(&before, f);
+  assert_status(BESOM_INVALID, besom_insert_count_u64(f, 1, 0));
+  assert_status(BESOM_FULL, besom_insert_count_u64(f, 1, UINT64_MAX));
+  assert_status(BESOM_FULL, besom_insert_count_u64(f, key_u64(MEMBERS, 0), UINT64_MAX));
+  assert_bytes(f, &before);
+  besom_filter *twice = merged(f, f);
+  assert_large_counts(twice, KEYS, 2);
+  besom_free(twice);
+  replace_filter(&f, loaded_copy(f));
+  assert_status(BESOM_OK, besom_grow(f, 2 * slots));
+  assert_large_counts(f, KEYS, 1);
+  assert_status(BESOM_OK, besom_shrink(f, slots));
+  assert_large_counts(f, KEYS, 1);
+  besom_free(f);
+}
+
+/* Several copies at once into narrow slots, to the last one: as many as they say, or FULL and none. */
+static void copies_come_and_go_by_the_dozen(void **state) {
+  const subject *s = subject_of(state);
+  static const struct {
+    uint64_t slots;
+    uint32_t width;
+  } narrow[] = {{1, 2}, {13, 2}, {40, 2}, {64, 3}, {70, 5}, {130, 8}};
+  for (size_t shape = 0; shape < sizeof narrow / sizeof *narrow; shape++) {
+    besom_config config = geometry_of(s, narrow[shape].slots, narrow[shape].width);
+    besom_filter *f = make_empty(&config);
+    reference truth;
+    random_stream random = {shape};
+    size_t full = 0;
+    assert_status(BESOM_OK, reference_init(&truth, f, 30));
+    for (size_t step = 0; step < 800; step++) {
+      size_t i = (size_t)random_below(&random, 30);
+      memory_sink before;
+      save_to(&before, f);
+      uint64_t n = 1 + random_below(&random, random_below(&random, 40) + 1);
+      if (random_below(&random, 5) < (step / 200 % 2 ? 1 : 3)) {
+        besom_status status = besom_insert_count_u64(f, reference_key(i), n);
+        if (status == BESOM_FULL) {
+          full++;
+          assert_bytes(f, &before);
+          continue;
+        }
+        assert_status(BESOM_OK, status);
+        while (n--) reference_insert(&truth, i);
+      } else {
+        for (; n-- && truth.copies[i]; reference_remove(&truth, i))
+          assert_status(BESOM_OK, besom_remove_u64(f, reference_key(i)));
+      }
+      memory_sink_close(&before);
+      assert_nothing_wrong(reference_check(&truth, f));
+    }
+    assert_true(full > 0 || narrow[shape].slots > 64);
+    reference_close(&truth);
+    besom_free(f);
+  }
+}
+
+/* ------------------------------------------------------------------ no copies */
+
 /* The other kinds: a second insert changes nothing. */
 static void a_second_insert_changes_nothing(void **state) {
   const subject *s = subject_of(state);
@@ -203,12 +310,16 @@ static void a_second_insert_changes_nothing(void **state) {
   besom_free(twice);
 }
 
+#define COUNTS (BESOM_CAN_COUNT | BESOM_CAN_MATCH)
+
 const law multiset_laws[] = {
     LAW(random_operations_match_a_multiset, EVERY_SUBJECT, BESOM_CAN_INSERT | BESOM_CAN_REMOVE),
     LAW(random_operations_match_a_multiset_in_larger_filters, EVERY_SUBJECT, BESOM_CAN_INSERT | BESOM_CAN_REMOVE),
     LAW(counts_are_right, EVERY_SUBJECT, BESOM_CAN_INSERT | BESOM_CAN_COUNT),
     LAW(keys_are_removed_in_every_form, EVERY_SUBJECT, BESOM_CAN_INSERT | BESOM_CAN_REMOVE),
     LAW(a_key_of_many_copies_disturbs_nobody, EVERY_SUBJECT, BESOM_CAN_INSERT | BESOM_CAN_COUNT),
+    LAW(counts_may_be_large, EVERY_SUBJECT, COUNTS | BESOM_CAN_REMOVE | BESOM_CAN_MERGE | BESOM_CAN_GROW),
+    LAW(copies_come_and_go_by_the_dozen, EVERY_SUBJECT, COUNTS | BESOM_CAN_REMOVE),
     LAW(a_second_insert_changes_nothing, EVERY_SUBJECT, BESOM_CAN_INSERT),
     {0},
 };

@@ -1,0 +1,377 @@
+/*
+ * Kinds that adapt, with the keys at hand: a filter bound to a store, which every key has its own place in. No key is
+ * lost, moved or given another's value, and no mistake is repeated, however small and full the filter is.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "filters.h"
+#include "support/heap.h"
+
+/* A key of the store: its place in the bucket is the number of earlier ones with that bucket. */
+typedef struct stored_key {
+  uint64_t bucket, value;
+  besom_digest digest;
+} stored_key;
+
+typedef struct fixed_key {
+  uint64_t bucket;
+  besom_digest digest;
+} fixed_key;
+
+enum { MOST_STORED = 700, MOST_FIXED = 60 };
+
+/* A filter bound to a store, which is a list in the order of insertion. */
+typedef struct bound {
+  besom_filter *f;
+  stored_key stored[MOST_STORED];
+  size_t n;
+  fixed_key fixed[MOST_FIXED]; /* must be answered no */
+  size_t n_fixed;
+  unsigned value_bits;
+  uint64_t alike; /* digests may begin with so many bits in common */
+  random_stream random;
+  size_t calls, fail_at; /* of digest_of: this one, from 1, fails */
+  size_t adapted, refused, full, ambiguous;
+} bound;
+
+static stored_key *find_stored(bound *b, besom_match match) {
+  uint32_t rank = 0;
+  for (size_t i = 0; i < b->n; i++)
+    if (b->stored[i].bucket == match.bucket && rank++ == match.rank) return &b->stored[i];
+  return NULL;
+}
+
+static besom_match match_of(const bound *b, size_t i) {
+  besom_match match = {b->stored[i].bucket, 0};
+  for (size_t j = 0; j < i; j++) match.rank += b->stored[j].bucket == match.bucket;
+  return match;
+}
+
+static besom_status digest_of(void *ctx, const besom_filter *f, besom_match match, besom_digest *digest) {
+  bound *b = ctx;
+  if (++b->calls == b->fail_at) return BESOM_IO;
+  stored_key *key = find_stored(b, match);
+  assert_ptr_equal(f, b->f);
+  assert_non_null(key);
+  *digest = key->digest;
+  return BESOM_OK;
+}
+
+static void bind_to(bound *b) {
+  assert_status(BESOM_OK, besom_bind(b->f, &(besom_reverse){digest_of, b}));
+}
+
+static bound *bound_new(const besom_config *config, uint64_t seed) {
+  bound *b = heap_array(1, sizeof *b);
+  b->f = make_empty(config);
+  b->value_bits = config->value_bits;
+  b->alike = config->width + 30;
+  b->random.state = seed;
+  bind_to(b);
+  return b;
+}
+
+static void bound_free(bound *b) {
+  besom_free(b->f);
+  free(b);
+}
+
+static bool same_digest(besom_digest a, besom_digest b) {
+  return a.hi == b.hi && a.lo == b.lo;
+}
+
+static bool is_stored(const bound *b, besom_digest d) {
+  for (size_t i = 0; i < b->n; i++)
+    if (same_digest(b->stored[i].digest, d)) return true;
+  return false;
+}
+
+static bool has_match(const besom_filter *f, besom_digest d, besom_match wanted) {
+  besom_match matches[MOST_STORED];
+  size_t total = 0;
+  bool found = false;
+  assert_status(BESOM_OK, besom_matches(f, d, matches, MOST_STORED, &total));
+  assert_int_equal(total > 0, besom_contains_digest(f, d));
+  for (size_t i = 0; i < total; i++) {
+    assert_int_equal(matches[i].bucket, matches[0].bucket);
+    assert_true(i == 0 || matches[i].rank > matches[i - 1].rank);
+    found |= matches[i].bucket == wanted.bucket && matches[i].rank == wanted.rank;
+  }
+  return found;
+}
+
+/* The value of the first match. */
+static void assert_value(bound *b, besom_digest d) {
+  besom_match first;
+  size_t total = 0;
+  uint64_t value = 0;
+  assert_status(BESOM_OK, besom_matches(b->f, d, &first, 1, &total));
+  assert_status(total ? BESOM_OK : BESOM_NOT_FOUND, besom_get_value_digest(b->f, d, &value));
+  if (total) assert_int_equal(value, find_stored(b, first)->value);
+}
+
+/* Every key is found at its own place with its own value, and what was fixed is fixed. */
+static void assert_bound(bound *b) {
+  assert_valid(b->f);
+  assert_int_equal(stats_of(b->f).items, b->n);
+  for (size_t i = 0; i < b->n; i++) {
+    assert_true(has_match(b->f, b->stored[i].digest, match_of(b, i)));
+    if (b->value_bits) assert_value(b, b->stored[i].digest);
+  }
+  for (size_t i = 0; i < b->n_fixed; i++) assert_false(besom_contains_digest(b->f, b->fixed[i].digest));
+}
+
+/* The cheaper part, for after every operation. */
+static void assert_none_lost(const bound *b) {
+  assert_valid(b->f);
+  size_t lost = 0, revived = 0;
+  for (size_t i = 0; i < b->n; i++) lost += !besom_contains_digest(b->f, b->stored[i].digest);
+  for (size_t i = 0; i < b->n_fixed; i++) revived += besom_contains_digest(b->f, b->fixed[i].digest);
+  assert_int_equal(lost, 0);
+  assert_int_equal(revived, 0);
+}
+
+/* Any digest, or one that begins like a stored one's, so that it may take long to tell them apart. */
+static besom_digest some_digest(bound *b) {
+  besom_digest d = {random_next(&b->random), random_next(&b->random)};
+  if (b->n == 0 || random_below(&b->random, 3) == 0) return d;
+  besom_digest like = b->stored[random_below(&b->random, b->n)].digest;
+  uint64_t same = random_below(&b->random, 1 + random_below(&b->random, b->alike));
+  if (same < 64) return (besom_digest){like.hi ^ (d.hi >> same | UINT64_C(1) << (63 - same)), d.lo};
+  return (besom_digest){like.hi, like.lo ^ (d.lo >> (same - 64) | UINT64_C(1) << (127 - same))};
+}
+
+static void forget_fixed_in(bound *b, uint64_t bucket) {
+  for (size_t i = 0; i < b->n_fixed;)
+    if (b->fixed[i].bucket == bucket)
+      b->fixed[i] = b->fixed[--b->n_fixed];
+    else
+      i++;
+}
+
+static void store_one(bound *b, besom_digest d) {
+  besom_match match = {0, 0};
+  memory_sink before;
+  if (b->n == MOST_STORED) return;
+  uint64_t value = b->value_bits ? random_next(&b->random) >> (64 - b->value_bits) : 0;
+  save_to(&before, b->f);
+  besom_status status = besom_insert_at(b->f, d, value, &match);
+  if (status == BESOM_FULL) {
+    assert_bytes(b->f, &before);
+    b->full++;
+    return;
+  }
+  memory_sink_close(&before);
+  assert_status(BESOM_OK, status);
+  b->stored[b->n++] = (stored_key){match.bucket, value, d};
+  assert_int_equal(match.rank, match_of(b, b->n - 1).rank);
+  assert_true(has_match(b->f, d, match));
+  forget_fixed_in(b, match.bucket);
+}
+
+static void unstore_one(bound *b) {
+  if (b->n == 0) return;
+  size_t i = (size_t)random_below(&b->random, b->n);
+  besom_match match = match_of(b, i), none = {match.bucket, UINT32_MAX};
+  assert_status(BESOM_NOT_FOUND, besom_remove_at(b->f, none));
+  assert_status(BESOM_OK, besom_remove_at(b->f, match));
+  memmove(b->stored + i, b->stored + i + 1, (--b->n - i) * sizeof *b->stored);
+}
+
+/* On OK the key is answered no from now on; on anything else nothing has changed. */
+static void adapt_one(bound *b, besom_digest d) {
+  besom_match first = {0, 0};
+  size_t total = 0;
+  memory_sink before;
+  assert_status(BESOM_OK, besom_matches(b->f, d, &first, 1, &total));
+  save_to(&before, b->f);
+  b->calls = 0;
+  b->fail_at = random_below(&b->random, 4) == 0 ? 1 + (size_t)random_below(&b->random, 4) : 0;
+  besom_status status = besom_adapt_digest(b->f, d);
+  bool failed = b->fail_at && b->calls >= b->fail_at;
+  b->fail_at = 0;
+  if (status != BESOM_OK) {
+    assert_status(failed ? BESOM_IO : is_stored(b, d) ? BESOM_MEMBER : BESOM_FULL, status);
+    assert_bytes(b->f, &before);
+    b->refused += status == BESOM_FULL;
+    return;
+  }
+  memory_sink_close(&before);
+  assert_false(failed);
+  assert_false(is_stored(b, d));
+  assert_false(besom_contains_digest(b->f, d));
+  if (total == 0 || b->n_fixed == MOST_FIXED) return;
+  b->adapted++;
+  b->fixed[b->n_fixed++] = (fixed_key){first.bucket, d};
+}
+
+/* One fingerprint by hand: that one matches no more, and only the digest of its own key will do. */
+static void adapt_at_one(bound *b, besom_digest d) {
+  besom_match first = {0, 0};
+  size_t total = 0;
+  memory_sink before;
+  assert_status(BESOM_OK, besom_matches(b->f, d, &first, 1, &total));
+  if (total == 0 || is_stored(b, d)) return;
+  besom_digest stored = find_stored(b, first)->digest, wrong = {~stored.hi, stored.lo};
+  save_to(&before, b->f);
+  assert_status(BESOM_MEMBER, besom_adapt_at(b->f, stored, first, stored));
+  assert_status(BESOM_INVALID, besom_adapt_at(b->f, d, first, wrong));
+  assert_status(BESOM_NOT_FOUND, besom_adapt_at(b->f, d, (besom_match){first.bucket, UINT32_MAX}, stored));
+  assert_bytes(b->f, &before);
+  save_to(&before, b->f);
+  besom_status status = besom_adapt_at(b->f, d, first, stored);
+  if (status == BESOM_FULL) {
+    assert_bytes(b->f, &before);
+    return;
+  }
+  memory_sink_close(&before);
+  assert_status(BESOM_OK, status);
+  assert_false(has_match(b->f, d, first));
+}
+
+/* AMBIGUOUS if, and only if, there are several to choose from. */
+static void set_one(bound *b, besom_digest d) {
+  besom_match first = {0, 0};
+  size_t total = 0;
+  uint64_t value = random_next(&b->random) >> (64 - b->value_bits);
+  assert_status(BESOM_OK, besom_matches(b->f, d, &first, 1, &total));
+  assert_status(BESOM_INVALID, besom_set_value_digest(b->f, d, UINT64_C(1) << b->value_bits));
+  besom_status expected = total == 0 ? BESOM_NOT_FOUND : total == 1 ? BESOM_OK : BESOM_AMBIGUOUS;
+  assert_status(expected, besom_set_value_digest(b->f, d, value));
+  b->ambiguous += total > 1;
+  if (total == 1) find_stored(b, first)->value = value;
+}
+
+/* Through a file, or twice as large and back: buckets and ranks stay what they are. */
+static void move_house(bound *b) {
+  uint64_t slots = stats_of(b->f).slots;
+  if (random_below(&b->random, 2) || stats_of(b->f).width < 3) {
+    replace_filter(&b->f, loaded_copy(b->f));
+    bind_to(b);
+    return;
+  }
+  assert_status(BESOM_OK, besom_grow(b->f, 2 * slots));
+  assert_bound(b);
+  besom_status status = besom_shrink(b->f, slots);
+  assert_true(status == BESOM_OK || status == BESOM_FULL);
+  assert_bound(b);
+}
+
+static besom_digest one_of_the_stored(bound *b) {
+  return b->n ? b->stored[random_below(&b->random, b->n)].digest : (besom_digest){1, 1};
+}
+
+/* Tides, as with multisets; half of what happens is adapting. */
+static void one_operation(bound *b, bool rising) {
+  uint64_t dice = random_below(&b->random, 40);
+  if (dice < 16 && random_below(&b->random, 10) < (rising ? 2 : 7))
+    unstore_one(b);
+  else if (dice < 16)
+    store_one(b, random_below(&b->random, 20) ? some_digest(b) : one_of_the_stored(b));
+  else if (dice < 30)
+    adapt_one(b, some_digest(b));
+  else if (dice < 32)
+    adapt_one(b, one_of_the_stored(b));
+  else if (dice < 35)
+    adapt_at_one(b, some_digest(b));
+  else if (dice < 39 && b->value_bits)
+    set_one(b, random_below(&b->random, 2) ? some_digest(b) : one_of_the_stored(b));
+  else if (dice == 39)
+    move_house(b);
+}
+
+typedef struct bound_shape {
+  uint64_t slots;
+  uint32_t width, value_bits;
+  double adapt_room;
+} bound_shape;
+
+static besom_config config_of_bound(const subject *s, const bound_shape *shape) {
+  besom_config config = geometry_of(s, shape->slots, shape->width);
+  config.value_bits = shape->value_bits;
+  config.adapt_room = shape->adapt_room;
+  return config;
+}
+
+/* After random operations on a filter in which so many keys were stored before. */
+static bound *bound_after(const subject *s, const bound_shape *shape, size_t at_first, size_t steps, uint64_t seed) {
+  besom_config config = config_of_bound(s, shape);
+  bound *b = bound_new(&config, seed);
+  for (size_t i = 0; i < at_first; i++) store_one(b, some_digest(b));
+  for (size_t step = 0; step < steps; step++) {
+    one_operation(b, step / (steps / 4 + 1) % 2 == 0);
+    assert_none_lost(b);
+    if (step % 32 == 0) assert_bound(b);
+  }
+  assert_bound(b);
+  return b;
+}
+
+/* So small that everything collides, so full that there is no room, and fingerprints as long as they get. */
+static const bound_shape shapes[] = {
+    {1, 2, 0, 0.5},   {1, 8, 0, 0.5},    {2, 3, 1, 0.5},    {5, 2, 0, 0.5},   {13, 2, 8, 0.5},   {31, 4, 0, 0.3},
+    {40, 9, 8, 0.5},  {63, 2, 0, 0.5},   {64, 2, 32, 0.4},  {65, 2, 0, 0.2},  {65, 5, 1, 0.5},   {96, 8, 0, 0.2},
+    {100, 3, 0, 0.5}, {130, 6, 32, 0.3}, {190, 2, 0, 0.45}, {200, 4, 0, 0.1}, {250, 7, 8, 0.25}, {256, 9, 0, 0.05},
+    {300, 2, 0, 0.5}, {300, 2, 1, 0.5},  {300, 8, 0, 0.02}, {77, 40, 0, 0.5}, {90, 55, 32, 0.5}, {128, 16, 0, 0.5},
+};
+enum { SHAPES = sizeof shapes / sizeof *shapes };
+
+static void with_its_keys_a_filter_loses_none_and_repeats_no_mistake(void **state) {
+  const subject *s = subject_of(state);
+  size_t adapted = 0, refused = 0, full = 0, ambiguous = 0;
+  for (size_t i = 0; i < SHAPES; i++) {
+    bound *b = bound_after(s, &shapes[i], shapes[i].slots * 2 / 5, 400 + 2 * shapes[i].slots, i);
+    adapted += b->adapted;
+    refused += b->refused;
+    full += b->full;
+    ambiguous += b->ambiguous;
+    while (b->n) unstore_one(b);
+    assert_bound(b);
+    bound_free(b);
+  }
+  assert_true(adapted > 300 && refused > 300 && full > 300 && ambiguous > 50); /* all of it has been tried */
+}
+
+/* The keys of a, then those of b; what both deny stays denied. */
+static void bound_filters_merge(void **state) {
+  const subject *s = subject_of(state);
+  for (size_t i = 0; i < SHAPES; i++) {
+    bound *a = bound_after(s, &shapes[i], shapes[i].slots / 9, 20 + shapes[i].slots / 2, 100 + i);
+    bound *b = bound_after(s, &shapes[i], shapes[i].slots / 9, 20 + shapes[i].slots / 2, 200 + i);
+    besom_filter *both = NULL;
+    besom_status status = besom_merge(a->f, b->f, &both);
+    if (status == BESOM_OK) {
+      fixed_key fixed[2 * MOST_FIXED];
+      size_t n = 0;
+      for (size_t j = 0; j < a->n_fixed; j++)
+        if (!besom_contains_digest(b->f, a->fixed[j].digest)) fixed[n++] = a->fixed[j];
+      for (size_t j = 0; j < b->n_fixed; j++)
+        if (!besom_contains_digest(a->f, b->fixed[j].digest)) fixed[n++] = b->fixed[j];
+      a->n_fixed = n < MOST_FIXED ? n : MOST_FIXED;
+      memcpy(a->fixed, fixed, a->n_fixed * sizeof *fixed);
+      memcpy(a->stored + a->n, b->stored, b->n * sizeof *b->stored);
+      a->n += b->n;
+      replace_filter(&a->f, both);
+      bind_to(a);
+      assert_bound(a);
+      for (size_t step = 0; step < 50; step++) {
+        one_operation(a, false);
+        assert_none_lost(a);
+      }
+      assert_bound(a);
+    } else {
+      assert_status(BESOM_FULL, status);
+    }
+    bound_free(a);
+    bound_free(b);
+  }
+}
+
+#define STORES (BESOM_CAN_MATCH | BESOM_CAN_ADAPT)
+
+const law adapt_bound_laws[] = {
+    LAW(with_its_keys_a_filter_loses_none_and_repeats_no_mistake, EVERY_SUBJECT, STORES),
+    LAW(bound_filters_merge, EVERY_SUBJECT, STORES | BESOM_CAN_MERGE),
+    {0},
+};

@@ -1,0 +1,144 @@
+/* The sort of digests against qsort: random ones, for which it is made, and all others that it might be slow or wrong
+ * on. */
+#include "core/sort.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/heap.h"
+#include "support/keys.h"
+
+static const size_t sizes[] = {0, 1, 2, 3, 23, 24, 25, 26, 100, 255, 256, 257, 1000, 4096, 30000, 100000};
+enum { SIZES = sizeof sizes / sizeof *sizes };
+
+/* The i-th of n digests of some shape. */
+typedef besom_digest (*shape)(size_t i, size_t n);
+
+static besom_digest random_one(size_t i, size_t n) {
+  return (besom_digest){key_u64(n, 2 * i), key_u64(n, 2 * i + 1)};
+}
+
+static besom_digest always_the_same(size_t i, size_t n) {
+  (void)i;
+  return (besom_digest){~(uint64_t)n, n};
+}
+
+static besom_digest ascending(size_t i, size_t n) {
+  return (besom_digest){UINT64_MAX / (n + 1) * i, 5};
+}
+
+static besom_digest descending(size_t i, size_t n) {
+  return ascending(n - i, n);
+}
+
+/* The upper words tell nothing. */
+static besom_digest equal_upper_words(size_t i, size_t n) {
+  return (besom_digest){UINT64_C(0x123456789abcdef0), key_u64(n, i)};
+}
+
+/* They differ in the last bits only, so that every step before them is in vain. */
+static besom_digest equal_but_for_the_last_bits(size_t i, size_t n) {
+  return (besom_digest){UINT64_MAX, UINT64_MAX - key_u64(n, i) % 1000};
+}
+
+static besom_digest few_upper_words(size_t i, size_t n) {
+  return (besom_digest){key_u64(n, i) % 7 << 30, key_u64(n, i)};
+}
+
+/* Bits from every place of both words, one at a time. */
+static besom_digest single_bits(size_t i, size_t n) {
+  (void)n;
+  unsigned bit = (unsigned)(mix64(i) % 129);
+  return (besom_digest){bit < 64 ? UINT64_C(1) << bit : 0, bit >= 64 && bit < 128 ? UINT64_C(1) << (bit - 64) : 0};
+}
+
+static besom_digest mostly_one_group(size_t i, size_t n) {
+  return i % 100 ? (besom_digest){key_u64(n, i) >> 40, key_u64(n, i)} : random_one(i, n);
+}
+
+static besom_digest dozens_of_copies(size_t i, size_t n) {
+  return random_one(mix64(i) % (n / 40 + 1), n);
+}
+
+static const shape shapes[] = {
+    random_one,      always_the_same, ascending,        descending,      equal_upper_words, equal_but_for_the_last_bits,
+    few_upper_words, single_bits,     mostly_one_group, dozens_of_copies};
+
+static besom_digest *digests_of(shape of, size_t n) {
+  besom_digest *digests = heap_array(n + 1, sizeof *digests); /* one more, that nobody may touch */
+  for (size_t i = 0; i < n; i++) digests[i] = of(i, n);
+  digests[n] = (besom_digest){0xfeed, 0xbeef};
+  return digests;
+}
+
+static void sorting_is_what_qsort_does(void **state) {
+  (void)state;
+  for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+    for (size_t i = 0; i < SIZES; i++) {
+      size_t n = sizes[i], bytes = (n + 1) * sizeof(besom_digest);
+      besom_digest *ours = digests_of(shapes[s], n), *theirs = digests_of(shapes[s], n);
+      sort_digests(theirs, n);
+      besom__sort_digests(ours, n, 0);
+      assert_memory_equal(ours, theirs, bytes);
+      free(ours);
+      free(theirs);
+    }
+}
+
+/* With some of the bits told to be equal: as many as there are, or fewer. */
+static void known_bits_need_not_be_looked_at(void **state) {
+  (void)state;
+  enum { N = 2000 };
+  for (unsigned equal = 0; equal <= 128; equal++) {
+    besom_digest *ours = digests_of(random_one, N), *theirs = digests_of(random_one, N);
+    for (size_t i = 0; i < N; i++) {
+      if (equal >= 64) ours[i].hi = 77;
+      if (equal >= 128) ours[i].lo = 77;
+      if (equal < 64) ours[i].hi >>= equal;
+      if (equal >= 64 && equal < 128) ours[i].lo >>= equal - 64;
+      theirs[i] = ours[i];
+    }
+    sort_digests(theirs, N);
+    besom__sort_digests(ours, N, equal);
+    assert_memory_equal(ours, theirs, N * sizeof *ours);
+    besom__sort_digests(ours, N, equal / 2);
+    assert_memory_equal(ours, theirs, N * sizeof *ours);
+    free(ours);
+    free(theirs);
+  }
+}
+
+/* A group holds all digests of its first bits, and no other. */
+static void groups_are_in_order_and_complete(void **state) {
+  (void)state;
+  for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+    for (size_t i = 0; i < SIZES; i++) {
+      size_t n = sizes[i], starts[DIGEST_GROUPS + 1];
+      besom_digest *ours = digests_of(shapes[s], n), *theirs = digests_of(shapes[s], n);
+      besom__group_digests(ours, n, starts);
+      assert_int_equal(starts[0], 0);
+      assert_int_equal(starts[DIGEST_GROUPS], n);
+      for (size_t g = 0; g < DIGEST_GROUPS; g++) {
+        assert_true(starts[g] <= starts[g + 1]);
+        for (size_t j = starts[g]; j < starts[g + 1]; j++) assert_int_equal(ours[j].hi >> (64 - DIGEST_GROUP_BITS), g);
+      }
+      sort_digests(ours, n); /* none is lost, none is new */
+      sort_digests(theirs, n);
+      assert_memory_equal(ours, theirs, (n + 1) * sizeof *ours);
+      free(ours);
+      free(theirs);
+    }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(sorting_is_what_qsort_does),
+      cmocka_unit_test(known_bits_need_not_be_looked_at),
+      cmocka_unit_test(groups_are_in_order_and_complete),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
