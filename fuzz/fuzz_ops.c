@@ -88,11 +88,17 @@ static void remove_key(state *s, size_t key, unsigned copies) {
     demand(besom_remove_u64(s->f, reference_key(key)) == BESOM_NOT_FOUND);
 }
 
+/* In steps; a change in between is refused. */
 static void resize(state *s, bool grow) {
   uint64_t slots = slots_of(s->f);
-  besom_status status = BESOM_OK;
-  if (grow && slots < MOST_SLOTS) status = besom_grow(s->f, 2 * slots);
-  if (!grow && slots % 2 == 0) status = besom_shrink(s->f, slots / 2);
+  if (grow ? slots >= MOST_SLOTS : slots % 2) return;
+  besom_task *task = NULL;
+  bool finished = false;
+  besom_status status = grow ? besom_grow_begin(s->f, 2 * slots, &task) : besom_shrink_begin(s->f, slots / 2, &task);
+  while (status == BESOM_OK && !finished) {
+    demand(besom_insert_u64(s->f, reference_key(0)) == BESOM_BUSY);
+    status = besom_task_step(task, 50, &finished);
+  }
   demand(status != BESOM_NO_MEMORY && status != BESOM_NOT_FOUND);
 }
 

@@ -20,13 +20,14 @@
  * Statuses. Everything that can fail returns a besom_status, and on any status but BESOM_OK the filter
  * is as it was before the call (a _many call says how far it came). Results leave by the last pointer.
  * What a kind cannot do is BESOM_UNSUPPORTED; besom_kinds tells beforehand. A NULL or out-of-range
- * argument is BESOM_INVALID, never a crash. The library never prints, exits or aborts, and it has no
- * global state.
+ * argument is BESOM_INVALID, never a crash. While a task (besom_grow_begin) is under way on a filter, whatever
+ * would change it is BESOM_BUSY. The library never prints, exits or aborts, and it has no global state.
  *
  * Threads. Calls that take a const filter may run at the same time as each other; any other call needs
  * the filter to itself. Two filters are always independent.
  *
- * Ownership. The library keeps no pointer that you pass in, but for the allocator's functions and ctx.
+ * Ownership. The library keeps no pointer that you pass in, but for the functions and ctx of the allocator, of what
+ * a filter is bound to, and of the sources of a task while it is under way.
  */
 #ifndef BESOM_H
 #define BESOM_H
@@ -71,6 +72,7 @@ typedef enum besom_status {
   BESOM_NEEDS_STORE = 15, /* this kind must see the stored keys to do that */
   BESOM_AMBIGUOUS = 16,   /* several fingerprints match the key: only who has the keys can tell them apart */
   BESOM_MEMBER = 17,      /* the key to adapt for is in the set */
+  BESOM_BUSY = 18,        /* a task (besom_grow_begin ...) is under way on this filter */
 } besom_status;
 
 /* One English sentence for a status, without a full stop. Never NULL, also for a number that is no status. */
@@ -208,7 +210,7 @@ BESOM_API besom_status besom_create(const besom_config *config, besom_filter **o
 /* An empty filter of the same kind, geometry, hash and seed as f, so that the two can be merged. */
 BESOM_API besom_status besom_create_like(const besom_filter *f, besom_filter **out);
 
-/* Frees a filter; NULL is fine. */
+/* Frees a filter, and the task that is under way on it; NULL is fine. */
 BESOM_API void besom_free(besom_filter *f);
 
 /*
@@ -388,6 +390,44 @@ BESOM_API besom_status besom_shrink(besom_filter *f, uint64_t slots);
 BESOM_API besom_status besom_rekey(besom_filter *f, const besom_source *yes, const besom_source *no,
                                    const uint8_t *seed);
 
+/*
+ * The same in steps, for who cannot stop answering for as long as it takes. begin makes a task; while it is under way
+ * the filter is what it was: it answers, is iterated and saved as ever, and every call that would change it is BUSY.
+ * The last step exchanges the old table for the new one; as long as both are there they take the memory of both. A
+ * step needs the filter to itself, as a change does.
+ *
+ *     besom_task *task;
+ *     bool finished = false;
+ *     besom_status status = besom_grow_begin(f, 2 * slots, &task);
+ *     while (status == BESOM_OK && !finished) {
+ *       status = besom_task_step(task, 10000, &finished);
+ *       ...                                          // whatever else there is to do, besom_contains(f, ...) too
+ *     }
+ *
+ * A task belongs to the caller until it ends: by a step that says finished, by a step that returns any status but
+ * BESOM_OK (the filter is as it was before begin, then), by cancel, or by besom_free of its filter. From then on the
+ * pointer is gone. The sources of a rekey are read by the steps: their ctx must live as long as the task.
+ *
+ * Errors of begin: as those of besom_grow, besom_shrink, besom_rekey; BUSY (there is a task already).
+ */
+typedef struct besom_task besom_task;
+
+BESOM_API besom_status besom_grow_begin(besom_filter *f, uint64_t slots, besom_task **out);
+BESOM_API besom_status besom_shrink_begin(besom_filter *f, uint64_t slots, besom_task **out);
+BESOM_API besom_status besom_rekey_begin(besom_filter *f, const besom_source *yes, const besom_source *no,
+                                         const uint8_t *seed, besom_task **out);
+
+/*
+ * Looks at no more than max_items stored fingerprints, each with the empty slots before it (rekey: calls next of the
+ * sources no more often than that). Growing by two looks at every fingerprint twice, shrinking once; by four it
+ * does so for the first doubling, then for the second. A step also ends where one doubling ends.
+ * Errors, each of which ends the task: INVALID (a NULL, max_items = 0), FULL, NO_MEMORY, what a source returned.
+ */
+BESOM_API besom_status besom_task_step(besom_task *task, uint64_t max_items, bool *finished);
+
+/* Ends the task; the filter stays what it was. NULL is fine. */
+BESOM_API void besom_task_cancel(besom_task *task);
+
 /* What an iterator gives: a stored fingerprint, as long as it has become, with its count and value. */
 typedef struct besom_entry {
   uint64_t quotient, remainder;
@@ -420,6 +460,7 @@ typedef struct besom_statistics {
   double expected_rate; /* probability of a false positive, as full as the filter is now */
   double rate_at_capacity;
   uint64_t extended;      /* adaptive kinds: fingerprints that were lengthened */
+  uint64_t tombstones;    /* those among them that are kept for keys which are removed now */
   uint64_t marks;         /* and keys that are marked as no members */
   double adapt_room_used; /* share of adapt_room that is used, 0 to 1 */
 } besom_statistics;

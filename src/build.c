@@ -5,7 +5,6 @@
 #include "core/sort.h"
 #include "filter.h"
 
-#define BUILD_BATCH 256
 #define FIRST_ROOM 4096 /* digests, when nobody told how many there will be */
 
 /* The number of keys of a source: its hint, or a first pass over it. */
@@ -45,18 +44,24 @@ static besom_status read_digests(const besom_filter *f, const besom_source *sour
   return BESOM_OK;
 }
 
+besom_status besom__insert_batch(besom_filter *f, const besom_source *source, size_t cap, size_t *n) {
+  besom_digest batch[BUILD_BATCH];
+  size_t inserted;
+  besom_status read = read_digests(f, source, batch, cap, n);
+  if (read != BESOM_OK && read != BESOM_END) return read;
+  besom_status status = f->kind->insert_many(f, batch, *n, &inserted);
+  return status == BESOM_OK ? read : status;
+}
+
 /* Inserts all that the source has left, when `done` keys are in already. */
 static besom_status insert_all(besom_filter *f, const besom_source *source, uint64_t done, uint64_t total,
                                const besom_progress *progress) {
-  besom_digest batch[BUILD_BATCH];
-  size_t n, inserted;
   for (;;) {
-    besom_status read = read_digests(f, source, batch, BUILD_BATCH, &n);
+    size_t n;
+    besom_status read = besom__insert_batch(f, source, BUILD_BATCH, &n);
     if (read != BESOM_OK && read != BESOM_END) return read;
-    besom_status status = f->kind->insert_many(f, batch, n, &inserted);
-    if (status != BESOM_OK) return status;
     done += n;
-    status = besom__tick(progress, done, total);
+    besom_status status = besom__tick(progress, done, total);
     if (status != BESOM_OK) return status;
     if (read == BESOM_END) return BESOM_OK;
   }
@@ -202,44 +207,4 @@ besom_status besom_build_sorted(const besom_config *config, const besom_digest_s
   if (status != BESOM_OK) return status;
   status = f->kind->append ? f->kind->append(f, digests, progress) : BESOM_UNSUPPORTED;
   return finish(status, f, out);
-}
-
-/* ------------------------------------------------------------------ rekey */
-
-/* Exchanges all but the addresses: each keeps its own place in memory. */
-static void swap_filters(besom_filter *a, besom_filter *b) {
-  unsigned char *x = (unsigned char *)a, *y = (unsigned char *)b;
-  for (size_t i = 0; i < a->kind->size; i++) {
-    unsigned char byte = x[i];
-    x[i] = y[i];
-    y[i] = byte;
-  }
-}
-
-/* The keys of `no` that the filter wrongly answers yes to are adapted for. */
-static besom_status adapt_all(besom_filter *f, const besom_source *no) {
-  for (;;) {
-    besom_bytes key;
-    uint64_t weight = 1;
-    besom_status status = no->next(no->ctx, &key, &weight);
-    if (status == BESOM_OK) status = besom_adapt(f, key.data, key.len);
-    if (status != BESOM_OK) return status == BESOM_END ? BESOM_OK : status;
-  }
-}
-
-besom_status besom_rekey(besom_filter *f, const besom_source *yes, const besom_source *no, const uint8_t *seed) {
-  if (!f || !yes || !yes->next || (no && !no->next)) return BESOM_INVALID;
-  if (!f->kind->create_like || !f->kind->insert_many || (no && !f->kind->adapt)) return BESOM_UNSUPPORTED;
-  if (f->mapping) return BESOM_READ_ONLY;
-  struct hasher hasher;
-  besom_filter *fresh;
-  besom_status status = besom__hasher_init(&hasher, besom__hash_name(f->hasher.id), seed);
-  if (status == BESOM_OK) status = besom_create_like(f, &fresh);
-  if (status != BESOM_OK) return status;
-  fresh->hasher = hasher;
-  status = fill(fresh, yes, yes->size_hint, NULL);
-  if (status == BESOM_OK && no) status = adapt_all(fresh, no);
-  if (status == BESOM_OK) swap_filters(f, fresh);
-  besom_free(fresh);
-  return status;
 }

@@ -28,6 +28,7 @@ void besom__filter_drop(besom_filter *f) {
 
 void besom_free(besom_filter *f) {
   if (!f) return;
+  besom_task_cancel(f->task);
   f->kind->destroy(f);
   besom__filter_drop(f);
 }
@@ -115,7 +116,8 @@ bool besom_contains_digest(const besom_filter *f, besom_digest digest) {
   do {                                                             \
     if (UNLIKELY(!(f))) return BESOM_INVALID;                      \
     if (UNLIKELY(!(f)->kind->operation)) return BESOM_UNSUPPORTED; \
-    if (UNLIKELY((f)->mapping)) return BESOM_READ_ONLY;            \
+    besom_status allowed = besom__may_change(f);                   \
+    if (UNLIKELY(allowed != BESOM_OK)) return allowed;             \
   } while (0)
 
 /* The three forms of a changing call: a key of bytes, an integer, a digest. */
@@ -331,28 +333,6 @@ besom_status besom_merge(const besom_filter *a, const besom_filter *b, besom_fil
   else
     besom_free(into);
   return status;
-}
-
-static bool power_of_two_apart(uint64_t small, uint64_t large) {
-  while (small && small < large) small *= 2; /* slots are far below 2^63 */
-  return small && small == large;
-}
-
-static besom_status resize(besom_filter *f, uint64_t slots, bool grow) {
-  CHECK_CHANGE(f, resize);
-  besom_statistics now;
-  besom_stats(f, &now);
-  if (slots > MAX_CAPACITY) return BESOM_INVALID;
-  if (!(grow ? power_of_two_apart(now.slots, slots) : power_of_two_apart(slots, now.slots))) return BESOM_INVALID;
-  return slots == now.slots ? BESOM_OK : f->kind->resize(f, slots);
-}
-
-besom_status besom_grow(besom_filter *f, uint64_t slots) {
-  return resize(f, slots, true);
-}
-
-besom_status besom_shrink(besom_filter *f, uint64_t slots) {
-  return resize(f, slots, false);
 }
 
 besom_status besom_iter_open(const besom_filter *f, besom_iter **out) {

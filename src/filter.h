@@ -22,7 +22,8 @@ struct besom_filter {
   besom_allocator allocator;
   uint64_t items;
   uint64_t capacity;
-  void *mapping; /* of besom_open_mmap: the filter is read-only and its bits are in here */
+  besom_task *task; /* under way: nothing else may change the filter */
+  void *mapping;    /* of besom_open_mmap: the filter is read-only and its bits are in here */
   size_t mapping_size;
 };
 
@@ -61,8 +62,14 @@ struct besom_kind {
 
   /* into is empty and like a and b. */
   besom_status (*merge)(const besom_filter *a, const besom_filter *b, besom_filter *into);
-  /* To slots = those there are, times or over a power of two (checked); may end FULL or NO_MEMORY. */
-  besom_status (*resize)(besom_filter *f, uint64_t slots);
+  /*
+   * Another size: fills fresh, which is zero but for head and items, from f, which stays as it is, until both are
+   * exchanged. slots = those of f, times or over a power of two (checked). If start fails it leaves nothing
+   * behind; if a step fails the caller drops fresh. A step looks at no more than max fingerprints; the last one takes
+   * out of f what need not be copied.
+   */
+  besom_status (*resize_start)(besom_filter *fresh, const besom_filter *f, uint64_t slots);
+  besom_status (*resize_step)(besom_filter *fresh, besom_filter *f, uint64_t max, bool *finished);
   /* Inserts the digests into an empty filter. They must ascend; on failure the caller drops the filter. */
   besom_status (*append)(besom_filter *f, const besom_digest_source *digests, const besom_progress *progress);
   void (*iter_start)(besom_iter *iter);
@@ -79,12 +86,25 @@ struct besom_kind {
 /* The kind of that name, NULL if there is none. */
 const struct besom_kind *besom__kind_named(const char *name);
 
+/* Whether changes are allowed: OK, READ_ONLY or BUSY. */
+static inline besom_status besom__may_change(const besom_filter *f) {
+  if (UNLIKELY(f->mapping)) return BESOM_READ_ONLY;
+  return UNLIKELY(f->task) ? BESOM_BUSY : BESOM_OK;
+}
+
 /* A filter with a ready head, zero but for that; the kind's part is still to be made. */
 besom_status besom__filter_new(const struct besom_kind *kind, const struct hasher *hasher,
                                const besom_allocator *allocator, besom_filter **out);
 
 /* Frees the head alone: for a filter whose kind's part could not be made. */
 void besom__filter_drop(besom_filter *f);
+
+/*
+ * Reads up to cap keys of the source, cap <= BUILD_BATCH, and inserts them: *n of them. OK, END if the source has no
+ * more, or an error, after which the filter is to be dropped.
+ */
+#define BUILD_BATCH 256
+besom_status besom__insert_batch(besom_filter *f, const besom_source *source, size_t cap, size_t *n);
 
 /* Tells the caller how far long work has come: OK to go on, or STOPPED. progress may be NULL. */
 static inline besom_status besom__tick(const besom_progress *progress, uint64_t done, uint64_t total) {

@@ -43,6 +43,8 @@ const char *besom_strerror(besom_status status) {
     return "several fingerprints match the key";
   case BESOM_MEMBER:
     return "the key is a member";
+  case BESOM_BUSY:
+    return "a task is under way on this filter";
   case BESOM_NEEDS_STORE:
     return "this kind of filter needs its stored keys for that";
   }

@@ -4,6 +4,9 @@
  * matched by further bits of their own keys' digests until they match no more. Those come from the stored
  * keys. Without a store it keeps the offender's digest instead, as a mark.
  *
+ * A removed key's fingerprint can stay as a tombstone, if it had been lengthened: should the key come back, so does
+ * what was learnt.
+ *
  * Runs are not sorted: a new fingerprint goes to the end of its run, so that its rank among those with its
  * remainder is the number of earlier ones, for ever.
  */
@@ -20,12 +23,19 @@
 #define MAX_COUNT (UINT64_C(1) << 62)
 #define TAG_MARKS SECTION_TAG('M', 'A', 'R', 'K')
 
+/* What there is in the table besides members. */
+struct books {
+  uint64_t slots;      /* that would not be there without extensions: those in reserve for it */
+  uint64_t tombstones; /* count 0; all of them have an extension */
+};
+
 struct aqf {
   struct quotient base;
   struct marks marks;
+  struct books books;
   double adapt_room;
-  uint64_t extension_slots; /* that would not be there without extensions: those in reserve for it */
-  besom_reverse reverse;    /* digest_of NULL: not bound */
+  bool keep_tombstones;
+  besom_reverse reverse; /* digest_of NULL: not bound */
 };
 
 static struct aqf *aqf(besom_filter *f) {
@@ -42,7 +52,7 @@ static besom_status create(besom_filter *f, const besom_config *config) {
   struct aqf *a = aqf(f);
   struct qtable_shape shape = {.width = MIN_WIDTH, .heads = true, .value_bits = config->value_bits};
   a->adapt_room = config->adapt_room != 0 ? config->adapt_room : DEFAULT_ADAPT_ROOM;
-  besom_status status = besom__quotient_options(config->options, &a->base.isa, NULL);
+  besom_status status = besom__quotient_options(config->options, &a->base.isa, "tombstones", &a->keep_tombstones);
   if (status == BESOM_OK) status = besom__quotient_plan(config, sizeof(struct aqf), a->adapt_room, &shape);
   if (status != BESOM_OK) return status;
   f->capacity = besom__quotient_capacity(shape.slots, a->adapt_room);
@@ -51,12 +61,13 @@ static besom_status create(besom_filter *f, const besom_config *config) {
 
 static besom_status create_like(besom_filter *f, const besom_filter *model) {
   aqf(f)->adapt_room = const_aqf(model)->adapt_room;
+  aqf(f)->keep_tombstones = const_aqf(model)->keep_tombstones;
   return besom__quotient_create_like(f, model);
 }
 
 static void destroy(besom_filter *f) {
   besom__marks_free(&aqf(f)->marks, &f->allocator);
-  if (!f->mapping) besom__quotient_free(f, &quotient(f)->table);
+  besom__quotient_destroy(f);
 }
 
 /* ------------------------------------------------------------------ queries */
@@ -78,7 +89,7 @@ static void contains_many(const besom_filter *f, const besom_digest *d, size_t n
   const struct aqf *a = const_aqf(f);
   const struct qtable *t = &a->base.table;
   t->ops->contains_many(t, d, n, bitmap);
-  if (LIKELY(!a->base.table.extended && !a->marks.count)) return;
+  if (LIKELY(!t->extended && !a->marks.count)) return;
   for (size_t i = 0; i < n; i += 64)
     for (uint64_t left = bitmap[i / 64]; left; left &= left - 1) {
       unsigned j = trailing_zeros(left);
@@ -97,9 +108,9 @@ static bool longest_match(const struct aqf *a, besom_digest d, struct long_finge
 
 /* ------------------------------------------------------------------ room */
 
-/* Slots that members take: their heads and counts, not their extensions. */
+/* Slots that members take: their heads and counts, not their extensions, and no tombstones. */
 static uint64_t member_slots(const struct aqf *a) {
-  return a->base.table.used - a->extension_slots;
+  return a->base.table.used - a->books.slots;
 }
 
 static uint64_t reserved_slots(const struct aqf *a) {
@@ -111,26 +122,39 @@ static uint64_t mark_bytes(const struct aqf *a) {
   return bytes < 1024 ? 1024 : bytes; /* something, even in the smallest */
 }
 
-static unsigned extension_slots_of(const struct long_fingerprint *fp, unsigned width) {
-  return besom__long_slots(fp->count, fp->extension_bits, width) - besom__long_slots(fp->count, 0, width);
+/* Takes a fingerprint into the books, or out of them. */
+static void enter(struct aqf *a, const struct long_fingerprint *fp) {
+  a->books.slots += extension_slots_of(fp, a->base.table.width);
+  a->books.tombstones += fp->count == 0;
+  a->base.table.extended += fp->extension_bits > 0;
+}
+
+static void strike(struct aqf *a, const struct long_fingerprint *fp) {
+  a->books.slots -= extension_slots_of(fp, a->base.table.width);
+  a->books.tombstones -= fp->count == 0;
+  a->base.table.extended -= fp->extension_bits > 0;
 }
 
 /* Writes a changed fingerprint and keeps the books. Shrinking never fails. */
 static besom_status rewrite(struct aqf *a, const struct long_fingerprint *old, const struct long_fingerprint *now) {
-  struct qtable *t = &a->base.table;
-  besom_status status = besom__long_write(t, now);
+  besom_status status = besom__long_write(&a->base.table, now);
   if (status != BESOM_OK) return status;
-  a->extension_slots += extension_slots_of(now, t->width);
-  a->extension_slots -= extension_slots_of(old, t->width);
-  a->base.table.extended += now->extension_bits > 0;
-  a->base.table.extended -= old->extension_bits > 0;
+  enter(a, now);
+  strike(a, old);
   return BESOM_OK;
 }
 
 static void take_out(struct aqf *a, const struct long_fingerprint *fp) {
   besom__long_remove(&a->base.table, fp);
-  a->extension_slots -= extension_slots_of(fp, a->base.table.width);
-  a->base.table.extended -= fp->extension_bits > 0;
+  strike(a, fp);
+}
+
+/* Writes it longer than it was, if the reserve has room for that. */
+static besom_status rewrite_in_reserve(struct aqf *a, const struct long_fingerprint *old,
+                                       const struct long_fingerprint *now) {
+  unsigned width = a->base.table.width;
+  uint64_t more = extension_slots_of(now, width) - extension_slots_of(old, width);
+  return a->books.slots + more > reserved_slots(a) ? BESOM_FULL : rewrite(a, old, now);
 }
 
 /* ------------------------------------------------------------------ members */
@@ -143,7 +167,7 @@ static struct long_fingerprint last_of_run(const struct aqf *a, besom_digest d) 
 
 static unsigned slots_to_raise(const struct aqf *a, const struct long_fingerprint *fp, uint64_t n) {
   unsigned width = a->base.table.width;
-  return besom__long_slots(fp->count + n, 0, width) - besom__long_slots(fp->count, 0, width);
+  return member_slots_of(fp->count + n, width) - member_slots_of(fp->count, width);
 }
 
 static besom_status raise_count(struct aqf *a, const struct long_fingerprint *fp, uint64_t n) {
@@ -170,6 +194,8 @@ static besom_status insert_count(besom_filter *f, besom_digest d, uint64_t n) {
   struct long_fingerprint fp;
   if (n > MAX_COUNT - f->items) return BESOM_FULL;
   bool raise = longest_match(a, d, &fp) && besom__long_counts(fp.count, n, a->base.table.width);
+  /* A new fingerprint would match more than a tombstone that comes back. */
+  if (!raise && a->books.tombstones) raise = besom__find_tombstone(&a->base.table, d, &fp);
   besom_status status = raise ? raise_count(a, &fp, n) : append_new(a, d, n);
   if (status != BESOM_OK) return status;
   f->items += n;
@@ -209,13 +235,24 @@ static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n
   return status;
 }
 
+/*
+ * Leaves a tombstone, if that is wanted and there is something to keep and room for it. Not in front of a store: its
+ * keys come back at the end of their bucket.
+ */
+static bool bury(struct aqf *a, const struct long_fingerprint *fp) {
+  struct long_fingerprint tombstone = *fp;
+  tombstone.count = tombstone.value = 0;
+  if (!a->keep_tombstones || !fp->extension_bits || a->reverse.digest_of) return false;
+  return rewrite_in_reserve(a, fp, &tombstone) == BESOM_OK;
+}
+
 static besom_status remove_key(besom_filter *f, besom_digest d) {
   struct aqf *a = aqf(f);
   struct long_fingerprint fp;
   if (besom__marks_has(&a->marks, d) || !longest_match(a, d, &fp)) return BESOM_NOT_FOUND;
   f->items--;
   if (fp.count == 1) {
-    take_out(a, &fp);
+    if (!bury(a, &fp)) take_out(a, &fp);
     return BESOM_OK;
   }
   struct long_fingerprint less = fp;
@@ -284,6 +321,7 @@ static besom_status insert_at(besom_filter *f, besom_digest d, uint64_t value, b
   put_value(t, fp.position, value);
   uint64_t last, equal = t->ops->find(t, fp.quotient, fp.remainder, &last);
   *match = (besom_match){bucket_of(t, fp.quotient, fp.remainder), (uint32_t)(equal - 1)};
+  if (a->books.tombstones) match->rank = besom__last_rank(t, fp.quotient, fp.remainder);
   f->items++;
   if (a->marks.count) besom__marks_remove(&a->marks, d);
   return BESOM_OK;
@@ -299,44 +337,12 @@ static besom_status remove_at(besom_filter *f, besom_match match) {
 
 /* ------------------------------------------------------------------ adapting */
 
-/* How many bits two fractions have in common from the first on. */
-static unsigned common_bits(besom_digest a, besom_digest b) {
-  if (a.hi != b.hi) return leading_zeros(a.hi ^ b.hi);
-  return 64 + leading_zeros(a.lo ^ b.lo);
-}
-
-/*
- * The fingerprint of the key `stored`, lengthened just beyond what it has in common with the offender,
- * and then as far as its last slot reaches.
- */
-static besom_status lengthened(const struct qtable *t, struct long_fingerprint fp, besom_digest offender,
-                               besom_digest stored, struct long_fingerprint *out) {
-  struct address mine = address_of(stored, t->slots), other = address_of(offender, t->slots);
-  if (mine.quotient != fp.quotient || remainder_of(mine, t->width) != fp.remainder ||
-      !besom__long_matches(&fp, mine.rest, t->width))
-    return BESOM_INVALID;
-  if (offender.hi == stored.hi && offender.lo == stored.lo) return BESOM_MEMBER;
-  *out = fp;
-  if (other.quotient != fp.quotient || !besom__long_matches(&fp, other.rest, t->width)) return BESOM_OK;
-  unsigned common = common_bits(mine.rest, other.rest);
-  if (common < t->width) return BESOM_OK;
-  unsigned bits = common + 1 - t->width;
-  if (bits > MAX_EXTENSION || common >= 128) return BESOM_FULL; /* no two keys come to this */
-  out->extension_bits = besom__long_stretch(fp.count, bits, t->width);
-  if (out->extension_bits > 128u - t->width) out->extension_bits = 128u - t->width;
-  out->extension = besom__extension_of(mine.rest, t->width, out->extension_bits);
-  return BESOM_OK;
-}
-
 static besom_status lengthen(struct aqf *a, const struct long_fingerprint *fp, besom_digest offender,
                              besom_digest stored) {
   struct long_fingerprint longer;
-  unsigned width = a->base.table.width;
-  besom_status status = lengthened(&a->base.table, *fp, offender, stored, &longer);
+  besom_status status = besom__lengthened(&a->base.table, fp, offender, stored, &longer);
   if (status != BESOM_OK || longer.extension_bits == fp->extension_bits) return status;
-  uint64_t more = extension_slots_of(&longer, width) - extension_slots_of(fp, width);
-  if (a->extension_slots + more > reserved_slots(a)) return BESOM_FULL;
-  return rewrite(a, fp, &longer);
+  return rewrite_in_reserve(a, fp, &longer);
 }
 
 static besom_status adapt_at(besom_filter *f, besom_digest offender, besom_match match, besom_digest stored) {
@@ -400,19 +406,6 @@ static besom_status adapt(besom_filter *f, besom_digest d) {
 
 /* ------------------------------------------------------------------ whole filters */
 
-/* What the books say, from the table itself. */
-static void count_extensions(const struct qtable *t, uint64_t *slots, uint64_t *fingerprints, uint64_t *items) {
-  struct qtable_cursor c;
-  *slots = *fingerprints = *items = 0;
-  besom__qtable_first(t, &c);
-  while (besom__qtable_next(&c)) {
-    struct long_fingerprint fp = besom__long_read(t, c.quotient, c.position);
-    *slots += extension_slots_of(&fp, t->width);
-    *fingerprints += fp.extension_bits > 0;
-    *items += fp.count;
-  }
-}
-
 /* A mark of one filter stays if the other one does not hold the key. */
 static besom_status merge_marks(struct aqf *into, const besom_filter *from, const besom_filter *other) {
   const struct marks *m = &const_aqf(from)->marks;
@@ -429,9 +422,11 @@ static besom_status merge(const besom_filter *a, const besom_filter *b, besom_fi
   const struct qtable *x = &const_quotient(a)->table, *y = &const_quotient(b)->table;
   struct aqf *out = aqf(into);
   if (x->slots != y->slots || x->width != y->width || x->value_bits != y->value_bits) return BESOM_UNLIKE;
-  out->extension_slots = const_aqf(a)->extension_slots + const_aqf(b)->extension_slots;
+  const struct books *p = &const_aqf(a)->books, *q = &const_aqf(b)->books;
+  out->books = (struct books){p->slots + q->slots, p->tombstones + q->tombstones};
+  out->keep_tombstones |= const_aqf(b)->keep_tombstones;
   if (member_slots(const_aqf(a)) + member_slots(const_aqf(b)) > into->capacity) return BESOM_FULL;
-  if (out->extension_slots > reserved_slots(out)) return BESOM_FULL;
+  if (out->books.slots > reserved_slots(out)) return BESOM_FULL;
   besom_status status = x->ops->merge(x, y, &out->base.table);
   if (status == BESOM_OK) status = merge_marks(out, a, b);
   if (status == BESOM_OK) status = merge_marks(out, b, a);
@@ -439,31 +434,34 @@ static besom_status merge(const besom_filter *a, const besom_filter *b, besom_fi
   return status;
 }
 
-static besom_status resize(besom_filter *f, uint64_t slots) {
-  struct aqf *a = aqf(f);
-  struct qtable resized;
-  uint64_t capacity = besom__quotient_capacity(slots, a->adapt_room), extension_slots, extended, items;
-  if (capacity < member_slots(a) && slots < a->base.table.slots) return BESOM_FULL;
+static besom_status resize_start(besom_filter *fresh, const besom_filter *f, uint64_t slots) {
+  const struct aqf *a = const_aqf(f);
+  aqf(fresh)->adapt_room = a->adapt_room;
+  aqf(fresh)->keep_tombstones = a->keep_tombstones;
+  aqf(fresh)->books = a->books;
+  fresh->capacity = besom__quotient_capacity(slots, a->adapt_room);
+  if (fresh->capacity < member_slots(a) && slots < a->base.table.slots) return BESOM_FULL;
   unsigned doublings = slots > a->base.table.slots ? trailing_zeros(slots / a->base.table.slots) : 0;
   if (a->base.table.width < MIN_WIDTH + doublings) return BESOM_INVALID;
-  besom_status status = besom__quotient_resized(f, slots, &resized);
-  if (status != BESOM_OK) return status;
-  count_extensions(&resized, &extension_slots, &extended, &items);
-  if (resized.used - extension_slots > capacity) {
-    besom__quotient_free(f, &resized);
-    return BESOM_FULL;
-  }
-  besom__quotient_free(f, &a->base.table);
-  a->base.table = resized;
-  a->extension_slots = extension_slots;
-  f->capacity = capacity;
+  return besom__quotient_resize_start(fresh, f, slots);
+}
+
+/* Marks and binding do not depend on the size: they go over as they are. */
+static besom_status resize_step(besom_filter *fresh, besom_filter *f, uint64_t max, bool *finished) {
+  struct aqf *a = aqf(fresh);
+  besom_status status = besom__quotient_resize_step(fresh, max, finished, &a->books.slots);
+  if (status != BESOM_OK || !*finished) return status;
+  if (member_slots(a) > fresh->capacity) return BESOM_FULL;
+  a->marks = aqf(f)->marks;
+  a->reverse = aqf(f)->reverse;
+  aqf(f)->marks = (struct marks){0};
   return BESOM_OK;
 }
 
 static void stats(const besom_filter *f, besom_statistics *s) {
   const struct aqf *a = const_aqf(f);
   const struct qtable *t = &a->base.table;
-  uint64_t heads = t->used - t->further_slots, reserve = reserved_slots(a);
+  uint64_t heads = t->used - t->further_slots - a->books.tombstones, reserve = reserved_slots(a);
   s->isa = besom__isa_name(a->base.isa);
   s->slots = t->slots;
   s->width = t->width;
@@ -471,29 +469,40 @@ static void stats(const besom_filter *f, besom_statistics *s) {
   s->load = (double)t->used / (double)t->slots;
   s->expected_rate = besom__quotient_rate(heads, t->slots, t->width);
   s->rate_at_capacity = besom__quotient_rate(f->capacity, t->slots, t->width);
-  s->extended = a->base.table.extended;
+  s->extended = t->extended;
+  s->tombstones = a->books.tombstones;
   s->marks = a->marks.count;
-  double by_slots = reserve ? (double)a->extension_slots / (double)reserve : 0;
+  double by_slots = reserve ? (double)a->books.slots / (double)reserve : 0;
   double by_marks = (double)(a->marks.count * sizeof *a->marks.places) / (double)mark_bytes(a) * 8 / 7;
   s->adapt_room_used = by_slots > by_marks ? by_slots : by_marks;
+}
+
+static const char *check_fingerprint(const struct aqf *a, const struct long_fingerprint *fp) {
+  bool may_be_tombstone = a->keep_tombstones && fp->extension_bits && !fp->value;
+  if (!fp->count && !may_be_tombstone) return "a fingerprint has a count of 0";
+  if (fp->count > MAX_COUNT) return "a fingerprint has a count that no filter reaches";
+  return besom__long_check(&a->base.table, fp);
 }
 
 static const char *validate(const besom_filter *f) {
   const struct aqf *a = const_aqf(f);
   const struct qtable *t = &a->base.table;
   const char *wrong = besom__qtable_check(t);
+  if (wrong) return wrong;
+  struct aqf counted = {.base.table.width = t->width};
   struct qtable_cursor c;
   besom__qtable_first(t, &c);
-  while (!wrong && besom__qtable_next(&c)) {
+  while (besom__qtable_next(&c)) {
     struct long_fingerprint fp = besom__long_read(t, c.quotient, c.position);
-    wrong = fp.count ? besom__long_check(t, &fp) : "a fingerprint has a count of 0";
+    wrong = check_fingerprint(a, &fp);
+    if (wrong) return wrong;
+    enter(&counted, &fp);
+    counted.base.head.items += fp.count;
   }
-  if (wrong) return wrong;
-  uint64_t extension_slots, extended, items;
-  count_extensions(t, &extension_slots, &extended, &items);
-  if (items != f->items) return "the number of items is wrong";
-  if (extension_slots != a->extension_slots || extended != a->base.table.extended)
-    return "the number of extensions is wrong";
+  if (counted.base.head.items != f->items) return "the number of items is wrong";
+  if (counted.books.slots != a->books.slots) return "the number of slots of extensions is wrong";
+  if (counted.base.table.extended != t->extended) return "the number of extensions is wrong";
+  if (counted.books.tombstones != a->books.tombstones) return "the number of tombstones is wrong";
   if (member_slots(a) > f->capacity) return "there are more items than the capacity";
   return besom__marks_check(&a->marks);
 }
@@ -505,9 +514,11 @@ static void save(const besom_filter *f, struct sections_out *out) {
   const struct aqf *a = const_aqf(f);
   besom__quotient_save(&a->base.table, out);
   besom__write_double(&out->parameters, a->adapt_room);
-  besom__write_u64(&out->parameters, a->extension_slots);
+  besom__write_u64(&out->parameters, a->books.slots);
   besom__write_u64(&out->parameters, a->base.table.extended);
   besom__write_u64(&out->parameters, a->marks.count);
+  besom__write_u64(&out->parameters, a->keep_tombstones);
+  besom__write_u64(&out->parameters, a->books.tombstones);
   add_section(out, TAG_MARKS, a->marks.places, a->marks.size * sizeof *a->marks.places);
 }
 
@@ -529,12 +540,15 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
   besom_status status = besom__quotient_load(f, in);
   if (status != BESOM_OK) return status;
   a->adapt_room = besom__read_double(&in->parameters);
-  a->extension_slots = besom__read_u64(&in->parameters);
+  a->books.slots = besom__read_u64(&in->parameters);
   a->base.table.extended = besom__read_u64(&in->parameters);
-  uint64_t marks = besom__read_u64(&in->parameters);
+  uint64_t marks = besom__read_u64(&in->parameters), keep = besom__read_u64(&in->parameters);
+  a->keep_tombstones = keep;
+  a->books.tombstones = besom__read_u64(&in->parameters);
   const struct section *saved = take_section(in, TAG_MARKS);
   bool sound = saved && a->base.table.has_heads && a->base.table.width >= MIN_WIDTH && a->adapt_room > 0 &&
-               a->adapt_room <= 0.5 && a->extension_slots <= a->base.table.further_slots &&
+               a->adapt_room <= 0.5 && a->books.slots <= a->base.table.used &&
+               a->books.tombstones <= a->base.table.extended && keep <= 1 &&
                f->capacity == besom__quotient_capacity(a->base.table.slots, a->adapt_room);
   status = sound ? load_marks(f, saved, marks) : BESOM_CORRUPT;
   if (status != BESOM_OK) destroy(f);
@@ -566,7 +580,8 @@ const struct besom_kind besom__aqf = {
     .remove_at = remove_at,
     .adapt_at = adapt_at,
     .merge = merge,
-    .resize = resize,
+    .resize_start = resize_start,
+    .resize_step = resize_step,
     .append = besom__quotient_append_counts,
     .iter_start = besom__quotient_iter_start,
     .iter_next = besom__quotient_iter_next,

@@ -5,15 +5,15 @@
 #include "core/options.h"
 #include "quotient/long.h"
 
-besom_status besom__quotient_options(const char *text, enum isa *isa, bool *heads) {
+besom_status besom__quotient_options(const char *text, enum isa *isa, const char *name, bool *own) {
   struct option option;
   besom_status status;
   *isa = besom__isa_best();
   while ((status = besom__option_next(&text, &option)) == BESOM_OK) {
     if (besom__option_is(&option, "isa"))
       status = besom__isa_parse(option.value.data, option.value.len, isa);
-    else if (heads && besom__option_is(&option, "heads"))
-      status = besom__option_bool(&option, heads);
+    else if (besom__option_is(&option, name))
+      status = besom__option_bool(&option, own);
     else
       status = BESOM_BAD_OPTION;
     if (status != BESOM_OK) return status;
@@ -183,37 +183,83 @@ void besom__quotient_iter_start(besom_iter *iter) {
 
 besom_status besom__quotient_iter_next(besom_iter *iter, besom_entry *entry) {
   struct qtable_cursor *c = cursor_of(iter);
-  if (!besom__qtable_next(c)) return BESOM_END;
-  struct long_fingerprint fp = besom__long_read(c->table, c->quotient, c->position);
+  struct long_fingerprint fp;
+  do { /* past tombstones */
+    if (!besom__qtable_next(c)) return BESOM_END;
+    fp = besom__long_read(c->table, c->quotient, c->position);
+  } while (!fp.count);
   *entry = (besom_entry){fp.quotient, fp.remainder, fp.extension, fp.extension_bits, fp.count, fp.value};
   return BESOM_OK;
 }
 
 /* ------------------------------------------------------------------ other sizes */
 
-static besom_status resize_once(const besom_filter *f, const struct qtable *from, bool grow, struct qtable *to) {
-  struct qtable_shape shape = besom__quotient_shape(from);
-  shape.slots = grow ? from->slots * 2 : from->slots / 2;
-  shape.width = grow ? from->width - 1u : from->width + 1u;
-  besom_status status = besom__quotient_table(f, &shape, to);
-  if (status != BESOM_OK) return status;
-  struct qtable_resizing resizing;
-  bool finished;
-  besom__qtable_resize_start(&resizing, from, to);
-  status = besom__qtable_resize_step(&resizing, UINT64_MAX, &finished);
-  if (status != BESOM_OK) besom__quotient_free(f, to);
+/* On the way from one filter's table to another size: one doubling or halving after the other. */
+struct quotient_resizing {
+  uint64_t slots;             /* to be had in the end */
+  struct qtable between;      /* the table that is being read, unless it is still the filter's own (blocks NULL) */
+  struct qtable_resizing one; /* from there into the fresh filter's table */
+};
+
+static struct qtable_shape shape_towards(struct qtable_shape shape, uint64_t slots) {
+  bool grow = slots > shape.slots;
+  shape.slots = grow ? shape.slots * 2 : shape.slots / 2;
+  shape.width = grow ? shape.width - 1 : shape.width + 1;
+  return shape;
+}
+
+static besom_status start_one(besom_filter *fresh, const struct qtable *from) {
+  struct quotient *q = quotient(fresh);
+  struct qtable_shape shape = shape_towards(besom__quotient_shape(from), q->resizing->slots);
+  besom_status status = besom__quotient_table(fresh, &shape, &q->table);
+  if (status == BESOM_OK) besom__qtable_resize_start(&q->resizing->one, from, &q->table);
   return status;
 }
 
-besom_status besom__quotient_resized(const besom_filter *f, uint64_t slots, struct qtable *out) {
-  const struct qtable *mine = &const_quotient(f)->table;
-  struct qtable now = *mine, next;
-  while (now.slots != slots) {
-    besom_status status = resize_once(f, &now, slots > mine->slots, &next);
-    if (now.blocks != mine->blocks) besom__quotient_free(f, &now);
-    if (status != BESOM_OK) return status;
-    now = next;
+static void end_resizing(besom_filter *fresh) {
+  struct quotient *q = quotient(fresh);
+  if (!q->resizing) return;
+  besom__quotient_free(fresh, &q->resizing->between);
+  besom__release(&fresh->allocator, q->resizing, sizeof *q->resizing);
+  q->resizing = NULL;
+}
+
+besom_status besom__quotient_resize_start(besom_filter *fresh, const besom_filter *f, uint64_t slots) {
+  struct quotient *q = quotient(fresh);
+  struct qtable_shape last = besom__quotient_shape(&const_quotient(f)->table);
+  while (last.slots != slots) last = shape_towards(last, slots);
+  if (!besom__qtable_bytes(&last)) return BESOM_INVALID; /* no remainder bit would be left */
+  q->isa = const_quotient(f)->isa;
+  q->resizing = besom__allocate(&fresh->allocator, sizeof *q->resizing);
+  if (!q->resizing) return BESOM_NO_MEMORY;
+  q->resizing->slots = slots;
+  besom_status status = start_one(fresh, &const_quotient(f)->table);
+  if (status != BESOM_OK) end_resizing(fresh);
+  return status;
+}
+
+/* The table that has been filled is the next to be read, or the last. */
+besom_status besom__quotient_resize_step(besom_filter *fresh, uint64_t max, bool *finished, uint64_t *extension_slots) {
+  struct quotient *q = quotient(fresh);
+  struct quotient_resizing *r = q->resizing;
+  bool filled;
+  besom_status status = besom__qtable_resize_step(&r->one, max, &filled);
+  *finished = status == BESOM_OK && filled && q->table.slots == r->slots;
+  if (*finished) {
+    *extension_slots = r->one.extension_slots;
+    end_resizing(fresh);
+  } else if (filled) {
+    besom__quotient_free(fresh, &r->between);
+    r->between = q->table;
+    q->table.blocks = NULL;
+    status = start_one(fresh, &r->between);
   }
-  *out = now;
-  return BESOM_OK;
+  return status;
+}
+
+/* ------------------------------------------------------------------ the end */
+
+void besom__quotient_destroy(besom_filter *f) {
+  end_resizing(f);
+  if (!f->mapping) besom__quotient_free(f, &quotient(f)->table);
 }

@@ -11,6 +11,7 @@ struct quotient {
   besom_filter head;
   struct qtable table;
   enum isa isa;
+  struct quotient_resizing *resizing; /* while the table is being filled from another filter's; else NULL */
 };
 
 static inline struct quotient *quotient(besom_filter *f) {
@@ -21,14 +22,17 @@ static inline const struct quotient *const_quotient(const besom_filter *f) {
   return (const struct quotient *)f;
 }
 
-/* The options of all quotient kinds: isa, and heads where it is not NULL. BAD_OPTION for any other. */
-besom_status besom__quotient_options(const char *text, enum isa *isa, bool *heads);
+/* The options of quotient kinds: isa, and the kind's own one, yes or no. BAD_OPTION for any other. */
+besom_status besom__quotient_options(const char *text, enum isa *isa, const char *name, bool *own);
 
 struct qtable_shape besom__quotient_shape(const struct qtable *t);
 
 /* A new, empty table with the filter's allocator. INVALID, NO_MEMORY. */
 besom_status besom__quotient_table(const besom_filter *f, const struct qtable_shape *shape, struct qtable *out);
-void besom__quotient_free(const besom_filter *f, struct qtable *t);
+void besom__quotient_free(const besom_filter *f, struct qtable *t); /* one without blocks is fine */
+
+/* The operation destroy of filter.h. */
+void besom__quotient_destroy(besom_filter *f);
 
 /* Makes f's table, empty, like the model's. */
 besom_status besom__quotient_create_like(besom_filter *f, const besom_filter *model);
@@ -50,7 +54,12 @@ besom_status besom__quotient_append_counts(besom_filter *f, const besom_digest_s
 void besom__quotient_iter_start(besom_iter *iter);
 besom_status besom__quotient_iter_next(besom_iter *iter, besom_entry *entry);
 
-/* Makes a table of `slots` from the filter's, by doublings or halvings; the filter keeps its own. */
-besom_status besom__quotient_resized(const besom_filter *f, uint64_t slots, struct qtable *out);
+/*
+ * Fills fresh, which is zero but for its head, with f's table at another size, by doublings or halvings: what the
+ * operations resize_start and resize_step of filter.h ask for. With *finished comes the number of slots that extensions
+ * take in the new table, which is counted on the way.
+ */
+besom_status besom__quotient_resize_start(besom_filter *fresh, const besom_filter *f, uint64_t slots);
+besom_status besom__quotient_resize_step(besom_filter *fresh, uint64_t max, bool *finished, uint64_t *extension_slots);
 
 #endif

@@ -60,7 +60,8 @@ static void decode(struct string s, struct long_fingerprint *fp) {
   if (get_bits(&s, 0, 1)) {
     unsigned zeros = 0;
     while (zeros < 63 && at + zeros < s.length && !get_bits(&s, at + zeros, 1)) zeros++;
-    fp->count = get_bits(&s, at + zeros, zeros + 1) - 1;
+    uint64_t code = get_bits(&s, at + zeros, zeros + 1);
+    fp->count = code ? code - 1 : 0; /* no code is 0, but what bits may say */
     at += 2 * zeros + 1;
   }
   if (s.length <= at) return;

@@ -6,9 +6,9 @@
  *   extension               the digest's bits behind the remainder
  *   1 0...0                 closes the string and fills the last slot
  *
- * A count of 1 without extension has no string at all. Every further slot begins with a tag (table.h), and has
- * bits of the string behind it. Lengths are exact to the bit, so that a change of the
- * slots' width repacks the string and loses nothing.
+ * A count of 1 without extension has no string at all. A count of 0 is a tombstone: no member, matched by nothing,
+ * kept for the extension that it had. Every further slot begins with a tag (table.h), and has bits of the string behind
+ * it. Lengths are exact to the bit, so that a change of the slots' width repacks the string and loses nothing.
  */
 #ifndef BESOM_QUOTIENT_LONG_H
 #define BESOM_QUOTIENT_LONG_H
@@ -30,6 +30,16 @@ struct long_fingerprint besom__long_read(const struct qtable *t, uint64_t quotie
 
 /* How many slots a fingerprint of this count and extension takes. */
 unsigned besom__long_slots(uint64_t count, unsigned extension_bits, unsigned width);
+
+/* How many it takes for its members alone. */
+static inline unsigned member_slots_of(uint64_t count, unsigned width) {
+  return count ? besom__long_slots(count, 0, width) : 0;
+}
+
+/* And how many for its extension besides; all of them, if it is a tombstone. */
+static inline unsigned extension_slots_of(const struct long_fingerprint *fp, unsigned width) {
+  return besom__long_slots(fp->count, fp->extension_bits, width) - member_slots_of(fp->count, width);
+}
 
 /*
  * Whether n more copies go into the count. In narrow slots that may take more of them than a second fingerprint: then

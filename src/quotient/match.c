@@ -2,35 +2,89 @@
 
 #include "quotient/walk.h"
 
+static struct matching walk_run(const struct qtable *t, uint64_t quotient, uint64_t remainder) {
+  struct run run = run_of(t, quotient);
+  return (struct matching){
+      .table = t, .address.quotient = quotient, .remainder = remainder, .next = run.start, .run_end = run.end};
+}
+
 struct matching besom__matching_start(const struct qtable *t, besom_digest d) {
   struct address address = address_of(d, t->slots);
-  struct run run = run_of(t, address.quotient);
-  return (struct matching){.table = t,
-                           .address = address,
-                           .remainder = remainder_of(address, t->width),
-                           .next = run.start,
-                           .run_end = run.end};
+  struct matching m = walk_run(t, address.quotient, remainder_of(address, t->width));
+  m.address = address;
+  return m;
+}
+
+/* The next fingerprint with the remainder, tombstones included. */
+ALWAYS_INLINE bool next_in_run(struct matching *m) {
+  uint64_t position = next_equal(m->table, m->next, m->run_end, m->remainder);
+  if (position >= m->run_end) return false;
+  m->fp = besom__long_read(m->table, m->address.quotient, position);
+  m->next = position + m->fp.slots;
+  m->rank = m->next_rank;
+  m->next_rank += m->fp.count > 0;
+  return true;
 }
 
 bool besom__next_match(struct matching *m) {
-  for (;;) {
-    uint64_t position = next_equal(m->table, m->next, m->run_end, m->remainder);
-    if (position >= m->run_end) return false;
-    m->fp = besom__long_read(m->table, m->address.quotient, position);
-    m->next = position + m->fp.slots;
-    m->rank = m->next_rank++;
+  while (next_in_run(m))
     if (besom__long_matches(&m->fp, m->address.rest, m->table->width)) return true;
+  return false;
+}
+
+bool besom__find_tombstone(const struct qtable *t, besom_digest d, struct long_fingerprint *longest) {
+  struct matching m = besom__matching_start(t, d);
+  bool found = false;
+  while (next_in_run(&m)) {
+    struct long_fingerprint alive = m.fp;
+    alive.count = 1;
+    if (m.fp.count || !besom__long_matches(&alive, m.address.rest, t->width)) continue;
+    if (!found || m.fp.extension_bits > longest->extension_bits) *longest = m.fp;
+    found = true;
   }
+  return found;
+}
+
+uint32_t besom__last_rank(const struct qtable *t, uint64_t quotient, uint64_t remainder) {
+  struct matching m = walk_run(t, quotient, remainder);
+  while (next_in_run(&m)) continue;
+  return m.next_rank - 1;
 }
 
 bool besom__locate_match(const struct qtable *t, besom_match match, struct long_fingerprint *fp) {
   if (!has_buckets(t) || match.bucket >> t->width >= t->slots) return false;
-  uint64_t quotient = match.bucket >> t->width, remainder = match.bucket & bits_below(t->width);
-  struct run run = run_of(t, quotient);
-  uint64_t position = next_equal(t, run.start, run.end, remainder);
-  for (uint32_t rank = 0; rank < match.rank && position < run.end; rank++)
-    position = next_equal(t, position + 1, run.end, remainder);
-  if (position >= run.end) return false;
-  *fp = besom__long_read(t, quotient, position);
-  return true;
+  struct matching m = walk_run(t, match.bucket >> t->width, match.bucket & bits_below(t->width));
+  while (next_in_run(&m))
+    if (m.rank == match.rank && m.fp.count) {
+      *fp = m.fp;
+      return true;
+    }
+  return false;
+}
+
+/* ------------------------------------------------------------------ matching less */
+
+/* How many bits two fractions have in common from the first on. */
+static unsigned common_bits(besom_digest a, besom_digest b) {
+  if (a.hi != b.hi) return leading_zeros(a.hi ^ b.hi);
+  return 64 + leading_zeros(a.lo ^ b.lo);
+}
+
+besom_status besom__lengthened(const struct qtable *t, const struct long_fingerprint *fp, besom_digest offender,
+                               besom_digest stored, struct long_fingerprint *out) {
+  struct address mine = address_of(stored, t->slots), other = address_of(offender, t->slots);
+  if (mine.quotient != fp->quotient || remainder_of(mine, t->width) != fp->remainder ||
+      !besom__long_matches(fp, mine.rest, t->width))
+    return BESOM_INVALID;
+  if (offender.hi == stored.hi && offender.lo == stored.lo) return BESOM_MEMBER;
+  *out = *fp;
+  if (other.quotient != fp->quotient || !besom__long_matches(fp, other.rest, t->width)) return BESOM_OK;
+  unsigned common = common_bits(mine.rest, other.rest);
+  if (common < t->width) return BESOM_OK;
+  unsigned bits = common + 1 - t->width;
+  if (bits > MAX_EXTENSION || common >= 128) return BESOM_FULL; /* no two keys come to this */
+  out->extension_bits = besom__long_stretch(fp->count, bits, t->width);
+  if (out->extension_bits > 128u - t->width) out->extension_bits = 128u - t->width;
+  out->extension = besom__extension_of(mine.rest, t->width, out->extension_bits);
+  return BESOM_OK;
 }

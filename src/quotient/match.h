@@ -1,4 +1,4 @@
-/* The fingerprints of a table that match a digest, and their names: bucket and rank. */
+/* The fingerprints of a table that match a digest, their names (bucket and rank), and how to have them match less. */
 #ifndef BESOM_QUOTIENT_MATCH_H
 #define BESOM_QUOTIENT_MATCH_H
 
@@ -12,7 +12,7 @@ struct matching {
   uint64_t remainder, next, run_end;
   uint32_t next_rank;
   struct long_fingerprint fp; /* the match */
-  uint32_t rank;              /* and its place among those with the remainder */
+  uint32_t rank;              /* and its place among those with the remainder; tombstones have none */
 };
 
 struct matching besom__matching_start(const struct qtable *t, besom_digest d);
@@ -27,7 +27,21 @@ static inline uint64_t bucket_of(const struct qtable *t, uint64_t quotient, uint
   return quotient << t->width | remainder;
 }
 
+/* The tombstone with the longest extension that begins the digest; false if there is none. */
+bool besom__find_tombstone(const struct qtable *t, besom_digest d, struct long_fingerprint *longest);
+
+/* The rank that the last fingerprint with this remainder has. */
+uint32_t besom__last_rank(const struct qtable *t, uint64_t quotient, uint64_t remainder);
+
 /* The fingerprint of a match; false if there is none. */
 bool besom__locate_match(const struct qtable *t, besom_match match, struct long_fingerprint *fp);
+
+/*
+ * The fingerprint of the key `stored`, lengthened just beyond what it has in common with the offender, and then as far
+ * as its last slot reaches; as it is, if it does not match the offender. INVALID if it is not that key's, MEMBER if
+ * the two are equal.
+ */
+besom_status besom__lengthened(const struct qtable *t, const struct long_fingerprint *fp, besom_digest offender,
+                               besom_digest stored, struct long_fingerprint *out);
 
 #endif

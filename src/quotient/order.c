@@ -37,34 +37,37 @@ bool besom__qtable_next(struct qtable_cursor *c) {
 
 /* ------------------------------------------------------------------ whole tables */
 
-/*
- * Appends the cursor's fingerprint under a new quotient and remainder, with its value and further slots. A count that
- * would take more slots than so many fingerprints becomes these: growing must not take the room of keys to come.
- */
-static besom_status append_copy(struct qtable_appender *out, const struct qtable_cursor *c, uint64_t quotient,
-                                uint64_t remainder) {
-  if (LIKELY(c->slots == 1 && !out->table.value_bits)) return qtable_append(out, quotient, remainder, out->table.width);
-  struct long_fingerprint fp = besom__long_read(c->table, c->quotient, c->position);
-  fp.quotient = quotient;
-  fp.remainder = remainder;
-  uint64_t copies = 1;
-  if (fp.count > 1 && besom__long_slots(fp.count, 0, out->table.width) > fp.count) copies = fp.count, fp.count = 1;
-  besom_status status = BESOM_OK;
-  while (copies-- && status == BESOM_OK) status = besom__long_append(out, &fp);
-  return status;
-}
-
 void besom__qtable_resize_start(struct qtable_resizing *r, const struct qtable *from, struct qtable *into) {
   *r = (struct qtable_resizing){.from = from, .into = into, .out = qtable_append_start(into)};
   besom__qtable_first(from, &r->at);
   r->run = r->at;
 }
 
+/*
+ * Appends the cursor's fingerprint under a new quotient and remainder, with its value and further slots. A count that
+ * would take more slots than so many fingerprints becomes these: growing must not take the room of keys to come.
+ */
+static besom_status append_resized(struct qtable_resizing *r, uint64_t quotient, uint64_t remainder) {
+  unsigned width = r->into->width;
+  if (LIKELY(r->at.slots == 1 && !r->into->value_bits)) return qtable_append(&r->out, quotient, remainder, width);
+  struct long_fingerprint fp = besom__long_read(r->from, r->at.quotient, r->at.position);
+  fp.quotient = quotient;
+  fp.remainder = remainder;
+  uint64_t copies = 1;
+  if (fp.count > 1 && member_slots_of(fp.count, width) > fp.count) copies = fp.count, fp.count = 1;
+  besom_status status = BESOM_OK;
+  for (; copies && status == BESOM_OK; copies--) {
+    r->extension_slots += extension_slots_of(&fp, width);
+    status = besom__long_append(&r->out, &fp);
+  }
+  return status;
+}
+
 /* Looks at one fingerprint; false if there is none left. */
 static bool halve_one(struct qtable_resizing *r, besom_status *status) {
   if (!besom__qtable_next(&r->at)) return false;
   uint64_t remainder = (r->at.quotient & 1) << r->from->width | r->at.remainder;
-  *status = append_copy(&r->out, &r->at, r->at.quotient / 2, remainder);
+  *status = append_resized(r, r->at.quotient / 2, remainder);
   return true;
 }
 
@@ -73,7 +76,7 @@ static bool double_one(struct qtable_resizing *r, besom_status *status) {
   unsigned width = r->from->width;
   if (quotient >= r->from->slots || !besom__qtable_next(&r->at)) return false;
   if (r->at.remainder >> (width - 1) == r->first_bit)
-    *status = append_copy(&r->out, &r->at, 2 * quotient + r->first_bit, r->at.remainder & bits_below(width - 1));
+    *status = append_resized(r, 2 * quotient + r->first_bit, r->at.remainder & bits_below(width - 1));
   if (r->at.next_quotient != quotient) { /* the end of the run */
     if (r->first_bit)
       r->run = r->at;

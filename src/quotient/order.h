@@ -118,6 +118,7 @@ struct qtable_resizing {
   struct qtable_appender out;
   struct qtable_cursor run, at; /* doubling: the run at hand, and where in it */
   uint64_t first_bit;           /* doubling goes over each run twice, for those that begin with 0, and with 1 */
+  uint64_t extension_slots;     /* that extensions take in `into` so far */
 };
 
 void besom__qtable_resize_start(struct qtable_resizing *r, const struct qtable *from, struct qtable *into);

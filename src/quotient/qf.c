@@ -10,15 +10,11 @@
 static besom_status create(besom_filter *f, const besom_config *config) {
   struct qtable_shape shape = {.heads = true};
   if (config->value_bits || config->adapt_room != 0) return BESOM_INVALID;
-  besom_status status = besom__quotient_options(config->options, &quotient(f)->isa, &shape.heads);
+  besom_status status = besom__quotient_options(config->options, &quotient(f)->isa, "heads", &shape.heads);
   if (status == BESOM_OK) status = besom__quotient_plan(config, sizeof(struct quotient), 0, &shape);
   if (status != BESOM_OK) return status;
   f->capacity = besom__quotient_capacity(shape.slots, 0);
   return besom__quotient_table(f, &shape, &quotient(f)->table);
-}
-
-static void destroy(besom_filter *f) {
-  if (!f->mapping) besom__quotient_free(f, &quotient(f)->table);
 }
 
 /* ------------------------------------------------------------------ keys */
@@ -82,16 +78,15 @@ static besom_status merge(const besom_filter *a, const besom_filter *b, besom_fi
   return x->ops->merge(x, y, &quotient(into)->table);
 }
 
-static besom_status resize(besom_filter *f, uint64_t slots) {
-  struct qtable *t = &quotient(f)->table, resized;
-  uint64_t capacity = besom__quotient_capacity(slots, 0);
-  if (capacity < f->items) return BESOM_FULL;
-  besom_status status = besom__quotient_resized(f, slots, &resized);
-  if (status != BESOM_OK) return status;
-  besom__quotient_free(f, t);
-  *t = resized;
-  f->capacity = capacity;
-  return BESOM_OK;
+static besom_status resize_start(besom_filter *fresh, const besom_filter *f, uint64_t slots) {
+  fresh->capacity = besom__quotient_capacity(slots, 0);
+  return fresh->capacity < f->items ? BESOM_FULL : besom__quotient_resize_start(fresh, f, slots);
+}
+
+static besom_status resize_step(besom_filter *fresh, besom_filter *f, uint64_t max, bool *finished) {
+  (void)f; /* all that it has is in the table */
+  uint64_t none;
+  return besom__quotient_resize_step(fresh, max, finished, &none);
 }
 
 static void stats(const besom_filter *f, besom_statistics *s) {
@@ -123,7 +118,7 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
   if (status != BESOM_OK) return status;
   const struct qtable *t = &quotient(f)->table;
   if (f->capacity == besom__quotient_capacity(t->slots, 0) && !t->value_bits) return BESOM_OK;
-  destroy(f);
+  besom__quotient_destroy(f);
   return BESOM_CORRUPT;
 }
 
@@ -134,7 +129,7 @@ const struct besom_kind besom__qf = {
     .size = sizeof(struct quotient),
     .create = create,
     .create_like = besom__quotient_create_like,
-    .destroy = destroy,
+    .destroy = besom__quotient_destroy,
     .contains = contains,
     .contains_many = contains_many,
     .insert = insert,
@@ -142,7 +137,8 @@ const struct besom_kind besom__qf = {
     .remove = remove_key,
     .count = count,
     .merge = merge,
-    .resize = resize,
+    .resize_start = resize_start,
+    .resize_step = resize_step,
     .append = besom__quotient_append_copies,
     .iter_start = besom__quotient_iter_start,
     .iter_next = besom__quotient_iter_next,

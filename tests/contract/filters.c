@@ -114,6 +114,7 @@ static uint64_t to_little_endian(uint64_t value) {
 
 static besom_status give_next(void *ctx, besom_bytes *key, uint64_t *weight) {
   array_source *source = ctx;
+  source->calls++;
   if (*weight != 1) source->wrong_weight = true;
   *weight = 5; /* it must come in as 1 the next time, too */
   if (source->at == source->fail_at) return source->complaint;

@@ -48,7 +48,7 @@ typedef struct array_source {
   const besom_bytes *bytes; /* either these */
   const uint64_t *u64;      /* or these */
   uint64_t little_endian;   /* the bytes of the u64 key in hand */
-  size_t n, at, rewinds;
+  size_t n, at, calls, rewinds;
   size_t fail_at; /* this key is not given but */
   besom_status complaint;
   bool wrong_weight; /* a weight came in that was not 1 */

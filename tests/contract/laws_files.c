@@ -152,6 +152,13 @@ static void assert_read_only(const subject *s, besom_filter *f) {
   if (can(s, BESOM_CAN_GROW)) assert_status(BESOM_READ_ONLY, besom_grow(f, 2 * slots));
   if (can(s, BESOM_CAN_GROW) && slots % 2 == 0) assert_status(BESOM_READ_ONLY, besom_shrink(f, slots / 2));
   if (can(s, BESOM_CAN_ADAPT)) assert_status(BESOM_READ_ONLY, besom_adapt_u64(f, key));
+  besom_task *task = NULL;
+  array_source source;
+  source_of_u64(&source, &key, 1);
+  if (can(s, BESOM_CAN_GROW)) assert_status(BESOM_READ_ONLY, besom_grow_begin(f, 2 * slots, &task));
+  if (can(s, BESOM_CAN_REKEY)) assert_status(BESOM_READ_ONLY, besom_rekey_begin(f, &source.api, NULL, NULL, &task));
+  if (can(s, BESOM_CAN_REKEY)) assert_status(BESOM_READ_ONLY, besom_rekey(f, &source.api, NULL, NULL));
+  assert_null(task);
 }
 
 /* What is made from a filter in place is an ordinary one. */

@@ -192,6 +192,10 @@ static void growing_is_unsupported_elsewhere(void **state) {
   besom_filter *f = make_of_members(s, 10, 0);
   assert_status(BESOM_UNSUPPORTED, besom_grow(f, 2 * stats_of(f).slots));
   assert_status(BESOM_UNSUPPORTED, besom_shrink(f, stats_of(f).slots / 2));
+  besom_task *task = NULL;
+  assert_status(BESOM_UNSUPPORTED, besom_grow_begin(f, 2 * stats_of(f).slots, &task));
+  assert_status(BESOM_UNSUPPORTED, besom_shrink_begin(f, stats_of(f).slots / 2, &task));
+  assert_null(task);
   besom_free(f);
 }
 

@@ -1,0 +1,490 @@
+/* Tasks: the work of growing, shrinking and rekeying in steps. Until the last of them the filter is what it was. */
+#include <stdlib.h>
+
+#include "filters.h"
+#include "support/failing_allocator.h"
+#include "support/heap.h"
+#include "support/reference.h"
+
+enum { N = 500, DENIED = 40 };
+
+/* ------------------------------------------------------------------ what is worked on */
+
+/* A filter that has learnt something, and what a task on it may need. */
+typedef struct fixture {
+  const subject *s;
+  failing_allocator memory;
+  besom_filter *f;
+  uint64_t *members, *negatives;
+  array_source yes, no;
+  memory_sink before; /* f as it was made */
+} fixture;
+
+/* The digest of the member that has this match. */
+static bool digest_of_match(const fixture *x, besom_match wanted, besom_digest *digest) {
+  for (size_t i = 0; i < N; i++) {
+    besom_match found[8];
+    size_t total = 0;
+    *digest = besom_hash_u64(x->f, x->members[i]);
+    assert_status(BESOM_OK, besom_matches(x->f, *digest, found, 8, &total));
+    for (size_t k = 0; k < total && k < 8; k++)
+      if (found[k].bucket == wanted.bucket && found[k].rank == wanted.rank) return true;
+  }
+  return false;
+}
+
+/* Fixes a false positive with the keys: a fingerprint becomes longer. */
+static void lengthen_for(const fixture *x, uint64_t key) {
+  besom_digest offender = besom_hash_u64(x->f, key), stored;
+  besom_match match;
+  size_t total = 0;
+  assert_status(BESOM_OK, besom_matches(x->f, offender, &match, 1, &total));
+  if (total == 1 && digest_of_match(x, match, &stored))
+    assert_status(BESOM_OK, besom_adapt_at(x->f, offender, match, stored));
+}
+
+/* Some wrong answers are put right, by either way that the kind has. */
+static void learn(const fixture *x) {
+  size_t wrong = 0;
+  for (size_t i = 0; wrong < 10 && i < 10000; i++) {
+    if (!besom_contains_u64(x->f, key_u64(NEGATIVES, i))) continue;
+    if (wrong++ % 2 && can(x->s, BESOM_CAN_MATCH))
+      lengthen_for(x, key_u64(NEGATIVES, i));
+    else
+      assert_status(BESOM_OK, besom_adapt_u64(x->f, key_u64(NEGATIVES, i)));
+  }
+}
+
+static void fixture_init(fixture *x, const subject *s) {
+  *x = (fixture){.s = s, .members = keys_u64(MEMBERS, N), .negatives = keys_u64(NEGATIVES, DENIED)};
+  failing_allocator_init(&x->memory);
+  besom_config config = config_of(s, N + 50, 1.0 / 16);
+  config.allocator = &x->memory.api;
+  if (can(s, BESOM_CAN_GROW)) config.max_capacity = 8 * N;
+  if (can(s, BESOM_CAN_ADAPT)) config.adapt_room = 0.3;
+  x->f = make_of_u64(s, &config, x->members, N);
+  if (can(s, BESOM_CAN_COUNT)) assert_status(BESOM_OK, besom_insert_u64(x->f, x->members[7]));     /* one twice */
+  if (can(s, BESOM_CAN_GROW)) assert_status(BESOM_OK, besom_grow(x->f, 2 * stats_of(x->f).slots)); /* to shrink */
+  if (can(s, BESOM_CAN_ADAPT)) learn(x);
+  source_of_u64(&x->yes, x->members, N);
+  source_of_u64(&x->no, x->negatives, DENIED);
+  save_to(&x->before, x->f);
+}
+
+static void fixture_close(fixture *x) {
+  besom_free(x->f);
+  assert_nothing_wrong(failing_allocator_verdict(&x->memory));
+  failing_allocator_close(&x->memory);
+  memory_sink_close(&x->before);
+  free(x->members);
+  free(x->negatives);
+}
+
+/* ------------------------------------------------------------------ what is done */
+
+static const uint8_t new_seed[16] = "another besom's";
+
+static besom_status begin_doubling(fixture *x, besom_task **task) {
+  return besom_grow_begin(x->f, 2 * stats_of(x->f).slots, task);
+}
+
+static besom_status double_at_once(fixture *x) {
+  return besom_grow(x->f, 2 * stats_of(x->f).slots);
+}
+
+static besom_status begin_quadrupling(fixture *x, besom_task **task) {
+  return besom_grow_begin(x->f, 4 * stats_of(x->f).slots, task);
+}
+
+static besom_status quadruple_at_once(fixture *x) {
+  return besom_grow(x->f, 4 * stats_of(x->f).slots);
+}
+
+static besom_status begin_halving(fixture *x, besom_task **task) {
+  return besom_shrink_begin(x->f, stats_of(x->f).slots / 2, task);
+}
+
+static besom_status halve_at_once(fixture *x) {
+  return besom_shrink(x->f, stats_of(x->f).slots / 2);
+}
+
+static besom_status begin_rekeying(fixture *x, besom_task **task) {
+  return besom_rekey_begin(x->f, &x->yes.api, NULL, new_seed, task);
+}
+
+static besom_status rekey_at_once(fixture *x) {
+  return besom_rekey(x->f, &x->yes.api, NULL, new_seed);
+}
+
+static besom_status begin_denying(fixture *x, besom_task **task) {
+  return besom_rekey_begin(x->f, &x->yes.api, &x->no.api, new_seed, task);
+}
+
+static besom_status deny_at_once(fixture *x) {
+  return besom_rekey(x->f, &x->yes.api, &x->no.api, new_seed);
+}
+
+typedef struct work {
+  besom_status (*begin)(fixture *x, besom_task **task);
+  besom_status (*at_once)(fixture *x);
+  unsigned needs;
+  size_t looks; /* at every fingerprint */
+  size_t asks;  /* for another key */
+} work;
+
+static const work all_work[] = {
+    {begin_doubling, double_at_once, BESOM_CAN_GROW, 2, 0},
+    {begin_quadrupling, quadruple_at_once, BESOM_CAN_GROW, 4, 0},
+    {begin_halving, halve_at_once, BESOM_CAN_GROW, 1, 0},
+    {begin_rekeying, rekey_at_once, BESOM_CAN_REKEY, 0, N + 1},
+    {begin_denying, deny_at_once, BESOM_CAN_REKEY | BESOM_CAN_ADAPT, 0, N + 1 + DENIED + 1},
+};
+enum { ALL_WORK = sizeof all_work / sizeof *all_work };
+
+/* The law for each piece of work that the kind can do. */
+static void for_all_work(void **state, void (*law)(const subject *s, const work *w)) {
+  const subject *s = subject_of(state);
+  size_t tried = 0;
+  for (size_t i = 0; i < ALL_WORK; i++)
+    if (can(s, all_work[i].needs)) law(s, &all_work[i]), tried++;
+  if (!tried) skip();
+}
+
+static besom_task *begin(const work *w, fixture *x) {
+  besom_task *task = NULL;
+  assert_status(BESOM_OK, w->begin(x, &task));
+  assert_non_null(task);
+  return task;
+}
+
+static void assert_as_before(const fixture *x) {
+  memory_sink now;
+  save_to(&now, x->f);
+  assert_true(memory_sinks_equal(&now, &x->before));
+  memory_sink_close(&now);
+  assert_holds_u64(x->f, x->members, N);
+  assert_valid(x->f);
+}
+
+/* As the work done at once leaves a filter that was the same. */
+static void assert_done(const fixture *x, const work *w) {
+  fixture twin;
+  fixture_init(&twin, x->s);
+  assert_status(BESOM_OK, w->at_once(&twin));
+  assert_same_bytes(x->f, twin.f);
+  assert_holds_u64(x->f, x->members, N);
+  assert_valid(x->f);
+  fixture_close(&twin);
+}
+
+static void assert_usable(const fixture *x) {
+  assert_status(BESOM_OK, besom_insert_u64(x->f, key_u64(MORE_MEMBERS, 0)));
+  assert_true(besom_contains_u64(x->f, key_u64(MORE_MEMBERS, 0)));
+  assert_valid(x->f);
+}
+
+/* ------------------------------------------------------------------ laws */
+
+static void assert_keys_are_busy(const fixture *x) {
+  besom_filter *f = x->f;
+  uint64_t key = x->members[0];
+  besom_bytes bytes = {"key", 3};
+  besom_digest d = besom_hash_u64(f, key);
+  size_t done = 1;
+  assert_status(BESOM_BUSY, besom_insert(f, "key", 3));
+  assert_status(BESOM_BUSY, besom_insert_u64(f, key));
+  assert_status(BESOM_BUSY, besom_insert_digest(f, d));
+  assert_status(BESOM_BUSY, besom_insert_many(f, &bytes, 1, &done));
+  assert_int_equal(done, 0);
+  assert_status(BESOM_BUSY, besom_insert_many_u64(f, &key, 1, NULL));
+  assert_status(BESOM_BUSY, besom_insert_many_digest(f, &d, 1, &done));
+  if (can(x->s, BESOM_CAN_REMOVE)) assert_status(BESOM_BUSY, besom_remove_u64(f, key));
+  if (can(x->s, BESOM_CAN_ADAPT)) assert_status(BESOM_BUSY, besom_adapt_u64(f, key_u64(NEGATIVES, 0)));
+  if (can(x->s, BESOM_CAN_VALUE)) assert_status(BESOM_BUSY, besom_set_value_u64(f, key, 1));
+  if (!can(x->s, BESOM_CAN_MATCH)) return;
+  besom_match match;
+  size_t total;
+  assert_status(BESOM_OK, besom_matches(f, d, &match, 1, &total));
+  assert_status(BESOM_BUSY, besom_insert_count_u64(f, key, 2));
+  assert_status(BESOM_BUSY, besom_bind(f, NULL));
+  assert_status(BESOM_BUSY, besom_insert_at(f, d, 0, &match));
+  assert_status(BESOM_BUSY, besom_remove_at(f, match));
+  assert_status(BESOM_BUSY, besom_adapt_at(f, (besom_digest){~d.hi, 0}, match, d));
+}
+
+/* A second task, too, and what is a task inside. */
+static void assert_busy(fixture *x) {
+  assert_keys_are_busy(x);
+  size_t calls = x->yes.calls + x->no.calls;
+  for (size_t i = 0; i < ALL_WORK; i++) {
+    besom_task *second = NULL;
+    if (!can(x->s, all_work[i].needs)) continue;
+    assert_status(BESOM_BUSY, all_work[i].begin(x, &second));
+    assert_status(BESOM_BUSY, all_work[i].at_once(x));
+    assert_null(second);
+  }
+  assert_int_equal(x->yes.calls + x->no.calls, calls);
+}
+
+/* Reading calls are as ever; filters made from this one are not in its task. */
+static void assert_readable(const fixture *x) {
+  assert_as_before(x);
+  if (can(x->s, BESOM_CAN_ITERATE)) {
+    size_t n = 0;
+    free(stored_addresses(x->f, &n));
+    assert_true(n >= N);
+  }
+  besom_filter *like = NULL, *merged = NULL;
+  assert_status(BESOM_OK, besom_create_like(x->f, &like));
+  assert_status(BESOM_OK, besom_insert_u64(like, x->members[0]));
+  if (can(x->s, BESOM_CAN_MERGE)) {
+    assert_status(BESOM_OK, besom_merge(x->f, like, &merged));
+    assert_holds_u64(merged, x->members, N);
+  }
+  besom_free(like);
+  besom_free(merged);
+}
+
+static void answers_in_steps(const subject *s, const work *w) {
+  static const uint64_t sizes[] = {1, 7, 1000, UINT64_MAX};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    fixture x;
+    fixture_init(&x, s);
+    besom_task *task = begin(w, &x);
+    bool finished = false;
+    for (size_t step = 0; !finished; step++) {
+      if (step % 97 == 0) {
+        assert_busy(&x);
+        assert_readable(&x);
+      }
+      assert_status(BESOM_OK, besom_task_step(task, sizes[i], &finished));
+    }
+    assert_done(&x, w);
+    assert_usable(&x);
+    fixture_close(&x);
+  }
+}
+
+static void a_filter_is_what_it_was_until_its_task_ends(void **state) {
+  for_all_work(state, answers_in_steps);
+}
+
+static size_t count_fingerprints(const besom_filter *f) {
+  besom_iter *iter = NULL;
+  besom_entry entry;
+  size_t n = 0;
+  assert_status(BESOM_OK, besom_iter_open(f, &iter));
+  while (besom_iter_next(iter, &entry) == BESOM_OK) n++;
+  besom_iter_close(iter);
+  return n;
+}
+
+/* So many steps that none can have looked at more, and not many more than that. */
+static void takes_its_steps(const subject *s, const work *w) {
+  for (uint64_t max = 1; max < 3 * N; max = 3 * max + 1) {
+    fixture x;
+    fixture_init(&x, s);
+    size_t least = (w->looks ? w->looks * count_fingerprints(x.f) : 0) + w->asks;
+    besom_task *task = begin(w, &x);
+    bool finished = false;
+    size_t steps = 0;
+    for (; !finished; steps++) {
+      size_t calls = x.yes.calls + x.no.calls;
+      assert_status(BESOM_OK, besom_task_step(task, max, &finished));
+      assert_true(x.yes.calls + x.no.calls - calls <= max);
+    }
+    assert_true(steps * max >= least);
+    assert_true(steps <= (least + w->looks) / max + 3);
+    fixture_close(&x);
+  }
+}
+
+static void steps_are_as_short_as_wished(void **state) {
+  for_all_work(state, takes_its_steps);
+}
+
+/* After every number of steps. */
+static void can_be_cancelled(const subject *s, const work *w) {
+  fixture x;
+  fixture_init(&x, s);
+  size_t blocks = x.memory.live_blocks;
+  bool finished = false;
+  for (size_t steps = 0; !finished; steps++) {
+    source_of_u64(&x.yes, x.members, N);
+    source_of_u64(&x.no, x.negatives, DENIED);
+    besom_task *task = begin(w, &x);
+    for (size_t i = 0; i < steps && !finished; i++) assert_status(BESOM_OK, besom_task_step(task, 29, &finished));
+    if (finished) break;
+    besom_task_cancel(task);
+    assert_int_equal(x.memory.live_blocks, blocks);
+    assert_as_before(&x);
+  }
+  assert_done(&x, w);
+  fixture_close(&x);
+}
+
+static void a_cancelled_task_leaves_no_trace(void **state) {
+  for_all_work(state, can_be_cancelled);
+}
+
+/* The allocations of begin, and those of the steps. */
+static void may_lack_memory(const subject *s, const work *w) {
+  for (uint64_t n = 1;; n++) {
+    fixture x;
+    fixture_init(&x, s);
+    size_t blocks = x.memory.live_blocks;
+    besom_task *task = NULL;
+    bool finished = false;
+    x.memory.fail_at = x.memory.calls + n;
+    besom_status status = w->begin(&x, &task);
+    while (status == BESOM_OK && !finished) status = besom_task_step(task, 100, &finished);
+    bool failed = x.memory.calls >= x.memory.fail_at;
+    x.memory.fail_at = 0;
+    if (failed) {
+      assert_status(BESOM_NO_MEMORY, status);
+      assert_false(finished);
+      assert_int_equal(x.memory.live_blocks, blocks);
+      assert_as_before(&x);
+      assert_usable(&x);
+    }
+    fixture_close(&x);
+    if (!failed) break;
+  }
+}
+
+static void a_task_without_memory_leaves_no_trace(void **state) {
+  for_all_work(state, may_lack_memory);
+}
+
+/* fixture_close looks for leaks. */
+static void can_be_freed(const subject *s, const work *w) {
+  for (size_t steps = 0; steps < 12; steps++) {
+    fixture x;
+    fixture_init(&x, s);
+    besom_task *task = begin(w, &x);
+    bool finished = false;
+    for (size_t i = 0; i < steps && !finished; i++) assert_status(BESOM_OK, besom_task_step(task, 150, &finished));
+    fixture_close(&x);
+  }
+}
+
+static void freeing_a_filter_frees_its_task(void **state) {
+  for_all_work(state, can_be_freed);
+}
+
+static void is_ended_by_nonsense(const subject *s, const work *w) {
+  for (size_t i = 0; i < 2; i++) {
+    fixture x;
+    fixture_init(&x, s);
+    size_t blocks = x.memory.live_blocks;
+    bool finished = true;
+    assert_status(BESOM_INVALID, w->begin(&x, NULL));
+    besom_task *task = begin(w, &x);
+    assert_status(BESOM_INVALID, besom_task_step(task, i, i ? NULL : &finished));
+    assert_int_equal(finished, i);
+    assert_int_equal(x.memory.live_blocks, blocks);
+    assert_as_before(&x);
+    assert_usable(&x);
+    fixture_close(&x);
+  }
+}
+
+static void nonsense_ends_a_task(void **state) {
+  for_all_work(state, is_ended_by_nonsense);
+}
+
+static void no_task_is_invalid(void **state) {
+  (void)state;
+  bool finished = true;
+  besom_task *task = NULL;
+  array_source source;
+  source_of_u64(&source, NULL, 0);
+  assert_status(BESOM_INVALID, besom_task_step(NULL, 1, &finished));
+  assert_status(BESOM_INVALID, besom_task_step(NULL, 1, NULL));
+  assert_status(BESOM_INVALID, besom_grow_begin(NULL, 64, &task));
+  assert_status(BESOM_INVALID, besom_shrink_begin(NULL, 64, &task));
+  assert_status(BESOM_INVALID, besom_rekey_begin(NULL, &source.api, NULL, NULL, &task));
+  assert_status(BESOM_INVALID, besom_rekey(NULL, &source.api, NULL, NULL));
+  assert_null(task);
+  besom_task_cancel(NULL);
+}
+
+/* What besom_grow refuses is refused by begin; the size that is there already is had at once. */
+static void impossible_sizes_are_refused_at_once(void **state) {
+  fixture x;
+  fixture_init(&x, subject_of(state));
+  besom_task *task = NULL;
+  bool finished = false;
+  uint64_t slots = stats_of(x.f).slots;
+  size_t blocks = x.memory.live_blocks;
+  const uint64_t wrong[] = {0, 1, slots + 1, slots * 3, slots << stats_of(x.f).width, UINT64_MAX};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    assert_status(BESOM_INVALID, besom_grow_begin(x.f, wrong[i], &task));
+    if (i != 1) assert_status(BESOM_INVALID, besom_shrink_begin(x.f, wrong[i], &task));
+  }
+  assert_status(slots % 4 ? BESOM_INVALID : BESOM_FULL, besom_shrink_begin(x.f, slots / 4, &task));
+  assert_null(task);
+  assert_int_equal(x.memory.live_blocks, blocks);
+  assert_status(BESOM_OK, besom_grow_begin(x.f, slots, &task));
+  assert_keys_are_busy(&x);
+  assert_status(BESOM_OK, besom_task_step(task, 1, &finished));
+  assert_true(finished);
+  assert_int_equal(x.memory.live_blocks, blocks);
+  assert_as_before(&x);
+  assert_usable(&x);
+  fixture_close(&x);
+}
+
+/* Runs the task to its end, which is this status. */
+static void assert_rekey_ends(fixture *x, const besom_source *yes, const besom_source *no, besom_status expected) {
+  besom_task *task = NULL;
+  bool finished = false;
+  besom_status status = besom_rekey_begin(x->f, yes, no, new_seed, &task);
+  while (status == BESOM_OK && !finished) status = besom_task_step(task, 10, &finished);
+  assert_status(expected, status);
+  assert_false(finished);
+  assert_as_before(x);
+}
+
+static void a_failing_source_ends_a_rekey(void **state) {
+  fixture x;
+  fixture_init(&x, subject_of(state));
+  size_t blocks = x.memory.live_blocks;
+  const besom_bytes missing[] = {{"a", 1}, {NULL, 5}};
+  uint64_t *too_many = keys_u64(MORE_MEMBERS, 100 * N);
+  for (size_t at = 0; at <= N; at += 50) {
+    source_of_u64(&x.yes, x.members, N);
+    x.yes.fail_at = at;
+    assert_rekey_ends(&x, &x.yes.api, &x.no.api, BESOM_IO);
+  }
+  for (size_t at = 0; at <= DENIED; at += 10) {
+    source_of_u64(&x.yes, x.members, N);
+    source_of_u64(&x.no, x.negatives, DENIED);
+    x.no.fail_at = at;
+    x.no.complaint = BESOM_STOPPED;
+    assert_rekey_ends(&x, &x.yes.api, &x.no.api, BESOM_STOPPED);
+  }
+  source_of_bytes(&x.yes, missing, 2);
+  assert_rekey_ends(&x, &x.yes.api, NULL, BESOM_INVALID);
+  source_of_u64(&x.yes, too_many, 100 * N);
+  assert_rekey_ends(&x, &x.yes.api, NULL, BESOM_FULL);
+  assert_rekey_ends(&x, NULL, NULL, BESOM_INVALID);
+  assert_rekey_ends(&x, &x.yes.api, &(besom_source){.next = NULL}, BESOM_INVALID);
+  assert_int_equal(x.memory.live_blocks, blocks);
+  assert_usable(&x);
+  free(too_many);
+  fixture_close(&x);
+}
+
+const law task_laws[] = {
+    LAW(a_filter_is_what_it_was_until_its_task_ends, EVERY_SUBJECT, BESOM_CAN_INSERT),
+    LAW(steps_are_as_short_as_wished, EVERY_KIND, BESOM_CAN_INSERT),
+    LAW(a_cancelled_task_leaves_no_trace, EVERY_KIND, BESOM_CAN_INSERT),
+    LAW(a_task_without_memory_leaves_no_trace, EVERY_KIND, BESOM_CAN_INSERT),
+    LAW(freeing_a_filter_frees_its_task, EVERY_KIND, BESOM_CAN_INSERT),
+    LAW(nonsense_ends_a_task, EVERY_KIND, BESOM_CAN_INSERT),
+    LAW(no_task_is_invalid, THE_LIBRARY, 0),
+    LAW(impossible_sizes_are_refused_at_once, EVERY_KIND, BESOM_CAN_INSERT | BESOM_CAN_GROW),
+    LAW(a_failing_source_ends_a_rekey, EVERY_KIND, BESOM_CAN_INSERT | BESOM_CAN_REKEY),
+    {0},
+};

@@ -1,0 +1,502 @@
+/*
+ * Tombstones (option tombstones=yes): what was learnt about a key outlives its removal, and is there again when the key
+ * comes back; but for that a tombstone is nothing.
+ */
+#include <stdlib.h>
+
+#include "filters.h"
+#include "support/heap.h"
+
+enum { N = 1000, OFFENDERS = 150 };
+
+/* A filter bound to its keys while it learns, then left alone with what it has learnt. */
+typedef struct lesson {
+  besom_filter *f;
+  uint64_t *members;
+  uint64_t buckets[N]; /* of the members, in the order in which they came */
+  uint64_t offenders[OFFENDERS];
+  size_t n_offenders;
+} lesson;
+
+static besom_status digest_of(void *ctx, const besom_filter *f, besom_match match, besom_digest *digest) {
+  const lesson *x = ctx;
+  uint32_t rank = 0;
+  for (size_t i = 0; i < N; i++)
+    if (x->buckets[i] == match.bucket && rank++ == match.rank) {
+      *digest = besom_hash_u64(f, x->members[i]);
+      return BESOM_OK;
+    }
+  return BESOM_NOT_FOUND;
+}
+
+static besom_config tombstone_config(const subject *s, const char *options) {
+  besom_config config = config_of(s, 2 * N, 1.0 / 16);
+  config.max_capacity = 8 * N;
+  config.adapt_room = 0.4;
+  config.value_bits = can(s, BESOM_CAN_VALUE) ? 3 : 0;
+  config.options = options;
+  return config;
+}
+
+/* Every key of NEGATIVES that is answered yes is told to be wrong, until there is no room, or there are enough. */
+static void learn(lesson *x) {
+  assert_status(BESOM_OK, besom_bind(x->f, &(besom_reverse){digest_of, x}));
+  besom_status status = BESOM_OK;
+  for (size_t i = 0; x->n_offenders < OFFENDERS && status == BESOM_OK; i++) {
+    uint64_t key = key_u64(NEGATIVES, i);
+    if (!besom_contains_u64(x->f, key)) continue;
+    status = besom_adapt_u64(x->f, key);
+    if (status == BESOM_OK) x->offenders[x->n_offenders++] = key;
+  }
+  assert_true(status == BESOM_OK || status == BESOM_FULL);
+  assert_true(stats_of(x->f).extended > 0);
+}
+
+static lesson *lesson_new(const besom_config *config) {
+  lesson *x = heap_array(1, sizeof *x);
+  x->members = keys_u64(MEMBERS, N);
+  x->f = make_empty(config);
+  for (size_t i = 0; i < N; i++) {
+    besom_match match;
+    uint64_t value = config->value_bits ? i % 8 : 0;
+    assert_status(BESOM_OK, besom_insert_at(x->f, besom_hash_u64(x->f, x->members[i]), value, &match));
+    x->buckets[i] = match.bucket;
+  }
+  learn(x);
+  assert_status(BESOM_OK, besom_bind(x->f, NULL));
+  return x;
+}
+
+static void lesson_free(lesson *x) {
+  besom_free(x->f);
+  free(x->members);
+  free(x);
+}
+
+static size_t count_wrong(const lesson *x) {
+  size_t wrong = 0;
+  for (size_t i = 0; i < x->n_offenders; i++) wrong += besom_contains_u64(x->f, x->offenders[i]);
+  return wrong;
+}
+
+static void remove_members(lesson *x) {
+  for (size_t i = 0; i < N; i++) assert_status(BESOM_OK, besom_remove_u64(x->f, x->members[i]));
+}
+
+static void insert_members(lesson *x) {
+  for (size_t i = 0; i < N; i++) {
+    if (i % 2)
+      assert_status(BESOM_OK, besom_insert_u64(x->f, x->members[i]));
+    else
+      assert_status(BESOM_OK, besom_insert_many_u64(x->f, &x->members[i], 1, NULL));
+  }
+  assert_holds_u64(x->f, x->members, N);
+  assert_int_equal(stats_of(x->f).items, N);
+  assert_valid(x->f);
+}
+
+/* No answer, no count, no value, no entry tells of a tombstone; only the statistics do. */
+static void assert_looks_empty(const subject *s, const lesson *x, size_t tombstones) {
+  besom_iter *iter = NULL;
+  besom_entry entry;
+  assert_valid(x->f);
+  assert_int_equal(stats_of(x->f).items, 0);
+  assert_int_equal(stats_of(x->f).tombstones, tombstones);
+  assert_int_equal(stats_of(x->f).extended, tombstones);
+  assert_true(stats_of(x->f).expected_rate == 0);
+  uint64_t n = 1, bitmap[(N + 63) / 64];
+  assert_status(BESOM_OK, besom_contains_many_u64(x->f, x->members, N, bitmap));
+  for (size_t i = 0; i < sizeof bitmap / sizeof *bitmap; i++) assert_int_equal(bitmap[i], 0);
+  for (size_t i = 0; i < N; i++) {
+    besom_digest d = besom_hash_u64(x->f, x->members[i]);
+    size_t total = 1;
+    assert_false(besom_contains_digest(x->f, d));
+    assert_status(BESOM_NOT_FOUND, besom_remove_digest(x->f, d));
+    assert_status(BESOM_OK, besom_matches(x->f, d, NULL, 0, &total));
+    assert_int_equal(total, 0);
+    assert_status(BESOM_NOT_FOUND, besom_remove_at(x->f, (besom_match){x->buckets[i], 0}));
+    if (can(s, BESOM_CAN_COUNT)) assert_status(BESOM_OK, besom_count_digest(x->f, d, &n));
+    if (can(s, BESOM_CAN_COUNT)) assert_int_equal(n, 0);
+    if (can(s, BESOM_CAN_VALUE)) assert_status(BESOM_NOT_FOUND, besom_get_value_digest(x->f, d, &n));
+  }
+  assert_status(BESOM_OK, besom_iter_open(x->f, &iter));
+  assert_status(BESOM_END, besom_iter_next(iter, &entry));
+  besom_iter_close(iter);
+}
+
+static void replace_by_loaded(lesson *x) {
+  memory_sink saved;
+  save_to(&saved, x->f);
+  besom_free(x->f);
+  assert_status(BESOM_OK, besom_load(saved.data, saved.len, NULL, &x->f));
+  memory_sink_close(&saved);
+}
+
+/* With a filter that keeps none, before or behind it. */
+static void replace_by_merged(const subject *s, lesson *x, bool first) {
+  besom_config config = tombstone_config(s, NULL);
+  besom_filter *other = make_empty(&config), *merged = NULL;
+  assert_status(BESOM_OK, first ? besom_merge(x->f, other, &merged) : besom_merge(other, x->f, &merged));
+  besom_free(other);
+  besom_free(x->f);
+  x->f = merged;
+}
+
+static bool keeps_tombstones(const subject *s) {
+  besom_config config = tombstone_config(s, "tombstones=yes");
+  besom_filter *f = NULL;
+  besom_status status = besom_create(&config, &f);
+  besom_free(f);
+  assert_true(status == BESOM_OK || status == BESOM_BAD_OPTION);
+  return status == BESOM_OK;
+}
+
+/* Through everything that moves a fingerprint, twice. */
+static void what_was_learnt_comes_back_with_the_key(void **state) {
+  const subject *s = subject_of(state);
+  if (!keeps_tombstones(s)) skip();
+  besom_config config = tombstone_config(s, "tombstones=yes");
+  lesson *x = lesson_new(&config);
+  size_t extended = stats_of(x->f).extended;
+  assert_int_equal(x->n_offenders, OFFENDERS);
+  for (int round = 0; round < 2; round++) {
+    uint64_t slots = stats_of(x->f).slots;
+    assert_int_equal(stats_of(x->f).tombstones, 0);
+    remove_members(x);
+    assert_looks_empty(s, x, extended);
+    replace_by_loaded(x);
+    assert_looks_empty(s, x, extended);
+    assert_status(BESOM_OK, besom_grow(x->f, 4 * slots));
+    assert_looks_empty(s, x, extended);
+    assert_status(BESOM_OK, besom_shrink(x->f, slots));
+    assert_looks_empty(s, x, extended);
+    replace_by_merged(s, x, round);
+    assert_looks_empty(s, x, extended);
+    insert_members(x);
+    assert_int_equal(count_wrong(x), 0);
+    assert_int_equal(stats_of(x->f).extended, extended);
+  }
+  lesson_free(x);
+}
+
+/* And is forgotten where it is not asked for: the law above can fail. */
+static void without_tombstones_it_is_forgotten(void **state) {
+  const subject *s = subject_of(state);
+  const char *const options[] = {NULL, "tombstones=no"};
+  for (size_t i = 0; i < (keeps_tombstones(s) ? 2 : 1); i++) {
+    besom_config config = tombstone_config(s, options[i]);
+    lesson *x = lesson_new(&config);
+    remove_members(x);
+    assert_looks_empty(s, x, 0);
+    insert_members(x);
+    assert_true(count_wrong(x) > 0);
+    lesson_free(x);
+  }
+}
+
+/* The last copy leaves the tombstone; a value is gone with it; copies come back at once. */
+static void a_key_that_comes_back_is_a_new_one(void **state) {
+  const subject *s = subject_of(state);
+  if (!keeps_tombstones(s)) skip();
+  besom_config config = tombstone_config(s, "tombstones=yes");
+  config.capacity = 4 * N;
+  lesson *x = lesson_new(&config);
+  uint64_t n = 0, value = 1;
+  size_t revived = 0;
+  remove_members(x);
+  for (size_t i = 0; i < N; i++) {
+    uint64_t tombstones = stats_of(x->f).tombstones;
+    assert_status(BESOM_OK, besom_insert_count_u64(x->f, x->members[i], 5));
+    assert_status(BESOM_OK, besom_count_u64(x->f, x->members[i], &n));
+    assert_true(n >= 5);
+    revived += stats_of(x->f).tombstones < tombstones;
+    if (n > 5) continue; /* another one's */
+    if (config.value_bits) assert_status(BESOM_OK, besom_get_value_u64(x->f, x->members[i], &value));
+    if (config.value_bits) assert_int_equal(value, 0);
+  }
+  assert_true(revived > 20);
+  assert_holds_u64(x->f, x->members, N);
+  assert_valid(x->f);
+  for (size_t copy = 0; copy < 5; copy++) {
+    assert_int_equal(count_wrong(x), 0);
+    assert_holds_u64(x->f, x->members, N);
+    remove_members(x);
+  }
+  assert_looks_empty(s, x, stats_of(x->f).extended);
+  lesson_free(x);
+}
+
+/* They live in the reserve: when it is full a key is simply removed, and the room of members is theirs. */
+static void tombstones_take_no_room_of_members(void **state) {
+  const subject *s = subject_of(state);
+  if (!keeps_tombstones(s)) skip();
+  static const double rooms[] = {0.001, 0.01, 0.05, 0.4};
+  for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) {
+    besom_config config = tombstone_config(s, "tombstones=yes");
+    config.adapt_room = rooms[i];
+    config.capacity = N;
+    lesson *x = lesson_new(&config);
+    size_t extended = stats_of(x->f).extended;
+    remove_members(x);
+    assert_valid(x->f);
+    size_t kept = stats_of(x->f).tombstones;
+    assert_true(kept <= extended && stats_of(x->f).adapt_room_used <= 1);
+    assert_true(rooms[i] > 0.1 ? kept == extended : kept < extended || extended < 5);
+    size_t in = 0;
+    while (besom_insert_u64(x->f, key_u64(MORE_MEMBERS, in)) == BESOM_OK) in++;
+    assert_true(in >= stats_of(x->f).capacity);
+    for (size_t k = 0; k < in; k++) assert_true(besom_contains_u64(x->f, key_u64(MORE_MEMBERS, k)));
+    assert_valid(x->f);
+    lesson_free(x);
+  }
+}
+
+/* In front of a store ranks count the store's keys: bound filters and remove_at leave no tombstones. */
+static void stores_do_not_see_tombstones(void **state) {
+  const subject *s = subject_of(state);
+  if (!keeps_tombstones(s)) skip();
+  besom_config config = tombstone_config(s, "tombstones=yes");
+  lesson *x = lesson_new(&config), *y = lesson_new(&config);
+  assert_status(BESOM_OK, besom_bind(x->f, &(besom_reverse){digest_of, x}));
+  remove_members(x);
+  assert_looks_empty(s, x, 0);
+  for (size_t i = N; i-- > 0;) { /* the last of each bucket first: ranks of the others stay */
+    besom_match match = {y->buckets[i], 0};
+    for (size_t k = 0; k < i; k++) match.rank += y->buckets[k] == match.bucket;
+    assert_status(BESOM_OK, besom_remove_at(y->f, match));
+  }
+  assert_looks_empty(s, y, 0);
+  lesson_free(x);
+  lesson_free(y);
+}
+
+/* Tombstones between them do not change the ranks of those that come. */
+static void ranks_do_not_count_tombstones(void **state) {
+  const subject *s = subject_of(state);
+  if (!keeps_tombstones(s)) skip();
+  besom_config config = tombstone_config(s, "tombstones=yes");
+  lesson *x = lesson_new(&config);
+  size_t extended = stats_of(x->f).extended;
+  remove_members(x);
+  for (size_t i = 0; i < N; i++) {
+    besom_digest d = besom_hash_u64(x->f, x->members[i]);
+    besom_match match, found[8];
+    uint32_t rank = 0;
+    size_t total = 0;
+    for (size_t k = 0; k < i; k++) rank += x->buckets[k] == x->buckets[i];
+    assert_status(BESOM_OK, besom_insert_at(x->f, d, 0, &match));
+    assert_int_equal(match.bucket, x->buckets[i]);
+    assert_int_equal(match.rank, rank);
+    assert_status(BESOM_OK, besom_matches(x->f, d, found, 8, &total));
+    assert_int_equal(total, rank + 1);
+    assert_int_equal(found[rank].rank, rank);
+  }
+  assert_int_equal(stats_of(x->f).tombstones, extended);
+  learn(x); /* asks digest_of by those ranks */
+  assert_holds_u64(x->f, x->members, N);
+  assert_valid(x->f);
+  lesson_free(x);
+}
+
+static void rekeying_drops_tombstones(void **state) {
+  const subject *s = subject_of(state);
+  if (!keeps_tombstones(s)) skip();
+  besom_config config = tombstone_config(s, "tombstones=yes");
+  lesson *x = lesson_new(&config);
+  array_source none;
+  source_of_u64(&none, x->members, 0);
+  remove_members(x);
+  assert_true(stats_of(x->f).adapt_room_used > 0);
+  assert_status(BESOM_OK, besom_rekey(x->f, &none.api, NULL, NULL));
+  assert_looks_empty(s, x, 0);
+  assert_true(stats_of(x->f).adapt_room_used == 0);
+  lesson_free(x);
+}
+
+/* ------------------------------------------------------------------ at random */
+
+enum { UNIVERSE = 64 };
+
+/* Keys that may come and go, and offenders that must be answered no once they were fixed. */
+typedef struct model {
+  besom_filter *f;
+  random_stream random;
+  besom_digest members[UNIVERSE], offenders[UNIVERSE];
+  uint64_t member_buckets[UNIVERSE], offender_buckets[UNIVERSE];
+  bool in[UNIVERSE], fixed[UNIVERSE];
+  bool amid_tombstones[UNIVERSE]; /* the offender was fixed when its bucket had some, which may match it */
+  size_t n, fixes, revived;
+} model;
+
+/* The bucket of a digest, as a filter like f has it. Growing does not change it. */
+static uint64_t bucket_of(const besom_filter *f, besom_digest d) {
+  besom_filter *like = NULL;
+  besom_match match;
+  assert_status(BESOM_OK, besom_create_like(f, &like));
+  assert_status(BESOM_OK, besom_insert_at(like, d, 0, &match));
+  besom_free(like);
+  return match.bucket;
+}
+
+static model *model_new(const besom_config *config, uint64_t seed) {
+  model *m = heap_array(1, sizeof *m);
+  m->f = make_empty(config);
+  m->random.state = seed;
+  for (size_t i = 0; i < UNIVERSE; i++) {
+    m->members[i] = besom_hash_u64(m->f, key_u64(MEMBERS, i));
+    m->offenders[i] = besom_hash_u64(m->f, key_u64(NEGATIVES, i));
+    m->member_buckets[i] = bucket_of(m->f, m->members[i]);
+    m->offender_buckets[i] = bucket_of(m->f, m->offenders[i]);
+  }
+  return m;
+}
+
+/* Into a place of its own: where the filter says yes, the key could not be told from another. */
+static void bring_in(model *m, size_t i) {
+  uint64_t tombstones = stats_of(m->f).tombstones;
+  if (m->in[i] || besom_contains_digest(m->f, m->members[i])) return;
+  besom_status status = besom_insert_digest(m->f, m->members[i]);
+  assert_true(status == BESOM_OK || status == BESOM_FULL);
+  if (status != BESOM_OK) return;
+  m->in[i] = true;
+  m->n++;
+  bool revived = stats_of(m->f).tombstones < tombstones;
+  m->revived += revived;
+  for (size_t k = 0; k < UNIVERSE; k++) /* a new fingerprint may match any of them again */
+    if (m->offender_buckets[k] == m->member_buckets[i] && (!revived || m->amid_tombstones[k])) m->fixed[k] = false;
+}
+
+static void send_away(model *m, size_t i) {
+  if (!m->in[i]) return;
+  assert_status(BESOM_OK, besom_remove_digest(m->f, m->members[i]));
+  m->in[i] = false;
+  m->n--;
+}
+
+/* The one member that this match can be of; UNIVERSE if there are several. */
+static size_t owner_of(const model *m, besom_match match) {
+  size_t owner = UNIVERSE, owners = 0;
+  for (size_t i = 0; i < UNIVERSE; i++) {
+    besom_match found[UNIVERSE];
+    size_t total = 0;
+    if (!m->in[i]) continue;
+    assert_status(BESOM_OK, besom_matches(m->f, m->members[i], found, UNIVERSE, &total));
+    for (size_t k = 0; k < total; k++)
+      if (found[k].bucket == match.bucket && found[k].rank == match.rank) owner = i, owners++;
+  }
+  assert_true(owners > 0);
+  return owners == 1 ? owner : UNIVERSE;
+}
+
+/* Any tombstone of the bucket has had its key there. */
+static bool may_have_tombstones(const model *m, uint64_t bucket) {
+  for (size_t i = 0; i < UNIVERSE; i++)
+    if (m->member_buckets[i] == bucket && !m->in[i]) return stats_of(m->f).tombstones > 0;
+  return false;
+}
+
+static void fix(model *m, size_t o) {
+  besom_match found[UNIVERSE];
+  size_t total = 0;
+  assert_status(BESOM_OK, besom_matches(m->f, m->offenders[o], found, UNIVERSE, &total));
+  assert_int_equal(total > 0, besom_contains_digest(m->f, m->offenders[o]));
+  for (size_t k = 0; k < total; k++) {
+    size_t owner = owner_of(m, found[k]);
+    if (owner == UNIVERSE) return;
+    besom_status status = besom_adapt_at(m->f, m->offenders[o], found[k], m->members[owner]);
+    assert_true(status == BESOM_OK || status == BESOM_FULL);
+    if (status != BESOM_OK) return;
+  }
+  assert_false(besom_contains_digest(m->f, m->offenders[o]));
+  if (total == 0) return;
+  m->fixed[o] = true;
+  m->fixes++;
+  m->amid_tombstones[o] = may_have_tombstones(m, m->offender_buckets[o]);
+}
+
+static void move_house(model *m) {
+  uint64_t slots = stats_of(m->f).slots;
+  if (stats_of(m->f).width > 2) {
+    besom_status status = besom_grow(m->f, 2 * slots);
+    assert_status(BESOM_OK, status);
+    assert_valid(m->f);
+    status = besom_shrink(m->f, slots);
+    assert_true(status == BESOM_OK || status == BESOM_FULL);
+  }
+  memory_sink saved;
+  save_to(&saved, m->f);
+  besom_free(m->f);
+  assert_status(BESOM_OK, besom_load(saved.data, saved.len, NULL, &m->f));
+  memory_sink_close(&saved);
+}
+
+static void assert_model(const model *m) {
+  besom_iter *iter = NULL;
+  besom_entry entry;
+  size_t n = 0;
+  assert_valid(m->f);
+  assert_int_equal(stats_of(m->f).items, m->n);
+  for (size_t i = 0; i < UNIVERSE; i++) {
+    if (m->in[i]) assert_true(besom_contains_digest(m->f, m->members[i]));
+    if (m->fixed[i]) assert_false(besom_contains_digest(m->f, m->offenders[i]));
+  }
+  assert_status(BESOM_OK, besom_iter_open(m->f, &iter));
+  while (besom_iter_next(iter, &entry) == BESOM_OK) {
+    assert_int_equal(entry.count, 1);
+    n++;
+  }
+  besom_iter_close(iter);
+  assert_int_equal(n, m->n);
+}
+
+/* Tables in which everything collides. Nothing is lost, and nothing fixed comes back but with a new fingerprint. */
+static void keys_come_and_go_among_tombstones(void **state) {
+  const subject *s = subject_of(state);
+  if (!keeps_tombstones(s)) skip();
+  static const struct {
+    uint64_t slots;
+    uint32_t width;
+  } shapes[] = {{5, 3}, {13, 2}, {30, 1}, {40, 4}, {64, 3}, {65, 1}, {100, 2}, {128, 7}};
+  size_t fixes = 0, revived = 0;
+  for (size_t shape = 0; shape < sizeof shapes / sizeof *shapes; shape++)
+    for (int room = 1; room < 4; room++) {
+      besom_config config = geometry_of(s, shapes[shape].slots, shapes[shape].width);
+      config.options = "tombstones=yes";
+      config.adapt_room = 0.5 / room;
+      model *m = model_new(&config, 10 * shape + (size_t)room);
+      for (size_t step = 0; step < 3000; step++) {
+        uint64_t dice = random_below(&m->random, 40);
+        size_t i = (size_t)random_below(&m->random, UNIVERSE);
+        if (dice < 16)
+          bring_in(m, i);
+        else if (dice < 24)
+          send_away(m, i);
+        else if (dice < 39)
+          fix(m, i);
+        else
+          move_house(m);
+        assert_model(m);
+      }
+      fixes += m->fixes;
+      revived += m->revived;
+      besom_free(m->f);
+      free(m);
+    }
+  assert_true(fixes > 200 && revived > 100); /* all of it has been tried */
+}
+
+#define BURIES                                                                                                   \
+  (BESOM_CAN_MATCH | BESOM_CAN_ADAPT | BESOM_CAN_REMOVE | BESOM_CAN_ITERATE | BESOM_CAN_GROW | BESOM_CAN_MERGE | \
+   BESOM_CAN_REKEY | BESOM_CAN_COUNT)
+
+const law tombstone_laws[] = {
+    LAW(what_was_learnt_comes_back_with_the_key, EVERY_KIND, BURIES),
+    LAW(without_tombstones_it_is_forgotten, EVERY_KIND, BURIES),
+    LAW(a_key_that_comes_back_is_a_new_one, EVERY_KIND, BURIES),
+    LAW(tombstones_take_no_room_of_members, EVERY_KIND, BURIES),
+    LAW(stores_do_not_see_tombstones, EVERY_KIND, BURIES),
+    LAW(ranks_do_not_count_tombstones, EVERY_KIND, BURIES),
+    LAW(rekeying_drops_tombstones, EVERY_KIND, BURIES),
+    LAW(keys_come_and_go_among_tombstones, EVERY_KIND, BURIES),
+    {0},
+};
