@@ -25,7 +25,10 @@ void driver_free(driver *d);
 /* Inserts keys number first to first + n - 1 of the stream. Returns the seconds. */
 double drive_insert(driver *d, besom_filter *f, const key_stream *stream, uint64_t first, uint64_t n, call_style style);
 
-/* A new filter that holds the first n keys of the stream. */
+/* Makes a filter of the first n keys of the stream by besom_build. Returns the seconds. */
+double drive_build(driver *d, const besom_config *config, const key_stream *stream, uint64_t n, besom_filter **out);
+
+/* A new filter that holds the first n keys of the stream; of a kind that has no insert: built of them. */
 besom_filter *drive_filled(driver *d, const besom_config *config, const key_stream *stream, uint64_t n);
 
 /* Asks for the first n keys of the stream. Returns the seconds, and how many were answered yes. */

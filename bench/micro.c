@@ -36,7 +36,6 @@ static const besom_kind_info *find_kind(const char *name, size_t len) {
   for (size_t i = 0; (kind = besom_kinds(i)) != NULL; i++)
     if (strlen(kind->name) == len && memcmp(kind->name, name, len) == 0) break;
   if (!kind) usage_error("--kinds: there is no kind '%.*s'", (int)len, name);
-  if (!(kind->abilities & BESOM_CAN_INSERT)) usage_error("--kinds: %s has no insert to measure", kind->name);
   return kind;
 }
 
@@ -54,8 +53,7 @@ static void add_every_subject(bench *b) {
   size_t kind_count = 0;
   while (besom_kinds(kind_count)) kind_count++;
   b->subjects = allocate(kind_count, sizeof *b->subjects);
-  for (size_t i = 0; i < kind_count; i++)
-    if (besom_kinds(i)->abilities & BESOM_CAN_INSERT) add_subject(b, besom_kinds(i));
+  for (size_t i = 0; i < kind_count; i++) add_subject(b, besom_kinds(i));
 }
 
 static void check_isa(const char *isa) {
@@ -158,7 +156,7 @@ int micro_verb(int argc, char **argv) {
   const char *kinds = NULL;
   bool csv = false;
   const argument arguments[] = {
-      {"--kinds", "A,B", "kinds to compare, the first sizes the probe; default: all that can insert", .text = &kinds},
+      {"--kinds", "A,B", "kinds to compare, the first sizes the probe; default: all", .text = &kinds},
       {"--slots", "N", "slots of a quotient table; default 67108864", .count = &b.plan.slots, .least = 1024,
        .most = (double)((uint64_t)1 << 44)},
       {"--width", "N", "bits of a remainder; default 8", .count = &b.plan.width, .least = 1, .most = 64},
@@ -172,7 +170,8 @@ int micro_verb(int argc, char **argv) {
   arguments_parse(
       &(command){
           .usage = "micro [options]",
-          .about = "Measures insert, negative and positive queries of kinds of filters, by single calls and batched.\n"
+          .about = "Measures insert (or build), negative and positive queries of kinds of filters, by single calls and "
+                   "batched.\n"
                    "Kinds without slots get the capacity and rate that a quotient table of these slots would have.",
           .arguments = arguments,
           .argument_count = sizeof arguments / sizeof *arguments,

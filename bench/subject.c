@@ -10,8 +10,8 @@ enum { QUERIES = 1 << 22 };
 static const double last_share = 0.05; /* of the slots: what insert_last fills */
 
 const char *const operation_names[CALL_STYLES][OPERATIONS] = {
-    {"insert", "insert_last", "negative", "positive"},
-    {"insert_batch", "insert_last_batch", "negative_batch", "positive_batch"},
+    {"insert", "insert_last", "build", "negative", "positive"},
+    {"insert_batch", "insert_last_batch", "", "negative_batch", "positive_batch"},
 };
 
 uint64_t plan_items(const plan *p) {
@@ -44,6 +44,13 @@ void subject_create(subject *s, const char *kind, const plan *p) {
   if (status == BESOM_INVALID || status == BESOM_UNSUPPORTED) { /* the kind has no slots */
     configure_by_rate(&s->config, p);
     status = besom_create(&s->config, &f);
+  }
+  if (status == BESOM_UNSUPPORTED) {
+    s->built_whole = true;
+    s->stats.bytes = (uint64_t)(-log2(s->config.rate) * (double)s->config.capacity / 8); /* at least, for the probe */
+    s->stats.kind = kind;
+    s->stats.isa = "portable";
+    return;
   }
   check(status, "creating %s", kind);
   check(besom_stats(f, &s->stats), "statistics of %s", kind);
@@ -85,8 +92,13 @@ static void measure_queries(subject *s, const plan *p, driver *d, uint64_t seed,
 void subject_measure(subject *s, const plan *p, driver *d, uint64_t seed) {
   for (int style = 0; style < CALL_STYLES; style++) {
     besom_filter *f;
-    check(besom_create(&s->config, &f), "creating %s", s->config.kind);
-    measure_inserts(s, p, d, seed, (call_style)style, f);
+    if (s->built_whole) {
+      key_stream members = stream_members(seed);
+      record(s, SINGLE, BUILD, drive_build(d, &s->config, &members, plan_items(p), &f), plan_items(p));
+    } else {
+      check(besom_create(&s->config, &f), "creating %s", s->config.kind);
+      measure_inserts(s, p, d, seed, (call_style)style, f);
+    }
     measure_queries(s, p, d, seed, (call_style)style, f);
     check(besom_stats(f, &s->stats), "statistics of %s", s->config.kind);
     besom_free(f);

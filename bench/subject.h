@@ -4,6 +4,7 @@
 #ifndef BENCH_SUBJECT_H
 #define BENCH_SUBJECT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "besom.h"
@@ -22,8 +23,9 @@ typedef struct plan {
 /* Keys in a filter that is as full as the plan wants. */
 uint64_t plan_items(const plan *p);
 
-/* insert: from empty to the plan's load. insert_last: the last 5 % of the slots of that. */
-typedef enum operation { INSERT, INSERT_LAST, NEGATIVE, POSITIVE, OPERATIONS } operation;
+/* insert: from empty to the plan's load. insert_last: the last 5 % of the slots of that. build: kinds without insert.
+ */
+typedef enum operation { INSERT, INSERT_LAST, BUILD, NEGATIVE, POSITIVE, OPERATIONS } operation;
 
 extern const char *const operation_names[CALL_STYLES][OPERATIONS];
 
@@ -31,9 +33,10 @@ typedef struct subject {
   besom_config config;
   uint8_t hash_seed[16];
   char options[32];
+  bool built_whole;                             /* there is no empty filter of the kind */
   samples nanoseconds[CALL_STYLES][OPERATIONS]; /* one sample a round */
   uint64_t negatives, false_positives;          /* of all rounds */
-  besom_statistics stats;                       /* empty after subject_create, full after a round */
+  besom_statistics stats;                       /* empty after subject_create, or unknown; full after a round */
 } subject;
 
 /*

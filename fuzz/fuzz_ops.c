@@ -37,11 +37,12 @@ static const besom_kind_info *choose_kind(unsigned choice) {
 
 /* By its geometry if the kind takes one, else by capacity and rate. Options it does not know are left out. */
 static besom_filter *choose_filter(input *in) {
-  static const char *const options[] = {NULL, "isa=portable", "isa=avx2", "heads=no", "heads=no,isa=portable"};
+  static const char *const options[] = {
+      NULL, "isa=portable", "isa=avx2", "heads=no", "heads=no,isa=portable", "base=aqf", "cache=topk,cache_bits=3000"};
   static const uint8_t seed[16] = {7};
   besom_config config = {.kind = choose_kind(take(in))->name, .seed = seed};
   unsigned choice = take(in), slots = 1 + take(in), width = 1 + take(in) % 64;
-  config.options = options[choice % 5];
+  config.options = options[choice % 7];
   if (choice >= 128) slots += 4 * take(in);
   config.slots = slots;
   config.width = width;
@@ -79,7 +80,7 @@ static void insert(state *s, size_t key, unsigned copies) {
 
 /* Only what was inserted may be removed; of the other keys, only those that the filter denies. */
 static void remove_key(state *s, size_t key, unsigned copies) {
-  if (!s->truth.counts) return;
+  if (!s->truth.removes) return;
   for (; copies && s->truth.copies[key]; copies--) {
     demand(besom_remove_u64(s->f, reference_key(key)) == BESOM_OK);
     reference_remove(&s->truth, key);
@@ -168,6 +169,17 @@ static void build_sorted(state *s) {
   free(digests);
 }
 
+/*
+ * A key that is not there is denied from now on, or there is no room to learn that. Not where the reference knows
+ * which fingerprints must be answered yes: it knows nothing of adapting.
+ */
+static void adapt(state *s, size_t key) {
+  if (s->truth.exact || s->truth.copies[key]) return;
+  besom_status status = besom_adapt_u64(s->f, reference_key(key));
+  demand(status == BESOM_OK || status == BESOM_FULL || status == BESOM_UNSUPPORTED);
+  if (status == BESOM_OK) demand(!besom_contains_u64(s->f, reference_key(key)));
+}
+
 /* The lower half of a byte says what, weighted by how often it is worth doing; the upper half how often. */
 static void one_operation(state *s, input *in) {
   unsigned operation = take(in), choice = operation % 16, copies = 1 + (operation / 16) * (operation / 16);
@@ -184,6 +196,8 @@ static void one_operation(state *s, input *in) {
     merge(s, key, copies);
   else if (choice == 14)
     build_sorted(s);
+  else
+    adapt(s, key);
   demand_nothing_wrong(reference_check_key(&s->truth, s->f, key));
   const char *reason = NULL;
   if (besom_validate(s->f, &reason) != BESOM_OK) give_up(reason ? reason : "not valid", __FILE__, __LINE__);

@@ -98,8 +98,9 @@ typedef struct besom_digest {
 /*
  * Where a filter gets its memory. allocate returns size zeroed bytes, aligned for any type, or NULL;
  * release gets the same size back. Filters of more than a few MB are one allocation for the bits and one
- * small one for the head. The default advises huge pages for large tables, worth up to a third of the
- * time of a query: an allocator of your own should, too.
+ * small one for the head, those made of other filters that much for each; building may take more meanwhile. The default
+ * advises huge pages for large tables, worth up to a third of the time of a query: an allocator of your own should,
+ * too.
  */
 typedef struct besom_allocator {
   void *(*allocate)(void *ctx, size_t size);
@@ -187,6 +188,8 @@ typedef enum besom_ability {
   BESOM_CAN_VALUE = 1 << 8,        /* get_value, set_value, if made with value_bits */
   BESOM_CAN_MATCH = 1 << 9,        /* matches, insert_at, remove_at, adapt_at: filters in front of a store */
   BESOM_CAN_REKEY = 1 << 10,       /* rekey */
+  BESOM_CAN_SCALE = 1 << 11,       /* insert is not FULL at any capacity: the filter takes more memory instead */
+  BESOM_FORGETS = 1 << 12,         /* adapt is never FULL: what was learnt last takes the place of something older */
 } besom_ability;
 
 typedef struct besom_kind_info {
@@ -310,6 +313,9 @@ BESOM_API besom_status besom_set_value_digest(besom_filter *f, besom_digest dige
  * be a member is refused (MEMBER). An unbound one keeps the key's digest as a mark: inserting the key later
  * takes the mark away, so that adapting for a member by mistake is mended by inserting it again. Besides
  * that, a mark makes the filter deny a member only if the two keys have one digest: 2^-128 a pair.
+ *
+ * Kinds with BESOM_FORGETS keep the digest in a cache: the key is denied until others take its place there, or it is
+ * inserted. They are never FULL; reporting a key that is denied already tells the cache that it is still asked for.
  *
  * Errors: FULL (adapt_room is used up: besom_rekey or besom_grow frees it; nothing changed), MEMBER, READ_ONLY, what
  * the bound callback returned, NO_MEMORY, UNSUPPORTED (not an adaptive kind). A key answered no already is OK.
@@ -452,8 +458,8 @@ typedef struct besom_statistics {
   const char *isa;      /* the instructions in use: "portable", "avx2", "avx512" */
   uint64_t items;       /* keys inserted and not removed */
   uint64_t capacity;    /* insert is FULL beyond this many items */
-  uint64_t slots;       /* places of the table; for Bloom kinds: its bits */
-  uint32_t width;       /* bits of a remainder; for Bloom kinds: bits set a key */
+  uint64_t slots;       /* places of the table; for Bloom kinds: its bits; of layered kinds: of all layers */
+  uint32_t width;       /* bits of a remainder; for Bloom kinds: bits set a key; of the newest layer */
   uint64_t bytes;       /* all memory of the filter */
   double bits_per_item; /* 8 * bytes / items, 0 if empty */
   double load;          /* items / slots, for Bloom kinds the share of bits that are set */
@@ -461,7 +467,7 @@ typedef struct besom_statistics {
   double rate_at_capacity;
   uint64_t extended;      /* adaptive kinds: fingerprints that were lengthened */
   uint64_t tombstones;    /* those among them that are kept for keys which are removed now */
-  uint64_t marks;         /* and keys that are marked as no members */
+  uint64_t marks;         /* and keys that are marked as no members, or cached as such */
   double adapt_room_used; /* share of adapt_room that is used, 0 to 1 */
 } besom_statistics;
 

@@ -176,10 +176,27 @@ static besom_status finish(besom_status status, besom_filter *f, besom_filter **
   return status;
 }
 
+/* For kinds that are made of a whole set. */
+static besom_status build_whole(const besom_config *config, const besom_source *yes, const besom_source *no,
+                                const besom_progress *progress, besom_filter **out) {
+  const struct besom_kind *kind;
+  struct hasher hasher;
+  besom_filter *f;
+  besom_status status = besom__config_read(config, &kind, &hasher);
+  if (status == BESOM_OK) status = besom__filter_new(kind, &hasher, config->allocator, &f);
+  if (status != BESOM_OK) return status;
+  status = kind->build(f, config, yes, no, progress);
+  if (status == BESOM_OK)
+    *out = f;
+  else
+    besom__filter_drop(f);
+  return status;
+}
+
 besom_status besom_build(const besom_config *config, const besom_source *yes, const besom_source *no,
                          const besom_progress *progress, besom_filter **out) {
-  if (!config || !yes || !yes->next || !out) return BESOM_INVALID;
-  if (no) return BESOM_UNSUPPORTED;
+  if (!config || !yes || !yes->next || (no && !no->next) || !out) return BESOM_INVALID;
+  if (no && !besom__is_built_whole(config)) return BESOM_UNSUPPORTED;
   besom_config sized = *config;
   uint64_t total = yes->size_hint;
   besom_status status = BESOM_OK;
@@ -187,6 +204,7 @@ besom_status besom_build(const besom_config *config, const besom_source *yes, co
     status = size_of(yes, &total);
     sized.capacity = total ? total : 1;
   }
+  if (status == BESOM_OK && besom__is_built_whole(config)) return build_whole(&sized, yes, no, progress, out);
   besom_filter *f;
   if (status == BESOM_OK) status = besom_create(&sized, &f);
   if (status != BESOM_OK) return status;

@@ -22,7 +22,7 @@ besom_status besom__filter_new(const struct besom_kind *kind, const struct hashe
 
 void besom__filter_drop(besom_filter *f) {
   besom_allocator allocator = f->allocator;
-  if (f->mapping) munmap(f->mapping, f->mapping_size);
+  if (f->mapping_size) munmap(f->mapping, f->mapping_size);
   besom__release(&allocator, f, f->kind->size);
 }
 
@@ -58,14 +58,25 @@ besom_status besom__filter_create(const struct besom_kind *kind, const besom_con
   return status;
 }
 
-besom_status besom_create(const besom_config *config, besom_filter **out) {
-  if (!config || !out || !config->kind) return BESOM_INVALID;
-  const struct besom_kind *kind = besom__kind_named(config->kind);
-  if (!kind) return BESOM_UNKNOWN_KIND;
+bool besom__is_built_whole(const besom_config *config) {
+  const struct besom_kind *kind = config->kind ? besom__kind_named(config->kind) : NULL;
+  return kind && !kind->create;
+}
+
+besom_status besom__config_read(const besom_config *config, const struct besom_kind **kind, struct hasher *hasher) {
+  if (!config->kind) return BESOM_INVALID;
+  *kind = besom__kind_named(config->kind);
+  if (!*kind) return BESOM_UNKNOWN_KIND;
   if (!config_in_range(config)) return BESOM_INVALID;
-  if (!kind->create) return BESOM_UNSUPPORTED;
+  return besom__hasher_init(hasher, config->hash, config->seed);
+}
+
+besom_status besom_create(const besom_config *config, besom_filter **out) {
+  const struct besom_kind *kind;
   struct hasher hasher;
-  besom_status status = besom__hasher_init(&hasher, config->hash, config->seed);
+  if (!config || !out) return BESOM_INVALID;
+  if (besom__is_built_whole(config)) return BESOM_UNSUPPORTED;
+  besom_status status = besom__config_read(config, &kind, &hasher);
   if (status != BESOM_OK) return status;
   return besom__filter_create(kind, config, &hasher, out);
 }

@@ -22,9 +22,9 @@ struct besom_filter {
   besom_allocator allocator;
   uint64_t items;
   uint64_t capacity;
-  besom_task *task; /* under way: nothing else may change the filter */
-  void *mapping;    /* of besom_open_mmap: the filter is read-only and its bits are in here */
-  size_t mapping_size;
+  besom_task *task;    /* under way: nothing else may change the filter */
+  void *mapping;       /* of besom_open_mmap: the filter is read-only and its bits are in here */
+  size_t mapping_size; /* 0 for a filter within a filter: the mapping is the outer one's */
 };
 
 /* What a kind keeps while it iterates; large enough for any. */
@@ -40,6 +40,13 @@ struct besom_kind {
   /* Fills a zeroed struct whose head is ready; on failure leaves nothing behind. */
   besom_status (*create)(besom_filter *f, const besom_config *config);
   besom_status (*create_like)(besom_filter *f, const besom_filter *model);
+  /*
+   * Instead of create, for kinds that are made of a whole set: the same with all keys of yes, answering no to all
+   * of no if there are any (UNSUPPORTED if it cannot promise that). config.capacity is set; more different keys are
+   * FULL. Takes time, so it tells progress.
+   */
+  besom_status (*build)(besom_filter *f, const besom_config *config, const besom_source *yes, const besom_source *no,
+                        const besom_progress *progress);
   void (*destroy)(besom_filter *f);
 
   bool (*contains)(const besom_filter *f, besom_digest d);
@@ -110,6 +117,31 @@ besom_status besom__insert_batch(besom_filter *f, const besom_source *source, si
 static inline besom_status besom__tick(const besom_progress *progress, uint64_t done, uint64_t total) {
   return progress && progress->tick && !progress->tick(progress->ctx, done, total) ? BESOM_STOPPED : BESOM_OK;
 }
+
+/* Is it of a kind that has build in the place of create? */
+bool besom__is_built_whole(const besom_config *config);
+
+/* What every maker of filters checks first. Errors: those of besom_create but for NO_MEMORY. */
+besom_status besom__config_read(const besom_config *config, const struct besom_kind **kind, struct hasher *hasher);
+
+/* The digests of a set, for kinds that go over it more than once while the source is read once. */
+struct digests {
+  besom_digest *at;
+  uint64_t n;
+  uint64_t room; /* for so many */
+};
+
+/*
+ * All keys of the source under f's hash, in f's memory. A key may be there twice; when they are more than `most`, each
+ * is kept once. Errors: FULL (more than `most` different ones), NO_MEMORY, INVALID (a NULL key), STOPPED, what the
+ * source returned; nothing is left behind then.
+ */
+besom_status besom__collect(const besom_filter *f, const besom_source *source, uint64_t most,
+                            const besom_progress *progress, struct digests *out);
+void besom__digests_free(const besom_filter *f, struct digests *d);
+
+/* Ascending, each once. */
+void besom__digests_unite(struct digests *d);
 
 /* For layered kinds: a filter from a config with the hasher given instead of config.hash and config.seed. */
 besom_status besom__filter_create(const struct besom_kind *kind, const besom_config *config,

@@ -18,6 +18,10 @@ static bool equals(besom_bytes bytes, const char *text) {
   return strlen(text) == bytes.len && memcmp(text, bytes.data, bytes.len) == 0;
 }
 
+bool besom__option_says(const struct option *option, const char *value) {
+  return equals(option->value, value);
+}
+
 bool besom__option_is(const struct option *option, const char *name) {
   return equals(option->name, name);
 }
@@ -25,4 +29,14 @@ bool besom__option_is(const struct option *option, const char *name) {
 besom_status besom__option_bool(const struct option *option, bool *out) {
   *out = equals(option->value, "yes");
   return *out || equals(option->value, "no") ? BESOM_OK : BESOM_BAD_OPTION;
+}
+
+besom_status besom__option_number(const struct option *option, uint64_t *out) {
+  const char *digits = option->value.data;
+  *out = 0;
+  for (size_t i = 0; i < option->value.len; i++) {
+    if (digits[i] < '0' || digits[i] > '9' || *out > (UINT64_MAX - 9) / 10) return BESOM_BAD_OPTION;
+    *out = *out * 10 + (uint64_t)(digits[i] - '0');
+  }
+  return BESOM_OK;
 }

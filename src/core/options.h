@@ -15,8 +15,12 @@ struct option {
 besom_status besom__option_next(const char **text, struct option *option);
 
 bool besom__option_is(const struct option *option, const char *name);
+bool besom__option_says(const struct option *option, const char *value);
 
 /* The value as yes or no; BAD_OPTION for any other. */
 besom_status besom__option_bool(const struct option *option, bool *out);
+
+/* The value as a number of decimal digits; BAD_OPTION for any other. */
+besom_status besom__option_number(const struct option *option, uint64_t *out);
 
 #endif

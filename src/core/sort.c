@@ -9,13 +9,9 @@
 #define FETCH_AHEAD 4 /* digests that fit into a line of cache: the next line of a group is on its way */
 #define DIGEST_BITS 128
 
-static bool is_below(besom_digest a, besom_digest b) {
-  return a.hi < b.hi || (a.hi == b.hi && a.lo < b.lo);
-}
-
 static bool is_sorted(const besom_digest *digests, size_t n) {
   for (size_t i = 1; i < n; i++)
-    if (is_below(digests[i], digests[i - 1])) return false;
+    if (digest_below(digests[i], digests[i - 1])) return false;
   return true;
 }
 
@@ -23,7 +19,7 @@ static void insert_one_by_one(besom_digest *digests, size_t n) {
   for (size_t i = 1; i < n; i++) {
     besom_digest d = digests[i];
     size_t at = i;
-    for (; at && is_below(d, digests[at - 1]); at--) digests[at] = digests[at - 1];
+    for (; at && digest_below(d, digests[at - 1]); at--) digests[at] = digests[at - 1];
     digests[at] = d;
   }
 }

@@ -10,6 +10,10 @@
 #define DIGEST_GROUP_BITS 10
 #define DIGEST_GROUPS (1 << DIGEST_GROUP_BITS)
 
+static inline bool digest_below(besom_digest a, besom_digest b) {
+  return a.hi < b.hi || (a.hi == b.hi && a.lo < b.lo);
+}
+
 /* Sorts n digests that agree in their first `known` bits (0 to 128): ascending, as fractions. */
 void besom__sort_digests(besom_digest *digests, size_t n, unsigned known);
 

@@ -37,7 +37,7 @@ static size_t write_header(const besom_filter *f, const struct sections_out *out
   for (unsigned i = 0; i < out->n; i++) {
     at = aligned(at);
     besom__write_u32(&table, out->list[i].tag);
-    besom__write_u32(&table, 0);
+    besom__write_u32(&table, out->list[i].owner);
     besom__write_u64(&table, at);
     besom__write_u64(&table, out->list[i].len);
     besom__write_u64(&table, besom__checksum(out->list[i].data, (size_t)out->list[i].len));
@@ -76,14 +76,17 @@ besom_status besom_save(const besom_filter *f, const besom_sink *sink) {
   if (!f || !sink || !sink->write) return BESOM_INVALID;
   if (!f->kind->save) return BESOM_UNSUPPORTED;
   uint8_t parameters[PARAMETER_BYTES], header[HEADER_BYTES + SECTION_BYTES * MAX_SECTIONS];
-  struct sections_out out = {.parameters = {parameters, parameters + sizeof parameters, false}, .n = 1};
+  uint8_t inner[MAX_INNER][INNER_PARAMETER_BYTES];
+  struct sections_out out = {.n = 1, .inner_parameters = inner};
+  out.parameters = (struct writer){parameters, parameters + sizeof parameters, false};
   besom__write_u32(&out.parameters, f->hasher.id);
   besom__write_u32(&out.parameters, 0);
   besom__write_bytes(&out.parameters, f->hasher.seed, SEED_BYTES);
   besom__write_u64(&out.parameters, f->items);
   besom__write_u64(&out.parameters, f->capacity);
   f->kind->save(f, &out);
-  out.list[0] = (struct section){TAG_PARAMETERS, parameters, (uint64_t)(out.parameters.at - parameters)};
+  if (out.failed || out.parameters.failed) return BESOM_UNSUPPORTED; /* no kind makes filters of so many parts */
+  out.list[0] = (struct section){TAG_PARAMETERS, 0, parameters, (uint64_t)(out.parameters.at - parameters)};
   size_t size = write_header(f, &out, header);
   return write_all(&out, header, size, sink);
 }
@@ -101,20 +104,18 @@ static besom_status read_sections(const uint8_t *data, size_t len, unsigned n, s
   uint64_t at = HEADER_BYTES + SECTION_BYTES * (uint64_t)n;
   struct reader table = {data + HEADER_BYTES, data + at, false};
   for (unsigned i = 0; i < n; i++) {
-    uint32_t tag = besom__read_u32(&table), reserved = besom__read_u32(&table);
+    uint32_t tag = besom__read_u32(&table), owner = besom__read_u32(&table);
     uint64_t offset = besom__read_u64(&table), size = besom__read_u64(&table), checksum = besom__read_u64(&table);
-    if (reserved || offset != aligned(at) || offset > len || size > len - offset) return BESOM_CORRUPT;
+    if (offset != aligned(at) || offset > len || size > len - offset) return BESOM_CORRUPT;
     bool check = !trusted || tag == TAG_PARAMETERS;
     if (check && !all_zero(data + at, offset - at)) return BESOM_CORRUPT;
     if (check && besom__checksum(data + offset, (size_t)size) != checksum) return BESOM_CORRUPT;
-    in->list[i] = (struct section){tag, data + offset, size};
+    in->list[i] = (struct section){tag, owner, data + offset, size};
     at = offset + size;
   }
   in->n = n;
-  const struct section *parameters = take_section(in, TAG_PARAMETERS);
-  if (at != len || !parameters) return BESOM_CORRUPT;
-  in->parameters = (struct reader){parameters->data, (const uint8_t *)parameters->data + parameters->len, false};
-  return BESOM_OK;
+  in->parameters = take_parameters(in);
+  return at == len && !in->parameters.failed ? BESOM_OK : BESOM_CORRUPT;
 }
 
 /* One name has one spelling: nothing behind its end. */
@@ -143,7 +144,7 @@ static besom_status read_filter(besom_filter *f, struct sections_in *in, bool tr
   f->capacity = besom__read_u64(&in->parameters);
   besom_status status = f->kind->load(f, in);
   if (status != BESOM_OK) return status;
-  bool all_read = !in->parameters.failed && in->parameters.at == in->parameters.end && in->taken == (1u << in->n) - 1;
+  bool all_read = !in->parameters.failed && in->parameters.at == in->parameters.end && in->taken == in->n;
   if (all_read && (trusted || f->kind->validate(f) == NULL)) return BESOM_OK;
   f->kind->destroy(f);
   return BESOM_CORRUPT;
@@ -181,7 +182,7 @@ besom_status besom__file_load(const uint8_t *data, size_t len, const besom_alloc
     *out = f;
     return BESOM_OK;
   }
-  f->mapping = NULL; /* it stays the caller's */
+  f->mapping_size = 0; /* it stays the caller's */
   besom__filter_drop(f);
   return status;
 }

@@ -36,12 +36,15 @@ typedef struct law {
   const char *name;
   void (*holds)(void **state); /* *state is a const subject */
   law_scope scope;
-  unsigned needs; /* abilities that the law is about */
+  unsigned needs;  /* abilities that the law is about */
+  unsigned unless; /* abilities that make an exception of a kind */
 } law;
 
 /* A row of a group's table. */
 #define LAW(function, scope, needs) \
-  { #function, function, scope, needs }
+  { #function, function, scope, needs, 0 }
+#define LAW_UNLESS(function, scope, needs, unless) \
+  { #function, function, scope, needs, unless }
 
 /* The groups, each ended by a law without a name. */
 extern const law membership_laws[];
@@ -52,6 +55,7 @@ extern const law adapt_marks_laws[];
 extern const law adapt_bound_laws[];
 extern const law value_laws[];
 extern const law tombstone_laws[];
+extern const law cache_laws[];
 extern const law file_laws[];
 extern const law hostile_laws[];
 extern const law merge_laws[];

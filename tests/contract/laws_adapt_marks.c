@@ -308,12 +308,12 @@ static void rekeying_frees_the_room(void **state) {
 #define ADAPTS (BESOM_CAN_INSERT | BESOM_CAN_ADAPT)
 
 const law adapt_marks_laws[] = {
-    LAW(a_fixed_false_positive_stays_fixed, EVERY_SUBJECT, ADAPTS),
-    LAW(what_was_fixed_stays_fixed_in_a_merged_filter, EVERY_SUBJECT, ADAPTS | BESOM_CAN_MERGE),
-    LAW(adapting_for_a_no_changes_nothing, EVERY_SUBJECT, ADAPTS),
-    LAW(inserting_a_fixed_key_makes_it_a_member, EVERY_SUBJECT, ADAPTS),
+    LAW_UNLESS(a_fixed_false_positive_stays_fixed, EVERY_SUBJECT, ADAPTS, BESOM_FORGETS),
+    LAW_UNLESS(what_was_fixed_stays_fixed_in_a_merged_filter, EVERY_SUBJECT, ADAPTS | BESOM_CAN_MERGE, BESOM_FORGETS),
+    LAW_UNLESS(adapting_for_a_no_changes_nothing, EVERY_SUBJECT, ADAPTS, BESOM_FORGETS),
+    LAW_UNLESS(inserting_a_fixed_key_makes_it_a_member, EVERY_SUBJECT, ADAPTS, BESOM_FORGETS),
     LAW(a_fixed_key_is_inserted_into_an_emptied_filter, EVERY_SUBJECT, ADAPTS | BESOM_CAN_REMOVE),
-    LAW(a_full_reserve_is_a_status, EVERY_SUBJECT, ADAPTS),
-    LAW(rekeying_frees_the_room, EVERY_SUBJECT, ADAPTS | BESOM_CAN_REKEY),
+    LAW_UNLESS(a_full_reserve_is_a_status, EVERY_SUBJECT, ADAPTS, BESOM_FORGETS),
+    LAW_UNLESS(rekeying_frees_the_room, EVERY_SUBJECT, ADAPTS | BESOM_CAN_REKEY, BESOM_FORGETS),
     {0},
 };

@@ -104,8 +104,8 @@ static void any_geometry_can_be_filled(void **state) {
 }
 
 const law full_laws[] = {
-    LAW(full_is_a_status_and_loses_nothing, EVERY_SUBJECT, BESOM_CAN_INSERT),
-    LAW(insert_many_tells_how_far_it_came, EVERY_SUBJECT, BESOM_CAN_INSERT),
+    LAW_UNLESS(full_is_a_status_and_loses_nothing, EVERY_SUBJECT, BESOM_CAN_INSERT, BESOM_CAN_SCALE),
+    LAW_UNLESS(insert_many_tells_how_far_it_came, EVERY_SUBJECT, BESOM_CAN_INSERT, BESOM_CAN_SCALE),
     LAW(any_geometry_can_be_filled, EVERY_SUBJECT, BESOM_CAN_INSERT),
     {0},
 };

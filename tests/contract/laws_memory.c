@@ -187,7 +187,8 @@ static void a_build_does_with_little_memory_or_fails(void **state) {
   free(keys);
 }
 
-/* besom_stats tells all memory; a head and the bits are two allocations at most. */
+/* besom_stats tells all memory, and a filter takes it in few pieces: a head and bits, those of an inner filter, a
+ * cache. */
 static void the_memory_is_what_the_statistics_tell(void **state) {
   const subject *s = subject_of(state);
   for (size_t capacity = 1; capacity < 2000000; capacity *= 11) {
@@ -195,9 +196,10 @@ static void the_memory_is_what_the_statistics_tell(void **state) {
     failing_allocator_init(&memory);
     besom_config config = config_of(s, capacity, 0);
     config.allocator = &memory.api;
-    besom_filter *f = make_empty(&config);
+    uint64_t key = 1;
+    besom_filter *f = can(s, BESOM_CAN_INSERT) ? make_empty(&config) : make_of_u64(s, &config, &key, 1);
     assert_int_equal(memory.live_bytes, stats_of(f).bytes);
-    assert_true(memory.calls <= 2);
+    assert_true(memory.live_blocks <= 6);
     besom_free(f);
     assert_nothing_wrong(failing_allocator_verdict(&memory));
     failing_allocator_close(&memory);
@@ -248,7 +250,7 @@ static void too_large_a_filter_is_no_memory(void **state) {
 const law memory_laws[] = {
     LAW(the_nth_allocation_may_fail, EVERY_KIND, 0),
     LAW(a_build_does_with_little_memory_or_fails, EVERY_KIND, BESOM_CAN_INSERT),
-    LAW(the_memory_is_what_the_statistics_tell, EVERY_KIND, BESOM_CAN_INSERT),
+    LAW(the_memory_is_what_the_statistics_tell, EVERY_KIND, 0),
     LAW(all_memory_comes_from_the_allocator, EVERY_KIND, BESOM_CAN_INSERT),
     LAW(too_large_a_filter_is_no_memory, EVERY_KIND, BESOM_CAN_INSERT),
     {0},

@@ -456,7 +456,7 @@ static void keys_come_and_go_among_tombstones(void **state) {
   static const struct {
     uint64_t slots;
     uint32_t width;
-  } shapes[] = {{5, 3}, {13, 2}, {30, 1}, {40, 4}, {64, 3}, {65, 1}, {100, 2}, {128, 7}};
+  } shapes[] = {{5, 3}, {13, 2}, {30, 2}, {40, 4}, {64, 3}, {65, 2}, {100, 2}, {128, 7}};
   size_t fixes = 0, revived = 0;
   for (size_t shape = 0; shape < sizeof shapes / sizeof *shapes; shape++)
     for (int room = 1; room < 4; room++) {

@@ -4,7 +4,7 @@ set -eu
 scripts=$(cd "$(dirname "$0")" && pwd)
 
 rm -rf "$1"
-mkdir -p "$1"/src/{core,quotient,store} "$1"/bench "$1"/include
+mkdir -p "$1"/src/{core,quotient,layered,store} "$1"/bench "$1"/include
 cd "$1"
 touch include/besom.h src/filter.h src/core/bits.h src/quotient/table.h
 
@@ -15,6 +15,10 @@ cat >src/core/upward.c <<'END'
 END
 cat >src/store/sideways.c <<'END'
 #include "../quotient/table.h"
+END
+cat >src/layered/through.c <<'END'
+#include "filter.h"
+#include "quotient/table.h"
 END
 cat >bench/inside.c <<'END'
 /* the public header is fine */
@@ -44,5 +48,5 @@ expect() {
   }
 }
 
-expect include_rules src/core/upward.c:3 src/store/sideways.c:1 bench/inside.c:3
+expect include_rules src/core/upward.c:3 src/store/sideways.c:1 src/layered/through.c:2 bench/inside.c:3
 expect library_calls src/quotient/calls.c:4 src/quotient/calls.c:6

@@ -105,6 +105,7 @@ besom_status reference_init(reference *ref, const besom_filter *f, size_t univer
   unsigned abilities = abilities_of(f);
   *ref = (reference){.universe = universe};
   ref->counts = abilities & BESOM_CAN_COUNT;
+  ref->removes = abilities & BESOM_CAN_REMOVE;
   ref->exact = (abilities & for_exact) == for_exact;
   ref->copies = heap_array(universe, sizeof *ref->copies);
   ref->class_of = heap_array(universe, sizeof *ref->class_of);

@@ -19,6 +19,7 @@ typedef struct reference {
   uint64_t *copies; /* of each key */
   bool exact;       /* the keys' addresses are known: a filter must agree exactly */
   bool counts;      /* the filter can count */
+  bool removes;     /* and remove */
   size_t *class_of; /* for each key the class of keys with its address */
   size_t classes;
   address *addresses; /* of each class, ascending */

@@ -73,6 +73,10 @@ static uint8_t *row_of(const uint8_t *data, unsigned section) {
   return (uint8_t *)(uintptr_t)data + HEADER + ROW * section;
 }
 
+static uint64_t owner_of(const uint8_t *data, unsigned section) {
+  return number_at(row_of(data, section) + 4, 4);
+}
+
 static uint64_t offset_of(const uint8_t *data, unsigned section) {
   return number_at(row_of(data, section) + 8, 8);
 }
@@ -131,8 +135,10 @@ static void check_sections(uint8_t *data, size_t len, const char *kind) {
     uint64_t offset = offset_of(data, i), aligned = (end + 63) / 64 * 64;
     assert_int_equal(offset, aligned);
     assert_true(all_zero(data + end, aligned - end));
-    assert_int_equal(number_at(row_of(data, i) + 4, 4), 0);
-    for (unsigned j = 0; j < i; j++) assert_memory_not_equal(row_of(data, i), row_of(data, j), 4);
+    uint64_t owner = owner_of(data, i); /* the filter itself, then its inner ones, each beginning with its parameters */
+    assert_true(i == 0 ? owner == 0 : owner == owner_of(data, i - 1) || owner == owner_of(data, i - 1) + 1);
+    if (i == 0 || owner != owner_of(data, i - 1)) assert_memory_equal(row_of(data, i), "PARM", 4);
+    for (unsigned j = 0; j < i; j++) assert_memory_not_equal(row_of(data, i), row_of(data, j), 8);
     end = offset + length_of(data, i);
   }
   assert_int_equal(end, len); /* nothing behind the last */
@@ -254,7 +260,8 @@ static void check_unused(uint8_t *data, size_t len, const char *kind) {
   for (unsigned i = 0; i < 16; i++) assert_int_equal(load_changed(data, len, RESERVED_AT + i, 1, 1), BESOM_CORRUPT);
   uint64_t end = HEADER + ROW * sections_in(data);
   for (unsigned i = 0; i < sections_in(data); i++) {
-    assert_int_equal(load_changed(data, len, (size_t)(row_of(data, i) - data) + 4, 4, 1), BESOM_CORRUPT);
+    assert_int_equal(load_changed(data, len, HEADER + ROW * i + 4, 4, owner_of(data, i) + 1), BESOM_CORRUPT);
+    assert_int_equal(load_changed(data, len, HEADER + ROW * i + 4, 4, owner_of(data, i) - 1), BESOM_CORRUPT);
     for (; end < offset_of(data, i); end++) assert_int_equal(load_changed(data, len, end, 1, 1), BESOM_CORRUPT);
     end += length_of(data, i);
   }

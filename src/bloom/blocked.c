@@ -1,0 +1,251 @@
+/*
+ * blocked-bloom: a Bloom filter whose keys each have all their bits in one line of cache (Putze, Sanders,
+ * Singler 2007), spread over its words so that vector instructions set and test them together. The fastest
+ * filter there is on large sets; it pays with some more bits a key than a plain one, the more the smaller
+ * the rate.
+ */
+#include "bloom/blocked.h"
+
+#include <math.h>
+
+#include "bloom/blocked_plan.h"
+#include "core/memory.h"
+#include "core/options.h"
+#include "filter.h"
+
+struct blocked_bloom {
+  besom_filter head;
+  struct blocked blocked;
+  const struct blocked_ops *ops;
+  enum isa isa;
+  uint8_t *memory; /* what was allocated: the lines, and up to one more to align them */
+};
+
+static const struct blocked_bloom *const_bloom(const besom_filter *f) {
+  return (const struct blocked_bloom *)f;
+}
+
+static struct blocked_bloom *bloom(besom_filter *f) {
+  return (struct blocked_bloom *)f;
+}
+
+static uint64_t size_of(const struct blocked *b) {
+  return b->n_lines * LINE_BYTES;
+}
+
+static size_t memory_of(const struct blocked *b) {
+  return (size_t)size_of(b) + LINE_BYTES - 1;
+}
+
+static uint32_t bits_a_key(const struct blocked *b) {
+  return 8 * b->full_layers + 4 * b->half_layer;
+}
+
+/* ------------------------------------------------------------------ life */
+
+const struct blocked_ops *besom__blocked_ops_portable(uint32_t full_layers, bool half_layer);
+#ifdef BESOM_X86_VARIANTS
+const struct blocked_ops *besom__blocked_ops_avx2(uint32_t full_layers, bool half_layer);
+const struct blocked_ops *besom__blocked_ops_avx512(uint32_t full_layers, bool half_layer);
+#endif
+
+const struct blocked_ops *besom__blocked_ops(enum isa isa, const struct blocked *b) {
+#ifdef BESOM_X86_VARIANTS
+  if (isa == ISA_AVX512) return besom__blocked_ops_avx512(b->full_layers, b->half_layer);
+  if (isa == ISA_AVX2) return besom__blocked_ops_avx2(b->full_layers, b->half_layer);
+#endif
+  (void)isa;
+  return besom__blocked_ops_portable(b->full_layers, b->half_layer);
+}
+
+/* A filter of this geometry over lines that are there. */
+static void set_lines(besom_filter *f, struct blocked geometry, enum isa isa, uint8_t *lines) {
+  bloom(f)->blocked = geometry;
+  bloom(f)->blocked.lines = lines;
+  bloom(f)->isa = isa;
+  bloom(f)->ops = besom__blocked_ops(isa, &geometry);
+}
+
+static besom_status make_lines(besom_filter *f, struct blocked geometry, enum isa isa) {
+  if (geometry.n_lines > SIZE_MAX / 2 / LINE_BYTES) return BESOM_INVALID;
+  uint8_t *memory = besom__allocate(&f->allocator, memory_of(&geometry));
+  if (!memory) return BESOM_NO_MEMORY;
+  bloom(f)->memory = memory;
+  set_lines(f, geometry, isa, memory + (-(uintptr_t)memory & (LINE_BYTES - 1)));
+  return BESOM_OK;
+}
+
+static besom_status read_options(const char *text, enum isa *isa) {
+  struct option option;
+  besom_status status;
+  *isa = besom__isa_best();
+  while ((status = besom__option_next(&text, &option)) == BESOM_OK) {
+    if (!besom__option_is(&option, "isa")) return BESOM_BAD_OPTION;
+    status = besom__isa_parse(option.value.data, option.value.len, isa);
+    if (status != BESOM_OK) return status;
+  }
+  return status == BESOM_END ? BESOM_OK : status;
+}
+
+static besom_status plan(const besom_config *config, double keys, struct blocked_shape *shape) {
+  double rate = config->rate != 0 ? config->rate : DEFAULT_RATE;
+  if (config->bits == 0) {
+    if (rate < MIN_PLANNED_RATE) return BESOM_INVALID;
+    *shape = besom__blocked_plan_rate(keys, rate);
+  } else {
+    double budget = config->bits * keys - 8 * (double)(sizeof(struct blocked_bloom) + LINE_BYTES - 1);
+    double lines = floor(budget / LINE_BITS);
+    if (lines < 1) return BESOM_INVALID;
+    *shape = besom__blocked_plan_lines(keys, lines);
+  }
+  return shape->lines < ldexp(1, 50) ? BESOM_OK : BESOM_INVALID;
+}
+
+static besom_status create(besom_filter *f, const besom_config *config) {
+  enum isa isa;
+  struct blocked_shape shape;
+  besom_status status = read_options(config->options, &isa);
+  if (status != BESOM_OK) return status;
+  if (config->slots || config->value_bits || config->adapt_room != 0) return BESOM_INVALID;
+  f->capacity = config->max_capacity > config->capacity ? config->max_capacity : config->capacity;
+  status = plan(config, (double)f->capacity, &shape);
+  if (status != BESOM_OK) return status;
+  struct blocked geometry = {
+      .n_lines = (uint64_t)shape.lines, .full_layers = shape.full_layers, .half_layer = shape.half_layer};
+  return make_lines(f, geometry, isa);
+}
+
+static besom_status create_like(besom_filter *f, const besom_filter *model) {
+  return make_lines(f, const_bloom(model)->blocked, const_bloom(model)->isa);
+}
+
+static void destroy(besom_filter *f) {
+  if (!f->mapping) besom__release(&f->allocator, bloom(f)->memory, memory_of(&bloom(f)->blocked));
+}
+
+/* ------------------------------------------------------------------ keys */
+
+static bool contains(const besom_filter *f, besom_digest d) {
+  const struct blocked_bloom *b = const_bloom(f);
+  return b->ops->contains(&b->blocked, d);
+}
+
+static void contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap) {
+  const struct blocked_bloom *b = const_bloom(f);
+  b->ops->contains_many(&b->blocked, d, n, bitmap);
+}
+
+/* A key whose bits are all set already changes nothing: it takes no room and is not counted. */
+static besom_status insert(besom_filter *f, besom_digest d) {
+  struct blocked_bloom *b = bloom(f);
+  if (UNLIKELY(f->items >= f->capacity)) return contains(f, d) ? BESOM_OK : BESOM_FULL;
+  f->items += b->ops->insert_many(&b->blocked, &d, 1);
+  return BESOM_OK;
+}
+
+/* As many at once as there surely is room for; when it is short, one by one. */
+static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n, size_t *done) {
+  struct blocked_bloom *b = bloom(f);
+  besom_status status = BESOM_OK;
+  for (*done = 0; *done < n && f->items < f->capacity;) {
+    uint64_t room = f->capacity - f->items;
+    size_t some = n - *done < room ? n - *done : (size_t)room;
+    f->items += b->ops->insert_many(&b->blocked, d + *done, some);
+    *done += some;
+  }
+  while (*done < n && (status = insert(f, d[*done])) == BESOM_OK) ++*done;
+  return status;
+}
+
+/* ------------------------------------------------------------------ whole filters */
+
+/* Keys that are in both are counted twice: the bits do not tell. */
+static besom_status merge(const besom_filter *a, const besom_filter *b, besom_filter *into) {
+  const struct blocked *x = &const_bloom(a)->blocked, *y = &const_bloom(b)->blocked;
+  if (x->n_lines != y->n_lines || bits_a_key(x) != bits_a_key(y) || a->capacity != b->capacity) return BESOM_UNLIKE;
+  if (a->items + b->items > into->capacity) return BESOM_FULL;
+  into->items = a->items + b->items;
+  uint8_t *out = bloom(into)->blocked.lines;
+  for (uint64_t i = 0; i < size_of(x); i += 8) store64(out + i, load64(x->lines + i) | load64(y->lines + i));
+  return BESOM_OK;
+}
+
+/* The bits that are set in a line, and the probability that it has all bits of a query that falls on it. */
+static double look_at_line(const struct blocked *b, const uint8_t *line, uint64_t *set) {
+  double rate = 1;
+  for (unsigned pair = 0; pair < 4; pair++) {
+    unsigned first = popcount(load64(line + 16 * pair)), second = popcount(load64(line + 16 * pair + 8));
+    for (unsigned i = 0; i < b->full_layers; i++) rate *= first * second / (64.0 * 64);
+    if (b->half_layer) rate *= (first + second) / 128.0;
+    *set += first + second;
+  }
+  return rate;
+}
+
+static void stats(const besom_filter *f, besom_statistics *s) {
+  const struct blocked *b = &const_bloom(f)->blocked;
+  struct blocked_shape shape = {(double)b->n_lines, b->full_layers, b->half_layer};
+  uint64_t set = 0;
+  double rates = 0;
+  for (uint64_t i = 0; i < b->n_lines; i++) rates += look_at_line(b, b->lines + LINE_BYTES * i, &set);
+  s->isa = besom__isa_name(const_bloom(f)->isa);
+  s->slots = b->n_lines * LINE_BITS;
+  s->width = bits_a_key(b);
+  s->bytes += memory_of(b);
+  s->load = (double)set / (double)s->slots;
+  s->expected_rate = rates / (double)b->n_lines;
+  s->rate_at_capacity = besom__blocked_rate(&shape, (double)f->capacity);
+}
+
+static const char *validate(const besom_filter *f) {
+  const struct blocked *b = &const_bloom(f)->blocked;
+  uint64_t set = 0;
+  for (uint64_t i = 0; i < size_of(b); i += 8) set += popcount(load64(b->lines + i));
+  if (f->items > f->capacity) return "there are more items than the capacity";
+  if (set / bits_a_key(b) > f->items || (set == 0) != (f->items == 0))
+    return "the number of items does not fit the bits";
+  return NULL;
+}
+
+/* ------------------------------------------------------------------ files */
+
+static void save(const besom_filter *f, struct sections_out *out) {
+  const struct blocked *b = &const_bloom(f)->blocked;
+  besom__write_u64(&out->parameters, b->n_lines);
+  besom__write_u64(&out->parameters, bits_a_key(b));
+  add_section(out, TAG_BITS, b->lines, size_of(b));
+}
+
+static besom_status load(besom_filter *f, struct sections_in *in) {
+  uint64_t n_lines = besom__read_u64(&in->parameters), bits = besom__read_u64(&in->parameters);
+  const struct section *saved = take_section(in, TAG_BITS);
+  if (!saved || bits == 0 || bits % 4 || bits > 8 * MAX_FULL_LAYERS + 4) return BESOM_CORRUPT;
+  if (n_lines == 0 || n_lines != saved->len / LINE_BYTES || saved->len % LINE_BYTES) return BESOM_CORRUPT;
+  if (f->capacity == 0 || f->capacity > MAX_CAPACITY) return BESOM_CORRUPT;
+  struct blocked geometry = {.n_lines = n_lines, .full_layers = (uint32_t)bits / 8, .half_layer = bits / 4 % 2};
+  if (f->mapping) {
+    set_lines(f, geometry, besom__isa_best(), (uint8_t *)(uintptr_t)saved->data);
+    return BESOM_OK;
+  }
+  besom_status status = make_lines(f, geometry, besom__isa_best());
+  if (status == BESOM_OK) memcpy(bloom(f)->blocked.lines, saved->data, (size_t)saved->len);
+  return status;
+}
+
+const struct besom_kind besom__blocked_bloom = {
+    .info = {"blocked-bloom", "Bloom filter of one cache line a key: the fastest; inserts and merges only",
+             BESOM_CAN_INSERT | BESOM_CAN_MERGE},
+    .size = sizeof(struct blocked_bloom),
+    .create = create,
+    .create_like = create_like,
+    .destroy = destroy,
+    .contains = contains,
+    .contains_many = contains_many,
+    .insert = insert,
+    .insert_many = insert_many,
+    .merge = merge,
+    .stats = stats,
+    .validate = validate,
+    .save = save,
+    .load = load,
+};

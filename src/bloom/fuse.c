@@ -1,0 +1,353 @@
+/*
+ * fuse: the binary fuse filter of three cells a key (Graf and Lemire 2022), built once from a set. Cells hold
+ * fingerprints such that the exclusive or of a key's three is the key's own. The smallest kind here, and three
+ * reads a query.
+ *
+ * The three cells of a key are in segments that follow each other. Building peels: a cell that only one key has
+ * settles that key, which may leave other cells to one key only, and so on, from both ends of the array to its
+ * middle. If it gets stuck, it begins anew with another hash of the same digests. Two equal digests always get
+ * stuck, so after the first failure each is kept once.
+ */
+#include <math.h>
+
+#include "core/memory.h"
+#include "core/options.h"
+#include "filter.h"
+
+#define MAX_WIDTH 32
+#define MAX_KEYS (UINT64_C(1) << 31)    /* so that a cell has a number of 32 bits */
+#define MAX_SEGMENT (UINT64_C(1) << 18) /* what the hash has bits for */
+#define MAX_SEED 1000                   /* an attempt fails once in many: never so often */
+#define READ_BEYOND 7                   /* bytes behind the cells, since 8 are read for any of them */
+#define MAX_BUCKETS 1024
+#define BATCH 64
+#define FETCH_AHEAD 16
+
+struct fuse {
+  besom_filter head;
+  uint8_t *bits;
+  uint64_t segment;  /* cells of a segment, a power of two */
+  uint64_t segments; /* in which a key's first cell may be; there are two more */
+  uint64_t seed;     /* how many attempts failed: chooses the hash */
+  uint32_t width;    /* bits of a cell */
+};
+
+static const struct fuse *const_fuse(const besom_filter *f) {
+  return (const struct fuse *)f;
+}
+
+static struct fuse *fuse(besom_filter *f) {
+  return (struct fuse *)f;
+}
+
+/* ------------------------------------------------------------------ sizes */
+
+static uint64_t cells_of(const struct fuse *x) {
+  return (x->segments + 2) * x->segment;
+}
+
+static uint64_t bytes_of(const struct fuse *x) {
+  return (cells_of(x) * x->width + 7) / 8 + READ_BEYOND;
+}
+
+/* Sizes that the authors of the filter found to work: 1.125 cells a key for large sets, more for small ones. */
+static void set_segments(struct fuse *x, uint64_t keys) {
+  double n = keys < 2 ? 2 : (double)keys;
+  double cells = n * fmax(1.125, 0.875 + 0.25 * log(1e6) / log(n));
+  uint64_t segment = UINT64_C(1) << (unsigned)(log(n) / log(3.33) + 2.25);
+  x->segment = segment < MAX_SEGMENT ? segment : MAX_SEGMENT;
+  double segments = ceil(cells / (double)x->segment);
+  x->segments = segments < 3 ? 1 : (uint64_t)segments - 2;
+}
+
+/* From the rate, or from the bits an item that the capacity may have; 0 if there is none. */
+static uint32_t width_for(const besom_config *config) {
+  struct fuse full = {.width = 1};
+  set_segments(&full, config->capacity);
+  double width = config->bits != 0
+                     ? floor((config->bits * (double)config->capacity - 8.0 * (sizeof full + READ_BEYOND)) /
+                             (double)cells_of(&full))
+                     : ceil(-log2(config->rate != 0 ? config->rate : DEFAULT_RATE));
+  if (config->bits != 0 && width > MAX_WIDTH) return MAX_WIDTH;
+  return width >= 1 && width <= MAX_WIDTH ? (uint32_t)width : 0;
+}
+
+/* ------------------------------------------------------------------ cells */
+
+ALWAYS_INLINE uint64_t hash_of(besom_digest d, uint64_t seed) {
+  uint64_t x = d.hi ^ (d.lo * UINT64_C(0x9e3779b97f4a7c15) + seed * UINT64_C(0xbf58476d1ce4e5b9));
+  x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
+  return x ^ x >> 29;
+}
+
+struct places {
+  uint64_t cell[3];
+};
+
+/* The first by the upper bits of the hash, anywhere; the others one and two segments further, with bits exchanged. */
+ALWAYS_INLINE struct places places_of(const struct fuse *x, uint64_t hash) {
+  uint64_t first = (uint64_t)((unsigned __int128)hash * (x->segments * x->segment) >> 64);
+  uint64_t within = x->segment - 1;
+  return (struct places){
+      {first, (first + x->segment) ^ (hash >> 18 & within), (first + 2 * x->segment) ^ (hash & within)}};
+}
+
+ALWAYS_INLINE uint64_t fingerprint_of(const struct fuse *x, uint64_t hash) {
+  return (hash ^ hash >> 32) & bits_below(x->width);
+}
+
+ALWAYS_INLINE uint64_t cell_at(const struct fuse *x, uint64_t cell) {
+  uint64_t bit = cell * x->width;
+  return load64(x->bits + bit / 8) >> (bit % 8);
+}
+
+ALWAYS_INLINE bool has(const struct fuse *x, uint64_t hash) {
+  struct places p = places_of(x, hash);
+  uint64_t together = cell_at(x, p.cell[0]) ^ cell_at(x, p.cell[1]) ^ cell_at(x, p.cell[2]);
+  return ((together ^ fingerprint_of(x, hash)) & bits_below(x->width)) == 0;
+}
+
+static bool contains(const besom_filter *f, besom_digest d) {
+  return f->items && has(const_fuse(f), hash_of(d, const_fuse(f)->seed));
+}
+
+static void prefetch(const struct fuse *x, uint64_t hash) {
+  struct places p = places_of(x, hash);
+  for (unsigned i = 0; i < 3; i++) __builtin_prefetch(x->bits + p.cell[i] * x->width / 8);
+}
+
+static void contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap) {
+  const struct fuse *x = const_fuse(f);
+  uint64_t hashes[BATCH];
+  for (size_t i = 0; i < n; i += BATCH) {
+    size_t some = n - i < BATCH ? n - i : BATCH;
+    for (size_t j = 0; j < some; j++) {
+      hashes[j] = hash_of(d[i + j], x->seed);
+      prefetch(x, hashes[j]);
+    }
+    uint64_t word = 0;
+    for (size_t j = 0; j < some; j++) word |= (uint64_t)has(x, hashes[j]) << j;
+    bitmap[i / 64] = f->items ? word : 0;
+  }
+}
+
+/* ------------------------------------------------------------------ building */
+
+/* What an attempt works on: for each cell the keys that have it, as their number and the xor of their hashes. */
+struct peeling {
+  uint64_t *hashes;
+  uint8_t *keys;
+  uint64_t *sorted; /* all hashes, by the neighbourhood of their cells */
+  uint32_t *order;  /* cells in the order in which they settled a key; in the place of sorted, which is done by then */
+  size_t sorted_bytes;
+};
+
+static void peeling_free(const besom_filter *f, struct peeling *p) {
+  size_t cells = (size_t)cells_of(const_fuse(f));
+  besom__release(&f->allocator, p->hashes, cells * sizeof *p->hashes);
+  besom__release(&f->allocator, p->keys, cells);
+  besom__release(&f->allocator, p->sorted, p->sorted_bytes);
+}
+
+static besom_status peeling_new(const besom_filter *f, uint64_t n, struct peeling *p) {
+  size_t cells = (size_t)cells_of(const_fuse(f));
+  size_t sorted = (size_t)n * sizeof *p->sorted, order = (cells + 1) * sizeof *p->order;
+  *p = (struct peeling){.sorted_bytes = sorted > order ? sorted : order};
+  p->hashes = besom__allocate(&f->allocator, cells * sizeof *p->hashes);
+  p->keys = p->hashes ? besom__allocate(&f->allocator, cells) : NULL;
+  p->sorted = p->keys ? besom__allocate(&f->allocator, p->sorted_bytes) : NULL;
+  p->order = (uint32_t *)(void *)p->sorted;
+  if (p->sorted) return BESOM_OK;
+  peeling_free(f, p);
+  return BESOM_NO_MEMORY;
+}
+
+/* Into buckets of about a segment, so that what follows goes through the cells from one end to the other. */
+static void sort_hashes(const struct fuse *x, const struct digests *d, struct peeling *p) {
+  unsigned shift = 64;
+  for (uint64_t buckets = 1; buckets < x->segments && buckets < MAX_BUCKETS; buckets *= 2) shift--;
+  uint64_t start[MAX_BUCKETS + 1] = {0};
+  if (shift == 64) shift = 63; /* two buckets where one would do */
+  for (uint64_t i = 0; i < d->n; i++) start[(hash_of(d->at[i], x->seed) >> shift) + 1]++;
+  for (unsigned b = 0; b < MAX_BUCKETS; b++) start[b + 1] += start[b];
+  for (uint64_t i = 0; i < d->n; i++) {
+    uint64_t hash = hash_of(d->at[i], x->seed);
+    p->sorted[start[hash >> shift]++] = hash;
+  }
+}
+
+/* False if a cell has more keys than can be counted: there are many copies of one. */
+static bool add_keys(const struct fuse *x, uint64_t n, struct peeling *p) {
+  bool overflow = false;
+  for (uint64_t i = 0; i < n; i++) {
+    struct places at = places_of(x, p->sorted[i]);
+    for (unsigned k = 0; k < 3; k++) {
+      p->hashes[at.cell[k]] ^= p->sorted[i];
+      overflow |= ++p->keys[at.cell[k]] == 0;
+    }
+  }
+  return !overflow;
+}
+
+/*
+ * Settles as many keys as it can and tells how many. A cell is in the order once, when one key is left in it;
+ * its hash stays, for no other key comes to that cell any more.
+ */
+static uint64_t peel(const struct fuse *x, struct peeling *p) {
+  uint64_t found = 0, settled = 0, cells = cells_of(x);
+  for (uint64_t cell = 0; cell < cells; cell++)
+    if (p->keys[cell] == 1) p->order[found++] = (uint32_t)cell;
+  for (uint64_t i = 0; i < found; i++) {
+    uint32_t cell = p->order[i];
+    if (i + FETCH_AHEAD < found) __builtin_prefetch(&p->hashes[p->order[i + FETCH_AHEAD]]);
+    if (p->keys[cell] == 0) continue; /* its last key was settled elsewhere */
+    uint64_t hash = p->hashes[cell];
+    struct places at = places_of(x, hash);
+    p->order[settled++] = cell;
+    for (unsigned k = 0; k < 3; k++) {
+      uint64_t other = at.cell[k];
+      p->keys[other]--;
+      p->hashes[other] ^= other == cell ? 0 : hash;
+      p->order[found] = (uint32_t)other; /* a guess whether to keep it would be wrong half of the time */
+      found += p->keys[other] == 1;
+    }
+  }
+  return settled;
+}
+
+/* In the reverse order: when a key's cell is set, its other two have their last value. */
+static void fill_cells(struct fuse *x, const struct peeling *p, uint64_t n) {
+  while (n--) {
+    if (n >= FETCH_AHEAD) __builtin_prefetch(&p->hashes[p->order[n - FETCH_AHEAD]]);
+    uint64_t hash = p->hashes[p->order[n]], bit = p->order[n] * (uint64_t)x->width;
+    struct places at = places_of(x, hash);
+    uint64_t others = cell_at(x, at.cell[0]) ^ cell_at(x, at.cell[1]) ^ cell_at(x, at.cell[2]);
+    uint64_t value = (others ^ fingerprint_of(x, hash)) & bits_below(x->width);
+    store64(x->bits + bit / 8, load64(x->bits + bit / 8) ^ value << (bit % 8));
+  }
+}
+
+/* With the hash of x->seed. END if it got stuck. */
+static besom_status attempt(besom_filter *f, const struct digests *d) {
+  struct peeling p;
+  besom_status status = peeling_new(f, d->n, &p);
+  if (status != BESOM_OK) return status;
+  sort_hashes(fuse(f), d, &p);
+  bool peeled = add_keys(fuse(f), d->n, &p) && peel(fuse(f), &p) == d->n;
+  if (peeled) fill_cells(fuse(f), &p, d->n);
+  peeling_free(f, &p);
+  return peeled ? BESOM_OK : BESOM_END;
+}
+
+static besom_status make_bits(besom_filter *f) {
+  struct fuse *x = fuse(f);
+  if (bytes_of(x) > SIZE_MAX / 2) return BESOM_NO_MEMORY;
+  x->bits = besom__allocate(&f->allocator, (size_t)bytes_of(x));
+  return x->bits ? BESOM_OK : BESOM_NO_MEMORY;
+}
+
+static void destroy(besom_filter *f) {
+  if (!f->mapping) besom__release(&f->allocator, fuse(f)->bits, (size_t)bytes_of(fuse(f)));
+}
+
+static besom_status build_of(besom_filter *f, struct digests *d) {
+  struct fuse *x = fuse(f);
+  set_segments(x, d->n);
+  besom_status status = make_bits(f);
+  if (status != BESOM_OK) return status;
+  status = attempt(f, d);
+  if (status == BESOM_END) {
+    uint64_t n = d->n;
+    besom__digests_unite(d);
+    if (d->n < n) { /* so it is the set that counts, not how often a key came */
+      destroy(f);
+      return build_of(f, d);
+    }
+  }
+  while (status == BESOM_END && ++x->seed < MAX_SEED) status = attempt(f, d);
+  if (status != BESOM_OK) destroy(f);
+  return status == BESOM_END ? BESOM_FULL : status;
+}
+
+static besom_status build(besom_filter *f, const besom_config *config, const besom_source *yes, const besom_source *no,
+                          const besom_progress *progress) {
+  const char *text = config->options;
+  struct option option;
+  struct digests d;
+  if (besom__option_next(&text, &option) != BESOM_END) return BESOM_BAD_OPTION;
+  if (no) return BESOM_UNSUPPORTED;
+  fuse(f)->width = width_for(config);
+  if (config->slots || config->value_bits || config->adapt_room != 0 || !fuse(f)->width) return BESOM_INVALID;
+  uint64_t most = config->max_capacity > config->capacity ? config->max_capacity : config->capacity;
+  besom_status status = besom__collect(f, yes, most < MAX_KEYS ? most : MAX_KEYS, progress, &d);
+  if (status != BESOM_OK) return status;
+  status = build_of(f, &d);
+  f->items = d.n;
+  f->capacity = d.n ? d.n : 1;
+  besom__digests_free(f, &d);
+  return status;
+}
+
+/* ------------------------------------------------------------------ whole filters */
+
+static void stats(const besom_filter *f, besom_statistics *s) {
+  const struct fuse *x = const_fuse(f);
+  s->slots = cells_of(x);
+  s->width = x->width;
+  s->bytes += bytes_of(x);
+  s->load = (double)f->items / (double)s->slots;
+  s->rate_at_capacity = ldexp(1, -(int)x->width);
+  s->expected_rate = f->items ? s->rate_at_capacity : 0;
+}
+
+/* Any fingerprints may be right: only what is beside them can be wrong. */
+static const char *validate(const besom_filter *f) {
+  const struct fuse *x = const_fuse(f);
+  uint64_t used = cells_of(x) * x->width, unused = 0;
+  if (f->capacity != (f->items ? f->items : 1)) return "the capacity is not the number of items";
+  if (f->items > cells_of(x)) return "there are more items than cells";
+  for (uint64_t i = used / 8; i < bytes_of(x); i++) unused |= i == used / 8 ? x->bits[i] >> (used % 8) : x->bits[i];
+  return unused ? "there are bits behind the last cell" : NULL;
+}
+
+static void save(const besom_filter *f, struct sections_out *out) {
+  const struct fuse *x = const_fuse(f);
+  besom__write_u64(&out->parameters, x->segment);
+  besom__write_u64(&out->parameters, x->segments);
+  besom__write_u64(&out->parameters, x->seed);
+  besom__write_u64(&out->parameters, x->width);
+  add_section(out, TAG_BITS, x->bits, bytes_of(x));
+}
+
+static besom_status load(besom_filter *f, struct sections_in *in) {
+  struct fuse *x = fuse(f);
+  x->segment = besom__read_u64(&in->parameters);
+  x->segments = besom__read_u64(&in->parameters);
+  x->seed = besom__read_u64(&in->parameters);
+  uint64_t width = besom__read_u64(&in->parameters);
+  const struct section *saved = take_section(in, TAG_BITS);
+  if (!saved || x->seed >= MAX_SEED || width == 0 || width > MAX_WIDTH) return BESOM_CORRUPT;
+  x->width = (uint32_t)width;
+  if (x->segment == 0 || x->segment > MAX_SEGMENT || (x->segment & (x->segment - 1))) return BESOM_CORRUPT;
+  if (x->segments == 0 || x->segments > MAX_KEYS || saved->len != bytes_of(x)) return BESOM_CORRUPT;
+  if (f->mapping) {
+    x->bits = (uint8_t *)(uintptr_t)saved->data;
+    return BESOM_OK;
+  }
+  besom_status status = make_bits(f);
+  if (status == BESOM_OK) memcpy(x->bits, saved->data, (size_t)saved->len);
+  return status;
+}
+
+const struct besom_kind besom__fuse = {
+    .info = {"fuse", "binary fuse filter: built once from a set; the smallest, and fast", 0},
+    .size = sizeof(struct fuse),
+    .build = build,
+    .destroy = destroy,
+    .contains = contains,
+    .contains_many = contains_many,
+    .stats = stats,
+    .validate = validate,
+    .save = save,
+    .load = load,
+};

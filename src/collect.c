@@ -1,0 +1,75 @@
+/* The keys of a source as an array of digests. */
+#include "core/memory.h"
+#include "core/sort.h"
+#include "filter.h"
+
+#define FIRST_ROOM 1024
+#define TICK_EVERY 4096
+
+/* ------------------------------------------------------------------ each once */
+
+void besom__digests_unite(struct digests *d) {
+  besom__sort_digests(d->at, d->n, 0);
+  uint64_t kept = 0;
+  for (uint64_t i = 0; i < d->n; i++)
+    if (kept == 0 || digest_below(d->at[kept - 1], d->at[i])) d->at[kept++] = d->at[i];
+  d->n = kept;
+}
+
+/* ------------------------------------------------------------------ collecting */
+
+void besom__digests_free(const besom_filter *f, struct digests *d) {
+  besom__release(&f->allocator, d->at, (size_t)(d->room * sizeof *d->at));
+  *d = (struct digests){0};
+}
+
+static besom_status make_room(const besom_filter *f, struct digests *d, uint64_t room) {
+  if (room > SIZE_MAX / 2 / sizeof *d->at) return BESOM_NO_MEMORY;
+  besom_digest *at = besom__allocate(&f->allocator, (size_t)(room * sizeof *at));
+  if (!at) return BESOM_NO_MEMORY;
+  uint64_t n = d->n;
+  if (n) memcpy(at, d->at, (size_t)(n * sizeof *at));
+  besom__digests_free(f, d);
+  *d = (struct digests){at, n, room};
+  return BESOM_OK;
+}
+
+/* Where there are too many, copies are taken out; only if that leaves half of the room are more read into it. */
+static besom_status enlarge(const besom_filter *f, struct digests *d, uint64_t most) {
+  if (d->n >= 2 * most) {
+    besom__digests_unite(d);
+    return d->n > most ? BESOM_FULL : BESOM_OK;
+  }
+  uint64_t room = d->room ? 2 * d->room : FIRST_ROOM;
+  return make_room(f, d, room < 2 * most ? room : 2 * most);
+}
+
+static besom_status read_all(const besom_filter *f, const besom_source *source, uint64_t most,
+                             const besom_progress *progress, struct digests *d) {
+  besom_status status = BESOM_OK;
+  for (uint64_t done = 0;; done++) {
+    besom_bytes key;
+    uint64_t weight = 1;
+    status = source->next(source->ctx, &key, &weight);
+    if (status != BESOM_OK) break;
+    if (!key.data && key.len) return BESOM_INVALID;
+    if (d->n == d->room) status = enlarge(f, d, most);
+    if (status == BESOM_OK && done % TICK_EVERY == 0) status = besom__tick(progress, done, source->size_hint);
+    if (status != BESOM_OK) return status;
+    d->at[d->n++] = hash_bytes(&f->hasher, key.data, key.len);
+  }
+  if (status != BESOM_END) return status;
+  if (d->n > most) besom__digests_unite(d);
+  return d->n > most ? BESOM_FULL : BESOM_OK;
+}
+
+besom_status besom__collect(const besom_filter *f, const besom_source *source, uint64_t most,
+                            const besom_progress *progress, struct digests *out) {
+  *out = (struct digests){0};
+  /* A promise of the source is believed as far as the capacity allows; a little too much does no harm. */
+  uint64_t room = source->size_hint < most ? source->size_hint : most;
+  besom_status status = room ? make_room(f, out, room) : BESOM_OK;
+  if (status == BESOM_OK) status = read_all(f, source, most, progress, out);
+  if (status != BESOM_OK) besom__digests_free(f, out);
+  return status;
+}

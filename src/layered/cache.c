@@ -1,0 +1,158 @@
+#include "layered/cache.h"
+
+#include <string.h>
+
+#include "core/memory.h"
+
+static bool is_free(besom_digest d) {
+  return d.hi == 0 && d.lo == 0;
+}
+
+static bool equal(besom_digest a, besom_digest b) {
+  return a.hi == b.hi && a.lo == b.lo;
+}
+
+/* The digest {0, 0} means a free place; one in 2^128 keys is treated as its neighbour. */
+static besom_digest placed(besom_digest d) {
+  return is_free(d) ? (besom_digest){0, 1} : d;
+}
+
+static uint64_t bucket_of(const struct cache *c, besom_digest d) {
+  return (uint64_t)((unsigned __int128)d.lo * c->buckets >> 64);
+}
+
+static unsigned taken(const besom_digest *bucket) {
+  unsigned n = 0;
+  while (n < CACHE_WAYS && !is_free(bucket[n])) n++;
+  return n;
+}
+
+static unsigned place_of(const besom_digest *bucket, besom_digest d) {
+  unsigned i = 0;
+  while (i < CACHE_WAYS && !equal(bucket[i], d)) i++;
+  return i;
+}
+
+static uint32_t get_uses(const _Atomic uint32_t *uses) {
+  return atomic_load_explicit(uses, memory_order_relaxed);
+}
+
+static void set_uses(_Atomic uint32_t *uses, uint32_t n) {
+  atomic_store_explicit(uses, n, memory_order_relaxed);
+}
+
+/* ------------------------------------------------------------------ life */
+
+besom_status besom__cache_make(struct cache *c, const besom_allocator *allocator) {
+  size_t places = (size_t)c->buckets * CACHE_WAYS;
+  if (c->buckets > SIZE_MAX / 2 / CACHE_BUCKET_BYTES) return BESOM_NO_MEMORY;
+  c->uses = besom__allocate(allocator, places * sizeof *c->uses);
+  if (!c->uses) return BESOM_NO_MEMORY;
+  if (!c->borrowed) c->digests = besom__allocate(allocator, places * sizeof *c->digests);
+  if (c->digests) return BESOM_OK;
+  besom__cache_free(c, allocator);
+  return BESOM_NO_MEMORY;
+}
+
+void besom__cache_free(struct cache *c, const besom_allocator *allocator) {
+  size_t places = (size_t)c->buckets * CACHE_WAYS;
+  besom__release(allocator, (void *)c->uses, places * sizeof *c->uses);
+  if (!c->borrowed) besom__release(allocator, c->digests, places * sizeof *c->digests);
+  c->uses = NULL;
+  c->digests = NULL;
+}
+
+/* ------------------------------------------------------------------ digests */
+
+bool besom__cache_has(const struct cache *c, besom_digest d) {
+  d = placed(d);
+  uint64_t first = bucket_of(c, d) * CACHE_WAYS;
+  unsigned i = place_of(c->digests + first, d);
+  if (i == CACHE_WAYS) return false;
+  _Atomic uint32_t *uses = &c->uses[first + i];
+  uint32_t so_far = get_uses(uses);
+  /* LRU looks at zero or not: written once, the line stays in all readers' caches. */
+  if (so_far == 0 || (c->policy == CACHE_TOPK && so_far < UINT32_MAX)) set_uses(uses, so_far + 1);
+  return true;
+}
+
+/* Closes the gap, so that the bucket stays in the order of age. */
+static void take_out(struct cache *c, uint64_t first, unsigned i) {
+  for (; i + 1 < CACHE_WAYS; i++) {
+    c->digests[first + i] = c->digests[first + i + 1];
+    set_uses(&c->uses[first + i], get_uses(&c->uses[first + i + 1]));
+  }
+  c->digests[first + CACHE_WAYS - 1] = (besom_digest){0, 0};
+  set_uses(&c->uses[first + CACHE_WAYS - 1], 0);
+  c->count--;
+}
+
+static void append(struct cache *c, uint64_t first, besom_digest d, uint32_t uses) {
+  unsigned i = taken(c->digests + first);
+  c->digests[first + i] = d;
+  set_uses(&c->uses[first + i], uses);
+  c->count++;
+}
+
+/* Spares those that were used, once: they begin anew as the youngest. */
+static void evict_unused(struct cache *c, uint64_t first) {
+  while (get_uses(&c->uses[first])) {
+    besom_digest spared = c->digests[first];
+    take_out(c, first, 0);
+    append(c, first, spared, 0);
+  }
+  take_out(c, first, 0);
+}
+
+/* The uses of the one that had to go. */
+static uint32_t evict_least_used(struct cache *c, uint64_t first) {
+  unsigned least = 0;
+  for (unsigned i = 1; i < CACHE_WAYS; i++)
+    if (get_uses(&c->uses[first + i]) < get_uses(&c->uses[first + least])) least = i;
+  uint32_t uses = get_uses(&c->uses[first + least]);
+  take_out(c, first, least);
+  return uses;
+}
+
+void besom__cache_add(struct cache *c, besom_digest d) {
+  d = placed(d);
+  if (besom__cache_has(c, d)) return;
+  uint64_t first = bucket_of(c, d) * CACHE_WAYS;
+  uint32_t uses = 0;
+  if (taken(c->digests + first) == CACHE_WAYS) {
+    if (c->policy == CACHE_TOPK)
+      uses = evict_least_used(c, first);
+    else
+      evict_unused(c, first);
+  }
+  if (c->policy == CACHE_TOPK && uses < UINT32_MAX) uses++;
+  append(c, first, d, uses);
+}
+
+void besom__cache_remove(struct cache *c, besom_digest d) {
+  d = placed(d);
+  uint64_t first = bucket_of(c, d) * CACHE_WAYS;
+  unsigned i = place_of(c->digests + first, d);
+  if (i < CACHE_WAYS) take_out(c, first, i);
+}
+
+/* ------------------------------------------------------------------ checks */
+
+static bool bucket_is_sound(const struct cache *c, uint64_t bucket) {
+  const besom_digest *digests = c->digests + bucket * CACHE_WAYS;
+  unsigned n = taken(digests);
+  for (unsigned i = 0; i < CACHE_WAYS; i++) {
+    if (i >= n && !is_free(digests[i])) return false;
+    if (i < n && (bucket_of(c, digests[i]) != bucket || place_of(digests, digests[i]) != i)) return false;
+  }
+  return true;
+}
+
+const char *besom__cache_check(const struct cache *c) {
+  uint64_t count = 0;
+  for (uint64_t b = 0; b < c->buckets; b++) {
+    if (!bucket_is_sound(c, b)) return "a digest is not where it belongs in the cache";
+    count += taken(c->digests + b * CACHE_WAYS);
+  }
+  return count == c->count ? NULL : "the number of digests in the cache is wrong";
+}

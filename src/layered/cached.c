@@ -1,0 +1,322 @@
+/*
+ * cached: a filter of any kind with a small cache of keys that it was wrong about (the cache-augmented filter of
+ * Bender et al., "Adapt or Cache?", 2021). What is in the cache is answered no. The measure for adaptive filters: a
+ * system with a cache has this much adaptivity anyway. It forgets: a key that dropped out of the cache is a false
+ * positive again, so that an adversary who asks for more of them than the cache holds always finds one.
+ *
+ * Whole digests are kept, so a cached key can hide a member only if the two share all 128 bits.
+ */
+#include <math.h>
+
+#include "layered/cache.h"
+#include "layered/inner.h"
+
+#define DEFAULT_ADAPT_ROOM 0.05
+#define TAG_CACHE SECTION_TAG('C', 'A', 'C', 'H')
+
+struct cached {
+  besom_filter head;
+  besom_filter *base;
+  struct cache cache;
+};
+
+extern const struct besom_kind besom__cached;
+
+static const struct cached *const_cached(const besom_filter *f) {
+  return (const struct cached *)f;
+}
+
+static struct cached *cached(besom_filter *f) {
+  return (struct cached *)f;
+}
+
+/* The outer filter's numbers are those of the base. */
+static void follow_base(besom_filter *f) {
+  f->items = cached(f)->base->items;
+  f->capacity = cached(f)->base->capacity;
+}
+
+/* ------------------------------------------------------------------ life */
+
+struct wishes {
+  struct inner_kind inner;
+  enum cache_policy policy;
+  uint64_t cache_bits; /* 0: a share of the base */
+};
+
+static besom_status read_option(struct wishes *w, const struct option *option) {
+  if (besom__option_is(option, "cache_bits")) {
+    besom_status status = besom__option_number(option, &w->cache_bits);
+    return status == BESOM_OK && w->cache_bits ? BESOM_OK : BESOM_BAD_OPTION;
+  }
+  if (!besom__option_is(option, "cache")) return besom__inner_option(&w->inner, option);
+  w->policy = besom__option_says(option, "topk") ? CACHE_TOPK : CACHE_LRU;
+  return w->policy == CACHE_TOPK || besom__option_says(option, "lru") ? BESOM_OK : BESOM_BAD_OPTION;
+}
+
+static besom_status read_options(const char *text, struct wishes *w) {
+  struct option option;
+  besom_status status;
+  *w = (struct wishes){.inner.kind = besom__kind_named("qf")};
+  while ((status = besom__option_next(&text, &option)) == BESOM_OK)
+    if ((status = read_option(w, &option)) != BESOM_OK) return status;
+  return status == BESOM_END && w->inner.kind != &besom__cached ? BESOM_OK : BESOM_BAD_OPTION;
+}
+
+/* What the base gets of a budget of bits, when the cache has its part. */
+static double base_bits(const besom_config *config, const struct wishes *w, double share) {
+  double keys = (double)config->capacity, rest = config->bits - 8.0 * sizeof(struct cached) / keys;
+  double bucket = 8.0 * CACHE_BUCKET_BYTES / keys; /* a cache has at least one */
+  if (w->cache_bits) return rest - fmax((double)w->cache_bits / keys, bucket);
+  return fmin(rest / (1 + share), rest - bucket);
+}
+
+static besom_status make_cache(struct cached *c, double bytes) {
+  double buckets = floor(bytes / (double)CACHE_BUCKET_BYTES);
+  c->cache.buckets = buckets < 1 ? 1 : buckets < 0x1p48 ? (uint64_t)buckets : UINT64_C(1) << 48;
+  return besom__cache_make(&c->cache, &c->head.allocator);
+}
+
+static besom_status create(besom_filter *f, const besom_config *config) {
+  struct cached *c = cached(f);
+  struct wishes w;
+  besom_config base = *config;
+  double share = config->adapt_room != 0 ? config->adapt_room : DEFAULT_ADAPT_ROOM;
+  besom_status status = read_options(config->options, &w);
+  if (status != BESOM_OK) return status;
+  if (config->value_bits) return BESOM_INVALID;
+  base.adapt_room = 0;
+  if (config->bits != 0 && !((base.bits = base_bits(config, &w, share)) > 0)) return BESOM_INVALID;
+  status = besom__inner_create(f, &w.inner, &base, &c->base);
+  if (status != BESOM_OK) return status;
+  besom_statistics stats = {.bytes = c->base->kind->size};
+  c->base->kind->stats(c->base, &stats);
+  c->cache.policy = w.policy;
+  status = make_cache(c, w.cache_bits ? (double)w.cache_bits / 8 : share * (double)stats.bytes);
+  if (status == BESOM_OK)
+    follow_base(f);
+  else
+    besom_free(c->base);
+  return status;
+}
+
+static besom_status create_like(besom_filter *f, const besom_filter *model) {
+  const struct cached *m = const_cached(model);
+  struct cached *c = cached(f);
+  c->cache.buckets = m->cache.buckets;
+  c->cache.policy = m->cache.policy;
+  besom_status status = besom_create_like(m->base, &c->base);
+  if (status != BESOM_OK) return status;
+  status = besom__cache_make(&c->cache, &f->allocator);
+  if (status != BESOM_OK) besom_free(c->base);
+  return status;
+}
+
+static void destroy(besom_filter *f) {
+  besom__cache_free(&cached(f)->cache, &f->allocator);
+  besom_free(cached(f)->base);
+}
+
+/* ------------------------------------------------------------------ queries */
+
+static bool contains(const besom_filter *f, besom_digest d) {
+  const struct cached *c = const_cached(f);
+  return c->base->kind->contains(c->base, d) && !(c->cache.count && besom__cache_has(&c->cache, d));
+}
+
+/* The base's answers, and for each yes a look into the cache. */
+static void contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap) {
+  const struct cached *c = const_cached(f);
+  c->base->kind->contains_many(c->base, d, n, bitmap);
+  if (!c->cache.count) return;
+  for (size_t i = 0; i < n; i += 64)
+    for (uint64_t left = bitmap[i / 64]; left; left &= left - 1) {
+      unsigned j = trailing_zeros(left);
+      if (besom__cache_has(&c->cache, d[i + j])) bitmap[i / 64] &= ~(UINT64_C(1) << j);
+    }
+}
+
+static besom_status count(const besom_filter *f, besom_digest d, uint64_t *n) {
+  const struct cached *c = const_cached(f);
+  *n = 0;
+  if (!c->base->kind->count) return BESOM_UNSUPPORTED;
+  if (c->cache.count && besom__cache_has(&c->cache, d)) return BESOM_OK;
+  return c->base->kind->count(c->base, d, n);
+}
+
+/* ------------------------------------------------------------------ changes */
+
+static besom_status insert(besom_filter *f, besom_digest d) {
+  struct cached *c = cached(f);
+  besom_status status = c->base->kind->insert(c->base, d);
+  if (status == BESOM_OK) besom__cache_remove(&c->cache, d);
+  follow_base(f);
+  return status;
+}
+
+static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n, size_t *done) {
+  struct cached *c = cached(f);
+  besom_status status = c->base->kind->insert_many(c->base, d, n, done);
+  for (size_t i = 0; c->cache.count && i < *done; i++) besom__cache_remove(&c->cache, d[i]);
+  follow_base(f);
+  return status;
+}
+
+static besom_status insert_count(besom_filter *f, besom_digest d, uint64_t n) {
+  struct cached *c = cached(f);
+  if (!c->base->kind->insert_count) return BESOM_UNSUPPORTED;
+  besom_status status = c->base->kind->insert_count(c->base, d, n);
+  if (status == BESOM_OK) besom__cache_remove(&c->cache, d);
+  follow_base(f);
+  return status;
+}
+
+static besom_status remove_key(besom_filter *f, besom_digest d) {
+  struct cached *c = cached(f);
+  if (!c->base->kind->remove) return BESOM_UNSUPPORTED;
+  if (besom__cache_has(&c->cache, d)) return BESOM_NOT_FOUND;
+  besom_status status = c->base->kind->remove(c->base, d);
+  follow_base(f);
+  return status;
+}
+
+/* For a key that is in the cache already this is one more use of it. */
+static besom_status adapt(besom_filter *f, besom_digest d) {
+  struct cached *c = cached(f);
+  if (c->base->kind->contains(c->base, d)) besom__cache_add(&c->cache, d);
+  return BESOM_OK;
+}
+
+/* ------------------------------------------------------------------ whole filters */
+
+/* What one filter learnt stays if the other one does not hold the key. */
+static void merge_cache(struct cache *into, const struct cache *from, const besom_filter *other) {
+  for (uint64_t i = 0; i < from->buckets * CACHE_WAYS; i++) {
+    besom_digest d = from->digests[i];
+    if ((d.hi || d.lo) && !contains(other, d)) besom__cache_add(into, d);
+  }
+}
+
+static besom_status merge(const besom_filter *a, const besom_filter *b, besom_filter *into) {
+  const struct cached *x = const_cached(a), *y = const_cached(b);
+  if (x->base->kind != y->base->kind) return BESOM_UNLIKE;
+  if (!x->base->kind->merge) return BESOM_UNSUPPORTED;
+  besom_status status = x->base->kind->merge(x->base, y->base, cached(into)->base);
+  if (status != BESOM_OK) return status;
+  merge_cache(&cached(into)->cache, &x->cache, b);
+  merge_cache(&cached(into)->cache, &y->cache, a);
+  follow_base(into);
+  return BESOM_OK;
+}
+
+static besom_status resize_start(besom_filter *fresh, const besom_filter *f, uint64_t slots) {
+  const besom_filter *base = const_cached(f)->base;
+  if (!base->kind->resize_start) return BESOM_UNSUPPORTED;
+  besom_filter *inner;
+  besom_status status = besom__filter_new(base->kind, &base->hasher, &base->allocator, &inner);
+  if (status != BESOM_OK) return status;
+  inner->items = base->items;
+  status = base->kind->resize_start(inner, base, slots);
+  if (status == BESOM_OK)
+    cached(fresh)->base = inner;
+  else
+    besom__filter_drop(inner);
+  return status;
+}
+
+/* The cache goes over as it is: it has whole digests, which do not depend on the table. */
+static besom_status resize_step(besom_filter *fresh, besom_filter *f, uint64_t max, bool *finished) {
+  struct cached *c = cached(fresh), *old = cached(f);
+  besom_status status = c->base->kind->resize_step(c->base, old->base, max, finished);
+  if (status != BESOM_OK || !*finished) return status;
+  c->cache = old->cache;
+  old->cache = (struct cache){.buckets = 0};
+  follow_base(fresh);
+  return BESOM_OK;
+}
+
+static besom_status append(besom_filter *f, const besom_digest_source *digests, const besom_progress *progress) {
+  struct cached *c = cached(f);
+  if (!c->base->kind->append) return BESOM_UNSUPPORTED;
+  besom_status status = c->base->kind->append(c->base, digests, progress);
+  follow_base(f);
+  return status;
+}
+
+static void stats(const besom_filter *f, besom_statistics *s) {
+  const struct cached *c = const_cached(f);
+  s->bytes += c->base->kind->size + c->cache.buckets * CACHE_BUCKET_BYTES;
+  c->base->kind->stats(c->base, s);
+  s->marks += c->cache.count;
+  s->adapt_room_used = (double)c->cache.count / (double)(c->cache.buckets * CACHE_WAYS);
+}
+
+static const char *validate(const besom_filter *f) {
+  const struct cached *c = const_cached(f);
+  if (f->items != c->base->items || f->capacity != c->base->capacity) return "the numbers are not those of the base";
+  const char *wrong = c->base->kind->validate(c->base);
+  return wrong ? wrong : besom__cache_check(&c->cache);
+}
+
+/* ------------------------------------------------------------------ files */
+
+/* Digests are saved as they are in memory, which is little-endian on every machine that has a fast path. */
+static void save(const besom_filter *f, struct sections_out *out) {
+  const struct cached *c = const_cached(f);
+  besom__write_u64(&out->parameters, c->cache.buckets);
+  besom__write_u64(&out->parameters, c->cache.count);
+  besom__write_u64(&out->parameters, c->cache.policy);
+  add_section(out, TAG_CACHE, c->cache.digests, c->cache.buckets * CACHE_WAYS * sizeof *c->cache.digests);
+  besom__inner_save(c->base, out);
+}
+
+static besom_status load_cache(besom_filter *f, struct sections_in *in) {
+  struct cache *c = &cached(f)->cache;
+  uint64_t buckets = besom__read_u64(&in->parameters), count = besom__read_u64(&in->parameters);
+  uint64_t policy = besom__read_u64(&in->parameters);
+  const struct section *saved = take_section(in, TAG_CACHE);
+  size_t bucket = CACHE_WAYS * sizeof *c->digests;
+  if (!saved || buckets == 0 || saved->len % bucket || buckets != saved->len / bucket) return BESOM_CORRUPT;
+  if (policy > CACHE_TOPK || count > buckets * CACHE_WAYS) return BESOM_CORRUPT;
+  *c = (struct cache){
+      .buckets = buckets, .count = count, .policy = (enum cache_policy)policy, .borrowed = f->mapping != NULL};
+  if (c->borrowed) c->digests = (besom_digest *)(uintptr_t)saved->data;
+  besom_status status = besom__cache_make(c, &f->allocator);
+  if (status == BESOM_OK && !c->borrowed) memcpy(c->digests, saved->data, (size_t)saved->len);
+  return status;
+}
+
+static besom_status load(besom_filter *f, struct sections_in *in) {
+  besom_status status = load_cache(f, in);
+  if (status != BESOM_OK) return status;
+  status = besom__inner_load(f, in, &cached(f)->base);
+  if (status == BESOM_OK && cached(f)->base->kind == &besom__cached) status = BESOM_CORRUPT;
+  if (status != BESOM_OK) destroy(f);
+  return status;
+}
+
+const struct besom_kind besom__cached = {
+    .info = {"cached", "a filter of another kind with a cache of false positives: adapts, but forgets",
+             BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE | BESOM_CAN_GROW |
+                 BESOM_CAN_ADAPT | BESOM_CAN_BUILD_SORTED | BESOM_CAN_REKEY | BESOM_FORGETS},
+    .size = sizeof(struct cached),
+    .create = create,
+    .create_like = create_like,
+    .destroy = destroy,
+    .contains = contains,
+    .contains_many = contains_many,
+    .insert = insert,
+    .insert_many = insert_many,
+    .insert_count = insert_count,
+    .remove = remove_key,
+    .count = count,
+    .adapt = adapt,
+    .merge = merge,
+    .resize_start = resize_start,
+    .resize_step = resize_step,
+    .append = append,
+    .stats = stats,
+    .validate = validate,
+    .save = save,
+    .load = load,
+};

@@ -1,0 +1,30 @@
+/*
+ * Filters within filters: which kind they are of, by the option base=KIND, and how they are made, saved and loaded.
+ * Inner filters are asked by digests alone, so that the outer one's hash is the hash of all.
+ */
+#ifndef BESOM_LAYERED_INNER_H
+#define BESOM_LAYERED_INNER_H
+
+#include "core/options.h"
+#include "filter.h"
+
+#define INNER_OPTIONS_BYTES 64
+
+/* The kind of the inner filters, and the options that are for them. */
+struct inner_kind {
+  const struct besom_kind *kind;
+  char options[INNER_OPTIONS_BYTES];
+};
+
+/* base=KIND, of a kind that one can insert into; any other option is kept for the inner filter. Errors: BAD_OPTION. */
+besom_status besom__inner_option(struct inner_kind *inner, const struct option *option);
+
+/* An empty filter for the inside of outer: config's numbers, inner's kind and options. Errors: as besom_create. */
+besom_status besom__inner_create(const besom_filter *outer, const struct inner_kind *inner, const besom_config *config,
+                                 besom_filter **out);
+
+/* Inner filters are loaded in the order in which they were saved. Errors of load: CORRUPT, NEWER, NO_MEMORY. */
+void besom__inner_save(const besom_filter *inner, struct sections_out *out);
+besom_status besom__inner_load(const besom_filter *outer, struct sections_in *in, besom_filter **inner);
+
+#endif

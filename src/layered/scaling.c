@@ -1,0 +1,305 @@
+/*
+ * scaling: a filter for those who cannot say how many keys there will be (after the scalable Bloom filter of Almeida
+ * et al. 2007). A chain of filters of one kind: when the last is full, one of twice its capacity and half its rate is
+ * added, so that the rates add up to less than the wanted one however long the chain becomes.
+ *
+ * There is no remove: a key that one filter of the chain holds may be a false positive of another, and taking it out
+ * there would take a member with it.
+ */
+#include <math.h>
+
+#include "layered/inner.h"
+
+#define MAX_LAYERS 40
+
+struct scaling {
+  besom_filter head;
+  struct inner_kind inner;
+  besom_filter *layers[MAX_LAYERS]; /* the oldest and smallest first */
+  uint64_t n_layers;                /* at least 1 */
+  uint64_t first_capacity;
+  double rate; /* of the whole */
+  double adapt_room;
+};
+
+extern const struct besom_kind besom__scaling;
+
+static const struct scaling *const_scaling(const besom_filter *f) {
+  return (const struct scaling *)f;
+}
+
+static struct scaling *scaling(besom_filter *f) {
+  return (struct scaling *)f;
+}
+
+static besom_filter *newest(const struct scaling *s) {
+  return s->layers[s->n_layers - 1];
+}
+
+/* ------------------------------------------------------------------ life */
+
+static void destroy(besom_filter *f) {
+  for (uint64_t i = 0; i < scaling(f)->n_layers; i++) besom_free(scaling(f)->layers[i]);
+}
+
+/* FULL if there can be no larger or more exact one. */
+static besom_status add_layer(struct scaling *s) {
+  if (s->n_layers == MAX_LAYERS || s->first_capacity > MAX_CAPACITY >> s->n_layers) return BESOM_FULL;
+  besom_config config = {.capacity = s->first_capacity << s->n_layers,
+                         .rate = ldexp(s->rate, -1 - (int)s->n_layers),
+                         .adapt_room = s->adapt_room};
+  besom_status status = besom__inner_create(&s->head, &s->inner, &config, &s->layers[s->n_layers]);
+  s->n_layers += status == BESOM_OK;
+  return status == BESOM_INVALID ? BESOM_FULL : status;
+}
+
+/* The first layer of a budget of bits decides the rate: it has half of the whole. */
+static besom_status add_first_layer(struct scaling *s, const besom_config *config) {
+  besom_config first = {.capacity = config->capacity, .adapt_room = config->adapt_room};
+  s->rate = config->rate != 0 ? config->rate : DEFAULT_RATE;
+  if (config->bits != 0)
+    first.bits = config->bits - 8.0 * sizeof *s / (double)config->capacity;
+  else
+    first.rate = s->rate / 2;
+  if (first.bits < 0 || (first.bits == 0 && !(first.rate > 0))) return BESOM_INVALID;
+  besom_status status = besom__inner_create(&s->head, &s->inner, &first, &s->layers[0]);
+  if (status != BESOM_OK) return status;
+  s->n_layers = 1;
+  besom_statistics stats;
+  besom_stats(s->layers[0], &stats);
+  if (config->bits != 0) s->rate = fmin(2 * stats.rate_at_capacity, 1);
+  return BESOM_OK;
+}
+
+static besom_status create(besom_filter *f, const besom_config *config) {
+  struct scaling *s = scaling(f);
+  const char *text = config->options;
+  struct option option;
+  besom_status status;
+  s->inner.kind = besom__kind_named("qf");
+  while ((status = besom__option_next(&text, &option)) == BESOM_OK)
+    if ((status = besom__inner_option(&s->inner, &option)) != BESOM_OK) return status;
+  if (status != BESOM_END || s->inner.kind == &besom__scaling) return BESOM_BAD_OPTION;
+  if (config->slots || config->value_bits) return BESOM_INVALID;
+  f->capacity = MAX_CAPACITY;
+  s->first_capacity = config->capacity;
+  s->adapt_room = config->adapt_room;
+  return add_first_layer(s, config);
+}
+
+static besom_status create_like(besom_filter *f, const besom_filter *model) {
+  const struct scaling *m = const_scaling(model);
+  struct scaling *s = scaling(f);
+  besom_status status = besom_create_like(m->layers[0], &s->layers[0]);
+  if (status != BESOM_OK) return status;
+  s->inner = m->inner;
+  s->n_layers = 1;
+  s->first_capacity = m->first_capacity;
+  s->rate = m->rate;
+  s->adapt_room = m->adapt_room;
+  return BESOM_OK;
+}
+
+/* ------------------------------------------------------------------ queries */
+
+/* The newest layer holds about half of all keys, so it is asked first. */
+static bool contains(const besom_filter *f, besom_digest d) {
+  const struct scaling *s = const_scaling(f);
+  for (uint64_t i = s->n_layers; i--;)
+    if (s->layers[i]->kind->contains(s->layers[i], d)) return true;
+  return false;
+}
+
+#define BATCH 256
+
+/* Asks one more layer for those keys of a batch that have a no so far. */
+static void ask_layer(const besom_filter *layer, const besom_digest *d, size_t n, uint64_t *bitmap) {
+  besom_digest asked[BATCH];
+  uint64_t answers[BATCH / 64];
+  size_t number[BATCH], m = 0;
+  for (size_t i = 0; i < n; i++)
+    if (!(bitmap[i / 64] >> (i % 64) & 1)) {
+      asked[m] = d[i];
+      number[m++] = i;
+    }
+  if (m == 0) return;
+  layer->kind->contains_many(layer, asked, m, answers);
+  for (size_t i = 0; i < m; i++) bitmap[number[i] / 64] |= (answers[i / 64] >> (i % 64) & 1) << (number[i] % 64);
+}
+
+static void contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap) {
+  const struct scaling *s = const_scaling(f);
+  newest(s)->kind->contains_many(newest(s), d, n, bitmap);
+  for (size_t at = 0; s->n_layers > 1 && at < n; at += BATCH)
+    for (uint64_t i = s->n_layers - 1; i--;)
+      ask_layer(s->layers[i], d + at, n - at < BATCH ? n - at : BATCH, bitmap + at / 64);
+}
+
+static besom_status count(const besom_filter *f, besom_digest d, uint64_t *n) {
+  const struct scaling *s = const_scaling(f);
+  *n = 0;
+  if (!s->inner.kind->count) return BESOM_UNSUPPORTED;
+  for (uint64_t i = 0; i < s->n_layers; i++) {
+    uint64_t here = 0;
+    besom_status status = s->inner.kind->count(s->layers[i], d, &here);
+    if (status != BESOM_OK) return status;
+    *n += here;
+  }
+  return BESOM_OK;
+}
+
+/* ------------------------------------------------------------------ changes */
+
+/* Into the newest layer, or a new one if that is full; a new one that stays empty does no harm. */
+static besom_status insert(besom_filter *f, besom_digest d) {
+  struct scaling *s = scaling(f);
+  if (!s->inner.kind->count && contains(f, d)) return BESOM_OK; /* a kind without copies takes no second one */
+  besom_filter *layer = newest(s);
+  uint64_t items = layer->items;
+  besom_status status = layer->kind->insert(layer, d);
+  if (status == BESOM_FULL) {
+    status = add_layer(s);
+    if (status != BESOM_OK) return status;
+    layer = newest(s);
+    items = 0;
+    status = layer->kind->insert(layer, d);
+  }
+  f->items += layer->items - items;
+  return status;
+}
+
+static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n, size_t *done) {
+  struct scaling *s = scaling(f);
+  besom_status status = BESOM_OK;
+  for (*done = 0; *done < n && status == BESOM_OK;) {
+    size_t some = 0;
+    if (s->inner.kind->count) {
+      uint64_t items = newest(s)->items;
+      status = newest(s)->kind->insert_many(newest(s), d + *done, n - *done, &some);
+      f->items += newest(s)->items - items;
+      *done += some;
+      if (status != BESOM_FULL) continue;
+    }
+    status = insert(f, d[*done]); /* which adds a layer if it must */
+    *done += status == BESOM_OK;
+  }
+  return status;
+}
+
+static double room_used(const besom_filter *layer) {
+  besom_statistics stats;
+  besom_stats(layer, &stats);
+  return stats.adapt_room_used;
+}
+
+/*
+ * Every layer that says yes adapts, the one with the least room first: if that one can, so can the others, unless
+ * memory runs out just then; what has been learnt by that time stays learnt.
+ */
+static besom_status adapt(besom_filter *f, besom_digest d) {
+  struct scaling *s = scaling(f);
+  if (!s->inner.kind->adapt) return BESOM_UNSUPPORTED;
+  for (uint64_t asked = 0; asked < s->n_layers; asked++) {
+    besom_filter *fullest = NULL;
+    for (uint64_t i = 0; i < s->n_layers; i++)
+      if (s->layers[i]->kind->contains(s->layers[i], d) && (!fullest || room_used(s->layers[i]) > room_used(fullest)))
+        fullest = s->layers[i];
+    if (!fullest) return BESOM_OK;
+    besom_status status = fullest->kind->adapt(fullest, d);
+    if (status != BESOM_OK) return status;
+  }
+  return BESOM_OK;
+}
+
+/* ------------------------------------------------------------------ whole filters */
+
+static void stats(const besom_filter *f, besom_statistics *out) {
+  const struct scaling *s = const_scaling(f);
+  double right = 1, room_used = 0;
+  for (uint64_t i = 0; i < s->n_layers; i++) {
+    besom_statistics layer;
+    besom_stats(s->layers[i], &layer);
+    out->isa = layer.isa;
+    out->slots += layer.slots;
+    out->width = layer.width;
+    out->bytes += layer.bytes;
+    out->extended += layer.extended;
+    out->marks += layer.marks;
+    out->load += layer.load * (double)layer.slots;
+    right *= 1 - layer.expected_rate;
+    room_used = fmax(room_used, layer.adapt_room_used);
+  }
+  out->load /= (double)out->slots;
+  out->expected_rate = 1 - right;
+  out->rate_at_capacity = s->rate;
+  out->adapt_room_used = room_used;
+}
+
+static const char *validate(const besom_filter *f) {
+  const struct scaling *s = const_scaling(f);
+  uint64_t items = 0;
+  for (uint64_t i = 0; i < s->n_layers; i++) {
+    const char *wrong = s->layers[i]->kind->validate(s->layers[i]);
+    if (wrong) return wrong;
+    items += s->layers[i]->items;
+  }
+  return items == f->items ? NULL : "the number of items is not that of the layers";
+}
+
+static void save(const besom_filter *f, struct sections_out *out) {
+  const struct scaling *s = const_scaling(f);
+  besom__write_u64(&out->parameters, s->n_layers);
+  besom__write_u64(&out->parameters, s->first_capacity);
+  besom__write_double(&out->parameters, s->rate);
+  besom__write_double(&out->parameters, s->adapt_room);
+  for (uint64_t i = 0; i < s->n_layers; i++) besom__inner_save(s->layers[i], out);
+}
+
+static besom_status load_layers(besom_filter *f, struct sections_in *in, uint64_t n) {
+  struct scaling *s = scaling(f);
+  besom_status status = BESOM_OK;
+  while (s->n_layers < n && status == BESOM_OK) {
+    status = besom__inner_load(f, in, &s->layers[s->n_layers]);
+    if (status != BESOM_OK) break;
+    const besom_filter *layer = s->layers[s->n_layers++];
+    bool alike = layer->kind == s->layers[0]->kind && layer->kind != &besom__scaling;
+    if (!alike || layer->capacity >> (s->n_layers - 1) < s->first_capacity) status = BESOM_CORRUPT;
+  }
+  return status;
+}
+
+static besom_status load(besom_filter *f, struct sections_in *in) {
+  struct scaling *s = scaling(f);
+  uint64_t n = besom__read_u64(&in->parameters);
+  s->first_capacity = besom__read_u64(&in->parameters);
+  s->rate = besom__read_double(&in->parameters);
+  s->adapt_room = besom__read_double(&in->parameters);
+  if (n == 0 || n > MAX_LAYERS || f->capacity != MAX_CAPACITY) return BESOM_CORRUPT;
+  if (s->first_capacity == 0 || s->first_capacity > MAX_CAPACITY) return BESOM_CORRUPT;
+  if (!(s->rate > 0 && s->rate <= 1 && s->adapt_room >= 0 && s->adapt_room <= 0.5)) return BESOM_CORRUPT;
+  besom_status status = load_layers(f, in, n);
+  if (status == BESOM_OK)
+    s->inner.kind = s->layers[0]->kind;
+  else
+    destroy(f);
+  return status;
+}
+
+const struct besom_kind besom__scaling = {
+    .info = {"scaling", "a growing chain of filters of another kind, for sets of unknown size",
+             BESOM_CAN_INSERT | BESOM_CAN_COUNT | BESOM_CAN_SCALE},
+    .size = sizeof(struct scaling),
+    .create = create,
+    .create_like = create_like,
+    .destroy = destroy,
+    .contains = contains,
+    .contains_many = contains_many,
+    .insert = insert,
+    .insert_many = insert_many,
+    .count = count,
+    .adapt = adapt,
+    .stats = stats,
+    .validate = validate,
+    .save = save,
+    .load = load,
+};
