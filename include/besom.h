@@ -189,6 +189,8 @@ typedef enum besom_ability {
   BESOM_CAN_MATCH = 1 << 9,        /* matches, insert_at, remove_at, adapt_at: filters in front of a store */
   BESOM_CAN_REKEY = 1 << 10,       /* rekey */
   BESOM_CAN_SCALE = 1 << 11,       /* insert is not FULL at any capacity: the filter takes more memory instead */
+  BESOM_CAN_BUILD_NO = 1 << 13,    /* besom_build with a no list, too */
+  BESOM_CAN_LIST_NO = 1 << 14,     /* no_add, no_remove */
   BESOM_FORGETS = 1 << 12,         /* adapt is never FULL: what was learnt last takes the place of something older */
 } besom_ability;
 
@@ -218,14 +220,16 @@ BESOM_API void besom_free(besom_filter *f);
 
 /*
  * Makes a filter that holds every key of yes. With config.capacity = 0 the capacity is yes->size_hint,
- * or, if that is 0, the number of keys counted in a first pass (which needs rewind). no: keys that must
- * be answered no, for kinds that can promise it; NULL for none. progress may be NULL.
- * Kinds with BESOM_CAN_BUILD_SORTED sort the digests of the keys first, since one pass over the table is so much faster
- * than inserts all over it. That takes 16 bytes of memory a key meanwhile, from config.allocator (for a moment three
- * times that, if size_hint was 0 or too small); if they are not to be had, or keys are more than the capacity, it
- * inserts them one by one. progress is half way then when all keys are read.
- * Errors: as besom_create; FULL (more keys than capacity); STOPPED; UNSUPPORTED (no given, and the kind
- * cannot promise); what the source returned.
+ * or, if that is 0, the number of keys counted in a first pass (which needs rewind). progress may be NULL.
+ * no: keys that must be answered no, for kinds that can promise it (BESOM_CAN_BUILD_NO); NULL for none. A filter
+ * of kind aqf becomes one of kind yesno then, exact on both lists. It is static: insert is UNSUPPORTED, since it keeps
+ * no trace of the no list that a new key could be held against; remove, no_add and adapt work. 16 bytes of memory a key
+ * of both lists are taken meanwhile. Kinds with BESOM_CAN_BUILD_SORTED sort the digests of the keys first, since one
+ * pass over the table is so much faster than inserts all over it. That takes 16 bytes of memory a key meanwhile, from
+ * config.allocator (for a moment three times that, if size_hint was 0 or too small); if they are not to be had, or keys
+ * are more than the capacity, it inserts them one by one. progress is half way then when all keys are read. Errors: as
+ * besom_create; FULL (more keys than capacity); STOPPED; UNSUPPORTED (no given, and the kind cannot promise); MEMBER (a
+ * key is in both lists); what the source returned.
  */
 BESOM_API besom_status besom_build(const besom_config *config, const besom_source *yes, const besom_source *no,
                                    const besom_progress *progress, besom_filter **out);
@@ -323,6 +327,19 @@ BESOM_API besom_status besom_set_value_digest(besom_filter *f, besom_digest dige
 BESOM_API besom_status besom_adapt(besom_filter *f, const void *key, size_t len);
 BESOM_API besom_status besom_adapt_u64(besom_filter *f, uint64_t key);
 BESOM_API besom_status besom_adapt_digest(besom_filter *f, besom_digest digest);
+
+/*
+ * The no list: keys that are answered no whatever is inserted, until they are taken off it, or become members
+ * themselves, which always wins. Unlike what besom_adapt learns, an entry is kept also while no fingerprint matches it,
+ * so that both lists may grow and shrink in any order. Each takes 16 bytes or a little more, of adapt_room. Errors:
+ * add: FULL, NO_MEMORY; remove: NOT_FOUND; READ_ONLY, UNSUPPORTED.
+ */
+BESOM_API besom_status besom_no_add(besom_filter *f, const void *key, size_t len);
+BESOM_API besom_status besom_no_add_u64(besom_filter *f, uint64_t key);
+BESOM_API besom_status besom_no_add_digest(besom_filter *f, besom_digest digest);
+BESOM_API besom_status besom_no_remove(besom_filter *f, const void *key, size_t len);
+BESOM_API besom_status besom_no_remove_u64(besom_filter *f, uint64_t key);
+BESOM_API besom_status besom_no_remove_digest(besom_filter *f, besom_digest digest);
 
 /* ------------------------------------------------------------------ in front of a store */
 

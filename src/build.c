@@ -196,7 +196,7 @@ static besom_status build_whole(const besom_config *config, const besom_source *
 besom_status besom_build(const besom_config *config, const besom_source *yes, const besom_source *no,
                          const besom_progress *progress, besom_filter **out) {
   if (!config || !yes || !yes->next || (no && !no->next) || !out) return BESOM_INVALID;
-  if (no && !besom__is_built_whole(config)) return BESOM_UNSUPPORTED;
+  if (no && !besom__is_built_whole(config, no)) return BESOM_UNSUPPORTED;
   besom_config sized = *config;
   uint64_t total = yes->size_hint;
   besom_status status = BESOM_OK;
@@ -204,7 +204,7 @@ besom_status besom_build(const besom_config *config, const besom_source *yes, co
     status = size_of(yes, &total);
     sized.capacity = total ? total : 1;
   }
-  if (status == BESOM_OK && besom__is_built_whole(config)) return build_whole(&sized, yes, no, progress, out);
+  if (status == BESOM_OK && besom__is_built_whole(config, no)) return build_whole(&sized, yes, no, progress, out);
   besom_filter *f;
   if (status == BESOM_OK) status = besom_create(&sized, &f);
   if (status != BESOM_OK) return status;

@@ -58,9 +58,9 @@ besom_status besom__filter_create(const struct besom_kind *kind, const besom_con
   return status;
 }
 
-bool besom__is_built_whole(const besom_config *config) {
+bool besom__is_built_whole(const besom_config *config, const besom_source *no) {
   const struct besom_kind *kind = config->kind ? besom__kind_named(config->kind) : NULL;
-  return kind && !kind->create;
+  return kind && kind->build && (no || !kind->create);
 }
 
 besom_status besom__config_read(const besom_config *config, const struct besom_kind **kind, struct hasher *hasher) {
@@ -75,7 +75,7 @@ besom_status besom_create(const besom_config *config, besom_filter **out) {
   const struct besom_kind *kind;
   struct hasher hasher;
   if (!config || !out) return BESOM_INVALID;
-  if (besom__is_built_whole(config)) return BESOM_UNSUPPORTED;
+  if (besom__is_built_whole(config, NULL)) return BESOM_UNSUPPORTED;
   besom_status status = besom__config_read(config, &kind, &hasher);
   if (status != BESOM_OK) return status;
   return besom__filter_create(kind, config, &hasher, out);
@@ -150,6 +150,8 @@ bool besom_contains_digest(const besom_filter *f, besom_digest digest) {
 CHANGE_BY_KEY(insert)
 CHANGE_BY_KEY(remove)
 CHANGE_BY_KEY(adapt)
+CHANGE_BY_KEY(no_add)
+CHANGE_BY_KEY(no_remove)
 
 besom_status besom_count_digest(const besom_filter *f, besom_digest digest, uint64_t *n) {
   if (!f || !n) return BESOM_INVALID;

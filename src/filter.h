@@ -43,7 +43,7 @@ struct besom_kind {
   /*
    * Instead of create, for kinds that are made of a whole set: the same with all keys of yes, answering no to all
    * of no if there are any (UNSUPPORTED if it cannot promise that). config.capacity is set; more different keys are
-   * FULL. Takes time, so it tells progress.
+   * FULL. Takes time, so it tells progress. A kind that has both is built by this one if there is a no.
    */
   besom_status (*build)(besom_filter *f, const besom_config *config, const besom_source *yes, const besom_source *no,
                         const besom_progress *progress);
@@ -56,6 +56,8 @@ struct besom_kind {
   besom_status (*remove)(besom_filter *f, besom_digest d);
   besom_status (*count)(const besom_filter *f, besom_digest d, uint64_t *n);
   besom_status (*adapt)(besom_filter *f, besom_digest d);
+  besom_status (*no_add)(besom_filter *f, besom_digest d);
+  besom_status (*no_remove)(besom_filter *f, besom_digest d);
   besom_status (*insert_count)(besom_filter *f, besom_digest d, uint64_t n); /* n >= 1 */
   besom_status (*get_value)(const besom_filter *f, besom_digest d, uint64_t *value);
   besom_status (*set_value)(besom_filter *f, besom_digest d, uint64_t value);
@@ -118,8 +120,8 @@ static inline besom_status besom__tick(const besom_progress *progress, uint64_t 
   return progress && progress->tick && !progress->tick(progress->ctx, done, total) ? BESOM_STOPPED : BESOM_OK;
 }
 
-/* Is it of a kind that has build in the place of create? */
-bool besom__is_built_whole(const besom_config *config);
+/* Whether build makes a filter of this kind, instead of create and inserts. */
+bool besom__is_built_whole(const besom_config *config, const besom_source *no);
 
 /* What every maker of filters checks first. Errors: those of besom_create but for NO_MEMORY. */
 besom_status besom__config_read(const besom_config *config, const struct besom_kind **kind, struct hasher *hasher);

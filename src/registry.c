@@ -1,11 +1,12 @@
 /* The only list of kinds. The order is the one in which people see them. */
 #include "filter.h"
 
-extern const struct besom_kind besom__aqf, besom__qf, besom__bloom, besom__blocked_bloom, besom__fuse, besom__scaling,
-    besom__cached;
+extern const struct besom_kind besom__aqf, besom__yesno, besom__qf, besom__bloom, besom__blocked_bloom, besom__fuse,
+    besom__scaling, besom__cached;
 
 static const struct besom_kind *const kinds[] = {
-    &besom__aqf, &besom__qf, &besom__bloom, &besom__blocked_bloom, &besom__fuse, &besom__scaling, &besom__cached,
+    &besom__aqf,           &besom__yesno, &besom__qf,      &besom__bloom,
+    &besom__blocked_bloom, &besom__fuse,  &besom__scaling, &besom__cached,
 };
 
 const struct besom_kind *besom__kind_named(const char *name) {

@@ -29,6 +29,12 @@ ALWAYS_INLINE uint64_t remainder_of(struct address a, unsigned width) {
   return a.rest.hi >> (64 - width);
 }
 
+/* How many bits two fractions have in common from the first on. */
+static inline unsigned common_bits(besom_digest a, besom_digest b) {
+  if (a.hi != b.hi) return leading_zeros(a.hi ^ b.hi);
+  return 64 + leading_zeros(a.lo ^ b.lo);
+}
+
 /* The quotient but for its last unit: good enough to prefetch by, at half the price. */
 ALWAYS_INLINE uint64_t quotient_near(besom_digest d, uint64_t slots) {
   return (uint64_t)((unsigned __int128)d.hi * slots >> 64);

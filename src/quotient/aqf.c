@@ -10,48 +10,22 @@
  * Runs are not sorted: a new fingerprint goes to the end of its run, so that its rank among those with its
  * remainder is the number of earlier ones, for ever.
  */
+#include "quotient/aqf.h"
 #include "core/address.h"
 #include "core/memory.h"
-#include "quotient/base.h"
 #include "quotient/long.h"
-#include "quotient/marks.h"
 #include "quotient/match.h"
 #include "quotient/walk.h"
 
-#define DEFAULT_ADAPT_ROOM 0.05
-#define MIN_WIDTH 2 /* a further slot has a tag, and something to say */
 #define MAX_COUNT (UINT64_C(1) << 62)
 #define TAG_MARKS SECTION_TAG('M', 'A', 'R', 'K')
-
-/* What there is in the table besides members. */
-struct books {
-  uint64_t slots;      /* that would not be there without extensions: those in reserve for it */
-  uint64_t tombstones; /* count 0; all of them have an extension */
-};
-
-struct aqf {
-  struct quotient base;
-  struct marks marks;
-  struct books books;
-  double adapt_room;
-  bool keep_tombstones;
-  besom_reverse reverse; /* digest_of NULL: not bound */
-};
-
-static struct aqf *aqf(besom_filter *f) {
-  return (struct aqf *)f;
-}
-
-static const struct aqf *const_aqf(const besom_filter *f) {
-  return (const struct aqf *)f;
-}
 
 /* ------------------------------------------------------------------ life */
 
 static besom_status create(besom_filter *f, const besom_config *config) {
   struct aqf *a = aqf(f);
-  struct qtable_shape shape = {.width = MIN_WIDTH, .heads = true, .value_bits = config->value_bits};
-  a->adapt_room = config->adapt_room != 0 ? config->adapt_room : DEFAULT_ADAPT_ROOM;
+  struct qtable_shape shape = {.width = AQF_MIN_WIDTH, .heads = true, .value_bits = config->value_bits};
+  a->adapt_room = config->adapt_room != 0 ? config->adapt_room : AQF_DEFAULT_ROOM;
   besom_status status = besom__quotient_options(config->options, &a->base.isa, "tombstones", &a->keep_tombstones);
   if (status == BESOM_OK) status = besom__quotient_plan(config, sizeof(struct aqf), a->adapt_room, &shape);
   if (status != BESOM_OK) return status;
@@ -65,14 +39,14 @@ static besom_status create_like(besom_filter *f, const besom_filter *model) {
   return besom__quotient_create_like(f, model);
 }
 
-static void destroy(besom_filter *f) {
+void besom__aqf_destroy(besom_filter *f) {
   besom__marks_free(&aqf(f)->marks, &f->allocator);
   besom__quotient_destroy(f);
 }
 
 /* ------------------------------------------------------------------ queries */
 
-static bool contains(const besom_filter *f, besom_digest d) {
+bool besom__aqf_contains(const besom_filter *f, besom_digest d) {
   const struct aqf *a = const_aqf(f);
   const struct qtable *t = &a->base.table;
   enum answer answer = t->ops->contains(t, d);
@@ -85,7 +59,7 @@ static bool contains(const besom_filter *f, besom_digest d) {
 }
 
 /* The table's answers, and where they could be wrong a second look, at blocks that are in the cache by now. */
-static void contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap) {
+void besom__aqf_contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap) {
   const struct aqf *a = const_aqf(f);
   const struct qtable *t = &a->base.table;
   t->ops->contains_many(t, d, n, bitmap);
@@ -93,7 +67,7 @@ static void contains_many(const besom_filter *f, const besom_digest *d, size_t n
   for (size_t i = 0; i < n; i += 64)
     for (uint64_t left = bitmap[i / 64]; left; left &= left - 1) {
       unsigned j = trailing_zeros(left);
-      if (!contains(f, d[i + j])) bitmap[i / 64] &= ~(UINT64_C(1) << j);
+      if (!besom__aqf_contains(f, d[i + j])) bitmap[i / 64] &= ~(UINT64_C(1) << j);
     }
 }
 
@@ -246,7 +220,7 @@ static bool bury(struct aqf *a, const struct long_fingerprint *fp) {
   return rewrite_in_reserve(a, fp, &tombstone) == BESOM_OK;
 }
 
-static besom_status remove_key(besom_filter *f, besom_digest d) {
+besom_status besom__aqf_remove(besom_filter *f, besom_digest d) {
   struct aqf *a = aqf(f);
   struct long_fingerprint fp;
   if (besom__marks_has(&a->marks, d) || !longest_match(a, d, &fp)) return BESOM_NOT_FOUND;
@@ -397,11 +371,21 @@ static besom_status adapt_by_keys(struct aqf *a, besom_digest d) {
   return status;
 }
 
-static besom_status adapt(besom_filter *f, besom_digest d) {
+besom_status besom__aqf_adapt(besom_filter *f, besom_digest d) {
   struct aqf *a = aqf(f);
-  if (!contains(f, d)) return BESOM_OK;
+  if (!besom__aqf_contains(f, d)) return BESOM_OK;
   if (a->reverse.digest_of) return adapt_by_keys(a, d);
+  return besom__aqf_no_add(f, d);
+}
+
+/* An entry of the no list is a mark, whether a fingerprint matches it now or only later. */
+besom_status besom__aqf_no_add(besom_filter *f, besom_digest d) {
+  struct aqf *a = aqf(f);
   return besom__marks_add(&a->marks, &f->allocator, d, mark_bytes(a));
+}
+
+besom_status besom__aqf_no_remove(besom_filter *f, besom_digest d) {
+  return besom__marks_remove(&aqf(f)->marks, d) ? BESOM_OK : BESOM_NOT_FOUND;
 }
 
 /* ------------------------------------------------------------------ whole filters */
@@ -411,7 +395,7 @@ static besom_status merge_marks(struct aqf *into, const besom_filter *from, cons
   const struct marks *m = &const_aqf(from)->marks;
   for (uint64_t i = 0; i < m->size; i++) {
     besom_digest d = m->places[i];
-    if ((d.hi == 0 && d.lo == 0) || contains(other, d)) continue;
+    if ((d.hi == 0 && d.lo == 0) || besom__aqf_contains(other, d)) continue;
     besom_status status = besom__marks_add(&into->marks, &into->base.head.allocator, d, mark_bytes(into));
     if (status != BESOM_OK) return status;
   }
@@ -442,7 +426,7 @@ static besom_status resize_start(besom_filter *fresh, const besom_filter *f, uin
   fresh->capacity = besom__quotient_capacity(slots, a->adapt_room);
   if (fresh->capacity < member_slots(a) && slots < a->base.table.slots) return BESOM_FULL;
   unsigned doublings = slots > a->base.table.slots ? trailing_zeros(slots / a->base.table.slots) : 0;
-  if (a->base.table.width < MIN_WIDTH + doublings) return BESOM_INVALID;
+  if (a->base.table.width < AQF_MIN_WIDTH + doublings) return BESOM_INVALID;
   return besom__quotient_resize_start(fresh, f, slots);
 }
 
@@ -458,10 +442,11 @@ static besom_status resize_step(besom_filter *fresh, besom_filter *f, uint64_t m
   return BESOM_OK;
 }
 
-static void stats(const besom_filter *f, besom_statistics *s) {
+void besom__aqf_stats(const besom_filter *f, besom_statistics *s) {
   const struct aqf *a = const_aqf(f);
   const struct qtable *t = &a->base.table;
-  uint64_t heads = t->used - t->further_slots - a->books.tombstones, reserve = reserved_slots(a);
+  uint64_t heads = t->used - t->further_slots - a->books.tombstones,
+           reserve = f->kind == &besom__yesno ? 0 : reserved_slots(a);
   s->isa = besom__isa_name(a->base.isa);
   s->slots = t->slots;
   s->width = t->width;
@@ -484,7 +469,7 @@ static const char *check_fingerprint(const struct aqf *a, const struct long_fing
   return besom__long_check(&a->base.table, fp);
 }
 
-static const char *validate(const besom_filter *f) {
+const char *besom__aqf_validate(const besom_filter *f) {
   const struct aqf *a = const_aqf(f);
   const struct qtable *t = &a->base.table;
   const char *wrong = besom__qtable_check(t);
@@ -510,7 +495,7 @@ static const char *validate(const besom_filter *f) {
 /* ------------------------------------------------------------------ files */
 
 /* Places of marks are saved as they are in memory, which is little-endian on every machine that has a fast path. */
-static void save(const besom_filter *f, struct sections_out *out) {
+void besom__aqf_save(const besom_filter *f, struct sections_out *out) {
   const struct aqf *a = const_aqf(f);
   besom__quotient_save(&a->base.table, out);
   besom__write_double(&out->parameters, a->adapt_room);
@@ -535,7 +520,13 @@ static besom_status load_marks(besom_filter *f, const struct section *saved, uin
                                : BESOM_OK; /* in trusted files, too: a full set would be walked for ever */
 }
 
-static besom_status load(besom_filter *f, struct sections_in *in) {
+/* A static one is full from the start, at whatever load. */
+static bool has_its_capacity(const besom_filter *f) {
+  const struct aqf *a = const_aqf(f);
+  return f->kind == &besom__yesno || f->capacity == besom__quotient_capacity(a->base.table.slots, a->adapt_room);
+}
+
+besom_status besom__aqf_load(besom_filter *f, struct sections_in *in) {
   struct aqf *a = aqf(f);
   besom_status status = besom__quotient_load(f, in);
   if (status != BESOM_OK) return status;
@@ -546,12 +537,11 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
   a->keep_tombstones = keep;
   a->books.tombstones = besom__read_u64(&in->parameters);
   const struct section *saved = take_section(in, TAG_MARKS);
-  bool sound = saved && a->base.table.has_heads && a->base.table.width >= MIN_WIDTH && a->adapt_room > 0 &&
+  bool sound = saved && a->base.table.has_heads && a->base.table.width >= AQF_MIN_WIDTH && a->adapt_room > 0 &&
                a->adapt_room <= 0.5 && a->books.slots <= a->base.table.used &&
-               a->books.tombstones <= a->base.table.extended && keep <= 1 &&
-               f->capacity == besom__quotient_capacity(a->base.table.slots, a->adapt_room);
+               a->books.tombstones <= a->base.table.extended && keep <= 1 && has_its_capacity(f);
   status = sound ? load_marks(f, saved, marks) : BESOM_CORRUPT;
-  if (status != BESOM_OK) destroy(f);
+  if (status != BESOM_OK) besom__aqf_destroy(f);
   return status;
 }
 
@@ -559,19 +549,22 @@ const struct besom_kind besom__aqf = {
     .info = {"aqf", "adaptive quotient filter: does not repeat a false positive; counts, removes, merges, grows",
              BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE | BESOM_CAN_ITERATE |
                  BESOM_CAN_GROW | BESOM_CAN_ADAPT | BESOM_CAN_BUILD_SORTED | BESOM_CAN_VALUE | BESOM_CAN_MATCH |
-                 BESOM_CAN_REKEY},
+                 BESOM_CAN_REKEY | BESOM_CAN_BUILD_NO | BESOM_CAN_LIST_NO},
     .size = sizeof(struct aqf),
     .create = create,
     .create_like = create_like,
-    .destroy = destroy,
-    .contains = contains,
-    .contains_many = contains_many,
+    .build = besom__yesno_build,
+    .destroy = besom__aqf_destroy,
+    .contains = besom__aqf_contains,
+    .contains_many = besom__aqf_contains_many,
     .insert = insert,
     .insert_many = insert_many,
     .insert_count = insert_count,
-    .remove = remove_key,
+    .remove = besom__aqf_remove,
     .count = count,
-    .adapt = adapt,
+    .adapt = besom__aqf_adapt,
+    .no_add = besom__aqf_no_add,
+    .no_remove = besom__aqf_no_remove,
     .get_value = get_value,
     .set_value = set_value,
     .bind = bind,
@@ -585,8 +578,8 @@ const struct besom_kind besom__aqf = {
     .append = besom__quotient_append_counts,
     .iter_start = besom__quotient_iter_start,
     .iter_next = besom__quotient_iter_next,
-    .stats = stats,
-    .validate = validate,
-    .save = save,
-    .load = load,
+    .stats = besom__aqf_stats,
+    .validate = besom__aqf_validate,
+    .save = besom__aqf_save,
+    .load = besom__aqf_load,
 };

@@ -64,12 +64,6 @@ bool besom__locate_match(const struct qtable *t, besom_match match, struct long_
 
 /* ------------------------------------------------------------------ matching less */
 
-/* How many bits two fractions have in common from the first on. */
-static unsigned common_bits(besom_digest a, besom_digest b) {
-  if (a.hi != b.hi) return leading_zeros(a.hi ^ b.hi);
-  return 64 + leading_zeros(a.lo ^ b.lo);
-}
-
 besom_status besom__lengthened(const struct qtable *t, const struct long_fingerprint *fp, besom_digest offender,
                                besom_digest stored, struct long_fingerprint *out) {
   struct address mine = address_of(stored, t->slots), other = address_of(offender, t->slots);

@@ -56,6 +56,7 @@ extern const law adapt_bound_laws[];
 extern const law value_laws[];
 extern const law tombstone_laws[];
 extern const law cache_laws[];
+extern const law list_laws[];
 extern const law file_laws[];
 extern const law hostile_laws[];
 extern const law merge_laws[];

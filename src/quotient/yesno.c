@@ -1,0 +1,151 @@
+/*
+ * yesno: a quotient filter made of two lists of keys, exact on both. It says yes to every key of the yes list, no to
+ * every key of the no list, and yes to any other with no more than the wanted probability (Wen et al., "Adaptive
+ * Quotient Filters", 2024, section 5). It is what an adaptive filter would become that was asked for every key of the
+ * no list, but made at once and to measure.
+ *
+ * It keeps no trace of the no list but in the length of the fingerprints, so there is nothing to insert a key by: a
+ * new fingerprint might match a no key. Removing is fine, and so are more no keys, which become marks.
+ */
+#include "core/address.h"
+#include "quotient/aqf.h"
+#include "quotient/static.h"
+
+#define MOST_TRIES 32
+
+/* ------------------------------------------------------------------ reading the lists */
+
+/* Progress over several passes, as if it were one. */
+struct passes {
+  const besom_progress *progress;
+  uint64_t before, total;
+};
+
+static bool tick_pass(void *ctx, uint64_t done, uint64_t total) {
+  const struct passes *p = ctx;
+  (void)total; /* of this pass */
+  return besom__tick(p->progress, p->before + done, p->total) == BESOM_OK;
+}
+
+static besom_status read_list(const besom_filter *f, const besom_source *source, uint64_t most, struct passes *p,
+                              struct digests *list) {
+  besom_progress pass = {.tick = tick_pass, .ctx = p};
+  besom_status status = besom__collect(f, source, most, &pass, list);
+  if (status != BESOM_OK) return status;
+  p->before += list->n;
+  besom__digests_unite(list);
+  return BESOM_OK;
+}
+
+/* ------------------------------------------------------------------ making the table */
+
+/* The narrowest remainder that keeps the rate; may be more than there can be. */
+static unsigned width_for(double rate, uint64_t items, uint64_t slots) {
+  unsigned width = AQF_MIN_WIDTH;
+  while (width <= 64 && besom__quotient_rate(items, slots, width) > rate) width++;
+  return width;
+}
+
+/* The widest remainder within a budget of bits; 0 if none is. */
+static unsigned width_for_bits(const struct lists *l, double bits, struct qtable_shape shape) {
+  for (unsigned width = 64; width >= AQF_MIN_WIDTH; width--) {
+    besom__static_plan(l->n_yes, l->n_no, width, width, &shape);
+    double bytes = (double)besom__qtable_bytes(&shape) + (double)sizeof(struct aqf);
+    if (bytes > (double)sizeof(struct aqf) && 8 * bytes <= bits * (double)l->n_yes) return width;
+  }
+  return 0;
+}
+
+static besom_status plan(const besom_config *config, const struct lists *l, struct qtable_shape *shape) {
+  double rate = config->rate != 0 ? config->rate : DEFAULT_RATE;
+  unsigned width = config->width;
+  if (config->slots) {
+    shape->slots = config->slots;
+    shape->width = width ? width : width_for(rate, l->n_yes, config->slots);
+    return shape->width >= AQF_MIN_WIDTH && shape->width <= 64 ? BESOM_OK : BESOM_INVALID;
+  }
+  if (config->bits != 0) width = width_for_bits(l, config->bits, *shape);
+  if (config->bits != 0 && !width) return BESOM_INVALID;
+  besom__static_plan(l->n_yes, l->n_no, width ? width : width_for(rate, 1, 1), width ? width : 64, shape);
+  return shape->slots ? BESOM_OK : BESOM_INVALID;
+}
+
+/* Finds how large the table must be, from the shape on. FULL if that is settled and too small. */
+static besom_status settle(const struct lists *l, bool settled, struct qtable_shape *shape, uint64_t *used) {
+  for (unsigned i = 0; i < MOST_TRIES; i++) {
+    besom_status status = besom__static_slots(l, shape, used);
+    if (status != BESOM_OK) return status;
+    uint64_t slots = besom__static_slots_for(*used);
+    if (slots <= shape->slots) return BESOM_OK;
+    if (settled) return *used <= shape->slots ? BESOM_OK : BESOM_FULL;
+    shape->slots = slots;
+  }
+  return BESOM_OK; /* the table will tell */
+}
+
+static besom_status make_table(besom_filter *f, const struct lists *l, const besom_config *config,
+                               const besom_progress *progress) {
+  struct aqf *a = aqf(f);
+  struct qtable_shape shape = {.heads = true};
+  uint64_t used;
+  besom_status status = plan(config, l, &shape);
+  for (unsigned i = 0; status == BESOM_OK && i < MOST_TRIES; i++) {
+    status = settle(l, config->slots, &shape, &used);
+    if (status == BESOM_OK) status = besom__quotient_table(f, &shape, &a->base.table);
+    if (status != BESOM_OK) break;
+    status = besom__static_fill(l, &a->base.table, progress);
+    if (status == BESOM_OK) {
+      a->books.slots = used - l->n_yes;
+      return BESOM_OK;
+    }
+    besom__quotient_free(f, &a->base.table);
+    if (status != BESOM_FULL || config->slots) break;
+    shape.slots += shape.slots / 64 + 1; /* a rare heap of keys near the end of the table */
+    status = BESOM_OK;
+  }
+  return status;
+}
+
+besom_status besom__yesno_build(besom_filter *f, const besom_config *config, const besom_source *yes,
+                                const besom_source *no, const besom_progress *progress) {
+  struct aqf *a = aqf(f);
+  bool none = false;
+  f->kind = &besom__yesno;
+  if (config->value_bits) return BESOM_INVALID;
+  a->adapt_room = config->adapt_room != 0 ? config->adapt_room : AQF_DEFAULT_ROOM;
+  besom_status status = besom__quotient_options(config->options, &a->base.isa, "", &none);
+  if (status != BESOM_OK) return status;
+  struct digests members = {0}, others = {0};
+  struct passes passes = {.progress = progress};
+  if (yes->size_hint && (!no || no->size_hint)) passes.total = 2 * yes->size_hint + (no ? no->size_hint : 0);
+  status = read_list(f, yes, config->capacity ? config->capacity : MAX_CAPACITY, &passes, &members);
+  if (status == BESOM_OK && no) status = read_list(f, no, MAX_CAPACITY, &passes, &others);
+  struct lists lists = {members.at, others.at, (size_t)members.n, (size_t)others.n};
+  besom_progress pass = {.tick = tick_pass, .ctx = &passes};
+  if (status == BESOM_OK) status = make_table(f, &lists, config, &pass);
+  besom__digests_free(f, &members);
+  besom__digests_free(f, &others);
+  f->items = lists.n_yes;
+  f->capacity = lists.n_yes ? lists.n_yes : 1;
+  return status;
+}
+
+const struct besom_kind besom__yesno = {
+    .info = {"yesno", "static quotient filter of two lists: yes to all of one, no to all of the other",
+             BESOM_CAN_REMOVE | BESOM_CAN_ITERATE | BESOM_CAN_ADAPT | BESOM_CAN_BUILD_NO | BESOM_CAN_LIST_NO},
+    .size = sizeof(struct aqf),
+    .build = besom__yesno_build,
+    .destroy = besom__aqf_destroy,
+    .contains = besom__aqf_contains,
+    .contains_many = besom__aqf_contains_many,
+    .remove = besom__aqf_remove,
+    .adapt = besom__aqf_adapt,
+    .no_add = besom__aqf_no_add,
+    .no_remove = besom__aqf_no_remove,
+    .iter_start = besom__quotient_iter_start,
+    .iter_next = besom__quotient_iter_next,
+    .stats = besom__aqf_stats,
+    .validate = besom__aqf_validate,
+    .save = besom__aqf_save,
+    .load = besom__aqf_load,
+};

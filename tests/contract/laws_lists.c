@@ -1,0 +1,253 @@
+/* Kinds that are exact on two lists: yes to every key of one, no to every key of the other. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "filters.h"
+#include "support/failing_allocator.h"
+#include "support/heap.h"
+
+/* The yes list are the first keys of MEMBERS, the no list those of OTHER_MEMBERS. */
+typedef struct lists {
+  uint64_t *yes, *no;
+  size_t n_yes, n_no;
+} lists;
+
+static lists lists_new(size_t n_yes, size_t n_no) {
+  return (lists){keys_u64(MEMBERS, n_yes), keys_u64(OTHER_MEMBERS, n_no), n_yes, n_no};
+}
+
+static void lists_free(lists *l) {
+  free(l->yes);
+  free(l->no);
+}
+
+static besom_status build(const besom_config *config, const lists *l, besom_filter **out) {
+  array_source yes, no;
+  source_of_u64(&yes, l->yes, l->n_yes);
+  source_of_u64(&no, l->no, l->n_no);
+  return besom_build(config, &yes.api, &no.api, NULL, out);
+}
+
+static size_t count_yes(const besom_filter *f, const uint64_t *keys, size_t n) {
+  uint64_t *bitmap = heap_array(n / 64 + 1, sizeof *bitmap);
+  size_t yes = 0;
+  assert_status(BESOM_OK, besom_contains_many_u64(f, keys, n, bitmap));
+  for (size_t i = 0; i < n; i++) {
+    assert_int_equal(bitmap[i / 64] >> (i % 64) & 1, besom_contains_u64(f, keys[i]));
+    yes += bitmap[i / 64] >> (i % 64) & 1;
+  }
+  free(bitmap);
+  return yes;
+}
+
+static void assert_exact(const besom_filter *f, const lists *l) {
+  assert_int_equal(count_yes(f, l->yes, l->n_yes), l->n_yes);
+  assert_int_equal(count_yes(f, l->no, l->n_no), 0);
+  assert_valid(f);
+}
+
+/* Lists of all proportions, at coarse and fine rates; all others are answered yes no more often than wanted. */
+static void both_lists_are_exact(void **state) {
+  const subject *s = subject_of(state);
+  static const size_t sizes[] = {1, 2, 37, 1000, 8000};
+  static const double rates[] = {0.5, 1.0 / 16, 1.0 / 256, 0x1p-20};
+  enum { OTHERS = 20000 };
+  for (size_t y = 0; y < 5; y++)
+    for (size_t n = 0; n < 5; n++)
+      for (size_t r = 0; r < 4; r++) {
+        lists l = lists_new(sizes[y], sizes[n]);
+        besom_config config = config_of(s, 0, rates[r]);
+        besom_filter *f = NULL;
+        assert_status(BESOM_OK, build(&config, &l, &f));
+        assert_exact(f, &l);
+        double most = OTHERS * rates[r];
+        assert_true((double)count_false_positives(f, OTHERS) <= most + 5 * sqrt(most) + 1);
+        besom_filter *copy = loaded_copy(f);
+        assert_exact(copy, &l);
+        assert_same_bytes(f, copy);
+        besom_free(copy);
+        besom_free(f);
+        lists_free(&l);
+      }
+}
+
+static void a_key_in_both_lists_is_told(void **state) {
+  const subject *s = subject_of(state);
+  lists l = lists_new(500, 500);
+  besom_config config = config_of(s, 0, 0);
+  for (size_t i = 0; i < 500; i += 499) {
+    uint64_t own = l.no[i];
+    besom_filter *f = NULL;
+    l.no[i] = l.yes[499 - i];
+    assert_status(BESOM_MEMBER, build(&config, &l, &f));
+    assert_null(f);
+    l.no[i] = own;
+  }
+  lists_free(&l);
+}
+
+/* Told three times is as good as told once. */
+static void lists_may_repeat_themselves(void **state) {
+  const subject *s = subject_of(state);
+  lists once = lists_new(300, 900), thrice = {heap_array(900, 8), heap_array(2700, 8), 900, 2700};
+  for (size_t i = 0; i < 2700; i++) {
+    if (i < 900) thrice.yes[i] = once.yes[i * 7 % 300];
+    thrice.no[i] = once.no[i * 7 % 900];
+  }
+  besom_config config = config_of(s, 300, 1.0 / 64);
+  besom_filter *a = NULL, *b = NULL;
+  assert_status(BESOM_OK, build(&config, &once, &a));
+  assert_status(BESOM_OK, build(&config, &thrice, &b));
+  assert_same_bytes(a, b);
+  besom_free(a), besom_free(b);
+  lists_free(&once), lists_free(&thrice);
+}
+
+/* More members than the config allows, or more than its slots have room for. */
+static void too_long_lists_are_full(void **state) {
+  const subject *s = subject_of(state);
+  lists l = lists_new(1000, 5000);
+  besom_config config = config_of(s, 999, 1.0 / 64);
+  besom_filter *f = NULL;
+  assert_status(BESOM_FULL, build(&config, &l, &f));
+  if (takes_geometry(s)) {
+    config = geometry_of(s, 900, 8);
+    assert_status(BESOM_FULL, build(&config, &l, &f));
+    config = geometry_of(s, 1200, 8);
+    assert_status(BESOM_OK, build(&config, &l, &f));
+    assert_exact(f, &l);
+    assert_int_equal(stats_of(f).slots, 1200);
+    besom_free(f);
+  }
+  lists_free(&l);
+}
+
+static bool stop_at(void *ctx, uint64_t done, uint64_t total) {
+  uint64_t *left = ctx;
+  assert_true(total == 0 || done <= total);
+  return (*left)-- != 0;
+}
+
+/* A no list that fails, a caller who stops, memory that is not there: a status, and nothing is left behind. */
+static void building_from_lists_may_fail(void **state) {
+  const subject *s = subject_of(state);
+  lists l = lists_new(9000, 9000);
+  besom_config config = config_of(s, 0, 0);
+  besom_filter *f = NULL;
+  array_source yes, no;
+  source_of_u64(&yes, l.yes, l.n_yes);
+  source_of_u64(&no, l.no, l.n_no);
+  no.fail_at = 4000;
+  no.complaint = BESOM_IO;
+  assert_status(BESOM_IO, besom_build(&config, &yes.api, &no.api, NULL, &f));
+  for (uint64_t ticks = 0, left = 1; left; ticks++) {
+    uint64_t ctx = ticks;
+    besom_progress progress = {stop_at, &ctx};
+    source_of_u64(&yes, l.yes, l.n_yes);
+    source_of_u64(&no, l.no, l.n_no);
+    besom_status status = besom_build(&config, &yes.api, &no.api, &progress, &f);
+    left = status != BESOM_OK;
+    if (left) assert_status(BESOM_STOPPED, status);
+  }
+  besom_free(f);
+  besom_status status = BESOM_NO_MEMORY;
+  for (uint64_t n = 1; status != BESOM_OK; n++) {
+    failing_allocator memory;
+    failing_allocator_init(&memory);
+    memory.fail_at = n;
+    config.allocator = &memory.api;
+    f = NULL;
+    status = build(&config, &l, &f);
+    assert_true(status == BESOM_OK || (status == BESOM_NO_MEMORY && !f));
+    besom_free(f);
+    assert_nothing_wrong(failing_allocator_verdict(&memory));
+    failing_allocator_close(&memory);
+  }
+  lists_free(&l);
+}
+
+/* What is static takes no new key, but loses old ones, and learns of more no keys. */
+static void a_static_filter_changes_only_for_less(void **state) {
+  const subject *s = subject_of(state);
+  enum { N = 2000 };
+  lists l = lists_new(N, 3 * N);
+  besom_config config = config_of(s, 0, 1.0 / 16);
+  besom_filter *f = NULL;
+  assert_status(BESOM_OK, build(&config, &l, &f));
+  besom_statistics stats = stats_of(f);
+  assert_int_equal(stats.items, N);
+  assert_status(BESOM_UNSUPPORTED, besom_insert_u64(f, 1));
+  besom_kind_info info = {0};
+  for (size_t i = 0; besom_kinds(i); i++)
+    if (strcmp(besom_kinds(i)->name, stats.kind) == 0) info = *besom_kinds(i);
+  if (info.abilities & BESOM_CAN_LIST_NO)
+    for (size_t i = 0; i < 50; i++) {
+      uint64_t key = key_u64(NEGATIVES, i);
+      assert_status(BESOM_OK, i % 2 ? besom_no_add_u64(f, key) : besom_adapt_u64(f, key));
+      assert_false(besom_contains_u64(f, key));
+    }
+  if (info.abilities & BESOM_CAN_REMOVE)
+    for (; l.n_yes > N / 2; l.n_yes--) assert_status(BESOM_OK, besom_remove_u64(f, l.yes[l.n_yes - 1]));
+  assert_exact(f, &l);
+  besom_free(f);
+  lists_free(&l);
+}
+
+/* ------------------------------------------------------------------ lists that come and go */
+
+enum { UNIVERSE = 400 };
+
+static void assert_lists(const besom_filter *f, const bool *yes, const bool *no) {
+  for (uint64_t i = 0; i < UNIVERSE; i++) {
+    if (yes[i]) assert_true(besom_contains_u64(f, key_u64(MEMBERS, i)));
+    if (no[i]) assert_false(besom_contains_u64(f, key_u64(MEMBERS, i)));
+  }
+}
+
+/* Keys go from list to list in a filter that is wrong about every fourth: at any time it is exact on both. */
+static void both_lists_may_change_at_any_time(void **state) {
+  const subject *s = subject_of(state);
+  bool yes[UNIVERSE] = {false}, no[UNIVERSE] = {false};
+  besom_config config = config_of(s, UNIVERSE, 0.25);
+  config.adapt_room = 0.5;
+  besom_filter *f = make_empty(&config);
+  random_stream random = {7};
+  size_t full = 0, added = 0;
+  for (size_t step = 0; step < 20000; step++) {
+    size_t i = (size_t)random_below(&random, UNIVERSE);
+    uint64_t key = key_u64(MEMBERS, i);
+    if (step % 2 == 0) {
+      assert_status(BESOM_OK, yes[i] ? besom_remove_u64(f, key) : besom_insert_u64(f, key));
+      yes[i] = !yes[i];
+      no[i] = false; /* becoming a member wins */
+    } else if (!yes[i]) {
+      besom_status status = no[i] ? besom_no_remove_u64(f, key) : besom_no_add_u64(f, key);
+      full += status == BESOM_FULL;
+      added += status == BESOM_OK && !no[i];
+      if (status == BESOM_OK)
+        no[i] = !no[i];
+      else
+        assert_status(BESOM_FULL, status);
+      if (!no[i]) assert_status(BESOM_NOT_FOUND, besom_no_remove_u64(f, key));
+    }
+    if (step % 50 == 0) {
+      assert_lists(f, yes, no);
+      assert_valid(f);
+    }
+    if (step % 5000 == 4999) replace_filter(&f, loaded_copy(f));
+  }
+  assert_true(full > 0 && added > 100); /* all of it has been tried */
+  besom_free(f);
+}
+
+const law list_laws[] = {
+    LAW(both_lists_are_exact, EVERY_SUBJECT, BESOM_CAN_BUILD_NO),
+    LAW(a_key_in_both_lists_is_told, EVERY_KIND, BESOM_CAN_BUILD_NO),
+    LAW(lists_may_repeat_themselves, EVERY_KIND, BESOM_CAN_BUILD_NO),
+    LAW(too_long_lists_are_full, EVERY_KIND, BESOM_CAN_BUILD_NO),
+    LAW(building_from_lists_may_fail, EVERY_KIND, BESOM_CAN_BUILD_NO),
+    LAW(a_static_filter_changes_only_for_less, EVERY_SUBJECT, BESOM_CAN_BUILD_NO),
+    LAW(both_lists_may_change_at_any_time, EVERY_SUBJECT, BESOM_CAN_LIST_NO | BESOM_CAN_INSERT | BESOM_CAN_REMOVE),
+    {0},
+};
