@@ -2,11 +2,11 @@
 #include "filter.h"
 
 extern const struct besom_kind besom__aqf, besom__yesno, besom__qf, besom__bloom, besom__blocked_bloom, besom__fuse,
-    besom__scaling, besom__cached;
+    besom__scaling, besom__cached, besom__cascade;
 
 static const struct besom_kind *const kinds[] = {
-    &besom__aqf,           &besom__yesno, &besom__qf,      &besom__bloom,
-    &besom__blocked_bloom, &besom__fuse,  &besom__scaling, &besom__cached,
+    &besom__aqf,  &besom__yesno,   &besom__qf,     &besom__bloom,   &besom__blocked_bloom,
+    &besom__fuse, &besom__scaling, &besom__cached, &besom__cascade,
 };
 
 const struct besom_kind *besom__kind_named(const char *name) {
