@@ -23,6 +23,7 @@ typedef struct claim {
 extern const claim adversary_claim;
 extern const claim bulk_load_claim;
 extern const claim churn_claim;
+extern const claim lists_claim;
 extern const claim merge_claim;
 extern const claim rate_claim;
 extern const claim reverse_map_claim;
