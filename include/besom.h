@@ -127,6 +127,8 @@ typedef struct besom_allocator {
  * value_bits    bits of a small value kept with every key, 0 to 32, for kinds that can.
  * adapt_room    adaptive kinds: the share of the filter's room kept for what adapting needs, in (0, 0.5];
  *               default 0.05. Beyond it besom_adapt is FULL; it never takes the room of keys.
+ * build_memory  besom_build of kinds with BESOM_CAN_BUILD_SORTED: the bytes it may take for a while besides the
+ *               filter; default 16 a key, and for a moment three times that if nobody tells how many there are.
  * options       "name=value,name=value", the kind's own; docs/kinds.md lists them. All table kinds know
  *               isa=portable|avx2|avx512, to forbid faster instructions than these.
  * allocator     NULL for the default.
@@ -144,6 +146,7 @@ typedef struct besom_config {
   uint32_t width;
   uint32_t value_bits;
   double adapt_room;
+  uint64_t build_memory;
   const besom_allocator *allocator;
 } besom_config;
 
@@ -221,15 +224,19 @@ BESOM_API void besom_free(besom_filter *f);
 /*
  * Makes a filter that holds every key of yes. With config.capacity = 0 the capacity is yes->size_hint,
  * or, if that is 0, the number of keys counted in a first pass (which needs rewind). progress may be NULL.
+ *
  * no: keys that must be answered no, for kinds that can promise it (BESOM_CAN_BUILD_NO); NULL for none. A filter
- * of kind aqf becomes one of kind yesno then, exact on both lists. It is static: insert is UNSUPPORTED, since it keeps
- * no trace of the no list that a new key could be held against; remove, no_add and adapt work. 16 bytes of memory a key
- * of both lists are taken meanwhile. Kinds with BESOM_CAN_BUILD_SORTED sort the digests of the keys first, since one
- * pass over the table is so much faster than inserts all over it. That takes 16 bytes of memory a key meanwhile, from
- * config.allocator (for a moment three times that, if size_hint was 0 or too small); if they are not to be had, or keys
- * are more than the capacity, it inserts them one by one. progress is half way then when all keys are read. Errors: as
- * besom_create; FULL (more keys than capacity); STOPPED; UNSUPPORTED (no given, and the kind cannot promise); MEMBER (a
- * key is in both lists); what the source returned.
+ * of kind aqf becomes one of kind yesno then, exact on both lists. It is static: insert is UNSUPPORTED, since it
+ * keeps no trace of the no list that a new key could be held against; remove, no_add and adapt work. 16 bytes of
+ * memory a key of both lists are taken meanwhile.
+ *
+ * Kinds with BESOM_CAN_BUILD_SORTED sort the digests of the keys first, since one pass over the table is so much
+ * faster than inserts all over it. That takes memory from config.allocator meanwhile, see config.build_memory: with
+ * less than all digests need it takes a pass for each part of them; if there is none, keys are inserted one by
+ * one. progress is half way then when all keys are read.
+ *
+ * Errors: as besom_create; FULL (more keys than capacity); STOPPED; UNSUPPORTED (no given, and the kind
+ * cannot promise); MEMBER (a key is in both lists); what the source returned.
  */
 BESOM_API besom_status besom_build(const besom_config *config, const besom_source *yes, const besom_source *no,
                                    const besom_progress *progress, besom_filter **out);

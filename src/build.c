@@ -69,19 +69,21 @@ static besom_status insert_all(besom_filter *f, const besom_source *source, uint
 
 /* ------------------------------------------------------------------ collecting, sorting, appending */
 
-/* The digests of a source. A key is half done when it is in here, and done when it is in the filter. */
+/* Digests of a source, as many at a time as there is room for. A key is half done when it is in here. */
 struct collection {
   besom_digest *digests;
   size_t count, room;
-  uint64_t total; /* of the source, 0 if unknown */
+  uint64_t most;        /* room that may be made; */
+  bool at_once;         /* and not by and by, which takes more memory in between */
+  uint64_t done, total; /* keys of earlier collections; of the source, 0 if unknown */
   const besom_progress *progress;
 };
 
-/* Makes room for more, up to `most` digests and one, to see that none comes; false if it is not to be had. */
-static bool make_room(struct collection *c, const besom_allocator *allocator, uint64_t most) {
-  uint64_t room = c->room ? 2 * (uint64_t)c->room : c->total ? c->total : FIRST_ROOM;
-  room = (room < most ? room : most) + 1;
-  if (room <= c->room || room > SIZE_MAX / sizeof *c->digests) return false;
+/* Makes room for more; false if it is not to be had. */
+static bool make_room(struct collection *c, const besom_allocator *allocator) {
+  uint64_t room = c->room ? 2 * (uint64_t)c->room : c->total ? c->total + 1 : c->at_once ? c->most : FIRST_ROOM;
+  if (room > c->most) room = c->most;
+  if (room <= c->room || (c->room && c->at_once) || room > SIZE_MAX / sizeof *c->digests) return false;
   besom_digest *digests = besom__allocate(allocator, (size_t)room * sizeof *digests);
   if (!digests) return false;
   if (c->count) memcpy(digests, c->digests, c->count * sizeof *digests);
@@ -91,30 +93,28 @@ static bool make_room(struct collection *c, const besom_allocator *allocator, ui
   return true;
 }
 
-/*
- * Reads the source; *all is false if there is more of it than there is room. More than the capacity are not collected:
- * they do not fit, unless they are few keys with many copies, for which this would be a waste of memory.
- */
+/* Tells that of the keys collected so many are in the filter. */
+static bool tick_collected(void *ctx, uint64_t done, uint64_t total) {
+  const struct collection *c = ctx;
+  (void)total; /* of this collection */
+  return besom__tick(c->progress, c->done + (c->count + done) / 2, c->total) == BESOM_OK;
+}
+
+/* Reads the source; *all is false if there is more of it than there is room. */
 static besom_status collect(const besom_filter *f, const besom_source *source, struct collection *c, bool *all) {
-  for (*all = false;;) {
-    if (c->count == c->room && !make_room(c, &f->allocator, f->capacity)) return BESOM_OK;
+  for (c->count = 0, *all = false;;) {
+    if (c->count == c->room && !make_room(c, &f->allocator)) return BESOM_OK;
     size_t n, left = c->room - c->count;
     besom_status status = read_digests(f, source, c->digests + c->count, left < BUILD_BATCH ? left : BUILD_BATCH, &n);
     c->count += n;
     *all = status == BESOM_END;
     if (status != BESOM_OK) return *all ? BESOM_OK : status;
-    status = besom__tick(c->progress, c->count / 2, c->total);
-    if (status != BESOM_OK) return status;
+    if (!tick_collected(c, 0, 0)) return BESOM_STOPPED;
   }
 }
 
-/* The second half of the progress. */
-static bool tick_collected(void *ctx, uint64_t done, uint64_t total) {
-  const struct collection *c = ctx;
-  return besom__tick(c->progress, (c->count + done) / 2, c->total ? c->total : total) == BESOM_OK;
-}
-
-/* Gives a collection in ascending order. A group is sorted when its turn has come, and appended from the cache. */
+/* Gives a collection in ascending order. A group is sorted when its turn has come, and used while it is in the cache.
+ */
 struct sorting {
   const struct collection *collection;
   size_t starts[DIGEST_GROUPS + 1];
@@ -136,35 +136,57 @@ static besom_status next_sorted(void *ctx, besom_digest *out, size_t cap, size_t
   return BESOM_OK;
 }
 
-static besom_status append_collected(besom_filter *f, struct collection *c) {
+/* In order: so an insert finds its place in the table next to that of the one before. */
+static besom_status insert_sorted(besom_filter *f, struct sorting *sorting, struct collection *c) {
+  besom_digest batch[BUILD_BATCH];
+  size_t n, inserted;
+  besom_status status;
+  while ((status = next_sorted(sorting, batch, BUILD_BATCH, &n)) == BESOM_OK) {
+    status = f->kind->insert_many(f, batch, n, &inserted);
+    if (status == BESOM_OK && !tick_collected(c, sorting->given, 0)) status = BESOM_STOPPED;
+    if (status != BESOM_OK) return status;
+  }
+  return status == BESOM_END ? BESOM_OK : status;
+}
+
+static besom_status add_collected(besom_filter *f, struct collection *c) {
   struct sorting sorting = {.collection = c};
   besom_digest_source sorted = {.next = next_sorted, .size_hint = c->count, .ctx = &sorting};
-  besom_progress second_half = {.tick = tick_collected, .ctx = c};
+  besom_progress progress = {.tick = tick_collected, .ctx = c};
   besom__group_digests(c->digests, c->count, sorting.starts);
-  return f->kind->append(f, &sorted, &second_half);
-}
-
-static besom_status insert_collected(besom_filter *f, struct collection *c) {
-  besom_progress second_half = {.tick = tick_collected, .ctx = c};
-  besom_status status = BESOM_OK;
-  for (size_t done = 0, some, inserted; done < c->count && status == BESOM_OK; done += some) {
-    some = c->count - done < BUILD_BATCH ? c->count - done : BUILD_BATCH;
-    status = f->kind->insert_many(f, c->digests + done, some, &inserted);
-    if (status == BESOM_OK) status = besom__tick(&second_half, done + some, c->count);
-  }
+  besom_status status = c->done ? insert_sorted(f, &sorting, c) : f->kind->append(f, &sorted, &progress);
+  c->done += c->count;
   return status;
 }
 
-/* Puts the keys of a source into an empty filter: by one pass over sorted digests if it can, else one by one. */
-static besom_status fill(besom_filter *f, const besom_source *source, uint64_t total, const besom_progress *progress) {
+/*
+ * How many digests to have in memory at once. More than the capacity do not fit, unless they are few keys with
+ * many copies, for which it would be a waste; but one more, to see that none comes.
+ */
+static uint64_t most_collected(const besom_filter *f, uint64_t memory) {
+  uint64_t most = f->capacity + 1, fitting = memory / sizeof(besom_digest);
+  return memory && fitting < most ? fitting : most;
+}
+
+/*
+ * Puts the keys of a source into an empty filter. Sorted digests are appended in one pass over the table; if they
+ * are too many to be in memory at once, the others are inserted, part by part, in order; without memory one by one.
+ */
+static besom_status fill(besom_filter *f, const besom_source *source, uint64_t total, const besom_config *config,
+                         const besom_progress *progress) {
   if (!f->kind->append) return insert_all(f, source, 0, total, progress);
-  struct collection c = {.total = total, .progress = progress};
-  bool all;
-  besom_status status = collect(f, source, &c, &all);
-  if (status == BESOM_OK) status = all ? append_collected(f, &c) : insert_collected(f, &c);
+  struct collection c = {.most = most_collected(f, config->build_memory),
+                         .at_once = config->build_memory,
+                         .total = total,
+                         .progress = progress};
+  besom_status status = BESOM_OK;
+  for (bool all = false; status == BESOM_OK && !all;) {
+    status = collect(f, source, &c, &all);
+    if (status == BESOM_OK && !c.room) break;
+    if (status == BESOM_OK) status = add_collected(f, &c);
+  }
   besom__release(&f->allocator, c.digests, c.room * sizeof *c.digests);
-  if (status == BESOM_OK && !all) status = insert_all(f, source, c.count, total, progress);
-  return status;
+  return status == BESOM_OK && !c.room ? insert_all(f, source, 0, total, progress) : status;
 }
 
 /* Hands the filter over if status is OK, else frees it. */
@@ -208,7 +230,7 @@ besom_status besom_build(const besom_config *config, const besom_source *yes, co
   besom_filter *f;
   if (status == BESOM_OK) status = besom_create(&sized, &f);
   if (status != BESOM_OK) return status;
-  return finish(fill(f, yes, total, progress), f, out);
+  return finish(fill(f, yes, total, &sized, progress), f, out);
 }
 
 besom_status besom_build_sorted(const besom_config *config, const besom_digest_source *digests,

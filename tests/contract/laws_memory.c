@@ -187,6 +187,37 @@ static void a_build_does_with_little_memory_or_fails(void **state) {
   free(keys);
 }
 
+/* With less memory than all digests need they come in parts; the filter that is built of them is the same set. */
+static void a_build_keeps_to_its_memory(void **state) {
+  const subject *s = subject_of(state);
+  enum { MANY = 20000 };
+  uint64_t *keys = keys_u64(MEMBERS, MANY);
+  besom_config config = config_of(s, MANY, 1.0 / 64);
+  besom_filter *whole = make_of_u64(s, &config, keys, MANY);
+  for (uint64_t memory = 1; memory < 1000000; memory = 7 * memory + 9)
+    for (int hint = 0; hint < 2; hint++) {
+      failing_allocator counted;
+      failing_allocator_init(&counted);
+      config.allocator = &counted.api;
+      config.build_memory = memory;
+      array_source source;
+      source_of_u64(&source, keys, MANY);
+      source.api.size_hint = hint ? MANY : 0;
+      besom_filter *f = NULL;
+      assert_status(BESOM_OK, besom_build(&config, &source.api, NULL, NULL, &f));
+      assert_true(counted.peak_bytes <= stats_of(f).bytes + memory);
+      assert_valid(f);
+      assert_holds_u64(f, keys, MANY);
+      assert_int_equal(stats_of(f).items, stats_of(whole).items);
+      assert_same_answers(s, f, whole, 5000);
+      besom_free(f);
+      assert_nothing_wrong(failing_allocator_verdict(&counted));
+      failing_allocator_close(&counted);
+    }
+  besom_free(whole);
+  free(keys);
+}
+
 /* besom_stats tells all memory, and a filter takes it in few pieces: a head and bits, those of an inner filter, a
  * cache. */
 static void the_memory_is_what_the_statistics_tell(void **state) {
@@ -250,6 +281,7 @@ static void too_large_a_filter_is_no_memory(void **state) {
 const law memory_laws[] = {
     LAW(the_nth_allocation_may_fail, EVERY_KIND, 0),
     LAW(a_build_does_with_little_memory_or_fails, EVERY_KIND, BESOM_CAN_INSERT),
+    LAW(a_build_keeps_to_its_memory, EVERY_KIND, BESOM_CAN_BUILD_SORTED),
     LAW(the_memory_is_what_the_statistics_tell, EVERY_KIND, 0),
     LAW(all_memory_comes_from_the_allocator, EVERY_KIND, BESOM_CAN_INSERT),
     LAW(too_large_a_filter_is_no_memory, EVERY_KIND, BESOM_CAN_INSERT),

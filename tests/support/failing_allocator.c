@@ -30,6 +30,7 @@ static void *allocate(void *ctx, size_t size) {
   }
   a->blocks[a->live_blocks++] = (allocated_block){memory, size};
   a->live_bytes += size;
+  if (a->live_bytes > a->peak_bytes) a->peak_bytes = a->live_bytes;
   return memory;
 }
 

@@ -13,7 +13,7 @@ typedef struct failing_allocator {
   uint64_t fail_at;    /* the call that gets NULL, from 1; 0 for none */
   bool fail_after;     /* all calls after that one get NULL, too */
   const char *mistake; /* the first one of the library, or NULL */
-  size_t live_blocks, live_bytes;
+  size_t live_blocks, live_bytes, peak_bytes;
   struct allocated_block *blocks;
   size_t room;
 } failing_allocator;
