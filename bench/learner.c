@@ -31,6 +31,14 @@ static void fill_guard(besom_guard *guard, const key_stream *members, uint64_t n
   }
 }
 
+learner learner_create_guard(const besom_config *config, uint64_t key_seed, uint64_t members) {
+  key_stream stream = stream_members(key_seed);
+  learner l = {.guard = create_guard(config)};
+  l.filter = besom_guard_filter(l.guard);
+  fill_guard(l.guard, &stream, members);
+  return l;
+}
+
 learner learner_create(learning way, const setting *s, driver *d) {
   uint8_t seed[16];
   hash_seed(s->filter_seed, seed);
@@ -39,15 +47,10 @@ learner learner_create(learning way, const setting *s, driver *d) {
                          .width = WIDTH,
                          .seed = seed,
                          .adapt_room = way == NEVER ? 0 : s->adapt_room};
+  if (way == STORE) return learner_create_guard(&config, s->key_seed, s->members);
   key_stream members = stream_members(s->key_seed);
   learner l = {.adapts = way == MARKS};
-  if (way == STORE) {
-    l.guard = create_guard(&config);
-    l.filter = besom_guard_filter(l.guard);
-    fill_guard(l.guard, &members, s->members);
-  } else {
-    l.filter = l.own = drive_filled(d, &config, &members, s->members);
-  }
+  l.filter = l.own = drive_filled(d, &config, &members, s->members);
   return l;
 }
 

@@ -32,6 +32,9 @@ typedef struct setting {
 } setting;
 
 learner learner_create(learning way, const setting *s, driver *d);
+
+/* A filter of any kind that can stand in front of a store, with the first n members of key_seed. */
+learner learner_create_guard(const besom_config *config, uint64_t key_seed, uint64_t members);
 void learner_free(learner *l);
 
 /* Asks for a key that is no member: true for a false positive, which is learnt from at once. */

@@ -29,10 +29,13 @@ typedef struct state {
 
 /* ------------------------------------------------------------------ the filter */
 
+/* Of those that take keys by themselves. */
 static const besom_kind_info *choose_kind(unsigned choice) {
+  const besom_kind_info *kinds[64];
   size_t n = 0;
-  while (besom_kinds(n)) n++;
-  return besom_kinds(choice % n);
+  for (size_t i = 0; besom_kinds(i) && n < 64; i++)
+    if (besom_kinds(i)->abilities & BESOM_CAN_INSERT) kinds[n++] = besom_kinds(i);
+  return kinds[choice % n];
 }
 
 /* By its geometry if the kind takes one, else by capacity and rate. Options it does not know are left out. */

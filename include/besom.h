@@ -129,7 +129,7 @@ typedef struct besom_allocator {
  *               default 0.05. Beyond it besom_adapt is FULL; it never takes the room of keys.
  * build_memory  besom_build of kinds with BESOM_CAN_BUILD_SORTED: the bytes it may take for a while besides the
  *               filter; default 16 a key, and for a moment three times that if nobody tells how many there are.
- * options       "name=value,name=value", the kind's own; docs/kinds.md lists them. All table kinds know
+ * options       "name=value,name=value", the kind's own; docs/kinds.md lists them. Quotient kinds know
  *               isa=portable|avx2|avx512, to forbid faster instructions than these.
  * allocator     NULL for the default.
  */
@@ -180,7 +180,7 @@ typedef struct besom_progress {
 /* ------------------------------------------------------------------ kinds */
 
 typedef enum besom_ability {
-  BESOM_CAN_INSERT = 1 << 0,       /* create, then insert; without it: besom_build only */
+  BESOM_CAN_INSERT = 1 << 0,       /* create, then insert; without it: besom_build only, or insert_at (CAN_MATCH) */
   BESOM_CAN_REMOVE = 1 << 1,       /* remove */
   BESOM_CAN_COUNT = 1 << 2,        /* count: how often a key was inserted */
   BESOM_CAN_MERGE = 1 << 3,        /* merge */
@@ -200,7 +200,8 @@ typedef enum besom_ability {
 typedef struct besom_kind_info {
   const char *name;
   const char *summary;
-  unsigned abilities; /* of besom_ability, or-ed */
+  unsigned abilities;   /* of besom_ability, or-ed */
+  unsigned most_copies; /* kinds that count: of one key; a further one is FULL. 0: as many as there is room for */
 } besom_kind_info;
 
 /* The i-th kind of filter in this build, for i from 0; NULL past the last. */
@@ -328,6 +329,9 @@ BESOM_API besom_status besom_set_value_digest(besom_filter *f, besom_digest dige
  * Kinds with BESOM_FORGETS keep the digest in a cache: the key is denied until others take its place there, or it is
  * inserted. They are never FULL; reporting a key that is denied already tells the cache that it is still asked for.
  *
+ * The adaptive cuckoo kinds must be bound (else NEEDS_STORE) and promise less: the key is answered no now, but
+ * adapting for other keys may bring it back; and OK means that at least one fingerprint that matched was changed.
+ *
  * Errors: FULL (adapt_room is used up: besom_rekey or besom_grow frees it; nothing changed), MEMBER, READ_ONLY, what
  * the bound callback returned, NO_MEMORY, UNSUPPORTED (not an adaptive kind). A key answered no already is OK.
  */
@@ -353,23 +357,29 @@ BESOM_API besom_status besom_no_remove_digest(besom_filter *f, besom_digest dige
 /*
  * Which stored fingerprint spoke. A store keeps the keys of each bucket as a list, in the order in which
  * they were inserted; rank is the place in it. Neither changes while the key is in the filter, but that removing an
- * entry moves those behind it in its bucket up by one, in filter and store alike.
+ * entry moves those behind it in its bucket up by one, in filter and store alike. The adaptive cuckoo kinds have
+ * buckets of one entry and move entries between them: they tell the store of it (besom_reverse.exchange).
  */
 typedef struct besom_match {
   uint64_t bucket;
   uint32_t rank;
 } besom_match;
 
-/* How a filter sees the keys that are stored. digest_of gives the digest (besom_hash) of the key of a match. */
+/*
+ * How a filter sees the keys that are stored. digest_of gives the digest (besom_hash) of the key of a match. exchange
+ * lets two matches exchange what is stored for them, of which one may be nothing; on failure nothing has changed. Only
+ * kinds that move their fingerprints call it; for others it may be NULL.
+ */
 typedef struct besom_reverse {
   besom_status (*digest_of)(void *ctx, const besom_filter *f, besom_match match, besom_digest *digest);
   void *ctx;
+  besom_status (*exchange)(void *ctx, const besom_filter *f, besom_match a, besom_match b);
 } besom_reverse;
 
 /*
  * Binds the filter to its keys: from now on besom_adapt lengthens fingerprints instead of keeping marks, so
  * all inserts must be insert_at. reverse is copied; NULL unbinds. Errors: UNSUPPORTED, INVALID (quotient and
- * remainder have more than 64 bits together: buckets could not be numbered).
+ * remainder have more than 64 bits together: buckets could not be numbered; the kind needs exchange).
  */
 BESOM_API besom_status besom_bind(besom_filter *f, const besom_reverse *reverse);
 
@@ -380,15 +390,20 @@ BESOM_API besom_status besom_bind(besom_filter *f, const besom_reverse *reverse)
 BESOM_API besom_status besom_matches(const besom_filter *f, besom_digest digest, besom_match *out, size_t cap,
                                      size_t *total);
 
-/* Adds a key with a fingerprint of its own, even if an equal one is there, and says where. Errors: as besom_insert. */
+/*
+ * Adds a key with a fingerprint of its own, even if an equal one is there, and says where. Errors: as besom_insert;
+ * NEEDS_STORE (the kind moves fingerprints, and is not bound), what the bound callbacks returned.
+ */
 BESOM_API besom_status besom_insert_at(besom_filter *f, besom_digest digest, uint64_t value, besom_match *match);
 
 /* Takes out exactly this fingerprint. Errors: NOT_FOUND, READ_ONLY, UNSUPPORTED. */
 BESOM_API besom_status besom_remove_at(besom_filter *f, besom_match match);
 
 /*
- * Lengthens one fingerprint, whose key has the digest `stored`, until it does not match `offender` any more.
- * Errors: FULL, NOT_FOUND, MEMBER (the digests are equal), INVALID (stored is not that key's), READ_ONLY, UNSUPPORTED.
+ * Lengthens one fingerprint, whose key has the digest `stored`, until it does not match `offender` any more; kinds that
+ * move their fingerprints exchange it for another one.
+ * Errors: FULL, NOT_FOUND (kinds that move: also if it is another key that is there now), MEMBER (the digests are
+ * equal), INVALID (stored is not that key's), READ_ONLY, UNSUPPORTED, NEEDS_STORE, what the bound callbacks returned.
  */
 BESOM_API besom_status besom_adapt_at(besom_filter *f, besom_digest offender, besom_match match, besom_digest stored);
 
@@ -464,6 +479,8 @@ typedef struct besom_entry {
   besom_digest extension;  /* the bits behind the remainder, the first one uppermost */
   uint32_t extension_bits; /* how many there are */
   uint64_t count, value;
+  bool has_alternate; /* cuckoo kinds: the quotient is the bucket it is in, but it may as well be in */
+  uint64_t alternate; /* this one: which of the two depends on what else is there */
 } besom_entry;
 
 typedef struct besom_iter besom_iter;
@@ -493,6 +510,9 @@ typedef struct besom_statistics {
   uint64_t tombstones;    /* those among them that are kept for keys which are removed now */
   uint64_t marks;         /* and keys that are marked as no members, or cached as such */
   double adapt_room_used; /* share of adapt_room that is used, 0 to 1 */
+  uint64_t kicks;         /* cuckoo kinds: fingerprints moved to make room since the filter was made or loaded, */
+  uint64_t longest_chain; /* and most of them for one key */
+  uint64_t adapted;       /* adaptive cuckoo kinds: fingerprints changed by adapting, since the same time */
 } besom_statistics;
 
 /* Cost: constant (Bloom kinds: one pass over the bits). */
@@ -629,6 +649,8 @@ typedef struct besom_guard_statistics {
   uint64_t adapt_full;               /* fingerprints not lengthened for want of room: see adapt_room, besom_rekey */
   uint64_t puts, replaced, deletes;  /* keys that were new, that were there, that were taken out */
   uint64_t put_reads, delete_reads;  /* reads of the store for puts and deletes to which the filter said yes */
+  uint64_t moved;                    /* records that changed places with their fingerprints, for kinds that move them */
+  uint64_t filter_reads;             /* reads of the store for that, and for keys that the filter asked for */
 } besom_guard_statistics;
 
 BESOM_API besom_status besom_guard_stats(const besom_guard *g, besom_guard_statistics *stats);

@@ -66,6 +66,8 @@ struct besom_kind {
   besom_status (*bind)(besom_filter *f, const besom_reverse *reverse); /* NULL unbinds */
   besom_status (*matches)(const besom_filter *f, besom_digest d, besom_match *out, size_t cap, size_t *total);
   besom_status (*insert_at)(besom_filter *f, besom_digest d, uint64_t value, besom_match *match);
+  /* Kinds whose fingerprints move: puts a key back where it was stored. UNLIKE (it cannot have been there), FULL. */
+  besom_status (*readmit_at)(besom_filter *f, besom_digest d, besom_match match);
   besom_status (*remove_at)(besom_filter *f, besom_match match);
   besom_status (*adapt_at)(besom_filter *f, besom_digest offender, besom_match match, besom_digest stored);
 

@@ -23,10 +23,13 @@ typedef struct claim {
 extern const claim adversary_claim;
 extern const claim bulk_load_claim;
 extern const claim churn_claim;
+extern const claim cuckoo_load_claim;
 extern const claim lists_claim;
 extern const claim merge_claim;
 extern const claim rate_claim;
+extern const claim repeats_claim;
 extern const claim reverse_map_claim;
+extern const claim store_moves_claim;
 extern const claim workloads_claim;
 extern const claim zipf_claim;
 

@@ -163,8 +163,8 @@ static besom_status adapt_to(struct lookup *l) {
       g->stats.adapted++;
     else if (status == BESOM_FULL)
       g->stats.adapt_full++;
-    else if (status != BESOM_MEMBER) /* two keys of one digest: no filter can tell them apart, but we just did */
-      return status;
+    else if (status != BESOM_MEMBER && status != BESOM_NOT_FOUND)
+      return status; /* two keys of one digest we just told apart, as no filter can; and one may move as others adapt */
   }
   return BESOM_OK;
 }
@@ -278,6 +278,7 @@ static besom_status readmit(void *ctx, besom_match at, const besom_record *recor
   besom_guard *g = ctx;
   besom_match given;
   besom_digest digest = besom_hash(g->filter, record->key.data, record->key.len);
+  if (g->filter->kind->readmit_at) return g->filter->kind->readmit_at(g->filter, digest, at);
   besom_status status = besom_insert_at(g->filter, digest, 0, &given);
   if (status != BESOM_OK) return status;
   return given.bucket == at.bucket && given.rank == at.rank ? BESOM_OK : BESOM_UNLIKE;
@@ -301,13 +302,86 @@ static besom_status hash_wanted(void *ctx, besom_match at, const besom_record *r
 /* For kinds that look at the stored keys of their own accord. */
 static besom_status digest_of(void *ctx, const besom_filter *f, besom_match match, besom_digest *digest) {
   (void)f;
-  const besom_guard *g = ctx;
+  besom_guard *g = ctx;
   struct wanted wanted = {.guard = g, .rank = match.rank};
+  g->stats.filter_reads++;
   besom_status status = g->store->ops->get(g->store, match.bucket, hash_wanted, &wanted);
   if (status != BESOM_OK) return status;
   if (!wanted.found) return BESOM_NOT_FOUND;
   *digest = wanted.digest;
   return BESOM_OK;
+}
+
+/* ------------------------------------------------------------------ filters that move their fingerprints */
+
+/* A copy of what the store has for a match: its own bytes are gone with its next call. */
+struct copy {
+  const besom_guard *guard;
+  uint32_t rank;
+  uint8_t *bytes; /* NULL: nothing */
+  size_t size;
+  besom_record record;
+};
+
+static besom_status copy_wanted(void *ctx, besom_match at, const besom_record *record) {
+  struct copy *copy = ctx;
+  if (at.rank != copy->rank) return BESOM_OK;
+  size_t key_len = record->key.len, value_len = record->value.len;
+  if (value_len > SIZE_MAX - 1 - key_len) return BESOM_NO_MEMORY;
+  copy->size = key_len + value_len + 1; /* there is a byte, even of nothing */
+  copy->bytes = copy->guard->allocator.allocate(copy->guard->allocator.ctx, copy->size);
+  if (!copy->bytes) return BESOM_NO_MEMORY;
+  if (key_len) memcpy(copy->bytes, record->key.data, key_len);
+  if (value_len) memcpy(copy->bytes + key_len, record->value.data, value_len);
+  copy->record = (besom_record){{copy->bytes, key_len}, {copy->bytes + key_len, value_len}};
+  return BESOM_END;
+}
+
+static void copy_free(struct copy *copy) {
+  if (copy->bytes) copy->guard->allocator.release(copy->guard->allocator.ctx, copy->bytes, copy->size);
+}
+
+/* Also after a failure the copy is to be freed: a store may fail after it has shown the record. */
+static besom_status copy_take(struct copy *copy, besom_guard *g, besom_match match) {
+  *copy = (struct copy){.guard = g, .rank = match.rank};
+  g->stats.filter_reads++;
+  return g->store->ops->get(g->store, match.bucket, copy_wanted, copy);
+}
+
+/* To a match that has nothing. */
+static besom_status move_record(besom_store *store, const besom_record *record, besom_match from, besom_match to) {
+  besom_status status = store->ops->append(store, to, record);
+  if (status != BESOM_OK) return status;
+  status = store->ops->remove(store, from);
+  if (status != BESOM_OK) store->ops->remove(store, to);
+  return status;
+}
+
+static besom_status swap_records(besom_store *store, const struct copy *of_a, const struct copy *of_b, besom_match a,
+                                 besom_match b) {
+  besom_status status = store->ops->replace(store, a, &of_b->record);
+  if (status != BESOM_OK) return status;
+  status = store->ops->replace(store, b, &of_a->record);
+  if (status != BESOM_OK) store->ops->replace(store, a, &of_a->record);
+  return status;
+}
+
+static besom_status exchange(void *ctx, const besom_filter *f, besom_match a, besom_match b) {
+  (void)f;
+  besom_guard *g = ctx;
+  struct copy of_a, of_b = {0};
+  besom_status status = copy_take(&of_a, g, a);
+  if (status == BESOM_OK) status = copy_take(&of_b, g, b);
+  if (status == BESOM_OK && of_a.bytes && of_b.bytes)
+    status = swap_records(g->store, &of_a, &of_b, a, b);
+  else if (status == BESOM_OK && of_a.bytes)
+    status = move_record(g->store, &of_a.record, a, b);
+  else if (status == BESOM_OK && of_b.bytes)
+    status = move_record(g->store, &of_b.record, b, a);
+  if (status == BESOM_OK) g->stats.moved += (of_a.bytes != NULL) + (of_b.bytes != NULL);
+  copy_free(&of_a);
+  copy_free(&of_b);
+  return status;
 }
 
 /* A guard around the filter, which it takes over if it succeeds. */
@@ -319,7 +393,7 @@ static besom_status guard_new(const besom_guard_config *config, besom_filter *fi
   g->store = store;
   g->allocator = filter->allocator;
   g->adapt = config->adapt;
-  besom_reverse reverse = {digest_of, g};
+  besom_reverse reverse = {.digest_of = digest_of, .ctx = g, .exchange = exchange};
   besom_status status = besom_bind(filter, &reverse);
   if (status == BESOM_OK) status = store->ops->scan(store, 0, readmit, g);
   if (status == BESOM_OK)

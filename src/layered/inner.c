@@ -2,13 +2,17 @@
 
 #define KIND_BYTES 16
 
+static bool can_insert(const struct besom_kind *kind) {
+  return kind->info.abilities & BESOM_CAN_INSERT;
+}
+
 besom_status besom__inner_option(struct inner_kind *inner, const struct option *option) {
   char name[KIND_BYTES] = {0};
   if (besom__option_is(option, "base")) {
     if (option->value.len >= sizeof name) return BESOM_BAD_OPTION;
     memcpy(name, option->value.data, option->value.len);
     inner->kind = besom__kind_named(name);
-    return inner->kind && inner->kind->insert ? BESOM_OK : BESOM_BAD_OPTION;
+    return inner->kind && can_insert(inner->kind) ? BESOM_OK : BESOM_BAD_OPTION;
   }
   size_t len = strlen(inner->options), more = option->name.len + 1 + option->value.len + (len > 0);
   if (len + more >= sizeof inner->options) return BESOM_BAD_OPTION;
@@ -93,7 +97,7 @@ besom_status besom__inner_load(const besom_filter *outer, struct sections_in *in
   in->parameters = take_parameters(in);
   const struct besom_kind *kind = in->parameters.failed ? NULL : read_kind(&in->parameters);
   besom_status status = BESOM_CORRUPT;
-  if (kind && kind->insert) status = load_kind(outer, kind, in, inner);
+  if (kind && can_insert(kind)) status = load_kind(outer, kind, in, inner);
   in->owner = owner;
   in->parameters = outer_parameters;
   return status;

@@ -5,6 +5,7 @@
 
 #include "support/heap.h"
 #include "support/reference.h"
+#include "support/shelf.h"
 
 const uint8_t fixed_seed[16] = "a besom's seed 1";
 
@@ -24,8 +25,18 @@ const subject *subject_of(void **state) {
   return *state;
 }
 
+bool needs_store(const subject *s) {
+  return (s->kind->abilities & BESOM_CAN_MATCH) && !(s->kind->abilities & BESOM_CAN_INSERT);
+}
+
 bool can(const subject *s, unsigned abilities) {
-  return (s->kind->abilities & abilities) == abilities;
+  unsigned all = s->kind->abilities | (needs_store(s) ? 0 : CAN_BUILD);
+  return (all & abilities) == abilities;
+}
+
+size_t copies_within(const subject *s, size_t wanted) {
+  size_t most = s->kind->most_copies / 2; /* with all of them a key has its places to itself, and others find no way */
+  return most && most < wanted ? most : wanted;
 }
 
 static bool takes_width(const subject *s, uint32_t width) {
@@ -73,7 +84,23 @@ static besom_filter *build_from(const besom_config *config, const array_source *
   return f;
 }
 
+/* Gives the filter keys while it is bound to them. */
+static besom_filter *make_with_store(const besom_config *config, const uint64_t *u64, const besom_bytes *bytes,
+                                     size_t n) {
+  besom_filter *f = make_empty(config);
+  shelf keys;
+  besom_match match;
+  assert_status(BESOM_OK, shelf_open(&keys, f));
+  for (size_t i = 0; i < n; i++) {
+    besom_digest d = u64 ? besom_hash_u64(f, u64[i]) : besom_hash(f, bytes[i].data, bytes[i].len);
+    assert_status(BESOM_OK, shelf_insert(&keys, d, &match));
+  }
+  shelf_close(&keys);
+  return f;
+}
+
 besom_filter *make_of_u64(const subject *s, const besom_config *config, const uint64_t *keys, size_t n) {
+  if (needs_store(s)) return make_with_store(config, keys, NULL, n);
   if (!can(s, BESOM_CAN_INSERT)) {
     array_source source;
     source_of_u64(&source, keys, n);
@@ -87,6 +114,7 @@ besom_filter *make_of_u64(const subject *s, const besom_config *config, const ui
 }
 
 besom_filter *make_of_bytes(const subject *s, const besom_config *config, const besom_bytes *keys, size_t n) {
+  if (needs_store(s)) return make_with_store(config, NULL, keys, n);
   if (!can(s, BESOM_CAN_INSERT)) {
     array_source source;
     source_of_bytes(&source, keys, n);

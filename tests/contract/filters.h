@@ -19,7 +19,13 @@ void check_nothing_wrong(const char *sentence, const char *file, int line);
 
 /* The subject of a law, from cmocka's state. */
 const subject *subject_of(void **state);
-bool can(const subject *s, unsigned abilities);
+bool can(const subject *s, unsigned abilities); /* of besom_ability, and CAN_BUILD */
+
+/* Does the kind take keys only with their store at hand? Then make_of_* bind it as long as they fill it. */
+bool needs_store(const subject *s);
+
+/* As many copies of each of many keys as are wanted, or as a kind that keeps few of one key has room for. */
+size_t copies_within(const subject *s, size_t wanted);
 
 /* Does the kind take slots and width in place of capacity and rate? */
 bool takes_geometry(const subject *s);
@@ -32,7 +38,7 @@ extern const uint8_t fixed_seed[16];
 besom_config config_of(const subject *s, uint64_t capacity, double rate);
 besom_config geometry_of(const subject *s, uint64_t slots, uint32_t width);
 
-/* An empty filter. Only for kinds that can insert. */
+/* An empty filter. Not for kinds that can only be built. */
 besom_filter *make_empty(const besom_config *config);
 
 /* A filter of n keys: inserted where the kind can, else built. */

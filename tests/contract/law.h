@@ -40,6 +40,9 @@ typedef struct law {
   unsigned unless; /* abilities that make an exception of a kind */
 } law;
 
+/* An ability of all kinds but those that need a store to insert: besom_build makes a filter. */
+#define CAN_BUILD (1u << 31)
+
 /* A row of a group's table. */
 #define LAW(function, scope, needs) \
   { #function, function, scope, needs, 0 }
@@ -57,6 +60,7 @@ extern const law value_laws[];
 extern const law tombstone_laws[];
 extern const law cache_laws[];
 extern const law list_laws[];
+extern const law moving_laws[];
 extern const law file_laws[];
 extern const law hostile_laws[];
 extern const law merge_laws[];

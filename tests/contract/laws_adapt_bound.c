@@ -59,7 +59,7 @@ static besom_status digest_of(void *ctx, const besom_filter *f, besom_match matc
 }
 
 static void bind_to(bound *b) {
-  assert_status(BESOM_OK, besom_bind(b->f, &(besom_reverse){digest_of, b}));
+  assert_status(BESOM_OK, besom_bind(b->f, &(besom_reverse){.digest_of = digest_of, .ctx = b}));
 }
 
 static bound *bound_new(const besom_config *config, uint64_t seed) {
@@ -368,7 +368,7 @@ static void bound_filters_merge(void **state) {
   }
 }
 
-#define STORES (BESOM_CAN_MATCH | BESOM_CAN_ADAPT)
+#define STORES (BESOM_CAN_INSERT | BESOM_CAN_MATCH | BESOM_CAN_ADAPT)
 
 const law adapt_bound_laws[] = {
     LAW(with_its_keys_a_filter_loses_none_and_repeats_no_mistake, EVERY_SUBJECT, STORES),

@@ -252,7 +252,7 @@ enum { GROWING = BESOM_CAN_INSERT | BESOM_CAN_GROW | BESOM_CAN_ITERATE };
 const law growth_laws[] = {
     LAW(growing_and_shrinking_change_no_answer, EVERY_SUBJECT, GROWING),
     LAW(growing_by_any_power_of_two_works, EVERY_SUBJECT, GROWING),
-    LAW(a_grown_filter_of_copies_takes_its_capacity, EVERY_SUBJECT, BESOM_CAN_GROW),
+    LAW(a_grown_filter_of_copies_takes_its_capacity, EVERY_SUBJECT, BESOM_CAN_GROW | BESOM_CAN_ITERATE),
     LAW(a_grown_filter_is_saved_as_it_is, EVERY_SUBJECT, GROWING | BESOM_CAN_MERGE),
     LAW(impossible_slots_are_invalid, EVERY_KIND, GROWING),
     LAW(growing_is_unsupported_elsewhere, EVERY_KIND, 0),

@@ -12,7 +12,7 @@ typedef struct attempt {
   failing_allocator memory;
   besom_config config;
   const uint64_t *keys; /* N members */
-  besom_filter *f;      /* holds them, with room for as many again; NULL before the call makes one */
+  besom_filter *f;      /* holds them, with room for twice as many again; NULL before the call makes one */
   besom_filter *result;
   memory_sink saved; /* f before the call */
 } attempt;
@@ -101,7 +101,7 @@ static bool fails_cleanly_at(attempt *a, besom_status (*call)(attempt *a), uint6
 static void attempt_init(attempt *a, const subject *s) {
   *a = (attempt){.s = s, .keys = keys_u64(MEMBERS, N)};
   failing_allocator_init(&a->memory);
-  a->config = config_of(s, 2 * N, 1.0 / 64);
+  a->config = config_of(s, 3 * N, 1.0 / 64);
   a->config.allocator = &a->memory.api;
   a->f = make_of_u64(s, &a->config, a->keys, N);
   save_to(&a->saved, a->f);

@@ -478,7 +478,7 @@ static void a_failing_source_ends_a_rekey(void **state) {
 
 const law task_laws[] = {
     LAW(a_filter_is_what_it_was_until_its_task_ends, EVERY_SUBJECT, BESOM_CAN_INSERT),
-    LAW(steps_are_as_short_as_wished, EVERY_KIND, BESOM_CAN_INSERT),
+    LAW(steps_are_as_short_as_wished, EVERY_KIND, BESOM_CAN_INSERT | BESOM_CAN_ITERATE),
     LAW(a_cancelled_task_leaves_no_trace, EVERY_KIND, BESOM_CAN_INSERT),
     LAW(a_task_without_memory_leaves_no_trace, EVERY_KIND, BESOM_CAN_INSERT),
     LAW(freeing_a_filter_frees_its_task, EVERY_KIND, BESOM_CAN_INSERT),

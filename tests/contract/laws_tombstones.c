@@ -40,7 +40,7 @@ static besom_config tombstone_config(const subject *s, const char *options) {
 
 /* Every key of NEGATIVES that is answered yes is told to be wrong, until there is no room, or there are enough. */
 static void learn(lesson *x) {
-  assert_status(BESOM_OK, besom_bind(x->f, &(besom_reverse){digest_of, x}));
+  assert_status(BESOM_OK, besom_bind(x->f, &(besom_reverse){.digest_of = digest_of, .ctx = x}));
   besom_status status = BESOM_OK;
   for (size_t i = 0; x->n_offenders < OFFENDERS && status == BESOM_OK; i++) {
     uint64_t key = key_u64(NEGATIVES, i);
@@ -257,7 +257,7 @@ static void stores_do_not_see_tombstones(void **state) {
   if (!keeps_tombstones(s)) skip();
   besom_config config = tombstone_config(s, "tombstones=yes");
   lesson *x = lesson_new(&config), *y = lesson_new(&config);
-  assert_status(BESOM_OK, besom_bind(x->f, &(besom_reverse){digest_of, x}));
+  assert_status(BESOM_OK, besom_bind(x->f, &(besom_reverse){.digest_of = digest_of, .ctx = x}));
   remove_members(x);
   assert_looks_empty(s, x, 0);
   for (size_t i = N; i-- > 0;) { /* the last of each bucket first: ranks of the others stay */

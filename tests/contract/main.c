@@ -14,10 +14,10 @@
 #include "filters.h"
 #include "support/heap.h"
 
-static const law *const all_laws[] = {membership_laws,  rate_laws,      full_laws,     multiset_laws, adapt_marks_laws,
-                                      adapt_bound_laws, tombstone_laws, value_laws,    cache_laws,    list_laws,
-                                      file_laws,        hostile_laws,   merge_laws,    build_laws,    growth_laws,
-                                      task_laws,        memory_laws,    argument_laws, size_laws,     golden_laws};
+static const law *const all_laws[] = {
+    membership_laws, rate_laws,   full_laws, multiset_laws, adapt_marks_laws, adapt_bound_laws, tombstone_laws,
+    value_laws,      cache_laws,  list_laws, moving_laws,   file_laws,        hostile_laws,     merge_laws,
+    build_laws,      growth_laws, task_laws, memory_laws,   argument_laws,    size_laws,        golden_laws};
 
 enum { MOST_SUBJECTS = 256 };
 
@@ -33,9 +33,10 @@ static const char *isa_of(const subject *s) {
   array_source source;
   source_of_u64(&source, &key, 1);
   besom_filter *f = NULL;
-  besom_status status = besom_build(&config, &source.api, NULL, NULL, &f);
+  besom_status status =
+      can(s, CAN_BUILD) ? besom_build(&config, &source.api, NULL, NULL, &f) : besom_create(&config, &f);
   if (status != BESOM_OK) {
-    if (status != BESOM_BAD_OPTION) printf("besom_build of %s: %s\n", s->label, besom_strerror(status));
+    if (status != BESOM_BAD_OPTION) printf("making a %s: %s\n", s->label, besom_strerror(status));
     return NULL;
   }
   besom_statistics stats = {.isa = NULL};
@@ -61,6 +62,8 @@ static const struct {
                    {"isa=avx512", true, true},
                    {"heads=no", false, true},
                    {"heads=no,isa=portable", false, true},
+                   {"selector_bits=1", false, true},
+                   {"selector_bits=3", false, true},
                    {"base=aqf", false, false},
                    {"cache=topk,cache_bits=20000", false, false}};
 

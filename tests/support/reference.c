@@ -18,7 +18,9 @@ int compare_addresses(const void *a, const void *b) {
   return x->lo < y->lo ? -1 : x->lo > y->lo;
 }
 
+/* Of two buckets that it may be in, the first one stands for both. */
 static address address_of(besom_entry entry, uint32_t width) {
+  if (entry.has_alternate && entry.alternate < entry.quotient) entry.quotient = entry.alternate;
   if (width >= 64) return (address){entry.quotient, entry.remainder};
   return (address){width ? entry.quotient >> (64 - width) : 0, entry.quotient << width | entry.remainder};
 }

@@ -8,7 +8,10 @@
 
 #include "besom.h"
 
-/* A fingerprint as one number, quotient * 2^width + remainder: growing and shrinking do not change it. */
+/*
+ * A fingerprint as one number, quotient * 2^width + remainder: growing and shrinking do not change it, nor does moving
+ * to its alternate bucket.
+ */
 typedef struct address {
   uint64_t hi, lo;
 } address;

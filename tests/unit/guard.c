@@ -358,7 +358,7 @@ static void larger(const char *kind) {
 
 static void a_guard_of_usual_size_makes_no_mistake_twice(void **state) {
   (void)state;
-  const unsigned needed = BESOM_CAN_MATCH | BESOM_CAN_ADAPT;
+  const unsigned needed = BESOM_CAN_INSERT | BESOM_CAN_MATCH | BESOM_CAN_ADAPT;
   for (size_t i = 0; besom_kinds(i); i++)
     if ((besom_kinds(i)->abilities & needed) == needed) larger(besom_kinds(i)->name);
 }

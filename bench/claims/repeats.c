@@ -1,0 +1,81 @@
+/* Claim repeats: a false positive that was reported once is seldom repeated, and never by aqf. */
+#include <string.h>
+
+#include "claims/claims.h"
+#include "fail.h"
+#include "learner.h"
+
+enum { SEED = 0xbe50, KEYS = 100000, OFFENDERS = 2000, PIECE = 4096 };
+
+static const double most_repeated = 1.0 / 3;
+
+static const struct {
+  const char *kind, *options;
+} filters[] = {{"aqf", NULL},
+               {"acf-cyclic", "selector_bits=1"},
+               {"acf-cyclic", "selector_bits=2"},
+               {"acf-cyclic", "selector_bits=3"},
+               {"acf-swapping", NULL},
+               {"acf-cuckooing", NULL}};
+
+/* The first false positives of the absent keys, each reported as it comes. */
+static void collect(learner *l, uint64_t *offenders) {
+  key_stream absent = stream_absent(SEED);
+  uint64_t keys[PIECE], done = 0;
+  for (size_t n = 0; n < OFFENDERS; done += PIECE) {
+    absent.generate(&absent, done, PIECE, keys);
+    for (size_t i = 0; i < PIECE && n < OFFENDERS; i++)
+      if (learner_ask(l, keys[i])) offenders[n++] = keys[i];
+  }
+}
+
+static uint64_t moved_by(const learner *l) {
+  besom_guard_statistics stats;
+  check(besom_guard_stats(l->guard, &stats), "statistics of a guard");
+  return stats.moved;
+}
+
+static bool test_filter(size_t filter, report *numbers) {
+  uint8_t seed[16];
+  hash_seed(SEED, seed);
+  besom_config config = {.kind = filters[filter].kind,
+                         .options = filters[filter].options,
+                         .capacity = KEYS,
+                         .rate = 1.0 / 256,
+                         .seed = seed};
+  progress("%s", config.kind);
+  learner l = learner_create_guard(&config, SEED, KEYS);
+  uint64_t moved = moved_by(&l), offenders[OFFENDERS], repeated = 0;
+  collect(&l, offenders);
+  for (size_t n = 0; n < OFFENDERS; n++) repeated += besom_contains_u64(l.filter, offenders[n]);
+  double share = (double)repeated / OFFENDERS;
+  bool holds = strcmp(config.kind, "aqf") ? share <= most_repeated : repeated == 0;
+  report_cell(numbers, "%s", config.kind);
+  report_cell(numbers, "%s", config.options ? config.options : "");
+  report_cell(numbers, "%d", OFFENDERS);
+  report_cell(numbers, "%.4f", share);
+  report_cell(numbers, "%llu", (unsigned long long)(moved_by(&l) - moved));
+  report_cell(numbers, "%llu", (unsigned long long)l.adapt_full);
+  report_cell(numbers, "%s", holds ? "yes" : "no");
+  learner_free(&l);
+  return holds;
+}
+
+static bool run(bool full, report *numbers) {
+  (void)full;
+  bool holds = true;
+  for (size_t i = 0; i < sizeof filters / sizeof *filters; i++) holds &= test_filter(i, numbers);
+  return holds;
+}
+
+static const char *const columns[] = {"kind",          "options",    "reported", "repeated",
+                                      "records_moved", "adapt_full", "holds"};
+
+const claim repeats_claim = {
+    .name = "repeats",
+    .source = "besom",
+    .statement = "of false positives reported once to a full filter aqf repeats none, adaptive cuckoo kinds few",
+    .columns = columns,
+    .column_count = sizeof columns / sizeof *columns,
+    .run = run,
+};

@@ -1,0 +1,72 @@
+/*
+ * acf-cuckooing: the adaptive cuckoo filter that moves (Kopelowitz et al. 2021). Four places of one slot each, and each
+ * part of the table has a function of its own; adapting kicks the offending fingerprint's key to another of its places.
+ */
+#include "cuckoo/acf.h"
+
+static inline unsigned function(const struct acf *a, uint64_t slot, uint64_t entry) {
+  (void)entry;
+  return acf_part(a, slot);
+}
+
+/* Would a key match the offender in this part of the table? */
+static bool alike_in(const struct acf *a, besom_digest key, besom_digest offender, unsigned part) {
+  return acf_bucket(a, key, part) == acf_bucket(a, offender, part) &&
+         acf_fingerprint(a, key, part) == acf_fingerprint(a, offender, part);
+}
+
+static besom_status fix(struct acf *a, besom_digest offender, uint64_t slot, besom_digest stored) {
+  uint64_t buckets[MAX_PLACES];
+  unsigned n = 0;
+  for (unsigned part = 0; part < a->policy->family.places; part++)
+    if (part != acf_part(a, slot) && !alike_in(a, stored, offender, part)) buckets[n++] = acf_bucket(a, stored, part);
+  return n ? besom__acf_move(a, slot, stored, buckets, n) : BESOM_FULL;
+}
+
+static const struct acf_policy policy = {
+    .family = {.places = 4, .per_bucket = 1, .min_width = 4, .max_width = 32},
+    .function = function,
+    .fix = fix,
+};
+
+static besom_status create(besom_filter *f, const besom_config *config) {
+  if (config->options && *config->options) return BESOM_BAD_OPTION;
+  return besom__acf_create(f, config, &policy, 0);
+}
+
+static bool contains(const besom_filter *f, besom_digest d) {
+  return acf_contains(f, d, function);
+}
+
+static void contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap) {
+  acf_contains_many(f, d, n, bitmap, function);
+}
+
+static besom_status load(besom_filter *f, struct sections_in *in) {
+  return besom__acf_load(f, in, &policy);
+}
+
+const struct besom_kind besom__acf_cuckooing = {
+    .info = {.name = "acf-cuckooing",
+             .summary = "adaptive cuckoo filter that moves keys: for use with a store; a fixed mistake can come back",
+             .abilities = BESOM_CAN_ADAPT | BESOM_CAN_MATCH},
+    .size = sizeof(struct acf),
+    .create = create,
+    .create_like = besom__acf_create_like,
+    .destroy = besom__acf_destroy,
+    .contains = contains,
+    .contains_many = contains_many,
+    .insert = besom__acf_insert,
+    .insert_many = besom__acf_insert_many,
+    .adapt = besom__acf_adapt,
+    .bind = besom__acf_bind,
+    .matches = besom__acf_matches,
+    .insert_at = besom__acf_insert_at,
+    .readmit_at = besom__acf_readmit_at,
+    .remove_at = besom__acf_remove_at,
+    .adapt_at = besom__acf_adapt_at,
+    .stats = besom__acf_stats,
+    .validate = besom__acf_validate,
+    .save = besom__acf_save,
+    .load = load,
+};

@@ -1,0 +1,86 @@
+/*
+ * acf-swapping: the adaptive cuckoo filter without selectors. Two places of four slots each, and each slot of a bucket
+ * has a function of its own; adapting lets the offending fingerprint's key change slots with another of its bucket.
+ */
+#include "cuckoo/acf.h"
+
+static inline unsigned function(const struct acf *a, uint64_t slot, uint64_t entry) {
+  (void)a, (void)entry;
+  return (unsigned)(slot % MAX_BUCKET_SLOTS);
+}
+
+/* What the key in a slot becomes in another slot of its bucket; 0 if there is none. */
+static besom_status entry_in(const struct acf *a, uint64_t slot, uint64_t other, uint64_t *entry) {
+  besom_digest d;
+  *entry = 0;
+  if (!slot_get(&a->table, slot)) return BESOM_OK;
+  besom_status status = besom__acf_stored(a, slot, &d);
+  if (status == BESOM_OK) *entry = acf_entry(a, d, function(a, other, 0));
+  return status;
+}
+
+/* Changes with the next slot, in turn, where neither key matches the offender afterwards. */
+static besom_status fix(struct acf *a, besom_digest offender, uint64_t slot, besom_digest stored) {
+  uint64_t first = slot / MAX_BUCKET_SLOTS * MAX_BUCKET_SLOTS, back;
+  for (unsigned i = 1; i < MAX_BUCKET_SLOTS; i++) {
+    uint64_t other = first + (slot + i) % MAX_BUCKET_SLOTS, there = acf_entry(a, stored, function(a, other, 0));
+    if (there == acf_entry(a, offender, function(a, other, 0))) continue;
+    besom_status status = entry_in(a, other, slot, &back);
+    if (status != BESOM_OK) return status;
+    if (back == acf_entry(a, offender, function(a, slot, 0))) continue;
+    status = besom__acf_exchange(a, slot, other);
+    if (status != BESOM_OK) return status;
+    slot_set(&a->table, slot, back);
+    slot_set(&a->table, other, there);
+    return BESOM_OK;
+  }
+  return BESOM_FULL;
+}
+
+static const struct acf_policy policy = {
+    .family = {.places = 2, .per_bucket = MAX_BUCKET_SLOTS, .min_width = 4, .max_width = 32},
+    .function = function,
+    .fix = fix,
+};
+
+static besom_status create(besom_filter *f, const besom_config *config) {
+  if (config->options && *config->options) return BESOM_BAD_OPTION;
+  return besom__acf_create(f, config, &policy, 0);
+}
+
+static bool contains(const besom_filter *f, besom_digest d) {
+  return acf_contains(f, d, function);
+}
+
+static void contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap) {
+  acf_contains_many(f, d, n, bitmap, function);
+}
+
+static besom_status load(besom_filter *f, struct sections_in *in) {
+  return besom__acf_load(f, in, &policy);
+}
+
+const struct besom_kind besom__acf_swapping = {
+    .info = {.name = "acf-swapping",
+             .summary = "adaptive cuckoo filter that swaps slots: for use with a store; a fixed mistake can come back",
+             .abilities = BESOM_CAN_ADAPT | BESOM_CAN_MATCH},
+    .size = sizeof(struct acf),
+    .create = create,
+    .create_like = besom__acf_create_like,
+    .destroy = besom__acf_destroy,
+    .contains = contains,
+    .contains_many = contains_many,
+    .insert = besom__acf_insert,
+    .insert_many = besom__acf_insert_many,
+    .adapt = besom__acf_adapt,
+    .bind = besom__acf_bind,
+    .matches = besom__acf_matches,
+    .insert_at = besom__acf_insert_at,
+    .readmit_at = besom__acf_readmit_at,
+    .remove_at = besom__acf_remove_at,
+    .adapt_at = besom__acf_adapt_at,
+    .stats = besom__acf_stats,
+    .validate = besom__acf_validate,
+    .save = besom__acf_save,
+    .load = load,
+};

@@ -1,0 +1,108 @@
+/*
+ * The published attack on adaptive cuckoo filters (Reviriego et al.; papers of the adaptive quotient filter,
+ * section 2.5): fingerprints go round in a small circle, so that keys can be found that are false positives one after
+ * the other for ever. The adversary sees no more than which of his queries were.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "besom_store.h"
+#include "support/heap.h"
+#include "support/keys.h"
+
+enum { MEMBERS_STORED = 2000, QUERIES = 60000, CYCLES = 12, REPLAYS = 10 };
+
+static besom_guard *open_guard(const char *kind, const char *options, double adapt_room) {
+  besom_guard_config config = {.filter = {.kind = kind,
+                                          .options = options,
+                                          .seed = (const uint8_t *)"an open secret..",
+                                          .capacity = MEMBERS_STORED,
+                                          .rate = 1.0 / 32,
+                                          .adapt_room = adapt_room}};
+  besom_store *store = NULL;
+  besom_guard *g = NULL;
+  assert_int_equal(besom_store_memory(NULL, &store), BESOM_OK);
+  assert_int_equal(besom_guard_open(&config, store, &g), BESOM_OK);
+  for (uint64_t i = 0; i < MEMBERS_STORED; i++) {
+    uint64_t key = key_u64(MEMBERS, i);
+    assert_int_equal(besom_guard_put_new(g, &key, sizeof key, "", 0), BESOM_OK);
+  }
+  return g;
+}
+
+/* How long an answer took betrays whether the store was asked. */
+static bool was_false_positive(besom_guard *g, uint64_t key) {
+  besom_guard_statistics before, after;
+  besom_guard_stats(g, &before);
+  assert_int_equal(besom_guard_get(g, &key, sizeof key, NULL), BESOM_NOT_FOUND);
+  besom_guard_stats(g, &after);
+  return after.false_positives > before.false_positives;
+}
+
+/* Asks for all of them in turn; the false positives move to the front. */
+static size_t sift(besom_guard *g, uint64_t *keys, size_t n) {
+  size_t kept = 0;
+  for (size_t i = 0; i < n; i++)
+    if (was_false_positive(g, keys[i])) keys[kept++] = keys[i];
+  return kept;
+}
+
+typedef struct outcome {
+  size_t collected, loops; /* false positives at first, and those left after CYCLES rounds */
+  double rate;             /* of false positives as those are asked again and again */
+  uint64_t adapt_full;
+} outcome;
+
+static outcome attack(const char *kind, const char *options, double adapt_room) {
+  besom_guard *g = open_guard(kind, options, adapt_room);
+  uint64_t *keys = keys_u64(NEGATIVES, QUERIES);
+  outcome o = {.collected = sift(g, keys, QUERIES)};
+  o.loops = o.collected;
+  for (unsigned c = 0; c < CYCLES; c++) o.loops = sift(g, keys, o.loops);
+  size_t hits = 0;
+  for (unsigned r = 0; r < REPLAYS; r++)
+    for (size_t i = 0; i < o.loops; i++) hits += was_false_positive(g, keys[i]);
+  o.rate = o.loops ? (double)hits / (double)(REPLAYS * o.loops) : 0;
+  besom_guard_statistics stats;
+  besom_guard_stats(g, &stats);
+  o.adapt_full = stats.adapt_full;
+  for (uint64_t i = 0; i < MEMBERS_STORED; i++) {
+    uint64_t key = key_u64(MEMBERS, i);
+    assert_int_equal(besom_guard_get(g, &key, sizeof key, NULL), BESOM_OK);
+  }
+  besom_guard_close(g);
+  free(keys);
+  print_message("%s %s: %zu collected, %zu in loops, false-positive rate of these %.2f, adapt full %llu\n", kind,
+                options ? options : "", o.collected, o.loops, o.rate, (unsigned long long)o.adapt_full);
+  return o;
+}
+
+/* Sixteen times the wanted rate and more, for ever. With three selector bits it takes more queries than these. */
+static void selectors_fall_to_an_adaptation_loop(void **state) {
+  (void)state;
+  static const char *const options[] = {"selector_bits=1", "selector_bits=2"};
+  for (size_t i = 0; i < 2; i++) {
+    outcome o = attack("acf-cyclic", options[i], 0);
+    assert_true(o.loops > 20 && o.rate > 0.5);
+  }
+}
+
+static void fingerprints_that_grow_do_not(void **state) {
+  (void)state;
+  outcome o = attack("aqf", NULL, 0.5);
+  assert_true(o.collected > 300);
+  assert_int_equal(o.adapt_full, 0);
+  assert_int_equal(o.loops, 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(selectors_fall_to_an_adaptation_loop),
+      cmocka_unit_test(fingerprints_that_grow_do_not),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
