@@ -8,10 +8,18 @@
 
 #include "fail.h"
 
-double cpu_seconds(void) {
+static double seconds_of(clockid_t clock, const char *name) {
   struct timespec now;
-  if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now) != 0) fail("this system has no clock of CPU time");
+  if (clock_gettime(clock, &now) != 0) fail("this system has no clock of %s", name);
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+double cpu_seconds(void) {
+  return seconds_of(CLOCK_PROCESS_CPUTIME_ID, "CPU time");
+}
+
+double wall_seconds(void) {
+  return seconds_of(CLOCK_MONOTONIC, "time");
 }
 
 void samples_add(samples *s, double value) {

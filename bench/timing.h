@@ -10,6 +10,9 @@
 /* Seconds of CPU time since the process began. A call costs up to a microsecond: time long stretches. */
 double cpu_seconds(void);
 
+/* Seconds on the wall, from some time on: for what waits for a disk, or for other threads. */
+double wall_seconds(void);
+
 /* Measurements of one thing. {0} is empty. */
 typedef struct samples {
   double *values;

@@ -21,6 +21,7 @@ typedef struct claim {
 } claim;
 
 extern const claim adversary_claim;
+extern const claim billion_claim;
 extern const claim bulk_load_claim;
 extern const claim churn_claim;
 extern const claim cuckoo_load_claim;

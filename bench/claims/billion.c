@@ -1,0 +1,139 @@
+/*
+ * Claim billion: a set that strains one machine. Keys come from a generator and are never all in memory; the filter is
+ * built, saved, opened in place and asked.
+ */
+#define _DEFAULT_SOURCE 1 /* mkstemp, getrusage */
+
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "besom.h"
+#include "claims/claims.h"
+#include "fail.h"
+#include "timing.h"
+#include "workload.h"
+
+enum { SEED = 0xbe50, PIECE = 4096, QUERIES = 10000000 };
+
+static const double rate = 1.0 / 256;
+static const uint64_t build_memory = UINT64_C(1) << 30;
+static const double most_memory = 4; /* GB, of the process at any time */
+
+/* ------------------------------------------------------------------ keys from a generator */
+
+typedef struct generator {
+  key_stream keys;
+  uint64_t n, at;
+  uint64_t piece[PIECE];
+  uint8_t bytes[8];
+} generator;
+
+static uint64_t generate(generator *g) {
+  if (g->at % PIECE == 0) g->keys.generate(&g->keys, g->at, PIECE, g->piece);
+  return g->piece[g->at++ % PIECE];
+}
+
+static besom_status next_key(void *ctx, besom_bytes *key, uint64_t *weight) {
+  generator *g = ctx;
+  (void)weight;
+  if (g->at == g->n) return BESOM_END;
+  key_bytes(generate(g), g->bytes);
+  *key = (besom_bytes){g->bytes, sizeof g->bytes};
+  return BESOM_OK;
+}
+
+static bool show(void *ctx, uint64_t done, uint64_t total) {
+  (void)ctx;
+  if (done % (1 << 22) < 256) progress("building: %llu %%", (unsigned long long)(100 * done / (total ? total : 1)));
+  return true;
+}
+
+/* ------------------------------------------------------------------ stages */
+
+/* The most memory that the process has had so far, in GB. */
+static double peak_memory(void) {
+  struct rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return (double)usage.ru_maxrss / (1 << 20);
+}
+
+static void report_stage(report *numbers, const char *stage, uint64_t n, double seconds, const char *remark) {
+  report_cell(numbers, "%s", stage);
+  report_cell(numbers, "%llu", (unsigned long long)n);
+  report_cell(numbers, "%.1f", seconds);
+  report_cell(numbers, "%.1f", 1e-6 * (double)n / seconds);
+  report_cell(numbers, "%.2f", peak_memory());
+  report_cell(numbers, "%s", remark);
+}
+
+static besom_filter *build(uint64_t n) {
+  uint8_t seed[16];
+  hash_seed(SEED, seed);
+  generator *g = allocate(1, sizeof *g);
+  *g = (generator){.keys = stream_members(SEED), .n = n};
+  besom_config config = {.kind = "aqf", .capacity = n, .rate = rate, .seed = seed, .build_memory = build_memory};
+  besom_source source = {.next = next_key, .size_hint = n, .ctx = g};
+  besom_progress shown = {.tick = show};
+  besom_filter *f;
+  check(besom_build(&config, &source, NULL, &shown, &f), "building a filter of %llu keys", (unsigned long long)n);
+  free(g);
+  return f;
+}
+
+/* How many of n keys of a stream, taken from all of its first `among`, are answered yes. */
+static uint64_t ask(const besom_filter *f, key_stream keys, uint64_t among, uint64_t n) {
+  uint64_t piece[64], bitmap, yes = 0, step = among / (n / 64);
+  for (uint64_t i = 0; i < n / 64; i++) {
+    keys.generate(&keys, i * step, 64, piece);
+    check(besom_contains_many_u64(f, piece, 64, &bitmap), "asking");
+    for (; bitmap; bitmap &= bitmap - 1) yes++;
+  }
+  return yes;
+}
+
+static bool test_opened(const besom_filter *f, uint64_t n, report *numbers) {
+  uint64_t asked = QUERIES / 64 * 64;
+  double start = wall_seconds();
+  uint64_t found = ask(f, stream_members(SEED), n, asked);
+  report_stage(numbers, "query members", asked, wall_seconds() - start, found == asked ? "all there" : "lost some");
+  start = wall_seconds();
+  uint64_t wrong = ask(f, stream_absent(SEED), n, asked);
+  bool within = (double)wrong <= 1.1 * rate * (double)asked;
+  report_stage(numbers, "query others", asked, wall_seconds() - start, within ? "at the rate" : "above the rate");
+  return found == asked && within;
+}
+
+static bool run(bool full, report *numbers) {
+  uint64_t n = full ? UINT64_C(1000000000) : 20000000;
+  char path[] = "besom-billion-XXXXXX";
+  int file = mkstemp(path);
+  if (file < 0) fail("cannot make a file in this directory");
+  close(file);
+
+  double start = wall_seconds();
+  besom_filter *f = build(n);
+  report_stage(numbers, "build", n, wall_seconds() - start, "");
+  start = wall_seconds();
+  check(besom_save_file(f, path), "saving to %s", path);
+  report_stage(numbers, "save", n, wall_seconds() - start, "");
+  besom_free(f);
+  start = wall_seconds();
+  check(besom_open_mmap(path, 0, &f), "opening %s", path);
+  report_stage(numbers, "open and check", n, wall_seconds() - start, "");
+  bool holds = test_opened(f, n, numbers);
+  besom_free(f);
+  unlink(path);
+  return holds && peak_memory() <= most_memory;
+}
+
+static const char *const columns[] = {"stage", "keys", "seconds", "million_per_second", "peak_GB", "remark"};
+
+const claim billion_claim = {
+    .name = "billion",
+    .source = "besom",
+    .statement = "a billion keys from a generator: built, saved, mapped and asked within 4 GB of memory",
+    .columns = columns,
+    .column_count = sizeof columns / sizeof *columns,
+    .run = run,
+};
