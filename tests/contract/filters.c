@@ -198,6 +198,28 @@ void assert_holds_u64(const besom_filter *f, const uint64_t *keys, size_t n) {
   assert_int_equal(lost, 0);
 }
 
+size_t count_yes(const besom_filter *f, const uint64_t *keys, size_t n) {
+  uint64_t *bitmap = heap_array(n / 64 + 1, sizeof *bitmap);
+  size_t yes = 0;
+  assert_status(BESOM_OK, besom_contains_many_u64(f, keys, n, bitmap));
+  for (size_t i = 0; i < n; i++) {
+    assert_int_equal(bitmap[i / 64] >> (i % 64) & 1, besom_contains_u64(f, keys[i]));
+    yes += bitmap[i / 64] >> (i % 64) & 1;
+  }
+  free(bitmap);
+  return yes;
+}
+
+uint64_t *false_positives_of(const besom_filter *f, size_t n) {
+  uint64_t *keys = heap_array(n, sizeof *keys);
+  size_t found = 0;
+  for (size_t i = 0; found < n; i++) {
+    if (i == 1000000) fail_msg("%zu false positives, not %zu", found, n);
+    if (besom_contains_u64(f, key_u64(NEGATIVES, i))) keys[found++] = key_u64(NEGATIVES, i);
+  }
+  return keys;
+}
+
 size_t count_false_positives(const besom_filter *f, size_t n) {
   uint64_t keys[1024], bitmap[1024 / 64];
   size_t yes = 0;

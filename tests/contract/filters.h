@@ -67,6 +67,12 @@ besom_statistics stats_of(const besom_filter *f);
 void assert_valid(const besom_filter *f);
 void assert_holds_u64(const besom_filter *f, const uint64_t *keys, size_t n);
 
+/* How many of the keys are answered yes, the same by one call and by many. */
+size_t count_yes(const besom_filter *f, const uint64_t *keys, size_t n);
+
+/* The first n keys of NEGATIVES that are answered yes; free() them. */
+uint64_t *false_positives_of(const besom_filter *f, size_t n);
+
 /* How many of the first n keys of the stream NEGATIVES are answered yes. */
 size_t count_false_positives(const besom_filter *f, size_t n);
 

@@ -17,30 +17,6 @@ static besom_config adapting_config(const subject *s) {
   return config;
 }
 
-/* The first n negatives that are answered yes; free() them. */
-static uint64_t *false_positives_of(const besom_filter *f, size_t n) {
-  uint64_t *keys = heap_array(n, sizeof *keys);
-  size_t found = 0;
-  for (size_t i = 0; found < n; i++) {
-    if (i == 1000000) fail_msg("%zu false positives, not %zu", found, n);
-    if (besom_contains_u64(f, key_u64(NEGATIVES, i))) keys[found++] = key_u64(NEGATIVES, i);
-  }
-  return keys;
-}
-
-static size_t count_yes(const besom_filter *f, const uint64_t *keys, size_t n) {
-  uint64_t bitmap[MANY / 64 + 1];
-  size_t one_by_one = 0, at_once = 0;
-  assert_true(n <= MANY);
-  assert_status(BESOM_OK, besom_contains_many_u64(f, keys, n, bitmap));
-  for (size_t i = 0; i < n; i++) {
-    one_by_one += besom_contains_u64(f, keys[i]);
-    at_once += bitmap[i / 64] >> (i % 64) & 1;
-  }
-  assert_int_equal(one_by_one, at_once);
-  return one_by_one;
-}
-
 static void adapt_all(besom_filter *f, const uint64_t *keys, size_t n) {
   for (size_t i = 0; i < n; i++) {
     if (i % 2)

@@ -17,34 +17,11 @@ static besom_filter *make_wrong(const subject *s) {
   return f;
 }
 
-/* The first n negatives that are answered yes; free() them. */
-static uint64_t *false_positives_of(const besom_filter *f, size_t n) {
-  uint64_t *keys = heap_array(n, sizeof *keys);
-  size_t found = 0;
-  for (size_t i = 0; found < n; i++) {
-    if (i == 1000000) fail_msg("%zu false positives, not %zu", found, n);
-    if (besom_contains_u64(f, key_u64(NEGATIVES, i))) keys[found++] = key_u64(NEGATIVES, i);
-  }
-  return keys;
-}
-
 static void report(besom_filter *f, const uint64_t *keys, size_t n) {
   for (size_t i = 0; i < n; i++) {
     assert_status(BESOM_OK, besom_adapt_u64(f, keys[i]));
     assert_false(besom_contains_u64(f, keys[i]));
   }
-}
-
-static size_t count_yes(const besom_filter *f, const uint64_t *keys, size_t n) {
-  uint64_t *bitmap = heap_array(n / 64 + 1, sizeof *bitmap);
-  size_t yes = 0;
-  assert_status(BESOM_OK, besom_contains_many_u64(f, keys, n, bitmap));
-  for (size_t i = 0; i < n; i++) {
-    assert_int_equal(bitmap[i / 64] >> (i % 64) & 1, besom_contains_u64(f, keys[i]));
-    yes += bitmap[i / 64] >> (i % 64) & 1;
-  }
-  free(bitmap);
-  return yes;
 }
 
 static void assert_holds_members(const besom_filter *f) {

@@ -29,18 +29,6 @@ static besom_status build(const besom_config *config, const lists *l, besom_filt
   return besom_build(config, &yes.api, &no.api, NULL, out);
 }
 
-static size_t count_yes(const besom_filter *f, const uint64_t *keys, size_t n) {
-  uint64_t *bitmap = heap_array(n / 64 + 1, sizeof *bitmap);
-  size_t yes = 0;
-  assert_status(BESOM_OK, besom_contains_many_u64(f, keys, n, bitmap));
-  for (size_t i = 0; i < n; i++) {
-    assert_int_equal(bitmap[i / 64] >> (i % 64) & 1, besom_contains_u64(f, keys[i]));
-    yes += bitmap[i / 64] >> (i % 64) & 1;
-  }
-  free(bitmap);
-  return yes;
-}
-
 static void assert_exact(const besom_filter *f, const lists *l) {
   assert_int_equal(count_yes(f, l->yes, l->n_yes), l->n_yes);
   assert_int_equal(count_yes(f, l->no, l->n_no), 0);
