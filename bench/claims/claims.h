@@ -28,6 +28,7 @@ extern const claim cuckoo_load_claim;
 extern const claim lists_claim;
 extern const claim merge_claim;
 extern const claim rate_claim;
+extern const claim real_lists_claim;
 extern const claim repeats_claim;
 extern const claim reverse_map_claim;
 extern const claim store_moves_claim;
