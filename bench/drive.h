@@ -35,4 +35,9 @@ besom_filter *drive_filled(driver *d, const besom_config *config, const key_stre
 double drive_contains(driver *d, const besom_filter *f, const key_stream *stream, uint64_t n, call_style style,
                       uint64_t *hits);
 
+/* Kinds that take no key without a store behind them cannot be driven alone. */
+static inline bool needs_store(const besom_kind_info *kind) {
+  return kind->abilities & BESOM_CAN_MATCH && !(kind->abilities & BESOM_CAN_INSERT);
+}
+
 #endif

@@ -36,6 +36,7 @@ static const besom_kind_info *find_kind(const char *name, size_t len) {
   for (size_t i = 0; (kind = besom_kinds(i)) != NULL; i++)
     if (strlen(kind->name) == len && memcmp(kind->name, name, len) == 0) break;
   if (!kind) usage_error("--kinds: there is no kind '%.*s'", (int)len, name);
+  if (needs_store(kind)) usage_error("--kinds: %s needs a store", kind->name);
   return kind;
 }
 
@@ -53,7 +54,8 @@ static void add_every_subject(bench *b) {
   size_t kind_count = 0;
   while (besom_kinds(kind_count)) kind_count++;
   b->subjects = allocate(kind_count, sizeof *b->subjects);
-  for (size_t i = 0; i < kind_count; i++) add_subject(b, besom_kinds(i));
+  for (size_t i = 0; i < kind_count; i++)
+    if (!needs_store(besom_kinds(i))) add_subject(b, besom_kinds(i));
 }
 
 static void check_isa(const char *isa) {

@@ -55,6 +55,7 @@ static bool run(bool full, report *numbers) {
   bool holds = true;
   const besom_kind_info *kind;
   for (size_t i = 0; (kind = besom_kinds(i)) != NULL; i++) {
+    if (needs_store(kind)) continue;
     for (int bits = FIRST_BITS; bits <= LAST_BITS; bits++) {
       progress("%s at a rate of 2^-%d", kind->name, bits);
       holds &= test_rate(kind->name, ldexp(1, -bits), full ? thorough : quick, &d, numbers);
