@@ -133,7 +133,7 @@ static void zero_means_default(void **state) {
 }
 
 const law rate_laws[] = {
-    LAW(the_rate_is_at_most_wanted, EVERY_SUBJECT, 0),
+    LAW(the_rate_is_at_most_wanted, EVERY_KIND, 0),
     LAW(the_rate_is_at_most_wanted_of_tiny_filters, EVERY_SUBJECT, 0),
     LAW(the_foretold_rate_comes_true, EVERY_KIND, 0),
     LAW(the_bits_an_item_are_kept, EVERY_KIND, 0),
