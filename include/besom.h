@@ -340,10 +340,11 @@ BESOM_API besom_status besom_adapt_u64(besom_filter *f, uint64_t key);
 BESOM_API besom_status besom_adapt_digest(besom_filter *f, besom_digest digest);
 
 /*
- * The no list: keys that are answered no whatever is inserted, until they are taken off it, or become members
- * themselves, which always wins. Unlike what besom_adapt learns, an entry is kept also while no fingerprint matches it,
- * so that both lists may grow and shrink in any order. Each takes 16 bytes or a little more, of adapt_room. Errors:
- * add: FULL, NO_MEMORY; remove: NOT_FOUND; READ_ONLY, UNSUPPORTED.
+ * The no list: keys that are answered no whatever is inserted, until they are taken off it, or inserted themselves,
+ * which always wins. As with besom_adapt, the caller has made sure that the key to add is no member: it would be
+ * denied. Unlike what besom_adapt learns, an entry is kept also while no fingerprint matches it, so that both lists may
+ * grow and shrink in any order. Each takes 16 bytes or a little more, of adapt_room.
+ * Errors: add: FULL, NO_MEMORY; remove: NOT_FOUND; READ_ONLY, UNSUPPORTED.
  */
 BESOM_API besom_status besom_no_add(besom_filter *f, const void *key, size_t len);
 BESOM_API besom_status besom_no_add_u64(besom_filter *f, uint64_t key);
@@ -428,9 +429,11 @@ BESOM_API besom_status besom_shrink(besom_filter *f, uint64_t slots);
 
 /*
  * Gives the filter a new hash key, and with it a fresh start: all members come from `yes`, everything learnt is
- * dropped. no (may be NULL): keys to be answered no from the start, adapted for as they come. seed: 16 bytes, NULL for
- * random ones. Takes the memory of a second filter meanwhile, and what besom_build takes. Errors: as besom_build, and
- * FULL (also: no room for all of no). On failure the filter is as it was.
+ * dropped. no (may be NULL): keys to be answered no from the start, adapted for as they come; none of them may be
+ * in yes. seed: 16 bytes, NULL for random ones. Takes the memory of a second filter meanwhile.
+ * Errors: FULL (too many members, or no room for all of no), STOPPED, NO_MEMORY, READ_ONLY, UNSUPPORTED, NEEDS_STORE
+ * (the filter is bound: its stored keys would be in other buckets), what a source returned. On failure the filter is as
+ * it was.
  */
 BESOM_API besom_status besom_rekey(besom_filter *f, const besom_source *yes, const besom_source *no,
                                    const uint8_t *seed);

@@ -30,7 +30,7 @@ static besom_status size_of_digests(const besom_digest_source *source, uint64_t 
   return status == BESOM_END ? source->rewind(source->ctx) : status;
 }
 
-/* Reads up to n keys and hashes them, since a key is only there until the next is read. */
+/* Reads up to cap keys and hashes them, since a key is only there until the next is read. */
 static besom_status read_digests(const besom_filter *f, const besom_source *source, besom_digest *out, size_t cap,
                                  size_t *n) {
   for (*n = 0; *n < cap; ++*n) {
@@ -53,9 +53,9 @@ besom_status besom__insert_batch(besom_filter *f, const besom_source *source, si
   return status == BESOM_OK ? read : status;
 }
 
-/* Inserts all that the source has left, when `done` keys are in already. */
-static besom_status insert_all(besom_filter *f, const besom_source *source, uint64_t done, uint64_t total,
+static besom_status insert_all(besom_filter *f, const besom_source *source, uint64_t total,
                                const besom_progress *progress) {
+  uint64_t done = 0;
   for (;;) {
     size_t n;
     besom_status read = besom__insert_batch(f, source, BUILD_BATCH, &n);
@@ -174,7 +174,7 @@ static uint64_t most_collected(const besom_filter *f, uint64_t memory) {
  */
 static besom_status fill(besom_filter *f, const besom_source *source, uint64_t total, const besom_config *config,
                          const besom_progress *progress) {
-  if (!f->kind->append) return insert_all(f, source, 0, total, progress);
+  if (!f->kind->append) return insert_all(f, source, total, progress);
   struct collection c = {.most = most_collected(f, config->build_memory),
                          .at_once = config->build_memory,
                          .total = total,
@@ -186,7 +186,7 @@ static besom_status fill(besom_filter *f, const besom_source *source, uint64_t t
     if (status == BESOM_OK) status = add_collected(f, &c);
   }
   besom__release(&f->allocator, c.digests, c.room * sizeof *c.digests);
-  return status == BESOM_OK && !c.room ? insert_all(f, source, 0, total, progress) : status;
+  return status == BESOM_OK && !c.room ? insert_all(f, source, total, progress) : status;
 }
 
 /* Hands the filter over if status is OK, else frees it. */
@@ -218,7 +218,8 @@ static besom_status build_whole(const besom_config *config, const besom_source *
 besom_status besom_build(const besom_config *config, const besom_source *yes, const besom_source *no,
                          const besom_progress *progress, besom_filter **out) {
   if (!config || !yes || !yes->next || (no && !no->next) || !out) return BESOM_INVALID;
-  if (no && !besom__is_built_whole(config, no)) return BESOM_UNSUPPORTED;
+  bool known = config->kind && besom__kind_named(config->kind);
+  if (no && known && !besom__is_built_whole(config, no)) return BESOM_UNSUPPORTED;
   besom_config sized = *config;
   uint64_t total = yes->size_hint;
   besom_status status = BESOM_OK;

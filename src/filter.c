@@ -216,7 +216,9 @@ besom_status besom_set_value_u64(besom_filter *f, uint64_t key, uint64_t value) 
 besom_status besom_bind(besom_filter *f, const besom_reverse *reverse) {
   CHECK_CHANGE(f, bind);
   if (reverse && !reverse->digest_of) return BESOM_INVALID;
-  return f->kind->bind(f, reverse);
+  besom_status status = f->kind->bind(f, reverse);
+  if (status == BESOM_OK) f->bound = reverse;
+  return status;
 }
 
 besom_status besom_matches(const besom_filter *f, besom_digest digest, besom_match *out, size_t cap, size_t *total) {

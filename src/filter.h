@@ -23,6 +23,7 @@ struct besom_filter {
   uint64_t items;
   uint64_t capacity;
   besom_task *task;    /* under way: nothing else may change the filter */
+  bool bound;          /* besom_bind: it sees the keys that are stored */
   void *mapping;       /* of besom_open_mmap: the filter is read-only and its bits are in here */
   size_t mapping_size; /* 0 for a filter within a filter: the mapping is the outer one's */
 };

@@ -83,6 +83,7 @@ static besom_status resized_filter(const besom_filter *f, uint64_t slots, besom_
   besom_status status = besom__filter_new(f->kind, &f->hasher, &f->allocator, fresh);
   if (status != BESOM_OK) return status;
   (*fresh)->items = f->items;
+  (*fresh)->bound = f->bound;
   status = f->kind->resize_start(*fresh, f, slots);
   if (status != BESOM_OK) besom__filter_drop(*fresh);
   return status;
@@ -171,9 +172,10 @@ static besom_status rekey_step(besom_task *task, uint64_t max, bool *finished) {
 besom_status besom_rekey_begin(besom_filter *f, const besom_source *yes, const besom_source *no, const uint8_t *seed,
                                besom_task **out) {
   if (!f || !yes || !yes->next || (no && !no->next) || !out) return BESOM_INVALID;
-  if (!f->kind->create_like || !f->kind->insert_many || (no && !f->kind->adapt)) return BESOM_UNSUPPORTED;
+  if (!(f->kind->info.abilities & BESOM_CAN_REKEY) || (no && !f->kind->adapt)) return BESOM_UNSUPPORTED;
   besom_status status = besom__may_change(f);
   if (status != BESOM_OK) return status;
+  if (f->bound) return BESOM_NEEDS_STORE; /* its keys would have to move to other buckets */
   struct hasher hasher;
   besom_task task = {.filter = f, .step = rekey_step, .yes = *yes};
   if (no) task.no = *no;

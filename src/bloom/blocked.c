@@ -234,7 +234,7 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
 
 const struct besom_kind besom__blocked_bloom = {
     .info = {"blocked-bloom", "Bloom filter of one cache line a key: the fastest; inserts and merges only",
-             BESOM_CAN_INSERT | BESOM_CAN_MERGE},
+             BESOM_CAN_INSERT | BESOM_CAN_MERGE | BESOM_CAN_REKEY},
     .size = sizeof(struct blocked_bloom),
     .create = create,
     .create_like = create_like,

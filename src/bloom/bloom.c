@@ -233,7 +233,8 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
 }
 
 const struct besom_kind besom__bloom = {
-    .info = {"bloom", "Bloom filter: inserts and merges only; not adaptive", BESOM_CAN_INSERT | BESOM_CAN_MERGE},
+    .info = {"bloom", "Bloom filter: inserts and merges only; not adaptive",
+             BESOM_CAN_INSERT | BESOM_CAN_MERGE | BESOM_CAN_REKEY},
     .size = sizeof(struct bloom),
     .create = create,
     .create_like = create_like,

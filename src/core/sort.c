@@ -53,7 +53,7 @@ static void swap_into_groups(besom_digest *digests, unsigned known, unsigned bit
         size_t to = next[group_of(d, known, bits)]++;
         digests[i] = digests[to];
         digests[to] = d;
-        __builtin_prefetch(&digests[to + FETCH_AHEAD], 1);
+        __builtin_prefetch((const void *)((uintptr_t)&digests[to] + FETCH_AHEAD * sizeof *digests), 1);
       }
       all_there &= next[g] == starts[g + 1];
     }

@@ -10,9 +10,11 @@
  * Runs are not sorted: a new fingerprint goes to the end of its run, so that its rank among those with its
  * remainder is the number of earlier ones, for ever.
  */
-#include "quotient/aqf.h"
+#include <math.h>
+
 #include "core/address.h"
 #include "core/memory.h"
+#include "quotient/aqf.h"
 #include "quotient/long.h"
 #include "quotient/match.h"
 #include "quotient/walk.h"
@@ -151,9 +153,26 @@ static besom_status raise_count(struct aqf *a, const struct long_fingerprint *fp
   return rewrite(a, fp, &raised);
 }
 
+/* A fingerprint for each, where a count would take more slots; n is small then. */
+static besom_status append_copies(struct aqf *a, besom_digest d, uint64_t n) {
+  struct qtable *t = &a->base.table;
+  if (member_slots(a) + n > a->base.head.capacity) return BESOM_FULL;
+  for (uint64_t done = 0; done < n; done++) {
+    besom_status status = t->ops->insert(t, d, NULL);
+    if (status == BESOM_OK) continue;
+    for (; done; done--) {
+      struct long_fingerprint fp = last_of_run(a, d);
+      take_out(a, &fp);
+    }
+    return status;
+  }
+  return BESOM_OK;
+}
+
 /* A key with a fingerprint of its own, n times. */
 static besom_status append_new(struct aqf *a, besom_digest d, uint64_t n) {
   struct qtable *t = &a->base.table;
+  if (besom__long_slots(n, 0, t->width) > n) return append_copies(a, d, n);
   if (member_slots(a) + besom__long_slots(n, 0, t->width) > a->base.head.capacity) return BESOM_FULL;
   besom_status status = t->ops->insert(t, d, NULL);
   if (status != BESOM_OK || n == 1) return status;
@@ -166,7 +185,7 @@ static besom_status append_new(struct aqf *a, besom_digest d, uint64_t n) {
 static besom_status insert_count(besom_filter *f, besom_digest d, uint64_t n) {
   struct aqf *a = aqf(f);
   struct long_fingerprint fp;
-  if (n > MAX_COUNT - f->items) return BESOM_FULL;
+  if (f->items > MAX_COUNT || n > MAX_COUNT - f->items) return BESOM_FULL;
   bool raise = longest_match(a, d, &fp) && besom__long_counts(fp.count, n, a->base.table.width);
   /* A new fingerprint would match more than a tombstone that comes back. */
   if (!raise && a->books.tombstones) raise = besom__find_tombstone(&a->base.table, d, &fp);
@@ -409,6 +428,7 @@ static besom_status merge(const besom_filter *a, const besom_filter *b, besom_fi
   const struct books *p = &const_aqf(a)->books, *q = &const_aqf(b)->books;
   out->books = (struct books){p->slots + q->slots, p->tombstones + q->tombstones};
   out->keep_tombstones |= const_aqf(b)->keep_tombstones;
+  if (a->items > MAX_COUNT || b->items > MAX_COUNT - a->items) return BESOM_FULL;
   if (member_slots(const_aqf(a)) + member_slots(const_aqf(b)) > into->capacity) return BESOM_FULL;
   if (out->books.slots > reserved_slots(out)) return BESOM_FULL;
   besom_status status = x->ops->merge(x, y, &out->base.table);
@@ -436,6 +456,7 @@ static besom_status resize_step(besom_filter *fresh, besom_filter *f, uint64_t m
   besom_status status = besom__quotient_resize_step(fresh, max, finished, &a->books.slots);
   if (status != BESOM_OK || !*finished) return status;
   if (member_slots(a) > fresh->capacity) return BESOM_FULL;
+  if (a->base.table.slots < aqf(f)->base.table.slots && a->books.slots > reserved_slots(a)) return BESOM_FULL;
   a->marks = aqf(f)->marks;
   a->reverse = aqf(f)->reverse;
   aqf(f)->marks = (struct marks){0};
@@ -459,7 +480,7 @@ void besom__aqf_stats(const besom_filter *f, besom_statistics *s) {
   s->marks = a->marks.count;
   double by_slots = reserve ? (double)a->books.slots / (double)reserve : 0;
   double by_marks = (double)(a->marks.count * sizeof *a->marks.places) / (double)mark_bytes(a) * 8 / 7;
-  s->adapt_room_used = by_slots > by_marks ? by_slots : by_marks;
+  s->adapt_room_used = fmin(1, fmax(by_slots, by_marks)); /* growing may take a little more than it frees */
 }
 
 static const char *check_fingerprint(const struct aqf *a, const struct long_fingerprint *fp) {
@@ -485,6 +506,7 @@ const char *besom__aqf_validate(const besom_filter *f) {
       if (wrong) return wrong;
       enter(&counted, &fp);
     }
+    if (fp.count > MAX_COUNT - counted.base.head.items) return "there are more items than can be counted";
     counted.base.head.items += fp.count;
   }
   if (counted.base.head.items != f->items) return "the number of items is wrong";

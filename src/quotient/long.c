@@ -107,6 +107,12 @@ static uint64_t further_slot(const struct string *s, unsigned i, unsigned width)
   return bits_below(further_tag_bits(width)) << payload(width) | get_bits(s, i * payload(width), payload(width));
 }
 
+/* Bounded, whatever the bits say. */
+static unsigned slots_at(const struct qtable *t, uint64_t position) {
+  uint64_t slots = fingerprint_end(t, position) - position;
+  return slots < UINT32_MAX ? (unsigned)slots : UINT32_MAX;
+}
+
 struct long_fingerprint besom__long_read(const struct qtable *t, uint64_t quotient, uint64_t position) {
   const uint8_t *block = block_at(t, position / 64);
   struct long_fingerprint fp = {
@@ -115,7 +121,7 @@ struct long_fingerprint besom__long_read(const struct qtable *t, uint64_t quotie
       .remainder = slot_remainder(t, block, position % 64, t->width),
       .value = slot_value(t, block, position % 64),
       .count = 1,
-      .slots = (unsigned)(fingerprint_end(t, position) - position),
+      .slots = slots_at(t, position),
   };
   if (fp.slots > 1) decode(read_string(t, position, fp.slots), &fp);
   return fp;

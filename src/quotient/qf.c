@@ -125,7 +125,7 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
 const struct besom_kind besom__qf = {
     .info = {"qf", "quotient filter: counts, removes, merges, grows; not adaptive",
              BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE | BESOM_CAN_ITERATE |
-                 BESOM_CAN_GROW | BESOM_CAN_BUILD_SORTED},
+                 BESOM_CAN_GROW | BESOM_CAN_BUILD_SORTED | BESOM_CAN_REKEY},
     .size = sizeof(struct quotient),
     .create = create,
     .create_like = besom__quotient_create_like,

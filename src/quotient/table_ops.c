@@ -494,7 +494,7 @@ ALWAYS_INLINE besom_status merge(const struct qtable *from_a, const struct qtabl
       unsigned i = trailing_zeros(occupied);
       uint64_t start = position > q + i ? position : q + i;
       position = start + x.n[i] + y.n[i];
-      if (UNLIKELY(position > out.room)) return BESOM_FULL;
+      if (UNLIKELY(position > out.room || position == start)) return BESOM_FULL; /* the latter in no sound table */
       copy_runs(&a, x.start[i], x.n[i], &b, y.start[i], y.n[i], &out, start, width);
       set_bits(block_at(&out, (position - 1) / 64) + out.words_at + 8 * WORD_END, UINT64_C(1) << ((position - 1) % 64));
     }

@@ -123,6 +123,7 @@ static inline uint64_t first_empty_from(const struct qtable *t, uint64_t positio
 static inline uint64_t cluster_end_from(const struct qtable *t, uint64_t position) {
   for (struct mark mark = {0, 0};;) {
     uint64_t end = runs_end_up_to(t, position, &mark);
+    if (end > t->room) end = t->room; /* no table, but what bits may say */
     if (end <= position + 1 || end >= t->room) return end <= position ? position + 1 : end;
     position = end - 1;
   }

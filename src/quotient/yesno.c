@@ -12,6 +12,7 @@
 #include "quotient/static.h"
 
 #define MOST_TRIES 32
+#define MARGIN 1.02 /* for a table that turns out larger than planned */
 
 /* ------------------------------------------------------------------ reading the lists */
 
@@ -49,9 +50,10 @@ static unsigned width_for(double rate, uint64_t items, uint64_t slots) {
 /* The widest remainder within a budget of bits; 0 if none is. */
 static unsigned width_for_bits(const struct lists *l, double bits, struct qtable_shape shape) {
   for (unsigned width = 64; width >= AQF_MIN_WIDTH; width--) {
+    shape.slots = 0;
     besom__static_plan(l->n_yes, l->n_no, width, width, &shape);
-    double bytes = (double)besom__qtable_bytes(&shape) + (double)sizeof(struct aqf);
-    if (bytes > (double)sizeof(struct aqf) && 8 * bytes <= bits * (double)l->n_yes) return width;
+    double bytes = MARGIN * (double)besom__qtable_bytes(&shape) + (double)sizeof(struct aqf);
+    if (shape.slots && 8 * bytes <= bits * (double)l->n_yes) return width;
   }
   return 0;
 }
@@ -71,13 +73,14 @@ static besom_status plan(const besom_config *config, const struct lists *l, stru
 }
 
 /* Finds how large the table must be, from the shape on. FULL if that is settled and too small. */
-static besom_status settle(const struct lists *l, bool settled, struct qtable_shape *shape, uint64_t *used) {
+static besom_status settle(const struct lists *l, bool settled, struct qtable_shape *shape) {
   for (unsigned i = 0; i < MOST_TRIES; i++) {
-    besom_status status = besom__static_slots(l, shape, used);
+    uint64_t used;
+    besom_status status = besom__static_slots(l, shape, &used);
     if (status != BESOM_OK) return status;
-    uint64_t slots = besom__static_slots_for(*used);
+    uint64_t slots = besom__static_slots_for(used);
     if (slots <= shape->slots) return BESOM_OK;
-    if (settled) return *used <= shape->slots ? BESOM_OK : BESOM_FULL;
+    if (settled) return used <= shape->slots ? BESOM_OK : BESOM_FULL;
     shape->slots = slots;
   }
   return BESOM_OK; /* the table will tell */
@@ -87,23 +90,20 @@ static besom_status make_table(besom_filter *f, const struct lists *l, const bes
                                const besom_progress *progress) {
   struct aqf *a = aqf(f);
   struct qtable_shape shape = {.heads = true};
-  uint64_t used;
   besom_status status = plan(config, l, &shape);
-  for (unsigned i = 0; status == BESOM_OK && i < MOST_TRIES; i++) {
-    status = settle(l, config->slots, &shape, &used);
+  if (status != BESOM_OK) return status;
+  for (unsigned i = 0; i < MOST_TRIES; i++) {
+    status = settle(l, config->slots, &shape);
     if (status == BESOM_OK) status = besom__quotient_table(f, &shape, &a->base.table);
-    if (status != BESOM_OK) break;
+    if (status != BESOM_OK) return status;
     status = besom__static_fill(l, &a->base.table, progress);
-    if (status == BESOM_OK) {
-      a->books.slots = used - l->n_yes;
-      return BESOM_OK;
-    }
+    a->books.slots = a->base.table.used - l->n_yes;
+    if (status == BESOM_OK) return BESOM_OK;
     besom__quotient_free(f, &a->base.table);
-    if (status != BESOM_FULL || config->slots) break;
+    if (status != BESOM_FULL || config->slots) return status;
     shape.slots += shape.slots / 64 + 1; /* a rare heap of keys near the end of the table */
-    status = BESOM_OK;
   }
-  return status;
+  return BESOM_FULL;
 }
 
 besom_status besom__yesno_build(besom_filter *f, const besom_config *config, const besom_source *yes,

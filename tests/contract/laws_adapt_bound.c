@@ -333,6 +333,20 @@ static void with_its_keys_a_filter_loses_none_and_repeats_no_mistake(void **stat
   assert_true(adapted > 300 && refused > 300 && full > 300 && ambiguous > 50); /* all of it has been tried */
 }
 
+/* A new hash key would put every key into another bucket, which only the store's owner can do. */
+static void a_bound_filter_is_not_rekeyed(void **state) {
+  const subject *s = subject_of(state);
+  bound *b = bound_after(s, &shapes[0], 1, 10, 5);
+  array_source yes;
+  uint64_t key = 1;
+  source_of_u64(&yes, &key, 1);
+  assert_status(BESOM_NEEDS_STORE, besom_rekey(b->f, &yes.api, NULL, NULL));
+  assert_bound(b);
+  assert_status(BESOM_OK, besom_bind(b->f, NULL));
+  assert_status(BESOM_OK, besom_rekey(b->f, &yes.api, NULL, NULL));
+  bound_free(b);
+}
+
 /* The keys of a, then those of b; what both deny stays denied. */
 static void bound_filters_merge(void **state) {
   const subject *s = subject_of(state);
@@ -372,6 +386,7 @@ static void bound_filters_merge(void **state) {
 
 const law adapt_bound_laws[] = {
     LAW(with_its_keys_a_filter_loses_none_and_repeats_no_mistake, EVERY_SUBJECT, STORES),
+    LAW(a_bound_filter_is_not_rekeyed, EVERY_KIND, STORES | BESOM_CAN_REKEY),
     LAW(bound_filters_merge, EVERY_SUBJECT, STORES | BESOM_CAN_MERGE),
     {0},
 };

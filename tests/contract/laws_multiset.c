@@ -258,6 +258,32 @@ static void counts_may_be_large(void **state) {
   besom_free(f);
 }
 
+/* Copies that come in pairs fill a filter as well as those that come alone. */
+static void pairs_take_no_more_room_than_singles(void **state) {
+  const subject *s = subject_of(state);
+  for (uint32_t width = least_width(s); width < 10; width++) {
+    besom_config config = geometry_of(s, 500, width);
+    besom_filter *f = make_empty(&config);
+    uint64_t capacity = stats_of(f).capacity;
+    for (size_t i = 0; stats_of(f).items + 2 <= capacity; i++)
+      assert_status(BESOM_OK, besom_insert_count_u64(f, key_u64(MEMBERS, i), 2));
+    assert_valid(f);
+    besom_free(f);
+  }
+}
+
+/* Counts have an end, also when they add up. */
+static void counts_do_not_overflow(void **state) {
+  besom_config config = config_of(subject_of(state), 1000, 0.01);
+  besom_filter *a = make_empty(&config), *b = make_empty(&config), *both = NULL;
+  assert_status(BESOM_OK, besom_insert_count_u64(a, 5, UINT64_C(1) << 62));
+  assert_status(BESOM_OK, besom_insert_count_u64(b, 5, UINT64_C(1) << 62));
+  assert_status(BESOM_FULL, besom_insert_count_u64(a, 5, 1));
+  assert_status(BESOM_FULL, besom_insert_count_u64(a, 6, UINT64_MAX));
+  assert_status(BESOM_FULL, besom_merge(a, b, &both));
+  besom_free(a), besom_free(b);
+}
+
 /* Several copies at once into narrow slots, to the last one: as many as they say, or FULL and none. */
 static void copies_come_and_go_by_the_dozen(void **state) {
   const subject *s = subject_of(state);
@@ -322,6 +348,8 @@ const law multiset_laws[] = {
     LAW(keys_are_removed_in_every_form, EVERY_SUBJECT, BESOM_CAN_INSERT | BESOM_CAN_REMOVE),
     LAW(a_key_of_many_copies_disturbs_nobody, EVERY_SUBJECT, BESOM_CAN_INSERT | BESOM_CAN_COUNT),
     LAW(counts_may_be_large, EVERY_SUBJECT, COUNTS | BESOM_CAN_REMOVE | BESOM_CAN_MERGE | BESOM_CAN_GROW),
+    LAW(pairs_take_no_more_room_than_singles, EVERY_SUBJECT, COUNTS),
+    LAW(counts_do_not_overflow, EVERY_KIND, COUNTS),
     LAW(copies_come_and_go_by_the_dozen, EVERY_SUBJECT, COUNTS | BESOM_CAN_REMOVE),
     LAW(a_second_insert_changes_nothing, EVERY_SUBJECT, BESOM_CAN_INSERT),
     {0},
