@@ -25,6 +25,15 @@
  *
  * Threads. Calls that take a const filter may run at the same time as each other; any other call needs
  * the filter to itself. Two filters are always independent.
+ * A filter made with BESOM_CONCURRENT is for several threads: contains, insert, remove, count, adapt, values, and what
+ * is for filters in front of a store, in all their forms, may run at the same time as each other and as calls that take
+ * a const filter. Queries take no lock. A query that begins after an insert has returned sees it; the numbers of
+ * besom_stats are those of one moment, and so is what besom_save, besom_merge and besom_validate see, which let changes
+ * wait meanwhile, but no queries. Four things are as without the flag: besom_bind, besom_grow, besom_shrink,
+ * besom_rekey, the calls on tasks, and besom_free need the filter to themselves; while an iterator is open nothing may
+ * change; a guard needs a call to itself; and what is loaded from a file is for one thread (to have it for several,
+ * merge it into one made with the flag: besom_create, then besom_merge). Functions of yours that besom calls (digest_of
+ * of besom_bind, write of a sink) must not use that filter, but for besom_hash, nor wait for a thread that does.
  *
  * Ownership. The library keeps no pointer that you pass in, but for the functions and ctx of the allocator, of what
  * a filter is bound to, and of the sources of a task while it is under way.
@@ -131,6 +140,7 @@ typedef struct besom_allocator {
  *               filter; default 16 a key, and for a moment three times that if nobody tells how many there are.
  * options       "name=value,name=value", the kind's own; docs/kinds.md lists them. Quotient kinds know
  *               isa=portable|avx2|avx512, to forbid faster instructions than these.
+ * flags         BESOM_CONCURRENT: several threads may change the filter and ask it at once (see Threads, above).
  * allocator     NULL for the default.
  */
 typedef struct besom_config {
@@ -147,8 +157,16 @@ typedef struct besom_config {
   uint32_t value_bits;
   double adapt_room;
   uint64_t build_memory;
+  uint32_t flags;
   const besom_allocator *allocator;
 } besom_config;
+
+/*
+ * Flag of besom_config: a filter for several threads, see Threads at the top. It is the same filter, with locks: 64
+ * bytes more for 4096 slots, single calls slower by about a tenth, and batches by a half. Statistics take time in
+ * proportion to its size. UNSUPPORTED for kinds that have no such form (docs/kinds.md).
+ */
+#define BESOM_CONCURRENT 2u
 
 /*
  * A stream of keys, so that a set need not be in memory. next gives a key (borrowed until the following
@@ -212,7 +230,8 @@ BESOM_API const besom_kind_info *besom_kinds(size_t i);
 /*
  * Makes an empty filter. Costs no time beyond the allocation, however large the filter.
  * Errors: INVALID (NULL, rate or capacity out of range), UNKNOWN_KIND, BAD_OPTION, NO_MEMORY,
- * UNSUPPORTED (the kind can only be built from a set), IO (no random bytes for the seed).
+ * UNSUPPORTED (the kind can only be built from a set, or has no form for these flags), IO (no random bytes for the
+ * seed).
  */
 BESOM_API besom_status besom_create(const besom_config *config, besom_filter **out);
 

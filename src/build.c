@@ -207,7 +207,7 @@ static besom_status build_whole(const besom_config *config, const besom_source *
   besom_status status = besom__config_read(config, &kind, &hasher);
   if (status == BESOM_OK) status = besom__filter_new(kind, &hasher, config->allocator, &f);
   if (status != BESOM_OK) return status;
-  status = kind->build(f, config, yes, no, progress);
+  status = kind->build ? kind->build(f, config, yes, no, progress) : BESOM_UNSUPPORTED; /* a flag may make it another */
   if (status == BESOM_OK)
     *out = f;
   else

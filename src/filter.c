@@ -1,6 +1,7 @@
 /* The public calls on filters: check the arguments, hash the key, hand over to the kind. */
 #include "filter.h"
 
+#include <string.h>
 #include <sys/mman.h>
 
 #include "core/memory.h"
@@ -42,6 +43,7 @@ static bool config_in_range(const besom_config *c) {
   if (c->value_bits > 32 || !(c->adapt_room >= 0 && c->adapt_room <= 0.5)) return false;
   if (c->width > 64 || (c->width && !c->slots)) return false;
   if (c->slots && (c->capacity || c->max_capacity || c->bits != 0)) return false;
+  if (c->flags & ~BESOM_CONCURRENT) return false;
   return c->capacity || c->slots;
 }
 
@@ -68,6 +70,8 @@ besom_status besom__config_read(const besom_config *config, const struct besom_k
   *kind = besom__kind_named(config->kind);
   if (!*kind) return BESOM_UNKNOWN_KIND;
   if (!config_in_range(config)) return BESOM_INVALID;
+  if (config->flags & BESOM_CONCURRENT) *kind = (*kind)->concurrent;
+  if (!*kind) return BESOM_UNSUPPORTED;
   return besom__hasher_init(hasher, config->hash, config->seed);
 }
 
@@ -335,14 +339,27 @@ besom_status besom_insert_many_digest(besom_filter *f, const besom_digest *diges
 
 /* ------------------------------------------------------------------ whole filters */
 
+/* Two filters at once: always in the same order, lest two threads wait for each other. */
+static void hold_both(const besom_filter *a, const besom_filter *b) {
+  besom__hold(a < b ? a : b);
+  if (a != b) besom__hold(a < b ? b : a);
+}
+
+static void let_both_go(const besom_filter *a, const besom_filter *b) {
+  besom__let_go(a);
+  if (a != b) besom__let_go(b);
+}
+
 besom_status besom_merge(const besom_filter *a, const besom_filter *b, besom_filter **out) {
   if (!a || !b || !out) return BESOM_INVALID;
-  if (a->kind != b->kind || !hashers_equal(&a->hasher, &b->hasher)) return BESOM_UNLIKE;
+  if (strcmp(a->kind->info.name, b->kind->info.name) || !hashers_equal(&a->hasher, &b->hasher)) return BESOM_UNLIKE;
   if (!a->kind->merge) return BESOM_UNSUPPORTED;
   besom_filter *into;
   besom_status status = besom_create_like(a, &into);
   if (status != BESOM_OK) return status;
+  hold_both(a, b);
   status = a->kind->merge(a, b, into);
+  let_both_go(a, b);
   if (status == BESOM_OK)
     *out = into;
   else
@@ -372,6 +389,7 @@ void besom_iter_close(besom_iter *iter) {
 
 besom_status besom_stats(const besom_filter *f, besom_statistics *stats) {
   if (!f || !stats) return BESOM_INVALID;
+  besom__hold(f);
   *stats = (besom_statistics){
       .kind = f->kind->info.name,
       .hash = besom__hash_name(f->hasher.id),
@@ -381,13 +399,16 @@ besom_status besom_stats(const besom_filter *f, besom_statistics *stats) {
       .bytes = f->kind->size,
   };
   f->kind->stats(f, stats);
-  stats->bits_per_item = f->items ? 8.0 * (double)stats->bytes / (double)f->items : 0;
+  besom__let_go(f);
+  stats->bits_per_item = stats->items ? 8.0 * (double)stats->bytes / (double)stats->items : 0;
   return BESOM_OK;
 }
 
 besom_status besom_validate(const besom_filter *f, const char **reason) {
   if (!f) return BESOM_INVALID;
+  besom__hold(f);
   const char *wrong = f->kind->validate(f);
+  besom__let_go(f);
   if (reason) *reason = wrong;
   return wrong ? BESOM_CORRUPT : BESOM_OK;
 }

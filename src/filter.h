@@ -36,7 +36,8 @@ struct besom_iter {
 
 struct besom_kind {
   besom_kind_info info;
-  size_t size; /* of the kind's struct */
+  size_t size;                         /* of the kind's struct */
+  const struct besom_kind *concurrent; /* the same kind made for BESOM_CONCURRENT: to be created, never loaded */
 
   /* Fills a zeroed struct whose head is ready; on failure leaves nothing behind. */
   besom_status (*create)(besom_filter *f, const besom_config *config);
@@ -90,6 +91,13 @@ struct besom_kind {
   void (*stats)(const besom_filter *f, besom_statistics *stats); /* what is not in the head */
   const char *(*validate)(const besom_filter *f);                /* NULL, or what is wrong */
 
+  /*
+   * Of concurrent filters: keeps every change out while more than one call looks at the whole filter, or what a call
+   * gave (the sections of save) is still in use. Queries go on.
+   */
+  void (*hold)(const besom_filter *f);
+  void (*let_go)(const besom_filter *f);
+
   /* Adds sections; takes them back (checking what it needs to be safe, see validate for the rest). */
   void (*save)(const besom_filter *f, struct sections_out *out);
   besom_status (*load)(besom_filter *f, struct sections_in *in);
@@ -102,6 +110,15 @@ const struct besom_kind *besom__kind_named(const char *name);
 static inline besom_status besom__may_change(const besom_filter *f) {
   if (UNLIKELY(f->mapping)) return BESOM_READ_ONLY;
   return UNLIKELY(f->task) ? BESOM_BUSY : BESOM_OK;
+}
+
+/* Around what needs a filter that does not change. */
+static inline void besom__hold(const besom_filter *f) {
+  if (f->kind->hold) f->kind->hold(f);
+}
+
+static inline void besom__let_go(const besom_filter *f) {
+  if (f->kind->let_go) f->kind->let_go(f);
 }
 
 /* A filter with a ready head, zero but for that; the kind's part is still to be made. */

@@ -104,7 +104,9 @@ static besom_status resize_begin(besom_filter *f, uint64_t slots, bool grow, bes
   if (slots > MAX_CAPACITY) return BESOM_INVALID;
   if (!(grow ? power_of_two_apart(now.slots, slots) : power_of_two_apart(slots, now.slots))) return BESOM_INVALID;
   besom_task task = {.filter = f, .step = resize_step};
+  besom__hold(f);
   if (slots != now.slots) status = resized_filter(f, slots, &task.fresh);
+  besom__let_go(f);
   return status == BESOM_OK ? begin(&task, out) : status;
 }
 

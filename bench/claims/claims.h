@@ -32,6 +32,7 @@ extern const claim real_lists_claim;
 extern const claim repeats_claim;
 extern const claim reverse_map_claim;
 extern const claim store_moves_claim;
+extern const claim threads_claim;
 extern const claim workloads_claim;
 extern const claim zipf_claim;
 

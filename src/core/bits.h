@@ -23,7 +23,41 @@
 #define BYTE_ONES UINT64_C(0x0101010101010101)
 #define BYTE_TOPS UINT64_C(0x8080808080808080)
 
+/*
+ * Memory that others may be changing: a table that is read without a lock, by who looks afterwards whether what he
+ * saw can be true. The thread sanitizer must know that this is meant, and sees atomic bytes; otherwise these are plain
+ * loads and stores.
+ */
+#if defined(__SANITIZE_THREAD__)
+#define BESOM_THREAD_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define BESOM_THREAD_SANITIZER 1
+#endif
+#endif
+
+ALWAYS_INLINE uint8_t load8(const uint8_t *at) {
+#ifdef BESOM_THREAD_SANITIZER
+  return __atomic_load_n(at, __ATOMIC_RELAXED);
+#else
+  return *at;
+#endif
+}
+
+ALWAYS_INLINE void store8(uint8_t *at, uint8_t x) {
+#ifdef BESOM_THREAD_SANITIZER
+  __atomic_store_n(at, x, __ATOMIC_RELAXED);
+#else
+  *at = x;
+#endif
+}
+
 ALWAYS_INLINE uint64_t load64(const void *at) {
+#ifdef BESOM_THREAD_SANITIZER
+  uint64_t bytes = 0;
+  for (unsigned i = 0; i < 8; i++) bytes |= (uint64_t)load8((const uint8_t *)at + i) << (8 * i);
+  return bytes;
+#endif
   uint64_t x;
   memcpy(&x, at, sizeof x);
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
@@ -33,6 +67,10 @@ ALWAYS_INLINE uint64_t load64(const void *at) {
 }
 
 ALWAYS_INLINE void store64(void *at, uint64_t x) {
+#ifdef BESOM_THREAD_SANITIZER
+  for (unsigned i = 0; i < 8; i++) store8((uint8_t *)at + i, (uint8_t)(x >> (8 * i)));
+  return;
+#endif
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
   x = __builtin_bswap64(x);
 #endif
@@ -165,8 +203,19 @@ ALWAYS_INLINE void move_bytes_up(uint8_t *at, unsigned lo, unsigned hi) {
     _mm256_storeu_si256(to, _mm256_blendv_epi8(_mm256_loadu_si256(to), shifted[half], moved));
     number = _mm256_add_epi8(number, _mm256_set1_epi8(32));
   }
+#elif defined(BESOM_THREAD_SANITIZER)
+  for (unsigned i = hi; i > lo; i--) store8(at + i, load8(at + i - 1));
 #else
   memmove(at + lo + 1, at + lo, hi - lo);
+#endif
+}
+
+/* Those numbered lo+1 .. hi move down by one place. */
+ALWAYS_INLINE void move_bytes_down(uint8_t *at, unsigned lo, unsigned hi) {
+#ifdef BESOM_THREAD_SANITIZER
+  for (unsigned i = lo; i < hi; i++) store8(at + i, load8(at + i + 1));
+#else
+  memmove(at + lo, at + lo + 1, hi - lo);
 #endif
 }
 

@@ -72,9 +72,7 @@ static besom_status write_all(const struct sections_out *out, const uint8_t *hea
   return status;
 }
 
-besom_status besom_save(const besom_filter *f, const besom_sink *sink) {
-  if (!f || !sink || !sink->write) return BESOM_INVALID;
-  if (!f->kind->save) return BESOM_UNSUPPORTED;
+static besom_status save(const besom_filter *f, const besom_sink *sink) {
   uint8_t parameters[PARAMETER_BYTES], header[HEADER_BYTES + SECTION_BYTES * MAX_SECTIONS];
   uint8_t inner[MAX_INNER][INNER_PARAMETER_BYTES];
   struct sections_out out = {.n = 1, .inner_parameters = inner};
@@ -89,6 +87,15 @@ besom_status besom_save(const besom_filter *f, const besom_sink *sink) {
   out.list[0] = (struct section){TAG_PARAMETERS, 0, parameters, (uint64_t)(out.parameters.at - parameters)};
   size_t size = write_header(f, &out, header);
   return write_all(&out, header, size, sink);
+}
+
+besom_status besom_save(const besom_filter *f, const besom_sink *sink) {
+  if (!f || !sink || !sink->write) return BESOM_INVALID;
+  if (!f->kind->save) return BESOM_UNSUPPORTED;
+  besom__hold(f);
+  besom_status status = save(f, sink);
+  besom__let_go(f);
+  return status;
 }
 
 /* ------------------------------------------------------------------ load */

@@ -84,16 +84,11 @@ static bool longest_match(const struct aqf *a, besom_digest d, struct long_finge
 
 /* ------------------------------------------------------------------ room */
 
-/* Slots that members take: their heads and counts, not their extensions, and no tombstones. */
-static uint64_t member_slots(const struct aqf *a) {
-  return a->base.table.used - a->books.slots;
-}
-
 static uint64_t reserved_slots(const struct aqf *a) {
   return (uint64_t)(a->adapt_room * (double)a->base.table.slots);
 }
 
-static uint64_t mark_bytes(const struct aqf *a) {
+uint64_t besom__aqf_mark_bytes(const struct aqf *a) {
   uint64_t bytes = (uint64_t)(a->adapt_room * (double)besom__qtable_size(&a->base.table));
   return bytes < 1024 ? 1024 : bytes; /* something, even in the smallest */
 }
@@ -356,11 +351,12 @@ struct change {
 /* Looks at every match before the first is changed: one may be the key itself. */
 static besom_status plan_changes(const struct aqf *a, besom_digest d, struct change *changes, unsigned *n) {
   struct matching m = besom__matching_start(&a->base.table, d);
+  const besom_filter *f = a->view_of ? a->view_of : &a->base.head;
   for (*n = 0; besom__next_match(&m); ++*n) {
     if (*n == MAX_CHANGES) return BESOM_FULL;
     struct change *c = &changes[*n];
     c->match = (besom_match){bucket_of(m.table, m.fp.quotient, m.fp.remainder), m.rank};
-    besom_status status = a->reverse.digest_of(a->reverse.ctx, &a->base.head, c->match, &c->stored);
+    besom_status status = a->reverse.digest_of(a->reverse.ctx, f, c->match, &c->stored);
     if (status != BESOM_OK) return status;
     if (c->stored.hi == d.hi && c->stored.lo == d.lo) return BESOM_MEMBER;
   }
@@ -400,7 +396,7 @@ besom_status besom__aqf_adapt(besom_filter *f, besom_digest d) {
 /* An entry of the no list is a mark, whether a fingerprint matches it now or only later. */
 besom_status besom__aqf_no_add(besom_filter *f, besom_digest d) {
   struct aqf *a = aqf(f);
-  return besom__marks_add(&a->marks, &f->allocator, d, mark_bytes(a));
+  return besom__marks_add(&a->marks, &f->allocator, d, besom__aqf_mark_bytes(a));
 }
 
 besom_status besom__aqf_no_remove(besom_filter *f, besom_digest d) {
@@ -415,7 +411,7 @@ static besom_status merge_marks(struct aqf *into, const besom_filter *from, cons
   for (uint64_t i = 0; i < m->size; i++) {
     besom_digest d = m->places[i];
     if ((d.hi == 0 && d.lo == 0) || besom__aqf_contains(other, d)) continue;
-    besom_status status = besom__marks_add(&into->marks, &into->base.head.allocator, d, mark_bytes(into));
+    besom_status status = besom__marks_add(&into->marks, &into->base.head.allocator, d, besom__aqf_mark_bytes(into));
     if (status != BESOM_OK) return status;
   }
   return BESOM_OK;
@@ -479,7 +475,7 @@ void besom__aqf_stats(const besom_filter *f, besom_statistics *s) {
   s->tombstones = a->books.tombstones;
   s->marks = a->marks.count;
   double by_slots = reserve ? (double)a->books.slots / (double)reserve : 0;
-  double by_marks = (double)(a->marks.count * sizeof *a->marks.places) / (double)mark_bytes(a) * 8 / 7;
+  double by_marks = (double)(a->marks.count * sizeof *a->marks.places) / (double)besom__aqf_mark_bytes(a) * 8 / 7;
   s->adapt_room_used = fmin(1, fmax(by_slots, by_marks)); /* growing may take a little more than it frees */
 }
 
@@ -571,11 +567,9 @@ besom_status besom__aqf_load(besom_filter *f, struct sections_in *in) {
 }
 
 const struct besom_kind besom__aqf = {
-    .info = {"aqf", "adaptive quotient filter: does not repeat a false positive; counts, removes, merges, grows",
-             BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE | BESOM_CAN_ITERATE |
-                 BESOM_CAN_GROW | BESOM_CAN_ADAPT | BESOM_CAN_BUILD_SORTED | BESOM_CAN_VALUE | BESOM_CAN_MATCH |
-                 BESOM_CAN_REKEY | BESOM_CAN_BUILD_NO | BESOM_CAN_LIST_NO},
+    .info = {AQF_NAME, AQF_SUMMARY, AQF_ABILITIES},
     .size = sizeof(struct aqf),
+    .concurrent = &besom__aqf_concurrent,
     .create = create,
     .create_like = create_like,
     .build = besom__yesno_build,

@@ -40,7 +40,7 @@ ALWAYS_INLINE void qtable_append_leave_quotients(struct qtable_appender *a, uint
   a->occupied = 0;
   for (uint64_t b = a->quotient / 64 + 1; b <= block; b++) {
     uint64_t offset = a->position > 64 * b ? a->position - 64 * b : 0;
-    block_at(&a->table, b)[0] = (uint8_t)(offset < OFFSET_SATURATED ? offset : OFFSET_SATURATED);
+    set_block_offset(block_at(&a->table, b), offset);
   }
 }
 

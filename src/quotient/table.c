@@ -14,7 +14,7 @@ static uint64_t tail_of(uint64_t slots) {
   return tail < 704 ? tail : 704;
 }
 
-static uint64_t room_of(uint64_t slots) {
+uint64_t besom__qtable_room(uint64_t slots) {
   return (slots + tail_of(slots) + 63) / 64 * 64;
 }
 
@@ -25,7 +25,7 @@ static uint32_t stride_of(const struct qtable_shape *shape) {
 size_t besom__qtable_bytes(const struct qtable_shape *shape) {
   if (shape->slots == 0 || shape->slots > UINT64_C(1) << 48 || shape->width == 0 || shape->width > 64) return 0;
   if (shape->value_bits > 32) return 0;
-  uint64_t bytes = room_of(shape->slots) / 64 * stride_of(shape);
+  uint64_t bytes = besom__qtable_room(shape->slots) / 64 * stride_of(shape);
   return bytes <= SIZE_MAX / 2 ? (size_t)bytes : 0;
 }
 
@@ -48,7 +48,7 @@ void besom__qtable_init(struct qtable *t, const struct qtable_shape *shape, enum
   *t = (struct qtable){
       .blocks = blocks,
       .slots = shape->slots,
-      .room = room_of(shape->slots),
+      .room = besom__qtable_room(shape->slots),
       .ops = ops_for(isa, shape->width),
       .stride = stride_of(shape),
       .width = (uint8_t)shape->width,
@@ -95,7 +95,7 @@ static const char *check_run(const struct qtable *t, uint64_t *position, uint64_
 static const char *check_offset(const struct qtable *t, uint64_t block, uint64_t runs_end) {
   uint64_t offset = runs_end > 64 * block ? runs_end - 64 * block : 0;
   if (offset > OFFSET_SATURATED) offset = OFFSET_SATURATED;
-  return block_at(t, block)[0] == offset ? NULL : "a block's offset is wrong";
+  return block_offset(block_at(t, block)) == offset ? NULL : "a block's offset is wrong";
 }
 
 static uint64_t count_heads(const struct qtable *t) {

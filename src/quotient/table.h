@@ -39,7 +39,7 @@
 #define BLOCK_SLOTS 64
 #define OFFSET_SATURATED 255
 
-enum answer { ANSWER_NO, ANSWER_MAYBE, ANSWER_YES };
+enum answer { ANSWER_NO, ANSWER_MAYBE, ANSWER_YES, ANSWER_ELSEWHERE };
 
 struct qtable_ops;
 struct qtable_appender; /* order.h */
@@ -83,6 +83,8 @@ struct qtable_ops {
    */
   enum answer (*contains)(const struct qtable *t, besom_digest d);
   void (*contains_many)(const struct qtable *t, const besom_digest *d, size_t n, uint64_t *bitmap);
+  /* The same from what the block of the quotient holds; ELSEWHERE if the run leaves it. */
+  enum answer (*contains_in_block)(const struct qtable *t, besom_digest d);
   /*
    * Appends the digest's remainder to its run. FULL if there is no empty slot up to the end of the tail.
    * With `unless` (may be NULL), a run that has the remainder already is left alone, and *unless set.
@@ -122,6 +124,9 @@ ALWAYS_INLINE bool is_like_further(uint64_t remainder, unsigned width) {
 /* The bytes of a table of this shape; 0 if the shape is impossible or too large for the machine. */
 size_t besom__qtable_bytes(const struct qtable_shape *shape);
 
+/* The places of a table of so many quotients: these and the tail. */
+uint64_t besom__qtable_room(uint64_t slots);
+
 /* Sets up a table over zeroed memory, or over the blocks of a saved table, of qtable_bytes. */
 void besom__qtable_init(struct qtable *t, const struct qtable_shape *shape, enum isa isa, void *blocks);
 
@@ -137,6 +142,14 @@ enum { WORD_OCCUPIED, WORD_END };
 
 ALWAYS_INLINE uint8_t *block_at(const struct qtable *t, uint64_t block) {
   return t->blocks + block * t->stride;
+}
+
+ALWAYS_INLINE unsigned block_offset(const uint8_t *block) {
+  return load8(block);
+}
+
+ALWAYS_INLINE void set_block_offset(uint8_t *block, uint64_t offset) {
+  store8(block, (uint8_t)(offset < OFFSET_SATURATED ? offset : OFFSET_SATURATED));
 }
 
 ALWAYS_INLINE uint64_t block_word(const struct qtable *t, const uint8_t *block, unsigned word) {
@@ -159,7 +172,7 @@ ALWAYS_INLINE void set_block_heads(const struct qtable *t, uint8_t *block, uint6
 ALWAYS_INLINE uint64_t slot_remainder(const struct qtable *t, const uint8_t *block, unsigned i, unsigned width) {
   const uint8_t *planes = block + t->remainders_at, *bytes = planes + 8 * (width % 8) + i;
   uint64_t remainder = 0;
-  for (unsigned j = 0; j < width / 8; j++) remainder |= (uint64_t)bytes[64 * j] << (8 * j);
+  for (unsigned j = 0; j < width / 8; j++) remainder |= (uint64_t)load8(bytes + 64 * j) << (8 * j);
   for (unsigned j = 0; j < width % 8; j++) remainder |= (load64(planes + 8 * j) >> i & 1) << (width / 8 * 8 + j);
   return remainder;
 }
@@ -167,7 +180,7 @@ ALWAYS_INLINE uint64_t slot_remainder(const struct qtable *t, const uint8_t *blo
 ALWAYS_INLINE void set_slot_remainder(const struct qtable *t, uint8_t *block, unsigned i, uint64_t remainder,
                                       unsigned width) {
   uint8_t *planes = block + t->remainders_at, *bytes = planes + 8 * (width % 8) + i;
-  for (unsigned j = 0; j < width / 8; j++) bytes[64 * j] = (uint8_t)(remainder >> (8 * j));
+  for (unsigned j = 0; j < width / 8; j++) store8(bytes + 64 * j, (uint8_t)(remainder >> (8 * j)));
   for (unsigned j = 0; j < width % 8; j++) {
     uint64_t bit = remainder >> (width / 8 * 8 + j) & 1;
     store64(planes + 8 * j, (load64(planes + 8 * j) & ~(UINT64_C(1) << i)) | bit << i);

@@ -85,19 +85,24 @@ static __attribute__((noinline)) enum answer answer_of(const struct qtable *t, c
  *
  * The remainders near the quotient's own slot are loaded at once with the words, in whichever lines they are.
  */
-ALWAYS_INLINE enum answer contains(const struct qtable *t, besom_digest d, unsigned width) {
-  struct place at = place_of(t, d, width);
+ALWAYS_INLINE enum answer contains_in_block(const struct qtable *t, struct place at, unsigned width) {
   unsigned i = at.quotient % 64;
   uint64_t occupied = block_word(t, at.block, WORD_OCCUPIED), is_occupied = occupied >> i & 1;
-  uint64_t ours = bits_from_any(at.block[0]), ends = block_word(t, at.block, WORD_END) & ours;
+  uint64_t ours = bits_from_any(block_offset(at.block)), ends = block_word(t, at.block, WORD_END) & ours;
   uint64_t end = select_bit(ends, popcount(occupied & bits_below(i)));
   uint64_t run = (end | (end - 1)) & bits_from((64 - leading_zeros(ends & (end - 1))) & 63) & ours;
   run = run >> i & (0 - is_occupied);
-  if (UNLIKELY((is_occupied > end) | (run >> 32))) return contains_by_find(t, at.quotient, at.remainder);
+  if (UNLIKELY((is_occupied > end) | (run >> 32))) return ANSWER_ELSEWHERE;
   uint64_t equal = slots_equal_32(t, at.block, i, at.remainder, width) & run;
   if (!equal) return ANSWER_NO;
   if (UNLIKELY(t->extended)) return answer_of(t, at.block, equal << i);
   return equal & heads_that_matter(t, at.block, at.remainder, width) >> i ? ANSWER_YES : ANSWER_NO;
+}
+
+ALWAYS_INLINE enum answer contains(const struct qtable *t, besom_digest d, unsigned width) {
+  struct place at = place_of(t, d, width);
+  enum answer answer = contains_in_block(t, at, width);
+  return UNLIKELY(answer == ANSWER_ELSEWHERE) ? contains_by_find(t, at.quotient, at.remainder) : answer;
 }
 
 /*
@@ -105,7 +110,7 @@ ALWAYS_INLINE enum answer contains(const struct qtable *t, besom_digest d, unsig
  * it is, so that no needless line of cache is touched.
  */
 ALWAYS_INLINE bool may_contain_at(const struct qtable *t, struct place at, unsigned width) {
-  unsigned i = at.quotient % 64, offset = at.block[0];
+  unsigned i = at.quotient % 64, offset = block_offset(at.block);
   uint64_t occupied = block_word(t, at.block, WORD_OCCUPIED), is_occupied = occupied >> i & 1;
   uint64_t ends = block_word(t, at.block, WORD_END) & bits_from_any(offset);
   uint64_t end = select_bit(ends, popcount(occupied & bits_below(i)));
@@ -147,7 +152,7 @@ ALWAYS_INLINE void contains_many(const struct qtable *t, const besom_digest *d, 
 /* ------------------------------------------------------------------ changes */
 
 ALWAYS_INLINE void raise_offset(uint8_t *block) {
-  *block = (uint8_t)(*block + (*block < OFFSET_SATURATED));
+  set_block_offset(block, block_offset(block) + 1);
 }
 
 /* All there is in a slot. */
@@ -190,7 +195,7 @@ ALWAYS_INLINE struct slot push_slot(const struct qtable *t, uint8_t *block, unsi
   }
   for (unsigned j = 0; j < width / 8; j++) {
     move_bytes_up(bytes + 64 * j, lo, hi);
-    bytes[64 * j + lo] = (uint8_t)(in.remainder >> (8 * j));
+    store8(bytes + 64 * j + lo, (uint8_t)(in.remainder >> (8 * j)));
   }
   if (UNLIKELY(t->value_bits)) out.value = push_value(t, block, lo, hi, in.value);
   return out;
@@ -232,8 +237,8 @@ ALWAYS_INLINE void pull_slot(const struct qtable *t, uint8_t *block, const uint8
   pull_bits(block, after, t->heads_at, t->has_heads, lo, hi);
   pull_bits(block, after, t->values_at, t->value_bits, lo, hi);
   for (unsigned j = 0, at = t->remainders_at + 8 * (width % 8); j < width / 8; j++, at += 64) {
-    memmove(block + at + lo, block + at + lo + 1, hi - lo);
-    block[at + hi] = after ? after[at] : 0;
+    move_bytes_down(block + at, lo, hi);
+    store8(block + at + hi, after ? load8(after + at) : 0);
   }
 }
 
@@ -245,14 +250,15 @@ ALWAYS_INLINE void pull_slot(const struct qtable *t, uint8_t *block, const uint8
 static void lower_offsets(struct qtable *t, uint64_t quotient, uint64_t last) {
   struct mark mark = {0, 0};
   for (uint64_t b = quotient / 64 + 1; b <= last / 64; b++) {
-    uint8_t *offset = block_at(t, b);
-    if (*offset < OFFSET_SATURATED) {
-      --*offset;
+    uint8_t *block = block_at(t, b);
+    unsigned offset = block_offset(block);
+    if (offset < OFFSET_SATURATED) {
+      set_block_offset(block, offset - 1);
       continue;
     }
     uint64_t truth = runs_end_before_block(t, b, &mark) - 64 * b;
     if (truth < OFFSET_SATURATED)
-      *offset = (uint8_t)truth;
+      set_block_offset(block, truth);
     else
       b += (truth - OFFSET_SATURATED) / 64;
   }
@@ -305,7 +311,7 @@ ALWAYS_INLINE void close_slot(struct qtable *t, uint64_t quotient, uint64_t posi
  * from 0.
  */
 ALWAYS_INLINE unsigned run_end_in_block(const struct qtable *t, const uint8_t *block, unsigned i, uint64_t *run) {
-  unsigned offset = block[0];
+  unsigned offset = block_offset(block);
   uint64_t occupied = block_word(t, block, WORD_OCCUPIED), has_run = occupied >> i & 1;
   unsigned runs = popcount(occupied & bits_between(0, i));
   uint64_t ends = first_bits(block_word(t, block, WORD_END) & bits_from_any(offset), runs);
@@ -487,7 +493,7 @@ ALWAYS_INLINE besom_status merge(const struct qtable *from_a, const struct qtabl
   for (uint64_t q = 0; q < out.room; q += 64) {
     uint8_t *block = block_at(&out, q / 64);
     uint64_t offset = position > q ? position - q : 0;
-    block[0] = (uint8_t)(offset < OFFSET_SATURATED ? offset : OFFSET_SATURATED);
+    set_block_offset(block, offset);
     uint64_t occupied = find_runs(&a, q / 64, &end_a, &x) | find_runs(&b, q / 64, &end_b, &y);
     set_block_word(&out, block, WORD_OCCUPIED, occupied);
     for (; occupied; occupied &= occupied - 1) {
@@ -514,6 +520,9 @@ ALWAYS_INLINE besom_status merge(const struct qtable *from_a, const struct qtabl
   static void contains_many_##suffix(const struct qtable *t, const besom_digest *d, size_t n, uint64_t *bitmap) { \
     contains_many(t, d, n, bitmap, width);                                                                        \
   }                                                                                                               \
+  static enum answer contains_in_block_##suffix(const struct qtable *t, besom_digest d) {                         \
+    return contains_in_block(t, place_of(t, d, width), width);                                                    \
+  }                                                                                                               \
   static besom_status insert_##suffix(struct qtable *t, besom_digest d, bool *unless) {                           \
     return insert(t, d, unless, width);                                                                           \
   }                                                                                                               \
@@ -539,10 +548,10 @@ ALWAYS_INLINE besom_status merge(const struct qtable *from_a, const struct qtabl
     return merge(a, b, t, width);                                                                                 \
   }
 
-#define OPERATION_TABLE(suffix)                                                                                       \
-  {                                                                                                                   \
-    contains_##suffix, contains_many_##suffix, insert_##suffix, insert_many_##suffix, append_##suffix, find_##suffix, \
-        open_##suffix, close_##suffix, merge_##suffix                                                                 \
+#define OPERATION_TABLE(suffix)                                                                                   \
+  {                                                                                                               \
+    contains_##suffix, contains_many_##suffix, contains_in_block_##suffix, insert_##suffix, insert_many_##suffix, \
+        append_##suffix, find_##suffix, open_##suffix, close_##suffix, merge_##suffix                             \
   }
 
 /* Rates of 1 in 100, 1000 and 10,000 need 7, 10 and 14 bits; the others are round numbers or papers'. */

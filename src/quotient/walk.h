@@ -47,11 +47,11 @@ struct mark {
  * so a walk over any number of saturated blocks looks at each once.
  */
 static inline uint64_t runs_end_before_block(const struct qtable *t, uint64_t b, struct mark *mark) {
-  uint64_t offset = block_at(t, b)[0];
+  uint64_t offset = block_offset(block_at(t, b));
   if (LIKELY(offset < OFFSET_SATURATED)) return 64 * b + offset;
   uint64_t known = b;
-  while (known > mark->block && block_at(t, known)[0] == OFFSET_SATURATED) known--;
-  uint64_t end = known > mark->block ? 64 * known + block_at(t, known)[0] : mark->runs_end;
+  while (known > mark->block && block_offset(block_at(t, known)) == OFFSET_SATURATED) known--;
+  uint64_t end = known > mark->block ? 64 * known + block_offset(block_at(t, known)) : mark->runs_end;
   uint64_t runs = 0;
   for (; known < b; known++) runs += popcount(block_word(t, block_at(t, known), WORD_OCCUPIED));
   if (runs) end = run_end_from(t, end, runs - 1) + 1;

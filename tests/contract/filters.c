@@ -61,7 +61,8 @@ besom_config config_of(const subject *s, uint64_t capacity, double rate) {
                         .hash = s->hash,
                         .seed = fixed_seed,
                         .capacity = capacity,
-                        .rate = rate};
+                        .rate = rate,
+                        .flags = s->flags};
 }
 
 besom_config geometry_of(const subject *s, uint64_t slots, uint32_t width) {

@@ -21,6 +21,7 @@ typedef struct subject {
   const besom_kind_info *kind;
   const char *options;
   const char *hash;
+  uint32_t flags;
   bool first;       /* the kind as it comes: the first subject of its kind */
   bool same_format; /* options that leave no trace in a saved filter: as if there were none */
   char label[48];   /* "qf", "qf,isa=portable", "qf,sip" */

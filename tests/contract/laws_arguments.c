@@ -173,6 +173,23 @@ static void impossible_numbers_are_invalid(void **state) {
   assert_status(is_created ? BESOM_INVALID : BESOM_UNSUPPORTED, besom_create(&none, &f));
 }
 
+/* A flag that this version does not know, and one that a kind need not know. */
+static void flags_are_known_or_refused(void **state) {
+  const subject *s = subject_of(state);
+  besom_config config = config_of(s, 100, 0);
+  config.flags = BESOM_CONCURRENT | 1u << 20;
+  assert_no_filter(BESOM_INVALID, &config);
+  config.flags = BESOM_CONCURRENT;
+  besom_filter *f = NULL;
+  besom_status status = besom_create(&config, &f);
+  if (status != BESOM_OK) {
+    assert_no_filter(BESOM_UNSUPPORTED, &config);
+    return;
+  }
+  assert_string_equal(stats_of(f).kind, s->kind->name);
+  besom_free(f);
+}
+
 /* A rate that no width reaches, or bits that no filter can do with: a filter that keeps to it, or none. */
 static void extreme_wishes_are_kept_or_refused(void **state) {
   const subject *s = subject_of(state);
@@ -337,6 +354,7 @@ const law argument_laws[] = {
     LAW(no_filter_answers_maybe, THE_LIBRARY, 0),
     LAW(no_filter_is_invalid, THE_LIBRARY, 0),
     LAW(nothing_to_work_on_is_invalid, THE_LIBRARY, 0),
+    LAW(flags_are_known_or_refused, EVERY_KIND, 0),
     LAW(impossible_numbers_are_invalid, EVERY_KIND, 0),
     LAW(extreme_wishes_are_kept_or_refused, EVERY_KIND, CAN_BUILD),
     LAW(unknown_names_are_told, EVERY_KIND, 0),

@@ -24,9 +24,11 @@ static void lists_free(lists *l) {
 
 static besom_status build(const besom_config *config, const lists *l, besom_filter **out) {
   array_source yes, no;
+  besom_config one_thread = *config;
+  one_thread.flags = 0; /* what is static has nothing to change at once */
   source_of_u64(&yes, l->yes, l->n_yes);
   source_of_u64(&no, l->no, l->n_no);
-  return besom_build(config, &yes.api, &no.api, NULL, out);
+  return besom_build(&one_thread, &yes.api, &no.api, NULL, out);
 }
 
 static void assert_exact(const besom_filter *f, const lists *l) {

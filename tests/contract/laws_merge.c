@@ -166,17 +166,19 @@ static void unlike_filters_are_refused(void **state) {
     other = config;
     other.kind = besom_kinds(i)->name;
     other.options = NULL;
+    other.flags = 0;
     if (besom_kinds(i) != s->kind && besom_kinds(i)->abilities & BESOM_CAN_INSERT) assert_unlike(f, &other);
   }
   besom_free(f);
 }
 
-/* Instructions are no part of a filter: filters that differ in nothing else are alike. */
+/* Instructions and threads are no part of a filter: filters that differ in nothing else are alike. */
 static void filters_of_other_instructions_are_alike(void **state) {
   const subject *s = subject_of(state);
   if (!s->same_format) skip();
   besom_config config = config_of(s, 1000, 0.01), as_it_comes = config;
   as_it_comes.options = NULL;
+  as_it_comes.flags = 0;
   besom_filter *a = make_empty(&config), *b = make_empty(&as_it_comes), *merged = NULL;
   assert_status(BESOM_OK, besom_insert_u64(a, 1));
   assert_status(BESOM_OK, besom_insert_u64(b, 2));

@@ -36,7 +36,8 @@ static const char *isa_of(const subject *s) {
   besom_status status =
       can(s, CAN_BUILD) ? besom_build(&config, &source.api, NULL, NULL, &f) : besom_create(&config, &f);
   if (status != BESOM_OK) {
-    if (status != BESOM_BAD_OPTION) printf("making a %s: %s\n", s->label, besom_strerror(status));
+    if (status != BESOM_BAD_OPTION && status != BESOM_UNSUPPORTED)
+      printf("making a %s: %s\n", s->label, besom_strerror(status));
     return NULL;
   }
   besom_statistics stats = {.isa = NULL};
@@ -93,6 +94,11 @@ static void add_kind(subjects *all, const besom_kind_info *kind) {
     if (isa && (!s.same_format || is_new(all, first, isa))) all->list[all->n++] = s;
   }
   all->list[all->n++] = subject_with(kind, NULL, "sip");
+  subject concurrent = subject_with(kind, NULL, "xxh3");
+  concurrent.flags = BESOM_CONCURRENT;
+  concurrent.same_format = true;
+  strcat(concurrent.label, ",concurrent");
+  if (isa_of(&concurrent)) all->list[all->n++] = concurrent;
 }
 
 static bool applies(const law *l, const subject *s) {
