@@ -7,6 +7,14 @@ enum { WIDTH = 8, PIECE = 4096 };
 
 const char *const learning_names[LEARNINGS] = {"qf", "aqf_marks", "aqf_store"};
 
+const contender contenders[CONTENDERS] = {
+    {"qf", NEVER, 0.95}, {"aqf", STORE, 0.9}, {"exaf", STORE, 0.95}, {"taf", STORE, 0.95}, {"utaf", STORE, 0.95}};
+
+static const char *kind_of(learning way, const setting *s) {
+  if (way == STORE && s->kind) return s->kind;
+  return way == NEVER ? "qf" : "aqf";
+}
+
 static besom_guard *create_guard(const besom_config *config) {
   besom_store *store;
   besom_guard *guard;
@@ -42,7 +50,7 @@ learner learner_create_guard(const besom_config *config, uint64_t key_seed, uint
 learner learner_create(learning way, const setting *s, driver *d) {
   uint8_t seed[16];
   hash_seed(s->filter_seed, seed);
-  besom_config config = {.kind = way == NEVER ? "qf" : "aqf",
+  besom_config config = {.kind = kind_of(way, s),
                          .slots = s->slots,
                          .width = WIDTH,
                          .seed = seed,

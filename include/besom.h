@@ -135,7 +135,8 @@ typedef struct besom_allocator {
  *               make any filter lie: fix them only for reproducible files, and for filters to be merged.
  * value_bits    bits of a small value kept with every key, 0 to 32, for kinds that can.
  * adapt_room    adaptive kinds: the share of the filter's room kept for what adapting needs, in (0, 0.5];
- *               default 0.05. Beyond it besom_adapt is FULL; it never takes the room of keys.
+ *               default 0.05. Beyond it besom_adapt is FULL; it never takes the room of keys. Kinds whose room for
+ *               that is fixed (exaf, taf, utaf) take no notice of it.
  * build_memory  besom_build of kinds with BESOM_CAN_BUILD_SORTED: the bytes it may take for a while besides the
  *               filter; default 16 a key, and for a moment three times that if nobody tells how many there are.
  * options       "name=value,name=value", the kind's own; docs/kinds.md lists them. Quotient kinds know
@@ -416,7 +417,10 @@ BESOM_API besom_status besom_matches(const besom_filter *f, besom_digest digest,
  */
 BESOM_API besom_status besom_insert_at(besom_filter *f, besom_digest digest, uint64_t value, besom_match *match);
 
-/* Takes out exactly this fingerprint. Errors: NOT_FOUND, READ_ONLY, UNSUPPORTED. */
+/*
+ * Takes out exactly this fingerprint. Call it while the record is still in the store: taf may look at stored keys, and
+ * fail as they do. Errors: NOT_FOUND, READ_ONLY, UNSUPPORTED, NEEDS_STORE (taf), what the bound callback returned.
+ */
 BESOM_API besom_status besom_remove_at(besom_filter *f, besom_match match);
 
 /*
@@ -500,9 +504,9 @@ typedef struct besom_entry {
   uint64_t quotient, remainder;
   besom_digest extension;  /* the bits behind the remainder, the first one uppermost */
   uint32_t extension_bits; /* how many there are */
-  uint64_t count, value;
-  bool has_alternate; /* cuckoo kinds: the quotient is the bucket it is in, but it may as well be in */
-  uint64_t alternate; /* this one: which of the two depends on what else is there */
+  uint64_t count, value;   /* value: of taf and utaf the selector */
+  bool has_alternate;      /* cuckoo kinds: the quotient is the bucket it is in, but it may as well be in */
+  uint64_t alternate;      /* this one: which of the two depends on what else is there */
 } besom_entry;
 
 typedef struct besom_iter besom_iter;
@@ -528,13 +532,15 @@ typedef struct besom_statistics {
   double load;          /* items / slots, for Bloom kinds the share of bits that are set */
   double expected_rate; /* probability of a false positive, as full as the filter is now */
   double rate_at_capacity;
-  uint64_t extended;      /* adaptive kinds: fingerprints that were lengthened */
+  uint64_t extended;      /* adaptive kinds: fingerprints that were lengthened, or changed */
   uint64_t tombstones;    /* those among them that are kept for keys which are removed now */
   uint64_t marks;         /* and keys that are marked as no members, or cached as such */
   double adapt_room_used; /* share of adapt_room that is used, 0 to 1 */
   uint64_t kicks;         /* cuckoo kinds: fingerprints moved to make room since the filter was made or loaded, */
   uint64_t longest_chain; /* and most of them for one key */
   uint64_t adapted;       /* adaptive cuckoo kinds: fingerprints changed by adapting, since the same time */
+  uint64_t rebuilds;      /* kinds that keep what they learn by block: how often a block was full and began anew */
+  uint64_t selectors[8];  /* taf, utaf: fingerprints by selector; the last, by that or a higher one */
 } besom_statistics;
 
 /* Cost: constant (Bloom kinds: one pass over the bits). */

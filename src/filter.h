@@ -70,6 +70,11 @@ struct besom_kind {
   besom_status (*insert_at)(besom_filter *f, besom_digest d, uint64_t value, besom_match *match);
   /* Kinds whose fingerprints move: puts a key back where it was stored. UNLIKE (it cannot have been there), FULL. */
   besom_status (*readmit_at)(besom_filter *f, besom_digest d, besom_match match);
+  /*
+   * Optional: sees to it that remove_at of this match will not look at the stored keys, so that the record can be taken
+   * out first, and remove_at cannot fail any more.
+   */
+  besom_status (*ready_to_remove)(besom_filter *f, besom_match match);
   besom_status (*remove_at)(besom_filter *f, besom_match match);
   besom_status (*adapt_at)(besom_filter *f, besom_digest offender, besom_match match, besom_digest stored);
 

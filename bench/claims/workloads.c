@@ -4,6 +4,7 @@
 
 #include "claims/claims.h"
 #include "fail.h"
+#include "firehose.h"
 #include "workload.h"
 
 enum { SINGLE_RANKS = 64, MOST_BINS = SINGLE_RANKS + 40, SEED = 0xbe50 };
@@ -142,6 +143,67 @@ static bool test_churn(uint64_t members, uint64_t replaced, report *numbers) {
   return holds;
 }
 
+/* ------------------------------------------------------------------ FireHose */
+
+static void report_stream(report *numbers, const char *name, double exponent, uint64_t universe, uint64_t n, fit result,
+                          bool holds) {
+  report_cell(numbers, "%s", name);
+  report_cell(numbers, "%g", exponent);
+  report_cell(numbers, "%llu", (unsigned long long)universe);
+  report_cell(numbers, "%llu", (unsigned long long)n);
+  report_cell(numbers, "%zu", result.bins);
+  report_cell(numbers, "%.1f", result.chi_square);
+  report_cell(numbers, "%s", holds ? "yes" : "no");
+}
+
+/* Key i (from 1) has probability c B(i, c + 1), c = 0.5: 1/3 for the first, and each one (i - 1) / (i + 1/2) of the one
+ * before it. */
+static bool test_power_law(uint64_t n, report *numbers) {
+  uint64_t seen[MOST_BINS] = {0};
+  power_law p = power_law_create(SEED);
+  for (uint64_t i = 0; i < n; i++) {
+    uint64_t key = power_law_next(&p);
+    if (key < 1 || key >= POWER_LAW_KEYS) fail("key %llu is none", (unsigned long long)key);
+    seen[bin_of(key)]++;
+  }
+  double all = p.up_to[POWER_LAW_KEYS - 1], probability = 1.0 / 3;
+  fit result = {0};
+  for (uint64_t key = 1, bin = 0; key < POWER_LAW_KEYS; bin++) {
+    double expected = 0;
+    for (uint64_t end = bin_end(bin, POWER_LAW_KEYS - 1); key < end; key++) {
+      expected += probability / all * (double)n;
+      probability *= (double)key / ((double)key + 1.5);
+    }
+    double difference = (double)seen[bin] - expected;
+    result.chi_square += difference * difference / expected;
+    result.bins++;
+  }
+  power_law_free(&p);
+  double freedom = (double)result.bins - 1;
+  bool holds = result.chi_square <= freedom + 4 * sqrt(2 * freedom);
+  report_stream(numbers, "power_law", 0.5, POWER_LAW_KEYS, n, result, holds);
+  return holds;
+}
+
+/* Everyone is asked as often as was decided at birth, and no more; the younger half of all keys less than the older. */
+static bool test_active_set(double exponent, uint64_t n, report *numbers) {
+  active_set a = active_set_create(SEED, exponent);
+  uint64_t *asked = allocate(n + 131072, sizeof *asked), old = 0, most = a.totals[0];
+  for (uint64_t i = 0; i < n; i++) asked[active_set_next(&a)]++;
+  bool holds = a.born <= n + 131072;
+  for (uint64_t i = 0; i < a.born; i++) {
+    holds &= asked[i] <= most;
+    if (i < a.born / 2) old += asked[i];
+  }
+  for (uint64_t i = 0; i < 131072; i++)
+    holds &= asked[a.keys[i].number] == a.keys[i].asked && a.keys[i].asked < a.keys[i].total;
+  holds &= old > n / 2;
+  report_stream(numbers, "active_set", exponent, a.born, n, (fit){0}, holds);
+  free(asked);
+  active_set_free(&a);
+  return holds;
+}
+
 /* ------------------------------------------------------------------ the claim */
 
 static bool run(bool full, report *numbers) {
@@ -153,6 +215,9 @@ static bool run(bool full, report *numbers) {
     }
   for (size_t i = 0; i < sizeof churns / sizeof *churns; i++)
     holds &= test_churn(churns[i].members, churns[i].replaced, numbers);
+  holds &= test_power_law(full ? 30000000 : 1000000, numbers);
+  holds &= test_active_set(-0.5, full ? 10000000 : 1000000, numbers);
+  holds &= test_active_set(-1.5, 1000000, numbers);
   return holds;
 }
 
@@ -161,9 +226,9 @@ static const char *const columns[] = {"generator", "s", "universe", "samples", "
 const claim workloads_claim = {
     .name = "workloads",
     .source = "besom",
-    .statement =
-        "the Zipf generator gives every rank its exact probability (chi-square within 4 standard errors), and a "
-        "set that changes loses and gets the keys it says",
+    .statement = "the Zipf and power-law generators give every rank its exact probability (chi-square within 4 "
+                 "standard errors), "
+                 "a set that changes loses and gets the keys it says, an active set asks for keys as often as it says",
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,
     .run = run,

@@ -242,9 +242,14 @@ besom_status besom_guard_put_new(besom_guard *g, const void *key, size_t len, co
   return add(g, besom_hash(g->filter, key, len), &record);
 }
 
+static besom_status ready_to_remove(besom_filter *f, besom_match at) {
+  return f->kind->ready_to_remove ? f->kind->ready_to_remove(f, at) : BESOM_OK;
+}
+
 /* The store first: a fingerprint without a record does no harm, a record without a fingerprint is lost. */
 static besom_status take_out(besom_guard *g, besom_match at) {
-  besom_status status = g->store->ops->remove(g->store, at);
+  besom_status status = ready_to_remove(g->filter, at);
+  if (status == BESOM_OK) status = g->store->ops->remove(g->store, at);
   if (status == BESOM_OK) status = besom_remove_at(g->filter, at);
   g->stats.deletes += status == BESOM_OK;
   return status;

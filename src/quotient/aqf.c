@@ -549,7 +549,7 @@ static bool has_its_capacity(const besom_filter *f) {
 
 besom_status besom__aqf_load(besom_filter *f, struct sections_in *in) {
   struct aqf *a = aqf(f);
-  besom_status status = besom__quotient_load(f, in);
+  besom_status status = besom__quotient_load(f, in, NO_CODE);
   if (status != BESOM_OK) return status;
   a->adapt_room = besom__read_double(&in->parameters);
   a->books.slots = besom__read_u64(&in->parameters);

@@ -23,7 +23,7 @@ besom_status besom__quotient_options(const char *text, enum isa *isa, const char
 
 struct qtable_shape besom__quotient_shape(const struct qtable *t) {
   return (struct qtable_shape){
-      .slots = t->slots, .width = t->width, .heads = t->has_heads, .value_bits = t->value_bits};
+      .slots = t->slots, .width = t->width, .heads = t->has_heads, .code = t->code, .value_bits = t->value_bits};
 }
 
 besom_status besom__quotient_table(const besom_filter *f, const struct qtable_shape *shape, struct qtable *out) {
@@ -52,23 +52,25 @@ void besom__quotient_save(const struct qtable *t, struct sections_out *out) {
   besom__write_u32(&out->parameters, t->width);
   besom__write_u32(&out->parameters, t->has_heads);
   besom__write_u32(&out->parameters, t->value_bits);
-  besom__write_u32(&out->parameters, 0);
+  besom__write_u32(&out->parameters, t->code);
   besom__write_u64(&out->parameters, t->used);
   besom__write_u64(&out->parameters, t->further_slots);
   add_section(out, TAG_BITS, t->blocks, besom__qtable_size(t));
 }
 
-besom_status besom__quotient_load(besom_filter *f, struct sections_in *in) {
+besom_status besom__quotient_load(besom_filter *f, struct sections_in *in, enum table_code code) {
   struct qtable *t = &quotient(f)->table;
   struct qtable_shape shape = {.slots = besom__read_u64(&in->parameters), .width = besom__read_u32(&in->parameters)};
   uint32_t heads = besom__read_u32(&in->parameters);
   shape.heads = heads;
   shape.value_bits = besom__read_u32(&in->parameters);
-  uint32_t reserved = besom__read_u32(&in->parameters);
+  uint32_t saved_code = besom__read_u32(&in->parameters);
+  shape.code = code;
   uint64_t used = besom__read_u64(&in->parameters), further = besom__read_u64(&in->parameters);
   const struct section *bits = take_section(in, TAG_BITS);
   size_t bytes = besom__qtable_bytes(&shape);
-  if (!bits || heads > 1 || reserved || !bytes || bits->len != bytes || (further && !heads)) return BESOM_CORRUPT;
+  if (!bits || heads > 1 || saved_code != code || !bytes || bits->len != bytes || (further && !heads))
+    return BESOM_CORRUPT;
   quotient(f)->isa = besom__isa_best();
   if (f->mapping) {
     besom__qtable_init(t, &shape, quotient(f)->isa, (void *)(uintptr_t)bits->data);

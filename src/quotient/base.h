@@ -37,9 +37,12 @@ void besom__quotient_destroy(besom_filter *f);
 /* Makes f's table, empty, like the model's. */
 besom_status besom__quotient_create_like(besom_filter *f, const besom_filter *model);
 
-/* Parameters and bits of the table, and back; the filter's items and capacity are checked by the kind. */
+/*
+ * Parameters and bits of the table, and back; the filter's items and capacity are checked by the kind, which says
+ * what its tables have beside slots.
+ */
 void besom__quotient_save(const struct qtable *t, struct sections_out *out);
-besom_status besom__quotient_load(besom_filter *f, struct sections_in *in);
+besom_status besom__quotient_load(besom_filter *f, struct sections_in *in, enum table_code code);
 
 /*
  * The operation append of filter.h: every copy of a key as a fingerprint of its own, or as many of them in a count as

@@ -16,6 +16,9 @@ struct qtable_cursor {
 void besom__qtable_first(const struct qtable *t, struct qtable_cursor *c);
 bool besom__qtable_next(struct qtable_cursor *c);
 
+/* From the first run on that reaches the position, or begins behind it. */
+void besom__qtable_seek(const struct qtable *t, uint64_t position, struct qtable_cursor *c);
+
 /* ------------------------------------------------------------------ filling */
 
 /*

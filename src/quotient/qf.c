@@ -114,7 +114,7 @@ static void save(const besom_filter *f, struct sections_out *out) {
 }
 
 static besom_status load(besom_filter *f, struct sections_in *in) {
-  besom_status status = besom__quotient_load(f, in);
+  besom_status status = besom__quotient_load(f, in, NO_CODE);
   if (status != BESOM_OK) return status;
   const struct qtable *t = &quotient(f)->table;
   if (f->capacity == besom__quotient_capacity(t->slots, 0) && !t->value_bits) return BESOM_OK;

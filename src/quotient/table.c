@@ -25,7 +25,8 @@ static uint32_t stride_of(const struct qtable_shape *shape) {
 size_t besom__qtable_bytes(const struct qtable_shape *shape) {
   if (shape->slots == 0 || shape->slots > UINT64_C(1) << 48 || shape->width == 0 || shape->width > 64) return 0;
   if (shape->value_bits > 32) return 0;
-  uint64_t bytes = besom__qtable_room(shape->slots) / 64 * stride_of(shape);
+  uint64_t room = besom__qtable_room(shape->slots),
+           bytes = room / 64 * stride_of(shape) + (shape->code == CODE_AND_BYTES ? room : 0);
   return bytes <= SIZE_MAX / 2 ? (size_t)bytes : 0;
 }
 
@@ -58,11 +59,12 @@ void besom__qtable_init(struct qtable *t, const struct qtable_shape *shape, enum
       .values_at = (uint16_t)(heads_at + (shape->heads ? 8 : 0)),
       .value_bits = (uint8_t)shape->value_bits,
       .has_heads = shape->heads,
+      .code = shape->code,
   };
 }
 
 size_t besom__qtable_size(const struct qtable *t) {
-  return (size_t)(t->room / 64 * t->stride);
+  return (size_t)(t->room / 64 * t->stride + (t->code == CODE_AND_BYTES ? t->room : 0));
 }
 
 /* ------------------------------------------------------------------ checker */

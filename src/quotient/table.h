@@ -41,6 +41,25 @@
 
 enum answer { ANSWER_NO, ANSWER_MAYBE, ANSWER_YES, ANSWER_ELSEWHERE };
 
+/* A run: its first slot, and the first one behind it. */
+struct run {
+  uint64_t start, end;
+};
+
+/* A run within the block of its quotient: its slots as bits, and the first behind them; 0 and 0 if there is none. */
+struct block_run {
+  const uint8_t *block;
+  uint64_t slots;
+  unsigned end;
+  bool elsewhere; /* it is not, or too long: nothing else is told */
+};
+
+/*
+ * What kinds may keep beside slots: 56 bits a block; these, and a byte a slot, behind all blocks, where they burden
+ * no query. The table keeps them as they are, and does not move them. Numbers of the file format.
+ */
+enum table_code { NO_CODE, CODE, CODE_AND_BYTES };
+
 struct qtable_ops;
 struct qtable_appender; /* order.h */
 
@@ -60,6 +79,7 @@ struct qtable {
   uint16_t values_at;    /* where the planes of the values begin */
   uint8_t value_bits;    /* 0 to 32 */
   bool has_heads;
+  enum table_code code;
 };
 
 /* Geometry: the options of a table. */
@@ -67,7 +87,7 @@ struct qtable_shape {
   uint64_t slots;
   unsigned width;
   bool heads; /* keep the third word */
-  bool code;  /* keep 56 bits a block */
+  enum table_code code;
   unsigned value_bits;
 };
 
@@ -85,6 +105,8 @@ struct qtable_ops {
   void (*contains_many)(const struct qtable *t, const besom_digest *d, size_t n, uint64_t *bitmap);
   /* The same from what the block of the quotient holds; ELSEWHERE if the run leaves it. */
   enum answer (*contains_in_block)(const struct qtable *t, besom_digest d);
+  /* The same as contains, and where the run is. */
+  enum answer (*contains_run)(const struct qtable *t, besom_digest d, struct block_run *run);
   /*
    * Appends the digest's remainder to its run. FULL if there is no empty slot up to the end of the tail.
    * With `unless` (may be NULL), a run that has the remainder already is left alone, and *unless set.
@@ -130,7 +152,7 @@ uint64_t besom__qtable_room(uint64_t slots);
 /* Sets up a table over zeroed memory, or over the blocks of a saved table, of qtable_bytes. */
 void besom__qtable_init(struct qtable *t, const struct qtable_shape *shape, enum isa isa, void *blocks);
 
-/* Bytes of the blocks. */
+/* Bytes of the blocks, and of what is behind them. */
 size_t besom__qtable_size(const struct qtable *t);
 
 /* NULL if every invariant holds, else what is wrong. Safe on any bits. */
@@ -158,6 +180,20 @@ ALWAYS_INLINE uint64_t block_word(const struct qtable *t, const uint8_t *block, 
 
 ALWAYS_INLINE void set_block_word(const struct qtable *t, uint8_t *block, unsigned word, uint64_t bits) {
   store64(block + t->words_at + 8 * word, bits);
+}
+
+/* In tables that have them, the bytes of all slots. */
+static inline uint8_t *qtable_slot_bytes(const struct qtable *t) {
+  return t->blocks + t->room / 64 * t->stride;
+}
+
+/* The 56 bits of a block, in tables that have them: they share a word with the offset. */
+ALWAYS_INLINE uint64_t block_code(const uint8_t *block) {
+  return load64(block) >> 8;
+}
+
+ALWAYS_INLINE void set_block_code(uint8_t *block, uint64_t code) {
+  store64(block, code << 8 | block[0]);
 }
 
 ALWAYS_INLINE uint64_t block_heads(const struct qtable *t, const uint8_t *block) {

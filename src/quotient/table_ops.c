@@ -84,25 +84,35 @@ static __attribute__((noinline)) enum answer answer_of(const struct qtable *t, c
  * before it; it starts behind the run end before that, and not before the quotient or the offset.
  *
  * The remainders near the quotient's own slot are loaded at once with the words, in whichever lines they are.
+ * With `out`, tells where the run is.
  */
-ALWAYS_INLINE enum answer contains_in_block(const struct qtable *t, struct place at, unsigned width) {
+ALWAYS_INLINE enum answer contains_in_block(const struct qtable *t, struct place at, struct block_run *out,
+                                            unsigned width) {
   unsigned i = at.quotient % 64;
   uint64_t occupied = block_word(t, at.block, WORD_OCCUPIED), is_occupied = occupied >> i & 1;
   uint64_t ours = bits_from_any(block_offset(at.block)), ends = block_word(t, at.block, WORD_END) & ours;
   uint64_t end = select_bit(ends, popcount(occupied & bits_below(i)));
   uint64_t run = (end | (end - 1)) & bits_from((64 - leading_zeros(ends & (end - 1))) & 63) & ours;
   run = run >> i & (0 - is_occupied);
-  if (UNLIKELY((is_occupied > end) | (run >> 32))) return ANSWER_ELSEWHERE;
+  if (UNLIKELY((is_occupied > end) | (run >> 32))) {
+    if (out) *out = (struct block_run){.elsewhere = true};
+    return ANSWER_ELSEWHERE;
+  }
+  if (out) *out = (struct block_run){at.block, run << i, 64 - leading_zeros(run << i), false};
   uint64_t equal = slots_equal_32(t, at.block, i, at.remainder, width) & run;
   if (!equal) return ANSWER_NO;
   if (UNLIKELY(t->extended)) return answer_of(t, at.block, equal << i);
   return equal & heads_that_matter(t, at.block, at.remainder, width) >> i ? ANSWER_YES : ANSWER_NO;
 }
 
-ALWAYS_INLINE enum answer contains(const struct qtable *t, besom_digest d, unsigned width) {
+ALWAYS_INLINE enum answer contains_run(const struct qtable *t, besom_digest d, struct block_run *out, unsigned width) {
   struct place at = place_of(t, d, width);
-  enum answer answer = contains_in_block(t, at, width);
+  enum answer answer = contains_in_block(t, at, out, width);
   return UNLIKELY(answer == ANSWER_ELSEWHERE) ? contains_by_find(t, at.quotient, at.remainder) : answer;
+}
+
+ALWAYS_INLINE enum answer contains(const struct qtable *t, besom_digest d, unsigned width) {
+  return contains_run(t, d, NULL, width);
 }
 
 /*
@@ -521,7 +531,10 @@ ALWAYS_INLINE besom_status merge(const struct qtable *from_a, const struct qtabl
     contains_many(t, d, n, bitmap, width);                                                                        \
   }                                                                                                               \
   static enum answer contains_in_block_##suffix(const struct qtable *t, besom_digest d) {                         \
-    return contains_in_block(t, place_of(t, d, width), width);                                                    \
+    return contains_in_block(t, place_of(t, d, width), NULL, width);                                              \
+  }                                                                                                               \
+  static enum answer contains_run_##suffix(const struct qtable *t, besom_digest d, struct block_run *run) {       \
+    return contains_run(t, d, run, width);                                                                        \
   }                                                                                                               \
   static besom_status insert_##suffix(struct qtable *t, besom_digest d, bool *unless) {                           \
     return insert(t, d, unless, width);                                                                           \
@@ -548,10 +561,10 @@ ALWAYS_INLINE besom_status merge(const struct qtable *from_a, const struct qtabl
     return merge(a, b, t, width);                                                                                 \
   }
 
-#define OPERATION_TABLE(suffix)                                                                                   \
-  {                                                                                                               \
-    contains_##suffix, contains_many_##suffix, contains_in_block_##suffix, insert_##suffix, insert_many_##suffix, \
-        append_##suffix, find_##suffix, open_##suffix, close_##suffix, merge_##suffix                             \
+#define OPERATION_TABLE(suffix)                                                                                    \
+  {                                                                                                                \
+    contains_##suffix, contains_many_##suffix, contains_in_block_##suffix, contains_run_##suffix, insert_##suffix, \
+        insert_many_##suffix, append_##suffix, find_##suffix, open_##suffix, close_##suffix, merge_##suffix        \
   }
 
 /* Rates of 1 in 100, 1000 and 10,000 need 7, 10 and 14 bits; the others are round numbers or papers'. */

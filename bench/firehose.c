@@ -1,0 +1,112 @@
+#include "firehose.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "fail.h"
+#include "workload.h"
+
+/* ------------------------------------------------------------------ power law */
+
+static const double concentration = 0.5;
+
+power_law power_law_create(uint64_t seed) {
+  power_law p = {.up_to = allocate(POWER_LAW_KEYS, sizeof *p.up_to), .seed = seed};
+  for (int i = 1; i < POWER_LAW_KEYS; i++) {
+    double log_beta = lgamma(i) + lgamma(concentration + 1) - lgamma(i + concentration + 1);
+    p.up_to[i] = 1 - i * exp(log_beta);
+  }
+  return p;
+}
+
+void power_law_free(power_law *p) {
+  free(p->up_to);
+}
+
+/* The first key whose probability, with all before it, reaches a random number. */
+uint64_t power_law_next(power_law *p) {
+  double x;
+  do x = ldexp((double)(random_at(p->seed, p->drawn++) >> 11), -53);
+  while (x > p->up_to[POWER_LAW_KEYS - 1]);
+  uint64_t below = 0, reaches = POWER_LAW_KEYS - 1;
+  while (below < reaches) {
+    uint64_t middle = (below + reaches) / 2;
+    if (p->up_to[middle] >= x)
+      reaches = middle;
+    else
+      below = middle + 1;
+  }
+  return reaches;
+}
+
+/* ------------------------------------------------------------------ active set */
+
+enum { LIVE = 131072, QUEUES = 16384, TOTALS = 65536, TREND_POINTS = 1024, NONE = -1 };
+
+static uint64_t draw(active_set *a, uint64_t bound) {
+  return random_below(random_at(a->seed, a->drawn++), bound);
+}
+
+static void join(active_set *a, uint32_t key, uint32_t queue) {
+  a->keys[key].next = (uint32_t)NONE;
+  if (a->first[queue] == (uint32_t)NONE)
+    a->first[queue] = key;
+  else
+    a->keys[a->last[queue]].next = key;
+  a->last[queue] = key;
+}
+
+static void give_birth(active_set *a, uint32_t key, uint32_t queue) {
+  a->keys[key] = (trending_key){.number = a->born++, .total = a->totals[draw(a, TOTALS)]};
+  join(a, key, queue);
+}
+
+static double trend(int point) {
+  double x = 12.0 * point / TREND_POINTS;
+  return 1 / (1 + exp(2 - x)) - 1 / (1 + exp(5 - x));
+}
+
+static void set_trend(active_set *a) {
+  double most = 0;
+  for (int i = 0; i < TREND_POINTS; i++) most = fmax(most, trend(i));
+  for (int i = 0; i < TREND_POINTS; i++) {
+    double ahead = QUEUES / 2 * (most - trend(i)) / most;
+    a->ahead[i] = ahead < 1 ? 1 : (uint32_t)ahead;
+  }
+}
+
+active_set active_set_create(uint64_t seed, double exponent) {
+  active_set a = {.keys = allocate(LIVE, sizeof *a.keys),
+                  .first = allocate(QUEUES, sizeof *a.first),
+                  .last = allocate(QUEUES, sizeof *a.last),
+                  .totals = allocate(TOTALS, sizeof *a.totals),
+                  .ahead = allocate(TREND_POINTS, sizeof *a.ahead),
+                  .seed = seed};
+  double least = pow(TOTALS, exponent);
+  for (int i = 1; i <= TOTALS; i++) a.totals[i - 1] = (uint32_t)(TOTALS * (pow(i, exponent) - least) / (1 - least)) + 1;
+  set_trend(&a);
+  for (uint32_t q = 0; q < QUEUES; q++) a.first[q] = (uint32_t)NONE;
+  for (uint32_t key = 0; key < LIVE; key++) give_birth(&a, key, (uint32_t)draw(&a, QUEUES));
+  return a;
+}
+
+void active_set_free(active_set *a) {
+  free(a->keys);
+  free(a->first);
+  free(a->last);
+  free(a->totals);
+  free(a->ahead);
+}
+
+uint64_t active_set_next(active_set *a) {
+  while (a->first[a->now] == (uint32_t)NONE) a->now = (a->now + 1) % QUEUES;
+  uint32_t at = a->first[a->now];
+  trending_key *key = &a->keys[at];
+  uint64_t number = key->number;
+  a->first[a->now] = key->next;
+  if (++key->asked < key->total)
+    join(a, at, (a->now + a->ahead[(uint64_t)TREND_POINTS * key->asked / key->total]) % QUEUES);
+  else
+    give_birth(a, at, (uint32_t)draw(a, QUEUES));
+  return number;
+}

@@ -1,0 +1,152 @@
+/*
+ * How a filter with notes adapts: every slot of the run that matches the offender gets a note beyond it. All of them
+ * are looked at, and all blocks planned, before the first is changed.
+ */
+#include "core/memory.h"
+#include "quotient/noted.h"
+#include "quotient/walk.h"
+
+/* What a block is to become. */
+struct change {
+  uint64_t block;
+  note notes[CODE_SLOTS];
+  uint64_t offenders; /* slots whose keys are known: those that matched */
+  struct seeker keys[CODE_SLOTS];
+  uint64_t moved; /* slots that get another remainder */
+  uint64_t remainders[CODE_SLOTS];
+  bool rebuilt;
+};
+
+/* The part of the run that is in this block, as bits. */
+static uint64_t run_in_block(struct run run, uint64_t b) {
+  unsigned first = run.start > 64 * b ? run.start % 64 : 0;
+  unsigned last = run.end < 64 * b + 64 ? (run.end - 1) % 64 : 63;
+  return bits_between(first, last);
+}
+
+static void set_note(const struct noted *x, struct change *c, unsigned i, note n) {
+  c->notes[i] = n;
+  if (!x->policy->moves) return;
+  c->moved |= UINT64_C(1) << i;
+  c->remainders[i] = x->policy->remainder(&c->keys[i], n, x->base.table.width);
+}
+
+/* Keeps, where remainders stay, the notes of the run that tell the offender apart; all others go. */
+static void forget_others(const struct noted *x, struct change *c, uint64_t run, const struct seeker *offender) {
+  const struct qtable *t = &x->base.table;
+  uint64_t equal = slots_equal(t, block_at(t, c->block), remainder_of(offender->at, t->width), t->width) & run;
+  for (unsigned i = 0; i < CODE_SLOTS; i++)
+    if (!(equal >> i & 1)) c->notes[i] = 0;
+}
+
+/* Begins anew where remainders depend on notes. The run's slots do not match the offender, with as small notes as can
+ * be. */
+static besom_status begin_anew(const struct noted *x, struct change *c, uint64_t run, const struct seeker *offender) {
+  for (unsigned i = 0; i < CODE_SLOTS; i++) {
+    bool known = c->offenders >> i & 1;
+    note n = 0;
+    if (!c->notes[i] && !known) continue;
+    besom_status status = known ? BESOM_OK : besom__stored_key(x, 64 * c->block + i, &c->keys[i]);
+    if (status != BESOM_OK) return status;
+    if (run >> i & 1 && !x->policy->beyond(&c->keys[i], offender, x->base.table.width, &n)) return BESOM_FULL;
+    set_note(x, c, i, n);
+  }
+  return BESOM_OK;
+}
+
+static bool change_fits(const struct noted *x, const struct change *c) {
+  uint64_t code;
+  return x->policy->bytes || besom__encode(&x->model, c->notes, &code);
+}
+
+/* Gives the offending slots of a block notes beyond the offender; if need be, at the price of its other notes. */
+static besom_status plan_block(const struct noted *x, struct change *c, struct run run, const struct seeker *offender) {
+  bool fits = true;
+  for (uint64_t left = c->offenders; left && fits; left &= left - 1) {
+    unsigned i = trailing_zeros(left);
+    note n = c->notes[i];
+    fits = x->policy->beyond(&c->keys[i], offender, x->base.table.width, &n);
+    if (fits) set_note(x, c, i, n);
+  }
+  if (!fits && !x->policy->moves) return BESOM_FULL;
+  if (fits && change_fits(x, c)) return BESOM_OK;
+  c->rebuilt = true;
+  besom_status status = BESOM_OK;
+  uint64_t ours = run_in_block(run, c->block);
+  if (x->policy->moves)
+    status = begin_anew(x, c, ours, offender);
+  else
+    forget_others(x, c, ours, offender);
+  return status == BESOM_OK && !change_fits(x, c) ? BESOM_FULL : status;
+}
+
+static void apply(struct noted *x, const struct change *c) {
+  const struct qtable *t = &x->base.table;
+  besom__notes_write(x, c->block, c->notes);
+  for (uint64_t left = c->moved; left; left &= left - 1) {
+    unsigned i = trailing_zeros(left);
+    set_slot_remainder(t, block_at(t, c->block), i, c->remainders[i], t->width);
+  }
+  x->rebuilds += c->rebuilt;
+}
+
+/* The keys of all matches, each in the change of its block. MEMBER if one is the offender itself. */
+static besom_status find_offenders(struct scan *s, struct change *changes) {
+  while (besom__scan_next(s)) {
+    struct change *c = &changes[s->position / 64 - s->run.start / 64];
+    unsigned i = s->position % 64;
+    besom_status status = besom__stored_key(s->filter, s->position, &c->keys[i]);
+    if (status != BESOM_OK) return status;
+    if (c->keys[i].digest.hi == s->key.digest.hi && c->keys[i].digest.lo == s->key.digest.lo) return BESOM_MEMBER;
+    c->offenders |= UINT64_C(1) << i;
+  }
+  return BESOM_OK;
+}
+
+static besom_status adapt_run(struct noted *x, struct scan *s, struct change *changes, uint64_t n) {
+  besom_status status = find_offenders(s, changes);
+  for (uint64_t i = 0; i < n && status == BESOM_OK; i++) {
+    changes[i].block = s->run.start / 64 + i;
+    besom__notes_read(x, changes[i].block, changes[i].notes);
+    if (changes[i].offenders) status = plan_block(x, &changes[i], s->run, &s->key);
+  }
+  for (uint64_t i = 0; i < n && status == BESOM_OK; i++)
+    if (changes[i].offenders) apply(x, &changes[i]);
+  return status;
+}
+
+besom_status besom__noted_adapt(besom_filter *f, besom_digest d) {
+  struct noted *x = noted(f);
+  if (!besom__noted_contains(f, d)) return BESOM_OK;
+  if (!x->reverse.digest_of) return BESOM_NEEDS_STORE;
+  struct scan s;
+  besom__scan_start(&s, x, d);
+  uint64_t n = (s.run.end - 1) / 64 - s.run.start / 64 + 1;
+  struct change *changes = besom__allocate(&f->allocator, n * sizeof *changes);
+  if (!changes) return BESOM_NO_MEMORY;
+  besom_status status = adapt_run(x, &s, changes, n);
+  besom__release(&f->allocator, changes, n * sizeof *changes);
+  return status;
+}
+
+besom_status besom__noted_adapt_at(besom_filter *f, besom_digest offender, besom_match match, besom_digest stored) {
+  struct noted *x = noted(f);
+  const struct qtable *t = &x->base.table;
+  struct seeker key = seeker_of(t, offender);
+  if (match.bucket >= t->slots) return BESOM_NOT_FOUND;
+  struct run run = run_of(t, match.bucket);
+  if (match.rank >= run.end - run.start) return BESOM_NOT_FOUND;
+  uint64_t position = run.start + match.rank;
+  unsigned i = position % 64;
+  struct change c = {.block = position / 64, .offenders = UINT64_C(1) << i};
+  besom__notes_read(x, c.block, c.notes);
+  c.keys[i] = seeker_of(t, stored);
+  uint64_t remainder = slot_remainder(t, block_at(t, c.block), i, t->width);
+  if (c.keys[i].at.quotient != match.bucket || !x->policy->matches(&c.keys[i], remainder, c.notes[i], t->width))
+    return BESOM_INVALID;
+  if (offender.hi == stored.hi && offender.lo == stored.lo) return BESOM_MEMBER;
+  if (key.at.quotient != match.bucket || !x->policy->matches(&key, remainder, c.notes[i], t->width)) return BESOM_OK;
+  besom_status status = plan_block(x, &c, run, &key);
+  if (status == BESOM_OK) apply(x, &c);
+  return status;
+}

@@ -1,0 +1,157 @@
+/*
+ * What exaf, taf and utaf share: a quotient filter in which every slot can have a note (code.h), kept by block. A kind
+ * says what a note means (struct note_policy); all else is here.
+ *
+ * Buckets are quotients, a rank is a place in the run: inserts append to their run, and what is behind a removed entry
+ * moves up by one, so filter and store agree whatever the remainders become.
+ *
+ * Notes move with their slots, so a block may get one more than its code can take. Then its notes go: exaf just
+ * forgets them, taf has to derive the remainders anew, from the stored keys. All that is read is read before the first
+ * bit is changed.
+ */
+#ifndef BESOM_QUOTIENT_NOTED_H
+#define BESOM_QUOTIENT_NOTED_H
+
+#include "core/address.h"
+#include "quotient/base.h"
+#include "quotient/code.h"
+
+#define NOTE_CLASSES 8
+
+/* A key on its way through the filter. */
+struct seeker {
+  besom_digest digest;
+  struct address at;
+};
+
+static inline struct seeker seeker_of(const struct qtable *t, besom_digest d) {
+  return (struct seeker){d, address_of(d, t->slots)};
+}
+
+/* What a note means. */
+struct note_policy {
+  /* The remainder of a key in a slot with this note. */
+  uint64_t (*remainder)(const struct seeker *key, note n, unsigned width);
+  /* Whether a slot with the note, and the remainder of a key in it, matches this key. */
+  bool (*matches)(const struct seeker *key, uint64_t remainder, note n, unsigned width);
+  /* The first note from n on with which a slot of `stored` does not match the offender; false: there is none. */
+  bool (*beyond)(const struct seeker *stored, const struct seeker *offender, unsigned width, note *n);
+  unsigned (*class_of)(note n); /* for the statistics: 1 to NOTE_CLASSES - 1 */
+  bool strings;                 /* the alphabet of the code */
+  bool bytes;                   /* no code, but a byte a slot */
+  bool moves;                   /* remainders depend on notes; without one they are the first, as in qf */
+};
+
+struct noted {
+  struct quotient base;
+  const struct note_policy *policy;
+  struct code_model model;
+  besom_reverse reverse; /* digest_of NULL: not bound */
+  uint64_t notes;        /* slots that have one */
+  uint64_t classes[NOTE_CLASSES];
+  uint64_t rebuilds; /* of blocks, since the filter was made or loaded */
+};
+
+/* Where notes are bytes: those of a block. */
+static inline uint8_t *note_bytes(const struct noted *x, uint64_t block) {
+  return qtable_slot_bytes(&x->base.table) + 64 * block;
+}
+
+static inline struct noted *noted(besom_filter *f) {
+  return (struct noted *)f;
+}
+
+static inline const struct noted *const_noted(const besom_filter *f) {
+  return (const struct noted *)f;
+}
+
+/* ------------------------------------------------------------------ notes.c: notes of slots */
+
+void besom__notes_read(const struct noted *x, uint64_t block, note *notes);
+
+/* False, and nothing is changed, if they do not fit. */
+bool besom__notes_write(struct noted *x, uint64_t block, const note *notes);
+
+/* Kinds with a byte a slot keep in the block's 56 bits where notes are: the last 8 slots share those of others. */
+ALWAYS_INLINE uint64_t summary_of_slots(uint64_t slots) {
+  return (slots | slots >> 56 << 48) & bits_below(CODE_BITS);
+}
+
+/* Whether any of the slots first .. last of one block has a note; a yes may be wrong. */
+ALWAYS_INLINE bool may_have_notes(const struct noted *x, uint64_t first, uint64_t last) {
+  uint64_t code = block_code(block_at(&x->base.table, first / 64));
+  if (x->policy->bytes) return code & summary_of_slots(bits_between(first % 64, last % 64));
+  return code_has(&x->model, code, first % 64, last % 64);
+}
+
+note besom__note_at(const struct noted *x, uint64_t position);
+
+/* One slot is put in (up) or taken out: from .. to move by one. */
+struct shift {
+  uint64_t from, to;
+  bool up;
+};
+
+/* Whether all blocks on the way can keep their notes. */
+bool besom__shift_fits(const struct noted *x, struct shift s);
+
+/* Moves the notes as the table has moved the slots; what does not fit is forgotten. */
+void besom__shift_notes(struct noted *x, struct shift s);
+
+/* The digest of the key at a position. NEEDS_STORE, INVALID (it is not the key of this slot), what the store says. */
+besom_status besom__stored_key(const struct noted *x, uint64_t position, struct seeker *key);
+
+/* Takes all notes of the blocks first .. last away; remainders are derived anew. */
+besom_status besom__notes_rebuild(struct noted *x, uint64_t first, uint64_t last);
+
+/* Notes of the slots of the empty filter x, whose table has been merged from those of a and b. */
+besom_status besom__notes_merge(struct noted *x, const struct noted *a, const struct noted *b);
+
+const char *besom__notes_check(const struct noted *x);
+
+/* ------------------------------------------------------------------ matches, in the order of ranks */
+
+struct scan {
+  const struct noted *filter;
+  struct seeker key;
+  struct run run;
+  uint64_t block; /* whose notes are at hand */
+  uint64_t left;  /* slots of it that may match */
+  note notes[CODE_SLOTS];
+  uint64_t position; /* the match */
+  note note;
+};
+
+void besom__scan_start(struct scan *s, const struct noted *x, besom_digest d);
+bool besom__scan_next(struct scan *s);
+
+/* ------------------------------------------------------------------ adapting.c */
+
+besom_status besom__noted_adapt(besom_filter *f, besom_digest d);
+besom_status besom__noted_adapt_at(besom_filter *f, besom_digest offender, besom_match match, besom_digest stored);
+
+/* ------------------------------------------------------------------ noted.c: operations of filter.h */
+
+besom_status besom__noted_create(besom_filter *f, const besom_config *config, const struct note_policy *policy);
+besom_status besom__noted_create_like(besom_filter *f, const besom_filter *model);
+void besom__noted_destroy(besom_filter *f);
+bool besom__noted_contains(const besom_filter *f, besom_digest d);
+void besom__noted_contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap);
+besom_status besom__noted_insert(besom_filter *f, besom_digest d);
+besom_status besom__noted_insert_many(besom_filter *f, const besom_digest *d, size_t n, size_t *done);
+besom_status besom__noted_insert_count(besom_filter *f, besom_digest d, uint64_t n);
+besom_status besom__noted_remove(besom_filter *f, besom_digest d);
+besom_status besom__noted_count(const besom_filter *f, besom_digest d, uint64_t *n);
+besom_status besom__noted_bind(besom_filter *f, const besom_reverse *reverse);
+besom_status besom__noted_matches(const besom_filter *f, besom_digest d, besom_match *out, size_t cap, size_t *total);
+besom_status besom__noted_insert_at(besom_filter *f, besom_digest d, uint64_t value, besom_match *match);
+besom_status besom__noted_ready_to_remove(besom_filter *f, besom_match match);
+besom_status besom__noted_remove_at(besom_filter *f, besom_match match);
+besom_status besom__noted_merge(const besom_filter *a, const besom_filter *b, besom_filter *into);
+besom_status besom__noted_iter_next(besom_iter *iter, besom_entry *entry);
+void besom__noted_stats(const besom_filter *f, besom_statistics *s);
+const char *besom__noted_validate(const besom_filter *f);
+void besom__noted_save(const besom_filter *f, struct sections_out *out);
+besom_status besom__noted_load(besom_filter *f, struct sections_in *in, const struct note_policy *policy);
+
+#endif
