@@ -164,8 +164,8 @@ typedef struct besom_config {
 
 /*
  * Flag of besom_config: a filter for several threads, see Threads at the top. It is the same filter, with locks: 64
- * bytes more for 4096 slots, single calls slower by a tenth and more, batches up to twice as slow. Statistics take time in
- * proportion to its size. UNSUPPORTED for kinds that have no such form (docs/kinds.md).
+ * bytes more for 4096 slots, single calls slower by a tenth and more, batches up to twice as slow. Statistics take time
+ * in proportion to its size. UNSUPPORTED for kinds that have no such form (docs/kinds.md).
  */
 #define BESOM_CONCURRENT 2u
 
