@@ -3,6 +3,7 @@
 #include "core/address.h"
 #include "core/memory.h"
 #include "core/options.h"
+#include "core/sort.h"
 #include "quotient/long.h"
 
 besom_status besom__quotient_options(const char *text, enum isa *isa, const char *name, bool *own) {
@@ -90,7 +91,7 @@ besom_status besom__quotient_load(besom_filter *f, struct sections_in *in, enum 
 
 static bool ascending(besom_digest last, const besom_digest *d, size_t n) {
   bool down = false;
-  for (size_t i = 0; i < n; last = d[i++]) down |= d[i].hi < last.hi || (d[i].hi == last.hi && d[i].lo < last.lo);
+  for (size_t i = 0; i < n; last = d[i++]) down |= digest_below(d[i], last);
   return !down;
 }
 

@@ -130,7 +130,7 @@ struct long_fingerprint besom__long_read(const struct qtable *t, uint64_t quotie
 /* Opens or closes slots behind the head until there are so many in all. FULL: nothing changed. */
 static besom_status set_slots(struct qtable *t, const struct long_fingerprint *fp, unsigned slots) {
   uint64_t further = fp->position + 1;
-  unsigned have = (unsigned)(fingerprint_end(t, fp->position) - fp->position), now = have;
+  unsigned have = slots_at(t, fp->position), now = have;
   for (; now > slots; now--) t->ops->close(t, fp->quotient, further);
   for (; now < slots; now++) {
     besom_status status = t->ops->open(t, fp->quotient, further, 1);

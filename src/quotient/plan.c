@@ -19,8 +19,7 @@ double besom__quotient_rate(uint64_t items, uint64_t slots, unsigned width) {
   return -expm1(-ldexp((double)items / (double)slots, -(int)width));
 }
 
-/* From this width on; may be more than there can be. */
-static unsigned width_for_rate(uint64_t items, uint64_t slots, double rate, unsigned width) {
+unsigned besom__quotient_width(uint64_t items, uint64_t slots, double rate, unsigned width) {
   while (width <= 64 && besom__quotient_rate(items, slots, width) > rate) width++;
   return width;
 }
@@ -52,7 +51,7 @@ static struct qtable_shape plan_slots(const besom_config *config, double reserve
   shape.slots = config->slots;
   shape.width = config->width;
   uint64_t capacity = besom__quotient_capacity(shape.slots, reserve);
-  if (!shape.width) shape.width = width_for_rate(capacity, shape.slots, rate, min_width);
+  if (!shape.width) shape.width = besom__quotient_width(capacity, shape.slots, rate, min_width);
   return shape;
 }
 
@@ -69,6 +68,6 @@ besom_status besom__quotient_plan(const besom_config *config, size_t head_bytes,
   unsigned halvings = last > config->capacity ? halvings_of(slots_for(last, reserve), config->capacity, reserve) : 0;
   shape->slots = halved(slots_for(last, reserve), halvings);
   shape->width = config->bits != 0 ? width_for_bits(config, head_bytes, *shape)
-                                   : halvings + width_for_rate(last, shape->slots << halvings, rate, min_width);
+                                   : halvings + besom__quotient_width(last, shape->slots << halvings, rate, min_width);
   return shape->width >= halvings + min_width && shape->width <= 64 ? BESOM_OK : BESOM_INVALID;
 }

@@ -21,4 +21,7 @@ uint64_t besom__quotient_capacity(uint64_t slots, double reserve);
 /* The probability that a key which is not there meets its remainder in its run. */
 double besom__quotient_rate(uint64_t items, uint64_t slots, unsigned width);
 
+/* The narrowest remainder from this width on that keeps the rate; above 64 if none does. */
+unsigned besom__quotient_width(uint64_t items, uint64_t slots, double rate, unsigned width);
+
 #endif

@@ -7,7 +7,6 @@
  * It keeps no trace of the no list but in the length of the fingerprints, so there is nothing to insert a key by: a
  * new fingerprint might match a no key. Removing is fine, and so are more no keys, which become marks.
  */
-#include "core/address.h"
 #include "quotient/aqf.h"
 #include "quotient/static.h"
 
@@ -40,13 +39,6 @@ static besom_status read_list(const besom_filter *f, const besom_source *source,
 
 /* ------------------------------------------------------------------ making the table */
 
-/* The narrowest remainder that keeps the rate; may be more than there can be. */
-static unsigned width_for(double rate, uint64_t items, uint64_t slots) {
-  unsigned width = AQF_MIN_WIDTH;
-  while (width <= 64 && besom__quotient_rate(items, slots, width) > rate) width++;
-  return width;
-}
-
 /* The widest remainder within a budget of bits; 0 if none is. */
 static unsigned width_for_bits(const struct lists *l, double bits, struct qtable_shape shape) {
   for (unsigned width = 64; width >= AQF_MIN_WIDTH; width--) {
@@ -63,12 +55,13 @@ static besom_status plan(const besom_config *config, const struct lists *l, stru
   unsigned width = config->width;
   if (config->slots) {
     shape->slots = config->slots;
-    shape->width = width ? width : width_for(rate, l->n_yes, config->slots);
+    shape->width = width ? width : besom__quotient_width(l->n_yes, config->slots, rate, AQF_MIN_WIDTH);
     return shape->width >= AQF_MIN_WIDTH && shape->width <= 64 ? BESOM_OK : BESOM_INVALID;
   }
   if (config->bits != 0) width = width_for_bits(l, config->bits, *shape);
   if (config->bits != 0 && !width) return BESOM_INVALID;
-  besom__static_plan(l->n_yes, l->n_no, width ? width : width_for(rate, 1, 1), width ? width : 64, shape);
+  besom__static_plan(l->n_yes, l->n_no, width ? width : besom__quotient_width(1, 1, rate, AQF_MIN_WIDTH),
+                     width ? width : 64, shape);
   return shape->slots ? BESOM_OK : BESOM_INVALID;
 }
 
