@@ -82,6 +82,7 @@ typedef enum besom_status {
   BESOM_AMBIGUOUS = 16,   /* several fingerprints match the key: only who has the keys can tell them apart */
   BESOM_MEMBER = 17,      /* the key to adapt for is in the set */
   BESOM_BUSY = 18,        /* a task (besom_grow_begin ...) is under way on this filter */
+  BESOM_LOCKED = 19,      /* another process has the store open */
 } besom_status;
 
 /* One English sentence for a status, without a full stop. Never NULL, also for a number that is no status. */

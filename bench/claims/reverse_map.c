@@ -30,31 +30,31 @@ static const counting_store *counting(const besom_store *store) {
   return (const counting_store *)store;
 }
 
-static besom_status count_append(besom_store *store, besom_match at, const besom_record *record) {
+static besom_status count_append(besom_store *store, besom_place at, const besom_record *record) {
   besom_store *inner = counting(store)->inner;
   counting(store)->calls->appends++;
   return inner->ops->append(inner, at, record);
 }
 
-static besom_status count_get(besom_store *store, uint64_t bucket, besom_store_visit visit, void *ctx) {
+static besom_status count_get(besom_store *store, besom_place at, besom_store_visit visit, void *ctx) {
   besom_store *inner = counting(store)->inner;
   counting(store)->calls->reads++;
-  return inner->ops->get(inner, bucket, visit, ctx);
+  return inner->ops->get(inner, at, visit, ctx);
 }
 
-static besom_status count_replace(besom_store *store, besom_match at, const besom_record *record) {
+static besom_status count_replace(besom_store *store, besom_place at, const besom_record *record) {
   besom_store *inner = counting(store)->inner;
   counting(store)->calls->updates++;
   return inner->ops->replace(inner, at, record);
 }
 
-static besom_status count_remove(besom_store *store, besom_match at) {
+static besom_status count_remove(besom_store *store, besom_place at) {
   besom_store *inner = counting(store)->inner;
   counting(store)->calls->removes++;
   return inner->ops->remove(inner, at);
 }
 
-static besom_status count_scan(besom_store *store, uint64_t from, besom_store_visit visit, void *ctx) {
+static besom_status count_scan(besom_store *store, besom_place from, besom_store_visit visit, void *ctx) {
   besom_store *inner = counting(store)->inner;
   counting(store)->calls->scans++;
   return inner->ops->scan(inner, from, visit, ctx);

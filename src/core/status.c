@@ -45,6 +45,8 @@ const char *besom_strerror(besom_status status) {
     return "the key is a member";
   case BESOM_BUSY:
     return "a task is under way on this filter";
+  case BESOM_LOCKED:
+    return "another process has the store open";
   case BESOM_NEEDS_STORE:
     return "this kind of filter needs its stored keys for that";
   }

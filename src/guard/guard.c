@@ -25,6 +25,10 @@ struct besom_guard {
   uint64_t offences[1 << MEMORY_BITS];
 };
 
+static besom_place place_of(besom_match at) {
+  return (besom_place){.bucket = at.bucket, .rank = at.rank};
+}
+
 /* ------------------------------------------------------------------ values on loan */
 
 /* Copies a value for the caller to keep: a store's own bytes are gone with its next call. */
@@ -106,7 +110,7 @@ static bool bytes_equal(besom_bytes a, besom_bytes b) {
 }
 
 /* Shown the records of a bucket, judges those whose fingerprints match. */
-static besom_status judge(void *ctx, besom_match at, const besom_record *record) {
+static besom_status judge(void *ctx, besom_place at, const besom_record *record) {
   struct lookup *l = ctx;
   while (l->next < l->end && l->matches[l->next].rank < at.rank) l->next++; /* no record: neither found nor refuted */
   if (l->next == l->end) return BESOM_END;
@@ -132,7 +136,7 @@ static besom_status lookup_read(struct lookup *l, uint64_t *reads) {
     l->next = l->end;
     while (l->end < l->n && l->matches[l->end].bucket == bucket) l->end++;
     ++*reads;
-    status = store->ops->get(store, bucket, judge, l);
+    status = store->ops->get(store, (besom_place){.bucket = bucket}, judge, l);
   }
   return status;
 }
@@ -209,7 +213,7 @@ static besom_status add(besom_guard *g, besom_digest digest, const besom_record 
   besom_match at;
   besom_status status = besom_insert_at(g->filter, digest, 0, &at);
   if (status != BESOM_OK) return status;
-  status = g->store->ops->append(g->store, at, record);
+  status = g->store->ops->append(g->store, place_of(at), record);
   if (status != BESOM_OK) {
     besom_remove_at(g->filter, at);
     return status;
@@ -219,7 +223,7 @@ static besom_status add(besom_guard *g, besom_digest digest, const besom_record 
 }
 
 static besom_status replace(besom_guard *g, besom_match at, const besom_record *record) {
-  besom_status status = g->store->ops->replace(g->store, at, record);
+  besom_status status = g->store->ops->replace(g->store, place_of(at), record);
   g->stats.replaced += status == BESOM_OK;
   return status;
 }
@@ -249,7 +253,7 @@ static besom_status ready_to_remove(besom_filter *f, besom_match at) {
 /* The store first: a fingerprint without a record does no harm, a record without a fingerprint is lost. */
 static besom_status take_out(besom_guard *g, besom_match at) {
   besom_status status = ready_to_remove(g->filter, at);
-  if (status == BESOM_OK) status = g->store->ops->remove(g->store, at);
+  if (status == BESOM_OK) status = g->store->ops->remove(g->store, place_of(at));
   if (status == BESOM_OK) status = besom_remove_at(g->filter, at);
   g->stats.deletes += status == BESOM_OK;
   return status;
@@ -279,9 +283,9 @@ static bool filter_can(const besom_filter *f, besom_adapt_policy adapt) {
 }
 
 /* Shown a record that the store had from the start, gives it its fingerprint. */
-static besom_status readmit(void *ctx, besom_match at, const besom_record *record) {
+static besom_status readmit(void *ctx, besom_place place, const besom_record *record) {
   besom_guard *g = ctx;
-  besom_match given;
+  besom_match at = {place.bucket, place.rank}, given;
   besom_digest digest = besom_hash(g->filter, record->key.data, record->key.len);
   if (g->filter->kind->readmit_at) return g->filter->kind->readmit_at(g->filter, digest, at);
   besom_status status = besom_insert_at(g->filter, digest, 0, &given);
@@ -296,7 +300,7 @@ struct wanted {
   besom_digest digest;
 };
 
-static besom_status hash_wanted(void *ctx, besom_match at, const besom_record *record) {
+static besom_status hash_wanted(void *ctx, besom_place at, const besom_record *record) {
   struct wanted *wanted = ctx;
   if (at.rank != wanted->rank) return BESOM_OK;
   wanted->found = true;
@@ -310,7 +314,7 @@ static besom_status digest_of(void *ctx, const besom_filter *f, besom_match matc
   besom_guard *g = ctx;
   struct wanted wanted = {.guard = g, .rank = match.rank};
   g->stats.filter_reads++;
-  besom_status status = g->store->ops->get(g->store, match.bucket, hash_wanted, &wanted);
+  besom_status status = g->store->ops->get(g->store, place_of(match), hash_wanted, &wanted);
   if (status != BESOM_OK) return status;
   if (!wanted.found) return BESOM_NOT_FOUND;
   *digest = wanted.digest;
@@ -328,7 +332,7 @@ struct copy {
   besom_record record;
 };
 
-static besom_status copy_wanted(void *ctx, besom_match at, const besom_record *record) {
+static besom_status copy_wanted(void *ctx, besom_place at, const besom_record *record) {
   struct copy *copy = ctx;
   if (at.rank != copy->rank) return BESOM_OK;
   size_t key_len = record->key.len, value_len = record->value.len;
@@ -350,24 +354,24 @@ static void copy_free(struct copy *copy) {
 static besom_status copy_take(struct copy *copy, besom_guard *g, besom_match match) {
   *copy = (struct copy){.guard = g, .rank = match.rank};
   g->stats.filter_reads++;
-  return g->store->ops->get(g->store, match.bucket, copy_wanted, copy);
+  return g->store->ops->get(g->store, place_of(match), copy_wanted, copy);
 }
 
 /* To a match that has nothing. */
 static besom_status move_record(besom_store *store, const besom_record *record, besom_match from, besom_match to) {
-  besom_status status = store->ops->append(store, to, record);
+  besom_status status = store->ops->append(store, place_of(to), record);
   if (status != BESOM_OK) return status;
-  status = store->ops->remove(store, from);
-  if (status != BESOM_OK) store->ops->remove(store, to);
+  status = store->ops->remove(store, place_of(from));
+  if (status != BESOM_OK) store->ops->remove(store, place_of(to));
   return status;
 }
 
 static besom_status swap_records(besom_store *store, const struct copy *of_a, const struct copy *of_b, besom_match a,
                                  besom_match b) {
-  besom_status status = store->ops->replace(store, a, &of_b->record);
+  besom_status status = store->ops->replace(store, place_of(a), &of_b->record);
   if (status != BESOM_OK) return status;
-  status = store->ops->replace(store, b, &of_a->record);
-  if (status != BESOM_OK) store->ops->replace(store, a, &of_a->record);
+  status = store->ops->replace(store, place_of(b), &of_a->record);
+  if (status != BESOM_OK) store->ops->replace(store, place_of(a), &of_a->record);
   return status;
 }
 
@@ -400,7 +404,7 @@ static besom_status guard_new(const besom_guard_config *config, besom_filter *fi
   g->adapt = config->adapt;
   besom_reverse reverse = {.digest_of = digest_of, .ctx = g, .exchange = exchange};
   besom_status status = besom_bind(filter, &reverse);
-  if (status == BESOM_OK) status = store->ops->scan(store, 0, readmit, g);
+  if (status == BESOM_OK) status = store->ops->scan(store, (besom_place){0}, readmit, g);
   if (status == BESOM_OK)
     *out = g;
   else

@@ -26,6 +26,7 @@ struct stored_record {
 
 struct slot {
   uint64_t bucket;
+  uint32_t epoch;
   struct stored_record *first; /* NULL: the slot is empty */
 };
 
@@ -130,16 +131,17 @@ static size_t table_size(const struct memory_store *store) {
 }
 
 /* Buckets of a filter are spread evenly, but those of a test or of another's filter may be in any pattern. */
-static size_t home_of(const struct memory_store *store, uint64_t bucket) {
-  uint64_t mixed = (bucket ^ bucket >> 32) * UINT64_C(0xbf58476d1ce4e5b9);
+static size_t home_of(const struct memory_store *store, uint32_t epoch, uint64_t bucket) {
+  uint64_t mixed = (bucket ^ bucket >> 32 ^ (uint64_t)epoch << 32) * UINT64_C(0xbf58476d1ce4e5b9);
   return (size_t)((mixed ^ mixed >> 29) * UINT64_C(0x94d049bb133111eb) >> (64 - store->table_bits));
 }
 
 /* The slot of the bucket, or the empty one where it would be. There is one: at most 3/4 are in use. */
-static struct slot *find_slot(const struct memory_store *store, uint64_t bucket) {
+static struct slot *find_slot(const struct memory_store *store, uint32_t epoch, uint64_t bucket) {
   size_t last = table_size(store) - 1;
-  size_t i = home_of(store, bucket);
-  while (store->slots[i].first && store->slots[i].bucket != bucket) i = (i + 1) & last;
+  size_t i = home_of(store, epoch, bucket);
+  while (store->slots[i].first && (store->slots[i].bucket != bucket || store->slots[i].epoch != epoch))
+    i = (i + 1) & last;
   return &store->slots[i];
 }
 
@@ -153,7 +155,7 @@ static bool reserve_slot(struct memory_store *store) {
   store->slots = slots;
   store->table_bits++;
   for (size_t i = 0; i < old_size; i++)
-    if (old[i].first) *find_slot(store, old[i].bucket) = old[i];
+    if (old[i].first) *find_slot(store, old[i].epoch, old[i].bucket) = old[i];
   give_back(store, old, old_size * sizeof *old);
   return true;
 }
@@ -163,7 +165,7 @@ static void erase_slot(struct memory_store *store, struct slot *slot) {
   size_t last = table_size(store) - 1;
   size_t gap = (size_t)(slot - store->slots);
   for (size_t i = (gap + 1) & last; store->slots[i].first; i = (i + 1) & last) {
-    size_t from_home = (i - home_of(store, store->slots[i].bucket)) & last;
+    size_t from_home = (i - home_of(store, store->slots[i].epoch, store->slots[i].bucket)) & last;
     if (from_home < ((i - gap) & last)) continue;
     store->slots[gap] = store->slots[i];
     gap = i;
@@ -191,18 +193,19 @@ static struct memory_store *of(besom_store *store) {
   return (struct memory_store *)store;
 }
 
-static besom_status memory_append(besom_store *head, besom_match at, const besom_record *record) {
+static besom_status memory_append(besom_store *head, besom_place at, const besom_record *record) {
   struct memory_store *store = of(head);
   if (!can_be_stored(record)) return BESOM_INVALID;
-  struct slot *slot = find_slot(store, at.bucket);
+  struct slot *slot = find_slot(store, at.epoch, at.bucket);
   if (!find_end(slot, at.rank)) return BESOM_INVALID;
   bool first = !slot->first;
   if (first && !reserve_slot(store)) return BESOM_NO_MEMORY;
   struct stored_record *added = record_new(store, record);
   if (!added) return BESOM_NO_MEMORY;
-  slot = find_slot(store, at.bucket); /* reserving may have moved it */
+  slot = find_slot(store, at.epoch, at.bucket); /* reserving may have moved it */
   *find_end(slot, at.rank) = added;
   slot->bucket = at.bucket;
+  slot->epoch = at.epoch;
   store->stats.buckets += first;
   store->stats.records++;
   store->stats.appends++;
@@ -210,7 +213,7 @@ static besom_status memory_append(besom_store *head, besom_match at, const besom
 }
 
 static besom_status show_chain(const struct slot *slot, besom_store_visit visit, void *ctx) {
-  besom_match at = {slot->bucket, 0};
+  besom_place at = {.epoch = slot->epoch, .bucket = slot->bucket};
   besom_status status = BESOM_OK;
   for (const struct stored_record *r = slot->first; r && status == BESOM_OK; r = r->next, at.rank++) {
     besom_record shown = {{r->bytes, r->key_len}, {r->bytes + r->key_len, r->value_len}};
@@ -219,18 +222,18 @@ static besom_status show_chain(const struct slot *slot, besom_store_visit visit,
   return status;
 }
 
-static besom_status memory_get(besom_store *head, uint64_t bucket, besom_store_visit visit, void *ctx) {
+static besom_status memory_get(besom_store *head, besom_place at, besom_store_visit visit, void *ctx) {
   struct memory_store *store = of(head);
   if (!visit) return BESOM_INVALID;
   store->stats.reads++;
-  besom_status status = show_chain(find_slot(store, bucket), visit, ctx);
+  besom_status status = show_chain(find_slot(store, at.epoch, at.bucket), visit, ctx);
   return status == BESOM_END ? BESOM_OK : status;
 }
 
-static besom_status memory_replace(besom_store *head, besom_match at, const besom_record *record) {
+static besom_status memory_replace(besom_store *head, besom_place at, const besom_record *record) {
   struct memory_store *store = of(head);
   if (!can_be_stored(record)) return BESOM_INVALID;
-  struct stored_record **link = find_link(find_slot(store, at.bucket), at.rank);
+  struct stored_record **link = find_link(find_slot(store, at.epoch, at.bucket), at.rank);
   if (!link) return BESOM_NOT_FOUND;
   struct stored_record *next = record_new(store, record);
   if (!next) return BESOM_NO_MEMORY;
@@ -242,9 +245,9 @@ static besom_status memory_replace(besom_store *head, besom_match at, const beso
   return BESOM_OK;
 }
 
-static besom_status memory_remove(besom_store *head, besom_match at) {
+static besom_status memory_remove(besom_store *head, besom_place at) {
   struct memory_store *store = of(head);
-  struct slot *slot = find_slot(store, at.bucket);
+  struct slot *slot = find_slot(store, at.epoch, at.bucket);
   struct stored_record **link = find_link(slot, at.rank);
   if (!link) return BESOM_NOT_FOUND;
   struct stored_record *old = *link;
@@ -282,10 +285,11 @@ static void memory_close(besom_store *head) {
 
 /* ------------------------------------------------------------------ scanning */
 
-static size_t collect_buckets(const struct memory_store *store, uint64_t from, uint64_t *out) {
+static size_t collect_buckets(const struct memory_store *store, besom_place from, uint64_t *out) {
   size_t n = 0;
   for (size_t i = 0; i < table_size(store); i++)
-    if (store->slots[i].first && store->slots[i].bucket >= from) out[n++] = store->slots[i].bucket;
+    if (store->slots[i].first && store->slots[i].epoch == from.epoch && store->slots[i].bucket >= from.bucket)
+      out[n++] = store->slots[i].bucket;
   return n;
 }
 
@@ -304,7 +308,7 @@ static uint64_t *sort_buckets(uint64_t *buckets, uint64_t *spare, size_t n) {
   return buckets;
 }
 
-static besom_status memory_scan(besom_store *head, uint64_t from, besom_store_visit visit, void *ctx) {
+static besom_status memory_scan(besom_store *head, besom_place from, besom_store_visit visit, void *ctx) {
   struct memory_store *store = of(head);
   if (!visit) return BESOM_INVALID;
   size_t room = (size_t)store->stats.buckets;
@@ -315,7 +319,8 @@ static besom_status memory_scan(besom_store *head, uint64_t from, besom_store_vi
   size_t n = collect_buckets(store, from, memory);
   const uint64_t *sorted = sort_buckets(memory, memory + room, n);
   besom_status status = BESOM_OK;
-  for (size_t i = 0; i < n && status == BESOM_OK; i++) status = show_chain(find_slot(store, sorted[i]), visit, ctx);
+  for (size_t i = 0; i < n && status == BESOM_OK; i++)
+    status = show_chain(find_slot(store, from.epoch, sorted[i]), visit, ctx);
   besom__release(&store->allocator, memory, 2 * room * sizeof *memory);
   return status == BESOM_END ? BESOM_OK : status;
 }

@@ -46,30 +46,30 @@ static inline bool fails_now(besom_store *store, enum operation operation) {
   return (f->countdown && --f->countdown == 0) || f->fails[operation];
 }
 
-static inline besom_status faulty_append(besom_store *store, besom_match at, const besom_record *record) {
+static inline besom_status faulty_append(besom_store *store, besom_place at, const besom_record *record) {
   besom_store *inner = faulty(store)->inner;
   return fails_now(store, APPEND) ? BESOM_IO : inner->ops->append(inner, at, record);
 }
 
-static inline besom_status faulty_get(besom_store *store, uint64_t bucket, besom_store_visit visit, void *ctx) {
+static inline besom_status faulty_get(besom_store *store, besom_place at, besom_store_visit visit, void *ctx) {
   besom_store *inner = faulty(store)->inner;
   bool fails = fails_now(store, GET);
   if (fails && !faulty(store)->late) return BESOM_IO;
-  besom_status status = inner->ops->get(inner, bucket, visit, ctx);
+  besom_status status = inner->ops->get(inner, at, visit, ctx);
   return fails ? BESOM_IO : status;
 }
 
-static inline besom_status faulty_replace(besom_store *store, besom_match at, const besom_record *record) {
+static inline besom_status faulty_replace(besom_store *store, besom_place at, const besom_record *record) {
   besom_store *inner = faulty(store)->inner;
   return fails_now(store, REPLACE) ? BESOM_IO : inner->ops->replace(inner, at, record);
 }
 
-static inline besom_status faulty_remove(besom_store *store, besom_match at) {
+static inline besom_status faulty_remove(besom_store *store, besom_place at) {
   besom_store *inner = faulty(store)->inner;
   return fails_now(store, REMOVE) ? BESOM_IO : inner->ops->remove(inner, at);
 }
 
-static inline besom_status faulty_scan(besom_store *store, uint64_t from, besom_store_visit visit, void *ctx) {
+static inline besom_status faulty_scan(besom_store *store, besom_place from, besom_store_visit visit, void *ctx) {
   besom_store *inner = faulty(store)->inner;
   return fails_now(store, SCAN) ? BESOM_IO : inner->ops->scan(inner, from, visit, ctx);
 }
