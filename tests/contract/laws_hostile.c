@@ -131,7 +131,7 @@ static void trusted_damage_is_no_crash(void **state) {
   save_to(&saved, f);
   besom_free(f);
   random_stream random = {2};
-  for (size_t round = 0; round < 300; round++) {
+  for (size_t round = 0; round < 150; round++) {
     uint8_t *damaged = heap_array(saved.len, 1);
     memcpy(damaged, saved.data, saved.len);
     if (round % 3 == 0) memset(damaged + saved.len / 2, round % 2 ? 0xff : 0, saved.len / 4);

@@ -6,7 +6,7 @@
 #include "filters.h"
 #include "support/heap.h"
 
-static const size_t capacities[] = {1, 2, 3, 63, 64, 65, 100, 1000, 12345, 100000};
+static const size_t capacities[] = {1, 2, 3, 63, 64, 65, 100, 1000, 12345, 40000};
 enum { CAPACITIES = sizeof capacities / sizeof *capacities };
 
 /* The large ones at some rates only: what changes with the rate shows in the small ones. */

@@ -34,7 +34,7 @@ static void assert_is_union(const subject *s, const besom_config *config, const 
   assert_holds_u64(merged, keys, n);
   assert_holds_u64(merged, others, n);
   assert_valid(merged);
-  assert_same_answers(s, merged, direct, 20000);
+  assert_same_answers(s, merged, direct, 4000);
   for (size_t i = 0; can(s, BESOM_CAN_COUNT) && i < n; i++) {
     uint64_t in_merged = 0, in_direct = 0;
     assert_status(BESOM_OK, besom_count_u64(merged, keys[i], &in_merged));
@@ -55,7 +55,7 @@ static void assert_items_of_union(const subject *s, const pair *p, const besom_f
 
 static void merging_is_union(void **state) {
   const subject *s = subject_of(state);
-  static const size_t sizes[] = {1, 3, 30, 100, 1000, 30000};
+  static const size_t sizes[] = {1, 3, 30, 100, 1000, 10000};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
     for (int log_rate = 2; log_rate <= 12; log_rate += 5) {
       size_t n = sizes[i];

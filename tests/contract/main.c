@@ -93,7 +93,7 @@ static void add_kind(subjects *all, const besom_kind_info *kind) {
     const char *isa = isa_of(&s);
     if (isa && (!s.same_format || is_new(all, first, isa))) all->list[all->n++] = s;
   }
-  all->list[all->n++] = subject_with(kind, NULL, "sip");
+  if (layered || !first) all->list[all->n++] = subject_with(kind, NULL, "sip"); /* the others hash by the same code */
   subject concurrent = subject_with(kind, NULL, "xxh3");
   concurrent.flags = BESOM_CONCURRENT;
   concurrent.same_format = true;
