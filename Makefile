@@ -6,7 +6,7 @@ MAKEFLAGS += --no-print-directory
 
 .PHONY: all demo test test-long bench install symbols format clean help build-tests
 
-all: ## build the release: build/libbesom.so, build/libbesom.a, build/besom-bench
+all: ## build the release: build/libbesom.so, build/libbesom.a, build/besom, build/besom-bench
 	@cmake -S . -B build
 	@cmake --build build -j$(JOBS)
 
@@ -32,7 +32,7 @@ symbols: all ## rewrite src/besom.symbols, after a change of the public API
 	tests/scripts/shared_symbols.sh build/libbesom.so src/besom.symbols --update
 
 format: ## clang-format all C files
-	find $(wildcard include src cli redis bench tests fuzz examples) -name '*.[ch]' -exec clang-format -i {} +
+	find $(wildcard include src program cli redis bench tests fuzz examples) -name '*.[ch]' -exec clang-format -i {} +
 
 clean: ## remove build/
 	rm -rf build

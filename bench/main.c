@@ -6,6 +6,8 @@
 #include "fail.h"
 #include "verbs.h"
 
+const char *const program_name = "besom-bench";
+
 static const struct {
   const char *name, *summary;
   int (*run)(int argc, char **argv);

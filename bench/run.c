@@ -33,18 +33,18 @@ int run_verb(int argc, char **argv) {
       {"--full", NULL, "at full size: minutes, not seconds", .flag = &full},
       {"--csv", NULL, "print nothing but the numbers, as CSV", .flag = &csv},
   };
-  const char *name = arguments_parse(
+  words claim_name = arguments_parse(
       &(command){
           .usage = "run [CLAIM] [options]",
           .about = "Puts a claim to the test: prints its statement, its numbers, and whether it holds.\n"
                    "Without a claim: lists them. The exit code is 0 whether it holds or not.",
           .arguments = arguments,
           .argument_count = sizeof arguments / sizeof *arguments,
-          .takes_word = true,
+          .most_words = 1,
       },
       argc, argv);
-  if (name)
-    test_claim(find_claim(name), full, csv);
+  if (claim_name.n)
+    test_claim(find_claim(claim_name.at[0]), full, csv);
   else
     list_claims();
   return 0;

@@ -143,6 +143,7 @@ typedef struct besom_allocator {
  * options       "name=value,name=value", the kind's own; docs/kinds.md lists them. Quotient kinds know
  *               isa=portable|avx2|avx512, to forbid faster instructions than these.
  * flags         BESOM_CONCURRENT: several threads may change the filter and ask it at once (see Threads, above).
+ *               BESOM_DISTINCT: besom_build puts a key in once, however often it comes.
  * allocator     NULL for the default.
  */
 typedef struct besom_config {
@@ -169,6 +170,12 @@ typedef struct besom_config {
  * in proportion to its size. UNSUPPORTED for kinds that have no such form (docs/kinds.md).
  */
 #define BESOM_CONCURRENT 2u
+
+/*
+ * Flag of besom_config, for besom_build: a key that comes more than once is put in once (16 bytes of memory a key
+ * meanwhile; with less build_memory than that, only copies that come near each other are found).
+ */
+#define BESOM_DISTINCT 4u
 
 /*
  * A stream of keys, so that a set need not be in memory. next gives a key (borrowed until the following
@@ -578,12 +585,27 @@ BESOM_API besom_status besom_save_file(const besom_filter *f, const char *path);
 BESOM_API besom_status besom_load(const void *data, size_t len, const besom_allocator *allocator, besom_filter **out);
 BESOM_API besom_status besom_load_file(const char *path, const besom_allocator *allocator, besom_filter **out);
 
+/* What is wrong with a file: a static sentence, and the byte of the file from which on. */
+typedef struct besom_fault {
+  const char *what;
+  uint64_t offset;
+} besom_fault;
+
+/* All the checks of besom_load_file. If the file is CORRUPT, *fault says why. Errors: as besom_load_file. */
+BESOM_API besom_status besom_check_file(const char *path, besom_fault *fault);
+
 /*
  * Flag of besom_open_mmap: check the header, but not the checksum and the structure of the bits, so that
  * opening costs nothing and reads nothing. Only for files that nobody else can write: damaged bits give
  * wrong answers then (false negatives, too), though no access outside of the file.
  */
 #define BESOM_TRUSTED 1u
+
+/*
+ * Flag of besom_open_mmap: check the checksums, but not the structure: it finds damage by accident, not by
+ * intent, several times as fast.
+ */
+#define BESOM_CHECKSUMS 8u
 
 /*
  * Opens a saved filter in place, read-only: its pages come in as they are used and are shared between

@@ -43,7 +43,7 @@ static bool config_in_range(const besom_config *c) {
   if (c->value_bits > 32 || !(c->adapt_room >= 0 && c->adapt_room <= 0.5)) return false;
   if (c->width > 64 || (c->width && !c->slots)) return false;
   if (c->slots && (c->capacity || c->max_capacity || c->bits != 0)) return false;
-  if (c->flags & ~BESOM_CONCURRENT) return false;
+  if (c->flags & ~(BESOM_CONCURRENT | BESOM_DISTINCT)) return false;
   return c->capacity || c->slots;
 }
 

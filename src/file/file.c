@@ -100,6 +100,12 @@ besom_status besom_save(const besom_filter *f, const besom_sink *sink) {
 
 /* ------------------------------------------------------------------ load */
 
+/* Notes what is wrong, and where; fault may be NULL. */
+static besom_status wrong(besom_fault *fault, const char *what, uint64_t offset) {
+  if (fault) *fault = (besom_fault){what, offset};
+  return BESOM_CORRUPT;
+}
+
 static bool all_zero(const uint8_t *data, uint64_t len) {
   for (uint64_t i = 0; i < len; i++)
     if (data[i]) return false;
@@ -107,22 +113,26 @@ static bool all_zero(const uint8_t *data, uint64_t len) {
 }
 
 /* Finds the sections: in order, aligned, one behind the other, up to the end, padded with zeros. */
-static besom_status read_sections(const uint8_t *data, size_t len, unsigned n, struct sections_in *in, bool trusted) {
+static besom_status read_sections(const uint8_t *data, size_t len, unsigned n, struct sections_in *in, bool trusted,
+                                  besom_fault *fault) {
   uint64_t at = HEADER_BYTES + SECTION_BYTES * (uint64_t)n;
   struct reader table = {data + HEADER_BYTES, data + at, false};
   for (unsigned i = 0; i < n; i++) {
     uint32_t tag = besom__read_u32(&table), owner = besom__read_u32(&table);
     uint64_t offset = besom__read_u64(&table), size = besom__read_u64(&table), checksum = besom__read_u64(&table);
-    if (offset != aligned(at) || offset > len || size > len - offset) return BESOM_CORRUPT;
+    if (offset != aligned(at) || offset > len || size > len - offset)
+      return wrong(fault, "a section is not where it should be", HEADER_BYTES + SECTION_BYTES * (uint64_t)i);
     bool check = !trusted || tag == TAG_PARAMETERS;
-    if (check && !all_zero(data + at, offset - at)) return BESOM_CORRUPT;
-    if (check && besom__checksum(data + offset, (size_t)size) != checksum) return BESOM_CORRUPT;
+    if (check && !all_zero(data + at, offset - at)) return wrong(fault, "bytes between sections are not zero", at);
+    if (check && besom__checksum(data + offset, (size_t)size) != checksum)
+      return wrong(fault, "the checksum of a section is wrong", offset);
     in->list[i] = (struct section){tag, owner, data + offset, size};
     at = offset + size;
   }
   in->n = n;
   in->parameters = take_parameters(in);
-  return at == len && !in->parameters.failed ? BESOM_OK : BESOM_CORRUPT;
+  if (at != len) return wrong(fault, "there are bytes behind the last section", at);
+  return in->parameters.failed ? wrong(fault, "the section of parameters is missing", HEADER_BYTES) : BESOM_OK;
 }
 
 /* One name has one spelling: nothing behind its end. */
@@ -131,30 +141,35 @@ static bool padded_with_zeros(const char *kind) {
   return end && all_zero((const uint8_t *)end, (uint64_t)(kind + KIND_BYTES - end));
 }
 
-static besom_status read_header(const uint8_t *data, size_t len, char *kind, unsigned *sections) {
-  if (len < HEADER_BYTES || memcmp(data, MAGIC, 8) != 0) return BESOM_CORRUPT;
+static besom_status read_header(const uint8_t *data, size_t len, char *kind, unsigned *sections, besom_fault *fault) {
+  if (len < HEADER_BYTES || memcmp(data, MAGIC, 8) != 0) return wrong(fault, "not a saved filter", 0);
   struct reader r = {data + 8, data + HEADER_BYTES, false};
   uint32_t version = besom__read_u32(&r);
   *sections = besom__read_u32(&r);
   besom__read_bytes(&r, kind, KIND_BYTES);
   uint64_t length = besom__read_u64(&r), reserved = besom__read_u64(&r) | besom__read_u64(&r);
   if (version > FORMAT_VERSION) return BESOM_NEWER;
-  if (version == 0 || length != len || reserved || !padded_with_zeros(kind)) return BESOM_CORRUPT;
-  if (*sections == 0 || *sections > MAX_SECTIONS) return BESOM_CORRUPT;
-  if (len < HEADER_BYTES + SECTION_BYTES * (size_t)*sections) return BESOM_CORRUPT;
-  return besom__read_u64(&r) == header_checksum(data, *sections) ? BESOM_OK : BESOM_CORRUPT;
+  bool is_header = version && !reserved && padded_with_zeros(kind) && *sections && *sections <= MAX_SECTIONS;
+  if (!is_header) return wrong(fault, "the header is damaged", 0);
+  if (length > len) return wrong(fault, "the file is cut short", len);
+  if (length < len) return wrong(fault, "there are bytes behind the filter", length);
+  if (len < HEADER_BYTES + SECTION_BYTES * (size_t)*sections) return wrong(fault, "the header is damaged", 0);
+  bool is_right = besom__read_u64(&r) == header_checksum(data, *sections);
+  return is_right ? BESOM_OK : wrong(fault, "the checksum of the header is wrong", HEADER_CHECKSUM_AT);
 }
 
 /* Fills the head from the parameters, lets the kind do the rest. */
-static besom_status read_filter(besom_filter *f, struct sections_in *in, bool trusted) {
+static besom_status read_filter(besom_filter *f, struct sections_in *in, bool trusted, besom_fault *fault) {
   f->items = besom__read_u64(&in->parameters);
   f->capacity = besom__read_u64(&in->parameters);
   besom_status status = f->kind->load(f, in);
+  if (status == BESOM_CORRUPT) return wrong(fault, "the parameters do not fit together", HEADER_BYTES);
   if (status != BESOM_OK) return status;
   bool all_read = !in->parameters.failed && in->parameters.at == in->parameters.end && in->taken == in->n;
-  if (all_read && (trusted || f->kind->validate(f) == NULL)) return BESOM_OK;
+  const char *reason = !all_read ? "there are parameters or sections too many" : trusted ? NULL : f->kind->validate(f);
+  if (!reason) return BESOM_OK;
   f->kind->destroy(f);
-  return BESOM_CORRUPT;
+  return wrong(fault, reason, HEADER_BYTES);
 }
 
 /* The hash and its seed come first in the parameters, since the filter cannot be made without. */
@@ -166,14 +181,14 @@ static besom_status read_hasher(struct sections_in *in, struct hasher *hasher) {
 }
 
 besom_status besom__file_load(const uint8_t *data, size_t len, const besom_allocator *allocator, bool mapped,
-                              bool trusted, besom_filter **out) {
+                              unsigned flags, besom_fault *fault, besom_filter **out) {
   char name[KIND_BYTES];
   unsigned sections;
   struct sections_in in = {0};
   struct hasher hasher;
   besom_filter *f;
-  besom_status status = read_header(data, len, name, &sections);
-  if (status == BESOM_OK) status = read_sections(data, len, sections, &in, trusted);
+  besom_status status = read_header(data, len, name, &sections, fault);
+  if (status == BESOM_OK) status = read_sections(data, len, sections, &in, flags & BESOM_TRUSTED, fault);
   if (status != BESOM_OK) return status;
   const struct besom_kind *kind = besom__kind_named(name);
   if (!kind) return BESOM_NEWER;
@@ -184,7 +199,7 @@ besom_status besom__file_load(const uint8_t *data, size_t len, const besom_alloc
     f->mapping = (void *)(uintptr_t)data;
     f->mapping_size = len;
   }
-  status = read_filter(f, &in, trusted);
+  status = read_filter(f, &in, flags != 0, fault);
   if (status == BESOM_OK) {
     *out = f;
     return BESOM_OK;
@@ -196,7 +211,7 @@ besom_status besom__file_load(const uint8_t *data, size_t len, const besom_alloc
 
 besom_status besom_load(const void *data, size_t len, const besom_allocator *allocator, besom_filter **out) {
   if (!data || !out) return BESOM_INVALID;
-  return besom__file_load(data, len, allocator, false, false, out);
+  return besom__file_load(data, len, allocator, false, 0, NULL, out);
 }
 
 void besom__file_repair(uint8_t *data, size_t len) {

@@ -171,6 +171,30 @@ static void a_source_may_repeat_itself(void **state) {
   free(keys);
 }
 
+/* Unless each is wanted once: then no more room is taken than for that, however often a key comes. */
+static void a_distinct_build_takes_each_key_once(void **state) {
+  const subject *s = subject_of(state);
+  besom_config config = config_of(s, 1000, 1.0 / 65536), once = config;
+  config.flags |= BESOM_DISTINCT;
+  uint64_t *keys = keys_u64(MEMBERS, 5000);
+  for (size_t i = 0; i < 5000; i++) keys[i] = keys[i % 1000];
+  array_source source, single;
+  source_of_u64(&source, keys, 5000);
+  source_of_u64(&single, keys, 1000);
+  besom_filter *f = build(&config, &source), *plain = build(&once, &single);
+  assert_holds_u64(f, keys, 1000);
+  assert_valid(f);
+  assert_int_equal(stats_of(f).items, stats_of(plain).items);
+  for (size_t i = 0; can(s, BESOM_CAN_COUNT) && i < 1000; i++) {
+    uint64_t n = 0;
+    assert_status(BESOM_OK, besom_count_u64(f, keys[i], &n));
+    assert_true(n < 3);
+  }
+  besom_free(plain);
+  besom_free(f);
+  free(keys);
+}
+
 /* Whatever the source complains of, at its first key, in the middle or at the end: it comes back. */
 static void a_failing_source_ends_the_build(void **state) {
   const subject *s = subject_of(state);
@@ -464,6 +488,7 @@ const law build_laws[] = {
     LAW_UNLESS(copies_beyond_the_capacity_are_counted_or_full, EVERY_KIND, BESOM_CAN_INSERT | BESOM_CAN_COUNT,
                BESOM_CAN_SCALE),
     LAW(a_source_may_repeat_itself, EVERY_SUBJECT, CAN_BUILD),
+    LAW(a_distinct_build_takes_each_key_once, EVERY_SUBJECT, CAN_BUILD),
     LAW(a_failing_source_ends_the_build, EVERY_KIND, CAN_BUILD),
     LAW(progress_can_stop_a_build, EVERY_KIND, CAN_BUILD),
     LAW(keys_to_deny_are_denied_or_unsupported, EVERY_KIND, CAN_BUILD),

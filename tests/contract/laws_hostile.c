@@ -141,6 +141,10 @@ static void trusted_damage_is_no_crash(void **state) {
     free(damaged);
     besom_status status = besom_open_mmap(path.text, 0, &f);
     assert_true(status == BESOM_CORRUPT || status == BESOM_NEWER);
+    besom_fault fault = {0};
+    assert_int_equal(besom_check_file(path.text, &fault), status);
+    assert_true(status == BESOM_NEWER || (fault.what && fault.offset <= saved.len));
+    assert_int_equal(besom_open_mmap(path.text, BESOM_CHECKSUMS, &f), status);
     if (besom_open_mmap(path.text, BESOM_TRUSTED, &f) != BESOM_OK) continue;
     ask_everything(f);
     iterate_everything(f);

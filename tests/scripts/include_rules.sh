@@ -12,7 +12,8 @@ allowed() {
     ;;
   src/store/*) echo 'src/core/* include/*' ;;
   src/guard/*) echo 'src/filter.h include/*' ;;
-  cli/* | redis/* | bench/* | examples/*) echo 'include/*' ;;
+  cli/* | bench/*) echo 'include/* program/*' ;;
+  program/* | redis/* | examples/*) echo 'include/*' ;;
   *) echo '*' ;; # src/*.c ties the parts together
   esac
 }
@@ -27,7 +28,7 @@ own_directory() {
 # The file that #include "$2" in file $1 means, searched where the compiler searches.
 resolve() {
   local dir
-  for dir in "$(dirname "$1")" "$(own_directory "$1")" src include; do
+  for dir in "$(dirname "$1")" "$(own_directory "$1")" src include program; do
     if [[ -e $dir/$2 ]]; then
       realpath --relative-to=. "$dir/$2"
       return
@@ -47,7 +48,7 @@ may_include() {
 }
 
 dirs=()
-for dir in src cli redis bench examples; do
+for dir in src program cli redis bench examples; do
   if [[ -d $dir ]]; then dirs+=("$dir"); fi
 done
 

@@ -1,8 +1,8 @@
 /*
  * What the program prints: tables, aligned for people or as CSV for programs, and signs of life.
  */
-#ifndef BENCH_REPORT_H
-#define BENCH_REPORT_H
+#ifndef PROGRAM_REPORT_H
+#define PROGRAM_REPORT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,13 +1,15 @@
 /*
- * How the program gives up. Exit codes: 2 for a wrong command line, 3 for anything that failed while
- * measuring. A measurement that went wrong is worth nothing, so nothing here is recovered from.
+ * How a program gives up. Exit codes: 2 for a wrong command line, 3 for anything that failed. What a program has half
+ * done is worth nothing, so nothing here is recovered from.
  */
-#ifndef BENCH_FAIL_H
-#define BENCH_FAIL_H
+#ifndef PROGRAM_FAIL_H
+#define PROGRAM_FAIL_H
 
 #include <stddef.h>
 
 #include "besom.h"
+
+extern const char *const program_name; /* defined beside main */
 
 /* The command line is wrong: the message names the argument. */
 _Noreturn void usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));

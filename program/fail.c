@@ -8,7 +8,7 @@ enum { EXIT_USAGE = 2, EXIT_FAILED = 3 };
 
 static void complain(const char *format, va_list values) {
   fflush(stdout); /* so that the complaint comes after what it is about */
-  fputs("besom-bench: ", stderr);
+  fprintf(stderr, "%s: ", program_name);
   vfprintf(stderr, format, values);
 }
 
@@ -17,7 +17,7 @@ void usage_error(const char *format, ...) {
   va_start(values, format);
   complain(format, values);
   va_end(values);
-  fputs("\nTry besom-bench --help\n", stderr);
+  fprintf(stderr, "\nTry %s --help\n", program_name);
   exit(EXIT_USAGE);
 }
 

@@ -1,0 +1,190 @@
+/* besom build: a filter from lists of keys. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bar.h"
+#include "fail.h"
+#include "files.h"
+#include "keys.h"
+#include "verb.h"
+
+enum { SEED_BYTES = 16 };
+
+static struct {
+  words yes, no;
+  const char *kind, *options, *seed, *like, *hash;
+  double rate, bits;
+  uint64_t capacity, max_capacity, value_bits, memory;
+  bool dynamic;
+  key_form form;
+} given = {.kind = "aqf"};
+
+static const argument arguments[] = {
+    {"--yes", "FILE", "keys of the set; may be given again; default: standard input", .list = &given.yes},
+    {"--no", "FILE", "keys that must be answered no; may be given again", .list = &given.no},
+    {"--kind", "KIND", "kind of filter (besom kinds); default aqf", .text = &given.kind},
+    {"--fpr", "RATE", "most wanted rate of wrong yeses; default 1/256", .real = &given.rate, .least = 1e-18, .most = 1},
+    {"--bits", "BITS", "instead: bits a key", .real = &given.bits, .least = 0.1, .most = 1000},
+    {"--capacity", "N", "keys it can hold; default: as many as there are", .count = &given.capacity, .most = 1e14},
+    {"--max-capacity", "N", "keys it can be grown to (besom grow)", .count = &given.max_capacity, .most = 1e14},
+    {"--value-bits", "BITS", "room for a small value with every key", .count = &given.value_bits, .most = 32},
+    {"--seed", "HEX", "32 hex digits: the key of the hash. The same lists give the same file then",
+     .text = &given.seed},
+    {"--hash", "NAME", "xxh3 (default), or sip for keys that enemies choose", .text = &given.hash},
+    {"--like", "FILE", "hash, seed and size of this filter, so that both can be merged", .text = &given.like},
+    {"--dynamic", NULL, "with --no: lists that can be changed later (besom add); larger", .flag = &given.dynamic},
+    {"--options", "K=V,...", "of the kind: docs/kinds.md", .text = &given.options},
+    {"--memory", "BYTES", "most memory besides the filter (500M); default 16 bytes a key", .count = &given.memory,
+     .least = 1, .most = 1e18},
+    KEY_FORM_ARGUMENTS(given.form),
+};
+
+static const command build_command = {
+    .usage = "build OUT [--yes FILE]... [--no FILE]... [options]",
+    .about =
+        "Builds a filter from lists of keys and writes it to the file OUT. With a list of keys to be answered no,\n"
+        "the filter is exact on both lists: yes to every yes key, no to every no key. A key in both is an\n"
+        "error. Keys that are given twice count once.\n\n" KEY_FORM_HELP,
+    .arguments = arguments,
+    .argument_count = COUNT_OF(arguments),
+    .least_words = 1,
+    .most_words = 1,
+    .more = "  besom build blocked.besom --yes phishing.txt --no popular.txt --fpr 0.001\n"
+            "  sort -u words | besom build words.besom --bits 12",
+};
+
+static void read_seed(uint8_t seed[SEED_BYTES]) {
+  if (strlen(given.seed) != 2 * SEED_BYTES) usage_error("--seed: not %d hex digits", 2 * SEED_BYTES);
+  for (int i = 0; i < SEED_BYTES; i++) {
+    char pair[3] = {given.seed[2 * i], given.seed[2 * i + 1], 0};
+    if (!isxdigit((unsigned char)pair[0]) || !isxdigit((unsigned char)pair[1]))
+      usage_error("--seed: '%s' is no hex", pair);
+    seed[i] = (uint8_t)strtoul(pair, NULL, 16);
+  }
+}
+
+/* ------------------------------------------------------------------ a key in both lists */
+
+static int compare_digests(const void *a, const void *b) {
+  const besom_digest *x = a, *y = b;
+  if (x->hi != y->hi) return x->hi < y->hi ? -1 : 1;
+  return x->lo < y->lo ? -1 : x->lo > y->lo;
+}
+
+/* Finds it by the digests of the yes list, and says which it is. */
+static _Noreturn void name_the_common_key(key_reader *yes, key_reader *no, const besom_config *config) {
+  besom_config small = {.kind = "qf", .capacity = 1, .seed = config->seed};
+  besom_filter *hash;
+  check(besom_create(&small, &hash), "looking for the key");
+  size_t n = 0, room = 0;
+  besom_digest *digests = NULL;
+  besom_bytes key;
+  for (keys_rewind(yes); keys_next(yes, &key); n++) {
+    if (n == room) digests = realloc(digests, (room = room ? 2 * room : 1024) * sizeof *digests);
+    if (!digests) fail("a key is in both lists");
+    digests[n] = besom_hash(hash, key.data, key.len);
+  }
+  qsort(digests, n, sizeof *digests, compare_digests);
+  for (keys_rewind(no); keys_next(no, &key);) {
+    besom_digest d = besom_hash(hash, key.data, key.len);
+    if (bsearch(&d, digests, n, sizeof d, compare_digests))
+      fail("%s: '%.*s' is in the yes list, too", keys_place(no), (int)key.len, (const char *)key.data);
+  }
+  fail("a key is in both lists");
+}
+
+/* ------------------------------------------------------------------ building */
+
+static besom_config config_given(const uint8_t *seed) {
+  return (besom_config){.kind = given.kind,
+                        .options = given.options,
+                        .hash = given.hash,
+                        .seed = seed,
+                        .capacity = given.capacity,
+                        .max_capacity = given.max_capacity,
+                        .rate = given.rate,
+                        .bits = given.bits,
+                        .value_bits = (uint32_t)given.value_bits,
+                        .build_memory = given.memory,
+                        .flags = BESOM_DISTINCT};
+}
+
+static _Noreturn void explain(besom_status status) {
+  if (status == BESOM_UNKNOWN_KIND) usage_error("there is no kind '%s': besom kinds lists them", given.kind);
+  if (status == BESOM_UNSUPPORTED && given.no.n)
+    usage_error("filters of the kind %s cannot be exact on a no list: try aqf or cascade", given.kind);
+  if (status == BESOM_BAD_OPTION)
+    usage_error("%s does not know these --options, or there is no such --hash", given.kind);
+  if (status == BESOM_INVALID)
+    usage_error("%s cannot be made like that: is the rate, or the size, out of range?", given.kind);
+  if (status == BESOM_FULL) fail("the keys do not fit: more than the capacity");
+  check(status, "building a filter of the kind %s", given.kind);
+  fail("building");
+}
+
+static besom_filter *build_new(key_reader *yes, key_reader *no) {
+  uint8_t seed[SEED_BYTES];
+  if (given.seed) read_seed(seed);
+  besom_config config = config_given(given.seed ? seed : NULL);
+  besom_source yes_source = keys_source(yes), no_source = no ? keys_source(no) : (besom_source){0};
+  besom_filter *f = NULL;
+  besom_status status = besom_build(&config, &yes_source, no ? &no_source : NULL, &bar_progress, &f);
+  if (status == BESOM_MEMBER) name_the_common_key(yes, no, &config);
+  if (status != BESOM_OK) explain(status);
+  return f;
+}
+
+/* Puts the keys of the yes list into a filter that is there. */
+static void insert_all(besom_filter *f, key_reader *yes) {
+  enum { BATCH = 1024 };
+  besom_bytes keys[BATCH];
+  for (size_t n; (n = keys_batch(yes, keys, BATCH));) {
+    check(besom_insert_many(f, keys, n, NULL), "adding keys (near %s)", keys_place(yes));
+    keys_tick(yes);
+  }
+}
+
+static besom_filter *build_like(const char *model_path, key_reader *yes) {
+  besom_filter *model = filter_open(model_path), *f = NULL;
+  besom_status status = besom_create_like(model, &f);
+  if (status == BESOM_UNSUPPORTED)
+    fail("%s: a filter of the kind %s is made whole: it can have no other like it", model_path,
+         filter_stats(model).kind);
+  check(status, "a filter like %s", model_path);
+  besom_free(model);
+  insert_all(f, yes);
+  return f;
+}
+
+/* Lists that may change: each no key is an entry of its own, which a yes key must not have. */
+static void add_no_list(besom_filter *f, key_reader *no) {
+  besom_bytes key;
+  while (keys_next(no, &key)) check(besom_no_add(f, key.data, key.len), "%s", keys_place(no));
+}
+
+static int run(words words) {
+  if (given.rate && given.bits) usage_error("--fpr and --bits exclude each other");
+  key_reader *yes = keys_open(given.yes, &given.form), *no = given.no.n ? keys_open(given.no, &given.form) : NULL;
+  keys_keep(yes); /* the library counts them first, or we look for one that is in both lists */
+  if (no) keys_keep(no);
+  bar_begin("building", "keys");
+  bool by_entries = no && (given.dynamic || given.like);
+  besom_filter *f = given.like ? build_like(given.like, yes) : build_new(yes, by_entries ? NULL : no);
+  if (by_entries) add_no_list(f, no);
+  bar_end();
+  besom_statistics stats = filter_stats(f);
+  uint64_t read = keys_count(yes);
+  filter_save(f, words.at[0]);
+  fprintf(stderr, "%s: %s, %llu keys, %.2f bits a key", words.at[0], stats.kind, (unsigned long long)stats.items,
+          stats.bits_per_item);
+  if (read > stats.items) fprintf(stderr, ", %llu duplicates", (unsigned long long)(read - stats.items));
+  fputs("\n", stderr);
+  keys_close(yes);
+  keys_close(no);
+  besom_free(f);
+  return 0;
+}
+
+const verb build_verb = {"build", "make a filter from lists of keys", &build_command, run};

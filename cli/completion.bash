@@ -1,0 +1,16 @@
+# bash completion of the besom command. The program itself tells its verbs and their arguments.
+_besom() {
+  local word=${COMP_WORDS[COMP_CWORD]}
+  local verbs
+  verbs=$(besom --verbs 2>/dev/null) || return
+  if [[ $COMP_CWORD -eq 1 ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$(sed 's/ .*//' <<<"$verbs")" -- "$word")
+  elif [[ $word == -* ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$(sed -n "s/^${COMP_WORDS[1]} //p" <<<"$verbs") --help" -- "$word")
+  elif [[ ${COMP_WORDS[COMP_CWORD - 1]} == --kind ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$(besom kinds --json | sed 's/{"kind":"\([^"]*\).*/\1/')" -- "$word")
+  else
+    mapfile -t COMPREPLY < <(compgen -f -- "$word")
+  fi
+}
+complete -o filenames -F _besom besom

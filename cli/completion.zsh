@@ -1,0 +1,13 @@
+#compdef besom
+# zsh completion of the besom command. The program itself tells its verbs and their arguments.
+local -a verbs
+verbs=("${(@f)$(besom --verbs 2>/dev/null)}")
+if (( CURRENT == 2 )); then
+  compadd -- ${verbs%% *}
+elif [[ $words[CURRENT] == -* ]]; then
+  compadd -- --help ${=${(M)verbs:#$words[2] *}#* }
+elif [[ $words[CURRENT-1] == --kind ]]; then
+  compadd -- ${${(f)"$(besom kinds --json)"}//(#b)\{\"kind\":\"([^\"]#)*/$match[1]}
+else
+  _files
+fi

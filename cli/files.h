@@ -1,0 +1,19 @@
+/* Filters in files. What goes wrong ends the program with a message that names the file and the cause. */
+#ifndef CLI_FILES_H
+#define CLI_FILES_H
+
+#include "besom.h"
+
+/* In memory, to be changed; "-" is standard input. */
+besom_filter *filter_load(const char *path);
+
+/* Only to be asked: in place, if it is a file. */
+besom_filter *filter_open(const char *path);
+
+/* In the place of what is there, all or nothing; "-" is standard output. */
+void filter_save(const besom_filter *f, const char *path);
+
+besom_statistics filter_stats(const besom_filter *f);
+const besom_kind_info *filter_kind(const besom_filter *f);
+
+#endif

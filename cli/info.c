@@ -1,0 +1,129 @@
+/* besom info, verify: what a filter is, and whether it is sound. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fail.h"
+#include "files.h"
+#include "verb.h"
+
+static bool json;
+static uint64_t samples = 1000000;
+
+static const argument info_arguments[] = {
+    {"--json", NULL, "for programs", .flag = &json},
+    {"--samples", "N", "keys to ask for, to see the rate; default 1M", .count = &samples, .most = 1e12},
+};
+
+static const command info_command = {
+    .usage = "info FILTER [--json]",
+    .about = "Tells what a filter is: kind, keys, bits a key, rates, load, what it has learnt, and how long its\n"
+             "fingerprints have become by it. The observed rate is measured with random keys.",
+    .arguments = info_arguments,
+    .argument_count = COUNT_OF(info_arguments),
+    .least_words = 1,
+    .most_words = 1,
+};
+
+/* SplitMix64: keys that are in no list. */
+static uint64_t random_key(uint64_t i) {
+  uint64_t x = i * UINT64_C(0x9e3779b97f4a7c15) + UINT64_C(0xd1b54a32d192ed03);
+  x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+  x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+  return x ^ x >> 31;
+}
+
+static double observed_rate(const besom_filter *f) {
+  enum { BATCH = 1024 };
+  uint64_t keys[BATCH], bitmap[BATCH / 64], yes = 0;
+  for (uint64_t done = 0; done < samples; done += BATCH) {
+    for (unsigned i = 0; i < BATCH; i++) keys[i] = random_key(done + i);
+    check(besom_contains_many_u64(f, keys, BATCH, bitmap), "asking");
+    for (unsigned i = 0; i < BATCH; i++) yes += bitmap[i / 64] >> (i % 64) & 1;
+  }
+  return (double)yes / (double)((samples + BATCH - 1) / BATCH * BATCH);
+}
+
+enum { LONGEST = 24 };
+
+/* Fingerprints by the bits that adapting has added to them; the last, by that many or more. False: not to be had. */
+static bool count_extensions(const besom_filter *f, uint64_t histogram[LONGEST + 1]) {
+  besom_iter *iter;
+  if (besom_iter_open(f, &iter) != BESOM_OK) return false;
+  besom_entry entry;
+  while (besom_iter_next(iter, &entry) == BESOM_OK)
+    histogram[entry.extension_bits < LONGEST ? entry.extension_bits : LONGEST]++;
+  besom_iter_close(iter);
+  return true;
+}
+
+static void print_extensions(const uint64_t *histogram) {
+  for (unsigned i = 0; i <= LONGEST; i++)
+    if (histogram[i])
+      printf("  %2u%s more bits     %llu\n", i, i == LONGEST ? "+" : " ", (unsigned long long)histogram[i]);
+}
+
+static void print_table(const char *path, const besom_filter *f, const besom_statistics *s) {
+  uint64_t histogram[LONGEST + 1] = {0};
+  printf("file             %s\n", path);
+  printf("kind             %s\n", s->kind);
+  printf("hash             %s\n", s->hash);
+  printf("keys             %llu\n", (unsigned long long)s->items);
+  printf("capacity         %llu\n", (unsigned long long)s->capacity);
+  printf("bytes            %llu\n", (unsigned long long)s->bytes);
+  printf("bits a key       %.2f\n", s->bits_per_item);
+  printf("slots            %llu of %u bits, load %.3f\n", (unsigned long long)s->slots, s->width, s->load);
+  printf("expected rate    %.3g (%.3g when full)\n", s->expected_rate, s->rate_at_capacity);
+  printf("observed rate    %.3g (of %llu random keys)\n", observed_rate(f), (unsigned long long)samples);
+  printf("extended         %llu\n", (unsigned long long)s->extended);
+  printf("marks            %llu\n", (unsigned long long)s->marks);
+  printf("adapt room used  %.1f %%\n", 100 * s->adapt_room_used);
+  if (s->extended && count_extensions(f, histogram)) printf("fingerprints by length\n"), print_extensions(histogram);
+}
+
+static void print_json(const besom_filter *f, const besom_statistics *s) {
+  uint64_t histogram[LONGEST + 1] = {0};
+  printf("{\"kind\":\"%s\",\"hash\":\"%s\",\"items\":%llu,\"capacity\":%llu,\"bytes\":%llu,\"bits_per_item\":%.4f,"
+         "\"slots\":%llu,\"width\":%u,\"load\":%.6f,\"expected_rate\":%.6g,\"rate_at_capacity\":%.6g,"
+         "\"observed_rate\":%.6g,\"extended\":%llu,\"marks\":%llu,\"adapt_room_used\":%.6f,\"extensions\":[",
+         s->kind, s->hash, (unsigned long long)s->items, (unsigned long long)s->capacity, (unsigned long long)s->bytes,
+         s->bits_per_item, (unsigned long long)s->slots, s->width, s->load, s->expected_rate, s->rate_at_capacity,
+         observed_rate(f), (unsigned long long)s->extended, (unsigned long long)s->marks, s->adapt_room_used);
+  if (count_extensions(f, histogram))
+    for (unsigned i = 0; i <= LONGEST; i++) printf("%s%llu", i ? "," : "", (unsigned long long)histogram[i]);
+  printf("]}\n");
+}
+
+static int info(words words) {
+  besom_filter *f = filter_open(words.at[0]);
+  besom_statistics stats = filter_stats(f);
+  if (json)
+    print_json(f, &stats);
+  else
+    print_table(words.at[0], f, &stats);
+  besom_free(f);
+  return 0;
+}
+
+static const command verify_command = {
+    .usage = "verify FILTER",
+    .about =
+        "Checks the checksums and every invariant of a filter. If something is wrong it tells what and where, and\n"
+        "the exit code is 3.",
+    .least_words = 1,
+    .most_words = 1,
+};
+
+static int verify(words words) {
+  besom_fault fault = {0};
+  besom_status status = besom_check_file(words.at[0], &fault);
+  if (status == BESOM_IO) fail("%s: %s", words.at[0], strerror(errno));
+  if (status == BESOM_CORRUPT && fault.what)
+    fail("%s: %s (at byte %llu)", words.at[0], fault.what, (unsigned long long)fault.offset);
+  check(status, "%s", words.at[0]);
+  printf("%s: sound\n", words.at[0]);
+  return 0;
+}
+
+const verb info_verb = {"info", "tell what a filter is", &info_command, info};
+const verb verify_verb = {"verify", "check that a filter is sound", &verify_command, verify};

@@ -1,0 +1,66 @@
+/* besom: builds filters from files, asks them, teaches them and looks after them. */
+#include <stdio.h>
+#include <string.h>
+
+#include "besom.h"
+#include "fail.h"
+#include "interrupt.h"
+#include "verb.h"
+
+const char *const program_name = "besom";
+
+extern const verb build_verb, has_verb, query_verb, fix_verb, add_verb, remove_verb, merge_verb, grow_verb, info_verb,
+    verify_verb, kinds_verb;
+
+const verb *const verbs[] = {&build_verb, &has_verb,  &query_verb, &fix_verb,    &add_verb,   &remove_verb,
+                             &merge_verb, &grow_verb, &info_verb,  &verify_verb, &kinds_verb, NULL};
+
+static int print_help(void) {
+  printf("usage: besom VERB [arguments]\n\n");
+  for (size_t i = 0; verbs[i]; i++) printf("  %-8s %s\n", verbs[i]->name, verbs[i]->summary);
+  printf("\nbesom VERB --help tells all about a verb. A file called - is standard input or output.\n"
+         "Exit codes: 0 done, or yes; 1 no, or not found; 2 wrong command line; 3 bad data, or a file could not be\n"
+         "read or written.\n");
+  return 0;
+}
+
+static const verb *find_verb(const char *name) {
+  for (size_t i = 0; verbs[i]; i++)
+    if (strcmp(verbs[i]->name, name) == 0) return verbs[i];
+  usage_error("unknown verb '%s'", name);
+}
+
+/* For the build: besom --manual VERB is a page for man(1), besom --verbs the list for shells to complete. */
+static int print_manual(const char *name) {
+  const verb *v = find_verb(name);
+  arguments_print_manual(v->command, v->name, v->summary);
+  return 0;
+}
+
+static int list_verbs(void) {
+  for (size_t i = 0; verbs[i]; i++) {
+    printf("%s", verbs[i]->name);
+    for (size_t k = 0; k < verbs[i]->command->argument_count; k++) printf(" %s", verbs[i]->command->arguments[k].name);
+    printf("\n");
+  }
+  return 0;
+}
+
+static int run(int argc, char **argv) {
+  if (argc < 2) usage_error("a verb is missing");
+  const char *name = argv[1];
+  if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) return print_help();
+  if (strcmp(name, "--version") == 0) return printf("besom %s\n", besom_version()) < 0;
+  if (strcmp(name, "--verbs") == 0) return list_verbs();
+  if (strcmp(name, "--manual") == 0 && argc == 3) return print_manual(argv[2]);
+  const verb *v = find_verb(name);
+  words words = arguments_parse(v->command, argc - 1, argv + 1);
+  interrupt_watch();
+  return v->run(words);
+}
+
+int main(int argc, char **argv) {
+  int code = run(argc, argv);
+  if (fflush(stdout) != 0 || ferror(stdout)) fail("could not write the output");
+  return code;
+}
