@@ -172,8 +172,8 @@ typedef struct besom_config {
 #define BESOM_CONCURRENT 2u
 
 /*
- * Flag of besom_config, for besom_build: a key that comes more than once is put in once (16 bytes of memory a key
- * meanwhile; with less build_memory than that, only copies that come near each other are found).
+ * Flag of besom_config, for besom_build: a key that comes more than once is put in once. Takes 16 bytes of memory a key
+ * meanwhile; if build_memory is given, copies are what they are without the flag.
  */
 #define BESOM_DISTINCT 4u
 

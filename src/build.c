@@ -67,20 +67,6 @@ static besom_status insert_all(besom_filter *f, const besom_source *source, uint
   }
 }
 
-static besom_status insert_distinct(besom_filter *f, const besom_source *source, uint64_t total,
-                                    const besom_progress *progress) {
-  (void)total;
-  struct digests d;
-  uint64_t most = f->kind->info.abilities & BESOM_CAN_SCALE ? MAX_CAPACITY : f->capacity;
-  size_t inserted;
-  besom_status status = besom__collect(f, source, most, progress, &d);
-  if (status != BESOM_OK) return status;
-  besom__digests_unite(&d);
-  status = f->kind->insert_many(f, d.at, (size_t)d.n, &inserted);
-  besom__digests_free(f, &d);
-  return status;
-}
-
 /* ------------------------------------------------------------------ collecting, sorting, appending */
 
 /* Digests of a source, as many at a time as there is room for. A key is half done when it is in here. */
@@ -131,12 +117,12 @@ static besom_status collect(const besom_filter *f, const besom_source *source, s
  */
 struct sorting {
   const struct collection *collection;
-  bool distinct; /* each once */
   size_t starts[DIGEST_GROUPS + 1];
   size_t groups, sorted, given; /* how many groups, and digests, are sorted; how many are given */
 };
 
-static besom_status next_copies(struct sorting *s, besom_digest *out, size_t cap, size_t *n) {
+static besom_status next_sorted(void *ctx, besom_digest *out, size_t cap, size_t *n) {
+  struct sorting *s = ctx;
   besom_digest *digests = s->collection->digests;
   while (s->sorted - s->given < cap && s->groups < DIGEST_GROUPS) {
     size_t start = s->sorted;
@@ -148,28 +134,6 @@ static besom_status next_copies(struct sorting *s, besom_digest *out, size_t cap
   memcpy(out, digests + s->given, *n * sizeof *out);
   s->given += *n;
   return BESOM_OK;
-}
-
-/* Keeps the last of equal digests, and none whose copy is still to come. */
-static void drop_copies(const struct sorting *s, besom_digest *batch, size_t *n) {
-  const besom_digest *next = s->given < s->sorted ? &s->collection->digests[s->given] : NULL;
-  size_t kept = 0;
-  for (size_t i = 0; i < *n; i++) {
-    const besom_digest *behind = i + 1 < *n ? &batch[i + 1] : next;
-    if (!behind || digest_below(batch[i], *behind)) batch[kept++] = batch[i];
-  }
-  *n = kept;
-}
-
-static besom_status next_sorted(void *ctx, besom_digest *out, size_t cap, size_t *n) {
-  struct sorting *s = ctx;
-  besom_status status = next_copies(s, out, cap, n);
-  while (status == BESOM_OK && s->distinct) {
-    drop_copies(s, out, n);
-    if (*n) break;
-    status = next_copies(s, out, cap, n);
-  }
-  return status;
 }
 
 /* In order: so an insert finds its place in the table next to that of the one before. */
@@ -185,8 +149,8 @@ static besom_status insert_sorted(besom_filter *f, struct sorting *sorting, stru
   return status == BESOM_END ? BESOM_OK : status;
 }
 
-static besom_status add_collected(besom_filter *f, struct collection *c, bool distinct) {
-  struct sorting sorting = {.collection = c, .distinct = distinct};
+static besom_status add_collected(besom_filter *f, struct collection *c) {
+  struct sorting sorting = {.collection = c};
   besom_digest_source sorted = {.next = next_sorted, .size_hint = c->count, .ctx = &sorting};
   besom_progress progress = {.tick = tick_collected, .ctx = c};
   besom__group_digests(c->digests, c->count, sorting.starts);
@@ -204,14 +168,43 @@ static uint64_t most_collected(const besom_filter *f, uint64_t memory) {
   return memory && fitting < most ? fitting : most;
 }
 
+static besom_status next_digests(void *ctx, besom_digest *out, size_t cap, size_t *n) {
+  struct digests *left = ctx;
+  if (!left->n) return BESOM_END;
+  *n = left->n < cap ? (size_t)left->n : cap;
+  memcpy(out, left->at, *n * sizeof *out);
+  left->at += *n;
+  left->n -= *n;
+  return BESOM_OK;
+}
+
+/* Puts each key of a source into an empty filter, once. */
+static besom_status fill_distinct(besom_filter *f, const besom_source *source, uint64_t total,
+                                  const besom_progress *progress) {
+  besom_source hinted = *source;
+  hinted.size_hint = total;
+  struct digests all;
+  size_t inserted;
+  uint64_t most = f->kind->info.abilities & BESOM_CAN_SCALE ? MAX_CAPACITY : f->capacity;
+  besom_status status = besom__collect(f, &hinted, most, progress, &all);
+  if (status != BESOM_OK) return status;
+  besom__digests_unite(&all);
+  struct digests left = all;
+  besom_digest_source sorted = {.next = next_digests, .size_hint = all.n, .ctx = &left};
+  status =
+      f->kind->append ? f->kind->append(f, &sorted, NULL) : f->kind->insert_many(f, all.at, (size_t)all.n, &inserted);
+  besom__digests_free(f, &all);
+  return status;
+}
+
 /*
  * Puts the keys of a source into an empty filter. Sorted digests are appended in one pass over the table; if they
  * are too many to be in memory at once, the others are inserted, part by part, in order; without memory one by one.
  */
 static besom_status fill(besom_filter *f, const besom_source *source, uint64_t total, const besom_config *config,
                          const besom_progress *progress) {
-  bool distinct = config->flags & BESOM_DISTINCT;
-  if (!f->kind->append) return (distinct ? insert_distinct : insert_all)(f, source, total, progress);
+  if (config->flags & BESOM_DISTINCT && !config->build_memory) return fill_distinct(f, source, total, progress);
+  if (!f->kind->append) return insert_all(f, source, total, progress);
   struct collection c = {.most = most_collected(f, config->build_memory),
                          .at_once = config->build_memory,
                          .total = total,
@@ -220,7 +213,7 @@ static besom_status fill(besom_filter *f, const besom_source *source, uint64_t t
   for (bool all = false; status == BESOM_OK && !all;) {
     status = collect(f, source, &c, &all);
     if (status == BESOM_OK && !c.room) break;
-    if (status == BESOM_OK) status = add_collected(f, &c, distinct);
+    if (status == BESOM_OK) status = add_collected(f, &c);
   }
   besom__release(&f->allocator, c.digests, c.room * sizeof *c.digests);
   return status == BESOM_OK && !c.room ? insert_all(f, source, total, progress) : status;
