@@ -136,25 +136,14 @@ static besom_filter *build_new(key_reader *yes, key_reader *no) {
   return f;
 }
 
-/* Puts the keys of the yes list into a filter that is there. */
-static void insert_all(besom_filter *f, key_reader *yes) {
-  enum { BATCH = 1024 };
-  besom_bytes keys[BATCH];
-  for (size_t n; (n = keys_batch(yes, keys, BATCH));) {
-    check(besom_insert_many(f, keys, n, NULL), "adding keys (near %s)", keys_place(yes));
-    keys_tick(yes);
-  }
-}
-
 static besom_filter *build_like(const char *model_path, key_reader *yes) {
   besom_filter *model = filter_open(model_path), *f = NULL;
-  besom_status status = besom_create_like(model, &f);
+  besom_source source = keys_source(yes);
+  besom_status status = besom_build_like(model, &source, &bar_progress, &f);
   if (status == BESOM_UNSUPPORTED)
-    fail("%s: a filter of the kind %s is made whole: it can have no other like it", model_path,
-         filter_stats(model).kind);
-  check(status, "a filter like %s", model_path);
+    fail("%s: a filter of the kind %s can have no other like it", model_path, filter_stats(model).kind);
+  if (status != BESOM_OK) explain(status);
   besom_free(model);
-  insert_all(f, yes);
   return f;
 }
 

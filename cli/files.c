@@ -1,11 +1,13 @@
-#define _DEFAULT_SOURCE 1 /* read */
+#define _DEFAULT_SOURCE 1 /* mkstemp, fsync */
 
 #include "files.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fail.h"
@@ -20,21 +22,55 @@ static void check_file(besom_status status, const char *path) {
   check(status, "%s", path);
 }
 
-/* All of standard input. */
-static uint8_t *read_all(size_t *len) {
+static file_bytes read_all(int fd, const char *name) {
   size_t room = 1 << 20;
-  uint8_t *data = allocate(1, room);
+  file_bytes all = {allocate(1, room), 0};
   ssize_t n;
-  *len = 0;
-  while ((n = read(STDIN_FILENO, data + *len, room - *len)) > 0) {
-    *len += (size_t)n;
-    if (*len < room) continue;
+  while ((n = read(fd, all.data + all.len, room - all.len)) > 0) {
+    all.len += (size_t)n;
+    if (all.len < room) continue;
     room *= 2;
-    data = realloc(data, room);
-    if (!data) fail("no memory for %zu bytes of standard input", room);
+    all.data = realloc(all.data, room);
+    if (!all.data) fail("no memory for %zu bytes of %s", room, name);
   }
-  if (n < 0) fail("standard input: %s", strerror(errno));
-  return data;
+  if (n < 0) fail("%s: %s", name, strerror(errno));
+  return all;
+}
+
+file_bytes file_read(const char *path) {
+  if (is_standard(path)) return read_all(STDIN_FILENO, "standard input");
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) fail("%s: %s", path, strerror(errno));
+  file_bytes all = read_all(fd, path);
+  close(fd);
+  return all;
+}
+
+/* Removes what could not be finished. */
+static _Noreturn void give_up(const char *temporary, const char *path) {
+  int error = errno;
+  unlink(temporary);
+  fail("%s: %s", path, strerror(error));
+}
+
+void file_write(const char *path, const file_bytes *bytes) {
+  if (is_standard(path)) {
+    if (fwrite(bytes->data, 1, bytes->len, stdout) != bytes->len) fail("standard output: %s", strerror(errno));
+    return;
+  }
+  size_t room = strlen(path) + 16;
+  char *temporary = allocate(1, room);
+  snprintf(temporary, room, "%s.XXXXXX", path);
+  int fd = mkstemp(temporary);
+  if (fd < 0) fail("%s: %s", path, strerror(errno));
+  for (size_t done = 0; done < bytes->len;) {
+    ssize_t n = write(fd, bytes->data + done, bytes->len - done);
+    if (n < 0) give_up(temporary, path);
+    done += (size_t)n;
+  }
+  if (fchmod(fd, 0644) != 0 || fsync(fd) != 0 || close(fd) != 0 || rename(temporary, path) != 0)
+    give_up(temporary, path);
+  free(temporary);
 }
 
 besom_filter *filter_load(const char *path) {
@@ -43,10 +79,9 @@ besom_filter *filter_load(const char *path) {
     check_file(besom_load_file(path, NULL, &f), path);
     return f;
   }
-  size_t len;
-  uint8_t *data = read_all(&len);
-  check_file(besom_load(data, len, NULL, &f), "standard input");
-  free(data);
+  file_bytes all = file_read(path);
+  check_file(besom_load(all.data, all.len, NULL, &f), "standard input");
+  free(all.data);
   return f;
 }
 

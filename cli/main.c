@@ -10,10 +10,10 @@
 const char *const program_name = "besom";
 
 extern const verb build_verb, has_verb, query_verb, fix_verb, add_verb, remove_verb, merge_verb, grow_verb, info_verb,
-    verify_verb, kinds_verb;
+    verify_verb, delta_verb, apply_verb, kinds_verb;
 
-const verb *const verbs[] = {&build_verb, &has_verb,  &query_verb, &fix_verb,    &add_verb,   &remove_verb,
-                             &merge_verb, &grow_verb, &info_verb,  &verify_verb, &kinds_verb, NULL};
+const verb *const verbs[] = {&build_verb, &has_verb,  &query_verb,  &fix_verb,   &add_verb,   &remove_verb, &merge_verb,
+                             &grow_verb,  &info_verb, &verify_verb, &delta_verb, &apply_verb, &kinds_verb,  NULL};
 
 static int print_help(void) {
   printf("usage: besom VERB [arguments]\n\n");

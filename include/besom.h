@@ -271,6 +271,14 @@ BESOM_API besom_status besom_build(const besom_config *config, const besom_sourc
                                    const besom_progress *progress, besom_filter **out);
 
 /*
+ * The same with kind, geometry, hash and seed of a filter that is there, so that both can be merged, and that the
+ * difference of their sets is all that they differ in (besom_delta). Each key is put in once.
+ * Errors: as besom_create_like and besom_build.
+ */
+BESOM_API besom_status besom_build_like(const besom_filter *model, const besom_source *yes,
+                                        const besom_progress *progress, besom_filter **out);
+
+/*
  * The same from digests in ascending order, as besom_hash of a filter with this hash and seed gave them:
  * one sequential pass over the table. Errors: as besom_build; INVALID (not ascending).
  */
@@ -613,6 +621,16 @@ BESOM_API besom_status besom_check_file(const char *path, besom_fault *fault);
  * rename, as besom_save_file does, is fine). Errors: as besom_load_file.
  */
 BESOM_API besom_status besom_open_mmap(const char *path, unsigned flags, besom_filter **out);
+
+/*
+ * What it takes to make `fresh` of `old`, for shipping updates of a list: as small as the change, if both are alike
+ * (besom_create_like, or built with one seed and one size). apply makes the very filter that `fresh` was, from a filter
+ * that is bit for bit what `old` was. Both take the memory of both filters meanwhile.
+ * Errors: delta: UNSUPPORTED, NO_MEMORY, what the sink returned; apply: UNLIKE (a patch for another filter), CORRUPT,
+ * NEWER, NO_MEMORY.
+ */
+BESOM_API besom_status besom_delta(const besom_filter *old, const besom_filter *fresh, const besom_sink *sink);
+BESOM_API besom_status besom_apply(const besom_filter *old, const void *patch, size_t len, besom_filter **out);
 
 /* ------------------------------------------------------------------ guards: a filter in front of a store */
 

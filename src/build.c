@@ -264,6 +264,16 @@ besom_status besom_build(const besom_config *config, const besom_source *yes, co
   return finish(fill(f, yes, total, &sized, progress), f, out);
 }
 
+besom_status besom_build_like(const besom_filter *model, const besom_source *yes, const besom_progress *progress,
+                              besom_filter **out) {
+  if (!model || !yes || !yes->next || !out) return BESOM_INVALID;
+  besom_filter *f;
+  besom_status status = besom_create_like(model, &f);
+  if (status != BESOM_OK) return status;
+  if (!f->kind->insert_many) return finish(BESOM_UNSUPPORTED, f, out);
+  return finish(fill_distinct(f, yes, yes->size_hint, progress), f, out);
+}
+
 besom_status besom_build_sorted(const besom_config *config, const besom_digest_source *digests,
                                 const besom_progress *progress, besom_filter **out) {
   if (!config || !digests || !digests->next || !out) return BESOM_INVALID;

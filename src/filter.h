@@ -15,6 +15,8 @@
 #define MAX_CAPACITY (UINT64_C(1) << 44)
 #define DEFAULT_RATE (1.0 / 256)
 
+struct qtable; /* quotient/table.h */
+
 /* The head of every filter; a kind's own struct begins with it. */
 struct besom_filter {
   const struct besom_kind *kind;
@@ -102,6 +104,9 @@ struct besom_kind {
    */
   void (*hold)(const besom_filter *f);
   void (*let_go)(const besom_filter *f);
+
+  /* Optional, for kinds with one quotient table: where besom_delta finds it. */
+  const struct qtable *(*table)(const besom_filter *f);
 
   /* Adds sections; takes them back (checking what it needs to be safe, see validate for the rest). */
   void (*save)(const besom_filter *f, struct sections_out *out);

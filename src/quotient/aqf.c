@@ -574,6 +574,7 @@ const struct besom_kind besom__aqf = {
     .create_like = create_like,
     .build = besom__yesno_build,
     .destroy = besom__aqf_destroy,
+    .table = besom__quotient_table_of,
     .contains = besom__aqf_contains,
     .contains_many = besom__aqf_contains_many,
     .insert = insert,

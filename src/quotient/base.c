@@ -262,6 +262,10 @@ besom_status besom__quotient_resize_step(besom_filter *fresh, uint64_t max, bool
 
 /* ------------------------------------------------------------------ the end */
 
+const struct qtable *besom__quotient_table_of(const besom_filter *f) {
+  return &const_quotient(f)->table;
+}
+
 void besom__quotient_destroy(besom_filter *f) {
   end_resizing(f);
   if (!f->mapping) besom__quotient_free(f, &quotient(f)->table);

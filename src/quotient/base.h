@@ -31,7 +31,8 @@ struct qtable_shape besom__quotient_shape(const struct qtable *t);
 besom_status besom__quotient_table(const besom_filter *f, const struct qtable_shape *shape, struct qtable *out);
 void besom__quotient_free(const besom_filter *f, struct qtable *t); /* one without blocks is fine */
 
-/* The operation destroy of filter.h. */
+/* The operations table and destroy of filter.h. */
+const struct qtable *besom__quotient_table_of(const besom_filter *f);
 void besom__quotient_destroy(besom_filter *f);
 
 /* Makes f's table, empty, like the model's. */

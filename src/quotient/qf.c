@@ -130,6 +130,7 @@ const struct besom_kind besom__qf = {
     .create = create,
     .create_like = besom__quotient_create_like,
     .destroy = besom__quotient_destroy,
+    .table = besom__quotient_table_of,
     .contains = contains,
     .contains_many = contains_many,
     .insert = insert,

@@ -129,6 +129,7 @@ const struct besom_kind besom__yesno = {
     .size = sizeof(struct aqf),
     .build = besom__yesno_build,
     .destroy = besom__aqf_destroy,
+    .table = besom__quotient_table_of,
     .contains = besom__aqf_contains,
     .contains_many = besom__aqf_contains_many,
     .remove = besom__aqf_remove,

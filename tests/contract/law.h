@@ -66,6 +66,7 @@ extern const law file_laws[];
 extern const law hostile_laws[];
 extern const law merge_laws[];
 extern const law build_laws[];
+extern const law delta_laws[];
 extern const law growth_laws[];
 extern const law task_laws[];
 extern const law memory_laws[];
