@@ -26,7 +26,8 @@
  *
  * Threads. What changes the store (append, replace, remove, begin, abort, table_put, table_remove, close) has it to
  * itself. get, scan, table_get and table_scan may run at the same time as each other, and as commit and sync, of which
- * there is one at a time. Two stores are independent.
+ * there is one at a time. stats and commit_number may run beside reads, but not beside commit. The allocator of a store
+ * that several threads read must be for several threads. Two stores are independent.
  */
 #ifndef BESOM_STORE_H
 #define BESOM_STORE_H
@@ -85,7 +86,8 @@ typedef struct besom_store_statistics {
  * replace  puts a record in the place of another. Errors: NOT_FOUND.
  * remove   takes a record out; those behind it in its list move up by one rank. Errors: NOT_FOUND.
  * scan     shows all records of from.epoch from the bucket from.bucket on, in the order of bucket and rank.
- * stats    fills the struct, with 0 for what the store does not know.
+ * stats    fills the struct, with 0 for what the store does not know: records and buckets, if a durable one had
+ *          some already when it was opened.
  * close    frees the store, aborting what is not committed. What it has durably kept stays.
  *
  * begin    opens a transaction: from now on changes are seen by this store's reads, but kept only by commit; all of
@@ -144,10 +146,13 @@ static inline besom_status besom_store_stats(const besom_store *store, besom_sto
 /*
  * A store in memory, gone when it is closed: for tests and experiments, and for sets that fit. Keys and values of
  * less than 4 GiB. Beside the bytes of a record it takes some 16 for the record and 21 to 43 for its
- * bucket; room that was freed is used again, but given back only by close. scan sorts the buckets
+ * bucket, in a table some 30; room that was freed is used again, but given back only by close. scan sorts the buckets
  * first, in 16 bytes of memory a bucket. allocator: NULL for the default; copied. Errors: INVALID, NO_MEMORY.
  */
 BESOM_API besom_status besom_store_memory(const besom_allocator *allocator, besom_store **out);
+
+/* The allocator that NULL means wherever one is asked for: for stores that have memory of their own. */
+BESOM_API const besom_allocator *besom_default_allocator(void);
 
 /* ------------------------------------------------------------------ stores made of a database with ordered keys */
 
@@ -161,11 +166,17 @@ typedef struct besom_write {
  * A database of byte strings in order, which besom_store_ordered makes a store of: lists, tables and transactions are
  * its business. Keys are never empty and at most max_key bytes; the database is besom's alone, or behind a prefix.
  *
- * get      shows the value of a key to visit, or nothing if there is none.
+ * get      shows the key and its value to visit, or nothing if there is none. As above, END from visit is no error.
  * scan     shows the records with keys >= from and < to (data NULL: to the end), in the order of the keys as bytes.
- * write    all n changes, which are in the order of their keys, or none, also when the process is killed. durable,
- * sync: as in besom_store_ops. A later write must not survive a loss of power without this one. commit_number   as in
- * besom_store_ops. close    frees it. directory, bytes (all that it takes)   may be NULL.
+ * write    makes all n changes, which are in the order of their keys, or none, also when the process is killed.
+ *          durable: as for commit. A later write must not survive a loss of power without this one.
+ * sync, commit_number   as in besom_store_ops.
+ * close    frees it.
+ * directory, bytes (all that it takes)   may be NULL.
+ *
+ * A transaction is kept in memory until it is committed, and written at once then. Without one each change is written
+ * at once, too, but not durably. Keys of tables longer than max_key allows are kept together with those that begin
+ * alike, in one record, which is rewritten with each of them: fine for some, slow for thousands of them.
  *
  * Threads: get and scan at the same time as each other and as one write or sync.
  */
@@ -181,7 +192,10 @@ typedef struct besom_ordered_ops {
   size_t max_key; /* at least 64; 0: 64 KiB and some more */
 } besom_ordered_ops;
 
-/* Takes db over if it succeeds. ops must live as long as the store. Errors: INVALID, NO_MEMORY. */
+/*
+ * Takes db over if it succeeds. ops must live as long as the store. An empty database gets a mark that it is besom's.
+ * Errors: INVALID, NO_MEMORY, CORRUPT (there is something else in it), NEWER, and what db says.
+ */
 BESOM_API besom_status besom_store_ordered(const besom_ordered_ops *ops, void *db, const besom_allocator *allocator,
                                            besom_store **out);
 
@@ -189,7 +203,7 @@ BESOM_API besom_status besom_store_ordered(const besom_ordered_ops *ops, void *d
  * Stores that outlive the process. Each is a library of its own (libbesom-lmdb, libbesom-rocksdb, libbesom-redis), so
  * that libbesom needs none of the databases. One process at a time has a store open: for a second one it is LOCKED.
  * options may be NULL, and 0 in them is the default. Errors: INVALID, IO (no such directory, no server: *reason tells,
- * if reason is not NULL: a static sentence), LOCKED, NO_MEMORY, CORRUPT (there is something else in there).
+ * if reason is not NULL: a static sentence), LOCKED, NO_MEMORY, READ_ONLY, CORRUPT (there is something else in there).
  */
 
 /* LMDB, embedded. The directory is made if it is missing (its parent must be there). */

@@ -2,8 +2,9 @@
 # setup.sh demo|test: installs the Debian packages that are needed and missing.
 set -eu
 
-demo=(gcc libc6-dev make cmake libxxhash-dev)
-test=("${demo[@]}" binutils pkg-config libcmocka-dev clang libclang-rt-14-dev)
+demo=(gcc libc6-dev make cmake libxxhash-dev liblmdb-dev)
+test=("${demo[@]}" binutils pkg-config libcmocka-dev clang libclang-rt-14-dev librocksdb-dev
+  libhiredis-dev redis-server)
 
 case ${1-} in
 demo) wanted=("${demo[@]}") ;;

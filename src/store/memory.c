@@ -1,331 +1,276 @@
 /*
- * The store in memory: a hash table from buckets to chains of records.
+ * The store in memory: lists, two sorted maps for the tables, and, while a transaction is open, a log of what it
+ * changed.
  *
- * The table is open-addressed with linear probing; erasing shifts back, so that there are no tombstones. Most chains
- * have one record, so a chain is found, read and changed by walking it. Small records are cut from
- * chunks and recycled by size: no allocation a record, and none at all once as much was removed as is added.
+ * Changes are made at once. The log keeps what they displaced: commit frees it, abort puts it back, the last change
+ * first, so that at every step things are as they were just after the change that is undone. Undoing takes no memory.
  */
 #include <string.h>
 
-#include "besom_store.h"
 #include "core/memory.h"
+#include "store/checks.h"
+#include "store/counts.h"
+#include "store/lists.h"
+#include "store/sorted.h"
 
-enum {
-  FIRST_TABLE_BITS = 6,
-  FIRST_CHUNK = 1 << 12,
-  LARGEST_CHUNK = 1 << 22,
-  UNIT = 8,           /* sizes of records are multiples of this */
-  SMALL_RECORD = 512, /* larger ones are allocations of their own */
-};
+enum { TABLES = 2, FIRST_LOG = 64 };
 
-struct stored_record {
-  struct stored_record *next;
-  uint32_t key_len, value_len;
-  uint8_t bytes[]; /* the key, then the value */
-};
-
-struct slot {
-  uint64_t bucket;
-  uint32_t epoch;
-  struct stored_record *first; /* NULL: the slot is empty */
-};
-
-struct chunk {
-  struct chunk *next;
-  size_t size;
+/* A change of a list: record is what it displaced, and none for an append. Of a table: before or after may be none. */
+struct change {
+  enum { APPENDED, REPLACED, REMOVED, TABLE_CHANGED } what;
+  besom_table table;
+  besom_place at;
+  struct stored_record *record;
+  struct sorted_entry *before, *after;
 };
 
 struct memory_store {
   besom_store head;
   besom_allocator allocator;
-  struct slot *slots;
-  unsigned table_bits;
-  struct chunk *chunks; /* the first one is being cut; the rest of it is: */
-  uint8_t *uncut;
-  size_t uncut_size;
-  struct stored_record *recycled[SMALL_RECORD / UNIT + 1];
-  uint64_t large_records;
-  besom_store_statistics stats;
+  struct lists lists;
+  struct sorted_map tables[TABLES];
+  bool in_transaction;
+  struct change *log;
+  size_t changes, log_room;
+  uint64_t commit_number;
+  struct store_counts counts;
 };
-
-/* ------------------------------------------------------------------ memory, with the books of it */
-
-static void *take(struct memory_store *store, size_t size) {
-  void *memory = besom__allocate(&store->allocator, size);
-  if (memory) store->stats.bytes += size;
-  return memory;
-}
-
-static void give_back(struct memory_store *store, void *memory, size_t size) {
-  besom__release(&store->allocator, memory, size);
-  store->stats.bytes -= size;
-}
-
-static bool add_chunk(struct memory_store *store) {
-  size_t size = !store->chunks                        ? FIRST_CHUNK
-                : store->chunks->size < LARGEST_CHUNK ? 2 * store->chunks->size
-                                                      : LARGEST_CHUNK;
-  struct chunk *chunk = take(store, size);
-  if (!chunk) return false;
-  chunk->next = store->chunks;
-  chunk->size = size;
-  store->chunks = chunk;
-  store->uncut = (uint8_t *)(chunk + 1);
-  store->uncut_size = size - sizeof *chunk;
-  return true;
-}
-
-static void *take_small(struct memory_store *store, size_t size) {
-  struct stored_record *used = store->recycled[size / UNIT];
-  if (used) {
-    store->recycled[size / UNIT] = used->next;
-    return used;
-  }
-  if (store->uncut_size < size && !add_chunk(store)) return NULL; /* what is left there is lost */
-  void *memory = store->uncut;
-  store->uncut += size;
-  store->uncut_size -= size;
-  return memory;
-}
-
-/* ------------------------------------------------------------------ records */
-
-static size_t record_size(size_t key_len, size_t value_len) {
-  return (sizeof(struct stored_record) + key_len + value_len + UNIT - 1) / UNIT * UNIT;
-}
-
-static bool can_be_stored(const besom_record *record) {
-  const besom_bytes *key = &record->key, *value = &record->value;
-  if ((!key->data && key->len) || (!value->data && value->len)) return false;
-  return key->len <= UINT32_MAX && value->len <= UINT32_MAX;
-}
-
-static struct stored_record *record_new(struct memory_store *store, const besom_record *from) {
-  size_t size = record_size(from->key.len, from->value.len);
-  struct stored_record *record = size <= SMALL_RECORD ? take_small(store, size) : take(store, size);
-  if (!record) return NULL;
-  if (size > SMALL_RECORD) store->large_records++;
-  record->next = NULL;
-  record->key_len = (uint32_t)from->key.len;
-  record->value_len = (uint32_t)from->value.len;
-  if (from->key.len) memcpy(record->bytes, from->key.data, from->key.len);
-  if (from->value.len) memcpy(record->bytes + from->key.len, from->value.data, from->value.len);
-  return record;
-}
-
-static void record_free(struct memory_store *store, struct stored_record *record) {
-  size_t size = record_size(record->key_len, record->value_len);
-  if (size > SMALL_RECORD) {
-    store->large_records--;
-    give_back(store, record, size);
-  } else {
-    record->next = store->recycled[size / UNIT];
-    store->recycled[size / UNIT] = record;
-  }
-}
-
-/* ------------------------------------------------------------------ the table */
-
-static size_t table_size(const struct memory_store *store) {
-  return (size_t)1 << store->table_bits;
-}
-
-/* Buckets of a filter are spread evenly, but those of a test or of another's filter may be in any pattern. */
-static size_t home_of(const struct memory_store *store, uint32_t epoch, uint64_t bucket) {
-  uint64_t mixed = (bucket ^ bucket >> 32 ^ (uint64_t)epoch << 32) * UINT64_C(0xbf58476d1ce4e5b9);
-  return (size_t)((mixed ^ mixed >> 29) * UINT64_C(0x94d049bb133111eb) >> (64 - store->table_bits));
-}
-
-/* The slot of the bucket, or the empty one where it would be. There is one: at most 3/4 are in use. */
-static struct slot *find_slot(const struct memory_store *store, uint32_t epoch, uint64_t bucket) {
-  size_t last = table_size(store) - 1;
-  size_t i = home_of(store, epoch, bucket);
-  while (store->slots[i].first && (store->slots[i].bucket != bucket || store->slots[i].epoch != epoch))
-    i = (i + 1) & last;
-  return &store->slots[i];
-}
-
-/* Makes room for one more bucket. */
-static bool reserve_slot(struct memory_store *store) {
-  size_t old_size = table_size(store);
-  if (store->stats.buckets + 1 <= old_size / 4 * 3) return true;
-  struct slot *old = store->slots;
-  struct slot *slots = take(store, 2 * old_size * sizeof *slots);
-  if (!slots) return false;
-  store->slots = slots;
-  store->table_bits++;
-  for (size_t i = 0; i < old_size; i++)
-    if (old[i].first) *find_slot(store, old[i].epoch, old[i].bucket) = old[i];
-  give_back(store, old, old_size * sizeof *old);
-  return true;
-}
-
-/* Empties a slot and moves up what would not be found behind the gap. */
-static void erase_slot(struct memory_store *store, struct slot *slot) {
-  size_t last = table_size(store) - 1;
-  size_t gap = (size_t)(slot - store->slots);
-  for (size_t i = (gap + 1) & last; store->slots[i].first; i = (i + 1) & last) {
-    size_t from_home = (i - home_of(store, store->slots[i].epoch, store->slots[i].bucket)) & last;
-    if (from_home < ((i - gap) & last)) continue;
-    store->slots[gap] = store->slots[i];
-    gap = i;
-  }
-  store->slots[gap].first = NULL;
-}
-
-/* The pointer that points to the record, or NULL. */
-static struct stored_record **find_link(struct slot *slot, uint32_t rank) {
-  struct stored_record **link = &slot->first;
-  while (*link && rank) link = &(*link)->next, rank--;
-  return *link ? link : NULL;
-}
-
-/* The pointer at the end of a chain that has exactly so many records, or NULL. */
-static struct stored_record **find_end(struct slot *slot, uint32_t length) {
-  struct stored_record **link = &slot->first;
-  while (*link && length) link = &(*link)->next, length--;
-  return *link || length ? NULL : link;
-}
-
-/* ------------------------------------------------------------------ operations */
 
 static struct memory_store *of(besom_store *store) {
   return (struct memory_store *)store;
 }
 
-static besom_status memory_append(besom_store *head, besom_place at, const besom_record *record) {
+/* ------------------------------------------------------------------ the log */
+
+/* Room in the log for one change: to be asked for before it is made. */
+static bool reserve_change(struct memory_store *store) {
+  if (!store->in_transaction || store->changes < store->log_room) return true;
+  size_t room = store->log_room ? 2 * store->log_room : FIRST_LOG;
+  struct change *log = besom__allocate(&store->allocator, room * sizeof *log);
+  if (!log) return false;
+  if (store->changes) memcpy(log, store->log, store->changes * sizeof *log);
+  besom__release(&store->allocator, store->log, store->log_room * sizeof *log);
+  store->log = log;
+  store->log_room = room;
+  return true;
+}
+
+static void forget(struct memory_store *store, const struct change *change) {
+  if (change->record) besom__lists_discard(&store->lists, change->record);
+  if (change->what == TABLE_CHANGED) besom__sorted_free(&store->tables[change->table], change->before);
+}
+
+/* A change was made. Without a transaction it is final, and a commit of its own. */
+static void note_change(struct memory_store *store, struct change change) {
+  if (store->in_transaction) {
+    store->log[store->changes++] = change;
+    return;
+  }
+  forget(store, &change);
+  if (!store->lists.buckets) besom__lists_drop_empty(&store->lists);
+  store->commit_number++;
+}
+
+static void undo_table(struct sorted_map *map, const struct change *change) {
+  struct sorted_entry *after = change->after;
+  if (change->before)
+    besom__sorted_put(map, change->before); /* displaces after */
+  else
+    besom__sorted_take(map, besom__sorted_key(after));
+  besom__sorted_free(map, after);
+}
+
+static void undo(struct memory_store *store, const struct change *change) {
+  switch (change->what) {
+  case APPENDED:
+    besom__lists_discard(&store->lists, besom__lists_take(&store->lists, change->at));
+    break;
+  case REPLACED:
+    besom__lists_discard(&store->lists, besom__lists_exchange(&store->lists, change->at, change->record));
+    break;
+  case REMOVED:
+    besom__lists_insert(&store->lists, change->at, change->record);
+    break;
+  case TABLE_CHANGED:
+    undo_table(&store->tables[change->table], change);
+    break;
+  }
+}
+
+/* The log's memory is kept for the next transaction unless it is much. */
+static void end_transaction(struct memory_store *store) {
+  store->in_transaction = false;
+  store->changes = 0;
+  if (store->log_room <= FIRST_LOG) return;
+  besom__release(&store->allocator, store->log, store->log_room * sizeof *store->log);
+  store->log = NULL;
+  store->log_room = 0;
+}
+
+static besom_status memory_begin(besom_store *head) {
   struct memory_store *store = of(head);
-  if (!can_be_stored(record)) return BESOM_INVALID;
-  struct slot *slot = find_slot(store, at.epoch, at.bucket);
-  if (!find_end(slot, at.rank)) return BESOM_INVALID;
-  bool first = !slot->first;
-  if (first && !reserve_slot(store)) return BESOM_NO_MEMORY;
-  struct stored_record *added = record_new(store, record);
-  if (!added) return BESOM_NO_MEMORY;
-  slot = find_slot(store, at.epoch, at.bucket); /* reserving may have moved it */
-  *find_end(slot, at.rank) = added;
-  slot->bucket = at.bucket;
-  slot->epoch = at.epoch;
-  store->stats.buckets += first;
-  store->stats.records++;
-  store->stats.appends++;
+  if (store->in_transaction) return BESOM_BUSY;
+  besom__lists_drop_empty(&store->lists); /* not later: undoing may need them */
+  store->in_transaction = true;
   return BESOM_OK;
 }
 
-static besom_status show_chain(const struct slot *slot, besom_store_visit visit, void *ctx) {
-  besom_place at = {.epoch = slot->epoch, .bucket = slot->bucket};
-  besom_status status = BESOM_OK;
-  for (const struct stored_record *r = slot->first; r && status == BESOM_OK; r = r->next, at.rank++) {
-    besom_record shown = {{r->bytes, r->key_len}, {r->bytes + r->key_len, r->value_len}};
-    status = visit(ctx, at, &shown);
-  }
-  return status;
+/* What is freed here was out of reach before: those who read meanwhile cannot have seen it. */
+static besom_status memory_commit(besom_store *head, bool durable) {
+  struct memory_store *store = of(head);
+  if (!store->in_transaction) return BESOM_INVALID;
+  for (size_t i = 0; i < store->changes; i++) forget(store, &store->log[i]);
+  store->commit_number += store->changes != 0;
+  end_transaction(store);
+  count_call(&store->counts.commits);
+  if (durable) count_call(&store->counts.syncs);
+  return BESOM_OK;
 }
 
-static besom_status memory_get(besom_store *head, besom_place at, besom_store_visit visit, void *ctx) {
+static void memory_abort(besom_store *head) {
   struct memory_store *store = of(head);
-  if (!visit) return BESOM_INVALID;
-  store->stats.reads++;
-  besom_status status = show_chain(find_slot(store, at.epoch, at.bucket), visit, ctx);
-  return status == BESOM_END ? BESOM_OK : status;
+  if (!store->in_transaction) return;
+  for (size_t i = store->changes; i--;) undo(store, &store->log[i]);
+  end_transaction(store);
+}
+
+static besom_status memory_sync(besom_store *head) {
+  count_call(&of(head)->counts.syncs);
+  return BESOM_OK;
+}
+
+static besom_status memory_commit_number(besom_store *head, uint64_t *number) {
+  if (!number) return BESOM_INVALID;
+  *number = of(head)->commit_number;
+  return BESOM_OK;
+}
+
+/* ------------------------------------------------------------------ lists */
+
+static besom_status memory_append(besom_store *head, besom_place at, const besom_record *record) {
+  struct memory_store *store = of(head);
+  if (!is_record(record) || !besom__lists_ends_at(&store->lists, at)) return BESOM_INVALID;
+  if (!reserve_change(store) || (!at.rank && !besom__lists_reserve(&store->lists, at.epoch))) return BESOM_NO_MEMORY;
+  struct stored_record *added = besom__lists_record(&store->lists, record);
+  if (!added) return BESOM_NO_MEMORY;
+  besom__lists_insert(&store->lists, at, added);
+  note_change(store, (struct change){.what = APPENDED, .at = at});
+  count_call(&store->counts.appends);
+  return BESOM_OK;
 }
 
 static besom_status memory_replace(besom_store *head, besom_place at, const besom_record *record) {
   struct memory_store *store = of(head);
-  if (!can_be_stored(record)) return BESOM_INVALID;
-  struct stored_record **link = find_link(find_slot(store, at.epoch, at.bucket), at.rank);
-  if (!link) return BESOM_NOT_FOUND;
-  struct stored_record *next = record_new(store, record);
+  if (!is_record(record)) return BESOM_INVALID;
+  if (!besom__lists_has(&store->lists, at)) return BESOM_NOT_FOUND;
+  struct stored_record *next = reserve_change(store) ? besom__lists_record(&store->lists, record) : NULL;
   if (!next) return BESOM_NO_MEMORY;
-  struct stored_record *old = *link;
-  next->next = old->next;
-  *link = next;
-  record_free(store, old);
-  store->stats.updates++;
+  struct stored_record *old = besom__lists_exchange(&store->lists, at, next);
+  note_change(store, (struct change){.what = REPLACED, .at = at, .record = old});
+  count_call(&store->counts.updates);
   return BESOM_OK;
 }
 
 static besom_status memory_remove(besom_store *head, besom_place at) {
   struct memory_store *store = of(head);
-  struct slot *slot = find_slot(store, at.epoch, at.bucket);
-  struct stored_record **link = find_link(slot, at.rank);
-  if (!link) return BESOM_NOT_FOUND;
-  struct stored_record *old = *link;
-  *link = old->next;
-  record_free(store, old);
-  if (!slot->first) {
-    erase_slot(store, slot);
-    store->stats.buckets--;
-  }
-  store->stats.records--;
-  store->stats.removes++;
+  if (!besom__lists_has(&store->lists, at)) return BESOM_NOT_FOUND;
+  if (!reserve_change(store)) return BESOM_NO_MEMORY;
+  struct stored_record *old = besom__lists_take(&store->lists, at);
+  note_change(store, (struct change){.what = REMOVED, .at = at, .record = old});
+  count_call(&store->counts.removes);
   return BESOM_OK;
 }
 
-static besom_status memory_stats(const besom_store *store, besom_store_statistics *stats) {
-  *stats = ((const struct memory_store *)store)->stats;
-  return BESOM_OK;
-}
-
-static void memory_close(besom_store *head) {
+static besom_status memory_get(besom_store *head, besom_place at, besom_store_visit visit, void *ctx) {
   struct memory_store *store = of(head);
-  for (size_t i = 0; store->large_records && i < table_size(store); i++)
-    for (struct stored_record *r = store->slots[i].first, *next; r; r = next) {
-      next = r->next;
-      record_free(store, r);
-    }
-  for (struct chunk *chunk = store->chunks, *next; chunk; chunk = next) {
-    next = chunk->next;
-    give_back(store, chunk, chunk->size);
-  }
-  give_back(store, store->slots, table_size(store) * sizeof *store->slots);
-  besom_allocator allocator = store->allocator;
-  besom__release(&allocator, store, sizeof *store);
-}
-
-/* ------------------------------------------------------------------ scanning */
-
-static size_t collect_buckets(const struct memory_store *store, besom_place from, uint64_t *out) {
-  size_t n = 0;
-  for (size_t i = 0; i < table_size(store); i++)
-    if (store->slots[i].first && store->slots[i].epoch == from.epoch && store->slots[i].bucket >= from.bucket)
-      out[n++] = store->slots[i].bucket;
-  return n;
-}
-
-/* Radix sort: byte by byte, the last one first, to and fro between two arrays. Returns the one that is sorted. */
-static uint64_t *sort_buckets(uint64_t *buckets, uint64_t *spare, size_t n) {
-  for (unsigned shift = 0; shift < 64; shift += 8) {
-    size_t starts[257] = {0};
-    for (size_t i = 0; i < n; i++) starts[(buckets[i] >> shift & 255) + 1]++;
-    if (n && starts[(buckets[0] >> shift & 255) + 1] == n) continue; /* they have this byte in common */
-    for (unsigned byte = 0; byte < 256; byte++) starts[byte + 1] += starts[byte];
-    for (size_t i = 0; i < n; i++) spare[starts[buckets[i] >> shift & 255]++] = buckets[i];
-    uint64_t *sorted = spare;
-    spare = buckets;
-    buckets = sorted;
-  }
-  return buckets;
+  if (!visit) return BESOM_INVALID;
+  count_call(&store->counts.reads);
+  return end_is_ok(besom__lists_show(&store->lists, at, visit, ctx));
 }
 
 static besom_status memory_scan(besom_store *head, besom_place from, besom_store_visit visit, void *ctx) {
   struct memory_store *store = of(head);
   if (!visit) return BESOM_INVALID;
-  size_t room = (size_t)store->stats.buckets;
-  store->stats.scans++;
-  if (!room) return BESOM_OK;
-  uint64_t *memory = besom__allocate(&store->allocator, 2 * room * sizeof *memory);
-  if (!memory) return BESOM_NO_MEMORY;
-  size_t n = collect_buckets(store, from, memory);
-  const uint64_t *sorted = sort_buckets(memory, memory + room, n);
-  besom_status status = BESOM_OK;
-  for (size_t i = 0; i < n && status == BESOM_OK; i++)
-    status = show_chain(find_slot(store, from.epoch, sorted[i]), visit, ctx);
-  besom__release(&store->allocator, memory, 2 * room * sizeof *memory);
-  return status == BESOM_END ? BESOM_OK : status;
+  count_call(&store->counts.scans);
+  return end_is_ok(besom__lists_scan(&store->lists, from, visit, ctx));
 }
 
-/* ------------------------------------------------------------------ opening */
+/* ------------------------------------------------------------------ tables */
+
+static besom_status memory_table_put(besom_store *head, besom_table table, const besom_record *record) {
+  struct memory_store *store = of(head);
+  if (!is_table(table) || !is_record(record) || !is_table_key(record->key)) return BESOM_INVALID;
+  struct sorted_map *map = &store->tables[table];
+  struct sorted_entry *after = reserve_change(store) ? besom__sorted_new(map, record->key, record->value) : NULL;
+  if (!after) return BESOM_NO_MEMORY;
+  struct sorted_entry *before = besom__sorted_put(map, after);
+  note_change(store, (struct change){.what = TABLE_CHANGED, .table = table, .before = before, .after = after});
+  count_table_call(&store->counts.table_puts, table);
+  return BESOM_OK;
+}
+
+static besom_status show_entry(const struct sorted_entry *e, besom_table_visit visit, void *ctx) {
+  besom_record shown = {besom__sorted_key(e), besom__sorted_value(e)};
+  return visit(ctx, &shown);
+}
+
+static besom_status memory_table_get(besom_store *head, besom_table table, besom_bytes key, besom_table_visit visit,
+                                     void *ctx) {
+  struct memory_store *store = of(head);
+  if (!is_table(table) || !is_table_key(key) || !visit) return BESOM_INVALID;
+  count_table_call(&store->counts.table_reads, table);
+  const struct sorted_entry *e = besom__sorted_find(&store->tables[table], key);
+  return e ? end_is_ok(show_entry(e, visit, ctx)) : BESOM_NOT_FOUND;
+}
+
+static besom_status memory_table_remove(besom_store *head, besom_table table, besom_bytes key) {
+  struct memory_store *store = of(head);
+  if (!is_table(table) || !is_table_key(key)) return BESOM_INVALID;
+  struct sorted_map *map = &store->tables[table];
+  if (!besom__sorted_find(map, key)) return BESOM_NOT_FOUND;
+  if (!reserve_change(store)) return BESOM_NO_MEMORY;
+  struct sorted_entry *before = besom__sorted_take(map, key);
+  note_change(store, (struct change){.what = TABLE_CHANGED, .table = table, .before = before});
+  count_table_call(&store->counts.table_removes, table);
+  return BESOM_OK;
+}
+
+static besom_status memory_table_scan(besom_store *head, besom_table table, besom_bytes from, besom_bytes to,
+                                      besom_table_visit visit, void *ctx) {
+  struct memory_store *store = of(head);
+  if (!from.data) from.len = 0;
+  if (!to.data) to.len = 0;
+  if (!is_table(table) || !visit || !is_table_key(from) || !is_table_key(to)) return BESOM_INVALID;
+  besom_status status = BESOM_OK;
+  const struct sorted_entry *e = besom__sorted_from(&store->tables[table], from);
+  for (; e && status == BESOM_OK; e = besom__sorted_next(e)) {
+    if (to.data && besom__compare(besom__sorted_key(e), to) >= 0) break;
+    status = show_entry(e, visit, ctx);
+  }
+  return end_is_ok(status);
+}
+
+/* ------------------------------------------------------------------ opening, closing, numbers */
+
+static besom_status memory_stats(const besom_store *head, besom_store_statistics *stats) {
+  const struct memory_store *store = (const struct memory_store *)head;
+  show_counts(&store->counts, stats);
+  stats->records = store->lists.records;
+  stats->buckets = store->lists.buckets;
+  stats->bytes = sizeof *store + store->lists.bytes + store->log_room * sizeof *store->log;
+  for (unsigned i = 0; i < TABLES; i++) stats->bytes += store->tables[i].bytes;
+  return BESOM_OK;
+}
+
+static void memory_close(besom_store *head) {
+  struct memory_store *store = of(head);
+  memory_abort(head);
+  for (unsigned i = 0; i < TABLES; i++) besom__sorted_clear(&store->tables[i]);
+  besom__lists_free(&store->lists);
+  besom_allocator allocator = store->allocator;
+  besom__release(&allocator, store->log, store->log_room * sizeof *store->log);
+  besom__release(&allocator, store, sizeof *store);
+}
 
 static const besom_store_ops memory_ops = {
     .append = memory_append,
@@ -335,6 +280,15 @@ static const besom_store_ops memory_ops = {
     .scan = memory_scan,
     .stats = memory_stats,
     .close = memory_close,
+    .begin = memory_begin,
+    .commit = memory_commit,
+    .abort = memory_abort,
+    .sync = memory_sync,
+    .commit_number = memory_commit_number,
+    .table_put = memory_table_put,
+    .table_get = memory_table_get,
+    .table_remove = memory_table_remove,
+    .table_scan = memory_table_scan,
 };
 
 besom_status besom_store_memory(const besom_allocator *allocator, besom_store **out) {
@@ -344,13 +298,8 @@ besom_status besom_store_memory(const besom_allocator *allocator, besom_store **
   if (!store) return BESOM_NO_MEMORY;
   store->head.ops = &memory_ops;
   store->allocator = *allocator;
-  store->table_bits = FIRST_TABLE_BITS;
-  store->stats.bytes = sizeof *store;
-  store->slots = take(store, table_size(store) * sizeof *store->slots);
-  if (!store->slots) {
-    besom__release(allocator, store, sizeof *store);
-    return BESOM_NO_MEMORY;
-  }
+  besom__lists_init(&store->lists, allocator);
+  for (unsigned i = 0; i < TABLES; i++) besom__sorted_init(&store->tables[i], allocator);
   *out = &store->head;
   return BESOM_OK;
 }

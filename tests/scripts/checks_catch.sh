@@ -6,7 +6,7 @@ scripts=$(cd "$(dirname "$0")" && pwd)
 rm -rf "$1"
 mkdir -p "$1"/src/{core,quotient,layered,store} "$1"/bench "$1"/include
 cd "$1"
-touch include/besom.h src/filter.h src/core/bits.h src/quotient/table.h
+touch include/besom.h include/besom_store.h src/store/sorted.h src/filter.h src/core/bits.h src/quotient/table.h
 
 cat >src/core/upward.c <<'END'
 #include "besom.h"
@@ -15,6 +15,12 @@ cat >src/core/upward.c <<'END'
 END
 cat >src/store/sideways.c <<'END'
 #include "../quotient/table.h"
+END
+cat >src/store/lmdb.c <<'END'
+#include "besom_store.h"
+#include "store/sorted.h"
+#include "sorted.h"
+#include "core/bits.h"
 END
 cat >src/layered/through.c <<'END'
 #include "filter.h"
@@ -48,5 +54,6 @@ expect() {
   }
 }
 
-expect include_rules src/core/upward.c:3 src/store/sideways.c:1 src/layered/through.c:2 bench/inside.c:3
+expect include_rules src/core/upward.c:3 src/store/sideways.c:1 src/store/lmdb.c:2 src/store/lmdb.c:3 \
+  src/store/lmdb.c:4 src/layered/through.c:2 bench/inside.c:3
 expect library_calls src/quotient/calls.c:4 src/quotient/calls.c:6

@@ -26,7 +26,18 @@ run "$cc" -static "$outside/main.c" "${static[@]}" -o "$work/pc_static"
 LD_LIBRARY_PATH=$libdir run "$work/pc_shared"
 run "$work/pc_static"
 
+# A store over a database, if it was built.
+if [[ -e $libdir/libbesom-lmdb.so ]]; then
+  eval "shared=($(pkg-config --cflags --libs besom-lmdb))"
+  run "$cc" "$outside/store.c" "${shared[@]}" -o "$work/pc_store"
+  LD_LIBRARY_PATH=$libdir run "$work/pc_store" "$work/database"
+fi
+
 run cmake -S "$outside" -B "$work/cmake" -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$prefix"
 run cmake --build "$work/cmake"
 run "$work/cmake/shared"
 run "$work/cmake/static"
+if [[ -e $libdir/libbesom-lmdb.so ]]; then
+  run "$work/cmake/store" "$work/database"
+  run "$work/cmake/store_static" "$work/database"
+fi

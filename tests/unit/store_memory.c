@@ -10,8 +10,9 @@
 #include "support/failing_allocator.h"
 #include "support/heap.h"
 #include "support/keys.h"
+#include "support/records.h"
 
-enum { BUCKETS = 300, LONGEST_LIST = 12, LARGEST_VALUE = 1500 };
+enum { BUCKETS = 300, LONGEST_LIST = 12 };
 
 /* A record of the model is a number: key and value are made from it. */
 typedef struct model {
@@ -20,35 +21,6 @@ typedef struct model {
   uint64_t records[BUCKETS][LONGEST_LIST];
   uint64_t total;
 } model;
-
-typedef struct made_record {
-  besom_record api;
-  uint8_t key[64], value[LARGEST_VALUE];
-} made_record;
-
-static void fill(uint8_t *out, size_t len, uint64_t seed) {
-  random_stream random = {seed};
-  for (size_t i = 0; i < len; i++) out[i] = (uint8_t)random_next(&random);
-}
-
-/* Keys of 0 to 63 bytes; values small, mostly, so that sizes repeat and memory is recycled. */
-static void make_record(made_record *record, uint64_t number) {
-  size_t key_len = number % 64, value_len = number % 5 ? number % 37 : number % LARGEST_VALUE;
-  fill(record->key, key_len, number);
-  fill(record->value, value_len, ~number);
-  record->api = (besom_record){{key_len ? record->key : NULL, key_len}, {value_len ? record->value : NULL, value_len}};
-}
-
-static bool bytes_equal(besom_bytes a, besom_bytes b) {
-  return a.len == b.len && (!a.len || !memcmp(a.data, b.data, a.len));
-}
-
-static void assert_is_record(const besom_record *shown, uint64_t number) {
-  made_record expected;
-  make_record(&expected, number);
-  assert_true(bytes_equal(shown->key, expected.api.key));
-  assert_true(bytes_equal(shown->value, expected.api.value));
-}
 
 /* Buckets close together, far apart, and at both ends. */
 static void model_init(model *m) {
@@ -107,7 +79,7 @@ static besom_status check_shown(void *ctx, besom_place at, const besom_record *r
   assert_true(w->bucket < BUCKETS);
   assert_int_equal(at.bucket, w->m->buckets[w->bucket]);
   assert_int_equal(at.rank, w->rank);
-  assert_is_record(record, w->m->records[w->bucket][w->rank]);
+  assert_true(is_made_record(record, w->m->records[w->bucket][w->rank]));
   w->rank++;
   return ++w->shown == w->stop_after ? w->stop_with : BESOM_OK;
 }
@@ -205,7 +177,8 @@ static void a_failed_allocation_changes_nothing(void **state) {
     assert_store_is(store, m);
     memory.fail_at = memory.calls + 1;
     walk w = {.m = m};
-    assert_int_equal(store->ops->scan(store, place(0, 0), check_shown, &w), BESOM_NO_MEMORY);
+    besom_status expected = m->total ? BESOM_NO_MEMORY : BESOM_OK; /* to scan nothing takes no memory */
+    assert_int_equal(store->ops->scan(store, place(0, 0), check_shown, &w), expected);
     assert_int_equal(w.shown, 0);
     besom_store_close(store);
     assert_null(failing_allocator_verdict(&memory));
@@ -217,16 +190,14 @@ static void a_failed_allocation_changes_nothing(void **state) {
 
 static void a_store_that_cannot_be_made_leaves_nothing(void **state) {
   (void)state;
-  for (unsigned n = 1; n <= 2; n++) {
-    failing_allocator memory;
-    failing_allocator_init(&memory);
-    memory.fail_at = n;
-    besom_store *store = NULL;
-    assert_int_equal(besom_store_memory(&memory.api, &store), BESOM_NO_MEMORY);
-    assert_null(store);
-    assert_null(failing_allocator_verdict(&memory));
-    failing_allocator_close(&memory);
-  }
+  failing_allocator memory;
+  failing_allocator_init(&memory);
+  memory.fail_at = 1;
+  besom_store *store = NULL;
+  assert_int_equal(besom_store_memory(&memory.api, &store), BESOM_NO_MEMORY);
+  assert_null(store);
+  assert_null(failing_allocator_verdict(&memory));
+  failing_allocator_close(&memory);
 }
 
 /* ------------------------------------------------------------------ single laws */

@@ -1,0 +1,295 @@
+/*
+ * A store in LMDB: one unnamed database, one LMDB transaction a write, one read transaction a read.
+ *
+ * Writes that need not be durable are made without any sync, so they cost no wait for the disk; a kill of the process
+ * does them no harm, since the pages are the system's by then. LMDB's own lock table serves readers beside the
+ * writer; that there is one process is seen to by a lock on a file beside the data, which ends with the process.
+ */
+#define _GNU_SOURCE /* flock, O_DIRECTORY */
+#include <errno.h>
+#include <fcntl.h>
+#include <lmdb.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "besom_store.h"
+
+#define DEFAULT_MAP_SIZE (UINT64_C(1) << 36)
+
+enum { MAX_KEY = 511, READERS = 1024 };
+
+struct lmdb_database {
+  besom_allocator allocator;
+  MDB_env *env;
+  MDB_dbi dbi;
+  int lock;
+  bool lazy;   /* the environment does not sync */
+  size_t size; /* of this struct with the directory's name */
+  char directory[];
+};
+
+static besom_status status_of(int error) {
+  switch (error) {
+  case 0:
+    return BESOM_OK;
+  case MDB_MAP_FULL:
+  case MDB_TXN_FULL:
+  case ENOSPC:
+    return BESOM_FULL;
+  case ENOMEM:
+    return BESOM_NO_MEMORY;
+  case EACCES:
+  case EROFS:
+  case EPERM:
+    return BESOM_READ_ONLY;
+  case MDB_INVALID:
+  case MDB_CORRUPTED:
+  case MDB_PAGE_NOTFOUND:
+  case MDB_VERSION_MISMATCH:
+  case MDB_INCOMPATIBLE:
+    return BESOM_CORRUPT;
+  case MDB_BAD_VALSIZE:
+    return BESOM_INVALID;
+  default:
+    return BESOM_IO;
+  }
+}
+
+static MDB_val to_lmdb(besom_bytes bytes) {
+  return (MDB_val){bytes.len, (void *)bytes.data};
+}
+
+static besom_bytes from_lmdb(MDB_val value) {
+  return (besom_bytes){value.mv_data, value.mv_size};
+}
+
+/* ------------------------------------------------------------------ reading */
+
+static besom_status lmdb_get(void *db, besom_bytes key, besom_table_visit visit, void *ctx) {
+  const struct lmdb_database *lmdb = db;
+  MDB_txn *txn;
+  int error = mdb_txn_begin(lmdb->env, NULL, MDB_RDONLY, &txn);
+  if (error) return status_of(error);
+  MDB_val wanted = to_lmdb(key), value;
+  error = mdb_get(txn, lmdb->dbi, &wanted, &value);
+  besom_status status = error == MDB_NOTFOUND ? BESOM_OK : status_of(error);
+  if (!error) status = visit(ctx, &(besom_record){key, from_lmdb(value)});
+  mdb_txn_abort(txn);
+  return status == BESOM_END ? BESOM_OK : status;
+}
+
+static besom_status walk(MDB_txn *txn, MDB_cursor *cursor, MDB_val from, besom_bytes to, besom_table_visit visit,
+                         void *ctx) {
+  MDB_val key = from, value, end = to_lmdb(to);
+  MDB_dbi dbi = mdb_cursor_dbi(cursor);
+  int error = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
+  besom_status status = BESOM_OK;
+  while (!error && status == BESOM_OK) {
+    if (to.data && mdb_cmp(txn, dbi, &key, &end) >= 0) return BESOM_OK;
+    status = visit(ctx, &(besom_record){from_lmdb(key), from_lmdb(value)});
+    if (status == BESOM_OK) error = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
+  }
+  if (status != BESOM_OK) return status == BESOM_END ? BESOM_OK : status;
+  return error == MDB_NOTFOUND ? BESOM_OK : status_of(error);
+}
+
+static besom_status lmdb_scan(void *db, besom_bytes from, besom_bytes to, besom_table_visit visit, void *ctx) {
+  const struct lmdb_database *lmdb = db;
+  MDB_txn *txn;
+  MDB_cursor *cursor;
+  int error = mdb_txn_begin(lmdb->env, NULL, MDB_RDONLY, &txn);
+  if (error) return status_of(error);
+  error = mdb_cursor_open(txn, lmdb->dbi, &cursor);
+  besom_status status = status_of(error);
+  if (!error) {
+    status = walk(txn, cursor, to_lmdb(from), to, visit, ctx);
+    mdb_cursor_close(cursor);
+  }
+  mdb_txn_abort(txn);
+  return status;
+}
+
+/* ------------------------------------------------------------------ writing */
+
+static int set_lazy(struct lmdb_database *lmdb, bool lazy) {
+  if (lmdb->lazy == lazy) return 0;
+  int error = mdb_env_set_flags(lmdb->env, MDB_NOSYNC, lazy);
+  if (!error) lmdb->lazy = lazy;
+  return error;
+}
+
+static int write_one(const struct lmdb_database *lmdb, MDB_txn *txn, const besom_write *change) {
+  MDB_val key = to_lmdb(change->record.key), value = to_lmdb(change->record.value);
+  if (!change->remove) return mdb_put(txn, lmdb->dbi, &key, &value, 0);
+  int error = mdb_del(txn, lmdb->dbi, &key, NULL);
+  return error == MDB_NOTFOUND ? 0 : error;
+}
+
+static besom_status lmdb_write(void *db, const besom_write *changes, size_t n, bool durable) {
+  struct lmdb_database *lmdb = db;
+  MDB_txn *txn;
+  int error = set_lazy(lmdb, !durable);
+  if (!error) error = mdb_txn_begin(lmdb->env, NULL, 0, &txn);
+  if (error) return status_of(error);
+  for (size_t i = 0; i < n && !error; i++) error = write_one(lmdb, txn, &changes[i]);
+  if (error)
+    mdb_txn_abort(txn);
+  else
+    error = mdb_txn_commit(txn);
+  return status_of(error);
+}
+
+static besom_status lmdb_sync(void *db) {
+  return status_of(mdb_env_sync(((struct lmdb_database *)db)->env, 1));
+}
+
+/* ------------------------------------------------------------------ numbers */
+
+static besom_status lmdb_commit_number(void *db, uint64_t *number) {
+  MDB_envinfo info;
+  int error = mdb_env_info(((struct lmdb_database *)db)->env, &info);
+  if (!error) *number = info.me_last_txnid;
+  return status_of(error);
+}
+
+static const char *lmdb_directory(const void *db) {
+  return ((const struct lmdb_database *)db)->directory;
+}
+
+/* The pages in use: the file is as long at most. */
+static uint64_t lmdb_bytes(const void *db) {
+  MDB_env *env = ((const struct lmdb_database *)db)->env;
+  MDB_envinfo info;
+  MDB_stat stat;
+  if (mdb_env_info(env, &info) || mdb_env_stat(env, &stat)) return 0;
+  return (info.me_last_pgno + 1) * (uint64_t)stat.ms_psize;
+}
+
+/* ------------------------------------------------------------------ opening and closing */
+
+static void lmdb_close(void *db) {
+  struct lmdb_database *lmdb = db;
+  if (lmdb->lazy) mdb_env_sync(lmdb->env, 1); /* so that what was closed in peace survives whatever comes later */
+  if (lmdb->env) mdb_env_close(lmdb->env);
+  if (lmdb->lock >= 0) close(lmdb->lock);
+  besom_allocator allocator = lmdb->allocator;
+  allocator.release(allocator.ctx, lmdb, lmdb->size);
+}
+
+static const besom_ordered_ops lmdb_ops = {
+    .get = lmdb_get,
+    .scan = lmdb_scan,
+    .write = lmdb_write,
+    .sync = lmdb_sync,
+    .commit_number = lmdb_commit_number,
+    .close = lmdb_close,
+    .directory = lmdb_directory,
+    .bytes = lmdb_bytes,
+    .max_key = MAX_KEY,
+};
+
+static besom_status fail(besom_status status, const char **reason, const char *sentence) {
+  if (reason) *reason = sentence;
+  return status;
+}
+
+/* New names in a directory survive a loss of power once it is synced. Where that is not possible, nothing is lost. */
+static void sync_directory(const char *directory, const char *name) {
+  int at = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int fd = at < 0 ? -1 : openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd >= 0) {
+    fsync(fd);
+    close(fd);
+  }
+  if (at >= 0) close(at);
+}
+
+static besom_status make_directory(const char *directory, const char **reason) {
+  if (mkdir(directory, 0777) == 0) {
+    sync_directory(directory, "..");
+    return BESOM_OK;
+  }
+  if (errno == EEXIST) return BESOM_OK;
+  if (errno == EACCES || errno == EROFS || errno == EPERM)
+    return fail(BESOM_READ_ONLY, reason, "the directory is missing and must not be made");
+  return fail(BESOM_IO, reason, "the directory is missing, and so is the one that it should be made in");
+}
+
+/* The lock is the file's that is open, so it ends with this store or this process. */
+static besom_status take_lock(struct lmdb_database *lmdb, const char **reason) {
+  int at = open(lmdb->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (at < 0) return fail(BESOM_IO, reason, "the directory cannot be opened");
+  lmdb->lock = openat(at, "besom.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  int error = errno;
+  close(at);
+  if (lmdb->lock < 0) return fail(status_of(error), reason, "the directory is not for writing");
+  if (flock(lmdb->lock, LOCK_EX | LOCK_NB) == 0) return BESOM_OK;
+  return fail(errno == EWOULDBLOCK ? BESOM_LOCKED : BESOM_IO, reason, "the store is open already");
+}
+
+static int open_environment(struct lmdb_database *lmdb, const besom_lmdb_options *options) {
+  uint64_t map_size = options->map_size ? options->map_size : DEFAULT_MAP_SIZE;
+  unsigned flags = MDB_NOTLS | (options->read_ahead ? 0 : MDB_NORDAHEAD);
+  int error = mdb_env_create(&lmdb->env);
+  if (!error) error = mdb_env_set_mapsize(lmdb->env, (size_t)map_size);
+  if (!error) error = mdb_env_set_maxreaders(lmdb->env, READERS);
+  if (!error) error = mdb_env_open(lmdb->env, lmdb->directory, flags, 0666);
+  if (!error && mdb_env_get_maxkeysize(lmdb->env) < MAX_KEY) error = MDB_INCOMPATIBLE;
+  return error;
+}
+
+static int open_dbi(struct lmdb_database *lmdb) {
+  MDB_txn *txn;
+  int error = mdb_txn_begin(lmdb->env, NULL, 0, &txn);
+  if (error) return error;
+  error = mdb_dbi_open(txn, NULL, 0, &lmdb->dbi);
+  if (!error) return mdb_txn_commit(txn);
+  mdb_txn_abort(txn);
+  return error;
+}
+
+static besom_status open_database(struct lmdb_database *lmdb, const besom_lmdb_options *options, const char **reason) {
+  besom_status status = make_directory(lmdb->directory, reason);
+  if (status == BESOM_OK) status = take_lock(lmdb, reason);
+  if (status != BESOM_OK) return status;
+  int error = open_environment(lmdb, options);
+  if (!error) error = open_dbi(lmdb);
+  status = status_of(error);
+  if (status == BESOM_CORRUPT) return fail(status, reason, "there is something else in the directory");
+  if (status != BESOM_OK) return fail(status, reason, "LMDB cannot open its files in the directory");
+  sync_directory(lmdb->directory, ".");
+  return BESOM_OK;
+}
+
+static struct lmdb_database *database_new(const char *directory, const besom_allocator *allocator) {
+  size_t len = strlen(directory) + 1, size = sizeof(struct lmdb_database) + len;
+  struct lmdb_database *lmdb = allocator->allocate(allocator->ctx, size);
+  if (!lmdb) return NULL;
+  lmdb->allocator = *allocator;
+  lmdb->lock = -1;
+  lmdb->size = size;
+  memcpy(lmdb->directory, directory, len);
+  return lmdb;
+}
+
+besom_status besom_store_lmdb(const char *directory, const besom_lmdb_options *options, const char **reason,
+                              besom_store **out) {
+  const besom_lmdb_options defaults = {0};
+  if (!options) options = &defaults;
+  if (reason) *reason = NULL;
+  const besom_allocator *allocator = options->allocator ? options->allocator : besom_default_allocator();
+  if (!directory || !out || !allocator->allocate || !allocator->release || options->map_size > SIZE_MAX)
+    return fail(BESOM_INVALID, reason, "an argument is missing");
+  struct lmdb_database *lmdb = database_new(directory, allocator);
+  if (!lmdb) return fail(BESOM_NO_MEMORY, reason, "out of memory");
+  besom_status status = open_database(lmdb, options, reason);
+  if (status == BESOM_OK) {
+    status = besom_store_ordered(&lmdb_ops, lmdb, allocator, out);
+    if (status != BESOM_OK) fail(status, reason, "what is in the directory is no store of besom, or it is full");
+  }
+  if (status != BESOM_OK) lmdb_close(lmdb);
+  return status;
+}

@@ -1,0 +1,97 @@
+#include "store/overlay.h"
+
+#include "core/memory.h"
+#include "store/checks.h"
+
+enum { FEW_CHANGES = 8 };
+
+/* ------------------------------------------------------------------ reading */
+
+struct merge {
+  const struct sorted_entry *next; /* of the overlay, not shown yet */
+  besom_table_visit visit;
+  void *ctx;
+  bool ended; /* visit said that it was enough */
+};
+
+static besom_status show(struct merge *m, const besom_record *record) {
+  besom_status status = m->visit(m->ctx, record);
+  m->ended = status == BESOM_END;
+  return status;
+}
+
+static besom_status show_next(struct merge *m) {
+  const struct sorted_entry *e = m->next;
+  m->next = besom__sorted_next(e);
+  besom_record record = {besom__sorted_key(e), besom__sorted_value(e)};
+  return e->gone ? BESOM_OK : show(m, &record);
+}
+
+/* What the overlay has before a key. */
+static besom_status show_before(struct merge *m, besom_bytes key) {
+  besom_status status = BESOM_OK;
+  while (status == BESOM_OK && m->next && besom__compare(besom__sorted_key(m->next), key) < 0) status = show_next(m);
+  return status;
+}
+
+/* Shown a record of the database: the overlay's comes in its place, if there is one. */
+static besom_status merge_record(void *ctx, const besom_record *record) {
+  struct merge *m = ctx;
+  besom_status status = show_before(m, record->key);
+  if (status != BESOM_OK) return status;
+  bool changed = m->next && besom__compare(besom__sorted_key(m->next), record->key) == 0;
+  return changed ? show_next(m) : show(m, record);
+}
+
+besom_status besom__overlay_scan(const struct overlay *o, besom_bytes from, besom_bytes to, besom_table_visit visit,
+                                 void *ctx) {
+  struct merge m = {.visit = visit, .ctx = ctx};
+  if (o->changes.count) m.next = besom__sorted_from(&o->changes, from);
+  besom_status status = o->ops->scan(o->db, from, to, merge_record, &m);
+  if (status == BESOM_OK && !m.ended) status = show_before(&m, to);
+  return end_is_ok(status);
+}
+
+struct found {
+  besom_table_visit visit;
+  void *ctx;
+  bool found;
+};
+
+static besom_status note_found(void *ctx, const besom_record *record) {
+  struct found *f = ctx;
+  f->found = true;
+  return f->visit(f->ctx, record);
+}
+
+besom_status besom__overlay_get(const struct overlay *o, besom_bytes key, besom_table_visit visit, void *ctx) {
+  const struct sorted_entry *e = o->changes.count ? besom__sorted_find(&o->changes, key) : NULL;
+  if (e) {
+    besom_record record = {key, besom__sorted_value(e)};
+    return e->gone ? BESOM_NOT_FOUND : end_is_ok(visit(ctx, &record));
+  }
+  struct found f = {.visit = visit, .ctx = ctx};
+  besom_status status = end_is_ok(o->ops->get(o->db, key, note_found, &f));
+  return status == BESOM_OK && !f.found ? BESOM_NOT_FOUND : status;
+}
+
+/* ------------------------------------------------------------------ writing */
+
+void besom__overlay_settle(struct overlay *o) {
+  if (!o->written) return;
+  besom__sorted_clear(&o->changes);
+  o->written = false;
+}
+
+besom_status besom__overlay_write(struct overlay *o, bool durable) {
+  size_t n = (size_t)o->changes.count, i = 0;
+  besom_write few[FEW_CHANGES], *all = few;
+  if (n > FEW_CHANGES) all = besom__allocate(&o->changes.allocator, n * sizeof *all);
+  if (!all) return BESOM_NO_MEMORY;
+  for (const struct sorted_entry *e = o->changes.first[0]; e; e = besom__sorted_next(e))
+    all[i++] = (besom_write){{besom__sorted_key(e), besom__sorted_value(e)}, e->gone};
+  besom_status status = n ? o->ops->write(o->db, all, n, durable) : BESOM_OK;
+  if (all != few) besom__release(&o->changes.allocator, all, n * sizeof *all);
+  if (status == BESOM_OK) o->written = true;
+  return status;
+}

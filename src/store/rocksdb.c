@@ -1,0 +1,235 @@
+/*
+ * A store in RocksDB: one write batch a write, with the log on, so that a batch is there as a whole or not at all; a
+ * durable one syncs the log, and with it all that was written before.
+ */
+#include <rocksdb/c.h>
+#include <string.h>
+
+#include "besom_store.h"
+
+#define DEFAULT_CACHE (UINT64_C(32) << 20)
+
+enum { LOG_ERRORS_ONLY = 3, KEPT_LOGS = 2 };
+
+struct rocksdb_database {
+  besom_allocator allocator;
+  rocksdb_t *db;
+  rocksdb_options_t *options;
+  rocksdb_readoptions_t *read;
+  rocksdb_writeoptions_t *write[2]; /* [durable] */
+  size_t size;                      /* of this struct with the directory's name */
+  char directory[];
+};
+
+/* RocksDB tells errors in words. */
+static besom_status status_of(const char *error) {
+  static const struct {
+    const char *word;
+    besom_status status;
+  } known[] = {
+      {"/LOCK:", BESOM_LOCKED},
+      {"No space left", BESOM_FULL},
+      {"Permission denied", BESOM_READ_ONLY},
+      {"Read-only file system", BESOM_READ_ONLY},
+      {"Corruption", BESOM_CORRUPT},
+      {"Invalid argument", BESOM_CORRUPT}, /* files of another comparator or version */
+  };
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (strstr(error, known[i].word)) return known[i].status;
+  return BESOM_IO;
+}
+
+/* The status of an error, which is freed; NULL is OK. */
+static besom_status settle(char *error) {
+  if (!error) return BESOM_OK;
+  besom_status status = status_of(error);
+  rocksdb_free(error);
+  return status;
+}
+
+/* ------------------------------------------------------------------ reading */
+
+static besom_status rocksdb_get_one(void *db, besom_bytes key, besom_table_visit visit, void *ctx) {
+  const struct rocksdb_database *rocks = db;
+  char *error = NULL;
+  rocksdb_pinnableslice_t *slice = rocksdb_get_pinned(rocks->db, rocks->read, key.data, key.len, &error);
+  besom_status status = settle(error);
+  if (!slice) return status;
+  if (status == BESOM_OK) {
+    besom_record record = {.key = key};
+    record.value.data = rocksdb_pinnableslice_value(slice, &record.value.len);
+    status = visit(ctx, &record);
+  }
+  rocksdb_pinnableslice_destroy(slice);
+  return status == BESOM_END ? BESOM_OK : status;
+}
+
+static besom_status walk(rocksdb_iterator_t *at, besom_table_visit visit, void *ctx) {
+  for (; rocksdb_iter_valid(at); rocksdb_iter_next(at)) {
+    besom_record record;
+    record.key.data = rocksdb_iter_key(at, &record.key.len);
+    record.value.data = rocksdb_iter_value(at, &record.value.len);
+    besom_status status = visit(ctx, &record);
+    if (status != BESOM_OK) return status == BESOM_END ? BESOM_OK : status;
+  }
+  char *error = NULL;
+  rocksdb_iter_get_error(at, &error);
+  return settle(error);
+}
+
+static besom_status rocksdb_scan(void *db, besom_bytes from, besom_bytes to, besom_table_visit visit, void *ctx) {
+  const struct rocksdb_database *rocks = db;
+  rocksdb_readoptions_t *options = rocksdb_readoptions_create();
+  if (to.data) rocksdb_readoptions_set_iterate_upper_bound(options, to.data, to.len);
+  rocksdb_iterator_t *at = rocksdb_create_iterator(rocks->db, options);
+  rocksdb_iter_seek(at, from.data, from.len);
+  besom_status status = walk(at, visit, ctx);
+  rocksdb_iter_destroy(at);
+  rocksdb_readoptions_destroy(options);
+  return status;
+}
+
+/* ------------------------------------------------------------------ writing */
+
+static besom_status rocksdb_write_all(void *db, const besom_write *changes, size_t n, bool durable) {
+  const struct rocksdb_database *rocks = db;
+  rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
+  for (size_t i = 0; i < n; i++) {
+    besom_bytes key = changes[i].record.key, value = changes[i].record.value;
+    if (changes[i].remove)
+      rocksdb_writebatch_delete(batch, key.data, key.len);
+    else
+      rocksdb_writebatch_put(batch, key.data, key.len, value.len ? value.data : "", value.len);
+  }
+  char *error = NULL;
+  rocksdb_write(rocks->db, rocks->write[durable], batch, &error);
+  rocksdb_writebatch_destroy(batch);
+  return settle(error);
+}
+
+static besom_status rocksdb_sync(void *db) {
+  char *error = NULL;
+  rocksdb_flush_wal(((struct rocksdb_database *)db)->db, 1, &error);
+  return settle(error);
+}
+
+/* ------------------------------------------------------------------ numbers */
+
+static besom_status rocksdb_commit_number(void *db, uint64_t *number) {
+  *number = rocksdb_get_latest_sequence_number(((struct rocksdb_database *)db)->db);
+  return BESOM_OK;
+}
+
+static const char *rocksdb_directory(const void *db) {
+  return ((const struct rocksdb_database *)db)->directory;
+}
+
+static uint64_t rocksdb_bytes(const void *db) {
+  static const char *const parts[] = {"rocksdb.total-sst-files-size", "rocksdb.size-all-mem-tables"};
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    uint64_t part;
+    if (rocksdb_property_int(((const struct rocksdb_database *)db)->db, parts[i], &part) == 0) bytes += part;
+  }
+  return bytes;
+}
+
+/* ------------------------------------------------------------------ opening and closing */
+
+static void rocksdb_close_all(void *db) {
+  struct rocksdb_database *rocks = db;
+  if (rocks->db) rocksdb_close(rocks->db);
+  rocksdb_options_destroy(rocks->options);
+  rocksdb_readoptions_destroy(rocks->read);
+  for (unsigned durable = 0; durable < 2; durable++) rocksdb_writeoptions_destroy(rocks->write[durable]);
+  besom_allocator allocator = rocks->allocator;
+  allocator.release(allocator.ctx, rocks, rocks->size);
+}
+
+static const besom_ordered_ops rocksdb_ops = {
+    .get = rocksdb_get_one,
+    .scan = rocksdb_scan,
+    .write = rocksdb_write_all,
+    .sync = rocksdb_sync,
+    .commit_number = rocksdb_commit_number,
+    .close = rocksdb_close_all,
+    .directory = rocksdb_directory,
+    .bytes = rocksdb_bytes,
+};
+
+/* The cache and the filter are shared: the table's options keep them. */
+static void set_blocks(rocksdb_options_t *options, const besom_rocksdb_options *wanted) {
+  rocksdb_block_based_table_options_t *blocks = rocksdb_block_based_options_create();
+  rocksdb_cache_t *cache =
+      rocksdb_cache_create_lru((size_t)(wanted->cache_bytes ? wanted->cache_bytes : DEFAULT_CACHE));
+  rocksdb_block_based_options_set_block_cache(blocks, cache);
+  if (wanted->bloom_bits > 0)
+    rocksdb_block_based_options_set_filter_policy(blocks, rocksdb_filterpolicy_create_bloom_full(wanted->bloom_bits));
+  rocksdb_options_set_block_based_table_factory(options, blocks);
+  rocksdb_cache_destroy(cache);
+  rocksdb_block_based_options_destroy(blocks);
+}
+
+static void set_options(struct rocksdb_database *rocks, const besom_rocksdb_options *wanted) {
+  rocks->options = rocksdb_options_create();
+  rocks->read = rocksdb_readoptions_create();
+  for (unsigned durable = 0; durable < 2; durable++) {
+    rocks->write[durable] = rocksdb_writeoptions_create();
+    rocksdb_writeoptions_set_sync(rocks->write[durable], (unsigned char)durable);
+  }
+  rocksdb_options_set_create_if_missing(rocks->options, 1);
+  rocksdb_options_set_use_direct_reads(rocks->options, wanted->direct_reads);
+  rocksdb_options_set_info_log_level(rocks->options, LOG_ERRORS_ONLY);
+  rocksdb_options_set_keep_log_file_num(rocks->options, KEPT_LOGS);
+  set_blocks(rocks->options, wanted);
+}
+
+static const char *sentence_for(besom_status status) {
+  switch (status) {
+  case BESOM_LOCKED:
+    return "the store is open already";
+  case BESOM_READ_ONLY:
+    return "the directory is not for writing";
+  case BESOM_CORRUPT:
+    return "there is something else in the directory, or it is damaged";
+  case BESOM_NO_MEMORY:
+    return "out of memory";
+  default:
+    return "RocksDB cannot open its files in the directory: is its parent there?";
+  }
+}
+
+static besom_status open_database(struct rocksdb_database *rocks, besom_store **out) {
+  char *error = NULL;
+  rocks->db = rocksdb_open(rocks->options, rocks->directory, &error);
+  besom_status status = settle(error);
+  return status == BESOM_OK ? besom_store_ordered(&rocksdb_ops, rocks, &rocks->allocator, out) : status;
+}
+
+static struct rocksdb_database *database_new(const char *directory, const besom_allocator *allocator) {
+  size_t len = strlen(directory) + 1, size = sizeof(struct rocksdb_database) + len;
+  struct rocksdb_database *rocks = allocator->allocate(allocator->ctx, size);
+  if (!rocks) return NULL;
+  rocks->allocator = *allocator;
+  rocks->size = size;
+  memcpy(rocks->directory, directory, len);
+  return rocks;
+}
+
+besom_status besom_store_rocksdb(const char *directory, const besom_rocksdb_options *options, const char **reason,
+                                 besom_store **out) {
+  const besom_rocksdb_options defaults = {0};
+  if (!options) options = &defaults;
+  if (reason) *reason = NULL;
+  const besom_allocator *allocator = options->allocator ? options->allocator : besom_default_allocator();
+  bool valid = directory && out && allocator->allocate && allocator->release && options->bloom_bits >= 0;
+  struct rocksdb_database *rocks = valid ? database_new(directory, allocator) : NULL;
+  besom_status status = !valid ? BESOM_INVALID : BESOM_NO_MEMORY;
+  if (rocks) {
+    set_options(rocks, options);
+    status = open_database(rocks, out);
+    if (status != BESOM_OK) rocksdb_close_all(rocks);
+  }
+  if (status != BESOM_OK && reason) *reason = valid ? sentence_for(status) : "an argument is missing or out of range";
+  return status;
+}

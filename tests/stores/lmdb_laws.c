@@ -1,0 +1,162 @@
+/* What is true of the store in LMDB alone. */
+#define _DEFAULT_SOURCE 1
+#include <lmdb.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "laws.h"
+#include "support/failing_allocator.h"
+
+enum { SMALL_MAP = 1 << 20 };
+
+static bool is_lmdb(const subject *s) {
+  return !strcmp(s->name, "lmdb");
+}
+
+static besom_status append(besom_store *store, uint64_t bucket) {
+  char value[1000];
+  memset(value, (int)bucket, sizeof value);
+  const besom_record record = {{&bucket, sizeof bucket}, {value, sizeof value}};
+  return store->ops->append(store, (besom_place){.bucket = bucket}, &record);
+}
+
+static besom_status is_in_order(void *ctx, besom_place at, const besom_record *record) {
+  uint64_t *next = ctx, key;
+  if (record->key.len != sizeof key) return BESOM_UNLIKE;
+  memcpy(&key, record->key.data, sizeof key);
+  return at.bucket == *next && key == (*next)++ ? BESOM_OK : BESOM_UNLIKE;
+}
+
+static uint64_t count(besom_store *store) {
+  uint64_t next = 0;
+  assert_int_equal(store->ops->scan(store, (besom_place){0}, is_in_order, &next), BESOM_OK);
+  return next;
+}
+
+/* As many as fit, one by one; then a transaction of many: each is told, and nothing is lost. */
+static void a_full_map_is_told_and_nothing_lost(subject *s) {
+  besom_lmdb_options options = {.map_size = SMALL_MAP};
+  besom_store *store;
+  assert_int_equal(besom_store_lmdb(s->at.text, &options, NULL, &store), BESOM_OK);
+  uint64_t n = 0;
+  besom_status status;
+  while ((status = append(store, n)) == BESOM_OK) n++;
+  assert_int_equal(status, BESOM_FULL);
+  assert_in_range(n, 300, 1000);
+  assert_int_equal(count(store), n);
+  assert_int_equal(store->ops->begin(store), BESOM_OK);
+  for (uint64_t i = 0; i < 200; i++) assert_int_equal(append(store, n + i), BESOM_OK);
+  assert_int_equal(store->ops->commit(store, true), BESOM_FULL);
+  assert_int_equal(count(store), n + 200);
+  store->ops->abort(store);
+  assert_int_equal(count(store), n);
+  besom_store_close(store);
+
+  options.map_size = 2 * SMALL_MAP; /* a larger map takes more */
+  assert_int_equal(besom_store_lmdb(s->at.text, &options, NULL, &store), BESOM_OK);
+  assert_int_equal(count(store), n);
+  assert_int_equal(append(store, n), BESOM_OK);
+  assert_int_equal(count(store), n + 1);
+  besom_store_close(store);
+}
+
+static void what_cannot_be_opened_has_a_reason(subject *s) {
+  const char *reason = NULL;
+  besom_store *store = NULL;
+  char nowhere[400], file[400];
+  snprintf(nowhere, sizeof nowhere, "%s/no/where", s->dir.path);
+  assert_int_equal(besom_store_lmdb(nowhere, NULL, &reason, &store), BESOM_IO);
+  assert_non_null(reason);
+  assert_int_equal(besom_store_lmdb(NULL, NULL, &reason, &store), BESOM_INVALID);
+  assert_int_equal(besom_store_lmdb(s->at.text, NULL, &reason, NULL), BESOM_INVALID);
+  assert_int_equal(temp_dir_count(&s->dir), 0);
+  snprintf(file, sizeof file, "%s/store", s->dir.path);
+  assert_true(write_whole_file(file, "a file", 6));
+  assert_int_equal(besom_store_lmdb(file, NULL, &reason, &store), BESOM_IO);
+  assert_int_equal(unlink(file), 0);
+  assert_null(store);
+}
+
+static void other_files_are_corrupt(subject *s) {
+  const char *reason = NULL;
+  besom_store *store = NULL;
+  char file[400];
+  char noise[10000];
+  memset(noise, 'n', sizeof noise);
+  assert_int_equal(mkdir(s->at.text, 0777), 0);
+  snprintf(file, sizeof file, "%s/data.mdb", s->at.text);
+  assert_true(write_whole_file(file, noise, sizeof noise));
+  assert_int_equal(besom_store_lmdb(s->at.text, NULL, &reason, &store), BESOM_CORRUPT);
+  assert_non_null(reason);
+  assert_null(store);
+}
+
+static void another_programs_data_are_left_alone(subject *s) {
+  MDB_env *env;
+  MDB_txn *txn;
+  MDB_dbi dbi;
+  MDB_val key = {5, "their"}, value = {4, "data"};
+  besom_store *store = NULL;
+  assert_int_equal(mkdir(s->at.text, 0777), 0);
+  for (unsigned round = 0; round < 2; round++) {
+    assert_int_equal(mdb_env_create(&env), 0);
+    assert_int_equal(mdb_env_open(env, s->at.text, 0, 0666), 0);
+    assert_int_equal(mdb_txn_begin(env, NULL, 0, &txn), 0);
+    assert_int_equal(mdb_dbi_open(txn, NULL, 0, &dbi), 0);
+    if (round == 0) assert_int_equal(mdb_put(txn, dbi, &key, &value, 0), 0);
+    MDB_stat stat;
+    assert_int_equal(mdb_stat(txn, dbi, &stat), 0);
+    assert_int_equal(stat.ms_entries, 1);
+    assert_int_equal(mdb_txn_commit(txn), 0);
+    mdb_env_close(env);
+    assert_int_equal(besom_store_lmdb(s->at.text, NULL, NULL, &store), BESOM_CORRUPT);
+  }
+  assert_null(store);
+}
+
+/* Root may write everywhere: so somebody else tries, in a process of his own. */
+static void a_read_only_directory_is_told(subject *s) {
+  besom_store_close(subject_open(s));
+  assert_int_equal(chmod(s->dir.path, 0755), 0);
+  assert_int_equal(chmod(s->at.text, 0555), 0);
+  char lock[400];
+  snprintf(lock, sizeof lock, "%s/besom.lock", s->at.text);
+  assert_int_equal(chmod(lock, 0444), 0);
+  assert_int_equal(child_wait(child_start(s, "open-as-nobody", -1)), BESOM_READ_ONLY);
+  assert_int_equal(chmod(s->at.text, 0755), 0);
+}
+
+static void a_store_that_cannot_be_made_leaves_no_memory(subject *s) {
+  for (unsigned n = 1; n <= 2; n++) {
+    failing_allocator memory;
+    failing_allocator_init(&memory);
+    memory.fail_at = n;
+    besom_lmdb_options options = {.map_size = SMALL_MAP, .allocator = &memory.api};
+    besom_store *store = NULL;
+    assert_int_equal(besom_store_lmdb(s->at.text, &options, NULL, &store), BESOM_NO_MEMORY);
+    assert_null(store);
+    memory.fail_at = 0;
+    assert_int_equal(besom_store_lmdb(s->at.text, &options, NULL, &store), BESOM_OK);
+    assert_string_equal(store->ops->directory(store), s->at.text);
+    besom_store_close(store);
+    assert_null(failing_allocator_verdict(&memory));
+    failing_allocator_close(&memory);
+  }
+}
+
+const law lmdb_laws[] = {
+    {"a_full_map_is_told_and_nothing_lost", a_full_map_is_told_and_nothing_lost, is_lmdb},
+    {"what_cannot_be_opened_has_a_reason", what_cannot_be_opened_has_a_reason, is_lmdb},
+    {"other_files_are_corrupt", other_files_are_corrupt, is_lmdb},
+    {"another_programs_data_are_left_alone", another_programs_data_are_left_alone, is_lmdb},
+    {"a_read_only_directory_is_told", a_read_only_directory_is_told, is_lmdb},
+    {"a_store_that_cannot_be_made_leaves_no_memory", a_store_that_cannot_be_made_leaves_no_memory, is_lmdb},
+    {NULL, NULL, NULL},
+};

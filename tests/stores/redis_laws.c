@@ -1,0 +1,171 @@
+/* What is true of the store on a Redis server alone. */
+#define _DEFAULT_SOURCE 1
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "laws.h"
+#include "redis_server.h"
+#include "support/failing_allocator.h"
+
+static bool is_redis(const subject *s) {
+  return !strcmp(s->name, "redis");
+}
+
+static const besom_record record = {{"key", 3}, {"value", 5}};
+
+static besom_status count_record(void *ctx, const besom_record *found) {
+  (void)found;
+  ++*(unsigned *)ctx;
+  return BESOM_OK;
+}
+
+static besom_status read_it(besom_store *store, unsigned *shown) {
+  *shown = 0;
+  return store->ops->table_get(store, BESOM_TABLE_KEYS, record.key, count_record, shown);
+}
+
+static void what_cannot_be_opened_has_a_reason(subject *s) {
+  (void)s;
+  const char *reason = NULL;
+  besom_store *store = NULL;
+  besom_redis_options options = {.timeout_ms = 500};
+  assert_int_equal(besom_store_redis("127.0.0.1:1", "p", &options, &reason, &store), BESOM_IO);
+  assert_non_null(reason);
+  assert_int_equal(besom_store_redis("/no/such/socket", "p", &options, &reason, &store), BESOM_IO);
+  const char *const bad[] = {"", "host", "host:", ":1", "host:0", "host:70000", "host:12x"};
+  for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++)
+    assert_int_equal(besom_store_redis(bad[i], "p", NULL, &reason, &store), BESOM_INVALID);
+  assert_int_equal(besom_store_redis(NULL, "p", NULL, &reason, &store), BESOM_INVALID);
+  assert_int_equal(besom_store_redis("127.0.0.1:1", NULL, NULL, &reason, &store), BESOM_INVALID);
+  options.password = "wrong";
+  assert_int_equal(besom_store_redis(redis_server_address(), "p", &options, &reason, &store), BESOM_IO);
+  assert_null(store);
+}
+
+static void other_data_are_left_alone(subject *s) {
+  besom_store *store = NULL;
+  char command[400];
+  snprintf(command, sizeof command, "SET %s:values theirs", s->dir.path);
+  redis_server_run(command);
+  assert_int_equal(s->open(s, &store), BESOM_CORRUPT);
+  snprintf(command, sizeof command, "DEL %s:values", s->dir.path);
+  redis_server_run(command);
+  snprintf(command, sizeof command, "HSET %s:commits their data", s->dir.path);
+  redis_server_run(command);
+  assert_int_equal(s->open(s, &store), BESOM_CORRUPT);
+  assert_null(store);
+}
+
+/* The server drops the connection: the next call makes another. */
+static void a_dropped_connection_is_made_anew(subject *s) {
+  besom_store *store = subject_open(s);
+  unsigned shown;
+  uint64_t before, after;
+  assert_int_equal(store->ops->commit_number(store, &before), BESOM_OK);
+  for (unsigned i = 0; i < 4; i++) {
+    redis_server_run("CLIENT KILL TYPE normal");
+    assert_int_equal(store->ops->table_put(store, BESOM_TABLE_KEYS, &record), BESOM_OK);
+    redis_server_run("CLIENT KILL TYPE normal");
+    assert_int_equal(read_it(store, &shown), BESOM_OK);
+    assert_int_equal(shown, 1);
+  }
+  assert_int_equal(store->ops->commit_number(store, &after), BESOM_OK);
+  assert_int_equal(after, before + 4); /* no write was made twice */
+  assert_int_equal(child_wait(child_start(s, "open", -1)), BESOM_LOCKED);
+  besom_store_close(store);
+  assert_int_equal(child_wait(child_start(s, "open", -1)), BESOM_OK);
+}
+
+/* While it was gone another has opened the store and written: who comes back must not go on. */
+static void who_lost_the_store_may_not_go_on(subject *s) {
+  besom_store *first = subject_open(s), *second;
+  unsigned shown;
+  redis_server_run("CLIENT KILL TYPE normal");
+  second = subject_open(s);
+  assert_int_equal(second->ops->table_put(second, BESOM_TABLE_KEYS, &record), BESOM_OK);
+  assert_int_equal(read_it(first, &shown), BESOM_IO);
+  assert_int_equal(first->ops->table_remove(first, BESOM_TABLE_KEYS, record.key), BESOM_IO);
+  besom_store_close(second);
+  assert_int_equal(read_it(first, &shown), BESOM_IO);
+  besom_store_close(first);
+  besom_store *third = subject_open(s);
+  assert_int_equal(read_it(third, &shown), BESOM_OK);
+  assert_int_equal(shown, 1);
+  besom_store_close(third);
+}
+
+static void a_server_that_forgot_is_noticed(subject *s) {
+  besom_store *store = subject_open(s);
+  unsigned shown;
+  assert_int_equal(store->ops->table_put(store, BESOM_TABLE_KEYS, &record), BESOM_OK);
+  redis_server_run("FLUSHALL");
+  redis_server_run("CLIENT KILL TYPE normal");
+  assert_int_equal(read_it(store, &shown), BESOM_IO);
+  besom_store_close(store);
+}
+
+/* Nobody can know at once whether such a write came through. If it did, the store must not go on without it. */
+static void a_write_without_an_answer_is_not_lost_sight_of(subject *s) {
+  besom_redis_options options = {.timeout_ms = 1000};
+  char prefix[300];
+  snprintf(prefix, sizeof prefix, "%s:", s->dir.path);
+  besom_store *store;
+  unsigned shown;
+  assert_int_equal(besom_store_redis(redis_server_address(), prefix, &options, NULL, &store), BESOM_OK);
+  redis_server_pause(true);
+  besom_status status = store->ops->table_put(store, BESOM_TABLE_KEYS, &record);
+  redis_server_pause(false);
+  assert_int_equal(status, BESOM_IO);
+  status = read_it(store, &shown);
+  besom_store_close(store);
+  store = subject_open(s);
+  besom_status truth = read_it(store, &shown);
+  if (status != BESOM_IO) assert_int_equal(status, truth);
+  if (truth == BESOM_OK) assert_int_equal(status, BESOM_IO);
+  besom_store_close(store);
+}
+
+static void a_full_server_is_told_and_nothing_lost(subject *s) {
+  besom_store *store = subject_open(s);
+  unsigned shown;
+  assert_int_equal(store->ops->table_put(store, BESOM_TABLE_KEYS, &record), BESOM_OK);
+  redis_server_run("CONFIG SET maxmemory 1");
+  const besom_record other = {{"other", 5}, {"value", 5}};
+  besom_status status = store->ops->table_put(store, BESOM_TABLE_KEYS, &other);
+  redis_server_run("CONFIG SET maxmemory 0");
+  assert_int_equal(status, BESOM_FULL);
+  assert_int_equal(read_it(store, &shown), BESOM_OK);
+  assert_int_equal(store->ops->table_get(store, BESOM_TABLE_KEYS, other.key, count_record, &shown), BESOM_NOT_FOUND);
+  assert_int_equal(store->ops->table_put(store, BESOM_TABLE_KEYS, &other), BESOM_OK);
+  besom_store_close(store);
+}
+
+static void a_store_that_cannot_be_made_leaves_no_memory(subject *s) {
+  for (unsigned n = 1; n <= 2; n++) {
+    failing_allocator memory;
+    failing_allocator_init(&memory);
+    memory.fail_at = n;
+    besom_redis_options options = {.allocator = &memory.api};
+    besom_store *store = NULL;
+    assert_int_equal(besom_store_redis(redis_server_address(), s->dir.path, &options, NULL, &store), BESOM_NO_MEMORY);
+    assert_null(store);
+    assert_null(failing_allocator_verdict(&memory));
+    failing_allocator_close(&memory);
+  }
+}
+
+const law redis_laws[] = {
+    {"what_cannot_be_opened_has_a_reason", what_cannot_be_opened_has_a_reason, is_redis},
+    {"other_data_are_left_alone", other_data_are_left_alone, is_redis},
+    {"a_dropped_connection_is_made_anew", a_dropped_connection_is_made_anew, is_redis},
+    {"who_lost_the_store_may_not_go_on", who_lost_the_store_may_not_go_on, is_redis},
+    {"a_server_that_forgot_is_noticed", a_server_that_forgot_is_noticed, is_redis},
+    {"a_write_without_an_answer_is_not_lost_sight_of", a_write_without_an_answer_is_not_lost_sight_of, is_redis},
+    {"a_full_server_is_told_and_nothing_lost", a_full_server_is_told_and_nothing_lost, is_redis},
+    {"a_store_that_cannot_be_made_leaves_no_memory", a_store_that_cannot_be_made_leaves_no_memory, is_redis},
+    {NULL, NULL, NULL},
+};

@@ -1,0 +1,76 @@
+/* What is true of the store in RocksDB alone. */
+#define _DEFAULT_SOURCE 1
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "laws.h"
+#include "support/failing_allocator.h"
+
+static bool is_rocksdb(const subject *s) {
+  return !strcmp(s->name, "rocksdb");
+}
+
+static void what_cannot_be_opened_has_a_reason(subject *s) {
+  const char *reason = NULL;
+  besom_store *store = NULL;
+  char nowhere[400];
+  snprintf(nowhere, sizeof nowhere, "%s/no/where", s->dir.path);
+  assert_int_equal(besom_store_rocksdb(nowhere, NULL, &reason, &store), BESOM_IO);
+  assert_non_null(reason);
+  assert_int_equal(besom_store_rocksdb(NULL, NULL, &reason, &store), BESOM_INVALID);
+  assert_int_equal(besom_store_rocksdb(s->at.text, &(besom_rocksdb_options){.bloom_bits = -1}, NULL, &store),
+                   BESOM_INVALID);
+  assert_null(store);
+  assert_int_equal(temp_dir_count(&s->dir), 0);
+}
+
+static void a_damaged_store_is_corrupt(subject *s) {
+  const char *reason = NULL;
+  besom_store_close(subject_open(s));
+  char file[400];
+  snprintf(file, sizeof file, "%s/CURRENT", s->at.text);
+  assert_true(write_whole_file(file, "noise", 5));
+  besom_store *store = NULL;
+  assert_int_equal(besom_store_rocksdb(s->at.text, NULL, &reason, &store), BESOM_CORRUPT);
+  assert_non_null(reason);
+  assert_null(store);
+}
+
+static besom_status ignore(void *ctx, const besom_record *record) {
+  (void)record;
+  ++*(unsigned *)ctx;
+  return BESOM_OK;
+}
+
+static void all_options_can_be_used(subject *s) {
+  failing_allocator memory;
+  failing_allocator_init(&memory);
+  besom_rocksdb_options options = {.cache_bytes = 1 << 20, .bloom_bits = 10, .direct_reads = true};
+  options.allocator = &memory.api;
+  besom_store *store = NULL;
+  memory.fail_at = 1;
+  assert_int_equal(besom_store_rocksdb(s->at.text, &options, NULL, &store), BESOM_NO_MEMORY);
+  memory.fail_at = 0;
+  assert_int_equal(besom_store_rocksdb(s->at.text, &options, NULL, &store), BESOM_OK);
+  assert_string_equal(store->ops->directory(store), s->at.text);
+  const besom_record record = {{"k", 1}, {NULL, 0}};
+  unsigned shown = 0;
+  assert_int_equal(store->ops->table_put(store, BESOM_TABLE_KEYS, &record), BESOM_OK);
+  assert_int_equal(store->ops->table_get(store, BESOM_TABLE_KEYS, record.key, ignore, &shown), BESOM_OK);
+  assert_int_equal(shown, 1);
+  besom_store_close(store);
+  assert_null(failing_allocator_verdict(&memory));
+  failing_allocator_close(&memory);
+}
+
+const law rocksdb_laws[] = {
+    {"what_cannot_be_opened_has_a_reason", what_cannot_be_opened_has_a_reason, is_rocksdb},
+    {"a_damaged_store_is_corrupt", a_damaged_store_is_corrupt, is_rocksdb},
+    {"all_options_can_be_used", all_options_can_be_used, is_rocksdb},
+    {NULL, NULL, NULL},
+};
