@@ -80,7 +80,7 @@ typedef enum besom_status {
   BESOM_STOPPED = 14,     /* the progress callback said stop */
   BESOM_NEEDS_STORE = 15, /* this kind must see the stored keys to do that */
   BESOM_AMBIGUOUS = 16,   /* several fingerprints match the key: only who has the keys can tell them apart */
-  BESOM_MEMBER = 17,      /* the key to adapt for is in the set */
+  BESOM_MEMBER = 17,      /* the key to adapt for is in the set, or one to add is on the other list */
   BESOM_BUSY = 18,        /* a task (besom_grow_begin ...) is under way on this filter */
   BESOM_LOCKED = 19,      /* another process has the store open */
 } besom_status;
@@ -221,6 +221,7 @@ typedef enum besom_ability {
   BESOM_CAN_SCALE = 1 << 11,       /* insert is not FULL at any capacity: the filter takes more memory instead */
   BESOM_CAN_BUILD_NO = 1 << 13,    /* besom_build with a no list, too */
   BESOM_CAN_LIST_NO = 1 << 14,     /* no_add, no_remove */
+  BESOM_CAN_LIST_NO_AT = 1 << 15,  /* no_add_at, no_matches, no_remove_at: a no list in front of a store */
   BESOM_FORGETS = 1 << 12,         /* adapt is never FULL: what was learnt last takes the place of something older */
 } besom_ability;
 
@@ -429,7 +430,8 @@ BESOM_API besom_status besom_matches(const besom_filter *f, besom_digest digest,
 
 /*
  * Adds a key with a fingerprint of its own, even if an equal one is there, and says where. Errors: as besom_insert;
- * NEEDS_STORE (the kind moves fingerprints, and is not bound), what the bound callbacks returned.
+ * NEEDS_STORE (the kind moves fingerprints or has a no list, and is not bound), MEMBER (see besom_no_add_at), what the
+ * bound callbacks returned.
  */
 BESOM_API besom_status besom_insert_at(besom_filter *f, besom_digest digest, uint64_t value, besom_match *match);
 
@@ -447,12 +449,42 @@ BESOM_API besom_status besom_remove_at(besom_filter *f, besom_match match);
  */
 BESOM_API besom_status besom_adapt_at(besom_filter *f, besom_digest offender, besom_match match, besom_digest stored);
 
+/*
+ * A no list whose keys are stored, too (BESOM_CAN_LIST_NO_AT). Its entries are fingerprints of the table like those of
+ * members, with places in the same buckets, but tagged: they answer nothing, and keep the members' fingerprints from
+ * matching. So besom_reverse.digest_of is asked for keys of both lists. Both may grow and shrink at any time: every
+ * member is answered yes and every key of the no list no.
+ *
+ * no_add_at lengthens what fingerprints of members match the key by bits of their own keys, one read for each, and says
+ * where to store it. Also the report of a false positive: besom_adapt is UNSUPPORTED, since every reason is an entry
+ * here. Adding a key twice makes two entries. The capacity is for the keys of both lists together; what is lengthened,
+ * by no_add_at or by insert_at, takes of adapt_room.
+ * no_matches are the entries that may be this key's, as besom_matches for members: to find the one to take out.
+ * no_remove_at takes an entry out, without reading keys; as with besom_remove_at the ranks behind it move up, and
+ * members' fingerprints become as short as they may be.
+ *
+ * A key is on one list: adding it to the other is MEMBER, by insert_at and by no_add_at, and *match tells where
+ * its entry is, to be taken out first. While the no list is empty, such a filter needs no store; while it is
+ * not, inserts and removals without _at are NEEDS_STORE, and so is insert_at unless it is bound (besom_bind), as
+ * no_add_at always is.
+ *
+ * Errors: no_add_at: FULL (capacity or adapt_room), MEMBER, NEEDS_STORE, INVALID (the key of digest_of is another one),
+ * what the bound callback returned; no_remove_at: NOT_FOUND; READ_ONLY, UNSUPPORTED.
+ */
+BESOM_API besom_status besom_no_add_at(besom_filter *f, besom_digest digest, besom_match *match);
+BESOM_API besom_status besom_no_matches(const besom_filter *f, besom_digest digest, besom_match *out, size_t cap,
+                                        size_t *total);
+BESOM_API besom_status besom_no_remove_at(besom_filter *f, besom_match match);
+
 /* ------------------------------------------------------------------ whole filters */
 
 /*
  * A new filter that holds what a and b hold, in the geometry that they share: it has room for no more
  * keys than each of them had. a and b stay as they are.
- * Errors: UNLIKE (see besom_create_like), FULL (too many keys, or adaptations), NO_MEMORY, UNSUPPORTED.
+ * In its buckets those of b are behind those of a.
+ * Errors: UNLIKE (see besom_create_like), FULL (too many keys, or adaptations), NO_MEMORY, UNSUPPORTED; with a no list
+ * in front of a store (no_add_at): NEEDS_STORE (fingerprints of both lists meet, and a or b is not bound), MEMBER (a
+ * key is on the yes list of one and the no list of the other), what the bound callbacks returned.
  */
 BESOM_API besom_status besom_merge(const besom_filter *a, const besom_filter *b, besom_filter **out);
 
@@ -540,7 +572,7 @@ typedef struct besom_statistics {
   const char *hash;
   const char *isa;      /* the instructions in use: "portable", "avx2", "avx512" */
   uint64_t items;       /* keys inserted and not removed */
-  uint64_t capacity;    /* insert is FULL beyond this many items */
+  uint64_t capacity;    /* insert is FULL beyond this many items (and no_entries) */
   uint64_t slots;       /* places of the table; for Bloom kinds: its bits; of layered kinds: of all layers */
   uint32_t width;       /* bits of a remainder; for Bloom kinds: bits set a key; of the newest layer */
   uint64_t bytes;       /* all memory of the filter */
@@ -550,7 +582,8 @@ typedef struct besom_statistics {
   double rate_at_capacity;
   uint64_t extended;      /* adaptive kinds: fingerprints that were lengthened, or changed */
   uint64_t tombstones;    /* those among them that are kept for keys which are removed now */
-  uint64_t marks;         /* and keys that are marked as no members, or cached as such */
+  uint64_t no_entries;    /* and those that are of keys of a no list (no_add_at) */
+  uint64_t marks;         /* keys that are marked as no members, or cached as such */
   double adapt_room_used; /* share of adapt_room that is used, 0 to 1 */
   uint64_t kicks;         /* cuckoo kinds: fingerprints moved to make room since the filter was made or loaded, */
   uint64_t longest_chain; /* and most of them for one key */

@@ -246,6 +246,22 @@ besom_status besom_adapt_at(besom_filter *f, besom_digest offender, besom_match 
   return f->kind->adapt_at(f, offender, match, stored);
 }
 
+besom_status besom_no_matches(const besom_filter *f, besom_digest digest, besom_match *out, size_t cap, size_t *total) {
+  if (!f || !total || (!out && cap)) return BESOM_INVALID;
+  if (!f->kind->no_matches) return BESOM_UNSUPPORTED;
+  return f->kind->no_matches(f, digest, out, cap, total);
+}
+
+besom_status besom_no_add_at(besom_filter *f, besom_digest digest, besom_match *match) {
+  CHECK_CHANGE(f, no_add_at);
+  return match ? f->kind->no_add_at(f, digest, match) : BESOM_INVALID;
+}
+
+besom_status besom_no_remove_at(besom_filter *f, besom_match match) {
+  CHECK_CHANGE(f, no_remove_at);
+  return f->kind->no_remove_at(f, match);
+}
+
 /* ------------------------------------------------------------------ many keys */
 
 /* Keys are hashed into a buffer this long, then go to the kind, which prefetches ahead within it. */

@@ -79,6 +79,9 @@ struct besom_kind {
   besom_status (*ready_to_remove)(besom_filter *f, besom_match match);
   besom_status (*remove_at)(besom_filter *f, besom_match match);
   besom_status (*adapt_at)(besom_filter *f, besom_digest offender, besom_match match, besom_digest stored);
+  besom_status (*no_matches)(const besom_filter *f, besom_digest d, besom_match *out, size_t cap, size_t *total);
+  besom_status (*no_add_at)(besom_filter *f, besom_digest d, besom_match *match);
+  besom_status (*no_remove_at)(besom_filter *f, besom_match match);
 
   /* into is empty and like a and b. */
   besom_status (*merge)(const besom_filter *a, const besom_filter *b, besom_filter *into);

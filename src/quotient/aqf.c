@@ -15,7 +15,6 @@
 #include "core/address.h"
 #include "core/memory.h"
 #include "quotient/aqf.h"
-#include "quotient/long.h"
 #include "quotient/match.h"
 #include "quotient/walk.h"
 
@@ -24,18 +23,24 @@
 
 /* ------------------------------------------------------------------ life */
 
-static besom_status create(besom_filter *f, const besom_config *config) {
+besom_status besom__aqf_make(besom_filter *f, const besom_config *config, enum table_code code) {
   struct aqf *a = aqf(f);
-  struct qtable_shape shape = {.width = AQF_MIN_WIDTH, .heads = true, .value_bits = config->value_bits};
+  struct qtable_shape shape = {
+      .width = AQF_MIN_WIDTH, .heads = true, .code = code, .value_bits = config->value_bits + (code == TAGS)};
   a->adapt_room = config->adapt_room != 0 ? config->adapt_room : AQF_DEFAULT_ROOM;
-  besom_status status = besom__quotient_options(config->options, &a->base.isa, "tombstones", &a->keep_tombstones);
-  if (status == BESOM_OK) status = besom__quotient_plan(config, sizeof(struct aqf), a->adapt_room, &shape);
+  besom_status status = besom__quotient_plan(config, sizeof(struct aqf), a->adapt_room, &shape);
   if (status != BESOM_OK) return status;
   f->capacity = besom__quotient_capacity(shape.slots, a->adapt_room);
   return besom__quotient_table(f, &shape, &a->base.table);
 }
 
-static besom_status create_like(besom_filter *f, const besom_filter *model) {
+static besom_status create(besom_filter *f, const besom_config *config) {
+  struct aqf *a = aqf(f);
+  besom_status status = besom__quotient_options(config->options, &a->base.isa, "tombstones", &a->keep_tombstones);
+  return status == BESOM_OK ? besom__aqf_make(f, config, NO_CODE) : status;
+}
+
+besom_status besom__aqf_create_like(besom_filter *f, const besom_filter *model) {
   aqf(f)->adapt_room = const_aqf(model)->adapt_room;
   aqf(f)->keep_tombstones = const_aqf(model)->keep_tombstones;
   return besom__quotient_create_like(f, model);
@@ -84,7 +89,7 @@ static bool longest_match(const struct aqf *a, besom_digest d, struct long_finge
 
 /* ------------------------------------------------------------------ room */
 
-static uint64_t reserved_slots(const struct aqf *a) {
+uint64_t besom__aqf_reserve(const struct aqf *a) {
   return (uint64_t)(a->adapt_room * (double)a->base.table.slots);
 }
 
@@ -97,17 +102,18 @@ uint64_t besom__aqf_mark_bytes(const struct aqf *a) {
 static void enter(struct aqf *a, const struct long_fingerprint *fp) {
   a->books.slots += extension_slots_of(fp, a->base.table.width);
   a->books.tombstones += fp->count == 0;
-  a->base.table.extended += fp->extension_bits > 0;
+  a->books.no_entries += fp->tagged;
+  a->base.table.extended += is_extended(fp);
 }
 
 static void strike(struct aqf *a, const struct long_fingerprint *fp) {
   a->books.slots -= extension_slots_of(fp, a->base.table.width);
   a->books.tombstones -= fp->count == 0;
-  a->base.table.extended -= fp->extension_bits > 0;
+  a->books.no_entries -= fp->tagged;
+  a->base.table.extended -= is_extended(fp);
 }
 
-/* Writes a changed fingerprint and keeps the books. Shrinking never fails. */
-static besom_status rewrite(struct aqf *a, const struct long_fingerprint *old, const struct long_fingerprint *now) {
+besom_status besom__aqf_rewrite(struct aqf *a, const struct long_fingerprint *old, const struct long_fingerprint *now) {
   besom_status status = besom__long_write(&a->base.table, now);
   if (status != BESOM_OK) return status;
   enter(a, now);
@@ -115,7 +121,7 @@ static besom_status rewrite(struct aqf *a, const struct long_fingerprint *old, c
   return BESOM_OK;
 }
 
-static void take_out(struct aqf *a, const struct long_fingerprint *fp) {
+void besom__aqf_take_out(struct aqf *a, const struct long_fingerprint *fp) {
   besom__long_remove(&a->base.table, fp);
   strike(a, fp);
 }
@@ -125,13 +131,12 @@ static besom_status rewrite_in_reserve(struct aqf *a, const struct long_fingerpr
                                        const struct long_fingerprint *now) {
   unsigned width = a->base.table.width;
   uint64_t more = extension_slots_of(now, width) - extension_slots_of(old, width);
-  return a->books.slots + more > reserved_slots(a) ? BESOM_FULL : rewrite(a, old, now);
+  return a->books.slots + more > besom__aqf_reserve(a) ? BESOM_FULL : besom__aqf_rewrite(a, old, now);
 }
 
 /* ------------------------------------------------------------------ members */
 
-/* The fingerprint that ends the run of this digest. */
-static struct long_fingerprint last_of_run(const struct aqf *a, besom_digest d) {
+struct long_fingerprint besom__aqf_last_of_run(const struct aqf *a, besom_digest d) {
   uint64_t quotient = address_of(d, a->base.table.slots).quotient;
   return besom__long_read(&a->base.table, quotient, run_of(&a->base.table, quotient).end - 1);
 }
@@ -145,7 +150,7 @@ static besom_status raise_count(struct aqf *a, const struct long_fingerprint *fp
   struct long_fingerprint raised = *fp;
   raised.count += n;
   if (member_slots(a) + slots_to_raise(a, fp, n) > a->base.head.capacity) return BESOM_FULL;
-  return rewrite(a, fp, &raised);
+  return besom__aqf_rewrite(a, fp, &raised);
 }
 
 /* A fingerprint for each, where a count would take more slots; n is small then. */
@@ -156,8 +161,8 @@ static besom_status append_copies(struct aqf *a, besom_digest d, uint64_t n) {
     besom_status status = t->ops->insert(t, d, NULL);
     if (status == BESOM_OK) continue;
     for (; done; done--) {
-      struct long_fingerprint fp = last_of_run(a, d);
-      take_out(a, &fp);
+      struct long_fingerprint fp = besom__aqf_last_of_run(a, d);
+      besom__aqf_take_out(a, &fp);
     }
     return status;
   }
@@ -171,9 +176,9 @@ static besom_status append_new(struct aqf *a, besom_digest d, uint64_t n) {
   if (member_slots(a) + besom__long_slots(n, 0, t->width) > a->base.head.capacity) return BESOM_FULL;
   besom_status status = t->ops->insert(t, d, NULL);
   if (status != BESOM_OK || n == 1) return status;
-  struct long_fingerprint fp = last_of_run(a, d);
+  struct long_fingerprint fp = besom__aqf_last_of_run(a, d);
   status = raise_count(a, &fp, n - 1);
-  if (status != BESOM_OK) take_out(a, &fp);
+  if (status != BESOM_OK) besom__aqf_take_out(a, &fp);
   return status;
 }
 
@@ -240,15 +245,15 @@ besom_status besom__aqf_remove(besom_filter *f, besom_digest d) {
   if (besom__marks_has(&a->marks, d) || !longest_match(a, d, &fp)) return BESOM_NOT_FOUND;
   f->items--;
   if (fp.count == 1) {
-    if (!bury(a, &fp)) take_out(a, &fp);
+    if (!bury(a, &fp)) besom__aqf_take_out(a, &fp);
     return BESOM_OK;
   }
   struct long_fingerprint less = fp;
   less.count--;
-  return rewrite(a, &fp, &less);
+  return besom__aqf_rewrite(a, &fp, &less);
 }
 
-static besom_status count(const besom_filter *f, besom_digest d, uint64_t *n) {
+besom_status besom__aqf_count(const besom_filter *f, besom_digest d, uint64_t *n) {
   struct matching m = besom__matching_start(&const_quotient(f)->table, d);
   *n = 0;
   if (besom__marks_has(&const_aqf(f)->marks, d)) return BESOM_OK;
@@ -258,9 +263,9 @@ static besom_status count(const besom_filter *f, besom_digest d, uint64_t *n) {
 
 /* ------------------------------------------------------------------ values */
 
-static besom_status get_value(const besom_filter *f, besom_digest d, uint64_t *value) {
+besom_status besom__aqf_get_value(const besom_filter *f, besom_digest d, uint64_t *value) {
   struct matching m = besom__matching_start(&const_quotient(f)->table, d);
-  if (!m.table->value_bits) return BESOM_INVALID;
+  if (!own_value_bits(m.table)) return BESOM_INVALID;
   if (besom__marks_has(&const_aqf(f)->marks, d) || !besom__next_match(&m)) return BESOM_NOT_FOUND;
   *value = m.fp.value;
   return BESOM_OK;
@@ -270,9 +275,9 @@ static void put_value(struct qtable *t, uint64_t position, uint64_t value) {
   set_slot_value(t, block_at(t, position / 64), position % 64, value);
 }
 
-static besom_status set_value(besom_filter *f, besom_digest d, uint64_t value) {
+besom_status besom__aqf_set_value(besom_filter *f, besom_digest d, uint64_t value) {
   struct matching m = besom__matching_start(&quotient(f)->table, d);
-  if (!m.table->value_bits || value >> m.table->value_bits) return BESOM_INVALID;
+  if (!own_value_bits(m.table) || value >> own_value_bits(m.table)) return BESOM_INVALID;
   if (besom__marks_has(&aqf(f)->marks, d) || !besom__next_match(&m)) return BESOM_NOT_FOUND;
   uint64_t position = m.fp.position;
   if (besom__next_match(&m)) return BESOM_AMBIGUOUS;
@@ -282,13 +287,13 @@ static besom_status set_value(besom_filter *f, besom_digest d, uint64_t value) {
 
 /* ------------------------------------------------------------------ in front of a store */
 
-static besom_status bind(besom_filter *f, const besom_reverse *reverse) {
+besom_status besom__aqf_bind(besom_filter *f, const besom_reverse *reverse) {
   if (!has_buckets(&quotient(f)->table)) return BESOM_INVALID;
   aqf(f)->reverse = reverse ? *reverse : (besom_reverse){0};
   return BESOM_OK;
 }
 
-static besom_status matches(const besom_filter *f, besom_digest d, besom_match *out, size_t cap, size_t *total) {
+besom_status besom__aqf_matches(const besom_filter *f, besom_digest d, besom_match *out, size_t cap, size_t *total) {
   const struct qtable *t = &const_quotient(f)->table;
   *total = 0;
   if (!has_buckets(t)) return BESOM_INVALID;
@@ -305,7 +310,7 @@ static besom_status insert_at(besom_filter *f, besom_digest d, uint64_t value, b
   if (!has_buckets(t) || value >> t->value_bits) return BESOM_INVALID;
   besom_status status = append_new(a, d, 1);
   if (status != BESOM_OK) return status;
-  struct long_fingerprint fp = last_of_run(a, d);
+  struct long_fingerprint fp = besom__aqf_last_of_run(a, d);
   put_value(t, fp.position, value);
   uint64_t last, equal = t->ops->find(t, fp.quotient, fp.remainder, &last);
   *match = (besom_match){bucket_of(t, fp.quotient, fp.remainder), (uint32_t)(equal - 1)};
@@ -318,7 +323,7 @@ static besom_status insert_at(besom_filter *f, besom_digest d, uint64_t value, b
 static besom_status remove_at(besom_filter *f, besom_match match) {
   struct long_fingerprint fp;
   if (!besom__locate_match(&quotient(f)->table, match, &fp)) return BESOM_NOT_FOUND;
-  take_out(aqf(f), &fp);
+  besom__aqf_take_out(aqf(f), &fp);
   f->items -= fp.count;
   return BESOM_OK;
 }
@@ -339,50 +344,45 @@ static besom_status adapt_at(besom_filter *f, besom_digest offender, besom_match
   return lengthen(aqf(f), &fp, offender, stored);
 }
 
-/* A match that is to be lengthened: what it was, and the digest of its key. */
-struct change {
-  besom_match match;
-  besom_digest stored;
-  struct long_fingerprint old;
-};
-
-#define MAX_CHANGES 64 /* keys that share one fingerprint; far more than ever do */
+besom_status besom__aqf_ask_key(const struct aqf *a, struct lengthening *l) {
+  const besom_filter *f = a->view_of ? a->view_of : &a->base.head;
+  return a->reverse.digest_of(a->reverse.ctx, f, l->match, &l->stored);
+}
 
 /* Looks at every match before the first is changed: one may be the key itself. */
-static besom_status plan_changes(const struct aqf *a, besom_digest d, struct change *changes, unsigned *n) {
+static besom_status plan_changes(const struct aqf *a, besom_digest d, struct lengthening *changes, unsigned *n) {
   struct matching m = besom__matching_start(&a->base.table, d);
-  const besom_filter *f = a->view_of ? a->view_of : &a->base.head;
   for (*n = 0; besom__next_match(&m); ++*n) {
-    if (*n == MAX_CHANGES) return BESOM_FULL;
-    struct change *c = &changes[*n];
+    if (*n == MAX_LENGTHENINGS) return BESOM_FULL;
+    struct lengthening *c = &changes[*n];
     c->match = (besom_match){bucket_of(m.table, m.fp.quotient, m.fp.remainder), m.rank};
-    besom_status status = a->reverse.digest_of(a->reverse.ctx, f, c->match, &c->stored);
+    besom_status status = besom__aqf_ask_key(a, c);
     if (status != BESOM_OK) return status;
     if (c->stored.hi == d.hi && c->stored.lo == d.lo) return BESOM_MEMBER;
   }
   return BESOM_OK;
 }
 
-static void take_back(struct aqf *a, const struct change *changes, unsigned n) {
+void besom__aqf_take_back(struct aqf *a, const struct lengthening *l, unsigned n) {
   while (n--) {
-    struct long_fingerprint now, old = changes[n].old;
-    besom__locate_match(&a->base.table, changes[n].match, &now);
+    struct long_fingerprint now, old = l[n].old;
+    besom__locate_match(&a->base.table, l[n].match, &now);
     old.position = now.position; /* it may have moved; its rank has not */
-    rewrite(a, &now, &old);
+    besom__aqf_rewrite(a, &now, &old);
   }
 }
 
 /* Bound: every match is lengthened, or none. */
 static besom_status adapt_by_keys(struct aqf *a, besom_digest d) {
-  struct change changes[MAX_CHANGES];
+  struct lengthening changes[MAX_LENGTHENINGS];
   unsigned n, done = 0;
   besom_status status = plan_changes(a, d, changes, &n);
   for (; status == BESOM_OK && done < n; done += status == BESOM_OK) {
-    struct change *c = &changes[done];
+    struct lengthening *c = &changes[done];
     besom__locate_match(&a->base.table, c->match, &c->old);
     status = lengthen(a, &c->old, d, c->stored);
   }
-  if (status != BESOM_OK) take_back(a, changes, done);
+  if (status != BESOM_OK) besom__aqf_take_back(a, changes, done);
   return status;
 }
 
@@ -417,16 +417,16 @@ static besom_status merge_marks(struct aqf *into, const besom_filter *from, cons
   return BESOM_OK;
 }
 
-static besom_status merge(const besom_filter *a, const besom_filter *b, besom_filter *into) {
+besom_status besom__aqf_merge(const besom_filter *a, const besom_filter *b, besom_filter *into) {
   const struct qtable *x = &const_quotient(a)->table, *y = &const_quotient(b)->table;
   struct aqf *out = aqf(into);
   if (x->slots != y->slots || x->width != y->width || x->value_bits != y->value_bits) return BESOM_UNLIKE;
   const struct books *p = &const_aqf(a)->books, *q = &const_aqf(b)->books;
-  out->books = (struct books){p->slots + q->slots, p->tombstones + q->tombstones};
+  out->books = (struct books){p->slots + q->slots, p->tombstones + q->tombstones, p->no_entries + q->no_entries};
   out->keep_tombstones |= const_aqf(b)->keep_tombstones;
   if (a->items > MAX_COUNT || b->items > MAX_COUNT - a->items) return BESOM_FULL;
   if (member_slots(const_aqf(a)) + member_slots(const_aqf(b)) > into->capacity) return BESOM_FULL;
-  if (out->books.slots > reserved_slots(out)) return BESOM_FULL;
+  if (out->books.slots > besom__aqf_reserve(out)) return BESOM_FULL;
   besom_status status = x->ops->merge(x, y, &out->base.table);
   if (status == BESOM_OK) status = merge_marks(out, a, b);
   if (status == BESOM_OK) status = merge_marks(out, b, a);
@@ -434,7 +434,7 @@ static besom_status merge(const besom_filter *a, const besom_filter *b, besom_fi
   return status;
 }
 
-static besom_status resize_start(besom_filter *fresh, const besom_filter *f, uint64_t slots) {
+besom_status besom__aqf_resize_start(besom_filter *fresh, const besom_filter *f, uint64_t slots) {
   const struct aqf *a = const_aqf(f);
   aqf(fresh)->adapt_room = a->adapt_room;
   aqf(fresh)->keep_tombstones = a->keep_tombstones;
@@ -447,12 +447,12 @@ static besom_status resize_start(besom_filter *fresh, const besom_filter *f, uin
 }
 
 /* Marks and binding do not depend on the size: they go over as they are. */
-static besom_status resize_step(besom_filter *fresh, besom_filter *f, uint64_t max, bool *finished) {
+besom_status besom__aqf_resize_step(besom_filter *fresh, besom_filter *f, uint64_t max, bool *finished) {
   struct aqf *a = aqf(fresh);
   besom_status status = besom__quotient_resize_step(fresh, max, finished, &a->books.slots);
   if (status != BESOM_OK || !*finished) return status;
   if (member_slots(a) > fresh->capacity) return BESOM_FULL;
-  if (a->base.table.slots < aqf(f)->base.table.slots && a->books.slots > reserved_slots(a)) return BESOM_FULL;
+  if (a->base.table.slots < aqf(f)->base.table.slots && a->books.slots > besom__aqf_reserve(a)) return BESOM_FULL;
   a->marks = aqf(f)->marks;
   a->reverse = aqf(f)->reverse;
   aqf(f)->marks = (struct marks){0};
@@ -462,8 +462,8 @@ static besom_status resize_step(besom_filter *fresh, besom_filter *f, uint64_t m
 void besom__aqf_stats(const besom_filter *f, besom_statistics *s) {
   const struct aqf *a = const_aqf(f);
   const struct qtable *t = &a->base.table;
-  uint64_t heads = t->used - t->further_slots - a->books.tombstones,
-           reserve = f->kind == &besom__yesno ? 0 : reserved_slots(a);
+  uint64_t heads = t->used - t->further_slots - a->books.tombstones - a->books.no_entries,
+           reserve = f->kind == &besom__yesno ? 0 : besom__aqf_reserve(a);
   s->isa = besom__isa_name(a->base.isa);
   s->slots = t->slots;
   s->width = t->width;
@@ -473,6 +473,7 @@ void besom__aqf_stats(const besom_filter *f, besom_statistics *s) {
   s->rate_at_capacity = besom__quotient_rate(f->capacity, t->slots, t->width);
   s->extended = t->extended;
   s->tombstones = a->books.tombstones;
+  s->no_entries = a->books.no_entries;
   s->marks = a->marks.count;
   double by_slots = reserve ? (double)a->books.slots / (double)reserve : 0;
   double by_marks = (double)(a->marks.count * sizeof *a->marks.places) / (double)besom__aqf_mark_bytes(a) * 8 / 7;
@@ -496,19 +497,20 @@ const char *besom__aqf_validate(const besom_filter *f) {
   besom__qtable_first(t, &c);
   while (besom__qtable_next(&c)) {
     struct long_fingerprint fp = {.count = 1};
-    if (UNLIKELY(c.slots > 1)) { /* there is nothing in a single slot that could be wrong */
+    if (UNLIKELY(c.slots > 1 || has_tags(t))) { /* else there is nothing in a single slot that could be wrong */
       fp = besom__long_read(t, c.quotient, c.position);
       wrong = check_fingerprint(a, &fp);
       if (wrong) return wrong;
       enter(&counted, &fp);
     }
     if (fp.count > MAX_COUNT - counted.base.head.items) return "there are more items than can be counted";
-    counted.base.head.items += fp.count;
+    counted.base.head.items += is_member(&fp) ? fp.count : 0;
   }
   if (counted.base.head.items != f->items) return "the number of items is wrong";
   if (counted.books.slots != a->books.slots) return "the number of slots of extensions is wrong";
   if (counted.base.table.extended != t->extended) return "the number of extensions is wrong";
   if (counted.books.tombstones != a->books.tombstones) return "the number of tombstones is wrong";
+  if (counted.books.no_entries != a->books.no_entries) return "the number of no entries is wrong";
   if (member_slots(a) > f->capacity) return "there are more items than the capacity";
   return besom__marks_check(&a->marks);
 }
@@ -549,7 +551,7 @@ static bool has_its_capacity(const besom_filter *f) {
 
 besom_status besom__aqf_load(besom_filter *f, struct sections_in *in) {
   struct aqf *a = aqf(f);
-  besom_status status = besom__quotient_load(f, in, NO_CODE);
+  besom_status status = besom__quotient_load(f, in, f->kind == &besom__yesno_dynamic ? TAGS : NO_CODE);
   if (status != BESOM_OK) return status;
   a->adapt_room = besom__read_double(&in->parameters);
   a->books.slots = besom__read_u64(&in->parameters);
@@ -571,7 +573,7 @@ const struct besom_kind besom__aqf = {
     .size = sizeof(struct aqf),
     .concurrent = &besom__aqf_concurrent,
     .create = create,
-    .create_like = create_like,
+    .create_like = besom__aqf_create_like,
     .build = besom__yesno_build,
     .destroy = besom__aqf_destroy,
     .table = besom__quotient_table_of,
@@ -581,20 +583,20 @@ const struct besom_kind besom__aqf = {
     .insert_many = insert_many,
     .insert_count = insert_count,
     .remove = besom__aqf_remove,
-    .count = count,
+    .count = besom__aqf_count,
     .adapt = besom__aqf_adapt,
     .no_add = besom__aqf_no_add,
     .no_remove = besom__aqf_no_remove,
-    .get_value = get_value,
-    .set_value = set_value,
-    .bind = bind,
-    .matches = matches,
+    .get_value = besom__aqf_get_value,
+    .set_value = besom__aqf_set_value,
+    .bind = besom__aqf_bind,
+    .matches = besom__aqf_matches,
     .insert_at = insert_at,
     .remove_at = remove_at,
     .adapt_at = adapt_at,
-    .merge = merge,
-    .resize_start = resize_start,
-    .resize_step = resize_step,
+    .merge = besom__aqf_merge,
+    .resize_start = besom__aqf_resize_start,
+    .resize_step = besom__aqf_resize_step,
     .append = besom__quotient_append_counts,
     .iter_start = besom__quotient_iter_start,
     .iter_next = besom__quotient_iter_next,

@@ -1,11 +1,13 @@
 /*
- * What the adaptive quotient filter is made of: for aqf.c, for what makes it concurrent, and for the static one
- * (yesno.c), which has the same table and marks, and differs only in how they are made and filled.
+ * What the adaptive quotient filter is made of: for aqf.c, for what makes it concurrent, for the static one (yesno.c),
+ * which has the same table and marks, and differs only in how they are made and filled, and for the dynamic one
+ * (dynamic.c), which has no marks but no entries in the table.
  */
 #ifndef BESOM_QUOTIENT_AQF_H
 #define BESOM_QUOTIENT_AQF_H
 
 #include "quotient/base.h"
+#include "quotient/long.h"
 #include "quotient/marks.h"
 
 #define AQF_MIN_WIDTH 2       /* a further slot has a tag, and something to say */
@@ -22,6 +24,7 @@
 struct books {
   uint64_t slots;      /* that would not be there without extensions: those in reserve for it */
   uint64_t tombstones; /* count 0; all of them have an extension */
+  uint64_t no_entries; /* tagged */
 };
 
 struct aqf {
@@ -43,23 +46,52 @@ static inline const struct aqf *const_aqf(const besom_filter *f) {
   return (const struct aqf *)f;
 }
 
-/* Slots that members take: their heads and counts, not their extensions, and no tombstones. */
+/* Slots that members and no entries take: their heads and counts, not their extensions, and no tombstones. */
 static inline uint64_t member_slots(const struct aqf *a) {
   return a->base.table.used - a->books.slots;
 }
 
+/* Makes the table of a filter whose options are read: create of filter.h, but for these. */
+besom_status besom__aqf_make(besom_filter *f, const besom_config *config, enum table_code code);
+
 /* How many bytes marks may take. */
 uint64_t besom__aqf_mark_bytes(const struct aqf *a);
 
+/* How many slots there are in reserve for extensions. */
+uint64_t besom__aqf_reserve(const struct aqf *a);
+
+/* The fingerprint of one slot that ends the run of this digest: the one that was appended last. */
+struct long_fingerprint besom__aqf_last_of_run(const struct aqf *a, besom_digest d);
+
+/* Writes a changed fingerprint and keeps the books. Shrinking never fails. */
+besom_status besom__aqf_rewrite(struct aqf *a, const struct long_fingerprint *old, const struct long_fingerprint *now);
+void besom__aqf_take_out(struct aqf *a, const struct long_fingerprint *fp);
+
+/* A fingerprint that is to be lengthened: what it was, and the digest of its key. */
+struct lengthening {
+  besom_match match;
+  besom_digest stored;
+  struct long_fingerprint old;
+};
+
+#define MAX_LENGTHENINGS 64 /* keys that share one fingerprint; far more than ever do */
+
+/* Asks for the key of a fingerprint, whose match is known. */
+besom_status besom__aqf_ask_key(const struct aqf *a, struct lengthening *l);
+
+/* Makes the first n what they were. */
+void besom__aqf_take_back(struct aqf *a, const struct lengthening *l, unsigned n);
+
 /* The kind, and the one that a filter with BESOM_CONCURRENT is of: to users both are one. */
 extern const struct besom_kind besom__aqf, besom__aqf_concurrent;
-extern const struct besom_kind besom__yesno;
+extern const struct besom_kind besom__yesno, besom__yesno_dynamic;
 
 /* build of filter.h: makes the filter, of kind aqf or yesno, a yesno filter. */
 besom_status besom__yesno_build(besom_filter *f, const besom_config *config, const besom_source *yes,
                                 const besom_source *no, const besom_progress *progress);
 
 /* Operations of filter.h. */
+besom_status besom__aqf_create_like(besom_filter *f, const besom_filter *model);
 void besom__aqf_destroy(besom_filter *f);
 bool besom__aqf_contains(const besom_filter *f, besom_digest d);
 void besom__aqf_contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap);
@@ -67,6 +99,14 @@ besom_status besom__aqf_remove(besom_filter *f, besom_digest d);
 besom_status besom__aqf_adapt(besom_filter *f, besom_digest d);
 besom_status besom__aqf_no_add(besom_filter *f, besom_digest d);
 besom_status besom__aqf_no_remove(besom_filter *f, besom_digest d);
+besom_status besom__aqf_count(const besom_filter *f, besom_digest d, uint64_t *n);
+besom_status besom__aqf_get_value(const besom_filter *f, besom_digest d, uint64_t *value);
+besom_status besom__aqf_set_value(besom_filter *f, besom_digest d, uint64_t value);
+besom_status besom__aqf_bind(besom_filter *f, const besom_reverse *reverse);
+besom_status besom__aqf_matches(const besom_filter *f, besom_digest d, besom_match *out, size_t cap, size_t *total);
+besom_status besom__aqf_merge(const besom_filter *a, const besom_filter *b, besom_filter *into);
+besom_status besom__aqf_resize_start(besom_filter *fresh, const besom_filter *f, uint64_t slots);
+besom_status besom__aqf_resize_step(besom_filter *fresh, besom_filter *f, uint64_t max, bool *finished);
 void besom__aqf_stats(const besom_filter *f, besom_statistics *s);
 const char *besom__aqf_validate(const besom_filter *f);
 void besom__aqf_save(const besom_filter *f, struct sections_out *out);

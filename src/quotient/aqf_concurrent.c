@@ -200,6 +200,7 @@ static void make_view(struct change *c) {
   view->base.head.capacity = SOME + c->home->room;
   view->books.slots = c->extension_slots = 0;
   view->books.tombstones = a->keep_tombstones ? SOME : 0;
+  view->books.no_entries = 0;
   view->marks = (struct marks){0};
   view->adapt_room = a->adapt_room;
   view->keep_tombstones = a->keep_tombstones;

@@ -187,10 +187,10 @@ void besom__quotient_iter_start(besom_iter *iter) {
 besom_status besom__quotient_iter_next(besom_iter *iter, besom_entry *entry) {
   struct qtable_cursor *c = cursor_of(iter);
   struct long_fingerprint fp;
-  do { /* past tombstones */
+  do { /* past those that are no members' */
     if (!besom__qtable_next(c)) return BESOM_END;
     fp = besom__long_read(c->table, c->quotient, c->position);
-  } while (!fp.count);
+  } while (!is_member(&fp));
   *entry = (besom_entry){fp.quotient, fp.remainder, fp.extension, fp.extension_bits, fp.count, fp.value};
   return BESOM_OK;
 }

@@ -113,14 +113,20 @@ static unsigned slots_at(const struct qtable *t, uint64_t position) {
   return slots < UINT32_MAX ? (unsigned)slots : UINT32_MAX;
 }
 
+/* The value as the table keeps it. */
+static uint64_t value_with_tag(const struct qtable *t, const struct long_fingerprint *fp) {
+  return fp->value | (uint64_t)fp->tagged << own_value_bits(t);
+}
+
 struct long_fingerprint besom__long_read(const struct qtable *t, uint64_t quotient, uint64_t position) {
   const uint8_t *block = block_at(t, position / 64);
   struct long_fingerprint fp = {
       .quotient = quotient,
       .position = position,
       .remainder = slot_remainder(t, block, position % 64, t->width),
-      .value = slot_value(t, block, position % 64),
+      .value = slot_value(t, block, position % 64) & bits_below(own_value_bits(t)),
       .count = 1,
+      .tagged = block_tags(t, block) >> (position % 64) & 1,
       .slots = slots_at(t, position),
   };
   if (fp.slots > 1) decode(read_string(t, position, fp.slots), &fp);
@@ -147,7 +153,7 @@ besom_status besom__long_write(struct qtable *t, const struct long_fingerprint *
   besom_status status = set_slots(t, fp, slots);
   if (status != BESOM_OK) return status;
   uint64_t p = fp->position;
-  set_slot_value(t, block_at(t, p / 64), p % 64, fp->value);
+  set_slot_value(t, block_at(t, p / 64), p % 64, value_with_tag(t, fp));
   for (unsigned i = 0; i + 1 < slots; i++) {
     p++;
     set_slot_remainder(t, block_at(t, p / 64), p % 64, further_slot(&s, i, t->width), t->width);
@@ -159,8 +165,8 @@ besom_status besom__long_append(struct qtable_appender *out, const struct long_f
   struct string s = encode(fp);
   unsigned width = out->table.width, slots = besom__long_slots(fp->count, fp->extension_bits, width);
   besom_status status = qtable_append(out, fp->quotient, fp->remainder, width);
-  if (status == BESOM_OK) qtable_append_value(out, fp->value);
-  out->table.extended += fp->extension_bits > 0;
+  if (status == BESOM_OK) qtable_append_value(out, value_with_tag(&out->table, fp));
+  out->table.extended += is_extended(fp);
   for (unsigned i = 0; i + 1 < slots && status == BESOM_OK; i++)
     status = qtable_append_further(out, further_slot(&s, i, width), width);
   return status;
@@ -178,9 +184,13 @@ besom_digest besom__extension_of(besom_digest rest, unsigned width, unsigned bit
   return (besom_digest){(uint64_t)(x >> 64), (uint64_t)x};
 }
 
-bool besom__long_matches(const struct long_fingerprint *fp, besom_digest rest, unsigned width) {
+bool besom__long_begins(const struct long_fingerprint *fp, besom_digest rest, unsigned width) {
   besom_digest extension = besom__extension_of(rest, width, fp->extension_bits);
-  return fp->count && extension.hi == fp->extension.hi && extension.lo == fp->extension.lo;
+  return extension.hi == fp->extension.hi && extension.lo == fp->extension.lo;
+}
+
+bool besom__long_matches(const struct long_fingerprint *fp, besom_digest rest, unsigned width) {
+  return is_member(fp) && besom__long_begins(fp, rest, width);
 }
 
 const char *besom__long_check(const struct qtable *t, const struct long_fingerprint *fp) {

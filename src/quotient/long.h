@@ -7,8 +7,10 @@
  *   1 0...0                 closes the string and fills the last slot
  *
  * A count of 1 without extension has no string at all. A count of 0 is a tombstone: no member, matched by nothing,
- * kept for the extension that it had. Every further slot begins with a tag (table.h), and has bits of the string behind
- * it. Lengths are exact to the bit, so that a change of the slots' width repacks the string and loses nothing.
+ * kept for the extension that it had. In tables with tags a tagged fingerprint is no member either, but an entry of the
+ * no list: matched by nothing, kept to tell how long those of members must be. Every further slot begins with a tag
+ * (table.h), and has bits of the string behind it. Lengths are exact to the bit, so that a change of the slots' width
+ * repacks the string and loses nothing.
  */
 #ifndef BESOM_QUOTIENT_LONG_H
 #define BESOM_QUOTIENT_LONG_H
@@ -20,6 +22,7 @@
 struct long_fingerprint {
   uint64_t quotient, position; /* of the head */
   uint64_t remainder, value, count;
+  bool tagged;
   besom_digest extension; /* the first bit uppermost; zero behind extension_bits */
   unsigned extension_bits;
   unsigned slots; /* the head's included */
@@ -31,7 +34,11 @@ struct long_fingerprint besom__long_read(const struct qtable *t, uint64_t quotie
 /* How many slots a fingerprint of this count and extension takes. */
 unsigned besom__long_slots(uint64_t count, unsigned extension_bits, unsigned width);
 
-/* How many it takes for its members alone. */
+static inline bool is_member(const struct long_fingerprint *fp) {
+  return fp->count && !fp->tagged;
+}
+
+/* How many it takes for its keys alone. */
 static inline unsigned member_slots_of(uint64_t count, unsigned width) {
   return count ? besom__long_slots(count, 0, width) : 0;
 }
@@ -39,6 +46,11 @@ static inline unsigned member_slots_of(uint64_t count, unsigned width) {
 /* And how many for its extension besides; all of them, if it is a tombstone. */
 static inline unsigned extension_slots_of(const struct long_fingerprint *fp, unsigned width) {
   return besom__long_slots(fp->count, fp->extension_bits, width) - member_slots_of(fp->count, width);
+}
+
+/* Whether a query has to look at more of it than the remainder. */
+static inline bool is_extended(const struct long_fingerprint *fp) {
+  return fp->extension_bits || fp->tagged;
 }
 
 /*
@@ -72,6 +84,9 @@ const char *besom__long_check(const struct qtable *t, const struct long_fingerpr
 besom_digest besom__extension_of(besom_digest rest, unsigned width, unsigned bits);
 
 /* Whether the extension begins the bits that follow the remainder in this fraction. */
+bool besom__long_begins(const struct long_fingerprint *fp, besom_digest rest, unsigned width);
+
+/* The same, if it is a member's. */
 bool besom__long_matches(const struct long_fingerprint *fp, besom_digest rest, unsigned width);
 
 #endif

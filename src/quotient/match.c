@@ -2,7 +2,7 @@
 
 #include "quotient/walk.h"
 
-static struct matching walk_run(const struct qtable *t, uint64_t quotient, uint64_t remainder) {
+struct matching besom__minirun_start(const struct qtable *t, uint64_t quotient, uint64_t remainder) {
   struct run run = run_of(t, quotient);
   return (struct matching){
       .table = t, .address.quotient = quotient, .remainder = remainder, .next = run.start, .run_end = run.end};
@@ -10,7 +10,7 @@ static struct matching walk_run(const struct qtable *t, uint64_t quotient, uint6
 
 struct matching besom__matching_start(const struct qtable *t, besom_digest d) {
   struct address address = address_of(d, t->slots);
-  struct matching m = walk_run(t, address.quotient, remainder_of(address, t->width));
+  struct matching m = besom__minirun_start(t, address.quotient, remainder_of(address, t->width));
   m.address = address;
   return m;
 }
@@ -26,6 +26,10 @@ ALWAYS_INLINE bool next_in_run(struct matching *m) {
   return true;
 }
 
+bool besom__next_of_minirun(struct matching *m) {
+  return next_in_run(m);
+}
+
 bool besom__next_match(struct matching *m) {
   while (next_in_run(m))
     if (besom__long_matches(&m->fp, m->address.rest, m->table->width)) return true;
@@ -36,9 +40,7 @@ bool besom__find_tombstone(const struct qtable *t, besom_digest d, struct long_f
   struct matching m = besom__matching_start(t, d);
   bool found = false;
   while (next_in_run(&m)) {
-    struct long_fingerprint alive = m.fp;
-    alive.count = 1;
-    if (m.fp.count || !besom__long_matches(&alive, m.address.rest, t->width)) continue;
+    if (m.fp.count || !besom__long_begins(&m.fp, m.address.rest, t->width)) continue;
     if (!found || m.fp.extension_bits > longest->extension_bits) *longest = m.fp;
     found = true;
   }
@@ -46,14 +48,14 @@ bool besom__find_tombstone(const struct qtable *t, besom_digest d, struct long_f
 }
 
 uint32_t besom__last_rank(const struct qtable *t, uint64_t quotient, uint64_t remainder) {
-  struct matching m = walk_run(t, quotient, remainder);
+  struct matching m = besom__minirun_start(t, quotient, remainder);
   while (next_in_run(&m)) continue;
   return m.next_rank - 1;
 }
 
 bool besom__locate_match(const struct qtable *t, besom_match match, struct long_fingerprint *fp) {
   if (!has_buckets(t) || match.bucket >> t->width >= t->slots) return false;
-  struct matching m = walk_run(t, match.bucket >> t->width, match.bucket & bits_below(t->width));
+  struct matching m = besom__minirun_start(t, match.bucket >> t->width, match.bucket & bits_below(t->width));
   while (next_in_run(&m))
     if (m.rank == match.rank && m.fp.count) {
       *fp = m.fp;
@@ -64,12 +66,15 @@ bool besom__locate_match(const struct qtable *t, besom_match match, struct long_
 
 /* ------------------------------------------------------------------ matching less */
 
+bool besom__is_of(const struct qtable *t, const struct long_fingerprint *fp, struct address key) {
+  return key.quotient == fp->quotient && remainder_of(key, t->width) == fp->remainder &&
+         besom__long_begins(fp, key.rest, t->width);
+}
+
 besom_status besom__lengthened(const struct qtable *t, const struct long_fingerprint *fp, besom_digest offender,
                                besom_digest stored, struct long_fingerprint *out) {
   struct address mine = address_of(stored, t->slots), other = address_of(offender, t->slots);
-  if (mine.quotient != fp->quotient || remainder_of(mine, t->width) != fp->remainder ||
-      !besom__long_matches(fp, mine.rest, t->width))
-    return BESOM_INVALID;
+  if (!besom__is_of(t, fp, mine)) return BESOM_INVALID;
   if (offender.hi == stored.hi && offender.lo == stored.lo) return BESOM_MEMBER;
   *out = *fp;
   if (other.quotient != fp->quotient || !besom__long_matches(fp, other.rest, t->width)) return BESOM_OK;

@@ -18,6 +18,10 @@ struct matching {
 struct matching besom__matching_start(const struct qtable *t, besom_digest d);
 bool besom__next_match(struct matching *m);
 
+/* All those with a remainder, its minirun, whatever they are and go on with. */
+struct matching besom__minirun_start(const struct qtable *t, uint64_t quotient, uint64_t remainder);
+bool besom__next_of_minirun(struct matching *m);
+
 /* Buckets are numbered by quotient and remainder together, if they have 64 bits or less. */
 static inline bool has_buckets(const struct qtable *t) {
   return t->width < 64 && t->slots <= UINT64_MAX >> t->width;
@@ -35,6 +39,9 @@ uint32_t besom__last_rank(const struct qtable *t, uint64_t quotient, uint64_t re
 
 /* The fingerprint of a match; false if there is none. */
 bool besom__locate_match(const struct qtable *t, besom_match match, struct long_fingerprint *fp);
+
+/* Whether the fingerprint can be that of a key with this address. */
+bool besom__is_of(const struct qtable *t, const struct long_fingerprint *fp, struct address key);
 
 /*
  * The fingerprint of the key `stored`, lengthened just beyond what it has in common with the offender, and then as far

@@ -18,13 +18,19 @@ uint64_t besom__qtable_room(uint64_t slots) {
   return (slots + tail_of(slots) + 63) / 64 * 64;
 }
 
+/* Where the words of a block begin: behind the offset, and the code if there is one. */
+static uint8_t words_at(const struct qtable_shape *shape) {
+  return shape->code == CODE || shape->code == CODE_AND_BYTES ? 8 : 1;
+}
+
 static uint32_t stride_of(const struct qtable_shape *shape) {
-  return (shape->code ? 8 : 1) + 8 * (shape->heads ? 3 : 2) + 8 * shape->width + 8 * shape->value_bits;
+  return words_at(shape) + 8 * (shape->heads ? 3 : 2) + 8 * shape->width + 8 * shape->value_bits;
 }
 
 size_t besom__qtable_bytes(const struct qtable_shape *shape) {
   if (shape->slots == 0 || shape->slots > UINT64_C(1) << 48 || shape->width == 0 || shape->width > 64) return 0;
-  if (shape->value_bits > 32) return 0;
+  unsigned tag = shape->code == TAGS;
+  if (shape->value_bits < tag || shape->value_bits > 32 + tag) return 0;
   uint64_t room = besom__qtable_room(shape->slots),
            bytes = room / 64 * stride_of(shape) + (shape->code == CODE_AND_BYTES ? room : 0);
   return bytes <= SIZE_MAX / 2 ? (size_t)bytes : 0;
@@ -44,7 +50,7 @@ static const struct qtable_ops *ops_for(enum isa isa, unsigned width) {
 }
 
 void besom__qtable_init(struct qtable *t, const struct qtable_shape *shape, enum isa isa, void *blocks) {
-  uint8_t words_at = shape->code ? 8 : 1, remainders_at = words_at + 16;
+  uint8_t remainders_at = words_at(shape) + 16;
   uint16_t heads_at = (uint16_t)(remainders_at + 8 * shape->width);
   *t = (struct qtable){
       .blocks = blocks,
@@ -53,7 +59,7 @@ void besom__qtable_init(struct qtable *t, const struct qtable_shape *shape, enum
       .ops = ops_for(isa, shape->width),
       .stride = stride_of(shape),
       .width = (uint8_t)shape->width,
-      .words_at = words_at,
+      .words_at = words_at(shape),
       .remainders_at = remainders_at,
       .heads_at = heads_at,
       .values_at = (uint16_t)(heads_at + (shape->heads ? 8 : 0)),

@@ -56,9 +56,10 @@ struct block_run {
 
 /*
  * What kinds may keep beside slots: 56 bits a block; these, and a byte a slot, behind all blocks, where they burden
- * no query. The table keeps them as they are, and does not move them. Numbers of the file format.
+ * no query. The table keeps them as they are, and does not move them. Or a tag a fingerprint, the uppermost bit of its
+ * value, which moves with it: that it is no member's. Numbers of the file format.
  */
-enum table_code { NO_CODE, CODE, CODE_AND_BYTES };
+enum table_code { NO_CODE, CODE, CODE_AND_BYTES, TAGS };
 
 struct qtable_ops;
 struct qtable_appender; /* order.h */
@@ -69,7 +70,7 @@ struct qtable {
   uint64_t room;          /* slots and tail: a multiple of 64 */
   uint64_t used;          /* slots that are not empty */
   uint64_t further_slots; /* those of them that do not begin a fingerprint */
-  uint64_t extended;      /* fingerprints that are longer than the remainder; kept by who makes them */
+  uint64_t extended;      /* fingerprints that are longer than the remainder, or tagged; kept by who makes them */
   const struct qtable_ops *ops;
   uint32_t stride;       /* bytes of a block */
   uint8_t width;         /* bits of a remainder, 1 to 64 */
@@ -77,7 +78,7 @@ struct qtable {
   uint8_t remainders_at; /* where the planes begin */
   uint16_t heads_at;     /* where the head word is, if there is one */
   uint16_t values_at;    /* where the planes of the values begin */
-  uint8_t value_bits;    /* 0 to 32 */
+  uint8_t value_bits;    /* 0 to 32, and the tag's */
   bool has_heads;
   enum table_code code;
 };
@@ -255,6 +256,20 @@ ALWAYS_INLINE void set_slot_value(const struct qtable *t, uint8_t *block, unsign
     uint8_t *plane = block + t->values_at + 8 * j;
     store64(plane, (load64(plane) & ~(UINT64_C(1) << i)) | (value >> j & 1) << i);
   }
+}
+
+static inline bool has_tags(const struct qtable *t) {
+  return t->code == TAGS;
+}
+
+/* Of a value, those that are the user's. */
+static inline unsigned own_value_bits(const struct qtable *t) {
+  return t->value_bits - has_tags(t);
+}
+
+/* Bit i: slot i begins a tagged fingerprint. */
+static inline uint64_t block_tags(const struct qtable *t, const uint8_t *block) {
+  return has_tags(t) ? load64(block + t->values_at + 8 * own_value_bits(t)) : 0;
 }
 
 /*

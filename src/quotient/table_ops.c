@@ -71,11 +71,15 @@ ALWAYS_INLINE uint64_t heads_that_matter(const struct qtable *t, const uint8_t *
   return heads | (matter - UINT64_C(1));
 }
 
-/* YES if one of the matches, all heads, is all there is of its fingerprint: if a head follows, or the next run. */
+/*
+ * YES if one of the matches, all heads without a tag, is all there is of its fingerprint: if a head follows, or the
+ * next run.
+ */
 static __attribute__((noinline)) enum answer answer_of(const struct qtable *t, const uint8_t *block, uint64_t matches) {
   uint64_t heads = block_heads(t, block);
-  if (!(matches & heads)) return ANSWER_NO;
-  return matches & heads & (heads >> 1 | block_word(t, block, WORD_END)) ? ANSWER_YES : ANSWER_MAYBE;
+  matches &= heads & ~block_tags(t, block);
+  if (!matches) return ANSWER_NO;
+  return matches & (heads >> 1 | block_word(t, block, WORD_END)) ? ANSWER_YES : ANSWER_MAYBE;
 }
 
 /*

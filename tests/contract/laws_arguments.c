@@ -341,6 +341,13 @@ static void what_a_kind_cannot_do_is_unsupported(void **state) {
     assert_status(BESOM_UNSUPPORTED, besom_adapt_u64(f, 1));
     assert_status(BESOM_UNSUPPORTED, besom_adapt_digest(f, (besom_digest){1, 2}));
   }
+  if (!can(s, BESOM_CAN_LIST_NO_AT)) {
+    besom_match match = {0, 0};
+    size_t total = 0;
+    assert_status(BESOM_UNSUPPORTED, besom_no_add_at(f, (besom_digest){1, 2}, &match));
+    assert_status(BESOM_UNSUPPORTED, besom_no_matches(f, (besom_digest){1, 2}, &match, 1, &total));
+    assert_status(BESOM_UNSUPPORTED, besom_no_remove_at(f, match));
+  }
   assert_null(out);
   assert_same_bytes(f, same);
   besom_free(f);

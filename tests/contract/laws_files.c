@@ -152,6 +152,11 @@ static void assert_read_only(const subject *s, besom_filter *f) {
   if (can(s, BESOM_CAN_GROW)) assert_status(BESOM_READ_ONLY, besom_grow(f, 2 * slots));
   if (can(s, BESOM_CAN_GROW) && slots % 2 == 0) assert_status(BESOM_READ_ONLY, besom_shrink(f, slots / 2));
   if (can(s, BESOM_CAN_ADAPT)) assert_status(BESOM_READ_ONLY, besom_adapt_u64(f, key));
+  if (can(s, BESOM_CAN_LIST_NO_AT)) {
+    besom_match match = {0, 0};
+    assert_status(BESOM_READ_ONLY, besom_no_add_at(f, (besom_digest){1, 2}, &match));
+    assert_status(BESOM_READ_ONLY, besom_no_remove_at(f, match));
+  }
   besom_task *task = NULL;
   array_source source;
   source_of_u64(&source, &key, 1);

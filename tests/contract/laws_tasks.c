@@ -61,7 +61,7 @@ static void fixture_init(fixture *x, const subject *s) {
   besom_config config = config_of(s, N + 50, 1.0 / 16);
   config.allocator = &x->memory.api;
   if (can(s, BESOM_CAN_GROW)) config.max_capacity = 8 * N;
-  if (can(s, BESOM_CAN_ADAPT)) config.adapt_room = 0.3;
+  if (can(s, BESOM_CAN_ADAPT) || can(s, BESOM_CAN_LIST_NO_AT)) config.adapt_room = 0.3;
   x->f = make_of_u64(s, &config, x->members, N);
   if (can(s, BESOM_CAN_COUNT)) assert_status(BESOM_OK, besom_insert_u64(x->f, x->members[7]));     /* one twice */
   if (can(s, BESOM_CAN_GROW)) assert_status(BESOM_OK, besom_grow(x->f, 2 * stats_of(x->f).slots)); /* to shrink */
@@ -209,7 +209,10 @@ static void assert_keys_are_busy(const fixture *x) {
   assert_status(BESOM_BUSY, besom_bind(f, NULL));
   assert_status(BESOM_BUSY, besom_insert_at(f, d, 0, &match));
   assert_status(BESOM_BUSY, besom_remove_at(f, match));
-  assert_status(BESOM_BUSY, besom_adapt_at(f, (besom_digest){~d.hi, 0}, match, d));
+  if (can(x->s, BESOM_CAN_ADAPT)) assert_status(BESOM_BUSY, besom_adapt_at(f, (besom_digest){~d.hi, 0}, match, d));
+  if (!can(x->s, BESOM_CAN_LIST_NO_AT)) return;
+  assert_status(BESOM_BUSY, besom_no_add_at(f, (besom_digest){~d.hi, 0}, &match));
+  assert_status(BESOM_BUSY, besom_no_remove_at(f, match));
 }
 
 /* A second task, too, and what is a task inside. */
