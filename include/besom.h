@@ -25,15 +25,18 @@
  *
  * Threads. Calls that take a const filter may run at the same time as each other; any other call needs
  * the filter to itself. Two filters are always independent.
- * A filter made with BESOM_CONCURRENT is for several threads: contains, insert, remove, count, adapt, values, and what
- * is for filters in front of a store, in all their forms, may run at the same time as each other and as calls that take
- * a const filter. Queries take no lock. A query that begins after an insert has returned sees it; the numbers of
+ * A filter made with BESOM_CONCURRENT, or made so by besom_share, is for several threads: contains, insert, remove,
+ * count, adapt, values, what is for filters in front of a store, in all their forms, and besom_grow, besom_shrink,
+ * besom_rekey and the calls on tasks may run at the same time as each other and as calls that take a const filter.
+ * Queries take no lock. A query that begins after an insert has returned sees it; the numbers of
  * besom_stats are those of one moment, and so is what besom_save, besom_merge and besom_validate see, which let changes
- * wait meanwhile, but no queries. Four things are as without the flag: besom_bind, besom_grow, besom_shrink,
- * besom_rekey, the calls on tasks, and besom_free need the filter to themselves; while an iterator is open nothing may
- * change; a guard needs a call to itself; and what is loaded from a file is for one thread (to have it for several,
- * merge it into one made with the flag: besom_create, then besom_merge). Functions of yours that besom calls (digest_of
- * of besom_bind, write of a sink) must not use that filter, but for besom_hash, nor wait for a thread that does.
+ * wait meanwhile, but no queries. While besom_grow, besom_shrink or besom_rekey is at work queries are answered from
+ * the old table, and changes wait; while a task is under way they are BUSY. The old table is freed, before the call or
+ * the last step returns, when all queries have ended that may still look at it. A digest of before a rekey is worth
+ * nothing after it. As without the flag besom_bind and besom_free need the filter to themselves; one thread at a time
+ * uses a task; while an iterator is open nothing may change; and a guard needs a call to itself. Functions of yours
+ * that besom calls (digest_of of besom_bind, write of a sink, the sources of a rekey) must not use that filter, but for
+ * besom_hash, nor wait for a thread that does.
  *
  * Ownership. The library keeps no pointer that you pass in, but for the functions and ctx of the allocator, of what
  * a filter is bound to, and of the sources of a task while it is under way.
@@ -166,8 +169,8 @@ typedef struct besom_config {
 
 /*
  * Flag of besom_config: a filter for several threads, see Threads at the top. It is the same filter, with locks: 64
- * bytes more for 4096 slots, single calls slower by a tenth and more, batches up to twice as slow. Statistics take time
- * in proportion to its size. UNSUPPORTED for kinds that have no such form (docs/kinds.md).
+ * bytes more for 4096 slots and 5 KB besides, single calls and batches slower by a third to a half. Statistics take
+ * time in proportion to its size. UNSUPPORTED for kinds that have no such form (docs/kinds.md).
  */
 #define BESOM_CONCURRENT 2u
 
@@ -247,6 +250,14 @@ BESOM_API besom_status besom_create(const besom_config *config, besom_filter **o
 
 /* An empty filter of the same kind, geometry, hash and seed as f, so that the two can be merged. */
 BESOM_API besom_status besom_create_like(const besom_filter *f, besom_filter **out);
+
+/*
+ * Makes a filter one for several threads, as if it had been made with BESOM_CONCURRENT: one that was loaded, or built
+ * by one thread. Its bits stay where they are. Needs the filter to itself. OK if it is one already.
+ * Errors: UNSUPPORTED (the kind has no such form), READ_ONLY (besom_open_mmap: nobody can change it, so that any number
+ * of threads may ask it as it is), BUSY, NO_MEMORY.
+ */
+BESOM_API besom_status besom_share(besom_filter *f);
 
 /* Frees a filter, and the task that is under way on it; NULL is fine. */
 BESOM_API void besom_free(besom_filter *f);
@@ -513,7 +524,7 @@ BESOM_API besom_status besom_rekey(besom_filter *f, const besom_source *yes, con
  * The same in steps, for who cannot stop answering for as long as it takes. begin makes a task; while it is under way
  * the filter is what it was: it answers, is iterated and saved as ever, and every call that would change it is BUSY.
  * The last step exchanges the old table for the new one; as long as both are there they take the memory of both. A
- * step needs the filter to itself, as a change does.
+ * step needs the filter to itself, as a change does, unless it is concurrent (Threads, above).
  *
  *     besom_task *task;
  *     bool finished = false;

@@ -220,11 +220,9 @@ static besom_status fill(besom_filter *f, const besom_source *source, uint64_t t
 }
 
 /* Hands the filter over if status is OK, else frees it. */
-static besom_status finish(besom_status status, besom_filter *f, besom_filter **out) {
-  if (status == BESOM_OK)
-    *out = f;
-  else
-    besom_free(f);
+static besom_status finish(besom_status status, const besom_config *config, besom_filter *f, besom_filter **out) {
+  if (status == BESOM_OK) return besom__hand_over(f, config->flags & BESOM_CONCURRENT, out);
+  besom_free(f);
   return status;
 }
 
@@ -235,9 +233,10 @@ static besom_status build_whole(const besom_config *config, const besom_source *
   struct hasher hasher;
   besom_filter *f;
   besom_status status = besom__config_read(config, &kind, &hasher);
+  if (status == BESOM_OK && config->flags & BESOM_CONCURRENT) status = BESOM_UNSUPPORTED; /* what is built is not */
   if (status == BESOM_OK) status = besom__filter_new(kind, &hasher, config->allocator, &f);
   if (status != BESOM_OK) return status;
-  status = kind->build ? kind->build(f, config, yes, no, progress) : BESOM_UNSUPPORTED; /* a flag may make it another */
+  status = kind->build(f, config, yes, no, progress);
   if (status == BESOM_OK)
     *out = f;
   else
@@ -259,9 +258,9 @@ besom_status besom_build(const besom_config *config, const besom_source *yes, co
   }
   if (status == BESOM_OK && besom__is_built_whole(config, no)) return build_whole(&sized, yes, no, progress, out);
   besom_filter *f;
-  if (status == BESOM_OK) status = besom_create(&sized, &f);
+  if (status == BESOM_OK) status = besom__create_plain(&sized, &f);
   if (status != BESOM_OK) return status;
-  return finish(fill(f, yes, total, &sized, progress), f, out);
+  return finish(fill(f, yes, total, &sized, progress), config, f, out);
 }
 
 besom_status besom_build_like(const besom_filter *model, const besom_source *yes, const besom_progress *progress,
@@ -284,8 +283,8 @@ besom_status besom_build_sorted(const besom_config *config, const besom_digest_s
     if (!sized.capacity) sized.capacity = 1;
   }
   besom_filter *f;
-  if (status == BESOM_OK) status = besom_create(&sized, &f);
+  if (status == BESOM_OK) status = besom__create_plain(&sized, &f);
   if (status != BESOM_OK) return status;
   status = f->kind->append ? f->kind->append(f, digests, progress) : BESOM_UNSUPPORTED;
-  return finish(status, f, out);
+  return finish(status, config, f, out);
 }

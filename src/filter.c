@@ -30,7 +30,10 @@ void besom__filter_drop(besom_filter *f) {
 void besom_free(besom_filter *f) {
   if (!f) return;
   besom_task_cancel(f->task);
-  f->kind->destroy(f);
+  if (f->front)
+    besom__front_free(f);
+  else
+    f->kind->destroy(f);
   besom__filter_drop(f);
 }
 
@@ -70,29 +73,42 @@ besom_status besom__config_read(const besom_config *config, const struct besom_k
   *kind = besom__kind_named(config->kind);
   if (!*kind) return BESOM_UNKNOWN_KIND;
   if (!config_in_range(config)) return BESOM_INVALID;
-  if (config->flags & BESOM_CONCURRENT) *kind = (*kind)->concurrent;
-  if (!*kind) return BESOM_UNSUPPORTED;
+  if (config->flags & BESOM_CONCURRENT && !(*kind)->concurrent) return BESOM_UNSUPPORTED;
   return besom__hasher_init(hasher, config->hash, config->seed);
 }
 
-besom_status besom_create(const besom_config *config, besom_filter **out) {
+besom_status besom__create_plain(const besom_config *config, besom_filter **out) {
   const struct besom_kind *kind;
   struct hasher hasher;
-  if (!config || !out) return BESOM_INVALID;
   if (besom__is_built_whole(config, NULL)) return BESOM_UNSUPPORTED;
   besom_status status = besom__config_read(config, &kind, &hasher);
-  if (status != BESOM_OK) return status;
-  return besom__filter_create(kind, config, &hasher, out);
+  return status == BESOM_OK ? besom__filter_create(kind, config, &hasher, out) : status;
 }
 
-besom_status besom_create_like(const besom_filter *f, besom_filter **out) {
-  if (!f || !out) return BESOM_INVALID;
-  if (!f->kind->create_like) return BESOM_UNSUPPORTED;
+besom_status besom_create(const besom_config *config, besom_filter **out) {
+  if (!config || !out) return BESOM_INVALID;
+  besom_filter *f;
+  besom_status status = besom__create_plain(config, &f);
+  return status == BESOM_OK ? besom__hand_over(f, config->flags & BESOM_CONCURRENT, out) : status;
+}
+
+besom_status besom__hand_over(besom_filter *f, bool shared, besom_filter **out) {
+  besom_status status = shared ? besom_share(f) : BESOM_OK;
+  if (status == BESOM_OK)
+    *out = f;
+  else
+    besom_free(f);
+  return status;
+}
+
+besom_status besom__plain_like(const besom_filter *f, besom_filter **out) {
+  const struct besom_kind *kind = besom__kind_named(f->kind->info.name);
+  if (!kind->create_like) return BESOM_UNSUPPORTED;
   besom_filter *g;
-  besom_status status = besom__filter_new(f->kind, &f->hasher, &f->allocator, &g);
+  besom_status status = besom__filter_new(kind, &f->hasher, &f->allocator, &g);
   if (status != BESOM_OK) return status;
   g->capacity = f->capacity;
-  status = f->kind->create_like(g, f);
+  status = kind->create_like(g, f);
   if (status == BESOM_OK)
     *out = g;
   else
@@ -100,55 +116,87 @@ besom_status besom_create_like(const besom_filter *f, besom_filter **out) {
   return status;
 }
 
+besom_status besom_create_like(const besom_filter *f, besom_filter **out) {
+  if (!f || !out) return BESOM_INVALID;
+  struct visit v = besom__enter(f);
+  besom_filter *g;
+  besom_status status = besom__plain_like(v.filter, &g);
+  besom__leave(v);
+  return status == BESOM_OK ? besom__hand_over(g, f->front, out) : status;
+}
+
 /* ------------------------------------------------------------------ one key */
+
+static besom_status left(struct visit v, besom_status status) {
+  besom__leave(v);
+  return status;
+}
 
 besom_digest besom_hash(const besom_filter *f, const void *key, size_t len) {
   if (!f || (!key && len)) return (besom_digest){0, 0};
-  return hash_bytes(&f->hasher, key, len);
+  struct visit v = besom__enter(f);
+  besom_digest d = hash_bytes(&v.filter->hasher, key, len);
+  besom__leave(v);
+  return d;
 }
 
 besom_digest besom_hash_u64(const besom_filter *f, uint64_t key) {
-  return f ? hash_u64(&f->hasher, key) : (besom_digest){0, 0};
+  if (!f) return (besom_digest){0, 0};
+  struct visit v = besom__enter(f);
+  besom_digest d = hash_u64(&v.filter->hasher, key);
+  besom__leave(v);
+  return d;
 }
 
 bool besom_contains(const besom_filter *f, const void *key, size_t len) {
   if (UNLIKELY(!f || (!key && len))) return true;
-  return f->kind->contains(f, hash_bytes(&f->hasher, key, len));
+  struct visit v = besom__enter(f);
+  bool answer = v.filter->kind->contains(v.filter, hash_bytes(&v.filter->hasher, key, len));
+  besom__leave(v);
+  return answer;
 }
 
 bool besom_contains_u64(const besom_filter *f, uint64_t key) {
   if (UNLIKELY(!f)) return true;
-  return f->kind->contains(f, hash_u64(&f->hasher, key));
+  struct visit v = besom__enter(f);
+  bool answer = v.filter->kind->contains(v.filter, hash_u64(&v.filter->hasher, key));
+  besom__leave(v);
+  return answer;
 }
 
 bool besom_contains_digest(const besom_filter *f, besom_digest digest) {
   if (UNLIKELY(!f)) return true;
-  return f->kind->contains(f, digest);
+  struct visit v = besom__enter(f);
+  bool answer = v.filter->kind->contains(v.filter, digest);
+  besom__leave(v);
+  return answer;
 }
 
-/* Checks what every changing call checks, and leaves the caller with one of these on failure. */
-#define CHECK_CHANGE(f, operation)                                 \
-  do {                                                             \
-    if (UNLIKELY(!(f))) return BESOM_INVALID;                      \
-    if (UNLIKELY(!(f)->kind->operation)) return BESOM_UNSUPPORTED; \
-    besom_status allowed = besom__may_change(f);                   \
-    if (UNLIKELY(allowed != BESOM_OK)) return allowed;             \
+/* Checks what every changing call checks, enters, or leaves the caller with a status. */
+#define ENTER_TO_CHANGE(v, f, operation, valid)                                             \
+  do {                                                                                      \
+    if (UNLIKELY(!(f))) return BESOM_INVALID;                                               \
+    if (UNLIKELY(!(f)->kind->operation)) return BESOM_UNSUPPORTED;                          \
+    besom_status allowed = LIKELY(valid) ? besom__enter_to_change(f, &(v)) : BESOM_INVALID; \
+    if (UNLIKELY(allowed != BESOM_OK)) return allowed;                                      \
   } while (0)
 
 /* The three forms of a changing call: a key of bytes, an integer, a digest. */
-#define CHANGE_BY_KEY(operation)                                                  \
-  besom_status besom_##operation(besom_filter *f, const void *key, size_t len) {  \
-    CHECK_CHANGE(f, operation);                                                   \
-    if (UNLIKELY(!key && len)) return BESOM_INVALID;                              \
-    return f->kind->operation(f, hash_bytes(&f->hasher, key, len));               \
-  }                                                                               \
-  besom_status besom_##operation##_u64(besom_filter *f, uint64_t key) {           \
-    CHECK_CHANGE(f, operation);                                                   \
-    return f->kind->operation(f, hash_u64(&f->hasher, key));                      \
-  }                                                                               \
-  besom_status besom_##operation##_digest(besom_filter *f, besom_digest digest) { \
-    CHECK_CHANGE(f, operation);                                                   \
-    return f->kind->operation(f, digest);                                         \
+#define CHANGE_BY_KEY(operation)                                                                  \
+  besom_status besom_##operation(besom_filter *f, const void *key, size_t len) {                  \
+    struct visit v;                                                                               \
+    ENTER_TO_CHANGE(v, f, operation, key || !len);                                                \
+    return left(v, v.filter->kind->operation(v.filter, hash_bytes(&v.filter->hasher, key, len))); \
+  }                                                                                               \
+  besom_status besom_##operation##_u64(besom_filter *f, uint64_t key) {                           \
+    struct visit v;                                                                               \
+    ENTER_TO_CHANGE(v, f, operation, true);                                                       \
+    return left(v, v.filter->kind->operation(v.filter, hash_u64(&v.filter->hasher, key)));        \
+  }                                                                                               \
+  besom_status besom_##operation##_digest(besom_filter *f, besom_digest digest) {                 \
+    struct visit v;                                                                               \
+    ENTER_TO_CHANGE(v, f, operation, true);                                                       \
+    return left(v, v.filter->kind->operation(v.filter, digest));                                  \
   }
 
 CHANGE_BY_KEY(insert)
@@ -157,93 +205,93 @@ CHANGE_BY_KEY(adapt)
 CHANGE_BY_KEY(no_add)
 CHANGE_BY_KEY(no_remove)
 
-besom_status besom_count_digest(const besom_filter *f, besom_digest digest, uint64_t *n) {
-  if (!f || !n) return BESOM_INVALID;
-  if (!f->kind->count) return BESOM_UNSUPPORTED;
-  return f->kind->count(f, digest, n);
-}
+/* The three forms of a question about one key that has a result beside the status. */
+#define ASK_BY_KEY(operation, result)                                                                     \
+  besom_status besom_##operation(const besom_filter *f, const void *key, size_t len, uint64_t *result) {  \
+    if (!f || !(result) || (!key && len)) return BESOM_INVALID;                                           \
+    if (!f->kind->operation) return BESOM_UNSUPPORTED;                                                    \
+    struct visit v = besom__enter(f);                                                                     \
+    return left(v, v.filter->kind->operation(v.filter, hash_bytes(&v.filter->hasher, key, len), result)); \
+  }                                                                                                       \
+  besom_status besom_##operation##_u64(const besom_filter *f, uint64_t key, uint64_t *result) {           \
+    if (!f || !(result)) return BESOM_INVALID;                                                            \
+    if (!f->kind->operation) return BESOM_UNSUPPORTED;                                                    \
+    struct visit v = besom__enter(f);                                                                     \
+    return left(v, v.filter->kind->operation(v.filter, hash_u64(&v.filter->hasher, key), result));        \
+  }                                                                                                       \
+  besom_status besom_##operation##_digest(const besom_filter *f, besom_digest digest, uint64_t *result) { \
+    if (!f || !(result)) return BESOM_INVALID;                                                            \
+    if (!f->kind->operation) return BESOM_UNSUPPORTED;                                                    \
+    struct visit v = besom__enter(f);                                                                     \
+    return left(v, v.filter->kind->operation(v.filter, digest, result));                                  \
+  }
 
-besom_status besom_count(const besom_filter *f, const void *key, size_t len, uint64_t *n) {
-  if (!key && len) return BESOM_INVALID;
-  return besom_count_digest(f, besom_hash(f, key, len), n);
-}
+ASK_BY_KEY(count, n)
+ASK_BY_KEY(get_value, value)
 
-besom_status besom_count_u64(const besom_filter *f, uint64_t key, uint64_t *n) {
-  return besom_count_digest(f, besom_hash_u64(f, key), n);
-}
+/* The three forms of a change that takes a number beside the key. */
+#define CHANGE_BY_KEY_AND_NUMBER(operation, number, valid)                                                \
+  besom_status besom_##operation(besom_filter *f, const void *key, size_t len, uint64_t number) {         \
+    struct visit v;                                                                                       \
+    ENTER_TO_CHANGE(v, f, operation, (key || !len) && (valid));                                           \
+    return left(v, v.filter->kind->operation(v.filter, hash_bytes(&v.filter->hasher, key, len), number)); \
+  }                                                                                                       \
+  besom_status besom_##operation##_u64(besom_filter *f, uint64_t key, uint64_t number) {                  \
+    struct visit v;                                                                                       \
+    ENTER_TO_CHANGE(v, f, operation, valid);                                                              \
+    return left(v, v.filter->kind->operation(v.filter, hash_u64(&v.filter->hasher, key), number));        \
+  }                                                                                                       \
+  besom_status besom_##operation##_digest(besom_filter *f, besom_digest digest, uint64_t number) {        \
+    struct visit v;                                                                                       \
+    ENTER_TO_CHANGE(v, f, operation, valid);                                                              \
+    return left(v, v.filter->kind->operation(v.filter, digest, number));                                  \
+  }
 
-besom_status besom_insert_count_digest(besom_filter *f, besom_digest digest, uint64_t n) {
-  CHECK_CHANGE(f, insert_count);
-  return n ? f->kind->insert_count(f, digest, n) : BESOM_INVALID;
-}
-
-besom_status besom_insert_count(besom_filter *f, const void *key, size_t len, uint64_t n) {
-  if (!key && len) return BESOM_INVALID;
-  return besom_insert_count_digest(f, besom_hash(f, key, len), n);
-}
-
-besom_status besom_insert_count_u64(besom_filter *f, uint64_t key, uint64_t n) {
-  return besom_insert_count_digest(f, besom_hash_u64(f, key), n);
-}
-
-besom_status besom_get_value_digest(const besom_filter *f, besom_digest digest, uint64_t *value) {
-  if (!f || !value) return BESOM_INVALID;
-  if (!f->kind->get_value) return BESOM_UNSUPPORTED;
-  return f->kind->get_value(f, digest, value);
-}
-
-besom_status besom_get_value(const besom_filter *f, const void *key, size_t len, uint64_t *value) {
-  if (!key && len) return BESOM_INVALID;
-  return besom_get_value_digest(f, besom_hash(f, key, len), value);
-}
-
-besom_status besom_get_value_u64(const besom_filter *f, uint64_t key, uint64_t *value) {
-  return besom_get_value_digest(f, besom_hash_u64(f, key), value);
-}
-
-besom_status besom_set_value_digest(besom_filter *f, besom_digest digest, uint64_t value) {
-  CHECK_CHANGE(f, set_value);
-  return f->kind->set_value(f, digest, value);
-}
-
-besom_status besom_set_value(besom_filter *f, const void *key, size_t len, uint64_t value) {
-  if (!key && len) return BESOM_INVALID;
-  return besom_set_value_digest(f, besom_hash(f, key, len), value);
-}
-
-besom_status besom_set_value_u64(besom_filter *f, uint64_t key, uint64_t value) {
-  return besom_set_value_digest(f, besom_hash_u64(f, key), value);
-}
+CHANGE_BY_KEY_AND_NUMBER(insert_count, n, n > 0)
+CHANGE_BY_KEY_AND_NUMBER(set_value, value, true)
 
 /* ------------------------------------------------------------------ in front of a store */
 
 besom_status besom_bind(besom_filter *f, const besom_reverse *reverse) {
-  CHECK_CHANGE(f, bind);
-  if (reverse && !reverse->digest_of) return BESOM_INVALID;
-  besom_status status = f->kind->bind(f, reverse);
-  if (status == BESOM_OK) f->bound = reverse;
-  return status;
+  struct visit v;
+  ENTER_TO_CHANGE(v, f, bind, !reverse || reverse->digest_of);
+  besom_status status = v.filter->kind->bind(v.filter, reverse);
+  if (status == BESOM_OK) v.filter->bound = reverse;
+  return left(v, status);
 }
 
 besom_status besom_matches(const besom_filter *f, besom_digest digest, besom_match *out, size_t cap, size_t *total) {
   if (!f || !total || (!out && cap)) return BESOM_INVALID;
   if (!f->kind->matches) return BESOM_UNSUPPORTED;
-  return f->kind->matches(f, digest, out, cap, total);
+  struct visit v = besom__enter(f);
+  return left(v, v.filter->kind->matches(v.filter, digest, out, cap, total));
 }
 
 besom_status besom_insert_at(besom_filter *f, besom_digest digest, uint64_t value, besom_match *match) {
-  CHECK_CHANGE(f, insert_at);
-  return match ? f->kind->insert_at(f, digest, value, match) : BESOM_INVALID;
+  struct visit v;
+  ENTER_TO_CHANGE(v, f, insert_at, match);
+  return left(v, v.filter->kind->insert_at(v.filter, digest, value, match));
 }
 
 besom_status besom_remove_at(besom_filter *f, besom_match match) {
-  CHECK_CHANGE(f, remove_at);
-  return f->kind->remove_at(f, match);
+  struct visit v;
+  ENTER_TO_CHANGE(v, f, remove_at, true);
+  return left(v, v.filter->kind->remove_at(v.filter, match));
 }
 
 besom_status besom_adapt_at(besom_filter *f, besom_digest offender, besom_match match, besom_digest stored) {
-  CHECK_CHANGE(f, adapt_at);
-  return f->kind->adapt_at(f, offender, match, stored);
+  struct visit v;
+  ENTER_TO_CHANGE(v, f, adapt_at, true);
+  return left(v, v.filter->kind->adapt_at(v.filter, offender, match, stored));
+}
+
+besom_status besom__with_key(besom_filter *f, besom_digest d, besom_status (*work)(void *ctx, besom_filter *view),
+                             void *ctx) {
+  struct visit v;
+  besom_status status = besom__enter_to_change(f, &v);
+  if (status != BESOM_OK) return status;
+  bool shared = v.filter->kind->with_key;
+  return left(v, shared ? v.filter->kind->with_key(v.filter, d, work, ctx) : work(ctx, v.filter));
 }
 
 besom_status besom_no_matches(const besom_filter *f, besom_digest digest, besom_match *out, size_t cap, size_t *total) {
@@ -298,8 +346,10 @@ static besom_status contains_keys(const besom_filter *f, struct keys keys, size_
   besom_digest batch[BATCH];
   for (size_t i = 0; i < n; i += BATCH) {
     size_t some = n - i < BATCH ? n - i : BATCH;
-    hash_keys(f, keys, i, some, batch);
-    f->kind->contains_many(f, batch, some, bitmap + i / 64);
+    struct visit v = besom__enter(f);
+    hash_keys(v.filter, keys, i, some, batch);
+    v.filter->kind->contains_many(v.filter, batch, some, bitmap + i / 64);
+    besom__leave(v);
   }
   return BESOM_OK;
 }
@@ -315,22 +365,29 @@ besom_status besom_contains_many_u64(const besom_filter *f, const uint64_t *keys
 besom_status besom_contains_many_digest(const besom_filter *f, const besom_digest *digests, size_t n,
                                         uint64_t *bitmap) {
   if (!f || !bitmap || (!digests && n)) return all_yes(n, bitmap);
-  f->kind->contains_many(f, digests, n, bitmap);
-  return BESOM_OK;
+  struct visit v = besom__enter(f);
+  v.filter->kind->contains_many(v.filter, digests, n, bitmap);
+  return left(v, BESOM_OK);
+}
+
+/* Hashes and inserts some keys, no more than a batch. */
+static besom_status insert_some(besom_filter *f, struct keys keys, size_t from, size_t n, size_t *done) {
+  besom_digest batch[BATCH];
+  struct visit v;
+  *done = 0;
+  ENTER_TO_CHANGE(v, f, insert_many, true);
+  hash_keys(v.filter, keys, from, n, batch);
+  return left(v, v.filter->kind->insert_many(v.filter, batch, n, done));
 }
 
 static besom_status insert_keys(besom_filter *f, struct keys keys, size_t n, size_t *done) {
   size_t ignored, inserted;
   if (!done) done = &ignored;
   *done = 0;
-  CHECK_CHANGE(f, insert_many);
   if (!keys_valid(keys, n)) return BESOM_INVALID;
-  besom_digest batch[BATCH];
-  besom_status status = BESOM_OK;
-  for (size_t i = 0; i < n && status == BESOM_OK; i += BATCH) {
-    size_t some = n - i < BATCH ? n - i : BATCH;
-    hash_keys(f, keys, i, some, batch);
-    status = f->kind->insert_many(f, batch, some, &inserted);
+  besom_status status = insert_some(f, keys, 0, n < BATCH ? n : BATCH, done);
+  for (size_t i = BATCH; i < n && status == BESOM_OK; i += BATCH) {
+    status = insert_some(f, keys, i, n - i < BATCH ? n - i : BATCH, &inserted);
     *done += inserted;
   }
   return status;
@@ -348,9 +405,9 @@ besom_status besom_insert_many_digest(besom_filter *f, const besom_digest *diges
   size_t ignored;
   if (!done) done = &ignored;
   *done = 0;
-  CHECK_CHANGE(f, insert_many);
-  if (!digests && n) return BESOM_INVALID;
-  return f->kind->insert_many(f, digests, n, done);
+  struct visit v;
+  ENTER_TO_CHANGE(v, f, insert_many, digests || !n);
+  return left(v, v.filter->kind->insert_many(v.filter, digests, n, done));
 }
 
 /* ------------------------------------------------------------------ whole filters */
@@ -366,15 +423,14 @@ static void let_both_go(const besom_filter *a, const besom_filter *b) {
   if (a != b) besom__let_go(b);
 }
 
-besom_status besom_merge(const besom_filter *a, const besom_filter *b, besom_filter **out) {
-  if (!a || !b || !out) return BESOM_INVALID;
+/* Of two filters without fronts: a new plain one. */
+static besom_status merge(const besom_filter *a, const besom_filter *b, besom_filter **out) {
   if (strcmp(a->kind->info.name, b->kind->info.name) || !hashers_equal(&a->hasher, &b->hasher)) return BESOM_UNLIKE;
-  if (!a->kind->merge) return BESOM_UNSUPPORTED;
   besom_filter *into;
-  besom_status status = besom_create_like(a, &into);
+  besom_status status = besom__plain_like(a, &into);
   if (status != BESOM_OK) return status;
   hold_both(a, b);
-  status = a->kind->merge(a, b, into);
+  status = into->kind->merge ? into->kind->merge(a, b, into) : BESOM_UNSUPPORTED;
   let_both_go(a, b);
   if (status == BESOM_OK)
     *out = into;
@@ -383,15 +439,27 @@ besom_status besom_merge(const besom_filter *a, const besom_filter *b, besom_fil
   return status;
 }
 
+besom_status besom_merge(const besom_filter *a, const besom_filter *b, besom_filter **out) {
+  if (!a || !b || !out) return BESOM_INVALID;
+  struct visit x = besom__enter(a), y = besom__enter(b);
+  besom_filter *both = NULL;
+  besom_status status = merge(x.filter, y.filter, &both);
+  besom__leave(x);
+  besom__leave(y);
+  return status == BESOM_OK ? besom__hand_over(both, a->front, out) : status;
+}
+
 besom_status besom_iter_open(const besom_filter *f, besom_iter **out) {
   if (!f || !out) return BESOM_INVALID;
   if (!f->kind->iter_start) return BESOM_UNSUPPORTED;
   besom_iter *iter = besom__allocate(&f->allocator, sizeof *iter);
   if (!iter) return BESOM_NO_MEMORY;
-  iter->filter = f;
-  f->kind->iter_start(iter);
+  struct visit v = besom__enter(f);
+  iter->filter = v.filter;
+  iter->allocator = f->allocator;
+  v.filter->kind->iter_start(iter);
   *out = iter;
-  return BESOM_OK;
+  return left(v, BESOM_OK);
 }
 
 besom_status besom_iter_next(besom_iter *iter, besom_entry *entry) {
@@ -400,11 +468,13 @@ besom_status besom_iter_next(besom_iter *iter, besom_entry *entry) {
 }
 
 void besom_iter_close(besom_iter *iter) {
-  if (iter) besom__release(&iter->filter->allocator, iter, sizeof *iter);
+  if (!iter) return;
+  besom_allocator allocator = iter->allocator;
+  besom__release(&allocator, iter, sizeof *iter);
 }
 
-besom_status besom_stats(const besom_filter *f, besom_statistics *stats) {
-  if (!f || !stats) return BESOM_INVALID;
+/* Of a filter without a front. */
+static void take_stats(const besom_filter *f, besom_statistics *stats) {
   besom__hold(f);
   *stats = (besom_statistics){
       .kind = f->kind->info.name,
@@ -416,15 +486,25 @@ besom_status besom_stats(const besom_filter *f, besom_statistics *stats) {
   };
   f->kind->stats(f, stats);
   besom__let_go(f);
+}
+
+besom_status besom_stats(const besom_filter *f, besom_statistics *stats) {
+  if (!f || !stats) return BESOM_INVALID;
+  struct visit v = besom__enter(f);
+  take_stats(v.filter, stats);
+  besom__leave(v);
+  stats->bytes += besom__front_bytes(f);
   stats->bits_per_item = stats->items ? 8.0 * (double)stats->bytes / (double)stats->items : 0;
   return BESOM_OK;
 }
 
 besom_status besom_validate(const besom_filter *f, const char **reason) {
   if (!f) return BESOM_INVALID;
-  besom__hold(f);
-  const char *wrong = f->kind->validate(f);
-  besom__let_go(f);
+  struct visit v = besom__enter(f);
+  besom__hold(v.filter);
+  const char *wrong = v.filter->kind->validate(v.filter);
+  besom__let_go(v.filter);
+  besom__leave(v);
   if (reason) *reason = wrong;
   return wrong ? BESOM_CORRUPT : BESOM_OK;
 }

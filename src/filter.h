@@ -8,6 +8,8 @@
 #ifndef BESOM_FILTER_H
 #define BESOM_FILTER_H
 
+#include <stdatomic.h>
+
 #include "besom.h"
 #include "core/hash.h"
 #include "core/sections.h"
@@ -20,6 +22,7 @@ struct qtable; /* quotient/table.h */
 /* The head of every filter; a kind's own struct begins with it. */
 struct besom_filter {
   const struct besom_kind *kind;
+  struct front *front; /* of a concurrent filter as the user knows it: what it is by now is behind it; else NULL */
   struct hasher hasher;
   besom_allocator allocator;
   uint64_t items;
@@ -33,13 +36,14 @@ struct besom_filter {
 /* What a kind keeps while it iterates; large enough for any. */
 struct besom_iter {
   const struct besom_filter *filter;
+  besom_allocator allocator;
   uint64_t state[8];
 };
 
 struct besom_kind {
   besom_kind_info info;
   size_t size;                         /* of the kind's struct */
-  const struct besom_kind *concurrent; /* the same kind made for BESOM_CONCURRENT: to be created, never loaded */
+  const struct besom_kind *concurrent; /* the same kind for several threads: made of a plain filter, by share */
 
   /* Fills a zeroed struct whose head is ready; on failure leaves nothing behind. */
   besom_status (*create)(besom_filter *f, const besom_config *config);
@@ -102,7 +106,20 @@ struct besom_kind {
   const char *(*validate)(const besom_filter *f);                /* NULL, or what is wrong */
 
   /*
-   * Of concurrent filters: keeps every change out while more than one call looks at the whole filter, or what a call
+   * Of concurrent kinds: makes a plain filter one of this kind; nobody else uses it yet. known: the filter as the user
+   * knows it, for callbacks. On failure (NO_MEMORY) it is the plain filter that it was.
+   */
+  besom_status (*share)(besom_filter *f, const besom_filter *known);
+  /*
+   * Of concurrent kinds, for a store behind it: work gets a view of f, with which to do what concerns the bucket of
+   * this key, by the operations matches, insert_at, remove_at and adapt_at of the view's kind. Nobody else changes the
+   * bucket until it returns, so that its ranks and what is stored go together; queries go on. If work says FULL it may
+   * be called a second time, with more room: so it must leave all as it was then.
+   */
+  besom_status (*with_key)(besom_filter *f, besom_digest d, besom_status (*work)(void *ctx, besom_filter *view),
+                           void *ctx);
+  /*
+   * Of concurrent kinds: keeps every change out while more than one call looks at the whole filter, or what a call
    * gave (the sections of save) is still in use. Queries go on.
    */
   void (*hold)(const besom_filter *f);
@@ -119,11 +136,69 @@ struct besom_kind {
 /* The kind of that name, NULL if there is none. */
 const struct besom_kind *besom__kind_named(const char *name);
 
-/* Whether changes are allowed: OK, READ_ONLY or BUSY. */
-static inline besom_status besom__may_change(const besom_filter *f) {
+/* ------------------------------------------------------------------ calls on filters */
+
+/*
+ * A concurrent filter has a front, which is all that the user knows, and behind it a filter that may be exchanged
+ * for another one: of another size, with another hash key. Every public call enters, works with the filter that it
+ * gets, its hash and its operations, and leaves. What was exchanged is freed when all calls have left that may have
+ * got it. Of any other filter the filter that a call gets is the filter itself, and there is nothing to it.
+ */
+struct visit {
+  besom_filter *filter;
+  _Atomic uint64_t *inside; /* where it shows that this call is inside; NULL if nowhere */
+  bool seated;              /* and that no other call shows there meanwhile */
+};
+
+struct visit besom__front_enter(const besom_filter *f);
+besom_status besom__front_enter_to_change(const besom_filter *f, struct visit *v);
+
+static inline struct visit besom__enter(const besom_filter *f) {
+  if (UNLIKELY(f->front)) return besom__front_enter(f);
+  return (struct visit){(besom_filter *)(uintptr_t)f, NULL, false};
+}
+
+static inline void besom__leave(struct visit v) {
+  if (LIKELY(!v.inside)) return;
+  if (LIKELY(v.seated))
+    atomic_store_explicit(v.inside, 0, memory_order_release);
+  else
+    atomic_fetch_sub_explicit(v.inside, 1, memory_order_release);
+}
+
+/*
+ * Enters, if changes are allowed: OK, else READ_ONLY or BUSY, without having entered. While besom_grow and the like are
+ * at work on a concurrent filter, it waits.
+ */
+static inline besom_status besom__enter_to_change(besom_filter *f, struct visit *v) {
+  *v = (struct visit){f, NULL, false};
   if (UNLIKELY(f->mapping)) return BESOM_READ_ONLY;
+  if (UNLIKELY(f->front)) return besom__front_enter_to_change(f, v);
   return UNLIKELY(f->task) ? BESOM_BUSY : BESOM_OK;
 }
+
+/*
+ * For who exchanges the filter for another one: keeps every change out, queries go on. *now is the filter to look at
+ * meanwhile. Others that want to change it wait, or if this is a task, are told BUSY. Errors: READ_ONLY, BUSY.
+ */
+besom_status besom__claim(besom_filter *f, bool is_task, besom_filter **now);
+void besom__unclaim(besom_filter *f);
+
+/*
+ * Exchanges what a claimed filter is for *fresh, a plain filter, and *fresh for what it was. NO_MEMORY leaves both as
+ * they were.
+ */
+besom_status besom__exchange(besom_filter *f, besom_filter **fresh);
+
+/* The operation with_key; of a filter that is not concurrent the view is the filter. */
+besom_status besom__with_key(besom_filter *f, besom_digest d, besom_status (*work)(void *ctx, besom_filter *view),
+                             void *ctx);
+
+/* besom_free of a filter with a front: all but the head. */
+void besom__front_free(besom_filter *f);
+
+/* The memory of the front, 0 if there is none. */
+size_t besom__front_bytes(const besom_filter *f);
 
 /* Around what needs a filter that does not change. */
 static inline void besom__hold(const besom_filter *f) {
@@ -134,9 +209,20 @@ static inline void besom__let_go(const besom_filter *f) {
   if (f->kind->let_go) f->kind->let_go(f);
 }
 
+/* ------------------------------------------------------------------ making filters */
+
 /* A filter with a ready head, zero but for that; the kind's part is still to be made. */
 besom_status besom__filter_new(const struct besom_kind *kind, const struct hasher *hasher,
                                const besom_allocator *allocator, besom_filter **out);
+
+/* besom_create without the flag BESOM_CONCURRENT, if the kind could have it: for besom__hand_over. */
+besom_status besom__create_plain(const besom_config *config, besom_filter **out);
+
+/* An empty plain filter like f, which has no front; plain: not concurrent, even if f is. */
+besom_status besom__plain_like(const besom_filter *f, besom_filter **out);
+
+/* Gives a new plain filter to the caller, made concurrent if he wants to share it; on failure frees it. */
+besom_status besom__hand_over(besom_filter *f, bool shared, besom_filter **out);
 
 /* Frees the head alone: for a filter whose kind's part could not be made. */
 void besom__filter_drop(besom_filter *f);

@@ -1,13 +1,14 @@
 /*
  * Work on a whole filter in bounded steps: another size, another hash key. A task fills a fresh filter beside the
  * one it is for, which goes on answering; the last step exchanges the two. The calls that do it all at once are
- * tasks that are driven to their end.
+ * tasks that are driven to their end. From begin to end the filter is claimed (filter.h).
  */
 #include "core/memory.h"
 #include "filter.h"
 
 struct besom_task {
   besom_filter *filter;
+  besom_filter *old;   /* what the filter is: itself, or what is behind its front */
   besom_filter *fresh; /* NULL if all is as wished already */
   besom_status (*step)(besom_task *task, uint64_t max, bool *finished);
   besom_source yes, no; /* rekey: what is still to be read; without next: nothing */
@@ -15,12 +16,23 @@ struct besom_task {
 
 /* ------------------------------------------------------------------ tasks of any kind */
 
-/* Takes fresh over, also if it fails. */
-static besom_status begin(const besom_task *model, besom_task **out) {
-  besom_task *task = besom__allocate(&model->filter->allocator, sizeof *task);
-  if (!task) {
-    besom_free(model->fresh);
-    return BESOM_NO_MEMORY;
+/* Ends the task, or what was to become one. */
+static void end(const besom_task *task) {
+  besom_free(task->fresh);
+  task->filter->task = NULL;
+  besom__unclaim(task->filter);
+}
+
+/* With the status of making fresh. Takes that and the claim over, also if it fails. */
+static besom_status begin(besom_status status, const besom_task *model, besom_task **out) {
+  besom_task *task = NULL;
+  if (status == BESOM_OK) {
+    task = besom__allocate(&model->filter->allocator, sizeof *task);
+    if (!task) status = BESOM_NO_MEMORY;
+  }
+  if (status != BESOM_OK) {
+    end(model);
+    return status;
   }
   *task = *model;
   task->filter->task = task;
@@ -30,38 +42,25 @@ static besom_status begin(const besom_task *model, besom_task **out) {
 
 void besom_task_cancel(besom_task *task) {
   if (!task) return;
-  besom_filter *f = task->filter;
-  f->task = NULL;
-  besom_free(task->fresh);
-  besom__release(&f->allocator, task, sizeof *task);
+  besom_task ended = *task;
+  besom__release(&task->filter->allocator, task, sizeof *task);
+  end(&ended);
 }
 
-/* Exchanges all but the addresses: each keeps its own place in memory. */
-static void swap_filters(besom_filter *a, besom_filter *b) {
-  unsigned char *x = (unsigned char *)a, *y = (unsigned char *)b;
-  for (size_t i = 0; i < a->kind->size; i++) {
-    unsigned char byte = x[i];
-    x[i] = y[i];
-    y[i] = byte;
-  }
-}
-
-/* Ends the task; what the filter was goes with it. */
-static void finish(besom_task *task) {
-  task->filter->task = NULL;
-  if (task->fresh) swap_filters(task->filter, task->fresh);
-  besom_task_cancel(task);
+/* A step, and if it was the last one the exchange. */
+static besom_status step(besom_task *task, uint64_t max, bool *finished) {
+  besom_status status = task->step(task, max, finished);
+  if (status != BESOM_OK || !*finished || !task->fresh) return status;
+  task->filter->task = NULL; /* lest it goes over to fresh */
+  return besom__exchange(task->filter, &task->fresh);
 }
 
 besom_status besom_task_step(besom_task *task, uint64_t max_items, bool *finished) {
   if (!task) return BESOM_INVALID;
   bool done = false;
-  besom_status status = max_items && finished ? task->step(task, max_items, &done) : BESOM_INVALID;
+  besom_status status = max_items && finished ? step(task, max_items, &done) : BESOM_INVALID;
   if (finished) *finished = done && status == BESOM_OK;
-  if (status != BESOM_OK)
-    besom_task_cancel(task);
-  else if (done)
-    finish(task);
+  if (status != BESOM_OK || done) besom_task_cancel(task); /* what the filter was goes with it */
   return status;
 }
 
@@ -80,54 +79,62 @@ static bool power_of_two_apart(uint64_t small, uint64_t large) {
 }
 
 static besom_status resized_filter(const besom_filter *f, uint64_t slots, besom_filter **fresh) {
-  besom_status status = besom__filter_new(f->kind, &f->hasher, &f->allocator, fresh);
+  const struct besom_kind *plain = besom__kind_named(f->kind->info.name);
+  besom_filter *made;
+  besom_status status = besom__filter_new(plain, &f->hasher, &f->allocator, &made);
   if (status != BESOM_OK) return status;
-  (*fresh)->items = f->items;
-  (*fresh)->bound = f->bound;
-  status = f->kind->resize_start(*fresh, f, slots);
-  if (status != BESOM_OK) besom__filter_drop(*fresh);
+  made->items = f->items;
+  made->bound = f->bound;
+  status = plain->resize_start(made, f, slots);
+  if (status == BESOM_OK)
+    *fresh = made;
+  else
+    besom__filter_drop(made);
   return status;
 }
 
 static besom_status resize_step(besom_task *task, uint64_t max, bool *finished) {
   *finished = !task->fresh;
-  return *finished ? BESOM_OK : task->filter->kind->resize_step(task->fresh, task->filter, max, finished);
+  return *finished ? BESOM_OK : task->old->kind->resize_step(task->fresh, task->old, max, finished);
 }
 
-static besom_status resize_begin(besom_filter *f, uint64_t slots, bool grow, besom_task **out) {
-  if (!f || !out) return BESOM_INVALID;
-  if (!f->kind->resize_start) return BESOM_UNSUPPORTED;
-  besom_status status = besom__may_change(f);
-  if (status != BESOM_OK) return status;
+/* Makes fresh for a filter that is claimed. */
+static besom_status resize_start(besom_task *task, uint64_t slots, bool grow) {
   besom_statistics now;
-  besom_stats(f, &now);
+  besom_stats(task->old, &now);
   if (slots > MAX_CAPACITY) return BESOM_INVALID;
   if (!(grow ? power_of_two_apart(now.slots, slots) : power_of_two_apart(slots, now.slots))) return BESOM_INVALID;
+  return slots == now.slots ? BESOM_OK : resized_filter(task->old, slots, &task->fresh);
+}
+
+static besom_status resize_begin(besom_filter *f, uint64_t slots, bool grow, bool in_steps, besom_task **out) {
+  if (!f || !out) return BESOM_INVALID;
+  if (!f->kind->resize_step) return BESOM_UNSUPPORTED;
   besom_task task = {.filter = f, .step = resize_step};
-  besom__hold(f);
-  if (slots != now.slots) status = resized_filter(f, slots, &task.fresh);
-  besom__let_go(f);
-  return status == BESOM_OK ? begin(&task, out) : status;
+  besom_status status = besom__claim(f, in_steps, &task.old);
+  return status == BESOM_OK ? begin(resize_start(&task, slots, grow), &task, out) : status;
+}
+
+static besom_status resize(besom_filter *f, uint64_t slots, bool grow) {
+  besom_task *task;
+  besom_status status = resize_begin(f, slots, grow, false, &task);
+  return status == BESOM_OK ? drive(task) : status;
 }
 
 besom_status besom_grow_begin(besom_filter *f, uint64_t slots, besom_task **out) {
-  return resize_begin(f, slots, true, out);
+  return resize_begin(f, slots, true, true, out);
 }
 
 besom_status besom_shrink_begin(besom_filter *f, uint64_t slots, besom_task **out) {
-  return resize_begin(f, slots, false, out);
+  return resize_begin(f, slots, false, true, out);
 }
 
 besom_status besom_grow(besom_filter *f, uint64_t slots) {
-  besom_task *task;
-  besom_status status = resize_begin(f, slots, true, &task);
-  return status == BESOM_OK ? drive(task) : status;
+  return resize(f, slots, true);
 }
 
 besom_status besom_shrink(besom_filter *f, uint64_t slots) {
-  besom_task *task;
-  besom_status status = resize_begin(f, slots, false, &task);
-  return status == BESOM_OK ? drive(task) : status;
+  return resize(f, slots, false);
 }
 
 /* ------------------------------------------------------------------ another hash key */
@@ -171,25 +178,33 @@ static besom_status rekey_step(besom_task *task, uint64_t max, bool *finished) {
   return status;
 }
 
-besom_status besom_rekey_begin(besom_filter *f, const besom_source *yes, const besom_source *no, const uint8_t *seed,
-                               besom_task **out) {
+/* Makes fresh for a filter that is claimed. */
+static besom_status rekey_start(besom_task *task, const uint8_t *seed) {
+  if (task->old->bound) return BESOM_NEEDS_STORE; /* its keys would have to move to other buckets */
+  struct hasher hasher;
+  besom_status status = besom__hasher_init(&hasher, besom__hash_name(task->old->hasher.id), seed);
+  if (status == BESOM_OK) status = besom__plain_like(task->old, &task->fresh);
+  if (status == BESOM_OK) task->fresh->hasher = hasher;
+  return status;
+}
+
+static besom_status rekey_begin(besom_filter *f, const besom_source *yes, const besom_source *no, const uint8_t *seed,
+                                bool in_steps, besom_task **out) {
   if (!f || !yes || !yes->next || (no && !no->next) || !out) return BESOM_INVALID;
   if (!(f->kind->info.abilities & BESOM_CAN_REKEY) || (no && !f->kind->adapt)) return BESOM_UNSUPPORTED;
-  besom_status status = besom__may_change(f);
-  if (status != BESOM_OK) return status;
-  if (f->bound) return BESOM_NEEDS_STORE; /* its keys would have to move to other buckets */
-  struct hasher hasher;
   besom_task task = {.filter = f, .step = rekey_step, .yes = *yes};
   if (no) task.no = *no;
-  status = besom__hasher_init(&hasher, besom__hash_name(f->hasher.id), seed);
-  if (status == BESOM_OK) status = besom_create_like(f, &task.fresh);
-  if (status != BESOM_OK) return status;
-  task.fresh->hasher = hasher;
-  return begin(&task, out);
+  besom_status status = besom__claim(f, in_steps, &task.old);
+  return status == BESOM_OK ? begin(rekey_start(&task, seed), &task, out) : status;
+}
+
+besom_status besom_rekey_begin(besom_filter *f, const besom_source *yes, const besom_source *no, const uint8_t *seed,
+                               besom_task **out) {
+  return rekey_begin(f, yes, no, seed, true, out);
 }
 
 besom_status besom_rekey(besom_filter *f, const besom_source *yes, const besom_source *no, const uint8_t *seed) {
   besom_task *task;
-  besom_status status = besom_rekey_begin(f, yes, no, seed, &task);
+  besom_status status = rekey_begin(f, yes, no, seed, false, &task);
   return status == BESOM_OK ? drive(task) : status;
 }

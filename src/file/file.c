@@ -92,9 +92,11 @@ static besom_status save(const besom_filter *f, const besom_sink *sink) {
 besom_status besom_save(const besom_filter *f, const besom_sink *sink) {
   if (!f || !sink || !sink->write) return BESOM_INVALID;
   if (!f->kind->save) return BESOM_UNSUPPORTED;
-  besom__hold(f);
-  besom_status status = save(f, sink);
-  besom__let_go(f);
+  struct visit v = besom__enter(f);
+  besom__hold(v.filter);
+  besom_status status = save(v.filter, sink);
+  besom__let_go(v.filter);
+  besom__leave(v);
   return status;
 }
 

@@ -35,7 +35,7 @@ struct aqf {
   bool keep_tombstones;
   besom_reverse reverse;       /* digest_of NULL: not bound */
   struct aqf_sync *sync;       /* of a filter made concurrent (aqf_sync.h); else NULL */
-  const besom_filter *view_of; /* of a view (aqf_concurrent.c): the filter that the user knows; else NULL */
+  const besom_filter *view_of; /* of a concurrent filter, and its views: what the user knows it as; else NULL */
 };
 
 static inline struct aqf *aqf(besom_filter *f) {

@@ -14,6 +14,7 @@
 #define MANY_COPIES (UINT64_C(1) << 20) /* from here on an insert waits for all others: so no sum can overflow */
 #define TRIES 16                        /* of a query without a lock */
 #define FETCH_AHEAD 32
+#define SOME_KEYS 512 /* asked at a time */
 
 static uint64_t quotient_of(const struct aqf_sync *sync, besom_digest d) {
   return address_of(d, sync->asked.slots).quotient;
@@ -31,24 +32,14 @@ static void destroy(besom_filter *f) {
   besom__aqf.destroy(f);
 }
 
-static besom_status made(besom_filter *f, besom_status status) {
+static besom_status share(besom_filter *f, const besom_filter *known) {
   struct aqf *a = aqf(f);
-  if (status != BESOM_OK) return status;
   a->sync = besom__sync_new(&f->allocator, regions_of(a->base.table.slots));
-  if (a->sync) {
-    besom__sync_start(a);
-    return BESOM_OK;
-  }
-  besom__aqf.destroy(f);
-  return BESOM_NO_MEMORY;
-}
-
-static besom_status create(besom_filter *f, const besom_config *config) {
-  return made(f, besom__aqf.create(f, config));
-}
-
-static besom_status create_like(besom_filter *f, const besom_filter *model) {
-  return made(f, besom__aqf.create_like(f, model));
+  if (!a->sync) return BESOM_NO_MEMORY;
+  f->kind = &besom__aqf_concurrent;
+  a->view_of = known;
+  besom__sync_start(a);
+  return BESOM_OK;
 }
 
 /* ------------------------------------------------------------------ queries */
@@ -122,22 +113,31 @@ static bool contains(const besom_filter *f, besom_digest d) {
   return answer == ANSWER_YES && !marked;
 }
 
-/* Fetches what a query waits for. */
-static void prefetch(const struct aqf_sync *sync, besom_digest d) {
-  uint64_t quotient = quotient_near(d, sync->asked.slots);
-  const uint8_t *block = block_at(&sync->asked, quotient / 64), *end = block + sync->asked.stride;
-  __builtin_prefetch(region_at(sync, quotient));
-  for (; block < end; block += CACHE_LINE) __builtin_prefetch(block);
+/* Whether a remainder that is there may not be all that there is to see. */
+static bool needs_second_look(const struct aqf_sync *sync) {
+  return atomic_load_explicit(&sync->extended, memory_order_relaxed) ||
+         atomic_load_explicit(&sync->marks, memory_order_relaxed);
+}
+
+/* Asks again where the table's answers are worth nothing, or, as with the plain filter, a yes could be wrong. */
+static void contains_some(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap) {
+  const struct aqf_sync *sync = const_aqf(f)->sync;
+  uint64_t again[SOME_KEYS / 64];
+  bool yes_too = needs_second_look(sync);
+  sync->asked.ops->contains_many_shared(&sync->asked, sync->regions, d, n, bitmap, again);
+  yes_too |= needs_second_look(sync);
+  for (size_t i = 0; i < n; i += 64)
+    for (uint64_t left = again[i / 64] | (yes_too ? bitmap[i / 64] : 0); left; left &= left - 1) {
+      unsigned j = trailing_zeros(left);
+      bitmap[i / 64] &= ~(UINT64_C(1) << j);
+      bool unsure = again[i / 64] >> j & 1, answer = unsure ? contains_by_look(f, d[i + j]) : contains(f, d[i + j]);
+      bitmap[i / 64] |= (uint64_t)answer << j;
+    }
 }
 
 static void contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap) {
-  const struct aqf_sync *sync = const_aqf(f)->sync;
-  for (size_t i = 0; i < n && i < FETCH_AHEAD; i++) prefetch(sync, d[i]);
-  for (size_t i = 0; i < n; i++) {
-    if (i + FETCH_AHEAD < n) prefetch(sync, d[i + FETCH_AHEAD]);
-    if (i % 64 == 0) bitmap[i / 64] = 0;
-    bitmap[i / 64] |= (uint64_t)contains(f, d[i]) << (i % 64);
-  }
+  for (size_t i = 0; i < n; i += SOME_KEYS)
+    contains_some(f, d + i, n - i < SOME_KEYS ? n - i : SOME_KEYS, bitmap + i / 64);
 }
 
 static besom_status count(const besom_filter *f, besom_digest d, uint64_t *n) {
@@ -186,9 +186,10 @@ static void take_reserve(struct change *c) {
   struct aqf *view = &c->view;
   spin_lock(&c->filter->sync->reserve);
   c->has_reserve = true;
-  c->extension_slots = atomic_load_explicit(&c->filter->sync->extension_slots, memory_order_relaxed);
-  view->books.slots = c->extension_slots;
-  view->base.table.used = SOME + c->extension_slots;
+  uint64_t slots = atomic_load_explicit(&c->filter->sync->extension_slots, memory_order_relaxed);
+  c->extension_slots += slots;
+  view->books.slots += slots;
+  view->base.table.used += slots;
 }
 
 /* Fills what operations use of the view; the regions are locked. */
@@ -205,13 +206,13 @@ static void make_view(struct change *c) {
   view->adapt_room = a->adapt_room;
   view->keep_tombstones = a->keep_tombstones;
   view->reverse = a->reverse;
-  view->view_of = &a->base.head;
+  view->view_of = a->view_of;
 }
 
-/* Up to `slots` may be opened, for members or, once the reserve is taken, for extensions. */
-static besom_filter *begin(struct change *c, besom_filter *f, uint64_t quotient, uint64_t slots) {
+/* Locks and makes the view. Without `now` queries go on. */
+static besom_filter *take(struct change *c, besom_filter *f, uint64_t quotient, uint64_t slots, bool now) {
   struct aqf *a = c->filter = aqf(f);
-  besom__range_lock(&c->range, a->sync->regions, &a->sync->asked, quotient, true);
+  besom__range_lock(&c->range, a->sync->regions, &a->sync->asked, quotient, now);
   besom__range_reach(&c->range, &a->sync->asked, quotient, slots);
   c->home = region_at(a->sync, quotient);
   c->has_reserve = c->has_marks = false;
@@ -220,12 +221,26 @@ static besom_filter *begin(struct change *c, besom_filter *f, uint64_t quotient,
   return &c->view.base.head;
 }
 
+/* Up to `slots` may be opened, for members or, once the reserve is taken, for extensions. */
+static besom_filter *begin(struct change *c, besom_filter *f, uint64_t quotient, uint64_t slots) {
+  return take(c, f, quotient, slots, true);
+}
+
 /* For a change that looks at the mark of its key, and may take it away. */
 static void take_mark(struct change *c, besom_digest d) {
   if (LIKELY(!is_marked(c->filter, d))) return;
   besom__lock_marks(c->filter->sync);
   c->has_marks = true;
   c->view.marks = c->filter->marks;
+}
+
+static void give_marks_back(struct change *c) {
+  if (!c->has_marks) return;
+  c->filter->marks = c->view.marks;
+  c->has_marks = false;
+  atomic_store_explicit(&c->filter->sync->marks, c->view.marks.count, memory_order_relaxed);
+  besom__unlock_marks(c->filter->sync);
+  c->view.marks = (struct marks){0};
 }
 
 static void enter_tally(struct change *c) {
@@ -238,6 +253,7 @@ static void enter_tally(struct change *c) {
   tally->extended += c->view.base.table.extended - SOME;
   tally->tombstones += c->filter->keep_tombstones ? c->view.books.tombstones - SOME : 0;
   c->home->room -= members;
+  if (c->view.base.table.extended > SOME) atomic_store_explicit(&sync->extended, true, memory_order_relaxed);
   if (extension_slots) atomic_fetch_add_explicit(&sync->extension_slots, extension_slots, memory_order_relaxed);
 }
 
@@ -246,11 +262,7 @@ static besom_status end(struct change *c, besom_status status) {
   struct aqf_sync *sync = c->filter->sync;
   enter_tally(c);
   besom__return_room(sync, c->home);
-  if (c->has_marks) {
-    c->filter->marks = c->view.marks;
-    atomic_store_explicit(&sync->marks, c->view.marks.count, memory_order_relaxed);
-    besom__unlock_marks(sync);
-  }
+  give_marks_back(c);
   if (c->has_reserve) spin_unlock(&sync->reserve);
   besom__range_unlock(&c->range);
   return status;
@@ -385,13 +397,17 @@ static besom_status adapt_at(besom_filter *f, besom_digest offender, besom_match
 
 /* ------------------------------------------------------------------ adapting */
 
-/* Every match may become as long as can be. */
-static besom_status adapt_by_keys(struct change *c, besom_digest d) {
+/* Locks what it takes that every match becomes as long as can be, and `more` slots are opened. */
+static void reach_to_adapt(struct change *c, besom_digest d, unsigned more) {
   struct matching m = besom__matching_start(&c->view.base.table, d);
-  unsigned n = 0;
+  uint64_t n = 0;
   while (besom__next_match(&m)) n++;
-  besom__range_reach(&c->range, &c->filter->sync->asked, m.address.quotient, (uint64_t)n * most_slots(c->filter));
+  besom__range_reach(&c->range, &c->filter->sync->asked, m.address.quotient, n * most_slots(c->filter) + more);
   c->view.base.table.room = room_within(&c->filter->sync->asked, c->range.end);
+}
+
+static besom_status adapt_by_keys(struct change *c, besom_digest d) {
+  reach_to_adapt(c, d, 0);
   take_reserve(c);
   return besom__aqf.adapt(&c->view.base.head, d);
 }
@@ -430,6 +446,93 @@ static besom_status no_remove(besom_filter *f, besom_digest d) {
   return was_there ? BESOM_OK : BESOM_NOT_FOUND;
 }
 
+/* ------------------------------------------------------------------ several operations on a key in a row */
+
+/*
+ * What work gets for with_key: a change, taken without stopping queries, which each of the operations does for itself.
+ * Or if that turns out to have too little room, the whole filter, locked; the view is only the way to it then.
+ */
+struct held {
+  struct change change; /* begins with the view */
+  bool whole;
+};
+
+static struct held *held(besom_filter *view) {
+  return (struct held *)view;
+}
+
+static void begin_change(struct held *h) {
+  for (uint64_t i = h->change.range.first; !h->whole && i < h->change.range.end; i++)
+    region_begin_change(&h->change.range.regions[i]);
+}
+
+static besom_status end_change(struct held *h, besom_status status) {
+  for (uint64_t i = h->change.range.first; !h->whole && i < h->change.range.end; i++)
+    region_end_change(&h->change.range.regions[i]);
+  return status;
+}
+
+/* The filter for the plain operations. */
+static besom_filter *plain_of(struct held *h) {
+  return h->whole ? &h->change.filter->base.head : &h->change.view.base.head;
+}
+
+static besom_status matches_held(const besom_filter *view, besom_digest d, besom_match *out, size_t cap,
+                                 size_t *total) {
+  struct held *h = (struct held *)(uintptr_t)view;
+  *total = 0;
+  if (!h->whole && is_marked(h->change.filter, d)) return BESOM_OK;
+  return besom__aqf.matches(plain_of(h), d, out, cap, total);
+}
+
+static besom_status insert_at_held(besom_filter *view, besom_digest d, uint64_t value, besom_match *match) {
+  struct held *h = held(view);
+  begin_change(h);
+  if (!h->whole) take_mark(&h->change, d);
+  besom_status status = besom__aqf.insert_at(plain_of(h), d, value, match);
+  if (!h->whole) give_marks_back(&h->change);
+  return end_change(h, status);
+}
+
+static besom_status remove_at_held(besom_filter *view, besom_match match) {
+  struct held *h = held(view);
+  begin_change(h);
+  return end_change(h, besom__aqf.remove_at(plain_of(h), match));
+}
+
+static besom_status adapt_at_held(besom_filter *view, besom_digest offender, besom_match match, besom_digest stored) {
+  struct held *h = held(view);
+  begin_change(h);
+  if (!h->whole && !h->change.has_reserve) take_reserve(&h->change);
+  return end_change(h, besom__aqf.adapt_at(plain_of(h), offender, match, stored));
+}
+
+static const struct besom_kind kind_held = {
+    .info = {AQF_NAME, AQF_SUMMARY, AQF_ABILITIES},
+    .matches = matches_held,
+    .insert_at = insert_at_held,
+    .remove_at = remove_at_held,
+    .adapt_at = adapt_at_held,
+};
+
+static besom_status with_whole(besom_filter *f, besom_status (*work)(void *ctx, besom_filter *view), void *ctx) {
+  struct held h = {.change.filter = besom__lock_all(f, true), .whole = true};
+  h.change.view.base.head.kind = &kind_held;
+  besom_status status = work(ctx, &h.change.view.base.head);
+  besom__unlock_all(h.change.filter);
+  return status;
+}
+
+static besom_status with_key(besom_filter *f, besom_digest d, besom_status (*work)(void *ctx, besom_filter *view),
+                             void *ctx) {
+  struct held h = {.whole = false};
+  besom_filter *view = take(&h.change, f, quotient_of(aqf(f)->sync, d), 1, false);
+  reach_to_adapt(&h.change, d, most_slots(aqf(f)));
+  view->kind = &kind_held;
+  besom_status status = end(&h.change, work(ctx, view));
+  return status == BESOM_FULL && may_have_room(aqf(f)->sync) ? with_whole(f, work, ctx) : status;
+}
+
 /* ------------------------------------------------------------------ whole filters */
 
 static void hold(const besom_filter *f) {
@@ -440,32 +543,13 @@ static void let_go(const besom_filter *f) {
   besom__unlock_all(const_aqf(f));
 }
 
-static besom_status merge(const besom_filter *a, const besom_filter *b, besom_filter *into) {
-  besom_status status = besom__aqf.merge(a, b, into);
-  if (status == BESOM_OK) besom__share(const_aqf(into));
-  return status;
-}
-
-static besom_status resize_start(besom_filter *fresh, const besom_filter *f, uint64_t slots) {
-  besom_status status = besom__aqf.resize_start(fresh, f, slots);
-  if (status != BESOM_OK) return status;
-  aqf(fresh)->sync = besom__sync_new(&fresh->allocator, regions_of(slots));
-  if (aqf(fresh)->sync) return BESOM_OK;
-  besom__aqf.destroy(fresh);
-  return BESOM_NO_MEMORY;
-}
-
+/* Queries go on, so that the marks must stay: the plain operation gets a filter that has none to take out. */
 static besom_status resize_step(besom_filter *fresh, besom_filter *f, uint64_t max, bool *finished) {
-  besom_status status = besom__aqf.resize_step(fresh, f, max, finished);
-  if (status == BESOM_OK && *finished) besom__sync_start(aqf(fresh));
-  return status;
-}
-
-static besom_status append(besom_filter *f, const besom_digest_source *digests, const besom_progress *progress) {
-  struct aqf *a = besom__lock_all(f, true);
-  besom_status status = besom__aqf.append(f, digests, progress);
-  besom__unlock_all(a);
-  return status;
+  struct aqf without_marks = *aqf(f);
+  without_marks.marks = (struct marks){0};
+  besom_status status = besom__aqf.resize_step(fresh, &without_marks.base.head, max, finished);
+  if (status != BESOM_OK || !*finished) return status;
+  return besom__marks_copy(&aqf(fresh)->marks, &aqf(f)->marks, &fresh->allocator);
 }
 
 static void iter_start(besom_iter *iter) {
@@ -490,8 +574,6 @@ static void save(const besom_filter *f, struct sections_out *out) {
 const struct besom_kind besom__aqf_concurrent = {
     .info = {AQF_NAME, AQF_SUMMARY, AQF_ABILITIES},
     .size = sizeof(struct aqf),
-    .create = create,
-    .create_like = create_like,
     .destroy = destroy,
     .contains = contains,
     .contains_many = contains_many,
@@ -510,14 +592,13 @@ const struct besom_kind besom__aqf_concurrent = {
     .insert_at = insert_at,
     .remove_at = remove_at,
     .adapt_at = adapt_at,
-    .merge = merge,
-    .resize_start = resize_start,
     .resize_step = resize_step,
-    .append = append,
     .iter_start = iter_start,
     .iter_next = besom__quotient_iter_next,
     .stats = stats,
     .validate = validate,
+    .share = share,
+    .with_key = with_key,
     .hold = hold,
     .let_go = let_go,
     .save = save,

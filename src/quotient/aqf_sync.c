@@ -87,6 +87,7 @@ void besom__share(const struct aqf *a) {
   atomic_store_explicit(&sync->lent, false, memory_order_relaxed);
   atomic_store_explicit(&sync->extension_slots, a->books.slots, memory_order_relaxed);
   atomic_store_explicit(&sync->marks, a->marks.count, memory_order_relaxed);
+  if (a->base.table.extended) atomic_store_explicit(&sync->extended, true, memory_order_relaxed);
 }
 
 struct aqf *besom__lock_all(const besom_filter *f, bool change) {

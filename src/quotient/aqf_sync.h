@@ -20,6 +20,7 @@ struct aqf_sync {
   void *memory; /* the allocation that this is in */
   size_t size;
   _Atomic uint64_t marks;                                /* how many there are */
+  atomic_bool extended;                                  /* there are fingerprints with extensions, or have been */
   atomic_bool lent;                                      /* some region may have room that it does not need */
   bool alone;                                            /* all is locked, for a change */
   _Alignas(CACHE_LINE) _Atomic uint64_t room;            /* slots left to members, but for what regions have borrowed */

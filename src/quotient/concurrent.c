@@ -1,18 +1,6 @@
 #include "quotient/concurrent.h"
 
-#include <sched.h>
-
 #include "quotient/walk.h"
-
-#define SPINS 64 /* then somebody else should run: it may be the one that is waited for */
-
-void besom__wait(unsigned *times) {
-  if (++*times % SPINS == 0) sched_yield();
-#if defined(__x86_64__)
-  else
-    __builtin_ia32_pause();
-#endif
-}
 
 /* The first block of a region knows by itself where earlier runs end: no walk from behind it goes further back. */
 static bool stands_alone(const struct qtable *t, uint64_t region) {

@@ -16,10 +16,10 @@
 
 #include <stdatomic.h>
 
+#include "core/wait.h"
 #include "quotient/table.h"
 
 #define REGION_SLOTS 4096
-#define CACHE_LINE 64
 
 /* By how much the numbers of a filter have changed in a region since they were summed, modulo 2^64. */
 struct tally {
@@ -35,10 +35,7 @@ struct region {
   struct tally tally;
 };
 
-/* ------------------------------------------------------------------ waiting */
-
-/* To be called in a loop that waits for another thread, with a count of its own that starts at 0. */
-void besom__wait(unsigned *times);
+/* ------------------------------------------------------------------ locks */
 
 /* A lock for moments, in a line of its own. */
 struct spin {
@@ -77,6 +74,19 @@ static inline void region_unlock(struct region *r) {
   uint64_t now = version & ~(uint64_t)(REGION_LOCKED | REGION_CHANGING);
   if (version & REGION_CHANGING) now += REGION_CHANGE;
   atomic_store_explicit(&r->version, now, memory_order_release);
+}
+
+/* For who has the lock without `change`: queries wait, or go on again. */
+static inline void region_begin_change(struct region *r) {
+  atomic_fetch_or_explicit(&r->version, REGION_CHANGING, memory_order_relaxed);
+#ifndef BESOM_THREAD_SANITIZER
+  atomic_thread_fence(memory_order_release);
+#endif
+}
+
+static inline void region_end_change(struct region *r) {
+  uint64_t version = atomic_load_explicit(&r->version, memory_order_relaxed);
+  atomic_store_explicit(&r->version, version - REGION_CHANGING + REGION_CHANGE, memory_order_release);
 }
 
 /* The version to read under, for region_unchanged. */

@@ -1,5 +1,7 @@
 #include "quotient/marks.h"
 
+#include <string.h>
+
 #include "core/memory.h"
 
 #define FIRST_SIZE 16
@@ -91,6 +93,15 @@ bool besom__marks_remove(struct marks *m, besom_digest d) {
   bool was_there = false;
   for (; besom__marks_has(m, d); was_there = true) remove_one(m, d);
   return was_there;
+}
+
+besom_status besom__marks_copy(struct marks *to, const struct marks *from, const besom_allocator *allocator) {
+  if (!from->size) return BESOM_OK;
+  besom_digest *places = besom__allocate(allocator, (size_t)from->size * sizeof *places);
+  if (!places) return BESOM_NO_MEMORY;
+  memcpy(places, from->places, (size_t)from->size * sizeof *places);
+  *to = (struct marks){places, from->size, from->count};
+  return BESOM_OK;
 }
 
 void besom__marks_free(struct marks *m, const besom_allocator *allocator) {

@@ -24,6 +24,9 @@ besom_status besom__marks_add(struct marks *m, const besom_allocator *allocator,
 /* Whether it was there. */
 bool besom__marks_remove(struct marks *m, besom_digest d);
 
+/* The same marks in memory of their own; to must be empty. NO_MEMORY. */
+besom_status besom__marks_copy(struct marks *to, const struct marks *from, const besom_allocator *allocator);
+
 void besom__marks_free(struct marks *m, const besom_allocator *allocator);
 
 /* NULL, or what is wrong with places of unknown origin. */

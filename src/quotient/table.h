@@ -97,6 +97,8 @@ struct qtable_shape {
  * below room; `quotient` says whose run is meant. Fingerprints of several slots are made by open and close
  * (long.h).
  */
+struct region;
+
 struct qtable_ops {
   /*
    * Is the remainder of this digest in the run of its quotient? MAYBE: all that have it are fingerprints of
@@ -104,6 +106,12 @@ struct qtable_ops {
    */
   enum answer (*contains)(const struct qtable *t, besom_digest d);
   void (*contains_many)(const struct qtable *t, const besom_digest *d, size_t n, uint64_t *bitmap);
+  /*
+   * The same of a table that others are changing (concurrent.h). `unsure`, a bitmap, too: an answer that is worth
+   * nothing, since the region has changed meanwhile or the run leaves the block.
+   */
+  void (*contains_many_shared)(const struct qtable *t, struct region *regions, const besom_digest *d, size_t n,
+                               uint64_t *bitmap, uint64_t *unsure);
   /* The same from what the block of the quotient holds; ELSEWHERE if the run leaves it. */
   enum answer (*contains_in_block)(const struct qtable *t, besom_digest d);
   /* The same as contains, and where the run is. */

@@ -4,6 +4,7 @@
  * caller.
  */
 #include "core/address.h"
+#include "quotient/concurrent.h"
 #include "quotient/order.h"
 #include "quotient/walk.h"
 
@@ -121,9 +122,9 @@ ALWAYS_INLINE enum answer contains(const struct qtable *t, besom_digest d, unsig
 
 /*
  * The same when the block has been fetched: only the remainders of the run are loaded, when it is known where
- * it is, so that no needless line of cache is touched.
+ * it is, so that no needless line of cache is touched. With `elsewhere` it is set if the run leaves the block.
  */
-ALWAYS_INLINE bool may_contain_at(const struct qtable *t, struct place at, unsigned width) {
+ALWAYS_INLINE bool may_contain_at(const struct qtable *t, struct place at, bool *elsewhere, unsigned width) {
   unsigned i = at.quotient % 64, offset = block_offset(at.block);
   uint64_t occupied = block_word(t, at.block, WORD_OCCUPIED), is_occupied = occupied >> i & 1;
   uint64_t ends = block_word(t, at.block, WORD_END) & bits_from_any(offset);
@@ -132,7 +133,8 @@ ALWAYS_INLINE bool may_contain_at(const struct qtable *t, struct place at, unsig
   start = start > offset ? start : offset;
   start = start > i ? start : i;
   unsigned n = trailing_zeros(end) + 1 - start;
-  if (UNLIKELY((is_occupied > end) | (is_occupied & (n > 16)))) return contains_by_find(t, at.quotient, at.remainder);
+  if (UNLIKELY((is_occupied > end) | (is_occupied & (n > 16))))
+    return elsewhere ? (*elsewhere = true) : contains_by_find(t, at.quotient, at.remainder);
   uint32_t equal = slots_equal_in(t, at.block, start & 63, n & 31, at.remainder, width) & (0 - (uint32_t)is_occupied);
   return equal && equal & heads_that_matter(t, at.block, at.remainder, width) >> (start & 63);
 }
@@ -157,9 +159,32 @@ ALWAYS_INLINE void contains_many(const struct qtable *t, const besom_digest *d, 
     for (size_t j = 0; j < some; j++) {
       struct place *next = &ahead[j % FETCH_AHEAD], at = *next;
       if (i + j + FETCH_AHEAD < n) *next = fetch_place(t, d[i + j + FETCH_AHEAD], width);
-      answers |= (uint64_t)may_contain_at(t, at, width) << j;
+      answers |= (uint64_t)may_contain_at(t, at, NULL, width) << j;
     }
     bitmap[i / 64] = answers;
+  }
+}
+
+ALWAYS_INLINE struct place fetch_shared(const struct qtable *t, const struct region *regions, besom_digest d,
+                                        unsigned width) {
+  struct place at = fetch_place(t, d, width);
+  __builtin_prefetch(&regions[at.quotient / REGION_SLOTS]);
+  return at;
+}
+
+ALWAYS_INLINE void contains_many_shared(const struct qtable *t, struct region *regions, const besom_digest *d, size_t n,
+                                        uint64_t *bitmap, uint64_t *unsure, unsigned width) {
+  struct place ahead[FETCH_AHEAD];
+  for (size_t i = 0; i < n && i < FETCH_AHEAD; i++) ahead[i] = fetch_shared(t, regions, d[i], width);
+  for (size_t i = 0; i < n; i++) {
+    struct place *next = &ahead[i % FETCH_AHEAD], at = *next;
+    if (i + FETCH_AHEAD < n) *next = fetch_shared(t, regions, d[i + FETCH_AHEAD], width);
+    if (i % 64 == 0) bitmap[i / 64] = unsure[i / 64] = 0;
+    struct region *region = &regions[at.quotient / REGION_SLOTS];
+    uint64_t version = region_version(region);
+    bool elsewhere = false, answer = may_contain_at(t, at, &elsewhere, width);
+    bitmap[i / 64] |= (uint64_t)answer << (i % 64);
+    unsure[i / 64] |= (uint64_t)(elsewhere | !region_unchanged(region, version)) << (i % 64);
   }
 }
 
@@ -527,48 +552,53 @@ ALWAYS_INLINE besom_status merge(const struct qtable *from_a, const struct qtabl
 
 /* ------------------------------------------------------------------ tables of operations */
 
-#define OPERATIONS(suffix, width)                                                                                 \
-  static enum answer contains_##suffix(const struct qtable *t, besom_digest d) {                                  \
-    return contains(t, d, width);                                                                                 \
-  }                                                                                                               \
-  static void contains_many_##suffix(const struct qtable *t, const besom_digest *d, size_t n, uint64_t *bitmap) { \
-    contains_many(t, d, n, bitmap, width);                                                                        \
-  }                                                                                                               \
-  static enum answer contains_in_block_##suffix(const struct qtable *t, besom_digest d) {                         \
-    return contains_in_block(t, place_of(t, d, width), NULL, width);                                              \
-  }                                                                                                               \
-  static enum answer contains_run_##suffix(const struct qtable *t, besom_digest d, struct block_run *run) {       \
-    return contains_run(t, d, run, width);                                                                        \
-  }                                                                                                               \
-  static besom_status insert_##suffix(struct qtable *t, besom_digest d, bool *unless) {                           \
-    return insert(t, d, unless, width);                                                                           \
-  }                                                                                                               \
-  static besom_status insert_many_##suffix(struct qtable *t, const besom_digest *d, size_t n, bool *unless,       \
-                                           size_t *done) {                                                        \
-    return insert_many(t, d, n, unless, done, width);                                                             \
-  }                                                                                                               \
-  static besom_status append_##suffix(struct qtable_appender *a, const besom_digest *d, size_t n) {               \
-    const struct qtable *t = &a->table;                                                                           \
-    (void)t;                                                                                                      \
-    return append(a, d, n, width);                                                                                \
-  }                                                                                                               \
-  static uint64_t find_##suffix(const struct qtable *t, uint64_t quotient, uint64_t remainder, uint64_t *last) {  \
-    return find(t, quotient, remainder, last, width);                                                             \
-  }                                                                                                               \
-  static besom_status open_##suffix(struct qtable *t, uint64_t quotient, uint64_t position, uint64_t bits) {      \
-    return open_slot(t, quotient, position, bits, width);                                                         \
-  }                                                                                                               \
-  static void close_##suffix(struct qtable *t, uint64_t quotient, uint64_t position) {                            \
-    close_slot(t, quotient, position, width);                                                                     \
-  }                                                                                                               \
-  static besom_status merge_##suffix(const struct qtable *a, const struct qtable *b, struct qtable *t) {          \
-    return merge(a, b, t, width);                                                                                 \
+#define OPERATIONS(suffix, width)                                                                                  \
+  static enum answer contains_##suffix(const struct qtable *t, besom_digest d) {                                   \
+    return contains(t, d, width);                                                                                  \
+  }                                                                                                                \
+  static void contains_many_##suffix(const struct qtable *t, const besom_digest *d, size_t n, uint64_t *bitmap) {  \
+    contains_many(t, d, n, bitmap, width);                                                                         \
+  }                                                                                                                \
+  static void contains_many_shared_##suffix(const struct qtable *t, struct region *regions, const besom_digest *d, \
+                                            size_t n, uint64_t *bitmap, uint64_t *unsure) {                        \
+    contains_many_shared(t, regions, d, n, bitmap, unsure, width);                                                 \
+  }                                                                                                                \
+  static enum answer contains_in_block_##suffix(const struct qtable *t, besom_digest d) {                          \
+    return contains_in_block(t, place_of(t, d, width), NULL, width);                                               \
+  }                                                                                                                \
+  static enum answer contains_run_##suffix(const struct qtable *t, besom_digest d, struct block_run *run) {        \
+    return contains_run(t, d, run, width);                                                                         \
+  }                                                                                                                \
+  static besom_status insert_##suffix(struct qtable *t, besom_digest d, bool *unless) {                            \
+    return insert(t, d, unless, width);                                                                            \
+  }                                                                                                                \
+  static besom_status insert_many_##suffix(struct qtable *t, const besom_digest *d, size_t n, bool *unless,        \
+                                           size_t *done) {                                                         \
+    return insert_many(t, d, n, unless, done, width);                                                              \
+  }                                                                                                                \
+  static besom_status append_##suffix(struct qtable_appender *a, const besom_digest *d, size_t n) {                \
+    const struct qtable *t = &a->table;                                                                            \
+    (void)t;                                                                                                       \
+    return append(a, d, n, width);                                                                                 \
+  }                                                                                                                \
+  static uint64_t find_##suffix(const struct qtable *t, uint64_t quotient, uint64_t remainder, uint64_t *last) {   \
+    return find(t, quotient, remainder, last, width);                                                              \
+  }                                                                                                                \
+  static besom_status open_##suffix(struct qtable *t, uint64_t quotient, uint64_t position, uint64_t bits) {       \
+    return open_slot(t, quotient, position, bits, width);                                                          \
+  }                                                                                                                \
+  static void close_##suffix(struct qtable *t, uint64_t quotient, uint64_t position) {                             \
+    close_slot(t, quotient, position, width);                                                                      \
+  }                                                                                                                \
+  static besom_status merge_##suffix(const struct qtable *a, const struct qtable *b, struct qtable *t) {           \
+    return merge(a, b, t, width);                                                                                  \
   }
 
-#define OPERATION_TABLE(suffix)                                                                                    \
-  {                                                                                                                \
-    contains_##suffix, contains_many_##suffix, contains_in_block_##suffix, contains_run_##suffix, insert_##suffix, \
-        insert_many_##suffix, append_##suffix, find_##suffix, open_##suffix, close_##suffix, merge_##suffix        \
+#define OPERATION_TABLE(suffix)                                                                                      \
+  {                                                                                                                  \
+    contains_##suffix, contains_many_##suffix, contains_many_shared_##suffix, contains_in_block_##suffix,            \
+        contains_run_##suffix, insert_##suffix, insert_many_##suffix, append_##suffix, find_##suffix, open_##suffix, \
+        close_##suffix, merge_##suffix                                                                               \
   }
 
 /* Rates of 1 in 100, 1000 and 10,000 need 7, 10 and 14 bits; the others are round numbers or papers'. */

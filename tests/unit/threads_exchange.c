@@ -1,0 +1,487 @@
+/*
+ * Concurrent filters that are grown, shrunk and rekeyed while others ask and change them; that were loaded and then
+ * shared; and that are in front of a store which several threads fill. As threads.c, made a second time with the thread
+ * sanitizer.
+ */
+#define _DEFAULT_SOURCE 1 /* threads */
+#include "threads_stage.h"
+
+#include <sched.h>
+
+#include "besom_store.h"
+#include "filter.h"
+#include "support/failing_allocator.h"
+#include "support/temp_files.h"
+
+/* Changes are BUSY during a task of somebody else. */
+static besom_status patiently(besom_status (*change)(besom_filter *f, uint64_t key), besom_filter *f, uint64_t key) {
+  besom_status status;
+  while ((status = change(f, key)) == BESOM_BUSY) sched_yield();
+  return status;
+}
+
+/* As write_keys. */
+static void write_patiently(struct stage *stage, unsigned actor) {
+  besom_filter *f = stage->f;
+  for (size_t i = 0; i < KEPT; i++) {
+    expect(patiently(besom_insert_u64, f, kept_key(actor, i)) == BESOM_OK);
+    atomic_store_explicit(&stage->kept[actor], i + 1, memory_order_release);
+    expect(patiently(besom_insert_u64, f, passing_key(actor, i)) == BESOM_OK);
+    expect(patiently(besom_remove_u64, f, passing_key(actor, i)) == BESOM_OK);
+  }
+  atomic_fetch_sub(&stage->working, 1);
+}
+
+/* Between two exchanges: until somebody has inserted something, lest they come to nothing. */
+static void let_them_write(struct stage *stage) {
+  size_t kept = atomic_load(&stage->kept[0]) + atomic_load(&stage->kept[1]);
+  while (atomic_load(&stage->working) && atomic_load(&stage->kept[0]) + atomic_load(&stage->kept[1]) < kept + KEPT / 4)
+    sched_yield();
+}
+
+/* ------------------------------------------------------------------ another size */
+
+enum { MARKED = 40 };
+
+/* Keys that would be false positives when all is done, and are on the no list from the start. */
+static uint64_t marked_keys[MARKED];
+
+static void mark_some(besom_filter *f) {
+  besom_filter *plain = make_plain(NULL);
+  for (size_t i = 0, n = 0; n < MARKED; i++) {
+    marked_keys[n] = key_u64(NEGATIVES, UINT64_C(1000000000) + i);
+    if (!besom_contains_u64(plain, marked_keys[n])) continue;
+    assert_int_equal(besom_no_add_u64(f, marked_keys[n++]), BESOM_OK);
+  }
+  besom_free(plain);
+}
+
+/* Grows or shrinks in steps; gives it up half way now and then. */
+static void resize_in_steps(besom_filter *f, bool grow, bool cancel) {
+  besom_task *task;
+  besom_status status = grow ? besom_grow_begin(f, 2 * SLOTS, &task) : besom_shrink_begin(f, SLOTS, &task);
+  expect(status == BESOM_OK);
+  bool finished = false;
+  for (int i = 0; status == BESOM_OK && !finished; i++) {
+    expect(besom_insert_u64(f, 1) == BESOM_BUSY);
+    if (cancel && i == 2) {
+      besom_task_cancel(task);
+      return;
+    }
+    expect((status = besom_task_step(task, 700, &finished)) == BESOM_OK);
+    sched_yield();
+  }
+}
+
+static void resize_again_and_again(struct stage *stage) {
+  besom_filter *f = stage->f;
+  for (unsigned i = 0; i < 3 || atomic_load(&stage->working); i++) {
+    resize_in_steps(f, true, true);
+    if (i % 2)
+      resize_in_steps(f, true, false);
+    else
+      expect(besom_grow(f, 2 * SLOTS) == BESOM_OK);
+    expect(besom_grow(f, 8 * SLOTS) == BESOM_OK);
+    expect(besom_shrink(f, 2 * SLOTS) == BESOM_OK);
+    if (i % 3)
+      resize_in_steps(f, false, false);
+    else
+      expect(besom_shrink(f, SLOTS) == BESOM_OK);
+    let_them_write(stage);
+  }
+}
+
+static void read_marks(struct stage *stage) {
+  uint64_t bitmap[(MARKED + 63) / 64];
+  while (atomic_load(&stage->working)) {
+    for (size_t i = 0; i < MARKED; i++) expect(!besom_contains_u64(stage->f, marked_keys[i]));
+    expect(besom_contains_many_u64(stage->f, marked_keys, MARKED, bitmap) == BESOM_OK && bitmap[0] == 0);
+  }
+}
+
+/* Actors 0 and 1 write, so that read_keys knows what there is. */
+static void write_read_and_resize(struct stage *stage, unsigned actor) {
+  if (actor < THREADS / 2)
+    write_patiently(stage, actor);
+  else if (actor == THREADS / 2)
+    resize_again_and_again(stage);
+  else if (stage->round % 2)
+    read_marks(stage);
+  else
+    read_keys(stage, actor);
+}
+
+static void queries_go_on_while_the_table_is_exchanged(void **state) {
+  (void)state;
+  besom_filter *plain = make_plain(NULL);
+  for (unsigned round = 0; round < 2; round++) {
+    besom_config config = config_with(NULL);
+    struct stage stage = {.f = make(&config), .act = write_read_and_resize, .round = round};
+    if (round % 2) mark_some(stage.f);
+    perform(&stage);
+    assert_nothing_wrong(stage.f);
+    assert_int_equal(stats_of(stage.f).slots, SLOTS);
+    assert_int_equal(stats_of(stage.f).marks, round % 2 ? MARKED : 0);
+    for (size_t i = 0; i < MARKED && round % 2; i++) besom_no_remove_u64(stage.f, marked_keys[i]);
+    assert_answers_like(stage.f, plain);
+    besom_free(stage.f);
+  }
+  besom_free(plain);
+}
+
+/* All want another size at once: one after the other gets it. */
+static void resize_together(struct stage *stage, unsigned actor) {
+  for (unsigned i = 0; i < 20; i++) {
+    besom_statistics stats;
+    besom_status status = actor % 2 ? besom_grow(stage->f, 2 * SLOTS) : besom_shrink(stage->f, SLOTS);
+    expect(status == BESOM_OK);
+    expect(besom_stats(stage->f, &stats) == BESOM_OK && (stats.slots == SLOTS || stats.slots == 2 * SLOTS));
+    expect(besom_contains_u64(stage->f, 1));
+  }
+}
+
+static void exchanges_wait_for_each_other(void **state) {
+  (void)state;
+  besom_config config = config_with(NULL);
+  struct stage stage = {.f = make(&config), .act = resize_together};
+  assert_int_equal(besom_insert_u64(stage.f, 1), BESOM_OK);
+  perform(&stage);
+  assert_nothing_wrong(stage.f);
+  assert_int_equal(stats_of(stage.f).items, 1);
+  besom_free(stage.f);
+}
+
+/* ------------------------------------------------------------------ another hash key */
+
+/* All keys that any writer has inserted, or is about to. */
+struct all_kept {
+  struct stage *stage;
+  unsigned actor;
+  size_t i;
+  uint64_t key;
+};
+
+static besom_status next_kept(void *ctx, besom_bytes *key, uint64_t *weight) {
+  struct all_kept *all = ctx;
+  (void)weight;
+  while (all->i == atomic_load(&all->stage->begun[all->actor])) {
+    if (++all->actor == THREADS / 2) return BESOM_END;
+    all->i = 0;
+  }
+  store64((uint8_t *)&all->key, kept_key(all->actor, all->i++));
+  *key = (besom_bytes){&all->key, sizeof all->key};
+  return BESOM_OK;
+}
+
+static void rekey_again_and_again(struct stage *stage) {
+  for (unsigned i = 0; i < 2 || atomic_load(&stage->working); i++) {
+    struct all_kept all = {.stage = stage};
+    besom_source source = {.next = next_kept, .ctx = &all};
+    besom_task *task;
+    besom_status status =
+        i % 2 ? besom_rekey(stage->f, &source, NULL, NULL) : besom_rekey_begin(stage->f, &source, NULL, NULL, &task);
+    for (bool finished = i % 2; status == BESOM_OK && !finished;) status = besom_task_step(task, 500, &finished);
+    expect(status == BESOM_OK);
+    let_them_write(stage);
+  }
+}
+
+/* A key is begun before it is inserted: so a new start has it, or comes first. */
+static void write_begun(struct stage *stage, unsigned actor) {
+  for (size_t i = 0; i < KEPT; i++) {
+    atomic_store(&stage->begun[actor], i + 1);
+    expect(patiently(besom_insert_u64, stage->f, kept_key(actor, i)) == BESOM_OK);
+    atomic_store_explicit(&stage->kept[actor], i + 1, memory_order_release);
+  }
+  atomic_fetch_sub(&stage->working, 1);
+}
+
+/* By keys alone: a digest is worth nothing after a change of the hash. */
+static void read_by_keys(struct stage *stage, unsigned reader) {
+  random_stream random = {reader};
+  while (atomic_load(&stage->working)) {
+    unsigned actor = (unsigned)random_below(&random, THREADS / 2);
+    size_t kept = atomic_load_explicit(&stage->kept[actor], memory_order_acquire);
+    uint64_t keys[BATCH], bitmap[(BATCH + 63) / 64], n = 0;
+    if (!kept) continue;
+    for (size_t i = 0; i < BATCH; i++) keys[i] = kept_key(actor, random_below(&random, kept));
+    for (size_t i = 0; i < BATCH; i++) expect(besom_contains_u64(stage->f, keys[i]));
+    for (size_t i = 0; i < BATCH; i++) expect(besom_contains(stage->f, &keys[i], sizeof keys[i]));
+    expect(besom_contains_many_u64(stage->f, keys, BATCH, bitmap) == BESOM_OK);
+    for (size_t i = 0; i < BATCH; i++) expect(bitmap[i / 64] >> (i % 64) & 1);
+    expect(besom_count_u64(stage->f, keys[0], &n) == BESOM_OK && n >= 1);
+  }
+}
+
+static void write_read_and_rekey(struct stage *stage, unsigned actor) {
+  if (actor < THREADS / 2)
+    write_begun(stage, actor);
+  else if (actor == THREADS / 2)
+    rekey_again_and_again(stage);
+  else
+    read_by_keys(stage, actor);
+}
+
+static void queries_go_on_while_the_hash_changes(void **state) {
+  (void)state;
+  besom_config config = config_with(NULL);
+  struct stage stage = {.f = make(&config), .act = write_read_and_rekey};
+  besom_digest before = besom_hash_u64(stage.f, 1);
+  perform(&stage);
+  assert_nothing_wrong(stage.f);
+  assert_true(besom_hash_u64(stage.f, 1).hi != before.hi);
+  for (unsigned actor = 0; actor < THREADS / 2; actor++)
+    for (size_t i = 0; i < KEPT; i++) assert_true(besom_contains_u64(stage.f, kept_key(actor, i)));
+  besom_free(stage.f);
+}
+
+/* ------------------------------------------------------------------ what was loaded */
+
+static void write_and_read(struct stage *stage, unsigned actor) {
+  if (actor < THREADS / 2)
+    write_keys(stage, actor);
+  else
+    read_keys(stage, actor);
+}
+
+static besom_filter *loaded_copy(const besom_filter *f, const besom_allocator *allocator) {
+  memory_sink sink;
+  besom_filter *copy = NULL;
+  memory_sink_init(&sink);
+  assert_int_equal(besom_save(f, &sink.api), BESOM_OK);
+  assert_int_equal(besom_load(sink.data, sink.len, allocator, &copy), BESOM_OK);
+  memory_sink_close(&sink);
+  return copy;
+}
+
+static besom_filter *make_empty_plain(void) {
+  besom_config config = config_with(NULL);
+  config.flags = 0;
+  return make(&config);
+}
+
+static void a_loaded_filter_can_be_shared(void **state) {
+  (void)state;
+  besom_filter *saved = make_empty_plain();
+  struct stage stage = {.f = loaded_copy(saved, NULL), .act = write_and_read};
+  assert_int_equal(besom_share(stage.f), BESOM_OK);
+  assert_int_equal(besom_share(stage.f), BESOM_OK);
+  perform(&stage);
+  assert_nothing_wrong(stage.f);
+  assert_like_plain(stage.f, NULL);
+  besom_free(stage.f);
+  besom_free(saved);
+}
+
+static void sharing_is_refused_where_it_makes_no_sense(void **state) {
+  (void)state;
+  temp_dir dir;
+  besom_filter *plain = make_empty_plain(), *mapped = NULL, *bloom = NULL;
+  besom_task *task;
+  temp_dir_make(&dir);
+  temp_path path = temp_dir_file(&dir, "saved");
+  assert_int_equal(besom_save_file(plain, path.text), BESOM_OK);
+  assert_int_equal(besom_open_mmap(path.text, 0, &mapped), BESOM_OK);
+  assert_int_equal(besom_create(&(besom_config){.kind = "bloom", .capacity = 100}, &bloom), BESOM_OK);
+  assert_int_equal(besom_share(NULL), BESOM_INVALID);
+  assert_int_equal(besom_share(mapped), BESOM_READ_ONLY);
+  assert_int_equal(besom_share(bloom), BESOM_UNSUPPORTED);
+  assert_int_equal(besom_grow_begin(plain, 2 * SLOTS, &task), BESOM_OK);
+  assert_int_equal(besom_share(plain), BESOM_BUSY);
+  besom_free(plain);
+  besom_free(mapped);
+  temp_dir_remove(&dir);
+  besom_free(bloom);
+}
+
+static void a_filter_that_cannot_be_shared_is_as_it_was(void **state) {
+  (void)state;
+#ifdef BESOM_THREAD_SANITIZER
+  skip(); /* one thread, and slow */
+#endif
+  failing_allocator memory;
+  besom_filter *full = make_plain(NULL);
+  failing_allocator_init(&memory);
+  besom_filter *f = loaded_copy(full, &memory.api);
+  besom_status status = BESOM_NO_MEMORY;
+  for (uint64_t n = 1; status == BESOM_NO_MEMORY; n++) {
+    memory.calls = 0;
+    memory.fail_at = n;
+    status = besom_share(f);
+    assert_nothing_wrong(f);
+    assert_like_plain(f, NULL);
+    assert_true(n < 10);
+  }
+  assert_int_equal(status, BESOM_OK);
+  memory.fail_at = 0;
+  besom_free(f);
+  assert_null(failing_allocator_verdict(&memory));
+  failing_allocator_close(&memory);
+  besom_free(full);
+}
+
+/* ------------------------------------------------------------------ in front of a store */
+
+enum { STORED = SCALE == 1 ? 600 : 1500, WIDE = 4 }; /* keys a thread; so few buckets that many are shared */
+
+/* A filter, the memory store behind it, and a lock for that: a store takes one call at a time. */
+struct archive {
+  struct stage stage; /* the first, so that an actor finds the rest */
+  besom_store *store;
+  pthread_mutex_t lock;
+  unsigned appends; /* every seventh fails */
+};
+
+/* What a thread does with one key while it is held. */
+struct deed {
+  struct archive *archive;
+  besom_digest digest;
+  uint64_t key;
+};
+
+static besom_status append(struct archive *archive, besom_match at, const uint64_t *key) {
+  besom_record record = {{key, sizeof *key}, {NULL, 0}};
+  pthread_mutex_lock(&archive->lock);
+  besom_status status = ++archive->appends % 7 ? archive->store->ops->append(archive->store, at, &record) : BESOM_IO;
+  pthread_mutex_unlock(&archive->lock);
+  return status;
+}
+
+/* A store that sees another rank than the filter gave says INVALID. */
+static besom_status put(void *ctx, besom_filter *view) {
+  struct deed *deed = ctx;
+  besom_match at;
+  besom_status status = view->kind->insert_at(view, deed->digest, 0, &at);
+  if (status != BESOM_OK) return status;
+  if (deed->key % 8 == 0) sched_yield(); /* so that others have the time to come in between, if they can */
+  status = append(deed->archive, at, &deed->key);
+  if (status != BESOM_OK) expect(view->kind->remove_at(view, at) == BESOM_OK);
+  return status;
+}
+
+struct search {
+  uint64_t key;
+  besom_match at;
+  bool found;
+};
+
+static besom_status compare(void *ctx, besom_match at, const besom_record *record) {
+  struct search *search = ctx;
+  uint64_t key;
+  memcpy(&key, record->key.data, sizeof key);
+  if (key != search->key) return BESOM_OK;
+  search->at = at;
+  search->found = true;
+  return BESOM_END;
+}
+
+/* Where a key is: some match must be its record. */
+static bool find(struct archive *archive, besom_filter *view, const struct deed *deed, struct search *search) {
+  besom_match matches[64];
+  size_t n = 0;
+  expect(view->kind->matches(view, deed->digest, matches, 64, &n) == BESOM_OK && n <= 64);
+  *search = (struct search){.key = deed->key};
+  if (n) archive->store->ops->get(archive->store, matches[0].bucket, compare, search);
+  for (size_t i = 0; i < n; i++)
+    if (search->found && matches[i].rank == search->at.rank) return true;
+  return false;
+}
+
+static besom_status take_out(void *ctx, besom_filter *view) {
+  struct deed *deed = ctx;
+  struct search search;
+  pthread_mutex_lock(&deed->archive->lock);
+  besom_status status = BESOM_NOT_FOUND;
+  if (find(deed->archive, view, deed, &search))
+    status = deed->archive->store->ops->remove(deed->archive->store, search.at);
+  pthread_mutex_unlock(&deed->archive->lock);
+  return status == BESOM_OK ? view->kind->remove_at(view, search.at) : status;
+}
+
+/* Lengthens the fingerprint of a key that is there, as if one that differs in a later bit had been asked for. */
+static besom_status lengthen(void *ctx, besom_filter *view) {
+  struct deed *deed = ctx;
+  struct search search;
+  pthread_mutex_lock(&deed->archive->lock);
+  bool found = find(deed->archive, view, deed, &search);
+  pthread_mutex_unlock(&deed->archive->lock);
+  if (!found) return BESOM_NOT_FOUND;
+  besom_digest offender = {deed->digest.hi ^ 1 << 20, deed->digest.lo};
+  besom_status status = view->kind->adapt_at(view, offender, search.at, deed->digest);
+  return status == BESOM_FULL ? BESOM_OK : status;
+}
+
+static void file_keys(struct stage *stage, unsigned actor) {
+  struct archive *archive = (struct archive *)stage;
+  for (size_t i = 0; i < STORED; i++) {
+    uint64_t key = kept_key(actor, i);
+    struct deed deed = {archive, besom_hash_u64(stage->f, key), key};
+    besom_status status;
+    do status = besom__with_key(stage->f, deed.digest, put, &deed);
+    while (status == BESOM_IO);
+    expect(status == BESOM_OK);
+    if (i % 5 == 0) expect(besom__with_key(stage->f, deed.digest, lengthen, &deed) == BESOM_OK);
+    expect(besom_contains_u64(stage->f, key));
+    if (i % 3 == 0) expect(besom__with_key(stage->f, deed.digest, take_out, &deed) == BESOM_OK);
+  }
+}
+
+/* Of each record in the store there is a match in the filter, at its rank. */
+static besom_status check_record(void *ctx, besom_match at, const besom_record *record) {
+  const besom_filter *f = ctx;
+  besom_match matches[64];
+  size_t n = 0;
+  besom_digest d = besom_hash(f, record->key.data, record->key.len);
+  expect(besom_matches(f, d, matches, 64, &n) == BESOM_OK);
+  for (size_t i = 0; i < n && i < 64; i++)
+    if (matches[i].bucket == at.bucket && matches[i].rank == at.rank) return BESOM_OK;
+  return BESOM_NOT_FOUND;
+}
+
+static void store_together(uint64_t slots, bool shared) {
+  besom_config config = config_with(NULL);
+  struct archive archive = {.stage.act = file_keys};
+  besom_store_statistics stored;
+  config.width = WIDE;
+  config.slots = slots;
+  config.adapt_room = 0.3;
+  config.flags = shared ? BESOM_CONCURRENT : 0;
+  archive.stage.f = make(&config);
+  pthread_mutex_init(&archive.lock, NULL);
+  assert_int_equal(besom_store_memory(NULL, &archive.store), BESOM_OK);
+  if (shared)
+    perform(&archive.stage);
+  else
+    file_keys(&archive.stage, 0);
+  assert_nothing_wrong(archive.stage.f);
+  assert_int_equal(besom_store_stats(archive.store, &stored), BESOM_OK);
+  assert_int_equal(stored.records, (shared ? THREADS : 1) * (STORED - (STORED + 2) / 3));
+  assert_int_equal(stats_of(archive.stage.f).items, stored.records);
+  assert_true(stats_of(archive.stage.f).extended > 0);
+  assert_int_equal(archive.store->ops->scan(archive.store, 0, check_record, archive.stage.f), BESOM_OK);
+  assert_nothing_wrong(archive.stage.f);
+  besom_store_close(archive.store);
+  pthread_mutex_destroy(&archive.lock);
+  besom_free(archive.stage.f);
+}
+
+/* In a table with much room, and in one with next to none, in which regions have to give theirs back. */
+static void ranks_and_store_agree(void **state) {
+  (void)state;
+  store_together(3 * 4096, true);
+  store_together(6 * STORED, true);
+  store_together(4096, false);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(queries_go_on_while_the_table_is_exchanged),
+      cmocka_unit_test(exchanges_wait_for_each_other),
+      cmocka_unit_test(queries_go_on_while_the_hash_changes),
+      cmocka_unit_test(a_loaded_filter_can_be_shared),
+      cmocka_unit_test(sharing_is_refused_where_it_makes_no_sense),
+      cmocka_unit_test(a_filter_that_cannot_be_shared_is_as_it_was),
+      cmocka_unit_test(ranks_and_store_agree),
+  };
+  return cmocka_run_group_tests_name("threads_exchange", tests, NULL, NULL);
+}
