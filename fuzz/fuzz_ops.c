@@ -11,6 +11,7 @@
 #include "support/keys.h"
 #include "support/memory_sink.h"
 #include "support/reference.h"
+#include "support/shelf.h"
 
 enum { UNIVERSE_SIZE = 48, MOST_OPERATIONS = 400, MOST_SLOTS = 5000, FULL_CHECK_EVERY = 8 };
 
@@ -25,25 +26,34 @@ static unsigned take(input *in) {
 typedef struct state {
   besom_filter *f;
   reference truth;
+  bool on_shelf; /* the kind moves its fingerprints, and takes keys only with a shelf for them */
+  shelf keys;
 } state;
 
 /* ------------------------------------------------------------------ the filter */
 
-/* Of those that take keys by themselves. */
+/* Does the kind take keys only with a store at hand? */
+static bool needs_shelf(const besom_kind_info *kind) {
+  return (kind->abilities & BESOM_CAN_MATCH) && !(kind->abilities & BESOM_CAN_INSERT);
+}
+
+/* Of those that take keys; large choices, of those that need a shelf. */
 static const besom_kind_info *choose_kind(unsigned choice) {
   const besom_kind_info *kinds[64];
   size_t n = 0;
   for (size_t i = 0; besom_kinds(i) && n < 64; i++)
-    if (besom_kinds(i)->abilities & BESOM_CAN_INSERT) kinds[n++] = besom_kinds(i);
+    if (choice >= 224 ? needs_shelf(besom_kinds(i)) : (besom_kinds(i)->abilities & BESOM_CAN_INSERT) != 0)
+      kinds[n++] = besom_kinds(i);
   return kinds[choice % n];
 }
 
 /* By its geometry if the kind takes one, else by capacity and rate. Options it does not know are left out. */
-static besom_filter *choose_filter(input *in) {
+static besom_filter *choose_filter(input *in, bool *on_shelf) {
   static const char *const options[] = {
       NULL, "isa=portable", "isa=avx2", "heads=no", "heads=no,isa=portable", "base=aqf", "cache=topk,cache_bits=3000"};
   static const uint8_t seed[16] = {7};
-  besom_config config = {.kind = choose_kind(take(in))->name, .seed = seed};
+  const besom_kind_info *kind = choose_kind(take(in));
+  besom_config config = {.kind = kind->name, .seed = seed};
   unsigned choice = take(in), slots = 1 + take(in), width = 1 + take(in) % 64;
   config.options = options[choice % 7];
   if (choice >= 128) slots += 4 * take(in);
@@ -61,6 +71,7 @@ static besom_filter *choose_filter(input *in) {
     config.rate = 1.0 / (1 + width);
     status = besom_create(&config, &f);
   }
+  *on_shelf = needs_shelf(kind);
   return status == BESOM_OK ? f : NULL;
 }
 
@@ -72,24 +83,46 @@ static uint64_t slots_of(const besom_filter *f) {
 
 /* ------------------------------------------------------------------ operations */
 
+static besom_status insert_one(state *s, size_t key) {
+  besom_match match;
+  if (!s->on_shelf) return besom_insert_u64(s->f, reference_key(key));
+  return shelf_insert(&s->keys, besom_hash_u64(s->f, reference_key(key)), &match);
+}
+
 static void insert(state *s, size_t key, unsigned copies) {
   while (copies--) {
-    besom_status status = besom_insert_u64(s->f, reference_key(key));
+    besom_status status = insert_one(s, key);
     if (status == BESOM_FULL) return;
     demand(status == BESOM_OK);
     reference_insert(&s->truth, key);
   }
 }
 
+/* A key that is there is at one of its matches. */
+static besom_status remove_from_shelf(state *s, size_t key) {
+  besom_digest d = besom_hash_u64(s->f, reference_key(key));
+  besom_match matches[64];
+  size_t total = 0;
+  demand(besom_matches(s->f, d, matches, 64, &total) == BESOM_OK && total <= 64);
+  for (size_t i = 0; i < total; i++) {
+    besom_digest stored = s->keys.digests[matches[i].bucket];
+    if (stored.hi == d.hi && stored.lo == d.lo) return shelf_remove(&s->keys, matches[i]);
+  }
+  return BESOM_NOT_FOUND;
+}
+
+static besom_status remove_one(state *s, size_t key) {
+  return s->on_shelf ? remove_from_shelf(s, key) : besom_remove_u64(s->f, reference_key(key));
+}
+
 /* Only what was inserted may be removed; of the other keys, only those that the filter denies. */
 static void remove_key(state *s, size_t key, unsigned copies) {
-  if (!s->truth.removes) return;
+  if (!s->truth.removes && !s->on_shelf) return;
   for (; copies && s->truth.copies[key]; copies--) {
-    demand(besom_remove_u64(s->f, reference_key(key)) == BESOM_OK);
+    demand(remove_one(s, key) == BESOM_OK);
     reference_remove(&s->truth, key);
   }
-  if (!besom_contains_u64(s->f, reference_key(key)))
-    demand(besom_remove_u64(s->f, reference_key(key)) == BESOM_NOT_FOUND);
+  if (!besom_contains_u64(s->f, reference_key(key))) demand(remove_one(s, key) == BESOM_NOT_FOUND);
 }
 
 /* In steps; a change in between is refused. */
@@ -116,6 +149,7 @@ static void save_and_load(state *s) {
   memory_sink_close(&sink);
   besom_free(s->f);
   s->f = copy;
+  if (s->on_shelf) demand(shelf_rebind(&s->keys, copy) == BESOM_OK);
 }
 
 /* With a filter that holds one key some times: the filter goes on as the union. */
@@ -174,13 +208,13 @@ static void build_sorted(state *s) {
 
 /*
  * A key that is not there is denied from now on, or there is no room to learn that. Not where the reference knows
- * which fingerprints must be answered yes: it knows nothing of adapting.
+ * which fingerprints must be answered yes: it knows nothing of adapting. Kinds that move fingerprints promise less.
  */
 static void adapt(state *s, size_t key) {
   if (s->truth.exact || s->truth.copies[key]) return;
   besom_status status = besom_adapt_u64(s->f, reference_key(key));
   demand(status == BESOM_OK || status == BESOM_FULL || status == BESOM_UNSUPPORTED);
-  if (status == BESOM_OK) demand(!besom_contains_u64(s->f, reference_key(key)));
+  if (status == BESOM_OK && !s->on_shelf) demand(!besom_contains_u64(s->f, reference_key(key)));
 }
 
 /* The lower half of a byte says what, weighted by how often it is worth doing; the upper half how often. */
@@ -208,15 +242,19 @@ static void one_operation(state *s, input *in) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   input in = {data, data + size};
-  state s = {.f = choose_filter(&in)};
+  state s = {0};
+  s.f = choose_filter(&in, &s.on_shelf);
   if (!s.f) return 0;
+  if (s.on_shelf) demand(shelf_open(&s.keys, s.f) == BESOM_OK);
   demand(reference_init(&s.truth, s.f, UNIVERSE_SIZE) == BESOM_OK);
   for (int i = 1; in.at < in.end && i < MOST_OPERATIONS; i++) {
     one_operation(&s, &in);
     if (i % FULL_CHECK_EVERY == 0) demand_nothing_wrong(reference_check(&s.truth, s.f));
   }
   demand_nothing_wrong(reference_check(&s.truth, s.f));
+  demand(!s.on_shelf || !s.keys.wrong);
   reference_close(&s.truth);
+  if (s.on_shelf) shelf_close(&s.keys);
   besom_free(s.f);
   return 0;
 }

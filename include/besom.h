@@ -406,7 +406,8 @@ BESOM_API besom_status besom_no_remove_digest(besom_filter *f, besom_digest dige
 /*
  * Which stored fingerprint spoke. A store keeps the keys of each bucket as a list, in the order in which
  * they were inserted; rank is the place in it. Neither changes while the key is in the filter, but that removing an
- * entry moves those behind it in its bucket up by one, in filter and store alike. The adaptive cuckoo kinds have
+ * entry moves those behind it in its bucket up by one, in filter and store alike; and that growing and shrinking number
+ * the buckets of exaf, taf and utaf anew (see besom_grow). The adaptive cuckoo kinds have
  * buckets of one entry and move entries between them: they tell the store of it (besom_reverse.exchange).
  */
 typedef struct besom_match {
@@ -503,8 +504,17 @@ BESOM_API besom_status besom_merge(const besom_filter *a, const besom_filter *b,
  * Doubles (or halves) the table as often as it takes to have exactly this many slots, by moving bits
  * between remainder and quotient: no key is needed and no answer changes, but a grown filter only keeps
  * its rate up to config.max_capacity. besom_stats tells the slots there are.
- * Errors: INVALID (not the slots times or over a power of two, or no remainder bit would be left),
- * FULL (shrink: the keys do not fit), NO_MEMORY, READ_ONLY, UNSUPPORTED.
+ *
+ * What was learnt stays, with two exceptions: exaf forgets extensions that do not fit into their new block; taf and
+ * utaf begin anew, with the stored keys of raised selectors, of which each may be read twice, by the matches of before.
+ * Where a bucket is a quotient (exaf, taf, utaf) the filter of a store has other buckets afterwards, and your store
+ * must follow before the next call: from bucket to bucket, the lowest first, take the records in the order of their
+ * ranks and append each to the bucket that besom_matches tells for it now.
+ *
+ * Errors: INVALID (not the slots times or over
+ * a power of two, or no remainder bit would be left), FULL (shrink: the keys do not fit), NO_MEMORY, READ_ONLY,
+ * UNSUPPORTED, NEEDS_STORE (taf, utaf: a selector is raised, and the filter is not bound), what the bound callback
+ * returned.
  */
 BESOM_API besom_status besom_grow(besom_filter *f, uint64_t slots);
 BESOM_API besom_status besom_shrink(besom_filter *f, uint64_t slots);
@@ -514,7 +524,8 @@ BESOM_API besom_status besom_shrink(besom_filter *f, uint64_t slots);
  * dropped. no (may be NULL): keys to be answered no from the start, adapted for as they come; none of them may be
  * in yes. seed: 16 bytes, NULL for random ones. Takes the memory of a second filter meanwhile.
  * Errors: FULL (too many members, or no room for all of no), STOPPED, NO_MEMORY, READ_ONLY, UNSUPPORTED, NEEDS_STORE
- * (the filter is bound: its stored keys would be in other buckets), what a source returned. On failure the filter is as
+ * (the filter is bound: its stored keys would be in other buckets; or a key of no is to be adapted for, by a kind that
+ * cannot without stored keys), what a source returned. On failure the filter is as
  * it was.
  */
 BESOM_API besom_status besom_rekey(besom_filter *f, const besom_source *yes, const besom_source *no,
@@ -551,7 +562,8 @@ BESOM_API besom_status besom_rekey_begin(besom_filter *f, const besom_source *ye
  * Looks at no more than max_items stored fingerprints, each with the empty slots before it (rekey: calls next of the
  * sources no more often than that). Growing by two looks at every fingerprint twice, shrinking once; by four it
  * does so for the first doubling, then for the second. A step also ends where one doubling ends.
- * Errors, each of which ends the task: INVALID (a NULL, max_items = 0), FULL, NO_MEMORY, what a source returned.
+ * Errors, each of which ends the task: INVALID (a NULL, max_items = 0), FULL, NO_MEMORY, NEEDS_STORE (as besom_rekey),
+ * what a source or the bound callback returned.
  */
 BESOM_API besom_status besom_task_step(besom_task *task, uint64_t max_items, bool *finished);
 

@@ -220,8 +220,8 @@ static besom_status fill(besom_filter *f, const besom_source *source, uint64_t t
 }
 
 /* Hands the filter over if status is OK, else frees it. */
-static besom_status finish(besom_status status, const besom_config *config, besom_filter *f, besom_filter **out) {
-  if (status == BESOM_OK) return besom__hand_over(f, config->flags & BESOM_CONCURRENT, out);
+static besom_status finish(besom_status status, bool shared, besom_filter *f, besom_filter **out) {
+  if (status == BESOM_OK) return besom__hand_over(f, shared, out);
   besom_free(f);
   return status;
 }
@@ -260,17 +260,19 @@ besom_status besom_build(const besom_config *config, const besom_source *yes, co
   besom_filter *f;
   if (status == BESOM_OK) status = besom__create_plain(&sized, &f);
   if (status != BESOM_OK) return status;
-  return finish(fill(f, yes, total, &sized, progress), config, f, out);
+  return finish(fill(f, yes, total, &sized, progress), config->flags & BESOM_CONCURRENT, f, out);
 }
 
 besom_status besom_build_like(const besom_filter *model, const besom_source *yes, const besom_progress *progress,
                               besom_filter **out) {
   if (!model || !yes || !yes->next || !out) return BESOM_INVALID;
   besom_filter *f;
-  besom_status status = besom_create_like(model, &f);
+  struct visit v = besom__enter(model);
+  besom_status status = besom__plain_like(v.filter, &f);
+  besom__leave(v);
   if (status != BESOM_OK) return status;
-  if (!f->kind->insert_many) return finish(BESOM_UNSUPPORTED, f, out);
-  return finish(fill_distinct(f, yes, yes->size_hint, progress), f, out);
+  status = f->kind->insert_many ? fill_distinct(f, yes, yes->size_hint, progress) : BESOM_UNSUPPORTED;
+  return finish(status, model->front, f, out);
 }
 
 besom_status besom_build_sorted(const besom_config *config, const besom_digest_source *digests,
@@ -286,5 +288,5 @@ besom_status besom_build_sorted(const besom_config *config, const besom_digest_s
   if (status == BESOM_OK) status = besom__create_plain(&sized, &f);
   if (status != BESOM_OK) return status;
   status = f->kind->append ? f->kind->append(f, digests, progress) : BESOM_UNSUPPORTED;
-  return finish(status, config, f, out);
+  return finish(status, config->flags & BESOM_CONCURRENT, f, out);
 }

@@ -122,8 +122,9 @@ static bool find_table(const struct blob *saved, const struct qtable *t, struct 
   return false;
 }
 
+/* Of filters that nobody else changes meanwhile. */
 static const struct qtable *table_of(const besom_filter *f) {
-  return f->kind->table ? f->kind->table(f) : NULL;
+  return !f->front && f->kind->table ? f->kind->table(f) : NULL;
 }
 
 static besom_status write_patch(const besom_filter *old, const besom_filter *fresh, const struct blob *old_bytes,

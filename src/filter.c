@@ -297,17 +297,20 @@ besom_status besom__with_key(besom_filter *f, besom_digest d, besom_status (*wor
 besom_status besom_no_matches(const besom_filter *f, besom_digest digest, besom_match *out, size_t cap, size_t *total) {
   if (!f || !total || (!out && cap)) return BESOM_INVALID;
   if (!f->kind->no_matches) return BESOM_UNSUPPORTED;
-  return f->kind->no_matches(f, digest, out, cap, total);
+  struct visit v = besom__enter(f);
+  return left(v, v.filter->kind->no_matches(v.filter, digest, out, cap, total));
 }
 
 besom_status besom_no_add_at(besom_filter *f, besom_digest digest, besom_match *match) {
-  CHECK_CHANGE(f, no_add_at);
-  return match ? f->kind->no_add_at(f, digest, match) : BESOM_INVALID;
+  struct visit v;
+  ENTER_TO_CHANGE(v, f, no_add_at, match);
+  return left(v, v.filter->kind->no_add_at(v.filter, digest, match));
 }
 
 besom_status besom_no_remove_at(besom_filter *f, besom_match match) {
-  CHECK_CHANGE(f, no_remove_at);
-  return f->kind->no_remove_at(f, match);
+  struct visit v;
+  ENTER_TO_CHANGE(v, f, no_remove_at, true);
+  return left(v, v.filter->kind->no_remove_at(v.filter, match));
 }
 
 /* ------------------------------------------------------------------ many keys */

@@ -88,7 +88,7 @@ typedef struct wanted {
   besom_digest digest;
 } wanted;
 
-static besom_status hash_wanted(void *ctx, besom_match at, const besom_record *record) {
+static besom_status hash_wanted(void *ctx, besom_place at, const besom_record *record) {
   wanted *w = ctx;
   if (at.rank != w->rank) return BESOM_OK;
   w->digest = besom_hash(w->filter, record->key.data, record->key.len);
@@ -98,7 +98,7 @@ static besom_status hash_wanted(void *ctx, besom_match at, const besom_record *r
 static besom_status digest_of(void *ctx, const besom_filter *f, besom_match match, besom_digest *digest) {
   besom_store *store = ctx;
   wanted w = {f, match.rank, {0, 0}};
-  besom_status status = store->ops->get(store, match.bucket, hash_wanted, &w);
+  besom_status status = store->ops->get(store, (besom_place){.bucket = match.bucket}, hash_wanted, &w);
   *digest = w.digest;
   return status;
 }
@@ -110,7 +110,8 @@ static besom_status add(besom_filter *f, besom_store *store, uint64_t key, bool 
   key_bytes(key, bytes);
   besom_status status = yes ? besom_insert_at(f, d, 0, &at) : besom_no_add_at(f, d, &at);
   besom_record record = {{bytes, sizeof bytes}, {NULL, 0}};
-  return status == BESOM_OK ? store->ops->append(store, at, &record) : status;
+  return status == BESOM_OK ? store->ops->append(store, (besom_place){.bucket = at.bucket, .rank = at.rank}, &record)
+                            : status;
 }
 
 /* Keys of both lists in turn. */

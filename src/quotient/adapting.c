@@ -17,13 +17,6 @@ struct change {
   bool rebuilt;
 };
 
-/* The part of the run that is in this block, as bits. */
-static uint64_t run_in_block(struct run run, uint64_t b) {
-  unsigned first = run.start > 64 * b ? run.start % 64 : 0;
-  unsigned last = run.end < 64 * b + 64 ? (run.end - 1) % 64 : 63;
-  return bits_between(first, last);
-}
-
 static void set_note(const struct noted *x, struct change *c, unsigned i, note n) {
   c->notes[i] = n;
   if (!x->policy->moves) return;
@@ -117,7 +110,7 @@ static besom_status adapt_run(struct noted *x, struct scan *s, struct change *ch
 
 besom_status besom__noted_adapt(besom_filter *f, besom_digest d) {
   struct noted *x = noted(f);
-  if (!besom__noted_contains(f, d)) return BESOM_OK;
+  if (!f->kind->contains(f, d)) return BESOM_OK;
   if (!x->reverse.digest_of) return BESOM_NEEDS_STORE;
   struct scan s;
   besom__scan_start(&s, x, d);

@@ -443,7 +443,7 @@ besom_status besom__aqf_resize_start(besom_filter *fresh, const besom_filter *f,
   if (fresh->capacity < member_slots(a) && slots < a->base.table.slots) return BESOM_FULL;
   unsigned doublings = slots > a->base.table.slots ? trailing_zeros(slots / a->base.table.slots) : 0;
   if (a->base.table.width < AQF_MIN_WIDTH + doublings) return BESOM_INVALID;
-  return besom__quotient_resize_start(fresh, f, slots);
+  return besom__quotient_resize_start(fresh, f, slots, NULL);
 }
 
 /* Marks and binding do not depend on the size: they go over as they are. */

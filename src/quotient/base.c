@@ -202,6 +202,7 @@ struct quotient_resizing {
   uint64_t slots;             /* to be had in the end */
   struct qtable between;      /* the table that is being read, unless it is still the filter's own (blocks NULL) */
   struct qtable_resizing one; /* from there into the fresh filter's table */
+  struct qtable_escort escort;
 };
 
 static struct qtable_shape shape_towards(struct qtable_shape shape, uint64_t slots) {
@@ -215,8 +216,10 @@ static besom_status start_one(besom_filter *fresh, const struct qtable *from) {
   struct quotient *q = quotient(fresh);
   struct qtable_shape shape = shape_towards(besom__quotient_shape(from), q->resizing->slots);
   besom_status status = besom__quotient_table(fresh, &shape, &q->table);
-  if (status == BESOM_OK) besom__qtable_resize_start(&q->resizing->one, from, &q->table);
-  return status;
+  if (status != BESOM_OK) return status;
+  besom__qtable_resize_start(&q->resizing->one, from, &q->table);
+  q->resizing->one.escort = q->resizing->escort;
+  return BESOM_OK;
 }
 
 static void end_resizing(besom_filter *fresh) {
@@ -227,7 +230,8 @@ static void end_resizing(besom_filter *fresh) {
   q->resizing = NULL;
 }
 
-besom_status besom__quotient_resize_start(besom_filter *fresh, const besom_filter *f, uint64_t slots) {
+besom_status besom__quotient_resize_start(besom_filter *fresh, const besom_filter *f, uint64_t slots,
+                                          const struct qtable_escort *escort) {
   struct quotient *q = quotient(fresh);
   struct qtable_shape last = besom__quotient_shape(&const_quotient(f)->table);
   while (last.slots != slots) last = shape_towards(last, slots);
@@ -236,6 +240,7 @@ besom_status besom__quotient_resize_start(besom_filter *fresh, const besom_filte
   q->resizing = besom__allocate(&fresh->allocator, sizeof *q->resizing);
   if (!q->resizing) return BESOM_NO_MEMORY;
   q->resizing->slots = slots;
+  if (escort) q->resizing->escort = *escort;
   besom_status status = start_one(fresh, &const_quotient(f)->table);
   if (status != BESOM_OK) end_resizing(fresh);
   return status;

@@ -61,9 +61,10 @@ besom_status besom__quotient_iter_next(besom_iter *iter, besom_entry *entry);
 /*
  * Fills fresh, which is zero but for its head, with f's table at another size, by doublings or halvings: what the
  * operations resize_start and resize_step of filter.h ask for. With *finished comes the number of slots that extensions
- * take in the new table, which is counted on the way.
+ * take in the new table, which is counted on the way. escort: NULL for none.
  */
-besom_status besom__quotient_resize_start(besom_filter *fresh, const besom_filter *f, uint64_t slots);
+besom_status besom__quotient_resize_start(besom_filter *fresh, const besom_filter *f, uint64_t slots,
+                                          const struct qtable_escort *escort);
 besom_status besom__quotient_resize_step(besom_filter *fresh, uint64_t max, bool *finished, uint64_t *extension_slots);
 
 #endif

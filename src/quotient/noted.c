@@ -7,10 +7,6 @@
 
 /* ------------------------------------------------------------------ life */
 
-void besom__noted_destroy(besom_filter *f) {
-  if (!f->mapping) besom__quotient_free(f, &quotient(f)->table);
-}
-
 static void set_model(struct noted *x) {
   if (x->policy->bytes) return;
   if (x->policy->strings)
@@ -57,6 +53,17 @@ static struct run part_in_block(struct run run, uint64_t b) {
   return (struct run){run.start > 64 * b ? run.start : 64 * b, run.end < 64 * b + 64 ? run.end - 1 : 64 * b + 63};
 }
 
+/* At least the notes of this part of a run. */
+static void read_notes(const struct noted *x, struct run part, note *notes) {
+  uint64_t b = part.start / 64;
+  const uint8_t *bytes = x->policy->bytes ? note_bytes(x, b) : NULL;
+  bool any = may_have_notes(x, part.start, part.end);
+  if (any && !bytes)
+    besom__notes_read(x, b, notes);
+  else
+    for (uint64_t i = part.start % 64; i <= part.end % 64; i++) notes[i] = any ? bytes[i] : 0;
+}
+
 /* Slots that may match have the first remainder, or a note that says which one they have. */
 static void enter_block(struct scan *s, uint64_t b) {
   const struct noted *x = s->filter;
@@ -64,10 +71,7 @@ static void enter_block(struct scan *s, uint64_t b) {
   struct run part = part_in_block(s->run, b);
   uint64_t noted = 0;
   s->block = b;
-  if (may_have_notes(x, part.start, part.end))
-    besom__notes_read(x, b, s->notes);
-  else
-    memset(s->notes, 0, sizeof s->notes);
+  read_notes(x, part, s->notes);
   for (uint64_t p = part.start; x->policy->moves && p <= part.end; p++)
     noted |= (uint64_t)(s->notes[p % 64] != 0) << (p % 64);
   s->left = slots_equal(t, block_at(t, b), remainder_of(s->key.at, t->width), t->width) | noted;
@@ -108,54 +112,43 @@ static __attribute__((noinline)) bool contains_by_scan(const struct noted *x, be
 }
 
 /* Where remainders stay, notes only matter to a remainder that matches. */
-static bool contains_by_remainder(const struct noted *x, besom_digest d) {
+bool besom__noted_contains_by_remainder(const besom_filter *f, besom_digest d) {
+  const struct noted *x = const_noted(f);
   const struct qtable *t = &x->base.table;
-  return t->ops->contains(t, d) != ANSWER_NO && contains_by_scan(x, d);
-}
-
-static bool run_may_have_notes(const struct noted *x, struct run run) {
-  for (uint64_t b = run.start / 64; run.start < run.end && 64 * b < run.end; b++) {
-    struct run part = part_in_block(run, b);
-    if (may_have_notes(x, part.start, part.end)) return true;
-  }
-  return false;
-}
-
-/* For runs that leave their block. */
-static __attribute__((noinline)) bool contains_elsewhere(const struct noted *x, besom_digest d, enum answer answer) {
-  const struct qtable *t = &x->base.table;
-  struct run run = run_of(t, address_of(d, t->slots).quotient);
-  return run_may_have_notes(x, run) ? contains_by_scan(x, d) : answer != ANSWER_NO;
+  return t->ops->contains(t, d) != ANSWER_NO && (!x->notes || contains_by_scan(x, d));
 }
 
 /*
  * Else they matter to every query whose run has some; few have. Whether there is a run at all cannot be guessed, so
  * there is no branch for it.
  */
-static bool contains_by_notes(const struct noted *x, besom_digest d) {
+static __attribute__((noinline)) bool contains_by_code(const struct noted *x, besom_digest d) {
   const struct qtable *t = &x->base.table;
   struct block_run run;
   enum answer answer = t->ops->contains_run(t, d, &run);
-  if (UNLIKELY(run.elsewhere)) return contains_elsewhere(x, d, answer);
+  if (UNLIKELY(answer == ANSWER_ELSEWHERE)) return contains_by_scan(x, d);
   uint64_t code = block_code(run.block);
-  bool notes;
-  if (x->policy->bytes)
-    notes = code & summary_of_slots(run.slots);
-  else
-    notes = code >= x->model.none_below[run.end] &&
-            besom__code_reaches(&x->model, code, trailing_zeros(run.slots), run.end - 1);
+  bool notes = code >= x->model.none_below[run.end] &&
+               besom__code_reaches(&x->model, code, trailing_zeros(run.slots), run.end - 1);
   return UNLIKELY(notes) ? contains_by_scan(x, d) : answer != ANSWER_NO;
 }
 
-bool besom__noted_contains(const besom_filter *f, besom_digest d) {
+bool besom__noted_contains_by_code(const besom_filter *f, besom_digest d) {
   const struct noted *x = const_noted(f);
   const struct qtable *t = &x->base.table;
-  if (!x->notes) return t->ops->contains(t, d) != ANSWER_NO;
-  return x->policy->moves ? contains_by_notes(x, d) : contains_by_remainder(x, d);
+  return x->notes ? contains_by_code(x, d) : t->ops->contains(t, d) != ANSWER_NO;
+}
+
+/* The same where slots with notes are marked. */
+bool besom__noted_contains_by_marks(const besom_filter *f, besom_digest d) {
+  const struct noted *x = const_noted(f);
+  const struct qtable *t = &x->base.table;
+  enum answer answer = (x->notes ? t->ops->contains_unmarked : t->ops->contains)(t, d);
+  return UNLIKELY(answer == ANSWER_ELSEWHERE) ? contains_by_scan(x, d) : answer != ANSWER_NO;
 }
 
 /* One by one, with the blocks on their way from memory. */
-static void contains_many_by_notes(const struct noted *x, const besom_digest *d, size_t n, uint64_t *bitmap) {
+static void contains_many_by_code(const struct noted *x, const besom_digest *d, size_t n, uint64_t *bitmap) {
   const struct qtable *t = &x->base.table;
   for (size_t i = 0; i < n; i++) {
     if (i % 64 == 0) bitmap[i / 64] = 0;
@@ -164,7 +157,7 @@ static void contains_many_by_notes(const struct noted *x, const besom_digest *d,
       __builtin_prefetch(ahead);
       __builtin_prefetch(ahead + 64);
     }
-    bitmap[i / 64] |= (uint64_t)contains_by_notes(x, d[i]) << (i % 64);
+    bitmap[i / 64] |= (uint64_t)contains_by_code(x, d[i]) << (i % 64);
   }
 }
 
@@ -172,11 +165,14 @@ static void contains_many_by_notes(const struct noted *x, const besom_digest *d,
 void besom__noted_contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap) {
   const struct noted *x = const_noted(f);
   const struct qtable *t = &x->base.table;
-  if (x->notes && x->policy->moves) {
-    contains_many_by_notes(x, d, n, bitmap);
+  if (x->notes && x->policy->moves && !x->policy->bytes) {
+    contains_many_by_code(x, d, n, bitmap);
     return;
   }
-  t->ops->contains_many(t, d, n, bitmap);
+  if (x->notes && x->policy->bytes)
+    t->ops->contains_unmarked_many(t, d, n, bitmap);
+  else
+    t->ops->contains_many(t, d, n, bitmap);
   for (size_t i = 0; x->notes && i < n; i += 64)
     for (uint64_t left = bitmap[i / 64]; left; left &= left - 1) {
       unsigned j = trailing_zeros(left);
@@ -199,7 +195,7 @@ besom_status besom__noted_count(const besom_filter *f, besom_digest d, uint64_t 
 besom_status besom__noted_matches(const besom_filter *f, besom_digest d, besom_match *out, size_t cap, size_t *total) {
   struct scan s;
   *total = 0;
-  if (!besom__noted_contains(f, d)) return BESOM_OK;
+  if (!f->kind->contains(f, d)) return BESOM_OK;
   besom__scan_start(&s, const_noted(f), d);
   for (; besom__scan_next(&s); ++*total)
     if (*total < cap) out[*total] = (besom_match){s.key.at.quotient, (uint32_t)(s.position - s.run.start)};
@@ -375,6 +371,61 @@ besom_status besom__noted_merge(const besom_filter *a, const besom_filter *b, be
   return besom__notes_merge(noted(into), const_noted(a), const_noted(b));
 }
 
+/* Where remainders stay, so does what is behind them: notes go along. One that does not fit is forgotten. */
+static void carry_note(void *into, const struct qtable_cursor *at, uint64_t position) {
+  struct noted *x = into;
+  note notes[CODE_SLOTS];
+  uint64_t code = block_code(block_at(at->table, at->position / 64));
+  unsigned i = at->position % 64;
+  if (!code_has(&x->model, code, i, i)) return;
+  besom__decode(&x->model, code, notes);
+  note carried = notes[i];
+  besom__notes_read(x, position / 64, notes);
+  notes[position % 64] = carried;
+  if (!besom__notes_write(x, position / 64, notes)) x->rebuilds++;
+}
+
+/* Where they depend on notes, the first ones come from the stored keys, and notes stay behind. */
+static besom_status find_first_remainder(const void *from, const struct qtable_cursor *at, uint64_t *remainder) {
+  const struct noted *x = from;
+  struct seeker key;
+  if (at->table != &x->base.table || !besom__note_at(x, at->position)) return BESOM_OK;
+  besom_status status = besom__stored_key(x, at->position, &key);
+  if (status == BESOM_OK) *remainder = x->policy->remainder(&key, 0, x->base.table.width);
+  return status;
+}
+
+besom_status besom__noted_resize_start(besom_filter *fresh, const besom_filter *f, uint64_t slots) {
+  const struct noted *x = const_noted(f);
+  struct noted *y = noted(fresh);
+  struct qtable_escort escort = {.from = x, .into = y};
+  fresh->capacity = besom__quotient_capacity(slots, 0);
+  if (fresh->capacity < f->items) return BESOM_FULL;
+  if (x->notes && x->policy->moves && !x->reverse.digest_of) return BESOM_NEEDS_STORE;
+  if (x->notes && x->policy->moves) escort.remainder = find_first_remainder;
+  if (x->notes && !x->policy->moves) escort.placed = carry_note;
+  y->policy = x->policy;
+  y->model = x->model;
+  y->rebuilds = x->rebuilds;
+  return besom__quotient_resize_start(fresh, f, slots, &escort);
+}
+
+besom_status besom__noted_resize_step(besom_filter *fresh, besom_filter *f, uint64_t max, bool *finished) {
+  struct noted *y = noted(fresh);
+  uint64_t slots = y->base.table.slots, none;
+  besom_status status = besom__quotient_resize_step(fresh, max, finished, &none);
+  if (status != BESOM_OK) return status;
+  if (y->base.table.slots != slots) { /* another doubling begins, and counts anew */
+    y->notes = 0;
+    memset(y->classes, 0, sizeof y->classes);
+  }
+  if (*finished) {
+    set_model(y);
+    y->reverse = noted(f)->reverse;
+  }
+  return BESOM_OK;
+}
+
 besom_status besom__noted_iter_next(besom_iter *iter, besom_entry *entry) {
   const struct noted *x = const_noted(iter->filter);
   struct qtable_cursor *c = (struct qtable_cursor *)iter->state;
@@ -438,6 +489,6 @@ besom_status besom__noted_load(besom_filter *f, struct sections_in *in, const st
   if (status == BESOM_OK)
     set_model(x);
   else
-    besom__noted_destroy(f);
+    besom__quotient_destroy(f);
   return status;
 }

@@ -72,15 +72,13 @@ void besom__notes_read(const struct noted *x, uint64_t block, note *notes);
 /* False, and nothing is changed, if they do not fit. */
 bool besom__notes_write(struct noted *x, uint64_t block, const note *notes);
 
-/* Kinds with a byte a slot keep in the block's 56 bits where notes are: the last 8 slots share those of others. */
-ALWAYS_INLINE uint64_t summary_of_slots(uint64_t slots) {
-  return (slots | slots >> 56 << 48) & bits_below(CODE_BITS);
-}
-
-/* Whether any of the slots first .. last of one block has a note; a yes may be wrong. */
+/*
+ * Whether any of the slots first .. last of one block has a note; a yes may be wrong. Kinds with a byte a slot mark
+ * those that have one.
+ */
 ALWAYS_INLINE bool may_have_notes(const struct noted *x, uint64_t first, uint64_t last) {
   uint64_t code = block_code(block_at(&x->base.table, first / 64));
-  if (x->policy->bytes) return code & summary_of_slots(bits_between(first % 64, last % 64));
+  if (x->policy->bytes) return code & marks_of_slots(bits_between(first % 64, last % 64));
   return code_has(&x->model, code, first % 64, last % 64);
 }
 
@@ -134,8 +132,9 @@ besom_status besom__noted_adapt_at(besom_filter *f, besom_digest offender, besom
 
 besom_status besom__noted_create(besom_filter *f, const besom_config *config, const struct note_policy *policy);
 besom_status besom__noted_create_like(besom_filter *f, const besom_filter *model);
-void besom__noted_destroy(besom_filter *f);
-bool besom__noted_contains(const besom_filter *f, besom_digest d);
+bool besom__noted_contains_by_remainder(const besom_filter *f, besom_digest d); /* for kinds without moves, */
+bool besom__noted_contains_by_code(const besom_filter *f, besom_digest d);      /* with, */
+bool besom__noted_contains_by_marks(const besom_filter *f, besom_digest d);     /* and with bytes */
 void besom__noted_contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap);
 besom_status besom__noted_insert(besom_filter *f, besom_digest d);
 besom_status besom__noted_insert_many(besom_filter *f, const besom_digest *d, size_t n, size_t *done);
@@ -148,6 +147,8 @@ besom_status besom__noted_insert_at(besom_filter *f, besom_digest d, uint64_t va
 besom_status besom__noted_ready_to_remove(besom_filter *f, besom_match match);
 besom_status besom__noted_remove_at(besom_filter *f, besom_match match);
 besom_status besom__noted_merge(const besom_filter *a, const besom_filter *b, besom_filter *into);
+besom_status besom__noted_resize_start(besom_filter *fresh, const besom_filter *f, uint64_t slots);
+besom_status besom__noted_resize_step(besom_filter *fresh, besom_filter *f, uint64_t max, bool *finished);
 besom_status besom__noted_iter_next(besom_iter *iter, besom_entry *entry);
 void besom__noted_stats(const besom_filter *f, besom_statistics *s);
 const char *besom__noted_validate(const besom_filter *f);

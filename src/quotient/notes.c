@@ -27,16 +27,16 @@ note besom__note_at(const struct noted *x, uint64_t position) {
   return notes[position % 64];
 }
 
-static uint64_t summary_of(const note *notes) {
+static uint64_t marks_of(const note *notes) {
   uint64_t slots = 0;
   for (unsigned i = 0; i < CODE_SLOTS; i++) slots |= (uint64_t)(notes[i] != 0) << i;
-  return summary_of_slots(slots);
+  return marks_of_slots(slots);
 }
 
 /* What is to stand in the block's 56 bits; false if the notes do not fit. */
 static bool code_of(const struct noted *x, const note *notes, uint64_t *code) {
   if (!x->policy->bytes) return besom__encode(&x->model, notes, code);
-  *code = summary_of(notes);
+  *code = marks_of(notes);
   return true;
 }
 
@@ -101,7 +101,7 @@ bool besom__shift_fits(const struct noted *x, struct shift s) {
   return true;
 }
 
-/* Bytes move at once, and the summaries follow. */
+/* Bytes move at once, and the marks follow. */
 static void shift_bytes(struct noted *x, struct shift s) {
   note notes[CODE_SLOTS];
   uint8_t *from = note_bytes(x, 0) + s.from, *to = note_bytes(x, 0) + s.to;
@@ -112,7 +112,7 @@ static void shift_bytes(struct noted *x, struct shift s) {
   *(s.up ? from : to) = 0;
   for (uint64_t b = s.from / 64; b <= s.to / 64; b++) {
     read_bytes(x, b, notes);
-    set_block_code(block_at(&x->base.table, b), summary_of(notes));
+    set_block_code(block_at(&x->base.table, b), marks_of(notes));
   }
 }
 

@@ -71,7 +71,11 @@ void besom__qtable_resize_start(struct qtable_resizing *r, const struct qtable *
  */
 static besom_status append_resized(struct qtable_resizing *r, uint64_t quotient, uint64_t remainder) {
   unsigned width = r->into->width;
-  if (LIKELY(r->at.slots == 1 && !r->into->value_bits)) return qtable_append(&r->out, quotient, remainder, width);
+  if (LIKELY(r->at.slots == 1 && !r->into->value_bits)) {
+    besom_status status = qtable_append(&r->out, quotient, remainder, width);
+    if (r->escort.placed && status == BESOM_OK) r->escort.placed(r->escort.into, &r->at, r->out.position - 1);
+    return status;
+  }
   struct long_fingerprint fp = besom__long_read(r->from, r->at.quotient, r->at.position);
   fp.quotient = quotient;
   fp.remainder = remainder;
@@ -85,9 +89,17 @@ static besom_status append_resized(struct qtable_resizing *r, uint64_t quotient,
   return status;
 }
 
+/* The next fingerprint, with the remainder that counts; false if there is none left. */
+static bool next_to_resize(struct qtable_resizing *r, besom_status *status) {
+  if (!besom__qtable_next(&r->at)) return false;
+  if (r->escort.remainder) *status = r->escort.remainder(r->escort.from, &r->at, &r->at.remainder);
+  return true;
+}
+
 /* Looks at one fingerprint; false if there is none left. */
 static bool halve_one(struct qtable_resizing *r, besom_status *status) {
-  if (!besom__qtable_next(&r->at)) return false;
+  if (!next_to_resize(r, status)) return false;
+  if (*status != BESOM_OK) return true;
   uint64_t remainder = (r->at.quotient & 1) << r->from->width | r->at.remainder;
   *status = append_resized(r, r->at.quotient / 2, remainder);
   return true;
@@ -96,7 +108,8 @@ static bool halve_one(struct qtable_resizing *r, besom_status *status) {
 static bool double_one(struct qtable_resizing *r, besom_status *status) {
   uint64_t quotient = r->run.next_quotient;
   unsigned width = r->from->width;
-  if (quotient >= r->from->slots || !besom__qtable_next(&r->at)) return false;
+  if (quotient >= r->from->slots || !next_to_resize(r, status)) return false;
+  if (*status != BESOM_OK) return true;
   if (r->at.remainder >> (width - 1) == r->first_bit)
     *status = append_resized(r, 2 * quotient + r->first_bit, r->at.remainder & bits_below(width - 1));
   if (r->at.next_quotient != quotient) { /* the end of the run */

@@ -80,7 +80,7 @@ static besom_status merge(const besom_filter *a, const besom_filter *b, besom_fi
 
 static besom_status resize_start(besom_filter *fresh, const besom_filter *f, uint64_t slots) {
   fresh->capacity = besom__quotient_capacity(slots, 0);
-  return fresh->capacity < f->items ? BESOM_FULL : besom__quotient_resize_start(fresh, f, slots);
+  return fresh->capacity < f->items ? BESOM_FULL : besom__quotient_resize_start(fresh, f, slots, NULL);
 }
 
 static besom_status resize_step(besom_filter *fresh, besom_filter *f, uint64_t max, bool *finished) {

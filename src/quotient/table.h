@@ -51,7 +51,6 @@ struct block_run {
   const uint8_t *block;
   uint64_t slots;
   unsigned end;
-  bool elsewhere; /* it is not, or too long: nothing else is told */
 };
 
 /*
@@ -114,8 +113,11 @@ struct qtable_ops {
                                uint64_t *bitmap, uint64_t *unsure);
   /* The same from what the block of the quotient holds; ELSEWHERE if the run leaves it. */
   enum answer (*contains_in_block)(const struct qtable *t, besom_digest d);
-  /* The same as contains, and where the run is. */
+  /* The same, and where the run is. */
   enum answer (*contains_run)(const struct qtable *t, besom_digest d, struct block_run *run);
+  /* As contains, for tables with marks (marks_of_slots): ELSEWHERE, or yes, if a slot of the run may be marked. */
+  enum answer (*contains_unmarked)(const struct qtable *t, besom_digest d);
+  void (*contains_unmarked_many)(const struct qtable *t, const besom_digest *d, size_t n, uint64_t *bitmap);
   /*
    * Appends the digest's remainder to its run. FULL if there is no empty slot up to the end of the tail.
    * With `unless` (may be NULL), a run that has the remainder already is left alone, and *unless set.
@@ -199,6 +201,11 @@ static inline uint8_t *qtable_slot_bytes(const struct qtable *t) {
 /* The 56 bits of a block, in tables that have them: they share a word with the offset. */
 ALWAYS_INLINE uint64_t block_code(const uint8_t *block) {
   return load64(block) >> 8;
+}
+
+/* What these bits are in tables whose slots can be marked: the last 8 slots share those of others. */
+ALWAYS_INLINE uint64_t marks_of_slots(uint64_t slots) {
+  return (slots | slots >> 56 << 48) & bits_below(56);
 }
 
 ALWAYS_INLINE void set_block_code(uint8_t *block, uint64_t code) {

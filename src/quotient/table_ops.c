@@ -60,6 +60,23 @@ static __attribute__((noinline)) enum answer contains_by_find(const struct qtabl
   return t->extended ? ANSWER_MAYBE : ANSWER_YES;
 }
 
+/* The same for tables with marks: ELSEWHERE if a slot of the run may be marked. */
+static __attribute__((noinline)) enum answer contains_unmarked_by_find(const struct qtable *t, uint64_t quotient,
+                                                                       uint64_t remainder) {
+  struct run run = run_of(t, quotient);
+  uint64_t equal = 0;
+  for (uint64_t b = run.start / 64; run.start < run.end && b <= (run.end - 1) / 64; b++) {
+    uint64_t ours = run_in_block(run, b);
+    if (block_code(block_at(t, b)) & marks_of_slots(ours)) return ANSWER_ELSEWHERE;
+    equal |= slots_equal(t, block_at(t, b), remainder, t->width) & ours;
+  }
+  return equal ? ANSWER_YES : ANSWER_NO;
+}
+
+ALWAYS_INLINE enum answer contains_elsewhere(const struct qtable *t, struct place at, bool marks) {
+  return (marks ? contains_unmarked_by_find : contains_by_find)(t, at.quotient, at.remainder);
+}
+
 /*
  * The heads of a block, as far as they matter to slots that are equal to a remainder: they do if a further slot
  * could be. The word is in another line of cache, mostly, so it is read only then; and since that cannot be
@@ -89,9 +106,9 @@ static __attribute__((noinline)) enum answer answer_of(const struct qtable *t, c
  * before it; it starts behind the run end before that, and not before the quotient or the offset.
  *
  * The remainders near the quotient's own slot are loaded at once with the words, in whichever lines they are.
- * With `out`, tells where the run is.
+ * With `out`, tells where the run is; with `marks`, marked slots of it are a reason to look elsewhere, too.
  */
-ALWAYS_INLINE enum answer contains_in_block(const struct qtable *t, struct place at, struct block_run *out,
+ALWAYS_INLINE enum answer contains_in_block(const struct qtable *t, struct place at, struct block_run *out, bool marks,
                                             unsigned width) {
   unsigned i = at.quotient % 64;
   uint64_t occupied = block_word(t, at.block, WORD_OCCUPIED), is_occupied = occupied >> i & 1;
@@ -99,32 +116,28 @@ ALWAYS_INLINE enum answer contains_in_block(const struct qtable *t, struct place
   uint64_t end = select_bit(ends, popcount(occupied & bits_below(i)));
   uint64_t run = (end | (end - 1)) & bits_from((64 - leading_zeros(ends & (end - 1))) & 63) & ours;
   run = run >> i & (0 - is_occupied);
-  if (UNLIKELY((is_occupied > end) | (run >> 32))) {
-    if (out) *out = (struct block_run){.elsewhere = true};
-    return ANSWER_ELSEWHERE;
-  }
-  if (out) *out = (struct block_run){at.block, run << i, 64 - leading_zeros(run << i), false};
+  uint64_t marked = marks ? block_code(at.block) & marks_of_slots(run << i) : 0;
+  if (UNLIKELY((is_occupied > end) | (run >> 32 | marked))) return ANSWER_ELSEWHERE;
+  if (out) *out = (struct block_run){at.block, run << i, 64 - leading_zeros(run << i)};
   uint64_t equal = slots_equal_32(t, at.block, i, at.remainder, width) & run;
   if (!equal) return ANSWER_NO;
   if (UNLIKELY(t->extended)) return answer_of(t, at.block, equal << i);
   return equal & heads_that_matter(t, at.block, at.remainder, width) >> i ? ANSWER_YES : ANSWER_NO;
 }
 
-ALWAYS_INLINE enum answer contains_run(const struct qtable *t, besom_digest d, struct block_run *out, unsigned width) {
+ALWAYS_INLINE enum answer contains(const struct qtable *t, besom_digest d, bool marks, unsigned width) {
   struct place at = place_of(t, d, width);
-  enum answer answer = contains_in_block(t, at, out, width);
-  return UNLIKELY(answer == ANSWER_ELSEWHERE) ? contains_by_find(t, at.quotient, at.remainder) : answer;
-}
-
-ALWAYS_INLINE enum answer contains(const struct qtable *t, besom_digest d, unsigned width) {
-  return contains_run(t, d, NULL, width);
+  enum answer answer = contains_in_block(t, at, NULL, marks, width);
+  return UNLIKELY(answer == ANSWER_ELSEWHERE) ? contains_elsewhere(t, at, marks) : answer;
 }
 
 /*
  * The same when the block has been fetched: only the remainders of the run are loaded, when it is known where
- * it is, so that no needless line of cache is touched. With `elsewhere` it is set if the run leaves the block.
+ * it is, so that no needless line of cache is touched. With `marks` a marked slot of the run is a yes, too; with
+ * `elsewhere` it is set if the run leaves the block.
  */
-ALWAYS_INLINE bool may_contain_at(const struct qtable *t, struct place at, bool *elsewhere, unsigned width) {
+ALWAYS_INLINE bool may_contain_at(const struct qtable *t, struct place at, bool marks, bool *elsewhere,
+                                  unsigned width) {
   unsigned i = at.quotient % 64, offset = block_offset(at.block);
   uint64_t occupied = block_word(t, at.block, WORD_OCCUPIED), is_occupied = occupied >> i & 1;
   uint64_t ends = block_word(t, at.block, WORD_END) & bits_from_any(offset);
@@ -134,8 +147,12 @@ ALWAYS_INLINE bool may_contain_at(const struct qtable *t, struct place at, bool 
   start = start > i ? start : i;
   unsigned n = trailing_zeros(end) + 1 - start;
   if (UNLIKELY((is_occupied > end) | (is_occupied & (n > 16))))
-    return elsewhere ? (*elsewhere = true) : contains_by_find(t, at.quotient, at.remainder);
+    return elsewhere ? (*elsewhere = true) : contains_elsewhere(t, at, marks) != ANSWER_NO;
   uint32_t equal = slots_equal_in(t, at.block, start & 63, n & 31, at.remainder, width) & (0 - (uint32_t)is_occupied);
+  if (marks) {
+    uint64_t run = bits_below(n & 31) << (start & 63) & (0 - is_occupied);
+    return (block_code(at.block) & marks_of_slots(run)) | equal;
+  }
   return equal && equal & heads_that_matter(t, at.block, at.remainder, width) >> (start & 63);
 }
 
@@ -149,7 +166,7 @@ ALWAYS_INLINE struct place fetch_place(const struct qtable *t, besom_digest d, u
   return at;
 }
 
-ALWAYS_INLINE void contains_many(const struct qtable *t, const besom_digest *d, size_t n, uint64_t *bitmap,
+ALWAYS_INLINE void contains_many(const struct qtable *t, const besom_digest *d, size_t n, uint64_t *bitmap, bool marks,
                                  unsigned width) {
   struct place ahead[FETCH_AHEAD];
   for (size_t i = 0; i < n && i < FETCH_AHEAD; i++) ahead[i] = fetch_place(t, d[i], width);
@@ -159,7 +176,7 @@ ALWAYS_INLINE void contains_many(const struct qtable *t, const besom_digest *d, 
     for (size_t j = 0; j < some; j++) {
       struct place *next = &ahead[j % FETCH_AHEAD], at = *next;
       if (i + j + FETCH_AHEAD < n) *next = fetch_place(t, d[i + j + FETCH_AHEAD], width);
-      answers |= (uint64_t)may_contain_at(t, at, NULL, width) << j;
+      answers |= (uint64_t)may_contain_at(t, at, marks, NULL, width) << j;
     }
     bitmap[i / 64] = answers;
   }
@@ -182,7 +199,7 @@ ALWAYS_INLINE void contains_many_shared(const struct qtable *t, struct region *r
     if (i % 64 == 0) bitmap[i / 64] = unsure[i / 64] = 0;
     struct region *region = &regions[at.quotient / REGION_SLOTS];
     uint64_t version = region_version(region);
-    bool elsewhere = false, answer = may_contain_at(t, at, &elsewhere, width);
+    bool elsewhere = false, answer = may_contain_at(t, at, false, &elsewhere, width);
     bitmap[i / 64] |= (uint64_t)answer << (i % 64);
     unsure[i / 64] |= (uint64_t)(elsewhere | !region_unchanged(region, version)) << (i % 64);
   }
@@ -554,20 +571,27 @@ ALWAYS_INLINE besom_status merge(const struct qtable *from_a, const struct qtabl
 
 #define OPERATIONS(suffix, width)                                                                                  \
   static enum answer contains_##suffix(const struct qtable *t, besom_digest d) {                                   \
-    return contains(t, d, width);                                                                                  \
+    return contains(t, d, false, width);                                                                           \
   }                                                                                                                \
   static void contains_many_##suffix(const struct qtable *t, const besom_digest *d, size_t n, uint64_t *bitmap) {  \
-    contains_many(t, d, n, bitmap, width);                                                                         \
+    contains_many(t, d, n, bitmap, false, width);                                                                  \
   }                                                                                                                \
   static void contains_many_shared_##suffix(const struct qtable *t, struct region *regions, const besom_digest *d, \
                                             size_t n, uint64_t *bitmap, uint64_t *unsure) {                        \
     contains_many_shared(t, regions, d, n, bitmap, unsure, width);                                                 \
   }                                                                                                                \
   static enum answer contains_in_block_##suffix(const struct qtable *t, besom_digest d) {                          \
-    return contains_in_block(t, place_of(t, d, width), NULL, width);                                               \
+    return contains_in_block(t, place_of(t, d, width), NULL, false, width);                                        \
   }                                                                                                                \
   static enum answer contains_run_##suffix(const struct qtable *t, besom_digest d, struct block_run *run) {        \
-    return contains_run(t, d, run, width);                                                                         \
+    return contains_in_block(t, place_of(t, d, width), run, false, width);                                         \
+  }                                                                                                                \
+  static enum answer contains_unmarked_##suffix(const struct qtable *t, besom_digest d) {                          \
+    return contains(t, d, true, width);                                                                            \
+  }                                                                                                                \
+  static void contains_unmarked_many_##suffix(const struct qtable *t, const besom_digest *d, size_t n,             \
+                                              uint64_t *bitmap) {                                                  \
+    contains_many(t, d, n, bitmap, true, width);                                                                   \
   }                                                                                                                \
   static besom_status insert_##suffix(struct qtable *t, besom_digest d, bool *unless) {                            \
     return insert(t, d, unless, width);                                                                            \
@@ -594,11 +618,11 @@ ALWAYS_INLINE besom_status merge(const struct qtable *from_a, const struct qtabl
     return merge(a, b, t, width);                                                                                  \
   }
 
-#define OPERATION_TABLE(suffix)                                                                                      \
-  {                                                                                                                  \
-    contains_##suffix, contains_many_##suffix, contains_many_shared_##suffix, contains_in_block_##suffix,            \
-        contains_run_##suffix, insert_##suffix, insert_many_##suffix, append_##suffix, find_##suffix, open_##suffix, \
-        close_##suffix, merge_##suffix                                                                               \
+#define OPERATION_TABLE(suffix)                                                                              \
+  {                                                                                                          \
+    contains_##suffix, contains_many_##suffix, contains_many_shared_##suffix, contains_in_block_##suffix,    \
+        contains_run_##suffix, contains_unmarked_##suffix, contains_unmarked_many_##suffix, insert_##suffix, \
+        insert_many_##suffix, append_##suffix, find_##suffix, open_##suffix, close_##suffix, merge_##suffix  \
   }
 
 /* Rates of 1 in 100, 1000 and 10,000 need 7, 10 and 14 bits; the others are round numbers or papers'. */

@@ -77,6 +77,13 @@ static inline struct run run_of(const struct qtable *t, uint64_t quotient) {
   return (struct run){start, last < t->room ? last + 1 : t->room};
 }
 
+/* The part of a run that is in this block, as bits; there is some. */
+static inline uint64_t run_in_block(struct run run, uint64_t b) {
+  unsigned first = run.start > 64 * b ? run.start % 64 : 0;
+  unsigned last = run.end < 64 * b + 64 ? (run.end - 1) % 64 : 63;
+  return bits_between(first, last);
+}
+
 /*
  * Where the runs of all quotients up to this one end; not above it, if that slot is free. From one such
  * end to the next is how a cluster is walked.

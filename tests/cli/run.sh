@@ -2,7 +2,7 @@
 # run.sh PROGRAM_DIR SESSION...: plays sessions of the besom command and compares what it says with what it said.
 #
 # A session is a text of commands, each behind "$ ", and what they print; a line "[exit N]" stands for an exit code that
-# is not 0. It runs in an empty directory. With UPDATE=1 sessions are rewritten instead: look at the difference.
+# is not 0. It runs in an empty directory. Sizes in memory change with the structs: they are shown as N. With UPDATE=1 sessions are rewritten instead: look at the difference.
 set -u
 programs=$(realpath "$1")
 shift
@@ -19,10 +19,14 @@ play() {
   done <"$1"
 }
 
+mask_sizes() {
+  sed -E 's/[0-9.]+ bits a key/N bits a key/; s/^(bytes|bits a key)( +)[0-9.]+$/\1\2N/; s/[0-9.]+ % of the filter/N % of the filter/'
+}
+
 for session in "$@"; do
   session=$(realpath "$session")
   place=$(mktemp -d)
-  actual=$(cd "$place" && PATH=$programs:$PATH NO_COLOR=1 play "$session"; echo end)
+  actual=$(cd "$place" && PATH=$programs:$PATH NO_COLOR=1 play "$session" | mask_sizes; echo end)
   rm -rf "$place"
   actual=${actual%end}
   if [[ ${UPDATE:-} ]]; then

@@ -134,6 +134,14 @@ besom_filter *make_of_members(const subject *s, size_t n, double rate) {
   return f;
 }
 
+bool adapts_without_keys(const subject *s) {
+  besom_filter *f = make_of_members(s, 1, 0);
+  besom_status status = besom_adapt_u64(f, key_u64(MEMBERS, 0));
+  besom_free(f);
+  if (status != BESOM_NEEDS_STORE && status != BESOM_UNSUPPORTED) assert_status(BESOM_OK, status);
+  return status == BESOM_OK;
+}
+
 static uint64_t to_little_endian(uint64_t value) {
   unsigned char bytes[8];
   for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)(value >> (8 * i));

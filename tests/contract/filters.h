@@ -24,6 +24,9 @@ bool can(const subject *s, unsigned abilities); /* of besom_ability, and CAN_BUI
 /* Does the kind take keys only with their store at hand? Then make_of_* bind it as long as they fill it. */
 bool needs_store(const subject *s);
 
+/* Does the kind adapt by the offender alone? The others say that they need their keys. */
+bool adapts_without_keys(const subject *s);
+
 /* As many copies of each of many keys as are wanted, or as a kind that keeps few of one key has room for. */
 size_t copies_within(const subject *s, size_t wanted);
 

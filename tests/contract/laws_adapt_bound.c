@@ -300,7 +300,58 @@ static void set_one(bound *b, besom_digest d) {
   if (total == 1) find_stored(b, first)->value = value;
 }
 
-/* Through a file, or twice as large and back: buckets and ranks stay what they are. */
+static void sort_by_bucket(bound *b) {
+  for (size_t i = 1; i < b->n; i++) /* stable, as the store's lists have to be */
+    for (size_t j = i; j && b->stored[j - 1].bucket > b->stored[j].bucket; j--) {
+      stored_key moved = b->stored[j];
+      b->stored[j] = b->stored[j - 1];
+      b->stored[j - 1] = moved;
+    }
+}
+
+/*
+ * What the owner of a store does after a change of size, for kinds that number their buckets anew: each list, in
+ * order, goes to where its keys match now.
+ */
+static void refile(bound *b, bool grown) {
+  size_t same = 0, near = 0;
+  sort_by_bucket(b);
+  for (size_t i = 0; i < b->n; i++) {
+    besom_match match;
+    size_t total = 0;
+    uint64_t was = b->stored[i].bucket;
+    assert_status(BESOM_OK, besom_matches(b->f, b->stored[i].digest, &match, 1, &total));
+    assert_true(total > 0);
+    same += match.bucket == was;
+    near += grown ? match.bucket / 2 == was : match.bucket == was / 2;
+    b->stored[i].bucket = match.bucket;
+  }
+  assert_true(same == b->n || near == b->n);
+}
+
+/* OK, FULL, or what the store said; on anything but OK nothing has changed. */
+static besom_status resize(bound *b, uint64_t slots) {
+  bool grow = slots > stats_of(b->f).slots;
+  memory_sink before;
+  save_to(&before, b->f);
+  let_reads_fail(b, 4);
+  besom_status status = grow ? besom_grow(b->f, slots) : besom_shrink(b->f, slots);
+  bool failed = reads_failed(b);
+  if (status != BESOM_OK) {
+    assert_status(failed ? BESOM_IO : BESOM_FULL, status);
+    assert_true(failed || !grow);
+    assert_bytes(b->f, &before);
+    return status;
+  }
+  memory_sink_close(&before);
+  assert_false(failed);
+  refile(b, grow);
+  forget_rebuilt(b);
+  if (has_selectors(b)) b->n_fixed = 0; /* all of them are 0 again */
+  return BESOM_OK;
+}
+
+/* Through a file, or twice as large and back. */
 static void move_house(bound *b) {
   uint64_t slots = stats_of(b->f).slots;
   if (random_below(&b->random, 2) || stats_of(b->f).width < 3 || !can(b->s, BESOM_CAN_GROW)) {
@@ -309,10 +360,9 @@ static void move_house(bound *b) {
     b->rebuilds = 0;
     return;
   }
-  assert_status(BESOM_OK, besom_grow(b->f, 2 * slots));
+  if (resize(b, 2 * slots) != BESOM_OK) return;
   assert_bound(b);
-  besom_status status = besom_shrink(b->f, slots);
-  assert_true(status == BESOM_OK || status == BESOM_FULL);
+  if (resize(b, slots) != BESOM_OK) b->n_fixed = 0; /* their buckets may have other numbers */
   assert_bound(b);
 }
 

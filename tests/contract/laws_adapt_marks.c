@@ -9,15 +9,6 @@
 
 enum { MANY = 2000, ENOUGH = 90 };
 
-/* Whether the kind adapts by the offender alone; the others say that they need their keys. */
-static bool adapts_without_keys(const subject *s) {
-  besom_filter *f = make_of_members(s, 1, 0);
-  besom_status status = besom_adapt_u64(f, key_u64(MEMBERS, 0));
-  besom_free(f);
-  if (status != BESOM_NEEDS_STORE) assert_status(BESOM_OK, status);
-  return status == BESOM_OK;
-}
-
 /* The subject of a law about kinds that do. */
 static const subject *marking_subject(void **state) {
   const subject *s = subject_of(state);

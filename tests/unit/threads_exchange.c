@@ -339,10 +339,15 @@ struct deed {
   uint64_t key;
 };
 
+static besom_place place_of(besom_match at) {
+  return (besom_place){.bucket = at.bucket, .rank = at.rank};
+}
+
 static besom_status append(struct archive *archive, besom_match at, const uint64_t *key) {
   besom_record record = {{key, sizeof *key}, {NULL, 0}};
   pthread_mutex_lock(&archive->lock);
-  besom_status status = ++archive->appends % 7 ? archive->store->ops->append(archive->store, at, &record) : BESOM_IO;
+  besom_status status =
+      ++archive->appends % 7 ? archive->store->ops->append(archive->store, place_of(at), &record) : BESOM_IO;
   pthread_mutex_unlock(&archive->lock);
   return status;
 }
@@ -365,12 +370,12 @@ struct search {
   bool found;
 };
 
-static besom_status compare(void *ctx, besom_match at, const besom_record *record) {
+static besom_status compare(void *ctx, besom_place at, const besom_record *record) {
   struct search *search = ctx;
   uint64_t key;
   memcpy(&key, record->key.data, sizeof key);
   if (key != search->key) return BESOM_OK;
-  search->at = at;
+  search->at = (besom_match){at.bucket, at.rank};
   search->found = true;
   return BESOM_END;
 }
@@ -381,7 +386,7 @@ static bool find(struct archive *archive, besom_filter *view, const struct deed 
   size_t n = 0;
   expect(view->kind->matches(view, deed->digest, matches, 64, &n) == BESOM_OK && n <= 64);
   *search = (struct search){.key = deed->key};
-  if (n) archive->store->ops->get(archive->store, matches[0].bucket, compare, search);
+  if (n) archive->store->ops->get(archive->store, place_of(matches[0]), compare, search);
   for (size_t i = 0; i < n; i++)
     if (search->found && matches[i].rank == search->at.rank) return true;
   return false;
@@ -393,7 +398,7 @@ static besom_status take_out(void *ctx, besom_filter *view) {
   pthread_mutex_lock(&deed->archive->lock);
   besom_status status = BESOM_NOT_FOUND;
   if (find(deed->archive, view, deed, &search))
-    status = deed->archive->store->ops->remove(deed->archive->store, search.at);
+    status = deed->archive->store->ops->remove(deed->archive->store, place_of(search.at));
   pthread_mutex_unlock(&deed->archive->lock);
   return status == BESOM_OK ? view->kind->remove_at(view, search.at) : status;
 }
@@ -427,7 +432,7 @@ static void file_keys(struct stage *stage, unsigned actor) {
 }
 
 /* Of each record in the store there is a match in the filter, at its rank. */
-static besom_status check_record(void *ctx, besom_match at, const besom_record *record) {
+static besom_status check_record(void *ctx, besom_place at, const besom_record *record) {
   const besom_filter *f = ctx;
   besom_match matches[64];
   size_t n = 0;
@@ -458,7 +463,7 @@ static void store_together(uint64_t slots, bool shared) {
   assert_int_equal(stored.records, (shared ? THREADS : 1) * (STORED - (STORED + 2) / 3));
   assert_int_equal(stats_of(archive.stage.f).items, stored.records);
   assert_true(stats_of(archive.stage.f).extended > 0);
-  assert_int_equal(archive.store->ops->scan(archive.store, 0, check_record, archive.stage.f), BESOM_OK);
+  assert_int_equal(archive.store->ops->scan(archive.store, (besom_place){0}, check_record, archive.stage.f), BESOM_OK);
   assert_nothing_wrong(archive.stage.f);
   besom_store_close(archive.store);
   pthread_mutex_destroy(&archive.lock);
