@@ -140,7 +140,7 @@ typedef struct besom_allocator {
  * value_bits    bits of a small value kept with every key, 0 to 32, for kinds that can.
  * adapt_room    adaptive kinds: the share of the filter's room kept for what adapting needs, in (0, 0.5];
  *               default 0.05. Beyond it besom_adapt is FULL; it never takes the room of keys. Kinds whose room for
- *               that is fixed (exaf, taf, utaf) take no notice of it.
+ *               that is fixed (exaf, broom, taf, utaf) take no notice of it.
  * build_memory  besom_build of kinds with BESOM_CAN_BUILD_SORTED: the bytes it may take for a while besides the
  *               filter; default 16 a key, and for a moment three times that if nobody tells how many there are.
  * options       "name=value,name=value", the kind's own; docs/kinds.md lists them. Quotient kinds know
@@ -611,8 +611,13 @@ typedef struct besom_statistics {
   uint64_t kicks;         /* cuckoo kinds: fingerprints moved to make room since the filter was made or loaded, */
   uint64_t longest_chain; /* and most of them for one key */
   uint64_t adapted;       /* adaptive cuckoo kinds: fingerprints changed by adapting, since the same time */
-  uint64_t rebuilds;      /* kinds that keep what they learn by block: how often a block was full and began anew */
+  uint64_t rebuilds;      /* kinds that keep what they learn by block: how often a block was full and began anew;
+                             broom: and how often a run went over to a new round */
   uint64_t selectors[8];  /* taf, utaf: fingerprints by selector; the last, by that or a higher one */
+  uint64_t rounds;        /* broom: rounds that were begun, since the filter was made, its time in files included */
+  uint64_t direct_corrections; /* exaf, broom, taf, utaf: calls of adapt and adapt_at that changed a fingerprint, since
+                                  the filter was made or loaded. What else this has put right (serendipitous
+                                  corrections) only who knows the keys can tell: besom-bench run adapt-or-cache */
 } besom_statistics;
 
 /* Cost: constant (Bloom kinds: one pass over the bits). */
@@ -703,7 +708,8 @@ BESOM_API besom_status besom_apply(const besom_filter *old, const void *patch, s
  *     }
  *
  * Keys are byte strings of up to BESOM_GUARD_MAX_KEY bytes, values as long as the store can take. As everywhere, on any
- * status that is an error nothing has changed, in filter or store. Besides those named, calls return what the store
+ * status that is an error nothing has changed, in filter or store; but a broom may have gone on with its round, or told
+ * keys apart, by the time that a change of the store fails. Besides those named, calls return what the store
  * returned. Threads: a guard needs a call to itself, get too, since it adapts; calls that take a const guard may
  * run at the same time as each other.
  */
@@ -744,8 +750,8 @@ BESOM_API besom_status besom_guard_put(besom_guard *g, const void *key, size_t l
                                        size_t value_len);
 
 /*
- * The same for a key that you know is not there: never a read. If it is there after all there are two of it;
- * get, put and delete see the older one then.
+ * The same for a key that you know is not there: never a read, but for what a broom reads for itself. If it is there
+ * after all there are two of it; get, put and delete see the older one then.
  */
 BESOM_API besom_status besom_guard_put_new(besom_guard *g, const void *key, size_t len, const void *value,
                                            size_t value_len);

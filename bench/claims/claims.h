@@ -20,6 +20,7 @@ typedef struct claim {
   bool (*run)(bool full, report *numbers);
 } claim;
 
+extern const claim adapt_or_cache_claim;
 extern const claim adversary_claim;
 extern const claim billion_claim;
 extern const claim bulk_load_claim;

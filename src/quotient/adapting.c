@@ -47,13 +47,13 @@ static besom_status begin_anew(const struct noted *x, struct change *c, uint64_t
   return BESOM_OK;
 }
 
-static bool change_fits(const struct noted *x, const struct change *c) {
-  uint64_t code;
-  return x->policy->bytes || besom__encode(&x->model, c->notes, &code);
-}
-
-/* Gives the offending slots of a block notes beyond the offender; if need be, at the price of its other notes. */
-static besom_status plan_block(const struct noted *x, struct change *c, struct run run, const struct seeker *offender) {
+/*
+ * Gives the offending slots of a block notes beyond the offender; if need be, and there is no new round to be had, at
+ * the price of its other notes. `promised`: see besom__notes_fit.
+ */
+static besom_status plan_block(const struct noted *x, struct change *c, struct run run, const struct seeker *offender,
+                               uint64_t *promised) {
+  uint64_t promised_before = *promised;
   bool fits = true;
   for (uint64_t left = c->offenders; left && fits; left &= left - 1) {
     unsigned i = trailing_zeros(left);
@@ -62,7 +62,9 @@ static besom_status plan_block(const struct noted *x, struct change *c, struct r
     if (fits) set_note(x, c, i, n);
   }
   if (!fits && !x->policy->moves) return BESOM_FULL;
-  if (fits && change_fits(x, c)) return BESOM_OK;
+  if (fits && besom__notes_fit(x, c->block, c->notes, promised)) return BESOM_OK;
+  if (x->rounds.at_once) return BESOM_FULL;
+  *promised = promised_before;
   c->rebuilt = true;
   besom_status status = BESOM_OK;
   uint64_t ours = run_in_block(run, c->block);
@@ -70,7 +72,7 @@ static besom_status plan_block(const struct noted *x, struct change *c, struct r
     status = begin_anew(x, c, ours, offender);
   else
     forget_others(x, c, ours, offender);
-  return status == BESOM_OK && !change_fits(x, c) ? BESOM_FULL : status;
+  return status == BESOM_OK && !besom__notes_fit(x, c->block, c->notes, promised) ? BESOM_FULL : status;
 }
 
 static void apply(struct noted *x, const struct change *c) {
@@ -96,15 +98,38 @@ static besom_status find_offenders(struct scan *s, struct change *changes) {
   return BESOM_OK;
 }
 
-static besom_status adapt_run(struct noted *x, struct scan *s, struct change *changes, uint64_t n) {
+static besom_status plan_run(struct scan *s, struct change *changes, uint64_t n) {
+  const struct noted *x = s->filter;
+  uint64_t promised = 0;
   besom_status status = find_offenders(s, changes);
   for (uint64_t i = 0; i < n && status == BESOM_OK; i++) {
     changes[i].block = s->run.start / 64 + i;
     besom__notes_read(x, changes[i].block, changes[i].notes);
-    if (changes[i].offenders) status = plan_block(x, &changes[i], s->run, &s->key);
+    if (changes[i].offenders) status = plan_block(x, &changes[i], s->run, &s->key, &promised);
   }
-  for (uint64_t i = 0; i < n && status == BESOM_OK; i++)
-    if (changes[i].offenders) apply(x, &changes[i]);
+  return status;
+}
+
+/*
+ * Applies what was planned, and takes a step of the round that is under way, if any: by the change of its round the
+ * run may come to deny the offender, too, which makes the plan void. What cannot be planned may be possible in a new
+ * round.
+ */
+static besom_status conclude(struct noted *x, besom_status planned, const struct change *changes, uint64_t n,
+                             const struct seeker *offender) {
+  struct step step;
+  besom_status status = planned;
+  if (planned == BESOM_OK) status = besom__step_plan(x, NO_QUOTIENT, &step);
+  if (planned == BESOM_FULL && x->rounds.at_once) {
+    status = besom__round_at_once(x, offender);
+  } else if (status == BESOM_OK && besom__step_denies(x, &step, offender)) {
+    besom__step_take(x, &step, offender);
+  } else if (status == BESOM_OK) {
+    for (uint64_t i = 0; i < n; i++)
+      if (changes[i].offenders) apply(x, &changes[i]);
+    besom__step_take_before(x, &step, offender->at.quotient);
+  }
+  x->corrections += status == BESOM_OK;
   return status;
 }
 
@@ -117,7 +142,7 @@ besom_status besom__noted_adapt(besom_filter *f, besom_digest d) {
   uint64_t n = (s.run.end - 1) / 64 - s.run.start / 64 + 1;
   struct change *changes = besom__allocate(&f->allocator, n * sizeof *changes);
   if (!changes) return BESOM_NO_MEMORY;
-  besom_status status = adapt_run(x, &s, changes, n);
+  besom_status status = conclude(x, plan_run(&s, changes, n), changes, n, &s.key);
   besom__release(&f->allocator, changes, n * sizeof *changes);
   return status;
 }
@@ -125,7 +150,7 @@ besom_status besom__noted_adapt(besom_filter *f, besom_digest d) {
 besom_status besom__noted_adapt_at(besom_filter *f, besom_digest offender, besom_match match, besom_digest stored) {
   struct noted *x = noted(f);
   const struct qtable *t = &x->base.table;
-  struct seeker key = seeker_of(t, offender);
+  struct seeker key = seeker_of(x, offender);
   if (match.bucket >= t->slots) return BESOM_NOT_FOUND;
   struct run run = run_of(t, match.bucket);
   if (match.rank >= run.end - run.start) return BESOM_NOT_FOUND;
@@ -133,13 +158,12 @@ besom_status besom__noted_adapt_at(besom_filter *f, besom_digest offender, besom
   unsigned i = position % 64;
   struct change c = {.block = position / 64, .offenders = UINT64_C(1) << i};
   besom__notes_read(x, c.block, c.notes);
-  c.keys[i] = seeker_of(t, stored);
+  c.keys[i] = seeker_of(x, stored);
   uint64_t remainder = slot_remainder(t, block_at(t, c.block), i, t->width);
   if (c.keys[i].at.quotient != match.bucket || !x->policy->matches(&c.keys[i], remainder, c.notes[i], t->width))
     return BESOM_INVALID;
   if (offender.hi == stored.hi && offender.lo == stored.lo) return BESOM_MEMBER;
   if (key.at.quotient != match.bucket || !x->policy->matches(&key, remainder, c.notes[i], t->width)) return BESOM_OK;
-  besom_status status = plan_block(x, &c, run, &key);
-  if (status == BESOM_OK) apply(x, &c);
-  return status;
+  uint64_t promised = 0;
+  return conclude(x, plan_block(x, &c, run, &key, &promised), &c, 1, &key);
 }

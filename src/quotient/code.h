@@ -26,6 +26,11 @@
 
 typedef uint32_t note;
 
+/* The bits of a string, behind its leading 1. */
+ALWAYS_INLINE unsigned string_length(note string) {
+  return 63 - leading_zeros(string);
+}
+
 struct code_model {
   uint64_t some[CODE_SLOTS + 1];       /* probability that some of n slots has a note, times 2^64 */
   uint64_t none_below[CODE_SLOTS + 1]; /* codes below have no note in the first n slots */

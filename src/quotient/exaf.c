@@ -4,46 +4,13 @@
  * those that matched by just as many bits of their own keys as tell the two apart. All extensions of a block are in
  * one code of 56 bits, which is looked at only when a remainder matches. Full blocks forget their extensions.
  */
-#include "quotient/noted.h"
+#include "quotient/strings.h"
 
-/* The bits behind the remainder, the first one uppermost, up to 64 of them. */
-static uint64_t bits_behind(const struct seeker *key, unsigned width) {
-  return width < 64 ? key->at.rest.hi << width | key->at.rest.lo >> (64 - width) : key->at.rest.lo;
-}
-
-static unsigned length_of(note string) {
-  return 63 - leading_zeros(string);
-}
-
-/* The string of the first bits, 1 to MAX_STRING. */
-static note string_of(uint64_t bits, unsigned length) {
-  return (note)(UINT64_C(1) << length | bits >> (64 - length));
-}
-
-static uint64_t first_remainder(const struct seeker *key, note n, unsigned width) {
-  (void)n;
-  return remainder_of(key->at, width);
-}
-
-static bool matches(const struct seeker *key, uint64_t remainder, note n, unsigned width) {
-  if (remainder_of(key->at, width) != remainder) return false;
-  return !n || string_of(bits_behind(key, width), length_of(n)) == n;
-}
-
-static bool beyond(const struct seeker *stored, const struct seeker *offender, unsigned width, note *n) {
-  uint64_t mine = bits_behind(stored, width), other = bits_behind(offender, width);
-  unsigned length = leading_zeros(mine ^ other) + 1;
-  if (length > MAX_STRING) return false;
-  *n = string_of(mine, length);
-  return true;
-}
-
-static unsigned class_of(note n) {
-  return length_of(n) < NOTE_CLASSES ? length_of(n) : NOTE_CLASSES - 1;
-}
-
-static const struct note_policy policy = {
-    .remainder = first_remainder, .matches = matches, .beyond = beyond, .class_of = class_of, .strings = true};
+static const struct note_policy policy = {.remainder = string_remainder,
+                                          .matches = string_matches,
+                                          .beyond = string_beyond,
+                                          .class_of = string_class,
+                                          .strings = true};
 
 static besom_status create(besom_filter *f, const besom_config *config) {
   return besom__noted_create(f, config, &policy);

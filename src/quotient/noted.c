@@ -1,4 +1,4 @@
-/* The operations of exaf, taf and utaf (noted.h). As long as there is no note they are those of qf. */
+/* The operations of exaf, broom, taf and utaf (noted.h). As long as there is no note they are those of qf. */
 #include "quotient/noted.h"
 
 #include "quotient/walk.h"
@@ -8,7 +8,7 @@
 /* ------------------------------------------------------------------ life */
 
 static void set_model(struct noted *x) {
-  if (x->policy->bytes) return;
+  if (x->policy->bytes || x->policy->pool) return;
   if (x->policy->strings)
     besom__code_for_strings(&x->model);
   else
@@ -16,6 +16,7 @@ static void set_model(struct noted *x) {
 }
 
 static enum table_code code_of_policy(const struct note_policy *policy) {
+  if (policy->pool) return NO_CODE;
   return policy->bytes ? CODE_AND_BYTES : CODE;
 }
 
@@ -44,7 +45,7 @@ besom_status besom__noted_create_like(besom_filter *f, const besom_filter *model
 /* Without notes: how many there are, and where the last is. */
 static uint64_t find_equal(const besom_filter *f, besom_digest d, uint64_t *last) {
   const struct qtable *t = &const_quotient(f)->table;
-  struct address a = address_of(d, t->slots);
+  struct address a = seeker_of(const_noted(f), d).at;
   return t->ops->find(t, a.quotient, remainder_of(a, t->width), last);
 }
 
@@ -80,7 +81,7 @@ static void enter_block(struct scan *s, uint64_t b) {
 
 void besom__scan_start(struct scan *s, const struct noted *x, besom_digest d) {
   s->filter = x;
-  s->key = seeker_of(&x->base.table, d);
+  s->key = seeker_of(x, d);
   s->run = run_of(&x->base.table, s->key.at.quotient);
   s->block = s->run.start / 64;
   s->left = 0;
@@ -147,8 +148,22 @@ bool besom__noted_contains_by_marks(const besom_filter *f, besom_digest d) {
   return UNLIKELY(answer == ANSWER_ELSEWHERE) ? contains_by_scan(x, d) : answer != ANSWER_NO;
 }
 
+/* Where remainders stay, but are not the digests' own. */
+static bool contains_in_round(const struct noted *x, besom_digest d) {
+  const struct qtable *t = &x->base.table;
+  struct address a = seeker_of(x, d).at;
+  if (t->ops->contains_at(t, a.quotient, remainder_of(a, t->width)) == ANSWER_NO) return false;
+  return !x->notes || contains_by_scan(x, d);
+}
+
+bool besom__noted_contains_by_round(const besom_filter *f, besom_digest d) {
+  const struct noted *x = const_noted(f);
+  return x->rounds.number ? contains_in_round(x, d) : besom__noted_contains_by_remainder(f, d);
+}
+
 /* One by one, with the blocks on their way from memory. */
-static void contains_many_by_code(const struct noted *x, const besom_digest *d, size_t n, uint64_t *bitmap) {
+static void contains_one_by_one(const struct noted *x, const besom_digest *d, size_t n, uint64_t *bitmap,
+                                bool (*contains)(const struct noted *x, besom_digest d)) {
   const struct qtable *t = &x->base.table;
   for (size_t i = 0; i < n; i++) {
     if (i % 64 == 0) bitmap[i / 64] = 0;
@@ -157,7 +172,7 @@ static void contains_many_by_code(const struct noted *x, const besom_digest *d, 
       __builtin_prefetch(ahead);
       __builtin_prefetch(ahead + 64);
     }
-    bitmap[i / 64] |= (uint64_t)contains_by_code(x, d[i]) << (i % 64);
+    bitmap[i / 64] |= (uint64_t)contains(x, d[i]) << (i % 64);
   }
 }
 
@@ -165,8 +180,8 @@ static void contains_many_by_code(const struct noted *x, const besom_digest *d, 
 void besom__noted_contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap) {
   const struct noted *x = const_noted(f);
   const struct qtable *t = &x->base.table;
-  if (x->notes && x->policy->moves && !x->policy->bytes) {
-    contains_many_by_code(x, d, n, bitmap);
+  if (x->rounds.number || (x->notes && x->policy->moves && !x->policy->bytes)) {
+    contains_one_by_one(x, d, n, bitmap, x->rounds.number ? contains_in_round : contains_by_code);
     return;
   }
   if (x->notes && x->policy->bytes)
@@ -221,13 +236,23 @@ static besom_status insert_among_notes(struct noted *x, besom_digest d) {
   return status;
 }
 
+/* The table has appended the digest's own remainder. */
+static void set_remainder_of_round(struct noted *x, besom_digest d) {
+  const struct qtable *t = &x->base.table;
+  struct address a = seeker_of(x, d).at;
+  uint64_t last = run_of(t, a.quotient).end - 1;
+  set_slot_remainder(t, block_at(t, last / 64), last % 64, remainder_of(a, t->width), t->width);
+}
+
 besom_status besom__noted_insert(besom_filter *f, besom_digest d) {
   struct noted *x = noted(f);
   struct qtable *t = &x->base.table;
   if (UNLIKELY(f->items >= f->capacity)) return BESOM_FULL;
   besom_status status = LIKELY(!x->notes) ? t->ops->insert(t, d, NULL) : insert_among_notes(x, d);
-  f->items += status == BESOM_OK;
-  return status;
+  if (status != BESOM_OK) return status;
+  if (UNLIKELY(x->rounds.number)) set_remainder_of_round(x, d);
+  f->items++;
+  return BESOM_OK;
 }
 
 besom_status besom__noted_insert_many(besom_filter *f, const besom_digest *d, size_t n, size_t *done) {
@@ -235,7 +260,7 @@ besom_status besom__noted_insert_many(besom_filter *f, const besom_digest *d, si
   struct qtable *t = &x->base.table;
   besom_status status = BESOM_OK;
   *done = 0;
-  if (x->notes) {
+  if (x->notes || x->rounds.number) {
     while (*done < n && (status = besom__noted_insert(f, d[*done])) == BESOM_OK) ++*done;
     return status;
   }
@@ -246,15 +271,19 @@ besom_status besom__noted_insert_many(besom_filter *f, const besom_digest *d, si
   return status == BESOM_OK && fitting < n ? BESOM_FULL : status;
 }
 
-besom_status besom__noted_insert_at(besom_filter *f, besom_digest d, uint64_t value, besom_match *match) {
-  const struct qtable *t = &quotient(f)->table;
-  if (value) return BESOM_INVALID;
-  besom_status status = besom__noted_insert(f, d);
-  if (status != BESOM_OK) return status;
+besom_match besom__noted_next_match(const besom_filter *f, besom_digest d) {
+  const struct qtable *t = &const_quotient(f)->table;
   uint64_t q = address_of(d, t->slots).quotient;
   struct run run = run_of(t, q);
-  *match = (besom_match){q, (uint32_t)(run.end - 1 - run.start)};
-  return BESOM_OK;
+  return (besom_match){q, (uint32_t)(run.end - run.start)};
+}
+
+besom_status besom__noted_insert_at(besom_filter *f, besom_digest d, uint64_t value, besom_match *match) {
+  if (value) return BESOM_INVALID;
+  besom_match next = besom__noted_next_match(f, d);
+  besom_status status = f->kind->insert(f, d);
+  if (status == BESOM_OK) *match = next;
+  return status;
 }
 
 /* ------------------------------------------------------------------ removing */
@@ -364,10 +393,13 @@ besom_status besom__noted_bind(besom_filter *f, const besom_reverse *reverse) {
 besom_status besom__noted_merge(const besom_filter *a, const besom_filter *b, besom_filter *into) {
   const struct qtable *x = &const_quotient(a)->table, *y = &const_quotient(b)->table;
   if (x->slots != y->slots || x->width != y->width || x->has_heads != y->has_heads) return BESOM_UNLIKE;
+  if (const_noted(a)->pool.budget != const_noted(b)->pool.budget) return BESOM_UNLIKE;
   if (a->items + b->items > into->capacity) return BESOM_FULL;
   into->items = a->items + b->items;
   besom_status status = x->ops->merge(x, y, &quotient(into)->table);
-  if (status != BESOM_OK || !(const_noted(a)->notes + const_noted(b)->notes)) return status;
+  bool as_they_are = !const_noted(a)->notes && !const_noted(b)->notes;
+  as_they_are &= besom__rounds_equal(const_noted(a), const_noted(b));
+  if (status != BESOM_OK || as_they_are) return status;
   return besom__notes_merge(noted(into), const_noted(a), const_noted(b));
 }
 
@@ -453,6 +485,7 @@ void besom__noted_stats(const besom_filter *f, besom_statistics *s) {
   s->rate_at_capacity = besom__quotient_rate(f->capacity, t->slots, t->width);
   s->extended = x->notes;
   s->rebuilds = x->rebuilds;
+  s->direct_corrections = x->corrections;
   if (x->policy->strings) return;
   s->selectors[0] = f->items - x->notes;
   for (unsigned k = 1; k < NOTE_CLASSES; k++) s->selectors[k] = x->classes[k];

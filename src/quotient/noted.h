@@ -1,13 +1,13 @@
 /*
- * What exaf, taf and utaf share: a quotient filter in which every slot can have a note (code.h), kept by block. A kind
- * says what a note means (struct note_policy); all else is here.
+ * What exaf, broom, taf and utaf share: a quotient filter in which every slot can have a note (code.h), kept by block.
+ * A kind says what a note means (struct note_policy); all else is here.
  *
  * Buckets are quotients, a rank is a place in the run: inserts append to their run, and what is behind a removed entry
  * moves up by one, so filter and store agree whatever the remainders become.
  *
- * Notes move with their slots, so a block may get one more than its code can take. Then its notes go: exaf just
- * forgets them, taf has to derive the remainders anew, from the stored keys. All that is read is read before the first
- * bit is changed.
+ * Notes move with their slots, so a block may get one more than its code can take. Then its notes go: exaf and broom
+ * just forget them, taf has to derive the remainders anew, from the stored keys. All that is read is read before the
+ * first bit is changed.
  */
 #ifndef BESOM_QUOTIENT_NOTED_H
 #define BESOM_QUOTIENT_NOTED_H
@@ -15,6 +15,8 @@
 #include "core/address.h"
 #include "quotient/base.h"
 #include "quotient/code.h"
+#include "quotient/pool.h"
+#include "quotient/rounds.h"
 
 #define NOTE_CLASSES 8
 
@@ -23,10 +25,6 @@ struct seeker {
   besom_digest digest;
   struct address at;
 };
-
-static inline struct seeker seeker_of(const struct qtable *t, besom_digest d) {
-  return (struct seeker){d, address_of(d, t->slots)};
-}
 
 /* What a note means. */
 struct note_policy {
@@ -39,6 +37,7 @@ struct note_policy {
   unsigned (*class_of)(note n); /* for the statistics: 1 to NOTE_CLASSES - 1 */
   bool strings;                 /* the alphabet of the code */
   bool bytes;                   /* no code, but a byte a slot */
+  bool pool;                    /* no code, but a pool for all blocks; and rounds */
   bool moves;                   /* remainders depend on notes; without one they are the first, as in qf */
 };
 
@@ -49,8 +48,15 @@ struct noted {
   besom_reverse reverse; /* digest_of NULL: not bound */
   uint64_t notes;        /* slots that have one */
   uint64_t classes[NOTE_CLASSES];
-  uint64_t rebuilds; /* of blocks, since the filter was made or loaded */
+  uint64_t rebuilds;    /* of blocks, and of runs for another round, since the filter was made or loaded */
+  uint64_t corrections; /* for reported keys, since the same time */
+  struct pool pool;     /* of kinds that have one */
+  struct rounds rounds;
 };
+
+ALWAYS_INLINE struct seeker seeker_of(const struct noted *x, besom_digest d) {
+  return (struct seeker){d, address_by_frontier(&x->rounds, d, x->base.table.slots)};
+}
 
 /* Where notes are bytes: those of a block. */
 static inline uint8_t *note_bytes(const struct noted *x, uint64_t block) {
@@ -77,6 +83,7 @@ bool besom__notes_write(struct noted *x, uint64_t block, const note *notes);
  * those that have one.
  */
 ALWAYS_INLINE bool may_have_notes(const struct noted *x, uint64_t first, uint64_t last) {
+  if (x->policy->pool) return besom__pool_presence(&x->pool, first / 64) & bits_between(first % 64, last % 64);
   uint64_t code = block_code(block_at(&x->base.table, first / 64));
   if (x->policy->bytes) return code & marks_of_slots(bits_between(first % 64, last % 64));
   return code_has(&x->model, code, first % 64, last % 64);
@@ -90,6 +97,12 @@ struct shift {
   bool up;
 };
 
+/*
+ * Whether the block can have these notes instead of its own. Where blocks share their room: besides `promised` bits,
+ * and how many more it takes is added to them.
+ */
+bool besom__notes_fit(const struct noted *x, uint64_t block, const note *notes, uint64_t *promised);
+
 /* Whether all blocks on the way can keep their notes. */
 bool besom__shift_fits(const struct noted *x, struct shift s);
 
@@ -98,11 +111,15 @@ void besom__shift_notes(struct noted *x, struct shift s);
 
 /* The digest of the key at a position. NEEDS_STORE, INVALID (it is not the key of this slot), what the store says. */
 besom_status besom__stored_key(const struct noted *x, uint64_t position, struct seeker *key);
+besom_status besom__stored_key_of(const struct noted *x, besom_match match, uint64_t position, struct seeker *key);
 
 /* Takes all notes of the blocks first .. last away; remainders are derived anew. */
 besom_status besom__notes_rebuild(struct noted *x, uint64_t first, uint64_t last);
 
-/* Notes of the slots of the empty filter x, whose table has been merged from those of a and b. */
+/*
+ * Notes of the slots of the empty filter x, whose table has been merged from those of a and b; and their remainders,
+ * where these are of another round.
+ */
 besom_status besom__notes_merge(struct noted *x, const struct noted *a, const struct noted *b);
 
 const char *besom__notes_check(const struct noted *x);
@@ -123,6 +140,61 @@ struct scan {
 void besom__scan_start(struct scan *s, const struct noted *x, besom_digest d);
 bool besom__scan_next(struct scan *s);
 
+/* ------------------------------------------------------------------ rounds.c */
+
+/*
+ * Whether members are to be told apart. In a full table there is a pair with one fingerprint for 2 * 2^width slots, and
+ * takes some 8 bits; all of them must not take more than half of the budget, or they alone would begin round after
+ * round.
+ */
+static inline bool tells_members_apart(const struct noted *x) {
+  return x->base.table.width > 2 || (x->pool.budget - 1) << x->base.table.width >= 8;
+}
+
+/* The keys of the newest round and the one before. */
+void besom__rounds_set_keys(struct noted *x);
+
+bool besom__rounds_equal(const struct noted *a, const struct noted *b);
+
+/*
+ * A few runs that go over to the newest round along with an operation that touches the store anyway. First their keys
+ * are read, which may fail, and nothing has changed; then the operation does what it does; then they go over. A
+ * round is begun when three quarters of the budget are spent.
+ */
+#define STEP_ENTRIES 8 /* a step ends with the run that has the eighth entry */
+#define STEP_ROOM 64   /* entries, but for a single run that is longer */
+
+struct step {
+  bool begins;         /* a round */
+  uint64_t first, end; /* of quotients first to before end; none if they are equal */
+  uint64_t n;          /* their entries */
+  besom_digest *keys;  /* in order */
+  besom_digest few[STEP_ROOM];
+};
+
+#define NO_QUOTIENT UINT64_MAX
+
+/* The step ends before the quotient `before`. Of kinds without rounds, and without a store, there is none to take. */
+besom_status besom__step_plan(const struct noted *x, uint64_t before, struct step *s);
+
+/*
+ * Whether the step takes the offender's run over and the run will not match the offender then. If so, it is to be
+ * taken with it, and there is nothing else to do to adapt.
+ */
+bool besom__step_denies(const struct noted *x, const struct step *s, const struct seeker *offender);
+
+/* Ends a planned step that is not taken after all. */
+void besom__step_drop(const struct noted *x, struct step *s);
+
+/* Takes the planned step, and ends it; offender may be NULL. */
+void besom__step_take(struct noted *x, struct step *s, const struct seeker *offender);
+
+/* The same but for the runs of this quotient and behind it. */
+void besom__step_take_before(struct noted *x, struct step *s, uint64_t quotient);
+
+/* All of a new round at once, so that the offender is denied. FULL if it cannot be. */
+besom_status besom__round_at_once(struct noted *x, const struct seeker *offender);
+
 /* ------------------------------------------------------------------ adapting.c */
 
 besom_status besom__noted_adapt(besom_filter *f, besom_digest d);
@@ -134,7 +206,8 @@ besom_status besom__noted_create(besom_filter *f, const besom_config *config, co
 besom_status besom__noted_create_like(besom_filter *f, const besom_filter *model);
 bool besom__noted_contains_by_remainder(const besom_filter *f, besom_digest d); /* for kinds without moves, */
 bool besom__noted_contains_by_code(const besom_filter *f, besom_digest d);      /* with, */
-bool besom__noted_contains_by_marks(const besom_filter *f, besom_digest d);     /* and with bytes */
+bool besom__noted_contains_by_marks(const besom_filter *f, besom_digest d);     /* with bytes, */
+bool besom__noted_contains_by_round(const besom_filter *f, besom_digest d);     /* and with rounds */
 void besom__noted_contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap);
 besom_status besom__noted_insert(besom_filter *f, besom_digest d);
 besom_status besom__noted_insert_many(besom_filter *f, const besom_digest *d, size_t n, size_t *done);
@@ -143,6 +216,8 @@ besom_status besom__noted_remove(besom_filter *f, besom_digest d);
 besom_status besom__noted_count(const besom_filter *f, besom_digest d, uint64_t *n);
 besom_status besom__noted_bind(besom_filter *f, const besom_reverse *reverse);
 besom_status besom__noted_matches(const besom_filter *f, besom_digest d, besom_match *out, size_t cap, size_t *total);
+/* Where the next key with the quotient of this digest will be. */
+besom_match besom__noted_next_match(const besom_filter *f, besom_digest d);
 besom_status besom__noted_insert_at(besom_filter *f, besom_digest d, uint64_t value, besom_match *match);
 besom_status besom__noted_ready_to_remove(besom_filter *f, besom_match match);
 besom_status besom__noted_remove_at(besom_filter *f, besom_match match);

@@ -10,8 +10,11 @@ static void read_bytes(const struct noted *x, uint64_t b, note *notes) {
 }
 
 void besom__notes_read(const struct noted *x, uint64_t b, note *notes) {
-  const struct qtable *t = &x->base.table;
-  uint64_t code = block_code(block_at(t, b));
+  if (x->policy->pool) {
+    besom__pool_read(&x->pool, b, notes);
+    return;
+  }
+  uint64_t code = block_code(block_at(&x->base.table, b));
   if (!code)
     memset(notes, 0, CODE_SLOTS * sizeof *notes);
   else if (x->policy->bytes)
@@ -50,15 +53,24 @@ static void count_notes(struct noted *x, const note *notes, bool add) {
   }
 }
 
-bool besom__notes_write(struct noted *x, uint64_t b, const note *notes) {
-  struct qtable *t = &x->base.table;
-  note old[CODE_SLOTS];
+bool besom__notes_fit(const struct noted *x, uint64_t b, const note *notes, uint64_t *promised) {
   uint64_t code;
-  if (!code_of(x, notes, &code)) return false;
+  if (!x->policy->pool) return code_of(x, notes, &code);
+  uint64_t cost = besom__pool_cost(notes), before = besom__pool_cost_of(&x->pool, b);
+  if (cost <= before) return true;
+  *promised += cost - before;
+  return *promised <= besom__pool_room(&x->pool, b);
+}
+
+bool besom__notes_write(struct noted *x, uint64_t b, const note *notes) {
+  note old[CODE_SLOTS];
+  uint64_t code = 0;
   besom__notes_read(x, b, old);
+  bool fits = x->policy->pool ? besom__pool_write(&x->pool, b, notes) : code_of(x, notes, &code);
+  if (!fits) return false;
   count_notes(x, old, false);
   count_notes(x, notes, true);
-  set_block_code(block_at(t, b), code);
+  if (!x->policy->pool) set_block_code(block_at(&x->base.table, b), code);
   for (unsigned i = 0; x->policy->bytes && i < CODE_SLOTS; i++) note_bytes(x, b)[i] = (uint8_t)notes[i];
   return true;
 }
@@ -71,7 +83,8 @@ static void forget_notes(struct noted *x, uint64_t b) {
 
 /* ------------------------------------------------------------------ moving */
 
-static bool has_code(const struct noted *x, uint64_t b) {
+static bool has_notes(const struct noted *x, uint64_t b) {
+  if (x->policy->pool) return besom__pool_presence(&x->pool, b) != 0;
   return block_code(block_at(&x->base.table, b)) != 0;
 }
 
@@ -79,8 +92,8 @@ static bool has_code(const struct noted *x, uint64_t b) {
 static bool shifted(const struct noted *x, struct shift s, uint64_t b, note *notes) {
   bool first = b == s.from / 64, last = b == s.to / 64;
   uint64_t from = first ? s.from % 64 : 0, to = last ? s.to % 64 : 63;
-  bool comes = s.up ? !first && has_code(x, b - 1) : !last && has_code(x, b + 1);
-  if (!comes && !has_code(x, b)) return false;
+  bool comes = s.up ? !first && has_notes(x, b - 1) : !last && has_notes(x, b + 1);
+  if (!comes && !has_notes(x, b)) return false;
   note in = 0;
   if (comes) in = s.up ? besom__note_at(x, 64 * b - 1) : besom__note_at(x, 64 * b + 64);
   besom__notes_read(x, b, notes);
@@ -146,13 +159,16 @@ static besom_match match_at(const struct qtable *t, uint64_t position) {
 }
 
 besom_status besom__stored_key(const struct noted *x, uint64_t position, struct seeker *key) {
+  return besom__stored_key_of(x, match_at(&x->base.table, position), position, key);
+}
+
+besom_status besom__stored_key_of(const struct noted *x, besom_match match, uint64_t position, struct seeker *key) {
   const struct qtable *t = &x->base.table;
   if (!x->reverse.digest_of) return BESOM_NEEDS_STORE;
-  besom_match match = match_at(t, position);
   besom_digest d;
   besom_status status = x->reverse.digest_of(x->reverse.ctx, &x->base.head, match, &d);
   if (status != BESOM_OK) return status;
-  *key = seeker_of(t, d);
+  *key = seeker_of(x, d);
   uint64_t remainder = slot_remainder(t, block_at(t, position / 64), position % 64, t->width);
   bool right =
       key->at.quotient == match.bucket && x->policy->matches(key, remainder, besom__note_at(x, position), t->width);
@@ -202,7 +218,7 @@ besom_status besom__notes_rebuild(struct noted *x, uint64_t first, uint64_t last
     for (uint64_t i = 0; i < n; i++)
       set_slot_remainder(t, block_at(t, list[i].position / 64), list[i].position % 64, list[i].remainder, t->width);
     for (uint64_t b = first; b <= last; b++)
-      if (has_code(x, b)) forget_notes(x, b);
+      if (has_notes(x, b)) forget_notes(x, b);
   }
   besom__release(allocator, list, n * sizeof *list);
   return status;
@@ -255,16 +271,23 @@ static besom_status derive(const struct gathering *g) {
 }
 
 static besom_status gathered(struct gathering *g) {
-  uint64_t code;
-  if (code_of(g->into, g->notes, &code)) {
-    set_block_code(block_at(&g->into->base.table, g->block), code);
-    count_notes(g->into, g->notes, true);
-    for (unsigned i = 0; g->into->policy->bytes && i < CODE_SLOTS; i++)
-      note_bytes(g->into, g->block)[i] = (uint8_t)g->notes[i];
-    return BESOM_OK;
-  }
+  if (besom__notes_write(g->into, g->block, g->notes)) return BESOM_OK;
   g->into->rebuilds++;
   return g->into->policy->moves ? derive(g) : BESOM_OK;
+}
+
+/* A slot from a filter that is in another round gets the remainder of this one, and begins anew without a note. */
+static besom_status translate(struct gathering *g, unsigned i) {
+  const struct qtable *t = &g->into->base.table;
+  struct seeker key;
+  if (besom__rounds_equal(g->into, g->from[i])) return BESOM_OK;
+  besom_status status = besom__stored_key(g->from[i], g->position[i], &key);
+  if (status != BESOM_OK) return status;
+  key = seeker_of(g->into, key.digest);
+  set_slot_remainder(t, block_at(t, g->block), i, remainder_of(key.at, t->width), t->width);
+  g->notes[i] = 0;
+  g->into->rebuilds++;
+  return BESOM_OK;
 }
 
 besom_status besom__notes_merge(struct noted *x, const struct noted *a, const struct noted *b) {
@@ -285,6 +308,7 @@ besom_status besom__notes_merge(struct noted *x, const struct noted *a, const st
     g.notes[i] = source_next(from);
     g.from[i] = from->filter;
     g.position[i] = from->at.position;
+    if (status == BESOM_OK) status = translate(&g, i);
   }
   return status == BESOM_OK ? gathered(&g) : status;
 }
@@ -301,7 +325,8 @@ static const char *check_block(const struct noted *x, uint64_t b, uint64_t used,
     besom__notes_read(x, b, notes);
   for (unsigned i = 0; i < CODE_SLOTS; i++)
     if (notes[i] && !(used >> i & 1)) return "an empty slot has a note";
-  if (!code_of(x, notes, &code) || code != block_code(block_at(t, b))) return "a block's code is wrong";
+  if (!x->policy->pool && (!code_of(x, notes, &code) || code != block_code(block_at(t, b))))
+    return "a block's code is wrong";
   count_notes(books, notes, true);
   return NULL;
 }
@@ -310,7 +335,7 @@ const char *besom__notes_check(const struct noted *x) {
   const struct qtable *t = &x->base.table;
   struct noted books = {.policy = x->policy};
   struct qtable_cursor c;
-  const char *wrong = NULL;
+  const char *wrong = x->policy->pool ? besom__pool_check(&x->pool) : NULL;
   besom__qtable_first(t, &c);
   bool more = besom__qtable_next(&c);
   for (uint64_t b = 0; b < t->room / 64 && !wrong; b++) {

@@ -7,13 +7,6 @@
 
 #include "quotient/noted.h"
 
-/* The finalizer of SplitMix64 (Steele, Lea, Flood 2014): every bit of the input changes half of the output. */
-static inline uint64_t mixed(uint64_t x) {
-  x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-  x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-  return x ^ x >> 31;
-}
-
 static inline uint64_t selected(const struct seeker *key, note selector, unsigned width) {
   unsigned in_a_word = 64 / width, word = selector / in_a_word, at = selector % in_a_word * width;
   uint64_t bits = key->at.rest.hi;

@@ -118,6 +118,8 @@ struct qtable_ops {
   /* As contains, for tables with marks (marks_of_slots): ELSEWHERE, or yes, if a slot of the run may be marked. */
   enum answer (*contains_unmarked)(const struct qtable *t, besom_digest d);
   void (*contains_unmarked_many)(const struct qtable *t, const besom_digest *d, size_t n, uint64_t *bitmap);
+  /* The same as contains, of a remainder that is not the digest's own. */
+  enum answer (*contains_at)(const struct qtable *t, uint64_t quotient, uint64_t remainder);
   /*
    * Appends the digest's remainder to its run. FULL if there is no empty slot up to the end of the tail.
    * With `unless` (may be NULL), a run that has the remainder already is left alone, and *unless set.

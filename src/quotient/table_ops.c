@@ -125,10 +125,13 @@ ALWAYS_INLINE enum answer contains_in_block(const struct qtable *t, struct place
   return equal & heads_that_matter(t, at.block, at.remainder, width) >> i ? ANSWER_YES : ANSWER_NO;
 }
 
-ALWAYS_INLINE enum answer contains(const struct qtable *t, besom_digest d, bool marks, unsigned width) {
-  struct place at = place_of(t, d, width);
+ALWAYS_INLINE enum answer contains_place(const struct qtable *t, struct place at, bool marks, unsigned width) {
   enum answer answer = contains_in_block(t, at, NULL, marks, width);
   return UNLIKELY(answer == ANSWER_ELSEWHERE) ? contains_elsewhere(t, at, marks) : answer;
+}
+
+ALWAYS_INLINE enum answer contains(const struct qtable *t, besom_digest d, bool marks, unsigned width) {
+  return contains_place(t, place_of(t, d, width), marks, width);
 }
 
 /*
@@ -593,6 +596,9 @@ ALWAYS_INLINE besom_status merge(const struct qtable *from_a, const struct qtabl
                                               uint64_t *bitmap) {                                                  \
     contains_many(t, d, n, bitmap, true, width);                                                                   \
   }                                                                                                                \
+  static enum answer contains_at_##suffix(const struct qtable *t, uint64_t quotient, uint64_t remainder) {         \
+    return contains_place(t, (struct place){block_at(t, quotient / 64), quotient, remainder}, false, width);       \
+  }                                                                                                                \
   static besom_status insert_##suffix(struct qtable *t, besom_digest d, bool *unless) {                            \
     return insert(t, d, unless, width);                                                                            \
   }                                                                                                                \
@@ -618,11 +624,12 @@ ALWAYS_INLINE besom_status merge(const struct qtable *from_a, const struct qtabl
     return merge(a, b, t, width);                                                                                  \
   }
 
-#define OPERATION_TABLE(suffix)                                                                              \
-  {                                                                                                          \
-    contains_##suffix, contains_many_##suffix, contains_many_shared_##suffix, contains_in_block_##suffix,    \
-        contains_run_##suffix, contains_unmarked_##suffix, contains_unmarked_many_##suffix, insert_##suffix, \
-        insert_many_##suffix, append_##suffix, find_##suffix, open_##suffix, close_##suffix, merge_##suffix  \
+#define OPERATION_TABLE(suffix)                                                                                   \
+  {                                                                                                               \
+    contains_##suffix, contains_many_##suffix, contains_many_shared_##suffix, contains_in_block_##suffix,         \
+        contains_run_##suffix, contains_unmarked_##suffix, contains_unmarked_many_##suffix, contains_at_##suffix, \
+        insert_##suffix, insert_many_##suffix, append_##suffix, find_##suffix, open_##suffix, close_##suffix,     \
+        merge_##suffix                                                                                            \
   }
 
 /* Rates of 1 in 100, 1000 and 10,000 need 7, 10 and 14 bits; the others are round numbers or papers'. */

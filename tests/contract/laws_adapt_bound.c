@@ -1,8 +1,8 @@
 /*
  * Kinds that adapt, with the keys at hand: a filter bound to a store, which every key has its own place in. No key is
  * lost, moved or given another's value, and no mistake is repeated, however small and full the filter is. Kinds that
- * keep what they have learnt by block may repeat one after a rebuild, which they count; and kinds with selectors, after
- * another one in the same bucket.
+ * keep what they have learnt by block may repeat one after a rebuild, or a change of round, which they count; and kinds
+ * with selectors, after another one in the same bucket.
  */
 #include <stdlib.h>
 #include <string.h>

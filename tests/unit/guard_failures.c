@@ -35,9 +35,13 @@ static besom_status try_get(subject *s, size_t k) {
   return status;
 }
 
-/* One operation of the store fails: the calls that need it fail with its status, and change nothing. */
+/*
+ * One operation of the store fails: the calls that need it fail with its status, and change nothing. But a broom has
+ * told keys apart by then, or gone on with its round, when it is a change of the store that fails.
+ */
 static void fail_operation(subject *s, enum operation operation) {
   static const attempt attempts[] = {try_put, try_get, take_out};
+  bool same_bits = operation == GET || strcmp(filter_stats(s).kind, "broom");
   unsigned failures = 0;
   for (unsigned i = 0; i < 3; i++)
     for (size_t k = 0; k < UNIVERSE; k++) {
@@ -51,7 +55,7 @@ static void fail_operation(subject *s, enum operation operation) {
         continue;
       }
       failures++;
-      assert_as_before(&snap, s);
+      assert_about_as_before(&snap, s, same_bits);
     }
   assert_true(failures > 5);
   assert_all_right(s);

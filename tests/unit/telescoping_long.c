@@ -1,11 +1,11 @@
-/* exaf, taf and utaf in front of a store, at larger sizes than telescoping.c has time for. */
+/* exaf, taf, utaf and broom in front of a store, at larger sizes than telescoping.c has time for. */
 #include "telescoping_subject.h"
 
 static void no_key_is_lost_in_large_filters(void **state) {
   (void)state;
-  for (size_t k = 0; k < 3; k++) {
+  for (size_t k = 0; k < KINDS; k++) {
     for (uint32_t width = 4; width <= 16; width++)
-      interleave(kinds[k], 10000 + width, width, width % 2 ? "heads=no" : NULL);
+      interleave(kinds[k], 10000 + width, width, width % 2 ? other_options[k] : NULL);
     interleave(kinds[k], 1 << 17, 6, NULL);
     interleave(kinds[k], 1 << 20, 8, NULL);
   }

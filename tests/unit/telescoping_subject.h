@@ -1,6 +1,6 @@
 /*
- * telescoping_subject.h - what the tests of exaf, taf and utaf share: a filter of such a kind bound to a store, and
- * operations on both in random order.
+ * telescoping_subject.h - what the tests of exaf, taf, utaf and broom share: a filter of such a kind bound to a store,
+ * and operations on both in random order.
  */
 #ifndef BESOM_TESTS_TELESCOPING_SUBJECT_H
 #define BESOM_TESTS_TELESCOPING_SUBJECT_H
@@ -18,7 +18,9 @@
 #include "support/memory_sink.h"
 
 static const uint8_t seed[16] = "telescoping seed";
-static const char *const kinds[] = {"exaf", "taf", "utaf"};
+static const char *const kinds[] = {"exaf", "taf", "utaf", "broom"};
+static const char *const other_options[] = {"heads=no", "heads=no", "heads=no", "rounds=amortized"};
+enum { EXAF, TAF, UTAF, BROOM, KINDS };
 
 /* ------------------------------------------------------------------ a filter and its store */
 
