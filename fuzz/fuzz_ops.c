@@ -213,7 +213,7 @@ static void build_sorted(state *s) {
 static void adapt(state *s, size_t key) {
   if (s->truth.exact || s->truth.copies[key]) return;
   besom_status status = besom_adapt_u64(s->f, reference_key(key));
-  demand(status == BESOM_OK || status == BESOM_FULL || status == BESOM_UNSUPPORTED);
+  demand(status == BESOM_OK || status == BESOM_FULL || status == BESOM_UNSUPPORTED || status == BESOM_NEEDS_STORE);
   if (status == BESOM_OK && !s->on_shelf) demand(!besom_contains_u64(s->f, reference_key(key)));
 }
 

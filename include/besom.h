@@ -225,6 +225,7 @@ typedef enum besom_ability {
   BESOM_CAN_BUILD_NO = 1 << 13,    /* besom_build with a no list, too */
   BESOM_CAN_LIST_NO = 1 << 14,     /* no_add, no_remove */
   BESOM_CAN_LIST_NO_AT = 1 << 15,  /* no_add_at, no_matches, no_remove_at: a no list in front of a store */
+  BESOM_CAN_SAMPLE_NO = 1 << 16,   /* besom_build with a no list that is a sample of what will be asked */
   BESOM_FORGETS = 1 << 12,         /* adapt is never FULL: what was learnt last takes the place of something older */
 } besom_ability;
 
@@ -271,6 +272,11 @@ BESOM_API void besom_free(besom_filter *f);
  * keeps no trace of the no list that a new key could be held against; remove, no_add and adapt work. 16 bytes of
  * memory a key of both lists are taken meanwhile.
  *
+ * Kinds with BESOM_CAN_SAMPLE_NO take no as a sample of the keys that will be asked for and are not in the set, each
+ * with how often (weight). They are built to be wrong about such keys as seldom as can be, but promise nothing
+ * for a single one; a key in both lists is a member. yes is read more than once then and must be able to rewind
+ * (INVALID). Without no they know nothing of the workload and are what they would be for any.
+ *
  * Kinds with BESOM_CAN_BUILD_SORTED sort the digests of the keys first, since one pass over the table is so much
  * faster than inserts all over it. That takes memory from config.allocator meanwhile, see config.build_memory: with
  * less than all digests need it takes a pass for each part of them; if there is none, keys are inserted one by
@@ -306,6 +312,7 @@ BESOM_API besom_digest besom_hash_u64(const besom_filter *f, uint64_t key);
 /*
  * May the key be in the set? false is certain. A NULL filter answers true: it excludes nothing.
  * Cost: about one read of main memory.
+ * Kinds that look at the keys themselves (learned) say yes more often to who asks by the digest alone.
  */
 BESOM_API bool besom_contains(const besom_filter *f, const void *key, size_t len);
 BESOM_API bool besom_contains_u64(const besom_filter *f, uint64_t key);
@@ -380,6 +387,10 @@ BESOM_API besom_status besom_set_value_digest(besom_filter *f, besom_digest dige
  * The adaptive cuckoo kinds must be bound (else NEEDS_STORE) and promise less: the key is answered no now, but
  * adapting for other keys may bring it back; and OK means that at least one fingerprint that matched was changed.
  *
+ * adaptive-stacked must be bound to a source of its members (besom_bind_source, else NEEDS_STORE) and promises nothing
+ * for a single key: it learns what is reported, and after some thousand reports denies most of it. Report every false
+ * positive, also repeated ones. A call may read some thousand members from the source.
+ *
  * Errors: FULL (adapt_room is used up: besom_rekey or besom_grow frees it; nothing changed), MEMBER, READ_ONLY, what
  * the bound callback returned, NO_MEMORY, UNSUPPORTED (not an adaptive kind). A key answered no already is OK.
  */
@@ -432,6 +443,16 @@ typedef struct besom_reverse {
  * remainder have more than 64 bits together: buckets could not be numbered; the kind needs exchange).
  */
 BESOM_API besom_status besom_bind(besom_filter *f, const besom_reverse *reverse);
+
+/*
+ * Binds the filter to a source of its members, for kinds that go over them to learn (adaptive-stacked). besom_adapt
+ * reads it, from its beginning as often as it takes, some thousand keys a call, so nobody else may move it meanwhile.
+ * It must give every key that was inserted before it was last rewound, any number of times and in any order: a member
+ * that it leaves out may be denied afterwards. When it fails, nothing is learnt and no answer changes. The source is
+ * copied, its ctx must live until the filter is bound anew or freed; NULL unbinds. Errors: UNSUPPORTED, READ_ONLY,
+ * INVALID (no next or no rewind).
+ */
+BESOM_API besom_status besom_bind_source(besom_filter *f, const besom_source *members);
 
 /*
  * All fingerprints that match the digest, in the order of their ranks: look at each before you call a yes a false
@@ -612,7 +633,8 @@ typedef struct besom_statistics {
   uint64_t longest_chain; /* and most of them for one key */
   uint64_t adapted;       /* adaptive cuckoo kinds: fingerprints changed by adapting, since the same time */
   uint64_t rebuilds;      /* kinds that keep what they learn by block: how often a block was full and began anew;
-                             broom: and how often a run went over to a new round */
+                             broom: and how often a run went over to a new round; adaptive-stacked: how often it
+                             learnt anew */
   uint64_t selectors[8];  /* taf, utaf: fingerprints by selector; the last, by that or a higher one */
   uint64_t rounds;        /* broom: rounds that were begun, since the filter was made, its time in files included */
   uint64_t direct_corrections; /* exaf, broom, taf, utaf: calls of adapt and adapt_at that changed a fingerprint, since

@@ -151,15 +151,27 @@ besom_digest besom_hash_u64(const besom_filter *f, uint64_t key) {
 bool besom_contains(const besom_filter *f, const void *key, size_t len) {
   if (UNLIKELY(!f || (!key && len))) return true;
   struct visit v = besom__enter(f);
-  bool answer = v.filter->kind->contains(v.filter, hash_bytes(&v.filter->hasher, key, len));
+  besom_digest d = hash_bytes(&v.filter->hasher, key, len);
+  bool by_key = v.filter->kind->contains_key;
+  bool answer =
+      UNLIKELY(by_key) ? v.filter->kind->contains_key(v.filter, key, len, d) : v.filter->kind->contains(v.filter, d);
   besom__leave(v);
   return answer;
+}
+
+/* For kinds that look at the key: its 8 little-endian bytes. */
+static bool contains_u64_bytes(const besom_filter *f, uint64_t key) {
+  uint8_t bytes[8];
+  store64(bytes, key);
+  return f->kind->contains_key(f, bytes, sizeof bytes, hash_u64(&f->hasher, key));
 }
 
 bool besom_contains_u64(const besom_filter *f, uint64_t key) {
   if (UNLIKELY(!f)) return true;
   struct visit v = besom__enter(f);
-  bool answer = v.filter->kind->contains(v.filter, hash_u64(&v.filter->hasher, key));
+  bool by_key = v.filter->kind->contains_key;
+  bool answer = UNLIKELY(by_key) ? contains_u64_bytes(v.filter, key)
+                                 : v.filter->kind->contains(v.filter, hash_u64(&v.filter->hasher, key));
   besom__leave(v);
   return answer;
 }
@@ -260,6 +272,12 @@ besom_status besom_bind(besom_filter *f, const besom_reverse *reverse) {
   return left(v, status);
 }
 
+besom_status besom_bind_source(besom_filter *f, const besom_source *members) {
+  struct visit v;
+  ENTER_TO_CHANGE(v, f, bind_source, !members || (members->next && members->rewind));
+  return left(v, v.filter->kind->bind_source(v.filter, members));
+}
+
 besom_status besom_matches(const besom_filter *f, besom_digest digest, besom_match *out, size_t cap, size_t *total) {
   if (!f || !total || (!out && cap)) return BESOM_INVALID;
   if (!f->kind->matches) return BESOM_UNSUPPORTED;
@@ -344,8 +362,20 @@ static besom_status all_yes(size_t n, uint64_t *bitmap) {
   return BESOM_INVALID;
 }
 
+/* One by one, for kinds that look at the keys. */
+static besom_status contains_each(const besom_filter *f, struct keys keys, size_t n, uint64_t *bitmap) {
+  for (size_t i = 0; i < n; i++) {
+    bool yes =
+        keys.bytes ? besom_contains(f, keys.bytes[i].data, keys.bytes[i].len) : contains_u64_bytes(f, keys.integers[i]);
+    if (i % 64 == 0) bitmap[i / 64] = 0;
+    bitmap[i / 64] |= (uint64_t)yes << (i % 64);
+  }
+  return BESOM_OK;
+}
+
 static besom_status contains_keys(const besom_filter *f, struct keys keys, size_t n, uint64_t *bitmap) {
   if (!f || !bitmap || !keys_valid(keys, n)) return all_yes(n, bitmap);
+  if (UNLIKELY(f->kind->contains_key != NULL)) return contains_each(f, keys, n, bitmap);
   besom_digest batch[BATCH];
   for (size_t i = 0; i < n; i += BATCH) {
     size_t some = n - i < BATCH ? n - i : BATCH;

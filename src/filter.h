@@ -58,6 +58,11 @@ struct besom_kind {
   void (*destroy)(besom_filter *f);
 
   bool (*contains)(const besom_filter *f, besom_digest d);
+  /*
+   * Optional, for kinds that look at the key itself, besides its digest: the answer for who has both. contains is for
+   * who has the digest alone, and says yes where the key would have to decide.
+   */
+  bool (*contains_key)(const besom_filter *f, const void *key, size_t len, besom_digest d);
   void (*contains_many)(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap);
   besom_status (*insert)(besom_filter *f, besom_digest d);
   besom_status (*insert_many)(besom_filter *f, const besom_digest *d, size_t n, size_t *done);
@@ -69,6 +74,9 @@ struct besom_kind {
   besom_status (*insert_count)(besom_filter *f, besom_digest d, uint64_t n); /* n >= 1 */
   besom_status (*get_value)(const besom_filter *f, besom_digest d, uint64_t *value);
   besom_status (*set_value)(besom_filter *f, besom_digest d, uint64_t value);
+
+  /* The source has next and rewind; NULL unbinds. */
+  besom_status (*bind_source)(besom_filter *f, const besom_source *members);
 
   /* In front of a store. */
   besom_status (*bind)(besom_filter *f, const besom_reverse *reverse); /* NULL unbinds */

@@ -22,11 +22,13 @@ typedef struct claim {
 
 extern const claim adapt_or_cache_claim;
 extern const claim adversary_claim;
+extern const claim asf_claim;
 extern const claim billion_claim;
 extern const claim bulk_load_claim;
 extern const claim churn_claim;
 extern const claim cuckoo_load_claim;
 extern const claim firehose_claim;
+extern const claim learned_claim;
 extern const claim learnt_speed_claim;
 extern const claim lists_claim;
 extern const claim merge_claim;

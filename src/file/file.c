@@ -139,8 +139,8 @@ static besom_status read_sections(const uint8_t *data, size_t len, unsigned n, s
 
 /* One name has one spelling: nothing behind its end. */
 static bool padded_with_zeros(const char *kind) {
-  const char *end = memchr(kind, 0, KIND_BYTES);
-  return end && all_zero((const uint8_t *)end, (uint64_t)(kind + KIND_BYTES - end));
+  size_t len = strlen(kind);
+  return all_zero((const uint8_t *)kind + len, KIND_BYTES - len);
 }
 
 static besom_status read_header(const uint8_t *data, size_t len, char *kind, unsigned *sections, besom_fault *fault) {
@@ -184,7 +184,7 @@ static besom_status read_hasher(struct sections_in *in, struct hasher *hasher) {
 
 besom_status besom__file_load(const uint8_t *data, size_t len, const besom_allocator *allocator, bool mapped,
                               unsigned flags, besom_fault *fault, besom_filter **out) {
-  char name[KIND_BYTES];
+  char name[KIND_BYTES + 1] = {0}; /* there is a name of KIND_BYTES letters */
   unsigned sections;
   struct sections_in in = {0};
   struct hasher hasher;

@@ -32,18 +32,9 @@ static void destroy(besom_filter *f) {
   for (uint64_t i = 0; i < cascade(f)->n_levels; i++) besom_free(cascade(f)->levels[i]);
 }
 
-/* Levels must err independently of each other, so each sees a key by other bits (splitmix64 of both halves). */
-static besom_digest digest_at(besom_digest d, uint64_t level) {
-  uint64_t x = d.hi + level * UINT64_C(0x9e3779b97f4a7c15);
-  x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-  x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-  x ^= x >> 31;
-  return (besom_digest){x, d.lo ^ x * UINT64_C(0xd6e8feb86659fd93)};
-}
-
 static bool level_has(const struct cascade *c, uint64_t level, besom_digest d) {
   const besom_filter *f = c->levels[level];
-  return f->kind->contains(f, digest_at(d, level));
+  return f->kind->contains(f, layer_digest(d, level));
 }
 
 /* ------------------------------------------------------------------ building */
@@ -59,7 +50,7 @@ static besom_status add_level(struct cascade *c, const struct inner_kind *bloom,
   if (status != BESOM_OK) return status;
   c->levels[c->n_levels] = level;
   for (uint64_t i = 0; i < list->n && status == BESOM_OK; i++)
-    status = level->kind->insert(level, digest_at(list->at[i], c->n_levels));
+    status = level->kind->insert(level, layer_digest(list->at[i], c->n_levels));
   c->n_levels++;
   return status;
 }
@@ -182,7 +173,7 @@ static void contains_many(const besom_filter *f, const besom_digest *d, size_t n
   for (size_t at = 0; at < n; at += BATCH) {
     size_t some = n - at < BATCH ? n - at : BATCH;
     uint64_t *answers = bitmap + at / 64;
-    for (size_t i = 0; i < some; i++) asked[i] = digest_at(d[at + i], 0);
+    for (size_t i = 0; i < some; i++) asked[i] = layer_digest(d[at + i], 0);
     c->levels[0]->kind->contains_many(c->levels[0], asked, some, answers);
     for (size_t i = 0; i < some; i++)
       if (answers[i / 64] >> (i % 64) & 1 && !answer_from(c, 1, d[at + i]))

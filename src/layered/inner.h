@@ -27,4 +27,16 @@ besom_status besom__inner_create(const besom_filter *outer, const struct inner_k
 void besom__inner_save(const besom_filter *inner, struct sections_out *out);
 besom_status besom__inner_load(const besom_filter *outer, struct sections_in *in, besom_filter **inner);
 
+/*
+ * How layer number i of a filter sees a key. Layers that are asked one after the other must err independently, so each
+ * goes by other bits of the digest (splitmix64 of both halves).
+ */
+static inline besom_digest layer_digest(besom_digest d, uint64_t i) {
+  uint64_t x = d.hi + i * UINT64_C(0x9e3779b97f4a7c15);
+  x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+  x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+  x ^= x >> 31;
+  return (besom_digest){x, d.lo ^ x * UINT64_C(0xd6e8feb86659fd93)};
+}
+
 #endif

@@ -1,0 +1,161 @@
+/*
+ * Claim learned: keys that show by their letters whether they are members, and what a filter makes of that, beside one
+ * that does not look at them, from 6 to 14 bits a member. Non-members are asked by Zipf's law; only the more popular
+ * half of them is known when the filter is built.
+ *
+ * Addresses that are made up, and, in the full run, the lists of scripts/fetch-lists.sh if they are there.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "besom.h"
+#include "claims/claims.h"
+#include "fail.h"
+#include "text_list.h"
+#include "timing.h"
+#include "workload.h"
+
+enum { SEED = 0xbe50, LEAST_BITS = 6, MOST_BITS = 14 };
+
+static const char *const yes_path = "data/lists/yes.txt", *const no_path = "data/lists/no.txt";
+static const double skew = 0.75, most_asked = 1e9;
+
+/* The first is what the others are measured against. */
+static const struct {
+  const char *kind, *options;
+} subjects[] = {{"bloom", NULL}, {"learned", "form=plain"}, {"learned", "form=sandwiched"}};
+enum { SUBJECTS = sizeof subjects / sizeof *subjects };
+
+/* ------------------------------------------------------------------ lists */
+
+/* A random order, which is that of popularity, and how often each is asked. */
+static void set_popularity(text_list *l) {
+  l->weights = allocate(l->n, sizeof *l->weights);
+  for (size_t i = l->n; i > 1; i--) {
+    size_t k = (size_t)random_below(random_at(SEED, i), i);
+    besom_bytes line = l->lines[i - 1];
+    l->lines[i - 1] = l->lines[k];
+    l->lines[k] = line;
+  }
+  for (size_t i = 0; i < l->n; i++) l->weights[i] = (uint64_t)ceil(most_asked * pow((double)i + 1, -skew));
+}
+
+static bool exists(const char *path) {
+  FILE *file = fopen(path, "rb");
+  if (file) fclose(file);
+  return file != NULL;
+}
+
+/* Both lists are there, and no others are asked for. */
+typedef struct lists {
+  const char *name;
+  text_list yes, no;
+} lists;
+
+static lists lists_made_up(bool full) {
+  return (lists){"made-up", text_list_urls(full ? 1000000 : 50000, true, SEED),
+                 text_list_urls(full ? 2000000 : 100000, false, SEED)};
+}
+
+static lists lists_fetched(void) {
+  return (lists){"fetched", text_list_read(yes_path), text_list_read(no_path)};
+}
+
+/* ------------------------------------------------------------------ filters */
+
+typedef struct outcome {
+  double bits, rate, unseen_rate, build_seconds, query_nanoseconds;
+} outcome;
+
+static bool takes_sample(const char *kind) {
+  for (size_t i = 0; besom_kinds(i); i++)
+    if (strcmp(besom_kinds(i)->name, kind) == 0) return besom_kinds(i)->abilities & BESOM_CAN_SAMPLE_NO;
+  return false;
+}
+
+/* All non-members, each as often as it is asked; and those that were not known, each once. */
+static void ask(const besom_filter *f, const text_list *no, outcome *o) {
+  double asked = 0, wrong = 0, unseen_wrong = 0, start = cpu_seconds();
+  size_t half = no->n / 2;
+  for (size_t i = 0; i < no->n; i++) {
+    bool yes = besom_contains(f, no->lines[i].data, no->lines[i].len);
+    asked += (double)no->weights[i];
+    wrong += yes ? (double)no->weights[i] : 0;
+    unseen_wrong += yes && i >= half;
+  }
+  o->query_nanoseconds = (cpu_seconds() - start) / (double)no->n * 1e9;
+  o->rate = wrong / asked;
+  o->unseen_rate = unseen_wrong / (double)(no->n - half);
+}
+
+static outcome try_subject(size_t s, double bits, text_list *yes, text_list *no) {
+  uint8_t seed[16];
+  hash_seed(SEED, seed);
+  besom_config config = {.kind = subjects[s].kind, .options = subjects[s].options, .bits = bits, .seed = seed};
+  besom_source members = text_list_source(yes, yes->n), others = text_list_source(no, no->n / 2);
+  besom_filter *f;
+  outcome o = {.build_seconds = -cpu_seconds()};
+  check(besom_build(&config, &members, takes_sample(config.kind) ? &others : NULL, NULL, &f), "building %s",
+        config.kind);
+  o.build_seconds += cpu_seconds();
+  for (size_t i = 0; i < yes->n; i++)
+    if (!besom_contains(f, yes->lines[i].data, yes->lines[i].len)) fail("%s denies a member", config.kind);
+  ask(f, no, &o);
+  besom_statistics stats;
+  check(besom_stats(f, &stats), "statistics of %s", config.kind);
+  o.bits = 8 * (double)stats.bytes / (double)yes->n;
+  besom_free(f);
+  return o;
+}
+
+static void show(const lists *l, int bits, size_t s, const outcome *o, report *numbers) {
+  report_cell(numbers, "%s", l->name);
+  report_cell(numbers, "%zu", l->yes.n);
+  report_cell(numbers, "%d", bits);
+  report_cell(numbers, "%s", subjects[s].kind);
+  report_cell(numbers, "%s", subjects[s].options ? subjects[s].options : "-");
+  report_cell(numbers, "%.2f", o->bits);
+  report_cell(numbers, "%.6f", o->rate);
+  report_cell(numbers, "%.6f", o->unseen_rate);
+  report_cell(numbers, "%.2f", o->build_seconds);
+  report_cell(numbers, "%.0f", o->query_nanoseconds);
+}
+
+/* By the keys that were not known: one very popular key that is a false positive says little about a filter. */
+static bool try_lists(lists *l, bool full, report *numbers) {
+  bool holds = true;
+  set_popularity(&l->no);
+  for (int bits = LEAST_BITS; bits <= MOST_BITS; bits += full ? 2 : 4)
+    for (size_t s = 0, first = 0; s < SUBJECTS; s++) {
+      progress("%s, %d bits, %s", l->name, bits, subjects[s].kind);
+      outcome o = try_subject(s, bits, &l->yes, &l->no);
+      size_t wrong = (size_t)(o.unseen_rate * (double)l->no.n);
+      if (s == 0) first = wrong;
+      holds &= (double)wrong <= 1.1 * (double)first + 3 * sqrt((double)first) && o.bits <= 1.01 * bits;
+      show(l, bits, s, &o, numbers);
+    }
+  text_list_free(&l->yes);
+  text_list_free(&l->no);
+  return holds;
+}
+
+static bool run(bool full, report *numbers) {
+  lists l = lists_made_up(full);
+  bool holds = try_lists(&l, full, numbers);
+  if (!full || !exists(yes_path) || !exists(no_path)) return holds;
+  l = lists_fetched();
+  return try_lists(&l, full, numbers) && holds;
+}
+
+static const char *const columns[] = {"lists", "members", "budget", "kind",    "options",
+                                      "bits",  "rate",    "unseen", "build_s", "query_ns"};
+
+const claim learned_claim = {
+    .name = "learned",
+    .source = "stacked-filters Figure 3a",
+    .statement = "of keys that show what they are, a learned filter errs no more often than a Bloom filter of its size",
+    .columns = columns,
+    .column_count = sizeof columns / sizeof *columns,
+    .run = run,
+};

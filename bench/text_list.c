@@ -1,0 +1,115 @@
+#include "text_list.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fail.h"
+#include "workload.h"
+
+/* ------------------------------------------------------------------ lists and files */
+
+static char *read_text(const char *path, size_t *len) {
+  FILE *file = fopen(path, "rb");
+  if (!file) fail("cannot read %s: scripts/fetch-lists.sh fetches it", path);
+  size_t room = 1 << 20;
+  char *text = allocate(room, 1);
+  for (size_t n; (n = fread(text + *len, 1, room - *len, file)) > 0;) {
+    *len += n;
+    if (*len < room) continue;
+    text = realloc(text, room *= 2);
+    if (!text) fail("no memory for %s", path);
+  }
+  fclose(file);
+  return text;
+}
+
+static void find_lines(text_list *l, size_t len) {
+  size_t lines = 0;
+  for (size_t i = 0; i < len; i++) lines += l->text[i] == '\n';
+  l->lines = allocate(lines + 1, sizeof *l->lines);
+  for (size_t start = 0, i = 0; i < len; i++)
+    if (l->text[i] == '\n') {
+      l->lines[l->n++] = (besom_bytes){l->text + start, i - start};
+      start = i + 1;
+    }
+}
+
+text_list text_list_read(const char *path) {
+  size_t len = 0;
+  text_list l = {.text = read_text(path, &len)};
+  find_lines(&l, len);
+  return l;
+}
+
+void text_list_free(text_list *l) {
+  free(l->text);
+  free(l->lines);
+  free(l->weights);
+}
+
+static besom_status next_line(void *ctx, besom_bytes *key, uint64_t *weight) {
+  text_list *l = ctx;
+  if (l->at == l->end) return BESOM_END;
+  if (l->weights) *weight = l->weights[l->at];
+  *key = l->lines[l->at++];
+  return BESOM_OK;
+}
+
+static besom_status first_line(void *ctx) {
+  ((text_list *)ctx)->at = 0;
+  return BESOM_OK;
+}
+
+besom_source text_list_source(text_list *l, size_t n) {
+  l->at = 0;
+  l->end = n;
+  return (besom_source){.next = next_line, .rewind = first_line, .size_hint = n, .ctx = l};
+}
+
+/* ------------------------------------------------------------------ made up */
+
+enum { MOST_URL = 96 };
+
+static const char *const syllables[] = {"ba", "ker", "lin", "mo", "ta",  "son", "ri",  "vel",
+                                        "do", "pan", "che", "fu", "gar", "ho",  "int", "ja",
+                                        "ko", "lum", "ner", "os", "pra", "qui", "ste", "wa"};
+static const char *const plain_words[] = {"news", "blog", "shop", "wiki", "park", "music", "photo", "garden"};
+static const char *const bait_words[] = {"login", "secure", "verify", "account", "update", "wallet", "bonus", "gift"};
+static const char *const plain_ends[] = {"com", "org", "net", "de", "co.uk", "fr", "edu", "io"};
+static const char *const bait_ends[] = {"xyz", "top", "tk", "click", "web.app", "info", "ru", "live"};
+
+/* Random choices, one after the other. */
+typedef struct dice {
+  uint64_t seed, thrown;
+} dice;
+
+static uint64_t throw_dice(dice *d, uint64_t sides) {
+  return random_below(random_at(d->seed, d->thrown++), sides);
+}
+
+#define ONE_OF(d, words) ((words)[throw_dice((d), sizeof(words) / sizeof *(words))])
+
+/* Suspicious in this respect? Nine in ten of one kind are, one in ten of the other. */
+static bool shows(dice *d, bool suspicious) {
+  return (throw_dice(d, 10) == 0) != suspicious;
+}
+
+/* Ends with a number of its own, so that no two are alike. */
+static int write_url(char *out, size_t number, bool suspicious, uint64_t seed) {
+  dice d = {.seed = random_at(seed, 2 * number + suspicious)};
+  char name[32] = "";
+  for (uint64_t parts = 2 + throw_dice(&d, 3); parts--;) strcat(name, ONE_OF(&d, syllables));
+  const char *word = shows(&d, suspicious) ? ONE_OF(&d, bait_words) : ONE_OF(&d, plain_words);
+  const char *end = shows(&d, suspicious) ? ONE_OF(&d, bait_ends) : ONE_OF(&d, plain_ends);
+  const char *hyphen = shows(&d, suspicious) ? "-" : "";
+  return snprintf(out, MOST_URL, "%s%s%s.%s/%llx\n", word, hyphen, name, end, (unsigned long long)d.seed);
+}
+
+text_list text_list_urls(size_t n, bool suspicious, uint64_t seed) {
+  text_list l = {.text = allocate(n * MOST_URL + 1, 1)};
+  size_t len = 0;
+  for (size_t i = 0; i < n; i++) len += (size_t)write_url(l.text + len, i, suspicious, seed);
+  find_lines(&l, len);
+  return l;
+}

@@ -1,0 +1,33 @@
+/* Lists of keys that are texts: from files, one a line, or made up like addresses of web pages. */
+#ifndef BENCH_TEXT_LIST_H
+#define BENCH_TEXT_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "besom.h"
+
+typedef struct text_list {
+  char *text;
+  besom_bytes *lines;
+  uint64_t *weights; /* of the source: how often each is asked; NULL: 1 */
+  size_t n;
+  size_t at, end; /* of the source: the next one, and where it ends */
+} text_list;
+
+/* Fails if there is no such file. */
+text_list text_list_read(const char *path);
+
+/*
+ * n addresses, all different, those of one kind never among those of the other. Suspicious ones have words, hyphens,
+ * digits and endings that others have, too, but seldom: a classifier that learns these tells most of them apart.
+ */
+text_list text_list_urls(size_t n, bool suspicious, uint64_t seed);
+
+void text_list_free(text_list *l);
+
+/* The first n lines. */
+besom_source text_list_source(text_list *l, size_t n);
+
+#endif

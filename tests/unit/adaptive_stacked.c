@@ -1,0 +1,540 @@
+/* The adaptive stacked filter: its plan, that it learns and relearns, and that it never denies a member. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "besom.h"
+#include "file/file.h"
+#include "layered/asf_plan.h"
+#include "support/failing_allocator.h"
+#include "support/heap.h"
+#include "support/keys.h"
+#include "support/memory_sink.h"
+
+static const uint8_t seed[16] = {9};
+
+/* ------------------------------------------------------------------ plans */
+
+/* Zipf's law, drawn by a table of sums. */
+typedef struct law_of_zipf {
+  double *sums;
+  size_t n;
+  random_stream random;
+} law_of_zipf;
+
+static law_of_zipf zipf_new(double skew, size_t n) {
+  law_of_zipf z = {.sums = heap_array(n, sizeof *z.sums), .n = n, .random = {5}};
+  for (size_t i = 0; i < n; i++) z.sums[i] = (i ? z.sums[i - 1] : 0) + pow((double)i + 1, -skew);
+  return z;
+}
+
+static size_t zipf_draw(law_of_zipf *z) {
+  double x = (double)(random_next(&z->random) >> 11) * 0x1p-53 * z->sums[z->n - 1];
+  size_t least = 0, most = z->n - 1;
+  while (least < most) {
+    size_t middle = (least + most) / 2;
+    if (z->sums[middle] < x)
+      least = middle + 1;
+    else
+      most = middle;
+  }
+  return least;
+}
+
+/* The numbers of keys and the shares that the plan computes with are those that come. */
+static void what_is_seen_is_foretold(void **state) {
+  (void)state;
+  enum { N = 20000 };
+  for (double skew = 0; skew < 1.6; skew += 0.5)
+    for (size_t queries = 100; queries <= 100000; queries *= 10) {
+      law_of_zipf z = zipf_new(skew, N);
+      char *seen = heap_array(N, 1);
+      double keys = 0, share = 0, expected_keys, expected_share;
+      memset(seen, 0, N);
+      for (size_t i = 0; i < queries; i++) {
+        size_t k = zipf_draw(&z);
+        if (seen[k]) continue;
+        seen[k] = 1;
+        keys++;
+        share += pow((double)k + 1, -skew) / z.sums[N - 1];
+      }
+      struct asf_shape shape = {skew, N};
+      besom__asf_seen(&shape, (double)queries, &expected_keys, &expected_share);
+      assert_true(fabs(keys - expected_keys) < 0.03 * expected_keys + 4 * sqrt(expected_keys));
+      assert_true(fabs(share - expected_share) < 0.05);
+      double back = besom__asf_skew(N, (double)queries, expected_keys);
+      if (queries > 100) assert_true(fabs(back - skew) < 0.05);
+      free(seen);
+      free(z.sums);
+    }
+}
+
+static double bits_at(double rate) {
+  return -log2(rate) / log(2);
+}
+
+/* No more memory than there is, and no other plan that was looked at by brute force is better by more than 2 %. */
+static void plans_are_near_the_best(void **state) {
+  (void)state;
+  for (double skew = 0.5; skew <= 1.3; skew += 0.25)
+    for (double bits = 6; bits <= 14; bits += 4) {
+      struct asf_wishes w = {
+          .shape = {skew, 1e6}, .members = 1e4, .life = 1e6, .bits = bits, .rate = 0.01, .room = 0.05};
+      struct asf_plan p = besom__asf_plan(&w);
+      double used = p.bits + p.learn / w.members * bits_at(p.rates[1]) + p.rates[1] * bits_at(p.rates[2]);
+      assert_true(p.learn == 0 || used <= bits * 1.000001);
+      double keys, share, least = p.rates[0], seen_keys = p.learn / p.rates[0], own = p.learn > 0 ? 1 : p.rates[0];
+      for (double queries = 300; queries < 9e5; queries *= 1.1) {
+        besom__asf_seen(&w.shape, queries, &keys, &share);
+        if (fabs(keys - seen_keys) < 0.06 * seen_keys)
+          own = fmin(own, (queries * p.rates[0] + (w.life - queries) * p.expected) / w.life);
+        for (double first = 0.4 * bits; first <= bits; first += 0.02 * bits)
+          for (double second = 0.8; second > 0.0005; second *= 0.8) {
+            double rates[3] = {exp2(-log(2) * first), second, 0};
+            double left = bits - first - keys * rates[0] / w.members * bits_at(second);
+            if (left < 0) continue;
+            rates[2] = exp2(-log(2) * left / second);
+            least = fmin(least, (queries * rates[0] + (w.life - queries) * besom__asf_rate(rates, share)) / w.life);
+          }
+      }
+      assert_true(own <= 1.04 * least);
+    }
+}
+
+/* ------------------------------------------------------------------ filters with their members */
+
+enum { MEMBERS_OF = 4000, NEGATIVES_OF = 40000 };
+
+typedef struct member_source {
+  besom_source api;
+  uint64_t n, at, passes;
+  uint64_t end;     /* what comes after it was rewound it does not give */
+  uint64_t fail_at; /* the call of next that fails, counted over all passes; 0: none */
+  uint64_t calls;
+  uint8_t key[8];
+} member_source;
+
+static besom_status next_member(void *ctx, besom_bytes *key, uint64_t *weight) {
+  member_source *m = ctx;
+  (void)weight;
+  if (++m->calls == m->fail_at) return BESOM_IO;
+  if (m->at == m->end) return BESOM_END;
+  uint64_t k = key_u64(MEMBERS, m->at++);
+  for (int i = 0; i < 8; i++) m->key[i] = (uint8_t)(k >> (8 * i));
+  *key = (besom_bytes){m->key, 8};
+  return BESOM_OK;
+}
+
+static besom_status first_member(void *ctx) {
+  member_source *m = ctx;
+  m->at = 0;
+  m->end = m->n;
+  m->passes++;
+  return BESOM_OK;
+}
+
+static void members_open(member_source *m, uint64_t n) {
+  *m = (member_source){.n = n};
+  m->api = (besom_source){.next = next_member, .rewind = first_member, .ctx = m};
+}
+
+static besom_filter *make(const char *options, double bits, const besom_allocator *allocator) {
+  besom_config config = {.kind = "adaptive-stacked",
+                         .options = options,
+                         .seed = seed,
+                         .capacity = MEMBERS_OF,
+                         .bits = bits,
+                         .rate = bits > 0 ? 0 : 0.02,
+                         .adapt_room = bits > 0 ? 0 : 0.3,
+                         .allocator = allocator};
+  besom_filter *f = NULL;
+  assert_int_equal(besom_create(&config, &f), BESOM_OK);
+  for (size_t i = 0; i < MEMBERS_OF; i++) {
+    besom_status status = besom_insert_u64(f, key_u64(MEMBERS, i));
+    assert_int_equal(status, BESOM_OK);
+  }
+  return f;
+}
+
+static besom_statistics stats_of(const besom_filter *f) {
+  besom_statistics stats;
+  assert_int_equal(besom_stats(f, &stats), BESOM_OK);
+  return stats;
+}
+
+static void assert_holds(const besom_filter *f, size_t n) {
+  const char *wrong = NULL;
+  for (size_t i = 0; i < n; i++) assert_true(besom_contains_u64(f, key_u64(MEMBERS, i)));
+  if (besom_validate(f, &wrong) != BESOM_OK) fail_msg("%s", wrong);
+}
+
+/* Queries for non-members, of which a stretch begins at rank `shift`; false positives are reported. */
+static size_t ask(besom_filter *f, law_of_zipf *z, size_t shift, size_t queries, besom_status *last) {
+  size_t wrong = 0;
+  *last = BESOM_OK;
+  for (size_t i = 0; i < queries; i++) {
+    uint64_t key = key_u64(NEGATIVES, shift + zipf_draw(z));
+    if (!besom_contains_u64(f, key)) continue;
+    wrong++;
+    *last = besom_adapt_u64(f, key);
+    if (*last != BESOM_OK) break;
+  }
+  return wrong;
+}
+
+static void assert_errs_less(const char *options, double bits) {
+  enum { QUERIES = 400000 };
+  besom_filter *f = make(options, bits, NULL);
+  member_source members;
+  law_of_zipf z = zipf_new(1, NEGATIVES_OF);
+  besom_status status;
+  members_open(&members, MEMBERS_OF);
+  assert_int_equal(besom_bind_source(f, &members.api), BESOM_OK);
+  double one_layer = stats_of(f).expected_rate;
+  ask(f, &z, 0, QUERIES, &status);
+  assert_int_equal(status, BESOM_OK);
+  assert_true(members.passes >= 2); /* it has a third layer */
+  double learnt = (double)ask(f, &z, 0, QUERIES, &status) / QUERIES;
+  assert_true(learnt < 0.6 * one_layer);
+  if (bits > 0) assert_true(stats_of(f).bits_per_item < 1.05 * bits);
+  assert_holds(f, MEMBERS_OF);
+  free(z.sums);
+  besom_free(f);
+}
+
+static void it_learns_what_is_often_asked(void **state) {
+  (void)state;
+  assert_errs_less("negatives=40000,life=1000000", 10);
+  assert_errs_less("negatives=40000,life=1000000", 0);
+  assert_errs_less("negatives=40000,mode=final", 10);
+}
+
+/* Popular keys change: the rate rises, the layers are dropped and learnt anew. */
+static void it_learns_anew_when_popular_keys_change(void **state) {
+  (void)state;
+  enum { QUERIES = 400000 };
+  besom_filter *f = make("negatives=40000,life=1000000", 10, NULL);
+  member_source members;
+  law_of_zipf z = zipf_new(1, NEGATIVES_OF);
+  besom_status status;
+  members_open(&members, MEMBERS_OF);
+  assert_int_equal(besom_bind_source(f, &members.api), BESOM_OK);
+  ask(f, &z, 0, QUERIES, &status);
+  double before = (double)ask(f, &z, 0, QUERIES, &status) / QUERIES;
+  assert_int_equal(stats_of(f).rebuilds, 0);
+  ask(f, &z, 1000000, QUERIES, &status);
+  assert_true(stats_of(f).rebuilds >= 1);
+  double after = (double)ask(f, &z, 1000000, QUERIES, &status) / QUERIES;
+  assert_true(after < 2.5 * before); /* which key is a false positive is chance, and a few have most of the queries */
+  assert_holds(f, MEMBERS_OF);
+  free(z.sums);
+  besom_free(f);
+}
+
+/* Told of a skew that is not there, it plans anew, from the members, and then lives with the rate that it has. */
+static void it_plans_anew_when_the_skew_is_wrong(void **state) {
+  (void)state;
+  besom_filter *f = make("negatives=40000,skew=150,life=1000000", 10, NULL);
+  member_source members;
+  law_of_zipf z = zipf_new(0.3, NEGATIVES_OF);
+  besom_status status;
+  members_open(&members, MEMBERS_OF);
+  assert_int_equal(besom_bind_source(f, &members.api), BESOM_OK);
+  ask(f, &z, 0, 600000, &status);
+  assert_int_equal(status, BESOM_OK);
+  uint64_t rebuilds = stats_of(f).rebuilds;
+  assert_true(rebuilds >= 2);
+  assert_holds(f, MEMBERS_OF);
+  ask(f, &z, 0, 600000, &status);
+  assert_true(stats_of(f).rebuilds <= rebuilds + 2); /* it has come to rest */
+  assert_holds(f, MEMBERS_OF);
+  free(z.sums);
+  besom_free(f);
+}
+
+static void without_its_members_it_cannot_learn(void **state) {
+  (void)state;
+  besom_filter *f = make(NULL, 10, NULL);
+  member_source members;
+  law_of_zipf z = zipf_new(1, NEGATIVES_OF);
+  besom_status status;
+  assert_int_equal(ask(f, &z, 0, 100000, &status), 1);
+  assert_int_equal(status, BESOM_NEEDS_STORE);
+  members_open(&members, MEMBERS_OF);
+  members.api.rewind = NULL;
+  assert_int_equal(besom_bind_source(f, &members.api), BESOM_INVALID);
+  assert_int_equal(besom_bind_source(NULL, NULL), BESOM_INVALID);
+  besom_config config = {.kind = "bloom", .capacity = 10};
+  besom_filter *bloom = NULL;
+  assert_int_equal(besom_create(&config, &bloom), BESOM_OK);
+  assert_int_equal(besom_bind_source(bloom, NULL), BESOM_UNSUPPORTED);
+  besom_free(bloom);
+  free(z.sums);
+  besom_free(f);
+}
+
+static void save_to(memory_sink *sink, const besom_filter *f) {
+  memory_sink_init(sink);
+  assert_int_equal(besom_save(f, &sink->api), BESOM_OK);
+}
+
+/* Wherever the source or memory fails: a status, the filter as it was, and it learns after all when they work again. */
+static void failures_change_nothing(void **state) {
+  (void)state;
+  besom_status status;
+  failing_allocator memory;
+  failing_allocator_init(&memory);
+  besom_filter *f = make("negatives=40000,life=1000000", 10, &memory.api);
+  law_of_zipf z = zipf_new(1, NEGATIVES_OF);
+  member_source members;
+  members_open(&members, MEMBERS_OF);
+  assert_int_equal(besom_bind_source(f, &members.api), BESOM_OK);
+  double one_layer = stats_of(f).expected_rate;
+  size_t failed = 0, lost_memory = 0;
+  for (size_t i = 0; i < 600000; i++) {
+    uint64_t key = key_u64(NEGATIVES, zipf_draw(&z));
+    if (!besom_contains_u64(f, key)) continue;
+    memory_sink before, after;
+    bool look = failed < 200;
+    if (look) {
+      save_to(&before, f);
+      if (failed % 2)
+        members.fail_at = members.calls + 1 + failed * 37 % 4000;
+      else
+        memory.fail_at = memory.calls + 1;
+    }
+    status = besom_adapt_u64(f, key);
+    if (status != BESOM_OK) {
+      assert_true(look && (status == BESOM_IO || status == BESOM_NO_MEMORY));
+      save_to(&after, f);
+      assert_true(memory_sinks_equal(&before, &after));
+      memory_sink_close(&after);
+      lost_memory += status == BESOM_NO_MEMORY;
+      memory.fail_at = members.fail_at = 0;
+      if (status == BESOM_NO_MEMORY && !stats_of(f).marks) assert_int_equal(besom_adapt_u64(f, key), BESOM_OK);
+      failed++;
+    }
+    memory.fail_at = members.fail_at = 0;
+    if (look) memory_sink_close(&before);
+  }
+  assert_true(failed >= 200 && lost_memory > 50 && lost_memory < failed);
+  assert_holds(f, MEMBERS_OF);
+  assert_true(members.passes > 100);
+  double rate = (double)ask(f, &z, 0, 200000, &status) / 200000;
+  assert_true(rate < 0.5 * one_layer); /* it has learnt */
+  free(z.sums);
+  besom_free(f);
+  const char *verdict = failing_allocator_verdict(&memory);
+  if (verdict) fail_msg("%s", verdict);
+  failing_allocator_close(&memory);
+}
+
+/* A source that leaves members out is found out, if they are enough, and nothing is built of it. */
+static void a_source_with_too_few_members_is_refused(void **state) {
+  (void)state;
+  besom_filter *f = make("negatives=40000,life=1000000", 10, NULL);
+  member_source members;
+  law_of_zipf z = zipf_new(1, NEGATIVES_OF);
+  besom_status status;
+  members_open(&members, MEMBERS_OF / 2);
+  assert_int_equal(besom_bind_source(f, &members.api), BESOM_OK);
+  ask(f, &z, 0, 600000, &status);
+  assert_int_equal(status, BESOM_INVALID);
+  assert_holds(f, MEMBERS_OF);
+  free(z.sums);
+  besom_free(f);
+}
+
+/* Members that come at any time, in the middle of a pass, too; half of them are reported before they come. */
+static void members_may_come_at_any_time(void **state) {
+  (void)state;
+  enum { EARLY = 500 };
+  besom_config config = {.kind = "adaptive-stacked",
+                         .options = "negatives=40000,life=300000",
+                         .seed = seed,
+                         .capacity = MEMBERS_OF,
+                         .bits = 10};
+  besom_filter *f = NULL;
+  assert_int_equal(besom_create(&config, &f), BESOM_OK);
+  member_source members;
+  law_of_zipf z = zipf_new(1, NEGATIVES_OF);
+  members_open(&members, 0);
+  assert_int_equal(besom_bind_source(f, &members.api), BESOM_OK);
+  size_t n = 0;
+  for (size_t i = 0; n < MEMBERS_OF; i++) {
+    besom_status status;
+    uint64_t key = key_u64(MEMBERS, n);
+    if (n % 2 && besom_contains_u64(f, key)) assert_int_equal(besom_adapt_u64(f, key), BESOM_OK);
+    assert_int_equal(besom_insert_u64(f, key), BESOM_OK);
+    members.n = ++n;
+    ask(f, &z, 0, n < EARLY ? 20 : 100, &status);
+    assert_int_equal(status, BESOM_OK);
+    if (n % 100 == 0) assert_holds(f, n);
+    if (n % 1000 == 0) { /* through a file, and bound again */
+      memory_sink saved;
+      besom_filter *copy = NULL;
+      save_to(&saved, f);
+      assert_int_equal(besom_load(saved.data, saved.len, NULL, &copy), BESOM_OK);
+      memory_sink again;
+      save_to(&again, copy);
+      assert_true(memory_sinks_equal(&saved, &again));
+      memory_sink_close(&saved), memory_sink_close(&again);
+      besom_free(f);
+      f = copy;
+      assert_holds(f, n);
+      assert_int_equal(besom_bind_source(f, &members.api), BESOM_OK);
+    }
+  }
+  assert_true(members.passes > 2);
+  free(z.sums);
+  besom_free(f);
+}
+
+/* Thousands of members come while the third layer is filled, too late for the source. */
+static void members_may_come_during_a_pass(void **state) {
+  (void)state;
+  enum { EARLY = 20000, ALL = 30000, AT_ONCE = 1000 };
+  besom_config config = {.kind = "adaptive-stacked",
+                         .options = "negatives=40000,life=1000000",
+                         .seed = seed,
+                         .capacity = ALL,
+                         .rate = 0.02,
+                         .adapt_room = 0.3};
+  besom_filter *f = NULL;
+  assert_int_equal(besom_create(&config, &f), BESOM_OK);
+  member_source members;
+  law_of_zipf z = zipf_new(1, NEGATIVES_OF);
+  members_open(&members, EARLY);
+  assert_int_equal(besom_bind_source(f, &members.api), BESOM_OK);
+  size_t n = 0, reports = 0;
+  for (; n < EARLY; n++) assert_int_equal(besom_insert_u64(f, key_u64(MEMBERS, n)), BESOM_OK);
+  while (n < ALL && reports < 100000) {
+    uint64_t key = key_u64(NEGATIVES, zipf_draw(&z));
+    if (!besom_contains_u64(f, key)) continue;
+    assert_int_equal(besom_adapt_u64(f, key), BESOM_OK);
+    reports++;
+    if (members.passes < 2) continue;
+    uint64_t some[AT_ONCE];
+    for (size_t i = 0; i < AT_ONCE; i++) some[i] = key_u64(MEMBERS, n + i);
+    if (n / AT_ONCE % 2)
+      assert_int_equal(besom_insert_many_u64(f, some, AT_ONCE, NULL), BESOM_OK);
+    else
+      for (size_t i = 0; i < AT_ONCE; i++) assert_int_equal(besom_insert_u64(f, some[i]), BESOM_OK);
+    members.n = n += AT_ONCE;
+    assert_holds(f, n);
+  }
+  assert_int_equal(n, ALL);
+  assert_int_equal(members.passes, 2);
+  assert_true(stats_of(f).rate_at_capacity < 0.0199); /* it has its third layer */
+  free(z.sums);
+  besom_free(f);
+}
+
+/* As few members, bits or negatives as there can be. */
+static void tiny_filters_hold_their_members(void **state) {
+  (void)state;
+  static const char *const options[] = {"negatives=1", "negatives=10,life=1", "skew=0,life=100", "skew=300,mode=final"};
+  for (size_t o = 0; o < 4; o++)
+    for (uint64_t n = 1; n < 200; n = 3 * n + 1) {
+      besom_config config = {
+          .kind = "adaptive-stacked", .options = options[o], .seed = seed, .capacity = n, .rate = 0.5};
+      besom_filter *f = NULL;
+      member_source members;
+      assert_int_equal(besom_create(&config, &f), BESOM_OK);
+      members_open(&members, n);
+      assert_int_equal(besom_bind_source(f, &members.api), BESOM_OK);
+      for (size_t i = 0; i < n; i++) assert_int_equal(besom_insert_u64(f, key_u64(MEMBERS, i)), BESOM_OK);
+      for (size_t i = 0; i < 5000; i++) {
+        uint64_t key = key_u64(NEGATIVES, i % 300);
+        if (besom_contains_u64(f, key)) assert_int_equal(besom_adapt_u64(f, key), BESOM_OK);
+      }
+      assert_holds(f, n);
+      besom_free(f);
+    }
+}
+
+static void damaged_bytes_are_refused(void **state) {
+  (void)state;
+  besom_filter *f = make("negatives=40000,life=1000000", 10, NULL), *none = NULL;
+  member_source members;
+  law_of_zipf z = zipf_new(1, NEGATIVES_OF);
+  besom_status status;
+  members_open(&members, MEMBERS_OF);
+  assert_int_equal(besom_bind_source(f, &members.api), BESOM_OK);
+  ask(f, &z, 0, 400000, &status);
+  memory_sink saved;
+  save_to(&saved, f);
+  for (size_t i = 0; i < saved.len; i += i < 2000 ? 1 : 97) {
+    assert_true(besom_load(saved.data, i, NULL, &none) != BESOM_OK && !none);
+    saved.data[i] ^= 16;
+    assert_true(besom_load(saved.data, saved.len, NULL, &none) != BESOM_OK && !none);
+    saved.data[i] ^= 16;
+  }
+  memory_sink_close(&saved);
+  free(z.sums);
+  besom_free(f);
+}
+
+/* With checksums that fit, damage is refused or is a filter that can be worked with. */
+static void repaired_damage_does_no_harm(void **state) {
+  (void)state;
+  besom_filter *f = make("negatives=40000,life=1000000", 10, NULL);
+  member_source members;
+  law_of_zipf z = zipf_new(1, NEGATIVES_OF);
+  besom_status status;
+  members_open(&members, MEMBERS_OF);
+  assert_int_equal(besom_bind_source(f, &members.api), BESOM_OK);
+  ask(f, &z, 0, 400000, &status);
+  memory_sink saved;
+  save_to(&saved, f);
+  random_stream random = {3};
+  size_t accepted = 0;
+  for (size_t round = 0; round < 1000; round++) {
+    uint8_t *bytes = heap_array(saved.len, 1);
+    memcpy(bytes, saved.data, saved.len);
+    for (size_t i = 0; i <= round % 3; i++) /* mostly where the parameters are */
+      bytes[random_below(&random, round % 4 ? 2000 : saved.len)] ^= (uint8_t)(1 << random_below(&random, 8));
+    besom__file_repair(bytes, saved.len);
+    besom_filter *damaged = NULL;
+    if (besom_load(bytes, saved.len, NULL, &damaged) == BESOM_OK) {
+      memory_sink again;
+      save_to(&again, damaged);
+      assert_true(again.len == saved.len && !memcmp(again.data, bytes, saved.len));
+      memory_sink_close(&again);
+      assert_int_equal(besom_bind_source(damaged, &members.api), BESOM_OK);
+      ask(damaged, &z, 0, 3000, &status);
+      besom_insert_u64(damaged, key_u64(MORE_MEMBERS, round));
+      accepted++;
+    }
+    besom_free(damaged);
+    free(bytes);
+  }
+  assert_true(accepted > 0);
+  memory_sink_close(&saved);
+  free(z.sums);
+  besom_free(f);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(what_is_seen_is_foretold),
+      cmocka_unit_test(plans_are_near_the_best),
+      cmocka_unit_test(it_learns_what_is_often_asked),
+      cmocka_unit_test(it_learns_anew_when_popular_keys_change),
+      cmocka_unit_test(it_plans_anew_when_the_skew_is_wrong),
+      cmocka_unit_test(without_its_members_it_cannot_learn),
+      cmocka_unit_test(failures_change_nothing),
+      cmocka_unit_test(a_source_with_too_few_members_is_refused),
+      cmocka_unit_test(members_may_come_at_any_time),
+      cmocka_unit_test(members_may_come_during_a_pass),
+      cmocka_unit_test(tiny_filters_hold_their_members),
+      cmocka_unit_test(damaged_bytes_are_refused),
+      cmocka_unit_test(repaired_damage_does_no_harm),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
