@@ -247,13 +247,15 @@ static besom_status collect_scored(const besom_filter *f, const besom_source *so
   return status;
 }
 
+#define MOST_BITS 1024 /* a key, that any filter takes; when the model misses next to nobody */
+
 /* One of the two filters, with all keys of the list; bits is what it may take in all, or 0 to go by the rate. */
 static besom_status add_filter(besom_filter *f, const struct plan *p, unsigned i, const struct digests *list,
                                double bits, double rate) {
   besom_config config = {.capacity = list->n ? list->n : 1};
   besom_filter *filter;
   if (p->wishes.bits != 0)
-    config.bits = bits / (double)config.capacity;
+    config.bits = fmin(bits / (double)config.capacity, MOST_BITS);
   else
     config.rate = rate;
   if (!(config.bits > 0 || config.rate > 0)) return BESOM_INVALID;
@@ -282,6 +284,7 @@ static besom_status add_filters(besom_filter *f, const struct plan *p, const str
     double bits = -log2(s->initial_rate) / log(2) * members + head;
     status = add_filter(f, p, INITIAL, all, bits, s->initial_rate);
     if (status == BESOM_OK) left -= 8 * bytes_of(l->filters[INITIAL]);
+    if (status == BESOM_INVALID) status = BESOM_OK; /* smaller than any that can be made: so there is none */
   }
   return status == BESOM_OK ? add_filter(f, p, BACKUP, missed, left, s->backup_rate) : status;
 }
