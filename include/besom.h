@@ -225,8 +225,9 @@ typedef enum besom_ability {
   BESOM_CAN_BUILD_NO = 1 << 13,    /* besom_build with a no list, too */
   BESOM_CAN_LIST_NO = 1 << 14,     /* no_add, no_remove */
   BESOM_CAN_LIST_NO_AT = 1 << 15,  /* no_add_at, no_matches, no_remove_at: a no list in front of a store */
-  BESOM_CAN_SAMPLE_NO = 1 << 16,   /* besom_build with a no list that is a sample of what will be asked */
   BESOM_FORGETS = 1 << 12,         /* adapt is never FULL: what was learnt last takes the place of something older */
+  BESOM_TAKES_SAMPLE = 1 << 16,    /* besom_build with a no source that is a sample of queries: no promise for these */
+  BESOM_INSERTS_LATER = 1 << 17,   /* besom_build only, but insert works on what was built, while there is room */
 } besom_ability;
 
 typedef struct besom_kind_info {
@@ -271,11 +272,10 @@ BESOM_API void besom_free(besom_filter *f);
  * of kind aqf becomes one of kind yesno then, exact on both lists. It is static: insert is UNSUPPORTED, since it
  * keeps no trace of the no list that a new key could be held against; remove, no_add and adapt work. 16 bytes of
  * memory a key of both lists are taken meanwhile.
- *
- * Kinds with BESOM_CAN_SAMPLE_NO take no as a sample of the keys that will be asked for and are not in the set, each
- * with how often (weight). They are built to be wrong about such keys as seldom as can be, but promise nothing
- * for a single one; a key in both lists is a member. yes is read more than once then and must be able to rewind
- * (INVALID). Without no they know nothing of the workload and are what they would be for any.
+ * Kinds with BESOM_TAKES_SAMPLE take it for a sample of the queries to come, with weights that say how often each
+ * key was asked for: those are answered no more surely than others, but without a promise. Members among them are
+ * left out. A besom_workload makes such a source of a stream of queries. Without one they know nothing of the queries
+ * and are what they would be for any. learned reads yes more than once: it must be able to rewind (INVALID).
  *
  * Kinds with BESOM_CAN_BUILD_SORTED sort the digests of the keys first, since one pass over the table is so much
  * faster than inserts all over it. That takes memory from config.allocator meanwhile, see config.build_memory: with
@@ -640,10 +640,17 @@ typedef struct besom_statistics {
   uint64_t direct_corrections; /* exaf, broom, taf, utaf: calls of adapt and adapt_at that changed a fingerprint, since
                                   the filter was made or loaded. What else this has put right (serendipitous
                                   corrections) only who knows the keys can tell: besom-bench run adapt-or-cache */
+  double workload_rate; /* kinds planned by a sample of queries: as expected_rate, over queries like these; else 0 */
 } besom_statistics;
 
 /* Cost: constant (Bloom kinds: one pass over the bits). */
 BESOM_API besom_status besom_stats(const besom_filter *f, besom_statistics *stats);
+
+/*
+ * The same for the i-th of the filters that f is made of, from 0, in the order in which they are asked or were added.
+ * Its items are those that it holds itself. Errors: END (there are no more), UNSUPPORTED (the kind has no layers).
+ */
+BESOM_API besom_status besom_stats_layer(const besom_filter *f, size_t i, besom_statistics *stats);
 
 /*
  * Checks every invariant of the structure. On BESOM_CORRUPT *reason (may be NULL) is a static sentence
@@ -714,6 +721,91 @@ BESOM_API besom_status besom_open_mmap(const char *path, unsigned flags, besom_f
  */
 BESOM_API besom_status besom_delta(const besom_filter *old, const besom_filter *fresh, const besom_sink *sink);
 BESOM_API besom_status besom_apply(const besom_filter *old, const void *patch, size_t len, besom_filter **out);
+
+/* ------------------------------------------------------------------ workloads and plans */
+
+/*
+ * What is asked for, how often: learnt from a stream of past queries for keys that are not in the set (members among
+ * them do no harm), in a bounded amount of memory. It is what a stacked filter is built and planned by:
+ *
+ *     besom_workload_create(0, NULL, &w);
+ *     while (...) besom_workload_add(w, key, len, 1);
+ *     besom_source no = besom_workload_source(w);
+ *     besom_build(&config, &yes, &no, NULL, &f);       // config.kind = "stacked"
+ *
+ * As long as all keys fit into the memory all counts are exact. When they do not, every count is lowered by their
+ * median and keys that fall to 0 are forgotten (Misra and Gries): with room for m keys a count is too low by
+ * 2 / m of all queries at most. What is lost so counts as asked for keys that are unknown.
+ */
+typedef struct besom_workload besom_workload;
+
+/* Of at most so many bytes, 0 for 64 MB; while it grows or forgets it takes twice as many for a moment. allocator may
+ * be NULL. Errors: INVALID (less than 4096 bytes), NO_MEMORY. */
+BESOM_API besom_status besom_workload_create(uint64_t memory, const besom_allocator *allocator, besom_workload **out);
+BESOM_API void besom_workload_free(besom_workload *w);
+
+/*
+ * The key was asked for so many times. Errors: INVALID (a NULL, no times, or 2^62 of all), FULL (the key is longer than
+ * a sixteenth of the memory), NO_MEMORY; the workload is as it was then.
+ */
+BESOM_API besom_status besom_workload_add(besom_workload *w, const void *key, size_t len, uint64_t times);
+BESOM_API besom_status besom_workload_add_u64(besom_workload *w, uint64_t key, uint64_t times);
+
+/* The keys with their counts as weights, in no order that means anything. It must be at its end, or rewound, before
+ * the next one is made or a key is added. */
+BESOM_API besom_source besom_workload_source(besom_workload *w);
+
+typedef struct besom_workload_statistics {
+  uint64_t queries; /* all */
+  uint64_t keys;    /* that are remembered, */
+  uint64_t known;   /* and the queries for them, as far as they are */
+  uint64_t error;   /* a count is too low by this at most */
+  uint64_t bytes;   /* of memory */
+  double unseen;    /* how many of the queries to come will be for other keys, estimated by leaving one out */
+} besom_workload_statistics;
+
+BESOM_API besom_status besom_workload_stats(const besom_workload *w, besom_workload_statistics *stats);
+
+/* What a plan must keep to. Zero means no limit, or what is best. */
+typedef struct besom_plan_limits {
+  double worst_rate;    /* the rate for keys that the filter knows nothing of, so of any workload */
+  double checks;        /* layers asked for a query that is for no member, on average: 1 or more */
+  double checks_member; /* the same for a member */
+  double epsilon;       /* how far the rate may be from the best one; default: a hundredth of it */
+  uint32_t layers;      /* no more layers than this: an odd number, up to BESOM_PLAN_LAYERS */
+  uint64_t frequent;    /* know exactly so many of the most frequent keys */
+  bool equal_rates;     /* all layers with one rate: a simpler plan, worse by a percent or two */
+} besom_plan_limits;
+
+#define BESOM_PLAN_LAYERS 15
+
+/* How a stacked filter is to be made, and what comes of it. */
+typedef struct besom_stack_plan {
+  uint64_t frequent;               /* keys of the workload to know, the most frequent ones */
+  double share;                    /* of the queries for non-members that are for them */
+  uint32_t layers;                 /* the first, third ... hold members, the others those keys */
+  double rates[BESOM_PLAN_LAYERS]; /* of each layer */
+  double bits;                     /* a member, all counted */
+  double expected_rate;            /* over queries like those of the workload */
+  double worst_rate;               /* over any others */
+  double checks_member, checks;    /* layers asked, on average: for a member; for others, as in the workload */
+} besom_stack_plan;
+
+/*
+ * The best stacked filter for a set of so many keys: of config it takes kind ("stacked"), options (base=...), and rate
+ * (over the queries of the workload) or bits. besom_build plans by itself; this tells beforehand. limits may be NULL:
+ * those of besom_build then, which are what the options say and 2.5 layers for a member.
+ * Cost: one pass over the workload, and some milliseconds. Errors: INVALID (also: no stack keeps to all of it),
+ * UNKNOWN_KIND, UNSUPPORTED (a kind that is not planned), BAD_OPTION, NO_MEMORY (of the workload's allocator).
+ */
+BESOM_API besom_status besom_plan(const besom_config *config, uint64_t set_size, const besom_workload *workload,
+                                  const besom_plan_limits *limits, besom_stack_plan *plan);
+
+/*
+ * The plan in a few lines for people. Writes no more than room bytes, a final 0 included, and returns how many it would
+ * have written, without that 0. text may be NULL if room is 0.
+ */
+BESOM_API size_t besom_plan_text(const besom_stack_plan *plan, char *text, size_t room);
 
 /* ------------------------------------------------------------------ guards: a filter in front of a store */
 

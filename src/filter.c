@@ -531,6 +531,13 @@ besom_status besom_stats(const besom_filter *f, besom_statistics *stats) {
   return BESOM_OK;
 }
 
+besom_status besom_stats_layer(const besom_filter *f, size_t i, besom_statistics *stats) {
+  if (!f || !stats) return BESOM_INVALID;
+  if (!f->kind->layer) return BESOM_UNSUPPORTED;
+  const besom_filter *layer = f->kind->layer(f, i);
+  return layer ? besom_stats(layer, stats) : BESOM_END;
+}
+
 besom_status besom_validate(const besom_filter *f, const char **reason) {
   if (!f) return BESOM_INVALID;
   struct visit v = besom__enter(f);

@@ -40,6 +40,13 @@ struct besom_iter {
   uint64_t state[8];
 };
 
+/* The digests of a set, for kinds that go over it more than once while the source is read once. */
+struct digests {
+  besom_digest *at;
+  uint64_t n;
+  uint64_t room; /* for so many */
+};
+
 struct besom_kind {
   besom_kind_info info;
   size_t size;                         /* of the kind's struct */
@@ -55,7 +62,15 @@ struct besom_kind {
    */
   besom_status (*build)(besom_filter *f, const besom_config *config, const besom_source *yes, const besom_source *no,
                         const besom_progress *progress);
+  /* The same for a layer of another filter, from digests that are at hand; it may put them into another order. */
+  besom_status (*build_digests)(besom_filter *f, const besom_config *config, struct digests *digests);
   void (*destroy)(besom_filter *f);
+
+  /*
+   * What a key takes in a filter of so many, full, whose rate is at most this one, which becomes the rate it has: for
+   * who plans a filter made of several. Bits; 0 if there is no such filter.
+   */
+  double (*price)(double keys, double *rate);
 
   bool (*contains)(const besom_filter *f, besom_digest d);
   /*
@@ -111,6 +126,7 @@ struct besom_kind {
   besom_status (*iter_next)(besom_iter *iter, besom_entry *entry);
 
   void (*stats)(const besom_filter *f, besom_statistics *stats); /* what is not in the head */
+  const besom_filter *(*layer)(const besom_filter *f, size_t i); /* the i-th filter within f; NULL past the last */
   const char *(*validate)(const besom_filter *f);                /* NULL, or what is wrong */
 
   /*
@@ -252,13 +268,6 @@ bool besom__is_built_whole(const besom_config *config, const besom_source *no);
 
 /* What every maker of filters checks first. Errors: those of besom_create but for NO_MEMORY. */
 besom_status besom__config_read(const besom_config *config, const struct besom_kind **kind, struct hasher *hasher);
-
-/* The digests of a set, for kinds that go over it more than once while the source is read once. */
-struct digests {
-  besom_digest *at;
-  uint64_t n;
-  uint64_t room; /* for so many */
-};
 
 /*
  * All keys of the source under f's hash, in f's memory. A key may be there twice; when they are more than `most`, each

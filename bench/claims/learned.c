@@ -70,7 +70,7 @@ typedef struct outcome {
 
 static bool takes_sample(const char *kind) {
   for (size_t i = 0; besom_kinds(i); i++)
-    if (strcmp(besom_kinds(i)->name, kind) == 0) return besom_kinds(i)->abilities & BESOM_CAN_SAMPLE_NO;
+    if (strcmp(besom_kinds(i)->name, kind) == 0) return besom_kinds(i)->abilities & BESOM_TAKES_SAMPLE;
   return false;
 }
 

@@ -123,6 +123,11 @@ static void destroy(besom_filter *f) {
   if (!f->mapping) besom__release(&f->allocator, bloom(f)->memory, memory_of(&bloom(f)->blocked));
 }
 
+static double price(double keys, double *rate) {
+  (void)keys;
+  return besom__blocked_plan_rate(0x1p30, *rate).lines * LINE_BITS / 0x1p30; /* any large number: lines are whole */
+}
+
 /* ------------------------------------------------------------------ keys */
 
 static bool contains(const besom_filter *f, besom_digest d) {
@@ -239,6 +244,7 @@ const struct besom_kind besom__blocked_bloom = {
     .create = create,
     .create_like = create_like,
     .destroy = destroy,
+    .price = price,
     .contains = contains,
     .contains_many = contains_many,
     .insert = insert,

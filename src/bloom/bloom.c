@@ -50,6 +50,14 @@ static void plan_for_rate(double rate, double keys, double *lines, uint32_t *has
   *lines = ceil(keys * bits_for_rate(rate, *hashes) / LINE_BITS);
 }
 
+static double price(double keys, double *rate) {
+  double lines;
+  uint32_t hashes;
+  plan_for_rate(*rate, 0x1p40, &lines, &hashes); /* any large number: lines are rounded up */
+  (void)keys;
+  return lines * LINE_BITS / 0x1p40;
+}
+
 /* The same for a budget of bits, that of the head included; the size rounded down. */
 static void plan_for_bits(double bits_a_key, double keys, double *lines, uint32_t *hashes) {
   *lines = floor((bits_a_key * keys - 8 * (double)sizeof(struct bloom)) / LINE_BITS);
@@ -239,6 +247,7 @@ const struct besom_kind besom__bloom = {
     .create = create,
     .create_like = create_like,
     .destroy = destroy,
+    .price = price,
     .contains = contains,
     .contains_many = contains_many,
     .insert = insert,

@@ -72,6 +72,15 @@ static uint32_t width_for(const besom_config *config) {
   return width >= 1 && width <= MAX_WIDTH ? (uint32_t)width : 0;
 }
 
+static double price(double keys, double *rate) {
+  struct fuse full = {.width = 1};
+  double width = ceil(-log2(*rate) - 1e-9);
+  if (width < 1 || width > MAX_WIDTH || !(keys >= 1 && keys <= MAX_KEYS)) return 0;
+  set_segments(&full, (uint64_t)keys);
+  *rate = exp2(-width);
+  return width * (double)cells_of(&full) / keys;
+}
+
 /* ------------------------------------------------------------------ cells */
 
 ALWAYS_INLINE uint64_t hash_of(besom_digest d, uint64_t seed) {
@@ -269,21 +278,31 @@ static besom_status build_of(besom_filter *f, struct digests *d) {
   return status == BESOM_END ? BESOM_FULL : status;
 }
 
-static besom_status build(besom_filter *f, const besom_config *config, const besom_source *yes, const besom_source *no,
-                          const besom_progress *progress) {
+static besom_status read_config(besom_filter *f, const besom_config *config) {
   const char *text = config->options;
   struct option option;
-  struct digests d;
   if (besom__option_next(&text, &option) != BESOM_END) return BESOM_BAD_OPTION;
-  if (no) return BESOM_UNSUPPORTED;
   fuse(f)->width = width_for(config);
-  if (config->slots || config->value_bits || config->adapt_room != 0 || !fuse(f)->width) return BESOM_INVALID;
-  uint64_t most = config->max_capacity > config->capacity ? config->max_capacity : config->capacity;
-  besom_status status = besom__collect(f, yes, most < MAX_KEYS ? most : MAX_KEYS, progress, &d);
+  return config->slots || config->value_bits || config->adapt_room != 0 || !fuse(f)->width ? BESOM_INVALID : BESOM_OK;
+}
+
+static besom_status build_digests(besom_filter *f, const besom_config *config, struct digests *d) {
+  besom_status status = d->n > MAX_KEYS ? BESOM_FULL : read_config(f, config);
+  if (status == BESOM_OK) status = build_of(f, d);
+  f->items = d->n;
+  f->capacity = d->n ? d->n : 1;
+  return status;
+}
+
+static besom_status build(besom_filter *f, const besom_config *config, const besom_source *yes, const besom_source *no,
+                          const besom_progress *progress) {
+  struct digests d;
+  besom_status status = no ? BESOM_UNSUPPORTED : read_config(f, config);
   if (status != BESOM_OK) return status;
-  status = build_of(f, &d);
-  f->items = d.n;
-  f->capacity = d.n ? d.n : 1;
+  uint64_t most = config->max_capacity > config->capacity ? config->max_capacity : config->capacity;
+  status = besom__collect(f, yes, most < MAX_KEYS ? most : MAX_KEYS, progress, &d);
+  if (status != BESOM_OK) return status;
+  status = build_digests(f, config, &d);
   besom__digests_free(f, &d);
   return status;
 }
@@ -343,7 +362,9 @@ const struct besom_kind besom__fuse = {
     .info = {"fuse", "binary fuse filter: built once from a set; the smallest, and fast", 0},
     .size = sizeof(struct fuse),
     .build = build,
+    .build_digests = build_digests,
     .destroy = destroy,
+    .price = price,
     .contains = contains,
     .contains_many = contains_many,
     .stats = stats,

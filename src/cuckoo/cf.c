@@ -32,6 +32,7 @@ const struct besom_kind besom__cf = {
     .create = create,
     .create_like = besom__partial_create_like,
     .destroy = besom__partial_destroy,
+    .price = besom__partial_price,
     .contains = contains,
     .contains_many = contains_many,
     .insert = besom__partial_insert,

@@ -155,6 +155,10 @@ besom_status besom__partial_iter_next(besom_iter *iter, besom_entry *entry) {
   return BESOM_END;
 }
 
+double besom__partial_price(double keys, double *rate) {
+  return besom__cuckoo_price(&family, keys, rate);
+}
+
 void besom__partial_stats(const besom_filter *f, besom_statistics *s) {
   const struct partial *p = const_partial(f);
   besom__cuckoo_stats(&family, &p->table, p->table.width, s);

@@ -113,6 +113,7 @@ besom_status besom__partial_count(const besom_filter *f, besom_digest d, uint64_
 besom_status besom__partial_merge(const besom_filter *a, const besom_filter *b, besom_filter *into);
 void besom__partial_iter_start(besom_iter *iter);
 besom_status besom__partial_iter_next(besom_iter *iter, besom_entry *entry);
+double besom__partial_price(double keys, double *rate);
 void besom__partial_stats(const besom_filter *f, besom_statistics *s);
 const char *besom__partial_validate(const besom_filter *f);
 void besom__partial_save(const besom_filter *f, struct sections_out *out);

@@ -57,6 +57,15 @@ static unsigned width_for_rate(const struct cuckoo_family *family, uint64_t buck
   return width;
 }
 
+double besom__cuckoo_price(const struct cuckoo_family *family, double keys, double *rate) {
+  if (!(keys >= 1 && keys <= (double)MAX_CAPACITY)) return 0;
+  uint64_t buckets = buckets_for(family, (uint64_t)keys);
+  unsigned width = width_for_rate(family, buckets, *rate);
+  if (width > family->max_width) return 0;
+  *rate = besom__cuckoo_rate(family, load_of(family, buckets), width);
+  return (double)width * (double)(buckets * family->per_bucket) / keys;
+}
+
 /* The widest one in so many bytes; 0 if none is. */
 static unsigned width_for_bytes(const struct cuckoo_family *family, uint64_t buckets, double budget,
                                 unsigned selector_bits) {

@@ -23,6 +23,9 @@ uint64_t besom__cuckoo_capacity(const struct cuckoo_family *family, uint64_t buc
 /* The probability that some slot of a key's buckets holds its fingerprint by chance. */
 double besom__cuckoo_rate(const struct cuckoo_family *family, double load, unsigned width);
 
+/* besom_kind.price of a kind without selector bits. */
+double besom__cuckoo_price(const struct cuckoo_family *family, double keys, double *rate);
+
 /*
  * Makes the table that the config wants, with selector_bits in each slot beside the fingerprint, and sets the filter's
  * capacity. INVALID, NO_MEMORY.

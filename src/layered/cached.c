@@ -251,6 +251,10 @@ static void stats(const besom_filter *f, besom_statistics *s) {
   s->adapt_room_used = (double)c->cache.count / (double)(c->cache.buckets * CACHE_WAYS);
 }
 
+static const besom_filter *layer(const besom_filter *f, size_t i) {
+  return i == 0 ? const_cached(f)->base : NULL;
+}
+
 static const char *validate(const besom_filter *f) {
   const struct cached *c = const_cached(f);
   if (f->items != c->base->items || f->capacity != c->base->capacity) return "the numbers are not those of the base";
@@ -316,6 +320,7 @@ const struct besom_kind besom__cached = {
     .resize_step = resize_step,
     .append = append,
     .stats = stats,
+    .layer = layer,
     .validate = validate,
     .save = save,
     .load = load,

@@ -10,14 +10,14 @@
 #include <math.h>
 
 #include "core/sort.h"
-#include "layered/inner.h"
+#include "layered/alternating.h"
 
 #define MAX_LEVELS 48 /* each is wrong about half as many keys as the one before */
 
 struct cascade {
   besom_filter head;
-  besom_filter *levels[MAX_LEVELS];
-  uint64_t n_levels;
+  struct alternating levels;
+  besom_filter *room[MAX_LEVELS];
 };
 
 static const struct cascade *const_cascade(const besom_filter *f) {
@@ -28,13 +28,12 @@ static struct cascade *cascade(besom_filter *f) {
   return (struct cascade *)f;
 }
 
-static void destroy(besom_filter *f) {
-  for (uint64_t i = 0; i < cascade(f)->n_levels; i++) besom_free(cascade(f)->levels[i]);
+static void make_room(struct cascade *c) {
+  c->levels = (struct alternating){.layers = c->room, .most = MAX_LEVELS};
 }
 
-static bool level_has(const struct cascade *c, uint64_t level, besom_digest d) {
-  const besom_filter *f = c->levels[level];
-  return f->kind->contains(f, layer_digest(d, level));
+static void destroy(besom_filter *f) {
+  besom__alternating_free(&cascade(f)->levels);
 }
 
 /* ------------------------------------------------------------------ building */
@@ -42,25 +41,8 @@ static bool level_has(const struct cascade *c, uint64_t level, besom_digest d) {
 /* Holds all of the list. */
 static besom_status add_level(struct cascade *c, const struct inner_kind *bloom, double rate,
                               const struct digests *list) {
-  if (c->n_levels == MAX_LEVELS) return BESOM_FULL; /* no lists come to this */
   besom_config config = {.capacity = list->n ? list->n : 1, .rate = rate};
-  besom_filter *level;
-  if (!(rate > 0)) return BESOM_INVALID;
-  besom_status status = besom__inner_create(&c->head, bloom, &config, &level);
-  if (status != BESOM_OK) return status;
-  c->levels[c->n_levels] = level;
-  for (uint64_t i = 0; i < list->n && status == BESOM_OK; i++)
-    status = level->kind->insert(level, layer_digest(list->at[i], c->n_levels));
-  c->n_levels++;
-  return status;
-}
-
-/* Leaves those of the list that the newest level is wrong about. */
-static void keep_wrong_ones(const struct cascade *c, struct digests *list) {
-  uint64_t kept = 0;
-  for (uint64_t i = 0; i < list->n; i++)
-    if (level_has(c, c->n_levels - 1, list->at[i])) list->at[kept++] = list->at[i];
-  list->n = kept;
+  return rate > 0 ? besom__alternating_add(&c->levels, &c->head, bloom, &config, list) : BESOM_INVALID;
 }
 
 /* About how many bits the levels behind the first take: each holds half of those that the one before it met. */
@@ -96,7 +78,7 @@ static besom_status add_levels(struct cascade *c, const struct inner_kind *bloom
   struct digests *held = yes, *denied = no;
   besom_status status = add_level(c, bloom, rate, held);
   while (status == BESOM_OK) {
-    keep_wrong_ones(c, denied);
+    besom__alternating_keep_wrong(&c->levels, denied);
     if (!denied->n) break;
     struct digests *next = denied;
     denied = held;
@@ -134,6 +116,7 @@ static besom_status build(besom_filter *f, const besom_config *config, const bes
   struct inner_kind bloom;
   struct digests held = {0}, denied = {0};
   if (config->slots || config->value_bits || config->adapt_room != 0) return BESOM_INVALID;
+  make_room(cascade(f));
   besom_status status = read_options(config->options, &bloom);
   if (status == BESOM_OK) status = besom__collect(f, yes, config->capacity, progress, &held);
   if (status == BESOM_OK && no) status = besom__collect(f, no, MAX_CAPACITY, progress, &denied);
@@ -154,81 +137,43 @@ static besom_status build(besom_filter *f, const besom_config *config, const bes
 
 /* ------------------------------------------------------------------ queries */
 
-/* The answer of a key that all levels before this one hold. */
-static bool answer_from(const struct cascade *c, uint64_t level, besom_digest d) {
-  while (level < c->n_levels && level_has(c, level, d)) level++;
-  return level % 2;
-}
-
 static bool contains(const besom_filter *f, besom_digest d) {
-  return answer_from(const_cascade(f), 0, d);
+  return besom__alternating_answer(&const_cascade(f)->levels, 0, d);
 }
 
-#define BATCH 256
-
-/* The first level answers most keys, so that one is asked for many at once. */
 static void contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap) {
-  const struct cascade *c = const_cascade(f);
-  besom_digest asked[BATCH];
-  for (size_t at = 0; at < n; at += BATCH) {
-    size_t some = n - at < BATCH ? n - at : BATCH;
-    uint64_t *answers = bitmap + at / 64;
-    for (size_t i = 0; i < some; i++) asked[i] = layer_digest(d[at + i], 0);
-    c->levels[0]->kind->contains_many(c->levels[0], asked, some, answers);
-    for (size_t i = 0; i < some; i++)
-      if (answers[i / 64] >> (i % 64) & 1 && !answer_from(c, 1, d[at + i]))
-        answers[i / 64] &= ~(UINT64_C(1) << (i % 64));
-  }
+  besom__alternating_answer_many(&const_cascade(f)->levels, d, n, bitmap);
 }
 
 /* ------------------------------------------------------------------ whole filters */
 
 static void stats(const besom_filter *f, besom_statistics *out) {
-  const struct cascade *c = const_cascade(f);
-  double now = c->n_levels % 2, planned = now; /* the answer to a key that has come this far is yes */
-  for (uint64_t i = c->n_levels; i--;) {
-    besom_statistics level;
-    besom_stats(c->levels[i], &level);
-    out->isa = level.isa;
-    out->slots += level.slots;
-    out->width = level.width;
-    out->bytes += level.bytes;
-    out->load += level.load * (double)level.slots;
-    now = level.expected_rate * now + (1 - level.expected_rate) * (double)(i % 2);
-    planned = level.rate_at_capacity * planned + (1 - level.rate_at_capacity) * (double)(i % 2);
-  }
-  out->load /= (double)out->slots;
-  out->expected_rate = now;
-  out->rate_at_capacity = planned;
+  besom__alternating_stats(&const_cascade(f)->levels, out);
+}
+
+static const besom_filter *layer(const besom_filter *f, size_t i) {
+  return i < const_cascade(f)->levels.n ? const_cascade(f)->levels.layers[i] : NULL;
 }
 
 static const char *validate(const besom_filter *f) {
-  const struct cascade *c = const_cascade(f);
-  for (uint64_t i = 0; i < c->n_levels; i++) {
-    const char *wrong = c->levels[i]->kind->validate(c->levels[i]);
-    if (wrong) return wrong;
-  }
+  const char *wrong = besom__alternating_validate(&const_cascade(f)->levels);
+  if (wrong) return wrong;
   return f->items <= f->capacity ? NULL : "there are more items than the capacity";
 }
 
 static void save(const besom_filter *f, struct sections_out *out) {
-  const struct cascade *c = const_cascade(f);
-  besom__write_u64(&out->parameters, c->n_levels);
-  for (uint64_t i = 0; i < c->n_levels; i++) besom__inner_save(c->levels[i], out);
+  besom__write_u64(&out->parameters, const_cascade(f)->levels.n);
+  besom__alternating_save(&const_cascade(f)->levels, out);
 }
 
 static besom_status load(besom_filter *f, struct sections_in *in) {
-  struct cascade *c = cascade(f);
-  uint64_t n = besom__read_u64(&in->parameters);
-  if (n == 0 || n > MAX_LEVELS) return BESOM_CORRUPT;
-  besom_status status = BESOM_OK;
-  while (c->n_levels < n && status == BESOM_OK) {
-    status = besom__inner_load(f, in, &c->levels[c->n_levels]);
-    if (status != BESOM_OK) break;
-    if (c->levels[c->n_levels++]->kind != besom__kind_named("bloom")) status = BESOM_CORRUPT;
-  }
-  if (status != BESOM_OK) destroy(f);
-  return status;
+  struct alternating *levels = &cascade(f)->levels;
+  make_room(cascade(f));
+  besom_status status = besom__alternating_load(levels, f, in, besom__read_u64(&in->parameters));
+  if (status != BESOM_OK) return status;
+  if (levels->layers[0]->kind == besom__kind_named("bloom")) return BESOM_OK;
+  destroy(f);
+  return BESOM_CORRUPT;
 }
 
 const struct besom_kind besom__cascade = {
@@ -240,6 +185,7 @@ const struct besom_kind besom__cascade = {
     .contains = contains,
     .contains_many = contains_many,
     .stats = stats,
+    .layer = layer,
     .validate = validate,
     .save = save,
     .load = load,

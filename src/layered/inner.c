@@ -2,8 +2,8 @@
 
 #define KIND_BYTES 16
 
-static bool can_insert(const struct besom_kind *kind) {
-  return kind->info.abilities & BESOM_CAN_INSERT;
+static bool can_be_inner(const struct besom_kind *kind, bool may_be_built) {
+  return kind && (kind->info.abilities & BESOM_CAN_INSERT || (may_be_built && kind->build_digests));
 }
 
 besom_status besom__inner_option(struct inner_kind *inner, const struct option *option) {
@@ -12,7 +12,7 @@ besom_status besom__inner_option(struct inner_kind *inner, const struct option *
     if (option->value.len >= sizeof name) return BESOM_BAD_OPTION;
     memcpy(name, option->value.data, option->value.len);
     inner->kind = besom__kind_named(name);
-    return inner->kind && can_insert(inner->kind) ? BESOM_OK : BESOM_BAD_OPTION;
+    return can_be_inner(inner->kind, inner->may_be_built) ? BESOM_OK : BESOM_BAD_OPTION;
   }
   size_t len = strlen(inner->options), more = option->name.len + 1 + option->value.len + (len > 0);
   if (len + more >= sizeof inner->options) return BESOM_BAD_OPTION;
@@ -24,12 +24,31 @@ besom_status besom__inner_option(struct inner_kind *inner, const struct option *
   return BESOM_OK;
 }
 
-besom_status besom__inner_create(const besom_filter *outer, const struct inner_kind *inner, const besom_config *config,
-                                 besom_filter **out) {
+static besom_config own_config(const besom_filter *outer, const struct inner_kind *inner, const besom_config *config) {
   besom_config own = *config;
   own.options = inner->options;
   own.allocator = &outer->allocator;
+  return own;
+}
+
+besom_status besom__inner_create(const besom_filter *outer, const struct inner_kind *inner, const besom_config *config,
+                                 besom_filter **out) {
+  besom_config own = own_config(outer, inner, config);
   return besom__filter_create(inner->kind, &own, &outer->hasher, out);
+}
+
+besom_status besom__inner_build(const besom_filter *outer, const struct inner_kind *inner, const besom_config *config,
+                                struct digests *digests, besom_filter **out) {
+  besom_config own = own_config(outer, inner, config);
+  besom_filter *f;
+  besom_status status = besom__filter_new(inner->kind, &outer->hasher, &outer->allocator, &f);
+  if (status != BESOM_OK) return status;
+  status = inner->kind->build_digests(f, &own, digests);
+  if (status == BESOM_OK)
+    *out = f;
+  else
+    besom__filter_drop(f);
+  return status;
 }
 
 /* ------------------------------------------------------------------ files */
@@ -89,7 +108,8 @@ static besom_status load_kind(const besom_filter *outer, const struct besom_kind
   return BESOM_CORRUPT;
 }
 
-besom_status besom__inner_load(const besom_filter *outer, struct sections_in *in, besom_filter **inner) {
+static besom_status load_inner(const besom_filter *outer, struct sections_in *in, bool may_be_built,
+                               besom_filter **inner) {
   struct reader outer_parameters = in->parameters;
   uint32_t owner = in->owner;
   if (in->owners == MAX_INNER) return BESOM_CORRUPT;
@@ -97,8 +117,16 @@ besom_status besom__inner_load(const besom_filter *outer, struct sections_in *in
   in->parameters = take_parameters(in);
   const struct besom_kind *kind = in->parameters.failed ? NULL : read_kind(&in->parameters);
   besom_status status = BESOM_CORRUPT;
-  if (kind && can_insert(kind)) status = load_kind(outer, kind, in, inner);
+  if (can_be_inner(kind, may_be_built)) status = load_kind(outer, kind, in, inner);
   in->owner = owner;
   in->parameters = outer_parameters;
   return status;
+}
+
+besom_status besom__inner_load(const besom_filter *outer, struct sections_in *in, besom_filter **inner) {
+  return load_inner(outer, in, false, inner);
+}
+
+besom_status besom__inner_load_built(const besom_filter *outer, struct sections_in *in, besom_filter **inner) {
+  return load_inner(outer, in, true, inner);
 }

@@ -14,18 +14,30 @@
 struct inner_kind {
   const struct besom_kind *kind;
   char options[INNER_OPTIONS_BYTES];
+  bool may_be_built; /* from digests, instead of created and inserted into */
 };
 
-/* base=KIND, of a kind that one can insert into; any other option is kept for the inner filter. Errors: BAD_OPTION. */
+/*
+ * base=KIND, of a kind that one can insert into, or build if that will do; any other option is kept for the inner
+ * filter. Errors: BAD_OPTION.
+ */
 besom_status besom__inner_option(struct inner_kind *inner, const struct option *option);
 
 /* An empty filter for the inside of outer: config's numbers, inner's kind and options. Errors: as besom_create. */
 besom_status besom__inner_create(const besom_filter *outer, const struct inner_kind *inner, const besom_config *config,
                                  besom_filter **out);
 
-/* Inner filters are loaded in the order in which they were saved. Errors of load: CORRUPT, NEWER, NO_MEMORY. */
+/* One of a kind that is built, from digests, which it may put into another order. Errors: as besom_build. */
+besom_status besom__inner_build(const besom_filter *outer, const struct inner_kind *inner, const besom_config *config,
+                                struct digests *digests, besom_filter **out);
+
+/*
+ * Inner filters are loaded in the order in which they were saved; _built also takes those that cannot be inserted into.
+ * Errors of load: CORRUPT, NEWER, NO_MEMORY.
+ */
 void besom__inner_save(const besom_filter *inner, struct sections_out *out);
 besom_status besom__inner_load(const besom_filter *outer, struct sections_in *in, besom_filter **inner);
+besom_status besom__inner_load_built(const besom_filter *outer, struct sections_in *in, besom_filter **inner);
 
 /*
  * How layer number i of a filter sees a key. Layers that are asked one after the other must err independently, so each

@@ -145,7 +145,7 @@ static void clear_scores(double *bins) {
 static double mean_weight(const struct key_sample *sample) {
   struct sampled_key k;
   double sum = 0, keys = 0;
-  for (size_t at = 0; besom__sample_next(sample, &at, &k); keys++) sum += (double)k.weight;
+  for (size_t at = 0; besom__key_sample_next(sample, &at, &k); keys++) sum += (double)k.weight;
   return keys > 0 ? sum / keys : 0;
 }
 
@@ -158,7 +158,7 @@ static void score_sample(const struct model *m, const struct key_sample *sample,
   double most = MOST_WEIGHT * mean_weight(sample);
   clear_scores(bins);
   *squares = 0;
-  for (size_t at = 0; besom__sample_next(sample, &at, &k);) {
+  for (size_t at = 0; besom__key_sample_next(sample, &at, &k);) {
     if (!sample_held_out(&k)) continue;
     double weight = fmin((double)k.weight, most);
     bins[score_bin(besom__model_score(m, k.key.data, k.key.len))] += weight;
@@ -330,8 +330,8 @@ static besom_status learn(besom_filter *f, struct plan *p, const besom_source *y
   if (!yes->rewind) return BESOM_INVALID;
   p->scores = besom__allocate(&f->allocator, sizeof *p->scores);
   if (!p->scores) return BESOM_NO_MEMORY;
-  besom_status status = besom__sample_read(f, yes, progress, &p->yes);
-  if (status == BESOM_OK) status = besom__sample_read(f, no, progress, &p->no);
+  besom_status status = besom__key_sample_read(f, yes, progress, &p->yes);
+  if (status == BESOM_OK) status = besom__key_sample_read(f, no, progress, &p->no);
   if (status == BESOM_OK) status = choose_model(f, p, progress);
   return status == BESOM_OK && !learned(f)->model.weights ? yes->rewind(yes->ctx) : status;
 }
@@ -345,8 +345,8 @@ static besom_status build(besom_filter *f, const besom_config *config, const bes
   if (status == BESOM_OK)
     status = learned(f)->model.weights ? build_with_model(f, &p, yes, config->capacity, progress)
                                        : build_alone(f, &p, yes, config->capacity, progress);
-  besom__sample_free(f, &p.yes);
-  besom__sample_free(f, &p.no);
+  besom__key_sample_free(f, &p.yes);
+  besom__key_sample_free(f, &p.no);
   besom__release(&f->allocator, p.scores, sizeof *p.scores);
   if (status != BESOM_OK) destroy(f);
   return status;
@@ -432,7 +432,7 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
 
 const struct besom_kind besom__learned = {
     .info = {"learned", "static Bloom filter helped by a classifier that is trained with keys of both sides",
-             BESOM_CAN_SAMPLE_NO},
+             BESOM_TAKES_SAMPLE},
     .size = sizeof(struct learned),
     .build = build,
     .destroy = destroy,

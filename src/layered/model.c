@@ -79,14 +79,14 @@ static void learn_key(struct training *t, besom_bytes key, bool yes) {
 
 static void order_keys(struct training *t, const struct key_sample *s, bool yes) {
   struct sampled_key k;
-  for (size_t at = 0, place = 0; besom__sample_next(s, &at, &k); place = at)
+  for (size_t at = 0, place = 0; besom__key_sample_next(s, &at, &k); place = at)
     if (!sample_held_out(&k)) t->order[t->keys++] = (besom_digest){k.number, 2 * (uint64_t)place + yes};
 }
 
 static size_t count_keys(const struct key_sample *s) {
   struct sampled_key k;
   size_t n = 0;
-  for (size_t at = 0; besom__sample_next(s, &at, &k);) n++;
+  for (size_t at = 0; besom__key_sample_next(s, &at, &k);) n++;
   return n;
 }
 
@@ -99,7 +99,7 @@ static besom_status learn_all(struct training *t, const struct key_sample *yes, 
       bool is_yes = t->order[i].lo & 1;
       size_t at = (size_t)(t->order[i].lo / 2);
       struct sampled_key k;
-      besom__sample_next(is_yes ? yes : no, &at, &k);
+      besom__key_sample_next(is_yes ? yes : no, &at, &k);
       learn_key(t, k.key, is_yes);
     }
   return BESOM_OK;

@@ -51,12 +51,12 @@ struct sampled_key {
 };
 
 /* Reads the whole source. Errors: NO_MEMORY, INVALID (a NULL key), STOPPED, what the source returned. */
-besom_status besom__sample_read(const besom_filter *f, const besom_source *source, const besom_progress *progress,
-                                struct key_sample *out);
-void besom__sample_free(const besom_filter *f, struct key_sample *s);
+besom_status besom__key_sample_read(const besom_filter *f, const besom_source *source, const besom_progress *progress,
+                                    struct key_sample *out);
+void besom__key_sample_free(const besom_filter *f, struct key_sample *s);
 
 /* The key at *at, which moves on to the next one; false at the end. */
-bool besom__sample_next(const struct key_sample *s, size_t *at, struct sampled_key *out);
+bool besom__key_sample_next(const struct key_sample *s, size_t *at, struct sampled_key *out);
 
 /* Every fourth key is not trained with, to see what the model makes of keys that it does not know. */
 static inline bool sample_held_out(const struct sampled_key *k) {

@@ -1,90 +1,118 @@
-/* A sample of the keys of a source, in bounded memory. */
-#include "core/memory.h"
-#include "layered/model.h"
+#include "layered/sample.h"
 
-#define FIRST_ROOM (1 << 14)
-#define MOST_ROOM (1 << 22)
+#include "core/memory.h"
+#include "core/sort.h"
+
+#define FIRST_ROOM 1024
+#define MOST_BELIEVED (UINT64_C(1) << 22) /* places at once, whatever a source promises */
 #define TICK_EVERY 4096
 
-/* Before each key stand its number, its weight and, in 2 bytes, its length. */
-#define HEAD_BYTES 18
-
-void besom__sample_free(const besom_filter *f, struct key_sample *s) {
-  besom__release(&f->allocator, s->bytes, s->room);
-  *s = (struct key_sample){0};
+void besom__sample_free(const besom_filter *f, struct sample *s) {
+  besom__release(&f->allocator, s->at, (size_t)(s->room * sizeof *s->at));
+  *s = (struct sample){0};
 }
 
-bool besom__sample_next(const struct key_sample *s, size_t *at, struct sampled_key *out) {
-  if (*at == s->used) return false;
-  const uint8_t *head = s->bytes + *at;
-  out->number = load64(head);
-  out->weight = load64(head + 8);
-  out->key = (besom_bytes){head + HEAD_BYTES, (size_t)(head[16] | head[17] << 8)};
-  *at += HEAD_BYTES + out->key.len;
-  return true;
+/* ------------------------------------------------------------------ the table */
+
+/* The place of a digest, or the empty one where it would be. Any bits of it are as good as random. */
+static struct sampled *place_of(const struct sample *s, besom_digest d) {
+  uint64_t i = d.lo & (s->room - 1);
+  while (s->at[i].count && (s->at[i].digest.hi != d.hi || s->at[i].digest.lo != d.lo)) i = (i + 1) & (s->room - 1);
+  return &s->at[i];
 }
 
-static void put_key(struct key_sample *s, const struct sampled_key *k) {
-  uint8_t *head = s->bytes + s->used;
-  store64(head, k->number);
-  store64(head + 8, k->weight);
-  head[16] = (uint8_t)k->key.len;
-  head[17] = (uint8_t)(k->key.len >> 8);
-  memmove(head + HEAD_BYTES, k->key.data, k->key.len);
-  s->used += HEAD_BYTES + k->key.len;
-}
-
-static besom_status enlarge(const besom_filter *f, struct key_sample *s) {
-  size_t room = s->room ? 2 * s->room : FIRST_ROOM;
-  uint8_t *bytes = besom__allocate(&f->allocator, room);
-  if (!bytes) return BESOM_NO_MEMORY;
-  if (s->used) memcpy(bytes, s->bytes, s->used);
-  besom__release(&f->allocator, s->bytes, s->room);
-  s->bytes = bytes;
-  s->room = room;
+static besom_status enlarge(const besom_filter *f, struct sample *s, uint64_t expected) {
+  struct sample larger = {.n = s->n, .room = s->room ? 2 * s->room : FIRST_ROOM, .weighed = s->weighed};
+  while (larger.room / 4 * 3 <= expected && larger.room < MOST_BELIEVED) larger.room *= 2;
+  if (larger.room > SIZE_MAX / 2 / sizeof *s->at) return BESOM_NO_MEMORY;
+  larger.at = besom__allocate(&f->allocator, (size_t)(larger.room * sizeof *s->at));
+  if (!larger.at) return BESOM_NO_MEMORY;
+  for (uint64_t i = 0; i < s->room; i++)
+    if (s->at[i].count) *place_of(&larger, s->at[i].digest) = s->at[i];
+  besom__sample_free(f, s);
+  *s = larger;
   return BESOM_OK;
 }
 
-/* Drops the half of the keys with the larger numbers. */
-static void halve(struct key_sample *s) {
-  struct key_sample all = *s;
-  struct sampled_key k;
-  s->below /= 2;
-  s->used = 0;
-  for (size_t at = 0; besom__sample_next(&all, &at, &k);)
-    if (k.number < s->below) put_key(s, &k);
-}
-
-static besom_status add_key(const besom_filter *f, struct key_sample *s, const struct sampled_key *k) {
-  while (k->number < s->below && s->room - s->used < HEAD_BYTES + k->key.len) {
-    if (s->room == MOST_ROOM) {
-      halve(s);
-      continue;
-    }
-    besom_status status = enlarge(f, s);
+static besom_status add(const besom_filter *f, struct sample *s, besom_digest d, uint64_t weight) {
+  if (s->n >= s->room / 4 * 3) {
+    besom_status status = enlarge(f, s, 0);
     if (status != BESOM_OK) return status;
   }
-  if (k->number < s->below) put_key(s, k);
+  struct sampled *place = place_of(s, d);
+  s->n += place->count == 0;
+  s->weighed |= place->count != 0 || weight != 1;
+  place->digest = d;
+  place->count += weight;
   return BESOM_OK;
 }
 
-besom_status besom__sample_read(const besom_filter *f, const besom_source *source, const besom_progress *progress,
-                                struct key_sample *out) {
-  besom_status status = BESOM_OK;
-  *out = (struct key_sample){.below = UINT64_MAX};
-  while (status == BESOM_OK) {
-    struct sampled_key k = {.weight = 1};
-    status = source->next(source->ctx, &k.key, &k.weight);
-    if (status == BESOM_END) return BESOM_OK;
-    if (status == BESOM_OK && !k.key.data && k.key.len) status = BESOM_INVALID;
-    if (status == BESOM_OK && out->keys % TICK_EVERY == 0)
-      status = besom__tick(progress, out->keys, source->size_hint > out->keys ? source->size_hint : 0);
-    if (status != BESOM_OK) break;
-    k.number = hash_bytes(&f->hasher, k.key.data, k.key.len).lo;
-    if (k.key.len > MODEL_KEY_BYTES) k.key.len = MODEL_KEY_BYTES;
-    status = add_key(f, out, &k);
-    out->keys++;
+/* ------------------------------------------------------------------ collecting */
+
+static besom_status read_all(const besom_filter *f, const besom_source *source, const besom_progress *progress,
+                             struct sample *s) {
+  for (uint64_t done = 0;; done++) {
+    besom_bytes key;
+    uint64_t weight = 1;
+    besom_status status = source->next(source->ctx, &key, &weight);
+    if (status != BESOM_OK) return status == BESOM_END ? BESOM_OK : status;
+    if (!key.data && key.len) return BESOM_INVALID;
+    if (weight > UINT32_MAX) weight = UINT32_MAX; /* so that sums of them stay numbers */
+    if (weight) status = add(f, s, hash_bytes(&f->hasher, key.data, key.len), weight);
+    if (status == BESOM_OK && done % TICK_EVERY == 0) status = besom__tick(progress, done, source->size_hint);
+    if (status != BESOM_OK) return status;
   }
-  besom__sample_free(f, out);
+}
+
+besom_status besom__sample_collect(const besom_filter *f, const besom_source *source, const besom_progress *progress,
+                                   struct sample *out) {
+  *out = (struct sample){0};
+  besom_status status = enlarge(f, out, source->size_hint);
+  if (status == BESOM_OK) status = read_all(f, source, progress, out);
+  if (status != BESOM_OK) besom__sample_free(f, out);
   return status;
+}
+
+/* A place that loses its count would end the search for others; so all stay, and members are marked by a count of 0
+ * only at the end, when nothing is searched any more. */
+void besom__sample_forget(struct sample *s, const struct digests *members) {
+  const uint64_t member = UINT64_MAX;
+  for (uint64_t i = 0; s->n && i < members->n; i++) {
+    struct sampled *place = place_of(s, members->at[i]);
+    if (place->count) place->count = member;
+  }
+  for (uint64_t i = 0; i < s->room; i++)
+    if (s->at[i].count == member) s->at[i].count = 0, s->n--;
+}
+
+/* ------------------------------------------------------------------ popularity */
+
+void besom__sample_popularity(const struct sample *s, struct popularity *out) {
+  for (uint64_t i = 0; i < s->room; i++) besom__popularity_add(out, s->at[i].count);
+}
+
+/* The keys of a class of counts, or of all above it, behind those that are there. */
+static void gather(const struct sample *s, unsigned class, bool above, struct digests *out) {
+  for (uint64_t i = 0; i < s->room; i++) {
+    unsigned own = besom__count_class(s->at[i].count);
+    if (s->at[i].count && (above ? own > class : own == class)) out->at[out->n++] = s->at[i].digest;
+  }
+}
+
+besom_status besom__sample_top(const besom_filter *f, const struct sample *s, const struct popularity *popularity,
+                               uint64_t n, struct digests *out) {
+  unsigned class = COUNT_CLASSES;
+  uint64_t above = 0;
+  *out = (struct digests){0};
+  if (n > popularity->n_keys) n = popularity->n_keys;
+  while (class > 0 && above + popularity->keys[class - 1] < n) above += popularity->keys[--class];
+  if (class > 0) class --;
+  out->room = above + popularity->keys[class] + 1;
+  out->at = besom__allocate(&f->allocator, (size_t)out->room * sizeof *out->at);
+  if (!out->at) return BESOM_NO_MEMORY;
+  gather(s, class, true, out);
+  gather(s, class, false, out);
+  besom__sort_digests(out->at + above, (size_t)(out->n - above), 0);
+  out->n = n;
+  return BESOM_OK;
 }

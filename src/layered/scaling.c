@@ -235,6 +235,10 @@ static void stats(const besom_filter *f, besom_statistics *out) {
   out->adapt_room_used = room_used;
 }
 
+static const besom_filter *layer_at(const besom_filter *f, size_t i) {
+  return i < const_scaling(f)->n_layers ? const_scaling(f)->layers[i] : NULL;
+}
+
 static const char *validate(const besom_filter *f) {
   const struct scaling *s = const_scaling(f);
   uint64_t items = 0;
@@ -299,6 +303,7 @@ const struct besom_kind besom__scaling = {
     .count = count,
     .adapt = adapt,
     .stats = stats,
+    .layer = layer_at,
     .validate = validate,
     .save = save,
     .load = load,

@@ -71,3 +71,12 @@ besom_status besom__quotient_plan(const besom_config *config, size_t head_bytes,
                                    : halvings + besom__quotient_width(last, shape->slots << halvings, rate, min_width);
   return shape->width >= halvings + min_width && shape->width <= 64 ? BESOM_OK : BESOM_INVALID;
 }
+
+double besom__quotient_price(double keys, double *rate, struct qtable_shape shape) {
+  if (!(keys >= 1 && keys <= (double)MAX_CAPACITY)) return 0;
+  shape.slots = slots_for((uint64_t)keys, 0);
+  shape.width = besom__quotient_width((uint64_t)keys, shape.slots, *rate, 1);
+  if (shape.width > 64) return 0;
+  *rate = besom__quotient_rate((uint64_t)keys, shape.slots, shape.width);
+  return 8 * (double)besom__qtable_bytes(&shape) / keys;
+}

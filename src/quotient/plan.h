@@ -24,4 +24,7 @@ double besom__quotient_rate(uint64_t items, uint64_t slots, unsigned width);
 /* The narrowest remainder from this width on that keeps the rate; above 64 if none does. */
 unsigned besom__quotient_width(uint64_t items, uint64_t slots, double rate, unsigned width);
 
+/* besom_kind.price of a kind whose tables have this shape and hold nothing in reserve. */
+double besom__quotient_price(double keys, double *rate, struct qtable_shape shape);
+
 #endif

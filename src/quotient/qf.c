@@ -17,6 +17,10 @@ static besom_status create(besom_filter *f, const besom_config *config) {
   return besom__quotient_table(f, &shape, &quotient(f)->table);
 }
 
+static double price(double keys, double *rate) {
+  return besom__quotient_price(keys, rate, (struct qtable_shape){.heads = true});
+}
+
 /* ------------------------------------------------------------------ keys */
 
 static bool contains(const besom_filter *f, besom_digest d) {
@@ -131,6 +135,7 @@ const struct besom_kind besom__qf = {
     .create_like = besom__quotient_create_like,
     .destroy = besom__quotient_destroy,
     .table = besom__quotient_table_of,
+    .price = price,
     .contains = contains,
     .contains_many = contains_many,
     .insert = insert,

@@ -329,6 +329,8 @@ static void what_a_kind_cannot_do_is_unsupported(void **state) {
   uint64_t n = 0;
   if (!can(s, BESOM_CAN_INSERT) && can(s, CAN_BUILD)) {
     assert_status(BESOM_UNSUPPORTED, besom_create(&config, &out));
+  }
+  if (!can(s, BESOM_CAN_INSERT) && !can(s, BESOM_INSERTS_LATER) && can(s, CAN_BUILD)) {
     assert_status(BESOM_UNSUPPORTED, besom_insert_u64(f, 1));
     assert_status(BESOM_UNSUPPORTED, besom_insert_many_u64(f, &n, 1, NULL));
   }

@@ -256,7 +256,8 @@ static void progress_can_stop_a_build(void **state) {
   free(keys);
 }
 
-/* Kinds that can promise to deny certain keys do; the others say that they cannot, or take them as a sample. */
+/* Kinds that can promise to deny certain keys do; those that take them for a sample need not; the rest say that they
+ * cannot. */
 static void keys_to_deny_are_denied_or_unsupported(void **state) {
   const subject *s = subject_of(state);
   besom_config config = config_of(s, 1000, 0.25);
@@ -268,7 +269,10 @@ static void keys_to_deny_are_denied_or_unsupported(void **state) {
   besom_status status = besom_build(&config, &yes.api, &no.api, NULL, &f);
   if (status == BESOM_OK) {
     assert_holds_u64(f, keys, 1000);
-    if (!can(s, BESOM_CAN_SAMPLE_NO)) assert_int_equal(count_false_positives(f, 1000), 0);
+    if (can(s, BESOM_TAKES_SAMPLE))
+      assert_true(count_false_positives(f, 1000) <= 300); /* no more than without it, but for chance */
+    else
+      assert_int_equal(count_false_positives(f, 1000), 0);
   } else {
     assert_status(BESOM_UNSUPPORTED, status);
     assert_null(f);

@@ -1,4 +1,5 @@
-/* Kinds that are exact on two lists: yes to every key of one, no to every key of the other. */
+/* Kinds that are exact on two lists: yes to every key of one, no to every key of the other; or that take the second for
+ * a sample of queries. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -248,6 +249,30 @@ static void both_lists_may_change_at_any_time(void **state) {
   besom_free(f);
 }
 
+/* ------------------------------------------------------------------ samples */
+
+/* Whatever the sample says, members in it included: they are all there, before and after a file. */
+static void a_sample_denies_no_member(void **state) {
+  const subject *s = subject_of(state);
+  static const size_t sizes[] = {1, 50, 3000};
+  for (size_t y = 0; y < 3; y++)
+    for (size_t n = 0; n < 3; n++) {
+      lists l = lists_new(sizes[y], sizes[n]);
+      besom_config config = config_of(s, 0, 1.0 / 64);
+      besom_filter *f = NULL;
+      l.no[sizes[n] / 2] = l.yes[sizes[y] / 2];
+      assert_status(BESOM_OK, build(&config, &l, &f));
+      besom_filter *copy = loaded_copy(f);
+      assert_int_equal(count_yes(f, l.yes, l.n_yes), l.n_yes);
+      assert_int_equal(count_yes(copy, l.yes, l.n_yes), l.n_yes);
+      assert_valid(f);
+      assert_same_bytes(f, copy);
+      besom_free(copy);
+      besom_free(f);
+      lists_free(&l);
+    }
+}
+
 const law list_laws[] = {
     LAW(both_lists_are_exact, EVERY_SUBJECT, BESOM_CAN_BUILD_NO),
     LAW(a_key_in_both_lists_is_told, EVERY_KIND, BESOM_CAN_BUILD_NO),
@@ -255,6 +280,8 @@ const law list_laws[] = {
     LAW(too_long_lists_are_full, EVERY_KIND, BESOM_CAN_BUILD_NO),
     LAW(crowded_lists_are_built_or_full, EVERY_KIND, BESOM_CAN_BUILD_NO),
     LAW(building_from_lists_may_fail, EVERY_KIND, BESOM_CAN_BUILD_NO),
+    LAW(building_from_lists_may_fail, EVERY_KIND, BESOM_TAKES_SAMPLE),
+    LAW(a_sample_denies_no_member, EVERY_SUBJECT, BESOM_TAKES_SAMPLE),
     LAW(a_static_filter_changes_only_for_less, EVERY_SUBJECT, BESOM_CAN_BUILD_NO),
     LAW(both_lists_may_change_at_any_time, EVERY_SUBJECT, BESOM_CAN_LIST_NO | BESOM_CAN_INSERT | BESOM_CAN_REMOVE),
     {0},

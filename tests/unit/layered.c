@@ -252,6 +252,36 @@ static void layers_can_be_nested(void **state) {
   temp_dir_remove(&dir);
 }
 
+/* What layers say of themselves adds up to what the whole says. */
+static void layers_have_statistics_of_their_own(void **state) {
+  (void)state;
+  static const char *const kinds[] = {"scaling", "cached"};
+  for (size_t k = 0; k < 2; k++) {
+    besom_filter *f = make(kinds[k], NULL, k ? 5000 : 10, 0.1, NULL);
+    for (size_t i = 0; i < 3000; i++) assert_int_equal(besom_insert_u64(f, key_u64(MEMBERS, i)), BESOM_OK);
+    besom_statistics layer;
+    uint64_t items = 0, slots = 0;
+    size_t n = 0;
+    for (; besom_stats_layer(f, n, &layer) == BESOM_OK; n++) {
+      assert_string_equal(layer.kind, "qf");
+      items += layer.items;
+      slots += layer.slots;
+    }
+    assert_true(k ? n == 1 : n > 5);
+    assert_int_equal(items, stats_of(f).items);
+    assert_int_equal(slots, stats_of(f).slots);
+    assert_int_equal(besom_stats_layer(f, n, &layer), BESOM_END);
+    assert_int_equal(besom_stats_layer(f, SIZE_MAX, &layer), BESOM_END);
+    assert_int_equal(besom_stats_layer(f, 0, NULL), BESOM_INVALID);
+    besom_free(f);
+  }
+  besom_statistics none;
+  besom_filter *plain = make("qf", NULL, 10, 0.1, NULL);
+  assert_int_equal(besom_stats_layer(plain, 0, &none), BESOM_UNSUPPORTED);
+  assert_int_equal(besom_stats_layer(NULL, 0, &none), BESOM_INVALID);
+  besom_free(plain);
+}
+
 static void impossible_bases_are_refused(void **state) {
   (void)state;
   static const struct {
@@ -287,6 +317,7 @@ int main(void) {
       cmocka_unit_test(a_cache_saves_repeated_mistakes),
       cmocka_unit_test(the_bits_of_a_cache_are_counted),
       cmocka_unit_test(layers_can_be_nested),
+      cmocka_unit_test(layers_have_statistics_of_their_own),
       cmocka_unit_test(impossible_bases_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,165 @@
+#include "scene.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fail.h"
+#include "timing.h"
+#include "workload.h"
+
+enum { STRANGERS = 1000000, DRAWING = 77 };
+
+/* ------------------------------------------------------------------ popularity */
+
+scene scene_of_zipf(double exponent, uint64_t members, uint64_t universe) {
+  scene s = {.name = "zipf", .members = members, .universe = universe, .popularity = zipf_create(exponent, universe)};
+  for (uint64_t k = universe; k; k--) s.all += pow((double)k, -exponent); /* the small ones first: fewer digits lost */
+  return s;
+}
+
+/* Ranks of pages are about as skewed as this. */
+scene scene_of_urls(uint64_t members, uint64_t universe) {
+  scene s = scene_of_zipf(0.9, members, universe);
+  s.name = "urls";
+  s.keys = URLS;
+  return s;
+}
+
+scene scene_of_firehose(uint64_t members, power_law *law) {
+  return (scene){.name = "firehose", .members = members, .universe = POWER_LAW_KEYS, .firehose = law};
+}
+
+double scene_probability(const scene *s, uint64_t rank) {
+  if (!s->firehose) return pow((double)rank, -s->popularity.s) / s->all;
+  const double *up_to = s->firehose->up_to;
+  return (up_to[rank - 1] - (rank > 1 ? up_to[rank - 2] : 0)) / up_to[POWER_LAW_KEYS - 1];
+}
+
+/* ------------------------------------------------------------------ keys */
+
+/* Something that looks like an address; all are different, since the number is in it. */
+static size_t url_of(uint64_t number, bool member, uint8_t *out) {
+  static const char *const words[] = {"shop", "news", "blog", "cloud", "media", "game", "data", "home",
+                                      "free", "best", "my",   "the",   "web",   "soft", "auto", "book"};
+  static const char *const ends[] = {"com", "org", "net", "info", "de", "co.uk", "ru", "fr"};
+  uint64_t r = random_at(SCENE_SEED, number);
+  int len = snprintf((char *)out, SCENE_KEY_BYTES, "%s%s%s-%llx.%s/%s", member && r >> 60 == 0 ? "login-" : "",
+                     words[r % 16], words[r / 16 % 16], (unsigned long long)(2 * number + member), ends[r / 256 % 8],
+                     r >> 63 ? words[r / 2048 % 16] : "");
+  return (size_t)len;
+}
+
+static size_t key_of(const scene *s, const key_stream *stream, uint64_t i, bool member, uint8_t *out) {
+  uint64_t key;
+  if (s->keys == URLS) return url_of(i, member, out);
+  stream->generate(stream, i, 1, &key);
+  key_bytes(key, out);
+  return 8;
+}
+
+size_t scene_member(const scene *s, uint64_t i, uint8_t out[SCENE_KEY_BYTES]) {
+  key_stream members = stream_members(SCENE_SEED);
+  return key_of(s, &members, i, true, out);
+}
+
+size_t scene_absent(const scene *s, uint64_t i, uint8_t out[SCENE_KEY_BYTES]) {
+  key_stream absent = stream_absent(SCENE_SEED);
+  return key_of(s, &absent, i, false, out);
+}
+
+/* ------------------------------------------------------------------ samples and filters */
+
+besom_workload *scene_sample(const scene *s, uint64_t queries) {
+  besom_workload *w;
+  uint8_t key[SCENE_KEY_BYTES];
+  check(besom_workload_create((uint64_t)1 << 32, NULL, &w), "making a workload");
+  for (uint64_t i = 0; i < queries; i++) {
+    uint64_t number =
+        s->firehose ? power_law_next(s->firehose) : zipf_rank(&s->popularity, random_at(SCENE_SEED + DRAWING, i)) - 1;
+    size_t len = scene_absent(s, number, key);
+    check(besom_workload_add(w, key, len, 1), "adding to a workload");
+  }
+  return w;
+}
+
+/* The members as a source, and the time that it took to make them. */
+typedef struct member_source {
+  const scene *scene;
+  uint64_t at, made;
+  uint8_t keys[1024][SCENE_KEY_BYTES];
+  size_t lens[1024];
+  double seconds;
+} member_source;
+
+static void make_more(member_source *m) {
+  double start = cpu_seconds();
+  for (size_t i = 0; i < 1024 && m->made < m->scene->members; i++)
+    m->lens[i] = scene_member(m->scene, m->made++, m->keys[i]);
+  m->seconds += cpu_seconds() - start;
+}
+
+static besom_status next_member(void *ctx, besom_bytes *key, uint64_t *weight) {
+  member_source *m = ctx;
+  (void)weight;
+  if (m->at == m->scene->members) return BESOM_END;
+  if (m->at == m->made) make_more(m);
+  *key = (besom_bytes){m->keys[m->at % 1024], m->lens[m->at % 1024]};
+  m->at++;
+  return BESOM_OK;
+}
+
+static besom_filter *build(const scene *s, besom_config config, uint64_t seed, besom_workload *sample,
+                           double *seconds) {
+  uint8_t hash[16];
+  member_source members = {.scene = s};
+  besom_source yes = {.next = next_member, .size_hint = s->members, .ctx = &members}, no = {0};
+  besom_filter *f;
+  hash_seed(seed, hash);
+  config.seed = hash;
+  if (sample) no = besom_workload_source(sample);
+  double start = cpu_seconds();
+  check(besom_build(&config, &yes, sample ? &no : NULL, NULL, &f), "building %s at %g bits", config.kind, config.bits);
+  if (seconds) *seconds = cpu_seconds() - start - members.seconds;
+  return f;
+}
+
+besom_filter *scene_base(const scene *s, const char *base, double bits, uint64_t seed, double *seconds) {
+  return build(s, (besom_config){.kind = base, .bits = bits}, seed, NULL, seconds);
+}
+
+besom_filter *scene_stacked(const scene *s, const char *base, const char *more, double bits, uint64_t seed,
+                            besom_workload *sample, double *seconds) {
+  char options[128];
+  snprintf(options, sizeof options, "base=%s%s%s", base, more ? "," : "", more ? more : "");
+  return build(s, (besom_config){.kind = "stacked", .options = options, .bits = bits}, seed, sample, seconds);
+}
+
+/* ------------------------------------------------------------------ rates */
+
+static bool says_yes(const scene *s, const besom_filter *f, uint64_t i) {
+  uint8_t key[SCENE_KEY_BYTES];
+  size_t len = scene_absent(s, i, key);
+  return besom_contains(f, key, len);
+}
+
+double scene_rate(const scene *s, const besom_filter *f) {
+  double rate = 0;
+  for (uint64_t i = 0; i < s->universe; i++)
+    if (says_yes(s, f, i)) rate += scene_probability(s, i + 1);
+  return rate;
+}
+
+static double share_of_yes(const scene *s, const besom_filter *f, uint64_t first, uint64_t n) {
+  uint64_t yes = 0;
+  for (uint64_t i = first; i < first + n; i++) yes += says_yes(s, f, i);
+  return (double)yes / (double)n;
+}
+
+double scene_rate_of_keys(const scene *s, const besom_filter *f) {
+  return share_of_yes(s, f, 0, s->universe);
+}
+
+double scene_rate_of_strangers(const scene *s, const besom_filter *f) {
+  return share_of_yes(s, f, s->universe, STRANGERS);
+}

@@ -1,0 +1,59 @@
+/*
+ * What the claims about stacked filters have in common: a set of members, keys outside of it that are asked for with
+ * known probabilities, a sample of such queries, and filters made of them. Rates are sums of those probabilities over
+ * the keys that a filter says yes to, so that no noise of drawing queries is in them.
+ */
+#ifndef BENCH_SCENE_H
+#define BENCH_SCENE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "besom.h"
+#include "firehose.h"
+#include "zipf.h"
+
+enum { SCENE_SEED = 0xbe50, SCENE_KEY_BYTES = 64 };
+
+typedef enum scene_keys { INTEGERS, URLS } scene_keys;
+
+/* Which keys there are, and how popular the absent ones: rank k, from 1, by Zipf, or by FireHose's power law. */
+typedef struct scene {
+  const char *name;
+  scene_keys keys;
+  uint64_t members, universe;
+  zipf popularity;
+  double all;          /* the sum of k^-s */
+  power_law *firehose; /* instead, unless NULL */
+} scene;
+
+scene scene_of_zipf(double s, uint64_t members, uint64_t universe);
+scene scene_of_urls(uint64_t members, uint64_t universe);
+scene scene_of_firehose(uint64_t members, power_law *law);
+
+/* The probability that a query for a non-member is for the absent key of this rank. */
+double scene_probability(const scene *s, uint64_t rank);
+
+/* A key of the scene, written into `out`; gives its length. Absent keys from number `universe` on are never asked for.
+ */
+size_t scene_member(const scene *s, uint64_t i, uint8_t out[SCENE_KEY_BYTES]);
+size_t scene_absent(const scene *s, uint64_t i, uint8_t out[SCENE_KEY_BYTES]);
+
+/* So many queries for absent keys, drawn at random; besom_workload_free it. */
+besom_workload *scene_sample(const scene *s, uint64_t queries);
+
+/*
+ * A filter of all members at so many bits each: of the base kind alone, or stacked, planned by the sample. more:
+ * further options of stacked, or NULL. Gives the CPU seconds that building took, but for the making of keys; seconds
+ * may be NULL.
+ */
+besom_filter *scene_base(const scene *s, const char *base, double bits, uint64_t seed, double *seconds);
+besom_filter *scene_stacked(const scene *s, const char *base, const char *more, double bits, uint64_t seed,
+                            besom_workload *sample, double *seconds);
+
+/* The rate over queries of this scene; over all absent keys alike; over keys that nobody ever asks for. */
+double scene_rate(const scene *s, const besom_filter *f);
+double scene_rate_of_keys(const scene *s, const besom_filter *f);
+double scene_rate_of_strangers(const scene *s, const besom_filter *f);
+
+#endif

@@ -1,0 +1,183 @@
+/* The closed forms of a stack's rates, sizes and checks: what a simulated stack of made-up layers shows. */
+#include "layered/stack_model.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "support/heap.h"
+#include "support/keys.h"
+
+enum { MEMBERS_N = 100000, FREQUENT_N = 150000, OTHERS_N = 200000 };
+
+/* Whether a layer that does not hold the key is wrong about it. */
+static bool wrong(const struct stack *s, unsigned layer, uint64_t key) {
+  return (double)(mix64(key + layer * UINT64_C(0x9e3779b97f4a7c15)) >> 11) * 0x1p-53 < s->rates[layer];
+}
+
+/* The path of a key through a stack built by Algorithm 1: layers of its side hold it whenever it gets there. */
+typedef struct path {
+  unsigned asked; /* layers */
+  bool yes;
+} path;
+
+static path walk(const struct stack *s, uint64_t key, unsigned held_parity) {
+  for (unsigned i = 0; i < s->layers; i++)
+    if (i % 2 != held_parity && !wrong(s, i, key)) return (path){i + 1, i % 2};
+  return (path){s->layers, true};
+}
+
+typedef struct tally {
+  double n, yes, asked, reach[MAX_STACK_LAYERS];
+} tally;
+
+static tally walk_all(const struct stack *s, uint64_t stream, size_t n, unsigned held_parity) {
+  tally t = {.n = (double)n};
+  for (size_t i = 0; i < n; i++) {
+    path p = walk(s, key_u64(stream, i), held_parity);
+    t.yes += p.yes;
+    t.asked += p.asked;
+    for (unsigned layer = 0; layer < p.asked; layer++) t.reach[layer]++;
+  }
+  return t;
+}
+
+/* Within five standard deviations of a number of so many independent events. */
+static void assert_near(double seen, double expected, double n) {
+  if (fabs(seen - expected) > 5 * sqrt(expected * fmax(1 - expected / n, 0.01)) + 1)
+    fail_msg("%g of %g, not %g", seen, n, expected);
+}
+
+/* Sums over layers have some more variance. */
+static void assert_asked(const tally *t, double checks) {
+  if (fabs(t->asked / t->n - checks) > 0.02 * (checks - 1) + 0.005)
+    fail_msg("%g checks, not %g", t->asked / t->n, checks);
+}
+
+static const struct stack stacks[] = {
+    {1, {0.1}},
+    {3, {0.2, 0.3, 0.1}},
+    {3, {0.01, 0.5, 0.25}},
+    {5, {0.3, 0.2, 0.4, 0.5, 0.1}},
+    {7, {0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5}},
+    {9, {0.1, 0.9, 0.9, 0.8, 0.7, 0.6, 0.5, 0.9, 0.3}},
+};
+
+static void rates_and_checks_are_those_of_a_simulation(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof stacks / sizeof *stacks; i++) {
+    const struct stack *s = &stacks[i];
+    tally members = walk_all(s, MEMBERS, MEMBERS_N, 0), frequent = walk_all(s, OTHER_MEMBERS, FREQUENT_N, 1),
+          others = walk_all(s, NEGATIVES, OTHERS_N, 2);
+    assert_int_equal(members.yes, MEMBERS_N);
+    assert_near(frequent.yes, FREQUENT_N * besom__stack_rate_frequent(s), FREQUENT_N);
+    assert_near(others.yes, OTHERS_N * besom__stack_rate_other(s), OTHERS_N);
+    assert_asked(&members, besom__stack_checks_member(s));
+    assert_asked(&frequent, besom__stack_checks_frequent(s));
+    assert_asked(&others, besom__stack_checks_other(s));
+    double share = 0.3, rate = share * frequent.yes / frequent.n + (1 - share) * others.yes / others.n;
+    assert_near(rate * OTHERS_N, besom__stack_rate(s, share) * OTHERS_N, OTHERS_N);
+    double checks = share * frequent.asked / frequent.n + (1 - share) * others.asked / others.n;
+    assert_true(fabs(checks - besom__stack_checks(s, share)) < 0.03);
+  }
+}
+
+/* A made-up kind: a key takes log2(1/rate) bits and 2 more, at any rate. */
+static double made_up_price(double keys, double *rate) {
+  (void)keys;
+  return 2 - log2(*rate);
+}
+
+static const struct besom_kind made_up = {.size = 1000, .price = made_up_price};
+
+static void sizes_are_those_of_what_reaches_each_layer(void **state) {
+  (void)state;
+  struct layer_prices prices;
+  assert_true(besom__layer_prices(&made_up, MEMBERS_N, &prices));
+  prices.head_bits = 12345;
+  for (size_t i = 0; i < sizeof stacks / sizeof *stacks; i++) {
+    const struct stack *s = &stacks[i];
+    tally members = walk_all(s, MEMBERS, MEMBERS_N, 0), frequent = walk_all(s, OTHER_MEMBERS, FREQUENT_N, 1);
+    double bits = prices.head_bits;
+    for (unsigned layer = 0; layer < s->layers; layer++)
+      bits += prices.layer_bits + (layer % 2 ? frequent : members).reach[layer] * (2 - log2(s->rates[layer]));
+    double expected = besom__stack_bits(s, &prices, MEMBERS_N, (double)FREQUENT_N / MEMBERS_N);
+    if (fabs(bits / MEMBERS_N - expected) > 0.01 * expected) fail_msg("%g bits, not %g", bits / MEMBERS_N, expected);
+  }
+}
+
+/* Equations (1), (2) and (3) of the paper, and the form without a loop. */
+static void equal_layers_obey_the_short_forms(void **state) {
+  (void)state;
+  struct layer_prices prices;
+  assert_true(besom__layer_prices(&made_up, 1e6, &prices));
+  for (unsigned layers = 1; layers <= MAX_STACK_LAYERS; layers += 2)
+    for (double a = 0.01; a < 0.6; a *= 2) {
+      struct stack s = besom__stack_of_equals(layers, a);
+      double psi = 0.4, r = 3, n = layers;
+      double short_form = psi * pow(a, (n + 1) / 2) + (1 - psi) * (a + pow(a, n + 1)) / (1 + a);
+      assert_true(fabs(besom__stack_rate(&s, psi) / short_form - 1) < 1e-9);
+      double bits = besom__stack_bits(&s, &prices, 1e6, r);
+      assert_true(fabs(besom__stack_bits_of_equals(layers, -log2(a), &prices, 1e6, r) / bits - 1) < 1e-9);
+      double heads = n * prices.layer_bits / 1e6;
+      assert_true(bits - heads <= (2 - log2(a)) * (1 / (1 - a) + r * a / (1 - a)) * (1 + 1e-9));
+      assert_true(besom__stack_checks_member(&s) <= 2 / (1 - a) * (1 + 1e-9));
+      assert_true(besom__stack_checks_frequent(&s) <= (1 + 2 * a) / (1 - a) * (1 + 1e-9));
+      assert_true(besom__stack_checks_other(&s) <= 1 / (1 - a) * (1 + 1e-9));
+    }
+}
+
+/* A kind's price for a key is what a filter of it takes, at the rate that it has. */
+static void prices_are_those_of_real_filters(void **state) {
+  (void)state;
+  static const char *const kinds[] = {"bloom", "blocked-bloom", "qf", "cf", "vacuum"};
+  for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+    const struct besom_kind *kind = besom__kind_named(kinds[k]);
+    for (double wanted = 0.3; wanted > 1e-5; wanted /= 7) {
+      double rate = wanted, bits = kind->price(200000, &rate);
+      besom_config config = {.kind = kinds[k], .capacity = 200000, .rate = wanted};
+      besom_filter *f = NULL;
+      besom_statistics stats;
+      assert_int_equal(besom_create(&config, &f), BESOM_OK);
+      besom_stats(f, &stats);
+      assert_true(fabs(8 * (double)stats.bytes / 200000 / bits - 1) < 0.01);
+      assert_true(fabs(stats.rate_at_capacity / rate - 1) < 0.02);
+      assert_true(rate <= wanted);
+      besom_free(f);
+    }
+  }
+}
+
+static void kinds_of_whole_bits_have_some_rates_only(void **state) {
+  (void)state;
+  struct layer_prices prices;
+  assert_false(besom__layer_prices(besom__kind_named("aqf"), 1000, &prices));
+  assert_true(besom__layer_prices(besom__kind_named("bloom"), 1000, &prices));
+  assert_false(prices.whole_bits);
+  assert_true(fabs(besom__layer_bits(&prices, 8) - 8 / log(2)) < 0.05);
+  static const char *const kinds[] = {"qf", "cf", "fuse"};
+  for (size_t k = 0; k < 3; k++) {
+    assert_true(besom__layer_prices(besom__kind_named(kinds[k]), 100000, &prices));
+    assert_true(prices.whole_bits && prices.n >= 20);
+    for (unsigned i = 1; i < prices.n; i++) {
+      double step = prices.log_rates[i] - prices.log_rates[i - 1];
+      assert_true(step > 0.7 && step < 1.3 && prices.bits[i] > prices.bits[i - 1]);
+      assert_true(besom__layer_bits(&prices, prices.log_rates[i]) == prices.bits[i]);
+      assert_true(besom__layer_bits(&prices, prices.log_rates[i] - 0.01) == prices.bits[i]);
+    }
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(rates_and_checks_are_those_of_a_simulation),
+      cmocka_unit_test(sizes_are_those_of_what_reaches_each_layer),
+      cmocka_unit_test(equal_layers_obey_the_short_forms),
+      cmocka_unit_test(prices_are_those_of_real_filters),
+      cmocka_unit_test(kinds_of_whole_bits_have_some_rates_only),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,398 @@
+/* Stacked filters of every base: no member denied, rates as foretold, changes after building, files, failures. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "besom.h"
+#include "support/failing_allocator.h"
+#include "support/heap.h"
+#include "support/keys.h"
+#include "support/memory_sink.h"
+#include "support/temp_files.h"
+
+enum { N = 12000, KEYS = 24000 };
+
+static const char *const bases[] = {"base=bloom", "base=blocked-bloom", "base=cf", "base=vacuum",
+                                    "base=qf",    "base=fuse"};
+enum { BASES = sizeof bases / sizeof *bases };
+
+/* Keys of a stream; those asked for are so with a frequency that falls with their number. */
+typedef struct keys {
+  uint64_t stream, first, n, at, key;
+  bool weighed;
+} keys;
+
+static uint64_t weight_of(uint64_t i) {
+  return 1 + KEYS / (i + 1) * 2 - (i + 1 > KEYS / 2) * 2;
+}
+
+static besom_status next(void *ctx, besom_bytes *key, uint64_t *weight) {
+  keys *k = ctx;
+  if (k->at == k->n) return BESOM_END;
+  if (k->weighed) *weight = weight_of(k->at);
+  k->key = key_u64(k->stream, k->first + k->at++);
+  *key = (besom_bytes){&k->key, 8};
+  return BESOM_OK;
+}
+
+static besom_source source_of(keys *k) {
+  return (besom_source){.next = next, .size_hint = k->n, .ctx = k};
+}
+
+static besom_status build_of(const besom_config *config, uint64_t members, keys asked, besom_filter **out) {
+  static const uint8_t seed[16] = "stacked";
+  besom_config own = *config;
+  own.kind = "stacked";
+  own.seed = seed;
+  keys held = {.stream = MEMBERS, .n = members};
+  besom_source yes = source_of(&held), no = source_of(&asked);
+  return besom_build(&own, &yes, &no, NULL, out);
+}
+
+static besom_filter *built(const besom_config *config, uint64_t members) {
+  besom_filter *f = NULL;
+  keys asked = {.stream = NEGATIVES, .n = KEYS, .weighed = true};
+  assert_int_equal(build_of(config, members, asked, &f), BESOM_OK);
+  return f;
+}
+
+static besom_statistics stats_of(const besom_filter *f) {
+  besom_statistics stats;
+  assert_int_equal(besom_stats(f, &stats), BESOM_OK);
+  return stats;
+}
+
+static unsigned layers_of(const besom_filter *f) {
+  besom_statistics stats;
+  unsigned n = 0;
+  while (besom_stats_layer(f, n, &stats) == BESOM_OK) n++;
+  assert_int_equal(besom_stats_layer(f, n, &stats), BESOM_END);
+  return n;
+}
+
+static void assert_holds(const besom_filter *f, uint64_t first, uint64_t n) {
+  for (uint64_t i = first; i < first + n; i++) assert_true(besom_contains_u64(f, key_u64(MEMBERS, i)));
+  assert_int_equal(besom_validate(f, NULL), BESOM_OK);
+}
+
+/* The share of yes answers to keys of a stream, each as often as it is asked for or once; single and batched alike. */
+static double share_of_yes(const besom_filter *f, uint64_t stream, uint64_t n, bool weighed) {
+  uint64_t *list = keys_u64(stream, n), *bitmap = heap_array(n / 64 + 1, 8);
+  double yes = 0, all = 0;
+  assert_int_equal(besom_contains_many_u64(f, list, n, bitmap), BESOM_OK);
+  for (uint64_t i = 0; i < n; i++) {
+    bool answer = besom_contains_u64(f, list[i]);
+    double weight = weighed ? (double)weight_of(i) : 1;
+    assert_int_equal(answer, bitmap[i / 64] >> (i % 64) & 1);
+    yes += answer ? weight : 0;
+    all += weight;
+  }
+  free(list), free(bitmap);
+  return yes / all;
+}
+
+/* ------------------------------------------------------------------ laws */
+
+static void every_base_makes_a_stack(void **state) {
+  (void)state;
+  for (size_t b = 0; b < BASES; b++) {
+    besom_config config = {.options = bases[b], .bits = 12};
+    besom_filter *f = built(&config, N);
+    besom_statistics stats = stats_of(f);
+    assert_true(layers_of(f) >= 3);
+    assert_int_equal(stats.items, N);
+    assert_true(8.0 * (double)stats.bytes <= 12.2 * N);
+    assert_true(stats.workload_rate < 0.6 * stats.expected_rate);
+    assert_holds(f, 0, N);
+    double others = share_of_yes(f, OTHER_MEMBERS, 100000, false), asked = share_of_yes(f, NEGATIVES, KEYS, true);
+    double expected = 100000 * stats.expected_rate;
+    assert_true(fabs(others * 100000 - expected) < 0.1 * expected + 5 * sqrt(expected));
+    assert_true(asked < 0.5 * others);
+    besom_statistics layer;
+    uint64_t bytes = 0;
+    for (unsigned i = 0; besom_stats_layer(f, i, &layer) == BESOM_OK; i++) {
+      assert_true(strstr(bases[b], layer.kind) != NULL && (layer.items > 0 || i > 1));
+      bytes += layer.bytes;
+    }
+    assert_true(bytes < stats.bytes && bytes > stats.bytes - 2000);
+    besom_free(f);
+  }
+}
+
+/* For a rate over the workload the filter is smaller than its base at that rate, and keeps it. */
+static void a_wanted_rate_is_kept(void **state) {
+  (void)state;
+  for (size_t b = 0; b < BASES; b++) {
+    besom_config config = {.options = bases[b], .rate = 0.01};
+    besom_filter *f = built(&config, N);
+    double asked = share_of_yes(f, NEGATIVES, KEYS, true), others = share_of_yes(f, OTHER_MEMBERS, 100000, false);
+    assert_true(stats_of(f).workload_rate <= 0.0101);
+    assert_true(asked < 0.01 && others > asked);
+    config.options = NULL, config.kind = bases[b] + 5, config.capacity = N;
+    besom_filter *alone = NULL;
+    keys held = {.stream = MEMBERS, .n = N};
+    besom_source yes = source_of(&held);
+    assert_int_equal(besom_build(&config, &yes, NULL, NULL, &alone), BESOM_OK);
+    assert_true(stats_of(f).bytes < stats_of(alone).bytes);
+    besom_free(f), besom_free(alone);
+  }
+}
+
+/* Built with room for twice as many: the others come later, frequent non-members among them. */
+static void members_come_and_go(void **state) {
+  (void)state;
+  for (size_t b = 0; b < BASES; b++) {
+    besom_config config = {.options = bases[b], .bits = 11, .capacity = 2 * N};
+    besom_filter *f = built(&config, N);
+    if (!strcmp(bases[b], "base=fuse")) {
+      assert_int_equal(besom_insert_u64(f, 1), BESOM_UNSUPPORTED);
+      besom_free(f);
+      continue;
+    }
+    for (uint64_t i = 0; i < 100; i++) assert_int_equal(besom_insert_u64(f, key_u64(NEGATIVES, i)), BESOM_OK);
+    for (uint64_t i = N; i < 2 * N - 100; i++) assert_int_equal(besom_insert_u64(f, key_u64(MEMBERS, i)), BESOM_OK);
+    for (uint64_t i = 0; i < 100; i++) assert_true(besom_contains_u64(f, key_u64(NEGATIVES, i)));
+    assert_holds(f, 0, 2 * N - 100);
+    assert_true(stats_of(f).items <= 2 * N);
+    bool removes = strcmp(bases[b], "base=bloom") && strcmp(bases[b], "base=blocked-bloom");
+    if (removes) {
+      assert_int_equal(besom_insert_u64(f, key_u64(MORE_MEMBERS, 0)), BESOM_FULL);
+      uint64_t absent = 0, not_found = 0;
+      for (uint64_t i = 0; i < N; i++) assert_int_equal(besom_remove_u64(f, key_u64(MEMBERS, i)), BESOM_OK);
+      assert_int_equal(stats_of(f).items, N);
+      for (uint64_t i = 0; i < 2000; i++)
+        if (!besom_contains_u64(f, key_u64(OTHER_MEMBERS, i))) {
+          absent++;
+          not_found += besom_remove_u64(f, key_u64(OTHER_MEMBERS, i)) == BESOM_NOT_FOUND;
+        }
+      assert_true(absent > 1000 && not_found == absent);
+      assert_holds(f, N, N - 100);
+      assert_true(share_of_yes(f, MEMBERS, N, false) < 0.1);
+    } else {
+      assert_int_equal(besom_remove_u64(f, key_u64(MEMBERS, 0)), BESOM_UNSUPPORTED);
+    }
+    besom_free(f);
+  }
+}
+
+/* Far more inserts than there is room for: FULL, and the filter is what it was. */
+static void a_full_stack_stays_as_it_was(void **state) {
+  (void)state;
+  for (size_t b = 0; b < BASES - 1; b++) {
+    besom_config config = {.options = bases[b], .bits = 11, .capacity = N + 500};
+    besom_filter *f = built(&config, N);
+    uint64_t full = 0;
+    for (uint64_t i = 0; i < 1500; i++) {
+      uint64_t key = key_u64(MORE_MEMBERS, i), items = stats_of(f).items;
+      besom_status status = besom_insert_u64(f, key);
+      assert_true(status == BESOM_OK || status == BESOM_FULL);
+      full += status == BESOM_FULL;
+      if (status == BESOM_OK)
+        assert_true(besom_contains_u64(f, key));
+      else
+        assert_int_equal(stats_of(f).items, items);
+    }
+    assert_true(full > 900);
+    assert_holds(f, 0, N);
+    besom_free(f);
+  }
+}
+
+static besom_filter *copy_of(const besom_filter *f) {
+  memory_sink saved, again;
+  besom_filter *copy = NULL;
+  memory_sink_init(&saved), memory_sink_init(&again);
+  assert_int_equal(besom_save(f, &saved.api), BESOM_OK);
+  assert_int_equal(besom_load(saved.data, saved.len, NULL, &copy), BESOM_OK);
+  assert_int_equal(besom_save(copy, &again.api), BESOM_OK);
+  assert_true(memory_sinks_equal(&saved, &again));
+  for (size_t i = 0; i < saved.len; i += 1 + i / 10) { /* damage is found */
+    besom_filter *none = NULL;
+    saved.data[i] ^= 0x10;
+    besom_status status = besom_load(saved.data, saved.len, NULL, &none);
+    assert_true(status == BESOM_CORRUPT || status == BESOM_NEWER);
+    saved.data[i] ^= 0x10;
+  }
+  memory_sink_close(&saved), memory_sink_close(&again);
+  return copy;
+}
+
+/* In place, from a file, and read-only. */
+static void assert_mapped_is_the_same(const besom_filter *f) {
+  temp_dir dir;
+  temp_dir_make(&dir);
+  temp_path path = temp_dir_file(&dir, "stacked.besom");
+  besom_filter *mapped = NULL;
+  assert_int_equal(besom_save_file(f, path.text), BESOM_OK);
+  assert_int_equal(besom_open_mmap(path.text, 0, &mapped), BESOM_OK);
+  assert_holds(mapped, 0, N);
+  assert_int_equal(layers_of(mapped), layers_of(f));
+  assert_true(share_of_yes(mapped, NEGATIVES, KEYS, true) == share_of_yes(f, NEGATIVES, KEYS, true));
+  assert_int_equal(besom_insert_u64(mapped, 1), BESOM_READ_ONLY);
+  besom_free(mapped);
+  temp_dir_remove(&dir);
+}
+
+static void a_saved_stack_is_the_same(void **state) {
+  (void)state;
+  for (size_t b = 0; b < BASES; b++) {
+    besom_config config = {.options = bases[b], .bits = 12, .capacity = N + 100};
+    besom_filter *f = built(&config, N), *copy = copy_of(f);
+    for (uint64_t i = 0; i < KEYS; i++)
+      assert_int_equal(besom_contains_u64(f, key_u64(NEGATIVES, i)), besom_contains_u64(copy, key_u64(NEGATIVES, i)));
+    assert_holds(copy, 0, N);
+    assert_true(stats_of(copy).workload_rate == stats_of(f).workload_rate);
+    assert_mapped_is_the_same(f);
+    if (strcmp(bases[b], "base=fuse")) assert_int_equal(besom_insert_u64(copy, 5), BESOM_OK);
+    besom_free(f), besom_free(copy);
+  }
+}
+
+/* The order and the pieces in which a sample comes do not matter, nor members in it. */
+static besom_status next_shuffled(void *ctx, besom_bytes *key, uint64_t *weight) {
+  keys *k = ctx;
+  if (k->at == 2 * k->n + 100) return BESOM_END;
+  uint64_t i = k->at++;
+  if (i >= 2 * k->n) { /* members, asked for most often of all */
+    k->key = key_u64(MEMBERS, i % 100);
+    *weight = 1000000;
+  } else {
+    uint64_t number = k->n - 1 - i % k->n, whole = weight_of(number);
+    k->key = key_u64(k->stream, number);
+    *weight = i < k->n ? whole / 2 : whole - whole / 2; /* of which 0 is no query at all */
+  }
+  *key = (besom_bytes){&k->key, 8};
+  return BESOM_OK;
+}
+
+static void a_sample_is_a_multiset(void **state) {
+  (void)state;
+  static const uint8_t seed[16] = "stacked";
+  besom_config config = {.kind = "stacked", .bits = 10, .seed = seed};
+  besom_filter *f = built(&config, N), *g = NULL;
+  keys held = {.stream = MEMBERS, .n = N}, asked = {.stream = NEGATIVES, .n = KEYS};
+  besom_source yes = source_of(&held), no = {.next = next_shuffled, .ctx = &asked};
+  assert_int_equal(besom_build(&config, &yes, &no, NULL, &g), BESOM_OK);
+  memory_sink x, y;
+  memory_sink_init(&x), memory_sink_init(&y);
+  assert_int_equal(besom_save(f, &x.api), BESOM_OK);
+  assert_int_equal(besom_save(g, &y.api), BESOM_OK);
+  assert_true(memory_sinks_equal(&x, &y));
+  memory_sink_close(&x), memory_sink_close(&y);
+  besom_free(f), besom_free(g);
+}
+
+/* Every key of the sample was asked for twice or more: no others are expected. */
+static void a_sample_may_be_all_there_is(void **state) {
+  (void)state;
+  keys asked = {.stream = NEGATIVES, .n = 300, .weighed = true};
+  besom_filter *f = NULL;
+  assert_int_equal(build_of(&(besom_config){.bits = 10}, N, asked, &f), BESOM_OK);
+  besom_filter *copy = copy_of(f);
+  assert_true(share_of_yes(copy, NEGATIVES, 300, true) < 0.001);
+  besom_free(f), besom_free(copy);
+}
+
+/* Without weights the keys of the sample are taken for half of what is asked, or for what the option says. */
+static void a_plain_list_is_half_of_the_queries(void **state) {
+  (void)state;
+  keys asked = {.stream = NEGATIVES, .n = 5000};
+  static const char *const options[] = {"listed=1", NULL, "listed=99"};
+  double last = 2;
+  for (size_t i = 0; i < 3; i++) {
+    besom_filter *f = NULL;
+    assert_int_equal(build_of(&(besom_config){.bits = 10, .options = options[i]}, N, asked, &f), BESOM_OK);
+    double now = share_of_yes(f, NEGATIVES, 5000, false);
+    assert_true(now <= last);
+    last = now;
+    besom_free(f);
+  }
+  assert_true(last < 0.001);
+}
+
+static void options_are_obeyed_or_refused(void **state) {
+  (void)state;
+  keys asked = {.stream = NEGATIVES, .n = KEYS, .weighed = true};
+  besom_filter *f = built(&(besom_config){.bits = 10, .options = "layers=3,base=cf"}, N);
+  assert_int_equal(layers_of(f), 3);
+  besom_free(f);
+  f = built(&(besom_config){.bits = 10, .options = "layers=1"}, N);
+  assert_int_equal(layers_of(f), 1);
+  assert_true(stats_of(f).workload_rate == stats_of(f).expected_rate);
+  besom_free(f);
+  f = built(&(besom_config){.rate = 0.02, .options = "worst=6"}, N);
+  assert_true(stats_of(f).expected_rate <= 0x1p-6 * 1.02);
+  besom_free(f);
+  f = built(&(besom_config){.bits = 10, .options = "frequent=1000"}, N);
+  besom_statistics second;
+  assert_int_equal(besom_stats_layer(f, 1, &second), BESOM_OK);
+  assert_true(second.items < 100);
+  besom_free(f);
+  static const char *const bad[] = {"layers=2",     "layers=0",     "layers=17",    "layers=x",
+                                    "frequent=0",   "worst=101",    "listed=101",   "base=aqf",
+                                    "base=scaling", "base=stacked", "base=cascade", "base=x"};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    f = NULL;
+    assert_int_equal(build_of(&(besom_config){.bits = 10, .options = bad[i]}, N, asked, &f), BESOM_BAD_OPTION);
+    assert_null(f);
+  }
+  assert_int_equal(build_of(&(besom_config){.bits = 0.5}, N, asked, &f), BESOM_INVALID);
+}
+
+/* Sets of any size, the empty one too, with samples of any size. */
+static void tiny_sets_are_built(void **state) {
+  (void)state;
+  static const uint64_t sizes[] = {0, 1, 3, 100};
+  for (size_t b = 0; b < BASES; b++)
+    for (size_t i = 0; i < 4; i++)
+      for (size_t j = 0; j < 4; j++) {
+        besom_filter *f = NULL;
+        keys asked = {.stream = NEGATIVES, .n = sizes[j], .weighed = true};
+        besom_config config = {.options = bases[b], .rate = 0.05, .capacity = sizes[i] + 1};
+        assert_int_equal(build_of(&config, sizes[i], asked, &f), BESOM_OK);
+        assert_holds(f, 0, sizes[i]);
+        besom_free(f);
+      }
+}
+
+static void failing_memory_leaves_nothing_behind(void **state) {
+  (void)state;
+  static const char *const some[] = {"base=bloom", "base=cf", "base=fuse"};
+  for (size_t b = 0; b < 3; b++) {
+    besom_status status = BESOM_NO_MEMORY;
+    for (uint64_t n = 1; status != BESOM_OK; n++) {
+      failing_allocator memory;
+      failing_allocator_init(&memory);
+      memory.fail_at = n;
+      besom_filter *f = NULL;
+      keys asked = {.stream = NEGATIVES, .n = 3000, .weighed = true};
+      besom_config config = {.options = some[b], .bits = 14, .allocator = &memory.api};
+      status = build_of(&config, 5000, asked, &f);
+      assert_true(status == BESOM_OK || (status == BESOM_NO_MEMORY && !f));
+      besom_free(f);
+      assert_null(failing_allocator_verdict(&memory));
+      failing_allocator_close(&memory);
+    }
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_base_makes_a_stack),
+      cmocka_unit_test(a_wanted_rate_is_kept),
+      cmocka_unit_test(members_come_and_go),
+      cmocka_unit_test(a_full_stack_stays_as_it_was),
+      cmocka_unit_test(a_saved_stack_is_the_same),
+      cmocka_unit_test(a_sample_is_a_multiset),
+      cmocka_unit_test(a_sample_may_be_all_there_is),
+      cmocka_unit_test(a_plain_list_is_half_of_the_queries),
+      cmocka_unit_test(options_are_obeyed_or_refused),
+      cmocka_unit_test(tiny_sets_are_built),
+      cmocka_unit_test(failing_memory_leaves_nothing_behind),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,232 @@
+/* Workloads: exact as long as there is room, bounded in memory and in error beyond; and plans made from them. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "besom.h"
+#include "support/failing_allocator.h"
+#include "support/heap.h"
+#include "support/keys.h"
+
+static besom_workload *make(uint64_t memory) {
+  besom_workload *w = NULL;
+  assert_int_equal(besom_workload_create(memory, NULL, &w), BESOM_OK);
+  return w;
+}
+
+static besom_workload_statistics stats_of(const besom_workload *w) {
+  besom_workload_statistics stats;
+  assert_int_equal(besom_workload_stats(w, &stats), BESOM_OK);
+  return stats;
+}
+
+/* What the source says of a key; 0 if nothing. */
+static uint64_t count_of(besom_workload *w, const void *wanted, size_t len) {
+  besom_source source = besom_workload_source(w);
+  besom_bytes key;
+  uint64_t weight = 1, count = 0;
+  while (source.next(source.ctx, &key, &weight) == BESOM_OK)
+    if (key.len == len && !memcmp(key.data, wanted, len)) count += weight;
+  return count;
+}
+
+static void counts_are_exact_while_there_is_room(void **state) {
+  (void)state;
+  besom_workload *w = make(0);
+  byte_keys keys = byte_keys_new(MEMBERS, 3000);
+  for (size_t i = 0; i < 3000; i++)
+    for (size_t times = 0; times <= i % 3; times++)
+      assert_int_equal(besom_workload_add(w, keys.keys[i].data, keys.keys[i].len, 1), BESOM_OK);
+  assert_int_equal(besom_workload_add_u64(w, 77, 5), BESOM_OK);
+  besom_workload_statistics stats = stats_of(w);
+  assert_int_equal(stats.queries, 6005);
+  assert_int_equal(stats.known, 6005);
+  assert_int_equal(stats.keys, 3001);
+  assert_int_equal(stats.error, 0);
+  assert_true(fabs(stats.unseen - 1000.0 / 6005) < 1e-12);
+  for (size_t i = 0; i < 3000; i += 97) assert_int_equal(count_of(w, keys.keys[i].data, keys.keys[i].len), i % 3 + 1);
+  const uint8_t little_endian[8] = {77};
+  assert_int_equal(count_of(w, little_endian, 8), 5);
+  besom_source source = besom_workload_source(w);
+  uint64_t n = 0, weight, queries = 0;
+  besom_bytes key;
+  assert_int_equal(source.size_hint, 3001);
+  assert_int_equal(source.rewind(source.ctx), BESOM_OK);
+  for (; source.next(source.ctx, &key, &weight) == BESOM_OK; n++) queries += weight;
+  assert_true(n == 3001 && queries == 6005);
+  byte_keys_free(&keys);
+  besom_workload_free(w);
+}
+
+/* A million keys in 64 kB: the frequent ones are known, each count is right but for what stats say. */
+static void memory_is_bounded_and_so_is_the_error(void **state) {
+  (void)state;
+  enum { MEMORY = 1 << 16, QUERIES = 400000, FREQUENT = 50 };
+  besom_workload *w = make(MEMORY);
+  random_stream random = {3};
+  uint64_t asked[FREQUENT] = {0};
+  for (size_t i = 0; i < QUERIES; i++) {
+    uint64_t k = random_below(&random, 4 * FREQUENT);
+    if (k < FREQUENT) asked[k]++;
+    uint64_t key = k < FREQUENT ? key_u64(MEMBERS, k) : key_u64(NEGATIVES, i);
+    assert_int_equal(besom_workload_add_u64(w, key, 1), BESOM_OK);
+    if (i % 1000 == 0) assert_true(stats_of(w).bytes <= MEMORY + 4096);
+  }
+  besom_workload_statistics stats = stats_of(w);
+  assert_int_equal(stats.queries, QUERIES);
+  assert_true(stats.known < stats.queries && stats.error > 0);
+  double room = MEMORY / 2.0 / 32 * 3 / 4; /* keys that the table has room for, at least */
+  assert_true((double)stats.error <= 2 * QUERIES / room);
+  assert_true(stats.unseen > 0.7 && stats.unseen <= 1);
+  for (size_t k = 0; k < FREQUENT; k++) {
+    uint64_t key = key_u64(MEMBERS, k), count = count_of(w, &key, 8);
+    assert_true(count <= asked[k] && count + stats.error >= asked[k]);
+    assert_true(count > 0);
+  }
+  besom_workload_free(w);
+}
+
+/* Long keys fill the bytes before the table, and take room from it. */
+static void long_keys_are_bounded_too(void **state) {
+  (void)state;
+  enum { MEMORY = 1 << 16, LEN = MEMORY / 16 };
+  besom_workload *w = make(MEMORY);
+  uint8_t *key = heap_array(LEN + 1, 1);
+  for (uint64_t i = 0; i < 20000; i++) assert_int_equal(besom_workload_add_u64(w, i, 1), BESOM_OK);
+  for (uint64_t i = 0; i < 500; i++) {
+    memcpy(key, &i, sizeof i);
+    assert_int_equal(besom_workload_add(w, key, LEN, 3), BESOM_OK);
+    assert_true(stats_of(w).bytes <= MEMORY + 4096);
+    assert_int_equal(count_of(w, key, LEN), 3);
+  }
+  assert_int_equal(besom_workload_add(w, key, LEN + 1, 1), BESOM_FULL);
+  assert_int_equal(besom_workload_add(w, NULL, 0, 1), BESOM_OK); /* the empty key is one, too */
+  assert_int_equal(count_of(w, "", 0), 1);
+  free(key);
+  besom_workload_free(w);
+}
+
+static void wrong_arguments_are_told(void **state) {
+  (void)state;
+  besom_workload *w = NULL;
+  besom_workload_statistics stats;
+  assert_int_equal(besom_workload_create(4095, NULL, &w), BESOM_INVALID);
+  assert_int_equal(besom_workload_create(0, NULL, NULL), BESOM_INVALID);
+  w = make(4096);
+  assert_int_equal(besom_workload_add(NULL, "a", 1, 1), BESOM_INVALID);
+  assert_int_equal(besom_workload_add(w, NULL, 1, 1), BESOM_INVALID);
+  assert_int_equal(besom_workload_add(w, "a", 1, 0), BESOM_INVALID);
+  assert_int_equal(besom_workload_add(w, "a", 1, UINT64_MAX), BESOM_INVALID);
+  assert_int_equal(besom_workload_stats(w, NULL), BESOM_INVALID);
+  assert_int_equal(besom_workload_stats(NULL, &stats), BESOM_INVALID);
+  assert_null(besom_workload_source(NULL).next);
+  assert_int_equal(stats_of(w).queries, 0);
+  assert_true(stats_of(w).unseen == 1);
+  besom_workload_free(w);
+  besom_workload_free(NULL);
+}
+
+/* Memory that is not there at the n-th call: what was known is still known. */
+static void failing_memory_changes_nothing(void **state) {
+  (void)state;
+  for (uint64_t fail_at = 1; fail_at < 20; fail_at++) {
+    failing_allocator memory;
+    failing_allocator_init(&memory);
+    memory.fail_at = fail_at;
+    besom_workload *w = NULL;
+    besom_status status = besom_workload_create(1 << 14, &memory.api, &w);
+    uint64_t added = 0;
+    while (status == BESOM_OK && added < 1000) {
+      status = besom_workload_add_u64(w, added, 1);
+      added += status == BESOM_OK;
+    }
+    assert_true(status == BESOM_OK || status == BESOM_NO_MEMORY);
+    if (w) {
+      assert_int_equal(stats_of(w).queries, added);
+      assert_int_equal(besom_workload_add_u64(w, added, 1), BESOM_OK);
+    }
+    besom_workload_free(w);
+    assert_null(failing_allocator_verdict(&memory));
+    failing_allocator_close(&memory);
+  }
+}
+
+/* ------------------------------------------------------------------ plans */
+
+static besom_workload *zipf(uint64_t keys) {
+  besom_workload *w = make(0);
+  for (uint64_t k = 1; k <= keys; k++)
+    assert_int_equal(besom_workload_add_u64(w, key_u64(NEGATIVES, k), 1 + 10 * keys / k), BESOM_OK);
+  return w;
+}
+
+static void a_plan_says_what_to_expect(void **state) {
+  (void)state;
+  besom_workload *w = zipf(50000);
+  besom_config config = {.kind = "stacked", .bits = 10};
+  besom_stack_plan alone, plan;
+  assert_int_equal(besom_plan(&config, 100000, w, &(besom_plan_limits){.layers = 1}, &alone), BESOM_OK);
+  assert_int_equal(besom_plan(&config, 100000, w, NULL, &plan), BESOM_OK);
+  assert_true(alone.layers == 1 && alone.frequent == 0 && alone.expected_rate == alone.worst_rate);
+  assert_true(plan.layers >= 3 && plan.frequent > 1000 && plan.frequent <= 50000 && plan.share > 0.5);
+  assert_true(plan.bits <= 10.00001 && plan.bits > 9.9);
+  assert_true(plan.expected_rate < 0.7 * alone.expected_rate && plan.worst_rate > plan.expected_rate);
+  assert_true(plan.checks > 1 && plan.checks < 1.2 && plan.checks_member >= 2 && plan.checks_member < 2.5);
+  char text[2000];
+  size_t len = besom_plan_text(&plan, text, sizeof text);
+  assert_int_equal(strlen(text), len);
+  assert_non_null(strstr(text, "layers: "));
+  assert_non_null(strstr(text, "expected rate: "));
+  for (size_t room = 0; room <= len; room++) {
+    char part[2000];
+    memset(part, 'x', sizeof part);
+    assert_int_equal(besom_plan_text(&plan, room ? part : NULL, room), len);
+    if (room) assert_true(strlen(part) == room - 1 && !memcmp(part, text, room - 1));
+    assert_int_equal(part[room], 'x');
+  }
+  besom_workload_free(w);
+}
+
+static void impossible_plans_are_refused(void **state) {
+  (void)state;
+  besom_workload *w = zipf(100);
+  besom_stack_plan plan = {.layers = 99};
+  besom_config config = {.kind = "stacked", .bits = 10}, other = config;
+  const besom_plan_limits bad[] = {{.layers = 2},   {.layers = 17},      {.worst_rate = -1},     {.worst_rate = 2},
+                                   {.checks = 0.5}, {.checks = NAN},     {.checks_member = 0.5}, {.epsilon = -1},
+                                   {.epsilon = 2},  {.worst_rate = NAN}, {.worst_rate = 0x1p-30}};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    assert_int_equal(besom_plan(&config, 1000, w, &bad[i], &plan), BESOM_INVALID);
+  assert_int_equal(besom_plan(NULL, 1000, w, NULL, &plan), BESOM_INVALID);
+  assert_int_equal(besom_plan(&config, 0, w, NULL, &plan), BESOM_INVALID);
+  assert_int_equal(besom_plan(&config, UINT64_MAX, w, NULL, &plan), BESOM_INVALID);
+  assert_int_equal(besom_plan(&config, 1000, NULL, NULL, &plan), BESOM_INVALID);
+  assert_int_equal(besom_plan(&config, 1000, w, NULL, NULL), BESOM_INVALID);
+  other.kind = "bloom";
+  assert_int_equal(besom_plan(&other, 1000, w, NULL, &plan), BESOM_UNSUPPORTED);
+  other.kind = "no such kind";
+  assert_int_equal(besom_plan(&other, 1000, w, NULL, &plan), BESOM_UNKNOWN_KIND);
+  other = config, other.options = "base=aqf";
+  assert_int_equal(besom_plan(&other, 1000, w, NULL, &plan), BESOM_BAD_OPTION);
+  other = config, other.rate = 0.1;
+  assert_int_equal(besom_plan(&other, 1000, w, NULL, &plan), BESOM_INVALID);
+  assert_int_equal(plan.layers, 99);
+  besom_workload_free(w);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(counts_are_exact_while_there_is_room),
+      cmocka_unit_test(memory_is_bounded_and_so_is_the_error),
+      cmocka_unit_test(long_keys_are_bounded_too),
+      cmocka_unit_test(wrong_arguments_are_told),
+      cmocka_unit_test(failing_memory_changes_nothing),
+      cmocka_unit_test(a_plan_says_what_to_expect),
+      cmocka_unit_test(impossible_plans_are_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
