@@ -19,7 +19,8 @@ static besom_guard *create_guard(const besom_config *config) {
   besom_store *store;
   besom_guard *guard;
   check(besom_store_memory(NULL, &store), "creating a store");
-  check(besom_guard_open(&(besom_guard_config){.filter = *config}, store, &guard), "creating a guard");
+  check(besom_guard_open(&(besom_guard_config){.filter = *config, .grow_at = 1, .rekey_at = 2}, store, &guard),
+        "creating a guard");
   return guard;
 }
 

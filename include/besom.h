@@ -34,9 +34,9 @@
  * the old table, and changes wait; while a task is under way they are BUSY. The old table is freed, before the call or
  * the last step returns, when all queries have ended that may still look at it. A digest of before a rekey is worth
  * nothing after it. As without the flag besom_bind and besom_free need the filter to themselves; one thread at a time
- * uses a task; while an iterator is open nothing may change; and a guard needs a call to itself. Functions of yours
- * that besom calls (digest_of of besom_bind, write of a sink, the sources of a rekey) must not use that filter, but for
- * besom_hash, nor wait for a thread that does.
+ * uses a task; while an iterator is open nothing may change; and a guard has rules of its own (below). Functions of
+ * yours that besom calls (digest_of of besom_bind, write of a sink, the sources of a rekey) must not use that filter,
+ * but for besom_hash, nor wait for a thread that does.
  *
  * Ownership. The library keeps no pointer that you pass in, but for the functions and ctx of the allocator, of what
  * a filter is bound to, and of the sources of a task while it is under way.
@@ -812,7 +812,8 @@ BESOM_API size_t besom_plan_text(const besom_stack_plan *plan, char *text, size_
 /*
  * A guard is a filter and the store behind it, run together: it asks the filter first, the store only if that says
  * yes, compares the keys, and has the filter adapt to what turns out to be a false positive. Its answers are
- * exact. besom_store.h has stores, and says how to plug in one of your own.
+ * exact. besom_store.h has stores, and says how to plug in one of your own. docs/guard.md tells more of all that
+ * follows.
  *
  *     besom_guard_put(guard, "key", 3, "value", 5);
  *     besom_bytes value;
@@ -823,9 +824,18 @@ BESOM_API size_t besom_plan_text(const besom_stack_plan *plan, char *text, size_
  *
  * Keys are byte strings of up to BESOM_GUARD_MAX_KEY bytes, values as long as the store can take. As everywhere, on any
  * status that is an error nothing has changed, in filter or store; but a broom may have gone on with its round, or told
- * keys apart, by the time that a change of the store fails. Besides those named, calls return what the store
- * returned. Threads: a guard needs a call to itself, get too, since it adapts; calls that take a const guard may
- * run at the same time as each other.
+ * keys apart, by the time that a change of the store fails. Besides those named, calls return what the store returned.
+ * What is said of transactions is for stores that have them (besom_store.h: from begin on); in front of
+ * another one a guard works as long as the process does, in the merged layout, and neither grows nor rekeys.
+ *
+ * If a store fails even when it is asked what is left after a failure, the guard cannot go on: its calls return that
+ * failure, and each tries again to find out, until one succeeds.
+ *
+ * Threads. A guard needs a call to itself, get too, since it adapts; calls that take a const guard may run at the same
+ * time as each other. With config.threads there is one writer and there are many readers: get, release, scan, stats and
+ * offenders may run at any time and in any thread, everything else in one thread at a time. Readers then leave it to
+ * the writer to adapt, and wait for it only while it changes memory, not while it writes to disk; so they may see a
+ * change, also of a batch, before it is committed.
  */
 typedef struct besom_guard besom_guard;
 typedef struct besom_store besom_store;
@@ -839,21 +849,66 @@ typedef enum besom_adapt_policy {
   BESOM_ADAPT_NEVER = 2,
 } besom_adapt_policy;
 
+/*
+ * Where values are. Merged: with the keys, in the order of their hashes; one write a put. Split: in a table in the
+ * order of the keys, for range scans, with the lists of keys that the filter needs beside it; two writes a put.
+ */
+typedef enum besom_layout { BESOM_LAYOUT_MERGED = 0, BESOM_LAYOUT_SPLIT = 1 } besom_layout;
+
+/*
+ * What a call that has returned promises (a redis store: as far as its server does).
+ * PUT: every put and delete, and every batch, survives a loss of power.
+ * BATCH: every batch does; a put or delete outside of one survives the end of the process, and a loss of power
+ * once a later batch or sync has returned.
+ * SYNC: puts and deletes are gathered, and written some thousand at a time; sync makes them survive anything. A batch
+ * survives the end of the process. If writing fails, all that was gathered since the last time is taken back.
+ */
+typedef enum besom_durability {
+  BESOM_DURABLE_PUT = 0,
+  BESOM_DURABLE_BATCH = 1,
+  BESOM_DURABLE_SYNC = 2,
+} besom_durability;
+
+/*
+ * step_items   entries that a put moves while the filter grows or gets a new hash key; default 64. A list that is
+ * longer is moved whole. grow_at      the load (keys / slots) past which the filter is exchanged for one of twice the
+ * size and the same rate; default 0.9; 1: never, a put is FULL then. Not before filter.capacity is reached, but a
+ * filter that is full grows in any case. rekey_at     the share of adapt_room in use from which on the hash key is
+ * changed, which frees it; default 0.9; 1: when an adaptation finds no room; 2: never. Both are "never" by default if
+ * filter.slots is given.
+ */
 typedef struct besom_guard_config {
   besom_config filter; /* of a kind with BESOM_CAN_MATCH, and BESOM_CAN_ADAPT unless adapt is NEVER */
   besom_adapt_policy adapt;
+  besom_layout layout;
+  besom_durability durability;
+  bool threads; /* one writer, many readers */
+  uint64_t step_items;
+  double grow_at, rekey_at;
+  const besom_progress *progress; /* of open, when it reads all keys; may be NULL */
 } besom_guard_config;
 
 /*
  * Makes the filter and takes the store over: besom_guard_close closes it. If open fails, it is still yours. The guard's
- * memory comes from filter.allocator. A store that has records already must have got them from a guard whose filter
- * had the same kind, geometry, hash and seed; the filter is made from them by one scan of the store.
- * Errors: as besom_create; UNSUPPORTED (the kind), INVALID (a NULL; quotient and remainder have more than 64 bits
- * together), UNLIKE (the records are not in the buckets of this filter), FULL (they are too many for it).
+ * memory comes from filter.allocator.
+ *
+ * A store with transactions that a guard has had before brings its filter with it: hash, seed and geometry are those
+ * it had then, whatever config.filter says; kind and layout must be the same. The filter is loaded from the checkpoint
+ * that close has left, or, if there is none that fits, made from the keys by one scan of the store. Any other store
+ * that has records must have got them from a guard whose filter had the same kind, geometry, hash and seed.
+ *
+ * Errors: as besom_create; UNSUPPORTED (the kind; split without transactions), INVALID (a NULL; quotient and remainder
+ * have more than 64 bits together; options of more than 127 characters), UNLIKE (another kind or layout; the records
+ * are not in the buckets of this filter), FULL (they are too many for it), CORRUPT or NEWER (what the guard has noted
+ * in the store), STOPPED (by progress).
  */
 BESOM_API besom_status besom_guard_open(const besom_guard_config *config, besom_store *store, besom_guard **out);
 
-/* Frees filter and guard and closes the store; NULL is fine. Release all values before. */
+/*
+ * Aborts the batch that is open, syncs, leaves a checkpoint of the filter beside the store (one that has a directory),
+ * and frees all, closing the store. NULL is fine. What fails on the way is not told: call besom_guard_sync before.
+ * Release all values before.
+ */
 BESOM_API void besom_guard_close(besom_guard *g);
 
 /*
@@ -862,28 +917,80 @@ BESOM_API void besom_guard_close(besom_guard *g);
  */
 BESOM_API besom_status besom_guard_put(besom_guard *g, const void *key, size_t len, const void *value,
                                        size_t value_len);
+BESOM_API besom_status besom_guard_put_u64(besom_guard *g, uint64_t key, const void *value, size_t value_len);
 
 /*
  * The same for a key that you know is not there: never a read, but for what a broom reads for itself. If it is there
- * after all there are two of it; get, put and delete see the older one then.
+ * after all there are two of it; get, put and delete see the older one then (split: the newer value, and after one
+ * delete neither).
  */
 BESOM_API besom_status besom_guard_put_new(besom_guard *g, const void *key, size_t len, const void *value,
                                            size_t value_len);
+BESOM_API besom_status besom_guard_put_new_u64(besom_guard *g, uint64_t key, const void *value, size_t value_len);
 
 /*
  * The value of a key, borrowed until besom_guard_release. value may be NULL, if all you want to know is whether the key
- * is there. Costs no read of the store if the filter says no, else one.
+ * is there. Costs no read of the store if the filter says no, else one; split: a second one for a false positive.
  * Errors: NOT_FOUND (it is certain; *value is empty and needs no release), INVALID, NO_MEMORY.
  */
 BESOM_API besom_status besom_guard_get(besom_guard *g, const void *key, size_t len, besom_bytes *value);
+BESOM_API besom_status besom_guard_get_u64(besom_guard *g, uint64_t key, besom_bytes *value);
 
 /* Gives a value back, and empties *value. NULL is fine, and so is one that was given back. */
 BESOM_API void besom_guard_release(besom_guard *g, besom_bytes *value);
 
 /* Takes a key and its value out. Errors: NOT_FOUND (nothing has changed), INVALID. */
 BESOM_API besom_status besom_guard_delete(besom_guard *g, const void *key, size_t len);
+BESOM_API besom_status besom_guard_delete_u64(besom_guard *g, uint64_t key);
 
-/* What a guard has done since it was opened. Failed puts and deletes are not counted. */
+/*
+ * A batch: the puts and deletes between begin and commit are kept all or none. They are seen at once. A call that fails
+ * in between has changed nothing, and the batch goes on; but if the store fails half way through a change, and cannot
+ * go back, all of the batch is taken back at once, and its calls return that failure. commit and abort end it; if
+ * commit fails all is taken back. A filter can double once within a batch; then put is FULL until it is committed.
+ * Errors: UNSUPPORTED (a store without transactions), BUSY (begin: one is open), INVALID (none is).
+ */
+BESOM_API besom_status besom_guard_begin(besom_guard *g);
+BESOM_API besom_status besom_guard_commit(besom_guard *g);
+BESOM_API besom_status besom_guard_abort(besom_guard *g);
+
+/* Everything put and deleted so far survives from now on. Errors: UNSUPPORTED, BUSY (a batch is open). */
+BESOM_API besom_status besom_guard_sync(besom_guard *g);
+
+/*
+ * Shows every key with its value, both borrowed until visit returns. Split: keys >= from and < to, in the order of the
+ * keys as bytes; data NULL: from the first, to the last. Merged: in the order of hashes, and all of them: a bound is
+ * UNSUPPORTED. visit must not call the guard (with threads the writer waits meanwhile); BESOM_OK asks for the next
+ * one, BESOM_END for no more, any other status ends the scan and is what it returns.
+ */
+typedef besom_status (*besom_guard_visit)(void *ctx, besom_bytes key, besom_bytes value);
+BESOM_API besom_status besom_guard_scan(besom_guard *g, besom_bytes from, besom_bytes to, besom_guard_visit visit,
+                                        void *ctx);
+
+/*
+ * Begins to change the filter's hash key, so that what an enemy has learnt is worth nothing and adapt_room is empty
+ * again. Puts do the work by and by, or besom_guard_step. Answers are right all the time, each from one filter.
+ * Errors: BUSY (it is growing or rekeying, or a batch is open), UNSUPPORTED (a store without transactions; kinds that
+ * move their fingerprints), NO_MEMORY.
+ */
+BESOM_API besom_status besom_guard_rekey(besom_guard *g);
+
+/*
+ * Does what puts do by the way: adapts to what readers have found, and moves at most max_items entries (a longer
+ * list is moved whole) in one transaction. *finished (may be NULL): there is nothing left to move. Errors: INVALID.
+ */
+BESOM_API besom_status besom_guard_step(besom_guard *g, uint64_t max_items, bool *finished);
+
+/*
+ * Puts all of `from` into `into`, whose filters must be alike (besom_merge: same kind, geometry, hash and seed), with
+ * all that both have learnt, in one transaction, which is held in memory. Of a key that is in both the record of `into`
+ * stays. `from` stays as it is.
+ * Errors: UNLIKE (or another layout), FULL (too many for one filter of that size), BUSY (a batch is open or one of them
+ * is growing or rekeying: see besom_guard_step), INVALID, UNSUPPORTED (the kind; `into` without transactions).
+ */
+BESOM_API besom_status besom_guard_merge(besom_guard *into, besom_guard *from);
+
+/* What a guard has done since it was opened. Failed and aborted puts and deletes are not counted. */
 typedef struct besom_guard_statistics {
   uint64_t queries;          /* calls of get */
   uint64_t filter_negatives; /* queries that the filter answered */
@@ -891,16 +998,51 @@ typedef struct besom_guard_statistics {
   uint64_t true_positives, false_positives;
   uint64_t repeated_false_positives; /* of keys that the guard remembers as one: at least so many were */
   uint64_t adapted;                  /* fingerprints lengthened */
-  uint64_t adapt_full;               /* fingerprints not lengthened for want of room: see adapt_room, besom_rekey */
-  uint64_t puts, replaced, deletes;  /* keys that were new, that were there, that were taken out */
-  uint64_t put_reads, delete_reads;  /* reads of the store for puts and deletes to which the filter said yes */
-  uint64_t moved;                    /* records that changed places with their fingerprints, for kinds that move them */
-  uint64_t filter_reads;             /* reads of the store for that, and for keys that the filter asked for */
+  uint64_t adapt_full; /* fingerprints not lengthened for want of room: see adapt_room, besom_guard_rekey */
+  uint64_t puts, replaced, deletes; /* keys that were new, that were there, that were taken out */
+  uint64_t put_reads, delete_reads; /* reads of the store for puts and deletes to which the filter said yes */
+  uint64_t moved;                   /* records that changed places with their fingerprints, for kinds that move them */
+  uint64_t filter_reads;            /* reads of the store for that, and for keys that the filter asked for */
+  uint64_t queued, queue_drops;     /* false positives that readers left to the writer; that it had no room for */
+  uint64_t rekeys, growths;         /* begun */
+  uint64_t steps, step_items;       /* steps of those, and entries moved by them */
+  uint64_t largest_step;            /* most entries that one of them moved */
+  uint64_t failed_steps;            /* of those that puts and gets did by the way */
+  uint64_t rebuilt;                 /* 1: open has made the filter from the stored keys; 0: it has loaded it */
+
+  uint64_t keys;          /* that are there now */
+  uint64_t filter_bytes;  /* memory of the filter, of both while it grows or gets a new hash key */
+  uint64_t store_bytes;   /* 0 if the store does not tell */
+  bool moving;            /* it does so now */
+  double adapt_room_used; /* 0 to 1 */
+  double observed_rate;   /* false positives a query for a key that is not there: since open; */
+  double window_rate;     /* of the last full window of 4096 such queries; */
+  double current_rate;    /* of the window since */
 } besom_guard_statistics;
 
 BESOM_API besom_status besom_guard_stats(const besom_guard *g, besom_guard_statistics *stats);
 
-/* The guard's filter, to look at: besom_stats, besom_hash, besom_contains. NULL for NULL. */
+/*
+ * The same, and the worst offenders, as one line of JSON without a line break. *len (may be NULL) is its length, also
+ * if size is too small: that is FULL then, and nothing but a 0 is written. 8192 bytes are always enough.
+ */
+BESOM_API besom_status besom_guard_stats_json(const besom_guard *g, char *out, size_t size, size_t *len);
+
+/* A key that was a false positive, the beginning of it, and how often: at most so often, and at least count - error. */
+#define BESOM_OFFENDER_BYTES 32
+typedef struct besom_offender {
+  uint64_t count, error;
+  uint32_t len; /* of the key */
+  uint8_t key[BESOM_OFFENDER_BYTES];
+} besom_offender;
+
+/* Up to cap (of at most 16) of those that came most often, the worst first. */
+BESOM_API besom_status besom_guard_offenders(const besom_guard *g, besom_offender *out, size_t cap, size_t *n);
+
+/*
+ * The guard's filter, to look at: besom_stats, besom_hash, besom_contains. NULL for NULL. While it grows or gets a new
+ * hash key some keys are in another one already; it lives until the next call that may change the guard.
+ */
 BESOM_API const besom_filter *besom_guard_filter(const besom_guard *g);
 
 #ifdef __cplusplus

@@ -47,6 +47,12 @@ struct digests {
   uint64_t room; /* for so many */
 };
 
+/* A walk over digests: run hands each to give(to, ...), stops at the first status that is not OK, and returns it. */
+struct digest_walk {
+  besom_status (*run)(void *ctx, besom_status (*give)(void *to, besom_digest d), void *to);
+  void *ctx;
+};
+
 struct besom_kind {
   besom_kind_info info;
   size_t size;                         /* of the kind's struct */
@@ -93,12 +99,21 @@ struct besom_kind {
   /* The source has next and rewind; NULL unbinds. */
   besom_status (*bind_source)(besom_filter *f, const besom_source *members);
 
-  /* In front of a store. */
+  /*
+   * In front of a store. bucket_of: kinds whose fingerprints stay where they are put; it is the bucket of every match
+   * of the digest, and does not descend as digests ascend.
+   */
+  uint64_t (*bucket_of)(const besom_filter *f, besom_digest d);
   besom_status (*bind)(besom_filter *f, const besom_reverse *reverse); /* NULL unbinds */
   besom_status (*matches)(const besom_filter *f, besom_digest d, besom_match *out, size_t cap, size_t *total);
   besom_status (*insert_at)(besom_filter *f, besom_digest d, uint64_t value, besom_match *match);
   /* Kinds whose fingerprints move: puts a key back where it was stored. UNLIKE (it cannot have been there), FULL. */
   besom_status (*readmit_at)(besom_filter *f, besom_digest d, besom_match match);
+  /*
+   * Optional: puts the keys of a whole store into an empty filter, each with a fingerprint of its own. walk gives their
+   * digests in the order of buckets and ranks. On failure the caller drops the filter. FULL, INVALID (another order).
+   */
+  besom_status (*admit)(besom_filter *f, const struct digest_walk *walk);
   /*
    * Optional: sees to it that remove_at of this match will not look at the stored keys, so that the record can be taken
    * out first, and remove_at cannot fail any more.

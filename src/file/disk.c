@@ -1,113 +1,24 @@
 /* Saved filters on disk: whole files in and out, and in place. */
-#define _GNU_SOURCE /* O_CLOEXEC, O_DIRECTORY, getentropy */
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "core/disk.h"
 #include "file/file.h"
 #include "filter.h"
 
-#ifndef PATH_MAX
-#define PATH_MAX 4096
-#endif
-
-/* ------------------------------------------------------------------ save */
-
-static besom_status write_fully(void *ctx, const void *data, size_t len) {
-  int fd = *(int *)ctx;
-  const char *at = data;
-  while (len) {
-    ssize_t n = write(fd, at, len < INT_MAX ? len : INT_MAX);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return BESOM_IO;
-    at += n;
-    len -= (size_t)n;
-  }
-  return BESOM_OK;
-}
-
-/* The rename is only safe from a power cut when the directory is synced, too. */
-static besom_status sync_directory_of(const char *path) {
-  char directory[PATH_MAX];
-  const char *slash = strrchr(path, '/');
-  size_t len = slash ? (size_t)(slash - path) + 1 : 0;
-  memcpy(directory, path, len);
-  memcpy(directory + len, ".", 2);
-  int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0)
-    return errno == EACCES ? BESOM_OK : BESOM_IO; /* one may write there, but not read: the file is in place */
-  /* Some file systems cannot sync a directory and say EINVAL: nothing more can be done there. */
-  besom_status status = fsync(fd) == 0 || errno == EINVAL ? BESOM_OK : BESOM_IO;
-  close(fd);
-  return status;
-}
-
-/* Creates a file of a random name in the directory of path; -1 with errno if that fails. */
-static int create_beside(const char *path, char *name, size_t size) {
-  uint64_t random;
-  if (getentropy(&random, sizeof random) != 0) return -1;
-  const char *slash = strrchr(path, '/');
-  int directory = slash ? (int)(slash - path) + 1 : 0;
-  int len = snprintf(name, size, "%.*s.besom-%016llx", directory, path, (unsigned long long)random);
-  if (len < 0 || (size_t)len >= size) {
-    errno = ENAMETOOLONG;
-    return -1;
-  }
-  return open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-}
-
-/* A file that is replaced keeps its permissions: there is a secret in it, the seed. */
-static besom_status keep_permissions(const char *path, int fd) {
-  struct stat old;
-  if (stat(path, &old) != 0) return BESOM_OK;
-  return fchmod(fd, old.st_mode & 0777) == 0 ? BESOM_OK : BESOM_IO;
+static besom_status save_to(void *ctx, const besom_sink *sink) {
+  return besom_save(ctx, sink);
 }
 
 besom_status besom_save_file(const besom_filter *f, const char *path) {
   if (!f || !path) return BESOM_INVALID;
-  char temporary[PATH_MAX];
-  int fd = create_beside(path, temporary, sizeof temporary);
-  if (fd < 0) return BESOM_IO;
-  besom_status status = keep_permissions(path, fd);
-  if (status == BESOM_OK) status = besom_save(f, &(besom_sink){write_fully, &fd});
-  if (status == BESOM_OK && fsync(fd) != 0) status = BESOM_IO;
-  int error = errno;
-  if (close(fd) != 0 && status == BESOM_OK) status = BESOM_IO, error = errno;
-  if (status == BESOM_OK && rename(temporary, path) != 0) status = BESOM_IO, error = errno;
-  if (status == BESOM_OK) return sync_directory_of(path);
-  unlink(temporary);
-  errno = error;
-  return status;
-}
-
-/* ------------------------------------------------------------------ load */
-
-static besom_status map_file(const char *path, void **data, size_t *len) {
-  int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* else a FIFO without a writer would hang us */
-  if (fd < 0) return BESOM_IO;
-  struct stat info;
-  besom_status status = fstat(fd, &info) == 0 ? BESOM_OK : BESOM_IO;
-  if (status == BESOM_OK && (!S_ISREG(info.st_mode) || info.st_size == 0)) status = BESOM_CORRUPT;
-  if (status == BESOM_OK) {
-    *len = (size_t)info.st_size;
-    *data = mmap(NULL, *len, PROT_READ, MAP_SHARED, fd, 0);
-    if (*data == MAP_FAILED) status = BESOM_IO;
-  }
-  int error = errno;
-  close(fd);
-  errno = error;
-  return status;
+  return besom__file_replace(path, save_to, (void *)(uintptr_t)f);
 }
 
 besom_status besom_load_file(const char *path, const besom_allocator *allocator, besom_filter **out) {
   if (!path || !out) return BESOM_INVALID;
   void *data;
   size_t len;
-  besom_status status = map_file(path, &data, &len);
+  besom_status status = besom__file_map(path, &data, &len);
   if (status != BESOM_OK) return status;
   status = besom_load(data, len, allocator, out);
   munmap(data, len);
@@ -118,7 +29,7 @@ besom_status besom_open_mmap(const char *path, unsigned flags, besom_filter **ou
   if (!path || !out || (flags & ~(BESOM_TRUSTED | BESOM_CHECKSUMS))) return BESOM_INVALID;
   void *data;
   size_t len;
-  besom_status status = map_file(path, &data, &len);
+  besom_status status = besom__file_map(path, &data, &len);
   if (status != BESOM_OK) return status;
   status = besom__file_load(data, len, NULL, true, flags, NULL, out);
   if (status != BESOM_OK) munmap(data, len);
@@ -130,7 +41,7 @@ besom_status besom_check_file(const char *path, besom_fault *fault) {
   *fault = (besom_fault){NULL, 0};
   void *data;
   size_t len;
-  besom_status status = map_file(path, &data, &len);
+  besom_status status = besom__file_map(path, &data, &len);
   if (status == BESOM_CORRUPT) *fault = (besom_fault){"not a saved filter", 0};
   if (status != BESOM_OK) return status;
   besom_filter *f = NULL;

@@ -293,6 +293,12 @@ besom_status besom__aqf_bind(besom_filter *f, const besom_reverse *reverse) {
   return BESOM_OK;
 }
 
+static uint64_t bucket_of_digest(const besom_filter *f, besom_digest d) {
+  const struct qtable *t = &const_quotient(f)->table;
+  struct address at = address_of(d, t->slots);
+  return bucket_of(t, at.quotient, remainder_of(at, t->width));
+}
+
 besom_status besom__aqf_matches(const besom_filter *f, besom_digest d, besom_match *out, size_t cap, size_t *total) {
   const struct qtable *t = &const_quotient(f)->table;
   *total = 0;
@@ -589,9 +595,11 @@ const struct besom_kind besom__aqf = {
     .no_remove = besom__aqf_no_remove,
     .get_value = besom__aqf_get_value,
     .set_value = besom__aqf_set_value,
+    .bucket_of = bucket_of_digest,
     .bind = besom__aqf_bind,
     .matches = besom__aqf_matches,
     .insert_at = insert_at,
+    .admit = besom__quotient_admit,
     .remove_at = remove_at,
     .adapt_at = adapt_at,
     .merge = besom__aqf_merge,

@@ -175,6 +175,36 @@ besom_status besom__quotient_append_counts(besom_filter *f, const besom_digest_s
   return append_all(f, digests, progress, true);
 }
 
+/* Runs in the order in which their keys come: sorted or not, they only have to be in the order of quotients. */
+struct admission {
+  struct qtable_appender out;
+  uint64_t capacity;
+  besom_digest batch[APPEND_BATCH];
+  size_t n;
+};
+
+static besom_status admit_batch(struct admission *a) {
+  besom_status status = a->out.table.ops->append(&a->out, a->batch, a->n);
+  a->n = 0;
+  return status == BESOM_OK && a->out.table.used > a->capacity ? BESOM_FULL : status;
+}
+
+static besom_status admit_one(void *to, besom_digest d) {
+  struct admission *a = to;
+  a->batch[a->n++] = d;
+  return a->n == APPEND_BATCH ? admit_batch(a) : BESOM_OK;
+}
+
+besom_status besom__quotient_admit(besom_filter *f, const struct digest_walk *walk) {
+  struct qtable *t = &quotient(f)->table;
+  struct admission a = {.out = qtable_append_start(t), .capacity = f->capacity};
+  besom_status status = walk->run(walk->ctx, admit_one, &a);
+  if (status == BESOM_OK && a.n) status = admit_batch(&a);
+  qtable_append_finish(&a.out, t);
+  f->items = t->used;
+  return status;
+}
+
 static struct qtable_cursor *cursor_of(besom_iter *iter) {
   _Static_assert(sizeof(struct qtable_cursor) <= sizeof iter->state, "an iterator holds a cursor");
   return (struct qtable_cursor *)iter->state;

@@ -54,6 +54,9 @@ besom_status besom__quotient_append_copies(besom_filter *f, const besom_digest_s
 besom_status besom__quotient_append_counts(besom_filter *f, const besom_digest_source *digests,
                                            const besom_progress *progress);
 
+/* The operation admit. */
+besom_status besom__quotient_admit(besom_filter *f, const struct digest_walk *walk);
+
 /* The operations iter_start and iter_next. */
 void besom__quotient_iter_start(besom_iter *iter);
 besom_status besom__quotient_iter_next(besom_iter *iter, besom_entry *entry);

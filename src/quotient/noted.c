@@ -385,6 +385,10 @@ besom_status besom__noted_insert_count(besom_filter *f, besom_digest d, uint64_t
 
 /* ------------------------------------------------------------------ whole filters */
 
+uint64_t besom__noted_bucket_of(const besom_filter *f, besom_digest d) {
+  return address_of(d, const_quotient(f)->table.slots).quotient;
+}
+
 besom_status besom__noted_bind(besom_filter *f, const besom_reverse *reverse) {
   noted(f)->reverse = reverse ? *reverse : (besom_reverse){0};
   return BESOM_OK;

@@ -214,6 +214,7 @@ besom_status besom__noted_insert_many(besom_filter *f, const besom_digest *d, si
 besom_status besom__noted_insert_count(besom_filter *f, besom_digest d, uint64_t n);
 besom_status besom__noted_remove(besom_filter *f, besom_digest d);
 besom_status besom__noted_count(const besom_filter *f, besom_digest d, uint64_t *n);
+uint64_t besom__noted_bucket_of(const besom_filter *f, besom_digest d);
 besom_status besom__noted_bind(besom_filter *f, const besom_reverse *reverse);
 besom_status besom__noted_matches(const besom_filter *f, besom_digest d, besom_match *out, size_t cap, size_t *total);
 /* Where the next key with the quotient of this digest will be. */

@@ -12,7 +12,7 @@ allowed() {
     ;;
   src/store/lmdb.c | src/store/rocksdb.c | src/store/redis.c) echo 'include/*' ;; # libraries of their own
   src/store/*) echo 'src/core/* include/*' ;;
-  src/guard/*) echo 'src/filter.h include/*' ;;
+  src/guard/*) echo 'src/core/* src/filter.h include/*' ;;
   cli/* | bench/*) echo 'include/* program/*' ;;
   program/* | redis/* | examples/*) echo 'include/*' ;;
   *) echo '*' ;; # src/*.c ties the parts together

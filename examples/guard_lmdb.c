@@ -1,0 +1,105 @@
+/*
+ * guard_lmdb.c - a slow store behind a guard: what is on disk is asked only for keys that are there, and for
+ * hardly any other more than once.
+ *
+ *     guard_lmdb [directory]          (without one: in a directory under /tmp that is taken away at the end)
+ *
+ * Run it twice with the same directory: the second time finds what the first has stored.
+ */
+#define _DEFAULT_SOURCE 1 /* mkdtemp */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "besom_store.h"
+
+enum { USERS = 20000, STRANGERS = 20000, REPEATS = 5 };
+
+static void check(besom_status status, const char *what) {
+  if (status == BESOM_OK) return;
+  fprintf(stderr, "%s: %s\n", what, besom_strerror(status));
+  exit(1);
+}
+
+static besom_guard *open_guard(const char *directory) {
+  besom_store *store;
+  const char *reason = "";
+  besom_lmdb_options options = {.map_size = UINT64_C(1) << 30};
+  besom_status status = besom_store_lmdb(directory, &options, &reason, &store);
+  if (status != BESOM_OK) fprintf(stderr, "%s\n", reason);
+  check(status, "opening the database");
+
+  /* The capacity is a guess: the filter grows by itself. Keys are to be scanned in order, so the layout is split. */
+  besom_guard_config config = {
+      .filter = {.kind = "aqf", .capacity = 1000, .rate = 0.01},
+      .layout = BESOM_LAYOUT_SPLIT,
+      .durability = BESOM_DURABLE_BATCH,
+  };
+  besom_guard *guard;
+  check(besom_guard_open(&config, store, &guard), "opening the guard");
+  return guard;
+}
+
+/* Some hundred at a time: one write to disk for all of them. */
+static void store_users(besom_guard *guard) {
+  char key[32], value[64];
+  for (unsigned i = 0; i < USERS; i++) {
+    int key_len = snprintf(key, sizeof key, "user:%06u", i);
+    int value_len = snprintf(value, sizeof value, "name of user %u", i);
+    if (i % 500 == 0) check(besom_guard_begin(guard), "beginning a batch");
+    check(besom_guard_put(guard, key, (size_t)key_len, value, (size_t)value_len), "storing a user");
+    if (i % 500 == 499) check(besom_guard_commit(guard), "committing a batch");
+  }
+}
+
+static void ask_for_strangers(besom_guard *guard) {
+  char key[32];
+  for (unsigned round = 0; round < REPEATS; round++)
+    for (unsigned i = 0; i < STRANGERS; i++) {
+      int len = snprintf(key, sizeof key, "stranger:%06u", i);
+      besom_status status = besom_guard_get(guard, key, (size_t)len, NULL);
+      check(status == BESOM_NOT_FOUND ? BESOM_OK : BESOM_CORRUPT, "asking for a stranger");
+    }
+}
+
+static besom_status show(void *ctx, besom_bytes key, besom_bytes value) {
+  unsigned *shown = ctx;
+  printf("  %.*s = %.*s\n", (int)key.len, (const char *)key.data, (int)value.len, (const char *)value.data);
+  return ++*shown < 3 ? BESOM_OK : BESOM_END;
+}
+
+static void tell(besom_guard *guard) {
+  besom_guard_statistics stats;
+  char json[8192];
+  check(besom_guard_stats(guard, &stats), "statistics");
+  printf("%u queries for strangers: %llu reads of the database, %llu of them for a key that had cost one before\n",
+         REPEATS * STRANGERS, (unsigned long long)stats.store_reads,
+         (unsigned long long)stats.repeated_false_positives);
+  check(besom_guard_stats_json(guard, json, sizeof json, NULL), "statistics");
+  printf("%s\n", json);
+}
+
+int main(int argc, char **argv) {
+  char temporary[] = "/tmp/guard_lmdb.XXXXXX";
+  const char *directory = argc > 1 ? argv[1] : mkdtemp(temporary);
+  if (!directory) return 1;
+  besom_guard *guard = open_guard(directory);
+  besom_bytes value;
+  if (besom_guard_get(guard, "user:000042", 11, &value) == BESOM_OK) {
+    printf("there already: %.*s\n", (int)value.len, (const char *)value.data);
+    besom_guard_release(guard, &value);
+  } else {
+    store_users(guard);
+  }
+  ask_for_strangers(guard);
+  unsigned shown = 0;
+  besom_bytes from = {"user:012345", 11}, to = {NULL, 0};
+  check(besom_guard_scan(guard, from, to, show, &shown), "scanning");
+  tell(guard);
+  besom_guard_close(guard); /* leaves a checkpoint: the next time need not read all keys */
+  if (argc > 1) return 0;
+  char command[64];
+  snprintf(command, sizeof command, "rm -r %s", temporary);
+  return system(command) != 0;
+}

@@ -1,0 +1,195 @@
+/* Put and delete. */
+#include "guard/guard.h"
+
+/* ------------------------------------------------------------------ put */
+
+/* If what was done cannot be undone, a longer transaction cannot be kept. */
+static void note_undone(besom_guard *g, besom_status undone) {
+  if (undone != BESOM_OK && g->tx != TX_SINGLE) g->doomed = undone;
+}
+
+/* The record of a new key. Split: the key in its list, and with the value in the table of keys. */
+static besom_status write_record(besom_guard *g, besom_place at, const besom_record *record) {
+  besom_store *store = g->store;
+  if (g->layout == BESOM_LAYOUT_MERGED) return store->ops->append(store, at, record);
+  besom_record listed = {record->key, {NULL, 0}};
+  besom_status status = store->ops->append(store, at, &listed);
+  if (status != BESOM_OK) return status;
+  status = store->ops->table_put(store, BESOM_TABLE_KEYS, record);
+  if (status != BESOM_OK) note_undone(g, store->ops->remove(store, at));
+  return status;
+}
+
+/* Keys that are still to move will need room, too. */
+static bool next_is_full(const besom_guard *g) {
+  return g->next.filter && g->now.filter->items + g->next.filter->items >= g->next.filter->capacity;
+}
+
+/* The filter first, since it knows the rank; if the store fails, the filter's entry, the last of its list, goes again.
+ */
+static besom_status add(besom_guard *g, const struct key *key, const besom_record *record, bool *no_room) {
+  besom_digest digest;
+  const struct side *side = besom__guard_side(g, key, &digest);
+  besom_match at;
+  besom_status status = besom__log_reserve(g, 1);
+  if (status == BESOM_OK) status = next_is_full(g) ? BESOM_FULL : besom_insert_at(side->filter, digest, 0, &at);
+  *no_room = status == BESOM_FULL;
+  if (status != BESOM_OK) return status;
+  status = write_record(g, place_of(side->epoch, at), record);
+  if (status != BESOM_OK) {
+    besom_remove_at(side->filter, at);
+    return status;
+  }
+  besom__log_add(g, side->filter, at, false);
+  besom__guard_list_changed(g, side, at.bucket);
+  count(g, &g->stats.puts, 1);
+  return BESOM_OK;
+}
+
+static besom_status replace(besom_guard *g, const struct lookup *l, const besom_record *record) {
+  besom_store *store = g->store;
+  besom_status status = g->layout == BESOM_LAYOUT_MERGED
+                            ? store->ops->replace(store, place_of(l->side->epoch, l->found_at), record)
+                            : store->ops->table_put(store, BESOM_TABLE_KEYS, record);
+  if (status != BESOM_OK) return status;
+  if (g->layout == BESOM_LAYOUT_MERGED) besom__guard_list_changed(g, l->side, l->found_at.bucket);
+  count(g, &g->stats.replaced, 1);
+  return BESOM_OK;
+}
+
+static bool durable(const besom_guard *g) {
+  return g->durability == BESOM_DURABLE_PUT;
+}
+
+static besom_status write_again(besom_guard *g, const struct lookup *l, besom_bytes value) {
+  besom_record record = {l->key->bytes, value};
+  besom_status status = besom__change_begin(g);
+  return status == BESOM_OK ? besom__change_end(g, replace(g, l, &record), durable(g)) : status;
+}
+
+/* When the filter has no room, not the store, some can be made. */
+static besom_status write_new(besom_guard *g, const struct key *key, besom_bytes value) {
+  besom_record record = {key->bytes, value};
+  besom_status status;
+  bool no_room;
+  do {
+    no_room = false;
+    status = besom__change_begin(g);
+    if (status == BESOM_OK) status = besom__change_end(g, add(g, key, &record, &no_room), durable(g));
+  } while (no_room && besom__guard_make_room(g) == BESOM_OK);
+  return status;
+}
+
+static besom_status enter(besom_guard *g) {
+  if (g->tx == TX_DEAD) return g->doomed;
+  besom_status status = besom__guard_settle(g);
+  return status == BESOM_OK ? besom__guard_apply_queue(g) : status;
+}
+
+static besom_status put(besom_guard *g, const struct key *key, besom_bytes value) {
+  struct lookup l;
+  besom_status status = enter(g);
+  if (status == BESOM_OK) status = besom__lookup_begin(&l, g, key);
+  if (status != BESOM_OK) return status;
+  status = besom__lookup_key(&l, &g->stats.put_reads);
+  if (status == BESOM_OK) status = l.found ? write_again(g, &l, value) : write_new(g, key, value);
+  besom__lookup_end(&l);
+  if (status == BESOM_OK) besom__guard_work(g);
+  return status;
+}
+
+static besom_status put_new(besom_guard *g, const struct key *key, besom_bytes value) {
+  besom_status status = enter(g);
+  if (status == BESOM_OK) status = write_new(g, key, value);
+  if (status == BESOM_OK) besom__guard_work(g);
+  return status;
+}
+
+/* ------------------------------------------------------------------ delete */
+
+static besom_status ready_to_remove(besom_filter *f, besom_match at) {
+  return f->kind->ready_to_remove ? f->kind->ready_to_remove(f, at) : BESOM_OK;
+}
+
+static besom_status remove_record(besom_guard *g, const struct lookup *l) {
+  besom_store *store = g->store;
+  besom_status status = store->ops->remove(store, place_of(l->side->epoch, l->found_at));
+  if (status != BESOM_OK || g->layout == BESOM_LAYOUT_MERGED) return status;
+  status = store->ops->table_remove(store, BESOM_TABLE_KEYS, l->key->bytes);
+  if (status == BESOM_NOT_FOUND) return BESOM_OK; /* put_new of a key that was there: one of two */
+  note_undone(g, status);                         /* it was not the last of its list: it cannot be put back */
+  return status;
+}
+
+/* The store first: a fingerprint without a record does no harm, a record without a fingerprint is lost. */
+static besom_status take_out(besom_guard *g, const struct lookup *l) {
+  besom_filter *f = l->side->filter;
+  besom_status status = besom__change_begin(g);
+  if (status != BESOM_OK) return status;
+  bool commit_first = g->tx == TX_SINGLE && g->durability != BESOM_DURABLE_SYNC;
+  status = besom__log_reserve(g, 1);
+  if (status == BESOM_OK) status = ready_to_remove(f, l->found_at);
+  if (status == BESOM_OK) status = remove_record(g, l);
+  besom__guard_list_changed(g, l->side, l->found_at.bucket);
+  if (status == BESOM_OK && !commit_first) {
+    status = besom_remove_at(f, l->found_at);
+    besom__log_add(g, f, l->found_at, true);
+  }
+  status = besom__change_end(g, status, durable(g));
+  if (status != BESOM_OK) return status;
+  if (commit_first) {
+    lock_write(g);
+    besom_remove_at(f, l->found_at);
+    unlock(g);
+  }
+  count(g, &g->stats.deletes, 1);
+  return BESOM_OK;
+}
+
+static besom_status delete_key(besom_guard *g, const struct key *key) {
+  struct lookup l;
+  besom_status status = enter(g);
+  if (status == BESOM_OK) status = besom__lookup_begin(&l, g, key);
+  if (status != BESOM_OK) return status;
+  status = besom__lookup_lists(&l, &g->stats.delete_reads);
+  if (status == BESOM_OK) status = l.found ? take_out(g, &l) : BESOM_NOT_FOUND;
+  besom__lookup_end(&l);
+  if (status == BESOM_OK) besom__guard_work(g);
+  return status;
+}
+
+/* ------------------------------------------------------------------ the calls */
+
+besom_status besom_guard_put(besom_guard *g, const void *key, size_t len, const void *value, size_t value_len) {
+  if (!is_key(g, key, len) || (!value && value_len)) return BESOM_INVALID;
+  return put(g, &(struct key){{key, len}, NULL}, (besom_bytes){value, value_len});
+}
+
+besom_status besom_guard_put_new(besom_guard *g, const void *key, size_t len, const void *value, size_t value_len) {
+  if (!is_key(g, key, len) || (!value && value_len)) return BESOM_INVALID;
+  return put_new(g, &(struct key){{key, len}, NULL}, (besom_bytes){value, value_len});
+}
+
+besom_status besom_guard_delete(besom_guard *g, const void *key, size_t len) {
+  return is_key(g, key, len) ? delete_key(g, &(struct key){{key, len}, NULL}) : BESOM_INVALID;
+}
+
+besom_status besom_guard_put_u64(besom_guard *g, uint64_t key, const void *value, size_t value_len) {
+  uint8_t bytes[8];
+  store64(bytes, key);
+  if (!g || (!value && value_len)) return BESOM_INVALID;
+  return put(g, &(struct key){{bytes, sizeof bytes}, &key}, (besom_bytes){value, value_len});
+}
+
+besom_status besom_guard_put_new_u64(besom_guard *g, uint64_t key, const void *value, size_t value_len) {
+  uint8_t bytes[8];
+  store64(bytes, key);
+  if (!g || (!value && value_len)) return BESOM_INVALID;
+  return put_new(g, &(struct key){{bytes, sizeof bytes}, &key}, (besom_bytes){value, value_len});
+}
+
+besom_status besom_guard_delete_u64(besom_guard *g, uint64_t key) {
+  uint8_t bytes[8];
+  store64(bytes, key);
+  return g ? delete_key(g, &(struct key){{bytes, sizeof bytes}, &key}) : BESOM_INVALID;
+}

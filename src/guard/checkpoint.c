@@ -1,0 +1,137 @@
+/*
+ * The filters, saved beside the store when a guard is closed: one or two saved filters, then
+ *
+ *     "besomckp", store id, open id, u32 epoch, u32 filters, u64 commit number, u64 bytes of each filter (2),
+ *     u64 checksum of that
+ *
+ * It is of use only for the very state of the store that it was written for. A loss of power can take a store back, and
+ * other changes can then bring it to the same commit number; so the number alone says nothing. Therefore each opening
+ * that changes anything takes the file away first, and marks the store by a number of its own, the open id.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <sys/mman.h>
+
+#include "core/disk.h"
+#include "guard/guard.h"
+
+#ifndef PATH_MAX
+#define PATH_MAX 4096
+#endif
+
+enum { END_BYTES = 8 + 2 * ID_BYTES + 4 + 4 + 8 + 2 * 8 + 8 };
+
+static const char magic[8] = "besomckp";
+
+static bool path_of(const besom_guard *g, char *out, size_t size) {
+  const besom_store_ops *ops = g->store->ops;
+  const char *directory = g->transactional && ops->directory ? ops->directory(g->store) : NULL;
+  if (!directory) return false;
+  int len = snprintf(out, size, "%s/besom-guard.checkpoint", directory);
+  return len > 0 && (size_t)len < size;
+}
+
+static bool write_end(besom_guard *g, const uint64_t lengths[2], uint8_t *out) {
+  struct writer w = {out, out + END_BYTES, false};
+  uint64_t number;
+  if (g->store->ops->commit_number(g->store, &number) != BESOM_OK) return false;
+  besom__write_bytes(&w, magic, sizeof magic);
+  besom__write_bytes(&w, g->store_id, ID_BYTES);
+  besom__write_bytes(&w, g->open_id, ID_BYTES);
+  besom__write_u32(&w, g->now.epoch);
+  besom__write_u32(&w, g->next.filter ? 2 : 1);
+  besom__write_u64(&w, number);
+  besom__write_u64(&w, lengths[0]);
+  besom__write_u64(&w, lengths[1]);
+  besom__write_u64(&w, besom__checksum(out, END_BYTES - 8));
+  return true;
+}
+
+/* ------------------------------------------------------------------ saving */
+
+struct counting {
+  const besom_sink *sink;
+  uint64_t bytes;
+};
+
+static besom_status write_counted(void *ctx, const void *data, size_t len) {
+  struct counting *c = ctx;
+  c->bytes += len;
+  return c->sink->write(c->sink->ctx, data, len);
+}
+
+static besom_status save_all(void *ctx, const besom_sink *sink) {
+  besom_guard *g = ctx;
+  struct counting now = {sink, 0}, next = {sink, 0};
+  uint8_t end[END_BYTES];
+  besom_status status = besom_save(g->now.filter, &(besom_sink){write_counted, &now});
+  if (status == BESOM_OK && g->next.filter) status = besom_save(g->next.filter, &(besom_sink){write_counted, &next});
+  if (status != BESOM_OK) return status;
+  if (!write_end(g, (uint64_t[2]){now.bytes, next.bytes}, end)) return BESOM_IO;
+  return sink->write(sink->ctx, end, sizeof end);
+}
+
+void besom__checkpoint_save(besom_guard *g) {
+  char path[PATH_MAX];
+  if (path_of(g, path, sizeof path)) besom__file_replace(path, save_all, g);
+}
+
+besom_status besom__checkpoint_drop(besom_guard *g) {
+  char path[PATH_MAX];
+  return path_of(g, path, sizeof path) ? besom__file_unlink(path) : BESOM_OK;
+}
+
+/* ------------------------------------------------------------------ loading */
+
+static bool is_like(const besom_filter *f, const besom_filter *model) {
+  uint64_t slots, model_slots;
+  uint32_t width, model_width;
+  besom__guard_geometry(f, &slots, &width);
+  besom__guard_geometry(model, &model_slots, &model_width);
+  return f->kind == model->kind && hashers_equal(&f->hasher, &model->hasher) && f->capacity == model->capacity &&
+         slots == model_slots && width == model_width;
+}
+
+/* NULL if it is not what stands for the model. */
+static besom_filter *load_one(besom_guard *g, const uint8_t *data, uint64_t len, const besom_filter *model) {
+  besom_filter *f;
+  if (besom_load(data, (size_t)len, &g->allocator, &f) != BESOM_OK) return NULL;
+  if (is_like(f, model) && besom__guard_bind(g, f) == BESOM_OK) return f;
+  besom_free(f);
+  return NULL;
+}
+
+static bool load_both(besom_guard *g, const uint8_t *data, const uint64_t lengths[2]) {
+  besom_filter *next = NULL, *now = load_one(g, data, lengths[0], g->now.filter);
+  if (now && g->next.filter) next = load_one(g, data + lengths[0], lengths[1], g->next.filter);
+  if (!now || !next != !g->next.filter) {
+    besom_free(now);
+    return false;
+  }
+  besom_free(g->now.filter);
+  besom_free(g->next.filter);
+  g->now.filter = now;
+  g->next.filter = next;
+  return true;
+}
+
+/* The end must be, byte for byte, what would be written now. */
+static bool load_from(besom_guard *g, const uint8_t *data, size_t len) {
+  uint8_t expected[END_BYTES];
+  if (len < END_BYTES) return false;
+  const uint8_t *end = data + len - END_BYTES;
+  uint64_t lengths[2] = {load64(end + END_BYTES - 24), load64(end + END_BYTES - 16)};
+  if (!write_end(g, lengths, expected) || memcmp(end, expected, END_BYTES) != 0) return false;
+  if (lengths[0] > len - END_BYTES || lengths[1] != len - END_BYTES - lengths[0]) return false;
+  return load_both(g, data, lengths);
+}
+
+bool besom__checkpoint_load(besom_guard *g) {
+  char path[PATH_MAX];
+  void *data;
+  size_t len;
+  if (!path_of(g, path, sizeof path) || besom__file_map(path, &data, &len) != BESOM_OK) return false;
+  bool loaded = load_from(g, data, len);
+  munmap(data, len);
+  return loaded;
+}

@@ -1,0 +1,46 @@
+/* All that a guard holds, one after the other. */
+#include "guard/guard.h"
+
+struct scanning {
+  besom_guard_visit visit;
+  void *ctx;
+  bool enough;
+};
+
+static besom_status show(struct scanning *s, const besom_record *record) {
+  besom_status status = s->visit(s->ctx, record->key, record->value);
+  s->enough = status != BESOM_OK;
+  return status;
+}
+
+static besom_status show_placed(void *ctx, besom_place at, const besom_record *record) {
+  (void)at;
+  return show(ctx, record);
+}
+
+static besom_status show_keyed(void *ctx, const besom_record *record) {
+  return show(ctx, record);
+}
+
+/* While keys move each is in one of two epochs. */
+static besom_status scan_lists(besom_guard *g, struct scanning *s) {
+  besom_store *store = g->store;
+  besom_status status = store->ops->scan(store, (besom_place){.epoch = g->now.epoch}, show_placed, s);
+  if (status == BESOM_OK && !s->enough && g->next.filter)
+    status = store->ops->scan(store, (besom_place){.epoch = g->next.epoch}, show_placed, s);
+  return status;
+}
+
+besom_status besom_guard_scan(besom_guard *g, besom_bytes from, besom_bytes to, besom_guard_visit visit, void *ctx) {
+  if (!g || !visit) return BESOM_INVALID;
+  if (g->layout == BESOM_LAYOUT_MERGED && (from.data || to.data)) return BESOM_UNSUPPORTED;
+  struct scanning s = {.visit = visit, .ctx = ctx};
+  lock_read(g);
+  besom_status status = ready_to_read(g);
+  if (status == BESOM_OK)
+    status = g->layout == BESOM_LAYOUT_MERGED
+                 ? scan_lists(g, &s)
+                 : g->store->ops->table_scan(g->store, BESOM_TABLE_KEYS, from, to, show_keyed, &s);
+  unlock(g);
+  return status;
+}

@@ -1,0 +1,176 @@
+/* Guards over databases on disk: opened again, twice at once, and from copies of their files. */
+#define _DEFAULT_SOURCE 1
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "besom_store.h"
+#include "support/keys.h"
+#include "support/temp_files.h"
+
+typedef besom_status (*opener)(const char *directory, besom_store **out);
+
+#ifdef BESOM_TEST_LMDB
+static besom_status open_lmdb(const char *directory, besom_store **out) {
+  besom_lmdb_options options = {.map_size = UINT64_C(1) << 28};
+  return besom_store_lmdb(directory, &options, NULL, out);
+}
+#endif
+
+#ifdef BESOM_TEST_ROCKSDB
+static besom_status open_rocksdb(const char *directory, besom_store **out) {
+  return besom_store_rocksdb(directory, NULL, NULL, out);
+}
+#endif
+
+static const opener databases[] = {
+#ifdef BESOM_TEST_LMDB
+    open_lmdb,
+#endif
+#ifdef BESOM_TEST_ROCKSDB
+    open_rocksdb,
+#endif
+    NULL,
+};
+
+static besom_guard *open_guard(opener open_store, const char *directory, besom_layout layout) {
+  besom_store *store = NULL;
+  besom_guard *g = NULL;
+  besom_guard_config config = {
+      .filter = {.kind = "aqf", .capacity = 100, .rate = 0.01}, .layout = layout, .durability = BESOM_DURABLE_SYNC};
+  assert_int_equal(open_store(directory, &store), BESOM_OK);
+  assert_int_equal(besom_guard_open(&config, store, &g), BESOM_OK);
+  return g;
+}
+
+static bool was_rebuilt(const besom_guard *g) {
+  besom_guard_statistics stats;
+  assert_int_equal(besom_guard_stats(g, &stats), BESOM_OK);
+  return stats.rebuilt;
+}
+
+static void put_range(besom_guard *g, uint64_t from, uint64_t to) {
+  for (uint64_t i = from; i < to; i++) assert_int_equal(besom_guard_put_u64(g, key_u64(MEMBERS, i), &i, 8), BESOM_OK);
+}
+
+static void assert_range(besom_guard *g, uint64_t n, uint64_t of) {
+  for (uint64_t i = 0; i < of; i++) {
+    besom_bytes value;
+    assert_int_equal(besom_guard_get_u64(g, key_u64(MEMBERS, i), &value), i < n ? BESOM_OK : BESOM_NOT_FOUND);
+    if (i < n) assert_memory_equal(value.data, &i, 8);
+    besom_guard_release(g, &value);
+  }
+}
+
+static void shell(const char *format, const char *a, const char *b) {
+  char command[1200];
+  snprintf(command, sizeof command, format, a, b);
+  assert_int_equal(system(command), 0);
+}
+
+static void for_each_database(void (*law)(opener open_store, const char *path, const char *other,
+                                          besom_layout layout)) {
+  for (const opener *o = databases; *o; o++)
+    for (besom_layout layout = BESOM_LAYOUT_MERGED; layout <= BESOM_LAYOUT_SPLIT; layout++) {
+      temp_dir dir;
+      temp_dir_make(&dir);
+      temp_path path = temp_dir_file(&dir, "db"), other = temp_dir_file(&dir, "copy");
+      law(*o, path.text, other.text, layout);
+      shell("rm -rf '%s' '%s'", path.text, other.text);
+      temp_dir_remove(&dir);
+    }
+}
+
+static void reopened(opener open_store, const char *path, const char *other, besom_layout layout) {
+  (void)other;
+  besom_guard *g = open_guard(open_store, path, layout);
+  put_range(g, 0, 500); /* it grows */
+  assert_range(g, 500, 700);
+  besom_store *second = NULL;
+  assert_int_equal(open_store(path, &second), BESOM_LOCKED);
+  besom_guard_close(g);
+  g = open_guard(open_store, path, layout);
+  assert_false(was_rebuilt(g));
+  assert_range(g, 500, 700);
+  for (uint64_t i = 250; i < 500; i++) assert_int_equal(besom_guard_delete_u64(g, key_u64(MEMBERS, i)), BESOM_OK);
+  besom_guard_close(g);
+  g = open_guard(open_store, path, layout);
+  assert_range(g, 250, 700);
+  besom_guard_close(g);
+}
+
+static void a_guard_lasts(void **state) {
+  (void)state;
+  for_each_database(reopened);
+}
+
+/* The database is as it was before, the checkpoint beside it is newer: it is not believed. */
+static void older_store(opener open_store, const char *path, const char *other, besom_layout layout) {
+  char checkpoint[600];
+  besom_guard *g = open_guard(open_store, path, layout);
+  put_range(g, 0, 50);
+  assert_int_equal(besom_guard_sync(g), BESOM_OK);
+  shell("cp -r '%s' '%s'", path, other); /* nobody writes now */
+  put_range(g, 50, 80);
+  besom_guard_close(g);
+  snprintf(checkpoint, sizeof checkpoint, "%s/besom-guard.checkpoint", path);
+  shell("cp '%s' '%s/'", checkpoint, other);
+  g = open_guard(open_store, other, layout);
+  assert_true(was_rebuilt(g));
+  assert_range(g, 50, 100);
+  put_range(g, 50, 60); /* and goes another way from there */
+  besom_guard_close(g);
+  shell("cp '%s' '%s/'", checkpoint, other);
+  g = open_guard(open_store, other, layout);
+  assert_true(was_rebuilt(g));
+  assert_range(g, 60, 100);
+  besom_guard_close(g);
+}
+
+static void an_older_store_beside_a_newer_checkpoint(void **state) {
+  (void)state;
+  for_each_database(older_store);
+}
+
+#ifdef BESOM_TEST_LMDB
+/* FULL is a status, and what was there before stays. */
+static void a_full_map_is_a_status(void **state) {
+  (void)state;
+  temp_dir dir;
+  temp_dir_make(&dir);
+  temp_path path = temp_dir_file(&dir, "db");
+  besom_lmdb_options options = {.map_size = 1 << 18};
+  besom_store *store = NULL;
+  besom_guard *g = NULL;
+  besom_guard_config config = {.filter = {.kind = "aqf", .capacity = 1000, .rate = 0.01},
+                               .durability = BESOM_DURABLE_BATCH};
+  assert_int_equal(besom_store_lmdb(path.text, &options, NULL, &store), BESOM_OK);
+  assert_int_equal(besom_guard_open(&config, store, &g), BESOM_OK);
+  char value[2000] = "x";
+  uint64_t n = 0;
+  besom_status status;
+  while ((status = besom_guard_put_u64(g, n, value, sizeof value)) == BESOM_OK && n < 1000) n++;
+  assert_int_equal(status, BESOM_FULL);
+  assert_true(n > 10);
+  for (uint64_t i = 0; i < n + 20; i++)
+    assert_int_equal(besom_guard_get_u64(g, i, NULL), i < n ? BESOM_OK : BESOM_NOT_FOUND);
+  besom_guard_close(g);
+  shell("rm -rf '%s'%s", path.text, "");
+  temp_dir_remove(&dir);
+}
+#endif
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_guard_lasts),
+      cmocka_unit_test(an_older_store_beside_a_newer_checkpoint),
+#ifdef BESOM_TEST_LMDB
+      cmocka_unit_test(a_full_map_is_a_status),
+#endif
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,252 @@
+/*
+ * kill.c KILLS: a guard over a database is killed under load, at random moments, and looked at by another process: all
+ * that was committed is there, nothing that was deleted, and of what was under way when it died all or nothing.
+ *
+ * The three processes share a page with what should be in the database: the one that writes notes what it is about to
+ * change before the call, and what it has changed after it has returned.
+ */
+#define _DEFAULT_SOURCE 1 /* processes, shared memory */
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "besom_store.h"
+#include "support/keys.h"
+#include "support/temp_files.h"
+
+enum { KEYS = 600, BATCH = 12, VALUE_BYTES = 24 };
+
+typedef struct intent {
+  uint32_t key;
+  uint64_t old_value, new_value; /* 0: not there */
+} intent;
+
+typedef struct page {
+  uint64_t values[KEYS];
+  intent pending[BATCH];
+  _Atomic uint32_t pending_n; /* written last, and set to 0 last */
+  _Atomic uint64_t changes, opened;
+} page;
+
+typedef besom_status (*opener)(const char *directory, besom_store **out);
+
+static void check(bool truth, const char *what, besom_status status) {
+  if (truth) return;
+  fprintf(stderr, "%s (%s)\n", what, besom_strerror(status));
+  exit(1);
+}
+
+/* ------------------------------------------------------------------ the databases */
+
+#ifdef BESOM_TEST_LMDB
+static besom_status open_lmdb(const char *directory, besom_store **out) {
+  besom_lmdb_options options = {.map_size = UINT64_C(1) << 28};
+  return besom_store_lmdb(directory, &options, NULL, out);
+}
+#endif
+
+#ifdef BESOM_TEST_ROCKSDB
+static besom_status open_rocksdb(const char *directory, besom_store **out) {
+  return besom_store_rocksdb(directory, NULL, NULL, out);
+}
+#endif
+
+static const struct {
+  const char *name;
+  opener open;
+} databases[] = {
+#ifdef BESOM_TEST_LMDB
+    {"lmdb", open_lmdb},
+#endif
+#ifdef BESOM_TEST_ROCKSDB
+    {"rocksdb", open_rocksdb},
+#endif
+    {NULL, NULL},
+};
+
+static besom_guard *open_guard(opener open_store, const char *directory, besom_layout layout) {
+  besom_store *store;
+  besom_guard *g;
+  besom_status status = open_store(directory, &store);
+  check(status == BESOM_OK, "the store does not open", status);
+  besom_guard_config config = {.filter = {.kind = "aqf", .capacity = 50, .rate = 0.05},
+                               .layout = layout,
+                               .durability = BESOM_DURABLE_BATCH,
+                               .step_items = 5};
+  status = besom_guard_open(&config, store, &g);
+  check(status == BESOM_OK, "the guard does not open", status);
+  return g;
+}
+
+/* ------------------------------------------------------------------ the one that is killed */
+
+static size_t make_value(uint64_t number, uint8_t *out) {
+  size_t len = 8 + number % (VALUE_BYTES - 8);
+  memset(out, (int)(number & 255), len);
+  memcpy(out, &number, 8);
+  return len;
+}
+
+static void change(besom_guard *g, const intent *i) {
+  uint8_t value[VALUE_BYTES];
+  uint64_t key = key_u64(MEMBERS, i->key);
+  besom_status status = i->new_value ? besom_guard_put_u64(g, key, value, make_value(i->new_value, value))
+                                     : besom_guard_delete_u64(g, key);
+  check(status == BESOM_OK || (status == BESOM_NOT_FOUND && !i->old_value), "a change fails", status);
+}
+
+static void plan(page *p, random_stream *random, uint32_t n) {
+  uint32_t first = (uint32_t)random_below(random, KEYS);
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t key = (first + 7 * i) % KEYS; /* all different */
+    uint64_t value = random_below(random, 3) ? 1 + random_next(random) % 1000000 : 0;
+    p->pending[i] = (intent){key, p->values[key], value};
+  }
+  atomic_store(&p->pending_n, n);
+}
+
+static void note_done(page *p) {
+  for (uint32_t i = 0; i < p->pending_n; i++) p->values[p->pending[i].key] = p->pending[i].new_value;
+  atomic_fetch_add(&p->changes, p->pending_n);
+  atomic_store(&p->pending_n, 0);
+}
+
+static void work_until_killed(page *p, besom_guard *g, uint64_t seed) {
+  random_stream random = {seed};
+  atomic_store(&p->opened, 1);
+  for (uint64_t round = 0;; round++) {
+    bool batch = random_below(&random, 30) == 0;
+    plan(p, &random, batch ? BATCH : 1);
+    if (batch) check(besom_guard_begin(g) == BESOM_OK, "a batch does not begin", BESOM_OK);
+    for (uint32_t i = 0; i < p->pending_n; i++) change(g, &p->pending[i]);
+    if (batch) check(besom_guard_commit(g) == BESOM_OK, "a batch is not committed", BESOM_OK);
+    note_done(p);
+    besom_guard_get_u64(g, key_u64(NEGATIVES, round % 1000), NULL);
+    if (round % 200 == 150) besom_guard_rekey(g);
+  }
+}
+
+/* ------------------------------------------------------------------ the one that looks */
+
+static uint64_t stored_value(besom_guard *g, uint32_t key) {
+  besom_bytes value;
+  uint64_t number = 0;
+  uint8_t expected[VALUE_BYTES];
+  besom_status status = besom_guard_get_u64(g, key_u64(MEMBERS, key), &value);
+  if (status == BESOM_NOT_FOUND) return 0;
+  check(status == BESOM_OK && value.len >= 8, "a key cannot be read", status);
+  memcpy(&number, value.data, 8);
+  check(value.len == make_value(number, expected) && !memcmp(value.data, expected, value.len), "a value is torn",
+        status);
+  besom_guard_release(g, &value);
+  return number;
+}
+
+static besom_status count_one(void *ctx, besom_bytes key, besom_bytes value) {
+  (void)key, (void)value;
+  ++*(uint64_t *)ctx;
+  return BESOM_OK;
+}
+
+/* What was under way is done, all of it, or not at all. */
+static void settle_pending(page *p, besom_guard *g) {
+  uint32_t n = p->pending_n, done = 0, undone = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    uint64_t is = stored_value(g, p->pending[i].key);
+    done += is == p->pending[i].new_value;
+    undone += is == p->pending[i].old_value;
+    p->values[p->pending[i].key] = is;
+  }
+  check(done == n || undone == n, "half of a transaction is there", BESOM_OK);
+  atomic_store(&p->pending_n, 0);
+}
+
+static void look(page *p, besom_guard *g) {
+  uint64_t members = 0, shown = 0;
+  besom_bytes none = {NULL, 0};
+  settle_pending(p, g);
+  for (uint32_t k = 0; k < KEYS; k++) {
+    uint64_t is = stored_value(g, k);
+    if (is != p->values[k])
+      fprintf(stderr, "key %u: %llu instead of %llu\n", k, (unsigned long long)is, (unsigned long long)p->values[k]);
+    check(is == p->values[k], "what was committed is lost, or what was deleted is back", BESOM_OK);
+    members += is != 0;
+  }
+  besom_status status = besom_guard_scan(g, none, none, count_one, &shown);
+  check(status == BESOM_OK && shown == members, "a scan shows something else", status);
+  besom_guard_statistics stats;
+  check(besom_guard_stats(g, &stats) == BESOM_OK && stats.keys == members, "the filter has other keys", BESOM_OK);
+}
+
+/* ------------------------------------------------------------------ the one that kills */
+
+static void pause_for(uint64_t microseconds) {
+  struct timespec t = {(time_t)(microseconds / 1000000), (long)(microseconds % 1000000) * 1000};
+  while (nanosleep(&t, &t) != 0 && errno == EINTR) continue;
+}
+
+static void kill_one(page *p, opener open_store, const char *directory, besom_layout layout, random_stream *random) {
+  uint64_t seed = random_next(random);
+  atomic_store(&p->opened, 0);
+  pid_t child = fork();
+  if (child == 0) work_until_killed(p, open_guard(open_store, directory, layout), seed);
+  check(child > 0, "no process", BESOM_OK);
+  bool while_opening = random_below(random, 8) == 0;
+  for (unsigned i = 0; !while_opening && !atomic_load(&p->opened) && i < 20000; i++) pause_for(1000);
+  pause_for(random_below(random, while_opening ? 20000 : 60000));
+  kill(child, SIGKILL);
+  int how;
+  waitpid(child, &how, 0);
+  check(WIFSIGNALED(how), "the writer has ended by itself", BESOM_OK);
+}
+
+/* In a process of its own, which leaves a checkpoint, or dies, too. */
+static void look_from_outside(page *p, opener open_store, const char *directory, besom_layout layout, bool close) {
+  pid_t child = fork();
+  if (child == 0) {
+    besom_guard *g = open_guard(open_store, directory, layout);
+    look(p, g);
+    if (close) besom_guard_close(g);
+    _exit(0);
+  }
+  check(child > 0, "no process", BESOM_OK);
+  int how;
+  waitpid(child, &how, 0);
+  check(WIFEXITED(how) && WEXITSTATUS(how) == 0, "the check failed", BESOM_OK);
+}
+
+static void kill_many(size_t database, besom_layout layout, unsigned kills) {
+  page *p = mmap(NULL, sizeof *p, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  check(p != MAP_FAILED, "no shared memory", BESOM_OK);
+  temp_dir dir;
+  temp_dir_make(&dir);
+  temp_path path = temp_dir_file(&dir, "db");
+  random_stream random = {database + 10 * layout + 100 * (uint64_t)getpid()};
+  for (unsigned i = 0; i < kills; i++) {
+    kill_one(p, databases[database].open, path.text, layout, &random);
+    look_from_outside(p, databases[database].open, path.text, layout, i % 2);
+  }
+  printf("%s, %s: %u kills, %llu changes\n", databases[database].name, layout ? "split" : "merged", kills,
+         (unsigned long long)p->changes);
+  char command[600];
+  snprintf(command, sizeof command, "rm -rf '%s'", path.text);
+  check(system(command) == 0, "the database stays behind", BESOM_OK);
+  temp_dir_remove(&dir);
+  munmap(p, sizeof *p);
+}
+
+int main(int argc, char **argv) {
+  unsigned kills = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 10;
+  size_t n = sizeof databases / sizeof *databases - 1;
+  for (size_t i = 0; i < n; i++)
+    for (besom_layout layout = BESOM_LAYOUT_MERGED; layout <= BESOM_LAYOUT_SPLIT; layout++)
+      kill_many(i, layout, (kills + 2 * (unsigned)n - 1) / (2 * (unsigned)n));
+  return 0;
+}

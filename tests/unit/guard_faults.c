@@ -1,0 +1,273 @@
+/* Guards over transactions when something fails: the n-th call of the store, the n-th allocation, or all from one on.
+ */
+#include "guard_lasting.h"
+#include "support/failing_allocator.h"
+
+/* ------------------------------------------------------------------ a story in which everything occurs */
+
+typedef struct story {
+  subject *subject;
+  unsigned failures;
+} story;
+
+static bool went_well(story *t, besom_status status) {
+  if (status != BESOM_OK && status != BESOM_IO && status != BESOM_NO_MEMORY) fail_msg("%s", besom_strerror(status));
+  t->failures += status != BESOM_OK;
+  return status == BESOM_OK;
+}
+
+static void ask(story *t, size_t k) {
+  subject *s = t->subject;
+  besom_bytes value;
+  besom_status status = besom_guard_get(s->guard, s->keys.keys[k].data, s->keys.keys[k].len, &value);
+  if (status != BESOM_NOT_FOUND && went_well(t, status)) assert_value(value, s->values[k]);
+  if (status == BESOM_OK || status == BESOM_NOT_FOUND) assert_int_equal(status == BESOM_OK, s->values[k] != 0);
+  besom_guard_release(s->guard, &value);
+}
+
+static void batch(story *t, bool keep, size_t first) {
+  subject *s = t->subject;
+  if (!went_well(t, begin(s))) return;
+  for (size_t k = first; k < first + 6; k++) went_well(t, put(s, k, 7 * k + 1));
+  for (size_t k = first; k < first + 6; k += 2)
+    if (s->values[k]) went_well(t, take_out(s, k));
+  if (s->values[1]) went_well(t, take_out(s, 1));
+  went_well(t, put(s, first + 2, 1 + first));
+  went_well(t, end_batch(s, keep));
+}
+
+static void reopen(story *t, bool kill) {
+  subject *s = t->subject;
+  if (kill)
+    subject_crash(s);
+  else
+    subject_shut(s);
+  while (!went_well(t, subject_reopen(s))) continue;
+}
+
+static void tell(story *t) {
+  subject *s = t->subject;
+  for (size_t k = 0; k < 30; k++) went_well(t, put(s, k, k + 1));
+  for (size_t k = 0; k < 60; k += 3) ask(t, k);
+  batch(t, false, 20);
+  batch(t, true, 30);
+  for (size_t k = 0; k < 6; k++) went_well(t, put(s, k, k + 100));
+  for (size_t k = 6; k < 12; k++)
+    if (s->values[k]) went_well(t, take_out(s, k));
+  besom_status status = besom_guard_rekey(s->guard);
+  if (status != BESOM_UNSUPPORTED && status != BESOM_BUSY) went_well(t, status);
+  went_well(t, besom_guard_step(s->guard, 5, NULL));
+  batch(t, false, 40);
+  reopen(t, true);
+  for (size_t k = 60; k < 80; k++) went_well(t, put(s, k, k + 1)); /* makes it grow */
+  batch(t, true, 50);
+  reopen(t, false);
+  for (size_t k = 0; k < 90; k += 4) ask(t, k);
+  went_well(t, besom_guard_sync(s->guard));
+  went_well(t, besom_guard_step(s->guard, 100, NULL));
+}
+
+static besom_guard_config tiny_guard(const char *kind, besom_layout layout) {
+  besom_guard_config config = small_guard(kind, layout);
+  if (config.filter.slots) config.filter.slots = 48;
+  return config;
+}
+
+typedef unsigned (*run)(const besom_guard_config *config, unsigned n);
+
+/* From n = 1 on, until nothing fails any more. */
+static void for_every_n(run story_fails) {
+  static const char *const kinds[] = {"aqf", "taf", "acf-cyclic"};
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    for (besom_layout layout = BESOM_LAYOUT_MERGED; layout <= BESOM_LAYOUT_SPLIT; layout++) {
+      besom_guard_config config = tiny_guard(kinds[i], layout);
+      unsigned n = 1;
+      while (story_fails(&config, n)) n++;
+      assert_true(n > 20);
+    }
+}
+
+/* Whether the n-th call was one of the story's. */
+static unsigned store_fails(const besom_guard_config *config, unsigned n) {
+  subject *s = heap_array(1, sizeof *s);
+  story t = {.subject = s};
+  subject_open(s, config);
+  if (n % 64) s->store.directory = NULL; /* files are slow */
+  s->store.countdown = n;
+  tell(&t);
+  bool failed = !s->store.countdown;
+  s->store.countdown = 0;
+  assert_all_right(s);
+  reopen(&t, n % 2);
+  assert_all_right(s);
+  subject_close(s);
+  free(s);
+  return failed;
+}
+
+static void the_nth_call_of_the_store_fails(void **state) {
+  (void)state;
+  for_every_n(store_fails);
+}
+
+static unsigned memory_fails(const besom_guard_config *config, unsigned n) {
+  failing_allocator memory;
+  failing_allocator_init(&memory);
+  besom_guard_config failing = *config;
+  failing.filter.allocator = &memory.api;
+  subject *s = heap_array(1, sizeof *s);
+  story t = {.subject = s};
+  subject_open(s, &failing);
+  if (n % 64) s->store.directory = NULL;
+  memory.fail_at = memory.calls + n;
+  tell(&t);
+  bool failed = memory.calls >= memory.fail_at;
+  memory.fail_at = 0;
+  assert_all_right(s);
+  reopen(&t, n % 2);
+  assert_all_right(s);
+  subject_close(s);
+  assert_null(failing_allocator_verdict(&memory));
+  failing_allocator_close(&memory);
+  free(s);
+  return failed;
+}
+
+static void the_nth_allocation_fails(void **state) {
+  (void)state;
+  for_every_n(memory_fails);
+}
+
+/* ------------------------------------------------------------------ a store that is gone for a while */
+
+/* It fails from the n-th call of a batch on, also when asked what is left; then it is back. */
+static bool store_goes(const besom_guard_config *config, unsigned n) {
+  subject *s = heap_array(1, sizeof *s);
+  story t = {.subject = s};
+  subject_open(s, config);
+  s->store.directory = NULL;
+  for (size_t k = 0; k < 40; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
+  assert_int_equal(begin(s), BESOM_OK);
+  s->store.calls = 0;
+  besom_status status = BESOM_OK;
+  for (size_t k = 0; k < 60 && s->store.calls < n; k += 2) {
+    status = k < 30 ? take_out(s, k) : put(s, k, k + 50);
+    assert_int_equal(status, BESOM_OK);
+  }
+  bool all = s->store.calls < n;
+  s->store.dead = true;
+  assert_int_equal(end_batch(s, true), BESOM_IO);
+  for (size_t k = 0; k < UNIVERSE; k += 40) ask(&t, k);
+  s->store.dead = false;
+  assert_int_equal(besom_guard_step(s->guard, 1, NULL), BESOM_OK);
+  assert_all_right(s);
+  for (size_t k = 0; k < 60; k++) assert_int_equal(put(s, k, k + 5), BESOM_OK);
+  assert_all_right(s);
+  subject_close(s);
+  free(s);
+  return !all;
+}
+
+static void what_a_dead_store_left_open_is_settled_later(void **state) {
+  (void)state;
+  static const char *const kinds[] = {"aqf", "taf", "acf-swapping"};
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    for (besom_layout layout = BESOM_LAYOUT_MERGED; layout <= BESOM_LAYOUT_SPLIT; layout++) {
+      besom_guard_config config = tiny_guard(kinds[i], layout);
+      unsigned n = 1;
+      while (store_goes(&config, n)) n++;
+      assert_true(n > 20);
+    }
+}
+
+static besom_status no_begin(besom_store *store) {
+  (void)store;
+  return BESOM_READ_ONLY;
+}
+
+/* A store that is read-only, or full, says so, and nothing else changes. */
+static void what_a_store_says_is_handed_on(void **state) {
+  (void)state;
+  subject *s = heap_array(1, sizeof *s);
+  besom_guard_config config = small_guard("aqf", BESOM_LAYOUT_MERGED);
+  subject_open(s, &config);
+  for (size_t k = 0; k < 20; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
+  besom_store_ops ops = lasting_ops;
+  ops.begin = no_begin;
+  s->store.head.ops = &ops;
+  assert_int_equal(put(s, 30, 1), BESOM_READ_ONLY);
+  assert_int_equal(put(s, 3, 1), BESOM_READ_ONLY);
+  assert_int_equal(take_out(s, 3), BESOM_READ_ONLY);
+  assert_int_equal(besom_guard_begin(s->guard), BESOM_READ_ONLY);
+  assert_int_equal(besom_guard_rekey(s->guard), BESOM_READ_ONLY);
+  assert_all_right(s);
+  s->store.head.ops = &lasting_ops;
+  assert_all_right(s);
+  subject_close(s);
+  free(s);
+}
+
+static void calls_out_of_order_are_statuses(void **state) {
+  (void)state;
+  subject *s = heap_array(1, sizeof *s);
+  besom_guard_config config = small_guard("aqf", BESOM_LAYOUT_MERGED);
+  subject_open(s, &config);
+  assert_int_equal(besom_guard_commit(s->guard), BESOM_INVALID);
+  assert_int_equal(besom_guard_abort(s->guard), BESOM_INVALID);
+  assert_int_equal(begin(s), BESOM_OK);
+  assert_int_equal(besom_guard_begin(s->guard), BESOM_BUSY);
+  assert_int_equal(besom_guard_sync(s->guard), BESOM_BUSY);
+  assert_int_equal(besom_guard_rekey(s->guard), BESOM_BUSY);
+  assert_int_equal(end_batch(s, true), BESOM_OK);
+  assert_int_equal(besom_guard_step(s->guard, 0, NULL), BESOM_INVALID);
+  assert_int_equal(besom_guard_step(NULL, 1, NULL), BESOM_INVALID);
+  assert_int_equal(besom_guard_begin(NULL), BESOM_INVALID);
+  assert_int_equal(besom_guard_commit(NULL), BESOM_INVALID);
+  assert_int_equal(besom_guard_abort(NULL), BESOM_INVALID);
+  assert_int_equal(besom_guard_sync(NULL), BESOM_INVALID);
+  assert_int_equal(besom_guard_rekey(NULL), BESOM_INVALID);
+  besom_guard *other = NULL;
+  config.layout = (besom_layout)2;
+  assert_int_equal(besom_guard_open(&config, &s->store.head, &other), BESOM_INVALID);
+  config = small_guard("aqf", BESOM_LAYOUT_MERGED), config.durability = (besom_durability)3;
+  assert_int_equal(besom_guard_open(&config, &s->store.head, &other), BESOM_INVALID);
+  config = small_guard("aqf", BESOM_LAYOUT_MERGED), config.grow_at = -1;
+  assert_int_equal(besom_guard_open(&config, &s->store.head, &other), BESOM_INVALID);
+  subject_close(s);
+  free(s);
+}
+
+/* Without transactions there are none of these. */
+static void a_plain_store_has_no_batches(void **state) {
+  (void)state;
+  subject *s = heap_array(1, sizeof *s);
+  besom_guard_config config = small_guard("aqf", BESOM_LAYOUT_MERGED);
+  subject_open(s, &config);
+  subject_shut(s);
+  besom_store_ops ops = lasting_ops;
+  ops.commit_number = NULL;
+  s->store.head.ops = &ops;
+  s->config.layout = BESOM_LAYOUT_SPLIT;
+  assert_int_equal(subject_reopen(s), BESOM_UNSUPPORTED);
+  s->config.layout = BESOM_LAYOUT_MERGED;
+  assert_int_equal(subject_reopen(s), BESOM_OK);
+  assert_int_equal(besom_guard_begin(s->guard), BESOM_UNSUPPORTED);
+  assert_int_equal(besom_guard_sync(s->guard), BESOM_UNSUPPORTED);
+  assert_int_equal(besom_guard_rekey(s->guard), BESOM_UNSUPPORTED);
+  for (size_t k = 0; k < 20; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
+  assert_all_right(s);
+  subject_close(s);
+  free(s);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_nth_call_of_the_store_fails),
+      cmocka_unit_test(the_nth_allocation_fails),
+      cmocka_unit_test(what_a_dead_store_left_open_is_settled_later),
+      cmocka_unit_test(what_a_store_says_is_handed_on),
+      cmocka_unit_test(calls_out_of_order_are_statuses),
+      cmocka_unit_test(a_plain_store_has_no_batches),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,353 @@
+/*
+ * guard_lasting.h - what the tests of guards over transactions share: a store that outlives its guard and fails when
+ * told to, and the map that the guard must agree with, which knows batches, too.
+ */
+#ifndef BESOM_TESTS_GUARD_LASTING_H
+#define BESOM_TESTS_GUARD_LASTING_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "besom_store.h"
+#include "support/heap.h"
+#include "support/keys.h"
+#include "support/temp_files.h"
+
+#ifdef BESOM_TEST_LMDB
+enum { ON_DISK = 1 };
+#else
+enum { ON_DISK = 0 };
+#endif
+
+enum { UNIVERSE = 400, LONGEST_VALUE = 40 };
+
+static const uint8_t seed[16] = "a lasting secret";
+
+/* ------------------------------------------------------------------ the store */
+
+/* Around another one, which it does not close. */
+typedef struct lasting_store {
+  besom_store head;
+  besom_store *inner;
+  const char *directory; /* NULL: none */
+  unsigned countdown;    /* this one of all calls from now on fails, once; 0: none */
+  unsigned calls;
+  bool dead; /* all calls fail, as after the end of the process */
+  bool open; /* a guard has it */
+} lasting_store;
+
+static inline lasting_store *lasting(besom_store *store) {
+  return (lasting_store *)store;
+}
+
+static inline besom_store *inner_of(besom_store *store) {
+  return lasting(store)->inner;
+}
+
+static inline bool fails_now(besom_store *store) {
+  lasting_store *s = lasting(store);
+  s->calls++;
+  return (s->countdown && --s->countdown == 0) || s->dead;
+}
+
+static inline besom_status lasting_append(besom_store *s, besom_place at, const besom_record *record) {
+  return fails_now(s) ? BESOM_IO : inner_of(s)->ops->append(inner_of(s), at, record);
+}
+
+static inline besom_status lasting_get(besom_store *s, besom_place at, besom_store_visit visit, void *ctx) {
+  return fails_now(s) ? BESOM_IO : inner_of(s)->ops->get(inner_of(s), at, visit, ctx);
+}
+
+static inline besom_status lasting_replace(besom_store *s, besom_place at, const besom_record *record) {
+  return fails_now(s) ? BESOM_IO : inner_of(s)->ops->replace(inner_of(s), at, record);
+}
+
+static inline besom_status lasting_remove(besom_store *s, besom_place at) {
+  return fails_now(s) ? BESOM_IO : inner_of(s)->ops->remove(inner_of(s), at);
+}
+
+static inline besom_status lasting_scan(besom_store *s, besom_place from, besom_store_visit visit, void *ctx) {
+  return fails_now(s) ? BESOM_IO : inner_of(s)->ops->scan(inner_of(s), from, visit, ctx);
+}
+
+static inline besom_status lasting_stats(const besom_store *s, besom_store_statistics *stats) {
+  return besom_store_stats(((const lasting_store *)s)->inner, stats);
+}
+
+static inline void lasting_close(besom_store *s) {
+  assert_true(lasting(s)->open);
+  lasting(s)->open = false;
+}
+
+static inline besom_status lasting_begin(besom_store *s) {
+  return fails_now(s) ? BESOM_IO : inner_of(s)->ops->begin(inner_of(s));
+}
+
+static inline besom_status lasting_commit(besom_store *s, bool durable) {
+  return fails_now(s) ? BESOM_IO : inner_of(s)->ops->commit(inner_of(s), durable);
+}
+
+static inline void lasting_abort(besom_store *s) {
+  inner_of(s)->ops->abort(inner_of(s));
+}
+
+static inline besom_status lasting_sync(besom_store *s) {
+  return fails_now(s) ? BESOM_IO : inner_of(s)->ops->sync(inner_of(s));
+}
+
+static inline besom_status lasting_commit_number(besom_store *s, uint64_t *number) {
+  return fails_now(s) ? BESOM_IO : inner_of(s)->ops->commit_number(inner_of(s), number);
+}
+
+static inline besom_status lasting_table_put(besom_store *s, besom_table table, const besom_record *record) {
+  return fails_now(s) ? BESOM_IO : inner_of(s)->ops->table_put(inner_of(s), table, record);
+}
+
+static inline besom_status lasting_table_get(besom_store *s, besom_table table, besom_bytes key,
+                                             besom_table_visit visit, void *ctx) {
+  return fails_now(s) ? BESOM_IO : inner_of(s)->ops->table_get(inner_of(s), table, key, visit, ctx);
+}
+
+static inline besom_status lasting_table_remove(besom_store *s, besom_table table, besom_bytes key) {
+  return fails_now(s) ? BESOM_IO : inner_of(s)->ops->table_remove(inner_of(s), table, key);
+}
+
+static inline besom_status lasting_table_scan(besom_store *s, besom_table table, besom_bytes from, besom_bytes to,
+                                              besom_table_visit visit, void *ctx) {
+  return fails_now(s) ? BESOM_IO : inner_of(s)->ops->table_scan(inner_of(s), table, from, to, visit, ctx);
+}
+
+static inline const char *lasting_directory(const besom_store *s) {
+  return ((const lasting_store *)s)->directory;
+}
+
+static const besom_store_ops lasting_ops = {
+    .append = lasting_append,
+    .get = lasting_get,
+    .replace = lasting_replace,
+    .remove = lasting_remove,
+    .scan = lasting_scan,
+    .stats = lasting_stats,
+    .close = lasting_close,
+    .begin = lasting_begin,
+    .commit = lasting_commit,
+    .abort = lasting_abort,
+    .sync = lasting_sync,
+    .commit_number = lasting_commit_number,
+    .table_put = lasting_table_put,
+    .table_get = lasting_table_get,
+    .table_remove = lasting_table_remove,
+    .table_scan = lasting_table_scan,
+    .directory = lasting_directory,
+};
+
+/* ------------------------------------------------------------------ a guard, and what should be in it */
+
+typedef struct subject {
+  besom_guard_config config;
+  lasting_store store;
+  temp_dir directory;
+  besom_guard *guard;
+  byte_keys keys;
+  uint64_t values[UNIVERSE]; /* the number that the key's value is made from; 0: not there */
+  uint64_t before[UNIVERSE]; /* the batch began */
+  bool in_batch;
+} subject;
+
+/* In memory it must outlive the guard; on disk it does so closed. */
+#ifdef BESOM_TEST_LMDB
+static inline void open_inner(subject *s) {
+  besom_lmdb_options options = {.map_size = UINT64_C(1) << 28};
+  temp_path path = temp_dir_file(&s->directory, "db");
+  assert_int_equal(besom_store_lmdb(path.text, &options, NULL, &s->store.inner), BESOM_OK);
+}
+
+static inline void shut_inner(subject *s) {
+  besom_store_close(s->store.inner);
+  s->store.inner = NULL;
+}
+#else
+static inline void open_inner(subject *s) {
+  assert_int_equal(besom_store_memory(NULL, &s->store.inner), BESOM_OK);
+}
+
+static inline void shut_inner(subject *s) {
+  (void)s;
+}
+#endif
+
+static inline besom_status subject_reopen(subject *s) {
+  if (!s->store.inner) open_inner(s);
+  s->store.open = true;
+  besom_status status = besom_guard_open(&s->config, &s->store.head, &s->guard);
+  if (status != BESOM_OK) s->store.open = false;
+  return status;
+}
+
+static inline void subject_open(subject *s, const besom_guard_config *config) {
+  memset(s, 0, sizeof *s);
+  temp_dir_make(&s->directory);
+  s->store.head.ops = &lasting_ops;
+  s->store.directory = s->directory.path;
+  s->config = *config;
+  s->keys = byte_keys_new(MEMBERS, UNIVERSE);
+  assert_int_equal(subject_reopen(s), BESOM_OK);
+}
+
+static inline void subject_shut(subject *s) {
+  if (s->in_batch) memcpy(s->values, s->before, sizeof s->values);
+  s->in_batch = false;
+  besom_guard_close(s->guard);
+  s->guard = NULL;
+  assert_false(s->store.open);
+  shut_inner(s);
+}
+
+/* As if the process had been killed: nothing reaches the store any more. */
+static inline void subject_crash(subject *s) {
+  s->store.dead = true;
+  subject_shut(s);
+  s->store.dead = false;
+}
+
+static inline void subject_close(subject *s) {
+  subject_shut(s);
+  besom_store_close(s->store.inner);
+  byte_keys_free(&s->keys);
+  char command[600];
+  snprintf(command, sizeof command, "rm -rf '%s/db'", s->directory.path);
+  if (ON_DISK) assert_int_equal(system(command), 0);
+  temp_dir_remove(&s->directory);
+}
+
+static inline besom_bytes make_value(uint8_t *out, uint64_t number) {
+  size_t len = number % LONGEST_VALUE;
+  for (size_t i = 0; i < len; i++) out[i] = (uint8_t)mix64(number + i);
+  return (besom_bytes){out, len};
+}
+
+static inline besom_status put(subject *s, size_t k, uint64_t number) {
+  uint8_t bytes[LONGEST_VALUE];
+  besom_bytes value = make_value(bytes, number), key = s->keys.keys[k];
+  besom_status status = s->values[k] || number % 2
+                            ? besom_guard_put(s->guard, key.data, key.len, value.data, value.len)
+                            : besom_guard_put_new(s->guard, key.data, key.len, value.data, value.len);
+  if (status == BESOM_OK) s->values[k] = number;
+  return status;
+}
+
+static inline besom_status take_out(subject *s, size_t k) {
+  besom_status status = besom_guard_delete(s->guard, s->keys.keys[k].data, s->keys.keys[k].len);
+  if (status == BESOM_OK) s->values[k] = 0;
+  return status;
+}
+
+static inline besom_status begin(subject *s) {
+  besom_status status = besom_guard_begin(s->guard);
+  if (status != BESOM_OK) return status;
+  memcpy(s->before, s->values, sizeof s->values);
+  s->in_batch = true;
+  return BESOM_OK;
+}
+
+static inline besom_status end_batch(subject *s, bool keep) {
+  besom_status status = keep ? besom_guard_commit(s->guard) : besom_guard_abort(s->guard);
+  if (!keep || status != BESOM_OK) memcpy(s->values, s->before, sizeof s->values);
+  s->in_batch = false;
+  return status;
+}
+
+static inline uint64_t members_of(const subject *s) {
+  uint64_t n = 0;
+  for (size_t k = 0; k < UNIVERSE; k++) n += s->values[k] != 0;
+  return n;
+}
+
+/* ------------------------------------------------------------------ checks */
+
+static inline void assert_value(besom_bytes value, uint64_t number) {
+  uint8_t bytes[LONGEST_VALUE];
+  besom_bytes expected = make_value(bytes, number);
+  assert_int_equal(value.len, expected.len);
+  assert_true(!value.len || !memcmp(value.data, expected.data, value.len));
+}
+
+static inline void assert_right(subject *s, size_t k) {
+  besom_bytes value;
+  besom_status status = besom_guard_get(s->guard, s->keys.keys[k].data, s->keys.keys[k].len, &value);
+  assert_int_equal(status, s->values[k] ? BESOM_OK : BESOM_NOT_FOUND);
+  if (status == BESOM_OK) assert_value(value, s->values[k]);
+  besom_guard_release(s->guard, &value);
+}
+
+typedef struct seen {
+  subject *subject;
+  uint64_t n;
+  besom_bytes last; /* split: keys ascend */
+  uint8_t bytes[LONGEST_KEY];
+} seen;
+
+static inline int compare_bytes(besom_bytes a, besom_bytes b) {
+  size_t shorter = a.len < b.len ? a.len : b.len;
+  int order = shorter ? memcmp(a.data, b.data, shorter) : 0;
+  return order ? order : (a.len > b.len) - (a.len < b.len);
+}
+
+static inline besom_status see(void *ctx, besom_bytes key, besom_bytes value) {
+  seen *all = ctx;
+  subject *s = all->subject;
+  if (s->config.layout == BESOM_LAYOUT_SPLIT && all->n) assert_true(compare_bytes(all->last, key) < 0);
+  if (key.len) memcpy(all->bytes, key.data, key.len);
+  all->last = (besom_bytes){all->bytes, key.len};
+  all->n++;
+  for (size_t k = 0; k < UNIVERSE; k++)
+    if (compare_bytes(key, s->keys.keys[k]) == 0) {
+      assert_true(s->values[k]);
+      assert_value(value, s->values[k]);
+      return BESOM_OK;
+    }
+  fail();
+  return BESOM_OK;
+}
+
+static inline void assert_scan(subject *s) {
+  seen all = {.subject = s};
+  besom_bytes none = {NULL, 0};
+  assert_int_equal(besom_guard_scan(s->guard, none, none, see, &all), BESOM_OK);
+  assert_int_equal(all.n, members_of(s));
+}
+
+static inline besom_guard_statistics stats_of(const subject *s) {
+  besom_guard_statistics stats;
+  assert_int_equal(besom_guard_stats(s->guard, &stats), BESOM_OK);
+  return stats;
+}
+
+static inline void assert_all_right(subject *s) {
+  const char *reason = NULL;
+  assert_int_equal(besom_validate(besom_guard_filter(s->guard), &reason), BESOM_OK);
+  assert_int_equal(stats_of(s).keys, members_of(s));
+  assert_scan(s);
+  for (size_t k = 0; k < UNIVERSE; k++) assert_right(s, k);
+  assert_int_equal(stats_of(s).keys, members_of(s));
+}
+
+/* ------------------------------------------------------------------ which guards */
+
+/* So small that it has to grow, and that most keys collide with others. */
+static inline besom_guard_config small_guard(const char *kind, besom_layout layout) {
+  besom_config filter = {.kind = kind, .slots = 80, .width = 3, .seed = seed, .adapt_room = 0.2};
+  if (!strncmp(kind, "acf", 3)) filter = (besom_config){.kind = kind, .capacity = 450, .rate = 0.1, .seed = seed};
+  return (besom_guard_config){.filter = filter, .layout = layout, .step_items = 7, .grow_at = 0.85, .rekey_at = 0.9};
+}
+
+static inline bool stands_before_stores(const besom_kind_info *kind) {
+  return (kind->abilities & BESOM_CAN_MATCH) && (kind->abilities & BESOM_CAN_ADAPT);
+}
+
+#endif

@@ -1,0 +1,292 @@
+/* Opening again: by a checkpoint that fits, and by the stored keys whenever it does not. */
+#include "guard_lasting.h"
+
+static temp_path checkpoint_of(const subject *s) {
+  return temp_dir_file(&s->directory, "besom-guard.checkpoint");
+}
+
+static void fill_and_learn(subject *s) {
+  for (size_t k = 0; k < 60; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
+  for (size_t k = 0; k < UNIVERSE; k++) assert_right(s, k);
+}
+
+static subject *opened(const besom_guard_config *config) {
+  subject *s = heap_array(1, sizeof *s);
+  subject_open(s, config);
+  return s;
+}
+
+static void drop(subject *s) {
+  subject_close(s);
+  free(s);
+}
+
+/* A guard that was opened in this way, whether from a checkpoint or not, is right, and can be used. */
+static void assert_opens(subject *s, bool rebuilt) {
+  assert_int_equal(subject_reopen(s), BESOM_OK);
+  assert_int_equal(stats_of(s).rebuilt, rebuilt);
+  assert_all_right(s);
+}
+
+/* ------------------------------------------------------------------ checkpoints that fit */
+
+static void what_was_learnt_survives_a_close(void **state) {
+  (void)state;
+  for (size_t i = 0; besom_kinds(i); i++) {
+    if (!stands_before_stores(besom_kinds(i))) continue;
+    besom_guard_config config = small_guard(besom_kinds(i)->name, BESOM_LAYOUT_MERGED);
+    config.rekey_at = 2;
+    subject *s = opened(&config);
+    fill_and_learn(s);
+    uint8_t yes[UNIVERSE];
+    for (size_t k = 0; k < UNIVERSE; k++)
+      yes[k] = besom_contains(besom_guard_filter(s->guard), s->keys.keys[k].data, s->keys.keys[k].len);
+    subject_shut(s);
+    assert_int_equal(subject_reopen(s), BESOM_OK);
+    assert_int_equal(stats_of(s).rebuilt, 0);
+    for (size_t k = 0; k < UNIVERSE; k++)
+      assert_int_equal(besom_contains(besom_guard_filter(s->guard), s->keys.keys[k].data, s->keys.keys[k].len), yes[k]);
+    assert_all_right(s);
+    drop(s);
+  }
+}
+
+static void looking_does_not_spend_a_checkpoint(void **state) {
+  (void)state;
+  besom_guard_config config = small_guard("aqf", BESOM_LAYOUT_MERGED);
+  subject *s = opened(&config);
+  fill_and_learn(s);
+  while (stats_of(s).moving) assert_int_equal(besom_guard_step(s->guard, 100, NULL), BESOM_OK);
+  subject_shut(s);
+  assert_int_equal(subject_reopen(s), BESOM_OK);
+  assert_int_equal(besom_guard_get(s->guard, s->keys.keys[1].data, s->keys.keys[1].len, NULL), BESOM_OK);
+  subject_crash(s);
+  assert_opens(s, false);
+  drop(s);
+}
+
+/* In the middle of a move there are two filters to be saved, or to be made anew. */
+static void a_move_goes_on_after_opening_again(void **state) {
+  (void)state;
+  for (unsigned kill = 0; kill < 2; kill++)
+    for (besom_layout layout = BESOM_LAYOUT_MERGED; layout <= BESOM_LAYOUT_SPLIT; layout++) {
+      besom_guard_config config = {
+          .filter = {.kind = "aqf", .capacity = 1000, .rate = 0.01}, .layout = layout, .step_items = 3};
+      subject *s = opened(&config);
+      for (size_t k = 0; k < 300; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
+      assert_int_equal(besom_guard_rekey(s->guard), BESOM_OK);
+      for (unsigned rounds = 0; stats_of(s).moving; rounds++) {
+        assert_int_equal(besom_guard_step(s->guard, 40, NULL), BESOM_OK);
+        assert_int_equal(put(s, 300 + rounds, rounds + 1), BESOM_OK);
+        bool moving = stats_of(s).moving;
+        if (kill)
+          subject_crash(s);
+        else
+          subject_shut(s);
+        assert_int_equal(subject_reopen(s), BESOM_OK);
+        assert_int_equal(stats_of(s).rebuilt, kill);
+        assert_int_equal(stats_of(s).moving, moving);
+        assert_int_equal(stats_of(s).keys, members_of(s));
+        assert_scan(s);
+      }
+      assert_all_right(s);
+      drop(s);
+    }
+}
+
+/* ------------------------------------------------------------------ checkpoints that do not */
+
+static void damaged_checkpoints_are_ignored(void **state) {
+  (void)state;
+  besom_guard_config config = small_guard("aqf", BESOM_LAYOUT_MERGED);
+  subject *s = opened(&config);
+  for (size_t k = 0; k < 30; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
+  subject_shut(s);
+  temp_path path = checkpoint_of(s);
+  size_t len;
+  uint8_t *good = read_whole_file(path.text, &len);
+  assert_non_null(good);
+  for (size_t i = 0; i < len + 20; i += 1 + len / 60) {
+    uint8_t *bad = heap_array(len + 20, 1);
+    memcpy(bad, good, len);
+    if (i < len) bad[i] ^= (uint8_t)(1 << i % 8);
+    assert_true(write_whole_file(path.text, bad, i < len ? len : i)); /* a flipped bit, or something behind */
+    free(bad);
+    assert_int_equal(subject_reopen(s), BESOM_OK);
+    assert_int_equal(stats_of(s).rebuilt, i < len || i > len);
+    for (size_t k = 0; k < 40; k++) assert_right(s, k);
+    subject_crash(s);
+    assert_true(write_whole_file(path.text, good, i % len)); /* cut */
+    assert_int_equal(subject_reopen(s), BESOM_OK);
+    assert_int_equal(stats_of(s).rebuilt, 1);
+    subject_crash(s);
+  }
+  assert_true(write_whole_file(path.text, good, len));
+  assert_opens(s, false);
+  free(good);
+  drop(s);
+}
+
+static void a_foreign_checkpoint_is_ignored(void **state) {
+  (void)state;
+  besom_guard_config config = small_guard("aqf", BESOM_LAYOUT_MERGED);
+  subject *a = opened(&config), *b = opened(&config);
+  for (size_t k = 0; k < 30; k++) {
+    assert_int_equal(put(a, k, k + 1), BESOM_OK);
+    assert_int_equal(put(b, k + 100, k + 1), BESOM_OK);
+  }
+  subject_shut(a);
+  subject_shut(b);
+  size_t len;
+  uint8_t *bytes = read_whole_file(checkpoint_of(a).text, &len);
+  assert_true(write_whole_file(checkpoint_of(b).text, bytes, len));
+  free(bytes);
+  assert_opens(b, true);
+  assert_opens(a, false);
+  drop(a);
+  drop(b);
+}
+
+static besom_status same_number(besom_store *store, uint64_t *number) {
+  (void)store;
+  *number = 7;
+  return BESOM_OK;
+}
+
+/* A loss of power can bring a store back to a number that it had, with other data: the opening makes the difference. */
+static void a_checkpoint_of_another_opening_is_ignored(void **state) {
+  (void)state;
+  besom_guard_config config = small_guard("aqf", BESOM_LAYOUT_MERGED);
+  config.rekey_at = 2; /* nothing else than the opening is to differ */
+  subject *s = opened(&config);
+  besom_store_ops ops = lasting_ops;
+  ops.commit_number = same_number;
+  s->store.head.ops = &ops;
+  for (size_t k = 0; k < 30; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
+  subject_shut(s);
+  size_t len, none;
+  uint8_t *old = read_whole_file(checkpoint_of(s).text, &len);
+  assert_opens(s, false);
+  assert_int_equal(take_out(s, 5), BESOM_OK);
+  assert_null(read_whole_file(checkpoint_of(s).text, &none)); /* gone before the first change */
+  assert_int_equal(put(s, 50, 1), BESOM_OK);
+  subject_crash(s);
+  assert_true(write_whole_file(checkpoint_of(s).text, old, len));
+  assert_opens(s, true);
+  free(old);
+  drop(s);
+}
+
+static void a_directory_that_is_gone_costs_only_the_checkpoint(void **state) {
+  (void)state;
+  besom_guard_config config = small_guard("aqf", BESOM_LAYOUT_MERGED);
+  subject *s = opened(&config);
+  s->store.directory = "/no/such/directory/anywhere";
+  for (size_t k = 0; k < 30; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
+  subject_shut(s);
+  assert_opens(s, true);
+  drop(s);
+}
+
+/* ------------------------------------------------------------------ what the store says of itself */
+
+static void the_stored_filter_is_the_one(void **state) {
+  (void)state;
+  besom_guard_config config = small_guard("aqf", BESOM_LAYOUT_MERGED);
+  subject *s = opened(&config);
+  fill_and_learn(s);
+  subject_shut(s);
+  s->config.filter = (besom_config){.kind = "aqf", .capacity = 9, .rate = 0.3, .hash = "sip"};
+  assert_opens(s, false);
+  besom_statistics stats;
+  assert_int_equal(besom_stats(besom_guard_filter(s->guard), &stats), BESOM_OK);
+  assert_string_equal(stats.hash, "xxh3");
+  assert_true(stats.slots >= 80 && stats.width == 3);
+  subject_shut(s);
+  s->config.filter.kind = "exaf";
+  assert_int_equal(subject_reopen(s), BESOM_UNLIKE);
+  s->config.filter.kind = "aqf";
+  s->config.layout = BESOM_LAYOUT_SPLIT;
+  assert_int_equal(subject_reopen(s), BESOM_UNLIKE);
+  s->config.layout = BESOM_LAYOUT_MERGED;
+  assert_opens(s, false);
+  drop(s);
+}
+
+typedef struct note {
+  uint8_t bytes[1024];
+  size_t len;
+} note;
+
+static besom_status copy_note(void *ctx, const besom_record *record) {
+  note *n = ctx;
+  n->len = record->value.len;
+  memcpy(n->bytes, record->value.data, n->len);
+  return BESOM_OK;
+}
+
+static void damaged_notes_are_corrupt(void **state) {
+  (void)state;
+  besom_guard_config config = small_guard("aqf", BESOM_LAYOUT_MERGED);
+  subject *s = opened(&config);
+  fill_and_learn(s);
+  subject_shut(s);
+  besom_store *store = s->store.inner;
+  besom_bytes key = {"guard", 5};
+  note good, bad;
+  assert_int_equal(store->ops->table_get(store, BESOM_TABLE_NOTES, key, copy_note, &good), BESOM_OK);
+  for (size_t i = 0; i < good.len; i++)
+    for (unsigned way = 0; way < 2; way++) {
+      bad = good;
+      bad.bytes[i] ^= 16;
+      besom_record record = {key, {bad.bytes, way ? good.len : i}};
+      assert_int_equal(store->ops->table_put(store, BESOM_TABLE_NOTES, &record), BESOM_OK);
+      assert_int_equal(subject_reopen(s), BESOM_CORRUPT);
+    }
+  besom_record record = {key, {good.bytes, good.len}};
+  assert_int_equal(store->ops->table_put(store, BESOM_TABLE_NOTES, &record), BESOM_OK);
+  assert_opens(s, true); /* that was a commit */
+  drop(s);
+}
+
+static bool stop(void *ctx, uint64_t done, uint64_t total) {
+  uint64_t *seen = ctx;
+  *seen = done;
+  assert_true(total == 0 || done <= total);
+  return false;
+}
+
+static void opening_tells_how_far_it_is(void **state) {
+  (void)state;
+  besom_guard_config config = {.filter = {.kind = "aqf", .capacity = 10000, .rate = 0.01}};
+  subject *s = opened(&config);
+  for (uint64_t k = 0; k < 9000; k++) assert_int_equal(besom_guard_put_new_u64(s->guard, k, "", 0), BESOM_OK);
+  s->store.directory = NULL;
+  subject_shut(s);
+  uint64_t done = 0;
+  besom_progress progress = {stop, &done};
+  s->config.progress = &progress;
+  assert_int_equal(subject_reopen(s), BESOM_STOPPED);
+  assert_int_equal(done, 4096);
+  s->config.progress = NULL;
+  assert_int_equal(subject_reopen(s), BESOM_OK);
+  for (uint64_t k = 0; k < 9000; k++) assert_int_equal(besom_guard_get_u64(s->guard, k, NULL), BESOM_OK);
+  assert_int_equal(stats_of(s).keys, 9000);
+  drop(s);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(what_was_learnt_survives_a_close),
+      cmocka_unit_test(looking_does_not_spend_a_checkpoint),
+      cmocka_unit_test(a_move_goes_on_after_opening_again),
+      cmocka_unit_test(damaged_checkpoints_are_ignored),
+      cmocka_unit_test(a_foreign_checkpoint_is_ignored),
+      cmocka_unit_test(a_checkpoint_of_another_opening_is_ignored),
+      cmocka_unit_test(a_directory_that_is_gone_costs_only_the_checkpoint),
+      cmocka_unit_test(the_stored_filter_is_the_one),
+      cmocka_unit_test(damaged_notes_are_corrupt),
+      cmocka_unit_test(opening_tells_how_far_it_is),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,173 @@
+/* One writer, many readers: answers are right while the writer changes everything, and what readers find is learnt. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "besom_store.h"
+#include "support/keys.h"
+
+enum { READERS = 3, STEADY = 300, CHANGING = 300, QUERIES = 4000 };
+
+typedef struct shared {
+  besom_guard *guard;
+  atomic_bool done;
+  atomic_uint wrong;
+} shared;
+
+/* Steady keys are always there, strangers never, of the others nobody knows. */
+static uint64_t steady(uint64_t i) {
+  return key_u64(MEMBERS, i);
+}
+
+static uint64_t stranger(uint64_t i) {
+  return key_u64(NEGATIVES, i);
+}
+
+static uint64_t changing(uint64_t i) {
+  return key_u64(MORE_MEMBERS, i);
+}
+
+/* A value tells which key it is of. */
+static bool is_right(shared *s, uint64_t key, besom_status must) {
+  besom_bytes value;
+  besom_status status = besom_guard_get_u64(s->guard, key, &value);
+  bool right = status == BESOM_NOT_FOUND || (status == BESOM_OK && value.len == 8 && !memcmp(value.data, &key, 8));
+  besom_guard_release(s->guard, &value);
+  return right && (must == BESOM_END || status == must);
+}
+
+static besom_status count_steady(void *ctx, besom_bytes key, besom_bytes value) {
+  uint64_t *n = ctx;
+  if (key.len != 8 || value.len != 8 || memcmp(key.data, value.data, 8) != 0) return BESOM_CORRUPT;
+  ++*n;
+  return BESOM_OK;
+}
+
+static bool looks_right(shared *s) {
+  uint64_t n = 0;
+  besom_bytes none = {NULL, 0};
+  besom_guard_statistics stats;
+  char text[8192];
+  if (besom_guard_scan(s->guard, none, none, count_steady, &n) != BESOM_OK || n < STEADY) return false;
+  if (besom_guard_stats(s->guard, &stats) != BESOM_OK || stats.keys < STEADY) return false;
+  return besom_guard_stats_json(s->guard, text, sizeof text, NULL) == BESOM_OK;
+}
+
+static void *read_on(void *ctx) {
+  shared *s = ctx;
+  random_stream random = {(uint64_t)(uintptr_t)&random};
+  for (unsigned i = 0; i < QUERIES || !atomic_load(&s->done); i++) {
+    bool right = is_right(s, steady(random_below(&random, STEADY)), BESOM_OK) &&
+                 is_right(s, stranger(random_below(&random, 1000)), BESOM_NOT_FOUND) &&
+                 is_right(s, changing(random_below(&random, CHANGING)), BESOM_END);
+    if (i % 500 == 0) right = right && looks_right(s);
+    if (!right) atomic_fetch_add(&s->wrong, 1);
+    if (i > 100 * QUERIES) break;
+  }
+  return NULL;
+}
+
+static void put(shared *s, uint64_t key) {
+  assert_int_equal(besom_guard_put_u64(s->guard, key, &key, 8), BESOM_OK);
+}
+
+static void change_one(shared *s, random_stream *random) {
+  uint64_t key = changing(random_below(random, CHANGING));
+  if (random_below(random, 2)) {
+    put(s, key);
+  } else {
+    besom_status status = besom_guard_delete_u64(s->guard, key);
+    assert_true(status == BESOM_OK || status == BESOM_NOT_FOUND);
+  }
+}
+
+static void write_on(shared *s) {
+  random_stream random = {5};
+  for (unsigned i = 0; i < 1500; i++) {
+    change_one(s, &random);
+    if (i % 300 == 100) {
+      besom_status status = besom_guard_rekey(s->guard);
+      assert_true(status == BESOM_OK || status == BESOM_BUSY);
+    }
+    if (i % 50 == 0) assert_int_equal(besom_guard_step(s->guard, 20, NULL), BESOM_OK);
+    if (i % 40) continue;
+    assert_int_equal(besom_guard_begin(s->guard), BESOM_OK);
+    for (unsigned j = 0; j < 10; j++) change_one(s, &random);
+    assert_int_equal(i % 80 ? besom_guard_commit(s->guard) : besom_guard_abort(s->guard), BESOM_OK);
+  }
+}
+
+static void readers_and_writer(besom_layout layout, besom_durability durability) {
+  shared s = {.guard = NULL};
+  besom_store *store;
+  besom_guard_config config = {.filter = {.kind = "aqf", .capacity = 200, .rate = 0.1, .adapt_room = 0.3},
+                               .layout = layout,
+                               .durability = durability,
+                               .threads = true};
+  assert_int_equal(besom_store_memory(NULL, &store), BESOM_OK);
+  assert_int_equal(besom_guard_open(&config, store, &s.guard), BESOM_OK);
+  for (uint64_t i = 0; i < STEADY; i++) put(&s, steady(i));
+  pthread_t readers[READERS];
+  for (unsigned i = 0; i < READERS; i++) assert_int_equal(pthread_create(&readers[i], NULL, read_on, &s), 0);
+  write_on(&s);
+  atomic_store(&s.done, true);
+  for (unsigned i = 0; i < READERS; i++) pthread_join(readers[i], NULL);
+  assert_int_equal(atomic_load(&s.wrong), 0);
+  besom_guard_statistics stats;
+  assert_int_equal(besom_guard_stats(s.guard, &stats), BESOM_OK);
+  assert_int_equal(stats.queries, stats.filter_negatives + stats.true_positives + stats.false_positives);
+  assert_int_equal(stats.queued + stats.queue_drops, stats.false_positives);
+  assert_true(stats.growths + stats.rekeys >= 2);
+  besom_guard_close(s.guard);
+}
+
+static void readers_are_right_while_the_writer_writes(void **state) {
+  (void)state;
+  readers_and_writer(BESOM_LAYOUT_MERGED, BESOM_DURABLE_PUT);
+  readers_and_writer(BESOM_LAYOUT_SPLIT, BESOM_DURABLE_SYNC);
+}
+
+/* A reader leaves it to the writer; the writer looks again, and does not adapt to a key that has come meanwhile. */
+static void the_writer_learns_what_readers_found(void **state) {
+  (void)state;
+  besom_store *store;
+  besom_guard *g;
+  besom_guard_config config = {.filter = {.kind = "aqf", .slots = 200, .width = 2, .adapt_room = 0.3}, .threads = true};
+  assert_int_equal(besom_store_memory(NULL, &store), BESOM_OK);
+  assert_int_equal(besom_guard_open(&config, store, &g), BESOM_OK);
+  for (uint64_t i = 0; i < 80; i++) assert_int_equal(besom_guard_put_u64(g, steady(i), "", 0), BESOM_OK);
+  uint64_t i = 0, late;
+  while (!besom_contains_u64(besom_guard_filter(g), stranger(i))) i++;
+  for (late = i + 1; !besom_contains_u64(besom_guard_filter(g), stranger(late));) late++;
+  assert_int_equal(besom_guard_get_u64(g, stranger(i), NULL), BESOM_NOT_FOUND);
+  assert_int_equal(besom_guard_get_u64(g, stranger(late), NULL), BESOM_NOT_FOUND);
+  assert_true(besom_contains_u64(besom_guard_filter(g), stranger(i)));
+  besom_guard_statistics stats;
+  assert_int_equal(besom_guard_stats(g, &stats), BESOM_OK);
+  assert_true(stats.queued == 2 && stats.adapted == 0);
+  assert_int_equal(besom_guard_put_u64(g, stranger(late), "here", 4), BESOM_OK); /* applies the queue first */
+  assert_false(besom_contains_u64(besom_guard_filter(g), stranger(i)));
+  assert_int_equal(besom_guard_get_u64(g, stranger(late), NULL), BESOM_OK);
+  for (unsigned more = 0; more < 2000; more++) /* more than the queue can hold */
+    assert_int_equal(besom_guard_get_u64(g, stranger(1000 + more), NULL), BESOM_NOT_FOUND);
+  for (unsigned more = 0; more < 60000; more++) (void)besom_guard_get_u64(g, stranger(5000 + more % 3000), NULL);
+  assert_int_equal(besom_guard_stats(g, &stats), BESOM_OK);
+  assert_true(stats.queue_drops > 0);
+  assert_int_equal(besom_guard_step(g, 1, NULL), BESOM_OK);
+  for (uint64_t k = 0; k < 80; k++) assert_int_equal(besom_guard_get_u64(g, steady(k), NULL), BESOM_OK);
+  besom_guard_close(g);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(readers_are_right_while_the_writer_writes),
+      cmocka_unit_test(the_writer_learns_what_readers_found),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
