@@ -124,10 +124,20 @@ static _Noreturn void explain(besom_status status) {
   fail("building");
 }
 
-static besom_filter *build_new(key_reader *yes, key_reader *no) {
+/* Room for a no list that is to be entered key by key, and for half as many to come. */
+static uint64_t room_for(key_reader *no) {
+  besom_bytes key;
+  while (keys_next(no, &key)) continue;
+  uint64_t n = keys_count(no);
+  keys_rewind(no);
+  return n + n / 2;
+}
+
+static besom_filter *build_new(key_reader *yes, key_reader *no, uint64_t no_capacity) {
   uint8_t seed[SEED_BYTES];
   if (given.seed) read_seed(seed);
   besom_config config = config_given(given.seed ? seed : NULL);
+  config.no_capacity = no_capacity;
   besom_source yes_source = keys_source(yes), no_source = no ? keys_source(no) : (besom_source){0};
   besom_filter *f = NULL;
   besom_status status = besom_build(&config, &yes_source, no ? &no_source : NULL, &bar_progress, &f);
@@ -160,7 +170,9 @@ static int run(words words) {
   if (no) keys_keep(no);
   bar_begin("building", "keys");
   bool by_entries = no && (given.dynamic || given.like);
-  besom_filter *f = given.like ? build_like(given.like, yes) : build_new(yes, by_entries ? NULL : no);
+  besom_filter *f = given.like   ? build_like(given.like, yes)
+                    : by_entries ? build_new(yes, NULL, room_for(no))
+                                 : build_new(yes, no, 0);
   if (by_entries) add_no_list(f, no);
   bar_end();
   besom_statistics stats = filter_stats(f);

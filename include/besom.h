@@ -141,6 +141,8 @@ typedef struct besom_allocator {
  * adapt_room    adaptive kinds: the share of the filter's room kept for what adapting needs, in (0, 0.5];
  *               default 0.05. Beyond it besom_adapt is FULL; it never takes the room of keys. Kinds whose room for
  *               that is fixed (exaf, broom, taf, utaf) take no notice of it.
+ * no_capacity   aqf, yesno: room for so many keys on the no list (besom_no_add) besides adapt_room, at 18 to 24 bytes
+ *               each when they come. Other kinds take no notice of it.
  * build_memory  besom_build of kinds with BESOM_CAN_BUILD_SORTED: the bytes it may take for a while besides the
  *               filter; default 16 a key, and for a moment three times that if nobody tells how many there are.
  * options       "name=value,name=value", the kind's own; docs/kinds.md lists them. Quotient kinds know
@@ -163,6 +165,7 @@ typedef struct besom_config {
   uint32_t value_bits;
   double adapt_room;
   uint64_t build_memory;
+  uint64_t no_capacity;
   uint32_t flags;
   const besom_allocator *allocator;
 } besom_config;
@@ -402,7 +405,7 @@ BESOM_API besom_status besom_adapt_digest(besom_filter *f, besom_digest digest);
  * The no list: keys that are answered no whatever is inserted, until they are taken off it, or inserted themselves,
  * which always wins. As with besom_adapt, the caller has made sure that the key to add is no member: it would be
  * denied. Unlike what besom_adapt learns, an entry is kept also while no fingerprint matches it, so that both lists may
- * grow and shrink in any order. Each takes 16 bytes or a little more, of adapt_room.
+ * grow and shrink in any order. Each takes 18 to 24 bytes, of no_capacity and adapt_room.
  * Errors: add: FULL, NO_MEMORY; remove: NOT_FOUND; READ_ONLY, UNSUPPORTED.
  */
 BESOM_API besom_status besom_no_add(besom_filter *f, const void *key, size_t len);

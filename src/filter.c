@@ -41,6 +41,7 @@ static bool config_in_range(const besom_config *c) {
   if (c->rate != 0 && !(c->rate > 0 && c->rate < 1)) return false;
   if (c->bits != 0 && !(c->bits > 0 && c->bits <= 1024)) return false;
   if (c->rate != 0 && c->bits != 0) return false;
+  if (c->no_capacity > MAX_CAPACITY) return false;
   if (c->capacity > MAX_CAPACITY || c->max_capacity > MAX_CAPACITY || c->slots > MAX_CAPACITY) return false;
   if (c->max_capacity && c->max_capacity < c->capacity) return false;
   if (c->value_bits > 32 || !(c->adapt_room >= 0 && c->adapt_room <= 0.5)) return false;

@@ -19,6 +19,7 @@
 #include "quotient/walk.h"
 
 #define MAX_COUNT (UINT64_C(1) << 62)
+#define NO_ENTRY_BYTES 24 /* a mark takes 23 at most, but for what growing its table leaves free */
 #define TAG_MARKS SECTION_TAG('M', 'A', 'R', 'K')
 
 /* ------------------------------------------------------------------ life */
@@ -36,12 +37,14 @@ besom_status besom__aqf_make(besom_filter *f, const besom_config *config, enum t
 
 static besom_status create(besom_filter *f, const besom_config *config) {
   struct aqf *a = aqf(f);
+  a->no_capacity = config->no_capacity;
   besom_status status = besom__quotient_options(config->options, &a->base.isa, "tombstones", &a->keep_tombstones);
   return status == BESOM_OK ? besom__aqf_make(f, config, NO_CODE) : status;
 }
 
 besom_status besom__aqf_create_like(besom_filter *f, const besom_filter *model) {
   aqf(f)->adapt_room = const_aqf(model)->adapt_room;
+  aqf(f)->no_capacity = const_aqf(model)->no_capacity;
   aqf(f)->keep_tombstones = const_aqf(model)->keep_tombstones;
   return besom__quotient_create_like(f, model);
 }
@@ -95,7 +98,7 @@ uint64_t besom__aqf_reserve(const struct aqf *a) {
 
 uint64_t besom__aqf_mark_bytes(const struct aqf *a) {
   uint64_t bytes = (uint64_t)(a->adapt_room * (double)besom__qtable_size(&a->base.table));
-  return bytes < 1024 ? 1024 : bytes; /* something, even in the smallest */
+  return (bytes < 1024 ? 1024 : bytes) /* something, even in the smallest */ + NO_ENTRY_BYTES * a->no_capacity;
 }
 
 /* Takes a fingerprint into the books, or out of them. */
@@ -443,6 +446,7 @@ besom_status besom__aqf_merge(const besom_filter *a, const besom_filter *b, beso
 besom_status besom__aqf_resize_start(besom_filter *fresh, const besom_filter *f, uint64_t slots) {
   const struct aqf *a = const_aqf(f);
   aqf(fresh)->adapt_room = a->adapt_room;
+  aqf(fresh)->no_capacity = a->no_capacity;
   aqf(fresh)->keep_tombstones = a->keep_tombstones;
   aqf(fresh)->books = a->books;
   fresh->capacity = besom__quotient_capacity(slots, a->adapt_room);
@@ -533,6 +537,7 @@ void besom__aqf_save(const besom_filter *f, struct sections_out *out) {
   besom__write_u64(&out->parameters, a->marks.count);
   besom__write_u64(&out->parameters, a->keep_tombstones);
   besom__write_u64(&out->parameters, a->books.tombstones);
+  if (a->no_capacity) besom__write_u64(&out->parameters, a->no_capacity);
   add_section(out, TAG_MARKS, a->marks.places, a->marks.size * sizeof *a->marks.places);
 }
 
@@ -565,10 +570,13 @@ besom_status besom__aqf_load(besom_filter *f, struct sections_in *in) {
   uint64_t marks = besom__read_u64(&in->parameters), keep = besom__read_u64(&in->parameters);
   a->keep_tombstones = keep;
   a->books.tombstones = besom__read_u64(&in->parameters);
+  bool has_no_capacity = f->kind != &besom__yesno_dynamic && in->parameters.at < in->parameters.end;
+  a->no_capacity = has_no_capacity ? besom__read_u64(&in->parameters) : 0;
   const struct section *saved = take_section(in, TAG_MARKS);
   bool sound = saved && a->base.table.has_heads && a->base.table.width >= AQF_MIN_WIDTH && a->adapt_room > 0 &&
                a->adapt_room <= 0.5 && a->books.slots <= a->base.table.used &&
-               a->books.tombstones <= a->base.table.extended && keep <= 1 && has_its_capacity(f);
+               a->books.tombstones <= a->base.table.extended && keep <= 1 && has_its_capacity(f) &&
+               has_no_capacity == (a->no_capacity != 0) && a->no_capacity <= MAX_CAPACITY;
   status = sound ? load_marks(f, saved, marks) : BESOM_CORRUPT;
   if (status != BESOM_OK) besom__aqf_destroy(f);
   return status;

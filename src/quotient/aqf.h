@@ -32,6 +32,7 @@ struct aqf {
   struct marks marks;
   struct books books;
   double adapt_room;
+  uint64_t no_capacity;
   bool keep_tombstones;
   besom_reverse reverse;       /* digest_of NULL: not bound */
   struct aqf_sync *sync;       /* of a filter made concurrent (aqf_sync.h); else NULL */

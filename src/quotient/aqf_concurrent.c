@@ -204,6 +204,7 @@ static void make_view(struct change *c) {
   view->books.no_entries = 0;
   view->marks = (struct marks){0};
   view->adapt_room = a->adapt_room;
+  view->no_capacity = a->no_capacity;
   view->keep_tombstones = a->keep_tombstones;
   view->reverse = a->reverse;
   view->view_of = a->view_of;

@@ -105,6 +105,7 @@ besom_status besom__yesno_build(besom_filter *f, const besom_config *config, con
   bool none = false;
   f->kind = &besom__yesno;
   if (config->value_bits) return BESOM_INVALID;
+  a->no_capacity = config->no_capacity;
   a->adapt_room = config->adapt_room != 0 ? config->adapt_room : AQF_DEFAULT_ROOM;
   besom_status status = besom__quotient_options(config->options, &a->base.isa, "", &none);
   if (status != BESOM_OK) return status;

@@ -273,6 +273,25 @@ static void a_sample_denies_no_member(void **state) {
     }
 }
 
+/* The no list has the room that was asked for, whatever the size of the filter; saved and grown, too. */
+static void a_no_list_has_its_room(void **state) {
+  const subject *s = subject_of(state);
+  besom_config config = config_of(s, 100, 0.01);
+  config.no_capacity = 5000;
+  config.max_capacity = 400;
+  uint64_t *keys = keys_u64(MEMBERS, 100);
+  besom_filter *f = make_of_u64(s, &config, keys, 100);
+  for (size_t i = 0; i < 2500; i++) assert_status(BESOM_OK, besom_no_add_u64(f, key_u64(NEGATIVES, i)));
+  replace_filter(&f, loaded_copy(f));
+  if (can(s, BESOM_CAN_GROW)) assert_status(BESOM_OK, besom_grow(f, 2 * stats_of(f).slots));
+  for (size_t i = 2500; i < 5000; i++) assert_status(BESOM_OK, besom_no_add_u64(f, key_u64(NEGATIVES, i)));
+  assert_valid(f);
+  assert_holds_u64(f, keys, 100);
+  assert_int_equal(count_false_positives(f, 5000), 0);
+  besom_free(f);
+  free(keys);
+}
+
 const law list_laws[] = {
     LAW(both_lists_are_exact, EVERY_SUBJECT, BESOM_CAN_BUILD_NO),
     LAW(a_key_in_both_lists_is_told, EVERY_KIND, BESOM_CAN_BUILD_NO),
@@ -284,5 +303,6 @@ const law list_laws[] = {
     LAW(a_sample_denies_no_member, EVERY_SUBJECT, BESOM_TAKES_SAMPLE),
     LAW(a_static_filter_changes_only_for_less, EVERY_SUBJECT, BESOM_CAN_BUILD_NO),
     LAW(both_lists_may_change_at_any_time, EVERY_SUBJECT, BESOM_CAN_LIST_NO | BESOM_CAN_INSERT | BESOM_CAN_REMOVE),
+    LAW(a_no_list_has_its_room, EVERY_SUBJECT, BESOM_CAN_LIST_NO),
     {0},
 };
