@@ -40,14 +40,14 @@ clean: ## remove build/
 help: ## show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1\t\2/p' Makefile | expand -t 18
 
-# Three builds; their tests are run as one suite, so that there is one summary.
+# Three builds (of what only measures, one); their tests are run as one suite, so that there is one summary.
 build-tests:
 	@scripts/setup.sh test
 	$(call build,build,-DBESOM_TESTS=ON)
-	$(call build,build/asan,-DBESOM_TESTS=ON -DBESOM_TEST_PREFIX=asan/ -DBESOM_SANITIZE=address$(,)undefined \
+	$(call build,build/asan,-DBESOM_TESTS=ON -DBESOM_TEST_PREFIX=asan/ -DBESOM_SANITIZE=address$(,)undefined -DBESOM_BENCH=OFF \
 	  -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG='-O1 -g')
-	$(call build,build/fuzz,-DBESOM_FUZZ=ON -DBESOM_SANITIZE=fuzzer-no-link$(,)address$(,)undefined \
-	  -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG='-O1 -g')
+	$(call build,build/fuzz,-DBESOM_FUZZ=ON -DBESOM_SANITIZE=fuzzer-no-link$(,)address$(,)undefined -DBESOM_BENCH=OFF \
+	  -DBESOM_CLI=OFF -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG='-O1 -g')
 	@mkdir -p build/suite
 	@echo 'subdirs("$(CURDIR)/build" "$(CURDIR)/build/asan" "$(CURDIR)/build/fuzz")' >build/suite/CTestTestfile.cmake
 
