@@ -10,10 +10,10 @@ all: ## build the release: build/libbesom.so, build/libbesom.a, build/besom, bui
 	@cmake -S . -B build
 	@cmake --build build -j$(JOBS)
 
-demo: ## install what it takes, build, and show what a filter does
+demo: ## install what it takes, build, and show what a filter is worth in front of a database
 	@scripts/setup.sh demo
 	@$(MAKE) all
-	@build/besom-bench demo
+	@build/besom demo
 
 test: build-tests ## build everything, with sanitizers and fuzzers too, and run the quick tests
 	ctest --test-dir build/suite -j$(JOBS) --output-on-failure --no-tests=error -L quick
@@ -21,9 +21,10 @@ test: build-tests ## build everything, with sanitizers and fuzzers too, and run 
 test-long: build-tests ## the same with all tests
 	ctest --test-dir build/suite -j$(JOBS) --output-on-failure --no-tests=error
 
-bench: all ## measure: queries and inserts of single kinds, then the bulk load
+bench: all ## measure: queries and inserts of single kinds, then the bulk load, then the besom command
 	build/besom-bench micro --kinds qf,bloom --slots 67108864 --width 8 --load 0.9
 	build/besom-bench run bulk-load
+	bench/cli_speed.sh
 
 install: all ## install library, headers, pkg-config file and CMake package: PREFIX=/usr/local DESTDIR=
 	@cmake --install build --prefix $(PREFIX)

@@ -12,7 +12,6 @@ static const struct {
   const char *name, *summary;
   int (*run)(int argc, char **argv);
 } verbs[] = {
-    {"demo", "a look at two filters, in seconds: start here", demo_verb},
     {"micro", "time of every operation of some kinds of filters", micro_verb},
     {"run", "put a claim to the test, or list the claims there are", run_verb},
 };

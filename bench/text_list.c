@@ -11,7 +11,7 @@
 
 static char *read_text(const char *path, size_t *len) {
   FILE *file = fopen(path, "rb");
-  if (!file) fail("cannot read %s: scripts/fetch-lists.sh fetches it", path);
+  if (!file) fail("cannot read %s: bench/fetch_data.sh fetches it", path);
   size_t room = 1 << 20;
   char *text = allocate(room, 1);
   for (size_t n; (n = fread(text + *len, 1, room - *len, file)) > 0;) {

@@ -2,7 +2,6 @@
 #ifndef BENCH_VERBS_H
 #define BENCH_VERBS_H
 
-int demo_verb(int argc, char **argv);
 int micro_verb(int argc, char **argv);
 int run_verb(int argc, char **argv);
 

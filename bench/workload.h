@@ -8,21 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "random.h"
 #include "zipf.h"
-
-/* The i-th number of SplitMix64 from seed: a bijection of i, so numbers of one seed are all different. */
-static inline uint64_t random_at(uint64_t seed, uint64_t i) {
-  uint64_t z = seed + (i + 1) * 0x9e3779b97f4a7c15u;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
-
-/* Maps a random number to 0 .. bound - 1. */
-static inline uint64_t random_below(uint64_t random, uint64_t bound) {
-  __extension__ typedef unsigned __int128 wide;
-  return (uint64_t)(((wide)random * bound) >> 64);
-}
 
 typedef struct key_stream {
   /* Writes keys number first to first + n - 1. */

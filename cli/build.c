@@ -1,16 +1,13 @@
 /* besom build: a filter from lists of keys. */
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "bar.h"
 #include "fail.h"
 #include "files.h"
 #include "keys.h"
+#include "seed.h"
 #include "verb.h"
-
-enum { SEED_BYTES = 16 };
 
 static struct {
   words yes, no;
@@ -46,7 +43,8 @@ static const command build_command = {
     .about =
         "Builds a filter from lists of keys and writes it to the file OUT. With a list of keys to be answered no,\n"
         "the filter is exact on both lists: yes to every yes key, no to every no key. A key in both is an\n"
-        "error. Keys that are given twice count once.\n\n" KEY_FORM_HELP,
+        "error. Keys that are given twice count once. A few kinds (learned, stacked) take the no list for a sample of\n"
+        "what will be asked, and promise nothing for a single key of it.\n\n" KEY_FORM_HELP,
     .arguments = arguments,
     .argument_count = COUNT_OF(arguments),
     .least_words = 1,
@@ -54,16 +52,6 @@ static const command build_command = {
     .more = "  besom build blocked.besom --yes phishing.txt --no popular.txt --fpr 0.001\n"
             "  sort -u words | besom build words.besom --bits 12",
 };
-
-static void read_seed(uint8_t seed[SEED_BYTES]) {
-  if (strlen(given.seed) != 2 * SEED_BYTES) usage_error("--seed: not %d hex digits", 2 * SEED_BYTES);
-  for (int i = 0; i < SEED_BYTES; i++) {
-    char pair[3] = {given.seed[2 * i], given.seed[2 * i + 1], 0};
-    if (!isxdigit((unsigned char)pair[0]) || !isxdigit((unsigned char)pair[1]))
-      usage_error("--seed: '%s' is no hex", pair);
-    seed[i] = (uint8_t)strtoul(pair, NULL, 16);
-  }
-}
 
 /* ------------------------------------------------------------------ a key in both lists */
 
@@ -90,7 +78,8 @@ static _Noreturn void name_the_common_key(key_reader *yes, key_reader *no, const
   for (keys_rewind(no); keys_next(no, &key);) {
     besom_digest d = besom_hash(hash, key.data, key.len);
     if (bsearch(&d, digests, n, sizeof d, compare_digests))
-      fail("%s: '%.*s' is in the yes list, too", keys_place(no), (int)key.len, (const char *)key.data);
+      fail("%s: '%.*s' is in the yes list, too", keys_place(no), (int)(key.len < 200 ? key.len : 200),
+           (const char *)key.data);
   }
   fail("a key is in both lists");
 }
@@ -135,8 +124,7 @@ static uint64_t room_for(key_reader *no) {
 
 static besom_filter *build_new(key_reader *yes, key_reader *no, uint64_t no_capacity) {
   uint8_t seed[SEED_BYTES];
-  if (given.seed) read_seed(seed);
-  besom_config config = config_given(given.seed ? seed : NULL);
+  besom_config config = config_given(seed_read(given.seed, seed));
   config.no_capacity = no_capacity;
   besom_source yes_source = keys_source(yes), no_source = no ? keys_source(no) : (besom_source){0};
   besom_filter *f = NULL;
@@ -181,6 +169,7 @@ static int run(words words) {
   fprintf(stderr, "%s: %s, %llu keys, %.2f bits a key", words.at[0], stats.kind, (unsigned long long)stats.items,
           stats.bits_per_item);
   if (read > stats.items) fprintf(stderr, ", %llu duplicates", (unsigned long long)(read - stats.items));
+  if (no && filter_kind(f)->abilities & BESOM_TAKES_SAMPLE) fputs(", not exact on the no list", stderr);
   fputs("\n", stderr);
   keys_close(yes);
   keys_close(no);

@@ -5,6 +5,8 @@ _besom() {
   verbs=$(besom --verbs 2>/dev/null) || return
   if [[ $COMP_CWORD -eq 1 ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$(sed 's/ .*//' <<<"$verbs")" -- "$word")
+  elif [[ $COMP_CWORD -eq 2 && ${COMP_WORDS[1]} == db ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "load get put del scan stats check" -- "$word")
   elif [[ $word == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$(sed -n "s/^${COMP_WORDS[1]} //p" <<<"$verbs") --help" -- "$word")
   elif [[ ${COMP_WORDS[COMP_CWORD - 1]} == --kind ]]; then

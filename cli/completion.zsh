@@ -4,6 +4,8 @@ local -a verbs
 verbs=("${(@f)$(besom --verbs 2>/dev/null)}")
 if (( CURRENT == 2 )); then
   compadd -- ${verbs%% *}
+elif (( CURRENT == 3 )) && [[ $words[2] == db ]]; then
+  compadd -- load get put del scan stats check
 elif [[ $words[CURRENT] == -* ]]; then
   compadd -- --help ${=${(M)verbs:#$words[2] *}#* }
 elif [[ $words[CURRENT-1] == --kind ]]; then

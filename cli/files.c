@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "fail.h"
+#include "interrupt.h"
 
 static bool is_standard(const char *path) {
   return strcmp(path, "-") == 0;
@@ -26,7 +27,7 @@ static file_bytes read_all(int fd, const char *name) {
   size_t room = 1 << 20;
   file_bytes all = {allocate(1, room), 0};
   ssize_t n;
-  while ((n = read(fd, all.data + all.len, room - all.len)) > 0) {
+  while ((n = interrupt_read(fd, all.data + all.len, room - all.len)) > 0) {
     all.len += (size_t)n;
     if (all.len < room) continue;
     room *= 2;

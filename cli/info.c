@@ -5,6 +5,7 @@
 
 #include "fail.h"
 #include "files.h"
+#include "random.h"
 #include "verb.h"
 
 static bool json;
@@ -25,19 +26,11 @@ static const command info_command = {
     .most_words = 1,
 };
 
-/* SplitMix64: keys that are in no list. */
-static uint64_t random_key(uint64_t i) {
-  uint64_t x = i * UINT64_C(0x9e3779b97f4a7c15) + UINT64_C(0xd1b54a32d192ed03);
-  x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-  x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-  return x ^ x >> 31;
-}
-
 static double observed_rate(const besom_filter *f) {
-  enum { BATCH = 1024 };
+  enum { BATCH = 1024, SAMPLE_SEED = 0x5a3b1e };
   uint64_t keys[BATCH], bitmap[BATCH / 64], yes = 0;
   for (uint64_t done = 0; done < samples; done += BATCH) {
-    for (unsigned i = 0; i < BATCH; i++) keys[i] = random_key(done + i);
+    for (unsigned i = 0; i < BATCH; i++) keys[i] = random_at(SAMPLE_SEED, done + i);
     check(besom_contains_many_u64(f, keys, BATCH, bitmap), "asking");
     for (unsigned i = 0; i < BATCH; i++) yes += bitmap[i / 64] >> (i % 64) & 1;
   }

@@ -1,15 +1,18 @@
-#define _DEFAULT_SOURCE 1 /* sigaction */
+#define _GNU_SOURCE 1 /* ppoll */
 
 #include "interrupt.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "bar.h"
 
 static volatile sig_atomic_t caught;
+static const char *left = "no file was changed";
 
 static void note(int signal_number) {
   caught = signal_number;
@@ -22,9 +25,36 @@ void interrupt_watch(void) {
   sigaction(SIGTERM, &action, NULL);
 }
 
+void interrupt_leaves(const char *what) {
+  left = what;
+}
+
 void interrupt_check(void) {
   if (!caught) return;
   bar_end();
-  fputs("besom: interrupted; no file was changed\n", stderr);
+  fprintf(stderr, "besom: interrupted; %s\n", left);
   exit(128 + (int)caught); /* as a shell has it */
+}
+
+/* Waits until there is something to read. A signal that comes between the look for a note and the wait ends the wait,
+ * since it is let in only there. */
+static void wait_for(int fd) {
+  sigset_t ours, before;
+  sigemptyset(&ours);
+  sigaddset(&ours, SIGINT);
+  sigaddset(&ours, SIGTERM);
+  sigprocmask(SIG_BLOCK, &ours, &before);
+  struct pollfd input = {.fd = fd, .events = POLLIN};
+  if (!caught) ppoll(&input, 1, NULL, &before);
+  sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+ssize_t interrupt_read(int fd, void *to, size_t most) {
+  ssize_t n;
+  do {
+    wait_for(fd);
+    interrupt_check();
+    n = read(fd, to, most);
+  } while (n < 0 && errno == EINTR);
+  return n;
 }

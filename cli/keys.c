@@ -11,6 +11,7 @@
 
 #include "bar.h"
 #include "fail.h"
+#include "interrupt.h"
 
 enum { FIRST_BUFFER = 1 << 20, LONGEST_KEY = 1 << 20, LENGTH_BYTES = 4 };
 
@@ -44,7 +45,7 @@ static int copy_of(int fd, const char *name) {
   if (!copy) fail("keeping %s for a second reading: %s", name, strerror(errno));
   char piece[65536];
   ssize_t n;
-  while ((n = read(fd, piece, sizeof piece)) > 0)
+  while ((n = interrupt_read(fd, piece, sizeof piece)) > 0)
     if (fwrite(piece, 1, (size_t)n, copy) != (size_t)n)
       fail("keeping %s for a second reading: %s", name, strerror(errno));
   if (n < 0) fail("%s: %s", name, strerror(errno));
@@ -122,9 +123,7 @@ static bool read_more(key_reader *r) {
     r->buffer = realloc(r->buffer, r->size);
     if (!r->buffer) fail("no memory for a buffer of %zu bytes", r->size);
   }
-  ssize_t n;
-  do n = read(r->fd, r->buffer + r->to, r->size - r->to);
-  while (n < 0 && errno == EINTR && (bar_tick(0, 0), true));
+  ssize_t n = interrupt_read(r->fd, r->buffer + r->to, r->size - r->to);
   if (n < 0) fail("%s: %s", r->name, strerror(errno));
   r->at_end = n == 0;
   r->to += (size_t)n;

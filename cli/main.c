@@ -10,10 +10,11 @@
 const char *const program_name = "besom";
 
 extern const verb build_verb, has_verb, query_verb, fix_verb, add_verb, remove_verb, merge_verb, grow_verb, info_verb,
-    verify_verb, delta_verb, apply_verb, kinds_verb;
+    verify_verb, delta_verb, apply_verb, db_verb, advise_verb, kinds_verb, demo_verb;
 
-const verb *const verbs[] = {&build_verb, &has_verb,  &query_verb,  &fix_verb,   &add_verb,   &remove_verb, &merge_verb,
-                             &grow_verb,  &info_verb, &verify_verb, &delta_verb, &apply_verb, &kinds_verb,  NULL};
+const verb *const verbs[] = {&build_verb, &has_verb,    &query_verb, &fix_verb,    &add_verb,   &remove_verb,
+                             &merge_verb, &grow_verb,   &info_verb,  &verify_verb, &delta_verb, &apply_verb,
+                             &db_verb,    &advise_verb, &kinds_verb, &demo_verb,   NULL};
 
 static int print_help(void) {
   printf("usage: besom VERB [arguments]\n\n");
@@ -54,9 +55,10 @@ static int run(int argc, char **argv) {
   if (strcmp(name, "--verbs") == 0) return list_verbs();
   if (strcmp(name, "--manual") == 0 && argc == 3) return print_manual(argv[2]);
   const verb *v = find_verb(name);
-  words words = arguments_parse(v->command, argc - 1, argv + 1);
+  static words given; /* for as long as the program lives */
+  given = arguments_parse(v->command, argc - 1, argv + 1);
   interrupt_watch();
-  return v->run(words);
+  return v->run(given);
 }
 
 int main(int argc, char **argv) {

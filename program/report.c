@@ -42,6 +42,18 @@ void report_cell(report *r, const char *format, ...) {
   va_end(values);
 }
 
+size_t report_rows(const report *r) {
+  return 1 + r->cell_count / r->column_count;
+}
+
+size_t report_columns(const report *r) {
+  return r->column_count;
+}
+
+const char *report_text(const report *r, size_t row, size_t column) {
+  return row ? r->cells[(row - 1) * r->column_count + column].text : r->columns[column];
+}
+
 static int column_width(const report *r, size_t column) {
   size_t width = strlen(r->columns[column]);
   for (size_t i = column; i < r->cell_count; i += r->column_count) {
@@ -69,11 +81,19 @@ static void print_cell(const report *r, size_t column, const char *text) {
   printf("%s", last ? "\n" : "  ");
 }
 
-void report_finish(report *r) {
+void report_print(const report *r) {
   for (size_t i = 0; i < r->column_count; i++) print_cell(r, i, r->columns[i]);
   for (size_t i = 0; i < r->cell_count; i++) print_cell(r, i % r->column_count, r->cells[i].text);
+}
+
+void report_free(report *r) {
   free(r->cells);
   free(r);
+}
+
+void report_finish(report *r) {
+  report_print(r);
+  report_free(r);
 }
 
 /* ------------------------------------------------------------------ progress */

@@ -15,7 +15,14 @@ report *report_create(const char *const *columns, size_t column_count, bool csv)
 /* Adds a cell, row by row from left to right. In CSV cells are not quoted: no commas in them. */
 void report_cell(report *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Prints the table and frees it. */
+/* What was put in so far: its rows, and their texts; row 0 has the names of the columns. */
+size_t report_rows(const report *r);
+size_t report_columns(const report *r);
+const char *report_text(const report *r, size_t row, size_t column);
+
+/* Prints the table; frees it; or both. */
+void report_print(const report *r);
+void report_free(report *r);
 void report_finish(report *r);
 
 /* Says on stderr, in one line that the next call overwrites, what goes on. Only if stderr is a terminal. */

@@ -3,7 +3,7 @@
  * that does not look at them, from 6 to 14 bits a member. Non-members are asked by Zipf's law; only the more popular
  * half of them is known when the filter is built.
  *
- * Addresses that are made up, and, in the full run, the lists of scripts/fetch-lists.sh if they are there.
+ * Addresses that are made up, and, in the full run, the lists of bench/fetch_data.sh if they are there.
  */
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
  * Claim real-lists: a blocklist of phishing and malware domains that must not block the most linked domains, nor any of
- * a million other names. scripts/fetch-lists.sh fetches both lists.
+ * a million other names. bench/fetch_data.sh fetches both lists.
  */
 #include "besom.h"
 #include "claims/claims.h"

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "workload.h"
+#include "random.h"
 
 /*
  * Rejection-inversion, after Hoermann and Derflinger (1996). Cut the area under the curve x^-s at every k + 1/2. The

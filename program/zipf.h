@@ -2,8 +2,8 @@
  * Zipf's distribution: of `universe` ranks, rank k (from 1) has a probability proportional to k^-s. Needs no table,
  * hence universes of up to 2^40 ranks, and any s >= 0: 0 is uniform.
  */
-#ifndef BENCH_ZIPF_H
-#define BENCH_ZIPF_H
+#ifndef PROGRAM_ZIPF_H
+#define PROGRAM_ZIPF_H
 
 #include <stdint.h>
 

@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# fetch_data.sh [-d DIRECTORY] [NAME...]: fetches real data by the names of packages, with npm and apt-get. Default: all,
+# into data/lists.
+#   blocklist   ads.txt, phishing.txt, malware.txt   domains to be blocked (npm: @adguard/dnr-rulesets)
+#   popular     popular.txt     the most linked domains (npm: top-sites)
+#   npm         npm.txt         a million and more names of packages (npm: all-the-package-names)
+#   disposable  disposable.txt  domains of throw-away e-mail addresses (npm: disposable-domains)
+#   words       words.txt       English words (Debian: wamerican-huge)
+#   trace       trace.txt       blocks that a web server read and wrote, in order (Debian: blkreplay-examples)
+# The first three also give the two lists of `besom-bench run real-lists`:
+#   yes.txt     domains of phishing and malware
+#   no.txt      the most linked domains and the names of packages, without those
+set -eu -o pipefail
+
+into=data/lists
+if [[ ${1-} == -d ]]; then
+  into=$2
+  shift 2
+fi
+[[ $# -gt 0 ]] || set -- blocklist popular npm disposable words trace
+mkdir -p "$into"
+into=$(realpath "$into")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+need() {
+  command -v "$1" >/dev/null && return
+  echo "$1 is needed: install it (Debian: apt-get install $2)" >&2
+  exit 1
+}
+
+# keep FILE: standard input becomes that list, sorted, when all of it has come.
+keep() {
+  sort -u >"$work/list"
+  mv "$work/list" "$into/$1"
+}
+
+# from_npm PACKAGE: fetches it; from_archive FILE prints one of its files then.
+from_npm() {
+  need npm npm
+  echo "fetching $1" >&2
+  archive=$work/$(cd "$work" && npm pack --silent "$1")
+}
+from_archive() { tar xzOf "$archive" "package/$1"; }
+
+# from_debian PACKAGE FILE: prints a file of the package, which need not be installed.
+from_debian() {
+  need apt-get apt
+  echo "fetching $1" >&2
+  mkdir "$work/$1"
+  (cd "$work/$1" && apt-get download -qq "$1" 2>/dev/null) || {
+    echo "cannot download $1: is there a network? apt-get update may help" >&2
+    exit 1
+  }
+  dpkg --fsys-tarfile "$work/$1"/*.deb | tar xOf - "./$2"
+}
+
+# The domains that a rule set blocks as a whole.
+domains_of() {
+  from_archive "dist/filters/declarative/ruleset_$1/ruleset_$1.json" |
+    grep -oE '"urlFilter":"\|\|[^/^"*]+\^"' | sed -E 's/^"urlFilter":"\|\|//; s/\^"$//'
+}
+
+strings_of_json() { sed -nE 's/^[^"]*"([^"]*)".*/\1/p'; }
+
+fetch() {
+  case $1 in
+  blocklist)
+    from_npm @adguard/dnr-rulesets
+    domains_of 2 | keep ads.txt
+    domains_of 208 | keep malware.txt
+    domains_of 255 | keep phishing.txt
+    ;;
+  popular)
+    from_npm top-sites
+    from_archive top-sites.json | sed -nE 's/.*"rootDomain": *"([^"]*)".*/\1/p' | keep popular.txt
+    ;;
+  npm)
+    from_npm all-the-package-names@2.0.0
+    from_archive names.json | strings_of_json | keep npm.txt
+    ;;
+  disposable)
+    from_npm disposable-domains
+    from_archive index.json | strings_of_json | keep disposable.txt
+    ;;
+  words) from_debian wamerican-huge usr/share/dict/american-english-huge | keep words.txt ;;
+  trace)
+    local path=usr/share/doc/blkreplay-examples/examples/example-load/natural/linux-webserver-2.load.gz
+    from_debian blkreplay-examples $path | gzip -dc |
+      awk -F ' *; *' '$4 == "R" || $4 == "W" { print $2 + 0 }' >"$work/trace"
+    mv "$work/trace" "$into/trace.txt"
+    ;;
+  *)
+    echo "there is no list $1: see the beginning of $0" >&2
+    exit 2
+    ;;
+  esac
+}
+
+for name in "$@"; do fetch "$name"; done
+
+cd "$into"
+if [[ -e phishing.txt && -e malware.txt && -e popular.txt && -e npm.txt ]]; then
+  sort -u phishing.txt malware.txt | keep yes.txt
+  sort -u popular.txt npm.txt | comm -23 - yes.txt | keep no.txt
+fi
+wc -l ./*.txt

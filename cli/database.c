@@ -1,0 +1,73 @@
+#define _DEFAULT_SOURCE 1 /* access */
+
+#include "database.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fail.h"
+#include "verb.h"
+
+#ifdef BESOM_WITH_LMDB
+static besom_status open_lmdb(const char *directory, const char **reason, besom_store **out) {
+  return besom_store_lmdb(directory, NULL, reason, out);
+}
+#else
+#define open_lmdb NULL
+#endif
+
+#ifdef BESOM_WITH_ROCKSDB
+static besom_status open_rocksdb(const char *directory, const char **reason, besom_store **out) {
+  return besom_store_rocksdb(directory, NULL, reason, out);
+}
+#else
+#define open_rocksdb NULL
+#endif
+
+typedef struct database {
+  const char *name;
+  const char *file;    /* which its directories have, and no other */
+  const char *package; /* of Debian, that it takes to build besom with it */
+  besom_status (*open)(const char *directory, const char **reason, besom_store **out); /* NULL: built without it */
+} database;
+
+static const database databases[] = {
+    {"lmdb", "data.mdb", "liblmdb-dev", open_lmdb},
+    {"rocksdb", "CURRENT", "librocksdb-dev", open_rocksdb},
+};
+
+static const database *database_in(const char *directory) {
+  for (size_t i = 0; i < COUNT_OF(databases); i++) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", directory, databases[i].file);
+    if (access(path, F_OK) == 0) return &databases[i];
+  }
+  return NULL;
+}
+
+bool database_exists(const char *directory) {
+  return database_in(directory) != NULL;
+}
+
+static const database *database_named(const char *name) {
+  for (size_t i = 0; i < COUNT_OF(databases); i++)
+    if (strcmp(databases[i].name, name) == 0) return &databases[i];
+  usage_error("--store: there is no %s, only lmdb and rocksdb", name);
+}
+
+besom_store *database_open(const char *directory, const char *name) {
+  const database *there = database_in(directory), *d = name ? database_named(name) : there ? there : &databases[0];
+  if (there && there != d) fail("%s: a database of %s, not %s", directory, there->name, d->name);
+  if (!d->open)
+    fail("this besom was built without %s: install it (Debian: %s) and build besom again", d->name, d->package);
+  besom_store *store;
+  const char *reason = NULL;
+  errno = 0;
+  besom_status status = d->open(directory, &reason, &store);
+  if (status == BESOM_LOCKED) fail("%s: another process has it open", directory);
+  if (status != BESOM_OK && reason) fail("%s: %s", directory, reason);
+  check(status, "%s", directory);
+  return store;
+}

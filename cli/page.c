@@ -1,0 +1,162 @@
+#define _DEFAULT_SOURCE 1 /* open_memstream */
+
+#include "page.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "fail.h"
+#include "files.h"
+
+struct page {
+  FILE *out;
+  char *text;
+  size_t len;
+};
+
+static const char *const style =
+    "body{font:15px/1.5 system-ui,sans-serif;max-width:62em;margin:2em auto;padding:0 1em;color:#222;background:#fff}"
+    "table{border-collapse:collapse}th,td{padding:.2em .8em;text-align:right;border-bottom:1px solid #8884}"
+    "th:first-child,td:first-child{text-align:left}svg{width:100%;height:auto}svg "
+    "text{font-size:12px;fill:currentColor}"
+    "@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}}";
+
+static void print_escaped(FILE *out, const char *text) {
+  for (; *text; text++) {
+    switch (*text) {
+    case '<':
+      fputs("&lt;", out);
+      break;
+    case '>':
+      fputs("&gt;", out);
+      break;
+    case '&':
+      fputs("&amp;", out);
+      break;
+    default:
+      fputc(*text, out);
+    }
+  }
+}
+
+static void print_element(FILE *out, const char *tag, const char *text) {
+  fprintf(out, "<%s>", tag);
+  print_escaped(out, text);
+  fprintf(out, "</%s>", tag);
+}
+
+page *page_create(const char *title) {
+  page *p = allocate(1, sizeof *p);
+  p->out = open_memstream(&p->text, &p->len);
+  if (!p->out) fail("no memory for a page");
+  fprintf(p->out,
+          "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+          "<meta name=\"viewport\" content=\"width=device-width\"><style>%s</style>",
+          style);
+  print_element(p->out, "title", title);
+  fputs("</head><body>\n", p->out);
+  print_element(p->out, "h1", title);
+  fputc('\n', p->out);
+  return p;
+}
+
+void page_heading(page *p, const char *text) {
+  print_element(p->out, "h2", text);
+  fputc('\n', p->out);
+}
+
+void page_text(page *p, const char *format, ...) {
+  char text[2000];
+  va_list values;
+  va_start(values, format);
+  vsnprintf(text, sizeof text, format, values);
+  va_end(values);
+  print_element(p->out, "p", text);
+  fputc('\n', p->out);
+}
+
+void page_table(page *p, const report *table) {
+  fputs("<table>\n", p->out);
+  for (size_t row = 0; row < report_rows(table); row++) {
+    fputs("<tr>", p->out);
+    for (size_t i = 0; i < report_columns(table); i++)
+      print_element(p->out, row ? "td" : "th", report_text(table, row, i));
+    fputs("</tr>\n", p->out);
+  }
+  fputs("</table>\n", p->out);
+}
+
+/* ------------------------------------------------------------------ charts */
+
+enum { LEFT = 70, TOP = 12, WIDTH = 620, HEIGHT = 360, LEGEND = LEFT + WIDTH + 20, LINE = 17, MARKS = 5 };
+
+/* A round number, so that some four of them reach as far as `most`. */
+static double round_step(double most) {
+  double rough = most / (MARKS - 1), unit = pow(10, floor(log10(rough)));
+  double digit = rough / unit;
+  return unit * (digit > 5 ? 10 : digit > 2 ? 5 : digit > 1 ? 2 : 1);
+}
+
+static double most_of(const chart *c) {
+  uint64_t most = 1;
+  for (size_t i = 0; i < c->curve_count; i++)
+    for (size_t k = 0; k < c->points; k++)
+      if (c->curves[i].points[k] > most) most = c->curves[i].points[k];
+  return (double)most;
+}
+
+static void draw_axes(FILE *out, const chart *c, double most) {
+  fprintf(out, "<path d=\"M%d %dv%dh%d\" fill=\"none\" stroke=\"currentColor\"/>\n", LEFT, TOP, HEIGHT, WIDTH);
+  double step = round_step(most);
+  for (double y = step; y <= most; y += step) {
+    double at = TOP + HEIGHT * (1 - y / most);
+    fprintf(out,
+            "<path d=\"M%d %.1fh%d\" stroke=\"#8884\"/><text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.6g</text>\n",
+            LEFT, at, WIDTH, LEFT - 6, at + 4, y);
+  }
+  step = round_step(c->x_most);
+  for (double x = step; x <= c->x_most; x += step)
+    fprintf(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.7g</text>\n", LEFT + WIDTH * x / c->x_most,
+            TOP + HEIGHT + 18, x);
+  fprintf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">", LEFT + WIDTH / 2, TOP + HEIGHT + 38);
+  print_escaped(out, c->x_name);
+  fprintf(out, "</text><text transform=\"translate(14 %d) rotate(-90)\" text-anchor=\"middle\">", TOP + HEIGHT / 2);
+  print_escaped(out, c->y_name);
+  fputs("</text>\n", out);
+}
+
+/* Neighbours in the list get colours that are far from each other, and every other one is dashed. */
+static void draw_curve(FILE *out, const chart *c, size_t i, double most) {
+  unsigned hue = (unsigned)(i * 137 % 360);
+  const char *dash = i % 2 ? " stroke-dasharray=\"7 3\"" : "";
+  fprintf(out, "<g fill=\"none\" stroke=\"hsl(%u 70%% 45%%)\" stroke-width=\"2\"%s><title>", hue, dash);
+  print_escaped(out, c->curves[i].name);
+  fputs("</title><polyline points=\"", out);
+  for (size_t k = 0; k < c->points; k++)
+    fprintf(out, "%.1f,%.1f ", LEFT + WIDTH * (double)k / (double)(c->points - 1),
+            TOP + HEIGHT * (1 - (double)c->curves[i].points[k] / most));
+  int y = TOP + 6 + LINE * (int)i;
+  fprintf(out, "\"/><path d=\"M%d %dh24\"/></g><text x=\"%d\" y=\"%d\">", LEGEND, y, LEGEND + 30, y + 4);
+  print_escaped(out, c->curves[i].name);
+  fputs("</text>\n", out);
+}
+
+void page_chart(page *p, const chart *c) {
+  int legend = TOP + LINE * (int)c->curve_count, height = TOP + HEIGHT + 50;
+  fprintf(p->out, "<svg viewBox=\"0 0 %d %d\" role=\"img\">\n", LEGEND + 210, legend > height ? legend : height);
+  double most = most_of(c);
+  draw_axes(p->out, c, most);
+  for (size_t i = 0; i < c->curve_count; i++) draw_curve(p->out, c, i, most);
+  fputs("</svg>\n", p->out);
+}
+
+void page_finish(page *p, const char *path) {
+  fputs("</body></html>\n", p->out);
+  if (fclose(p->out) != 0) fail("no memory for a page");
+  file_bytes bytes = {(uint8_t *)p->text, p->len};
+  file_write(path, &bytes);
+  free(p->text);
+  free(p);
+}

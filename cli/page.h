@@ -1,0 +1,36 @@
+/* A page for a browser that needs nothing else: text, tables, and charts drawn as SVG. */
+#ifndef CLI_PAGE_H
+#define CLI_PAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "report.h"
+
+typedef struct page page;
+
+page *page_create(const char *title);
+void page_heading(page *p, const char *text);
+void page_text(page *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void page_table(page *p, const report *table);
+
+/* Its points stand at equal distances, from the left end of the chart to the right. */
+typedef struct curve {
+  const char *name;
+  const uint64_t *points;
+} curve;
+
+typedef struct chart {
+  const char *x_name, *y_name;
+  double x_most; /* x is 0 at the left end and this at the right */
+  size_t points; /* of every curve, at least 2 */
+  const curve *curves;
+  size_t curve_count;
+} chart;
+
+void page_chart(page *p, const chart *c);
+
+/* Writes the page to a file, all or nothing, and frees it. */
+void page_finish(page *p, const char *path);
+
+#endif
