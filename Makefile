@@ -6,7 +6,7 @@ MAKEFLAGS += --no-print-directory
 
 .PHONY: all demo test test-long bench install symbols format clean help build-tests
 
-all: ## build the release: build/libbesom.so, build/libbesom.a, build/besom, build/besom-bench
+all: ## build the release: build/libbesom.so, build/libbesom.a, build/besom, build/besom-bench, build/besom-redis.so
 	@cmake -S . -B build
 	@cmake --build build -j$(JOBS)
 

@@ -4,7 +4,7 @@ set -eu
 
 demo=(gcc libc6-dev make cmake libxxhash-dev liblmdb-dev)
 test=("${demo[@]}" binutils pkg-config libcmocka-dev clang libclang-rt-14-dev librocksdb-dev
-  libhiredis-dev redis-server)
+  libhiredis-dev redis-server python3)
 
 case ${1-} in
 demo) wanted=("${demo[@]}") ;;

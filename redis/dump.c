@@ -1,0 +1,170 @@
+#include "dump.h"
+
+#include <string.h>
+
+#include "settings.h"
+
+#define MAGIC "BAF1"
+#define MAGIC_LEN 4
+#define HEAD_LEN (MAGIC_LEN + 16)
+#define CHECK_LEN 8
+#define PREFIX_LEN 8        /* of the stream, before the filter */
+#define MOST_CHUNKS 64      /* each costs a pass over the filter, */
+#define MOST (256ull << 20) /* but a reply has its limits */
+
+static void put64(char *to, uint64_t number) {
+  for (int i = 0; i < 8; i++) to[i] = (char)(number >> 8 * i);
+}
+
+static uint64_t get64(const char *from) {
+  uint64_t number = 0;
+  for (int i = 0; i < 8; i++) number |= (uint64_t)(unsigned char)from[i] << 8 * i;
+  return number;
+}
+
+static uint64_t checksum(const char *data, size_t len) {
+  uint64_t sum = 0xcbf29ce484222325u;
+  for (size_t i = 0; i < len; i++) sum = (sum ^ (unsigned char)data[i]) * 0x100000001b3u;
+  return sum;
+}
+
+/* ------------------------------------------------------------------ writing */
+
+static besom_status write_stream(const struct af *af, const besom_sink *sink) {
+  if (!af->filter) return sink->write(sink->ctx, af->incoming.data, af->incoming.len);
+  char prefix[PREFIX_LEN];
+  put64(prefix, af->max_capacity);
+  besom_status status = sink->write(sink->ctx, prefix, sizeof prefix);
+  return status == BESOM_OK ? besom_save(af->filter, sink) : status;
+}
+
+static besom_status count(void *total, const void *data, size_t len) {
+  (void)data;
+  *(uint64_t *)total += len;
+  return BESOM_OK;
+}
+
+static besom_status stream_len(const struct af *af, uint64_t *total) {
+  *total = 0;
+  besom_status status = write_stream(af, &(besom_sink){count, total});
+  if (!af->filter) *total = af->incoming_len;
+  return status;
+}
+
+static uint64_t chunk_len(uint64_t total) {
+  uint64_t len = settings_chunk_bytes();
+  if (len < total / MOST_CHUNKS) len = total / MOST_CHUNKS;
+  return len < MOST ? len : MOST;
+}
+
+static bool chunk_begin(struct bytes *chunk, uint64_t total, uint64_t from) {
+  char head[HEAD_LEN] = MAGIC;
+  put64(head + MAGIC_LEN, total);
+  put64(head + MAGIC_LEN + 8, from);
+  chunk->len = 0;
+  return bytes_append(chunk, head, sizeof head);
+}
+
+static bool chunk_end(struct bytes *chunk) {
+  char sum[CHECK_LEN];
+  put64(sum, checksum(chunk->data, chunk->len));
+  return bytes_append(chunk, sum, sizeof sum);
+}
+
+/* The part of the stream from `from` to `to`, as it comes by. */
+struct window {
+  uint64_t at, from, to;
+  struct bytes *out;
+};
+
+static besom_status look(void *ctx, const void *data, size_t len) {
+  struct window *w = ctx;
+  uint64_t begin = w->at > w->from ? w->at : w->from;
+  uint64_t end = w->at + len < w->to ? w->at + len : w->to;
+  const char *here = (const char *)data + (begin - w->at);
+  if (begin < end && !bytes_append(w->out, here, (size_t)(end - begin))) return BESOM_NO_MEMORY;
+  w->at += len;
+  return w->at >= w->to ? BESOM_STOPPED : BESOM_OK;
+}
+
+besom_status dump_chunk(const struct af *af, uint64_t from, struct bytes *chunk, uint64_t *next) {
+  uint64_t total;
+  besom_status status = stream_len(af, &total);
+  if (status != BESOM_OK) return status;
+  *next = 0;
+  if (from >= total) return BESOM_OK;
+  uint64_t len = chunk_len(total);
+  struct window window = {.from = from, .to = len < total - from ? from + len : total, .out = chunk};
+  if (!chunk_begin(chunk, total, from)) return BESOM_NO_MEMORY;
+  status = write_stream(af, &(besom_sink){look, &window});
+  if (status != BESOM_OK && status != BESOM_STOPPED) return status;
+  *next = window.to;
+  return chunk_end(chunk) ? BESOM_OK : BESOM_NO_MEMORY;
+}
+
+/* The stream in one pass, cut into chunks. */
+struct cutting {
+  uint64_t total, at, most;
+  struct bytes chunk;
+  RedisModuleString *key;
+  chunk_taker give;
+  void *ctx;
+};
+
+static besom_status hand_over(struct cutting *c) {
+  if (!chunk_end(&c->chunk)) return BESOM_NO_MEMORY;
+  if (!c->give(c->ctx, c->key, c->at, &c->chunk)) return BESOM_STOPPED;
+  return chunk_begin(&c->chunk, c->total, c->at) ? BESOM_OK : BESOM_NO_MEMORY;
+}
+
+static besom_status cut(void *ctx, const void *data, size_t len) {
+  struct cutting *c = ctx;
+  for (const char *from = data; len;) {
+    size_t room = (size_t)(c->most - (c->chunk.len - HEAD_LEN)), n = len < room ? len : room;
+    if (!bytes_append(&c->chunk, from, n)) return BESOM_NO_MEMORY;
+    c->at += n;
+    from += n;
+    len -= n;
+    besom_status status = n == room ? hand_over(c) : BESOM_OK;
+    if (status != BESOM_OK) return status;
+  }
+  return BESOM_OK;
+}
+
+besom_status dump_each_chunk(const struct af *af, RedisModuleString *key, chunk_taker give, void *ctx) {
+  struct cutting c = {.key = key, .give = give, .ctx = ctx};
+  besom_status status = stream_len(af, &c.total);
+  if (status != BESOM_OK) return status;
+  c.most = chunk_len(c.total);
+  if (!chunk_begin(&c.chunk, c.total, 0)) return BESOM_NO_MEMORY;
+  status = write_stream(af, &(besom_sink){cut, &c});
+  if (status == BESOM_OK && c.chunk.len > HEAD_LEN) status = hand_over(&c);
+  bytes_free(&c.chunk);
+  return status;
+}
+
+/* ------------------------------------------------------------------ reading */
+
+besom_status chunk_read(const char *data, size_t len, struct chunk *chunk) {
+  if (len <= HEAD_LEN + CHECK_LEN || memcmp(data, MAGIC, MAGIC_LEN - 1) != 0) return BESOM_CORRUPT;
+  if (data[MAGIC_LEN - 1] != MAGIC[MAGIC_LEN - 1]) return BESOM_NEWER;
+  if (get64(data + len - CHECK_LEN) != checksum(data, len - CHECK_LEN)) return BESOM_CORRUPT;
+  *chunk = (struct chunk){.total = get64(data + MAGIC_LEN),
+                          .from = get64(data + MAGIC_LEN + 8),
+                          .data = data + HEAD_LEN,
+                          .len = len - HEAD_LEN - CHECK_LEN};
+  bool fits = chunk->from <= chunk->total && chunk->len <= chunk->total - chunk->from;
+  return fits ? BESOM_OK : BESOM_CORRUPT;
+}
+
+besom_status dump_finish(struct af *af) {
+  const struct bytes *in = &af->incoming;
+  if (in->len < PREFIX_LEN) return BESOM_CORRUPT;
+  besom_status status = besom_load(in->data + PREFIX_LEN, in->len - PREFIX_LEN, &redis_memory, &af->filter);
+  if (status != BESOM_OK) return status;
+  af->max_capacity = get64(in->data);
+  bytes_free(&af->incoming);
+  af->incoming_len = 0;
+  af_refresh(af);
+  return BESOM_OK;
+}

@@ -1,0 +1,197 @@
+#include "type.h"
+
+#include "dump.h"
+#include "settings.h"
+
+#define RDB_VERSION 1
+
+RedisModuleType *af_type;
+
+/* ------------------------------------------------------------------ RDB */
+
+/* Cuts what is saved into pieces, so that no string of a file is as long as a filter. */
+struct cutter {
+  RedisModuleIO *io;
+  struct bytes piece;
+};
+
+static void save_pieces(RedisModuleIO *io, const char *data, size_t len) {
+  size_t most = settings_chunk_bytes();
+  for (size_t n; len; data += n, len -= n) {
+    n = len < most ? len : most;
+    RedisModule_SaveStringBuffer(io, data, n);
+  }
+}
+
+static void flush_piece(struct cutter *cutter) {
+  save_pieces(cutter->io, cutter->piece.data, cutter->piece.len);
+  cutter->piece.len = 0;
+}
+
+/* Small writes are gathered, large ones go out as they are. */
+static besom_status save_some(void *ctx, const void *data, size_t len) {
+  struct cutter *cutter = ctx;
+  if (len < settings_chunk_bytes() && bytes_append(&cutter->piece, data, len)) {
+    if (cutter->piece.len >= settings_chunk_bytes()) flush_piece(cutter);
+    return BESOM_OK;
+  }
+  flush_piece(cutter);
+  save_pieces(cutter->io, data, len);
+  return BESOM_OK;
+}
+
+/* The bytes of a filter end with an empty string. */
+static void save_filter(RedisModuleIO *io, const besom_filter *filter) {
+  struct cutter cutter = {.io = io};
+  besom_save(filter, &(besom_sink){save_some, &cutter});
+  flush_piece(&cutter);
+  bytes_free(&cutter.piece);
+  RedisModule_SaveStringBuffer(io, "", 0);
+}
+
+static void rdb_save(RedisModuleIO *io, void *value) {
+  const struct af *af = value;
+  RedisModule_SaveUnsigned(io, af->max_capacity);
+  RedisModule_SaveUnsigned(io, af->reports);
+  RedisModule_SaveUnsigned(io, af->fixed);
+  RedisModule_SaveUnsigned(io, af->refused);
+  RedisModule_SaveUnsigned(io, af->filter ? 0 : af->incoming_len);
+  if (af->filter) {
+    save_filter(io, af->filter);
+  } else {
+    save_pieces(io, af->incoming.data, af->incoming.len);
+    RedisModule_SaveStringBuffer(io, "", 0);
+  }
+}
+
+static bool load_bytes(RedisModuleIO *io, struct bytes *b) {
+  for (;;) {
+    size_t len;
+    char *piece = RedisModule_LoadStringBuffer(io, &len);
+    if (!piece) return false;
+    bool ok = len == 0 || bytes_append(b, piece, len);
+    RedisModule_Free(piece);
+    if (!ok || len == 0) return ok;
+  }
+}
+
+/* What has come in becomes the filter, if it is to be one by now. */
+static bool complete(RedisModuleIO *io, struct af *af) {
+  if (af->incoming_len) return af->incoming.len < af->incoming_len;
+  besom_status status = besom_load(af->incoming.data, af->incoming.len, &redis_memory, &af->filter);
+  bytes_free(&af->incoming);
+  if (status != BESOM_OK) {
+    RedisModule_LogIOError(io, "warning", "besom: no filter: %s", besom_strerror(status));
+    return false;
+  }
+  af_refresh(af);
+  return true;
+}
+
+static void *rdb_load(RedisModuleIO *io, int version) {
+  if (version != RDB_VERSION) {
+    RedisModule_LogIOError(io, "warning", "besom: saved by a later version of the module (%d)", version);
+    return NULL;
+  }
+  struct af *af = af_new();
+  af->max_capacity = RedisModule_LoadUnsigned(io);
+  af->reports = RedisModule_LoadUnsigned(io);
+  af->fixed = RedisModule_LoadUnsigned(io);
+  af->refused = RedisModule_LoadUnsigned(io);
+  af->incoming_len = RedisModule_LoadUnsigned(io);
+  bool ok = !RedisModule_IsIOError(io) && load_bytes(io, &af->incoming) && !RedisModule_IsIOError(io);
+  if (ok && complete(io, af)) return af;
+  af_free(af);
+  return NULL;
+}
+
+/* ------------------------------------------------------------------ AOF */
+
+static bool emit_chunk(void *ctx, RedisModuleString *key, uint64_t next, const struct bytes *chunk) {
+  RedisModule_EmitAOF(ctx, "AF.LOADCHUNK", "slb", key, (long long)next, chunk->data, chunk->len);
+  return true;
+}
+
+static void aof_rewrite(RedisModuleIO *io, RedisModuleString *key, void *value) {
+  dump_each_chunk(value, key, emit_chunk, io);
+}
+
+/* ------------------------------------------------------------------ memory and the rest */
+
+static size_t mem_usage(const void *value) {
+  return af_bytes(value);
+}
+
+static besom_status digest_some(void *digest, const void *data, size_t len) {
+  RedisModule_DigestAddStringBuffer(digest, data, len);
+  return BESOM_OK;
+}
+
+/* Reports are left out: those that change nothing are not told to replicas. */
+static void digest(RedisModuleDigest *digest, void *value) {
+  const struct af *af = value;
+  RedisModule_DigestAddLongLong(digest, (long long)af->max_capacity);
+  if (af->filter)
+    besom_save(af->filter, &(besom_sink){digest_some, digest});
+  else
+    RedisModule_DigestAddStringBuffer(digest, af->incoming.data, af->incoming.len);
+  RedisModule_DigestEndSequence(digest);
+}
+
+static void release(void *value) {
+  af_free(value);
+}
+
+/* Redis frees in another thread what takes more than 64 efforts: here more than some 4 MB. */
+static size_t free_effort(RedisModuleString *key, const void *value) {
+  (void)key;
+  return 1 + af_bytes(value) / 65536;
+}
+
+/* Ends growing in steps, while this thread still knows the value. */
+static void unlink_value(RedisModuleString *key, const void *value) {
+  (void)key;
+  struct af *af = (struct af *)(uintptr_t)value;
+  besom_task_cancel(af->task);
+  af->task = NULL;
+}
+
+static void *copy(RedisModuleString *from, RedisModuleString *to, const void *value) {
+  (void)from;
+  (void)to;
+  const struct af *af = value;
+  besom_filter *filter;
+  if (!af->filter || filter_copy(af->filter, &filter) != BESOM_OK) return NULL;
+  struct af *fresh = af_of(filter, af->max_capacity);
+  fresh->reports = af->reports;
+  fresh->fixed = af->fixed;
+  fresh->refused = af->refused;
+  return fresh;
+}
+
+/* A filter's table is large: the allocator gives it pages of its own, that need no moving. The rest is this struct. */
+int type_defrag(RedisModuleDefragCtx *ctx, RedisModuleString *key, void **value) {
+  (void)key;
+  struct af *moved = RedisModule_DefragAlloc(ctx, *value);
+  if (!moved) return 0;
+  *value = moved;
+  char *incoming = moved->incoming.data ? RedisModule_DefragAlloc(ctx, moved->incoming.data) : NULL;
+  if (incoming) moved->incoming.data = incoming;
+  return 0;
+}
+
+int type_register(RedisModuleCtx *ctx) {
+  RedisModuleTypeMethods methods = {.version = REDISMODULE_TYPE_METHOD_VERSION,
+                                    .rdb_load = rdb_load,
+                                    .rdb_save = rdb_save,
+                                    .aof_rewrite = aof_rewrite,
+                                    .mem_usage = mem_usage,
+                                    .digest = digest,
+                                    .free = release,
+                                    .free_effort = free_effort,
+                                    .unlink = unlink_value,
+                                    .copy = copy,
+                                    .defrag = type_defrag};
+  af_type = RedisModule_CreateDataType(ctx, "besom--af", RDB_VERSION, &methods);
+  return af_type ? REDISMODULE_OK : REDISMODULE_ERR;
+}

@@ -1,0 +1,16 @@
+/*
+ * type.h - the data type of the module's keys.
+ */
+#ifndef BESOM_REDIS_TYPE_H
+#define BESOM_REDIS_TYPE_H
+
+#include "value.h"
+
+extern RedisModuleType *af_type;
+
+int type_register(RedisModuleCtx *ctx);
+
+/* The methods that nothing but the server calls, and tests. */
+int type_defrag(RedisModuleDefragCtx *ctx, RedisModuleString *key, void **value);
+
+#endif

@@ -1,0 +1,414 @@
+"""Every command as docs/redis.md has it, in both protocols."""
+
+import unittest
+
+from servers import ReplyError, Server
+
+SEED = "00112233445566778899aabbccddeeff"
+
+
+class Commands:
+    """Run with RESP2 and with RESP3: yes and no are what differs."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.close()
+
+    def setUp(self):
+        self.r = self.server.client(self.protocol)
+        self.r("FLUSHALL")
+
+    def tearDown(self):
+        self.r.close()
+
+    def fails(self, text, *words):
+        with self.assertRaises(ReplyError) as caught:
+            self.r(*words)
+        self.assertIn(text, str(caught.exception))
+
+    def info(self, key):
+        fields = self.r("AF.INFO", key)
+        return fields if isinstance(fields, dict) else dict(zip(fields[::2], fields[1::2]))
+
+    def test_reserve(self):
+        self.assertEqual("OK", self.r("AF.RESERVE", "f", 0.01, 1000))
+        info = self.info("f")
+        self.assertEqual((b"aqf", b"sip", 0), (info[b"kind"], info[b"hash"], info[b"items"]))
+        self.assertGreaterEqual(info[b"capacity"], 1000)
+        self.assertEqual(16000, info[b"maxcapacity"])
+        self.fails("ERR the key exists", "AF.RESERVE", "f", 0.01, 1000)
+
+    def test_reserve_refuses(self):
+        for bad in (0, 1, -1, "nan", "x", "inf"):
+            self.fails("ERR the error rate", "AF.RESERVE", "f", bad, 1000)
+        for bad in (0, -1, "x", 1 << 45, 1 << 63):
+            self.fails("ERR the capacity", "AF.RESERVE", "f", 0.01, bad)
+        self.fails("ERR no such kind", "AF.RESERVE", "f", 0.01, 10, "KIND", "nothing")
+        self.fails("ERR this kind", "AF.RESERVE", "f", 0.01, 10, "KIND", "fuse")
+        self.fails("ERR this kind", "AF.RESERVE", "f", 0.01, 10, "KIND", "bloom", "MAXCAPACITY", 1000)
+        self.fails("ERR SEED", "AF.RESERVE", "f", 0.01, 10, "SEED", "abc")
+        self.fails("ERR SEED", "AF.RESERVE", "f", 0.01, 10, "SEED", SEED[:-1] + "x")
+        self.fails("ERR HASH", "AF.RESERVE", "f", 0.01, 10, "HASH", "md5")
+        self.fails("ERR VALUEBITS", "AF.RESERVE", "f", 0.01, 10, "VALUEBITS", 33)
+        for bad in (-1, 0.6, "x"):
+            self.fails("ERR ADAPTROOM", "AF.RESERVE", "f", 0.01, 10, "ADAPTROOM", bad)
+        self.fails("ERR syntax", "AF.RESERVE", "f", 0.01, 10, "WHAT")
+        self.fails("ERR syntax", "AF.RESERVE", "f", 0.01, 10, "SEED")
+        self.fails("exclude each other", "AF.RESERVE", "f", 0.01, 10, "NONSCALING", "MAXCAPACITY", 100)
+        self.assertEqual(0, self.r("EXISTS", "f"))
+
+    def test_every_kind_that_can_be_filled(self):
+        for kind in ("aqf", "qf", "cf", "vacuum", "bloom", "blocked-bloom", "scaling", "cached"):
+            self.r("AF.RESERVE", kind, 0.01, 1000, "KIND", kind)
+            self.assertEqual(self.yes, self.r("AF.ADD", kind, "x"))
+            self.assertEqual(self.yes, self.r("AF.EXISTS", kind, "x"))
+            self.assertEqual(1, self.r("AF.CARD", kind))
+
+    def test_what_cannot_be_allocated_is_an_error(self):
+        self.fails("OOM", "AF.RESERVE", "f", 0.0001, 1 << 40)
+        self.r("CONFIG", "SET", "besom.max-filter-bytes", "2mb")
+        self.fails("OOM", "AF.RESERVE", "f", 0.01, 10000000)
+        self.r("CONFIG", "SET", "besom.max-filter-bytes", 0)
+        self.r("CONFIG", "SET", "maxmemory", "20mb")
+        self.fails("OOM", "AF.RESERVE", "f", 0.0001, 20000000)
+        self.r("CONFIG", "SET", "maxmemory", 0)
+        self.assertEqual(0, self.r("EXISTS", "f"))
+
+    def test_add_and_exists(self):
+        self.assertEqual(self.no, self.r("AF.EXISTS", "f", "x"))
+        self.assertEqual(self.yes, self.r("AF.ADD", "f", "x"))
+        self.assertEqual(self.no, self.r("AF.ADD", "f", "x"))
+        self.assertEqual([self.no, self.yes], self.r("AF.MADD", "f", "x", b"\x00\xff"))
+        self.assertEqual([self.yes, self.no, self.yes], self.r("AF.MEXISTS", "f", "x", "y", b"\x00\xff"))
+        self.assertEqual(4, self.r("AF.CARD", "f"))
+        self.assertEqual(3, self.r("AF.COUNT", "f", "x"))
+        self.assertEqual(0, self.r("AF.COUNT", "f", "y"))
+        self.assertEqual([self.no] * 300, self.r("AF.MEXISTS", "none", *range(300)))
+
+    def test_insert(self):
+        self.fails("ERR no such key", "AF.INSERT", "f", "NOCREATE", "ITEMS", "x")
+        self.assertEqual([self.yes, self.no], self.r("AF.INSERT", "f", "CAPACITY", 50, "ERROR", 0.5, "ITEMS", "x", "x"))
+        self.assertLess(self.info("f")[b"capacity"], 60)
+        self.assertEqual([self.no, self.yes], self.r("AF.INSERT", "f", "NX", "ITEMS", "x", "y"))
+        self.assertEqual(3, self.r("AF.CARD", "f"))
+        self.fails("ERR syntax", "AF.INSERT", "f", "NX", "ITEMS")
+        self.fails("ERR syntax", "AF.INSERT", "f", "x", "y")
+        self.fails("ERR the error rate", "AF.INSERT", "f", "ERROR", 2, "ITEMS", "y")
+
+    def test_sets_hold_an_item_once(self):
+        self.r("AF.RESERVE", "s", 0.01, 1000, "KIND", "scaling")
+        self.assertEqual([self.yes, self.no, self.no], self.r("AF.MADD", "s", "x", "x", "x"))
+        self.assertEqual(1, self.r("AF.CARD", "s"))
+        self.fails("ERR this kind", "AF.DEL", "s", "x")
+
+    def test_del(self):
+        self.r("AF.MADD", "f", "x", "x", "y")
+        self.assertEqual(self.yes, self.r("AF.DEL", "f", "x"))
+        self.assertEqual(self.yes, self.r("AF.EXISTS", "f", "x"))
+        self.assertEqual(self.yes, self.r("AF.DEL", "f", "x"))
+        self.assertEqual(self.no, self.r("AF.EXISTS", "f", "x"))
+        self.assertEqual(self.no, self.r("AF.DEL", "f", "x"))
+        self.assertEqual(1, self.r("AF.CARD", "f"))
+        self.fails("ERR no such key", "AF.DEL", "none", "x")
+
+    def false_positives(self, key, least):
+        """Items that were never added and are answered yes."""
+        found = []
+        for begin in range(0, 10 ** 6, 1000):
+            items = ["stranger-%d" % i for i in range(begin, begin + 1000)]
+            answers = self.r("AF.MEXISTS", key, *items)
+            found += [item for item, answer in zip(items, answers) if answer]
+            if len(found) >= least:
+                return found
+        self.fail("no false positives")
+
+    def test_a_reported_false_positive_is_gone(self):
+        self.r("AF.RESERVE", "f", 0.05, 1000, "NONSCALING")
+        members = ["m%d" % i for i in range(1000)]
+        self.r("AF.MADD", "f", *members)
+        wrong = self.false_positives("f", 5)[:5]
+        self.assertEqual([self.yes] * 5, self.r("AF.REPORT", "f", *wrong))
+        self.assertEqual([self.no] * 5, self.r("AF.MEXISTS", "f", *wrong))
+        self.assertEqual([self.no] * 5, self.r("AF.REPORT", "f", *wrong))
+        self.assertEqual([self.yes] * 1000, self.r("AF.MEXISTS", "f", *members))
+        info = self.info("f")
+        self.assertEqual((10, 5, 0), (info[b"reports"], info[b"fixed"], info[b"refused"]))
+
+    def test_a_full_reserve_is_an_error_per_item(self):
+        self.r("AF.RESERVE", "f", 0.3, 1000, "NONSCALING")
+        members = ["m%d" % i for i in range(1000)]
+        self.r("AF.MADD", "f", *members)
+        wrong = self.false_positives("f", 500)
+        replies = self.r("AF.REPORT", "f", *wrong)
+        refused = [r for r in replies if isinstance(r, ReplyError)]
+        self.assertTrue(0 < len(refused) < len(wrong))
+        self.assertIn("ERR", str(refused[0]))
+        self.assertEqual(len(refused), self.info("f")[b"refused"])
+        self.assertEqual([self.yes] * 1000, self.r("AF.MEXISTS", "f", *members))
+        for item, reply, answer in zip(wrong, replies, self.r("AF.MEXISTS", "f", *wrong)):
+            self.assertEqual(bool(answer), isinstance(reply, ReplyError), item)
+
+    def test_a_member_reported_by_mistake_is_repaired(self):
+        self.r("AF.ADD", "f", "x")
+        self.assertEqual([self.yes], self.r("AF.REPORT", "f", "x"))
+        self.assertEqual(self.no, self.r("AF.EXISTS", "f", "x"))
+        self.assertEqual(self.yes, self.r("AF.ADD", "f", "x"))
+        self.assertEqual(self.yes, self.r("AF.EXISTS", "f", "x"))
+
+    def test_no_list(self):
+        self.r("AF.RESERVE", "f", 0.2, 500, "NONSCALING")
+        self.assertEqual([self.yes] * 3, self.r("AF.NOADD", "f", "a", "b", "c"))
+        self.r("AF.MADD", "f", *range(500))
+        self.assertEqual([self.no] * 3, self.r("AF.MEXISTS", "f", "a", "b", "c"))
+        self.assertEqual([self.yes, self.no], self.r("AF.NODEL", "f", "b", "z"))
+        self.r("AF.DEL", "f", 0)
+        self.r("AF.ADD", "f", "c")
+        self.assertEqual(self.yes, self.r("AF.EXISTS", "f", "c"))
+        self.assertEqual([self.no], self.r("AF.NODEL", "f", "c"))
+        self.fails("ERR no such key", "AF.NOADD", "none", "x")
+
+    def test_values(self):
+        self.r("AF.RESERVE", "f", 0.0001, 1000, "VALUEBITS", 4)
+        self.r("AF.MADD", "f", "x", "y")
+        self.assertEqual(0, self.r("AF.GETVAL", "f", "x"))
+        self.assertEqual(self.yes, self.r("AF.SETVAL", "f", "x", 15))
+        self.assertEqual(15, self.r("AF.GETVAL", "f", "x"))
+        self.assertEqual(0, self.r("AF.GETVAL", "f", "y"))
+        self.assertIsNone(self.r("AF.GETVAL", "f", "none"))
+        self.assertEqual(self.no, self.r("AF.SETVAL", "f", "none", 1))
+        self.fails("ERR", "AF.SETVAL", "f", "x", 16)
+        self.fails("ERR the value", "AF.SETVAL", "f", "x", -1)
+        self.r("AF.ADD", "g", "x")
+        self.fails("ERR", "AF.SETVAL", "g", "x", 1)
+
+    def test_merge(self):
+        self.r("AF.RESERVE", "a", 0.001, 1000, "NONSCALING")
+        self.r("AF.RESERVE", "b", 0.001, 1000, "LIKE", "a")
+        self.r("AF.RESERVE", "other", 0.001, 1000, "NONSCALING")
+        self.r("AF.MADD", "a", 1, 2)
+        self.r("AF.MADD", "b", 3)
+        self.assertEqual("OK", self.r("AF.MERGE", "c", "a", "b"))
+        self.assertEqual([self.yes] * 3 + [self.no], self.r("AF.MEXISTS", "c", 1, 2, 3, 4))
+        self.assertEqual(3, self.r("AF.CARD", "c"))
+        self.assertEqual("OK", self.r("AF.MERGE", "b", "a"))
+        self.assertEqual(3, self.r("AF.CARD", "b"))
+        self.fails("LIKE", "AF.MERGE", "a", "other")
+        self.fails("ERR no such key", "AF.MERGE", "a", "none")
+        self.fails("ERR no such key", "AF.RESERVE", "d", 0.1, 10, "LIKE", "none")
+        self.fails("no further options", "AF.RESERVE", "d", 0.1, 10, "LIKE", "a", "NONSCALING")
+        self.r("AF.MADD", "a", *range(10, 1000))
+        self.r("AF.MADD", "b", *range(1000, 1900))
+        self.fails("ERR", "AF.MERGE", "a", "b")
+        self.assertEqual(992, self.r("AF.CARD", "a"))
+
+    def test_growth(self):
+        self.r("AF.RESERVE", "f", 0.01, 100, "MAXCAPACITY", 5000)
+        for begin in range(0, 5000, 50):
+            self.assertNotIn(ReplyError, map(type, self.r("AF.MADD", "f", *range(begin, begin + 50))))
+        self.assertTrue(all(self.r("AF.MEXISTS", "f", *range(5000))))
+        wrong = sum(map(bool, self.r("AF.MEXISTS", "f", *range(10000, 30000))))
+        self.assertLess(wrong, 300)
+        self.fails("MAXCAPACITY", "AF.GROW", "f")
+        self.r("AF.RESERVE", "n", 0.01, 100, "NONSCALING")
+        replies = self.r("AF.MADD", "n", *range(200))
+        self.assertIsInstance(replies[-1], ReplyError)
+        self.assertNotIsInstance(replies[0], ReplyError)
+        self.assertEqual(self.info("n")[b"capacity"], self.r("AF.CARD", "n"))
+
+    def test_grow(self):
+        self.r("AF.RESERVE", "f", 0.01, 1000)
+        capacity = self.r("AF.INFO", "f", "capacity")
+        self.assertEqual("OK", self.r("AF.GROW", "f"))
+        self.assertGreater(self.r("AF.INFO", "f", "CAPACITY"), 1.9 * capacity)
+        self.fails("ERR slots", "AF.GROW", "f", "x")
+        self.r("AF.RESERVE", "b", 0.01, 1000, "KIND", "bloom")
+        self.fails("ERR this kind", "AF.GROW", "b")
+        self.fails("ERR no such key", "AF.GROW", "none")
+
+    def dump(self, key):
+        chunks, at = [], 0
+        while True:
+            at, data = self.r("AF.SCANDUMP", key, at)
+            if at == 0:
+                return chunks
+            chunks.append((at, data))
+
+    def test_scandump_and_loadchunk(self):
+        self.r("CONFIG", "SET", "besom.chunk-bytes", 1024)
+        self.r("AF.RESERVE", "f", 0.001, 5000)
+        self.r("AF.MADD", "f", *range(3000))
+        self.r("AF.REPORT", "f", "x")
+        chunks = self.dump("f")
+        self.assertGreater(len(chunks), 5)
+        for at, data in chunks:
+            if at != chunks[0][0]:
+                self.fails("incomplete", "AF.EXISTS", "g", 1)
+                self.fails("incomplete", "AF.ADD", "g", 1)
+            self.assertEqual("OK", self.r("AF.LOADCHUNK", "g", at, data))
+        self.assertEqual(self.r("DEBUG", "DIGEST-VALUE", "f"), self.r("DEBUG", "DIGEST-VALUE", "g"))
+        self.assertEqual(3000, self.r("AF.CARD", "g"))
+        self.fails("exists already", "AF.LOADCHUNK", "g", *chunks[0])
+        self.r("CONFIG", "SET", "besom.chunk-bytes", "1mb")
+
+    def test_damaged_chunks_are_refused(self):
+        self.r("AF.MADD", "f", *range(500))
+        (at, data), = self.dump("f")
+        for place in range(0, len(data), 7):
+            damaged = bytearray(data)
+            damaged[place] ^= 1
+            self.fails("ERR", "AF.LOADCHUNK", "g", at, bytes(damaged))
+        self.fails("ERR", "AF.LOADCHUNK", "g", at, data[:-1])
+        self.fails("ERR", "AF.LOADCHUNK", "g", at, "")
+        self.fails("ERR the iterator", "AF.LOADCHUNK", "g", at + 1, data)
+        self.fails("ERR the iterator", "AF.SCANDUMP", "f", -1)
+        self.assertEqual(0, self.r("EXISTS", "g"))
+
+    def test_chunks_of_different_moments_are_no_filter(self):
+        self.r("CONFIG", "SET", "besom.chunk-bytes", 1024)
+        self.r("AF.RESERVE", "f", 0.001, 5000, "NONSCALING")
+        self.r("AF.MADD", "f", *range(1000))
+        before = self.dump("f")
+        self.r("AF.MADD", "f", *range(1000, 2000))
+        after = self.dump("f")
+        mixed = before[:3] + after[3:]
+        for at, data in mixed[:-1]:
+            self.r("AF.LOADCHUNK", "g", at, data)
+        self.fails("ERR", "AF.LOADCHUNK", "g", *mixed[-1])
+        self.assertEqual(0, self.r("EXISTS", "g"))
+        self.fails("not the next chunk", "AF.LOADCHUNK", "g", *before[1])
+        self.r("CONFIG", "SET", "besom.chunk-bytes", "1mb")
+
+    def test_info_fields(self):
+        self.r("AF.ADD", "f", "x")
+        info = self.info("f")
+        names = "kind hash capacity maxcapacity items size slots width error error-now reports fixed refused marks " \
+                "reserve-used growing"
+        self.assertEqual(names.split(), [name.decode() for name in info])
+        self.assertEqual(b"aqf", self.r("AF.INFO", "f", "KIND"))
+        self.fails("ERR no such field", "AF.INFO", "f", "what")
+        self.fails("wrong number", "AF.INFO", "f", "kind", "hash")
+        self.fails("ERR no such key", "AF.INFO", "none")
+
+    def test_wrong_arity_and_type(self):
+        self.r("SET", "text", 1)
+        short = {"AF.ADD": 1, "AF.MADD": 1, "AF.INSERT": 2, "AF.EXISTS": 1, "AF.MEXISTS": 1, "AF.DEL": 1,
+                 "AF.COUNT": 1, "AF.CARD": 0, "AF.INFO": 0, "AF.REPORT": 1, "AF.NOADD": 1, "AF.NODEL": 1,
+                 "AF.GETVAL": 1, "AF.SETVAL": 2, "AF.GROW": 0, "AF.MERGE": 1, "AF.SCANDUMP": 1, "AF.LOADCHUNK": 2,
+                 "AF.RESERVE": 2}
+        for name, few in short.items():
+            self.fails("wrong number of arguments", name, *["text"] * few)
+            if name in ("AF.INSERT", "AF.LOADCHUNK"):
+                continue
+            words = {"AF.RESERVE": ["text", 0.1, 10]}.get(name, ["text"] * (few + 1))
+            self.fails("WRONGTYPE", name, *words)
+        self.fails("WRONGTYPE", "AF.INSERT", "text", "ITEMS", "x")
+        for name in ("AF.ADD", "AF.EXISTS", "AF.DEL", "AF.COUNT", "AF.GETVAL"):
+            self.fails("wrong number of arguments", name, "f", "x", "y")
+
+    def test_keys(self):
+        self.r("AF.ADD", "f", "x")
+        self.assertEqual("besom--af", self.r("TYPE", "f"))
+        self.assertEqual(1, self.r("COPY", "f", "g"))
+        self.assertEqual(self.r("DEBUG", "DIGEST-VALUE", "f"), self.r("DEBUG", "DIGEST-VALUE", "g"))
+        self.r("AF.ADD", "g", "y")
+        self.assertNotEqual(self.r("DEBUG", "DIGEST-VALUE", "f"), self.r("DEBUG", "DIGEST-VALUE", "g"))
+        self.assertEqual(self.no, self.r("AF.EXISTS", "f", "y"))
+        self.r("RESTORE", "h", 0, self.r("DUMP", "f"))
+        self.assertEqual(self.yes, self.r("AF.EXISTS", "h", "x"))
+        size = self.r("AF.INFO", "f", "size")
+        self.assertTrue(size <= self.r("MEMORY", "USAGE", "f") <= size + 512)
+        self.assertEqual(1, self.r("UNLINK", "f"))
+        self.assertEqual("OK", self.r("RENAME", "g", "f"))
+        self.assertEqual(self.yes, self.r("AF.EXISTS", "f", "y"))
+        self.assertEqual([b"h", b"f"], self.r("COMMAND", "GETKEYS", "AF.RESERVE", "h", 0.1, 10, "LIKE", "f"))
+        self.assertEqual([b"a", b"b", b"c"], self.r("COMMAND", "GETKEYS", "AF.MERGE", "a", "b", "c"))
+
+    def test_multi_and_scripts(self):
+        self.r("MULTI")
+        self.r("AF.ADD", "f", "x")
+        self.r("AF.EXISTS", "f", "x")
+        self.assertEqual([self.yes, self.yes], self.r("EXEC"))
+        script = "return redis.call('AF.MADD', KEYS[1], 'x', 'y')"
+        self.assertEqual([self.lua_no, 1], self.r("EVAL", script, 1, "f"))
+
+    def test_totals(self):
+        def totals():
+            lines = self.r("INFO", "besom_filters").decode().split()
+            return {k: int(v) for k, v in (l.split(":") for l in lines if ":" in l)}
+
+        before = totals()
+        self.r("AF.MADD", "f", "x", "y")
+        self.r("AF.REPORT", "f", "x", "z")
+        self.r("AF.DEL", "f", "y")
+        after = totals()
+        self.assertEqual(before["besom_filters"] + 1, after["besom_filters"])
+        self.assertEqual(before["besom_items"] + 1, after["besom_items"])
+        self.assertEqual(before["besom_reports"] + 2, after["besom_reports"])
+        self.assertEqual(before["besom_fixed"] + 1, after["besom_fixed"])
+        self.assertGreater(after["besom_bytes"], before["besom_bytes"])
+        self.r("DEL", "f")
+        self.assertEqual([before[k] for k in ("besom_filters", "besom_items", "besom_bytes")],
+                         [totals()[k] for k in ("besom_filters", "besom_items", "besom_bytes")])
+
+    def test_command_info(self):
+        for name, docs in zip(*[iter(self.flat(self.r("COMMAND", "DOCS", "AF.ADD", "AF.RESERVE", "AF.REPORT")))] * 2):
+            fields = docs if isinstance(docs, dict) else dict(zip(docs[::2], docs[1::2]))
+            self.assertIn(b"summary", fields)
+            self.assertIn(b"arguments", fields)
+        flags = self.r("COMMAND", "INFO", "AF.REPORT")[0][2]
+        self.assertIn("write", flags)
+        self.assertIn("readonly", self.r("COMMAND", "INFO", "AF.EXISTS")[0][2])
+
+    @staticmethod
+    def flat(reply):
+        return [x for pair in reply.items() for x in pair] if isinstance(reply, dict) else reply
+
+    def test_reports_can_be_forbidden(self):
+        self.r("ACL", "SETUSER", "guest", "on", "nopass", "~*", "+@all", "-af.report", "-af.noadd", "-af.nodel")
+        guest = self.server.client()
+        guest("AUTH", "guest", "")
+        guest("AF.ADD", "f", "x")
+        with self.assertRaises(ReplyError) as caught:
+            guest("AF.REPORT", "f", "x")
+        self.assertIn("NOPERM", str(caught.exception))
+        guest.close()
+
+    def test_reports_have_a_category(self):
+        if not {b"besomreport", "besomreport"} & set(self.r("ACL", "CAT")):
+            self.skipTest("this server has no categories of modules")
+        self.r("ACL", "SETUSER", "guest", "on", "nopass", "~*", "-@all", "+@besom", "-@besomreport")
+        for name in ("AF.REPORT", "AF.NOADD", "AF.NODEL"):
+            self.assertIn(b"no permissions", self.r("ACL", "DRYRUN", "guest", name, "f", "x"))
+        for name in ("AF.ADD", "AF.EXISTS", "AF.DEL"):
+            self.assertEqual("OK", self.r("ACL", "DRYRUN", "guest", name, "f", "x"))
+
+    def test_keyspace_events(self):
+        self.r("CONFIG", "SET", "notify-keyspace-events", "Kd")
+        listener = self.server.client()
+        listener("SUBSCRIBE", "__keyspace@0__:f")
+        self.r("AF.ADD", "f", "x")
+        self.r("AF.REPORT", "f", "x")
+        self.r("AF.REPORT", "f", "y")
+        self.r("AF.DEL", "f", "x")  # answered no by now: no event
+        self.r("AF.ADD", "f", "z")
+        self.r("AF.DEL", "f", "z")
+        events = [listener.read()[2] for _ in range(5)]
+        self.assertEqual([b"af.reserve", b"af.add", b"af.report", b"af.add", b"af.del"], events)
+        listener.close()
+        self.r("CONFIG", "SET", "notify-keyspace-events", "")
+
+
+class Resp2(Commands, unittest.TestCase):
+    protocol, yes, no, lua_no = 2, 1, 0, 0
+
+
+class Resp3(Commands, unittest.TestCase):
+    protocol, yes, no, lua_no = 3, True, False, 0
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,101 @@
+"""Bytes that are no filter, in every place where bytes come in: an error, never a crash."""
+
+import os
+import random
+import unittest
+
+from servers import ReplyError, Server
+
+
+def crc64(data, table=[]):
+    """Redis's checksum of DUMP and RDB files (Jones)."""
+    if not table:
+        for i in range(256):
+            crc = i
+            for _ in range(8):
+                crc = crc >> 1 ^ (0x95AC9329AC4BC9B5 if crc & 1 else 0)
+            table.append(crc)
+    crc = 0
+    for byte in data:
+        crc = table[(crc ^ byte) & 255] ^ crc >> 8
+    return crc
+
+
+def signed(body):
+    return body + crc64(body).to_bytes(8, "little")
+
+
+class Hostile(unittest.TestCase):
+    def setUp(self):
+        self.server = Server("--rdbcompression", "no", "--rdbchecksum", "no")
+        self.r = self.server.client()
+        self.r("AF.RESERVE", "f", 0.01, 300, "SEED", "00112233445566778899aabbccddeeff")
+        self.r("AF.MADD", "f", *range(200))
+        self.r("AF.REPORT", "f", 1, 2, 3)
+
+    def tearDown(self):
+        self.server.close()
+
+    def restore(self, payload):
+        """True if it was taken; what was taken must be usable."""
+        try:
+            self.r("RESTORE", "g", 0, payload, "REPLACE")
+        except ReplyError as error:
+            self.assertIn("Bad data format", str(error))
+            return False
+        for words in (["AF.EXISTS", "g", 1], ["AF.ADD", "g", "x"], ["AF.REPORT", "g", "y"], ["AF.INFO", "g"],
+                      ["AF.SCANDUMP", "g", 0], ["AF.GROW", "g"], ["DEL", "g"]):
+            try:
+                self.r(*words)
+            except ReplyError:
+                pass
+        return True
+
+    def test_restore_of_damaged_bytes(self):
+        body = self.r("DUMP", "f")[:-8]
+        self.assertTrue(self.restore(signed(body)))
+        dice = random.Random(1)
+        refused = 0
+        for _ in range(1500):
+            damaged = bytearray(body)
+            for _ in range(dice.choice((1, 1, 2, 8))):
+                damaged[dice.randrange(len(damaged) - 2)] = dice.choice((0, 255, 128, dice.randrange(256)))
+            refused += not self.restore(signed(bytes(damaged)))
+        self.assertGreater(refused, 1000)
+
+    def test_restore_of_cut_bytes(self):
+        dump = self.r("DUMP", "f")
+        body, version = dump[:-10], dump[-10:-8]
+        for end in range(1, len(body), 5):
+            self.assertFalse(self.restore(signed(body[:end] + version)))
+
+    def test_a_module_version_of_the_future(self):
+        """The lowest 10 bits of the type's number are the version."""
+        body = bytearray(self.r("DUMP", "f")[:-8])
+        place = body.index(b"\x81") + 8  # a 64-bit length: the type's number
+        body[place] += 1
+        self.assertFalse(self.restore(signed(bytes(body))))
+
+    def test_files(self):
+        self.r("SAVE")
+        path = os.path.join(self.server.dir, "dump.rdb")
+        with open(path, "rb") as file:
+            saved = file.read()
+        begin = saved.index(b"BESOM")
+        dice = random.Random(2)
+        for _ in range(6):
+            damaged = bytearray(saved)
+            damaged[dice.randrange(begin, begin + 300)] ^= 1 << dice.randrange(8)
+            self.server.kill()
+            with open(path, "wb") as file:
+                file.write(damaged)
+            self.assertFalse(self.server.start())  # Redis itself refuses to run with a bad file
+            self.assertGreaterEqual(self.server.process.returncode, 0, "killed by a signal")
+        with open(path, "wb") as file:
+            file.write(saved)
+        self.assertTrue(self.server.start())
+        self.assertEqual(200, self.server.client()("AF.CARD", "f"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,224 @@
+"""Servers to test with, and a client as small as can be: started on free ports of the loopback interface, each in a
+directory of its own, and stopped when the test ends, however it ends."""
+
+import atexit
+import ctypes
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+
+class ReplyError(Exception):
+    """What a server replied with a minus."""
+
+
+class Client:
+    """One connection. Replies become str (simple), bytes (bulk), int, float, bool, None, list, dict or ReplyError."""
+
+    def __init__(self, port, protocol=2, timeout=60):
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=timeout)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.stream = self.socket.makefile("rb")
+        if protocol == 3:
+            self("HELLO", 3)
+
+    def send(self, *words):
+        parts = [b"*%d\r\n" % len(words)]
+        for word in words:
+            data = word if isinstance(word, bytes) else str(word).encode()
+            parts.append(b"$%d\r\n%s\r\n" % (len(data), data))
+        self.socket.sendall(b"".join(parts))
+
+    def __call__(self, *words):
+        self.send(*words)
+        reply = self.read()
+        if isinstance(reply, ReplyError):
+            raise reply
+        return reply
+
+    def pipeline(self, commands):
+        for command in commands:
+            self.send(*command)
+        return [self.read() for _ in commands]
+
+    def read(self):
+        line = self.stream.readline()
+        if not line.endswith(b"\r\n"):
+            raise ConnectionError("the server has gone")
+        kind, rest = line[:1], line[1:-2]
+        if kind == b"+":
+            return rest.decode()
+        if kind == b"-":
+            return ReplyError(rest.decode())
+        if kind == b":":
+            return int(rest)
+        if kind == b",":
+            return float(rest)
+        if kind == b"#":
+            return rest == b"t"
+        if kind == b"_" or (kind in b"$*" and int(rest) < 0):
+            return None
+        if kind == b"$":
+            return self.stream.read(int(rest) + 2)[:-2]
+        if kind == b"=":  # begins with "txt:"
+            return self.stream.read(int(rest) + 2)[4:-2]
+        if kind in b"*~>":
+            return [self.read() for _ in range(int(rest))]
+        if kind == b"%":
+            return {self.read(): self.read() for _ in range(int(rest))}
+        raise ValueError("no reply: %r" % line)
+
+    def close(self):
+        self.stream.close()
+        self.socket.close()
+
+    def __del__(self):
+        if hasattr(self, "stream"):
+            self.close()
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def die_with_parent():
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
+running = []
+
+
+def stop_all():
+    for server in list(running):
+        server.close()
+
+
+atexit.register(stop_all)
+
+
+class Server:
+    """redis-server or valkey-server with the module. BESOM_MODULE, BESOM_SERVER and BESOM_PRELOAD say which."""
+
+    def __init__(self, *options, module_options=()):
+        self.dir = tempfile.mkdtemp(prefix="besom-redis-")
+        self.options = list(options)
+        self.module_options = list(module_options)
+        self.process = None
+        self.log = os.path.join(self.dir, "log")
+        running.append(self)
+        for _ in range(20):  # ports may be taken meanwhile, or be too high for the second port of a cluster's node
+            self.port = free_port()
+            if self.start():
+                return
+        raise RuntimeError("the server does not start:\n" + self.read_log())
+
+    def command_line(self):
+        program = os.environ.get("BESOM_SERVER", "redis-server")
+        fixed = ["--port", self.port, "--bind", "127.0.0.1", "--dir", self.dir, "--logfile", self.log,
+                 "--enable-debug-command", "local", "--save", "", "--repl-diskless-sync-delay", 0]
+        line = [program] + fixed + self.options + ["--loadmodule", os.environ["BESOM_MODULE"]] + self.module_options
+        return [str(word) for word in line]
+
+    def start(self, wait=True):
+        environment = dict(os.environ)
+        preload = os.environ.get("BESOM_PRELOAD")
+        if preload:
+            environment["LD_PRELOAD"] = preload
+            environment["ASAN_OPTIONS"] = "detect_leaks=0:allocator_may_return_null=1:log_path=" + self.dir + "/asan"
+            environment["UBSAN_OPTIONS"] = "print_stacktrace=1:log_path=" + self.dir + "/asan"
+        self.process = subprocess.Popen(self.command_line(), env=environment, preexec_fn=die_with_parent,
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return not wait or self.answers()
+
+    def answers(self, seconds=30):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and self.process.poll() is None:
+            try:
+                client = self.client()
+                client("PING")  # an error while it loads
+                return b"process_id:%d\r" % self.process.pid in client("INFO", "server")
+            except (OSError, ReplyError):
+                time.sleep(0.02)
+        return False
+
+    def client(self, protocol=2):
+        return Client(self.port, protocol)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self):
+        """As an operator stops it: with a last save, if it is set up so."""
+        try:
+            self.client()("SHUTDOWN")
+        except (OSError, ReplyError):
+            pass
+        self.process.wait(timeout=60)
+
+    def restart(self, kill=False):
+        self.kill() if kill else self.stop()
+        if not self.start():
+            raise RuntimeError("the server does not start again:\n" + self.read_log())
+
+    def read_log(self):
+        with open(self.log, errors="replace") as log:
+            return log.read()
+
+    def complaints(self):
+        """What a sanitizer found; that an allocation is too large for it is no fault."""
+        found = ""
+        for name in os.listdir(self.dir):
+            if name.startswith("asan"):
+                with open(os.path.join(self.dir, name), errors="replace") as file:
+                    text = file.read()
+                found += text if "ERROR" in text or "runtime error" in text else ""
+        return found
+
+    def close(self):
+        if self not in running:
+            return
+        running.remove(self)
+        if self.process and self.process.poll() is None:
+            self.kill()
+        found = self.complaints() if os.path.isdir(self.dir) else ""
+        shutil.rmtree(self.dir, ignore_errors=True)
+        if found:
+            sys.stderr.write(found)
+            os._exit(1)
+
+
+def wait_for(condition, seconds=30, what="it"):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return
+        time.sleep(0.02)
+    raise AssertionError("waited in vain for " + what)
+
+
+def digest(client):
+    return client("DEBUG", "DIGEST")
+
+
+def replica_of(master, *options):
+    replica = Server(*options)
+    replica.client()("REPLICAOF", "127.0.0.1", master.port)
+    wait_for(lambda: b"master_link_status:up" in replica.client()("INFO", "replication"), what="the replica")
+    return replica
+
+
+def in_step(master, replica):
+    """Waits until the replica has all that the master has told it."""
+    def offset(server, name):
+        lines = server.client()("INFO", "replication").decode().split()
+        return int([line for line in lines if line.startswith(name)][0].split(":")[1])
+
+    wait_for(lambda: offset(replica, "slave_repl_offset") >= offset(master, "master_repl_offset"), what="the replica")
