@@ -21,10 +21,17 @@ enum { SEED = 0xbe50, LEAST_BITS = 6, MOST_BITS = 14 };
 static const char *const yes_path = "data/lists/yes.txt", *const no_path = "data/lists/no.txt";
 static const double skew = 0.75, most_asked = 1e9;
 
-/* The first is what the others are measured against. */
+/*
+ * The first is what the others are measured against. A stack knows keys and not their letters: it is told what share of
+ * the queries the keys of its sample have, and is judged by all queries.
+ */
 static const struct {
   const char *kind, *options;
-} subjects[] = {{"bloom", NULL}, {"learned", "form=plain"}, {"learned", "form=sandwiched"}};
+  bool knows_keys;
+} subjects[] = {{"bloom", NULL, false},
+                {"stacked", "listed=84", true},
+                {"learned", "form=plain", false},
+                {"learned", "form=sandwiched", false}};
 enum { SUBJECTS = sizeof subjects / sizeof *subjects };
 
 /* ------------------------------------------------------------------ lists */
@@ -122,19 +129,29 @@ static void show(const lists *l, int bits, size_t s, const outcome *o, report *n
   report_cell(numbers, "%.0f", o->query_nanoseconds);
 }
 
-/* By the keys that were not known: one very popular key that is a false positive says little about a filter. */
+/*
+ * By the keys that were not known: one very popular key that is a false positive says little about a filter. But a
+ * stack knows those.
+ */
+static bool is_no_worse(size_t s, const outcome *o, const outcome *first, double keys) {
+  if (subjects[s].knows_keys) return o->rate <= first->rate;
+  double wrong = o->unseen_rate * keys, of_first = first->unseen_rate * keys;
+  return wrong <= 1.1 * of_first + 3 * sqrt(of_first);
+}
+
 static bool try_lists(lists *l, bool full, report *numbers) {
   bool holds = true;
   set_popularity(&l->no);
-  for (int bits = LEAST_BITS; bits <= MOST_BITS; bits += full ? 2 : 4)
-    for (size_t s = 0, first = 0; s < SUBJECTS; s++) {
+  for (int bits = LEAST_BITS; bits <= MOST_BITS; bits += full ? 2 : 4) {
+    outcome first = {0};
+    for (size_t s = 0; s < SUBJECTS; s++) {
       progress("%s, %d bits, %s", l->name, bits, subjects[s].kind);
       outcome o = try_subject(s, bits, &l->yes, &l->no);
-      size_t wrong = (size_t)(o.unseen_rate * (double)l->no.n);
-      if (s == 0) first = wrong;
-      holds &= (double)wrong <= 1.1 * (double)first + 3 * sqrt((double)first) && o.bits <= 1.01 * bits;
+      if (s == 0) first = o;
+      holds &= is_no_worse(s, &o, &first, (double)l->no.n / 2) && o.bits <= 1.01 * bits;
       show(l, bits, s, &o, numbers);
     }
+  }
   text_list_free(&l->yes);
   text_list_free(&l->no);
   return holds;
@@ -154,7 +171,7 @@ static const char *const columns[] = {"lists", "members", "budget", "kind",    "
 const claim learned_claim = {
     .name = "learned",
     .source = "stacked-filters Figure 3a",
-    .statement = "of keys that show what they are, a learned filter errs no more often than a Bloom filter of its size",
+    .statement = "of keys that show what they are, neither a learned filter nor a stack errs more than a Bloom filter",
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,
     .run = run,

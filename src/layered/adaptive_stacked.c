@@ -11,22 +11,28 @@
  * The filter counts its answers. When it errs half as often again as it should, the popular keys have changed: the
  * upper layers are dropped and learnt anew. If that does not help, popularity is not what it was taken for: its
  * skew is estimated from what was learnt, and the whole stack is planned and built anew. If even that does not help,
- * the rate is taken for what it is.
+ * the rate is taken for what it is. When it errs less than half as often as it should, the same layers learnt anew
+ * could only be worse: what is planned for the estimated skew is built if it promises still less, else the low rate is
+ * what is watched from then on.
  */
 #include <math.h>
 #include <stdatomic.h>
 
 #include "core/memory.h"
+#include "layered/alternating.h"
 #include "layered/asf_plan.h"
-#include "layered/inner.h"
 
 #define DEFAULT_ADAPT_ROOM 0.05
 #define DEFAULT_SKEW 100        /* hundredths */
 #define DEFAULT_NEGATIVES 100.0 /* for each member */
 #define DEFAULT_LIFE 100.0      /* queries for each member */
 #define MEMBERS_A_STEP 4096
-#define WINDOW 64.0  /* false positives that are expected while the rate is watched: an eighth of them is chance */
-#define TOO_MANY 1.5 /* times as many as that */
+#define WINDOW 128.0 /* false positives that are expected while the rate is watched: a tenth of them is chance */
+#define TOO_MANY 1.5 /* times as many as that, */
+#define TOO_FEW 0.5  /* or as few, */
+#define AS_MANY 1.25 /* or about as many */
+#define SAME_SKEW 0.1
+#define SKEW_STEP 0.25
 #define ROOM_FOR_INSERTS 64
 
 enum { FIRST, SECOND, THIRD };
@@ -34,14 +40,14 @@ enum { FIRST, SECOND, THIRD };
 /* What the members are gone over for. */
 enum pass { NO_PASS, COUNT_THIRD, FILL_THIRD, FILL_FIRST };
 
-/* What was done about a rate that is too high, since it was right. */
+/* What was done about a rate that is not as expected, since it was right. */
 enum remedy { NOTHING, RELEARNT, REPLANNED }; /* numbers of the file format */
 
 struct asf {
   besom_filter head;
   struct asf_wishes wishes;
   struct asf_plan plan;             /* for these; learn = 0: more than one layer is not worth it */
-  double expected;                  /* the rate that is right: as planned, or one that nothing helped against */
+  double expected;                  /* the rate that is right when all members are in: as planned, or as it is */
   besom_filter *layers[ASF_LAYERS]; /* the third only if the second is full */
   uint64_t reports;                 /* while the second layer was filled: repeated ones, too */
   enum remedy remedy;
@@ -55,7 +61,8 @@ struct asf {
   struct asf_wishes next; /* and, if it is the first, what for */
 
   _Atomic uint64_t denied; /* answers since the window began; those wrong, */
-  uint64_t wrong;          /* as far as they were reported */
+  uint64_t wrong;          /* as far as they were reported; */
+  double rate_due;         /* and the rate that is right for the members it had then */
   uint64_t relearnt;       /* how often, since it was made or loaded */
 };
 
@@ -69,15 +76,12 @@ static struct asf *asf(besom_filter *f) {
 
 /* ------------------------------------------------------------------ queries */
 
-/* The first layer sees digests as they are, so that batches need no copy. */
-static bool layer_has(const struct asf *a, unsigned i, besom_digest d) {
-  const besom_filter *layer = a->layers[i];
-  return layer->kind->contains(layer, i == FIRST ? d : layer_digest(d, i));
-}
-
-/* For a key that the first layer holds. */
-static bool upper_layers_agree(const struct asf *a, besom_digest d) {
-  return !a->layers[THIRD] || !layer_has(a, SECOND, d) || layer_has(a, THIRD, d);
+/* The layers that have a say: until there is a third one, the first alone. */
+static struct alternating in_use(const struct asf *a) {
+  return (struct alternating){.layers = (besom_filter **)(uintptr_t)a->layers,
+                              .n = a->layers[THIRD] ? ASF_LAYERS : 1,
+                              .most = ASF_LAYERS,
+                              .plain_first = true};
 }
 
 /* Questions may run side by side; a lost count costs a little foresight. The filter is const to who asks. */
@@ -87,7 +91,13 @@ static void count_denied(const struct asf *a, uint64_t n) {
 }
 
 static bool has(const struct asf *a, besom_digest d) {
-  return layer_has(a, FIRST, d) && upper_layers_agree(a, d);
+  const besom_filter *first = a->layers[FIRST];
+  struct alternating stack = in_use(a);
+  return first->kind->contains(first, d) && besom__alternating_answer(&stack, 1, d);
+}
+
+static bool second_has(const struct asf *a, besom_digest d) {
+  return a->layers[SECOND]->kind->contains(a->layers[SECOND], layer_digest(d, SECOND));
 }
 
 static bool contains(const besom_filter *f, besom_digest d) {
@@ -98,13 +108,10 @@ static bool contains(const besom_filter *f, besom_digest d) {
 
 static void contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap) {
   const struct asf *a = const_asf(f);
+  struct alternating stack = in_use(a);
   uint64_t yes = 0;
-  a->layers[FIRST]->kind->contains_many(a->layers[FIRST], d, n, bitmap);
-  for (size_t i = 0; i < n; i += 64) {
-    for (uint64_t left = bitmap[i / 64]; a->layers[THIRD] && left; left &= left - 1)
-      if (!upper_layers_agree(a, d[i + trailing_zeros(left)])) bitmap[i / 64] &= ~(left & (0 - left));
-    yes += popcount(bitmap[i / 64]);
-  }
+  besom__alternating_answer_many(&stack, d, n, bitmap);
+  for (size_t i = 0; i < n; i += 64) yes += popcount(bitmap[i / 64]);
   count_denied(a, n - yes);
 }
 
@@ -140,18 +147,13 @@ static besom_status read_options(const char *text, struct asf_wishes *w) {
   return status == BESOM_END ? BESOM_OK : status;
 }
 
-static const struct inner_kind *bloom(struct inner_kind *inner) {
-  *inner = (struct inner_kind){.kind = besom__kind_named("bloom")};
-  return inner;
-}
-
 /* A first layer as planned; of a budget it gets its part, else it goes by the rate. */
 static besom_status make_first(const besom_filter *f, const struct asf_plan *plan, uint64_t capacity,
                                besom_filter **out) {
   const struct asf_wishes *w = &const_asf(f)->wishes;
-  struct inner_kind inner;
+  struct inner_kind inner = {.kind = w->kind};
   besom_config config = {.capacity = capacity};
-  double head = 8.0 * (double)bloom(&inner)->kind->size / (double)capacity;
+  double head = 8.0 * (double)w->kind->size / (double)capacity;
   if (w->bits != 0)
     config.bits = plan->bits + head;
   else
@@ -169,7 +171,8 @@ static besom_status create(besom_filter *f, const besom_config *config) {
   struct asf *a = asf(f);
   uint64_t most = config->max_capacity > config->capacity ? config->max_capacity : config->capacity;
   double members = (double)most;
-  a->wishes = (struct asf_wishes){.shape = {DEFAULT_SKEW / 100.0, DEFAULT_NEGATIVES * members},
+  a->wishes = (struct asf_wishes){.kind = besom__kind_named("bloom"),
+                                  .shape = {DEFAULT_SKEW / 100.0, DEFAULT_NEGATIVES * members},
                                   .members = members,
                                   .life = DEFAULT_LIFE * members,
                                   .rate = config->rate != 0 ? config->rate : DEFAULT_RATE,
@@ -178,8 +181,7 @@ static besom_status create(besom_filter *f, const besom_config *config) {
   if (status != BESOM_OK) return status;
   if (config->slots || config->value_bits) return BESOM_INVALID;
   if (config->bits != 0) {
-    struct inner_kind inner;
-    double heads = 8.0 * (double)(sizeof *a + ASF_LAYERS * bloom(&inner)->kind->size);
+    double heads = 8.0 * (double)(sizeof *a + ASF_LAYERS * a->wishes.kind->size);
     a->wishes.bits = config->bits - heads / members;
     if (!(a->wishes.bits > 0)) return BESOM_INVALID;
   }
@@ -215,11 +217,6 @@ static besom_status bind_source(besom_filter *f, const besom_source *members) {
 
 /* ------------------------------------------------------------------ layers come and go */
 
-static void begin_window(struct asf *a) {
-  atomic_store_explicit(&a->denied, 0, memory_order_relaxed);
-  a->wrong = 0;
-}
-
 /* Back to one layer. */
 static void forget(struct asf *a) {
   end_pass(a);
@@ -237,16 +234,27 @@ static double first_rate(const struct asf *a) {
   return fmax(stats.expected_rate, 0x1p-60);
 }
 
+/* As many times as right as the first layer is: the rate that is right now. */
+static double share_of_rate(const struct asf *a) {
+  return first_rate(a) / a->plan.stack.rates[FIRST];
+}
+
+static void begin_window(struct asf *a) {
+  atomic_store_explicit(&a->denied, 0, memory_order_relaxed);
+  a->wrong = 0;
+  a->rate_due = a->expected * share_of_rate(a);
+}
+
 static bool second_is_full(const struct asf *a) {
   const besom_filter *second = a->layers[SECOND];
   return second && second->items >= second->capacity;
 }
 
 static besom_status make_upper(struct asf *a, unsigned i, double capacity, besom_filter **out) {
-  struct inner_kind inner;
+  struct inner_kind inner = {.kind = a->wishes.kind};
   besom_config config = {.capacity = capacity < MAX_CAPACITY ? (uint64_t)capacity : MAX_CAPACITY,
-                         .rate = a->plan.rates[i]};
-  return besom__inner_create(&a->head, bloom(&inner), &config, out);
+                         .rate = a->plan.stack.rates[i]};
+  return besom__inner_create(&a->head, &inner, &config, out);
 }
 
 /* What was learnt goes with what it was learnt for. */
@@ -272,7 +280,7 @@ static besom_status add_fresh(struct asf *a, besom_digest d) {
 /* What a member means to the pass. FULL: there is no room for it. */
 static besom_status pass_member(struct asf *a, besom_digest d) {
   if (a->pass == FILL_FIRST) return add_fresh(a, d);
-  if (!layer_has(a, SECOND, d)) return BESOM_OK;
+  if (!second_has(a, d)) return BESOM_OK;
   a->found++;
   return a->pass == FILL_THIRD ? add_fresh(a, layer_digest(d, THIRD)) : BESOM_OK;
 }
@@ -299,7 +307,6 @@ static besom_status finish_pass(struct asf *a) {
   } else {
     a->layers[THIRD] = a->fresh;
     a->fresh = NULL;
-    a->expected = a->plan.expected * first_rate(a) / a->plan.rates[FIRST];
     end_pass(a);
   }
   begin_window(a);
@@ -334,50 +341,76 @@ static besom_status step(struct asf *a) {
 /* ------------------------------------------------------------------ watching the rate */
 
 /*
- * The skew that explains how many reports it took to fill the second layer, and the plan for that. If it wants another
- * first layer, all goes on as it is until that is filled.
+ * The skew that explains how many reports it took to fill the second layer. Where there is none, since even queries
+ * were planned for, one with which something can be learnt; what is learnt will tell.
  */
-static besom_status replan(struct asf *a) {
+static struct asf_wishes wishes_by_reports(const struct asf *a) {
   struct asf_wishes w = a->wishes;
-  double rate = first_rate(a), learnt = (double)a->layers[SECOND]->items;
-  w.shape.skew = besom__asf_skew(w.shape.negatives, (double)a->reports / rate, learnt / rate);
-  struct asf_plan plan = besom__asf_plan(&w);
-  if (w.bits == 0 || fabs(plan.bits - a->plan.bits) < 0.01 * w.bits) {
-    adopt(a, &w);
+  if (a->layers[SECOND]) {
+    double rate = first_rate(a), learnt = (double)a->layers[SECOND]->items;
+    w.shape.skew = besom__asf_skew(w.shape.negatives, (double)a->reports / rate, learnt / rate);
+    return w;
+  }
+  while (w.shape.skew < ASF_MOST_SKEW && besom__asf_plan(&w).learn == 0)
+    w.shape.skew = fmin(w.shape.skew + SKEW_STEP, ASF_MOST_SKEW);
+  return w;
+}
+
+/* If the plan wants another first layer, all goes on as it is until that is filled. */
+static besom_status build_anew(struct asf *a, const struct asf_wishes *w, const struct asf_plan *plan) {
+  if (w->bits == 0 || fabs(plan->bits - a->plan.bits) < 0.01 * w->bits) {
+    adopt(a, w);
     return BESOM_OK;
   }
-  besom_status status = make_first(&a->head, &plan, a->head.capacity, &a->fresh);
+  besom_status status = make_first(&a->head, plan, a->head.capacity, &a->fresh);
   if (status != BESOM_OK) return status;
-  a->next = w;
+  a->next = *w;
   begin_pass(a, FILL_FIRST);
   return BESOM_OK;
 }
 
-static besom_status remedy(struct asf *a, double observed) {
-  if (a->remedy == RELEARNT) {
-    besom_status status = replan(a);
-    if (status != BESOM_OK) return status;
-  } else if (a->remedy == NOTHING) {
-    forget(a);
-    a->remedy = RELEARNT;
-    a->relearnt++;
-  } else {
-    a->expected = observed;
-    a->remedy = NOTHING;
-  }
-  begin_window(a);
+/*
+ * Plans by what was seen. If that was tried, or the skew is about what it was taken for, or the plan promises no lower
+ * rate, then the rate is taken for what it is.
+ */
+static besom_status replan(struct asf *a, double observed) {
+  struct asf_wishes w = wishes_by_reports(a);
+  struct asf_plan plan = besom__asf_plan(&w);
+  bool another = fabs(w.shape.skew - a->wishes.shape.skew) > SAME_SKEW && (plan.learn > 0 || a->plan.learn > 0);
+  if (another && a->remedy != REPLANNED && plan.expected * share_of_rate(a) < observed) return build_anew(a, &w, &plan);
+  a->expected = fmin(observed / share_of_rate(a), 1);
+  a->remedy = NOTHING;
   return BESOM_OK;
 }
 
-/* One more false positive of three layers: as soon as there are too many for a window of this rate, or at its end. */
+static besom_status too_many(struct asf *a, double observed) {
+  if (a->plan.learn == 0 || a->remedy != NOTHING) return replan(a, observed);
+  forget(a);
+  a->remedy = RELEARNT;
+  a->relearnt++;
+  return BESOM_OK;
+}
+
+/*
+ * One more false positive of a complete stack: as soon as there are too many for a window, or at its end. Members that
+ * came since it began raise the rate: it begins again then.
+ */
 static besom_status watch(struct asf *a) {
+  if (a->rate_due == 0) begin_window(a);
   double denied = (double)atomic_load_explicit(&a->denied, memory_order_relaxed), wrong = (double)a->wrong + 1;
-  double due = a->expected * (denied + wrong);
-  if (wrong > TOO_MANY * WINDOW && wrong > TOO_MANY * due) return remedy(a, wrong / (denied + wrong));
+  double due = a->rate_due * (denied + wrong), observed = wrong / (denied + wrong);
+  bool many = wrong > TOO_MANY * WINDOW && wrong > TOO_MANY * due, few = due >= WINDOW && wrong < TOO_FEW * due;
+  bool grown = many && a->expected * share_of_rate(a) > 1.1 * a->rate_due;
+  besom_status status = BESOM_OK;
+  if (many && !grown)
+    status = too_many(a, observed);
+  else if (few) /* the same layers learnt anew could only be worse; some of it may have been luck */
+    status = replan(a, observed * (1 + 2 / sqrt(wrong)));
+  else if (due >= WINDOW && wrong < AS_MANY * due)
+    a->remedy = NOTHING; /* with more than that it is chance that they were not too many */
+  if (status != BESOM_OK) return status;
   a->wrong++;
-  if (due < WINDOW) return BESOM_OK;
-  a->remedy = NOTHING;
-  begin_window(a);
+  if (many || due >= WINDOW) begin_window(a);
   return BESOM_OK;
 }
 
@@ -386,8 +419,7 @@ static besom_status watch(struct asf *a) {
 /* One more key for the second layer. */
 static besom_status learn(struct asf *a, besom_digest d) {
   if (!a->layers[SECOND]) {
-    double keys = a->plan.learn / a->plan.rates[FIRST] * first_rate(a);
-    besom_status status = make_upper(a, SECOND, ceil(keys), &a->layers[SECOND]);
+    besom_status status = make_upper(a, SECOND, ceil(a->plan.learn * share_of_rate(a)), &a->layers[SECOND]);
     if (status != BESOM_OK) return status;
   }
   besom_filter *second = a->layers[SECOND];
@@ -400,8 +432,7 @@ static besom_status adapt(besom_filter *f, besom_digest d) {
   struct asf *a = asf(f);
   if (!has(a, d)) return BESOM_OK;
   if (!a->members.next) return BESOM_NEEDS_STORE;
-  if (a->plan.learn == 0) return BESOM_OK;
-  if (a->pass == NO_PASS && a->layers[THIRD]) return watch(a);
+  if (a->pass == NO_PASS && (a->layers[THIRD] || a->plan.learn == 0)) return watch(a);
   if (a->pass == NO_PASS && !second_is_full(a)) return learn(a, d);
   if (a->pass == NO_PASS) begin_pass(a, COUNT_THIRD);
   besom_status status = step(a);
@@ -413,7 +444,7 @@ static besom_status adapt(besom_filter *f, besom_digest d) {
 /* A layer in the making, or the third one, without room for a member is no failure: what it was for is learnt anew. */
 static void insert_upper(struct asf *a, besom_digest d) {
   if (a->pass != NO_PASS && a->pass != COUNT_THIRD && pass_member(a, d) != BESOM_OK) end_pass(a);
-  if (!a->layers[THIRD] || !layer_has(a, SECOND, d)) return;
+  if (!a->layers[THIRD] || !second_has(a, d)) return;
   besom_filter *third = a->layers[THIRD];
   if (third->kind->insert(third, layer_digest(d, THIRD)) != BESOM_OK) forget(a);
 }
@@ -436,25 +467,21 @@ static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n
 
 /* ------------------------------------------------------------------ whole filters */
 
+/* A second layer without a third has no say, but takes memory. */
 static void stats(const besom_filter *f, besom_statistics *out) {
   const struct asf *a = const_asf(f);
-  double now[ASF_LAYERS] = {1, 0, 0}, planned[ASF_LAYERS] = {1, 0, 0};
-  for (unsigned i = 0; i < ASF_LAYERS && a->layers[i]; i++) {
-    besom_statistics layer;
-    besom_stats(a->layers[i], &layer);
-    out->slots += layer.slots;
-    out->width = layer.width;
-    out->bytes += layer.bytes;
-    out->load += layer.load * (double)layer.slots;
-    if (i != SECOND || a->layers[THIRD]) now[i] = layer.expected_rate, planned[i] = layer.rate_at_capacity;
-  }
-  out->load /= (double)out->slots;
-  out->expected_rate = besom__asf_rate(now, 0);
-  out->rate_at_capacity = besom__asf_rate(planned, 0);
+  const besom_filter *second = a->layers[SECOND];
+  struct alternating stack = in_use(a);
+  besom__alternating_stats(&stack, out);
   out->rebuilds = a->relearnt;
-  if (!a->layers[SECOND]) return;
-  out->marks = a->layers[SECOND]->items;
-  out->adapt_room_used = (double)out->marks / (double)a->layers[SECOND]->capacity;
+  if (!second) return;
+  out->marks = second->items;
+  out->adapt_room_used = (double)second->items / (double)second->capacity;
+  if (!a->layers[THIRD]) besom__inner_stats(second, out);
+}
+
+static const besom_filter *layer(const besom_filter *f, size_t i) {
+  return i < ASF_LAYERS ? const_asf(f)->layers[i] : NULL;
 }
 
 static const char *validate(const besom_filter *f) {
@@ -498,7 +525,7 @@ static bool wishes_are_possible(const struct asf_wishes *w) {
 }
 
 static besom_status load_wishes(struct asf *a, struct reader *r) {
-  struct asf_wishes w = {.members = (double)a->head.capacity};
+  struct asf_wishes w = {.kind = besom__kind_named("bloom"), .members = (double)a->head.capacity};
   double expected;
   double *const numbers[] = {&w.shape.skew, &w.shape.negatives, &w.life, &w.bits, &w.rate, &w.room, &expected};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) *numbers[i] = besom__read_double(r);
@@ -519,7 +546,7 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
   a->remedy = (enum remedy)done;
   for (unsigned i = 0; i < layers && status == BESOM_OK; i++) {
     status = besom__inner_load(f, in, &a->layers[i]);
-    if (status == BESOM_OK && a->layers[i]->kind != besom__kind_named("bloom")) status = BESOM_CORRUPT;
+    if (status == BESOM_OK && a->layers[i]->kind != a->wishes.kind) status = BESOM_CORRUPT;
   }
   if (status != BESOM_OK) destroy(f);
   return status;
@@ -540,6 +567,7 @@ const struct besom_kind besom__adaptive_stacked = {
     .adapt = adapt,
     .bind_source = bind_source,
     .stats = stats,
+    .layer = layer,
     .validate = validate,
     .save = save,
     .load = load,

@@ -122,19 +122,10 @@ void besom__alternating_answer_many(const struct alternating *a, const besom_dig
 void besom__alternating_stats(const struct alternating *a, besom_statistics *out) {
   double now = a->n % 2, planned = now; /* the answer to a key that has come this far is yes */
   for (unsigned i = a->n; i--;) {
-    besom_statistics layer;
-    besom_stats(a->layers[i], &layer);
-    out->isa = layer.isa;
-    out->slots += layer.slots;
-    out->width = layer.width;
-    out->bytes += layer.bytes;
-    out->load += layer.load * (double)layer.slots;
-    out->kicks += layer.kicks;
-    if (layer.longest_chain > out->longest_chain) out->longest_chain = layer.longest_chain;
+    besom_statistics layer = besom__inner_stats(a->layers[i], out);
     now = layer.expected_rate * now + (1 - layer.expected_rate) * (double)(i % 2);
     planned = layer.rate_at_capacity * planned + (1 - layer.rate_at_capacity) * (double)(i % 2);
   }
-  out->load /= (double)out->slots;
   out->expected_rate = now;
   out->rate_at_capacity = planned;
 }

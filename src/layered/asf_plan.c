@@ -2,23 +2,9 @@
 
 #include <math.h>
 
-#define LN2 0.693147180559945309417
-#define LEAST_RATE 0x1p-40
 #define SINGLE_RANKS 16 /* the most popular keys are looked at one by one, the others in groups */
 #define GROUP_GROWTH 1.25
 #define MAX_GROUPS 256 /* enough for 2^64 keys */
-#define STEPS_SEEN 40
-#define STEPS_FIRST 24 /* of the memory that the first layer leaves to the others, */
-#define MOST_LEFT 0.5  /* from none to this share of all, in steps that grow */
-#define STEPS_SECOND 20
-
-static double bits_at(double rate) {
-  return -log2(rate) / LN2;
-}
-
-static double rate_at(double bits) {
-  return fmax(exp2(-LN2 * bits), LEAST_RATE);
-}
 
 /* ------------------------------------------------------------------ popularity */
 
@@ -88,66 +74,118 @@ double besom__asf_skew(double negatives, double queries, double keys) {
 
 /* ------------------------------------------------------------------ layers */
 
-double besom__asf_rate(const double rates[ASF_LAYERS], double share) {
-  double frequent = rates[0] * rates[2];
-  double other = rates[0] * (1 - rates[1] + rates[1] * rates[2]);
-  return share * frequent + (1 - share) * other;
-}
+#define STEPS_SEEN 20
+#define STEPS_LEFT 8
+#define STEPS_SECOND 10
+#define MOST_LEFT 0.7 /* to other layers than the first; a half of it is looked at first */
+#define CLOSEST 0.03  /* steps between plans that are told apart */
 
-/* How many queries are waited for (in a life), what is known then, and the memory there is. */
-struct search {
-  const struct asf_wishes *w;
-  double total; /* bits a member */
-  double queries, keys, share;
-  struct asf_plan best;
-  double least; /* what the best one costs */
+/* Three numbers tell a plan apart from others; the third layer gets what the two before it leave. */
+struct point {
+  double seen;   /* what is waited for: 2^-seen of the life, or of all keys */
+  double left;   /* the root of the share of all bits that is not the first layer's */
+  double second; /* 2^-second is the second layer's rate */
 };
 
-/* The third layer gets what the two others leave. */
-static void try_layers(struct search *s, double first_bits, double second_rate) {
-  const struct asf_wishes *w = s->w;
-  struct asf_plan p = {.bits = first_bits, .share = s->share, .rates = {rate_at(first_bits), second_rate, 0}};
-  p.learn = s->keys * p.rates[0];
-  double left = s->total - first_bits - p.learn / w->members * bits_at(second_rate);
-  if (left < 0 || p.learn < 1) return;
-  p.rates[2] = rate_at(left / second_rate);
-  p.expected = besom__asf_rate(p.rates, s->share);
-  double cost = w->life > 0 ? (s->queries * p.rates[0] + (w->life - s->queries) * p.expected) / w->life : p.expected;
-  if (cost >= s->least) return;
-  s->least = cost;
-  s->best = p;
+struct search {
+  const struct asf_wishes *w;
+  struct layer_prices prices;
+  struct groups groups;
+  double total;       /* bits a member */
+  bool first_fixed;   /* its size is: then left does not change */
+  double seen;        /* the one that the next three are for */
+  double queries;     /* until the second layer is full; */
+  double keys, share; /* that will have come by then, and their share of the queries */
+  struct point at;    /* the best so far, */
+  struct asf_plan best;
+  double least; /* and its cost */
+};
+
+static void look_at_seen(struct search *s, double seen) {
+  if (seen == s->seen) return;
+  s->seen = seen;
+  if (s->w->life > 0) {
+    s->queries = s->w->life * exp2(-seen);
+    seen_by(&s->groups, s->queries, &s->keys, &s->share);
+  } else {
+    s->keys = s->w->shape.negatives * exp2(-seen);
+    s->share = share_of_first(&s->groups, s->keys);
+  }
 }
 
-static void try_all_layers(struct search *s) {
-  bool first_is_fixed = s->w->bits == 0;
-  double first = first_is_fixed ? s->total / (1 + s->w->room) : s->total;
-  for (int i = 0; i < (first_is_fixed ? 1 : STEPS_FIRST); i++)
-    for (int k = 1; k <= STEPS_SECOND; k++) {
-      double left = MOST_LEFT * i * i / (STEPS_FIRST * STEPS_FIRST);
-      try_layers(s, first * (1 - left), exp2(-k / 2.0));
+/* The stack at a point. False if there is none. */
+static bool plan_at(struct search *s, const struct point *at, struct asf_plan *p) {
+  if (at->seen < 0 || at->left < 0 || at->left * at->left > MOST_LEFT || at->second < CLOSEST) return false;
+  look_at_seen(s, at->seen);
+  p->bits = s->total * (1 - at->left * at->left);
+  double first = exp2(-besom__layer_log_rate(&s->prices, p->bits)), second = exp2(-at->second);
+  p->learn = s->keys * first;
+  double rest = s->total - p->bits - p->learn / s->w->members * besom__layer_bits(&s->prices, at->second);
+  if (rest < 0 || p->learn < 1) return false;
+  double third = exp2(-besom__layer_log_rate(&s->prices, rest / second));
+  p->stack = (struct stack){ASF_LAYERS, {first, second, third}};
+  p->share = s->share;
+  p->expected = besom__stack_rate(&p->stack, s->share);
+  return true;
+}
+
+/* In a life, the time until the second layer is full counts too: the first one answers alone. */
+static bool try_point(struct search *s, struct point at) {
+  struct asf_plan p;
+  if (!plan_at(s, &at, &p)) return false;
+  double waiting = s->w->life > 0 ? s->queries / s->w->life : 0;
+  double cost = waiting * p.stack.rates[0] + (1 - waiting) * p.expected;
+  if (cost >= s->least) return false;
+  s->least = cost;
+  s->best = p;
+  s->at = at;
+  return true;
+}
+
+static void try_grid(struct search *s, double left) {
+  for (int seen = 0; seen < STEPS_SEEN; seen++)
+    for (int second = 1; second <= STEPS_SECOND; second++)
+      if (s->first_fixed)
+        try_point(s, (struct point){seen + 0.5, left, second});
+      else
+        for (int i = 1; i <= STEPS_LEFT; i++)
+          try_point(s, (struct point){seen + 0.5, sqrt(MOST_LEFT / 2) * i / STEPS_LEFT, second});
+}
+
+static bool try_beside(struct search *s, struct point by) {
+  struct point more = {s->at.seen + by.seen, s->at.left + by.left, s->at.second + by.second};
+  struct point less = {s->at.seen - by.seen, s->at.left - by.left, s->at.second - by.second};
+  return try_point(s, more) || try_point(s, less);
+}
+
+/* From the best of the grid on, each number by itself, in ever smaller steps. */
+static void try_closely(struct search *s) {
+  for (double step = 0.5; step > CLOSEST; step /= 2)
+    for (bool again = true; again;) {
+      again = try_beside(s, (struct point){step, 0, 0}) | try_beside(s, (struct point){0, 0, step});
+      if (!s->first_fixed) again |= try_beside(s, (struct point){0, 0.1 * step, 0});
     }
 }
 
 /* The first layer and no others. */
-static struct asf_plan plan_of_one(const struct asf_wishes *w, double total) {
-  double bits = w->bits != 0 ? total : total / (1 + w->room);
-  return (struct asf_plan){.bits = bits, .rates = {rate_at(bits), 0, 0}, .expected = rate_at(bits)};
+static struct asf_plan plan_of_one(const struct search *s, double bits) {
+  double rate = exp2(-besom__layer_log_rate(&s->prices, bits));
+  return (struct asf_plan){.stack = besom__stack_of_equals(1, rate), .bits = bits, .expected = rate};
 }
 
 struct asf_plan besom__asf_plan(const struct asf_wishes *w) {
-  struct groups g;
-  struct search s = {.w = w, .total = w->bits != 0 ? w->bits : bits_at(w->rate) * (1 + w->room), .least = INFINITY};
-  make_groups(&w->shape, &g);
-  for (int i = 1; i <= STEPS_SEEN; i++) {
-    if (w->life > 0) {
-      s.queries = w->life * exp2(-i / 2.0);
-      seen_by(&g, s.queries, &s.keys, &s.share);
-    } else {
-      s.keys = w->shape.negatives * exp2((1 - i) / 1.5);
-      s.share = share_of_first(&g, s.keys);
-    }
-    try_all_layers(&s);
+  struct search s = {.w = w, .total = w->bits, .first_fixed = w->bits == 0, .seen = -1};
+  double left = 0;
+  besom__layer_prices(w->kind, w->members, &s.prices);
+  if (s.first_fixed) {
+    s.total = besom__layer_bits(&s.prices, -log2(w->rate)) * (1 + w->room);
+    left = sqrt(w->room / (1 + w->room));
   }
-  struct asf_plan one = plan_of_one(w, s.total);
-  return s.least < one.expected ? s.best : one;
+  struct asf_plan one = plan_of_one(&s, s.total * (1 - left * left));
+  s.least = 0.999 * one.expected; /* what is no better than that is not worth it */
+  make_groups(&w->shape, &s.groups);
+  try_grid(&s, left);
+  if (s.best.learn == 0) return one;
+  try_closely(&s);
+  return s.best;
 }

@@ -1,14 +1,12 @@
 /*
  * How large the three layers of an adaptive stacked filter should be (Deeds, Hentschel, Idreos: "Stacked Filters",
- * 2021, section 6), when it is known how skewed the queries for non-members are, but not which keys they are for.
- *
- * Layers are Bloom filters, taken to need log2(1 / rate) / ln 2 bits a key. The first holds the members, the second the
- * false positives of the first that were reported, the third those members that the second is wrong about.
+ * 2021, section 6), when it is known how skewed the queries for non-members are, but not which keys they are for. Rates
+ * and sizes are those of stack_model.h: it is a stack for the keys that will have come until it is complete.
  */
 #ifndef BESOM_LAYERED_ASF_PLAN_H
 #define BESOM_LAYERED_ASF_PLAN_H
 
-#include <stdbool.h>
+#include "layered/stack_model.h"
 
 #define ASF_LAYERS 3
 
@@ -20,6 +18,7 @@ struct asf_shape {
 
 struct asf_wishes {
   struct asf_shape shape;
+  const struct besom_kind *kind; /* of the layers */
   double members;
   double life; /* queries for non-members until the filter is replaced; 0: for ever */
   double bits; /* a member, of all layers; or 0, */
@@ -28,11 +27,11 @@ struct asf_wishes {
 };
 
 struct asf_plan {
-  double bits;              /* a member, of the first layer */
-  double rates[ASF_LAYERS]; /* each layer's */
-  double learn;             /* the second layer holds so many keys */
-  double share;             /* of the queries for non-members: those for keys that were learnt */
-  double expected;          /* rate of the three layers over all such queries */
+  struct stack stack; /* of ASF_LAYERS, or of one if learning is not worth it */
+  double bits;        /* a member, of the first layer */
+  double learn;       /* the second layer holds so many keys; 0 if there is none */
+  double share;       /* of the queries for non-members: those for keys that have come until then */
+  double expected;    /* rate of all layers over all such queries */
 };
 
 /*
@@ -41,9 +40,6 @@ struct asf_plan {
  * popular keys.
  */
 struct asf_plan besom__asf_plan(const struct asf_wishes *w);
-
-/* Rate of a stack of three if this share of the queries is for keys of the second layer (the paper's section 4.1). */
-double besom__asf_rate(const double rates[ASF_LAYERS], double share);
 
 /* After so many queries: how many different keys have come, and the share of all queries that is for these. */
 void besom__asf_seen(const struct asf_shape *shape, double queries, double *keys, double *share);

@@ -51,6 +51,22 @@ besom_status besom__inner_build(const besom_filter *outer, const struct inner_ki
   return status;
 }
 
+besom_statistics besom__inner_stats(const besom_filter *inner, besom_statistics *outer) {
+  besom_statistics s;
+  besom_stats(inner, &s);
+  double used = outer->load * (double)outer->slots + s.load * (double)s.slots;
+  outer->isa = s.isa;
+  outer->slots += s.slots;
+  outer->load = used / (double)outer->slots;
+  outer->width = s.width;
+  outer->bytes += s.bytes;
+  outer->extended += s.extended;
+  outer->marks += s.marks;
+  outer->kicks += s.kicks;
+  if (s.longest_chain > outer->longest_chain) outer->longest_chain = s.longest_chain;
+  return s;
+}
+
 /* ------------------------------------------------------------------ files */
 
 void besom__inner_save(const besom_filter *inner, struct sections_out *out) {

@@ -39,6 +39,9 @@ void besom__inner_save(const besom_filter *inner, struct sections_out *out);
 besom_status besom__inner_load(const besom_filter *outer, struct sections_in *in, besom_filter **inner);
 besom_status besom__inner_load_built(const besom_filter *outer, struct sections_in *in, besom_filter **inner);
 
+/* An inner filter's own statistics, of which what adds up is added to the outer one's. */
+besom_statistics besom__inner_stats(const besom_filter *inner, besom_statistics *outer);
+
 /*
  * How layer number i of a filter sees a key. Layers that are asked one after the other must err independently, so each
  * goes by other bits of the digest (splitmix64 of both halves).

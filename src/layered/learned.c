@@ -114,6 +114,7 @@ static besom_status read_wishes(const besom_config *config, struct wishes *w) {
 struct plan {
   struct wishes wishes;
   struct inner_kind bloom;
+  bool sampled; /* so the members have been read once */
   struct key_sample yes, no;
   struct scores *scores; /* of the model in hand */
 };
@@ -174,7 +175,7 @@ static void score_samples(struct plan *p, const struct model *m) {
 
 /* The largest number of weights that is worth trying, as its logarithm. */
 static unsigned largest_log(const struct plan *p, double members) {
-  double bits = p->wishes.bits != 0 ? p->wishes.bits : -log2(p->wishes.rate) / log(2);
+  double bits = p->wishes.bits != 0 ? p->wishes.bits : besom__split_bits_at(p->wishes.rate);
   double log = floor(log2(fmax(LARGEST_SHARE * bits * members / 8, 1)));
   return (unsigned)fmin(fmax(log, MODEL_LEAST_LOG), MODEL_MOST_LOG);
 }
@@ -220,31 +221,37 @@ static besom_status choose_model(besom_filter *f, struct plan *p, const besom_pr
 struct scored_source {
   const besom_source *source;
   const struct learned *l;
-  double *bins; /* NULL: to give those below the threshold */
+  double *bins;  /* NULL: to give those below the threshold, all if there is no model */
+  uint64_t keys; /* that it had */
 };
 
 static besom_status next_scored(void *ctx, besom_bytes *key, uint64_t *weight) {
-  const struct scored_source *s = ctx;
+  struct scored_source *s = ctx;
   for (;;) {
     *weight = 1;
     besom_status status = s->source->next(s->source->ctx, key, weight);
     if (status != BESOM_OK || (!key->data && key->len)) return status;
+    s->keys++;
+    if (!s->l->model.weights) return BESOM_OK;
     int32_t score = besom__model_score(&s->l->model, key->data, key->len);
     if (s->bins) s->bins[score_bin(score)]++;
     if (s->bins || score < s->l->threshold) return BESOM_OK;
   }
 }
 
-/* The keys of a source once more, all of them (bins: and their scores) or those below the threshold. */
-static besom_status collect_scored(const besom_filter *f, const besom_source *source, double *bins, uint64_t most,
+/*
+ * The members once more, all of them (bins: and their scores) or those below the threshold. A source that has fewer of
+ * them than before would cost members: INVALID.
+ */
+static besom_status collect_scored(const besom_filter *f, const struct plan *p, const besom_source *yes, double *bins,
                                    const besom_progress *progress, struct digests *out) {
-  struct scored_source scored = {source, const_learned(f), bins};
-  besom_source through = {.next = next_scored, .size_hint = bins ? source->size_hint : 0, .ctx = &scored};
+  struct scored_source scored = {yes, const_learned(f), bins, 0};
+  besom_source through = {.next = next_scored, .size_hint = bins ? yes->size_hint : 0, .ctx = &scored};
   *out = (struct digests){0};
-  besom_status status = source->rewind(source->ctx);
-  if (status == BESOM_OK) status = besom__collect(f, &through, most, progress, out);
+  besom_status status = p->sampled ? yes->rewind(yes->ctx) : BESOM_OK;
+  if (status == BESOM_OK) status = besom__collect(f, &through, f->capacity, progress, out);
   if (status == BESOM_OK) besom__digests_unite(out);
-  return status;
+  return status == BESOM_OK && scored.keys < p->yes.keys ? BESOM_INVALID : status;
 }
 
 #define MOST_BITS 1024 /* a key, that any filter takes; when the model misses next to nobody */
@@ -281,7 +288,7 @@ static besom_status add_filters(besom_filter *f, const struct plan *p, const str
   double left = p->wishes.bits * members - 8 * ((double)sizeof *l + (double)model_bytes(&l->model));
   besom_status status = BESOM_OK;
   if (s->initial_rate < 1) {
-    double bits = -log2(s->initial_rate) / log(2) * members + head;
+    double bits = besom__split_bits_at(s->initial_rate) * members + head;
     status = add_filter(f, p, INITIAL, all, bits, s->initial_rate);
     if (status == BESOM_OK) left -= 8 * bytes_of(l->filters[INITIAL]);
     if (status == BESOM_INVALID) status = BESOM_OK; /* smaller than any that can be made: so there is none */
@@ -290,20 +297,23 @@ static besom_status add_filters(besom_filter *f, const struct plan *p, const str
 }
 
 /* With a model in hand: where its threshold is, and who is below it. If it is no good after all it goes. */
-static besom_status build_with_model(besom_filter *f, struct plan *p, const besom_source *yes, uint64_t capacity,
+static besom_status build_with_model(besom_filter *f, struct plan *p, const besom_source *yes,
                                      const besom_progress *progress) {
   struct learned *l = learned(f);
   struct digests all = {0}, missed = {0};
   score_samples(p, &l->model);
   clear_scores(p->scores->yes);
-  besom_status status = collect_scored(f, yes, p->scores->yes, capacity, progress, &all);
-  if (status != BESOM_OK) return status;
+  besom_status status = collect_scored(f, p, yes, p->scores->yes, progress, &all);
+  if (status != BESOM_OK) {
+    besom__digests_free(f, &all);
+    return status;
+  }
   f->items = all.n;
   struct split split = split_with(p, &l->model, all.n ? (double)all.n : 1);
   l->threshold = (int32_t)(split.bin * SCORE_STEP) - SCORE_END;
   l->wrong = split.wrong;
   if (split.bin == SCORE_BINS) besom__model_free(f, &l->model);
-  if (l->model.weights) status = collect_scored(f, yes, NULL, capacity, progress, &missed);
+  if (l->model.weights) status = collect_scored(f, p, yes, NULL, progress, &missed);
   if (status == BESOM_OK) status = add_filters(f, p, &split, &all, l->model.weights ? &missed : &all);
   besom__digests_free(f, &all);
   besom__digests_free(f, &missed);
@@ -311,15 +321,13 @@ static besom_status build_with_model(besom_filter *f, struct plan *p, const beso
 }
 
 /* A Bloom filter, and no more. */
-static besom_status build_alone(besom_filter *f, const struct plan *p, const besom_source *yes, uint64_t capacity,
+static besom_status build_alone(besom_filter *f, const struct plan *p, const besom_source *yes,
                                 const besom_progress *progress) {
   const struct split alone = {.bin = SCORE_BINS, .initial_rate = 1, .backup_rate = p->wishes.rate};
   struct digests all;
-  besom_status status = besom__collect(f, yes, capacity, progress, &all);
-  if (status != BESOM_OK) return status;
-  besom__digests_unite(&all);
+  besom_status status = collect_scored(f, p, yes, NULL, progress, &all);
   f->items = all.n;
-  status = add_filters(f, p, &alone, &all, &all);
+  if (status == BESOM_OK) status = add_filters(f, p, &alone, &all, &all);
   besom__digests_free(f, &all);
   return status;
 }
@@ -332,8 +340,8 @@ static besom_status learn(besom_filter *f, struct plan *p, const besom_source *y
   if (!p->scores) return BESOM_NO_MEMORY;
   besom_status status = besom__key_sample_read(f, yes, progress, &p->yes);
   if (status == BESOM_OK) status = besom__key_sample_read(f, no, progress, &p->no);
-  if (status == BESOM_OK) status = choose_model(f, p, progress);
-  return status == BESOM_OK && !learned(f)->model.weights ? yes->rewind(yes->ctx) : status;
+  p->sampled = true;
+  return status == BESOM_OK ? choose_model(f, p, progress) : status;
 }
 
 static besom_status build(besom_filter *f, const besom_config *config, const besom_source *yes, const besom_source *no,
@@ -343,8 +351,7 @@ static besom_status build(besom_filter *f, const besom_config *config, const bes
   f->capacity = config->capacity;
   if (status == BESOM_OK && no) status = learn(f, &p, yes, no, progress);
   if (status == BESOM_OK)
-    status = learned(f)->model.weights ? build_with_model(f, &p, yes, config->capacity, progress)
-                                       : build_alone(f, &p, yes, config->capacity, progress);
+    status = learned(f)->model.weights ? build_with_model(f, &p, yes, progress) : build_alone(f, &p, yes, progress);
   besom__key_sample_free(f, &p.yes);
   besom__key_sample_free(f, &p.no);
   besom__release(&f->allocator, p.scores, sizeof *p.scores);
@@ -358,19 +365,19 @@ static void stats(const besom_filter *f, besom_statistics *out) {
   const struct learned *l = const_learned(f);
   double wrong = l->model.weights ? l->wrong : 0;
   for (unsigned i = FILTERS; i--;) {
-    besom_statistics s;
     if (!l->filters[i]) continue;
-    besom_stats(l->filters[i], &s);
-    out->slots += s.slots;
-    out->width = s.width;
-    out->bytes += s.bytes;
-    out->load += s.load * (double)s.slots;
+    besom_statistics s = besom__inner_stats(l->filters[i], out);
     out->expected_rate = i == BACKUP ? wrong + (1 - wrong) * s.expected_rate : s.expected_rate * out->expected_rate;
     out->rate_at_capacity =
         i == BACKUP ? wrong + (1 - wrong) * s.rate_at_capacity : s.rate_at_capacity * out->rate_at_capacity;
   }
   out->bytes += model_bytes(&l->model);
-  out->load /= (double)out->slots;
+}
+
+static const besom_filter *layer(const besom_filter *f, size_t i) {
+  const struct learned *l = const_learned(f);
+  if (!l->filters[INITIAL]) i = i < SIZE_MAX ? i + 1 : i;
+  return i < FILTERS ? l->filters[i] : NULL;
 }
 
 static const char *validate(const besom_filter *f) {
@@ -440,6 +447,7 @@ const struct besom_kind besom__learned = {
     .contains_key = contains_key,
     .contains_many = contains_many,
     .stats = stats,
+    .layer = layer,
     .validate = validate,
     .save = save,
     .load = load,

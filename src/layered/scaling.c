@@ -217,19 +217,10 @@ static void stats(const besom_filter *f, besom_statistics *out) {
   const struct scaling *s = const_scaling(f);
   double right = 1, room_used = 0;
   for (uint64_t i = 0; i < s->n_layers; i++) {
-    besom_statistics layer;
-    besom_stats(s->layers[i], &layer);
-    out->isa = layer.isa;
-    out->slots += layer.slots;
-    out->width = layer.width;
-    out->bytes += layer.bytes;
-    out->extended += layer.extended;
-    out->marks += layer.marks;
-    out->load += layer.load * (double)layer.slots;
+    besom_statistics layer = besom__inner_stats(s->layers[i], out);
     right *= 1 - layer.expected_rate;
     room_used = fmax(room_used, layer.adapt_room_used);
   }
-  out->load /= (double)out->slots;
   out->expected_rate = 1 - right;
   out->rate_at_capacity = s->rate;
   out->adapt_room_used = room_used;

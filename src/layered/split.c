@@ -5,7 +5,7 @@
 #define LN2 0.693147180559945309417
 #define LEAST_RATE 0x1p-60
 
-static double bits_at(double rate) {
+double besom__split_bits_at(double rate) {
   return -log2(rate) / LN2;
 }
 
@@ -30,7 +30,7 @@ void besom__split_bits(struct split *s, double bits, bool sandwiched) {
   s->initial_rate = 1;
   s->backup_rate = s->missed > 0 ? rate_at(bits / s->missed) : LEAST_RATE;
   if (sandwiched && s->missed > 0) {
-    double backup_rate = sandwich_rate(s), initial_bits = bits - s->missed * bits_at(backup_rate);
+    double backup_rate = sandwich_rate(s), initial_bits = bits - s->missed * besom__split_bits_at(backup_rate);
     if (initial_bits > 0) {
       s->backup_rate = backup_rate;
       s->initial_rate = rate_at(initial_bits);
@@ -50,7 +50,9 @@ void besom__split_rate(struct split *s, double rate, bool sandwiched) {
   } else {
     s->backup_rate = s->wrong < rate ? (rate - s->wrong) / (1 - s->wrong) : 0;
   }
-  s->bits = s->backup_rate > 0 ? bits_at(s->initial_rate) + s->missed * bits_at(s->backup_rate) : INFINITY;
+  s->bits = s->backup_rate > 0
+                ? besom__split_bits_at(s->initial_rate) + s->missed * besom__split_bits_at(s->backup_rate)
+                : INFINITY;
   rate_of_parts(s);
 }
 

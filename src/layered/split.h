@@ -3,8 +3,6 @@
  * sandwiching", 2018). Keys with a score from the threshold on are answered yes. The others are looked up in a backup
  * filter, which holds the members among them. In the sandwiched form an initial filter that holds all members comes
  * before both.
- *
- * A Bloom filter is taken to need log2(1 / rate) / ln 2 bits a key.
  */
 #ifndef BESOM_LAYERED_SPLIT_H
 #define BESOM_LAYERED_SPLIT_H
@@ -39,6 +37,9 @@ struct split {
   double rate; /* of the whole */
   double bits; /* of both filters, a member */
 };
+
+/* What a key of a Bloom filter is taken to need: log2(1 / rate) / ln 2. */
+double besom__split_bits_at(double rate);
 
 /* The best rate for so many bits a member, and the fewest bits for a rate. */
 struct split besom__split_for_bits(const struct scores *s, double bits, bool sandwiched);

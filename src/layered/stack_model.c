@@ -91,6 +91,18 @@ double besom__layer_bits(const struct layer_prices *prices, double log_rate) {
   return prices->bits[below] + (at - below) * (prices->bits[below + 1] - prices->bits[below]);
 }
 
+double besom__layer_log_rate(const struct layer_prices *prices, double bits) {
+  unsigned low = 0, high = prices->n - 1;
+  if (bits <= prices->bits[low]) return prices->log_rates[low];
+  if (bits >= prices->bits[high]) return prices->log_rates[high];
+  while (high - low > 1) {
+    unsigned middle = (low + high) / 2;
+    *(prices->bits[middle] <= bits ? &low : &high) = middle;
+  }
+  double part = prices->whole_bits ? 0 : (bits - prices->bits[low]) / (prices->bits[high] - prices->bits[low]);
+  return prices->log_rates[low] + part * (prices->log_rates[high] - prices->log_rates[low]);
+}
+
 double besom__stack_bits(const struct stack *s, const struct layer_prices *prices, double members, double frequent) {
   double bits = prices->head_bits / members, holds[2] = {1, frequent};
   for (unsigned i = 0; i < s->layers; i++) {

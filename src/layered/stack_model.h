@@ -63,6 +63,10 @@ bool besom__layer_prices(const struct besom_kind *kind, double keys, struct laye
 /* Bits a key at a rate of 2^-log_rate. Between two entries of the list they lie on a line. */
 double besom__layer_bits(const struct layer_prices *prices, double log_rate);
 
+/* The other way around: -log2 of the lowest rate for so many bits a key; the highest of the list if they are too few.
+ */
+double besom__layer_log_rate(const struct layer_prices *prices, double bits);
+
 /*
  * Bits a member of the whole, expected: with so many members, and so many frequent non-members for each. All of a
  * layer that nobody reaches is still there.

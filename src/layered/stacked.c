@@ -12,6 +12,8 @@
 #include "layered/plan.h"
 #include "layered/sample.h"
 
+_Static_assert(2 * MAX_STACK_LAYERS < MAX_SECTIONS && MAX_STACK_LAYERS <= MAX_INNER, "each layer saves two sections");
+
 struct stacked {
   besom_filter head;
   struct alternating stack;

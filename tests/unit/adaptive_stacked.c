@@ -9,8 +9,9 @@
 #include <cmocka.h>
 
 #include "besom.h"
-#include "file/file.h"
 #include "layered/asf_plan.h"
+#include "layered/stack_plan.h"
+#include "support/damage.h"
 #include "support/failing_allocator.h"
 #include "support/heap.h"
 #include "support/keys.h"
@@ -74,8 +75,23 @@ static void what_is_seen_is_foretold(void **state) {
     }
 }
 
-static double bits_at(double rate) {
-  return -log2(rate) / log(2);
+/* Of stacks for what has come after so many queries, in a life or, if it is 0, for ever: the best by brute force. */
+static double least_cost(const struct asf_wishes *w, const struct layer_prices *prices, double waiting, double keys,
+                         double share) {
+  double least = 1;
+  for (double first = 0.3 * w->bits; first <= w->bits; first += 0.02 * w->bits)
+    for (double second = 0.9; second > 0.0005; second *= 0.85) {
+      struct stack s = {3, {exp2(-besom__layer_log_rate(prices, first)), second, 0}};
+      double left = w->bits - first - keys * s.rates[0] / w->members * besom__layer_bits(prices, -log2(second));
+      if (left < 0) continue;
+      s.rates[2] = exp2(-besom__layer_log_rate(prices, left / second));
+      least = fmin(least, waiting * s.rates[0] + (1 - waiting) * besom__stack_rate(&s, share));
+    }
+  return least;
+}
+
+static const struct besom_kind *bloom(void) {
+  return besom__kind_named("bloom");
 }
 
 /* No more memory than there is, and no other plan that was looked at by brute force is better by more than 2 %. */
@@ -84,25 +100,43 @@ static void plans_are_near_the_best(void **state) {
   for (double skew = 0.5; skew <= 1.3; skew += 0.25)
     for (double bits = 6; bits <= 14; bits += 4) {
       struct asf_wishes w = {
-          .shape = {skew, 1e6}, .members = 1e4, .life = 1e6, .bits = bits, .rate = 0.01, .room = 0.05};
+          .kind = bloom(), .shape = {skew, 1e6}, .members = 1e4, .life = 1e6, .bits = bits, .rate = 0.01, .room = 0.05};
       struct asf_plan p = besom__asf_plan(&w);
-      double used = p.bits + p.learn / w.members * bits_at(p.rates[1]) + p.rates[1] * bits_at(p.rates[2]);
-      assert_true(p.learn == 0 || used <= bits * 1.000001);
-      double keys, share, least = p.rates[0], seen_keys = p.learn / p.rates[0], own = p.learn > 0 ? 1 : p.rates[0];
+      struct layer_prices prices;
+      assert_true(besom__layer_prices(bloom(), w.members, &prices));
+      double keys, share, least = exp2(-besom__layer_log_rate(&prices, bits)), own = p.learn > 0 ? 1 : p.expected;
       for (double queries = 300; queries < 9e5; queries *= 1.1) {
         besom__asf_seen(&w.shape, queries, &keys, &share);
-        if (fabs(keys - seen_keys) < 0.06 * seen_keys)
-          own = fmin(own, (queries * p.rates[0] + (w.life - queries) * p.expected) / w.life);
-        for (double first = 0.4 * bits; first <= bits; first += 0.02 * bits)
-          for (double second = 0.8; second > 0.0005; second *= 0.8) {
-            double rates[3] = {exp2(-log(2) * first), second, 0};
-            double left = bits - first - keys * rates[0] / w.members * bits_at(second);
-            if (left < 0) continue;
-            rates[2] = exp2(-log(2) * left / second);
-            least = fmin(least, (queries * rates[0] + (w.life - queries) * besom__asf_rate(rates, share)) / w.life);
-          }
+        least = fmin(least, least_cost(&w, &prices, queries / w.life, keys, share));
       }
-      assert_true(own <= 1.04 * least);
+      prices.layer_bits = 0;
+      double wanted = p.learn / p.stack.rates[0];
+      for (double queries = 100; queries < 1e6 && p.learn > 0; queries *= 1.001) {
+        besom__asf_seen(&w.shape, queries, &keys, &share);
+        if (keys > wanted) {
+          double waiting = queries / w.life;
+          own = waiting * p.stack.rates[0] + (1 - waiting) * p.expected;
+          break;
+        }
+      }
+      assert_true(besom__stack_bits(&p.stack, &prices, w.members, wanted / w.members) <= bits * 1.000001);
+      if (own > 1.02 * least) fail_msg("skew %g, %g bits: %g, not %g", skew, bits, own, least);
+    }
+}
+
+/* What it will be in the end is what the planner of stacked makes of three layers and the same keys. */
+static void final_plans_are_those_of_stacked(void **state) {
+  (void)state;
+  for (double skew = 0.75; skew <= 1.25; skew += 0.25)
+    for (double bits = 8; bits <= 12; bits += 2) {
+      struct asf_wishes w = {.kind = bloom(), .shape = {skew, 1e6}, .members = 1e4, .bits = bits, .rate = 0.01};
+      struct asf_plan p = besom__asf_plan(&w);
+      struct stack_aim aim = {.members = w.members, .bits = bits, .limits.layers = 3};
+      struct stack_choice choice;
+      assert_true(besom__layer_prices(bloom(), w.members, &aim.prices) && p.learn > 0);
+      aim.prices.layer_bits = 0;
+      assert_true(besom__stack_plan_for(&aim, p.learn / p.stack.rates[0], p.share, &choice));
+      assert_true(fabs(choice.rate - p.expected) < 0.02 * choice.rate);
     }
 }
 
@@ -254,6 +288,76 @@ static void it_plans_anew_when_the_skew_is_wrong(void **state) {
   assert_true(stats_of(f).rebuilds <= rebuilds + 2); /* it has come to rest */
   assert_holds(f, MEMBERS_OF);
   free(z.sums);
+  besom_free(f);
+}
+
+static unsigned layers_of(const besom_filter *f) {
+  besom_statistics layer;
+  unsigned n = 0;
+  uint64_t slots = 0;
+  for (; besom_stats_layer(f, n, &layer) == BESOM_OK; n++) slots += layer.slots;
+  assert_int_equal(slots, stats_of(f).slots);
+  assert_int_equal(besom_stats_layer(f, SIZE_MAX, &layer), BESOM_END);
+  return n;
+}
+
+/* Keys that the filter is wrong about. */
+static void false_positives(const besom_filter *f, uint64_t *out, size_t n) {
+  for (size_t i = 0, found = 0; found < n; i++)
+    if (besom_contains_u64(f, key_u64(OTHER_MEMBERS, i))) out[found++] = key_u64(OTHER_MEMBERS, i);
+}
+
+/* Queries of which one in `often` is for one of the hot keys; the number of wrong answers to these. */
+static size_t ask_hot(besom_filter *f, const uint64_t *hot, size_t n, size_t often, size_t queries) {
+  static uint64_t fresh;
+  size_t wrong = 0;
+  for (size_t i = 0; i < queries; i++) {
+    uint64_t key = i % often ? key_u64(NEGATIVES, fresh++) : hot[i / often % n];
+    if (!besom_contains_u64(f, key)) continue;
+    wrong += i % often == 0;
+    assert_int_equal(besom_adapt_u64(f, key), BESOM_OK);
+  }
+  return wrong;
+}
+
+/* Told that queries are even it has one layer; when it errs far more than that explains, it learns after all. */
+static void one_layer_is_not_for_ever(void **state) {
+  (void)state;
+  enum { HOT = 20 };
+  besom_filter *f = make("negatives=40000,skew=0,life=1000000", 10, NULL);
+  member_source members;
+  uint64_t hot[HOT];
+  members_open(&members, MEMBERS_OF);
+  assert_int_equal(besom_bind_source(f, &members.api), BESOM_OK);
+  false_positives(f, hot, HOT);
+  ask_hot(f, hot, HOT, SIZE_MAX, 100000);
+  assert_int_equal(layers_of(f), 1);
+  assert_int_equal(stats_of(f).rebuilds, 0); /* nothing was wrong */
+  ask_hot(f, hot, HOT, 4, 200000);
+  assert_true(stats_of(f).rebuilds >= 1);
+  assert_int_equal(layers_of(f), 3);
+  assert_true(ask_hot(f, hot, HOT, 4, 40000) < 1000); /* of 10000 */
+  assert_holds(f, MEMBERS_OF);
+  besom_free(f);
+}
+
+/* Half of the planned rate is as wrong as one and a half of it: the filter is planned for what it sees. */
+static void a_rate_that_is_too_low_is_noticed(void **state) {
+  (void)state;
+  enum { HOT = 2000 };
+  besom_filter *f = make("negatives=40000,skew=75,life=1000000", 10, NULL);
+  member_source members;
+  uint64_t hot[HOT];
+  members_open(&members, MEMBERS_OF);
+  assert_int_equal(besom_bind_source(f, &members.api), BESOM_OK);
+  for (size_t i = 0; i < HOT; i++) hot[i] = key_u64(MORE_MEMBERS, i);
+  for (size_t i = 0; i < 400000; i++) { /* nineteen of twenty queries are for the hot keys */
+    uint64_t key = i % 20 ? hot[i % HOT] : key_u64(NEGATIVES, i);
+    if (besom_contains_u64(f, key)) assert_int_equal(besom_adapt_u64(f, key), BESOM_OK);
+  }
+  assert_true(stats_of(f).rebuilds >= 1);
+  assert_int_equal(layers_of(f), 3);
+  assert_holds(f, MEMBERS_OF);
   besom_free(f);
 }
 
@@ -495,24 +599,13 @@ static void repaired_damage_does_no_harm(void **state) {
   random_stream random = {3};
   size_t accepted = 0;
   for (size_t round = 0; round < 1000; round++) {
-    uint8_t *bytes = heap_array(saved.len, 1);
-    memcpy(bytes, saved.data, saved.len);
-    for (size_t i = 0; i <= round % 3; i++) /* mostly where the parameters are */
-      bytes[random_below(&random, round % 4 ? 2000 : saved.len)] ^= (uint8_t)(1 << random_below(&random, 8));
-    besom__file_repair(bytes, saved.len);
-    besom_filter *damaged = NULL;
-    if (besom_load(bytes, saved.len, NULL, &damaged) == BESOM_OK) {
-      memory_sink again;
-      save_to(&again, damaged);
-      assert_true(again.len == saved.len && !memcmp(again.data, bytes, saved.len));
-      memory_sink_close(&again);
-      assert_int_equal(besom_bind_source(damaged, &members.api), BESOM_OK);
-      ask(damaged, &z, 0, 3000, &status);
-      besom_insert_u64(damaged, key_u64(MORE_MEMBERS, round));
-      accepted++;
-    }
+    besom_filter *damaged = load_damaged(&saved, &random, round);
+    if (!damaged) continue;
+    assert_int_equal(besom_bind_source(damaged, &members.api), BESOM_OK);
+    ask(damaged, &z, 0, 3000, &status);
+    besom_insert_u64(damaged, key_u64(MORE_MEMBERS, round));
     besom_free(damaged);
-    free(bytes);
+    accepted++;
   }
   assert_true(accepted > 0);
   memory_sink_close(&saved);
@@ -524,9 +617,12 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_seen_is_foretold),
       cmocka_unit_test(plans_are_near_the_best),
+      cmocka_unit_test(final_plans_are_those_of_stacked),
       cmocka_unit_test(it_learns_what_is_often_asked),
       cmocka_unit_test(it_learns_anew_when_popular_keys_change),
       cmocka_unit_test(it_plans_anew_when_the_skew_is_wrong),
+      cmocka_unit_test(one_layer_is_not_for_ever),
+      cmocka_unit_test(a_rate_that_is_too_low_is_noticed),
       cmocka_unit_test(without_its_members_it_cannot_learn),
       cmocka_unit_test(failures_change_nothing),
       cmocka_unit_test(a_source_with_too_few_members_is_refused),

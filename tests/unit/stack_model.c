@@ -109,6 +109,22 @@ static void sizes_are_those_of_what_reaches_each_layer(void **state) {
   }
 }
 
+/* What a rate costs buys that rate. */
+static void bits_and_rates_are_inverse(void **state) {
+  (void)state;
+  struct layer_prices prices;
+  assert_true(besom__layer_prices(&made_up, MEMBERS_N, &prices));
+  for (double log_rate = 0.1; log_rate < 39; log_rate += 0.37)
+    assert_true(fabs(besom__layer_log_rate(&prices, besom__layer_bits(&prices, log_rate)) - log_rate) < 1e-9);
+  assert_true(besom__layer_log_rate(&prices, 0) == 0);
+  assert_true(besom__layer_log_rate(&prices, 1e9) == prices.log_rates[prices.n - 1]);
+  assert_true(besom__layer_prices(besom__kind_named("qf"), MEMBERS_N, &prices) && prices.whole_bits);
+  for (unsigned i = 0; i + 1 < prices.n; i++) {
+    assert_true(besom__layer_log_rate(&prices, prices.bits[i]) == prices.log_rates[i]);
+    assert_true(besom__layer_log_rate(&prices, prices.bits[i + 1] - 1e-9) == prices.log_rates[i]);
+  }
+}
+
 /* Equations (1), (2) and (3) of the paper, and the form without a loop. */
 static void equal_layers_obey_the_short_forms(void **state) {
   (void)state;
@@ -174,6 +190,7 @@ static void kinds_of_whole_bits_have_some_rates_only(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rates_and_checks_are_those_of_a_simulation),
+      cmocka_unit_test(bits_and_rates_are_inverse),
       cmocka_unit_test(sizes_are_those_of_what_reaches_each_layer),
       cmocka_unit_test(equal_layers_obey_the_short_forms),
       cmocka_unit_test(prices_are_those_of_real_filters),

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "besom.h"
+#include "support/damage.h"
 #include "support/failing_allocator.h"
 #include "support/heap.h"
 #include "support/keys.h"
@@ -252,6 +253,33 @@ static void a_saved_stack_is_the_same(void **state) {
   }
 }
 
+/* With checksums that fit, damage is refused or is a filter that can be worked with: what it takes in, it holds. */
+static void repaired_damage_does_no_harm(void **state) {
+  (void)state;
+  for (size_t b = 0; b < BASES; b++) {
+    besom_config config = {.options = bases[b], .bits = 12, .capacity = N + 100};
+    besom_filter *f = built(&config, N);
+    memory_sink saved;
+    random_stream random = {b};
+    size_t accepted = 0;
+    memory_sink_init(&saved);
+    assert_int_equal(besom_save(f, &saved.api), BESOM_OK);
+    for (size_t round = 0; round < 400; round++) {
+      besom_filter *damaged = load_damaged(&saved, &random, round);
+      if (!damaged) continue;
+      share_of_yes(damaged, NEGATIVES, 300, false);
+      for (uint64_t i = 0; i < 20; i++)
+        if (besom_insert_u64(damaged, i) == BESOM_OK) assert_true(besom_contains_u64(damaged, i));
+      for (uint64_t i = 0; i < 20; i++) besom_remove_u64(damaged, i);
+      besom_free(damaged);
+      accepted++;
+    }
+    assert_true(accepted > 0);
+    memory_sink_close(&saved);
+    besom_free(f);
+  }
+}
+
 /* The order and the pieces in which a sample comes do not matter, nor members in it. */
 static besom_status next_shuffled(void *ctx, besom_bytes *key, uint64_t *weight) {
   keys *k = ctx;
@@ -387,6 +415,7 @@ int main(void) {
       cmocka_unit_test(members_come_and_go),
       cmocka_unit_test(a_full_stack_stays_as_it_was),
       cmocka_unit_test(a_saved_stack_is_the_same),
+      cmocka_unit_test(repaired_damage_does_no_harm),
       cmocka_unit_test(a_sample_is_a_multiset),
       cmocka_unit_test(a_sample_may_be_all_there_is),
       cmocka_unit_test(a_plain_list_is_half_of_the_queries),

@@ -1,0 +1,39 @@
+/*
+ * damage.h - saved filters with some bits changed under checksums that fit, as an attacker would make them.
+ */
+#ifndef BESOM_TESTS_DAMAGE_H
+#define BESOM_TESTS_DAMAGE_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "file/file.h"
+#include "support/heap.h"
+#include "support/keys.h"
+#include "support/memory_sink.h"
+
+/*
+ * What is loaded of a copy with one to three bits changed, mostly where the parameters are; NULL if it was refused.
+ * What was taken must save itself as the very bytes.
+ */
+static inline besom_filter *load_damaged(const memory_sink *saved, random_stream *random, size_t round) {
+  uint8_t *bytes = heap_array(saved->len, 1);
+  besom_filter *f = NULL;
+  memcpy(bytes, saved->data, saved->len);
+  for (size_t i = 0; i <= round % 3; i++)
+    bytes[random_below(random, round % 4 ? 2000 : saved->len)] ^= (uint8_t)(1 << random_below(random, 8));
+  besom__file_repair(bytes, saved->len);
+  if (besom_load(bytes, saved->len, NULL, &f) == BESOM_OK) {
+    memory_sink again;
+    memory_sink_init(&again);
+    assert_int_equal(besom_save(f, &again.api), BESOM_OK);
+    assert_true(again.len == saved->len && !memcmp(again.data, bytes, saved->len));
+    memory_sink_close(&again);
+  }
+  free(bytes);
+  return f;
+}
+
+#endif
