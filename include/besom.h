@@ -864,7 +864,8 @@ typedef enum besom_layout { BESOM_LAYOUT_MERGED = 0, BESOM_LAYOUT_SPLIT = 1 } be
  * BATCH: every batch does; a put or delete outside of one survives the end of the process, and a loss of power
  * once a later batch or sync has returned.
  * SYNC: puts and deletes are gathered, and written some thousand at a time; sync makes them survive anything. A batch
- * survives the end of the process. If writing fails, all that was gathered since the last time is taken back.
+ * survives the end of the process. If writing fails, all that was gathered since the last time is taken back, and
+ * the next sync says so. Over LMDB this is not for data that must survive a loss of power: see docs/guard.md.
  */
 typedef enum besom_durability {
   BESOM_DURABLE_PUT = 0,
@@ -950,14 +951,18 @@ BESOM_API besom_status besom_guard_delete_u64(besom_guard *g, uint64_t key);
  * A batch: the puts and deletes between begin and commit are kept all or none. They are seen at once. A call that fails
  * in between has changed nothing, and the batch goes on; but if the store fails half way through a change, and cannot
  * go back, all of the batch is taken back at once, and its calls return that failure. commit and abort end it; if
- * commit fails all is taken back. A filter can double once within a batch; then put is FULL until it is committed.
+ * commit fails all is taken back.
  * Errors: UNSUPPORTED (a store without transactions), BUSY (begin: one is open), INVALID (none is).
  */
 BESOM_API besom_status besom_guard_begin(besom_guard *g);
 BESOM_API besom_status besom_guard_commit(besom_guard *g);
 BESOM_API besom_status besom_guard_abort(besom_guard *g);
 
-/* Everything put and deleted so far survives from now on. Errors: UNSUPPORTED, BUSY (a batch is open). */
+/*
+ * Everything put and deleted so far survives from now on. If some of what was gathered (BESOM_DURABLE_SYNC) was taken
+ * back since the last sync, because it could not be written, sync returns that failure, once, even if no other call
+ * has. Errors: UNSUPPORTED, BUSY (a batch is open).
+ */
 BESOM_API besom_status besom_guard_sync(besom_guard *g);
 
 /*

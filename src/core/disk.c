@@ -36,7 +36,7 @@ static besom_status sync_directory_of(const char *path) {
   memcpy(directory + len, ".", 2);
   int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0)
-    return errno == EACCES ? BESOM_OK : BESOM_IO; /* one may write there, but not read: the file is in place */
+    return errno == EACCES || errno == ENOENT ? BESOM_OK : BESOM_IO; /* not for reading, but written; or gone */
   /* Some file systems cannot sync a directory and say EINVAL: nothing more can be done there. */
   besom_status status = fsync(fd) == 0 || errno == EINVAL ? BESOM_OK : BESOM_IO;
   close(fd);
@@ -80,8 +80,9 @@ besom_status besom__file_replace(const char *path, besom_status (*fill)(void *ct
   return status;
 }
 
+/* Who was here before may have died between the two. */
 besom_status besom__file_unlink(const char *path) {
-  if (unlink(path) != 0) return errno == ENOENT ? BESOM_OK : BESOM_IO;
+  if (unlink(path) != 0 && errno != ENOENT) return BESOM_IO;
   return sync_directory_of(path);
 }
 

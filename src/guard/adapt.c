@@ -85,7 +85,7 @@ static besom_status adapt_filter(struct lookup *l) {
   besom_guard *g = l->guard;
   if (moves_records(g) && g->transactional) {
     besom_status status = besom__change_begin(g);
-    return status == BESOM_OK ? besom__change_end(g, adapt_to_refuted(l), false) : status;
+    return status == BESOM_OK ? besom__change_end(g, adapt_to_refuted(l), durable_work(g)) : status;
   }
   lock_write(g);
   besom_status status = adapt_to_refuted(l);

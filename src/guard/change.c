@@ -5,7 +5,7 @@
 
 /* If what was done cannot be undone, a longer transaction cannot be kept. */
 static void note_undone(besom_guard *g, besom_status undone) {
-  if (undone != BESOM_OK && g->tx != TX_SINGLE) g->doomed = undone;
+  if (undone != BESOM_OK && (g->tx == TX_GATHER || g->tx == TX_BATCH)) g->doomed = undone;
 }
 
 /* The record of a new key. Split: the key in its list, and with the value in the table of keys. */
@@ -25,6 +25,13 @@ static bool next_is_full(const besom_guard *g) {
   return g->next.filter && g->now.filter->items + g->next.filter->items >= g->next.filter->capacity;
 }
 
+/* Takes out of the filter what the store has not taken. If that fails, it is for the log to see to it. */
+static void take_again(besom_guard *g, besom_filter *f, besom_match at) {
+  besom_status undone = besom_remove_at(f, at);
+  if (undone != BESOM_OK) besom__log_add(g, f, at, false);
+  note_undone(g, undone);
+}
+
 /* The filter first, since it knows the rank; if the store fails, the filter's entry, the last of its list, goes again.
  */
 static besom_status add(besom_guard *g, const struct key *key, const besom_record *record, bool *no_room) {
@@ -37,7 +44,7 @@ static besom_status add(besom_guard *g, const struct key *key, const besom_recor
   if (status != BESOM_OK) return status;
   status = write_record(g, place_of(side->epoch, at), record);
   if (status != BESOM_OK) {
-    besom_remove_at(side->filter, at);
+    take_again(g, side->filter, at);
     return status;
   }
   besom__log_add(g, side->filter, at, false);
@@ -57,14 +64,10 @@ static besom_status replace(besom_guard *g, const struct lookup *l, const besom_
   return BESOM_OK;
 }
 
-static bool durable(const besom_guard *g) {
-  return g->durability == BESOM_DURABLE_PUT;
-}
-
 static besom_status write_again(besom_guard *g, const struct lookup *l, besom_bytes value) {
   besom_record record = {l->key->bytes, value};
   besom_status status = besom__change_begin(g);
-  return status == BESOM_OK ? besom__change_end(g, replace(g, l, &record), durable(g)) : status;
+  return status == BESOM_OK ? besom__change_end(g, replace(g, l, &record), durable_change(g)) : status;
 }
 
 /* When the filter has no room, not the store, some can be made. */
@@ -75,8 +78,9 @@ static besom_status write_new(besom_guard *g, const struct key *key, besom_bytes
   do {
     no_room = false;
     status = besom__change_begin(g);
-    if (status == BESOM_OK) status = besom__change_end(g, add(g, key, &record, &no_room), durable(g));
-  } while (no_room && besom__guard_make_room(g) == BESOM_OK);
+    if (status == BESOM_OK) status = besom__change_end(g, add(g, key, &record, &no_room), durable_change(g));
+    if (no_room) status = besom__guard_make_room(g);
+  } while (no_room && status == BESOM_OK);
   return status;
 }
 
@@ -135,7 +139,7 @@ static besom_status take_out(besom_guard *g, const struct lookup *l) {
     status = besom_remove_at(f, l->found_at);
     besom__log_add(g, f, l->found_at, true);
   }
-  status = besom__change_end(g, status, durable(g));
+  status = besom__change_end(g, status, durable_change(g));
   if (status != BESOM_OK) return status;
   if (commit_first) {
     lock_write(g);

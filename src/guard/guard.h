@@ -113,6 +113,8 @@ struct besom_guard {
   uint64_t gathered;
   besom_status doomed; /* not OK: half a change is made that cannot be undone; or, of a dead batch, why it died */
   bool unsettled;      /* the filter is to be brought in line with the store by the log */
+  besom_status untold; /* not OK: why gathered changes were taken back, of which sync has not told yet */
+  bool loose;          /* what was committed last may be lost with the power */
   bool replaced;       /* the transaction has let a filter go; those before it were made by these: */
   struct origin now_before, next_before;
 
@@ -252,9 +254,20 @@ besom_status besom__guard_settle(besom_guard *g);
  * end is told how the change went. If well, and the transaction is this change alone, it is committed, durably if told
  * so; if not, it is taken back. A change that fails within a longer transaction must have undone itself, or set doomed:
  * then all of the transaction is taken back.
+ *
+ * Which are durable: changes of the caller as he has chosen. Work of the guard's own, as long as all before it is:
+ * there are stores (LMDB) in which one commit that is not endangers those before it, too.
  */
 besom_status besom__change_begin(besom_guard *g);
 besom_status besom__change_end(besom_guard *g, besom_status status, bool durable);
+
+static inline bool durable_change(const besom_guard *g) {
+  return g->durability == BESOM_DURABLE_PUT;
+}
+
+static inline bool durable_work(const besom_guard *g) {
+  return durable_change(g) || (g->durability == BESOM_DURABLE_BATCH && !g->loose);
+}
 
 /* Commits what is gathered, if anything is. */
 besom_status besom__guard_flush(besom_guard *g, bool durable);
@@ -322,8 +335,8 @@ struct origin besom__guard_origin(const struct side *side);
 
 /*
  * What the guard has noted in the store: fills ids, shape, and its sides with empty filters, not bound. NOT_FOUND:
- * there is no note. On failure nothing is left behind. note_write: as part of the open transaction; moved: keys are all
- * in the next filter, which is the only one from now on.
+ * there is no note. note_write: as part of the open transaction; moved: keys are all in the next filter, which is the
+ * only one from now on.
  */
 besom_status besom__guard_note_read(besom_guard *g);
 besom_status besom__guard_note_write(besom_guard *g, bool moved);

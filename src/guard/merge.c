@@ -70,8 +70,9 @@ static besom_status merge_stores(struct merging *m, besom_guard *from) {
 }
 
 static besom_status ready_to_merge(besom_guard *g) {
-  if (g->next.filter || in_batch(g)) return BESOM_BUSY;
-  besom_status status = besom__guard_settle(g);
+  if (in_batch(g)) return BESOM_BUSY;
+  besom_status status = besom__guard_settle(g); /* which may bring a move back */
+  if (status == BESOM_OK && g->next.filter) return BESOM_BUSY;
   if (status == BESOM_OK) status = besom__guard_apply_queue(g);
   return status == BESOM_OK ? besom__guard_flush(g, false) : status;
 }
@@ -82,7 +83,7 @@ static besom_status merge_with(besom_guard *into, besom_guard *from, besom_filte
   besom_status status = besom__guard_bind(into, filter);
   if (status == BESOM_OK) status = besom__change_begin(into);
   if (status != BESOM_OK) return status;
-  status = besom__change_end(into, merge_stores(&m, from), into->durability == BESOM_DURABLE_PUT);
+  status = besom__change_end(into, merge_stores(&m, from), durable_change(into));
   if (status == BESOM_OK) status = besom__guard_flush(into, false);
   if (status != BESOM_OK) return status;
   lock_write(into);

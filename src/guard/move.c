@@ -58,7 +58,7 @@ static besom_status start(besom_guard *g, bool grow) {
     g->next.filter = NULL;
     besom_free(next.filter);
   }
-  return besom__change_end(g, status, false);
+  return besom__change_end(g, status, durable_work(g));
 }
 
 /* ------------------------------------------------------------------ what steps carry */
@@ -212,7 +212,7 @@ static besom_status step(besom_guard *g, uint64_t max) {
   bool alone = g->tx == TX_SINGLE;
   status = carry(g, g->ahead, some);
   if (status != BESOM_OK && !alone) g->doomed = status; /* half a step is done */
-  status = besom__change_end(g, status, false);
+  status = besom__change_end(g, status, durable_work(g));
   if (status != BESOM_OK) return status;
   count_step(g, some.to - some.from);
   g->ahead->done = some.to;
@@ -242,7 +242,7 @@ static besom_status finish_in_batch(besom_guard *g) {
     g->replaced = true;
     let_go(g);
   }
-  return besom__change_end(g, status, false);
+  return besom__change_end(g, status, durable_work(g));
 }
 
 /* The note comes first; there is nothing to be taken back then. */
@@ -250,7 +250,7 @@ static besom_status finish(besom_guard *g) {
   if (g->tx == TX_BATCH) return finish_in_batch(g);
   besom_status status = besom__guard_flush(g, false);
   if (status == BESOM_OK) status = besom__change_begin(g);
-  if (status == BESOM_OK) status = besom__change_end(g, besom__guard_note_write(g, true), false);
+  if (status == BESOM_OK) status = besom__change_end(g, besom__guard_note_write(g, true), durable_work(g));
   if (status == BESOM_OK) status = besom__guard_flush(g, false);
   if (status != BESOM_OK) return status;
   lock_write(g);
@@ -295,9 +295,10 @@ besom_status besom__guard_make_room(besom_guard *g) {
 besom_status besom_guard_rekey(besom_guard *g) {
   if (!g) return BESOM_INVALID;
   if (!can_move(g)) return BESOM_UNSUPPORTED;
-  if (g->next.filter || in_batch(g)) return BESOM_BUSY;
-  besom_status status = besom__guard_settle(g);
-  return status == BESOM_OK ? start(g, should_grow(g)) : status;
+  if (in_batch(g)) return BESOM_BUSY;
+  besom_status status = besom__guard_settle(g); /* which may bring a move back */
+  if (status != BESOM_OK) return status;
+  return g->next.filter ? BESOM_BUSY : start(g, should_grow(g));
 }
 
 besom_status besom_guard_step(besom_guard *g, uint64_t max_items, bool *finished) {

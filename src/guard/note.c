@@ -84,13 +84,14 @@ static void read_string(struct reader *r, char *out, size_t size) {
   if (!r->failed && len) besom__read_bytes(r, out, len);
 }
 
-/* The shape that filters of this guard have had. The caller has named the kind. */
+/* The shape that filters of this guard have had. Of what the caller says now only the kind counts. */
 static besom_status read_shape(besom_guard *g, struct reader *r) {
   char kind[KIND_BYTES];
   read_string(r, kind, sizeof kind);
   read_string(r, g->options, sizeof g->options);
   if (r->failed) return BESOM_CORRUPT;
   if (strcmp(kind, g->shape.kind) != 0) return BESOM_UNLIKE;
+  g->shape.slots = g->shape.width = 0; /* those are told with each filter */
   g->shape.value_bits = besom__read_u32(r);
   besom__read_u32(r);
   g->shape.adapt_room = besom__read_double(r);
@@ -114,11 +115,7 @@ static besom_status read_filter(besom_guard *g, struct reader *r, struct side *s
 static besom_status read_sides(besom_guard *g, struct reader *r, uint32_t filters) {
   besom_status status = read_filter(g, r, &g->now);
   if (status == BESOM_OK && filters == 2) status = read_filter(g, r, &g->next);
-  if (status == BESOM_OK && r->at != r->end) status = BESOM_CORRUPT;
-  if (status == BESOM_OK) return BESOM_OK;
-  besom_free(g->now.filter);
-  g->now.filter = g->next.filter = NULL;
-  return status;
+  return status == BESOM_OK && r->at != r->end ? BESOM_CORRUPT : status;
 }
 
 static besom_status read_note(besom_guard *g, struct reader *r) {

@@ -214,12 +214,14 @@ static besom_status write_out(besom_guard *g, bool durable) {
 static besom_status commit(besom_guard *g, bool durable) {
   besom_status status = write_out(g, durable);
   if (status != BESOM_OK) {
+    if (g->tx == TX_GATHER) g->untold = status;
     lock_write(g);
     besom__guard_roll_back(g);
     unlock(g);
     return status;
   }
   closed(g);
+  g->loose = !durable;
   g->log_n = 0;
   g->replaced = false;
   g->announced = true;
@@ -244,6 +246,7 @@ besom_status besom__change_begin(besom_guard *g) {
 /* A batch that cannot be kept waits for the caller to end it. */
 static void take_back(besom_guard *g, besom_status why) {
   bool batch = g->tx == TX_BATCH;
+  if (g->tx == TX_GATHER) g->untold = why;
   besom__guard_roll_back(g);
   if (!batch) return;
   g->tx = TX_DEAD;
@@ -303,15 +306,22 @@ besom_status besom_guard_abort(besom_guard *g) {
   return BESOM_OK;
 }
 
+static besom_status sync_store(besom_guard *g) {
+  lock_commit(g);
+  besom_status status = g->store->ops->sync(g->store);
+  unlock_commit(g);
+  if (status == BESOM_OK) g->loose = false;
+  return status;
+}
+
+/* Also tells of what was put before and could not be written: often there was no call left to tell of it. */
 besom_status besom_guard_sync(besom_guard *g) {
   if (!g) return BESOM_INVALID;
   if (!g->transactional) return BESOM_UNSUPPORTED;
   if (in_batch(g)) return BESOM_BUSY;
   besom_status status = besom__guard_settle(g);
-  if (status != BESOM_OK) return status;
-  if (g->tx == TX_GATHER) return besom__guard_flush(g, true);
-  lock_commit(g);
-  status = g->store->ops->sync(g->store);
-  unlock_commit(g);
+  if (status == BESOM_OK) status = g->tx == TX_GATHER ? besom__guard_flush(g, true) : sync_store(g);
+  if (status == BESOM_OK) status = g->untold;
+  g->untold = BESOM_OK;
   return status;
 }

@@ -128,6 +128,16 @@ static int write_one(const struct lmdb_database *lmdb, MDB_txn *txn, const besom
   return error == MDB_NOTFOUND ? 0 : error;
 }
 
+/* A transaction that has changed nothing does not sync, but is to make durable what others have written. */
+static int commit(const struct lmdb_database *lmdb, MDB_txn *txn, bool durable) {
+  size_t number = mdb_txn_id(txn);
+  MDB_envinfo info;
+  int error = mdb_txn_commit(txn);
+  if (error || !durable) return error;
+  error = mdb_env_info(lmdb->env, &info);
+  return error || info.me_last_txnid == number ? error : mdb_env_sync(lmdb->env, 1);
+}
+
 static besom_status lmdb_write(void *db, const besom_write *changes, size_t n, bool durable) {
   struct lmdb_database *lmdb = db;
   MDB_txn *txn;
@@ -138,7 +148,7 @@ static besom_status lmdb_write(void *db, const besom_write *changes, size_t n, b
   if (error)
     mdb_txn_abort(txn);
   else
-    error = mdb_txn_commit(txn);
+    error = commit(lmdb, txn, durable);
   return status_of(error);
 }
 

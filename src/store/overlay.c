@@ -90,7 +90,11 @@ besom_status besom__overlay_write(struct overlay *o, bool durable) {
   if (!all) return BESOM_NO_MEMORY;
   for (const struct sorted_entry *e = o->changes.first[0]; e; e = besom__sorted_next(e))
     all[i++] = (besom_write){{besom__sorted_key(e), besom__sorted_value(e)}, e->gone};
-  besom_status status = n ? o->ops->write(o->db, all, n, durable) : BESOM_OK;
+  besom_status status = BESOM_OK;
+  if (n)
+    status = o->ops->write(o->db, all, n, durable);
+  else if (durable) /* what was written before is to be durable, too */
+    status = o->ops->sync(o->db);
   if (all != few) besom__release(&o->changes.allocator, all, n * sizeof *all);
   if (status == BESOM_OK) o->written = true;
   return status;

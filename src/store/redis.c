@@ -388,9 +388,10 @@ static besom_status send_write(struct redis_database *redis, const besom_write *
     if (*broken) break;
     last = i + 1 < commands ? status_of(reply) : check_exec(reply);
     if (first == BESOM_OK) first = last;
+    if (last != BESOM_OK && ((redisReply *)reply)->type == REDIS_REPLY_ARRAY) redis->lost = true; /* half is written */
     freeReplyObject(reply);
   }
-  if (*broken) disconnect(redis);
+  if (*broken || redis->lost) disconnect(redis);
   return last == BESOM_OK ? BESOM_OK : first;
 }
 

@@ -27,12 +27,9 @@ static besom_status status_of(const char *error) {
     const char *word;
     besom_status status;
   } known[] = {
-      {"/LOCK:", BESOM_LOCKED},
-      {"No space left", BESOM_FULL},
-      {"Permission denied", BESOM_READ_ONLY},
-      {"Read-only file system", BESOM_READ_ONLY},
-      {"Corruption", BESOM_CORRUPT},
-      {"Invalid argument", BESOM_CORRUPT}, /* files of another comparator or version */
+      {"No space left", BESOM_FULL}, {"Permission denied", BESOM_READ_ONLY}, {"Read-only file system", BESOM_READ_ONLY},
+      {"/LOCK:", BESOM_LOCKED},                                           /* and none of these */
+      {"Corruption", BESOM_CORRUPT}, {"Invalid argument", BESOM_CORRUPT}, /* files of another comparator or version */
   };
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     if (strstr(error, known[i].word)) return known[i].status;

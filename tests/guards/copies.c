@@ -159,6 +159,13 @@ static void a_full_map_is_a_status(void **state) {
   for (uint64_t i = 0; i < n + 20; i++)
     assert_int_equal(besom_guard_get_u64(g, i, NULL), i < n ? BESOM_OK : BESOM_NOT_FOUND);
   besom_guard_close(g);
+  options.map_size *= 2; /* and on it goes */
+  assert_int_equal(besom_store_lmdb(path.text, &options, NULL, &store), BESOM_OK);
+  assert_int_equal(besom_guard_open(&config, store, &g), BESOM_OK);
+  assert_int_equal(besom_guard_put_u64(g, n, value, sizeof value), BESOM_OK);
+  for (uint64_t i = 0; i < n + 20; i++)
+    assert_int_equal(besom_guard_get_u64(g, i, NULL), i <= n ? BESOM_OK : BESOM_NOT_FOUND);
+  besom_guard_close(g);
   shell("rm -rf '%s'%s", path.text, "");
   temp_dir_remove(&dir);
 }

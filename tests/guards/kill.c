@@ -1,6 +1,7 @@
 /*
  * kill.c KILLS: a guard over a database is killed under load, at random moments, and looked at by another process: all
- * that was committed is there, nothing that was deleted, and of what was under way when it died all or nothing.
+ * that was committed is there, nothing that was deleted, and of what was under way when it died all or nothing. Where
+ * changes are gathered until a sync, all is as it was at some moment since the last one.
  *
  * The three processes share a page with what should be in the database: the one that writes notes what it is about to
  * change before the call, and what it has changed after it has returned.
@@ -21,21 +22,33 @@
 #include "support/keys.h"
 #include "support/temp_files.h"
 
-enum { KEYS = 600, BATCH = 12, VALUE_BYTES = 24 };
+enum { KEYS = 600, BATCH = 12, VALUE_BYTES = 24, GATHERED = 20000 };
 
 typedef struct intent {
   uint32_t key;
+  bool more;                     /* the next one is of the same batch */
   uint64_t old_value, new_value; /* 0: not there */
 } intent;
 
 typedef struct page {
-  uint64_t values[KEYS];
+  uint64_t values[KEYS], synced[KEYS];
   intent pending[BATCH];
   _Atomic uint32_t pending_n; /* written last, and set to 0 last */
   _Atomic uint64_t changes, opened;
+  intent gathered[GATHERED]; /* all since the last sync, where it is left to that */
+  _Atomic uint32_t gathered_n;
 } page;
 
 typedef besom_status (*opener)(const char *directory, besom_store **out);
+
+typedef struct trial {
+  const char *name;
+  opener open;
+  besom_layout layout;
+  besom_durability durability;
+  temp_path directory;
+  page *page;
+} trial;
 
 static void check(bool truth, const char *what, besom_status status) {
   if (truth) return;
@@ -71,14 +84,14 @@ static const struct {
     {NULL, NULL},
 };
 
-static besom_guard *open_guard(opener open_store, const char *directory, besom_layout layout) {
+static besom_guard *open_guard(const trial *t) {
   besom_store *store;
   besom_guard *g;
-  besom_status status = open_store(directory, &store);
+  besom_status status = t->open(t->directory.text, &store);
   check(status == BESOM_OK, "the store does not open", status);
   besom_guard_config config = {.filter = {.kind = "aqf", .capacity = 50, .rate = 0.05},
-                               .layout = layout,
-                               .durability = BESOM_DURABLE_BATCH,
+                               .layout = t->layout,
+                               .durability = t->durability,
                                .step_items = 5};
   status = besom_guard_open(&config, store, &g);
   check(status == BESOM_OK, "the guard does not open", status);
@@ -107,7 +120,7 @@ static void plan(page *p, random_stream *random, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     uint32_t key = (first + 7 * i) % KEYS; /* all different */
     uint64_t value = random_below(random, 3) ? 1 + random_next(random) % 1000000 : 0;
-    p->pending[i] = (intent){key, p->values[key], value};
+    p->pending[i] = (intent){key, i + 1 < n, p->values[key], value};
   }
   atomic_store(&p->pending_n, n);
 }
@@ -118,16 +131,33 @@ static void note_done(page *p) {
   atomic_store(&p->pending_n, 0);
 }
 
-static void work_until_killed(page *p, besom_guard *g, uint64_t seed) {
+/* Written down before it is done. What the values are is known again when all of it is synced. */
+static void gather(page *p) {
+  memcpy(&p->gathered[p->gathered_n], p->pending, p->pending_n * sizeof *p->pending);
+  atomic_fetch_add(&p->gathered_n, p->pending_n);
+}
+
+static void sync_now_and_then(page *p, besom_guard *g, random_stream *random) {
+  if (p->gathered_n + BATCH <= GATHERED && random_below(random, 150)) return;
+  besom_status status = besom_guard_sync(g);
+  check(status == BESOM_OK, "a sync fails", status);
+  memcpy(p->synced, p->values, sizeof p->synced); /* who dies here finds the same at the end of what was gathered */
+  atomic_store(&p->gathered_n, 0);
+}
+
+static void work_until_killed(const trial *t, besom_guard *g, uint64_t seed) {
+  page *p = t->page;
   random_stream random = {seed};
   atomic_store(&p->opened, 1);
   for (uint64_t round = 0;; round++) {
     bool batch = random_below(&random, 30) == 0;
     plan(p, &random, batch ? BATCH : 1);
+    if (t->durability == BESOM_DURABLE_SYNC) gather(p);
     if (batch) check(besom_guard_begin(g) == BESOM_OK, "a batch does not begin", BESOM_OK);
     for (uint32_t i = 0; i < p->pending_n; i++) change(g, &p->pending[i]);
     if (batch) check(besom_guard_commit(g) == BESOM_OK, "a batch is not committed", BESOM_OK);
     note_done(p);
+    if (t->durability == BESOM_DURABLE_SYNC) sync_now_and_then(p, g, &random);
     besom_guard_get_u64(g, key_u64(NEGATIVES, round % 1000), NULL);
     if (round % 200 == 150) besom_guard_rekey(g);
   }
@@ -168,10 +198,33 @@ static void settle_pending(page *p, besom_guard *g) {
   atomic_store(&p->pending_n, 0);
 }
 
-static void look(page *p, besom_guard *g) {
+/* The moment since the last sync that the store is of: of all changes some of the first are there, and batches whole.
+ */
+static void settle_gathered(page *p, besom_guard *g) {
+  uint64_t is[KEYS];
+  uint32_t wrong = 0, i = 0;
+  memcpy(p->values, p->synced, sizeof p->values);
+  for (uint32_t k = 0; k < KEYS; k++) wrong += p->values[k] != (is[k] = stored_value(g, k));
+  for (; i < p->gathered_n && (wrong || (i && p->gathered[i - 1].more)); i++) {
+    uint32_t k = p->gathered[i].key;
+    wrong -= p->values[k] != is[k];
+    p->values[k] = p->gathered[i].new_value;
+    wrong += p->values[k] != is[k];
+  }
+  check(!wrong, "the store is as it has never been", BESOM_OK);
+  memcpy(p->synced, p->values, sizeof p->synced);
+  atomic_store(&p->gathered_n, 0);
+  atomic_store(&p->pending_n, 0);
+}
+
+static void look(const trial *t, besom_guard *g) {
+  page *p = t->page;
   uint64_t members = 0, shown = 0;
   besom_bytes none = {NULL, 0};
-  settle_pending(p, g);
+  if (t->durability == BESOM_DURABLE_SYNC)
+    settle_gathered(p, g);
+  else
+    settle_pending(p, g);
   for (uint32_t k = 0; k < KEYS; k++) {
     uint64_t is = stored_value(g, k);
     if (is != p->values[k])
@@ -192,11 +245,12 @@ static void pause_for(uint64_t microseconds) {
   while (nanosleep(&t, &t) != 0 && errno == EINTR) continue;
 }
 
-static void kill_one(page *p, opener open_store, const char *directory, besom_layout layout, random_stream *random) {
+static void kill_one(const trial *t, random_stream *random) {
+  page *p = t->page;
   uint64_t seed = random_next(random);
   atomic_store(&p->opened, 0);
   pid_t child = fork();
-  if (child == 0) work_until_killed(p, open_guard(open_store, directory, layout), seed);
+  if (child == 0) work_until_killed(t, open_guard(t), seed);
   check(child > 0, "no process", BESOM_OK);
   bool while_opening = random_below(random, 8) == 0;
   for (unsigned i = 0; !while_opening && !atomic_load(&p->opened) && i < 20000; i++) pause_for(1000);
@@ -208,11 +262,11 @@ static void kill_one(page *p, opener open_store, const char *directory, besom_la
 }
 
 /* In a process of its own, which leaves a checkpoint, or dies, too. */
-static void look_from_outside(page *p, opener open_store, const char *directory, besom_layout layout, bool close) {
+static void look_from_outside(const trial *t, bool close) {
   pid_t child = fork();
   if (child == 0) {
-    besom_guard *g = open_guard(open_store, directory, layout);
-    look(p, g);
+    besom_guard *g = open_guard(t);
+    look(t, g);
     if (close) besom_guard_close(g);
     _exit(0);
   }
@@ -222,21 +276,22 @@ static void look_from_outside(page *p, opener open_store, const char *directory,
   check(WIFEXITED(how) && WEXITSTATUS(how) == 0, "the check failed", BESOM_OK);
 }
 
-static void kill_many(size_t database, besom_layout layout, unsigned kills) {
+static void kill_many(trial *t, unsigned kills) {
   page *p = mmap(NULL, sizeof *p, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   check(p != MAP_FAILED, "no shared memory", BESOM_OK);
   temp_dir dir;
   temp_dir_make(&dir);
-  temp_path path = temp_dir_file(&dir, "db");
-  random_stream random = {database + 10 * layout + 100 * (uint64_t)getpid()};
+  t->directory = temp_dir_file(&dir, "db");
+  t->page = p;
+  random_stream random = {t->layout + 10 * t->durability + 100 * (uint64_t)getpid()};
   for (unsigned i = 0; i < kills; i++) {
-    kill_one(p, databases[database].open, path.text, layout, &random);
-    look_from_outside(p, databases[database].open, path.text, layout, i % 2);
+    kill_one(t, &random);
+    look_from_outside(t, i % 2);
   }
-  printf("%s, %s: %u kills, %llu changes\n", databases[database].name, layout ? "split" : "merged", kills,
-         (unsigned long long)p->changes);
+  printf("%s, %s%s: %u kills, %llu changes\n", t->name, t->layout ? "split" : "merged",
+         t->durability == BESOM_DURABLE_SYNC ? ", gathered" : "", kills, (unsigned long long)p->changes);
   char command[600];
-  snprintf(command, sizeof command, "rm -rf '%s'", path.text);
+  snprintf(command, sizeof command, "rm -rf '%s'", t->directory.text);
   check(system(command) == 0, "the database stays behind", BESOM_OK);
   temp_dir_remove(&dir);
   munmap(p, sizeof *p);
@@ -244,9 +299,14 @@ static void kill_many(size_t database, besom_layout layout, unsigned kills) {
 
 int main(int argc, char **argv) {
   unsigned kills = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 10;
-  size_t n = sizeof databases / sizeof *databases - 1;
-  for (size_t i = 0; i < n; i++)
-    for (besom_layout layout = BESOM_LAYOUT_MERGED; layout <= BESOM_LAYOUT_SPLIT; layout++)
-      kill_many(i, layout, (kills + 2 * (unsigned)n - 1) / (2 * (unsigned)n));
+  unsigned ways = 4 * (unsigned)(sizeof databases / sizeof *databases - 1);
+  for (size_t i = 0; databases[i].name; i++)
+    for (unsigned way = 0; way < 4; way++) {
+      trial t = {.name = databases[i].name,
+                 .open = databases[i].open,
+                 .layout = way % 2 ? BESOM_LAYOUT_SPLIT : BESOM_LAYOUT_MERGED,
+                 .durability = way < 2 ? BESOM_DURABLE_BATCH : BESOM_DURABLE_SYNC};
+      kill_many(&t, (kills + ways - 1) / ways);
+    }
   return 0;
 }

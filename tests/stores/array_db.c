@@ -90,7 +90,6 @@ static void insert_at(array_db *db, size_t i, const besom_record *record) {
 }
 
 static besom_status array_write(void *ctx_db, const besom_write *changes, size_t n, bool durable) {
-  (void)durable;
   array_db *db = ctx_db;
   if (fails(db)) return BESOM_IO;
   if (!n) db->mistake = "a write of nothing";
@@ -104,12 +103,16 @@ static besom_status array_write(void *ctx_db, const besom_write *changes, size_t
     if (!changes[c].remove) insert_at(db, i, &changes[c].record);
   }
   db->writes++;
+  db->loose = !durable;
   pthread_rwlock_unlock(&db->lock);
   return BESOM_OK;
 }
 
-static besom_status array_sync(void *db) {
-  return fails(db) ? BESOM_IO : BESOM_OK;
+static besom_status array_sync(void *ctx_db) {
+  array_db *db = ctx_db;
+  if (fails(db)) return BESOM_IO;
+  db->loose = false;
+  return BESOM_OK;
 }
 
 static besom_status array_commit_number(void *db, uint64_t *number) {

@@ -20,6 +20,7 @@ typedef struct array_db {
   array_record *records;
   size_t n, room;
   uint64_t writes;
+  bool loose;                      /* something was written that is not durable yet */
   _Atomic uint64_t calls, fail_at; /* the call that fails, from 1; 0 for none */
   const char *mistake;             /* the first one of who uses it, or NULL */
 } array_db;

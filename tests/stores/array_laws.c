@@ -108,6 +108,25 @@ static void without_memory_nothing_changes(subject *s) {
   trial_run_end(&run);
 }
 
+/* Also one that has nothing to write itself. */
+static void a_durable_commit_makes_all_before_it_durable(subject *s) {
+  besom_record record = {{"key", 3}, {"value", 5}};
+  besom_store *store = subject_open(s);
+  assert_int_equal(store->ops->append(store, (besom_place){0}, &record), BESOM_OK);
+  assert_true(s->array.loose);
+  assert_int_equal(store->ops->begin(store), BESOM_OK);
+  assert_int_equal(store->ops->commit(store, false), BESOM_OK);
+  assert_true(s->array.loose);
+  assert_int_equal(store->ops->begin(store), BESOM_OK);
+  s->array.fail_at = s->array.calls + 1;
+  assert_int_equal(store->ops->commit(store, true), BESOM_IO);
+  s->array.fail_at = 0;
+  assert_int_equal(store->ops->commit(store, true), BESOM_OK);
+  assert_false(s->array.loose);
+  besom_store_close(store);
+  assert_null(s->array.mistake);
+}
+
 static void put_raw(array_db *db, const char *key, size_t key_len, const char *value) {
   const besom_write change = {{{key, key_len}, {value, strlen(value)}}, false};
   assert_int_equal(array_ops.write(db, &change, 1, false), BESOM_OK);
@@ -177,6 +196,7 @@ static void bad_operations_are_invalid(subject *s) {
 const law array_laws[] = {
     {"a_call_that_fails_changes_nothing", a_call_that_fails_changes_nothing, is_array},
     {"without_memory_nothing_changes", without_memory_nothing_changes, is_array},
+    {"a_durable_commit_makes_all_before_it_durable", a_durable_commit_makes_all_before_it_durable, is_array},
     {"what_is_not_besoms_is_left_alone", what_is_not_besoms_is_left_alone, is_array},
     {"damaged_records_are_corrupt", damaged_records_are_corrupt, is_array},
     {"bad_operations_are_invalid", bad_operations_are_invalid, is_array},

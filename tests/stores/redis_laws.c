@@ -158,6 +158,22 @@ static void a_store_that_cannot_be_made_leaves_no_memory(subject *s) {
   }
 }
 
+/* The server takes back nothing of a write whose second half fails: nobody may be shown the first. */
+static void half_a_write_is_not_shown(subject *s) {
+  besom_store *store = subject_open(s);
+  char command[400];
+  unsigned shown;
+  snprintf(command, sizeof command, "DEL %s:index", s->dir.path);
+  redis_server_run(command);
+  snprintf(command, sizeof command, "SET %s:index theirs", s->dir.path);
+  redis_server_run(command);
+  assert_int_equal(store->ops->table_put(store, BESOM_TABLE_KEYS, &record), BESOM_CORRUPT);
+  assert_int_equal(read_it(store, &shown), BESOM_IO);
+  assert_int_equal(shown, 0);
+  assert_int_equal(store->ops->table_put(store, BESOM_TABLE_KEYS, &record), BESOM_IO);
+  besom_store_close(store);
+}
+
 const law redis_laws[] = {
     {"what_cannot_be_opened_has_a_reason", what_cannot_be_opened_has_a_reason, is_redis},
     {"other_data_are_left_alone", other_data_are_left_alone, is_redis},
@@ -165,6 +181,7 @@ const law redis_laws[] = {
     {"who_lost_the_store_may_not_go_on", who_lost_the_store_may_not_go_on, is_redis},
     {"a_server_that_forgot_is_noticed", a_server_that_forgot_is_noticed, is_redis},
     {"a_write_without_an_answer_is_not_lost_sight_of", a_write_without_an_answer_is_not_lost_sight_of, is_redis},
+    {"half_a_write_is_not_shown", half_a_write_is_not_shown, is_redis},
     {"a_full_server_is_told_and_nothing_lost", a_full_server_is_told_and_nothing_lost, is_redis},
     {"a_store_that_cannot_be_made_leaves_no_memory", a_store_that_cannot_be_made_leaves_no_memory, is_redis},
     {NULL, NULL, NULL},

@@ -180,6 +180,190 @@ static void what_a_dead_store_left_open_is_settled_later(void **state) {
     }
 }
 
+/* A move that was finished in a batch is under way again when that is aborted, even if the store is gone just then. */
+static void a_move_comes_back_with_what_it_has_moved(void **state) {
+  (void)state;
+  for (unsigned merge = 0; merge < 2; merge++) {
+    subject *s = heap_array(1, sizeof *s), *other = heap_array(1, sizeof *s);
+    besom_guard_config config = small_guard("aqf", BESOM_LAYOUT_MERGED);
+    subject_open(s, &config);
+    subject_open(other, &config);
+    for (size_t k = 0; k < 40; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
+    assert_int_equal(besom_guard_rekey(s->guard), BESOM_OK);
+    assert_int_equal(besom_guard_step(s->guard, 20, NULL), BESOM_OK);
+    assert_int_equal(begin(s), BESOM_OK);
+    bool finished;
+    assert_int_equal(besom_guard_step(s->guard, 100, &finished), BESOM_OK);
+    assert_true(finished);
+    s->store.dead = true;
+    assert_int_equal(end_batch(s, false), BESOM_OK);
+    s->store.dead = false;
+    besom_status status = merge ? besom_guard_merge(s->guard, other->guard) : besom_guard_rekey(s->guard);
+    assert_int_equal(status, BESOM_BUSY);
+    assert_all_right(s);
+    subject_close(s);
+    subject_close(other);
+    free(s);
+    free(other);
+  }
+}
+
+/* The weather: the store fails at some call, or at all of them for a while. */
+static void change_weather(subject *s, random_stream *random) {
+  if (s->store.dead)
+    s->store.dead = random_below(random, 3) != 0;
+  else if (random_below(random, 25) == 0)
+    s->store.dead = true;
+  else if (random_below(random, 12) == 0)
+    s->store.countdown = 1 + (unsigned)random_below(random, 15);
+}
+
+static void do_something(story *t, random_stream *random) {
+  subject *s = t->subject;
+  size_t k = random_below(random, 150);
+  uint64_t dice = random_below(random, 100);
+  besom_status status;
+  if (dice < 45) {
+    went_well(t, put(s, k, 1 + random_next(random) % 1000));
+  } else if (dice < 75) {
+    status = take_out(s, k);
+    if (status != BESOM_NOT_FOUND) went_well(t, status);
+  } else if (dice < 90) {
+    if (!s->in_batch) ask(t, k); /* a batch may be dead already, and all of it taken back */
+  } else if (dice < 92) {
+    status = besom_guard_rekey(s->guard);
+    if (status != BESOM_UNSUPPORTED && status != BESOM_BUSY) went_well(t, status);
+  } else if (dice < 94) {
+    went_well(t, besom_guard_step(s->guard, 5, NULL));
+  } else {
+    went_well(t, s->in_batch ? end_batch(s, random_below(random, 3)) : begin(s));
+  }
+}
+
+/* Whatever fails, and however often: what was done is done, what was not is not. */
+static void a_store_that_comes_and_goes(void **state) {
+  (void)state;
+  for (size_t i = 0; besom_kinds(i); i++)
+    for (unsigned way = 0; stands_before_stores(besom_kinds(i)) && way < 4; way++) {
+      subject *s = heap_array(1, sizeof *s);
+      story t = {.subject = s};
+      random_stream random = {way};
+      besom_guard_config config = tiny_guard(besom_kinds(i)->name, way % 2 ? BESOM_LAYOUT_SPLIT : BESOM_LAYOUT_MERGED);
+      config.durability = way / 2 ? BESOM_DURABLE_BATCH : BESOM_DURABLE_PUT;
+      subject_open(s, &config);
+      s->store.directory = NULL;
+      for (unsigned n = 0; n < 2500; n++) {
+        change_weather(s, &random);
+        do_something(&t, &random);
+        if (n % 100 || s->in_batch) continue;
+        s->store.countdown = s->store.dead = 0;
+        assert_int_equal(besom_guard_sync(s->guard), BESOM_OK); /* settles what is to be */
+        assert_all_right(s);
+        if (n % 500 == 0) reopen(&t, true);
+      }
+      s->store.countdown = s->store.dead = 0;
+      assert_true(t.failures > 100);
+      subject_close(s);
+      free(s);
+    }
+}
+
+/* ------------------------------------------------------------------ what was gathered, and could not be written */
+
+/* The n-th call fails while things are gathered. *silent: no call but sync has told of what was lost. */
+static void gathered_then_failing(const besom_guard_config *config, unsigned n, bool *failed, bool *silent) {
+  subject *s = heap_array(1, sizeof *s);
+  subject_open(s, config);
+  s->store.directory = NULL;
+  for (size_t k = 0; k < 20; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
+  assert_int_equal(besom_guard_sync(s->guard), BESOM_OK);
+  besom_status status = besom_guard_rekey(s->guard);
+  assert_true(status == BESOM_OK || status == BESOM_UNSUPPORTED);
+  for (size_t k = 20; k < 25; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
+  s->store.countdown = n;
+  bool put_well = put(s, 25, 26) == BESOM_OK;
+  *failed = !s->store.countdown;
+  s->store.countdown = 0;
+  status = besom_guard_sync(s->guard);
+  *silent = put_well && status != BESOM_OK;
+  for (size_t k = 20; k < 26 && status != BESOM_OK; k++)
+    if (besom_guard_get(s->guard, s->keys.keys[k].data, s->keys.keys[k].len, NULL) != BESOM_OK) s->values[k] = 0;
+  assert_all_right(s);
+  assert_int_equal(besom_guard_sync(s->guard), BESOM_OK); /* it tells once */
+  subject_crash(s);
+  assert_int_equal(subject_reopen(s), BESOM_OK);
+  assert_all_right(s);
+  subject_close(s);
+  free(s);
+}
+
+/* A step that a put does by the way may fail, and all that was gathered goes with it: sync does not hide that. */
+static void sync_tells_of_what_was_taken_back(void **state) {
+  (void)state;
+  static const char *const kinds[] = {"aqf", "taf", "acf-cyclic"};
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    for (besom_layout layout = BESOM_LAYOUT_MERGED; layout <= BESOM_LAYOUT_SPLIT; layout++) {
+      besom_guard_config config = tiny_guard(kinds[i], layout);
+      config.durability = BESOM_DURABLE_SYNC;
+      config.step_items = 2; /* so that it goes on for some puts */
+      unsigned silent_ones = 0;
+      bool failed = true, silent;
+      for (unsigned n = 1; failed; n++) {
+        gathered_then_failing(&config, n, &failed, &silent);
+        silent_ones += silent;
+      }
+      assert_true(silent_ones || !strncmp(kinds[i], "acf", 3));
+    }
+}
+
+/* ------------------------------------------------------------------ how durably it is written */
+
+static void ask_all(subject *s) {
+  for (size_t k = 0; k < UNIVERSE; k++) assert_right(s, k);
+}
+
+static void keep_batch(subject *s, size_t first) {
+  assert_int_equal(begin(s), BESOM_OK);
+  for (size_t k = first; k < first + 30; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
+  assert_int_equal(take_out(s, first), BESOM_OK);
+  assert_int_equal(end_batch(s, true), BESOM_OK);
+  ask_all(s);
+}
+
+static void rekey_if_it_can(subject *s) {
+  besom_status status = besom_guard_rekey(s->guard);
+  assert_true(status == BESOM_OK || status == BESOM_UNSUPPORTED || status == BESOM_BUSY);
+  assert_int_equal(besom_guard_step(s->guard, 3, NULL), BESOM_OK);
+}
+
+/* In LMDB a commit that is not durable endangers those before it: so there is none, unless the caller has made one. */
+static void steps_are_as_durable_as_what_they_move(void **state) {
+  (void)state;
+  static const char *const kinds[] = {"aqf", "taf", "acf-cyclic"};
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    for (besom_durability way = BESOM_DURABLE_PUT; way <= BESOM_DURABLE_BATCH; way++) {
+      subject *s = heap_array(1, sizeof *s);
+      besom_guard_config config = tiny_guard(kinds[i], BESOM_LAYOUT_MERGED);
+      config.durability = way;
+      subject_open(s, &config);
+      keep_batch(s, 0);
+      rekey_if_it_can(s);
+      keep_batch(s, 20); /* makes it grow */
+      keep_batch(s, 60);
+      assert_int_equal(s->store.loose_commits, 0);
+      assert_int_equal(put(s, 100, 1), BESOM_OK);
+      assert_int_equal(s->store.loose_commits != 0, way == BESOM_DURABLE_BATCH);
+      assert_int_equal(besom_guard_sync(s->guard), BESOM_OK);
+      s->store.loose_commits = 0;
+      rekey_if_it_can(s);
+      ask_all(s);
+      assert_int_equal(s->store.loose_commits, 0);
+      assert_all_right(s);
+      subject_close(s);
+      free(s);
+    }
+}
+
 static besom_status no_begin(besom_store *store) {
   (void)store;
   return BESOM_READ_ONLY;
@@ -265,6 +449,10 @@ int main(void) {
       cmocka_unit_test(the_nth_call_of_the_store_fails),
       cmocka_unit_test(the_nth_allocation_fails),
       cmocka_unit_test(what_a_dead_store_left_open_is_settled_later),
+      cmocka_unit_test(a_move_comes_back_with_what_it_has_moved),
+      cmocka_unit_test(a_store_that_comes_and_goes),
+      cmocka_unit_test(sync_tells_of_what_was_taken_back),
+      cmocka_unit_test(steps_are_as_durable_as_what_they_move),
       cmocka_unit_test(what_a_store_says_is_handed_on),
       cmocka_unit_test(calls_out_of_order_are_statuses),
       cmocka_unit_test(a_plain_store_has_no_batches),

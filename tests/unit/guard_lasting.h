@@ -37,8 +37,9 @@ typedef struct lasting_store {
   const char *directory; /* NULL: none */
   unsigned countdown;    /* this one of all calls from now on fails, once; 0: none */
   unsigned calls;
-  bool dead; /* all calls fail, as after the end of the process */
-  bool open; /* a guard has it */
+  bool dead;              /* all calls fail, as after the end of the process */
+  bool open;              /* a guard has it */
+  unsigned loose_commits; /* that were not to be durable */
 } lasting_store;
 
 static inline lasting_store *lasting(besom_store *store) {
@@ -89,6 +90,7 @@ static inline besom_status lasting_begin(besom_store *s) {
 }
 
 static inline besom_status lasting_commit(besom_store *s, bool durable) {
+  lasting(s)->loose_commits += !durable;
   return fails_now(s) ? BESOM_IO : inner_of(s)->ops->commit(inner_of(s), durable);
 }
 

@@ -213,6 +213,24 @@ static void the_stored_filter_is_the_one(void **state) {
   drop(s);
 }
 
+/* Also for kinds that have no geometry to be noted. */
+static void what_is_asked_for_later_does_not_matter(void **state) {
+  (void)state;
+  static const char *const kinds[] = {"aqf", "acf-cyclic"};
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    besom_guard_config config = small_guard(kinds[i], BESOM_LAYOUT_MERGED);
+    subject *s = opened(&config);
+    fill_and_learn(s);
+    subject_shut(s);
+    s->config.filter = (besom_config){.kind = kinds[i], .slots = 17, .width = 9};
+    assert_opens(s, false);
+    subject_shut(s);
+    s->config.filter = (besom_config){.kind = kinds[i], .capacity = 3, .rate = 0.5};
+    assert_opens(s, false);
+    drop(s);
+  }
+}
+
 typedef struct note {
   uint8_t bytes[1024];
   size_t len;
@@ -285,6 +303,7 @@ int main(void) {
       cmocka_unit_test(a_checkpoint_of_another_opening_is_ignored),
       cmocka_unit_test(a_directory_that_is_gone_costs_only_the_checkpoint),
       cmocka_unit_test(the_stored_filter_is_the_one),
+      cmocka_unit_test(what_is_asked_for_later_does_not_matter),
       cmocka_unit_test(damaged_notes_are_corrupt),
       cmocka_unit_test(opening_tells_how_far_it_is),
   };

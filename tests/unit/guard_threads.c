@@ -164,10 +164,42 @@ static void the_writer_learns_what_readers_found(void **state) {
   besom_guard_close(g);
 }
 
+static uint64_t adapted_of(const besom_guard *g) {
+  besom_guard_statistics stats;
+  assert_int_equal(besom_guard_stats(g, &stats), BESOM_OK);
+  return stats.adapted;
+}
+
+/* A digest by a hash key that is gone says nothing about the filter that there is now. */
+static void what_readers_found_by_another_hash_key_is_forgotten(void **state) {
+  (void)state;
+  besom_store *store;
+  besom_guard *g;
+  besom_guard_config config = {
+      .filter = {.kind = "aqf", .slots = 400, .width = 2, .adapt_room = 0.5}, .threads = true, .step_items = 1000};
+  assert_int_equal(besom_store_memory(NULL, &store), BESOM_OK);
+  assert_int_equal(besom_guard_open(&config, store, &g), BESOM_OK);
+  for (uint64_t i = 0; i < 150; i++) put(&(shared){.guard = g}, steady(i));
+  assert_int_equal(besom_guard_rekey(g), BESOM_OK);
+  assert_int_equal(besom_guard_begin(g), BESOM_OK);
+  for (uint64_t i = 0; i < 2000; i++) assert_int_equal(besom_guard_get_u64(g, stranger(i), NULL), BESOM_NOT_FOUND);
+  assert_int_equal(besom_guard_commit(g), BESOM_OK); /* moves all, and does not look at what is queued */
+  besom_guard_statistics stats;
+  assert_int_equal(besom_guard_stats(g, &stats), BESOM_OK);
+  assert_true(stats.queued > 100 && !stats.moving && stats.adapted == 0);
+  assert_int_equal(besom_guard_step(g, 1, NULL), BESOM_OK);
+  assert_int_equal(adapted_of(g), 0);
+  for (uint64_t i = 0; i < 2000; i++) assert_int_equal(besom_guard_get_u64(g, stranger(i), NULL), BESOM_NOT_FOUND);
+  assert_int_equal(besom_guard_step(g, 1, NULL), BESOM_OK);
+  assert_true(adapted_of(g) > 0); /* what they find now is not */
+  besom_guard_close(g);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(readers_are_right_while_the_writer_writes),
       cmocka_unit_test(the_writer_learns_what_readers_found),
+      cmocka_unit_test(what_readers_found_by_another_hash_key_is_forgotten),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
