@@ -36,14 +36,27 @@ static int compare_values(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-double samples_median(const samples *s) {
-  if (s->count == 0) return 0;
+static double *sorted_copy(const samples *s) {
   double *sorted = allocate(s->count, sizeof *sorted);
   memcpy(sorted, s->values, s->count * sizeof *sorted);
   qsort(sorted, s->count, sizeof *sorted, compare_values);
+  return sorted;
+}
+
+double samples_median(const samples *s) {
+  if (s->count == 0) return 0;
+  double *sorted = sorted_copy(s);
   double median = (sorted[(s->count - 1) / 2] + sorted[s->count / 2]) / 2;
   free(sorted);
   return median;
+}
+
+double samples_quantile(const samples *s, double share) {
+  if (s->count == 0) return 0;
+  double *sorted = sorted_copy(s);
+  double value = sorted[(size_t)(share * (double)(s->count - 1))];
+  free(sorted);
+  return value;
 }
 
 void samples_free(samples *s) {

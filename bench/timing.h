@@ -24,6 +24,9 @@ void samples_add(samples *s, double value);
 /* 0 if there are none. */
 double samples_median(const samples *s);
 
+/* The sample that this share of the others is not above: 1 for the largest. 0 if there are none. */
+double samples_quantile(const samples *s, double share);
+
 void samples_free(samples *s);
 
 #endif

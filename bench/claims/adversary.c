@@ -1,9 +1,8 @@
 /* Claim adversary: who collects false positives and asks for them again gets nothing from a filter that adapts. */
-#include <stdlib.h>
-
 #include "besom.h"
 #include "claims/claims.h"
 #include "fail.h"
+#include "key_list.h"
 #include "learner.h"
 
 enum { CYCLES = 10, PIECE = 4096, SEED = 0xbe50 };
@@ -13,20 +12,6 @@ static const double large_room = 0.5, load_beside_it = 0.45; /* the room is the 
 
 /* ------------------------------------------------------------------ the adversary */
 
-typedef struct key_list {
-  uint64_t *keys;
-  size_t count, room;
-} key_list;
-
-static void list_add(key_list *l, uint64_t key) {
-  if (l->count == l->room) {
-    l->room = l->room ? 2 * l->room : 1024;
-    l->keys = realloc(l->keys, l->room * sizeof *l->keys);
-    if (!l->keys) fail("no memory for %zu keys", l->room);
-  }
-  l->keys[l->count++] = key;
-}
-
 /* Every false positive among the first n absent keys. */
 static key_list collect(learner *l, uint64_t n) {
   key_stream absent = stream_absent(SEED);
@@ -35,7 +20,7 @@ static key_list collect(learner *l, uint64_t n) {
   for (uint64_t done = 0; done < n; done += PIECE) {
     absent.generate(&absent, done, PIECE, keys);
     for (size_t i = 0; i < PIECE && done + i < n; i++)
-      if (learner_ask(l, keys[i])) list_add(&found, keys[i]);
+      if (learner_ask(l, keys[i])) key_list_add(&found, keys[i]);
   }
   return found;
 }
@@ -123,7 +108,7 @@ static bool test_learner(learning way, const setting *s, uint64_t queries, drive
     report_attack(numbers, learning_names[way], s, "rekeyed", found.count, &a, clean ? "yes" : "no");
     holds &= clean;
   }
-  free(found.keys);
+  key_list_free(&found);
   learner_free(&l);
   return holds;
 }

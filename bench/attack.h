@@ -1,0 +1,37 @@
+/*
+ * An adversary that asks a database for keys which are not there: it collects false positives in a first half, and
+ * asks for them again in the second, among the queries of others, which are fresh keys.
+ */
+#ifndef BENCH_ATTACK_H
+#define BENCH_ATTACK_H
+
+#include <stdint.h>
+
+#include "disk.h"
+#include "front.h"
+#include "key_list.h"
+#include "timing.h"
+
+typedef struct attack {
+  front *front;
+  disk_cache *cache;    /* kept small meanwhile; may be NULL */
+  key_stream strangers; /* what the others ask for */
+  double share;         /* of the second half's queries */
+  uint64_t asked;       /* queries of the others so far */
+  uint64_t number;      /* of the next query of the second half */
+  key_list found;       /* false positives */
+  uint64_t replayed;    /* of them, or again */
+  samples seconds;      /* wall time of each turn of the second half, without what emptying the cache took */
+  uint64_t pages;       /* that the second half has had the disk read */
+  uint64_t reads;       /* of the store in the second half */
+} attack;
+
+/* n queries of the others; those that the filter is wrong about are kept. */
+void attack_collect(attack *a, uint64_t n);
+
+/* A turn of the second half: n queries of both. */
+void attack_go_on(attack *a, uint64_t n);
+
+void attack_free(attack *a);
+
+#endif

@@ -1,0 +1,104 @@
+/*
+ * Claim store-adversary: queries a second for keys that are not in a database on disk, while an adversary repeats the
+ * false positives that it has found. What the system keeps of the database in memory is bounded by bench/disk.h.
+ */
+#include "attack.h"
+#include "claims/claims.h"
+#include "report.h"
+
+enum { SHARES = 4, TURNS = 20 };
+
+static const double shares[SHARES] = {0, 0.01, 0.03, 0.1};
+static const double cache_shares[] = {0.01, 0.25};
+/* In each half: the false positives of so many lie on more pages than the larger cache has. */
+static const double queries_a_slot = 6;
+
+static const struct {
+  const char *kind;
+  double least, most; /* of the speed without an adversary, that it may have with one: at every share, at the largest */
+} kinds[] = {{"aqf", 0.9, 0}, {"taf", 0, 0}, {"acf-cyclic", 0, 0}, {"qf", 0, 0.5}, {"cf", 0, 0.5}};
+
+/* The same kind against adversaries of all shares, which take turns. */
+typedef struct trial {
+  front front;
+  disk_cache cache;
+  attack attack;
+} trial;
+
+static void trial_begin(trial *t, const char *kind, uint64_t slots, double cache_share, double share) {
+  progress("%s, cache %g, adversary %g: filling", kind, cache_share, share);
+  front_open(&t->front,
+             &(front_config){.database = LMDB, .kind = kind, .slots = slots, .durability = BESOM_DURABLE_BATCH});
+  front_fill(&t->front, 0, front_capacity(&t->front));
+  t->cache = (disk_cache){.path = t->front.directory,
+                          .pages = (uint64_t)(cache_share * (double)front_stats(&t->front).bytes / DISK_PAGE)};
+  t->attack = (attack){.front = &t->front, .cache = &t->cache, .strangers = stream_absent(FRONT_SEED), .share = share};
+  disk_forget(t->front.directory);
+  progress("%s, cache %g, adversary %g: collecting", kind, cache_share, share);
+  attack_collect(&t->attack, (uint64_t)(queries_a_slot * (double)slots));
+}
+
+static void trial_end(trial *t) {
+  attack_free(&t->attack);
+  front_close(&t->front);
+}
+
+static void report_trial(report *numbers, const trial *t, double cache_share, double speed, double of_none,
+                         const char *verdict) {
+  const attack *a = &t->attack;
+  double queries = (double)a->number;
+  report_cell(numbers, "%s", front_name(&t->front));
+  report_cell(numbers, "%g", cache_share);
+  report_cell(numbers, "%g", a->share);
+  report_cell(numbers, "%zu", a->found.count);
+  report_cell(numbers, "%.0f", speed);
+  report_cell(numbers, "%.2f", of_none);
+  report_cell(numbers, "%.2f", 1000 * (double)a->reads / queries);
+  report_cell(numbers, "%.2f", 1000 * (double)a->pages / queries);
+  report_cell(numbers, "%s", verdict);
+}
+
+static bool test_kind(size_t k, uint64_t slots, double cache_share, report *numbers) {
+  trial trials[SHARES];
+  uint64_t turn = (uint64_t)(queries_a_slot * (double)slots) / TURNS;
+  for (int s = 0; s < SHARES; s++) trial_begin(&trials[s], kinds[k].kind, slots, cache_share, shares[s]);
+  for (int i = 0; i < TURNS; i++) {
+    progress("%s, cache %g: turn %d of %d", kinds[k].kind, cache_share, i, TURNS);
+    for (int s = 0; s < SHARES; s++) attack_go_on(&trials[(s + i) % SHARES].attack, turn);
+  }
+  bool holds = true;
+  double none = samples_median(&trials[0].attack.seconds);
+  for (int s = 0; s < SHARES; s++) {
+    double seconds = samples_median(&trials[s].attack.seconds), of_none = none / seconds;
+    bool fine = of_none >= kinds[k].least && (!kinds[k].most || s < SHARES - 1 || of_none <= kinds[k].most);
+    bool judged = kinds[k].least > 0 || (kinds[k].most > 0 && s == SHARES - 1);
+    report_trial(numbers, &trials[s], cache_share, (double)turn / seconds, of_none,
+                 !judged ? "-"
+                 : fine  ? "yes"
+                         : "no");
+    holds &= fine;
+  }
+  for (int s = 0; s < SHARES; s++) trial_end(&trials[s]);
+  return holds;
+}
+
+static bool run(bool full, report *numbers) {
+  uint64_t slots = (uint64_t)1 << (full ? 17 : 15);
+  bool holds = true;
+  for (size_t c = 0; c < sizeof cache_shares / sizeof *cache_shares; c++)
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) holds &= test_kind(k, slots, cache_shares[c], numbers);
+  return holds;
+}
+
+static const char *const columns[] = {"kind",    "cache",        "adversarial",  "collected", "queries_per_second",
+                                      "of_none", "reads_per_1k", "pages_per_1k", "holds"};
+
+const claim store_adversary_claim = {
+    .name = "store-adversary",
+    .source = "adaptiveqf Figure 6",
+    .statement =
+        "with 10 % of adversarial queries in front of LMDB on disk aqf keeps 90 % of its speed, qf and cf lose half",
+    .columns = columns,
+    .column_count = sizeof columns / sizeof *columns,
+    .run = run,
+};

@@ -1,0 +1,70 @@
+/* Claim store-pauses: how long a guard over LMDB pauses for each step while it changes its hash key. */
+#include "claims/claims.h"
+#include "fail.h"
+#include "front.h"
+#include "timing.h"
+
+static const uint64_t step_sizes[] = {64, 1024};
+
+static samples rekey(besom_guard *g, uint64_t step_items, double *begin) {
+  samples pauses = {0};
+  bool finished = false;
+  double start = wall_seconds();
+  check(besom_guard_rekey(g), "beginning a new hash key");
+  *begin = wall_seconds() - start;
+  while (!finished) {
+    start = wall_seconds();
+    check(besom_guard_step(g, step_items, &finished), "a step");
+    samples_add(&pauses, wall_seconds() - start);
+    if (pauses.count % 1024 == 0) progress("%zu steps of %llu", pauses.count, (unsigned long long)step_items);
+  }
+  return pauses;
+}
+
+static bool test_steps(front *f, uint64_t keys, uint64_t step_items, report *numbers) {
+  besom_guard_statistics before, after;
+  check(besom_guard_stats(f->guard, &before), "statistics of a guard");
+  double begin, sum = 0;
+  samples pauses = rekey(f->guard, step_items, &begin);
+  for (size_t i = 0; i < pauses.count; i++) sum += pauses.values[i];
+  check(besom_guard_stats(f->guard, &after), "statistics of a guard");
+  bool holds = after.largest_step <= step_items && after.step_items - before.step_items == keys && after.keys == keys;
+  report_cell(numbers, "%llu", (unsigned long long)keys);
+  report_cell(numbers, "%llu", (unsigned long long)step_items);
+  report_cell(numbers, "%llu", (unsigned long long)after.largest_step);
+  report_cell(numbers, "%zu", pauses.count);
+  report_cell(numbers, "%.2f", 1000 * begin);
+  report_cell(numbers, "%.2f", 1000 * samples_median(&pauses));
+  report_cell(numbers, "%.2f", 1000 * samples_quantile(&pauses, 0.99));
+  report_cell(numbers, "%.2f", 1000 * samples_quantile(&pauses, 1));
+  report_cell(numbers, "%.1f", sum);
+  report_cell(numbers, "%s", holds ? "yes" : "no");
+  samples_free(&pauses);
+  return holds;
+}
+
+static bool run(bool full, report *numbers) {
+  uint64_t keys = full ? 10000000 : 300000;
+  front f;
+  front_open(&f, &(front_config){
+                     .database = LMDB, .kind = "aqf", .slots = keys / 9 * 10 + 10, .durability = BESOM_DURABLE_BATCH});
+  progress("filling");
+  front_fill(&f, 0, keys);
+  bool holds = true;
+  for (size_t i = 0; i < sizeof step_sizes / sizeof *step_sizes; i++)
+    holds &= test_steps(&f, keys, step_sizes[i], numbers);
+  front_close(&f);
+  return holds;
+}
+
+static const char *const columns[] = {"keys",      "items_a_step", "largest_step", "steps",       "begin_ms",
+                                      "median_ms", "p99_ms",       "max_ms",       "sum_seconds", "holds"};
+
+const claim store_pauses_claim = {
+    .name = "store-pauses",
+    .source = "besom",
+    .statement = "a guard changes its hash key by steps that move no more than k entries each, every key once",
+    .columns = columns,
+    .column_count = sizeof columns / sizeof *columns,
+    .run = run,
+};
