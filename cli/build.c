@@ -62,8 +62,8 @@ static int compare_digests(const void *a, const void *b) {
 }
 
 /* Finds it by the digests of the yes list, and says which it is. */
-static _Noreturn void name_the_common_key(key_reader *yes, key_reader *no, const besom_config *config) {
-  besom_config small = {.kind = "qf", .capacity = 1, .seed = config->seed};
+static _Noreturn void name_the_common_key(key_reader *yes, key_reader *no) {
+  besom_config small = {.kind = "qf", .capacity = 1};
   besom_filter *hash;
   check(besom_create(&small, &hash), "looking for the key");
   size_t n = 0, room = 0;
@@ -129,18 +129,22 @@ static besom_filter *build_new(key_reader *yes, key_reader *no, uint64_t no_capa
   besom_source yes_source = keys_source(yes), no_source = no ? keys_source(no) : (besom_source){0};
   besom_filter *f = NULL;
   besom_status status = besom_build(&config, &yes_source, no ? &no_source : NULL, &bar_progress, &f);
-  if (status == BESOM_MEMBER) name_the_common_key(yes, no, &config);
+  if (status == BESOM_MEMBER) name_the_common_key(yes, no);
   if (status != BESOM_OK) explain(status);
   return f;
 }
 
-static besom_filter *build_like(const char *model_path, key_reader *yes) {
+/* A static filter of two lists takes both at once; *no is set to NULL then: there is no more to do with it. */
+static besom_filter *build_like(const char *model_path, key_reader *yes, key_reader **no) {
   besom_filter *model = filter_open(model_path), *f = NULL;
-  besom_source source = keys_source(yes);
-  besom_status status = besom_build_like(model, &source, &bar_progress, &f);
+  bool is_static = !(filter_kind(model)->abilities & BESOM_CAN_INSERT);
+  besom_source yes_source = keys_source(yes), no_source = *no ? keys_source(*no) : (besom_source){0};
+  besom_status status = besom_build_like(model, &yes_source, is_static && *no ? &no_source : NULL, &bar_progress, &f);
+  if (status == BESOM_MEMBER) name_the_common_key(yes, *no);
   if (status == BESOM_UNSUPPORTED)
     fail("%s: a filter of the kind %s can have no other like it", model_path, filter_stats(model).kind);
   if (status != BESOM_OK) explain(status);
+  if (is_static) *no = NULL;
   besom_free(model);
   return f;
 }
@@ -157,11 +161,11 @@ static int run(words words) {
   keys_keep(yes); /* the library counts them first, or we look for one that is in both lists */
   if (no) keys_keep(no);
   bar_begin("building", "keys");
-  bool by_entries = no && (given.dynamic || given.like);
-  besom_filter *f = given.like   ? build_like(given.like, yes)
-                    : by_entries ? build_new(yes, NULL, room_for(no))
-                                 : build_new(yes, no, 0);
-  if (by_entries) add_no_list(f, no);
+  key_reader *entries = given.dynamic || given.like ? no : NULL; /* keys of the no list that go in one by one */
+  besom_filter *f = given.like ? build_like(given.like, yes, &entries)
+                    : entries  ? build_new(yes, NULL, room_for(no))
+                               : build_new(yes, no, 0);
+  if (entries) add_no_list(f, entries);
   bar_end();
   besom_statistics stats = filter_stats(f);
   uint64_t read = keys_count(yes);

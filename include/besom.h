@@ -293,10 +293,10 @@ BESOM_API besom_status besom_build(const besom_config *config, const besom_sourc
 
 /*
  * The same with kind, geometry, hash and seed of a filter that is there, so that both can be merged, and that the
- * difference of their sets is all that they differ in (besom_delta). Each key is put in once.
- * Errors: as besom_create_like and besom_build.
+ * difference of their sets is all that they differ in (besom_delta). Each key is put in once. no: for kind yesno alone.
+ * Errors: as besom_create_like and besom_build; FULL (the keys do not fit into the size of the model).
  */
-BESOM_API besom_status besom_build_like(const besom_filter *model, const besom_source *yes,
+BESOM_API besom_status besom_build_like(const besom_filter *model, const besom_source *yes, const besom_source *no,
                                         const besom_progress *progress, besom_filter **out);
 
 /*

@@ -263,16 +263,35 @@ besom_status besom_build(const besom_config *config, const besom_source *yes, co
   return finish(fill(f, yes, total, &sized, progress), config->flags & BESOM_CONCURRENT, f, out);
 }
 
-besom_status besom_build_like(const besom_filter *model, const besom_source *yes, const besom_progress *progress,
-                              besom_filter **out) {
-  if (!model || !yes || !yes->next || !out) return BESOM_INVALID;
+/* A filter of a whole set in a table of the model's size. */
+static besom_status build_whole_like(const besom_filter *model, const besom_source *yes, const besom_source *no,
+                                     const besom_progress *progress, besom_filter **out) {
+  besom_statistics stats;
+  besom_filter *f;
+  besom_status status = besom_stats(model, &stats);
+  if (status == BESOM_OK) status = besom__filter_new(model->kind, &model->hasher, &model->allocator, &f);
+  if (status != BESOM_OK) return status;
+  besom_config config = {.slots = stats.slots, .width = stats.width};
+  status = model->kind->build(f, &config, yes, no, progress);
+  if (status == BESOM_OK)
+    *out = f;
+  else
+    besom__filter_drop(f);
+  return status;
+}
+
+besom_status besom_build_like(const besom_filter *model, const besom_source *yes, const besom_source *no,
+                              const besom_progress *progress, besom_filter **out) {
+  if (!model || !yes || !yes->next || (no && !no->next) || !out) return BESOM_INVALID;
+  const struct besom_kind *kind = model->kind;
+  if (kind->table && kind->build && !kind->create) return build_whole_like(model, yes, no, progress, out);
+  if (no || !kind->insert_many) return BESOM_UNSUPPORTED;
   besom_filter *f;
   struct visit v = besom__enter(model);
   besom_status status = besom__plain_like(v.filter, &f);
   besom__leave(v);
   if (status != BESOM_OK) return status;
-  status = f->kind->insert_many ? fill_distinct(f, yes, yes->size_hint, progress) : BESOM_UNSUPPORTED;
-  return finish(status, model->front, f, out);
+  return finish(fill_distinct(f, yes, yes->size_hint, progress), model->front, f, out);
 }
 
 besom_status besom_build_sorted(const besom_config *config, const besom_digest_source *digests,

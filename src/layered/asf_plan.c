@@ -162,7 +162,8 @@ static bool try_beside(struct search *s, struct point by) {
 static void try_closely(struct search *s) {
   for (double step = 0.5; step > CLOSEST; step /= 2)
     for (bool again = true; again;) {
-      again = try_beside(s, (struct point){step, 0, 0}) | try_beside(s, (struct point){0, 0, step});
+      again = try_beside(s, (struct point){step, 0, 0});
+      again = try_beside(s, (struct point){0, 0, step}) || again;
       if (!s->first_fixed) again |= try_beside(s, (struct point){0, 0.1 * step, 0});
     }
 }
