@@ -1,0 +1,44 @@
+/*
+ * Hostile patches: whatever bytes besom_apply accepts make a sound filter, and the rest changes nothing. The first byte
+ * chooses the filter that is patched; that it is meant for that one is made right first, since a mutation that
+ * this check catches is no test of what stands behind it.
+ */
+#include <string.h>
+
+#include "besom.h"
+#include "core/bits.h"
+#include "core/wire.h"
+#include "demand.h"
+#include "support/keys.h"
+#include "support/memory_sink.h"
+
+enum { KEYS = 200, OLD_CHECKSUM_AT = 16, PATCH_HEADER_BYTES = 40, LONGEST_INPUT = 1 << 13 };
+
+static const char *const kinds[] = {"aqf", "qf", "bloom", "exaf"};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+static besom_filter *make_old(uint8_t choice) {
+  static const uint8_t seed[16] = {1, 2, 3};
+  besom_config config = {.kind = kinds[choice % KINDS], .capacity = 2 * KEYS, .rate = 1.0 / 64, .seed = seed};
+  besom_filter *f = NULL;
+  demand(besom_create(&config, &f) == BESOM_OK);
+  for (size_t i = 0; i < KEYS; i++) demand(besom_insert_u64(f, key_u64(MEMBERS, i)) == BESOM_OK);
+  return f;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  uint8_t patch[LONGEST_INPUT];
+  if (size < 1 + PATCH_HEADER_BYTES || size > LONGEST_INPUT) return 0;
+  besom_filter *old = make_old(data[0]), *fresh = NULL;
+  memory_sink saved;
+  memory_sink_init(&saved);
+  demand(besom_save(old, &saved.api) == BESOM_OK);
+  memcpy(patch, data + 1, size - 1);
+  store64(patch + OLD_CHECKSUM_AT, besom__checksum(saved.data, saved.len));
+  if (besom_apply(old, patch, size - 1, &fresh) == BESOM_OK) demand(besom_validate(fresh, NULL) == BESOM_OK);
+  for (size_t i = 0; i < KEYS; i++) demand(besom_contains_u64(old, key_u64(MEMBERS, i)));
+  besom_free(fresh);
+  besom_free(old);
+  memory_sink_close(&saved);
+  return 0;
+}
