@@ -23,6 +23,13 @@
 #define BYTE_ONES UINT64_C(0x0101010101010101)
 #define BYTE_TOPS UINT64_C(0x8080808080808080)
 
+/* The finalizer of SplitMix64 (Steele, Lea, Flood 2014): every bit of the input changes half of the output. */
+ALWAYS_INLINE uint64_t mixed(uint64_t x) {
+  x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+  x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+  return x ^ x >> 31;
+}
+
 /*
  * Memory that others may be changing: a table that is read without a lock, by who looks afterwards whether what he
  * saw can be true. The thread sanitizer must know that this is meant, and sees atomic bytes; otherwise these are plain

@@ -47,10 +47,7 @@ besom_statistics besom__inner_stats(const besom_filter *inner, besom_statistics 
  * goes by other bits of the digest (splitmix64 of both halves).
  */
 static inline besom_digest layer_digest(besom_digest d, uint64_t i) {
-  uint64_t x = d.hi + i * UINT64_C(0x9e3779b97f4a7c15);
-  x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-  x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-  x ^= x >> 31;
+  uint64_t x = mixed(d.hi + i * UINT64_C(0x9e3779b97f4a7c15));
   return (besom_digest){x, d.lo ^ x * UINT64_C(0xd6e8feb86659fd93)};
 }
 

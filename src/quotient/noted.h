@@ -231,4 +231,22 @@ const char *besom__noted_validate(const besom_filter *f);
 void besom__noted_save(const besom_filter *f, struct sections_out *out);
 besom_status besom__noted_load(besom_filter *f, struct sections_in *in, const struct note_policy *policy);
 
+/* ------------------------------------------------------------------ kinds */
+
+/* What exaf, taf and utaf have in common: all but name, create, contains and load. */
+#define NOTED_ABILITIES                                                                                           \
+  (BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE | BESOM_CAN_ITERATE | BESOM_CAN_GROW | \
+   BESOM_CAN_ADAPT | BESOM_CAN_BUILD_SORTED | BESOM_CAN_MATCH | BESOM_CAN_REKEY)
+#define NOTED_OPERATIONS                                                                                               \
+  .size = sizeof(struct noted), .create_like = besom__noted_create_like, .destroy = besom__quotient_destroy,           \
+  .contains_many = besom__noted_contains_many, .insert = besom__noted_insert, .insert_many = besom__noted_insert_many, \
+  .insert_count = besom__noted_insert_count, .remove = besom__noted_remove, .count = besom__noted_count,               \
+  .adapt = besom__noted_adapt, .bucket_of = besom__noted_bucket_of, .bind = besom__noted_bind,                         \
+  .matches = besom__noted_matches, .insert_at = besom__noted_insert_at, .admit = besom__quotient_admit,                \
+  .ready_to_remove = besom__noted_ready_to_remove, .remove_at = besom__noted_remove_at,                                \
+  .adapt_at = besom__noted_adapt_at, .merge = besom__noted_merge, .resize_start = besom__noted_resize_start,           \
+  .resize_step = besom__noted_resize_step, .append = besom__quotient_append_copies,                                    \
+  .iter_start = besom__quotient_iter_start, .iter_next = besom__noted_iter_next, .stats = besom__noted_stats,          \
+  .validate = besom__noted_validate, .save = besom__noted_save
+
 #endif

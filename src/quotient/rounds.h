@@ -16,13 +16,6 @@ struct rounds {
   bool at_once;         /* all runs go over in one operation, when the budget is spent */
 };
 
-/* The finalizer of SplitMix64 (Steele, Lea, Flood 2014): every bit of the input changes half of the output. */
-ALWAYS_INLINE uint64_t mixed(uint64_t x) {
-  x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-  x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-  return x ^ x >> 31;
-}
-
 /*
  * The address of a key whose fingerprint is of this round. While round 1 is under way it cannot be guessed which one
  * that is, so there is no branch for round 0.
