@@ -36,7 +36,7 @@ void attack_collect(attack *a, uint64_t n) {
 /* The next n keys: the adversary goes round its list. */
 static void choose(attack *a, size_t n, uint64_t *keys) {
   for (size_t i = 0; i < n; i++) {
-    double toss = (double)random_below(random_at(FRONT_SEED, a->number++), 1 << 20) / (1 << 20);
+    double toss = (double)random_below(random_at(BENCH_SEED, a->number++), 1 << 20) / (1 << 20);
     if (toss < a->share && a->found.count)
       keys[i] = a->found.keys[a->replayed++ % a->found.count];
     else

@@ -36,3 +36,15 @@ const claim *const claims[] = {
     &zipf_claim,
     NULL,
 };
+
+const char *const verdict_names[] = {[HOLDS] = "holds", [PARTLY] = "holds partly", [DOES_NOT_HOLD] = "does not hold"};
+
+void finding(findings *f, bool holds) {
+  f->tested++;
+  f->held += holds;
+}
+
+verdict verdict_of(const findings *f) {
+  if (f->held == f->tested) return HOLDS;
+  return f->held ? PARTLY : DOES_NOT_HOLD;
+}

@@ -60,7 +60,7 @@ static void connect(front *f) {
   if (!f->config.kind || f->filter) return;
   subject s;
   subject_create(&s, f->config.kind,
-                 &(plan){.slots = f->config.slots, .width = FRONT_WIDTH, .load = fill_load, .seed = FRONT_SEED});
+                 &(plan){.slots = f->config.slots, .width = FRONT_WIDTH, .load = fill_load, .seed = BENCH_SEED});
   if (takes_a_guard(f->config.kind))
     open_guard(f, &s.config);
   else
@@ -125,7 +125,7 @@ void front_put(front *f, uint64_t key) {
 }
 
 void front_fill(front *f, uint64_t first, uint64_t n) {
-  key_stream members = stream_members(FRONT_SEED);
+  key_stream members = stream_members(BENCH_SEED);
   uint64_t keys[PIECE];
   front_begin(f);
   for (uint64_t done = 0; done < n;) {

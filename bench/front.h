@@ -24,7 +24,7 @@ typedef struct front_config {
   besom_rocksdb_options rocksdb;
 } front_config;
 
-enum { FRONT_WIDTH = 9, FRONT_VALUE = 24, FRONT_SEED = 0xbe50 };
+enum { FRONT_WIDTH = 9, FRONT_VALUE = 24 };
 
 typedef struct front {
   front_config config;

@@ -154,7 +154,7 @@ static void print_report(const bench *b, bool csv) {
 }
 
 int micro_verb(int argc, char **argv) {
-  bench b = {.plan = {.slots = 1 << 26, .width = 8, .load = 0.9, .rounds = 5, .seed = 0xbe50}};
+  bench b = {.plan = {.slots = 1 << 26, .width = 8, .load = 0.9, .rounds = 5, .seed = BENCH_SEED}};
   const char *kinds = NULL;
   bool csv = false;
   const argument arguments[] = {

@@ -6,11 +6,74 @@
 #include "claims/claims.h"
 #include "fail.h"
 #include "verbs.h"
+#include "workload.h"
+
+static bool full, csv, json;
+
+/* ------------------------------------------------------------------ what claims there are */
 
 static void list_claims(void) {
   for (size_t i = 0; claims[i]; i++)
-    printf("%-12s %s (%s)\n", claims[i]->name, claims[i]->statement, claims[i]->source);
+    printf("%-20s %s (%s)\n", claims[i]->name, claims[i]->statement, claims[i]->source);
 }
+
+/* A member of a JSON object; text may be NULL. */
+static void print_member(const char *name, const char *text) {
+  printf("\"%s\":", name);
+  if (!text) {
+    printf("null,");
+    return;
+  }
+  putchar('"');
+  for (; *text; text++) printf(*text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
+  printf("\",");
+}
+
+static void print_flag(const char *name, bool value) {
+  printf("\"%s\":%s,", name, value ? "true" : "false");
+}
+
+static void print_plot(const plot *p) {
+  printf("{");
+  print_member("title", p->title);
+  print_member("x", p->x);
+  print_member("y", p->y);
+  print_member("series", p->series);
+  print_member("panels", p->panels);
+  print_member("where", p->where);
+  print_member("x_label", p->x_label);
+  print_member("y_label", p->y_label);
+  print_flag("log_x", p->log_x);
+  print_flag("log_y", p->log_y);
+  printf("\"bars\":%s}", p->bars ? "true" : "false");
+}
+
+static void print_claim(const claim *c) {
+  printf("{");
+  print_member("name", c->name);
+  print_member("source", c->source);
+  print_member("paper", c->paper);
+  print_member("statement", c->statement);
+  print_member("differs", c->differs);
+  print_flag("timed", c->timed);
+  printf("\"plots\":[");
+  for (const plot *p = c->plots; p && p->title; p++) {
+    if (p != c->plots) printf(",");
+    print_plot(p);
+  }
+  printf("]}");
+}
+
+static void print_claims(void) {
+  printf("[");
+  for (size_t i = 0; claims[i]; i++) {
+    if (i) printf(",\n");
+    print_claim(claims[i]);
+  }
+  printf("]\n");
+}
+
+/* ------------------------------------------------------------------ testing one */
 
 static const claim *find_claim(const char *name) {
   for (size_t i = 0; claims[i]; i++)
@@ -18,20 +81,24 @@ static const claim *find_claim(const char *name) {
   usage_error("there is no claim '%s'; besom-bench run lists them", name);
 }
 
-static void test_claim(const claim *c, bool full, bool csv) {
+static void test_claim(const claim *c) {
   report *numbers = report_create(c->columns, c->column_count, csv);
-  bool holds = c->run(full, numbers);
+  verdict v = c->run(full, numbers);
   progress_end();
-  if (!csv) printf("%s: %s (%s)\n\n", c->name, c->statement, c->source);
+  if (csv)
+    printf("# claim: %s\n# size: %s\n# seed: %x\n# verdict: %s\n", c->name, full ? "full" : "quick", BENCH_SEED,
+           verdict_names[v]);
+  else
+    printf("%s: %s (%s)\n\n", c->name, c->statement, c->source);
   report_finish(numbers);
-  if (!csv) printf("\n%s\n", holds ? "holds" : "does not hold");
+  if (!csv) printf("\n%s\n", verdict_names[v]);
 }
 
 int run_verb(int argc, char **argv) {
-  bool full = false, csv = false;
   const argument arguments[] = {
       {"--full", NULL, "at full size: minutes, not seconds", .flag = &full},
-      {"--csv", NULL, "print nothing but the numbers, as CSV", .flag = &csv},
+      {"--csv", NULL, "print the numbers as CSV, behind lines that begin with #", .flag = &csv},
+      {"--json", NULL, "list the claims for programs", .flag = &json},
   };
   words claim_name = arguments_parse(
       &(command){
@@ -44,7 +111,9 @@ int run_verb(int argc, char **argv) {
       },
       argc, argv);
   if (claim_name.n)
-    test_claim(find_claim(claim_name.at[0]), full, csv);
+    test_claim(find_claim(claim_name.at[0]));
+  else if (json)
+    print_claims();
   else
     list_claims();
   return 0;

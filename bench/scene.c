@@ -43,7 +43,7 @@ static size_t url_of(uint64_t number, bool member, uint8_t *out) {
   static const char *const words[] = {"shop", "news", "blog", "cloud", "media", "game", "data", "home",
                                       "free", "best", "my",   "the",   "web",   "soft", "auto", "book"};
   static const char *const ends[] = {"com", "org", "net", "info", "de", "co.uk", "ru", "fr"};
-  uint64_t r = random_at(SCENE_SEED, number);
+  uint64_t r = random_at(BENCH_SEED, number);
   int len = snprintf((char *)out, SCENE_KEY_BYTES, "%s%s%s-%llx.%s/%s", member && r >> 60 == 0 ? "login-" : "",
                      words[r % 16], words[r / 16 % 16], (unsigned long long)(2 * number + member), ends[r / 256 % 8],
                      r >> 63 ? words[r / 2048 % 16] : "");
@@ -59,12 +59,12 @@ static size_t key_of(const scene *s, const key_stream *stream, uint64_t i, bool 
 }
 
 size_t scene_member(const scene *s, uint64_t i, uint8_t out[SCENE_KEY_BYTES]) {
-  key_stream members = stream_members(SCENE_SEED);
+  key_stream members = stream_members(BENCH_SEED);
   return key_of(s, &members, i, true, out);
 }
 
 size_t scene_absent(const scene *s, uint64_t i, uint8_t out[SCENE_KEY_BYTES]) {
-  key_stream absent = stream_absent(SCENE_SEED);
+  key_stream absent = stream_absent(BENCH_SEED);
   return key_of(s, &absent, i, false, out);
 }
 
@@ -76,7 +76,7 @@ besom_workload *scene_sample(const scene *s, uint64_t queries) {
   check(besom_workload_create((uint64_t)1 << 32, NULL, &w), "making a workload");
   for (uint64_t i = 0; i < queries; i++) {
     uint64_t number =
-        s->firehose ? power_law_next(s->firehose) : zipf_rank(&s->popularity, random_at(SCENE_SEED + DRAWING, i)) - 1;
+        s->firehose ? power_law_next(s->firehose) : zipf_rank(&s->popularity, random_at(BENCH_SEED + DRAWING, i)) - 1;
     size_t len = scene_absent(s, number, key);
     check(besom_workload_add(w, key, len, 1), "adding to a workload");
   }

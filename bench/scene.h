@@ -11,9 +11,10 @@
 
 #include "besom.h"
 #include "firehose.h"
+#include "workload.h"
 #include "zipf.h"
 
-enum { SCENE_SEED = 0xbe50, SCENE_KEY_BYTES = 64 };
+enum { SCENE_KEY_BYTES = 64 };
 
 typedef enum scene_keys { INTEGERS, URLS } scene_keys;
 

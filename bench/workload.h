@@ -11,6 +11,9 @@
 #include "random.h"
 #include "zipf.h"
 
+/* What all random numbers of a measurement come from, so that it can be repeated. */
+enum { BENCH_SEED = 0xbe50 };
+
 typedef struct key_stream {
   /* Writes keys number first to first + n - 1. */
   void (*generate)(const struct key_stream *stream, uint64_t first, size_t n, uint64_t *out);

@@ -10,14 +10,46 @@
 
 #include "report.h"
 
+/* What came of testing a claim: all of it holds, or only parts do, or nothing. */
+typedef enum verdict { HOLDS, PARTLY, DOES_NOT_HOLD } verdict;
+
+extern const char *const verdict_names[];
+
+/* How many parts of a claim were tested so far, and held. {0} to begin with. */
+typedef struct findings {
+  size_t tested, held;
+} findings;
+
+void finding(findings *f, bool holds);
+verdict verdict_of(const findings *f);
+
+/*
+ * A picture of a claim's numbers. Columns are called by their names, several of them with commas between; where a
+ * text is empty in a row that would be drawn, nothing is.
+ */
+typedef struct plot {
+  const char *title;
+  const char *x, *y;  /* one column; one or several */
+  const char *series; /* columns whose texts tell the curves apart, if y is one column; NULL for none */
+  const char *panels; /* a column: a picture of its own for each of its texts; NULL for one picture */
+  const char *where;  /* only rows that have these texts: "span=window", several with commas; NULL for all */
+  const char *x_label, *y_label;
+  bool log_x, log_y;
+  bool bars; /* for an x of words */
+} plot;
+
 typedef struct claim {
   const char *name;
-  const char *source; /* the paper and its figure, or "besom" */
-  const char *statement;
+  const char *source;    /* "adaptiveqf: Figure 5, Table 1; thesis: Figure 6.1", or "besom" for our own */
+  const char *paper;     /* what is said there, in our words; NULL for our own */
+  const char *statement; /* what is tested here */
+  const char *differs;   /* between their experiment and ours; NULL if nothing is */
+  bool timed;            /* its numbers are times: nothing else may run meanwhile */
+  const plot *plots;     /* the last one has no title; NULL for none */
   const char *const *columns;
   size_t column_count;
-  /* Writes its numbers, row by row; full: at the size of the statement, not a quick one. Does it hold? */
-  bool (*run)(bool full, report *numbers);
+  /* Writes its numbers, row by row; full: at the size of the paper, not a quick one. */
+  verdict (*run)(bool full, report *numbers);
 } claim;
 
 extern const claim adapt_or_cache_claim;

@@ -64,16 +64,16 @@ static bool test_size(const char *kind, uint64_t keys, int width, driver *d, rep
 }
 
 /* Quick: 8 bits. Narrower ones are shown, and need not hold. */
-static bool run(bool full, report *numbers) {
+static verdict run(bool full, report *numbers) {
   static const int widths[] = {8, 4, 6, 12, 20};
   driver d = driver_create();
-  bool holds = true;
+  findings found = {0};
   for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
     for (size_t w = 0; w < (full ? sizeof widths / sizeof *widths : 2); w++)
       for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++)
-        holds &= test_size(kinds[k], sizes[n], widths[w], &d, numbers);
+        finding(&found, test_size(kinds[k], sizes[n], widths[w], &d, numbers));
   driver_free(&d);
-  return holds;
+  return verdict_of(&found);
 }
 
 static const char *const columns[] = {"kind",  "keys",          "bits",          "slots", "least_load",

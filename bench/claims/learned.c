@@ -16,7 +16,7 @@
 #include "timing.h"
 #include "workload.h"
 
-enum { SEED = 0xbe50, LEAST_BITS = 6, MOST_BITS = 14 };
+enum { LEAST_BITS = 6, MOST_BITS = 14 };
 
 static const char *const yes_path = "data/lists/yes.txt", *const no_path = "data/lists/no.txt";
 static const double skew = 0.75, most_asked = 1e9;
@@ -40,7 +40,7 @@ enum { SUBJECTS = sizeof subjects / sizeof *subjects };
 static void set_popularity(text_list *l) {
   l->weights = allocate(l->n, sizeof *l->weights);
   for (size_t i = l->n; i > 1; i--) {
-    size_t k = (size_t)random_below(random_at(SEED, i), i);
+    size_t k = (size_t)random_below(random_at(BENCH_SEED, i), i);
     besom_bytes line = l->lines[i - 1];
     l->lines[i - 1] = l->lines[k];
     l->lines[k] = line;
@@ -61,8 +61,8 @@ typedef struct lists {
 } lists;
 
 static lists lists_made_up(bool full) {
-  return (lists){"made-up", text_list_urls(full ? 1000000 : 50000, true, SEED),
-                 text_list_urls(full ? 2000000 : 100000, false, SEED)};
+  return (lists){"made-up", text_list_urls(full ? 1000000 : 50000, true, BENCH_SEED),
+                 text_list_urls(full ? 2000000 : 100000, false, BENCH_SEED)};
 }
 
 static lists lists_fetched(void) {
@@ -98,7 +98,7 @@ static void ask(const besom_filter *f, const text_list *no, outcome *o) {
 
 static outcome try_subject(size_t s, double bits, text_list *yes, text_list *no) {
   uint8_t seed[16];
-  hash_seed(SEED, seed);
+  hash_seed(BENCH_SEED, seed);
   besom_config config = {.kind = subjects[s].kind, .options = subjects[s].options, .bits = bits, .seed = seed};
   besom_source members = text_list_source(yes, yes->n), others = text_list_source(no, no->n / 2);
   besom_filter *f;
@@ -157,12 +157,14 @@ static bool try_lists(lists *l, bool full, report *numbers) {
   return holds;
 }
 
-static bool run(bool full, report *numbers) {
+static verdict run(bool full, report *numbers) {
   lists l = lists_made_up(full);
-  bool holds = try_lists(&l, full, numbers);
-  if (!full || !exists(yes_path) || !exists(no_path)) return holds;
+  findings found = {0};
+  finding(&found, try_lists(&l, full, numbers));
+  if (!full || !exists(yes_path) || !exists(no_path)) return verdict_of(&found);
   l = lists_fetched();
-  return try_lists(&l, full, numbers) && holds;
+  finding(&found, try_lists(&l, full, numbers));
+  return verdict_of(&found);
 }
 
 static const char *const columns[] = {"lists", "members", "budget", "kind",    "options",
@@ -170,7 +172,7 @@ static const char *const columns[] = {"lists", "members", "budget", "kind",    "
 
 const claim learned_claim = {
     .name = "learned",
-    .source = "stacked-filters Figure 3a",
+    .source = "stacked-filters: Figure 3",
     .statement = "of keys that show what they are, neither a learned filter nor a stack errs more than a Bloom filter",
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,

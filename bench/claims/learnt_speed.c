@@ -7,12 +7,12 @@
 #include "learner.h"
 #include "timing.h"
 
-enum { SEED = 0xbe50, LESSONS = 4, PIECE = 4096 };
+enum { LESSONS = 4, PIECE = 4096 };
 
 static const double load = 0.9;
 
 static void teach(learner *l, uint64_t n) {
-  key_stream absent = stream_absent(SEED);
+  key_stream absent = stream_absent(BENCH_SEED);
   uint64_t keys[PIECE];
   for (uint64_t done = 0; done < n; done += PIECE) {
     absent.generate(&absent, done, PIECE, keys);
@@ -53,7 +53,7 @@ static bool is_fast(const speeds *s) {
   return true;
 }
 
-static bool run(bool full, report *numbers) {
+static verdict run(bool full, report *numbers) {
   uint64_t slots = (uint64_t)1 << (full ? 22 : 16), queries = full ? 1 << 22 : 1 << 16;
   int rounds = full ? 9 : 1;
   driver d = driver_create();
@@ -63,8 +63,8 @@ static bool run(bool full, report *numbers) {
     setting at = {.slots = slots,
                   .members = (uint64_t)((double)slots * load),
                   .kind = contenders[c].kind,
-                  .key_seed = SEED,
-                  .filter_seed = SEED};
+                  .key_seed = BENCH_SEED,
+                  .filter_seed = BENCH_SEED};
     progress("filling %s", contenders[c].kind);
     learners[c] = learner_create(contenders[c].way, &at, &d);
   }
@@ -73,18 +73,19 @@ static bool run(bool full, report *numbers) {
     for (int round = 0; round < rounds; round++)
       for (int style = 0; style < CALL_STYLES; style++)
         for (int c = 0; c < CONTENDERS; c++)
-          measure(&learners[c], queries, (call_style)style, random_at(SEED, (uint64_t)round), &d,
+          measure(&learners[c], queries, (call_style)style, random_at(BENCH_SEED, (uint64_t)round), &d,
                   &s.of[c][learnt][style]);
   }
   report_speeds(&s, numbers);
-  bool holds = !full || is_fast(&s);
+  findings found = {0};
+  finding(&found, !full || is_fast(&s));
   for (int c = 0; c < CONTENDERS; c++) {
     learner_free(&learners[c]);
     for (int learnt = 0; learnt < 2; learnt++)
       for (int style = 0; style < CALL_STYLES; style++) samples_free(&s.of[c][learnt][style]);
   }
   driver_free(&d);
-  return holds;
+  return verdict_of(&found);
 }
 
 static const char *const columns[] = {"filter",         "fresh_ns", "to_qf",           "learnt_ns", "to_qf",
@@ -96,6 +97,7 @@ const claim learnt_speed_claim = {
     .statement =
         "negative queries, before and after learning from 4 queries a key: exaf and utaf 0.8 times as fast as qf, "
         "taf 0.5 times",
+    .timed = true,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,
     .run = run,

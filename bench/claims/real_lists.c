@@ -8,8 +8,6 @@
 #include "text_list.h"
 #include "workload.h"
 
-enum { SEED = 0xbe50 };
-
 static const double rate = 1.0 / 256;
 static const char *const yes_path = "data/lists/yes.txt", *const no_path = "data/lists/no.txt";
 
@@ -22,7 +20,7 @@ static uint64_t count_yes(const besom_filter *f, const text_list *l) {
 /* With the no list where the kind can promise it; else it is only asked for. */
 static bool test_kind(const char *kind, bool promises, text_list *yes, text_list *no, report *numbers) {
   uint8_t seed[16];
-  hash_seed(SEED, seed);
+  hash_seed(BENCH_SEED, seed);
   besom_config config = {.kind = kind, .rate = rate, .seed = seed};
   besom_source members = text_list_source(yes, yes->n), others = text_list_source(no, no->n);
   besom_filter *f;
@@ -41,16 +39,17 @@ static bool test_kind(const char *kind, bool promises, text_list *yes, text_list
   return blocked == yes->n && (!promises || wrongly == 0);
 }
 
-static bool run(bool full, report *numbers) {
+static verdict run(bool full, report *numbers) {
   (void)full;
   text_list yes = text_list_read(yes_path), no = text_list_read(no_path);
-  bool holds = test_kind("yesno", true, &yes, &no, numbers);
-  holds &= test_kind("cascade", true, &yes, &no, numbers);
-  holds &= test_kind("bloom", false, &yes, &no, numbers);
-  holds &= test_kind("fuse", false, &yes, &no, numbers);
+  findings found = {0};
+  finding(&found, test_kind("yesno", true, &yes, &no, numbers));
+  finding(&found, test_kind("cascade", true, &yes, &no, numbers));
+  finding(&found, test_kind("bloom", false, &yes, &no, numbers));
+  finding(&found, test_kind("fuse", false, &yes, &no, numbers));
   text_list_free(&yes);
   text_list_free(&no);
-  return holds;
+  return verdict_of(&found);
 }
 
 static const char *const columns[] = {"kind", "yes", "no", "bytes", "bits_per_yes", "yes_missed", "no_blocked"};

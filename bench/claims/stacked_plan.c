@@ -44,28 +44,28 @@ static double plan(const way *how, double epsilon, uint64_t members, const besom
   return median;
 }
 
-static bool run(bool full, report *numbers) {
+static verdict run(bool full, report *numbers) {
   uint64_t members = full ? 1000000 : 100000, keys = members;
   scene s = scene_of_zipf(1, members, full ? 100000000 : 10000000);
   progress("drawing queries for %llu keys", (unsigned long long)keys);
   besom_workload *w = sample_of_keys(&s, keys);
   besom_workload_statistics stats;
   check(besom_workload_stats(w, &stats), "statistics of a workload");
-  bool holds = true;
+  findings found = {0};
   for (size_t e = 0; e < sizeof epsilons / sizeof *epsilons; e++) {
     report_cell(numbers, "%g", epsilons[e]);
     report_cell(numbers, "%llu", (unsigned long long)stats.keys);
     report_cell(numbers, "%.3f", stats.unseen);
     for (int i = 0; i < WAYS; i++) {
-      besom_stack_plan found;
-      double seconds = plan(&ways[i], epsilons[e], members, w, &found);
-      report_cell(numbers, "%.5f", found.expected_rate);
+      besom_stack_plan best;
+      double seconds = plan(&ways[i], epsilons[e], members, w, &best);
+      report_cell(numbers, "%.5f", best.expected_rate);
       report_cell(numbers, "%.2f", 1e3 * seconds);
-      holds &= epsilons[e] < 1e-4 || seconds <= most_seconds;
+      finding(&found, epsilons[e] < 1e-4 || seconds <= most_seconds);
     }
   }
   besom_workload_free(w);
-  return holds;
+  return verdict_of(&found);
 }
 
 static const char *const columns[] = {"epsilon", "keys", "unseen", "bloom_equal", "ms", "bloom_polished",
@@ -73,8 +73,9 @@ static const char *const columns[] = {"epsilon", "keys", "unseen", "bloom_equal"
 
 const claim stacked_plan_claim = {
     .name = "stacked-plan",
-    .source = "stacked-filters Table 2",
+    .source = "stacked-filters: Table 2",
     .statement = "planning for a million sampled keys (Zipf 1, 10 bits) takes 50 ms at most down to epsilon 1e-4",
+    .timed = true,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,
     .run = run,

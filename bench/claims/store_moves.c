@@ -5,8 +5,6 @@
 #include "fail.h"
 #include "learner.h"
 
-enum { SEED = 0xbe50 };
-
 static const double load = 0.9;
 
 static const struct {
@@ -15,14 +13,14 @@ static const struct {
 
 static bool test_filter(size_t filter, uint64_t keys, report *numbers) {
   uint8_t seed[16];
-  hash_seed(SEED, seed);
+  hash_seed(BENCH_SEED, seed);
   besom_config config = {.kind = filters[filter].kind,
                          .options = filters[filter].options,
                          .capacity = (uint64_t)((double)keys * 0.95 / load),
                          .rate = 1.0 / 256,
                          .seed = seed};
   progress("%s, %llu keys", config.kind, (unsigned long long)keys);
-  learner l = learner_create_guard(&config, SEED, keys);
+  learner l = learner_create_guard(&config, BENCH_SEED, keys);
   besom_guard_statistics stats;
   check(besom_guard_stats(l.guard, &stats), "statistics of a guard");
   bool holds = strcmp(config.kind, "aqf") || (stats.moved == 0 && stats.filter_reads == 0);
@@ -36,18 +34,18 @@ static bool test_filter(size_t filter, uint64_t keys, report *numbers) {
   return holds;
 }
 
-static bool run(bool full, report *numbers) {
-  bool holds = true;
+static verdict run(bool full, report *numbers) {
+  findings found = {0};
   for (size_t i = 0; i < sizeof filters / sizeof *filters; i++)
-    holds &= test_filter(i, (uint64_t)(load * (full ? 1 << 24 : 1 << 20)), numbers);
-  return holds;
+    finding(&found, test_filter(i, (uint64_t)(load * (full ? 1 << 24 : 1 << 20)), numbers));
+  return verdict_of(&found);
 }
 
 static const char *const columns[] = {"kind", "inserts", "load", "records_moved", "further_reads", "holds"};
 
 const claim store_moves_claim = {
     .name = "store-moves",
-    .source = "adaptiveqf, Table 1",
+    .source = "adaptiveqf: Table 1",
     .statement = "filling aqf reads and moves nothing in the store; the adaptive cuckoo kinds do both",
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,

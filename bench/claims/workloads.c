@@ -7,7 +7,7 @@
 #include "firehose.h"
 #include "workload.h"
 
-enum { SINGLE_RANKS = 64, MOST_BINS = SINGLE_RANKS + 40, SEED = 0xbe50 };
+enum { SINGLE_RANKS = 64, MOST_BINS = SINGLE_RANKS + 40 };
 
 static const double exponents[] = {0, 0.5, 0.99, 1, 1.5, 3};
 static const uint64_t universes[] = {1, 2, 1000, 10000000, (uint64_t)1 << 40};
@@ -70,7 +70,7 @@ static bool test_zipf(double s, uint64_t universe, uint64_t n, report *numbers) 
   zipf z = zipf_create(s, universe);
   uint64_t seen[MOST_BINS] = {0};
   for (uint64_t i = 0; i < n; i++) {
-    uint64_t rank = zipf_rank(&z, random_at(SEED, i));
+    uint64_t rank = zipf_rank(&z, random_at(BENCH_SEED, i));
     if (rank < 1 || rank > universe) fail("rank %llu is none", (unsigned long long)rank);
     seen[bin_of(rank)]++;
   }
@@ -130,7 +130,7 @@ static bool turn_is_right(const churn *c, uint64_t turn) {
 
 static bool test_churn(uint64_t members, uint64_t replaced, report *numbers) {
   enum { TURNS = 12 };
-  churn c = {.seed = SEED, .members = members, .replaced = replaced};
+  churn c = {.seed = BENCH_SEED, .members = members, .replaced = replaced};
   bool holds = true;
   for (uint64_t turn = 1; turn <= TURNS; turn++) holds &= turn_is_right(&c, turn);
   report_cell(numbers, "churn");
@@ -160,7 +160,7 @@ static void report_stream(report *numbers, const char *name, double exponent, ui
  * before it. */
 static bool test_power_law(uint64_t n, report *numbers) {
   uint64_t seen[MOST_BINS] = {0};
-  power_law p = power_law_create(SEED);
+  power_law p = power_law_create(BENCH_SEED);
   for (uint64_t i = 0; i < n; i++) {
     uint64_t key = power_law_next(&p);
     if (key < 1 || key >= POWER_LAW_KEYS) fail("key %llu is none", (unsigned long long)key);
@@ -187,7 +187,7 @@ static bool test_power_law(uint64_t n, report *numbers) {
 
 /* Everyone is asked as often as was decided at birth, and no more; the younger half of all keys less than the older. */
 static bool test_active_set(double exponent, uint64_t n, report *numbers) {
-  active_set a = active_set_create(SEED, exponent);
+  active_set a = active_set_create(BENCH_SEED, exponent);
   uint64_t *asked = allocate(n + 131072, sizeof *asked), old = 0, most = a.totals[0];
   for (uint64_t i = 0; i < n; i++) asked[active_set_next(&a)]++;
   bool holds = a.born <= n + 131072;
@@ -206,19 +206,19 @@ static bool test_active_set(double exponent, uint64_t n, report *numbers) {
 
 /* ------------------------------------------------------------------ the claim */
 
-static bool run(bool full, report *numbers) {
-  bool holds = true;
+static verdict run(bool full, report *numbers) {
+  findings found = {0};
   for (size_t i = 0; i < sizeof exponents / sizeof *exponents; i++)
     for (size_t j = 0; j < sizeof universes / sizeof *universes; j++) {
       progress("s = %g, %llu ranks", exponents[i], (unsigned long long)universes[j]);
-      holds &= test_zipf(exponents[i], universes[j], full ? 30000000 : 1000000, numbers);
+      finding(&found, test_zipf(exponents[i], universes[j], full ? 30000000 : 1000000, numbers));
     }
   for (size_t i = 0; i < sizeof churns / sizeof *churns; i++)
-    holds &= test_churn(churns[i].members, churns[i].replaced, numbers);
-  holds &= test_power_law(full ? 30000000 : 1000000, numbers);
-  holds &= test_active_set(-0.5, full ? 10000000 : 1000000, numbers);
-  holds &= test_active_set(-1.5, 1000000, numbers);
-  return holds;
+    finding(&found, test_churn(churns[i].members, churns[i].replaced, numbers));
+  finding(&found, test_power_law(full ? 30000000 : 1000000, numbers));
+  finding(&found, test_active_set(-0.5, full ? 10000000 : 1000000, numbers));
+  finding(&found, test_active_set(-1.5, 1000000, numbers));
+  return verdict_of(&found);
 }
 
 static const char *const columns[] = {"generator", "s", "universe", "samples", "bins", "chi_square", "holds"};
