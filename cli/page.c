@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -19,8 +20,10 @@ struct page {
 static const char *const style =
     "body{font:15px/1.5 system-ui,sans-serif;max-width:62em;margin:2em auto;padding:0 1em;color:#222;background:#fff}"
     "table{border-collapse:collapse}th,td{padding:.2em .8em;text-align:right;border-bottom:1px solid #8884}"
-    "th:first-child,td:first-child{text-align:left}svg{width:100%;height:auto}svg "
-    "text{font-size:12px;fill:currentColor}"
+    "th:first-child,td:first-child{text-align:left}.wide{overflow-x:auto}"
+    "svg{display:block;width:100%;max-width:46em;height:auto}svg text{font-size:13px;fill:currentColor}"
+    ".key{display:flex;flex-wrap:wrap;gap:.2em 1.2em;padding:0;max-width:46em}.key li{list-style:none}"
+    ".key i{display:inline-block;width:1.8em;margin-right:.4em;vertical-align:middle}"
     "@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}}";
 
 static void print_escaped(FILE *out, const char *text) {
@@ -78,19 +81,19 @@ void page_text(page *p, const char *format, ...) {
 }
 
 void page_table(page *p, const report *table) {
-  fputs("<table>\n", p->out);
+  fputs("<div class=\"wide\"><table>\n", p->out);
   for (size_t row = 0; row < report_rows(table); row++) {
     fputs("<tr>", p->out);
     for (size_t i = 0; i < report_columns(table); i++)
       print_element(p->out, row ? "td" : "th", report_text(table, row, i));
     fputs("</tr>\n", p->out);
   }
-  fputs("</table>\n", p->out);
+  fputs("</table></div>\n", p->out);
 }
 
 /* ------------------------------------------------------------------ charts */
 
-enum { LEFT = 70, TOP = 12, WIDTH = 620, HEIGHT = 360, LEGEND = LEFT + WIDTH + 20, LINE = 17, MARKS = 5 };
+enum { LEFT = 72, TOP = 12, WIDTH = 430, HEIGHT = 280, RIGHT = 24, BOTTOM = 50, MARKS = 5 };
 
 /* A round number, so that some four of them reach as far as `most`. */
 static double round_step(double most) {
@@ -128,28 +131,44 @@ static void draw_axes(FILE *out, const chart *c, double most) {
 }
 
 /* Neighbours in the list get colours that are far from each other, and every other one is dashed. */
+static unsigned hue_of(size_t i) {
+  return (unsigned)(i * 137 % 360);
+}
+
+static bool is_dashed(size_t i) {
+  return i % 2;
+}
+
 static void draw_curve(FILE *out, const chart *c, size_t i, double most) {
-  unsigned hue = (unsigned)(i * 137 % 360);
-  const char *dash = i % 2 ? " stroke-dasharray=\"7 3\"" : "";
-  fprintf(out, "<g fill=\"none\" stroke=\"hsl(%u 70%% 45%%)\" stroke-width=\"2\"%s><title>", hue, dash);
-  print_escaped(out, c->curves[i].name);
-  fputs("</title><polyline points=\"", out);
+  fprintf(out, "<g fill=\"none\" stroke=\"hsl(%u 70%% 45%%)\" stroke-width=\"2\"%s>", hue_of(i),
+          is_dashed(i) ? " stroke-dasharray=\"7 3\"" : "");
+  print_element(out, "title", c->curves[i].name);
+  fputs("<polyline points=\"", out);
   for (size_t k = 0; k < c->points; k++)
     fprintf(out, "%.1f,%.1f ", LEFT + WIDTH * (double)k / (double)(c->points - 1),
             TOP + HEIGHT * (1 - (double)c->curves[i].points[k] / most));
-  int y = TOP + 6 + LINE * (int)i;
-  fprintf(out, "\"/><path d=\"M%d %dh24\"/></g><text x=\"%d\" y=\"%d\">", LEGEND, y, LEGEND + 30, y + 4);
-  print_escaped(out, c->curves[i].name);
-  fputs("</text>\n", out);
+  fputs("\"/></g>\n", out);
+}
+
+/* Which curve is which, below the chart: lines of text, which a narrow screen can break. */
+static void print_key(FILE *out, const chart *c) {
+  fputs("<ul class=\"key\">\n", out);
+  for (size_t i = 0; i < c->curve_count; i++) {
+    fprintf(out, "<li><i style=\"border-top:3px %s hsl(%u 70%% 45%%)\"></i>", is_dashed(i) ? "dashed" : "solid",
+            hue_of(i));
+    print_escaped(out, c->curves[i].name);
+    fputs("</li>\n", out);
+  }
+  fputs("</ul>\n", out);
 }
 
 void page_chart(page *p, const chart *c) {
-  int legend = TOP + LINE * (int)c->curve_count, height = TOP + HEIGHT + 50;
-  fprintf(p->out, "<svg viewBox=\"0 0 %d %d\" role=\"img\">\n", LEGEND + 210, legend > height ? legend : height);
+  fprintf(p->out, "<svg viewBox=\"0 0 %d %d\" role=\"img\">\n", LEFT + WIDTH + RIGHT, TOP + HEIGHT + BOTTOM);
   double most = most_of(c);
   draw_axes(p->out, c, most);
   for (size_t i = 0; i < c->curve_count; i++) draw_curve(p->out, c, i, most);
   fputs("</svg>\n", p->out);
+  print_key(p->out, c);
 }
 
 void page_finish(page *p, const char *path) {
