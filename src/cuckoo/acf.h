@@ -152,4 +152,12 @@ const char *besom__acf_validate(const besom_filter *f);
 void besom__acf_save(const besom_filter *f, struct sections_out *out);
 besom_status besom__acf_load(besom_filter *f, struct sections_in *in, const struct acf_policy *policy);
 
+/* What is the same in all of them, as members of struct besom_kind. */
+#define ACF_OPERATIONS                                                                                     \
+  .size = sizeof(struct acf), .create_like = besom__acf_create_like, .destroy = besom__acf_destroy,        \
+  .insert = besom__acf_insert, .insert_many = besom__acf_insert_many, .adapt = besom__acf_adapt,           \
+  .bind = besom__acf_bind, .matches = besom__acf_matches, .insert_at = besom__acf_insert_at,               \
+  .readmit_at = besom__acf_readmit_at, .remove_at = besom__acf_remove_at, .adapt_at = besom__acf_adapt_at, \
+  .stats = besom__acf_stats, .validate = besom__acf_validate, .save = besom__acf_save
+
 #endif
