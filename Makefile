@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all demo test test-long bench install symbols format clean help build-tests
+.PHONY: all demo test test-long bench report install symbols format clean help build-tests
 
 all: ## build the release: build/libbesom.so, build/libbesom.a, build/besom, build/besom-bench, build/besom-redis.so
 	@cmake -S . -B build
@@ -25,6 +25,12 @@ bench: all ## measure: queries and inserts of single kinds, then the bulk load, 
 	build/besom-bench micro --kinds qf,bloom --slots 67108864 --width 8 --load 0.9
 	build/besom-bench run bulk-load
 	bench/cli_speed.sh
+
+report: ## put every claim of the papers to the test: build/report/index.html and docs/results.md; REPORT=--full for hours
+	@scripts/setup.sh report
+	@$(MAKE) all
+	@[ -e data/lists/no.txt ] || bench/fetch_data.sh
+	@python3 bench/report --docs docs $(REPORT)
 
 install: all ## install library, headers, pkg-config file and CMake package: PREFIX=/usr/local DESTDIR=
 	@cmake --install build --prefix $(PREFIX)

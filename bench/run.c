@@ -56,7 +56,9 @@ static void print_claim(const claim *c) {
   print_member("statement", c->statement);
   print_member("differs", c->differs);
   print_flag("timed", c->timed);
-  printf("\"plots\":[");
+  printf("\"columns\":[");
+  for (size_t i = 0; i < c->column_count; i++) printf("%s\"%s\"", i ? "," : "", c->columns[i]);
+  printf("],\"plots\":[");
   for (const plot *p = c->plots; p && p->title; p++) {
     if (p != c->plots) printf(",");
     print_plot(p);

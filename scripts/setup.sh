@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
-# setup.sh demo|test: installs the Debian packages that are needed and missing.
+# setup.sh demo|report|test: installs the Debian packages that are needed and missing.
 set -eu
 
 demo=(gcc libc6-dev make cmake libxxhash-dev liblmdb-dev)
-test=("${demo[@]}" binutils pkg-config libcmocka-dev clang libclang-rt-14-dev librocksdb-dev
-  libhiredis-dev redis-server python3)
+report=("${demo[@]}" librocksdb-dev python3 gnuplot-nox git)
+test=("${report[@]}" binutils pkg-config libcmocka-dev clang libclang-rt-14-dev
+  libhiredis-dev redis-server chromium chromium-driver)
 
 case ${1-} in
 demo) wanted=("${demo[@]}") ;;
+report) wanted=("${report[@]}") ;;
 test) wanted=("${test[@]}") ;;
 *)
-  echo "usage: $0 demo|test" >&2
+  echo "usage: $0 demo|report|test" >&2
   exit 2
   ;;
 esac

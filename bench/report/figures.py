@@ -1,0 +1,158 @@
+"""Draws the numbers of a record with gnuplot, as SVG that can stand in a page."""
+
+import re
+import subprocess
+
+# Told apart by the colour-blind, too (after Okabe and Ito). What is met often always has the same colour.
+BLUE, RED, GREEN, ORANGE, SKY, PURPLE, BLACK, OCHRE = (
+    "#0072b2", "#d55e00", "#009e73", "#e69f00", "#56b4e9", "#aa4499", "#333333", "#997700")
+COLOURS = (BLUE, RED, GREEN, ORANGE, PURPLE, SKY, BLACK, OCHRE)
+KNOWN = {"aqf": BLUE, "aqf_store": BLUE, "qf": RED, "cf": ORANGE, "taf": GREEN, "exaf": PURPLE, "utaf": SKY, "broom": BLUE,
+         "vacuum": OCHRE, "none": BLACK, "bloom": RED, "stacked": BLUE, "learned": ORANGE}
+WIDTH, HEIGHT, KEY_LINE = 520, 330, 20
+
+
+class Curve:
+    def __init__(self, label):
+        self.label, self.points = label, []  # points: (x, y), texts
+
+
+def number(text):
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def curves_of(plot, rows):
+    """The curves of a plot: by the texts of its series, or by its y columns."""
+    curves = {}
+    series = plot["series"].split(",") if plot["series"] else []
+    for row in rows:
+        for y in plot["y"].split(","):
+            label = ", ".join(row[name] if not number(row[name]) else f"{name} {row[name]}" for name in series) or y
+            if number(row[y]) is not None and row[plot["x"]] != "":
+                curves.setdefault(label, Curve(label)).points.append((row[plot["x"]], row[y]))
+    return list(curves.values())
+
+
+def unit_of(values, log):
+    """(divisor, word): large numbers are shown in thousands or millions, unless the axis is logarithmic."""
+    most = max((abs(value) for value in values), default=0)
+    if log or most < 20000:
+        return 1, ""
+    return (1e6, " (millions)") if most >= 1e6 else (1e3, " (thousands)")
+
+
+def quoted(text):
+    return '"' + (text or "").replace("\\", "").replace('"', "'") + '"'
+
+
+def paint(curves):
+    """{label: colour}: the known ones theirs, others what is left."""
+    colours = {}
+    for curve in curves:
+        wanted = KNOWN.get(curve.label)
+        if wanted and wanted not in colours.values():
+            colours[curve.label] = wanted
+    free = [colour for colour in COLOURS if colour not in colours.values()]
+    for curve in curves:
+        if curve.label not in colours:
+            colours[curve.label] = free.pop(0) if free else COLOURS[len(colours) % len(COLOURS)]
+    return colours
+
+
+def script_head(plot, curves, x_unit="", y_unit=""):
+    key_lines = (len(curves) + 2) // 3 if len(curves) > 1 else 0
+    head = [
+        f'set terminal svg size {WIDTH},{HEIGHT + KEY_LINE * key_lines} dynamic font "sans-serif,14" background "white"',
+        "set encoding utf8",
+        "set border 3 lc rgb '#666666'",
+        "set tics nomirror",
+        "set grid lc rgb '#dddddd' lw 1 lt 1",
+        f"set xlabel {quoted((plot['x_label'] or plot['x']) + x_unit)} noenhanced",
+        f"set ylabel {quoted((plot['y_label'] or plot['y']) + y_unit)} noenhanced",
+        "set key outside top center horizontal Left reverse samplen 2 noenhanced" if key_lines else "set key off",
+    ]
+    head += [f"set logscale {axis}\nset format {axis} '%.4g'" for axis in "xy" if plot[f"log_{axis}"]]
+    return head
+
+
+def line_script(plot, curves):
+    blocks, parts, colours = [], [], paint(curves)
+    points = [[(number(x), number(y)) for x, y in curve.points if number(x) is not None] for curve in curves]
+    x_divisor, x_unit = unit_of([x for curve in points for x, _ in curve], plot["log_x"])
+    y_divisor, y_unit = unit_of([y for curve in points for _, y in curve], plot["log_y"])
+    for i, curve in enumerate(curves):
+        lines = [f"{x / x_divisor} {y / y_divisor}" for x, y in sorted(points[i])]
+        blocks.append(f"$curve{i} << EOD\n" + "\n".join(lines) + "\nEOD")
+        parts.append(f"$curve{i} using 1:2 with linespoints lw 2 pt {5 + 2 * (i % 5)} ps 0.5 "
+                     f"lc rgb '{colours[curve.label]}' title {quoted(curve.label.replace('_', ' '))}")
+    room = "set offsets graph 0.02, graph 0.02, graph 0.05, graph 0.02" if not plot["log_y"] else ""
+    return blocks + script_head(plot, curves, x_unit, y_unit) + [room, "plot " + ", \\\n  ".join(parts)]
+
+
+def bar_script(plot, curves):
+    names, colours = [], paint(curves)
+    for curve in curves:
+        names += [x for x, _ in curve.points if x not in names]
+    rows = []
+    for name in names:
+        values = [dict(curve.points).get(name, "?") for curve in curves]
+        rows.append(f"{quoted(name)} " + " ".join(values))
+    long_names = sum(map(len, names)) > 60
+    parts = [f"$bars using {i + 2}:xtic(1) lc rgb '{colours[curve.label]}' title {quoted(curve.label.replace('_', ' '))}"
+             for i, curve in enumerate(curves)]
+    return (["$bars << EOD\n" + "\n".join(rows) + "\nEOD"] + script_head(plot, curves) +
+            ["set style data histograms", "set style histogram clustered gap 1", "set style fill solid 0.85 noborder",
+             "set boxwidth 0.9", "set datafile missing '?'",
+             "set xtics noenhanced" + (" rotate by -30" if long_names else ""),
+             "" if plot["log_y"] else "set yrange [0:*]",
+             "plot " + ", \\\n  ".join(parts)])
+
+
+def gnuplot(script):
+    try:
+        run = subprocess.run(["gnuplot"], input=script, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise SystemExit("gnuplot is needed (Debian: apt-get install gnuplot-nox)") from None
+    if run.returncode != 0 or "</svg>" not in run.stdout:
+        raise ValueError(f"gnuplot could not draw:\n{run.stderr}\n{script}")
+    return run.stdout
+
+
+def embed(svg, name, title):
+    """SVG for a page that has others: its own names for what it refers to, and a text for those who cannot see it."""
+    svg = svg[svg.index("<svg"):]
+    svg = re.sub(r"""\bid=(["'])""", rf"id=\1{name}-", svg)
+    svg = re.sub(r"""href=(["'])#""", rf"href=\1#{name}-", svg)
+    svg = svg.replace("url(#", f"url(#{name}-")
+    svg = re.sub(r"<title>.*?</title>\s*", "", svg, flags=re.S)
+    svg = re.sub(r"<desc>.*?</desc>\s*", "", svg, flags=re.S)
+    svg = re.sub(r"""^<svg\s+width="\d+%?" height="\d+%?\"""", "<svg", svg)
+    return svg.replace("<svg", f'<svg role="img" aria-label="{title}"', 1)
+
+
+def draw(plot, record, name):
+    """[(title, svg)]: one picture, or one for each panel."""
+    rows = record.where(plot["where"])
+    panels = list(dict.fromkeys(row[plot["panels"]] for row in rows)) if plot["panels"] else [None]
+    pictures = []
+    for i, panel in enumerate(panels):
+        title = plot["title"] if panel is None else f"{plot['title']}: {plot['panels'].replace('_', ' ')} {panel}"
+        here = rows if panel is None else [row for row in rows if row[plot["panels"]] == panel]
+        curves = curves_of(plot, here)
+        if not curves:
+            continue
+        script = (bar_script if plot["bars"] else line_script)(plot, curves)
+        pictures.append((title, embed(gnuplot("\n".join(script) + "\n"), f"{name}-{i}", title)))
+    if not pictures:
+        raise ValueError(f"{plot['title']}: there is nothing to draw")
+    return pictures
+
+
+def missing_columns(plot, columns):
+    """The columns that a plot names and the claim does not have."""
+    named = [plot["x"], plot["panels"]] + plot["y"].split(",") + (plot["series"] or "").split(",")
+    named += [part.partition("=")[0] for part in (plot["where"] or "").split(",")]
+    return [name for name in named if name and name not in columns]

@@ -1,0 +1,133 @@
+"""The page: one file of HTML that needs nothing else."""
+
+import base64
+from html import escape
+
+import figures
+import papers
+
+STYLE = """
+:root { color-scheme: light; --ink: #1d2125; --soft: #5b6570; --line: #dfe3e8; --paper: #fff; --page: #f5f6f8; }
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--page); color: var(--ink); font: 16px/1.55 system-ui, sans-serif; overflow-wrap: anywhere; }
+main, body > header { max-width: 68rem; margin: 0 auto; padding: 0 1rem; }
+h1 { font-size: 1.9rem; line-height: 1.2; margin: 1rem 0 .5rem; }
+h2 { font-size: 1.4rem; margin: 2.5rem 0 .25rem; }
+h3 { font-size: 1.1rem; margin: 0; }
+p { margin: .5rem 0; }
+a { color: #0059a0; }
+.soft { color: var(--soft); font-size: .9rem; }
+article { background: var(--paper); border: 1px solid var(--line); border-radius: 8px; padding: 1rem; margin: 1rem 0; }
+article > header { display: flex; flex-wrap: wrap; gap: .25rem .75rem; align-items: baseline; }
+dl { display: grid; grid-template-columns: 9rem 1fr; gap: .35rem 1rem; margin: .75rem 0; }
+dt { color: var(--soft); }
+dd { margin: 0; }
+.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 1rem; }
+figure { margin: .5rem 0; max-width: 38rem; }
+figcaption { font-size: .9rem; color: var(--soft); text-align: center; }
+svg { display: block; width: 100%; height: auto; }
+.verdict { border-radius: 1rem; padding: .05rem .7rem; font-size: .85rem; white-space: nowrap; color: #fff; background: #6b7280; }
+.holds { background: #1a7f4b; }
+.partly { background: #a15c00; }
+.not { background: #b3261e; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; }
+th, td { padding: .2rem .6rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
+th { color: var(--soft); font-weight: 600; }
+.words { text-align: left; }
+.overview { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 17rem), 1fr)); gap: .3rem 1rem; padding: 0; margin: .4rem 0 1.2rem; }
+.overview li { list-style: none; }
+summary { cursor: pointer; color: #0059a0; }
+code { font-size: .9em; background: #eef0f3; padding: .05rem .3rem; border-radius: 4px; }
+@media (max-width: 40rem) { dl { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: .6rem; } h1 { font-size: 1.5rem; } }
+"""
+
+CLASSES = {"holds": "holds", "holds partly": "partly", "does not hold": "not"}
+
+
+def chip(verdict):
+    return f'<span class="verdict {CLASSES.get(verdict, "")}">{escape(verdict)}</span>'
+
+
+def is_number(text):
+    return text == "" or figures.number(text) is not None
+
+
+def table(record):
+    words = [not all(is_number(row[column]) for row in record.rows) for column in record.columns]
+    mark = [' class="words"' if word else "" for word in words]
+    head = "".join(f"<th{m}>{escape(c.replace('_', ' '))}</th>" for c, m in zip(record.columns, mark))
+    body = "".join("<tr>" + "".join(f"<td{m}>{escape(row[c])}</td>" for c, m in zip(record.columns, mark)) + "</tr>\n"
+                   for row in record.rows)
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table></div>'
+
+
+def pictures(claim, record):
+    shown = ""
+    for i, plot in enumerate(claim["plots"]):
+        for title, svg in figures.draw(plot, record, f"{claim['name']}-{i}"):
+            shown += f"<figure>{svg}<figcaption>{escape(title)}</figcaption></figure>\n"
+    return f'<div class="figures">\n{shown}</div>\n' if shown else ""
+
+
+def facts(pairs):
+    return "<dl>" + "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in pairs if text) + "</dl>\n"
+
+
+def numbers(record, command):
+    about = record.about
+    data = base64.b64encode(record.text.encode()).decode()
+    link = f'<a download="{about["claim"]}.csv" href="data:text/csv;base64,{data}">CSV</a>'
+    return (f"<details{'' if len(record.rows) > 12 else ' open'}><summary>the numbers</summary>\n{table(record)}</details>\n"
+            f'<p class="soft"><code>{escape(command)}</code> · {escape(about["date"])} · {escape(about["seconds"])} s · '
+            f'commit {escape(about["commit"])} · seed {escape(about["seed"])} · {link}</p>\n')
+
+
+def article(claim, record, error):
+    verdict = record.verdict if record else "not tested"
+    source = "" if claim["source"] == papers.OWN else f'<span class="soft">{escape(claim["source"])}</span>'
+    text = (f'<article id="{claim["name"]}"><header><h3>{escape(claim["name"])}</h3>{chip(verdict)}{source}</header>\n' +
+            facts([("the paper says", claim["paper"]), ("tested here", claim["statement"]), ("what differs", claim["differs"]),
+                   ("why not tested", None if record else error)]))
+    if record:
+        size = " --full" if record.about["size"] == "full" else ""
+        text += pictures(claim, record) + numbers(record, f"besom-bench run {claim['name']}{size}")
+    return text + "</article>\n"
+
+
+def outcome(claim, record):
+    return f'<a href="#{claim["name"]}">{claim["name"]}</a>&nbsp;{chip(record.verdict if record else "not tested")}'
+
+
+def overview(results):
+    """For each figure and table of the papers: the claims about it, and what came of them."""
+    text = ""
+    for paper, (title, _, items) in papers.PAPERS.items():
+        entries = [(item, [outcome(claim, record) for claim, record, _ in results
+                           if (paper, item) in papers.references(claim["source"])]) for item in items]
+        if paper == papers.OWN:
+            entries = [("", [outcome(claim, record)]) for claim, record, _ in results if claim["source"] == papers.OWN]
+        text += f"<h3>{escape(title)}</h3><ul class=\"overview\">\n"
+        text += "".join(f"<li><b>{item}</b> {' '.join(about)}</li>\n" for item, about in entries if about) + "</ul>\n"
+    return f"<section><h2>Every figure and table, and what came of it</h2>\n{text}</section>\n"
+
+
+def sections(results):
+    text = ""
+    for paper, (title, authors, _) in papers.PAPERS.items():
+        here = [result for result in results if papers.home(result[0]["source"]) == paper]
+        if here:
+            text += f'<section><h2>{escape(title)}</h2><p class="soft">{escape(authors)}</p>\n'
+            text += "".join(article(*result) for result in here) + "</section>\n"
+    return text
+
+
+def make(results, summary):
+    """results: [(claim, record or None, error)]; summary: sentences about the run as a whole."""
+    return ('<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+            '<meta name="viewport" content="width=device-width, initial-scale=1"><title>besom: claims put to the test</title>'
+            f"<style>{STYLE}</style></head><body><header><h1>besom: claims put to the test</h1>\n"
+            "<p>Each claim of five papers about adaptive and stacked filters, beside what besom's own code does. "
+            "Whatever does not hold is shown as such.</p>\n" +
+            "".join(f'<p class="soft">{escape(sentence)}</p>\n' for sentence in summary) +
+            f"</header><main>\n{overview(results)}{sections(results)}</main></body></html>\n")

@@ -1,0 +1,71 @@
+"""The papers, and what of theirs is put to the test. A claim names its source as "paper: Figure 1, Table 2"."""
+
+OWN = "besom"
+
+
+def numbered(word, *numbers):
+    return [f"{word} {number}" for number in numbers]
+
+
+# Short name: title, authors and year, and each figure, table, section or theorem that has a claim.
+PAPERS = {
+    "adaptiveqf": (
+        "Adaptive Quotient Filters",
+        "Wen, McCoy, Tench, Tagliavini and others, 2024",
+        numbered("Figure", *range(3, 10)) + numbered("Table", *range(1, 6)) + ["Section 6.9"],
+    ),
+    "telescoping": (
+        "Telescoping Filter: A Practical Adaptive Filter",
+        "Lee, McCauley, Singh and Stein, 2021",
+        numbered("Figure", *range(2, 6)) + ["Theorem 4"],
+    ),
+    "thesis": (
+        "A Practical Adaptive Quotient Filter",
+        "Lee, 2021",
+        numbered("Figure", *(f"6.{i}" for i in range(1, 10))),
+    ),
+    "adapt-or-cache": (
+        "Mitigating False Positives in Filters: to Adapt or to Cache?",
+        "Bender, Das, Farach-Colton, Mo, Tench and Wang, 2021",
+        numbered("Figure", *range(1, 6)) + numbered("Table", *range(2, 5)),
+    ),
+    "stacked-filters": (
+        "Stacked Filters: Learning to Filter by Structure",
+        "Deeds, Hentschel and Idreos, 2021",
+        ["Table 2"] + numbered("Figure", *range(2, 7)),
+    ),
+    OWN: ("Claims of besom's own", "the marks that it sets itself", []),
+}
+
+
+def references(source):
+    """[(paper, item)] of "paper: Figure 1, Table 2; other: Figure 3"; our own claims refer to nothing."""
+    if source == OWN:
+        return []
+    found = []
+    for part in source.split("; "):
+        paper, _, items = part.partition(": ")
+        found += [(paper, item) for item in items.split(", ")]
+    return found
+
+
+def home(source):
+    """The paper under which a claim is shown."""
+    return source.partition(":")[0]
+
+
+def check(claims):
+    """What is wrong with the sources of these claims: texts, none if all is well."""
+    wrong, covered = [], set()
+    for claim in claims:
+        if home(claim["source"]) not in PAPERS:
+            wrong.append(f"{claim['name']}: there is no paper '{home(claim['source'])}'")
+        for paper, item in references(claim["source"]):
+            covered.add((paper, item))
+            if paper not in PAPERS:
+                wrong.append(f"{claim['name']}: there is no paper '{paper}'")
+            elif item not in PAPERS[paper][2] and not item.startswith("Section"):
+                wrong.append(f"{claim['name']}: {paper} has no {item} that is tested here")
+    for paper, (_, _, items) in PAPERS.items():
+        wrong += [f"no claim is about {paper}, {item}" for item in items if (paper, item) not in covered]
+    return wrong
