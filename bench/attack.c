@@ -1,6 +1,7 @@
 #include "attack.h"
 
 #include "fail.h"
+#include "replay.h"
 #include "timing.h"
 
 enum { PIECE = 4096, QUERIES_A_CHECK = 16 };
@@ -17,31 +18,33 @@ static bool ask_and_watch(attack *a, uint64_t key) {
   return a->front->facade ? yes : disk_pages_read() != pages;
 }
 
+/* The next n keys of one of the halves. */
+static void choose(attack *a, void (*half)(replay *, size_t, uint64_t *), size_t n, uint64_t *keys) {
+  replay r = {.strangers = a->strangers,
+              .share = a->share,
+              .found = a->found,
+              .asked = a->asked,
+              .number = a->number,
+              .replayed = a->replayed};
+  half(&r, n, keys);
+  a->asked = r.asked;
+  a->number = r.number;
+  a->replayed = r.replayed;
+}
+
 void attack_collect(attack *a, uint64_t n) {
   uint64_t keys[PIECE];
   if (a->cache) disk_cache_resume(a->cache);
   for (uint64_t done = 0; done < n;) {
     size_t piece = n - done < PIECE ? (size_t)(n - done) : PIECE;
-    a->strangers.generate(&a->strangers, a->asked, piece, keys);
+    choose(a, replay_collect, piece, keys);
     for (size_t i = 0; i < piece; i++) {
       if (ask_and_watch(a, keys[i])) key_list_add(&a->found, keys[i]);
       if (a->cache && i % QUERIES_A_CHECK == 0) disk_cache_check(a->cache);
     }
-    a->asked += piece;
     done += piece;
   }
   if (a->cache) disk_cache_pause(a->cache);
-}
-
-/* The next n keys: the adversary goes round its list. */
-static void choose(attack *a, size_t n, uint64_t *keys) {
-  for (size_t i = 0; i < n; i++) {
-    double toss = (double)random_below(random_at(BENCH_SEED, a->number++), 1 << 20) / (1 << 20);
-    if (toss < a->share && a->found.count)
-      keys[i] = a->found.keys[a->replayed++ % a->found.count];
-    else
-      a->strangers.generate(&a->strangers, a->asked++, 1, &keys[i]);
-  }
 }
 
 static uint64_t store_reads(const attack *a) {
@@ -55,7 +58,7 @@ void attack_go_on(attack *a, uint64_t n) {
   if (a->cache) disk_cache_resume(a->cache);
   for (uint64_t done = 0; done < n;) {
     size_t piece = n - done < PIECE ? (size_t)(n - done) : PIECE;
-    choose(a, piece, keys);
+    choose(a, replay_choose, piece, keys);
     double start = wall_seconds(), emptying = a->cache ? a->cache->seconds : 0;
     for (size_t i = 0; i < piece; i++) {
       ask(a, keys[i]);

@@ -1,5 +1,6 @@
 #include "drive.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,6 +88,44 @@ double drive_build(driver *d, const besom_config *config, const key_stream *stre
   return cpu_seconds() - start - s.seconds;
 }
 
+/* Sorted digests for besom_build_sorted, and the time that it took to make them. */
+typedef struct digest_source {
+  uint64_t seed, n, given;
+  double log_above; /* of the share of all digests that is above the last one */
+  uint64_t last;    /* its upper half */
+  double seconds;
+} digest_source;
+
+/*
+ * The next one of n uniform numbers in ascending order, without sorting: of those that are left, m, none is in a part
+ * of what is above the last one with the m-th power of the rest of it as the probability.
+ */
+static besom_digest next_digest(digest_source *s) {
+  double uniform = ((double)(random_at(s->seed, 2 * s->given) >> 11) + 0.5) * 0x1p-53;
+  s->log_above += log(uniform) / (double)(s->n - s->given);
+  double share = -expm1(s->log_above);
+  uint64_t hi = (uint64_t)(share * 0x1p63) * 2; /* 2^64 itself would not fit */
+  s->last = hi > s->last ? hi : s->last + 1;
+  return (besom_digest){.hi = s->last, .lo = random_at(s->seed, 2 * s->given++ + 1)};
+}
+
+static besom_status next_digests(void *ctx, besom_digest *out, size_t cap, size_t *n) {
+  digest_source *s = ctx;
+  if (s->given == s->n) return BESOM_END;
+  double start = cpu_seconds();
+  for (*n = 0; *n < cap && s->given < s->n;) out[(*n)++] = next_digest(s);
+  s->seconds += cpu_seconds() - start;
+  return BESOM_OK;
+}
+
+double drive_build_sorted(const besom_config *config, uint64_t seed, uint64_t n, besom_filter **out) {
+  digest_source s = {.seed = seed, .n = n};
+  besom_digest_source source = {.next = next_digests, .size_hint = n, .ctx = &s};
+  double start = cpu_seconds();
+  check(besom_build_sorted(config, &source, NULL, out), "building %s from sorted digests", config->kind);
+  return cpu_seconds() - start - s.seconds;
+}
+
 besom_filter *drive_filled(driver *d, const besom_config *config, const key_stream *stream, uint64_t n) {
   besom_filter *f;
   besom_status status = besom_create(config, &f);
@@ -130,4 +169,43 @@ double drive_contains(driver *d, const besom_filter *f, const key_stream *stream
     done += chunk;
   }
   return seconds;
+}
+
+double drive_remove(driver *d, besom_filter *f, const key_stream *stream, uint64_t first, uint64_t n) {
+  double seconds = 0;
+  for (uint64_t done = 0; done < n;) {
+    size_t chunk = next_chunk(d, stream, first + done, n - done);
+    besom_status status = BESOM_OK;
+    double start = cpu_seconds();
+    for (size_t i = 0; i < chunk && status == BESOM_OK; i++) status = besom_remove_u64(f, d->keys[i]);
+    seconds += cpu_seconds() - start;
+    check_keys(status, f, "remove", first + done, chunk);
+    done += chunk;
+  }
+  return seconds;
+}
+
+double drive_count(driver *d, const besom_filter *f, const key_stream *stream, uint64_t n, uint64_t *sum) {
+  double seconds = 0;
+  *sum = 0;
+  for (uint64_t done = 0; done < n;) {
+    size_t chunk = next_chunk(d, stream, done, n - done);
+    besom_status status = BESOM_OK;
+    uint64_t count = 0;
+    double start = cpu_seconds();
+    for (size_t i = 0; i < chunk && status == BESOM_OK; i++) {
+      status = besom_count_u64(f, d->keys[i], &count);
+      *sum += count;
+    }
+    seconds += cpu_seconds() - start;
+    check_keys(status, f, "count", done, chunk);
+    done += chunk;
+  }
+  return seconds;
+}
+
+double drive_merge(const besom_filter *a, const besom_filter *b, besom_filter **out) {
+  double start = cpu_seconds();
+  check(besom_merge(a, b, out), "merging");
+  return cpu_seconds() - start;
 }

@@ -7,6 +7,7 @@
 #   disposable  disposable.txt  domains of throw-away e-mail addresses (npm: disposable-domains)
 #   words       words.txt       English words (Debian: wamerican-huge)
 #   trace       trace.txt       blocks that a web server read and wrote, in order (Debian: blkreplay-examples)
+#               requests.txt    the same, each behind R or W
 # The first three also give the two lists of `besom-bench run real-lists`:
 #   yes.txt     domains of phishing and malware
 #   no.txt      the most linked domains and the names of packages, without those
@@ -87,8 +88,10 @@ fetch() {
   trace)
     local path=usr/share/doc/blkreplay-examples/examples/example-load/natural/linux-webserver-2.load.gz
     from_debian blkreplay-examples $path | gzip -dc |
-      awk -F ' *; *' '$4 == "R" || $4 == "W" { print $2 + 0 }' >"$work/trace"
+      awk -F ' *; *' '$4 == "R" || $4 == "W" { print $4, $2 + 0 }' >"$work/requests"
+    cut -d ' ' -f 2 "$work/requests" >"$work/trace"
     mv "$work/trace" "$into/trace.txt"
+    mv "$work/requests" "$into/requests.txt"
     ;;
   *)
     echo "there is no list $1: see the beginning of $0" >&2

@@ -41,7 +41,7 @@ uint64_t power_law_next(power_law *p) {
 
 /* ------------------------------------------------------------------ active set */
 
-enum { LIVE = 131072, QUEUES = 16384, TOTALS = 65536, TREND_POINTS = 1024, NONE = -1 };
+enum { LIVE = ACTIVE_KEYS, QUEUES = 16384, TOTALS = 65536, TREND_POINTS = 1024, NONE = -1 };
 
 static uint64_t draw(active_set *a, uint64_t bound) {
   return random_below(random_at(a->seed, a->drawn++), bound);
@@ -58,6 +58,7 @@ static void join(active_set *a, uint32_t key, uint32_t queue) {
 
 static void give_birth(active_set *a, uint32_t key, uint32_t queue) {
   a->keys[key] = (trending_key){.number = a->born++, .total = a->totals[draw(a, TOTALS)]};
+  if (a->keys[key].total > a->most_asked) a->keys[key].total = a->most_asked;
   join(a, key, queue);
 }
 
@@ -75,19 +76,24 @@ static void set_trend(active_set *a) {
   }
 }
 
-active_set active_set_create(uint64_t seed, double exponent) {
+static active_set create_active_set(uint64_t seed, double exponent, uint32_t most_asked) {
   active_set a = {.keys = allocate(LIVE, sizeof *a.keys),
                   .first = allocate(QUEUES, sizeof *a.first),
                   .last = allocate(QUEUES, sizeof *a.last),
                   .totals = allocate(TOTALS, sizeof *a.totals),
                   .ahead = allocate(TREND_POINTS, sizeof *a.ahead),
-                  .seed = seed};
+                  .seed = seed,
+                  .most_asked = most_asked};
   double least = pow(TOTALS, exponent);
   for (int i = 1; i <= TOTALS; i++) a.totals[i - 1] = (uint32_t)(TOTALS * (pow(i, exponent) - least) / (1 - least)) + 1;
   set_trend(&a);
   for (uint32_t q = 0; q < QUEUES; q++) a.first[q] = (uint32_t)NONE;
   for (uint32_t key = 0; key < LIVE; key++) give_birth(&a, key, (uint32_t)draw(&a, QUEUES));
   return a;
+}
+
+active_set active_set_create(uint64_t seed, double exponent) {
+  return create_active_set(seed, exponent, UINT32_MAX);
 }
 
 void active_set_free(active_set *a) {
@@ -98,15 +104,55 @@ void active_set_free(active_set *a) {
   free(a->ahead);
 }
 
-uint64_t active_set_next(active_set *a) {
+/* Asks for the next key: where it is among the live ones, its number, and for the how many-th time. */
+static uint32_t emit(active_set *a, uint64_t *number, uint32_t *nth) {
   while (a->first[a->now] == (uint32_t)NONE) a->now = (a->now + 1) % QUEUES;
   uint32_t at = a->first[a->now];
   trending_key *key = &a->keys[at];
-  uint64_t number = key->number;
+  *number = key->number;
+  *nth = ++key->asked;
   a->first[a->now] = key->next;
-  if (++key->asked < key->total)
+  if (key->asked < key->total)
     join(a, at, (a->now + a->ahead[(uint64_t)TREND_POINTS * key->asked / key->total]) % QUEUES);
   else
     give_birth(a, at, (uint32_t)draw(a, QUEUES));
+  return at;
+}
+
+uint64_t active_set_next(active_set *a) {
+  uint64_t number;
+  uint32_t nth;
+  emit(a, &number, &nth);
   return number;
+}
+
+/* ------------------------------------------------------------------ two levels */
+
+enum { BITS_A_PACKET = 16 };
+
+two_level two_level_create(uint64_t seed, double exponent) {
+  return (two_level){.outer = create_active_set(seed, exponent, PACKETS_A_KEY),
+                     .inner = active_set_create(derive_seed(seed, PICKING), exponent),
+                     .told = allocate(LIVE, sizeof(uint64_t)),
+                     .seed = seed};
+}
+
+void two_level_free(two_level *t) {
+  active_set_free(&t->outer);
+  active_set_free(&t->inner);
+  free(t->told);
+}
+
+packet two_level_next(two_level *t) {
+  packet p;
+  uint32_t at = emit(&t->outer, &p.outer, &p.nth);
+  if (p.nth == 1) t->told[at] = active_set_next(&t->inner);
+  p.inner = t->told[at];
+  uint64_t key = two_level_inner_key(t, p.inner);
+  p.bits = p.nth <= PACKETS_TO_KNOW ? (uint16_t)(key >> (BITS_A_PACKET * (p.nth - 1))) : 0;
+  return p;
+}
+
+uint64_t two_level_inner_key(const two_level *t, uint64_t number) {
+  return random_at(derive_seed(t->seed, HASHING), number);
 }

@@ -12,6 +12,7 @@
 #include "arguments.h"
 #include "besom.h"
 #include "fail.h"
+#include "json.h"
 #include "probe.h"
 #include "report.h"
 #include "subject.h"
@@ -95,28 +96,33 @@ static void measure(bench *b) {
 
 /* ------------------------------------------------------------------ reporting */
 
-static void print_cpu_model(void) {
-  char line[256], model[200] = "unknown processor";
+enum { LONGEST_TEXT = 1024 };
+
+static void find_machine(char model[LONGEST_TEXT]) {
+  char line[LONGEST_TEXT];
+  strcpy(model, "unknown processor");
   FILE *cpuinfo = fopen("/proc/cpuinfo", "r");
   while (cpuinfo && fgets(line, sizeof line, cpuinfo))
-    if (sscanf(line, "model name : %199[^\n]", model) == 1) break;
+    if (sscanf(line, "model name : %1023[^\n]", model) == 1) break;
   if (cpuinfo) fclose(cpuinfo);
-  fputs(model, stdout);
 }
 
-static void print_head(const bench *b, int argc, char **argv) {
-  printf("command: besom-bench");
-  for (int i = 0; i < argc; i++) printf(" %s", argv[i]);
-  printf("\nmachine: ");
-  print_cpu_model();
-  printf("\nfilters: besom %s, %llu keys (%g of %llu slots, %llu bits)", besom_version(),
-         (unsigned long long)plan_items(&b->plan), b->plan.load, (unsigned long long)b->plan.slots,
+static void write_command(int argc, char **argv, char command[LONGEST_TEXT]) {
+  size_t len = (size_t)snprintf(command, LONGEST_TEXT, "besom-bench");
+  for (int i = 0; i < argc && len < LONGEST_TEXT; i++)
+    len += (size_t)snprintf(command + len, LONGEST_TEXT - len, " %s", argv[i]);
+}
+
+static void print_head(const bench *b, const char *command, const char *machine) {
+  printf("command: %s\nmachine: %s\nfilters: besom %s, %llu keys (%g of %llu slots, %llu bits)", command, machine,
+         besom_version(), (unsigned long long)plan_items(&b->plan), b->plan.load, (unsigned long long)b->plan.slots,
          (unsigned long long)b->plan.width);
   for (size_t i = 0; i < b->subject_count; i++) {
     const besom_statistics *stats = &b->subjects[i].stats;
     printf("; %s (%s) %.1f MB", stats->kind, stats->isa, 1e-6 * (double)stats->bytes);
   }
-  printf("\nratio:   to independent random reads over %.1f MB of 4K pages; CPU time, median of %llu rounds\n\n",
+  printf("\nratio:   to independent random reads over %.1f MB of 4K pages; CPU time, median of %llu rounds\n"
+         "spread:  from the first quartile to the third, in percent of the median\n\n",
          1e-6 * (double)b->probe_bytes, (unsigned long long)b->plan.rounds);
 }
 
@@ -128,6 +134,10 @@ static void report_time(report *r, const bench *b, const char *kind, const char 
   report_cell(r, "%.2f", median);
   report_cell(r, "%.3f", median / samples_median(&b->independent));
   report_cell(r, "%s", "");
+  if (nanoseconds->count > 1)
+    report_cell(r, "%.1f", 100 * samples_spread(nanoseconds));
+  else
+    report_cell(r, "%s", "");
 }
 
 static void report_value(report *r, const char *kind, const char *op, double value) {
@@ -136,10 +146,11 @@ static void report_value(report *r, const char *kind, const char *op, double val
   report_cell(r, "%s", "");
   report_cell(r, "%s", "");
   report_cell(r, "%.6g", value);
+  report_cell(r, "%s", "");
 }
 
-static void print_report(const bench *b, bool csv) {
-  static const char *const columns[] = {"kind", "op", "ns", "ratio", "value"};
+static report *make_report(const bench *b, bool csv) {
+  static const char *const columns[] = {"kind", "op", "ns", "ratio", "value", "spread"};
   report *r = report_create(columns, sizeof columns / sizeof *columns, csv);
   report_time(r, b, "independent", "probe", &b->independent);
   report_time(r, b, "prefetched", "probe", &b->prefetched);
@@ -150,13 +161,54 @@ static void print_report(const bench *b, bool csv) {
     report_value(r, s->config.kind, "bits_per_item", s->stats.bits_per_item);
     report_value(r, s->config.kind, "fpr", (double)s->false_positives / (double)s->negatives);
   }
-  report_finish(r);
+  return r;
+}
+
+static void print_plan(const bench *b) {
+  const plan *p = &b->plan;
+  printf("{\"slots\": %llu, \"width\": %llu, \"load\": %.17g, \"keys\": %llu, \"rounds\": %llu, \"probe_bytes\": %llu",
+         (unsigned long long)p->slots, (unsigned long long)p->width, p->load, (unsigned long long)plan_items(p),
+         (unsigned long long)p->rounds, (unsigned long long)b->probe_bytes);
+  printf(", \"isa\": ");
+  json_print_text(p->isa);
+  printf(", \"options\": ");
+  json_print_text(p->options);
+  printf("}");
+}
+
+static void print_json(const bench *b, const report *rows, const char *command, const char *machine) {
+  printf("{\"command\": ");
+  json_print_text(command);
+  printf(",\n\"machine\": ");
+  json_print_text(machine);
+  printf(",\n\"version\": ");
+  json_print_text(besom_version());
+  printf(",\n\"seed\": \"%llx\",\n\"plan\": ", (unsigned long long)b->plan.seed);
+  print_plan(b);
+  printf(",\n\"rows\": ");
+  json_print_rows(rows);
+  printf("}\n");
+}
+
+typedef enum format { TABLE, CSV, JSON } format;
+
+static void print_results(const bench *b, format as, int argc, char **argv) {
+  char command[LONGEST_TEXT], machine[LONGEST_TEXT];
+  write_command(argc, argv, command);
+  find_machine(machine);
+  report *r = make_report(b, as == CSV);
+  if (as == TABLE) print_head(b, command, machine);
+  if (as == JSON)
+    print_json(b, r, command, machine);
+  else
+    report_print(r);
+  report_free(r);
 }
 
 int micro_verb(int argc, char **argv) {
   bench b = {.plan = {.slots = 1 << 26, .width = 8, .load = 0.9, .rounds = 5, .seed = BENCH_SEED}};
   const char *kinds = NULL;
-  bool csv = false;
+  bool csv = false, json = false;
   const argument arguments[] = {
       {"--kinds", "A,B", "kinds to compare, the first sizes the probe; default: all", .text = &kinds},
       {"--slots", "N", "slots of a quotient table; default 67108864", .count = &b.plan.slots, .least = 1024,
@@ -167,19 +219,26 @@ int micro_verb(int argc, char **argv) {
       {"--seed", "HEX", "of keys and hash: the same seed asks the same; default be50", .hex = &b.plan.seed},
       {"--isa", "NAME", "forbid faster instructions than portable, avx2 or avx512", .text = &b.plan.isa},
       {"--options", "TEXT", "options of every kind listed, such as heads=no; not with --isa", .text = &b.plan.options},
-      {"--csv", NULL, "print CSV: kind,op,ns,ratio,value", .flag = &csv},
+      {"--csv", NULL, "print CSV: kind,op,ns,ratio,value,spread", .flag = &csv},
+      {"--json", NULL, "print JSON: command, machine, version, seed, plan, and the same rows", .flag = &json},
   };
   arguments_parse(
       &(command){
           .usage = "micro [options]",
-          .about = "Measures insert (or build), negative and positive queries of kinds of filters, by single calls and "
-                   "batched.\n"
-                   "Kinds without slots get the capacity and rate that a quotient table of these slots would have.",
+          .about =
+              "Measures what kinds of filters can do: insert, negative and positive queries, by single calls and "
+              "batched;\n"
+              "build (from keys), build_sorted (from sorted digests), count, remove (the last keys inserted), merge "
+              "(two\n"
+              "filters with half of the keys each). ns: nanoseconds a key; ratio: the same in random reads of memory;\n"
+              "spread: from the first quartile of the rounds to the third, in percent of the median.\n"
+              "Kinds without slots get the capacity and rate that a quotient table of these slots would have.",
           .arguments = arguments,
           .argument_count = sizeof arguments / sizeof *arguments,
       },
       argc, argv);
   check_isa(b.plan.isa);
+  if (csv && json) usage_error("--csv and --json exclude each other");
   if (b.plan.isa && b.plan.options) usage_error("--options: give isa=%s there, not by --isa", b.plan.isa);
 
   if (kinds)
@@ -187,8 +246,7 @@ int micro_verb(int argc, char **argv) {
   else
     add_every_subject(&b);
   measure(&b);
-  if (!csv) print_head(&b, argc, argv);
-  print_report(&b, csv);
+  print_results(&b, json ? JSON : csv ? CSV : TABLE, argc, argv);
 
   for (size_t i = 0; i < b.subject_count; i++) subject_free(&b.subjects[i]);
   free(b.subjects);

@@ -5,6 +5,7 @@
 #include "arguments.h"
 #include "claims/claims.h"
 #include "fail.h"
+#include "json.h"
 #include "verbs.h"
 #include "workload.h"
 
@@ -20,13 +21,8 @@ static void list_claims(void) {
 /* A member of a JSON object; text may be NULL. */
 static void print_member(const char *name, const char *text) {
   printf("\"%s\":", name);
-  if (!text) {
-    printf("null,");
-    return;
-  }
-  putchar('"');
-  for (; *text; text++) printf(*text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
-  printf("\",");
+  json_print_text(text);
+  printf(",");
 }
 
 static void print_flag(const char *name, bool value) {

@@ -23,16 +23,32 @@ typedef struct plan {
 /* Keys in a filter that is as full as the plan wants. */
 uint64_t plan_items(const plan *p);
 
-/* insert: from empty to the plan's load. insert_last: the last 5 % of the slots of that. build: kinds without insert.
+/*
+ * insert: from empty to the plan's load. insert_last: the last 5 % of the slots of that. build: by besom_build, from
+ * keys. build_sorted: from digests. count: of members. remove: those that insert_last put in. merge: two
+ * filters with half of the keys each; the time is for each key of both. A kind has those that its abilities allow.
  */
-typedef enum operation { INSERT, INSERT_LAST, BUILD, NEGATIVE, POSITIVE, OPERATIONS } operation;
+typedef enum operation {
+  INSERT,
+  INSERT_LAST,
+  BUILD,
+  BUILD_SORTED,
+  NEGATIVE,
+  POSITIVE,
+  COUNT,
+  REMOVE,
+  MERGE,
+  OPERATIONS
+} operation;
 
+/* NULL: there is no such call. */
 extern const char *const operation_names[CALL_STYLES][OPERATIONS];
 
 typedef struct subject {
   besom_config config;
   uint8_t hash_seed[16];
   char options[32];
+  unsigned abilities;                           /* of the kind */
   bool built_whole;                             /* there is no empty filter of the kind */
   samples nanoseconds[CALL_STYLES][OPERATIONS]; /* one sample a round */
   uint64_t negatives, false_positives;          /* of all rounds */

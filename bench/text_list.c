@@ -28,11 +28,13 @@ static void find_lines(text_list *l, size_t len) {
   size_t lines = 0;
   for (size_t i = 0; i < len; i++) lines += l->text[i] == '\n';
   l->lines = allocate(lines + 1, sizeof *l->lines);
-  for (size_t start = 0, i = 0; i < len; i++)
+  size_t start = 0;
+  for (size_t i = 0; i < len; i++)
     if (l->text[i] == '\n') {
       l->lines[l->n++] = (besom_bytes){l->text + start, i - start};
       start = i + 1;
     }
+  if (start < len) l->lines[l->n++] = (besom_bytes){l->text + start, len - start};
 }
 
 text_list text_list_read(const char *path) {
@@ -46,6 +48,30 @@ void text_list_free(text_list *l) {
   free(l->text);
   free(l->lines);
   free(l->weights);
+}
+
+static bool is_space(char c) {
+  return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static besom_bytes trim(const char *from, const char *end) {
+  while (from < end && is_space(*from)) from++;
+  while (from < end && is_space(end[-1])) end--;
+  return (besom_bytes){from, (size_t)(end - from)};
+}
+
+besom_bytes text_column(besom_bytes line, size_t number, char delimiter) {
+  besom_bytes rest = trim(line.data, (const char *)line.data + line.len);
+  const char *from = rest.data, *end = from + rest.len;
+  if (number == 0) return rest;
+  for (;; number--) {
+    while (!delimiter && from < end && is_space(*from)) from++;
+    const char *stop = from;
+    while (stop < end && (delimiter ? *stop != delimiter : !is_space(*stop))) stop++;
+    if (number == 1) return trim(from, stop);
+    if (stop == end) return (besom_bytes){end, 0};
+    from = stop + 1;
+  }
 }
 
 static besom_status next_line(void *ctx, besom_bytes *key, uint64_t *weight) {

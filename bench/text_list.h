@@ -16,8 +16,14 @@ typedef struct text_list {
   size_t at, end; /* of the source: the next one, and where it ends */
 } text_list;
 
-/* Fails if there is no such file. */
+/* The last line need not end with a newline. Fails if there is no such file. */
 text_list text_list_read(const char *path);
+
+/*
+ * A column of a line, from 1 on, without the white space around it; 0: the line itself, without that. Empty if there is
+ * no such column. delimiter: what stands between columns; 0: white space.
+ */
+besom_bytes text_column(besom_bytes line, size_t number, char delimiter);
 
 /*
  * n addresses, all different, those of one kind never among those of the other. Suspicious ones have words, hyphens,

@@ -59,6 +59,21 @@ double samples_quantile(const samples *s, double share) {
   return value;
 }
 
+/* Between two samples that are next to each other, if it falls there: with few of them it would jump else. */
+static double quartile(const double *sorted, size_t count, double share) {
+  double at = share * (double)(count - 1);
+  size_t below = (size_t)at, above = below + 1 < count ? below + 1 : below;
+  return sorted[below] + (at - (double)below) * (sorted[above] - sorted[below]);
+}
+
+double samples_spread(const samples *s) {
+  if (s->count < 2) return 0;
+  double *sorted = sorted_copy(s), median = quartile(sorted, s->count, 0.5);
+  double range = quartile(sorted, s->count, 0.75) - quartile(sorted, s->count, 0.25);
+  free(sorted);
+  return median > 0 ? range / median : 0;
+}
+
 void samples_free(samples *s) {
   free(s->values);
   *s = (samples){0};

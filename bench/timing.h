@@ -27,6 +27,9 @@ double samples_median(const samples *s);
 /* The sample that this share of the others is not above: 1 for the largest. 0 if there are none. */
 double samples_quantile(const samples *s, double share);
 
+/* From the first quartile to the third, as a share of the median. 0 if there are fewer than two. */
+double samples_spread(const samples *s);
+
 void samples_free(samples *s);
 
 #endif

@@ -6,11 +6,8 @@
  */
 #define ABSENT ((uint64_t)1 << 63)
 
-/* Turns a seed into one for another purpose, whose numbers have nothing to do with those of the first. */
-enum purpose { PICKING = 1, HASHING = 2, RANKING = 3 };
-
-static uint64_t derive_seed(uint64_t seed, enum purpose purpose) {
-  return random_at(~seed, purpose);
+uint64_t derive_seed(uint64_t seed, purpose for_what) {
+  return random_at(~seed, for_what);
 }
 
 static void generate_members(const key_stream *stream, uint64_t first, size_t n, uint64_t *out) {

@@ -51,6 +51,18 @@ key_stream churn_members(const churn *c, uint64_t turns);
 key_stream churn_leaving(const churn *c, uint64_t turn);
 key_stream churn_coming(const churn *c, uint64_t turn);
 
+/* Turns a seed into one for another purpose, whose numbers have nothing to do with those of the first. */
+typedef enum purpose {
+  PICKING = 1,  /* of members to look up */
+  HASHING = 2,  /* seeds of filters */
+  RANKING = 3,  /* how popular who is that is asked next */
+  TOSSING = 4,  /* whose turn it is */
+  PLACING = 5,  /* what comes where in a group */
+  MEASURING = 6 /* how long a scan is */
+} purpose;
+
+uint64_t derive_seed(uint64_t seed, purpose for_what);
+
 /* The byte string that an integer key stands for in besom. */
 static inline void key_bytes(uint64_t key, uint8_t out[8]) {
   for (int i = 0; i < 8; i++) out[i] = (uint8_t)(key >> (8 * i));

@@ -103,7 +103,7 @@ static int take_argument(const command *c, int argc, char **argv, int i) {
 }
 
 words arguments_parse(const command *c, int argc, char **argv) {
-  words found = {NULL, 0};
+  static words found; /* they live as long as the program: its verb need not keep them, nor free them */
   bool only_words = false;
   for (int i = 1; i < argc; i++) {
     bool is_word = only_words || argv[i][0] != '-' || !argv[i][1];

@@ -2,15 +2,11 @@
  * Claim rounds: an adversary asks a queue of Q keys ten times a round, and keeps only those that were a false positive
  * in the round. A filter that adapts sweeps the queue away, if Q is not too large for what it can remember.
  */
-#include <stdlib.h>
-
+#include "rounds.h"
 #include "claims/claims.h"
-#include "fail.h"
-#include "learner.h"
 
-enum { SUBROUNDS = 10, SHOWN = 4 };
+enum { SHOWN = 4 };
 
-static const double swept = 0.01; /* of S: so few left, and the filter has won */
 static const unsigned ratios[] = {10, 15, 20, 30, 50};
 
 typedef struct effort {
@@ -30,46 +26,26 @@ typedef struct outcome {
   uint64_t rebuilds;
 } outcome;
 
-/* One round; gives the number of keys that stay, in front. */
-static uint64_t play_round(learner *l, uint64_t *queue, uint8_t *lied, uint64_t n, uint64_t *hits) {
-  uint64_t stay = 0;
-  for (uint64_t i = 0; i < n; i++) lied[i] = 0;
-  *hits = 0;
-  for (int sub = 0; sub < SUBROUNDS; sub++)
-    for (uint64_t i = 0; i < n; i++) {
-      bool lie = learner_ask(l, queue[i]);
-      lied[i] |= lie;
-      *hits += lie;
-    }
-  for (uint64_t i = 0; i < n; i++)
-    if (lied[i]) queue[stay++] = queue[i];
-  return stay;
-}
-
 static void play(const contender *who, unsigned ratio, uint64_t seed, effort e, driver *d, outcome *sum) {
-  uint64_t members = e.members, n = ratio * members, hits = 0, before = 0;
+  uint64_t members = e.members;
   setting s = {.slots = (uint64_t)((double)members / who->load) + 2,
                .members = members,
                .kind = who->kind,
                .key_seed = seed,
                .filter_seed = seed};
   learner l = learner_create(who->way, &s, d);
-  uint64_t *queue = allocate(n, sizeof *queue);
-  uint8_t *lied = allocate(n, 1);
   key_stream absent = stream_absent(seed);
-  absent.generate(&absent, 0, n, queue);
-  for (uint64_t round = 0; round < e.rounds && (double)n > swept * (double)members; round++) {
-    before = n;
-    n = play_round(&l, queue, lied, n, &hits);
-    if (round < SHOWN) sum->queue[round] += (double)n / (double)members;
+  rounds r = rounds_create(&absent, ratio * members);
+  while (r.played < e.rounds && !rounds_swept(&r, members)) {
+    rounds_play(&r, &l);
+    if (r.played <= SHOWN) sum->queue[r.played - 1] += (double)r.n / (double)members;
   }
-  sum->left += (double)n / (double)members;
-  sum->overall += (double)hits / ((double)before * SUBROUNDS);
-  sum->by_element += (double)n / (double)before;
-  sum->won += (double)n <= swept * (double)members;
+  sum->left += (double)r.n / (double)members;
+  sum->overall += rounds_rate(&r);
+  sum->by_element += rounds_rate_by_key(&r);
+  sum->won += rounds_swept(&r, members);
   sum->rebuilds += learner_stats(&l).rebuilds;
-  free(queue);
-  free(lied);
+  rounds_free(&r);
   learner_free(&l);
 }
 
