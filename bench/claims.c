@@ -12,6 +12,7 @@ const claim *const claims[] = {
     &learned_claim,
     &learnt_speed_claim,
     &lists_claim,
+    &loops_claim,
     &merge_claim,
     &rate_claim,
     &real_lists_claim,

@@ -1,7 +1,7 @@
 /*
- * An adversary who looks for adaptation loops (papers/adaptiveqf.txt, section 2.5): short sequences of queries, some of
- * them false positives, after which the filter is back in a state in which it errs again. He sees no more of a filter
- * than which of his queries were false positives.
+ * An adversary who looks for adaptation loops (Wen et al., "Adaptive Quotient Filters", section 2.5): short sequences
+ * of queries, some of them false positives, after which the filter is back in a state in which it errs again. He sees
+ * no more of a filter than which of his queries were false positives.
  */
 #ifndef BENCH_LOOP_HUNTER_H
 #define BENCH_LOOP_HUNTER_H

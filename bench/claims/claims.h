@@ -63,6 +63,7 @@ extern const claim firehose_claim;
 extern const claim learned_claim;
 extern const claim learnt_speed_claim;
 extern const claim lists_claim;
+extern const claim loops_claim;
 extern const claim merge_claim;
 extern const claim rate_claim;
 extern const claim real_lists_claim;
