@@ -6,8 +6,9 @@
 #   npm         npm.txt         a million and more names of packages (npm: all-the-package-names)
 #   disposable  disposable.txt  domains of throw-away e-mail addresses (npm: disposable-domains)
 #   words       words.txt       English words (Debian: wamerican-huge)
-#   trace       trace.txt       blocks that a web server read and wrote, in order (Debian: blkreplay-examples)
-#               requests.txt    the same, each behind R or W
+#   trace       trace.txt       blocks that a web server read and wrote, in order (Debian: blkreplay-examples);
+#               trace-web.txt, trace-mysql.txt, trace-mssql.txt   the same of another web server and of two databases,
+#                               each block behind R or W
 # The first three also give the two lists of `besom-bench run real-lists`:
 #   yes.txt     domains of phishing and malware
 #   no.txt      the most linked domains and the names of packages, without those
@@ -44,16 +45,29 @@ from_npm() {
 }
 from_archive() { tar xzOf "$archive" "package/$1"; }
 
-# from_debian PACKAGE FILE: prints a file of the package, which need not be installed.
+# from_debian PACKAGE: fetches it, it need not be installed; from_package FILE prints one of its files then.
 from_debian() {
   need apt-get apt
   echo "fetching $1" >&2
-  mkdir "$work/$1"
-  (cd "$work/$1" && apt-get download -qq "$1" 2>/dev/null) || {
+  package=$work/$1
+  mkdir "$package"
+  (cd "$package" && apt-get download -qq "$1" 2>/dev/null) || {
     echo "cannot download $1: is there a network? apt-get update may help" >&2
     exit 1
   }
-  dpkg --fsys-tarfile "$work/$1"/*.deb | tar xOf - "./$2"
+}
+from_package() { dpkg --fsys-tarfile "$package"/*.deb | tar xOf - "./$1"; }
+
+# The requests of a block device: R or W, and the first block.
+requests_of() {
+  from_package "usr/share/doc/blkreplay-examples/examples/example-load/natural/$1.load.gz" | gzip -dc |
+    awk -F ' *; *' '$4 == "R" || $4 == "W" { print $4, $2 + 0 }'
+}
+
+# keep_order FILE: as keep, but in the order in which the lines come.
+keep_order() {
+  cat >"$work/list"
+  mv "$work/list" "$into/$1"
 }
 
 # The domains that a rule set blocks as a whole.
@@ -84,14 +98,16 @@ fetch() {
     from_npm disposable-domains
     from_archive index.json | strings_of_json | keep disposable.txt
     ;;
-  words) from_debian wamerican-huge usr/share/dict/american-english-huge | keep words.txt ;;
+  words)
+    from_debian wamerican-huge
+    from_package usr/share/dict/american-english-huge | keep words.txt
+    ;;
   trace)
-    local path=usr/share/doc/blkreplay-examples/examples/example-load/natural/linux-webserver-2.load.gz
-    from_debian blkreplay-examples $path | gzip -dc |
-      awk -F ' *; *' '$4 == "R" || $4 == "W" { print $4, $2 + 0 }' >"$work/requests"
-    cut -d ' ' -f 2 "$work/requests" >"$work/trace"
-    mv "$work/trace" "$into/trace.txt"
-    mv "$work/requests" "$into/requests.txt"
+    from_debian blkreplay-examples
+    requests_of linux-webserver-2 | cut -d ' ' -f 2 | keep_order trace.txt
+    requests_of linux-webserver-1 | keep_order trace-web.txt
+    requests_of linux-mysql | keep_order trace-mysql.txt
+    requests_of windows-mssql | keep_order trace-mssql.txt
     ;;
   *)
     echo "there is no list $1: see the beginning of $0" >&2

@@ -7,14 +7,6 @@ enum { WIDTH = 8, PIECE = 4096 };
 
 const char *const learning_names[LEARNINGS] = {"qf", "aqf_marks", "aqf_store"};
 
-const contender contenders[CONTENDERS] = {
-    {"qf", NEVER, 0.95}, {"aqf", STORE, 0.9}, {"exaf", STORE, 0.95}, {"taf", STORE, 0.95}, {"utaf", STORE, 0.95}};
-
-static const char *kind_of(learning way, const setting *s) {
-  if (way == STORE && s->kind) return s->kind;
-  return way == NEVER ? "qf" : "aqf";
-}
-
 static besom_guard *create_guard(const besom_config *config) {
   besom_store *store;
   besom_guard *guard;
@@ -48,19 +40,23 @@ learner learner_create_guard(const besom_config *config, uint64_t key_seed, uint
   return l;
 }
 
+learner learner_create_as(learning way, const besom_config *config, uint64_t key_seed, uint64_t members, driver *d) {
+  if (way == STORE) return learner_create_guard(config, key_seed, members);
+  key_stream stream = stream_members(key_seed);
+  learner l = {.adapts = way == MARKS};
+  l.filter = l.own = drive_filled(d, config, &stream, members);
+  return l;
+}
+
 learner learner_create(learning way, const setting *s, driver *d) {
   uint8_t seed[16];
   hash_seed(s->filter_seed, seed);
-  besom_config config = {.kind = kind_of(way, s),
+  besom_config config = {.kind = way == NEVER ? "qf" : "aqf",
                          .slots = s->slots,
                          .width = WIDTH,
                          .seed = seed,
                          .adapt_room = way == NEVER ? 0 : s->adapt_room};
-  if (way == STORE) return learner_create_guard(&config, s->key_seed, s->members);
-  key_stream members = stream_members(s->key_seed);
-  learner l = {.adapts = way == MARKS};
-  l.filter = l.own = drive_filled(d, &config, &members, s->members);
-  return l;
+  return learner_create_as(way, &config, s->key_seed, s->members, d);
 }
 
 void learner_free(learner *l) {

@@ -28,21 +28,13 @@ typedef struct learner {
 typedef struct setting {
   uint64_t slots, members;
   double adapt_room; /* 0 for the default */
-  const char *kind;  /* of STORE; NULL for aqf */
   uint64_t key_seed, filter_seed;
 } setting;
 
-/* The kinds that claims about telescoping filters compare, in front of a store if they can learn from one. */
-typedef struct contender {
-  const char *kind;
-  learning way;
-  double load; /* as full as it gets */
-} contender;
-
-enum { CONTENDERS = 5 };
-extern const contender contenders[CONTENDERS];
-
 learner learner_create(learning way, const setting *s, driver *d);
+
+/* A filter of any kind that can learn in that way, with the first n members of key_seed. */
+learner learner_create_as(learning way, const besom_config *config, uint64_t key_seed, uint64_t members, driver *d);
 
 /* A filter of any kind that can stand in front of a store, with the first n members of key_seed. */
 learner learner_create_guard(const besom_config *config, uint64_t key_seed, uint64_t members);

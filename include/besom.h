@@ -642,7 +642,7 @@ typedef struct besom_statistics {
   uint64_t rounds;        /* broom: rounds that were begun, since the filter was made, its time in files included */
   uint64_t direct_corrections; /* exaf, broom, taf, utaf: calls of adapt and adapt_at that changed a fingerprint, since
                                   the filter was made or loaded. What else this has put right (serendipitous
-                                  corrections) only who knows the keys can tell: besom-bench run adapt-or-cache */
+                                  corrections) only who knows the keys can tell: besom-bench run serendipity */
   double workload_rate; /* kinds planned by a sample of queries: as expected_rate, over queries like these; else 0 */
 } besom_statistics;
 

@@ -1,117 +1,99 @@
 /*
  * Claim firehose: false positives on FireHose streams, by how many different keys are asked (A) for each that is
- * stored (S). POW_EXP is -0.5: it gives 54 repetitions of a key in 10 million, the paper says 57 (with 0.5 there would
- * be 76, with the published -1.5 one).
+ * stored (S).
  */
-#include <stdlib.h>
-
 #include "claims/claims.h"
-#include "fail.h"
-#include "firehose.h"
-#include "learner.h"
+#include "contender.h"
 
-enum { MOST_NUMBERS = 1 << 22 };
+static const unsigned ratios[] = {1, 5, 10, 15, 20, 30, 40, 50};
 
-static const double exponent = -0.5;
-static const unsigned ratios[] = {1, 5, 10, 20, 30, 50};
+typedef struct effort {
+  uint64_t trending, skewed; /* queries of either stream */
+  uint64_t seeds;
+} effort;
 
-/* Queries, as numbers of absent keys, and how many different ones there are. */
-typedef struct stream {
-  const char *name;
-  uint64_t *numbers;
-  uint64_t n, different;
-} stream;
+static const effort quick = {.trending = 10000000, .skewed = 2000000, .seeds = 1};
+static const effort thorough = {.trending = 10000000, .skewed = 50000000, .seeds = 10};
 
-static void count_different(stream *s) {
-  uint8_t *seen = allocate(MOST_NUMBERS, 1);
-  for (uint64_t i = 0; i < s->n; i++) {
-    if (s->numbers[i] >= MOST_NUMBERS) fail("too many keys were born");
-    s->different += !seen[s->numbers[i]];
-    seen[s->numbers[i]] = 1;
-  }
-  free(seen);
+/* But for what is due to chance. */
+static bool is_best_of_paper(const ratings *r, int who) {
+  for (int c = CF; c <= ACF_CUCKOOING; c++)
+    if (r->rates[c] < 0.95 * r->rates[who]) return false;
+  return true;
 }
 
-static stream active_stream(uint64_t n) {
-  stream s = {.name = "active_set", .numbers = allocate(n, sizeof *s.numbers), .n = n};
-  active_set a = active_set_create(BENCH_SEED, exponent);
-  for (uint64_t i = 0; i < n; i++) s.numbers[i] = active_set_next(&a);
-  active_set_free(&a);
-  count_different(&s);
-  return s;
-}
-
-static stream power_stream(uint64_t n) {
-  stream s = {.name = "power_law", .numbers = allocate(n, sizeof *s.numbers), .n = n};
-  power_law p = power_law_create(BENCH_SEED);
-  for (uint64_t i = 0; i < n; i++) s.numbers[i] = power_law_next(&p);
-  power_law_free(&p);
-  count_different(&s);
-  return s;
-}
-
-/* The share of queries that are false positives. */
-static double rate_of(const contender *who, const stream *s, unsigned ratio, uint64_t seed, driver *d,
-                      uint64_t *rebuilds) {
-  uint64_t members = s->different / ratio + 1, hits = 0;
-  setting at = {.slots = (uint64_t)((double)members / who->load) + 2,
-                .members = members,
-                .kind = who->kind,
-                .key_seed = seed,
-                .filter_seed = seed};
-  learner l = learner_create(who->way, &at, d);
-  key_stream absent = stream_absent(seed);
-  for (uint64_t i = 0; i < s->n; i++) {
-    uint64_t key;
-    absent.generate(&absent, s->numbers[i], 1, &key);
-    hits += learner_ask(&l, key);
-  }
-  *rebuilds += learner_stats(&l).rebuilds;
-  learner_free(&l);
-  return (double)hits / (double)s->n;
-}
-
-static bool test_ratio(const stream *s, unsigned ratio, uint64_t seeds, driver *d, report *numbers) {
-  double rates[CONTENDERS] = {0};
-  uint64_t rebuilds[CONTENDERS] = {0};
-  report_cell(numbers, "%s", s->name);
-  report_cell(numbers, "%llu", (unsigned long long)s->different);
+static void test_ratio(const queries *q, unsigned ratio, uint64_t seeds, driver *d, findings *found, report *numbers) {
+  ratings r = contenders_rate(q, ratio, seeds, d);
+  bool beats_static = r.rates[TAF] < r.rates[QF] / 2, beats_exaf = r.rates[TAF] <= 1.1 * r.rates[EXAF];
+  bool best = is_best_of_paper(&r, TAF);
+  report_cell(numbers, "%s", q->name);
+  report_cell(numbers, "%llu", (unsigned long long)q->different);
   report_cell(numbers, "%u", ratio);
-  for (int c = 0; c < CONTENDERS; c++) {
-    progress("%s, A/S = %u: %s", s->name, ratio, contenders[c].kind);
-    for (uint64_t i = 0; i < seeds; i++)
-      rates[c] += rate_of(&contenders[c], s, ratio, random_at(BENCH_SEED, i), d, &rebuilds[c]) / (double)seeds;
-    report_cell(numbers, "%.3g", rates[c]);
-  }
-  report_cell(numbers, "%llu", (unsigned long long)rebuilds[2]);
-  report_cell(numbers, "%llu", (unsigned long long)rebuilds[3]);
-  bool holds = ratio > 20 || rates[3] < rates[0] / 2;
-  report_cell(numbers, "%s", holds ? "yes" : "no");
-  return holds;
+  for (int c = 0; c < RATED; c++) report_cell(numbers, "%.3g", r.rates[c]);
+  report_cell(numbers, "%.0f", r.rebuilds[EXAF]);
+  report_cell(numbers, "%.0f", r.rebuilds[TAF]);
+  report_cell(numbers, "%s", beats_static ? "yes" : "no");
+  report_cell(numbers, "%s", beats_exaf ? "yes" : "no");
+  report_cell(numbers, "%s", best ? "yes" : "no");
+  if (ratio <= 20) finding(found, beats_static);
+  finding(found, beats_exaf);
+  if (ratio >= 5 && ratio <= 20) finding(found, best);
 }
 
 static verdict run(bool full, report *numbers) {
+  const effort *e = full ? &thorough : &quick;
   driver d = driver_create();
-  stream streams[] = {active_stream(full ? 10000000 : 1000000), power_stream(full ? 50000000 : 1000000)};
+  queries streams[] = {queries_of_active_set(e->trending), queries_of_power_law(e->skewed)};
   findings found = {0};
   for (size_t i = 0; i < 2; i++) {
     for (size_t r = 0; r < sizeof ratios / sizeof *ratios; r++)
-      if (full || ratios[r] % 20 == 10 || ratios[r] == 5)
-        finding(&found, test_ratio(&streams[i], ratios[r], full ? 3 : 1, &d, numbers));
-    free(streams[i].numbers);
+      if (full || (ratios[r] != 15 && ratios[r] != 40))
+        test_ratio(&streams[i], ratios[r], e->seeds, &d, &found, numbers);
+    queries_free(&streams[i]);
   }
   driver_free(&d);
   return verdict_of(&found);
 }
 
-static const char *const columns[] = {"stream", "A",    "A/S",           "qf",           "aqf",  "exaf",
-                                      "taf",    "utaf", "exaf_rebuilds", "taf_rebuilds", "holds"};
+static const char *const columns[] = {
+    "stream", "A", "A_per_S", RATED_NAMES, "exaf_rebuilds", "taf_rebuilds", "beats_static", "beats_exaf", "best"};
+
+static const plot plots[] = {
+    {.title = "False positives on FireHose streams",
+     .x = "A_per_S",
+     .y = RATED_IN_PAPER,
+     .panels = "stream",
+     .x_label = "different queries for each stored key (A/S)",
+     .y_label = "false positives a query",
+     .log_y = true},
+    {.title = "The same of all quotient filters",
+     .x = "A_per_S",
+     .y = RATED_ELSE,
+     .panels = "stream",
+     .x_label = "different queries for each stored key (A/S)",
+     .y_label = "false positives a query",
+     .log_y = true},
+    {0},
+};
 
 const claim firehose_claim = {
     .name = "firehose",
     .source = "telescoping: Figure 2; thesis: Figure 6.1, Figure 6.2",
-    .statement =
-        "on FireHose streams taf has less than half the false positives of qf, up to 20 different queries a key",
+    .paper = "The telescoping filter (taf) has the fewest false positives of all adaptive filters on the active set "
+             "for A/S from 5 to 20, and is among the best on the power law. Beyond 20 it begins to forget, and is "
+             "then about as good as the cyclic adaptive cuckoo filter with 2 selector bits. The extension filter "
+             "(exaf) is worse than taf throughout.",
+    .statement = "taf has less than half the false positives of qf up to A/S = 20 (beats_static), never more than "
+                 "exaf by a tenth (beats_exaf), and from 5 to 20 none of the paper's filters has fewer by more than 5 "
+                 "% (best)",
+    .differs = "The active set has the paper's 10 million queries, the power law 2 million instead of 50, and there "
+               "is one set of members instead of 10 (full: as there). POW_EXP is -0.5, which gives 54 repetitions of "
+               "a key; the paper has 57 and says 0.5. Who is best depends on the repetitions: with 1.5 million "
+               "queries of the active set, 11 a key, acf_cuckooing had fewer than taf at A/S = 5 and 20. On the power "
+               "law it has fewer throughout, since half as many of its first answers are wrong. The tenth and the 5 % "
+               "allow for chance and are ours. utaf and broom, which are not in the figures, take 20 and 14 bits a "
+               "slot instead of 11",
+    .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,
     .run = run,

@@ -4,8 +4,9 @@
  */
 #include "rounds.h"
 #include "claims/claims.h"
+#include "contender.h"
 
-enum { SHOWN = 4 };
+enum { MOST_ROUNDS = 20 };
 
 static const unsigned ratios[] = {10, 15, 20, 30, 50};
 
@@ -13,56 +14,61 @@ typedef struct effort {
   uint64_t members, seeds, rounds;
 } effort;
 
-static const effort quick = {.members = 4000, .seeds = 2, .rounds = 6};
-static const effort thorough = {.members = 16000, .seeds = 10, .rounds = 20};
+static const effort quick = {.members = 4000, .seeds = 3, .rounds = 6};
+static const effort thorough = {.members = 16000, .seeds = 10, .rounds = MOST_ROUNDS};
 
 /* Sums over the seeds. */
-typedef struct outcome {
-  double queue[SHOWN]; /* its length at the start of the rounds 2, 3, ..., as a share of S */
-  double left;         /* and at the end */
-  double overall;      /* rate of the last round: false positives a query */
-  double by_element;   /* keys that were one at least once */
-  double won;
-  uint64_t rebuilds;
-} outcome;
+typedef struct outcomes {
+  double queue[MOST_ROUNDS][RATED]; /* its length at the start of every round, as a share of S */
+  double rate[RATED];               /* of the last round that was played: false positives a query */
+  double by_element[RATED];         /* keys that were one at least once */
+  double won[RATED];
+  double rebuilds[RATED];
+} outcomes;
 
-static void play(const contender *who, unsigned ratio, uint64_t seed, effort e, driver *d, outcome *sum) {
-  uint64_t members = e.members;
-  setting s = {.slots = (uint64_t)((double)members / who->load) + 2,
-               .members = members,
-               .kind = who->kind,
-               .key_seed = seed,
-               .filter_seed = seed};
-  learner l = learner_create(who->way, &s, d);
+static void play(int who, unsigned ratio, uint64_t seed, effort e, driver *d, outcomes *sum) {
+  learner l = contender_join_full(&contenders[who], e.members, seed, d);
   key_stream absent = stream_absent(seed);
-  rounds r = rounds_create(&absent, ratio * members);
-  while (r.played < e.rounds && !rounds_swept(&r, members)) {
-    rounds_play(&r, &l);
-    if (r.played <= SHOWN) sum->queue[r.played - 1] += (double)r.n / (double)members;
+  rounds r = rounds_create(&absent, ratio * e.members);
+  for (uint64_t round = 0; round < e.rounds; round++) {
+    sum->queue[round][who] += (double)r.n / (double)e.members;
+    if (!rounds_swept(&r, e.members)) rounds_play(&r, &l);
   }
-  sum->left += (double)r.n / (double)members;
-  sum->overall += rounds_rate(&r);
-  sum->by_element += rounds_rate_by_key(&r);
-  sum->won += rounds_swept(&r, members);
-  sum->rebuilds += learner_stats(&l).rebuilds;
+  sum->rate[who] += rounds_rate(&r);
+  sum->by_element[who] += rounds_rate_by_key(&r);
+  sum->won[who] += rounds_swept(&r, e.members);
+  sum->rebuilds[who] += (double)learner_stats(&l).rebuilds;
   rounds_free(&r);
   learner_free(&l);
 }
 
-static outcome play_all(const contender *who, unsigned ratio, effort e, driver *d, report *numbers) {
-  outcome sum = {0};
-  double share = 1 / (double)e.seeds;
-  progress("Q/S = %u: %s", ratio, who->kind);
-  for (uint64_t i = 0; i < e.seeds; i++) play(who, ratio, random_at(BENCH_SEED, i), e, d, &sum);
-  report_cell(numbers, "%s", who->kind);
+/* A row: the average of every contender. */
+static void report_row(const double sums[RATED], const char *what, unsigned ratio, uint64_t round, uint64_t seeds,
+                       report *numbers) {
   report_cell(numbers, "%u", ratio);
-  for (int i = 0; i < SHOWN; i++) report_cell(numbers, "%.3g", sum.queue[i] * share);
-  report_cell(numbers, "%.3g", sum.left * share);
-  report_cell(numbers, "%.3g", sum.overall * share);
-  report_cell(numbers, "%.3g", sum.by_element * share);
-  report_cell(numbers, "%.0f", sum.won);
-  report_cell(numbers, "%llu", (unsigned long long)sum.rebuilds);
-  return sum;
+  report_cell(numbers, "%s", what);
+  report_cell(numbers, "%llu", (unsigned long long)round);
+  for (int c = 0; c < RATED; c++) report_cell(numbers, "%.3g", sums[c] / (double)seeds);
+}
+
+static void report_outcomes(const outcomes *o, unsigned ratio, effort e, report *numbers) {
+  for (uint64_t round = 0; round < e.rounds; round++)
+    report_row(o->queue[round], "queue", ratio, round + 1, e.seeds, numbers);
+  report_row(o->rate, "rate", ratio, e.rounds, e.seeds, numbers);
+  report_row(o->by_element, "by_element", ratio, e.rounds, e.seeds, numbers);
+  report_row(o->won, "won", ratio, e.rounds, e.seeds, numbers);
+  report_row(o->rebuilds, "rebuilds", ratio, e.rounds, e.seeds, numbers);
+}
+
+static void judge(const outcomes *o, unsigned ratio, uint64_t seeds, findings *found) {
+  finding(found, o->won[CF] == 0);
+  finding(found, o->won[EXAF] == 0);
+  finding(found, o->by_element[EXAF] >= o->by_element[TAF]);
+  if (ratio <= 20)
+    finding(found, o->won[TAF] == (double)seeds);
+  else
+    finding(found, o->won[TAF] == 0);
+  if (ratio == 30) finding(found, o->by_element[ACF3] < o->by_element[TAF]);
 }
 
 static verdict run(bool full, report *numbers) {
@@ -70,24 +76,59 @@ static verdict run(bool full, report *numbers) {
   driver d = driver_create();
   findings found = {0};
   for (size_t r = 0; r < sizeof ratios / sizeof *ratios; r++) {
-    if (!full && ratios[r] % 20 != 10) continue;
-    for (int c = 0; c < CONTENDERS; c++) {
-      outcome o = play_all(&contenders[c], ratios[r], e, &d, numbers);
-      if (c == 0) finding(&found, o.won == 0);
-      if (c == 3 && ratios[r] == 10) finding(&found, o.won == (double)e.seeds);
+    outcomes o = {0};
+    for (int c = 0; c < RATED; c++) {
+      progress("Q/S = %u: %s", ratios[r], contenders[c].name);
+      for (uint64_t i = 0; i < e.seeds; i++) play(c, ratios[r], random_at(BENCH_SEED, i), e, &d, &o);
     }
+    report_outcomes(&o, ratios[r], e, numbers);
+    judge(&o, ratios[r], e.seeds, &found);
   }
   driver_free(&d);
   return verdict_of(&found);
 }
 
-static const char *const columns[] = {"filter",   "Q/S",  "Q_round_2", "Q_round_3", "Q_round_4", "Q_round_5",
-                                      "Q_at_end", "rate", "by_key",    "seeds_won", "rebuilds"};
+static const char *const columns[] = {"Q_per_S", "what", "round", RATED_NAMES};
+
+static const plot plots[] = {
+    {.title = "The adversary's queue, round by round",
+     .x = "round",
+     .y = RATED_IN_PAPER,
+     .panels = "Q_per_S",
+     .where = "what=queue",
+     .x_label = "round",
+     .y_label = "keys in the queue at its start, for each stored key",
+     .log_y = true},
+    {.title = "How much of the last queue was a false positive",
+     .x = "Q_per_S",
+     .y = RATED_IN_PAPER,
+     .where = "what=by_element",
+     .x_label = "keys in the first queue for each stored key (Q/S)",
+     .y_label = "share of the keys of the last round"},
+    {.title = "The same of all quotient filters",
+     .x = "Q_per_S",
+     .y = RATED_ELSE,
+     .where = "what=by_element",
+     .x_label = "keys in the first queue for each stored key (Q/S)",
+     .y_label = "share of the keys of the last round"},
+    {0},
+};
 
 const claim rounds_claim = {
     .name = "rounds",
     .source = "telescoping: Figure 4; thesis: Figure 6.4, Figure 6.5, Figure 6.6",
-    .statement = "an adversary who repeats false positives in rounds has less than 1 % of S left from taf, at Q/S = 10",
+    .paper = "The telescoping filter (taf) beats the adversary at Q/S = 10 in two rounds, mostly up to 20, and beyond "
+             "it the adversary gets all of its keys through. The extension filter (exaf) loses from 10 on. The cyclic "
+             "cuckoo filter with 3 selector bits does better than taf at 30; a static cuckoo filter never gets rid of "
+             "a key.",
+    .statement = "taf has at most 1 % of S left in the queue up to Q/S = 20, and more from 30 on; exaf always has "
+                 "more left than that, and never does better than taf; acf3 does at 30; cf never wins",
+    .differs = "S has 4000 keys, 3 seeds and 6 rounds (full: 16000, 10 and 20); how large S was there is not said. In "
+               "the thesis only taf and one cyclic filter win at 10, and taf only sometimes at 15 and 20; here every "
+               "adaptive kind wins at 10 and 15, and taf at 20 by all 3 seeds (full: 8 of 10). A queue that is down "
+               "to 1 % of S counts as won and is left alone. utaf and broom, which are not in the figures, take 20 "
+               "and 14 bits a slot instead of 11",
+    .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,
     .run = run,
