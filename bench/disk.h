@@ -10,6 +10,9 @@
 
 enum { DISK_PAGE = 4096, DISK_PATH = 256 };
 
+/* What a read of a random page takes, where claims do not read but reckon: typical of an NVMe SSD, of a hard disk. */
+enum { SSD_READ_NS = 74000, HDD_READ_NS = 8000000 };
+
 /* A new empty directory in $TMPDIR, or /var/tmp: to be on a disk. */
 void disk_directory_create(char path[DISK_PATH]);
 

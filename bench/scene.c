@@ -2,13 +2,14 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "fail.h"
 #include "timing.h"
 #include "workload.h"
 
-enum { STRANGERS = 1000000, DRAWING = 77 };
+enum { STRANGERS = 1000000, DRAWING = 77, ASKING = 78, QUERIES = 1 << 15, ROUNDS = 5 };
 
 /* ------------------------------------------------------------------ popularity */
 
@@ -38,21 +39,9 @@ double scene_probability(const scene *s, uint64_t rank) {
 
 /* ------------------------------------------------------------------ keys */
 
-/* Something that looks like an address; all are different, since the number is in it. */
-static size_t url_of(uint64_t number, bool member, uint8_t *out) {
-  static const char *const words[] = {"shop", "news", "blog", "cloud", "media", "game", "data", "home",
-                                      "free", "best", "my",   "the",   "web",   "soft", "auto", "book"};
-  static const char *const ends[] = {"com", "org", "net", "info", "de", "co.uk", "ru", "fr"};
-  uint64_t r = random_at(BENCH_SEED, number);
-  int len = snprintf((char *)out, SCENE_KEY_BYTES, "%s%s%s-%llx.%s/%s", member && r >> 60 == 0 ? "login-" : "",
-                     words[r % 16], words[r / 16 % 16], (unsigned long long)(2 * number + member), ends[r / 256 % 8],
-                     r >> 63 ? words[r / 2048 % 16] : "");
-  return (size_t)len;
-}
-
 static size_t key_of(const scene *s, const key_stream *stream, uint64_t i, bool member, uint8_t *out) {
   uint64_t key;
-  if (s->keys == URLS) return url_of(i, member, out);
+  if (s->keys == URLS) return made_up_url((char *)out, i, member, BENCH_SEED);
   stream->generate(stream, i, 1, &key);
   key_bytes(key, out);
   return 8;
@@ -70,27 +59,41 @@ size_t scene_absent(const scene *s, uint64_t i, uint8_t out[SCENE_KEY_BYTES]) {
 
 /* ------------------------------------------------------------------ samples and filters */
 
+/* The absent key that query number i is for. */
+static size_t draw(const scene *s, uint64_t seed, uint64_t i, uint8_t out[SCENE_KEY_BYTES]) {
+  uint64_t number = s->firehose ? power_law_next(s->firehose) : zipf_rank(&s->popularity, random_at(seed, i)) - 1;
+  return scene_absent(s, number, out);
+}
+
 besom_workload *scene_sample(const scene *s, uint64_t queries) {
   besom_workload *w;
   uint8_t key[SCENE_KEY_BYTES];
   check(besom_workload_create((uint64_t)1 << 32, NULL, &w), "making a workload");
   for (uint64_t i = 0; i < queries; i++) {
-    uint64_t number =
-        s->firehose ? power_law_next(s->firehose) : zipf_rank(&s->popularity, random_at(BENCH_SEED + DRAWING, i)) - 1;
-    size_t len = scene_absent(s, number, key);
+    size_t len = draw(s, BENCH_SEED + DRAWING, i, key);
     check(besom_workload_add(w, key, len, 1), "adding to a workload");
   }
   return w;
 }
 
-/* The members as a source, and the time that it took to make them. */
-typedef struct member_source {
-  const scene *scene;
-  uint64_t at, made;
-  uint8_t keys[1024][SCENE_KEY_BYTES];
-  size_t lens[1024];
-  double seconds;
-} member_source;
+besom_workload *scene_most_popular(const scene *s, uint64_t keys) {
+  besom_workload *w;
+  uint8_t key[SCENE_KEY_BYTES];
+  check(besom_workload_create((uint64_t)1 << 32, NULL, &w), "making a workload");
+  for (uint64_t i = 0; i < keys; i++) {
+    size_t len = scene_absent(s, i, key);
+    uint64_t count = 2 + (uint64_t)(100 * (double)s->universe * scene_probability(s, i + 1));
+    check(besom_workload_add(w, key, len, count), "adding to a workload");
+  }
+  return w;
+}
+
+besom_workload *scene_known_half(const scene *s, char listed[LISTED_BYTES]) {
+  double share = 0;
+  for (uint64_t rank = s->universe / 2; rank; rank--) share += scene_probability(s, rank);
+  snprintf(listed, LISTED_BYTES, "listed=%d", (int)(100 * share));
+  return scene_most_popular(s, s->universe / 2);
+}
 
 static void make_more(member_source *m) {
   double start = cpu_seconds();
@@ -109,11 +112,24 @@ static besom_status next_member(void *ctx, besom_bytes *key, uint64_t *weight) {
   return BESOM_OK;
 }
 
-static besom_filter *build(const scene *s, besom_config config, uint64_t seed, besom_workload *sample,
+static besom_status first_member(void *ctx) {
+  member_source *m = ctx;
+  m->at = m->made = 0;
+  return BESOM_OK;
+}
+
+besom_source scene_members(member_source *m, const scene *s) {
+  m->scene = s;
+  m->at = m->made = 0;
+  m->seconds = 0;
+  return (besom_source){.next = next_member, .rewind = first_member, .size_hint = s->members, .ctx = m};
+}
+
+besom_filter *scene_filter(const scene *s, besom_config config, uint64_t seed, besom_workload *sample,
                            double *seconds) {
   uint8_t hash[16];
-  member_source members = {.scene = s};
-  besom_source yes = {.next = next_member, .size_hint = s->members, .ctx = &members}, no = {0};
+  member_source members;
+  besom_source yes = scene_members(&members, s), no = {0};
   besom_filter *f;
   hash_seed(seed, hash);
   config.seed = hash;
@@ -125,14 +141,14 @@ static besom_filter *build(const scene *s, besom_config config, uint64_t seed, b
 }
 
 besom_filter *scene_base(const scene *s, const char *base, double bits, uint64_t seed, double *seconds) {
-  return build(s, (besom_config){.kind = base, .bits = bits}, seed, NULL, seconds);
+  return scene_filter(s, (besom_config){.kind = base, .bits = bits}, seed, NULL, seconds);
 }
 
 besom_filter *scene_stacked(const scene *s, const char *base, const char *more, double bits, uint64_t seed,
                             besom_workload *sample, double *seconds) {
   char options[128];
   snprintf(options, sizeof options, "base=%s%s%s", base, more ? "," : "", more ? more : "");
-  return build(s, (besom_config){.kind = "stacked", .options = options, .bits = bits}, seed, sample, seconds);
+  return scene_filter(s, (besom_config){.kind = "stacked", .options = options, .bits = bits}, seed, sample, seconds);
 }
 
 /* ------------------------------------------------------------------ rates */
@@ -162,4 +178,31 @@ double scene_rate_of_keys(const scene *s, const besom_filter *f) {
 
 double scene_rate_of_strangers(const scene *s, const besom_filter *f) {
   return share_of_yes(s, f, s->universe, STRANGERS);
+}
+
+/* ------------------------------------------------------------------ times */
+
+scene_queries scene_queries_create(const scene *s, bool members) {
+  scene_queries q = {.keys = allocate(QUERIES, sizeof *q.keys), .lens = allocate(QUERIES, sizeof *q.lens)};
+  for (uint64_t i = 0; i < QUERIES; i++)
+    q.lens[i] = members ? scene_member(s, random_below(random_at(BENCH_SEED + ASKING, i), s->members), q.keys[i])
+                        : draw(s, BENCH_SEED + ASKING, i, q.keys[i]);
+  return q;
+}
+
+void scene_queries_free(scene_queries *q) {
+  free(q->keys);
+  free(q->lens);
+}
+
+double scene_queries_time(const scene_queries *q, const besom_filter *f) {
+  samples seconds = {0};
+  for (int round = 0; round < ROUNDS; round++) {
+    double start = cpu_seconds();
+    for (size_t i = 0; i < QUERIES; i++) besom_contains(f, q->keys[i], q->lens[i]);
+    samples_add(&seconds, cpu_seconds() - start);
+  }
+  double median = samples_median(&seconds);
+  samples_free(&seconds);
+  return 1e9 * median / QUERIES;
 }

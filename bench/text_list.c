@@ -95,8 +95,6 @@ besom_source text_list_source(text_list *l, size_t n) {
 
 /* ------------------------------------------------------------------ made up */
 
-enum { MOST_URL = 96 };
-
 static const char *const syllables[] = {"ba", "ker", "lin", "mo", "ta",  "son", "ri",  "vel",
                                         "do", "pan", "che", "fu", "gar", "ho",  "int", "ja",
                                         "ko", "lum", "ner", "os", "pra", "qui", "ste", "wa"};
@@ -122,20 +120,23 @@ static bool shows(dice *d, bool suspicious) {
 }
 
 /* Ends with a number of its own, so that no two are alike. */
-static int write_url(char *out, size_t number, bool suspicious, uint64_t seed) {
+size_t made_up_url(char out[MOST_URL], uint64_t number, bool suspicious, uint64_t seed) {
   dice d = {.seed = random_at(seed, 2 * number + suspicious)};
   char name[32] = "";
   for (uint64_t parts = 2 + throw_dice(&d, 3); parts--;) strcat(name, ONE_OF(&d, syllables));
   const char *word = shows(&d, suspicious) ? ONE_OF(&d, bait_words) : ONE_OF(&d, plain_words);
   const char *end = shows(&d, suspicious) ? ONE_OF(&d, bait_ends) : ONE_OF(&d, plain_ends);
   const char *hyphen = shows(&d, suspicious) ? "-" : "";
-  return snprintf(out, MOST_URL, "%s%s%s.%s/%llx\n", word, hyphen, name, end, (unsigned long long)d.seed);
+  return (size_t)snprintf(out, MOST_URL, "%s%s%s.%s/%llx", word, hyphen, name, end, (unsigned long long)d.seed);
 }
 
 text_list text_list_urls(size_t n, bool suspicious, uint64_t seed) {
   text_list l = {.text = allocate(n * MOST_URL + 1, 1)};
   size_t len = 0;
-  for (size_t i = 0; i < n; i++) len += (size_t)write_url(l.text + len, i, suspicious, seed);
+  for (size_t i = 0; i < n; i++) {
+    len += made_up_url(l.text + len, i, suspicious, seed);
+    l.text[len++] = '\n';
+  }
   find_lines(&l, len);
   return l;
 }

@@ -31,6 +31,10 @@ besom_bytes text_column(besom_bytes line, size_t number, char delimiter);
  */
 text_list text_list_urls(size_t n, bool suspicious, uint64_t seed);
 
+/* One of these addresses, written into `out`, with a 0 behind it; gives its length. */
+enum { MOST_URL = 96 };
+size_t made_up_url(char out[MOST_URL], uint64_t number, bool suspicious, uint64_t seed);
+
 void text_list_free(text_list *l);
 
 /* The first n lines. */

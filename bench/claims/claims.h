@@ -79,6 +79,8 @@ extern const claim stacked_misspecified_claim;
 extern const claim stacked_plan_claim;
 extern const claim stacked_shift_claim;
 extern const claim stacked_speed_claim;
+extern const claim stacked_theory_claim;
+extern const claim stacked_total_claim;
 extern const claim stacked_uniform_claim;
 extern const claim store_adversary_claim;
 extern const claim store_layouts_claim;

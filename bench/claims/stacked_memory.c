@@ -1,103 +1,135 @@
 /*
  * Claim stacked-memory: the rate of a stacked filter and of its base kind alone, in the same memory, on address-like
- * names, on FireHose's power law, and on Zipf integers. In full size 2 * 10^5 members and 2 * 10^6 keys that are asked
- * for (the paper's integers: 10^6 and 10^8), with a sample of as many queries as there are keys.
+ * names, on FireHose's power law, and on integers asked by Zipf's law with several exponents.
  */
-#include <stdlib.h>
+#include <stdio.h>
 
 #include "besom.h"
 #include "claims/claims.h"
 #include "fail.h"
 #include "scene.h"
-#include "workload.h"
 
 static const double budgets[] = {6, 8, 10, 12, 14};
 static const double exponents[] = {0.5, 0.75, 1, 1.25};
+static const char *const bases[] = {"bloom", "cf", "qf"};
+enum {
+  BUDGETS = sizeof budgets / sizeof *budgets,
+  EXPONENTS = sizeof exponents / sizeof *exponents,
+  BASES = sizeof bases / sizeof *bases
+};
 
-typedef struct rates {
-  double base, stacked, foretold, stacked_bits;
-} rates;
+static const double luck = 1.02;
+static const double paper_times = 5; /* fewer false positives than of Bloom filters */
 
-static double bits_of(const scene *s, const besom_filter *f, double *foretold) {
+/* ------------------------------------------------------------------ numbers */
+
+/* A point of a curve; alone: the rate of one filter of the base kind, to compare with. */
+static void show(const scene *s, const char *base, const char *curve, double budget, const besom_filter *f, double rate,
+                 double alone, report *numbers) {
   besom_statistics stats;
   check(besom_stats(f, &stats), "statistics");
-  *foretold = stats.workload_rate;
-  return 8 * (double)stats.bytes / (double)s->members;
+  report_cell(numbers, "%s", s->name);
+  report_cell(numbers, "%s", base);
+  report_cell(numbers, "%s", curve);
+  report_cell(numbers, "%g", budget);
+  report_cell(numbers, "%.2f", 8 * (double)stats.bytes / (double)s->members);
+  report_cell(numbers, "%.3g", rate);
+  report_cell(numbers, "%.3g", stats.workload_rate > 0 ? stats.workload_rate : stats.expected_rate);
+  report_cell(numbers, "%.1f", alone / rate);
 }
 
 /* The base kind knows no key from another, so its rate is taken over all keys alike, which has less noise. */
-static rates measure(const scene *s, const char *base, double bits, int seeds, besom_workload *w) {
-  rates r = {0};
-  for (int i = 0; i < seeds; i++) {
-    uint64_t seed = random_at(BENCH_SEED, (uint64_t)i);
-    besom_filter *alone = scene_base(s, base, bits, seed, NULL);
-    r.base += scene_rate_of_keys(s, alone) / seeds;
-    besom_free(alone);
-    besom_filter *stacked = scene_stacked(s, base, NULL, bits, seed, w, NULL);
-    r.stacked += scene_rate(s, stacked) / seeds;
-    r.stacked_bits = bits_of(s, stacked, &r.foretold);
-    besom_free(stacked);
-  }
-  return r;
+static double test_alone(const scene *s, const char *base, double bits, report *numbers) {
+  besom_filter *f = scene_base(s, base, bits, BENCH_SEED, NULL);
+  double rate = scene_rate_of_keys(s, f);
+  show(s, base, "alone", bits, f, rate, rate, numbers);
+  besom_free(f);
+  return rate;
 }
 
-static bool report_budget(const scene *s, const char *base, double bits, int seeds, besom_workload *w,
-                          report *numbers) {
-  rates r = measure(s, base, bits, seeds, w);
-  bool better = r.stacked <= 1.02 * r.base;
-  report_cell(numbers, "%s", s->name);
-  if (s->firehose)
-    report_cell(numbers, "%s", "");
-  else
-    report_cell(numbers, "%g", s->popularity.s);
-  report_cell(numbers, "%s", base);
-  report_cell(numbers, "%g", bits);
-  report_cell(numbers, "%.2f", r.stacked_bits);
-  report_cell(numbers, "%.3g", r.base);
-  report_cell(numbers, "%.3g", r.stacked);
-  report_cell(numbers, "%.3g", r.foretold);
-  report_cell(numbers, "%.1f", r.base / r.stacked);
-  report_cell(numbers, "%s", better ? "yes" : "no");
-  return better;
+/* What is known of a scene. */
+typedef struct knowledge {
+  besom_workload *half;
+  char listed[LISTED_BYTES];
+} knowledge;
+
+static double test_stacked(const scene *s, const char *base, double bits, const knowledge *k, double alone,
+                           report *numbers) {
+  char curve[32] = "stacked";
+  if (!s->firehose) snprintf(curve, sizeof curve, "stacked %g", s->popularity.s);
+  besom_filter *f = scene_stacked(s, base, k->listed, bits, BENCH_SEED, k->half, NULL);
+  double rate = scene_rate(s, f);
+  show(s, base, curve, bits, f, rate, alone, numbers);
+  besom_free(f);
+  return rate;
 }
 
-/* One sample for the first so many bases. */
-static bool report_scene(const scene *s, size_t n_bases, int seeds, report *numbers) {
-  static const char *const bases[] = {"bloom", "cf", "qf"};
-  besom_workload *w = scene_sample(s, s->firehose ? 10 * s->universe : s->universe);
-  bool holds = true;
+/* ------------------------------------------------------------------ scenes */
+
+/* Scenes with the same members, so that what is said of the base kind is so of all of them. */
+static void test_scenes(const scene *scenes, size_t n, size_t n_bases, bool full, findings *found, report *numbers) {
+  knowledge known[EXPONENTS];
+  for (size_t i = 0; i < n; i++) known[i].half = scene_known_half(&scenes[i], known[i].listed);
   for (size_t b = 0; b < n_bases; b++)
-    for (size_t i = 0; i<sizeof budgets / sizeof *budgets; i += seeds> 1 ? 1 : 2) {
-      progress("%s %g, %s, %g bits", s->name, s->popularity.s, bases[b], budgets[i]);
-      holds &= report_budget(s, bases[b], budgets[i], seeds, w, numbers);
+    for (size_t k = 0; k < BUDGETS; k += full ? 1 : 2) {
+      progress("%s, %s, %g bits", scenes->name, bases[b], budgets[k]);
+      double alone = test_alone(scenes, bases[b], budgets[k], numbers);
+      for (size_t i = 0; i < n; i++) {
+        double rate = test_stacked(&scenes[i], bases[b], budgets[k], &known[i], alone, numbers);
+        finding(found, rate <= luck * alone);
+        if (b == 0) finding(found, rate <= alone / paper_times);
+      }
     }
-  besom_workload_free(w);
-  return holds;
+  for (size_t i = 0; i < n; i++) besom_workload_free(known[i].half);
 }
 
 static verdict run(bool full, report *numbers) {
-  uint64_t members = full ? 200000 : 100000, universe = 10 * members;
-  int seeds = full ? 2 : 1;
+  uint64_t members = full ? 1000000 : 100000, universe = 10 * members;
   power_law law = power_law_create(BENCH_SEED);
-  scene urls = scene_of_urls(members, universe), firehose = scene_of_firehose(members / 2, &law);
+  scene urls = scene_of_urls(members, universe), firehose = scene_of_firehose(POWER_LAW_KEYS / 2, &law);
+  scene integers[EXPONENTS];
   findings found = {0};
-  finding(&found, report_scene(&urls, 1, seeds, numbers));
-  finding(&found, report_scene(&firehose, 1, seeds, numbers));
-  for (size_t e = full ? 0 : 1; e < sizeof exponents / sizeof *exponents; e += full ? 1 : 2) {
-    scene s = scene_of_zipf(exponents[e], members, universe);
-    finding(&found, report_scene(&s, 3, seeds, numbers));
-  }
+  for (int i = 0; i < EXPONENTS; i++) integers[i] = scene_of_zipf(exponents[i], members, universe);
+  test_scenes(&urls, 1, 1, full, &found, numbers);
+  test_scenes(&firehose, 1, 1, full, &found, numbers);
+  test_scenes(integers, EXPONENTS, BASES, full, &found, numbers);
   power_law_free(&law);
   return verdict_of(&found);
 }
 
-static const char *const columns[] = {"keys",      "exponent", "base",     "bits",  "stacked_bits",
-                                      "base_rate", "stacked",  "foretold", "times", "holds"};
+static const char *const columns[] = {"keys", "base", "curve", "bits", "real_bits", "rate", "foretold", "times"};
+
+static const plot plots[] = {{.title = "Bloom filters, alone and stacked (as Figures 3a, e, i)",
+                              .x = "bits",
+                              .y = "rate",
+                              .series = "curve",
+                              .panels = "keys",
+                              .where = "base=bloom",
+                              .x_label = "bits a member",
+                              .y_label = "false positives a query",
+                              .log_y = true},
+                             {.title = "Kinds of layers, by Zipf exponent (as Figures 3i, 4a, b)",
+                              .x = "bits",
+                              .y = "rate",
+                              .series = "curve",
+                              .panels = "base",
+                              .where = "keys=zipf",
+                              .x_label = "bits a member",
+                              .y_label = "false positives a query",
+                              .log_y = true},
+                             {0}};
 
 const claim stacked_memory_claim = {
     .name = "stacked-memory",
     .source = "stacked-filters: Figure 3, Figure 4",
-    .statement = "in the same memory a stacked filter errs no more often than its base kind, at 6 to 14 bits a member",
+    .paper = "In the same memory stacks err 5 to 100 times less often than one Bloom filter, on addresses, on "
+             "FireHose's packets and on integers (3a, e, i); so do stacks of cuckoo and quotient filters, the more "
+             "the more skewed the queries are (4a, b).",
+    .statement = "in the same memory a stacked filter errs no more often than its base kind, at 6 to 14 bits a "
+                 "member, and a stack of Bloom filters at least 5 times less often",
+    .differs = "10^6 members and 10^7 other keys, quick 10^5 and 10^6; the paper's integers are 10^6 and 10^8. As "
+               "there the more popular half of these is known. Addresses are made up, asked by Zipf 0.9.",
+    .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,
     .run = run,

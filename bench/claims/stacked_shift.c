@@ -6,20 +6,20 @@
 #include "claims/claims.h"
 #include "scene.h"
 
-static const double bits = 10, most_worse = 1.5, still_better = 0.6;
+static const double bits = 10, most_worse = 1.5, still_better = 0.4;
 static const double exponents[] = {0.5, 0.75, 1};
 
-static bool try_exponent(double exponent, uint64_t members, report *numbers) {
+static void try_exponent(double exponent, uint64_t members, findings *found, report *numbers) {
   scene s = scene_of_zipf(exponent, members, 10 * members);
   besom_workload *w = scene_sample(&s, s.universe);
   besom_filter *alone = scene_base(&s, "bloom", bits, BENCH_SEED, NULL);
   besom_filter *stacked = scene_stacked(&s, "bloom", NULL, bits, BENCH_SEED, w, NULL);
   double base = scene_rate_of_keys(&s, alone), now = scene_rate(&s, stacked);
   double strangers = scene_rate_of_strangers(&s, stacked);
-  bool holds = true;
+  bool better = true;
   for (int left = 10; left >= 0; left--) {
     double kept = left / 10.0, rate = kept * now + (1 - kept) * strangers;
-    holds &= rate <= most_worse * base && (kept < still_better || rate <= base);
+    better &= kept < still_better || rate <= base;
     report_cell(numbers, "%g", exponent);
     report_cell(numbers, "%.1f", kept);
     report_cell(numbers, "%.5f", base);
@@ -29,26 +29,40 @@ static bool try_exponent(double exponent, uint64_t members, report *numbers) {
   besom_free(alone);
   besom_free(stacked);
   besom_workload_free(w);
-  return holds;
+  finding(found, better);
+  finding(found, strangers <= most_worse * base);
 }
 
 static verdict run(bool full, report *numbers) {
   findings found = {0};
   for (size_t i = 0; i < sizeof exponents / sizeof *exponents; i++) {
     progress("zipf %g", exponents[i]);
-    finding(&found, try_exponent(exponents[i], full ? 500000 : 100000, numbers));
+    try_exponent(exponents[i], full ? 500000 : 100000, &found, numbers);
   }
   return verdict_of(&found);
 }
 
-static const char *const columns[] = {"exponent", "queries_kept", "base", "stacked", "to_base"};
+static const char *const columns[] = {"exponent", "queries_kept", "bloom", "stacked", "to_bloom"};
+
+static const plot plots[] = {{.title = "Frequent keys lose their queries, by Zipf exponent (as Figure 5a)",
+                              .x = "queries_kept",
+                              .y = "to_bloom",
+                              .series = "exponent",
+                              .x_label = "share of their queries that frequent keys still have",
+                              .y_label = "rate, times that of a Bloom filter"},
+                             {0}};
 
 const claim stacked_shift_claim = {
     .name = "stacked-shift",
     .source = "stacked-filters: Figure 5",
-    .statement =
-        "a stacked filter is better than its base until 40 % of the queries have changed, and at most 1.5 times "
-        "worse when all have",
+    .paper = "Whatever the skew, a stack stays better than a Bloom filter until the keys that it knows have lost 60 % "
+             "of their queries, and is at most 1.5 times as bad when they have lost all (5a).",
+    .statement = "a stacked filter is better than its base until 60 % of the queries have changed, and at most 1.5 "
+                 "times worse when all have",
+    .differs = "5 * 10^5 members and ten times as many keys that are asked for, quick a fifth of each; the paper has "
+               "10^6 and 10^8. The planner takes the least rate for the sample, whatever it means for other queries: "
+               "the less skew, the sooner a shift hurts.",
+    .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,
     .run = run,

@@ -11,7 +11,7 @@
 #include "scene.h"
 #include "timing.h"
 
-static const double bits = 12, least_negative = 0.85, least_positive = 0.45;
+static const double bits = 12, least_negative = 0.85, least_positive = 0.5;
 static const char *const bases[] = {"bloom", "cf", "qf", "fuse"};
 
 enum { POSITIVE, NEGATIVE, SIGNS };
@@ -35,9 +35,8 @@ static void measure(besom_filter *const *filters, const key_stream *stream, int 
   }
 }
 
-static bool report_speeds(const char *base, speeds *s, bool full, report *numbers) {
+static void report_speeds(const char *base, speeds *s, findings *found, report *numbers) {
   static const char *const names[SIGNS][CALL_STYLES] = {{"positive", "positive_batch"}, {"negative", "negative_batch"}};
-  bool holds = true;
   for (int sign = 0; sign < SIGNS; sign++)
     for (int style = 0; style < CALL_STYLES; style++) {
       samples *of = s->of[sign][style];
@@ -49,39 +48,38 @@ static bool report_speeds(const char *base, speeds *s, bool full, report *number
       report_cell(numbers, "%.1f", samples_median(&of[1]));
       report_cell(numbers, "%.2f", relative);
       report_cell(numbers, "%s", fast ? "yes" : "no");
-      holds &= fast || !full;
+      finding(found, fast);
       samples_free(&of[0]);
       samples_free(&of[1]);
       samples_free(&s->relative[sign][style]);
     }
-  return holds;
 }
 
-static bool try_base(const scene *s, const char *base, besom_workload *w, bool full, driver *d, report *numbers) {
+static void try_base(const scene *s, const char *base, besom_workload *w, bool full, driver *d, findings *found,
+                     report *numbers) {
   uint64_t queries = full ? 1 << 20 : 1 << 18;
   besom_filter *filters[2] = {scene_base(s, base, bits, BENCH_SEED, NULL),
                               scene_stacked(s, base, NULL, bits, BENCH_SEED, w, NULL)};
   key_stream members = stream_lookups(BENCH_SEED, s->members), strangers = stream_absent(BENCH_SEED + 1);
   speeds speed;
   memset(&speed, 0, sizeof speed);
-  for (int round = 0; round < (full ? 15 : 3); round++) {
+  for (int round = 0; round < (full ? 15 : 5); round++) {
     progress("%s, round %d", base, round + 1);
     measure(filters, &members, POSITIVE, queries, d, &speed);
     measure(filters, &strangers, NEGATIVE, queries, d, &speed);
   }
   besom_free(filters[0]);
   besom_free(filters[1]);
-  return report_speeds(base, &speed, full, numbers);
+  report_speeds(base, &speed, found, numbers);
 }
 
 static verdict run(bool full, report *numbers) {
-  uint64_t members = full ? 8000000 : 200000;
+  uint64_t members = full ? 8000000 : 2000000;
   scene s = scene_of_zipf(0.75, members, 4 * members);
   driver d = driver_create();
   findings found = {0};
   besom_workload *w = scene_sample(&s, members / 2);
-  for (size_t i = 0; i < sizeof bases / sizeof *bases; i++)
-    finding(&found, try_base(&s, bases[i], w, full, &d, numbers));
+  for (size_t i = 0; i < sizeof bases / sizeof *bases; i++) try_base(&s, bases[i], w, full, &d, &found, numbers);
   besom_workload_free(w);
   driver_free(&d);
   return verdict_of(&found);
@@ -89,12 +87,27 @@ static verdict run(bool full, report *numbers) {
 
 static const char *const columns[] = {"base", "queries", "base_ns", "stacked_ns", "speed", "holds"};
 
+static const plot plots[] = {{.title = "Speed of stacks beside their bases (as Figures 3b, f, j)",
+                              .x = "base",
+                              .y = "speed",
+                              .series = "queries",
+                              .x_label = "kind of the layers",
+                              .y_label = "speed of the stack, 1: that of one filter",
+                              .bars = true},
+                             {0}};
+
 const claim stacked_speed_claim = {
     .name = "stacked-speed",
     .source = "stacked-filters: Figure 3",
-    .statement = "stacked filters answer negative queries at 0.85 times the speed of their base kind or more, positive "
-                 "ones at 0.45 times",
+    .paper = "Queries for non-members take a stack as long as one Bloom filter, for members about 1.5 times as long; "
+             "all in all 1 to 2 times (3b, f, j).",
+    .statement = "stacked filters answer negative queries at 0.85 times the speed of their base kind or more, "
+                 "positive ones at half the speed or more",
+    .differs = "Integers asked by Zipf 0.75 at 12 bits a member; 8 * 10^6 members, quick 2 * 10^6: the nearer to the "
+               "processor a filter fits, the more further layers count beside waiting for memory. Four kinds of "
+               "layers, not only Bloom filters, and batches, too. stacked-total has learned filters beside them.",
     .timed = true,
+    .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,
     .run = run,

@@ -27,27 +27,40 @@ static bool try_times(uint64_t members, uint64_t universe, report *numbers) {
   report_cell(numbers, "%.5f", rate);
   report_cell(numbers, "%.2f", rate / base);
   report_cell(numbers, "%u", layers);
-  return rate <= 1.02 * base && (universe > 10 * members || rate < 0.9 * base);
+  return rate < base;
 }
 
 static verdict run(bool full, report *numbers) {
-  const uint64_t members = 100000;
+  const uint64_t members = full ? 1000000 : 100000;
   findings found = {0};
-  for (size_t i = 0; i < (full ? sizeof times / sizeof *times : 4); i++) {
+  for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
     progress("%llu keys a member", (unsigned long long)times[i]);
     finding(&found, try_times(members, times[i] * members, numbers));
   }
   return verdict_of(&found);
 }
 
-static const char *const columns[] = {"keys_per_member", "base", "stacked", "to_base", "layers"};
+static const char *const columns[] = {"keys_per_member", "bloom", "stacked", "to_bloom", "layers"};
+
+static const plot plots[] = {{.title = "All non-members asked for alike (as Figure 5c)",
+                              .x = "keys_per_member",
+                              .y = "bloom,stacked",
+                              .x_label = "non-members that are asked for, a member",
+                              .y_label = "false positives a query",
+                              .log_y = true},
+                             {0}};
 
 const claim stacked_uniform_claim = {
     .name = "stacked-uniform",
     .source = "stacked-filters: Figure 5",
-    .statement =
-        "with all non-members asked for alike, a stacked filter is better than its base while they are up to 10 "
-        "times the members, and never worse",
+    .paper = "Even if all non-members are asked for alike, a stack is better than a Bloom filter of 10 bits as long "
+             "as they are up to 25 times the members (5c).",
+    .statement = "with all non-members asked for alike, a stacked filter is better than its base while they are up to "
+                 "25 times the members",
+    .differs = "10^6 members as in the paper, quick 10^5. The sample has 4 queries a key, so that some 2 % of the "
+               "queries are for keys that it lacks. At 25 times the members not even Theorem 3 promises a better "
+               "stack of 10 bits.",
+    .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,
     .run = run,

@@ -32,7 +32,7 @@ PAPERS = {
     "stacked-filters": (
         "Stacked Filters: Learning to Filter by Structure",
         "Deeds, Hentschel and Idreos, 2021",
-        ["Table 2"] + numbered("Figure", *range(2, 7)),
+        ["Theorem 3", "Table 2"] + numbered("Figure", *range(2, 7)),
     ),
     OWN: ("Claims of besom's own", "the marks that it sets itself", []),
 }
