@@ -92,7 +92,8 @@ const claim firehose_claim = {
                "queries of the active set, 11 a key, acf_cuckooing had fewer than taf at A/S = 5 and 20. On the power "
                "law it has fewer throughout, since half as many of its first answers are wrong. The tenth and the 5 % "
                "allow for chance and are ours. utaf and broom, which are not in the figures, take 20 and 14 bits a "
-               "slot instead of 11",
+               "slot instead of 11; aqf, which is not either, has used up its room for what it learns by A/S = 20, and "
+               "says so (FULL): an application would make it grow.",
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,

@@ -65,7 +65,7 @@ static const plot plots[] = {
      .y = "direct_per_round,serendipitous_per_round",
      .panels = "trace",
      .x_label = "rate that the filter is made for",
-     .y_label = "keys put right in a round",
+     .y_label = "false positives spared in a round",
      .log_x = true},
     {0},
 };

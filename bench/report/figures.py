@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import textwrap
 
 # Told apart by the colour-blind, too (after Okabe and Ito). What is met often always has the same colour.
 BLUE, RED, GREEN, ORANGE, SKY, PURPLE, BLACK, OCHRE = (
@@ -44,8 +45,13 @@ def unit_of(values, log):
     return (1e6, " (millions)") if most >= 1e6 else (1e3, " (thousands)")
 
 
+def wrapped(label, most):
+    """An axis label, in lines of so many letters at most."""
+    return "\\n".join(textwrap.wrap(label, most))
+
+
 def quoted(text):
-    return '"' + (text or "").replace("\\", "").replace('"', "'") + '"'
+    return '"' + (text or "").replace('"', "'") + '"'
 
 
 def paint(curves):
@@ -70,8 +76,8 @@ def script_head(plot, curves, x_unit="", y_unit=""):
         "set border 3 lc rgb '#666666'",
         "set tics nomirror",
         "set grid lc rgb '#dddddd' lw 1 lt 1",
-        f"set xlabel {quoted((plot['x_label'] or plot['x']) + x_unit)} noenhanced",
-        f"set ylabel {quoted((plot['y_label'] or plot['y']) + y_unit)} noenhanced",
+        f"set xlabel {quoted(wrapped((plot['x_label'] or plot['x']) + x_unit, 56))} noenhanced",
+        f"set ylabel {quoted(wrapped((plot['y_label'] or plot['y']) + y_unit, 38))} noenhanced",
         "set key outside top center horizontal Left reverse samplen 2 noenhanced" if key_lines else "set key off",
     ]
     head += [f"set logscale {axis}\nset format {axis} '%.4g'" for axis in "xy" if plot[f"log_{axis}"]]
@@ -88,7 +94,8 @@ def line_script(plot, curves):
         blocks.append(f"$curve{i} << EOD\n" + "\n".join(lines) + "\nEOD")
         parts.append(f"$curve{i} using 1:2 with linespoints lw 2 pt {5 + 2 * (i % 5)} ps 0.5 "
                      f"lc rgb '{colours[curve.label]}' title {quoted(curve.label.replace('_', ' '))}")
-    room = "set offsets graph 0.02, graph 0.02, graph 0.05, graph 0.02" if not plot["log_y"] else ""
+    least = min((y for curve in points for _, y in curve), default=0)
+    room = "set yrange [0:*]" if least >= 0 and not plot["log_y"] else ""
     return blocks + script_head(plot, curves, x_unit, y_unit) + [room, "plot " + ", \\\n  ".join(parts)]
 
 
@@ -144,6 +151,8 @@ def draw(plot, record, name):
         curves = curves_of(plot, here)
         if not curves:
             continue
+        if plot["log_y"] and any(number(y) == 0 for curve in curves for _, y in curve.points):
+            title += " (0 is below the axis)"
         script = (bar_script if plot["bars"] else line_script)(plot, curves)
         pictures.append((title, embed(gnuplot("\n".join(script) + "\n"), f"{name}-{i}", title)))
     if not pictures:
