@@ -29,6 +29,11 @@ ALWAYS_INLINE uint64_t remainder_of(struct address a, unsigned width) {
   return a.rest.hi >> (64 - width);
 }
 
+/* The 64 bits of the fraction behind the remainder. */
+ALWAYS_INLINE uint64_t behind_remainder(struct address a, unsigned width) {
+  return a.rest.hi << 1 << (width - 1) | a.rest.lo >> (64 - width);
+}
+
 /* How many bits two fractions have in common from the first on. */
 static inline unsigned common_bits(besom_digest a, besom_digest b) {
   if (a.hi != b.hi) return leading_zeros(a.hi ^ b.hi);

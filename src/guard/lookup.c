@@ -146,7 +146,7 @@ static besom_status answer(struct lookup *l) {
 }
 
 static besom_status get(besom_guard *g, const struct key *key, besom_bytes *value) {
-  struct lookup l = {.n = 0};
+  struct lookup l; /* begin fills it; to clear all of it first would be an eighth of the time of a get */
   count(g, &g->stats.queries, 1);
   lock_read(g);
   besom_status status = ready_to_read(g);

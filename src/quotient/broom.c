@@ -144,8 +144,9 @@ static besom_status meet_rivals(const struct noted *x, const struct seeker *key,
   if (!tells_members_apart(x) || t->ops->contains_at(t, key->at.quotient, remainder) == ANSWER_NO) return BESOM_OK;
   struct run run = run_of(t, key->at.quotient);
   besom_status status = BESOM_OK;
-  uint64_t p = next_equal(t, run.start, run.end, remainder);
-  for (; p < run.end && n->rivals < MOST_RIVALS && status == BESOM_OK; p = next_equal(t, p + 1, run.end, remainder))
+  uint64_t p = t->ops->next_equal(t, run.start, run.end, remainder);
+  for (; p < run.end && n->rivals < MOST_RIVALS && status == BESOM_OK;
+       p = t->ops->next_equal(t, p + 1, run.end, remainder))
     status = meet_rival(x, key, p, n);
   if (p < run.end) *n = (struct newcomer){0};
   return status;

@@ -327,7 +327,7 @@ static besom_status merge(const besom_filter *a, const besom_filter *b, besom_fi
   while (status == BESOM_OK && besom__qtable_next(&c)) {
     uint64_t last;
     struct run run = run_of(c.table, c.quotient);
-    bool first = next_equal(c.table, run.start, run.end, c.remainder) == c.position;
+    bool first = c.table->ops->next_equal(c.table, run.start, run.end, c.remainder) == c.position;
     j.quotient = c.quotient;
     j.remainder = c.remainder;
     bool met = first && c.table->ops->find(&j.from[0]->base.table, c.quotient, c.remainder, &last);

@@ -7,22 +7,37 @@
 #define MAX_STRING 256 /* 1 + 127 + 112 + 1 bits at the most */
 
 struct string {
-  uint64_t words[MAX_STRING / 64]; /* the first bit uppermost */
+  uint64_t words[MAX_STRING / 64 + 1]; /* the first bit uppermost; zeros behind the length, and in the last word */
   unsigned length;
 };
 
+/* Appends the lower n bits, n <= 64; what does not fit any more is left out. */
 static void put_bits(struct string *s, uint64_t bits, unsigned n) {
-  while (n-- && s->length < MAX_STRING) {
-    s->words[s->length / 64] |= (bits >> n & 1) << (63 - s->length % 64);
-    s->length++;
-  }
+  unsigned i = s->length % 64, room = MAX_STRING - s->length, fitting = n < room ? n : room;
+  if (!fitting) return;
+  uint64_t *word = &s->words[s->length / 64];
+  bits = bits << (64 - n) & ~(~UINT64_C(0) >> 1 >> (fitting - 1));
+  word[0] |= bits >> i;
+  word[1] |= bits << 1 << (63 - i);
+  s->length += fitting;
 }
 
-/* The n bits from `at` on; zeros behind the end. */
+/* The n bits from `at` on, n <= 64 and at < MAX_STRING; zeros behind the end. */
 static uint64_t get_bits(const struct string *s, unsigned at, unsigned n) {
-  uint64_t bits = 0;
-  for (; n--; at++) bits = bits << 1 | (at < s->length ? s->words[at / 64] >> (63 - at % 64) & 1 : 0);
-  return bits;
+  const uint64_t *word = &s->words[at / 64];
+  uint64_t bits = word[0] << (at % 64) | word[1] >> 1 >> (63 - at % 64);
+  return n ? bits >> (64 - n) : 0;
+}
+
+/* Takes the last 1 away, and the zeros behind it. */
+static void open_end(struct string *s) {
+  unsigned words = (s->length + 63) / 64;
+  while (words && !s->words[words - 1]) words--;
+  s->length = 0;
+  if (!words) return;
+  uint64_t *last = &s->words[words - 1];
+  s->length = 64 * words - 1 - trailing_zeros(*last);
+  *last &= *last - 1;
 }
 
 /* Bits of the Elias gamma code of x >= 1: as many zeros as x has bits after its first, then x. */
@@ -54,12 +69,11 @@ static struct string encode(const struct long_fingerprint *fp) {
 /* Fills count and extension; a string that encode would not have made gives something else than it. */
 static void decode(struct string s, struct long_fingerprint *fp) {
   fp->count = 1;
-  while (s.length && !get_bits(&s, s.length - 1, 1)) s.length--;
-  if (s.length) s.length--; /* the closing 1 */
+  open_end(&s);
   unsigned at = 1;
   if (get_bits(&s, 0, 1)) {
-    unsigned zeros = 0;
-    while (zeros < 63 && at + zeros < s.length && !get_bits(&s, at + zeros, 1)) zeros++;
+    unsigned zeros = leading_zeros(get_bits(&s, at, 64)), most = s.length - at < 63 ? s.length - at : 63;
+    if (zeros > most) zeros = most;
     uint64_t code = get_bits(&s, at + zeros, zeros + 1);
     fp->count = code ? code - 1 : 0; /* no code is 0, but what bits may say */
     at += 2 * zeros + 1;
@@ -73,14 +87,9 @@ static void decode(struct string s, struct long_fingerprint *fp) {
 
 /* ------------------------------------------------------------------ sizes */
 
-/* Bits of the string in a further slot. */
-static unsigned payload(unsigned width) {
-  return width - further_tag_bits(width);
-}
-
 unsigned besom__long_slots(uint64_t count, unsigned extension_bits, unsigned width) {
   unsigned bits = string_bits(count, extension_bits);
-  return bits ? 1 + (bits + payload(width) - 1) / payload(width) : 1;
+  return bits ? 1 + (bits + further_payload(width) - 1) / further_payload(width) : 1;
 }
 
 bool besom__long_counts(uint64_t count, uint64_t n, unsigned width) {
@@ -89,7 +98,7 @@ bool besom__long_counts(uint64_t count, uint64_t n, unsigned width) {
 
 unsigned besom__long_stretch(uint64_t count, unsigned extension_bits, unsigned width) {
   unsigned slots = besom__long_slots(count, extension_bits, width);
-  unsigned longest = extension_bits + (slots - 1) * payload(width) - string_bits(count, extension_bits);
+  unsigned longest = extension_bits + (slots - 1) * further_payload(width) - string_bits(count, extension_bits);
   return longest < MAX_EXTENSION ? longest : MAX_EXTENSION;
 }
 
@@ -98,13 +107,14 @@ unsigned besom__long_stretch(uint64_t count, unsigned extension_bits, unsigned w
 static struct string read_string(const struct qtable *t, uint64_t position, unsigned slots) {
   struct string s = {{0}, 0};
   for (uint64_t p = position + 1; p < position + slots && s.length < MAX_STRING; p++)
-    put_bits(&s, slot_remainder(t, block_at(t, p / 64), p % 64, t->width), payload(t->width));
+    put_bits(&s, slot_remainder(t, block_at(t, p / 64), p % 64, t->width), further_payload(t->width));
   return s;
 }
 
 /* The i-th further slot of a string. */
 static uint64_t further_slot(const struct string *s, unsigned i, unsigned width) {
-  return bits_below(further_tag_bits(width)) << payload(width) | get_bits(s, i * payload(width), payload(width));
+  return bits_below(further_tag_bits(width)) << further_payload(width) |
+         get_bits(s, i * further_payload(width), further_payload(width));
 }
 
 /* Bounded, whatever the bits say. */

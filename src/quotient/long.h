@@ -77,6 +77,16 @@ besom_status besom__long_append(struct qtable_appender *out, const struct long_f
 /* Takes the whole fingerprint out of its run. */
 void besom__long_remove(struct qtable *t, const struct long_fingerprint *fp);
 
+/*
+ * The answer of a fingerprint to a key with these bits behind its remainder, from its string: all of it, with zeros
+ * behind, the first bit uppermost. MAYBE if there is a count.
+ */
+ALWAYS_INLINE enum answer answer_of_string(uint64_t string, uint64_t behind) {
+  uint64_t extension = string << 1, closing = extension & (0 - extension);
+  if (UNLIKELY(string >> 63 || !closing)) return ANSWER_MAYBE;
+  return (extension ^ behind) & ~(closing | (closing - 1)) ? ANSWER_NO : ANSWER_YES;
+}
+
 /* NULL if what was read is what would be written, else what is wrong. */
 const char *besom__long_check(const struct qtable *t, const struct long_fingerprint *fp);
 

@@ -3,7 +3,7 @@
 #include "quotient/walk.h"
 
 struct matching besom__minirun_start(const struct qtable *t, uint64_t quotient, uint64_t remainder) {
-  struct run run = run_of(t, quotient);
+  struct run run = t->ops->run_of(t, quotient);
   return (struct matching){
       .table = t, .address.quotient = quotient, .remainder = remainder, .next = run.start, .run_end = run.end};
 }
@@ -17,7 +17,7 @@ struct matching besom__matching_start(const struct qtable *t, besom_digest d) {
 
 /* The next fingerprint with the remainder, tombstones included. */
 ALWAYS_INLINE bool next_in_run(struct matching *m) {
-  uint64_t position = next_equal(m->table, m->next, m->run_end, m->remainder);
+  uint64_t position = m->table->ops->next_equal(m->table, m->next, m->run_end, m->remainder);
   if (position >= m->run_end) return false;
   m->fp = besom__long_read(m->table, m->address.quotient, position);
   m->next = position + m->fp.slots;

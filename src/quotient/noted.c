@@ -82,7 +82,7 @@ static void enter_block(struct scan *s, uint64_t b) {
 void besom__scan_start(struct scan *s, const struct noted *x, besom_digest d) {
   s->filter = x;
   s->key = seeker_of(x, d);
-  s->run = run_of(&x->base.table, s->key.at.quotient);
+  s->run = x->base.table.ops->run_of(&x->base.table, s->key.at.quotient);
   s->block = s->run.start / 64;
   s->left = 0;
   if (s->run.start < s->run.end) enter_block(s, s->block);
@@ -145,7 +145,7 @@ bool besom__noted_contains_by_marks(const besom_filter *f, besom_digest d) {
   const struct noted *x = const_noted(f);
   const struct qtable *t = &x->base.table;
   enum answer answer = (x->notes ? t->ops->contains_unmarked : t->ops->contains)(t, d);
-  return UNLIKELY(answer == ANSWER_ELSEWHERE) ? contains_by_scan(x, d) : answer != ANSWER_NO;
+  return UNLIKELY(answer == ANSWER_MAYBE) ? contains_by_scan(x, d) : answer != ANSWER_NO;
 }
 
 /* Where remainders stay, but are not the digests' own. */
@@ -176,6 +176,13 @@ static void contains_one_by_one(const struct noted *x, const besom_digest *d, si
   }
 }
 
+/* Notes that are bytes are beside the table: for a second look all of them are sent for at once. */
+static void fetch_bytes(const struct qtable *t, const besom_digest *d, size_t n, const uint64_t *bitmap) {
+  for (size_t i = 0; i < n; i += 64)
+    for (uint64_t left = bitmap[i / 64]; left; left &= left - 1)
+      __builtin_prefetch(qtable_slot_bytes(t) + quotient_near(d[i + trailing_zeros(left)], t->slots));
+}
+
 /* The table's answers, and where they could be wrong a second look, at blocks that are in the cache by now. */
 void besom__noted_contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap) {
   const struct noted *x = const_noted(f);
@@ -184,10 +191,12 @@ void besom__noted_contains_many(const besom_filter *f, const besom_digest *d, si
     contains_one_by_one(x, d, n, bitmap, x->rounds.number ? contains_in_round : contains_by_code);
     return;
   }
-  if (x->notes && x->policy->bytes)
+  if (x->notes && x->policy->bytes) {
     t->ops->contains_unmarked_many(t, d, n, bitmap);
-  else
+    fetch_bytes(t, d, n, bitmap);
+  } else {
     t->ops->contains_many(t, d, n, bitmap);
+  }
   for (size_t i = 0; x->notes && i < n; i += 64)
     for (uint64_t left = bitmap[i / 64]; left; left &= left - 1) {
       unsigned j = trailing_zeros(left);

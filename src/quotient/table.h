@@ -100,8 +100,9 @@ struct region;
 
 struct qtable_ops {
   /*
-   * Is the remainder of this digest in the run of its quotient? MAYBE: all that have it are fingerprints of
-   * several slots, and some are extended, so the rest of them is to be looked at. The _many form says yes for both.
+   * Is the remainder of this digest in the run of its quotient, in a fingerprint that matches the digest? MAYBE: all
+   * that have it are fingerprints of several slots, some are extended, and whether they match takes a closer look
+   * (match.h). The _many form says yes to every remainder that is there.
    */
   enum answer (*contains)(const struct qtable *t, besom_digest d);
   void (*contains_many)(const struct qtable *t, const besom_digest *d, size_t n, uint64_t *bitmap);
@@ -115,10 +116,10 @@ struct qtable_ops {
   enum answer (*contains_in_block)(const struct qtable *t, besom_digest d);
   /* The same, and where the run is. */
   enum answer (*contains_run)(const struct qtable *t, besom_digest d, struct block_run *run);
-  /* As contains, for tables with marks (marks_of_slots): ELSEWHERE, or yes, if a slot of the run may be marked. */
+  /* As contains, for tables with marks (marks_of_slots): MAYBE, or yes, if a slot of the run may be marked. */
   enum answer (*contains_unmarked)(const struct qtable *t, besom_digest d);
   void (*contains_unmarked_many)(const struct qtable *t, const besom_digest *d, size_t n, uint64_t *bitmap);
-  /* The same as contains, of a remainder that is not the digest's own. */
+  /* The same as contains, of a remainder that is not the digest's own; for tables in which nothing is extended. */
   enum answer (*contains_at)(const struct qtable *t, uint64_t quotient, uint64_t remainder);
   /*
    * Appends the digest's remainder to its run. FULL if there is no empty slot up to the end of the tail.
@@ -130,6 +131,9 @@ struct qtable_ops {
   besom_status (*append)(struct qtable_appender *a, const besom_digest *d, size_t n);
   /* How many fingerprints of the run have this remainder, and where the last of them is. */
   uint64_t (*find)(const struct qtable *t, uint64_t quotient, uint64_t remainder, uint64_t *last);
+  struct run (*run_of)(const struct qtable *t, uint64_t quotient); /* as in walk.h */
+  /* The first fingerprint with this remainder from a position on, to before its run's end; that end if none has it. */
+  uint64_t (*next_equal)(const struct qtable *t, uint64_t from, uint64_t run_end, uint64_t remainder);
   /*
    * Puts a further slot into the run, behind a slot of it, by moving what is at the position and behind it up
    * by one. Its content, not 0, is `bits`. FULL as above.
@@ -148,6 +152,11 @@ struct qtable_ops {
  */
 static inline unsigned further_tag_bits(unsigned width) {
   return width < 7 ? 1 : width < 8 ? 2 : 3;
+}
+
+/* How many bits are left for the rest. */
+static inline unsigned further_payload(unsigned width) {
+  return width - further_tag_bits(width);
 }
 
 /* Whether a further slot could look like this remainder. */

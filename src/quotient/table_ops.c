@@ -5,7 +5,7 @@
  */
 #include "core/address.h"
 #include "quotient/concurrent.h"
-#include "quotient/order.h"
+#include "quotient/long.h"
 #include "quotient/walk.h"
 
 /* Keys of a batch whose blocks are on their way from memory; a divisor of 64. */
@@ -41,6 +41,15 @@ ALWAYS_INLINE uint64_t find(const struct qtable *t, uint64_t quotient, uint64_t 
   return count;
 }
 
+ALWAYS_INLINE uint64_t next_equal(const struct qtable *t, uint64_t from, uint64_t run_end, uint64_t remainder,
+                                  unsigned width) {
+  for (uint64_t b = from / 64; from < run_end && b <= (run_end - 1) / 64; b++) {
+    uint64_t matches = matches_in_block(t, b, from, run_end, remainder, width);
+    if (matches) return 64 * b + trailing_zeros(matches);
+  }
+  return run_end;
+}
+
 /* Where a key belongs. */
 struct place {
   const uint8_t *block;
@@ -52,6 +61,10 @@ ALWAYS_INLINE struct place place_of(const struct qtable *t, besom_digest d, unsi
   return (struct place){block_at(t, a.quotient / 64), a.quotient, remainder_of(a, width)};
 }
 
+ALWAYS_INLINE uint64_t behind_of(const struct qtable *t, besom_digest d, unsigned width) {
+  return behind_remainder(address_of(d, t->slots), width);
+}
+
 /* For runs that leave their block. Not inline, or its needs would burden the fast path. */
 static __attribute__((noinline)) enum answer contains_by_find(const struct qtable *t, uint64_t quotient,
                                                               uint64_t remainder) {
@@ -60,14 +73,14 @@ static __attribute__((noinline)) enum answer contains_by_find(const struct qtabl
   return t->extended ? ANSWER_MAYBE : ANSWER_YES;
 }
 
-/* The same for tables with marks: ELSEWHERE if a slot of the run may be marked. */
+/* The same for tables with marks: MAYBE if a slot of the run may be marked. */
 static __attribute__((noinline)) enum answer contains_unmarked_by_find(const struct qtable *t, uint64_t quotient,
                                                                        uint64_t remainder) {
   struct run run = run_of(t, quotient);
   uint64_t equal = 0;
   for (uint64_t b = run.start / 64; run.start < run.end && b <= (run.end - 1) / 64; b++) {
     uint64_t ours = run_in_block(run, b);
-    if (block_code(block_at(t, b)) & marks_of_slots(ours)) return ANSWER_ELSEWHERE;
+    if (block_code(block_at(t, b)) & marks_of_slots(ours)) return ANSWER_MAYBE;
     equal |= slots_equal(t, block_at(t, b), remainder, t->width) & ours;
   }
   return equal ? ANSWER_YES : ANSWER_NO;
@@ -89,15 +102,32 @@ ALWAYS_INLINE uint64_t heads_that_matter(const struct qtable *t, const uint8_t *
   return heads | (matter - UINT64_C(1));
 }
 
+/* The answer of the fingerprint in slots i to `last` of a block; MAYBE if there is more of it than a word can hold. */
+ALWAYS_INLINE enum answer answer_of_long(const struct qtable *t, const uint8_t *block, unsigned i, unsigned last,
+                                         uint64_t behind, unsigned width) {
+  unsigned payload = further_payload(width), bits = (last - i) * payload;
+  uint64_t string = 0;
+  if (UNLIKELY(last >= BLOCK_SLOTS || bits > 64)) return ANSWER_MAYBE;
+  while (i++ < last) string = string << payload | (slot_remainder(t, block, i, width) & bits_below(payload));
+  return answer_of_string(string << (64 - bits), behind);
+}
+
 /*
- * YES if one of the matches, all heads without a tag, is all there is of its fingerprint: if a head follows, or the
- * next run.
+ * The answer of the matches that are heads without a tag: YES if one of them is all there is of its fingerprint, since
+ * a head follows, or the next run. Else their strings are looked at. What was a false positive once ends here, so it
+ * should be fast.
  */
-static __attribute__((noinline)) enum answer answer_of(const struct qtable *t, const uint8_t *block, uint64_t matches) {
-  uint64_t heads = block_heads(t, block);
+ALWAYS_INLINE enum answer answer_of(const struct qtable *t, const uint8_t *block, uint64_t matches, uint64_t behind,
+                                    unsigned width) {
+  uint64_t heads = block_heads(t, block), last = heads >> 1 | block_word(t, block, WORD_END);
   matches &= heads & ~block_tags(t, block);
-  if (!matches) return ANSWER_NO;
-  return matches & (heads >> 1 | block_word(t, block, WORD_END)) ? ANSWER_YES : ANSWER_MAYBE;
+  if (matches & last) return ANSWER_YES;
+  enum answer answer = ANSWER_NO;
+  for (; matches && answer == ANSWER_NO; matches &= matches - 1) {
+    unsigned i = trailing_zeros(matches);
+    answer = answer_of_long(t, block, i, i + trailing_zeros(last >> i), behind, width);
+  }
+  return answer;
 }
 
 /*
@@ -106,10 +136,11 @@ static __attribute__((noinline)) enum answer answer_of(const struct qtable *t, c
  * before it; it starts behind the run end before that, and not before the quotient or the offset.
  *
  * The remainders near the quotient's own slot are loaded at once with the words, in whichever lines they are.
- * With `out`, tells where the run is; with `marks`, marked slots of it are a reason to look elsewhere, too.
+ * `behind` is what the digest has behind the remainder. With `out`, tells where the run is; with `marks`, if a slot of
+ * it is marked the answer is MAYBE.
  */
-ALWAYS_INLINE enum answer contains_in_block(const struct qtable *t, struct place at, struct block_run *out, bool marks,
-                                            unsigned width) {
+ALWAYS_INLINE enum answer contains_in_block(const struct qtable *t, struct place at, uint64_t behind,
+                                            struct block_run *out, bool marks, unsigned width) {
   unsigned i = at.quotient % 64;
   uint64_t occupied = block_word(t, at.block, WORD_OCCUPIED), is_occupied = occupied >> i & 1;
   uint64_t ours = bits_from_any(block_offset(at.block)), ends = block_word(t, at.block, WORD_END) & ours;
@@ -117,21 +148,22 @@ ALWAYS_INLINE enum answer contains_in_block(const struct qtable *t, struct place
   uint64_t run = (end | (end - 1)) & bits_from((64 - leading_zeros(ends & (end - 1))) & 63) & ours;
   run = run >> i & (0 - is_occupied);
   uint64_t marked = marks ? block_code(at.block) & marks_of_slots(run << i) : 0;
-  if (UNLIKELY((is_occupied > end) | (run >> 32 | marked))) return ANSWER_ELSEWHERE;
+  if (UNLIKELY((is_occupied > end) | (run >> 32 | marked))) return marked ? ANSWER_MAYBE : ANSWER_ELSEWHERE;
   if (out) *out = (struct block_run){at.block, run << i, 64 - leading_zeros(run << i)};
   uint64_t equal = slots_equal_32(t, at.block, i, at.remainder, width) & run;
   if (!equal) return ANSWER_NO;
-  if (UNLIKELY(t->extended)) return answer_of(t, at.block, equal << i);
+  if (UNLIKELY(t->extended)) return answer_of(t, at.block, equal << i, behind, width);
   return equal & heads_that_matter(t, at.block, at.remainder, width) >> i ? ANSWER_YES : ANSWER_NO;
 }
 
-ALWAYS_INLINE enum answer contains_place(const struct qtable *t, struct place at, bool marks, unsigned width) {
-  enum answer answer = contains_in_block(t, at, NULL, marks, width);
+ALWAYS_INLINE enum answer contains_place(const struct qtable *t, struct place at, uint64_t behind, bool marks,
+                                         unsigned width) {
+  enum answer answer = contains_in_block(t, at, behind, NULL, marks, width);
   return UNLIKELY(answer == ANSWER_ELSEWHERE) ? contains_elsewhere(t, at, marks) : answer;
 }
 
 ALWAYS_INLINE enum answer contains(const struct qtable *t, besom_digest d, bool marks, unsigned width) {
-  return contains_place(t, place_of(t, d, width), marks, width);
+  return contains_place(t, place_of(t, d, width), behind_of(t, d, width), marks, width);
 }
 
 /*
@@ -584,10 +616,10 @@ ALWAYS_INLINE besom_status merge(const struct qtable *from_a, const struct qtabl
     contains_many_shared(t, regions, d, n, bitmap, unsure, width);                                                 \
   }                                                                                                                \
   static enum answer contains_in_block_##suffix(const struct qtable *t, besom_digest d) {                          \
-    return contains_in_block(t, place_of(t, d, width), NULL, false, width);                                        \
+    return contains_in_block(t, place_of(t, d, width), behind_of(t, d, width), NULL, false, width);                \
   }                                                                                                                \
   static enum answer contains_run_##suffix(const struct qtable *t, besom_digest d, struct block_run *run) {        \
-    return contains_in_block(t, place_of(t, d, width), run, false, width);                                         \
+    return contains_in_block(t, place_of(t, d, width), behind_of(t, d, width), run, false, width);                 \
   }                                                                                                                \
   static enum answer contains_unmarked_##suffix(const struct qtable *t, besom_digest d) {                          \
     return contains(t, d, true, width);                                                                            \
@@ -597,7 +629,7 @@ ALWAYS_INLINE besom_status merge(const struct qtable *from_a, const struct qtabl
     contains_many(t, d, n, bitmap, true, width);                                                                   \
   }                                                                                                                \
   static enum answer contains_at_##suffix(const struct qtable *t, uint64_t quotient, uint64_t remainder) {         \
-    return contains_place(t, (struct place){block_at(t, quotient / 64), quotient, remainder}, false, width);       \
+    return contains_place(t, (struct place){block_at(t, quotient / 64), quotient, remainder}, 0, false, width);    \
   }                                                                                                                \
   static besom_status insert_##suffix(struct qtable *t, besom_digest d, bool *unless) {                            \
     return insert(t, d, unless, width);                                                                            \
@@ -614,6 +646,9 @@ ALWAYS_INLINE besom_status merge(const struct qtable *from_a, const struct qtabl
   static uint64_t find_##suffix(const struct qtable *t, uint64_t quotient, uint64_t remainder, uint64_t *last) {   \
     return find(t, quotient, remainder, last, width);                                                              \
   }                                                                                                                \
+  static uint64_t next_equal_##suffix(const struct qtable *t, uint64_t from, uint64_t end, uint64_t remainder) {   \
+    return next_equal(t, from, end, remainder, width);                                                             \
+  }                                                                                                                \
   static besom_status open_##suffix(struct qtable *t, uint64_t quotient, uint64_t position, uint64_t bits) {       \
     return open_slot(t, quotient, position, bits, width);                                                          \
   }                                                                                                                \
@@ -628,8 +663,8 @@ ALWAYS_INLINE besom_status merge(const struct qtable *from_a, const struct qtabl
   {                                                                                                               \
     contains_##suffix, contains_many_##suffix, contains_many_shared_##suffix, contains_in_block_##suffix,         \
         contains_run_##suffix, contains_unmarked_##suffix, contains_unmarked_many_##suffix, contains_at_##suffix, \
-        insert_##suffix, insert_many_##suffix, append_##suffix, find_##suffix, open_##suffix, close_##suffix,     \
-        merge_##suffix                                                                                            \
+        insert_##suffix, insert_many_##suffix, append_##suffix, find_##suffix, run_of, next_equal_##suffix,       \
+        open_##suffix, close_##suffix, merge_##suffix                                                             \
   }
 
 /* Rates of 1 in 100, 1000 and 10,000 need 7, 10 and 14 bits; the others are round numbers or papers'. */

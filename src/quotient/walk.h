@@ -30,10 +30,14 @@ static inline bool is_head(const struct qtable *t, uint64_t position) {
 /* The first slot behind the fingerprint whose head is at the position. */
 static inline uint64_t fingerprint_end(const struct qtable *t, uint64_t position) {
   if (!t->further_slots) return position + 1;
-  do
-    if (ends_run(t, position)) return position + 1;
-  while (++position < t->room && !is_head(t, position));
-  return position;
+  uint64_t itself = bits_from(position % 64), behind = itself << 1;
+  for (uint64_t at = position & ~UINT64_C(63); at < t->room; at += 64, itself = behind = ~UINT64_C(0)) {
+    const uint8_t *block = block_at(t, at / 64);
+    uint64_t ends = block_word(t, block, WORD_END) & itself, others = block_heads(t, block) & behind;
+    if (ends << 1 | others) return at + trailing_zeros(ends << 1 | others);
+    if (ends) return at + 64;
+  }
+  return t->room;
 }
 
 /* What a walk knows: where the runs of all quotients before a block end. {0, 0} is always true. */
@@ -129,21 +133,6 @@ static inline uint64_t cluster_end_from(const struct qtable *t, uint64_t positio
     if (end <= position + 1 || end >= t->room) return end <= position ? position + 1 : end;
     position = end - 1;
   }
-}
-
-/* The first fingerprint with this remainder from a position on, to before its run's end; that end if none is left. */
-static inline uint64_t next_equal(const struct qtable *t, uint64_t from, uint64_t run_end, uint64_t remainder) {
-  while (from < run_end) {
-    const uint8_t *block = block_at(t, from / 64);
-    uint64_t equal = slots_equal(t, block, remainder, t->width) & bits_from(from % 64);
-    if (t->further_slots) equal &= block_heads(t, block);
-    if (equal) {
-      uint64_t position = (from & ~UINT64_C(63)) + trailing_zeros(equal);
-      return position < run_end ? position : run_end;
-    }
-    from = (from & ~UINT64_C(63)) + 64;
-  }
-  return run_end;
 }
 
 #endif

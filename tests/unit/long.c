@@ -24,11 +24,15 @@ struct model {
   uint64_t slots; /* that all of them take */
 };
 
+static struct qtable new_table_of(const struct qtable_shape *shape, enum isa isa) {
+  struct qtable t;
+  besom__qtable_init(&t, shape, isa, heap_array(1, besom__qtable_bytes(shape)));
+  return t;
+}
+
 static struct qtable new_table(uint64_t slots, unsigned width, unsigned value_bits) {
   struct qtable_shape shape = {.slots = slots, .width = width, .heads = true, .value_bits = value_bits};
-  struct qtable t;
-  besom__qtable_init(&t, &shape, besom__isa_best(), heap_array(1, besom__qtable_bytes(&shape)));
-  return t;
+  return new_table_of(&shape, besom__isa_best());
 }
 
 static void free_table(struct qtable *t) {
@@ -96,18 +100,17 @@ static struct long_fingerprint locate(const struct qtable *t, size_t i) {
   return besom__long_read(t, c.quotient, c.position);
 }
 
+/* A digest with this quotient and the rest up to its last 12 bits, which must be 0; at most 4095 slots. */
+static besom_digest digest_at(const struct qtable *t, uint64_t quotient, unsigned __int128 rest) {
+  unsigned __int128 upper = (unsigned __int128)quotient << 64 | (uint64_t)(rest >> 64);
+  unsigned __int128 lower = upper % t->slots << 64 | (uint64_t)rest;
+  unsigned __int128 d = (upper / t->slots << 64) + lower / t->slots + 1; /* division rounds down */
+  return (besom_digest){(uint64_t)(d >> 64), (uint64_t)d};
+}
+
 /* A digest whose quotient and remainder are these. */
 static besom_digest digest_for(const struct qtable *t, uint64_t quotient, uint64_t remainder) {
-  unsigned __int128 fraction = (unsigned __int128)remainder << (128 - t->width) | (unsigned __int128)1
-                                                                                      << (127 - t->width);
-  unsigned __int128 d = fraction / t->slots + ((unsigned __int128)-1 / t->slots) * quotient;
-  d += quotient + 1; /* the division rounds down, by less than one for each */
-  struct address a;
-  for (;; d++) {
-    a = address_of((besom_digest){(uint64_t)(d >> 64), (uint64_t)d}, t->slots);
-    if (a.quotient == quotient && remainder_of(a, t->width) == remainder) break;
-  }
-  return (besom_digest){(uint64_t)(d >> 64), (uint64_t)d};
+  return digest_at(t, quotient, (unsigned __int128)remainder << (128 - t->width));
 }
 
 static bool add_one(struct qtable *t, struct model *m, random_stream *random) {
@@ -242,6 +245,66 @@ static void shrinking_back_restores_the_bytes(void **state) {
   }
 }
 
+/* Whether one of the fingerprints is a member's and begins with this. */
+static bool model_has(const struct model *m, struct address a, unsigned width) {
+  bool has = false;
+  for (size_t i = 0; i < m->n; i++)
+    has |= m->list[i].quotient == a.quotient && m->list[i].remainder == remainder_of(a, width) &&
+           besom__long_matches(&m->list[i], a.rest, width);
+  return has;
+}
+
+/* A digest that begins with the fingerprint, but for one bit of its extension in half of the cases. */
+static besom_digest near_to(const struct qtable *t, const struct long_fingerprint *fp, random_stream *random) {
+  besom_digest e = random_digest(random), its = fp->extension;
+  unsigned __int128 rest = ((unsigned __int128)e.hi << 64 | e.lo) >> fp->extension_bits;
+  rest |= (unsigned __int128)its.hi << 64 | its.lo;
+  if (fp->extension_bits && random_below(random, 2))
+    rest ^= (unsigned __int128)1 << (127 - random_below(random, fp->extension_bits));
+  rest = rest >> (t->width - 1) >> 1 | (unsigned __int128)fp->remainder << (128 - t->width);
+  return digest_at(t, fp->quotient, rest >> 12 << 12);
+}
+
+/* Asks for keys that are near to each fingerprint. MAYBE is no answer, and fine; the others are counted. */
+static void ask_near(const struct qtable *t, const struct model *m, random_stream *random, size_t *answers) {
+  for (size_t i = 0; i < m->n; i++) {
+    besom_digest d = near_to(t, &m->list[i], random);
+    enum answer answer = t->ops->contains(t, d);
+    if (answer != ANSWER_MAYBE) assert_int_equal(answer == ANSWER_YES, model_has(m, address_of(d, t->slots), t->width));
+    answers[answer]++;
+  }
+}
+
+/* A query sees the extensions itself, mostly; a tagged fingerprint and one with a count of 0 match nothing. */
+static void a_query_answers_by_the_extension(void **state) {
+  (void)state;
+  for (unsigned width = 2; width <= 21; width++)
+    for (int best = 0; best < 2; best++) {
+      struct qtable_shape shape = {
+          .slots = 600, .width = width <= 20 ? width : 64, .heads = true, .code = TAGS, .value_bits = 1};
+      struct qtable t = new_table_of(&shape, best ? besom__isa_best() : ISA_PORTABLE);
+      struct model *m = heap_array(1, sizeof *m);
+      random_stream random = {width};
+      size_t answers[4] = {0};
+      t.extended = 1;
+      while (m->n < 150) add_one(&t, m, &random);
+      for (size_t i = 0; i < m->n; i++) {
+        struct long_fingerprint fp = locate(&t, i);
+        change(&fp, &t, &random);
+        if (random_below(&random, 3)) fp.count = 1;
+        fp.value = 0;
+        fp.tagged = random_below(&random, 8) == 0;
+        if (besom__long_slots(fp.count, fp.extension_bits, t.width) > 8) continue;
+        assert_int_equal(besom__long_write(&t, &fp), BESOM_OK);
+        m->list[i] = fp;
+      }
+      for (int round = 0; round < 20; round++) ask_near(&t, m, &random, answers);
+      assert_true(answers[ANSWER_NO] > 200 && answers[ANSWER_YES] > 200);
+      free(m);
+      free_table(&t);
+    }
+}
+
 /* Appended in order to an empty table of any width: the same fingerprints. */
 static void appending_gives_the_same_fingerprints(void **state) {
   (void)state;
@@ -345,6 +408,7 @@ int main(void) {
       cmocka_unit_test(what_is_written_is_read_and_the_rest_stays), cmocka_unit_test(shrinking_back_restores_the_bytes),
       cmocka_unit_test(appending_gives_the_same_fingerprints),      cmocka_unit_test(slots_and_stretch_go_by_the_book),
       cmocka_unit_test(an_extension_is_what_follows_the_remainder), cmocka_unit_test(the_checker_sees_what_is_wrong),
+      cmocka_unit_test(a_query_answers_by_the_extension),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
