@@ -209,3 +209,16 @@ double drive_merge(const besom_filter *a, const besom_filter *b, besom_filter **
   check(besom_merge(a, b, out), "merging");
   return cpu_seconds() - start;
 }
+
+void drive_check(driver *d, const besom_filter *f, const key_stream *stream, uint64_t n) {
+  const char *reason = "";
+  besom_statistics stats;
+  besom_status status = besom_validate(f, &reason);
+  check(status, "validating a filter (%s)", reason);
+  check(besom_stats(f, &stats), "statistics of a filter");
+  uint64_t found;
+  drive_contains(d, f, stream, n, BATCH, &found);
+  if (stats.items != n || found != n)
+    fail("%s: of %llu items it counts %llu and finds %llu", stats.kind, (unsigned long long)n,
+         (unsigned long long)stats.items, (unsigned long long)found);
+}

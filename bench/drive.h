@@ -46,6 +46,9 @@ double drive_count(driver *d, const besom_filter *f, const key_stream *stream, u
 
 /* Makes one filter of two. Returns the seconds. */
 double drive_merge(const besom_filter *a, const besom_filter *b, besom_filter **out);
+/* A fast wrong table is no table: fails unless the filter is valid, counts n items, and has the first n of the stream.
+ */
+void drive_check(driver *d, const besom_filter *f, const key_stream *stream, uint64_t n);
 
 /* Kinds that take no key without a store behind them cannot be driven alone. */
 static inline bool needs_store(const besom_kind_info *kind) {

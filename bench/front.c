@@ -1,13 +1,9 @@
 #include "front.h"
 
-#include <string.h>
-
 #include "fail.h"
-#include "subject.h"
+#include "rivals.h"
 
 enum { PIECE = 4096, FILL_BATCH = 1 << 21 };
-
-static const double fill_load = 0.9;
 
 /* ------------------------------------------------------------------ opening */
 
@@ -32,20 +28,24 @@ static besom_status open_rocksdb(const char *directory, const besom_rocksdb_opti
 #endif
 }
 
+static besom_status open_database(front *f, const char **reason) {
+  switch (f->config.database) {
+  case LMDB:
+    return open_lmdb(f->directory, reason, &f->store);
+  case ROCKSDB:
+    return open_rocksdb(f->directory, &f->config.rocksdb, reason, &f->store);
+  case MEMORY:
+    return besom_store_memory(NULL, &f->store);
+  }
+  return BESOM_INVALID;
+}
+
 static void open_store(front *f) {
   const char *reason = NULL;
-  besom_status status = f->config.database == LMDB ? open_lmdb(f->directory, &reason, &f->store)
-                                                   : open_rocksdb(f->directory, &f->config.rocksdb, &reason, &f->store);
+  besom_status status = open_database(f, &reason);
   if (status == BESOM_OK) return;
   disk_directory_remove(f->directory);
   check(status, "opening a store (%s)", reason ? reason : "no reason is known");
-}
-
-static bool takes_a_guard(const char *kind) {
-  const besom_kind_info *info;
-  for (size_t i = 0; (info = besom_kinds(i)); i++)
-    if (strcmp(info->name, kind) == 0) return info->abilities & BESOM_CAN_MATCH;
-  fail("there is no kind %s", kind);
 }
 
 static void open_guard(front *f, const besom_config *config) {
@@ -58,14 +58,13 @@ static void open_guard(front *f, const besom_config *config) {
 static void connect(front *f) {
   open_store(f);
   if (!f->config.kind || f->filter) return;
-  subject s;
-  subject_create(&s, f->config.kind,
-                 &(plan){.slots = f->config.slots, .width = FRONT_WIDTH, .load = fill_load, .seed = BENCH_SEED});
-  if (takes_a_guard(f->config.kind))
-    open_guard(f, &s.config);
+  uint8_t seed[16];
+  hash_seed(f->config.seed ? f->config.seed : BENCH_SEED, seed);
+  besom_config config = rival_config(f->config.kind, f->config.slots, RIVAL_WIDTH + f->config.more_bits, seed);
+  if (kind_learns(f->config.kind))
+    open_guard(f, &config);
   else
-    check(besom_create(&s.config, &f->filter), "creating %s", f->config.kind);
-  subject_free(&s);
+    check(besom_create(&config, &f->filter), "creating %s", f->config.kind);
   f->facade = f->guard ? besom_guard_filter(f->guard) : f->filter;
 }
 
@@ -94,7 +93,7 @@ void front_close(front *f) {
 }
 
 uint64_t front_capacity(const front *f) {
-  return (uint64_t)(fill_load * (double)f->config.slots);
+  return rival_members(f->config.slots);
 }
 
 /* ------------------------------------------------------------------ puts */
@@ -126,11 +125,15 @@ void front_put(front *f, uint64_t key) {
 
 void front_fill(front *f, uint64_t first, uint64_t n) {
   key_stream members = stream_members(BENCH_SEED);
+  front_fill_from(f, &members, first, n);
+}
+
+void front_fill_from(front *f, const key_stream *stream, uint64_t first, uint64_t n) {
   uint64_t keys[PIECE];
   front_begin(f);
   for (uint64_t done = 0; done < n;) {
     size_t piece = n - done < PIECE ? (size_t)(n - done) : PIECE;
-    members.generate(&members, first + done, piece, keys);
+    stream->generate(stream, first + done, piece, keys);
     for (size_t i = 0; i < piece; i++) front_put(f, keys[i]);
     done += piece;
     if (done % FILL_BATCH) continue;
@@ -148,13 +151,14 @@ static besom_status take_nothing(void *ctx, const besom_record *record) {
 }
 
 static besom_status get_plainly(front *f, uint64_t key) {
-  if (!front_says_yes(f, key)) return BESOM_NOT_FOUND;
+  if (!f->config.filter_first && !front_says_yes(f, key)) return BESOM_NOT_FOUND;
   uint8_t bytes[8];
   key_bytes(key, bytes);
   return f->store->ops->table_get(f->store, BESOM_TABLE_KEYS, (besom_bytes){bytes, sizeof bytes}, take_nothing, NULL);
 }
 
 bool front_get(front *f, uint64_t key) {
+  if (f->config.filter_first && !front_says_yes(f, key)) return false;
   besom_status status = f->guard ? besom_guard_get_u64(f->guard, key, NULL) : get_plainly(f, key);
   if (status != BESOM_NOT_FOUND) check(status, "getting a key");
   return status == BESOM_OK;

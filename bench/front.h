@@ -13,18 +13,22 @@
 #include "disk.h"
 #include "workload.h"
 
-typedef enum database { LMDB, ROCKSDB } database;
+/* MEMORY: a store that is on no disk, and cannot be opened again. */
+typedef enum database { LMDB, ROCKSDB, MEMORY } database;
 
 typedef struct front_config {
   database database;
-  const char *kind; /* NULL: no filter */
-  uint64_t slots;   /* of a quotient table of 9 bits, to be filled to 90 %; others get the same keys and rate */
+  const char *kind;   /* NULL: no filter */
+  uint64_t slots;     /* as rival_config has them, to be filled to 90 % */
+  uint32_t more_bits; /* of a fingerprint, than those of rival_config */
+  uint64_t seed;      /* of the filter's hash; 0 for BENCH_SEED */
+  bool filter_first;  /* front_get asks the guard, which counts and watches, only when its filter says yes */
   besom_layout layout;
   besom_durability durability;
   besom_rocksdb_options rocksdb;
 } front_config;
 
-enum { FRONT_WIDTH = 9, FRONT_VALUE = 24 };
+enum { FRONT_VALUE = 24 };
 
 typedef struct front {
   front_config config;
@@ -49,8 +53,9 @@ void front_commit(front *f);
 /* A key that is not there, with a value of FRONT_VALUE bytes. */
 void front_put(front *f, uint64_t key);
 
-/* Puts members from number `first` on, in large batches. */
+/* Puts members from number `first` on, or keys of another stream, in large batches. */
 void front_fill(front *f, uint64_t first, uint64_t n);
+void front_fill_from(front *f, const key_stream *stream, uint64_t first, uint64_t n);
 
 /* Closes the database and opens it again; the filter comes back as it was. */
 void front_reopen(front *f);

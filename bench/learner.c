@@ -2,6 +2,7 @@
 
 #include "besom_store.h"
 #include "fail.h"
+#include "timing.h"
 
 enum { WIDTH = 8, PIECE = 4096 };
 
@@ -32,20 +33,25 @@ static void fill_guard(besom_guard *guard, const key_stream *members, uint64_t n
   }
 }
 
-learner learner_create_guard(const besom_config *config, uint64_t key_seed, uint64_t members) {
-  key_stream stream = stream_members(key_seed);
-  learner l = {.guard = create_guard(config)};
+learner learner_create_of(learning way, const besom_config *config, const key_stream *members, uint64_t n, driver *d) {
+  learner l = {.adapts = way == MARKS};
+  if (way != STORE) {
+    l.filter = l.own = drive_filled(d, config, members, n);
+    return l;
+  }
+  l.guard = create_guard(config);
   l.filter = besom_guard_filter(l.guard);
-  fill_guard(l.guard, &stream, members);
+  fill_guard(l.guard, members, n);
   return l;
 }
 
+learner learner_create_guard(const besom_config *config, uint64_t key_seed, uint64_t members) {
+  return learner_create_as(STORE, config, key_seed, members, NULL);
+}
+
 learner learner_create_as(learning way, const besom_config *config, uint64_t key_seed, uint64_t members, driver *d) {
-  if (way == STORE) return learner_create_guard(config, key_seed, members);
   key_stream stream = stream_members(key_seed);
-  learner l = {.adapts = way == MARKS};
-  l.filter = l.own = drive_filled(d, config, &stream, members);
-  return l;
+  return learner_create_of(way, config, &stream, members, d);
 }
 
 learner learner_create(learning way, const setting *s, driver *d) {
@@ -111,4 +117,17 @@ besom_statistics learner_stats(const learner *l) {
   besom_statistics stats;
   check(besom_stats(l->filter, &stats), "statistics of a filter");
   return stats;
+}
+
+double learner_ask_all(learner *l, const uint64_t *keys, uint64_t n, uint64_t *hits) {
+  uint64_t yes = 0;
+  double start = cpu_seconds();
+  for (uint64_t i = 0; i < n; i++) yes += learner_ask(l, keys[i]);
+  *hits = yes;
+  return cpu_seconds() - start;
+}
+
+double learner_extra_bits(const learner *l, double adapt_room) {
+  besom_statistics stats = learner_stats(l);
+  return stats.adapt_room_used * adapt_room * 8 * (double)stats.bytes / (double)stats.items;
 }

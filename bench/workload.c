@@ -1,5 +1,7 @@
 #include "workload.h"
 
+#include <string.h>
+
 /*
  * Members have indexes below ABSENT, absent keys from there on: random_at is a bijection of the index,
  * hence the two never meet.
@@ -48,6 +50,14 @@ static void generate_zipf_absent(const key_stream *stream, uint64_t first, size_
 
 key_stream stream_zipf_absent(uint64_t seed, double s, uint64_t universe) {
   return (key_stream){.generate = generate_zipf_absent, .seed = seed, .popularity = zipf_create(s, universe)};
+}
+
+static void generate_array(const key_stream *stream, uint64_t first, size_t n, uint64_t *out) {
+  memcpy(out, stream->keys + first, n * sizeof *out);
+}
+
+key_stream stream_array(const uint64_t *keys) {
+  return (key_stream){.generate = generate_array, .keys = keys};
 }
 
 /* The set is a window that slides along the members. */

@@ -18,9 +18,10 @@ typedef struct key_stream {
   /* Writes keys number first to first + n - 1. */
   void (*generate)(const struct key_stream *stream, uint64_t first, size_t n, uint64_t *out);
   uint64_t seed;
-  uint64_t skipped; /* of churn's streams: members of the seed before the first */
-  uint64_t members; /* of stream_lookups */
-  zipf popularity;  /* of stream_zipf_absent */
+  uint64_t skipped;     /* of churn's streams: members of the seed before the first */
+  uint64_t members;     /* of stream_lookups */
+  zipf popularity;      /* of stream_zipf_absent */
+  const uint64_t *keys; /* of stream_array */
 } key_stream;
 
 /* The keys to insert: uniform, all different. */
@@ -37,6 +38,9 @@ key_stream stream_lookups(uint64_t seed, uint64_t members);
  * k^-s times as often as the first. Keys look random whatever their rank. universe: up to 2^40; s: 0 or more.
  */
 key_stream stream_zipf_absent(uint64_t seed, double s, uint64_t universe);
+
+/* Keys that are in memory, and stay there. */
+key_stream stream_array(const uint64_t *keys);
 
 /*
  * A set that changes. It starts as the first `members` of stream_members; at every turn, from number 1 on, the

@@ -1,6 +1,7 @@
 /*
  * Claim reverse-map: what a filter in front of a store costs the store. A filter that adapts must find the stored key
- * of a fingerprint again, and some pay for that at every insert. Here a store counts all its calls.
+ * of a fingerprint again, and some pay for that at every insert. Here a store counts all its calls: while filters of
+ * several kinds are filled, and for aqf while it is used in all ways.
  */
 #include <stdlib.h>
 
@@ -8,11 +9,20 @@
 #include "besom_store.h"
 #include "claims/claims.h"
 #include "fail.h"
+#include "rivals.h"
 #include "workload.h"
 
-enum { WIDTH = 8, PIECE = 4096 };
+enum { PIECE = 4096 };
 
-static const double load = 0.9;
+/* What filling may cost the store beside one append a key: the claim is that some do without. */
+static const struct {
+  const char *kind;
+  enum { NOTHING, SOMETHING, ANYTHING } more;
+} filters[] = {{"aqf", NOTHING},
+               {"taf", ANYTHING},
+               {"acf-cyclic", SOMETHING},
+               {"acf-swapping", SOMETHING},
+               {"acf-cuckooing", SOMETHING}};
 
 /* ------------------------------------------------------------------ a store that counts */
 
@@ -74,10 +84,10 @@ static const besom_store_ops counting_ops = {
     .close = close_both,
 };
 
-static besom_guard *open_guard(uint64_t slots, traffic *calls) {
+static besom_guard *open_guard(const char *kind, uint64_t slots, traffic *calls) {
   uint8_t seed[16];
   hash_seed(BENCH_SEED, seed);
-  besom_guard_config config = {.filter = {.kind = "aqf", .slots = slots, .width = WIDTH, .seed = seed}};
+  besom_guard_config config = {.filter = rival_config(kind, slots, RIVAL_WIDTH, seed), .grow_at = 1, .rekey_at = 2};
   counting_store *store = allocate(1, sizeof *store);
   besom_guard *guard;
   *store = (counting_store){.head = {&counting_ops}, .calls = calls};
@@ -142,12 +152,9 @@ static uint64_t run_stage(const stage *s, besom_guard *g, uint64_t n) {
   return yes;
 }
 
-static bool test_stage(const stage *s, besom_guard *g, traffic *calls, uint64_t slots, uint64_t n, report *numbers) {
-  progress("%llu slots: %s", (unsigned long long)slots, s->name);
-  *calls = (traffic){0};
-  uint64_t yes = run_stage(s, g, n);
-  bool holds = calls->appends == s->appends * n && calls->updates == s->updates * n &&
-               calls->reads == s->reads_when_yes * yes && calls->removes == s->removes * n && calls->scans == 0;
+static void report_stage(report *numbers, const char *kind, uint64_t slots, const stage *s, uint64_t n, uint64_t yes,
+                         const traffic *calls, const char *holds) {
+  report_cell(numbers, "%s", kind);
   report_cell(numbers, "%llu", (unsigned long long)slots);
   report_cell(numbers, "%s", s->name);
   report_cell(numbers, "%llu", (unsigned long long)n);
@@ -156,39 +163,80 @@ static bool test_stage(const stage *s, besom_guard *g, traffic *calls, uint64_t 
   report_cell(numbers, "%llu", (unsigned long long)calls->updates);
   report_cell(numbers, "%llu", (unsigned long long)calls->reads);
   report_cell(numbers, "%llu", (unsigned long long)calls->removes);
-  report_cell(numbers, "%s", holds ? "yes" : "no");
-  return holds;
+  report_cell(numbers, "%.3f", (double)(calls->appends + calls->updates + calls->reads + calls->removes) / (double)n);
+  report_cell(numbers, "%s", holds);
 }
 
-static bool test_size(uint64_t slots, report *numbers) {
-  uint64_t n = (uint64_t)((double)slots * load);
+static void test_filling(size_t which, uint64_t slots, findings *found, report *numbers) {
+  uint64_t n = rival_members(slots);
   traffic calls = {0};
-  besom_guard *g = open_guard(slots, &calls);
-  bool holds = test_stage(&fill_blindly, g, &calls, slots, n, numbers);
+  progress("%llu slots: filling %s", (unsigned long long)slots, filters[which].kind);
+  besom_guard *g = open_guard(filters[which].kind, slots, &calls);
+  calls = (traffic){0};
+  uint64_t yes = run_stage(&fill_blindly, g, n), more = calls.appends - n + calls.updates + calls.reads + calls.removes;
+  bool holds = filters[which].more == ANYTHING || (more > 0) == (filters[which].more == SOMETHING);
+  report_stage(numbers, filters[which].kind, slots, &fill_blindly, n, yes, &calls,
+               filters[which].more == ANYTHING ? "-"
+               : holds                         ? "yes"
+                                               : "no");
+  if (filters[which].more != ANYTHING) finding(found, holds);
   besom_guard_close(g);
-  g = open_guard(slots, &calls);
-  holds &= test_stage(&fill, g, &calls, slots, n, numbers);
-  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-    holds &= test_stage(&others[i], g, &calls, slots, n, numbers);
+}
+
+/* What aqf costs the store in all other ways. */
+static void test_stage(const stage *s, besom_guard *g, traffic *calls, uint64_t slots, findings *found,
+                       report *numbers) {
+  uint64_t n = rival_members(slots);
+  progress("%llu slots: %s", (unsigned long long)slots, s->name);
+  *calls = (traffic){0};
+  uint64_t yes = run_stage(s, g, n);
+  bool holds = calls->appends == s->appends * n && calls->updates == s->updates * n &&
+               calls->reads == s->reads_when_yes * yes && calls->removes == s->removes * n && calls->scans == 0;
+  report_stage(numbers, "aqf", slots, s, n, yes, calls, holds ? "yes" : "no");
+  finding(found, holds);
+}
+
+static void test_size(uint64_t slots, findings *found, report *numbers) {
+  for (size_t i = 0; i < sizeof filters / sizeof *filters; i++) test_filling(i, slots, found, numbers);
+  traffic calls = {0};
+  besom_guard *g = open_guard("aqf", slots, &calls);
+  test_stage(&fill, g, &calls, slots, found, numbers);
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++) test_stage(&others[i], g, &calls, slots, found, numbers);
   besom_guard_close(g);
-  return holds;
 }
 
 static verdict run(bool full, report *numbers) {
   findings found = {0};
-  finding(&found, test_size((uint64_t)1 << 20, numbers));
-  if (full) finding(&found, test_size((uint64_t)1 << 24, numbers));
+  test_size((uint64_t)1 << 20, &found, numbers);
+  if (full) test_size((uint64_t)1 << 24, &found, numbers);
   return verdict_of(&found);
 }
 
-static const char *const columns[] = {"slots",   "operation", "times",   "filter_yes", "appends",
-                                      "updates", "reads",     "removes", "holds"};
+static const char *const columns[] = {"kind",    "slots", "operation", "times",       "filter_yes", "appends",
+                                      "updates", "reads", "removes",   "calls_a_key", "holds"};
+
+static const plot plots[] = {{.title = "Calls of the store while filters are filled",
+                              .x = "kind",
+                              .y = "appends,updates,reads,removes",
+                              .where = "operation=put_new,slots=1048576",
+                              .x_label = "filter",
+                              .y_label = "calls",
+                              .bars = true},
+                             {0}};
 
 const claim reverse_map_claim = {
     .name = "reverse-map",
     .source = "adaptiveqf: Table 1",
+    .paper = "Filling 2^20 slots to 90 % costs the AQF 943,718 inserts into the reverse map and nothing else; the TQF "
+             "3.6 million updates and 3.4 million reads more, the ACF 0.58 million of each.",
     .statement =
-        "an insert is one append to the store, no update, and no read; a store is read only if the filter says yes",
+        "each insert of aqf is one append to the store, no update and no read; the adaptive cuckoo kinds update "
+        "and read more; and whatever is done with aqf, the store is read only if the filter says yes",
+    .differs =
+        "The sizes are the paper's (full: 2^24, too). The paper's TQF keeps keys by slot, so they move with their "
+        "fingerprints; our taf keeps them by run and place in it, and needs no update either. Our cuckoo kinds look "
+        "for the shortest path before they move anything: fewer updates, more reads.",
+    .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,
     .run = run,

@@ -27,8 +27,10 @@ typedef struct trial {
 
 static void trial_begin(trial *t, const char *kind, uint64_t slots, double cache_share, double share) {
   progress("%s, cache %g, adversary %g: filling", kind, cache_share, share);
-  front_open(&t->front,
-             &(front_config){.database = LMDB, .kind = kind, .slots = slots, .durability = BESOM_DURABLE_BATCH});
+  front_open(
+      &t->front,
+      &(front_config){
+          .database = LMDB, .kind = kind, .slots = slots, .filter_first = true, .durability = BESOM_DURABLE_BATCH});
   front_fill(&t->front, 0, front_capacity(&t->front));
   t->cache = (disk_cache){.path = t->front.directory,
                           .pages = (uint64_t)(cache_share * (double)front_stats(&t->front).bytes / DISK_PAGE)};
@@ -49,7 +51,7 @@ static void report_trial(report *numbers, const trial *t, double cache_share, do
   double queries = (double)a->number;
   report_cell(numbers, "%s", front_name(&t->front));
   report_cell(numbers, "%g", cache_share);
-  report_cell(numbers, "%g", a->share);
+  report_cell(numbers, "%g", 100 * a->share);
   report_cell(numbers, "%zu", a->found.count);
   report_cell(numbers, "%.0f", speed);
   report_cell(numbers, "%.2f", of_none);
@@ -58,7 +60,12 @@ static void report_trial(report *numbers, const trial *t, double cache_share, do
   report_cell(numbers, "%s", verdict);
 }
 
-static bool test_kind(size_t k, uint64_t slots, double cache_share, report *numbers) {
+/* Seconds of a turn: of the faster ones, for others on the machine only ever slow one down. */
+static double turn_of(const trial *t) {
+  return samples_quantile(&t->attack.seconds, 0.1);
+}
+
+static void test_kind(size_t k, uint64_t slots, double cache_share, findings *found, report *numbers) {
   trial trials[SHARES];
   uint64_t turn = (uint64_t)(queries_a_slot * (double)slots) / TURNS;
   for (int s = 0; s < SHARES; s++) trial_begin(&trials[s], kinds[k].kind, slots, cache_share, shares[s]);
@@ -66,40 +73,58 @@ static bool test_kind(size_t k, uint64_t slots, double cache_share, report *numb
     progress("%s, cache %g: turn %d of %d", kinds[k].kind, cache_share, i, TURNS);
     for (int s = 0; s < SHARES; s++) attack_go_on(&trials[(s + i) % SHARES].attack, turn);
   }
-  bool holds = true;
-  double none = samples_median(&trials[0].attack.seconds);
+  double none = turn_of(&trials[0]);
   for (int s = 0; s < SHARES; s++) {
-    double seconds = samples_median(&trials[s].attack.seconds), of_none = none / seconds;
+    double seconds = turn_of(&trials[s]), of_none = none / seconds;
     bool fine = of_none >= kinds[k].least && (!kinds[k].most || s < SHARES - 1 || of_none <= kinds[k].most);
     bool judged = kinds[k].least > 0 || (kinds[k].most > 0 && s == SHARES - 1);
     report_trial(numbers, &trials[s], cache_share, (double)turn / seconds, of_none,
                  !judged ? "-"
                  : fine  ? "yes"
                          : "no");
-    holds &= fine;
+    if (judged) finding(found, fine);
   }
   for (int s = 0; s < SHARES; s++) trial_end(&trials[s]);
-  return holds;
 }
 
 static verdict run(bool full, report *numbers) {
-  uint64_t slots = (uint64_t)1 << (full ? 17 : 15);
+  uint64_t slots = (uint64_t)1 << (full ? 26 : 15);
   findings found = {0};
   for (size_t c = 0; c < sizeof cache_shares / sizeof *cache_shares; c++)
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
-      finding(&found, test_kind(k, slots, cache_shares[c], numbers));
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) test_kind(k, slots, cache_shares[c], &found, numbers);
   return verdict_of(&found);
 }
 
-static const char *const columns[] = {"kind",    "cache",        "adversarial",  "collected", "queries_per_second",
-                                      "of_none", "reads_per_1k", "pages_per_1k", "holds"};
+static const char *const columns[] = {
+    "kind",    "cache",        "adversarial_percent", "collected", "queries_per_second",
+    "of_none", "reads_per_1k", "pages_per_1k",        "holds"};
+
+static const plot plots[] = {{.title = "Queries while an adversary repeats false positives; cache",
+                              .x = "adversarial_percent",
+                              .y = "queries_per_second",
+                              .series = "kind",
+                              .panels = "cache",
+                              .x_label = "adversarial queries (%)",
+                              .y_label = "queries a second",
+                              .log_y = true},
+                             {0}};
 
 const claim store_adversary_claim = {
     .name = "store-adversary",
     .source = "adaptiveqf: Figure 6",
+    .paper =
+        "With caches of 1 and of 25 % of the data alike, the AQF keeps its speed whatever share of the queries is "
+        "adversarial. Systems with filters that do not adapt are twice as slow at 1.5 %, 3 times at 3 % and 10 times "
+        "at 10 %.",
     .statement =
         "with 10 % of adversarial queries in front of LMDB on disk aqf keeps 90 % of its speed, qf and cf lose half",
     .timed = true,
+    .differs = "LMDB instead of SplinterDB's B-tree; 2^15 slots and 200 thousand queries in each half (full: 2^26 "
+               "slots, which takes days). A cache is bounded by emptying it when full. The filter is asked first and "
+               "the guard only after a yes. Speeds are of the faster turns, the tenth percentile of 20: turns are "
+               "milliseconds, and medians swing on a busy machine. What acf-cyclic learns is a transaction, hence "
+               "slow.",
+    .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,
     .run = run,

@@ -114,7 +114,7 @@ static verdict run(bool full, report *numbers) {
   for (int l = 0; l < LAYOUTS; l++)
     front_open(&fronts[l], &(front_config){.database = LMDB,
                                            .kind = "aqf",
-                                           .slots = (uint64_t)1 << (full ? 20 : 18),
+                                           .slots = (uint64_t)1 << (full ? 26 : 18),
                                            .layout = l == SPLIT ? BESOM_LAYOUT_SPLIT : BESOM_LAYOUT_MERGED,
                                            .durability = BESOM_DURABLE_BATCH});
   findings found = {0};
@@ -127,12 +127,30 @@ static verdict run(bool full, report *numbers) {
 static const char *const columns[] = {"operation", "layout",       "times", "per_second",
                                       "of_merged", "pages_per_1k", "holds"};
 
+static const plot plots[] = {{.title = "Operations of both layouts",
+                              .x = "operation",
+                              .y = "per_second",
+                              .series = "layout",
+                              .x_label = "operation",
+                              .y_label = "a second",
+                              .log_y = true,
+                              .bars = true},
+                             {0}};
+
 const claim store_layouts_claim = {
     .name = "store-layouts",
     .source = "adaptiveqf: Table 4",
+    .paper =
+        "With the reverse map split from the database, so that ranges can be asked for, inserts have half the speed "
+        "(112 against 232 thousand a second), and queries lose 1 to 2 % (18.2 against 18.4 million).",
     .statement =
         "the split layout puts at about half the speed of the merged one, and gets absent keys at 90 % or more",
     .timed = true,
+    .differs = "LMDB instead of SplinterDB's B-tree; 2^18 slots (full: 2^26). Queries are for absent keys, as the "
+               "paper's must "
+               "have been; those for members, and those with a cache of a quarter of the database, stand beside them "
+               "without being judged.",
+    .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,
     .run = run,

@@ -10,14 +10,17 @@
 #include "claims/claims.h"
 #include "fail.h"
 #include "front.h"
+#include "rivals.h"
 #include "timing.h"
 
-enum { ROWS = 9, BATCH = 512, KINDS = 6 }; /* a row for every tenth of the load */
-
-static const char *const kinds[KINDS] = {"aqf", "taf", "acf-cyclic", "qf", "cf", NULL};
-enum { AQF = 0, QF = 3 }; /* in kinds */
+/* A row for every 20th of the load. Of each row so many batches, whatever the size is. */
+enum { ROWS = 18, BATCHES = 6, NONE = RIVALS, KINDS };
 
 static const double least_share_of_qf = 0.9;
+
+static const char *kind_of(int k) {
+  return k == NONE ? NULL : rival_kinds[k];
+}
 
 typedef struct times {
   samples batches;      /* wall time of each */
@@ -29,35 +32,35 @@ typedef struct contest {
   front fronts[KINDS];
   uint64_t scans[KINDS]; /* that opening has taken */
   times rows[KINDS][ROWS];
+  uint64_t *keys, batch; /* of a batch, and how many these are */
 } contest;
 
-static void put_batch(front *f, const uint64_t keys[BATCH], times *t) {
+static void put_batch(front *f, const uint64_t *keys, uint64_t n, times *t) {
   uint64_t pages = disk_pages_read();
   double wall = wall_seconds(), cpu = cpu_seconds();
   front_begin(f);
-  for (int i = 0; i < BATCH; i++) front_put(f, keys[i]);
+  for (uint64_t i = 0; i < n; i++) front_put(f, keys[i]);
   front_commit(f);
   samples_add(&t->batches, wall_seconds() - wall);
   t->cpu += cpu_seconds() - cpu;
-  t->puts += BATCH;
+  t->puts += n;
   t->pages += disk_pages_read() - pages;
   disk_forget(f->directory);
 }
 
-static void fill_row(contest *c, int row, uint64_t batches) {
+static void fill_row(contest *c, int row) {
   key_stream members = stream_members(BENCH_SEED);
-  uint64_t keys[BATCH];
-  for (uint64_t b = 0; b < batches; b++) {
-    progress("load %.1f: batch %llu", row / 10.0, (unsigned long long)b);
-    members.generate(&members, ((uint64_t)row * batches + b) * BATCH, BATCH, keys);
-    for (uint64_t turn = 0; turn < KINDS; turn++) {
-      uint64_t k = (turn + b) % KINDS;
-      put_batch(&c->fronts[k], keys, &c->rows[k][row]);
+  for (int b = 0; b < BATCHES; b++) {
+    progress("load %.2f: batch %d", row / 20.0, b);
+    members.generate(&members, (uint64_t)(row * BATCHES + b) * c->batch, c->batch, c->keys);
+    for (int turn = 0; turn < KINDS; turn++) {
+      int k = (turn + b) % KINDS;
+      put_batch(&c->fronts[k], c->keys, c->batch, &c->rows[k][row]);
     }
   }
   for (int k = 0; k < KINDS; k++) {
     times *t = &c->rows[k][row];
-    t->wall = samples_median(&t->batches) * (double)batches;
+    t->wall = samples_median(&t->batches) * BATCHES;
     samples_free(&t->batches);
   }
 }
@@ -73,8 +76,10 @@ static times total_of(const times rows[ROWS]) {
   return sum;
 }
 
-static void report_times(report *numbers, const front *f, const char *load, const times *t, const times *qf) {
+static void report_times(report *numbers, const front *f, const char *span, const char *load, const times *t,
+                         const times *qf) {
   double puts = (double)t->puts;
+  report_cell(numbers, "%s", span);
   report_cell(numbers, "%s", front_name(f));
   report_cell(numbers, "%s", load);
   report_cell(numbers, "%.0f", puts / t->wall);
@@ -85,55 +90,93 @@ static void report_times(report *numbers, const front *f, const char *load, cons
 
 static void report_load(report *numbers, const contest *c, int k, int row) {
   char load[16];
-  snprintf(load, sizeof load, "%.1f", (row + 1) / 10.0);
-  report_times(numbers, &c->fronts[k], load, &c->rows[k][row], &c->rows[QF][row]);
-  for (int i = 0; i < 6; i++) report_cell(numbers, "-");
+  snprintf(load, sizeof load, "%d", 100 * (row + 1) / (ROWS + 2));
+  report_times(numbers, &c->fronts[k], "load", load, &c->rows[k][row], &c->rows[QF][row]);
+  for (int i = 0; i < 5; i++) report_cell(numbers, "%s", "");
 }
 
 /* The sums, and what the store has counted. */
-static bool report_total(report *numbers, const contest *c, int k) {
+static void report_total(report *numbers, const contest *c, int k) {
   times mine = total_of(c->rows[k]), qf = total_of(c->rows[QF]);
   besom_store_statistics s = front_stats(&c->fronts[k]);
-  uint64_t writes = s.appends + s.table_puts, reads = s.reads + s.table_reads;
-  report_times(numbers, &c->fronts[k], "all", &mine, &qf);
+  report_times(numbers, &c->fronts[k], "all", "", &mine, &qf);
   report_cell(numbers, "%.1f", (double)s.bytes / (double)mine.puts);
   report_cell(numbers, "%llu", (unsigned long long)mine.puts);
-  report_cell(numbers, "%llu", (unsigned long long)writes);
+  report_cell(numbers, "%llu", (unsigned long long)(s.appends + s.table_puts));
   report_cell(numbers, "%llu", (unsigned long long)(s.updates + s.removes));
-  report_cell(numbers, "%llu", (unsigned long long)reads);
-  bool holds = writes == mine.puts && s.updates + s.removes + reads == 0 && s.scans == c->scans[k];
-  holds = k != AQF || (holds && qf.wall / mine.wall >= least_share_of_qf);
-  report_cell(numbers, "%s", k != AQF ? "-" : holds ? "yes" : "no");
-  return holds;
+  report_cell(numbers, "%llu", (unsigned long long)(s.reads + s.table_reads));
 }
 
-static verdict run(bool full, report *numbers) {
-  uint64_t slots = (uint64_t)1 << (full ? 18 : 16);
-  contest *c = allocate(1, sizeof *c);
-  for (int k = 0; k < KINDS; k++) {
-    front_config config = {.database = LMDB, .kind = kinds[k], .slots = slots, .durability = BESOM_DURABLE_BATCH};
-    front_open(&c->fronts[k], &config);
-    c->scans[k] = front_stats(&c->fronts[k]).scans;
-  }
-  for (int row = 0; row < ROWS; row++) fill_row(c, row, slots / 10 / BATCH);
-  for (int row = 0; row < ROWS; row++)
-    for (int k = 0; k < KINDS; k++) report_load(numbers, c, k, row);
+/* Sentence by sentence of the statement. */
+static verdict judge(const contest *c) {
+  times aqf = total_of(c->rows[AQF]), qf = total_of(c->rows[QF]);
+  besom_store_statistics s = front_stats(&c->fronts[AQF]);
   findings found = {0};
-  for (int k = 0; k < KINDS; k++) finding(&found, report_total(numbers, c, k));
-  for (int k = 0; k < KINDS; k++) front_close(&c->fronts[k]);
-  free(c);
+  finding(&found, qf.wall / aqf.wall >= least_share_of_qf);
+  finding(&found, s.appends + s.table_puts == aqf.puts && s.updates + s.removes + s.reads + s.table_reads == 0 &&
+                      s.scans == c->scans[AQF]);
+  finding(&found, c->rows[AQF][ROWS - 1].wall < c->rows[ACF][ROWS - 1].wall);
   return verdict_of(&found);
 }
 
-static const char *const columns[] = {"kind",        "load", "puts_per_second", "of_qf",   "cpu_us", "pages_read_a_put",
-                                      "bytes_a_key", "puts", "store_writes",    "updates", "reads",  "holds"};
+static verdict run(bool full, report *numbers) {
+  uint64_t slots = (uint64_t)1 << (full ? 25 : 16);
+  contest *c = allocate(1, sizeof *c);
+  c->batch = slots / (ROWS + 2) / BATCHES;
+  c->keys = allocate(c->batch, sizeof *c->keys);
+  for (int k = 0; k < KINDS; k++) {
+    front_config config = {.database = LMDB, .kind = kind_of(k), .slots = slots, .durability = BESOM_DURABLE_BATCH};
+    front_open(&c->fronts[k], &config);
+    c->scans[k] = front_stats(&c->fronts[k]).scans;
+  }
+  for (int row = 0; row < ROWS; row++) fill_row(c, row);
+  for (int row = 0; row < ROWS; row++)
+    for (int k = 0; k < KINDS; k++) report_load(numbers, c, k, row);
+  for (int k = 0; k < KINDS; k++) report_total(numbers, c, k);
+  verdict v = judge(c);
+  for (int k = 0; k < KINDS; k++) front_close(&c->fronts[k]);
+  free(c->keys);
+  free(c);
+  return v;
+}
+
+static const char *const columns[] = {"span",  "kind",         "load_percent",     "puts_per_second",
+                                      "of_qf", "cpu_us",       "pages_read_a_put", "bytes_a_key",
+                                      "puts",  "store_writes", "updates",          "reads"};
+
+static const plot plots[] = {{.title = "Puts into a database on disk",
+                              .x = "load_percent",
+                              .y = "puts_per_second",
+                              .series = "kind",
+                              .where = "span=load",
+                              .x_label = "load factor (%)",
+                              .y_label = "puts a second",
+                              .log_y = true},
+                             {.title = "Pages read from disk",
+                              .x = "load_percent",
+                              .y = "pages_read_a_put",
+                              .series = "kind",
+                              .where = "span=load",
+                              .x_label = "load factor (%)",
+                              .y_label = "pages a put"},
+                             {0}};
 
 const claim store_puts_claim = {
     .name = "store-puts",
-    .source = "adaptiveqf: Figure 5, Table 1",
+    .source = "adaptiveqf: Figure 5",
+    .paper =
+        "In front of a B-tree on disk all filters begin at about the same speed. As they fill up, ACF and TQF fall "
+        "behind, since they must change their reverse map: between 85 and 90 % the AQF inserts 5 times as fast as "
+        "the ACF and 30 times as fast as the TQF.",
     .statement =
-        "puts into LMDB through aqf are within 10 % of qf; each is one write, no update and no read of the store",
+        "puts into LMDB through aqf are within 10 % of qf; each is one write, no update and no read of the store; "
+        "between 85 and 90 % load acf-cyclic is slower than aqf",
+    .differs =
+        "LMDB instead of SplinterDB's B-tree; 2^16 slots (full: 2^25, which takes many hours), in durable batches "
+        "after each of which the database is thrown out of memory. Our taf needs no updates, so it does not fall "
+        "behind; our acf-cyclic makes fewer than the paper's.",
     .timed = true,
+    .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,
     .run = run,

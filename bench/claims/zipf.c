@@ -7,123 +7,153 @@
  * far more. So the reduction is taken from that average, and what these seeds gave stands beside it.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "besom.h"
 #include "claims/claims.h"
+#include "curve.h"
 #include "fail.h"
-#include "learner.h"
+#include "rivals.h"
 
-enum { WINDOWS = 10, UNIVERSE = 10000000, UNIFORM_QUERIES = 1000000 };
+enum { UNIFORM_QUERIES = 1000000, QUERIES = 3000000, FILTERS = 5 };
 
-static const double exponent = 1.5, load = 0.9, adapt_room = 0.05;
-static const double wanted_reduction = 100;
+static const uint64_t universe = 1000000000;
+static const double exponent = 1.5, adapt_room = 0.05;
+static const double wanted_reduction = 100, wanted_bits = 0.001;
+static const double most_above_others = 1.1; /* what differs by less is chance */
+
+static const struct {
+  const char *name, *kind;
+  learning way;
+} filters[FILTERS] = {{"qf", "qf", NEVER},
+                      {"aqf", "aqf", STORE},
+                      {"aqf_marks", "aqf", MARKS},
+                      {"taf", "taf", STORE},
+                      {"acf-cyclic", "acf-cyclic", STORE}};
+enum { IS_QF = 0, IS_AQF = 1, IS_TAF = 3, IS_ACF = 4 }; /* in filters */
 
 typedef struct effort {
-  uint64_t slots, queries, seeds;
+  uint64_t slots, seeds;
 } effort;
 
-static const effort quick = {.slots = 1 << 20, .queries = 2000000, .seeds = 10};
-static const effort thorough = {.slots = 1 << 22, .queries = 20000000, .seeds = 100};
+static const effort quick = {.slots = 1 << 20, .seeds = 4};
+static const effort thorough = {.slots = 1 << 26, .seeds = 10};
 
 typedef struct tally {
-  uint64_t hits[LEARNINGS][WINDOWS]; /* false positives of all seeds */
-  double extra_bits[LEARNINGS];      /* an item, at the end, summed over the seeds */
-  uint64_t uniform_hits;             /* of qf, each key asked once */
-  uint64_t adapt_full;
+  curve curves[FILTERS];
+  uint64_t uniform_hits; /* of qf, each key asked once */
 } tally;
 
-static double extra_bits(const learner *l, const setting *s) {
-  besom_statistics stats = learner_stats(l);
-  double table_bits = 8 * (double)stats.bytes;
-  return stats.adapt_room_used * s->adapt_room * table_bits / (double)stats.items;
-}
-
-static void ask(learning way, const setting *s, const uint64_t *keys, uint64_t n, driver *d, tally *t) {
-  learner l = learner_create(way, s, d);
-  for (uint64_t i = 0; i < n; i++) t->hits[way][i * WINDOWS / n] += learner_ask(&l, keys[i]);
-  if (way == NEVER) {
-    key_stream absent = stream_absent(s->key_seed);
+static void ask(int which, uint64_t slots, uint64_t seed, const uint64_t *keys, driver *d, tally *t) {
+  uint8_t hash[16];
+  hash_seed(seed, hash);
+  besom_config config = rival_config(filters[which].kind, slots, RIVAL_WIDTH, hash);
+  if (strcmp(config.kind, "aqf") == 0) config.adapt_room = adapt_room;
+  key_stream members = stream_members(seed), absent = stream_absent(seed);
+  learner l = learner_create_of(filters[which].way, &config, &members, rival_members(slots), d);
+  curve_add(&t->curves[which], &l, config.adapt_room, keys, QUERIES);
+  if (which == IS_QF) {
     uint64_t hits;
     drive_contains(d, l.filter, &absent, UNIFORM_QUERIES, BATCH, &hits);
     t->uniform_hits += hits;
-  } else {
-    t->extra_bits[way] += extra_bits(&l, s);
-    t->adapt_full += l.adapt_full;
   }
   learner_free(&l);
 }
 
-static tally ask_all(effort e) {
-  tally t = {0};
+static void ask_all(effort e, tally *t) {
   driver d = driver_create();
-  uint64_t *keys = allocate(e.queries, sizeof *keys);
+  uint64_t *keys = allocate(QUERIES, sizeof *keys);
   for (uint64_t i = 0; i < e.seeds; i++) {
-    setting s = {.slots = e.slots,
-                 .members = (uint64_t)((double)e.slots * load),
-                 .adapt_room = adapt_room,
-                 .key_seed = random_at(BENCH_SEED, i),
-                 .filter_seed = random_at(BENCH_SEED, i)};
-    key_stream popular = stream_zipf_absent(s.key_seed, exponent, UNIVERSE);
-    popular.generate(&popular, 0, e.queries, keys);
-    for (int way = 0; way < LEARNINGS; way++) {
-      progress("seed %llu of %llu: %s", (unsigned long long)i + 1, (unsigned long long)e.seeds, learning_names[way]);
-      ask((learning)way, &s, keys, e.queries, &d, &t);
+    uint64_t seed = random_at(BENCH_SEED, i);
+    key_stream popular = stream_zipf_absent(seed, exponent, universe);
+    popular.generate(&popular, 0, QUERIES, keys);
+    for (int which = 0; which < FILTERS; which++) {
+      progress("seed %llu of %llu: %s", (unsigned long long)i + 1, (unsigned long long)e.seeds, filters[which].name);
+      ask(which, e.slots, seed, keys, &d, t);
     }
   }
   free(keys);
   driver_free(&d);
-  return t;
 }
 
 /* ------------------------------------------------------------------ reporting */
 
-static double rate_of(const tally *t, learning way, int first, int end, effort e) {
-  uint64_t hits = 0;
-  for (int w = first; w < end; w++) hits += t->hits[way][w];
-  return (double)hits * WINDOWS / ((double)(end - first) * (double)e.queries * (double)e.seeds);
+/* How far below the average of qf over all seeds. */
+static double reduction_of(const curve *c, double uniform) {
+  return uniform / curve_last_half(c);
 }
 
-/* One row; the reduction is the lesser of those of the two ways of learning. */
-static double report_windows(report *numbers, const char *name, const tally *t, int first, int end, effort e) {
-  double uniform = (double)t->uniform_hits / ((double)UNIFORM_QUERIES * (double)e.seeds);
-  double rates[LEARNINGS];
-  for (int way = 0; way < LEARNINGS; way++) rates[way] = rate_of(t, (learning)way, first, end, e);
-  double worse = rates[MARKS] > rates[STORE] ? rates[MARKS] : rates[STORE];
-  report_cell(numbers, "%s", name);
-  report_cell(numbers, "%llu", (unsigned long long)(e.queries * (uint64_t)end / WINDOWS));
+static void report_stretch(report *numbers, const char *span, int which, const curve *c, int first, int end) {
+  report_cell(numbers, "%s", span);
+  report_cell(numbers, "%s", filters[which].name);
+  curve_report(c, first, end, numbers);
+}
+
+static void report_halves(report *numbers, int which, const tally *t, double uniform, const char *holds) {
+  const curve *c = &t->curves[which];
+  report_stretch(numbers, "last_half", which, c, curve_middle(), CURVE_STRETCHES);
   report_cell(numbers, "%.3g", uniform);
-  for (int way = 0; way < LEARNINGS; way++) report_cell(numbers, "%.3g", rates[way]);
-  report_cell(numbers, "%.1f", uniform / worse);
-  report_cell(numbers, "%.1f", rates[NEVER] / worse);
-  for (int way = MARKS; way < LEARNINGS; way++) {
-    if (end == WINDOWS)
-      report_cell(numbers, "%.5f", t->extra_bits[way] / (double)e.seeds);
-    else
-      report_cell(numbers, "%s", "");
-  }
-  return uniform / worse;
+  report_cell(numbers, "%.1f", reduction_of(c, uniform));
+  report_cell(numbers, "%s", holds);
 }
 
 static verdict run(bool full, report *numbers) {
   effort e = full ? thorough : quick;
-  tally t = ask_all(e);
-  for (int w = 0; w < WINDOWS; w++) report_windows(numbers, "window", &t, w, w + 1, e);
-  report_windows(numbers, "all", &t, 0, WINDOWS, e);
-  double reduction = report_windows(numbers, "last_half", &t, WINDOWS / 2, WINDOWS, e);
+  tally t = {0};
   findings found = {0};
-  finding(&found, reduction >= wanted_reduction);
-  finding(&found, t.adapt_full == 0);
+  ask_all(e, &t);
+  double uniform = (double)t.uniform_hits / ((double)UNIFORM_QUERIES * (double)e.seeds);
+  for (int which = 0; which < FILTERS; which++)
+    for (int i = 0; i < CURVE_STRETCHES; i++) {
+      report_stretch(numbers, "stretch", which, &t.curves[which], i, i + 1);
+      for (int empty = 0; empty < 3; empty++) report_cell(numbers, "%s", "");
+    }
+  const curve *aqf = &t.curves[IS_AQF];
+  bool reduced = reduction_of(aqf, uniform) >= wanted_reduction;
+  bool small = aqf->extra_bits[CURVE_STRETCHES - 1] / (double)aqf->filters <= wanted_bits;
+  finding(&found, reduced);
+  finding(&found, small && aqf->adapt_full == 0);
+  for (int other = IS_TAF; other <= IS_ACF; other++)
+    finding(&found, curve_last_half(aqf) <= most_above_others * curve_last_half(&t.curves[other]));
+  for (int which = 0; which < FILTERS; which++)
+    report_halves(numbers, which, &t, uniform, which != IS_AQF ? "-" : reduced && small ? "yes" : "no");
   return verdict_of(&found);
 }
 
-static const char *const columns[] = {
-    "span",      "until_query", "qf_all_seeds", "qf_these_seeds",      "aqf_marks",
-    "aqf_store", "reduction",   "these_seeds",  "marks_bits_per_item", "store_bits_per_item"};
+static const char *const columns[] = {"span",       "filter",       "until_query", "rate",
+                                      "extra_bits", "qf_all_seeds", "reduction",   "holds"};
+
+static const plot plots[] = {{.title = "False positives of Zipf 1.5 queries",
+                              .x = "until_query",
+                              .y = "rate",
+                              .series = "filter",
+                              .where = "span=stretch",
+                              .x_label = "queries",
+                              .y_label = "false positives a query",
+                              .log_y = true},
+                             {.title = "Space that learning takes",
+                              .x = "until_query",
+                              .y = "extra_bits",
+                              .series = "filter",
+                              .where = "span=stretch",
+                              .x_label = "queries",
+                              .y_label = "additional bits a key"},
+                             {0}};
 
 const claim zipf_claim = {
     .name = "zipf",
     .source = "adaptiveqf: Figure 7",
-    .statement = "on Zipf 1.5 the rate of aqf is 100 times below that of qf, over the second half of the queries",
+    .paper =
+        "On 3 million queries of Zipf 1.5 over a universe of a billion the rate of all three adaptive filters drops "
+        "at once, by about 100 times in the end, for less than a thousandth of a bit an item; that of the AQF falls "
+        "below those of TQF and ACF later on.",
+    .statement =
+        "on Zipf 1.5 the rate of aqf is 100 times below that of qf over the second half of the queries, for at "
+        "most 0.001 bits a key, and not above those of taf and acf-cyclic",
+    .differs = "The same queries; tables of 2^20 slots and 4 seeds (full: 2^26 and 10), where the paper does not tell "
+               "its size. The rate is that of the queries themselves in each stretch, not of a second set that teaches "
+               "nothing; qf is taken at its average over hash seeds, since one seed's own is luck.",
+    .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,
     .run = run,

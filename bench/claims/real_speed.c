@@ -1,0 +1,110 @@
+/* Claim real-speed: queries a second on real keys, with what the store costs when a filter says yes. */
+#include "claims/claims.h"
+#include "fail.h"
+#include "front.h"
+#include "real_stream.h"
+#include "rivals.h"
+#include "timing.h"
+
+enum { DRAWN = 3000000, MOST_ROUNDS = 9 };
+
+static const double as_fast = 0.9;
+
+/* The five of the paper, asked first and the store when they say yes; and aqf by besom_guard_get, which does more. */
+enum { AQF_GUARD = RIVALS, FILTERS };
+
+static const char *name_of(int which) {
+  return which == AQF_GUARD ? "aqf_guard" : rival_kinds[which];
+}
+
+/* Fills a filter and a store behind it, and asks once for every query. Million a second. */
+static double ask_all(int which, const real_stream *s, uint64_t seed, double *reads) {
+  front f;
+  front_open(&f, &(front_config){.database = MEMORY,
+                                 .kind = rival_kinds[which == AQF_GUARD ? AQF : which],
+                                 .slots = rival_slots(s->member_count),
+                                 .filter_first = which != AQF_GUARD,
+                                 .seed = seed});
+  key_stream members = stream_array(s->members);
+  front_fill_from(&f, &members, 0, s->member_count);
+  besom_store_statistics before = front_stats(&f);
+  uint64_t found = 0;
+  double start = cpu_seconds();
+  for (uint64_t i = 0; i < s->query_count; i++) found += front_get(&f, s->queries[i]);
+  double seconds = cpu_seconds() - start;
+  if (found) fail("%s has found keys that are not there", name_of(which));
+  besom_store_statistics after = front_stats(&f);
+  *reads += (double)(after.reads + after.table_reads - before.reads - before.table_reads);
+  front_close(&f);
+  return 1e-6 * (double)s->query_count / seconds;
+}
+
+static void report_speed(report *numbers, const real_stream *s, int r, const double *speeds, double reads) {
+  report_cell(numbers, "%s", s->name);
+  report_cell(numbers, "%s", name_of(r));
+  report_cell(numbers, "%llu", (unsigned long long)s->member_count);
+  report_cell(numbers, "%llu", (unsigned long long)s->query_count);
+  report_cell(numbers, "%.2f", speeds[r]);
+  report_cell(numbers, "%.2f", speeds[r] / speeds[QF]);
+  report_cell(numbers, "%.3f", 1000 * reads / (double)s->query_count);
+}
+
+/* Of the rounds, each with another hash, the fastest counts: others on the machine only ever slow one down. */
+static void test_stream(size_t which, uint64_t rounds, findings *found, report *numbers) {
+  real_stream s = real_stream_open(which, DRAWN);
+  double speeds[FILTERS] = {0}, reads[FILTERS] = {0};
+  for (uint64_t round = 0; round < rounds; round++)
+    for (int r = 0; r < FILTERS; r++) {
+      progress("%s, round %llu of %llu: %s", s.name, (unsigned long long)round + 1, (unsigned long long)rounds,
+               name_of(r));
+      double speed = ask_all(r, &s, random_at(BENCH_SEED, round), &reads[r]);
+      if (speed > speeds[r]) speeds[r] = speed;
+    }
+  for (int r = 0; r < FILTERS; r++) report_speed(numbers, &s, r, speeds, reads[r] / (double)rounds);
+  finding(found, speeds[AQF] >= as_fast * speeds[QF]);
+  finding(found, speeds[TAF] < speeds[AQF]);
+  for (int r = 0; r < CF; r++) finding(found, speeds[CF] > speeds[r]);
+  real_stream_free(&s);
+}
+
+static verdict run(bool full, report *numbers) {
+  static const uint64_t rounds[REAL_STREAMS] = {MOST_ROUNDS, 2, 1}; /* what is short needs more of them */
+  findings found = {0};
+  for (size_t which = 0; which < REAL_STREAMS; which++)
+    test_stream(which, full ? MOST_ROUNDS : rounds[which], &found, numbers);
+  return verdict_of(&found);
+}
+
+static const char *const columns[] = {"stream", "filter",      "members", "queries", "million_per_second",
+                                      "of_qf",  "reads_per_1k"};
+
+static const plot plots[] = {{.title = "Queries of real keys",
+                              .x = "stream",
+                              .y = "million_per_second",
+                              .series = "filter",
+                              .x_label = "stream",
+                              .y_label = "million queries a second",
+                              .bars = true},
+                             {0}};
+
+const claim real_speed_claim = {
+    .name = "real-speed",
+    .source = "adaptiveqf: Table 3",
+    .paper =
+        "Million queries a second of CAIDA's packets and of Shalla's addresses, reads of the database included: AQF "
+        "31.6 "
+        "and 15.8, TQF 8.4 and 6.7, ACF 34.1 and 18.3, QF 24.1 and 16.8, CF 119 and 62. The AQF is about as fast as "
+        "the QF, the TQF slowest, the CF fastest by far.",
+    .statement =
+        "on real keys, reads of the store included, aqf is as fast as qf (within 10 %), taf slower than aqf, and cf "
+        "fastest",
+    .differs = "The streams are a web server's blocks, domains and names of packages (see real-rate), with 45 "
+               "thousand to 0.9 million members instead of 2^26: all filters fit into the cache. The store is in "
+               "memory. Filters are asked first, as in the paper; aqf_guard is besom_guard_get for every query, "
+               "which also counts and watches, at about half of qf's speed. It is not judged.",
+    .timed = true,
+    .plots = plots,
+    .columns = columns,
+    .column_count = sizeof columns / sizeof *columns,
+    .run = run,
+};
