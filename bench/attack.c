@@ -1,7 +1,6 @@
 #include "attack.h"
 
 #include "fail.h"
-#include "replay.h"
 #include "timing.h"
 
 enum { PIECE = 4096, QUERIES_A_CHECK = 16 };
@@ -18,28 +17,14 @@ static bool ask_and_watch(attack *a, uint64_t key) {
   return a->front->facade ? yes : disk_pages_read() != pages;
 }
 
-/* The next n keys of one of the halves. */
-static void choose(attack *a, void (*half)(replay *, size_t, uint64_t *), size_t n, uint64_t *keys) {
-  replay r = {.strangers = a->strangers,
-              .share = a->share,
-              .found = a->found,
-              .asked = a->asked,
-              .number = a->number,
-              .replayed = a->replayed};
-  half(&r, n, keys);
-  a->asked = r.asked;
-  a->number = r.number;
-  a->replayed = r.replayed;
-}
-
 void attack_collect(attack *a, uint64_t n) {
   uint64_t keys[PIECE];
   if (a->cache) disk_cache_resume(a->cache);
   for (uint64_t done = 0; done < n;) {
     size_t piece = n - done < PIECE ? (size_t)(n - done) : PIECE;
-    choose(a, replay_collect, piece, keys);
+    replay_collect(&a->keys, piece, keys);
     for (size_t i = 0; i < piece; i++) {
-      if (ask_and_watch(a, keys[i])) key_list_add(&a->found, keys[i]);
+      if (ask_and_watch(a, keys[i])) key_list_add(&a->keys.found, keys[i]);
       if (a->cache && i % QUERIES_A_CHECK == 0) disk_cache_check(a->cache);
     }
     done += piece;
@@ -58,7 +43,7 @@ void attack_go_on(attack *a, uint64_t n) {
   if (a->cache) disk_cache_resume(a->cache);
   for (uint64_t done = 0; done < n;) {
     size_t piece = n - done < PIECE ? (size_t)(n - done) : PIECE;
-    choose(a, replay_choose, piece, keys);
+    replay_choose(&a->keys, piece, keys);
     double start = wall_seconds(), emptying = a->cache ? a->cache->seconds : 0;
     for (size_t i = 0; i < piece; i++) {
       ask(a, keys[i]);
@@ -75,6 +60,6 @@ void attack_go_on(attack *a, uint64_t n) {
 }
 
 void attack_free(attack *a) {
-  key_list_free(&a->found);
+  replay_free(&a->keys);
   samples_free(&a->seconds);
 }

@@ -9,21 +9,16 @@
 
 #include "disk.h"
 #include "front.h"
-#include "key_list.h"
+#include "replay.h"
 #include "timing.h"
 
 typedef struct attack {
   front *front;
-  disk_cache *cache;    /* kept small meanwhile; may be NULL */
-  key_stream strangers; /* what the others ask for */
-  double share;         /* of the second half's queries */
-  uint64_t asked;       /* queries of the others so far */
-  uint64_t number;      /* of the next query of the second half */
-  key_list found;       /* false positives */
-  uint64_t replayed;    /* of them, or again */
-  samples seconds;      /* wall time of each turn of the second half, without what emptying the cache took */
-  uint64_t pages;       /* that the second half has had the disk read */
-  uint64_t reads;       /* of the store in the second half */
+  disk_cache *cache; /* kept small meanwhile; may be NULL */
+  replay keys;       /* which are asked: share and strangers are the caller's */
+  samples seconds;   /* wall time of each turn of the second half, without what emptying the cache took */
+  uint64_t pages;    /* that the second half has had the disk read */
+  uint64_t reads;    /* of the store in the second half */
 } attack;
 
 /* n queries of the others; those that the filter is wrong about are kept. */

@@ -50,8 +50,8 @@ static bool test_workload(workload w, uint64_t slots, report *numbers) {
   for (int i = 0; i < FRONTS; i++) {
     progress("%s: filling %s", workloads[w].name, front_names[i]);
     open_front(&fronts[i], i, slots);
-    attacks[i] =
-        (attack){.front = &fronts[i], .strangers = stream_of(w, slots), .share = w == ADVERSARIAL ? adversarial : 0};
+    attacks[i] = (attack){.front = &fronts[i],
+                          .keys = {.strangers = stream_of(w, slots), .share = w == ADVERSARIAL ? adversarial : 0}};
     attack_collect(&attacks[i], turn * TURNS);
   }
   for (int t = 0; t < TURNS; t++) {
@@ -64,10 +64,10 @@ static bool test_workload(workload w, uint64_t slots, report *numbers) {
     double seconds = samples_median(&attacks[i].seconds);
     report_cell(numbers, "%s", workloads[w].name);
     report_cell(numbers, "%s", front_names[i]);
-    report_cell(numbers, "%zu", attacks[i].found.count);
+    report_cell(numbers, "%zu", attacks[i].keys.found.count);
     report_cell(numbers, "%.0f", (double)turn / seconds);
     report_cell(numbers, "%.2f", own / seconds);
-    report_cell(numbers, "%.2f", 1000 * (double)attacks[i].pages / (double)attacks[i].number);
+    report_cell(numbers, "%.2f", 1000 * (double)attacks[i].pages / (double)attacks[i].keys.number);
     report_cell(numbers, "%s", i == OWN ? "-" : fine ? "yes" : "no");
     attack_free(&attacks[i]);
     front_close(&fronts[i]);
