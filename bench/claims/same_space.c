@@ -162,7 +162,7 @@ const claim same_space_claim = {
     .differs = "LMDB instead of SplinterDB's B-tree, 1 % of it in memory; 2^15 slots, 4 hash seeds, half a million "
                "queries each (full: 2^18, 8, 4 million; the paper has 2^26 and 200 million). Filters are asked first "
                "and the guard only "
-               "after a yes; by besom_guard_get alone aqf has a third of that speed. Uniform queries are not judged: "
+               "after a yes (real-speed has both). Uniform queries are not judged: "
                "they repeat nothing, so there a bit more halves the reads, and qf and cf with it beat aqf by half "
                "and more.",
     .timed = true,

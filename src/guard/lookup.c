@@ -127,7 +127,14 @@ static besom_status false_positive(struct lookup *l) {
   return status == BESOM_OK ? besom__guard_adapt(l) : status;
 }
 
-/* The answer. */
+/* The filter has said no. */
+static besom_status deny(besom_guard *g) {
+  count(g, &g->stats.filter_negatives, 1);
+  count_absent(g, false);
+  return BESOM_NOT_FOUND;
+}
+
+/* The filter has said yes: is it right? */
 static besom_status answer(struct lookup *l) {
   besom_guard *g = l->guard;
   besom_status status = besom__lookup_key(l, &g->stats.store_reads);
@@ -136,31 +143,40 @@ static besom_status answer(struct lookup *l) {
     count(g, &g->stats.true_positives, 1);
     return BESOM_OK;
   }
-  if (l->n) {
-    status = false_positive(l);
-  } else {
-    count(g, &g->stats.filter_negatives, 1);
-    count_absent(g, false);
-  }
+  if (!l->n) return deny(g);
+  status = false_positive(l);
   return status == BESOM_OK ? BESOM_NOT_FOUND : status;
 }
 
-static besom_status get(besom_guard *g, const struct key *key, besom_bytes *value) {
-  struct lookup l; /* begin fills it; to clear all of it first would be an eighth of the time of a get */
-  count(g, &g->stats.queries, 1);
-  lock_read(g);
-  besom_status status = ready_to_read(g);
-  if (status == BESOM_OK) status = besom__lookup_begin(&l, g, key);
-  if (status != BESOM_OK) {
-    unlock(g);
-    return status;
-  }
+/* A key that may be there: the readers' lock is held. */
+static besom_status look_up(besom_guard *g, const struct key *key, const struct side *side, besom_digest digest,
+                            besom_bytes *value) {
+  struct lookup l;
+  besom_status status = besom__lookup_digest(&l, g, side, digest);
+  if (status != BESOM_OK) return status;
+  l.key = key;
   l.value = value;
   status = answer(&l);
   besom__lookup_end(&l);
+  return status;
+}
+
+/* Most keys that are asked for in vain end at the filter: for these nothing else is made ready. */
+static besom_status get(besom_guard *g, const struct key *key, besom_bytes *value) {
+  besom_digest digest;
+  count(g, &g->stats.queries, 1);
+  lock_read(g);
+  besom_status status = ready_to_read(g);
+  const struct side *side = status == BESOM_OK ? besom__guard_side(g, key, &digest) : NULL;
+  bool maybe = side && besom_contains_digest(side->filter, digest);
+  if (maybe)
+    status = look_up(g, key, side, digest, value);
+  else if (side)
+    status = deny(g);
   unlock(g);
+  if (!maybe) return status;
   if (status != BESOM_OK) besom_guard_release(g, value); /* a store may fail after it has shown the record */
-  if (!g->locks && l.n) besom__guard_work(g);
+  if (!g->locks) besom__guard_work(g);
   return status;
 }
 
