@@ -58,6 +58,6 @@ void finding(findings *f, bool holds) {
 }
 
 verdict verdict_of(const findings *f) {
-  if (f->held == f->tested) return HOLDS;
-  return f->held ? PARTLY : DOES_NOT_HOLD;
+  if (!f->held) return DOES_NOT_HOLD; /* nor does a claim of which nothing was tested */
+  return f->held == f->tested ? HOLDS : PARTLY;
 }

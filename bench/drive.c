@@ -101,7 +101,7 @@ typedef struct digest_source {
  * of what is above the last one with the m-th power of the rest of it as the probability.
  */
 static besom_digest next_digest(digest_source *s) {
-  double uniform = ((double)(random_at(s->seed, 2 * s->given) >> 11) + 0.5) * 0x1p-53;
+  double uniform = random_unit(random_at(s->seed, 2 * s->given));
   s->log_above += log(uniform) / (double)(s->n - s->given);
   double share = -expm1(s->log_above);
   uint64_t hi = (uint64_t)(share * 0x1p63) * 2; /* 2^64 itself would not fit */

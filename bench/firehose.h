@@ -1,15 +1,15 @@
 /*
  * The query streams of the FireHose benchmark (Anderson and Plimpton, Sandia 2015), which the telescoping filters were
- * measured by. They give numbers of keys, from 0; which keys these are is the caller's business.
+ * measured by. They give numbers of keys; which keys these are is the caller's business.
  */
 #ifndef BENCH_FIREHOSE_H
 #define BENCH_FIREHOSE_H
 
 #include <stdint.h>
 
-/* 100,000 keys by Yule and Simon's power law of concentration 0.5: few are asked very often. */
+/* Keys 1 to 99,999 by Yule and Simon's power law of concentration 0.5: the first few are asked very often. */
 typedef struct power_law {
-  double *up_to; /* probability of each key or one before it */
+  double *up_to; /* probability of each number or one before it */
   uint64_t seed, drawn;
 } power_law;
 
@@ -21,7 +21,7 @@ uint64_t power_law_next(power_law *p);
 
 /*
  * 131,072 keys that trend: each is asked a number of times that is decided at its birth, seldom first, then often, then
- * seldom again, and then another takes its place. Numbers are by birth.
+ * seldom again, and then another takes its place. Numbers are by birth, from 0.
  */
 typedef struct trending_key {
   uint64_t number;

@@ -13,4 +13,10 @@ typedef struct key_list {
 void key_list_add(key_list *l, uint64_t key);
 void key_list_free(key_list *l);
 
+/* In ascending order, each key once. */
+void key_list_sort(key_list *l);
+
+/* Of two keys, for qsort and bsearch. */
+int key_compare(const void *a, const void *b);
+
 #endif

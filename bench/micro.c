@@ -59,6 +59,21 @@ static void add_every_subject(bench *b) {
     if (!needs_store(besom_kinds(i))) add_subject(b, besom_kinds(i));
 }
 
+/* Those of a list with commas; every one without a list. */
+static void add_subjects(bench *b, const char *list) {
+  if (list)
+    add_listed_subjects(b, list);
+  else
+    add_every_subject(b);
+}
+
+static void free_bench(bench *b) {
+  for (size_t i = 0; i < b->subject_count; i++) subject_free(&b->subjects[i]);
+  free(b->subjects);
+  samples_free(&b->independent);
+  samples_free(&b->prefetched);
+}
+
 static void check_isa(const char *isa) {
   /* Checked here because a kind without isa= also says BESOM_BAD_OPTION: it could not tell a typing error. */
   static const char *const known[] = {"portable", "avx2", "avx512"};
@@ -240,17 +255,9 @@ int micro_verb(int argc, char **argv) {
   check_isa(b.plan.isa);
   if (csv && json) usage_error("--csv and --json exclude each other");
   if (b.plan.isa && b.plan.options) usage_error("--options: give isa=%s there, not by --isa", b.plan.isa);
-
-  if (kinds)
-    add_listed_subjects(&b, kinds);
-  else
-    add_every_subject(&b);
+  add_subjects(&b, kinds);
   measure(&b);
   print_results(&b, json ? JSON : csv ? CSV : TABLE, argc, argv);
-
-  for (size_t i = 0; i < b.subject_count; i++) subject_free(&b.subjects[i]);
-  free(b.subjects);
-  samples_free(&b.independent);
-  samples_free(&b.prefetched);
+  free_bench(&b);
   return 0;
 }

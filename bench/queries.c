@@ -5,6 +5,7 @@
 
 #include "fail.h"
 #include "firehose.h"
+#include "key_list.h"
 #include "trace.h"
 
 /*
@@ -67,44 +68,29 @@ static uint64_t parse_block(besom_bytes digits) {
   return block;
 }
 
-static uint64_t *read_blocks(const char *name, uint64_t *n) {
+static key_list read_blocks(const char *name) {
   char path[64];
   snprintf(path, sizeof path, "data/lists/trace-%s.txt", name);
   trace t = trace_read(path, &(trace_form){.key_column = 2}, NULL);
   if (!t.n) fail("%s is empty: bench/fetch_data.sh trace fetches it", path);
-  uint64_t *blocks = allocate(t.n, sizeof *blocks);
-  for (size_t i = 0; i < t.n; i++) blocks[i] = parse_block(t.requests[i].key);
-  *n = t.n;
+  key_list blocks = {0};
+  for (size_t i = 0; i < t.n; i++) key_list_add(&blocks, parse_block(t.requests[i].key));
   trace_free(&t);
   return blocks;
 }
 
-static int compare(const void *a, const void *b) {
-  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-  return (x > y) - (x < y);
-}
-
-/* In ascending order, each once; gives how many there are. */
-static uint64_t sort_blocks(uint64_t *blocks, uint64_t n) {
-  uint64_t different = 0;
-  qsort(blocks, n, sizeof *blocks, compare);
-  for (uint64_t i = 0; i < n; i++)
-    if (!different || blocks[i] != blocks[different - 1]) blocks[different++] = blocks[i];
-  return different;
-}
-
 queries queries_of_trace(const char *name) {
-  uint64_t n;
-  uint64_t *blocks = read_blocks(name, &n), *sorted = allocate(n, sizeof *sorted);
-  queries q = make_room(name, n);
-  for (uint64_t i = 0; i < n; i++) sorted[i] = blocks[i];
-  q.different = q.universe = sort_blocks(sorted, n);
-  for (uint64_t i = 0; i < n; i++) {
-    uint64_t *at = bsearch(&blocks[i], sorted, q.different, sizeof *sorted, compare);
-    q.numbers[i] = (uint32_t)(at - sorted);
+  key_list blocks = read_blocks(name), sorted = {0};
+  queries q = make_room(name, blocks.count);
+  for (size_t i = 0; i < blocks.count; i++) key_list_add(&sorted, blocks.keys[i]);
+  key_list_sort(&sorted);
+  q.different = q.universe = sorted.count;
+  for (size_t i = 0; i < blocks.count; i++) {
+    uint64_t *at = bsearch(&blocks.keys[i], sorted.keys, sorted.count, sizeof *sorted.keys, key_compare);
+    q.numbers[i] = (uint32_t)(at - sorted.keys);
   }
-  free(blocks);
-  free(sorted);
+  key_list_free(&blocks);
+  key_list_free(&sorted);
   return q;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "fail.h"
+#include "key_list.h"
 #include "text_list.h"
 #include "workload.h"
 
@@ -20,11 +21,6 @@ static const struct {
      false},
     {"names", {"data/lists/npm.txt"}, false}};
 
-typedef struct key_array {
-  uint64_t *keys;
-  uint64_t count;
-} key_array;
-
 /* FNV-1a, and a bijection that mixes it well. */
 static uint64_t key_of(besom_bytes line) {
   const uint8_t *bytes = line.data;
@@ -33,11 +29,9 @@ static uint64_t key_of(besom_bytes line) {
   return random_at(hash, 0);
 }
 
-static void add_file(key_array *all, const char *path) {
+static void add_file(key_list *all, const char *path) {
   text_list lines = text_list_read(path);
-  all->keys = realloc(all->keys, (all->count + lines.n + 1) * sizeof *all->keys);
-  if (!all->keys) fail("no memory for %s", path);
-  for (size_t i = 0; i < lines.n; i++) all->keys[all->count++] = key_of(lines.lines[i]);
+  for (size_t i = 0; i < lines.n; i++) key_list_add(all, key_of(lines.lines[i]));
   text_list_free(&lines);
 }
 
@@ -45,44 +39,32 @@ static bool is_member(uint64_t key) {
   return random_at(BENCH_SEED, key) & 1;
 }
 
-static key_array select_keys(const key_array *from, bool members) {
-  key_array some = {.keys = allocate(from->count + 1, sizeof *some.keys)};
-  for (uint64_t i = 0; i < from->count; i++)
-    if (is_member(from->keys[i]) == members) some.keys[some.count++] = from->keys[i];
+static key_list select_keys(const key_list *from, bool members) {
+  key_list some = {0};
+  for (size_t i = 0; i < from->count; i++)
+    if (is_member(from->keys[i]) == members) key_list_add(&some, from->keys[i]);
   return some;
 }
 
-static int compare_keys(const void *a, const void *b) {
-  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-  return (x > y) - (x < y);
-}
-
-static void keep_each_once(key_array *a) {
-  uint64_t kept = 0;
-  qsort(a->keys, a->count, sizeof *a->keys, compare_keys);
-  for (uint64_t i = 0; i < a->count; i++)
-    if (i == 0 || a->keys[i] != a->keys[i - 1]) a->keys[kept++] = a->keys[i];
-  a->count = kept;
-}
-
-static key_array draw(const key_array *from, uint64_t n) {
-  key_array drawn = {.keys = allocate(n, sizeof *drawn.keys), .count = n};
-  for (uint64_t i = 0; i < n; i++) drawn.keys[i] = from->keys[random_below(random_at(BENCH_SEED, i), from->count)];
+static key_list draw(const key_list *from, uint64_t n) {
+  key_list drawn = {0};
+  for (uint64_t i = 0; i < n; i++)
+    key_list_add(&drawn, from->keys[random_below(random_at(BENCH_SEED, i), from->count)]);
   return drawn;
 }
 
 real_stream real_stream_open(size_t which, uint64_t drawn) {
-  key_array all = {0};
+  key_list all = {0};
   for (size_t i = 0; i < MOST_FILES && streams[which].paths[i]; i++) add_file(&all, streams[which].paths[i]);
-  key_array members = select_keys(&all, true), queries = select_keys(&all, false);
-  free(all.keys);
-  keep_each_once(&members);
+  key_list members = select_keys(&all, true), queries = select_keys(&all, false);
+  key_list_free(&all);
+  key_list_sort(&members);
   if (members.count == 0 || queries.count == 0) fail("%s has too few lines", streams[which].paths[0]);
   if (!streams[which].in_order) {
-    key_array strangers = queries;
-    keep_each_once(&strangers);
+    key_list strangers = queries;
+    key_list_sort(&strangers);
     queries = draw(&strangers, drawn);
-    free(strangers.keys);
+    key_list_free(&strangers);
   }
   return (real_stream){streams[which].name, members.keys, queries.keys, members.count, queries.count};
 }

@@ -8,8 +8,7 @@ void replay_collect(replay *r, size_t n, uint64_t *keys) {
 }
 
 static bool is_his_turn(replay *r) {
-  uint64_t toss = random_at(derive_seed(r->strangers.seed, TOSSING), r->number++);
-  return (double)(toss >> 11) * 0x1p-53 < r->share;
+  return random_unit(random_at(derive_seed(r->strangers.seed, TOSSING), r->number++)) < r->share;
 }
 
 void replay_choose(replay *r, size_t n, uint64_t *keys) {

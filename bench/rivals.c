@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "fail.h"
+#include "kinds.h"
 
 static const double load = 0.9, highest_cuckoo_load = 0.95;
 
@@ -15,13 +15,6 @@ uint64_t rival_members(uint64_t slots) {
 
 uint64_t rival_slots(uint64_t members) {
   return (uint64_t)ceil((double)members / load);
-}
-
-static const besom_kind_info *kind_named(const char *kind) {
-  const besom_kind_info *info;
-  for (size_t i = 0; (info = besom_kinds(i)); i++)
-    if (strcmp(info->name, kind) == 0) return info;
-  fail("there is no kind %s", kind);
 }
 
 bool kind_learns(const char *kind) {

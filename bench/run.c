@@ -9,8 +9,6 @@
 #include "verbs.h"
 #include "workload.h"
 
-static bool full, csv, json;
-
 /* ------------------------------------------------------------------ what claims there are */
 
 static void list_claims(void) {
@@ -53,7 +51,10 @@ static void print_claim(const claim *c) {
   print_member("differs", c->differs);
   print_flag("timed", c->timed);
   printf("\"columns\":[");
-  for (size_t i = 0; i < c->column_count; i++) printf("%s\"%s\"", i ? "," : "", c->columns[i]);
+  for (size_t i = 0; i < c->column_count; i++) {
+    if (i) printf(",");
+    json_print_text(c->columns[i]);
+  }
   printf("],\"plots\":[");
   for (const plot *p = c->plots; p && p->title; p++) {
     if (p != c->plots) printf(",");
@@ -79,7 +80,7 @@ static const claim *find_claim(const char *name) {
   usage_error("there is no claim '%s'; besom-bench run lists them", name);
 }
 
-static void test_claim(const claim *c) {
+static void test_claim(const claim *c, bool full, bool csv) {
   report *numbers = report_create(c->columns, c->column_count, csv);
   verdict v = c->run(full, numbers);
   progress_end();
@@ -93,6 +94,7 @@ static void test_claim(const claim *c) {
 }
 
 int run_verb(int argc, char **argv) {
+  bool full = false, csv = false, json = false;
   const argument arguments[] = {
       {"--full", NULL, "at full size: minutes, not seconds", .flag = &full},
       {"--csv", NULL, "print the numbers as CSV, behind lines that begin with #", .flag = &csv},
@@ -109,7 +111,7 @@ int run_verb(int argc, char **argv) {
       },
       argc, argv);
   if (claim_name.n)
-    test_claim(find_claim(claim_name.at[0]));
+    test_claim(find_claim(claim_name.at[0]), full, csv);
   else if (json)
     print_claims();
   else

@@ -2,9 +2,9 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "fail.h"
+#include "kinds.h"
 
 enum { MOST_QUERIES = 1 << 22, LEAST_QUERIES = 1 << 16, QUERIES_A_KEY = 16 };
 
@@ -29,15 +29,11 @@ static void configure_by_rate(besom_config *config, const plan *p) {
   config->rate = p->load * ldexp(1, -(int)p->width);
 }
 
-static unsigned abilities_of(const char *kind) {
-  for (size_t i = 0; besom_kinds(i); i++)
-    if (strcmp(besom_kinds(i)->name, kind) == 0) return besom_kinds(i)->abilities;
-  return 0;
-}
-
 void subject_create(subject *s, const char *kind, const plan *p) {
-  *s = (subject){.config = {.kind = kind, .slots = p->slots, .width = (uint32_t)p->width},
-                 .abilities = abilities_of(kind)};
+  const besom_kind_info *info = kind_named(kind);
+  if (!info) fail("there is no kind %s", kind);
+  *s =
+      (subject){.config = {.kind = kind, .slots = p->slots, .width = (uint32_t)p->width}, .abilities = info->abilities};
   hash_seed(p->seed, s->hash_seed);
   s->config.seed = s->hash_seed;
   s->config.options = p->options;

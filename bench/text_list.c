@@ -20,6 +20,7 @@ static char *read_text(const char *path, size_t *len) {
     text = realloc(text, room *= 2);
     if (!text) fail("no memory for %s", path);
   }
+  if (ferror(file)) fail("cannot read all of %s", path);
   fclose(file);
   return text;
 }
@@ -48,6 +49,7 @@ void text_list_free(text_list *l) {
   free(l->text);
   free(l->lines);
   free(l->weights);
+  *l = (text_list){0};
 }
 
 static bool is_space(char c) {

@@ -16,7 +16,7 @@ typedef struct text_list {
   size_t at, end; /* of the source: the next one, and where it ends */
 } text_list;
 
-/* The last line need not end with a newline. Fails if there is no such file. */
+/* The last line need not end with a newline. Fails if the file cannot be read. */
 text_list text_list_read(const char *path);
 
 /*
@@ -26,8 +26,8 @@ text_list text_list_read(const char *path);
 besom_bytes text_column(besom_bytes line, size_t number, char delimiter);
 
 /*
- * n addresses, all different, those of one kind never among those of the other. Suspicious ones have words, hyphens,
- * digits and endings that others have, too, but seldom: a classifier that learns these tells most of them apart.
+ * n addresses, all different, those of one kind never among those of the other. Suspicious ones have words, hyphens and
+ * endings that others have, too, but seldom: a classifier that learns these tells most of them apart.
  */
 text_list text_list_urls(size_t n, bool suspicious, uint64_t seed);
 

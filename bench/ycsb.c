@@ -8,9 +8,12 @@ static const double exponent = 0.99;
 static const uint64_t ranks = 10000000000;
 
 static const ycsb_mix mixes[] = {
-    {YCSB_READ, YCSB_UPDATE, 10, false}, {YCSB_READ, YCSB_UPDATE, 1, false},
-    {YCSB_READ, YCSB_READ, 0, false},    {YCSB_READ, YCSB_INSERT, 1, true},
-    {YCSB_SCAN, YCSB_INSERT, 1, false},  {YCSB_READ, YCSB_READ_MODIFY_WRITE, 10, false},
+    /* A */ {YCSB_READ, YCSB_UPDATE, 10, false},
+    /* B */ {YCSB_READ, YCSB_UPDATE, 1, false},
+    /* C */ {YCSB_READ, YCSB_READ, 0, false},
+    /* D */ {YCSB_READ, YCSB_INSERT, 1, true},
+    /* E */ {YCSB_SCAN, YCSB_INSERT, 1, false},
+    /* F */ {YCSB_READ, YCSB_READ_MODIFY_WRITE, 10, false},
 };
 
 ycsb ycsb_create(char workload, uint64_t seed, uint64_t records) {
@@ -19,8 +22,7 @@ ycsb ycsb_create(char workload, uint64_t seed, uint64_t records) {
       .mix = mixes[workload - 'A'], .seed = seed, .records = records, .popularity = zipf_create(exponent, ranks)};
 }
 
-/* Inserts: one in each group of requests, at a random place there; so how many came before is known without counting.
- */
+/* One insert in each group of requests, at a random place: so how many came before is known without counting. */
 static uint64_t place_of_insert(const ycsb *y, uint64_t group) {
   return random_below(random_at(derive_seed(y->seed, PLACING), group), GROUP);
 }
@@ -31,9 +33,12 @@ uint64_t ycsb_records(const ycsb *y, uint64_t i) {
 }
 
 static ycsb_operation operation_at(const ycsb *y, uint64_t i) {
-  uint64_t place = y->mix.other == YCSB_INSERT ? i % GROUP != place_of_insert(y, i / GROUP) /* 0 is the one insert */
-                                               : random_below(random_at(derive_seed(y->seed, TOSSING), i), GROUP);
-  return place < y->mix.others ? y->mix.other : y->mix.usual;
+  bool other;
+  if (y->mix.other == YCSB_INSERT)
+    other = i % GROUP == place_of_insert(y, i / GROUP);
+  else
+    other = random_below(random_at(derive_seed(y->seed, TOSSING), i), GROUP) < y->mix.others;
+  return other ? y->mix.other : y->mix.usual;
 }
 
 static uint64_t latest_at(const ycsb *y, uint64_t i, uint64_t seed) {

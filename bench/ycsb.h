@@ -34,7 +34,7 @@ typedef struct ycsb_request {
 
 typedef struct ycsb_mix {
   ycsb_operation usual, other;
-  unsigned others; /* of 20 requests */
+  unsigned others; /* of 20 requests; of inserts 1 */
   bool latest;     /* new records are the popular ones */
 } ycsb_mix;
 

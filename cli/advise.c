@@ -6,6 +6,7 @@
 #include "bar.h"
 #include "fail.h"
 #include "keys.h"
+#include "kinds.h"
 #include "page.h"
 #include "report.h"
 #include "seed.h"
@@ -194,10 +195,7 @@ static const trial *usual(const trial *trials, size_t n) {
 
 /* Kinds that take no key once they are made. */
 static bool is_static(const trial *t) {
-  for (size_t i = 0; besom_kinds(i); i++)
-    if (strcmp(besom_kinds(i)->name, t->kind) == 0)
-      return !(besom_kinds(i)->abilities & (BESOM_CAN_INSERT | BESOM_CAN_MATCH));
-  return false;
+  return !(kind_named(t->kind)->abilities & (BESOM_CAN_INSERT | BESOM_CAN_MATCH));
 }
 
 enum { ADVICE_ROOM = 512 };

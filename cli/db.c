@@ -8,6 +8,7 @@
 #include "fail.h"
 #include "interrupt.h"
 #include "keys.h"
+#include "kinds.h"
 #include "verb.h"
 
 static struct {
@@ -78,9 +79,9 @@ static bool can_guard(const besom_kind_info *kind) {
 
 /* Said before there are files of a database that cannot be. */
 static void check_kind(void) {
-  for (size_t i = 0; given.kind && besom_kinds(i); i++)
-    if (strcmp(besom_kinds(i)->name, given.kind) == 0 && can_guard(besom_kinds(i))) return;
-  if (given.kind) usage_error("--kind: there is no %s that could stand in front of a store", given.kind);
+  if (!given.kind) return;
+  const besom_kind_info *kind = kind_named(given.kind);
+  if (!kind || !can_guard(kind)) usage_error("--kind: there is no %s that could stand in front of a store", given.kind);
 }
 
 /* A database knows what it was made with, but wants to be told: tries every kind and layout until it is pleased. */

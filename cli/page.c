@@ -38,6 +38,9 @@ static void print_escaped(FILE *out, const char *text) {
     case '&':
       fputs("&amp;", out);
       break;
+    case '"': /* in a value of an attribute */
+      fputs("&quot;", out);
+      break;
     default:
       fputc(*text, out);
     }
@@ -163,7 +166,11 @@ static void print_key(FILE *out, const chart *c) {
 }
 
 void page_chart(page *p, const chart *c) {
-  fprintf(p->out, "<svg viewBox=\"0 0 %d %d\" role=\"img\">\n", LEFT + WIDTH + RIGHT, TOP + HEIGHT + BOTTOM);
+  fprintf(p->out, "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"", LEFT + WIDTH + RIGHT, TOP + HEIGHT + BOTTOM);
+  print_escaped(p->out, c->y_name);
+  fputs(" by ", p->out);
+  print_escaped(p->out, c->x_name);
+  fputs("\">\n", p->out);
   double most = most_of(c);
   draw_axes(p->out, c, most);
   for (size_t i = 0; i < c->curve_count; i++) draw_curve(p->out, c, i, most);

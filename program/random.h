@@ -18,4 +18,9 @@ static inline uint64_t random_below(uint64_t random, uint64_t bound) {
   return (uint64_t)(((wide)random * bound) >> 64);
 }
 
+/* Maps a random number to one between 0 and 1; never to these two. */
+static inline double random_unit(uint64_t random) {
+  return ((double)(random >> 11) + 0.5) * 0x1p-53;
+}
+
 #endif

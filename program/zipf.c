@@ -39,8 +39,7 @@ static uint64_t nearest_rank(const zipf *z, double x) {
 
 uint64_t zipf_rank(const zipf *z, uint64_t seed) {
   for (uint64_t i = 0;; i++) {
-    double uniform = ((double)(random_at(seed, i) >> 11) + 0.5) * 0x1p-53;
-    double area = z->first + uniform * z->area;
+    double area = z->first + random_unit(random_at(seed, i)) * z->area;
     uint64_t k = nearest_rank(z, at_area(z, area));
     if (k == 1 || area >= area_to(z, (double)k + 0.5) - pow((double)k, -z->s)) return k;
   }

@@ -11,6 +11,7 @@
 #include "besom.h"
 #include "claims/claims.h"
 #include "fail.h"
+#include "kinds.h"
 #include "text_list.h"
 #include "timing.h"
 #include "workload.h"
@@ -68,12 +69,6 @@ typedef struct outcome {
   double bits, rate, unseen_rate, build_seconds, query_nanoseconds;
 } outcome;
 
-static bool takes_sample(const char *kind) {
-  for (size_t i = 0; besom_kinds(i); i++)
-    if (strcmp(besom_kinds(i)->name, kind) == 0) return besom_kinds(i)->abilities & BESOM_TAKES_SAMPLE;
-  return false;
-}
-
 /* All non-members, each as often as it is asked; and those that were not known, each once. */
 static void ask(const besom_filter *f, const text_list *no, outcome *o) {
   double asked = 0, wrong = 0, unseen_wrong = 0, start = cpu_seconds();
@@ -96,8 +91,9 @@ static outcome try_subject(size_t s, double bits, text_list *yes, text_list *no)
   besom_source members = text_list_source(yes, yes->n), others = text_list_source(no, no->n / 2);
   besom_filter *f;
   outcome o = {.build_seconds = -cpu_seconds()};
-  check(besom_build(&config, &members, takes_sample(config.kind) ? &others : NULL, NULL, &f), "building %s",
-        config.kind);
+  check(besom_build(&config, &members, kind_named(config.kind)->abilities & BESOM_TAKES_SAMPLE ? &others : NULL, NULL,
+                    &f),
+        "building %s", config.kind);
   o.build_seconds += cpu_seconds();
   for (size_t i = 0; i < yes->n; i++)
     if (!besom_contains(f, yes->lines[i].data, yes->lines[i].len)) fail("%s denies a member", config.kind);

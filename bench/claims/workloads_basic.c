@@ -3,6 +3,7 @@
 
 #include "claims/workloads.h"
 #include "fail.h"
+#include "key_list.h"
 #include "workload.h"
 
 enum { SINGLE_RANKS = 64, MOST_BINS = SINGLE_RANKS + 40, UNIFORM_BINS = 256, STREAM_KEYS = 1000, PIECE = 1000 };
@@ -112,23 +113,18 @@ static bool test_streams(uint64_t n, report *numbers) {
 
 /* ------------------------------------------------------------------ a set that changes */
 
-static int compare_keys(const void *a, const void *b) {
-  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-  return x < y ? -1 : x > y;
-}
-
 /* The first n keys of a stream in ascending order; free() them. */
 static uint64_t *sorted_keys(const key_stream *stream, uint64_t n) {
   uint64_t *keys = allocate(n + 1, sizeof *keys);
   stream->generate(stream, 0, n, keys);
-  qsort(keys, n, sizeof *keys, compare_keys);
+  qsort(keys, n, sizeof *keys, key_compare);
   return keys;
 }
 
 /* How many of the first n keys of a stream are in the set, of which there are so many. */
 static uint64_t count_in(const key_stream *stream, uint64_t n, const uint64_t *set, uint64_t size) {
   uint64_t *keys = sorted_keys(stream, n), in = 0;
-  for (uint64_t i = 0; i < n; i++) in += bsearch(&keys[i], set, size, sizeof *set, compare_keys) != NULL;
+  for (uint64_t i = 0; i < n; i++) in += bsearch(&keys[i], set, size, sizeof *set, key_compare) != NULL;
   free(keys);
   return in;
 }

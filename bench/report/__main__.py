@@ -2,9 +2,9 @@
 
 import argparse
 import collections
-import datetime
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -26,9 +26,17 @@ def parse_arguments():
     return parser.parse_args()
 
 
-def list_claims(program, only):
-    listing = subprocess.run([program, "run", "--json"], capture_output=True, text=True, check=True)
-    claims = json.loads(listing.stdout)
+def list_claims(program):
+    try:
+        listing = subprocess.run([program, "run", "--json"], capture_output=True, text=True, check=True)
+        return json.loads(listing.stdout)
+    except OSError as error:
+        raise SystemExit(f"report: cannot run {program} ({error.strerror}); make builds it") from None
+    except (subprocess.CalledProcessError, ValueError) as error:
+        raise SystemExit(f"report: {program} does not list its claims: {error}") from None
+
+
+def check_claims(claims):
     wrong = papers.check(claims)
     for claim in claims:
         for plot in claim["plots"]:
@@ -36,6 +44,10 @@ def list_claims(program, only):
                       for name in figures.missing_columns(plot, claim["columns"])]
     if wrong:
         raise SystemExit("report: " + "\nreport: ".join(wrong))
+
+
+def choose_claims(claims, only):
+    """Those of a list of names with commas; all without one."""
     if not only:
         return claims
     wanted = only.split(",")
@@ -45,17 +57,19 @@ def list_claims(program, only):
     return [claim for claim in claims if claim["name"] in wanted]
 
 
-def summarize(tested, bench):
-    counts = collections.Counter(record.verdict if record else "not tested" for _, record, _ in tested)
-    found = [record for _, record, _ in tested if record]
-    dates = sorted(record.about["date"] for record in found)
-    commits = sorted({record.about["commit"] for record in found})
-    seconds = sum(float(record.about["seconds"]) for record in found)
-    return [
-        f"{len(tested)} claims: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common()) + ".",
-        f"Measured from {dates[0]} to {dates[-1]} in {seconds / 60:.1f} minutes of claims, {'full' if bench.full else 'quick'} size, "
-        f"commit {', '.join(commits)}, on: {records.machine()}." if found else "Nothing was measured.",
-    ]
+def summarize(tested, size):
+    """Sentences about the run as a whole."""
+    counts = collections.Counter(papers.verdict(record) for _, record, _ in tested)
+    sentences = [f"Of {len(tested)} claims: " + ", ".join(f"{verdict} {count}" for verdict, count in counts.most_common()) + "."]
+    about = [record.about for _, record, _ in tested if record]
+    if not about:
+        return sentences + ["Nothing was measured."]
+    dates = sorted(each["date"] for each in about)
+    commits, machines = (sorted({each[name] for each in about}) for name in ("commit", "machine"))
+    minutes = sum(float(each["seconds"]) for each in about) / 60
+    return sentences + [
+        f"Measured from {dates[0]} to {dates[-1]} in {minutes:.1f} minutes of claims, {size} size, "
+        f"commit {', '.join(commits)}, on: {'; '.join(machines)}."]
 
 
 def write_docs(directory, tested, summary):
@@ -70,16 +84,15 @@ def write_docs(directory, tested, summary):
     records.write(readme, text)
 
 
-def main():
-    arguments = parse_arguments()
-    claims = list_claims(arguments.bench, arguments.only)
+def report(arguments):
+    figures.check_gnuplot()  # now, not when everything has been measured
+    claims = list_claims(arguments.bench)
+    check_claims(claims)
+    claims = choose_claims(claims, arguments.only)
     bench = measure.Bench(arguments.bench, os.path.join(arguments.out, "records"), arguments.full)
-    try:
-        failed = bench.test(claims)
-    except KeyboardInterrupt:
-        raise SystemExit("\nreport: stopped; the same command goes on from here") from None
+    failed = bench.test(claims)
     tested = [(claim, bench.known(claim), failed.get(claim["name"])) for claim in claims]
-    summary = summarize(tested, bench)
+    summary = summarize(tested, bench.size)
     path = os.path.join(arguments.out, "index.html")
     records.write(path, page.make(tested, summary))
     if arguments.docs:
@@ -88,6 +101,18 @@ def main():
     for name, why in failed.items():
         print(f"{name} was not tested: {why}", file=sys.stderr)
     print(f"The page: {path}")
+
+
+def main():
+    for stopping in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(stopping) == signal.SIG_DFL:  # nohup ignores SIGHUP, and that stays so
+            signal.signal(stopping, signal.default_int_handler)
+    try:
+        report(parse_arguments())
+    except KeyboardInterrupt:
+        raise SystemExit("\nreport: stopped; the same command goes on from here") from None
+    except OSError as error:
+        raise SystemExit(f"report: {error}") from None
 
 
 main()

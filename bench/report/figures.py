@@ -1,8 +1,10 @@
 """Draws the numbers of a record with gnuplot, as SVG that can stand in a page."""
 
 import re
+import shutil
 import subprocess
 import textwrap
+from html import escape
 
 # Told apart by the colour-blind, too (after Okabe and Ito). What is met often always has the same colour.
 BLUE, RED, GREEN, ORANGE, SKY, PURPLE, BLACK, OCHRE = (
@@ -13,11 +15,6 @@ KNOWN = {"aqf": BLUE, "aqf_store": BLUE, "qf": RED, "cf": ORANGE, "taf": GREEN, 
 WIDTH, HEIGHT, KEY_LINE = 520, 330, 20
 
 
-class Curve:
-    def __init__(self, label):
-        self.label, self.points = label, []  # points: (x, y), texts
-
-
 def number(text):
     try:
         return float(text)
@@ -26,15 +23,15 @@ def number(text):
 
 
 def curves_of(plot, rows):
-    """The curves of a plot: by the texts of its series, or by its y columns."""
+    """{label: [(x, y)]}, all of them texts: a curve for each text of its series, or for each y column."""
     curves = {}
     series = plot["series"].split(",") if plot["series"] else []
     for row in rows:
         for y in plot["y"].split(","):
-            label = ", ".join(row[name] if not number(row[name]) else f"{name} {row[name]}" for name in series) or y
+            label = ", ".join(row[name] if number(row[name]) is None else f"{name} {row[name]}" for name in series) or y
             if number(row[y]) is not None and row[plot["x"]] != "":
-                curves.setdefault(label, Curve(label)).points.append((row[plot["x"]], row[y]))
-    return list(curves.values())
+                curves.setdefault(label, []).append((row[plot["x"]], row[y]))
+    return curves
 
 
 def unit_of(values, log):
@@ -47,30 +44,40 @@ def unit_of(values, log):
 
 def wrapped(label, most):
     """An axis label, in lines of so many letters at most."""
-    return "\\n".join(textwrap.wrap(label, most))
+    return "\n".join(textwrap.wrap(label, most))
 
 
 def quoted(text):
-    return '"' + (text or "").replace('"', "'") + '"'
+    """As a string of gnuplot; that has no way to write a double quote which data understand, too."""
+    return '"' + text.replace("\\", "\\\\").replace('"', "'").replace("\n", "\\n") + '"'
 
 
-def paint(curves):
+def paint(labels):
     """{label: colour}: the known ones theirs, others what is left."""
     colours = {}
-    for curve in curves:
-        wanted = KNOWN.get(curve.label)
+    for label in labels:
+        wanted = KNOWN.get(label)
         if wanted and wanted not in colours.values():
-            colours[curve.label] = wanted
+            colours[label] = wanted
     free = [colour for colour in COLOURS if colour not in colours.values()]
-    for curve in curves:
-        if curve.label not in colours:
-            colours[curve.label] = free.pop(0) if free else COLOURS[len(colours) % len(COLOURS)]
+    for label in labels:
+        if label not in colours:
+            colours[label] = free.pop(0) if free else COLOURS[len(colours) % len(COLOURS)]
     return colours
 
 
-def script_head(plot, curves, x_unit="", y_unit=""):
+def look(label, colours):
+    return f"lc rgb '{colours[label]}' title {quoted(label.replace('_', ' '))}"
+
+
+def is_log(plot, axis, values):
+    """Is the axis logarithmic? Not if it has nothing to show then."""
+    return plot[f"log_{axis}"] and any(value > 0 for value in values)
+
+
+def script_head(plot, curves, log_axes, x_unit="", y_unit=""):
     key_lines = (len(curves) + 2) // 3 if len(curves) > 1 else 0
-    head = [
+    return [
         f'set terminal svg size {WIDTH},{HEIGHT + KEY_LINE * key_lines} dynamic font "sans-serif,14" background "white"',
         "set encoding utf8",
         "set border 3 lc rgb '#666666'",
@@ -79,52 +86,50 @@ def script_head(plot, curves, x_unit="", y_unit=""):
         f"set xlabel {quoted(wrapped((plot['x_label'] or plot['x']) + x_unit, 56))} noenhanced",
         f"set ylabel {quoted(wrapped((plot['y_label'] or plot['y']) + y_unit, 38))} noenhanced",
         "set key outside top center horizontal Left reverse samplen 2 noenhanced" if key_lines else "set key off",
-    ]
-    head += [f"set logscale {axis}\nset format {axis} '%.4g'" for axis in "xy" if plot[f"log_{axis}"]]
-    return head
+    ] + [f"set logscale {axis}\nset format {axis} '%.4g'" for axis in log_axes]
 
 
 def line_script(plot, curves):
+    points = {label: sorted((number(x), number(y)) for x, y in pairs if number(x) is not None)
+              for label, pairs in curves.items()}
+    values = {"x": [x for pairs in points.values() for x, _ in pairs], "y": [y for pairs in points.values() for _, y in pairs]}
+    log_axes = [axis for axis in "xy" if is_log(plot, axis, values[axis])]
+    x_divisor, x_unit = unit_of(values["x"], "x" in log_axes)
+    y_divisor, y_unit = unit_of(values["y"], "y" in log_axes)
     blocks, parts, colours = [], [], paint(curves)
-    points = [[(number(x), number(y)) for x, y in curve.points if number(x) is not None] for curve in curves]
-    x_divisor, x_unit = unit_of([x for curve in points for x, _ in curve], plot["log_x"])
-    y_divisor, y_unit = unit_of([y for curve in points for _, y in curve], plot["log_y"])
-    for i, curve in enumerate(curves):
-        lines = [f"{x / x_divisor} {y / y_divisor}" for x, y in sorted(points[i])]
+    for i, (label, pairs) in enumerate(points.items()):
+        lines = [f"{x / x_divisor} {y / y_divisor}" for x, y in pairs]
         blocks.append(f"$curve{i} << EOD\n" + "\n".join(lines) + "\nEOD")
-        parts.append(f"$curve{i} using 1:2 with linespoints lw 2 pt {5 + 2 * (i % 5)} ps 0.5 "
-                     f"lc rgb '{colours[curve.label]}' title {quoted(curve.label.replace('_', ' '))}")
-    least = min((y for curve in points for _, y in curve), default=0)
-    room = "set yrange [0:*]" if least >= 0 and not plot["log_y"] else ""
-    return blocks + script_head(plot, curves, x_unit, y_unit) + [room, "plot " + ", \\\n  ".join(parts)]
+        parts.append(f"$curve{i} using 1:2 with linespoints lw 2 pt {5 + 2 * (i % 5)} ps 0.5 {look(label, colours)}")
+    from_zero = "y" not in log_axes and min(values["y"], default=0) >= 0
+    return (blocks + script_head(plot, curves, log_axes, x_unit, y_unit) +
+            (["set yrange [0:*]"] if from_zero else []) + ["plot " + ", \\\n  ".join(parts)])
 
 
 def bar_script(plot, curves):
-    names, colours = [], paint(curves)
-    for curve in curves:
-        names += [x for x, _ in curve.points if x not in names]
-    rows = []
-    for name in names:
-        values = [dict(curve.points).get(name, "?") for curve in curves]
-        rows.append(f"{quoted(name)} " + " ".join(values))
+    names = list(dict.fromkeys(x for pairs in curves.values() for x, _ in pairs))
+    heights = [dict(pairs) for pairs in curves.values()]
+    log = is_log(plot, "y", [number(y) for each in heights for y in each.values()])
+    rows = [f"{quoted(name)} " + " ".join(each.get(name, "?") for each in heights) for name in names]
     long_names = sum(map(len, names)) > 60
-    parts = [f"$bars using {i + 2}:xtic(1) lc rgb '{colours[curve.label]}' title {quoted(curve.label.replace('_', ' '))}"
-             for i, curve in enumerate(curves)]
-    return (["$bars << EOD\n" + "\n".join(rows) + "\nEOD"] + script_head(plot, curves) +
+    colours = paint(curves)
+    parts = [f"$bars using {i + 2}:xtic(1) {look(label, colours)}" for i, label in enumerate(curves)]
+    return (["$bars << EOD\n" + "\n".join(rows) + "\nEOD"] + script_head(plot, curves, "y" if log else "") +
             ["set style data histograms", "set style histogram clustered gap 1", "set style fill solid 0.85 noborder",
              "set boxwidth 0.9", "set datafile missing '?'",
-             "set xtics noenhanced" + (" rotate by -30" if long_names else ""),
-             "" if plot["log_y"] else "set yrange [0:*]",
-             "plot " + ", \\\n  ".join(parts)])
+             "set xtics noenhanced" + (" rotate by -30" if long_names else "")] +
+            ([] if log else ["set yrange [0:*]"]) + ["plot " + ", \\\n  ".join(parts)])
+
+
+def check_gnuplot():
+    if not shutil.which("gnuplot"):
+        raise SystemExit("report: gnuplot is needed (Debian: apt-get install gnuplot-nox)")
 
 
 def gnuplot(script):
-    try:
-        run = subprocess.run(["gnuplot"], input=script, capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        raise SystemExit("gnuplot is needed (Debian: apt-get install gnuplot-nox)") from None
+    run = subprocess.run(["gnuplot"], input=script, capture_output=True, encoding="utf-8", check=False)
     if run.returncode != 0 or "</svg>" not in run.stdout:
-        raise ValueError(f"gnuplot could not draw:\n{run.stderr}\n{script}")
+        raise SystemExit(f"report: gnuplot could not draw:\n{run.stderr}\n{script}")
     return run.stdout
 
 
@@ -137,13 +142,13 @@ def embed(svg, name, title):
     svg = re.sub(r"<title>.*?</title>\s*", "", svg, flags=re.S)
     svg = re.sub(r"<desc>.*?</desc>\s*", "", svg, flags=re.S)
     svg = re.sub(r"""^<svg\s+width="\d+%?" height="\d+%?\"""", "<svg", svg)
-    return svg.replace("<svg", f'<svg role="img" aria-label="{title}"', 1)
+    return svg.replace("<svg", f'<svg role="img" aria-label="{escape(title)}"', 1)
 
 
 def draw(plot, record, name):
     """[(title, svg)]: one picture, or one for each panel."""
     rows = record.where(plot["where"])
-    panels = list(dict.fromkeys(row[plot["panels"]] for row in rows)) if plot["panels"] else [None]
+    panels = dict.fromkeys(row[plot["panels"]] for row in rows) if plot["panels"] else [None]
     pictures = []
     for i, panel in enumerate(panels):
         title = plot["title"] if panel is None else f"{plot['title']}: {plot['panels'].replace('_', ' ')} {panel}"
@@ -151,12 +156,13 @@ def draw(plot, record, name):
         curves = curves_of(plot, here)
         if not curves:
             continue
-        if plot["log_y"] and any(number(y) == 0 for curve in curves for _, y in curve.points):
+        heights = [number(y) for pairs in curves.values() for _, y in pairs]
+        if is_log(plot, "y", heights) and 0 in heights:
             title += " (0 is below the axis)"
         script = (bar_script if plot["bars"] else line_script)(plot, curves)
         pictures.append((title, embed(gnuplot("\n".join(script) + "\n"), f"{name}-{i}", title)))
     if not pictures:
-        raise ValueError(f"{plot['title']}: there is nothing to draw")
+        raise SystemExit(f"report: {plot['title']}: there is nothing to draw")
     return pictures
 
 

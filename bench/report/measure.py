@@ -2,6 +2,8 @@
 
 import datetime
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -18,12 +20,14 @@ class Progress:
         self.terminal = sys.stderr.isatty()
 
     def show(self, running):
-        if not self.terminal or not self.total:
+        if not self.terminal:
             return
         filled = 30 * self.done // self.total
         elapsed = int(time.monotonic() - self.start)
-        print(f"\r\033[K[{'#' * filled}{'.' * (30 - filled)}] {self.done} of {self.total}, {elapsed // 60}:{elapsed % 60:02}"
-              f" {', '.join(running)}", end="", file=sys.stderr, flush=True)
+        line = (f"[{'#' * filled}{'.' * (30 - filled)}] {self.done} of {self.total}, {elapsed // 60}:{elapsed % 60:02} "
+                f"{', '.join(run.claim['name'] for run in running)}")
+        room = shutil.get_terminal_size().columns - 1  # a line that is broken could not be written over
+        print(f"\r\033[K{line[:room]}", end="", file=sys.stderr, flush=True)
 
     def finished(self, name, what, seconds):
         self.done += 1
@@ -38,19 +42,42 @@ class Progress:
 class Run:
     """A claim that is being tested."""
 
-    def __init__(self, claim, command):
-        self.claim, self.start = claim, time.monotonic()
-        self.output, self.error = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")
-        self.process = subprocess.Popen(command, stdout=self.output, stderr=self.error)
+    def __init__(self, claim, command, scratch):
+        self.claim, self.start, self.seconds = claim, time.monotonic(), None
+        self.printed, self.complained = (tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") for _ in range(2))
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.printed, stderr=self.complained,
+                                        env={**os.environ, "TMPDIR": scratch})
 
-    def result(self):
-        """(seconds, output, error): the error is "" if all went well."""
-        seconds = time.monotonic() - self.start
-        self.output.seek(0)
-        self.error.seek(0)
-        if self.process.returncode == 0:
-            return seconds, self.output.read(), ""
-        return seconds, "", self.error.read().strip() or f"ended with exit code {self.process.returncode}"
+    def has_ended(self, patience):
+        try:
+            self.process.wait(timeout=patience)
+        except subprocess.TimeoutExpired:
+            return False
+        self.seconds = time.monotonic() - self.start
+        return True
+
+    def output(self):
+        """What it printed; an error if it has failed."""
+        for file in (self.printed, self.complained):
+            file.seek(0)
+        code = self.process.returncode
+        if code == 0:
+            return self.printed.read()
+        how = f"ended by signal {-code}, {signal.strsignal(-code)}" if code < 0 else f"ended with exit code {code}"
+        complaint = self.complained.read().strip()
+        raise ValueError(f"{complaint} ({how})" if complaint else how)
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def wait_for_one(running, progress):
+    while True:
+        for run in running:
+            progress.show(running)
+            if run.has_ended(patience=0.2):
+                return run
 
 
 class Bench:
@@ -58,8 +85,9 @@ class Bench:
 
     def __init__(self, program, directory, full):
         self.program, self.directory, self.full = program, directory, full
-        self.about = f"# program: {records.fingerprint(program)}\n# commit: {records.commit(os.path.dirname(__file__))}\n"
-        self.about += f"# machine: {records.machine()}\n"
+        self.size = "full" if full else "quick"
+        self.fingerprint = records.fingerprint(program)
+        self.commit = records.commit(os.path.dirname(os.path.abspath(__file__)))
         os.makedirs(directory, exist_ok=True)
 
     def path(self, claim):
@@ -71,53 +99,44 @@ class Bench:
     def known(self, claim):
         """The record of this claim by this very program, at this size; None if it is still to be tested."""
         record = records.read(self.path(claim))
-        if record is None or record.about.get("size") != ("full" if self.full else "quick"):
-            return None
-        return record if record.about.get("program") == records.fingerprint(self.program) else None
+        same = record and record.about["size"] == self.size and record.about["program"] == self.fingerprint
+        return record if same else None
 
-    def keep(self, claim, output, seconds):
+    def keep(self, run):
+        """The record of a run that has ended; an error if it gave none."""
         date = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
-        text = f"{self.about}# date: {date}\n# seconds: {seconds:.1f}\n{output}"
-        records.write(self.path(claim), text)
+        record = records.Record(f"# program: {self.fingerprint}\n# commit: {self.commit}\n# machine: {records.machine()}\n"
+                                f"# date: {date}\n# seconds: {run.seconds:.1f}\n{run.output()}")
+        records.write(self.path(run.claim), record.text)
+        return record
 
     def test(self, claims):
         """Tests all of these that have no record yet. Gives {name: why} of those that could not be tested."""
         failed = {}
-        open_claims = [claim for claim in claims if self.known(claim) is None]
-        progress = Progress(len(open_claims))
-        for timed, at_once in ((False, os.cpu_count() or 1), (True, 1)):
-            waiting = [claim for claim in open_claims if claim["timed"] == timed]
-            self.work_off(waiting, at_once, progress, failed)
+        untested = [claim for claim in claims if self.known(claim) is None]
+        progress = Progress(len(untested))
+        # Databases are made in TMPDIR, and a program that is stopped leaves its own there.
+        with tempfile.TemporaryDirectory(prefix="besom-report-", dir=os.environ.get("TMPDIR") or "/var/tmp") as scratch:
+            for timed, at_once in ((False, os.cpu_count() or 1), (True, 1)):
+                waiting = [claim for claim in untested if claim["timed"] == timed]
+                self.work_off(waiting, at_once, scratch, progress, failed)
         progress.end()
         return failed
 
-    def work_off(self, waiting, at_once, progress, failed):
+    def work_off(self, waiting, at_once, scratch, progress, failed):
         running = []
         try:
             while waiting or running:
                 while waiting and len(running) < at_once:
                     claim = waiting.pop(0)
-                    running.append(Run(claim, self.command(claim)))
-                progress.show([run.claim["name"] for run in running])
-                ended = wait_for_one(running, progress)
-                running.remove(ended)
-                seconds, output, error = ended.result()
-                name = ended.claim["name"]
-                if error:
-                    failed[name] = error
-                else:
-                    self.keep(ended.claim, output, seconds)
-                progress.finished(name, error or records.Record(output).verdict, seconds)
+                    running.append(Run(claim, self.command(claim), scratch))
+                run = wait_for_one(running, progress)
+                running.remove(run)
+                try:
+                    outcome = self.keep(run).verdict
+                except ValueError as error:
+                    outcome = failed[run.claim["name"]] = str(error)
+                progress.finished(run.claim["name"], outcome, run.seconds)
         finally:
             for run in running:
-                run.process.kill()
-
-
-def wait_for_one(running, progress):
-    while True:
-        for run in running:
-            try:
-                run.process.wait(timeout=0.2)
-                return run
-            except subprocess.TimeoutExpired:
-                progress.show([run.claim["name"] for run in running])
+                run.stop()

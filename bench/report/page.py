@@ -26,7 +26,8 @@ dd { margin: 0; }
 figure { margin: .5rem 0; max-width: 38rem; }
 figcaption { font-size: .9rem; color: var(--soft); text-align: center; }
 svg { display: block; width: 100%; height: auto; }
-.verdict { border-radius: 1rem; padding: .05rem .7rem; font-size: .85rem; white-space: nowrap; color: #fff; background: #6b7280; }
+.verdict { border-radius: 1rem; padding: .05rem .7rem; font-size: .85rem; white-space: nowrap; color: #fff; }
+.untested { background: #5b6570; }
 .holds { background: #1a7f4b; }
 .partly { background: #a15c00; }
 .not { background: #b3261e; }
@@ -35,7 +36,8 @@ table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabu
 th, td { padding: .2rem .6rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
 th { color: var(--soft); font-weight: 600; }
 .words { text-align: left; }
-.overview { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 17rem), 1fr)); gap: .3rem 1rem; padding: 0; margin: .4rem 0 1.2rem; }
+.overview { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 17rem), 1fr)); gap: .3rem 1rem;
+  padding: 0; margin: .4rem 0 1.2rem; }
 .overview li { list-style: none; }
 summary { cursor: pointer; color: #0059a0; }
 code { font-size: .9em; background: #eef0f3; padding: .05rem .3rem; border-radius: 4px; }
@@ -46,7 +48,7 @@ CLASSES = {"holds": "holds", "holds partly": "partly", "does not hold": "not"}
 
 
 def chip(verdict):
-    return f'<span class="verdict {CLASSES.get(verdict, "")}">{escape(verdict)}</span>'
+    return f'<span class="verdict {CLASSES.get(verdict, "untested")}">{escape(verdict)}</span>'
 
 
 def is_number(text):
@@ -56,10 +58,11 @@ def is_number(text):
 def table(record):
     words = [not all(is_number(row[column]) for row in record.rows) for column in record.columns]
     mark = [' class="words"' if word else "" for word in words]
-    head = "".join(f"<th{m}>{escape(c.replace('_', ' '))}</th>" for c, m in zip(record.columns, mark))
+    head = "".join(f'<th scope="col"{m}>{escape(c.replace("_", " "))}</th>' for c, m in zip(record.columns, mark))
     body = "".join("<tr>" + "".join(f"<td{m}>{escape(row[c])}</td>" for c, m in zip(record.columns, mark)) + "</tr>\n"
                    for row in record.rows)
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table></div>'
+    # Who has no mouse can scroll only what can be focused.
+    return f'<div class="scroll" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table></div>'
 
 
 def pictures(claim, record):
@@ -77,16 +80,16 @@ def facts(pairs):
 def numbers(record, command):
     about = record.about
     data = base64.b64encode(record.text.encode()).decode()
-    link = f'<a download="{about["claim"]}.csv" href="data:text/csv;base64,{data}">CSV</a>'
+    link = f'<a download="{escape(about["claim"])}.csv" href="data:text/csv;base64,{data}">CSV</a>'
     return (f"<details{'' if len(record.rows) > 12 else ' open'}><summary>the numbers</summary>\n{table(record)}</details>\n"
             f'<p class="soft"><code>{escape(command)}</code> · {escape(about["date"])} · {escape(about["seconds"])} s · '
             f'commit {escape(about["commit"])} · seed {escape(about["seed"])} · {link}</p>\n')
 
 
 def article(claim, record, error):
-    verdict = record.verdict if record else "not tested"
+    name = escape(claim["name"])
     source = "" if claim["source"] == papers.OWN else f'<span class="soft">{escape(claim["source"])}</span>'
-    text = (f'<article id="{claim["name"]}"><header><h3>{escape(claim["name"])}</h3>{chip(verdict)}{source}</header>\n' +
+    text = (f'<article id="{name}"><header><h3>{name}</h3>{chip(papers.verdict(record))}{source}</header>\n' +
             facts([("the paper says", claim["paper"]), ("tested here", claim["statement"]), ("what differs", claim["differs"]),
                    ("why not tested", None if record else error)]))
     if record:
@@ -95,31 +98,25 @@ def article(claim, record, error):
     return text + "</article>\n"
 
 
-def outcome(claim, record):
-    return f'<a href="#{claim["name"]}">{claim["name"]}</a>&nbsp;{chip(record.verdict if record else "not tested")}'
+def outcome(claim, record, _):
+    name = escape(claim["name"])
+    return f'<a href="#{name}">{name}</a>&nbsp;{chip(papers.verdict(record))}'
 
 
 def overview(results):
     """For each figure and table of the papers: the claims about it, and what came of them."""
     text = ""
-    for paper, (title, _, items) in papers.PAPERS.items():
-        entries = [(item, [outcome(claim, record) for claim, record, _ in results
-                           if (paper, item) in papers.references(claim["source"])]) for item in items]
-        if paper == papers.OWN:
-            entries = [("", [outcome(claim, record)]) for claim, record, _ in results if claim["source"] == papers.OWN]
-        text += f"<h3>{escape(title)}</h3><ul class=\"overview\">\n"
-        text += "".join(f"<li><b>{item}</b> {' '.join(about)}</li>\n" for item, about in entries if about) + "</ul>\n"
+    for title, items in papers.outline(results):
+        text += f'<h3>{escape(title)}</h3><ul class="overview">\n'
+        text += "".join(f"<li><b>{escape(item)}</b> {' '.join(outcome(*result) for result in about)}</li>\n"
+                        for item, about in items) + "</ul>\n"
     return f"<section><h2>Every figure and table, and what came of it</h2>\n{text}</section>\n"
 
 
 def sections(results):
-    text = ""
-    for paper, (title, authors, _) in papers.PAPERS.items():
-        here = [result for result in results if papers.home(result[0]["source"]) == paper]
-        if here:
-            text += f'<section><h2>{escape(title)}</h2><p class="soft">{escape(authors)}</p>\n'
-            text += "".join(article(*result) for result in here) + "</section>\n"
-    return text
+    return "".join(f'<section><h2>{escape(title)}</h2><p class="soft">{escape(authors)}</p>\n' +
+                   "".join(article(*result) for result in here) + "</section>\n"
+                   for title, authors, here in papers.chapters(results))
 
 
 def make(results, summary):

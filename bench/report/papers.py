@@ -54,6 +54,31 @@ def home(source):
     return source.partition(":")[0]
 
 
+def verdict(record):
+    return record.verdict if record else "not tested"
+
+
+def chapters(results):
+    """[(title, authors, its results)] of the papers that have any. A result is (claim, record or None, error)."""
+    shown = [(title, authors, [result for result in results if home(result[0]["source"]) == paper])
+             for paper, (title, authors, _) in PAPERS.items()]
+    return [chapter for chapter in shown if chapter[2]]
+
+
+def outline(results):
+    """[(title, [(item, results about it)])] of the papers that have any; claims of our own each stand without an item."""
+    lines = []
+    for paper, (title, _, items) in PAPERS.items():
+        about = {item: [] for item in items}
+        for result in results:
+            for other, item in references(result[0]["source"]):
+                if other == paper:
+                    about.setdefault(item, []).append(result)
+        own = [("", [result]) for result in results if paper == result[0]["source"] == OWN]
+        lines.append((title, [(item, found) for item, found in about.items() if found] + own))
+    return [line for line in lines if line[1]]
+
+
 def check(claims):
     """What is wrong with the sources of these claims: texts, none if all is well."""
     wrong, covered = [], set()

@@ -2,21 +2,22 @@
 
 import csv
 import hashlib
-import io
 import os
 import platform
 import subprocess
+
+NEEDED = {"program", "commit", "machine", "date", "seconds", "claim", "size", "seed", "verdict"}
 
 
 class Record:
     def __init__(self, text):
         lines = text.splitlines()
         head = [line[2:].partition(": ") for line in lines if line.startswith("# ")]
+        table = list(csv.reader(line for line in lines if not line.startswith("#")))
         self.text = text
         self.about = {name: value for name, _, value in head}
-        table = list(csv.reader(io.StringIO("\n".join(line for line in lines if not line.startswith("#")))))
-        if not table or "verdict" not in self.about:
-            raise ValueError("no record of a claim")
+        if not table or not NEEDED <= set(self.about) or any(len(row) != len(table[0]) for row in table):
+            raise ValueError("no whole record of a claim")
         self.columns, self.rows = table[0], [dict(zip(table[0], row)) for row in table[1:]]
         self.verdict = self.about["verdict"]
 
@@ -27,7 +28,7 @@ class Record:
 
 
 def read(path):
-    """The record of that file; None if there is none."""
+    """The record of that file; None if there is none, or not all of one."""
     try:
         with open(path, encoding="utf-8") as file:
             return Record(file.read())
@@ -38,9 +39,15 @@ def read(path):
 def write(path, text):
     """All of it, or nothing."""
     unfinished = f"{path}.unfinished"
-    with open(unfinished, "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(unfinished, path)
+    try:
+        with open(unfinished, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(unfinished, path)
+    except OSError as error:  # a full disk does not tell for which file
+        raise OSError(error.errno, error.strerror, path) from None
+    finally:
+        if os.path.exists(unfinished):
+            os.remove(unfinished)
 
 
 def machine():
@@ -56,9 +63,11 @@ def machine():
 
 def commit(directory):
     """Of the work tree; "-changed" behind it if that has changes that are not committed."""
-    run = subprocess.run(["git", "-C", directory, "describe", "--always", "--dirty=-changed", "--abbrev=12", "--exclude=*"],
-                         capture_output=True, text=True, check=False)
-    return run.stdout.strip() or "unknown"
+    command = ["git", "-C", directory, "describe", "--always", "--dirty=-changed", "--abbrev=12", "--exclude=*"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (FileNotFoundError, subprocess.CalledProcessError):  # no git, or the source without its history
+        return "unknown"
 
 
 def fingerprint(path):

@@ -87,15 +87,49 @@ DOUBLE_IDS = """(ids => ids.filter((id, i) => ids.indexOf(id) !== i))(
 DEAD_LINKS = """[...document.querySelectorAll('a[href^="#"]')].map(a => a.getAttribute('href').slice(1))
   .filter(id => !document.getElementById(id))"""
 
+# A screen reader's table of contents: one h1, first, and no level left out on the way down.
+WRONG_HEADINGS = """(levels => levels.filter((level, i) => i ? level === 1 || level > levels[i - 1] + 1 : level !== 1))(
+  [...document.querySelectorAll('h1, h2, h3, h4, h5, h6')].map(e => +e.tagName[1]))"""
+
+# Texts whose colour is too near to the background's (WCAG 2: less than 4.5 to 1). Pictures have their own colours.
+PALE_TEXTS = """(() => {
+  const light = c => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+  const luminance = rgb => [0.2126, 0.7152, 0.0722].reduce((sum, w, i) => sum + w * light(rgb[i] / 255), 0);
+  const parse = colour => colour.match(/[\\d.]+/g).map(Number);
+  const ground = e => {
+    for (; e; e = e.parentElement) {
+      const colour = parse(getComputedStyle(e).backgroundColor);
+      if (colour.length === 3 || colour[3] > 0) return colour;
+    }
+    return [255, 255, 255];
+  };
+  const told = [...document.querySelectorAll('body *:not(svg, svg *)')].filter(
+    e => [...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim()));
+  return told.filter(e => {
+    const [a, b] = [parse(getComputedStyle(e).color), ground(e)].map(luminance).sort((x, y) => y - x);
+    return (a + 0.05) / (b + 0.05) < 4.5;
+  }).map(e => e.outerHTML.slice(0, 100));
+})()"""
+
+
+def check_readable(page):
+    """For everyone, also by ear."""
+    assert page.ask("document.title"), "no title"
+    assert page.ask("document.documentElement.lang") == "en", "no language"
+    assert page.ask("parseFloat(getComputedStyle(document.body).fontSize)") >= 14
+    assert page.ask("document.querySelector('h1') !== null") and page.ask(WRONG_HEADINGS) == [], "headings out of order"
+    assert page.ask(PALE_TEXTS) == [], page.ask(PALE_TEXTS)
+
 
 def check_page(page, least_text):
     """It fits its width, says what it says legibly, draws all its pictures, and needs nothing from elsewhere."""
     width = page.size[0]
+    page.ask("document.querySelectorAll('details').forEach(e => e.open = true)")
     assert page.ask("document.documentElement.scrollWidth") <= width, f"wider than {width}"
-    assert page.ask("document.title"), "no title"
-    assert page.ask("parseFloat(getComputedStyle(document.body).fontSize)") >= 14
+    check_readable(page)
     pictures = page.ask(PICTURES)
     for picture in pictures:
+        assert picture["name"], f"without a name: {picture}"
         assert picture["left"] >= 0 and picture["right"] <= width, f"does not fit in {width}: {picture}"
         assert picture["height"] > 100 and picture["shapes"] >= 2, f"not drawn: {picture}"
         assert picture["smallest"] >= least_text, f"too small to read at {width}: {picture}"

@@ -24,4 +24,4 @@ def main(besom):
             assert check_in_both_sizes(page), f"no picture in {page}"
 
 
-main(sys.argv[1])
+main(os.path.abspath(sys.argv[1]))

@@ -1,21 +1,35 @@
-"""The report of besom-bench: report.py SOURCE BENCH [PAGE]. Of a few quick claims; of PAGE, made by make report, the browser's part."""
+"""The report of besom-bench, of a few quick claims: report.py SOURCE BENCH; with a PAGE behind: of that one the browser's part."""
 
+import html
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+import xml.etree.ElementTree
 
 from browser import check_in_both_sizes
 
 QUICK = ["asf", "lists", "repeats"]
 
 
+def command(source, bench, out, only):
+    return [sys.executable, os.path.join(source, "bench", "report"), "--bench", bench, "--out", out, "--only", ",".join(only)]
+
+
 def make(source, bench, out, *more, only=QUICK):
-    command = [sys.executable, os.path.join(source, "bench", "report"), "--bench", bench, "--out", out, "--only", ",".join(only)]
-    return subprocess.run(command + list(more), capture_output=True, text=True, check=False)
+    return subprocess.run(command(source, bench, out, only) + list(more), capture_output=True, text=True, check=False)
+
+
+def make_double(bench, path, does):
+    """A program that lists the claims of besom-bench, but does something else, in shell, to test one."""
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f'#!/bin/sh\n[ "$*" = "run --json" ] && exec "{bench}" run --json\n{does}\n')
+    os.chmod(path, 0o755)
+    return path
 
 
 def read(*path):
@@ -40,28 +54,86 @@ def test_goes_on_where_it_stopped(source, bench, out):
             assert line in record, record
 
 
-def test_stops_when_told(source, bench, out):
-    command = [sys.executable, os.path.join(source, "bench", "report"), "--bench", bench, "--out", out, "--only", "zipf"]
-    run = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    time.sleep(1)
-    run.send_signal(signal.SIGINT)
+def wait_until(condition, what):
+    for _ in range(200):
+        if condition():
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"in vain: {what}")
+
+
+def is_alive(process):
+    return os.path.exists(f"/proc/{process}")
+
+
+def test_stops_when_told(source, bench, work, how):
+    """And what it has started with it."""
+    out, started = os.path.join(work, f"stopped-{how.name}"), os.path.join(work, f"started-{how.name}")
+    double = make_double(bench, os.path.join(work, "sleeper"), f"mktemp -d >{started}.new; echo $$ >>{started}.new\n"
+                                                               f"mv {started}.new {started}; exec sleep 100")
+    run = subprocess.Popen(command(source, double, out, ["zipf"]), stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: os.path.exists(started), "a claim is tested")
+    scratch, process = read(started).split()
+    assert is_alive(process) and os.path.exists(scratch)
+    run.send_signal(how)
     _, error = run.communicate(timeout=20)
-    assert run.returncode != 0 and "goes on from here" in error, error
-    assert not os.listdir(os.path.join(out, "records")), "half a record"
+    assert run.returncode != 0 and "goes on from here" in error and "Traceback" not in error, error
+    assert not is_alive(process) and not os.path.exists(scratch), "something is left"
+    assert os.listdir(out) == ["records"] and not os.listdir(os.path.join(out, "records")), "half a file"
 
 
-def test_tells_what_failed(source, bench, out):
-    """Real lists are read from the directory in which it runs: there are none in this one."""
-    os.makedirs(out)
-    here = os.getcwd()
-    os.chdir(out)
-    try:
-        run = make(source, bench, out, only=["real-lists"])
-    finally:
-        os.chdir(here)
-    assert run.returncode == 0 and "real-lists was not tested" in run.stderr, run.stderr
-    page = read(out, "index.html")
-    assert "not tested" in page and "fetch_data.sh" in page
+def test_tells_what_failed(source, bench, work):
+    cases = (("crash", "kill -SEGV $$", "ended by signal 11"), ("nonsense", "echo 1,2,3", "no whole record"),
+             ("complaint", "echo '<lists> are missing' >&2; exit 3", "<lists> are missing (ended with exit code 3)"))
+    for name, does, why in cases:
+        out = os.path.join(work, name)
+        run = make(source, make_double(bench, os.path.join(work, f"bench-{name}"), does), out, only=["zipf"])
+        assert run.returncode == 0 and f"zipf was not tested: {why}" in run.stderr, run.stderr
+        page = read(out, "index.html")
+        assert "not tested" in page and html.escape(why) in page, page
+
+
+def test_tells_what_is_missing(source, bench, work):
+    out = os.path.join(work, "missing")
+    cases = ((make(source, os.path.join(work, "nowhere"), out), "cannot run"),
+             (make(source, "false", out), "does not list its claims"),
+             (make(source, bench, out, only=["no-such"]), "there is no claim no-such"),
+             (make(source, bench, os.path.join(bench, "out")), "Not a directory"))
+    for run, why in cases:
+        assert run.returncode == 1 and run.stderr.startswith("report: ") and why in run.stderr, run.stderr
+
+
+def test_measures_a_broken_record_again(source, bench, out):
+    path = os.path.join(out, "records", "repeats.csv")
+    for broken in (read(path)[:-10], read(path).replace("# date", "# day"), ""):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(broken)
+        run = make(source, bench, out)
+        assert run.returncode == 0 and "1 of 1: repeats" in run.stderr, run.stderr
+
+
+def test_draws_whatever_there_is(source):
+    """Texts that mean something to gnuplot or HTML, and numbers that a logarithmic axis cannot show."""
+    sys.path.insert(0, os.path.join(source, "bench", "report"))
+    import figures
+    import records
+    text = "".join(f"# {name}: 0\n" for name in records.NEEDED) + 'who,x,y,zero\n"a\\b ""c"" <d>",1,30000,0\n0,2,0,0\n,,,\n'
+    plot = dict.fromkeys(("panels", "where", "x_label", "y_label", "log_x", "log_y", "bars"))
+    plot.update(title='"<&', x="x", y="y", series="who")
+    for change in ({}, {"bars": True}, {"log_x": True, "log_y": True}, {"log_y": True, "y": "zero"},
+                   {"log_y": True, "y": "zero", "bars": True}, {"x": "who", "bars": True}, {"y_label": 'a "label" \\n ' * 9}):
+        (title, svg), = figures.draw({**plot, **change}, records.Record(text), "name")
+        label = xml.etree.ElementTree.fromstring(svg).get("aria-label")
+        assert label == title and label.startswith('"<&'), svg
+
+
+def check_tables(lines):
+    """Every row of a Markdown table has as many cells as the first, and an empty line is before that."""
+    for before, line in zip(lines, lines[1:]):
+        if line.startswith("|") and before.startswith("|"):
+            assert len(re.findall(r"(?<!\\)\|", line)) == len(re.findall(r"(?<!\\)\|", before)), line
+        elif line.startswith("|"):
+            assert before == "", before
 
 
 def test_writes_docs(source, bench, out, docs):
@@ -72,17 +144,23 @@ def test_writes_docs(source, bench, out, docs):
     run = make(source, bench, out, "--docs", docs)
     assert run.returncode == 0, run.stderr
     assert read(docs, "results", "lists.csv") == read(out, "records", "lists.csv")
-    assert "### lists" in read(docs, "results.md")
-    assert "old" not in read(readme) and read(readme).endswith("after\n")
+    results = read(docs, "results.md").splitlines()
+    for name in QUICK:
+        assert f"### {name}" in results and any(f"[{name}](#{name})" in line for line in results), results
+    check_tables(results)
+    assert read(readme) == "before\n<!-- make report -->\n<!-- end -->\nafter\n", read(readme)
 
 
 def check_report(bench, page):
+    """Gives its pictures. Every plot of a claim that was tested is one of them, or several."""
     pictures = check_in_both_sizes(page)
-    text = read(page)
+    articles = dict(re.findall(r'<article id="([^"]*)">(.*?)</article>', read(page), flags=re.S))
+    assert articles, "no claim at all"
     for claim in claims_of(bench):
-        if f'id="{claim["name"]}"' in text and claim["plots"] and "not tested" not in text:
-            for plot in claim["plots"]:
-                assert any(picture["name"].startswith(plot["title"]) for picture in pictures), f"{plot['title']} is not drawn"
+        if "<table>" not in articles.get(claim["name"], ""):
+            continue
+        for plot in claim["plots"]:
+            assert any(picture["name"].startswith(plot["title"]) for picture in pictures), f"{plot['title']} is not drawn"
     return pictures
 
 
@@ -90,9 +168,13 @@ def main(source, bench):
     with tempfile.TemporaryDirectory() as work:
         out = os.path.join(work, "out")
         test_goes_on_where_it_stopped(source, bench, out)
+        test_measures_a_broken_record_again(source, bench, out)
+        test_draws_whatever_there_is(source)
         test_writes_docs(source, bench, out, os.path.join(work, "project", "docs"))
-        test_stops_when_told(source, bench, os.path.join(work, "stopped"))
-        test_tells_what_failed(source, bench, os.path.join(work, "failed"))
+        for how in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            test_stops_when_told(source, bench, work, how)
+        test_tells_what_failed(source, bench, work)
+        test_tells_what_is_missing(source, bench, work)
         assert check_report(bench, os.path.join(out, "index.html")), "no picture at all"
 
 
