@@ -101,7 +101,7 @@ const claim real_speed_claim = {
     .differs = "The streams are a web server's blocks, domains and names of packages (see real-rate), with 45 "
                "thousand to 0.9 million members instead of 2^26: all filters fit into the cache. The store is in "
                "memory. Filters are asked first, as in the paper; aqf_guard is besom_guard_get for every query, "
-               "which also counts and watches, at about half of qf's speed. It is not judged.",
+               "which also counts and watches. It is not judged.",
     .timed = true,
     .plots = plots,
     .columns = columns,

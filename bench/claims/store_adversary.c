@@ -97,7 +97,7 @@ static const char *const columns[] = {
     "kind",    "cache",        "adversarial_percent", "collected", "queries_per_second",
     "of_none", "reads_per_1k", "pages_per_1k",        "holds"};
 
-static const plot plots[] = {{.title = "Queries while an adversary repeats false positives; cache",
+static const plot plots[] = {{.title = "Queries while an adversary repeats false positives",
                               .x = "adversarial_percent",
                               .y = "queries_per_second",
                               .series = "kind",

@@ -206,7 +206,7 @@ static void measure_all(uint64_t slots, uint64_t rounds, programme *p) {
 static verdict run(bool full, report *numbers) {
   programme p = make_programme();
   findings found = {0};
-  measure_all(full ? UINT64_C(1) << 26 : UINT64_C(1) << 20, full ? 101 : 21, &p);
+  measure_all(full ? UINT64_C(1) << 26 : UINT64_C(1) << 20, full ? 101 : 51, &p);
   for (unsigned i = 0; i < p.n; i++) {
     const situation *s = &p.at[i];
     double speed = samples_median(&p.speeds[i]), one = alone(&p, s);

@@ -75,22 +75,23 @@ def is_log(plot, axis, values):
     return plot[f"log_{axis}"] and any(value > 0 for value in values)
 
 
-def script_head(plot, curves, log_axes, x_unit="", y_unit=""):
+def script_head(plot, curves, log_axes, x_unit="", y_unit="", below=0):
+    """below: how much more room names under the axis need."""
     key_lines = (len(curves) + 2) // 3 if len(curves) > 1 else 0
     return [
-        f'set terminal svg size {WIDTH},{HEIGHT + KEY_LINE * key_lines} dynamic font "sans-serif,14" background "white"',
+        f'set terminal svg size {WIDTH},{HEIGHT + KEY_LINE * key_lines + below} dynamic font "sans-serif,14" background "white"',
         "set encoding utf8",
         "set border 3 lc rgb '#666666'",
         "set tics nomirror",
         "set grid lc rgb '#dddddd' lw 1 lt 1",
         f"set xlabel {quoted(wrapped((plot['x_label'] or plot['x']) + x_unit, 56))} noenhanced",
         f"set ylabel {quoted(wrapped((plot['y_label'] or plot['y']) + y_unit, 38))} noenhanced",
-        "set key outside top center horizontal Left reverse samplen 2 noenhanced" if key_lines else "set key off",
+        "set key outside top center horizontal Left reverse samplen 2 maxcols 3 noenhanced" if key_lines else "set key off",
     ] + [f"set logscale {axis}\nset format {axis} '%.4g'" for axis in log_axes]
 
 
 def line_script(plot, curves):
-    points = {label: sorted((number(x), number(y)) for x, y in pairs if number(x) is not None)
+    points = {label: sorted([(number(x), number(y)) for x, y in pairs if number(x) is not None], key=lambda point: point[0])
               for label, pairs in curves.items()}
     values = {"x": [x for pairs in points.values() for x, _ in pairs], "y": [y for pairs in points.values() for _, y in pairs]}
     log_axes = [axis for axis in "xy" if is_log(plot, axis, values[axis])]
@@ -108,16 +109,19 @@ def line_script(plot, curves):
 
 def bar_script(plot, curves):
     names = list(dict.fromkeys(x for pairs in curves.values() for x, _ in pairs))
-    heights = [dict(pairs) for pairs in curves.values()]
-    log = is_log(plot, "y", [number(y) for each in heights for y in each.values()])
-    rows = [f"{quoted(name)} " + " ".join(each.get(name, "?") for each in heights) for name in names]
-    long_names = sum(map(len, names)) > 60
+    heights = [{x: number(y) for x, y in pairs} for pairs in curves.values()]
+    values = [y for each in heights for y in each.values()]
+    log = is_log(plot, "y", values)
+    divisor, unit = unit_of(values, log)
+    rows = [f"{quoted(name)} " + " ".join(str(each[name] / divisor) if name in each else "?" for each in heights) for name in names]
+    slanted = sum(len(name) + 2 for name in names) > 44
     colours = paint(curves)
     parts = [f"$bars using {i + 2}:xtic(1) {look(label, colours)}" for i, label in enumerate(curves)]
-    return (["$bars << EOD\n" + "\n".join(rows) + "\nEOD"] + script_head(plot, curves, "y" if log else "") +
+    return (["$bars << EOD\n" + "\n".join(rows) + "\nEOD"] +
+            script_head(plot, curves, "y" if log else "", y_unit=unit, below=4 * max(map(len, names)) if slanted else 0) +
             ["set style data histograms", "set style histogram clustered gap 1", "set style fill solid 0.85 noborder",
              "set boxwidth 0.9", "set datafile missing '?'",
-             "set xtics noenhanced" + (" rotate by -30" if long_names else "")] +
+             "set xtics noenhanced" + (" rotate by -30" if slanted else "")] +
             ([] if log else ["set yrange [0:*]"]) + ["plot " + ", \\\n  ".join(parts)])
 
 
