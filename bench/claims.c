@@ -50,14 +50,12 @@ const claim *const claims[] = {
     NULL,
 };
 
-const char *const verdict_names[] = {[HOLDS] = "holds", [PARTLY] = "holds partly", [DOES_NOT_HOLD] = "does not hold"};
-
 void finding(findings *f, bool holds) {
   f->tested++;
   f->held += holds;
 }
 
-verdict verdict_of(const findings *f) {
-  if (!f->held) return DOES_NOT_HOLD; /* nor does a claim of which nothing was tested */
-  return f->held == f->tested ? HOLDS : PARTLY;
+const char *verdict_of(const findings *f) {
+  if (!f->held) return "does not hold"; /* nor does a claim of which nothing was tested */
+  return f->held == f->tested ? "holds" : "holds partly";
 }

@@ -82,15 +82,15 @@ static const claim *find_claim(const char *name) {
 
 static void test_claim(const claim *c, bool full, bool csv) {
   report *numbers = report_create(c->columns, c->column_count, csv);
-  verdict v = c->run(full, numbers);
+  findings found = c->run(full, numbers);
   progress_end();
   if (csv)
-    printf("# claim: %s\n# size: %s\n# seed: %x\n# verdict: %s\n", c->name, full ? "full" : "quick", BENCH_SEED,
-           verdict_names[v]);
+    printf("# claim: %s\n# size: %s\n# seed: %x\n# verdict: %s\n# parts: %zu of %zu\n", c->name,
+           full ? "full" : "quick", BENCH_SEED, verdict_of(&found), found.held, found.tested);
   else
     printf("%s: %s (%s)\n\n", c->name, c->statement, c->source);
   report_finish(numbers);
-  if (!csv) printf("\n%s\n", verdict_names[v]);
+  if (!csv) printf("\n%s (%zu of %zu parts)\n", verdict_of(&found), found.held, found.tested);
 }
 
 int run_verb(int argc, char **argv) {

@@ -70,14 +70,14 @@ static void report_outcome(const outcome *o, double exponent, int log_rate, find
   finding(found, by_18);
 }
 
-static verdict run(bool full, report *numbers) {
+static findings run(bool full, report *numbers) {
   findings found = {0};
   for (size_t s = 0; s < sizeof exponents / sizeof *exponents; s++) {
     outcome outcomes[RATES] = {0};
     play_all(exponents[s], full ? &thorough : &quick, outcomes);
     for (int r = 0; r < RATES; r++) report_outcome(&outcomes[r], exponents[s], log_rates[r], &found, numbers);
   }
-  return verdict_of(&found);
+  return found;
 }
 
 static const char *const columns[] = {"zipf",

@@ -125,7 +125,7 @@ static bool test_size(int log_slots, double share, double room, uint64_t queries
   return holds;
 }
 
-static verdict run(bool full, report *numbers) {
+static findings run(bool full, report *numbers) {
   driver d = driver_create();
   findings found = {0};
   finding(&found, test_size(18, load, 0, full ? 10000000 : 1000000, &d, numbers));
@@ -133,7 +133,7 @@ static verdict run(bool full, report *numbers) {
   finding(&found, test_size(22, load, 0, full ? 10000000 : 4000000, &d, numbers));
   if (full) finding(&found, test_size(26, load, 0, 10000000, &d, numbers));
   driver_free(&d);
-  return verdict_of(&found);
+  return found;
 }
 
 static const char *const columns[] = {"filter",  "slots",   "load",    "stage",          "collected", "adapts_full",

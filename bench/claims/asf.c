@@ -198,7 +198,7 @@ static double rate_of(const contest *c, stage s) {
   return (double)c->stages[0][s].wrong / (double)c->stages[0][s].queries;
 }
 
-static verdict judge(const contest *contests) {
+static findings judge(const contest *contests) {
   const contest *bloom = &contests[BLOOM], *asf = &contests[SOON], *stack = &contests[STATIC];
   double of_bloom = 0, of_asf = 0;
   findings found = {0};
@@ -210,10 +210,10 @@ static verdict judge(const contest *contests) {
   finding(&found, of_bloom >= paper_speed * of_asf);
   finding(&found, rate_of(asf, COMPLETE) <= paper_rate * rate_of(bloom, UNCHANGING));
   finding(&found, rate_of(stack, UNCHANGING) < rate_of(asf, COMPLETE));
-  return verdict_of(&found);
+  return found;
 }
 
-static verdict run(bool full, report *numbers) {
+static findings run(bool full, report *numbers) {
   const effort *e = full ? &thorough : &quick;
   scene s = scene_of_zipf(skew, e->members, e->negatives);
   contest *contests = allocate(SUBJECTS, sizeof *contests);
@@ -222,9 +222,9 @@ static verdict run(bool full, report *numbers) {
     contest_run(&contests[i]);
     show_contest(&contests[i], numbers);
   }
-  verdict v = judge(contests);
+  findings all = judge(contests);
   free(contests);
-  return v;
+  return all;
 }
 
 static const char *const columns[] = {"span",    "filter",          "phase",         "stage",

@@ -104,7 +104,7 @@ static bool test_opened(const besom_filter *f, uint64_t n, report *numbers) {
   return found == asked && within;
 }
 
-static verdict run(bool full, report *numbers) {
+static findings run(bool full, report *numbers) {
   uint64_t n = full ? UINT64_C(1000000000) : 20000000;
   char path[] = "besom-billion-XXXXXX";
   int file = mkstemp(path);
@@ -126,7 +126,7 @@ static verdict run(bool full, report *numbers) {
   finding(&found, peak_memory() <= most_memory);
   besom_free(f);
   unlink(path);
-  return verdict_of(&found);
+  return found;
 }
 
 static const char *const columns[] = {"stage", "keys", "seconds", "million_per_second", "peak_GB", "remark"};

@@ -132,7 +132,7 @@ static double microseconds(const site *s, way w) {
   return 1e6 * samples_quantile(&s->seconds[w], 0) / (double)s->items;
 }
 
-static verdict judge(const site *s, report *numbers) {
+static findings judge(const site *s, report *numbers) {
   double insert = microseconds(s, INSERT_FULL), loaded = microseconds(s, SORT) + microseconds(s, BULK);
   findings found = {0};
   finding(&found, microseconds(s, MERGE_HALF_FULL) * wanted_merging <= insert);
@@ -145,10 +145,10 @@ static verdict judge(const site *s, report *numbers) {
     report_cell(numbers, "%.6f", microseconds(s, (way)w));
     report_cell(numbers, "%.1f", insert / microseconds(s, (way)w));
   }
-  return verdict_of(&found);
+  return found;
 }
 
-static verdict run(bool full, report *numbers) {
+static findings run(bool full, report *numbers) {
   site s = {.slots = (uint64_t)1 << (full ? 26 : 21), .d = driver_create(), .members = stream_members(BENCH_SEED)};
   s.items = rival_members(s.slots);
   hash_seed(BENCH_SEED, s.seed);
@@ -160,10 +160,10 @@ static verdict run(bool full, report *numbers) {
     sort_and_load(&s);
     build_of_keys(&s);
   }
-  verdict v = judge(&s, numbers);
+  findings all = judge(&s, numbers);
   for (int w = 0; w < WAYS; w++) samples_free(&s.seconds[w]);
   driver_free(&s.d);
-  return v;
+  return all;
 }
 
 static const char *const columns[] = {"operation", "slots", "microseconds_per_insert", "times_as_fast_as_insert"};

@@ -148,7 +148,7 @@ static double report_moment(report *numbers, const tally *t, int turn, int step,
   return reduction;
 }
 
-static verdict run(bool full, report *numbers) {
+static findings run(bool full, report *numbers) {
   effort e = full ? thorough : quick;
   tally t = live_all(e);
   findings found = {0};
@@ -158,7 +158,7 @@ static verdict run(bool full, report *numbers) {
       double reduction = report_moment(numbers, &t, turn, step, e);
       if (turn && step == STEPS) finding(&found, reduction >= wanted_reduction);
     }
-  return verdict_of(&found);
+  return found;
 }
 
 static const char *const columns[] = {"turn",           "percent",   "moment",    "qf_all_seeds",

@@ -10,18 +10,15 @@
 
 #include "report.h"
 
-/* What came of testing a claim: all of it holds, or only parts do, or nothing. */
-typedef enum verdict { HOLDS, PARTLY, DOES_NOT_HOLD } verdict;
-
-extern const char *const verdict_names[];
-
 /* How many parts of a claim were tested so far, and held. {0} to begin with. */
 typedef struct findings {
   size_t tested, held;
 } findings;
 
 void finding(findings *f, bool holds);
-verdict verdict_of(const findings *f);
+
+/* "holds" if all of it does, "holds partly", or "does not hold". */
+const char *verdict_of(const findings *f);
 
 /*
  * A picture of a claim's numbers. Columns are called by their names, several of them with commas between; where a
@@ -48,8 +45,8 @@ typedef struct claim {
   const plot *plots;     /* the last one has no title; NULL for none */
   const char *const *columns;
   size_t column_count;
-  /* Writes its numbers, row by row; full: at the size of the paper, not a quick one. */
-  verdict (*run)(bool full, report *numbers);
+  /* Writes its numbers, row by row; full: at the size of the paper, or near it, not a quick one. */
+  findings (*run)(bool full, report *numbers);
 } claim;
 
 extern const claim adapt_or_cache_claim;

@@ -63,7 +63,7 @@ static void test_size(const char *kind, uint64_t keys, int width, driver *d, fin
   if (width >= 8) finding(found, holds); /* narrower ones are shown, and need not hold */
 }
 
-static verdict run(bool full, report *numbers) {
+static findings run(bool full, report *numbers) {
   static const int widths[] = {8, 4, 6, 12, 20};
   driver d = driver_create();
   findings found = {0};
@@ -72,7 +72,7 @@ static verdict run(bool full, report *numbers) {
       for (size_t n = 0; n < (full ? sizeof sizes / sizeof *sizes : 2); n++)
         test_size(kinds[k], sizes[n], widths[w], &d, &found, numbers);
   driver_free(&d);
-  return verdict_of(&found);
+  return found;
 }
 
 static const char *const columns[] = {"kind",  "keys",          "bits",          "slots", "least_load",

@@ -40,7 +40,7 @@ static void test_ratio(const queries *q, unsigned ratio, uint64_t seeds, driver 
   if (ratio >= 5 && ratio <= 20) finding(found, best);
 }
 
-static verdict run(bool full, report *numbers) {
+static findings run(bool full, report *numbers) {
   const effort *e = full ? &thorough : &quick;
   driver d = driver_create();
   queries streams[] = {queries_of_active_set(e->trending), queries_of_power_law(e->skewed)};
@@ -52,7 +52,7 @@ static verdict run(bool full, report *numbers) {
     queries_free(&streams[i]);
   }
   driver_free(&d);
-  return verdict_of(&found);
+  return found;
 }
 
 static const char *const columns[] = {

@@ -144,7 +144,7 @@ static void try_lists(lists *l, bool full, findings *found, report *numbers) {
   text_list_free(&l->no);
 }
 
-static verdict run(bool full, report *numbers) {
+static findings run(bool full, report *numbers) {
   findings found = {0};
   if (full) {
     lists fetched = lists_fetched();
@@ -152,7 +152,7 @@ static verdict run(bool full, report *numbers) {
   }
   lists made_up = lists_made_up(full);
   try_lists(&made_up, full, &found, numbers);
-  return verdict_of(&found);
+  return found;
 }
 
 static const char *const columns[] = {"lists", "members", "budget", "kind",    "options",

@@ -54,7 +54,7 @@ static void judge(const speeds *s, findings *found) {
               samples_median(&s->of[0][learnt][SINGLE]) >= wanted[c] * samples_median(&s->of[c][learnt][SINGLE]));
 }
 
-static verdict run(bool full, report *numbers) {
+static findings run(bool full, report *numbers) {
   uint64_t slots = (uint64_t)1 << (full ? 22 : 18), queries = full ? 1 << 22 : 1 << 19;
   uint64_t members = (uint64_t)((double)slots * load);
   int rounds = full ? 9 : 5;
@@ -82,7 +82,7 @@ static verdict run(bool full, report *numbers) {
       for (int style = 0; style < CALL_STYLES; style++) samples_free(&s.of[c][learnt][style]);
   }
   driver_free(&d);
-  return verdict_of(&found);
+  return found;
 }
 
 static const char *const columns[] = {

@@ -196,11 +196,11 @@ static bool try_proportion(int power, uint64_t keys, report *numbers) {
   return holds;
 }
 
-static verdict run(bool full, report *numbers) {
+static findings run(bool full, report *numbers) {
   findings found = {0};
   for (int power = LEAST_POWER; power <= MOST_POWER; power += full ? 1 : 2)
     finding(&found, try_proportion(power, full ? 1000000 : 200000, numbers));
-  return verdict_of(&found);
+  return found;
 }
 
 static const char *const columns[] = {

@@ -171,7 +171,7 @@ static void report_speeds(report *numbers, const speeds *s) {
 }
 
 /* Sentence by sentence of the statement, by the means. */
-static verdict judge(const speeds *s) {
+static findings judge(const speeds *s) {
   static const double as_fast = 0.9;
   findings found = {0};
   for (int w = 0; w < WORKS; w++) finding(&found, mean(s, AQF, (work)w) >= as_fast * mean(s, QF, (work)w));
@@ -182,10 +182,10 @@ static verdict judge(const speeds *s) {
     finding(&found, mean(s, ACF, (work)w) < mean(s, CF, (work)w));
   }
   for (int i = 0; i < RIVALS; i++) finding(&found, mean(s, i, ZIPF) > mean(s, i, UNIFORM));
-  return verdict_of(&found);
+  return found;
 }
 
-static verdict run(bool full, report *numbers) {
+static findings run(bool full, report *numbers) {
   effort e = full ? thorough : quick;
   driver d = driver_create();
   speeds *s = allocate(1, sizeof *s);
@@ -194,13 +194,13 @@ static verdict run(bool full, report *numbers) {
   for (uint64_t round = 0; round < e.rounds; round++) run_round(e, random_at(BENCH_SEED, round), keys, &d, s);
   for (int w = UNIFORM; w < WORKS; w++) free(keys[w]);
   report_speeds(numbers, s);
-  verdict v = judge(s);
+  findings all = judge(s);
   for (int i = 0; i < FILTERS; i++)
     for (int load = 0; load < LOADS; load++)
       for (int w = 0; w < WORKS; w++) samples_free(&s->at[i][load][w]);
   free(s);
   driver_free(&d);
-  return v;
+  return all;
 }
 
 static const char *const columns[] = {"span", "filter", "load_percent", "inserts", "uniform_queries", "zipf_queries"};

@@ -101,7 +101,7 @@ static void report_result(report *numbers, int stream, int which, const result *
 }
 
 /* Zipf queries are judged: reads of the store, and speed. */
-static verdict judge(result results[STREAMS][FILTERS], report *numbers) {
+static findings judge(result results[STREAMS][FILTERS], report *numbers) {
   findings found = {0};
   for (int stream = 0; stream < STREAMS; stream++)
     for (int i = 0; i < FILTERS; i++) {
@@ -117,10 +117,10 @@ static verdict judge(result results[STREAMS][FILTERS], report *numbers) {
                     : speed_of(r) < speed_of(aqf) ? "yes"
                                                   : "reads only");
     }
-  return verdict_of(&found);
+  return found;
 }
 
-static verdict run(bool full, report *numbers) {
+static findings run(bool full, report *numbers) {
   effort e = full ? thorough : quick;
   result results[STREAMS][FILTERS] = {{{0}}};
   for (uint64_t i = 0; i < e.seeds; i++) {

@@ -47,7 +47,7 @@ static void report_size(report *numbers, const char *kind, uint64_t slots, const
   report_cell(numbers, "%s", holds ? "yes" : "no");
 }
 
-static verdict run(bool full, report *numbers) {
+static findings run(bool full, report *numbers) {
   uint64_t slots = (uint64_t)1 << (full ? 26 : 20);
   driver d = driver_create();
   size sizes[FILTERS];
@@ -63,7 +63,7 @@ static verdict run(bool full, report *numbers) {
     finding(&found, right);
     report_size(numbers, name_of(i), slots, &sizes[i], &sizes[LEAN_QF], right && (i != AQF || (small && as_cf)));
   }
-  return verdict_of(&found);
+  return found;
 }
 
 static const char *const columns[] = {"kind",          "slots",      "megabytes", "bits_per_slot",

@@ -29,7 +29,7 @@ static double build_time(const scene *s, const char *kind, const char *options, 
   return 1e9 * median / (double)s->members;
 }
 
-static verdict run(bool full, report *numbers) {
+static findings run(bool full, report *numbers) {
   uint64_t members = full ? 1000000 : 100000;
   scene s = scene_of_zipf(0.75, members, 10 * members);
   double base = build_time(&s, "bloom", NULL, NULL, ROUNDS);
@@ -51,7 +51,7 @@ static verdict run(bool full, report *numbers) {
     finding(&found, more <= most_ns);
     finding(&found, stacked < learned);
   }
-  return verdict_of(&found);
+  return found;
 }
 
 static const char *const columns[] = {"frequent_per_member", "bloom_ns", "stacked_ns", "learned_ns", "more_ns_per_key"};

@@ -83,7 +83,7 @@ static void test_scenes(const scene *scenes, size_t n, size_t n_bases, bool full
   for (size_t i = 0; i < n; i++) besom_workload_free(known[i].half);
 }
 
-static verdict run(bool full, report *numbers) {
+static findings run(bool full, report *numbers) {
   uint64_t members = full ? 1000000 : 100000, universe = 10 * members;
   power_law law = power_law_create(BENCH_SEED);
   scene urls = scene_of_urls(members, universe), firehose = scene_of_firehose(POWER_LAW_KEYS / 2, &law);
@@ -94,7 +94,7 @@ static verdict run(bool full, report *numbers) {
   test_scenes(&firehose, 1, 1, full, &found, numbers);
   test_scenes(integers, EXPONENTS, BASES, full, &found, numbers);
   power_law_free(&law);
-  return verdict_of(&found);
+  return found;
 }
 
 static const char *const columns[] = {"keys", "base", "curve", "bits", "real_bits", "rate", "foretold", "times"};

@@ -8,7 +8,7 @@
 
 static const double bits = 10, true_exponent = 0.75;
 
-static verdict run(bool full, report *numbers) {
+static findings run(bool full, report *numbers) {
   uint64_t members = full ? 500000 : 50000;
   scene s = scene_of_zipf(true_exponent, members, 10 * members);
   besom_filter *alone = scene_base(&s, "bloom", bits, BENCH_SEED, NULL);
@@ -30,7 +30,7 @@ static verdict run(bool full, report *numbers) {
     report_cell(numbers, "%.5f", rate);
     report_cell(numbers, "%.2f", rate / base);
   }
-  return verdict_of(&found);
+  return found;
 }
 
 static const char *const columns[] = {"sample_exponent", "bloom", "stacked", "to_bloom"};

@@ -45,7 +45,7 @@ static double plan(const way *how, double epsilon, uint64_t members, const besom
   return median;
 }
 
-static verdict run(bool full, report *numbers) {
+static findings run(bool full, report *numbers) {
   uint64_t members = full ? 1000000 : 100000, keys = members;
   scene s = scene_of_zipf(1, members, full ? 100000000 : 10000000);
   progress("drawing queries for %llu keys", (unsigned long long)keys);
@@ -69,7 +69,7 @@ static verdict run(bool full, report *numbers) {
     finding(&found, rates[0] <= most_apart * rates[1]);
   }
   besom_workload_free(w);
-  return verdict_of(&found);
+  return found;
 }
 
 static const char *const columns[] = {

@@ -33,13 +33,13 @@ static void try_exponent(double exponent, uint64_t members, findings *found, rep
   finding(found, strangers <= most_worse * base);
 }
 
-static verdict run(bool full, report *numbers) {
+static findings run(bool full, report *numbers) {
   findings found = {0};
   for (size_t i = 0; i < sizeof exponents / sizeof *exponents; i++) {
     progress("zipf %g", exponents[i]);
     try_exponent(exponents[i], full ? 500000 : 100000, &found, numbers);
   }
-  return verdict_of(&found);
+  return found;
 }
 
 static const char *const columns[] = {"exponent", "queries_kept", "bloom", "stacked", "to_bloom"};

@@ -73,7 +73,7 @@ static void try_base(const scene *s, const char *base, besom_workload *w, bool f
   report_speeds(base, &speed, found, numbers);
 }
 
-static verdict run(bool full, report *numbers) {
+static findings run(bool full, report *numbers) {
   uint64_t members = full ? 8000000 : 2000000;
   scene s = scene_of_zipf(0.75, members, 4 * members);
   driver d = driver_create();
@@ -82,7 +82,7 @@ static verdict run(bool full, report *numbers) {
   for (size_t i = 0; i < sizeof bases / sizeof *bases; i++) try_base(&s, bases[i], w, full, &d, &found, numbers);
   besom_workload_free(w);
   driver_free(&d);
-  return verdict_of(&found);
+  return found;
 }
 
 static const char *const columns[] = {"base", "queries", "base_ns", "stacked_ns", "speed", "holds"};

@@ -165,7 +165,7 @@ static void test_how_much(const scene *s, besom_workload *w, double frequent, fi
   }
 }
 
-static verdict run(bool full, report *numbers) {
+static findings run(bool full, report *numbers) {
   uint64_t members = full ? 1000000 : 200000;
   findings found = {0};
   for (int i = 0; i < FREQUENTS; i++) {
@@ -176,7 +176,7 @@ static verdict run(bool full, report *numbers) {
     test_how_much(&s, w, frequents[i], &found, numbers);
     besom_workload_free(w);
   }
-  return verdict_of(&found);
+  return found;
 }
 
 static const char *const columns[] = {"figure",        "by",         "rate",      "frequent_per_member",

@@ -110,7 +110,7 @@ static void test_scene(scene s, bool full, findings *found, report *numbers) {
   stage_free(&t);
 }
 
-static verdict run(bool full, report *numbers) {
+static findings run(bool full, report *numbers) {
   uint64_t members = full ? 1000000 : 50000, universe = 10 * members;
   power_law law = power_law_create(BENCH_SEED);
   findings found = {0};
@@ -118,7 +118,7 @@ static verdict run(bool full, report *numbers) {
   test_scene(scene_of_firehose(POWER_LAW_KEYS / 2, &law), full, &found, numbers);
   test_scene(scene_of_zipf(0.75, members, universe), full, &found, numbers);
   power_law_free(&law);
-  return verdict_of(&found);
+  return found;
 }
 
 static const char *const columns[] = {"keys",        "filter",      "bits",   "rate",  "positive_ns",

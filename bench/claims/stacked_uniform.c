@@ -30,14 +30,14 @@ static bool try_times(uint64_t members, uint64_t universe, report *numbers) {
   return rate < base;
 }
 
-static verdict run(bool full, report *numbers) {
+static findings run(bool full, report *numbers) {
   const uint64_t members = full ? 1000000 : 100000;
   findings found = {0};
   for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
     progress("%llu keys a member", (unsigned long long)times[i]);
     finding(&found, try_times(members, times[i] * members, numbers));
   }
-  return verdict_of(&found);
+  return found;
 }
 
 static const char *const columns[] = {"keys_per_member", "bloom", "stacked", "to_bloom", "layers"};

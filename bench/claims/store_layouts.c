@@ -109,7 +109,7 @@ static bool test_gets(front fronts[LAYOUTS], const struct stage *s, report *numb
   return report_stage(numbers, s->name, results, s->on_disk || s->members ? 0 : least_gets);
 }
 
-static verdict run(bool full, report *numbers) {
+static findings run(bool full, report *numbers) {
   front fronts[LAYOUTS];
   for (int l = 0; l < LAYOUTS; l++)
     front_open(&fronts[l], &(front_config){.database = LMDB,
@@ -121,7 +121,7 @@ static verdict run(bool full, report *numbers) {
   finding(&found, test_puts(fronts, numbers));
   for (size_t i = 0; i < sizeof gets / sizeof *gets; i++) finding(&found, test_gets(fronts, &gets[i], numbers));
   for (int l = 0; l < LAYOUTS; l++) front_close(&fronts[l]);
-  return verdict_of(&found);
+  return found;
 }
 
 static const char *const columns[] = {"operation", "layout",       "times", "per_second",

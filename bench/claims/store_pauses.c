@@ -43,7 +43,7 @@ static bool test_steps(front *f, uint64_t keys, uint64_t step_items, report *num
   return holds;
 }
 
-static verdict run(bool full, report *numbers) {
+static findings run(bool full, report *numbers) {
   uint64_t keys = full ? 10000000 : 100000;
   front f;
   front_open(&f, &(front_config){
@@ -54,7 +54,7 @@ static verdict run(bool full, report *numbers) {
   for (size_t i = 0; i < sizeof step_sizes / sizeof *step_sizes; i++)
     finding(&found, test_steps(&f, keys, step_sizes[i], numbers));
   front_close(&f);
-  return verdict_of(&found);
+  return found;
 }
 
 static const char *const columns[] = {"keys",      "items_a_step", "largest_step", "steps",       "begin_ms",

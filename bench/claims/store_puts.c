@@ -108,7 +108,7 @@ static void report_total(report *numbers, const contest *c, int k) {
 }
 
 /* Sentence by sentence of the statement. */
-static verdict judge(const contest *c) {
+static findings judge(const contest *c) {
   times aqf = total_of(c->rows[AQF]), qf = total_of(c->rows[QF]);
   besom_store_statistics s = front_stats(&c->fronts[AQF]);
   findings found = {0};
@@ -116,10 +116,10 @@ static verdict judge(const contest *c) {
   finding(&found, s.appends + s.table_puts == aqf.puts && s.updates + s.removes + s.reads + s.table_reads == 0 &&
                       s.scans == c->scans[AQF]);
   finding(&found, c->rows[AQF][ROWS - 1].wall < c->rows[ACF][ROWS - 1].wall);
-  return verdict_of(&found);
+  return found;
 }
 
-static verdict run(bool full, report *numbers) {
+static findings run(bool full, report *numbers) {
   uint64_t slots = (uint64_t)1 << (full ? 18 : 16);
   contest *c = allocate(1, sizeof *c);
   c->batch = slots / (ROWS + 2) / BATCHES;
@@ -133,11 +133,11 @@ static verdict run(bool full, report *numbers) {
   for (int row = 0; row < ROWS; row++)
     for (int k = 0; k < KINDS; k++) report_load(numbers, c, k, row);
   for (int k = 0; k < KINDS; k++) report_total(numbers, c, k);
-  verdict v = judge(c);
+  findings all = judge(c);
   for (int k = 0; k < KINDS; k++) front_close(&c->fronts[k]);
   free(c->keys);
   free(c);
-  return v;
+  return all;
 }
 
 static const char *const columns[] = {"span",  "kind",         "load_percent",     "puts_per_second",

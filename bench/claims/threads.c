@@ -203,7 +203,7 @@ static void measure_all(uint64_t slots, uint64_t rounds, programme *p) {
   driver_free(&d);
 }
 
-static verdict run(bool full, report *numbers) {
+static findings run(bool full, report *numbers) {
   programme p = make_programme();
   findings found = {0};
   measure_all(full ? UINT64_C(1) << 26 : UINT64_C(1) << 20, full ? 101 : 51, &p);
@@ -221,7 +221,7 @@ static verdict run(bool full, report *numbers) {
     if (s->wanted > 0) finding(&found, enough);
   }
   for (unsigned i = 0; i < p.n; i++) samples_free(&p.speeds[i]);
-  return verdict_of(&found);
+  return found;
 }
 
 static const char *const columns[] = {"operation",     "concurrent", "threads", "million_per_second",

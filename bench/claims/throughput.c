@@ -102,7 +102,7 @@ static void judge(const speeds *s, findings *found) {
   finding(found, median(s, SKEWED, FULLEST, BY_EXAF) > median(s, SKEWED, FULLEST, BY_VACUUM));
 }
 
-static verdict run(bool full, report *numbers) {
+static findings run(bool full, report *numbers) {
   const effort *e = full ? &thorough : &quick;
   speeds s = {0};
   findings found = {0};
@@ -120,7 +120,7 @@ static verdict run(bool full, report *numbers) {
       for (int w = 0; w < ASKED; w++) samples_free(&s.of[op][i][w]);
   queries_free(&streams[0]);
   queries_free(&streams[1]);
-  return verdict_of(&found);
+  return found;
 }
 
 static const char *const columns[] = {"operation", "load", "qf", "vacuum", "exaf", "taf", "utaf"};

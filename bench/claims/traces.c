@@ -28,7 +28,7 @@ static void test_ratio(const queries *q, unsigned ratio, uint64_t seeds, driver 
   finding(found, alike);
 }
 
-static verdict run(bool full, report *numbers) {
+static findings run(bool full, report *numbers) {
   driver d = driver_create();
   findings found = {0};
   for (int t = 0; t < TRACES; t++) {
@@ -38,7 +38,7 @@ static verdict run(bool full, report *numbers) {
     queries_free(&q);
   }
   driver_free(&d);
-  return verdict_of(&found);
+  return found;
 }
 
 static const char *const columns[] = {"trace", "queries", "A", "A_per_S", RATED_NAMES, "lowest", "stacked", "alike"};

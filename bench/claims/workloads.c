@@ -73,7 +73,7 @@ bool report_trial(report *numbers, const trial *t) {
   return holds;
 }
 
-static verdict run(bool full, report *numbers) {
+static findings run(bool full, report *numbers) {
   findings found = {0};
   finding(&found, test_basic_streams(full, numbers));
   progress("FireHose");
@@ -83,7 +83,7 @@ static verdict run(bool full, report *numbers) {
   progress("adversaries and traces");
   finding(&found, test_adversaries(numbers));
   finding(&found, test_traces(numbers));
-  return verdict_of(&found);
+  return found;
 }
 
 static const char *const columns[] = {"generator", "s", "universe", "samples", "bins", "chi_square", "holds", "remark"};

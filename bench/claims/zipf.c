@@ -97,7 +97,7 @@ static void report_halves(report *numbers, int which, const tally *t, double uni
   report_cell(numbers, "%s", holds);
 }
 
-static verdict run(bool full, report *numbers) {
+static findings run(bool full, report *numbers) {
   effort e = full ? thorough : quick;
   tally t = {0};
   findings found = {0};
@@ -117,7 +117,7 @@ static verdict run(bool full, report *numbers) {
     finding(&found, curve_last_half(aqf) <= most_above_others * curve_last_half(&t.curves[other]));
   for (int which = 0; which < FILTERS; which++)
     report_halves(numbers, which, &t, uniform, which != IS_AQF ? "-" : reduced && small ? "yes" : "no");
-  return verdict_of(&found);
+  return found;
 }
 
 static const char *const columns[] = {"span",       "filter",       "until_query", "rate",

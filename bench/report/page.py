@@ -88,8 +88,9 @@ def numbers(record, command):
 
 def article(claim, record, error):
     name = escape(claim["name"])
-    source = "" if claim["source"] == papers.OWN else f'<span class="soft">{escape(claim["source"])}</span>'
-    text = (f'<article id="{name}"><header><h3>{name}</h3>{chip(papers.verdict(record))}{source}</header>\n' +
+    source = "" if claim["source"] == papers.OWN else claim["source"]
+    remarks = "".join(f'<span class="soft">{escape(remark)}</span>' for remark in (papers.parts(record), source) if remark)
+    text = (f'<article id="{name}"><header><h3>{name}</h3>{chip(papers.verdict(record))}{remarks}</header>\n' +
             facts([("the paper says", claim["paper"]), ("tested here", claim["statement"]), ("what differs", claim["differs"]),
                    ("why not tested", None if record else error)]))
     if record:

@@ -58,6 +58,11 @@ def verdict(record):
     return record.verdict if record else "not tested"
 
 
+def parts(record):
+    """How much of a claim holds, where that is worth saying."""
+    return f"{record.about['parts']} parts" if record and record.verdict == "holds partly" else ""
+
+
 def chapters(results):
     """[(title, authors, its results)] of the papers that have any. A result is (claim, record or None, error)."""
     shown = [(title, authors, [result for result in results if home(result[0]["source"]) == paper])

@@ -6,7 +6,7 @@ import os
 import platform
 import subprocess
 
-NEEDED = {"program", "commit", "machine", "date", "seconds", "claim", "size", "seed", "verdict"}
+NEEDED = {"program", "commit", "machine", "date", "seconds", "claim", "size", "seed", "verdict", "parts"}
 
 
 class Record:

@@ -45,8 +45,8 @@ def numbers(name, record):
 
 
 def chapter(claim, record, error):
-    source = "" if claim["source"] == papers.OWN else f" ({claim['source']})"
-    lines = [f"### {claim['name']}", "", f"**{papers.verdict(record)}**{source}", ""]
+    remarks = [papers.parts(record), "" if claim["source"] == papers.OWN else f"({claim['source']})"]
+    lines = [f"### {claim['name']}", "", " ".join(filter(None, [f"**{papers.verdict(record)}**"] + remarks)), ""]
     for name, text in (("The paper", claim["paper"]), ("Tested", claim["statement"]), ("What differs", claim["differs"]),
                        ("Why not tested", None if record else error)):
         if text:
