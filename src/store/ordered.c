@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "core/bits.h"
 #include "core/memory.h"
 #include "store/checks.h"
 #include "store/packed.h"
@@ -9,9 +10,8 @@
 enum {
   MARKER = 'B',
   LIST = 'L',
-  EPOCH_END = 5, /* of a list's key: behind the epoch, the bucket, the rank */
-  BUCKET_END = 13,
-  LIST_KEY = 17,
+  LONG_NUMBER = 247, /* a byte from here on says how many follow; below it the byte is the number */
+  LONGEST_LIST_KEY = 1 + 5 + 9 + 5,
   LEAST_MAX_KEY = 64,
 };
 
@@ -64,35 +64,58 @@ struct change_set besom__begin_changes(struct ordered_store *store) {
 
 /* ------------------------------------------------------------------ keys of lists */
 
+/* Short, since most buckets have but one record, and the database keeps this beside each. */
 struct list_key {
-  uint8_t bytes[LIST_KEY];
+  uint8_t bytes[LONGEST_LIST_KEY];
+  uint8_t epoch_end, bucket_end, len; /* behind the epoch, the bucket, the rank */
 };
 
-static void put_number(uint8_t *out, uint64_t number, unsigned bytes) {
-  while (bytes--) {
-    out[bytes] = (uint8_t)number;
-    number >>= 8;
-  }
+static besom_bytes list_bytes(const struct list_key *key) {
+  return (besom_bytes){key->bytes, key->len};
 }
 
-static uint64_t take_number(const uint8_t *at, unsigned bytes) {
-  uint64_t number = 0;
-  while (bytes--) number = number << 8 | *at++;
-  return number;
+/* A byte, or one that says how many follow, the highest first: so the order of the bytes is that of the numbers. */
+static uint8_t put_number(struct list_key *key, uint8_t at, uint64_t number) {
+  if (number < LONG_NUMBER) {
+    key->bytes[at] = (uint8_t)number;
+    return (uint8_t)(at + 1);
+  }
+  unsigned bytes = (71 - leading_zeros(number)) / 8;
+  key->bytes[at++] = (uint8_t)(LONG_NUMBER - 1 + bytes);
+  while (bytes--) key->bytes[at++] = (uint8_t)(number >> (8 * bytes));
+  return at;
 }
 
 static struct list_key list_key(besom_place at) {
-  struct list_key key = {{LIST}};
-  put_number(key.bytes + 1, at.epoch, 4);
-  put_number(key.bytes + EPOCH_END, at.bucket, 8);
-  put_number(key.bytes + BUCKET_END, at.rank, 4);
+  struct list_key key = {.bytes = {LIST}};
+  key.epoch_end = put_number(&key, 1, at.epoch);
+  key.bucket_end = put_number(&key, key.epoch_end, at.bucket);
+  key.len = put_number(&key, key.bucket_end, at.rank);
   return key;
 }
 
-static besom_place list_place(const uint8_t *key) {
-  return (besom_place){.epoch = (uint32_t)take_number(key + 1, 4),
-                       .bucket = take_number(key + EPOCH_END, 8),
-                       .rank = (uint32_t)take_number(key + BUCKET_END, 4)};
+/* False if there is no such number. */
+static bool take_number(besom_bytes *from, uint64_t most, uint64_t *number) {
+  const uint8_t *at = from->data;
+  if (!from->len) return false;
+  unsigned bytes = *at < LONG_NUMBER ? 0 : *at - LONG_NUMBER + 1u;
+  if (bytes > 8 || from->len < bytes + 1) return false;
+  *number = bytes ? 0 : *at;
+  for (unsigned i = 1; i <= bytes; i++) *number = *number << 8 | at[i];
+  *from = (besom_bytes){at + bytes + 1, from->len - bytes - 1};
+  return *number <= most;
+}
+
+/* False if it is no key of a list. */
+static bool list_place(besom_bytes key, besom_place *place) {
+  uint64_t epoch, rank;
+  besom_bytes rest = {(const uint8_t *)key.data + 1, key.len - 1};
+  if (!take_number(&rest, UINT32_MAX, &epoch) || !take_number(&rest, UINT64_MAX, &place->bucket)) return false;
+  if (!take_number(&rest, UINT32_MAX, &rank) || rest.len) return false;
+  place->epoch = (uint32_t)epoch;
+  place->rank = (uint32_t)rank;
+  struct list_key again = list_key(*place);
+  return besom__compare(key, list_bytes(&again)) == 0;
 }
 
 besom_bytes besom__prefix_end(uint8_t *prefix, size_t len) {
@@ -112,19 +135,20 @@ struct list_walk {
 static besom_status show_packed(void *ctx, const besom_record *found) {
   struct list_walk *walk = ctx;
   besom_record record;
-  if (found->key.len != LIST_KEY) return BESOM_CORRUPT;
+  besom_place place;
+  if (!list_place(found->key, &place)) return BESOM_CORRUPT;
   besom_status status = besom__unpack(found->value, &record);
-  if (status == BESOM_OK) status = walk->visit(walk->ctx, list_place(found->key.data), &record);
+  if (status == BESOM_OK) status = walk->visit(walk->ctx, place, &record);
   walk->ended = status == BESOM_END;
   return status;
 }
 
-/* All from a place on that have the first prefix bytes of their keys in common with it. */
-static besom_status walk_lists(const struct ordered_store *store, besom_place from, size_t prefix,
+/* All from a place on in its bucket, or in its whole epoch. */
+static besom_status walk_lists(const struct ordered_store *store, besom_place from, bool bucket,
                                besom_table_visit visit, void *ctx) {
   struct list_key first = list_key(from), last = first;
-  besom_bytes end = besom__prefix_end(last.bytes, prefix);
-  return besom__overlay_scan(&store->data, (besom_bytes){first.bytes, LIST_KEY}, end, visit, ctx);
+  besom_bytes end = besom__prefix_end(last.bytes, bucket ? last.bucket_end : last.epoch_end);
+  return besom__overlay_scan(&store->data, list_bytes(&first), end, visit, ctx);
 }
 
 /* Most who ask have seen enough after the first record, so that is got by its key, which costs less than a walk. */
@@ -135,10 +159,10 @@ static besom_status ordered_get(besom_store *head, besom_place at, besom_store_v
   at.rank = 0;
   struct list_key first = list_key(at);
   struct list_walk walk = {.visit = visit, .ctx = ctx};
-  besom_status status = besom__overlay_get(&store->data, (besom_bytes){first.bytes, LIST_KEY}, show_packed, &walk);
+  besom_status status = besom__overlay_get(&store->data, list_bytes(&first), show_packed, &walk);
   if (status != BESOM_OK || walk.ended) return status == BESOM_NOT_FOUND ? BESOM_OK : status;
   at.rank = 1;
-  return walk_lists(store, at, BUCKET_END, show_packed, &walk);
+  return walk_lists(store, at, true, show_packed, &walk);
 }
 
 static besom_status ordered_scan(besom_store *head, besom_place from, besom_store_visit visit, void *ctx) {
@@ -146,7 +170,7 @@ static besom_status ordered_scan(besom_store *head, besom_place from, besom_stor
   count_call(&of(head)->counts.scans);
   struct list_walk walk = {.visit = visit, .ctx = ctx};
   from.rank = 0;
-  return walk_lists(of(head), from, EPOCH_END, show_packed, &walk);
+  return walk_lists(of(head), from, false, show_packed, &walk);
 }
 
 /* ------------------------------------------------------------------ changing lists */
@@ -155,7 +179,7 @@ static besom_status put_record(struct ordered_store *store, besom_place at, cons
   struct change_set set = besom__begin_changes(store);
   struct list_key key = list_key(at);
   besom_bytes room = {NULL, besom__packed_size(record)};
-  struct sorted_entry *e = besom__add_change(&set, (besom_bytes){key.bytes, LIST_KEY}, room);
+  struct sorted_entry *e = besom__add_change(&set, list_bytes(&key), room);
   if (e) besom__pack(record, besom__sorted_room(e));
   return besom__apply(&set, e ? BESOM_OK : BESOM_NO_MEMORY);
 }
@@ -181,7 +205,7 @@ static besom_status ordered_replace(besom_store *head, besom_place at, const bes
   struct ordered_store *store = of(head);
   if (!besom__can_be_packed(record)) return BESOM_INVALID;
   struct list_key key = list_key(at);
-  besom_status status = besom__overlay_get(&store->data, (besom_bytes){key.bytes, LIST_KEY}, besom__nothing_more, NULL);
+  besom_status status = besom__overlay_get(&store->data, list_bytes(&key), besom__nothing_more, NULL);
   if (status == BESOM_OK) status = put_record(store, at, record);
   if (status == BESOM_OK) count_call(&store->counts.updates);
   return status;
@@ -197,11 +221,10 @@ struct shift {
 static besom_status shift_record(void *ctx, const besom_record *found) {
   struct shift *shift = ctx;
   struct list_key here = list_key(shift->at);
-  besom_bytes expected = {here.bytes, LIST_KEY};
-  if (besom__compare(found->key, expected) != 0) return shift->seen ? BESOM_CORRUPT : BESOM_END;
+  if (besom__compare(found->key, list_bytes(&here)) != 0) return shift->seen ? BESOM_CORRUPT : BESOM_END;
   if (shift->seen++) {
     struct list_key before = list_key((besom_place){shift->at.epoch, shift->at.rank - 1, shift->at.bucket});
-    if (!besom__add_change(&shift->set, (besom_bytes){before.bytes, LIST_KEY}, found->value)) return BESOM_NO_MEMORY;
+    if (!besom__add_change(&shift->set, list_bytes(&before), found->value)) return BESOM_NO_MEMORY;
   }
   shift->at.rank++;
   return BESOM_OK;
@@ -210,11 +233,11 @@ static besom_status shift_record(void *ctx, const besom_record *found) {
 static besom_status ordered_remove(besom_store *head, besom_place at) {
   struct ordered_store *store = of(head);
   struct shift shift = {.set = besom__begin_changes(store), .at = at};
-  besom_status status = walk_lists(store, at, BUCKET_END, shift_record, &shift);
+  besom_status status = walk_lists(store, at, true, shift_record, &shift);
   if (status == BESOM_OK && !shift.seen) status = BESOM_NOT_FOUND;
   if (status == BESOM_OK) {
     struct list_key last = list_key((besom_place){at.epoch, at.rank + (shift.seen - 1), at.bucket});
-    if (!besom__add_removal(&shift.set, (besom_bytes){last.bytes, LIST_KEY})) status = BESOM_NO_MEMORY;
+    if (!besom__add_removal(&shift.set, list_bytes(&last))) status = BESOM_NO_MEMORY;
   }
   status = besom__apply(&shift.set, status);
   if (status != BESOM_OK) return status;

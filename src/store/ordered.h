@@ -3,7 +3,7 @@
  *
  *     'B'                              the marker: this is a store of besom, of this version
  *     'K' key, 'N' key                 a record of the table of keys, of notes
- *     'L' epoch bucket rank            a record of a list (packed.h); the numbers big-endian, so that order is theirs
+ *     'L' epoch bucket rank            a record of a list (packed.h); of each number first how long it is, so that order is theirs
  *
  * A table's key that is so long that it does not fit behind its letter is cut: all keys that begin alike are a group in
  * one record, whose key is what they have in common. It has as many bytes as a key may have, and no key that fits has

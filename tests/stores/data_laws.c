@@ -226,6 +226,76 @@ static void a_walk_ends_when_the_visitor_says_so(subject *s) {
   besom_store_close(store);
 }
 
+/* ------------------------------------------------------------------ places */
+
+/* About where numbers take a byte more. */
+static const uint64_t sizes[] = {0,
+                                 1,
+                                 2,
+                                 246,
+                                 247,
+                                 248,
+                                 255,
+                                 256,
+                                 65535,
+                                 65536,
+                                 1 << 24,
+                                 0xffffffff,
+                                 0x100000000,
+                                 (uint64_t)1 << 40,
+                                 UINT64_MAX - 1};
+enum { SIZES = sizeof sizes / sizeof *sizes, EPOCH_SIZES = 12, LONG_LIST = 300 };
+
+/* The order of sizes, and in the bucket sizes[1] as many records as a rank of two bytes needs. */
+typedef struct place_walk {
+  uint32_t epoch;
+  size_t size;
+  uint32_t rank;
+} place_walk;
+
+static uint32_t list_length(size_t size) {
+  return size == 1 ? LONG_LIST : 1;
+}
+
+static besom_status expect_place(void *ctx, besom_place at, const besom_record *record) {
+  place_walk *w = ctx;
+  (void)record;
+  assert_int_equal(at.epoch, w->epoch);
+  assert_int_equal(at.bucket, sizes[w->size]);
+  assert_int_equal(at.rank, w->rank);
+  if (++w->rank == list_length(w->size)) {
+    w->size++;
+    w->rank = 0;
+  }
+  return BESOM_OK;
+}
+
+static void places_of_all_sizes_keep_their_order(subject *s) {
+  besom_store *store = subject_open(s);
+  made_record record;
+  make_record(&record, 5);
+  assert_int_equal(store->ops->begin(store), BESOM_OK);
+  for (size_t e = EPOCH_SIZES; e--;)
+    for (size_t i = 0; i < SIZES; i++) {
+      size_t size = i * 7 % SIZES;
+      for (uint32_t rank = 0; rank < list_length(size); rank++) {
+        besom_place at = {.epoch = (uint32_t)sizes[e], .bucket = sizes[size], .rank = rank};
+        assert_int_equal(store->ops->append(store, at, &record.api), BESOM_OK);
+      }
+    }
+  assert_int_equal(store->ops->commit(store, false), BESOM_OK);
+  for (size_t e = 0; e < EPOCH_SIZES; e++)
+    for (size_t from = 0; from < SIZES; from++) {
+      place_walk all = {(uint32_t)sizes[e], from, 0}, one = all;
+      besom_place at = {.epoch = (uint32_t)sizes[e], .bucket = sizes[from]};
+      assert_int_equal(store->ops->scan(store, at, expect_place, &all), BESOM_OK);
+      assert_int_equal(all.size, SIZES);
+      assert_int_equal(store->ops->get(store, at, expect_place, &one), BESOM_OK);
+      assert_int_equal(one.size, from + 1);
+    }
+  besom_store_close(store);
+}
+
 static void bad_arguments_are_invalid(subject *s) {
   besom_store *store = subject_open(s);
   const besom_place at = {.bucket = 1};
@@ -263,6 +333,7 @@ const law data_laws[] = {
     {"what_was_committed_is_there_after_reopening", what_was_committed_is_there_after_reopening, outlives},
     {"calls_are_counted_exactly", calls_are_counted_exactly, NULL},
     {"a_walk_ends_when_the_visitor_says_so", a_walk_ends_when_the_visitor_says_so, NULL},
+    {"places_of_all_sizes_keep_their_order", places_of_all_sizes_keep_their_order, NULL},
     {"bad_arguments_are_invalid", bad_arguments_are_invalid, NULL},
     {NULL, NULL, NULL},
 };
