@@ -22,7 +22,7 @@ def parse_arguments():
     parser.add_argument("--out", default="build/report", metavar="DIRECTORY", help="for the page and the records")
     parser.add_argument("--full", action="store_true", help="at the sizes of the papers: hours, not minutes")
     parser.add_argument("--only", metavar="A,B", help="only these claims")
-    parser.add_argument("--docs", metavar="DIRECTORY", help="write results.md and the records there, and the README beside it")
+    parser.add_argument("--docs", metavar="DIRECTORY", help="write results.md (results-full.md) and the records there, and the README beside it")
     return parser.parse_args()
 
 
@@ -72,12 +72,16 @@ def summarize(tested, size):
         f"commit {', '.join(commits)}, on: {'; '.join(machines)}."]
 
 
-def write_docs(directory, tested, summary):
-    os.makedirs(os.path.join(directory, "results"), exist_ok=True)
+def write_docs(directory, tested, summary, full):
+    """results.md or results-full.md, its records beside it; the README has the figures of all claims, so of quick ones."""
+    name = results.place(full)
+    os.makedirs(os.path.join(directory, name), exist_ok=True)
     for claim, record, _ in tested:
         if record:
-            records.write(os.path.join(directory, "results", f"{claim['name']}.csv"), record.text)
-    records.write(os.path.join(directory, "results.md"), results.make(tested, summary))
+            records.write(os.path.join(directory, name, f"{claim['name']}.csv"), record.text)
+    records.write(os.path.join(directory, f"{name}.md"), results.make(tested, summary))
+    if full:
+        return
     readme = os.path.join(directory, "..", "README.md")
     with open(readme, encoding="utf-8") as file:
         text = results.update_readme(file.read(), tested)
@@ -96,7 +100,7 @@ def report(arguments):
     path = os.path.join(arguments.out, "index.html")
     records.write(path, page.make(tested, summary))
     if arguments.docs:
-        write_docs(arguments.docs, tested, summary)
+        write_docs(arguments.docs, tested, summary, arguments.full)
     print("\n".join(summary))
     for name, why in failed.items():
         print(f"{name} was not tested: {why}", file=sys.stderr)

@@ -36,9 +36,15 @@ def overview(results):
     return table(["paper", "figure or table", "claim", "verdict"], rows)
 
 
+def place(full):
+    """What the results of that size are called, and the directory of their records."""
+    return "results-full" if full else "results"
+
+
 def numbers(name, record):
-    size = " --full" if record.about["size"] == "full" else ""
-    lines = [f"`besom-bench run {name}{size}`; numbers: [results/{name}.csv](results/{name}.csv)", ""]
+    full = record.about["size"] == "full"
+    path = f"{place(full)}/{name}.csv"
+    lines = [f"`besom-bench run {name}{' --full' if full else ''}`; numbers: [{path}]({path})", ""]
     if len(record.rows) <= LONGEST_TABLE:
         lines += [table(record.columns, [list(row.values()) for row in record.rows]), ""]
     return lines
