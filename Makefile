@@ -30,7 +30,7 @@ bench: all ## measure: queries and inserts of single kinds, then the bulk load, 
 report: ## put every claim of the papers to the test: build/report/index.html and docs/results.md; REPORT=--full for hours
 	@scripts/setup.sh report
 	@$(MAKE) all
-	@[ -e data/lists/no.txt ] || bench/fetch_data.sh || echo "Claims about real data will not be tested." >&2
+	@[ -e data/lists/no.txt ] && [ -e data/lists/trace-web.txt ] || bench/fetch_data.sh || echo "Claims about real data will not be tested." >&2
 	@python3 bench/report $(if $(findstring --only,$(REPORT)),,--docs docs) $(REPORT)
 
 install: all ## install library, headers, pkg-config file and CMake package: PREFIX=/usr/local DESTDIR=
