@@ -29,7 +29,8 @@ void curve_add(curve *c, learner *l, double adapt_room, const uint64_t *keys, ui
   c->adapt_full += l->adapt_full;
 }
 
-double curve_rate(const curve *c, int first, int end) {
+/* Over stretches first to end - 1. */
+static double curve_rate(const curve *c, int first, int end) {
   uint64_t hits = 0, asked = 0;
   for (int i = first; i < end; i++) {
     hits += c->hits[i];

@@ -19,9 +19,6 @@ typedef struct curve {
 /* Asks all keys. */
 void curve_add(curve *c, learner *l, double adapt_room, const uint64_t *keys, uint64_t n);
 
-/* Over stretches first to end - 1. */
-double curve_rate(const curve *c, int first, int end);
-
 /* Over the second half of the queries: the rate, or the least that could have been seen if that is higher. */
 double curve_last_half(const curve *c);
 

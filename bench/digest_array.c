@@ -1,9 +1,24 @@
 #include "digest_array.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fail.h"
+#include "random.h"
+
+/*
+ * Without sorting: of those that are left, m, none is in a part of what is above the last one with the m-th power of
+ * the rest of it as the probability.
+ */
+besom_digest sorted_digests_next(sorted_digests *s) {
+  double uniform = random_unit(random_at(s->seed, 2 * s->given));
+  s->log_above += log(uniform) / (double)(s->n - s->given);
+  double share = -expm1(s->log_above);
+  uint64_t hi = (uint64_t)(share * 0x1p63) * 2; /* 2^64 itself would not fit */
+  s->last = hi > s->last ? hi : s->last + 1;
+  return (besom_digest){.hi = s->last, .lo = random_at(s->seed, 2 * s->given++ + 1)};
+}
 
 digest_array digest_array_create(size_t count) {
   return (digest_array){.digests = allocate(count, sizeof(besom_digest)), .count = count};

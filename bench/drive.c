@@ -1,9 +1,9 @@
 #include "drive.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "digest_array.h"
 #include "fail.h"
 #include "timing.h"
 
@@ -88,38 +88,24 @@ double drive_build(driver *d, const besom_config *config, const key_stream *stre
   return cpu_seconds() - start - s.seconds;
 }
 
-/* Sorted digests for besom_build_sorted, and the time that it took to make them. */
+/* A source for besom_build_sorted, and the time that it took to make the digests. */
 typedef struct digest_source {
-  uint64_t seed, n, given;
-  double log_above; /* of the share of all digests that is above the last one */
-  uint64_t last;    /* its upper half */
+  sorted_digests digests;
   double seconds;
 } digest_source;
 
-/*
- * The next one of n uniform numbers in ascending order, without sorting: of those that are left, m, none is in a part
- * of what is above the last one with the m-th power of the rest of it as the probability.
- */
-static besom_digest next_digest(digest_source *s) {
-  double uniform = random_unit(random_at(s->seed, 2 * s->given));
-  s->log_above += log(uniform) / (double)(s->n - s->given);
-  double share = -expm1(s->log_above);
-  uint64_t hi = (uint64_t)(share * 0x1p63) * 2; /* 2^64 itself would not fit */
-  s->last = hi > s->last ? hi : s->last + 1;
-  return (besom_digest){.hi = s->last, .lo = random_at(s->seed, 2 * s->given++ + 1)};
-}
-
 static besom_status next_digests(void *ctx, besom_digest *out, size_t cap, size_t *n) {
   digest_source *s = ctx;
-  if (s->given == s->n) return BESOM_END;
+  sorted_digests *from = &s->digests;
+  if (from->given == from->n) return BESOM_END;
   double start = cpu_seconds();
-  for (*n = 0; *n < cap && s->given < s->n;) out[(*n)++] = next_digest(s);
+  for (*n = 0; *n < cap && from->given < from->n;) out[(*n)++] = sorted_digests_next(from);
   s->seconds += cpu_seconds() - start;
   return BESOM_OK;
 }
 
 double drive_build_sorted(const besom_config *config, uint64_t seed, uint64_t n, besom_filter **out) {
-  digest_source s = {.seed = seed, .n = n};
+  digest_source s = {.digests = {.seed = seed, .n = n}};
   besom_digest_source source = {.next = next_digests, .size_hint = n, .ctx = &s};
   double start = cpu_seconds();
   check(besom_build_sorted(config, &source, NULL, out), "building %s from sorted digests", config->kind);

@@ -31,7 +31,8 @@ scene scene_of_firehose(uint64_t members, power_law *law) {
   return (scene){.name = "firehose", .members = members, .universe = POWER_LAW_KEYS, .firehose = law};
 }
 
-double scene_probability(const scene *s, uint64_t rank) {
+/* The probability that a query for a non-member is for the absent key of this rank. */
+static double scene_probability(const scene *s, uint64_t rank) {
   if (!s->firehose) return pow((double)rank, -s->popularity.s) / s->all;
   const double *up_to = s->firehose->up_to;
   return (up_to[rank - 1] - (rank > 1 ? up_to[rank - 2] : 0)) / up_to[POWER_LAW_KEYS - 1];

@@ -33,9 +33,6 @@ scene scene_of_zipf(double s, uint64_t members, uint64_t universe);
 scene scene_of_urls(uint64_t members, uint64_t universe);
 scene scene_of_firehose(uint64_t members, power_law *law);
 
-/* The probability that a query for a non-member is for the absent key of this rank. */
-double scene_probability(const scene *s, uint64_t rank);
-
 /* A key of the scene, written into `out`; gives its length. Absent keys from number `universe` on are never asked for.
  */
 size_t scene_member(const scene *s, uint64_t i, uint8_t out[SCENE_KEY_BYTES]);

@@ -1,5 +1,4 @@
 /* Claim bulk-load: how fast a table is written from digests that are sorted already, and from keys, which are not. */
-#include <math.h>
 #include <stdlib.h>
 
 #include "besom.h"
@@ -15,25 +14,10 @@ static const double loads[] = {0.50, 0.75, 0.90, 0.95};
 
 /* ------------------------------------------------------------------ sorted digests */
 
-/* -log of a uniform number: the gap between neighbours among sorted uniform ones, but for the scale. */
-static double gap_at(uint64_t i) {
-  return -log(((double)random_at(1, i) + 1) * 0x1p-64);
-}
-
-/* Uniform digests in ascending order without sorting: the sums of n + 1 exponential gaps, scaled to 1. */
 static digest_array make_sorted_digests(size_t n) {
-  double all = 0;
-  for (size_t i = 0; i <= n; i++) all += gap_at(i);
+  sorted_digests drawn = {.seed = BENCH_SEED, .n = n};
   digest_array a = digest_array_create(n);
-  double sum = 0;
-  uint64_t previous = 0;
-  for (size_t i = 0; i < n; i++) {
-    sum += gap_at(i);
-    uint64_t hi = (uint64_t)(sum / all * 0x1p63) * 2; /* 2^64 itself would not fit */
-    if (hi <= previous) hi = previous + 1;
-    a.digests[i] = (besom_digest){.hi = hi, .lo = random_at(2, i)};
-    previous = hi;
-  }
+  for (size_t i = 0; i < n; i++) a.digests[i] = sorted_digests_next(&drawn);
   return a;
 }
 
