@@ -8,34 +8,9 @@
 
 #include <cmocka.h>
 
-#include "besom_store.h"
+#include "databases.h"
 #include "support/keys.h"
 #include "support/temp_files.h"
-
-typedef besom_status (*opener)(const char *directory, besom_store **out);
-
-#ifdef BESOM_TEST_LMDB
-static besom_status open_lmdb(const char *directory, besom_store **out) {
-  besom_lmdb_options options = {.map_size = UINT64_C(1) << 28};
-  return besom_store_lmdb(directory, &options, NULL, out);
-}
-#endif
-
-#ifdef BESOM_TEST_ROCKSDB
-static besom_status open_rocksdb(const char *directory, besom_store **out) {
-  return besom_store_rocksdb(directory, NULL, NULL, out);
-}
-#endif
-
-static const opener databases[] = {
-#ifdef BESOM_TEST_LMDB
-    open_lmdb,
-#endif
-#ifdef BESOM_TEST_ROCKSDB
-    open_rocksdb,
-#endif
-    NULL,
-};
 
 static besom_guard *open_guard(opener open_store, const char *directory, besom_layout layout) {
   besom_store *store = NULL;
@@ -74,12 +49,12 @@ static void shell(const char *format, const char *a, const char *b) {
 
 static void for_each_database(void (*law)(opener open_store, const char *path, const char *other,
                                           besom_layout layout)) {
-  for (const opener *o = databases; *o; o++)
+  for (size_t i = 0; databases[i].name; i++)
     for (besom_layout layout = BESOM_LAYOUT_MERGED; layout <= BESOM_LAYOUT_SPLIT; layout++) {
       temp_dir dir;
       temp_dir_make(&dir);
       temp_path path = temp_dir_file(&dir, "db"), other = temp_dir_file(&dir, "copy");
-      law(*o, path.text, other.text, layout);
+      law(databases[i].open, path.text, other.text, layout);
       shell("rm -rf '%s' '%s'", path.text, other.text);
       temp_dir_remove(&dir);
     }

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "besom_store.h"
+#include "databases.h"
 #include "support/keys.h"
 #include "support/temp_files.h"
 
@@ -39,8 +39,6 @@ typedef struct page {
   _Atomic uint32_t gathered_n;
 } page;
 
-typedef besom_status (*opener)(const char *directory, besom_store **out);
-
 typedef struct trial {
   const char *name;
   opener open;
@@ -56,33 +54,7 @@ static void check(bool truth, const char *what, besom_status status) {
   exit(1);
 }
 
-/* ------------------------------------------------------------------ the databases */
-
-#ifdef BESOM_TEST_LMDB
-static besom_status open_lmdb(const char *directory, besom_store **out) {
-  besom_lmdb_options options = {.map_size = UINT64_C(1) << 28};
-  return besom_store_lmdb(directory, &options, NULL, out);
-}
-#endif
-
-#ifdef BESOM_TEST_ROCKSDB
-static besom_status open_rocksdb(const char *directory, besom_store **out) {
-  return besom_store_rocksdb(directory, NULL, NULL, out);
-}
-#endif
-
-static const struct {
-  const char *name;
-  opener open;
-} databases[] = {
-#ifdef BESOM_TEST_LMDB
-    {"lmdb", open_lmdb},
-#endif
-#ifdef BESOM_TEST_ROCKSDB
-    {"rocksdb", open_rocksdb},
-#endif
-    {NULL, NULL},
-};
+/* ------------------------------------------------------------------ guards */
 
 static besom_guard *open_guard(const trial *t) {
   besom_store *store;
