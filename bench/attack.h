@@ -16,9 +16,10 @@ typedef struct attack {
   front *front;
   disk_cache *cache; /* kept small meanwhile; may be NULL */
   replay keys;       /* which are asked: share and strangers are the caller's */
-  samples seconds;   /* wall time of each turn of the second half, without what emptying the cache took */
-  uint64_t pages;    /* that the second half has had the disk read */
-  uint64_t reads;    /* of the store in the second half */
+  samples
+      seconds; /* wall time of each turn of the second half, without what emptying the cache took */
+  uint64_t pages; /* that the second half has had the disk read */
+  uint64_t reads; /* of the store in the second half */
 } attack;
 
 /* n queries of the others; those that the filter is wrong about are kept. */

@@ -29,8 +29,9 @@ static bool cache_ask(cache *c, uint64_t key) {
 /* ------------------------------------------------------------------ corrections */
 
 corrections corrections_create(const queries *q) {
-  return (corrections){
-      .universe = q->universe, .reported = allocate(q->universe / 8 + 1, 1), .lucky = allocate(q->universe / 8 + 1, 1)};
+  return (corrections){.universe = q->universe,
+                       .reported = allocate(q->universe / 8 + 1, 1),
+                       .lucky = allocate(q->universe / 8 + 1, 1)};
 }
 
 void corrections_free(corrections *c) {
@@ -106,11 +107,15 @@ static bool ask_and_count(learner *l, corrections *c, uint64_t key, uint32_t num
 static learner join(const player *p, const game *g) {
   uint8_t seed[16];
   hash_seed(g->seed, seed);
-  besom_config config = {
-      .kind = p->kind, .options = p->options, .capacity = g->stored, .rate = ldexp(1, g->log_rate), .seed = seed};
+  besom_config config = {.kind = p->kind,
+                         .options = p->options,
+                         .capacity = g->stored,
+                         .fpr = ldexp(1, g->log_rate),
+                         .seed = seed};
   if (!strcmp(p->kind, "broom")) return learner_create_guard(&config, g->seed, g->stored);
   driver d = driver_create();
-  learner l = learner_create_as(strcmp(p->kind, "cached") ? NEVER : MARKS, &config, g->seed, g->stored, &d);
+  learner l =
+      learner_create_as(strcmp(p->kind, "cached") ? NEVER : MARKS, &config, g->seed, g->stored, &d);
   driver_free(&d);
   return l;
 }

@@ -32,7 +32,7 @@ besom_config contender_config(const contender *who, uint64_t slots, const uint8_
   besom_config config = {.kind = who->kind, .options = who->options, .seed = seed};
   if (who->looked_at) {
     config.capacity = (uint64_t)(cuckoo_load * (double)slots);
-    config.rate = rate_of_width(who);
+    config.fpr = rate_of_width(who);
   } else {
     config.slots = slots;
     config.width = who->width;
@@ -40,7 +40,8 @@ besom_config contender_config(const contender *who, uint64_t slots, const uint8_
   return config;
 }
 
-learner contender_join(const contender *who, uint64_t slots, uint64_t members, uint64_t seed, driver *d) {
+learner contender_join(const contender *who, uint64_t slots, uint64_t members, uint64_t seed,
+                       driver *d) {
   uint8_t bytes[16];
   hash_seed(seed, bytes);
   besom_config config = contender_config(who, slots, bytes);

@@ -21,14 +21,30 @@ typedef struct contender {
 } contender;
 
 /* The false positives of the first RATED are compared; vacuum is there for its speed. */
-enum { CF, EXAF, TAF, ACF1, ACF2, ACF3, ACF_SWAPPING, ACF_CUCKOOING, QF, AQF, UTAF, BROOM, VACUUM, CONTENDERS };
+enum {
+  CF,
+  EXAF,
+  TAF,
+  ACF1,
+  ACF2,
+  ACF3,
+  ACF_SWAPPING,
+  ACF_CUCKOOING,
+  QF,
+  AQF,
+  UTAF,
+  BROOM,
+  VACUUM,
+  CONTENDERS
+};
 enum { RATED = VACUUM };
 
 extern const contender contenders[CONTENDERS];
 
 /* The names of the RATED ones, in their order: for columns, and with commas for plots. */
-#define RATED_NAMES \
-  "cf", "exaf", "taf", "acf1", "acf2", "acf3", "acf_swapping", "acf_cuckooing", "qf", "aqf", "utaf", "broom"
+#define RATED_NAMES                                                                          \
+  "cf", "exaf", "taf", "acf1", "acf2", "acf3", "acf_swapping", "acf_cuckooing", "qf", "aqf", \
+      "utaf", "broom"
 #define RATED_IN_PAPER "cf,exaf,taf,acf1,acf2,acf3,acf_swapping,acf_cuckooing"
 #define RATED_ELSE "qf,aqf,exaf,taf,utaf,broom"
 
@@ -36,7 +52,8 @@ extern const contender contenders[CONTENDERS];
 besom_config contender_config(const contender *who, uint64_t slots, const uint8_t seed[16]);
 
 /* A table of so many slots with the first members of the seed. */
-learner contender_join(const contender *who, uint64_t slots, uint64_t members, uint64_t seed, driver *d);
+learner contender_join(const contender *who, uint64_t slots, uint64_t members, uint64_t seed,
+                       driver *d);
 
 /* One that is full with them. */
 learner contender_join_full(const contender *who, uint64_t members, uint64_t seed, driver *d);

@@ -15,14 +15,14 @@ int curve_middle(void) {
   return SHORT + LONG / 2;
 }
 
-void curve_add(curve *c, learner *l, double adapt_room, const uint64_t *keys, uint64_t n) {
+void curve_add(curve *c, learner *l, double reserve, const uint64_t *keys, uint64_t n) {
   uint64_t asked = 0;
   for (int i = 0; i < CURVE_STRETCHES; i++) {
     uint64_t end = i + 1 == CURVE_STRETCHES ? n : (uint64_t)(end_of(i) * (double)n), hits;
     learner_ask_all(l, keys + asked, end - asked, &hits);
     c->hits[i] += hits;
     c->asked[i] += end - asked;
-    c->extra_bits[i] += learner_extra_bits(l, adapt_room);
+    c->extra_bits[i] += learner_extra_bits(l, reserve);
     asked = end;
   }
   c->filters++;

@@ -17,7 +17,7 @@ typedef struct curve {
 } curve;
 
 /* Asks all keys. */
-void curve_add(curve *c, learner *l, double adapt_room, const uint64_t *keys, uint64_t n);
+void curve_add(curve *c, learner *l, double reserve, const uint64_t *keys, uint64_t n);
 
 /* Over the second half of the queries: the rate, or the least that could have been seen if that is higher. */
 double curve_last_half(const curve *c);

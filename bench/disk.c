@@ -19,7 +19,8 @@ enum { BLOCKS_A_PAGE = 8 };
 
 void disk_directory_create(char path[DISK_PATH]) {
   const char *parent = getenv("TMPDIR");
-  int len = snprintf(path, DISK_PATH, "%s/besom-bench-XXXXXX", parent && *parent ? parent : "/var/tmp");
+  int len =
+      snprintf(path, DISK_PATH, "%s/besom-bench-XXXXXX", parent && *parent ? parent : "/var/tmp");
   if (len >= DISK_PATH || !mkdtemp(path)) fail("cannot make a directory in TMPDIR or /var/tmp");
 }
 
@@ -63,7 +64,8 @@ static void empty_mappings(const char *path) {
   while (fgets(line, sizeof line, maps)) {
     uintptr_t from, to;
     if (!strstr(line, path) || sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &from, &to) != 2) continue;
-    madvise((void *)from, to - from, MADV_DONTNEED); /* of a shared mapping: nothing that was written is lost */
+    madvise((void *)from, to - from,
+            MADV_DONTNEED); /* of a shared mapping: nothing that was written is lost */
   }
   fclose(maps);
 }

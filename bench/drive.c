@@ -11,7 +11,8 @@
 enum { CHUNK = 1 << 22, BITMAP_WORDS = CHUNK / 64 };
 
 driver driver_create(void) {
-  return (driver){.keys = allocate(CHUNK, sizeof(uint64_t)), .bitmap = allocate(BITMAP_WORDS, sizeof(uint64_t))};
+  return (driver){.keys = allocate(CHUNK, sizeof(uint64_t)),
+                  .bitmap = allocate(BITMAP_WORDS, sizeof(uint64_t))};
 }
 
 void driver_free(driver *d) {
@@ -26,7 +27,8 @@ static size_t next_chunk(driver *d, const key_stream *stream, uint64_t first, ui
   return n;
 }
 
-static void check_keys(besom_status status, const besom_filter *f, const char *call, uint64_t first, size_t n) {
+static void check_keys(besom_status status, const besom_filter *f, const char *call, uint64_t first,
+                       size_t n) {
   besom_statistics stats = {.kind = "?"};
   if (status != BESOM_OK) (void)besom_stats(f, &stats);
   check(status, "%s: %s of keys number %llu to %llu", stats.kind, call, (unsigned long long)first,
@@ -39,14 +41,14 @@ static besom_status insert_singly(besom_filter *f, const uint64_t *keys, size_t 
   return status;
 }
 
-double drive_insert(driver *d, besom_filter *f, const key_stream *stream, uint64_t first, uint64_t n,
-                    call_style style) {
+double drive_insert(driver *d, besom_filter *f, const key_stream *stream, uint64_t first,
+                    uint64_t n, call_style style) {
   double seconds = 0;
   for (uint64_t done = 0; done < n;) {
     size_t chunk = next_chunk(d, stream, first + done, n - done);
     double start = cpu_seconds();
-    besom_status status =
-        style == SINGLE ? insert_singly(f, d->keys, chunk) : besom_insert_many_u64(f, d->keys, chunk, NULL);
+    besom_status status = style == SINGLE ? insert_singly(f, d->keys, chunk)
+                                          : besom_insert_many_u64(f, d->keys, chunk, NULL);
     seconds += cpu_seconds() - start;
     check_keys(status, f, "insert", first + done, chunk);
     done += chunk;
@@ -80,7 +82,8 @@ static besom_status next_key(void *ctx, besom_bytes *key, uint64_t *weight) {
   return BESOM_OK;
 }
 
-double drive_build(driver *d, const besom_config *config, const key_stream *stream, uint64_t n, besom_filter **out) {
+double drive_build(driver *d, const besom_config *config, const key_stream *stream, uint64_t n,
+                   besom_filter **out) {
   stream_source s = {.d = d, .stream = stream, .n = n};
   besom_source source = {.next = next_key, .size_hint = n, .ctx = &s};
   double start = cpu_seconds();
@@ -104,15 +107,18 @@ static besom_status next_digests(void *ctx, besom_digest *out, size_t cap, size_
   return BESOM_OK;
 }
 
-double drive_build_sorted(const besom_config *config, uint64_t seed, uint64_t n, besom_filter **out) {
+double drive_build_sorted(const besom_config *config, uint64_t seed, uint64_t n,
+                          besom_filter **out) {
   digest_source s = {.digests = {.seed = seed, .n = n}};
   besom_digest_source source = {.next = next_digests, .size_hint = n, .ctx = &s};
   double start = cpu_seconds();
-  check(besom_build_sorted(config, &source, NULL, out), "building %s from sorted digests", config->kind);
+  check(besom_build_sorted(config, &source, NULL, out), "building %s from sorted digests",
+        config->kind);
   return cpu_seconds() - start - s.seconds;
 }
 
-besom_filter *drive_filled(driver *d, const besom_config *config, const key_stream *stream, uint64_t n) {
+besom_filter *drive_filled(driver *d, const besom_config *config, const key_stream *stream,
+                           uint64_t n) {
   besom_filter *f;
   besom_status status = besom_create(config, &f);
   if (status == BESOM_UNSUPPORTED) {
@@ -136,13 +142,14 @@ static uint64_t count_bits(const uint64_t *bitmap, size_t n) {
   return bits;
 }
 
-double drive_contains(driver *d, const besom_filter *f, const key_stream *stream, uint64_t n, call_style style,
-                      uint64_t *hits) {
+double drive_contains(driver *d, const besom_filter *f, const key_stream *stream, uint64_t n,
+                      call_style style, uint64_t *hits) {
   double seconds = 0;
   *hits = 0;
   for (uint64_t done = 0; done < n;) {
     size_t chunk = next_chunk(d, stream, done, n - done);
-    memset(d->bitmap, 0, BITMAP_WORDS * sizeof *d->bitmap); /* else its page faults would be timed */
+    memset(d->bitmap, 0,
+           BITMAP_WORDS * sizeof *d->bitmap); /* else its page faults would be timed */
     besom_status status = BESOM_OK;
     double start = cpu_seconds();
     if (style == SINGLE)
@@ -157,13 +164,15 @@ double drive_contains(driver *d, const besom_filter *f, const key_stream *stream
   return seconds;
 }
 
-double drive_remove(driver *d, besom_filter *f, const key_stream *stream, uint64_t first, uint64_t n) {
+double drive_remove(driver *d, besom_filter *f, const key_stream *stream, uint64_t first,
+                    uint64_t n) {
   double seconds = 0;
   for (uint64_t done = 0; done < n;) {
     size_t chunk = next_chunk(d, stream, first + done, n - done);
     besom_status status = BESOM_OK;
     double start = cpu_seconds();
-    for (size_t i = 0; i < chunk && status == BESOM_OK; i++) status = besom_remove_u64(f, d->keys[i]);
+    for (size_t i = 0; i < chunk && status == BESOM_OK; i++)
+      status = besom_remove_u64(f, d->keys[i]);
     seconds += cpu_seconds() - start;
     check_keys(status, f, "remove", first + done, chunk);
     done += chunk;
@@ -171,7 +180,8 @@ double drive_remove(driver *d, besom_filter *f, const key_stream *stream, uint64
   return seconds;
 }
 
-double drive_count(driver *d, const besom_filter *f, const key_stream *stream, uint64_t n, uint64_t *sum) {
+double drive_count(driver *d, const besom_filter *f, const key_stream *stream, uint64_t n,
+                   uint64_t *sum) {
   double seconds = 0;
   *sum = 0;
   for (uint64_t done = 0; done < n;) {

@@ -23,26 +23,32 @@ driver driver_create(void);
 void driver_free(driver *d);
 
 /* Inserts keys number first to first + n - 1 of the stream. Returns the seconds. */
-double drive_insert(driver *d, besom_filter *f, const key_stream *stream, uint64_t first, uint64_t n, call_style style);
+double drive_insert(driver *d, besom_filter *f, const key_stream *stream, uint64_t first,
+                    uint64_t n, call_style style);
 
 /* Makes a filter of the first n keys of the stream by besom_build. Returns the seconds. */
-double drive_build(driver *d, const besom_config *config, const key_stream *stream, uint64_t n, besom_filter **out);
+double drive_build(driver *d, const besom_config *config, const key_stream *stream, uint64_t n,
+                   besom_filter **out);
 
 /* The same by besom_build_sorted, of n uniform digests that the seed gives: keys that nobody knows. */
-double drive_build_sorted(const besom_config *config, uint64_t seed, uint64_t n, besom_filter **out);
+double drive_build_sorted(const besom_config *config, uint64_t seed, uint64_t n,
+                          besom_filter **out);
 
 /* A new filter that holds the first n keys of the stream; of a kind that has no insert: built of them. */
-besom_filter *drive_filled(driver *d, const besom_config *config, const key_stream *stream, uint64_t n);
+besom_filter *drive_filled(driver *d, const besom_config *config, const key_stream *stream,
+                           uint64_t n);
 
 /* Asks for the first n keys of the stream. Returns the seconds, and how many were answered yes. */
-double drive_contains(driver *d, const besom_filter *f, const key_stream *stream, uint64_t n, call_style style,
-                      uint64_t *hits);
+double drive_contains(driver *d, const besom_filter *f, const key_stream *stream, uint64_t n,
+                      call_style style, uint64_t *hits);
 
 /* Takes keys number first to first + n - 1 of the stream out again. Returns the seconds. */
-double drive_remove(driver *d, besom_filter *f, const key_stream *stream, uint64_t first, uint64_t n);
+double drive_remove(driver *d, besom_filter *f, const key_stream *stream, uint64_t first,
+                    uint64_t n);
 
 /* Asks how often each of the first n keys of the stream is in. Returns the seconds, and the sum. */
-double drive_count(driver *d, const besom_filter *f, const key_stream *stream, uint64_t n, uint64_t *sum);
+double drive_count(driver *d, const besom_filter *f, const key_stream *stream, uint64_t n,
+                   uint64_t *sum);
 
 /* Makes one filter of two. Returns the seconds. */
 double drive_merge(const besom_filter *a, const besom_filter *b, besom_filter **out);

@@ -85,7 +85,8 @@ static void set_trend(active_set *a) {
 /* By a power law from TOTALS + 1 for one key in so many, down to 1. */
 static void set_totals(active_set *a, double exponent) {
   double least = pow(TOTALS, exponent);
-  for (int i = 0; i < TOTALS; i++) a->totals[i] = (uint32_t)(TOTALS * (pow(i + 1, exponent) - least) / (1 - least)) + 1;
+  for (int i = 0; i < TOTALS; i++)
+    a->totals[i] = (uint32_t)(TOTALS * (pow(i + 1, exponent) - least) / (1 - least)) + 1;
 }
 
 static active_set create_active_set(uint64_t seed, double exponent, uint32_t most_asked) {

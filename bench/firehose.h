@@ -53,9 +53,10 @@ uint64_t active_set_next(active_set *a);
  */
 typedef struct packet {
   uint64_t outer; /* its number */
-  uint64_t inner; /* the number of the inner key; a receiver may know it from the fourth packet on */
-  uint32_t nth;   /* of its outer key, 1 to 5 */
-  uint16_t bits;  /* of the inner key */
+  uint64_t
+      inner;     /* the number of the inner key; a receiver may know it from the fourth packet on */
+  uint32_t nth;  /* of its outer key, 1 to 5 */
+  uint16_t bits; /* of the inner key */
 } packet;
 
 enum { PACKETS_A_KEY = 5, PACKETS_TO_KNOW = 4 };

@@ -17,8 +17,8 @@ static besom_status open_lmdb(const char *directory, const char **reason, besom_
 #endif
 }
 
-static besom_status open_rocksdb(const char *directory, const besom_rocksdb_options *options, const char **reason,
-                                 besom_store **out) {
+static besom_status open_rocksdb(const char *directory, const besom_rocksdb_options *options,
+                                 const char **reason, besom_store **out) {
 #ifdef BENCH_ROCKSDB
   return besom_store_rocksdb(directory, options, reason, out);
 #else
@@ -49,8 +49,11 @@ static void open_store(front *f) {
 }
 
 static void open_guard(front *f, const besom_config *config) {
-  besom_guard_config wanted = {
-      .filter = *config, .layout = f->config.layout, .durability = f->config.durability, .grow_at = 1, .rekey_at = 2};
+  besom_guard_config wanted = {.filter = *config,
+                               .layout = f->config.layout,
+                               .durability = f->config.durability,
+                               .grow_at = 1,
+                               .rekey_at = 2};
   check(besom_guard_open(&wanted, f->store, &f->guard), "opening a guard with %s", config->kind);
 }
 
@@ -60,7 +63,8 @@ static void connect(front *f) {
   if (!f->config.kind || f->filter) return;
   uint8_t seed[16];
   hash_seed(f->config.seed ? f->config.seed : BENCH_SEED, seed);
-  besom_config config = rival_config(f->config.kind, f->config.slots, RIVAL_WIDTH + f->config.more_bits, seed);
+  besom_config config =
+      rival_config(f->config.kind, f->config.slots, RIVAL_WIDTH + f->config.more_bits, seed);
   if (kind_learns(f->config.kind))
     open_guard(f, &config);
   else
@@ -99,11 +103,13 @@ uint64_t front_capacity(const front *f) {
 /* ------------------------------------------------------------------ puts */
 
 void front_begin(front *f) {
-  check(f->guard ? besom_guard_begin(f->guard) : f->store->ops->begin(f->store), "beginning a batch");
+  check(f->guard ? besom_guard_begin(f->guard) : f->store->ops->begin(f->store),
+        "beginning a batch");
 }
 
 void front_commit(front *f) {
-  check(f->guard ? besom_guard_commit(f->guard) : f->store->ops->commit(f->store, true), "committing a batch");
+  check(f->guard ? besom_guard_commit(f->guard) : f->store->ops->commit(f->store, true),
+        "committing a batch");
 }
 
 static void put_plainly(front *f, uint64_t key, besom_bytes value) {
@@ -154,7 +160,8 @@ static besom_status get_plainly(front *f, uint64_t key) {
   if (!f->config.filter_first && !front_says_yes(f, key)) return BESOM_NOT_FOUND;
   uint8_t bytes[8];
   key_bytes(key, bytes);
-  return f->store->ops->table_get(f->store, BESOM_TABLE_KEYS, (besom_bytes){bytes, sizeof bytes}, take_nothing, NULL);
+  return f->store->ops->table_get(f->store, BESOM_TABLE_KEYS, (besom_bytes){bytes, sizeof bytes},
+                                  take_nothing, NULL);
 }
 
 bool front_get(front *f, uint64_t key) {

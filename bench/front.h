@@ -22,7 +22,8 @@ typedef struct front_config {
   uint64_t slots;     /* as rival_config has them, to be filled to 90 % */
   uint32_t more_bits; /* of a fingerprint, than those of rival_config */
   uint64_t seed;      /* of the filter's hash; 0 for BENCH_SEED */
-  bool filter_first;  /* front_get asks the guard, which counts and watches, only when its filter says yes */
+  bool
+      filter_first; /* front_get asks the guard, which counts and watches, only when its filter says yes */
   besom_layout layout;
   besom_durability durability;
   besom_rocksdb_options rocksdb;

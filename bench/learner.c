@@ -12,7 +12,8 @@ static besom_guard *create_guard(const besom_config *config) {
   besom_store *store;
   besom_guard *guard;
   check(besom_store_memory(NULL, &store), "creating a store");
-  check(besom_guard_open(&(besom_guard_config){.filter = *config, .grow_at = 1, .rekey_at = 2}, store, &guard),
+  check(besom_guard_open(&(besom_guard_config){.filter = *config, .grow_at = 1, .rekey_at = 2},
+                         store, &guard),
         "creating a guard");
   return guard;
 }
@@ -33,7 +34,8 @@ static void fill_guard(besom_guard *guard, const key_stream *members, uint64_t n
   }
 }
 
-learner learner_create_of(learning way, const besom_config *config, const key_stream *members, uint64_t n, driver *d) {
+learner learner_create_of(learning way, const besom_config *config, const key_stream *members,
+                          uint64_t n, driver *d) {
   learner l = {.adapts = way == MARKS};
   if (way != STORE) {
     l.filter = l.own = drive_filled(d, config, members, n);
@@ -49,7 +51,8 @@ learner learner_create_guard(const besom_config *config, uint64_t key_seed, uint
   return learner_create_as(STORE, config, key_seed, members, NULL);
 }
 
-learner learner_create_as(learning way, const besom_config *config, uint64_t key_seed, uint64_t members, driver *d) {
+learner learner_create_as(learning way, const besom_config *config, uint64_t key_seed,
+                          uint64_t members, driver *d) {
   key_stream stream = stream_members(key_seed);
   return learner_create_of(way, config, &stream, members, d);
 }
@@ -61,7 +64,7 @@ learner learner_create(learning way, const setting *s, driver *d) {
                          .slots = s->slots,
                          .width = WIDTH,
                          .seed = seed,
-                         .adapt_room = way == NEVER ? 0 : s->adapt_room};
+                         .reserve = way == NEVER ? 0 : s->reserve};
   return learner_create_as(way, &config, s->key_seed, s->members, d);
 }
 
@@ -127,7 +130,7 @@ double learner_ask_all(learner *l, const uint64_t *keys, uint64_t n, uint64_t *h
   return cpu_seconds() - start;
 }
 
-double learner_extra_bits(const learner *l, double adapt_room) {
+double learner_extra_bits(const learner *l, double reserve) {
   besom_statistics stats = learner_stats(l);
-  return stats.adapt_room_used * adapt_room * 8 * (double)stats.bytes / (double)stats.items;
+  return stats.reserve_used * reserve * 8 * (double)stats.bytes / (double)stats.items;
 }

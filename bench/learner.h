@@ -27,16 +27,18 @@ typedef struct learner {
 /* A table of that geometry with the first n members of key_seed in it, hashed by the seed of filter_seed. */
 typedef struct setting {
   uint64_t slots, members;
-  double adapt_room; /* 0 for the default */
+  double reserve; /* 0 for the default */
   uint64_t key_seed, filter_seed;
 } setting;
 
 learner learner_create(learning way, const setting *s, driver *d);
 
 /* A filter of any kind that can learn in that way, with the first n members of key_seed. */
-learner learner_create_as(learning way, const besom_config *config, uint64_t key_seed, uint64_t members, driver *d);
+learner learner_create_as(learning way, const besom_config *config, uint64_t key_seed,
+                          uint64_t members, driver *d);
 /* A filter of that config with the first n keys of a stream in it. d: not for STORE, may be NULL then. */
-learner learner_create_of(learning way, const besom_config *config, const key_stream *members, uint64_t n, driver *d);
+learner learner_create_of(learning way, const besom_config *config, const key_stream *members,
+                          uint64_t n, driver *d);
 
 /* A filter of any kind that can stand in front of a store, with the first n members of key_seed. */
 learner learner_create_guard(const besom_config *config, uint64_t key_seed, uint64_t members);
@@ -55,6 +57,6 @@ besom_statistics learner_stats(const learner *l);
 double learner_ask_all(learner *l, const uint64_t *keys, uint64_t n, uint64_t *hits);
 
 /* Bits a key that learning has taken of the room for it; 0 for kinds whose room for that is fixed. */
-double learner_extra_bits(const learner *l, double adapt_room);
+double learner_extra_bits(const learner *l, double reserve);
 
 #endif

@@ -56,7 +56,8 @@ static void drop_stuck(hunter *h) {
 /* Some rounds, without one key (any number that is none: with all); notes who erred in the last. */
 static void settle(hunter *h, size_t without) {
   for (int round = 0; round < SETTLING; round++)
-    for (size_t i = 0; i < h->keys.count; i++) h->erred[i] = i != without && ask(h, h->keys.keys[i]);
+    for (size_t i = 0; i < h->keys.count; i++)
+      h->erred[i] = i != without && ask(h, h->keys.keys[i]);
 }
 
 /* The key and those that err no more without it; of length 0 if these are too many. */
@@ -86,13 +87,13 @@ static bool is_loop(hunter *h, loop *candidate) {
     hits += now;
   }
   h->result.queries += (TRIALS + 1) * candidate->length;
-  candidate->rate = (double)hits / (double)(TRIALS * candidate->length);
+  candidate->fpr = (double)hits / (double)(TRIALS * candidate->length);
   return errs;
 }
 
 static bool is_better(const loop *a, const loop *b) {
-  if (!b->length || a->rate > b->rate) return true;
-  return a->rate == b->rate && a->length < b->length;
+  if (!b->length || a->fpr > b->fpr) return true;
+  return a->fpr == b->fpr && a->length < b->length;
 }
 
 static void find_loops(hunter *h) {

@@ -13,7 +13,7 @@ enum { LONGEST_LOOP = 16 };
 typedef struct loop {
   uint64_t keys[LONGEST_LOOP];
   size_t length; /* 2 and more; 0: there is none */
-  double rate;   /* false positives a query, when it is asked again and again */
+  double fpr;    /* false positives a query, when it is asked again and again */
 } loop;
 
 typedef struct hunt {
@@ -21,7 +21,8 @@ typedef struct hunt {
   uint64_t loops;     /* found */
   uint64_t collected; /* false positives among the first queries */
   uint64_t recurring; /* of these: they still are, each time that all of them are asked in turn */
-  uint64_t stuck;   /* of these: they are when asked alone, too, again and again: the filter has not learnt from them */
+  uint64_t
+      stuck; /* of these: they are when asked alone, too, again and again: the filter has not learnt from them */
   uint64_t queries; /* all that it took */
 } hunt;
 

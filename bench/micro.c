@@ -42,7 +42,8 @@ static const besom_kind_info *find_kind(const char *name, size_t len) {
 }
 
 static void add_listed_subjects(bench *b, const char *list) {
-  b->subjects = allocate(strlen(list) + 1, sizeof *b->subjects); /* enough: a name has a letter at least */
+  b->subjects =
+      allocate(strlen(list) + 1, sizeof *b->subjects); /* enough: a name has a letter at least */
   for (const char *name = list;; name++) {
     size_t len = strcspn(name, ",");
     add_subject(b, find_kind(name, len));
@@ -97,8 +98,8 @@ static void measure(bench *b) {
   driver d = driver_create();
   for (uint64_t round = 0; round < b->plan.rounds; round++) {
     for (size_t i = 0; i < b->subject_count; i++) {
-      progress("round %llu of %llu: %s", (unsigned long long)round + 1, (unsigned long long)b->plan.rounds,
-               b->subjects[i].config.kind);
+      progress("round %llu of %llu: %s", (unsigned long long)round + 1,
+               (unsigned long long)b->plan.rounds, b->subjects[i].config.kind);
       calibrate(b, &p);
       subject_measure(&b->subjects[i], &b->plan, &d, random_at(b->plan.seed, round));
     }
@@ -129,19 +130,21 @@ static void write_command(int argc, char **argv, char command[LONGEST_TEXT]) {
 }
 
 static void print_head(const bench *b, const char *command, const char *machine) {
-  printf("command: %s\nmachine: %s\nfilters: besom %s, %llu keys (%g of %llu slots, %llu bits)", command, machine,
-         besom_version(), (unsigned long long)plan_items(&b->plan), b->plan.load, (unsigned long long)b->plan.slots,
-         (unsigned long long)b->plan.width);
+  printf("command: %s\nmachine: %s\nfilters: besom %s, %llu keys (%g of %llu slots, %llu bits)",
+         command, machine, besom_version(), (unsigned long long)plan_items(&b->plan), b->plan.load,
+         (unsigned long long)b->plan.slots, (unsigned long long)b->plan.width);
   for (size_t i = 0; i < b->subject_count; i++) {
     const besom_statistics *stats = &b->subjects[i].stats;
     printf("; %s (%s) %.1f MB", stats->kind, stats->isa, 1e-6 * (double)stats->bytes);
   }
-  printf("\nratio:   to independent random reads over %.1f MB of 4K pages; CPU time, median of %llu rounds\n"
+  printf("\nratio:   to independent random reads over %.1f MB of 4K pages; CPU time, median of "
+         "%llu rounds\n"
          "spread:  from the first quartile to the third, in percent of the median\n\n",
          1e-6 * (double)b->probe_bytes, (unsigned long long)b->plan.rounds);
 }
 
-static void report_time(report *r, const bench *b, const char *kind, const char *op, const samples *nanoseconds) {
+static void report_time(report *r, const bench *b, const char *kind, const char *op,
+                        const samples *nanoseconds) {
   if (nanoseconds->count == 0) return;
   double median = samples_median(nanoseconds);
   report_cell(r, "%s", kind);
@@ -173,7 +176,7 @@ static report *make_report(const bench *b, bool csv) {
     for (int style = 0; style < CALL_STYLES; style++)
       for (int op = 0; op < OPERATIONS; op++)
         report_time(r, b, s->config.kind, operation_names[style][op], &s->nanoseconds[style][op]);
-    report_value(r, s->config.kind, "bits_per_item", s->stats.bits_per_item);
+    report_value(r, s->config.kind, "bits_per_key", s->stats.bits_per_key);
     report_value(r, s->config.kind, "fpr", (double)s->false_positives / (double)s->negatives);
   }
   return r;
@@ -181,9 +184,11 @@ static report *make_report(const bench *b, bool csv) {
 
 static void print_plan(const bench *b) {
   const plan *p = &b->plan;
-  printf("{\"slots\": %llu, \"width\": %llu, \"load\": %.17g, \"keys\": %llu, \"rounds\": %llu, \"probe_bytes\": %llu",
-         (unsigned long long)p->slots, (unsigned long long)p->width, p->load, (unsigned long long)plan_items(p),
-         (unsigned long long)p->rounds, (unsigned long long)b->probe_bytes);
+  printf("{\"slots\": %llu, \"width\": %llu, \"load\": %.17g, \"keys\": %llu, \"rounds\": %llu, "
+         "\"probe_bytes\": %llu",
+         (unsigned long long)p->slots, (unsigned long long)p->width, p->load,
+         (unsigned long long)plan_items(p), (unsigned long long)p->rounds,
+         (unsigned long long)b->probe_bytes);
   printf(", \"isa\": ");
   json_print_text(p->isa);
   printf(", \"options\": ");
@@ -191,7 +196,8 @@ static void print_plan(const bench *b) {
   printf("}");
 }
 
-static void print_json(const bench *b, const report *rows, const char *command, const char *machine) {
+static void print_json(const bench *b, const report *rows, const char *command,
+                       const char *machine) {
   printf("{\"command\": ");
   json_print_text(command);
   printf(",\n\"machine\": ");
@@ -225,36 +231,49 @@ int micro_verb(int argc, char **argv) {
   const char *kinds = NULL;
   bool csv = false, json = false;
   const argument arguments[] = {
-      {"--kinds", "A,B", "kinds to compare, the first sizes the probe; default: all", .text = &kinds},
-      {"--slots", "N", "slots of a quotient table; default 67108864", .count = &b.plan.slots, .least = 1024,
-       .most = (double)((uint64_t)1 << 44)},
-      {"--width", "N", "bits of a remainder; default 8", .count = &b.plan.width, .least = 1, .most = 64},
-      {"--load", "X", "share of the slots to fill; default 0.9", .real = &b.plan.load, .least = 0.01, .most = 1},
-      {"--rounds", "N", "rounds to take the median of; default 5", .count = &b.plan.rounds, .least = 1, .most = 1e6},
-      {"--seed", "HEX", "of keys and hash: the same seed asks the same; default be50", .hex = &b.plan.seed},
-      {"--isa", "NAME", "forbid faster instructions than portable, avx2 or avx512", .text = &b.plan.isa},
-      {"--options", "TEXT", "options of every kind listed, such as heads=no; not with --isa", .text = &b.plan.options},
+      {"--kinds", "A,B", "kinds to compare, the first sizes the probe; default: all",
+       .text = &kinds},
+      {"--slots", "N", "slots of a quotient table; default 67108864", .count = &b.plan.slots,
+       .least = 1024, .most = (double)((uint64_t)1 << 44)},
+      {"--width", "N", "bits of a remainder; default 8", .count = &b.plan.width, .least = 1,
+       .most = 64},
+      {"--load", "X", "share of the slots to fill; default 0.9", .real = &b.plan.load,
+       .least = 0.01, .most = 1},
+      {"--rounds", "N", "rounds to take the median of; default 5", .count = &b.plan.rounds,
+       .least = 1, .most = 1e6},
+      {"--seed", "HEX", "of keys and hash: the same seed asks the same; default be50",
+       .hex = &b.plan.seed},
+      {"--isa", "NAME", "forbid faster instructions than portable, avx2 or avx512",
+       .text = &b.plan.isa},
+      {"--options", "TEXT", "options of every kind listed, such as heads=no; not with --isa",
+       .text = &b.plan.options},
       {"--csv", NULL, "print CSV: kind,op,ns,ratio,value,spread", .flag = &csv},
-      {"--json", NULL, "print JSON: command, machine, version, seed, plan, and the same rows", .flag = &json},
+      {"--json", NULL, "print JSON: command, machine, version, seed, plan, and the same rows",
+       .flag = &json},
   };
   arguments_parse(
       &(command){
           .usage = "micro [options]",
-          .about =
-              "Measures what kinds of filters can do: insert, negative and positive queries, by single calls and "
-              "batched;\n"
-              "build (from keys), build_sorted (from sorted digests), count, remove (the last keys inserted), merge "
-              "(two\n"
-              "filters with half of the keys each). ns: nanoseconds a key; ratio: the same in random reads of memory;\n"
-              "spread: from the first quartile of the rounds to the third, in percent of the median.\n"
-              "Kinds without slots get the capacity and rate that a quotient table of these slots would have.",
+          .about = "Measures what kinds of filters can do: insert, negative and positive queries, "
+                   "by single calls and "
+                   "batched;\n"
+                   "build (from keys), build_sorted (from sorted digests), count, remove (the last "
+                   "keys inserted), merge "
+                   "(two\n"
+                   "filters with half of the keys each). ns: nanoseconds a key; ratio: the same in "
+                   "random reads of memory;\n"
+                   "spread: from the first quartile of the rounds to the third, in percent of the "
+                   "median.\n"
+                   "Kinds without slots get the capacity and rate that a quotient table of these "
+                   "slots would have.",
           .arguments = arguments,
           .argument_count = sizeof arguments / sizeof *arguments,
       },
       argc, argv);
   check_isa(b.plan.isa);
   if (csv && json) usage_error("--csv and --json exclude each other");
-  if (b.plan.isa && b.plan.options) usage_error("--options: give isa=%s there, not by --isa", b.plan.isa);
+  if (b.plan.isa && b.plan.options)
+    usage_error("--options: give isa=%s there, not by --isa", b.plan.isa);
   add_subjects(&b, kinds);
   measure(&b);
   print_results(&b, json ? JSON : csv ? CSV : TABLE, argc, argv);

@@ -19,7 +19,8 @@ probe probe_create(uint64_t bytes) {
   if (memory == MAP_FAILED) fail("no memory for a probe of %zu bytes", p.bytes);
   /* May fail where the kernel knows no huge pages: then the pages are ordinary anyway. */
   (void)madvise(memory, p.bytes, MADV_NOHUGEPAGE);
-  memset(memory, 1, p.bytes); /* untouched pages would all be the one zero page, hence in the cache */
+  memset(memory, 1,
+         p.bytes); /* untouched pages would all be the one zero page, hence in the cache */
   p.memory = memory;
   return p;
 }

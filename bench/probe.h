@@ -11,7 +11,8 @@
 typedef struct probe {
   uint64_t *memory;
   size_t bytes;
-  uint64_t next; /* index of the next random address: no two samples read the same lines in the same order */
+  uint64_t
+      next; /* index of the next random address: no two samples read the same lines in the same order */
 } probe;
 
 /* Ordinary 4K pages, all of them touched. */

@@ -51,7 +51,8 @@ queries queries_of_zipf(double s, uint64_t universe, uint64_t n, uint64_t seed) 
   queries q = make_room("zipf", n);
   zipf popularity = zipf_create(s, universe);
   uint64_t ranking = ~seed; /* so that ranks have nothing to do with the keys */
-  for (uint64_t i = 0; i < n; i++) q.numbers[i] = (uint32_t)(zipf_rank(&popularity, random_at(ranking, i)) - 1);
+  for (uint64_t i = 0; i < n; i++)
+    q.numbers[i] = (uint32_t)(zipf_rank(&popularity, random_at(ranking, i)) - 1);
   q.universe = universe;
   return q;
 }
@@ -86,7 +87,8 @@ queries queries_of_trace(const char *name) {
   key_list_sort(&sorted);
   q.different = q.universe = sorted.count;
   for (size_t i = 0; i < blocks.count; i++) {
-    uint64_t *at = bsearch(&blocks.keys[i], sorted.keys, sorted.count, sizeof *sorted.keys, key_compare);
+    uint64_t *at =
+        bsearch(&blocks.keys[i], sorted.keys, sorted.count, sizeof *sorted.keys, key_compare);
     q.numbers[i] = (uint32_t)(at - sorted.keys);
   }
   key_list_free(&blocks);

@@ -14,12 +14,12 @@ static const struct {
   const char *name;
   const char *paths[MOST_FILES];
   bool in_order; /* the lines are queries; else they are drawn */
-} streams[REAL_STREAMS] = {
-    {"trace", {"data/lists/trace.txt"}, true},
-    {"domains",
-     {"data/lists/ads.txt", "data/lists/disposable.txt", "data/lists/malware.txt", "data/lists/phishing.txt"},
-     false},
-    {"names", {"data/lists/npm.txt"}, false}};
+} streams[REAL_STREAMS] = {{"trace", {"data/lists/trace.txt"}, true},
+                           {"domains",
+                            {"data/lists/ads.txt", "data/lists/disposable.txt",
+                             "data/lists/malware.txt", "data/lists/phishing.txt"},
+                            false},
+                           {"names", {"data/lists/npm.txt"}, false}};
 
 /* FNV-1a, and a bijection that mixes it well. */
 static uint64_t key_of(besom_bytes line) {
@@ -55,18 +55,21 @@ static key_list draw(const key_list *from, uint64_t n) {
 
 real_stream real_stream_open(size_t which, uint64_t drawn) {
   key_list all = {0};
-  for (size_t i = 0; i < MOST_FILES && streams[which].paths[i]; i++) add_file(&all, streams[which].paths[i]);
+  for (size_t i = 0; i < MOST_FILES && streams[which].paths[i]; i++)
+    add_file(&all, streams[which].paths[i]);
   key_list members = select_keys(&all, true), queries = select_keys(&all, false);
   key_list_free(&all);
   key_list_sort(&members);
-  if (members.count == 0 || queries.count == 0) fail("%s has too few lines", streams[which].paths[0]);
+  if (members.count == 0 || queries.count == 0)
+    fail("%s has too few lines", streams[which].paths[0]);
   if (!streams[which].in_order) {
     key_list strangers = queries;
     key_list_sort(&strangers);
     queries = draw(&strangers, drawn);
     key_list_free(&strangers);
   }
-  return (real_stream){streams[which].name, members.keys, queries.keys, members.count, queries.count};
+  return (real_stream){streams[which].name, members.keys, queries.keys, members.count,
+                       queries.count};
 }
 
 void real_stream_free(real_stream *s) {

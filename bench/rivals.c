@@ -28,18 +28,20 @@ static bool has_slots(const besom_config *config) {
   return true;
 }
 
-besom_config rival_config(const char *kind, uint64_t slots, uint32_t width, const uint8_t seed[16]) {
+besom_config rival_config(const char *kind, uint64_t slots, uint32_t width,
+                          const uint8_t seed[16]) {
   besom_config config = {.kind = kind, .slots = slots, .width = width, .seed = seed};
   if (has_slots(&config)) return config;
   config.slots = config.width = 0;
-  config.capacity = (uint64_t)(highest_cuckoo_load * (double)slots); /* as many slots as the others have */
-  config.rate = ldexp(1, -(int)width);
+  config.capacity =
+      (uint64_t)(highest_cuckoo_load * (double)slots); /* as many slots as the others have */
+  config.fpr = ldexp(1, -(int)width);
   if (strcmp(kind, rival_kinds[ACF]) == 0) config.options = "selector_bits=1";
   return config;
 }
 
-learner rival_learner(const char *kind, uint64_t slots, const key_stream *members, uint64_t n, uint64_t filter_seed,
-                      driver *d) {
+learner rival_learner(const char *kind, uint64_t slots, const key_stream *members, uint64_t n,
+                      uint64_t filter_seed, driver *d) {
   uint8_t seed[16];
   hash_seed(filter_seed, seed);
   besom_config config = rival_config(kind, slots, RIVAL_WIDTH, seed);

@@ -31,7 +31,7 @@ bool kind_learns(const char *kind);
 besom_config rival_config(const char *kind, uint64_t slots, uint32_t width, const uint8_t seed[16]);
 
 /* One with the first n keys of a stream in it, in front of a store in memory if it learns from one. */
-learner rival_learner(const char *kind, uint64_t slots, const key_stream *members, uint64_t n, uint64_t filter_seed,
-                      driver *d);
+learner rival_learner(const char *kind, uint64_t slots, const key_stream *members, uint64_t n,
+                      uint64_t filter_seed, driver *d);
 
 #endif

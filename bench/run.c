@@ -103,8 +103,9 @@ int run_verb(int argc, char **argv) {
   words claim_name = arguments_parse(
       &(command){
           .usage = "run [CLAIM] [options]",
-          .about = "Puts a claim to the test: prints its statement, its numbers, and whether it holds.\n"
-                   "Without a claim: lists them. The exit code is 0 whether it holds or not.",
+          .about =
+              "Puts a claim to the test: prints its statement, its numbers, and whether it holds.\n"
+              "Without a claim: lists them. The exit code is 0 whether it holds or not.",
           .arguments = arguments,
           .argument_count = sizeof arguments / sizeof *arguments,
           .most_words = 1,

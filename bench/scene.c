@@ -14,8 +14,12 @@ enum { STRANGERS = 1000000, DRAWING = 77, ASKING = 78, QUERIES = 1 << 15, ROUNDS
 /* ------------------------------------------------------------------ popularity */
 
 scene scene_of_zipf(double exponent, uint64_t members, uint64_t universe) {
-  scene s = {.name = "zipf", .members = members, .universe = universe, .popularity = zipf_create(exponent, universe)};
-  for (uint64_t k = universe; k; k--) s.all += pow((double)k, -exponent); /* the small ones first: fewer digits lost */
+  scene s = {.name = "zipf",
+             .members = members,
+             .universe = universe,
+             .popularity = zipf_create(exponent, universe)};
+  for (uint64_t k = universe; k; k--)
+    s.all += pow((double)k, -exponent); /* the small ones first: fewer digits lost */
   return s;
 }
 
@@ -28,7 +32,8 @@ scene scene_of_urls(uint64_t members, uint64_t universe) {
 }
 
 scene scene_of_firehose(uint64_t members, power_law *law) {
-  return (scene){.name = "firehose", .members = members, .universe = POWER_LAW_KEYS, .firehose = law};
+  return (scene){
+      .name = "firehose", .members = members, .universe = POWER_LAW_KEYS, .firehose = law};
 }
 
 /* The probability that a query for a non-member is for the absent key of this rank. */
@@ -40,7 +45,8 @@ static double scene_probability(const scene *s, uint64_t rank) {
 
 /* ------------------------------------------------------------------ keys */
 
-static size_t key_of(const scene *s, const key_stream *stream, uint64_t i, bool member, uint8_t *out) {
+static size_t key_of(const scene *s, const key_stream *stream, uint64_t i, bool member,
+                     uint8_t *out) {
   uint64_t key;
   if (s->keys == URLS) return made_up_url((char *)out, i, member, BENCH_SEED);
   stream->generate(stream, i, 1, &key);
@@ -62,7 +68,8 @@ size_t scene_absent(const scene *s, uint64_t i, uint8_t out[SCENE_KEY_BYTES]) {
 
 /* The absent key that query number i is for. */
 static size_t draw(const scene *s, uint64_t seed, uint64_t i, uint8_t out[SCENE_KEY_BYTES]) {
-  uint64_t number = s->firehose ? power_law_next(s->firehose) : zipf_rank(&s->popularity, random_at(seed, i)) - 1;
+  uint64_t number =
+      s->firehose ? power_law_next(s->firehose) : zipf_rank(&s->popularity, random_at(seed, i)) - 1;
   return scene_absent(s, number, out);
 }
 
@@ -123,11 +130,12 @@ besom_source scene_members(member_source *m, const scene *s) {
   m->scene = s;
   m->at = m->made = 0;
   m->seconds = 0;
-  return (besom_source){.next = next_member, .rewind = first_member, .size_hint = s->members, .ctx = m};
+  return (besom_source){
+      .next = next_member, .rewind = first_member, .size_hint = s->members, .ctx = m};
 }
 
-besom_filter *scene_filter(const scene *s, besom_config config, uint64_t seed, besom_workload *sample,
-                           double *seconds) {
+besom_filter *scene_filter(const scene *s, besom_config config, uint64_t seed,
+                           besom_workload *sample, double *seconds) {
   uint8_t hash[16];
   member_source members;
   besom_source yes = scene_members(&members, s), no = {0};
@@ -136,20 +144,23 @@ besom_filter *scene_filter(const scene *s, besom_config config, uint64_t seed, b
   config.seed = hash;
   if (sample) no = besom_workload_source(sample);
   double start = cpu_seconds();
-  check(besom_build(&config, &yes, sample ? &no : NULL, NULL, &f), "building %s at %g bits", config.kind, config.bits);
+  check(besom_build(&config, &yes, sample ? &no : NULL, NULL, &f), "building %s at %g bits",
+        config.kind, config.bits);
   if (seconds) *seconds = cpu_seconds() - start - members.seconds;
   return f;
 }
 
-besom_filter *scene_base(const scene *s, const char *base, double bits, uint64_t seed, double *seconds) {
+besom_filter *scene_base(const scene *s, const char *base, double bits, uint64_t seed,
+                         double *seconds) {
   return scene_filter(s, (besom_config){.kind = base, .bits = bits}, seed, NULL, seconds);
 }
 
-besom_filter *scene_stacked(const scene *s, const char *base, const char *more, double bits, uint64_t seed,
-                            besom_workload *sample, double *seconds) {
+besom_filter *scene_stacked(const scene *s, const char *base, const char *more, double bits,
+                            uint64_t seed, besom_workload *sample, double *seconds) {
   char options[128];
   snprintf(options, sizeof options, "base=%s%s%s", base, more ? "," : "", more ? more : "");
-  return scene_filter(s, (besom_config){.kind = "stacked", .options = options, .bits = bits}, seed, sample, seconds);
+  return scene_filter(s, (besom_config){.kind = "stacked", .options = options, .bits = bits}, seed,
+                      sample, seconds);
 }
 
 /* ------------------------------------------------------------------ rates */
@@ -184,10 +195,13 @@ double scene_rate_of_strangers(const scene *s, const besom_filter *f) {
 /* ------------------------------------------------------------------ times */
 
 scene_queries scene_queries_create(const scene *s, bool members) {
-  scene_queries q = {.keys = allocate(QUERIES, sizeof *q.keys), .lens = allocate(QUERIES, sizeof *q.lens)};
+  scene_queries q = {.keys = allocate(QUERIES, sizeof *q.keys),
+                     .lens = allocate(QUERIES, sizeof *q.lens)};
   for (uint64_t i = 0; i < QUERIES; i++)
-    q.lens[i] = members ? scene_member(s, random_below(random_at(BENCH_SEED + ASKING, i), s->members), q.keys[i])
-                        : draw(s, BENCH_SEED + ASKING, i, q.keys[i]);
+    q.lens[i] = members
+                    ? scene_member(s, random_below(random_at(BENCH_SEED + ASKING, i), s->members),
+                                   q.keys[i])
+                    : draw(s, BENCH_SEED + ASKING, i, q.keys[i]);
   return q;
 }
 

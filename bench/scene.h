@@ -63,15 +63,17 @@ besom_source scene_members(member_source *m, const scene *s);
  * A filter of all members, of this kind and size; its seed is made of that number. sample: NULL if the kind takes none.
  * Gives the CPU seconds that building took, but for the making of keys; seconds may be NULL.
  */
-besom_filter *scene_filter(const scene *s, besom_config config, uint64_t seed, besom_workload *sample, double *seconds);
+besom_filter *scene_filter(const scene *s, besom_config config, uint64_t seed,
+                           besom_workload *sample, double *seconds);
 
 /*
  * The same at so many bits a member: of the base kind alone, or stacked, planned by the sample. more: further options
  * of stacked, or NULL.
  */
-besom_filter *scene_base(const scene *s, const char *base, double bits, uint64_t seed, double *seconds);
-besom_filter *scene_stacked(const scene *s, const char *base, const char *more, double bits, uint64_t seed,
-                            besom_workload *sample, double *seconds);
+besom_filter *scene_base(const scene *s, const char *base, double bits, uint64_t seed,
+                         double *seconds);
+besom_filter *scene_stacked(const scene *s, const char *base, const char *more, double bits,
+                            uint64_t seed, besom_workload *sample, double *seconds);
 
 /* The rate over queries of this scene; over all absent keys alike; over keys that nobody ever asks for. */
 double scene_rate(const scene *s, const besom_filter *f);

@@ -11,7 +11,8 @@ enum { MOST_QUERIES = 1 << 22, LEAST_QUERIES = 1 << 16, QUERIES_A_KEY = 16 };
 static const double last_share = 0.05; /* of the slots: what insert_last fills */
 
 const char *const operation_names[CALL_STYLES][OPERATIONS] = {
-    {"insert", "insert_last", "build", "build_sorted", "negative", "positive", "count", "remove", "merge"},
+    {"insert", "insert_last", "build", "build_sorted", "negative", "positive", "count", "remove",
+     "merge"},
     {[INSERT] = "insert_batch",
      [INSERT_LAST] = "insert_last_batch",
      [NEGATIVE] = "negative_batch",
@@ -26,14 +27,14 @@ static void configure_by_rate(besom_config *config, const plan *p) {
   config->slots = 0;
   config->width = 0;
   config->capacity = plan_items(p);
-  config->rate = p->load * ldexp(1, -(int)p->width);
+  config->fpr = p->load * ldexp(1, -(int)p->width);
 }
 
 void subject_create(subject *s, const char *kind, const plan *p) {
   const besom_kind_info *info = kind_named(kind);
   if (!info) fail("there is no kind %s", kind);
-  *s =
-      (subject){.config = {.kind = kind, .slots = p->slots, .width = (uint32_t)p->width}, .abilities = info->abilities};
+  *s = (subject){.config = {.kind = kind, .slots = p->slots, .width = (uint32_t)p->width},
+                 .abilities = info->abilities};
   hash_seed(p->seed, s->hash_seed);
   s->config.seed = s->hash_seed;
   s->config.options = p->options;
@@ -54,7 +55,8 @@ void subject_create(subject *s, const char *kind, const plan *p) {
   }
   if (status == BESOM_UNSUPPORTED) {
     s->built_whole = true;
-    s->stats.bytes = (uint64_t)(-log2(s->config.rate) * (double)s->config.capacity / 8); /* at least, for the probe */
+    s->stats.bytes = (uint64_t)(-log2(s->config.fpr) * (double)s->config.capacity /
+                                8); /* at least, for the probe */
     s->stats.kind = kind;
     s->stats.isa = "portable";
     return;
@@ -85,7 +87,8 @@ static uint64_t query_count(const plan *p) {
   return n < LEAST_QUERIES ? LEAST_QUERIES : n > MOST_QUERIES ? MOST_QUERIES : n;
 }
 
-static void measure_inserts(subject *s, const plan *p, driver *d, uint64_t seed, call_style style, besom_filter *f) {
+static void measure_inserts(subject *s, const plan *p, driver *d, uint64_t seed, call_style style,
+                            besom_filter *f) {
   uint64_t items = plan_items(p), last = last_items(p);
   key_stream members = stream_members(seed);
   double first_seconds = drive_insert(d, f, &members, 0, items - last, style);
@@ -104,15 +107,19 @@ static void measure_queries(subject *s, const plan *p, driver *d, uint64_t seed,
 
   key_stream lookups = stream_lookups(seed, plan_items(p));
   record(s, style, POSITIVE, drive_contains(d, f, &lookups, n, style, &hits), n);
-  if (hits != n) fail("%s answered no to %llu members", s->config.kind, (unsigned long long)(n - hits));
+  if (hits != n)
+    fail("%s answered no to %llu members", s->config.kind, (unsigned long long)(n - hits));
 }
 
-static void measure_count(subject *s, const plan *p, driver *d, uint64_t seed, const besom_filter *f) {
+static void measure_count(subject *s, const plan *p, driver *d, uint64_t seed,
+                          const besom_filter *f) {
   if (!(s->abilities & BESOM_CAN_COUNT)) return;
   uint64_t sum, n = query_count(p);
   key_stream lookups = stream_lookups(seed, plan_items(p));
   record(s, SINGLE, COUNT, drive_count(d, f, &lookups, n, &sum), n);
-  if (sum < n) fail("%s counts %llu of %llu members", s->config.kind, (unsigned long long)sum, (unsigned long long)n);
+  if (sum < n)
+    fail("%s counts %llu of %llu members", s->config.kind, (unsigned long long)sum,
+         (unsigned long long)n);
 }
 
 static void measure_remove(subject *s, const plan *p, driver *d, uint64_t seed, besom_filter *f) {
@@ -123,7 +130,8 @@ static void measure_remove(subject *s, const plan *p, driver *d, uint64_t seed, 
 }
 
 /* A fast filter that has lost keys is none. */
-static void check_members(const subject *s, const plan *p, driver *d, uint64_t seed, const besom_filter *f) {
+static void check_members(const subject *s, const plan *p, driver *d, uint64_t seed,
+                          const besom_filter *f) {
   uint64_t hits, n = query_count(p);
   key_stream lookups = stream_lookups(seed, plan_items(p));
   drive_contains(d, f, &lookups, n, BATCH, &hits);
@@ -150,7 +158,8 @@ static besom_filter *measure_build(subject *s, const plan *p, driver *d, uint64_
 static void measure_build_sorted(subject *s, const plan *p, uint64_t seed) {
   if (!(s->abilities & BESOM_CAN_BUILD_SORTED)) return;
   besom_filter *f;
-  record(s, SINGLE, BUILD_SORTED, drive_build_sorted(&s->config, seed, plan_items(p), &f), plan_items(p));
+  record(s, SINGLE, BUILD_SORTED, drive_build_sorted(&s->config, seed, plan_items(p), &f),
+         plan_items(p));
   check_items(s, p, f);
   besom_free(f);
 }
@@ -169,7 +178,8 @@ static void measure_merge(subject *s, const plan *p, driver *d, uint64_t seed) {
   besom_free(both);
 }
 
-static void measure_inserted(subject *s, const plan *p, driver *d, uint64_t seed, call_style style) {
+static void measure_inserted(subject *s, const plan *p, driver *d, uint64_t seed,
+                             call_style style) {
   besom_filter *f;
   check(besom_create(&s->config, &f), "creating %s", s->config.kind);
   measure_inserts(s, p, d, seed, style, f);
@@ -185,7 +195,8 @@ static void measure_inserted(subject *s, const plan *p, driver *d, uint64_t seed
 static void measure_built(subject *s, const plan *p, driver *d, uint64_t seed) {
   besom_filter *f = measure_build(s, p, d, seed);
   if (s->built_whole) {
-    for (int style = 0; style < CALL_STYLES; style++) measure_queries(s, p, d, seed, (call_style)style, f);
+    for (int style = 0; style < CALL_STYLES; style++)
+      measure_queries(s, p, d, seed, (call_style)style, f);
     check(besom_stats(f, &s->stats), "statistics of %s", s->config.kind);
   }
   besom_free(f);

@@ -52,7 +52,7 @@ typedef struct subject {
   bool built_whole;                             /* there is no empty filter of the kind */
   samples nanoseconds[CALL_STYLES][OPERATIONS]; /* one sample a round */
   uint64_t negatives, false_positives;          /* of all rounds */
-  besom_statistics stats;                       /* empty after subject_create, or unknown; full after a round */
+  besom_statistics stats; /* empty after subject_create, or unknown; full after a round */
 } subject;
 
 /*

@@ -100,10 +100,13 @@ besom_source text_list_source(text_list *l, size_t n) {
 static const char *const syllables[] = {"ba", "ker", "lin", "mo", "ta",  "son", "ri",  "vel",
                                         "do", "pan", "che", "fu", "gar", "ho",  "int", "ja",
                                         "ko", "lum", "ner", "os", "pra", "qui", "ste", "wa"};
-static const char *const plain_words[] = {"news", "blog", "shop", "wiki", "park", "music", "photo", "garden"};
-static const char *const bait_words[] = {"login", "secure", "verify", "account", "update", "wallet", "bonus", "gift"};
+static const char *const plain_words[] = {"news", "blog",  "shop",  "wiki",
+                                          "park", "music", "photo", "garden"};
+static const char *const bait_words[] = {"login",  "secure", "verify", "account",
+                                         "update", "wallet", "bonus",  "gift"};
 static const char *const plain_ends[] = {"com", "org", "net", "de", "co.uk", "fr", "edu", "io"};
-static const char *const bait_ends[] = {"xyz", "top", "tk", "click", "web.app", "info", "ru", "live"};
+static const char *const bait_ends[] = {"xyz",     "top",  "tk", "click",
+                                        "web.app", "info", "ru", "live"};
 
 /* Random choices, one after the other. */
 typedef struct dice {
@@ -129,7 +132,8 @@ size_t made_up_url(char out[MOST_URL], uint64_t number, bool suspicious, uint64_
   const char *word = shows(&d, suspicious) ? ONE_OF(&d, bait_words) : ONE_OF(&d, plain_words);
   const char *end = shows(&d, suspicious) ? ONE_OF(&d, bait_ends) : ONE_OF(&d, plain_ends);
   const char *hyphen = shows(&d, suspicious) ? "-" : "";
-  return (size_t)snprintf(out, MOST_URL, "%s%s%s.%s/%llx", word, hyphen, name, end, (unsigned long long)d.seed);
+  return (size_t)snprintf(out, MOST_URL, "%s%s%s.%s/%llx", word, hyphen, name, end,
+                          (unsigned long long)d.seed);
 }
 
 text_list text_list_urls(size_t n, bool suspicious, uint64_t seed) {

@@ -26,7 +26,8 @@ static void find_requests(trace *t, const trace_form *form, text_set *written) {
     request *next = &t->requests[t->n];
     *next = (request){0};
     if (!parse(t->lines.lines[i], form, next)) continue;
-    next->known = next->writes ? !text_set_add(written, next->key) : text_set_has(written, next->key);
+    next->known =
+        next->writes ? !text_set_add(written, next->key) : text_set_has(written, next->key);
     t->n++;
   }
 }

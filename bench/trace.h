@@ -9,10 +9,11 @@
 
 /* How requests stand in the lines of a file. Columns count from 1; white space around them does not belong to them. */
 typedef struct trace_form {
-  size_t key_column;         /* 0: the whole line is the key */
-  size_t role_column;        /* 0: all are queries */
-  char delimiter;            /* between columns; 0: white space */
-  const char *writes, *asks; /* what stands in the role column; asks NULL: whatever does not write */
+  size_t key_column;  /* 0: the whole line is the key */
+  size_t role_column; /* 0: all are queries */
+  char delimiter;     /* between columns; 0: white space */
+  const char *writes,
+      *asks; /* what stands in the role column; asks NULL: whatever does not write */
 } trace_form;
 
 typedef struct request {

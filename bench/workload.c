@@ -40,7 +40,8 @@ key_stream stream_lookups(uint64_t seed, uint64_t members) {
   return (key_stream){.generate = generate_lookups, .seed = seed, .members = members};
 }
 
-static void generate_zipf_absent(const key_stream *stream, uint64_t first, size_t n, uint64_t *out) {
+static void generate_zipf_absent(const key_stream *stream, uint64_t first, size_t n,
+                                 uint64_t *out) {
   uint64_t ranking = derive_seed(stream->seed, RANKING);
   for (size_t i = 0; i < n; i++) {
     uint64_t rank = zipf_rank(&stream->popularity, random_at(ranking, first + i));
@@ -49,7 +50,8 @@ static void generate_zipf_absent(const key_stream *stream, uint64_t first, size_
 }
 
 key_stream stream_zipf_absent(uint64_t seed, double s, uint64_t universe) {
-  return (key_stream){.generate = generate_zipf_absent, .seed = seed, .popularity = zipf_create(s, universe)};
+  return (key_stream){
+      .generate = generate_zipf_absent, .seed = seed, .popularity = zipf_create(s, universe)};
 }
 
 static void generate_array(const key_stream *stream, uint64_t first, size_t n, uint64_t *out) {
@@ -81,5 +83,6 @@ key_stream churn_coming(const churn *c, uint64_t turn) {
 
 void hash_seed(uint64_t seed, uint8_t out[16]) {
   uint64_t hashing = derive_seed(seed, HASHING);
-  for (int i = 0; i < 16; i++) out[i] = (uint8_t)(random_at(hashing, (uint64_t)i / 8) >> (8 * (i % 8)));
+  for (int i = 0; i < 16; i++)
+    out[i] = (uint8_t)(random_at(hashing, (uint64_t)i / 8) >> (8 * (i % 8)));
 }

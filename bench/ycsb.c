@@ -18,8 +18,10 @@ static const ycsb_mix mixes[] = {
 
 ycsb ycsb_create(char workload, uint64_t seed, uint64_t records) {
   if (workload < 'A' || workload > 'F') fail("there is no YCSB workload %c", workload);
-  return (ycsb){
-      .mix = mixes[workload - 'A'], .seed = seed, .records = records, .popularity = zipf_create(exponent, ranks)};
+  return (ycsb){.mix = mixes[workload - 'A'],
+                .seed = seed,
+                .records = records,
+                .popularity = zipf_create(exponent, ranks)};
 }
 
 /* One insert in each group of requests, at a random place: so how many came before is known without counting. */
@@ -60,6 +62,7 @@ ycsb_request ycsb_at(const ycsb *y, uint64_t i) {
   else
     request.record = y->mix.latest ? latest_at(y, i, seed) : scattered(y, seed);
   if (request.operation == YCSB_SCAN)
-    request.scanned = 1 + random_below(random_at(derive_seed(y->seed, MEASURING), i), YCSB_LONGEST_SCAN);
+    request.scanned =
+        1 + random_below(random_at(derive_seed(y->seed, MEASURING), i), YCSB_LONGEST_SCAN);
   return request;
 }

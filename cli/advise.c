@@ -15,7 +15,7 @@
 
 static struct {
   words set, queries;
-  double rate, bits, cost;
+  double fpr, bits, cost;
   const char *seed, *html;
   bool json;
   key_form form;
@@ -23,24 +23,33 @@ static struct {
 
 static const argument arguments[] = {
     {"--set", "FILE", "keys of the set; may be given again", .list = &given.set},
-    {"--queries", "LOG", "keys that were asked for, in their order; may be given again", .list = &given.queries},
-    {"--bits", "BITS", "memory of every filter: bits a key", .real = &given.bits, .least = 1, .most = 1000},
-    {"--fpr", "RATE", "instead: as much as an aqf of this rate takes; default 1/256", .real = &given.rate,
-     .least = 1e-12, .most = 0.5},
-    {"--cost-read", "US", "microseconds that a read of the store takes; default 100", .real = &given.cost, .most = 1e9},
+    {"--queries", "LOG", "keys that were asked for, in their order; may be given again",
+     .list = &given.queries},
+    {"--bits", "BITS", "memory of every filter: bits a key", .real = &given.bits, .least = 1,
+     .most = 1000},
+    {"--fpr", "RATE", "instead: as much as an aqf of this rate takes; default 1/256",
+     .real = &given.fpr, .least = 1e-12, .most = 0.5},
+    {"--cost-read", "US", "microseconds that a read of the store takes; default 100",
+     .real = &given.cost, .most = 1e9},
     {"--html", "FILE", "write a page with the table and curves of the reads", .text = &given.html},
-    {"--seed", "HEX", "32 hex digits: the key of the hash, for the same counts again", .text = &given.seed},
+    {"--seed", "HEX", "32 hex digits: the key of the hash, for the same counts again",
+     .text = &given.seed},
     {"--json", NULL, "for programs", .flag = &given.json},
     KEY_FORM_ARGUMENTS(given.form),
 };
 
 static const command advise_command = {
     .usage = "advise --set FILE --queries LOG [options]",
-    .about = "Sends a log of queries through every kind of filter in front of the set, all with the same memory, and\n"
-             "ranks them by the time that filter and store would have taken. The first half of the log is there to\n"
-             "learn from, the second half counts. A store read is a yes of the filter, right or wrong; repeated are\n"
-             "false positives of keys that were one before. Kinds that learn from the store stand in front of one in\n"
-             "memory (besom_guard); those that are built with a no list get what the first half asked in "
+    .about = "Sends a log of queries through every kind of filter in front of the set, all with "
+             "the same memory, and\n"
+             "ranks them by the time that filter and store would have taken. The first half of the "
+             "log is there to\n"
+             "learn from, the second half counts. A store read is a yes of the filter, right or "
+             "wrong; repeated are\n"
+             "false positives of keys that were one before. Kinds that learn from the store stand "
+             "in front of one in\n"
+             "memory (besom_guard); those that are built with a no list get what the first half "
+             "asked in "
              "vain.\n\n" KEY_FORM_HELP,
     .arguments = arguments,
     .argument_count = COUNT_OF(arguments),
@@ -50,16 +59,18 @@ static const command advise_command = {
 static const char *const way_names[] = {"never", "when told", "from the log", "from the store"};
 
 /* How to get a filter that learns so. */
-static const char *const way_advice[] = {"as it is", "told of its false positives (besom fix, besom_adapt)",
-                                         "built with a no list of what was asked in vain (besom build --no)",
-                                         "in front of the stored keys (besom db, besom_guard)"};
+static const char *const way_advice[] = {
+    "as it is", "told of its false positives (besom fix, besom_adapt)",
+    "built with a no list of what was asked in vain (besom build --no)",
+    "in front of the stored keys (besom db, besom_guard)"};
 
 /* ------------------------------------------------------------------ the log */
 
 static uint32_t read_set(numbered *keys) {
   key_reader *r = keys_open(given.set, &given.form);
   besom_bytes key;
-  for (bar_begin("reading the set", "bytes"); keys_next(r, &key); keys_tick(r)) numbered_add(keys, key);
+  for (bar_begin("reading the set", "bytes"); keys_next(r, &key); keys_tick(r))
+    numbered_add(keys, key);
   bar_end();
   keys_close(r);
   if (!numbered_count(keys)) fail("%s: there is no key in it", given.set.at[0]);
@@ -79,7 +90,8 @@ static uint32_t *read_queries(numbered *keys, size_t *n) {
   }
   bar_end();
   keys_close(r);
-  if (*n < 2) fail("%s: too few queries to learn from some and count the others", given.queries.at[0]);
+  if (*n < 2)
+    fail("%s: too few queries to learn from some and count the others", given.queries.at[0]);
   return queries;
 }
 
@@ -88,7 +100,7 @@ static uint32_t *read_queries(numbered *keys, size_t *n) {
 /* The memory that everyone gets, in bits a key. */
 static double bits_of_all(uint32_t members) {
   if (given.bits) return given.bits;
-  besom_config config = {.kind = "aqf", .capacity = members, .rate = given.rate};
+  besom_config config = {.kind = "aqf", .capacity = members, .fpr = given.fpr};
   besom_filter *f;
   besom_statistics stats;
   check(besom_create(&config, &f), "an aqf of that rate");
@@ -117,7 +129,8 @@ static contest list_trials(void) {
   for (size_t i = 0; i < kinds; i++) {
     learning ways[2];
     size_t n = trial_ways(besom_kinds(i), ways);
-    for (size_t k = 0; k < n; k++) c.trials[c.n++] = (trial){.kind = besom_kinds(i)->name, .way = ways[k]};
+    for (size_t k = 0; k < n; k++)
+      c.trials[c.n++] = (trial){.kind = besom_kinds(i)->name, .way = ways[k]};
   }
   return c;
 }
@@ -126,7 +139,8 @@ static void tell_left_out(const contest *c) {
   for (const trial *t = c->trials; t < c->trials + c->n; t++)
     if (t->failed)
       fprintf(stderr, "left out: %s, which learns %s: %s\n", t->kind, way_names[t->way],
-              t->failed == BESOM_INVALID ? "cannot be made with so many bits a key" : besom_strerror(t->failed));
+              t->failed == BESOM_INVALID ? "cannot be made with so many bits a key"
+                                         : besom_strerror(t->failed));
 }
 
 static double seconds(const trial *t, size_t queries) {
@@ -161,8 +175,9 @@ static size_t run_trials(contest *c, const query_log *log, double bits) {
 
 /* ------------------------------------------------------------------ what is told */
 
-static const char *const columns[] = {"kind",     "learns",     "bits a key", "store reads", "false positives",
-                                      "repeated", "ns a query", "seconds"};
+static const char *const columns[] = {"kind",        "learns",          "bits a key",
+                                      "store reads", "false positives", "repeated",
+                                      "ns a query",  "seconds"};
 
 static report *make_table(const trial *trials, size_t n) {
   report *r = report_create(columns, COUNT_OF(columns), false);
@@ -180,10 +195,12 @@ static report *make_table(const trial *trials, size_t n) {
 }
 
 static void print_json(const trial *t, size_t rank) {
-  printf("{\"rank\":%zu,\"kind\":\"%s\",\"learns\":\"%s\",\"bits_per_key\":%.4f,\"store_reads\":%llu,"
-         "\"false_positives\":%llu,\"repeated\":%llu,\"ns_per_query\":%.1f,\"seconds\":%.6g}\n",
-         rank, t->kind, way_names[t->way], t->bits, (unsigned long long)t->reads,
-         (unsigned long long)t->false_positives, (unsigned long long)t->repeated, t->nanoseconds, seconds(t, tested));
+  printf(
+      "{\"rank\":%zu,\"kind\":\"%s\",\"learns\":\"%s\",\"bits_per_key\":%.4f,\"store_reads\":%llu,"
+      "\"false_positives\":%llu,\"repeated\":%llu,\"ns_per_query\":%.1f,\"seconds\":%.6g}\n",
+      rank, t->kind, way_names[t->way], t->bits, (unsigned long long)t->reads,
+      (unsigned long long)t->false_positives, (unsigned long long)t->repeated, t->nanoseconds,
+      seconds(t, tested));
 }
 
 /* What most people have: the best is told by how much better it is. */
@@ -205,23 +222,26 @@ static void write_advice(char advice[ADVICE_ROOM], const trial *trials, size_t n
   double gain = seconds(other, tested) / seconds(best, tested);
   if (gain < 1.05 || (best->reads >= other->reads && gain < 2)) {
     snprintf(advice, ADVICE_ROOM,
-             "It hardly matters: %s, the first, saves %.0f %% of the time of %s, so take what is simplest.", best->kind,
-             100 - 100 / gain, other->kind);
+             "It hardly matters: %s, the first, saves %.0f %% of the time of %s, so take what is "
+             "simplest.",
+             best->kind, 100 - 100 / gain, other->kind);
     return;
   }
-  int len = snprintf(advice, ADVICE_ROOM,
-                     "Take %s, %s: %.4g s instead of the %.4g s of %s, with %llu store reads instead of %llu",
-                     best->kind, way_advice[best->way], seconds(best, tested), seconds(other, tested), other->kind,
-                     (unsigned long long)best->reads, (unsigned long long)other->reads);
+  int len = snprintf(
+      advice, ADVICE_ROOM,
+      "Take %s, %s: %.4g s instead of the %.4g s of %s, with %llu store reads instead of %llu",
+      best->kind, way_advice[best->way], seconds(best, tested), seconds(other, tested), other->kind,
+      (unsigned long long)best->reads, (unsigned long long)other->reads);
   while (changing + 1 < trials + n && is_static(changing)) changing++;
   if (changing == best)
     snprintf(advice + len, ADVICE_ROOM - (size_t)len, ".");
   else
-    snprintf(advice + len, ADVICE_ROOM - (size_t)len, "; if the set changes, %s, %s (%.4g s).", changing->kind,
-             way_advice[changing->way], seconds(changing, tested));
+    snprintf(advice + len, ADVICE_ROOM - (size_t)len, "; if the set changes, %s, %s (%.4g s).",
+             changing->kind, way_advice[changing->way], seconds(changing, tested));
 }
 
-static void write_page(const trial *trials, size_t n, const report *table, const char *about, const char *advice) {
+static void write_page(const trial *trials, size_t n, const report *table, const char *about,
+                       const char *advice) {
   curve *curves = allocate(n, sizeof *curves);
   char(*names)[64] = allocate(n, sizeof *names);
   for (size_t i = 0; i < n; i++) {
@@ -259,7 +279,7 @@ static int run(words words) {
   (void)words;
   if (!given.set.n) usage_error("--set is missing: a file of the keys of the set");
   if (!given.queries.n) usage_error("--queries is missing: a file of the keys that were asked for");
-  if (given.rate && given.bits) usage_error("--fpr and --bits exclude each other");
+  if (given.fpr && given.bits) usage_error("--fpr and --bits exclude each other");
   numbered *keys = numbered_create();
   query_log log = {.keys = keys, .members = read_set(keys)};
   uint32_t *queries = read_queries(keys, &log.total);
@@ -270,7 +290,8 @@ static int run(words words) {
   size_t ranked = run_trials(&c, &log, bits);
   char about[300];
   snprintf(about, sizeof about,
-           "%u keys, %.2f bits for each; %zu queries that count, %llu of them for keys of the set; a read takes %g us.",
+           "%u keys, %.2f bits for each; %zu queries that count, %llu of them for keys of the set; "
+           "a read takes %g us.",
            log.members, bits, tested, (unsigned long long)log_member_queries(&log), given.cost);
   fprintf(stderr, "%s\n", about);
   tell(c.trials, ranked, about);
@@ -280,4 +301,5 @@ static int run(words words) {
   return 0;
 }
 
-const verb advise_verb = {"advise", "tell which kind of filter suits a workload", &advise_command, run};
+const verb advise_verb = {"advise", "tell which kind of filter suits a workload", &advise_command,
+                          run};

@@ -47,7 +47,8 @@ void asker_next(asker *a, uint64_t *keys, bool *is_member, size_t n) {
     uint64_t random = random_at(CHOICE_SEED + (uint64_t)a->how, a->asked);
     a->again[i] = SIZE_MAX;
     is_member[i] = a->how != ADVERSARY && random % ONE_IN == 0;
-    keys[i] = is_member[i] ? member_key(random_below(random_at(random, 1), a->members)) : next_stranger(a, random, i);
+    keys[i] = is_member[i] ? member_key(random_below(random_at(random, 1), a->members))
+                           : next_stranger(a, random, i);
   }
 }
 

@@ -29,8 +29,10 @@ static const command add_command = {
 
 static const command remove_command = {
     .usage = "remove FILTER [FILE] [options]",
-    .about = "Takes the keys of the file, or standard input, out of the filter. Remove only keys that were added: any\n"
-             "other that the filter wrongly answers yes to would take a member with it.\n\n" KEY_FORM_HELP,
+    .about = "Takes the keys of the file, or standard input, out of the filter. Remove only keys "
+             "that were added: any\n"
+             "other that the filter wrongly answers yes to would take a member with "
+             "it.\n\n" KEY_FORM_HELP,
     .arguments = list_arguments,
     .argument_count = COUNT_OF(list_arguments),
     .least_words = 1,
@@ -39,7 +41,8 @@ static const command remove_command = {
 
 static const command fix_command = {
     .usage = "fix FILTER [FILE] [options]",
-    .about = "Tells the filter that these keys, from the file or standard input, were false positives: they are not\n"
+    .about = "Tells the filter that these keys, from the file or standard input, were false "
+             "positives: they are not\n"
              "answered yes again.\n\n" KEY_FORM_HELP,
     .arguments = fix_arguments,
     .argument_count = COUNT_OF(fix_arguments),
@@ -61,7 +64,8 @@ static besom_status add_key(besom_filter *f, besom_bytes key, outcome *o) {
 }
 
 static besom_status remove_key(besom_filter *f, besom_bytes key, outcome *o) {
-  besom_status status = given.no ? besom_no_remove(f, key.data, key.len) : besom_remove(f, key.data, key.len);
+  besom_status status =
+      given.no ? besom_no_remove(f, key.data, key.len) : besom_remove(f, key.data, key.len);
   if (status == BESOM_NOT_FOUND)
     o->idle++;
   else
@@ -78,14 +82,17 @@ static besom_status fix_key(besom_filter *f, besom_bytes key, outcome *o) {
   return besom_adapt(f, key.data, key.len);
 }
 
-static _Noreturn void explain(besom_status status, const besom_filter *f, const char *path, const key_reader *keys) {
+static _Noreturn void explain(besom_status status, const besom_filter *f, const char *path,
+                              const key_reader *keys) {
   const char *kind = filter_stats(f).kind;
   if (status == BESOM_UNSUPPORTED && filter_kind(f)->abilities & BESOM_CAN_BUILD_NO)
-    fail("%s: a filter of the kind %s is static: it keeps no trace of its no list that a new key could be held "
+    fail("%s: a filter of the kind %s is static: it keeps no trace of its no list that a new key "
+         "could be held "
          "against. besom build --dynamic makes one that can be changed",
          path, kind);
   if (status == BESOM_UNSUPPORTED) fail("%s: a filter of the kind %s cannot do that", path, kind);
-  if (status == BESOM_FULL) fail("%s: no room for %s: besom grow makes some", path, keys_place(keys));
+  if (status == BESOM_FULL)
+    fail("%s: no room for %s: besom grow makes some", path, keys_place(keys));
   check(status, "%s: %s", path, keys_place(keys));
   fail("%s", path);
 }

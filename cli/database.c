@@ -30,7 +30,8 @@ typedef struct database {
   const char *name;
   const char *file;    /* which its directories have, and no other */
   const char *package; /* of Debian, that it takes to build besom with it */
-  besom_status (*open)(const char *directory, const char **reason, besom_store **out); /* NULL: built without it */
+  besom_status (*open)(const char *directory, const char **reason,
+                       besom_store **out); /* NULL: built without it */
 } database;
 
 static const database databases[] = {
@@ -58,10 +59,13 @@ static const database *database_named(const char *name) {
 }
 
 besom_store *database_open(const char *directory, const char *name) {
-  const database *there = database_in(directory), *d = name ? database_named(name) : there ? there : &databases[0];
+  const database *there = database_in(directory), *d = name    ? database_named(name)
+                                                       : there ? there
+                                                               : &databases[0];
   if (there && there != d) fail("%s: a database of %s, not %s", directory, there->name, d->name);
   if (!d->open)
-    fail("this besom was built without %s: install it (Debian: %s) and build besom again", d->name, d->package);
+    fail("this besom was built without %s: install it (Debian: %s) and build besom again", d->name,
+         d->package);
   besom_store *store;
   const char *reason = NULL;
   errno = 0;

@@ -13,7 +13,7 @@
 
 static struct {
   const char *store, *durability, *kind, *separator, *from, *to;
-  double rate;
+  double fpr;
   uint64_t capacity;
   bool split, json;
   key_form form;
@@ -21,15 +21,18 @@ static struct {
 
 static const argument arguments[] = {
     {"--store", "NAME", "lmdb (default) or rocksdb, for a new database", .text = &given.store},
-    {"--durability", "MODE", "what survives a loss of power: every put, every batch (default), or what was synced",
+    {"--durability", "MODE",
+     "what survives a loss of power: every put, every batch (default), or what was synced",
      .text = &given.durability},
-    {"--split", NULL, "a new database: keys in order, for scans of a range; two writes a put", .flag = &given.split},
+    {"--split", NULL, "a new database: keys in order, for scans of a range; two writes a put",
+     .flag = &given.split},
     {"--kind", "KIND", "a new database: kind of filter; default aqf", .text = &given.kind},
-    {"--fpr", "RATE", "a new database: most wanted rate of reads in vain; default 1/256", .real = &given.rate,
-     .least = 1e-12, .most = 0.5},
-    {"--capacity", "N", "a new database: keys to begin with; it grows by itself; default 1M", .count = &given.capacity,
-     .least = 1, .most = 1e12},
-    {"--separator", "TEXT", "load, scan: stands between key and value; default a tab", .text = &given.separator},
+    {"--fpr", "RATE", "a new database: most wanted rate of reads in vain; default 1/256",
+     .real = &given.fpr, .least = 1e-12, .most = 0.5},
+    {"--capacity", "N", "a new database: keys to begin with; it grows by itself; default 1M",
+     .count = &given.capacity, .least = 1, .most = 1e12},
+    {"--separator", "TEXT", "load, scan: stands between key and value; default a tab",
+     .text = &given.separator},
     {"--from", "KEY", "scan: the first key", .text = &given.from},
     {"--to", "KEY", "scan: the key behind the last", .text = &given.to},
     {"--json", NULL, "stats: for programs", .flag = &given.json},
@@ -38,17 +41,19 @@ static const argument arguments[] = {
 
 static const command db_command = {
     .usage = "db load|get|put|del|scan|stats|check DIR [arguments] [options]",
-    .about =
-        "A database of keys and values in a directory, with an adaptive filter in front of it: what is not there\n"
-        "costs almost never a read, and no false positive costs one twice.\n\n"
-        "  load DIR [FILE]     store the lines of a file: key, tab, value. The database is made if it is not there\n"
-        "  get DIR KEY...      print the values; of more than one key: key, tab, value\n"
-        "  put DIR KEY VALUE   store one\n"
-        "  del DIR KEY...      take keys out\n"
-        "  scan DIR            print all keys and values; --from and --to need a database made with --split\n"
-        "  stats DIR           tell what is in it\n"
-        "  check DIR           read all of it, and see whether filter and store agree\n\n"
-        "get and del end with exit code 1 if a key is not there.",
+    .about = "A database of keys and values in a directory, with an adaptive filter in front of "
+             "it: what is not there\n"
+             "costs almost never a read, and no false positive costs one twice.\n\n"
+             "  load DIR [FILE]     store the lines of a file: key, tab, value. The database is "
+             "made if it is not there\n"
+             "  get DIR KEY...      print the values; of more than one key: key, tab, value\n"
+             "  put DIR KEY VALUE   store one\n"
+             "  del DIR KEY...      take keys out\n"
+             "  scan DIR            print all keys and values; --from and --to need a database "
+             "made with --split\n"
+             "  stats DIR           tell what is in it\n"
+             "  check DIR           read all of it, and see whether filter and store agree\n\n"
+             "get and del end with exit code 1 if a key is not there.",
     .arguments = arguments,
     .argument_count = COUNT_OF(arguments),
     .least_words = 2,
@@ -81,16 +86,19 @@ static bool can_guard(const besom_kind_info *kind) {
 static void check_kind(void) {
   if (!given.kind) return;
   const besom_kind_info *kind = kind_named(given.kind);
-  if (!kind || !can_guard(kind)) usage_error("--kind: there is no %s that could stand in front of a store", given.kind);
+  if (!kind || !can_guard(kind))
+    usage_error("--kind: there is no %s that could stand in front of a store", given.kind);
 }
 
 /* A database knows what it was made with, but wants to be told: tries every kind and layout until it is pleased. */
 static besom_status open_as_it_is(besom_guard_config *config, besom_store *store) {
-  besom_status status = BESOM_UNLIKE;
-  for (size_t i = 0; besom_kinds(i) && status == BESOM_UNLIKE; i++) {
-    if (!can_guard(besom_kinds(i)) || (given.kind && strcmp(besom_kinds(i)->name, given.kind) != 0)) continue;
+  besom_status status = BESOM_INCOMPATIBLE;
+  for (size_t i = 0; besom_kinds(i) && status == BESOM_INCOMPATIBLE; i++) {
+    if (!can_guard(besom_kinds(i)) || (given.kind && strcmp(besom_kinds(i)->name, given.kind) != 0))
+      continue;
     config->filter.kind = besom_kinds(i)->name;
-    for (int layout = BESOM_LAYOUT_MERGED; layout <= BESOM_LAYOUT_SPLIT && status == BESOM_UNLIKE; layout++) {
+    for (int layout = BESOM_LAYOUT_MERGED;
+         layout <= BESOM_LAYOUT_SPLIT && status == BESOM_INCOMPATIBLE; layout++) {
       config->layout = (besom_layout)layout;
       status = besom_guard_open(config, store, &guard);
     }
@@ -99,19 +107,23 @@ static besom_status open_as_it_is(besom_guard_config *config, besom_store *store
 }
 
 static void open_database(const char *directory, bool make) {
-  besom_guard_config config = {
-      .filter = {.kind = given.kind ? given.kind : "aqf", .capacity = given.capacity, .rate = given.rate},
-      .layout = given.split ? BESOM_LAYOUT_SPLIT : BESOM_LAYOUT_MERGED,
-      .durability = durability_given(),
-      .progress = &bar_progress};
+  besom_guard_config config = {.filter = {.kind = given.kind ? given.kind : "aqf",
+                                          .capacity = given.capacity,
+                                          .fpr = given.fpr},
+                               .layout = given.split ? BESOM_LAYOUT_SPLIT : BESOM_LAYOUT_MERGED,
+                               .durability = durability_given(),
+                               .progress = &bar_progress};
   bool exists = database_exists(directory);
   check_kind();
-  if (!exists && !make) fail("%s: there is no database: besom db load and besom db put make one", directory);
+  if (!exists && !make)
+    fail("%s: there is no database: besom db load and besom db put make one", directory);
   besom_store *store = database_open(directory, given.store);
   bar_begin("reading the keys", "keys");
-  besom_status status = exists ? open_as_it_is(&config, store) : besom_guard_open(&config, store, &guard);
+  besom_status status =
+      exists ? open_as_it_is(&config, store) : besom_guard_open(&config, store, &guard);
   bar_end();
-  if (status == BESOM_UNLIKE) fail("%s: made with another --kind than %s", directory, given.kind);
+  if (status == BESOM_INCOMPATIBLE)
+    fail("%s: made with another --kind than %s", directory, given.kind);
   check(status, "%s", directory);
   atexit(close_guard);
 }
@@ -123,7 +135,8 @@ static void put(besom_bytes key, besom_bytes value, const char *place) {
   if (status == BESOM_INVALID)
     fail("%s: a key of %zu bytes, with a value of %zu, is too long", place, key.len, value.len);
   if (status == BESOM_FULL)
-    fail("%s: no room: filters of this kind do not grow, so the database needs a larger --capacity", place);
+    fail("%s: no room: filters of this kind do not grow, so the database needs a larger --capacity",
+         place);
   check(status, "%s", place);
 }
 
@@ -150,7 +163,8 @@ static int load(const char *directory, words files) {
   bool more = keys_next(lines, &line);
   while (more) {
     check(besom_guard_begin(guard), "%s", directory);
-    for (int i = 0; i < BATCH && more; i++, more = keys_next(lines, &line)) put_line(line, keys_place(lines));
+    for (int i = 0; i < BATCH && more; i++, more = keys_next(lines, &line))
+      put_line(line, keys_place(lines));
     check(besom_guard_commit(guard), "%s", directory);
     keys_tick(lines);
   }
@@ -158,14 +172,16 @@ static int load(const char *directory, words files) {
   bar_end();
   besom_guard_statistics stats;
   check(besom_guard_stats(guard, &stats), "statistics");
-  fprintf(stderr, "%s: %llu new, %llu replaced, %llu keys now\n", directory, (unsigned long long)stats.puts,
-          (unsigned long long)stats.replaced, (unsigned long long)stats.keys);
+  fprintf(stderr, "%s: %llu new, %llu replaced, %llu keys now\n", directory,
+          (unsigned long long)stats.puts, (unsigned long long)stats.replaced,
+          (unsigned long long)stats.keys);
   keys_close(lines);
   return 0;
 }
 
 static void print_bytes(besom_bytes bytes) {
-  if (bytes.len && fwrite(bytes.data, 1, bytes.len, stdout) != bytes.len) fail("could not write the output");
+  if (bytes.len && fwrite(bytes.data, 1, bytes.len, stdout) != bytes.len)
+    fail("could not write the output");
 }
 
 static int get(const char *directory, words keys) {
@@ -189,7 +205,8 @@ static int get(const char *directory, words keys) {
 static int put_one(const char *directory, words words) {
   if (words.n != 2) usage_error("db put: a key and a value, and no more");
   open_database(directory, true);
-  put((besom_bytes){words.at[0], strlen(words.at[0])}, (besom_bytes){words.at[1], strlen(words.at[1])}, directory);
+  put((besom_bytes){words.at[0], strlen(words.at[0])},
+      (besom_bytes){words.at[1], strlen(words.at[1])}, directory);
   check(besom_guard_sync(guard), "%s", directory);
   return 0;
 }
@@ -226,9 +243,11 @@ static besom_bytes bound(const char *text) {
 
 static int scan(const char *directory) {
   open_database(directory, false);
-  besom_status status = besom_guard_scan(guard, bound(given.from), bound(given.to), print_record, NULL);
+  besom_status status =
+      besom_guard_scan(guard, bound(given.from), bound(given.to), print_record, NULL);
   if (status == BESOM_UNSUPPORTED)
-    fail("%s: its keys are in no order, so that there is no --from and --to: load it with --split", directory);
+    fail("%s: its keys are in no order, so that there is no --from and --to: load it with --split",
+         directory);
   check(status, "%s", directory);
   return 0;
 }
@@ -247,10 +266,11 @@ static int print_stats(const char *directory) {
   printf("keys             %llu\n", (unsigned long long)s.keys);
   printf("bytes            %llu\n", (unsigned long long)s.store_bytes);
   printf("filter bytes     %llu\n", (unsigned long long)s.filter_bytes);
-  printf("slots            %llu of %u bits, load %.3f\n", (unsigned long long)filter.slots, filter.width, filter.load);
-  printf("expected rate    %.3g\n", filter.expected_rate);
+  printf("slots            %llu of %u bits, load %.3f\n", (unsigned long long)filter.slots,
+         filter.width, filter.load);
+  printf("expected rate    %.3g\n", filter.expected_fpr);
   printf("extended         %llu\n", (unsigned long long)filter.extended);
-  printf("adapt room used  %.1f %%\n", 100 * s.adapt_room_used);
+  printf("adapt room used  %.1f %%\n", 100 * s.reserve_used);
   printf("moving           %s\n", s.moving ? "yes: to a larger filter, or a new hash" : "no");
   printf("opened by        %s\n", s.rebuilt ? "reading all keys" : "its checkpoint");
   return 0;
@@ -284,7 +304,8 @@ static int check_all(const char *directory) {
   bar_begin("checking", "keys");
   check(besom_guard_scan(guard, none, none, see, &s), "%s", directory);
   bar_end();
-  if (s.denied) fail("%s: %llu keys are there that the filter denies", directory, (unsigned long long)s.denied);
+  if (s.denied)
+    fail("%s: %llu keys are there that the filter denies", directory, (unsigned long long)s.denied);
   if (s.keys != stats.keys)
     fail("%s: %llu keys are there, but the filter has %llu", directory, (unsigned long long)s.keys,
          (unsigned long long)stats.keys);

@@ -26,21 +26,25 @@ static struct {
 } given = {.keys = 1000000, .queries = 500000, .html = "besom-demo.html"};
 
 static const argument arguments[] = {
-    {"--keys", "N", "keys in the database; default 1M", .count = &given.keys, .least = 1, .most = 1e9},
-    {"--queries", "N", "of each sort, through each filter; default 500k", .count = &given.queries, .least = 1000,
-     .most = 1e12},
+    {"--keys", "N", "keys in the database; default 1M", .count = &given.keys, .least = 1,
+     .most = 1e9},
+    {"--queries", "N", "of each sort, through each filter; default 500k", .count = &given.queries,
+     .least = 1000, .most = 1e12},
     {"--html", "FILE", "where the page goes; default besom-demo.html", .text = &given.html},
     {"--json", NULL, "for programs", .flag = &given.json},
 };
 
 static const command demo_command = {
     .usage = "demo [options]",
-    .about =
-        "Puts a million keys into an LMDB database in a temporary directory, and sends three sorts of queries to it,\n"
-        "without a filter and through three of them. Uniform: one in ten is for a key that is there, the others\n"
-        "never come again. Zipf: the same, but of the others few are asked for all the time. Adversarial: somebody\n"
-        "asks for keys that are not there, watches which of them cost a read of the database, and repeats these.\n"
-        "Prints a table and writes a page with it.",
+    .about = "Puts a million keys into an LMDB database in a temporary directory, and sends three "
+             "sorts of queries to it,\n"
+             "without a filter and through three of them. Uniform: one in ten is for a key that is "
+             "there, the others\n"
+             "never come again. Zipf: the same, but of the others few are asked for all the time. "
+             "Adversarial: somebody\n"
+             "asks for keys that are not there, watches which of them cost a read of the database, "
+             "and repeats these.\n"
+             "Prints a table and writes a page with it.",
     .arguments = arguments,
     .argument_count = COUNT_OF(arguments),
 };
@@ -70,11 +74,12 @@ static void clean_up(void) {
 /* The keys are in order beside their lists (split), so that all can ask this one database. */
 static void open_database(void) {
   const char *temporary = getenv("TMPDIR");
-  snprintf(directory, sizeof directory, "%s/besom-demo-XXXXXX", temporary && *temporary ? temporary : "/tmp");
+  snprintf(directory, sizeof directory, "%s/besom-demo-XXXXXX",
+           temporary && *temporary ? temporary : "/tmp");
   if (!mkdtemp(directory)) fail("%s: %s", directory, strerror(errno));
   atexit(clean_up);
   store = database_open(directory, "lmdb");
-  besom_guard_config config = {.filter = {.kind = "aqf", .capacity = given.keys, .rate = rate},
+  besom_guard_config config = {.filter = {.kind = "aqf", .capacity = given.keys, .fpr = rate},
                                .layout = BESOM_LAYOUT_SPLIT,
                                .durability = BESOM_DURABLE_SYNC};
   check(besom_guard_open(&config, store, &guard), "%s", directory);
@@ -100,10 +105,11 @@ static const char *const filtering_names[FILTERINGS] = {"no filter", "bloom", "q
 static const besom_filter *make_filter(filtering by) {
   if (by == NO_FILTER) return NULL; /* which answers yes */
   if (by == AQF) return besom_guard_filter(guard);
-  besom_config config = {.kind = filtering_names[by], .capacity = given.keys, .rate = rate};
+  besom_config config = {.kind = filtering_names[by], .capacity = given.keys, .fpr = rate};
   besom_filter *f;
   check(besom_create(&config, &f), "making a filter of the kind %s", config.kind);
-  for (uint64_t i = 0; i < given.keys; i++) check(besom_insert_u64(f, member_key(i)), "filling %s", config.kind);
+  for (uint64_t i = 0; i < given.keys; i++)
+    check(besom_insert_u64(f, member_key(i)), "filling %s", config.kind);
   return f;
 }
 
@@ -117,8 +123,8 @@ static bool find_in_database(uint64_t key) {
   uint8_t bytes[8];
   for (int i = 0; i < 8; i++) bytes[i] = (uint8_t)(key >> (8 * i));
   bool found = false;
-  besom_status status =
-      store->ops->table_get(store, BESOM_TABLE_KEYS, (besom_bytes){bytes, sizeof bytes}, note_found, &found);
+  besom_status status = store->ops->table_get(
+      store, BESOM_TABLE_KEYS, (besom_bytes){bytes, sizeof bytes}, note_found, &found);
   if (status != BESOM_NOT_FOUND) check(status, "reading %s", directory);
   return found;
 }
@@ -168,7 +174,8 @@ static double send(const chunk *c, filtering by, const besom_filter *f) {
 }
 
 /* Reads in vain of the chunk. A filter that learns may have needed fewer of them than it said yes: the guard knows. */
-static void count(outcome *o, const chunk *c, numbered *wrong, const besom_guard_statistics *before, filtering by) {
+static void count(outcome *o, const chunk *c, numbered *wrong, const besom_guard_statistics *before,
+                  filtering by) {
   uint64_t in_vain = 0, members = 0, known = numbered_count(wrong);
   for (size_t i = 0; i < c->n; i++) {
     members += c->is_member[i];
@@ -217,7 +224,7 @@ static void run_filter(filtering by) {
     run_queries((asking)how, by, f);
     bar_end();
     besom_statistics stats;
-    if (f && besom_stats(f, &stats) == BESOM_OK) outcomes[how][by].bits = stats.bits_per_item;
+    if (f && besom_stats(f, &stats) == BESOM_OK) outcomes[how][by].bits = stats.bits_per_key;
   }
   if (by != AQF) besom_free((besom_filter *)(uintptr_t)f);
 }
@@ -250,15 +257,17 @@ static void print_json(void) {
       printf("{\"queries\":\"%s\",\"filter\":\"%s\",\"bits_per_key\":%.4f,\"store_reads\":%llu,"
              "\"false_positives\":%llu,\"repeated\":%llu,\"queries_per_second\":%.0f}\n",
              asking_names[how], filtering_names[by], o->bits, (unsigned long long)o->reads,
-             (unsigned long long)o->in_vain, (unsigned long long)o->repeated, (double)given.queries / o->seconds);
+             (unsigned long long)o->in_vain, (unsigned long long)o->repeated,
+             (double)given.queries / o->seconds);
     }
 }
 
-static const char *const lesson =
-    "A filter saves the reads for what is not there. bloom and qf make the same mistakes again and again; aqf makes "
-    "each "
-    "of them once, so that neither popular strangers nor an adversary cost anything. The database lies in memory here: "
-    "where a read takes 100 us, the store reads are what counts.";
+static const char *const lesson = "A filter saves the reads for what is not there. bloom and qf "
+                                  "make the same mistakes again and again; aqf makes "
+                                  "each "
+                                  "of them once, so that neither popular strangers nor an "
+                                  "adversary cost anything. The database lies in memory here: "
+                                  "where a read takes 100 us, the store reads are what counts.";
 
 static void draw(page *p, asking how) {
   curve curves[FILTERINGS - 1]; /* without a filter the line would hide the others */
@@ -278,8 +287,8 @@ static void draw(page *p, asking how) {
 
 static void write_page(const report *table) {
   page *p = page_create("What a filter is worth");
-  page_text(p, "%llu keys in an LMDB database; %llu queries of each sort. %s", (unsigned long long)given.keys,
-            (unsigned long long)given.queries, lesson);
+  page_text(p, "%llu keys in an LMDB database; %llu queries of each sort. %s",
+            (unsigned long long)given.keys, (unsigned long long)given.queries, lesson);
   page_table(p, table);
   for (int how = 0; how < ASKINGS; how++) draw(p, (asking)how);
   page_finish(p, given.html);

@@ -56,7 +56,8 @@ static _Noreturn void give_up(const char *temporary, const char *path) {
 
 void file_write(const char *path, const file_bytes *bytes) {
   if (is_standard(path)) {
-    if (fwrite(bytes->data, 1, bytes->len, stdout) != bytes->len) fail("standard output: %s", strerror(errno));
+    if (fwrite(bytes->data, 1, bytes->len, stdout) != bytes->len)
+      fail("standard output: %s", strerror(errno));
     return;
   }
   size_t room = strlen(path) + 16;

@@ -7,13 +7,14 @@
 
 static bool quiet;
 
-static const argument arguments[] = {{"--quiet", NULL, "print nothing: the exit code tells", .flag = &quiet}};
+static const argument arguments[] = {
+    {"--quiet", NULL, "print nothing: the exit code tells", .flag = &quiet}};
 
 static const command has_command = {
     .usage = "has FILTER KEY...",
-    .about =
-        "Tells for each key whether it may be in the set: yes, or certainly not: no. The exit code is 0 if all may\n"
-        "be, else 1.",
+    .about = "Tells for each key whether it may be in the set: yes, or certainly not: no. The exit "
+             "code is 0 if all may\n"
+             "be, else 1.",
     .arguments = arguments,
     .argument_count = COUNT_OF(arguments),
     .least_words = 2,

@@ -13,12 +13,14 @@ static uint64_t samples = 1000000;
 
 static const argument info_arguments[] = {
     {"--json", NULL, "for programs", .flag = &json},
-    {"--samples", "N", "keys to ask for, to see the rate; default 1M", .count = &samples, .most = 1e12},
+    {"--samples", "N", "keys to ask for, to see the rate; default 1M", .count = &samples,
+     .most = 1e12},
 };
 
 static const command info_command = {
     .usage = "info FILTER [--json]",
-    .about = "Tells what a filter is: kind, keys, bits a key, rates, load, what it has learnt, and how long its\n"
+    .about = "Tells what a filter is: kind, keys, bits a key, rates, load, what it has learnt, and "
+             "how long its\n"
              "fingerprints have become by it. The observed rate is measured with random keys.",
     .arguments = info_arguments,
     .argument_count = COUNT_OF(info_arguments),
@@ -26,7 +28,7 @@ static const command info_command = {
     .most_words = 1,
 };
 
-static double observed_rate(const besom_filter *f) {
+static double observed_fpr(const besom_filter *f) {
   enum { BATCH = 1024, SAMPLE_SEED = 0x5a3b1e };
   uint64_t keys[BATCH], bitmap[BATCH / 64], yes = 0;
   for (uint64_t done = 0; done < samples; done += BATCH) {
@@ -53,7 +55,8 @@ static bool count_extensions(const besom_filter *f, uint64_t histogram[LONGEST +
 static void print_extensions(const uint64_t *histogram) {
   for (unsigned i = 0; i <= LONGEST; i++)
     if (histogram[i])
-      printf("  %2u%s more bits     %llu\n", i, i == LONGEST ? "+" : " ", (unsigned long long)histogram[i]);
+      printf("  %2u%s more bits     %llu\n", i, i == LONGEST ? "+" : " ",
+             (unsigned long long)histogram[i]);
 }
 
 static void print_table(const char *path, const besom_filter *f, const besom_statistics *s) {
@@ -64,26 +67,33 @@ static void print_table(const char *path, const besom_filter *f, const besom_sta
   printf("keys             %llu\n", (unsigned long long)s->items);
   printf("capacity         %llu\n", (unsigned long long)s->capacity);
   printf("bytes            %llu\n", (unsigned long long)s->bytes);
-  printf("bits a key       %.2f\n", s->bits_per_item);
-  printf("slots            %llu of %u bits, load %.3f\n", (unsigned long long)s->slots, s->width, s->load);
-  printf("expected rate    %.3g (%.3g when full)\n", s->expected_rate, s->rate_at_capacity);
-  printf("observed rate    %.3g (of %llu random keys)\n", observed_rate(f), (unsigned long long)samples);
+  printf("bits a key       %.2f\n", s->bits_per_key);
+  printf("slots            %llu of %u bits, load %.3f\n", (unsigned long long)s->slots, s->width,
+         s->load);
+  printf("expected rate    %.3g (%.3g when full)\n", s->expected_fpr, s->fpr_at_capacity);
+  printf("observed rate    %.3g (of %llu random keys)\n", observed_fpr(f),
+         (unsigned long long)samples);
   printf("extended         %llu\n", (unsigned long long)s->extended);
   printf("marks            %llu\n", (unsigned long long)s->marks);
-  printf("adapt room used  %.1f %%\n", 100 * s->adapt_room_used);
-  if (s->extended && count_extensions(f, histogram)) printf("fingerprints by length\n"), print_extensions(histogram);
+  printf("adapt room used  %.1f %%\n", 100 * s->reserve_used);
+  if (s->extended && count_extensions(f, histogram))
+    printf("fingerprints by length\n"), print_extensions(histogram);
 }
 
 static void print_json(const besom_filter *f, const besom_statistics *s) {
   uint64_t histogram[LONGEST + 1] = {0};
-  printf("{\"kind\":\"%s\",\"hash\":\"%s\",\"items\":%llu,\"capacity\":%llu,\"bytes\":%llu,\"bits_per_item\":%.4f,"
-         "\"slots\":%llu,\"width\":%u,\"load\":%.6f,\"expected_rate\":%.6g,\"rate_at_capacity\":%.6g,"
-         "\"observed_rate\":%.6g,\"extended\":%llu,\"marks\":%llu,\"adapt_room_used\":%.6f,\"extensions\":[",
-         s->kind, s->hash, (unsigned long long)s->items, (unsigned long long)s->capacity, (unsigned long long)s->bytes,
-         s->bits_per_item, (unsigned long long)s->slots, s->width, s->load, s->expected_rate, s->rate_at_capacity,
-         observed_rate(f), (unsigned long long)s->extended, (unsigned long long)s->marks, s->adapt_room_used);
+  printf("{\"kind\":\"%s\",\"hash\":\"%s\",\"items\":%llu,\"capacity\":%llu,\"bytes\":%llu,\"bits_"
+         "per_key\":%.4f,"
+         "\"slots\":%llu,\"width\":%u,\"load\":%.6f,\"expected_fpr\":%.6g,\"fpr_at_capacity\":%.6g,"
+         "\"observed_fpr\":%.6g,\"extended\":%llu,\"marks\":%llu,\"reserve_used\":%.6f,"
+         "\"extensions\":[",
+         s->kind, s->hash, (unsigned long long)s->items, (unsigned long long)s->capacity,
+         (unsigned long long)s->bytes, s->bits_per_key, (unsigned long long)s->slots, s->width,
+         s->load, s->expected_fpr, s->fpr_at_capacity, observed_fpr(f),
+         (unsigned long long)s->extended, (unsigned long long)s->marks, s->reserve_used);
   if (count_extensions(f, histogram))
-    for (unsigned i = 0; i <= LONGEST; i++) printf("%s%llu", i ? "," : "", (unsigned long long)histogram[i]);
+    for (unsigned i = 0; i <= LONGEST; i++)
+      printf("%s%llu", i ? "," : "", (unsigned long long)histogram[i]);
   printf("]}\n");
 }
 
@@ -100,9 +110,9 @@ static int info(words words) {
 
 static const command verify_command = {
     .usage = "verify FILTER",
-    .about =
-        "Checks the checksums and every invariant of a filter. If something is wrong it tells what and where, and\n"
-        "the exit code is 3.",
+    .about = "Checks the checksums and every invariant of a filter. If something is wrong it tells "
+             "what and where, and\n"
+             "the exit code is 3.",
     .least_words = 1,
     .most_words = 1,
 };

@@ -57,7 +57,8 @@ static int copy_of(int fd, const char *name) {
 
 /* Sees to it that the file that was opened can be read twice. */
 static void keep(key_reader *r) {
-  if (r->copies[r->file] < 0 && lseek(r->fd, 0, SEEK_CUR) < 0) r->copies[r->file] = copy_of(r->fd, r->name);
+  if (r->copies[r->file] < 0 && lseek(r->fd, 0, SEEK_CUR) < 0)
+    r->copies[r->file] = copy_of(r->fd, r->name);
   if (r->copies[r->file] >= 0) {
     close(r->fd);
     r->fd = dup(r->copies[r->file]);
@@ -163,9 +164,9 @@ static bool take_counted(key_reader *r, char **key, size_t *len) {
   const uint8_t *start = (const uint8_t *)r->buffer + r->from;
   size_t left = r->to - r->from;
   if (!left && r->at_end) return false;
-  uint32_t n = left < LENGTH_BYTES
-                   ? 0
-                   : (uint32_t)start[0] | (uint32_t)start[1] << 8 | (uint32_t)start[2] << 16 | (uint32_t)start[3] << 24;
+  uint32_t n = left < LENGTH_BYTES ? 0
+                                   : (uint32_t)start[0] | (uint32_t)start[1] << 8 |
+                                         (uint32_t)start[2] << 16 | (uint32_t)start[3] << 24;
   if (n > LONGEST_KEY) too_long(r);
   if (left < LENGTH_BYTES + (size_t)n || left < LENGTH_BYTES) {
     r->line++;
@@ -195,7 +196,8 @@ static bool take_key(key_reader *r, besom_bytes *out) {
   const key_form *form = r->form;
   char *key;
   size_t len;
-  while (form->lengths ? take_counted(r, &key, &len) : take_line(r, form->null ? '\0' : '\n', &key, &len)) {
+  while (form->lengths ? take_counted(r, &key, &len)
+                       : take_line(r, form->null ? '\0' : '\n', &key, &len)) {
     r->line++;
     if (is_skipped(form, key, len)) continue;
     if (form->lower) to_lower(key, len);

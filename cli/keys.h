@@ -17,15 +17,17 @@ typedef struct key_form {
 } key_form;
 
 /* The arguments of every verb that reads keys. */
-#define KEY_FORM_ARGUMENTS(form)                                                                                      \
-  {"--null", NULL, "keys end with NUL bytes, not newlines", .flag = &(form).null},                                    \
-      {"--lengths", NULL, "binary keys: each behind its length, 4 bytes, the lowest first", .flag = &(form).lengths}, \
-      {"--lower", NULL, "read A to Z as a to z", .flag = &(form).lower}, {                                            \
-    "--comments", "TEXT", "skip lines that begin with this, as '#'", .text = &(form).comments                         \
+#define KEY_FORM_ARGUMENTS(form)                                                              \
+  {"--null", NULL, "keys end with NUL bytes, not newlines", .flag = &(form).null},            \
+      {"--lengths", NULL, "binary keys: each behind its length, 4 bytes, the lowest first",   \
+       .flag = &(form).lengths},                                                              \
+      {"--lower", NULL, "read A to Z as a to z", .flag = &(form).lower}, {                    \
+    "--comments", "TEXT", "skip lines that begin with this, as '#'", .text = &(form).comments \
   }
 
-#define KEY_FORM_HELP                                                                                          \
-  "Keys are lines, without their newline (or CRLF); empty lines are skipped. --null, --lengths, --lower and\n" \
+#define KEY_FORM_HELP                                                                             \
+  "Keys are lines, without their newline (or CRLF); empty lines are skipped. --null, --lengths, " \
+  "--lower and\n"                                                                                 \
   "--comments change that."
 
 typedef struct key_reader key_reader;

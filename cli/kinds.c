@@ -29,7 +29,8 @@ static const struct {
 static void print_json(const besom_kind_info *kind) {
   printf("{\"kind\":\"%s\",\"summary\":\"%s\"", kind->name, kind->summary);
   for (size_t i = 0; i < COUNT_OF(abilities); i++)
-    printf(",\"%s\":%s", abilities[i].name, kind->abilities & abilities[i].ability ? "true" : "false");
+    printf(",\"%s\":%s", abilities[i].name,
+           kind->abilities & abilities[i].ability ? "true" : "false");
   printf("}\n");
 }
 
@@ -54,4 +55,5 @@ static int run(words words) {
   return 0;
 }
 
-const verb kinds_verb = {"kinds", "list the kinds of filters, and what they can do", &kinds_command, run};
+const verb kinds_verb = {"kinds", "list the kinds of filters, and what they can do", &kinds_command,
+                         run};

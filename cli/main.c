@@ -9,19 +9,23 @@
 
 const char *const program_name = "besom";
 
-extern const verb build_verb, has_verb, query_verb, fix_verb, add_verb, remove_verb, merge_verb, grow_verb, info_verb,
-    verify_verb, delta_verb, apply_verb, db_verb, advise_verb, kinds_verb, demo_verb;
+extern const verb build_verb, has_verb, query_verb, fix_verb, add_verb, remove_verb, merge_verb,
+    grow_verb, info_verb, verify_verb, delta_verb, apply_verb, db_verb, advise_verb, kinds_verb,
+    demo_verb;
 
-const verb *const verbs[] = {&build_verb, &has_verb,    &query_verb, &fix_verb,    &add_verb,   &remove_verb,
-                             &merge_verb, &grow_verb,   &info_verb,  &verify_verb, &delta_verb, &apply_verb,
-                             &db_verb,    &advise_verb, &kinds_verb, &demo_verb,   NULL};
+const verb *const verbs[] = {&build_verb,  &has_verb,   &query_verb, &fix_verb,    &add_verb,
+                             &remove_verb, &merge_verb, &grow_verb,  &info_verb,   &verify_verb,
+                             &delta_verb,  &apply_verb, &db_verb,    &advise_verb, &kinds_verb,
+                             &demo_verb,   NULL};
 
 static int print_help(void) {
   printf("usage: besom VERB [arguments]\n\n");
   for (size_t i = 0; verbs[i]; i++) printf("  %-8s %s\n", verbs[i]->name, verbs[i]->summary);
-  printf("\nbesom VERB --help tells all about a verb. A file called - is standard input or output.\n"
-         "Exit codes: 0 done, or yes; 1 no, or not found; 2 wrong command line; 3 bad data, or a file could not be\n"
-         "read or written.\n");
+  printf(
+      "\nbesom VERB --help tells all about a verb. A file called - is standard input or output.\n"
+      "Exit codes: 0 done, or yes; 1 no, or not found; 2 wrong command line; 3 bad data, or a file "
+      "could not be\n"
+      "read or written.\n");
   return 0;
 }
 
@@ -41,7 +45,8 @@ static int print_manual(const char *name) {
 static int list_verbs(void) {
   for (size_t i = 0; verbs[i]; i++) {
     printf("%s", verbs[i]->name);
-    for (size_t k = 0; k < verbs[i]->command->argument_count; k++) printf(" %s", verbs[i]->command->arguments[k].name);
+    for (size_t k = 0; k < verbs[i]->command->argument_count; k++)
+      printf(" %s", verbs[i]->command->arguments[k].name);
     printf("\n");
   }
   return 0;

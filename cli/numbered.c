@@ -7,7 +7,8 @@
 
 /* An open table of numbers + 1, by the hash of their keys; keys are compared themselves, so that it is exact. */
 struct numbered {
-  besom_filter *hash; /* only hashes: a key of its own keeps those who choose the keys from making them collide */
+  besom_filter *
+      hash; /* only hashes: a key of its own keeps those who choose the keys from making them collide */
   char *bytes;
   size_t len, room;
   size_t *ends; /* key i is bytes[ends[i]] to bytes[ends[i + 1]] */

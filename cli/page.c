@@ -18,11 +18,15 @@ struct page {
 };
 
 static const char *const style =
-    "body{font:15px/1.5 system-ui,sans-serif;max-width:62em;margin:2em auto;padding:0 1em;color:#222;background:#fff}"
-    "table{border-collapse:collapse}th,td{padding:.2em .8em;text-align:right;border-bottom:1px solid #8884}"
+    "body{font:15px/1.5 system-ui,sans-serif;max-width:62em;margin:2em auto;padding:0 "
+    "1em;color:#222;background:#fff}"
+    "table{border-collapse:collapse}th,td{padding:.2em .8em;text-align:right;border-bottom:1px "
+    "solid #8884}"
     "th:first-child,td:first-child{text-align:left}.wide{overflow-x:auto}"
-    "svg{display:block;width:100%;max-width:46em;height:auto}svg text{font-size:13px;fill:currentColor}"
-    ".key{display:flex;flex-wrap:wrap;gap:.2em 1.2em;padding:0;max-width:46em}.key li{list-style:none}"
+    "svg{display:block;width:100%;max-width:46em;height:auto}svg "
+    "text{font-size:13px;fill:currentColor}"
+    ".key{display:flex;flex-wrap:wrap;gap:.2em 1.2em;padding:0;max-width:46em}.key "
+    "li{list-style:none}"
     ".key i{display:inline-block;width:1.8em;margin-right:.4em;vertical-align:middle}"
     "@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}}";
 
@@ -114,21 +118,25 @@ static double most_of(const chart *c) {
 }
 
 static void draw_axes(FILE *out, const chart *c, double most) {
-  fprintf(out, "<path d=\"M%d %dv%dh%d\" fill=\"none\" stroke=\"currentColor\"/>\n", LEFT, TOP, HEIGHT, WIDTH);
+  fprintf(out, "<path d=\"M%d %dv%dh%d\" fill=\"none\" stroke=\"currentColor\"/>\n", LEFT, TOP,
+          HEIGHT, WIDTH);
   double step = round_step(most);
   for (double y = step; y <= most; y += step) {
     double at = TOP + HEIGHT * (1 - y / most);
     fprintf(out,
-            "<path d=\"M%d %.1fh%d\" stroke=\"#8884\"/><text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.6g</text>\n",
+            "<path d=\"M%d %.1fh%d\" stroke=\"#8884\"/><text x=\"%d\" y=\"%.1f\" "
+            "text-anchor=\"end\">%.6g</text>\n",
             LEFT, at, WIDTH, LEFT - 6, at + 4, y);
   }
   step = round_step(c->x_most);
   for (double x = step; x <= c->x_most; x += step)
-    fprintf(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.7g</text>\n", LEFT + WIDTH * x / c->x_most,
-            TOP + HEIGHT + 18, x);
-  fprintf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">", LEFT + WIDTH / 2, TOP + HEIGHT + 38);
+    fprintf(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.7g</text>\n",
+            LEFT + WIDTH * x / c->x_most, TOP + HEIGHT + 18, x);
+  fprintf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">", LEFT + WIDTH / 2,
+          TOP + HEIGHT + 38);
   print_escaped(out, c->x_name);
-  fprintf(out, "</text><text transform=\"translate(14 %d) rotate(-90)\" text-anchor=\"middle\">", TOP + HEIGHT / 2);
+  fprintf(out, "</text><text transform=\"translate(14 %d) rotate(-90)\" text-anchor=\"middle\">",
+          TOP + HEIGHT / 2);
   print_escaped(out, c->y_name);
   fputs("</text>\n", out);
 }
@@ -157,8 +165,8 @@ static void draw_curve(FILE *out, const chart *c, size_t i, double most) {
 static void print_key(FILE *out, const chart *c) {
   fputs("<ul class=\"key\">\n", out);
   for (size_t i = 0; i < c->curve_count; i++) {
-    fprintf(out, "<li><i style=\"border-top:3px %s hsl(%u 70%% 45%%)\"></i>", is_dashed(i) ? "dashed" : "solid",
-            hue_of(i));
+    fprintf(out, "<li><i style=\"border-top:3px %s hsl(%u 70%% 45%%)\"></i>",
+            is_dashed(i) ? "dashed" : "solid", hue_of(i));
     print_escaped(out, c->curves[i].name);
     fputs("</li>\n", out);
   }
@@ -166,7 +174,8 @@ static void print_key(FILE *out, const chart *c) {
 }
 
 void page_chart(page *p, const chart *c) {
-  fprintf(p->out, "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"", LEFT + WIDTH + RIGHT, TOP + HEIGHT + BOTTOM);
+  fprintf(p->out, "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"", LEFT + WIDTH + RIGHT,
+          TOP + HEIGHT + BOTTOM);
   print_escaped(p->out, c->y_name);
   fputs(" by ", p->out);
   print_escaped(p->out, c->x_name);

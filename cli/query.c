@@ -14,16 +14,19 @@ static struct {
 } given;
 
 static const argument arguments[] = {
-    {"--invert", NULL, "print the keys that are certainly not in the set, instead", .flag = &given.invert},
+    {"--invert", NULL, "print the keys that are certainly not in the set, instead",
+     .flag = &given.invert},
     {"--count", NULL, "print how many, not which", .flag = &given.count},
     {"--tag", NULL, "print every key, behind yes or no and a tab", .flag = &given.tag},
-    {"--domains", NULL, "try parent domains, too: a.b.com, then b.com, then com", .flag = &given.domains},
+    {"--domains", NULL, "try parent domains, too: a.b.com, then b.com, then com",
+     .flag = &given.domains},
     KEY_FORM_ARGUMENTS(given.form),
 };
 
 static const command query_command = {
     .usage = "query FILTER [FILE] [options]",
-    .about = "Reads keys from the file, or standard input, and prints those that may be in the set, in their order.\n"
+    .about = "Reads keys from the file, or standard input, and prints those that may be in the "
+             "set, in their order.\n"
              "The exit code is 0 if there is any such key, else 1.\n\n" KEY_FORM_HELP,
     .arguments = arguments,
     .argument_count = COUNT_OF(arguments),
@@ -35,12 +38,14 @@ static const command query_command = {
 enum { BATCH = 1024, WORDS = BATCH / 64 };
 
 /* Answers for the parents of the keys that are answered no. */
-static void ask_parents(const besom_filter *f, const besom_bytes *keys, size_t n, uint64_t *bitmap) {
+static void ask_parents(const besom_filter *f, const besom_bytes *keys, size_t n,
+                        uint64_t *bitmap) {
   for (size_t i = 0; i < n; i++) {
     const char *name = keys[i].data, *end = name + keys[i].len;
     while (!(bitmap[i / 64] >> (i % 64) & 1) && (name = memchr(name, '.', (size_t)(end - name)))) {
       name++;
-      if (name < end && besom_contains(f, name, (size_t)(end - name))) bitmap[i / 64] |= UINT64_C(1) << (i % 64);
+      if (name < end && besom_contains(f, name, (size_t)(end - name)))
+        bitmap[i / 64] |= UINT64_C(1) << (i % 64);
     }
   }
 }
@@ -68,7 +73,8 @@ static void print(const void *data, size_t len) {
 }
 
 static void print_key(besom_bytes key) {
-  uint8_t len[4] = {(uint8_t)key.len, (uint8_t)(key.len >> 8), (uint8_t)(key.len >> 16), (uint8_t)(key.len >> 24)};
+  uint8_t len[4] = {(uint8_t)key.len, (uint8_t)(key.len >> 8), (uint8_t)(key.len >> 16),
+                    (uint8_t)(key.len >> 24)};
   if (given.form.lengths) print(len, sizeof len);
   print(key.data, key.len);
   if (!given.form.lengths) print(given.form.null ? "\0" : "\n", 1);

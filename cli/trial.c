@@ -33,8 +33,10 @@ static besom_status rewind_keys(void *ctx) {
 }
 
 static besom_source range_source(key_range *r) {
-  return (besom_source){
-      .next = next_key, .rewind = rewind_keys, .ctx = r, .size_hint = r->weights ? 0 : r->to - r->from};
+  return (besom_source){.next = next_key,
+                        .rewind = rewind_keys,
+                        .ctx = r,
+                        .size_hint = r->weights ? 0 : r->to - r->from};
 }
 
 /* How often each key was asked for while there was something to learn. */
@@ -86,7 +88,8 @@ size_t trial_ways(const besom_kind_info *kind, learning ways[2]) {
   return n;
 }
 
-static besom_status build(contender *c, const besom_config *config, const query_log *log, bool with_no) {
+static besom_status build(contender *c, const besom_config *config, const query_log *log,
+                          bool with_no) {
   uint32_t *times = with_no ? count_learnt(log) : NULL;
   uint32_t first_no = log->members;
   key_range asked = {log->keys, times, first_no, numbered_count(log->keys), first_no};
@@ -118,12 +121,13 @@ static besom_status open_guard(contender *c, const besom_config *config) {
   return status;
 }
 
-static besom_status contender_create(contender *c, const trial *t, const query_log *log, double bits,
-                                     const uint8_t *seed) {
+static besom_status contender_create(contender *c, const trial *t, const query_log *log,
+                                     double bits, const uint8_t *seed) {
   besom_config config = {.kind = t->kind, .capacity = log->members, .bits = bits, .seed = seed};
   c->adapts = t->way != LEARNS_NEVER;
   c->members = (key_range){log->keys, NULL, 0, log->members, 0};
-  return t->way == LEARNS_FROM_STORE ? open_guard(c, &config) : build(c, &config, log, t->way == LEARNS_FROM_LOG);
+  return t->way == LEARNS_FROM_STORE ? open_guard(c, &config)
+                                     : build(c, &config, log, t->way == LEARNS_FROM_LOG);
 }
 
 static void contender_free(contender *c) {
@@ -201,19 +205,21 @@ static besom_status send_all(replay *r, const besom_progress *progress) {
   besom_status status = BESOM_OK;
   double seconds = 0;
   for (size_t at = 0; at < log->total && status == BESOM_OK;) {
-    size_t half = at < log->learn ? log->learn : log->total, end = at + CHUNK < half ? at + CHUNK : half;
+    size_t half = at < log->learn ? log->learn : log->total,
+           end = at + CHUNK < half ? at + CHUNK : half;
     double took = send(r, at, end, &status);
     if (at >= log->learn) seconds += took;
     at = end;
     if (at == log->learn) t->reads = t->false_positives = t->repeated = 0;
-    if (!progress->tick(progress->ctx, at, log->total)) status = BESOM_STOPPED;
+    if (!progress->tick(progress->ctx, at, log->total)) status = BESOM_CANCELLED;
   }
   note_points(r, log->total);
   t->nanoseconds = 1e9 * seconds / (double)(log->total - log->learn);
   return status;
 }
 
-static besom_status run_log(contender *c, trial *t, const query_log *log, const besom_progress *progress) {
+static besom_status run_log(contender *c, trial *t, const query_log *log,
+                            const besom_progress *progress) {
   replay r = {.contender = c, .trial = t, .log = log, .point_at = log->learn};
   r.wrong = allocate(numbered_count(log->keys), 1);
   besom_status status = send_all(&r, progress);
@@ -221,7 +227,8 @@ static besom_status run_log(contender *c, trial *t, const query_log *log, const 
   return status;
 }
 
-void trial_run(trial *t, const query_log *log, double bits, const uint8_t *seed, const besom_progress *progress) {
+void trial_run(trial *t, const query_log *log, double bits, const uint8_t *seed,
+               const besom_progress *progress) {
   contender c = {0};
   besom_statistics stats;
   t->failed = contender_create(&c, t, log, bits, seed);

@@ -16,8 +16,8 @@ typedef struct query_log {
 /* How a filter comes to know its mistakes: as a kind's abilities allow, some by more than one. */
 typedef enum learning {
   LEARNS_NEVER,
-  LEARNS_ALONE,      /* is told of its false positives (besom_adapt) */
-  LEARNS_FROM_LOG,   /* is built with what was asked in vain before (besom_build with a no list), and told */
+  LEARNS_ALONE, /* is told of its false positives (besom_adapt) */
+  LEARNS_FROM_LOG, /* is built with what was asked in vain before (besom_build with a no list), and told */
   LEARNS_FROM_STORE, /* stands in front of the stored keys (besom_guard) */
 } learning;
 
@@ -38,7 +38,8 @@ typedef struct trial {
 size_t trial_ways(const besom_kind_info *kind, learning ways[2]);
 
 /* Makes the filter with so many bits a key, and runs the log. seed: see besom_config. tick: see besom_progress. */
-void trial_run(trial *t, const query_log *log, double bits, const uint8_t *seed, const besom_progress *progress);
+void trial_run(trial *t, const query_log *log, double bits, const uint8_t *seed,
+               const besom_progress *progress);
 
 /* Queries of the test half for keys of the set: no filter can save these reads. */
 uint64_t log_member_queries(const query_log *log);

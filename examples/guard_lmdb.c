@@ -32,7 +32,7 @@ static besom_guard *open_guard(const char *directory) {
 
   /* The capacity is a guess: the filter grows by itself. Keys are to be scanned in order, so the layout is split. */
   besom_guard_config config = {
-      .filter = {.kind = "aqf", .capacity = 1000, .rate = 0.01},
+      .filter = {.kind = "aqf", .capacity = 1000, .fpr = 0.01},
       .layout = BESOM_LAYOUT_SPLIT,
       .durability = BESOM_DURABLE_BATCH,
   };
@@ -65,7 +65,8 @@ static void ask_for_strangers(besom_guard *guard) {
 
 static besom_status show(void *ctx, besom_bytes key, besom_bytes value) {
   unsigned *shown = ctx;
-  printf("  %.*s = %.*s\n", (int)key.len, (const char *)key.data, (int)value.len, (const char *)value.data);
+  printf("  %.*s = %.*s\n", (int)key.len, (const char *)key.data, (int)value.len,
+         (const char *)value.data);
   return ++*shown < 3 ? BESOM_OK : BESOM_END;
 }
 
@@ -73,7 +74,8 @@ static void tell(besom_guard *guard) {
   besom_guard_statistics stats;
   char json[8192];
   check(besom_guard_stats(guard, &stats), "statistics");
-  printf("%u queries for strangers: %llu reads of the database, %llu of them for a key that had cost one before\n",
+  printf("%u queries for strangers: %llu reads of the database, %llu of them for a key that had "
+         "cost one before\n",
          REPEATS * STRANGERS, (unsigned long long)stats.store_reads,
          (unsigned long long)stats.repeated_false_positives);
   check(besom_guard_stats_json(guard, json, sizeof json, NULL), "statistics");

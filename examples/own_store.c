@@ -68,7 +68,8 @@ static void apply(database *db, const besom_write *change, entry made) {
   size_t i = find(db, change->record.key);
   int there = is_at(db, i, change->record.key);
   if (there) free(db->entries[i].key);
-  if (change->remove && there) memmove(&db->entries[i], &db->entries[i + 1], (--db->n - i) * sizeof made);
+  if (change->remove && there)
+    memmove(&db->entries[i], &db->entries[i + 1], (--db->n - i) * sizeof made);
   if (change->remove) return;
   if (!there) memmove(&db->entries[i + 1], &db->entries[i], (db->n++ - i) * sizeof made);
   db->entries[i] = made;
@@ -76,7 +77,8 @@ static void apply(database *db, const besom_write *change, entry made) {
 
 /* Key and value in one piece of memory. */
 static int copy_of(const besom_record *r, entry *made) {
-  *made = (entry){.key = malloc(r->key.len + r->value.len), .key_len = r->key.len, .value_len = r->value.len};
+  *made = (entry){
+      .key = malloc(r->key.len + r->value.len), .key_len = r->key.len, .value_len = r->value.len};
   if (!made->key) return 0;
   made->value = made->key + r->key.len;
   memcpy(made->key, r->key.data, r->key.len);
@@ -95,7 +97,8 @@ static besom_status own_get(void *ctx_db, besom_bytes key, besom_table_visit vis
   return status == BESOM_END ? BESOM_OK : status;
 }
 
-static besom_status own_scan(void *ctx_db, besom_bytes from, besom_bytes to, besom_table_visit visit, void *ctx) {
+static besom_status own_scan(void *ctx_db, besom_bytes from, besom_bytes to,
+                             besom_table_visit visit, void *ctx) {
   database *db = ctx_db;
   besom_status status = BESOM_OK;
   for (size_t i = find(db, from); i < db->n && status == BESOM_OK; i++) {
@@ -119,7 +122,8 @@ static int log_changes(FILE *log, const besom_write *changes, size_t n) {
     const besom_record *r = &changes[i].record;
     size_t value_len = changes[i].remove ? 0 : r->value.len;
     frame f = {changes[i].remove ? REMOVE : PUT, r->key.len, value_len};
-    if (fwrite(&f, sizeof f, 1, log) != 1 || fwrite(r->key.data, 1, r->key.len, log) != r->key.len) return 0;
+    if (fwrite(&f, sizeof f, 1, log) != 1 || fwrite(r->key.data, 1, r->key.len, log) != r->key.len)
+      return 0;
     if (value_len && fwrite(r->value.data, 1, value_len, log) != value_len) return 0;
   }
   frame end = {END, 0, 0};
@@ -137,7 +141,8 @@ static besom_status own_write(void *ctx_db, const besom_write *changes, size_t n
   entry *made = calloc(n, sizeof *made);
   besom_status status = made && reserve(db, n) ? BESOM_OK : BESOM_NO_MEMORY;
   for (; status == BESOM_OK && copies < n; copies++)
-    if (!changes[copies].remove && !copy_of(&changes[copies].record, &made[copies])) status = BESOM_NO_MEMORY;
+    if (!changes[copies].remove && !copy_of(&changes[copies].record, &made[copies]))
+      status = BESOM_NO_MEMORY;
   long start = ftell(db->log);
   if (status == BESOM_OK && !log_changes(db->log, changes, n)) status = BESOM_IO;
   if (status == BESOM_OK && durable) status = own_sync(db);
@@ -146,7 +151,8 @@ static besom_status own_write(void *ctx_db, const besom_write *changes, size_t n
     db->writes++;
   } else {
     for (size_t i = 0; i < copies; i++) free(made[i].key);
-    if (fseek(db->log, start, SEEK_SET) != 0 || ftruncate(fileno(db->log), start) != 0) status = BESOM_IO;
+    if (fseek(db->log, start, SEEK_SET) != 0 || ftruncate(fileno(db->log), start) != 0)
+      status = BESOM_IO;
   }
   free(made);
   return status;
@@ -200,10 +206,12 @@ static besom_status read_change(database *db) {
   frame f;
   if (fread(&f, sizeof f, 1, db->log) != 1) return BESOM_IO;
   if (f.kind == END) return BESOM_OK;
-  entry made = {.key = malloc(f.key_len + f.value_len), .key_len = f.key_len, .value_len = f.value_len};
+  entry made = {
+      .key = malloc(f.key_len + f.value_len), .key_len = f.key_len, .value_len = f.value_len};
   if (!made.key || !reserve(db, 1)) return free(made.key), BESOM_NO_MEMORY;
   made.value = made.key + f.key_len;
-  if (fread(made.key, 1, f.key_len + f.value_len, db->log) != f.key_len + f.value_len) return free(made.key), BESOM_IO;
+  if (fread(made.key, 1, f.key_len + f.value_len, db->log) != f.key_len + f.value_len)
+    return free(made.key), BESOM_IO;
   besom_write change = {{{made.key, made.key_len}, {made.value, made.value_len}}, f.kind == REMOVE};
   apply(db, &change, made);
   if (change.remove) free(made.key);
@@ -264,7 +272,7 @@ static besom_status fill(besom_guard *guard, unsigned *found, unsigned *wrong) {
 }
 
 static besom_status run(const char *path) {
-  besom_guard_config config = {.filter = {.kind = "aqf", .capacity = 10000, .rate = 0.01}};
+  besom_guard_config config = {.filter = {.kind = "aqf", .capacity = 10000, .fpr = 0.01}};
   besom_store *store;
   besom_guard *guard;
   unsigned found = 0, wrong = 0;
@@ -277,7 +285,8 @@ static besom_status run(const char *path) {
   database *again;
   if (status == BESOM_OK) status = database_open(path, &again);
   if (status != BESOM_OK) return status;
-  printf("%u of 1000 keys found, %u wrong answers, %zu entries in the file afterwards\n", found, wrong, again->n);
+  printf("%u of 1000 keys found, %u wrong answers, %zu entries in the file afterwards\n", found,
+         wrong, again->n);
   if (wrong || again->n < 1000) status = BESOM_CORRUPT;
   own_close(again);
   return status;

@@ -38,7 +38,8 @@ static void fail(const char *what) {
 static long long filter_says(const char *command, const char *name) {
   redisReply *reply = redisCommand(redis, "%s " FILTER " %s", command, name);
   if (!reply) fail("no Redis");
-  redisReply *first = reply->type == REDIS_REPLY_ARRAY && reply->elements ? reply->element[0] : reply;
+  redisReply *first =
+      reply->type == REDIS_REPLY_ARRAY && reply->elements ? reply->element[0] : reply;
   /* An error is no reason not to serve: without the filter every page may exist. */
   long long answer = first->type == REDIS_REPLY_INTEGER ? first->integer : 1;
   freeReplyObject(reply);
@@ -111,14 +112,16 @@ static void request_many(const char *prefix, int n) {
       mdb_txn_abort(txn);
     }
   }
-  printf("%6d requests for %-8s %6d found, %6lu stopped by the filter, %6lu reads of the database, %4lu in vain\n", n,
-         prefix, found, stopped, reads, reads - (unsigned long)found);
+  printf("%6d requests for %-8s %6d found, %6lu stopped by the filter, %6lu reads of the database, "
+         "%4lu in vain\n",
+         n, prefix, found, stopped, reads, reads - (unsigned long)found);
 }
 
 static int demonstrate(void) {
   enum { PAGES = 5000, STRANGERS = 20000 };
   char name[40];
-  redisReply *reply = redisCommand(redis, "AF.RESERVE " FILTER " 0.01 %d NONSCALING ADAPTROOM 0.3", PAGES);
+  redisReply *reply =
+      redisCommand(redis, "AF.RESERVE " FILTER " 0.01 %d NONSCALING ADAPTROOM 0.3", PAGES);
   if (!reply || reply->type == REDIS_REPLY_ERROR) fail(reply ? reply->str : "no Redis");
   freeReplyObject(reply);
   for (int i = 0; i < PAGES; i++) {
@@ -130,7 +133,8 @@ static int demonstrate(void) {
   request_many("stranger", STRANGERS);
   unsigned long first = reads;
   request_many("stranger", STRANGERS);
-  printf("Every page was found%s; strangers reached the database %lu times at first, and %lu times the second time.\n",
+  printf("Every page was found%s; strangers reached the database %lu times at first, and %lu times "
+         "the second time.\n",
          lost ? ", but some were not" : "", first, reads);
   return lost || reads || !first;
 }
@@ -181,12 +185,14 @@ static void serve_one(FILE *in, FILE *out) {
 }
 
 static void serve(int port) {
-  struct sockaddr_in at = {
-      .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+  struct sockaddr_in at = {.sin_family = AF_INET,
+                           .sin_port = htons((uint16_t)port),
+                           .sin_addr = {htonl(INADDR_LOOPBACK)}};
   int fd = socket(AF_INET, SOCK_STREAM, 0), yes = 1;
   signal(SIGPIPE, SIG_IGN);
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof at) || listen(fd, 64)) fail("the port is taken");
+  if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof at) || listen(fd, 64))
+    fail("the port is taken");
   for (;;) {
     int connection = accept(fd, NULL, NULL);
     if (connection < 0) continue;

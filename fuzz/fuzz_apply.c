@@ -1,5 +1,5 @@
 /*
- * Hostile patches: whatever bytes besom_apply accepts make a sound filter, and the rest changes nothing. The first byte
+ * Hostile patches: whatever bytes besom_patch accepts make a sound filter, and the rest changes nothing. The first byte
  * chooses the filter that is patched; that it is meant for that one is made right first, since a mutation that
  * this check catches is no test of what stands behind it.
  */
@@ -19,7 +19,8 @@ enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static besom_filter *make_old(uint8_t choice) {
   static const uint8_t seed[16] = {1, 2, 3};
-  besom_config config = {.kind = kinds[choice % KINDS], .capacity = 2 * KEYS, .rate = 1.0 / 64, .seed = seed};
+  besom_config config = {
+      .kind = kinds[choice % KINDS], .capacity = 2 * KEYS, .fpr = 1.0 / 64, .seed = seed};
   besom_filter *f = NULL;
   demand(besom_create(&config, &f) == BESOM_OK);
   for (size_t i = 0; i < KEYS; i++) demand(besom_insert_u64(f, key_u64(MEMBERS, i)) == BESOM_OK);
@@ -35,7 +36,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   demand(besom_save(old, &saved.api) == BESOM_OK);
   memcpy(patch, data + 1, size - 1);
   store64(patch + OLD_CHECKSUM_AT, besom__checksum(saved.data, saved.len));
-  if (besom_apply(old, patch, size - 1, &fresh) == BESOM_OK) demand(besom_validate(fresh, NULL) == BESOM_OK);
+  if (besom_patch(old, patch, size - 1, &fresh) == BESOM_OK)
+    demand(besom_validate(fresh, NULL) == BESOM_OK);
   for (size_t i = 0; i < KEYS; i++) demand(besom_contains_u64(old, key_u64(MEMBERS, i)));
   besom_free(fresh);
   besom_free(old);

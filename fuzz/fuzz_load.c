@@ -55,7 +55,8 @@ static void merge_with_itself(const besom_filter *f) {
   if (status != BESOM_OK) return;
   demand(is_valid(merged));
   for (size_t i = 0; i < KEYS; i++)
-    demand(!besom_contains_u64(f, key_u64(MEMBERS, i)) || besom_contains_u64(merged, key_u64(MEMBERS, i)));
+    demand(!besom_contains_u64(f, key_u64(MEMBERS, i)) ||
+           besom_contains_u64(merged, key_u64(MEMBERS, i)));
   iterate(merged);
   besom_free(merged);
 }
@@ -67,11 +68,13 @@ static void resize(besom_filter *f) {
   for (size_t i = 0; i < KEYS; i++) before[i] = besom_contains_u64(f, key_u64(NEGATIVES, i));
   if (stats.slots <= (1 << 16)) besom_grow(f, 2 * stats.slots);
   demand(is_valid(f));
-  for (size_t i = 0; i < KEYS; i++) demand(before[i] == besom_contains_u64(f, key_u64(NEGATIVES, i)));
+  for (size_t i = 0; i < KEYS; i++)
+    demand(before[i] == besom_contains_u64(f, key_u64(NEGATIVES, i)));
   besom_shrink(f, stats.slots);
   besom_shrink(f, stats.slots / 2);
   demand(is_valid(f));
-  for (size_t i = 0; i < KEYS; i++) demand(before[i] == besom_contains_u64(f, key_u64(NEGATIVES, i)));
+  for (size_t i = 0; i < KEYS; i++)
+    demand(before[i] == besom_contains_u64(f, key_u64(NEGATIVES, i)));
 }
 
 /* What goes in is in, and comes out again. */
@@ -79,12 +82,13 @@ static void insert_and_remove(besom_filter *f) {
   bool inserted[KEYS] = {false};
   for (size_t i = 0; i < KEYS; i++) {
     besom_status status = besom_insert_u64(f, key_u64(MEMBERS, i));
-    demand(status == BESOM_OK || status == BESOM_FULL || status == BESOM_UNSUPPORTED || status == BESOM_NO_MEMORY ||
-           status == BESOM_NEEDS_STORE);
+    demand(status == BESOM_OK || status == BESOM_FULL || status == BESOM_UNSUPPORTED ||
+           status == BESOM_NO_MEMORY || status == BESOM_NEEDS_STORE);
     inserted[i] = status == BESOM_OK;
     demand(is_valid(f));
   }
-  for (size_t i = 0; i < KEYS; i++) demand(!inserted[i] || besom_contains_u64(f, key_u64(MEMBERS, i)));
+  for (size_t i = 0; i < KEYS; i++)
+    demand(!inserted[i] || besom_contains_u64(f, key_u64(MEMBERS, i)));
   for (size_t i = 0; i < KEYS; i++) {
     if (!inserted[i]) continue;
     besom_status status = besom_remove_u64(f, key_u64(MEMBERS, i));

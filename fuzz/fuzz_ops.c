@@ -42,15 +42,21 @@ static const besom_kind_info *choose_kind(unsigned choice) {
   const besom_kind_info *kinds[64];
   size_t n = 0;
   for (size_t i = 0; besom_kinds(i) && n < 64; i++)
-    if (choice >= 224 ? needs_shelf(besom_kinds(i)) : (besom_kinds(i)->abilities & BESOM_CAN_INSERT) != 0)
+    if (choice >= 224 ? needs_shelf(besom_kinds(i))
+                      : (besom_kinds(i)->abilities & BESOM_CAN_INSERT) != 0)
       kinds[n++] = besom_kinds(i);
   return kinds[choice % n];
 }
 
 /* By its geometry if the kind takes one, else by capacity and rate. Options it does not know are left out. */
 static besom_filter *choose_filter(input *in, bool *on_shelf) {
-  static const char *const options[] = {
-      NULL, "isa=portable", "isa=avx2", "heads=no", "heads=no,isa=portable", "base=aqf", "cache=topk,cache_bits=3000"};
+  static const char *const options[] = {NULL,
+                                        "isa=portable",
+                                        "isa=avx2",
+                                        "heads=no",
+                                        "heads=no,isa=portable",
+                                        "base=aqf",
+                                        "cache=topk,cache_bits=3000"};
   static const uint8_t seed[16] = {7};
   const besom_kind_info *kind = choose_kind(take(in));
   besom_config config = {.kind = kind->name, .seed = seed};
@@ -68,7 +74,7 @@ static besom_filter *choose_filter(input *in, bool *on_shelf) {
   if (status == BESOM_INVALID) {
     config.slots = config.width = 0;
     config.capacity = slots;
-    config.rate = 1.0 / (1 + width);
+    config.fpr = 1.0 / (1 + width);
     status = besom_create(&config, &f);
   }
   *on_shelf = needs_shelf(kind);
@@ -131,7 +137,8 @@ static void resize(state *s, bool grow) {
   if (grow ? slots >= MOST_SLOTS : slots % 2) return;
   besom_task *task = NULL;
   bool finished = false;
-  besom_status status = grow ? besom_grow_begin(s->f, 2 * slots, &task) : besom_shrink_begin(s->f, slots / 2, &task);
+  besom_status status =
+      grow ? besom_grow_begin(s->f, 2 * slots, &task) : besom_shrink_begin(s->f, slots / 2, &task);
   while (status == BESOM_OK && !finished) {
     demand(besom_insert_u64(s->f, reference_key(0)) == BESOM_BUSY);
     status = besom_task_step(task, 50, &finished);
@@ -186,11 +193,13 @@ static void build_sorted(state *s) {
   static const uint8_t seed[16] = {7};
   besom_statistics stats;
   besom_stats(s->f, &stats);
-  besom_config config = {.kind = stats.kind, .seed = seed, .slots = stats.slots, .width = stats.width};
+  besom_config config = {
+      .kind = stats.kind, .seed = seed, .slots = stats.slots, .width = stats.width};
   besom_digest *digests = heap_array((size_t)s->truth.items, sizeof *digests);
   digest_array all = {digests, 0};
   for (size_t i = 0; i < s->truth.universe; i++)
-    for (uint64_t c = 0; c < s->truth.copies[i]; c++) digests[all.n++] = besom_hash_u64(s->f, reference_key(i));
+    for (uint64_t c = 0; c < s->truth.copies[i]; c++)
+      digests[all.n++] = besom_hash_u64(s->f, reference_key(i));
   sort_digests(digests, all.n);
   besom_digest_source source = {.next = give_all, .size_hint = all.n, .ctx = &all};
   besom_filter *built = NULL;
@@ -213,13 +222,15 @@ static void build_sorted(state *s) {
 static void adapt(state *s, size_t key) {
   if (s->truth.exact || s->truth.copies[key]) return;
   besom_status status = besom_adapt_u64(s->f, reference_key(key));
-  demand(status == BESOM_OK || status == BESOM_FULL || status == BESOM_UNSUPPORTED || status == BESOM_NEEDS_STORE);
+  demand(status == BESOM_OK || status == BESOM_FULL || status == BESOM_UNSUPPORTED ||
+         status == BESOM_NEEDS_STORE);
   if (status == BESOM_OK && !s->on_shelf) demand(!besom_contains_u64(s->f, reference_key(key)));
 }
 
 /* The lower half of a byte says what, weighted by how often it is worth doing; the upper half how often. */
 static void one_operation(state *s, input *in) {
-  unsigned operation = take(in), choice = operation % 16, copies = 1 + (operation / 16) * (operation / 16);
+  unsigned operation = take(in), choice = operation % 16,
+           copies = 1 + (operation / 16) * (operation / 16);
   size_t key = take(in) % UNIVERSE_SIZE;
   if (choice < 6)
     insert(s, key, choice ? copies : 1);
@@ -237,7 +248,8 @@ static void one_operation(state *s, input *in) {
     adapt(s, key);
   demand_nothing_wrong(reference_check_key(&s->truth, s->f, key));
   const char *reason = NULL;
-  if (besom_validate(s->f, &reason) != BESOM_OK) give_up(reason ? reason : "not valid", __FILE__, __LINE__);
+  if (besom_validate(s->f, &reason) != BESOM_OK)
+    give_up(reason ? reason : "not valid", __FILE__, __LINE__);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

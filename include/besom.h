@@ -6,7 +6,7 @@
  * that is wrongly answered yes is a false positive; an adaptive filter, told so by besom_adapt, does not
  * make that mistake again.
  *
- *     besom_config config = {.kind = "qf", .capacity = 1000000, .rate = 0.001};
+ *     besom_config config = {.kind = "qf", .capacity = 1000000, .fpr = 0.001};
  *     besom_filter *f;
  *     if (besom_create(&config, &f) != BESOM_OK) ...
  *     besom_insert(f, "key", 3);
@@ -70,22 +70,24 @@ typedef enum besom_status {
   BESOM_END = 1,          /* a source or an iterator has nothing more; not an error */
   BESOM_INVALID = 2,      /* an argument is NULL, out of range, or not what the comment asks for */
   BESOM_UNKNOWN_KIND = 3, /* no kind of that name: see besom_kinds */
-  BESOM_BAD_OPTION = 4,   /* config.options or config.hash names something unknown, or a bad value */
-  BESOM_UNSUPPORTED = 5,  /* this kind of filter cannot do that */
-  BESOM_NO_MEMORY = 6,    /* the allocator returned NULL */
-  BESOM_FULL = 7,         /* no room for another key */
-  BESOM_NOT_FOUND = 8,    /* the key to remove is not there */
-  BESOM_UNLIKE = 9,       /* the filters differ in kind, hash, seed or geometry */
+  BESOM_BAD_OPTION = 4,  /* config.options or config.hash names something unknown, or a bad value */
+  BESOM_UNSUPPORTED = 5, /* this kind of filter cannot do that */
+  BESOM_NO_MEMORY = 6,   /* the allocator returned NULL */
+  BESOM_FULL = 7,        /* no room for another key */
+  BESOM_NOT_FOUND = 8,   /* the key to remove is not there */
+  BESOM_INCOMPATIBLE = 9, /* the filters differ in kind, hash, seed or geometry */
   BESOM_CORRUPT = 10,     /* the bytes are not a saved filter, or damaged */
-  BESOM_NEWER = 11,       /* saved by a later version of besom, or of a kind this build does not have */
-  BESOM_IO = 12,          /* a file could not be read or written: errno tells why */
+  BESOM_NEWER_VERSION =
+      11,        /* saved by a later version of besom, or of a kind this build does not have */
+  BESOM_IO = 12, /* a file could not be read or written: errno tells why */
   BESOM_READ_ONLY = 13,   /* the filter was opened by besom_open_mmap */
-  BESOM_STOPPED = 14,     /* the progress callback said stop */
+  BESOM_CANCELLED = 14,   /* the progress callback said stop */
   BESOM_NEEDS_STORE = 15, /* this kind must see the stored keys to do that */
-  BESOM_AMBIGUOUS = 16,   /* several fingerprints match the key: only who has the keys can tell them apart */
-  BESOM_MEMBER = 17,      /* the key to adapt for is in the set, or one to add is on the other list */
-  BESOM_BUSY = 18,        /* a task (besom_grow_begin ...) is under way on this filter */
-  BESOM_LOCKED = 19,      /* another process has the store open */
+  BESOM_AMBIGUOUS =
+      16, /* several fingerprints match the key: only who has the keys can tell them apart */
+  BESOM_IS_MEMBER = 17, /* the key to adapt for is in the set, or one to add is on the other list */
+  BESOM_BUSY = 18,      /* a task (besom_grow_begin ...) is under way on this filter */
+  BESOM_LOCKED = 19,    /* another process has the store open */
 } besom_status;
 
 /* One English sentence for a status, without a full stop. Never NULL, also for a number that is no status. */
@@ -122,7 +124,7 @@ typedef struct besom_allocator {
 } besom_allocator;
 
 /*
- * What filter to make. Zero means default everywhere, so that {.kind, .capacity, .rate} is complete.
+ * What filter to make. Zero means default everywhere, so that {.kind, .capacity, .fpr} is complete.
  *
  * capacity      keys the filter must hold, 1 to 2^44. Required, unless slots is given.
  * rate          wanted probability of a yes for a key that is not in the set, when the filter is full:
@@ -138,10 +140,10 @@ typedef struct besom_allocator {
  * seed          16 bytes that key the hash, or NULL for random ones. An adversary who knows them can
  *               make any filter lie: fix them only for reproducible files, and for filters to be merged.
  * value_bits    bits of a small value kept with every key, 0 to 32, for kinds that can.
- * adapt_room    adaptive kinds: the share of the filter's room kept for what adapting needs, in (0, 0.5];
+ * reserve    adaptive kinds: the share of the filter's room kept for what adapting needs, in (0, 0.5];
  *               default 0.05. Beyond it besom_adapt is FULL; it never takes the room of keys. Kinds whose room for
  *               that is fixed (exaf, broom, taf, utaf) take no notice of it.
- * no_capacity   aqf, yesno: room for so many keys on the no list (besom_no_add) besides adapt_room, at 18 to 24 bytes
+ * no_capacity   aqf, yesno: room for so many keys on the no list (besom_no_add) besides reserve, at 18 to 24 bytes
  *               each when they come. Other kinds take no notice of it.
  * build_memory  besom_build of kinds with BESOM_CAN_BUILD_SORTED: the bytes it may take for a while besides the
  *               filter; default 16 a key, and for a moment three times that if nobody tells how many there are.
@@ -158,12 +160,12 @@ typedef struct besom_config {
   const uint8_t *seed;
   uint64_t capacity;
   uint64_t max_capacity;
-  double rate;
+  double fpr;
   double bits;
   uint64_t slots;
   uint32_t width;
   uint32_t value_bits;
-  double adapt_room;
+  double reserve;
   uint64_t build_memory;
   uint64_t no_capacity;
   uint32_t flags;
@@ -204,7 +206,7 @@ typedef struct besom_digest_source {
   void *ctx;
 } besom_digest_source;
 
-/* Called now and then during long work, total = 0 if unknown. Returning false ends it with BESOM_STOPPED. */
+/* Called now and then during long work, total = 0 if unknown. Returning false ends it with BESOM_CANCELLED. */
 typedef struct besom_progress {
   bool (*tick)(void *ctx, uint64_t done, uint64_t total);
   void *ctx;
@@ -213,7 +215,8 @@ typedef struct besom_progress {
 /* ------------------------------------------------------------------ kinds */
 
 typedef enum besom_ability {
-  BESOM_CAN_INSERT = 1 << 0,       /* create, then insert; without it: besom_build only, or insert_at (CAN_MATCH) */
+  BESOM_CAN_INSERT =
+      1 << 0, /* create, then insert; without it: besom_build only, or insert_at (CAN_MATCH) */
   BESOM_CAN_REMOVE = 1 << 1,       /* remove */
   BESOM_CAN_COUNT = 1 << 2,        /* count: how often a key was inserted */
   BESOM_CAN_MERGE = 1 << 3,        /* merge */
@@ -222,22 +225,29 @@ typedef enum besom_ability {
   BESOM_CAN_ADAPT = 1 << 6,        /* adapt */
   BESOM_CAN_BUILD_SORTED = 1 << 7, /* build_sorted */
   BESOM_CAN_VALUE = 1 << 8,        /* get_value, set_value, if made with value_bits */
-  BESOM_CAN_MATCH = 1 << 9,        /* matches, insert_at, remove_at, adapt_at: filters in front of a store */
-  BESOM_CAN_REKEY = 1 << 10,       /* rekey */
-  BESOM_CAN_SCALE = 1 << 11,       /* insert is not FULL at any capacity: the filter takes more memory instead */
-  BESOM_CAN_BUILD_NO = 1 << 13,    /* besom_build with a no list, too */
-  BESOM_CAN_LIST_NO = 1 << 14,     /* no_add, no_remove */
-  BESOM_CAN_LIST_NO_AT = 1 << 15,  /* no_add_at, no_matches, no_remove_at: a no list in front of a store */
-  BESOM_FORGETS = 1 << 12,         /* adapt is never FULL: what was learnt last takes the place of something older */
-  BESOM_TAKES_SAMPLE = 1 << 16,    /* besom_build with a no source that is a sample of queries: no promise for these */
-  BESOM_INSERTS_LATER = 1 << 17,   /* besom_build only, but insert works on what was built, while there is room */
+  BESOM_CAN_MATCH =
+      1 << 9, /* matches, insert_at, remove_at, adapt_at: filters in front of a store */
+  BESOM_CAN_REKEY = 1 << 10, /* rekey */
+  BESOM_CAN_SCALE =
+      1 << 11, /* insert is not FULL at any capacity: the filter takes more memory instead */
+  BESOM_CAN_BUILD_NO = 1 << 13, /* besom_build with a no list, too */
+  BESOM_CAN_LIST_NO = 1 << 14,  /* no_add, no_remove */
+  BESOM_CAN_LIST_NO_AT =
+      1 << 15, /* no_add_at, no_matches, no_remove_at: a no list in front of a store */
+  BESOM_FORGETS =
+      1 << 12, /* adapt is never FULL: what was learnt last takes the place of something older */
+  BESOM_TAKES_SAMPLE =
+      1 << 16, /* besom_build with a no source that is a sample of queries: no promise for these */
+  BESOM_INSERTS_LATER =
+      1 << 17, /* besom_build only, but insert works on what was built, while there is room */
 } besom_ability;
 
 typedef struct besom_kind_info {
   const char *name;
   const char *summary;
-  unsigned abilities;   /* of besom_ability, or-ed */
-  unsigned most_copies; /* kinds that count: of one key; a further one is FULL. 0: as many as there is room for */
+  unsigned abilities; /* of besom_ability, or-ed */
+  unsigned
+      most_copies; /* kinds that count: of one key; a further one is FULL. 0: as many as there is room for */
 } besom_kind_info;
 
 /* The i-th kind of filter in this build, for i from 0; NULL past the last. */
@@ -285,25 +295,28 @@ BESOM_API void besom_free(besom_filter *f);
  * less than all digests need it takes a pass for each part of them; if there is none, keys are inserted one by
  * one. progress is half way then when all keys are read.
  *
- * Errors: as besom_create; FULL (more keys than capacity); STOPPED; UNSUPPORTED (no given, and the kind
- * cannot promise); MEMBER (a key is in both lists); what the source returned.
+ * Errors: as besom_create; FULL (more keys than capacity); CANCELLED; UNSUPPORTED (no given, and the kind
+ * cannot promise); IS_MEMBER (a key is in both lists); what the source returned.
  */
-BESOM_API besom_status besom_build(const besom_config *config, const besom_source *yes, const besom_source *no,
-                                   const besom_progress *progress, besom_filter **out);
+BESOM_API besom_status besom_build(const besom_config *config, const besom_source *yes,
+                                   const besom_source *no, const besom_progress *progress,
+                                   besom_filter **out);
 
 /*
  * The same with kind, geometry, hash and seed of a filter that is there, so that both can be merged, and that the
- * difference of their sets is all that they differ in (besom_delta). Each key is put in once. no: for kind yesno alone.
+ * difference of their sets is all that they differ in (besom_diff). Each key is put in once. no: for kind yesno alone.
  * Errors: as besom_create_like and besom_build; FULL (the keys do not fit into the size of the model).
  */
-BESOM_API besom_status besom_build_like(const besom_filter *model, const besom_source *yes, const besom_source *no,
-                                        const besom_progress *progress, besom_filter **out);
+BESOM_API besom_status besom_build_like(const besom_filter *model, const besom_source *yes,
+                                        const besom_source *no, const besom_progress *progress,
+                                        besom_filter **out);
 
 /*
  * The same from digests in ascending order, as besom_hash of a filter with this hash and seed gave them:
  * one sequential pass over the table. Errors: as besom_build; INVALID (not ascending).
  */
-BESOM_API besom_status besom_build_sorted(const besom_config *config, const besom_digest_source *digests,
+BESOM_API besom_status besom_build_sorted(const besom_config *config,
+                                          const besom_digest_source *digests,
                                           const besom_progress *progress, besom_filter **out);
 
 /* ------------------------------------------------------------------ questions and changes */
@@ -326,9 +339,12 @@ BESOM_API bool besom_contains_digest(const besom_filter *f, besom_digest digest)
  * Bit i of bitmap (word i / 64, bit i % 64) answers for keys[i]; (n + 63) / 64 words are written, unused
  * bits as 0. Errors: INVALID (a NULL; for a NULL filter every answer is yes).
  */
-BESOM_API besom_status besom_contains_many(const besom_filter *f, const besom_bytes *keys, size_t n, uint64_t *bitmap);
-BESOM_API besom_status besom_contains_many_u64(const besom_filter *f, const uint64_t *keys, size_t n, uint64_t *bitmap);
-BESOM_API besom_status besom_contains_many_digest(const besom_filter *f, const besom_digest *digests, size_t n,
+BESOM_API besom_status besom_contains_many(const besom_filter *f, const besom_bytes *keys, size_t n,
+                                           uint64_t *bitmap);
+BESOM_API besom_status besom_contains_many_u64(const besom_filter *f, const uint64_t *keys,
+                                               size_t n, uint64_t *bitmap);
+BESOM_API besom_status besom_contains_many_digest(const besom_filter *f,
+                                                  const besom_digest *digests, size_t n,
                                                   uint64_t *bitmap);
 
 /*
@@ -340,9 +356,12 @@ BESOM_API besom_status besom_insert_u64(besom_filter *f, uint64_t key);
 BESOM_API besom_status besom_insert_digest(besom_filter *f, besom_digest digest);
 
 /* Adds n keys in order, stopping at the first failure; *done (may be NULL) says how many went in. */
-BESOM_API besom_status besom_insert_many(besom_filter *f, const besom_bytes *keys, size_t n, size_t *done);
-BESOM_API besom_status besom_insert_many_u64(besom_filter *f, const uint64_t *keys, size_t n, size_t *done);
-BESOM_API besom_status besom_insert_many_digest(besom_filter *f, const besom_digest *digests, size_t n, size_t *done);
+BESOM_API besom_status besom_insert_many(besom_filter *f, const besom_bytes *keys, size_t n,
+                                         size_t *done);
+BESOM_API besom_status besom_insert_many_u64(besom_filter *f, const uint64_t *keys, size_t n,
+                                             size_t *done);
+BESOM_API besom_status besom_insert_many_digest(besom_filter *f, const besom_digest *digests,
+                                                size_t n, size_t *done);
 
 /*
  * Takes one copy of a key out. Remove only what was inserted: removing any other key that the filter
@@ -368,10 +387,13 @@ BESOM_API besom_status besom_insert_count_digest(besom_filter *f, besom_digest d
  * other's value (at the rate); get gives the first, set is AMBIGUOUS then.
  * Errors: NOT_FOUND, AMBIGUOUS, INVALID (value does not fit, or no value_bits), READ_ONLY, UNSUPPORTED.
  */
-BESOM_API besom_status besom_get_value(const besom_filter *f, const void *key, size_t len, uint64_t *value);
+BESOM_API besom_status besom_get_value(const besom_filter *f, const void *key, size_t len,
+                                       uint64_t *value);
 BESOM_API besom_status besom_get_value_u64(const besom_filter *f, uint64_t key, uint64_t *value);
-BESOM_API besom_status besom_get_value_digest(const besom_filter *f, besom_digest digest, uint64_t *value);
-BESOM_API besom_status besom_set_value(besom_filter *f, const void *key, size_t len, uint64_t value);
+BESOM_API besom_status besom_get_value_digest(const besom_filter *f, besom_digest digest,
+                                              uint64_t *value);
+BESOM_API besom_status besom_set_value(besom_filter *f, const void *key, size_t len,
+                                       uint64_t value);
 BESOM_API besom_status besom_set_value_u64(besom_filter *f, uint64_t key, uint64_t value);
 BESOM_API besom_status besom_set_value_digest(besom_filter *f, besom_digest digest, uint64_t value);
 
@@ -380,7 +402,7 @@ BESOM_API besom_status besom_set_value_digest(besom_filter *f, besom_digest dige
  * same fingerprint is inserted. The caller has made sure that the key is no member.
  *
  * A filter bound to its keys (besom_bind) lengthens the fingerprints that matched; a key that turns out to
- * be a member is refused (MEMBER). An unbound one keeps the key's digest as a mark: inserting the key later
+ * be a member is refused (IS_MEMBER). An unbound one keeps the key's digest as a mark: inserting the key later
  * takes the mark away, so that adapting for a member by mistake is mended by inserting it again. Besides
  * that, a mark makes the filter deny a member only if the two keys have one digest: 2^-128 a pair.
  *
@@ -394,7 +416,7 @@ BESOM_API besom_status besom_set_value_digest(besom_filter *f, besom_digest dige
  * for a single key: it learns what is reported, and after some thousand reports denies most of it. Report every false
  * positive, also repeated ones. A call may read some thousand members from the source.
  *
- * Errors: FULL (adapt_room is used up: besom_rekey or besom_grow frees it; nothing changed), MEMBER, READ_ONLY, what
+ * Errors: FULL (reserve is used up: besom_rekey or besom_grow frees it; nothing changed), IS_MEMBER, READ_ONLY, what
  * the bound callback returned, NO_MEMORY, UNSUPPORTED (not an adaptive kind). A key answered no already is OK.
  */
 BESOM_API besom_status besom_adapt(besom_filter *f, const void *key, size_t len);
@@ -405,7 +427,7 @@ BESOM_API besom_status besom_adapt_digest(besom_filter *f, besom_digest digest);
  * The no list: keys that are answered no whatever is inserted, until they are taken off it, or inserted themselves,
  * which always wins. As with besom_adapt, the caller has made sure that the key to add is no member: it would be
  * denied. Unlike what besom_adapt learns, an entry is kept also while no fingerprint matches it, so that both lists may
- * grow and shrink in any order. Each takes 18 to 24 bytes, of no_capacity and adapt_room.
+ * grow and shrink in any order. Each takes 18 to 24 bytes, of no_capacity and reserve.
  * Errors: add: FULL, NO_MEMORY; remove: NOT_FOUND; READ_ONLY, UNSUPPORTED.
  */
 BESOM_API besom_status besom_no_add(besom_filter *f, const void *key, size_t len);
@@ -435,7 +457,8 @@ typedef struct besom_match {
  * kinds that move their fingerprints call it; for others it may be NULL.
  */
 typedef struct besom_reverse {
-  besom_status (*digest_of)(void *ctx, const besom_filter *f, besom_match match, besom_digest *digest);
+  besom_status (*digest_of)(void *ctx, const besom_filter *f, besom_match match,
+                            besom_digest *digest);
   void *ctx;
   besom_status (*exchange)(void *ctx, const besom_filter *f, besom_match a, besom_match b);
 } besom_reverse;
@@ -461,15 +484,16 @@ BESOM_API besom_status besom_bind_source(besom_filter *f, const besom_source *me
  * All fingerprints that match the digest, in the order of their ranks: look at each before you call a yes a false
  * positive. Up to cap are written, *total says how many there are; 0 = the answer is no.
  */
-BESOM_API besom_status besom_matches(const besom_filter *f, besom_digest digest, besom_match *out, size_t cap,
-                                     size_t *total);
+BESOM_API besom_status besom_matches(const besom_filter *f, besom_digest digest, besom_match *out,
+                                     size_t cap, size_t *total);
 
 /*
  * Adds a key with a fingerprint of its own, even if an equal one is there, and says where. Errors: as besom_insert;
- * NEEDS_STORE (the kind moves fingerprints or has a no list, and is not bound), MEMBER (see besom_no_add_at), what the
+ * NEEDS_STORE (the kind moves fingerprints or has a no list, and is not bound), IS_MEMBER (see besom_no_add_at), what the
  * bound callbacks returned.
  */
-BESOM_API besom_status besom_insert_at(besom_filter *f, besom_digest digest, uint64_t value, besom_match *match);
+BESOM_API besom_status besom_insert_at(besom_filter *f, besom_digest digest, uint64_t value,
+                                       besom_match *match);
 
 /*
  * Takes out exactly this fingerprint. Call it while the record is still in the store: taf may look at stored keys, and
@@ -480,10 +504,11 @@ BESOM_API besom_status besom_remove_at(besom_filter *f, besom_match match);
 /*
  * Lengthens one fingerprint, whose key has the digest `stored`, until it does not match `offender` any more; kinds that
  * move their fingerprints exchange it for another one.
- * Errors: FULL, NOT_FOUND (kinds that move: also if it is another key that is there now), MEMBER (the digests are
+ * Errors: FULL, NOT_FOUND (kinds that move: also if it is another key that is there now), IS_MEMBER (the digests are
  * equal), INVALID (stored is not that key's), READ_ONLY, UNSUPPORTED, NEEDS_STORE, what the bound callbacks returned.
  */
-BESOM_API besom_status besom_adapt_at(besom_filter *f, besom_digest offender, besom_match match, besom_digest stored);
+BESOM_API besom_status besom_adapt_at(besom_filter *f, besom_digest offender, besom_match match,
+                                      besom_digest stored);
 
 /*
  * A no list whose keys are stored, too (BESOM_CAN_LIST_NO_AT). Its entries are fingerprints of the table like those of
@@ -494,22 +519,22 @@ BESOM_API besom_status besom_adapt_at(besom_filter *f, besom_digest offender, be
  * no_add_at lengthens what fingerprints of members match the key by bits of their own keys, one read for each, and says
  * where to store it. Also the report of a false positive: besom_adapt is UNSUPPORTED, since every reason is an entry
  * here. Adding a key twice makes two entries. The capacity is for the keys of both lists together; what is lengthened,
- * by no_add_at or by insert_at, takes of adapt_room.
+ * by no_add_at or by insert_at, takes of reserve.
  * no_matches are the entries that may be this key's, as besom_matches for members: to find the one to take out.
  * no_remove_at takes an entry out, without reading keys; as with besom_remove_at the ranks behind it move up, and
  * members' fingerprints become as short as they may be.
  *
- * A key is on one list: adding it to the other is MEMBER, by insert_at and by no_add_at, and *match tells where
+ * A key is on one list: adding it to the other is IS_MEMBER, by insert_at and by no_add_at, and *match tells where
  * its entry is, to be taken out first. While the no list is empty, such a filter needs no store; while it is
  * not, inserts and removals without _at are NEEDS_STORE, and so is insert_at unless it is bound (besom_bind), as
  * no_add_at always is.
  *
- * Errors: no_add_at: FULL (capacity or adapt_room), MEMBER, NEEDS_STORE, INVALID (the key of digest_of is another one),
+ * Errors: no_add_at: FULL (capacity or reserve), IS_MEMBER, NEEDS_STORE, INVALID (the key of digest_of is another one),
  * what the bound callback returned; no_remove_at: NOT_FOUND; READ_ONLY, UNSUPPORTED.
  */
 BESOM_API besom_status besom_no_add_at(besom_filter *f, besom_digest digest, besom_match *match);
-BESOM_API besom_status besom_no_matches(const besom_filter *f, besom_digest digest, besom_match *out, size_t cap,
-                                        size_t *total);
+BESOM_API besom_status besom_no_matches(const besom_filter *f, besom_digest digest,
+                                        besom_match *out, size_t cap, size_t *total);
 BESOM_API besom_status besom_no_remove_at(besom_filter *f, besom_match match);
 
 /* ------------------------------------------------------------------ whole filters */
@@ -518,11 +543,12 @@ BESOM_API besom_status besom_no_remove_at(besom_filter *f, besom_match match);
  * A new filter that holds what a and b hold, in the geometry that they share: it has room for no more
  * keys than each of them had. a and b stay as they are.
  * In its buckets those of b are behind those of a.
- * Errors: UNLIKE (see besom_create_like), FULL (too many keys, or adaptations), NO_MEMORY, UNSUPPORTED; with a no list
- * in front of a store (no_add_at): NEEDS_STORE (fingerprints of both lists meet, and a or b is not bound), MEMBER (a
+ * Errors: INCOMPATIBLE (see besom_create_like), FULL (too many keys, or adaptations), NO_MEMORY, UNSUPPORTED; with a no list
+ * in front of a store (no_add_at): NEEDS_STORE (fingerprints of both lists meet, and a or b is not bound), IS_MEMBER (a
  * key is on the yes list of one and the no list of the other), what the bound callbacks returned.
  */
-BESOM_API besom_status besom_merge(const besom_filter *a, const besom_filter *b, besom_filter **out);
+BESOM_API besom_status besom_merge(const besom_filter *a, const besom_filter *b,
+                                   besom_filter **out);
 
 /*
  * Doubles (or halves) the table as often as it takes to have exactly this many slots, by moving bits
@@ -547,7 +573,7 @@ BESOM_API besom_status besom_shrink(besom_filter *f, uint64_t slots);
  * Gives the filter a new hash key, and with it a fresh start: all members come from `yes`, everything learnt is
  * dropped. no (may be NULL): keys to be answered no from the start, adapted for as they come; none of them may be
  * in yes. seed: 16 bytes, NULL for random ones. Takes the memory of a second filter meanwhile.
- * Errors: FULL (too many members, or no room for all of no), STOPPED, NO_MEMORY, READ_ONLY, UNSUPPORTED, NEEDS_STORE
+ * Errors: FULL (too many members, or no room for all of no), CANCELLED, NO_MEMORY, READ_ONLY, UNSUPPORTED, NEEDS_STORE
  * (the filter is bound: its stored keys would be in other buckets; or a key of no is to be adapted for, by a kind that
  * cannot without stored keys), what a source returned. On failure the filter is as
  * it was.
@@ -579,8 +605,9 @@ typedef struct besom_task besom_task;
 
 BESOM_API besom_status besom_grow_begin(besom_filter *f, uint64_t slots, besom_task **out);
 BESOM_API besom_status besom_shrink_begin(besom_filter *f, uint64_t slots, besom_task **out);
-BESOM_API besom_status besom_rekey_begin(besom_filter *f, const besom_source *yes, const besom_source *no,
-                                         const uint8_t *seed, besom_task **out);
+BESOM_API besom_status besom_rekey_begin(besom_filter *f, const besom_source *yes,
+                                         const besom_source *no, const uint8_t *seed,
+                                         besom_task **out);
 
 /*
  * Looks at no more than max_items stored fingerprints, each with the empty slots before it (rekey: calls next of the
@@ -600,8 +627,9 @@ typedef struct besom_entry {
   besom_digest extension;  /* the bits behind the remainder, the first one uppermost */
   uint32_t extension_bits; /* how many there are */
   uint64_t count, value;   /* value: of taf and utaf the selector */
-  bool has_alternate;      /* cuckoo kinds: the quotient is the bucket it is in, but it may as well be in */
-  uint64_t alternate;      /* this one: which of the two depends on what else is there */
+  bool
+      has_alternate; /* cuckoo kinds: the quotient is the bucket it is in, but it may as well be in */
+  uint64_t alternate; /* this one: which of the two depends on what else is there */
 } besom_entry;
 
 typedef struct besom_iter besom_iter;
@@ -617,33 +645,41 @@ BESOM_API void besom_iter_close(besom_iter *iter);
 typedef struct besom_statistics {
   const char *kind;
   const char *hash;
-  const char *isa;      /* the instructions in use: "portable", "avx2", "avx512" */
-  uint64_t items;       /* keys inserted and not removed */
-  uint64_t capacity;    /* insert is FULL beyond this many items (and no_entries) */
-  uint64_t slots;       /* places of the table; for Bloom kinds: its bits; of layered kinds: of all layers */
-  uint32_t width;       /* bits of a remainder; for Bloom kinds: bits set a key; of the newest layer */
-  uint64_t bytes;       /* all memory of the filter */
-  double bits_per_item; /* 8 * bytes / items, 0 if empty */
-  double load;          /* items / slots, for Bloom kinds the share of bits that are set */
-  double expected_rate; /* probability of a false positive, as full as the filter is now */
-  double rate_at_capacity;
-  uint64_t extended;      /* adaptive kinds: fingerprints that were lengthened, or changed */
-  uint64_t tombstones;    /* those among them that are kept for keys which are removed now */
-  uint64_t no_entries;    /* and those that are of keys of a no list (no_add_at) */
-  uint64_t marks;         /* keys that are marked as no members, or cached as such */
-  double adapt_room_used; /* share of adapt_room that is used, 0 to 1 */
-  uint64_t kicks;         /* cuckoo kinds: fingerprints moved to make room since the filter was made or loaded, */
+  const char *isa;   /* the instructions in use: "portable", "avx2", "avx512" */
+  uint64_t items;    /* keys inserted and not removed */
+  uint64_t capacity; /* insert is FULL beyond this many items (and no_entries) */
+  uint64_t
+      slots; /* places of the table; for Bloom kinds: its bits; of layered kinds: of all layers */
+  uint32_t width; /* bits of a remainder; for Bloom kinds: bits set a key; of the newest layer */
+  uint64_t bytes; /* all memory of the filter */
+  double bits_per_key; /* 8 * bytes / items, 0 if empty */
+  double load;         /* items / slots, for Bloom kinds the share of bits that are set */
+  double expected_fpr; /* probability of a false positive, as full as the filter is now */
+  double fpr_at_capacity;
+  uint64_t extended;   /* adaptive kinds: fingerprints that were lengthened, or changed */
+  uint64_t tombstones; /* those among them that are kept for keys which are removed now */
+  uint64_t no_entries; /* and those that are of keys of a no list (no_add_at) */
+  uint64_t marks;      /* keys that are marked as no members, or cached as such */
+  double reserve_used; /* share of reserve that is used, 0 to 1 */
+  uint64_t
+      kicks; /* cuckoo kinds: fingerprints moved to make room since the filter was made or loaded, */
   uint64_t longest_chain; /* and most of them for one key */
-  uint64_t adapted;       /* adaptive cuckoo kinds: fingerprints changed by adapting, since the same time */
-  uint64_t rebuilds;      /* kinds that keep what they learn by block: how often a block was full and began anew;
+  uint64_t
+      adapted; /* adaptive cuckoo kinds: fingerprints changed by adapting, since the same time */
+  uint64_t
+      rebuilds; /* kinds that keep what they learn by block: how often a block was full and began anew;
                              broom: and how often a run went over to a new round; adaptive-stacked: how often it
                              learnt anew */
-  uint64_t selectors[8];  /* taf, utaf: fingerprints by selector; the last, by that or a higher one */
-  uint64_t rounds;        /* broom: rounds that were begun, since the filter was made, its time in files included */
-  uint64_t direct_corrections; /* exaf, broom, taf, utaf: calls of adapt and adapt_at that changed a fingerprint, since
+  uint64_t
+      selectors[8]; /* taf, utaf: fingerprints by selector; the last, by that or a higher one */
+  uint64_t
+      rounds; /* broom: rounds that were begun, since the filter was made, its time in files included */
+  uint64_t
+      direct_corrections; /* exaf, broom, taf, utaf: calls of adapt and adapt_at that changed a fingerprint, since
                                   the filter was made or loaded. What else this has put right (serendipitous
                                   corrections) only who knows the keys can tell: besom-bench run serendipity */
-  double workload_rate; /* kinds planned by a sample of queries: as expected_rate, over queries like these; else 0 */
+  double
+      workload_fpr; /* kinds planned by a sample of queries: as expected_fpr, over queries like these; else 0 */
 } besom_statistics;
 
 /* Cost: constant (Bloom kinds: one pass over the bits). */
@@ -681,10 +717,12 @@ BESOM_API besom_status besom_save_file(const besom_filter *f, const char *path);
 /*
  * Makes a filter from saved bytes, after checking the checksums and every invariant: hostile bytes are
  * an error, never a crash. allocator may be NULL. load_file maps the file while it copies: do not truncate
- * it meanwhile (besom_save_file never does). Errors: CORRUPT, NEWER, NO_MEMORY, IO (load_file).
+ * it meanwhile (besom_save_file never does). Errors: CORRUPT, NEWER_VERSION, NO_MEMORY, IO (load_file).
  */
-BESOM_API besom_status besom_load(const void *data, size_t len, const besom_allocator *allocator, besom_filter **out);
-BESOM_API besom_status besom_load_file(const char *path, const besom_allocator *allocator, besom_filter **out);
+BESOM_API besom_status besom_load(const void *data, size_t len, const besom_allocator *allocator,
+                                  besom_filter **out);
+BESOM_API besom_status besom_load_file(const char *path, const besom_allocator *allocator,
+                                       besom_filter **out);
 
 /* What is wrong with a file: a static sentence, and the byte of the file from which on. */
 typedef struct besom_fault {
@@ -719,11 +757,13 @@ BESOM_API besom_status besom_open_mmap(const char *path, unsigned flags, besom_f
  * What it takes to make `fresh` of `old`, for shipping updates of a list: as small as the change, if both are alike
  * (besom_create_like, or built with one seed and one size). apply makes the very filter that `fresh` was, from a filter
  * that is bit for bit what `old` was. Both take the memory of both filters meanwhile.
- * Errors: delta: UNSUPPORTED, NO_MEMORY, what the sink returned; apply: UNLIKE (a patch for another filter), CORRUPT,
- * NEWER, NO_MEMORY.
+ * Errors: delta: UNSUPPORTED, NO_MEMORY, what the sink returned; apply: INCOMPATIBLE (a patch for another filter), CORRUPT,
+ * NEWER_VERSION, NO_MEMORY.
  */
-BESOM_API besom_status besom_delta(const besom_filter *old, const besom_filter *fresh, const besom_sink *sink);
-BESOM_API besom_status besom_apply(const besom_filter *old, const void *patch, size_t len, besom_filter **out);
+BESOM_API besom_status besom_diff(const besom_filter *old, const besom_filter *fresh,
+                                  const besom_sink *sink);
+BESOM_API besom_status besom_patch(const besom_filter *old, const void *patch, size_t len,
+                                   besom_filter **out);
 
 /* ------------------------------------------------------------------ workloads and plans */
 
@@ -744,14 +784,16 @@ typedef struct besom_workload besom_workload;
 
 /* Of at most so many bytes, 0 for 64 MB; while it grows or forgets it takes twice as many for a moment. allocator may
  * be NULL. Errors: INVALID (less than 4096 bytes), NO_MEMORY. */
-BESOM_API besom_status besom_workload_create(uint64_t memory, const besom_allocator *allocator, besom_workload **out);
+BESOM_API besom_status besom_workload_create(uint64_t memory, const besom_allocator *allocator,
+                                             besom_workload **out);
 BESOM_API void besom_workload_free(besom_workload *w);
 
 /*
  * The key was asked for so many times. Errors: INVALID (a NULL, no times, or 2^62 of all), FULL (the key is longer than
  * a sixteenth of the memory), NO_MEMORY; the workload is as it was then.
  */
-BESOM_API besom_status besom_workload_add(besom_workload *w, const void *key, size_t len, uint64_t times);
+BESOM_API besom_status besom_workload_add(besom_workload *w, const void *key, size_t len,
+                                          uint64_t times);
 BESOM_API besom_status besom_workload_add_u64(besom_workload *w, uint64_t key, uint64_t times);
 
 /* The keys with their counts as weights, in no order that means anything. It must be at its end, or rewound, before
@@ -764,14 +806,16 @@ typedef struct besom_workload_statistics {
   uint64_t known;   /* and the queries for them, as far as they are */
   uint64_t error;   /* a count is too low by this at most */
   uint64_t bytes;   /* of memory */
-  double unseen;    /* how many of the queries to come will be for other keys, estimated by leaving one out */
+  double
+      unseen; /* how many of the queries to come will be for other keys, estimated by leaving one out */
 } besom_workload_statistics;
 
-BESOM_API besom_status besom_workload_stats(const besom_workload *w, besom_workload_statistics *stats);
+BESOM_API besom_status besom_workload_stats(const besom_workload *w,
+                                            besom_workload_statistics *stats);
 
 /* What a plan must keep to. Zero means no limit, or what is best. */
 typedef struct besom_plan_limits {
-  double worst_rate;    /* the rate for keys that the filter knows nothing of, so of any workload */
+  double worst_fpr;     /* the rate for keys that the filter knows nothing of, so of any workload */
   double checks;        /* layers asked for a query that is for no member, on average: 1 or more */
   double checks_member; /* the same for a member */
   double epsilon;       /* how far the rate may be from the best one; default: a hundredth of it */
@@ -789,9 +833,10 @@ typedef struct besom_stack_plan {
   uint32_t layers;                 /* the first, third ... hold members, the others those keys */
   double rates[BESOM_PLAN_LAYERS]; /* of each layer */
   double bits;                     /* a member, all counted */
-  double expected_rate;            /* over queries like those of the workload */
-  double worst_rate;               /* over any others */
-  double checks_member, checks;    /* layers asked, on average: for a member; for others, as in the workload */
+  double expected_fpr;             /* over queries like those of the workload */
+  double worst_fpr;                /* over any others */
+  double checks_member,
+      checks; /* layers asked, on average: for a member; for others, as in the workload */
 } besom_stack_plan;
 
 /*
@@ -801,8 +846,9 @@ typedef struct besom_stack_plan {
  * Cost: one pass over the workload, and some milliseconds. Errors: INVALID (also: no stack keeps to all of it),
  * UNKNOWN_KIND, UNSUPPORTED (a kind that is not planned), BAD_OPTION, NO_MEMORY (of the workload's allocator).
  */
-BESOM_API besom_status besom_plan(const besom_config *config, uint64_t set_size, const besom_workload *workload,
-                                  const besom_plan_limits *limits, besom_stack_plan *plan);
+BESOM_API besom_status besom_plan(const besom_config *config, uint64_t set_size,
+                                  const besom_workload *workload, const besom_plan_limits *limits,
+                                  besom_stack_plan *plan);
 
 /*
  * The plan in a few lines for people. Writes no more than room bytes, a final 0 included, and returns how many it would
@@ -848,7 +894,8 @@ typedef struct besom_store besom_store;
 /* When a false positive is worth the room in the filter that fixing it takes. */
 typedef enum besom_adapt_policy {
   BESOM_ADAPT_ALWAYS = 0,
-  BESOM_ADAPT_SECOND = 1, /* when the key has been one before, as far as the guard remembers some thousand of them */
+  BESOM_ADAPT_SECOND =
+      1, /* when the key has been one before, as far as the guard remembers some thousand of them */
   BESOM_ADAPT_NEVER = 2,
 } besom_adapt_policy;
 
@@ -877,12 +924,13 @@ typedef enum besom_durability {
  * step_items   entries that a put moves while the filter grows or gets a new hash key; default 64. A list that is
  * longer is moved whole. grow_at      the load (keys / slots) past which the filter is exchanged for one of twice the
  * size and the same rate; default 0.9; 1: never, a put is FULL then. Not before filter.capacity is reached, but a
- * filter that is full grows in any case. rekey_at     the share of adapt_room in use from which on the hash key is
+ * filter that is full grows in any case. rekey_at     the share of reserve in use from which on the hash key is
  * changed, which frees it; default 0.9; 1: when an adaptation finds no room; 2: never. Both are "never" by default if
  * filter.slots is given.
  */
 typedef struct besom_guard_config {
-  besom_config filter; /* of a kind with BESOM_CAN_MATCH, and BESOM_CAN_ADAPT unless adapt is NEVER */
+  besom_config
+      filter; /* of a kind with BESOM_CAN_MATCH, and BESOM_CAN_ADAPT unless adapt is NEVER */
   besom_adapt_policy adapt;
   besom_layout layout;
   besom_durability durability;
@@ -902,11 +950,12 @@ typedef struct besom_guard_config {
  * that has records must have got them from a guard whose filter had the same kind, geometry, hash and seed.
  *
  * Errors: as besom_create; UNSUPPORTED (the kind; split without transactions), INVALID (a NULL; quotient and remainder
- * have more than 64 bits together; options of more than 127 characters), UNLIKE (another kind or layout; the records
- * are not in the buckets of this filter), FULL (they are too many for it), CORRUPT or NEWER (what the guard has noted
- * in the store), STOPPED (by progress).
+ * have more than 64 bits together; options of more than 127 characters), INCOMPATIBLE (another kind or layout; the records
+ * are not in the buckets of this filter), FULL (they are too many for it), CORRUPT or NEWER_VERSION (what the guard has noted
+ * in the store), CANCELLED (by progress).
  */
-BESOM_API besom_status besom_guard_open(const besom_guard_config *config, besom_store *store, besom_guard **out);
+BESOM_API besom_status besom_guard_open(const besom_guard_config *config, besom_store *store,
+                                        besom_guard **out);
 
 /*
  * Aborts the batch that is open, syncs, leaves a checkpoint of the filter beside the store (one that has a directory),
@@ -919,25 +968,28 @@ BESOM_API void besom_guard_close(besom_guard *g);
  * Stores a value under a key, in the place of the one that is there. A new key costs one append, and no read
  * unless the filter says yes. Errors: FULL (the filter's capacity, or the store's), INVALID (a NULL, too long).
  */
-BESOM_API besom_status besom_guard_put(besom_guard *g, const void *key, size_t len, const void *value,
-                                       size_t value_len);
-BESOM_API besom_status besom_guard_put_u64(besom_guard *g, uint64_t key, const void *value, size_t value_len);
+BESOM_API besom_status besom_guard_put(besom_guard *g, const void *key, size_t len,
+                                       const void *value, size_t value_len);
+BESOM_API besom_status besom_guard_put_u64(besom_guard *g, uint64_t key, const void *value,
+                                           size_t value_len);
 
 /*
  * The same for a key that you know is not there: never a read, but for what a broom reads for itself. If it is there
  * after all there are two of it; get, put and delete see the older one then (split: the newer value, and after one
  * delete neither).
  */
-BESOM_API besom_status besom_guard_put_new(besom_guard *g, const void *key, size_t len, const void *value,
-                                           size_t value_len);
-BESOM_API besom_status besom_guard_put_new_u64(besom_guard *g, uint64_t key, const void *value, size_t value_len);
+BESOM_API besom_status besom_guard_put_new(besom_guard *g, const void *key, size_t len,
+                                           const void *value, size_t value_len);
+BESOM_API besom_status besom_guard_put_new_u64(besom_guard *g, uint64_t key, const void *value,
+                                               size_t value_len);
 
 /*
  * The value of a key, borrowed until besom_guard_release. value may be NULL, if all you want to know is whether the key
  * is there. Costs no read of the store if the filter says no, else one; split: a second one for a false positive.
  * Errors: NOT_FOUND (it is certain; *value is empty and needs no release), INVALID, NO_MEMORY.
  */
-BESOM_API besom_status besom_guard_get(besom_guard *g, const void *key, size_t len, besom_bytes *value);
+BESOM_API besom_status besom_guard_get(besom_guard *g, const void *key, size_t len,
+                                       besom_bytes *value);
 BESOM_API besom_status besom_guard_get_u64(besom_guard *g, uint64_t key, besom_bytes *value);
 
 /* Gives a value back, and empties *value. NULL is fine, and so is one that was given back. */
@@ -972,11 +1024,11 @@ BESOM_API besom_status besom_guard_sync(besom_guard *g);
  * one, BESOM_END for no more, any other status ends the scan and is what it returns.
  */
 typedef besom_status (*besom_guard_visit)(void *ctx, besom_bytes key, besom_bytes value);
-BESOM_API besom_status besom_guard_scan(besom_guard *g, besom_bytes from, besom_bytes to, besom_guard_visit visit,
-                                        void *ctx);
+BESOM_API besom_status besom_guard_scan(besom_guard *g, besom_bytes from, besom_bytes to,
+                                        besom_guard_visit visit, void *ctx);
 
 /*
- * Begins to change the filter's hash key, so that what an enemy has learnt is worth nothing and adapt_room is empty
+ * Begins to change the filter's hash key, so that what an enemy has learnt is worth nothing and reserve is empty
  * again. Puts do the work by and by, or besom_guard_step. Answers are right all the time, each from one filter.
  * Errors: BUSY (it is growing or rekeying, or a batch is open), UNSUPPORTED (a store without transactions; kinds that
  * move their fingerprints), NO_MEMORY.
@@ -993,7 +1045,7 @@ BESOM_API besom_status besom_guard_step(besom_guard *g, uint64_t max_items, bool
  * Puts all of `from` into `into`, whose filters must be alike (besom_merge: same kind, geometry, hash and seed), with
  * all that both have learnt, in one transaction, which is held in memory. Of a key that is in both the record of `into`
  * stays. `from` stays as it is.
- * Errors: UNLIKE (or another layout), FULL (too many for one filter of that size), BUSY (a batch is open or one of them
+ * Errors: INCOMPATIBLE (or another layout), FULL (too many for one filter of that size), BUSY (a batch is open or one of them
  * is growing or rekeying: see besom_guard_step), INVALID, UNSUPPORTED (the kind; `into` without transactions).
  */
 BESOM_API besom_status besom_guard_merge(besom_guard *into, besom_guard *from);
@@ -1004,28 +1056,33 @@ typedef struct besom_guard_statistics {
   uint64_t filter_negatives; /* queries that the filter answered */
   uint64_t store_reads;      /* reads of the store for queries */
   uint64_t true_positives, false_positives;
-  uint64_t repeated_false_positives; /* of keys that the guard remembers as one: at least so many were */
-  uint64_t adapted;                  /* fingerprints lengthened */
-  uint64_t adapt_full; /* fingerprints not lengthened for want of room: see adapt_room, besom_guard_rekey */
+  uint64_t
+      repeated_false_positives; /* of keys that the guard remembers as one: at least so many were */
+  uint64_t adapted;             /* fingerprints lengthened */
+  uint64_t
+      adapt_full; /* fingerprints not lengthened for want of room: see reserve, besom_guard_rekey */
   uint64_t puts, replaced, deletes; /* keys that were new, that were there, that were taken out */
-  uint64_t put_reads, delete_reads; /* reads of the store for puts and deletes to which the filter said yes */
-  uint64_t moved;                   /* records that changed places with their fingerprints, for kinds that move them */
-  uint64_t filter_reads;            /* reads of the store for that, and for keys that the filter asked for */
-  uint64_t queued, queue_drops;     /* false positives that readers left to the writer; that it had no room for */
-  uint64_t rekeys, growths;         /* begun */
-  uint64_t steps, step_items;       /* steps of those, and entries moved by them */
-  uint64_t largest_step;            /* most entries that one of them moved */
-  uint64_t failed_steps;            /* of those that puts and gets did by the way */
-  uint64_t rebuilt;                 /* 1: open has made the filter from the stored keys; 0: it has loaded it */
+  uint64_t put_reads,
+      delete_reads; /* reads of the store for puts and deletes to which the filter said yes */
+  uint64_t
+      moved; /* records that changed places with their fingerprints, for kinds that move them */
+  uint64_t filter_reads; /* reads of the store for that, and for keys that the filter asked for */
+  uint64_t queued,
+      queue_drops; /* false positives that readers left to the writer; that it had no room for */
+  uint64_t rekeys, growths;   /* begun */
+  uint64_t steps, step_items; /* steps of those, and entries moved by them */
+  uint64_t largest_step;      /* most entries that one of them moved */
+  uint64_t failed_steps;      /* of those that puts and gets did by the way */
+  uint64_t rebuilt; /* 1: open has made the filter from the stored keys; 0: it has loaded it */
 
-  uint64_t keys;          /* that are there now */
-  uint64_t filter_bytes;  /* memory of the filter, of both while it grows or gets a new hash key */
-  uint64_t store_bytes;   /* 0 if the store does not tell */
-  bool moving;            /* it does so now */
-  double adapt_room_used; /* 0 to 1 */
-  double observed_rate;   /* false positives a query for a key that is not there: since open; */
-  double window_rate;     /* of the last full window of 4096 such queries; */
-  double current_rate;    /* of the window since */
+  uint64_t keys;         /* that are there now */
+  uint64_t filter_bytes; /* memory of the filter, of both while it grows or gets a new hash key */
+  uint64_t store_bytes;  /* 0 if the store does not tell */
+  bool moving;           /* it does so now */
+  double reserve_used;   /* 0 to 1 */
+  double observed_fpr;   /* false positives a query for a key that is not there: since open; */
+  double window_fpr;     /* of the last full window of 4096 such queries; */
+  double current_fpr;    /* of the window since */
 } besom_guard_statistics;
 
 BESOM_API besom_status besom_guard_stats(const besom_guard *g, besom_guard_statistics *stats);
@@ -1034,7 +1091,8 @@ BESOM_API besom_status besom_guard_stats(const besom_guard *g, besom_guard_stati
  * The same, and the worst offenders, as one line of JSON without a line break. *len (may be NULL) is its length, also
  * if size is too small: that is FULL then, and nothing but a 0 is written. 8192 bytes are always enough.
  */
-BESOM_API besom_status besom_guard_stats_json(const besom_guard *g, char *out, size_t size, size_t *len);
+BESOM_API besom_status besom_guard_stats_json(const besom_guard *g, char *out, size_t size,
+                                              size_t *len);
 
 /* A key that was a false positive, the beginning of it, and how often: at most so often, and at least count - error. */
 #define BESOM_OFFENDER_BYTES 32
@@ -1045,7 +1103,8 @@ typedef struct besom_offender {
 } besom_offender;
 
 /* Up to cap (of at most 16) of those that came most often, the worst first. */
-BESOM_API besom_status besom_guard_offenders(const besom_guard *g, besom_offender *out, size_t cap, size_t *n);
+BESOM_API besom_status besom_guard_offenders(const besom_guard *g, besom_offender *out, size_t cap,
+                                             size_t *n);
 
 /*
  * The guard's filter, to look at: besom_stats, besom_hash, besom_contains. NULL for NULL. While it grows or gets a new

@@ -8,7 +8,7 @@
  *
  *     besom_store *store;
  *     if (besom_store_memory(NULL, &store) != BESOM_OK) ...
- *     besom_guard_config config = {.filter = {.kind = "aqf", .capacity = 1000000, .rate = 0.001}};
+ *     besom_guard_config config = {.filter = {.kind = "aqf", .capacity = 1000000, .fpr = 0.001}};
  *     besom_guard *guard;
  *     if (besom_guard_open(&config, store, &guard) != BESOM_OK) ...       // see besom.h; the guard has the store now
  *
@@ -68,10 +68,12 @@ typedef enum besom_table { BESOM_TABLE_NOTES = 0, BESOM_TABLE_KEYS = 1 } besom_t
 
 /* Exact numbers of calls since the store was opened (of changes, those that succeeded), and what is in it now. */
 typedef struct besom_store_statistics {
-  uint64_t appends, reads, updates, removes, scans; /* calls of append, get, replace, remove, scan */
-  uint64_t records, buckets;                        /* buckets that have a record */
-  uint64_t bytes;                                   /* all that the store has taken, in memory or on disk */
-  uint64_t table_puts, table_reads, table_removes;  /* calls of table_put, table_get, table_remove, but for notes */
+  uint64_t appends, reads, updates, removes,
+      scans;                 /* calls of append, get, replace, remove, scan */
+  uint64_t records, buckets; /* buckets that have a record */
+  uint64_t bytes;            /* all that the store has taken, in memory or on disk */
+  uint64_t table_puts, table_reads,
+      table_removes;       /* calls of table_put, table_get, table_remove, but for notes */
   uint64_t commits, syncs; /* calls of commit, and how often what was written was made durable */
 } besom_store_statistics;
 
@@ -120,10 +122,11 @@ typedef struct besom_store_ops {
   besom_status (*sync)(besom_store *store);
   besom_status (*commit_number)(besom_store *store, uint64_t *number);
   besom_status (*table_put)(besom_store *store, besom_table table, const besom_record *record);
-  besom_status (*table_get)(besom_store *store, besom_table table, besom_bytes key, besom_table_visit visit, void *ctx);
+  besom_status (*table_get)(besom_store *store, besom_table table, besom_bytes key,
+                            besom_table_visit visit, void *ctx);
   besom_status (*table_remove)(besom_store *store, besom_table table, besom_bytes key);
-  besom_status (*table_scan)(besom_store *store, besom_table table, besom_bytes from, besom_bytes to,
-                             besom_table_visit visit, void *ctx);
+  besom_status (*table_scan)(besom_store *store, besom_table table, besom_bytes from,
+                             besom_bytes to, besom_table_visit visit, void *ctx);
   const char *(*directory)(const besom_store *store);
 } besom_store_ops;
 
@@ -138,7 +141,8 @@ static inline void besom_store_close(besom_store *store) {
 }
 
 /* Errors: INVALID (a NULL), UNSUPPORTED (a store that does not count). */
-static inline besom_status besom_store_stats(const besom_store *store, besom_store_statistics *stats) {
+static inline besom_status besom_store_stats(const besom_store *store,
+                                             besom_store_statistics *stats) {
   if (!store || !stats) return BESOM_INVALID;
   return store->ops->stats ? store->ops->stats(store, stats) : BESOM_UNSUPPORTED;
 }
@@ -182,7 +186,8 @@ typedef struct besom_write {
  */
 typedef struct besom_ordered_ops {
   besom_status (*get)(void *db, besom_bytes key, besom_table_visit visit, void *ctx);
-  besom_status (*scan)(void *db, besom_bytes from, besom_bytes to, besom_table_visit visit, void *ctx);
+  besom_status (*scan)(void *db, besom_bytes from, besom_bytes to, besom_table_visit visit,
+                       void *ctx);
   besom_status (*write)(void *db, const besom_write *changes, size_t n, bool durable);
   besom_status (*sync)(void *db);
   besom_status (*commit_number)(void *db, uint64_t *number);
@@ -194,10 +199,10 @@ typedef struct besom_ordered_ops {
 
 /*
  * Takes db over if it succeeds. ops must live as long as the store. An empty database gets a mark that it is besom's.
- * Errors: INVALID, NO_MEMORY, CORRUPT (there is something else in it), NEWER, and what db says.
+ * Errors: INVALID, NO_MEMORY, CORRUPT (there is something else in it), NEWER_VERSION, and what db says.
  */
-BESOM_API besom_status besom_store_ordered(const besom_ordered_ops *ops, void *db, const besom_allocator *allocator,
-                                           besom_store **out);
+BESOM_API besom_status besom_store_ordered(const besom_ordered_ops *ops, void *db,
+                                           const besom_allocator *allocator, besom_store **out);
 
 /*
  * Stores that outlive the process. Each is a library of its own (libbesom-lmdb, libbesom-rocksdb, libbesom-redis), so
@@ -208,21 +213,24 @@ BESOM_API besom_status besom_store_ordered(const besom_ordered_ops *ops, void *d
 
 /* LMDB, embedded. The directory is made if it is missing (its parent must be there). */
 typedef struct besom_lmdb_options {
-  uint64_t map_size; /* most bytes that it may take on disk: beyond it changes are FULL; default 64 GiB (not taken) */
-  bool read_ahead;   /* let the system read more than is asked for: for data that fits into memory */
+  uint64_t
+      map_size; /* most bytes that it may take on disk: beyond it changes are FULL; default 64 GiB (not taken) */
+  bool read_ahead; /* let the system read more than is asked for: for data that fits into memory */
   const besom_allocator *allocator;
 } besom_lmdb_options;
-BESOM_API besom_status besom_store_lmdb(const char *directory, const besom_lmdb_options *options, const char **reason,
-                                        besom_store **out);
+BESOM_API besom_status besom_store_lmdb(const char *directory, const besom_lmdb_options *options,
+                                        const char **reason, besom_store **out);
 
 /* RocksDB, embedded. */
 typedef struct besom_rocksdb_options {
   uint64_t cache_bytes; /* of the block cache; default 32 MiB */
-  double bloom_bits;    /* bits a key of RocksDB's own filter; default 0: none, the guard has a better one */
-  bool direct_reads;    /* go around the system's page cache */
+  double
+      bloom_bits; /* bits a key of RocksDB's own filter; default 0: none, the guard has a better one */
+  bool direct_reads; /* go around the system's page cache */
   const besom_allocator *allocator;
 } besom_rocksdb_options;
-BESOM_API besom_status besom_store_rocksdb(const char *directory, const besom_rocksdb_options *options,
+BESOM_API besom_status besom_store_rocksdb(const char *directory,
+                                           const besom_rocksdb_options *options,
                                            const char **reason, besom_store **out);
 
 /* Redis (or Valkey), as durable as that server is. address: "host:port" or the path of a socket; all keys get prefix.
@@ -232,8 +240,9 @@ typedef struct besom_redis_options {
   const char *password;
   const besom_allocator *allocator;
 } besom_redis_options;
-BESOM_API besom_status besom_store_redis(const char *address, const char *prefix, const besom_redis_options *options,
-                                         const char **reason, besom_store **out);
+BESOM_API besom_status besom_store_redis(const char *address, const char *prefix,
+                                         const besom_redis_options *options, const char **reason,
+                                         besom_store **out);
 
 #ifdef __cplusplus
 }

@@ -84,7 +84,8 @@ static const argument *find_argument(const command *c, const char *text, const c
   size_t len = strcspn(text, "=");
   *value = text[len] ? text + len + 1 : NULL;
   for (size_t i = 0; i < c->argument_count; i++)
-    if (strlen(c->arguments[i].name) == len && memcmp(c->arguments[i].name, text, len) == 0) return &c->arguments[i];
+    if (strlen(c->arguments[i].name) == len && memcmp(c->arguments[i].name, text, len) == 0)
+      return &c->arguments[i];
   usage_error("unknown argument '%s'", text);
 }
 
@@ -103,7 +104,8 @@ static int take_argument(const command *c, int argc, char **argv, int i) {
 }
 
 words arguments_parse(const command *c, int argc, char **argv) {
-  static words found; /* they live as long as the program: its verb need not keep them, nor free them */
+  static words
+      found; /* they live as long as the program: its verb need not keep them, nor free them */
   bool only_words = false;
   for (int i = 1; i < argc; i++) {
     bool is_word = only_words || argv[i][0] != '-' || !argv[i][1];
@@ -137,7 +139,8 @@ static void print_troff(const char *text) {
   }
 }
 
-static void print_section(const char *title, const char *before, const char *text, const char *after) {
+static void print_section(const char *title, const char *before, const char *text,
+                          const char *after) {
   printf(".SH %s\n%s", title, before);
   print_troff(text);
   printf("\n%s", after);
@@ -160,6 +163,7 @@ void arguments_print_manual(const command *c, const char *verb, const char *summ
     printf("\n");
   }
   if (c->more) print_section("EXAMPLES", ".nf\n", c->more, ".fi\n");
-  printf(".SH EXIT STATUS\n0 done, or yes; 1 no, or not found; 2 wrong command line; 3 bad data, or a file could not "
+  printf(".SH EXIT STATUS\n0 done, or yes; 1 no, or not found; 2 wrong command line; 3 bad data, "
+         "or a file could not "
          "be read or written.\n");
 }

@@ -35,7 +35,8 @@ int reply_find(RedisModuleCtx *ctx, enum find find) {
   case OTHER_TYPE:
     return RedisModule_ReplyWithError(ctx, REDISMODULE_ERRORMSG_WRONGTYPE);
   default:
-    return RedisModule_ReplyWithError(ctx, "ERR the filter is incomplete: AF.LOADCHUNK has not ended");
+    return RedisModule_ReplyWithError(ctx,
+                                      "ERR the filter is incomplete: AF.LOADCHUNK has not ended");
   }
 }
 

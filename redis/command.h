@@ -24,8 +24,8 @@ void notify(RedisModuleCtx *ctx, const char *event, RedisModuleString *key);
 
 /* What a filter is to be like; zero means default. */
 struct wanted {
-  double rate;
-  double adapt_room;
+  double fpr;
+  double reserve;
   uint64_t capacity, max_capacity;
   const char *kind;
   const char *hash;
@@ -38,7 +38,8 @@ struct wanted {
 const char *read_rate(RedisModuleString *string, double *rate);
 const char *read_capacity(RedisModuleString *string, uint64_t *capacity);
 /* Makes the filter, puts it under the key and tells replicas. */
-besom_status create_value(RedisModuleCtx *ctx, RedisModuleString *key, const struct wanted *wanted, struct af **out);
+besom_status create_value(RedisModuleCtx *ctx, RedisModuleString *key, const struct wanted *wanted,
+                          struct af **out);
 /* Puts a value under a key, in the place of what is there. */
 void store_value(RedisModuleCtx *ctx, RedisModuleString *key, struct af *af);
 

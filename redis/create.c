@@ -34,7 +34,8 @@ static besom_status settle(struct wanted *w) {
   if (!(kind->abilities & BESOM_CAN_INSERT)) return BESOM_UNSUPPORTED;
   bool grows = kind->abilities & BESOM_CAN_GROW;
   if (w->max_capacity > w->capacity && !grows) return BESOM_UNSUPPORTED;
-  if (w->max_capacity == 0 && grows && !w->nonscaling) w->max_capacity = w->capacity * settings_growth();
+  if (w->max_capacity == 0 && grows && !w->nonscaling)
+    w->max_capacity = w->capacity * settings_growth();
   if (w->max_capacity > MOST_CAPACITY) w->max_capacity = MOST_CAPACITY;
   if (w->max_capacity <= w->capacity) w->max_capacity = 0;
   if (!w->has_seed) RedisModule_GetRandomBytes(w->seed, sizeof w->seed);
@@ -48,15 +49,17 @@ static void seed_text(const uint8_t *seed, char *text) {
 /* The settings of a replica may be others: it is told everything. */
 static void replicate(RedisModuleCtx *ctx, RedisModuleString *key, const struct wanted *w) {
   char rate[32], room[32], seed[SEED_HEX + 1];
-  snprintf(rate, sizeof rate, "%.17g", w->rate);
-  snprintf(room, sizeof room, "%.17g", w->adapt_room);
+  snprintf(rate, sizeof rate, "%.17g", w->fpr);
+  snprintf(room, sizeof room, "%.17g", w->reserve);
   seed_text(w->seed, seed);
-  RedisModule_Replicate(ctx, "AF.RESERVE", "sclccccccclclcc", key, rate, (long long)w->capacity, "SEED", seed, "KIND",
-                        w->kind, "HASH", w->hash, "VALUEBITS", (long long)w->value_bits, "MAXCAPACITY",
-                        (long long)(w->max_capacity ? w->max_capacity : w->capacity), "ADAPTROOM", room);
+  RedisModule_Replicate(
+      ctx, "AF.RESERVE", "sclccccccclclcc", key, rate, (long long)w->capacity, "SEED", seed, "KIND",
+      w->kind, "HASH", w->hash, "VALUEBITS", (long long)w->value_bits, "MAXCAPACITY",
+      (long long)(w->max_capacity ? w->max_capacity : w->capacity), "ADAPTROOM", room);
 }
 
-besom_status create_value(RedisModuleCtx *ctx, RedisModuleString *key, const struct wanted *wanted, struct af **out) {
+besom_status create_value(RedisModuleCtx *ctx, RedisModuleString *key, const struct wanted *wanted,
+                          struct af **out) {
   struct wanted w = *wanted;
   besom_status status = settle(&w);
   if (status != BESOM_OK) return status;
@@ -65,9 +68,9 @@ besom_status create_value(RedisModuleCtx *ctx, RedisModuleString *key, const str
                          .seed = w.seed,
                          .capacity = w.capacity,
                          .max_capacity = w.max_capacity,
-                         .rate = w.rate,
+                         .fpr = w.fpr,
                          .value_bits = w.value_bits,
-                         .adapt_room = w.adapt_room,
+                         .reserve = w.reserve,
                          .allocator = &redis_memory};
   besom_filter *filter;
   limit_memory(decides(ctx));
@@ -110,7 +113,8 @@ const char *read_rate(RedisModuleString *string, double *rate) {
 
 const char *read_capacity(RedisModuleString *string, uint64_t *capacity) {
   long long number;
-  if (RedisModule_StringToLongLong(string, &number) != REDISMODULE_OK || number < 1 || (uint64_t)number > MOST_CAPACITY)
+  if (RedisModule_StringToLongLong(string, &number) != REDISMODULE_OK || number < 1 ||
+      (uint64_t)number > MOST_CAPACITY)
     return "ERR the capacity must be from 1 to 2^44";
   *capacity = (uint64_t)number;
   return NULL;
@@ -125,8 +129,8 @@ static const char *read_value_bits(RedisModuleString *string, struct wanted *w) 
 }
 
 static const char *read_adapt_room(RedisModuleString *string, struct wanted *w) {
-  bool ok = RedisModule_StringToDouble(string, &w->adapt_room) == REDISMODULE_OK && w->adapt_room >= 0 &&
-            w->adapt_room <= 0.5;
+  bool ok = RedisModule_StringToDouble(string, &w->reserve) == REDISMODULE_OK && w->reserve >= 0 &&
+            w->reserve <= 0.5;
   return ok ? NULL : "ERR ADAPTROOM must be from 0 (default) to 0.5";
 }
 
@@ -142,8 +146,8 @@ static const char *read_hash(RedisModuleString *string, struct wanted *w) {
 }
 
 /* One option; *used is how many arguments it took. */
-static const char *read_option(RedisModuleString **argv, int left, struct wanted *w, RedisModuleString **like,
-                               int *used) {
+static const char *read_option(RedisModuleString **argv, int left, struct wanted *w,
+                               RedisModuleString **like, int *used) {
   *used = 1;
   if (is_word(argv[0], "NONSCALING")) {
     w->nonscaling = true;
@@ -162,12 +166,15 @@ static const char *read_option(RedisModuleString **argv, int left, struct wanted
   return NULL;
 }
 
-static const char *read_arguments(RedisModuleString **argv, int argc, struct wanted *w, RedisModuleString **like) {
-  const char *error = read_rate(argv[2], &w->rate);
+static const char *read_arguments(RedisModuleString **argv, int argc, struct wanted *w,
+                                  RedisModuleString **like) {
+  const char *error = read_rate(argv[2], &w->fpr);
   if (!error) error = read_capacity(argv[3], &w->capacity);
-  for (int i = 4, used; !error && i < argc; i += used) error = read_option(argv + i, argc - i, w, like, &used);
+  for (int i = 4, used; !error && i < argc; i += used)
+    error = read_option(argv + i, argc - i, w, like, &used);
   if (error) return error;
-  bool others = w->kind || w->hash || w->max_capacity || w->value_bits || w->has_seed || w->nonscaling || w->adapt_room;
+  bool others = w->kind || w->hash || w->max_capacity || w->value_bits || w->has_seed ||
+                w->nonscaling || w->reserve;
   if (*like && others) return "ERR LIKE takes everything from the other filter: no further options";
   if (w->nonscaling && w->max_capacity) return "ERR NONSCALING and MAXCAPACITY exclude each other";
   return NULL;

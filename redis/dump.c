@@ -84,7 +84,7 @@ static besom_status look(void *ctx, const void *data, size_t len) {
   const char *here = (const char *)data + (begin - w->at);
   if (begin < end && !bytes_append(w->out, here, (size_t)(end - begin))) return BESOM_NO_MEMORY;
   w->at += len;
-  return w->at >= w->to ? BESOM_STOPPED : BESOM_OK;
+  return w->at >= w->to ? BESOM_CANCELLED : BESOM_OK;
 }
 
 besom_status dump_chunk(const struct af *af, uint64_t from, struct bytes *chunk, uint64_t *next) {
@@ -94,10 +94,11 @@ besom_status dump_chunk(const struct af *af, uint64_t from, struct bytes *chunk,
   *next = 0;
   if (from >= total) return BESOM_OK;
   uint64_t len = chunk_len(total);
-  struct window window = {.from = from, .to = len < total - from ? from + len : total, .out = chunk};
+  struct window window = {
+      .from = from, .to = len < total - from ? from + len : total, .out = chunk};
   if (!chunk_begin(chunk, total, from)) return BESOM_NO_MEMORY;
   status = write_stream(af, &(besom_sink){look, &window});
-  if (status != BESOM_OK && status != BESOM_STOPPED) return status;
+  if (status != BESOM_OK && status != BESOM_CANCELLED) return status;
   *next = window.to;
   return chunk_end(chunk) ? BESOM_OK : BESOM_NO_MEMORY;
 }
@@ -113,7 +114,7 @@ struct cutting {
 
 static besom_status hand_over(struct cutting *c) {
   if (!chunk_end(&c->chunk)) return BESOM_NO_MEMORY;
-  if (!c->give(c->ctx, c->key, c->at, &c->chunk)) return BESOM_STOPPED;
+  if (!c->give(c->ctx, c->key, c->at, &c->chunk)) return BESOM_CANCELLED;
   return chunk_begin(&c->chunk, c->total, c->at) ? BESOM_OK : BESOM_NO_MEMORY;
 }
 
@@ -131,7 +132,8 @@ static besom_status cut(void *ctx, const void *data, size_t len) {
   return BESOM_OK;
 }
 
-besom_status dump_each_chunk(const struct af *af, RedisModuleString *key, chunk_taker give, void *ctx) {
+besom_status dump_each_chunk(const struct af *af, RedisModuleString *key, chunk_taker give,
+                             void *ctx) {
   struct cutting c = {.key = key, .give = give, .ctx = ctx};
   besom_status status = stream_len(af, &c.total);
   if (status != BESOM_OK) return status;
@@ -147,7 +149,7 @@ besom_status dump_each_chunk(const struct af *af, RedisModuleString *key, chunk_
 
 besom_status chunk_read(const char *data, size_t len, struct chunk *chunk) {
   if (len <= HEAD_LEN + CHECK_LEN || memcmp(data, MAGIC, MAGIC_LEN - 1) != 0) return BESOM_CORRUPT;
-  if (data[MAGIC_LEN - 1] != MAGIC[MAGIC_LEN - 1]) return BESOM_NEWER;
+  if (data[MAGIC_LEN - 1] != MAGIC[MAGIC_LEN - 1]) return BESOM_NEWER_VERSION;
   if (get64(data + len - CHECK_LEN) != checksum(data, len - CHECK_LEN)) return BESOM_CORRUPT;
   *chunk = (struct chunk){.total = get64(data + MAGIC_LEN),
                           .from = get64(data + MAGIC_LEN + 8),
@@ -160,7 +162,8 @@ besom_status chunk_read(const char *data, size_t len, struct chunk *chunk) {
 besom_status dump_finish(struct af *af) {
   const struct bytes *in = &af->incoming;
   if (in->len < PREFIX_LEN) return BESOM_CORRUPT;
-  besom_status status = besom_load(in->data + PREFIX_LEN, in->len - PREFIX_LEN, &redis_memory, &af->filter);
+  besom_status status =
+      besom_load(in->data + PREFIX_LEN, in->len - PREFIX_LEN, &redis_memory, &af->filter);
   if (status != BESOM_OK) return status;
   af->max_capacity = get64(in->data);
   bytes_free(&af->incoming);

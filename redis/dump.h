@@ -15,8 +15,10 @@
 besom_status dump_chunk(const struct af *af, uint64_t from, struct bytes *chunk, uint64_t *next);
 
 /* Calls give with each chunk and the place behind it; it says whether to go on. */
-typedef bool (*chunk_taker)(void *ctx, RedisModuleString *key, uint64_t next, const struct bytes *chunk);
-besom_status dump_each_chunk(const struct af *af, RedisModuleString *key, chunk_taker give, void *ctx);
+typedef bool (*chunk_taker)(void *ctx, RedisModuleString *key, uint64_t next,
+                            const struct bytes *chunk);
+besom_status dump_each_chunk(const struct af *af, RedisModuleString *key, chunk_taker give,
+                             void *ctx);
 
 struct chunk {
   uint64_t total, from;

@@ -35,11 +35,13 @@ static uint64_t last_number;
 static enum { AT_FIRST, AGAIN, AGAIN_IN_VAIN } turn;
 
 bool decides(RedisModuleCtx *ctx) {
-  return !(RedisModule_GetContextFlags(ctx) & (REDISMODULE_CTX_FLAGS_REPLICATED | REDISMODULE_CTX_FLAGS_LOADING));
+  return !(RedisModule_GetContextFlags(ctx) &
+           (REDISMODULE_CTX_FLAGS_REPLICATED | REDISMODULE_CTX_FLAGS_LOADING));
 }
 
 static bool can_wait(RedisModuleCtx *ctx) {
-  int no = REDISMODULE_CTX_FLAGS_MULTI | REDISMODULE_CTX_FLAGS_LUA | REDISMODULE_CTX_FLAGS_DENY_BLOCKING;
+  int no =
+      REDISMODULE_CTX_FLAGS_MULTI | REDISMODULE_CTX_FLAGS_LUA | REDISMODULE_CTX_FLAGS_DENY_BLOCKING;
   return turn == AT_FIRST && !(RedisModule_GetContextFlags(ctx) & no);
 }
 
@@ -130,7 +132,8 @@ static struct af *af_of_job(RedisModuleCtx *ctx, const struct job *job) {
 static void tick(RedisModuleCtx *ctx, void *data) {
   struct job *job = data;
   struct af *af = af_of_job(ctx, job);
-  if (af && RedisModule_GetContextFlags(ctx) & REDISMODULE_CTX_FLAGS_SLAVE) { /* not its decision any more */
+  if (af && RedisModule_GetContextFlags(ctx) &
+                REDISMODULE_CTX_FLAGS_SLAVE) { /* not its decision any more */
     besom_task_cancel(af->task);
     af->task = NULL;
   }
@@ -174,7 +177,8 @@ static uint64_t slots_for(const struct af *af, uint64_t items) {
   return slots;
 }
 
-static besom_status grow_now(RedisModuleCtx *ctx, RedisModuleString *key, struct af *af, uint64_t slots) {
+static besom_status grow_now(RedisModuleCtx *ctx, RedisModuleString *key, struct af *af,
+                             uint64_t slots) {
   besom_task_cancel(af->task); /* simpler than to go on with it: this is rare */
   af->task = NULL;
   limit_memory(decides(ctx));
@@ -188,7 +192,8 @@ static besom_status grow_now(RedisModuleCtx *ctx, RedisModuleString *key, struct
 static besom_status grow(RedisModuleCtx *ctx, RedisModuleString *key, struct af *af, uint64_t slots,
                          RedisModuleCmdFunc again, bool *waits) {
   *waits = false;
-  if (af->items < LARGE_ITEMS || !decides(ctx) || !can_wait(ctx)) return grow_now(ctx, key, af, slots);
+  if (af->items < LARGE_ITEMS || !decides(ctx) || !can_wait(ctx))
+    return grow_now(ctx, key, af, slots);
   struct job *job = af->task ? job_of(af) : NULL;
   if (!af->task) {
     limit_memory(true);
@@ -236,8 +241,8 @@ int growth_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
   if (slots == 0) slots = (long long)(2 * there);
   if ((uint64_t)slots <= there) return RedisModule_ReplyWithSimpleString(ctx, "OK");
   if (decides(ctx) && af->capacity >= af->max_capacity)
-    return RedisModule_ReplyWithError(ctx,
-                                      "ERR the filter has its MAXCAPACITY: a larger one would break its error rate");
+    return RedisModule_ReplyWithError(
+        ctx, "ERR the filter has its MAXCAPACITY: a larger one would break its error rate");
   bool waits;
   besom_status status = grow(ctx, argv[1], af, (uint64_t)slots, reply_grown, &waits);
   if (status != BESOM_OK) return reply_status(ctx, status);

@@ -18,7 +18,8 @@ struct adding {
 };
 
 /* *added: it was answered no before. A set (af_keeps_copies) leaves out what is there already. */
-static besom_status add_item(struct af *af, RedisModuleString *item, bool only_missing, bool *added) {
+static besom_status add_item(struct af *af, RedisModuleString *item, bool only_missing,
+                             bool *added) {
   besom_digest digest = digest_of(af, item);
   *added = !besom_contains_digest(af->filter, digest);
   if (!*added && (only_missing || !af_keeps_copies(af))) return BESOM_OK;
@@ -28,7 +29,8 @@ static besom_status add_item(struct af *af, RedisModuleString *item, bool only_m
 }
 
 /* The value to add to, made if need be; NULL: an error is replied. */
-static struct af *value_to_add_to(RedisModuleCtx *ctx, RedisModuleString *key, const struct adding *how) {
+static struct af *value_to_add_to(RedisModuleCtx *ctx, RedisModuleString *key,
+                                  const struct adding *how) {
   struct af *af;
   enum find found = find_value_to_change(ctx, key, &af);
   if (found == FOUND) return af;
@@ -47,14 +49,15 @@ static struct af *value_to_add_to(RedisModuleCtx *ctx, RedisModuleString *key, c
 }
 
 /* What went in is told to replicas, and nothing else: the failed ones go to the end of the row, and are not told. */
-static void tell_added(RedisModuleCtx *ctx, RedisModuleString *key, RedisModuleString **items, size_t n) {
+static void tell_added(RedisModuleCtx *ctx, RedisModuleString *key, RedisModuleString **items,
+                       size_t n) {
   if (n == 0) return;
   RedisModule_Replicate(ctx, "AF.MADD", "sv", key, items, n);
   notify(ctx, "af.add", key);
 }
 
-static int add_items(RedisModuleCtx *ctx, RedisModuleString **argv, RedisModuleString **items, int n,
-                     const struct adding *how, RedisModuleCmdFunc again) {
+static int add_items(RedisModuleCtx *ctx, RedisModuleString **argv, RedisModuleString **items,
+                     int n, const struct adding *how, RedisModuleCmdFunc again) {
   struct af *af = value_to_add_to(ctx, argv[1], how);
   if (!af || !growth_make_room(ctx, argv[1], af, (uint64_t)n, again)) return REDISMODULE_OK;
   RedisModuleString **told = RedisModule_Alloc((size_t)n * sizeof *told);
@@ -76,7 +79,7 @@ static int add_items(RedisModuleCtx *ctx, RedisModuleString **argv, RedisModuleS
 }
 
 static struct wanted by_default(void) {
-  return (struct wanted){.capacity = settings_capacity(), .rate = settings_rate()};
+  return (struct wanted){.capacity = settings_capacity(), .fpr = settings_rate()};
 }
 
 int add_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
@@ -112,7 +115,7 @@ static const char *read_insert(RedisModuleString **argv, int argc, struct adding
     else if (is_word(argv[i], "CAPACITY") && i + 1 < argc)
       error = read_capacity(argv[++i], &how->wanted.capacity);
     else if (is_word(argv[i], "ERROR") && i + 1 < argc)
-      error = read_rate(argv[++i], &how->wanted.rate);
+      error = read_rate(argv[++i], &how->wanted.fpr);
     else
       return "ERR syntax error";
   }
@@ -141,7 +144,8 @@ int exists_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 
 #define BATCH 256
 
-static void reply_batch(RedisModuleCtx *ctx, const struct af *af, RedisModuleString **items, size_t n) {
+static void reply_batch(RedisModuleCtx *ctx, const struct af *af, RedisModuleString **items,
+                        size_t n) {
   besom_bytes keys[BATCH];
   uint64_t bitmap[BATCH / 64] = {0};
   for (size_t i = 0; i < n; i++) keys[i].data = RedisModule_StringPtrLen(items[i], &keys[i].len);
@@ -155,7 +159,8 @@ int mexists_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
   if (found != FOUND && found != MISSING) return reply_find(ctx, found);
   RedisModule_ReplyWithArray(ctx, argc - 2);
   for (int i = 2; i < argc; i += BATCH)
-    reply_batch(ctx, found == FOUND ? af : NULL, argv + i, (size_t)(argc - i < BATCH ? argc - i : BATCH));
+    reply_batch(ctx, found == FOUND ? af : NULL, argv + i,
+                (size_t)(argc - i < BATCH ? argc - i : BATCH));
   return REDISMODULE_OK;
 }
 
@@ -220,7 +225,9 @@ typedef besom_status (*change)(struct af *af, besom_digest digest, bool *changed
 static besom_status report(struct af *af, besom_digest digest, bool *changed) {
   *changed = besom_contains_digest(af->filter, digest);
   besom_status status = *changed ? besom_adapt_digest(af->filter, digest) : BESOM_OK;
-  af_reported(af, status == BESOM_FULL ? REFUSED : *changed && status == BESOM_OK ? FIXED : REPORTED);
+  af_reported(af, status == BESOM_FULL             ? REFUSED
+                  : *changed && status == BESOM_OK ? FIXED
+                                                   : REPORTED);
   return status;
 }
 
@@ -236,8 +243,8 @@ static besom_status no_remove(struct af *af, besom_digest digest, bool *changed)
 }
 
 /* Replicas are told of the items that changed something, in their order: with the same filter they do the same. */
-static int change_each(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, change change, const char *name,
-                       const char *event, RedisModuleCmdFunc again) {
+static int change_each(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, change change,
+                       const char *name, const char *event, RedisModuleCmdFunc again) {
   struct af *af = value_to_change(ctx, argv[1]);
   if (!af || !growth_make_room(ctx, argv[1], af, 0, again)) return REDISMODULE_OK;
   RedisModuleString **told = RedisModule_Alloc((size_t)(argc - 2) * sizeof *told);

@@ -24,13 +24,15 @@ BESOM_API int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, 
 int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
   (void)argv;
   (void)argc;
-  if (RedisModule_Init(ctx, "besom", VERSION, REDISMODULE_APIVER_1) != REDISMODULE_OK) return REDISMODULE_ERR;
+  if (RedisModule_Init(ctx, "besom", VERSION, REDISMODULE_APIVER_1) != REDISMODULE_OK)
+    return REDISMODULE_ERR;
   if (!RedisModule_SetCommandInfo || !RedisModule_RegisterNumericConfig) {
     RedisModule_Log(ctx, "warning", "besom needs Redis 7 or Valkey");
     return REDISMODULE_ERR;
   }
   RedisModule_SetModuleOptions(ctx, REDISMODULE_OPTIONS_HANDLE_IO_ERRORS);
-  if (type_register(ctx) != REDISMODULE_OK || table_register(ctx) != REDISMODULE_OK) return REDISMODULE_ERR;
+  if (type_register(ctx) != REDISMODULE_OK || table_register(ctx) != REDISMODULE_OK)
+    return REDISMODULE_ERR;
   if (RedisModule_RegisterInfoFunc(ctx, describe) != REDISMODULE_OK) return REDISMODULE_ERR;
   return settings_register(ctx);
 }

@@ -37,10 +37,10 @@ static int set_choice(const char *name, int value, void *choice, RedisModuleStri
   return REDISMODULE_OK;
 }
 
-static int add_number(RedisModuleCtx *ctx, const char *name, long long by_default, long long least, long long most,
-                      unsigned flags, long long *number) {
-  return RedisModule_RegisterNumericConfig(ctx, name, by_default, flags, least, most, get_number, set_number, NULL,
-                                           number);
+static int add_number(RedisModuleCtx *ctx, const char *name, long long by_default, long long least,
+                      long long most, unsigned flags, long long *number) {
+  return RedisModule_RegisterNumericConfig(ctx, name, by_default, flags, least, most, get_number,
+                                           set_number, NULL, number);
 }
 
 int settings_register(RedisModuleCtx *ctx) {
@@ -52,8 +52,8 @@ int settings_register(RedisModuleCtx *ctx) {
       add_number(ctx, "capacity", 1024, 1, 1LL << 44, 0, &now.capacity) ||
       add_number(ctx, "error-ppm", 10000, 1, 999999, 0, &now.rate_ppm) ||
       add_number(ctx, "growth", 16, 1, 1 << 20, 0, &now.growth) ||
-      RedisModule_RegisterEnumConfig(ctx, "hash", SIP, REDISMODULE_CONFIG_DEFAULT, hashes, hash_numbers, 2, get_choice,
-                                     set_choice, NULL, &now.hash))
+      RedisModule_RegisterEnumConfig(ctx, "hash", SIP, REDISMODULE_CONFIG_DEFAULT, hashes,
+                                     hash_numbers, 2, get_choice, set_choice, NULL, &now.hash))
     return REDISMODULE_ERR;
   return RedisModule_LoadConfigs(ctx);
 }

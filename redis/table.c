@@ -11,8 +11,11 @@
   { .name = "key", .type = REDISMODULE_ARG_TYPE_KEY, .key_spec_index = 0 }
 #define ITEM \
   { .name = "item", .type = REDISMODULE_ARG_TYPE_STRING, .key_spec_index = -1 }
-#define ITEMS \
-  { .name = "item", .type = REDISMODULE_ARG_TYPE_STRING, .key_spec_index = -1, .flags = REDISMODULE_CMD_ARG_MULTIPLE }
+#define ITEMS                                                                  \
+  {                                                                            \
+    .name = "item", .type = REDISMODULE_ARG_TYPE_STRING, .key_spec_index = -1, \
+    .flags = REDISMODULE_CMD_ARG_MULTIPLE                                      \
+  }
 #define OPTION(NAME, TYPE, TOKEN)                                                            \
   {                                                                                          \
     .name = NAME, .type = REDISMODULE_ARG_TYPE_##TYPE, .key_spec_index = -1, .token = TOKEN, \
@@ -31,7 +34,7 @@ static RedisModuleCommandArg reserve_args[] = {
     OPTION("max_capacity", INTEGER, "MAXCAPACITY"),
     OPTION("value_bits", INTEGER, "VALUEBITS"),
     OPTION("nonscaling", PURE_TOKEN, "NONSCALING"),
-    OPTION("adapt_room", DOUBLE, "ADAPTROOM"),
+    OPTION("reserve", DOUBLE, "ADAPTROOM"),
     OPTION("seed", STRING, "SEED"),
     {.name = "like",
      .type = REDISMODULE_ARG_TYPE_KEY,
@@ -56,7 +59,10 @@ static RedisModuleCommandArg setval_args[] = {
     KEY, ITEM, {.name = "value", .type = REDISMODULE_ARG_TYPE_INTEGER, .key_spec_index = -1}, {0}};
 static RedisModuleCommandArg merge_args[] = {
     {.name = "destination", .type = REDISMODULE_ARG_TYPE_KEY, .key_spec_index = 0},
-    {.name = "source", .type = REDISMODULE_ARG_TYPE_KEY, .key_spec_index = 1, .flags = REDISMODULE_CMD_ARG_MULTIPLE},
+    {.name = "source",
+     .type = REDISMODULE_ARG_TYPE_KEY,
+     .key_spec_index = 1,
+     .flags = REDISMODULE_CMD_ARG_MULTIPLE},
     {0}};
 static RedisModuleCommandArg scandump_args[] = {
     KEY, {.name = "iterator", .type = REDISMODULE_ARG_TYPE_INTEGER, .key_spec_index = -1}, {0}};
@@ -78,17 +84,22 @@ static RedisModuleCommandArg loadchunk_args[] = {
     }                                                                                 \
   }
 
-static RedisModuleCommandKeySpec reads[] = {FIRST_KEY(REDISMODULE_CMD_KEY_RO | REDISMODULE_CMD_KEY_ACCESS), {0}};
-static RedisModuleCommandKeySpec updates[] = {FIRST_KEY(REDISMODULE_CMD_KEY_RW | REDISMODULE_CMD_KEY_UPDATE), {0}};
-static RedisModuleCommandKeySpec inserts[] = {FIRST_KEY(REDISMODULE_CMD_KEY_RW | REDISMODULE_CMD_KEY_INSERT), {0}};
-static RedisModuleCommandKeySpec removes[] = {FIRST_KEY(REDISMODULE_CMD_KEY_RW | REDISMODULE_CMD_KEY_DELETE), {0}};
-static RedisModuleCommandKeySpec reserves[] = {FIRST_KEY(REDISMODULE_CMD_KEY_RW | REDISMODULE_CMD_KEY_INSERT),
-                                               {.flags = REDISMODULE_CMD_KEY_RO | REDISMODULE_CMD_KEY_ACCESS,
-                                                .begin_search_type = REDISMODULE_KSPEC_BS_KEYWORD,
-                                                .bs.keyword = {"LIKE", 4},
-                                                .find_keys_type = REDISMODULE_KSPEC_FK_RANGE,
-                                                .fk.range = {0, 1, 0}},
-                                               {0}};
+static RedisModuleCommandKeySpec reads[] = {
+    FIRST_KEY(REDISMODULE_CMD_KEY_RO | REDISMODULE_CMD_KEY_ACCESS), {0}};
+static RedisModuleCommandKeySpec updates[] = {
+    FIRST_KEY(REDISMODULE_CMD_KEY_RW | REDISMODULE_CMD_KEY_UPDATE), {0}};
+static RedisModuleCommandKeySpec inserts[] = {
+    FIRST_KEY(REDISMODULE_CMD_KEY_RW | REDISMODULE_CMD_KEY_INSERT), {0}};
+static RedisModuleCommandKeySpec removes[] = {
+    FIRST_KEY(REDISMODULE_CMD_KEY_RW | REDISMODULE_CMD_KEY_DELETE), {0}};
+static RedisModuleCommandKeySpec reserves[] = {
+    FIRST_KEY(REDISMODULE_CMD_KEY_RW | REDISMODULE_CMD_KEY_INSERT),
+    {.flags = REDISMODULE_CMD_KEY_RO | REDISMODULE_CMD_KEY_ACCESS,
+     .begin_search_type = REDISMODULE_KSPEC_BS_KEYWORD,
+     .bs.keyword = {"LIKE", 4},
+     .find_keys_type = REDISMODULE_KSPEC_FK_RANGE,
+     .fk.range = {0, 1, 0}},
+    {0}};
 static RedisModuleCommandKeySpec merges[] = {
     FIRST_KEY(REDISMODULE_CMD_KEY_RW | REDISMODULE_CMD_KEY_ACCESS | REDISMODULE_CMD_KEY_INSERT),
     {.flags = REDISMODULE_CMD_KEY_RO | REDISMODULE_CMD_KEY_ACCESS,
@@ -116,41 +127,46 @@ static const struct command {
   const char *summary, *complexity;
   const char *categories;
 } commands[] = {
-    {"af.reserve", reserve_command, SLOW_ADD " getkeys-api", -4, reserves, reserve_args, "Makes an empty filter",
-     "O(1)", "besom write slow"},
-    {"af.add", add_command, ADD, 3, inserts, key_item, "Adds an item; makes the filter if it is not there", "O(1)",
+    {"af.reserve", reserve_command, SLOW_ADD " getkeys-api", -4, reserves, reserve_args,
+     "Makes an empty filter", "O(1)", "besom write slow"},
+    {"af.add", add_command, ADD, 3, inserts, key_item,
+     "Adds an item; makes the filter if it is not there", "O(1)", "besom write fast"},
+    {"af.madd", madd_command, ADD, -3, inserts, key_items,
+     "Adds items; makes the filter if it is not there", "O(N) for N items", "besom write fast"},
+    {"af.insert", insert_command, ADD, -4, inserts, insert_args,
+     "Adds items, with a say in how the filter is made", "O(N) for N items", "besom write fast"},
+    {"af.exists", exists_command, READ, 3, reads, key_item, "May the item be in the filter?",
+     "O(1)", "besom read fast"},
+    {"af.mexists", mexists_command, READ, -3, reads, key_items, "May the items be in the filter?",
+     "O(N) for N items", "besom read fast"},
+    {"af.del", del_command, TAKE, 3, removes, key_item, "Takes a copy of an item out", "O(1)",
      "besom write fast"},
-    {"af.madd", madd_command, ADD, -3, inserts, key_items, "Adds items; makes the filter if it is not there",
-     "O(N) for N items", "besom write fast"},
-    {"af.insert", insert_command, ADD, -4, inserts, insert_args, "Adds items, with a say in how the filter is made",
-     "O(N) for N items", "besom write fast"},
-    {"af.exists", exists_command, READ, 3, reads, key_item, "May the item be in the filter?", "O(1)",
+    {"af.count", count_command, READ, 3, reads, key_item, "How often was the item added?", "O(1)",
      "besom read fast"},
-    {"af.mexists", mexists_command, READ, -3, reads, key_items, "May the items be in the filter?", "O(N) for N items",
+    {"af.card", card_command, READ, 2, reads, key_only, "How many items are in the filter?", "O(1)",
      "besom read fast"},
-    {"af.del", del_command, TAKE, 3, removes, key_item, "Takes a copy of an item out", "O(1)", "besom write fast"},
-    {"af.count", count_command, READ, 3, reads, key_item, "How often was the item added?", "O(1)", "besom read fast"},
-    {"af.card", card_command, READ, 2, reads, key_only, "How many items are in the filter?", "O(1)", "besom read fast"},
-    {"af.info", info_command, "readonly", -2, reads, info_args, "What there is to know about the filter", "O(1)",
-     "besom read slow"},
+    {"af.info", info_command, "readonly", -2, reads, info_args,
+     "What there is to know about the filter", "O(1)", "besom read slow"},
     {"af.report", report_command, ADD, -3, updates, key_items,
-     "These items were false positives: the filter does not answer yes to them again", "O(N) for N items",
-     "besom besomreport write fast"},
-    {"af.noadd", noadd_command, ADD, -3, updates, key_items, "Puts items on the no list", "O(N) for N items",
-     "besom besomreport write fast"},
-    {"af.nodel", nodel_command, TAKE, -3, updates, key_items, "Takes items off the no list", "O(N) for N items",
-     "besom besomreport write fast"},
-    {"af.getval", getval_command, READ, 3, reads, key_item, "The small value kept with an item", "O(1)",
-     "besom read fast"},
-    {"af.setval", setval_command, ADD, 4, updates, setval_args, "Sets the small value kept with an item", "O(1)",
-     "besom write fast"},
-    {"af.grow", growth_command, SLOW_ADD, -2, updates, grow_args, "Doubles the filter's table, in steps",
-     "O(N) for a filter of N items", "besom write slow"},
-    {"af.merge", merge_command, SLOW_ADD, -3, merges, merge_args, "Puts what the sources hold into the destination",
-     "O(N) for filters of N items", "besom write slow"},
-    {"af.scandump", scandump_command, "readonly", 3, reads, scandump_args, "A chunk of the filter's bytes",
-     "O(N) for a filter of N bytes", "besom read slow"},
-    {"af.loadchunk", loadchunk_command, SLOW_ADD, 4, inserts, loadchunk_args, "Takes in what AF.SCANDUMP gave",
+     "These items were false positives: the filter does not answer yes to them again",
+     "O(N) for N items", "besom besomreport write fast"},
+    {"af.noadd", noadd_command, ADD, -3, updates, key_items, "Puts items on the no list",
+     "O(N) for N items", "besom besomreport write fast"},
+    {"af.nodel", nodel_command, TAKE, -3, updates, key_items, "Takes items off the no list",
+     "O(N) for N items", "besom besomreport write fast"},
+    {"af.getval", getval_command, READ, 3, reads, key_item, "The small value kept with an item",
+     "O(1)", "besom read fast"},
+    {"af.setval", setval_command, ADD, 4, updates, setval_args,
+     "Sets the small value kept with an item", "O(1)", "besom write fast"},
+    {"af.grow", growth_command, SLOW_ADD, -2, updates, grow_args,
+     "Doubles the filter's table, in steps", "O(N) for a filter of N items", "besom write slow"},
+    {"af.merge", merge_command, SLOW_ADD, -3, merges, merge_args,
+     "Puts what the sources hold into the destination", "O(N) for filters of N items",
+     "besom write slow"},
+    {"af.scandump", scandump_command, "readonly", 3, reads, scandump_args,
+     "A chunk of the filter's bytes", "O(N) for a filter of N bytes", "besom read slow"},
+    {"af.loadchunk", loadchunk_command, SLOW_ADD, 4, inserts, loadchunk_args,
+     "Takes in what AF.SCANDUMP gave",
      "O(N) for a chunk of N bytes, O(M) for the last one of M bytes", "besom write slow"},
 };
 
@@ -159,15 +175,18 @@ static int (*add_category)(RedisModuleCtx *ctx, const char *name);
 static int (*set_categories)(RedisModuleCommand *command, const char *names);
 
 static void find_categories(RedisModuleCtx *ctx) {
-  bool there =
-      RedisModule_GetApi("RedisModule_AddACLCategory", (void **)(void *)&add_category) == REDISMODULE_OK &&
-      RedisModule_GetApi("RedisModule_SetCommandACLCategories", (void **)(void *)&set_categories) == REDISMODULE_OK;
-  if (!there || add_category(ctx, "besom") != REDISMODULE_OK || add_category(ctx, "besomreport") != REDISMODULE_OK)
+  bool there = RedisModule_GetApi("RedisModule_AddACLCategory", (void **)(void *)&add_category) ==
+                   REDISMODULE_OK &&
+               RedisModule_GetApi("RedisModule_SetCommandACLCategories",
+                                  (void **)(void *)&set_categories) == REDISMODULE_OK;
+  if (!there || add_category(ctx, "besom") != REDISMODULE_OK ||
+      add_category(ctx, "besomreport") != REDISMODULE_OK)
     set_categories = NULL;
 }
 
 static int register_command(RedisModuleCtx *ctx, const struct command *c) {
-  if (RedisModule_CreateCommand(ctx, c->name, c->run, c->flags, 1, c->keys == merges ? -1 : 1, 1) != REDISMODULE_OK)
+  if (RedisModule_CreateCommand(ctx, c->name, c->run, c->flags, 1, c->keys == merges ? -1 : 1, 1) !=
+      REDISMODULE_OK)
     return REDISMODULE_ERR;
   RedisModuleCommand *command = RedisModule_GetCommand(ctx, c->name);
   RedisModuleCommandInfo info = {.version = REDISMODULE_COMMAND_INFO_VERSION,

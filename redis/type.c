@@ -90,7 +90,8 @@ static bool complete(RedisModuleIO *io, struct af *af) {
 
 static void *rdb_load(RedisModuleIO *io, int version) {
   if (version != RDB_VERSION) {
-    RedisModule_LogIOError(io, "warning", "besom: saved by a later version of the module (%d)", version);
+    RedisModule_LogIOError(io, "warning", "besom: saved by a later version of the module (%d)",
+                           version);
     return NULL;
   }
   struct af *af = af_new();
@@ -99,7 +100,8 @@ static void *rdb_load(RedisModuleIO *io, int version) {
   af->fixed = RedisModule_LoadUnsigned(io);
   af->refused = RedisModule_LoadUnsigned(io);
   af->incoming_len = RedisModule_LoadUnsigned(io);
-  bool ok = !RedisModule_IsIOError(io) && load_bytes(io, &af->incoming) && !RedisModule_IsIOError(io);
+  bool ok =
+      !RedisModule_IsIOError(io) && load_bytes(io, &af->incoming) && !RedisModule_IsIOError(io);
   if (ok && complete(io, af)) return af;
   af_free(af);
   return NULL;
@@ -107,7 +109,8 @@ static void *rdb_load(RedisModuleIO *io, int version) {
 
 /* ------------------------------------------------------------------ AOF */
 
-static bool emit_chunk(void *ctx, RedisModuleString *key, uint64_t next, const struct bytes *chunk) {
+static bool emit_chunk(void *ctx, RedisModuleString *key, uint64_t next,
+                       const struct bytes *chunk) {
   RedisModule_EmitAOF(ctx, "AF.LOADCHUNK", "slb", key, (long long)next, chunk->data, chunk->len);
   return true;
 }

@@ -69,7 +69,8 @@ static void *zeroed(size_t size) {
 
 static void *allocate(void *ctx, size_t size) {
   (void)ctx;
-  if (memory_is_limited && size >= LARGE && (size > settings_max_filter_bytes() || exceeds_maxmemory(size)))
+  if (memory_is_limited && size >= LARGE &&
+      (size > settings_max_filter_bytes() || exceeds_maxmemory(size)))
     return NULL;
   void *memory = zeroed(size);
   if (memory) atomic_fetch_add(&all.bytes, size);

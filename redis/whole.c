@@ -29,7 +29,8 @@ static int reply_field(RedisModuleCtx *ctx, const struct field *field) {
   return RedisModule_ReplyWithLongLong(ctx, (long long)field->number);
 }
 
-static int reply_fields(RedisModuleCtx *ctx, const struct field *fields, size_t n, RedisModuleString *only) {
+static int reply_fields(RedisModuleCtx *ctx, const struct field *fields, size_t n,
+                        RedisModuleString *only) {
   if (!only) RedisModule_ReplyWithMap(ctx, (long)n);
   for (size_t i = 0; i < n; i++) {
     if (only && is_word(only, fields[i].name)) return reply_field(ctx, &fields[i]);
@@ -51,18 +52,19 @@ int info_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
       {"kind", .word = stats.kind},
       {"hash", .word = stats.hash},
       {"capacity", .number = stats.capacity},
-      {"maxcapacity", .number = af->max_capacity > stats.capacity ? af->max_capacity : stats.capacity},
+      {"maxcapacity",
+       .number = af->max_capacity > stats.capacity ? af->max_capacity : stats.capacity},
       {"items", .number = af->items},
       {"size", .number = af_bytes(af)},
       {"slots", .number = stats.slots},
       {"width", .number = stats.width},
-      {"error", .fraction = stats.rate_at_capacity, .is_fraction = true},
-      {"error-now", .fraction = stats.expected_rate, .is_fraction = true},
+      {"error", .fraction = stats.fpr_at_capacity, .is_fraction = true},
+      {"error-now", .fraction = stats.expected_fpr, .is_fraction = true},
       {"reports", .number = af->reports},
       {"fixed", .number = af->fixed},
       {"refused", .number = af->refused},
       {"marks", .number = stats.marks},
-      {"reserve-used", .fraction = stats.adapt_room_used, .is_fraction = true},
+      {"reserve-used", .fraction = stats.reserve_used, .is_fraction = true},
       {"growing", .number = af->task != NULL},
   };
   return reply_fields(ctx, fields, sizeof fields / sizeof *fields, argc == 3 ? argv[2] : NULL);
@@ -71,8 +73,8 @@ int info_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 /* ------------------------------------------------------------------ AF.MERGE */
 
 static int reply_unlike(RedisModuleCtx *ctx) {
-  return RedisModule_ReplyWithError(
-      ctx, "ERR the filters differ in kind, hash, seed or geometry: make one with AF.RESERVE ... LIKE the other");
+  return RedisModule_ReplyWithError(ctx, "ERR the filters differ in kind, hash, seed or geometry: "
+                                         "make one with AF.RESERVE ... LIKE the other");
 }
 
 /* What n filters hold, in a fresh one. */
@@ -88,8 +90,8 @@ static besom_status merge_filters(const besom_filter **filters, int n, besom_fil
 }
 
 /* Puts the merged filter into the value, so that its settings and numbers of reports stay. */
-static void take_over(RedisModuleCtx *ctx, RedisModuleString *key, struct af *dest, besom_filter *merged,
-                      uint64_t max_capacity) {
+static void take_over(RedisModuleCtx *ctx, RedisModuleString *key, struct af *dest,
+                      besom_filter *merged, uint64_t max_capacity) {
   if (!dest) {
     store_value(ctx, key, af_of(merged, max_capacity));
     return;
@@ -99,13 +101,13 @@ static void take_over(RedisModuleCtx *ctx, RedisModuleString *key, struct af *de
   af_refresh(dest);
 }
 
-static int merge_values(RedisModuleCtx *ctx, RedisModuleString *key, struct af *dest, const besom_filter **filters,
-                        int n, uint64_t max_capacity) {
+static int merge_values(RedisModuleCtx *ctx, RedisModuleString *key, struct af *dest,
+                        const besom_filter **filters, int n, uint64_t max_capacity) {
   besom_filter *merged;
   limit_memory(decides(ctx));
   besom_status status = merge_filters(filters, n, &merged);
   limit_memory(false);
-  if (status == BESOM_UNLIKE) return reply_unlike(ctx);
+  if (status == BESOM_INCOMPATIBLE) return reply_unlike(ctx);
   if (status != BESOM_OK) return reply_status(ctx, status);
   take_over(ctx, key, dest, merged, max_capacity);
   RedisModule_ReplicateVerbatim(ctx);
@@ -138,7 +140,8 @@ int scandump_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
   uint64_t next;
   if (!af) return REDISMODULE_OK;
   if (RedisModule_StringToLongLong(argv[2], &from) != REDISMODULE_OK || from < 0)
-    return RedisModule_ReplyWithError(ctx, "ERR the iterator must be 0 or what AF.SCANDUMP replied");
+    return RedisModule_ReplyWithError(ctx,
+                                      "ERR the iterator must be 0 or what AF.SCANDUMP replied");
   struct bytes chunk = {0};
   besom_status status = dump_chunk(af, (uint64_t)from, &chunk, &next);
   if (status != BESOM_OK) {
@@ -153,7 +156,8 @@ int scandump_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
 }
 
 /* The value that a chunk belongs to: the one that is coming in, or with the first chunk a new one. */
-static struct af *value_of_chunk(RedisModuleCtx *ctx, RedisModuleString *key, const struct chunk *chunk) {
+static struct af *value_of_chunk(RedisModuleCtx *ctx, RedisModuleString *key,
+                                 const struct chunk *chunk) {
   struct af *af;
   enum find found = find_value_to_change(ctx, key, &af);
   if (found == OTHER_TYPE) {
@@ -165,10 +169,12 @@ static struct af *value_of_chunk(RedisModuleCtx *ctx, RedisModuleString *key, co
     af->incoming_len = chunk->total;
     store_value(ctx, key, af);
     return af;
-  } else if (found == INCOMPLETE && chunk->total == af->incoming_len && chunk->from == af->incoming.len) {
+  } else if (found == INCOMPLETE && chunk->total == af->incoming_len &&
+             chunk->from == af->incoming.len) {
     return af;
   } else {
-    RedisModule_ReplyWithError(ctx, "ERR not the next chunk of this filter: begin anew with the first");
+    RedisModule_ReplyWithError(ctx,
+                               "ERR not the next chunk of this filter: begin anew with the first");
   }
   return NULL;
 }
@@ -187,8 +193,10 @@ int loadchunk_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
   const char *data = RedisModule_StringPtrLen(argv[3], &len);
   besom_status status = chunk_read(data, len, &chunk);
   if (status != BESOM_OK) return reply_status(ctx, status);
-  if (RedisModule_StringToLongLong(argv[2], &next) != REDISMODULE_OK || (uint64_t)next != chunk.from + chunk.len)
-    return RedisModule_ReplyWithError(ctx, "ERR the iterator is not the one that AF.SCANDUMP replied with this chunk");
+  if (RedisModule_StringToLongLong(argv[2], &next) != REDISMODULE_OK ||
+      (uint64_t)next != chunk.from + chunk.len)
+    return RedisModule_ReplyWithError(
+        ctx, "ERR the iterator is not the one that AF.SCANDUMP replied with this chunk");
   struct af *af = value_of_chunk(ctx, argv[1], &chunk);
   if (!af) return REDISMODULE_OK;
   limit_memory(decides(ctx));

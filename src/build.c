@@ -31,8 +31,8 @@ static besom_status size_of_digests(const besom_digest_source *source, uint64_t 
 }
 
 /* Reads up to cap keys and hashes them, since a key is only there until the next is read. */
-static besom_status read_digests(const besom_filter *f, const besom_source *source, besom_digest *out, size_t cap,
-                                 size_t *n) {
+static besom_status read_digests(const besom_filter *f, const besom_source *source,
+                                 besom_digest *out, size_t cap, size_t *n) {
   for (*n = 0; *n < cap; ++*n) {
     besom_bytes key;
     uint64_t weight = 1;
@@ -44,7 +44,8 @@ static besom_status read_digests(const besom_filter *f, const besom_source *sour
   return BESOM_OK;
 }
 
-besom_status besom__insert_batch(besom_filter *f, const besom_source *source, size_t cap, size_t *n) {
+besom_status besom__insert_batch(besom_filter *f, const besom_source *source, size_t cap,
+                                 size_t *n) {
   besom_digest batch[BUILD_BATCH];
   size_t inserted;
   besom_status read = read_digests(f, source, batch, cap, n);
@@ -81,9 +82,13 @@ struct collection {
 
 /* Makes room for more; false if it is not to be had. */
 static bool make_room(struct collection *c, const besom_allocator *allocator) {
-  uint64_t room = c->room ? 2 * (uint64_t)c->room : c->total ? c->total + 1 : c->at_once ? c->most : FIRST_ROOM;
+  uint64_t room = c->room      ? 2 * (uint64_t)c->room
+                  : c->total   ? c->total + 1
+                  : c->at_once ? c->most
+                               : FIRST_ROOM;
   if (room > c->most) room = c->most;
-  if (room <= c->room || (c->room && c->at_once) || room > SIZE_MAX / sizeof *c->digests) return false;
+  if (room <= c->room || (c->room && c->at_once) || room > SIZE_MAX / sizeof *c->digests)
+    return false;
   besom_digest *digests = besom__allocate(allocator, (size_t)room * sizeof *digests);
   if (!digests) return false;
   if (c->count) memcpy(digests, c->digests, c->count * sizeof *digests);
@@ -101,15 +106,17 @@ static bool tick_collected(void *ctx, uint64_t done, uint64_t total) {
 }
 
 /* Reads the source; *all is false if there is more of it than there is room. */
-static besom_status collect(const besom_filter *f, const besom_source *source, struct collection *c, bool *all) {
+static besom_status collect(const besom_filter *f, const besom_source *source, struct collection *c,
+                            bool *all) {
   for (c->count = 0, *all = false;;) {
     if (c->count == c->room && !make_room(c, &f->allocator)) return BESOM_OK;
     size_t n, left = c->room - c->count;
-    besom_status status = read_digests(f, source, c->digests + c->count, left < BUILD_BATCH ? left : BUILD_BATCH, &n);
+    besom_status status =
+        read_digests(f, source, c->digests + c->count, left < BUILD_BATCH ? left : BUILD_BATCH, &n);
     c->count += n;
     *all = status == BESOM_END;
     if (status != BESOM_OK) return *all ? BESOM_OK : status;
-    if (!tick_collected(c, 0, 0)) return BESOM_STOPPED;
+    if (!tick_collected(c, 0, 0)) return BESOM_CANCELLED;
   }
 }
 
@@ -143,7 +150,7 @@ static besom_status insert_sorted(besom_filter *f, struct sorting *sorting, stru
   besom_status status;
   while ((status = next_sorted(sorting, batch, BUILD_BATCH, &n)) == BESOM_OK) {
     status = f->kind->insert_many(f, batch, n, &inserted);
-    if (status == BESOM_OK && !tick_collected(c, sorting->given, 0)) status = BESOM_STOPPED;
+    if (status == BESOM_OK && !tick_collected(c, sorting->given, 0)) status = BESOM_CANCELLED;
     if (status != BESOM_OK) return status;
   }
   return status == BESOM_END ? BESOM_OK : status;
@@ -154,7 +161,8 @@ static besom_status add_collected(besom_filter *f, struct collection *c) {
   besom_digest_source sorted = {.next = next_sorted, .size_hint = c->count, .ctx = &sorting};
   besom_progress progress = {.tick = tick_collected, .ctx = c};
   besom__group_digests(c->digests, c->count, sorting.starts);
-  besom_status status = c->done ? insert_sorted(f, &sorting, c) : f->kind->append(f, &sorted, &progress);
+  besom_status status =
+      c->done ? insert_sorted(f, &sorting, c) : f->kind->append(f, &sorted, &progress);
   c->done += c->count;
   return status;
 }
@@ -191,8 +199,8 @@ static besom_status fill_distinct(besom_filter *f, const besom_source *source, u
   besom__digests_unite(&all);
   struct digests left = all;
   besom_digest_source sorted = {.next = next_digests, .size_hint = all.n, .ctx = &left};
-  status =
-      f->kind->append ? f->kind->append(f, &sorted, NULL) : f->kind->insert_many(f, all.at, (size_t)all.n, &inserted);
+  status = f->kind->append ? f->kind->append(f, &sorted, NULL)
+                           : f->kind->insert_many(f, all.at, (size_t)all.n, &inserted);
   besom__digests_free(f, &all);
   return status;
 }
@@ -201,9 +209,10 @@ static besom_status fill_distinct(besom_filter *f, const besom_source *source, u
  * Puts the keys of a source into an empty filter. Sorted digests are appended in one pass over the table; if they
  * are too many to be in memory at once, the others are inserted, part by part, in order; without memory one by one.
  */
-static besom_status fill(besom_filter *f, const besom_source *source, uint64_t total, const besom_config *config,
-                         const besom_progress *progress) {
-  if (config->flags & BESOM_DISTINCT && !config->build_memory) return fill_distinct(f, source, total, progress);
+static besom_status fill(besom_filter *f, const besom_source *source, uint64_t total,
+                         const besom_config *config, const besom_progress *progress) {
+  if (config->flags & BESOM_DISTINCT && !config->build_memory)
+    return fill_distinct(f, source, total, progress);
   if (!f->kind->append) return insert_all(f, source, total, progress);
   struct collection c = {.most = most_collected(f, config->build_memory),
                          .at_once = config->build_memory,
@@ -227,13 +236,15 @@ static besom_status finish(besom_status status, bool shared, besom_filter *f, be
 }
 
 /* For kinds that are made of a whole set. */
-static besom_status build_whole(const besom_config *config, const besom_source *yes, const besom_source *no,
-                                const besom_progress *progress, besom_filter **out) {
+static besom_status build_whole(const besom_config *config, const besom_source *yes,
+                                const besom_source *no, const besom_progress *progress,
+                                besom_filter **out) {
   const struct besom_kind *kind;
   struct hasher hasher;
   besom_filter *f;
   besom_status status = besom__config_read(config, &kind, &hasher);
-  if (status == BESOM_OK && config->flags & BESOM_CONCURRENT) status = BESOM_UNSUPPORTED; /* what is built is not */
+  if (status == BESOM_OK && config->flags & BESOM_CONCURRENT)
+    status = BESOM_UNSUPPORTED; /* what is built is not */
   if (status == BESOM_OK) status = besom__filter_new(kind, &hasher, config->allocator, &f);
   if (status != BESOM_OK) return status;
   status = kind->build(f, config, yes, no, progress);
@@ -244,8 +255,9 @@ static besom_status build_whole(const besom_config *config, const besom_source *
   return status;
 }
 
-besom_status besom_build(const besom_config *config, const besom_source *yes, const besom_source *no,
-                         const besom_progress *progress, besom_filter **out) {
+besom_status besom_build(const besom_config *config, const besom_source *yes,
+                         const besom_source *no, const besom_progress *progress,
+                         besom_filter **out) {
   if (!config || !yes || !yes->next || (no && !no->next) || !out) return BESOM_INVALID;
   bool known = config->kind && besom__kind_named(config->kind);
   if (no && known && !besom__is_built_whole(config, no)) return BESOM_UNSUPPORTED;
@@ -256,7 +268,8 @@ besom_status besom_build(const besom_config *config, const besom_source *yes, co
     status = size_of(yes, &total);
     sized.capacity = total ? total : 1;
   }
-  if (status == BESOM_OK && besom__is_built_whole(config, no)) return build_whole(&sized, yes, no, progress, out);
+  if (status == BESOM_OK && besom__is_built_whole(config, no))
+    return build_whole(&sized, yes, no, progress, out);
   besom_filter *f;
   if (status == BESOM_OK) status = besom__create_plain(&sized, &f);
   if (status != BESOM_OK) return status;
@@ -264,12 +277,14 @@ besom_status besom_build(const besom_config *config, const besom_source *yes, co
 }
 
 /* A filter of a whole set in a table of the model's size. */
-static besom_status build_whole_like(const besom_filter *model, const besom_source *yes, const besom_source *no,
-                                     const besom_progress *progress, besom_filter **out) {
+static besom_status build_whole_like(const besom_filter *model, const besom_source *yes,
+                                     const besom_source *no, const besom_progress *progress,
+                                     besom_filter **out) {
   besom_statistics stats;
   besom_filter *f;
   besom_status status = besom_stats(model, &stats);
-  if (status == BESOM_OK) status = besom__filter_new(model->kind, &model->hasher, &model->allocator, &f);
+  if (status == BESOM_OK)
+    status = besom__filter_new(model->kind, &model->hasher, &model->allocator, &f);
   if (status != BESOM_OK) return status;
   besom_config config = {.slots = stats.slots, .width = stats.width};
   status = model->kind->build(f, &config, yes, no, progress);
@@ -280,11 +295,13 @@ static besom_status build_whole_like(const besom_filter *model, const besom_sour
   return status;
 }
 
-besom_status besom_build_like(const besom_filter *model, const besom_source *yes, const besom_source *no,
-                              const besom_progress *progress, besom_filter **out) {
+besom_status besom_build_like(const besom_filter *model, const besom_source *yes,
+                              const besom_source *no, const besom_progress *progress,
+                              besom_filter **out) {
   if (!model || !yes || !yes->next || (no && !no->next) || !out) return BESOM_INVALID;
   const struct besom_kind *kind = model->kind;
-  if (kind->table && kind->build && !kind->create) return build_whole_like(model, yes, no, progress, out);
+  if (kind->table && kind->build && !kind->create)
+    return build_whole_like(model, yes, no, progress, out);
   if (no || !kind->insert_many) return BESOM_UNSUPPORTED;
   besom_filter *f;
   struct visit v = besom__enter(model);

@@ -54,7 +54,8 @@ static besom_status read_all(const besom_filter *f, const besom_source *source, 
     if (status != BESOM_OK) break;
     if (!key.data && key.len) return BESOM_INVALID;
     if (d->n == d->room) status = enlarge(f, d, most);
-    if (status == BESOM_OK && done % TICK_EVERY == 0) status = besom__tick(progress, done, source->size_hint);
+    if (status == BESOM_OK && done % TICK_EVERY == 0)
+      status = besom__tick(progress, done, source->size_hint);
     if (status != BESOM_OK) return status;
     d->at[d->n++] = hash_bytes(&f->hasher, key.data, key.len);
   }

@@ -63,7 +63,8 @@ struct stretch {
   uint64_t from, len;
 };
 
-static besom_status add_piece(struct blob *patch, struct stretch s, const uint8_t *payload, uint64_t size) {
+static besom_status add_piece(struct blob *patch, struct stretch s, const uint8_t *payload,
+                              uint64_t size) {
   uint8_t head[PIECE_HEADER_BYTES];
   struct writer w = {head, head + sizeof head, false};
   besom__write_u64(&w, s.piece);
@@ -91,8 +92,8 @@ static void write_changed_bits(const struct blob *old, const struct blob *fresh,
 }
 
 /* Tells a stretch in its way, or raw if that is shorter. */
-static besom_status tell(const struct blob *old, const struct blob *fresh, struct stretch s, const struct qtable *from,
-                         const struct qtable *to, struct blob *patch) {
+static besom_status tell(const struct blob *old, const struct blob *fresh, struct stretch s,
+                         const struct qtable *from, const struct qtable *to, struct blob *patch) {
   struct blob payload = {.allocator = patch->allocator};
   besom_status status = blob_reserve(&payload, (size_t)s.len + 1);
   if (status != BESOM_OK) return status;
@@ -127,8 +128,9 @@ static const struct qtable *table_of(const besom_filter *f) {
   return !f->front && f->kind->table ? f->kind->table(f) : NULL;
 }
 
-static besom_status write_patch(const besom_filter *old, const besom_filter *fresh, const struct blob *old_bytes,
-                                const struct blob *new_bytes, struct blob *patch) {
+static besom_status write_patch(const besom_filter *old, const besom_filter *fresh,
+                                const struct blob *old_bytes, const struct blob *new_bytes,
+                                struct blob *patch) {
   uint8_t head[PATCH_HEADER_BYTES];
   struct writer w = {head, head + sizeof head, false};
   besom__write_bytes(&w, PATCH_MAGIC, 8);
@@ -139,20 +141,24 @@ static besom_status write_patch(const besom_filter *old, const besom_filter *fre
   besom_status status = blob_add(patch, head, sizeof head);
   const struct qtable *from = table_of(old), *to = table_of(fresh);
   struct stretch table = {PIECE_RUNS, new_bytes->len, 0};
-  bool by_runs = from && to && besom__qtable_comparable(from, to) && find_table(new_bytes, to, &table);
+  bool by_runs =
+      from && to && besom__qtable_comparable(from, to) && find_table(new_bytes, to, &table);
   uint64_t behind = table.from + table.len;
   if (status == BESOM_OK)
-    status = tell(old_bytes, new_bytes, (struct stretch){PIECE_BITS, 0, table.from}, NULL, NULL, patch);
+    status =
+        tell(old_bytes, new_bytes, (struct stretch){PIECE_BITS, 0, table.from}, NULL, NULL, patch);
   if (status == BESOM_OK && by_runs) status = tell(old_bytes, new_bytes, table, from, to, patch);
   if (status == BESOM_OK && behind < new_bytes->len)
-    status =
-        tell(old_bytes, new_bytes, (struct stretch){PIECE_BITS, behind, new_bytes->len - behind}, NULL, NULL, patch);
+    status = tell(old_bytes, new_bytes,
+                  (struct stretch){PIECE_BITS, behind, new_bytes->len - behind}, NULL, NULL, patch);
   return status;
 }
 
-besom_status besom_delta(const besom_filter *old, const besom_filter *fresh, const besom_sink *sink) {
+besom_status besom_diff(const besom_filter *old, const besom_filter *fresh,
+                        const besom_sink *sink) {
   if (!old || !fresh || !sink || !sink->write) return BESOM_INVALID;
-  struct blob old_bytes = {.allocator = &fresh->allocator}, new_bytes = old_bytes, patch = old_bytes;
+  struct blob old_bytes = {.allocator = &fresh->allocator}, new_bytes = old_bytes,
+              patch = old_bytes;
   besom_status status = saved_bytes(old, &old_bytes);
   if (status == BESOM_OK) status = saved_bytes(fresh, &new_bytes);
   if (status == BESOM_OK) status = write_patch(old, fresh, &old_bytes, &new_bytes, &patch);
@@ -165,7 +171,8 @@ besom_status besom_delta(const besom_filter *old, const besom_filter *fresh, con
 
 /* ------------------------------------------------------------------ applying */
 
-static besom_status apply_bits(const struct blob *old, struct stretch s, struct bit_reader *r, uint8_t *out) {
+static besom_status apply_bits(const struct blob *old, struct stretch s, struct bit_reader *r,
+                               uint8_t *out) {
   for (uint64_t i = 0; i < s.len; i++) out[i] = byte_at(old, s.from + i);
   for (uint64_t bit = 0;;) {
     uint64_t gap = read_gamma(r);
@@ -177,7 +184,8 @@ static besom_status apply_bits(const struct blob *old, struct stretch s, struct 
 }
 
 /* A table like that of the old filter, in the place where the new one's is. */
-static besom_status apply_runs(const besom_filter *old, struct stretch s, struct bit_reader *r, uint8_t *out) {
+static besom_status apply_runs(const besom_filter *old, struct stretch s, struct bit_reader *r,
+                               uint8_t *out) {
   const struct qtable *from = table_of(old);
   if (!from || from->code != NO_CODE || s.len != besom__qtable_size(from)) return BESOM_CORRUPT;
   struct qtable to = *from;
@@ -188,10 +196,11 @@ static besom_status apply_runs(const besom_filter *old, struct stretch s, struct
 }
 
 /* One piece of the patch to one stretch of the new file. */
-static besom_status apply_piece(const besom_filter *old, const struct blob *old_bytes, struct reader *r,
-                                struct blob *fresh) {
+static besom_status apply_piece(const besom_filter *old, const struct blob *old_bytes,
+                                struct reader *r, struct blob *fresh) {
   uint64_t piece = besom__read_u64(r), len = besom__read_u64(r), size = besom__read_u64(r);
-  if (r->failed || len > fresh->room - fresh->len || size > (uint64_t)(r->end - r->at)) return BESOM_CORRUPT;
+  if (r->failed || len > fresh->room - fresh->len || size > (uint64_t)(r->end - r->at))
+    return BESOM_CORRUPT;
   struct stretch s = {(enum piece)piece, fresh->len, len};
   struct bit_reader bits = {r->at, 0, 8 * size, false};
   uint8_t *out = fresh->at + fresh->len;
@@ -209,24 +218,27 @@ static besom_status apply_piece(const besom_filter *old, const struct blob *old_
   return status;
 }
 
-static besom_status apply_all(const besom_filter *old, const struct blob *old_bytes, struct reader *r,
-                              struct blob *fresh) {
+static besom_status apply_all(const besom_filter *old, const struct blob *old_bytes,
+                              struct reader *r, struct blob *fresh) {
   uint8_t magic[8];
   besom__read_bytes(r, magic, sizeof magic);
   uint64_t version = besom__read_u64(r), of_old = besom__read_u64(r), len = besom__read_u64(r),
            sum = besom__read_u64(r);
   if (r->failed || memcmp(magic, PATCH_MAGIC, sizeof magic) != 0) return BESOM_CORRUPT;
-  if (version != 1) return BESOM_NEWER;
-  if (of_old != besom__checksum(old_bytes->at, old_bytes->len)) return BESOM_UNLIKE;
+  if (version != 1) return BESOM_NEWER_VERSION;
+  if (of_old != besom__checksum(old_bytes->at, old_bytes->len)) return BESOM_INCOMPATIBLE;
   /* What a patch of this size cannot tell is not believed: each piece is at most as long as the table, or its bytes. */
-  if (len > 2 * (uint64_t)old_bytes->len + 64 * (uint64_t)(r->end - r->at) + 4096) return BESOM_CORRUPT;
+  if (len > 2 * (uint64_t)old_bytes->len + 64 * (uint64_t)(r->end - r->at) + 4096)
+    return BESOM_CORRUPT;
   besom_status status = blob_reserve(fresh, (size_t)len);
   while (status == BESOM_OK && fresh->len < len) status = apply_piece(old, old_bytes, r, fresh);
   if (status != BESOM_OK) return status;
-  return r->at == r->end && besom__checksum(fresh->at, fresh->len) == sum ? BESOM_OK : BESOM_CORRUPT;
+  return r->at == r->end && besom__checksum(fresh->at, fresh->len) == sum ? BESOM_OK
+                                                                          : BESOM_CORRUPT;
 }
 
-besom_status besom_apply(const besom_filter *old, const void *patch, size_t len, besom_filter **out) {
+besom_status besom_patch(const besom_filter *old, const void *patch, size_t len,
+                         besom_filter **out) {
   if (!old || !patch || !out) return BESOM_INVALID;
   struct blob old_bytes = {.allocator = &old->allocator}, fresh = old_bytes;
   struct reader r = {patch, (const uint8_t *)patch + len, false};

@@ -38,13 +38,14 @@ void besom_free(besom_filter *f) {
 }
 
 static bool config_in_range(const besom_config *c) {
-  if (c->rate != 0 && !(c->rate > 0 && c->rate < 1)) return false;
+  if (c->fpr != 0 && !(c->fpr > 0 && c->fpr < 1)) return false;
   if (c->bits != 0 && !(c->bits > 0 && c->bits <= 1024)) return false;
-  if (c->rate != 0 && c->bits != 0) return false;
+  if (c->fpr != 0 && c->bits != 0) return false;
   if (c->no_capacity > MAX_CAPACITY) return false;
-  if (c->capacity > MAX_CAPACITY || c->max_capacity > MAX_CAPACITY || c->slots > MAX_CAPACITY) return false;
+  if (c->capacity > MAX_CAPACITY || c->max_capacity > MAX_CAPACITY || c->slots > MAX_CAPACITY)
+    return false;
   if (c->max_capacity && c->max_capacity < c->capacity) return false;
-  if (c->value_bits > 32 || !(c->adapt_room >= 0 && c->adapt_room <= 0.5)) return false;
+  if (c->value_bits > 32 || !(c->reserve >= 0 && c->reserve <= 0.5)) return false;
   if (c->width > 64 || (c->width && !c->slots)) return false;
   if (c->slots && (c->capacity || c->max_capacity || c->bits != 0)) return false;
   if (c->flags & ~(BESOM_CONCURRENT | BESOM_DISTINCT)) return false;
@@ -69,7 +70,8 @@ bool besom__is_built_whole(const besom_config *config, const besom_source *no) {
   return kind && kind->build && (no || !kind->create);
 }
 
-besom_status besom__config_read(const besom_config *config, const struct besom_kind **kind, struct hasher *hasher) {
+besom_status besom__config_read(const besom_config *config, const struct besom_kind **kind,
+                                struct hasher *hasher) {
   if (!config->kind) return BESOM_INVALID;
   *kind = besom__kind_named(config->kind);
   if (!*kind) return BESOM_UNKNOWN_KIND;
@@ -154,8 +156,8 @@ bool besom_contains(const besom_filter *f, const void *key, size_t len) {
   struct visit v = besom__enter(f);
   besom_digest d = hash_bytes(&v.filter->hasher, key, len);
   bool by_key = v.filter->kind->contains_key;
-  bool answer =
-      UNLIKELY(by_key) ? v.filter->kind->contains_key(v.filter, key, len, d) : v.filter->kind->contains(v.filter, d);
+  bool answer = UNLIKELY(by_key) ? v.filter->kind->contains_key(v.filter, key, len, d)
+                                 : v.filter->kind->contains(v.filter, d);
   besom__leave(v);
   return answer;
 }
@@ -171,8 +173,9 @@ bool besom_contains_u64(const besom_filter *f, uint64_t key) {
   if (UNLIKELY(!f)) return true;
   struct visit v = besom__enter(f);
   bool by_key = v.filter->kind->contains_key;
-  bool answer = UNLIKELY(by_key) ? contains_u64_bytes(v.filter, key)
-                                 : v.filter->kind->contains(v.filter, hash_u64(&v.filter->hasher, key));
+  bool answer = UNLIKELY(by_key)
+                    ? contains_u64_bytes(v.filter, key)
+                    : v.filter->kind->contains(v.filter, hash_u64(&v.filter->hasher, key));
   besom__leave(v);
   return answer;
 }
@@ -219,45 +222,49 @@ CHANGE_BY_KEY(no_add)
 CHANGE_BY_KEY(no_remove)
 
 /* The three forms of a question about one key that has a result beside the status. */
-#define ASK_BY_KEY(operation, result)                                                                     \
-  besom_status besom_##operation(const besom_filter *f, const void *key, size_t len, uint64_t *result) {  \
-    if (!f || !(result) || (!key && len)) return BESOM_INVALID;                                           \
-    if (!f->kind->operation) return BESOM_UNSUPPORTED;                                                    \
-    struct visit v = besom__enter(f);                                                                     \
-    return left(v, v.filter->kind->operation(v.filter, hash_bytes(&v.filter->hasher, key, len), result)); \
-  }                                                                                                       \
-  besom_status besom_##operation##_u64(const besom_filter *f, uint64_t key, uint64_t *result) {           \
-    if (!f || !(result)) return BESOM_INVALID;                                                            \
-    if (!f->kind->operation) return BESOM_UNSUPPORTED;                                                    \
-    struct visit v = besom__enter(f);                                                                     \
-    return left(v, v.filter->kind->operation(v.filter, hash_u64(&v.filter->hasher, key), result));        \
-  }                                                                                                       \
-  besom_status besom_##operation##_digest(const besom_filter *f, besom_digest digest, uint64_t *result) { \
-    if (!f || !(result)) return BESOM_INVALID;                                                            \
-    if (!f->kind->operation) return BESOM_UNSUPPORTED;                                                    \
-    struct visit v = besom__enter(f);                                                                     \
-    return left(v, v.filter->kind->operation(v.filter, digest, result));                                  \
+#define ASK_BY_KEY(operation, result)                                                              \
+  besom_status besom_##operation(const besom_filter *f, const void *key, size_t len,               \
+                                 uint64_t *result) {                                               \
+    if (!f || !(result) || (!key && len)) return BESOM_INVALID;                                    \
+    if (!f->kind->operation) return BESOM_UNSUPPORTED;                                             \
+    struct visit v = besom__enter(f);                                                              \
+    return left(                                                                                   \
+        v, v.filter->kind->operation(v.filter, hash_bytes(&v.filter->hasher, key, len), result));  \
+  }                                                                                                \
+  besom_status besom_##operation##_u64(const besom_filter *f, uint64_t key, uint64_t *result) {    \
+    if (!f || !(result)) return BESOM_INVALID;                                                     \
+    if (!f->kind->operation) return BESOM_UNSUPPORTED;                                             \
+    struct visit v = besom__enter(f);                                                              \
+    return left(v, v.filter->kind->operation(v.filter, hash_u64(&v.filter->hasher, key), result)); \
+  }                                                                                                \
+  besom_status besom_##operation##_digest(const besom_filter *f, besom_digest digest,              \
+                                          uint64_t *result) {                                      \
+    if (!f || !(result)) return BESOM_INVALID;                                                     \
+    if (!f->kind->operation) return BESOM_UNSUPPORTED;                                             \
+    struct visit v = besom__enter(f);                                                              \
+    return left(v, v.filter->kind->operation(v.filter, digest, result));                           \
   }
 
 ASK_BY_KEY(count, n)
 ASK_BY_KEY(get_value, value)
 
 /* The three forms of a change that takes a number beside the key. */
-#define CHANGE_BY_KEY_AND_NUMBER(operation, number, valid)                                                \
-  besom_status besom_##operation(besom_filter *f, const void *key, size_t len, uint64_t number) {         \
-    struct visit v;                                                                                       \
-    ENTER_TO_CHANGE(v, f, operation, (key || !len) && (valid));                                           \
-    return left(v, v.filter->kind->operation(v.filter, hash_bytes(&v.filter->hasher, key, len), number)); \
-  }                                                                                                       \
-  besom_status besom_##operation##_u64(besom_filter *f, uint64_t key, uint64_t number) {                  \
-    struct visit v;                                                                                       \
-    ENTER_TO_CHANGE(v, f, operation, valid);                                                              \
-    return left(v, v.filter->kind->operation(v.filter, hash_u64(&v.filter->hasher, key), number));        \
-  }                                                                                                       \
-  besom_status besom_##operation##_digest(besom_filter *f, besom_digest digest, uint64_t number) {        \
-    struct visit v;                                                                                       \
-    ENTER_TO_CHANGE(v, f, operation, valid);                                                              \
-    return left(v, v.filter->kind->operation(v.filter, digest, number));                                  \
+#define CHANGE_BY_KEY_AND_NUMBER(operation, number, valid)                                         \
+  besom_status besom_##operation(besom_filter *f, const void *key, size_t len, uint64_t number) {  \
+    struct visit v;                                                                                \
+    ENTER_TO_CHANGE(v, f, operation, (key || !len) && (valid));                                    \
+    return left(                                                                                   \
+        v, v.filter->kind->operation(v.filter, hash_bytes(&v.filter->hasher, key, len), number));  \
+  }                                                                                                \
+  besom_status besom_##operation##_u64(besom_filter *f, uint64_t key, uint64_t number) {           \
+    struct visit v;                                                                                \
+    ENTER_TO_CHANGE(v, f, operation, valid);                                                       \
+    return left(v, v.filter->kind->operation(v.filter, hash_u64(&v.filter->hasher, key), number)); \
+  }                                                                                                \
+  besom_status besom_##operation##_digest(besom_filter *f, besom_digest digest, uint64_t number) { \
+    struct visit v;                                                                                \
+    ENTER_TO_CHANGE(v, f, operation, valid);                                                       \
+    return left(v, v.filter->kind->operation(v.filter, digest, number));                           \
   }
 
 CHANGE_BY_KEY_AND_NUMBER(insert_count, n, n > 0)
@@ -279,14 +286,16 @@ besom_status besom_bind_source(besom_filter *f, const besom_source *members) {
   return left(v, v.filter->kind->bind_source(v.filter, members));
 }
 
-besom_status besom_matches(const besom_filter *f, besom_digest digest, besom_match *out, size_t cap, size_t *total) {
+besom_status besom_matches(const besom_filter *f, besom_digest digest, besom_match *out, size_t cap,
+                           size_t *total) {
   if (!f || !total || (!out && cap)) return BESOM_INVALID;
   if (!f->kind->matches) return BESOM_UNSUPPORTED;
   struct visit v = besom__enter(f);
   return left(v, v.filter->kind->matches(v.filter, digest, out, cap, total));
 }
 
-besom_status besom_insert_at(besom_filter *f, besom_digest digest, uint64_t value, besom_match *match) {
+besom_status besom_insert_at(besom_filter *f, besom_digest digest, uint64_t value,
+                             besom_match *match) {
   struct visit v;
   ENTER_TO_CHANGE(v, f, insert_at, match);
   return left(v, v.filter->kind->insert_at(v.filter, digest, value, match));
@@ -298,14 +307,15 @@ besom_status besom_remove_at(besom_filter *f, besom_match match) {
   return left(v, v.filter->kind->remove_at(v.filter, match));
 }
 
-besom_status besom_adapt_at(besom_filter *f, besom_digest offender, besom_match match, besom_digest stored) {
+besom_status besom_adapt_at(besom_filter *f, besom_digest offender, besom_match match,
+                            besom_digest stored) {
   struct visit v;
   ENTER_TO_CHANGE(v, f, adapt_at, true);
   return left(v, v.filter->kind->adapt_at(v.filter, offender, match, stored));
 }
 
-besom_status besom__with_key(besom_filter *f, besom_digest d, besom_status (*work)(void *ctx, besom_filter *view),
-                             void *ctx) {
+besom_status besom__with_key(besom_filter *f, besom_digest d,
+                             besom_status (*work)(void *ctx, besom_filter *view), void *ctx) {
   struct visit v;
   besom_status status = besom__enter_to_change(f, &v);
   if (status != BESOM_OK) return status;
@@ -313,7 +323,8 @@ besom_status besom__with_key(besom_filter *f, besom_digest d, besom_status (*wor
   return left(v, shared ? v.filter->kind->with_key(v.filter, d, work, ctx) : work(ctx, v.filter));
 }
 
-besom_status besom_no_matches(const besom_filter *f, besom_digest digest, besom_match *out, size_t cap, size_t *total) {
+besom_status besom_no_matches(const besom_filter *f, besom_digest digest, besom_match *out,
+                              size_t cap, size_t *total) {
   if (!f || !total || (!out && cap)) return BESOM_INVALID;
   if (!f->kind->no_matches) return BESOM_UNSUPPORTED;
   struct visit v = besom__enter(f);
@@ -350,9 +361,11 @@ static bool keys_valid(struct keys keys, size_t n) {
   return true;
 }
 
-static void hash_keys(const besom_filter *f, struct keys keys, size_t from, size_t n, besom_digest *out) {
+static void hash_keys(const besom_filter *f, struct keys keys, size_t from, size_t n,
+                      besom_digest *out) {
   if (keys.bytes)
-    for (size_t i = 0; i < n; i++) out[i] = hash_bytes(&f->hasher, keys.bytes[from + i].data, keys.bytes[from + i].len);
+    for (size_t i = 0; i < n; i++)
+      out[i] = hash_bytes(&f->hasher, keys.bytes[from + i].data, keys.bytes[from + i].len);
   else
     for (size_t i = 0; i < n; i++) out[i] = hash_u64(&f->hasher, keys.integers[from + i]);
 }
@@ -364,17 +377,19 @@ static besom_status all_yes(size_t n, uint64_t *bitmap) {
 }
 
 /* One by one, for kinds that look at the keys. */
-static besom_status contains_each(const besom_filter *f, struct keys keys, size_t n, uint64_t *bitmap) {
+static besom_status contains_each(const besom_filter *f, struct keys keys, size_t n,
+                                  uint64_t *bitmap) {
   for (size_t i = 0; i < n; i++) {
-    bool yes =
-        keys.bytes ? besom_contains(f, keys.bytes[i].data, keys.bytes[i].len) : contains_u64_bytes(f, keys.integers[i]);
+    bool yes = keys.bytes ? besom_contains(f, keys.bytes[i].data, keys.bytes[i].len)
+                          : contains_u64_bytes(f, keys.integers[i]);
     if (i % 64 == 0) bitmap[i / 64] = 0;
     bitmap[i / 64] |= (uint64_t)yes << (i % 64);
   }
   return BESOM_OK;
 }
 
-static besom_status contains_keys(const besom_filter *f, struct keys keys, size_t n, uint64_t *bitmap) {
+static besom_status contains_keys(const besom_filter *f, struct keys keys, size_t n,
+                                  uint64_t *bitmap) {
   if (!f || !bitmap || !keys_valid(keys, n)) return all_yes(n, bitmap);
   if (UNLIKELY(f->kind->contains_key != NULL)) return contains_each(f, keys, n, bitmap);
   besom_digest batch[BATCH];
@@ -388,16 +403,18 @@ static besom_status contains_keys(const besom_filter *f, struct keys keys, size_
   return BESOM_OK;
 }
 
-besom_status besom_contains_many(const besom_filter *f, const besom_bytes *keys, size_t n, uint64_t *bitmap) {
+besom_status besom_contains_many(const besom_filter *f, const besom_bytes *keys, size_t n,
+                                 uint64_t *bitmap) {
   return contains_keys(f, (struct keys){.bytes = keys}, n, bitmap);
 }
 
-besom_status besom_contains_many_u64(const besom_filter *f, const uint64_t *keys, size_t n, uint64_t *bitmap) {
+besom_status besom_contains_many_u64(const besom_filter *f, const uint64_t *keys, size_t n,
+                                     uint64_t *bitmap) {
   return contains_keys(f, (struct keys){.integers = keys}, n, bitmap);
 }
 
-besom_status besom_contains_many_digest(const besom_filter *f, const besom_digest *digests, size_t n,
-                                        uint64_t *bitmap) {
+besom_status besom_contains_many_digest(const besom_filter *f, const besom_digest *digests,
+                                        size_t n, uint64_t *bitmap) {
   if (!f || !bitmap || (!digests && n)) return all_yes(n, bitmap);
   struct visit v = besom__enter(f);
   v.filter->kind->contains_many(v.filter, digests, n, bitmap);
@@ -405,7 +422,8 @@ besom_status besom_contains_many_digest(const besom_filter *f, const besom_diges
 }
 
 /* Hashes and inserts some keys, no more than a batch. */
-static besom_status insert_some(besom_filter *f, struct keys keys, size_t from, size_t n, size_t *done) {
+static besom_status insert_some(besom_filter *f, struct keys keys, size_t from, size_t n,
+                                size_t *done) {
   besom_digest batch[BATCH];
   struct visit v;
   *done = 0;
@@ -435,7 +453,8 @@ besom_status besom_insert_many_u64(besom_filter *f, const uint64_t *keys, size_t
   return insert_keys(f, (struct keys){.integers = keys}, n, done);
 }
 
-besom_status besom_insert_many_digest(besom_filter *f, const besom_digest *digests, size_t n, size_t *done) {
+besom_status besom_insert_many_digest(besom_filter *f, const besom_digest *digests, size_t n,
+                                      size_t *done) {
   size_t ignored;
   if (!done) done = &ignored;
   *done = 0;
@@ -459,7 +478,8 @@ static void let_both_go(const besom_filter *a, const besom_filter *b) {
 
 /* Of two filters without fronts: a new plain one. */
 static besom_status merge(const besom_filter *a, const besom_filter *b, besom_filter **out) {
-  if (strcmp(a->kind->info.name, b->kind->info.name) || !hashers_equal(&a->hasher, &b->hasher)) return BESOM_UNLIKE;
+  if (strcmp(a->kind->info.name, b->kind->info.name) || !hashers_equal(&a->hasher, &b->hasher))
+    return BESOM_INCOMPATIBLE;
   besom_filter *into;
   besom_status status = besom__plain_like(a, &into);
   if (status != BESOM_OK) return status;
@@ -528,7 +548,7 @@ besom_status besom_stats(const besom_filter *f, besom_statistics *stats) {
   take_stats(v.filter, stats);
   besom__leave(v);
   stats->bytes += besom__front_bytes(f);
-  stats->bits_per_item = stats->items ? 8.0 * (double)stats->bytes / (double)stats->items : 0;
+  stats->bits_per_key = stats->items ? 8.0 * (double)stats->bytes / (double)stats->items : 0;
   return BESOM_OK;
 }
 

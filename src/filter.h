@@ -22,7 +22,8 @@ struct qtable; /* quotient/table.h */
 /* The head of every filter; a kind's own struct begins with it. */
 struct besom_filter {
   const struct besom_kind *kind;
-  struct front *front; /* of a concurrent filter as the user knows it: what it is by now is behind it; else NULL */
+  struct front *
+      front; /* of a concurrent filter as the user knows it: what it is by now is behind it; else NULL */
   struct hasher hasher;
   besom_allocator allocator;
   uint64_t items;
@@ -55,8 +56,9 @@ struct digest_walk {
 
 struct besom_kind {
   besom_kind_info info;
-  size_t size;                         /* of the kind's struct */
-  const struct besom_kind *concurrent; /* the same kind for several threads: made of a plain filter, by share */
+  size_t size; /* of the kind's struct */
+  const struct besom_kind
+      *concurrent; /* the same kind for several threads: made of a plain filter, by share */
 
   /* Fills a zeroed struct whose head is ready; on failure leaves nothing behind. */
   besom_status (*create)(besom_filter *f, const besom_config *config);
@@ -66,10 +68,11 @@ struct besom_kind {
    * of no if there are any (UNSUPPORTED if it cannot promise that). config.capacity is set; more different keys are
    * FULL. Takes time, so it tells progress. A kind that has both is built by this one if there is a no.
    */
-  besom_status (*build)(besom_filter *f, const besom_config *config, const besom_source *yes, const besom_source *no,
-                        const besom_progress *progress);
+  besom_status (*build)(besom_filter *f, const besom_config *config, const besom_source *yes,
+                        const besom_source *no, const besom_progress *progress);
   /* The same for a layer of another filter, from digests that are at hand; it may put them into another order. */
-  besom_status (*build_digests)(besom_filter *f, const besom_config *config, struct digests *digests);
+  besom_status (*build_digests)(besom_filter *f, const besom_config *config,
+                                struct digests *digests);
   void (*destroy)(besom_filter *f);
 
   /*
@@ -105,9 +108,10 @@ struct besom_kind {
    */
   uint64_t (*bucket_of)(const besom_filter *f, besom_digest d);
   besom_status (*bind)(besom_filter *f, const besom_reverse *reverse); /* NULL unbinds */
-  besom_status (*matches)(const besom_filter *f, besom_digest d, besom_match *out, size_t cap, size_t *total);
+  besom_status (*matches)(const besom_filter *f, besom_digest d, besom_match *out, size_t cap,
+                          size_t *total);
   besom_status (*insert_at)(besom_filter *f, besom_digest d, uint64_t value, besom_match *match);
-  /* Kinds whose fingerprints move: puts a key back where it was stored. UNLIKE (it cannot have been there), FULL. */
+  /* Kinds whose fingerprints move: puts a key back where it was stored. INCOMPATIBLE (it cannot have been there), FULL. */
   besom_status (*readmit_at)(besom_filter *f, besom_digest d, besom_match match);
   /*
    * Optional: puts the keys of a whole store into an empty filter, each with a fingerprint of its own. walk gives their
@@ -120,8 +124,10 @@ struct besom_kind {
    */
   besom_status (*ready_to_remove)(besom_filter *f, besom_match match);
   besom_status (*remove_at)(besom_filter *f, besom_match match);
-  besom_status (*adapt_at)(besom_filter *f, besom_digest offender, besom_match match, besom_digest stored);
-  besom_status (*no_matches)(const besom_filter *f, besom_digest d, besom_match *out, size_t cap, size_t *total);
+  besom_status (*adapt_at)(besom_filter *f, besom_digest offender, besom_match match,
+                           besom_digest stored);
+  besom_status (*no_matches)(const besom_filter *f, besom_digest d, besom_match *out, size_t cap,
+                             size_t *total);
   besom_status (*no_add_at)(besom_filter *f, besom_digest d, besom_match *match);
   besom_status (*no_remove_at)(besom_filter *f, besom_match match);
 
@@ -136,13 +142,15 @@ struct besom_kind {
   besom_status (*resize_start)(besom_filter *fresh, const besom_filter *f, uint64_t slots);
   besom_status (*resize_step)(besom_filter *fresh, besom_filter *f, uint64_t max, bool *finished);
   /* Inserts the digests into an empty filter. They must ascend; on failure the caller drops the filter. */
-  besom_status (*append)(besom_filter *f, const besom_digest_source *digests, const besom_progress *progress);
+  besom_status (*append)(besom_filter *f, const besom_digest_source *digests,
+                         const besom_progress *progress);
   void (*iter_start)(besom_iter *iter);
   besom_status (*iter_next)(besom_iter *iter, besom_entry *entry);
 
   void (*stats)(const besom_filter *f, besom_statistics *stats); /* what is not in the head */
-  const besom_filter *(*layer)(const besom_filter *f, size_t i); /* the i-th filter within f; NULL past the last */
-  const char *(*validate)(const besom_filter *f);                /* NULL, or what is wrong */
+  const besom_filter *(*layer)(const besom_filter *f,
+                               size_t i);         /* the i-th filter within f; NULL past the last */
+  const char *(*validate)(const besom_filter *f); /* NULL, or what is wrong */
 
   /*
    * Of concurrent kinds: makes a plain filter one of this kind; nobody else uses it yet. known: the filter as the user
@@ -155,8 +163,8 @@ struct besom_kind {
    * bucket until it returns, so that its ranks and what is stored go together; queries go on. If work says FULL it may
    * be called a second time, with more room: so it must leave all as it was then.
    */
-  besom_status (*with_key)(besom_filter *f, besom_digest d, besom_status (*work)(void *ctx, besom_filter *view),
-                           void *ctx);
+  besom_status (*with_key)(besom_filter *f, besom_digest d,
+                           besom_status (*work)(void *ctx, besom_filter *view), void *ctx);
   /*
    * Of concurrent kinds: keeps every change out while more than one call looks at the whole filter, or what a call
    * gave (the sections of save) is still in use. Queries go on.
@@ -164,7 +172,7 @@ struct besom_kind {
   void (*hold)(const besom_filter *f);
   void (*let_go)(const besom_filter *f);
 
-  /* Optional, for kinds with one quotient table: where besom_delta finds it. */
+  /* Optional, for kinds with one quotient table: where besom_diff finds it. */
   const struct qtable *(*table)(const besom_filter *f);
 
   /* Adds sections; takes them back (checking what it needs to be safe, see validate for the rest). */
@@ -230,8 +238,8 @@ void besom__unclaim(besom_filter *f);
 besom_status besom__exchange(besom_filter *f, besom_filter **fresh);
 
 /* The operation with_key; of a filter that is not concurrent the view is the filter. */
-besom_status besom__with_key(besom_filter *f, besom_digest d, besom_status (*work)(void *ctx, besom_filter *view),
-                             void *ctx);
+besom_status besom__with_key(besom_filter *f, besom_digest d,
+                             besom_status (*work)(void *ctx, besom_filter *view), void *ctx);
 
 /* besom_free of a filter with a front: all but the head. */
 void besom__front_free(besom_filter *f);
@@ -271,22 +279,26 @@ void besom__filter_drop(besom_filter *f);
  * more, or an error, after which the filter is to be dropped.
  */
 #define BUILD_BATCH 256
-besom_status besom__insert_batch(besom_filter *f, const besom_source *source, size_t cap, size_t *n);
+besom_status besom__insert_batch(besom_filter *f, const besom_source *source, size_t cap,
+                                 size_t *n);
 
-/* Tells the caller how far long work has come: OK to go on, or STOPPED. progress may be NULL. */
-static inline besom_status besom__tick(const besom_progress *progress, uint64_t done, uint64_t total) {
-  return progress && progress->tick && !progress->tick(progress->ctx, done, total) ? BESOM_STOPPED : BESOM_OK;
+/* Tells the caller how far long work has come: OK to go on, or CANCELLED. progress may be NULL. */
+static inline besom_status besom__tick(const besom_progress *progress, uint64_t done,
+                                       uint64_t total) {
+  return progress && progress->tick && !progress->tick(progress->ctx, done, total) ? BESOM_CANCELLED
+                                                                                   : BESOM_OK;
 }
 
 /* Whether build makes a filter of this kind, instead of create and inserts. */
 bool besom__is_built_whole(const besom_config *config, const besom_source *no);
 
 /* What every maker of filters checks first. Errors: those of besom_create but for NO_MEMORY. */
-besom_status besom__config_read(const besom_config *config, const struct besom_kind **kind, struct hasher *hasher);
+besom_status besom__config_read(const besom_config *config, const struct besom_kind **kind,
+                                struct hasher *hasher);
 
 /*
  * All keys of the source under f's hash, in f's memory. A key may be there twice; when they are more than `most`, each
- * is kept once. Errors: FULL (more than `most` different ones), NO_MEMORY, INVALID (a NULL key), STOPPED, what the
+ * is kept once. Errors: FULL (more than `most` different ones), NO_MEMORY, INVALID (a NULL key), CANCELLED, what the
  * source returned; nothing is left behind then.
  */
 besom_status besom__collect(const besom_filter *f, const besom_source *source, uint64_t most,

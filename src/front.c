@@ -53,7 +53,8 @@ struct visit besom__front_enter(const besom_filter *f) {
   uint64_t nobody = 0;
   bool seated = atomic_compare_exchange_strong(&stripe->seat, &nobody, 1 + side);
   if (UNLIKELY(!seated)) atomic_fetch_add(&stripe->standing[side], 1);
-  return (struct visit){atomic_load(&front->filter), seated ? &stripe->seat : &stripe->standing[side], seated};
+  return (struct visit){atomic_load(&front->filter),
+                        seated ? &stripe->seat : &stripe->standing[side], seated};
 }
 
 besom_status besom__front_enter_to_change(const besom_filter *f, struct visit *v) {

@@ -67,7 +67,8 @@ besom_status besom_task_step(besom_task *task, uint64_t max_items, bool *finishe
 /* All at once. */
 static besom_status drive(besom_task *task) {
   besom_status status = BESOM_OK;
-  for (bool finished = false; status == BESOM_OK && !finished;) status = besom_task_step(task, UINT64_MAX, &finished);
+  for (bool finished = false; status == BESOM_OK && !finished;)
+    status = besom_task_step(task, UINT64_MAX, &finished);
   return status;
 }
 
@@ -103,11 +104,13 @@ static besom_status resize_start(besom_task *task, uint64_t slots, bool grow) {
   besom_statistics now;
   besom_stats(task->old, &now);
   if (slots > MAX_CAPACITY) return BESOM_INVALID;
-  if (!(grow ? power_of_two_apart(now.slots, slots) : power_of_two_apart(slots, now.slots))) return BESOM_INVALID;
+  if (!(grow ? power_of_two_apart(now.slots, slots) : power_of_two_apart(slots, now.slots)))
+    return BESOM_INVALID;
   return slots == now.slots ? BESOM_OK : resized_filter(task->old, slots, &task->fresh);
 }
 
-static besom_status resize_begin(besom_filter *f, uint64_t slots, bool grow, bool in_steps, besom_task **out) {
+static besom_status resize_begin(besom_filter *f, uint64_t slots, bool grow, bool in_steps,
+                                 besom_task **out) {
   if (!f || !out) return BESOM_INVALID;
   if (!f->kind->resize_step) return BESOM_UNSUPPORTED;
   besom_task task = {.filter = f, .step = resize_step};
@@ -144,7 +147,8 @@ static besom_status insert_some(besom_task *task, uint64_t *left) {
   besom_status status = BESOM_OK;
   while (task->yes.next && *left && status == BESOM_OK) {
     size_t n;
-    status = besom__insert_batch(task->fresh, &task->yes, *left < BUILD_BATCH ? (size_t)*left : BUILD_BATCH, &n);
+    status = besom__insert_batch(task->fresh, &task->yes,
+                                 *left < BUILD_BATCH ? (size_t)*left : BUILD_BATCH, &n);
     *left -= n;
     if (status != BESOM_END) continue;
     task->yes.next = NULL;
@@ -188,22 +192,24 @@ static besom_status rekey_start(besom_task *task, const uint8_t *seed) {
   return status;
 }
 
-static besom_status rekey_begin(besom_filter *f, const besom_source *yes, const besom_source *no, const uint8_t *seed,
-                                bool in_steps, besom_task **out) {
+static besom_status rekey_begin(besom_filter *f, const besom_source *yes, const besom_source *no,
+                                const uint8_t *seed, bool in_steps, besom_task **out) {
   if (!f || !yes || !yes->next || (no && !no->next) || !out) return BESOM_INVALID;
-  if (!(f->kind->info.abilities & BESOM_CAN_REKEY) || (no && !f->kind->adapt)) return BESOM_UNSUPPORTED;
+  if (!(f->kind->info.abilities & BESOM_CAN_REKEY) || (no && !f->kind->adapt))
+    return BESOM_UNSUPPORTED;
   besom_task task = {.filter = f, .step = rekey_step, .yes = *yes};
   if (no) task.no = *no;
   besom_status status = besom__claim(f, in_steps, &task.old);
   return status == BESOM_OK ? begin(rekey_start(&task, seed), &task, out) : status;
 }
 
-besom_status besom_rekey_begin(besom_filter *f, const besom_source *yes, const besom_source *no, const uint8_t *seed,
-                               besom_task **out) {
+besom_status besom_rekey_begin(besom_filter *f, const besom_source *yes, const besom_source *no,
+                               const uint8_t *seed, besom_task **out) {
   return rekey_begin(f, yes, no, seed, true, out);
 }
 
-besom_status besom_rekey(besom_filter *f, const besom_source *yes, const besom_source *no, const uint8_t *seed) {
+besom_status besom_rekey(besom_filter *f, const besom_source *yes, const besom_source *no,
+                         const uint8_t *seed) {
   besom_task *task;
   besom_status status = rekey_begin(f, yes, no, seed, false, &task);
   return status == BESOM_OK ? drive(task) : status;

@@ -41,23 +41,27 @@ typedef struct outcome {
 
 static void play_all(double exponent, const effort *e, outcome outcomes[RATES]) {
   for (uint64_t i = 0; i < e->seeds; i++) {
-    progress("Zipf %.1f: seed %llu of %llu", exponent, (unsigned long long)i + 1, (unsigned long long)e->seeds);
+    progress("Zipf %.1f: seed %llu of %llu", exponent, (unsigned long long)i + 1,
+             (unsigned long long)e->seeds);
     game g = {.stored = STORED, .seed = random_at(BENCH_SEED, i)};
     queries q = queries_of_zipf(exponent, UNIVERSE, e->queries, g.seed);
     g.queries = &q;
     for (int r = 0; r < RATES; r++) {
       g.log_rate = log_rates[r];
-      for (int p = 0; p < PLAYERS; p++) outcomes[r].rates[p] += caf_play(&players[p], &g, NULL) / (double)e->seeds;
+      for (int p = 0; p < PLAYERS; p++)
+        outcomes[r].rates[p] += caf_play(&players[p], &g, NULL) / (double)e->seeds;
     }
     queries_free(&q);
   }
 }
 
-static void report_outcome(const outcome *o, double exponent, int log_rate, findings *found, report *numbers) {
+static void report_outcome(const outcome *o, double exponent, int log_rate, findings *found,
+                           report *numbers) {
   const double *rates = o->rates, broom = rates[AMORTIZED];
   bool fewest = broom < rates[CAF_N] && (exponent < 1 || broom < rates[CAF_3N]);
   /* Caches are no help while hardly anything is repeated, and are when much is. */
-  bool caches = exponent < 1 ? rates[CAF_3N] > 0.9 * rates[PLAIN] : rates[CAF_N] <= (1 - 0.52) * rates[PLAIN];
+  bool caches =
+      exponent < 1 ? rates[CAF_3N] > 0.9 * rates[PLAIN] : rates[CAF_N] <= (1 - 0.52) * rates[PLAIN];
   bool by_18 = broom <= (1 - 0.18) * rates[CAF_3N];
   report_cell(numbers, "%.1f", exponent);
   report_cell(numbers, "%.4g", ldexp(1, log_rate));
@@ -75,7 +79,8 @@ static findings run(bool full, report *numbers) {
   for (size_t s = 0; s < sizeof exponents / sizeof *exponents; s++) {
     outcome outcomes[RATES] = {0};
     play_all(exponents[s], full ? &thorough : &quick, outcomes);
-    for (int r = 0; r < RATES; r++) report_outcome(&outcomes[r], exponents[s], log_rates[r], &found, numbers);
+    for (int r = 0; r < RATES; r++)
+      report_outcome(&outcomes[r], exponents[s], log_rates[r], &found, numbers);
   }
   return found;
 }
@@ -109,14 +114,20 @@ static const plot plots[] = {
 const claim adapt_or_cache_claim = {
     .name = "adapt-or-cache",
     .source = "adapt-or-cache: Figure 1, Figure 2",
-    .paper = "On queries by Zipf's law a broom filter has the fewest false positives at every eps from 2^-10 to 2^-6: "
-             "18 to 74 % less than a quotient filter with a cache of n to 3n bits, 19 to 95 % less than one without. "
+    .paper = "On queries by Zipf's law a broom filter has the fewest false positives at every eps "
+             "from 2^-10 to 2^-6: "
+             "18 to 74 % less than a quotient filter with a cache of n to 3n bits, 19 to 95 % less "
+             "than one without. "
              "With s = 0.5 caches are no help; with s = 1.2 they spare 52 to 91 %.",
-    .statement = "a broom with 3n bits has fewer false positives than a cache of n bits, for s = 1.2 also of 3n bits "
-                 "(broom_fewest), and 18 % fewer than one of 3n bits (spares_18_percent); caches spare less than a "
+    .statement = "a broom with 3n bits has fewer false positives than a cache of n bits, for s = "
+                 "1.2 also of 3n bits "
+                 "(broom_fewest), and 18 % fewer than one of 3n bits (spares_18_percent); caches "
+                 "spare less than a "
                  "tenth for s = 0.5 and 52 % or more for s = 1.2 (caches)",
-    .differs = "100,000 queries by each of 10 seeds (full: 500,000 by 20; how many it were there is not said). Stored "
-               "are 80 random keys, so as there an item of a cache takes 26 bits. broom_amortized is the form of the "
+    .differs = "100,000 queries by each of 10 seeds (full: 500,000 by 20; how many it were there "
+               "is not said). Stored "
+               "are 80 random keys, so as there an item of a cache takes 26 bits. broom_amortized "
+               "is the form of the "
                "paper",
     .plots = plots,
     .columns = columns,

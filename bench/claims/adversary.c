@@ -26,8 +26,9 @@ static key_list collect(learner *l, uint64_t n) {
 }
 
 typedef struct attack {
-  uint64_t hits[CYCLES], full; /* false positives; those of them, or of the collecting, that adapt had no room for */
-  uint64_t missing;            /* members answered no afterwards */
+  uint64_t hits[CYCLES],
+      full; /* false positives; those of them, or of the collecting, that adapt had no room for */
+  uint64_t missing; /* members answered no afterwards */
 } attack;
 
 static attack cycle(learner *l, const key_list *found, uint64_t members, driver *d) {
@@ -76,8 +77,8 @@ static void rekey(learner *l, uint64_t members) {
 
 /* ------------------------------------------------------------------ the claim */
 
-static void report_attack(report *numbers, const char *name, const setting *s, const char *stage, size_t collected,
-                          const attack *a, const char *verdict) {
+static void report_attack(report *numbers, const char *name, const setting *s, const char *stage,
+                          size_t collected, const attack *a, const char *verdict) {
   report_cell(numbers, "%s", name);
   report_cell(numbers, "%llu", (unsigned long long)s->slots);
   report_cell(numbers, "%.2f", (double)s->members / (double)s->slots);
@@ -92,7 +93,8 @@ static void report_attack(report *numbers, const char *name, const setting *s, c
 }
 
 /* Adapting is not to blame for what it had no room for, but must never lose a member. */
-static bool test_learner(learning way, const setting *s, uint64_t queries, driver *d, report *numbers) {
+static bool test_learner(learning way, const setting *s, uint64_t queries, driver *d,
+                         report *numbers) {
   progress("%s at %llu slots", learning_names[way], (unsigned long long)s->slots);
   learner l = learner_create(way, s, d);
   key_list found = collect(&l, queries);
@@ -105,7 +107,8 @@ static bool test_learner(learning way, const setting *s, uint64_t queries, drive
     a = cycle(&l, &found, s->members, d);
     a.full = l.adapt_full;
     bool clean = a.missing == 0 && (a.full || hits_from(&a, 1) == 0);
-    report_attack(numbers, learning_names[way], s, "rekeyed", found.count, &a, clean ? "yes" : "no");
+    report_attack(numbers, learning_names[way], s, "rekeyed", found.count, &a,
+                  clean ? "yes" : "no");
     holds &= clean;
   }
   key_list_free(&found);
@@ -113,15 +116,17 @@ static bool test_learner(learning way, const setting *s, uint64_t queries, drive
   return holds;
 }
 
-static bool test_size(int log_slots, double share, double room, uint64_t queries, driver *d, report *numbers) {
+static bool test_size(int log_slots, double share, double room, uint64_t queries, driver *d,
+                      report *numbers) {
   uint64_t slots = (uint64_t)1 << log_slots;
   setting s = {.slots = slots,
                .members = (uint64_t)((double)slots * share),
-               .adapt_room = room,
+               .reserve = room,
                .key_seed = BENCH_SEED,
                .filter_seed = BENCH_SEED};
   bool holds = true;
-  for (int way = 0; way < LEARNINGS; way++) holds &= test_learner((learning)way, &s, queries, d, numbers);
+  for (int way = 0; way < LEARNINGS; way++)
+    holds &= test_learner((learning)way, &s, queries, d, numbers);
   return holds;
 }
 
@@ -129,15 +134,17 @@ static findings run(bool full, report *numbers) {
   driver d = driver_create();
   findings found = {0};
   finding(&found, test_size(18, load, 0, full ? 10000000 : 1000000, &d, numbers));
-  finding(&found, test_size(18, load_beside_it, large_room, full ? 10000000 : 1000000, &d, numbers));
+  finding(&found,
+          test_size(18, load_beside_it, large_room, full ? 10000000 : 1000000, &d, numbers));
   finding(&found, test_size(22, load, 0, full ? 10000000 : 4000000, &d, numbers));
   if (full) finding(&found, test_size(26, load, 0, 10000000, &d, numbers));
   driver_free(&d);
   return found;
 }
 
-static const char *const columns[] = {"filter",  "slots",   "load",    "stage",          "collected", "adapts_full",
-                                      "missing", "cycle_1", "cycle_2", "cycles_3_to_10", "holds"};
+static const char *const columns[] = {"filter",    "slots",          "load",    "stage",
+                                      "collected", "adapts_full",    "missing", "cycle_1",
+                                      "cycle_2",   "cycles_3_to_10", "holds"};
 
 static const plot plots[] = {{.title = "Collected false positives that are so again: first cycle",
                               .x = "filter",
@@ -152,13 +159,15 @@ static const plot plots[] = {{.title = "Collected false positives that are so ag
 const claim adversary_claim = {
     .name = "adversary",
     .source = "adaptiveqf: Section 6.4",
-    .paper = "An adversary who collects false positives and goes round them makes filters that do not adapt useless, "
+    .paper = "An adversary who collects false positives and goes round them makes filters that do "
+             "not adapt useless, "
              "however large a cache is; to the AQF he is like anybody else.",
-    .statement =
-        "false positives that are collected and asked again in 10 cycles: none from aqf, unless adapt was FULL",
-    .differs =
-        "No database: what is counted are the false positives of each of 10 cycles, with 2^18 and 2^22 slots (full: "
-        "2^26, too). aqf also learns without a store (aqf_marks), until its room is full and it gets a new hash.",
+    .statement = "false positives that are collected and asked again in 10 cycles: none from aqf, "
+                 "unless adapt was FULL",
+    .differs = "No database: what is counted are the false positives of each of 10 cycles, with "
+               "2^18 and 2^22 slots (full: "
+               "2^26, too). aqf also learns without a store (aqf_marks), until its room is full "
+               "and it gets a new hash.",
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,

@@ -70,10 +70,12 @@ static bool adapts(which subject) {
 
 static besom_filter *make(const scene *s, which subject, const effort *e) {
   char options[96] = "";
-  besom_config config = {.kind = subjects[subject].kind, .options = options, .capacity = e->members, .bits = BITS};
+  besom_config config = {
+      .kind = subjects[subject].kind, .options = options, .capacity = e->members, .bits = BITS};
   if (adapts(subject))
     snprintf(options, sizeof options, "skew=%.0f,negatives=%llu,life=%llu,mode=%s", 100 * skew,
-             (unsigned long long)e->negatives, (unsigned long long)e->queries, subjects[subject].mode);
+             (unsigned long long)e->negatives, (unsigned long long)e->queries,
+             subjects[subject].mode);
   if (subject != STATIC) return scene_filter(s, config, BENCH_SEED, NULL, NULL);
   besom_workload *sample = scene_sample(s, e->queries);
   besom_filter *f = scene_filter(s, config, BENCH_SEED, sample, NULL);
@@ -144,12 +146,14 @@ static void contest_run(contest *c) {
   member_source members;
   besom_source source = scene_members(&members, c->scene);
   c->filter = make(c->scene, c->subject, &c->e);
-  if (adapts(c->subject)) check(besom_bind_source(c->filter, &source), "binding %s", subjects[c->subject].kind);
+  if (adapts(c->subject))
+    check(besom_bind_source(c->filter, &source), "binding %s", subjects[c->subject].kind);
   c->now = stage_of(c);
   for (int phase = 0; phase < PHASES; phase++)
     for (int part = 0; part < PARTS; part++) {
       progress("%s, phase %d", subjects[c->subject].name, phase + 1);
-      for (uint64_t asked = 0; asked < c->e.queries / PARTS; asked += CHUNK) ask_chunk(c, phase, part);
+      for (uint64_t asked = 0; asked < c->e.queries / PARTS; asked += CHUNK)
+        ask_chunk(c, phase, part);
     }
   assert_members(c);
   besom_free(c->filter);
@@ -157,8 +161,8 @@ static void contest_run(contest *c) {
 
 /* ------------------------------------------------------------------ numbers */
 
-static void show(const contest *c, const char *span, int phase, const char *of, const tally *t, uint64_t asked,
-                 double so_far, report *numbers) {
+static void show(const contest *c, const char *span, int phase, const char *of, const tally *t,
+                 uint64_t asked, double so_far, report *numbers) {
   report_cell(numbers, "%s", span);
   report_cell(numbers, "%s", subjects[c->subject].name);
   report_cell(numbers, "%d", phase + 1);
@@ -231,43 +235,52 @@ static const char *const columns[] = {"span",    "filter",          "phase",    
                                       "queries", "false_positives", "rate",          "filter_s",
                                       "total_s", "asked_millions",  "seconds_so_far"};
 
-static const plot plots[] = {{.title = "One workload: what the time is spent on (as Figure 6a)",
-                              .x = "filter",
-                              .y = "total_s",
-                              .series = "stage",
-                              .where = "span=stage,phase=1",
-                              .x_label = "filter",
-                              .y_label = "seconds, reads of an SSD included",
-                              .bars = true},
-                             {.title = "Popularity is turned round half way (as Figure 6b)",
-                              .x = "asked_millions",
-                              .y = "seconds_so_far",
-                              .series = "filter",
-                              .where = "span=part",
-                              .x_label = "million queries",
-                              .y_label = "seconds, reads of an SSD included"},
-                             {.title = "False positives in the first phase by what the filter is doing (as Figure 6c)",
-                              .x = "filter",
-                              .y = "rate",
-                              .series = "stage",
-                              .where = "span=stage,phase=1",
-                              .x_label = "filter",
-                              .y_label = "false positives a query",
-                              .bars = true},
-                             {0}};
+static const plot plots[] = {
+    {.title = "One workload: what the time is spent on (as Figure 6a)",
+     .x = "filter",
+     .y = "total_s",
+     .series = "stage",
+     .where = "span=stage,phase=1",
+     .x_label = "filter",
+     .y_label = "seconds, reads of an SSD included",
+     .bars = true},
+    {.title = "Popularity is turned round half way (as Figure 6b)",
+     .x = "asked_millions",
+     .y = "seconds_so_far",
+     .series = "filter",
+     .where = "span=part",
+     .x_label = "million queries",
+     .y_label = "seconds, reads of an SSD included"},
+    {.title = "False positives in the first phase by what the filter is doing (as Figure 6c)",
+     .x = "filter",
+     .y = "rate",
+     .series = "stage",
+     .where = "span=stage,phase=1",
+     .x_label = "filter",
+     .y_label = "false positives a query",
+     .bars = true},
+    {0}};
 
 const claim asf_claim = {
     .name = "asf",
     .source = "stacked-filters: Figure 6",
-    .paper = "Without knowing which keys are popular, an adaptive stacked filter is faster than a Bloom filter over "
-             "10 million queries (6a), notices that popularity has changed and learns anew, 1.6 times as fast over "
-             "both phases (6b); once it has three layers it errs a third as often as the Bloom filter, and 1.6 times "
+    .paper = "Without knowing which keys are popular, an adaptive stacked filter is faster than a "
+             "Bloom filter over "
+             "10 million queries (6a), notices that popularity has changed and learns anew, 1.6 "
+             "times as fast over "
+             "both phases (6b); once it has three layers it errs a third as often as the Bloom "
+             "filter, and 1.6 times "
              "as often as a stack that knew the workload (6c).",
-    .statement = "an adaptive stacked filter takes less time than a Bloom filter in either phase and 1.6 times less "
-                 "over both; with three layers its rate is a third; a stack that knows the workload is better still",
-    .differs = "Full size is the paper's: 10^6 members, 10^8 non-members asked by Zipf 1, 10^7 queries a phase; quick "
-               "is a tenth of each. Filters are timed, reads of an SSD reckoned at 74 microseconds: the slower the "
-               "disk, the more a lower rate is worth. asf_final is the paper's other plan, best in the end, which is "
+    .statement = "an adaptive stacked filter takes less time than a Bloom filter in either phase "
+                 "and 1.6 times less "
+                 "over both; with three layers its rate is a third; a stack that knows the "
+                 "workload is better still",
+    .differs = "Full size is the paper's: 10^6 members, 10^8 non-members asked by Zipf 1, 10^7 "
+               "queries a phase; quick "
+               "is a tenth of each. Filters are timed, reads of an SSD reckoned at 74 "
+               "microseconds: the slower the "
+               "disk, the more a lower rate is worth. asf_final is the paper's other plan, best in "
+               "the end, which is "
                "not complete in that time.",
     .timed = true,
     .plots = plots,

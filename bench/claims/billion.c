@@ -45,7 +45,8 @@ static besom_status next_key(void *ctx, besom_bytes *key, uint64_t *weight) {
 
 static bool show(void *ctx, uint64_t done, uint64_t total) {
   (void)ctx;
-  if (done % (1 << 22) < 256) progress("building: %llu %%", (unsigned long long)(100 * done / (total ? total : 1)));
+  if (done % (1 << 22) < 256)
+    progress("building: %llu %%", (unsigned long long)(100 * done / (total ? total : 1)));
   return true;
 }
 
@@ -58,7 +59,8 @@ static double peak_memory(void) {
   return (double)usage.ru_maxrss / (1 << 20);
 }
 
-static void report_stage(report *numbers, const char *stage, uint64_t n, double seconds, const char *remark) {
+static void report_stage(report *numbers, const char *stage, uint64_t n, double seconds,
+                         const char *remark) {
   report_cell(numbers, "%s", stage);
   report_cell(numbers, "%llu", (unsigned long long)n);
   report_cell(numbers, "%.1f", seconds);
@@ -72,11 +74,13 @@ static besom_filter *build(uint64_t n) {
   hash_seed(BENCH_SEED, seed);
   generator *g = allocate(1, sizeof *g);
   *g = (generator){.keys = stream_members(BENCH_SEED), .n = n};
-  besom_config config = {.kind = "aqf", .capacity = n, .rate = rate, .seed = seed, .build_memory = build_memory};
+  besom_config config = {
+      .kind = "aqf", .capacity = n, .fpr = rate, .seed = seed, .build_memory = build_memory};
   besom_source source = {.next = next_key, .size_hint = n, .ctx = g};
   besom_progress shown = {.tick = show};
   besom_filter *f;
-  check(besom_build(&config, &source, NULL, &shown, &f), "building a filter of %llu keys", (unsigned long long)n);
+  check(besom_build(&config, &source, NULL, &shown, &f), "building a filter of %llu keys",
+        (unsigned long long)n);
   free(g);
   return f;
 }
@@ -96,11 +100,13 @@ static bool test_opened(const besom_filter *f, uint64_t n, report *numbers) {
   uint64_t asked = QUERIES / 64 * 64;
   double start = wall_seconds();
   uint64_t found = ask(f, stream_members(BENCH_SEED), n, asked);
-  report_stage(numbers, "query members", asked, wall_seconds() - start, found == asked ? "all there" : "lost some");
+  report_stage(numbers, "query members", asked, wall_seconds() - start,
+               found == asked ? "all there" : "lost some");
   start = wall_seconds();
   uint64_t wrong = ask(f, stream_absent(BENCH_SEED), n, asked);
   bool within = (double)wrong <= 1.1 * rate * (double)asked;
-  report_stage(numbers, "query others", asked, wall_seconds() - start, within ? "at the rate" : "above the rate");
+  report_stage(numbers, "query others", asked, wall_seconds() - start,
+               within ? "at the rate" : "above the rate");
   return found == asked && within;
 }
 
@@ -129,7 +135,8 @@ static findings run(bool full, report *numbers) {
   return found;
 }
 
-static const char *const columns[] = {"stage", "keys", "seconds", "million_per_second", "peak_GB", "remark"};
+static const char *const columns[] = {"stage",   "keys",  "seconds", "million_per_second",
+                                      "peak_GB", "remark"};
 
 static const plot plots[] = {{.title = "Speed of each stage",
                               .x = "stage",
@@ -143,7 +150,8 @@ static const plot plots[] = {{.title = "Speed of each stage",
 const claim billion_claim = {
     .name = "billion",
     .source = "besom",
-    .statement = "a billion keys from a generator: built, saved, mapped and asked within 4 GB of memory",
+    .statement =
+        "a billion keys from a generator: built, saved, mapped and asked within 4 GB of memory",
     .differs = "10^9 keys in full size only; quick has 2 * 10^7.",
     .timed = true,
     .plots = plots,

@@ -12,12 +12,22 @@ enum { ROUNDS = 3 };
 static const double wanted_merging = 13;     /* times as fast as inserting */
 static const double most_of_inserting = 0.7; /* of its time, for sorting and bulk insert */
 
-typedef enum way { INSERT_FULL, INSERT_HALF, MERGE_HALF_FULL, GROW_AND_MERGE, SORT, BULK, BUILD_OF_KEYS, WAYS } way;
+typedef enum way {
+  INSERT_FULL,
+  INSERT_HALF,
+  MERGE_HALF_FULL,
+  GROW_AND_MERGE,
+  SORT,
+  BULK,
+  BUILD_OF_KEYS,
+  WAYS
+} way;
 
-static const char *const names[WAYS] = {"insert into filter",          "insert into half-size filters",
-                                        "merge two half-full filters", "grow and merge two half-size filters",
-                                        "sort in hash order (qsort)",  "bulk insert",
-                                        "besom_build of keys"};
+static const char *const names[WAYS] = {
+    "insert into filter",          "insert into half-size filters",
+    "merge two half-full filters", "grow and merge two half-size filters",
+    "sort in hash order (qsort)",  "bulk insert",
+    "besom_build of keys"};
 
 typedef struct site {
   uint64_t slots, items;
@@ -75,7 +85,8 @@ static void merge_half_full(site *s) {
 
 /* Filters of half the slots have a bit more in a remainder, which growing makes one of the quotient. */
 static void grow_and_merge(site *s) {
-  besom_filter *a = create(s, s->slots / 2, RIVAL_WIDTH + 1), *b = create(s, s->slots / 2, RIVAL_WIDTH + 1);
+  besom_filter *a = create(s, s->slots / 2, RIVAL_WIDTH + 1),
+               *b = create(s, s->slots / 2, RIVAL_WIDTH + 1);
   double seconds = fill(s, a, 0, s->items / 2);
   seconds += fill(s, b, s->items / 2, s->items - s->items / 2);
   samples_add(&s->seconds[INSERT_HALF], seconds);
@@ -133,7 +144,8 @@ static double microseconds(const site *s, way w) {
 }
 
 static findings judge(const site *s, report *numbers) {
-  double insert = microseconds(s, INSERT_FULL), loaded = microseconds(s, SORT) + microseconds(s, BULK);
+  double insert = microseconds(s, INSERT_FULL),
+         loaded = microseconds(s, SORT) + microseconds(s, BULK);
   findings found = {0};
   finding(&found, microseconds(s, MERGE_HALF_FULL) * wanted_merging <= insert);
   finding(&found, loaded <= most_of_inserting * insert);
@@ -149,7 +161,9 @@ static findings judge(const site *s, report *numbers) {
 }
 
 static findings run(bool full, report *numbers) {
-  site s = {.slots = (uint64_t)1 << (full ? 26 : 21), .d = driver_create(), .members = stream_members(BENCH_SEED)};
+  site s = {.slots = (uint64_t)1 << (full ? 26 : 21),
+            .d = driver_create(),
+            .members = stream_members(BENCH_SEED)};
   s.items = rival_members(s.slots);
   hash_seed(BENCH_SEED, s.seed);
   for (int round = 0; round < ROUNDS; round++) {
@@ -166,7 +180,8 @@ static findings run(bool full, report *numbers) {
   return all;
 }
 
-static const char *const columns[] = {"operation", "slots", "microseconds_per_insert", "times_as_fast_as_insert"};
+static const char *const columns[] = {"operation", "slots", "microseconds_per_insert",
+                                      "times_as_fast_as_insert"};
 
 static const plot plots[] = {{.title = "Time a key",
                               .x = "operation",
@@ -179,16 +194,21 @@ static const plot plots[] = {{.title = "Time a key",
 const claim building_claim = {
     .name = "building",
     .source = "adaptiveqf: Table 5",
-    .paper =
-        "A key takes 0.52 microseconds to insert, 0.35 into filters of half the size, 0.039 when two of those are "
-        "merged, 0.35 to sort with qsort and 0.020 to insert in order: merging is 13 times as fast as inserting, and "
-        "sorting and inserting in order takes 70 % of its time.",
-    .statement =
-        "merging two filters is 13 times as fast as inserting their keys; sorting and inserting in order takes at "
-        "most 70 % of the time, by qsort and by besom_build; inserting in order is faster than merging",
-    .differs = "2^21 slots, which our cache holds (full: 2^26); the larger the table the more merging gains, 8 to 9 "
-               "times with 2^22. besom merges filters alike, so half-size filters grow first, in a row of its own. "
-               "Inserts are 4 to 7 times as fast as the paper's, so that qsort alone takes longer; besom_build has a "
+    .paper = "A key takes 0.52 microseconds to insert, 0.35 into filters of half the size, 0.039 "
+             "when two of those are "
+             "merged, 0.35 to sort with qsort and 0.020 to insert in order: merging is 13 times as "
+             "fast as inserting, and "
+             "sorting and inserting in order takes 70 % of its time.",
+    .statement = "merging two filters is 13 times as fast as inserting their keys; sorting and "
+                 "inserting in order takes at "
+                 "most 70 % of the time, by qsort and by besom_build; inserting in order is faster "
+                 "than merging",
+    .differs = "2^21 slots, which our cache holds (full: 2^26); the larger the table the more "
+               "merging gains, 8 to 9 "
+               "times with 2^22. besom merges filters alike, so half-size filters grow first, in a "
+               "row of its own. "
+               "Inserts are 4 to 7 times as fast as the paper's, so that qsort alone takes longer; "
+               "besom_build has a "
                "radix sort, and hashes the keys, too. The fastest of 3 rounds counts.",
     .timed = true,
     .plots = plots,

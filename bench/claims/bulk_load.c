@@ -89,7 +89,8 @@ static bool holds_key(const besom_filter *f, const items *from, size_t i) {
   return besom_contains_u64(f, from->keys.keys[i]);
 }
 
-static const way ways[] = {{"sorted_digests", build_sorted, holds_digest, 100}, {"keys", build_of_keys, holds_key, 15}};
+static const way ways[] = {{"sorted_digests", build_sorted, holds_digest, 100},
+                           {"keys", build_of_keys, holds_key, 15}};
 
 static double build(const way *w, const besom_config *config, items *from, besom_filter **out) {
   double start = cpu_seconds();
@@ -107,7 +108,8 @@ static void check_filter(const way *w, const besom_filter *f, const items *from)
   check(status, "validating a bulk-loaded filter (%s)", reason);
   check(besom_stats(f, &stats), "statistics of a bulk-loaded filter");
   if (stats.items != from->count)
-    fail("%s counts %llu items after loading %zu", stats.kind, (unsigned long long)stats.items, from->count);
+    fail("%s counts %llu items after loading %zu", stats.kind, (unsigned long long)stats.items,
+         from->count);
   size_t missing = 0;
   for (size_t i = 0; i < from->count; i++) missing += !w->holds(f, from, i);
   if (missing) fail("%s lost %zu of %zu %s", stats.kind, missing, from->count, w->name);
@@ -123,17 +125,19 @@ static bool takes(const besom_config *config, size_t n) {
   return n <= stats.capacity;
 }
 
-static bool test_way(const way *w, const besom_config *config, double load, items *from, report *numbers) {
+static bool test_way(const way *w, const besom_config *config, double load, items *from,
+                     report *numbers) {
   samples seconds = {0};
   for (int round = 0; round < ROUNDS; round++) {
-    progress("%s of %s at %.0f %%, round %d of %d", config->kind, w->name, 100 * load, round + 1, ROUNDS);
+    progress("%s of %s at %.0f %%, round %d of %d", config->kind, w->name, 100 * load, round + 1,
+             ROUNDS);
     besom_filter *f;
     samples_add(&seconds, build(w, config, from, &f));
     if (round == 0) check_filter(w, f, from);
     besom_free(f);
   }
-  double speed =
-      1e-6 * (double)from->count / samples_quantile(&seconds, 0); /* others on the machine only slow one down */
+  double speed = 1e-6 * (double)from->count /
+                 samples_quantile(&seconds, 0); /* others on the machine only slow one down */
   samples_free(&seconds);
   bool holds = speed >= w->wanted;
   report_cell(numbers, "%s", config->kind);
@@ -166,7 +170,8 @@ static findings run(bool full, report *numbers) {
   return found;
 }
 
-static const char *const columns[] = {"kind", "from", "slots", "load", "items", "million_per_second", "holds"};
+static const char *const columns[] = {
+    "kind", "from", "slots", "load", "items", "million_per_second", "holds"};
 
 static const plot plots[] = {{.title = "Items loaded a second",
                               .x = "load",
@@ -180,9 +185,10 @@ static const plot plots[] = {{.title = "Items loaded a second",
 const claim bulk_load_claim = {
     .name = "bulk-load",
     .source = "besom",
-    .statement =
-        "up to 95 % load nothing is lost; 100 million sorted digests a second, 15 million keys (hashed and sorted)",
-    .differs = "2^20 slots (full: 2^26), the fastest of 3 rounds. On a busy machine single rows fall short, others "
+    .statement = "up to 95 % load nothing is lost; 100 million sorted digests a second, 15 million "
+                 "keys (hashed and sorted)",
+    .differs = "2^20 slots (full: 2^26), the fastest of 3 rounds. On a busy machine single rows "
+               "fall short, others "
                "in every run. The paper's own figures are in claim building.",
     .timed = true,
     .plots = plots,

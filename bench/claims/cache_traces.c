@@ -21,11 +21,13 @@ static const player players[PLAYERS] = {
     [BUDGET_7] = {"broom", "rounds=amortized,budget=7", 0},
 };
 
-static void test_rate(const queries *q, int log_rate, uint64_t seeds, findings *found, report *numbers) {
+static void test_rate(const queries *q, int log_rate, uint64_t seeds, findings *found,
+                      report *numbers) {
   double rates[PLAYERS] = {0};
   for (uint64_t i = 0; i < seeds; i++) {
     progress("%s, eps 2^%d: seed %llu", q->name, log_rate, (unsigned long long)i + 1);
-    game g = {.queries = q, .stored = STORED, .seed = random_at(BENCH_SEED, i), .log_rate = log_rate};
+    game g = {
+        .queries = q, .stored = STORED, .seed = random_at(BENCH_SEED, i), .log_rate = log_rate};
     for (int p = 0; p < PLAYERS; p++) rates[p] += caf_play(&players[p], &g, NULL) / (double)seeds;
   }
   double broom = rates[AMORTIZED];
@@ -79,16 +81,24 @@ static const plot plots[] = {
 const claim cache_traces_claim = {
     .name = "cache-traces",
     .source = "adapt-or-cache: Figure 3, Figure 4, Figure 5",
-    .paper = "On three traces of networks a quotient filter with a cache of 90 bits, which hold 4 items, has 52 to 82 "
-             "% fewer false positives than one without; a broom filter with 90 bits for adapting has 31 to 73 % fewer "
+    .paper = "On three traces of networks a quotient filter with a cache of 90 bits, which hold 4 "
+             "items, has 52 to 82 "
+             "% fewer false positives than one without; a broom filter with 90 bits for adapting "
+             "has 31 to 73 % fewer "
              "than with the cache, and 90 to 97 % fewer than without.",
-    .statement = "on every trace and at every eps the cache spares false positives and a broom spares more; and both "
-                 "by no less than in the paper: the cache 52 %, the broom 31 % of what the cache leaves and 90 % in "
+    .statement = "on every trace and at every eps the cache spares false positives and a broom "
+                 "spares more; and both "
+                 "by no less than in the paper: the cache 52 %, the broom 31 % of what the cache "
+                 "leaves and 90 % in "
                  "all",
-    .differs = "Recorded requests of block devices, of a web server (1.46 million for 374,000 blocks), a MySQL server "
-               "(81,000; 29,000) and an MSSQL server (43,000; 27,000), in place of network traces (15 to 45 million "
-               "for 0.6 to 2.2 million addresses): with 2 to 4 requests a block instead of 17 to 27, less can be "
-               "spared. Averages over sets of stored keys, 3 to 70 of them (full: ten times as many). broom_amortized "
+    .differs = "Recorded requests of block devices, of a web server (1.46 million for 374,000 "
+               "blocks), a MySQL server "
+               "(81,000; 29,000) and an MSSQL server (43,000; 27,000), in place of network traces "
+               "(15 to 45 million "
+               "for 0.6 to 2.2 million addresses): with 2 to 4 requests a block instead of 17 to "
+               "27, less can be "
+               "spared. Averages over sets of stored keys, 3 to 70 of them (full: ten times as "
+               "many). broom_amortized "
                "is the form of the paper",
     .plots = plots,
     .columns = columns,

@@ -15,7 +15,7 @@
 
 enum { TURNS = 10, STEPS = 10, UNIVERSE = 10000000, UNIFORM_QUERIES = 1000000, PIECE = 4096 };
 
-static const double exponent = 1.5, load = 0.9, replaced = 0.2, adapt_room = 0.05;
+static const double exponent = 1.5, load = 0.9, replaced = 0.2, reserve = 0.05;
 static const double wanted_reduction = 30;
 
 typedef struct effort {
@@ -23,11 +23,13 @@ typedef struct effort {
 } effort;
 
 static const effort quick = {.slots = 1 << 18, .queries = 2000000, .probes = 50000, .seeds = 6};
-static const effort thorough = {.slots = 1 << 22, .queries = 20000000, .probes = 1000000, .seeds = 20};
+static const effort thorough = {
+    .slots = 1 << 22, .queries = 20000000, .probes = 1000000, .seeds = 20};
 
 typedef struct tally {
-  double hits[LEARNINGS][TURNS][STEPS + 1]; /* of all seeds, when the set has changed and after each step */
-  uint64_t uniform_hits;                    /* of qf, each key asked once */
+  double hits[LEARNINGS][TURNS]
+             [STEPS + 1]; /* of all seeds, when the set has changed and after each step */
+  uint64_t uniform_hits;  /* of qf, each key asked once */
   uint64_t missing, adapt_full;
 } tally;
 
@@ -58,7 +60,8 @@ static void questions_of(questions *q, uint64_t seed) {
 
 /* ------------------------------------------------------------------ a filter's life */
 
-static void apply(learner *l, const key_stream *stream, uint64_t n, void (*change)(learner *l, uint64_t key)) {
+static void apply(learner *l, const key_stream *stream, uint64_t n,
+                  void (*change)(learner *l, uint64_t key)) {
   uint64_t keys[PIECE];
   for (uint64_t done = 0; done < n; done += PIECE) {
     size_t piece = n - done < PIECE ? (size_t)(n - done) : PIECE;
@@ -69,7 +72,8 @@ static void apply(learner *l, const key_stream *stream, uint64_t n, void (*chang
 
 /* Returns how many members the filter denies afterwards. */
 static uint64_t change_set(learner *l, const churn *c, uint64_t turn, driver *d) {
-  key_stream leaving = churn_leaving(c, turn), coming = churn_coming(c, turn), members = churn_members(c, turn);
+  key_stream leaving = churn_leaving(c, turn), coming = churn_coming(c, turn),
+             members = churn_members(c, turn);
   uint64_t hits;
   apply(l, &leaving, c->replaced, learner_remove);
   apply(l, &coming, c->replaced, learner_insert);
@@ -86,7 +90,9 @@ static double probe(const learner *l, const questions *q) {
 
 static void live(learning way, const setting *s, const questions *q, driver *d, tally *t) {
   learner l = learner_create(way, s, d);
-  churn c = {.seed = s->key_seed, .members = s->members, .replaced = (uint64_t)((double)s->members * replaced)};
+  churn c = {.seed = s->key_seed,
+             .members = s->members,
+             .replaced = (uint64_t)((double)s->members * replaced)};
   uint64_t asked = 0;
   for (uint64_t turn = 0; turn < TURNS; turn++) {
     if (turn) t->missing += change_set(&l, &c, turn, d);
@@ -115,12 +121,13 @@ static tally live_all(effort e) {
   for (uint64_t i = 0; i < e.seeds; i++) {
     setting s = {.slots = e.slots,
                  .members = (uint64_t)((double)e.slots * load),
-                 .adapt_room = adapt_room,
+                 .reserve = reserve,
                  .key_seed = random_at(BENCH_SEED, i),
                  .filter_seed = random_at(BENCH_SEED, i)};
     questions_of(&q, s.key_seed);
     for (int way = 0; way < LEARNINGS; way++) {
-      progress("seed %llu of %llu: %s", (unsigned long long)i + 1, (unsigned long long)e.seeds, learning_names[way]);
+      progress("seed %llu of %llu: %s", (unsigned long long)i + 1, (unsigned long long)e.seeds,
+               learning_names[way]);
       live((learning)way, &s, &q, &d, &t);
     }
   }
@@ -164,24 +171,27 @@ static findings run(bool full, report *numbers) {
 static const char *const columns[] = {"turn",           "percent",   "moment",    "qf_all_seeds",
                                       "qf_these_seeds", "aqf_marks", "aqf_store", "reduction"};
 
-static const plot plots[] = {{.title = "False positives while the set changes",
-                              .x = "percent",
-                              .y = "qf_all_seeds,qf_these_seeds,aqf_marks,aqf_store",
-                              .x_label = "queries done (%); at every tenth a fifth of the members is replaced",
-                              .y_label = "false positives a query",
-                              .log_y = true},
-                             {0}};
+static const plot plots[] = {
+    {.title = "False positives while the set changes",
+     .x = "percent",
+     .y = "qf_all_seeds,qf_these_seeds,aqf_marks,aqf_store",
+     .x_label = "queries done (%); at every tenth a fifth of the members is replaced",
+     .y_label = "false positives a query",
+     .log_y = true},
+    {0}};
 
 const claim churn_claim = {
     .name = "churn",
     .source = "adaptiveqf: Figure 8",
-    .paper =
-        "Whenever a tenth of the Zipf queries is done a fifth of the items is replaced. The rate of the AQF jumps at "
-        "some of these moments, when a new item collides with a popular query, and falls back very soon.",
-    .statement =
-        "while a fifth of the members is replaced again and again none is lost, and the rate of aqf on Zipf 1.5 "
-        "soon falls back to 30 times below that of qf",
-    .differs = "2^18 slots and 6 seeds (full: 2^22 and 20; the paper does not tell its size), over which the rates are "
+    .paper = "Whenever a tenth of the Zipf queries is done a fifth of the items is replaced. The "
+             "rate of the AQF jumps at "
+             "some of these moments, when a new item collides with a popular query, and falls back "
+             "very soon.",
+    .statement = "while a fifth of the members is replaced again and again none is lost, and the "
+                 "rate of aqf on Zipf 1.5 "
+                 "soon falls back to 30 times below that of qf",
+    .differs = "2^18 slots and 6 seeds (full: 2^22 and 20; the paper does not tell its size), over "
+               "which the rates are "
                "averaged, so that jumps of single seeds are lower; a universe of 10 million keys.",
     .plots = plots,
     .columns = columns,

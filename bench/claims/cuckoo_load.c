@@ -20,7 +20,8 @@ static double rate_of_width(int width) {
 static besom_statistics fill(const char *kind, uint64_t keys, int width, uint64_t seed, driver *d) {
   uint8_t bytes[16];
   hash_seed(seed, bytes);
-  besom_config config = {.kind = kind, .capacity = keys, .rate = rate_of_width(width), .seed = bytes};
+  besom_config config = {
+      .kind = kind, .capacity = keys, .fpr = rate_of_width(width), .seed = bytes};
   besom_filter *f;
   besom_statistics stats;
   check(besom_create(&config, &f), "creating %s", kind);
@@ -38,12 +39,14 @@ static besom_statistics fill(const char *kind, uint64_t keys, int width, uint64_
   return stats;
 }
 
-static void test_size(const char *kind, uint64_t keys, int width, driver *d, findings *found, report *numbers) {
+static void test_size(const char *kind, uint64_t keys, int width, driver *d, findings *found,
+                      report *numbers) {
   double least = 1, moved = 0;
   uint64_t early = 0, chain = 0;
   besom_statistics s = {0};
   for (uint64_t seed = 0; seed < SEEDS; seed++) {
-    progress("%s, %llu keys, %d bits, seed %llu", kind, (unsigned long long)keys, width, (unsigned long long)seed);
+    progress("%s, %llu keys, %d bits, seed %llu", kind, (unsigned long long)keys, width,
+             (unsigned long long)seed);
     s = fill(kind, keys, width, seed, d);
     early += s.items < s.capacity;
     if (s.load < least) least = s.load;
@@ -75,24 +78,27 @@ static findings run(bool full, report *numbers) {
   return found;
 }
 
-static const char *const columns[] = {"kind",  "keys",          "bits",          "slots", "least_load",
-                                      "early", "kicks_per_key", "longest_chain", "holds"};
+static const char *const columns[] = {"kind",          "keys",          "bits",
+                                      "slots",         "least_load",    "early",
+                                      "kicks_per_key", "longest_chain", "holds"};
 
-static const plot plots[] = {{.title = "Least load of 100 seeds when a key is refused, fingerprints of 8 bits",
-                              .x = "keys",
-                              .y = "least_load",
-                              .series = "kind",
-                              .where = "bits=8",
-                              .x_label = "keys",
-                              .y_label = "share of the slots that are taken",
-                              .bars = true},
-                             {0}};
+static const plot plots[] = {
+    {.title = "Least load of 100 seeds when a key is refused, fingerprints of 8 bits",
+     .x = "keys",
+     .y = "least_load",
+     .series = "kind",
+     .where = "bits=8",
+     .x_label = "keys",
+     .y_label = "share of the slots that are taken",
+     .bars = true},
+    {0}};
 
 const claim cuckoo_load_claim = {
     .name = "cuckoo-load",
     .source = "besom",
     .statement = "cf and vacuum of 8 bits and more fill 95 % of their slots with each of 100 seeds",
-    .differs = "10^3 to 10^6 keys, fingerprints of 4 to 20 bits; quick has 10^3 and 10^5 keys and 4 and 8 bits.",
+    .differs = "10^3 to 10^6 keys, fingerprints of 4 to 20 bits; quick has 10^3 and 10^5 keys and "
+               "4 and 8 bits.",
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,

@@ -22,9 +22,11 @@ static bool is_best_of_paper(const ratings *r, int who) {
   return true;
 }
 
-static void test_ratio(const queries *q, unsigned ratio, uint64_t seeds, driver *d, findings *found, report *numbers) {
+static void test_ratio(const queries *q, unsigned ratio, uint64_t seeds, driver *d, findings *found,
+                       report *numbers) {
   ratings r = contenders_rate(q, ratio, seeds, d);
-  bool beats_static = r.rates[TAF] < r.rates[QF] / 2, beats_exaf = r.rates[TAF] <= 1.1 * r.rates[EXAF];
+  bool beats_static = r.rates[TAF] < r.rates[QF] / 2,
+       beats_exaf = r.rates[TAF] <= 1.1 * r.rates[EXAF];
   bool best = is_best_of_paper(&r, TAF);
   report_cell(numbers, "%s", q->name);
   report_cell(numbers, "%llu", (unsigned long long)q->different);
@@ -56,7 +58,8 @@ static findings run(bool full, report *numbers) {
 }
 
 static const char *const columns[] = {
-    "stream", "A", "A_per_S", RATED_NAMES, "exaf_rebuilds", "taf_rebuilds", "beats_static", "beats_exaf", "best"};
+    "stream",       "A",          "A_per_S", RATED_NAMES, "exaf_rebuilds", "taf_rebuilds",
+    "beats_static", "beats_exaf", "best"};
 
 static const plot plots[] = {
     {.title = "False positives on FireHose streams",
@@ -79,20 +82,32 @@ static const plot plots[] = {
 const claim firehose_claim = {
     .name = "firehose",
     .source = "telescoping: Figure 2; thesis: Figure 6.1, Figure 6.2",
-    .paper = "The telescoping filter (taf) has the fewest false positives of all adaptive filters on the active set "
-             "for A/S from 5 to 20, and is among the best on the power law. Beyond 20 it begins to forget, and is "
-             "then about as good as the cyclic adaptive cuckoo filter with 2 selector bits. The extension filter "
+    .paper = "The telescoping filter (taf) has the fewest false positives of all adaptive filters "
+             "on the active set "
+             "for A/S from 5 to 20, and is among the best on the power law. Beyond 20 it begins to "
+             "forget, and is "
+             "then about as good as the cyclic adaptive cuckoo filter with 2 selector bits. The "
+             "extension filter "
              "(exaf) is worse than taf throughout.",
-    .statement = "taf has less than half the false positives of qf up to A/S = 20 (beats_static), never more than "
-                 "exaf by a tenth (beats_exaf), and from 5 to 20 none of the paper's filters has fewer by more than 5 "
+    .statement = "taf has less than half the false positives of qf up to A/S = 20 (beats_static), "
+                 "never more than "
+                 "exaf by a tenth (beats_exaf), and from 5 to 20 none of the paper's filters has "
+                 "fewer by more than 5 "
                  "% (best)",
-    .differs = "The active set has the paper's 10 million queries, the power law 2 million instead of 50, and there "
-               "is one set of members instead of 10 (full: as there). POW_EXP is -0.5, which gives 54 repetitions of "
-               "a key; the paper has 57 and says 0.5. Who is best depends on the repetitions: with 1.5 million "
-               "queries of the active set, 11 a key, acf_cuckooing had fewer than taf at A/S = 5 and 20. On the power "
-               "law it has fewer throughout, since half as many of its first answers are wrong. The tenth and the 5 % "
-               "allow for chance and are ours. utaf and broom, which are not in the figures, take 20 and 14 bits a "
-               "slot instead of 11; aqf, which is not either, has used up its room for what it learns by A/S = 20, and "
+    .differs = "The active set has the paper's 10 million queries, the power law 2 million instead "
+               "of 50, and there "
+               "is one set of members instead of 10 (full: as there). POW_EXP is -0.5, which gives "
+               "54 repetitions of "
+               "a key; the paper has 57 and says 0.5. Who is best depends on the repetitions: with "
+               "1.5 million "
+               "queries of the active set, 11 a key, acf_cuckooing had fewer than taf at A/S = 5 "
+               "and 20. On the power "
+               "law it has fewer throughout, since half as many of its first answers are wrong. "
+               "The tenth and the 5 % "
+               "allow for chance and are ours. utaf and broom, which are not in the figures, take "
+               "20 and 14 bits a "
+               "slot instead of 11; aqf, which is not either, has used up its room for what it "
+               "learns by A/S = 20, and "
                "says so (FULL): an application would make it grow.",
     .plots = plots,
     .columns = columns,

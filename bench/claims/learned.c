@@ -45,7 +45,8 @@ static void set_popularity(text_list *l) {
     l->lines[i - 1] = l->lines[k];
     l->lines[k] = line;
   }
-  for (size_t i = 0; i < l->n; i++) l->weights[i] = (uint64_t)ceil(most_asked * pow((double)i + 1, -skew));
+  for (size_t i = 0; i < l->n; i++)
+    l->weights[i] = (uint64_t)ceil(most_asked * pow((double)i + 1, -skew));
 }
 
 /* Both lists are there, and no others are asked for. */
@@ -66,7 +67,7 @@ static lists lists_fetched(void) {
 /* ------------------------------------------------------------------ filters */
 
 typedef struct outcome {
-  double bits, rate, unseen_rate, build_seconds, query_nanoseconds;
+  double bits, fpr, unseen_rate, build_seconds, query_nanoseconds;
 } outcome;
 
 /* All non-members, each as often as it is asked; and those that were not known, each once. */
@@ -80,23 +81,26 @@ static void ask(const besom_filter *f, const text_list *no, outcome *o) {
     unseen_wrong += yes && i >= half;
   }
   o->query_nanoseconds = (cpu_seconds() - start) / (double)no->n * 1e9;
-  o->rate = wrong / asked;
+  o->fpr = wrong / asked;
   o->unseen_rate = unseen_wrong / (double)(no->n - half);
 }
 
 static outcome try_subject(size_t s, double bits, text_list *yes, text_list *no) {
   uint8_t seed[16];
   hash_seed(BENCH_SEED, seed);
-  besom_config config = {.kind = subjects[s].kind, .options = subjects[s].options, .bits = bits, .seed = seed};
+  besom_config config = {
+      .kind = subjects[s].kind, .options = subjects[s].options, .bits = bits, .seed = seed};
   besom_source members = text_list_source(yes, yes->n), others = text_list_source(no, no->n / 2);
   besom_filter *f;
   outcome o = {.build_seconds = -cpu_seconds()};
-  check(besom_build(&config, &members, kind_named(config.kind)->abilities & BESOM_TAKES_SAMPLE ? &others : NULL, NULL,
+  check(besom_build(&config, &members,
+                    kind_named(config.kind)->abilities & BESOM_TAKES_SAMPLE ? &others : NULL, NULL,
                     &f),
         "building %s", config.kind);
   o.build_seconds += cpu_seconds();
   for (size_t i = 0; i < yes->n; i++)
-    if (!besom_contains(f, yes->lines[i].data, yes->lines[i].len)) fail("%s denies a member", config.kind);
+    if (!besom_contains(f, yes->lines[i].data, yes->lines[i].len))
+      fail("%s denies a member", config.kind);
   ask(f, no, &o);
   besom_statistics stats;
   check(besom_stats(f, &stats), "statistics of %s", config.kind);
@@ -112,7 +116,7 @@ static void show(const lists *l, int bits, size_t s, const outcome *o, report *n
   report_cell(numbers, "%s", subjects[s].kind);
   report_cell(numbers, "%s", subjects[s].options ? subjects[s].options : "-");
   report_cell(numbers, "%.2f", o->bits);
-  report_cell(numbers, "%.6f", o->rate);
+  report_cell(numbers, "%.6f", o->fpr);
   report_cell(numbers, "%.6f", o->unseen_rate);
   report_cell(numbers, "%.2f", o->build_seconds);
   report_cell(numbers, "%.0f", o->query_nanoseconds);
@@ -123,7 +127,7 @@ static void show(const lists *l, int bits, size_t s, const outcome *o, report *n
  * stack knows those.
  */
 static bool is_no_worse(size_t s, const outcome *o, const outcome *first, double keys) {
-  if (subjects[s].knows_keys) return o->rate <= first->rate;
+  if (subjects[s].knows_keys) return o->fpr <= first->fpr;
   double wrong = o->unseen_rate * keys, of_first = first->unseen_rate * keys;
   return wrong <= 1.1 * of_first + 3 * sqrt(of_first);
 }
@@ -136,7 +140,8 @@ static void try_lists(lists *l, bool full, findings *found, report *numbers) {
       progress("%s, %d bits, %s", l->name, bits, subjects[s].kind);
       outcome o = try_subject(s, bits, &l->yes, &l->no);
       if (s == 0) first = o;
-      if (s > 0) finding(found, is_no_worse(s, &o, &first, (double)l->no.n / 2) && o.bits <= 1.01 * bits);
+      if (s > 0)
+        finding(found, is_no_worse(s, &o, &first, (double)l->no.n / 2) && o.bits <= 1.01 * bits);
       show(l, bits, s, &o, numbers);
     }
   }
@@ -179,11 +184,15 @@ static const plot plots[] = {{.title = "All queries (as Figure 3a)",
 const claim learned_claim = {
     .name = "learned",
     .source = "stacked-filters: Figure 3",
-    .paper = "On addresses of web pages, where keys show what they are, learned filters, sandwiched ones and stacks "
+    .paper = "On addresses of web pages, where keys show what they are, learned filters, "
+             "sandwiched ones and stacks "
              "err less than a Bloom filter of the same memory, stacks least at most sizes (3a).",
-    .statement = "of keys that show what they are, neither a learned filter nor a stack errs more than a Bloom filter",
-    .differs = "Shalla's lists and Open PageRank are not to be had: addresses are made up, 10^6 members (quick 5 * "
-               "10^4) and twice as many others; the full run has phishing and malware domains against names of "
+    .statement = "of keys that show what they are, neither a learned filter nor a stack errs more "
+                 "than a Bloom filter",
+    .differs = "Shalla's lists and Open PageRank are not to be had: addresses are made up, 10^6 "
+               "members (quick 5 * "
+               "10^4) and twice as many others; the full run has phishing and malware domains "
+               "against names of "
                "packages, too (bench/fetch_data.sh). The model is linear, not a recurrent network.",
     .plots = plots,
     .columns = columns,

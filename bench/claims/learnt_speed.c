@@ -24,10 +24,12 @@ static void teach(learner *l, uint64_t n) {
 }
 
 /* Nanoseconds a query for keys that were never asked. */
-static void measure(const learner *l, uint64_t queries, call_style style, uint64_t seed, driver *d, samples *out) {
+static void measure(const learner *l, uint64_t queries, call_style style, uint64_t seed, driver *d,
+                    samples *out) {
   uint64_t hits;
   key_stream absent = stream_absent(seed);
-  samples_add(out, 1e9 * drive_contains(d, l->filter, &absent, queries, style, &hits) / (double)queries);
+  samples_add(out,
+              1e9 * drive_contains(d, l->filter, &absent, queries, style, &hits) / (double)queries);
 }
 
 typedef struct speeds {
@@ -50,8 +52,8 @@ static void judge(const speeds *s, findings *found) {
   static const double wanted[ASKED] = {1, 0.5, 0.8, 0.5, 0.8};
   for (int c = 1; c < ASKED; c++)
     for (int learnt = 0; learnt < 2; learnt++)
-      finding(found,
-              samples_median(&s->of[0][learnt][SINGLE]) >= wanted[c] * samples_median(&s->of[c][learnt][SINGLE]));
+      finding(found, samples_median(&s->of[0][learnt][SINGLE]) >=
+                         wanted[c] * samples_median(&s->of[c][learnt][SINGLE]));
 }
 
 static findings run(bool full, report *numbers) {
@@ -70,8 +72,8 @@ static findings run(bool full, report *numbers) {
     for (int round = 0; round < rounds; round++)
       for (int style = 0; style < CALL_STYLES; style++)
         for (int c = 0; c < ASKED; c++)
-          measure(&learners[c], queries, (call_style)style, random_at(BENCH_SEED, (uint64_t)round), &d,
-                  &s.of[c][learnt][style]);
+          measure(&learners[c], queries, (call_style)style, random_at(BENCH_SEED, (uint64_t)round),
+                  &d, &s.of[c][learnt][style]);
   }
   report_speeds(&s, numbers);
   findings found = {0};
@@ -102,7 +104,8 @@ static const plot plots[] = {
 const claim learnt_speed_claim = {
     .name = "learnt-speed",
     .source = "besom",
-    .statement = "negative queries, before and after learning from 4 queries a key: exaf and utaf 0.8 times as fast "
+    .statement = "negative queries, before and after learning from 4 queries a key: exaf and utaf "
+                 "0.8 times as fast "
                  "as qf, aqf and taf 0.5 times",
     .differs = "2^18 slots, which caches hold (full: 2^22)",
     .timed = true,

@@ -55,8 +55,8 @@ static uint64_t count_yes(const besom_filter *f, const list *l) {
 }
 
 /* Asked for every key of both lists, and for some of neither. */
-static besom_statistics ask(const besom_filter *f, const char *kind, const list *yes, const list *no,
-                            double *share_of_others) {
+static besom_statistics ask(const besom_filter *f, const char *kind, const list *yes,
+                            const list *no, double *share_of_others) {
   if (count_yes(f, yes) != yes->n) fail("%s denies a key of the yes list", kind);
   if (count_yes(f, no)) fail("%s confirms a key of the no list", kind);
   list others;
@@ -67,10 +67,11 @@ static besom_statistics ask(const besom_filter *f, const char *kind, const list 
   return stats;
 }
 
-static besom_statistics try_kind(const char *kind, double wanted, list *yes, list *no, double *share_of_others) {
+static besom_statistics try_kind(const char *kind, double wanted, list *yes, list *no,
+                                 double *share_of_others) {
   uint8_t seed[16];
   hash_seed(BENCH_SEED, seed);
-  besom_config config = {.kind = kind, .rate = wanted, .seed = seed};
+  besom_config config = {.kind = kind, .fpr = wanted, .seed = seed};
   besom_filter *f;
   yes->at = no->at = 0;
   check(besom_build(&config, &yes->source, &no->source, NULL, &f), "building %s", kind);
@@ -95,10 +96,12 @@ static besom_status hash_wanted(void *ctx, besom_place at, const besom_record *r
   return BESOM_END;
 }
 
-static besom_status digest_of(void *ctx, const besom_filter *f, besom_match match, besom_digest *digest) {
+static besom_status digest_of(void *ctx, const besom_filter *f, besom_match match,
+                              besom_digest *digest) {
   besom_store *store = ctx;
   wanted w = {f, match.rank, {0, 0}};
-  besom_status status = store->ops->get(store, (besom_place){.bucket = match.bucket}, hash_wanted, &w);
+  besom_status status =
+      store->ops->get(store, (besom_place){.bucket = match.bucket}, hash_wanted, &w);
   *digest = w.digest;
   return status;
 }
@@ -110,15 +113,18 @@ static besom_status add(besom_filter *f, besom_store *store, uint64_t key, bool 
   key_bytes(key, bytes);
   besom_status status = yes ? besom_insert_at(f, d, 0, &at) : besom_no_add_at(f, d, &at);
   besom_record record = {{bytes, sizeof bytes}, {NULL, 0}};
-  return status == BESOM_OK ? store->ops->append(store, (besom_place){.bucket = at.bucket, .rank = at.rank}, &record)
-                            : status;
+  return status == BESOM_OK
+             ? store->ops->append(store, (besom_place){.bucket = at.bucket, .rank = at.rank},
+                                  &record)
+             : status;
 }
 
 /* Keys of both lists in turn. */
 static besom_status add_all(besom_filter *f, besom_store *store, const list *yes, const list *no) {
   besom_status status = BESOM_OK;
   for (uint64_t y = 0, n = 0; status == BESOM_OK && y + n < yes->n + no->n;) {
-    bool from_yes = n == no->n || (y < yes->n && (double)y * (double)no->n <= (double)n * (double)yes->n);
+    bool from_yes =
+        n == no->n || (y < yes->n && (double)y * (double)no->n <= (double)n * (double)yes->n);
     status = add(f, store, from_yes ? list_key(yes, y++) : list_key(no, n++), from_yes);
   }
   return status;
@@ -128,7 +134,7 @@ static besom_status add_all(besom_filter *f, besom_store *store, const list *yes
 static besom_filter *make_dynamic(uint64_t n_yes, uint64_t keys, double room) {
   uint8_t seed[16];
   hash_seed(BENCH_SEED, seed);
-  besom_config config = {.kind = "yesno-dynamic", .adapt_room = room, .width = 2, .seed = seed};
+  besom_config config = {.kind = "yesno-dynamic", .reserve = room, .width = 2, .seed = seed};
   config.slots = (uint64_t)((double)keys / (0.95 - room)) + 1;
   while (ldexp((double)n_yes / (double)config.slots, -(int)config.width) > rate) config.width++;
   besom_filter *f;
@@ -136,8 +142,9 @@ static besom_filter *make_dynamic(uint64_t n_yes, uint64_t keys, double room) {
   return f;
 }
 
-/* With as much adapt_room as it turns out to need. reads: of the store, a key. */
-static besom_statistics try_dynamic(const list *yes, const list *no, double *share_of_others, double *reads) {
+/* With as much reserve as it turns out to need. reads: of the store, a key. */
+static besom_statistics try_dynamic(const list *yes, const list *no, double *share_of_others,
+                                    double *reads) {
   besom_filter *f = NULL;
   besom_store *store = NULL;
   besom_status status = BESOM_FULL;
@@ -146,7 +153,8 @@ static besom_statistics try_dynamic(const list *yes, const list *no, double *sha
     besom_store_close(store);
     f = make_dynamic(yes->n, yes->n + no->n, room);
     check(besom_store_memory(NULL, &store), "making a store");
-    check(besom_bind(f, &(besom_reverse){.digest_of = digest_of, .ctx = store}), "binding the filter");
+    check(besom_bind(f, &(besom_reverse){.digest_of = digest_of, .ctx = store}),
+          "binding the filter");
     status = add_all(f, store, yes, no);
   }
   check(status, "filling a dynamic filter");
@@ -178,7 +186,8 @@ static bool try_proportion(int power, uint64_t keys, report *numbers) {
   besom_statistics cascade = try_kind("cascade", rate, &yes, &no, &others_cascade);
   besom_statistics closed = try_kind("cascade", any_rate, &yes, &no, &others_closed);
   besom_statistics dynamic = try_dynamic(&yes, &no, &others_dynamic, &reads);
-  bool holds = yesno.bytes <= cascade.bytes && others_yesno <= 1.1 * rate && others_dynamic <= 1.1 * rate;
+  bool holds =
+      yesno.bytes <= cascade.bytes && others_yesno <= 1.1 * rate && others_dynamic <= 1.1 * rate;
   report_cell(numbers, "%d", power);
   report_cell(numbers, "%llu", (unsigned long long)n_yes);
   report_cell(numbers, "%llu", (unsigned long long)n_no);
@@ -204,8 +213,9 @@ static findings run(bool full, report *numbers) {
 }
 
 static const char *const columns[] = {
-    "log2_no_yes",  "yes",   "no",           "yesno_bits",     "cascade_bits",   "least_bits",    "closed_cascade",
-    "dynamic_bits", "width", "others_yesno", "others_cascade", "others_dynamic", "dynamic_reads", "holds"};
+    "log2_no_yes",    "yes",          "no",    "yesno_bits",   "cascade_bits",   "least_bits",
+    "closed_cascade", "dynamic_bits", "width", "others_yesno", "others_cascade", "others_dynamic",
+    "dynamic_reads",  "holds"};
 
 static const plot plots[] = {{.title = "Space of filters that are exact on two lists",
                               .x = "log2_no_yes",
@@ -217,14 +227,16 @@ static const plot plots[] = {{.title = "Space of filters that are exact on two l
 const claim lists_claim = {
     .name = "lists",
     .source = "adaptiveqf: Figure 9",
-    .paper =
-        "For a million items on both lists together, whatever the proportion, the AQF takes less space than CRLite's "
-        "cascade of Bloom filters or about as much, though it may change.",
-    .statement = "exact on both lists, yesno takes no more than a cascade of the same rate (bits a key of both lists)",
-    .differs =
-        "200 thousand keys (full: a million). yesno is our aqf of two lists that do not change; what may change at any "
-        "time, as the paper's, is yesno-dynamic, which keeps both lists and takes more the longer the no list is. "
-        "CRLite's cascade is our own, at the same rate for keys of neither list.",
+    .paper = "For a million items on both lists together, whatever the proportion, the AQF takes "
+             "less space than CRLite's "
+             "cascade of Bloom filters or about as much, though it may change.",
+    .statement = "exact on both lists, yesno takes no more than a cascade of the same rate (bits a "
+                 "key of both lists)",
+    .differs = "200 thousand keys (full: a million). yesno is our aqf of two lists that do not "
+               "change; what may change at any "
+               "time, as the paper's, is yesno-dynamic, which keeps both lists and takes more the "
+               "longer the no list is. "
+               "CRLite's cascade is our own, at the same rate for keys of neither list.",
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,

@@ -6,7 +6,7 @@ static const double rate = 1.0 / 32;
 
 typedef struct prey {
   const char *name, *kind, *options;
-  double adapt_room; /* 0 for the default */
+  double reserve; /* 0 for the default */
 } prey;
 
 /* Many false positives in few members: aqf gets room for them, as much as the loops of others make it take. */
@@ -24,7 +24,7 @@ static const prey preys[] = {
 /* The paper's sentence: none in aqf, some in adaptive cuckoo filters. It has none about the others. */
 static void judge(findings *found, size_t i, const hunt *h) {
   if (i == 0) finding(found, h->loops == 0 && h->recurring == 0);
-  if (i == 1) finding(found, h->loops > 0 && h->best.rate > 0);
+  if (i == 1) finding(found, h->loops > 0 && h->best.fpr > 0);
 }
 
 static findings run(bool full, report *numbers) {
@@ -38,8 +38,8 @@ static findings run(bool full, report *numbers) {
     besom_config config = {.kind = p->kind,
                            .options = p->options,
                            .capacity = members,
-                           .rate = rate,
-                           .adapt_room = p->adapt_room,
+                           .fpr = rate,
+                           .reserve = p->reserve,
                            .seed = seed};
     learner l = learner_create_guard(&config, BENCH_SEED, members);
     key_stream absent = stream_absent(BENCH_SEED);
@@ -51,7 +51,7 @@ static findings run(bool full, report *numbers) {
     report_cell(numbers, "%llu", (unsigned long long)h.stuck);
     report_cell(numbers, "%llu", (unsigned long long)h.loops);
     report_cell(numbers, "%zu", h.best.length);
-    report_cell(numbers, "%.3f", h.best.rate);
+    report_cell(numbers, "%.3f", h.best.fpr);
     learner_free(&l);
   }
   return found;
@@ -72,16 +72,21 @@ static const char *const columns[] = {"filter", "collected",     "recurring", "s
 const claim loops_claim = {
     .name = "loops",
     .source = "adaptiveqf: Section 2.5",
-    .paper = "An adaptive cuckoo filter takes up an earlier fingerprint again after some adaptations, so an adversary "
-             "can find a loop of queries that brings it back to where it was, and make it err for ever. Filters that "
+    .paper = "An adaptive cuckoo filter takes up an earlier fingerprint again after some "
+             "adaptations, so an adversary "
+             "can find a loop of queries that brings it back to where it was, and make it err for "
+             "ever. Filters that "
              "are adaptive in the strict sense cannot be brought back.",
-    .statement = "a hunter who sees only answers finds loops in an adaptive cuckoo filter of one selector bit, none in "
+    .statement = "a hunter who sees only answers finds loops in an adaptive cuckoo filter of one "
+                 "selector bit, none in "
                  "aqf",
-    .differs =
-        "The paper reports the attack of others and measures nothing. The hunter is ours: where he finds no loop "
-        "there may still be one. Stuck keys err although they were just reported, without the help of others. "
-        "taf and exaf forget all when their room is full, and nearly a false positive for each member is more "
-        "than they have room for: these recur by new rounds, hardly by loops.",
+    .differs = "The paper reports the attack of others and measures nothing. The hunter is ours: "
+               "where he finds no loop "
+               "there may still be one. Stuck keys err although they were just reported, without "
+               "the help of others. "
+               "taf and exaf forget all when their room is full, and nearly a false positive for "
+               "each member is more "
+               "than they have room for: these recur by new rounds, hardly by loops.",
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,

@@ -30,7 +30,8 @@ static bool test_kind(const char *kind, uint64_t slots, driver *d, report *numbe
 
   samples seconds = {0};
   for (int round = 0; round < ROUNDS; round++) {
-    progress("%s at %llu slots, round %d of %d", kind, (unsigned long long)slots, round + 1, ROUNDS);
+    progress("%s at %llu slots, round %d of %d", kind, (unsigned long long)slots, round + 1,
+             ROUNDS);
     besom_filter *merged;
     samples_add(&seconds, merge(a, b, &merged));
     if (round == 0) drive_check(d, merged, &members, 2 * each);
@@ -39,7 +40,8 @@ static bool test_kind(const char *kind, uint64_t slots, driver *d, report *numbe
   besom_free(a);
   besom_free(b);
 
-  double speed = 1e-6 * 2 * (double)each / samples_quantile(&seconds, 0); /* others on the machine only slow one down */
+  double speed = 1e-6 * 2 * (double)each /
+                 samples_quantile(&seconds, 0); /* others on the machine only slow one down */
   samples_free(&seconds);
   bool holds = speed >= wanted_speed;
   report_cell(numbers, "%s", kind);
@@ -56,7 +58,8 @@ static findings run(bool full, report *numbers) {
   for (int log_slots = 22; log_slots <= (full ? 26 : 22); log_slots += 4) {
     const besom_kind_info *kind;
     for (size_t i = 0; (kind = besom_kinds(i)) != NULL; i++)
-      if ((kind->abilities & BESOM_CAN_MERGE) && (kind->abilities & BESOM_CAN_BUILD_SORTED)) /* a table */
+      if ((kind->abilities & BESOM_CAN_MERGE) &&
+          (kind->abilities & BESOM_CAN_BUILD_SORTED)) /* a table */
         finding(&found, test_kind(kind->name, (uint64_t)1 << log_slots, &d, numbers));
   }
   driver_free(&d);
@@ -78,7 +81,8 @@ const claim merge_claim = {
     .name = "merge",
     .source = "besom",
     .statement = "two tables at 45 % load are merged at 60 million items a second or more",
-    .differs = "2^22 slots (full: 2^26, too), the fastest of 3 rounds. The paper's own figures are in claim "
+    .differs = "2^22 slots (full: 2^26, too), the fastest of 3 rounds. The paper's own figures are "
+               "in claim "
                "building.",
     .timed = true,
     .plots = plots,

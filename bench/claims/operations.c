@@ -36,7 +36,8 @@ typedef struct speeds {
 
 /* ------------------------------------------------------------------ the array behind acf-cyclic */
 
-static besom_status digest_of(void *ctx, const besom_filter *f, besom_match match, besom_digest *digest) {
+static besom_status digest_of(void *ctx, const besom_filter *f, besom_match match,
+                              besom_digest *digest) {
   (void)f;
   *digest = ((besom_digest *)ctx)[match.bucket];
   return BESOM_OK;
@@ -50,8 +51,8 @@ static besom_status exchange(void *ctx, const besom_filter *f, besom_match a, be
   return BESOM_OK;
 }
 
-static double insert_by_array(besom_filter *f, besom_digest *digests, const key_stream *members, uint64_t first,
-                              uint64_t n) {
+static double insert_by_array(besom_filter *f, besom_digest *digests, const key_stream *members,
+                              uint64_t first, uint64_t n) {
   uint64_t *keys = allocate(n, sizeof *keys);
   members->generate(members, first, n, keys);
   double start = cpu_seconds();
@@ -86,8 +87,10 @@ static contestant contestant_create(int which, uint64_t slots, uint64_t seed, dr
   besom_statistics stats;
   check(besom_stats(c.alone, &stats), "statistics of %s", config.kind);
   c.digests = allocate(stats.slots, sizeof *c.digests);
-  check(besom_bind(c.alone, &(besom_reverse){.digest_of = digest_of, .ctx = c.digests, .exchange = exchange}),
-        "binding %s", config.kind);
+  check(
+      besom_bind(c.alone,
+                 &(besom_reverse){.digest_of = digest_of, .ctx = c.digests, .exchange = exchange}),
+      "binding %s", config.kind);
   return c;
 }
 
@@ -97,7 +100,8 @@ static void contestant_free(contestant *c) {
   learner_free(&c->asked);
 }
 
-static double insert_into_both(contestant *c, const key_stream *members, uint64_t first, uint64_t n, driver *d) {
+static double insert_into_both(contestant *c, const key_stream *members, uint64_t first, uint64_t n,
+                               driver *d) {
   uint64_t *keys = allocate(n, sizeof *keys);
   members->generate(members, first, n, keys);
   for (uint64_t i = 0; i < n; i++) learner_insert(&c->asked, keys[i]);
@@ -110,25 +114,29 @@ static double insert_into_both(contestant *c, const key_stream *members, uint64_
 static double ask(learner *l, work w, const uint64_t *keys, uint64_t n, driver *d) {
   uint64_t hits;
   key_stream stream = stream_array(keys);
-  return w == UNIFORM ? drive_contains(d, l->filter, &stream, n, SINGLE, &hits) : learner_ask_all(l, keys, n, &hits);
+  return w == UNIFORM ? drive_contains(d, l->filter, &stream, n, SINGLE, &hits)
+                      : learner_ask_all(l, keys, n, &hits);
 }
 
 /* One filter at one load: inserts up to it, then queries. keys: of each sort. */
-static void run_load(int which, int load, contestant *c, effort e, const key_stream *members, uint64_t *const *keys,
-                     driver *d, speeds *s) {
+static void run_load(int which, int load, contestant *c, effort e, const key_stream *members,
+                     uint64_t *const *keys, driver *d, speeds *s) {
   uint64_t filled = load ? (uint64_t)(loads[load - 1] * (double)e.slots) : 0;
   uint64_t n = (uint64_t)(loads[load] * (double)e.slots) - filled;
   progress("%s at a load of %.2f", kind_of(which), loads[load]);
-  samples_add(&s->at[which][load][INSERTS], 1e-6 * (double)n / insert_into_both(c, members, filled, n, d));
+  samples_add(&s->at[which][load][INSERTS],
+              1e-6 * (double)n / insert_into_both(c, members, filled, n, d));
   for (int w = UNIFORM; w < WORKS; w++)
-    samples_add(&s->at[which][load][w], 1e-6 * (double)e.queries / ask(&c->asked, (work)w, keys[w], e.queries, d));
+    samples_add(&s->at[which][load][w],
+                1e-6 * (double)e.queries / ask(&c->asked, (work)w, keys[w], e.queries, d));
 }
 
 /* The filters take turns at every load, so that the machine's moods meet all alike. */
 static void run_round(effort e, uint64_t seed, uint64_t *const *keys, driver *d, speeds *s) {
   contestant contestants[FILTERS];
   key_stream members = stream_members(seed), absent = stream_absent(seed);
-  key_stream streams[WORKS] = {[UNIFORM] = absent, [ZIPF] = stream_zipf_absent(seed, exponent, UNIVERSE)};
+  key_stream streams[WORKS] = {
+      [UNIFORM] = absent, [ZIPF] = stream_zipf_absent(seed, exponent, UNIVERSE)};
   for (int i = 0; i < FILTERS; i++) contestants[i] = contestant_create(i, e.slots, seed, d);
   for (int load = 0; load < LOADS; load++) {
     for (int w = UNIFORM; w < WORKS; w++)
@@ -174,7 +182,8 @@ static void report_speeds(report *numbers, const speeds *s) {
 static findings judge(const speeds *s) {
   static const double as_fast = 0.9;
   findings found = {0};
-  for (int w = 0; w < WORKS; w++) finding(&found, mean(s, AQF, (work)w) >= as_fast * mean(s, QF, (work)w));
+  for (int w = 0; w < WORKS; w++)
+    finding(&found, mean(s, AQF, (work)w) >= as_fast * mean(s, QF, (work)w));
   for (int i = 0; i < RIVALS; i++)
     if (i != CF) finding(&found, mean(s, CF, INSERTS) >= mean(s, i, INSERTS));
   for (int w = UNIFORM; w < WORKS; w++) {
@@ -191,7 +200,8 @@ static findings run(bool full, report *numbers) {
   speeds *s = allocate(1, sizeof *s);
   uint64_t *keys[WORKS] = {0};
   for (int w = UNIFORM; w < WORKS; w++) keys[w] = allocate(e.queries, sizeof *keys[w]);
-  for (uint64_t round = 0; round < e.rounds; round++) run_round(e, random_at(BENCH_SEED, round), keys, &d, s);
+  for (uint64_t round = 0; round < e.rounds; round++)
+    run_round(e, random_at(BENCH_SEED, round), keys, &d, s);
   for (int w = UNIFORM; w < WORKS; w++) free(keys[w]);
   report_speeds(numbers, s);
   findings all = judge(s);
@@ -203,7 +213,8 @@ static findings run(bool full, report *numbers) {
   return all;
 }
 
-static const char *const columns[] = {"span", "filter", "load_percent", "inserts", "uniform_queries", "zipf_queries"};
+static const char *const columns[] = {"span",    "filter",          "load_percent",
+                                      "inserts", "uniform_queries", "zipf_queries"};
 
 static const plot plots[] = {{.title = "Inserts",
                               .x = "load_percent",
@@ -231,16 +242,21 @@ static const plot plots[] = {{.title = "Inserts",
 const claim operations_claim = {
     .name = "operations",
     .source = "adaptiveqf: Figure 3",
-    .paper =
-        "Alone in memory the AQF inserts and answers slightly faster than the QF that it is made of. The CF inserts "
-        "fastest; TQF and ACF answer more slowly than AQF and CF, since they hash or decode more. Zipf queries are "
-        "faster than uniform ones in all five.",
+    .paper = "Alone in memory the AQF inserts and answers slightly faster than the QF that it is "
+             "made of. The CF inserts "
+             "fastest; TQF and ACF answer more slowly than AQF and CF, since they hash or decode "
+             "more. Zipf queries are "
+             "faster than uniform ones in all five.",
     .statement =
-        "aqf inserts and answers at 90 % of qf's speed or more; cf inserts fastest; taf answers more slowly than "
+        "aqf inserts and answers at 90 % of qf's speed or more; cf inserts fastest; taf answers "
+        "more slowly than "
         "aqf, acf-cyclic than cf; Zipf queries are faster than uniform ones (means over the loads)",
-    .differs = "2^20 slots, which our cache holds (full: 2^27, in some 30 GB). Zipf queries are learnt from by a "
-               "store in memory, where the paper makes keys up. Uniform queries are asked without learning, to leave "
-               "the store out as the paper does: with its reads aqf came to 0.89 to 0.90 of qf there, on the edge of "
+    .differs = "2^20 slots, which our cache holds (full: 2^27, in some 30 GB). Zipf queries are "
+               "learnt from by a "
+               "store in memory, where the paper makes keys up. Uniform queries are asked without "
+               "learning, to leave "
+               "the store out as the paper does: with its reads aqf came to 0.89 to 0.90 of qf "
+               "there, on the edge of "
                "the 90 %. The fastest of 3 rounds counts.",
     .timed = true,
     .plots = plots,

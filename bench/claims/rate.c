@@ -28,7 +28,7 @@ static bool is_plausible(uint64_t hits, double expected) {
 static bool test_rate(const char *kind, double rate, effort size, driver *d, report *numbers) {
   uint8_t seed[16];
   hash_seed(BENCH_SEED, seed);
-  besom_config config = {.kind = kind, .capacity = size.keys, .rate = rate, .seed = seed};
+  besom_config config = {.kind = kind, .capacity = size.keys, .fpr = rate, .seed = seed};
   key_stream members = stream_members(BENCH_SEED), absent = stream_absent(BENCH_SEED);
   besom_filter *f = drive_filled(d, &config, &members, size.keys);
 
@@ -42,10 +42,10 @@ static bool test_rate(const char *kind, double rate, effort size, driver *d, rep
   bool holds = is_plausible(hits, size.false_positives);
   report_cell(numbers, "%s", kind);
   report_cell(numbers, "%.4g", rate);
-  report_cell(numbers, "%.4g", stats.expected_rate);
+  report_cell(numbers, "%.4g", stats.expected_fpr);
   report_cell(numbers, "%.4g", measured);
   report_cell(numbers, "%.3f", measured / rate);
-  report_cell(numbers, "%.2f", stats.bits_per_item);
+  report_cell(numbers, "%.2f", stats.bits_per_key);
   report_cell(numbers, "%llu", (unsigned long long)queries);
   report_cell(numbers, "%s", holds ? "yes" : "no");
   return holds;
@@ -67,8 +67,9 @@ static findings run(bool full, report *numbers) {
   return found;
 }
 
-static const char *const columns[] = {"kind",          "wanted",  "expected", "measured", "measured_to_wanted",
-                                      "bits_per_item", "queries", "holds"};
+static const char *const columns[] = {
+    "kind",         "wanted",  "expected", "measured", "measured_to_wanted",
+    "bits_per_key", "queries", "holds"};
 
 static const plot plots[] = {{.title = "Measured rate at a wanted one of 1/256",
                               .x = "kind",
@@ -79,7 +80,7 @@ static const plot plots[] = {{.title = "Measured rate at a wanted one of 1/256",
                               .bars = true},
                              {.title = "Memory for a rate of 1/256",
                               .x = "kind",
-                              .y = "bits_per_item",
+                              .y = "bits_per_key",
                               .where = "wanted=0.003906",
                               .x_label = "kind",
                               .y_label = "bits a key",
@@ -89,8 +90,10 @@ static const plot plots[] = {{.title = "Measured rate at a wanted one of 1/256",
 const claim rate_claim = {
     .name = "rate",
     .source = "besom",
-    .statement = "the measured rate of a full filter is at most 1.1 times the wanted one, from 1/16 to 1/65536",
-    .differs = "2^24 keys and each power of two; quick has 2^17 keys, every fourth power of two, and 800 false "
+    .statement = "the measured rate of a full filter is at most 1.1 times the wanted one, from "
+                 "1/16 to 1/65536",
+    .differs = "2^24 keys and each power of two; quick has 2^17 keys, every fourth power of two, "
+               "and 800 false "
                "positives to be expected: rates are known to some 10 %, which is allowed for.",
     .plots = plots,
     .columns = columns,

@@ -18,10 +18,11 @@ static uint64_t count_yes(const besom_filter *f, const text_list *l) {
 }
 
 /* With the no list where the kind can promise it; else it is only asked for. */
-static bool test_kind(const char *kind, bool promises, text_list *yes, text_list *no, report *numbers) {
+static bool test_kind(const char *kind, bool promises, text_list *yes, text_list *no,
+                      report *numbers) {
   uint8_t seed[16];
   hash_seed(BENCH_SEED, seed);
-  besom_config config = {.kind = kind, .rate = rate, .seed = seed};
+  besom_config config = {.kind = kind, .fpr = rate, .seed = seed};
   besom_source members = text_list_source(yes, yes->n), others = text_list_source(no, no->n);
   besom_filter *f;
   check(besom_build(&config, &members, promises ? &others : NULL, NULL, &f), "building %s", kind);
@@ -52,7 +53,8 @@ static findings run(bool full, report *numbers) {
   return found;
 }
 
-static const char *const columns[] = {"kind", "yes", "no", "bytes", "bits_per_yes", "yes_missed", "no_blocked"};
+static const char *const columns[] = {"kind",         "yes",        "no",        "bytes",
+                                      "bits_per_yes", "yes_missed", "no_blocked"};
 
 static const plot plots[] = {{.title = "Known-good names that are blocked",
                               .x = "kind",
@@ -71,9 +73,11 @@ static const plot plots[] = {{.title = "Known-good names that are blocked",
 const claim real_lists_claim = {
     .name = "real-lists",
     .source = "besom",
-    .statement = "a blocklist of domains blocks all of them, and, if the kind can promise it (yesno, cascade), none "
+    .statement = "a blocklist of domains blocks all of them, and, if the kind can promise it "
+                 "(yesno, cascade), none "
                  "of a million known-good names",
-    .differs = "One size. The lists are those of bench/fetch_data.sh; bloom and fuse stand beside them without a "
+    .differs = "One size. The lists are those of bench/fetch_data.sh; bloom and fuse stand beside "
+               "them without a "
                "promise.",
     .plots = plots,
     .columns = columns,

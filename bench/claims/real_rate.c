@@ -12,19 +12,19 @@ enum { DRAWN = 3000000, FILTERS = 4, MOST_SEEDS = 20 };
 static const char *const kinds[FILTERS] = {"qf", "aqf", "taf", "acf-cyclic"};
 enum { IS_QF = 0, IS_AQF = 1 };
 
-static const double adapt_room = 0.05;    /* aqf's own default */
+static const double reserve = 0.05;       /* aqf's own default */
 static const double wanted_reduction = 2; /* over the second half */
 static const double most_above_others = 1.1;
 
 static void ask(const char *kind, const real_stream *s, uint64_t seed, driver *d, curve *c) {
   key_stream members = stream_array(s->members);
   learner l = rival_learner(kind, rival_slots(s->member_count), &members, s->member_count, seed, d);
-  curve_add(c, &l, strcmp(kind, "aqf") ? 0 : adapt_room, s->queries, s->query_count);
+  curve_add(c, &l, strcmp(kind, "aqf") ? 0 : reserve, s->queries, s->query_count);
   learner_free(&l);
 }
 
-static void report_stretch(report *numbers, const real_stream *s, const char *span, int which, const curve *c,
-                           int first, int end) {
+static void report_stretch(report *numbers, const real_stream *s, const char *span, int which,
+                           const curve *c, int first, int end) {
   report_cell(numbers, "%s", s->name);
   report_cell(numbers, "%s", span);
   report_cell(numbers, "%s", kinds[which]);
@@ -46,27 +46,32 @@ static void test_stream(size_t which, uint64_t seeds, driver *d, findings *found
   curve curves[FILTERS] = {0};
   for (uint64_t seed = 0; seed < seeds; seed++)
     for (int k = 0; k < FILTERS; k++) {
-      progress("%s, seed %llu of %llu: %s", s.name, (unsigned long long)seed + 1, (unsigned long long)seeds, kinds[k]);
+      progress("%s, seed %llu of %llu: %s", s.name, (unsigned long long)seed + 1,
+               (unsigned long long)seeds, kinds[k]);
       ask(kinds[k], &s, random_at(BENCH_SEED, seed), d, &curves[k]);
     }
   for (int k = 0; k < FILTERS; k++) report_filter(numbers, &s, k, curves);
-  finding(found, curve_last_half(&curves[IS_QF]) >= wanted_reduction * curve_last_half(&curves[IS_AQF]));
+  finding(found,
+          curve_last_half(&curves[IS_QF]) >= wanted_reduction * curve_last_half(&curves[IS_AQF]));
   for (int k = IS_AQF + 1; k < FILTERS; k++)
-    finding(found, curve_last_half(&curves[IS_AQF]) <= most_above_others * curve_last_half(&curves[k]));
+    finding(found,
+            curve_last_half(&curves[IS_AQF]) <= most_above_others * curve_last_half(&curves[k]));
   real_stream_free(&s);
 }
 
 static findings run(bool full, report *numbers) {
   findings found = {0};
   driver d = driver_create();
-  static const uint64_t seeds[REAL_STREAMS] = {MOST_SEEDS, 4, 1}; /* what is short needs more of them */
+  static const uint64_t seeds[REAL_STREAMS] = {MOST_SEEDS, 4,
+                                               1}; /* what is short needs more of them */
   for (size_t which = 0; which < REAL_STREAMS; which++)
     test_stream(which, full ? MOST_SEEDS : seeds[which], &d, &found, numbers);
   driver_free(&d);
   return found;
 }
 
-static const char *const columns[] = {"stream", "span", "filter", "until_query", "rate", "extra_bits", "reduction"};
+static const char *const columns[] = {"stream", "span",       "filter",   "until_query",
+                                      "rate",   "extra_bits", "reduction"};
 
 static const plot plots[] = {{.title = "False positives of real queries",
                               .x = "until_query",
@@ -89,14 +94,19 @@ static const plot plots[] = {{.title = "False positives of real queries",
 const claim real_rate_claim = {
     .name = "real-rate",
     .source = "adaptiveqf: Figure 7",
-    .paper =
-        "On CAIDA's packets and Shalla's addresses, which are asked for less unevenly than by Zipf, the rates of all "
-        "three adaptive filters fall alike over 3 million queries, and the AQF takes little space for that.",
-    .statement = "on real keys aqf has at most half the false positives of qf over the second half of the queries, and "
+    .paper = "On CAIDA's packets and Shalla's addresses, which are asked for less unevenly than by "
+             "Zipf, the rates of all "
+             "three adaptive filters fall alike over 3 million queries, and the AQF takes little "
+             "space for that.",
+    .statement = "on real keys aqf has at most half the false positives of qf over the second half "
+                 "of the queries, and "
                  "not more than taf and acf-cyclic",
-    .differs = "CAIDA's packets are replaced by the blocks that a web server read and wrote (134 thousand queries), "
-               "Shalla's list by domains to be blocked and names of npm packages, drawn alike 3 million times. Half of "
-               "the different keys are members, so tables have 50 thousand to a million slots. More seeds in full.",
+    .differs = "CAIDA's packets are replaced by the blocks that a web server read and wrote (134 "
+               "thousand queries), "
+               "Shalla's list by domains to be blocked and names of npm packages, drawn alike 3 "
+               "million times. Half of "
+               "the different keys are members, so tables have 50 thousand to a million slots. "
+               "More seeds in full.",
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,

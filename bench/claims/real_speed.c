@@ -39,7 +39,8 @@ static double ask_all(int which, const real_stream *s, uint64_t seed, double *re
   return 1e-6 * (double)s->query_count / seconds;
 }
 
-static void report_speed(report *numbers, const real_stream *s, int r, const double *speeds, double reads) {
+static void report_speed(report *numbers, const real_stream *s, int r, const double *speeds,
+                         double reads) {
   report_cell(numbers, "%s", s->name);
   report_cell(numbers, "%s", name_of(r));
   report_cell(numbers, "%llu", (unsigned long long)s->member_count);
@@ -55,8 +56,8 @@ static void test_stream(size_t which, uint64_t rounds, findings *found, report *
   double speeds[FILTERS] = {0}, reads[FILTERS] = {0};
   for (uint64_t round = 0; round < rounds; round++)
     for (int r = 0; r < FILTERS; r++) {
-      progress("%s, round %llu of %llu: %s", s.name, (unsigned long long)round + 1, (unsigned long long)rounds,
-               name_of(r));
+      progress("%s, round %llu of %llu: %s", s.name, (unsigned long long)round + 1,
+               (unsigned long long)rounds, name_of(r));
       double speed = ask_all(r, &s, random_at(BENCH_SEED, round), &reads[r]);
       if (speed > speeds[r]) speeds[r] = speed;
     }
@@ -68,15 +69,16 @@ static void test_stream(size_t which, uint64_t rounds, findings *found, report *
 }
 
 static findings run(bool full, report *numbers) {
-  static const uint64_t rounds[REAL_STREAMS] = {MOST_ROUNDS, 2, 1}; /* what is short needs more of them */
+  static const uint64_t rounds[REAL_STREAMS] = {MOST_ROUNDS, 2,
+                                                1}; /* what is short needs more of them */
   findings found = {0};
   for (size_t which = 0; which < REAL_STREAMS; which++)
     test_stream(which, full ? MOST_ROUNDS : rounds[which], &found, numbers);
   return found;
 }
 
-static const char *const columns[] = {"stream", "filter",      "members", "queries", "million_per_second",
-                                      "of_qf",  "reads_per_1k"};
+static const char *const columns[] = {
+    "stream", "filter", "members", "queries", "million_per_second", "of_qf", "reads_per_1k"};
 
 static const plot plots[] = {{.title = "Queries of real keys",
                               .x = "stream",
@@ -90,17 +92,21 @@ static const plot plots[] = {{.title = "Queries of real keys",
 const claim real_speed_claim = {
     .name = "real-speed",
     .source = "adaptiveqf: Table 3",
-    .paper =
-        "Million queries a second of CAIDA's packets and of Shalla's addresses, reads of the database included: AQF "
-        "31.6 "
-        "and 15.8, TQF 8.4 and 6.7, ACF 34.1 and 18.3, QF 24.1 and 16.8, CF 119 and 62. The AQF is about as fast as "
-        "the QF, the TQF slowest, the CF fastest by far.",
-    .statement =
-        "on real keys, reads of the store included, aqf is as fast as qf (within 10 %), taf slower than aqf, and cf "
-        "fastest",
-    .differs = "The streams are a web server's blocks, domains and names of packages (see real-rate), with 45 "
-               "thousand to 0.9 million members instead of 2^26: all filters fit into the cache. The store is in "
-               "memory. Filters are asked first, as in the paper; aqf_guard is besom_guard_get for every query, "
+    .paper = "Million queries a second of CAIDA's packets and of Shalla's addresses, reads of the "
+             "database included: AQF "
+             "31.6 "
+             "and 15.8, TQF 8.4 and 6.7, ACF 34.1 and 18.3, QF 24.1 and 16.8, CF 119 and 62. The "
+             "AQF is about as fast as "
+             "the QF, the TQF slowest, the CF fastest by far.",
+    .statement = "on real keys, reads of the store included, aqf is as fast as qf (within 10 %), "
+                 "taf slower than aqf, and cf "
+                 "fastest",
+    .differs = "The streams are a web server's blocks, domains and names of packages (see "
+               "real-rate), with 45 "
+               "thousand to 0.9 million members instead of 2^26: all filters fit into the cache. "
+               "The store is in "
+               "memory. Filters are asked first, as in the paper; aqf_guard is besom_guard_get for "
+               "every query, "
                "which also counts and watches. It is not judged.",
     .timed = true,
     .plots = plots,

@@ -41,7 +41,7 @@ static bool test_filter(size_t filter, report *numbers) {
   besom_config config = {.kind = filters[filter].kind,
                          .options = filters[filter].options,
                          .capacity = KEYS,
-                         .rate = 1.0 / 256,
+                         .fpr = 1.0 / 256,
                          .seed = seed};
   progress("%s", config.kind);
   learner l = learner_create_guard(&config, BENCH_SEED, KEYS);
@@ -64,7 +64,8 @@ static bool test_filter(size_t filter, report *numbers) {
 static findings run(bool full, report *numbers) {
   (void)full;
   findings found = {0};
-  for (size_t i = 0; i < sizeof filters / sizeof *filters; i++) finding(&found, test_filter(i, numbers));
+  for (size_t i = 0; i < sizeof filters / sizeof *filters; i++)
+    finding(&found, test_filter(i, numbers));
   return found;
 }
 
@@ -74,7 +75,8 @@ static const char *const columns[] = {"kind",          "options",    "reported",
 const claim repeats_claim = {
     .name = "repeats",
     .source = "besom",
-    .statement = "of false positives reported once to a full filter aqf repeats none, adaptive cuckoo kinds few",
+    .statement = "of false positives reported once to a full filter aqf repeats none, adaptive "
+                 "cuckoo kinds few",
     .differs = "100 thousand keys, in quick and full.",
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,

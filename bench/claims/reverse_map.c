@@ -46,7 +46,8 @@ static besom_status count_append(besom_store *store, besom_place at, const besom
   return inner->ops->append(inner, at, record);
 }
 
-static besom_status count_get(besom_store *store, besom_place at, besom_store_visit visit, void *ctx) {
+static besom_status count_get(besom_store *store, besom_place at, besom_store_visit visit,
+                              void *ctx) {
   besom_store *inner = counting(store)->inner;
   counting(store)->calls->reads++;
   return inner->ops->get(inner, at, visit, ctx);
@@ -64,7 +65,8 @@ static besom_status count_remove(besom_store *store, besom_place at) {
   return inner->ops->remove(inner, at);
 }
 
-static besom_status count_scan(besom_store *store, besom_place from, besom_store_visit visit, void *ctx) {
+static besom_status count_scan(besom_store *store, besom_place from, besom_store_visit visit,
+                               void *ctx) {
   besom_store *inner = counting(store)->inner;
   counting(store)->calls->scans++;
   return inner->ops->scan(inner, from, visit, ctx);
@@ -87,7 +89,8 @@ static const besom_store_ops counting_ops = {
 static besom_guard *open_guard(const char *kind, uint64_t slots, traffic *calls) {
   uint8_t seed[16];
   hash_seed(BENCH_SEED, seed);
-  besom_guard_config config = {.filter = rival_config(kind, slots, RIVAL_WIDTH, seed), .grow_at = 1, .rekey_at = 2};
+  besom_guard_config config = {
+      .filter = rival_config(kind, slots, RIVAL_WIDTH, seed), .grow_at = 1, .rekey_at = 2};
   counting_store *store = allocate(1, sizeof *store);
   besom_guard *guard;
   *store = (counting_store){.head = {&counting_ops}, .calls = calls};
@@ -152,8 +155,8 @@ static uint64_t run_stage(const stage *s, besom_guard *g, uint64_t n) {
   return yes;
 }
 
-static void report_stage(report *numbers, const char *kind, uint64_t slots, const stage *s, uint64_t n, uint64_t yes,
-                         const traffic *calls, const char *holds) {
+static void report_stage(report *numbers, const char *kind, uint64_t slots, const stage *s,
+                         uint64_t n, uint64_t yes, const traffic *calls, const char *holds) {
   report_cell(numbers, "%s", kind);
   report_cell(numbers, "%llu", (unsigned long long)slots);
   report_cell(numbers, "%s", s->name);
@@ -163,7 +166,9 @@ static void report_stage(report *numbers, const char *kind, uint64_t slots, cons
   report_cell(numbers, "%llu", (unsigned long long)calls->updates);
   report_cell(numbers, "%llu", (unsigned long long)calls->reads);
   report_cell(numbers, "%llu", (unsigned long long)calls->removes);
-  report_cell(numbers, "%.3f", (double)(calls->appends + calls->updates + calls->reads + calls->removes) / (double)n);
+  report_cell(numbers, "%.3f",
+              (double)(calls->appends + calls->updates + calls->reads + calls->removes) /
+                  (double)n);
   report_cell(numbers, "%s", holds);
 }
 
@@ -173,7 +178,8 @@ static void test_filling(size_t which, uint64_t slots, findings *found, report *
   progress("%llu slots: filling %s", (unsigned long long)slots, filters[which].kind);
   besom_guard *g = open_guard(filters[which].kind, slots, &calls);
   calls = (traffic){0};
-  uint64_t yes = run_stage(&fill_blindly, g, n), more = calls.appends - n + calls.updates + calls.reads + calls.removes;
+  uint64_t yes = run_stage(&fill_blindly, g, n),
+           more = calls.appends - n + calls.updates + calls.reads + calls.removes;
   bool holds = filters[which].more == ANYTHING || (more > 0) == (filters[which].more == SOMETHING);
   report_stage(numbers, filters[which].kind, slots, &fill_blindly, n, yes, &calls,
                filters[which].more == ANYTHING ? "-"
@@ -184,24 +190,27 @@ static void test_filling(size_t which, uint64_t slots, findings *found, report *
 }
 
 /* What aqf costs the store in all other ways. */
-static void test_stage(const stage *s, besom_guard *g, traffic *calls, uint64_t slots, findings *found,
-                       report *numbers) {
+static void test_stage(const stage *s, besom_guard *g, traffic *calls, uint64_t slots,
+                       findings *found, report *numbers) {
   uint64_t n = rival_members(slots);
   progress("%llu slots: %s", (unsigned long long)slots, s->name);
   *calls = (traffic){0};
   uint64_t yes = run_stage(s, g, n);
   bool holds = calls->appends == s->appends * n && calls->updates == s->updates * n &&
-               calls->reads == s->reads_when_yes * yes && calls->removes == s->removes * n && calls->scans == 0;
+               calls->reads == s->reads_when_yes * yes && calls->removes == s->removes * n &&
+               calls->scans == 0;
   report_stage(numbers, "aqf", slots, s, n, yes, calls, holds ? "yes" : "no");
   finding(found, holds);
 }
 
 static void test_size(uint64_t slots, findings *found, report *numbers) {
-  for (size_t i = 0; i < sizeof filters / sizeof *filters; i++) test_filling(i, slots, found, numbers);
+  for (size_t i = 0; i < sizeof filters / sizeof *filters; i++)
+    test_filling(i, slots, found, numbers);
   traffic calls = {0};
   besom_guard *g = open_guard("aqf", slots, &calls);
   test_stage(&fill, g, &calls, slots, found, numbers);
-  for (size_t i = 0; i < sizeof others / sizeof *others; i++) test_stage(&others[i], g, &calls, slots, found, numbers);
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    test_stage(&others[i], g, &calls, slots, found, numbers);
   besom_guard_close(g);
 }
 
@@ -212,8 +221,9 @@ static findings run(bool full, report *numbers) {
   return found;
 }
 
-static const char *const columns[] = {"kind",    "slots", "operation", "times",       "filter_yes", "appends",
-                                      "updates", "reads", "removes",   "calls_a_key", "holds"};
+static const char *const columns[] = {"kind",       "slots",       "operation", "times",
+                                      "filter_yes", "appends",     "updates",   "reads",
+                                      "removes",    "calls_a_key", "holds"};
 
 static const plot plots[] = {{.title = "Calls of the store while filters are filled",
                               .x = "kind",
@@ -227,15 +237,18 @@ static const plot plots[] = {{.title = "Calls of the store while filters are fil
 const claim reverse_map_claim = {
     .name = "reverse-map",
     .source = "adaptiveqf: Table 1",
-    .paper = "Filling 2^20 slots to 90 % costs the AQF 943,718 inserts into the reverse map and nothing else; the TQF "
+    .paper = "Filling 2^20 slots to 90 % costs the AQF 943,718 inserts into the reverse map and "
+             "nothing else; the TQF "
              "3.6 million updates and 3.4 million reads more, the ACF 0.58 million of each.",
-    .statement =
-        "each insert of aqf is one append to the store, no update and no read; the adaptive cuckoo kinds update "
-        "and read more; and whatever is done with aqf, the store is read only if the filter says yes",
-    .differs =
-        "The sizes are the paper's (full: 2^24, too). The paper's TQF keeps keys by slot, so they move with their "
-        "fingerprints; our taf keeps them by run and place in it, and needs no update either. Our cuckoo kinds look "
-        "for the shortest path before they move anything: fewer updates, more reads.",
+    .statement = "each insert of aqf is one append to the store, no update and no read; the "
+                 "adaptive cuckoo kinds update "
+                 "and read more; and whatever is done with aqf, the store is read only if the "
+                 "filter says yes",
+    .differs = "The sizes are the paper's (full: 2^24, too). The paper's TQF keeps keys by slot, "
+               "so they move with their "
+               "fingerprints; our taf keeps them by run and place in it, and needs no update "
+               "either. Our cuckoo kinds look "
+               "for the shortest path before they move anything: fewer updates, more reads.",
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,

@@ -16,7 +16,11 @@ static const struct {
   const char *name;
   rival kind;
   uint32_t more_bits;
-} filters[] = {{"aqf", AQF, 0}, {"qf", QF, 0}, {"qf and a bit", QF, 1}, {"cf", CF, 0}, {"cf and a bit", CF, 1}};
+} filters[] = {{"aqf", AQF, 0},
+               {"qf", QF, 0},
+               {"qf and a bit", QF, 1},
+               {"cf", CF, 0},
+               {"cf and a bit", CF, 1}};
 enum { FILTERS = sizeof filters / sizeof *filters, IS_AQF = 0 };
 
 static const char *const stream_names[] = {"uniform", "zipf"};
@@ -49,8 +53,9 @@ static void begin(contestant *c, int which, uint64_t slots, uint64_t seed) {
                                         .filter_first = true,
                                         .durability = BESOM_DURABLE_BATCH});
   front_fill(&c->front, 0, front_capacity(&c->front));
-  c->cache = (disk_cache){.path = c->front.directory,
-                          .pages = (uint64_t)(cache_share * (double)front_stats(&c->front).bytes / DISK_PAGE)};
+  c->cache = (disk_cache){
+      .path = c->front.directory,
+      .pages = (uint64_t)(cache_share * (double)front_stats(&c->front).bytes / DISK_PAGE)};
 }
 
 /* The faster turns tell the speed: others on the machine only ever slow one down. */
@@ -65,21 +70,25 @@ static void take(contestant *c, uint64_t queries, result *r) {
   attack_free(&c->asking);
 }
 
-static void ask_stream(contestant contestants[FILTERS], key_stream stream, uint64_t queries, result *results) {
+static void ask_stream(contestant contestants[FILTERS], key_stream stream, uint64_t queries,
+                       result *results) {
   for (int i = 0; i < FILTERS; i++) {
-    contestants[i].asking =
-        (attack){.front = &contestants[i].front, .cache = &contestants[i].cache, .keys = {.strangers = stream}};
+    contestants[i].asking = (attack){.front = &contestants[i].front,
+                                     .cache = &contestants[i].cache,
+                                     .keys = {.strangers = stream}};
     disk_forget(contestants[i].front.directory);
   }
   for (int turn = 0; turn < TURNS; turn++)
-    for (int i = 0; i < FILTERS; i++) attack_go_on(&contestants[(i + turn) % FILTERS].asking, queries / TURNS);
+    for (int i = 0; i < FILTERS; i++)
+      attack_go_on(&contestants[(i + turn) % FILTERS].asking, queries / TURNS);
   for (int i = 0; i < FILTERS; i++) take(&contestants[i], queries, &results[i]);
 }
 
 static void run_seed(effort e, uint64_t seed, result results[STREAMS][FILTERS]) {
   contestant contestants[FILTERS];
   for (int i = 0; i < FILTERS; i++) begin(&contestants[i], i, e.slots, seed);
-  ask_stream(contestants, stream_zipf_absent(BENCH_SEED, exponent, UNIVERSE), e.queries, results[ZIPF]);
+  ask_stream(contestants, stream_zipf_absent(BENCH_SEED, exponent, UNIVERSE), e.queries,
+             results[ZIPF]);
   ask_stream(contestants, stream_absent(BENCH_SEED), e.queries, results[UNIFORM]);
   for (int i = 0; i < FILTERS; i++) front_close(&contestants[i].front);
 }
@@ -88,8 +97,8 @@ static double speed_of(const result *r) {
   return r->queries / r->seconds;
 }
 
-static void report_result(report *numbers, int stream, int which, const result *r, const result *aqf,
-                          const char *holds) {
+static void report_result(report *numbers, int stream, int which, const result *r,
+                          const result *aqf, const char *holds) {
   report_cell(numbers, "%s", stream_names[stream]);
   report_cell(numbers, "%s", filters[which].name);
   report_cell(numbers, "%.3f", r->bytes / aqf->bytes);
@@ -130,8 +139,9 @@ static findings run(bool full, report *numbers) {
   return judge(results, numbers);
 }
 
-static const char *const columns[] = {
-    "queries", "filter", "space_of_aqf", "reads_per_1k", "pages_per_1k", "million_per_second", "of_aqf", "holds"};
+static const char *const columns[] = {"queries",      "filter",       "space_of_aqf",
+                                      "reads_per_1k", "pages_per_1k", "million_per_second",
+                                      "of_aqf",       "holds"};
 
 static const plot plots[] = {{.title = "Reads of the database",
                               .x = "queries",
@@ -152,18 +162,22 @@ static const plot plots[] = {{.title = "Reads of the database",
 const claim same_space_claim = {
     .name = "same-space",
     .source = "adaptiveqf: Section 6.9",
-    .paper =
-        "Given more bits, so that it takes as much space as the AQF, the CF answers uniform queries 1 % and Zipf "
-        "queries "
-        "0.3 % faster than before, the QF likewise; a system with the CF is still 20 % slower than one with the AQF.",
-    .statement =
-        "in front of a database on disk, qf and cf with a bit more in each fingerprint still read it more often and "
-        "are slower than aqf on Zipf 1.5 queries",
-    .differs = "LMDB instead of SplinterDB's B-tree, 1 % of it in memory; 2^15 slots, 4 hash seeds, half a million "
-               "queries each (full: 2^18, 8, 4 million; the paper has 2^26 and 200 million). Filters are asked first "
+    .paper = "Given more bits, so that it takes as much space as the AQF, the CF answers uniform "
+             "queries 1 % and Zipf "
+             "queries "
+             "0.3 % faster than before, the QF likewise; a system with the CF is still 20 % slower "
+             "than one with the AQF.",
+    .statement = "in front of a database on disk, qf and cf with a bit more in each fingerprint "
+                 "still read it more often and "
+                 "are slower than aqf on Zipf 1.5 queries",
+    .differs = "LMDB instead of SplinterDB's B-tree, 1 % of it in memory; 2^15 slots, 4 hash "
+               "seeds, half a million "
+               "queries each (full: 2^18, 8, 4 million; the paper has 2^26 and 200 million). "
+               "Filters are asked first "
                "and the guard only "
                "after a yes (real-speed has both). Uniform queries are not judged: "
-               "they repeat nothing, so there a bit more halves the reads, and qf and cf with it beat aqf by half "
+               "they repeat nothing, so there a bit more halves the reads, and qf and cf with it "
+               "beat aqf by half "
                "and more.",
     .timed = true,
     .plots = plots,

@@ -42,7 +42,8 @@ static void test(double b, uint64_t members, driver *d, findings *found, report 
   learner l = contender_join_full(taf, members, BENCH_SEED, d);
   ask(&l, n, &first, &all);
   besom_statistics stats = learner_stats(&l);
-  double bits = bits_of(&stats), rate = (double)first / (double)n, later = (double)(all - first) / (double)n;
+  double bits = bits_of(&stats), rate = (double)first / (double)n,
+         later = (double)(all - first) / (double)n;
   report_cell(numbers, "%g", b);
   report_cell(numbers, "%.1f", (double)n / (double)members);
   report_cell(numbers, b >= 2 ? "%.3f" : "", bound);
@@ -63,13 +64,15 @@ static void test(double b, uint64_t members, driver *d, findings *found, report 
 static findings run(bool full, report *numbers) {
   driver d = driver_create();
   findings found = {0};
-  for (size_t i = 0; i < sizeof bs / sizeof *bs; i++) test(bs[i], full ? 1 << 20 : 30000, &d, &found, numbers);
+  for (size_t i = 0; i < sizeof bs / sizeof *bs; i++)
+    test(bs[i], full ? 1 << 20 : 30000, &d, &found, numbers);
   driver_free(&d);
   return found;
 }
 
-static const char *const columns[] = {"b",       "A_per_S",  "bound_bits", "optimal_bits", "room_bits",
-                                      "adapted", "rebuilds", "rate_first", "rate_later"};
+static const char *const columns[] = {"b",         "A_per_S", "bound_bits", "optimal_bits",
+                                      "room_bits", "adapted", "rebuilds",   "rate_first",
+                                      "rate_later"};
 
 static const plot plots[] = {
     {.title = "Bits that selectors take",
@@ -88,14 +91,20 @@ static const plot plots[] = {
 const claim selector_bits_claim = {
     .name = "selector-bits",
     .source = "telescoping: Theorem 4",
-    .paper = "With n / (b sqrt(eps)) different queries, b of 2 or more, each asked any number of times, a telescoping "
-             "filter keeps a false positive rate of eps with at most 1/e + b/(b-1)^2 bits for the selector of a key, "
-             "if they are coded optimally. For eps = 2^-8 and b = 4 these are 4n queries and 0.812 bits; measured, "
+    .paper = "With n / (b sqrt(eps)) different queries, b of 2 or more, each asked any number of "
+             "times, a telescoping "
+             "filter keeps a false positive rate of eps with at most 1/e + b/(b-1)^2 bits for the "
+             "selector of a key, "
+             "if they are coded optimally. For eps = 2^-8 and b = 4 these are 4n queries and 0.812 "
+             "bits; measured, "
              "that much room is enough for up to 20n.",
-    .statement = "an optimal code for taf's selectors takes no more than the bound for b from 2 to 16 and the rate is "
+    .statement = "an optimal code for taf's selectors takes no more than the bound for b from 2 to "
+                 "16 and the rate is "
                  "at most eps; taf itself need not rebuild a block for b of 4 and more",
-    .differs = "30000 keys (full: 2^20), each query asked 10 times. Blocks of 64 slots have 56 bits, at a load of 95 "
-               "% 0.92 bits a key, whether they need them or not; A/S beyond 8, where the theorem says nothing, is "
+    .differs = "30000 keys (full: 2^20), each query asked 10 times. Blocks of 64 slots have 56 "
+               "bits, at a load of 95 "
+               "% 0.92 bits a key, whether they need them or not; A/S beyond 8, where the theorem "
+               "says nothing, is "
                "shown as well",
     .plots = plots,
     .columns = columns,

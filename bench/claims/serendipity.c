@@ -19,7 +19,8 @@ static double test_rate(const queries *q, int log_rate, uint64_t seeds, report *
   corrections c = corrections_create(q);
   for (uint64_t i = 0; i < seeds; i++) {
     progress("%s, eps 2^%d: seed %llu", q->name, log_rate, (unsigned long long)i + 1);
-    game g = {.queries = q, .stored = STORED, .seed = random_at(BENCH_SEED, i), .log_rate = log_rate};
+    game g = {
+        .queries = q, .stored = STORED, .seed = random_at(BENCH_SEED, i), .log_rate = log_rate};
     caf_play(&broom, &g, &c);
   }
   double share = (double)c.serendipitous / (double)(c.direct + c.serendipitous);
@@ -41,7 +42,8 @@ static findings run(bool full, report *numbers) {
     queries q = queries_of_trace(trace_names[t]);
     double shares[RATES];
     for (int r = 0; r < RATES; r++) {
-      shares[r] = test_rate(&q, log_rates[r], queries_turns(&q, full ? 30000000 : 3000000), numbers);
+      shares[r] =
+          test_rate(&q, log_rates[r], queries_turns(&q, full ? 30000000 : 3000000), numbers);
       finding(&found, shares[r] >= 0.24 && shares[r] <= 0.55);
     }
     finding(&found, shares[RATES - 1] > shares[0]);
@@ -73,16 +75,24 @@ static const plot plots[] = {
 const claim serendipity_claim = {
     .name = "serendipity",
     .source = "adapt-or-cache: Table 2, Table 3, Table 4",
-    .paper = "On three traces of networks 24 to 55 % of what a broom filter puts right in a round is serendipity: "
-             "keys that were never reported, but were denied by a fingerprint that had been lengthened for another. "
-             "The share grows with eps. In a round there were 107 to 1017 direct and 134 to 421 serendipitous "
+    .paper = "On three traces of networks 24 to 55 % of what a broom filter puts right in a round "
+             "is serendipity: "
+             "keys that were never reported, but were denied by a fingerprint that had been "
+             "lengthened for another. "
+             "The share grows with eps. In a round there were 107 to 1017 direct and 134 to 421 "
+             "serendipitous "
              "corrections.",
-    .statement = "of the false positives that a broom spares, 24 to 55 % are spared by serendipity, on every trace "
+    .statement = "of the false positives that a broom spares, 24 to 55 % are spared by "
+                 "serendipity, on every trace "
                  "and at every eps; the share is larger at 2^-6 than at 2^-10",
-    .differs = "Recorded requests of block devices in place of network traces (see cache-traces). What a correction "
-               "is the paper does not define: its 107 to 1017 in a round of 90 bits cannot be as many keys, and it "
-               "speaks of false positives avoided, so queries are counted here. By keys, each once a round, the "
-               "shares are below 24 % (direct_keys, serendipitous_keys). Rounds have fewer corrections, since blocks "
+    .differs = "Recorded requests of block devices in place of network traces (see cache-traces). "
+               "What a correction "
+               "is the paper does not define: its 107 to 1017 in a round of 90 bits cannot be as "
+               "many keys, and it "
+               "speaks of false positives avoided, so queries are counted here. By keys, each once "
+               "a round, the "
+               "shares are below 24 % (direct_keys, serendipitous_keys). Rounds have fewer "
+               "corrections, since blocks "
                "are seldom asked for again",
     .plots = plots,
     .columns = columns,

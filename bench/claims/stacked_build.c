@@ -16,7 +16,8 @@ static const double bits = 10, most_ns = 400;
 static const double shares[] = {0.1, 0.25, 0.5, 1, 2, 4};
 
 /* Nanoseconds a member. */
-static double build_time(const scene *s, const char *kind, const char *options, besom_workload *w, int rounds) {
+static double build_time(const scene *s, const char *kind, const char *options, besom_workload *w,
+                         int rounds) {
   samples seconds = {0};
   for (int i = 0; i < rounds; i++) {
     double took;
@@ -40,7 +41,8 @@ static findings run(bool full, report *numbers) {
     snprintf(options, sizeof options, "frequent=%llu", (unsigned long long)frequent);
     progress("%s", options);
     besom_workload *w = scene_most_popular(&s, frequent);
-    double stacked = build_time(&s, "stacked", options, w, ROUNDS), learned = build_time(&s, "learned", NULL, w, 1);
+    double stacked = build_time(&s, "stacked", options, w, ROUNDS),
+           learned = build_time(&s, "learned", NULL, w, 1);
     double more = (stacked - base) * (double)members / (double)(members + frequent);
     besom_workload_free(w);
     report_cell(numbers, "%g", shares[i]);
@@ -54,7 +56,8 @@ static findings run(bool full, report *numbers) {
   return found;
 }
 
-static const char *const columns[] = {"frequent_per_member", "bloom_ns", "stacked_ns", "learned_ns", "more_ns_per_key"};
+static const char *const columns[] = {"frequent_per_member", "bloom_ns", "stacked_ns", "learned_ns",
+                                      "more_ns_per_key"};
 
 static const plot plots[] = {{.title = "Time to build (as Figure 5d)",
                               .x = "frequent_per_member",
@@ -68,12 +71,17 @@ static const plot plots[] = {{.title = "Time to build (as Figure 5d)",
 const claim stacked_build_claim = {
     .name = "stacked-build",
     .source = "stacked-filters: Figure 5",
-    .paper = "Building a stack takes little more time the more frequent non-members it knows, comparable to that of a "
+    .paper = "Building a stack takes little more time the more frequent non-members it knows, "
+             "comparable to that of a "
              "Bloom filter, and far less than a filter with a classifier (5d).",
-    .statement = "building a stacked filter takes at most 400 ns more than a Bloom filter for each member and each "
-                 "frequent non-member, reading the sample and planning included, and less time than a learned filter",
-    .differs = "10^6 members as in the paper, quick 10^5; non-members by Zipf 0.75. The paper's classifiers are "
-               "neural networks, trained on a graphics card; the one here is linear and learns from 4 MB of keys at "
+    .statement = "building a stacked filter takes at most 400 ns more than a Bloom filter for each "
+                 "member and each "
+                 "frequent non-member, reading the sample and planning included, and less time "
+                 "than a learned filter",
+    .differs = "10^6 members as in the paper, quick 10^5; non-members by Zipf 0.75. The paper's "
+               "classifiers are "
+               "neural networks, trained on a graphics card; the one here is linear and learns "
+               "from 4 MB of keys at "
                "most.",
     .timed = true,
     .plots = plots,

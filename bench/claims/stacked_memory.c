@@ -24,8 +24,8 @@ static const double paper_times = 5; /* fewer false positives than of Bloom filt
 /* ------------------------------------------------------------------ numbers */
 
 /* A point of a curve; alone: the rate of one filter of the base kind, to compare with. */
-static void show(const scene *s, const char *base, const char *curve, double budget, const besom_filter *f, double rate,
-                 double alone, report *numbers) {
+static void show(const scene *s, const char *base, const char *curve, double budget,
+                 const besom_filter *f, double rate, double alone, report *numbers) {
   besom_statistics stats;
   check(besom_stats(f, &stats), "statistics");
   report_cell(numbers, "%s", s->name);
@@ -34,7 +34,7 @@ static void show(const scene *s, const char *base, const char *curve, double bud
   report_cell(numbers, "%g", budget);
   report_cell(numbers, "%.2f", 8 * (double)stats.bytes / (double)s->members);
   report_cell(numbers, "%.3g", rate);
-  report_cell(numbers, "%.3g", stats.workload_rate > 0 ? stats.workload_rate : stats.expected_rate);
+  report_cell(numbers, "%.3g", stats.workload_fpr > 0 ? stats.workload_fpr : stats.expected_fpr);
   report_cell(numbers, "%.1f", alone / rate);
 }
 
@@ -53,8 +53,8 @@ typedef struct knowledge {
   char listed[LISTED_BYTES];
 } knowledge;
 
-static double test_stacked(const scene *s, const char *base, double bits, const knowledge *k, double alone,
-                           report *numbers) {
+static double test_stacked(const scene *s, const char *base, double bits, const knowledge *k,
+                           double alone, report *numbers) {
   char curve[32] = "stacked";
   if (!s->firehose) snprintf(curve, sizeof curve, "stacked %g", s->popularity.s);
   besom_filter *f = scene_stacked(s, base, k->listed, bits, BENCH_SEED, k->half, NULL);
@@ -67,7 +67,8 @@ static double test_stacked(const scene *s, const char *base, double bits, const 
 /* ------------------------------------------------------------------ scenes */
 
 /* Scenes with the same members, so that what is said of the base kind is so of all of them. */
-static void test_scenes(const scene *scenes, size_t n, size_t n_bases, bool full, findings *found, report *numbers) {
+static void test_scenes(const scene *scenes, size_t n, size_t n_bases, bool full, findings *found,
+                        report *numbers) {
   knowledge known[EXPONENTS];
   for (size_t i = 0; i < n; i++) known[i].half = scene_known_half(&scenes[i], known[i].listed);
   for (size_t b = 0; b < n_bases; b++)
@@ -86,7 +87,8 @@ static void test_scenes(const scene *scenes, size_t n, size_t n_bases, bool full
 static findings run(bool full, report *numbers) {
   uint64_t members = full ? 1000000 : 100000, universe = 10 * members;
   power_law law = power_law_create(BENCH_SEED);
-  scene urls = scene_of_urls(members, universe), firehose = scene_of_firehose(POWER_LAW_KEYS / 2, &law);
+  scene urls = scene_of_urls(members, universe),
+        firehose = scene_of_firehose(POWER_LAW_KEYS / 2, &law);
   scene integers[EXPONENTS];
   findings found = {0};
   for (int i = 0; i < EXPONENTS; i++) integers[i] = scene_of_zipf(exponents[i], members, universe);
@@ -97,7 +99,8 @@ static findings run(bool full, report *numbers) {
   return found;
 }
 
-static const char *const columns[] = {"keys", "base", "curve", "bits", "real_bits", "rate", "foretold", "times"};
+static const char *const columns[] = {"keys",      "base", "curve",    "bits",
+                                      "real_bits", "rate", "foretold", "times"};
 
 static const plot plots[] = {{.title = "Bloom filters, alone and stacked (as Figures 3a, e, i)",
                               .x = "bits",
@@ -122,13 +125,18 @@ static const plot plots[] = {{.title = "Bloom filters, alone and stacked (as Fig
 const claim stacked_memory_claim = {
     .name = "stacked-memory",
     .source = "stacked-filters: Figure 3, Figure 4",
-    .paper = "In the same memory stacks err 5 to 100 times less often than one Bloom filter, on addresses, on "
-             "FireHose's packets and on integers (3a, e, i); so do stacks of cuckoo and quotient filters, the more "
+    .paper = "In the same memory stacks err 5 to 100 times less often than one Bloom filter, on "
+             "addresses, on "
+             "FireHose's packets and on integers (3a, e, i); so do stacks of cuckoo and quotient "
+             "filters, the more "
              "the more skewed the queries are (4a, b).",
-    .statement = "in the same memory a stacked filter errs no more often than its base kind, at 6 to 14 bits a "
+    .statement = "in the same memory a stacked filter errs no more often than its base kind, at 6 "
+                 "to 14 bits a "
                  "member, and a stack of Bloom filters at least 5 times less often",
-    .differs = "10^6 members and 10^7 other keys, quick 10^5 and 10^6; the paper's integers are 10^6 and 10^8. As "
-               "there the more popular half of these is known. Addresses are made up, asked by Zipf 0.9.",
+    .differs =
+        "10^6 members and 10^7 other keys, quick 10^5 and 10^6; the paper's integers are 10^6 and "
+        "10^8. As "
+        "there the more popular half of these is known. Addresses are made up, asked by Zipf 0.9.",
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,

@@ -45,10 +45,13 @@ static const plot plots[] = {{.title = "Planned by a sample of another skew (as 
 const claim stacked_misspecified_claim = {
     .name = "stacked-misspecified",
     .source = "stacked-filters: Figure 5",
-    .paper = "A stack that was planned by a sample of Zipf 0.15 to 1.35 keeps most of its gain on queries of Zipf "
+    .paper = "A stack that was planned by a sample of Zipf 0.15 to 1.35 keeps most of its gain on "
+             "queries of Zipf "
              "0.75, and is better than a Bloom filter of 10 bits throughout (5b).",
-    .statement = "planned by a sample of any skew, a stacked filter is no worse than its base on queries of Zipf 0.75",
-    .differs = "5 * 10^5 members and ten times as many keys that are asked for, quick a tenth of each; the paper has "
+    .statement = "planned by a sample of any skew, a stacked filter is no worse than its base on "
+                 "queries of Zipf 0.75",
+    .differs = "5 * 10^5 members and ten times as many keys that are asked for, quick a tenth of "
+               "each; the paper has "
                "10^6 and 10^8. The sample has as many queries as there are keys.",
     .plots = plots,
     .columns = columns,

@@ -44,23 +44,28 @@ static findings run(bool full, report *numbers) {
 
 static const char *const columns[] = {"exponent", "queries_kept", "bloom", "stacked", "to_bloom"};
 
-static const plot plots[] = {{.title = "Frequent keys lose their queries, by Zipf exponent (as Figure 5a)",
-                              .x = "queries_kept",
-                              .y = "to_bloom",
-                              .series = "exponent",
-                              .x_label = "share of their queries that frequent keys still have",
-                              .y_label = "rate, times that of a Bloom filter"},
-                             {0}};
+static const plot plots[] = {
+    {.title = "Frequent keys lose their queries, by Zipf exponent (as Figure 5a)",
+     .x = "queries_kept",
+     .y = "to_bloom",
+     .series = "exponent",
+     .x_label = "share of their queries that frequent keys still have",
+     .y_label = "rate, times that of a Bloom filter"},
+    {0}};
 
 const claim stacked_shift_claim = {
     .name = "stacked-shift",
     .source = "stacked-filters: Figure 5",
-    .paper = "Whatever the skew, a stack stays better than a Bloom filter until the keys that it knows have lost 60 % "
+    .paper = "Whatever the skew, a stack stays better than a Bloom filter until the keys that it "
+             "knows have lost 60 % "
              "of their queries, and is at most 1.5 times as bad when they have lost all (5a).",
-    .statement = "a stacked filter is better than its base until 60 % of the queries have changed, and at most 1.5 "
+    .statement = "a stacked filter is better than its base until 60 % of the queries have changed, "
+                 "and at most 1.5 "
                  "times worse when all have",
-    .differs = "5 * 10^5 members and ten times as many keys that are asked for, quick a fifth of each; the paper has "
-               "10^6 and 10^8. The planner takes the least rate for the sample, whatever it means for other queries: "
+    .differs = "5 * 10^5 members and ten times as many keys that are asked for, quick a fifth of "
+               "each; the paper has "
+               "10^6 and 10^8. The planner takes the least rate for the sample, whatever it means "
+               "for other queries: "
                "the less skew, the sooner a shift hurts.",
     .plots = plots,
     .columns = columns,

@@ -17,17 +17,20 @@ static const char *const bases[] = {"bloom", "cf", "qf", "fuse"};
 enum { POSITIVE, NEGATIVE, SIGNS };
 
 typedef struct speeds {
-  samples of[SIGNS][CALL_STYLES][2];    /* nanoseconds; of the base, of the stack */
-  samples relative[SIGNS][CALL_STYLES]; /* one by the other, of the same round: a slow moment falls on both */
+  samples of[SIGNS][CALL_STYLES][2]; /* nanoseconds; of the base, of the stack */
+  samples
+      relative[SIGNS]
+              [CALL_STYLES]; /* one by the other, of the same round: a slow moment falls on both */
 } speeds;
 
-static void measure(besom_filter *const *filters, const key_stream *stream, int sign, uint64_t queries, driver *d,
-                    speeds *s) {
+static void measure(besom_filter *const *filters, const key_stream *stream, int sign,
+                    uint64_t queries, driver *d, speeds *s) {
   for (int style = 0; style < CALL_STYLES; style++) {
     double ns[2];
     for (int who = 0; who < 2; who++) {
       uint64_t hits;
-      ns[who] = 1e9 * drive_contains(d, filters[who], stream, queries, (call_style)style, &hits) / (double)queries;
+      ns[who] = 1e9 * drive_contains(d, filters[who], stream, queries, (call_style)style, &hits) /
+                (double)queries;
       if (sign == POSITIVE && hits != queries) fail("a member was denied");
       samples_add(&s->of[sign][style][who], ns[who]);
     }
@@ -36,7 +39,8 @@ static void measure(besom_filter *const *filters, const key_stream *stream, int 
 }
 
 static void report_speeds(const char *base, speeds *s, findings *found, report *numbers) {
-  static const char *const names[SIGNS][CALL_STYLES] = {{"positive", "positive_batch"}, {"negative", "negative_batch"}};
+  static const char *const names[SIGNS][CALL_STYLES] = {{"positive", "positive_batch"},
+                                                        {"negative", "negative_batch"}};
   for (int sign = 0; sign < SIGNS; sign++)
     for (int style = 0; style < CALL_STYLES; style++) {
       samples *of = s->of[sign][style];
@@ -55,12 +59,13 @@ static void report_speeds(const char *base, speeds *s, findings *found, report *
     }
 }
 
-static void try_base(const scene *s, const char *base, besom_workload *w, bool full, driver *d, findings *found,
-                     report *numbers) {
+static void try_base(const scene *s, const char *base, besom_workload *w, bool full, driver *d,
+                     findings *found, report *numbers) {
   uint64_t queries = full ? 1 << 20 : 1 << 18;
   besom_filter *filters[2] = {scene_base(s, base, bits, BENCH_SEED, NULL),
                               scene_stacked(s, base, NULL, bits, BENCH_SEED, w, NULL)};
-  key_stream members = stream_lookups(BENCH_SEED, s->members), strangers = stream_absent(BENCH_SEED + 1);
+  key_stream members = stream_lookups(BENCH_SEED, s->members),
+             strangers = stream_absent(BENCH_SEED + 1);
   speeds speed;
   memset(&speed, 0, sizeof speed);
   for (int round = 0; round < (full ? 15 : 5); round++) {
@@ -79,7 +84,8 @@ static findings run(bool full, report *numbers) {
   driver d = driver_create();
   findings found = {0};
   besom_workload *w = scene_sample(&s, members / 2);
-  for (size_t i = 0; i < sizeof bases / sizeof *bases; i++) try_base(&s, bases[i], w, full, &d, &found, numbers);
+  for (size_t i = 0; i < sizeof bases / sizeof *bases; i++)
+    try_base(&s, bases[i], w, full, &d, &found, numbers);
   besom_workload_free(w);
   driver_free(&d);
   return found;
@@ -99,13 +105,18 @@ static const plot plots[] = {{.title = "Speed of stacks beside their bases (as F
 const claim stacked_speed_claim = {
     .name = "stacked-speed",
     .source = "stacked-filters: Figure 3",
-    .paper = "Queries for non-members take a stack as long as one Bloom filter, for members about 1.5 times as long; "
+    .paper = "Queries for non-members take a stack as long as one Bloom filter, for members about "
+             "1.5 times as long; "
              "all in all 1 to 2 times (3b, f, j).",
-    .statement = "stacked filters answer negative queries at 0.85 times the speed of their base kind or more, "
+    .statement = "stacked filters answer negative queries at 0.85 times the speed of their base "
+                 "kind or more, "
                  "positive ones at half the speed or more",
-    .differs = "Integers asked by Zipf 0.75 at 12 bits a member; 8 * 10^6 members, quick 2 * 10^6: the nearer to the "
-               "processor a filter fits, the more further layers count beside waiting for memory. Four kinds of "
-               "layers, not only Bloom filters, and batches, too. stacked-total has learned filters beside them.",
+    .differs = "Integers asked by Zipf 0.75 at 12 bits a member; 8 * 10^6 members, quick 2 * 10^6: "
+               "the nearer to the "
+               "processor a filter fits, the more further layers count beside waiting for memory. "
+               "Four kinds of "
+               "layers, not only Bloom filters, and batches, too. stacked-total has learned "
+               "filters beside them.",
     .timed = true,
     .plots = plots,
     .columns = columns,

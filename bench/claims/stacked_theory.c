@@ -13,7 +13,8 @@
 
 enum { PERCENTS = 100, STEP = 5 };
 
-static const double rates[] = {0.05, 0.03, 0.01, 0.001}; /* of Figure 2b; the second one is that of 2a */
+static const double rates[] = {0.05, 0.03, 0.01,
+                               0.001}; /* of Figure 2b; the second one is that of 2a */
 static const double frequents[] = {0.125, 0.25, 0.5, 1, 2, 4};
 enum { RATES = sizeof rates / sizeof *rates, FREQUENTS = sizeof frequents / sizeof *frequents };
 
@@ -25,7 +26,7 @@ static const int percents_of_planning = 2;
 
 /* Workloads for which the paper says in words that a stack is smaller. */
 static const struct {
-  double rate, frequent;
+  double fpr, frequent;
   int percent;
 } examples[] = {{0.05, 0.5, 25}, {0.01, 1, 7}};
 
@@ -45,7 +46,8 @@ static double most_frequent(double rate, double k) {
 /* The least share, in percent, for which the theorem has a stack smaller; it holds of any k up to the share. */
 static int foretold_percent(double rate, double frequent) {
   for (int percent = 1; percent < PERCENTS; percent++)
-    if (percent < 100 * (1 - rate) && most_frequent(rate, percent / 100.0) >= frequent) return percent;
+    if (percent < 100 * (1 - rate) && most_frequent(rate, percent / 100.0) >= frequent)
+      return percent;
   return PERCENTS;
 }
 
@@ -78,11 +80,12 @@ static besom_workload *workload_of(const scene *s) {
 
 static besom_config config_of(double rate, int percent, char options[32]) {
   snprintf(options, 32, "base=bloom,listed=%d", percent);
-  return (besom_config){.kind = "stacked", .options = options, .rate = rate};
+  return (besom_config){.kind = "stacked", .options = options, .fpr = rate};
 }
 
 /* layers: no more than these, 0 for any number. There is no limit on how many a member passes: the theory has none. */
-static double planned_bits(const scene *s, const besom_workload *w, double rate, int percent, uint32_t layers) {
+static double planned_bits(const scene *s, const besom_workload *w, double rate, int percent,
+                           uint32_t layers) {
   char options[32];
   besom_config config = config_of(rate, percent, options);
   besom_plan_limits limits = {.layers = layers};
@@ -119,8 +122,8 @@ static double built_rate(const scene *s, besom_workload *w, double rate, int per
 
 /* ------------------------------------------------------------------ numbers */
 
-static void show(report *numbers, const char *figure, const char *by, double rate, double frequent, int percent,
-                 double saved, double built) {
+static void show(report *numbers, const char *figure, const char *by, double rate, double frequent,
+                 int percent, double saved, double built) {
   report_cell(numbers, "%s", figure);
   report_cell(numbers, "%s", by);
   report_cell(numbers, "%g", rate);
@@ -137,20 +140,22 @@ static void show(report *numbers, const char *figure, const char *by, double rat
 }
 
 /* Figures 2a and 2b: the least share for which a stack is smaller. */
-static void test_when(const scene *s, const besom_workload *w, double frequent, findings *found, report *numbers) {
+static void test_when(const scene *s, const besom_workload *w, double frequent, findings *found,
+                      report *numbers) {
   for (int i = 0; i < RATES; i++) {
     int foretold = foretold_percent(rates[i], frequent), planned = planned_percent(s, w, rates[i]);
     show(numbers, "2ab", "theorem", rates[i], frequent, foretold, NAN, NAN);
     show(numbers, "2ab", "planner", rates[i], frequent, planned, NAN, NAN);
     finding(found, planned <= foretold + percents_of_planning);
     for (size_t k = 0; k < sizeof examples / sizeof *examples; k++)
-      if (examples[k].rate == rates[i] && examples[k].frequent == frequent)
+      if (examples[k].fpr == rates[i] && examples[k].frequent == frequent)
         finding(found, planned <= examples[k].percent);
   }
 }
 
 /* Figure 2c: by how many bits. Filters are built at some of the shares. */
-static void test_how_much(const scene *s, besom_workload *w, double frequent, findings *found, report *numbers) {
+static void test_how_much(const scene *s, besom_workload *w, double frequent, findings *found,
+                          report *numbers) {
   for (int step = STEP; step <= PERCENTS; step += STEP) {
     int percent = step < PERCENTS ? step : PERCENTS - 1;
     double foretold = foretold_saving(size_rate, frequent, percent / 100.0);
@@ -179,8 +184,8 @@ static findings run(bool full, report *numbers) {
   return found;
 }
 
-static const char *const columns[] = {"figure",        "by",         "rate",      "frequent_per_member",
-                                      "share_percent", "saved_bits", "built_rate"};
+static const char *const columns[] = {
+    "figure", "by", "rate", "frequent_per_member", "share_percent", "saved_bits", "built_rate"};
 
 static const plot plots[] = {
     {.title = "From which share of the queries on a stack is smaller, rate 0.03 (as Figure 2a)",
@@ -213,15 +218,23 @@ static const plot plots[] = {
 const claim stacked_theory_claim = {
     .name = "stacked-theory",
     .source = "stacked-filters: Theorem 3, Figure 2, Section 7",
-    .paper = "Two numbers tell when a stack of Bloom filters is smaller than one filter of the same rate, and by how "
-             "much: the frequent non-members a member, and their share of the queries. At a rate of 0.05 half as many "
-             "as members with 25 % of the queries suffice, at 0.01 as many as members with 7 %; at 0.01 up to 7 of "
+    .paper = "Two numbers tell when a stack of Bloom filters is smaller than one filter of the "
+             "same rate, and by how "
+             "much: the frequent non-members a member, and their share of the queries. At a rate "
+             "of 0.05 half as many "
+             "as members with 25 % of the queries suffice, at 0.01 as many as members with 7 %; at "
+             "0.01 up to 7 of "
              "9.6 bits are saved.",
-    .statement = "the planner finds a smaller stack where Theorem 3 has one (share to 2 percents), in both of the "
-                 "paper's examples too, and saves what is foretold (to 0.1 bits); what is built keeps to the rate",
-    .differs = "The paper's figure has formulas only; here they stand beside plans for 2 * 10^5 members (full: 10^6), "
-               "and filters built at 25, 50 and 75 %. By the theorem's own formula the second example needs 10 %, not "
-               "the paper's 7. At 99 % the formula's best stack has layers without end, and a plan 15 at most, so it "
+    .statement = "the planner finds a smaller stack where Theorem 3 has one (share to 2 percents), "
+                 "in both of the "
+                 "paper's examples too, and saves what is foretold (to 0.1 bits); what is built "
+                 "keeps to the rate",
+    .differs = "The paper's figure has formulas only; here they stand beside plans for 2 * 10^5 "
+               "members (full: 10^6), "
+               "and filters built at 25, 50 and 75 %. By the theorem's own formula the second "
+               "example needs 10 %, not "
+               "the paper's 7. At 99 % the formula's best stack has layers without end, and a plan "
+               "15 at most, so it "
                "saves up to 0.3 bits less.",
     .plots = plots,
     .columns = columns,

@@ -24,12 +24,12 @@ static const double most_times = 2; /* of a Bloom filter's time, for a stack */
 static const double luck = 1.05;
 
 typedef struct outcome {
-  double rate, positive_ns, negative_ns;
+  double fpr, positive_ns, negative_ns;
 } outcome;
 
 /* The times of a query for a non-member, if a false positive is a read of the disk. */
 static double with_reads(const outcome *o, double read_ns) {
-  return o->negative_ns + o->rate * read_ns;
+  return o->negative_ns + o->fpr * read_ns;
 }
 
 /* What the queries of a scene are put to. */
@@ -41,7 +41,9 @@ typedef struct stage {
 } stage;
 
 static stage stage_create(scene s) {
-  stage t = {.scene = s, .members = scene_queries_create(&s, true), .others = scene_queries_create(&s, false)};
+  stage t = {.scene = s,
+             .members = scene_queries_create(&s, true),
+             .others = scene_queries_create(&s, false)};
   t.known = scene_known_half(&s, t.listed);
   return t;
 }
@@ -57,21 +59,25 @@ static void stage_free(stage *t) {
  * happens to be a false positive would say nothing about the kind.
  */
 static outcome measure(const stage *t, which subject, double bits) {
-  besom_config config = {.kind = subjects[subject].kind, .options = subjects[subject].options, .bits = bits};
+  besom_config config = {
+      .kind = subjects[subject].kind, .options = subjects[subject].options, .bits = bits};
   if (subject == STACKED) config.options = t->listed;
-  besom_filter *f = scene_filter(&t->scene, config, BENCH_SEED, subject == BLOOM ? NULL : t->known, NULL);
-  outcome o = {.rate = subject == STACKED ? scene_rate(&t->scene, f) : scene_rate_of_keys(&t->scene, f),
+  besom_filter *f =
+      scene_filter(&t->scene, config, BENCH_SEED, subject == BLOOM ? NULL : t->known, NULL);
+  outcome o = {.fpr =
+                   subject == STACKED ? scene_rate(&t->scene, f) : scene_rate_of_keys(&t->scene, f),
                .positive_ns = scene_queries_time(&t->members, f),
                .negative_ns = scene_queries_time(&t->others, f)};
   besom_free(f);
   return o;
 }
 
-static void show(const stage *t, which subject, int bits, const outcome *o, const outcome *bloom, report *numbers) {
+static void show(const stage *t, which subject, int bits, const outcome *o, const outcome *bloom,
+                 report *numbers) {
   report_cell(numbers, "%s", t->scene.name);
   report_cell(numbers, "%s", subjects[subject].name);
   report_cell(numbers, "%d", bits);
-  report_cell(numbers, "%.3g", o->rate);
+  report_cell(numbers, "%.3g", o->fpr);
   report_cell(numbers, "%.1f", o->positive_ns);
   report_cell(numbers, "%.1f", o->negative_ns);
   report_cell(numbers, "%.2f", o->negative_ns / bloom->negative_ns);
@@ -88,7 +94,8 @@ static bool stack_is_best(const outcome of[SUBJECTS], double read_ns) {
 }
 
 static bool stack_is_fast(const outcome *stack, const outcome *bloom) {
-  return stack->positive_ns <= most_times * bloom->positive_ns && stack->negative_ns <= most_times * bloom->negative_ns;
+  return stack->positive_ns <= most_times * bloom->positive_ns &&
+         stack->negative_ns <= most_times * bloom->negative_ns;
 }
 
 /* Each sentence of the statement is a part of it, for each memory of each scene. */
@@ -101,9 +108,10 @@ static void test_scene(scene s, bool full, findings *found, report *numbers) {
       of[i] = measure(&t, (which)i, bits);
       show(&t, (which)i, bits, &of[i], &of[BLOOM], numbers);
     }
-    finding(found, of[STACKED].rate < of[BLOOM].rate);
+    finding(found, of[STACKED].fpr < of[BLOOM].fpr);
     finding(found, stack_is_fast(&of[STACKED], &of[BLOOM]));
-    if (s.keys == URLS) finding(found, of[LEARNED].negative_ns > of[STACKED].negative_ns); /* others need no model */
+    if (s.keys == URLS)
+      finding(found, of[LEARNED].negative_ns > of[STACKED].negative_ns); /* others need no model */
     finding(found, stack_is_best(of, SSD_READ_NS));
     finding(found, stack_is_best(of, HDD_READ_NS));
   }
@@ -121,8 +129,9 @@ static findings run(bool full, report *numbers) {
   return found;
 }
 
-static const char *const columns[] = {"keys",        "filter",      "bits",   "rate",  "positive_ns",
-                                      "negative_ns", "times_bloom", "ssd_us", "hdd_us"};
+static const char *const columns[] = {"keys",        "filter",      "bits",
+                                      "rate",        "positive_ns", "negative_ns",
+                                      "times_bloom", "ssd_us",      "hdd_us"};
 
 static const plot plots[] = {
     {.title = "False positives by memory (as Figures 3a, e, i)",
@@ -170,19 +179,30 @@ static const plot plots[] = {
 const claim stacked_total_claim = {
     .name = "stacked-total",
     .source = "stacked-filters: Figure 3",
-    .paper = "On three data sets stacks err 5 to 100 times less often than Bloom filters of the same memory, as "
-             "seldom as learned filters or less, and take 1 to 2 times a Bloom filter's time, where learned filters "
-             "take 90 to 190 times; so in front of a hard disk or an SSD all costs together are 1.4 to 130 times "
+    .paper = "On three data sets stacks err 5 to 100 times less often than Bloom filters of the "
+             "same memory, as "
+             "seldom as learned filters or less, and take 1 to 2 times a Bloom filter's time, "
+             "where learned filters "
+             "take 90 to 190 times; so in front of a hard disk or an SSD all costs together are "
+             "1.4 to 130 times "
              "lower than with Bloom filters, and 1.5 to 1028 times lower than with learned ones.",
-    .statement = "at 6 to 14 bits a member a stack errs less than a Bloom filter, takes at most twice its time, "
-                 "answers addresses faster than a learned filter, and is the cheapest of all in front of an SSD and "
+    .statement = "at 6 to 14 bits a member a stack errs less than a Bloom filter, takes at most "
+                 "twice its time, "
+                 "answers addresses faster than a learned filter, and is the cheapest of all in "
+                 "front of an SSD and "
                  "of a hard disk",
-    .differs = "Addresses are made up, since the paper's lists are not to be had; 5 * 10^4 members and ten times as "
-               "many other keys (full: 10^6; the paper's integers 10^6 and 10^8), whose more popular half is known, "
-               "as in the paper. The learned filter's model is a small linear one, not a recurrent network: cheaper "
-               "by far, good on these addresses, and dropped where it is worth nothing, which leaves a Bloom filter. "
-               "Filters are timed, reads reckoned at 74 microseconds (SSD) and 8 milliseconds (hard disk). The "
-               "rate of a Bloom or learned filter is that over all keys alike, which its rate over queries is on "
+    .differs = "Addresses are made up, since the paper's lists are not to be had; 5 * 10^4 members "
+               "and ten times as "
+               "many other keys (full: 10^6; the paper's integers 10^6 and 10^8), whose more "
+               "popular half is known, "
+               "as in the paper. The learned filter's model is a small linear one, not a recurrent "
+               "network: cheaper "
+               "by far, good on these addresses, and dropped where it is worth nothing, which "
+               "leaves a Bloom filter. "
+               "Filters are timed, reads reckoned at 74 microseconds (SSD) and 8 milliseconds "
+               "(hard disk). The "
+               "rate of a Bloom or learned filter is that over all keys alike, which its rate over "
+               "queries is on "
                "average over all hash seeds.",
     .timed = true,
     .plots = plots,

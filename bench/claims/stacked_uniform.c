@@ -53,12 +53,16 @@ static const plot plots[] = {{.title = "All non-members asked for alike (as Figu
 const claim stacked_uniform_claim = {
     .name = "stacked-uniform",
     .source = "stacked-filters: Figure 5",
-    .paper = "Even if all non-members are asked for alike, a stack is better than a Bloom filter of 10 bits as long "
+    .paper = "Even if all non-members are asked for alike, a stack is better than a Bloom filter "
+             "of 10 bits as long "
              "as they are up to 25 times the members (5c).",
-    .statement = "with all non-members asked for alike, a stacked filter is better than its base while they are up to "
+    .statement = "with all non-members asked for alike, a stacked filter is better than its base "
+                 "while they are up to "
                  "25 times the members",
-    .differs = "10^6 members as in the paper, quick 10^5. The sample has 4 queries a key, so that some 2 % of the "
-               "queries are for keys that it lacks. At 25 times the members not even Theorem 3 promises a better "
+    .differs = "10^6 members as in the paper, quick 10^5. The sample has 4 queries a key, so that "
+               "some 2 % of the "
+               "queries are for keys that it lacks. At 25 times the members not even Theorem 3 "
+               "promises a better "
                "stack of 10 bits.",
     .plots = plots,
     .columns = columns,

@@ -15,7 +15,8 @@ static const double queries_a_slot = 6;
 
 static const struct {
   const char *kind;
-  double least, most; /* of the speed without an adversary, that it may have with one: at every share, at the largest */
+  double least,
+      most; /* of the speed without an adversary, that it may have with one: at every share, at the largest */
 } kinds[] = {{"aqf", 0.9, 0}, {"taf", 0, 0}, {"acf-cyclic", 0, 0}, {"qf", 0, 0.5}, {"cf", 0, 0.5}};
 
 /* The same kind against adversaries of all shares, which take turns. */
@@ -25,15 +26,20 @@ typedef struct trial {
   attack attack;
 } trial;
 
-static void trial_begin(trial *t, const char *kind, uint64_t slots, double cache_share, double share) {
+static void trial_begin(trial *t, const char *kind, uint64_t slots, double cache_share,
+                        double share) {
   progress("%s, cache %g, adversary %g: filling", kind, cache_share, share);
-  front_open(&t->front,
-             &(front_config){.database = LMDB, .kind = kind, .slots = slots, .durability = BESOM_DURABLE_BATCH});
+  front_open(&t->front, &(front_config){.database = LMDB,
+                                        .kind = kind,
+                                        .slots = slots,
+                                        .durability = BESOM_DURABLE_BATCH});
   front_fill(&t->front, 0, front_capacity(&t->front));
-  t->cache = (disk_cache){.path = t->front.directory,
-                          .pages = (uint64_t)(cache_share * (double)front_stats(&t->front).bytes / DISK_PAGE)};
-  t->attack = (attack){
-      .front = &t->front, .cache = &t->cache, .keys = {.strangers = stream_absent(BENCH_SEED), .share = share}};
+  t->cache = (disk_cache){
+      .path = t->front.directory,
+      .pages = (uint64_t)(cache_share * (double)front_stats(&t->front).bytes / DISK_PAGE)};
+  t->attack = (attack){.front = &t->front,
+                       .cache = &t->cache,
+                       .keys = {.strangers = stream_absent(BENCH_SEED), .share = share}};
   disk_forget(t->front.directory);
   progress("%s, cache %g, adversary %g: collecting", kind, cache_share, share);
   attack_collect(&t->attack, (uint64_t)(queries_a_slot * (double)slots));
@@ -44,8 +50,8 @@ static void trial_end(trial *t) {
   front_close(&t->front);
 }
 
-static void report_trial(report *numbers, const trial *t, double cache_share, double speed, double of_none,
-                         const char *verdict) {
+static void report_trial(report *numbers, const trial *t, double cache_share, double speed,
+                         double of_none, const char *verdict) {
   const attack *a = &t->attack;
   double queries = (double)a->keys.number;
   report_cell(numbers, "%s", front_name(&t->front));
@@ -63,10 +69,12 @@ static double turn_of(const trial *t) {
   return samples_median(&t->attack.seconds);
 }
 
-static void test_kind(size_t k, uint64_t slots, double cache_share, findings *found, report *numbers) {
+static void test_kind(size_t k, uint64_t slots, double cache_share, findings *found,
+                      report *numbers) {
   trial trials[SHARES];
   uint64_t turn = (uint64_t)(queries_a_slot * (double)slots) / TURNS;
-  for (int s = 0; s < SHARES; s++) trial_begin(&trials[s], kinds[k].kind, slots, cache_share, shares[s]);
+  for (int s = 0; s < SHARES; s++)
+    trial_begin(&trials[s], kinds[k].kind, slots, cache_share, shares[s]);
   for (int i = 0; i < TURNS; i++) {
     progress("%s, cache %g: turn %d of %d", kinds[k].kind, cache_share, i, TURNS);
     for (int s = 0; s < SHARES; s++) attack_go_on(&trials[(s + i) % SHARES].attack, turn);
@@ -74,7 +82,8 @@ static void test_kind(size_t k, uint64_t slots, double cache_share, findings *fo
   double none = turn_of(&trials[0]);
   for (int s = 0; s < SHARES; s++) {
     double seconds = turn_of(&trials[s]), of_none = none / seconds;
-    bool fine = of_none >= kinds[k].least && (!kinds[k].most || s < SHARES - 1 || of_none <= kinds[k].most);
+    bool fine =
+        of_none >= kinds[k].least && (!kinds[k].most || s < SHARES - 1 || of_none <= kinds[k].most);
     bool judged = kinds[k].least > 0 || (kinds[k].most > 0 && s == SHARES - 1);
     report_trial(numbers, &trials[s], cache_share, (double)turn / seconds, of_none,
                  !judged ? "-"
@@ -89,7 +98,8 @@ static findings run(bool full, report *numbers) {
   uint64_t slots = (uint64_t)1 << (full ? 17 : 15);
   findings found = {0};
   for (size_t c = 0; c < sizeof cache_shares / sizeof *cache_shares; c++)
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) test_kind(k, slots, cache_shares[c], &found, numbers);
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+      test_kind(k, slots, cache_shares[c], &found, numbers);
   return found;
 }
 
@@ -110,17 +120,22 @@ static const plot plots[] = {{.title = "Queries while an adversary repeats false
 const claim store_adversary_claim = {
     .name = "store-adversary",
     .source = "adaptiveqf: Figure 6",
-    .paper =
-        "With caches of 1 and of 25 % of the data alike, the AQF keeps its speed whatever share of the queries is "
-        "adversarial. Systems with filters that do not adapt are twice as slow at 1.5 %, 3 times at 3 % and 10 times "
-        "at 10 %.",
-    .statement = "in front of LMDB on disk aqf keeps 90 % of its speed with 1, 3 and 10 % of adversarial queries; with "
+    .paper = "With caches of 1 and of 25 % of the data alike, the AQF keeps its speed whatever "
+             "share of the queries is "
+             "adversarial. Systems with filters that do not adapt are twice as slow at 1.5 %, 3 "
+             "times at 3 % and 10 times "
+             "at 10 %.",
+    .statement = "in front of LMDB on disk aqf keeps 90 % of its speed with 1, 3 and 10 % of "
+                 "adversarial queries; with "
                  "10 % qf and "
                  "cf lose half",
     .timed = true,
-    .differs = "LMDB instead of SplinterDB's B-tree; 2^15 slots and 200 thousand queries in each half (full: 2^17 "
-               "slots; the paper's 2^26 would take days). A cache is bounded by emptying it when full. What "
-               "acf-cyclic learns is a transaction, hence slow. Turns take milliseconds in a quick run: what else the "
+    .differs = "LMDB instead of SplinterDB's B-tree; 2^15 slots and 200 thousand queries in each "
+               "half (full: 2^17 "
+               "slots; the paper's 2^26 would take days). A cache is bounded by emptying it when "
+               "full. What "
+               "acf-cyclic learns is a transaction, hence slow. Turns take milliseconds in a quick "
+               "run: what else the "
                "machine does shows.",
     .plots = plots,
     .columns = columns,

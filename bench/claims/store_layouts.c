@@ -36,8 +36,8 @@ static void put_turn(front *f, uint64_t turn, uint64_t n, result *r) {
   r->pages += disk_pages_read() - pages;
 }
 
-static void get_turn(front *f, disk_cache *cache, const key_stream *stream, const struct stage *s, uint64_t *keys,
-                     uint64_t turn, uint64_t n, result *r) {
+static void get_turn(front *f, disk_cache *cache, const key_stream *stream, const struct stage *s,
+                     uint64_t *keys, uint64_t turn, uint64_t n, result *r) {
   uint64_t pages = disk_pages_read();
   double emptying = cache->seconds;
   stream->generate(stream, turn * n, n, keys);
@@ -92,8 +92,9 @@ static uint64_t queries_of(const struct stage *s, uint64_t slots) {
 static bool test_gets(front fronts[LAYOUTS], const struct stage *s, report *numbers) {
   uint64_t n = queries_of(s, fronts[0].config.slots) / TURNS;
   uint64_t *keys = allocate(n, sizeof *keys);
-  key_stream stream = s->members ? stream_lookups(BENCH_SEED, front_capacity(&fronts[0]) / TURNS * TURNS)
-                                 : stream_absent(BENCH_SEED + s->on_disk);
+  key_stream stream = s->members
+                          ? stream_lookups(BENCH_SEED, front_capacity(&fronts[0]) / TURNS * TURNS)
+                          : stream_absent(BENCH_SEED + s->on_disk);
   disk_cache caches[LAYOUTS] = {0};
   result results[LAYOUTS] = {0};
   for (int l = 0; l < LAYOUTS; l++) {
@@ -103,7 +104,8 @@ static bool test_gets(front fronts[LAYOUTS], const struct stage *s, report *numb
   }
   for (uint64_t turn = 0; turn < TURNS; turn++) {
     progress("%s: turn %llu of %d", s->name, (unsigned long long)turn, TURNS);
-    for (int l = 0; l < LAYOUTS; l++) get_turn(&fronts[l], &caches[l], &stream, s, keys, turn, n, &results[l]);
+    for (int l = 0; l < LAYOUTS; l++)
+      get_turn(&fronts[l], &caches[l], &stream, s, keys, turn, n, &results[l]);
   }
   free(keys);
   return report_stage(numbers, s->name, results, s->on_disk || s->members ? 0 : least_gets);
@@ -112,14 +114,16 @@ static bool test_gets(front fronts[LAYOUTS], const struct stage *s, report *numb
 static findings run(bool full, report *numbers) {
   front fronts[LAYOUTS];
   for (int l = 0; l < LAYOUTS; l++)
-    front_open(&fronts[l], &(front_config){.database = LMDB,
-                                           .kind = "aqf",
-                                           .slots = (uint64_t)1 << (full ? 20 : 18),
-                                           .layout = l == SPLIT ? BESOM_LAYOUT_SPLIT : BESOM_LAYOUT_MERGED,
-                                           .durability = BESOM_DURABLE_BATCH});
+    front_open(&fronts[l],
+               &(front_config){.database = LMDB,
+                               .kind = "aqf",
+                               .slots = (uint64_t)1 << (full ? 20 : 18),
+                               .layout = l == SPLIT ? BESOM_LAYOUT_SPLIT : BESOM_LAYOUT_MERGED,
+                               .durability = BESOM_DURABLE_BATCH});
   findings found = {0};
   finding(&found, test_puts(fronts, numbers));
-  for (size_t i = 0; i < sizeof gets / sizeof *gets; i++) finding(&found, test_gets(fronts, &gets[i], numbers));
+  for (size_t i = 0; i < sizeof gets / sizeof *gets; i++)
+    finding(&found, test_gets(fronts, &gets[i], numbers));
   for (int l = 0; l < LAYOUTS; l++) front_close(&fronts[l]);
   return found;
 }
@@ -140,16 +144,19 @@ static const plot plots[] = {{.title = "Operations of both layouts",
 const claim store_layouts_claim = {
     .name = "store-layouts",
     .source = "adaptiveqf: Table 4",
-    .paper =
-        "With the reverse map split from the database, so that ranges can be asked for, inserts have half the speed "
-        "(112 against 232 thousand a second), and queries lose 1 to 2 % (18.2 against 18.4 million).",
-    .statement =
-        "the split layout puts at about half the speed of the merged one, and gets absent keys at 90 % or more",
+    .paper = "With the reverse map split from the database, so that ranges can be asked for, "
+             "inserts have half the speed "
+             "(112 against 232 thousand a second), and queries lose 1 to 2 % (18.2 against 18.4 "
+             "million).",
+    .statement = "the split layout puts at about half the speed of the merged one, and gets absent "
+                 "keys at 90 % or more",
     .timed = true,
-    .differs = "LMDB instead of SplinterDB's B-tree; 2^18 slots (full: 2^20; the paper has 2^26). Queries are for "
+    .differs = "LMDB instead of SplinterDB's B-tree; 2^18 slots (full: 2^20; the paper has 2^26). "
+               "Queries are for "
                "absent keys, as the "
                "paper's must "
-               "have been; those for members, and those with a cache of a quarter of the database, stand beside them "
+               "have been; those for members, and those with a cache of a quarter of the database, "
+               "stand beside them "
                "without being judged.",
     .plots = plots,
     .columns = columns,

@@ -16,7 +16,8 @@ static samples rekey(besom_guard *g, uint64_t step_items, double *begin) {
     start = wall_seconds();
     check(besom_guard_step(g, step_items, &finished), "a step");
     samples_add(&pauses, wall_seconds() - start);
-    if (pauses.count % 1024 == 0) progress("%zu steps of %llu", pauses.count, (unsigned long long)step_items);
+    if (pauses.count % 1024 == 0)
+      progress("%zu steps of %llu", pauses.count, (unsigned long long)step_items);
   }
   return pauses;
 }
@@ -28,7 +29,8 @@ static bool test_steps(front *f, uint64_t keys, uint64_t step_items, report *num
   samples pauses = rekey(f->guard, step_items, &begin);
   for (size_t i = 0; i < pauses.count; i++) sum += pauses.values[i];
   check(besom_guard_stats(f->guard, &after), "statistics of a guard");
-  bool holds = after.largest_step <= step_items && after.step_items - before.step_items == keys && after.keys == keys;
+  bool holds = after.largest_step <= step_items && after.step_items - before.step_items == keys &&
+               after.keys == keys;
   report_cell(numbers, "%llu", (unsigned long long)keys);
   report_cell(numbers, "%llu", (unsigned long long)step_items);
   report_cell(numbers, "%llu", (unsigned long long)after.largest_step);
@@ -46,8 +48,10 @@ static bool test_steps(front *f, uint64_t keys, uint64_t step_items, report *num
 static findings run(bool full, report *numbers) {
   uint64_t keys = full ? 10000000 : 100000;
   front f;
-  front_open(&f, &(front_config){
-                     .database = LMDB, .kind = "aqf", .slots = keys / 9 * 10 + 10, .durability = BESOM_DURABLE_BATCH});
+  front_open(&f, &(front_config){.database = LMDB,
+                                 .kind = "aqf",
+                                 .slots = keys / 9 * 10 + 10,
+                                 .durability = BESOM_DURABLE_BATCH});
   progress("filling");
   front_fill(&f, 0, keys);
   findings found = {0};
@@ -57,8 +61,9 @@ static findings run(bool full, report *numbers) {
   return found;
 }
 
-static const char *const columns[] = {"keys",      "items_a_step", "largest_step", "steps",       "begin_ms",
-                                      "median_ms", "p99_ms",       "max_ms",       "sum_seconds", "holds"};
+static const char *const columns[] = {"keys",        "items_a_step", "largest_step", "steps",
+                                      "begin_ms",    "median_ms",    "p99_ms",       "max_ms",
+                                      "sum_seconds", "holds"};
 
 static const plot plots[] = {{.title = "Pause for a step",
                               .x = "items_a_step",
@@ -72,8 +77,10 @@ static const plot plots[] = {{.title = "Pause for a step",
 const claim store_pauses_claim = {
     .name = "store-pauses",
     .source = "besom",
-    .statement = "a guard changes its hash key by steps that move no more than k entries each, every key once",
-    .differs = "10^7 keys, quick 10^5. Pauses are on the wall and depend on the disk: they are shown, and no part of "
+    .statement = "a guard changes its hash key by steps that move no more than k entries each, "
+                 "every key once",
+    .differs = "10^7 keys, quick 10^5. Pauses are on the wall and depend on the disk: they are "
+               "shown, and no part of "
                "the verdict.",
     .timed = true,
     .plots = plots,

@@ -23,8 +23,9 @@ static const char *kind_of(int k) {
 }
 
 typedef struct times {
-  samples batches;      /* wall time of each */
-  double wall, cpu;     /* wall: the batches' median for each of them, so that no hiccup of the machine counts */
+  samples batches; /* wall time of each */
+  double wall,
+      cpu; /* wall: the batches' median for each of them, so that no hiccup of the machine counts */
   uint64_t puts, pages; /* put; read from disk */
 } times;
 
@@ -76,8 +77,8 @@ static times total_of(const times rows[ROWS]) {
   return sum;
 }
 
-static void report_times(report *numbers, const front *f, const char *span, const char *load, const times *t,
-                         const times *qf) {
+static void report_times(report *numbers, const front *f, const char *span, const char *load,
+                         const times *t, const times *qf) {
   double puts = (double)t->puts;
   report_cell(numbers, "%s", span);
   report_cell(numbers, "%s", front_name(f));
@@ -113,7 +114,8 @@ static findings judge(const contest *c) {
   besom_store_statistics s = front_stats(&c->fronts[AQF]);
   findings found = {0};
   finding(&found, qf.wall / aqf.wall >= least_share_of_qf);
-  finding(&found, s.appends + s.table_puts == aqf.puts && s.updates + s.removes + s.reads + s.table_reads == 0 &&
+  finding(&found, s.appends + s.table_puts == aqf.puts &&
+                      s.updates + s.removes + s.reads + s.table_reads == 0 &&
                       s.scans == c->scans[AQF]);
   finding(&found, c->rows[AQF][ROWS - 1].wall < c->rows[ACF][ROWS - 1].wall);
   return found;
@@ -125,7 +127,8 @@ static findings run(bool full, report *numbers) {
   c->batch = slots / (ROWS + 2) / BATCHES;
   c->keys = allocate(c->batch, sizeof *c->keys);
   for (int k = 0; k < KINDS; k++) {
-    front_config config = {.database = LMDB, .kind = kind_of(k), .slots = slots, .durability = BESOM_DURABLE_BATCH};
+    front_config config = {
+        .database = LMDB, .kind = kind_of(k), .slots = slots, .durability = BESOM_DURABLE_BATCH};
     front_open(&c->fronts[k], &config);
     c->scans[k] = front_stats(&c->fronts[k]).scans;
   }
@@ -140,9 +143,9 @@ static findings run(bool full, report *numbers) {
   return all;
 }
 
-static const char *const columns[] = {"span",  "kind",         "load_percent",     "puts_per_second",
-                                      "of_qf", "cpu_us",       "pages_read_a_put", "bytes_a_key",
-                                      "puts",  "store_writes", "updates",          "reads"};
+static const char *const columns[] = {
+    "span",        "kind", "load_percent", "puts_per_second", "of_qf", "cpu_us", "pages_read_a_put",
+    "bytes_a_key", "puts", "store_writes", "updates",         "reads"};
 
 static const plot plots[] = {{.title = "Puts into a database on disk",
                               .x = "load_percent",
@@ -164,18 +167,20 @@ static const plot plots[] = {{.title = "Puts into a database on disk",
 const claim store_puts_claim = {
     .name = "store-puts",
     .source = "adaptiveqf: Figure 5",
-    .paper =
-        "In front of a B-tree on disk all filters begin at about the same speed. As they fill up, ACF and TQF fall "
-        "behind, since they must change their reverse map: between 85 and 90 % the AQF inserts 5 times as fast as "
-        "the ACF and 30 times as fast as the TQF.",
-    .statement =
-        "puts into LMDB through aqf are within 10 % of qf; each is one write, no update and no read of the store; "
-        "between 85 and 90 % load acf-cyclic is slower than aqf",
-    .differs =
-        "LMDB instead of SplinterDB's B-tree; 2^16 slots (full: 2^18; the paper's 2^25 would take many hours), in "
-        "durable batches "
-        "after each of which the database is thrown out of memory. Our taf needs no updates, so it does not fall "
-        "behind; our acf-cyclic makes fewer than the paper's.",
+    .paper = "In front of a B-tree on disk all filters begin at about the same speed. As they fill "
+             "up, ACF and TQF fall "
+             "behind, since they must change their reverse map: between 85 and 90 % the AQF "
+             "inserts 5 times as fast as "
+             "the ACF and 30 times as fast as the TQF.",
+    .statement = "puts into LMDB through aqf are within 10 % of qf; each is one write, no update "
+                 "and no read of the store; "
+                 "between 85 and 90 % load acf-cyclic is slower than aqf",
+    .differs = "LMDB instead of SplinterDB's B-tree; 2^16 slots (full: 2^18; the paper's 2^25 "
+               "would take many hours), in "
+               "durable batches "
+               "after each of which the database is thrown out of memory. Our taf needs no "
+               "updates, so it does not fall "
+               "behind; our acf-cyclic makes fewer than the paper's.",
     .timed = true,
     .plots = plots,
     .columns = columns,

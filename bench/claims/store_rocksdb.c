@@ -50,8 +50,9 @@ static bool test_workload(workload w, uint64_t slots, report *numbers) {
   for (int i = 0; i < FRONTS; i++) {
     progress("%s: filling %s", workloads[w].name, front_names[i]);
     open_front(&fronts[i], i, slots);
-    attacks[i] = (attack){.front = &fronts[i],
-                          .keys = {.strangers = stream_of(w, slots), .share = w == ADVERSARIAL ? adversarial : 0}};
+    attacks[i] = (attack){
+        .front = &fronts[i],
+        .keys = {.strangers = stream_of(w, slots), .share = w == ADVERSARIAL ? adversarial : 0}};
     attack_collect(&attacks[i], turn * TURNS);
   }
   for (int t = 0; t < TURNS; t++) {
@@ -82,8 +83,8 @@ static findings run(bool full, report *numbers) {
   return found;
 }
 
-static const char *const columns[] = {"negatives", "filter",       "collected", "queries_per_second",
-                                      "of_own",    "pages_per_1k", "holds"};
+static const char *const columns[] = {
+    "negatives", "filter", "collected", "queries_per_second", "of_own", "pages_per_1k", "holds"};
 
 static const plot plots[] = {{.title = "Queries for keys that are not there",
                               .x = "negatives",
@@ -105,7 +106,8 @@ static const plot plots[] = {{.title = "Queries for keys that are not there",
 const claim store_rocksdb_claim = {
     .name = "store-rocksdb",
     .source = "besom",
-    .statement = "a guard with aqf is as fast for absent keys as RocksDB's own Bloom filter of the same size if they "
+    .statement = "a guard with aqf is as fast for absent keys as RocksDB's own Bloom filter of the "
+                 "same size if they "
                  "are uniform, faster if they repeat, and twice as fast against an adversary",
     .differs = "2^20 slots, quick 2^17. Reads are direct, with a cache of 1 % of the data.",
     .timed = true,

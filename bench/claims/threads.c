@@ -18,7 +18,8 @@
 enum { WIDTH = 8, MOST_THREADS = 12, OPERATIONS = 4000, MOST_TRIES = 50 };
 
 static const double load = 0.85, wanted_of_each = 0.85, wanted_reading = 0.85;
-static const double undisturbed = 0.97; /* share of a round that a thread must have had a processor */
+static const double undisturbed =
+    0.97; /* share of a round that a thread must have had a processor */
 
 /* ------------------------------------------------------------------ threads */
 
@@ -41,12 +42,14 @@ static uint64_t new_key(const part *p, uint64_t i) {
 }
 
 static void insert_keys(const part *p) {
-  for (uint64_t i = 0; i < OPERATIONS; i++) check(besom_insert_u64(p->f, new_key(p, i)), "inserting in a thread");
+  for (uint64_t i = 0; i < OPERATIONS; i++)
+    check(besom_insert_u64(p->f, new_key(p, i)), "inserting in a thread");
   atomic_fetch_sub(&p->gate->working, 1);
 }
 
 static void remove_keys(const part *p) {
-  for (uint64_t i = 0; i < OPERATIONS; i++) check(besom_remove_u64(p->f, new_key(p, i)), "removing");
+  for (uint64_t i = 0; i < OPERATIONS; i++)
+    check(besom_remove_u64(p->f, new_key(p, i)), "removing");
 }
 
 /* Every second one is a member. */
@@ -130,7 +133,8 @@ static void add(programme *p, situation s) {
 }
 
 /* 1, 2, 4, 6 ... 12 threads, but not more than there are processors. */
-static void add_threads(programme *p, const char *name, void (*act)(const part *p), unsigned processors) {
+static void add_threads(programme *p, const char *name, void (*act)(const part *p),
+                        unsigned processors) {
   add(p, (situation){.name = name, .plain = true, .act = act, .workers = 1});
   add(p, (situation){.name = name, .act = act, .workers = 1});
   for (unsigned n = 2; n <= processors && n <= MOST_THREADS; n += 2)
@@ -154,13 +158,15 @@ static programme make_programme(void) {
 /* The speed of one thread that does the same alone. */
 static double alone(const programme *p, const situation *s) {
   for (unsigned i = 0; i < p->n; i++)
-    if (p->at[i].act == s->act && p->at[i].workers == 1 && !p->at[i].plain && !p->at[i].beside_a_writer)
+    if (p->at[i].act == s->act && p->at[i].workers == 1 && !p->at[i].plain &&
+        !p->at[i].beside_a_writer)
       return samples_median(&p->speeds[i]);
   return 0;
 }
 
 /* Takes a sample of the speed of the workers together, in million operations a second; false if it does not count. */
-static bool measure(const situation *s, besom_filter *f, uint64_t members, uint64_t round, samples *speeds) {
+static bool measure(const situation *s, besom_filter *f, uint64_t members, uint64_t round,
+                    samples *speeds) {
   part parts[MOST_THREADS];
   unsigned threads = s->workers + s->beside_a_writer;
   for (unsigned i = 0; i < threads; i++)
@@ -194,7 +200,8 @@ static void measure_all(uint64_t slots, uint64_t rounds, programme *p) {
     for (unsigned i = 0; i < p->n; i++) {
       bool counts = false;
       for (unsigned tries = 0; !counts && tries < MOST_TRIES; tries++)
-        counts = measure(&p->at[i], p->at[i].plain ? plain : f, n, round * MOST_TRIES + tries, &p->speeds[i]);
+        counts = measure(&p->at[i], p->at[i].plain ? plain : f, n, round * MOST_TRIES + tries,
+                         &p->speeds[i]);
     }
   }
   check(besom_validate(f, NULL), "validating what threads have made");
@@ -224,8 +231,8 @@ static findings run(bool full, report *numbers) {
   return found;
 }
 
-static const char *const columns[] = {"operation",     "concurrent", "threads", "million_per_second",
-                                      "to_one_thread", "rounds",     "holds"};
+static const char *const columns[] = {
+    "operation", "concurrent", "threads", "million_per_second", "to_one_thread", "rounds", "holds"};
 
 static const plot plots[] = {{.title = "Threads that share a filter",
                               .x = "threads",
@@ -239,16 +246,18 @@ static const plot plots[] = {{.title = "Threads that share a filter",
 const claim threads_claim = {
     .name = "threads",
     .source = "adaptiveqf: Figure 4",
-    .paper = "With 2^26 slots and 1 to 12 threads the inserts of AQF and QF scale almost with the number of threads, "
+    .paper = "With 2^26 slots and 1 to 12 threads the inserts of AQF and QF scale almost with the "
+             "number of threads, "
              "the AQF "
              "slightly faster.",
-    .statement =
-        "n threads insert, or ask, at 0.85 n times the speed of one or more; a reader beside a writer has 0.85 of its "
-        "speed",
-    .differs =
-        "As many threads as the machine has processors, up to 12; 2^20 slots (full: 2^26), 85 % full. Our qf is not "
-        "for several threads; the aqf without the flag stands in its place. Factors above 2 were seen while other "
-        "programs ran: they may have slowed a lone thread more than two.",
+    .statement = "n threads insert, or ask, at 0.85 n times the speed of one or more; a reader "
+                 "beside a writer has 0.85 of its "
+                 "speed",
+    .differs = "As many threads as the machine has processors, up to 12; 2^20 slots (full: 2^26), "
+               "85 % full. Our qf is not "
+               "for several threads; the aqf without the flag stands in its place. Factors above 2 "
+               "were seen while other "
+               "programs ran: they may have slowed a lone thread more than two.",
     .timed = true,
     .plots = plots,
     .columns = columns,

@@ -25,14 +25,16 @@ typedef struct effort {
 } effort;
 
 static const effort quick = {.slots = 1 << 18, .trending = 1000000, .skewed = 1000000, .rounds = 7};
-static const effort thorough = {.slots = 1 << 24, .trending = 10000000, .skewed = 50000000, .rounds = 10};
+static const effort thorough = {
+    .slots = 1 << 24, .trending = 10000000, .skewed = 50000000, .rounds = 10};
 
 /* Millions a second. */
 typedef struct speeds {
   samples of[OPERATIONS][LOADS][ASKED];
 } speeds;
 
-static double measure_inserts(const contender *c, uint64_t slots, uint64_t members, uint64_t seed, driver *d) {
+static double measure_inserts(const contender *c, uint64_t slots, uint64_t members, uint64_t seed,
+                              driver *d) {
   uint8_t bytes[16];
   besom_filter *f;
   hash_seed(seed, bytes);
@@ -89,13 +91,16 @@ static void report_speeds(const speeds *s, report *numbers) {
 /* Each sentence of the statement at every load and for every stream that it is about. */
 static void judge(const speeds *s, findings *found) {
   enum { FULLEST = LOADS - 1 };
-  for (int i = 0; i < LOADS; i++) finding(found, median(s, INSERTS, i, BY_TAF) > 0.8 * median(s, INSERTS, i, BY_UTAF));
-  finding(found, median(s, INSERTS, FULLEST, BY_TAF) > 0.1 * median(s, INSERTS, FULLEST, BY_VACUUM));
+  for (int i = 0; i < LOADS; i++)
+    finding(found, median(s, INSERTS, i, BY_TAF) > 0.8 * median(s, INSERTS, i, BY_UTAF));
+  finding(found,
+          median(s, INSERTS, FULLEST, BY_TAF) > 0.1 * median(s, INSERTS, FULLEST, BY_VACUUM));
   for (int op = TRENDING; op <= SKEWED; op++) {
     double full_qf = median(s, op, FULLEST, BY_QF) / median(s, op, 0, BY_QF);
     double full_vacuum = median(s, op, FULLEST, BY_VACUUM) / median(s, op, 0, BY_VACUUM);
     finding(found, full_qf < full_vacuum);
-    for (int i = 0; i < LOADS; i++) finding(found, median(s, op, i, BY_EXAF) > 0.95 * median(s, op, i, BY_TAF));
+    for (int i = 0; i < LOADS; i++)
+      finding(found, median(s, op, i, BY_EXAF) > 0.95 * median(s, op, i, BY_TAF));
     finding(found, median(s, op, FULLEST, BY_UTAF) > median(s, op, FULLEST, BY_TAF));
   }
   finding(found, median(s, SKEWED, FULLEST, BY_TAF) > 0.75 * median(s, SKEWED, FULLEST, BY_VACUUM));
@@ -138,18 +143,28 @@ static const plot plots[] = {
 const claim throughput_claim = {
     .name = "throughput",
     .source = "telescoping: Figure 5; thesis: Figure 6.7, Figure 6.8, Figure 6.9",
-    .paper = "The telescoping filter (taf) inserts as fast as its uncompressed form (utaf), within an order of "
-             "magnitude of the vacuum filter. Quotient filters get slower as they fill, the vacuum filter does not. "
-             "Queries of the extension filter (exaf) are faster than those of taf, which decodes selectors: 0.7 times "
-             "as fast as utaf, and at 95 % on the power law 0.75 times as fast as vacuum, while exaf is faster than "
+    .paper = "The telescoping filter (taf) inserts as fast as its uncompressed form (utaf), within "
+             "an order of "
+             "magnitude of the vacuum filter. Quotient filters get slower as they fill, the vacuum "
+             "filter does not. "
+             "Queries of the extension filter (exaf) are faster than those of taf, which decodes "
+             "selectors: 0.7 times "
+             "as fast as utaf, and at 95 % on the power law 0.75 times as fast as vacuum, while "
+             "exaf is faster than "
              "vacuum.",
-    .statement = "at every load taf inserts at least 0.8 times as fast as utaf, and exaf answers no slower than taf; "
-                 "at 95 % taf inserts at a tenth of vacuum's speed or more, qf's queries have lost more than vacuum's "
-                 "since 10 %, utaf answers faster than taf, and on the power law taf 0.75 times as fast as vacuum and "
+    .statement = "at every load taf inserts at least 0.8 times as fast as utaf, and exaf answers "
+                 "no slower than taf; "
+                 "at 95 % taf inserts at a tenth of vacuum's speed or more, qf's queries have lost "
+                 "more than vacuum's "
+                 "since 10 %, utaf answers faster than taf, and on the power law taf 0.75 times as "
+                 "fast as vacuum and "
                  "exaf faster",
-    .differs = "2^18 slots, which caches hold, and a million queries of either stream (full: 2^24, 10 and 50 million; "
-               "there it was a billion of the power law). Inserts are of the filter alone, from empty to the load; "
-               "there the array of keys was shifted along. Queries that are false positives read a store in memory. "
+    .differs = "2^18 slots, which caches hold, and a million queries of either stream (full: 2^24, "
+               "10 and 50 million; "
+               "there it was a billion of the power law). Inserts are of the filter alone, from "
+               "empty to the load; "
+               "there the array of keys was shifted along. Queries that are false positives read a "
+               "store in memory. "
                "Fingerprints of vacuum have 11 bits",
     .timed = true,
     .plots = plots,

@@ -9,7 +9,8 @@
 
 static const unsigned ratios[] = {1, 5, 10, 20, 30, 50};
 
-static void test_ratio(const queries *q, unsigned ratio, uint64_t seeds, driver *d, findings *found, report *numbers) {
+static void test_ratio(const queries *q, unsigned ratio, uint64_t seeds, driver *d, findings *found,
+                       report *numbers) {
   ratings r = contenders_rate(q, ratio, seeds, d);
   report_cell(numbers, "%s", q->name);
   report_cell(numbers, "%llu", (unsigned long long)q->n);
@@ -41,7 +42,8 @@ static findings run(bool full, report *numbers) {
   return found;
 }
 
-static const char *const columns[] = {"trace", "queries", "A", "A_per_S", RATED_NAMES, "lowest", "stacked", "alike"};
+static const char *const columns[] = {"trace",     "queries", "A",       "A_per_S",
+                                      RATED_NAMES, "lowest",  "stacked", "alike"};
 
 static const plot plots[] = {
     {.title = "False positives on recorded requests",
@@ -64,17 +66,26 @@ static const plot plots[] = {
 const claim traces_claim = {
     .name = "traces",
     .source = "telescoping: Figure 3, Figure 4; thesis: Figure 6.3",
-    .paper = "On traces of networks every adaptive filter fixes its false positives, so that what counts is how often "
-             "a key is one when it is first asked for. The cuckooing filter, which spends no bit on adapting, has the "
-             "fewest; of the cyclic ones each selector bit doubles them; taf and exaf are about where the cyclic "
+    .paper = "On traces of networks every adaptive filter fixes its false positives, so that what "
+             "counts is how often "
+             "a key is one when it is first asked for. The cuckooing filter, which spends no bit "
+             "on adapting, has the "
+             "fewest; of the cyclic ones each selector bit doubles them; taf and exaf are about "
+             "where the cyclic "
              "filter with one bit is.",
-    .statement = "at every A/S acf_cuckooing has the fewest false positives of the paper's filters (lowest), acf1 "
-                 "fewer than acf2 and these fewer than acf3 (stacked), and taf and exaf are within a third of acf1 "
+    .statement = "at every A/S acf_cuckooing has the fewest false positives of the paper's filters "
+                 "(lowest), acf1 "
+                 "fewer than acf2 and these fewer than acf3 (stacked), and taf and exaf are within "
+                 "a third of acf1 "
                  "(alike)",
-    .differs = "Recorded requests of block devices, of a web server (1.46 million for 374,000 blocks), a MySQL server "
-               "(81,000; 29,000) and an MSSQL server (43,000; 27,000), in place of network traces: theirs cannot be "
-               "had. The third allows for chance and is ours. Reads and writes are all taken for queries, and what is "
-               "stored are random keys, 1 to 10 sets of them (full: 11 to 350). utaf and broom, which are not in the "
+    .differs = "Recorded requests of block devices, of a web server (1.46 million for 374,000 "
+               "blocks), a MySQL server "
+               "(81,000; 29,000) and an MSSQL server (43,000; 27,000), in place of network traces: "
+               "theirs cannot be "
+               "had. The third allows for chance and is ours. Reads and writes are all taken for "
+               "queries, and what is "
+               "stored are random keys, 1 to 10 sets of them (full: 11 to 350). utaf and broom, "
+               "which are not in the "
                "figures, take 20 and 14 bits a slot instead of 11",
     .plots = plots,
     .columns = columns,

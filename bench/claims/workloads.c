@@ -86,15 +86,17 @@ static findings run(bool full, report *numbers) {
   return found;
 }
 
-static const char *const columns[] = {"generator", "s", "universe", "samples", "bins", "chi_square", "holds", "remark"};
+static const char *const columns[] = {"generator", "s",          "universe", "samples",
+                                      "bins",      "chi_square", "holds",    "remark"};
 
 const claim workloads_claim = {
     .name = "workloads",
     .source = "besom",
-    .statement =
-        "the uniform, Zipf, FireHose and YCSB generators give every key its exact probability (chi-square "
-        "within 4 standard errors); sets that change, traces and adversaries do what they say; loops are found "
-        "in acf-cyclic and not in aqf",
+    .statement = "the uniform, Zipf, FireHose and YCSB generators give every key its exact "
+                 "probability (chi-square "
+                 "within 4 standard errors); sets that change, traces and adversaries do what they "
+                 "say; loops are found "
+                 "in acf-cyclic and not in aqf",
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,
     .run = run,

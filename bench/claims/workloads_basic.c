@@ -6,7 +6,13 @@
 #include "key_list.h"
 #include "workload.h"
 
-enum { SINGLE_RANKS = 64, MOST_BINS = SINGLE_RANKS + 40, UNIFORM_BINS = 256, STREAM_KEYS = 1000, PIECE = 1000 };
+enum {
+  SINGLE_RANKS = 64,
+  MOST_BINS = SINGLE_RANKS + 40,
+  UNIFORM_BINS = 256,
+  STREAM_KEYS = 1000,
+  PIECE = 1000
+};
 
 static const double exponents[] = {0, 0.5, 0.99, 1, 1.5, 3};
 static const uint64_t universes[] = {1, 2, 1000, 10000000, (uint64_t)1 << 40};
@@ -24,7 +30,8 @@ static size_t bin_of(uint64_t rank) {
 }
 
 static uint64_t bin_end(size_t bin, uint64_t universe) {
-  uint64_t end = bin < SINGLE_RANKS ? bin + 2 : ((uint64_t)SINGLE_RANKS << (bin - SINGLE_RANKS + 1)) + 1;
+  uint64_t end =
+      bin < SINGLE_RANKS ? bin + 2 : ((uint64_t)SINGLE_RANKS << (bin - SINGLE_RANKS + 1)) + 1;
   return end <= universe ? end : universe + 1;
 }
 
@@ -58,7 +65,11 @@ static bool test_uniform(const char *name, const key_stream *stream, uint64_t n,
     stream->generate(stream, done, PIECE, keys);
     for (size_t i = 0; i < PIECE; i++) seen[random_below(keys[i], UNIFORM_BINS)]++;
   }
-  trial t = {.generator = name, .s = -1, .samples = n, .fit = fit_uniform(seen, UNIFORM_BINS), .right = true};
+  trial t = {.generator = name,
+             .s = -1,
+             .samples = n,
+             .fit = fit_uniform(seen, UNIFORM_BINS),
+             .right = true};
   return report_trial(numbers, &t);
 }
 
@@ -82,20 +93,22 @@ static bool count_keys(const key_stream *stream, const key_stream *of, uint64_t 
   for (uint64_t i = 0; i < n; i++) {
     numbered_key wanted;
     stream->generate(stream, i, 1, &wanted.key);
-    const numbered_key *found = bsearch(&wanted, known, STREAM_KEYS, sizeof *known, compare_numbered);
+    const numbered_key *found =
+        bsearch(&wanted, known, STREAM_KEYS, sizeof *known, compare_numbered);
     if (!found) return false;
     seen[found->number]++;
   }
   return true;
 }
 
-static bool test_repeated(const char *name, double s, const key_stream *stream, const key_stream *of, uint64_t n,
-                          report *numbers) {
+static bool test_repeated(const char *name, double s, const key_stream *stream,
+                          const key_stream *of, uint64_t n, report *numbers) {
   uint64_t seen[STREAM_KEYS] = {0};
   double expected[STREAM_KEYS], all = sum_powers(s, 1, STREAM_KEYS + 1);
   trial t = {.generator = name, .s = s, .universe = STREAM_KEYS, .samples = n};
   t.right = count_keys(stream, of, n, seen);
-  for (uint64_t i = 0; i < STREAM_KEYS; i++) expected[i] = (double)n * sum_powers(s, i + 1, i + 2) / all;
+  for (uint64_t i = 0; i < STREAM_KEYS; i++)
+    expected[i] = (double)n * sum_powers(s, i + 1, i + 2) / all;
   t.fit = fit_bins(seen, expected, STREAM_KEYS);
   return report_trial(numbers, &t);
 }
@@ -124,7 +137,8 @@ static uint64_t *sorted_keys(const key_stream *stream, uint64_t n) {
 /* How many of the first n keys of a stream are in the set, of which there are so many. */
 static uint64_t count_in(const key_stream *stream, uint64_t n, const uint64_t *set, uint64_t size) {
   uint64_t *keys = sorted_keys(stream, n), in = 0;
-  for (uint64_t i = 0; i < n; i++) in += bsearch(&keys[i], set, size, sizeof *set, key_compare) != NULL;
+  for (uint64_t i = 0; i < n; i++)
+    in += bsearch(&keys[i], set, size, sizeof *set, key_compare) != NULL;
   free(keys);
   return in;
 }
@@ -132,7 +146,8 @@ static uint64_t count_in(const key_stream *stream, uint64_t n, const uint64_t *s
 /* Who leaves was in the set and is no more, who comes was not and is now, all others stay; absent keys are in no set.
  */
 static bool turn_is_right(const churn *c, uint64_t turn) {
-  key_stream before = churn_members(c, turn - 1), after = churn_members(c, turn), absent = stream_absent(c->seed);
+  key_stream before = churn_members(c, turn - 1), after = churn_members(c, turn),
+             absent = stream_absent(c->seed);
   key_stream leaving = churn_leaving(c, turn), coming = churn_coming(c, turn);
   uint64_t *old = sorted_keys(&before, c->members), *new = sorted_keys(&after, c->members);
   bool right = count_in(&leaving, c->replaced, old, c->members) == c->replaced &&
@@ -150,7 +165,11 @@ static bool turn_is_right(const churn *c, uint64_t turn) {
 static bool test_churn(uint64_t members, uint64_t replaced, report *numbers) {
   enum { TURNS = 12 };
   churn c = {.seed = BENCH_SEED, .members = members, .replaced = replaced};
-  trial t = {.generator = "churn", .s = -1, .universe = members, .samples = TURNS * replaced, .right = true};
+  trial t = {.generator = "churn",
+             .s = -1,
+             .universe = members,
+             .samples = TURNS * replaced,
+             .right = true};
   for (uint64_t turn = 1; turn <= TURNS; turn++) t.right &= turn_is_right(&c, turn);
   return report_trial(numbers, &t);
 }

@@ -25,7 +25,8 @@ static bool test_power_law(uint64_t n, report *numbers) {
     expected[key] = probability * (double)n;
     probability *= (double)key / ((double)key + 1.5);
   }
-  trial t = {.generator = "power_law", .s = 0.5, .universe = POWER_LAW_KEYS, .samples = n, .right = true};
+  trial t = {
+      .generator = "power_law", .s = 0.5, .universe = POWER_LAW_KEYS, .samples = n, .right = true};
   t.fit = fit_bins(seen, expected, POWER_LAW_KEYS);
   power_law_free(&p);
   free(seen);
@@ -88,11 +89,13 @@ static bool test_two_level(double exponent, uint64_t n, report *numbers) {
     t.right &= receive(&two, outer, &p);
     known += p.nth == PACKETS_TO_KNOW;
   }
-  for (uint64_t i = 0; i < two.inner.born; i++) seen[random_below(two_level_inner_key(&two, i), BIT_BINS)]++;
+  for (uint64_t i = 0; i < two.inner.born; i++)
+    seen[random_below(two_level_inner_key(&two, i), BIT_BINS)]++;
   t.universe = two.outer.born;
   t.fit = fit_uniform(seen, BIT_BINS);
   char remark[64];
-  snprintf(remark, sizeof remark, "POW_EXP %g; %llu inner keys told", exponent, (unsigned long long)known);
+  snprintf(remark, sizeof remark, "POW_EXP %g; %llu inner keys told", exponent,
+           (unsigned long long)known);
   t.remark = remark;
   t.right &= known > 0;
   free(outer);

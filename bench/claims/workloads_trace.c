@@ -71,7 +71,8 @@ static bool is_right(const trace *t, const trace_form *form, size_t cut, unsigne
     const request *r = &t->requests[i];
     unsigned s = sector_of(i);
     right &= is_sector(r->key, s) && r->writes == writes(i, form) && r->known == known[s];
-    if (i < cut && r->writes && !known[s]) right &= member < members.n && is_sector(members.lines[member++], s);
+    if (i < cut && r->writes && !known[s])
+      right &= member < members.n && is_sector(members.lines[member++], s);
     if (i >= cut && !r->writes) right &= query < queries.n && is_sector(queries.lines[query++], s);
     known[s] |= r->writes;
   }
@@ -83,7 +84,8 @@ static bool is_right(const trace *t, const trace_form *form, size_t cut, unsigne
 
 static bool test_way(size_t way, const text_list *yes, report *numbers) {
   trace t = read_back(way, yes);
-  trial row = {.generator = "trace", .s = -1, .universe = SECTORS, .samples = t.n, .remark = ways[way].name};
+  trial row = {
+      .generator = "trace", .s = -1, .universe = SECTORS, .samples = t.n, .remark = ways[way].name};
   row.right = is_right(&t, &ways[way].form, 0, (unsigned)yes->n) &&
               is_right(&t, &ways[way].form, REQUESTS / 3, (unsigned)yes->n) &&
               is_right(&t, &ways[way].form, SIZE_MAX, (unsigned)yes->n);
@@ -94,9 +96,11 @@ static bool test_way(size_t way, const text_list *yes, report *numbers) {
 bool test_traces(report *numbers) {
   char texts[LISTED][TEXT];
   besom_bytes lines[LISTED];
-  for (unsigned s = 0; s < LISTED; s++) lines[s] = (besom_bytes){texts[s], (size_t)snprintf(texts[s], TEXT, "s%u", s)};
+  for (unsigned s = 0; s < LISTED; s++)
+    lines[s] = (besom_bytes){texts[s], (size_t)snprintf(texts[s], TEXT, "s%u", s)};
   text_list none = {0}, yes = {.lines = lines, .n = LISTED};
   bool holds = true;
-  for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) holds &= test_way(way, way % 2 ? &yes : &none, numbers);
+  for (size_t way = 0; way < sizeof ways / sizeof *ways; way++)
+    holds &= test_way(way, way % 2 ? &yes : &none, numbers);
   return holds;
 }

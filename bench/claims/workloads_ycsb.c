@@ -12,7 +12,8 @@ static const uint64_t ranks = 10000000000;
 
 /* Percent of the requests, by workload and operation. */
 static const double shares[][YCSB_OPERATIONS] = {
-    {50, 50, 0, 0, 0}, {95, 5, 0, 0, 0}, {100, 0, 0, 0, 0}, {95, 0, 5, 0, 0}, {0, 0, 5, 95, 0}, {50, 0, 0, 0, 50},
+    {50, 50, 0, 0, 0}, {95, 5, 0, 0, 0}, {100, 0, 0, 0, 0},
+    {95, 0, 5, 0, 0},  {0, 0, 5, 95, 0}, {50, 0, 0, 0, 50},
 };
 
 /* What n requests were. */
@@ -69,14 +70,17 @@ static void expect_latest(const ycsb *y, uint64_t n, double chosen, double *expe
     if (ycsb_records(y, i) > there) all += pow((double)++there, -exponent);
     if (ycsb_at(y, i).operation != YCSB_INSERT) inverse += 1 / all;
   }
-  for (size_t i = 0; i < RECORDS; i++) listed += expected[i] = inverse * pow((double)i + 1, -exponent);
+  for (size_t i = 0; i < RECORDS; i++)
+    listed += expected[i] = inverse * pow((double)i + 1, -exponent);
   expected[RECORDS] = chosen - listed;
 }
 
-static bool test_part(report *numbers, char workload, const char *part, double s, uint64_t n, fit f, bool right) {
+static bool test_part(report *numbers, char workload, const char *part, double s, uint64_t n, fit f,
+                      bool right) {
   char name[32];
   snprintf(name, sizeof name, "ycsb_%c_%s", workload, part);
-  trial t = {.generator = name, .s = s, .universe = RECORDS, .samples = n, .fit = f, .right = right};
+  trial t = {
+      .generator = name, .s = s, .universe = RECORDS, .samples = n, .fit = f, .right = right};
   return report_trial(numbers, &t);
 }
 
@@ -84,16 +88,19 @@ static bool test_workload(char workload, uint64_t n, const double *scattered, re
   ycsb y = ycsb_create(workload, BENCH_SEED, RECORDS);
   tally t = count_requests(&y, n);
   double expected[RECORDS + 1], operations[YCSB_OPERATIONS];
-  for (int op = 0; op < YCSB_OPERATIONS; op++) operations[op] = (double)n / 100 * shares[workload - 'A'][op];
+  for (int op = 0; op < YCSB_OPERATIONS; op++)
+    operations[op] = (double)n / 100 * shares[workload - 'A'][op];
   if (y.mix.latest)
     expect_latest(&y, n, (double)t.chosen, expected);
   else
     for (size_t i = 0; i <= RECORDS; i++) expected[i] = scattered[i] * (double)t.chosen;
-  bool holds = test_part(numbers, workload, "mix", -1, n, fit_bins(t.operations, operations, YCSB_OPERATIONS), t.right);
-  holds &= test_part(numbers, workload, "keys", exponent, t.chosen, fit_bins(t.records, expected, RECORDS + 1), true);
+  bool holds = test_part(numbers, workload, "mix", -1, n,
+                         fit_bins(t.operations, operations, YCSB_OPERATIONS), t.right);
+  holds &= test_part(numbers, workload, "keys", exponent, t.chosen,
+                     fit_bins(t.records, expected, RECORDS + 1), true);
   if (t.operations[YCSB_SCAN])
-    holds &= test_part(numbers, workload, "scans", -1, t.operations[YCSB_SCAN], fit_uniform(t.scans, YCSB_LONGEST_SCAN),
-                       true);
+    holds &= test_part(numbers, workload, "scans", -1, t.operations[YCSB_SCAN],
+                       fit_uniform(t.scans, YCSB_LONGEST_SCAN), true);
   return holds;
 }
 

@@ -18,7 +18,7 @@
 enum { UNIFORM_QUERIES = 1000000, QUERIES = 3000000, FILTERS = 5 };
 
 static const uint64_t universe = 1000000000;
-static const double exponent = 1.5, adapt_room = 0.05;
+static const double exponent = 1.5, reserve = 0.05;
 static const double wanted_reduction = 100, wanted_bits = 0.001;
 static const double most_above_others = 1.1; /* what differs by less is chance */
 
@@ -44,14 +44,15 @@ typedef struct tally {
   uint64_t uniform_hits; /* of qf, each key asked once */
 } tally;
 
-static void ask(int which, uint64_t slots, uint64_t seed, const uint64_t *keys, driver *d, tally *t) {
+static void ask(int which, uint64_t slots, uint64_t seed, const uint64_t *keys, driver *d,
+                tally *t) {
   uint8_t hash[16];
   hash_seed(seed, hash);
   besom_config config = rival_config(filters[which].kind, slots, RIVAL_WIDTH, hash);
-  if (strcmp(config.kind, "aqf") == 0) config.adapt_room = adapt_room;
+  if (strcmp(config.kind, "aqf") == 0) config.reserve = reserve;
   key_stream members = stream_members(seed), absent = stream_absent(seed);
   learner l = learner_create_of(filters[which].way, &config, &members, rival_members(slots), d);
-  curve_add(&t->curves[which], &l, config.adapt_room, keys, QUERIES);
+  curve_add(&t->curves[which], &l, config.reserve, keys, QUERIES);
   if (which == IS_QF) {
     uint64_t hits;
     drive_contains(d, l.filter, &absent, UNIFORM_QUERIES, BATCH, &hits);
@@ -68,7 +69,8 @@ static void ask_all(effort e, tally *t) {
     key_stream popular = stream_zipf_absent(seed, exponent, universe);
     popular.generate(&popular, 0, QUERIES, keys);
     for (int which = 0; which < FILTERS; which++) {
-      progress("seed %llu of %llu: %s", (unsigned long long)i + 1, (unsigned long long)e.seeds, filters[which].name);
+      progress("seed %llu of %llu: %s", (unsigned long long)i + 1, (unsigned long long)e.seeds,
+               filters[which].name);
       ask(which, e.slots, seed, keys, &d, t);
     }
   }
@@ -83,13 +85,15 @@ static double reduction_of(const curve *c, double uniform) {
   return uniform / curve_last_half(c);
 }
 
-static void report_stretch(report *numbers, const char *span, int which, const curve *c, int first, int end) {
+static void report_stretch(report *numbers, const char *span, int which, const curve *c, int first,
+                           int end) {
   report_cell(numbers, "%s", span);
   report_cell(numbers, "%s", filters[which].name);
   curve_report(c, first, end, numbers);
 }
 
-static void report_halves(report *numbers, int which, const tally *t, double uniform, const char *holds) {
+static void report_halves(report *numbers, int which, const tally *t, double uniform,
+                          const char *holds) {
   const curve *c = &t->curves[which];
   report_stretch(numbers, "last_half", which, c, curve_middle(), CURVE_STRETCHES);
   report_cell(numbers, "%.3g", uniform);
@@ -116,7 +120,10 @@ static findings run(bool full, report *numbers) {
   for (int other = IS_TAF; other <= IS_ACF; other++)
     finding(&found, curve_last_half(aqf) <= most_above_others * curve_last_half(&t.curves[other]));
   for (int which = 0; which < FILTERS; which++)
-    report_halves(numbers, which, &t, uniform, which != IS_AQF ? "-" : reduced && small ? "yes" : "no");
+    report_halves(numbers, which, &t, uniform,
+                  which != IS_AQF    ? "-"
+                  : reduced && small ? "yes"
+                                     : "no");
   return found;
 }
 
@@ -143,15 +150,18 @@ static const plot plots[] = {{.title = "False positives of Zipf 1.5 queries",
 const claim zipf_claim = {
     .name = "zipf",
     .source = "adaptiveqf: Figure 7",
-    .paper =
-        "On 3 million queries of Zipf 1.5 over a universe of a billion the rate of all three adaptive filters drops "
-        "at once, by about 100 times in the end, for less than a thousandth of a bit an item; that of the AQF falls "
-        "below those of TQF and ACF later on.",
-    .statement =
-        "on Zipf 1.5 the rate of aqf is 100 times below that of qf over the second half of the queries, for at "
-        "most 0.001 bits a key, and not above those of taf and acf-cyclic",
-    .differs = "The same queries; tables of 2^20 slots and 4 seeds (full: 2^26 and 10), where the paper does not tell "
-               "its size. The rate is that of the queries themselves in each stretch, not of a second set that teaches "
+    .paper = "On 3 million queries of Zipf 1.5 over a universe of a billion the rate of all three "
+             "adaptive filters drops "
+             "at once, by about 100 times in the end, for less than a thousandth of a bit an item; "
+             "that of the AQF falls "
+             "below those of TQF and ACF later on.",
+    .statement = "on Zipf 1.5 the rate of aqf is 100 times below that of qf over the second half "
+                 "of the queries, for at "
+                 "most 0.001 bits a key, and not above those of taf and acf-cyclic",
+    .differs = "The same queries; tables of 2^20 slots and 4 seeds (full: 2^26 and 10), where the "
+               "paper does not tell "
+               "its size. The rate is that of the queries themselves in each stretch, not of a "
+               "second set that teaches "
                "nothing; qf is taken at its average over hash seeds, since one seed's own is luck.",
     .plots = plots,
     .columns = columns,

@@ -33,7 +33,8 @@ int main(void) {
   report *r = report_create(columns, 2, false);
   for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
     char hex[64] = "x";
-    for (size_t k = 0; k < strlen(cells[i]); k++) snprintf(hex + 1 + 2 * k, 3, "%02x", (unsigned char)cells[i][k]);
+    for (size_t k = 0; k < strlen(cells[i]); k++)
+      snprintf(hex + 1 + 2 * k, 3, "%02x", (unsigned char)cells[i][k]);
     report_cell(r, "%s", cells[i]);
     report_cell(r, "%s", hex);
   }

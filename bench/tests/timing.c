@@ -11,7 +11,8 @@ static void expect(const char *what, double is, double should) {
   if (fabs(is - should) > 1e-12) fail("%s is %g, should be %g", what, is, should);
 }
 
-static void test_samples(const double *values, size_t n, double median, double largest, double spread) {
+static void test_samples(const double *values, size_t n, double median, double largest,
+                         double spread) {
   samples s = {0};
   for (size_t i = 0; i < n; i++) samples_add(&s, values[i]);
   expect("median", samples_median(&s), median);

@@ -88,12 +88,13 @@ static besom_status read_options(const char *text, enum isa *isa) {
 }
 
 static besom_status plan(const besom_config *config, double keys, struct blocked_shape *shape) {
-  double rate = config->rate != 0 ? config->rate : DEFAULT_RATE;
+  double rate = config->fpr != 0 ? config->fpr : DEFAULT_RATE;
   if (config->bits == 0) {
     if (rate < MIN_PLANNED_RATE) return BESOM_INVALID;
     *shape = besom__blocked_plan_rate(keys, rate);
   } else {
-    double budget = config->bits * keys - 8 * (double)(sizeof(struct blocked_bloom) + LINE_BYTES - 1);
+    double budget =
+        config->bits * keys - 8 * (double)(sizeof(struct blocked_bloom) + LINE_BYTES - 1);
     double lines = floor(budget / LINE_BITS);
     if (lines < 1) return BESOM_INVALID;
     *shape = besom__blocked_plan_lines(keys, lines);
@@ -106,12 +107,13 @@ static besom_status create(besom_filter *f, const besom_config *config) {
   struct blocked_shape shape;
   besom_status status = read_options(config->options, &isa);
   if (status != BESOM_OK) return status;
-  if (config->slots || config->value_bits || config->adapt_room != 0) return BESOM_INVALID;
+  if (config->slots || config->value_bits || config->reserve != 0) return BESOM_INVALID;
   f->capacity = config->max_capacity > config->capacity ? config->max_capacity : config->capacity;
   status = plan(config, (double)f->capacity, &shape);
   if (status != BESOM_OK) return status;
-  struct blocked geometry = {
-      .n_lines = (uint64_t)shape.lines, .full_layers = shape.full_layers, .half_layer = shape.half_layer};
+  struct blocked geometry = {.n_lines = (uint64_t)shape.lines,
+                             .full_layers = shape.full_layers,
+                             .half_layer = shape.half_layer};
   return make_lines(f, geometry, isa);
 }
 
@@ -125,7 +127,8 @@ static void destroy(besom_filter *f) {
 
 static double price(double keys, double *rate) {
   (void)keys;
-  return besom__blocked_plan_rate(0x1p30, *rate).lines * LINE_BITS / 0x1p30; /* any large number: lines are whole */
+  return besom__blocked_plan_rate(0x1p30, *rate).lines * LINE_BITS /
+         0x1p30; /* any large number: lines are whole */
 }
 
 /* ------------------------------------------------------------------ keys */
@@ -135,7 +138,8 @@ static bool contains(const besom_filter *f, besom_digest d) {
   return b->ops->contains(&b->blocked, d);
 }
 
-static void contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap) {
+static void contains_many(const besom_filter *f, const besom_digest *d, size_t n,
+                          uint64_t *bitmap) {
   const struct blocked_bloom *b = const_bloom(f);
   b->ops->contains_many(&b->blocked, d, n, bitmap);
 }
@@ -167,11 +171,13 @@ static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n
 /* Keys that are in both are counted twice: the bits do not tell. */
 static besom_status merge(const besom_filter *a, const besom_filter *b, besom_filter *into) {
   const struct blocked *x = &const_bloom(a)->blocked, *y = &const_bloom(b)->blocked;
-  if (x->n_lines != y->n_lines || bits_a_key(x) != bits_a_key(y) || a->capacity != b->capacity) return BESOM_UNLIKE;
+  if (x->n_lines != y->n_lines || bits_a_key(x) != bits_a_key(y) || a->capacity != b->capacity)
+    return BESOM_INCOMPATIBLE;
   if (a->items + b->items > into->capacity) return BESOM_FULL;
   into->items = a->items + b->items;
   uint8_t *out = bloom(into)->blocked.lines;
-  for (uint64_t i = 0; i < size_of(x); i += 8) store64(out + i, load64(x->lines + i) | load64(y->lines + i));
+  for (uint64_t i = 0; i < size_of(x); i += 8)
+    store64(out + i, load64(x->lines + i) | load64(y->lines + i));
   return BESOM_OK;
 }
 
@@ -179,7 +185,8 @@ static besom_status merge(const besom_filter *a, const besom_filter *b, besom_fi
 static double look_at_line(const struct blocked *b, const uint8_t *line, uint64_t *set) {
   double rate = 1;
   for (unsigned pair = 0; pair < 4; pair++) {
-    unsigned first = popcount(load64(line + 16 * pair)), second = popcount(load64(line + 16 * pair + 8));
+    unsigned first = popcount(load64(line + 16 * pair)),
+             second = popcount(load64(line + 16 * pair + 8));
     for (unsigned i = 0; i < b->full_layers; i++) rate *= first * second / (64.0 * 64);
     if (b->half_layer) rate *= (first + second) / 128.0;
     *set += first + second;
@@ -192,14 +199,15 @@ static void stats(const besom_filter *f, besom_statistics *s) {
   struct blocked_shape shape = {(double)b->n_lines, b->full_layers, b->half_layer};
   uint64_t set = 0;
   double rates = 0;
-  for (uint64_t i = 0; i < b->n_lines; i++) rates += look_at_line(b, b->lines + LINE_BYTES * i, &set);
+  for (uint64_t i = 0; i < b->n_lines; i++)
+    rates += look_at_line(b, b->lines + LINE_BYTES * i, &set);
   s->isa = besom__isa_name(const_bloom(f)->isa);
   s->slots = b->n_lines * LINE_BITS;
   s->width = bits_a_key(b);
   s->bytes += memory_of(b);
   s->load = (double)set / (double)s->slots;
-  s->expected_rate = rates / (double)b->n_lines;
-  s->rate_at_capacity = besom__blocked_rate(&shape, (double)f->capacity);
+  s->expected_fpr = rates / (double)b->n_lines;
+  s->fpr_at_capacity = besom__blocked_rate(&shape, (double)f->capacity);
 }
 
 static const char *validate(const besom_filter *f) {
@@ -225,9 +233,11 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
   uint64_t n_lines = besom__read_u64(&in->parameters), bits = besom__read_u64(&in->parameters);
   const struct section *saved = take_section(in, TAG_BITS);
   if (!saved || bits == 0 || bits % 4 || bits > 8 * MAX_FULL_LAYERS + 4) return BESOM_CORRUPT;
-  if (n_lines == 0 || n_lines != saved->len / LINE_BYTES || saved->len % LINE_BYTES) return BESOM_CORRUPT;
+  if (n_lines == 0 || n_lines != saved->len / LINE_BYTES || saved->len % LINE_BYTES)
+    return BESOM_CORRUPT;
   if (f->capacity == 0 || f->capacity > MAX_CAPACITY) return BESOM_CORRUPT;
-  struct blocked geometry = {.n_lines = n_lines, .full_layers = (uint32_t)bits / 8, .half_layer = bits / 4 % 2};
+  struct blocked geometry = {
+      .n_lines = n_lines, .full_layers = (uint32_t)bits / 8, .half_layer = bits / 4 % 2};
   if (f->mapping) {
     set_lines(f, geometry, besom__isa_best(), (uint8_t *)(uintptr_t)saved->data);
     return BESOM_OK;
@@ -238,7 +248,8 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
 }
 
 const struct besom_kind besom__blocked_bloom = {
-    .info = {"blocked-bloom", "Bloom filter of one cache line a key: the fastest; inserts and merges only",
+    .info = {"blocked-bloom",
+             "Bloom filter of one cache line a key: the fastest; inserts and merges only",
              BESOM_CAN_INSERT | BESOM_CAN_MERGE | BESOM_CAN_REKEY},
     .size = sizeof(struct blocked_bloom),
     .create = create,

@@ -50,19 +50,23 @@ struct bits {
 #define EACH_WORD_512(f) _mm512_setr_epi64(f(0), f(1), f(2), f(3), f(4), f(5), f(6), f(7))
 
 ALWAYS_INLINE __m512i full_bits(uint64_t layer) {
-  __m512i number = _mm512_srlv_epi64(_mm512_set1_epi64((long long)layer), EACH_WORD_512(FULL_SHIFT));
+  __m512i number =
+      _mm512_srlv_epi64(_mm512_set1_epi64((long long)layer), EACH_WORD_512(FULL_SHIFT));
   return _mm512_sllv_epi64(_mm512_set1_epi64(1), _mm512_and_si512(number, _mm512_set1_epi64(63)));
 }
 
 ALWAYS_INLINE __m512i half_bits(uint64_t layer) {
-  __m512i number = _mm512_srlv_epi64(_mm512_set1_epi64((long long)layer), EACH_WORD_512(HALF_SHIFT));
-  number = _mm512_and_si512(_mm512_xor_si512(number, EACH_WORD_512(OTHER_WORD)), _mm512_set1_epi64(127));
+  __m512i number =
+      _mm512_srlv_epi64(_mm512_set1_epi64((long long)layer), EACH_WORD_512(HALF_SHIFT));
+  number =
+      _mm512_and_si512(_mm512_xor_si512(number, EACH_WORD_512(OTHER_WORD)), _mm512_set1_epi64(127));
   return _mm512_sllv_epi64(_mm512_set1_epi64(1), number);
 }
 
 ALWAYS_INLINE struct bits bits_of(struct choice c, unsigned full, bool half) {
   struct bits bits = {_mm512_setzero_si512()};
-  for (unsigned i = 0; i < full; i++) bits.words = _mm512_or_si512(bits.words, full_bits(next_layer(&c)));
+  for (unsigned i = 0; i < full; i++)
+    bits.words = _mm512_or_si512(bits.words, full_bits(next_layer(&c)));
   if (half) bits.words = _mm512_or_si512(bits.words, half_bits(next_layer(&c)));
   return bits;
 }
@@ -86,13 +90,16 @@ struct bits {
   ((half) ? _mm256_setr_epi64x(f(4), f(5), f(6), f(7)) : _mm256_setr_epi64x(f(0), f(1), f(2), f(3)))
 
 ALWAYS_INLINE __m256i full_bits(uint64_t layer, int at) {
-  __m256i number = _mm256_srlv_epi64(_mm256_set1_epi64x((long long)layer), EACH_WORD_256(FULL_SHIFT, at));
+  __m256i number =
+      _mm256_srlv_epi64(_mm256_set1_epi64x((long long)layer), EACH_WORD_256(FULL_SHIFT, at));
   return _mm256_sllv_epi64(_mm256_set1_epi64x(1), _mm256_and_si256(number, _mm256_set1_epi64x(63)));
 }
 
 ALWAYS_INLINE __m256i half_bits(uint64_t layer, int at) {
-  __m256i number = _mm256_srlv_epi64(_mm256_set1_epi64x((long long)layer), EACH_WORD_256(HALF_SHIFT, at));
-  number = _mm256_and_si256(_mm256_xor_si256(number, EACH_WORD_256(OTHER_WORD, at)), _mm256_set1_epi64x(127));
+  __m256i number =
+      _mm256_srlv_epi64(_mm256_set1_epi64x((long long)layer), EACH_WORD_256(HALF_SHIFT, at));
+  number = _mm256_and_si256(_mm256_xor_si256(number, EACH_WORD_256(OTHER_WORD, at)),
+                            _mm256_set1_epi64x(127));
   return _mm256_sllv_epi64(_mm256_set1_epi64x(1), number);
 }
 
@@ -100,18 +107,21 @@ ALWAYS_INLINE struct bits bits_of(struct choice c, unsigned full, bool half) {
   struct bits bits = {{_mm256_setzero_si256(), _mm256_setzero_si256()}};
   for (unsigned i = 0; i < full; i++) {
     uint64_t layer = next_layer(&c);
-    for (int at = 0; at < 2; at++) bits.words[at] = _mm256_or_si256(bits.words[at], full_bits(layer, at));
+    for (int at = 0; at < 2; at++)
+      bits.words[at] = _mm256_or_si256(bits.words[at], full_bits(layer, at));
   }
   if (half) {
     uint64_t layer = next_layer(&c);
-    for (int at = 0; at < 2; at++) bits.words[at] = _mm256_or_si256(bits.words[at], half_bits(layer, at));
+    for (int at = 0; at < 2; at++)
+      bits.words[at] = _mm256_or_si256(bits.words[at], half_bits(layer, at));
   }
   return bits;
 }
 
 ALWAYS_INLINE bool all_set(const uint8_t *line, struct bits bits) {
   __m256i first = _mm256_andnot_si256(_mm256_loadu_si256((const __m256i *)line), bits.words[0]);
-  __m256i second = _mm256_andnot_si256(_mm256_loadu_si256((const __m256i *)(line + 32)), bits.words[1]);
+  __m256i second =
+      _mm256_andnot_si256(_mm256_loadu_si256((const __m256i *)(line + 32)), bits.words[1]);
   __m256i missing = _mm256_or_si256(first, second);
   return _mm256_testz_si256(missing, missing);
 }
@@ -164,8 +174,8 @@ ALWAYS_INLINE bool contains(const struct blocked *b, besom_digest d, unsigned fu
   return all_set(c.line, bits_of(c, full, half));
 }
 
-ALWAYS_INLINE void contains_many(const struct blocked *b, const besom_digest *d, size_t n, uint64_t *bitmap,
-                                 unsigned full, bool half) {
+ALWAYS_INLINE void contains_many(const struct blocked *b, const besom_digest *d, size_t n,
+                                 uint64_t *bitmap, unsigned full, bool half) {
   for (size_t i = 0; i < n && i < FETCH_AHEAD; i++) __builtin_prefetch(choice_of(b, d[i]).line);
   for (size_t i = 0; i < n; i += 64) {
     uint64_t word = 0;
@@ -177,7 +187,8 @@ ALWAYS_INLINE void contains_many(const struct blocked *b, const besom_digest *d,
   }
 }
 
-ALWAYS_INLINE size_t insert_many(const struct blocked *b, const besom_digest *d, size_t n, unsigned full, bool half) {
+ALWAYS_INLINE size_t insert_many(const struct blocked *b, const besom_digest *d, size_t n,
+                                 unsigned full, bool half) {
   size_t fresh = 0;
   for (size_t i = 0; i < n && i < FETCH_AHEAD; i++) __builtin_prefetch(choice_of(b, d[i]).line, 1);
   for (size_t i = 0; i < n; i++) {
@@ -192,16 +203,17 @@ ALWAYS_INLINE size_t insert_many(const struct blocked *b, const besom_digest *d,
 
 /* ------------------------------------------------------------------ tables of operations */
 
-#define OPERATIONS(full, half)                                                                          \
-  static bool contains_##full##_##half(const struct blocked *b, besom_digest d) {                       \
-    return contains(b, d, full, half);                                                                  \
-  }                                                                                                     \
-  static void contains_many_##full##_##half(const struct blocked *b, const besom_digest *d, size_t n,   \
-                                            uint64_t *bitmap) {                                         \
-    contains_many(b, d, n, bitmap, full, half);                                                         \
-  }                                                                                                     \
-  static size_t insert_many_##full##_##half(const struct blocked *b, const besom_digest *d, size_t n) { \
-    return insert_many(b, d, n, full, half);                                                            \
+#define OPERATIONS(full, half)                                                              \
+  static bool contains_##full##_##half(const struct blocked *b, besom_digest d) {           \
+    return contains(b, d, full, half);                                                      \
+  }                                                                                         \
+  static void contains_many_##full##_##half(const struct blocked *b, const besom_digest *d, \
+                                            size_t n, uint64_t *bitmap) {                   \
+    contains_many(b, d, n, bitmap, full, half);                                             \
+  }                                                                                         \
+  static size_t insert_many_##full##_##half(const struct blocked *b, const besom_digest *d, \
+                                            size_t n) {                                     \
+    return insert_many(b, d, n, full, half);                                                \
   }
 
 #define OPERATION_TABLE(full, half) \

@@ -18,7 +18,8 @@ static void different_bits(unsigned throws, double *probability) {
   probability[0] = 1;
   for (unsigned t = 1; t <= throws; t++) {
     probability[t] = 0;
-    for (unsigned u = t; u; u--) probability[u] = (probability[u] * u + probability[u - 1] * (65.0 - u)) / 64;
+    for (unsigned u = t; u; u--)
+      probability[u] = (probability[u] * u + probability[u - 1] * (65.0 - u)) / 64;
     probability[0] = 0;
   }
 }
@@ -46,12 +47,14 @@ struct pair {
 static struct pair pair_of(unsigned full, bool half) {
   double first[MOST_BITS + 1], second[MOST_BITS + 1];
   struct pair p = {0};
-  signed_picks(full + half, first); /* a query's half layer falls into one of the words: call it the first */
+  signed_picks(full + half,
+               first); /* a query's half layer falls into one of the words: call it the first */
   signed_picks(full, second);
   for (unsigned i = 0; i <= full + half; i++)
     for (unsigned k = 0; k <= full; k++, p.terms++) {
       p.weight[p.terms] = first[i] * second[k];
-      p.missed[p.terms] = pow((1 - i / 64.0) * (1 - k / 64.0), full) * (half ? 1 - (i + k) / 128.0 : 1);
+      p.missed[p.terms] =
+          pow((1 - i / 64.0) * (1 - k / 64.0), full) * (half ? 1 - (i + k) / 128.0 : 1);
     }
   return p;
 }
@@ -64,7 +67,8 @@ double besom__blocked_rate(const struct blocked_shape *shape, double keys) {
   struct pair p = pair_of(shape->full_layers, shape->half_layer);
   double mean = keys / shape->lines, spread = 12 * sqrt(mean);
   double first = floor(fmax(0, mean - spread)), last = fmin(keys, ceil(mean + spread + 20));
-  if (mean > 16 * LINE_BITS) return 1; /* not by a plan: a file may say so, and would keep us busy */
+  if (mean > 16 * LINE_BITS)
+    return 1; /* not by a plan: a file may say so, and would keep us busy */
   if (shape->lines <= 1) first = last = keys;
   double power[(MOST_BITS + 1) * (MOST_BITS + 1)], weight = 1, weights = 0, sum = 0;
   for (unsigned i = 0; i < p.terms; i++) power[i] = p.weight[i] * pow(p.missed[i], first);

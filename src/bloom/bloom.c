@@ -80,14 +80,14 @@ static besom_status create(besom_filter *f, const besom_config *config) {
   const char *text = config->options;
   struct option option;
   if (besom__option_next(&text, &option) != BESOM_END) return BESOM_BAD_OPTION;
-  if (config->slots || config->value_bits || config->adapt_room != 0) return BESOM_INVALID;
+  if (config->slots || config->value_bits || config->reserve != 0) return BESOM_INVALID;
   uint64_t most = config->max_capacity > config->capacity ? config->max_capacity : config->capacity;
   double lines;
   uint32_t hashes;
   if (config->bits != 0)
     plan_for_bits(config->bits, (double)most, &lines, &hashes);
   else
-    plan_for_rate(config->rate != 0 ? config->rate : DEFAULT_RATE, (double)most, &lines, &hashes);
+    plan_for_rate(config->fpr != 0 ? config->fpr : DEFAULT_RATE, (double)most, &lines, &hashes);
   if (!(lines >= 1 && lines < ldexp(1, 50))) return BESOM_INVALID;
   f->capacity = most;
   return make_bits(f, (uint64_t)lines * LINE_BITS, hashes);
@@ -138,10 +138,12 @@ static bool contains(const besom_filter *f, besom_digest d) {
 /* A key that is not there is found out after two places on average, so no more are fetched for queries. */
 static void prefetch(const struct bloom *b, besom_digest d, uint32_t places) {
   struct places p = places_of(d);
-  for (uint32_t i = 0; i < places && i < b->hashes; i++) __builtin_prefetch(b->bits + next_place(&p, b->n_bits) / 8);
+  for (uint32_t i = 0; i < places && i < b->hashes; i++)
+    __builtin_prefetch(b->bits + next_place(&p, b->n_bits) / 8);
 }
 
-static void contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap) {
+static void contains_many(const besom_filter *f, const besom_digest *d, size_t n,
+                          uint64_t *bitmap) {
   const struct bloom *b = const_bloom(f);
   for (size_t i = 0; i < n && i < PREFETCH_AHEAD; i++) prefetch(b, d[i], 2);
   for (size_t i = 0; i < n; i++) {
@@ -184,7 +186,8 @@ static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n
 /* Keys that are in both are counted twice: the bits do not tell. */
 static besom_status merge(const besom_filter *a, const besom_filter *b, besom_filter *into) {
   const struct bloom *x = const_bloom(a), *y = const_bloom(b);
-  if (x->n_bits != y->n_bits || x->hashes != y->hashes || a->capacity != b->capacity) return BESOM_UNLIKE;
+  if (x->n_bits != y->n_bits || x->hashes != y->hashes || a->capacity != b->capacity)
+    return BESOM_INCOMPATIBLE;
   if (a->items + b->items > into->capacity) return BESOM_FULL;
   into->items = a->items + b->items;
   for (uint64_t i = 0; i < x->n_bits / 8; i += 8)
@@ -204,15 +207,16 @@ static void stats(const besom_filter *f, besom_statistics *s) {
   s->width = b->hashes;
   s->bytes += b->n_bits / 8;
   s->load = (double)bits_set(b) / (double)b->n_bits;
-  s->expected_rate = pow(s->load, b->hashes);
-  s->rate_at_capacity = rate_of((double)f->capacity, (double)b->n_bits, b->hashes);
+  s->expected_fpr = pow(s->load, b->hashes);
+  s->fpr_at_capacity = rate_of((double)f->capacity, (double)b->n_bits, b->hashes);
 }
 
 static const char *validate(const besom_filter *f) {
   const struct bloom *b = const_bloom(f);
   uint64_t set = bits_set(b);
   if (f->items > f->capacity) return "there are more items than the capacity";
-  if (set / b->hashes > f->items || (set == 0) != (f->items == 0)) return "the number of items does not fit the bits";
+  if (set / b->hashes > f->items || (set == 0) != (f->items == 0))
+    return "the number of items does not fit the bits";
   return NULL;
 }
 

@@ -18,7 +18,7 @@
 #define MAX_KEYS (UINT64_C(1) << 31)    /* so that a cell has a number of 32 bits */
 #define MAX_SEGMENT (UINT64_C(1) << 18) /* what the hash has bits for */
 #define MAX_SEED 1000                   /* an attempt fails once in many: never so often */
-#define READ_BEYOND 7                   /* bytes behind the cells, since 8 are read for any of them */
+#define READ_BEYOND 7 /* bytes behind the cells, since 8 are read for any of them */
 #define MAX_BUCKETS 1024
 #define BATCH 64
 #define FETCH_AHEAD 16
@@ -64,10 +64,11 @@ static void set_segments(struct fuse *x, uint64_t keys) {
 static uint32_t width_for(const besom_config *config) {
   struct fuse full = {.width = 1};
   set_segments(&full, config->capacity);
-  double width = config->bits != 0
-                     ? floor((config->bits * (double)config->capacity - 8.0 * (sizeof full + READ_BEYOND)) /
-                             (double)cells_of(&full))
-                     : ceil(-log2(config->rate != 0 ? config->rate : DEFAULT_RATE));
+  double width =
+      config->bits != 0
+          ? floor((config->bits * (double)config->capacity - 8.0 * (sizeof full + READ_BEYOND)) /
+                  (double)cells_of(&full))
+          : ceil(-log2(config->fpr != 0 ? config->fpr : DEFAULT_RATE));
   if (config->bits != 0 && width > MAX_WIDTH) return MAX_WIDTH;
   return width >= 1 && width <= MAX_WIDTH ? (uint32_t)width : 0;
 }
@@ -97,8 +98,8 @@ struct places {
 ALWAYS_INLINE struct places places_of(const struct fuse *x, uint64_t hash) {
   uint64_t first = (uint64_t)((unsigned __int128)hash * (x->segments * x->segment) >> 64);
   uint64_t within = x->segment - 1;
-  return (struct places){
-      {first, (first + x->segment) ^ (hash >> 18 & within), (first + 2 * x->segment) ^ (hash & within)}};
+  return (struct places){{first, (first + x->segment) ^ (hash >> 18 & within),
+                          (first + 2 * x->segment) ^ (hash & within)}};
 }
 
 ALWAYS_INLINE uint64_t fingerprint_of(const struct fuse *x, uint64_t hash) {
@@ -125,7 +126,8 @@ static void prefetch(const struct fuse *x, uint64_t hash) {
   for (unsigned i = 0; i < 3; i++) __builtin_prefetch(x->bits + p.cell[i] * x->width / 8);
 }
 
-static void contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap) {
+static void contains_many(const besom_filter *f, const besom_digest *d, size_t n,
+                          uint64_t *bitmap) {
   const struct fuse *x = const_fuse(f);
   uint64_t hashes[BATCH];
   for (size_t i = 0; i < n; i += BATCH) {
@@ -147,7 +149,8 @@ struct peeling {
   uint64_t *hashes;
   uint8_t *keys;
   uint64_t *sorted; /* all hashes, by the neighbourhood of their cells */
-  uint32_t *order;  /* cells in the order in which they settled a key; in the place of sorted, which is done by then */
+  uint32_t *
+      order; /* cells in the order in which they settled a key; in the place of sorted, which is done by then */
   size_t sorted_bytes;
 };
 
@@ -217,7 +220,8 @@ static uint64_t peel(const struct fuse *x, struct peeling *p) {
       uint64_t other = at.cell[k];
       p->keys[other]--;
       p->hashes[other] ^= other == cell ? 0 : hash;
-      p->order[found] = (uint32_t)other; /* a guess whether to keep it would be wrong half of the time */
+      p->order[found] =
+          (uint32_t)other; /* a guess whether to keep it would be wrong half of the time */
       found += p->keys[other] == 1;
     }
   }
@@ -283,7 +287,9 @@ static besom_status read_config(besom_filter *f, const besom_config *config) {
   struct option option;
   if (besom__option_next(&text, &option) != BESOM_END) return BESOM_BAD_OPTION;
   fuse(f)->width = width_for(config);
-  return config->slots || config->value_bits || config->adapt_room != 0 || !fuse(f)->width ? BESOM_INVALID : BESOM_OK;
+  return config->slots || config->value_bits || config->reserve != 0 || !fuse(f)->width
+             ? BESOM_INVALID
+             : BESOM_OK;
 }
 
 static besom_status build_digests(besom_filter *f, const besom_config *config, struct digests *d) {
@@ -294,8 +300,8 @@ static besom_status build_digests(besom_filter *f, const besom_config *config, s
   return status;
 }
 
-static besom_status build(besom_filter *f, const besom_config *config, const besom_source *yes, const besom_source *no,
-                          const besom_progress *progress) {
+static besom_status build(besom_filter *f, const besom_config *config, const besom_source *yes,
+                          const besom_source *no, const besom_progress *progress) {
   struct digests d;
   besom_status status = no ? BESOM_UNSUPPORTED : read_config(f, config);
   if (status != BESOM_OK) return status;
@@ -315,8 +321,8 @@ static void stats(const besom_filter *f, besom_statistics *s) {
   s->width = x->width;
   s->bytes += bytes_of(x);
   s->load = (double)f->items / (double)s->slots;
-  s->rate_at_capacity = ldexp(1, -(int)x->width);
-  s->expected_rate = f->items ? s->rate_at_capacity : 0;
+  s->fpr_at_capacity = ldexp(1, -(int)x->width);
+  s->expected_fpr = f->items ? s->fpr_at_capacity : 0;
 }
 
 /* Any fingerprints may be right: only what is beside them can be wrong. */
@@ -325,7 +331,8 @@ static const char *validate(const besom_filter *f) {
   uint64_t used = cells_of(x) * x->width, unused = 0;
   if (f->capacity != (f->items ? f->items : 1)) return "the capacity is not the number of items";
   if (f->items > cells_of(x)) return "there are more items than cells";
-  for (uint64_t i = used / 8; i < bytes_of(x); i++) unused |= i == used / 8 ? x->bits[i] >> (used % 8) : x->bits[i];
+  for (uint64_t i = used / 8; i < bytes_of(x); i++)
+    unused |= i == used / 8 ? x->bits[i] >> (used % 8) : x->bits[i];
   return unused ? "there are bits behind the last cell" : NULL;
 }
 
@@ -347,7 +354,8 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
   const struct section *saved = take_section(in, TAG_BITS);
   if (!saved || x->seed >= MAX_SEED || width == 0 || width > MAX_WIDTH) return BESOM_CORRUPT;
   x->width = (uint32_t)width;
-  if (x->segment == 0 || x->segment > MAX_SEGMENT || (x->segment & (x->segment - 1))) return BESOM_CORRUPT;
+  if (x->segment == 0 || x->segment > MAX_SEGMENT || (x->segment & (x->segment - 1)))
+    return BESOM_CORRUPT;
   if (x->segments == 0 || x->segments > MAX_KEYS || saved->len != bytes_of(x)) return BESOM_CORRUPT;
   if (f->mapping) {
     x->bits = (uint8_t *)(uintptr_t)saved->data;

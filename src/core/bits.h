@@ -166,7 +166,8 @@ ALWAYS_INLINE uint32_t equal_bytes_16(const uint8_t *at, uint8_t byte) {
   uint32_t result = 0;
   for (unsigned i = 0; i < 2; i++) {
     uint64_t x = load64(at + 8 * i) ^ byte * BYTE_ONES;
-    uint64_t zero = ~(((x & ~BYTE_TOPS) + ~BYTE_TOPS) | x) & BYTE_TOPS; /* the top bit of each byte that is 0 */
+    uint64_t zero =
+        ~(((x & ~BYTE_TOPS) + ~BYTE_TOPS) | x) & BYTE_TOPS; /* the top bit of each byte that is 0 */
     result |= (uint32_t)((zero >> 7) * UINT64_C(0x0102040810204080) >> 56) << (8 * i);
   }
   return result;
@@ -176,7 +177,8 @@ ALWAYS_INLINE uint32_t equal_bytes_16(const uint8_t *at, uint8_t byte) {
 /* The same for 32 bytes. */
 ALWAYS_INLINE uint32_t equal_bytes_32(const uint8_t *at, uint8_t byte) {
 #if defined(__AVX2__)
-  __m256i equal = _mm256_cmpeq_epi8(_mm256_loadu_si256((const __m256i *)at), _mm256_set1_epi8((char)byte));
+  __m256i equal =
+      _mm256_cmpeq_epi8(_mm256_loadu_si256((const __m256i *)at), _mm256_set1_epi8((char)byte));
   return (uint32_t)_mm256_movemask_epi8(equal);
 #else
   return equal_bytes_16(at, byte) | equal_bytes_16(at + 16, byte) << 16;
@@ -198,15 +200,18 @@ ALWAYS_INLINE uint64_t equal_bytes_64(const uint8_t *at, uint8_t byte) {
  */
 ALWAYS_INLINE void move_bytes_up(uint8_t *at, unsigned lo, unsigned hi) {
 #if defined(__AVX512BW__)
-  _mm512_mask_storeu_epi8(at, bits_between(lo, hi) & ~(UINT64_C(1) << lo), _mm512_loadu_si512(at - 1));
+  _mm512_mask_storeu_epi8(at, bits_between(lo, hi) & ~(UINT64_C(1) << lo),
+                          _mm512_loadu_si512(at - 1));
 #elif defined(__AVX2__)
-  __m256i number = _mm256_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22,
-                                    23, 24, 25, 26, 27, 28, 29, 30, 31);
+  __m256i number = _mm256_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17,
+                                    18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31);
   __m256i above_lo = _mm256_set1_epi8((char)lo), above_hi = _mm256_set1_epi8((char)hi);
-  __m256i shifted[2] = {_mm256_loadu_si256((const __m256i *)(at - 1)), _mm256_loadu_si256((const __m256i *)(at + 31))};
+  __m256i shifted[2] = {_mm256_loadu_si256((const __m256i *)(at - 1)),
+                        _mm256_loadu_si256((const __m256i *)(at + 31))};
   for (unsigned half = 0; half < 2; half++) {
     __m256i *to = (__m256i *)(at + 32 * half);
-    __m256i moved = _mm256_andnot_si256(_mm256_cmpgt_epi8(number, above_hi), _mm256_cmpgt_epi8(number, above_lo));
+    __m256i moved = _mm256_andnot_si256(_mm256_cmpgt_epi8(number, above_hi),
+                                        _mm256_cmpgt_epi8(number, above_lo));
     _mm256_storeu_si256(to, _mm256_blendv_epi8(_mm256_loadu_si256(to), shifted[half], moved));
     number = _mm256_add_epi8(number, _mm256_set1_epi8(32));
   }

@@ -33,7 +33,8 @@ static inline uint64_t read_bits(struct bit_reader *r, unsigned n) {
     return 0;
   }
   uint64_t bits = 0;
-  for (unsigned i = 0; i < n; i++, r->at++) bits |= (uint64_t)(r->bytes[r->at / 8] >> (r->at % 8) & 1) << i;
+  for (unsigned i = 0; i < n; i++, r->at++)
+    bits |= (uint64_t)(r->bytes[r->at / 8] >> (r->at % 8) & 1) << i;
   return bits;
 }
 

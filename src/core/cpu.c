@@ -17,8 +17,8 @@ static const char *const names[] = {"portable", "avx2", "avx512"};
 
 enum isa besom__isa_best(void) {
 #ifdef BESOM_X86_VARIANTS
-  bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-              __builtin_cpu_supports("popcnt") && has_lzcnt();
+  bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+              __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt") && has_lzcnt();
   bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                 __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
   return avx512 ? ISA_AVX512 : avx2 ? ISA_AVX2 : ISA_PORTABLE;

@@ -36,7 +36,9 @@ static besom_status sync_directory_of(const char *path) {
   memcpy(directory + len, ".", 2);
   int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0)
-    return errno == EACCES || errno == ENOENT ? BESOM_OK : BESOM_IO; /* not for reading, but written; or gone */
+    return errno == EACCES || errno == ENOENT
+               ? BESOM_OK
+               : BESOM_IO; /* not for reading, but written; or gone */
   /* Some file systems cannot sync a directory and say EINVAL: nothing more can be done there. */
   besom_status status = fsync(fd) == 0 || errno == EINVAL ? BESOM_OK : BESOM_IO;
   close(fd);
@@ -64,7 +66,9 @@ static besom_status keep_permissions(const char *path, int fd) {
   return fchmod(fd, old.st_mode & 0777) == 0 ? BESOM_OK : BESOM_IO;
 }
 
-besom_status besom__file_replace(const char *path, besom_status (*fill)(void *ctx, const besom_sink *sink), void *ctx) {
+besom_status besom__file_replace(const char *path,
+                                 besom_status (*fill)(void *ctx, const besom_sink *sink),
+                                 void *ctx) {
   char temporary[PATH_MAX];
   int fd = create_beside(path, temporary, sizeof temporary);
   if (fd < 0) return BESOM_IO;
@@ -87,7 +91,8 @@ besom_status besom__file_unlink(const char *path) {
 }
 
 besom_status besom__file_map(const char *path, void **data, size_t *len) {
-  int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* else a FIFO without a writer would hang us */
+  int fd = open(path,
+                O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* else a FIFO without a writer would hang us */
   if (fd < 0) return BESOM_IO;
   struct stat info;
   besom_status status = fstat(fd, &info) == 0 ? BESOM_OK : BESOM_IO;

@@ -14,7 +14,8 @@
 static void *map_aligned(size_t size) {
   size_t spare = HUGE_PAGE;
   if (size > SIZE_MAX - 2 * spare) return NULL;
-  uint8_t *start = mmap(NULL, size + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  uint8_t *start = mmap(NULL, size + spare, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (start == MAP_FAILED) return NULL;
   uint8_t *aligned = (uint8_t *)(((uintptr_t)start + spare - 1) & ~(uintptr_t)(spare - 1));
   size_t before = (size_t)(aligned - start);

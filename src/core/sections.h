@@ -15,7 +15,8 @@
 #define INNER_PARAMETER_BYTES 256 /* more than any kind that can be one has */
 
 /* A tag reads as four letters in a dump of the file. */
-#define SECTION_TAG(a, b, c, d) ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
+#define SECTION_TAG(a, b, c, d) \
+  ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
 #define TAG_PARAMETERS SECTION_TAG('P', 'A', 'R', 'M')
 #define TAG_BITS SECTION_TAG('B', 'I', 'T', 'S')
 
@@ -44,7 +45,8 @@ struct sections_in {
 };
 
 /* Adds a section; the memory must stay until the filter is saved. */
-static inline void add_section(struct sections_out *out, uint32_t tag, const void *data, uint64_t len) {
+static inline void add_section(struct sections_out *out, uint32_t tag, const void *data,
+                               uint64_t len) {
   if (out->n == MAX_SECTIONS)
     out->failed = true;
   else

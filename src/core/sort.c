@@ -4,9 +4,10 @@
 
 #include "core/bits.h"
 
-#define FEW 24        /* so many digests, or fewer, are inserted one by one */
-#define GROUP_SIZE 6  /* no more groups than leave so many digests in each */
-#define FETCH_AHEAD 4 /* digests that fit into a line of cache: the next line of a group is on its way */
+#define FEW 24       /* so many digests, or fewer, are inserted one by one */
+#define GROUP_SIZE 6 /* no more groups than leave so many digests in each */
+#define FETCH_AHEAD \
+  4 /* digests that fit into a line of cache: the next line of a group is on its way */
 #define DIGEST_BITS 128
 
 static bool is_sorted(const besom_digest *digests, size_t n) {
@@ -31,7 +32,8 @@ ALWAYS_INLINE size_t group_of(besom_digest d, unsigned known, unsigned bits) {
   return (size_t)(word >> (64 - bits));
 }
 
-static void find_starts(const besom_digest *digests, size_t n, unsigned known, unsigned bits, size_t *starts) {
+static void find_starts(const besom_digest *digests, size_t n, unsigned known, unsigned bits,
+                        size_t *starts) {
   size_t groups = (size_t)1 << bits;
   memset(starts, 0, (groups + 1) * sizeof *starts);
   for (size_t i = 0; i < n; i++) starts[group_of(digests[i], known, bits) + 1]++;
@@ -42,7 +44,8 @@ static void find_starts(const besom_digest *digests, size_t n, unsigned known, u
  * Every digest is swapped into the next place of its group; what was there is looked at later, in another round if need
  * be. So no swap waits for the one before, as it would if each digest were followed to the end of its cycle.
  */
-static void swap_into_groups(besom_digest *digests, unsigned known, unsigned bits, const size_t *starts) {
+static void swap_into_groups(besom_digest *digests, unsigned known, unsigned bits,
+                             const size_t *starts) {
   size_t next[DIGEST_GROUPS], groups = (size_t)1 << bits;
   memcpy(next, starts, groups * sizeof *next);
   for (bool all_there = false; !all_there;) {
@@ -53,7 +56,8 @@ static void swap_into_groups(besom_digest *digests, unsigned known, unsigned bit
         size_t to = next[group_of(d, known, bits)]++;
         digests[i] = digests[to];
         digests[to] = d;
-        __builtin_prefetch((const void *)((uintptr_t)&digests[to] + FETCH_AHEAD * sizeof *digests), 1);
+        __builtin_prefetch((const void *)((uintptr_t)&digests[to] + FETCH_AHEAD * sizeof *digests),
+                           1);
       }
       all_there &= next[g] == starts[g + 1];
     }
@@ -71,7 +75,8 @@ void besom__sort_digests(besom_digest *digests, size_t n, unsigned known) {
     return;
   }
   if (is_sorted(digests, n)) return; /* copies of one, which no bits would tell apart */
-  unsigned bits = 1, most = DIGEST_BITS - known < DIGEST_GROUP_BITS ? DIGEST_BITS - known : DIGEST_GROUP_BITS;
+  unsigned bits = 1,
+           most = DIGEST_BITS - known < DIGEST_GROUP_BITS ? DIGEST_BITS - known : DIGEST_GROUP_BITS;
   while (bits < most && n >> bits > GROUP_SIZE) bits++;
   size_t starts[DIGEST_GROUPS + 1];
   find_starts(digests, n, known, bits, starts);

@@ -27,21 +27,21 @@ const char *besom_strerror(besom_status status) {
     return "the filter is full";
   case BESOM_NOT_FOUND:
     return "the key is not in the filter";
-  case BESOM_UNLIKE:
+  case BESOM_INCOMPATIBLE:
     return "the filters differ in kind, hash, seed or geometry";
   case BESOM_CORRUPT:
     return "not a saved filter, or damaged";
-  case BESOM_NEWER:
+  case BESOM_NEWER_VERSION:
     return "saved by a later version of besom";
   case BESOM_IO:
     return "a file could not be read or written";
   case BESOM_READ_ONLY:
     return "the filter is open read-only";
-  case BESOM_STOPPED:
+  case BESOM_CANCELLED:
     return "stopped by the caller";
   case BESOM_AMBIGUOUS:
     return "several fingerprints match the key";
-  case BESOM_MEMBER:
+  case BESOM_IS_MEMBER:
     return "the key is a member";
   case BESOM_BUSY:
     return "a task is under way on this filter";

@@ -4,7 +4,7 @@
 #include <sched.h>
 #include <time.h>
 
-#define SPINS 64               /* then somebody else should run: it may be the one that is waited for */
+#define SPINS 64 /* then somebody else should run: it may be the one that is waited for */
 #define LONG (SPINS * SPINS)   /* after which it is not a matter of moments any more */
 #define NAP_NANOSECONDS 100000 /* at a time, then */
 

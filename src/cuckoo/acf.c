@@ -17,15 +17,17 @@ static besom_status ready(besom_filter *f, besom_status status, const struct acf
   return BESOM_OK;
 }
 
-besom_status besom__acf_create(besom_filter *f, const besom_config *config, const struct acf_policy *policy,
-                               unsigned selector_bits) {
-  besom_status status = besom__cuckoo_create(f, &policy->family, config, selector_bits, &acf(f)->table);
+besom_status besom__acf_create(besom_filter *f, const besom_config *config,
+                               const struct acf_policy *policy, unsigned selector_bits) {
+  besom_status status =
+      besom__cuckoo_create(f, &policy->family, config, selector_bits, &acf(f)->table);
   return ready(f, status, policy, selector_bits);
 }
 
 besom_status besom__acf_create_like(besom_filter *f, const besom_filter *model) {
   const struct acf *m = const_acf(model);
-  besom_status status = besom__cuckoo_table(f, &m->policy->family, m->table.buckets, m->table.width, &acf(f)->table);
+  besom_status status =
+      besom__cuckoo_table(f, &m->policy->family, m->table.buckets, m->table.width, &acf(f)->table);
   return ready(f, status, m->policy, m->selector_bits);
 }
 
@@ -82,8 +84,8 @@ struct kicks {
 };
 
 /* Looks for the way and reads the keys along it. Nothing is changed. */
-static besom_status plan_kicks(const struct acf *a, const uint64_t *buckets, unsigned n, uint64_t blocked,
-                               struct kicks *k) {
+static besom_status plan_kicks(const struct acf *a, const uint64_t *buckets, unsigned n,
+                               uint64_t blocked, struct kicks *k) {
   struct search search = {a, blocked};
   struct ctable_moves moves = {moves_from, &search, MOST_BUCKETS_SEARCHED};
   besom_status status = besom__ctable_path(&a->table, buckets, n, &moves, &k->path);
@@ -127,7 +129,8 @@ static void count_kicks(struct acf *a, const struct kicks *k) {
   if (k->path.moves > a->longest_chain) a->longest_chain = k->path.moves;
 }
 
-besom_status besom__acf_move(struct acf *a, uint64_t slot, besom_digest stored, const uint64_t *buckets, unsigned n) {
+besom_status besom__acf_move(struct acf *a, uint64_t slot, besom_digest stored,
+                             const uint64_t *buckets, unsigned n) {
   struct kicks k;
   besom_status status = plan_kicks(a, buckets, n, slot, &k);
   if (status == BESOM_OK) status = do_kicks(a, &k);
@@ -147,13 +150,15 @@ besom_status besom__acf_insert(besom_filter *f, besom_digest d) {
   return BESOM_NEEDS_STORE;
 }
 
-besom_status besom__acf_insert_many(besom_filter *f, const besom_digest *d, size_t n, size_t *done) {
+besom_status besom__acf_insert_many(besom_filter *f, const besom_digest *d, size_t n,
+                                    size_t *done) {
   (void)f, (void)d;
   *done = 0;
   return n ? BESOM_NEEDS_STORE : BESOM_OK;
 }
 
-besom_status besom__acf_insert_at(besom_filter *f, besom_digest d, uint64_t value, besom_match *match) {
+besom_status besom__acf_insert_at(besom_filter *f, besom_digest d, uint64_t value,
+                                  besom_match *match) {
   struct acf *a = acf(f);
   uint64_t buckets[MAX_PLACES];
   unsigned places = a->policy->family.places;
@@ -175,7 +180,8 @@ besom_status besom__acf_insert_at(besom_filter *f, besom_digest d, uint64_t valu
 
 /* May the key be in this slot? */
 static bool is_place(const struct acf *a, uint64_t slot, besom_digest d) {
-  return slot < ctable_slots(&a->table) && acf_bucket(a, d, acf_part(a, slot)) == slot / a->table.per_bucket;
+  return slot < ctable_slots(&a->table) &&
+         acf_bucket(a, d, acf_part(a, slot)) == slot / a->table.per_bucket;
 }
 
 /* Is there what a key with this digest would look like? */
@@ -185,7 +191,8 @@ static bool holds(const struct acf *a, uint64_t slot, besom_digest d) {
 
 besom_status besom__acf_readmit_at(besom_filter *f, besom_digest d, besom_match match) {
   struct acf *a = acf(f);
-  if (match.rank || !is_place(a, match.bucket, d) || slot_get(&a->table, match.bucket)) return BESOM_UNLIKE;
+  if (match.rank || !is_place(a, match.bucket, d) || slot_get(&a->table, match.bucket))
+    return BESOM_INCOMPATIBLE;
   if (f->items >= f->capacity) return BESOM_FULL;
   slot_set(&a->table, match.bucket, acf_entry(a, d, a->policy->function(a, match.bucket, 0)));
   f->items++;
@@ -194,13 +201,15 @@ besom_status besom__acf_readmit_at(besom_filter *f, besom_digest d, besom_match 
 
 besom_status besom__acf_remove_at(besom_filter *f, besom_match match) {
   struct ctable *t = &acf(f)->table;
-  if (match.rank || match.bucket >= ctable_slots(t) || !slot_get(t, match.bucket)) return BESOM_NOT_FOUND;
+  if (match.rank || match.bucket >= ctable_slots(t) || !slot_get(t, match.bucket))
+    return BESOM_NOT_FOUND;
   slot_set(t, match.bucket, 0);
   f->items--;
   return BESOM_OK;
 }
 
-besom_status besom__acf_matches(const besom_filter *f, besom_digest d, besom_match *out, size_t cap, size_t *total) {
+besom_status besom__acf_matches(const besom_filter *f, besom_digest d, besom_match *out, size_t cap,
+                                size_t *total) {
   const struct acf *a = const_acf(f);
   *total = 0;
   for (unsigned part = 0; part < a->policy->family.places; part++)
@@ -219,11 +228,12 @@ static bool same(besom_digest a, besom_digest b) {
   return a.hi == b.hi && a.lo == b.lo;
 }
 
-besom_status besom__acf_adapt_at(besom_filter *f, besom_digest offender, besom_match match, besom_digest stored) {
+besom_status besom__acf_adapt_at(besom_filter *f, besom_digest offender, besom_match match,
+                                 besom_digest stored) {
   struct acf *a = acf(f);
   if (!a->reverse.digest_of) return BESOM_NEEDS_STORE;
   if (match.rank || !holds(a, match.bucket, stored)) return BESOM_NOT_FOUND;
-  if (same(offender, stored)) return BESOM_MEMBER;
+  if (same(offender, stored)) return BESOM_IS_MEMBER;
   if (!holds(a, match.bucket, offender)) return BESOM_OK;
   besom_status status = a->policy->fix(a, offender, match.bucket, stored);
   a->adapted += status == BESOM_OK;
@@ -244,7 +254,7 @@ besom_status besom__acf_adapt(besom_filter *f, besom_digest d) {
   for (size_t i = 0; i < n; i++) {
     besom_status status = besom__acf_stored(a, matches[i].bucket, &stored[i]);
     if (status != BESOM_OK) return status;
-    if (same(stored[i], d)) return BESOM_MEMBER;
+    if (same(stored[i], d)) return BESOM_IS_MEMBER;
   }
   for (size_t i = 0; i < n; i++) {
     besom_status status = besom__acf_adapt_at(f, d, matches[i], stored[i]);
@@ -281,7 +291,8 @@ void besom__acf_save(const besom_filter *f, struct sections_out *out) {
   besom__cuckoo_save(&const_acf(f)->table, const_acf(f)->selector_bits, out);
 }
 
-besom_status besom__acf_load(besom_filter *f, struct sections_in *in, const struct acf_policy *policy) {
+besom_status besom__acf_load(besom_filter *f, struct sections_in *in,
+                             const struct acf_policy *policy) {
   unsigned selector_bits = 0;
   besom_status status = besom__cuckoo_load(f, &policy->family, in, &acf(f)->table, &selector_bits);
   return ready(f, status, policy, selector_bits);

@@ -82,7 +82,8 @@ ALWAYS_INLINE uint64_t acf_entry(const struct acf *a, besom_digest d, unsigned f
 }
 
 /* Does what is in the slot, one of the key's, match it? */
-ALWAYS_INLINE bool acf_slot_matches(const struct acf *a, uint64_t slot, besom_digest d, acf_function function) {
+ALWAYS_INLINE bool acf_slot_matches(const struct acf *a, uint64_t slot, besom_digest d,
+                                    acf_function function) {
   uint64_t entry = slot_get(&a->table, slot);
   return entry >> a->selector_bits == acf_fingerprint(a, d, function(a, slot, entry));
 }
@@ -99,13 +100,14 @@ ALWAYS_INLINE bool acf_contains(const besom_filter *f, besom_digest d, acf_funct
   bool found = false;
   for (unsigned part = 0; part < a->policy->family.places; part++) {
     uint64_t first = acf_bucket(a, d, part) * a->table.per_bucket;
-    for (unsigned i = 0; i < a->table.per_bucket; i++) found |= acf_slot_matches(a, first + i, d, function);
+    for (unsigned i = 0; i < a->table.per_bucket; i++)
+      found |= acf_slot_matches(a, first + i, d, function);
   }
   return found;
 }
 
-ALWAYS_INLINE void acf_contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap,
-                                     acf_function function) {
+ALWAYS_INLINE void acf_contains_many(const besom_filter *f, const besom_digest *d, size_t n,
+                                     uint64_t *bitmap, acf_function function) {
   enum { AHEAD = 16 };
   const struct acf *a = const_acf(f);
   for (size_t i = 0; i < n + AHEAD; i++) {
@@ -130,34 +132,42 @@ besom_status besom__acf_exchange(const struct acf *a, uint64_t slot, uint64_t ot
  * Moves the key `stored` from its slot to one of its other buckets, which are given, kicking others on if need be.
  * FULL; what the store returned. On failure all is as it was.
  */
-besom_status besom__acf_move(struct acf *a, uint64_t slot, besom_digest stored, const uint64_t *buckets, unsigned n);
+besom_status besom__acf_move(struct acf *a, uint64_t slot, besom_digest stored,
+                             const uint64_t *buckets, unsigned n);
 
 /* ------------------------------------------------------------------ the other operations of filter.h */
 
-besom_status besom__acf_create(besom_filter *f, const besom_config *config, const struct acf_policy *policy,
-                               unsigned selector_bits);
+besom_status besom__acf_create(besom_filter *f, const besom_config *config,
+                               const struct acf_policy *policy, unsigned selector_bits);
 besom_status besom__acf_create_like(besom_filter *f, const besom_filter *model);
 void besom__acf_destroy(besom_filter *f);
-besom_status besom__acf_insert(besom_filter *f, besom_digest d); /* NEEDS_STORE, as is the next one */
+besom_status besom__acf_insert(besom_filter *f,
+                               besom_digest d); /* NEEDS_STORE, as is the next one */
 besom_status besom__acf_insert_many(besom_filter *f, const besom_digest *d, size_t n, size_t *done);
 besom_status besom__acf_bind(besom_filter *f, const besom_reverse *reverse);
-besom_status besom__acf_matches(const besom_filter *f, besom_digest d, besom_match *out, size_t cap, size_t *total);
-besom_status besom__acf_insert_at(besom_filter *f, besom_digest d, uint64_t value, besom_match *match);
+besom_status besom__acf_matches(const besom_filter *f, besom_digest d, besom_match *out, size_t cap,
+                                size_t *total);
+besom_status besom__acf_insert_at(besom_filter *f, besom_digest d, uint64_t value,
+                                  besom_match *match);
 besom_status besom__acf_readmit_at(besom_filter *f, besom_digest d, besom_match match);
 besom_status besom__acf_remove_at(besom_filter *f, besom_match match);
 besom_status besom__acf_adapt(besom_filter *f, besom_digest d);
-besom_status besom__acf_adapt_at(besom_filter *f, besom_digest offender, besom_match match, besom_digest stored);
+besom_status besom__acf_adapt_at(besom_filter *f, besom_digest offender, besom_match match,
+                                 besom_digest stored);
 void besom__acf_stats(const besom_filter *f, besom_statistics *s);
 const char *besom__acf_validate(const besom_filter *f);
 void besom__acf_save(const besom_filter *f, struct sections_out *out);
-besom_status besom__acf_load(besom_filter *f, struct sections_in *in, const struct acf_policy *policy);
+besom_status besom__acf_load(besom_filter *f, struct sections_in *in,
+                             const struct acf_policy *policy);
 
 /* What is the same in all of them, as members of struct besom_kind. */
-#define ACF_OPERATIONS                                                                                     \
-  .size = sizeof(struct acf), .create_like = besom__acf_create_like, .destroy = besom__acf_destroy,        \
-  .insert = besom__acf_insert, .insert_many = besom__acf_insert_many, .adapt = besom__acf_adapt,           \
-  .bind = besom__acf_bind, .matches = besom__acf_matches, .insert_at = besom__acf_insert_at,               \
-  .readmit_at = besom__acf_readmit_at, .remove_at = besom__acf_remove_at, .adapt_at = besom__acf_adapt_at, \
-  .stats = besom__acf_stats, .validate = besom__acf_validate, .save = besom__acf_save
+#define ACF_OPERATIONS                                                                         \
+  .size = sizeof(struct acf), .create_like = besom__acf_create_like,                           \
+  .destroy = besom__acf_destroy, .insert = besom__acf_insert,                                  \
+  .insert_many = besom__acf_insert_many, .adapt = besom__acf_adapt, .bind = besom__acf_bind,   \
+  .matches = besom__acf_matches, .insert_at = besom__acf_insert_at,                            \
+  .readmit_at = besom__acf_readmit_at, .remove_at = besom__acf_remove_at,                      \
+  .adapt_at = besom__acf_adapt_at, .stats = besom__acf_stats, .validate = besom__acf_validate, \
+  .save = besom__acf_save
 
 #endif

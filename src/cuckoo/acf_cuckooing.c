@@ -19,7 +19,8 @@ static besom_status fix(struct acf *a, besom_digest offender, uint64_t slot, bes
   uint64_t buckets[MAX_PLACES];
   unsigned n = 0;
   for (unsigned part = 0; part < a->policy->family.places; part++)
-    if (part != acf_part(a, slot) && !alike_in(a, stored, offender, part)) buckets[n++] = acf_bucket(a, stored, part);
+    if (part != acf_part(a, slot) && !alike_in(a, stored, offender, part))
+      buckets[n++] = acf_bucket(a, stored, part);
   return n ? besom__acf_move(a, slot, stored, buckets, n) : BESOM_FULL;
 }
 
@@ -38,7 +39,8 @@ static bool contains(const besom_filter *f, besom_digest d) {
   return acf_contains(f, d, function);
 }
 
-static void contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap) {
+static void contains_many(const besom_filter *f, const besom_digest *d, size_t n,
+                          uint64_t *bitmap) {
   acf_contains_many(f, d, n, bitmap, function);
 }
 
@@ -48,7 +50,8 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
 
 const struct besom_kind besom__acf_cuckooing = {
     .info = {.name = "acf-cuckooing",
-             .summary = "adaptive cuckoo filter that moves keys: for use with a store; a fixed mistake can come back",
+             .summary = "adaptive cuckoo filter that moves keys: for use with a store; a fixed "
+                        "mistake can come back",
              .abilities = BESOM_CAN_ADAPT | BESOM_CAN_MATCH},
     .create = create,
     .contains = contains,

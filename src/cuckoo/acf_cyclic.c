@@ -40,7 +40,8 @@ static besom_status read_options(const char *text, unsigned *selector_bits) {
   *selector_bits = DEFAULT_SELECTOR_BITS;
   while ((status = besom__option_next(&text, &option)) == BESOM_OK) {
     const char *value = option.value.data;
-    if (!besom__option_is(&option, "selector_bits") || option.value.len != 1) return BESOM_BAD_OPTION;
+    if (!besom__option_is(&option, "selector_bits") || option.value.len != 1)
+      return BESOM_BAD_OPTION;
     if (*value < '1' || *value > '0' + MAX_SELECTOR_BITS) return BESOM_BAD_OPTION;
     *selector_bits = (unsigned)(*value - '0');
   }
@@ -57,7 +58,8 @@ static bool contains(const besom_filter *f, besom_digest d) {
   return acf_contains(f, d, function);
 }
 
-static void contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap) {
+static void contains_many(const besom_filter *f, const besom_digest *d, size_t n,
+                          uint64_t *bitmap) {
   acf_contains_many(f, d, n, bitmap, function);
 }
 
@@ -67,7 +69,8 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
 
 const struct besom_kind besom__acf_cyclic = {
     .info = {.name = "acf-cyclic",
-             .summary = "adaptive cuckoo filter with selectors: for use with a store; a fixed mistake can come back",
+             .summary = "adaptive cuckoo filter with selectors: for use with a store; a fixed "
+                        "mistake can come back",
              .abilities = BESOM_CAN_ADAPT | BESOM_CAN_MATCH},
     .create = create,
     .contains = contains,

@@ -23,7 +23,8 @@ static besom_status entry_in(const struct acf *a, uint64_t slot, uint64_t other,
 static besom_status fix(struct acf *a, besom_digest offender, uint64_t slot, besom_digest stored) {
   uint64_t first = slot / MAX_BUCKET_SLOTS * MAX_BUCKET_SLOTS, back;
   for (unsigned i = 1; i < MAX_BUCKET_SLOTS; i++) {
-    uint64_t other = first + (slot + i) % MAX_BUCKET_SLOTS, there = acf_entry(a, stored, function(a, other, 0));
+    uint64_t other = first + (slot + i) % MAX_BUCKET_SLOTS,
+             there = acf_entry(a, stored, function(a, other, 0));
     if (there == acf_entry(a, offender, function(a, other, 0))) continue;
     besom_status status = entry_in(a, other, slot, &back);
     if (status != BESOM_OK) return status;
@@ -52,7 +53,8 @@ static bool contains(const besom_filter *f, besom_digest d) {
   return acf_contains(f, d, function);
 }
 
-static void contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap) {
+static void contains_many(const besom_filter *f, const besom_digest *d, size_t n,
+                          uint64_t *bitmap) {
   acf_contains_many(f, d, n, bitmap, function);
 }
 
@@ -62,7 +64,8 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
 
 const struct besom_kind besom__acf_swapping = {
     .info = {.name = "acf-swapping",
-             .summary = "adaptive cuckoo filter that swaps slots: for use with a store; a fixed mistake can come back",
+             .summary = "adaptive cuckoo filter that swaps slots: for use with a store; a fixed "
+                        "mistake can come back",
              .abilities = BESOM_CAN_ADAPT | BESOM_CAN_MATCH},
     .create = create,
     .contains = contains,

@@ -19,14 +19,17 @@ static bool contains(const besom_filter *f, besom_digest d) {
   return partial_has(const_partial(f), partial_place(const_partial(f), d, other));
 }
 
-static void contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap) {
+static void contains_many(const besom_filter *f, const besom_digest *d, size_t n,
+                          uint64_t *bitmap) {
   partial_contains_many(f, d, n, bitmap, other);
 }
 
 const struct besom_kind besom__cf = {
     .info = {.name = "cf",
-             .summary = "cuckoo filter: small and fast; counts up to 8, removes, merges; not adaptive",
-             .abilities = BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE | BESOM_CAN_ITERATE,
+             .summary =
+                 "cuckoo filter: small and fast; counts up to 8, removes, merges; not adaptive",
+             .abilities = BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE |
+                          BESOM_CAN_ITERATE,
              .most_copies = MOST_COPIES},
     .create = create,
     .contains = contains,

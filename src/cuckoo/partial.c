@@ -26,18 +26,22 @@ static besom_status ready(besom_filter *f, besom_status status, partial_other ot
   return BESOM_OK;
 }
 
-besom_status besom__partial_create(besom_filter *f, const besom_config *config, partial_other other) {
+besom_status besom__partial_create(besom_filter *f, const besom_config *config,
+                                   partial_other other) {
   if (config->options && *config->options) return BESOM_BAD_OPTION;
   return ready(f, besom__cuckoo_create(f, &family, config, 0, &partial(f)->table), other);
 }
 
 besom_status besom__partial_create_like(besom_filter *f, const besom_filter *model) {
   const struct partial *m = const_partial(model);
-  return ready(f, besom__cuckoo_table(f, &family, m->table.buckets, m->table.width, &partial(f)->table), m->other);
+  return ready(
+      f, besom__cuckoo_table(f, &family, m->table.buckets, m->table.width, &partial(f)->table),
+      m->other);
 }
 
 void besom__partial_destroy(besom_filter *f) {
-  if (!f->mapping) besom__release(&f->allocator, partial(f)->table.bits, ctable_size(&partial(f)->table));
+  if (!f->mapping)
+    besom__release(&f->allocator, partial(f)->table.bits, ctable_size(&partial(f)->table));
 }
 
 /* ------------------------------------------------------------------ keys */
@@ -57,9 +61,11 @@ static besom_status moves_from(void *ctx, uint64_t slot, uint64_t *buckets, unsi
 static besom_status put_with_kicks(struct partial *p, struct partial_place at) {
   struct ctable_moves moves = {moves_from, p, MOST_BUCKETS_SEARCHED};
   struct ctable_path path;
-  besom_status status = besom__ctable_path(&p->table, (uint64_t[]){at.bucket, at.other}, 2, &moves, &path);
+  besom_status status =
+      besom__ctable_path(&p->table, (uint64_t[]){at.bucket, at.other}, 2, &moves, &path);
   if (status != BESOM_OK) return status;
-  for (unsigned i = path.moves; i--;) slot_set(&p->table, path.slots[i + 1], slot_get(&p->table, path.slots[i]));
+  for (unsigned i = path.moves; i--;)
+    slot_set(&p->table, path.slots[i + 1], slot_get(&p->table, path.slots[i]));
   slot_set(&p->table, path.slots[0], at.fingerprint);
   p->kicks += path.moves;
   if (path.moves > p->longest_chain) p->longest_chain = path.moves;
@@ -85,7 +91,8 @@ besom_status besom__partial_insert(besom_filter *f, besom_digest d) {
 }
 
 /* Most keys find room in their first bucket, so that only that one is fetched ahead. */
-besom_status besom__partial_insert_many(besom_filter *f, const besom_digest *d, size_t n, size_t *done) {
+besom_status besom__partial_insert_many(besom_filter *f, const besom_digest *d, size_t n,
+                                        size_t *done) {
   enum { AHEAD = 16 };
   const struct partial *p = const_partial(f);
   besom_status status = BESOM_OK;
@@ -113,16 +120,18 @@ besom_status besom__partial_remove(besom_filter *f, besom_digest d) {
 besom_status besom__partial_count(const besom_filter *f, besom_digest d, uint64_t *n) {
   const struct ctable *t = &const_partial(f)->table;
   struct partial_place at = place_of(f, d);
-  *n = besom__bucket_count(t, at.bucket, at.fingerprint) + besom__bucket_count(t, at.other, at.fingerprint);
+  *n = besom__bucket_count(t, at.bucket, at.fingerprint) +
+       besom__bucket_count(t, at.other, at.fingerprint);
   return BESOM_OK;
 }
 
 /* ------------------------------------------------------------------ whole filters */
 
 /* All of a as it is; then the fingerprints of b, for which bucket and fingerprint are all that inserting takes. */
-besom_status besom__partial_merge(const besom_filter *a, const besom_filter *b, besom_filter *into) {
+besom_status besom__partial_merge(const besom_filter *a, const besom_filter *b,
+                                  besom_filter *into) {
   const struct ctable *x = &const_partial(a)->table, *y = &const_partial(b)->table;
-  if (x->buckets != y->buckets || x->width != y->width) return BESOM_UNLIKE;
+  if (x->buckets != y->buckets || x->width != y->width) return BESOM_INCOMPATIBLE;
   if (a->items + b->items > into->capacity) return BESOM_FULL;
   memcpy(partial(into)->table.bits, x->bits, ctable_size(x));
   into->items = a->items;
@@ -143,7 +152,8 @@ void besom__partial_iter_start(besom_iter *iter) {
 besom_status besom__partial_iter_next(besom_iter *iter, besom_entry *entry) {
   const struct partial *p = const_partial(iter->filter);
   while (iter->state[0] < ctable_slots(&p->table)) {
-    uint64_t slot = iter->state[0]++, fingerprint = slot_get(&p->table, slot), bucket = slot / MAX_BUCKET_SLOTS;
+    uint64_t slot = iter->state[0]++, fingerprint = slot_get(&p->table, slot),
+             bucket = slot / MAX_BUCKET_SLOTS;
     if (!fingerprint) continue;
     *entry = (besom_entry){.quotient = bucket,
                            .remainder = fingerprint,

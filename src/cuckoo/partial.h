@@ -47,7 +47,8 @@ ALWAYS_INLINE uint64_t scaled(uint64_t x, uint64_t n) {
 }
 
 /* The bucket by the upper half of the digest, the fingerprint (1 to 2^width - 1: 0 is no fingerprint) by the lower. */
-ALWAYS_INLINE struct partial_place partial_place(const struct partial *p, besom_digest d, partial_other other) {
+ALWAYS_INLINE struct partial_place partial_place(const struct partial *p, besom_digest d,
+                                                 partial_other other) {
   uint64_t fingerprint = 1 + scaled(d.lo, p->fingerprints);
   uint64_t bucket = scaled(d.hi, p->table.buckets);
   return (struct partial_place){fingerprint, bucket, other(p, bucket, fingerprint)};
@@ -61,7 +62,8 @@ ALWAYS_INLINE struct partial_place partial_place(const struct partial *p, besom_
  * Each fingerprint has a share of the range for its h, in no order: if several had the same h, all keys with these
  * would crowd into the same pairs of buckets, which narrow fingerprints would not survive.
  */
-ALWAYS_INLINE uint64_t mirrored(const struct partial *p, uint64_t bucket, uint64_t fingerprint, uint64_t buckets) {
+ALWAYS_INLINE uint64_t mirrored(const struct partial *p, uint64_t bucket, uint64_t fingerprint,
+                                uint64_t buckets) {
   uint64_t mixed = fingerprint * SHARE_ORDER;
   mixed = (mixed ^ mixed >> 32) * UINT64_C(0xd6e8feb86659fd93);
   uint64_t h = 2 * scaled(fingerprint * p->share_step + (mixed & p->share_mask), buckets / 2) + 1;
@@ -81,8 +83,8 @@ ALWAYS_INLINE void partial_fetch(const struct partial *p, uint64_t bucket) {
 enum { PARTIAL_AHEAD = 32 };
 
 /* Places are found and their buckets fetched some keys ahead. */
-ALWAYS_INLINE void partial_contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap,
-                                         partial_other other) {
+ALWAYS_INLINE void partial_contains_many(const besom_filter *f, const besom_digest *d, size_t n,
+                                         uint64_t *bitmap, partial_other other) {
   const struct partial *p = const_partial(f);
   struct partial_place ahead[PARTIAL_AHEAD];
   for (size_t i = 0; i < n + PARTIAL_AHEAD; i++) {
@@ -103,11 +105,13 @@ ALWAYS_INLINE void partial_contains_many(const besom_filter *f, const besom_dige
 
 /* ------------------------------------------------------------------ the other operations of filter.h */
 
-besom_status besom__partial_create(besom_filter *f, const besom_config *config, partial_other other);
+besom_status besom__partial_create(besom_filter *f, const besom_config *config,
+                                   partial_other other);
 besom_status besom__partial_create_like(besom_filter *f, const besom_filter *model);
 void besom__partial_destroy(besom_filter *f);
 besom_status besom__partial_insert(besom_filter *f, besom_digest d);
-besom_status besom__partial_insert_many(besom_filter *f, const besom_digest *d, size_t n, size_t *done);
+besom_status besom__partial_insert_many(besom_filter *f, const besom_digest *d, size_t n,
+                                        size_t *done);
 besom_status besom__partial_remove(besom_filter *f, besom_digest d);
 besom_status besom__partial_count(const besom_filter *f, besom_digest d, uint64_t *n);
 besom_status besom__partial_merge(const besom_filter *a, const besom_filter *b, besom_filter *into);
@@ -120,11 +124,12 @@ void besom__partial_save(const besom_filter *f, struct sections_out *out);
 besom_status besom__partial_load(besom_filter *f, struct sections_in *in, partial_other other);
 
 /* What is the same in all of them, as members of struct besom_kind. */
-#define PARTIAL_OPERATIONS                                                                                       \
-  .size = sizeof(struct partial), .create_like = besom__partial_create_like, .destroy = besom__partial_destroy,  \
-  .price = besom__partial_price, .insert = besom__partial_insert, .insert_many = besom__partial_insert_many,     \
-  .remove = besom__partial_remove, .count = besom__partial_count, .merge = besom__partial_merge,                 \
-  .iter_start = besom__partial_iter_start, .iter_next = besom__partial_iter_next, .stats = besom__partial_stats, \
-  .validate = besom__partial_validate, .save = besom__partial_save
+#define PARTIAL_OPERATIONS                                                                       \
+  .size = sizeof(struct partial), .create_like = besom__partial_create_like,                     \
+  .destroy = besom__partial_destroy, .price = besom__partial_price,                              \
+  .insert = besom__partial_insert, .insert_many = besom__partial_insert_many,                    \
+  .remove = besom__partial_remove, .count = besom__partial_count, .merge = besom__partial_merge, \
+  .iter_start = besom__partial_iter_start, .iter_next = besom__partial_iter_next,                \
+  .stats = besom__partial_stats, .validate = besom__partial_validate, .save = besom__partial_save
 
 #endif

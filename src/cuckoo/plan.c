@@ -16,7 +16,8 @@ static const double highest_load = 0.95, spread = 1.6;
 uint64_t besom__cuckoo_capacity(const struct cuckoo_family *family, uint64_t buckets) {
   uint64_t slots = buckets * family->per_bucket;
   if (buckets <= family->places) return slots; /* every key may be anywhere */
-  double by_load = highest_load * (double)slots, by_spread = (double)slots - spread * sqrt((double)slots);
+  double by_load = highest_load * (double)slots,
+         by_spread = (double)slots - spread * sqrt((double)slots);
   return (uint64_t)(by_load < by_spread ? by_load : by_spread);
 }
 
@@ -53,7 +54,9 @@ static unsigned least_width(const struct cuckoo_family *family, uint64_t buckets
 /* The narrowest fingerprint that keeps the rate; above max_width if none does. */
 static unsigned width_for_rate(const struct cuckoo_family *family, uint64_t buckets, double rate) {
   unsigned width = least_width(family, buckets);
-  while (width <= family->max_width && besom__cuckoo_rate(family, load_of(family, buckets), width) > rate) width++;
+  while (width <= family->max_width &&
+         besom__cuckoo_rate(family, load_of(family, buckets), width) > rate)
+    width++;
   return width;
 }
 
@@ -78,8 +81,8 @@ static unsigned width_for_bytes(const struct cuckoo_family *family, uint64_t buc
 
 /* ------------------------------------------------------------------ tables */
 
-besom_status besom__cuckoo_table(besom_filter *f, const struct cuckoo_family *family, uint64_t buckets, unsigned width,
-                                 struct ctable *t) {
+besom_status besom__cuckoo_table(besom_filter *f, const struct cuckoo_family *family,
+                                 uint64_t buckets, unsigned width, struct ctable *t) {
   size_t bytes = besom__ctable_bytes(buckets, family->per_bucket, width);
   if (!bytes) return BESOM_INVALID;
   void *bits = besom__allocate(&f->allocator, bytes);
@@ -88,11 +91,12 @@ besom_status besom__cuckoo_table(besom_filter *f, const struct cuckoo_family *fa
   return BESOM_OK;
 }
 
-besom_status besom__cuckoo_create(besom_filter *f, const struct cuckoo_family *family, const besom_config *config,
-                                  unsigned selector_bits, struct ctable *t) {
-  if (config->slots || config->value_bits || config->adapt_room != 0) return BESOM_INVALID;
+besom_status besom__cuckoo_create(besom_filter *f, const struct cuckoo_family *family,
+                                  const besom_config *config, unsigned selector_bits,
+                                  struct ctable *t) {
+  if (config->slots || config->value_bits || config->reserve != 0) return BESOM_INVALID;
   uint64_t most = config->max_capacity > config->capacity ? config->max_capacity : config->capacity;
-  double rate = config->rate != 0 ? config->rate : DEFAULT_RATE;
+  double rate = config->fpr != 0 ? config->fpr : DEFAULT_RATE;
   uint64_t buckets = buckets_for(family, most);
   double bytes = config->bits * (double)most / 8 - (double)f->kind->size;
   unsigned width = config->bits != 0 ? width_for_bytes(family, buckets, bytes, selector_bits)
@@ -108,8 +112,8 @@ void besom__cuckoo_stats(const struct cuckoo_family *family, const struct ctable
   s->width = width;
   s->bytes += ctable_size(t);
   s->load = (double)s->items / (double)s->slots;
-  s->expected_rate = besom__cuckoo_rate(family, s->load, width);
-  s->rate_at_capacity = besom__cuckoo_rate(family, (double)s->capacity / (double)s->slots, width);
+  s->expected_fpr = besom__cuckoo_rate(family, s->load, width);
+  s->fpr_at_capacity = besom__cuckoo_rate(family, (double)s->capacity / (double)s->slots, width);
 }
 
 /* ------------------------------------------------------------------ files */
@@ -121,8 +125,8 @@ void besom__cuckoo_save(const struct ctable *t, unsigned selector_bits, struct s
   add_section(out, TAG_BITS, t->bits, ctable_size(t));
 }
 
-besom_status besom__cuckoo_load(besom_filter *f, const struct cuckoo_family *family, struct sections_in *in,
-                                struct ctable *t, unsigned *selector_bits) {
+besom_status besom__cuckoo_load(besom_filter *f, const struct cuckoo_family *family,
+                                struct sections_in *in, struct ctable *t, unsigned *selector_bits) {
   uint64_t buckets = besom__read_u64(&in->parameters);
   uint32_t width = besom__read_u32(&in->parameters), selector = besom__read_u32(&in->parameters);
   const struct section *bits = take_section(in, TAG_BITS);
@@ -133,7 +137,8 @@ besom_status besom__cuckoo_load(besom_filter *f, const struct cuckoo_family *fam
   if (f->capacity != besom__cuckoo_capacity(family, buckets)) return BESOM_CORRUPT;
   *selector_bits = selector;
   if (f->mapping) {
-    besom__ctable_init(t, buckets, family->per_bucket, width + selector, (void *)(uintptr_t)bits->data);
+    besom__ctable_init(t, buckets, family->per_bucket, width + selector,
+                       (void *)(uintptr_t)bits->data);
     return BESOM_OK;
   }
   besom_status status = besom__cuckoo_table(f, family, buckets, width + selector, t);

@@ -10,7 +10,7 @@
 
 /* What tells the kinds' tables apart. */
 struct cuckoo_family {
-  unsigned places;                     /* buckets that a key may be in; of all buckets there are a multiple of that */
+  unsigned places; /* buckets that a key may be in; of all buckets there are a multiple of that */
   unsigned per_bucket;                 /* slots of each */
   unsigned min_width, max_width;       /* of fingerprints */
   unsigned min_selector, max_selector; /* bits in a slot beside them */
@@ -30,12 +30,13 @@ double besom__cuckoo_price(const struct cuckoo_family *family, double keys, doub
  * Makes the table that the config wants, with selector_bits in each slot beside the fingerprint, and sets the filter's
  * capacity. INVALID, NO_MEMORY.
  */
-besom_status besom__cuckoo_create(besom_filter *f, const struct cuckoo_family *family, const besom_config *config,
-                                  unsigned selector_bits, struct ctable *t);
+besom_status besom__cuckoo_create(besom_filter *f, const struct cuckoo_family *family,
+                                  const besom_config *config, unsigned selector_bits,
+                                  struct ctable *t);
 
 /* An empty table with the filter's allocator; width is that of an entry. */
-besom_status besom__cuckoo_table(besom_filter *f, const struct cuckoo_family *family, uint64_t buckets, unsigned width,
-                                 struct ctable *t);
+besom_status besom__cuckoo_table(besom_filter *f, const struct cuckoo_family *family,
+                                 uint64_t buckets, unsigned width, struct ctable *t);
 
 /* Slots, width, bytes, load and rates. */
 void besom__cuckoo_stats(const struct cuckoo_family *family, const struct ctable *t, unsigned width,
@@ -43,7 +44,7 @@ void besom__cuckoo_stats(const struct cuckoo_family *family, const struct ctable
 
 /* Parameters and bits, and back, checked as far as it takes to be safe. */
 void besom__cuckoo_save(const struct ctable *t, unsigned selector_bits, struct sections_out *out);
-besom_status besom__cuckoo_load(besom_filter *f, const struct cuckoo_family *family, struct sections_in *in,
-                                struct ctable *t, unsigned *selector_bits);
+besom_status besom__cuckoo_load(besom_filter *f, const struct cuckoo_family *family,
+                                struct sections_in *in, struct ctable *t, unsigned *selector_bits);
 
 #endif

@@ -4,15 +4,21 @@
 
 size_t besom__ctable_bytes(uint64_t buckets, unsigned per_bucket, unsigned width) {
   if (buckets == 0 || buckets > UINT64_C(1) << 46) return 0;
-  if ((per_bucket != 1 && per_bucket != MAX_BUCKET_SLOTS) || width < 2 || width > MAX_ENTRY_BITS) return 0;
+  if ((per_bucket != 1 && per_bucket != MAX_BUCKET_SLOTS) || width < 2 || width > MAX_ENTRY_BITS)
+    return 0;
   uint64_t bytes = (buckets * per_bucket * width + 7) / 8 + SLACK_BYTES;
   return bytes <= SIZE_MAX / 2 ? (size_t)bytes : 0;
 }
 
-void besom__ctable_init(struct ctable *t, uint64_t buckets, unsigned per_bucket, unsigned width, void *bits) {
-  *t = (struct ctable){
-      .bits = bits, .buckets = buckets, .width = width, .bucket_bits = width * per_bucket, .per_bucket = per_bucket};
-  for (unsigned i = 0; width <= LANES_IN_A_WORD && i < MAX_BUCKET_SLOTS; i++) t->fours |= UINT64_C(1) << i * width;
+void besom__ctable_init(struct ctable *t, uint64_t buckets, unsigned per_bucket, unsigned width,
+                        void *bits) {
+  *t = (struct ctable){.bits = bits,
+                       .buckets = buckets,
+                       .width = width,
+                       .bucket_bits = width * per_bucket,
+                       .per_bucket = per_bucket};
+  for (unsigned i = 0; width <= LANES_IN_A_WORD && i < MAX_BUCKET_SLOTS; i++)
+    t->fours |= UINT64_C(1) << i * width;
   t->tops = t->fours << (width - 1);
 }
 
@@ -52,7 +58,8 @@ uint64_t besom__bucket_find(const struct ctable *t, uint64_t bucket, uint64_t en
 unsigned besom__bucket_count(const struct ctable *t, uint64_t bucket, uint64_t entry) {
   if (is_lanes(t)) return popcount(zero_lanes(t, bucket_lanes(t, bucket) ^ entry * t->fours));
   unsigned n = 0;
-  for (unsigned i = 0; i < t->per_bucket; i++) n += slot_get(t, bucket * t->per_bucket + i) == entry;
+  for (unsigned i = 0; i < t->per_bucket; i++)
+    n += slot_get(t, bucket * t->per_bucket + i) == entry;
   return n;
 }
 
@@ -84,14 +91,16 @@ struct search {
 
 /* Whether the bucket is new to the search; if so the next node is taken to be its. */
 static bool is_new(struct search *s, uint64_t bucket) {
-  unsigned at = (unsigned)(bucket * UINT64_C(0x9e3779b97f4a7c15) >> (64 - SEEN_BITS)) & s->seen_mask;
+  unsigned at =
+      (unsigned)(bucket * UINT64_C(0x9e3779b97f4a7c15) >> (64 - SEEN_BITS)) & s->seen_mask;
   for (; s->seen[at]; at = (at + 1) & s->seen_mask)
     if (s->nodes[s->seen[at] - 1].bucket == bucket) return false;
   s->seen[at] = (uint16_t)(s->n + 1);
   return true;
 }
 
-static void add_node(struct search *s, uint64_t bucket, unsigned parent, unsigned slot, unsigned depth) {
+static void add_node(struct search *s, uint64_t bucket, unsigned parent, unsigned slot,
+                     unsigned depth) {
   if (s->n == s->most || !is_new(s, bucket)) return;
   s->nodes[s->n++] = (struct node){bucket, (uint16_t)parent, (uint8_t)slot, (uint8_t)depth};
   __builtin_prefetch(s->table->bits + bucket * s->table->bucket_bits / 8);
@@ -103,14 +112,16 @@ static besom_status expand(struct search *s, unsigned parent) {
   for (unsigned i = 0; i < s->table->per_bucket && s->n < s->most; i++) {
     uint64_t buckets[MAX_PLACES];
     unsigned n = 0;
-    besom_status status = s->moves->from(s->moves->ctx, node->bucket * s->table->per_bucket + i, buckets, &n);
+    besom_status status =
+        s->moves->from(s->moves->ctx, node->bucket * s->table->per_bucket + i, buckets, &n);
     if (status != BESOM_OK) return status;
     for (unsigned k = 0; k < n; k++) add_node(s, buckets[k], parent, i, node->depth + 1u);
   }
   return BESOM_OK;
 }
 
-static void write_path(const struct search *s, unsigned last, uint64_t empty, struct ctable_path *path) {
+static void write_path(const struct search *s, unsigned last, uint64_t empty,
+                       struct ctable_path *path) {
   path->moves = s->nodes[last].depth;
   path->slots[path->moves] = empty;
   for (const struct node *at = &s->nodes[last]; at->parent != NO_PARENT; at = &s->nodes[at->parent])
@@ -129,7 +140,8 @@ besom_status besom__ctable_path(const struct ctable *t, const uint64_t *starts, 
   for (unsigned i = 0; i < n; i++) add_node(&s, starts[i], NO_PARENT, 0, 0);
   unsigned looked_at = 0;
   for (unsigned next = 0;; next++) {
-    for (; looked_at < s.n; looked_at++) { /* before the next one leads further: that may cost a read of the store */
+    for (; looked_at < s.n;
+         looked_at++) { /* before the next one leads further: that may cost a read of the store */
       uint64_t empty = besom__bucket_find(t, s.nodes[looked_at].bucket, 0);
       if (empty == NO_SLOT) continue;
       write_path(&s, looked_at, empty, path);

@@ -15,7 +15,8 @@
 enum {
   MAX_BUCKET_SLOTS = 4,
   MAX_ENTRY_BITS = 40,
-  LANES_IN_A_WORD = 16, /* entries of so many bits: a bucket of four is one word, wherever it begins */
+  LANES_IN_A_WORD =
+      16, /* entries of so many bits: a bucket of four is one word, wherever it begins */
   SLACK_BYTES = 8,
   MAX_PLACES = 4, /* buckets that an entry may be in */
   MAX_PATH = 32,
@@ -24,7 +25,8 @@ enum {
 struct ctable {
   uint8_t *bits;
   uint64_t buckets;
-  uint64_t fours, tops; /* a bucket of four as lanes of a word: the lowest and the highest bit of each lane */
+  uint64_t fours,
+      tops; /* a bucket of four as lanes of a word: the lowest and the highest bit of each lane */
   unsigned width;       /* bits of an entry */
   unsigned bucket_bits; /* of all its slots */
   unsigned per_bucket;  /* slots of a bucket: 1 or 4 */
@@ -34,7 +36,8 @@ struct ctable {
 size_t besom__ctable_bytes(uint64_t buckets, unsigned per_bucket, unsigned width);
 
 /* A table in these zeroed bytes, or in saved ones. */
-void besom__ctable_init(struct ctable *t, uint64_t buckets, unsigned per_bucket, unsigned width, void *bits);
+void besom__ctable_init(struct ctable *t, uint64_t buckets, unsigned per_bucket, unsigned width,
+                        void *bits);
 
 static inline uint64_t ctable_slots(const struct ctable *t) {
   return t->buckets * t->per_bucket;

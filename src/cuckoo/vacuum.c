@@ -32,15 +32,19 @@ static bool contains(const besom_filter *f, besom_digest d) {
   return partial_has(const_partial(f), partial_place(const_partial(f), d, other));
 }
 
-static void contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap) {
+static void contains_many(const besom_filter *f, const besom_digest *d, size_t n,
+                          uint64_t *bitmap) {
   partial_contains_many(f, d, n, bitmap, other);
 }
 
 const struct besom_kind besom__vacuum = {
-    .info = {.name = "vacuum",
-             .summary = "vacuum filter: a cuckoo filter whose two buckets are near each other; not adaptive",
-             .abilities = BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE | BESOM_CAN_ITERATE,
-             .most_copies = MOST_COPIES},
+    .info =
+        {.name = "vacuum",
+         .summary =
+             "vacuum filter: a cuckoo filter whose two buckets are near each other; not adaptive",
+         .abilities = BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE |
+                      BESOM_CAN_ITERATE,
+         .most_copies = MOST_COPIES},
     .create = create,
     .contains = contains,
     .contains_many = contains_many,

@@ -14,7 +14,8 @@ besom_status besom_save_file(const besom_filter *f, const char *path) {
   return besom__file_replace(path, save_to, (void *)(uintptr_t)f);
 }
 
-besom_status besom_load_file(const char *path, const besom_allocator *allocator, besom_filter **out) {
+besom_status besom_load_file(const char *path, const besom_allocator *allocator,
+                             besom_filter **out) {
   if (!path || !out) return BESOM_INVALID;
   void *data;
   size_t len;

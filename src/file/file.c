@@ -66,7 +66,8 @@ static besom_status write_all(const struct sections_out *out, const uint8_t *hea
     size_t padding = (size_t)(aligned(at) - at);
     if (padding) status = sink->write(sink->ctx, zeros, padding);
     if (status != BESOM_OK) break;
-    if (out->list[i].len) status = sink->write(sink->ctx, out->list[i].data, (size_t)out->list[i].len);
+    if (out->list[i].len)
+      status = sink->write(sink->ctx, out->list[i].data, (size_t)out->list[i].len);
     at = aligned(at) + out->list[i].len;
   }
   return status;
@@ -83,8 +84,10 @@ static besom_status save(const besom_filter *f, const besom_sink *sink) {
   besom__write_u64(&out.parameters, f->items);
   besom__write_u64(&out.parameters, f->capacity);
   f->kind->save(f, &out);
-  if (out.failed || out.parameters.failed) return BESOM_UNSUPPORTED; /* no kind makes filters of so many parts */
-  out.list[0] = (struct section){TAG_PARAMETERS, 0, parameters, (uint64_t)(out.parameters.at - parameters)};
+  if (out.failed || out.parameters.failed)
+    return BESOM_UNSUPPORTED; /* no kind makes filters of so many parts */
+  out.list[0] =
+      (struct section){TAG_PARAMETERS, 0, parameters, (uint64_t)(out.parameters.at - parameters)};
   size_t size = write_header(f, &out, header);
   return write_all(&out, header, size, sink);
 }
@@ -115,17 +118,20 @@ static bool all_zero(const uint8_t *data, uint64_t len) {
 }
 
 /* Finds the sections: in order, aligned, one behind the other, up to the end, padded with zeros. */
-static besom_status read_sections(const uint8_t *data, size_t len, unsigned n, struct sections_in *in, bool trusted,
-                                  besom_fault *fault) {
+static besom_status read_sections(const uint8_t *data, size_t len, unsigned n,
+                                  struct sections_in *in, bool trusted, besom_fault *fault) {
   uint64_t at = HEADER_BYTES + SECTION_BYTES * (uint64_t)n;
   struct reader table = {data + HEADER_BYTES, data + at, false};
   for (unsigned i = 0; i < n; i++) {
     uint32_t tag = besom__read_u32(&table), owner = besom__read_u32(&table);
-    uint64_t offset = besom__read_u64(&table), size = besom__read_u64(&table), checksum = besom__read_u64(&table);
+    uint64_t offset = besom__read_u64(&table), size = besom__read_u64(&table),
+             checksum = besom__read_u64(&table);
     if (offset != aligned(at) || offset > len || size > len - offset)
-      return wrong(fault, "a section is not where it should be", HEADER_BYTES + SECTION_BYTES * (uint64_t)i);
+      return wrong(fault, "a section is not where it should be",
+                   HEADER_BYTES + SECTION_BYTES * (uint64_t)i);
     bool check = !trusted || tag == TAG_PARAMETERS;
-    if (check && !all_zero(data + at, offset - at)) return wrong(fault, "bytes between sections are not zero", at);
+    if (check && !all_zero(data + at, offset - at))
+      return wrong(fault, "bytes between sections are not zero", at);
     if (check && besom__checksum(data + offset, (size_t)size) != checksum)
       return wrong(fault, "the checksum of a section is wrong", offset);
     in->list[i] = (struct section){tag, owner, data + offset, size};
@@ -134,7 +140,8 @@ static besom_status read_sections(const uint8_t *data, size_t len, unsigned n, s
   in->n = n;
   in->parameters = take_parameters(in);
   if (at != len) return wrong(fault, "there are bytes behind the last section", at);
-  return in->parameters.failed ? wrong(fault, "the section of parameters is missing", HEADER_BYTES) : BESOM_OK;
+  return in->parameters.failed ? wrong(fault, "the section of parameters is missing", HEADER_BYTES)
+                               : BESOM_OK;
 }
 
 /* One name has one spelling: nothing behind its end. */
@@ -143,32 +150,42 @@ static bool padded_with_zeros(const char *kind) {
   return all_zero((const uint8_t *)kind + len, KIND_BYTES - len);
 }
 
-static besom_status read_header(const uint8_t *data, size_t len, char *kind, unsigned *sections, besom_fault *fault) {
-  if (len < HEADER_BYTES || memcmp(data, MAGIC, 8) != 0) return wrong(fault, "not a saved filter", 0);
+static besom_status read_header(const uint8_t *data, size_t len, char *kind, unsigned *sections,
+                                besom_fault *fault) {
+  if (len < HEADER_BYTES || memcmp(data, MAGIC, 8) != 0)
+    return wrong(fault, "not a saved filter", 0);
   struct reader r = {data + 8, data + HEADER_BYTES, false};
   uint32_t version = besom__read_u32(&r);
   *sections = besom__read_u32(&r);
   besom__read_bytes(&r, kind, KIND_BYTES);
   uint64_t length = besom__read_u64(&r), reserved = besom__read_u64(&r) | besom__read_u64(&r);
-  if (version > FORMAT_VERSION) return BESOM_NEWER;
-  bool is_header = version && !reserved && padded_with_zeros(kind) && *sections && *sections <= MAX_SECTIONS;
+  if (version > FORMAT_VERSION) return BESOM_NEWER_VERSION;
+  bool is_header =
+      version && !reserved && padded_with_zeros(kind) && *sections && *sections <= MAX_SECTIONS;
   if (!is_header) return wrong(fault, "the header is damaged", 0);
   if (length > len) return wrong(fault, "the file is cut short", len);
   if (length < len) return wrong(fault, "there are bytes behind the filter", length);
-  if (len < HEADER_BYTES + SECTION_BYTES * (size_t)*sections) return wrong(fault, "the header is damaged", 0);
+  if (len < HEADER_BYTES + SECTION_BYTES * (size_t)*sections)
+    return wrong(fault, "the header is damaged", 0);
   bool is_right = besom__read_u64(&r) == header_checksum(data, *sections);
-  return is_right ? BESOM_OK : wrong(fault, "the checksum of the header is wrong", HEADER_CHECKSUM_AT);
+  return is_right ? BESOM_OK
+                  : wrong(fault, "the checksum of the header is wrong", HEADER_CHECKSUM_AT);
 }
 
 /* Fills the head from the parameters, lets the kind do the rest. */
-static besom_status read_filter(besom_filter *f, struct sections_in *in, bool trusted, besom_fault *fault) {
+static besom_status read_filter(besom_filter *f, struct sections_in *in, bool trusted,
+                                besom_fault *fault) {
   f->items = besom__read_u64(&in->parameters);
   f->capacity = besom__read_u64(&in->parameters);
   besom_status status = f->kind->load(f, in);
-  if (status == BESOM_CORRUPT) return wrong(fault, "the parameters do not fit together", HEADER_BYTES);
+  if (status == BESOM_CORRUPT)
+    return wrong(fault, "the parameters do not fit together", HEADER_BYTES);
   if (status != BESOM_OK) return status;
-  bool all_read = !in->parameters.failed && in->parameters.at == in->parameters.end && in->taken == in->n;
-  const char *reason = !all_read ? "there are parameters or sections too many" : trusted ? NULL : f->kind->validate(f);
+  bool all_read =
+      !in->parameters.failed && in->parameters.at == in->parameters.end && in->taken == in->n;
+  const char *reason = !all_read ? "there are parameters or sections too many"
+                       : trusted ? NULL
+                                 : f->kind->validate(f);
   if (!reason) return BESOM_OK;
   f->kind->destroy(f);
   return wrong(fault, reason, HEADER_BYTES);
@@ -182,18 +199,19 @@ static besom_status read_hasher(struct sections_in *in, struct hasher *hasher) {
   return reserved ? BESOM_CORRUPT : besom__hasher_restore(hasher, hash, seed);
 }
 
-besom_status besom__file_load(const uint8_t *data, size_t len, const besom_allocator *allocator, bool mapped,
-                              unsigned flags, besom_fault *fault, besom_filter **out) {
+besom_status besom__file_load(const uint8_t *data, size_t len, const besom_allocator *allocator,
+                              bool mapped, unsigned flags, besom_fault *fault, besom_filter **out) {
   char name[KIND_BYTES + 1] = {0}; /* there is a name of KIND_BYTES letters */
   unsigned sections;
   struct sections_in in = {0};
   struct hasher hasher;
   besom_filter *f;
   besom_status status = read_header(data, len, name, &sections, fault);
-  if (status == BESOM_OK) status = read_sections(data, len, sections, &in, flags & BESOM_TRUSTED, fault);
+  if (status == BESOM_OK)
+    status = read_sections(data, len, sections, &in, flags & BESOM_TRUSTED, fault);
   if (status != BESOM_OK) return status;
   const struct besom_kind *kind = besom__kind_named(name);
-  if (!kind) return BESOM_NEWER;
+  if (!kind) return BESOM_NEWER_VERSION;
   status = read_hasher(&in, &hasher);
   if (status == BESOM_OK) status = besom__filter_new(kind, &hasher, allocator, &f);
   if (status != BESOM_OK) return status;
@@ -211,7 +229,8 @@ besom_status besom__file_load(const uint8_t *data, size_t len, const besom_alloc
   return status;
 }
 
-besom_status besom_load(const void *data, size_t len, const besom_allocator *allocator, besom_filter **out) {
+besom_status besom_load(const void *data, size_t len, const besom_allocator *allocator,
+                        besom_filter **out) {
   if (!data || !out) return BESOM_INVALID;
   return besom__file_load(data, len, allocator, false, 0, NULL, out);
 }

@@ -9,8 +9,8 @@
  * keeps its bits in, if this succeeds. flags: those of besom_open_mmap. fault: what is wrong, if it is
  * CORRUPT; may be NULL.
  */
-besom_status besom__file_load(const uint8_t *data, size_t len, const besom_allocator *allocator, bool mapped,
-                              unsigned flags, besom_fault *fault, besom_filter **out);
+besom_status besom__file_load(const uint8_t *data, size_t len, const besom_allocator *allocator,
+                              bool mapped, unsigned flags, besom_fault *fault, besom_filter **out);
 
 /* Makes every checksum of a plausible container right, for fuzzing what lies behind them. */
 void besom__file_repair(uint8_t *data, size_t len);

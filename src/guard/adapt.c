@@ -31,7 +31,8 @@ static void count_offender(besom_guard *g, const struct offence *o) {
     if (x->told.count < place->told.count) place = x;
   }
   place->name = name;
-  place->told = (besom_offender){.count = place->told.count + 1, .error = place->told.count, .len = o->len};
+  place->told =
+      (besom_offender){.count = place->told.count + 1, .error = place->told.count, .len = o->len};
   memcpy(place->told.key, o->key, sizeof o->key);
 }
 
@@ -60,7 +61,7 @@ static bool worth_adapting(besom_guard *g, const struct offence *o) {
 static void look_at_room(besom_guard *g, const besom_filter *f) {
   besom_statistics stats;
   if (g->rekey_at > 1 || besom_stats(f, &stats) != BESOM_OK) return;
-  if (stats.adapt_room_used >= g->rekey_at) g->rekey_wanted = true;
+  if (stats.reserve_used >= g->rekey_at) g->rekey_wanted = true;
 }
 
 /* Two keys of one digest we just told apart, as no filter can; and one may move as others adapt. */
@@ -72,7 +73,7 @@ static besom_status adapt_to_refuted(struct lookup *l) {
       count(g, &g->stats.adapted, 1);
     else if (status == BESOM_FULL)
       count(g, &g->stats.adapt_full, 1);
-    else if (status != BESOM_MEMBER && status != BESOM_NOT_FOUND)
+    else if (status != BESOM_IS_MEMBER && status != BESOM_NOT_FOUND)
       return status;
     if (status == BESOM_FULL && g->rekey_at <= 1) g->rekey_wanted = true;
   }

@@ -34,12 +34,14 @@ static void take_again(besom_guard *g, besom_filter *f, besom_match at) {
 
 /* The filter first, since it knows the rank; if the store fails, the filter's entry, the last of its list, goes again.
  */
-static besom_status add(besom_guard *g, const struct key *key, const besom_record *record, bool *no_room) {
+static besom_status add(besom_guard *g, const struct key *key, const besom_record *record,
+                        bool *no_room) {
   besom_digest digest;
   const struct side *side = besom__guard_side(g, key, &digest);
   besom_match at;
   besom_status status = besom__log_reserve(g, 1);
-  if (status == BESOM_OK) status = next_is_full(g) ? BESOM_FULL : besom_insert_at(side->filter, digest, 0, &at);
+  if (status == BESOM_OK)
+    status = next_is_full(g) ? BESOM_FULL : besom_insert_at(side->filter, digest, 0, &at);
   *no_room = status == BESOM_FULL;
   if (status != BESOM_OK) return status;
   status = write_record(g, place_of(side->epoch, at), record);
@@ -55,9 +57,10 @@ static besom_status add(besom_guard *g, const struct key *key, const besom_recor
 
 static besom_status replace(besom_guard *g, const struct lookup *l, const besom_record *record) {
   besom_store *store = g->store;
-  besom_status status = g->layout == BESOM_LAYOUT_MERGED
-                            ? store->ops->replace(store, place_of(l->side->epoch, l->found_at), record)
-                            : store->ops->table_put(store, BESOM_TABLE_KEYS, record);
+  besom_status status =
+      g->layout == BESOM_LAYOUT_MERGED
+          ? store->ops->replace(store, place_of(l->side->epoch, l->found_at), record)
+          : store->ops->table_put(store, BESOM_TABLE_KEYS, record);
   if (status != BESOM_OK) return status;
   if (g->layout == BESOM_LAYOUT_MERGED) besom__guard_list_changed(g, l->side, l->found_at.bucket);
   count(g, &g->stats.replaced, 1);
@@ -67,7 +70,8 @@ static besom_status replace(besom_guard *g, const struct lookup *l, const besom_
 static besom_status write_again(besom_guard *g, const struct lookup *l, besom_bytes value) {
   besom_record record = {l->key->bytes, value};
   besom_status status = besom__change_begin(g);
-  return status == BESOM_OK ? besom__change_end(g, replace(g, l, &record), durable_change(g)) : status;
+  return status == BESOM_OK ? besom__change_end(g, replace(g, l, &record), durable_change(g))
+                            : status;
 }
 
 /* When the filter has no room, not the store, some can be made. */
@@ -78,7 +82,8 @@ static besom_status write_new(besom_guard *g, const struct key *key, besom_bytes
   do {
     no_room = false;
     status = besom__change_begin(g);
-    if (status == BESOM_OK) status = besom__change_end(g, add(g, key, &record, &no_room), durable_change(g));
+    if (status == BESOM_OK)
+      status = besom__change_end(g, add(g, key, &record, &no_room), durable_change(g));
     if (no_room) status = besom__guard_make_room(g);
   } while (no_room && status == BESOM_OK);
   return status;
@@ -121,7 +126,7 @@ static besom_status remove_record(besom_guard *g, const struct lookup *l) {
   if (status != BESOM_OK || g->layout == BESOM_LAYOUT_MERGED) return status;
   status = store->ops->table_remove(store, BESOM_TABLE_KEYS, l->key->bytes);
   if (status == BESOM_NOT_FOUND) return BESOM_OK; /* put_new of a key that was there: one of two */
-  note_undone(g, status);                         /* it was not the last of its list: it cannot be put back */
+  note_undone(g, status); /* it was not the last of its list: it cannot be put back */
   return status;
 }
 
@@ -164,12 +169,14 @@ static besom_status delete_key(besom_guard *g, const struct key *key) {
 
 /* ------------------------------------------------------------------ the calls */
 
-besom_status besom_guard_put(besom_guard *g, const void *key, size_t len, const void *value, size_t value_len) {
+besom_status besom_guard_put(besom_guard *g, const void *key, size_t len, const void *value,
+                             size_t value_len) {
   if (!is_key(g, key, len) || (!value && value_len)) return BESOM_INVALID;
   return put(g, &(struct key){{key, len}, NULL}, (besom_bytes){value, value_len});
 }
 
-besom_status besom_guard_put_new(besom_guard *g, const void *key, size_t len, const void *value, size_t value_len) {
+besom_status besom_guard_put_new(besom_guard *g, const void *key, size_t len, const void *value,
+                                 size_t value_len) {
   if (!is_key(g, key, len) || (!value && value_len)) return BESOM_INVALID;
   return put_new(g, &(struct key){{key, len}, NULL}, (besom_bytes){value, value_len});
 }
@@ -178,14 +185,16 @@ besom_status besom_guard_delete(besom_guard *g, const void *key, size_t len) {
   return is_key(g, key, len) ? delete_key(g, &(struct key){{key, len}, NULL}) : BESOM_INVALID;
 }
 
-besom_status besom_guard_put_u64(besom_guard *g, uint64_t key, const void *value, size_t value_len) {
+besom_status besom_guard_put_u64(besom_guard *g, uint64_t key, const void *value,
+                                 size_t value_len) {
   uint8_t bytes[8];
   store64(bytes, key);
   if (!g || (!value && value_len)) return BESOM_INVALID;
   return put(g, &(struct key){{bytes, sizeof bytes}, &key}, (besom_bytes){value, value_len});
 }
 
-besom_status besom_guard_put_new_u64(besom_guard *g, uint64_t key, const void *value, size_t value_len) {
+besom_status besom_guard_put_new_u64(besom_guard *g, uint64_t key, const void *value,
+                                     size_t value_len) {
   uint8_t bytes[8];
   store64(bytes, key);
   if (!g || (!value && value_len)) return BESOM_INVALID;

@@ -65,7 +65,8 @@ static besom_status save_all(void *ctx, const besom_sink *sink) {
   struct counting now = {sink, 0}, next = {sink, 0};
   uint8_t end[END_BYTES];
   besom_status status = besom_save(g->now.filter, &(besom_sink){write_counted, &now});
-  if (status == BESOM_OK && g->next.filter) status = besom_save(g->next.filter, &(besom_sink){write_counted, &next});
+  if (status == BESOM_OK && g->next.filter)
+    status = besom_save(g->next.filter, &(besom_sink){write_counted, &next});
   if (status != BESOM_OK) return status;
   if (!write_end(g, (uint64_t[2]){now.bytes, next.bytes}, end)) return BESOM_IO;
   return sink->write(sink->ctx, end, sizeof end);
@@ -88,12 +89,13 @@ static bool is_like(const besom_filter *f, const besom_filter *model) {
   uint32_t width, model_width;
   besom__guard_geometry(f, &slots, &width);
   besom__guard_geometry(model, &model_slots, &model_width);
-  return f->kind == model->kind && hashers_equal(&f->hasher, &model->hasher) && f->capacity == model->capacity &&
-         slots == model_slots && width == model_width;
+  return f->kind == model->kind && hashers_equal(&f->hasher, &model->hasher) &&
+         f->capacity == model->capacity && slots == model_slots && width == model_width;
 }
 
 /* NULL if it is not what stands for the model. */
-static besom_filter *load_one(besom_guard *g, const uint8_t *data, uint64_t len, const besom_filter *model) {
+static besom_filter *load_one(besom_guard *g, const uint8_t *data, uint64_t len,
+                              const besom_filter *model) {
   besom_filter *f;
   if (besom_load(data, (size_t)len, &g->allocator, &f) != BESOM_OK) return NULL;
   if (is_like(f, model) && besom__guard_bind(g, f) == BESOM_OK) return f;
@@ -130,7 +132,8 @@ bool besom__checkpoint_load(besom_guard *g) {
   char path[PATH_MAX];
   void *data;
   size_t len;
-  if (!path_of(g, path, sizeof path) || besom__file_map(path, &data, &len) != BESOM_OK) return false;
+  if (!path_of(g, path, sizeof path) || besom__file_map(path, &data, &len) != BESOM_OK)
+    return false;
   bool loaded = load_from(g, data, len);
   munmap(data, len);
   return loaded;

@@ -86,7 +86,8 @@ struct offender {
 };
 
 struct besom_guard {
-  struct side now, next; /* next: while keys move to another filter; those of buckets below the frontier are there */
+  struct side now,
+      next; /* next: while keys move to another filter; those of buckets below the frontier are there */
   uint64_t frontier;
   struct load *ahead; /* lists that will move next (move.c); or NULL */
   besom_store *store;
@@ -101,7 +102,8 @@ struct besom_guard {
   uint64_t grow_items; /* with more keys the filter is to grow */
   bool rekey_wanted;   /* the room for adapting is used up */
 
-  besom_config shape; /* of all its filters, but for hash, seed and (kinds with bucket_of) geometry */
+  besom_config
+      shape; /* of all its filters, but for hash, seed and (kinds with bucket_of) geometry */
   char options[OPTIONS_BYTES];
   uint8_t store_id[ID_BYTES], open_id[ID_BYTES];
   bool announced; /* the store has the open_id */
@@ -111,11 +113,13 @@ struct besom_guard {
   struct touched *log; /* what the transaction has touched */
   size_t log_n, log_room;
   uint64_t gathered;
-  besom_status doomed; /* not OK: half a change is made that cannot be undone; or, of a dead batch, why it died */
-  bool unsettled;      /* the filter is to be brought in line with the store by the log */
-  besom_status untold; /* not OK: why gathered changes were taken back, of which sync has not told yet */
-  bool loose;          /* what was committed last may be lost with the power */
-  bool replaced;       /* the transaction has let a filter go; those before it were made by these: */
+  besom_status
+      doomed; /* not OK: half a change is made that cannot be undone; or, of a dead batch, why it died */
+  bool unsettled; /* the filter is to be brought in line with the store by the log */
+  besom_status
+      untold;    /* not OK: why gathered changes were taken back, of which sync has not told yet */
+  bool loose;    /* what was committed last may be lost with the power */
+  bool replaced; /* the transaction has let a filter go; those before it were made by these: */
   struct origin now_before, next_before;
 
   struct locks *locks;                /* only with threads; else NULL */
@@ -145,7 +149,8 @@ static inline bool is_key(const besom_guard *g, const void *key, size_t len) {
 }
 
 static inline besom_digest key_digest(const besom_filter *f, const struct key *key) {
-  return key->integer ? besom_hash_u64(f, *key->integer) : besom_hash(f, key->bytes.data, key->bytes.len);
+  return key->integer ? besom_hash_u64(f, *key->integer)
+                      : besom_hash(f, key->bytes.data, key->bytes.len);
 }
 
 /* A counter that readers count, too. */
@@ -219,11 +224,13 @@ struct lookup {
 };
 
 /* The filter that a key belongs to, and the key's digest there. */
-const struct side *besom__guard_side(const besom_guard *g, const struct key *key, besom_digest *digest);
+const struct side *besom__guard_side(const besom_guard *g, const struct key *key,
+                                     besom_digest *digest);
 
 /* Asks the filter. After OK the lookup is to be ended. The second: for a key of which only the digest is known. */
 besom_status besom__lookup_begin(struct lookup *l, besom_guard *g, const struct key *key);
-besom_status besom__lookup_digest(struct lookup *l, besom_guard *g, const struct side *side, besom_digest digest);
+besom_status besom__lookup_digest(struct lookup *l, besom_guard *g, const struct side *side,
+                                  besom_digest digest);
 void besom__lookup_end(struct lookup *l);
 
 /* Reads the list of each match, once, and counts these reads. */
@@ -312,8 +319,8 @@ besom_status besom__guard_bind(besom_guard *g, besom_filter *f);
 /* ------------------------------------------------------------------ open.c, recover.c, note.c, checkpoint.c */
 
 /* A filter for this guard, empty and not bound. slots, width: 0 as in the shape. seed NULL: a random one. */
-besom_status besom__guard_filter_new(besom_guard *g, const char *hash, const uint8_t *seed, uint64_t slots,
-                                     uint32_t width, besom_filter **out);
+besom_status besom__guard_filter_new(besom_guard *g, const char *hash, const uint8_t *seed,
+                                     uint64_t slots, uint32_t width, besom_filter **out);
 
 /* Random bytes, never the same twice. IO. */
 besom_status besom__guard_random(uint8_t *out, size_t n);
@@ -323,9 +330,10 @@ void besom__guard_geometry(const besom_filter *f, uint64_t *slots, uint32_t *wid
 
 /*
  * Fills the empty filter of a side, which is bound, from the lists of its epoch. progress may be NULL. On failure the
- * filter is to be dropped. UNLIKE, FULL, STOPPED.
+ * filter is to be dropped. INCOMPATIBLE, FULL, CANCELLED.
  */
-besom_status besom__guard_refill(besom_guard *g, const struct side *side, const besom_progress *progress);
+besom_status besom__guard_refill(besom_guard *g, const struct side *side,
+                                 const besom_progress *progress);
 
 /* Makes the filters anew from the store. On failure they stay what they were. The second: those before the transaction.
  */

@@ -1,9 +1,12 @@
 /* Looking a key up: the filter's matches, the records behind them, and what get makes of it. */
 #include "guard/guard.h"
 
-const struct side *besom__guard_side(const besom_guard *g, const struct key *key, besom_digest *digest) {
+const struct side *besom__guard_side(const besom_guard *g, const struct key *key,
+                                     besom_digest *digest) {
   *digest = key_digest(g->now.filter, key);
-  if (LIKELY(!g->next.filter) || g->now.filter->kind->bucket_of(g->now.filter, *digest) >= g->frontier) return &g->now;
+  if (LIKELY(!g->next.filter) ||
+      g->now.filter->kind->bucket_of(g->now.filter, *digest) >= g->frontier)
+    return &g->now;
   *digest = key_digest(g->next.filter, key);
   return &g->next;
 }
@@ -15,10 +18,12 @@ static size_t many_matches_bytes(const struct lookup *l) {
 }
 
 void besom__lookup_end(struct lookup *l) {
-  if (l->stored != l->few_stored) besom__release(&l->guard->allocator, l->stored, many_matches_bytes(l));
+  if (l->stored != l->few_stored)
+    besom__release(&l->guard->allocator, l->stored, many_matches_bytes(l));
 }
 
-besom_status besom__lookup_digest(struct lookup *l, besom_guard *g, const struct side *side, besom_digest digest) {
+besom_status besom__lookup_digest(struct lookup *l, besom_guard *g, const struct side *side,
+                                  besom_digest digest) {
   l->guard = g;
   l->key = NULL;
   l->side = side;
@@ -62,10 +67,12 @@ static besom_status judge(void *ctx, besom_place at, const besom_record *record)
   if (is_same_key(l, record->key, &digest)) {
     l->found = true;
     l->found_at = (besom_match){at.bucket, at.rank};
-    besom_status status = l->value ? besom__guard_lend(l->guard, record->value, l->value) : BESOM_OK;
+    besom_status status =
+        l->value ? besom__guard_lend(l->guard, record->value, l->value) : BESOM_OK;
     return status == BESOM_OK ? BESOM_END : status;
   }
-  while (l->next < l->end && l->matches[l->next].rank < at.rank) l->next++; /* no record: neither found nor refuted */
+  while (l->next < l->end && l->matches[l->next].rank < at.rank)
+    l->next++; /* no record: neither found nor refuted */
   if (l->next == l->end || l->matches[l->next].rank != at.rank) return BESOM_OK;
   l->matches[l->refuted] = l->matches[l->next++];
   l->stored[l->refuted++] = digest;
@@ -97,7 +104,8 @@ besom_status besom__lookup_key(struct lookup *l, uint64_t *reads) {
   if (!l->n) return BESOM_OK;
   if (l->guard->layout == BESOM_LAYOUT_MERGED) return besom__lookup_lists(l, reads);
   count(l->guard, reads, 1);
-  besom_status status = store->ops->table_get(store, BESOM_TABLE_KEYS, l->key->bytes, take_value, l);
+  besom_status status =
+      store->ops->table_get(store, BESOM_TABLE_KEYS, l->key->bytes, take_value, l);
   return status == BESOM_NOT_FOUND ? BESOM_OK : status;
 }
 
@@ -149,8 +157,8 @@ static besom_status answer(struct lookup *l) {
 }
 
 /* A key that may be there: the readers' lock is held. */
-static besom_status look_up(besom_guard *g, const struct key *key, const struct side *side, besom_digest digest,
-                            besom_bytes *value) {
+static besom_status look_up(besom_guard *g, const struct key *key, const struct side *side,
+                            besom_digest digest, besom_bytes *value) {
   struct lookup l;
   besom_status status = besom__lookup_digest(&l, g, side, digest);
   if (status != BESOM_OK) return status;
@@ -175,7 +183,8 @@ static besom_status get(besom_guard *g, const struct key *key, besom_bytes *valu
     status = deny(g);
   unlock(g);
   if (!maybe) return status;
-  if (status != BESOM_OK) besom_guard_release(g, value); /* a store may fail after it has shown the record */
+  if (status != BESOM_OK)
+    besom_guard_release(g, value); /* a store may fail after it has shown the record */
   if (!g->locks) besom__guard_work(g);
   return status;
 }

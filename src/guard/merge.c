@@ -59,14 +59,17 @@ static besom_status ignore(void *ctx, const besom_record *record) {
 static besom_status merge_key(void *ctx, const besom_record *record) {
   besom_store *store = ((struct merging *)ctx)->into->store;
   besom_status status = store->ops->table_get(store, BESOM_TABLE_KEYS, record->key, ignore, NULL);
-  return status == BESOM_NOT_FOUND ? store->ops->table_put(store, BESOM_TABLE_KEYS, record) : status;
+  return status == BESOM_NOT_FOUND ? store->ops->table_put(store, BESOM_TABLE_KEYS, record)
+                                   : status;
 }
 
 static besom_status merge_stores(struct merging *m, besom_guard *from) {
   besom_store *store = from->store;
-  besom_status status = store->ops->scan(store, (besom_place){.epoch = from->now.epoch}, merge_record, m);
+  besom_status status =
+      store->ops->scan(store, (besom_place){.epoch = from->now.epoch}, merge_record, m);
   if (status != BESOM_OK || from->layout == BESOM_LAYOUT_MERGED) return status;
-  return store->ops->table_scan(store, BESOM_TABLE_KEYS, (besom_bytes){0}, (besom_bytes){0}, merge_key, m);
+  return store->ops->table_scan(store, BESOM_TABLE_KEYS, (besom_bytes){0}, (besom_bytes){0},
+                                merge_key, m);
 }
 
 static besom_status ready_to_merge(besom_guard *g) {
@@ -97,7 +100,7 @@ static besom_status merge_with(besom_guard *into, besom_guard *from, besom_filte
 besom_status besom_guard_merge(besom_guard *into, besom_guard *from) {
   if (!into || !from || into == from) return BESOM_INVALID;
   if (!into->transactional) return BESOM_UNSUPPORTED;
-  if (into->layout != from->layout) return BESOM_UNLIKE;
+  if (into->layout != from->layout) return BESOM_INCOMPATIBLE;
   besom_status status = ready_to_merge(into);
   if (status == BESOM_OK) status = ready_to_merge(from);
   if (status != BESOM_OK) return status;

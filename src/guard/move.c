@@ -9,7 +9,10 @@
 
 #define ALL_MOVED UINT64_MAX /* no bucket has this number */
 
-enum { STEPS_AHEAD = 64, AHEAD_BYTES = 1 << 20 }; /* that are looked at together, if they are not more than this */
+enum {
+  STEPS_AHEAD = 64,
+  AHEAD_BYTES = 1 << 20
+}; /* that are looked at together, if they are not more than this */
 
 /* Who has asked for a capacity gets it, whatever the load is then. */
 void besom__guard_sized(besom_guard *g) {
@@ -31,7 +34,8 @@ static besom_status next_filter(besom_guard *g, bool grow, besom_filter **out) {
   uint32_t width;
   besom__guard_geometry(g->now.filter, &slots, &width);
   const char *hash = besom__hash_name(g->now.filter->hasher.id);
-  besom_status status = besom__guard_filter_new(g, hash, NULL, grow ? 2 * slots : slots, width, out);
+  besom_status status =
+      besom__guard_filter_new(g, hash, NULL, grow ? 2 * slots : slots, width, out);
   if (status != BESOM_OK) return status;
   status = besom__guard_bind(g, *out);
   if (status != BESOM_OK) besom_free(*out);
@@ -100,11 +104,14 @@ static bool enlarge(const besom_guard *g, void **array, size_t used, size_t *siz
 static besom_status pick_up(struct load *load, uint64_t bucket, const besom_record *record) {
   struct carried item = {bucket, load->used, record->key.len, record->value.len};
   size_t len = item.key_len + item.value_len, room = load->room * sizeof item;
-  if (!enlarge(load->guard, (void **)&load->bytes, load->used, &load->size, len + 1)) return BESOM_NO_MEMORY;
-  if (!enlarge(load->guard, (void **)&load->items, load->n * sizeof item, &room, sizeof item)) return BESOM_NO_MEMORY;
+  if (!enlarge(load->guard, (void **)&load->bytes, load->used, &load->size, len + 1))
+    return BESOM_NO_MEMORY;
+  if (!enlarge(load->guard, (void **)&load->items, load->n * sizeof item, &room, sizeof item))
+    return BESOM_NO_MEMORY;
   load->room = room / sizeof item;
   if (item.key_len) memcpy(load->bytes + item.at, record->key.data, item.key_len);
-  if (item.value_len) memcpy(load->bytes + item.at + item.key_len, record->value.data, item.value_len);
+  if (item.value_len)
+    memcpy(load->bytes + item.at + item.key_len, record->value.data, item.value_len);
   load->used += len;
   load->items[load->n++] = item;
   return BESOM_OK;
@@ -139,8 +146,9 @@ static besom_status look_ahead(besom_guard *g, uint64_t max) {
   besom_place from = {.epoch = g->now.epoch, .bucket = g->frontier};
   g->ahead = besom__allocate(&g->allocator, sizeof *g->ahead);
   if (!g->ahead) return BESOM_NO_MEMORY;
-  *g->ahead =
-      (struct load){.guard = g, .max = max < UINT64_MAX / STEPS_AHEAD ? max * STEPS_AHEAD : max, .upto = ALL_MOVED};
+  *g->ahead = (struct load){.guard = g,
+                            .max = max < UINT64_MAX / STEPS_AHEAD ? max * STEPS_AHEAD : max,
+                            .upto = ALL_MOVED};
   besom_status status = g->store->ops->scan(g->store, from, pick, g->ahead);
   if (status != BESOM_OK) besom__guard_forget_ahead(g);
   return status;
@@ -170,7 +178,8 @@ static besom_status put_down(besom_guard *g, const struct load *load, const stru
   const uint8_t *key = load->bytes + item->at;
   besom_record record = {{key, item->key_len}, {key + item->key_len, item->value_len}};
   besom_match at;
-  besom_status status = besom_insert_at(g->next.filter, besom_hash(g->next.filter, key, item->key_len), 0, &at);
+  besom_status status =
+      besom_insert_at(g->next.filter, besom_hash(g->next.filter, key, item->key_len), 0, &at);
   if (status != BESOM_OK) return status;
   besom__log_add(g, g->next.filter, at, false);
   return g->store->ops->append(g->store, place_of(g->next.epoch, at), &record);
@@ -198,7 +207,8 @@ static besom_status carry(besom_guard *g, const struct load *load, struct slice 
 static void count_step(besom_guard *g, uint64_t items) {
   count(g, &g->stats.steps, 1);
   count(g, &g->stats.step_items, items);
-  if (items > g->stats.largest_step) count(g, &g->stats.largest_step, items - g->stats.largest_step);
+  if (items > g->stats.largest_step)
+    count(g, &g->stats.largest_step, items - g->stats.largest_step);
 }
 
 /* If it fails, what was looked at ahead is forgotten with the transaction. */
@@ -250,7 +260,8 @@ static besom_status finish(besom_guard *g) {
   if (g->tx == TX_BATCH) return finish_in_batch(g);
   besom_status status = besom__guard_flush(g, false);
   if (status == BESOM_OK) status = besom__change_begin(g);
-  if (status == BESOM_OK) status = besom__change_end(g, besom__guard_note_write(g, true), durable_work(g));
+  if (status == BESOM_OK)
+    status = besom__change_end(g, besom__guard_note_write(g, true), durable_work(g));
   if (status == BESOM_OK) status = besom__guard_flush(g, false);
   if (status != BESOM_OK) return status;
   lock_write(g);
@@ -305,7 +316,8 @@ besom_status besom_guard_step(besom_guard *g, uint64_t max_items, bool *finished
   if (!g || !max_items) return BESOM_INVALID;
   besom_status status = besom__guard_settle(g);
   if (status == BESOM_OK) status = besom__guard_apply_queue(g);
-  if (status == BESOM_OK && !g->next.filter && g->rekey_wanted && can_move(g)) status = start(g, should_grow(g));
+  if (status == BESOM_OK && !g->next.filter && g->rekey_wanted && can_move(g))
+    status = start(g, should_grow(g));
   if (status == BESOM_OK && g->next.filter) status = besom__guard_move(g, max_items);
   if (finished) *finished = !g->next.filter;
   return status;

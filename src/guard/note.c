@@ -35,10 +35,10 @@ static void write_shape(struct writer *w, const besom_config *shape) {
   write_string(w, shape->options);
   besom__write_u32(w, shape->value_bits);
   besom__write_u32(w, 0);
-  besom__write_double(w, shape->adapt_room);
+  besom__write_double(w, shape->reserve);
   besom__write_u64(w, shape->capacity);
   besom__write_u64(w, shape->max_capacity);
-  besom__write_double(w, shape->rate);
+  besom__write_double(w, shape->fpr);
   besom__write_double(w, shape->bits);
 }
 
@@ -90,14 +90,14 @@ static besom_status read_shape(besom_guard *g, struct reader *r) {
   read_string(r, kind, sizeof kind);
   read_string(r, g->options, sizeof g->options);
   if (r->failed) return BESOM_CORRUPT;
-  if (strcmp(kind, g->shape.kind) != 0) return BESOM_UNLIKE;
+  if (strcmp(kind, g->shape.kind) != 0) return BESOM_INCOMPATIBLE;
   g->shape.slots = g->shape.width = 0; /* those are told with each filter */
   g->shape.value_bits = besom__read_u32(r);
   besom__read_u32(r);
-  g->shape.adapt_room = besom__read_double(r);
+  g->shape.reserve = besom__read_double(r);
   g->shape.capacity = besom__read_u64(r);
   g->shape.max_capacity = besom__read_u64(r);
-  g->shape.rate = besom__read_double(r);
+  g->shape.fpr = besom__read_double(r);
   g->shape.bits = besom__read_double(r);
   g->shape.options = g->options[0] ? g->options : NULL;
   return r->failed ? BESOM_CORRUPT : BESOM_OK;
@@ -109,7 +109,8 @@ static besom_status read_filter(besom_guard *g, struct reader *r, struct side *s
   besom__read_bytes(r, seed, sizeof seed);
   uint64_t slots = besom__read_u64(r);
   if (r->failed || (hash != HASH_XXH3 && hash != HASH_SIP)) return BESOM_CORRUPT;
-  return besom__guard_filter_new(g, besom__hash_name((enum hash_id)hash), seed, slots, width, &side->filter);
+  return besom__guard_filter_new(g, besom__hash_name((enum hash_id)hash), seed, slots, width,
+                                 &side->filter);
 }
 
 static besom_status read_sides(besom_guard *g, struct reader *r, uint32_t filters) {
@@ -120,7 +121,7 @@ static besom_status read_sides(besom_guard *g, struct reader *r, uint32_t filter
 
 static besom_status read_note(besom_guard *g, struct reader *r) {
   uint32_t version = besom__read_u32(r), layout = besom__read_u32(r);
-  if (!r->failed && version > NOTE_VERSION) return BESOM_NEWER;
+  if (!r->failed && version > NOTE_VERSION) return BESOM_NEWER_VERSION;
   besom__read_bytes(r, g->store_id, ID_BYTES);
   besom__read_bytes(r, g->open_id, ID_BYTES);
   g->now.epoch = besom__read_u32(r);
@@ -129,13 +130,14 @@ static besom_status read_note(besom_guard *g, struct reader *r) {
   g->frontier = besom__read_u64(r);
   if (r->failed || version != NOTE_VERSION || filters < 1 || filters > 2) return BESOM_CORRUPT;
   besom_status status = read_shape(g, r);
-  if (status == BESOM_OK && layout != g->layout) status = BESOM_UNLIKE;
+  if (status == BESOM_OK && layout != g->layout) status = BESOM_INCOMPATIBLE;
   return status == BESOM_OK ? read_sides(g, r, filters) : status;
 }
 
 besom_status besom__guard_note_read(besom_guard *g) {
   struct note note = {.len = 0};
-  besom_status status = g->store->ops->table_get(g->store, BESOM_TABLE_NOTES, note_key, take_note, &note);
+  besom_status status =
+      g->store->ops->table_get(g->store, BESOM_TABLE_NOTES, note_key, take_note, &note);
   if (status != BESOM_OK) return status;
   if (note.len < 8) return BESOM_CORRUPT;
   struct reader r = {note.bytes, note.bytes + note.len - 8, false};

@@ -17,14 +17,15 @@ static bool is_store(const besom_store *store) {
 
 static bool has_transactions(const besom_store *store) {
   const besom_store_ops *o = store->ops;
-  return o->begin && o->commit && o->abort && o->sync && o->commit_number && o->table_put && o->table_get &&
-         o->table_remove && o->table_scan;
+  return o->begin && o->commit && o->abort && o->sync && o->commit_number && o->table_put &&
+         o->table_get && o->table_remove && o->table_scan;
 }
 
 static bool is_config(const besom_guard_config *c) {
   const besom_allocator *a = c->filter.allocator;
   if (a && (!a->allocate || !a->release)) return false;
-  if ((unsigned)c->adapt > BESOM_ADAPT_NEVER || (unsigned)c->layout > BESOM_LAYOUT_SPLIT) return false;
+  if ((unsigned)c->adapt > BESOM_ADAPT_NEVER || (unsigned)c->layout > BESOM_LAYOUT_SPLIT)
+    return false;
   if ((unsigned)c->durability > BESOM_DURABLE_SYNC || !c->filter.kind) return false;
   if (c->filter.options && strlen(c->filter.options) >= OPTIONS_BYTES) return false;
   return c->grow_at >= 0 && c->grow_at <= 2 && c->rekey_at >= 0 && c->rekey_at <= 2;
@@ -44,15 +45,15 @@ void besom__guard_geometry(const besom_filter *f, uint64_t *slots, uint32_t *wid
   *width = stats.width;
 }
 
-besom_status besom__guard_filter_new(besom_guard *g, const char *hash, const uint8_t *seed, uint64_t slots,
-                                     uint32_t width, besom_filter **out) {
+besom_status besom__guard_filter_new(besom_guard *g, const char *hash, const uint8_t *seed,
+                                     uint64_t slots, uint32_t width, besom_filter **out) {
   besom_config config = g->shape;
   config.hash = hash;
   config.seed = seed;
   config.allocator = &g->allocator;
   if (slots) {
     config.capacity = config.max_capacity = 0;
-    config.rate = config.bits = 0;
+    config.fpr = config.bits = 0;
     config.slots = slots;
     config.width = width;
   }
@@ -94,7 +95,8 @@ static besom_status fill_filters(besom_guard *g, bool noted, const besom_progres
 
 /* ------------------------------------------------------------------ life */
 
-static double or_default(double given, const besom_guard_config *config, double fallback, double never) {
+static double or_default(double given, const besom_guard_config *config, double fallback,
+                         double never) {
   if (given != 0) return given;
   return config->filter.slots ? never : fallback;
 }
@@ -132,10 +134,12 @@ static besom_status prepare(besom_guard *g, const besom_guard_config *config) {
   return status;
 }
 
-besom_status besom_guard_open(const besom_guard_config *config, besom_store *store, besom_guard **out) {
+besom_status besom_guard_open(const besom_guard_config *config, besom_store *store,
+                              besom_guard **out) {
   if (!config || !out || !is_store(store) || !is_config(config)) return BESOM_INVALID;
   if (config->layout == BESOM_LAYOUT_SPLIT && !has_transactions(store)) return BESOM_UNSUPPORTED;
-  const besom_allocator *allocator = config->filter.allocator ? config->filter.allocator : &besom__default_allocator;
+  const besom_allocator *allocator =
+      config->filter.allocator ? config->filter.allocator : &besom__default_allocator;
   besom_guard *g = besom__allocate(allocator, sizeof *g);
   if (!g) return BESOM_NO_MEMORY;
   g->allocator = *allocator;

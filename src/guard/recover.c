@@ -23,7 +23,8 @@ static besom_status check_place(struct refilling *r, besom_place at, besom_diges
   const besom_filter *f = r->side->filter;
   uint32_t rank = r->done && at.bucket == r->due.bucket ? r->due.rank : 0;
   r->due = (besom_place){at.epoch, rank + 1, at.bucket};
-  return at.rank == rank && f->kind->bucket_of(f, digest) == at.bucket ? BESOM_OK : BESOM_UNLIKE;
+  return at.rank == rank && f->kind->bucket_of(f, digest) == at.bucket ? BESOM_OK
+                                                                       : BESOM_INCOMPATIBLE;
 }
 
 static besom_status give_record(void *ctx, besom_place at, const besom_record *record) {
@@ -48,10 +49,10 @@ static besom_status readmit(void *ctx, besom_place place, const besom_record *re
   besom_filter *f = r->side->filter;
   besom_match at = {place.bucket, place.rank}, given = at;
   besom_digest digest = besom_hash(f, record->key.data, record->key.len);
-  besom_status status =
-      f->kind->readmit_at ? f->kind->readmit_at(f, digest, at) : besom_insert_at(f, digest, 0, &given);
+  besom_status status = f->kind->readmit_at ? f->kind->readmit_at(f, digest, at)
+                                            : besom_insert_at(f, digest, 0, &given);
   if (status != BESOM_OK) return status;
-  return given.bucket == at.bucket && given.rank == at.rank ? tick(r) : BESOM_UNLIKE;
+  return given.bucket == at.bucket && given.rank == at.rank ? tick(r) : BESOM_INCOMPATIBLE;
 }
 
 static uint64_t records_of(const besom_store *store) {
@@ -59,11 +60,13 @@ static uint64_t records_of(const besom_store *store) {
   return besom_store_stats(store, &stats) == BESOM_OK ? stats.records : 0;
 }
 
-besom_status besom__guard_refill(besom_guard *g, const struct side *side, const besom_progress *progress) {
+besom_status besom__guard_refill(besom_guard *g, const struct side *side,
+                                 const besom_progress *progress) {
   struct refilling r = {.guard = g, .side = side, .progress = progress};
   if (progress) r.total = records_of(g->store);
   const struct besom_kind *kind = side->filter->kind;
-  if (kind->admit && kind->bucket_of) return kind->admit(side->filter, &(struct digest_walk){run, &r});
+  if (kind->admit && kind->bucket_of)
+    return kind->admit(side->filter, &(struct digest_walk){run, &r});
   return g->store->ops->scan(g->store, (besom_place){.epoch = side->epoch}, readmit, &r);
 }
 
@@ -77,8 +80,8 @@ struct origin besom__guard_origin(const struct side *side) {
 /* The filter that it says, with what the store has. */
 static besom_status remake(besom_guard *g, const struct origin *o, struct side *out) {
   struct side fresh = {NULL, o->epoch};
-  besom_status status =
-      besom__guard_filter_new(g, besom__hash_name(o->hash), o->seed, o->slots, o->width, &fresh.filter);
+  besom_status status = besom__guard_filter_new(g, besom__hash_name(o->hash), o->seed, o->slots,
+                                                o->width, &fresh.filter);
   if (status != BESOM_OK) return status;
   status = besom__guard_bind(g, fresh.filter);
   if (status == BESOM_OK) status = besom__guard_refill(g, &fresh, NULL);
@@ -90,7 +93,8 @@ static besom_status remake(besom_guard *g, const struct origin *o, struct side *
 }
 
 /* next NULL: there is none. */
-static besom_status remake_both(besom_guard *g, const struct origin *now, const struct origin *next) {
+static besom_status remake_both(besom_guard *g, const struct origin *now,
+                                const struct origin *next) {
   struct side fresh = {NULL, 0}, fresh_next = {NULL, 0};
   besom_status status = remake(g, now, &fresh);
   if (status == BESOM_OK && next) status = remake(g, next, &fresh_next);

@@ -22,11 +22,13 @@ static besom_status hash_wanted(void *ctx, besom_place at, const besom_record *r
   return BESOM_END;
 }
 
-static besom_status digest_of(void *ctx, const besom_filter *f, besom_match match, besom_digest *digest) {
+static besom_status digest_of(void *ctx, const besom_filter *f, besom_match match,
+                              besom_digest *digest) {
   besom_guard *g = ctx;
   struct wanted wanted = {.filter = f, .rank = match.rank};
   count(g, &g->stats.filter_reads, 1);
-  besom_status status = g->store->ops->get(g->store, place_of(epoch_of(g, f), match), hash_wanted, &wanted);
+  besom_status status =
+      g->store->ops->get(g->store, place_of(epoch_of(g, f), match), hash_wanted, &wanted);
   if (status != BESOM_OK) return status;
   if (!wanted.found) return BESOM_NOT_FOUND;
   *digest = wanted.digest;
@@ -86,7 +88,8 @@ static besom_status swap_records(besom_store *store, const struct copy *a, const
   return status;
 }
 
-static besom_status exchange_copies(besom_store *store, const struct copy *a, const struct copy *b) {
+static besom_status exchange_copies(besom_store *store, const struct copy *a,
+                                    const struct copy *b) {
   if (a->bytes && b->bytes) return swap_records(store, a, b);
   if (a->bytes) return move_record(store, a, b->place);
   return b->bytes ? move_record(store, b, a->place) : BESOM_OK;
@@ -95,7 +98,8 @@ static besom_status exchange_copies(besom_store *store, const struct copy *a, co
 static besom_status exchange(void *ctx, const besom_filter *f, besom_match a, besom_match b) {
   besom_guard *g = ctx;
   struct copy of_a, of_b = {0};
-  besom_status status = besom__log_reserve(g, 3); /* and one for the insert that this may be part of */
+  besom_status status =
+      besom__log_reserve(g, 3); /* and one for the insert that this may be part of */
   if (status != BESOM_OK) return status;
   status = copy_take(&of_a, g, place_of(epoch_of(g, f), a));
   if (status == BESOM_OK) status = copy_take(&of_b, g, place_of(epoch_of(g, f), b));

@@ -25,13 +25,15 @@ static besom_status show_keyed(void *ctx, const besom_record *record) {
 /* While keys move each is in one of two epochs. */
 static besom_status scan_lists(besom_guard *g, struct scanning *s) {
   besom_store *store = g->store;
-  besom_status status = store->ops->scan(store, (besom_place){.epoch = g->now.epoch}, show_placed, s);
+  besom_status status =
+      store->ops->scan(store, (besom_place){.epoch = g->now.epoch}, show_placed, s);
   if (status == BESOM_OK && !s->enough && g->next.filter)
     status = store->ops->scan(store, (besom_place){.epoch = g->next.epoch}, show_placed, s);
   return status;
 }
 
-besom_status besom_guard_scan(besom_guard *g, besom_bytes from, besom_bytes to, besom_guard_visit visit, void *ctx) {
+besom_status besom_guard_scan(besom_guard *g, besom_bytes from, besom_bytes to,
+                              besom_guard_visit visit, void *ctx) {
   if (!g || !visit) return BESOM_INVALID;
   if (g->layout == BESOM_LAYOUT_MERGED && (from.data || to.data)) return BESOM_UNSUPPORTED;
   struct scanning s = {.visit = visit, .ctx = ctx};

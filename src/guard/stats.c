@@ -27,7 +27,7 @@ static void add_filter(const besom_filter *f, besom_guard_statistics *stats) {
   if (!f || besom_stats(f, &filter) != BESOM_OK) return;
   stats->keys += filter.items;
   stats->filter_bytes += filter.bytes;
-  if (filter.adapt_room_used > stats->adapt_room_used) stats->adapt_room_used = filter.adapt_room_used;
+  if (filter.reserve_used > stats->reserve_used) stats->reserve_used = filter.reserve_used;
 }
 
 besom_status besom_guard_stats(const besom_guard *g, besom_guard_statistics *stats) {
@@ -43,9 +43,10 @@ besom_status besom_guard_stats(const besom_guard *g, besom_guard_statistics *sta
   if (besom_store_stats(g->store, &store) == BESOM_OK) stats->store_bytes = store.bytes;
   unlock_commit(g);
   unlock(g);
-  stats->observed_rate = share(stats->false_positives, stats->false_positives + stats->filter_negatives);
-  if (load_counter(&g->windows)) stats->window_rate = share(load_counter(&g->last_false), WINDOW);
-  stats->current_rate = share(load_counter(&g->window_false), load_counter(&g->window_queries));
+  stats->observed_fpr =
+      share(stats->false_positives, stats->false_positives + stats->filter_negatives);
+  if (load_counter(&g->windows)) stats->window_fpr = share(load_counter(&g->last_false), WINDOW);
+  stats->current_fpr = share(load_counter(&g->window_false), load_counter(&g->window_queries));
   return BESOM_OK;
 }
 
@@ -56,7 +57,8 @@ static void insert_by_count(besom_offender *sorted, size_t n, const besom_offend
   sorted[n] = *x;
 }
 
-besom_status besom_guard_offenders(const besom_guard *g, besom_offender *out, size_t cap, size_t *n) {
+besom_status besom_guard_offenders(const besom_guard *g, besom_offender *out, size_t cap,
+                                   size_t *n) {
   if (!g || !n || (!out && cap)) return BESOM_INVALID;
   besom_offender sorted[OFFENDERS + 1];
   size_t found = 0;
@@ -147,17 +149,18 @@ static const char *const counter_names[] = {
     "store_bytes",
 };
 enum { COUNTERS = sizeof counter_names / sizeof *counter_names };
-_Static_assert(offsetof(besom_guard_statistics, moving) == COUNTERS * sizeof(uint64_t), "a name for each counter");
+_Static_assert(offsetof(besom_guard_statistics, moving) == COUNTERS * sizeof(uint64_t),
+               "a name for each counter");
 
 static void put_stats(struct text *t, const besom_guard_statistics *stats) {
   const uint64_t *counters = &stats->queries;
   for (size_t i = 0; i < COUNTERS; i++) put_count(t, counter_names[i], counters[i]);
   put_name(t, "moving");
   put_string(t, stats->moving ? "true" : "false");
-  put_number(t, "adapt_room_used", stats->adapt_room_used);
-  put_number(t, "observed_rate", stats->observed_rate);
-  put_number(t, "window_rate", stats->window_rate);
-  put_number(t, "current_rate", stats->current_rate);
+  put_number(t, "reserve_used", stats->reserve_used);
+  put_number(t, "observed_fpr", stats->observed_fpr);
+  put_number(t, "window_fpr", stats->window_fpr);
+  put_number(t, "current_fpr", stats->current_fpr);
 }
 
 static void put_offenders(struct text *t, const besom_offender *offenders, size_t n) {

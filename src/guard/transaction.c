@@ -55,7 +55,8 @@ static besom_status list_add(void *ctx, besom_place at, const besom_record *reco
     besom_digest *more = besom__allocate(&list->guard->allocator, 2 * list->room * sizeof *more);
     if (!more) return BESOM_NO_MEMORY;
     memcpy(more, list->digests, list->n * sizeof *more);
-    if (list->digests != list->few) besom__release(&list->guard->allocator, list->digests, list->room * sizeof *more);
+    if (list->digests != list->few)
+      besom__release(&list->guard->allocator, list->digests, list->room * sizeof *more);
     list->digests = more;
     list->room *= 2;
   }
@@ -84,7 +85,8 @@ static besom_status mend(besom_guard *g, const struct touched *t) {
   list.digests = list.few;
   besom_status status = g->store->ops->get(g->store, place_of(side->epoch, t->at), list_add, &list);
   if (status == BESOM_OK)
-    status = t->all ? fill(side->filter, t->at.bucket, &list) : cut(side->filter, t->at.bucket, (uint32_t)list.n);
+    status = t->all ? fill(side->filter, t->at.bucket, &list)
+                    : cut(side->filter, t->at.bucket, (uint32_t)list.n);
   list_free(&list);
   return status;
 }
@@ -124,7 +126,8 @@ static besom_status settle(besom_guard *g) {
     status = besom__guard_restore(g);
   } else {
     status = took_out(g) ? mend_by_store(g) : mend_by_log(g);
-    if (status != BESOM_OK) status = besom__guard_rebuild(g); /* telescoping kinds may ask for keys that are not back */
+    if (status != BESOM_OK)
+      status = besom__guard_rebuild(g); /* telescoping kinds may ask for keys that are not back */
   }
   if (status != BESOM_OK) return status;
   g->log_n = 0;
@@ -144,7 +147,8 @@ besom_status besom__guard_settle(besom_guard *g) {
 
 static void remember(besom_guard *g) {
   const besom_guard_statistics *s = &g->stats;
-  g->before = (struct before){s->puts, s->replaced, s->deletes, g->frontier, s->rekeys, s->growths, g->next.filter};
+  g->before = (struct before){s->puts,   s->replaced, s->deletes,    g->frontier,
+                              s->rekeys, s->growths,  g->next.filter};
 }
 
 static void set_counter(uint64_t *counter, uint64_t value) {
@@ -271,7 +275,8 @@ besom_status besom_guard_begin(besom_guard *g) {
   besom_status status = besom__guard_settle(g);
   if (status == BESOM_OK) status = besom__guard_flush(g, false);
   if (status == BESOM_OK) status = besom__guard_apply_queue(g);
-  if (status == BESOM_OK) status = besom__guard_flush(g, false); /* kinds that move records may have written some */
+  if (status == BESOM_OK)
+    status = besom__guard_flush(g, false); /* kinds that move records may have written some */
   if (status == BESOM_OK) status = besom__change_begin(g);
   if (status != BESOM_OK) return status;
   g->tx = TX_BATCH;

@@ -27,7 +27,8 @@
 #define DEFAULT_NEGATIVES 100.0 /* for each member */
 #define DEFAULT_LIFE 100.0      /* queries for each member */
 #define MEMBERS_A_STEP 4096
-#define WINDOW 128.0 /* false positives that are expected while the rate is watched: a tenth of them is chance */
+#define WINDOW \
+  128.0 /* false positives that are expected while the rate is watched: a tenth of them is chance */
 #define TOO_MANY 1.5 /* times as many as that, */
 #define TOO_FEW 0.5  /* or as few, */
 #define AS_MANY 1.25 /* or about as many */
@@ -46,8 +47,8 @@ enum remedy { NOTHING, RELEARNT, REPLANNED }; /* numbers of the file format */
 struct asf {
   besom_filter head;
   struct asf_wishes wishes;
-  struct asf_plan plan;             /* for these; learn = 0: more than one layer is not worth it */
-  double expected;                  /* the rate that is right when all members are in: as planned, or as it is */
+  struct asf_plan plan; /* for these; learn = 0: more than one layer is not worth it */
+  double expected; /* the rate that is right when all members are in: as planned, or as it is */
   besom_filter *layers[ASF_LAYERS]; /* the third only if the second is full */
   uint64_t reports;                 /* while the second layer was filled: repeated ones, too */
   enum remedy remedy;
@@ -87,7 +88,8 @@ static struct alternating in_use(const struct asf *a) {
 /* Questions may run side by side; a lost count costs a little foresight. The filter is const to who asks. */
 static void count_denied(const struct asf *a, uint64_t n) {
   _Atomic uint64_t *denied = (_Atomic uint64_t *)(uintptr_t)&a->denied;
-  atomic_store_explicit(denied, atomic_load_explicit(denied, memory_order_relaxed) + n, memory_order_relaxed);
+  atomic_store_explicit(denied, atomic_load_explicit(denied, memory_order_relaxed) + n,
+                        memory_order_relaxed);
 }
 
 static bool has(const struct asf *a, besom_digest d) {
@@ -106,7 +108,8 @@ static bool contains(const besom_filter *f, besom_digest d) {
   return yes;
 }
 
-static void contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap) {
+static void contains_many(const besom_filter *f, const besom_digest *d, size_t n,
+                          uint64_t *bitmap) {
   const struct asf *a = const_asf(f);
   struct alternating stack = in_use(a);
   uint64_t yes = 0;
@@ -125,7 +128,8 @@ static besom_status read_shape(struct asf_wishes *w, const struct option *option
     w->shape.skew = (double)number / 100;
     return w->shape.skew <= ASF_MOST_SKEW ? BESOM_OK : BESOM_BAD_OPTION;
   }
-  if (!besom__option_is(option, "negatives") && !besom__option_is(option, "life")) return BESOM_BAD_OPTION;
+  if (!besom__option_is(option, "negatives") && !besom__option_is(option, "life"))
+    return BESOM_BAD_OPTION;
   if (number == 0 || number > MAX_CAPACITY) return BESOM_BAD_OPTION;
   *(besom__option_is(option, "life") ? &w->life : &w->shape.negatives) = (double)number;
   return BESOM_OK;
@@ -148,8 +152,8 @@ static besom_status read_options(const char *text, struct asf_wishes *w) {
 }
 
 /* A first layer as planned; of a budget it gets its part, else it goes by the rate. */
-static besom_status make_first(const besom_filter *f, const struct asf_plan *plan, uint64_t capacity,
-                               besom_filter **out) {
+static besom_status make_first(const besom_filter *f, const struct asf_plan *plan,
+                               uint64_t capacity, besom_filter **out) {
   const struct asf_wishes *w = &const_asf(f)->wishes;
   struct inner_kind inner = {.kind = w->kind};
   besom_config config = {.capacity = capacity};
@@ -157,7 +161,7 @@ static besom_status make_first(const besom_filter *f, const struct asf_plan *pla
   if (w->bits != 0)
     config.bits = plan->bits + head;
   else
-    config.rate = w->rate;
+    config.fpr = w->fpr;
   return besom__inner_create(f, &inner, &config, out);
 }
 
@@ -171,12 +175,13 @@ static besom_status create(besom_filter *f, const besom_config *config) {
   struct asf *a = asf(f);
   uint64_t most = config->max_capacity > config->capacity ? config->max_capacity : config->capacity;
   double members = (double)most;
-  a->wishes = (struct asf_wishes){.kind = besom__kind_named("bloom"),
-                                  .shape = {DEFAULT_SKEW / 100.0, DEFAULT_NEGATIVES * members},
-                                  .members = members,
-                                  .life = DEFAULT_LIFE * members,
-                                  .rate = config->rate != 0 ? config->rate : DEFAULT_RATE,
-                                  .room = config->adapt_room != 0 ? config->adapt_room : DEFAULT_ADAPT_ROOM};
+  a->wishes =
+      (struct asf_wishes){.kind = besom__kind_named("bloom"),
+                          .shape = {DEFAULT_SKEW / 100.0, DEFAULT_NEGATIVES * members},
+                          .members = members,
+                          .life = DEFAULT_LIFE * members,
+                          .fpr = config->fpr != 0 ? config->fpr : DEFAULT_RATE,
+                          .room = config->reserve != 0 ? config->reserve : DEFAULT_ADAPT_ROOM};
   besom_status status = read_options(config->options, &a->wishes);
   if (status != BESOM_OK) return status;
   if (config->slots || config->value_bits) return BESOM_INVALID;
@@ -231,7 +236,7 @@ static void forget(struct asf *a) {
 static double first_rate(const struct asf *a) {
   besom_statistics stats;
   besom_stats(a->layers[FIRST], &stats);
-  return fmax(stats.expected_rate, 0x1p-60);
+  return fmax(stats.expected_fpr, 0x1p-60);
 }
 
 /* As many times as right as the first layer is: the rate that is right now. */
@@ -253,7 +258,7 @@ static bool second_is_full(const struct asf *a) {
 static besom_status make_upper(struct asf *a, unsigned i, double capacity, besom_filter **out) {
   struct inner_kind inner = {.kind = a->wishes.kind};
   besom_config config = {.capacity = capacity < MAX_CAPACITY ? (uint64_t)capacity : MAX_CAPACITY,
-                         .rate = a->plan.stack.rates[i]};
+                         .fpr = a->plan.stack.rates[i]};
   return besom__inner_create(&a->head, &inner, &config, out);
 }
 
@@ -357,7 +362,8 @@ static struct asf_wishes wishes_by_reports(const struct asf *a) {
 }
 
 /* If the plan wants another first layer, all goes on as it is until that is filled. */
-static besom_status build_anew(struct asf *a, const struct asf_wishes *w, const struct asf_plan *plan) {
+static besom_status build_anew(struct asf *a, const struct asf_wishes *w,
+                               const struct asf_plan *plan) {
   if (w->bits == 0 || fabs(plan->bits - a->plan.bits) < 0.01 * w->bits) {
     adopt(a, w);
     return BESOM_OK;
@@ -376,8 +382,10 @@ static besom_status build_anew(struct asf *a, const struct asf_wishes *w, const 
 static besom_status replan(struct asf *a, double observed) {
   struct asf_wishes w = wishes_by_reports(a);
   struct asf_plan plan = besom__asf_plan(&w);
-  bool another = fabs(w.shape.skew - a->wishes.shape.skew) > SAME_SKEW && (plan.learn > 0 || a->plan.learn > 0);
-  if (another && a->remedy != REPLANNED && plan.expected * share_of_rate(a) < observed) return build_anew(a, &w, &plan);
+  bool another = fabs(w.shape.skew - a->wishes.shape.skew) > SAME_SKEW &&
+                 (plan.learn > 0 || a->plan.learn > 0);
+  if (another && a->remedy != REPLANNED && plan.expected * share_of_rate(a) < observed)
+    return build_anew(a, &w, &plan);
   a->expected = fmin(observed / share_of_rate(a), 1);
   a->remedy = NOTHING;
   return BESOM_OK;
@@ -397,9 +405,11 @@ static besom_status too_many(struct asf *a, double observed) {
  */
 static besom_status watch(struct asf *a) {
   if (a->rate_due == 0) begin_window(a);
-  double denied = (double)atomic_load_explicit(&a->denied, memory_order_relaxed), wrong = (double)a->wrong + 1;
+  double denied = (double)atomic_load_explicit(&a->denied, memory_order_relaxed),
+         wrong = (double)a->wrong + 1;
   double due = a->rate_due * (denied + wrong), observed = wrong / (denied + wrong);
-  bool many = wrong > TOO_MANY * WINDOW && wrong > TOO_MANY * due, few = due >= WINDOW && wrong < TOO_FEW * due;
+  bool many = wrong > TOO_MANY * WINDOW && wrong > TOO_MANY * due,
+       few = due >= WINDOW && wrong < TOO_FEW * due;
   bool grown = many && a->expected * share_of_rate(a) > 1.1 * a->rate_due;
   besom_status status = BESOM_OK;
   if (many && !grown)
@@ -419,7 +429,8 @@ static besom_status watch(struct asf *a) {
 /* One more key for the second layer. */
 static besom_status learn(struct asf *a, besom_digest d) {
   if (!a->layers[SECOND]) {
-    besom_status status = make_upper(a, SECOND, ceil(a->plan.learn * share_of_rate(a)), &a->layers[SECOND]);
+    besom_status status =
+        make_upper(a, SECOND, ceil(a->plan.learn * share_of_rate(a)), &a->layers[SECOND]);
     if (status != BESOM_OK) return status;
   }
   besom_filter *second = a->layers[SECOND];
@@ -476,7 +487,7 @@ static void stats(const besom_filter *f, besom_statistics *out) {
   out->rebuilds = a->relearnt;
   if (!second) return;
   out->marks = second->items;
-  out->adapt_room_used = (double)second->items / (double)second->capacity;
+  out->reserve_used = (double)second->items / (double)second->capacity;
   if (!a->layers[THIRD]) besom__inner_stats(second, out);
 }
 
@@ -492,7 +503,9 @@ static const char *validate(const besom_filter *f) {
   }
   if (f->items != a->layers[FIRST]->items || f->capacity != a->layers[FIRST]->capacity)
     return "the numbers are not those of the first layer";
-  return a->layers[THIRD] && !second_is_full(a) ? "there is a third layer, but the second is not full" : NULL;
+  return a->layers[THIRD] && !second_is_full(a)
+             ? "there is a third layer, but the second is not full"
+             : NULL;
 }
 
 /* ------------------------------------------------------------------ files */
@@ -502,14 +515,15 @@ static void save(const besom_filter *f, struct sections_out *out) {
   const struct asf *a = const_asf(f);
   const struct asf_wishes *w = &a->wishes;
   bool as_planned = a->expected == a->plan.expected;
-  const double numbers[] = {w->shape.skew, w->shape.negatives,          w->life, w->bits, w->rate,
+  const double numbers[] = {w->shape.skew, w->shape.negatives,          w->life, w->bits, w->fpr,
                             w->room,       as_planned ? 0 : a->expected};
   unsigned layers = 0;
   while (layers < ASF_LAYERS && a->layers[layers]) layers++;
   besom__write_u64(&out->parameters, layers);
   besom__write_u64(&out->parameters, a->remedy);
   besom__write_u64(&out->parameters, a->reports);
-  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) besom__write_double(&out->parameters, numbers[i]);
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+    besom__write_double(&out->parameters, numbers[i]);
   for (unsigned i = 0; i < layers; i++) besom__inner_save(a->layers[i], out);
 }
 
@@ -520,16 +534,18 @@ static bool within(double x, double least, double most) {
 
 static bool wishes_are_possible(const struct asf_wishes *w) {
   return within(w->shape.skew, 0, ASF_MOST_SKEW) && within(w->shape.negatives, 1, 0x1p52) &&
-         within(w->life, 0, 0x1p52) && within(w->bits, 0, 1024) && within(w->rate, 0x1p-1074, 1) &&
+         within(w->life, 0, 0x1p52) && within(w->bits, 0, 1024) && within(w->fpr, 0x1p-1074, 1) &&
          within(w->room, 0x1p-1074, 0.5);
 }
 
 static besom_status load_wishes(struct asf *a, struct reader *r) {
   struct asf_wishes w = {.kind = besom__kind_named("bloom"), .members = (double)a->head.capacity};
   double expected;
-  double *const numbers[] = {&w.shape.skew, &w.shape.negatives, &w.life, &w.bits, &w.rate, &w.room, &expected};
+  double *const numbers[] = {&w.shape.skew, &w.shape.negatives, &w.life, &w.bits, &w.fpr,
+                             &w.room,       &expected};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) *numbers[i] = besom__read_double(r);
-  if (a->head.capacity == 0 || !wishes_are_possible(&w) || !within(expected, 0, 1)) return BESOM_CORRUPT;
+  if (a->head.capacity == 0 || !wishes_are_possible(&w) || !within(expected, 0, 1))
+    return BESOM_CORRUPT;
   make_plan(a, &w);
   if (expected == a->expected) return BESOM_CORRUPT; /* it would have been left out */
   if (expected > 0) a->expected = expected;
@@ -553,9 +569,10 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
 }
 
 const struct besom_kind besom__adaptive_stacked = {
-    .info = {"adaptive-stacked",
-             "stack of Bloom filters that learns what is often asked in vain, with its members at hand",
-             BESOM_CAN_INSERT | BESOM_CAN_ADAPT},
+    .info =
+        {"adaptive-stacked",
+         "stack of Bloom filters that learns what is often asked in vain, with its members at hand",
+         BESOM_CAN_INSERT | BESOM_CAN_ADAPT},
     .size = sizeof(struct asf),
     .create = create,
     .create_like = create_like,

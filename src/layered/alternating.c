@@ -4,7 +4,8 @@
 
 #define BATCH 256
 
-besom_digest besom__alternating_digest(const struct alternating *a, unsigned layer, besom_digest d) {
+besom_digest besom__alternating_digest(const struct alternating *a, unsigned layer,
+                                       besom_digest d) {
   return layer == 0 && a->plain_first ? d : layer_digest(d, layer);
 }
 
@@ -32,8 +33,9 @@ static besom_status insert_all(const struct alternating *a, unsigned layer, beso
 }
 
 /* Kinds that are built need all digests at once, and may reorder them. */
-static besom_status build_of_all(const struct alternating *a, const besom_filter *outer, const struct inner_kind *inner,
-                                 const besom_config *config, const struct digests *held, besom_filter **out) {
+static besom_status build_of_all(const struct alternating *a, const besom_filter *outer,
+                                 const struct inner_kind *inner, const besom_config *config,
+                                 const struct digests *held, besom_filter **out) {
   struct digests own = {.n = held->n, .room = held->n + 1};
   own.at = besom__allocate(&outer->allocator, (size_t)own.room * sizeof *own.at);
   if (!own.at) return BESOM_NO_MEMORY;
@@ -43,8 +45,9 @@ static besom_status build_of_all(const struct alternating *a, const besom_filter
   return status;
 }
 
-besom_status besom__alternating_add(struct alternating *a, const besom_filter *outer, const struct inner_kind *inner,
-                                    const besom_config *config, const struct digests *held) {
+besom_status besom__alternating_add(struct alternating *a, const besom_filter *outer,
+                                    const struct inner_kind *inner, const besom_config *config,
+                                    const struct digests *held) {
   besom_filter *f;
   if (a->n == a->most) return BESOM_FULL; /* no lists come to this */
   besom_status status = inner->kind->create ? besom__inner_create(outer, inner, config, &f)
@@ -76,7 +79,8 @@ bool besom__alternating_answer(const struct alternating *a, unsigned from, besom
 }
 
 /* Asks the layers behind the first for those of a batch that it says yes to. */
-static void ask_further(const struct alternating *a, const besom_digest *d, size_t n, uint64_t *bitmap) {
+static void ask_further(const struct alternating *a, const besom_digest *d, size_t n,
+                        uint64_t *bitmap) {
   besom_digest asked[BATCH];
   uint64_t answers[BATCH / 64];
   uint8_t number[BATCH];
@@ -88,7 +92,8 @@ static void ask_further(const struct alternating *a, const besom_digest *d, size
   for (unsigned layer = 1; layer <= a->n && left; layer++) {
     size_t undecided = 0;
     if (layer < a->n) {
-      for (size_t i = 0; i < left; i++) asked[i] = besom__alternating_digest(a, layer, d[number[i]]);
+      for (size_t i = 0; i < left; i++)
+        asked[i] = besom__alternating_digest(a, layer, d[number[i]]);
       a->layers[layer]->kind->contains_many(a->layers[layer], asked, left, answers);
     } else {
       memset(answers, 0, sizeof answers); /* as if there were one more, which held nothing */
@@ -103,7 +108,8 @@ static void ask_further(const struct alternating *a, const besom_digest *d, size
 }
 
 /* The first layer answers most keys, so that one is asked for as many as possible at once. */
-void besom__alternating_answer_many(const struct alternating *a, const besom_digest *d, size_t n, uint64_t *bitmap) {
+void besom__alternating_answer_many(const struct alternating *a, const besom_digest *d, size_t n,
+                                    uint64_t *bitmap) {
   const besom_filter *first = a->layers[0];
   if (a->plain_first) first->kind->contains_many(first, d, n, bitmap);
   for (size_t at = 0; at < n; at += BATCH) {
@@ -123,11 +129,11 @@ void besom__alternating_stats(const struct alternating *a, besom_statistics *out
   double now = a->n % 2, planned = now; /* the answer to a key that has come this far is yes */
   for (unsigned i = a->n; i--;) {
     besom_statistics layer = besom__inner_stats(a->layers[i], out);
-    now = layer.expected_rate * now + (1 - layer.expected_rate) * (double)(i % 2);
-    planned = layer.rate_at_capacity * planned + (1 - layer.rate_at_capacity) * (double)(i % 2);
+    now = layer.expected_fpr * now + (1 - layer.expected_fpr) * (double)(i % 2);
+    planned = layer.fpr_at_capacity * planned + (1 - layer.fpr_at_capacity) * (double)(i % 2);
   }
-  out->expected_rate = now;
-  out->rate_at_capacity = planned;
+  out->expected_fpr = now;
+  out->fpr_at_capacity = planned;
 }
 
 const char *besom__alternating_validate(const struct alternating *a) {
@@ -142,8 +148,8 @@ void besom__alternating_save(const struct alternating *a, struct sections_out *o
   for (unsigned i = 0; i < a->n; i++) besom__inner_save(a->layers[i], out);
 }
 
-besom_status besom__alternating_load(struct alternating *a, const besom_filter *outer, struct sections_in *in,
-                                     uint64_t n) {
+besom_status besom__alternating_load(struct alternating *a, const besom_filter *outer,
+                                     struct sections_in *in, uint64_t n) {
   besom_status status = n > 0 && n <= a->most ? BESOM_OK : BESOM_CORRUPT;
   while (a->n < n && status == BESOM_OK) {
     status = besom__inner_load_built(outer, in, &a->layers[a->n]);

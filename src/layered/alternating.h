@@ -11,7 +11,8 @@
 struct alternating {
   besom_filter **layers; /* room for `most` of them, in the struct of the kind */
   unsigned n, most;
-  bool plain_first; /* the first layer sees a key's digest as it is: the least work for what one layer answers */
+  bool
+      plain_first; /* the first layer sees a key's digest as it is: the least work for what one layer answers */
 };
 
 /* The digest by which a layer sees a key. Layers must err independently of each other, so each sees other bits. */
@@ -26,8 +27,9 @@ static inline bool alternating_has(const struct alternating *a, unsigned layer, 
  * One more layer, made as the config says, that holds all of the list. Errors: as besom_create; FULL. The layers that
  * there are stay in any case: besom__alternating_free them.
  */
-besom_status besom__alternating_add(struct alternating *a, const besom_filter *outer, const struct inner_kind *inner,
-                                    const besom_config *config, const struct digests *held);
+besom_status besom__alternating_add(struct alternating *a, const besom_filter *outer,
+                                    const struct inner_kind *inner, const besom_config *config,
+                                    const struct digests *held);
 void besom__alternating_free(struct alternating *a);
 
 /* Leaves those of the list that the newest layer is wrong about. */
@@ -35,7 +37,8 @@ void besom__alternating_keep_wrong(const struct alternating *a, struct digests *
 
 /* The answer of a key that all layers before this one hold. */
 bool besom__alternating_answer(const struct alternating *a, unsigned from, besom_digest d);
-void besom__alternating_answer_many(const struct alternating *a, const besom_digest *d, size_t n, uint64_t *bitmap);
+void besom__alternating_answer_many(const struct alternating *a, const besom_digest *d, size_t n,
+                                    uint64_t *bitmap);
 
 /* Adds up the layers; the rates are those for keys that no layer was made for. */
 void besom__alternating_stats(const struct alternating *a, besom_statistics *out);
@@ -44,7 +47,7 @@ const char *besom__alternating_validate(const struct alternating *a);
 /* The layers' sections alone; load wants n layers of one kind that has a price. Errors of load: as besom__inner_load.
  */
 void besom__alternating_save(const struct alternating *a, struct sections_out *out);
-besom_status besom__alternating_load(struct alternating *a, const besom_filter *outer, struct sections_in *in,
-                                     uint64_t n);
+besom_status besom__alternating_load(struct alternating *a, const besom_filter *outer,
+                                     struct sections_in *in, uint64_t n);
 
 #endif

@@ -48,7 +48,8 @@ static void seen_by(const struct groups *g, double queries, double *keys, double
 /* The share of the queries that is for the most popular keys. */
 static double share_of_first(const struct groups *g, double keys) {
   double share = 0;
-  for (unsigned i = 0; i < g->n && keys > 0; keys -= g->keys[i++]) share += fmin(keys, g->keys[i]) * g->each[i];
+  for (unsigned i = 0; i < g->n && keys > 0; keys -= g->keys[i++])
+    share += fmin(keys, g->keys[i]) * g->each[i];
   return share;
 }
 
@@ -115,12 +116,14 @@ static void look_at_seen(struct search *s, double seen) {
 
 /* The stack at a point. False if there is none. */
 static bool plan_at(struct search *s, const struct point *at, struct asf_plan *p) {
-  if (at->seen < 0 || at->left < 0 || at->left * at->left > MOST_LEFT || at->second < CLOSEST) return false;
+  if (at->seen < 0 || at->left < 0 || at->left * at->left > MOST_LEFT || at->second < CLOSEST)
+    return false;
   look_at_seen(s, at->seen);
   p->bits = s->total * (1 - at->left * at->left);
   double first = exp2(-besom__layer_log_rate(&s->prices, p->bits)), second = exp2(-at->second);
   p->learn = s->keys * first;
-  double rest = s->total - p->bits - p->learn / s->w->members * besom__layer_bits(&s->prices, at->second);
+  double rest =
+      s->total - p->bits - p->learn / s->w->members * besom__layer_bits(&s->prices, at->second);
   if (rest < 0 || p->learn < 1) return false;
   double third = exp2(-besom__layer_log_rate(&s->prices, rest / second));
   p->stack = (struct stack){ASF_LAYERS, {first, second, third}};
@@ -171,7 +174,8 @@ static void try_closely(struct search *s) {
 /* The first layer and no others. */
 static struct asf_plan plan_of_one(const struct search *s, double bits) {
   double rate = exp2(-besom__layer_log_rate(&s->prices, bits));
-  return (struct asf_plan){.stack = besom__stack_of_equals(1, rate), .bits = bits, .expected = rate};
+  return (struct asf_plan){
+      .stack = besom__stack_of_equals(1, rate), .bits = bits, .expected = rate};
 }
 
 struct asf_plan besom__asf_plan(const struct asf_wishes *w) {
@@ -179,7 +183,7 @@ struct asf_plan besom__asf_plan(const struct asf_wishes *w) {
   double left = 0;
   besom__layer_prices(w->kind, w->members, &s.prices);
   if (s.first_fixed) {
-    s.total = besom__layer_bits(&s.prices, -log2(w->rate)) * (1 + w->room);
+    s.total = besom__layer_bits(&s.prices, -log2(w->fpr)) * (1 + w->room);
     left = sqrt(w->room / (1 + w->room));
   }
   struct asf_plan one = plan_of_one(&s, s.total * (1 - left * left));

@@ -22,7 +22,7 @@ struct asf_wishes {
   double members;
   double life; /* queries for non-members until the filter is replaced; 0: for ever */
   double bits; /* a member, of all layers; or 0, */
-  double rate; /* the first layer has this rate, */
+  double fpr;  /* the first layer has this rate, */
   double room; /* and the others this share of its memory */
 };
 

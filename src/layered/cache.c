@@ -143,7 +143,8 @@ static bool bucket_is_sound(const struct cache *c, uint64_t bucket) {
   unsigned n = taken(digests);
   for (unsigned i = 0; i < CACHE_WAYS; i++) {
     if (i >= n && !is_free(digests[i])) return false;
-    if (i < n && (bucket_of(c, digests[i]) != bucket || place_of(digests, digests[i]) != i)) return false;
+    if (i < n && (bucket_of(c, digests[i]) != bucket || place_of(digests, digests[i]) != i))
+      return false;
   }
   return true;
 }

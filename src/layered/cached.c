@@ -81,11 +81,11 @@ static besom_status create(besom_filter *f, const besom_config *config) {
   struct cached *c = cached(f);
   struct wishes w;
   besom_config base = *config;
-  double share = config->adapt_room != 0 ? config->adapt_room : DEFAULT_ADAPT_ROOM;
+  double share = config->reserve != 0 ? config->reserve : DEFAULT_ADAPT_ROOM;
   besom_status status = read_options(config->options, &w);
   if (status != BESOM_OK) return status;
   if (config->value_bits) return BESOM_INVALID;
-  base.adapt_room = 0;
+  base.reserve = 0;
   if (config->bits != 0 && !((base.bits = base_bits(config, &w, share)) > 0)) return BESOM_INVALID;
   status = besom__inner_create(f, &w.inner, &base, &c->base);
   if (status != BESOM_OK) return status;
@@ -125,7 +125,8 @@ static bool contains(const besom_filter *f, besom_digest d) {
 }
 
 /* The base's answers, and for each yes a look into the cache. */
-static void contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap) {
+static void contains_many(const besom_filter *f, const besom_digest *d, size_t n,
+                          uint64_t *bitmap) {
   const struct cached *c = const_cached(f);
   c->base->kind->contains_many(c->base, d, n, bitmap);
   if (!c->cache.count) return;
@@ -199,7 +200,7 @@ static void merge_cache(struct cache *into, const struct cache *from, const beso
 
 static besom_status merge(const besom_filter *a, const besom_filter *b, besom_filter *into) {
   const struct cached *x = const_cached(a), *y = const_cached(b);
-  if (x->base->kind != y->base->kind) return BESOM_UNLIKE;
+  if (x->base->kind != y->base->kind) return BESOM_INCOMPATIBLE;
   if (!x->base->kind->merge) return BESOM_UNSUPPORTED;
   besom_status status = x->base->kind->merge(x->base, y->base, cached(into)->base);
   if (status != BESOM_OK) return status;
@@ -225,7 +226,8 @@ static besom_status resize_start(besom_filter *fresh, const besom_filter *f, uin
 }
 
 /* The cache goes over as it is: it has whole digests, which do not depend on the table. */
-static besom_status resize_step(besom_filter *fresh, besom_filter *f, uint64_t max, bool *finished) {
+static besom_status resize_step(besom_filter *fresh, besom_filter *f, uint64_t max,
+                                bool *finished) {
   struct cached *c = cached(fresh), *old = cached(f);
   besom_status status = c->base->kind->resize_step(c->base, old->base, max, finished);
   if (status != BESOM_OK || !*finished) return status;
@@ -235,7 +237,8 @@ static besom_status resize_step(besom_filter *fresh, besom_filter *f, uint64_t m
   return BESOM_OK;
 }
 
-static besom_status append(besom_filter *f, const besom_digest_source *digests, const besom_progress *progress) {
+static besom_status append(besom_filter *f, const besom_digest_source *digests,
+                           const besom_progress *progress) {
   struct cached *c = cached(f);
   if (!c->base->kind->append) return BESOM_UNSUPPORTED;
   besom_status status = c->base->kind->append(c->base, digests, progress);
@@ -248,7 +251,7 @@ static void stats(const besom_filter *f, besom_statistics *s) {
   s->bytes += c->base->kind->size + c->cache.buckets * CACHE_BUCKET_BYTES;
   c->base->kind->stats(c->base, s);
   s->marks += c->cache.count;
-  s->adapt_room_used = (double)c->cache.count / (double)(c->cache.buckets * CACHE_WAYS);
+  s->reserve_used = (double)c->cache.count / (double)(c->cache.buckets * CACHE_WAYS);
 }
 
 static const besom_filter *layer(const besom_filter *f, size_t i) {
@@ -257,7 +260,8 @@ static const besom_filter *layer(const besom_filter *f, size_t i) {
 
 static const char *validate(const besom_filter *f) {
   const struct cached *c = const_cached(f);
-  if (f->items != c->base->items || f->capacity != c->base->capacity) return "the numbers are not those of the base";
+  if (f->items != c->base->items || f->capacity != c->base->capacity)
+    return "the numbers are not those of the base";
   const char *wrong = c->base->kind->validate(c->base);
   return wrong ? wrong : besom__cache_check(&c->cache);
 }
@@ -270,7 +274,8 @@ static void save(const besom_filter *f, struct sections_out *out) {
   besom__write_u64(&out->parameters, c->cache.buckets);
   besom__write_u64(&out->parameters, c->cache.count);
   besom__write_u64(&out->parameters, c->cache.policy);
-  add_section(out, TAG_CACHE, c->cache.digests, c->cache.buckets * CACHE_WAYS * sizeof *c->cache.digests);
+  add_section(out, TAG_CACHE, c->cache.digests,
+              c->cache.buckets * CACHE_WAYS * sizeof *c->cache.digests);
   besom__inner_save(c->base, out);
 }
 
@@ -280,10 +285,13 @@ static besom_status load_cache(besom_filter *f, struct sections_in *in) {
   uint64_t policy = besom__read_u64(&in->parameters);
   const struct section *saved = take_section(in, TAG_CACHE);
   size_t bucket = CACHE_WAYS * sizeof *c->digests;
-  if (!saved || buckets == 0 || saved->len % bucket || buckets != saved->len / bucket) return BESOM_CORRUPT;
+  if (!saved || buckets == 0 || saved->len % bucket || buckets != saved->len / bucket)
+    return BESOM_CORRUPT;
   if (policy > CACHE_TOPK || count > buckets * CACHE_WAYS) return BESOM_CORRUPT;
-  *c = (struct cache){
-      .buckets = buckets, .count = count, .policy = (enum cache_policy)policy, .borrowed = f->mapping != NULL};
+  *c = (struct cache){.buckets = buckets,
+                      .count = count,
+                      .policy = (enum cache_policy)policy,
+                      .borrowed = f->mapping != NULL};
   if (c->borrowed) c->digests = (besom_digest *)(uintptr_t)saved->data;
   besom_status status = besom__cache_make(c, &f->allocator);
   if (status == BESOM_OK && !c->borrowed) memcpy(c->digests, saved->data, (size_t)saved->len);
@@ -300,9 +308,11 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
 }
 
 const struct besom_kind besom__cached = {
-    .info = {"cached", "a filter of another kind with a cache of false positives: adapts, but forgets",
-             BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE | BESOM_CAN_GROW |
-                 BESOM_CAN_ADAPT | BESOM_CAN_BUILD_SORTED | BESOM_CAN_REKEY | BESOM_FORGETS},
+    .info = {"cached",
+             "a filter of another kind with a cache of false positives: adapts, but forgets",
+             BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE |
+                 BESOM_CAN_GROW | BESOM_CAN_ADAPT | BESOM_CAN_BUILD_SORTED | BESOM_CAN_REKEY |
+                 BESOM_FORGETS},
     .size = sizeof(struct cached),
     .create = create,
     .create_like = create_like,

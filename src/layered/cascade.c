@@ -41,8 +41,9 @@ static void destroy(besom_filter *f) {
 /* Holds all of the list. */
 static besom_status add_level(struct cascade *c, const struct inner_kind *bloom, double rate,
                               const struct digests *list) {
-  besom_config config = {.capacity = list->n ? list->n : 1, .rate = rate};
-  return rate > 0 ? besom__alternating_add(&c->levels, &c->head, bloom, &config, list) : BESOM_INVALID;
+  besom_config config = {.capacity = list->n ? list->n : 1, .fpr = rate};
+  return rate > 0 ? besom__alternating_add(&c->levels, &c->head, bloom, &config, list)
+                  : BESOM_INVALID;
 }
 
 /* About how many bits the levels behind the first take: each holds half of those that the one before it met. */
@@ -61,9 +62,10 @@ static double later_bits(double rate, double yes, double no, double level_head) 
  * The first level's rate. With a list of so many on the other side, half the root of their proportion makes the whole
  * chain about as small as can be. Of a budget of bits it gets what the others leave; 0 if that is nothing.
  */
-static double first_rate(const besom_config *config, uint64_t yes, uint64_t no, const struct inner_kind *bloom) {
+static double first_rate(const besom_config *config, uint64_t yes, uint64_t no,
+                         const struct inner_kind *bloom) {
   double n = yes ? (double)yes : 1, head = 8.0 * (double)bloom->kind->size;
-  double wanted = config->rate != 0 ? config->rate : DEFAULT_RATE;
+  double wanted = config->fpr != 0 ? config->fpr : DEFAULT_RATE;
   if (config->bits == 0) return no ? fmin(wanted, sqrt(0.5) * n / (double)no) : wanted;
   double budget = config->bits * n - 8.0 * sizeof(struct cascade) - head;
   for (double own = budget; own > 0; own -= budget / 256) {
@@ -73,8 +75,8 @@ static double first_rate(const besom_config *config, uint64_t yes, uint64_t no, 
   return 0;
 }
 
-static besom_status add_levels(struct cascade *c, const struct inner_kind *bloom, double rate, struct digests *yes,
-                               struct digests *no) {
+static besom_status add_levels(struct cascade *c, const struct inner_kind *bloom, double rate,
+                               struct digests *yes, struct digests *no) {
   struct digests *held = yes, *denied = no;
   besom_status status = add_level(c, bloom, rate, held);
   while (status == BESOM_OK) {
@@ -111,11 +113,11 @@ static besom_status read_options(const char *text, struct inner_kind *bloom) {
   return status == BESOM_END ? BESOM_OK : status;
 }
 
-static besom_status build(besom_filter *f, const besom_config *config, const besom_source *yes, const besom_source *no,
-                          const besom_progress *progress) {
+static besom_status build(besom_filter *f, const besom_config *config, const besom_source *yes,
+                          const besom_source *no, const besom_progress *progress) {
   struct inner_kind bloom;
   struct digests held = {0}, denied = {0};
-  if (config->slots || config->value_bits || config->adapt_room != 0) return BESOM_INVALID;
+  if (config->slots || config->value_bits || config->reserve != 0) return BESOM_INVALID;
   make_room(cascade(f));
   besom_status status = read_options(config->options, &bloom);
   if (status == BESOM_OK) status = besom__collect(f, yes, config->capacity, progress, &held);
@@ -125,10 +127,11 @@ static besom_status build(besom_filter *f, const besom_config *config, const bes
     besom__digests_unite(&denied);
     f->items = held.n;
     f->capacity = config->capacity;
-    status = have_common_key(&held, &denied) ? BESOM_MEMBER : BESOM_OK;
+    status = have_common_key(&held, &denied) ? BESOM_IS_MEMBER : BESOM_OK;
   }
   if (status == BESOM_OK)
-    status = add_levels(cascade(f), &bloom, first_rate(config, held.n, denied.n, &bloom), &held, &denied);
+    status = add_levels(cascade(f), &bloom, first_rate(config, held.n, denied.n, &bloom), &held,
+                        &denied);
   besom__digests_free(f, &held);
   besom__digests_free(f, &denied);
   if (status != BESOM_OK) destroy(f);
@@ -141,7 +144,8 @@ static bool contains(const besom_filter *f, besom_digest d) {
   return besom__alternating_answer(&const_cascade(f)->levels, 0, d);
 }
 
-static void contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap) {
+static void contains_many(const besom_filter *f, const besom_digest *d, size_t n,
+                          uint64_t *bitmap) {
   besom__alternating_answer_many(&const_cascade(f)->levels, d, n, bitmap);
 }
 
@@ -177,7 +181,8 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
 }
 
 const struct besom_kind besom__cascade = {
-    .info = {"cascade", "static chain of Bloom filters: yes to all of one list, no to all of another",
+    .info = {"cascade",
+             "static chain of Bloom filters: yes to all of one list, no to all of another",
              BESOM_CAN_BUILD_NO},
     .size = sizeof(struct cascade),
     .build = build,

@@ -16,7 +16,8 @@ besom_status besom__inner_option(struct inner_kind *inner, const struct option *
   }
   size_t len = strlen(inner->options), more = option->name.len + 1 + option->value.len + (len > 0);
   if (len + more >= sizeof inner->options) return BESOM_BAD_OPTION;
-  struct writer w = {(uint8_t *)inner->options + len, (uint8_t *)inner->options + sizeof inner->options, false};
+  struct writer w = {(uint8_t *)inner->options + len,
+                     (uint8_t *)inner->options + sizeof inner->options, false};
   if (len) besom__write_bytes(&w, ",", 1);
   besom__write_bytes(&w, option->name.data, option->name.len);
   besom__write_bytes(&w, "=", 1);
@@ -24,21 +25,23 @@ besom_status besom__inner_option(struct inner_kind *inner, const struct option *
   return BESOM_OK;
 }
 
-static besom_config own_config(const besom_filter *outer, const struct inner_kind *inner, const besom_config *config) {
+static besom_config own_config(const besom_filter *outer, const struct inner_kind *inner,
+                               const besom_config *config) {
   besom_config own = *config;
   own.options = inner->options;
   own.allocator = &outer->allocator;
   return own;
 }
 
-besom_status besom__inner_create(const besom_filter *outer, const struct inner_kind *inner, const besom_config *config,
-                                 besom_filter **out) {
+besom_status besom__inner_create(const besom_filter *outer, const struct inner_kind *inner,
+                                 const besom_config *config, besom_filter **out) {
   besom_config own = own_config(outer, inner, config);
   return besom__filter_create(inner->kind, &own, &outer->hasher, out);
 }
 
-besom_status besom__inner_build(const besom_filter *outer, const struct inner_kind *inner, const besom_config *config,
-                                struct digests *digests, besom_filter **out) {
+besom_status besom__inner_build(const besom_filter *outer, const struct inner_kind *inner,
+                                const besom_config *config, struct digests *digests,
+                                besom_filter **out) {
   besom_config own = own_config(outer, inner, config);
   besom_filter *f;
   besom_status status = besom__filter_new(inner->kind, &outer->hasher, &outer->allocator, &f);
@@ -103,8 +106,8 @@ static const struct besom_kind *read_kind(struct reader *parameters) {
 }
 
 /* A filter whose bits stay in the outer one's mapping, if that has one. */
-static besom_status load_kind(const besom_filter *outer, const struct besom_kind *kind, struct sections_in *in,
-                              besom_filter **inner) {
+static besom_status load_kind(const besom_filter *outer, const struct besom_kind *kind,
+                              struct sections_in *in, besom_filter **inner) {
   besom_filter *f;
   besom_status status = besom__filter_new(kind, &outer->hasher, &outer->allocator, &f);
   if (status != BESOM_OK) return status;
@@ -139,10 +142,12 @@ static besom_status load_inner(const besom_filter *outer, struct sections_in *in
   return status;
 }
 
-besom_status besom__inner_load(const besom_filter *outer, struct sections_in *in, besom_filter **inner) {
+besom_status besom__inner_load(const besom_filter *outer, struct sections_in *in,
+                               besom_filter **inner) {
   return load_inner(outer, in, false, inner);
 }
 
-besom_status besom__inner_load_built(const besom_filter *outer, struct sections_in *in, besom_filter **inner) {
+besom_status besom__inner_load_built(const besom_filter *outer, struct sections_in *in,
+                                     besom_filter **inner) {
   return load_inner(outer, in, true, inner);
 }

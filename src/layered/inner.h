@@ -24,20 +24,23 @@ struct inner_kind {
 besom_status besom__inner_option(struct inner_kind *inner, const struct option *option);
 
 /* An empty filter for the inside of outer: config's numbers, inner's kind and options. Errors: as besom_create. */
-besom_status besom__inner_create(const besom_filter *outer, const struct inner_kind *inner, const besom_config *config,
-                                 besom_filter **out);
+besom_status besom__inner_create(const besom_filter *outer, const struct inner_kind *inner,
+                                 const besom_config *config, besom_filter **out);
 
 /* One of a kind that is built, from digests, which it may put into another order. Errors: as besom_build. */
-besom_status besom__inner_build(const besom_filter *outer, const struct inner_kind *inner, const besom_config *config,
-                                struct digests *digests, besom_filter **out);
+besom_status besom__inner_build(const besom_filter *outer, const struct inner_kind *inner,
+                                const besom_config *config, struct digests *digests,
+                                besom_filter **out);
 
 /*
  * Inner filters are loaded in the order in which they were saved; _built also takes those that cannot be inserted into.
- * Errors of load: CORRUPT, NEWER, NO_MEMORY.
+ * Errors of load: CORRUPT, NEWER_VERSION, NO_MEMORY.
  */
 void besom__inner_save(const besom_filter *inner, struct sections_out *out);
-besom_status besom__inner_load(const besom_filter *outer, struct sections_in *in, besom_filter **inner);
-besom_status besom__inner_load_built(const besom_filter *outer, struct sections_in *in, besom_filter **inner);
+besom_status besom__inner_load(const besom_filter *outer, struct sections_in *in,
+                               besom_filter **inner);
+besom_status besom__inner_load_built(const besom_filter *outer, struct sections_in *in,
+                                     besom_filter **inner);
 
 /* An inner filter's own statistics, of which what adds up is added to the outer one's. */
 besom_statistics besom__inner_stats(const besom_filter *inner, besom_statistics *outer);

@@ -55,7 +55,8 @@ static void halve(struct key_sample *s) {
     if (k.number < s->below) put_key(s, &k);
 }
 
-static besom_status add_key(const besom_filter *f, struct key_sample *s, const struct sampled_key *k) {
+static besom_status add_key(const besom_filter *f, struct key_sample *s,
+                            const struct sampled_key *k) {
   while (k->number < s->below && s->room - s->used < HEAD_BYTES + k->key.len) {
     if (s->room == MOST_ROOM) {
       halve(s);
@@ -68,8 +69,8 @@ static besom_status add_key(const besom_filter *f, struct key_sample *s, const s
   return BESOM_OK;
 }
 
-besom_status besom__key_sample_read(const besom_filter *f, const besom_source *source, const besom_progress *progress,
-                                    struct key_sample *out) {
+besom_status besom__key_sample_read(const besom_filter *f, const besom_source *source,
+                                    const besom_progress *progress, struct key_sample *out) {
   besom_status status = BESOM_OK;
   *out = (struct key_sample){.below = UINT64_MAX};
   while (status == BESOM_OK) {
@@ -78,7 +79,8 @@ besom_status besom__key_sample_read(const besom_filter *f, const besom_source *s
     if (status == BESOM_END) return BESOM_OK;
     if (status == BESOM_OK && !k.key.data && k.key.len) status = BESOM_INVALID;
     if (status == BESOM_OK && out->keys % TICK_EVERY == 0)
-      status = besom__tick(progress, out->keys, source->size_hint > out->keys ? source->size_hint : 0);
+      status =
+          besom__tick(progress, out->keys, source->size_hint > out->keys ? source->size_hint : 0);
     if (status != BESOM_OK) break;
     k.number = hash_bytes(&f->hasher, k.key.data, k.key.len).lo;
     if (k.key.len > MODEL_KEY_BYTES) k.key.len = MODEL_KEY_BYTES;

@@ -25,8 +25,8 @@ enum { INITIAL, BACKUP, FILTERS }; /* the Bloom filters, by their layer_digest *
 struct learned {
   besom_filter head;
   struct model model;
-  int32_t threshold;              /* who scores as much is a member */
-  double wrong;                   /* share of the non-members that do, by what was seen when it was built */
+  int32_t threshold; /* who scores as much is a member */
+  double wrong;      /* share of the non-members that do, by what was seen when it was built */
   besom_filter *filters[FILTERS]; /* no initial one: NULL */
 };
 
@@ -67,7 +67,8 @@ static bool contains(const besom_filter *f, besom_digest d) {
   return l->model.weights || filter_has(l, BACKUP, d);
 }
 
-static void contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap) {
+static void contains_many(const besom_filter *f, const besom_digest *d, size_t n,
+                          uint64_t *bitmap) {
   for (size_t i = 0; i < n; i++) {
     if (i % 64 == 0) bitmap[i / 64] = 0;
     bitmap[i / 64] |= (uint64_t)contains(f, d[i]) << (i % 64);
@@ -80,7 +81,7 @@ struct wishes {
   bool sandwiched;
   unsigned log; /* of the number of weights; 0: as is best */
   double bits;  /* a member, or 0: as many as the rate takes */
-  double rate;
+  double fpr;
 };
 
 static besom_status read_option(struct wishes *w, const struct option *option) {
@@ -93,7 +94,8 @@ static besom_status read_option(struct wishes *w, const struct option *option) {
   besom_status status = besom__option_number(option, &weights);
   if (status != BESOM_OK) return status;
   w->log = trailing_zeros(weights);
-  bool known = w->log >= MODEL_LEAST_LOG && w->log <= MODEL_MOST_LOG && weights == UINT64_C(1) << w->log;
+  bool known =
+      w->log >= MODEL_LEAST_LOG && w->log <= MODEL_MOST_LOG && weights == UINT64_C(1) << w->log;
   return known ? BESOM_OK : BESOM_BAD_OPTION;
 }
 
@@ -101,11 +103,11 @@ static besom_status read_wishes(const besom_config *config, struct wishes *w) {
   const char *text = config->options;
   struct option option;
   besom_status status;
-  *w = (struct wishes){.bits = config->bits, .rate = config->rate != 0 ? config->rate : DEFAULT_RATE};
+  *w = (struct wishes){.bits = config->bits, .fpr = config->fpr != 0 ? config->fpr : DEFAULT_RATE};
   while ((status = besom__option_next(&text, &option)) == BESOM_OK)
     if ((status = read_option(w, &option)) != BESOM_OK) return status;
   if (status != BESOM_END) return status;
-  return config->slots || config->value_bits || config->adapt_room != 0 ? BESOM_INVALID : BESOM_OK;
+  return config->slots || config->value_bits || config->reserve != 0 ? BESOM_INVALID : BESOM_OK;
 }
 
 /* ------------------------------------------------------------------ planning */
@@ -122,7 +124,8 @@ struct plan {
 /* Bits a member beside those of the Bloom filters: heads, the model, what rounding up to whole lines costs. */
 static double beside_bits(const struct plan *p, const struct model *m, double members) {
   double filters = m->weights && p->wishes.sandwiched ? 2 : 1;
-  double bytes = sizeof(struct learned) + (double)model_bytes(m) + filters * (double)p->bloom.kind->size;
+  double bytes =
+      sizeof(struct learned) + (double)model_bytes(m) + filters * (double)p->bloom.kind->size;
   return (8 * bytes + filters * LINE_BITS) / members;
 }
 
@@ -130,13 +133,14 @@ static double beside_bits(const struct plan *p, const struct model *m, double me
 static struct split split_with(const struct plan *p, const struct model *m, double members) {
   const struct wishes *w = &p->wishes;
   double beside = beside_bits(p, m, members);
-  if (w->bits == 0) return besom__split_for_rate(p->scores, w->rate, w->sandwiched);
+  if (w->bits == 0) return besom__split_for_rate(p->scores, w->fpr, w->sandwiched);
   return besom__split_for_bits(p->scores, fmax(w->bits - beside, 0), w->sandwiched);
 }
 
 /* The less the better. */
-static double cost(const struct plan *p, const struct model *m, const struct split *s, double members) {
-  return p->wishes.bits != 0 ? s->rate : s->bits + beside_bits(p, m, members);
+static double cost(const struct plan *p, const struct model *m, const struct split *s,
+                   double members) {
+  return p->wishes.bits != 0 ? s->fpr : s->bits + beside_bits(p, m, members);
 }
 
 static void clear_scores(double *bins) {
@@ -154,7 +158,8 @@ static double mean_weight(const struct key_sample *sample) {
  * Counts the keys of a sample that no model was trained with, each as often as it is asked. Within limits: what one
  * very popular key scores says nothing about others.
  */
-static void score_sample(const struct model *m, const struct key_sample *sample, double *bins, double *squares) {
+static void score_sample(const struct model *m, const struct key_sample *sample, double *bins,
+                         double *squares) {
   struct sampled_key k;
   double most = MOST_WEIGHT * mean_weight(sample);
   clear_scores(bins);
@@ -175,14 +180,14 @@ static void score_samples(struct plan *p, const struct model *m) {
 
 /* The largest number of weights that is worth trying, as its logarithm. */
 static unsigned largest_log(const struct plan *p, double members) {
-  double bits = p->wishes.bits != 0 ? p->wishes.bits : besom__split_bits_at(p->wishes.rate);
+  double bits = p->wishes.bits != 0 ? p->wishes.bits : besom__split_bits_at(p->wishes.fpr);
   double log = floor(log2(fmax(LARGEST_SHARE * bits * members / 8, 1)));
   return (unsigned)fmin(fmax(log, MODEL_LEAST_LOG), MODEL_MOST_LOG);
 }
 
 /* Trains a model and keeps it if it is better than the best one so far. */
-static besom_status try_model(besom_filter *f, struct plan *p, unsigned log, const besom_progress *progress,
-                              double *least) {
+static besom_status try_model(besom_filter *f, struct plan *p, unsigned log,
+                              const besom_progress *progress, double *least) {
   struct model *kept = &learned(f)->model, m;
   double members = (double)p->yes.keys;
   besom_status status = besom__model_train(f, log, &p->yes, &p->no, progress, &m);
@@ -210,7 +215,8 @@ static besom_status choose_model(besom_filter *f, struct plan *p, const besom_pr
   double least = cost(p, &none, &alone, members);
   unsigned log = p->wishes.log ? p->wishes.log : largest_log(p, members);
   besom_status status = try_model(f, p, log, progress, &least);
-  for (int i = 1; i < SIZES_TRIED && !p->wishes.log && log > MODEL_LEAST_LOG && status == BESOM_OK; i++)
+  for (int i = 1; i < SIZES_TRIED && !p->wishes.log && log > MODEL_LEAST_LOG && status == BESOM_OK;
+       i++)
     status = try_model(f, p, --log, progress, &least);
   return status;
 }
@@ -243,10 +249,12 @@ static besom_status next_scored(void *ctx, besom_bytes *key, uint64_t *weight) {
  * The members once more, all of them (bins: and their scores) or those below the threshold. A source that has fewer of
  * them than before would cost members: INVALID.
  */
-static besom_status collect_scored(const besom_filter *f, const struct plan *p, const besom_source *yes, double *bins,
+static besom_status collect_scored(const besom_filter *f, const struct plan *p,
+                                   const besom_source *yes, double *bins,
                                    const besom_progress *progress, struct digests *out) {
   struct scored_source scored = {yes, const_learned(f), bins, 0};
-  besom_source through = {.next = next_scored, .size_hint = bins ? yes->size_hint : 0, .ctx = &scored};
+  besom_source through = {
+      .next = next_scored, .size_hint = bins ? yes->size_hint : 0, .ctx = &scored};
   *out = (struct digests){0};
   besom_status status = p->sampled ? yes->rewind(yes->ctx) : BESOM_OK;
   if (status == BESOM_OK) status = besom__collect(f, &through, f->capacity, progress, out);
@@ -257,15 +265,15 @@ static besom_status collect_scored(const besom_filter *f, const struct plan *p, 
 #define MOST_BITS 1024 /* a key, that any filter takes; when the model misses next to nobody */
 
 /* One of the two filters, with all keys of the list; bits is what it may take in all, or 0 to go by the rate. */
-static besom_status add_filter(besom_filter *f, const struct plan *p, unsigned i, const struct digests *list,
-                               double bits, double rate) {
+static besom_status add_filter(besom_filter *f, const struct plan *p, unsigned i,
+                               const struct digests *list, double bits, double rate) {
   besom_config config = {.capacity = list->n ? list->n : 1};
   besom_filter *filter;
   if (p->wishes.bits != 0)
     config.bits = fmin(bits / (double)config.capacity, MOST_BITS);
   else
-    config.rate = rate;
-  if (!(config.bits > 0 || config.rate > 0)) return BESOM_INVALID;
+    config.fpr = rate;
+  if (!(config.bits > 0 || config.fpr > 0)) return BESOM_INVALID;
   besom_status status = besom__inner_create(f, &p->bloom, &config, &filter);
   if (status != BESOM_OK) return status;
   learned(f)->filters[i] = filter;
@@ -281,8 +289,8 @@ static double bytes_of(const besom_filter *f) {
 }
 
 /* all: every member; missed: those that the model does not know. */
-static besom_status add_filters(besom_filter *f, const struct plan *p, const struct split *s, const struct digests *all,
-                                const struct digests *missed) {
+static besom_status add_filters(besom_filter *f, const struct plan *p, const struct split *s,
+                                const struct digests *all, const struct digests *missed) {
   const struct learned *l = const_learned(f);
   double members = all->n ? (double)all->n : 1, head = 8 * (double)p->bloom.kind->size;
   double left = p->wishes.bits * members - 8 * ((double)sizeof *l + (double)model_bytes(&l->model));
@@ -291,7 +299,8 @@ static besom_status add_filters(besom_filter *f, const struct plan *p, const str
     double bits = besom__split_bits_at(s->initial_rate) * members + head;
     status = add_filter(f, p, INITIAL, all, bits, s->initial_rate);
     if (status == BESOM_OK) left -= 8 * bytes_of(l->filters[INITIAL]);
-    if (status == BESOM_INVALID) status = BESOM_OK; /* smaller than any that can be made: so there is none */
+    if (status == BESOM_INVALID)
+      status = BESOM_OK; /* smaller than any that can be made: so there is none */
   }
   return status == BESOM_OK ? add_filter(f, p, BACKUP, missed, left, s->backup_rate) : status;
 }
@@ -314,7 +323,8 @@ static besom_status build_with_model(besom_filter *f, struct plan *p, const beso
   l->wrong = split.wrong;
   if (split.bin == SCORE_BINS) besom__model_free(f, &l->model);
   if (l->model.weights) status = collect_scored(f, p, yes, NULL, progress, &missed);
-  if (status == BESOM_OK) status = add_filters(f, p, &split, &all, l->model.weights ? &missed : &all);
+  if (status == BESOM_OK)
+    status = add_filters(f, p, &split, &all, l->model.weights ? &missed : &all);
   besom__digests_free(f, &all);
   besom__digests_free(f, &missed);
   return status;
@@ -323,7 +333,7 @@ static besom_status build_with_model(besom_filter *f, struct plan *p, const beso
 /* A Bloom filter, and no more. */
 static besom_status build_alone(besom_filter *f, const struct plan *p, const besom_source *yes,
                                 const besom_progress *progress) {
-  const struct split alone = {.bin = SCORE_BINS, .initial_rate = 1, .backup_rate = p->wishes.rate};
+  const struct split alone = {.bin = SCORE_BINS, .initial_rate = 1, .backup_rate = p->wishes.fpr};
   struct digests all;
   besom_status status = collect_scored(f, p, yes, NULL, progress, &all);
   f->items = all.n;
@@ -333,8 +343,8 @@ static besom_status build_alone(besom_filter *f, const struct plan *p, const bes
 }
 
 /* Looks for a model that is worth its memory. */
-static besom_status learn(besom_filter *f, struct plan *p, const besom_source *yes, const besom_source *no,
-                          const besom_progress *progress) {
+static besom_status learn(besom_filter *f, struct plan *p, const besom_source *yes,
+                          const besom_source *no, const besom_progress *progress) {
   if (!yes->rewind) return BESOM_INVALID;
   p->scores = besom__allocate(&f->allocator, sizeof *p->scores);
   if (!p->scores) return BESOM_NO_MEMORY;
@@ -344,14 +354,15 @@ static besom_status learn(besom_filter *f, struct plan *p, const besom_source *y
   return status == BESOM_OK ? choose_model(f, p, progress) : status;
 }
 
-static besom_status build(besom_filter *f, const besom_config *config, const besom_source *yes, const besom_source *no,
-                          const besom_progress *progress) {
+static besom_status build(besom_filter *f, const besom_config *config, const besom_source *yes,
+                          const besom_source *no, const besom_progress *progress) {
   struct plan p = {.bloom.kind = besom__kind_named("bloom")};
   besom_status status = read_wishes(config, &p.wishes);
   f->capacity = config->capacity;
   if (status == BESOM_OK && no) status = learn(f, &p, yes, no, progress);
   if (status == BESOM_OK)
-    status = learned(f)->model.weights ? build_with_model(f, &p, yes, progress) : build_alone(f, &p, yes, progress);
+    status = learned(f)->model.weights ? build_with_model(f, &p, yes, progress)
+                                       : build_alone(f, &p, yes, progress);
   besom__key_sample_free(f, &p.yes);
   besom__key_sample_free(f, &p.no);
   besom__release(&f->allocator, p.scores, sizeof *p.scores);
@@ -367,9 +378,10 @@ static void stats(const besom_filter *f, besom_statistics *out) {
   for (unsigned i = FILTERS; i--;) {
     if (!l->filters[i]) continue;
     besom_statistics s = besom__inner_stats(l->filters[i], out);
-    out->expected_rate = i == BACKUP ? wrong + (1 - wrong) * s.expected_rate : s.expected_rate * out->expected_rate;
-    out->rate_at_capacity =
-        i == BACKUP ? wrong + (1 - wrong) * s.rate_at_capacity : s.rate_at_capacity * out->rate_at_capacity;
+    out->expected_fpr =
+        i == BACKUP ? wrong + (1 - wrong) * s.expected_fpr : s.expected_fpr * out->expected_fpr;
+    out->fpr_at_capacity = i == BACKUP ? wrong + (1 - wrong) * s.fpr_at_capacity
+                                       : s.fpr_at_capacity * out->fpr_at_capacity;
   }
   out->bytes += model_bytes(&l->model);
 }
@@ -407,10 +419,12 @@ static void save(const besom_filter *f, struct sections_out *out) {
 static besom_status load_model(besom_filter *f, struct sections_in *in, uint64_t log) {
   struct model *m = &learned(f)->model;
   const struct section *saved = take_section(in, TAG_WEIGHTS);
-  if (log < MODEL_LEAST_LOG || log > MODEL_MOST_LOG || !saved || saved->len != UINT64_C(1) << log) return BESOM_CORRUPT;
+  if (log < MODEL_LEAST_LOG || log > MODEL_MOST_LOG || !saved || saved->len != UINT64_C(1) << log)
+    return BESOM_CORRUPT;
   m->log = (unsigned)log;
   m->borrowed = f->mapping != NULL;
-  m->weights = m->borrowed ? (int8_t *)(uintptr_t)saved->data : besom__allocate(&f->allocator, (size_t)saved->len);
+  m->weights = m->borrowed ? (int8_t *)(uintptr_t)saved->data
+                           : besom__allocate(&f->allocator, (size_t)saved->len);
   if (!m->weights) return BESOM_NO_MEMORY;
   if (!m->borrowed) memcpy(m->weights, saved->data, (size_t)saved->len);
   return BESOM_OK;
@@ -428,7 +442,8 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
   uint64_t log = besom__read_u64(&in->parameters), has_initial = besom__read_u64(&in->parameters);
   uint64_t threshold = besom__read_u64(&in->parameters);
   l->wrong = besom__read_double(&in->parameters);
-  if (has_initial > 1 || threshold > 2 * SCORE_END || !(l->wrong >= 0 && l->wrong <= 1)) return BESOM_CORRUPT;
+  if (has_initial > 1 || threshold > 2 * SCORE_END || !(l->wrong >= 0 && l->wrong <= 1))
+    return BESOM_CORRUPT;
   l->threshold = (int32_t)threshold - SCORE_END;
   besom_status status = log ? load_model(f, in, log) : BESOM_OK;
   if (status == BESOM_OK && has_initial) status = load_filter(f, in, INITIAL);
@@ -438,7 +453,8 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
 }
 
 const struct besom_kind besom__learned = {
-    .info = {"learned", "static Bloom filter helped by a classifier that is trained with keys of both sides",
+    .info = {"learned",
+             "static Bloom filter helped by a classifier that is trained with keys of both sides",
              BESOM_TAKES_SAMPLE},
     .size = sizeof(struct learned),
     .build = build,

@@ -52,8 +52,9 @@ void besom__model_free(const besom_filter *f, struct model *m) {
 struct training {
   unsigned log;
   float *weights;
-  float *squares;      /* of the steps of each weight: who has moved often moves less */
-  besom_digest *order; /* of the keys: a random number, and the place in the sample with the lowest bit 1 for yes */
+  float *squares; /* of the steps of each weight: who has moved often moves less */
+  besom_digest *
+      order; /* of the keys: a random number, and the place in the sample with the lowest bit 1 for yes */
   size_t keys, room;
 };
 
@@ -80,7 +81,8 @@ static void learn_key(struct training *t, besom_bytes key, bool yes) {
 static void order_keys(struct training *t, const struct key_sample *s, bool yes) {
   struct sampled_key k;
   for (size_t at = 0, place = 0; besom__key_sample_next(s, &at, &k); place = at)
-    if (!sample_held_out(&k)) t->order[t->keys++] = (besom_digest){k.number, 2 * (uint64_t)place + yes};
+    if (!sample_held_out(&k))
+      t->order[t->keys++] = (besom_digest){k.number, 2 * (uint64_t)place + yes};
 }
 
 static size_t count_keys(const struct key_sample *s) {
@@ -90,12 +92,13 @@ static size_t count_keys(const struct key_sample *s) {
   return n;
 }
 
-static besom_status learn_all(struct training *t, const struct key_sample *yes, const struct key_sample *no,
-                              const besom_progress *progress) {
+static besom_status learn_all(struct training *t, const struct key_sample *yes,
+                              const struct key_sample *no, const besom_progress *progress) {
   for (unsigned round = 0; round < ROUNDS; round++)
     for (size_t i = 0; i < t->keys; i++) {
-      if (i % TICK_EVERY == 0 && besom__tick(progress, round * t->keys + i, ROUNDS * t->keys) != BESOM_OK)
-        return BESOM_STOPPED;
+      if (i % TICK_EVERY == 0 &&
+          besom__tick(progress, round * t->keys + i, ROUNDS * t->keys) != BESOM_OK)
+        return BESOM_CANCELLED;
       bool is_yes = t->order[i].lo & 1;
       size_t at = (size_t)(t->order[i].lo / 2);
       struct sampled_key k;
@@ -120,7 +123,8 @@ static void training_free(const besom_filter *f, struct training *t) {
 }
 
 besom_status besom__model_train(const besom_filter *f, unsigned log, const struct key_sample *yes,
-                                const struct key_sample *no, const besom_progress *progress, struct model *out) {
+                                const struct key_sample *no, const besom_progress *progress,
+                                struct model *out) {
   struct training t = {.log = log, .room = count_keys(yes) + count_keys(no) + 1};
   struct model m = {.log = log};
   t.weights = besom__allocate(&f->allocator, sizeof *t.weights << log);

@@ -50,9 +50,9 @@ struct sampled_key {
   besom_bytes key; /* cut to MODEL_KEY_BYTES */
 };
 
-/* Reads the whole source. Errors: NO_MEMORY, INVALID (a NULL key), STOPPED, what the source returned. */
-besom_status besom__key_sample_read(const besom_filter *f, const besom_source *source, const besom_progress *progress,
-                                    struct key_sample *out);
+/* Reads the whole source. Errors: NO_MEMORY, INVALID (a NULL key), CANCELLED, what the source returned. */
+besom_status besom__key_sample_read(const besom_filter *f, const besom_source *source,
+                                    const besom_progress *progress, struct key_sample *out);
 void besom__key_sample_free(const besom_filter *f, struct key_sample *s);
 
 /* The key at *at, which moves on to the next one; false at the end. */
@@ -63,8 +63,9 @@ static inline bool sample_held_out(const struct sampled_key *k) {
   return k->number % 4 == 0;
 }
 
-/* Trains 2^log weights with both samples. Errors: NO_MEMORY, STOPPED. */
+/* Trains 2^log weights with both samples. Errors: NO_MEMORY, CANCELLED. */
 besom_status besom__model_train(const besom_filter *f, unsigned log, const struct key_sample *yes,
-                                const struct key_sample *no, const besom_progress *progress, struct model *out);
+                                const struct key_sample *no, const besom_progress *progress,
+                                struct model *out);
 
 #endif

@@ -25,7 +25,7 @@ static besom_status read_option(struct stack_wishes *w, const struct option *opt
     return number ? BESOM_OK : BESOM_BAD_OPTION;
   }
   if (number > 100) return BESOM_BAD_OPTION;
-  if (worst) w->limits.worst_rate = exp2(-(double)number);
+  if (worst) w->limits.worst_fpr = exp2(-(double)number);
   if (listed) w->listed_told = true, w->listed = (double)number / 100;
   if (layers) w->limits.layers = (uint32_t)number;
   return !layers || (number % 2 && number <= MAX_STACK_LAYERS) ? BESOM_OK : BESOM_BAD_OPTION;
@@ -41,15 +41,16 @@ besom_status besom__wishes_read(const char *options, struct stack_wishes *w) {
   return status == BESOM_END && w->base.kind->price ? BESOM_OK : BESOM_BAD_OPTION;
 }
 
-void besom__wishes_unseen(const struct stack_wishes *w, bool weighed, struct popularity *popularity) {
+void besom__wishes_unseen(const struct stack_wishes *w, bool weighed,
+                          struct popularity *popularity) {
   popularity->unseen_told = w->listed_told || !weighed;
   popularity->unseen = w->listed_told ? 1 - w->listed : 0.5;
 }
 
-besom_status besom__wishes_aim(const struct stack_wishes *w, const besom_config *config, uint64_t members,
-                               struct stack_aim *aim) {
+besom_status besom__wishes_aim(const struct stack_wishes *w, const besom_config *config,
+                               uint64_t members, struct stack_aim *aim) {
   *aim = (struct stack_aim){.members = (double)members, .bits = config->bits, .limits = w->limits};
-  if (config->bits == 0) aim->rate = config->rate != 0 ? config->rate : DEFAULT_RATE;
+  if (config->bits == 0) aim->fpr = config->fpr != 0 ? config->fpr : DEFAULT_RATE;
   if (!besom__layer_prices(w->base.kind, aim->members, &aim->prices)) return BESOM_INVALID;
   aim->prices.head_bits = 8.0 * (double)besom__stacked.size;
   return BESOM_OK;
@@ -58,7 +59,7 @@ besom_status besom__wishes_aim(const struct stack_wishes *w, const besom_config 
 /* ------------------------------------------------------------------ plans */
 
 static bool limits_in_range(const besom_plan_limits *l) {
-  return l->worst_rate >= 0 && l->worst_rate <= 1 && (l->checks == 0 || l->checks >= 1) &&
+  return l->worst_fpr >= 0 && l->worst_fpr <= 1 && (l->checks == 0 || l->checks >= 1) &&
          (l->checks_member == 0 || l->checks_member >= 1) && l->epsilon >= 0 && l->epsilon <= 1 &&
          (l->layers == 0 || (l->layers % 2 && l->layers <= MAX_STACK_LAYERS));
 }
@@ -69,16 +70,16 @@ static besom_stack_plan plan_of(const struct stack_choice *x) {
                            .share = x->share,
                            .layers = s->layers,
                            .bits = x->bits,
-                           .expected_rate = x->rate,
-                           .worst_rate = besom__stack_rate_other(s),
+                           .expected_fpr = x->fpr,
+                           .worst_fpr = besom__stack_rate_other(s),
                            .checks_member = besom__stack_checks_member(s),
                            .checks = besom__stack_checks(s, x->share)};
   for (unsigned i = 0; i < s->layers; i++) plan.rates[i] = s->rates[i];
   return plan;
 }
 
-static besom_status plan_for(const struct stack_aim *aim, const struct stack_wishes *w, const besom_workload *workload,
-                             besom_stack_plan *plan) {
+static besom_status plan_for(const struct stack_aim *aim, const struct stack_wishes *w,
+                             const besom_workload *workload, besom_stack_plan *plan) {
   const besom_allocator *allocator = besom__workload_allocator(workload);
   struct popularity *popularity = besom__allocate(allocator, sizeof *popularity);
   struct stack_choice choice;
@@ -91,8 +92,9 @@ static besom_status plan_for(const struct stack_aim *aim, const struct stack_wis
   return found ? BESOM_OK : BESOM_INVALID;
 }
 
-besom_status besom_plan(const besom_config *config, uint64_t set_size, const besom_workload *workload,
-                        const besom_plan_limits *limits, besom_stack_plan *plan) {
+besom_status besom_plan(const besom_config *config, uint64_t set_size,
+                        const besom_workload *workload, const besom_plan_limits *limits,
+                        besom_stack_plan *plan) {
   struct stack_wishes w;
   struct stack_aim aim;
   const struct besom_kind *kind;
@@ -136,8 +138,8 @@ size_t besom_plan_text(const besom_stack_plan *plan, char *text, size_t room) {
   write_number(&t, "frequent non-members: %.0f", (double)plan->frequent);
   write_number(&t, ", %.4g of the queries for non-members\n", plan->share);
   write_number(&t, "bits a member: %.4g\n", plan->bits);
-  write_number(&t, "expected rate: %.4g\n", plan->expected_rate);
-  write_number(&t, "worst rate: %.4g\n", plan->worst_rate);
+  write_number(&t, "expected rate: %.4g\n", plan->expected_fpr);
+  write_number(&t, "worst rate: %.4g\n", plan->worst_fpr);
   write_number(&t, "layers asked for a member: %.4g", plan->checks_member);
   write_number(&t, ", for others: %.4g\n", plan->checks);
   return t.len;

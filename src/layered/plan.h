@@ -22,10 +22,11 @@ besom_status besom__wishes_read(const char *options, struct stack_wishes *w);
  * Tells what share of the queries is for keys outside of the sample, where it cannot be estimated: by the option, or a
  * half if the sample says of no key how often it is asked for.
  */
-void besom__wishes_unseen(const struct stack_wishes *w, bool weighed, struct popularity *popularity);
+void besom__wishes_unseen(const struct stack_wishes *w, bool weighed,
+                          struct popularity *popularity);
 
 /* For a set of so many keys. INVALID if the kind cannot tell its prices for so many. */
-besom_status besom__wishes_aim(const struct stack_wishes *w, const besom_config *config, uint64_t members,
-                               struct stack_aim *aim);
+besom_status besom__wishes_aim(const struct stack_wishes *w, const besom_config *config,
+                               uint64_t members, struct stack_aim *aim);
 
 #endif

@@ -9,7 +9,8 @@
 unsigned besom__count_class(uint64_t count) {
   if (count < EXACT_COUNTS) return (unsigned)count;
   unsigned bits = 63 - leading_zeros(count); /* 8 or more */
-  return EXACT_COUNTS + (bits - 8) * (1 << CLASS_BITS) + (unsigned)(count >> (bits - CLASS_BITS) & 127);
+  return EXACT_COUNTS + (bits - 8) * (1 << CLASS_BITS) +
+         (unsigned)(count >> (bits - CLASS_BITS) & 127);
 }
 
 void besom__popularity_add(struct popularity *p, uint64_t count) {
@@ -36,12 +37,14 @@ static void next_class(struct popularity_walk *w) {
 /* The queries that keys of a class will get when as many are asked as the sample has: by leaving one out, or by the
  * counts. */
 static double queries_to_come(const struct popularity *p, unsigned class) {
-  bool tells = class + 1 < EXACT_COUNTS && p->keys[class] >= ENOUGH_KEYS && p->keys[class + 1] >= ENOUGH_KEYS;
+  bool tells = class + 1 < EXACT_COUNTS && p->keys[class] >= ENOUGH_KEYS &&
+               p->keys[class + 1] >= ENOUGH_KEYS;
   return (double)p->queries[class + tells];
 }
 
 struct popularity_walk besom__popularity_walk(const struct popularity *p) {
-  struct popularity_walk w = {.popularity = p, .known = 1 - besom__popularity_unseen(p), .class = COUNT_CLASSES};
+  struct popularity_walk w = {
+      .popularity = p, .known = 1 - besom__popularity_unseen(p), .class = COUNT_CLASSES};
   double all = 0;
   for (unsigned class = 1; class < COUNT_CLASSES; class ++) all += queries_to_come(p, class);
   w.unit = all > 0 ? w.known / all : 0;
@@ -75,5 +78,6 @@ bool besom__popularity_by_share(struct popularity_walk *w, double more) {
 }
 
 void besom__popularity_by_keys(struct popularity_walk *w, double more) {
-  for (double wanted = w->keys + more; w->class > 0 && w->keys < wanted;) take(w, fmin(w->left, wanted - w->keys));
+  for (double wanted = w->keys + more; w->class > 0 && w->keys < wanted;)
+    take(w, fmin(w->left, wanted - w->keys));
 }

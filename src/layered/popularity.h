@@ -36,7 +36,8 @@ double besom__popularity_unseen(const struct popularity *p);
 /* A walk from the most popular key down. */
 struct popularity_walk {
   const struct popularity *popularity;
-  double unit;    /* the share of all queries that is for a key with a count of 1, as far as counts tell */
+  double
+      unit; /* the share of all queries that is for a key with a count of 1, as far as counts tell */
   double known;   /* and that of all keys of the sample */
   double keys;    /* so far, a whole number */
   double share;   /* of all queries that are for them */

@@ -17,12 +17,14 @@ void besom__sample_free(const besom_filter *f, struct sample *s) {
 /* The place of a digest, or the empty one where it would be. Any bits of it are as good as random. */
 static struct sampled *place_of(const struct sample *s, besom_digest d) {
   uint64_t i = d.lo & (s->room - 1);
-  while (s->at[i].count && (s->at[i].digest.hi != d.hi || s->at[i].digest.lo != d.lo)) i = (i + 1) & (s->room - 1);
+  while (s->at[i].count && (s->at[i].digest.hi != d.hi || s->at[i].digest.lo != d.lo))
+    i = (i + 1) & (s->room - 1);
   return &s->at[i];
 }
 
 static besom_status enlarge(const besom_filter *f, struct sample *s, uint64_t expected) {
-  struct sample larger = {.n = s->n, .room = s->room ? 2 * s->room : FIRST_ROOM, .weighed = s->weighed};
+  struct sample larger = {
+      .n = s->n, .room = s->room ? 2 * s->room : FIRST_ROOM, .weighed = s->weighed};
   while (larger.room / 4 * 3 <= expected && larger.room < MOST_BELIEVED) larger.room *= 2;
   if (larger.room > SIZE_MAX / 2 / sizeof *s->at) return BESOM_NO_MEMORY;
   larger.at = besom__allocate(&f->allocator, (size_t)(larger.room * sizeof *s->at));
@@ -49,8 +51,8 @@ static besom_status add(const besom_filter *f, struct sample *s, besom_digest d,
 
 /* ------------------------------------------------------------------ collecting */
 
-static besom_status read_all(const besom_filter *f, const besom_source *source, const besom_progress *progress,
-                             struct sample *s) {
+static besom_status read_all(const besom_filter *f, const besom_source *source,
+                             const besom_progress *progress, struct sample *s) {
   for (uint64_t done = 0;; done++) {
     besom_bytes key;
     uint64_t weight = 1;
@@ -59,13 +61,14 @@ static besom_status read_all(const besom_filter *f, const besom_source *source, 
     if (!key.data && key.len) return BESOM_INVALID;
     if (weight > UINT32_MAX) weight = UINT32_MAX; /* so that sums of them stay numbers */
     if (weight) status = add(f, s, hash_bytes(&f->hasher, key.data, key.len), weight);
-    if (status == BESOM_OK && done % TICK_EVERY == 0) status = besom__tick(progress, done, source->size_hint);
+    if (status == BESOM_OK && done % TICK_EVERY == 0)
+      status = besom__tick(progress, done, source->size_hint);
     if (status != BESOM_OK) return status;
   }
 }
 
-besom_status besom__sample_collect(const besom_filter *f, const besom_source *source, const besom_progress *progress,
-                                   struct sample *out) {
+besom_status besom__sample_collect(const besom_filter *f, const besom_source *source,
+                                   const besom_progress *progress, struct sample *out) {
   *out = (struct sample){0};
   besom_status status = enlarge(f, out, source->size_hint);
   if (status == BESOM_OK) status = read_all(f, source, progress, out);
@@ -99,8 +102,9 @@ static void gather(const struct sample *s, unsigned class, bool above, struct di
   }
 }
 
-besom_status besom__sample_top(const besom_filter *f, const struct sample *s, const struct popularity *popularity,
-                               uint64_t n, struct digests *out) {
+besom_status besom__sample_top(const besom_filter *f, const struct sample *s,
+                               const struct popularity *popularity, uint64_t n,
+                               struct digests *out) {
   unsigned class = COUNT_CLASSES;
   uint64_t above = 0;
   *out = (struct digests){0};

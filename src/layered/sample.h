@@ -20,10 +20,10 @@ struct sample {
 
 /*
  * All keys of the source under f's hash, in f's memory; weights of 0 count as no query. Errors: NO_MEMORY, INVALID (a
- * NULL key), STOPPED, what the source returned; nothing is left behind then.
+ * NULL key), CANCELLED, what the source returned; nothing is left behind then.
  */
-besom_status besom__sample_collect(const besom_filter *f, const besom_source *source, const besom_progress *progress,
-                                   struct sample *out);
+besom_status besom__sample_collect(const besom_filter *f, const besom_source *source,
+                                   const besom_progress *progress, struct sample *out);
 void besom__sample_free(const besom_filter *f, struct sample *s);
 
 /* Takes the count of every member away. */
@@ -33,7 +33,8 @@ void besom__sample_forget(struct sample *s, const struct digests *members);
 void besom__sample_popularity(const struct sample *s, struct popularity *out);
 
 /* The n most popular keys; of equally popular ones those with the lowest digests. NO_MEMORY. */
-besom_status besom__sample_top(const besom_filter *f, const struct sample *s, const struct popularity *popularity,
-                               uint64_t n, struct digests *out);
+besom_status besom__sample_top(const besom_filter *f, const struct sample *s,
+                               const struct popularity *popularity, uint64_t n,
+                               struct digests *out);
 
 #endif

@@ -18,8 +18,8 @@ struct scaling {
   besom_filter *layers[MAX_LAYERS]; /* the oldest and smallest first */
   uint64_t n_layers;                /* at least 1 */
   uint64_t first_capacity;
-  double rate; /* of the whole */
-  double adapt_room;
+  double fpr; /* of the whole */
+  double reserve;
 };
 
 extern const struct besom_kind besom__scaling;
@@ -44,10 +44,11 @@ static void destroy(besom_filter *f) {
 
 /* FULL if there can be no larger or more exact one. */
 static besom_status add_layer(struct scaling *s) {
-  if (s->n_layers == MAX_LAYERS || s->first_capacity > MAX_CAPACITY >> s->n_layers) return BESOM_FULL;
+  if (s->n_layers == MAX_LAYERS || s->first_capacity > MAX_CAPACITY >> s->n_layers)
+    return BESOM_FULL;
   besom_config config = {.capacity = s->first_capacity << s->n_layers,
-                         .rate = ldexp(s->rate, -1 - (int)s->n_layers),
-                         .adapt_room = s->adapt_room};
+                         .fpr = ldexp(s->fpr, -1 - (int)s->n_layers),
+                         .reserve = s->reserve};
   besom_status status = besom__inner_create(&s->head, &s->inner, &config, &s->layers[s->n_layers]);
   s->n_layers += status == BESOM_OK;
   return status == BESOM_INVALID ? BESOM_FULL : status;
@@ -55,19 +56,19 @@ static besom_status add_layer(struct scaling *s) {
 
 /* The first layer of a budget of bits decides the rate: it has half of the whole. */
 static besom_status add_first_layer(struct scaling *s, const besom_config *config) {
-  besom_config first = {.capacity = config->capacity, .adapt_room = config->adapt_room};
-  s->rate = config->rate != 0 ? config->rate : DEFAULT_RATE;
+  besom_config first = {.capacity = config->capacity, .reserve = config->reserve};
+  s->fpr = config->fpr != 0 ? config->fpr : DEFAULT_RATE;
   if (config->bits != 0)
     first.bits = config->bits - 8.0 * sizeof *s / (double)config->capacity;
   else
-    first.rate = s->rate / 2;
-  if (first.bits < 0 || (first.bits == 0 && !(first.rate > 0))) return BESOM_INVALID;
+    first.fpr = s->fpr / 2;
+  if (first.bits < 0 || (first.bits == 0 && !(first.fpr > 0))) return BESOM_INVALID;
   besom_status status = besom__inner_create(&s->head, &s->inner, &first, &s->layers[0]);
   if (status != BESOM_OK) return status;
   s->n_layers = 1;
   besom_statistics stats;
   besom_stats(s->layers[0], &stats);
-  if (config->bits != 0) s->rate = fmin(2 * stats.rate_at_capacity, 1);
+  if (config->bits != 0) s->fpr = fmin(2 * stats.fpr_at_capacity, 1);
   return BESOM_OK;
 }
 
@@ -83,7 +84,7 @@ static besom_status create(besom_filter *f, const besom_config *config) {
   if (config->slots || config->value_bits) return BESOM_INVALID;
   f->capacity = MAX_CAPACITY;
   s->first_capacity = config->capacity;
-  s->adapt_room = config->adapt_room;
+  s->reserve = config->reserve;
   return add_first_layer(s, config);
 }
 
@@ -95,8 +96,8 @@ static besom_status create_like(besom_filter *f, const besom_filter *model) {
   s->inner = m->inner;
   s->n_layers = 1;
   s->first_capacity = m->first_capacity;
-  s->rate = m->rate;
-  s->adapt_room = m->adapt_room;
+  s->fpr = m->fpr;
+  s->reserve = m->reserve;
   return BESOM_OK;
 }
 
@@ -113,7 +114,8 @@ static bool contains(const besom_filter *f, besom_digest d) {
 #define BATCH 256
 
 /* Asks one more layer for those keys of a batch that have a no so far. */
-static void ask_layer(const besom_filter *layer, const besom_digest *d, size_t n, uint64_t *bitmap) {
+static void ask_layer(const besom_filter *layer, const besom_digest *d, size_t n,
+                      uint64_t *bitmap) {
   besom_digest asked[BATCH];
   uint64_t answers[BATCH / 64];
   size_t number[BATCH], m = 0;
@@ -124,10 +126,12 @@ static void ask_layer(const besom_filter *layer, const besom_digest *d, size_t n
     }
   if (m == 0) return;
   layer->kind->contains_many(layer, asked, m, answers);
-  for (size_t i = 0; i < m; i++) bitmap[number[i] / 64] |= (answers[i / 64] >> (i % 64) & 1) << (number[i] % 64);
+  for (size_t i = 0; i < m; i++)
+    bitmap[number[i] / 64] |= (answers[i / 64] >> (i % 64) & 1) << (number[i] % 64);
 }
 
-static void contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap) {
+static void contains_many(const besom_filter *f, const besom_digest *d, size_t n,
+                          uint64_t *bitmap) {
   const struct scaling *s = const_scaling(f);
   newest(s)->kind->contains_many(newest(s), d, n, bitmap);
   for (size_t at = 0; s->n_layers > 1 && at < n; at += BATCH)
@@ -153,7 +157,8 @@ static besom_status count(const besom_filter *f, besom_digest d, uint64_t *n) {
 /* Into the newest layer, or a new one if that is full; a new one that stays empty does no harm. */
 static besom_status insert(besom_filter *f, besom_digest d) {
   struct scaling *s = scaling(f);
-  if (!s->inner.kind->count && contains(f, d)) return BESOM_OK; /* a kind without copies takes no second one */
+  if (!s->inner.kind->count && contains(f, d))
+    return BESOM_OK; /* a kind without copies takes no second one */
   besom_filter *layer = newest(s);
   uint64_t items = layer->items;
   besom_status status = layer->kind->insert(layer, d);
@@ -189,7 +194,7 @@ static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n
 static double room_used(const besom_filter *layer) {
   besom_statistics stats;
   besom_stats(layer, &stats);
-  return stats.adapt_room_used;
+  return stats.reserve_used;
 }
 
 /*
@@ -202,7 +207,8 @@ static besom_status adapt(besom_filter *f, besom_digest d) {
   for (uint64_t asked = 0; asked < s->n_layers; asked++) {
     besom_filter *fullest = NULL;
     for (uint64_t i = 0; i < s->n_layers; i++)
-      if (s->layers[i]->kind->contains(s->layers[i], d) && (!fullest || room_used(s->layers[i]) > room_used(fullest)))
+      if (s->layers[i]->kind->contains(s->layers[i], d) &&
+          (!fullest || room_used(s->layers[i]) > room_used(fullest)))
         fullest = s->layers[i];
     if (!fullest) return BESOM_OK;
     besom_status status = fullest->kind->adapt(fullest, d);
@@ -218,12 +224,12 @@ static void stats(const besom_filter *f, besom_statistics *out) {
   double right = 1, room_used = 0;
   for (uint64_t i = 0; i < s->n_layers; i++) {
     besom_statistics layer = besom__inner_stats(s->layers[i], out);
-    right *= 1 - layer.expected_rate;
-    room_used = fmax(room_used, layer.adapt_room_used);
+    right *= 1 - layer.expected_fpr;
+    room_used = fmax(room_used, layer.reserve_used);
   }
-  out->expected_rate = 1 - right;
-  out->rate_at_capacity = s->rate;
-  out->adapt_room_used = room_used;
+  out->expected_fpr = 1 - right;
+  out->fpr_at_capacity = s->fpr;
+  out->reserve_used = room_used;
 }
 
 static const besom_filter *layer_at(const besom_filter *f, size_t i) {
@@ -245,8 +251,8 @@ static void save(const besom_filter *f, struct sections_out *out) {
   const struct scaling *s = const_scaling(f);
   besom__write_u64(&out->parameters, s->n_layers);
   besom__write_u64(&out->parameters, s->first_capacity);
-  besom__write_double(&out->parameters, s->rate);
-  besom__write_double(&out->parameters, s->adapt_room);
+  besom__write_double(&out->parameters, s->fpr);
+  besom__write_double(&out->parameters, s->reserve);
   for (uint64_t i = 0; i < s->n_layers; i++) besom__inner_save(s->layers[i], out);
 }
 
@@ -267,11 +273,11 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
   struct scaling *s = scaling(f);
   uint64_t n = besom__read_u64(&in->parameters);
   s->first_capacity = besom__read_u64(&in->parameters);
-  s->rate = besom__read_double(&in->parameters);
-  s->adapt_room = besom__read_double(&in->parameters);
+  s->fpr = besom__read_double(&in->parameters);
+  s->reserve = besom__read_double(&in->parameters);
   if (n == 0 || n > MAX_LAYERS || f->capacity != MAX_CAPACITY) return BESOM_CORRUPT;
   if (s->first_capacity == 0 || s->first_capacity > MAX_CAPACITY) return BESOM_CORRUPT;
-  if (!(s->rate > 0 && s->rate <= 1 && s->adapt_room >= 0 && s->adapt_room <= 0.5)) return BESOM_CORRUPT;
+  if (!(s->fpr > 0 && s->fpr <= 1 && s->reserve >= 0 && s->reserve <= 0.5)) return BESOM_CORRUPT;
   besom_status status = load_layers(f, in, n);
   if (status == BESOM_OK)
     s->inner.kind = s->layers[0]->kind;

@@ -23,14 +23,15 @@ static double sandwich_rate(const struct split *s) {
 }
 
 static void rate_of_parts(struct split *s) {
-  s->rate = s->initial_rate * (s->wrong + (1 - s->wrong) * s->backup_rate);
+  s->fpr = s->initial_rate * (s->wrong + (1 - s->wrong) * s->backup_rate);
 }
 
 void besom__split_bits(struct split *s, double bits, bool sandwiched) {
   s->initial_rate = 1;
   s->backup_rate = s->missed > 0 ? rate_at(bits / s->missed) : LEAST_RATE;
   if (sandwiched && s->missed > 0) {
-    double backup_rate = sandwich_rate(s), initial_bits = bits - s->missed * besom__split_bits_at(backup_rate);
+    double backup_rate = sandwich_rate(s),
+           initial_bits = bits - s->missed * besom__split_bits_at(backup_rate);
     if (initial_bits > 0) {
       s->backup_rate = backup_rate;
       s->initial_rate = rate_at(initial_bits);
@@ -50,9 +51,9 @@ void besom__split_rate(struct split *s, double rate, bool sandwiched) {
   } else {
     s->backup_rate = s->wrong < rate ? (rate - s->wrong) / (1 - s->wrong) : 0;
   }
-  s->bits = s->backup_rate > 0
-                ? besom__split_bits_at(s->initial_rate) + s->missed * besom__split_bits_at(s->backup_rate)
-                : INFINITY;
+  s->bits = s->backup_rate > 0 ? besom__split_bits_at(s->initial_rate) +
+                                     s->missed * besom__split_bits_at(s->backup_rate)
+                               : INFINITY;
   rate_of_parts(s);
 }
 
@@ -90,7 +91,7 @@ static struct split best(const struct scores *scores, double wish, bool sandwich
                       .missed = fmax(1 - members_above / members, 0),
                       .wrong = cautious_share(others_above, others, scores->no_squares, for_rate)};
     fit(&s, wish, sandwiched, for_rate);
-    if (for_rate ? s.bits < least.bits : s.rate < least.rate) least = s;
+    if (for_rate ? s.bits < least.bits : s.fpr < least.fpr) least = s;
   }
   return least;
 }

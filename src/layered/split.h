@@ -24,7 +24,8 @@ static inline unsigned score_bin(int32_t score) {
 struct scores {
   double yes[SCORE_BINS];
   double no[SCORE_BINS]; /* how often they are asked */
-  double no_squares;     /* the sum of the squares of that: tells how many there would be of equal weight */
+  double
+      no_squares; /* the sum of the squares of that: tells how many there would be of equal weight */
 };
 
 /* The threshold is where bin number `bin` begins, 1 to SCORE_BINS, which no key reaches. */
@@ -34,7 +35,7 @@ struct split {
   double wrong;        /* share of the non-members that score as much */
   double initial_rate; /* 1: there is no initial filter */
   double backup_rate;
-  double rate; /* of the whole */
+  double fpr;  /* of the whole */
   double bits; /* of both filters, a member */
 };
 

@@ -65,8 +65,8 @@ double besom__stack_checks(const struct stack *s, double share) {
 
 bool besom__layer_prices(const struct besom_kind *kind, double keys, struct layer_prices *prices) {
   if (!kind->price) return false;
-  *prices =
-      (struct layer_prices){.n = 1, .layer_bits = 8.0 * (double)kind->size + 512}; /* and half of what is rounded */
+  *prices = (struct layer_prices){
+      .n = 1, .layer_bits = 8.0 * (double)kind->size + 512}; /* and half of what is rounded */
   for (unsigned i = 1; i < MAX_PRICES; i++) {
     double wanted = exp2(-(double)i / PRICES_A_BIT), rate = wanted, bits = kind->price(keys, &rate);
     if (!(bits > 0)) break;
@@ -76,7 +76,8 @@ bool besom__layer_prices(const struct besom_kind *kind, double keys, struct laye
     prices->log_rates[prices->n] = prices->whole_bits ? -log2(rate) : (double)i / PRICES_A_BIT;
     prices->bits[prices->n++] = bits;
   }
-  if (prices->n > 2 && !prices->whole_bits) prices->bits[0] = fmax(2 * prices->bits[1] - prices->bits[2], 0);
+  if (prices->n > 2 && !prices->whole_bits)
+    prices->bits[0] = fmax(2 * prices->bits[1] - prices->bits[2], 0);
   return prices->n > 1;
 }
 
@@ -99,23 +100,29 @@ double besom__layer_log_rate(const struct layer_prices *prices, double bits) {
     unsigned middle = (low + high) / 2;
     *(prices->bits[middle] <= bits ? &low : &high) = middle;
   }
-  double part = prices->whole_bits ? 0 : (bits - prices->bits[low]) / (prices->bits[high] - prices->bits[low]);
+  double part = prices->whole_bits
+                    ? 0
+                    : (bits - prices->bits[low]) / (prices->bits[high] - prices->bits[low]);
   return prices->log_rates[low] + part * (prices->log_rates[high] - prices->log_rates[low]);
 }
 
-double besom__stack_bits(const struct stack *s, const struct layer_prices *prices, double members, double frequent) {
+double besom__stack_bits(const struct stack *s, const struct layer_prices *prices, double members,
+                         double frequent) {
   double bits = prices->head_bits / members, holds[2] = {1, frequent};
   for (unsigned i = 0; i < s->layers; i++) {
-    bits += holds[i % 2] * besom__layer_bits(prices, -log2(s->rates[i])) + prices->layer_bits / members;
+    bits +=
+        holds[i % 2] * besom__layer_bits(prices, -log2(s->rates[i])) + prices->layer_bits / members;
     holds[1 - i % 2] *= s->rates[i];
   }
   return bits;
 }
 
-double besom__stack_bits_of_equals(unsigned layers, double log_rate, const struct layer_prices *prices, double members,
+double besom__stack_bits_of_equals(unsigned layers, double log_rate,
+                                   const struct layer_prices *prices, double members,
                                    double frequent) {
   double rate = exp2(-log_rate), held = 1, denied = 0;
-  for (unsigned i = 1; i < layers; i += 2) { /* powers of the rate; a library call for them would cost more */
+  for (unsigned i = 1; i < layers;
+       i += 2) { /* powers of the rate; a library call for them would cost more */
     denied = 1 + rate * denied;
     held = 1 + rate * held;
   }

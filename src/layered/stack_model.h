@@ -48,10 +48,11 @@ double besom__stack_checks(const struct stack *s, double share);
 struct layer_prices {
   bool whole_bits;
   unsigned n;
-  double log_rates[MAX_PRICES]; /* -log2 of the rates, ascending; if any rate can be had: i / 4 for entry i */
-  double bits[MAX_PRICES];      /* a key */
-  double layer_bits;            /* what each layer takes beside its keys */
-  double head_bits;             /* and the stack itself, once */
+  double log_rates
+      [MAX_PRICES]; /* -log2 of the rates, ascending; if any rate can be had: i / 4 for entry i */
+  double bits[MAX_PRICES]; /* a key */
+  double layer_bits;       /* what each layer takes beside its keys */
+  double head_bits;        /* and the stack itself, once */
 };
 
 /*
@@ -71,10 +72,12 @@ double besom__layer_log_rate(const struct layer_prices *prices, double bits);
  * Bits a member of the whole, expected: with so many members, and so many frequent non-members for each. All of a
  * layer that nobody reaches is still there.
  */
-double besom__stack_bits(const struct stack *s, const struct layer_prices *prices, double members, double frequent);
+double besom__stack_bits(const struct stack *s, const struct layer_prices *prices, double members,
+                         double frequent);
 
 /* The same for layers that are all alike, without a loop over them. */
-double besom__stack_bits_of_equals(unsigned layers, double log_rate, const struct layer_prices *prices, double members,
+double besom__stack_bits_of_equals(unsigned layers, double log_rate,
+                                   const struct layer_prices *prices, double members,
                                    double frequent);
 
 #endif

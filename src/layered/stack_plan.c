@@ -5,8 +5,10 @@
 #include "layered/stack_search.h"
 
 /* The best for given frequent non-members. Stacks of several layers are tried up to that number, or at it. */
-static bool search(const struct stack_aim *aim, unsigned layers, double epsilon, struct stack_choice *x) {
-  return aim->prices.whole_bits ? besom__search_whole_bits(aim, epsilon, x) : besom__search_equals(aim, layers, x);
+static bool search(const struct stack_aim *aim, unsigned layers, double epsilon,
+                   struct stack_choice *x) {
+  return aim->prices.whole_bits ? besom__search_whole_bits(aim, epsilon, x)
+                                : besom__search_equals(aim, layers, x);
 }
 
 /*
@@ -17,33 +19,34 @@ static bool search(const struct stack_aim *aim, unsigned layers, double epsilon,
  */
 static double next_step(const struct stack_aim *aim, const struct stack_choice *x, double epsilon) {
   double step = epsilon / (3 * besom__stack_rate_other(&x->stack));
-  if (aim->bits == 0) step = (1 - x->share) * epsilon / (3 * aim->rate);
+  if (aim->bits == 0) step = (1 - x->share) * epsilon / (3 * aim->fpr);
   return aim->limits.epsilon > 0 ? step : fmax(step, 0.001);
 }
 
 /* Every number of frequent non-members that may make a difference, with so many layers. */
-static void sweep(const struct stack_aim *aim, const struct popularity *popularity, unsigned layers, double epsilon,
-                  struct stack_choice *best) {
+static void sweep(const struct stack_aim *aim, const struct popularity *popularity, unsigned layers,
+                  double epsilon, struct stack_choice *best) {
   struct popularity_walk walk = besom__popularity_walk(popularity);
   struct stack_choice x = *best;
   while (besom__popularity_by_share(&walk, next_step(aim, &x, epsilon))) {
     x.frequent = walk.keys;
     x.share = walk.share;
-    if (!search(aim, layers, epsilon / 3, &x)) break; /* with more of them it would only be larger */
+    if (!search(aim, layers, epsilon / 3, &x))
+      break; /* with more of them it would only be larger */
     if (besom__choice_better(aim, &x, best)) *best = x;
   }
 }
 
 /* Whether a plan is better than another by so much that two more layers are worth it. */
-static bool much_better(const struct stack_aim *aim, const struct stack_choice *x, const struct stack_choice *y,
-                        double epsilon) {
-  double won = aim->bits != 0 ? y->rate - x->rate : (y->bits - x->bits) / y->bits * aim->rate;
+static bool much_better(const struct stack_aim *aim, const struct stack_choice *x,
+                        const struct stack_choice *y, double epsilon) {
+  double won = aim->bits != 0 ? y->fpr - x->fpr : (y->bits - x->bits) / y->bits * aim->fpr;
   return won > epsilon / 3;
 }
 
 /* From as many layers as there are on, until more do not help; all widths at once where rates are of whole bits. */
-static void plan_layers(const struct stack_aim *aim, const struct popularity *popularity, double epsilon,
-                        struct stack_choice *best) {
+static void plan_layers(const struct stack_aim *aim, const struct popularity *popularity,
+                        double epsilon, struct stack_choice *best) {
   if (aim->prices.whole_bits) {
     sweep(aim, popularity, 0, epsilon, best);
     return;
@@ -60,12 +63,14 @@ static void plan_layers(const struct stack_aim *aim, const struct popularity *po
  * How far a plan may be from the best: a hundredth of the rate, if nobody says. What that is shows after a first,
  * coarser plan, by the rate of one layer.
  */
-static void plan_closely(const struct stack_aim *aim, const struct popularity *popularity, struct stack_choice *best) {
+static void plan_closely(const struct stack_aim *aim, const struct popularity *popularity,
+                         struct stack_choice *best) {
   const double close = 0.01;
-  double epsilon = aim->limits.epsilon > 0 ? aim->limits.epsilon : close * (aim->bits != 0 ? best->rate : aim->rate);
+  double epsilon = aim->limits.epsilon > 0 ? aim->limits.epsilon
+                                           : close * (aim->bits != 0 ? best->fpr : aim->fpr);
   plan_layers(aim, popularity, epsilon, best);
-  if (aim->limits.epsilon > 0 || best->rate * close > epsilon / 2) return;
-  plan_layers(aim, popularity, close * best->rate, best);
+  if (aim->limits.epsilon > 0 || best->fpr * close > epsilon / 2) return;
+  plan_layers(aim, popularity, close * best->fpr, best);
 }
 
 static unsigned layers_allowed(const struct stack_aim *aim) {
@@ -73,7 +78,8 @@ static unsigned layers_allowed(const struct stack_aim *aim) {
   return most == 0 || most > MAX_STACK_LAYERS ? MAX_STACK_LAYERS : (most - 1) / 2 * 2 + 1;
 }
 
-bool besom__stack_plan_for(const struct stack_aim *wanted, double frequent, double share, struct stack_choice *best) {
+bool besom__stack_plan_for(const struct stack_aim *wanted, double frequent, double share,
+                           struct stack_choice *best) {
   struct stack_aim aim = *wanted;
   bool found = false;
   aim.limits.layers = layers_allowed(wanted);
@@ -91,7 +97,8 @@ bool besom__stack_plan_for(const struct stack_aim *wanted, double frequent, doub
   return found;
 }
 
-bool besom__stack_plan(const struct stack_aim *wanted, const struct popularity *popularity, struct stack_choice *best) {
+bool besom__stack_plan(const struct stack_aim *wanted, const struct popularity *popularity,
+                       struct stack_choice *best) {
   struct stack_aim aim = *wanted;
   aim.limits.layers = layers_allowed(wanted);
   if (aim.limits.frequent && popularity->n_keys) {

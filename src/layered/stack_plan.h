@@ -13,7 +13,7 @@ struct stack_aim {
   struct layer_prices prices;
   double members;
   double bits; /* a member; or 0, and */
-  double rate; /* over the queries for non-members that are expected */
+  double fpr;  /* over the queries for non-members that are expected */
   besom_plan_limits limits;
 };
 
@@ -22,14 +22,16 @@ struct stack_choice {
   struct stack stack;
   double frequent; /* non-members, a whole number */
   double share;    /* of the queries for non-members that are for them */
-  double rate;     /* over all of these queries */
+  double fpr;      /* over all of these queries */
   double bits;     /* a member */
 };
 
 /* The best stack of at most so many layers that knows the most popular keys. False if none keeps to the aim. */
-bool besom__stack_plan(const struct stack_aim *aim, const struct popularity *popularity, struct stack_choice *best);
+bool besom__stack_plan(const struct stack_aim *aim, const struct popularity *popularity,
+                       struct stack_choice *best);
 
 /* The same for given frequent non-members, and their share of the queries. With limits.frequent never of one layer. */
-bool besom__stack_plan_for(const struct stack_aim *aim, double frequent, double share, struct stack_choice *best);
+bool besom__stack_plan_for(const struct stack_aim *aim, double frequent, double share,
+                           struct stack_choice *best);
 
 #endif

@@ -5,25 +5,30 @@
 /* ------------------------------------------------------------------ what is good */
 
 void besom__choice_measure(const struct stack_aim *aim, struct stack_choice *x) {
-  x->rate = besom__stack_rate(&x->stack, x->share);
+  x->fpr = besom__stack_rate(&x->stack, x->share);
   x->bits = besom__stack_bits(&x->stack, &aim->prices, aim->members, x->frequent / aim->members);
 }
 
 /* The limits alone, and the rate if one is wanted: what a lower rate of any layer makes better. */
 static bool exact_enough(const struct stack_aim *aim, const struct stack *s, double share) {
   const besom_plan_limits *limits = &aim->limits;
-  if (aim->bits == 0 && besom__stack_rate(s, share) > aim->rate * (1 + 1e-9)) return false;
-  if (limits->worst_rate > 0 && besom__stack_rate_other(s) > limits->worst_rate * (1 + 1e-9)) return false;
-  if (limits->checks_member > 0 && besom__stack_checks_member(s) > limits->checks_member * (1 + 1e-9)) return false;
+  if (aim->bits == 0 && besom__stack_rate(s, share) > aim->fpr * (1 + 1e-9)) return false;
+  if (limits->worst_fpr > 0 && besom__stack_rate_other(s) > limits->worst_fpr * (1 + 1e-9))
+    return false;
+  if (limits->checks_member > 0 &&
+      besom__stack_checks_member(s) > limits->checks_member * (1 + 1e-9))
+    return false;
   return !(limits->checks > 0) || besom__stack_checks(s, share) <= limits->checks * (1 + 1e-9);
 }
 
 bool besom__choice_fits(const struct stack_aim *aim, const struct stack_choice *x) {
-  return (aim->bits == 0 || x->bits <= aim->bits * (1 + 1e-9)) && exact_enough(aim, &x->stack, x->share);
+  return (aim->bits == 0 || x->bits <= aim->bits * (1 + 1e-9)) &&
+         exact_enough(aim, &x->stack, x->share);
 }
 
-bool besom__choice_better(const struct stack_aim *aim, const struct stack_choice *x, const struct stack_choice *y) {
-  return aim->bits == 0 ? x->bits < y->bits : x->rate < y->rate;
+bool besom__choice_better(const struct stack_aim *aim, const struct stack_choice *x,
+                          const struct stack_choice *y) {
+  return aim->bits == 0 ? x->bits < y->bits : x->fpr < y->fpr;
 }
 
 /* ------------------------------------------------------------------ one rate */
@@ -48,7 +53,9 @@ static struct stack stack_at(const struct line *l, double log_rate) {
 
 static double bits_at(const struct line *l, double log_rate) {
   const struct stack_aim *aim = l->aim;
-  if (l->equal) return besom__stack_bits_of_equals(l->stack.layers, log_rate, &aim->prices, aim->members, l->frequent);
+  if (l->equal)
+    return besom__stack_bits_of_equals(l->stack.layers, log_rate, &aim->prices, aim->members,
+                                       l->frequent);
   struct stack s = stack_at(l, log_rate);
   return besom__stack_bits(&s, &aim->prices, aim->members, l->frequent);
 }
@@ -101,7 +108,8 @@ static bool best_of_line(const struct line *l, double *log_rate) {
   if (budget == 0) return true;
   if (bits_at(l, low) > budget) return false;
   if (bits_at(l, most) <= budget) low = most;
-  for (double high = most; high - low > 1e-6;) { /* from the least size on it rises: spend the budget */
+  for (double high = most;
+       high - low > 1e-6;) { /* from the least size on it rises: spend the budget */
     double middle = (low + high) / 2;
     *(bits_at(l, middle) <= budget ? &low : &high) = middle;
   }
@@ -122,10 +130,12 @@ bool besom__search_equals(const struct stack_aim *aim, unsigned layers, struct s
 /* ------------------------------------------------------------------ each rate by itself */
 
 /* The same stack with another rate in one layer, and in the first what suits it. False if that is no better. */
-static bool improve(const struct stack_aim *aim, unsigned layer, double by, struct stack_choice *x) {
+static bool improve(const struct stack_aim *aim, unsigned layer, double by,
+                    struct stack_choice *x) {
   struct line l = {.aim = aim, .stack = x->stack, .share = x->share};
   double log_rate = -log2(x->stack.rates[layer]) + by;
-  if (log_rate < LEAST_LOG_RATE || log_rate > aim->prices.log_rates[aim->prices.n - 1]) return false;
+  if (log_rate < LEAST_LOG_RATE || log_rate > aim->prices.log_rates[aim->prices.n - 1])
+    return false;
   struct stack_choice other = *x;
   l.frequent = x->frequent / aim->members;
   l.stack.rates[layer] = exp2(-log_rate);
@@ -174,7 +184,7 @@ static double rate_of(const struct search *s, const struct node *n) {
 
 /* What is too little to look for: as told, or else a small part of the best so far. */
 static double epsilon_of(const struct search *s) {
-  return s->epsilon > 0 || !s->found ? s->epsilon : 0.003 * s->best.rate;
+  return s->epsilon > 0 || !s->found ? s->epsilon : 0.003 * s->best.fpr;
 }
 
 /* What no continuation can fall below. */
@@ -204,16 +214,17 @@ static struct node with_layer(const struct search *s, const struct node *from, u
 /* Whether the node costs too much, or errs too often already, to become something better than the best. */
 static bool hopeless(const struct search *s, const struct node *n) {
   const struct stack_aim *aim = s->aim;
-  if (aim->limits.worst_rate > 0 && n->yes > aim->limits.worst_rate) return true;
-  if (aim->bits == 0) return (s->found && n->bits >= s->best.bits) || bound_of(s, n) > aim->rate;
-  return n->bits > aim->bits || (s->found && bound_of(s, n) >= s->best.rate - epsilon_of(s));
+  if (aim->limits.worst_fpr > 0 && n->yes > aim->limits.worst_fpr) return true;
+  if (aim->bits == 0) return (s->found && n->bits >= s->best.bits) || bound_of(s, n) > aim->fpr;
+  return n->bits > aim->bits || (s->found && bound_of(s, n) >= s->best.fpr - epsilon_of(s));
 }
 
 /* One layer would know nobody: not if that is wanted. */
 static void consider(struct search *s, const struct node *n) {
   if (n->stack.layers == 1 && s->aim->limits.frequent) return;
   struct stack_choice x = {n->stack, s->best.frequent, s->share, rate_of(s, n), n->bits};
-  if (!besom__choice_fits(s->aim, &x) || (s->found && !besom__choice_better(s->aim, &x, &s->best))) return;
+  if (!besom__choice_fits(s->aim, &x) || (s->found && !besom__choice_better(s->aim, &x, &s->best)))
+    return;
   s->best = x;
   s->found = true;
 }
@@ -236,7 +247,8 @@ static void keep(struct search *s, const struct node *n, unsigned side) {
 static bool may_continue(const struct search *s, const struct node *n) {
   unsigned most = s->aim->limits.layers;
   if (n->stack.layers + 2 > most || s->share == 0) return false;
-  return s->aim->bits == 0 ? rate_of(s, n) > s->aim->rate : rate_of(s, n) - bound_of(s, n) > epsilon_of(s);
+  return s->aim->bits == 0 ? rate_of(s, n) > s->aim->fpr
+                           : rate_of(s, n) - bound_of(s, n) > epsilon_of(s);
 }
 
 /*

@@ -6,7 +6,8 @@
 
 /* Whether x keeps to the aim; of two that do, whether x is better than y. */
 bool besom__choice_fits(const struct stack_aim *aim, const struct stack_choice *x);
-bool besom__choice_better(const struct stack_aim *aim, const struct stack_choice *x, const struct stack_choice *y);
+bool besom__choice_better(const struct stack_aim *aim, const struct stack_choice *x,
+                          const struct stack_choice *y);
 
 /* Fills in what follows from the stack, frequent and share. */
 void besom__choice_measure(const struct stack_aim *aim, struct stack_choice *x);

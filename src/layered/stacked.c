@@ -12,7 +12,8 @@
 #include "layered/plan.h"
 #include "layered/sample.h"
 
-_Static_assert(2 * MAX_STACK_LAYERS < MAX_SECTIONS && MAX_STACK_LAYERS <= MAX_INNER, "each layer saves two sections");
+_Static_assert(2 * MAX_STACK_LAYERS < MAX_SECTIONS && MAX_STACK_LAYERS <= MAX_INNER,
+               "each layer saves two sections");
 
 struct stacked {
   besom_filter head;
@@ -52,15 +53,17 @@ static uint64_t room_for(uint64_t reached, uint64_t to_come, double passes) {
  * Algorithm 1: each layer from what reached it. It ends early where no frequent non-member is left. A planned rate
  * comes back a little lower than it was, or rounding would choose the next lower one.
  */
-static besom_status add_layers(struct stacked *s, const struct inner_kind *base, const struct stack *plan,
-                               uint64_t capacity, struct digests *members, struct digests *frequent) {
+static besom_status add_layers(struct stacked *s, const struct inner_kind *base,
+                               const struct stack *plan, uint64_t capacity, struct digests *members,
+                               struct digests *frequent) {
   uint64_t to_come = capacity - members->n;
   double passes = 1;
   besom_status status = BESOM_OK;
   for (unsigned i = 0; i < plan->layers && status == BESOM_OK; i++) {
     struct digests *held = i % 2 ? frequent : members;
     uint64_t room = i == 0 ? capacity : i % 2 ? held->n : room_for(held->n, to_come, passes);
-    besom_config config = {.capacity = room ? room : 1, .rate = fmin(plan->rates[i] * (1 + 1e-9), 0.999)};
+    besom_config config = {.capacity = room ? room : 1,
+                           .fpr = fmin(plan->rates[i] * (1 + 1e-9), 0.999)};
     status = besom__alternating_add(&s->stack, &s->head, base, &config, held);
     if (status != BESOM_OK || i + 1 == plan->layers) break;
     besom__alternating_keep_wrong(&s->stack, i % 2 ? members : frequent);
@@ -71,17 +74,19 @@ static besom_status add_layers(struct stacked *s, const struct inner_kind *base,
 }
 
 /* One layer, as the config has it: all that can be done for who knows nothing of the queries. */
-static besom_status add_one_layer(struct stacked *s, const struct stack_wishes *w, const besom_config *config,
-                                  uint64_t capacity, const struct digests *members) {
-  besom_config own = {.capacity = capacity, .rate = config->rate, .bits = config->bits};
+static besom_status add_one_layer(struct stacked *s, const struct stack_wishes *w,
+                                  const besom_config *config, uint64_t capacity,
+                                  const struct digests *members) {
+  besom_config own = {.capacity = capacity, .fpr = config->fpr, .bits = config->bits};
   if (config->bits != 0) own.bits -= 8.0 * sizeof *s / (double)capacity;
   if (own.bits < 0 || (config->bits != 0 && own.bits == 0)) return BESOM_INVALID;
   return besom__alternating_add(&s->stack, &s->head, &w->base, &own, members);
 }
 
 /* Plans by the sample and builds. */
-static besom_status build_planned(struct stacked *s, const struct stack_wishes *w, const besom_config *config,
-                                  uint64_t capacity, struct digests *members, const struct sample *sample,
+static besom_status build_planned(struct stacked *s, const struct stack_wishes *w,
+                                  const besom_config *config, uint64_t capacity,
+                                  struct digests *members, const struct sample *sample,
                                   struct popularity *popularity) {
   struct stack_aim aim;
   struct stack_choice choice;
@@ -93,37 +98,42 @@ static besom_status build_planned(struct stacked *s, const struct stack_wishes *
   if (!besom__stack_plan(&aim, popularity, &choice)) return BESOM_INVALID;
   if (choice.stack.layers == 1) {
     besom_config own = *config;
-    if (config->bits == 0) own.rate = fmin(choice.stack.rates[0], aim.rate); /* lower, if the worst rate has a limit */
+    if (config->bits == 0)
+      own.fpr = fmin(choice.stack.rates[0], aim.fpr); /* lower, if the worst rate has a limit */
     return add_one_layer(s, w, &own, capacity, members);
   }
   s->share = choice.share;
   status = besom__sample_top(&s->head, sample, popularity, (uint64_t)choice.frequent, &frequent);
-  if (status == BESOM_OK) status = add_layers(s, &w->base, &choice.stack, capacity, members, &frequent);
+  if (status == BESOM_OK)
+    status = add_layers(s, &w->base, &choice.stack, capacity, members, &frequent);
   besom__digests_free(&s->head, &frequent);
   return status;
 }
 
-static besom_status build_sampled(struct stacked *s, const struct stack_wishes *w, const besom_config *config,
-                                  uint64_t capacity, struct digests *members, const besom_source *no,
+static besom_status build_sampled(struct stacked *s, const struct stack_wishes *w,
+                                  const besom_config *config, uint64_t capacity,
+                                  struct digests *members, const besom_source *no,
                                   const besom_progress *progress) {
   struct sample sample;
   besom_status status = besom__sample_collect(&s->head, no, progress, &sample);
   if (status != BESOM_OK) return status;
   struct popularity *popularity = besom__allocate(&s->head.allocator, sizeof *popularity);
   besom__sample_forget(&sample, members);
-  status = popularity ? build_planned(s, w, config, capacity, members, &sample, popularity) : BESOM_NO_MEMORY;
+  status = popularity ? build_planned(s, w, config, capacity, members, &sample, popularity)
+                      : BESOM_NO_MEMORY;
   besom__release(&s->head.allocator, popularity, sizeof *popularity);
   besom__sample_free(&s->head, &sample);
   return status;
 }
 
-static besom_status build(besom_filter *f, const besom_config *config, const besom_source *yes, const besom_source *no,
-                          const besom_progress *progress) {
+static besom_status build(besom_filter *f, const besom_config *config, const besom_source *yes,
+                          const besom_source *no, const besom_progress *progress) {
   struct stacked *s = stacked(f);
   struct stack_wishes w;
   struct digests members;
-  uint64_t capacity = config->max_capacity > config->capacity ? config->max_capacity : config->capacity;
-  if (config->slots || config->value_bits || config->adapt_room != 0) return BESOM_INVALID;
+  uint64_t capacity =
+      config->max_capacity > config->capacity ? config->max_capacity : config->capacity;
+  if (config->slots || config->value_bits || config->reserve != 0) return BESOM_INVALID;
   besom_status status = besom__wishes_read(config->options, &w);
   if (status == BESOM_OK) status = besom__collect(f, yes, capacity, progress, &members);
   if (status != BESOM_OK) return status;
@@ -148,7 +158,8 @@ static bool contains(const besom_filter *f, besom_digest d) {
   return stack->n == 1 || besom__alternating_answer(stack, 1, d);
 }
 
-static void contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap) {
+static void contains_many(const besom_filter *f, const besom_digest *d, size_t n,
+                          uint64_t *bitmap) {
   besom__alternating_answer_many(&const_stacked(f)->stack, d, n, bitmap);
 }
 
@@ -224,9 +235,9 @@ static void stats(const besom_filter *f, besom_statistics *out) {
   for (unsigned i = 0; i < s->stack.n; i += 2) {
     besom_statistics layer;
     besom_stats(s->stack.layers[i], &layer);
-    frequent *= layer.expected_rate;
+    frequent *= layer.expected_fpr;
   }
-  out->workload_rate = s->share * frequent + (1 - s->share) * out->expected_rate;
+  out->workload_fpr = s->share * frequent + (1 - s->share) * out->expected_fpr;
 }
 
 static const besom_filter *layer(const besom_filter *f, size_t i) {
@@ -240,8 +251,9 @@ static const char *validate(const besom_filter *f) {
   if (f->items > f->capacity) return "there are more items than the capacity";
   for (unsigned i = 0; i < a->n; i += 2)
     if (a->layers[i]->items > f->items) return "a layer holds more members than there are";
-  return a->layers[0]->kind->remove && a->layers[0]->items != f->items ? "the first layer does not hold all members"
-                                                                       : NULL;
+  return a->layers[0]->kind->remove && a->layers[0]->items != f->items
+             ? "the first layer does not hold all members"
+             : NULL;
 }
 
 /* ------------------------------------------------------------------ files */
@@ -263,7 +275,9 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
 }
 
 const struct besom_kind besom__stacked = {
-    .info = {"stacked", "layers of another kind, planned for a sample of queries: rarely wrong about frequent ones",
+    .info = {"stacked",
+             "layers of another kind, planned for a sample of queries: rarely wrong about frequent "
+             "ones",
              BESOM_TAKES_SAMPLE | BESOM_INSERTS_LATER},
     .size = sizeof(struct stacked),
     .build = build,

@@ -49,7 +49,8 @@ static void store_free(const besom_workload *w, struct store *s) {
   *s = (struct store){0};
 }
 
-static besom_status store_make(const besom_workload *w, uint64_t places, uint64_t room, struct store *s) {
+static besom_status store_make(const besom_workload *w, uint64_t places, uint64_t room,
+                               struct store *s) {
   if (bytes_of(places, room) > SIZE_MAX / 2) return BESOM_NO_MEMORY;
   *s = (struct store){.places = places, .room = room};
   s->entries = besom__allocate(&w->allocator, (size_t)places * sizeof *s->entries);
@@ -59,10 +60,12 @@ static besom_status store_make(const besom_workload *w, uint64_t places, uint64_
   return BESOM_NO_MEMORY;
 }
 
-besom_status besom_workload_create(uint64_t memory, const besom_allocator *allocator, besom_workload **out) {
+besom_status besom_workload_create(uint64_t memory, const besom_allocator *allocator,
+                                   besom_workload **out) {
   if (!memory) memory = DEFAULT_MEMORY;
   if (!allocator) allocator = &besom__default_allocator;
-  if (!out || memory < LEAST_MEMORY || !allocator->allocate || !allocator->release) return BESOM_INVALID;
+  if (!out || memory < LEAST_MEMORY || !allocator->allocate || !allocator->release)
+    return BESOM_INVALID;
   struct hasher hasher;
   besom_status status = besom__hasher_init(&hasher, NULL, NULL);
   if (status != BESOM_OK) return status;
@@ -86,14 +89,17 @@ void besom_workload_free(besom_workload *w) {
 
 /* ------------------------------------------------------------------ the table */
 
-static bool is_key(const struct store *s, const struct entry *e, uint64_t hash, const void *key, size_t len) {
-  return e->hash == hash && e->len == len && (len == 0 || memcmp(s->arena + e->start, key, len) == 0);
+static bool is_key(const struct store *s, const struct entry *e, uint64_t hash, const void *key,
+                   size_t len) {
+  return e->hash == hash && e->len == len &&
+         (len == 0 || memcmp(s->arena + e->start, key, len) == 0);
 }
 
 /* The place of a key, or the empty one where it would be. */
 static struct entry *place_of(const struct store *s, uint64_t hash, const void *key, size_t len) {
   uint64_t i = hash & (s->places - 1);
-  while (s->entries[i].count && !is_key(s, &s->entries[i], hash, key, len)) i = (i + 1) & (s->places - 1);
+  while (s->entries[i].count && !is_key(s, &s->entries[i], hash, key, len))
+    i = (i + 1) & (s->places - 1);
   return &s->entries[i];
 }
 
@@ -165,7 +171,8 @@ static besom_status make_room(besom_workload *w, size_t len) {
     bool bytes_short = s->room - s->used < len;
     uint64_t places = s->keys < s->places / 4 * 3 ? s->places : 2 * s->places;
     uint64_t room = bytes_short ? 2 * s->room : s->room;
-    status = bytes_of(places, room) <= w->memory ? move(w, places, room, 0) : forget(w, bytes_short);
+    status =
+        bytes_of(places, room) <= w->memory ? move(w, places, room, 0) : forget(w, bytes_short);
   }
   return status;
 }
@@ -220,7 +227,8 @@ const besom_allocator *besom__workload_allocator(const besom_workload *w) {
 }
 
 void besom__workload_popularity(const besom_workload *w, struct popularity *out) {
-  for (uint64_t i = 0; i < w->store.places; i++) besom__popularity_add(out, w->store.entries[i].count);
+  for (uint64_t i = 0; i < w->store.places; i++)
+    besom__popularity_add(out, w->store.entries[i].count);
   out->lost = w->queries - w->known;
 }
 
@@ -233,11 +241,12 @@ static double unseen(const besom_workload *w) {
 
 besom_status besom_workload_stats(const besom_workload *w, besom_workload_statistics *stats) {
   if (!w || !stats) return BESOM_INVALID;
-  *stats = (besom_workload_statistics){.queries = w->queries,
-                                       .keys = w->store.keys,
-                                       .known = w->known,
-                                       .error = w->error,
-                                       .bytes = sizeof *w + bytes_of(w->store.places, w->store.room),
-                                       .unseen = unseen(w)};
+  *stats =
+      (besom_workload_statistics){.queries = w->queries,
+                                  .keys = w->store.keys,
+                                  .known = w->known,
+                                  .error = w->error,
+                                  .bytes = sizeof *w + bytes_of(w->store.places, w->store.room),
+                                  .unseen = unseen(w)};
   return BESOM_OK;
 }

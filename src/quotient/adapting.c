@@ -25,23 +25,27 @@ static void set_note(const struct noted *x, struct change *c, unsigned i, note n
 }
 
 /* Keeps, where remainders stay, the notes of the run that tell the offender apart; all others go. */
-static void forget_others(const struct noted *x, struct change *c, uint64_t run, const struct seeker *offender) {
+static void forget_others(const struct noted *x, struct change *c, uint64_t run,
+                          const struct seeker *offender) {
   const struct qtable *t = &x->base.table;
-  uint64_t equal = slots_equal(t, block_at(t, c->block), remainder_of(offender->at, t->width), t->width) & run;
+  uint64_t equal =
+      slots_equal(t, block_at(t, c->block), remainder_of(offender->at, t->width), t->width) & run;
   for (unsigned i = 0; i < CODE_SLOTS; i++)
     if (!(equal >> i & 1)) c->notes[i] = 0;
 }
 
 /* Begins anew where remainders depend on notes. The run's slots do not match the offender, with as small notes as can
  * be. */
-static besom_status begin_anew(const struct noted *x, struct change *c, uint64_t run, const struct seeker *offender) {
+static besom_status begin_anew(const struct noted *x, struct change *c, uint64_t run,
+                               const struct seeker *offender) {
   for (unsigned i = 0; i < CODE_SLOTS; i++) {
     bool known = c->offenders >> i & 1;
     note n = 0;
     if (!c->notes[i] && !known) continue;
     besom_status status = known ? BESOM_OK : besom__stored_key(x, 64 * c->block + i, &c->keys[i]);
     if (status != BESOM_OK) return status;
-    if (run >> i & 1 && !x->policy->beyond(&c->keys[i], offender, x->base.table.width, &n)) return BESOM_FULL;
+    if (run >> i & 1 && !x->policy->beyond(&c->keys[i], offender, x->base.table.width, &n))
+      return BESOM_FULL;
     set_note(x, c, i, n);
   }
   return BESOM_OK;
@@ -51,8 +55,8 @@ static besom_status begin_anew(const struct noted *x, struct change *c, uint64_t
  * Gives the offending slots of a block notes beyond the offender; if need be, and there is no new round to be had, at
  * the price of its other notes. `promised`: see besom__notes_fit.
  */
-static besom_status plan_block(const struct noted *x, struct change *c, struct run run, const struct seeker *offender,
-                               uint64_t *promised) {
+static besom_status plan_block(const struct noted *x, struct change *c, struct run run,
+                               const struct seeker *offender, uint64_t *promised) {
   uint64_t promised_before = *promised;
   bool fits = true;
   for (uint64_t left = c->offenders; left && fits; left &= left - 1) {
@@ -72,7 +76,8 @@ static besom_status plan_block(const struct noted *x, struct change *c, struct r
     status = begin_anew(x, c, ours, offender);
   else
     forget_others(x, c, ours, offender);
-  return status == BESOM_OK && !besom__notes_fit(x, c->block, c->notes, promised) ? BESOM_FULL : status;
+  return status == BESOM_OK && !besom__notes_fit(x, c->block, c->notes, promised) ? BESOM_FULL
+                                                                                  : status;
 }
 
 static void apply(struct noted *x, const struct change *c) {
@@ -85,14 +90,15 @@ static void apply(struct noted *x, const struct change *c) {
   x->rebuilds += c->rebuilt;
 }
 
-/* The keys of all matches, each in the change of its block. MEMBER if one is the offender itself. */
+/* The keys of all matches, each in the change of its block. IS_MEMBER if one is the offender itself. */
 static besom_status find_offenders(struct scan *s, struct change *changes) {
   while (besom__scan_next(s)) {
     struct change *c = &changes[s->position / 64 - s->run.start / 64];
     unsigned i = s->position % 64;
     besom_status status = besom__stored_key(s->filter, s->position, &c->keys[i]);
     if (status != BESOM_OK) return status;
-    if (c->keys[i].digest.hi == s->key.digest.hi && c->keys[i].digest.lo == s->key.digest.lo) return BESOM_MEMBER;
+    if (c->keys[i].digest.hi == s->key.digest.hi && c->keys[i].digest.lo == s->key.digest.lo)
+      return BESOM_IS_MEMBER;
     c->offenders |= UINT64_C(1) << i;
   }
   return BESOM_OK;
@@ -115,8 +121,8 @@ static besom_status plan_run(struct scan *s, struct change *changes, uint64_t n)
  * run may come to deny the offender, too, which makes the plan void. What cannot be planned may be possible in a new
  * round.
  */
-static besom_status conclude(struct noted *x, besom_status planned, const struct change *changes, uint64_t n,
-                             const struct seeker *offender) {
+static besom_status conclude(struct noted *x, besom_status planned, const struct change *changes,
+                             uint64_t n, const struct seeker *offender) {
   struct step step;
   besom_status status = planned;
   if (planned == BESOM_OK) status = besom__step_plan(x, NO_QUOTIENT, &step);
@@ -147,7 +153,8 @@ besom_status besom__noted_adapt(besom_filter *f, besom_digest d) {
   return status;
 }
 
-besom_status besom__noted_adapt_at(besom_filter *f, besom_digest offender, besom_match match, besom_digest stored) {
+besom_status besom__noted_adapt_at(besom_filter *f, besom_digest offender, besom_match match,
+                                   besom_digest stored) {
   struct noted *x = noted(f);
   const struct qtable *t = &x->base.table;
   struct seeker key = seeker_of(x, offender);
@@ -160,10 +167,12 @@ besom_status besom__noted_adapt_at(besom_filter *f, besom_digest offender, besom
   besom__notes_read(x, c.block, c.notes);
   c.keys[i] = seeker_of(x, stored);
   uint64_t remainder = slot_remainder(t, block_at(t, c.block), i, t->width);
-  if (c.keys[i].at.quotient != match.bucket || !x->policy->matches(&c.keys[i], remainder, c.notes[i], t->width))
+  if (c.keys[i].at.quotient != match.bucket ||
+      !x->policy->matches(&c.keys[i], remainder, c.notes[i], t->width))
     return BESOM_INVALID;
-  if (offender.hi == stored.hi && offender.lo == stored.lo) return BESOM_MEMBER;
-  if (key.at.quotient != match.bucket || !x->policy->matches(&key, remainder, c.notes[i], t->width)) return BESOM_OK;
+  if (offender.hi == stored.hi && offender.lo == stored.lo) return BESOM_IS_MEMBER;
+  if (key.at.quotient != match.bucket || !x->policy->matches(&key, remainder, c.notes[i], t->width))
+    return BESOM_OK;
   uint64_t promised = 0;
   return conclude(x, plan_block(x, &c, run, &key, &promised), &c, 1, &key);
 }

@@ -26,24 +26,27 @@
 
 besom_status besom__aqf_make(besom_filter *f, const besom_config *config, enum table_code code) {
   struct aqf *a = aqf(f);
-  struct qtable_shape shape = {
-      .width = AQF_MIN_WIDTH, .heads = true, .code = code, .value_bits = config->value_bits + (code == TAGS)};
-  a->adapt_room = config->adapt_room != 0 ? config->adapt_room : AQF_DEFAULT_ROOM;
-  besom_status status = besom__quotient_plan(config, sizeof(struct aqf), a->adapt_room, &shape);
+  struct qtable_shape shape = {.width = AQF_MIN_WIDTH,
+                               .heads = true,
+                               .code = code,
+                               .value_bits = config->value_bits + (code == TAGS)};
+  a->reserve = config->reserve != 0 ? config->reserve : AQF_DEFAULT_ROOM;
+  besom_status status = besom__quotient_plan(config, sizeof(struct aqf), a->reserve, &shape);
   if (status != BESOM_OK) return status;
-  f->capacity = besom__quotient_capacity(shape.slots, a->adapt_room);
+  f->capacity = besom__quotient_capacity(shape.slots, a->reserve);
   return besom__quotient_table(f, &shape, &a->base.table);
 }
 
 static besom_status create(besom_filter *f, const besom_config *config) {
   struct aqf *a = aqf(f);
   a->no_capacity = config->no_capacity;
-  besom_status status = besom__quotient_options(config->options, &a->base.isa, "tombstones", &a->keep_tombstones);
+  besom_status status =
+      besom__quotient_options(config->options, &a->base.isa, "tombstones", &a->keep_tombstones);
   return status == BESOM_OK ? besom__aqf_make(f, config, NO_CODE) : status;
 }
 
 besom_status besom__aqf_create_like(besom_filter *f, const besom_filter *model) {
-  aqf(f)->adapt_room = const_aqf(model)->adapt_room;
+  aqf(f)->reserve = const_aqf(model)->reserve;
   aqf(f)->no_capacity = const_aqf(model)->no_capacity;
   aqf(f)->keep_tombstones = const_aqf(model)->keep_tombstones;
   return besom__quotient_create_like(f, model);
@@ -69,7 +72,8 @@ bool besom__aqf_contains(const besom_filter *f, besom_digest d) {
 }
 
 /* The table's answers, and where they could be wrong a second look, at blocks that are in the cache by now. */
-void besom__aqf_contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap) {
+void besom__aqf_contains_many(const besom_filter *f, const besom_digest *d, size_t n,
+                              uint64_t *bitmap) {
   const struct aqf *a = const_aqf(f);
   const struct qtable *t = &a->base.table;
   t->ops->contains_many(t, d, n, bitmap);
@@ -93,12 +97,13 @@ static bool longest_match(const struct aqf *a, besom_digest d, struct long_finge
 /* ------------------------------------------------------------------ room */
 
 uint64_t besom__aqf_reserve(const struct aqf *a) {
-  return (uint64_t)(a->adapt_room * (double)a->base.table.slots);
+  return (uint64_t)(a->reserve * (double)a->base.table.slots);
 }
 
 uint64_t besom__aqf_mark_bytes(const struct aqf *a) {
-  uint64_t bytes = (uint64_t)(a->adapt_room * (double)besom__qtable_size(&a->base.table));
-  return (bytes < 1024 ? 1024 : bytes) /* something, even in the smallest */ + NO_ENTRY_BYTES * a->no_capacity;
+  uint64_t bytes = (uint64_t)(a->reserve * (double)besom__qtable_size(&a->base.table));
+  return (bytes < 1024 ? 1024 : bytes) /* something, even in the smallest */ +
+         NO_ENTRY_BYTES * a->no_capacity;
 }
 
 /* Takes a fingerprint into the books, or out of them. */
@@ -116,7 +121,8 @@ static void strike(struct aqf *a, const struct long_fingerprint *fp) {
   a->base.table.extended -= is_extended(fp);
 }
 
-besom_status besom__aqf_rewrite(struct aqf *a, const struct long_fingerprint *old, const struct long_fingerprint *now) {
+besom_status besom__aqf_rewrite(struct aqf *a, const struct long_fingerprint *old,
+                                const struct long_fingerprint *now) {
   besom_status status = besom__long_write(&a->base.table, now);
   if (status != BESOM_OK) return status;
   enter(a, now);
@@ -134,7 +140,8 @@ static besom_status rewrite_in_reserve(struct aqf *a, const struct long_fingerpr
                                        const struct long_fingerprint *now) {
   unsigned width = a->base.table.width;
   uint64_t more = extension_slots_of(now, width) - extension_slots_of(old, width);
-  return a->books.slots + more > besom__aqf_reserve(a) ? BESOM_FULL : besom__aqf_rewrite(a, old, now);
+  return a->books.slots + more > besom__aqf_reserve(a) ? BESOM_FULL
+                                                       : besom__aqf_rewrite(a, old, now);
 }
 
 /* ------------------------------------------------------------------ members */
@@ -176,7 +183,8 @@ static besom_status append_copies(struct aqf *a, besom_digest d, uint64_t n) {
 static besom_status append_new(struct aqf *a, besom_digest d, uint64_t n) {
   struct qtable *t = &a->base.table;
   if (besom__long_slots(n, 0, t->width) > n) return append_copies(a, d, n);
-  if (member_slots(a) + besom__long_slots(n, 0, t->width) > a->base.head.capacity) return BESOM_FULL;
+  if (member_slots(a) + besom__long_slots(n, 0, t->width) > a->base.head.capacity)
+    return BESOM_FULL;
   besom_status status = t->ops->insert(t, d, NULL);
   if (status != BESOM_OK || n == 1) return status;
   struct long_fingerprint fp = besom__aqf_last_of_run(a, d);
@@ -206,7 +214,8 @@ static besom_status insert(besom_filter *f, besom_digest d) {
   if (UNLIKELY(member_slots(a) >= f->capacity)) return insert_count(f, d, 1);
   besom_status status = t->ops->insert(t, d, &present);
   if (status != BESOM_OK) return status;
-  if (UNLIKELY(present)) return insert_count(f, d, 1); /* the run has the remainder: a look at the whole */
+  if (UNLIKELY(present))
+    return insert_count(f, d, 1); /* the run has the remainder: a look at the whole */
   f->items++;
   if (UNLIKELY(a->marks.count)) besom__marks_remove(&a->marks, d);
   return BESOM_OK;
@@ -221,7 +230,8 @@ static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n
     size_t some = 0;
     uint64_t left = f->capacity > member_slots(a) ? f->capacity - member_slots(a) : 0;
     if (a->marks.count == 0 && left)
-      status = t->ops->insert_many(t, d + *done, n - *done < left ? n - *done : (size_t)left, &present, &some);
+      status = t->ops->insert_many(t, d + *done, n - *done < left ? n - *done : (size_t)left,
+                                   &present, &some);
     f->items += some;
     *done += some;
     if (status != BESOM_OK || *done == n) break;
@@ -302,14 +312,16 @@ static uint64_t bucket_of_digest(const besom_filter *f, besom_digest d) {
   return bucket_of(t, at.quotient, remainder_of(at, t->width));
 }
 
-besom_status besom__aqf_matches(const besom_filter *f, besom_digest d, besom_match *out, size_t cap, size_t *total) {
+besom_status besom__aqf_matches(const besom_filter *f, besom_digest d, besom_match *out, size_t cap,
+                                size_t *total) {
   const struct qtable *t = &const_quotient(f)->table;
   *total = 0;
   if (!has_buckets(t)) return BESOM_INVALID;
   if (!t->ops->contains(t, d) || besom__marks_has(&const_aqf(f)->marks, d)) return BESOM_OK;
   struct matching m = besom__matching_start(&const_quotient(f)->table, d);
   for (; besom__next_match(&m); ++*total)
-    if (*total < cap) out[*total] = (besom_match){bucket_of(t, m.fp.quotient, m.fp.remainder), m.rank};
+    if (*total < cap)
+      out[*total] = (besom_match){bucket_of(t, m.fp.quotient, m.fp.remainder), m.rank};
   return BESOM_OK;
 }
 
@@ -339,15 +351,16 @@ static besom_status remove_at(besom_filter *f, besom_match match) {
 
 /* ------------------------------------------------------------------ adapting */
 
-static besom_status lengthen(struct aqf *a, const struct long_fingerprint *fp, besom_digest offender,
-                             besom_digest stored) {
+static besom_status lengthen(struct aqf *a, const struct long_fingerprint *fp,
+                             besom_digest offender, besom_digest stored) {
   struct long_fingerprint longer;
   besom_status status = besom__lengthened(&a->base.table, fp, offender, stored, &longer);
   if (status != BESOM_OK || longer.extension_bits == fp->extension_bits) return status;
   return rewrite_in_reserve(a, fp, &longer);
 }
 
-static besom_status adapt_at(besom_filter *f, besom_digest offender, besom_match match, besom_digest stored) {
+static besom_status adapt_at(besom_filter *f, besom_digest offender, besom_match match,
+                             besom_digest stored) {
   struct long_fingerprint fp;
   if (!besom__locate_match(&quotient(f)->table, match, &fp)) return BESOM_NOT_FOUND;
   return lengthen(aqf(f), &fp, offender, stored);
@@ -359,7 +372,8 @@ besom_status besom__aqf_ask_key(const struct aqf *a, struct lengthening *l) {
 }
 
 /* Looks at every match before the first is changed: one may be the key itself. */
-static besom_status plan_changes(const struct aqf *a, besom_digest d, struct lengthening *changes, unsigned *n) {
+static besom_status plan_changes(const struct aqf *a, besom_digest d, struct lengthening *changes,
+                                 unsigned *n) {
   struct matching m = besom__matching_start(&a->base.table, d);
   for (*n = 0; besom__next_match(&m); ++*n) {
     if (*n == MAX_LENGTHENINGS) return BESOM_FULL;
@@ -367,7 +381,7 @@ static besom_status plan_changes(const struct aqf *a, besom_digest d, struct len
     c->match = (besom_match){bucket_of(m.table, m.fp.quotient, m.fp.remainder), m.rank};
     besom_status status = besom__aqf_ask_key(a, c);
     if (status != BESOM_OK) return status;
-    if (c->stored.hi == d.hi && c->stored.lo == d.lo) return BESOM_MEMBER;
+    if (c->stored.hi == d.hi && c->stored.lo == d.lo) return BESOM_IS_MEMBER;
   }
   return BESOM_OK;
 }
@@ -415,12 +429,14 @@ besom_status besom__aqf_no_remove(besom_filter *f, besom_digest d) {
 /* ------------------------------------------------------------------ whole filters */
 
 /* A mark of one filter stays if the other one does not hold the key. */
-static besom_status merge_marks(struct aqf *into, const besom_filter *from, const besom_filter *other) {
+static besom_status merge_marks(struct aqf *into, const besom_filter *from,
+                                const besom_filter *other) {
   const struct marks *m = &const_aqf(from)->marks;
   for (uint64_t i = 0; i < m->size; i++) {
     besom_digest d = m->places[i];
     if ((d.hi == 0 && d.lo == 0) || besom__aqf_contains(other, d)) continue;
-    besom_status status = besom__marks_add(&into->marks, &into->base.head.allocator, d, besom__aqf_mark_bytes(into));
+    besom_status status =
+        besom__marks_add(&into->marks, &into->base.head.allocator, d, besom__aqf_mark_bytes(into));
     if (status != BESOM_OK) return status;
   }
   return BESOM_OK;
@@ -429,9 +445,11 @@ static besom_status merge_marks(struct aqf *into, const besom_filter *from, cons
 besom_status besom__aqf_merge(const besom_filter *a, const besom_filter *b, besom_filter *into) {
   const struct qtable *x = &const_quotient(a)->table, *y = &const_quotient(b)->table;
   struct aqf *out = aqf(into);
-  if (x->slots != y->slots || x->width != y->width || x->value_bits != y->value_bits) return BESOM_UNLIKE;
+  if (x->slots != y->slots || x->width != y->width || x->value_bits != y->value_bits)
+    return BESOM_INCOMPATIBLE;
   const struct books *p = &const_aqf(a)->books, *q = &const_aqf(b)->books;
-  out->books = (struct books){p->slots + q->slots, p->tombstones + q->tombstones, p->no_entries + q->no_entries};
+  out->books = (struct books){p->slots + q->slots, p->tombstones + q->tombstones,
+                              p->no_entries + q->no_entries};
   out->keep_tombstones |= const_aqf(b)->keep_tombstones;
   if (a->items > MAX_COUNT || b->items > MAX_COUNT - a->items) return BESOM_FULL;
   if (member_slots(const_aqf(a)) + member_slots(const_aqf(b)) > into->capacity) return BESOM_FULL;
@@ -445,24 +463,27 @@ besom_status besom__aqf_merge(const besom_filter *a, const besom_filter *b, beso
 
 besom_status besom__aqf_resize_start(besom_filter *fresh, const besom_filter *f, uint64_t slots) {
   const struct aqf *a = const_aqf(f);
-  aqf(fresh)->adapt_room = a->adapt_room;
+  aqf(fresh)->reserve = a->reserve;
   aqf(fresh)->no_capacity = a->no_capacity;
   aqf(fresh)->keep_tombstones = a->keep_tombstones;
   aqf(fresh)->books = a->books;
-  fresh->capacity = besom__quotient_capacity(slots, a->adapt_room);
+  fresh->capacity = besom__quotient_capacity(slots, a->reserve);
   if (fresh->capacity < member_slots(a) && slots < a->base.table.slots) return BESOM_FULL;
-  unsigned doublings = slots > a->base.table.slots ? trailing_zeros(slots / a->base.table.slots) : 0;
+  unsigned doublings =
+      slots > a->base.table.slots ? trailing_zeros(slots / a->base.table.slots) : 0;
   if (a->base.table.width < AQF_MIN_WIDTH + doublings) return BESOM_INVALID;
   return besom__quotient_resize_start(fresh, f, slots, NULL);
 }
 
 /* Marks and binding do not depend on the size: they go over as they are. */
-besom_status besom__aqf_resize_step(besom_filter *fresh, besom_filter *f, uint64_t max, bool *finished) {
+besom_status besom__aqf_resize_step(besom_filter *fresh, besom_filter *f, uint64_t max,
+                                    bool *finished) {
   struct aqf *a = aqf(fresh);
   besom_status status = besom__quotient_resize_step(fresh, max, finished, &a->books.slots);
   if (status != BESOM_OK || !*finished) return status;
   if (member_slots(a) > fresh->capacity) return BESOM_FULL;
-  if (a->base.table.slots < aqf(f)->base.table.slots && a->books.slots > besom__aqf_reserve(a)) return BESOM_FULL;
+  if (a->base.table.slots < aqf(f)->base.table.slots && a->books.slots > besom__aqf_reserve(a))
+    return BESOM_FULL;
   a->marks = aqf(f)->marks;
   a->reverse = aqf(f)->reverse;
   aqf(f)->marks = (struct marks){0};
@@ -479,15 +500,17 @@ void besom__aqf_stats(const besom_filter *f, besom_statistics *s) {
   s->width = t->width;
   s->bytes += besom__qtable_size(t) + a->marks.size * sizeof *a->marks.places;
   s->load = (double)t->used / (double)t->slots;
-  s->expected_rate = besom__quotient_rate(heads, t->slots, t->width);
-  s->rate_at_capacity = besom__quotient_rate(f->capacity, t->slots, t->width);
+  s->expected_fpr = besom__quotient_rate(heads, t->slots, t->width);
+  s->fpr_at_capacity = besom__quotient_rate(f->capacity, t->slots, t->width);
   s->extended = t->extended;
   s->tombstones = a->books.tombstones;
   s->no_entries = a->books.no_entries;
   s->marks = a->marks.count;
   double by_slots = reserve ? (double)a->books.slots / (double)reserve : 0;
-  double by_marks = (double)(a->marks.count * sizeof *a->marks.places) / (double)besom__aqf_mark_bytes(a) * 8 / 7;
-  s->adapt_room_used = fmin(1, fmax(by_slots, by_marks)); /* growing may take a little more than it frees */
+  double by_marks =
+      (double)(a->marks.count * sizeof *a->marks.places) / (double)besom__aqf_mark_bytes(a) * 8 / 7;
+  s->reserve_used =
+      fmin(1, fmax(by_slots, by_marks)); /* growing may take a little more than it frees */
 }
 
 static const char *check_fingerprint(const struct aqf *a, const struct long_fingerprint *fp) {
@@ -507,13 +530,15 @@ const char *besom__aqf_validate(const besom_filter *f) {
   besom__qtable_first(t, &c);
   while (besom__qtable_next(&c)) {
     struct long_fingerprint fp = {.count = 1};
-    if (UNLIKELY(c.slots > 1 || has_tags(t))) { /* else there is nothing in a single slot that could be wrong */
+    if (UNLIKELY(c.slots > 1 ||
+                 has_tags(t))) { /* else there is nothing in a single slot that could be wrong */
       fp = besom__long_read(t, c.quotient, c.position);
       wrong = check_fingerprint(a, &fp);
       if (wrong) return wrong;
       enter(&counted, &fp);
     }
-    if (fp.count > MAX_COUNT - counted.base.head.items) return "there are more items than can be counted";
+    if (fp.count > MAX_COUNT - counted.base.head.items)
+      return "there are more items than can be counted";
     counted.base.head.items += is_member(&fp) ? fp.count : 0;
   }
   if (counted.base.head.items != f->items) return "the number of items is wrong";
@@ -531,7 +556,7 @@ const char *besom__aqf_validate(const besom_filter *f) {
 void besom__aqf_save(const besom_filter *f, struct sections_out *out) {
   const struct aqf *a = const_aqf(f);
   besom__quotient_save(&a->base.table, out);
-  besom__write_double(&out->parameters, a->adapt_room);
+  besom__write_double(&out->parameters, a->reserve);
   besom__write_u64(&out->parameters, a->books.slots);
   besom__write_u64(&out->parameters, a->base.table.extended);
   besom__write_u64(&out->parameters, a->marks.count);
@@ -550,21 +575,24 @@ static besom_status load_marks(besom_filter *f, const struct section *saved, uin
   if (!places) return BESOM_NO_MEMORY;
   memcpy(places, saved->data, (size_t)saved->len);
   *m = (struct marks){places, size, count};
-  return besom__marks_check(m) ? BESOM_CORRUPT
-                               : BESOM_OK; /* in trusted files, too: a full set would be walked for ever */
+  return besom__marks_check(m)
+             ? BESOM_CORRUPT
+             : BESOM_OK; /* in trusted files, too: a full set would be walked for ever */
 }
 
 /* A static one is full from the start, at whatever load. */
 static bool has_its_capacity(const besom_filter *f) {
   const struct aqf *a = const_aqf(f);
-  return f->kind == &besom__yesno || f->capacity == besom__quotient_capacity(a->base.table.slots, a->adapt_room);
+  return f->kind == &besom__yesno ||
+         f->capacity == besom__quotient_capacity(a->base.table.slots, a->reserve);
 }
 
 besom_status besom__aqf_load(besom_filter *f, struct sections_in *in) {
   struct aqf *a = aqf(f);
-  besom_status status = besom__quotient_load(f, in, f->kind == &besom__yesno_dynamic ? TAGS : NO_CODE);
+  besom_status status =
+      besom__quotient_load(f, in, f->kind == &besom__yesno_dynamic ? TAGS : NO_CODE);
   if (status != BESOM_OK) return status;
-  a->adapt_room = besom__read_double(&in->parameters);
+  a->reserve = besom__read_double(&in->parameters);
   a->books.slots = besom__read_u64(&in->parameters);
   a->base.table.extended = besom__read_u64(&in->parameters);
   uint64_t marks = besom__read_u64(&in->parameters), keep = besom__read_u64(&in->parameters);
@@ -573,8 +601,8 @@ besom_status besom__aqf_load(besom_filter *f, struct sections_in *in) {
   bool has_no_capacity = f->kind != &besom__yesno_dynamic && in->parameters.at < in->parameters.end;
   a->no_capacity = has_no_capacity ? besom__read_u64(&in->parameters) : 0;
   const struct section *saved = take_section(in, TAG_MARKS);
-  bool sound = saved && a->base.table.has_heads && a->base.table.width >= AQF_MIN_WIDTH && a->adapt_room > 0 &&
-               a->adapt_room <= 0.5 && a->books.slots <= a->base.table.used &&
+  bool sound = saved && a->base.table.has_heads && a->base.table.width >= AQF_MIN_WIDTH &&
+               a->reserve > 0 && a->reserve <= 0.5 && a->books.slots <= a->base.table.used &&
                a->books.tombstones <= a->base.table.extended && keep <= 1 && has_its_capacity(f) &&
                has_no_capacity == (a->no_capacity != 0) && a->no_capacity <= MAX_CAPACITY;
   status = sound ? load_marks(f, saved, marks) : BESOM_CORRUPT;

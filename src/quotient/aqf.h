@@ -11,14 +11,15 @@
 #include "quotient/marks.h"
 
 #define AQF_MIN_WIDTH 2       /* a further slot has a tag, and something to say */
-#define AQF_DEFAULT_ROOM 0.05 /* of adapt_room */
+#define AQF_DEFAULT_ROOM 0.05 /* of reserve */
 
 #define AQF_NAME "aqf"
-#define AQF_SUMMARY "adaptive quotient filter: does not repeat a false positive; counts, removes, merges, grows"
-#define AQF_ABILITIES                                                                                             \
-  (BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE | BESOM_CAN_ITERATE | BESOM_CAN_GROW | \
-   BESOM_CAN_ADAPT | BESOM_CAN_BUILD_SORTED | BESOM_CAN_VALUE | BESOM_CAN_MATCH | BESOM_CAN_REKEY |               \
-   BESOM_CAN_BUILD_NO | BESOM_CAN_LIST_NO)
+#define AQF_SUMMARY \
+  "adaptive quotient filter: does not repeat a false positive; counts, removes, merges, grows"
+#define AQF_ABILITIES                                                                              \
+  (BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE | BESOM_CAN_ITERATE |   \
+   BESOM_CAN_GROW | BESOM_CAN_ADAPT | BESOM_CAN_BUILD_SORTED | BESOM_CAN_VALUE | BESOM_CAN_MATCH | \
+   BESOM_CAN_REKEY | BESOM_CAN_BUILD_NO | BESOM_CAN_LIST_NO)
 
 /* What there is in the table besides members. */
 struct books {
@@ -31,12 +32,13 @@ struct aqf {
   struct quotient base;
   struct marks marks;
   struct books books;
-  double adapt_room;
+  double reserve;
   uint64_t no_capacity;
   bool keep_tombstones;
-  besom_reverse reverse;       /* digest_of NULL: not bound */
-  struct aqf_sync *sync;       /* of a filter made concurrent (aqf_sync.h); else NULL */
-  const besom_filter *view_of; /* of a concurrent filter, and its views: what the user knows it as; else NULL */
+  besom_reverse reverse; /* digest_of NULL: not bound */
+  struct aqf_sync *sync; /* of a filter made concurrent (aqf_sync.h); else NULL */
+  const besom_filter
+      *view_of; /* of a concurrent filter, and its views: what the user knows it as; else NULL */
 };
 
 static inline struct aqf *aqf(besom_filter *f) {
@@ -65,7 +67,8 @@ uint64_t besom__aqf_reserve(const struct aqf *a);
 struct long_fingerprint besom__aqf_last_of_run(const struct aqf *a, besom_digest d);
 
 /* Writes a changed fingerprint and keeps the books. Shrinking never fails. */
-besom_status besom__aqf_rewrite(struct aqf *a, const struct long_fingerprint *old, const struct long_fingerprint *now);
+besom_status besom__aqf_rewrite(struct aqf *a, const struct long_fingerprint *old,
+                                const struct long_fingerprint *now);
 void besom__aqf_take_out(struct aqf *a, const struct long_fingerprint *fp);
 
 /* A fingerprint that is to be lengthened: what it was, and the digest of its key. */
@@ -88,14 +91,16 @@ extern const struct besom_kind besom__aqf, besom__aqf_concurrent;
 extern const struct besom_kind besom__yesno, besom__yesno_dynamic;
 
 /* build of filter.h: makes the filter, of kind aqf or yesno, a yesno filter. */
-besom_status besom__yesno_build(besom_filter *f, const besom_config *config, const besom_source *yes,
-                                const besom_source *no, const besom_progress *progress);
+besom_status besom__yesno_build(besom_filter *f, const besom_config *config,
+                                const besom_source *yes, const besom_source *no,
+                                const besom_progress *progress);
 
 /* Operations of filter.h. */
 besom_status besom__aqf_create_like(besom_filter *f, const besom_filter *model);
 void besom__aqf_destroy(besom_filter *f);
 bool besom__aqf_contains(const besom_filter *f, besom_digest d);
-void besom__aqf_contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap);
+void besom__aqf_contains_many(const besom_filter *f, const besom_digest *d, size_t n,
+                              uint64_t *bitmap);
 besom_status besom__aqf_remove(besom_filter *f, besom_digest d);
 besom_status besom__aqf_adapt(besom_filter *f, besom_digest d);
 besom_status besom__aqf_no_add(besom_filter *f, besom_digest d);
@@ -104,10 +109,12 @@ besom_status besom__aqf_count(const besom_filter *f, besom_digest d, uint64_t *n
 besom_status besom__aqf_get_value(const besom_filter *f, besom_digest d, uint64_t *value);
 besom_status besom__aqf_set_value(besom_filter *f, besom_digest d, uint64_t value);
 besom_status besom__aqf_bind(besom_filter *f, const besom_reverse *reverse);
-besom_status besom__aqf_matches(const besom_filter *f, besom_digest d, besom_match *out, size_t cap, size_t *total);
+besom_status besom__aqf_matches(const besom_filter *f, besom_digest d, besom_match *out, size_t cap,
+                                size_t *total);
 besom_status besom__aqf_merge(const besom_filter *a, const besom_filter *b, besom_filter *into);
 besom_status besom__aqf_resize_start(besom_filter *fresh, const besom_filter *f, uint64_t slots);
-besom_status besom__aqf_resize_step(besom_filter *fresh, besom_filter *f, uint64_t max, bool *finished);
+besom_status besom__aqf_resize_step(besom_filter *fresh, besom_filter *f, uint64_t max,
+                                    bool *finished);
 void besom__aqf_stats(const besom_filter *f, besom_statistics *s);
 const char *besom__aqf_validate(const besom_filter *f);
 void besom__aqf_save(const besom_filter *f, struct sections_out *out);

@@ -11,8 +11,9 @@
 #include "quotient/match.h"
 #include "quotient/walk.h"
 
-#define MANY_COPIES (UINT64_C(1) << 20) /* from here on an insert waits for all others: so no sum can overflow */
-#define TRIES 16                        /* of a query without a lock */
+#define MANY_COPIES \
+  (UINT64_C(1) << 20) /* from here on an insert waits for all others: so no sum can overflow */
+#define TRIES 16      /* of a query without a lock */
 #define FETCH_AHEAD 32
 #define SOME_KEYS 512 /* asked at a time */
 
@@ -57,7 +58,8 @@ struct look {
 
 /* The run leaves the table's room, which ends with the region; or it takes an earlier region to find it. */
 static bool leaves_region(const struct qtable *t, uint64_t quotient) {
-  return block_offset(block_at(t, quotient / 64)) == OFFSET_SATURATED || run_of(t, quotient).end >= t->room;
+  return block_offset(block_at(t, quotient / 64)) == OFFSET_SATURATED ||
+         run_of(t, quotient).end >= t->room;
 }
 
 /* Gives the filter to ask, for this digest alone. */
@@ -120,7 +122,8 @@ static bool needs_second_look(const struct aqf_sync *sync) {
 }
 
 /* Asks again where the table's answers are worth nothing, or, as with the plain filter, a yes could be wrong. */
-static void contains_some(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap) {
+static void contains_some(const besom_filter *f, const besom_digest *d, size_t n,
+                          uint64_t *bitmap) {
   const struct aqf_sync *sync = const_aqf(f)->sync;
   uint64_t again[SOME_KEYS / 64];
   bool yes_too = needs_second_look(sync);
@@ -130,12 +133,14 @@ static void contains_some(const besom_filter *f, const besom_digest *d, size_t n
     for (uint64_t left = again[i / 64] | (yes_too ? bitmap[i / 64] : 0); left; left &= left - 1) {
       unsigned j = trailing_zeros(left);
       bitmap[i / 64] &= ~(UINT64_C(1) << j);
-      bool unsure = again[i / 64] >> j & 1, answer = unsure ? contains_by_look(f, d[i + j]) : contains(f, d[i + j]);
+      bool unsure = again[i / 64] >> j & 1,
+           answer = unsure ? contains_by_look(f, d[i + j]) : contains(f, d[i + j]);
       bitmap[i / 64] |= (uint64_t)answer << j;
     }
 }
 
-static void contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap) {
+static void contains_many(const besom_filter *f, const besom_digest *d, size_t n,
+                          uint64_t *bitmap) {
   for (size_t i = 0; i < n; i += SOME_KEYS)
     contains_some(f, d + i, n - i < SOME_KEYS ? n - i : SOME_KEYS, bitmap + i / 64);
 }
@@ -160,7 +165,8 @@ static besom_status get_value(const besom_filter *f, besom_digest d, uint64_t *v
   return status;
 }
 
-static besom_status matches(const besom_filter *f, besom_digest d, besom_match *out, size_t cap, size_t *total) {
+static besom_status matches(const besom_filter *f, besom_digest d, besom_match *out, size_t cap,
+                            size_t *total) {
   struct look l;
   l.tries = 0;
   besom_status status;
@@ -203,7 +209,7 @@ static void make_view(struct change *c) {
   view->books.tombstones = a->keep_tombstones ? SOME : 0;
   view->books.no_entries = 0;
   view->marks = (struct marks){0};
-  view->adapt_room = a->adapt_room;
+  view->reserve = a->reserve;
   view->no_capacity = a->no_capacity;
   view->keep_tombstones = a->keep_tombstones;
   view->reverse = a->reverse;
@@ -211,7 +217,8 @@ static void make_view(struct change *c) {
 }
 
 /* Locks and makes the view. Without `now` queries go on. */
-static besom_filter *take(struct change *c, besom_filter *f, uint64_t quotient, uint64_t slots, bool now) {
+static besom_filter *take(struct change *c, besom_filter *f, uint64_t quotient, uint64_t slots,
+                          bool now) {
   struct aqf *a = c->filter = aqf(f);
   besom__range_lock(&c->range, a->sync->regions, &a->sync->asked, quotient, now);
   besom__range_reach(&c->range, &a->sync->asked, quotient, slots);
@@ -247,15 +254,18 @@ static void give_marks_back(struct change *c) {
 static void enter_tally(struct change *c) {
   struct aqf_sync *sync = c->filter->sync;
   struct tally *tally = &c->home->tally;
-  uint64_t members = member_slots(&c->view) - SOME, extension_slots = c->view.books.slots - c->extension_slots;
+  uint64_t members = member_slots(&c->view) - SOME,
+           extension_slots = c->view.books.slots - c->extension_slots;
   tally->items += c->view.base.head.items - SOME;
   tally->members += members;
   tally->further_slots += c->view.base.table.further_slots - SOME;
   tally->extended += c->view.base.table.extended - SOME;
   tally->tombstones += c->filter->keep_tombstones ? c->view.books.tombstones - SOME : 0;
   c->home->room -= members;
-  if (c->view.base.table.extended > SOME) atomic_store_explicit(&sync->extended, true, memory_order_relaxed);
-  if (extension_slots) atomic_fetch_add_explicit(&sync->extension_slots, extension_slots, memory_order_relaxed);
+  if (c->view.base.table.extended > SOME)
+    atomic_store_explicit(&sync->extended, true, memory_order_relaxed);
+  if (extension_slots)
+    atomic_fetch_add_explicit(&sync->extension_slots, extension_slots, memory_order_relaxed);
 }
 
 /* Ends the change; gives the status back. */
@@ -316,7 +326,8 @@ static besom_status insert(besom_filter *f, besom_digest d) {
 /* Fetches the region, a block and the next: that far most inserts shift. */
 static void prefetch_to_insert(const struct aqf_sync *sync, besom_digest d) {
   uint64_t quotient = quotient_near(d, sync->asked.slots);
-  const uint8_t *block = block_at(&sync->asked, quotient / 64), *end = block + 2 * sync->asked.stride;
+  const uint8_t *block = block_at(&sync->asked, quotient / 64),
+                *end = block + 2 * sync->asked.stride;
   __builtin_prefetch(region_at(sync, quotient), 1);
   for (; block < end; block += CACHE_LINE) __builtin_prefetch(block, 1);
 }
@@ -357,7 +368,8 @@ static besom_status bind(besom_filter *f, const besom_reverse *reverse) {
   return status;
 }
 
-static besom_status insert_at_alone(besom_filter *f, besom_digest d, uint64_t value, besom_match *match) {
+static besom_status insert_at_alone(besom_filter *f, besom_digest d, uint64_t value,
+                                    besom_match *match) {
   struct aqf *a = besom__lock_all(f, true);
   besom_status status = besom__aqf.insert_at(f, d, value, match);
   besom__unlock_all(a);
@@ -369,7 +381,8 @@ static besom_status insert_at(besom_filter *f, besom_digest d, uint64_t value, b
   besom_filter *view = begin(&c, f, quotient_of(aqf(f)->sync, d), 1);
   take_mark(&c, d);
   besom_status status = end(&c, besom__aqf.insert_at(view, d, value, match));
-  return status == BESOM_FULL && may_have_room(aqf(f)->sync) ? insert_at_alone(f, d, value, match) : status;
+  return status == BESOM_FULL && may_have_room(aqf(f)->sync) ? insert_at_alone(f, d, value, match)
+                                                             : status;
 }
 
 /* Whether there can be such a match; its quotient. */
@@ -387,7 +400,8 @@ static besom_status remove_at(besom_filter *f, besom_match match) {
   return end(&c, besom__aqf.remove_at(view, match));
 }
 
-static besom_status adapt_at(besom_filter *f, besom_digest offender, besom_match match, besom_digest stored) {
+static besom_status adapt_at(besom_filter *f, besom_digest offender, besom_match match,
+                             besom_digest stored) {
   struct change c;
   uint64_t quotient;
   if (!quotient_of_match(f, match, &quotient)) return BESOM_NOT_FOUND;
@@ -403,7 +417,8 @@ static void reach_to_adapt(struct change *c, besom_digest d, unsigned more) {
   struct matching m = besom__matching_start(&c->view.base.table, d);
   uint64_t n = 0;
   while (besom__next_match(&m)) n++;
-  besom__range_reach(&c->range, &c->filter->sync->asked, m.address.quotient, n * most_slots(c->filter) + more);
+  besom__range_reach(&c->range, &c->filter->sync->asked, m.address.quotient,
+                     n * most_slots(c->filter) + more);
   c->view.base.table.room = room_within(&c->filter->sync->asked, c->range.end);
 }
 
@@ -415,7 +430,8 @@ static besom_status adapt_by_keys(struct change *c, besom_digest d) {
 
 static besom_status add_mark(struct aqf *a, besom_digest d) {
   besom__lock_marks(a->sync);
-  besom_status status = besom__marks_add(&a->marks, &a->base.head.allocator, d, besom__aqf_mark_bytes(a));
+  besom_status status =
+      besom__marks_add(&a->marks, &a->base.head.allocator, d, besom__aqf_mark_bytes(a));
   atomic_store_explicit(&a->sync->marks, a->marks.count, memory_order_relaxed);
   besom__unlock_marks(a->sync);
   return status;
@@ -478,15 +494,16 @@ static besom_filter *plain_of(struct held *h) {
   return h->whole ? &h->change.filter->base.head : &h->change.view.base.head;
 }
 
-static besom_status matches_held(const besom_filter *view, besom_digest d, besom_match *out, size_t cap,
-                                 size_t *total) {
+static besom_status matches_held(const besom_filter *view, besom_digest d, besom_match *out,
+                                 size_t cap, size_t *total) {
   struct held *h = (struct held *)(uintptr_t)view;
   *total = 0;
   if (!h->whole && is_marked(h->change.filter, d)) return BESOM_OK;
   return besom__aqf.matches(plain_of(h), d, out, cap, total);
 }
 
-static besom_status insert_at_held(besom_filter *view, besom_digest d, uint64_t value, besom_match *match) {
+static besom_status insert_at_held(besom_filter *view, besom_digest d, uint64_t value,
+                                   besom_match *match) {
   struct held *h = held(view);
   begin_change(h);
   if (!h->whole) take_mark(&h->change, d);
@@ -501,7 +518,8 @@ static besom_status remove_at_held(besom_filter *view, besom_match match) {
   return end_change(h, besom__aqf.remove_at(plain_of(h), match));
 }
 
-static besom_status adapt_at_held(besom_filter *view, besom_digest offender, besom_match match, besom_digest stored) {
+static besom_status adapt_at_held(besom_filter *view, besom_digest offender, besom_match match,
+                                  besom_digest stored) {
   struct held *h = held(view);
   begin_change(h);
   if (!h->whole && !h->change.has_reserve) take_reserve(&h->change);
@@ -516,7 +534,8 @@ static const struct besom_kind kind_held = {
     .adapt_at = adapt_at_held,
 };
 
-static besom_status with_whole(besom_filter *f, besom_status (*work)(void *ctx, besom_filter *view), void *ctx) {
+static besom_status with_whole(besom_filter *f, besom_status (*work)(void *ctx, besom_filter *view),
+                               void *ctx) {
   struct held h = {.change.filter = besom__lock_all(f, true), .whole = true};
   h.change.view.base.head.kind = &kind_held;
   besom_status status = work(ctx, &h.change.view.base.head);
@@ -524,8 +543,8 @@ static besom_status with_whole(besom_filter *f, besom_status (*work)(void *ctx, 
   return status;
 }
 
-static besom_status with_key(besom_filter *f, besom_digest d, besom_status (*work)(void *ctx, besom_filter *view),
-                             void *ctx) {
+static besom_status with_key(besom_filter *f, besom_digest d,
+                             besom_status (*work)(void *ctx, besom_filter *view), void *ctx) {
   struct held h = {.whole = false};
   besom_filter *view = take(&h.change, f, quotient_of(aqf(f)->sync, d), 1, false);
   reach_to_adapt(&h.change, d, most_slots(aqf(f)));
@@ -545,7 +564,8 @@ static void let_go(const besom_filter *f) {
 }
 
 /* Queries go on, so that the marks must stay: the plain operation gets a filter that has none to take out. */
-static besom_status resize_step(besom_filter *fresh, besom_filter *f, uint64_t max, bool *finished) {
+static besom_status resize_step(besom_filter *fresh, besom_filter *f, uint64_t max,
+                                bool *finished) {
   struct aqf without_marks = *aqf(f);
   without_marks.marks = (struct marks){0};
   besom_status status = besom__aqf.resize_step(fresh, &without_marks.base.head, max, finished);

@@ -38,7 +38,8 @@ void besom__borrow_room(struct aqf_sync *sync, struct region *region, uint64_t w
     uint64_t n = portion_of(sync, left);
     if (!atomic_load_explicit(&sync->lent, memory_order_relaxed))
       atomic_store_explicit(&sync->lent, true, memory_order_relaxed);
-    if (atomic_compare_exchange_weak_explicit(&sync->room, &left, left - n, memory_order_acq_rel, memory_order_relaxed))
+    if (atomic_compare_exchange_weak_explicit(&sync->room, &left, left - n, memory_order_acq_rel,
+                                              memory_order_relaxed))
       region->room += n;
   }
 }
@@ -122,7 +123,8 @@ struct aqf_sync *besom__sync_new(const besom_allocator *allocator, uint64_t n_re
 void besom__sync_start(struct aqf *a) {
   struct qtable *asked = &a->sync->asked;
   *asked = a->base.table;
-  asked->used = asked->further_slots = asked->extended = SOME; /* whether there are any is not known */
+  asked->used = asked->further_slots = asked->extended =
+      SOME; /* whether there are any is not known */
   besom__share(a);
 }
 

@@ -19,14 +19,15 @@ struct aqf_sync {
   uint64_t n_regions;
   void *memory; /* the allocation that this is in */
   size_t size;
-  _Atomic uint64_t marks;                                /* how many there are */
-  atomic_bool extended;                                  /* there are fingerprints with extensions, or have been */
-  atomic_bool lent;                                      /* some region may have room that it does not need */
-  bool alone;                                            /* all is locked, for a change */
-  _Alignas(CACHE_LINE) _Atomic uint64_t room;            /* slots left to members, but for what regions have borrowed */
+  _Atomic uint64_t marks; /* how many there are */
+  atomic_bool extended;   /* there are fingerprints with extensions, or have been */
+  atomic_bool lent;       /* some region may have room that it does not need */
+  bool alone;             /* all is locked, for a change */
+  _Alignas(CACHE_LINE) _Atomic uint64_t
+      room; /* slots left to members, but for what regions have borrowed */
   _Alignas(CACHE_LINE) _Atomic uint64_t extension_slots; /* those of the books */
-  struct spin reserve;                                   /* held by who may take of what is kept for extensions */
-  struct spin stripes[STRIPES];                          /* who looks at the marks holds one, who changes them all */
+  struct spin reserve;          /* held by who may take of what is kept for extensions */
+  struct spin stripes[STRIPES]; /* who looks at the marks holds one, who changes them all */
 };
 
 static inline struct region *region_at(const struct aqf_sync *sync, uint64_t quotient) {
@@ -54,7 +55,8 @@ void besom__unlock_all(const struct aqf *a);
 bool besom__is_marked(const struct aqf *a, besom_digest d);
 
 static inline bool is_marked(const struct aqf *a, besom_digest d) {
-  return UNLIKELY(atomic_load_explicit(&a->sync->marks, memory_order_relaxed)) && besom__is_marked(a, d);
+  return UNLIKELY(atomic_load_explicit(&a->sync->marks, memory_order_relaxed)) &&
+         besom__is_marked(a, d);
 }
 
 /* To change the marks. */

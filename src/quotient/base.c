@@ -23,11 +23,15 @@ besom_status besom__quotient_options(const char *text, enum isa *isa, const char
 }
 
 struct qtable_shape besom__quotient_shape(const struct qtable *t) {
-  return (struct qtable_shape){
-      .slots = t->slots, .width = t->width, .heads = t->has_heads, .code = t->code, .value_bits = t->value_bits};
+  return (struct qtable_shape){.slots = t->slots,
+                               .width = t->width,
+                               .heads = t->has_heads,
+                               .code = t->code,
+                               .value_bits = t->value_bits};
 }
 
-besom_status besom__quotient_table(const besom_filter *f, const struct qtable_shape *shape, struct qtable *out) {
+besom_status besom__quotient_table(const besom_filter *f, const struct qtable_shape *shape,
+                                   struct qtable *out) {
   size_t bytes = besom__qtable_bytes(shape);
   if (!bytes) return BESOM_INVALID;
   void *blocks = besom__allocate(&f->allocator, bytes);
@@ -61,7 +65,8 @@ void besom__quotient_save(const struct qtable *t, struct sections_out *out) {
 
 besom_status besom__quotient_load(besom_filter *f, struct sections_in *in, enum table_code code) {
   struct qtable *t = &quotient(f)->table;
-  struct qtable_shape shape = {.slots = besom__read_u64(&in->parameters), .width = besom__read_u32(&in->parameters)};
+  struct qtable_shape shape = {.slots = besom__read_u64(&in->parameters),
+                               .width = besom__read_u32(&in->parameters)};
   uint32_t heads = besom__read_u32(&in->parameters);
   shape.heads = heads;
   shape.value_bits = besom__read_u32(&in->parameters);
@@ -70,7 +75,8 @@ besom_status besom__quotient_load(besom_filter *f, struct sections_in *in, enum 
   uint64_t used = besom__read_u64(&in->parameters), further = besom__read_u64(&in->parameters);
   const struct section *bits = take_section(in, TAG_BITS);
   size_t bytes = besom__qtable_bytes(&shape);
-  if (!bits || heads > 1 || saved_code != code || !bytes || bits->len != bytes || (further && !heads))
+  if (!bits || heads > 1 || saved_code != code || !bytes || bits->len != bytes ||
+      (further && !heads))
     return BESOM_CORRUPT;
   quotient(f)->isa = besom__isa_best();
   if (f->mapping) {
@@ -99,7 +105,8 @@ static bool ascending(besom_digest last, const besom_digest *d, size_t n) {
 struct filling {
   struct qtable_appender out;
   struct long_fingerprint held; /* count 0: none */
-  uint64_t distance;            /* digests with equal fingerprints are no further apart, in their upper words */
+  uint64_t
+      distance; /* digests with equal fingerprints are no further apart, in their upper words */
 };
 
 static besom_status append_held(struct filling *to) {
@@ -143,10 +150,11 @@ static besom_status append_batch(struct filling *to, const besom_digest *d, size
   return counts ? append_counts(to, d, n) : to->out.table.ops->append(&to->out, d, n);
 }
 
-static besom_status append_all(besom_filter *f, const besom_digest_source *digests, const besom_progress *progress,
-                               bool counts) {
+static besom_status append_all(besom_filter *f, const besom_digest_source *digests,
+                               const besom_progress *progress, bool counts) {
   struct qtable *t = &quotient(f)->table;
-  struct filling to = {.out = qtable_append_start(t), .distance = (UINT64_MAX / t->slots >> (t->width - 1) >> 1) + 2};
+  struct filling to = {.out = qtable_append_start(t),
+                       .distance = (UINT64_MAX / t->slots >> (t->width - 1) >> 1) + 2};
   besom_digest batch[APPEND_BATCH], last = {0, 0};
   besom_status status;
   size_t n;
@@ -221,7 +229,8 @@ besom_status besom__quotient_iter_next(besom_iter *iter, besom_entry *entry) {
     if (!besom__qtable_next(c)) return BESOM_END;
     fp = besom__long_read(c->table, c->quotient, c->position);
   } while (!is_member(&fp));
-  *entry = (besom_entry){fp.quotient, fp.remainder, fp.extension, fp.extension_bits, fp.count, fp.value};
+  *entry =
+      (besom_entry){fp.quotient, fp.remainder, fp.extension, fp.extension_bits, fp.count, fp.value};
   return BESOM_OK;
 }
 
@@ -229,8 +238,9 @@ besom_status besom__quotient_iter_next(besom_iter *iter, besom_entry *entry) {
 
 /* On the way from one filter's table to another size: one doubling or halving after the other. */
 struct quotient_resizing {
-  uint64_t slots;             /* to be had in the end */
-  struct qtable between;      /* the table that is being read, unless it is still the filter's own (blocks NULL) */
+  uint64_t slots; /* to be had in the end */
+  struct qtable
+      between; /* the table that is being read, unless it is still the filter's own (blocks NULL) */
   struct qtable_resizing one; /* from there into the fresh filter's table */
   struct qtable_escort escort;
 };
@@ -260,8 +270,8 @@ static void end_resizing(besom_filter *fresh) {
   q->resizing = NULL;
 }
 
-besom_status besom__quotient_resize_start(besom_filter *fresh, const besom_filter *f, uint64_t slots,
-                                          const struct qtable_escort *escort) {
+besom_status besom__quotient_resize_start(besom_filter *fresh, const besom_filter *f,
+                                          uint64_t slots, const struct qtable_escort *escort) {
   struct quotient *q = quotient(fresh);
   struct qtable_shape last = besom__quotient_shape(&const_quotient(f)->table);
   while (last.slots != slots) last = shape_towards(last, slots);
@@ -277,7 +287,8 @@ besom_status besom__quotient_resize_start(besom_filter *fresh, const besom_filte
 }
 
 /* The table that has been filled is the next to be read, or the last. */
-besom_status besom__quotient_resize_step(besom_filter *fresh, uint64_t max, bool *finished, uint64_t *extension_slots) {
+besom_status besom__quotient_resize_step(besom_filter *fresh, uint64_t max, bool *finished,
+                                         uint64_t *extension_slots) {
   struct quotient *q = quotient(fresh);
   struct quotient_resizing *r = q->resizing;
   bool filled;

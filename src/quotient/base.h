@@ -11,7 +11,8 @@ struct quotient {
   besom_filter head;
   struct qtable table;
   enum isa isa;
-  struct quotient_resizing *resizing; /* while the table is being filled from another filter's; else NULL */
+  struct quotient_resizing
+      *resizing; /* while the table is being filled from another filter's; else NULL */
 };
 
 static inline struct quotient *quotient(besom_filter *f) {
@@ -28,7 +29,8 @@ besom_status besom__quotient_options(const char *text, enum isa *isa, const char
 struct qtable_shape besom__quotient_shape(const struct qtable *t);
 
 /* A new, empty table with the filter's allocator. INVALID, NO_MEMORY. */
-besom_status besom__quotient_table(const besom_filter *f, const struct qtable_shape *shape, struct qtable *out);
+besom_status besom__quotient_table(const besom_filter *f, const struct qtable_shape *shape,
+                                   struct qtable *out);
 void besom__quotient_free(const besom_filter *f, struct qtable *t); /* one without blocks is fine */
 
 /* The operations table and destroy of filter.h. */
@@ -66,8 +68,9 @@ besom_status besom__quotient_iter_next(besom_iter *iter, besom_entry *entry);
  * operations resize_start and resize_step of filter.h ask for. With *finished comes the number of slots that extensions
  * take in the new table, which is counted on the way. escort: NULL for none.
  */
-besom_status besom__quotient_resize_start(besom_filter *fresh, const besom_filter *f, uint64_t slots,
-                                          const struct qtable_escort *escort);
-besom_status besom__quotient_resize_step(besom_filter *fresh, uint64_t max, bool *finished, uint64_t *extension_slots);
+besom_status besom__quotient_resize_start(besom_filter *fresh, const besom_filter *f,
+                                          uint64_t slots, const struct qtable_escort *escort);
+besom_status besom__quotient_resize_step(besom_filter *fresh, uint64_t max, bool *finished,
+                                         uint64_t *extension_slots);
 
 #endif

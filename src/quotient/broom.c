@@ -33,7 +33,8 @@ static besom_status read_rounds(const struct option *option, bool *at_once) {
 }
 
 static besom_status read_option(const struct option *option, struct options *out) {
-  if (besom__option_is(option, "isa")) return besom__isa_parse(option->value.data, option->value.len, &out->isa);
+  if (besom__option_is(option, "isa"))
+    return besom__isa_parse(option->value.data, option->value.len, &out->isa);
   if (besom__option_is(option, "rounds")) return read_rounds(option, &out->at_once);
   if (!besom__option_is(option, "budget")) return BESOM_BAD_OPTION;
   besom_status status = besom__option_number(option, &out->budget);
@@ -65,7 +66,8 @@ static besom_status plan(const besom_config *config, uint64_t budget, struct qta
 
 static void destroy(besom_filter *f) {
   struct pool *pool = &noted(f)->pool;
-  if (!f->mapping) besom__release(&f->allocator, pool->bytes, pool->bytes ? besom__pool_bytes(pool) : 0);
+  if (!f->mapping)
+    besom__release(&f->allocator, pool->bytes, pool->bytes ? besom__pool_bytes(pool) : 0);
   besom__quotient_destroy(f);
 }
 
@@ -118,7 +120,8 @@ static void lengthen(note *string, note other) {
 }
 
 /* Who matches the newcomer has to be looked up; of the others the string is enough. */
-static besom_status meet_rival(const struct noted *x, const struct seeker *key, uint64_t position, struct newcomer *n) {
+static besom_status meet_rival(const struct noted *x, const struct seeker *key, uint64_t position,
+                               struct newcomer *n) {
   unsigned width = x->base.table.width, i = n->rivals++;
   note string = besom__note_at(x, position), mine = 0, its = 0;
   struct seeker rival;
@@ -137,11 +140,13 @@ static besom_status meet_rival(const struct noted *x, const struct seeker *key, 
   return BESOM_OK;
 }
 
-static besom_status meet_rivals(const struct noted *x, const struct seeker *key, struct newcomer *n) {
+static besom_status meet_rivals(const struct noted *x, const struct seeker *key,
+                                struct newcomer *n) {
   const struct qtable *t = &x->base.table;
   uint64_t remainder = remainder_of(key->at, t->width);
   *n = (struct newcomer){0};
-  if (!tells_members_apart(x) || t->ops->contains_at(t, key->at.quotient, remainder) == ANSWER_NO) return BESOM_OK;
+  if (!tells_members_apart(x) || t->ops->contains_at(t, key->at.quotient, remainder) == ANSWER_NO)
+    return BESOM_OK;
   struct run run = run_of(t, key->at.quotient);
   besom_status status = BESOM_OK;
   uint64_t p = t->ops->next_equal(t, run.start, run.end, remainder);
@@ -159,7 +164,8 @@ static void set_string(struct noted *x, uint64_t position, note string) {
   if (!string) return;
   besom__notes_read(x, position / 64, notes);
   notes[position % 64] = string;
-  if (besom__notes_fit(x, position / 64, notes, &promised)) besom__notes_write(x, position / 64, notes);
+  if (besom__notes_fit(x, position / 64, notes, &promised))
+    besom__notes_write(x, position / 64, notes);
 }
 
 static void settle(struct noted *x, uint64_t quotient, const struct newcomer *n) {
@@ -200,7 +206,7 @@ static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n
 /* A store that is being scanned cannot be asked, so nobody is told apart here. */
 static besom_status readmit_at(besom_filter *f, besom_digest d, besom_match match) {
   besom_match next = besom__noted_next_match(f, d);
-  if (next.bucket != match.bucket || next.rank != match.rank) return BESOM_UNLIKE;
+  if (next.bucket != match.bucket || next.rank != match.rank) return BESOM_INCOMPATIBLE;
   return besom__noted_insert(f, d);
 }
 
@@ -237,7 +243,7 @@ static void stats(const besom_filter *f, besom_statistics *s) {
   const struct pool *pool = &const_noted(f)->pool;
   besom__noted_stats(f, s);
   s->bytes += besom__pool_bytes(pool);
-  s->adapt_room_used = pool->used < pool->limit ? (double)pool->used / (double)pool->limit : 1;
+  s->reserve_used = pool->used < pool->limit ? (double)pool->used / (double)pool->limit : 1;
   s->rounds = const_noted(f)->rounds.number;
 }
 
@@ -252,7 +258,8 @@ static void save(const besom_filter *f, struct sections_out *out) {
   add_section(out, TAG_POOL, x->pool.bytes, besom__pool_bytes(&x->pool));
 }
 
-static besom_status load_pool(besom_filter *f, uint64_t budget, uint64_t used, const struct section *s) {
+static besom_status load_pool(besom_filter *f, uint64_t budget, uint64_t used,
+                              const struct section *s) {
   struct noted *x = noted(f);
   struct pool pool = pool_of(x->base.table.slots, budget);
   if (!s || s->len != besom__pool_bytes(&pool)) return BESOM_CORRUPT;
@@ -277,7 +284,8 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
   x->rounds.at_once = at_once;
   x->rounds.number = besom__read_u64(&in->parameters);
   x->rounds.frontier = besom__read_u64(&in->parameters);
-  bool right = budget >= MIN_BUDGET && budget <= MAX_BUDGET && at_once <= 1 && x->rounds.frontier <= slots;
+  bool right =
+      budget >= MIN_BUDGET && budget <= MAX_BUDGET && at_once <= 1 && x->rounds.frontier <= slots;
   right &= x->rounds.number || x->rounds.frontier == slots;
   status = right ? load_pool(f, budget, used, take_section(in, TAG_POOL)) : BESOM_CORRUPT;
   if (status == BESOM_OK) besom__rounds_set_keys(x);
@@ -287,9 +295,11 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
 }
 
 const struct besom_kind besom__broom = {
-    .info = {"broom", "broom filter: lengthens fingerprints within a budget, and begins a new round when it is spent",
-             BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE | BESOM_CAN_ITERATE |
-                 BESOM_CAN_ADAPT | BESOM_CAN_BUILD_SORTED | BESOM_CAN_MATCH},
+    .info = {"broom",
+             "broom filter: lengthens fingerprints within a budget, and begins a new round when it "
+             "is spent",
+             BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE |
+                 BESOM_CAN_ITERATE | BESOM_CAN_ADAPT | BESOM_CAN_BUILD_SORTED | BESOM_CAN_MATCH},
     .size = sizeof(struct noted),
     .create = create,
     .create_like = create_like,

@@ -6,7 +6,8 @@
 #define FRACTION_BITS 62
 #define ONE (UINT64_C(1) << FRACTION_BITS)
 #define ROOT_OF_HALF UINT64_C(0x2d413cccfe779921) /* times 2^62 */
-#define STRING_PROBABILITY (UINT64_C(1) << 60) /* 1 in 16 slots: as many notes then fit as can be, 6 on the average */
+#define STRING_PROBABILITY \
+  (UINT64_C(1) << 60) /* 1 in 16 slots: as many notes then fit as can be, 6 on the average */
 
 static uint64_t multiply_high(uint64_t a, uint64_t b) {
   return (uint64_t)((unsigned __int128)a * b >> 64);
@@ -24,8 +25,10 @@ static uint64_t shifted(uint64_t x, unsigned by) {
 static void set_gaps(struct code_model *m, uint64_t probability) {
   m->some[0] = 0;
   m->some[1] = probability;
-  for (unsigned n = 1; n < CODE_SLOTS; n++) m->some[n + 1] = m->some[n] + multiply_high(0 - m->some[n], probability);
-  for (unsigned n = 0; n <= CODE_SLOTS; n++) m->none_below[n] = WHOLE - (m->some[n] >> (64 - CODE_BITS));
+  for (unsigned n = 1; n < CODE_SLOTS; n++)
+    m->some[n + 1] = m->some[n] + multiply_high(0 - m->some[n], probability);
+  for (unsigned n = 0; n <= CODE_SLOTS; n++)
+    m->none_below[n] = WHOLE - (m->some[n] >> (64 - CODE_BITS));
   for (uint64_t i = 0; i < CODE_SLOTS; i++) {
     unsigned n = 0;
     while (n < CODE_SLOTS && (i + 1) << (CODE_BITS - 6) <= m->none_below[n + 1]) n++;
@@ -101,7 +104,8 @@ static void put_selector(const struct code_model *m, struct interval *in, note s
 
 static note take_selector(const struct code_model *m, struct interval *in) {
   note selector = 1;
-  while (selector < MAX_SELECTOR && !is_within(in, selectors_up_to(m, in->range, selector))) selector++;
+  while (selector < MAX_SELECTOR && !is_within(in, selectors_up_to(m, in->range, selector)))
+    selector++;
   descend(in, selectors_up_to(m, in->range, selector - 1), selectors_up_to(m, in->range, selector));
   return selector;
 }
@@ -192,7 +196,8 @@ static unsigned first_gap(const struct code_model *m, uint64_t code) {
 void besom__decode(const struct code_model *m, uint64_t code, note *notes) {
   struct interval in = {code, WHOLE};
   memset(notes, 0, CODE_SLOTS * sizeof *notes);
-  for (unsigned gap = first_gap(m, code), next = 0; next + gap < CODE_SLOTS; gap = gap_from(m, &in, next)) {
+  for (unsigned gap = first_gap(m, code), next = 0; next + gap < CODE_SLOTS;
+       gap = gap_from(m, &in, next)) {
     notes[next + gap] = descend_to_note(m, &in, gap);
     next += gap + 1;
     if (next == CODE_SLOTS) break;

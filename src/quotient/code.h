@@ -34,8 +34,10 @@ ALWAYS_INLINE unsigned string_length(note string) {
 struct code_model {
   uint64_t some[CODE_SLOTS + 1];       /* probability that some of n slots has a note, times 2^64 */
   uint64_t none_below[CODE_SLOTS + 1]; /* codes below have no note in the first n slots */
-  uint8_t none_at_least[CODE_SLOTS];   /* codes with these first 6 bits have no note in so many slots, or more */
-  uint64_t smaller[MAX_SELECTOR + 1];  /* probability of a smaller selector than this one, times 2^64 */
+  uint8_t none_at_least
+      [CODE_SLOTS]; /* codes with these first 6 bits have no note in so many slots, or more */
+  uint64_t
+      smaller[MAX_SELECTOR + 1]; /* probability of a smaller selector than this one, times 2^64 */
   bool strings;
 };
 
@@ -52,7 +54,8 @@ void besom__decode(const struct code_model *m, uint64_t code, note *notes);
 bool besom__code_reaches(const struct code_model *m, uint64_t code, unsigned first, unsigned last);
 
 /* The same for any code. Mostly one comparison tells. */
-ALWAYS_INLINE bool code_has(const struct code_model *m, uint64_t code, unsigned first, unsigned last) {
+ALWAYS_INLINE bool code_has(const struct code_model *m, uint64_t code, unsigned first,
+                            unsigned last) {
   return UNLIKELY(code >= m->none_below[last + 1]) && besom__code_reaches(m, code, first, last);
 }
 

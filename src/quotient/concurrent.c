@@ -7,8 +7,8 @@ static bool stands_alone(const struct qtable *t, uint64_t region) {
   return block_offset(block_at(t, region * (REGION_SLOTS / BLOCK_SLOTS))) < OFFSET_SATURATED;
 }
 
-void besom__range_lock(struct range *r, struct region *regions, const struct qtable *t, uint64_t quotient,
-                       bool change) {
+void besom__range_lock(struct range *r, struct region *regions, const struct qtable *t,
+                       uint64_t quotient, bool change) {
   uint64_t home = quotient / REGION_SLOTS, first = home;
   for (;; first--) { /* a lower lock only after all others are given back */
     region_lock(&regions[first], change);
@@ -22,7 +22,8 @@ void besom__range_lock(struct range *r, struct region *regions, const struct qta
 
 void besom__range_reach(struct range *r, const struct qtable *t, uint64_t quotient, uint64_t n) {
   uint64_t left = bits_from(quotient % 64), found = 0;
-  for (uint64_t at = quotient & ~UINT64_C(63); at < t->room && found < n; at += 64, left = ~UINT64_C(0)) {
+  for (uint64_t at = quotient & ~UINT64_C(63); at < t->room && found < n;
+       at += 64, left = ~UINT64_C(0)) {
     if (at / REGION_SLOTS == r->end) region_lock(&r->regions[r->end++], r->change);
     found += popcount(empty_slots(t, block_at(t, at / 64), t->width) & left);
   }

@@ -43,7 +43,8 @@ struct spin {
 };
 
 static inline void spin_lock(struct spin *s) {
-  for (unsigned times = 0; atomic_exchange_explicit(&s->taken, true, memory_order_acquire);) besom__wait(&times);
+  for (unsigned times = 0; atomic_exchange_explicit(&s->taken, true, memory_order_acquire);)
+    besom__wait(&times);
 }
 
 static inline void spin_unlock(struct spin *s) {
@@ -60,8 +61,9 @@ static inline void region_lock(struct region *r, bool change) {
   uint64_t taken = change ? REGION_LOCKED | REGION_CHANGING : REGION_LOCKED;
   for (unsigned times = 0;; besom__wait(&times)) {
     uint64_t version = atomic_load_explicit(&r->version, memory_order_relaxed);
-    if (!(version & REGION_LOCKED) && atomic_compare_exchange_weak_explicit(&r->version, &version, version | taken,
-                                                                            memory_order_acquire, memory_order_relaxed))
+    if (!(version & REGION_LOCKED) &&
+        atomic_compare_exchange_weak_explicit(&r->version, &version, version | taken,
+                                              memory_order_acquire, memory_order_relaxed))
       break;
   }
 #ifndef BESOM_THREAD_SANITIZER
@@ -86,7 +88,8 @@ static inline void region_begin_change(struct region *r) {
 
 static inline void region_end_change(struct region *r) {
   uint64_t version = atomic_load_explicit(&r->version, memory_order_relaxed);
-  atomic_store_explicit(&r->version, version - REGION_CHANGING + REGION_CHANGE, memory_order_release);
+  atomic_store_explicit(&r->version, version - REGION_CHANGING + REGION_CHANGE,
+                        memory_order_release);
 }
 
 /* The version to read under, for region_unchanged. */
@@ -123,7 +126,8 @@ struct range {
  * Locks what an operation on the run of this quotient can touch: all up to the first empty slot, and back to where a
  * saturated offset would be computed from.
  */
-void besom__range_lock(struct range *r, struct region *regions, const struct qtable *t, uint64_t quotient, bool change);
+void besom__range_lock(struct range *r, struct region *regions, const struct qtable *t,
+                       uint64_t quotient, bool change);
 
 /* And more, up to the n-th empty slot from the quotient on, if there are so many. */
 void besom__range_reach(struct range *r, const struct qtable *t, uint64_t quotient, uint64_t n);

@@ -61,7 +61,8 @@ bool besom__qtable_comparable(const struct qtable *a, const struct qtable *b) {
          a->has_heads == b->has_heads && a->code == NO_CODE && b->code == NO_CODE;
 }
 
-static uint64_t common_slots(const struct qtable *from, struct run a, const struct qtable *to, struct run b) {
+static uint64_t common_slots(const struct qtable *from, struct run a, const struct qtable *to,
+                             struct run b) {
   uint64_t n = 0;
   while (a.start + n < a.end && b.start + n < b.end &&
          slots_alike(slot_at(from, a.start + n), slot_at(to, b.start + n)))
@@ -76,11 +77,13 @@ static void write_slot(const struct qtable *t, struct bit_writer *w, struct slot
 }
 
 /* A run of the new table, which may be empty, behind the slots that it has in common with the old one. */
-static void write_run(const struct qtable *to, struct run b, uint64_t gap, uint64_t common, struct bit_writer *w) {
+static void write_run(const struct qtable *to, struct run b, uint64_t gap, uint64_t common,
+                      struct bit_writer *w) {
   write_gamma(w, gap);
   write_gamma(w, common);
   write_gamma(w, b.end - b.start - common);
-  for (uint64_t position = b.start + common; position < b.end; position++) write_slot(to, w, slot_at(to, position));
+  for (uint64_t position = b.start + common; position < b.end; position++)
+    write_slot(to, w, slot_at(to, position));
 }
 
 void besom__qtable_delta(const struct qtable *from, const struct qtable *to, struct bit_writer *w) {
@@ -88,7 +91,8 @@ void besom__qtable_delta(const struct qtable *from, const struct qtable *to, str
   static const struct run none = {0, 0};
   for (uint64_t told = 0; a.quotient < from->slots || b.quotient < to->slots;) {
     uint64_t quotient = a.quotient < b.quotient ? a.quotient : b.quotient;
-    struct run old = a.quotient == quotient ? a.run : none, now = b.quotient == quotient ? b.run : none;
+    struct run old = a.quotient == quotient ? a.run : none,
+               now = b.quotient == quotient ? b.run : none;
     uint64_t common = common_slots(from, old, to, now);
     if (common < old.end - old.start || common < now.end - now.start) {
       write_run(to, now, quotient - told, common, w);
@@ -104,14 +108,14 @@ void besom__qtable_delta(const struct qtable *from, const struct qtable *to, str
 
 static besom_status append_slot(struct qtable_appender *out, uint64_t quotient, struct slot slot) {
   unsigned width = out->table.width;
-  besom_status status =
-      slot.head ? qtable_append(out, quotient, slot.content, width) : qtable_append_further(out, slot.content, width);
+  besom_status status = slot.head ? qtable_append(out, quotient, slot.content, width)
+                                  : qtable_append_further(out, slot.content, width);
   if (status == BESOM_OK && out->table.value_bits) qtable_append_value(out, slot.value);
   return status;
 }
 
-static besom_status copy_slots(struct qtable_appender *out, uint64_t quotient, const struct qtable *from,
-                               struct run run) {
+static besom_status copy_slots(struct qtable_appender *out, uint64_t quotient,
+                               const struct qtable *from, struct run run) {
   besom_status status = BESOM_OK;
   for (uint64_t i = run.start; i < run.end && status == BESOM_OK; i++)
     status = append_slot(out, quotient, slot_at(from, i));
@@ -125,11 +129,12 @@ static struct slot read_slot(const struct qtable *t, struct bit_reader *r) {
 }
 
 /* The run of a quotient that was told of; the old one may be empty. */
-static besom_status read_run(struct qtable_appender *out, uint64_t quotient, const struct qtable *from, struct run old,
-                             struct bit_reader *r) {
+static besom_status read_run(struct qtable_appender *out, uint64_t quotient,
+                             const struct qtable *from, struct run old, struct bit_reader *r) {
   uint64_t common = read_gamma(r), more = read_gamma(r);
   if (r->failed || common > old.end - old.start || more > from->room) return BESOM_CORRUPT;
-  besom_status status = copy_slots(out, quotient, from, (struct run){old.start, old.start + common});
+  besom_status status =
+      copy_slots(out, quotient, from, (struct run){old.start, old.start + common});
   for (uint64_t i = 0; i < more && status == BESOM_OK; i++) {
     struct slot slot = read_slot(from, r);
     if (r->failed || (!slot.head && (!slot.content || (!i && !common)))) return BESOM_CORRUPT;
@@ -138,7 +143,8 @@ static besom_status read_run(struct qtable_appender *out, uint64_t quotient, con
   return status;
 }
 
-besom_status besom__qtable_apply(const struct qtable *from, struct bit_reader *r, struct qtable *to) {
+besom_status besom__qtable_apply(const struct qtable *from, struct bit_reader *r,
+                                 struct qtable *to) {
   struct qtable_appender out = qtable_append_start(to);
   struct runs a = first_run(from);
   besom_status status = BESOM_OK;

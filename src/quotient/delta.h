@@ -12,6 +12,7 @@ bool besom__qtable_comparable(const struct qtable *a, const struct qtable *b);
 void besom__qtable_delta(const struct qtable *from, const struct qtable *to, struct bit_writer *w);
 
 /* Fills `to`, an empty table like `from`. CORRUPT, FULL: it is to be dropped then. */
-besom_status besom__qtable_apply(const struct qtable *from, struct bit_reader *r, struct qtable *to);
+besom_status besom__qtable_apply(const struct qtable *from, struct bit_reader *r,
+                                 struct qtable *to);
 
 #endif

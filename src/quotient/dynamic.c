@@ -36,7 +36,8 @@ static unsigned needed_bits(const struct qtable *t, const struct long_fingerprin
   return needed;
 }
 
-static void set_extension(struct long_fingerprint *fp, besom_digest rest, unsigned width, unsigned bits) {
+static void set_extension(struct long_fingerprint *fp, besom_digest rest, unsigned width,
+                          unsigned bits) {
   fp->extension = besom__extension_of(rest, width, bits);
   fp->extension_bits = bits;
 }
@@ -71,8 +72,9 @@ struct newcomer {
   unsigned n;
 };
 
-/* Held against the key of a fingerprint that begins its digest. MEMBER: it is that key; *where tells where it is. */
-static besom_status face_key(const struct aqf *a, struct newcomer *x, const struct matching *m, besom_match *where) {
+/* Held against the key of a fingerprint that begins its digest. IS_MEMBER: it is that key; *where tells where it is. */
+static besom_status face_key(const struct aqf *a, struct newcomer *x, const struct matching *m,
+                             besom_match *where) {
   const struct qtable *t = &a->base.table;
   if (x->n == MAX_LENGTHENINGS) return BESOM_FULL;
   struct lengthening *rival = &x->rivals[x->n];
@@ -82,7 +84,7 @@ static besom_status face_key(const struct aqf *a, struct newcomer *x, const stru
   if (status != BESOM_OK) return status;
   if (rival->stored.hi == x->digest.hi && rival->stored.lo == x->digest.lo) {
     *where = rival->match;
-    return BESOM_MEMBER;
+    return BESOM_IS_MEMBER;
   }
   struct address theirs = address_of(rival->stored, t->slots);
   if (!besom__is_of(t, &m->fp, theirs)) return BESOM_INVALID;
@@ -129,7 +131,8 @@ static besom_status lengthen_rivals(struct aqf *a, const struct newcomer *x) {
     struct long_fingerprint now, longer;
     besom__locate_match(t, x->rivals[done].match, &now);
     longer = now;
-    set_extension(&longer, address_of(x->rivals[done].stored, t->slots).rest, t->width, x->rival_bits[done]);
+    set_extension(&longer, address_of(x->rivals[done].stored, t->slots).rest, t->width,
+                  x->rival_bits[done]);
     status = besom__aqf_rewrite(a, &now, &longer);
     if (status == BESOM_OK) continue;
     besom__aqf_take_back(a, x->rivals, done);
@@ -149,12 +152,14 @@ static besom_status write_newcomer(struct aqf *a, const struct newcomer *x) {
   status = besom__aqf_rewrite(a, &plain, &own);
   if (status == BESOM_OK) status = lengthen_rivals(a, x);
   if (status == BESOM_OK) return BESOM_OK;
-  own = besom__long_read(t, plain.quotient, plain.position); /* rivals are what they were, so it is where it was */
+  own = besom__long_read(t, plain.quotient,
+                         plain.position); /* rivals are what they were, so it is where it was */
   besom__aqf_take_out(a, &own);
   return status;
 }
 
-static besom_status add(struct aqf *a, besom_digest d, bool tagged, uint64_t value, besom_match *match) {
+static besom_status add(struct aqf *a, besom_digest d, bool tagged, uint64_t value,
+                        besom_match *match) {
   const struct qtable *t = &a->base.table;
   struct newcomer x;
   x.digest = d;
@@ -166,8 +171,8 @@ static besom_status add(struct aqf *a, besom_digest d, bool tagged, uint64_t val
   if (status == BESOM_OK) status = has_room(a, &x) ? write_newcomer(a, &x) : BESOM_FULL;
   if (status != BESOM_OK) return status;
   uint64_t remainder = remainder_of(x.address, t->width);
-  *match =
-      (besom_match){bucket_of(t, x.address.quotient, remainder), besom__last_rank(t, x.address.quotient, remainder)};
+  *match = (besom_match){bucket_of(t, x.address.quotient, remainder),
+                         besom__last_rank(t, x.address.quotient, remainder)};
   return BESOM_OK;
 }
 
@@ -192,7 +197,8 @@ static besom_status no_add_at(besom_filter *f, besom_digest d, besom_match *matc
 
 static besom_status take_out_at(struct aqf *a, besom_match match, bool tagged) {
   struct long_fingerprint fp;
-  if (!besom__locate_match(&a->base.table, match, &fp) || fp.tagged != tagged) return BESOM_NOT_FOUND;
+  if (!besom__locate_match(&a->base.table, match, &fp) || fp.tagged != tagged)
+    return BESOM_NOT_FOUND;
   bool others = a->books.no_entries;
   besom__aqf_take_out(a, &fp);
   a->base.head.items -= is_member(&fp) ? fp.count : 0;
@@ -208,14 +214,16 @@ static besom_status no_remove_at(besom_filter *f, besom_match match) {
   return take_out_at(aqf(f), match, true);
 }
 
-static besom_status no_matches(const besom_filter *f, besom_digest d, besom_match *out, size_t cap, size_t *total) {
+static besom_status no_matches(const besom_filter *f, besom_digest d, besom_match *out, size_t cap,
+                               size_t *total) {
   const struct qtable *t = &const_quotient(f)->table;
   *total = 0;
   if (!has_buckets(t)) return BESOM_INVALID;
   struct matching m = besom__matching_start(t, d);
   while (besom__next_of_minirun(&m)) {
     if (!m.fp.tagged || !besom__long_begins(&m.fp, m.address.rest, t->width)) continue;
-    if (*total < cap) out[*total] = (besom_match){bucket_of(t, m.fp.quotient, m.fp.remainder), m.rank};
+    if (*total < cap)
+      out[*total] = (besom_match){bucket_of(t, m.fp.quotient, m.fp.remainder), m.rank};
     ++*total;
   }
   return BESOM_OK;
@@ -277,13 +285,14 @@ static besom_status read_keys(struct joint *j, const struct aqf *from) {
   return BESOM_OK;
 }
 
-/* How long the i-th must be. FULL, MEMBER: as for a key that comes in. */
-static besom_status needed_by_keys(const struct joint *j, unsigned i, const struct qtable *t, unsigned *needed) {
+/* How long the i-th must be. FULL, IS_MEMBER: as for a key that comes in. */
+static besom_status needed_by_keys(const struct joint *j, unsigned i, const struct qtable *t,
+                                   unsigned *needed) {
   *needed = 0;
   for (unsigned k = 0; k < j->n; k++) {
     if (j->tagged[k] == j->tagged[i]) continue;
     unsigned common = common_bits(j->keys[k].rest, j->keys[i].rest);
-    if (common >= 128) return BESOM_MEMBER;
+    if (common >= 128) return BESOM_IS_MEMBER;
     if (common + 1 - t->width > *needed) *needed = common + 1 - t->width;
   }
   return *needed > longest_extension(t) ? BESOM_FULL : BESOM_OK;
@@ -346,7 +355,8 @@ static const char *check_lengths(const struct qtable *t) {
     if (fp.tagged && (fp.count > 1 || fp.value)) return "a no entry has a count or a value";
     struct run run = run_of(t, c.quotient);
     if (run.end - run.start > LONGEST_CHECKED_RUN) continue;
-    if (needed_bits(t, &fp) != fp.extension_bits) return "a fingerprint is not as long as the other list asks for";
+    if (needed_bits(t, &fp) != fp.extension_bits)
+      return "a fingerprint is not as long as the other list asks for";
   }
   return NULL;
 }
@@ -367,15 +377,18 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
   besom_status status = besom__aqf_load(f, in);
   if (status != BESOM_OK) return status;
   a->books.no_entries = besom__read_u64(&in->parameters);
-  if (a->books.no_entries <= a->base.table.extended && !a->keep_tombstones && !a->marks.count) return BESOM_OK;
+  if (a->books.no_entries <= a->base.table.extended && !a->keep_tombstones && !a->marks.count)
+    return BESOM_OK;
   besom__aqf_destroy(f);
   return BESOM_CORRUPT;
 }
 
 const struct besom_kind besom__yesno_dynamic = {
-    .info = {"yesno-dynamic", "quotient filter of two lists in front of a store: exact on both, and both may change",
-             BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE | BESOM_CAN_ITERATE |
-                 BESOM_CAN_GROW | BESOM_CAN_BUILD_SORTED | BESOM_CAN_VALUE | BESOM_CAN_MATCH | BESOM_CAN_LIST_NO_AT},
+    .info = {"yesno-dynamic",
+             "quotient filter of two lists in front of a store: exact on both, and both may change",
+             BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE |
+                 BESOM_CAN_ITERATE | BESOM_CAN_GROW | BESOM_CAN_BUILD_SORTED | BESOM_CAN_VALUE |
+                 BESOM_CAN_MATCH | BESOM_CAN_LIST_NO_AT},
     .size = sizeof(struct aqf),
     .create = create,
     .create_like = besom__aqf_create_like,

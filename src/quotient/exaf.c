@@ -21,7 +21,8 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
 }
 
 const struct besom_kind besom__exaf = {
-    .info = {"exaf", "extension adaptive filter: lengthens fingerprints bit by bit, given the stored keys",
+    .info = {"exaf",
+             "extension adaptive filter: lengthens fingerprints bit by bit, given the stored keys",
              NOTED_ABILITIES},
     .create = create,
     .contains = besom__noted_contains_by_remainder,

@@ -7,7 +7,8 @@
 #define MAX_STRING 256 /* 1 + 127 + 112 + 1 bits at the most */
 
 struct string {
-  uint64_t words[MAX_STRING / 64 + 1]; /* the first bit uppermost; zeros behind the length, and in the last word */
+  uint64_t words[MAX_STRING / 64 +
+                 1]; /* the first bit uppermost; zeros behind the length, and in the last word */
   unsigned length;
 };
 
@@ -61,7 +62,8 @@ static struct string encode(const struct long_fingerprint *fp) {
   }
   unsigned first = fp->extension_bits < 64 ? fp->extension_bits : 64;
   if (first) put_bits(&s, fp->extension.hi >> (64 - first), first);
-  if (fp->extension_bits > 64) put_bits(&s, fp->extension.lo >> (128 - fp->extension_bits), fp->extension_bits - 64);
+  if (fp->extension_bits > 64)
+    put_bits(&s, fp->extension.lo >> (128 - fp->extension_bits), fp->extension_bits - 64);
   put_bits(&s, 1, 1);
   return s;
 }
@@ -72,7 +74,8 @@ static void decode(struct string s, struct long_fingerprint *fp) {
   open_end(&s);
   unsigned at = 1;
   if (get_bits(&s, 0, 1)) {
-    unsigned zeros = leading_zeros(get_bits(&s, at, 64)), most = s.length - at < 63 ? s.length - at : 63;
+    unsigned zeros = leading_zeros(get_bits(&s, at, 64)),
+             most = s.length - at < 63 ? s.length - at : 63;
     if (zeros > most) zeros = most;
     uint64_t code = get_bits(&s, at + zeros, zeros + 1);
     fp->count = code ? code - 1 : 0; /* no code is 0, but what bits may say */
@@ -80,7 +83,8 @@ static void decode(struct string s, struct long_fingerprint *fp) {
   }
   if (s.length <= at) return;
   fp->extension_bits = s.length - at < MAX_EXTENSION ? s.length - at : MAX_EXTENSION;
-  unsigned first = fp->extension_bits < 64 ? fp->extension_bits : 64, second = fp->extension_bits - first;
+  unsigned first = fp->extension_bits < 64 ? fp->extension_bits : 64,
+           second = fp->extension_bits - first;
   fp->extension.hi = get_bits(&s, at, first) << (64 - first);
   if (second) fp->extension.lo = get_bits(&s, at + 64, second) << (64 - second);
 }
@@ -98,7 +102,8 @@ bool besom__long_counts(uint64_t count, uint64_t n, unsigned width) {
 
 unsigned besom__long_stretch(uint64_t count, unsigned extension_bits, unsigned width) {
   unsigned slots = besom__long_slots(count, extension_bits, width);
-  unsigned longest = extension_bits + (slots - 1) * further_payload(width) - string_bits(count, extension_bits);
+  unsigned longest =
+      extension_bits + (slots - 1) * further_payload(width) - string_bits(count, extension_bits);
   return longest < MAX_EXTENSION ? longest : MAX_EXTENSION;
 }
 
@@ -107,7 +112,8 @@ unsigned besom__long_stretch(uint64_t count, unsigned extension_bits, unsigned w
 static struct string read_string(const struct qtable *t, uint64_t position, unsigned slots) {
   struct string s = {{0}, 0};
   for (uint64_t p = position + 1; p < position + slots && s.length < MAX_STRING; p++)
-    put_bits(&s, slot_remainder(t, block_at(t, p / 64), p % 64, t->width), further_payload(t->width));
+    put_bits(&s, slot_remainder(t, block_at(t, p / 64), p % 64, t->width),
+             further_payload(t->width));
   return s;
 }
 
@@ -128,7 +134,8 @@ static uint64_t value_with_tag(const struct qtable *t, const struct long_fingerp
   return fp->value | (uint64_t)fp->tagged << own_value_bits(t);
 }
 
-struct long_fingerprint besom__long_read(const struct qtable *t, uint64_t quotient, uint64_t position) {
+struct long_fingerprint besom__long_read(const struct qtable *t, uint64_t quotient,
+                                         uint64_t position) {
   const uint8_t *block = block_at(t, position / 64);
   struct long_fingerprint fp = {
       .quotient = quotient,
@@ -173,7 +180,8 @@ besom_status besom__long_write(struct qtable *t, const struct long_fingerprint *
 
 besom_status besom__long_append(struct qtable_appender *out, const struct long_fingerprint *fp) {
   struct string s = encode(fp);
-  unsigned width = out->table.width, slots = besom__long_slots(fp->count, fp->extension_bits, width);
+  unsigned width = out->table.width,
+           slots = besom__long_slots(fp->count, fp->extension_bits, width);
   besom_status status = qtable_append(out, fp->quotient, fp->remainder, width);
   if (status == BESOM_OK) qtable_append_value(out, value_with_tag(&out->table, fp));
   out->table.extended += is_extended(fp);
@@ -210,7 +218,8 @@ const char *besom__long_check(const struct qtable *t, const struct long_fingerpr
   for (unsigned i = 0; i + 1 < fp->slots; i++) {
     uint64_t p = fp->position + 1 + i;
     if (slot_value(t, block_at(t, p / 64), p % 64)) return "a further slot has a value";
-    if (slot_remainder(t, block_at(t, p / 64), p % 64, t->width) != further_slot(&should, i, t->width))
+    if (slot_remainder(t, block_at(t, p / 64), p % 64, t->width) !=
+        further_slot(&should, i, t->width))
       return "a long fingerprint is not well formed";
   }
   return NULL;

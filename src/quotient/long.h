@@ -29,7 +29,8 @@ struct long_fingerprint {
 };
 
 /* Reads the fingerprint whose head is at the position. */
-struct long_fingerprint besom__long_read(const struct qtable *t, uint64_t quotient, uint64_t position);
+struct long_fingerprint besom__long_read(const struct qtable *t, uint64_t quotient,
+                                         uint64_t position);
 
 /* How many slots a fingerprint of this count and extension takes. */
 unsigned besom__long_slots(uint64_t count, unsigned extension_bits, unsigned width);
@@ -45,7 +46,8 @@ static inline unsigned member_slots_of(uint64_t count, unsigned width) {
 
 /* And how many for its extension besides; all of them, if it is a tombstone. */
 static inline unsigned extension_slots_of(const struct long_fingerprint *fp, unsigned width) {
-  return besom__long_slots(fp->count, fp->extension_bits, width) - member_slots_of(fp->count, width);
+  return besom__long_slots(fp->count, fp->extension_bits, width) -
+         member_slots_of(fp->count, width);
 }
 
 /* Whether a query has to look at more of it than the remainder. */

@@ -63,7 +63,8 @@ static besom_status grow(struct marks *m, const besom_allocator *allocator, uint
   return BESOM_OK;
 }
 
-besom_status besom__marks_add(struct marks *m, const besom_allocator *allocator, besom_digest d, uint64_t max_bytes) {
+besom_status besom__marks_add(struct marks *m, const besom_allocator *allocator, besom_digest d,
+                              uint64_t max_bytes) {
   d = placed(d);
   if (besom__marks_has(m, d)) return BESOM_OK;
   if (too_full(m->count + 1, m->size)) {
@@ -80,7 +81,8 @@ static void remove_one(struct marks *m, besom_digest d) {
   uint64_t hole = place_of(m->places, m->size, placed(d));
   for (uint64_t i = behind(hole, m->size); !is_free(m->places[i]); i = behind(i, m->size)) {
     uint64_t home = home_of(m->places[i], m->size);
-    if (distance(home, i, m->size) < distance(hole, i, m->size)) continue; /* it lives behind the hole */
+    if (distance(home, i, m->size) < distance(hole, i, m->size))
+      continue; /* it lives behind the hole */
     m->places[hole] = m->places[i];
     hole = i;
   }
@@ -95,7 +97,8 @@ bool besom__marks_remove(struct marks *m, besom_digest d) {
   return was_there;
 }
 
-besom_status besom__marks_copy(struct marks *to, const struct marks *from, const besom_allocator *allocator) {
+besom_status besom__marks_copy(struct marks *to, const struct marks *from,
+                               const besom_allocator *allocator) {
   if (!from->size) return BESOM_OK;
   besom_digest *places = besom__allocate(allocator, (size_t)from->size * sizeof *places);
   if (!places) return BESOM_NO_MEMORY;
@@ -120,7 +123,8 @@ const char *besom__marks_check(const struct marks *m) {
     uint64_t i = (free_place + step) % m->size;
     if (is_free(m->places[i]))
       last_free = i;
-    else if (distance(home_of(m->places[i], m->size), i, m->size) >= distance(last_free, i, m->size))
+    else if (distance(home_of(m->places[i], m->size), i, m->size) >=
+             distance(last_free, i, m->size))
       return "a mark is not where it belongs";
   }
   return NULL;

@@ -19,13 +19,15 @@ struct marks {
 bool besom__marks_has(const struct marks *m, besom_digest d);
 
 /* OK also if it was there; FULL if the places would take more than max_bytes; NO_MEMORY. */
-besom_status besom__marks_add(struct marks *m, const besom_allocator *allocator, besom_digest d, uint64_t max_bytes);
+besom_status besom__marks_add(struct marks *m, const besom_allocator *allocator, besom_digest d,
+                              uint64_t max_bytes);
 
 /* Whether it was there. */
 bool besom__marks_remove(struct marks *m, besom_digest d);
 
 /* The same marks in memory of their own; to must be empty. NO_MEMORY. */
-besom_status besom__marks_copy(struct marks *to, const struct marks *from, const besom_allocator *allocator);
+besom_status besom__marks_copy(struct marks *to, const struct marks *from,
+                               const besom_allocator *allocator);
 
 void besom__marks_free(struct marks *m, const besom_allocator *allocator);
 

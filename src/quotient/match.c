@@ -2,10 +2,14 @@
 
 #include "quotient/walk.h"
 
-struct matching besom__minirun_start(const struct qtable *t, uint64_t quotient, uint64_t remainder) {
+struct matching besom__minirun_start(const struct qtable *t, uint64_t quotient,
+                                     uint64_t remainder) {
   struct run run = t->ops->run_of(t, quotient);
-  return (struct matching){
-      .table = t, .address.quotient = quotient, .remainder = remainder, .next = run.start, .run_end = run.end};
+  return (struct matching){.table = t,
+                           .address.quotient = quotient,
+                           .remainder = remainder,
+                           .next = run.start,
+                           .run_end = run.end};
 }
 
 struct matching besom__matching_start(const struct qtable *t, besom_digest d) {
@@ -36,7 +40,8 @@ bool besom__next_match(struct matching *m) {
   return false;
 }
 
-bool besom__find_tombstone(const struct qtable *t, besom_digest d, struct long_fingerprint *longest) {
+bool besom__find_tombstone(const struct qtable *t, besom_digest d,
+                           struct long_fingerprint *longest) {
   struct matching m = besom__matching_start(t, d);
   bool found = false;
   while (next_in_run(&m)) {
@@ -55,7 +60,8 @@ uint32_t besom__last_rank(const struct qtable *t, uint64_t quotient, uint64_t re
 
 bool besom__locate_match(const struct qtable *t, besom_match match, struct long_fingerprint *fp) {
   if (!has_buckets(t) || match.bucket >> t->width >= t->slots) return false;
-  struct matching m = besom__minirun_start(t, match.bucket >> t->width, match.bucket & bits_below(t->width));
+  struct matching m =
+      besom__minirun_start(t, match.bucket >> t->width, match.bucket & bits_below(t->width));
   while (next_in_run(&m))
     if (m.rank == match.rank && m.fp.count) {
       *fp = m.fp;
@@ -71,13 +77,15 @@ bool besom__is_of(const struct qtable *t, const struct long_fingerprint *fp, str
          besom__long_begins(fp, key.rest, t->width);
 }
 
-besom_status besom__lengthened(const struct qtable *t, const struct long_fingerprint *fp, besom_digest offender,
-                               besom_digest stored, struct long_fingerprint *out) {
+besom_status besom__lengthened(const struct qtable *t, const struct long_fingerprint *fp,
+                               besom_digest offender, besom_digest stored,
+                               struct long_fingerprint *out) {
   struct address mine = address_of(stored, t->slots), other = address_of(offender, t->slots);
   if (!besom__is_of(t, fp, mine)) return BESOM_INVALID;
-  if (offender.hi == stored.hi && offender.lo == stored.lo) return BESOM_MEMBER;
+  if (offender.hi == stored.hi && offender.lo == stored.lo) return BESOM_IS_MEMBER;
   *out = *fp;
-  if (other.quotient != fp->quotient || !besom__long_matches(fp, other.rest, t->width)) return BESOM_OK;
+  if (other.quotient != fp->quotient || !besom__long_matches(fp, other.rest, t->width))
+    return BESOM_OK;
   unsigned common = common_bits(mine.rest, other.rest);
   if (common < t->width) return BESOM_OK;
   unsigned bits = common + 1 - t->width;

@@ -12,7 +12,7 @@ struct matching {
   uint64_t remainder, next, run_end;
   uint32_t next_rank;
   struct long_fingerprint fp; /* the match */
-  uint32_t rank;              /* and its place among those with the remainder; tombstones have none */
+  uint32_t rank; /* and its place among those with the remainder; tombstones have none */
 };
 
 struct matching besom__matching_start(const struct qtable *t, besom_digest d);
@@ -32,7 +32,8 @@ static inline uint64_t bucket_of(const struct qtable *t, uint64_t quotient, uint
 }
 
 /* The tombstone with the longest extension that begins the digest; false if there is none. */
-bool besom__find_tombstone(const struct qtable *t, besom_digest d, struct long_fingerprint *longest);
+bool besom__find_tombstone(const struct qtable *t, besom_digest d,
+                           struct long_fingerprint *longest);
 
 /* The rank that the last fingerprint with this remainder has. */
 uint32_t besom__last_rank(const struct qtable *t, uint64_t quotient, uint64_t remainder);
@@ -45,10 +46,11 @@ bool besom__is_of(const struct qtable *t, const struct long_fingerprint *fp, str
 
 /*
  * The fingerprint of the key `stored`, lengthened just beyond what it has in common with the offender, and then as far
- * as its last slot reaches; as it is, if it does not match the offender. INVALID if it is not that key's, MEMBER if
+ * as its last slot reaches; as it is, if it does not match the offender. INVALID if it is not that key's, IS_MEMBER if
  * the two are equal.
  */
-besom_status besom__lengthened(const struct qtable *t, const struct long_fingerprint *fp, besom_digest offender,
-                               besom_digest stored, struct long_fingerprint *out);
+besom_status besom__lengthened(const struct qtable *t, const struct long_fingerprint *fp,
+                               besom_digest offender, besom_digest stored,
+                               struct long_fingerprint *out);
 
 #endif

@@ -20,11 +20,13 @@ static enum table_code code_of_policy(const struct note_policy *policy) {
   return policy->bytes ? CODE_AND_BYTES : CODE;
 }
 
-besom_status besom__noted_create(besom_filter *f, const besom_config *config, const struct note_policy *policy) {
+besom_status besom__noted_create(besom_filter *f, const besom_config *config,
+                                 const struct note_policy *policy) {
   struct noted *x = noted(f);
   struct qtable_shape shape = {.heads = true, .code = code_of_policy(policy)};
   if (config->value_bits) return BESOM_INVALID;
-  besom_status status = besom__quotient_options(config->options, &x->base.isa, "heads", &shape.heads);
+  besom_status status =
+      besom__quotient_options(config->options, &x->base.isa, "heads", &shape.heads);
   if (status == BESOM_OK) status = besom__quotient_plan(config, sizeof(struct noted), 0, &shape);
   if (status != BESOM_OK) return status;
   f->capacity = besom__quotient_capacity(shape.slots, 0);
@@ -51,7 +53,8 @@ static uint64_t find_equal(const besom_filter *f, besom_digest d, uint64_t *last
 
 /* The part of a run that is in a block: its first and its last slot. */
 static struct run part_in_block(struct run run, uint64_t b) {
-  return (struct run){run.start > 64 * b ? run.start : 64 * b, run.end < 64 * b + 64 ? run.end - 1 : 64 * b + 63};
+  return (struct run){run.start > 64 * b ? run.start : 64 * b,
+                      run.end < 64 * b + 64 ? run.end - 1 : 64 * b + 63};
 }
 
 /* At least the notes of this part of a run. */
@@ -162,7 +165,8 @@ bool besom__noted_contains_by_round(const besom_filter *f, besom_digest d) {
 }
 
 /* One by one, with the blocks on their way from memory. */
-static void contains_one_by_one(const struct noted *x, const besom_digest *d, size_t n, uint64_t *bitmap,
+static void contains_one_by_one(const struct noted *x, const besom_digest *d, size_t n,
+                                uint64_t *bitmap,
                                 bool (*contains)(const struct noted *x, besom_digest d)) {
   const struct qtable *t = &x->base.table;
   for (size_t i = 0; i < n; i++) {
@@ -177,14 +181,17 @@ static void contains_one_by_one(const struct noted *x, const besom_digest *d, si
 }
 
 /* Notes that are bytes are beside the table: for a second look all of them are sent for at once. */
-static void fetch_bytes(const struct qtable *t, const besom_digest *d, size_t n, const uint64_t *bitmap) {
+static void fetch_bytes(const struct qtable *t, const besom_digest *d, size_t n,
+                        const uint64_t *bitmap) {
   for (size_t i = 0; i < n; i += 64)
     for (uint64_t left = bitmap[i / 64]; left; left &= left - 1)
-      __builtin_prefetch(qtable_slot_bytes(t) + quotient_near(d[i + trailing_zeros(left)], t->slots));
+      __builtin_prefetch(qtable_slot_bytes(t) +
+                         quotient_near(d[i + trailing_zeros(left)], t->slots));
 }
 
 /* The table's answers, and where they could be wrong a second look, at blocks that are in the cache by now. */
-void besom__noted_contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap) {
+void besom__noted_contains_many(const besom_filter *f, const besom_digest *d, size_t n,
+                                uint64_t *bitmap) {
   const struct noted *x = const_noted(f);
   const struct qtable *t = &x->base.table;
   if (x->rounds.number || (x->notes && x->policy->moves && !x->policy->bytes)) {
@@ -216,13 +223,15 @@ besom_status besom__noted_count(const besom_filter *f, besom_digest d, uint64_t 
   return BESOM_OK;
 }
 
-besom_status besom__noted_matches(const besom_filter *f, besom_digest d, besom_match *out, size_t cap, size_t *total) {
+besom_status besom__noted_matches(const besom_filter *f, besom_digest d, besom_match *out,
+                                  size_t cap, size_t *total) {
   struct scan s;
   *total = 0;
   if (!f->kind->contains(f, d)) return BESOM_OK;
   besom__scan_start(&s, const_noted(f), d);
   for (; besom__scan_next(&s); ++*total)
-    if (*total < cap) out[*total] = (besom_match){s.key.at.quotient, (uint32_t)(s.position - s.run.start)};
+    if (*total < cap)
+      out[*total] = (besom_match){s.key.at.quotient, (uint32_t)(s.position - s.run.start)};
   return BESOM_OK;
 }
 
@@ -264,7 +273,8 @@ besom_status besom__noted_insert(besom_filter *f, besom_digest d) {
   return BESOM_OK;
 }
 
-besom_status besom__noted_insert_many(besom_filter *f, const besom_digest *d, size_t n, size_t *done) {
+besom_status besom__noted_insert_many(besom_filter *f, const besom_digest *d, size_t n,
+                                      size_t *done) {
   struct noted *x = noted(f);
   struct qtable *t = &x->base.table;
   besom_status status = BESOM_OK;
@@ -287,7 +297,8 @@ besom_match besom__noted_next_match(const besom_filter *f, besom_digest d) {
   return (besom_match){q, (uint32_t)(run.end - run.start)};
 }
 
-besom_status besom__noted_insert_at(besom_filter *f, besom_digest d, uint64_t value, besom_match *match) {
+besom_status besom__noted_insert_at(besom_filter *f, besom_digest d, uint64_t value,
+                                    besom_match *match) {
   if (value) return BESOM_INVALID;
   besom_match next = besom__noted_next_match(f, d);
   besom_status status = f->kind->insert(f, d);
@@ -362,7 +373,8 @@ static besom_status choose(const struct noted *x, besom_digest d, uint64_t *posi
     besom_status status = x->reverse.digest_of ? besom__stored_key(x, s.position, &key) : BESOM_OK;
     if (status != BESOM_OK) return status;
     if (key.digest.hi != d.hi || key.digest.lo != d.lo) continue;
-    if (found && x->policy->moves && s.note != chosen && !x->reverse.digest_of) return BESOM_NEEDS_STORE;
+    if (found && x->policy->moves && s.note != chosen && !x->reverse.digest_of)
+      return BESOM_NEEDS_STORE;
     if (found && s.note < chosen) continue;
     found = true;
     chosen = s.note;
@@ -379,7 +391,8 @@ besom_status besom__noted_remove(besom_filter *f, besom_digest d) {
     status = choose(x, d, &position);
   else
     status = find_equal(f, d, &position) ? BESOM_OK : BESOM_NOT_FOUND;
-  return status == BESOM_OK ? take_out(x, address_of(d, x->base.table.slots).quotient, position) : status;
+  return status == BESOM_OK ? take_out(x, address_of(d, x->base.table.slots).quotient, position)
+                            : status;
 }
 
 /* Copies are appended one by one; if one does not fit, those before it go again. */
@@ -387,7 +400,8 @@ besom_status besom__noted_insert_count(besom_filter *f, besom_digest d, uint64_t
   const struct qtable *t = &quotient(f)->table;
   uint64_t q = address_of(d, t->slots).quotient, done = 0;
   besom_status status = n > f->capacity - f->items ? BESOM_FULL : BESOM_OK;
-  for (; done < n && status == BESOM_OK; done += status == BESOM_OK) status = besom__noted_insert(f, d);
+  for (; done < n && status == BESOM_OK; done += status == BESOM_OK)
+    status = besom__noted_insert(f, d);
   for (; status != BESOM_OK && done; done--) take_out(noted(f), q, run_of(t, q).end - 1);
   return status;
 }
@@ -405,8 +419,9 @@ besom_status besom__noted_bind(besom_filter *f, const besom_reverse *reverse) {
 
 besom_status besom__noted_merge(const besom_filter *a, const besom_filter *b, besom_filter *into) {
   const struct qtable *x = &const_quotient(a)->table, *y = &const_quotient(b)->table;
-  if (x->slots != y->slots || x->width != y->width || x->has_heads != y->has_heads) return BESOM_UNLIKE;
-  if (const_noted(a)->pool.budget != const_noted(b)->pool.budget) return BESOM_UNLIKE;
+  if (x->slots != y->slots || x->width != y->width || x->has_heads != y->has_heads)
+    return BESOM_INCOMPATIBLE;
+  if (const_noted(a)->pool.budget != const_noted(b)->pool.budget) return BESOM_INCOMPATIBLE;
   if (a->items + b->items > into->capacity) return BESOM_FULL;
   into->items = a->items + b->items;
   besom_status status = x->ops->merge(x, y, &quotient(into)->table);
@@ -431,7 +446,8 @@ static void carry_note(void *into, const struct qtable_cursor *at, uint64_t posi
 }
 
 /* Where they depend on notes, the first ones come from the stored keys, and notes stay behind. */
-static besom_status find_first_remainder(const void *from, const struct qtable_cursor *at, uint64_t *remainder) {
+static besom_status find_first_remainder(const void *from, const struct qtable_cursor *at,
+                                         uint64_t *remainder) {
   const struct noted *x = from;
   struct seeker key;
   if (at->table != &x->base.table || !besom__note_at(x, at->position)) return BESOM_OK;
@@ -455,7 +471,8 @@ besom_status besom__noted_resize_start(besom_filter *fresh, const besom_filter *
   return besom__quotient_resize_start(fresh, f, slots, &escort);
 }
 
-besom_status besom__noted_resize_step(besom_filter *fresh, besom_filter *f, uint64_t max, bool *finished) {
+besom_status besom__noted_resize_step(besom_filter *fresh, besom_filter *f, uint64_t max,
+                                      bool *finished) {
   struct noted *y = noted(fresh);
   uint64_t slots = y->base.table.slots, none;
   besom_status status = besom__quotient_resize_step(fresh, max, finished, &none);
@@ -494,8 +511,8 @@ void besom__noted_stats(const besom_filter *f, besom_statistics *s) {
   s->width = t->width;
   s->bytes += besom__qtable_size(t);
   s->load = (double)f->items / (double)t->slots;
-  s->expected_rate = besom__quotient_rate(f->items, t->slots, t->width);
-  s->rate_at_capacity = besom__quotient_rate(f->capacity, t->slots, t->width);
+  s->expected_fpr = besom__quotient_rate(f->items, t->slots, t->width);
+  s->fpr_at_capacity = besom__quotient_rate(f->capacity, t->slots, t->width);
   s->extended = x->notes;
   s->rebuilds = x->rebuilds;
   s->direct_corrections = x->corrections;
@@ -506,7 +523,8 @@ void besom__noted_stats(const besom_filter *f, besom_statistics *s) {
 
 const char *besom__noted_validate(const besom_filter *f) {
   const struct qtable *t = &const_quotient(f)->table;
-  if (f->items != t->used || t->further_slots) return "the number of items is not that of the used slots";
+  if (f->items != t->used || t->further_slots)
+    return "the number of items is not that of the used slots";
   if (f->items > f->capacity) return "there are more items than the capacity";
   const char *wrong = besom__qtable_check(t);
   return wrong ? wrong : besom__notes_check(const_noted(f));
@@ -520,7 +538,8 @@ void besom__noted_save(const besom_filter *f, struct sections_out *out) {
   for (unsigned k = 1; k < NOTE_CLASSES; k++) besom__write_u64(&out->parameters, x->classes[k]);
 }
 
-besom_status besom__noted_load(besom_filter *f, struct sections_in *in, const struct note_policy *policy) {
+besom_status besom__noted_load(besom_filter *f, struct sections_in *in,
+                               const struct note_policy *policy) {
   struct noted *x = noted(f);
   besom_status status = besom__quotient_load(f, in, code_of_policy(policy));
   if (status != BESOM_OK) return status;

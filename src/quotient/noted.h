@@ -33,12 +33,13 @@ struct note_policy {
   /* Whether a slot with the note, and the remainder of a key in it, matches this key. */
   bool (*matches)(const struct seeker *key, uint64_t remainder, note n, unsigned width);
   /* The first note from n on with which a slot of `stored` does not match the offender; false: there is none. */
-  bool (*beyond)(const struct seeker *stored, const struct seeker *offender, unsigned width, note *n);
+  bool (*beyond)(const struct seeker *stored, const struct seeker *offender, unsigned width,
+                 note *n);
   unsigned (*class_of)(note n); /* for the statistics: 1 to NOTE_CLASSES - 1 */
   bool strings;                 /* the alphabet of the code */
   bool bytes;                   /* no code, but a byte a slot */
   bool pool;                    /* no code, but a pool for all blocks; and rounds */
-  bool moves;                   /* remainders depend on notes; without one they are the first, as in qf */
+  bool moves; /* remainders depend on notes; without one they are the first, as in qf */
 };
 
 struct noted {
@@ -48,7 +49,8 @@ struct noted {
   besom_reverse reverse; /* digest_of NULL: not bound */
   uint64_t notes;        /* slots that have one */
   uint64_t classes[NOTE_CLASSES];
-  uint64_t rebuilds;    /* of blocks, and of runs for another round, since the filter was made or loaded */
+  uint64_t
+      rebuilds; /* of blocks, and of runs for another round, since the filter was made or loaded */
   uint64_t corrections; /* for reported keys, since the same time */
   struct pool pool;     /* of kinds that have one */
   struct rounds rounds;
@@ -83,7 +85,8 @@ bool besom__notes_write(struct noted *x, uint64_t block, const note *notes);
  * those that have one.
  */
 ALWAYS_INLINE bool may_have_notes(const struct noted *x, uint64_t first, uint64_t last) {
-  if (x->policy->pool) return besom__pool_presence(&x->pool, first / 64) & bits_between(first % 64, last % 64);
+  if (x->policy->pool)
+    return besom__pool_presence(&x->pool, first / 64) & bits_between(first % 64, last % 64);
   uint64_t code = block_code(block_at(&x->base.table, first / 64));
   if (x->policy->bytes) return code & marks_of_slots(bits_between(first % 64, last % 64));
   return code_has(&x->model, code, first % 64, last % 64);
@@ -111,7 +114,8 @@ void besom__shift_notes(struct noted *x, struct shift s);
 
 /* The digest of the key at a position. NEEDS_STORE, INVALID (it is not the key of this slot), what the store says. */
 besom_status besom__stored_key(const struct noted *x, uint64_t position, struct seeker *key);
-besom_status besom__stored_key_of(const struct noted *x, besom_match match, uint64_t position, struct seeker *key);
+besom_status besom__stored_key_of(const struct noted *x, besom_match match, uint64_t position,
+                                  struct seeker *key);
 
 /* Takes all notes of the blocks first .. last away; remainders are derived anew. */
 besom_status besom__notes_rebuild(struct noted *x, uint64_t first, uint64_t last);
@@ -198,55 +202,66 @@ besom_status besom__round_at_once(struct noted *x, const struct seeker *offender
 /* ------------------------------------------------------------------ adapting.c */
 
 besom_status besom__noted_adapt(besom_filter *f, besom_digest d);
-besom_status besom__noted_adapt_at(besom_filter *f, besom_digest offender, besom_match match, besom_digest stored);
+besom_status besom__noted_adapt_at(besom_filter *f, besom_digest offender, besom_match match,
+                                   besom_digest stored);
 
 /* ------------------------------------------------------------------ noted.c: operations of filter.h */
 
-besom_status besom__noted_create(besom_filter *f, const besom_config *config, const struct note_policy *policy);
+besom_status besom__noted_create(besom_filter *f, const besom_config *config,
+                                 const struct note_policy *policy);
 besom_status besom__noted_create_like(besom_filter *f, const besom_filter *model);
-bool besom__noted_contains_by_remainder(const besom_filter *f, besom_digest d); /* for kinds without moves, */
-bool besom__noted_contains_by_code(const besom_filter *f, besom_digest d);      /* with, */
-bool besom__noted_contains_by_marks(const besom_filter *f, besom_digest d);     /* with bytes, */
-bool besom__noted_contains_by_round(const besom_filter *f, besom_digest d);     /* and with rounds */
-void besom__noted_contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap);
+bool besom__noted_contains_by_remainder(const besom_filter *f,
+                                        besom_digest d); /* for kinds without moves, */
+bool besom__noted_contains_by_code(const besom_filter *f, besom_digest d);  /* with, */
+bool besom__noted_contains_by_marks(const besom_filter *f, besom_digest d); /* with bytes, */
+bool besom__noted_contains_by_round(const besom_filter *f, besom_digest d); /* and with rounds */
+void besom__noted_contains_many(const besom_filter *f, const besom_digest *d, size_t n,
+                                uint64_t *bitmap);
 besom_status besom__noted_insert(besom_filter *f, besom_digest d);
-besom_status besom__noted_insert_many(besom_filter *f, const besom_digest *d, size_t n, size_t *done);
+besom_status besom__noted_insert_many(besom_filter *f, const besom_digest *d, size_t n,
+                                      size_t *done);
 besom_status besom__noted_insert_count(besom_filter *f, besom_digest d, uint64_t n);
 besom_status besom__noted_remove(besom_filter *f, besom_digest d);
 besom_status besom__noted_count(const besom_filter *f, besom_digest d, uint64_t *n);
 uint64_t besom__noted_bucket_of(const besom_filter *f, besom_digest d);
 besom_status besom__noted_bind(besom_filter *f, const besom_reverse *reverse);
-besom_status besom__noted_matches(const besom_filter *f, besom_digest d, besom_match *out, size_t cap, size_t *total);
+besom_status besom__noted_matches(const besom_filter *f, besom_digest d, besom_match *out,
+                                  size_t cap, size_t *total);
 /* Where the next key with the quotient of this digest will be. */
 besom_match besom__noted_next_match(const besom_filter *f, besom_digest d);
-besom_status besom__noted_insert_at(besom_filter *f, besom_digest d, uint64_t value, besom_match *match);
+besom_status besom__noted_insert_at(besom_filter *f, besom_digest d, uint64_t value,
+                                    besom_match *match);
 besom_status besom__noted_ready_to_remove(besom_filter *f, besom_match match);
 besom_status besom__noted_remove_at(besom_filter *f, besom_match match);
 besom_status besom__noted_merge(const besom_filter *a, const besom_filter *b, besom_filter *into);
 besom_status besom__noted_resize_start(besom_filter *fresh, const besom_filter *f, uint64_t slots);
-besom_status besom__noted_resize_step(besom_filter *fresh, besom_filter *f, uint64_t max, bool *finished);
+besom_status besom__noted_resize_step(besom_filter *fresh, besom_filter *f, uint64_t max,
+                                      bool *finished);
 besom_status besom__noted_iter_next(besom_iter *iter, besom_entry *entry);
 void besom__noted_stats(const besom_filter *f, besom_statistics *s);
 const char *besom__noted_validate(const besom_filter *f);
 void besom__noted_save(const besom_filter *f, struct sections_out *out);
-besom_status besom__noted_load(besom_filter *f, struct sections_in *in, const struct note_policy *policy);
+besom_status besom__noted_load(besom_filter *f, struct sections_in *in,
+                               const struct note_policy *policy);
 
 /* ------------------------------------------------------------------ kinds */
 
 /* What exaf, taf and utaf have in common: all but name, create, contains and load. */
-#define NOTED_ABILITIES                                                                                           \
-  (BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE | BESOM_CAN_ITERATE | BESOM_CAN_GROW | \
-   BESOM_CAN_ADAPT | BESOM_CAN_BUILD_SORTED | BESOM_CAN_MATCH | BESOM_CAN_REKEY)
-#define NOTED_OPERATIONS                                                                                               \
-  .size = sizeof(struct noted), .create_like = besom__noted_create_like, .destroy = besom__quotient_destroy,           \
-  .contains_many = besom__noted_contains_many, .insert = besom__noted_insert, .insert_many = besom__noted_insert_many, \
-  .insert_count = besom__noted_insert_count, .remove = besom__noted_remove, .count = besom__noted_count,               \
-  .adapt = besom__noted_adapt, .bucket_of = besom__noted_bucket_of, .bind = besom__noted_bind,                         \
-  .matches = besom__noted_matches, .insert_at = besom__noted_insert_at, .admit = besom__quotient_admit,                \
-  .ready_to_remove = besom__noted_ready_to_remove, .remove_at = besom__noted_remove_at,                                \
-  .adapt_at = besom__noted_adapt_at, .merge = besom__noted_merge, .resize_start = besom__noted_resize_start,           \
-  .resize_step = besom__noted_resize_step, .append = besom__quotient_append_copies,                                    \
-  .iter_start = besom__quotient_iter_start, .iter_next = besom__noted_iter_next, .stats = besom__noted_stats,          \
-  .validate = besom__noted_validate, .save = besom__noted_save
+#define NOTED_ABILITIES                                                                          \
+  (BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE | BESOM_CAN_ITERATE | \
+   BESOM_CAN_GROW | BESOM_CAN_ADAPT | BESOM_CAN_BUILD_SORTED | BESOM_CAN_MATCH | BESOM_CAN_REKEY)
+#define NOTED_OPERATIONS                                                                           \
+  .size = sizeof(struct noted), .create_like = besom__noted_create_like,                           \
+  .destroy = besom__quotient_destroy, .contains_many = besom__noted_contains_many,                 \
+  .insert = besom__noted_insert, .insert_many = besom__noted_insert_many,                          \
+  .insert_count = besom__noted_insert_count, .remove = besom__noted_remove,                        \
+  .count = besom__noted_count, .adapt = besom__noted_adapt, .bucket_of = besom__noted_bucket_of,   \
+  .bind = besom__noted_bind, .matches = besom__noted_matches, .insert_at = besom__noted_insert_at, \
+  .admit = besom__quotient_admit, .ready_to_remove = besom__noted_ready_to_remove,                 \
+  .remove_at = besom__noted_remove_at, .adapt_at = besom__noted_adapt_at,                          \
+  .merge = besom__noted_merge, .resize_start = besom__noted_resize_start,                          \
+  .resize_step = besom__noted_resize_step, .append = besom__quotient_append_copies,                \
+  .iter_start = besom__quotient_iter_start, .iter_next = besom__noted_iter_next,                   \
+  .stats = besom__noted_stats, .validate = besom__noted_validate, .save = besom__noted_save
 
 #endif

@@ -71,7 +71,8 @@ bool besom__notes_write(struct noted *x, uint64_t b, const note *notes) {
   count_notes(x, old, false);
   count_notes(x, notes, true);
   if (!x->policy->pool) set_block_code(block_at(&x->base.table, b), code);
-  for (unsigned i = 0; x->policy->bytes && i < CODE_SLOTS; i++) note_bytes(x, b)[i] = (uint8_t)notes[i];
+  for (unsigned i = 0; x->policy->bytes && i < CODE_SLOTS; i++)
+    note_bytes(x, b)[i] = (uint8_t)notes[i];
   return true;
 }
 
@@ -162,7 +163,8 @@ besom_status besom__stored_key(const struct noted *x, uint64_t position, struct 
   return besom__stored_key_of(x, match_at(&x->base.table, position), position, key);
 }
 
-besom_status besom__stored_key_of(const struct noted *x, besom_match match, uint64_t position, struct seeker *key) {
+besom_status besom__stored_key_of(const struct noted *x, besom_match match, uint64_t position,
+                                  struct seeker *key) {
   const struct qtable *t = &x->base.table;
   if (!x->reverse.digest_of) return BESOM_NEEDS_STORE;
   besom_digest d;
@@ -170,8 +172,8 @@ besom_status besom__stored_key_of(const struct noted *x, besom_match match, uint
   if (status != BESOM_OK) return status;
   *key = seeker_of(x, d);
   uint64_t remainder = slot_remainder(t, block_at(t, position / 64), position % 64, t->width);
-  bool right =
-      key->at.quotient == match.bucket && x->policy->matches(key, remainder, besom__note_at(x, position), t->width);
+  bool right = key->at.quotient == match.bucket &&
+               x->policy->matches(key, remainder, besom__note_at(x, position), t->width);
   return right ? BESOM_OK : BESOM_INVALID;
 }
 
@@ -200,7 +202,8 @@ static besom_status read_first_remainders(const struct noted *x, uint64_t first,
       if (!notes[i]) continue;
       besom_status status = besom__stored_key(x, 64 * b + i, &key);
       if (status != BESOM_OK) return status;
-      *out++ = (struct first_remainder){64 * b + i, x->policy->remainder(&key, 0, x->base.table.width)};
+      *out++ =
+          (struct first_remainder){64 * b + i, x->policy->remainder(&key, 0, x->base.table.width)};
     }
   }
   return BESOM_OK;
@@ -216,7 +219,8 @@ besom_status besom__notes_rebuild(struct noted *x, uint64_t first, uint64_t last
   besom_status status = read_first_remainders(x, first, last, list);
   if (status == BESOM_OK) {
     for (uint64_t i = 0; i < n; i++)
-      set_slot_remainder(t, block_at(t, list[i].position / 64), list[i].position % 64, list[i].remainder, t->width);
+      set_slot_remainder(t, block_at(t, list[i].position / 64), list[i].position % 64,
+                         list[i].remainder, t->width);
     for (uint64_t b = first; b <= last; b++)
       if (has_notes(x, b)) forget_notes(x, b);
   }
@@ -303,7 +307,8 @@ besom_status besom__notes_merge(struct noted *x, const struct noted *a, const st
       status = gathered(&g);
       g = (struct gathering){.into = x, .block = c.position / 64};
     }
-    struct source *from = from_a.at.next_quotient == c.quotient ? &from_a : &from_b; /* runs of a come first */
+    struct source *from =
+        from_a.at.next_quotient == c.quotient ? &from_a : &from_b; /* runs of a come first */
     unsigned i = c.position % 64;
     g.notes[i] = source_next(from);
     g.from[i] = from->filter;
@@ -315,7 +320,8 @@ besom_status besom__notes_merge(struct noted *x, const struct noted *a, const st
 
 /* ------------------------------------------------------------------ checking */
 
-static const char *check_block(const struct noted *x, uint64_t b, uint64_t used, struct noted *books) {
+static const char *check_block(const struct noted *x, uint64_t b, uint64_t used,
+                               struct noted *books) {
   const struct qtable *t = &x->base.table;
   note notes[CODE_SLOTS];
   uint64_t code;
@@ -340,7 +346,8 @@ const char *besom__notes_check(const struct noted *x) {
   bool more = besom__qtable_next(&c);
   for (uint64_t b = 0; b < t->room / 64 && !wrong; b++) {
     uint64_t used = 0;
-    for (; more && c.position / 64 == b; more = besom__qtable_next(&c)) used |= UINT64_C(1) << (c.position % 64);
+    for (; more && c.position / 64 == b; more = besom__qtable_next(&c))
+      used |= UINT64_C(1) << (c.position % 64);
     wrong = check_block(x, b, used, &books);
   }
   if (wrong) return wrong;

@@ -59,7 +59,8 @@ bool besom__qtable_next(struct qtable_cursor *c) {
 
 /* ------------------------------------------------------------------ whole tables */
 
-void besom__qtable_resize_start(struct qtable_resizing *r, const struct qtable *from, struct qtable *into) {
+void besom__qtable_resize_start(struct qtable_resizing *r, const struct qtable *from,
+                                struct qtable *into) {
   *r = (struct qtable_resizing){.from = from, .into = into, .out = qtable_append_start(into)};
   besom__qtable_first(from, &r->at);
   r->run = r->at;
@@ -69,11 +70,13 @@ void besom__qtable_resize_start(struct qtable_resizing *r, const struct qtable *
  * Appends the cursor's fingerprint under a new quotient and remainder, with its value and further slots. A count that
  * would take more slots than so many fingerprints becomes these: growing must not take the room of keys to come.
  */
-static besom_status append_resized(struct qtable_resizing *r, uint64_t quotient, uint64_t remainder) {
+static besom_status append_resized(struct qtable_resizing *r, uint64_t quotient,
+                                   uint64_t remainder) {
   unsigned width = r->into->width;
   if (LIKELY(r->at.slots == 1 && !r->into->value_bits)) {
     besom_status status = qtable_append(&r->out, quotient, remainder, width);
-    if (r->escort.placed && status == BESOM_OK) r->escort.placed(r->escort.into, &r->at, r->out.position - 1);
+    if (r->escort.placed && status == BESOM_OK)
+      r->escort.placed(r->escort.into, &r->at, r->out.position - 1);
     return status;
   }
   struct long_fingerprint fp = besom__long_read(r->from, r->at.quotient, r->at.position);
@@ -111,7 +114,8 @@ static bool double_one(struct qtable_resizing *r, besom_status *status) {
   if (quotient >= r->from->slots || !next_to_resize(r, status)) return false;
   if (*status != BESOM_OK) return true;
   if (r->at.remainder >> (width - 1) == r->first_bit)
-    *status = append_resized(r, 2 * quotient + r->first_bit, r->at.remainder & bits_below(width - 1));
+    *status =
+        append_resized(r, 2 * quotient + r->first_bit, r->at.remainder & bits_below(width - 1));
   if (r->at.next_quotient != quotient) { /* the end of the run */
     if (r->first_bit)
       r->run = r->at;

@@ -28,8 +28,9 @@ void besom__qtable_seek(const struct qtable *t, uint64_t position, struct qtable
  */
 struct qtable_appender {
   struct qtable table;
-  uint64_t quotient, occupied;    /* the last one, and the occupied word of its block */
-  uint64_t position, ends, heads; /* the next free slot; the words of the block of the slot before it */
+  uint64_t quotient, occupied; /* the last one, and the occupied word of its block */
+  uint64_t position, ends,
+      heads; /* the next free slot; the words of the block of the slot before it */
   bool started;
 };
 
@@ -57,20 +58,21 @@ ALWAYS_INLINE void qtable_append_leave_slots(struct qtable_appender *a) {
 }
 
 /* Takes the slot at the position, which is not before the next free one. */
-ALWAYS_INLINE besom_status qtable_append_slot(struct qtable_appender *a, uint64_t position, uint64_t remainder,
-                                              unsigned width) {
+ALWAYS_INLINE besom_status qtable_append_slot(struct qtable_appender *a, uint64_t position,
+                                              uint64_t remainder, unsigned width) {
   if (UNLIKELY(position >= a->table.room)) return BESOM_FULL;
   if (UNLIKELY(position / 64 != (a->position - 1) / 64)) qtable_append_leave_slots(a);
   a->position = position + 1;
   a->table.used++;
-  set_slot_remainder(&a->table, block_at(&a->table, position / 64), position % 64, remainder, width);
+  set_slot_remainder(&a->table, block_at(&a->table, position / 64), position % 64, remainder,
+                     width);
   return BESOM_OK;
 }
 
 /* width is the table's. INVALID if the quotient is below the last one, FULL if there is no room; then the table is to
  * be dropped. */
-ALWAYS_INLINE besom_status qtable_append(struct qtable_appender *a, uint64_t quotient, uint64_t remainder,
-                                         unsigned width) {
+ALWAYS_INLINE besom_status qtable_append(struct qtable_appender *a, uint64_t quotient,
+                                         uint64_t remainder, unsigned width) {
   if (UNLIKELY(quotient < a->quotient)) return BESOM_INVALID;
   /* Whether the run so far is complete cannot be guessed: no branch. */
   a->ends |= (uint64_t)(a->started & (quotient != a->quotient)) << ((a->position - 1) % 64);
@@ -87,11 +89,13 @@ ALWAYS_INLINE besom_status qtable_append(struct qtable_appender *a, uint64_t quo
 
 /* The value of the slot appended last. */
 ALWAYS_INLINE void qtable_append_value(struct qtable_appender *a, uint64_t value) {
-  set_slot_value(&a->table, block_at(&a->table, (a->position - 1) / 64), (a->position - 1) % 64, value);
+  set_slot_value(&a->table, block_at(&a->table, (a->position - 1) / 64), (a->position - 1) % 64,
+                 value);
 }
 
 /* A further slot of the fingerprint appended last; bits are not 0. */
-ALWAYS_INLINE besom_status qtable_append_further(struct qtable_appender *a, uint64_t bits, unsigned width) {
+ALWAYS_INLINE besom_status qtable_append_further(struct qtable_appender *a, uint64_t bits,
+                                                 unsigned width) {
   a->table.further_slots++;
   return qtable_append_slot(a, a->position, bits, width);
 }
@@ -133,12 +137,14 @@ struct qtable_resizing {
   struct qtable *into;
   struct qtable_appender out;
   struct qtable_cursor run, at; /* doubling: the run at hand, and where in it */
-  uint64_t first_bit;           /* doubling goes over each run twice, for those that begin with 0, and with 1 */
-  uint64_t extension_slots;     /* that extensions take in `into` so far */
-  struct qtable_escort escort;  /* may be set after start */
+  uint64_t
+      first_bit; /* doubling goes over each run twice, for those that begin with 0, and with 1 */
+  uint64_t extension_slots;    /* that extensions take in `into` so far */
+  struct qtable_escort escort; /* may be set after start */
 };
 
-void besom__qtable_resize_start(struct qtable_resizing *r, const struct qtable *from, struct qtable *into);
+void besom__qtable_resize_start(struct qtable_resizing *r, const struct qtable *from,
+                                struct qtable *into);
 besom_status besom__qtable_resize_step(struct qtable_resizing *r, uint64_t max, bool *finished);
 
 #endif

@@ -25,7 +25,8 @@ unsigned besom__quotient_width(uint64_t items, uint64_t slots, double rate, unsi
 }
 
 /* The widest remainder within the budget of bits; 0 if none is. */
-static unsigned width_for_bits(const besom_config *config, size_t head_bytes, struct qtable_shape shape) {
+static unsigned width_for_bits(const besom_config *config, size_t head_bytes,
+                               struct qtable_shape shape) {
   double budget = config->bits * (double)config->capacity / 8;
   for (shape.width = 64; shape.width; shape.width--) {
     size_t bytes = besom__qtable_bytes(&shape);
@@ -41,13 +42,14 @@ static uint64_t halved(uint64_t slots, unsigned times) {
 /* How often the last table of a filter that is to grow can be halved and still hold the first keys. */
 static unsigned halvings_of(uint64_t last_slots, uint64_t capacity, double reserve) {
   unsigned times = 0;
-  while (halved(last_slots, times) > 1 && besom__quotient_capacity(halved(last_slots, times + 1), reserve) >= capacity)
+  while (halved(last_slots, times) > 1 &&
+         besom__quotient_capacity(halved(last_slots, times + 1), reserve) >= capacity)
     times++;
   return times;
 }
 
-static struct qtable_shape plan_slots(const besom_config *config, double reserve, struct qtable_shape shape,
-                                      double rate, unsigned min_width) {
+static struct qtable_shape plan_slots(const besom_config *config, double reserve,
+                                      struct qtable_shape shape, double rate, unsigned min_width) {
   shape.slots = config->slots;
   shape.width = config->width;
   uint64_t capacity = besom__quotient_capacity(shape.slots, reserve);
@@ -58,17 +60,21 @@ static struct qtable_shape plan_slots(const besom_config *config, double reserve
 besom_status besom__quotient_plan(const besom_config *config, size_t head_bytes, double reserve,
                                   struct qtable_shape *shape) {
   unsigned min_width = shape->width ? shape->width : 1;
-  double rate = config->rate != 0 ? config->rate : DEFAULT_RATE;
+  double rate = config->fpr != 0 ? config->fpr : DEFAULT_RATE;
   if (config->slots) {
     *shape = plan_slots(config, reserve, *shape, rate, min_width);
     return shape->width >= min_width && shape->width <= 64 ? BESOM_OK : BESOM_INVALID;
   }
   /* A table that is to grow begins as the last one, halved: the bits that it will need are there from the start. */
   uint64_t last = config->max_capacity ? config->max_capacity : config->capacity;
-  unsigned halvings = last > config->capacity ? halvings_of(slots_for(last, reserve), config->capacity, reserve) : 0;
+  unsigned halvings = last > config->capacity
+                          ? halvings_of(slots_for(last, reserve), config->capacity, reserve)
+                          : 0;
   shape->slots = halved(slots_for(last, reserve), halvings);
-  shape->width = config->bits != 0 ? width_for_bits(config, head_bytes, *shape)
-                                   : halvings + besom__quotient_width(last, shape->slots << halvings, rate, min_width);
+  shape->width =
+      config->bits != 0
+          ? width_for_bits(config, head_bytes, *shape)
+          : halvings + besom__quotient_width(last, shape->slots << halvings, rate, min_width);
   return shape->width >= halvings + min_width && shape->width <= 64 ? BESOM_OK : BESOM_INVALID;
 }
 

@@ -10,7 +10,8 @@ static uint64_t block_bytes(const struct pool *p) {
 
 struct pool besom__pool_of(uint64_t slots, uint64_t blocks, uint64_t budget) {
   uint64_t limit = slots * (budget - 1);
-  return (struct pool){.blocks = blocks, .budget = budget, .limit = limit > LEAST_LIMIT ? limit : LEAST_LIMIT};
+  return (struct pool){
+      .blocks = blocks, .budget = budget, .limit = limit > LEAST_LIMIT ? limit : LEAST_LIMIT};
 }
 
 size_t besom__pool_bytes(const struct pool *p) {
@@ -60,7 +61,8 @@ static void put_bits(uint8_t *to, uint64_t at, uint64_t bits, unsigned n) {
 }
 
 /* Copies n bits, or moves them within one string. */
-static void copy_bits(uint8_t *to, uint64_t to_at, const uint8_t *from, uint64_t from_at, uint64_t n) {
+static void copy_bits(uint8_t *to, uint64_t to_at, const uint8_t *from, uint64_t from_at,
+                      uint64_t n) {
   bool backwards = to == from && to_at > from_at;
   for (uint64_t done = 0; done < n;) {
     unsigned piece = n - done < PIECE ? (unsigned)(n - done) : PIECE;
@@ -91,7 +93,8 @@ void besom__pool_read(const struct pool *p, uint64_t block, note *notes) {
     uint64_t window = get_bits(page.strings, at, PIECE);
     unsigned length = trailing_zeros(~window) + 1;
     if (length > MAX_STRING) length = MAX_STRING;
-    notes[trailing_zeros(left)] = (note)(UINT64_C(1) << length | (window >> length & bits_below(length)));
+    notes[trailing_zeros(left)] =
+        (note)(UINT64_C(1) << length | (window >> length & bits_below(length)));
     at += 2 * length;
   }
 }
@@ -140,7 +143,8 @@ bool besom__pool_write(struct pool *p, uint64_t block, const note *notes) {
 uint64_t besom__pool_room(const struct pool *p, uint64_t block) {
   struct page page = page_of(p, block);
   uint64_t used = bits_before(&page, page.blocks);
-  uint64_t in_page = page.room > used ? page.room - used : 0, in_all = p->limit > p->used ? p->limit - p->used : 0;
+  uint64_t in_page = page.room > used ? page.room - used : 0,
+           in_all = p->limit > p->used ? p->limit - p->used : 0;
   return in_page < in_all ? in_page : in_all;
 }
 
@@ -166,7 +170,8 @@ static const char *check_page(const struct pool *p, uint64_t first, uint64_t *us
     at += bits;
   }
   for (; end < page.room; end += end % 8 ? 1 : 8)
-    if (get_bits(page.strings, end, end % 8 ? 1 : 8)) return "there is something behind the strings of a page";
+    if (get_bits(page.strings, end, end % 8 ? 1 : 8))
+      return "there is something behind the strings of a page";
   *used += at;
   return NULL;
 }
@@ -174,8 +179,10 @@ static const char *check_page(const struct pool *p, uint64_t first, uint64_t *us
 const char *besom__pool_check(const struct pool *p) {
   uint64_t used = 0;
   const char *wrong = NULL;
-  for (uint64_t first = 0; first < p->blocks && !wrong; first += POOL_PAGE_BLOCKS) wrong = check_page(p, first, &used);
+  for (uint64_t first = 0; first < p->blocks && !wrong; first += POOL_PAGE_BLOCKS)
+    wrong = check_page(p, first, &used);
   if (wrong) return wrong;
-  if (load64(p->bytes + besom__pool_bytes(p) - PADDING)) return "there is something behind the pages";
+  if (load64(p->bytes + besom__pool_bytes(p) - PADDING))
+    return "there is something behind the pages";
   return used == p->used ? NULL : "the number of bits that strings take is wrong";
 }

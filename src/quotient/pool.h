@@ -26,8 +26,9 @@ struct pool {
   uint8_t *bytes;  /* NULL: the filter has no pool */
   uint64_t blocks; /* of the table */
   uint64_t budget; /* bits a slot, presence included: MIN_BUDGET to MAX_BUDGET */
-  uint64_t limit;  /* bits that strings should take, all together; pages have a little more room than that */
-  uint64_t used;   /* bits that they take */
+  uint64_t
+      limit; /* bits that strings should take, all together; pages have a little more room than that */
+  uint64_t used; /* bits that they take */
 };
 
 /* A pool for a table of so many slots and blocks; its zeroed memory is the caller's to bring. */

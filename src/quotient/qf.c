@@ -9,8 +9,9 @@
 
 static besom_status create(besom_filter *f, const besom_config *config) {
   struct qtable_shape shape = {.heads = true};
-  if (config->value_bits || config->adapt_room != 0) return BESOM_INVALID;
-  besom_status status = besom__quotient_options(config->options, &quotient(f)->isa, "heads", &shape.heads);
+  if (config->value_bits || config->reserve != 0) return BESOM_INVALID;
+  besom_status status =
+      besom__quotient_options(config->options, &quotient(f)->isa, "heads", &shape.heads);
   if (status == BESOM_OK) status = besom__quotient_plan(config, sizeof(struct quotient), 0, &shape);
   if (status != BESOM_OK) return status;
   f->capacity = besom__quotient_capacity(shape.slots, 0);
@@ -28,7 +29,8 @@ static bool contains(const besom_filter *f, besom_digest d) {
   return t->ops->contains(t, d) != ANSWER_NO;
 }
 
-static void contains_many(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap) {
+static void contains_many(const besom_filter *f, const besom_digest *d, size_t n,
+                          uint64_t *bitmap) {
   const struct qtable *t = &const_quotient(f)->table;
   t->ops->contains_many(t, d, n, bitmap);
 }
@@ -76,7 +78,8 @@ static besom_status count(const besom_filter *f, besom_digest d, uint64_t *n) {
 
 static besom_status merge(const besom_filter *a, const besom_filter *b, besom_filter *into) {
   const struct qtable *x = &const_quotient(a)->table, *y = &const_quotient(b)->table;
-  if (x->slots != y->slots || x->width != y->width || x->has_heads != y->has_heads) return BESOM_UNLIKE;
+  if (x->slots != y->slots || x->width != y->width || x->has_heads != y->has_heads)
+    return BESOM_INCOMPATIBLE;
   if (a->items + b->items > into->capacity) return BESOM_FULL;
   into->items = a->items + b->items;
   return x->ops->merge(x, y, &quotient(into)->table);
@@ -84,10 +87,12 @@ static besom_status merge(const besom_filter *a, const besom_filter *b, besom_fi
 
 static besom_status resize_start(besom_filter *fresh, const besom_filter *f, uint64_t slots) {
   fresh->capacity = besom__quotient_capacity(slots, 0);
-  return fresh->capacity < f->items ? BESOM_FULL : besom__quotient_resize_start(fresh, f, slots, NULL);
+  return fresh->capacity < f->items ? BESOM_FULL
+                                    : besom__quotient_resize_start(fresh, f, slots, NULL);
 }
 
-static besom_status resize_step(besom_filter *fresh, besom_filter *f, uint64_t max, bool *finished) {
+static besom_status resize_step(besom_filter *fresh, besom_filter *f, uint64_t max,
+                                bool *finished) {
   (void)f; /* all that it has is in the table */
   uint64_t none;
   return besom__quotient_resize_step(fresh, max, finished, &none);
@@ -100,13 +105,14 @@ static void stats(const besom_filter *f, besom_statistics *s) {
   s->width = t->width;
   s->bytes += besom__qtable_size(t);
   s->load = (double)f->items / (double)t->slots;
-  s->expected_rate = besom__quotient_rate(f->items, t->slots, t->width);
-  s->rate_at_capacity = besom__quotient_rate(f->capacity, t->slots, t->width);
+  s->expected_fpr = besom__quotient_rate(f->items, t->slots, t->width);
+  s->fpr_at_capacity = besom__quotient_rate(f->capacity, t->slots, t->width);
 }
 
 static const char *validate(const besom_filter *f) {
   const struct qtable *t = &const_quotient(f)->table;
-  if (f->items != t->used || t->further_slots) return "the number of items is not that of the used slots";
+  if (f->items != t->used || t->further_slots)
+    return "the number of items is not that of the used slots";
   if (f->items > f->capacity) return "there are more items than the capacity";
   return besom__qtable_check(t);
 }
@@ -128,8 +134,8 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
 
 const struct besom_kind besom__qf = {
     .info = {"qf", "quotient filter: counts, removes, merges, grows; not adaptive",
-             BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE | BESOM_CAN_ITERATE |
-                 BESOM_CAN_GROW | BESOM_CAN_BUILD_SORTED | BESOM_CAN_REKEY},
+             BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE |
+                 BESOM_CAN_ITERATE | BESOM_CAN_GROW | BESOM_CAN_BUILD_SORTED | BESOM_CAN_REKEY},
     .size = sizeof(struct quotient),
     .create = create,
     .create_like = besom__quotient_create_like,

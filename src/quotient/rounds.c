@@ -17,7 +17,8 @@ static besom_digest key_of_round(const struct noted *x, uint64_t number) {
 
 void besom__rounds_set_keys(struct noted *x) {
   struct rounds *r = &x->rounds;
-  for (uint64_t i = 0; i < 2 && i <= r->number; i++) r->keys[(r->number - i) % 2] = key_of_round(x, r->number - i);
+  for (uint64_t i = 0; i < 2 && i <= r->number; i++)
+    r->keys[(r->number - i) % 2] = key_of_round(x, r->number - i);
 }
 
 bool besom__rounds_equal(const struct noted *a, const struct noted *b) {
@@ -42,10 +43,12 @@ struct run_keys {
   uint64_t n;
 };
 
-static besom_status read_run(const struct noted *x, uint64_t quotient, struct run run, besom_digest *out) {
+static besom_status read_run(const struct noted *x, uint64_t quotient, struct run run,
+                             besom_digest *out) {
   for (uint64_t p = run.start; p < run.end; p++) {
     struct seeker key;
-    besom_status status = besom__stored_key_of(x, (besom_match){quotient, (uint32_t)(p - run.start)}, p, &key);
+    besom_status status =
+        besom__stored_key_of(x, (besom_match){quotient, (uint32_t)(p - run.start)}, p, &key);
     if (status != BESOM_OK) return status;
     *out++ = key.digest;
   }
@@ -58,7 +61,8 @@ static struct seeker seeker_in(const struct noted *x, const struct rounds *r, be
 }
 
 /* The longer of *n and the string that tells the key from another with its remainder. False: there is none. */
-static bool tell_apart(const struct noted *x, const struct seeker *key, const struct seeker *other, note *n) {
+static bool tell_apart(const struct noted *x, const struct seeker *key, const struct seeker *other,
+                       note *n) {
   unsigned width = x->base.table.width;
   note string = 0;
   if (remainder_of(key->at, width) != remainder_of(other->at, width)) return true;
@@ -68,8 +72,8 @@ static bool tell_apart(const struct noted *x, const struct seeker *key, const st
 }
 
 /* The string of the i-th key: none, or what tells it from the offender (may be NULL), and, if `unique`, from others. */
-static note string_of_key(const struct noted *x, const struct run_keys *run, uint64_t i, const struct seeker *offender,
-                          bool unique) {
+static note string_of_key(const struct noted *x, const struct run_keys *run, uint64_t i,
+                          const struct seeker *offender, bool unique) {
   struct seeker key = seeker_in(x, &x->rounds, run->keys[i]);
   note n = 0;
   if (offender) tell_apart(x, &key, offender, &n);
@@ -176,7 +180,8 @@ besom_status besom__step_plan(const struct noted *x, uint64_t before, struct ste
 }
 
 /* The next run of the step: its keys are those from the *at-th on. False at the end. */
-static bool next_run(const struct noted *x, const struct step *s, uint64_t *at, struct run_keys *run) {
+static bool next_run(const struct noted *x, const struct step *s, uint64_t *at,
+                     struct run_keys *run) {
   const struct qtable *t = &x->base.table;
   uint64_t quotient = next_occupied(t, *at ? run->quotient + 1 : s->first);
   if (quotient >= s->end) return false;
@@ -186,18 +191,21 @@ static bool next_run(const struct noted *x, const struct step *s, uint64_t *at, 
   return true;
 }
 
-static bool find_run(const struct noted *x, const struct step *s, uint64_t quotient, struct run_keys *run) {
+static bool find_run(const struct noted *x, const struct step *s, uint64_t quotient,
+                     struct run_keys *run) {
   for (uint64_t at = 0; next_run(x, s, &at, run);)
     if (run->quotient == quotient) return true;
   return false;
 }
 
-bool besom__step_denies(const struct noted *x, const struct step *s, const struct seeker *offender) {
+bool besom__step_denies(const struct noted *x, const struct step *s,
+                        const struct seeker *offender) {
   struct rounds after = s->begins ? next_round(x) : x->rounds;
   struct run_keys keys;
   if (!find_run(x, s, offender->at.quotient, &keys)) return false;
   struct run run = run_of(&x->base.table, keys.quotient);
-  uint64_t room = besom__pool_room(&x->pool, run.start / 64), last = besom__pool_room(&x->pool, (run.end - 1) / 64);
+  uint64_t room = besom__pool_room(&x->pool, run.start / 64),
+           last = besom__pool_room(&x->pool, (run.end - 1) / 64);
   return can_deny(x, &after, &keys, offender, room < last ? room : last);
 }
 
@@ -222,7 +230,8 @@ void besom__step_take_before(struct noted *x, struct step *s, uint64_t quotient)
 static besom_status read_all(const struct noted *x, besom_digest *out) {
   const struct qtable *t = &x->base.table;
   besom_status status = BESOM_OK;
-  for (uint64_t q = next_occupied(t, 0); q < t->slots && status == BESOM_OK; q = next_occupied(t, q + 1)) {
+  for (uint64_t q = next_occupied(t, 0); q < t->slots && status == BESOM_OK;
+       q = next_occupied(t, q + 1)) {
     struct run run = run_of(t, q);
     status = read_run(x, q, run, out);
     out += run.end - run.start;

@@ -20,7 +20,8 @@ struct rounds {
  * The address of a key whose fingerprint is of this round. While round 1 is under way it cannot be guessed which one
  * that is, so there is no branch for round 0.
  */
-ALWAYS_INLINE struct address address_in_round(const struct rounds *r, uint64_t number, besom_digest d, uint64_t slots) {
+ALWAYS_INLINE struct address address_in_round(const struct rounds *r, uint64_t number,
+                                              besom_digest d, uint64_t slots) {
   struct address a = address_of(d, slots);
   besom_digest key = r->keys[number % 2];
   uint64_t drawn = 0 - (uint64_t)(number != 0);
@@ -31,7 +32,8 @@ ALWAYS_INLINE struct address address_in_round(const struct rounds *r, uint64_t n
 }
 
 /* The same of the round that its quotient is in. */
-ALWAYS_INLINE struct address address_by_frontier(const struct rounds *r, besom_digest d, uint64_t slots) {
+ALWAYS_INLINE struct address address_by_frontier(const struct rounds *r, besom_digest d,
+                                                 uint64_t slots) {
   if (LIKELY(!r->number)) return address_of(d, slots);
   return address_in_round(r, r->number - (address_of(d, slots).quotient >= r->frontier), d, slots);
 }

@@ -30,14 +30,16 @@ uint64_t besom__static_slots_for(uint64_t used) {
   return (uint64_t)((double)used / LOAD) + 1;
 }
 
-void besom__static_plan(size_t n_yes, size_t n_no, unsigned min_width, unsigned max_width, struct qtable_shape *shape) {
+void besom__static_plan(size_t n_yes, size_t n_no, unsigned min_width, unsigned max_width,
+                        struct qtable_shape *shape) {
   size_t least = SIZE_MAX;
   for (unsigned width = min_width; width <= max_width; width++) {
     struct qtable_shape tried = *shape;
     tried.width = width;
     tried.slots = besom__static_slots_for(n_yes);
     double near = ldexp((double)n_no / (double)tried.slots, -(int)width);
-    tried.slots = besom__static_slots_for((uint64_t)((double)n_yes * (1 + extension_slots(near, width))));
+    tried.slots =
+        besom__static_slots_for((uint64_t)((double)n_yes * (1 + extension_slots(near, width))));
     size_t bytes = besom__qtable_bytes(&tried);
     if (!bytes || bytes >= least) continue;
     least = bytes;
@@ -48,7 +50,8 @@ void besom__static_plan(size_t n_yes, size_t n_no, unsigned min_width, unsigned 
 /* ------------------------------------------------------------------ fingerprints */
 
 /* How many bits behind the remainder tell the digest from another one. */
-static unsigned bits_to_tell(struct address mine, besom_digest other, const struct qtable_shape *shape) {
+static unsigned bits_to_tell(struct address mine, besom_digest other,
+                             const struct qtable_shape *shape) {
   struct address a = address_of(other, shape->slots);
   if (a.quotient != mine.quotient) return 0;
   unsigned common = common_bits(mine.rest, a.rest);
@@ -62,17 +65,19 @@ struct walk {
 };
 
 /* The next fingerprint, if there is one: its extension is as long as it must be, and fills its last slot. */
-static besom_status next_fingerprint(struct walk *w, const struct qtable_shape *shape, struct long_fingerprint *fp) {
+static besom_status next_fingerprint(struct walk *w, const struct qtable_shape *shape,
+                                     struct long_fingerprint *fp) {
   const struct lists *l = w->lists;
   if (w->yes == l->n_yes) return BESOM_END;
   besom_digest d = l->yes[w->yes++];
   while (w->no < l->n_no && digest_below(l->no[w->no], d)) w->no++;
-  if (w->no < l->n_no && !digest_below(d, l->no[w->no])) return BESOM_MEMBER;
+  if (w->no < l->n_no && !digest_below(d, l->no[w->no])) return BESOM_IS_MEMBER;
   struct address a = address_of(d, shape->slots);
   unsigned before = w->no ? bits_to_tell(a, l->no[w->no - 1], shape) : 0;
   unsigned behind = w->no < l->n_no ? bits_to_tell(a, l->no[w->no], shape) : 0;
   unsigned bits = before > behind ? before : behind;
-  if (bits > MAX_EXTENSION || bits + shape->width > 128) return BESOM_FULL; /* no two keys come to this */
+  if (bits > MAX_EXTENSION || bits + shape->width > 128)
+    return BESOM_FULL; /* no two keys come to this */
   if (bits) bits = besom__long_stretch(1, bits, shape->width);
   if (bits > 128 - shape->width) bits = 128 - shape->width;
   *fp = (struct long_fingerprint){.quotient = a.quotient,
@@ -83,7 +88,8 @@ static besom_status next_fingerprint(struct walk *w, const struct qtable_shape *
   return BESOM_OK;
 }
 
-besom_status besom__static_slots(const struct lists *lists, const struct qtable_shape *shape, uint64_t *slots) {
+besom_status besom__static_slots(const struct lists *lists, const struct qtable_shape *shape,
+                                 uint64_t *slots) {
   struct walk w = {.lists = lists};
   struct long_fingerprint fp;
   besom_status status;
@@ -92,7 +98,8 @@ besom_status besom__static_slots(const struct lists *lists, const struct qtable_
   return status == BESOM_END ? BESOM_OK : status;
 }
 
-besom_status besom__static_fill(const struct lists *lists, struct qtable *t, const besom_progress *progress) {
+besom_status besom__static_fill(const struct lists *lists, struct qtable *t,
+                                const besom_progress *progress) {
   struct qtable_shape shape = {.slots = t->slots, .width = t->width};
   struct qtable_appender out = qtable_append_start(t);
   struct walk w = {.lists = lists};
@@ -100,7 +107,8 @@ besom_status besom__static_fill(const struct lists *lists, struct qtable *t, con
   besom_status status;
   while ((status = next_fingerprint(&w, &shape, &fp)) == BESOM_OK) {
     status = besom__long_append(&out, &fp);
-    if (status == BESOM_OK && w.yes % TICK_EVERY == 0) status = besom__tick(progress, w.yes, lists->n_yes);
+    if (status == BESOM_OK && w.yes % TICK_EVERY == 0)
+      status = besom__tick(progress, w.yes, lists->n_yes);
     if (status != BESOM_OK) return status;
   }
   qtable_append_finish(&out, t);

@@ -19,15 +19,18 @@ struct lists {
  * About the least table with a remainder of these widths: fills slots and width. A wider one costs every key a bit, a
  * narrower one more extensions. Leaves 0 slots if there is no such table.
  */
-void besom__static_plan(size_t n_yes, size_t n_no, unsigned min_width, unsigned max_width, struct qtable_shape *shape);
+void besom__static_plan(size_t n_yes, size_t n_no, unsigned min_width, unsigned max_width,
+                        struct qtable_shape *shape);
 
 /* How many slots a table has in which so many are used. */
 uint64_t besom__static_slots_for(uint64_t used);
 
-/* How many slots the fingerprints take in a table of this shape. MEMBER: a digest is in both lists. */
-besom_status besom__static_slots(const struct lists *lists, const struct qtable_shape *shape, uint64_t *slots);
+/* How many slots the fingerprints take in a table of this shape. IS_MEMBER: a digest is in both lists. */
+besom_status besom__static_slots(const struct lists *lists, const struct qtable_shape *shape,
+                                 uint64_t *slots);
 
 /* Fills an empty table. FULL: they would spill over its end. */
-besom_status besom__static_fill(const struct lists *lists, struct qtable *t, const besom_progress *progress);
+besom_status besom__static_fill(const struct lists *lists, struct qtable *t,
+                                const besom_progress *progress);
 
 #endif

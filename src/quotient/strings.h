@@ -21,7 +21,8 @@ static inline uint64_t string_remainder(const struct seeker *key, note n, unsign
   return remainder_of(key->at, width);
 }
 
-static inline bool string_matches(const struct seeker *key, uint64_t remainder, note n, unsigned width) {
+static inline bool string_matches(const struct seeker *key, uint64_t remainder, note n,
+                                  unsigned width) {
   if (remainder_of(key->at, width) != remainder) return false;
   return !n || string_of(bits_behind(key, width), string_length(n)) == n;
 }
@@ -34,7 +35,8 @@ static inline bool string_unlike(uint64_t mine, uint64_t other, note *n) {
   return true;
 }
 
-static inline bool string_beyond(const struct seeker *stored, const struct seeker *offender, unsigned width, note *n) {
+static inline bool string_beyond(const struct seeker *stored, const struct seeker *offender,
+                                 unsigned width, note *n) {
   return string_unlike(bits_behind(stored, width), bits_behind(offender, width), n);
 }
 

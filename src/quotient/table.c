@@ -28,7 +28,9 @@ static uint32_t stride_of(const struct qtable_shape *shape) {
 }
 
 size_t besom__qtable_bytes(const struct qtable_shape *shape) {
-  if (shape->slots == 0 || shape->slots > UINT64_C(1) << 48 || shape->width == 0 || shape->width > 64) return 0;
+  if (shape->slots == 0 || shape->slots > UINT64_C(1) << 48 || shape->width == 0 ||
+      shape->width > 64)
+    return 0;
   unsigned tag = shape->code == TAGS;
   if (shape->value_bits < tag || shape->value_bits > 32 + tag) return 0;
   uint64_t room = besom__qtable_room(shape->slots),
@@ -49,7 +51,8 @@ static const struct qtable_ops *ops_for(enum isa isa, unsigned width) {
   return besom__qtable_ops_portable(width);
 }
 
-void besom__qtable_init(struct qtable *t, const struct qtable_shape *shape, enum isa isa, void *blocks) {
+void besom__qtable_init(struct qtable *t, const struct qtable_shape *shape, enum isa isa,
+                        void *blocks) {
   uint8_t remainders_at = words_at(shape) + 16;
   uint16_t heads_at = (uint16_t)(remainders_at + 8 * shape->width);
   *t = (struct qtable){
@@ -91,7 +94,8 @@ static const char *check_empty(const struct qtable *t, uint64_t from, uint64_t t
 static const char *check_run(const struct qtable *t, uint64_t *position, uint64_t *used) {
   for (bool first = true, more = true; more; first = false, ++*position, ++*used) {
     if (*position >= t->room) return "a run does not end within the table";
-    bool head = !t->has_heads || block_heads(t, block_at(t, *position / 64)) >> (*position % 64) & 1;
+    bool head =
+        !t->has_heads || block_heads(t, block_at(t, *position / 64)) >> (*position % 64) & 1;
     if (!head && first) return "a run does not begin with a head";
     if (!head && !slot_remainder(t, block_at(t, *position / 64), *position % 64, t->width))
       return "a run has an empty slot";

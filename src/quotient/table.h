@@ -69,7 +69,8 @@ struct qtable {
   uint64_t room;          /* slots and tail: a multiple of 64 */
   uint64_t used;          /* slots that are not empty */
   uint64_t further_slots; /* those of them that do not begin a fingerprint */
-  uint64_t extended;      /* fingerprints that are longer than the remainder, or tagged; kept by who makes them */
+  uint64_t
+      extended; /* fingerprints that are longer than the remainder, or tagged; kept by who makes them */
   const struct qtable_ops *ops;
   uint32_t stride;       /* bytes of a block */
   uint8_t width;         /* bits of a remainder, 1 to 64 */
@@ -110,15 +111,16 @@ struct qtable_ops {
    * The same of a table that others are changing (concurrent.h). `unsure`, a bitmap, too: an answer that is worth
    * nothing, since the region has changed meanwhile or the run leaves the block.
    */
-  void (*contains_many_shared)(const struct qtable *t, struct region *regions, const besom_digest *d, size_t n,
-                               uint64_t *bitmap, uint64_t *unsure);
+  void (*contains_many_shared)(const struct qtable *t, struct region *regions,
+                               const besom_digest *d, size_t n, uint64_t *bitmap, uint64_t *unsure);
   /* The same from what the block of the quotient holds; ELSEWHERE if the run leaves it. */
   enum answer (*contains_in_block)(const struct qtable *t, besom_digest d);
   /* The same, and where the run is. */
   enum answer (*contains_run)(const struct qtable *t, besom_digest d, struct block_run *run);
   /* As contains, for tables with marks (marks_of_slots): MAYBE, or yes, if a slot of the run may be marked. */
   enum answer (*contains_unmarked)(const struct qtable *t, besom_digest d);
-  void (*contains_unmarked_many)(const struct qtable *t, const besom_digest *d, size_t n, uint64_t *bitmap);
+  void (*contains_unmarked_many)(const struct qtable *t, const besom_digest *d, size_t n,
+                                 uint64_t *bitmap);
   /* The same as contains, of a remainder that is not the digest's own; for tables in which nothing is extended. */
   enum answer (*contains_at)(const struct qtable *t, uint64_t quotient, uint64_t remainder);
   /*
@@ -126,14 +128,16 @@ struct qtable_ops {
    * With `unless` (may be NULL), a run that has the remainder already is left alone, and *unless set.
    */
   besom_status (*insert)(struct qtable *t, besom_digest d, bool *unless);
-  besom_status (*insert_many)(struct qtable *t, const besom_digest *d, size_t n, bool *unless, size_t *done);
+  besom_status (*insert_many)(struct qtable *t, const besom_digest *d, size_t n, bool *unless,
+                              size_t *done);
   /* Appends the remainders of ascending digests to a table that is being filled. INVALID, FULL: see order.h. */
   besom_status (*append)(struct qtable_appender *a, const besom_digest *d, size_t n);
   /* How many fingerprints of the run have this remainder, and where the last of them is. */
   uint64_t (*find)(const struct qtable *t, uint64_t quotient, uint64_t remainder, uint64_t *last);
   struct run (*run_of)(const struct qtable *t, uint64_t quotient); /* as in walk.h */
   /* The first fingerprint with this remainder from a position on, to before its run's end; that end if none has it. */
-  uint64_t (*next_equal)(const struct qtable *t, uint64_t from, uint64_t run_end, uint64_t remainder);
+  uint64_t (*next_equal)(const struct qtable *t, uint64_t from, uint64_t run_end,
+                         uint64_t remainder);
   /*
    * Puts a further slot into the run, behind a slot of it, by moving what is at the position and behind it up
    * by one. Its content, not 0, is `bits`. FULL as above.
@@ -172,7 +176,8 @@ size_t besom__qtable_bytes(const struct qtable_shape *shape);
 uint64_t besom__qtable_room(uint64_t slots);
 
 /* Sets up a table over zeroed memory, or over the blocks of a saved table, of qtable_bytes. */
-void besom__qtable_init(struct qtable *t, const struct qtable_shape *shape, enum isa isa, void *blocks);
+void besom__qtable_init(struct qtable *t, const struct qtable_shape *shape, enum isa isa,
+                        void *blocks);
 
 /* Bytes of the blocks, and of what is behind them. */
 size_t besom__qtable_size(const struct qtable *t);
@@ -200,7 +205,8 @@ ALWAYS_INLINE uint64_t block_word(const struct qtable *t, const uint8_t *block, 
   return load64(block + t->words_at + 8 * word);
 }
 
-ALWAYS_INLINE void set_block_word(const struct qtable *t, uint8_t *block, unsigned word, uint64_t bits) {
+ALWAYS_INLINE void set_block_word(const struct qtable *t, uint8_t *block, unsigned word,
+                                  uint64_t bits) {
   store64(block + t->words_at + 8 * word, bits);
 }
 
@@ -232,16 +238,18 @@ ALWAYS_INLINE void set_block_heads(const struct qtable *t, uint8_t *block, uint6
 }
 
 /* width is t->width; passed apart so that it can be a constant. */
-ALWAYS_INLINE uint64_t slot_remainder(const struct qtable *t, const uint8_t *block, unsigned i, unsigned width) {
+ALWAYS_INLINE uint64_t slot_remainder(const struct qtable *t, const uint8_t *block, unsigned i,
+                                      unsigned width) {
   const uint8_t *planes = block + t->remainders_at, *bytes = planes + 8 * (width % 8) + i;
   uint64_t remainder = 0;
   for (unsigned j = 0; j < width / 8; j++) remainder |= (uint64_t)load8(bytes + 64 * j) << (8 * j);
-  for (unsigned j = 0; j < width % 8; j++) remainder |= (load64(planes + 8 * j) >> i & 1) << (width / 8 * 8 + j);
+  for (unsigned j = 0; j < width % 8; j++)
+    remainder |= (load64(planes + 8 * j) >> i & 1) << (width / 8 * 8 + j);
   return remainder;
 }
 
-ALWAYS_INLINE void set_slot_remainder(const struct qtable *t, uint8_t *block, unsigned i, uint64_t remainder,
-                                      unsigned width) {
+ALWAYS_INLINE void set_slot_remainder(const struct qtable *t, uint8_t *block, unsigned i,
+                                      uint64_t remainder, unsigned width) {
   uint8_t *planes = block + t->remainders_at, *bytes = planes + 8 * (width % 8) + i;
   for (unsigned j = 0; j < width / 8; j++) store8(bytes + 64 * j, (uint8_t)(remainder >> (8 * j)));
   for (unsigned j = 0; j < width % 8; j++) {
@@ -251,33 +259,39 @@ ALWAYS_INLINE void set_slot_remainder(const struct qtable *t, uint8_t *block, un
 }
 
 /* Bit i of the result: is slot i's remainder this one? */
-ALWAYS_INLINE uint64_t slots_equal(const struct qtable *t, const uint8_t *block, uint64_t remainder, unsigned width) {
+ALWAYS_INLINE uint64_t slots_equal(const struct qtable *t, const uint8_t *block, uint64_t remainder,
+                                   unsigned width) {
   const uint8_t *planes = block + t->remainders_at, *bytes = planes + 8 * (width % 8);
   uint64_t equal = ~UINT64_C(0);
-  for (unsigned j = 0; j < width / 8; j++) equal &= equal_bytes_64(bytes + 64 * j, (uint8_t)(remainder >> (8 * j)));
+  for (unsigned j = 0; j < width / 8; j++)
+    equal &= equal_bytes_64(bytes + 64 * j, (uint8_t)(remainder >> (8 * j)));
   for (unsigned j = 0; j < width % 8; j++)
     equal &= load64(planes + 8 * j) ^ ((remainder >> (width / 8 * 8 + j) & 1) - 1);
   return equal;
 }
 
 /* The same for slots i .. i+31 alone, as bits 0 .. 31. May read 31 bytes behind the block. */
-ALWAYS_INLINE uint32_t slots_equal_32(const struct qtable *t, const uint8_t *block, unsigned i, uint64_t remainder,
-                                      unsigned width) {
+ALWAYS_INLINE uint32_t slots_equal_32(const struct qtable *t, const uint8_t *block, unsigned i,
+                                      uint64_t remainder, unsigned width) {
   const uint8_t *planes = block + t->remainders_at, *bytes = planes + 8 * (width % 8) + i;
   uint32_t equal = ~UINT32_C(0);
-  for (unsigned j = 0; j < width / 8; j++) equal &= equal_bytes_32(bytes + 64 * j, (uint8_t)(remainder >> (8 * j)));
+  for (unsigned j = 0; j < width / 8; j++)
+    equal &= equal_bytes_32(bytes + 64 * j, (uint8_t)(remainder >> (8 * j)));
   for (unsigned j = 0; j < width % 8; j++)
-    equal &= (uint32_t)((load64(planes + 8 * j) ^ ((remainder >> (width / 8 * 8 + j) & 1) - 1)) >> i);
+    equal &=
+        (uint32_t)((load64(planes + 8 * j) ^ ((remainder >> (width / 8 * 8 + j) & 1) - 1)) >> i);
   return equal;
 }
 
 ALWAYS_INLINE uint64_t slot_value(const struct qtable *t, const uint8_t *block, unsigned i) {
   uint64_t value = 0;
-  for (unsigned j = 0; j < t->value_bits; j++) value |= (load64(block + t->values_at + 8 * j) >> i & 1) << j;
+  for (unsigned j = 0; j < t->value_bits; j++)
+    value |= (load64(block + t->values_at + 8 * j) >> i & 1) << j;
   return value;
 }
 
-ALWAYS_INLINE void set_slot_value(const struct qtable *t, uint8_t *block, unsigned i, uint64_t value) {
+ALWAYS_INLINE void set_slot_value(const struct qtable *t, uint8_t *block, unsigned i,
+                                  uint64_t value) {
   for (unsigned j = 0; j < t->value_bits; j++) {
     uint8_t *plane = block + t->values_at + 8 * j;
     store64(plane, (load64(plane) & ~(UINT64_C(1) << i)) | (value >> j & 1) << i);
@@ -302,16 +316,18 @@ static inline uint64_t block_tags(const struct qtable *t, const uint8_t *block) 
  * The same for slots i .. i+n-1 alone, n <= 16, as bits 0 .. n-1, without a look at a line of cache in which
  * none of them is: 16 bytes that would reach into the next line for nothing are read further back.
  */
-ALWAYS_INLINE uint32_t slots_equal_in(const struct qtable *t, const uint8_t *block, unsigned i, unsigned n,
-                                      uint64_t remainder, unsigned width) {
+ALWAYS_INLINE uint32_t slots_equal_in(const struct qtable *t, const uint8_t *block, unsigned i,
+                                      unsigned n, uint64_t remainder, unsigned width) {
   const uint8_t *planes = block + t->remainders_at, *bytes = planes + 8 * (width % 8) + i;
   unsigned left_in_line = 64 - ((uintptr_t)bytes & 63);
-  unsigned back = (16 - left_in_line) & (0 - (unsigned)((left_in_line < 16) & (n <= left_in_line))); /* no branch */
+  unsigned back = (16 - left_in_line) &
+                  (0 - (unsigned)((left_in_line < 16) & (n <= left_in_line))); /* no branch */
   uint32_t equal = ~UINT32_C(0);
   for (unsigned j = 0; j < width / 8; j++)
     equal &= equal_bytes_16(bytes + 64 * j - back, (uint8_t)(remainder >> (8 * j))) >> back;
   for (unsigned j = 0; j < width % 8; j++)
-    equal &= (uint32_t)((load64(planes + 8 * j) ^ ((remainder >> (width / 8 * 8 + j) & 1) - 1)) >> i);
+    equal &=
+        (uint32_t)((load64(planes + 8 * j) ^ ((remainder >> (width / 8 * 8 + j) & 1) - 1)) >> i);
   return equal & (uint32_t)bits_below(n);
 }
 

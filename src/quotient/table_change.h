@@ -18,7 +18,8 @@ ALWAYS_INLINE uint64_t push_bit(uint64_t word, unsigned lo, uint64_t moved, uint
   return (word & ~moved) | (word << 1 & moved & ~(UINT64_C(1) << lo)) | in << lo;
 }
 
-static uint64_t push_value(const struct qtable *t, uint8_t *block, unsigned lo, unsigned hi, uint64_t in) {
+static uint64_t push_value(const struct qtable *t, uint8_t *block, unsigned lo, unsigned hi,
+                           uint64_t in) {
   uint64_t out = slot_value(t, block, hi), moved = bits_between(lo, hi);
   for (unsigned j = 0; j < t->value_bits; j++) {
     uint8_t *plane = block + t->values_at + 8 * j;
@@ -31,8 +32,8 @@ static uint64_t push_value(const struct qtable *t, uint8_t *block, unsigned lo, 
  * Slots lo .. hi-1 of a block move up by one, `in` becomes slot lo; gives the old slot hi. In metadata and
  * planes this is a shift of words, in rows a move of bytes.
  */
-ALWAYS_INLINE struct slot push_slot(const struct qtable *t, uint8_t *block, unsigned lo, unsigned hi, struct slot in,
-                                    unsigned width) {
+ALWAYS_INLINE struct slot push_slot(const struct qtable *t, uint8_t *block, unsigned lo,
+                                    unsigned hi, struct slot in, unsigned width) {
   uint8_t *planes = block + t->remainders_at, *bytes = planes + 8 * (width % 8);
   uint64_t moved = bits_between(lo, hi), word = block_word(t, block, WORD_END);
   struct slot out = {.end = word >> hi & 1, .remainder = slot_remainder(t, block, hi, width)};
@@ -58,8 +59,8 @@ ALWAYS_INLINE struct slot push_slot(const struct qtable *t, uint8_t *block, unsi
  * Puts a slot in at the position: what is there and behind it, up to the empty slot, moves up by one, and
  * every block behind that of the quotient has one more slot of earlier runs.
  */
-ALWAYS_INLINE void put_slot(struct qtable *t, uint64_t quotient, uint64_t position, uint64_t empty, struct slot in,
-                            unsigned width) {
+ALWAYS_INLINE void put_slot(struct qtable *t, uint64_t quotient, uint64_t position, uint64_t empty,
+                            struct slot in, unsigned width) {
   uint8_t *block = block_at(t, position / 64);
   unsigned lo = position % 64;
   for (uint64_t b = position / 64; b < empty / 64; b++, lo = 0, block += t->stride) {
@@ -73,8 +74,8 @@ ALWAYS_INLINE void put_slot(struct qtable *t, uint64_t quotient, uint64_t positi
 }
 
 /* Bits lo+1 .. hi of `words` words move down by one; bit hi becomes bit 0 of the word in `after`, or 0 if NULL. */
-ALWAYS_INLINE void pull_bits(uint8_t *block, const uint8_t *after, unsigned at, unsigned words, unsigned lo,
-                             unsigned hi) {
+ALWAYS_INLINE void pull_bits(uint8_t *block, const uint8_t *after, unsigned at, unsigned words,
+                             unsigned lo, unsigned hi) {
   uint64_t moved = bits_between(lo, hi);
   for (unsigned j = 0; j < words; j++, at += 8) {
     uint64_t word = load64(block + at), in = after ? load64(after + at) & 1 : 0;
@@ -83,8 +84,8 @@ ALWAYS_INLINE void pull_bits(uint8_t *block, const uint8_t *after, unsigned at, 
 }
 
 /* Slots lo+1 .. hi move down by one; slot hi becomes the first slot of `after`, or empty if that is NULL. */
-ALWAYS_INLINE void pull_slot(const struct qtable *t, uint8_t *block, const uint8_t *after, unsigned lo, unsigned hi,
-                             unsigned width) {
+ALWAYS_INLINE void pull_slot(const struct qtable *t, uint8_t *block, const uint8_t *after,
+                             unsigned lo, unsigned hi, unsigned width) {
   pull_bits(block, after, t->words_at + 8 * WORD_END, 1, lo, hi);
   pull_bits(block, after, t->remainders_at, width % 8, lo, hi);
   pull_bits(block, after, t->heads_at, t->has_heads, lo, hi);
@@ -118,8 +119,8 @@ static void lower_offsets(struct qtable *t, uint64_t quotient, uint64_t last) {
 }
 
 /* Takes the slot out; the cluster ends behind `last`. The bits of the runs are those after the change. */
-ALWAYS_INLINE void close_down_from(struct qtable *t, uint64_t quotient, uint64_t position, uint64_t last,
-                                   unsigned width) {
+ALWAYS_INLINE void close_down_from(struct qtable *t, uint64_t quotient, uint64_t position,
+                                   uint64_t last, unsigned width) {
   for (uint64_t b = position / 64; b <= last / 64; b++) {
     unsigned lo = b == position / 64 ? position % 64 : 0;
     bool final = b == last / 64;
@@ -136,8 +137,8 @@ static inline void set_bit(struct qtable *t, uint64_t position, unsigned word, b
   set_block_word(t, block, word, value ? bits | bit : bits & ~bit);
 }
 
-ALWAYS_INLINE besom_status open_slot(struct qtable *t, uint64_t quotient, uint64_t position, uint64_t bits,
-                                     unsigned width) {
+ALWAYS_INLINE besom_status open_slot(struct qtable *t, uint64_t quotient, uint64_t position,
+                                     uint64_t bits, unsigned width) {
   uint64_t empty = first_empty_from(t, position, width);
   if (empty >= t->room) return BESOM_FULL;
   bool ends = ends_run(t, position - 1);
@@ -147,9 +148,11 @@ ALWAYS_INLINE besom_status open_slot(struct qtable *t, uint64_t quotient, uint64
   return BESOM_OK;
 }
 
-ALWAYS_INLINE void close_slot(struct qtable *t, uint64_t quotient, uint64_t position, unsigned width) {
+ALWAYS_INLINE void close_slot(struct qtable *t, uint64_t quotient, uint64_t position,
+                              unsigned width) {
   struct run run = run_of(t, quotient);
-  uint64_t last = cluster_end_from(t, position) - 1; /* before the bits that it is found by change */
+  uint64_t last =
+      cluster_end_from(t, position) - 1; /* before the bits that it is found by change */
   t->further_slots -= !is_head(t, position);
   if (run.start + 1 == run.end)
     set_bit(t, quotient, WORD_OCCUPIED, false);
@@ -163,7 +166,8 @@ ALWAYS_INLINE void close_slot(struct qtable *t, uint64_t quotient, uint64_t posi
  * there. As in contains: no branch to be guessed. The run's slots from the quotient's on are the bits of *run,
  * from 0.
  */
-ALWAYS_INLINE unsigned run_end_in_block(const struct qtable *t, const uint8_t *block, unsigned i, uint64_t *run) {
+ALWAYS_INLINE unsigned run_end_in_block(const struct qtable *t, const uint8_t *block, unsigned i,
+                                        uint64_t *run) {
   unsigned offset = block_offset(block);
   uint64_t occupied = block_word(t, block, WORD_OCCUPIED), has_run = occupied >> i & 1;
   unsigned runs = popcount(occupied & bits_between(0, i));
@@ -180,10 +184,11 @@ ALWAYS_INLINE unsigned run_end_in_block(const struct qtable *t, const uint8_t *b
 }
 
 /* Whether the run has the remainder, given what run_end_in_block found. */
-ALWAYS_INLINE bool run_has(const struct qtable *t, uint64_t quotient, unsigned end, uint64_t run, uint64_t remainder,
-                           unsigned width) {
+ALWAYS_INLINE bool run_has(const struct qtable *t, uint64_t quotient, unsigned end, uint64_t run,
+                           uint64_t remainder, unsigned width) {
   if (UNLIKELY(end >= BLOCK_SLOTS || run >> 32)) return contains_by_find(t, quotient, remainder);
-  return (slots_equal_32(t, block_at(t, quotient / 64), quotient % 64, remainder, width) & run) != 0;
+  return (slots_equal_32(t, block_at(t, quotient / 64), quotient % 64, remainder, width) & run) !=
+         0;
 }
 
 ALWAYS_INLINE besom_status insert(struct qtable *t, besom_digest d, bool *unless, unsigned width) {
@@ -215,8 +220,8 @@ ALWAYS_INLINE void prefetch_to_insert(const struct qtable *t, besom_digest d) {
   for (; block < end; block += 64) __builtin_prefetch(block, 1);
 }
 
-ALWAYS_INLINE besom_status insert_many(struct qtable *t, const besom_digest *d, size_t n, bool *unless, size_t *done,
-                                       unsigned width) {
+ALWAYS_INLINE besom_status insert_many(struct qtable *t, const besom_digest *d, size_t n,
+                                       bool *unless, size_t *done, unsigned width) {
   for (size_t i = 0; i < n && i < FETCH_AHEAD; i++) prefetch_to_insert(t, d[i]);
   besom_status status = BESOM_OK;
   size_t i = 0;
@@ -229,7 +234,8 @@ ALWAYS_INLINE besom_status insert_many(struct qtable *t, const besom_digest *d, 
   return status;
 }
 
-ALWAYS_INLINE besom_status append(struct qtable_appender *appender, const besom_digest *d, size_t n, unsigned width) {
+ALWAYS_INLINE besom_status append(struct qtable_appender *appender, const besom_digest *d, size_t n,
+                                  unsigned width) {
   struct qtable_appender out = *appender;
   for (size_t i = 0; i < n; i++) {
     struct address a = address_of(d[i], out.table.slots);

@@ -10,7 +10,8 @@ struct runs {
 };
 
 /* Gives the occupied word. *end: where the runs of the blocks before end, then those of this one, too. */
-ALWAYS_INLINE uint64_t find_runs(const struct qtable *t, uint64_t b, uint64_t *end, struct runs *runs) {
+ALWAYS_INLINE uint64_t find_runs(const struct qtable *t, uint64_t b, uint64_t *end,
+                                 struct runs *runs) {
   uint64_t at = *end;
   memset(runs, 0, sizeof *runs);
   uint64_t occupied = block_word(t, block_at(t, b), WORD_OCCUPIED);
@@ -36,13 +37,16 @@ ALWAYS_INLINE void set_bits(uint8_t *word, uint64_t bits) {
 }
 
 /* Copies n slots to empty ones, one by one. */
-static void copy_slots(const struct qtable *t, uint64_t from, uint64_t n, const struct qtable *into, uint64_t to) {
+static void copy_slots(const struct qtable *t, uint64_t from, uint64_t n, const struct qtable *into,
+                       uint64_t to) {
   for (; n; n--, from++, to++) {
     const uint8_t *source = block_at(t, from / 64);
     uint8_t *block = block_at(into, to / 64);
-    set_slot_remainder(into, block, to % 64, slot_remainder(t, source, from % 64, t->width), t->width);
+    set_slot_remainder(into, block, to % 64, slot_remainder(t, source, from % 64, t->width),
+                       t->width);
     set_slot_value(into, block, to % 64, slot_value(t, source, from % 64));
-    if (t->has_heads) set_bits(block + t->heads_at, (block_heads(t, source) >> (from % 64) & 1) << (to % 64));
+    if (t->has_heads)
+      set_bits(block + t->heads_at, (block_heads(t, source) >> (from % 64) & 1) << (to % 64));
   }
 }
 
@@ -65,8 +69,8 @@ ALWAYS_INLINE uint64_t few_bytes(struct few few, unsigned row_at) {
  * Copies x and then y to empty slots of one block, from k on; seven or less in all, without values. Every word is put
  * together from both and stored once.
  */
-ALWAYS_INLINE void copy_few(const struct qtable *t, struct few x, struct few y, uint8_t *block, unsigned k,
-                            unsigned width) {
+ALWAYS_INLINE void copy_few(const struct qtable *t, struct few x, struct few y, uint8_t *block,
+                            unsigned k, unsigned width) {
   unsigned at = t->remainders_at;
   for (unsigned j = 0; j < width % 8; j++, at += 8)
     set_bits(block + at, (few_bits(x, at) | few_bits(y, at) << x.n) << k);
@@ -84,9 +88,11 @@ ALWAYS_INLINE void copy_few(const struct qtable *t, struct few x, struct few y, 
 }
 
 /* Copies the run of x and then that of y to empty slots: most of them are short, and at once in one block. */
-ALWAYS_INLINE void copy_runs(const struct qtable *a, uint64_t x, uint64_t n_x, const struct qtable *b, uint64_t y,
-                             uint64_t n_y, const struct qtable *out, uint64_t to, unsigned width) {
-  bool few = (n_x + n_y < 8) & (to % 64 + n_x + n_y <= 64) & (x % 64 + n_x <= 64) & (y % 64 + n_y <= 64);
+ALWAYS_INLINE void copy_runs(const struct qtable *a, uint64_t x, uint64_t n_x,
+                             const struct qtable *b, uint64_t y, uint64_t n_y,
+                             const struct qtable *out, uint64_t to, unsigned width) {
+  bool few =
+      (n_x + n_y < 8) & (to % 64 + n_x + n_y <= 64) & (x % 64 + n_x <= 64) & (y % 64 + n_y <= 64);
   if (LIKELY(few & !a->value_bits)) {
     struct few few_x = {block_at(a, x / 64), x % 64, (unsigned)n_x};
     struct few few_y = {block_at(b, y / 64), y % 64, (unsigned)n_y};
@@ -98,8 +104,8 @@ ALWAYS_INLINE void copy_runs(const struct qtable *a, uint64_t x, uint64_t n_x, c
 }
 
 /* All three tables have one shape, which is said once: the loop needs all the registers. */
-ALWAYS_INLINE besom_status merge(const struct qtable *from_a, const struct qtable *from_b, struct qtable *into,
-                                 unsigned width) {
+ALWAYS_INLINE besom_status merge(const struct qtable *from_a, const struct qtable *from_b,
+                                 struct qtable *into, unsigned width) {
   struct qtable a = *from_a, b = a, out = a;
   b.blocks = from_b->blocks, out.blocks = into->blocks;
   a.further_slots = b.further_slots = from_a->further_slots + from_b->further_slots;
@@ -115,9 +121,11 @@ ALWAYS_INLINE besom_status merge(const struct qtable *from_a, const struct qtabl
       unsigned i = trailing_zeros(occupied);
       uint64_t start = position > q + i ? position : q + i;
       position = start + x.n[i] + y.n[i];
-      if (UNLIKELY(position > out.room || position == start)) return BESOM_FULL; /* the latter in no sound table */
+      if (UNLIKELY(position > out.room || position == start))
+        return BESOM_FULL; /* the latter in no sound table */
       copy_runs(&a, x.start[i], x.n[i], &b, y.start[i], y.n[i], &out, start, width);
-      set_bits(block_at(&out, (position - 1) / 64) + out.words_at + 8 * WORD_END, UINT64_C(1) << ((position - 1) % 64));
+      set_bits(block_at(&out, (position - 1) / 64) + out.words_at + 8 * WORD_END,
+               UINT64_C(1) << ((position - 1) % 64));
     }
   }
   into->used = from_a->used + from_b->used;

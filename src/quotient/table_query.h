@@ -11,8 +11,8 @@
 #define FETCH_AHEAD 32
 
 /* The slots of a block that hold a fingerprint with this remainder, from position `from` to before `to`. */
-ALWAYS_INLINE uint64_t matches_in_block(const struct qtable *t, uint64_t b, uint64_t from, uint64_t to,
-                                        uint64_t remainder, unsigned width) {
+ALWAYS_INLINE uint64_t matches_in_block(const struct qtable *t, uint64_t b, uint64_t from,
+                                        uint64_t to, uint64_t remainder, unsigned width) {
   const uint8_t *block = block_at(t, b);
   uint64_t wanted = ~UINT64_C(0);
   if (from > 64 * b) wanted &= bits_from(from - 64 * b);
@@ -21,8 +21,8 @@ ALWAYS_INLINE uint64_t matches_in_block(const struct qtable *t, uint64_t b, uint
   return slots_equal(t, block, remainder, width) & wanted;
 }
 
-ALWAYS_INLINE uint64_t find(const struct qtable *t, uint64_t quotient, uint64_t remainder, uint64_t *last,
-                            unsigned width) {
+ALWAYS_INLINE uint64_t find(const struct qtable *t, uint64_t quotient, uint64_t remainder,
+                            uint64_t *last, unsigned width) {
   struct run run = run_of(t, quotient);
   uint64_t count = 0;
   for (uint64_t b = run.start / 64; run.start < run.end && b <= (run.end - 1) / 64; b++) {
@@ -34,8 +34,8 @@ ALWAYS_INLINE uint64_t find(const struct qtable *t, uint64_t quotient, uint64_t 
   return count;
 }
 
-ALWAYS_INLINE uint64_t next_equal(const struct qtable *t, uint64_t from, uint64_t run_end, uint64_t remainder,
-                                  unsigned width) {
+ALWAYS_INLINE uint64_t next_equal(const struct qtable *t, uint64_t from, uint64_t run_end,
+                                  uint64_t remainder, unsigned width) {
   for (uint64_t b = from / 64; from < run_end && b <= (run_end - 1) / 64; b++) {
     uint64_t matches = matches_in_block(t, b, from, run_end, remainder, width);
     if (matches) return 64 * b + trailing_zeros(matches);
@@ -59,16 +59,16 @@ ALWAYS_INLINE uint64_t behind_of(const struct qtable *t, besom_digest d, unsigne
 }
 
 /* For runs that leave their block. Not inline, or its needs would burden the fast path. */
-static __attribute__((noinline)) enum answer contains_by_find(const struct qtable *t, uint64_t quotient,
-                                                              uint64_t remainder) {
+static __attribute__((noinline)) enum answer
+contains_by_find(const struct qtable *t, uint64_t quotient, uint64_t remainder) {
   uint64_t last;
   if (!t->ops->find(t, quotient, remainder, &last)) return ANSWER_NO;
   return t->extended ? ANSWER_MAYBE : ANSWER_YES;
 }
 
 /* The same for tables with marks: MAYBE if a slot of the run may be marked. */
-static __attribute__((noinline)) enum answer contains_unmarked_by_find(const struct qtable *t, uint64_t quotient,
-                                                                       uint64_t remainder) {
+static __attribute__((noinline)) enum answer
+contains_unmarked_by_find(const struct qtable *t, uint64_t quotient, uint64_t remainder) {
   struct run run = run_of(t, quotient);
   uint64_t equal = 0;
   for (uint64_t b = run.start / 64; run.start < run.end && b <= (run.end - 1) / 64; b++) {
@@ -88,20 +88,21 @@ ALWAYS_INLINE enum answer contains_elsewhere(const struct qtable *t, struct plac
  * could be. The word is in another line of cache, mostly, so it is read only then; and since that cannot be
  * guessed, without a branch.
  */
-ALWAYS_INLINE uint64_t heads_that_matter(const struct qtable *t, const uint8_t *block, uint64_t remainder,
-                                         unsigned width) {
+ALWAYS_INLINE uint64_t heads_that_matter(const struct qtable *t, const uint8_t *block,
+                                         uint64_t remainder, unsigned width) {
   bool matter = (t->further_slots != 0) & is_like_further(remainder, width);
   uint64_t heads = load64(block + (t->heads_at & (0 - (unsigned)matter)));
   return heads | (matter - UINT64_C(1));
 }
 
 /* The answer of the fingerprint in slots i to `last` of a block; MAYBE if there is more of it than a word can hold. */
-ALWAYS_INLINE enum answer answer_of_long(const struct qtable *t, const uint8_t *block, unsigned i, unsigned last,
-                                         uint64_t behind, unsigned width) {
+ALWAYS_INLINE enum answer answer_of_long(const struct qtable *t, const uint8_t *block, unsigned i,
+                                         unsigned last, uint64_t behind, unsigned width) {
   unsigned payload = further_payload(width), bits = (last - i) * payload;
   uint64_t string = 0;
   if (UNLIKELY(last >= BLOCK_SLOTS || bits > 64)) return ANSWER_MAYBE;
-  while (i++ < last) string = string << payload | (slot_remainder(t, block, i, width) & bits_below(payload));
+  while (i++ < last)
+    string = string << payload | (slot_remainder(t, block, i, width) & bits_below(payload));
   return answer_of_string(string << (64 - bits), behind);
 }
 
@@ -110,8 +111,8 @@ ALWAYS_INLINE enum answer answer_of_long(const struct qtable *t, const uint8_t *
  * a head follows, or the next run. Else their strings are looked at. What was a false positive once ends here, so it
  * should be fast.
  */
-ALWAYS_INLINE enum answer answer_of(const struct qtable *t, const uint8_t *block, uint64_t matches, uint64_t behind,
-                                    unsigned width) {
+ALWAYS_INLINE enum answer answer_of(const struct qtable *t, const uint8_t *block, uint64_t matches,
+                                    uint64_t behind, unsigned width) {
   uint64_t heads = block_heads(t, block), last = heads >> 1 | block_word(t, block, WORD_END);
   matches &= heads & ~block_tags(t, block);
   if (matches & last) return ANSWER_YES;
@@ -132,16 +133,19 @@ ALWAYS_INLINE enum answer answer_of(const struct qtable *t, const uint8_t *block
  * `behind` is what the digest has behind the remainder. With `out`, tells where the run is; with `marks`, if a slot of
  * it is marked the answer is MAYBE.
  */
-ALWAYS_INLINE enum answer contains_in_block(const struct qtable *t, struct place at, uint64_t behind,
-                                            struct block_run *out, bool marks, unsigned width) {
+ALWAYS_INLINE enum answer contains_in_block(const struct qtable *t, struct place at,
+                                            uint64_t behind, struct block_run *out, bool marks,
+                                            unsigned width) {
   unsigned i = at.quotient % 64;
   uint64_t occupied = block_word(t, at.block, WORD_OCCUPIED), is_occupied = occupied >> i & 1;
-  uint64_t ours = bits_from_any(block_offset(at.block)), ends = block_word(t, at.block, WORD_END) & ours;
+  uint64_t ours = bits_from_any(block_offset(at.block)),
+           ends = block_word(t, at.block, WORD_END) & ours;
   uint64_t end = select_bit(ends, popcount(occupied & bits_below(i)));
   uint64_t run = (end | (end - 1)) & bits_from((64 - leading_zeros(ends & (end - 1))) & 63) & ours;
   run = run >> i & (0 - is_occupied);
   uint64_t marked = marks ? block_code(at.block) & marks_of_slots(run << i) : 0;
-  if (UNLIKELY((is_occupied > end) | (run >> 32 | marked))) return marked ? ANSWER_MAYBE : ANSWER_ELSEWHERE;
+  if (UNLIKELY((is_occupied > end) | (run >> 32 | marked)))
+    return marked ? ANSWER_MAYBE : ANSWER_ELSEWHERE;
   if (out) *out = (struct block_run){at.block, run << i, 64 - leading_zeros(run << i)};
   uint64_t equal = slots_equal_32(t, at.block, i, at.remainder, width) & run;
   if (!equal) return ANSWER_NO;
@@ -149,13 +153,14 @@ ALWAYS_INLINE enum answer contains_in_block(const struct qtable *t, struct place
   return equal & heads_that_matter(t, at.block, at.remainder, width) >> i ? ANSWER_YES : ANSWER_NO;
 }
 
-ALWAYS_INLINE enum answer contains_place(const struct qtable *t, struct place at, uint64_t behind, bool marks,
-                                         unsigned width) {
+ALWAYS_INLINE enum answer contains_place(const struct qtable *t, struct place at, uint64_t behind,
+                                         bool marks, unsigned width) {
   enum answer answer = contains_in_block(t, at, behind, NULL, marks, width);
   return UNLIKELY(answer == ANSWER_ELSEWHERE) ? contains_elsewhere(t, at, marks) : answer;
 }
 
-ALWAYS_INLINE enum answer contains(const struct qtable *t, besom_digest d, bool marks, unsigned width) {
+ALWAYS_INLINE enum answer contains(const struct qtable *t, besom_digest d, bool marks,
+                                   unsigned width) {
   return contains_place(t, place_of(t, d, width), behind_of(t, d, width), marks, width);
 }
 
@@ -164,8 +169,8 @@ ALWAYS_INLINE enum answer contains(const struct qtable *t, besom_digest d, bool 
  * it is, so that no needless line of cache is touched. With `marks` a marked slot of the run is a yes, too; with
  * `elsewhere` it is set if the run leaves the block.
  */
-ALWAYS_INLINE bool may_contain_at(const struct qtable *t, struct place at, bool marks, bool *elsewhere,
-                                  unsigned width) {
+ALWAYS_INLINE bool may_contain_at(const struct qtable *t, struct place at, bool marks,
+                                  bool *elsewhere, unsigned width) {
   unsigned i = at.quotient % 64, offset = block_offset(at.block);
   uint64_t occupied = block_word(t, at.block, WORD_OCCUPIED), is_occupied = occupied >> i & 1;
   uint64_t ends = block_word(t, at.block, WORD_END) & bits_from_any(offset);
@@ -176,7 +181,8 @@ ALWAYS_INLINE bool may_contain_at(const struct qtable *t, struct place at, bool 
   unsigned n = trailing_zeros(end) + 1 - start;
   if (UNLIKELY((is_occupied > end) | (is_occupied & (n > 16))))
     return elsewhere ? (*elsewhere = true) : contains_elsewhere(t, at, marks) != ANSWER_NO;
-  uint32_t equal = slots_equal_in(t, at.block, start & 63, n & 31, at.remainder, width) & (0 - (uint32_t)is_occupied);
+  uint32_t equal = slots_equal_in(t, at.block, start & 63, n & 31, at.remainder, width) &
+                   (0 - (uint32_t)is_occupied);
   if (marks) {
     uint64_t run = bits_below(n & 31) << (start & 63) & (0 - is_occupied);
     return (block_code(at.block) & marks_of_slots(run)) | equal;
@@ -190,12 +196,13 @@ ALWAYS_INLINE struct place fetch_place(const struct qtable *t, besom_digest d, u
   const uint8_t *bytes = at.block + t->remainders_at + 8 * (width % 8);
   __builtin_prefetch(at.block);
   __builtin_prefetch(bytes - 1);
-  for (unsigned j = 0; j < width / 8; j++) __builtin_prefetch(bytes + 64 * j + at.quotient % 64 + 4);
+  for (unsigned j = 0; j < width / 8; j++)
+    __builtin_prefetch(bytes + 64 * j + at.quotient % 64 + 4);
   return at;
 }
 
-ALWAYS_INLINE void contains_many(const struct qtable *t, const besom_digest *d, size_t n, uint64_t *bitmap, bool marks,
-                                 unsigned width) {
+ALWAYS_INLINE void contains_many(const struct qtable *t, const besom_digest *d, size_t n,
+                                 uint64_t *bitmap, bool marks, unsigned width) {
   struct place ahead[FETCH_AHEAD];
   for (size_t i = 0; i < n && i < FETCH_AHEAD; i++) ahead[i] = fetch_place(t, d[i], width);
   for (size_t i = 0; i < n; i += 64) {
@@ -210,17 +217,19 @@ ALWAYS_INLINE void contains_many(const struct qtable *t, const besom_digest *d, 
   }
 }
 
-ALWAYS_INLINE struct place fetch_shared(const struct qtable *t, const struct region *regions, besom_digest d,
-                                        unsigned width) {
+ALWAYS_INLINE struct place fetch_shared(const struct qtable *t, const struct region *regions,
+                                        besom_digest d, unsigned width) {
   struct place at = fetch_place(t, d, width);
   __builtin_prefetch(&regions[at.quotient / REGION_SLOTS]);
   return at;
 }
 
-ALWAYS_INLINE void contains_many_shared(const struct qtable *t, struct region *regions, const besom_digest *d, size_t n,
-                                        uint64_t *bitmap, uint64_t *unsure, unsigned width) {
+ALWAYS_INLINE void contains_many_shared(const struct qtable *t, struct region *regions,
+                                        const besom_digest *d, size_t n, uint64_t *bitmap,
+                                        uint64_t *unsure, unsigned width) {
   struct place ahead[FETCH_AHEAD];
-  for (size_t i = 0; i < n && i < FETCH_AHEAD; i++) ahead[i] = fetch_shared(t, regions, d[i], width);
+  for (size_t i = 0; i < n && i < FETCH_AHEAD; i++)
+    ahead[i] = fetch_shared(t, regions, d[i], width);
   for (size_t i = 0; i < n; i++) {
     struct place *next = &ahead[i % FETCH_AHEAD], at = *next;
     if (i + FETCH_AHEAD < n) *next = fetch_shared(t, regions, d[i + FETCH_AHEAD], width);

@@ -6,12 +6,16 @@
  */
 #include "quotient/selector.h"
 
-static bool beyond(const struct seeker *stored, const struct seeker *offender, unsigned width, note *n) {
+static bool beyond(const struct seeker *stored, const struct seeker *offender, unsigned width,
+                   note *n) {
   return selected_beyond(stored, offender, width, MAX_SELECTOR, n);
 }
 
-static const struct note_policy policy = {
-    .remainder = selected, .matches = selected_matches, .beyond = beyond, .class_of = selector_class, .moves = true};
+static const struct note_policy policy = {.remainder = selected,
+                                          .matches = selected_matches,
+                                          .beyond = beyond,
+                                          .class_of = selector_class,
+                                          .moves = true};
 
 static besom_status create(besom_filter *f, const besom_config *config) {
   return besom__noted_create(f, config, &policy);
@@ -22,7 +26,8 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
 }
 
 const struct besom_kind besom__taf = {
-    .info = {"taf", "telescoping adaptive filter: changes fingerprints that lied, given the stored keys",
+    .info = {"taf",
+             "telescoping adaptive filter: changes fingerprints that lied, given the stored keys",
              NOTED_ABILITIES},
     .create = create,
     .contains = besom__noted_contains_by_code,

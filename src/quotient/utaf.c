@@ -4,7 +4,8 @@
  */
 #include "quotient/selector.h"
 
-static bool beyond(const struct seeker *stored, const struct seeker *offender, unsigned width, note *n) {
+static bool beyond(const struct seeker *stored, const struct seeker *offender, unsigned width,
+                   note *n) {
   return selected_beyond(stored, offender, width, UINT8_MAX, n);
 }
 
@@ -24,7 +25,8 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
 }
 
 const struct besom_kind besom__utaf = {
-    .info = {"utaf", "telescoping adaptive filter with one byte a selector: faster, larger", NOTED_ABILITIES},
+    .info = {"utaf", "telescoping adaptive filter with one byte a selector: faster, larger",
+             NOTED_ABILITIES},
     .create = create,
     .contains = besom__noted_contains_by_marks,
     .load = load,

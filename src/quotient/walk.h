@@ -31,9 +31,11 @@ static inline bool is_head(const struct qtable *t, uint64_t position) {
 static inline uint64_t fingerprint_end(const struct qtable *t, uint64_t position) {
   if (!t->further_slots) return position + 1;
   uint64_t itself = bits_from(position % 64), behind = itself << 1;
-  for (uint64_t at = position & ~UINT64_C(63); at < t->room; at += 64, itself = behind = ~UINT64_C(0)) {
+  for (uint64_t at = position & ~UINT64_C(63); at < t->room;
+       at += 64, itself = behind = ~UINT64_C(0)) {
     const uint8_t *block = block_at(t, at / 64);
-    uint64_t ends = block_word(t, block, WORD_END) & itself, others = block_heads(t, block) & behind;
+    uint64_t ends = block_word(t, block, WORD_END) & itself,
+             others = block_heads(t, block) & behind;
     if (ends << 1 | others) return at + trailing_zeros(ends << 1 | others);
     if (ends) return at + 64;
   }
@@ -50,12 +52,14 @@ struct mark {
  * is computed from the nearest earlier block that has a true one, or from the mark, which moves along:
  * so a walk over any number of saturated blocks looks at each once.
  */
-static inline uint64_t runs_end_before_block(const struct qtable *t, uint64_t b, struct mark *mark) {
+static inline uint64_t runs_end_before_block(const struct qtable *t, uint64_t b,
+                                             struct mark *mark) {
   uint64_t offset = block_offset(block_at(t, b));
   if (LIKELY(offset < OFFSET_SATURATED)) return 64 * b + offset;
   uint64_t known = b;
   while (known > mark->block && block_offset(block_at(t, known)) == OFFSET_SATURATED) known--;
-  uint64_t end = known > mark->block ? 64 * known + block_offset(block_at(t, known)) : mark->runs_end;
+  uint64_t end =
+      known > mark->block ? 64 * known + block_offset(block_at(t, known)) : mark->runs_end;
   uint64_t runs = 0;
   for (; known < b; known++) runs += popcount(block_word(t, block_at(t, known), WORD_OCCUPIED));
   if (runs) end = run_end_from(t, end, runs - 1) + 1;
@@ -92,7 +96,8 @@ static inline uint64_t run_in_block(struct run run, uint64_t b) {
  * Where the runs of all quotients up to this one end; not above it, if that slot is free. From one such
  * end to the next is how a cluster is walked.
  */
-static inline uint64_t runs_end_up_to(const struct qtable *t, uint64_t quotient, struct mark *mark) {
+static inline uint64_t runs_end_up_to(const struct qtable *t, uint64_t quotient,
+                                      struct mark *mark) {
   if (quotient >= t->slots) quotient = t->slots - 1;
   const uint8_t *block = block_at(t, quotient / 64);
   unsigned runs = popcount(block_word(t, block, WORD_OCCUPIED) & bits_between(0, quotient % 64));

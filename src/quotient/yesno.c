@@ -27,8 +27,8 @@ static bool tick_pass(void *ctx, uint64_t done, uint64_t total) {
   return besom__tick(p->progress, p->before + done, p->total) == BESOM_OK;
 }
 
-static besom_status read_list(const besom_filter *f, const besom_source *source, uint64_t most, struct passes *p,
-                              struct digests *list) {
+static besom_status read_list(const besom_filter *f, const besom_source *source, uint64_t most,
+                              struct passes *p, struct digests *list) {
   besom_progress pass = {.tick = tick_pass, .ctx = p};
   besom_status status = besom__collect(f, source, most, &pass, list);
   if (status != BESOM_OK) return status;
@@ -50,17 +50,20 @@ static unsigned width_for_bits(const struct lists *l, double bits, struct qtable
   return 0;
 }
 
-static besom_status plan(const besom_config *config, const struct lists *l, struct qtable_shape *shape) {
-  double rate = config->rate != 0 ? config->rate : DEFAULT_RATE;
+static besom_status plan(const besom_config *config, const struct lists *l,
+                         struct qtable_shape *shape) {
+  double rate = config->fpr != 0 ? config->fpr : DEFAULT_RATE;
   unsigned width = config->width;
   if (config->slots) {
     shape->slots = config->slots;
-    shape->width = width ? width : besom__quotient_width(l->n_yes, config->slots, rate, AQF_MIN_WIDTH);
+    shape->width =
+        width ? width : besom__quotient_width(l->n_yes, config->slots, rate, AQF_MIN_WIDTH);
     return shape->width >= AQF_MIN_WIDTH && shape->width <= 64 ? BESOM_OK : BESOM_INVALID;
   }
   if (config->bits != 0) width = width_for_bits(l, config->bits, *shape);
   if (config->bits != 0 && !width) return BESOM_INVALID;
-  besom__static_plan(l->n_yes, l->n_no, width ? width : besom__quotient_width(1, 1, rate, AQF_MIN_WIDTH),
+  besom__static_plan(l->n_yes, l->n_no,
+                     width ? width : besom__quotient_width(1, 1, rate, AQF_MIN_WIDTH),
                      width ? width : 64, shape);
   return shape->slots ? BESOM_OK : BESOM_INVALID;
 }
@@ -99,19 +102,21 @@ static besom_status make_table(besom_filter *f, const struct lists *l, const bes
   return BESOM_FULL;
 }
 
-besom_status besom__yesno_build(besom_filter *f, const besom_config *config, const besom_source *yes,
-                                const besom_source *no, const besom_progress *progress) {
+besom_status besom__yesno_build(besom_filter *f, const besom_config *config,
+                                const besom_source *yes, const besom_source *no,
+                                const besom_progress *progress) {
   struct aqf *a = aqf(f);
   bool none = false;
   f->kind = &besom__yesno;
   if (config->value_bits) return BESOM_INVALID;
   a->no_capacity = config->no_capacity;
-  a->adapt_room = config->adapt_room != 0 ? config->adapt_room : AQF_DEFAULT_ROOM;
+  a->reserve = config->reserve != 0 ? config->reserve : AQF_DEFAULT_ROOM;
   besom_status status = besom__quotient_options(config->options, &a->base.isa, "", &none);
   if (status != BESOM_OK) return status;
   struct digests members = {0}, others = {0};
   struct passes passes = {.progress = progress};
-  if (yes->size_hint && (!no || no->size_hint)) passes.total = 2 * yes->size_hint + (no ? no->size_hint : 0);
+  if (yes->size_hint && (!no || no->size_hint))
+    passes.total = 2 * yes->size_hint + (no ? no->size_hint : 0);
   status = read_list(f, yes, config->capacity ? config->capacity : MAX_CAPACITY, &passes, &members);
   if (status == BESOM_OK && no) status = read_list(f, no, MAX_CAPACITY, &passes, &others);
   struct lists lists = {members.at, others.at, (size_t)members.n, (size_t)others.n};
@@ -125,8 +130,10 @@ besom_status besom__yesno_build(besom_filter *f, const besom_config *config, con
 }
 
 const struct besom_kind besom__yesno = {
-    .info = {"yesno", "static quotient filter of two lists: yes to all of one, no to all of the other",
-             BESOM_CAN_REMOVE | BESOM_CAN_ITERATE | BESOM_CAN_ADAPT | BESOM_CAN_BUILD_NO | BESOM_CAN_LIST_NO},
+    .info = {"yesno",
+             "static quotient filter of two lists: yes to all of one, no to all of the other",
+             BESOM_CAN_REMOVE | BESOM_CAN_ITERATE | BESOM_CAN_ADAPT | BESOM_CAN_BUILD_NO |
+                 BESOM_CAN_LIST_NO},
     .size = sizeof(struct aqf),
     .build = besom__yesno_build,
     .destroy = besom__aqf_destroy,

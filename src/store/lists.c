@@ -71,7 +71,8 @@ static void *take_small(struct lists *lists, size_t size) {
 /* ------------------------------------------------------------------ records */
 
 static size_t record_size(size_t key_len, size_t value_len) {
-  return (sizeof(struct stored_record) + key_len + value_len + RECORD_UNIT - 1) / RECORD_UNIT * RECORD_UNIT;
+  return (sizeof(struct stored_record) + key_len + value_len + RECORD_UNIT - 1) / RECORD_UNIT *
+         RECORD_UNIT;
 }
 
 struct stored_record *besom__lists_record(struct lists *lists, const besom_record *from) {
@@ -238,7 +239,8 @@ struct stored_record *besom__lists_take(struct lists *lists, besom_place at) {
   return taken;
 }
 
-struct stored_record *besom__lists_exchange(struct lists *lists, besom_place at, struct stored_record *record) {
+struct stored_record *besom__lists_exchange(struct lists *lists, besom_place at,
+                                            struct stored_record *record) {
   struct stored_record **link = find_place(lists, at), *taken = *link;
   record->next = taken->next;
   *link = record;
@@ -247,7 +249,8 @@ struct stored_record *besom__lists_exchange(struct lists *lists, besom_place at,
 
 /* ------------------------------------------------------------------ reading */
 
-static besom_status show_chain(const struct list_epoch *epoch, uint64_t bucket, besom_store_visit visit, void *ctx) {
+static besom_status show_chain(const struct list_epoch *epoch, uint64_t bucket,
+                               besom_store_visit visit, void *ctx) {
   besom_place at = {.epoch = epoch->number, .bucket = bucket};
   besom_status status = BESOM_OK;
   const struct stored_record *r = find_slot(epoch, bucket)->first;
@@ -258,7 +261,8 @@ static besom_status show_chain(const struct list_epoch *epoch, uint64_t bucket, 
   return status;
 }
 
-besom_status besom__lists_show(const struct lists *lists, besom_place at, besom_store_visit visit, void *ctx) {
+besom_status besom__lists_show(const struct lists *lists, besom_place at, besom_store_visit visit,
+                               void *ctx) {
   const struct list_epoch *epoch = find_epoch(lists, at.epoch);
   return epoch ? show_chain(epoch, at.bucket, visit, ctx) : BESOM_OK;
 }
@@ -275,7 +279,8 @@ static uint64_t *sort_buckets(uint64_t *buckets, uint64_t *spare, size_t n) {
   for (unsigned shift = 0; shift < 64; shift += 8) {
     size_t starts[257] = {0};
     for (size_t i = 0; i < n; i++) starts[(buckets[i] >> shift & 255) + 1]++;
-    if (n && starts[(buckets[0] >> shift & 255) + 1] == n) continue; /* they have this byte in common */
+    if (n && starts[(buckets[0] >> shift & 255) + 1] == n)
+      continue; /* they have this byte in common */
     for (unsigned byte = 0; byte < 256; byte++) starts[byte + 1] += starts[byte];
     for (size_t i = 0; i < n; i++) spare[starts[buckets[i] >> shift & 255]++] = buckets[i];
     uint64_t *sorted = spare;
@@ -285,7 +290,8 @@ static uint64_t *sort_buckets(uint64_t *buckets, uint64_t *spare, size_t n) {
   return buckets;
 }
 
-besom_status besom__lists_scan(const struct lists *lists, besom_place from, besom_store_visit visit, void *ctx) {
+besom_status besom__lists_scan(const struct lists *lists, besom_place from, besom_store_visit visit,
+                               void *ctx) {
   const struct list_epoch *epoch = find_epoch(lists, from.epoch);
   if (!epoch || !epoch->buckets) return BESOM_OK;
   size_t room = (size_t)epoch->buckets;
@@ -294,7 +300,8 @@ besom_status besom__lists_scan(const struct lists *lists, besom_place from, beso
   size_t n = collect_buckets(epoch, from.bucket, memory);
   const uint64_t *sorted = sort_buckets(memory, memory + room, n);
   besom_status status = BESOM_OK;
-  for (size_t i = 0; i < n && status == BESOM_OK; i++) status = show_chain(epoch, sorted[i], visit, ctx);
+  for (size_t i = 0; i < n && status == BESOM_OK; i++)
+    status = show_chain(epoch, sorted[i], visit, ctx);
   besom__release(&lists->allocator, memory, 2 * room * sizeof *memory);
   return status;
 }

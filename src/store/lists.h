@@ -56,13 +56,16 @@ void besom__lists_insert(struct lists *lists, besom_place at, struct stored_reco
 /* The record of a place that there is, which is the caller's now: those behind it move up; or another gets its place.
  */
 struct stored_record *besom__lists_take(struct lists *lists, besom_place at);
-struct stored_record *besom__lists_exchange(struct lists *lists, besom_place at, struct stored_record *record);
+struct stored_record *besom__lists_exchange(struct lists *lists, besom_place at,
+                                            struct stored_record *record);
 
 /* Frees the tables of epochs that have no record. */
 void besom__lists_drop_empty(struct lists *lists);
 
 /* As get and scan of a store, but that BESOM_END is returned as it is. */
-besom_status besom__lists_show(const struct lists *lists, besom_place at, besom_store_visit visit, void *ctx);
-besom_status besom__lists_scan(const struct lists *lists, besom_place from, besom_store_visit visit, void *ctx);
+besom_status besom__lists_show(const struct lists *lists, besom_place at, besom_store_visit visit,
+                               void *ctx);
+besom_status besom__lists_scan(const struct lists *lists, besom_place from, besom_store_visit visit,
+                               void *ctx);
 
 #endif

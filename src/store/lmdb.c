@@ -81,8 +81,8 @@ static besom_status lmdb_get(void *db, besom_bytes key, besom_table_visit visit,
   return status == BESOM_END ? BESOM_OK : status;
 }
 
-static besom_status walk(MDB_txn *txn, MDB_cursor *cursor, MDB_val from, besom_bytes to, besom_table_visit visit,
-                         void *ctx) {
+static besom_status walk(MDB_txn *txn, MDB_cursor *cursor, MDB_val from, besom_bytes to,
+                         besom_table_visit visit, void *ctx) {
   MDB_val key = from, value, end = to_lmdb(to);
   MDB_dbi dbi = mdb_cursor_dbi(cursor);
   int error = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
@@ -96,7 +96,8 @@ static besom_status walk(MDB_txn *txn, MDB_cursor *cursor, MDB_val from, besom_b
   return error == MDB_NOTFOUND ? BESOM_OK : status_of(error);
 }
 
-static besom_status lmdb_scan(void *db, besom_bytes from, besom_bytes to, besom_table_visit visit, void *ctx) {
+static besom_status lmdb_scan(void *db, besom_bytes from, besom_bytes to, besom_table_visit visit,
+                              void *ctx) {
   const struct lmdb_database *lmdb = db;
   MDB_txn *txn;
   MDB_cursor *cursor;
@@ -182,7 +183,8 @@ static uint64_t lmdb_bytes(const void *db) {
 
 static void lmdb_close(void *db) {
   struct lmdb_database *lmdb = db;
-  if (lmdb->lazy) mdb_env_sync(lmdb->env, 1); /* so that what was closed in peace survives whatever comes later */
+  if (lmdb->lazy)
+    mdb_env_sync(lmdb->env, 1); /* so that what was closed in peace survives whatever comes later */
   if (lmdb->env) mdb_env_close(lmdb->env);
   if (lmdb->lock >= 0) close(lmdb->lock);
   besom_allocator allocator = lmdb->allocator;
@@ -225,7 +227,8 @@ static besom_status make_directory(const char *directory, const char **reason) {
   if (errno == EEXIST) return BESOM_OK;
   if (errno == EACCES || errno == EROFS || errno == EPERM)
     return fail(BESOM_READ_ONLY, reason, "the directory is missing and must not be made");
-  return fail(BESOM_IO, reason, "the directory is missing, and so is the one that it should be made in");
+  return fail(BESOM_IO, reason,
+              "the directory is missing, and so is the one that it should be made in");
 }
 
 /* The lock is the file's that is open, so it ends with this store or this process. */
@@ -261,15 +264,18 @@ static int open_dbi(struct lmdb_database *lmdb) {
   return error;
 }
 
-static besom_status open_database(struct lmdb_database *lmdb, const besom_lmdb_options *options, const char **reason) {
+static besom_status open_database(struct lmdb_database *lmdb, const besom_lmdb_options *options,
+                                  const char **reason) {
   besom_status status = make_directory(lmdb->directory, reason);
   if (status == BESOM_OK) status = take_lock(lmdb, reason);
   if (status != BESOM_OK) return status;
   int error = open_environment(lmdb, options);
   if (!error) error = open_dbi(lmdb);
   status = status_of(error);
-  if (status == BESOM_CORRUPT) return fail(status, reason, "there is something else in the directory");
-  if (status != BESOM_OK) return fail(status, reason, "LMDB cannot open its files in the directory");
+  if (status == BESOM_CORRUPT)
+    return fail(status, reason, "there is something else in the directory");
+  if (status != BESOM_OK)
+    return fail(status, reason, "LMDB cannot open its files in the directory");
   sync_directory(lmdb->directory, ".");
   return BESOM_OK;
 }
@@ -285,20 +291,23 @@ static struct lmdb_database *database_new(const char *directory, const besom_all
   return lmdb;
 }
 
-besom_status besom_store_lmdb(const char *directory, const besom_lmdb_options *options, const char **reason,
-                              besom_store **out) {
+besom_status besom_store_lmdb(const char *directory, const besom_lmdb_options *options,
+                              const char **reason, besom_store **out) {
   const besom_lmdb_options defaults = {0};
   if (!options) options = &defaults;
   if (reason) *reason = NULL;
-  const besom_allocator *allocator = options->allocator ? options->allocator : besom_default_allocator();
-  if (!directory || !out || !allocator->allocate || !allocator->release || options->map_size > SIZE_MAX)
+  const besom_allocator *allocator =
+      options->allocator ? options->allocator : besom_default_allocator();
+  if (!directory || !out || !allocator->allocate || !allocator->release ||
+      options->map_size > SIZE_MAX)
     return fail(BESOM_INVALID, reason, "an argument is missing");
   struct lmdb_database *lmdb = database_new(directory, allocator);
   if (!lmdb) return fail(BESOM_NO_MEMORY, reason, "out of memory");
   besom_status status = open_database(lmdb, options, reason);
   if (status == BESOM_OK) {
     status = besom_store_ordered(&lmdb_ops, lmdb, allocator, out);
-    if (status != BESOM_OK) fail(status, reason, "what is in the directory is no store of besom, or it is full");
+    if (status != BESOM_OK)
+      fail(status, reason, "what is in the directory is no store of besom, or it is full");
   }
   if (status != BESOM_OK) lmdb_close(lmdb);
   return status;

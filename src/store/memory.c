@@ -57,7 +57,8 @@ static bool reserve_change(struct memory_store *store) {
 
 static void forget(struct memory_store *store, const struct change *change) {
   if (change->record) besom__lists_discard(&store->lists, change->record);
-  if (change->what == TABLE_CHANGED) besom__sorted_free(&store->tables[change->table], change->before);
+  if (change->what == TABLE_CHANGED)
+    besom__sorted_free(&store->tables[change->table], change->before);
 }
 
 /* A change was made. Without a transaction it is final, and a commit of its own. */
@@ -86,7 +87,8 @@ static void undo(struct memory_store *store, const struct change *change) {
     besom__lists_discard(&store->lists, besom__lists_take(&store->lists, change->at));
     break;
   case REPLACED:
-    besom__lists_discard(&store->lists, besom__lists_exchange(&store->lists, change->at, change->record));
+    besom__lists_discard(&store->lists,
+                         besom__lists_exchange(&store->lists, change->at, change->record));
     break;
   case REMOVED:
     besom__lists_insert(&store->lists, change->at, change->record);
@@ -150,7 +152,8 @@ static besom_status memory_commit_number(besom_store *head, uint64_t *number) {
 static besom_status memory_append(besom_store *head, besom_place at, const besom_record *record) {
   struct memory_store *store = of(head);
   if (!is_record(record) || !besom__lists_ends_at(&store->lists, at)) return BESOM_INVALID;
-  if (!reserve_change(store) || (!at.rank && !besom__lists_reserve(&store->lists, at.epoch))) return BESOM_NO_MEMORY;
+  if (!reserve_change(store) || (!at.rank && !besom__lists_reserve(&store->lists, at.epoch)))
+    return BESOM_NO_MEMORY;
   struct stored_record *added = besom__lists_record(&store->lists, record);
   if (!added) return BESOM_NO_MEMORY;
   besom__lists_insert(&store->lists, at, added);
@@ -163,7 +166,8 @@ static besom_status memory_replace(besom_store *head, besom_place at, const beso
   struct memory_store *store = of(head);
   if (!is_record(record)) return BESOM_INVALID;
   if (!besom__lists_has(&store->lists, at)) return BESOM_NOT_FOUND;
-  struct stored_record *next = reserve_change(store) ? besom__lists_record(&store->lists, record) : NULL;
+  struct stored_record *next =
+      reserve_change(store) ? besom__lists_record(&store->lists, record) : NULL;
   if (!next) return BESOM_NO_MEMORY;
   struct stored_record *old = besom__lists_exchange(&store->lists, at, next);
   note_change(store, (struct change){.what = REPLACED, .at = at, .record = old});
@@ -181,14 +185,16 @@ static besom_status memory_remove(besom_store *head, besom_place at) {
   return BESOM_OK;
 }
 
-static besom_status memory_get(besom_store *head, besom_place at, besom_store_visit visit, void *ctx) {
+static besom_status memory_get(besom_store *head, besom_place at, besom_store_visit visit,
+                               void *ctx) {
   struct memory_store *store = of(head);
   if (!visit) return BESOM_INVALID;
   count_call(&store->counts.reads);
   return end_is_ok(besom__lists_show(&store->lists, at, visit, ctx));
 }
 
-static besom_status memory_scan(besom_store *head, besom_place from, besom_store_visit visit, void *ctx) {
+static besom_status memory_scan(besom_store *head, besom_place from, besom_store_visit visit,
+                                void *ctx) {
   struct memory_store *store = of(head);
   if (!visit) return BESOM_INVALID;
   count_call(&store->counts.scans);
@@ -197,14 +203,17 @@ static besom_status memory_scan(besom_store *head, besom_place from, besom_store
 
 /* ------------------------------------------------------------------ tables */
 
-static besom_status memory_table_put(besom_store *head, besom_table table, const besom_record *record) {
+static besom_status memory_table_put(besom_store *head, besom_table table,
+                                     const besom_record *record) {
   struct memory_store *store = of(head);
   if (!is_table(table) || !is_record(record) || !is_table_key(record->key)) return BESOM_INVALID;
   struct sorted_map *map = &store->tables[table];
-  struct sorted_entry *after = reserve_change(store) ? besom__sorted_new(map, record->key, record->value) : NULL;
+  struct sorted_entry *after =
+      reserve_change(store) ? besom__sorted_new(map, record->key, record->value) : NULL;
   if (!after) return BESOM_NO_MEMORY;
   struct sorted_entry *before = besom__sorted_put(map, after);
-  note_change(store, (struct change){.what = TABLE_CHANGED, .table = table, .before = before, .after = after});
+  note_change(store, (struct change){
+                         .what = TABLE_CHANGED, .table = table, .before = before, .after = after});
   count_table_call(&store->counts.table_puts, table);
   return BESOM_OK;
 }
@@ -214,8 +223,8 @@ static besom_status show_entry(const struct sorted_entry *e, besom_table_visit v
   return visit(ctx, &shown);
 }
 
-static besom_status memory_table_get(besom_store *head, besom_table table, besom_bytes key, besom_table_visit visit,
-                                     void *ctx) {
+static besom_status memory_table_get(besom_store *head, besom_table table, besom_bytes key,
+                                     besom_table_visit visit, void *ctx) {
   struct memory_store *store = of(head);
   if (!is_table(table) || !is_table_key(key) || !visit) return BESOM_INVALID;
   count_table_call(&store->counts.table_reads, table);
@@ -235,8 +244,8 @@ static besom_status memory_table_remove(besom_store *head, besom_table table, be
   return BESOM_OK;
 }
 
-static besom_status memory_table_scan(besom_store *head, besom_table table, besom_bytes from, besom_bytes to,
-                                      besom_table_visit visit, void *ctx) {
+static besom_status memory_table_scan(besom_store *head, besom_table table, besom_bytes from,
+                                      besom_bytes to, besom_table_visit visit, void *ctx) {
   struct memory_store *store = of(head);
   if (!from.data) from.len = 0;
   if (!to.data) to.len = 0;

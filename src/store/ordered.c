@@ -110,7 +110,8 @@ static bool take_number(besom_bytes *from, uint64_t most, uint64_t *number) {
 static bool list_place(besom_bytes key, besom_place *place) {
   uint64_t epoch, rank;
   besom_bytes rest = {(const uint8_t *)key.data + 1, key.len - 1};
-  if (!take_number(&rest, UINT32_MAX, &epoch) || !take_number(&rest, UINT64_MAX, &place->bucket)) return false;
+  if (!take_number(&rest, UINT32_MAX, &epoch) || !take_number(&rest, UINT64_MAX, &place->bucket))
+    return false;
   if (!take_number(&rest, UINT32_MAX, &rank) || rest.len) return false;
   place->epoch = (uint32_t)epoch;
   place->rank = (uint32_t)rank;
@@ -152,7 +153,8 @@ static besom_status walk_lists(const struct ordered_store *store, besom_place fr
 }
 
 /* Most who ask have seen enough after the first record, so that is got by its key, which costs less than a walk. */
-static besom_status ordered_get(besom_store *head, besom_place at, besom_store_visit visit, void *ctx) {
+static besom_status ordered_get(besom_store *head, besom_place at, besom_store_visit visit,
+                                void *ctx) {
   struct ordered_store *store = of(head);
   if (!visit) return BESOM_INVALID;
   count_call(&store->counts.reads);
@@ -165,7 +167,8 @@ static besom_status ordered_get(besom_store *head, besom_place at, besom_store_v
   return walk_lists(store, at, true, show_packed, &walk);
 }
 
-static besom_status ordered_scan(besom_store *head, besom_place from, besom_store_visit visit, void *ctx) {
+static besom_status ordered_scan(besom_store *head, besom_place from, besom_store_visit visit,
+                                 void *ctx) {
   if (!visit) return BESOM_INVALID;
   count_call(&of(head)->counts.scans);
   struct list_walk walk = {.visit = visit, .ctx = ctx};
@@ -175,7 +178,8 @@ static besom_status ordered_scan(besom_store *head, besom_place from, besom_stor
 
 /* ------------------------------------------------------------------ changing lists */
 
-static besom_status put_record(struct ordered_store *store, besom_place at, const besom_record *record) {
+static besom_status put_record(struct ordered_store *store, besom_place at,
+                               const besom_record *record) {
   struct change_set set = besom__begin_changes(store);
   struct list_key key = list_key(at);
   besom_bytes room = {NULL, besom__packed_size(record)};
@@ -205,7 +209,8 @@ static besom_status ordered_replace(besom_store *head, besom_place at, const bes
   struct ordered_store *store = of(head);
   if (!besom__can_be_packed(record)) return BESOM_INVALID;
   struct list_key key = list_key(at);
-  besom_status status = besom__overlay_get(&store->data, list_bytes(&key), besom__nothing_more, NULL);
+  besom_status status =
+      besom__overlay_get(&store->data, list_bytes(&key), besom__nothing_more, NULL);
   if (status == BESOM_OK) status = put_record(store, at, record);
   if (status == BESOM_OK) count_call(&store->counts.updates);
   return status;
@@ -221,9 +226,11 @@ struct shift {
 static besom_status shift_record(void *ctx, const besom_record *found) {
   struct shift *shift = ctx;
   struct list_key here = list_key(shift->at);
-  if (besom__compare(found->key, list_bytes(&here)) != 0) return shift->seen ? BESOM_CORRUPT : BESOM_END;
+  if (besom__compare(found->key, list_bytes(&here)) != 0)
+    return shift->seen ? BESOM_CORRUPT : BESOM_END;
   if (shift->seen++) {
-    struct list_key before = list_key((besom_place){shift->at.epoch, shift->at.rank - 1, shift->at.bucket});
+    struct list_key before =
+        list_key((besom_place){shift->at.epoch, shift->at.rank - 1, shift->at.bucket});
     if (!besom__add_change(&shift->set, list_bytes(&before), found->value)) return BESOM_NO_MEMORY;
   }
   shift->at.rank++;
@@ -297,7 +304,8 @@ static besom_status ordered_stats(const besom_store *head, besom_store_statistic
   show_counts(&store->counts, stats);
   stats->records = store->counted ? store->tally.records : 0;
   stats->buckets = store->counted ? store->tally.buckets : 0;
-  stats->bytes = sizeof *store + data->changes.bytes + (data->ops->bytes ? data->ops->bytes(data->db) : 0);
+  stats->bytes =
+      sizeof *store + data->changes.bytes + (data->ops->bytes ? data->ops->bytes(data->db) : 0);
   return BESOM_OK;
 }
 
@@ -339,7 +347,7 @@ static besom_status check_marker(void *ctx, const besom_record *found) {
   size_t name = sizeof marker - 2; /* without the version */
   if (found->value.len < name || memcmp(found->value.data, marker, name) != 0) return BESOM_CORRUPT;
   bool known = found->value.len == name + 1 && memcmp(found->value.data, marker, name + 1) == 0;
-  return known ? BESOM_END : BESOM_NEWER;
+  return known ? BESOM_END : BESOM_NEWER_VERSION;
 }
 
 static besom_status note_record(void *ctx, const besom_record *found) {
@@ -354,7 +362,8 @@ static besom_status claim(const struct overlay *data) {
   besom_status status = besom__overlay_get(data, (besom_bytes){&key, 1}, check_marker, NULL);
   if (status != BESOM_NOT_FOUND) return status;
   bool used = false;
-  status = data->ops->scan(data->db, (besom_bytes){&least, 1}, (besom_bytes){NULL, 0}, note_record, &used);
+  status = data->ops->scan(data->db, (besom_bytes){&least, 1}, (besom_bytes){NULL, 0}, note_record,
+                           &used);
   if (status != BESOM_OK || used) return used ? BESOM_CORRUPT : status;
   besom_write first = {{{&key, 1}, {marker, sizeof marker - 1}}, false};
   return data->ops->write(data->db, &first, 1, false);
@@ -365,7 +374,8 @@ static besom_status open_database(struct ordered_store *store) {
   if (status != BESOM_OK) return status;
   uint8_t from = LIST, to = LIST + 1;
   bool used = false;
-  status = besom__overlay_scan(&store->data, (besom_bytes){&from, 1}, (besom_bytes){&to, 1}, note_record, &used);
+  status = besom__overlay_scan(&store->data, (besom_bytes){&from, 1}, (besom_bytes){&to, 1},
+                               note_record, &used);
   store->counted = !used;
   return status;
 }
@@ -375,8 +385,8 @@ static bool are_ops(const besom_ordered_ops *ops) {
   return ops->get && ops->scan && ops->write && ops->sync && ops->commit_number && ops->close;
 }
 
-besom_status besom_store_ordered(const besom_ordered_ops *ops, void *db, const besom_allocator *allocator,
-                                 besom_store **out) {
+besom_status besom_store_ordered(const besom_ordered_ops *ops, void *db,
+                                 const besom_allocator *allocator, besom_store **out) {
   if (!allocator) allocator = &besom__default_allocator;
   if (!out || !are_ops(ops) || !allocator->allocate || !allocator->release) return BESOM_INVALID;
   struct ordered_store *store = besom__allocate(allocator, sizeof *store);

@@ -65,11 +65,12 @@ besom_status besom__nothing_more(void *ctx, const besom_record *record);
 
 /* ------------------------------------------------------------------ tables: ordered_tables.c */
 
-besom_status besom__ordered_table_put(besom_store *head, besom_table table, const besom_record *record);
-besom_status besom__ordered_table_get(besom_store *head, besom_table table, besom_bytes key, besom_table_visit visit,
-                                      void *ctx);
+besom_status besom__ordered_table_put(besom_store *head, besom_table table,
+                                      const besom_record *record);
+besom_status besom__ordered_table_get(besom_store *head, besom_table table, besom_bytes key,
+                                      besom_table_visit visit, void *ctx);
 besom_status besom__ordered_table_remove(besom_store *head, besom_table table, besom_bytes key);
-besom_status besom__ordered_table_scan(besom_store *head, besom_table table, besom_bytes from, besom_bytes to,
-                                       besom_table_visit visit, void *ctx);
+besom_status besom__ordered_table_scan(besom_store *head, besom_table table, besom_bytes from,
+                                       besom_bytes to, besom_table_visit visit, void *ctx);
 
 #endif

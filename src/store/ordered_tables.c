@@ -20,12 +20,14 @@ struct table_key {
 
 static const uint8_t letters[] = {[BESOM_TABLE_NOTES] = 'N', [BESOM_TABLE_KEYS] = 'K'};
 
-static besom_status table_key_make(const struct ordered_store *store, besom_table table, besom_bytes key,
-                                   struct table_key *out) {
+static besom_status table_key_make(const struct ordered_store *store, besom_table table,
+                                   besom_bytes key, struct table_key *out) {
   out->grouped = key.len >= store->table_room;
   size_t fitting = out->grouped ? store->table_room : key.len;
-  out->rest = out->grouped ? (besom_bytes){(const uint8_t *)key.data + fitting, key.len - fitting} : (besom_bytes){0};
-  uint8_t *bytes = fitting + 1 <= FEW_BYTES ? out->few : besom__allocate(&store->allocator, fitting + 1);
+  out->rest = out->grouped ? (besom_bytes){(const uint8_t *)key.data + fitting, key.len - fitting}
+                           : (besom_bytes){0};
+  uint8_t *bytes =
+      fitting + 1 <= FEW_BYTES ? out->few : besom__allocate(&store->allocator, fitting + 1);
   if (!bytes) return BESOM_NO_MEMORY;
   bytes[0] = letters[table];
   if (fitting) memcpy(bytes + 1, key.data, fitting);
@@ -34,7 +36,8 @@ static besom_status table_key_make(const struct ordered_store *store, besom_tabl
 }
 
 static void table_key_free(const struct ordered_store *store, struct table_key *key) {
-  if (key->bytes.data != key->few) besom__release(&store->allocator, (void *)key->bytes.data, key->bytes.len);
+  if (key->bytes.data != key->few)
+    besom__release(&store->allocator, (void *)key->bytes.data, key->bytes.len);
 }
 
 /* ------------------------------------------------------------------ reading tables */
@@ -60,15 +63,16 @@ static besom_status show_value(void *ctx, const besom_record *found) {
   return lookup->visit(lookup->ctx, &record);
 }
 
-static besom_status find_in_table(const struct ordered_store *store, besom_bytes key, const struct table_key *stored,
-                                  besom_table_visit visit, void *ctx) {
+static besom_status find_in_table(const struct ordered_store *store, besom_bytes key,
+                                  const struct table_key *stored, besom_table_visit visit,
+                                  void *ctx) {
   struct table_lookup lookup = {.key = key, .stored = stored, .visit = visit, .ctx = ctx};
   besom_status status = besom__overlay_get(&store->data, stored->bytes, show_value, &lookup);
   return status == BESOM_OK && lookup.missing ? BESOM_NOT_FOUND : status;
 }
 
-besom_status besom__ordered_table_get(besom_store *head, besom_table table, besom_bytes key, besom_table_visit visit,
-                                      void *ctx) {
+besom_status besom__ordered_table_get(besom_store *head, besom_table table, besom_bytes key,
+                                      besom_table_visit visit, void *ctx) {
   struct ordered_store *store = of(head);
   if (!is_table(table) || !is_table_key(key) || !visit) return BESOM_INVALID;
   count_table_call(&store->counts.table_reads, table);
@@ -85,11 +89,13 @@ struct table_walk {
   besom_bytes from, to;
   besom_table_visit visit;
   void *ctx;
-  uint8_t *long_key; /* where the parts of a long key are put together; NULL as long as there was none */
+  uint8_t *
+      long_key; /* where the parts of a long key are put together; NULL as long as there was none */
 };
 
 /* Only groups can hold keys that are not wanted. */
-static besom_status show_group_item(struct table_walk *walk, besom_bytes prefix, const besom_record *item) {
+static besom_status show_group_item(struct table_walk *walk, besom_bytes prefix,
+                                    const besom_record *item) {
   if (prefix.len + item->key.len > LONGEST_TABLE_KEY) return BESOM_CORRUPT;
   if (!walk->long_key) walk->long_key = besom__allocate(&walk->store->allocator, LONGEST_TABLE_KEY);
   if (!walk->long_key) return BESOM_NO_MEMORY;
@@ -115,15 +121,16 @@ static besom_status show_table_record(void *ctx, const besom_record *found) {
   return BESOM_OK;
 }
 
-static besom_status walk_table(struct table_walk *walk, const struct table_key *from, struct table_key *to) {
+static besom_status walk_table(struct table_walk *walk, const struct table_key *from,
+                               struct table_key *to) {
   uint8_t *last = (uint8_t *)to->bytes.data; /* a copy, in to->few or in memory */
   besom_bytes end = to->bytes;
   if (!walk->to.data || to->grouped) end = besom__prefix_end(last, to->bytes.len);
   return besom__overlay_scan(&walk->store->data, from->bytes, end, show_table_record, walk);
 }
 
-besom_status besom__ordered_table_scan(besom_store *head, besom_table table, besom_bytes from, besom_bytes to,
-                                       besom_table_visit visit, void *ctx) {
+besom_status besom__ordered_table_scan(besom_store *head, besom_table table, besom_bytes from,
+                                       besom_bytes to, besom_table_visit visit, void *ctx) {
   const struct ordered_store *store = of(head);
   if (!from.data) from.len = 0;
   if (!to.data) to.len = 0;
@@ -157,10 +164,13 @@ static besom_status change_group(const struct group_change *change, besom_bytes 
   besom_status status = besom__group_find(group, change->key->rest, &span);
   if (status != BESOM_OK && (status != BESOM_NOT_FOUND || !change->value)) return status;
   besom_record item = {change->key->rest, change->value ? *change->value : (besom_bytes){NULL, 0}};
-  size_t added = change->value ? besom__group_item_size(&item) : 0, left = group.len - (span.end - span.start);
+  size_t added = change->value ? besom__group_item_size(&item) : 0,
+         left = group.len - (span.end - span.start);
   if (added > UINT32_MAX - left) return BESOM_FULL;
-  if (!(added + left)) return besom__add_removal(change->set, change->key->bytes) ? BESOM_OK : BESOM_NO_MEMORY;
-  struct sorted_entry *e = besom__add_change(change->set, change->key->bytes, (besom_bytes){NULL, added + left});
+  if (!(added + left))
+    return besom__add_removal(change->set, change->key->bytes) ? BESOM_OK : BESOM_NO_MEMORY;
+  struct sorted_entry *e =
+      besom__add_change(change->set, change->key->bytes, (besom_bytes){NULL, added + left});
   if (!e) return BESOM_NO_MEMORY;
   besom__group_splice(group, &span, change->value ? &item : NULL, besom__sorted_room(e));
   return BESOM_OK;
@@ -170,16 +180,20 @@ static besom_status change_found_group(void *ctx, const besom_record *found) {
   return change_group(ctx, found->value);
 }
 
-static besom_status change_long_key(struct change_set *set, const struct table_key *key, const besom_bytes *value) {
+static besom_status change_long_key(struct change_set *set, const struct table_key *key,
+                                    const besom_bytes *value) {
   struct group_change change = {set, key, value};
-  besom_status status = besom__overlay_get(&set->store->data, key->bytes, change_found_group, &change);
+  besom_status status =
+      besom__overlay_get(&set->store->data, key->bytes, change_found_group, &change);
   if (status == BESOM_NOT_FOUND && value) status = change_group(&change, (besom_bytes){NULL, 0});
   return status;
 }
 
-besom_status besom__ordered_table_put(besom_store *head, besom_table table, const besom_record *record) {
+besom_status besom__ordered_table_put(besom_store *head, besom_table table,
+                                      const besom_record *record) {
   struct ordered_store *store = of(head);
-  if (!is_table(table) || !besom__can_be_packed(record) || !is_table_key(record->key)) return BESOM_INVALID;
+  if (!is_table(table) || !besom__can_be_packed(record) || !is_table_key(record->key))
+    return BESOM_INVALID;
   struct change_set set = besom__begin_changes(store);
   struct table_key key;
   besom_status status = table_key_make(store, table, record->key, &key);

@@ -30,7 +30,8 @@ static besom_status show_next(struct merge *m) {
 /* What the overlay has before a key. */
 static besom_status show_before(struct merge *m, besom_bytes key) {
   besom_status status = BESOM_OK;
-  while (status == BESOM_OK && m->next && besom__compare(besom__sorted_key(m->next), key) < 0) status = show_next(m);
+  while (status == BESOM_OK && m->next && besom__compare(besom__sorted_key(m->next), key) < 0)
+    status = show_next(m);
   return status;
 }
 
@@ -43,8 +44,8 @@ static besom_status merge_record(void *ctx, const besom_record *record) {
   return changed ? show_next(m) : show(m, record);
 }
 
-besom_status besom__overlay_scan(const struct overlay *o, besom_bytes from, besom_bytes to, besom_table_visit visit,
-                                 void *ctx) {
+besom_status besom__overlay_scan(const struct overlay *o, besom_bytes from, besom_bytes to,
+                                 besom_table_visit visit, void *ctx) {
   struct merge m = {.visit = visit, .ctx = ctx};
   if (o->changes.count) m.next = besom__sorted_from(&o->changes, from);
   besom_status status = o->ops->scan(o->db, from, to, merge_record, &m);
@@ -64,7 +65,8 @@ static besom_status note_found(void *ctx, const besom_record *record) {
   return f->visit(f->ctx, record);
 }
 
-besom_status besom__overlay_get(const struct overlay *o, besom_bytes key, besom_table_visit visit, void *ctx) {
+besom_status besom__overlay_get(const struct overlay *o, besom_bytes key, besom_table_visit visit,
+                                void *ctx) {
   const struct sorted_entry *e = o->changes.count ? besom__sorted_find(&o->changes, key) : NULL;
   if (e) {
     besom_record record = {key, besom__sorted_value(e)};

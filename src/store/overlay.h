@@ -19,11 +19,12 @@ struct overlay {
 };
 
 /* The value of a key. Errors: NOT_FOUND. */
-besom_status besom__overlay_get(const struct overlay *o, besom_bytes key, besom_table_visit visit, void *ctx);
+besom_status besom__overlay_get(const struct overlay *o, besom_bytes key, besom_table_visit visit,
+                                void *ctx);
 
 /* The records with keys >= from and < to. */
-besom_status besom__overlay_scan(const struct overlay *o, besom_bytes from, besom_bytes to, besom_table_visit visit,
-                                 void *ctx);
+besom_status besom__overlay_scan(const struct overlay *o, besom_bytes from, besom_bytes to,
+                                 besom_table_visit visit, void *ctx);
 
 /* Empties the overlay if it is written. */
 void besom__overlay_settle(struct overlay *o);

@@ -45,7 +45,8 @@ static bool take_bytes(besom_bytes *from, size_t len, besom_bytes *taken) {
 /* ------------------------------------------------------------------ a list's record */
 
 bool besom__can_be_packed(const besom_record *record) {
-  return is_record(record) && record->key.len + record->value.len <= UINT32_MAX - 2 * PACKED_LENGTH_MAX;
+  return is_record(record) &&
+         record->key.len + record->value.len <= UINT32_MAX - 2 * PACKED_LENGTH_MAX;
 }
 
 size_t besom__packed_size(const besom_record *record) {
@@ -60,7 +61,8 @@ void besom__pack(const besom_record *record, uint8_t *out) {
 
 besom_status besom__unpack(besom_bytes packed, besom_record *record) {
   size_t key_len;
-  if (!take_length(&packed, &key_len) || !take_bytes(&packed, key_len, &record->key)) return BESOM_CORRUPT;
+  if (!take_length(&packed, &key_len) || !take_bytes(&packed, key_len, &record->key))
+    return BESOM_CORRUPT;
   record->value = packed;
   return BESOM_OK;
 }
@@ -71,7 +73,8 @@ besom_status besom__group_next(besom_bytes *group, besom_record *item) {
   size_t rest_len, value_len;
   if (!group->len) return BESOM_END;
   bool whole = take_length(group, &rest_len) && take_length(group, &value_len) &&
-               take_bytes(group, rest_len, &item->key) && take_bytes(group, value_len, &item->value);
+               take_bytes(group, rest_len, &item->key) &&
+               take_bytes(group, value_len, &item->value);
   return whole ? BESOM_OK : BESOM_CORRUPT;
 }
 
@@ -92,10 +95,12 @@ besom_status besom__group_find(besom_bytes group, besom_bytes rest, struct group
 }
 
 size_t besom__group_item_size(const besom_record *item) {
-  return length_size(item->key.len) + length_size(item->value.len) + item->key.len + item->value.len;
+  return length_size(item->key.len) + length_size(item->value.len) + item->key.len +
+         item->value.len;
 }
 
-void besom__group_splice(besom_bytes group, const struct group_span *span, const besom_record *item, uint8_t *out) {
+void besom__group_splice(besom_bytes group, const struct group_span *span, const besom_record *item,
+                         uint8_t *out) {
   const uint8_t *bytes = group.data;
   out = put_bytes(out, bytes, span->start);
   if (item) {

@@ -32,6 +32,7 @@ besom_status besom__group_find(besom_bytes group, besom_bytes rest, struct group
 
 /* The size of an item; a group with an item (NULL: none) in the place of a span. */
 size_t besom__group_item_size(const besom_record *item);
-void besom__group_splice(besom_bytes group, const struct group_span *span, const besom_record *item, uint8_t *out);
+void besom__group_splice(besom_bytes group, const struct group_span *span, const besom_record *item,
+                         uint8_t *out);
 
 #endif

@@ -122,8 +122,10 @@ static int count_clients(redisContext *link, const char *name, bool killing) {
 }
 
 /* Gives the lock from one name to another; to "": frees it. Only if it is that one's. */
-static bool pass_lock(const struct redis_database *redis, redisContext *link, const char *from, const char *to) {
-  return number_of(redisCommand(link, "EVAL %s 1 %s %s %s", exchange_script, redis->lock_key, from, to)) == 1;
+static bool pass_lock(const struct redis_database *redis, redisContext *link, const char *from,
+                      const char *to) {
+  return number_of(redisCommand(link, "EVAL %s 1 %s %s %s", exchange_script, redis->lock_key, from,
+                                to)) == 1;
 }
 
 static besom_status take_lock(const struct redis_database *redis, redisContext *link) {
@@ -135,7 +137,8 @@ static besom_status take_lock(const struct redis_database *redis, redisContext *
   status = status_of(reply);
   bool held = reply && reply->type == REDIS_REPLY_STRING;
   if (status == BESOM_OK) status = BESOM_LOCKED;
-  if (held && count_clients(link, reply->str, false) == 0 && pass_lock(redis, link, reply->str, redis->name))
+  if (held && count_clients(link, reply->str, false) == 0 &&
+      pass_lock(redis, link, reply->str, redis->name))
     status = BESOM_OK;
   if (reply) freeReplyObject(reply);
   return status;
@@ -149,17 +152,21 @@ static besom_status fail(besom_status status, const char **reason, const char *s
 }
 
 /* A connection with redis->name. */
-static besom_status open_link(const struct redis_database *redis, redisContext **out, const char **reason) {
-  redisContext *link = redis->port ? redisConnectWithTimeout(redis->host, redis->port, redis->timeout)
-                                   : redisConnectUnixWithTimeout(redis->host, redis->timeout);
+static besom_status open_link(const struct redis_database *redis, redisContext **out,
+                              const char **reason) {
+  redisContext *link = redis->port
+                           ? redisConnectWithTimeout(redis->host, redis->port, redis->timeout)
+                           : redisConnectUnixWithTimeout(redis->host, redis->timeout);
   if (!link) return fail(BESOM_NO_MEMORY, reason, "out of memory");
   besom_status status = BESOM_OK;
   if (link->err || redisSetTimeout(link, redis->timeout) != REDIS_OK)
     status = fail(BESOM_IO, reason, "no Redis server answers at that address");
   if (status == BESOM_OK && redis->port) redisEnableKeepAlive(link);
-  if (status == BESOM_OK && redis->password && settle(redisCommand(link, "AUTH %s", redis->password)) != BESOM_OK)
+  if (status == BESOM_OK && redis->password &&
+      settle(redisCommand(link, "AUTH %s", redis->password)) != BESOM_OK)
     status = fail(BESOM_IO, reason, "the server does not take the password");
-  if (status == BESOM_OK && settle(redisCommand(link, "CLIENT SETNAME %s", redis->name)) != BESOM_OK)
+  if (status == BESOM_OK &&
+      settle(redisCommand(link, "CLIENT SETNAME %s", redis->name)) != BESOM_OK)
     status = fail(BESOM_IO, reason, "the server wants a password, or does not speak Redis");
   if (status == BESOM_OK)
     *out = link;
@@ -224,18 +231,20 @@ static void begin_turn(struct turn *turn, struct redis_database *redis) {
 static void end_turn(struct turn *turn) {
   sigset_t set = pipe_signal(), pending;
   sigpending(&pending);
-  if (!turn->was_pending && sigismember(&pending, SIGPIPE)) sigtimedwait(&set, NULL, &(struct timespec){0, 0});
+  if (!turn->was_pending && sigismember(&pending, SIGPIPE))
+    sigtimedwait(&set, NULL, &(struct timespec){0, 0});
   pthread_sigmask(SIG_SETMASK, &turn->before, NULL);
   pthread_mutex_unlock(&turn->redis->mutex);
 }
 
 /* A command that only reads, and so may be sent twice. */
-static besom_status ask(struct redis_database *redis, int n, const char **words, const size_t *sizes,
-                        redisReply **reply) {
+static besom_status ask(struct redis_database *redis, int n, const char **words,
+                        const size_t *sizes, redisReply **reply) {
   struct turn turn;
   begin_turn(&turn, redis);
   *reply = redis->link ? redisCommandArgv(redis->link, n, words, sizes) : NULL;
-  if (!*reply && reconnect(redis) == BESOM_OK) *reply = redisCommandArgv(redis->link, n, words, sizes);
+  if (!*reply && reconnect(redis) == BESOM_OK)
+    *reply = redisCommandArgv(redis->link, n, words, sizes);
   if (!*reply) disconnect(redis);
   end_turn(&turn);
   return status_of(*reply);
@@ -256,8 +265,8 @@ static besom_status redis_get(void *db, besom_bytes key, besom_table_visit visit
 }
 
 /* Asks for so many records from a key on, or behind it. */
-static besom_status ask_chunk(struct redis_database *redis, const char *mode, besom_bytes from, besom_bytes to,
-                              unsigned count, redisReply **reply) {
+static besom_status ask_chunk(struct redis_database *redis, const char *mode, besom_bytes from,
+                              besom_bytes to, unsigned count, redisReply **reply) {
   char limit[16];
   snprintf(limit, sizeof limit, "%u", count);
   const char *words[] = {"EVAL",
@@ -270,11 +279,13 @@ static besom_status ask_chunk(struct redis_database *redis, const char *mode, be
                          to.data ? "(" : "+",
                          to.data ? to.data : "",
                          limit};
-  const size_t sizes[] = {4,      sizeof scan_script - 1, 1, strlen(words[3]), strlen(words[4]), 1, from.len, 1,
-                          to.len, strlen(limit)};
+  const size_t sizes[] = {
+      4,      sizeof scan_script - 1, 1, strlen(words[3]), strlen(words[4]), 1, from.len, 1,
+      to.len, strlen(limit)};
   besom_status status = ask(redis, 10, words, sizes, reply);
   if (status != BESOM_OK) return status;
-  bool whole = (*reply)->type == REDIS_REPLY_ARRAY && ((*reply)->elements == 0 || (*reply)->elements == 2);
+  bool whole =
+      (*reply)->type == REDIS_REPLY_ARRAY && ((*reply)->elements == 0 || (*reply)->elements == 2);
   return whole ? BESOM_OK : BESOM_CORRUPT;
 }
 
@@ -283,7 +294,8 @@ static besom_bytes bytes_of(const redisReply *reply) {
 }
 
 /* Shows a chunk; *last is its last key. END: visit wants no more. */
-static besom_status show_chunk(const redisReply *chunk, besom_table_visit visit, void *ctx, besom_bytes *last) {
+static besom_status show_chunk(const redisReply *chunk, besom_table_visit visit, void *ctx,
+                               besom_bytes *last) {
   const redisReply *keys = chunk->element[0], *values = chunk->element[1];
   if (keys->elements != values->elements || !keys->elements) return BESOM_CORRUPT;
   besom_status status = BESOM_OK;
@@ -295,7 +307,8 @@ static besom_status show_chunk(const redisReply *chunk, besom_table_visit visit,
   return status;
 }
 
-static besom_status redis_scan(void *db, besom_bytes from, besom_bytes to, besom_table_visit visit, void *ctx) {
+static besom_status redis_scan(void *db, besom_bytes from, besom_bytes to, besom_table_visit visit,
+                               void *ctx) {
   redisReply *chunk = NULL, *before = NULL;
   besom_status status = BESOM_OK;
   for (unsigned count = FIRST_CHUNK; status == BESOM_OK; count = CHUNK) {
@@ -335,7 +348,8 @@ static int send_values(const struct redis_database *redis, const besom_write *ch
   begin_command(&command, changes->remove ? "HDEL" : "HSET", redis->values_key);
   for (size_t i = 0; i < n; i++) {
     add_word(&command, changes[i].record.key.data, changes[i].record.key.len);
-    if (!changes->remove) add_word(&command, changes[i].record.value.data, changes[i].record.value.len);
+    if (!changes->remove)
+      add_word(&command, changes[i].record.value.data, changes[i].record.value.len);
   }
   return redisAppendCommandArgv(redis->link, command.n, command.words, command.sizes);
 }
@@ -358,12 +372,14 @@ static size_t run_of(const besom_write *changes, size_t n) {
 }
 
 /* Puts all commands into the buffer; how many there are, or 0 without memory. */
-static size_t queue_write(const struct redis_database *redis, const besom_write *changes, size_t n) {
+static size_t queue_write(const struct redis_database *redis, const besom_write *changes,
+                          size_t n) {
   if (redisAppendCommand(redis->link, "MULTI") != REDIS_OK) return 0;
   size_t commands = 1;
   for (size_t run; n; changes += run, n -= run, commands += 2) {
     run = run_of(changes, n);
-    if (send_values(redis, changes, run) != REDIS_OK || send_index(redis, changes, run) != REDIS_OK) return 0;
+    if (send_values(redis, changes, run) != REDIS_OK || send_index(redis, changes, run) != REDIS_OK)
+      return 0;
   }
   if (redisAppendCommand(redis->link, "INCR %s", redis->number_key) != REDIS_OK) return 0;
   return redisAppendCommand(redis->link, "EXEC") == REDIS_OK ? commands + 2 : 0;
@@ -372,13 +388,15 @@ static size_t queue_write(const struct redis_database *redis, const besom_write 
 /* The answer to EXEC: none of its commands failed. */
 static besom_status check_exec(const redisReply *reply) {
   besom_status status = status_of(reply);
-  for (size_t i = 0; status == BESOM_OK && reply->type == REDIS_REPLY_ARRAY && i < reply->elements; i++)
+  for (size_t i = 0; status == BESOM_OK && reply->type == REDIS_REPLY_ARRAY && i < reply->elements;
+       i++)
     status = status_of(reply->element[i]);
   return status == BESOM_OK && reply->type != REDIS_REPLY_ARRAY ? BESOM_IO : status;
 }
 
 /* Sends a write and waits. *broken: the connection is, and nobody knows. An error of a queued command is the reason. */
-static besom_status send_write(struct redis_database *redis, const besom_write *changes, size_t n, bool *broken) {
+static besom_status send_write(struct redis_database *redis, const besom_write *changes, size_t n,
+                               bool *broken) {
   size_t commands = queue_write(redis, changes, n);
   besom_status first = BESOM_OK, last = BESOM_IO;
   *broken = commands == 0;
@@ -388,7 +406,8 @@ static besom_status send_write(struct redis_database *redis, const besom_write *
     if (*broken) break;
     last = i + 1 < commands ? status_of(reply) : check_exec(reply);
     if (first == BESOM_OK) first = last;
-    if (last != BESOM_OK && ((redisReply *)reply)->type == REDIS_REPLY_ARRAY) redis->lost = true; /* half is written */
+    if (last != BESOM_OK && ((redisReply *)reply)->type == REDIS_REPLY_ARRAY)
+      redis->lost = true; /* half is written */
     freeReplyObject(reply);
   }
   if (*broken || redis->lost) disconnect(redis);
@@ -397,10 +416,12 @@ static besom_status send_write(struct redis_database *redis, const besom_write *
 
 /* After a break: whether the write has come through after all. */
 static bool came_through(struct redis_database *redis) {
-  return number_of(redisCommand(redis->link, "GET %s", redis->number_key)) == (long long)redis->commit_number + 1;
+  return number_of(redisCommand(redis->link, "GET %s", redis->number_key)) ==
+         (long long)redis->commit_number + 1;
 }
 
-static besom_status write_with_retry(struct redis_database *redis, const besom_write *changes, size_t n) {
+static besom_status write_with_retry(struct redis_database *redis, const besom_write *changes,
+                                     size_t n) {
   if (!redis->link && reconnect(redis) != BESOM_OK) return BESOM_IO;
   bool broken;
   redis->in_doubt = true;
@@ -421,7 +442,8 @@ static besom_status redis_write(void *db, const besom_write *changes, size_t n, 
   struct turn turn;
   begin_turn(&turn, redis);
   besom_status status = write_with_retry(redis, changes, n);
-  redis->in_doubt = false; /* if a failed one has come through, the next connection sees another number: lost */
+  redis->in_doubt =
+      false; /* if a failed one has come through, the next connection sees another number: lost */
   end_turn(&turn);
   return status;
 }
@@ -490,10 +512,12 @@ static bool set_address(struct redis_database *redis, char *address) {
   return true;
 }
 
-static struct redis_database *database_new(const char *address, const char *prefix, const besom_redis_options *options,
+static struct redis_database *database_new(const char *address, const char *prefix,
+                                           const besom_redis_options *options,
                                            const besom_allocator *allocator) {
   const char *password = options->password ? options->password : "";
-  size_t size = sizeof(struct redis_database) + strlen(address) + strlen(password) + 4 * strlen(prefix) + 64;
+  size_t size =
+      sizeof(struct redis_database) + strlen(address) + strlen(password) + 4 * strlen(prefix) + 64;
   struct redis_database *redis = allocator->allocate(allocator->ctx, size);
   if (!redis) return NULL;
   redis->allocator = *allocator;
@@ -519,14 +543,16 @@ static besom_status open_database(struct redis_database *redis, const char **rea
   redis->link = link;
   status = take_lock(redis, link);
   if (status == BESOM_LOCKED) return fail(status, reason, "the store is open already");
-  if (status != BESOM_OK) return fail(status, reason, "the server does not take what besom needs to write");
+  if (status != BESOM_OK)
+    return fail(status, reason, "the server does not take what besom needs to write");
   long long number = number_of(redisCommand(link, "GET %s", redis->number_key));
   if (number < 0) return fail(BESOM_CORRUPT, reason, "there is something else under these keys");
   redis->commit_number = (uint64_t)number;
   return BESOM_OK;
 }
 
-static besom_status open_store(struct redis_database *redis, const char **reason, besom_store **out) {
+static besom_status open_store(struct redis_database *redis, const char **reason,
+                               besom_store **out) {
   struct turn turn;
   begin_turn(&turn, redis);
   besom_status status = open_database(redis, reason);
@@ -543,12 +569,14 @@ static besom_status open_store(struct redis_database *redis, const char **reason
                                       : "the server does not take what besom writes");
 }
 
-besom_status besom_store_redis(const char *address, const char *prefix, const besom_redis_options *options,
-                               const char **reason, besom_store **out) {
+besom_status besom_store_redis(const char *address, const char *prefix,
+                               const besom_redis_options *options, const char **reason,
+                               besom_store **out) {
   const besom_redis_options defaults = {0};
   if (!options) options = &defaults;
   if (reason) *reason = NULL;
-  const besom_allocator *allocator = options->allocator ? options->allocator : besom_default_allocator();
+  const besom_allocator *allocator =
+      options->allocator ? options->allocator : besom_default_allocator();
   if (!address || !prefix || !out || !allocator->allocate || !allocator->release)
     return fail(BESOM_INVALID, reason, "an argument is missing");
   struct redis_database *redis = database_new(address, prefix, options, allocator);

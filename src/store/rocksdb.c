@@ -27,9 +27,12 @@ static besom_status status_of(const char *error) {
     const char *word;
     besom_status status;
   } known[] = {
-      {"No space left", BESOM_FULL}, {"Permission denied", BESOM_READ_ONLY}, {"Read-only file system", BESOM_READ_ONLY},
-      {"/LOCK:", BESOM_LOCKED},                                           /* and none of these */
-      {"Corruption", BESOM_CORRUPT}, {"Invalid argument", BESOM_CORRUPT}, /* files of another comparator or version */
+      {"No space left", BESOM_FULL},
+      {"Permission denied", BESOM_READ_ONLY},
+      {"Read-only file system", BESOM_READ_ONLY},
+      {"/LOCK:", BESOM_LOCKED}, /* and none of these */
+      {"Corruption", BESOM_CORRUPT},
+      {"Invalid argument", BESOM_CORRUPT}, /* files of another comparator or version */
   };
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     if (strstr(error, known[i].word)) return known[i].status;
@@ -49,7 +52,8 @@ static besom_status settle(char *error) {
 static besom_status rocksdb_get_one(void *db, besom_bytes key, besom_table_visit visit, void *ctx) {
   const struct rocksdb_database *rocks = db;
   char *error = NULL;
-  rocksdb_pinnableslice_t *slice = rocksdb_get_pinned(rocks->db, rocks->read, key.data, key.len, &error);
+  rocksdb_pinnableslice_t *slice =
+      rocksdb_get_pinned(rocks->db, rocks->read, key.data, key.len, &error);
   besom_status status = settle(error);
   if (!slice) return status;
   if (status == BESOM_OK) {
@@ -74,7 +78,8 @@ static besom_status walk(rocksdb_iterator_t *at, besom_table_visit visit, void *
   return settle(error);
 }
 
-static besom_status rocksdb_scan(void *db, besom_bytes from, besom_bytes to, besom_table_visit visit, void *ctx) {
+static besom_status rocksdb_scan(void *db, besom_bytes from, besom_bytes to,
+                                 besom_table_visit visit, void *ctx) {
   const struct rocksdb_database *rocks = db;
   rocksdb_readoptions_t *options = rocksdb_readoptions_create();
   if (to.data) rocksdb_readoptions_set_iterate_upper_bound(options, to.data, to.len);
@@ -88,7 +93,8 @@ static besom_status rocksdb_scan(void *db, besom_bytes from, besom_bytes to, bes
 
 /* ------------------------------------------------------------------ writing */
 
-static besom_status rocksdb_write_all(void *db, const besom_write *changes, size_t n, bool durable) {
+static besom_status rocksdb_write_all(void *db, const besom_write *changes, size_t n,
+                                      bool durable) {
   const struct rocksdb_database *rocks = db;
   rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
   for (size_t i = 0; i < n; i++) {
@@ -122,11 +128,13 @@ static const char *rocksdb_directory(const void *db) {
 }
 
 static uint64_t rocksdb_bytes(const void *db) {
-  static const char *const parts[] = {"rocksdb.total-sst-files-size", "rocksdb.size-all-mem-tables"};
+  static const char *const parts[] = {"rocksdb.total-sst-files-size",
+                                      "rocksdb.size-all-mem-tables"};
   uint64_t bytes = 0;
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
     uint64_t part;
-    if (rocksdb_property_int(((const struct rocksdb_database *)db)->db, parts[i], &part) == 0) bytes += part;
+    if (rocksdb_property_int(((const struct rocksdb_database *)db)->db, parts[i], &part) == 0)
+      bytes += part;
   }
   return bytes;
 }
@@ -138,7 +146,8 @@ static void rocksdb_close_all(void *db) {
   if (rocks->db) rocksdb_close(rocks->db);
   rocksdb_options_destroy(rocks->options);
   rocksdb_readoptions_destroy(rocks->read);
-  for (unsigned durable = 0; durable < 2; durable++) rocksdb_writeoptions_destroy(rocks->write[durable]);
+  for (unsigned durable = 0; durable < 2; durable++)
+    rocksdb_writeoptions_destroy(rocks->write[durable]);
   besom_allocator allocator = rocks->allocator;
   allocator.release(allocator.ctx, rocks, rocks->size);
 }
@@ -161,7 +170,8 @@ static void set_blocks(rocksdb_options_t *options, const besom_rocksdb_options *
       rocksdb_cache_create_lru((size_t)(wanted->cache_bytes ? wanted->cache_bytes : DEFAULT_CACHE));
   rocksdb_block_based_options_set_block_cache(blocks, cache);
   if (wanted->bloom_bits > 0)
-    rocksdb_block_based_options_set_filter_policy(blocks, rocksdb_filterpolicy_create_bloom_full(wanted->bloom_bits));
+    rocksdb_block_based_options_set_filter_policy(
+        blocks, rocksdb_filterpolicy_create_bloom_full(wanted->bloom_bits));
   rocksdb_options_set_block_based_table_factory(options, blocks);
   rocksdb_cache_destroy(cache);
   rocksdb_block_based_options_destroy(blocks);
@@ -200,10 +210,12 @@ static besom_status open_database(struct rocksdb_database *rocks, besom_store **
   char *error = NULL;
   rocks->db = rocksdb_open(rocks->options, rocks->directory, &error);
   besom_status status = settle(error);
-  return status == BESOM_OK ? besom_store_ordered(&rocksdb_ops, rocks, &rocks->allocator, out) : status;
+  return status == BESOM_OK ? besom_store_ordered(&rocksdb_ops, rocks, &rocks->allocator, out)
+                            : status;
 }
 
-static struct rocksdb_database *database_new(const char *directory, const besom_allocator *allocator) {
+static struct rocksdb_database *database_new(const char *directory,
+                                             const besom_allocator *allocator) {
   size_t len = strlen(directory) + 1, size = sizeof(struct rocksdb_database) + len;
   struct rocksdb_database *rocks = allocator->allocate(allocator->ctx, size);
   if (!rocks) return NULL;
@@ -213,13 +225,15 @@ static struct rocksdb_database *database_new(const char *directory, const besom_
   return rocks;
 }
 
-besom_status besom_store_rocksdb(const char *directory, const besom_rocksdb_options *options, const char **reason,
-                                 besom_store **out) {
+besom_status besom_store_rocksdb(const char *directory, const besom_rocksdb_options *options,
+                                 const char **reason, besom_store **out) {
   const besom_rocksdb_options defaults = {0};
   if (!options) options = &defaults;
   if (reason) *reason = NULL;
-  const besom_allocator *allocator = options->allocator ? options->allocator : besom_default_allocator();
-  bool valid = directory && out && allocator->allocate && allocator->release && options->bloom_bits >= 0;
+  const besom_allocator *allocator =
+      options->allocator ? options->allocator : besom_default_allocator();
+  bool valid =
+      directory && out && allocator->allocate && allocator->release && options->bloom_bits >= 0;
   struct rocksdb_database *rocks = valid ? database_new(directory, allocator) : NULL;
   besom_status status = !valid ? BESOM_INVALID : BESOM_NO_MEMORY;
   if (rocks) {
@@ -227,6 +241,7 @@ besom_status besom_store_rocksdb(const char *directory, const besom_rocksdb_opti
     status = open_database(rocks, out);
     if (status != BESOM_OK) rocksdb_close_all(rocks);
   }
-  if (status != BESOM_OK && reason) *reason = valid ? sentence_for(status) : "an argument is missing or out of range";
+  if (status != BESOM_OK && reason)
+    *reason = valid ? sentence_for(status) : "an argument is missing or out of range";
   return status;
 }

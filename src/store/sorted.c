@@ -11,7 +11,8 @@ static struct path find_path(struct sorted_map *map, besom_bytes key) {
   struct path path;
   struct sorted_entry **links = map->first; /* the next pointers of the last entry that is less */
   for (unsigned level = SORTED_LEVELS; level--;) {
-    while (links[level] && besom__compare(besom__sorted_key(links[level]), key) < 0) links = links[level]->next;
+    while (links[level] && besom__compare(besom__sorted_key(links[level]), key) < 0)
+      links = links[level]->next;
     path.links[level] = &links[level];
   }
   return path;
@@ -20,7 +21,8 @@ static struct path find_path(struct sorted_map *map, besom_bytes key) {
 const struct sorted_entry *besom__sorted_from(const struct sorted_map *map, besom_bytes key) {
   struct sorted_entry *const *links = map->first;
   for (unsigned level = SORTED_LEVELS; level--;)
-    while (links[level] && besom__compare(besom__sorted_key(links[level]), key) < 0) links = links[level]->next;
+    while (links[level] && besom__compare(besom__sorted_key(links[level]), key) < 0)
+      links = links[level]->next;
   return links[0];
 }
 

@@ -9,9 +9,11 @@
 
 const uint8_t fixed_seed[16] = "a besom's seed 1";
 
-void check_status(besom_status expected, besom_status actual, const char *call, const char *file, int line) {
+void check_status(besom_status expected, besom_status actual, const char *call, const char *file,
+                  int line) {
   if (actual == expected) return;
-  print_error("%s\n  gave: %s\n  not:  %s\n", call, besom_strerror(actual), besom_strerror(expected));
+  print_error("%s\n  gave: %s\n  not:  %s\n", call, besom_strerror(actual),
+              besom_strerror(expected));
   _fail(file, line);
 }
 
@@ -35,7 +37,8 @@ bool can(const subject *s, unsigned abilities) {
 }
 
 size_t copies_within(const subject *s, size_t wanted) {
-  size_t most = s->kind->most_copies / 2; /* with all of them a key has its places to itself, and others find no way */
+  size_t most = s->kind->most_copies /
+                2; /* with all of them a key has its places to itself, and others find no way */
   return most && most < wanted ? most : wanted;
 }
 
@@ -61,7 +64,7 @@ besom_config config_of(const subject *s, uint64_t capacity, double rate) {
                         .hash = s->hash,
                         .seed = fixed_seed,
                         .capacity = capacity,
-                        .rate = rate,
+                        .fpr = rate,
                         .flags = s->flags};
 }
 
@@ -86,8 +89,8 @@ static besom_filter *build_from(const besom_config *config, const array_source *
 }
 
 /* Gives the filter keys while it is bound to them. */
-static besom_filter *make_with_store(const besom_config *config, const uint64_t *u64, const besom_bytes *bytes,
-                                     size_t n) {
+static besom_filter *make_with_store(const besom_config *config, const uint64_t *u64,
+                                     const besom_bytes *bytes, size_t n) {
   besom_filter *f = make_empty(config);
   shelf keys;
   besom_match match;
@@ -100,7 +103,8 @@ static besom_filter *make_with_store(const besom_config *config, const uint64_t 
   return f;
 }
 
-besom_filter *make_of_u64(const subject *s, const besom_config *config, const uint64_t *keys, size_t n) {
+besom_filter *make_of_u64(const subject *s, const besom_config *config, const uint64_t *keys,
+                          size_t n) {
   if (needs_store(s)) return make_with_store(config, keys, NULL, n);
   if (!can(s, BESOM_CAN_INSERT)) {
     array_source source;
@@ -114,7 +118,8 @@ besom_filter *make_of_u64(const subject *s, const besom_config *config, const ui
   return f;
 }
 
-besom_filter *make_of_bytes(const subject *s, const besom_config *config, const besom_bytes *keys, size_t n) {
+besom_filter *make_of_bytes(const subject *s, const besom_config *config, const besom_bytes *keys,
+                            size_t n) {
   if (needs_store(s)) return make_with_store(config, NULL, keys, n);
   if (!can(s, BESOM_CAN_INSERT)) {
     array_source source;
@@ -122,7 +127,8 @@ besom_filter *make_of_bytes(const subject *s, const besom_config *config, const 
     return build_from(config, &source);
   }
   besom_filter *f = make_empty(config);
-  for (size_t i = 0; i < n; i++) assert_status(BESOM_OK, besom_insert(f, keys[i].data, keys[i].len));
+  for (size_t i = 0; i < n; i++)
+    assert_status(BESOM_OK, besom_insert(f, keys[i].data, keys[i].len));
   return f;
 }
 
@@ -175,7 +181,8 @@ static besom_status start_again(void *ctx) {
 
 static void source_init(array_source *source, size_t n) {
   *source = (array_source){.n = n, .fail_at = SIZE_MAX, .complaint = BESOM_IO};
-  source->api = (besom_source){.next = give_next, .rewind = start_again, .size_hint = n, .ctx = source};
+  source->api =
+      (besom_source){.next = give_next, .rewind = start_again, .size_hint = n, .ctx = source};
 }
 
 void source_of_u64(array_source *source, const uint64_t *keys, size_t n) {

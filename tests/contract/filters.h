@@ -11,7 +11,8 @@
 
 /* Fails with both statuses in words. */
 #define assert_status(expected, call) check_status((expected), (call), #call, __FILE__, __LINE__)
-void check_status(besom_status expected, besom_status actual, const char *call, const char *file, int line);
+void check_status(besom_status expected, besom_status actual, const char *call, const char *file,
+                  int line);
 
 /* Fails with the sentence, if there is one. */
 #define assert_nothing_wrong(sentence) check_nothing_wrong((sentence), __FILE__, __LINE__)
@@ -45,8 +46,10 @@ besom_config geometry_of(const subject *s, uint64_t slots, uint32_t width);
 besom_filter *make_empty(const besom_config *config);
 
 /* A filter of n keys: inserted where the kind can, else built. */
-besom_filter *make_of_u64(const subject *s, const besom_config *config, const uint64_t *keys, size_t n);
-besom_filter *make_of_bytes(const subject *s, const besom_config *config, const besom_bytes *keys, size_t n);
+besom_filter *make_of_u64(const subject *s, const besom_config *config, const uint64_t *keys,
+                          size_t n);
+besom_filter *make_of_bytes(const subject *s, const besom_config *config, const besom_bytes *keys,
+                            size_t n);
 
 /* With the first n keys of the stream MEMBERS, in a filter of capacity n. */
 besom_filter *make_of_members(const subject *s, size_t n, double rate);

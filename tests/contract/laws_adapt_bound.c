@@ -37,7 +37,7 @@ typedef struct bound {
   size_t calls, fail_at; /* of digest_of: this one, from 1, fails */
   size_t adapted, refused, full, ambiguous, unread;
   uint64_t rebuilds, all_rebuilds; /* of this filter, and of those before it */
-  uint64_t high_selectors;         /* so high that only a kind with room for all of them comes to it */
+  uint64_t high_selectors; /* so high that only a kind with room for all of them comes to it */
 } bound;
 
 static stored_key *find_stored(bound *b, besom_match match) {
@@ -53,7 +53,8 @@ static besom_match match_of(const bound *b, size_t i) {
   return match;
 }
 
-static besom_status digest_of(void *ctx, const besom_filter *f, besom_match match, besom_digest *digest) {
+static besom_status digest_of(void *ctx, const besom_filter *f, besom_match match,
+                              besom_digest *digest) {
   bound *b = ctx;
   if (++b->calls == b->fail_at) return BESOM_IO;
   stored_key *key = find_stored(b, match);
@@ -125,7 +126,8 @@ static void assert_bound(bound *b) {
     assert_true(has_match(b->f, b->stored[i].digest, match_of(b, i)));
     if (b->value_bits) assert_value(b, b->stored[i].digest);
   }
-  for (size_t i = 0; i < b->n_fixed; i++) assert_false(besom_contains_digest(b->f, b->fixed[i].digest));
+  for (size_t i = 0; i < b->n_fixed; i++)
+    assert_false(besom_contains_digest(b->f, b->fixed[i].digest));
 }
 
 /* The cheaper part, for after every operation. */
@@ -133,7 +135,8 @@ static void assert_none_lost(const bound *b) {
   assert_valid(b->f);
   size_t lost = 0, revived = 0;
   for (size_t i = 0; i < b->n; i++) lost += !besom_contains_digest(b->f, b->stored[i].digest);
-  for (size_t i = 0; i < b->n_fixed; i++) revived += besom_contains_digest(b->f, b->fixed[i].digest);
+  for (size_t i = 0; i < b->n_fixed; i++)
+    revived += besom_contains_digest(b->f, b->fixed[i].digest);
   assert_int_equal(lost, 0);
   assert_int_equal(revived, 0);
 }
@@ -245,7 +248,7 @@ static void adapt_one(bound *b, besom_digest d) {
   besom_status status = besom_adapt_digest(b->f, d);
   bool failed = reads_failed(b);
   if (status != BESOM_OK) {
-    assert_status(failed ? BESOM_IO : is_stored(b, d) ? BESOM_MEMBER : BESOM_FULL, status);
+    assert_status(failed ? BESOM_IO : is_stored(b, d) ? BESOM_IS_MEMBER : BESOM_FULL, status);
     assert_bytes(b->f, &before);
     b->refused += status == BESOM_FULL;
     return;
@@ -270,9 +273,10 @@ static void adapt_at_one(bound *b, besom_digest d) {
   if (total == 0 || is_stored(b, d)) return;
   besom_digest stored = find_stored(b, first)->digest, wrong = {~stored.hi, stored.lo};
   save_to(&before, b->f);
-  assert_status(BESOM_MEMBER, besom_adapt_at(b->f, stored, first, stored));
+  assert_status(BESOM_IS_MEMBER, besom_adapt_at(b->f, stored, first, stored));
   assert_status(BESOM_INVALID, besom_adapt_at(b->f, d, first, wrong));
-  assert_status(BESOM_NOT_FOUND, besom_adapt_at(b->f, d, (besom_match){first.bucket, UINT32_MAX}, stored));
+  assert_status(BESOM_NOT_FOUND,
+                besom_adapt_at(b->f, d, (besom_match){first.bucket, UINT32_MAX}, stored));
   assert_bytes(b->f, &before);
   save_to(&before, b->f);
   besom_status status = besom_adapt_at(b->f, d, first, stored);
@@ -392,18 +396,19 @@ static void one_operation(bound *b, bool rising) {
 typedef struct bound_shape {
   uint64_t slots;
   uint32_t width, value_bits;
-  double adapt_room;
+  double reserve;
 } bound_shape;
 
 static besom_config config_of_bound(const subject *s, const bound_shape *shape) {
   besom_config config = geometry_of(s, shape->slots, shape->width);
   config.value_bits = can(s, BESOM_CAN_VALUE) ? shape->value_bits : 0;
-  config.adapt_room = shape->adapt_room;
+  config.reserve = shape->reserve;
   return config;
 }
 
 /* After random operations on a filter in which so many keys were stored before. */
-static bound *bound_after(const subject *s, const bound_shape *shape, size_t at_first, size_t steps, uint64_t seed) {
+static bound *bound_after(const subject *s, const bound_shape *shape, size_t at_first, size_t steps,
+                          uint64_t seed) {
   besom_config config = config_of_bound(s, shape);
   bound *b = bound_new(s, &config, seed);
   for (size_t i = 0; i < at_first; i++) store_one(b, some_digest(b));
@@ -418,10 +423,11 @@ static bound *bound_after(const subject *s, const bound_shape *shape, size_t at_
 
 /* So small that everything collides, so full that there is no room, and fingerprints as long as they get. */
 static const bound_shape shapes[] = {
-    {1, 2, 0, 0.5},   {1, 8, 0, 0.5},    {2, 3, 1, 0.5},    {5, 2, 0, 0.5},   {13, 2, 8, 0.5},   {31, 4, 0, 0.3},
-    {40, 9, 8, 0.5},  {63, 2, 0, 0.5},   {64, 2, 32, 0.4},  {65, 2, 0, 0.2},  {65, 5, 1, 0.5},   {96, 8, 0, 0.2},
-    {100, 3, 0, 0.5}, {130, 6, 32, 0.3}, {190, 2, 0, 0.45}, {200, 4, 0, 0.1}, {250, 7, 8, 0.25}, {256, 9, 0, 0.05},
-    {300, 2, 0, 0.5}, {300, 2, 1, 0.5},  {300, 8, 0, 0.02}, {77, 40, 0, 0.5}, {90, 55, 32, 0.5}, {128, 16, 0, 0.5},
+    {1, 2, 0, 0.5},    {1, 8, 0, 0.5},    {2, 3, 1, 0.5},    {5, 2, 0, 0.5},    {13, 2, 8, 0.5},
+    {31, 4, 0, 0.3},   {40, 9, 8, 0.5},   {63, 2, 0, 0.5},   {64, 2, 32, 0.4},  {65, 2, 0, 0.2},
+    {65, 5, 1, 0.5},   {96, 8, 0, 0.2},   {100, 3, 0, 0.5},  {130, 6, 32, 0.3}, {190, 2, 0, 0.45},
+    {200, 4, 0, 0.1},  {250, 7, 8, 0.25}, {256, 9, 0, 0.05}, {300, 2, 0, 0.5},  {300, 2, 1, 0.5},
+    {300, 8, 0, 0.02}, {77, 40, 0, 0.5},  {90, 55, 32, 0.5}, {128, 16, 0, 0.5},
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 

@@ -20,7 +20,7 @@ static const subject *marking_subject(void **state) {
 static besom_config adapting_config(const subject *s) {
   besom_config config = config_of(s, 2 * MANY, 1.0 / 16);
   config.max_capacity = 16 * MANY;
-  config.adapt_room = 0.4;
+  config.reserve = 0.4;
   return config;
 }
 
@@ -70,7 +70,8 @@ static void a_fixed_false_positive_stays_fixed(void **state) {
   for (; can(s, BESOM_CAN_REMOVE) && x.from < MANY / 2; x.from++)
     assert_status(BESOM_OK, besom_remove_u64(x.f, x.members[x.from]));
   assert_still_fixed(&x);
-  for (; x.to < 3 * MANY / 2; x.to++) assert_status(BESOM_OK, besom_insert_u64(x.f, x.members[x.to]));
+  for (; x.to < 3 * MANY / 2; x.to++)
+    assert_status(BESOM_OK, besom_insert_u64(x.f, x.members[x.to]));
   assert_still_fixed(&x);
   assert_status(BESOM_OK, besom_insert_many_u64(x.f, x.members + x.to, MANY / 2, NULL));
   x.to = 2 * MANY;
@@ -88,8 +89,8 @@ static void a_fixed_false_positive_stays_fixed(void **state) {
 }
 
 /* What the other filter answers no to stays fixed; of the rest only that no member is lost. */
-static void assert_merged_right(const fixture *x, const besom_filter *other, const uint64_t *others, size_t n,
-                                bool first) {
+static void assert_merged_right(const fixture *x, const besom_filter *other, const uint64_t *others,
+                                size_t n, bool first) {
   besom_filter *both = first ? merged(x->f, other) : merged(other, x->f);
   assert_valid(both);
   assert_holds_u64(both, x->members + x->from, x->to - x->from);
@@ -201,7 +202,8 @@ static void a_fixed_key_is_inserted_into_an_emptied_filter(void **state) {
     assert_status(BESOM_OK, besom_insert_u64(x.f, x.fixed[i]));
     assert_true(besom_contains_u64(x.f, x.fixed[i]));
   }
-  assert_status(BESOM_OK, besom_insert_many_u64(x.f, x.fixed + ENOUGH / 2, ENOUGH - ENOUGH / 2, NULL));
+  assert_status(BESOM_OK,
+                besom_insert_many_u64(x.f, x.fixed + ENOUGH / 2, ENOUGH - ENOUGH / 2, NULL));
   assert_int_equal(count_yes(x.f, x.fixed, ENOUGH), ENOUGH);
   assert_valid(x.f);
   fixture_free(&x);
@@ -231,16 +233,17 @@ static void a_full_reserve_is_a_status(void **state) {
   const subject *s = marking_subject(state);
   enum { OFFENDERS = 1000 };
   besom_config config = config_of(s, 2 * MANY, 1.0 / 16);
-  config.adapt_room = 0.01;
+  config.reserve = 0.01;
   uint64_t *members = keys_u64(MEMBERS, 2 * MANY);
   besom_filter *f = make_of_u64(s, &config, members, MANY);
   uint64_t *offenders = false_positives_of(f, OFFENDERS);
   size_t fixed = adapt_until_full(f, offenders, OFFENDERS);
   assert_true(fixed > 0);
-  assert_true(stats_of(f).adapt_room_used >= 0.5 && stats_of(f).adapt_room_used <= 1);
+  assert_true(stats_of(f).reserve_used >= 0.5 && stats_of(f).reserve_used <= 1);
   assert_status(BESOM_OK, besom_adapt_u64(f, offenders[0])); /* is fixed */
   assert_int_equal(count_yes(f, offenders, fixed), 0);
-  assert_status(BESOM_OK, besom_insert_many_u64(f, members + MANY, MANY, NULL)); /* the room of keys is theirs */
+  assert_status(BESOM_OK, besom_insert_many_u64(f, members + MANY, MANY,
+                                                NULL)); /* the room of keys is theirs */
   assert_holds_u64(f, members, 2 * MANY);
   assert_int_equal(count_yes(f, offenders, fixed), 0);
   assert_valid(f);
@@ -273,7 +276,7 @@ static void rekeying_frees_the_room(void **state) {
   const subject *s = marking_subject(state);
   enum { OFFENDERS = 1000, DENIED = 20 };
   besom_config config = config_of(s, MANY, 1.0 / 16);
-  config.adapt_room = 0.01;
+  config.reserve = 0.01;
   uint64_t *members = keys_u64(MEMBERS, MANY);
   besom_filter *f = make_of_u64(s, &config, members, MANY);
   uint64_t *offenders = false_positives_of(f, OFFENDERS);
@@ -290,7 +293,7 @@ static void rekeying_frees_the_room(void **state) {
   const uint8_t seed[16] = "another besom's";
   source_of_u64(&yes, members, MANY);
   assert_status(BESOM_OK, besom_rekey(f, &yes.api, NULL, seed));
-  assert_true(stats_of(f).adapt_room_used == 0);
+  assert_true(stats_of(f).reserve_used == 0);
   assert_int_equal(stats_of(f).marks + stats_of(f).extended, 0);
   assert_holds_u64(f, members, MANY);
   source_of_u64(&yes, members, MANY);
@@ -311,7 +314,8 @@ static void rekeying_frees_the_room(void **state) {
 
 const law adapt_marks_laws[] = {
     LAW_UNLESS(a_fixed_false_positive_stays_fixed, EVERY_SUBJECT, ADAPTS, BESOM_FORGETS),
-    LAW_UNLESS(what_was_fixed_stays_fixed_in_a_merged_filter, EVERY_SUBJECT, ADAPTS | BESOM_CAN_MERGE, BESOM_FORGETS),
+    LAW_UNLESS(what_was_fixed_stays_fixed_in_a_merged_filter, EVERY_SUBJECT,
+               ADAPTS | BESOM_CAN_MERGE, BESOM_FORGETS),
     LAW_UNLESS(adapting_for_a_no_changes_nothing, EVERY_SUBJECT, ADAPTS, BESOM_FORGETS),
     LAW_UNLESS(inserting_a_fixed_key_makes_it_a_member, EVERY_SUBJECT, ADAPTS, BESOM_FORGETS),
     LAW(a_fixed_key_is_inserted_into_an_emptied_filter, EVERY_SUBJECT, ADAPTS | BESOM_CAN_REMOVE),

@@ -23,7 +23,8 @@ static void every_status_has_a_sentence(void **state) {
 static void the_version_is_that_of_the_header(void **state) {
   (void)state;
   char version[32];
-  snprintf(version, sizeof version, "%d.%d.%d", BESOM_VERSION_MAJOR, BESOM_VERSION_MINOR, BESOM_VERSION_PATCH);
+  snprintf(version, sizeof version, "%d.%d.%d", BESOM_VERSION_MAJOR, BESOM_VERSION_MINOR,
+           BESOM_VERSION_PATCH);
   assert_string_equal(besom_version(), version);
 }
 
@@ -33,7 +34,8 @@ static void kinds_have_names_of_their_own(void **state) {
   for (; besom_kinds(n); n++) {
     assert_true(strlen(besom_kinds(n)->name) > 0);
     assert_true(strlen(besom_kinds(n)->summary) > 0);
-    for (size_t k = 0; k < n; k++) assert_string_not_equal(besom_kinds(n)->name, besom_kinds(k)->name);
+    for (size_t k = 0; k < n; k++)
+      assert_string_not_equal(besom_kinds(n)->name, besom_kinds(k)->name);
   }
   assert_true(n > 0);
   assert_null(besom_kinds(n));
@@ -120,7 +122,8 @@ static void nothing_to_work_on_is_invalid(void **state) {
   assert_status(BESOM_INVALID, besom_load(NULL, 100, NULL, &out));
   assert_status(BESOM_INVALID, besom_load_file(NULL, NULL, &out));
   assert_status(BESOM_INVALID, besom_open_mmap(NULL, 0, &out));
-  assert_status(BESOM_INVALID, besom_open_mmap("/nowhere", ~BESOM_TRUSTED, &out)); /* flags there are not */
+  assert_status(BESOM_INVALID,
+                besom_open_mmap("/nowhere", ~BESOM_TRUSTED, &out)); /* flags there are not */
   assert_status(BESOM_CORRUPT, besom_load("", 0, NULL, &out));
   assert_null(out);
   assert_null(iter);
@@ -164,7 +167,8 @@ static void impossible_numbers_are_invalid(void **state) {
     config = geometry_of(s, bad_capacities[i], 8);
     assert_no_filter(BESOM_INVALID, &config);
   }
-  besom_config both = config_of(s, 100, 0.01), wide = geometry_of(s, 100, 65), none = config_of(s, 0, 0);
+  besom_config both = config_of(s, 100, 0.01), wide = geometry_of(s, 100, 65),
+               none = config_of(s, 0, 0);
   both.bits = 12;
   assert_no_filter(BESOM_INVALID, &both);
   assert_no_filter(BESOM_INVALID, &wide);
@@ -200,7 +204,7 @@ static void extreme_wishes_are_kept_or_refused(void **state) {
   for (size_t i = 0; i < sizeof rates / sizeof *rates + sizeof bits / sizeof *bits; i++) {
     besom_config config = config_of(s, N, 0);
     if (i < sizeof rates / sizeof *rates)
-      config.rate = rates[i];
+      config.fpr = rates[i];
     else
       config.bits = bits[i - sizeof rates / sizeof *rates];
     besom_filter *f = NULL;
@@ -210,7 +214,7 @@ static void extreme_wishes_are_kept_or_refused(void **state) {
     assert_true(status == BESOM_OK || status == BESOM_INVALID);
     if (status != BESOM_OK) continue;
     besom_statistics stats = stats_of(f);
-    if (config.rate != 0) assert_true(stats.rate_at_capacity <= config.rate);
+    if (config.fpr != 0) assert_true(stats.fpr_at_capacity <= config.fpr);
     /* The head of a filter so small may be a bit an item. */
     else
       assert_true(8.0 * (double)stats.bytes <= config.bits * N * 1.02 + 8 * 512);
@@ -269,9 +273,11 @@ static void missing_pointers_are_invalid(void **state) {
   assert_status(BESOM_INVALID, besom_create(&config, NULL));
   assert_status(BESOM_INVALID, besom_create_like(f, NULL));
   assert_status(BESOM_INVALID, besom_build(&config, NULL, NULL, NULL, &out));
-  assert_status(BESOM_INVALID, besom_build(&config, &(besom_source){.next = NULL}, NULL, NULL, &out));
+  assert_status(BESOM_INVALID,
+                besom_build(&config, &(besom_source){.next = NULL}, NULL, NULL, &out));
   assert_status(BESOM_INVALID, besom_build_sorted(&config, NULL, NULL, &out));
-  assert_status(BESOM_INVALID, besom_build_sorted(&config, &(besom_digest_source){.next = NULL}, NULL, &out));
+  assert_status(BESOM_INVALID,
+                besom_build_sorted(&config, &(besom_digest_source){.next = NULL}, NULL, &out));
   assert_status(BESOM_INVALID, besom_contains_many(f, NULL, 1, bitmap));
   assert_status(BESOM_INVALID, besom_contains_many(f, &bad, 1, bitmap));
   assert_status(BESOM_INVALID, besom_contains_many_u64(f, NULL, 1, bitmap));
@@ -309,7 +315,8 @@ static void missing_keys_are_invalid(void **state) {
     assert_status(BESOM_INVALID, besom_insert_many(f, bad, 2, NULL));
     assert_status(BESOM_INVALID, besom_insert_many_u64(f, NULL, 1, NULL));
     assert_status(BESOM_INVALID, besom_insert_many_digest(f, NULL, 1, NULL));
-    assert_status(BESOM_OK, besom_insert_many(f, NULL, 0, NULL)); /* of nothing, there is nothing wrong */
+    assert_status(BESOM_OK,
+                  besom_insert_many(f, NULL, 0, NULL)); /* of nothing, there is nothing wrong */
   }
   if (can(s, BESOM_CAN_REMOVE)) assert_status(BESOM_INVALID, besom_remove(f, NULL, 5));
   if (can(s, BESOM_CAN_COUNT)) {
@@ -334,7 +341,8 @@ static void what_a_kind_cannot_do_is_unsupported(void **state) {
     assert_status(BESOM_UNSUPPORTED, besom_insert_u64(f, 1));
     assert_status(BESOM_UNSUPPORTED, besom_insert_many_u64(f, &n, 1, NULL));
   }
-  if (!can(s, BESOM_CAN_REMOVE)) assert_status(BESOM_UNSUPPORTED, besom_remove_u64(f, key_u64(MEMBERS, 0)));
+  if (!can(s, BESOM_CAN_REMOVE))
+    assert_status(BESOM_UNSUPPORTED, besom_remove_u64(f, key_u64(MEMBERS, 0)));
   if (!can(s, BESOM_CAN_COUNT)) assert_status(BESOM_UNSUPPORTED, besom_count_u64(f, 1, &n));
   if (!can(s, BESOM_CAN_MERGE)) assert_status(BESOM_UNSUPPORTED, besom_merge(f, f, &out));
   if (!can(s, BESOM_CAN_ITERATE)) assert_status(BESOM_UNSUPPORTED, besom_iter_open(f, &iter));

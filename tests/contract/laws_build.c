@@ -29,7 +29,8 @@ static void building_is_inserting(void **state) {
     assert_int_equal(stats_of(built).items, stats_of(inserted).items);
     assert_true(stats_of(built).capacity >= N);
     assert_valid(built);
-    for (size_t i = 0; i < N; i++) assert_true(besom_contains(built, keys.keys[i].data, keys.keys[i].len));
+    for (size_t i = 0; i < N; i++)
+      assert_true(besom_contains(built, keys.keys[i].data, keys.keys[i].len));
     assert_same_answers(s, built, inserted, 4000);
     besom_free(built);
   }
@@ -104,7 +105,8 @@ static void a_wrong_hint_does_no_harm(void **state) {
 /* To the last key that fits; with one more the build is FULL. */
 static void a_build_fills_a_filter_to_its_capacity(void **state) {
   const subject *s = subject_of(state);
-  besom_config config = config_of(s, N, 1.0 / (1 << 20)); /* hardly any fingerprint twice, for kinds that count */
+  besom_config config =
+      config_of(s, N, 1.0 / (1 << 20)); /* hardly any fingerprint twice, for kinds that count */
   besom_filter *empty = make_empty(&config), *f;
   size_t capacity = (size_t)stats_of(empty).capacity, most = capacity + 100;
   uint64_t *keys = keys_u64(MEMBERS, most);
@@ -246,7 +248,7 @@ static void progress_can_stop_a_build(void **state) {
     array_source source;
     source_of_u64(&source, keys, MANY);
     besom_filter *f = NULL;
-    assert_status(BESOM_STOPPED, besom_build(&config, &source.api, NULL, &progress, &f));
+    assert_status(BESOM_CANCELLED, besom_build(&config, &source.api, NULL, &progress, &f));
     assert_null(f);
     assert_int_equal(p.ticks, most);
     assert_false(p.went_back);
@@ -270,7 +272,8 @@ static void keys_to_deny_are_denied_or_unsupported(void **state) {
   if (status == BESOM_OK) {
     assert_holds_u64(f, keys, 1000);
     if (can(s, BESOM_TAKES_SAMPLE))
-      assert_true(count_false_positives(f, 1000) <= 300); /* no more than without it, but for chance */
+      assert_true(count_false_positives(f, 1000) <=
+                  300); /* no more than without it, but for chance */
     else
       assert_int_equal(count_false_positives(f, 1000), 0);
   } else {
@@ -293,7 +296,8 @@ typedef struct digest_array {
 static besom_status give_digests(void *ctx, besom_digest *out, size_t cap, size_t *n) {
   digest_array *d = ctx;
   if (d->at == d->n) return d->at_the_end;
-  for (*n = 0; *n < cap && *n < d->most_at_once && d->at < d->n; ++*n) out[*n] = d->digests[d->at++];
+  for (*n = 0; *n < cap && *n < d->most_at_once && d->at < d->n; ++*n)
+    out[*n] = d->digests[d->at++];
   return BESOM_OK;
 }
 
@@ -302,12 +306,16 @@ static besom_status digests_again(void *ctx) {
   return BESOM_OK;
 }
 
-static void digest_array_init(digest_array *d, const besom_digest *digests, size_t n, size_t most_at_once) {
-  *d = (digest_array){.digests = digests, .n = n, .most_at_once = most_at_once, .at_the_end = BESOM_END};
-  d->api = (besom_digest_source){.next = give_digests, .rewind = digests_again, .size_hint = n, .ctx = d};
+static void digest_array_init(digest_array *d, const besom_digest *digests, size_t n,
+                              size_t most_at_once) {
+  *d = (digest_array){
+      .digests = digests, .n = n, .most_at_once = most_at_once, .at_the_end = BESOM_END};
+  d->api = (besom_digest_source){
+      .next = give_digests, .rewind = digests_again, .size_hint = n, .ctx = d};
 }
 
-static besom_filter *build_sorted(const besom_config *config, const besom_digest *digests, size_t n, size_t at_once) {
+static besom_filter *build_sorted(const besom_config *config, const besom_digest *digests, size_t n,
+                                  size_t at_once) {
   digest_array d;
   digest_array_init(&d, digests, n, at_once);
   besom_filter *f = NULL;
@@ -346,7 +354,8 @@ static besom_digest *digests_with_copies(size_t n, random_stream *random) {
     uint64_t dice = random_below(random, 10);
     if (i && dice < 3) digests[i] = digests[random_below(random, i)];
     if (i && dice == 3) digests[i].hi = digests[i - 1].hi;
-    if (i && dice > 7) digests[i].hi = digests[i - 1].hi + (random_next(random) >> random_below(random, 64));
+    if (i && dice > 7)
+      digests[i].hi = digests[i - 1].hi + (random_next(random) >> random_below(random, 64));
     if (i && dice < 7 && n % 3 == 0) digests[i] = digests[i - 1]; /* long stretches of one */
   }
   sort_digests(digests, n);
@@ -463,7 +472,7 @@ static void a_sorted_build_can_be_ended(void **state) {
   patience p = {.most = 2};
   besom_progress progress = {.tick = tick, .ctx = &p};
   digest_array_init(&d, digests, MANY, MANY);
-  assert_status(BESOM_STOPPED, besom_build_sorted(&config, &d.api, &progress, &f));
+  assert_status(BESOM_CANCELLED, besom_build_sorted(&config, &d.api, &progress, &f));
   assert_null(f);
   assert_int_equal(p.ticks, 2);
   assert_nothing_wrong(failing_allocator_verdict(&memory));
@@ -488,18 +497,21 @@ const law build_laws[] = {
     LAW(a_source_without_size_must_rewind, EVERY_KIND, CAN_BUILD),
     LAW_UNLESS(more_keys_than_capacity_are_full, EVERY_KIND, CAN_BUILD, BESOM_CAN_SCALE),
     LAW(a_wrong_hint_does_no_harm, EVERY_KIND, CAN_BUILD),
-    LAW_UNLESS(a_build_fills_a_filter_to_its_capacity, EVERY_SUBJECT, BESOM_CAN_INSERT, BESOM_CAN_SCALE),
-    LAW_UNLESS(copies_beyond_the_capacity_are_counted_or_full, EVERY_KIND, BESOM_CAN_INSERT | BESOM_CAN_COUNT,
+    LAW_UNLESS(a_build_fills_a_filter_to_its_capacity, EVERY_SUBJECT, BESOM_CAN_INSERT,
                BESOM_CAN_SCALE),
+    LAW_UNLESS(copies_beyond_the_capacity_are_counted_or_full, EVERY_KIND,
+               BESOM_CAN_INSERT | BESOM_CAN_COUNT, BESOM_CAN_SCALE),
     LAW(a_source_may_repeat_itself, EVERY_SUBJECT, CAN_BUILD),
     LAW(a_distinct_build_takes_each_key_once, EVERY_SUBJECT, CAN_BUILD),
     LAW(a_failing_source_ends_the_build, EVERY_KIND, CAN_BUILD),
     LAW(progress_can_stop_a_build, EVERY_KIND, CAN_BUILD),
     LAW(keys_to_deny_are_denied_or_unsupported, EVERY_KIND, CAN_BUILD),
     LAW(building_sorted_is_inserting, EVERY_SUBJECT, BESOM_CAN_BUILD_SORTED),
-    LAW(appending_copies_is_inserting_them, EVERY_SUBJECT, BESOM_CAN_BUILD_SORTED | BESOM_CAN_COUNT | BESOM_CAN_INSERT),
+    LAW(appending_copies_is_inserting_them, EVERY_SUBJECT,
+        BESOM_CAN_BUILD_SORTED | BESOM_CAN_COUNT | BESOM_CAN_INSERT),
     LAW(sorted_digests_without_size_must_rewind, EVERY_KIND, BESOM_CAN_BUILD_SORTED),
-    LAW(building_sorted_at_the_highest_load_loses_nothing, EVERY_SUBJECT, BESOM_CAN_BUILD_SORTED | BESOM_CAN_INSERT),
+    LAW(building_sorted_at_the_highest_load_loses_nothing, EVERY_SUBJECT,
+        BESOM_CAN_BUILD_SORTED | BESOM_CAN_INSERT),
     LAW(descending_digests_are_invalid, EVERY_KIND, BESOM_CAN_BUILD_SORTED),
     LAW(a_sorted_build_can_be_ended, EVERY_KIND, BESOM_CAN_BUILD_SORTED),
     LAW(building_sorted_too_much_is_full, EVERY_KIND, BESOM_CAN_BUILD_SORTED),

@@ -40,7 +40,7 @@ static void there_is_always_room_for_a_report(void **state) {
   besom_statistics stats = stats_of(f);
   assert_int_equal(stats.bytes, bytes);
   assert_true(stats.marks > 0 && stats.marks < MANY);
-  assert_true(stats.adapt_room_used > 0.5 && stats.adapt_room_used <= 1);
+  assert_true(stats.reserve_used > 0.5 && stats.reserve_used <= 1);
   assert_int_equal(count_yes(f, wrong, MANY), MANY - stats.marks);
   assert_holds_members(f);
   free(wrong);
@@ -54,9 +54,11 @@ static void a_few_reports_are_kept(void **state) {
   uint64_t *wrong = false_positives_of(f, FEW);
   report(f, wrong, FEW);
   assert_int_equal(stats_of(f).marks, FEW);
-  for (size_t i = 0; i < MEMBERS_IN; i++) assert_status(BESOM_OK, besom_insert_u64(f, key_u64(MORE_MEMBERS, i)));
+  for (size_t i = 0; i < MEMBERS_IN; i++)
+    assert_status(BESOM_OK, besom_insert_u64(f, key_u64(MORE_MEMBERS, i)));
   if (can(s, BESOM_CAN_REMOVE))
-    for (size_t i = 0; i < MEMBERS_IN; i++) assert_status(BESOM_OK, besom_remove_u64(f, key_u64(MORE_MEMBERS, i)));
+    for (size_t i = 0; i < MEMBERS_IN; i++)
+      assert_status(BESOM_OK, besom_remove_u64(f, key_u64(MORE_MEMBERS, i)));
   if (can(s, BESOM_CAN_GROW)) assert_status(BESOM_OK, besom_grow(f, 2 * stats_of(f).slots));
   memory_sink saved;
   save_to(&saved, f);
@@ -106,11 +108,13 @@ static void inserting_a_reported_key_makes_it_a_member(void **state) {
     assert_status(BESOM_OK, besom_create_like(f, &other));
     assert_status(BESOM_OK, besom_insert_many_u64(other, wrong + 3, 2, NULL));
     for (int order = 0; order < 2; order++) {
-      assert_status(BESOM_OK, order ? besom_merge(other, f, &merged) : besom_merge(f, other, &merged));
+      assert_status(BESOM_OK,
+                    order ? besom_merge(other, f, &merged) : besom_merge(f, other, &merged));
       assert_int_equal(count_yes(merged, wrong, 5), 5);
       /* The others stay denied where both filters deny them. */
       for (size_t i = 5; i < FEW; i++)
-        if (!besom_contains_u64(other, wrong[i])) assert_false(besom_contains_u64(merged, wrong[i]));
+        if (!besom_contains_u64(other, wrong[i]))
+          assert_false(besom_contains_u64(merged, wrong[i]));
       assert_holds_members(merged);
       besom_free(merged);
     }
@@ -149,7 +153,8 @@ static void reports_never_hide_a_member(void **state) {
     i = (size_t)random_below(&random, UNIVERSE);
     assert_true(!copies[i] || besom_contains_u64(f, key_u64(MEMBERS, i)));
   }
-  for (size_t i = 0; i < UNIVERSE; i++) assert_true(!copies[i] || besom_contains_u64(f, key_u64(MEMBERS, i)));
+  for (size_t i = 0; i < UNIVERSE; i++)
+    assert_true(!copies[i] || besom_contains_u64(f, key_u64(MEMBERS, i)));
   assert_valid(f);
   besom_free(f);
 }

@@ -6,7 +6,8 @@
 enum { N = 3000, CHANGED = 40 };
 
 /* Two filters that differ by some keys: made anew of another set, or changed. */
-static void make_two(const subject *s, size_t n, size_t changed, besom_filter **old, besom_filter **fresh) {
+static void make_two(const subject *s, size_t n, size_t changed, besom_filter **old,
+                     besom_filter **fresh) {
   besom_config config = config_of(s, n + changed, 1.0 / 128);
   uint64_t *keys = keys_u64(MEMBERS, n), *others = keys_u64(MORE_MEMBERS, changed);
   *old = make_of_u64(s, &config, keys, n);
@@ -20,7 +21,7 @@ static void make_two(const subject *s, size_t n, size_t changed, besom_filter **
 
 static besom_filter *patched(const besom_filter *old, const memory_sink *patch) {
   besom_filter *f = NULL;
-  assert_status(BESOM_OK, besom_apply(old, patch->data, patch->len, &f));
+  assert_status(BESOM_OK, besom_patch(old, patch->data, patch->len, &f));
   return f;
 }
 
@@ -32,11 +33,12 @@ static void a_patch_makes_the_new_filter_of_the_old(void **state) {
     memory_sink patch;
     make_two(s, sizes[i], changes[i], &old, &fresh);
     memory_sink_init(&patch);
-    assert_status(BESOM_OK, besom_delta(old, fresh, &patch.api));
+    assert_status(BESOM_OK, besom_diff(old, fresh, &patch.api));
     besom_filter *made = patched(old, &patch);
     assert_same_bytes(made, fresh);
     besom_filter *other = NULL;
-    if (changes[i]) assert_status(BESOM_UNLIKE, besom_apply(fresh, patch.data, patch.len, &other));
+    if (changes[i])
+      assert_status(BESOM_INCOMPATIBLE, besom_patch(fresh, patch.data, patch.len, &other));
     besom_free(made);
     besom_free(old);
     besom_free(fresh);
@@ -50,19 +52,19 @@ static void damaged_patches_are_refused(void **state) {
   memory_sink patch;
   make_two(s, 300, 10, &old, &fresh);
   memory_sink_init(&patch);
-  assert_status(BESOM_OK, besom_delta(old, fresh, &patch.api));
+  assert_status(BESOM_OK, besom_diff(old, fresh, &patch.api));
   random_stream random = {7};
   for (size_t i = 0; i < 400; i++) {
     besom_filter *f = NULL;
     size_t at = (size_t)random_below(&random, patch.len);
     uint8_t flip = (uint8_t)(1u << random_below(&random, 8));
     patch.data[at] ^= flip;
-    besom_status status = besom_apply(old, patch.data, patch.len, &f);
+    besom_status status = besom_patch(old, patch.data, patch.len, &f);
     if (status == BESOM_OK) assert_same_bytes(f, fresh); /* unused bits at the end of a piece */
     besom_free(f);
     patch.data[at] ^= flip;
     f = NULL;
-    assert_true(besom_apply(old, patch.data, at, &f) != BESOM_OK);
+    assert_true(besom_patch(old, patch.data, at, &f) != BESOM_OK);
   }
   besom_free(old);
   besom_free(fresh);
@@ -75,12 +77,12 @@ static void bad_arguments_make_no_patch(void **state) {
   memory_sink patch;
   make_two(s, 100, 3, &old, &fresh);
   memory_sink_init(&patch);
-  assert_status(BESOM_INVALID, besom_delta(NULL, fresh, &patch.api));
-  assert_status(BESOM_INVALID, besom_delta(old, NULL, &patch.api));
-  assert_status(BESOM_INVALID, besom_delta(old, fresh, NULL));
-  assert_status(BESOM_INVALID, besom_apply(old, NULL, 3, &f));
-  assert_status(BESOM_INVALID, besom_apply(NULL, "abc", 3, &f));
-  assert_status(BESOM_CORRUPT, besom_apply(old, "abc", 3, &f));
+  assert_status(BESOM_INVALID, besom_diff(NULL, fresh, &patch.api));
+  assert_status(BESOM_INVALID, besom_diff(old, NULL, &patch.api));
+  assert_status(BESOM_INVALID, besom_diff(old, fresh, NULL));
+  assert_status(BESOM_INVALID, besom_patch(old, NULL, 3, &f));
+  assert_status(BESOM_INVALID, besom_patch(NULL, "abc", 3, &f));
+  assert_status(BESOM_CORRUPT, besom_patch(old, "abc", 3, &f));
   besom_free(old);
   besom_free(fresh);
   memory_sink_close(&patch);

@@ -18,8 +18,8 @@ static void assert_same_statistics(const besom_filter *a, const besom_filter *b,
   assert_int_equal(x.width, y.width);
   if (memory_too) assert_int_equal(x.bytes, y.bytes);
   assert_true(x.load == y.load);
-  assert_true(x.expected_rate == y.expected_rate);
-  assert_true(x.rate_at_capacity == y.rate_at_capacity);
+  assert_true(x.expected_fpr == y.expected_fpr);
+  assert_true(x.fpr_at_capacity == y.fpr_at_capacity);
 }
 
 /* Besides answers: copies, if the kind counts, for which every third member is inserted twice. */
@@ -27,12 +27,14 @@ static besom_filter *make_sample(const subject *s) {
   besom_config config = config_of(s, 2 * N, 1.0 / 128);
   uint64_t *keys = keys_u64(MEMBERS, N);
   besom_filter *f = make_of_u64(s, &config, keys, N);
-  for (size_t i = 0; can(s, BESOM_CAN_COUNT) && i < N; i += 3) assert_status(BESOM_OK, besom_insert_u64(f, keys[i]));
+  for (size_t i = 0; can(s, BESOM_CAN_COUNT) && i < N; i += 3)
+    assert_status(BESOM_OK, besom_insert_u64(f, keys[i]));
   free(keys);
   return f;
 }
 
-static void assert_is_copy(const subject *s, const besom_filter *copy, const besom_filter *f, bool memory_too) {
+static void assert_is_copy(const subject *s, const besom_filter *copy, const besom_filter *f,
+                           bool memory_too) {
   assert_valid(copy);
   assert_same_statistics(copy, f, memory_too && !s->flags); /* a copy has no locks */
   assert_same_answers(s, copy, f, QUERIES);
@@ -129,8 +131,10 @@ static void equal_filters_give_equal_bytes(void **state) {
 static void removing_leaves_no_trace(void **state) {
   const subject *s = subject_of(state);
   besom_filter *f = make_sample(s), *same = make_sample(s);
-  for (size_t i = 0; i < N / 2; i++) assert_status(BESOM_OK, besom_insert_u64(f, key_u64(MORE_MEMBERS, i)));
-  for (size_t i = 0; i < N / 2; i++) assert_status(BESOM_OK, besom_remove_u64(f, key_u64(MORE_MEMBERS, i)));
+  for (size_t i = 0; i < N / 2; i++)
+    assert_status(BESOM_OK, besom_insert_u64(f, key_u64(MORE_MEMBERS, i)));
+  for (size_t i = 0; i < N / 2; i++)
+    assert_status(BESOM_OK, besom_remove_u64(f, key_u64(MORE_MEMBERS, i)));
   assert_valid(f);
   assert_same_statistics(f, same, true);
   assert_same_answers(s, f, same, 10000);
@@ -150,7 +154,8 @@ static void assert_read_only(const subject *s, besom_filter *f) {
   }
   if (can(s, BESOM_CAN_REMOVE)) assert_status(BESOM_READ_ONLY, besom_remove_u64(f, key));
   if (can(s, BESOM_CAN_GROW)) assert_status(BESOM_READ_ONLY, besom_grow(f, 2 * slots));
-  if (can(s, BESOM_CAN_GROW) && slots % 2 == 0) assert_status(BESOM_READ_ONLY, besom_shrink(f, slots / 2));
+  if (can(s, BESOM_CAN_GROW) && slots % 2 == 0)
+    assert_status(BESOM_READ_ONLY, besom_shrink(f, slots / 2));
   if (can(s, BESOM_CAN_ADAPT)) assert_status(BESOM_READ_ONLY, besom_adapt_u64(f, key));
   if (can(s, BESOM_CAN_LIST_NO_AT)) {
     besom_match match = {0, 0};
@@ -161,8 +166,10 @@ static void assert_read_only(const subject *s, besom_filter *f) {
   array_source source;
   source_of_u64(&source, &key, 1);
   if (can(s, BESOM_CAN_GROW)) assert_status(BESOM_READ_ONLY, besom_grow_begin(f, 2 * slots, &task));
-  if (can(s, BESOM_CAN_REKEY)) assert_status(BESOM_READ_ONLY, besom_rekey_begin(f, &source.api, NULL, NULL, &task));
-  if (can(s, BESOM_CAN_REKEY)) assert_status(BESOM_READ_ONLY, besom_rekey(f, &source.api, NULL, NULL));
+  if (can(s, BESOM_CAN_REKEY))
+    assert_status(BESOM_READ_ONLY, besom_rekey_begin(f, &source.api, NULL, NULL, &task));
+  if (can(s, BESOM_CAN_REKEY))
+    assert_status(BESOM_READ_ONLY, besom_rekey(f, &source.api, NULL, NULL));
   assert_null(task);
 }
 
@@ -253,8 +260,8 @@ static void a_failing_sink_ends_the_save(void **state) {
     memory_sink narrow;
     memory_sink_init(&narrow);
     narrow.limit = limit;
-    narrow.complaint = BESOM_STOPPED;
-    assert_status(BESOM_STOPPED, besom_save(f, &narrow.api));
+    narrow.complaint = BESOM_CANCELLED;
+    assert_status(BESOM_CANCELLED, besom_save(f, &narrow.api));
     memory_sink_close(&narrow);
   }
   memory_sink_close(&saved);
@@ -271,7 +278,8 @@ static void a_failing_file_is_a_status(void **state) {
   assert_status(BESOM_IO, besom_save_file(f, dir.path));
   assert_status(BESOM_IO, besom_load_file(none.text, NULL, &out));
   assert_status(BESOM_IO, besom_open_mmap(none.text, 0, &out));
-  assert_true(besom_load_file(dir.path, NULL, &out) != BESOM_OK); /* a directory cannot be read, or is no filter */
+  assert_true(besom_load_file(dir.path, NULL, &out) !=
+              BESOM_OK); /* a directory cannot be read, or is no filter */
   assert_true(besom_open_mmap(dir.path, BESOM_TRUSTED, &out) != BESOM_OK);
   assert_int_equal(temp_dir_count(&dir), 0);
   assert_null(out);
@@ -285,7 +293,8 @@ const law file_laws[] = {
     LAW(a_filter_loads_from_any_address, EVERY_KIND, 0),
     LAW(copies_are_independent, EVERY_KIND, 0),
     LAW(equal_filters_give_equal_bytes, EVERY_SUBJECT, 0),
-    LAW(removing_leaves_no_trace, EVERY_SUBJECT, BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT),
+    LAW(removing_leaves_no_trace, EVERY_SUBJECT,
+        BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT),
     LAW(a_file_loads_and_opens_as_it_was, EVERY_SUBJECT, 0),
     LAW(a_file_is_the_saved_bytes, EVERY_KIND, 0),
     LAW(replacing_a_file_leaves_the_open_one, EVERY_KIND, 0),

@@ -94,7 +94,8 @@ static void any_geometry_can_be_filled(void **state) {
       assert_true(n >= slots[i] / 2);
       assert_all_there(f, n);
       if (can(s, BESOM_CAN_REMOVE)) {
-        for (size_t k = 0; k < n; k++) assert_status(BESOM_OK, besom_remove_u64(f, key_u64(MEMBERS, k)));
+        for (size_t k = 0; k < n; k++)
+          assert_status(BESOM_OK, besom_remove_u64(f, key_u64(MEMBERS, k)));
         assert_int_equal(stats_of(f).items, 0);
         assert_int_equal(count_false_positives(f, 500), 0);
         assert_valid(f);
@@ -104,7 +105,8 @@ static void any_geometry_can_be_filled(void **state) {
 }
 
 const law full_laws[] = {
-    LAW_UNLESS(full_is_a_status_and_loses_nothing, EVERY_SUBJECT, BESOM_CAN_INSERT, BESOM_CAN_SCALE),
+    LAW_UNLESS(full_is_a_status_and_loses_nothing, EVERY_SUBJECT, BESOM_CAN_INSERT,
+               BESOM_CAN_SCALE),
     LAW_UNLESS(insert_many_tells_how_far_it_came, EVERY_SUBJECT, BESOM_CAN_INSERT, BESOM_CAN_SCALE),
     LAW(any_geometry_can_be_filled, EVERY_SUBJECT, BESOM_CAN_INSERT),
     {0},

@@ -25,7 +25,7 @@ static besom_status load_exactly(const uint8_t *data, size_t len, besom_filter *
 static void assert_refused(const uint8_t *data, size_t len) {
   besom_filter *f = NULL;
   besom_status status = load_exactly(data, len, &f);
-  if (status == BESOM_NEWER) status = BESOM_CORRUPT;
+  if (status == BESOM_NEWER_VERSION) status = BESOM_CORRUPT;
   assert_status(BESOM_CORRUPT, status);
   assert_null(f);
 }
@@ -140,10 +140,10 @@ static void trusted_damage_is_no_crash(void **state) {
     assert_true(write_whole_file(path.text, damaged, saved.len));
     free(damaged);
     besom_status status = besom_open_mmap(path.text, 0, &f);
-    assert_true(status == BESOM_CORRUPT || status == BESOM_NEWER);
+    assert_true(status == BESOM_CORRUPT || status == BESOM_NEWER_VERSION);
     besom_fault fault = {0};
     assert_int_equal(besom_check_file(path.text, &fault), status);
-    assert_true(status == BESOM_NEWER || (fault.what && fault.offset <= saved.len));
+    assert_true(status == BESOM_NEWER_VERSION || (fault.what && fault.offset <= saved.len));
     assert_int_equal(besom_open_mmap(path.text, BESOM_CHECKSUMS, &f), status);
     if (besom_open_mmap(path.text, BESOM_TRUSTED, &f) != BESOM_OK) continue;
     ask_everything(f);

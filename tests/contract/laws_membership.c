@@ -16,7 +16,8 @@ static bool worth_trying(size_t capacity, int log_rate) {
 }
 
 /* Calls try for every capacity and rate 2^-1 to 2^-20. */
-static void for_all_sizes(const subject *s, void (*try)(const subject *s, const besom_config *config)) {
+static void for_all_sizes(const subject *s,
+                          void (*try)(const subject *s, const besom_config *config)) {
   for (int c = 0; c < CAPACITIES; c++)
     for (int log_rate = 1; log_rate <= 20; log_rate++) {
       if (!worth_trying(capacities[c], log_rate)) continue;
@@ -43,7 +44,8 @@ static void no_false_negatives_of_u64(void **state) {
 
 static void assert_holds_bytes(const besom_filter *f, const byte_keys *keys) {
   uint64_t *bitmap = heap_array((keys->n + 63) / 64, sizeof *bitmap);
-  for (size_t i = 0; i < keys->n; i++) assert_true(besom_contains(f, keys->keys[i].data, keys->keys[i].len));
+  for (size_t i = 0; i < keys->n; i++)
+    assert_true(besom_contains(f, keys->keys[i].data, keys->keys[i].len));
   assert_status(BESOM_OK, besom_contains_many(f, keys->keys, keys->n, bitmap));
   for (size_t i = 0; i < keys->n; i++) assert_true(bitmap[i / 64] >> (i % 64) & 1);
   free(bitmap);
@@ -101,8 +103,9 @@ static void no_false_negatives_of_digests(void **state) {
 /* Digests at both ends of the range and close to it: the first and the last slot. */
 static void no_false_negatives_at_the_ends_of_the_table(void **state) {
   const subject *s = subject_of(state);
-  static const besom_digest ends[] = {{0, 0},          {0, 1},          {0, UINT64_MAX},          {1, 0},
-                                      {UINT64_MAX, 0}, {UINT64_MAX, 1}, {UINT64_MAX, UINT64_MAX}, {UINT64_MAX - 1, 7}};
+  static const besom_digest ends[] = {
+      {0, 0},          {0, 1},          {0, UINT64_MAX},          {1, 0},
+      {UINT64_MAX, 0}, {UINT64_MAX, 1}, {UINT64_MAX, UINT64_MAX}, {UINT64_MAX - 1, 7}};
   for (int c = 0; c < CAPACITIES; c++) {
     besom_config config = config_of(s, capacities[c] + 8, 0);
     besom_filter *f = make_empty(&config);
@@ -127,7 +130,8 @@ static void no_byte_past_a_key_is_read(void **state) {
   besom_filter *f = make_of_bytes(s, &config, keys.keys, keys.n);
   assert_holds_bytes(f, &keys);
   besom_free(f);
-  for (size_t i = 0; i < keys.n; i++) free((unsigned char *)keys.keys[i].data - (keys.keys[i].len == 0));
+  for (size_t i = 0; i < keys.n; i++)
+    free((unsigned char *)keys.keys[i].data - (keys.keys[i].len == 0));
   byte_keys_free(&keys);
 }
 
@@ -161,7 +165,8 @@ static void many_answers_are_the_single_answers(void **state) {
     size_t n = sizes[k], words = (n + 63) / 64;
     memset(bitmap, 0xff, sizeof bitmap);
     assert_status(BESOM_OK, besom_contains_many_u64(f, keys, n, bitmap));
-    for (size_t i = 0; i < n; i++) assert_int_equal(bitmap[i / 64] >> (i % 64) & 1, besom_contains_u64(f, keys[i]));
+    for (size_t i = 0; i < n; i++)
+      assert_int_equal(bitmap[i / 64] >> (i % 64) & 1, besom_contains_u64(f, keys[i]));
     if (n % 64) assert_int_equal(bitmap[n / 64] >> (n % 64), 0);
     assert_true(bitmap[words] == UINT64_MAX);
     memset(of_digests, 0xff, sizeof of_digests);

@@ -12,7 +12,8 @@ typedef struct attempt {
   failing_allocator memory;
   besom_config config;
   const uint64_t *keys; /* N members */
-  besom_filter *f;      /* holds them, with room for twice as many again; NULL before the call makes one */
+  besom_filter
+      *f; /* holds them, with room for twice as many again; NULL before the call makes one */
   besom_filter *result;
   memory_sink saved; /* f before the call */
 } attempt;
@@ -80,7 +81,8 @@ static void assert_as_before(attempt *a) {
 }
 
 /* Lets allocation n of the call fail (and those after it, if so wished); false once the call needs fewer. */
-static bool fails_cleanly_at(attempt *a, besom_status (*call)(attempt *a), uint64_t n, bool fail_after) {
+static bool fails_cleanly_at(attempt *a, besom_status (*call)(attempt *a), uint64_t n,
+                             bool fail_after) {
   size_t live_before = a->memory.live_blocks;
   a->memory.fail_at = a->memory.calls + n;
   a->memory.fail_after = fail_after;
@@ -228,7 +230,8 @@ static void the_memory_is_what_the_statistics_tell(void **state) {
     besom_config config = config_of(s, capacity, 0);
     config.allocator = &memory.api;
     uint64_t key = 1;
-    besom_filter *f = can(s, BESOM_CAN_INSERT) ? make_empty(&config) : make_of_u64(s, &config, &key, 1);
+    besom_filter *f =
+        can(s, BESOM_CAN_INSERT) ? make_empty(&config) : make_of_u64(s, &config, &key, 1);
     assert_int_equal(memory.live_bytes, stats_of(f).bytes);
     assert_true(memory.live_blocks <= 6);
     besom_free(f);

@@ -26,7 +26,8 @@ static void free_pair(pair *p) {
 }
 
 /* As if all keys had been inserted into one filter. */
-static void assert_is_union(const subject *s, const besom_config *config, const besom_filter *merged, size_t n) {
+static void assert_is_union(const subject *s, const besom_config *config,
+                            const besom_filter *merged, size_t n) {
   uint64_t *keys = keys_u64(MEMBERS, n), *others = keys_u64(MORE_MEMBERS, n);
   besom_filter *direct = make_of_u64(s, config, keys, n);
   assert_status(BESOM_OK, besom_insert_many_u64(direct, keys, n / 3, NULL));
@@ -59,7 +60,8 @@ static void merging_is_union(void **state) {
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
     for (int log_rate = 2; log_rate <= 12; log_rate += 5) {
       size_t n = sizes[i];
-      size_t spare = s->kind->most_copies ? n / 4 : 0; /* where copies have few places they need some */
+      size_t spare =
+          s->kind->most_copies ? n / 4 : 0; /* where copies have few places they need some */
       besom_config config = config_of(s, 2 * n + n / 3 + spare, 1.0 / (1 << log_rate));
       pair p = make_pair(s, &config, n);
       besom_filter *merged = NULL;
@@ -110,7 +112,8 @@ static void merging_keeps_every_copy(void **state) {
   besom_config config = config_of(s, 4 * KEYS * COPIES, 1.0 / (1 << 16));
   besom_filter *f = make_empty(&config), *merged = NULL;
   for (size_t i = 0; i < KEYS; i++)
-    for (size_t c = 0; c < copies + more * i; c++) assert_status(BESOM_OK, besom_insert_u64(f, key_u64(MEMBERS, i)));
+    for (size_t c = 0; c < copies + more * i; c++)
+      assert_status(BESOM_OK, besom_insert_u64(f, key_u64(MEMBERS, i)));
   assert_status(BESOM_OK, besom_merge(f, f, &merged));
   assert_valid(merged);
   for (size_t i = 0; i < KEYS; i++) {
@@ -137,8 +140,8 @@ static void merging_too_much_is_full(void **state) {
 
 static void assert_unlike(const besom_filter *f, const besom_config *config) {
   besom_filter *other = make_empty(config), *merged = NULL;
-  assert_status(BESOM_UNLIKE, besom_merge(f, other, &merged));
-  assert_status(BESOM_UNLIKE, besom_merge(other, f, &merged));
+  assert_status(BESOM_INCOMPATIBLE, besom_merge(f, other, &merged));
+  assert_status(BESOM_INCOMPATIBLE, besom_merge(other, f, &merged));
   assert_null(merged);
   besom_free(other);
 }
@@ -157,7 +160,7 @@ static void unlike_filters_are_refused(void **state) {
   other.capacity = 4000;
   assert_unlike(f, &other);
   other = config;
-  other.rate = 0.0001;
+  other.fpr = 0.0001;
   assert_unlike(f, &other);
   other = config;
   other.hash = strcmp(s->hash, "sip") ? "sip" : "xxh3";
@@ -167,7 +170,8 @@ static void unlike_filters_are_refused(void **state) {
     other.kind = besom_kinds(i)->name;
     other.options = NULL;
     other.flags = 0;
-    if (besom_kinds(i) != s->kind && besom_kinds(i)->abilities & BESOM_CAN_INSERT) assert_unlike(f, &other);
+    if (besom_kinds(i) != s->kind && besom_kinds(i)->abilities & BESOM_CAN_INSERT)
+      assert_unlike(f, &other);
   }
   besom_free(f);
 }

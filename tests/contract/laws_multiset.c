@@ -62,7 +62,8 @@ static void remove_everything(duel *d, size_t check_every) {
   assert_int_equal(count_false_positives(d->f, 1000), 0);
 }
 
-static void fight(const subject *s, const besom_config *config, size_t universe, size_t steps, size_t check_every) {
+static void fight(const subject *s, const besom_config *config, size_t universe, size_t steps,
+                  size_t check_every) {
   duel d = {.s = s, .f = make_empty(config), .random = {universe + steps}};
   assert_status(BESOM_OK, reference_init(&d.truth, d.f, universe));
   for (size_t step = 0; step < steps; step++) {
@@ -80,12 +81,13 @@ static void random_operations_match_a_multiset(void **state) {
   static const struct {
     uint64_t slots;
     uint32_t width;
-  } small[] = {{1, 1},  {1, 8},  {1, 64},  {2, 1},  {2, 3},  {3, 1},  {3, 17},  {5, 2},   {13, 1},  {31, 4},  {63, 1},
-               {64, 2}, {65, 1}, {65, 33}, {96, 5}, {66, 7}, {70, 9}, {75, 10}, {67, 12}, {80, 14}, {66, 16}, {130, 1}};
+  } small[] = {{1, 1},  {1, 8},   {1, 64},  {2, 1},   {2, 3},   {3, 1},   {3, 17}, {5, 2},
+               {13, 1}, {31, 4},  {63, 1},  {64, 2},  {65, 1},  {65, 33}, {96, 5}, {66, 7},
+               {70, 9}, {75, 10}, {67, 12}, {80, 14}, {66, 16}, {130, 1}};
   for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
     uint32_t width = small[i].width > least_width(s) ? small[i].width : least_width(s);
-    besom_config config =
-        takes_geometry(s) ? geometry_of(s, small[i].slots, width) : config_of(s, small[i].slots, 1.0 / (2 + width));
+    besom_config config = takes_geometry(s) ? geometry_of(s, small[i].slots, width)
+                                            : config_of(s, small[i].slots, 1.0 / (2 + width));
     size_t universe = 4 + (size_t)small[i].slots / 2;
     fight(s, &config, universe, 600, 1);
   }
@@ -145,7 +147,8 @@ static void keys_are_removed_in_every_form(void **state) {
 /* A key whose place is in the first quarter of the table: what it pushes along has room behind it. */
 static uint64_t key_in_front(const besom_filter *f) {
   for (size_t i = 0;; i++)
-    if (besom_hash_u64(f, key_u64(OTHER_MEMBERS, i)).hi >> 62 == 0) return key_u64(OTHER_MEMBERS, i);
+    if (besom_hash_u64(f, key_u64(OTHER_MEMBERS, i)).hi >> 62 == 0)
+      return key_u64(OTHER_MEMBERS, i);
 }
 
 static void assert_count_at_least(const besom_filter *f, uint64_t key, uint64_t least) {
@@ -171,7 +174,8 @@ static void a_key_of_many_copies_disturbs_nobody(void **state) {
   const size_t copies = s->kind->most_copies ? s->kind->most_copies : many;
   besom_config config = config_of(s, 3 * many, 1.0 / 1024);
   besom_filter *f = make_empty(&config);
-  uint64_t *before = keys_u64(MEMBERS, others), *after = keys_u64(MORE_MEMBERS, others), key = key_in_front(f);
+  uint64_t *before = keys_u64(MEMBERS, others), *after = keys_u64(MORE_MEMBERS, others),
+           key = key_in_front(f);
   assert_status(BESOM_OK, besom_insert_many_u64(f, before, others, NULL));
   for (size_t i = 0; i < copies; i++) assert_status(BESOM_OK, besom_insert_u64(f, key));
   if (copies < many) assert_status(BESOM_FULL, besom_insert_u64(f, key));
@@ -181,7 +185,8 @@ static void a_key_of_many_copies_disturbs_nobody(void **state) {
   assert_holds_u64(f, before, others);
   assert_holds_u64(f, after, others);
   assert_valid(f);
-  for (size_t i = 0; can(s, BESOM_CAN_REMOVE) && i < copies; i++) assert_status(BESOM_OK, besom_remove_u64(f, key));
+  for (size_t i = 0; can(s, BESOM_CAN_REMOVE) && i < copies; i++)
+    assert_status(BESOM_OK, besom_remove_u64(f, key));
   if (can(s, BESOM_CAN_REMOVE)) {
     assert_count_at_least(f, key, 0);
     assert_int_equal(stats_of(f).items, 2 * others);
@@ -238,7 +243,8 @@ static void counts_may_be_large(void **state) {
       assert_int_equal(count, n - 1);
       assert_int_equal(besom_contains_u64(f, key), count > 0);
     }
-    assert_status(BESOM_OK, besom_insert_count_u64(f, key, large_count(i) < 3 ? large_count(i) : 3));
+    assert_status(BESOM_OK,
+                  besom_insert_count_u64(f, key, large_count(i) < 3 ? large_count(i) : 3));
   }
   assert_large_counts(f, KEYS, 1);
   memory_sink before;
@@ -276,7 +282,8 @@ static void pairs_take_no_more_room_than_singles(void **state) {
 static void counts_do_not_overflow(void **state) {
   besom_config config = config_of(subject_of(state), 1000, 0.01);
   besom_filter *a = make_empty(&config), *b = make_empty(&config), *both = NULL;
-  bool counts = besom_insert_count_u64(a, 5, UINT64_C(1) << 62) == BESOM_OK; /* else it keeps copies */
+  bool counts =
+      besom_insert_count_u64(a, 5, UINT64_C(1) << 62) == BESOM_OK; /* else it keeps copies */
   if (counts) assert_status(BESOM_OK, besom_insert_count_u64(b, 5, UINT64_C(1) << 62));
   if (counts) assert_status(BESOM_FULL, besom_insert_count_u64(a, 5, 1));
   assert_status(BESOM_FULL, besom_insert_count_u64(a, 6, UINT64_MAX));
@@ -332,7 +339,8 @@ static void a_second_insert_changes_nothing(void **state) {
   const subject *s = subject_of(state);
   if (can(s, BESOM_CAN_COUNT)) skip();
   besom_filter *once = make_of_members(s, 500, 0), *twice = make_of_members(s, 500, 0);
-  for (size_t i = 0; i < 500; i++) assert_status(BESOM_OK, besom_insert_u64(twice, key_u64(MEMBERS, i)));
+  for (size_t i = 0; i < 500; i++)
+    assert_status(BESOM_OK, besom_insert_u64(twice, key_u64(MEMBERS, i)));
   assert_int_equal(stats_of(once).items, stats_of(twice).items);
   assert_same_bytes(once, twice);
   besom_free(once);
@@ -340,11 +348,13 @@ static void a_second_insert_changes_nothing(void **state) {
 }
 
 #define COUNTS (BESOM_CAN_COUNT | BESOM_CAN_MATCH)
-#define COUNTS_IN_LITTLE_ROOM (COUNTS | BESOM_CAN_VALUE) /* kinds whose fingerprints have further slots */
+#define COUNTS_IN_LITTLE_ROOM \
+  (COUNTS | BESOM_CAN_VALUE) /* kinds whose fingerprints have further slots */
 
 const law multiset_laws[] = {
     LAW(random_operations_match_a_multiset, EVERY_SUBJECT, BESOM_CAN_INSERT | BESOM_CAN_REMOVE),
-    LAW(random_operations_match_a_multiset_in_larger_filters, EVERY_SUBJECT, BESOM_CAN_INSERT | BESOM_CAN_REMOVE),
+    LAW(random_operations_match_a_multiset_in_larger_filters, EVERY_SUBJECT,
+        BESOM_CAN_INSERT | BESOM_CAN_REMOVE),
     LAW(counts_are_right, EVERY_SUBJECT, BESOM_CAN_INSERT | BESOM_CAN_COUNT),
     LAW(keys_are_removed_in_every_form, EVERY_SUBJECT, BESOM_CAN_INSERT | BESOM_CAN_REMOVE),
     LAW(a_key_of_many_copies_disturbs_nobody, EVERY_SUBJECT, BESOM_CAN_INSERT | BESOM_CAN_COUNT),

@@ -13,8 +13,8 @@ static double most_wrong_answers(double rate, size_t queries) {
 static void assert_rate_at_most(const besom_filter *f, double rate, size_t queries) {
   double wrong = (double)count_false_positives(f, queries);
   if (wrong > most_wrong_answers(rate, queries)) {
-    print_error("%.0f of %zu answers wrong: 2^%.2f, not 2^%.2f\n", wrong, queries, log2(wrong / (double)queries),
-                log2(rate));
+    print_error("%.0f of %zu answers wrong: 2^%.2f, not 2^%.2f\n", wrong, queries,
+                log2(wrong / (double)queries), log2(rate));
     fail();
   }
 }
@@ -25,8 +25,9 @@ static void the_rate_is_at_most_wanted(void **state) {
   static const struct {
     int log_rate;
     size_t capacity, queries;
-  } tries[] = {{1, 1000, 50000},   {4, 1023, 200000},    {4, 50000, 200000}, {8, 1025, 400000},  {8, 65535, 400000},
-               {8, 65537, 400000}, {12, 30000, 1500000}, {16, 100, 1000000}, {20, 5000, 2000000}};
+  } tries[] = {{1, 1000, 50000},     {4, 1023, 200000},  {4, 50000, 200000},
+               {8, 1025, 400000},    {8, 65535, 400000}, {8, 65537, 400000},
+               {12, 30000, 1500000}, {16, 100, 1000000}, {20, 5000, 2000000}};
   for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
     double rate = ldexp(1, -tries[i].log_rate);
     besom_filter *f = make_of_members(s, tries[i].capacity, rate);
@@ -68,11 +69,12 @@ static void the_foretold_rate_comes_true(void **state) {
       uint64_t *keys = keys_u64(MEMBERS, n);
       besom_filter *f = make_of_u64(s, &config, keys, n);
       besom_statistics stats = stats_of(f);
-      assert_rate_at_most(f, stats.expected_rate, QUERIES);
-      double wrong = (double)count_false_positives(f, QUERIES), expected = stats.expected_rate * QUERIES;
+      assert_rate_at_most(f, stats.expected_fpr, QUERIES);
+      double wrong = (double)count_false_positives(f, QUERIES),
+             expected = stats.expected_fpr * QUERIES;
       assert_true(wrong >= 0.9 * expected - 4 * sqrt(expected));
-      assert_true(stats.expected_rate <= stats.rate_at_capacity * 1.05);
-      assert_true(stats.rate_at_capacity <= rates[r] * 1.0001);
+      assert_true(stats.expected_fpr <= stats.fpr_at_capacity * 1.05);
+      assert_true(stats.fpr_at_capacity <= rates[r] * 1.0001);
       besom_free(f);
       free(keys);
     }
@@ -107,13 +109,13 @@ static void the_bits_an_item_are_kept(void **state) {
     besom_filter *f = make_of_u64(s, &config, keys, CAPACITY);
     besom_statistics stats = stats_of(f);
     assert_true(8.0 * (double)stats.bytes / CAPACITY <= budgets[i] * 1.02);
-    assert_true(stats.rate_at_capacity <= last_rate);
+    assert_true(stats.fpr_at_capacity <= last_rate);
     /* 2^-(0.9 bits - 4) is modest: a quotient table takes about 3 bits beside the remainder, an adaptive one a tenth in
      * reserve, or more bits. */
-    assert_true(stats.rate_at_capacity <= ldexp(1, (int)(beside + 0.75) - (int)(0.9 * budgets[i])) ||
-                stats.rate_at_capacity < 0.001);
-    assert_rate_at_most(f, stats.rate_at_capacity, QUERIES);
-    last_rate = stats.rate_at_capacity;
+    assert_true(stats.fpr_at_capacity <= ldexp(1, (int)(beside + 0.75) - (int)(0.9 * budgets[i])) ||
+                stats.fpr_at_capacity < 0.001);
+    assert_rate_at_most(f, stats.fpr_at_capacity, QUERIES);
+    last_rate = stats.fpr_at_capacity;
     besom_free(f);
   }
   free(keys);
@@ -131,7 +133,7 @@ static void statistics_tell_what_there_is(void **state) {
   if (can(s, BESOM_CAN_COUNT)) assert_int_equal(stats.items, N);
   assert_true(stats.capacity >= N);
   assert_true(stats.slots > 0 && stats.width > 0);
-  assert_true(fabs(stats.bits_per_item - 8.0 * (double)stats.bytes / (double)stats.items) < 1e-9);
+  assert_true(fabs(stats.bits_per_key - 8.0 * (double)stats.bytes / (double)stats.items) < 1e-9);
   assert_true(stats.load > 0 && stats.load <= 1);
   besom_free(f);
 }

@@ -32,8 +32,10 @@ static void slots_beyond_32_bits_work(void **state) {
   assert_true(besom_contains_digest(f, (besom_digest){UINT64_MAX, UINT64_MAX}));
   for (size_t i = 0; i < N; i++) yes += besom_contains_u64(f, key_u64(NEGATIVES, i));
   assert_int_equal(yes, 0); /* a handful of keys among billions of slots */
-  for (size_t i = 0; can(s, BESOM_CAN_REMOVE) && i < N; i++) assert_status(BESOM_OK, besom_remove_u64(f, keys[i]));
-  for (size_t i = 0; can(s, BESOM_CAN_REMOVE) && i < N; i++) assert_false(besom_contains_u64(f, keys[i]));
+  for (size_t i = 0; can(s, BESOM_CAN_REMOVE) && i < N; i++)
+    assert_status(BESOM_OK, besom_remove_u64(f, keys[i]));
+  for (size_t i = 0; can(s, BESOM_CAN_REMOVE) && i < N; i++)
+    assert_false(besom_contains_u64(f, keys[i]));
   free(keys);
   besom_free(f);
 }

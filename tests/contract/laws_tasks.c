@@ -65,10 +65,12 @@ static void fixture_init(fixture *x, const subject *s) {
   besom_config config = config_of(s, N + 50, 1.0 / 16);
   config.allocator = &x->memory.api;
   if (can(s, BESOM_CAN_GROW)) config.max_capacity = 8 * N;
-  if (can(s, BESOM_CAN_ADAPT) || can(s, BESOM_CAN_LIST_NO_AT)) config.adapt_room = 0.3;
+  if (can(s, BESOM_CAN_ADAPT) || can(s, BESOM_CAN_LIST_NO_AT)) config.reserve = 0.3;
   x->f = make_of_u64(s, &config, x->members, N);
-  if (can(s, BESOM_CAN_COUNT)) assert_status(BESOM_OK, besom_insert_u64(x->f, x->members[7]));     /* one twice */
-  if (can(s, BESOM_CAN_GROW)) assert_status(BESOM_OK, besom_grow(x->f, 2 * stats_of(x->f).slots)); /* to shrink */
+  if (can(s, BESOM_CAN_COUNT))
+    assert_status(BESOM_OK, besom_insert_u64(x->f, x->members[7])); /* one twice */
+  if (can(s, BESOM_CAN_GROW))
+    assert_status(BESOM_OK, besom_grow(x->f, 2 * stats_of(x->f).slots)); /* to shrink */
   if (can(s, BESOM_CAN_ADAPT)) learn(x);
   source_of_u64(&x->yes, x->members, N);
   source_of_u64(&x->no, x->negatives, DENIED);
@@ -156,7 +158,8 @@ static void for_all_work(void **state, void (*law)(const subject *s, const work 
   const subject *s = subject_of(state);
   size_t tried = 0;
   for (size_t i = 0; i < ALL_WORK; i++)
-    if (can(s, all_work[i].needs) && (can_deny(s) || !all_work[i].denies)) law(s, &all_work[i]), tried++;
+    if (can(s, all_work[i].needs) && (can_deny(s) || !all_work[i].denies))
+      law(s, &all_work[i]), tried++;
   if (!tried) skip();
 }
 
@@ -209,7 +212,8 @@ static void assert_keys_are_busy(const fixture *x) {
   assert_status(BESOM_BUSY, besom_insert_many_u64(f, &key, 1, NULL));
   assert_status(BESOM_BUSY, besom_insert_many_digest(f, &d, 1, &done));
   if (can(x->s, BESOM_CAN_REMOVE)) assert_status(BESOM_BUSY, besom_remove_u64(f, key));
-  if (can(x->s, BESOM_CAN_ADAPT)) assert_status(BESOM_BUSY, besom_adapt_u64(f, key_u64(NEGATIVES, 0)));
+  if (can(x->s, BESOM_CAN_ADAPT))
+    assert_status(BESOM_BUSY, besom_adapt_u64(f, key_u64(NEGATIVES, 0)));
   if (can(x->s, BESOM_CAN_VALUE)) assert_status(BESOM_BUSY, besom_set_value_u64(f, key, 1));
   if (!can(x->s, BESOM_CAN_MATCH)) return;
   besom_match match;
@@ -219,7 +223,8 @@ static void assert_keys_are_busy(const fixture *x) {
   assert_status(BESOM_BUSY, besom_bind(f, NULL));
   assert_status(BESOM_BUSY, besom_insert_at(f, d, 0, &match));
   assert_status(BESOM_BUSY, besom_remove_at(f, match));
-  if (can(x->s, BESOM_CAN_ADAPT)) assert_status(BESOM_BUSY, besom_adapt_at(f, (besom_digest){~d.hi, 0}, match, d));
+  if (can(x->s, BESOM_CAN_ADAPT))
+    assert_status(BESOM_BUSY, besom_adapt_at(f, (besom_digest){~d.hi, 0}, match, d));
   if (!can(x->s, BESOM_CAN_LIST_NO_AT)) return;
   assert_status(BESOM_BUSY, besom_no_add_at(f, (besom_digest){~d.hi, 0}, &match));
   assert_status(BESOM_BUSY, besom_no_remove_at(f, match));
@@ -231,7 +236,8 @@ static void assert_busy(fixture *x) {
   size_t calls = x->yes.calls + x->no.calls;
   for (size_t i = 0; i < ALL_WORK; i++) {
     besom_task *second = NULL;
-    if (!can(x->s, all_work[i].needs) || (all_work[i].denies && !can(x->s, BESOM_CAN_ADAPT))) continue;
+    if (!can(x->s, all_work[i].needs) || (all_work[i].denies && !can(x->s, BESOM_CAN_ADAPT)))
+      continue;
     assert_status(BESOM_BUSY, all_work[i].begin(x, &second));
     assert_status(BESOM_BUSY, all_work[i].at_once(x));
     assert_null(second);
@@ -326,7 +332,8 @@ static void can_be_cancelled(const subject *s, const work *w) {
     source_of_u64(&x.yes, x.members, N);
     source_of_u64(&x.no, x.negatives, DENIED);
     besom_task *task = begin(w, &x);
-    for (size_t i = 0; i < steps && !finished; i++) assert_status(BESOM_OK, besom_task_step(task, 29, &finished));
+    for (size_t i = 0; i < steps && !finished; i++)
+      assert_status(BESOM_OK, besom_task_step(task, 29, &finished));
     if (finished) break;
     besom_task_cancel(task);
     assert_int_equal(x.memory.live_blocks, blocks);
@@ -376,7 +383,8 @@ static void can_be_freed(const subject *s, const work *w) {
     fixture_init(&x, s);
     besom_task *task = begin(w, &x);
     bool finished = false;
-    for (size_t i = 0; i < steps && !finished; i++) assert_status(BESOM_OK, besom_task_step(task, 150, &finished));
+    for (size_t i = 0; i < steps && !finished; i++)
+      assert_status(BESOM_OK, besom_task_step(task, 150, &finished));
     fixture_close(&x);
   }
 }
@@ -449,7 +457,8 @@ static void impossible_sizes_are_refused_at_once(void **state) {
 }
 
 /* Runs the task to its end, which is this status. */
-static void assert_rekey_ends(fixture *x, const besom_source *yes, const besom_source *no, besom_status expected) {
+static void assert_rekey_ends(fixture *x, const besom_source *yes, const besom_source *no,
+                              besom_status expected) {
   besom_task *task = NULL;
   bool finished = false;
   besom_status status = besom_rekey_begin(x->f, yes, no, new_seed, &task);
@@ -474,8 +483,8 @@ static void a_failing_source_ends_a_rekey(void **state) {
     source_of_u64(&x.yes, x.members, N);
     source_of_u64(&x.no, x.negatives, DENIED);
     x.no.fail_at = at;
-    x.no.complaint = BESOM_STOPPED;
-    assert_rekey_ends(&x, &x.yes.api, &x.no.api, BESOM_STOPPED);
+    x.no.complaint = BESOM_CANCELLED;
+    assert_rekey_ends(&x, &x.yes.api, &x.no.api, BESOM_CANCELLED);
   }
   source_of_bytes(&x.yes, missing, 2);
   assert_rekey_ends(&x, &x.yes.api, NULL, BESOM_INVALID);
@@ -516,6 +525,7 @@ const law task_laws[] = {
     LAW(no_task_is_invalid, THE_LIBRARY, 0),
     LAW(impossible_sizes_are_refused_at_once, EVERY_KIND, BESOM_CAN_INSERT | BESOM_CAN_GROW),
     LAW(a_failing_source_ends_a_rekey, EVERY_KIND, BESOM_CAN_INSERT | BESOM_CAN_REKEY),
-    LAW(a_rekey_denies_what_it_can_adapt_to, EVERY_KIND, BESOM_CAN_INSERT | BESOM_CAN_REKEY | BESOM_CAN_ADAPT),
+    LAW(a_rekey_denies_what_it_can_adapt_to, EVERY_KIND,
+        BESOM_CAN_INSERT | BESOM_CAN_REKEY | BESOM_CAN_ADAPT),
     {0},
 };

@@ -18,7 +18,8 @@ typedef struct lesson {
   size_t n_offenders;
 } lesson;
 
-static besom_status digest_of(void *ctx, const besom_filter *f, besom_match match, besom_digest *digest) {
+static besom_status digest_of(void *ctx, const besom_filter *f, besom_match match,
+                              besom_digest *digest) {
   const lesson *x = ctx;
   uint32_t rank = 0;
   for (size_t i = 0; i < N; i++)
@@ -32,7 +33,7 @@ static besom_status digest_of(void *ctx, const besom_filter *f, besom_match matc
 static besom_config tombstone_config(const subject *s, const char *options) {
   besom_config config = config_of(s, 2 * N, 1.0 / 16);
   config.max_capacity = 8 * N;
-  config.adapt_room = 0.4;
+  config.reserve = 0.4;
   config.value_bits = can(s, BESOM_CAN_VALUE) ? 3 : 0;
   config.options = options;
   return config;
@@ -59,7 +60,8 @@ static lesson *lesson_new(const besom_config *config) {
   for (size_t i = 0; i < N; i++) {
     besom_match match;
     uint64_t value = config->value_bits ? i % 8 : 0;
-    assert_status(BESOM_OK, besom_insert_at(x->f, besom_hash_u64(x->f, x->members[i]), value, &match));
+    assert_status(BESOM_OK,
+                  besom_insert_at(x->f, besom_hash_u64(x->f, x->members[i]), value, &match));
     x->buckets[i] = match.bucket;
   }
   learn(x);
@@ -103,7 +105,7 @@ static void assert_looks_empty(const subject *s, const lesson *x, size_t tombsto
   assert_int_equal(stats_of(x->f).items, 0);
   assert_int_equal(stats_of(x->f).tombstones, tombstones);
   assert_int_equal(stats_of(x->f).extended, tombstones);
-  assert_true(stats_of(x->f).expected_rate == 0);
+  assert_true(stats_of(x->f).expected_fpr == 0);
   uint64_t n = 1, bitmap[(N + 63) / 64];
   assert_status(BESOM_OK, besom_contains_many_u64(x->f, x->members, N, bitmap));
   for (size_t i = 0; i < sizeof bitmap / sizeof *bitmap; i++) assert_int_equal(bitmap[i], 0);
@@ -117,7 +119,8 @@ static void assert_looks_empty(const subject *s, const lesson *x, size_t tombsto
     assert_status(BESOM_NOT_FOUND, besom_remove_at(x->f, (besom_match){x->buckets[i], 0}));
     if (can(s, BESOM_CAN_COUNT)) assert_status(BESOM_OK, besom_count_digest(x->f, d, &n));
     if (can(s, BESOM_CAN_COUNT)) assert_int_equal(n, 0);
-    if (can(s, BESOM_CAN_VALUE)) assert_status(BESOM_NOT_FOUND, besom_get_value_digest(x->f, d, &n));
+    if (can(s, BESOM_CAN_VALUE))
+      assert_status(BESOM_NOT_FOUND, besom_get_value_digest(x->f, d, &n));
   }
   assert_status(BESOM_OK, besom_iter_open(x->f, &iter));
   assert_status(BESOM_END, besom_iter_next(iter, &entry));
@@ -136,7 +139,8 @@ static void replace_by_loaded(lesson *x) {
 static void replace_by_merged(const subject *s, lesson *x, bool first) {
   besom_config config = tombstone_config(s, NULL);
   besom_filter *other = make_empty(&config), *merged = NULL;
-  assert_status(BESOM_OK, first ? besom_merge(x->f, other, &merged) : besom_merge(other, x->f, &merged));
+  assert_status(BESOM_OK,
+                first ? besom_merge(x->f, other, &merged) : besom_merge(other, x->f, &merged));
   besom_free(other);
   besom_free(x->f);
   x->f = merged;
@@ -211,7 +215,8 @@ static void a_key_that_comes_back_is_a_new_one(void **state) {
     assert_true(n >= 5);
     revived += stats_of(x->f).tombstones < tombstones;
     if (n > 5) continue; /* another one's */
-    if (config.value_bits) assert_status(BESOM_OK, besom_get_value_u64(x->f, x->members[i], &value));
+    if (config.value_bits)
+      assert_status(BESOM_OK, besom_get_value_u64(x->f, x->members[i], &value));
     if (config.value_bits) assert_int_equal(value, 0);
   }
   assert_true(revived > 20);
@@ -233,14 +238,14 @@ static void tombstones_take_no_room_of_members(void **state) {
   static const double rooms[] = {0.001, 0.01, 0.05, 0.4};
   for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) {
     besom_config config = tombstone_config(s, "tombstones=yes");
-    config.adapt_room = rooms[i];
+    config.reserve = rooms[i];
     config.capacity = N;
     lesson *x = lesson_new(&config);
     size_t extended = stats_of(x->f).extended;
     remove_members(x);
     assert_valid(x->f);
     size_t kept = stats_of(x->f).tombstones;
-    assert_true(kept <= extended && stats_of(x->f).adapt_room_used <= 1);
+    assert_true(kept <= extended && stats_of(x->f).reserve_used <= 1);
     assert_true(rooms[i] > 0.1 ? kept == extended : kept < extended || extended < 5);
     size_t in = 0;
     while (besom_insert_u64(x->f, key_u64(MORE_MEMBERS, in)) == BESOM_OK) in++;
@@ -306,10 +311,10 @@ static void rekeying_drops_tombstones(void **state) {
   array_source none;
   source_of_u64(&none, x->members, 0);
   remove_members(x);
-  assert_true(stats_of(x->f).adapt_room_used > 0);
+  assert_true(stats_of(x->f).reserve_used > 0);
   assert_status(BESOM_OK, besom_rekey(x->f, &none.api, NULL, NULL));
   assert_looks_empty(s, x, 0);
-  assert_true(stats_of(x->f).adapt_room_used == 0);
+  assert_true(stats_of(x->f).reserve_used == 0);
   lesson_free(x);
 }
 
@@ -324,7 +329,8 @@ typedef struct model {
   besom_digest members[UNIVERSE], offenders[UNIVERSE];
   uint64_t member_buckets[UNIVERSE], offender_buckets[UNIVERSE];
   bool in[UNIVERSE], fixed[UNIVERSE];
-  bool amid_tombstones[UNIVERSE]; /* the offender was fixed when its bucket had some, which may match it */
+  bool amid_tombstones
+      [UNIVERSE]; /* the offender was fixed when its bucket had some, which may match it */
   size_t n, fixes, revived;
 } model;
 
@@ -363,7 +369,8 @@ static void bring_in(model *m, size_t i) {
   bool revived = stats_of(m->f).tombstones < tombstones;
   m->revived += revived;
   for (size_t k = 0; k < UNIVERSE; k++) /* a new fingerprint may match any of them again */
-    if (m->offender_buckets[k] == m->member_buckets[i] && (!revived || m->amid_tombstones[k])) m->fixed[k] = false;
+    if (m->offender_buckets[k] == m->member_buckets[i] && (!revived || m->amid_tombstones[k]))
+      m->fixed[k] = false;
 }
 
 static void send_away(model *m, size_t i) {
@@ -462,7 +469,7 @@ static void keys_come_and_go_among_tombstones(void **state) {
     for (int room = 1; room < 4; room++) {
       besom_config config = geometry_of(s, shapes[shape].slots, shapes[shape].width);
       config.options = "tombstones=yes";
-      config.adapt_room = 0.5 / room;
+      config.reserve = 0.5 / room;
       model *m = model_new(&config, 10 * shape + (size_t)room);
       for (size_t step = 0; step < 3000; step++) {
         uint64_t dice = random_below(&m->random, 40);
@@ -485,9 +492,9 @@ static void keys_come_and_go_among_tombstones(void **state) {
   assert_true(fixes > 200 && revived > 100); /* all of it has been tried */
 }
 
-#define BURIES                                                                                                   \
-  (BESOM_CAN_MATCH | BESOM_CAN_ADAPT | BESOM_CAN_REMOVE | BESOM_CAN_ITERATE | BESOM_CAN_GROW | BESOM_CAN_MERGE | \
-   BESOM_CAN_REKEY | BESOM_CAN_COUNT | BESOM_CAN_VALUE)
+#define BURIES                                                                                 \
+  (BESOM_CAN_MATCH | BESOM_CAN_ADAPT | BESOM_CAN_REMOVE | BESOM_CAN_ITERATE | BESOM_CAN_GROW | \
+   BESOM_CAN_MERGE | BESOM_CAN_REKEY | BESOM_CAN_COUNT | BESOM_CAN_VALUE)
 
 const law tombstone_laws[] = {
     LAW(what_was_learnt_comes_back_with_the_key, EVERY_KIND, BURIES),

@@ -23,7 +23,8 @@ static void values_stay_with_their_keys(void **state) {
       assert_int_equal(value, 0);
       assert_status(BESOM_INVALID, besom_set_value_u64(to, key, mask + 1));
       assert_status(BESOM_OK, besom_set_value_u64(to, key, mix64(i) & mask));
-      if (i % 3 == 0 && can(s, BESOM_CAN_COUNT)) assert_status(BESOM_OK, besom_insert_count_u64(to, key, i + 1));
+      if (i % 3 == 0 && can(s, BESOM_CAN_COUNT))
+        assert_status(BESOM_OK, besom_insert_count_u64(to, key, i + 1));
     }
     besom_filter *both = merged(f, other);
     besom_free(f);
@@ -40,8 +41,10 @@ static void values_stay_with_their_keys(void **state) {
       if (round == 1) assert_status(BESOM_OK, besom_shrink(both, slots / 2));
     }
     for (size_t i = 0; i < KEYS; i += 3) /* the copies go, the value stays */
-      for (size_t n = 0; n < i + 1; n++) assert_status(BESOM_OK, besom_remove_u64(both, key_u64(MEMBERS, i)));
-    for (size_t i = 1; i < KEYS; i += 3) assert_status(BESOM_OK, besom_remove_u64(both, key_u64(MEMBERS, i)));
+      for (size_t n = 0; n < i + 1; n++)
+        assert_status(BESOM_OK, besom_remove_u64(both, key_u64(MEMBERS, i)));
+    for (size_t i = 1; i < KEYS; i += 3)
+      assert_status(BESOM_OK, besom_remove_u64(both, key_u64(MEMBERS, i)));
     for (size_t i = 0; i < KEYS; i++) {
       besom_status expected = i % 3 == 1 ? BESOM_NOT_FOUND : BESOM_OK;
       assert_status(expected, besom_get_value_u64(both, key_u64(MEMBERS, i), &value));
@@ -81,7 +84,8 @@ static void without_value_bits_there_are_no_values(void **state) {
   assert_status(BESOM_OK, besom_insert_u64(f, 1));
   assert_status(BESOM_INVALID, besom_get_value_u64(f, 1, &value));
   assert_status(BESOM_INVALID, besom_set_value_u64(f, 1, 0));
-  if (can(s, BESOM_CAN_MATCH)) assert_status(BESOM_INVALID, besom_insert_at(f, besom_hash_u64(f, 2), 1, &match));
+  if (can(s, BESOM_CAN_MATCH))
+    assert_status(BESOM_INVALID, besom_insert_at(f, besom_hash_u64(f, 2), 1, &match));
   assert_false(besom_contains_u64(f, 2));
   besom_free(f);
 }
@@ -89,8 +93,10 @@ static void without_value_bits_there_are_no_values(void **state) {
 #define VALUES (BESOM_CAN_INSERT | BESOM_CAN_VALUE)
 
 const law value_laws[] = {
-    LAW(values_stay_with_their_keys, EVERY_SUBJECT, VALUES | BESOM_CAN_MERGE | BESOM_CAN_GROW | BESOM_CAN_REMOVE),
-    LAW(a_value_outlives_a_copy_of_its_key, EVERY_KIND, VALUES | BESOM_CAN_COUNT | BESOM_CAN_REMOVE),
+    LAW(values_stay_with_their_keys, EVERY_SUBJECT,
+        VALUES | BESOM_CAN_MERGE | BESOM_CAN_GROW | BESOM_CAN_REMOVE),
+    LAW(a_value_outlives_a_copy_of_its_key, EVERY_KIND,
+        VALUES | BESOM_CAN_COUNT | BESOM_CAN_REMOVE),
     LAW(without_value_bits_there_are_no_values, EVERY_KIND, VALUES),
     {0},
 };

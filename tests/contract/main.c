@@ -15,9 +15,10 @@
 #include "support/heap.h"
 
 static const law *const all_laws[] = {
-    membership_laws, full_laws,   multiset_laws, adapt_marks_laws, adapt_bound_laws, tombstone_laws, value_laws,
-    cache_laws,      list_laws,   moving_laws,   file_laws,        hostile_laws,     merge_laws,     build_laws,
-    delta_laws,      growth_laws, task_laws,     memory_laws,      argument_laws,    golden_laws,
+    membership_laws, full_laws,    multiset_laws, adapt_marks_laws, adapt_bound_laws,
+    tombstone_laws,  value_laws,   cache_laws,    list_laws,        moving_laws,
+    file_laws,       hostile_laws, merge_laws,    build_laws,       delta_laws,
+    growth_laws,     task_laws,    memory_laws,   argument_laws,    golden_laws,
 #ifndef __SANITIZE_ADDRESS__ /* these measure, a million times over, what others touch once */
     rate_laws,       size_laws,
 #endif
@@ -37,8 +38,8 @@ static const char *isa_of(const subject *s) {
   array_source source;
   source_of_u64(&source, &key, 1);
   besom_filter *f = NULL;
-  besom_status status =
-      can(s, CAN_BUILD) ? besom_build(&config, &source.api, NULL, NULL, &f) : besom_create(&config, &f);
+  besom_status status = can(s, CAN_BUILD) ? besom_build(&config, &source.api, NULL, NULL, &f)
+                                          : besom_create(&config, &f);
   if (status != BESOM_OK) {
     if (status != BESOM_BAD_OPTION && status != BESOM_UNSUPPORTED)
       printf("making a %s: %s\n", s->label, besom_strerror(status));
@@ -61,7 +62,8 @@ static bool is_new(const subjects *all, size_t first, const char *isa) {
 static const struct {
   const char *text;
   bool same_format;
-  bool of_tables; /* layered kinds hand it to their inner filters, which are tried with it by themselves */
+  bool
+      of_tables; /* layered kinds hand it to their inner filters, which are tried with it by themselves */
 } all_options[] = {{"isa=portable", true, true},
                    {"isa=avx2", true, true},
                    {"isa=avx512", true, true},
@@ -74,8 +76,8 @@ static const struct {
 
 static subject subject_with(const besom_kind_info *kind, const char *options, const char *hash) {
   subject s = {.kind = kind, .options = options, .hash = hash, .same_format = !options};
-  snprintf(s.label, sizeof s.label, "%s%s%s%s", kind->name, options ? "," : "", options ? options : "",
-           strcmp(hash, "xxh3") ? ",sip" : "");
+  snprintf(s.label, sizeof s.label, "%s%s%s%s", kind->name, options ? "," : "",
+           options ? options : "", strcmp(hash, "xxh3") ? ",sip" : "");
   return s;
 }
 
@@ -90,7 +92,8 @@ static void add_kind(subjects *all, const besom_kind_info *kind) {
   size_t first = all->n;
   as_it_comes.first = true;
   all->list[all->n++] = as_it_comes;
-  if (kind->abilities & BESOM_CAN_LIST_NO_AT) return; /* aqf with another policy, and that is tried with all options */
+  if (kind->abilities & BESOM_CAN_LIST_NO_AT)
+    return; /* aqf with another policy, and that is tried with all options */
   for (size_t i = 0; i < sizeof all_options / sizeof *all_options; i++) {
     subject s = subject_with(kind, all_options[i].text, "xxh3");
     if (layered && all_options[i].of_tables) continue;
@@ -98,7 +101,8 @@ static void add_kind(subjects *all, const besom_kind_info *kind) {
     const char *isa = isa_of(&s);
     if (isa && (!s.same_format || is_new(all, first, isa))) all->list[all->n++] = s;
   }
-  if (layered || !first) all->list[all->n++] = subject_with(kind, NULL, "sip"); /* the others hash by the same code */
+  if (layered || !first)
+    all->list[all->n++] = subject_with(kind, NULL, "sip"); /* the others hash by the same code */
   subject concurrent = subject_with(kind, NULL, "xxh3");
   concurrent.flags = BESOM_CONCURRENT;
   concurrent.same_format = true;
@@ -155,7 +159,8 @@ int main(int argc, char **argv) {
   if (argc == 2 && !strcmp(argv[1], "--write-golden")) return !write_golden_files();
   static subjects all;
   plan p = {0};
-  for (size_t i = 0; besom_kinds(i) && all.n + 16 < MOST_SUBJECTS; i++) add_kind(&all, besom_kinds(i));
+  for (size_t i = 0; besom_kinds(i) && all.n + 16 < MOST_SUBJECTS; i++)
+    add_kind(&all, besom_kinds(i));
   plan_all(&p, &all);
   int failures = 0;
   if (argc == 3 && (strcmp(argv[1], "--part") || !keep_part(&p, argv[2]))) return 2;

@@ -15,8 +15,9 @@
 static besom_guard *open_guard(opener open_store, const char *directory, besom_layout layout) {
   besom_store *store = NULL;
   besom_guard *g = NULL;
-  besom_guard_config config = {
-      .filter = {.kind = "aqf", .capacity = 100, .rate = 0.01}, .layout = layout, .durability = BESOM_DURABLE_SYNC};
+  besom_guard_config config = {.filter = {.kind = "aqf", .capacity = 100, .fpr = 0.01},
+                               .layout = layout,
+                               .durability = BESOM_DURABLE_SYNC};
   assert_int_equal(open_store(directory, &store), BESOM_OK);
   assert_int_equal(besom_guard_open(&config, store, &g), BESOM_OK);
   return g;
@@ -29,13 +30,15 @@ static bool was_rebuilt(const besom_guard *g) {
 }
 
 static void put_range(besom_guard *g, uint64_t from, uint64_t to) {
-  for (uint64_t i = from; i < to; i++) assert_int_equal(besom_guard_put_u64(g, key_u64(MEMBERS, i), &i, 8), BESOM_OK);
+  for (uint64_t i = from; i < to; i++)
+    assert_int_equal(besom_guard_put_u64(g, key_u64(MEMBERS, i), &i, 8), BESOM_OK);
 }
 
 static void assert_range(besom_guard *g, uint64_t n, uint64_t of) {
   for (uint64_t i = 0; i < of; i++) {
     besom_bytes value;
-    assert_int_equal(besom_guard_get_u64(g, key_u64(MEMBERS, i), &value), i < n ? BESOM_OK : BESOM_NOT_FOUND);
+    assert_int_equal(besom_guard_get_u64(g, key_u64(MEMBERS, i), &value),
+                     i < n ? BESOM_OK : BESOM_NOT_FOUND);
     if (i < n) assert_memory_equal(value.data, &i, 8);
     besom_guard_release(g, &value);
   }
@@ -71,7 +74,8 @@ static void reopened(opener open_store, const char *path, const char *other, bes
   g = open_guard(open_store, path, layout);
   assert_false(was_rebuilt(g));
   assert_range(g, 500, 700);
-  for (uint64_t i = 250; i < 500; i++) assert_int_equal(besom_guard_delete_u64(g, key_u64(MEMBERS, i)), BESOM_OK);
+  for (uint64_t i = 250; i < 500; i++)
+    assert_int_equal(besom_guard_delete_u64(g, key_u64(MEMBERS, i)), BESOM_OK);
   besom_guard_close(g);
   g = open_guard(open_store, path, layout);
   assert_range(g, 250, 700);
@@ -84,7 +88,8 @@ static void a_guard_lasts(void **state) {
 }
 
 /* The database is as it was before, the checkpoint beside it is newer: it is not believed. */
-static void older_store(opener open_store, const char *path, const char *other, besom_layout layout) {
+static void older_store(opener open_store, const char *path, const char *other,
+                        besom_layout layout) {
   char checkpoint[600];
   besom_guard *g = open_guard(open_store, path, layout);
   put_range(g, 0, 50);
@@ -121,7 +126,7 @@ static void a_full_map_is_a_status(void **state) {
   besom_lmdb_options options = {.map_size = 1 << 18};
   besom_store *store = NULL;
   besom_guard *g = NULL;
-  besom_guard_config config = {.filter = {.kind = "aqf", .capacity = 1000, .rate = 0.01},
+  besom_guard_config config = {.filter = {.kind = "aqf", .capacity = 1000, .fpr = 0.01},
                                .durability = BESOM_DURABLE_BATCH};
   assert_int_equal(besom_store_lmdb(path.text, &options, NULL, &store), BESOM_OK);
   assert_int_equal(besom_guard_open(&config, store, &g), BESOM_OK);

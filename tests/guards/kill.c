@@ -61,7 +61,7 @@ static besom_guard *open_guard(const trial *t) {
   besom_guard *g;
   besom_status status = t->open(t->directory.text, &store);
   check(status == BESOM_OK, "the store does not open", status);
-  besom_guard_config config = {.filter = {.kind = "aqf", .capacity = 50, .rate = 0.05},
+  besom_guard_config config = {.filter = {.kind = "aqf", .capacity = 50, .fpr = 0.05},
                                .layout = t->layout,
                                .durability = t->durability,
                                .step_items = 5};
@@ -82,9 +82,11 @@ static size_t make_value(uint64_t number, uint8_t *out) {
 static void change(besom_guard *g, const intent *i) {
   uint8_t value[VALUE_BYTES];
   uint64_t key = key_u64(MEMBERS, i->key);
-  besom_status status = i->new_value ? besom_guard_put_u64(g, key, value, make_value(i->new_value, value))
-                                     : besom_guard_delete_u64(g, key);
-  check(status == BESOM_OK || (status == BESOM_NOT_FOUND && !i->old_value), "a change fails", status);
+  besom_status status = i->new_value
+                            ? besom_guard_put_u64(g, key, value, make_value(i->new_value, value))
+                            : besom_guard_delete_u64(g, key);
+  check(status == BESOM_OK || (status == BESOM_NOT_FOUND && !i->old_value), "a change fails",
+        status);
 }
 
 static void plan(page *p, random_stream *random, uint32_t n) {
@@ -98,7 +100,8 @@ static void plan(page *p, random_stream *random, uint32_t n) {
 }
 
 static void note_done(page *p) {
-  for (uint32_t i = 0; i < p->pending_n; i++) p->values[p->pending[i].key] = p->pending[i].new_value;
+  for (uint32_t i = 0; i < p->pending_n; i++)
+    p->values[p->pending[i].key] = p->pending[i].new_value;
   atomic_fetch_add(&p->changes, p->pending_n);
   atomic_store(&p->pending_n, 0);
 }
@@ -113,7 +116,8 @@ static void sync_now_and_then(page *p, besom_guard *g, random_stream *random) {
   if (p->gathered_n + BATCH <= GATHERED && random_below(random, 150)) return;
   besom_status status = besom_guard_sync(g);
   check(status == BESOM_OK, "a sync fails", status);
-  memcpy(p->synced, p->values, sizeof p->synced); /* who dies here finds the same at the end of what was gathered */
+  memcpy(p->synced, p->values,
+         sizeof p->synced); /* who dies here finds the same at the end of what was gathered */
   atomic_store(&p->gathered_n, 0);
 }
 
@@ -145,8 +149,8 @@ static uint64_t stored_value(besom_guard *g, uint32_t key) {
   if (status == BESOM_NOT_FOUND) return 0;
   check(status == BESOM_OK && value.len >= 8, "a key cannot be read", status);
   memcpy(&number, value.data, 8);
-  check(value.len == make_value(number, expected) && !memcmp(value.data, expected, value.len), "a value is torn",
-        status);
+  check(value.len == make_value(number, expected) && !memcmp(value.data, expected, value.len),
+        "a value is torn", status);
   besom_guard_release(g, &value);
   return number;
 }
@@ -200,14 +204,16 @@ static void look(const trial *t, besom_guard *g) {
   for (uint32_t k = 0; k < KEYS; k++) {
     uint64_t is = stored_value(g, k);
     if (is != p->values[k])
-      fprintf(stderr, "key %u: %llu instead of %llu\n", k, (unsigned long long)is, (unsigned long long)p->values[k]);
+      fprintf(stderr, "key %u: %llu instead of %llu\n", k, (unsigned long long)is,
+              (unsigned long long)p->values[k]);
     check(is == p->values[k], "what was committed is lost, or what was deleted is back", BESOM_OK);
     members += is != 0;
   }
   besom_status status = besom_guard_scan(g, none, none, count_one, &shown);
   check(status == BESOM_OK && shown == members, "a scan shows something else", status);
   besom_guard_statistics stats;
-  check(besom_guard_stats(g, &stats) == BESOM_OK && stats.keys == members, "the filter has other keys", BESOM_OK);
+  check(besom_guard_stats(g, &stats) == BESOM_OK && stats.keys == members,
+        "the filter has other keys", BESOM_OK);
 }
 
 /* ------------------------------------------------------------------ the one that kills */
@@ -225,7 +231,8 @@ static void kill_one(const trial *t, random_stream *random) {
   if (child == 0) work_until_killed(t, open_guard(t), seed);
   check(child > 0, "no process", BESOM_OK);
   bool while_opening = random_below(random, 8) == 0;
-  for (unsigned i = 0; !while_opening && !atomic_load(&p->opened) && i < 20000; i++) pause_for(1000);
+  for (unsigned i = 0; !while_opening && !atomic_load(&p->opened) && i < 20000; i++)
+    pause_for(1000);
   pause_for(random_below(random, while_opening ? 20000 : 60000));
   kill(child, SIGKILL);
   int how;
@@ -261,7 +268,8 @@ static void kill_many(trial *t, unsigned kills) {
     look_from_outside(t, i % 2);
   }
   printf("%s, %s%s: %u kills, %llu changes\n", t->name, t->layout ? "split" : "merged",
-         t->durability == BESOM_DURABLE_SYNC ? ", gathered" : "", kills, (unsigned long long)p->changes);
+         t->durability == BESOM_DURABLE_SYNC ? ", gathered" : "", kills,
+         (unsigned long long)p->changes);
   char command[600];
   snprintf(command, sizeof command, "rm -rf '%s'", t->directory.text);
   check(system(command) == 0, "the database stays behind", BESOM_OK);

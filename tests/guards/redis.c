@@ -23,8 +23,9 @@ typedef struct subject {
 static void open_subject(subject *s) {
   besom_store *store = NULL;
   besom_guard_config config = {
-      .filter = {.kind = "aqf", .capacity = 20, .rate = 0.05}, .layout = s->layout, .step_items = 5};
-  assert_int_equal(besom_store_redis(redis_server_address(), s->prefix, NULL, NULL, &store), BESOM_OK);
+      .filter = {.kind = "aqf", .capacity = 20, .fpr = 0.05}, .layout = s->layout, .step_items = 5};
+  assert_int_equal(besom_store_redis(redis_server_address(), s->prefix, NULL, NULL, &store),
+                   BESOM_OK);
   assert_int_equal(besom_guard_open(&config, store, &s->guard), BESOM_OK);
 }
 
@@ -99,13 +100,15 @@ static void everything_once(subject *s) {
   assert_all_right(s);
   batch(s, true);
   assert_int_equal(change(s, 100, 0), BESOM_NOT_FOUND);
-  while (besom_guard_rekey(s->guard) == BESOM_BUSY) assert_int_equal(besom_guard_step(s->guard, 20, NULL), BESOM_OK);
+  while (besom_guard_rekey(s->guard) == BESOM_BUSY)
+    assert_int_equal(besom_guard_step(s->guard, 20, NULL), BESOM_OK);
   change_well(s, 90, 1);
   open_again(s);
   redis_server_run("CLIENT KILL TYPE normal");
   change_well(s, 91, 2); /* by a new connection */
   besom_store *second = NULL;
-  assert_int_equal(besom_store_redis(redis_server_address(), s->prefix, NULL, NULL, &second), BESOM_LOCKED);
+  assert_int_equal(besom_store_redis(redis_server_address(), s->prefix, NULL, NULL, &second),
+                   BESOM_LOCKED);
   open_again(s);
   besom_guard_close(s->guard);
 }
@@ -131,7 +134,8 @@ static void a_server_that_is_gone_is_a_failure(void **state) {
   size_t failures = 0;
   for (size_t k = 2; k < 30; k++) {
     besom_status status = besom_guard_get_u64(s.guard, key_u64(MEMBERS, k), NULL);
-    assert_true(status == BESOM_IO || status == BESOM_OK); /* what was committed last may still be in memory */
+    assert_true(status == BESOM_IO ||
+                status == BESOM_OK); /* what was committed last may still be in memory */
     failures += status == BESOM_IO;
   }
   assert_true(failures > 14);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 int main(void) {
-  besom_config config = {.kind = "bloom", .capacity = 1000, .rate = 0.01};
+  besom_config config = {.kind = "bloom", .capacity = 1000, .fpr = 0.01};
   besom_filter *f;
   besom_status status = besom_create(&config, &f);
   if (status == BESOM_OK) status = besom_insert(f, "key", 3);

@@ -33,10 +33,11 @@ static int start_server(void **state) {
 }
 
 static struct af *filled(void) {
-  besom_config config = {.kind = "aqf", .capacity = 1000, .rate = 0.01, .allocator = &redis_memory};
+  besom_config config = {.kind = "aqf", .capacity = 1000, .fpr = 0.01, .allocator = &redis_memory};
   besom_filter *filter;
   assert_int_equal(besom_create(&config, &filter), BESOM_OK);
-  for (uint64_t key = 0; key < 1000; key++) assert_int_equal(besom_insert_u64(filter, key), BESOM_OK);
+  for (uint64_t key = 0; key < 1000; key++)
+    assert_int_equal(besom_insert_u64(filter, key), BESOM_OK);
   return af_of(filter, 2000);
 }
 

@@ -56,7 +56,8 @@ static besom_status array_get(void *ctx_db, besom_bytes key, besom_table_visit v
   return status == BESOM_END ? BESOM_OK : status;
 }
 
-static besom_status array_scan(void *ctx_db, besom_bytes from, besom_bytes to, besom_table_visit visit, void *ctx) {
+static besom_status array_scan(void *ctx_db, besom_bytes from, besom_bytes to,
+                               besom_table_visit visit, void *ctx) {
   array_db *db = ctx_db;
   if (fails(db)) return BESOM_IO;
   if (!is_key(from) || (to.data && !is_key(to))) return BESOM_CORRUPT;
@@ -83,7 +84,8 @@ static void insert_at(array_db *db, size_t i, const besom_record *record) {
   }
   memmove(&db->records[i + 1], &db->records[i], (db->n - i) * sizeof *db->records);
   array_record *r = &db->records[i];
-  *r = (array_record){heap_array(record->key.len + record->value.len, 1), record->key.len, record->value.len};
+  *r = (array_record){heap_array(record->key.len + record->value.len, 1), record->key.len,
+                      record->value.len};
   memcpy(r->bytes, record->key.data, record->key.len);
   if (record->value.len) memcpy(r->bytes + record->key.len, record->value.data, record->value.len);
   db->n++;
@@ -97,7 +99,8 @@ static besom_status array_write(void *ctx_db, const besom_write *changes, size_t
   for (size_t c = 0; c < n; c++) {
     besom_bytes key = changes[c].record.key;
     if (!is_key(key)) db->mistake = "a key that is too long or empty";
-    if (c && compare(changes[c - 1].record.key, key) >= 0) db->mistake = "changes that are not in order";
+    if (c && compare(changes[c - 1].record.key, key) >= 0)
+      db->mistake = "changes that are not in order";
     size_t i = find(db, key);
     if (is_at(db, i, key)) remove_at(db, i);
     if (!changes[c].remove) insert_at(db, i, &changes[c].record);

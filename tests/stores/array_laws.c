@@ -34,8 +34,8 @@ static void trial_run_end(trial_run *run) {
 }
 
 /* Some single changes, some in a transaction. *again: when to fail next, in so many calls. */
-static void change_and_fail(trial_run *run, besom_store *store, besom_status expected, void (*again)(void *),
-                            void *ctx) {
+static void change_and_fail(trial_run *run, besom_store *store, besom_status expected,
+                            void (*again)(void *), void *ctx) {
   model *before = heap_array(1, sizeof *before);
   for (unsigned i = 0; i < 120; i++) {
     bool transaction = i % 3 == 0;
@@ -94,7 +94,8 @@ static void without_memory_nothing_changes(subject *s) {
   failing_allocator_init(&memory);
   besom_store *store = NULL;
   memory.fail_at = 1;
-  assert_int_equal(besom_store_ordered(&array_ops, &s->array, &memory.api, &store), BESOM_NO_MEMORY);
+  assert_int_equal(besom_store_ordered(&array_ops, &s->array, &memory.api, &store),
+                   BESOM_NO_MEMORY);
   memory.fail_at = 0;
   assert_int_equal(besom_store_ordered(&array_ops, &s->array, &memory.api, &store), BESOM_OK);
   fail_memory_again(&memory);
@@ -139,9 +140,9 @@ static void what_is_not_besoms_is_left_alone(subject *s) {
   put_raw(&s->array, "B", 1, "another mark");
   assert_int_equal(s->open(s, &store), BESOM_CORRUPT);
   put_raw(&s->array, "B", 1, "besom store 2");
-  assert_int_equal(s->open(s, &store), BESOM_NEWER);
+  assert_int_equal(s->open(s, &store), BESOM_NEWER_VERSION);
   put_raw(&s->array, "B", 1, "besom store 11");
-  assert_int_equal(s->open(s, &store), BESOM_NEWER);
+  assert_int_equal(s->open(s, &store), BESOM_NEWER_VERSION);
   assert_null(store);
   assert_int_equal(s->array.n, 2);
 }
@@ -165,14 +166,18 @@ static void damaged_records_are_corrupt(subject *s) {
   prefix[0] = 'K';
   put_raw(&s->array, prefix, sizeof prefix, "\x7f\x7f too short for that");
   besom_record entry = {{long_key, sizeof long_key}, {"v", 1}};
-  assert_int_equal(store->ops->table_scan(store, BESOM_TABLE_KEYS, none, none, ignore_table, NULL), BESOM_CORRUPT);
-  assert_int_equal(store->ops->table_get(store, BESOM_TABLE_KEYS, entry.key, ignore_table, NULL), BESOM_CORRUPT);
+  assert_int_equal(store->ops->table_scan(store, BESOM_TABLE_KEYS, none, none, ignore_table, NULL),
+                   BESOM_CORRUPT);
+  assert_int_equal(store->ops->table_get(store, BESOM_TABLE_KEYS, entry.key, ignore_table, NULL),
+                   BESOM_CORRUPT);
   assert_int_equal(store->ops->table_put(store, BESOM_TABLE_KEYS, &entry), BESOM_CORRUPT);
   assert_int_equal(store->ops->table_remove(store, BESOM_TABLE_KEYS, entry.key), BESOM_CORRUPT);
   put_raw(&s->array, "L\1\0\0", 4, "\xff\xff\xff\xff\xff");
-  assert_int_equal(store->ops->scan(store, (besom_place){.epoch = 1}, ignore_list, NULL), BESOM_CORRUPT);
+  assert_int_equal(store->ops->scan(store, (besom_place){.epoch = 1}, ignore_list, NULL),
+                   BESOM_CORRUPT);
   put_raw(&s->array, "L\1\0\0", 4, "\x05key");
-  assert_int_equal(store->ops->get(store, (besom_place){.epoch = 1}, ignore_list, NULL), BESOM_CORRUPT);
+  assert_int_equal(store->ops->get(store, (besom_place){.epoch = 1}, ignore_list, NULL),
+                   BESOM_CORRUPT);
   besom_store_close(store);
 }
 
@@ -182,8 +187,9 @@ static void strange_places_are_corrupt(subject *s) {
   static const struct {
     const char *bytes;
     size_t len;
-  } keys[] = {{"L\1\1", 3},           {"L\1\0\0\0", 5},   {"L\1\xf8\1", 4},          {"L\1\xf7\x05\0", 5},
-              {"L\1\xf8\0\xff\0", 6}, {"L\1\xff\0\0", 5}, {"L\1\0\xfb\1\0\0\0\0", 9}};
+  } keys[] = {
+      {"L\1\1", 3},           {"L\1\0\0\0", 5},   {"L\1\xf8\1", 4},          {"L\1\xf7\x05\0", 5},
+      {"L\1\xf8\0\xff\0", 6}, {"L\1\xff\0\0", 5}, {"L\1\0\xfb\1\0\0\0\0", 9}};
   besom_store *store = subject_open(s);
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) { /* each in an epoch of its own */
     char key[16];
@@ -201,7 +207,8 @@ static void bad_operations_are_invalid(subject *s) {
   besom_ordered_ops ops = array_ops;
   assert_int_equal(besom_store_ordered(NULL, &s->array, NULL, &store), BESOM_INVALID);
   assert_int_equal(besom_store_ordered(&ops, &s->array, NULL, NULL), BESOM_INVALID);
-  assert_int_equal(besom_store_ordered(&ops, &s->array, &(besom_allocator){0}, &store), BESOM_INVALID);
+  assert_int_equal(besom_store_ordered(&ops, &s->array, &(besom_allocator){0}, &store),
+                   BESOM_INVALID);
   ops.max_key = 63;
   assert_int_equal(besom_store_ordered(&ops, &s->array, NULL, &store), BESOM_INVALID);
   ops = array_ops;
@@ -214,7 +221,8 @@ static void bad_operations_are_invalid(subject *s) {
 const law array_laws[] = {
     {"a_call_that_fails_changes_nothing", a_call_that_fails_changes_nothing, is_array},
     {"without_memory_nothing_changes", without_memory_nothing_changes, is_array},
-    {"a_durable_commit_makes_all_before_it_durable", a_durable_commit_makes_all_before_it_durable, is_array},
+    {"a_durable_commit_makes_all_before_it_durable", a_durable_commit_makes_all_before_it_durable,
+     is_array},
     {"what_is_not_besoms_is_left_alone", what_is_not_besoms_is_left_alone, is_array},
     {"damaged_records_are_corrupt", damaged_records_are_corrupt, is_array},
     {"strange_places_are_corrupt", strange_places_are_corrupt, is_array},

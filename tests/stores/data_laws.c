@@ -38,7 +38,8 @@ static void single_changes_agree_with_the_model(subject *s) {
   besom_store *store = subject_open(s);
   random_stream random = {1};
   for (unsigned round = 0; round < 3; round++) {
-    for (unsigned i = 0; i < 300; i++) assert_int_equal(model_change(m, &keys, store, &random), BESOM_OK);
+    for (unsigned i = 0; i < 300; i++)
+      assert_int_equal(model_change(m, &keys, store, &random), BESOM_OK);
     assert_store_is(store, m, &keys);
     assert_ranges_are(store, m, &keys, &random);
     assert_tally_is(store, m);
@@ -49,13 +50,15 @@ static void single_changes_agree_with_the_model(subject *s) {
 }
 
 /* One transaction of random changes, looked at from inside and after its end. */
-static void run_transaction(besom_store *store, model *m, const key_universe *keys, random_stream *random, bool keep) {
+static void run_transaction(besom_store *store, model *m, const key_universe *keys,
+                            random_stream *random, bool keep) {
   model *before = heap_array(1, sizeof *before);
   *before = *m;
   uint64_t number = commit_number(store);
   assert_int_equal(store->ops->begin(store), BESOM_OK);
   assert_int_equal(store->ops->begin(store), BESOM_BUSY);
-  for (unsigned i = 0; i < 60; i++) assert_int_equal(model_change(m, keys, store, random), BESOM_OK);
+  for (unsigned i = 0; i < 60; i++)
+    assert_int_equal(model_change(m, keys, store, random), BESOM_OK);
   assert_store_is(store, m, keys);
   assert_ranges_are(store, m, keys, random);
   assert_tally_is(store, m);
@@ -82,7 +85,8 @@ static void transactions_are_kept_or_taken_back(subject *s) {
   store->ops->abort(store);
   for (unsigned round = 0; round < 12; round++) {
     run_transaction(store, m, &keys, &random, random_below(&random, 2));
-    for (unsigned i = 0; i < 10; i++) assert_int_equal(model_change(m, &keys, store, &random), BESOM_OK);
+    for (unsigned i = 0; i < 10; i++)
+      assert_int_equal(model_change(m, &keys, store, &random), BESOM_OK);
   }
   uint64_t number = commit_number(store);
   assert_int_equal(store->ops->begin(store), BESOM_OK);
@@ -104,12 +108,14 @@ static void what_was_committed_is_there_after_reopening(subject *s) {
     besom_store *store = subject_open(s);
     assert_store_is(store, m, &keys);
     assert_int_equal(store->ops->begin(store), BESOM_OK);
-    for (unsigned i = 0; i < 100; i++) assert_int_equal(model_change(m, &keys, store, &random), BESOM_OK);
+    for (unsigned i = 0; i < 100; i++)
+      assert_int_equal(model_change(m, &keys, store, &random), BESOM_OK);
     assert_int_equal(store->ops->commit(store, round % 2), BESOM_OK);
     uint64_t number = commit_number(store);
     *passing = *m;
     assert_int_equal(store->ops->begin(store), BESOM_OK);
-    for (unsigned i = 0; i < 20; i++) assert_int_equal(model_change(passing, &keys, store, &random), BESOM_OK);
+    for (unsigned i = 0; i < 20; i++)
+      assert_int_equal(model_change(passing, &keys, store, &random), BESOM_OK);
     besom_store_close(store); /* and so aborts */
     store = subject_open(s);
     assert_int_equal(commit_number(store), number);
@@ -131,7 +137,8 @@ static void calls_are_counted_exactly(subject *s) {
   model *m = heap_array(1, sizeof *m);
   key_universe keys;
   key_universe_make(&keys);
-  for (at.rank = 0; at.rank < 5; at.rank++) assert_int_equal(store->ops->append(store, at, &record.api), BESOM_OK);
+  for (at.rank = 0; at.rank < 5; at.rank++)
+    assert_int_equal(store->ops->append(store, at, &record.api), BESOM_OK);
   assert_int_equal(store->ops->replace(store, at, &record.api), BESOM_NOT_FOUND);
   assert_int_equal(store->ops->remove(store, at), BESOM_NOT_FOUND);
   at.rank = 2;
@@ -139,12 +146,14 @@ static void calls_are_counted_exactly(subject *s) {
   assert_int_equal(store->ops->remove(store, at), BESOM_OK);
   assert_int_equal(store->ops->remove(store, at), BESOM_OK);
   assert_int_equal(store->ops->table_put(store, BESOM_TABLE_NOTES, &entry), BESOM_OK);
-  for (unsigned i = 0; i < 3; i++) assert_int_equal(store->ops->table_put(store, BESOM_TABLE_KEYS, &entry), BESOM_OK);
+  for (unsigned i = 0; i < 3; i++)
+    assert_int_equal(store->ops->table_put(store, BESOM_TABLE_KEYS, &entry), BESOM_OK);
   assert_int_equal(store->ops->table_remove(store, BESOM_TABLE_KEYS, key), BESOM_OK);
   assert_int_equal(store->ops->table_remove(store, BESOM_TABLE_KEYS, key), BESOM_NOT_FOUND);
   assert_int_equal(store->ops->begin(store), BESOM_OK);
   assert_int_equal(store->ops->commit(store, true), BESOM_OK);
-  assert_false(store_is(store, m, &keys)); /* two scans at most, of an epoch without records, and of the notes */
+  assert_false(store_is(
+      store, m, &keys)); /* two scans at most, of an epoch without records, and of the notes */
   besom_store_statistics stats;
   assert_int_equal(besom_store_stats(store, &stats), BESOM_OK);
   assert_int_equal(stats.appends, 5);
@@ -202,14 +211,17 @@ static void assert_walks_end(besom_store *store, besom_status said, besom_status
     assert_int_equal(store->ops->scan(store, (besom_place){0}, stop_list, &w), returned);
     assert_int_equal(w.shown, after);
     w = (stop){.after = after, .with = said};
-    assert_int_equal(store->ops->table_scan(store, BESOM_TABLE_KEYS, none, none, stop_table, &w), returned);
+    assert_int_equal(store->ops->table_scan(store, BESOM_TABLE_KEYS, none, none, stop_table, &w),
+                     returned);
     assert_int_equal(w.shown, after);
   }
   stop w = {.after = 2, .with = said};
   assert_int_equal(store->ops->get(store, (besom_place){.bucket = 4}, stop_list, &w), returned);
   assert_int_equal(w.shown, 2);
   w = (stop){.after = 1, .with = said};
-  assert_int_equal(store->ops->table_get(store, BESOM_TABLE_KEYS, (besom_bytes){"x", 1}, stop_table, &w), returned);
+  assert_int_equal(
+      store->ops->table_get(store, BESOM_TABLE_KEYS, (besom_bytes){"x", 1}, stop_table, &w),
+      returned);
 }
 
 static void a_walk_ends_when_the_visitor_says_so(subject *s) {
@@ -220,7 +232,7 @@ static void a_walk_ends_when_the_visitor_says_so(subject *s) {
   assert_int_equal(store->ops->commit(store, false), BESOM_OK);
   assert_walks_end(store, BESOM_END, BESOM_OK);
   assert_int_equal(store->ops->begin(store), BESOM_OK);
-  assert_walks_end(store, BESOM_STOPPED, BESOM_STOPPED);
+  assert_walks_end(store, BESOM_CANCELLED, BESOM_CANCELLED);
   store->ops->abort(store);
   assert_walks_end(store, BESOM_IO, BESOM_IO);
   besom_store_close(store);
@@ -301,11 +313,13 @@ static void bad_arguments_are_invalid(subject *s) {
   const besom_place at = {.bucket = 1};
   const besom_bytes key = {"k", 1}, null = {NULL, 1}, none = {NULL, 0};
   const besom_bytes too_long = {"k", (1 << 16) + 1}, huge = {"k", (size_t)1 << 32};
-  const besom_record good = {key, key}, bad[] = {{null, key}, {key, null}, {huge, key}, {key, huge}};
+  const besom_record good = {key, key},
+                     bad[] = {{null, key}, {key, null}, {huge, key}, {key, huge}};
   const besom_table table = BESOM_TABLE_KEYS, no_table = (besom_table)2;
   assert_int_equal(store->ops->append(store, at, &good), BESOM_OK);
   for (unsigned i = 0; i < 4; i++) {
-    assert_int_equal(store->ops->append(store, (besom_place){.bucket = 1, .rank = 1}, &bad[i]), BESOM_INVALID);
+    assert_int_equal(store->ops->append(store, (besom_place){.bucket = 1, .rank = 1}, &bad[i]),
+                     BESOM_INVALID);
     assert_int_equal(store->ops->replace(store, at, &bad[i]), BESOM_INVALID);
     assert_int_equal(store->ops->table_put(store, table, &bad[i]), BESOM_INVALID);
   }
@@ -319,7 +333,8 @@ static void bad_arguments_are_invalid(subject *s) {
   assert_int_equal(store->ops->table_remove(store, table, too_long), BESOM_INVALID);
   assert_int_equal(store->ops->table_remove(store, no_table, key), BESOM_INVALID);
   assert_int_equal(store->ops->table_scan(store, table, none, none, NULL, NULL), BESOM_INVALID);
-  assert_int_equal(store->ops->table_scan(store, table, too_long, none, stop_table, &w), BESOM_INVALID);
+  assert_int_equal(store->ops->table_scan(store, table, too_long, none, stop_table, &w),
+                   BESOM_INVALID);
   assert_int_equal(store->ops->get(store, at, NULL, NULL), BESOM_INVALID);
   assert_int_equal(store->ops->scan(store, at, NULL, NULL), BESOM_INVALID);
   assert_int_equal(store->ops->commit_number(store, NULL), BESOM_INVALID);
@@ -330,7 +345,8 @@ static void bad_arguments_are_invalid(subject *s) {
 const law data_laws[] = {
     {"single_changes_agree_with_the_model", single_changes_agree_with_the_model, NULL},
     {"transactions_are_kept_or_taken_back", transactions_are_kept_or_taken_back, NULL},
-    {"what_was_committed_is_there_after_reopening", what_was_committed_is_there_after_reopening, outlives},
+    {"what_was_committed_is_there_after_reopening", what_was_committed_is_there_after_reopening,
+     outlives},
     {"calls_are_counted_exactly", calls_are_counted_exactly, NULL},
     {"a_walk_ends_when_the_visitor_says_so", a_walk_ends_when_the_visitor_says_so, NULL},
     {"places_of_all_sizes_keep_their_order", places_of_all_sizes_keep_their_order, NULL},

@@ -29,9 +29,9 @@ static besom_status append(besom_store *store, uint64_t bucket) {
 
 static besom_status is_in_order(void *ctx, besom_place at, const besom_record *record) {
   uint64_t *next = ctx, key;
-  if (record->key.len != sizeof key) return BESOM_UNLIKE;
+  if (record->key.len != sizeof key) return BESOM_INCOMPATIBLE;
   memcpy(&key, record->key.data, sizeof key);
-  return at.bucket == *next && key == (*next)++ ? BESOM_OK : BESOM_UNLIKE;
+  return at.bucket == *next && key == (*next)++ ? BESOM_OK : BESOM_INCOMPATIBLE;
 }
 
 static uint64_t count(besom_store *store) {
@@ -157,6 +157,7 @@ const law lmdb_laws[] = {
     {"other_files_are_corrupt", other_files_are_corrupt, is_lmdb},
     {"another_programs_data_are_left_alone", another_programs_data_are_left_alone, is_lmdb},
     {"a_read_only_directory_is_told", a_read_only_directory_is_told, is_lmdb},
-    {"a_store_that_cannot_be_made_leaves_no_memory", a_store_that_cannot_be_made_leaves_no_memory, is_lmdb},
+    {"a_store_that_cannot_be_made_leaves_no_memory", a_store_that_cannot_be_made_leaves_no_memory,
+     is_lmdb},
     {NULL, NULL, NULL},
 };

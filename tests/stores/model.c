@@ -34,7 +34,8 @@ void model_count(const model *m, uint64_t *records, uint64_t *buckets) {
 
 enum { LONGEST = 1 << 16, LONGEST_COUNT = 4 };
 
-static const size_t lengths[] = {0, 1, 2, 5, 61, 62, 63, 64, 65, 120, 509, 510, 511, 512, 600, 2000};
+static const size_t lengths[] = {0,  1,   2,   5,   61,  62,  63,  64,
+                                 65, 120, 509, 510, 511, 512, 600, 2000};
 
 static int by_bytes(const void *a, const void *b) {
   const besom_bytes *x = a, *y = b;
@@ -110,7 +111,8 @@ static besom_status change_list(model *m, besom_store *store, random_stream *ran
   return status;
 }
 
-static besom_status change_table(model *m, const key_universe *keys, besom_store *store, random_stream *random) {
+static besom_status change_table(model *m, const key_universe *keys, besom_store *store,
+                                 random_stream *random) {
   besom_table table = (besom_table)random_below(random, TABLES);
   size_t k = random_below(random, keys->n);
   uint64_t number = random_next(random) >> 8 | 1, *value = &m->values[table][k];
@@ -128,8 +130,10 @@ static besom_status change_table(model *m, const key_universe *keys, besom_store
   return status;
 }
 
-besom_status model_change(model *m, const key_universe *keys, besom_store *store, random_stream *random) {
-  besom_status status = random_below(random, 2) ? change_list(m, store, random) : change_table(m, keys, store, random);
+besom_status model_change(model *m, const key_universe *keys, besom_store *store,
+                          random_stream *random) {
+  besom_status status = random_below(random, 2) ? change_list(m, store, random)
+                                                : change_table(m, keys, store, random);
   return status == BESOM_NOT_FOUND ? BESOM_OK : status;
 }
 
@@ -146,20 +150,23 @@ typedef struct walk {
 static besom_status check_list(void *ctx, besom_place at, const besom_record *record) {
   walk *w = ctx;
   while (w->b < BUCKETS && w->rank == w->m->lengths[w->e][w->b]) w->b++, w->rank = 0;
-  if (w->b == BUCKETS || at.epoch != model_epoch(w->e) || at.bucket != model_bucket(w->b) || at.rank != w->rank)
-    return BESOM_UNLIKE;
+  if (w->b == BUCKETS || at.epoch != model_epoch(w->e) || at.bucket != model_bucket(w->b) ||
+      at.rank != w->rank)
+    return BESOM_INCOMPATIBLE;
   w->shown++;
-  return is_made_record(record, w->m->records[w->e][w->b][w->rank++]) ? BESOM_OK : BESOM_UNLIKE;
+  return is_made_record(record, w->m->records[w->e][w->b][w->rank++]) ? BESOM_OK
+                                                                      : BESOM_INCOMPATIBLE;
 }
 
 static besom_status check_table(void *ctx, const besom_record *record) {
   walk *w = ctx;
   while (w->k < w->keys->n && !w->m->values[w->table][w->k]) w->k++;
-  if (w->k == w->keys->n || !bytes_equal(record->key, w->keys->keys[w->k])) return BESOM_UNLIKE;
+  if (w->k == w->keys->n || !bytes_equal(record->key, w->keys->keys[w->k]))
+    return BESOM_INCOMPATIBLE;
   made_record made;
   make_record(&made, w->m->values[w->table][w->k++]);
   w->shown++;
-  return bytes_equal(record->value, made.api.value) ? BESOM_OK : BESOM_UNLIKE;
+  return bytes_equal(record->value, made.api.value) ? BESOM_OK : BESOM_INCOMPATIBLE;
 }
 
 static bool scan_is(besom_store *store, const model *m, size_t e, size_t from) {
@@ -177,27 +184,32 @@ static bool bucket_is(besom_store *store, const model *m, size_t e, size_t b) {
 }
 
 /* The keys from one to another of the universe; n stands for no limit. */
-static bool range_is(besom_store *store, const model *m, const key_universe *keys, size_t table, size_t from,
-                     size_t to) {
+static bool range_is(besom_store *store, const model *m, const key_universe *keys, size_t table,
+                     size_t from, size_t to) {
   walk w = {.m = m, .keys = keys, .table = table, .k = from};
   const besom_bytes none = {NULL, 0};
   uint64_t expected = 0;
   for (size_t k = from; k < to; k++) expected += m->values[table][k] != 0;
-  besom_status status = store->ops->table_scan(store, (besom_table)table, from ? keys->keys[from] : none,
-                                               to < keys->n ? keys->keys[to] : none, check_table, &w);
+  besom_status status =
+      store->ops->table_scan(store, (besom_table)table, from ? keys->keys[from] : none,
+                             to < keys->n ? keys->keys[to] : none, check_table, &w);
   return status == BESOM_OK && w.shown == expected;
 }
 
-static bool key_is(besom_store *store, const model *m, const key_universe *keys, size_t table, size_t k) {
+static bool key_is(besom_store *store, const model *m, const key_universe *keys, size_t table,
+                   size_t k) {
   walk w = {.m = m, .keys = keys, .table = table, .k = k};
-  besom_status status = store->ops->table_get(store, (besom_table)table, keys->keys[k], check_table, &w);
-  return m->values[table][k] ? status == BESOM_OK && w.shown == 1 : status == BESOM_NOT_FOUND && !w.shown;
+  besom_status status =
+      store->ops->table_get(store, (besom_table)table, keys->keys[k], check_table, &w);
+  return m->values[table][k] ? status == BESOM_OK && w.shown == 1
+                             : status == BESOM_NOT_FOUND && !w.shown;
 }
 
 bool store_is(besom_store *store, const model *m, const key_universe *keys) {
   bool same = true;
   for (size_t e = 0; e < EPOCHS; e++) same = same && scan_is(store, m, e, 0);
-  for (size_t table = 0; table < TABLES; table++) same = same && range_is(store, m, keys, table, 0, keys->n);
+  for (size_t table = 0; table < TABLES; table++)
+    same = same && range_is(store, m, keys, table, 0, keys->n);
   return same;
 }
 
@@ -212,10 +224,12 @@ void assert_store_is(besom_store *store, const model *m, const key_universe *key
   }
 }
 
-void assert_ranges_are(besom_store *store, const model *m, const key_universe *keys, random_stream *random) {
+void assert_ranges_are(besom_store *store, const model *m, const key_universe *keys,
+                       random_stream *random) {
   for (unsigned i = 0; i < 20; i++) {
     assert_true(scan_is(store, m, random_below(random, EPOCHS), random_below(random, BUCKETS)));
-    size_t from = random_below(random, keys->n), to = from + random_below(random, keys->n - from + 1);
+    size_t from = random_below(random, keys->n),
+           to = from + random_below(random, keys->n - from + 1);
     assert_true(range_is(store, m, keys, random_below(random, TABLES), from, to));
   }
 }

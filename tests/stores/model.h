@@ -33,13 +33,15 @@ void model_count(const model *m, uint64_t *records, uint64_t *buckets);
 
 /* One random change of both, if the store does not refuse; what it said. A change of what is not there is tried, too.
  */
-besom_status model_change(model *m, const key_universe *keys, besom_store *store, random_stream *random);
+besom_status model_change(model *m, const key_universe *keys, besom_store *store,
+                          random_stream *random);
 
 /* Ends the test if they differ; or tells whether they do. */
 void assert_store_is(besom_store *store, const model *m, const key_universe *keys);
 bool store_is(besom_store *store, const model *m, const key_universe *keys);
 
 /* Compares parts: ends the test if they differ. */
-void assert_ranges_are(besom_store *store, const model *m, const key_universe *keys, random_stream *random);
+void assert_ranges_are(besom_store *store, const model *m, const key_universe *keys,
+                       random_stream *random);
 
 #endif

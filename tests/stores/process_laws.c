@@ -20,10 +20,11 @@ static bool processes(const subject *s) {
 }
 
 /* The transactions of a child are the same in every run: who repeats them knows what it had committed. */
-static besom_status make_transaction(model *m, const key_universe *keys, besom_store *store, random_stream *random,
-                                     bool durable) {
+static besom_status make_transaction(model *m, const key_universe *keys, besom_store *store,
+                                     random_stream *random, bool durable) {
   besom_status status = store->ops->begin(store);
-  for (unsigned i = 0; i < CHANGES && status == BESOM_OK; i++) status = model_change(m, keys, store, random);
+  for (unsigned i = 0; i < CHANGES && status == BESOM_OK; i++)
+    status = model_change(m, keys, store, random);
   return status == BESOM_OK ? store->ops->commit(store, durable) : status;
 }
 
@@ -75,8 +76,10 @@ static void assert_has_committed(subject *s, unsigned said) {
   random_stream random = {SEED};
   besom_store *other, *store = subject_open(s);
   assert_int_equal(besom_store_memory(NULL, &other), BESOM_OK);
-  for (unsigned i = 0; i < said; i++) assert_int_equal(make_transaction(m, &keys, other, &random, false), BESOM_OK);
-  if (!store_is(store, m, &keys)) assert_int_equal(make_transaction(m, &keys, other, &random, false), BESOM_OK);
+  for (unsigned i = 0; i < said; i++)
+    assert_int_equal(make_transaction(m, &keys, other, &random, false), BESOM_OK);
+  if (!store_is(store, m, &keys))
+    assert_int_equal(make_transaction(m, &keys, other, &random, false), BESOM_OK);
   assert_store_is(store, m, &keys);
   besom_store_close(other);
   besom_store_close(store);
@@ -111,7 +114,8 @@ static void one_process_at_a_time(subject *s) {
 }
 
 const law process_laws[] = {
-    {"a_killed_process_leaves_whole_transactions", a_killed_process_leaves_whole_transactions, processes},
+    {"a_killed_process_leaves_whole_transactions", a_killed_process_leaves_whole_transactions,
+     processes},
     {"one_process_at_a_time", one_process_at_a_time, processes},
     {NULL, NULL, NULL},
 };

@@ -42,7 +42,8 @@ static void what_cannot_be_opened_has_a_reason(subject *s) {
   assert_int_equal(besom_store_redis(NULL, "p", NULL, &reason, &store), BESOM_INVALID);
   assert_int_equal(besom_store_redis("127.0.0.1:1", NULL, NULL, &reason, &store), BESOM_INVALID);
   options.password = "wrong";
-  assert_int_equal(besom_store_redis(redis_server_address(), "p", &options, &reason, &store), BESOM_IO);
+  assert_int_equal(besom_store_redis(redis_server_address(), "p", &options, &reason, &store),
+                   BESOM_IO);
   assert_null(store);
 }
 
@@ -115,7 +116,8 @@ static void a_write_without_an_answer_is_not_lost_sight_of(subject *s) {
   snprintf(prefix, sizeof prefix, "%s:", s->dir.path);
   besom_store *store;
   unsigned shown;
-  assert_int_equal(besom_store_redis(redis_server_address(), prefix, &options, NULL, &store), BESOM_OK);
+  assert_int_equal(besom_store_redis(redis_server_address(), prefix, &options, NULL, &store),
+                   BESOM_OK);
   redis_server_pause(true);
   besom_status status = store->ops->table_put(store, BESOM_TABLE_KEYS, &record);
   redis_server_pause(false);
@@ -139,7 +141,8 @@ static void a_full_server_is_told_and_nothing_lost(subject *s) {
   redis_server_run("CONFIG SET maxmemory 0");
   assert_int_equal(status, BESOM_FULL);
   assert_int_equal(read_it(store, &shown), BESOM_OK);
-  assert_int_equal(store->ops->table_get(store, BESOM_TABLE_KEYS, other.key, count_record, &shown), BESOM_NOT_FOUND);
+  assert_int_equal(store->ops->table_get(store, BESOM_TABLE_KEYS, other.key, count_record, &shown),
+                   BESOM_NOT_FOUND);
   assert_int_equal(store->ops->table_put(store, BESOM_TABLE_KEYS, &other), BESOM_OK);
   besom_store_close(store);
 }
@@ -151,7 +154,8 @@ static void a_store_that_cannot_be_made_leaves_no_memory(subject *s) {
     memory.fail_at = n;
     besom_redis_options options = {.allocator = &memory.api};
     besom_store *store = NULL;
-    assert_int_equal(besom_store_redis(redis_server_address(), s->dir.path, &options, NULL, &store), BESOM_NO_MEMORY);
+    assert_int_equal(besom_store_redis(redis_server_address(), s->dir.path, &options, NULL, &store),
+                     BESOM_NO_MEMORY);
     assert_null(store);
     assert_null(failing_allocator_verdict(&memory));
     failing_allocator_close(&memory);
@@ -180,9 +184,11 @@ const law redis_laws[] = {
     {"a_dropped_connection_is_made_anew", a_dropped_connection_is_made_anew, is_redis},
     {"who_lost_the_store_may_not_go_on", who_lost_the_store_may_not_go_on, is_redis},
     {"a_server_that_forgot_is_noticed", a_server_that_forgot_is_noticed, is_redis},
-    {"a_write_without_an_answer_is_not_lost_sight_of", a_write_without_an_answer_is_not_lost_sight_of, is_redis},
+    {"a_write_without_an_answer_is_not_lost_sight_of",
+     a_write_without_an_answer_is_not_lost_sight_of, is_redis},
     {"half_a_write_is_not_shown", half_a_write_is_not_shown, is_redis},
     {"a_full_server_is_told_and_nothing_lost", a_full_server_is_told_and_nothing_lost, is_redis},
-    {"a_store_that_cannot_be_made_leaves_no_memory", a_store_that_cannot_be_made_leaves_no_memory, is_redis},
+    {"a_store_that_cannot_be_made_leaves_no_memory", a_store_that_cannot_be_made_leaves_no_memory,
+     is_redis},
     {NULL, NULL, NULL},
 };

@@ -24,7 +24,9 @@ static int free_port(void) {
   struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
   socklen_t len = sizeof at;
   int fd = socket(AF_INET, SOCK_STREAM, 0);
-  if (fd < 0 || bind(fd, (struct sockaddr *)&at, len) || getsockname(fd, (struct sockaddr *)&at, &len)) abort();
+  if (fd < 0 || bind(fd, (struct sockaddr *)&at, len) ||
+      getsockname(fd, (struct sockaddr *)&at, &len))
+    abort();
   close(fd);
   return ntohs(at.sin_port);
 }
@@ -46,8 +48,8 @@ static void start(void) {
     snprintf(number, sizeof number, "%d", port);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);
-    execlp("redis-server", "redis-server", "--port", number, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
-           "--dir", dir.path, "--logfile", "/dev/null", (char *)NULL);
+    execlp("redis-server", "redis-server", "--port", number, "--bind", "127.0.0.1", "--save", "",
+           "--appendonly", "no", "--dir", dir.path, "--logfile", "/dev/null", (char *)NULL);
     perror("redis-server");
     _exit(127);
   }

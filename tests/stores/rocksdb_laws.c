@@ -23,8 +23,9 @@ static void what_cannot_be_opened_has_a_reason(subject *s) {
   assert_int_equal(besom_store_rocksdb(nowhere, NULL, &reason, &store), BESOM_IO);
   assert_non_null(reason);
   assert_int_equal(besom_store_rocksdb(NULL, NULL, &reason, &store), BESOM_INVALID);
-  assert_int_equal(besom_store_rocksdb(s->at.text, &(besom_rocksdb_options){.bloom_bits = -1}, NULL, &store),
-                   BESOM_INVALID);
+  assert_int_equal(
+      besom_store_rocksdb(s->at.text, &(besom_rocksdb_options){.bloom_bits = -1}, NULL, &store),
+      BESOM_INVALID);
   assert_null(store);
   assert_int_equal(temp_dir_count(&s->dir), 0);
 }
@@ -61,7 +62,8 @@ static void all_options_can_be_used(subject *s) {
   const besom_record record = {{"k", 1}, {NULL, 0}};
   unsigned shown = 0;
   assert_int_equal(store->ops->table_put(store, BESOM_TABLE_KEYS, &record), BESOM_OK);
-  assert_int_equal(store->ops->table_get(store, BESOM_TABLE_KEYS, record.key, ignore, &shown), BESOM_OK);
+  assert_int_equal(store->ops->table_get(store, BESOM_TABLE_KEYS, record.key, ignore, &shown),
+                   BESOM_OK);
   assert_int_equal(shown, 1);
   besom_store_close(store);
   assert_null(failing_allocator_verdict(&memory));

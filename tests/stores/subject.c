@@ -78,7 +78,8 @@ void subject_set_up(subject *s) {
   snprintf(s->at.text, sizeof s->at.text, "%s/store", s->dir.path);
 #ifdef BESOM_TEST_REDIS
   /* The directory's name is a prefix that no other test has. */
-  if (s->remote) snprintf(s->at.text, sizeof s->at.text, "%s %s:", redis_server_address(), s->dir.path);
+  if (s->remote)
+    snprintf(s->at.text, sizeof s->at.text, "%s %s:", redis_server_address(), s->dir.path);
 #endif
 }
 

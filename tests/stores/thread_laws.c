@@ -30,9 +30,9 @@ typedef struct view {
 
 static besom_status look(view *v, const besom_record *record) {
   uint32_t round;
-  if (record->value.len != sizeof round) return BESOM_UNLIKE;
+  if (record->value.len != sizeof round) return BESOM_INCOMPATIBLE;
   memcpy(&round, record->value.data, sizeof round);
-  if (v->shown++ && round != v->round) return BESOM_UNLIKE;
+  if (v->shown++ && round != v->round) return BESOM_INCOMPATIBLE;
   v->round = round;
   return BESOM_OK;
 }
@@ -57,8 +57,10 @@ static void read_once(stage *st) {
     st->wrong = "table_scan";
   for (unsigned i = 0; i < PLACES; i += 7) {
     besom_bytes key = {&i, sizeof i};
-    if (store->ops->get(store, (besom_place){.bucket = i}, look_at_list, &v) != BESOM_OK) st->wrong = "get";
-    if (store->ops->table_get(store, BESOM_TABLE_KEYS, key, look_at_table, &v) != BESOM_OK) st->wrong = "table_get";
+    if (store->ops->get(store, (besom_place){.bucket = i}, look_at_list, &v) != BESOM_OK)
+      st->wrong = "get";
+    if (store->ops->table_get(store, BESOM_TABLE_KEYS, key, look_at_table, &v) != BESOM_OK)
+      st->wrong = "table_get";
   }
   pthread_rwlock_unlock(&st->changing);
   if (v.shown != 2 * PLACES + 2 * ((PLACES + 6) / 7)) st->wrong = "some records were not seen";
@@ -80,7 +82,8 @@ static besom_status write_round(besom_store *store, uint32_t round) {
   for (unsigned i = 0; i < PLACES && status == BESOM_OK; i++) {
     besom_record record = {{&i, sizeof i}, {&round, sizeof round}};
     besom_place at = {.bucket = i};
-    status = round ? store->ops->replace(store, at, &record) : store->ops->append(store, at, &record);
+    status =
+        round ? store->ops->replace(store, at, &record) : store->ops->append(store, at, &record);
     if (status == BESOM_OK) status = store->ops->table_put(store, BESOM_TABLE_KEYS, &record);
   }
   return status;
@@ -92,7 +95,8 @@ static void readers_see_whole_transactions(subject *s) {
   pthread_rwlock_init(&st.changing, NULL);
   assert_int_equal(write_round(st.store, 0), BESOM_OK);
   assert_int_equal(st.store->ops->commit(st.store, false), BESOM_OK);
-  for (unsigned i = 0; i < READERS; i++) assert_int_equal(pthread_create(&readers[i], NULL, read_on, &st), 0);
+  for (unsigned i = 0; i < READERS; i++)
+    assert_int_equal(pthread_create(&readers[i], NULL, read_on, &st), 0);
   for (uint32_t round = 1; round < ROUNDS && !st.wrong; round++) {
     pthread_rwlock_wrlock(&st.changing);
     besom_status status = write_round(st.store, round);

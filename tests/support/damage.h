@@ -18,12 +18,14 @@
  * What is loaded of a copy with one to three bits changed, mostly where the parameters are; NULL if it was refused.
  * What was taken must save itself as the very bytes.
  */
-static inline besom_filter *load_damaged(const memory_sink *saved, random_stream *random, size_t round) {
+static inline besom_filter *load_damaged(const memory_sink *saved, random_stream *random,
+                                         size_t round) {
   uint8_t *bytes = heap_array(saved->len, 1);
   besom_filter *f = NULL;
   memcpy(bytes, saved->data, saved->len);
   for (size_t i = 0; i <= round % 3; i++)
-    bytes[random_below(random, round % 4 ? 2000 : saved->len)] ^= (uint8_t)(1 << random_below(random, 8));
+    bytes[random_below(random, round % 4 ? 2000 : saved->len)] ^=
+        (uint8_t)(1 << random_below(random, 8));
   besom__file_repair(bytes, saved->len);
   if (besom_load(bytes, saved->len, NULL, &f) == BESOM_OK) {
     memory_sink again;

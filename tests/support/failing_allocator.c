@@ -39,7 +39,8 @@ static void release(void *ctx, void *memory, size_t size) {
   if (!memory) return;
   for (size_t i = 0; i < a->live_blocks; i++) {
     if (a->blocks[i].memory != memory) continue;
-    if (a->blocks[i].size != size && !a->mistake) a->mistake = "released with another size than allocated";
+    if (a->blocks[i].size != size && !a->mistake)
+      a->mistake = "released with another size than allocated";
     a->live_bytes -= a->blocks[i].size;
     a->blocks[i] = a->blocks[--a->live_blocks];
     free(memory);
@@ -64,7 +65,8 @@ const char *failing_allocator_verdict(const failing_allocator *a) {
 
 static void *map_pages(void *ctx, size_t size) {
   (void)ctx;
-  void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *memory =
+      mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return NULL;
   madvise(memory, size, MADV_NOHUGEPAGE);
   return memory;

@@ -18,7 +18,8 @@ static besom_status append(void *ctx, const void *data, size_t len) {
 }
 
 void memory_sink_init(memory_sink *sink) {
-  *sink = (memory_sink){.api = {.write = append, .ctx = sink}, .limit = SIZE_MAX, .complaint = BESOM_IO};
+  *sink = (memory_sink){
+      .api = {.write = append, .ctx = sink}, .limit = SIZE_MAX, .complaint = BESOM_IO};
 }
 
 void memory_sink_close(memory_sink *sink) {

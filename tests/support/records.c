@@ -13,7 +13,8 @@ void make_record(made_record *record, uint64_t number) {
   size_t key_len = number % 64, value_len = number % 5 ? number % 37 : number % LARGEST_VALUE;
   fill_bytes(record->key, key_len, number);
   fill_bytes(record->value, value_len, ~number);
-  record->api = (besom_record){{key_len ? record->key : NULL, key_len}, {value_len ? record->value : NULL, value_len}};
+  record->api = (besom_record){{key_len ? record->key : NULL, key_len},
+                               {value_len ? record->value : NULL, value_len}};
 }
 
 bool bytes_equal(besom_bytes a, besom_bytes b) {

@@ -22,7 +22,8 @@ int compare_addresses(const void *a, const void *b) {
 static address address_of(besom_entry entry, uint32_t width) {
   if (entry.has_alternate && entry.alternate < entry.quotient) entry.quotient = entry.alternate;
   if (width >= 64) return (address){entry.quotient, entry.remainder};
-  return (address){width ? entry.quotient >> (64 - width) : 0, entry.quotient << width | entry.remainder};
+  return (address){width ? entry.quotient >> (64 - width) : 0,
+                   entry.quotient << width | entry.remainder};
 }
 
 /* An entry must fit the geometry, and quotients must not descend. */
@@ -46,7 +47,8 @@ address *stored_addresses(const besom_filter *f, size_t *n) {
     for (uint64_t i = 0; i < entry.count; i++) all[(*n)++] = address_of(entry, stats.width);
   }
   /* The end stays the end. */
-  bool complete = status == BESOM_END && *n == stats.items && besom_iter_next(iter, &entry) == BESOM_END;
+  bool complete =
+      status == BESOM_END && *n == stats.items && besom_iter_next(iter, &entry) == BESOM_END;
   besom_iter_close(iter);
   if (complete) {
     qsort(all, *n, sizeof *all, compare_addresses);
@@ -69,7 +71,8 @@ static besom_status learn_address(besom_filter *scratch, size_t i, address *out)
 }
 
 static size_t class_with(const reference *ref, address wanted) {
-  const address *found = bsearch(&wanted, ref->addresses, ref->classes, sizeof wanted, compare_addresses);
+  const address *found =
+      bsearch(&wanted, ref->addresses, ref->classes, sizeof wanted, compare_addresses);
   return found ? (size_t)(found - ref->addresses) : SIZE_MAX;
 }
 
@@ -87,7 +90,8 @@ static besom_status learn_addresses(reference *ref, const besom_filter *f) {
   besom_status status = besom_create_like(f, &scratch);
   if (status != BESOM_OK) return status;
   address *of_keys = heap_array(ref->universe, sizeof *of_keys);
-  for (size_t i = 0; i < ref->universe && status == BESOM_OK; i++) status = learn_address(scratch, i, &of_keys[i]);
+  for (size_t i = 0; i < ref->universe && status == BESOM_OK; i++)
+    status = learn_address(scratch, i, &of_keys[i]);
   if (status == BESOM_OK) sort_into_classes(ref, of_keys);
   free(of_keys);
   besom_free(scratch);
@@ -103,7 +107,8 @@ static unsigned abilities_of(const besom_filter *f) {
 }
 
 besom_status reference_init(reference *ref, const besom_filter *f, size_t universe) {
-  const unsigned for_exact = BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_ITERATE;
+  const unsigned for_exact =
+      BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_ITERATE;
   unsigned abilities = abilities_of(f);
   *ref = (reference){.universe = universe};
   ref->counts = abilities & BESOM_CAN_COUNT;
@@ -165,11 +170,13 @@ static const char *check_stored(const reference *ref, const besom_filter *f) {
 
 const char *reference_check(const reference *ref, const besom_filter *f) {
   const char *wrong = NULL;
-  if (besom_validate(f, &wrong) != BESOM_OK) return wrong ? wrong : "validate fails without a reason";
+  if (besom_validate(f, &wrong) != BESOM_OK)
+    return wrong ? wrong : "validate fails without a reason";
   besom_statistics stats;
   if (besom_stats(f, &stats) != BESOM_OK) return "stats fail";
   /* Kinds that keep no copies do not count a key that they answered yes to already. */
-  if (ref->counts ? stats.items != ref->items : stats.items > ref->items) return "a wrong number of items";
+  if (ref->counts ? stats.items != ref->items : stats.items > ref->items)
+    return "a wrong number of items";
   for (size_t i = 0; i < ref->universe && !wrong; i++) wrong = reference_check_key(ref, f, i);
   return !wrong && ref->exact ? check_stored(ref, f) : wrong;
 }

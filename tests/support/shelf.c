@@ -8,10 +8,12 @@ static bool may_answer(shelf *s) {
   return ++s->calls != s->fail_at;
 }
 
-static besom_status digest_of(void *ctx, const besom_filter *f, besom_match match, besom_digest *digest) {
+static besom_status digest_of(void *ctx, const besom_filter *f, besom_match match,
+                              besom_digest *digest) {
   shelf *s = ctx;
   s->reads++;
-  if (f != s->f || match.rank || match.bucket >= s->slots || !s->taken[match.bucket]) s->wrong = true;
+  if (f != s->f || match.rank || match.bucket >= s->slots || !s->taken[match.bucket])
+    s->wrong = true;
   if (s->wrong) return BESOM_NOT_FOUND;
   if (!may_answer(s)) return BESOM_IO;
   *digest = s->digests[match.bucket];
@@ -20,7 +22,8 @@ static besom_status digest_of(void *ctx, const besom_filter *f, besom_match matc
 
 static besom_status exchange(void *ctx, const besom_filter *f, besom_match a, besom_match b) {
   shelf *s = ctx;
-  if (f != s->f || a.rank || b.rank || a.bucket >= s->slots || b.bucket >= s->slots) s->wrong = true;
+  if (f != s->f || a.rank || b.rank || a.bucket >= s->slots || b.bucket >= s->slots)
+    s->wrong = true;
   if (s->wrong || !(s->taken[a.bucket] || s->taken[b.bucket])) s->wrong = true;
   if (s->wrong) return BESOM_NOT_FOUND;
   if (!may_answer(s)) return BESOM_IO;

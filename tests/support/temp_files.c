@@ -11,7 +11,8 @@
 
 void temp_dir_make(temp_dir *dir) {
   const char *base = getenv("TMPDIR");
-  snprintf(dir->path, sizeof dir->path, "%s/besom-test-XXXXXX", base && strlen(base) < 200 ? base : "/tmp");
+  snprintf(dir->path, sizeof dir->path, "%s/besom-test-XXXXXX",
+           base && strlen(base) < 200 ? base : "/tmp");
   if (mkdtemp(dir->path)) return;
   perror(dir->path);
   abort();

@@ -60,8 +60,8 @@ static besom_filter *make(const char *options, double bits, const besom_allocato
                          .seed = seed,
                          .capacity = MEMBERS_OF,
                          .bits = bits,
-                         .rate = bits > 0 ? 0 : 0.02,
-                         .adapt_room = bits > 0 ? 0 : 0.3,
+                         .fpr = bits > 0 ? 0 : 0.02,
+                         .reserve = bits > 0 ? 0 : 0.3,
                          .allocator = allocator};
   besom_filter *f = NULL;
   assert_int_equal(besom_create(&config, &f), BESOM_OK);
@@ -85,7 +85,8 @@ static void assert_holds(const besom_filter *f, size_t n) {
 }
 
 /* Queries for non-members, of which a stretch begins at rank `shift`; false positives are reported. */
-static size_t ask(besom_filter *f, law_of_zipf *z, size_t shift, size_t queries, besom_status *last) {
+static size_t ask(besom_filter *f, law_of_zipf *z, size_t shift, size_t queries,
+                  besom_status *last) {
   size_t wrong = 0;
   *last = BESOM_OK;
   for (size_t i = 0; i < queries; i++) {
@@ -121,13 +122,13 @@ static void assert_errs_less(const char *options, double bits) {
   enum { QUERIES = 400000 };
   stage s;
   stage_open(&s, options, bits, 1);
-  double one_layer = stats_of(s.f).expected_rate;
+  double one_layer = stats_of(s.f).expected_fpr;
   ask(s.f, &s.z, 0, QUERIES, &s.last);
   assert_int_equal(s.last, BESOM_OK);
   assert_true(s.members.passes >= 2); /* it has a third layer */
   double learnt = (double)ask(s.f, &s.z, 0, QUERIES, &s.last) / QUERIES;
   assert_true(learnt < 0.6 * one_layer);
-  if (bits > 0) assert_true(stats_of(s.f).bits_per_item < 1.05 * bits);
+  if (bits > 0) assert_true(stats_of(s.f).bits_per_key < 1.05 * bits);
   assert_holds(s.f, MEMBERS_OF);
   stage_close(&s);
 }
@@ -151,7 +152,10 @@ static void it_learns_anew_when_popular_keys_change(void **state) {
   ask(s.f, &s.z, 1000000, QUERIES, &s.last);
   assert_true(stats_of(s.f).rebuilds >= 1);
   double after = (double)ask(s.f, &s.z, 1000000, QUERIES, &s.last) / QUERIES;
-  assert_true(after < 2.5 * before); /* which key is a false positive is chance, and a few have most of the queries */
+  assert_true(
+      after <
+      2.5 *
+          before); /* which key is a false positive is chance, and a few have most of the queries */
   assert_holds(s.f, MEMBERS_OF);
   stage_close(&s);
 }
@@ -189,7 +193,8 @@ static void false_positives(const besom_filter *f, uint64_t *out, size_t n) {
 }
 
 /* Queries of which one in `often` is for one of the hot keys; the number of wrong answers to these. */
-static size_t ask_hot(besom_filter *f, const uint64_t *hot, size_t n, size_t often, size_t queries) {
+static size_t ask_hot(besom_filter *f, const uint64_t *hot, size_t n, size_t often,
+                      size_t queries) {
   static uint64_t fresh;
   size_t wrong = 0;
   for (size_t i = 0; i < queries; i++) {
@@ -275,7 +280,7 @@ static void failures_change_nothing(void **state) {
   member_source members;
   members_open(&members, MEMBERS_OF);
   assert_int_equal(besom_bind_source(f, &members.api), BESOM_OK);
-  double one_layer = stats_of(f).expected_rate;
+  double one_layer = stats_of(f).expected_fpr;
   size_t failed = 0, lost_memory = 0;
   for (size_t i = 0; i < 600000; i++) {
     uint64_t key = key_u64(NEGATIVES, zipf_draw(&z));
@@ -297,7 +302,8 @@ static void failures_change_nothing(void **state) {
       memory_sink_close(&after);
       lost_memory += status == BESOM_NO_MEMORY;
       memory.fail_at = members.fail_at = 0;
-      if (status == BESOM_NO_MEMORY && !stats_of(f).marks) assert_int_equal(besom_adapt_u64(f, key), BESOM_OK);
+      if (status == BESOM_NO_MEMORY && !stats_of(f).marks)
+        assert_int_equal(besom_adapt_u64(f, key), BESOM_OK);
       failed++;
     }
     memory.fail_at = members.fail_at = 0;
@@ -380,8 +386,8 @@ static void members_may_come_during_a_pass(void **state) {
                          .options = "negatives=40000,life=1000000",
                          .seed = seed,
                          .capacity = ALL,
-                         .rate = 0.02,
-                         .adapt_room = 0.3};
+                         .fpr = 0.02,
+                         .reserve = 0.3};
   besom_filter *f = NULL;
   assert_int_equal(besom_create(&config, &f), BESOM_OK);
   member_source members;
@@ -407,7 +413,7 @@ static void members_may_come_during_a_pass(void **state) {
   }
   assert_int_equal(n, ALL);
   assert_int_equal(members.passes, 2);
-  assert_true(stats_of(f).rate_at_capacity < 0.0199); /* it has its third layer */
+  assert_true(stats_of(f).fpr_at_capacity < 0.0199); /* it has its third layer */
   zipf_free(&z);
   besom_free(f);
 }
@@ -415,17 +421,22 @@ static void members_may_come_during_a_pass(void **state) {
 /* As few members, bits or negatives as there can be. */
 static void tiny_filters_hold_their_members(void **state) {
   (void)state;
-  static const char *const options[] = {"negatives=1", "negatives=10,life=1", "skew=0,life=100", "skew=300,mode=final"};
+  static const char *const options[] = {"negatives=1", "negatives=10,life=1", "skew=0,life=100",
+                                        "skew=300,mode=final"};
   for (size_t o = 0; o < 4; o++)
     for (uint64_t n = 1; n < 200; n = 3 * n + 1) {
-      besom_config config = {
-          .kind = "adaptive-stacked", .options = options[o], .seed = seed, .capacity = n, .rate = 0.5};
+      besom_config config = {.kind = "adaptive-stacked",
+                             .options = options[o],
+                             .seed = seed,
+                             .capacity = n,
+                             .fpr = 0.5};
       besom_filter *f = NULL;
       member_source members;
       assert_int_equal(besom_create(&config, &f), BESOM_OK);
       members_open(&members, n);
       assert_int_equal(besom_bind_source(f, &members.api), BESOM_OK);
-      for (size_t i = 0; i < n; i++) assert_int_equal(besom_insert_u64(f, key_u64(MEMBERS, i)), BESOM_OK);
+      for (size_t i = 0; i < n; i++)
+        assert_int_equal(besom_insert_u64(f, key_u64(MEMBERS, i)), BESOM_OK);
       for (size_t i = 0; i < 5000; i++) {
         uint64_t key = key_u64(NEGATIVES, i % 300);
         if (besom_contains_u64(f, key)) assert_int_equal(besom_adapt_u64(f, key), BESOM_OK);

@@ -44,7 +44,8 @@ static besom_digest digest_at(unsigned i, uint64_t slots) {
   case 2:
     return first_digest_of(some % slots, slots);
   case 3:
-    return slots > 1 ? minus_one(first_digest_of(1 + some % (slots - 1), slots)) : (besom_digest){0, some};
+    return slots > 1 ? minus_one(first_digest_of(1 + some % (slots - 1), slots))
+                     : (besom_digest){0, some};
   case 4:
     return (besom_digest){first_digest_of(some % slots, slots).hi, other};
   case 5:
@@ -126,7 +127,8 @@ static void addresses_are_in_the_order_of_their_digests(void **state) {
     for (unsigned i = 0; i < DIGESTS; i++)
       for (unsigned j = 0; j < 10; j++) {
         besom_digest a = digest_at(i, slots), b = j ? digest_at(i + j, slots) : minus_one(a);
-        assert_int_equal(address_below(address_of(a, slots), address_of(b, slots)), digest_below(a, b));
+        assert_int_equal(address_below(address_of(a, slots), address_of(b, slots)),
+                         digest_below(a, b));
       }
   }
 }
@@ -153,7 +155,8 @@ static void growing_moves_one_bit_from_remainder_to_quotient(void **state) {
       assert_int_equal(large.rest.hi, small.rest.hi << 1 | small.rest.lo >> 63);
       assert_int_equal(large.rest.lo, small.rest.lo << 1);
       for (unsigned width = 2; width <= 64; width++)
-        assert_int_equal(remainder_of(large, width - 1), remainder_of(small, width) & bits_below(width - 1));
+        assert_int_equal(remainder_of(large, width - 1),
+                         remainder_of(small, width) & bits_below(width - 1));
     }
 }
 

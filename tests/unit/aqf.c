@@ -19,11 +19,13 @@ static void assert_ok(besom_status status) {
 /* One member, and one tombstone if the option is on; saved. */
 static void save_one_removed(memory_sink *sink, const char *options) {
   static const uint8_t seed[16] = {1};
-  besom_config config = {.kind = "aqf", .slots = 100, .width = 8, .value_bits = 2, .adapt_room = 0.5, .seed = seed};
+  besom_config config = {
+      .kind = "aqf", .slots = 100, .width = 8, .value_bits = 2, .reserve = 0.5, .seed = seed};
   config.options = options;
   besom_filter *f = NULL;
   besom_match match;
-  besom_digest stays = {1, 1}, goes = {UINT64_C(1) << 63, 0}, like_it = {UINT64_C(1) << 63, UINT64_C(1) << 60};
+  besom_digest stays = {1, 1}, goes = {UINT64_C(1) << 63, 0},
+               like_it = {UINT64_C(1) << 63, UINT64_C(1) << 60};
   assert_ok(besom_create(&config, &f));
   assert_ok(besom_insert_at(f, stays, 1, &match));
   assert_ok(besom_insert_at(f, goes, 1, &match));

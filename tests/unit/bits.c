@@ -137,7 +137,8 @@ static void equal_bytes_are_found_among_all_others(void **state) {
   random_stream random = {1};
   for (unsigned byte = 0; byte < 256; byte++)
     for (unsigned round = 0; round < 50; round++) {
-      for (unsigned i = 0; i < 64; i++) bytes[i] = (uint8_t)(byte ^ differences[random_below(&random, 8)]);
+      for (unsigned i = 0; i < 64; i++)
+        bytes[i] = (uint8_t)(byte ^ differences[random_below(&random, 8)]);
       assert_equal_bytes(bytes, (uint8_t)byte);
       for (unsigned i = 0; i < 64; i++) bytes[i] = (uint8_t)random_next(&random);
       assert_equal_bytes(bytes, (uint8_t)byte);

@@ -25,9 +25,11 @@ static besom_digest digest(random_stream *random) {
 }
 
 /* As the portable code does it. */
-static void assert_same_bits(enum isa isa, const struct blocked *first, const besom_digest *keys, size_t fresh) {
+static void assert_same_bits(enum isa isa, const struct blocked *first, const besom_digest *keys,
+                             size_t fresh) {
   struct blocked b = *first;
-  const struct blocked_ops *ops = besom__blocked_ops(isa, first), *portable = besom__blocked_ops(ISA_PORTABLE, first);
+  const struct blocked_ops *ops = besom__blocked_ops(isa, first),
+                           *portable = besom__blocked_ops(ISA_PORTABLE, first);
   uint64_t bitmap[KEYS / 64 + 1];
   b.lines = heap_array(LINES, LINE_BYTES);
   assert_int_equal(ops->insert_many(&b, keys, KEYS / 2), fresh);
@@ -50,7 +52,8 @@ static void instructions_do_not_matter(void **state) {
     random_stream random = {shape};
     for (size_t i = 0; i < KEYS; i++) keys[i] = digest(&random);
     size_t fresh = besom__blocked_ops(ISA_PORTABLE, &first)->insert_many(&first, keys, KEYS / 2);
-    for (enum isa isa = ISA_PORTABLE; isa <= besom__isa_best(); isa++) assert_same_bits(isa, &first, keys, fresh);
+    for (enum isa isa = ISA_PORTABLE; isa <= besom__isa_best(); isa++)
+      assert_same_bits(isa, &first, keys, fresh);
     free(first.lines);
   }
 }

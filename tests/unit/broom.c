@@ -46,7 +46,8 @@ static void no_key_is_lost_at_any_budget(void **state) {
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
       for (uint32_t width = 4; width <= 16; width += 4) {
         char options[64];
-        snprintf(options, sizeof options, "budget=%u%s", (unsigned)budget, i % 2 ? ",rounds=amortized" : "");
+        snprintf(options, sizeof options, "budget=%u%s", (unsigned)budget,
+                 i % 2 ? ",rounds=amortized" : "");
         interleave("broom", sizes[i], width, options);
       }
   interleave("broom", 1 << 16, 6, NULL);
@@ -107,7 +108,8 @@ static void other_operations_take_steps_too(void **state) {
     besom_match match = own_match(&s, s.members[0]);
     assert_int_equal(besom_remove_u64(s.f, s.members[0]), BESOM_OK);
     list *l = &s.store[match.bucket];
-    memmove(l->keys + match.rank, l->keys + match.rank + 1, (--l->n - match.rank) * sizeof *l->keys);
+    memmove(l->keys + match.rank, l->keys + match.rank + 1,
+            (--l->n - match.rank) * sizeof *l->keys);
     s.members[0] = s.members[--s.n];
     assert_none_lost(&s);
   }
@@ -133,7 +135,7 @@ static void what_is_fixed_stays_fixed_until_its_run_goes_over(void **state) {
     const struct rounds *r = &inside(&s)->rounds;
     fixed[n] = key;
     fixed_in[n++] = r->number - (q >= r->frontier);
-    assert_true(n < MOST && stats_of(s.f).adapt_room_used < 1);
+    assert_true(n < MOST && stats_of(s.f).reserve_used < 1);
     for (size_t j = n % 64; j < n; j += 64) {
       q = address_of(besom_hash_u64(s.f, fixed[j]), SLOTS).quotient;
       if (fixed_in[j] != r->number - (q >= r->frontier)) continue;
@@ -159,7 +161,8 @@ static void fingerprints_of_members_are_unique(void **state) {
     subject s;
     subject_open(&s, "broom", 2000, width, width % 2 ? NULL : "rounds=amortized");
     fill(&s, 0.9);
-    assert_true((s.reads > 0 || width > 6) && s.reads < s.n / 10); /* reads are for equal fingerprints alone */
+    assert_true((s.reads > 0 || width > 6) &&
+                s.reads < s.n / 10); /* reads are for equal fingerprints alone */
     assert_unique(&s);
     for (size_t i = 0; i < 300; i++) take_out(&s, i);
     for (size_t i = 0; i < 300; i++) put(&s, key_u64(MORE_MEMBERS, i));
@@ -290,12 +293,14 @@ static void filters_of_different_rounds_merge_with_their_keys(void **state) {
     assert_int_equal(besom_validate(both, NULL), BESOM_OK);
     assert_int_equal(stats_of(both).rounds, stats_of(first->f).rounds);
     for (size_t j = 0; j < 900; j++) assert_true(besom_contains_u64(both, key_u64(MEMBERS, j)));
-    for (size_t j = 0; j < 900; j++) assert_true(besom_contains_u64(both, key_u64(MORE_MEMBERS, j)));
+    for (size_t j = 0; j < 900; j++)
+      assert_true(besom_contains_u64(both, key_u64(MORE_MEMBERS, j)));
     besom_free(both);
   }
-  besom_config other = {.kind = "broom", .slots = 2000, .width = 7, .seed = seed, .options = "budget=4"};
+  besom_config other = {
+      .kind = "broom", .slots = 2000, .width = 7, .seed = seed, .options = "budget=4"};
   assert_int_equal(besom_create(&other, &like), BESOM_OK);
-  assert_int_equal(besom_merge(a.f, like, &both), BESOM_UNLIKE);
+  assert_int_equal(besom_merge(a.f, like, &both), BESOM_INCOMPATIBLE);
   besom_free(like);
   subject_close(&a);
   subject_close(&b);
@@ -316,9 +321,10 @@ static void rounds_keep_the_rate(void **state) {
       for (uint64_t j = 0; j < 64; j++) keys[j] = key_u64(NEGATIVES, (rounds << 40) + i + j);
       assert_int_equal(besom_contains_many_u64(s.f, keys, 64, bitmap), BESOM_OK);
       hits += popcount(bitmap[0]);
-      for (uint64_t j = 0; j < 64; j += 21) assert_int_equal(besom_contains_u64(s.f, keys[j]), bitmap[0] >> j & 1);
+      for (uint64_t j = 0; j < 64; j += 21)
+        assert_int_equal(besom_contains_u64(s.f, keys[j]), bitmap[0] >> j & 1);
     }
-    double rate = (double)hits / ASKED, most = stats_of(s.f).expected_rate;
+    double rate = (double)hits / ASKED, most = stats_of(s.f).expected_fpr;
     assert_true(rate < 1.05 * most && rate > 0.8 * most); /* strings make it a little less */
   }
   subject_close(&s);
@@ -326,8 +332,10 @@ static void rounds_keep_the_rate(void **state) {
 
 static void options_are_checked(void **state) {
   (void)state;
-  static const char *const bad[] = {"budget=1", "budget=16", "budget=", "budget=x", "rounds=", "rounds=no", "heads=no"};
-  static const char *const good[] = {"budget=2", "budget=15", "rounds=deamortized", "rounds=amortized,isa=portable"};
+  static const char *const bad[] = {"budget=1", "budget=16", "budget=", "budget=x",
+                                    "rounds=",  "rounds=no", "heads=no"};
+  static const char *const good[] = {"budget=2", "budget=15", "rounds=deamortized",
+                                     "rounds=amortized,isa=portable"};
   besom_config config = {.kind = "broom", .slots = 100, .width = 8, .seed = seed};
   besom_filter *f = NULL;
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

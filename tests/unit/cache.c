@@ -137,9 +137,12 @@ static void memory_may_run_out(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_oldest_that_was_not_used_goes), cmocka_unit_test(if_all_were_used_the_oldest_goes),
-      cmocka_unit_test(what_is_used_most_stays),           cmocka_unit_test(random_operations_match_a_set),
-      cmocka_unit_test(the_checker_sees_what_is_wrong),    cmocka_unit_test(memory_may_run_out),
+      cmocka_unit_test(the_oldest_that_was_not_used_goes),
+      cmocka_unit_test(if_all_were_used_the_oldest_goes),
+      cmocka_unit_test(what_is_used_most_stays),
+      cmocka_unit_test(random_operations_match_a_set),
+      cmocka_unit_test(the_checker_sees_what_is_wrong),
+      cmocka_unit_test(memory_may_run_out),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

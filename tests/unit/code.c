@@ -19,7 +19,8 @@ static double fraction(uint64_t x) {
 /* The bits that a note takes beside its place. */
 static double note_bits(const struct code_model *m, note n) {
   if (m->strings) return 2 * floor(log2(n));
-  double below = fraction(m->smaller[n]), up_to = n < MAX_SELECTOR ? fraction(m->smaller[n + 1]) : 1;
+  double below = fraction(m->smaller[n]),
+         up_to = n < MAX_SELECTOR ? fraction(m->smaller[n + 1]) : 1;
   return -log2(up_to - below);
 }
 
@@ -28,7 +29,8 @@ static double ideal_bits(const struct code_model *m, const note *notes) {
   double bits = 0;
   for (unsigned i = 0, next = 0; i < CODE_SLOTS; i++) {
     if (!notes[i]) continue;
-    bits -= log2(fraction(m->some[i + 1 - next]) - fraction(m->some[i - next])) - note_bits(m, notes[i]);
+    bits -= log2(fraction(m->some[i + 1 - next]) - fraction(m->some[i - next])) -
+            note_bits(m, notes[i]);
     next = i + 1;
   }
   return bits;
@@ -157,7 +159,8 @@ static void any_code_is_decoded(void **state) {
       bool some = false;
       for (unsigned i = 0; i < CODE_SLOTS; i++) {
         if (notes[i])
-          assert_true(m.strings ? notes[i] > 1 && notes[i] >> (MAX_STRING + 1) == 0 : notes[i] <= MAX_SELECTOR);
+          assert_true(m.strings ? notes[i] > 1 && notes[i] >> (MAX_STRING + 1) == 0
+                                : notes[i] <= MAX_SELECTOR);
         some |= notes[i] && i >= first && i <= last;
       }
       assert_int_equal(code_has(&m, code, first, last), some);

@@ -13,7 +13,8 @@
 
 static struct ctable table_new(uint64_t buckets, unsigned per_bucket, unsigned width) {
   struct ctable t;
-  besom__ctable_init(&t, buckets, per_bucket, width, heap_array(besom__ctable_bytes(buckets, per_bucket, width), 1));
+  besom__ctable_init(&t, buckets, per_bucket, width,
+                     heap_array(besom__ctable_bytes(buckets, per_bucket, width), 1));
   return t;
 }
 
@@ -31,7 +32,8 @@ static uint64_t naive_find(const uint64_t *slots, unsigned n, uint64_t first, ui
   return NO_SLOT;
 }
 
-static void check_bucket(const struct ctable *t, const uint64_t *slots, uint64_t bucket, uint64_t entry) {
+static void check_bucket(const struct ctable *t, const uint64_t *slots, uint64_t bucket,
+                         uint64_t entry) {
   const uint64_t *mine = slots + bucket * t->per_bucket;
   assert_int_equal(besom__bucket_count(t, bucket, entry), naive_count(mine, t->per_bucket, entry));
   assert_int_equal(besom__bucket_find(t, bucket, entry),
@@ -48,12 +50,14 @@ static void check_table(const struct ctable *t, const uint64_t *slots, random_st
   assert_true(besom__ctable_ends_clean(t));
   for (uint64_t b = 0; b < t->buckets; b++) {
     uint64_t of_this = slots[b * t->per_bucket + random_below(random, t->per_bucket)];
-    const uint64_t entries[] = {0, 1, mask, of_this, of_this ^ 1, (of_this + 1) & mask, random_next(random) & mask};
+    const uint64_t entries[] = {
+        0, 1, mask, of_this, of_this ^ 1, (of_this + 1) & mask, random_next(random) & mask};
     for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
       uint64_t other = random_below(random, t->buckets);
       check_bucket(t, slots, b, entries[i]);
       if (t->per_bucket == 1 || t->width < 4) continue;
-      bool expected = naive_count(slots + b * 4, 4, entries[i]) || naive_count(slots + other * 4, 4, entries[i]);
+      bool expected = naive_count(slots + b * 4, 4, entries[i]) ||
+                      naive_count(slots + other * 4, 4, entries[i]);
       assert_int_equal(buckets_have(t, b, other, entries[i]), expected);
     }
   }
@@ -134,7 +138,8 @@ static void maze_make(struct maze *m, unsigned per_bucket, unsigned empty, uint6
 }
 
 /* From a start to an empty slot, each step to where the entry may be, no slot twice. */
-static void check_path(const struct maze *m, const struct ctable_path *path, const uint64_t *starts, unsigned n) {
+static void check_path(const struct maze *m, const struct ctable_path *path, const uint64_t *starts,
+                       unsigned n) {
   unsigned per_bucket = m->table.per_bucket;
   bool begins = false;
   for (unsigned i = 0; i < n; i++) begins |= path->slots[0] / per_bucket == starts[i];
@@ -210,7 +215,8 @@ static void a_search_ends_when_told_to(void **state) {
 
 /* By what iterating tells of filters of all sizes: the other one is in the table, and another one. */
 static void check_others(const char *kind, uint64_t capacity, double rate) {
-  besom_config config = {.kind = kind, .capacity = capacity, .rate = rate, .seed = (const uint8_t *)"0123456789abcdef"};
+  besom_config config = {
+      .kind = kind, .capacity = capacity, .fpr = rate, .seed = (const uint8_t *)"0123456789abcdef"};
   besom_filter *f = NULL;
   assert_int_equal(besom_create(&config, &f), BESOM_OK);
   const struct partial *p = const_partial(f);
@@ -218,7 +224,8 @@ static void check_others(const char *kind, uint64_t capacity, double rate) {
   for (uint64_t i = 0; i < 4000; i++) {
     uint64_t bucket = i < buckets ? i : mix64(i) % buckets;
     if (i > 3900) bucket = buckets - 1 - (4000 - i) % buckets;
-    uint64_t fingerprint = 1 + mix64(i + 7) % bits_below(p->table.width), other = p->other(p, bucket, fingerprint);
+    uint64_t fingerprint = 1 + mix64(i + 7) % bits_below(p->table.width),
+             other = p->other(p, bucket, fingerprint);
     assert_true(other < buckets);
     assert_int_equal((other ^ bucket) & 1, 1); /* so it is never the same */
     assert_int_equal(p->other(p, other, fingerprint), bucket);
@@ -258,18 +265,20 @@ static void other_buckets_of_vacuum_are_near(void **state) {
 /* A table of 95 % load has width / 0.95 bits an item; and any capacity is within a few slots of it. */
 static void bits_an_item_are_those_of_the_formula(void **state) {
   (void)state;
-  static const char *const kinds[] = {"cf", "vacuum", "acf-cyclic", "acf-swapping", "acf-cuckooing"};
+  static const char *const kinds[] = {"cf", "vacuum", "acf-cyclic", "acf-swapping",
+                                      "acf-cuckooing"};
   for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
     for (uint64_t capacity = 100000; capacity < 5000000; capacity = capacity * 3 + 1)
       for (int log_rate = 4; log_rate <= 16; log_rate += 4) {
-        besom_config config = {.kind = kinds[k], .capacity = capacity, .rate = 1.0 / (1 << log_rate)};
+        besom_config config = {
+            .kind = kinds[k], .capacity = capacity, .fpr = 1.0 / (1 << log_rate)};
         besom_filter *f = NULL;
         besom_statistics s;
         assert_int_equal(besom_create(&config, &f), BESOM_OK);
         assert_int_equal(besom_stats(f, &s), BESOM_OK);
         double entry = s.width + (strcmp(kinds[k], "acf-cyclic") ? 0 : 2);
         assert_true(8.0 * (double)s.bytes / (double)capacity <= 1.05 * entry / 0.95);
-        assert_true(s.rate_at_capacity <= config.rate);
+        assert_true(s.fpr_at_capacity <= config.fpr);
         besom_free(f);
       }
 }

@@ -16,13 +16,13 @@
 
 enum { MEMBERS_STORED = 2000, QUERIES = 60000, CYCLES = 12, REPLAYS = 10 };
 
-static besom_guard *open_guard(const char *kind, const char *options, double adapt_room) {
+static besom_guard *open_guard(const char *kind, const char *options, double reserve) {
   besom_guard_config config = {.filter = {.kind = kind,
                                           .options = options,
                                           .seed = (const uint8_t *)"an open secret..",
                                           .capacity = MEMBERS_STORED,
-                                          .rate = 1.0 / 32,
-                                          .adapt_room = adapt_room}};
+                                          .fpr = 1.0 / 32,
+                                          .reserve = reserve}};
   besom_store *store = NULL;
   besom_guard *g = NULL;
   assert_int_equal(besom_store_memory(NULL, &store), BESOM_OK);
@@ -53,12 +53,12 @@ static size_t sift(besom_guard *g, uint64_t *keys, size_t n) {
 
 typedef struct outcome {
   size_t collected, loops; /* false positives at first, and those left after CYCLES rounds */
-  double rate;             /* of false positives as those are asked again and again */
+  double fpr;              /* of false positives as those are asked again and again */
   uint64_t adapt_full;
 } outcome;
 
-static outcome attack(const char *kind, const char *options, double adapt_room, size_t queries) {
-  besom_guard *g = open_guard(kind, options, adapt_room);
+static outcome attack(const char *kind, const char *options, double reserve, size_t queries) {
+  besom_guard *g = open_guard(kind, options, reserve);
   uint64_t *keys = keys_u64(NEGATIVES, queries);
   outcome o = {.collected = sift(g, keys, queries)};
   o.loops = o.collected;
@@ -66,7 +66,7 @@ static outcome attack(const char *kind, const char *options, double adapt_room, 
   size_t hits = 0;
   for (unsigned r = 0; r < REPLAYS; r++)
     for (size_t i = 0; i < o.loops; i++) hits += was_false_positive(g, keys[i]);
-  o.rate = o.loops ? (double)hits / (double)(REPLAYS * o.loops) : 0;
+  o.fpr = o.loops ? (double)hits / (double)(REPLAYS * o.loops) : 0;
   besom_guard_statistics stats;
   besom_guard_stats(g, &stats);
   o.adapt_full = stats.adapt_full;
@@ -76,8 +76,9 @@ static outcome attack(const char *kind, const char *options, double adapt_room, 
   }
   besom_guard_close(g);
   free(keys);
-  print_message("%s %s: %zu collected, %zu in loops, false-positive rate of these %.2f, adapt full %llu\n", kind,
-                options ? options : "", o.collected, o.loops, o.rate, (unsigned long long)o.adapt_full);
+  print_message(
+      "%s %s: %zu collected, %zu in loops, false-positive rate of these %.2f, adapt full %llu\n",
+      kind, options ? options : "", o.collected, o.loops, o.fpr, (unsigned long long)o.adapt_full);
   return o;
 }
 
@@ -87,7 +88,7 @@ static void selectors_fall_to_an_adaptation_loop(void **state) {
   static const char *const options[] = {"selector_bits=1", "selector_bits=2"};
   for (size_t i = 0; i < 2; i++) {
     outcome o = attack("acf-cyclic", options[i], 0, QUERIES);
-    assert_true(o.loops > 20 && o.rate > 0.5);
+    assert_true(o.loops > 20 && o.fpr > 0.5);
   }
 }
 
@@ -122,7 +123,7 @@ static void selectors_that_only_go_up_do_not(void **state) {
 static void full_blocks_do(void **state) {
   (void)state;
   outcome o = attack("taf", NULL, 0, QUERIES);
-  assert_true(o.loops > 20 && o.rate > 0.5);
+  assert_true(o.loops > 20 && o.fpr > 0.5);
 }
 
 int main(void) {

@@ -39,7 +39,8 @@ static void open_scene(struct scene *s) {
   temp_dir_make(&s->dir);
   s->path = temp_dir_file(&s->dir, "filter.besom");
   assert_int_equal(besom_create(&config, &s->filter), BESOM_OK);
-  for (uint64_t i = 0; i < 2000; i++) assert_int_equal(besom_insert_u64(s->filter, key_u64(MEMBERS, i)), BESOM_OK);
+  for (uint64_t i = 0; i < 2000; i++)
+    assert_int_equal(besom_insert_u64(s->filter, key_u64(MEMBERS, i)), BESOM_OK);
   assert_int_equal(besom_save_file(s->filter, s->path.text), BESOM_OK);
   s->bytes = size_of_file(s->path.text);
   assert_true(write_whole_file(s->path.text, old_text, sizeof old_text));
@@ -71,7 +72,8 @@ static void assert_io(int error, const besom_filter *f, const char *path) {
 enum { NOT_POSSIBLE = 255, NOT_IO = 254 };
 
 /* The errno of a save in a child that has first given up what `give_up` says. */
-static int errno_of_hampered_save(bool (*give_up)(size_t limit), size_t limit, const struct scene *s) {
+static int errno_of_hampered_save(bool (*give_up)(size_t limit), size_t limit,
+                                  const struct scene *s) {
   pid_t child = fork();
   assert_true(child >= 0);
   if (child == 0) {
@@ -85,7 +87,8 @@ static int errno_of_hampered_save(bool (*give_up)(size_t limit), size_t limit, c
 }
 
 static bool limit_file_size(size_t limit) {
-  return signal(SIGXFSZ, SIG_IGN) != SIG_ERR && setrlimit(RLIMIT_FSIZE, &(struct rlimit){limit, limit}) == 0;
+  return signal(SIGXFSZ, SIG_IGN) != SIG_ERR &&
+         setrlimit(RLIMIT_FSIZE, &(struct rlimit){limit, limit}) == 0;
 }
 
 /* Root may write everywhere, nobody may not. */
@@ -187,8 +190,8 @@ static void a_directory_is_not_replaced(void **state) {
 static besom_status load_by(unsigned way, const char *path) {
   besom_filter *f = NULL;
   errno = 0;
-  besom_status status =
-      way == 0 ? besom_load_file(path, NULL, &f) : besom_open_mmap(path, way == 1 ? 0 : BESOM_TRUSTED, &f);
+  besom_status status = way == 0 ? besom_load_file(path, NULL, &f)
+                                 : besom_open_mmap(path, way == 1 ? 0 : BESOM_TRUSTED, &f);
   assert_int_equal(f != NULL, status == BESOM_OK);
   besom_free(f);
   return status;

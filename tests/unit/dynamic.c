@@ -58,7 +58,8 @@ static void random_change(model *m, random_stream *random, outcomes *seen) {
     assert_bytes(m->f, &before);
 }
 
-static void run_lists(besom_config config, size_t steps, unsigned deepest, bool resize, outcomes *seen) {
+static void run_lists(besom_config config, size_t steps, unsigned deepest, bool resize,
+                      outcomes *seen) {
   model *m = model_open(config, config.slots + config.width, deepest);
   random_stream random = {config.width};
   for (size_t step = 0; step < steps; step++) {
@@ -76,15 +77,18 @@ static void both_lists_are_exact_at_any_time(void **state) {
     uint64_t slots;
     uint32_t width;
     double room;
-  } shapes[] = {{1, 2, 0.5}, {10, 2, 0.5}, {64, 2, 0.5}, {100, 3, 0.5}, {200, 7, 0.4}, {300, 8, 0.3}, {7, 13, 0.5}};
+  } shapes[] = {{1, 2, 0.5},   {10, 2, 0.5},  {64, 2, 0.5}, {100, 3, 0.5},
+                {200, 7, 0.4}, {300, 8, 0.3}, {7, 13, 0.5}};
   outcomes seen = {{0}};
   for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
     besom_config config = config_of(shapes[s].slots, shapes[s].width, shapes[s].room);
     config.options = s % 2 ? "isa=portable" : NULL;
     run_lists(config, 2000, 100, s % 3 == 0 && shapes[s].width > 2, &seen);
   }
-  static const besom_status wanted[] = {BESOM_OK, BESOM_FULL, BESOM_IO, BESOM_MEMBER, BESOM_INVALID};
-  for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) assert_true(seen.done[wanted[i]] > 10);
+  static const besom_status wanted[] = {BESOM_OK, BESOM_FULL, BESOM_IO, BESOM_IS_MEMBER,
+                                        BESOM_INVALID};
+  for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+    assert_true(seen.done[wanted[i]] > 10);
 }
 
 /* All keys are in the last run, and the table ends before its room is used up: so changes fail half way. */
@@ -100,7 +104,7 @@ static void a_crowd_at_the_end_of_the_table_is_full(void **state) {
       save_to(&before, m->f);
       if (add(m, i, i % 3 ? YES : NO) == BESOM_FULL) {
         assert_ok(besom_stats(m->f, &stats));
-        no_place += stats.items + stats.no_entries < stats.capacity && stats.adapt_room_used < 0.9;
+        no_place += stats.items + stats.no_entries < stats.capacity && stats.reserve_used < 0.9;
         assert_bytes(m->f, &before);
       } else {
         memory_sink_close(&before);
@@ -119,7 +123,8 @@ static void runs_alike_are_kept_apart(void **state) {
     model *m = model_open(config_of(64, width, 0.5), width, 100);
     random_stream random = {width};
     outcomes seen = {{0}};
-    for (size_t i = 0; i < UNIVERSE; i++) m->universe[i].hi &= ~((UINT64_MAX >> 6) & ~(UINT64_MAX >> (6 + width)));
+    for (size_t i = 0; i < UNIVERSE; i++)
+      m->universe[i].hi &= ~((UINT64_MAX >> 6) & ~(UINT64_MAX >> (6 + width)));
     for (size_t step = 0; step < 1000; step++) {
       random_change(m, &random, &seen);
       if (step % 4 == 0) assert_exact(m);
@@ -163,7 +168,7 @@ static void without_no_entries_nothing_is_left_of_them(void **state) {
     besom_statistics stats;
     assert_ok(besom_stats(m->f, &stats));
     assert_int_equal(stats.extended, 0);
-    assert_true(stats.adapt_room_used == 0);
+    assert_true(stats.reserve_used == 0);
     besom_filter *members = NULL;
     besom_match match;
     memory_sink sink;
@@ -291,17 +296,19 @@ static void merged_lists_are_exact(void **state) {
     besom_config config = config_of(500, 2 + number % 5, 0.5);
     assert_merged(config, number, &seen);
   }
-  for (uint64_t number = 0; number < 10; number++) assert_merged(config_of(200, 2, 0.45), number, &seen);
+  for (uint64_t number = 0; number < 10; number++)
+    assert_merged(config_of(200, 2, 0.45), number, &seen);
   assert_true(seen.done[BESOM_OK] > 10 && seen.done[BESOM_FULL] > 0);
 }
 
 static void merging_tells_what_it_lacks(void **state) {
   (void)state;
-  model *a = model_open(config_of(100, 4, 0.5), 7, 1), *b = model_open(config_of(100, 4, 0.5), 7, 1);
+  model *a = model_open(config_of(100, 4, 0.5), 7, 1),
+        *b = model_open(config_of(100, 4, 0.5), 7, 1);
   besom_filter *both = NULL;
   assert_ok(add(a, 0, YES));
   assert_ok(add(b, 0, NO));
-  assert_int_equal(besom_merge(a->f, b->f, &both), BESOM_MEMBER);
+  assert_int_equal(besom_merge(a->f, b->f, &both), BESOM_IS_MEMBER);
   b->lies = true;
   assert_int_equal(besom_merge(a->f, b->f, &both), BESOM_INVALID);
   b->fail_at = b->reads + 1;
@@ -378,7 +385,8 @@ static void no_bit_makes_an_unsound_filter(void **state) {
       sound++;
       assert_ok(besom_validate(m->f, NULL));
       for (size_t e = 0; e < m->n; e++)
-        if (m->entries[e].list == NO) besom_no_remove_at(m->f, (besom_match){m->entries[e].bucket, 0});
+        if (m->entries[e].list == NO)
+          besom_no_remove_at(m->f, (besom_match){m->entries[e].bucket, 0});
       besom_insert_at(m->f, m->universe[UNIVERSE - 1], 0, &match);
       assert_ok(besom_validate(m->f, NULL));
       besom_free(m->f);
@@ -430,6 +438,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(no_bit_makes_an_unsound_filter),
       cmocka_unit_test(a_golden_file_with_no_entries_loads_for_ever),
   };
-  if (argc == 2 && !strcmp(argv[1], "--write-golden")) return cmocka_run_group_tests(golden, NULL, NULL);
+  if (argc == 2 && !strcmp(argv[1], "--write-golden"))
+    return cmocka_run_group_tests(golden, NULL, NULL);
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,11 +57,13 @@ static inline entry *entry_of(model *m, size_t i) {
 
 static inline besom_match match_of(const model *m, const entry *e) {
   besom_match at = {e->bucket, 0};
-  for (const entry *before = m->entries; before < e; before++) at.rank += before->bucket == e->bucket;
+  for (const entry *before = m->entries; before < e; before++)
+    at.rank += before->bucket == e->bucket;
   return at;
 }
 
-static inline besom_status digest_of(void *ctx, const besom_filter *f, besom_match match, besom_digest *digest) {
+static inline besom_status digest_of(void *ctx, const besom_filter *f, besom_match match,
+                                     besom_digest *digest) {
   model *m = ctx;
   const entry *e = entry_at(m, match);
   assert_ptr_equal(f, m->f);
@@ -93,8 +95,12 @@ static inline void make_universe(model *m, uint64_t number, unsigned deepest) {
 }
 
 static inline besom_config config_of(uint64_t slots, uint32_t width, double room) {
-  return (besom_config){
-      .kind = "yesno-dynamic", .slots = slots, .width = width, .adapt_room = room, .seed = seed, .value_bits = 3};
+  return (besom_config){.kind = "yesno-dynamic",
+                        .slots = slots,
+                        .width = width,
+                        .reserve = room,
+                        .seed = seed,
+                        .value_bits = 3};
 }
 
 static inline model *model_open(besom_config config, uint64_t number, unsigned deepest) {
@@ -116,8 +122,9 @@ static inline void model_close(model *m) {
 static inline besom_status add(model *m, size_t i, enum list list) {
   besom_match match = {0, 0};
   besom_digest d = m->universe[i];
-  besom_status status = list == YES ? besom_insert_at(m->f, d, i % 8, &match) : besom_no_add_at(m->f, d, &match);
-  if (status == BESOM_MEMBER) {
+  besom_status status =
+      list == YES ? besom_insert_at(m->f, d, i % 8, &match) : besom_no_add_at(m->f, d, &match);
+  if (status == BESOM_IS_MEMBER) {
     besom_match there = match_of(m, entry_of(m, i));
     assert_true(match.bucket == there.bucket && match.rank == there.rank);
   }
@@ -153,8 +160,8 @@ static inline unsigned needed_bits(const model *m, const entry *e) {
   for (size_t i = 0; i < m->n; i++) {
     const entry *other = &m->entries[i];
     if (other->bucket != e->bucket || other->list == e->list) continue;
-    unsigned common =
-        common_bits(address_of(m->universe[e->i], t->slots).rest, address_of(m->universe[other->i], t->slots).rest);
+    unsigned common = common_bits(address_of(m->universe[e->i], t->slots).rest,
+                                  address_of(m->universe[other->i], t->slots).rest);
     if (common + 1 - t->width > needed) needed = common + 1 - t->width;
   }
   return needed;

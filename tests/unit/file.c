@@ -13,7 +13,15 @@
 #include "support/keys.h"
 #include "support/memory_sink.h"
 
-enum { HEADER = 64, ROW = 32, KIND_AT = 16, LENGTH_AT = 32, RESERVED_AT = 40, CHECKSUM_AT = 56, ITEMS = 20 };
+enum {
+  HEADER = 64,
+  ROW = 32,
+  KIND_AT = 16,
+  LENGTH_AT = 32,
+  RESERVED_AT = 40,
+  CHECKSUM_AT = 56,
+  ITEMS = 20
+};
 
 static const uint8_t seed[16] = "sixteen letters";
 
@@ -45,7 +53,8 @@ static bool save_kind(size_t i, memory_sink *saved, const char **name) {
   besom_config config = {.kind = info->name, .capacity = 2 * ITEMS, .hash = "sip", .seed = seed};
   besom_filter *f = NULL;
   assert_int_equal(besom_create(&config, &f), BESOM_OK);
-  for (uint64_t key = 0; key < ITEMS; key++) assert_int_equal(besom_insert_u64(f, key_u64(MEMBERS, key)), BESOM_OK);
+  for (uint64_t key = 0; key < ITEMS; key++)
+    assert_int_equal(besom_insert_u64(f, key_u64(MEMBERS, key)), BESOM_OK);
   memory_sink_init(saved);
   assert_int_equal(besom_save(f, &saved->api), BESOM_OK);
   besom_free(f);
@@ -98,7 +107,8 @@ static besom_status load(const uint8_t *data, size_t len) {
 }
 
 /* What loading says of the bytes with a number changed, and every checksum right. */
-static besom_status load_changed(const uint8_t *data, size_t len, size_t at, unsigned size, uint64_t number) {
+static besom_status load_changed(const uint8_t *data, size_t len, size_t at, unsigned size,
+                                 uint64_t number) {
   uint8_t *changed = heap_array(len, 1);
   memcpy(changed, data, len);
   put_number(changed + at, size, number);
@@ -135,8 +145,10 @@ static void check_sections(uint8_t *data, size_t len, const char *kind) {
     uint64_t offset = offset_of(data, i), aligned = (end + 63) / 64 * 64;
     assert_int_equal(offset, aligned);
     assert_true(all_zero(data + end, aligned - end));
-    uint64_t owner = owner_of(data, i); /* the filter itself, then its inner ones, each beginning with its parameters */
-    assert_true(i == 0 ? owner == 0 : owner == owner_of(data, i - 1) || owner == owner_of(data, i - 1) + 1);
+    uint64_t owner = owner_of(
+        data, i); /* the filter itself, then its inner ones, each beginning with its parameters */
+    assert_true(i == 0 ? owner == 0
+                       : owner == owner_of(data, i - 1) || owner == owner_of(data, i - 1) + 1);
     if (i == 0 || owner != owner_of(data, i - 1)) assert_memory_equal(row_of(data, i), "PARM", 4);
     for (unsigned j = 0; j < i; j++) assert_memory_not_equal(row_of(data, i), row_of(data, j), 8);
     end = offset + length_of(data, i);
@@ -207,11 +219,11 @@ static void repairing_restores_every_checksum(void **state) {
 static void check_version(uint8_t *data, size_t len, const char *kind) {
   (void)kind;
   assert_int_equal(load_changed(data, len, 8, 4, 0), BESOM_CORRUPT);
-  assert_int_equal(load_changed(data, len, 8, 4, 2), BESOM_NEWER);
-  assert_int_equal(load_changed(data, len, 8, 4, UINT32_MAX), BESOM_NEWER);
+  assert_int_equal(load_changed(data, len, 8, 4, 2), BESOM_NEWER_VERSION);
+  assert_int_equal(load_changed(data, len, 8, 4, UINT32_MAX), BESOM_NEWER_VERSION);
   data[8] = 2;
   memset(data + 12, 0xff, len - 12); /* who knows what the header looks like then */
-  assert_int_equal(load(data, len), BESOM_NEWER);
+  assert_int_equal(load(data, len), BESOM_NEWER_VERSION);
 }
 
 static void a_later_version_is_newer(void **state) {
@@ -225,11 +237,11 @@ static void check_kind(uint8_t *data, size_t len, const char *kind) {
     memcpy(data + KIND_AT, names[i], 16);
     assert_int_equal(load(data, len), BESOM_CORRUPT); /* by its checksum */
     besom__file_repair(data, len);
-    assert_int_equal(load(data, len), BESOM_NEWER);
+    assert_int_equal(load(data, len), BESOM_NEWER_VERSION);
   }
   memset(data + KIND_AT, 'x', 16); /* as long as a name can be */
   besom__file_repair(data, len);
-  assert_int_equal(load(data, len), BESOM_NEWER);
+  assert_int_equal(load(data, len), BESOM_NEWER_VERSION);
   memset(data + KIND_AT, 0, 16);
   memcpy(data + KIND_AT, kind, strlen(kind));
   if (strlen(kind) >= 15) return;
@@ -259,12 +271,16 @@ static void a_wrong_magic_is_corrupt(void **state) {
 /* One filter has one file: whatever nobody reads is zero. */
 static void check_unused(uint8_t *data, size_t len, const char *kind) {
   (void)kind;
-  for (unsigned i = 0; i < 16; i++) assert_int_equal(load_changed(data, len, RESERVED_AT + i, 1, 1), BESOM_CORRUPT);
+  for (unsigned i = 0; i < 16; i++)
+    assert_int_equal(load_changed(data, len, RESERVED_AT + i, 1, 1), BESOM_CORRUPT);
   uint64_t end = HEADER + ROW * sections_in(data);
   for (unsigned i = 0; i < sections_in(data); i++) {
-    assert_int_equal(load_changed(data, len, HEADER + ROW * i + 4, 4, owner_of(data, i) + 1), BESOM_CORRUPT);
-    assert_int_equal(load_changed(data, len, HEADER + ROW * i + 4, 4, owner_of(data, i) - 1), BESOM_CORRUPT);
-    for (; end < offset_of(data, i); end++) assert_int_equal(load_changed(data, len, end, 1, 1), BESOM_CORRUPT);
+    assert_int_equal(load_changed(data, len, HEADER + ROW * i + 4, 4, owner_of(data, i) + 1),
+                     BESOM_CORRUPT);
+    assert_int_equal(load_changed(data, len, HEADER + ROW * i + 4, 4, owner_of(data, i) - 1),
+                     BESOM_CORRUPT);
+    for (; end < offset_of(data, i); end++)
+      assert_int_equal(load_changed(data, len, end, 1, 1), BESOM_CORRUPT);
     end += length_of(data, i);
   }
   assert_int_equal(load_changed(data, len, offset_of(data, 0) + 4, 4, 1), BESOM_CORRUPT);
@@ -277,12 +293,15 @@ static void unused_bytes_must_be_zero(void **state) {
 
 static void check_places(uint8_t *data, size_t len, const char *kind) {
   (void)kind;
-  static const uint64_t changes[] = {1, 8, 64, UINT64_C(1) << 32, UINT64_C(1) << 63, UINT64_MAX, 0 - UINT64_C(64)};
+  static const uint64_t changes[] = {
+      1, 8, 64, UINT64_C(1) << 32, UINT64_C(1) << 63, UINT64_MAX, 0 - UINT64_C(64)};
   for (unsigned i = 0; i < sections_in(data); i++)
     for (unsigned c = 0; c < sizeof changes / sizeof *changes; c++) {
       size_t row = (size_t)(row_of(data, i) - data);
-      assert_int_equal(load_changed(data, len, row + 8, 8, offset_of(data, i) + changes[c]), BESOM_CORRUPT);
-      assert_int_equal(load_changed(data, len, row + 16, 8, length_of(data, i) + changes[c]), BESOM_CORRUPT);
+      assert_int_equal(load_changed(data, len, row + 8, 8, offset_of(data, i) + changes[c]),
+                       BESOM_CORRUPT);
+      assert_int_equal(load_changed(data, len, row + 16, 8, length_of(data, i) + changes[c]),
+                       BESOM_CORRUPT);
     }
   for (unsigned more = 1; more <= 130; more += 43) { /* something behind the last section */
     uint8_t *longer = heap_array(len + more, 1);
@@ -302,9 +321,11 @@ static void check_section_list(uint8_t *data, size_t len, const char *kind) {
   (void)kind;
   static const uint32_t counts[] = {0, 1, MAX_SECTIONS + 1, 256 + 2, UINT32_MAX};
   for (unsigned i = 0; i < sizeof counts / sizeof *counts; i++)
-    if (counts[i] != sections_in(data)) assert_int_equal(load_changed(data, len, 12, 4, counts[i]), BESOM_CORRUPT);
+    if (counts[i] != sections_in(data))
+      assert_int_equal(load_changed(data, len, 12, 4, counts[i]), BESOM_CORRUPT);
   for (unsigned i = 0; i < sections_in(data); i++) /* each of them is needed */
-    assert_int_equal(load_changed(data, len, HEADER + ROW * i, 4, SECTION_TAG('N', 'O', 'N', 'E')), BESOM_CORRUPT);
+    assert_int_equal(load_changed(data, len, HEADER + ROW * i, 4, SECTION_TAG('N', 'O', 'N', 'E')),
+                     BESOM_CORRUPT);
 }
 
 /* The same file with one more section behind the last; free() it. */

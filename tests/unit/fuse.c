@@ -25,7 +25,8 @@ static besom_status next(void *ctx, besom_bytes *key, uint64_t *weight) {
   return BESOM_OK;
 }
 
-static besom_status build(const uint64_t *keys, size_t n, const besom_config *wanted, besom_filter **out) {
+static besom_status build(const uint64_t *keys, size_t n, const besom_config *wanted,
+                          besom_filter **out) {
   static const uint8_t seed[16] = {5};
   key_array a = {.keys = keys, .n = n};
   besom_source source = {.next = next, .size_hint = n, .ctx = &a};
@@ -39,7 +40,8 @@ static besom_status build(const uint64_t *keys, size_t n, const besom_config *wa
 
 static besom_filter *built(const uint64_t *keys, size_t n, double rate) {
   besom_filter *f = NULL;
-  assert_int_equal(build(keys, n, &(besom_config){.capacity = n ? n : 1, .rate = rate}, &f), BESOM_OK);
+  assert_int_equal(build(keys, n, &(besom_config){.capacity = n ? n : 1, .fpr = rate}, &f),
+                   BESOM_OK);
   return f;
 }
 
@@ -62,7 +64,8 @@ static void every_small_set_is_built(void **state) {
     for (uint8_t seed = 0; seed < 100; seed++) {
       besom_filter *f = NULL;
       uint8_t bytes[16] = {seed, 1};
-      assert_int_equal(build(keys, n, &(besom_config){.capacity = n + 1, .seed = bytes}, &f), BESOM_OK);
+      assert_int_equal(build(keys, n, &(besom_config){.capacity = n + 1, .seed = bytes}, &f),
+                       BESOM_OK);
       assert_holds(f, keys, n);
       assert_int_equal(stats_of(f).items, n);
       besom_free(f);
@@ -102,7 +105,9 @@ static void copies_and_order_do_not_matter(void **state) {
   for (size_t t = 0; t < 4; t++) {
     for (size_t i = 0; i < DIFFERENT; i++) keys[i] = key_u64(MEMBERS, DIFFERENT - 1 - i);
     for (size_t i = DIFFERENT; i < totals[t]; i++) keys[i] = keys[t == 3 ? i % 3 : i % DIFFERENT];
-    assert_int_equal(build(keys, totals[t], &(besom_config){.capacity = DIFFERENT, .rate = 0.01}, &other), BESOM_OK);
+    assert_int_equal(
+        build(keys, totals[t], &(besom_config){.capacity = DIFFERENT, .fpr = 0.01}, &other),
+        BESOM_OK);
     assert_int_equal(stats_of(other).items, DIFFERENT);
     assert_same_bytes(plain, other);
     besom_free(other);
@@ -127,8 +132,8 @@ static void bits_an_item_are_those_of_the_formula(void **state) {
       besom_filter *f = built(keys, sizes[s], ldexp(1, -width));
       besom_statistics stats = stats_of(f);
       assert_int_equal(stats.width, width);
-      assert_true(stats.bits_per_item <= 1.05 * factor * width);
-      assert_true(stats.expected_rate == ldexp(1, -width));
+      assert_true(stats.bits_per_key <= 1.05 * factor * width);
+      assert_true(stats.expected_fpr == ldexp(1, -width));
       assert_holds(f, keys, sizes[s]);
       besom_free(f);
     }
@@ -140,19 +145,25 @@ static void impossible_wishes_are_refused(void **state) {
   (void)state;
   uint64_t keys[3] = {1, 2, 3};
   besom_filter *f = NULL;
-  assert_int_equal(build(keys, 3, &(besom_config){.capacity = 3, .rate = 0x1p-33}, &f), BESOM_INVALID);
+  assert_int_equal(build(keys, 3, &(besom_config){.capacity = 3, .fpr = 0x1p-33}, &f),
+                   BESOM_INVALID);
   assert_int_equal(build(keys, 3, &(besom_config){.capacity = 3, .bits = 1}, &f), BESOM_INVALID);
-  assert_int_equal(build(keys, 3, &(besom_config){.capacity = 3, .value_bits = 1}, &f), BESOM_INVALID);
-  assert_int_equal(build(keys, 3, &(besom_config){.capacity = 3, .adapt_room = 0.1}, &f), BESOM_INVALID);
-  assert_int_equal(build(keys, 3, &(besom_config){.capacity = 3, .options = "isa=portable"}, &f), BESOM_BAD_OPTION);
+  assert_int_equal(build(keys, 3, &(besom_config){.capacity = 3, .value_bits = 1}, &f),
+                   BESOM_INVALID);
+  assert_int_equal(build(keys, 3, &(besom_config){.capacity = 3, .reserve = 0.1}, &f),
+                   BESOM_INVALID);
+  assert_int_equal(build(keys, 3, &(besom_config){.capacity = 3, .options = "isa=portable"}, &f),
+                   BESOM_BAD_OPTION);
   assert_int_equal(build(keys, 3, &(besom_config){.capacity = 2}, &f), BESOM_FULL);
   assert_null(f);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_small_set_is_built),       cmocka_unit_test(an_empty_set_has_no_members),
-      cmocka_unit_test(copies_and_order_do_not_matter), cmocka_unit_test(bits_an_item_are_those_of_the_formula),
+      cmocka_unit_test(every_small_set_is_built),
+      cmocka_unit_test(an_empty_set_has_no_members),
+      cmocka_unit_test(copies_and_order_do_not_matter),
+      cmocka_unit_test(bits_an_item_are_those_of_the_formula),
       cmocka_unit_test(impossible_wishes_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

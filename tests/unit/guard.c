@@ -21,11 +21,13 @@ static void random_operations(subject *s) {
   random_stream random = {s->config.filter.width};
   for (unsigned i = 0; i < 12000; i++) {
     size_t k = random_below(&random, UNIVERSE);
-    uint64_t dice = random_below(&random, 100), limit = i / 2000 % 2 ? MOST_MEMBERS / 4 : MOST_MEMBERS;
+    uint64_t dice = random_below(&random, 100),
+             limit = i / 2000 % 2 ? MOST_MEMBERS / 4 : MOST_MEMBERS;
     if (dice < 50) {
       assert_right(s, k);
     } else if (dice < 75) {
-      if (s->members < limit || s->values[k]) assert_int_equal(put(s, k, 1 + random_next(&random) % 1000000), BESOM_OK);
+      if (s->members < limit || s->values[k])
+        assert_int_equal(put(s, k, 1 + random_next(&random) % 1000000), BESOM_OK);
     } else if (dice < 85 || s->members > limit) {
       assert_take_out(s, k);
     }
@@ -33,7 +35,8 @@ static void random_operations(subject *s) {
   }
   assert_all_right(s);
   besom_guard_statistics stats = guard_stats(s);
-  assert_int_equal(stats.queries, stats.filter_negatives + stats.true_positives + stats.false_positives);
+  assert_int_equal(stats.queries,
+                   stats.filter_negatives + stats.true_positives + stats.false_positives);
   assert_int_equal(stats.store_reads, stats.true_positives + stats.false_positives);
   assert_true(stats.true_positives && stats.false_positives && stats.filter_negatives);
   assert_int_equal(stats.puts - stats.deletes, s->members);
@@ -41,7 +44,8 @@ static void random_operations(subject *s) {
   assert_int_equal(stored.appends, stats.puts);
   assert_int_equal(stored.updates, stats.replaced);
   assert_int_equal(stored.removes, stats.deletes);
-  assert_int_equal(stored.reads, stats.store_reads + stats.put_reads + stats.delete_reads + stats.filter_reads);
+  assert_int_equal(stored.reads,
+                   stats.store_reads + stats.put_reads + stats.delete_reads + stats.filter_reads);
 }
 
 static void random_operations_agree_with_a_map(void **state) {
@@ -122,7 +126,9 @@ static void extreme_sizes(subject *s) {
   uint8_t *bytes = heap_array(BESOM_GUARD_MAX_KEY + 1, 1);
   besom_bytes value;
   assert_int_equal(besom_guard_put(s->guard, NULL, 0, NULL, 0), BESOM_OK);
-  assert_int_equal(besom_guard_put(s->guard, bytes, BESOM_GUARD_MAX_KEY, bytes, BESOM_GUARD_MAX_KEY + 1), BESOM_OK);
+  assert_int_equal(
+      besom_guard_put(s->guard, bytes, BESOM_GUARD_MAX_KEY, bytes, BESOM_GUARD_MAX_KEY + 1),
+      BESOM_OK);
   assert_int_equal(besom_guard_get(s->guard, NULL, 0, &value), BESOM_OK);
   assert_non_null(value.data);
   assert_int_equal(value.len, 0);
@@ -131,9 +137,12 @@ static void extreme_sizes(subject *s) {
   assert_int_equal(value.len, BESOM_GUARD_MAX_KEY + 1);
   assert_memory_equal(value.data, bytes, BESOM_GUARD_MAX_KEY + 1);
   besom_guard_release(s->guard, &value);
-  assert_int_equal(besom_guard_put(s->guard, bytes, BESOM_GUARD_MAX_KEY + 1, NULL, 0), BESOM_INVALID);
-  assert_int_equal(besom_guard_put_new(s->guard, bytes, BESOM_GUARD_MAX_KEY + 1, NULL, 0), BESOM_INVALID);
-  assert_int_equal(besom_guard_get(s->guard, bytes, BESOM_GUARD_MAX_KEY + 1, &value), BESOM_INVALID);
+  assert_int_equal(besom_guard_put(s->guard, bytes, BESOM_GUARD_MAX_KEY + 1, NULL, 0),
+                   BESOM_INVALID);
+  assert_int_equal(besom_guard_put_new(s->guard, bytes, BESOM_GUARD_MAX_KEY + 1, NULL, 0),
+                   BESOM_INVALID);
+  assert_int_equal(besom_guard_get(s->guard, bytes, BESOM_GUARD_MAX_KEY + 1, &value),
+                   BESOM_INVALID);
   assert_null(value.data);
   assert_int_equal(besom_guard_delete(s->guard, bytes, BESOM_GUARD_MAX_KEY + 1), BESOM_INVALID);
   assert_int_equal(store_stats(s).records, 2);
@@ -266,7 +275,8 @@ static void no_room_to_adapt(subject *s) {
     assert_int_equal(besom_guard_get(s->guard, &key, sizeof key, NULL), BESOM_NOT_FOUND);
   }
   assert_true(guard_stats(s).adapted > 0);
-  assert_true(guard_stats(s).adapt_full > 0 || filter_stats(s).rebuilds > 0 || filter_stats(s).selectors[7] > 0);
+  assert_true(guard_stats(s).adapt_full > 0 || filter_stats(s).rebuilds > 0 ||
+              filter_stats(s).selectors[7] > 0);
   assert_all_right(s);
 }
 
@@ -289,7 +299,8 @@ static besom_store_statistics accesses(const subject *s, besom_store_statistics 
   };
 }
 
-static void assert_accesses(const subject *s, besom_store_statistics before, besom_store_statistics expected) {
+static void assert_accesses(const subject *s, besom_store_statistics before,
+                            besom_store_statistics expected) {
   besom_store_statistics now = accesses(s, before);
   assert_int_equal(now.appends, expected.appends);
   assert_int_equal(now.reads, expected.reads);
@@ -336,7 +347,8 @@ static void the_store_is_asked_as_seldom_as_can_be(void **state) {
 /* 50,000 members at a rate of 1/256, all asked for, and as many others three times. */
 static void larger(const char *kind) {
   enum { N = 50000 };
-  besom_guard_config config = {.filter = {.kind = kind, .capacity = N, .rate = 1.0 / 256, .seed = seed}};
+  besom_guard_config config = {
+      .filter = {.kind = kind, .capacity = N, .fpr = 1.0 / 256, .seed = seed}};
   besom_store *store = NULL;
   besom_guard *g = NULL;
   assert_int_equal(besom_store_memory(NULL, &store), BESOM_OK);
@@ -367,7 +379,8 @@ static void larger(const char *kind) {
   }
   for (uint64_t i = 0; i < N; i++) {
     uint64_t key = key_u64(MEMBERS, i);
-    assert_int_equal(besom_guard_get(g, &key, sizeof key, NULL), i % 2 ? BESOM_NOT_FOUND : BESOM_OK);
+    assert_int_equal(besom_guard_get(g, &key, sizeof key, NULL),
+                     i % 2 ? BESOM_NOT_FOUND : BESOM_OK);
   }
   assert_int_equal(besom_validate(besom_guard_filter(g), NULL), BESOM_OK);
   besom_guard_close(g);

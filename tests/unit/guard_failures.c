@@ -124,7 +124,8 @@ static void failing_allocations(subject *s) {
   failing_allocator *memory = memory_of(s);
   unsigned failures = 0;
   for (unsigned i = 0; i < 12; i++)
-    assert_int_equal(besom_guard_put_new(s->guard, s->keys.keys[5].data, s->keys.keys[5].len, "v", 1), BESOM_OK);
+    assert_int_equal(
+        besom_guard_put_new(s->guard, s->keys.keys[5].data, s->keys.keys[5].len, "v", 1), BESOM_OK);
   for (size_t k = 6; k < 40; k++)
     for (unsigned i = 0; i < 3; i++) failures += fail_allocations(s, attempts[i], k);
   for (attempt const *a = attempts; a < attempts + 3; a++) { /* many matches */
@@ -134,7 +135,8 @@ static void failing_allocations(subject *s) {
   }
   assert_true(failures > 5);
   for (unsigned i = 0; i < 12; i++)
-    assert_int_equal(besom_guard_delete(s->guard, s->keys.keys[5].data, s->keys.keys[5].len), BESOM_OK);
+    assert_int_equal(besom_guard_delete(s->guard, s->keys.keys[5].data, s->keys.keys[5].len),
+                     BESOM_OK);
   assert_all_right(s);
 }
 
@@ -152,11 +154,11 @@ static void reopened(subject *s) {
   besom_guard_close(s->guard);
   besom_guard_config config = s->config;
   config.filter.seed = other_seed;
-  assert_int_equal(besom_guard_open(&config, &s->store.head, &s->guard), BESOM_UNLIKE);
+  assert_int_equal(besom_guard_open(&config, &s->store.head, &s->guard), BESOM_INCOMPATIBLE);
   config = s->config;
   config.filter.slots = 8;
   besom_status status = besom_guard_open(&config, &s->store.head, &s->guard);
-  assert_true(status == BESOM_UNLIKE || status == BESOM_FULL);
+  assert_true(status == BESOM_INCOMPATIBLE || status == BESOM_FULL);
   s->store.fails[SCAN] = true;
   assert_int_equal(besom_guard_open(&s->config, &s->store.head, &s->guard), BESOM_IO);
   s->store.fails[SCAN] = false;

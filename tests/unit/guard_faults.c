@@ -11,7 +11,8 @@ typedef struct story {
 } story;
 
 static bool went_well(story *t, besom_status status) {
-  if (status != BESOM_OK && status != BESOM_IO && status != BESOM_NO_MEMORY) fail_msg("%s", besom_strerror(status));
+  if (status != BESOM_OK && status != BESOM_IO && status != BESOM_NO_MEMORY)
+    fail_msg("%s", besom_strerror(status));
   t->failures += status != BESOM_OK;
   return status == BESOM_OK;
 }
@@ -19,9 +20,11 @@ static bool went_well(story *t, besom_status status) {
 static void ask(story *t, size_t k) {
   subject *s = t->subject;
   besom_bytes value;
-  besom_status status = besom_guard_get(s->guard, s->keys.keys[k].data, s->keys.keys[k].len, &value);
+  besom_status status =
+      besom_guard_get(s->guard, s->keys.keys[k].data, s->keys.keys[k].len, &value);
   if (status != BESOM_NOT_FOUND && went_well(t, status)) assert_value(value, s->values[k]);
-  if (status == BESOM_OK || status == BESOM_NOT_FOUND) assert_int_equal(status == BESOM_OK, s->values[k] != 0);
+  if (status == BESOM_OK || status == BESOM_NOT_FOUND)
+    assert_int_equal(status == BESOM_OK, s->values[k] != 0);
   besom_guard_release(s->guard, &value);
 }
 
@@ -198,7 +201,8 @@ static void a_move_comes_back_with_what_it_has_moved(void **state) {
     s->store.dead = true;
     assert_int_equal(end_batch(s, false), BESOM_OK);
     s->store.dead = false;
-    besom_status status = merge ? besom_guard_merge(s->guard, other->guard) : besom_guard_rekey(s->guard);
+    besom_status status =
+        merge ? besom_guard_merge(s->guard, other->guard) : besom_guard_rekey(s->guard);
     assert_int_equal(status, BESOM_BUSY);
     assert_all_right(s);
     subject_close(s);
@@ -248,7 +252,8 @@ static void a_store_that_comes_and_goes(void **state) {
       subject *s = heap_array(1, sizeof *s);
       story t = {.subject = s};
       random_stream random = {way};
-      besom_guard_config config = tiny_guard(besom_kinds(i)->name, way % 2 ? BESOM_LAYOUT_SPLIT : BESOM_LAYOUT_MERGED);
+      besom_guard_config config =
+          tiny_guard(besom_kinds(i)->name, way % 2 ? BESOM_LAYOUT_SPLIT : BESOM_LAYOUT_MERGED);
       config.durability = way / 2 ? BESOM_DURABLE_BATCH : BESOM_DURABLE_PUT;
       subject_open(s, &config);
       s->store.directory = NULL;
@@ -271,7 +276,8 @@ static void a_store_that_comes_and_goes(void **state) {
 /* ------------------------------------------------------------------ what was gathered, and could not be written */
 
 /* The n-th call fails while things are gathered. *silent: no call but sync has told of what was lost. */
-static void gathered_then_failing(const besom_guard_config *config, unsigned n, bool *failed, bool *silent) {
+static void gathered_then_failing(const besom_guard_config *config, unsigned n, bool *failed,
+                                  bool *silent) {
   subject *s = heap_array(1, sizeof *s);
   subject_open(s, config);
   s->store.directory = NULL;
@@ -287,7 +293,8 @@ static void gathered_then_failing(const besom_guard_config *config, unsigned n, 
   status = besom_guard_sync(s->guard);
   *silent = put_well && status != BESOM_OK;
   for (size_t k = 20; k < 26 && status != BESOM_OK; k++)
-    if (besom_guard_get(s->guard, s->keys.keys[k].data, s->keys.keys[k].len, NULL) != BESOM_OK) s->values[k] = 0;
+    if (besom_guard_get(s->guard, s->keys.keys[k].data, s->keys.keys[k].len, NULL) != BESOM_OK)
+      s->values[k] = 0;
   assert_all_right(s);
   assert_int_equal(besom_guard_sync(s->guard), BESOM_OK); /* it tells once */
   subject_crash(s);

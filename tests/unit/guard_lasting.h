@@ -56,15 +56,18 @@ static inline bool fails_now(besom_store *store) {
   return (s->countdown && --s->countdown == 0) || s->dead;
 }
 
-static inline besom_status lasting_append(besom_store *s, besom_place at, const besom_record *record) {
+static inline besom_status lasting_append(besom_store *s, besom_place at,
+                                          const besom_record *record) {
   return fails_now(s) ? BESOM_IO : inner_of(s)->ops->append(inner_of(s), at, record);
 }
 
-static inline besom_status lasting_get(besom_store *s, besom_place at, besom_store_visit visit, void *ctx) {
+static inline besom_status lasting_get(besom_store *s, besom_place at, besom_store_visit visit,
+                                       void *ctx) {
   return fails_now(s) ? BESOM_IO : inner_of(s)->ops->get(inner_of(s), at, visit, ctx);
 }
 
-static inline besom_status lasting_replace(besom_store *s, besom_place at, const besom_record *record) {
+static inline besom_status lasting_replace(besom_store *s, besom_place at,
+                                           const besom_record *record) {
   return fails_now(s) ? BESOM_IO : inner_of(s)->ops->replace(inner_of(s), at, record);
 }
 
@@ -72,7 +75,8 @@ static inline besom_status lasting_remove(besom_store *s, besom_place at) {
   return fails_now(s) ? BESOM_IO : inner_of(s)->ops->remove(inner_of(s), at);
 }
 
-static inline besom_status lasting_scan(besom_store *s, besom_place from, besom_store_visit visit, void *ctx) {
+static inline besom_status lasting_scan(besom_store *s, besom_place from, besom_store_visit visit,
+                                        void *ctx) {
   return fails_now(s) ? BESOM_IO : inner_of(s)->ops->scan(inner_of(s), from, visit, ctx);
 }
 
@@ -106,7 +110,8 @@ static inline besom_status lasting_commit_number(besom_store *s, uint64_t *numbe
   return fails_now(s) ? BESOM_IO : inner_of(s)->ops->commit_number(inner_of(s), number);
 }
 
-static inline besom_status lasting_table_put(besom_store *s, besom_table table, const besom_record *record) {
+static inline besom_status lasting_table_put(besom_store *s, besom_table table,
+                                             const besom_record *record) {
   return fails_now(s) ? BESOM_IO : inner_of(s)->ops->table_put(inner_of(s), table, record);
 }
 
@@ -115,13 +120,15 @@ static inline besom_status lasting_table_get(besom_store *s, besom_table table, 
   return fails_now(s) ? BESOM_IO : inner_of(s)->ops->table_get(inner_of(s), table, key, visit, ctx);
 }
 
-static inline besom_status lasting_table_remove(besom_store *s, besom_table table, besom_bytes key) {
+static inline besom_status lasting_table_remove(besom_store *s, besom_table table,
+                                                besom_bytes key) {
   return fails_now(s) ? BESOM_IO : inner_of(s)->ops->table_remove(inner_of(s), table, key);
 }
 
-static inline besom_status lasting_table_scan(besom_store *s, besom_table table, besom_bytes from, besom_bytes to,
-                                              besom_table_visit visit, void *ctx) {
-  return fails_now(s) ? BESOM_IO : inner_of(s)->ops->table_scan(inner_of(s), table, from, to, visit, ctx);
+static inline besom_status lasting_table_scan(besom_store *s, besom_table table, besom_bytes from,
+                                              besom_bytes to, besom_table_visit visit, void *ctx) {
+  return fails_now(s) ? BESOM_IO
+                      : inner_of(s)->ops->table_scan(inner_of(s), table, from, to, visit, ctx);
 }
 
 static inline const char *lasting_directory(const besom_store *s) {
@@ -236,9 +243,10 @@ static inline besom_bytes make_value(uint8_t *out, uint64_t number) {
 static inline besom_status put(subject *s, size_t k, uint64_t number) {
   uint8_t bytes[LONGEST_VALUE];
   besom_bytes value = make_value(bytes, number), key = s->keys.keys[k];
-  besom_status status = s->values[k] || number % 2
-                            ? besom_guard_put(s->guard, key.data, key.len, value.data, value.len)
-                            : besom_guard_put_new(s->guard, key.data, key.len, value.data, value.len);
+  besom_status status =
+      s->values[k] || number % 2
+          ? besom_guard_put(s->guard, key.data, key.len, value.data, value.len)
+          : besom_guard_put_new(s->guard, key.data, key.len, value.data, value.len);
   if (status == BESOM_OK) s->values[k] = number;
   return status;
 }
@@ -281,7 +289,8 @@ static inline void assert_value(besom_bytes value, uint64_t number) {
 
 static inline void assert_right(subject *s, size_t k) {
   besom_bytes value;
-  besom_status status = besom_guard_get(s->guard, s->keys.keys[k].data, s->keys.keys[k].len, &value);
+  besom_status status =
+      besom_guard_get(s->guard, s->keys.keys[k].data, s->keys.keys[k].len, &value);
   assert_int_equal(status, s->values[k] ? BESOM_OK : BESOM_NOT_FOUND);
   if (status == BESOM_OK) assert_value(value, s->values[k]);
   besom_guard_release(s->guard, &value);
@@ -303,7 +312,8 @@ static inline int compare_bytes(besom_bytes a, besom_bytes b) {
 static inline besom_status see(void *ctx, besom_bytes key, besom_bytes value) {
   seen *all = ctx;
   subject *s = all->subject;
-  if (s->config.layout == BESOM_LAYOUT_SPLIT && all->n) assert_true(compare_bytes(all->last, key) < 0);
+  if (s->config.layout == BESOM_LAYOUT_SPLIT && all->n)
+    assert_true(compare_bytes(all->last, key) < 0);
   if (key.len) memcpy(all->bytes, key.data, key.len);
   all->last = (besom_bytes){all->bytes, key.len};
   all->n++;
@@ -343,9 +353,11 @@ static inline void assert_all_right(subject *s) {
 
 /* So small that it has to grow, and that most keys collide with others. */
 static inline besom_guard_config small_guard(const char *kind, besom_layout layout) {
-  besom_config filter = {.kind = kind, .slots = 80, .width = 3, .seed = seed, .adapt_room = 0.2};
-  if (!strncmp(kind, "acf", 3)) filter = (besom_config){.kind = kind, .capacity = 450, .rate = 0.1, .seed = seed};
-  return (besom_guard_config){.filter = filter, .layout = layout, .step_items = 7, .grow_at = 0.85, .rekey_at = 0.9};
+  besom_config filter = {.kind = kind, .slots = 80, .width = 3, .seed = seed, .reserve = 0.2};
+  if (!strncmp(kind, "acf", 3))
+    filter = (besom_config){.kind = kind, .capacity = 450, .fpr = 0.1, .seed = seed};
+  return (besom_guard_config){
+      .filter = filter, .layout = layout, .step_items = 7, .grow_at = 0.85, .rekey_at = 0.9};
 }
 
 static inline bool stands_before_stores(const besom_kind_info *kind) {

@@ -92,7 +92,8 @@ static void for_each_guard(void (*law)(const besom_guard_config *config)) {
   unsigned kinds = 0;
   for (size_t i = 0; besom_kinds(i); i++)
     for (unsigned way = 0; stands_before_stores(besom_kinds(i)) && way < 6; way++, kinds++) {
-      besom_guard_config config = small_guard(besom_kinds(i)->name, way % 2 ? BESOM_LAYOUT_SPLIT : BESOM_LAYOUT_MERGED);
+      besom_guard_config config =
+          small_guard(besom_kinds(i)->name, way % 2 ? BESOM_LAYOUT_SPLIT : BESOM_LAYOUT_MERGED);
       config.durability = (besom_durability)(way / 2);
       law(&config);
     }
@@ -115,8 +116,8 @@ static void steps_are_bounded(void **state) {
   (void)state;
   for (unsigned k = 1; k <= 64; k *= 4) {
     subject *s = heap_array(1, sizeof *s);
-    besom_guard_config config = {.filter = {.kind = "aqf", .capacity = 1000, .rate = 0.001, .seed = seed},
-                                 .step_items = k};
+    besom_guard_config config = {
+        .filter = {.kind = "aqf", .capacity = 1000, .fpr = 0.001, .seed = seed}, .step_items = k};
     subject_open(s, &config);
     for (size_t i = 0; i < 300; i++) assert_int_equal(put(s, i, i + 1), BESOM_OK);
     assert_int_equal(besom_guard_rekey(s->guard), BESOM_OK);
@@ -146,7 +147,8 @@ static void steps_are_bounded(void **state) {
 static void puts_move_some(void **state) {
   (void)state;
   subject *s = heap_array(1, sizeof *s);
-  besom_guard_config config = {.filter = {.kind = "aqf", .capacity = 1000, .rate = 0.001}, .step_items = 10};
+  besom_guard_config config = {.filter = {.kind = "aqf", .capacity = 1000, .fpr = 0.001},
+                               .step_items = 10};
   subject_open(s, &config);
   for (size_t i = 0; i < 300; i++) assert_int_equal(put(s, i, i + 1), BESOM_OK);
   assert_int_equal(besom_guard_rekey(s->guard), BESOM_OK);
@@ -164,7 +166,8 @@ static void puts_move_some(void **state) {
 static void growth_keeps_the_rate(void **state) {
   (void)state;
   subject *s = heap_array(1, sizeof *s);
-  besom_guard_config config = {.filter = {.kind = "aqf", .capacity = 20, .rate = 0.01, .seed = seed}};
+  besom_guard_config config = {
+      .filter = {.kind = "aqf", .capacity = 20, .fpr = 0.01, .seed = seed}};
   subject_open(s, &config);
   besom_statistics first, last;
   assert_int_equal(besom_stats(besom_guard_filter(s->guard), &first), BESOM_OK);
@@ -172,7 +175,7 @@ static void growth_keeps_the_rate(void **state) {
   while (stats_of(s).moving) assert_int_equal(besom_guard_step(s->guard, 1000, NULL), BESOM_OK);
   assert_int_equal(besom_stats(besom_guard_filter(s->guard), &last), BESOM_OK);
   assert_true(stats_of(s).growths >= 4);
-  assert_true(last.capacity >= UNIVERSE && last.rate_at_capacity <= 0.01);
+  assert_true(last.capacity >= UNIVERSE && last.fpr_at_capacity <= 0.01);
   assert_int_equal(last.width, first.width);
   assert_all_right(s);
   subject_close(s);
@@ -182,8 +185,9 @@ static void growth_keeps_the_rate(void **state) {
 /* All in one batch, in which it doubles again and again, before and while it moves. */
 static void batch_in_which_it_grows(const char *kind, besom_layout layout, bool moving) {
   subject *s = heap_array(1, sizeof *s);
-  besom_guard_config config = {
-      .filter = {.kind = kind, .capacity = 20, .rate = 0.01, .seed = seed}, .layout = layout, .step_items = 10};
+  besom_guard_config config = {.filter = {.kind = kind, .capacity = 20, .fpr = 0.01, .seed = seed},
+                               .layout = layout,
+                               .step_items = 10};
   subject_open(s, &config);
   for (size_t k = 0; k < 15; k++) assert_int_equal(put(s, k, k + 500), BESOM_OK);
   if (moving) assert_int_equal(besom_guard_rekey(s->guard), BESOM_OK);
@@ -208,7 +212,8 @@ static void a_batch_can_be_larger_than_the_filter(void **state) {
   (void)state;
   static const char *const kinds[] = {"aqf", "exaf", "taf", "utaf"};
   for (unsigned i = 0; i < 16; i++)
-    batch_in_which_it_grows(kinds[i / 4], i % 2 ? BESOM_LAYOUT_SPLIT : BESOM_LAYOUT_MERGED, i / 2 % 2);
+    batch_in_which_it_grows(kinds[i / 4], i % 2 ? BESOM_LAYOUT_SPLIT : BESOM_LAYOUT_MERGED,
+                            i / 2 % 2);
 }
 
 static besom_status stop_at_third(void *ctx, besom_bytes key, besom_bytes value) {
@@ -230,7 +235,8 @@ static void scans_have_bounds(void **state) {
     assert_int_equal(n, 3);
     uint64_t expected = 0;
     for (size_t k = 0; k < 200; k++)
-      expected += compare_bytes(s->keys.keys[k], from) >= 0 && compare_bytes(s->keys.keys[k], to) < 0;
+      expected +=
+          compare_bytes(s->keys.keys[k], from) >= 0 && compare_bytes(s->keys.keys[k], to) < 0;
     seen all = {.subject = s};
     besom_status status = besom_guard_scan(s->guard, from, to, see, &all);
     assert_int_equal(status, layout == BESOM_LAYOUT_SPLIT ? BESOM_OK : BESOM_UNSUPPORTED);
@@ -277,7 +283,8 @@ static void longest_and_empty_keys(void **state) {
     assert_int_equal(besom_guard_put(s->guard, NULL, 0, "short", 5), BESOM_OK);
     assert_int_equal(besom_guard_put(s->guard, key, BESOM_GUARD_MAX_KEY + 1, "", 0), BESOM_INVALID);
     assert_int_equal(besom_guard_get(s->guard, key, BESOM_GUARD_MAX_KEY, NULL), BESOM_OK);
-    assert_int_equal(besom_guard_get(s->guard, key, BESOM_GUARD_MAX_KEY - 1, NULL), BESOM_NOT_FOUND);
+    assert_int_equal(besom_guard_get(s->guard, key, BESOM_GUARD_MAX_KEY - 1, NULL),
+                     BESOM_NOT_FOUND);
     assert_int_equal(besom_guard_get(s->guard, NULL, 0, NULL), BESOM_OK);
     subject_shut(s);
     assert_int_equal(subject_reopen(s), BESOM_OK);
@@ -298,7 +305,9 @@ static void statistics_are_told_as_json(void **state) {
   subject_open(s, &config);
   for (size_t i = 0; i < 60; i++) assert_int_equal(put(s, i, i + 1), BESOM_OK);
   size_t worst = 60;
-  while (!besom_contains(besom_guard_filter(s->guard), s->keys.keys[worst].data, s->keys.keys[worst].len)) worst++;
+  while (!besom_contains(besom_guard_filter(s->guard), s->keys.keys[worst].data,
+                         s->keys.keys[worst].len))
+    worst++;
   for (unsigned i = 0; i < 100; i++) assert_right(s, worst);
   for (size_t k = 60; k < UNIVERSE; k++) assert_right(s, k);
   besom_offender offenders[3];
@@ -319,9 +328,10 @@ static void statistics_are_told_as_json(void **state) {
   assert_int_equal(small[0], 0);
   assert_int_equal(strlen(text), len);
   besom_guard_statistics stats = stats_of(s);
-  assert_true(stats.observed_rate > 0 && stats.observed_rate < 1 && stats.current_rate > 0 && stats.window_rate == 0);
+  assert_true(stats.observed_fpr > 0 && stats.observed_fpr < 1 && stats.current_fpr > 0 &&
+              stats.window_fpr == 0);
   for (unsigned i = 0; i < 4096; i++) assert_right(s, worst);
-  assert_true(stats_of(s).window_rate > 0.5);
+  assert_true(stats_of(s).window_fpr > 0.5);
   subject_close(s);
   free(s);
 }
@@ -330,8 +340,9 @@ static void statistics_are_told_as_json(void **state) {
 
 static void merge_two(const char *kind, besom_layout layout) {
   subject *a = heap_array(1, sizeof *a), *b = heap_array(1, sizeof *b);
-  besom_guard_config config = {.filter = {.kind = kind, .slots = 400, .width = 3, .seed = seed, .adapt_room = 0.3},
-                               .layout = layout};
+  besom_guard_config config = {
+      .filter = {.kind = kind, .slots = 400, .width = 3, .seed = seed, .reserve = 0.3},
+      .layout = layout};
   subject_open(a, &config);
   subject_open(b, &config);
   for (size_t k = 0; k < 100; k++) assert_int_equal(put(a, k, k + 1), BESOM_OK);
@@ -376,14 +387,14 @@ static void unlike_guards_are_not_merged(void **state) {
   subject_open(a, &config);
   config.filter.seed = (const uint8_t *)"another secret !";
   subject_open(b, &config);
-  assert_int_equal(besom_guard_merge(a->guard, b->guard), BESOM_UNLIKE);
+  assert_int_equal(besom_guard_merge(a->guard, b->guard), BESOM_INCOMPATIBLE);
   assert_int_equal(besom_guard_merge(a->guard, a->guard), BESOM_INVALID);
   assert_int_equal(besom_guard_merge(a->guard, NULL), BESOM_INVALID);
   assert_int_equal(besom_guard_merge(NULL, b->guard), BESOM_INVALID);
   subject_close(b);
   config = small_guard("aqf", BESOM_LAYOUT_SPLIT);
   subject_open(b, &config);
-  assert_int_equal(besom_guard_merge(a->guard, b->guard), BESOM_UNLIKE);
+  assert_int_equal(besom_guard_merge(a->guard, b->guard), BESOM_INCOMPATIBLE);
   subject_close(a);
   subject_close(b);
   free(a);
@@ -394,7 +405,8 @@ static void unlike_guards_are_not_merged(void **state) {
 static void random_operations_agree_on_disk(void **state) {
   (void)state;
   for (unsigned way = 0; way < 4; way++) {
-    besom_guard_config config = small_guard("aqf", way % 2 ? BESOM_LAYOUT_SPLIT : BESOM_LAYOUT_MERGED);
+    besom_guard_config config =
+        small_guard("aqf", way % 2 ? BESOM_LAYOUT_SPLIT : BESOM_LAYOUT_MERGED);
     config.durability = way / 2 ? BESOM_DURABLE_SYNC : BESOM_DURABLE_BATCH;
     random_operations(&config, 1500);
   }

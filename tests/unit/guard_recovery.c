@@ -40,12 +40,15 @@ static void what_was_learnt_survives_a_close(void **state) {
     fill_and_learn(s);
     uint8_t yes[UNIVERSE];
     for (size_t k = 0; k < UNIVERSE; k++)
-      yes[k] = besom_contains(besom_guard_filter(s->guard), s->keys.keys[k].data, s->keys.keys[k].len);
+      yes[k] =
+          besom_contains(besom_guard_filter(s->guard), s->keys.keys[k].data, s->keys.keys[k].len);
     subject_shut(s);
     assert_int_equal(subject_reopen(s), BESOM_OK);
     assert_int_equal(stats_of(s).rebuilt, 0);
     for (size_t k = 0; k < UNIVERSE; k++)
-      assert_int_equal(besom_contains(besom_guard_filter(s->guard), s->keys.keys[k].data, s->keys.keys[k].len), yes[k]);
+      assert_int_equal(
+          besom_contains(besom_guard_filter(s->guard), s->keys.keys[k].data, s->keys.keys[k].len),
+          yes[k]);
     assert_all_right(s);
     drop(s);
   }
@@ -59,7 +62,8 @@ static void looking_does_not_spend_a_checkpoint(void **state) {
   while (stats_of(s).moving) assert_int_equal(besom_guard_step(s->guard, 100, NULL), BESOM_OK);
   subject_shut(s);
   assert_int_equal(subject_reopen(s), BESOM_OK);
-  assert_int_equal(besom_guard_get(s->guard, s->keys.keys[1].data, s->keys.keys[1].len, NULL), BESOM_OK);
+  assert_int_equal(besom_guard_get(s->guard, s->keys.keys[1].data, s->keys.keys[1].len, NULL),
+                   BESOM_OK);
   subject_crash(s);
   assert_opens(s, false);
   drop(s);
@@ -70,8 +74,9 @@ static void a_move_goes_on_after_opening_again(void **state) {
   (void)state;
   for (unsigned kill = 0; kill < 2; kill++)
     for (besom_layout layout = BESOM_LAYOUT_MERGED; layout <= BESOM_LAYOUT_SPLIT; layout++) {
-      besom_guard_config config = {
-          .filter = {.kind = "aqf", .capacity = 1000, .rate = 0.01}, .layout = layout, .step_items = 3};
+      besom_guard_config config = {.filter = {.kind = "aqf", .capacity = 1000, .fpr = 0.01},
+                                   .layout = layout,
+                                   .step_items = 3};
       subject *s = opened(&config);
       for (size_t k = 0; k < 300; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
       assert_int_equal(besom_guard_rekey(s->guard), BESOM_OK);
@@ -110,7 +115,8 @@ static void damaged_checkpoints_are_ignored(void **state) {
     uint8_t *bad = heap_array(len + 20, 1);
     memcpy(bad, good, len);
     if (i < len) bad[i] ^= (uint8_t)(1 << i % 8);
-    assert_true(write_whole_file(path.text, bad, i < len ? len : i)); /* a flipped bit, or something behind */
+    assert_true(write_whole_file(path.text, bad,
+                                 i < len ? len : i)); /* a flipped bit, or something behind */
     free(bad);
     assert_int_equal(subject_reopen(s), BESOM_OK);
     assert_int_equal(stats_of(s).rebuilt, i < len || i > len);
@@ -196,7 +202,7 @@ static void the_stored_filter_is_the_one(void **state) {
   subject *s = opened(&config);
   fill_and_learn(s);
   subject_shut(s);
-  s->config.filter = (besom_config){.kind = "aqf", .capacity = 9, .rate = 0.3, .hash = "sip"};
+  s->config.filter = (besom_config){.kind = "aqf", .capacity = 9, .fpr = 0.3, .hash = "sip"};
   assert_opens(s, false);
   besom_statistics stats;
   assert_int_equal(besom_stats(besom_guard_filter(s->guard), &stats), BESOM_OK);
@@ -204,10 +210,10 @@ static void the_stored_filter_is_the_one(void **state) {
   assert_true(stats.slots >= 80 && stats.width == 3);
   subject_shut(s);
   s->config.filter.kind = "exaf";
-  assert_int_equal(subject_reopen(s), BESOM_UNLIKE);
+  assert_int_equal(subject_reopen(s), BESOM_INCOMPATIBLE);
   s->config.filter.kind = "aqf";
   s->config.layout = BESOM_LAYOUT_SPLIT;
-  assert_int_equal(subject_reopen(s), BESOM_UNLIKE);
+  assert_int_equal(subject_reopen(s), BESOM_INCOMPATIBLE);
   s->config.layout = BESOM_LAYOUT_MERGED;
   assert_opens(s, false);
   drop(s);
@@ -225,7 +231,7 @@ static void what_is_asked_for_later_does_not_matter(void **state) {
     s->config.filter = (besom_config){.kind = kinds[i], .slots = 17, .width = 9};
     assert_opens(s, false);
     subject_shut(s);
-    s->config.filter = (besom_config){.kind = kinds[i], .capacity = 3, .rate = 0.5};
+    s->config.filter = (besom_config){.kind = kinds[i], .capacity = 3, .fpr = 0.5};
     assert_opens(s, false);
     drop(s);
   }
@@ -252,7 +258,8 @@ static void damaged_notes_are_corrupt(void **state) {
   besom_store *store = s->store.inner;
   besom_bytes key = {"guard", 5};
   note good, bad;
-  assert_int_equal(store->ops->table_get(store, BESOM_TABLE_NOTES, key, copy_note, &good), BESOM_OK);
+  assert_int_equal(store->ops->table_get(store, BESOM_TABLE_NOTES, key, copy_note, &good),
+                   BESOM_OK);
   for (size_t i = 0; i < good.len; i++)
     for (unsigned way = 0; way < 2; way++) {
       bad = good;
@@ -276,19 +283,21 @@ static bool stop(void *ctx, uint64_t done, uint64_t total) {
 
 static void opening_tells_how_far_it_is(void **state) {
   (void)state;
-  besom_guard_config config = {.filter = {.kind = "aqf", .capacity = 10000, .rate = 0.01}};
+  besom_guard_config config = {.filter = {.kind = "aqf", .capacity = 10000, .fpr = 0.01}};
   subject *s = opened(&config);
-  for (uint64_t k = 0; k < 9000; k++) assert_int_equal(besom_guard_put_new_u64(s->guard, k, "", 0), BESOM_OK);
+  for (uint64_t k = 0; k < 9000; k++)
+    assert_int_equal(besom_guard_put_new_u64(s->guard, k, "", 0), BESOM_OK);
   s->store.directory = NULL;
   subject_shut(s);
   uint64_t done = 0;
   besom_progress progress = {stop, &done};
   s->config.progress = &progress;
-  assert_int_equal(subject_reopen(s), BESOM_STOPPED);
+  assert_int_equal(subject_reopen(s), BESOM_CANCELLED);
   assert_int_equal(done, 4096);
   s->config.progress = NULL;
   assert_int_equal(subject_reopen(s), BESOM_OK);
-  for (uint64_t k = 0; k < 9000; k++) assert_int_equal(besom_guard_get_u64(s->guard, k, NULL), BESOM_OK);
+  for (uint64_t k = 0; k < 9000; k++)
+    assert_int_equal(besom_guard_get_u64(s->guard, k, NULL), BESOM_OK);
   assert_int_equal(stats_of(s).keys, 9000);
   drop(s);
 }

@@ -46,12 +46,14 @@ static inline bool fails_now(besom_store *store, enum operation operation) {
   return (f->countdown && --f->countdown == 0) || f->fails[operation];
 }
 
-static inline besom_status faulty_append(besom_store *store, besom_place at, const besom_record *record) {
+static inline besom_status faulty_append(besom_store *store, besom_place at,
+                                         const besom_record *record) {
   besom_store *inner = faulty(store)->inner;
   return fails_now(store, APPEND) ? BESOM_IO : inner->ops->append(inner, at, record);
 }
 
-static inline besom_status faulty_get(besom_store *store, besom_place at, besom_store_visit visit, void *ctx) {
+static inline besom_status faulty_get(besom_store *store, besom_place at, besom_store_visit visit,
+                                      void *ctx) {
   besom_store *inner = faulty(store)->inner;
   bool fails = fails_now(store, GET);
   if (fails && !faulty(store)->late) return BESOM_IO;
@@ -59,7 +61,8 @@ static inline besom_status faulty_get(besom_store *store, besom_place at, besom_
   return fails ? BESOM_IO : status;
 }
 
-static inline besom_status faulty_replace(besom_store *store, besom_place at, const besom_record *record) {
+static inline besom_status faulty_replace(besom_store *store, besom_place at,
+                                          const besom_record *record) {
   besom_store *inner = faulty(store)->inner;
   return fails_now(store, REPLACE) ? BESOM_IO : inner->ops->replace(inner, at, record);
 }
@@ -69,7 +72,8 @@ static inline besom_status faulty_remove(besom_store *store, besom_place at) {
   return fails_now(store, REMOVE) ? BESOM_IO : inner->ops->remove(inner, at);
 }
 
-static inline besom_status faulty_scan(besom_store *store, besom_place from, besom_store_visit visit, void *ctx) {
+static inline besom_status faulty_scan(besom_store *store, besom_place from,
+                                       besom_store_visit visit, void *ctx) {
   besom_store *inner = faulty(store)->inner;
   return fails_now(store, SCAN) ? BESOM_IO : inner->ops->scan(inner, from, visit, ctx);
 }
@@ -100,7 +104,7 @@ typedef struct subject {
 } subject;
 
 static inline besom_config config_of(const char *kind, uint32_t width) {
-  return (besom_config){.kind = kind, .slots = SLOTS, .width = width, .seed = seed, .adapt_room = 0.3};
+  return (besom_config){.kind = kind, .slots = SLOTS, .width = width, .seed = seed, .reserve = 0.3};
 }
 
 /* Where the filter would put each key, were it empty. */
@@ -149,8 +153,8 @@ static inline besom_bytes make_value(uint8_t *out, uint64_t number) {
 static inline besom_status put(subject *s, size_t k, uint64_t number) {
   uint8_t bytes[LONGEST_VALUE];
   besom_bytes value = make_value(bytes, number);
-  besom_status status =
-      besom_guard_put(s->guard, s->keys.keys[k].data, s->keys.keys[k].len, value.len ? value.data : NULL, value.len);
+  besom_status status = besom_guard_put(s->guard, s->keys.keys[k].data, s->keys.keys[k].len,
+                                        value.len ? value.data : NULL, value.len);
   if (status == BESOM_OK) {
     s->members += s->values[k] == 0;
     s->values[k] = number;
@@ -285,7 +289,8 @@ static inline void assert_as_before(snapshot *snap, const subject *s) {
 
 /* Every one that leaves fingerprints where they are: guard_moving.c is about the others. */
 static inline void for_each_subject(void (*law)(subject *s), besom_adapt_policy adapt) {
-  unsigned needed = BESOM_CAN_INSERT | BESOM_CAN_MATCH | (adapt == BESOM_ADAPT_NEVER ? 0 : BESOM_CAN_ADAPT);
+  unsigned needed =
+      BESOM_CAN_INSERT | BESOM_CAN_MATCH | (adapt == BESOM_ADAPT_NEVER ? 0 : BESOM_CAN_ADAPT);
   unsigned kinds = 0;
   for (size_t i = 0; besom_kinds(i); i++) {
     if ((besom_kinds(i)->abilities & needed) != needed) continue;
@@ -315,7 +320,8 @@ static inline failing_allocator *memory_of(const subject *s) {
 static inline void put_some(subject *s, size_t n) {
   random_stream random = {n};
   while (s->members < n)
-    assert_int_equal(put(s, random_below(&random, UNIVERSE), 1 + random_next(&random) % 1000000), BESOM_OK);
+    assert_int_equal(put(s, random_below(&random, UNIVERSE), 1 + random_next(&random) % 1000000),
+                     BESOM_OK);
 }
 
 #endif

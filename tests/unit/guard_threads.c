@@ -37,7 +37,8 @@ static uint64_t changing(uint64_t i) {
 static bool is_right(shared *s, uint64_t key, besom_status must) {
   besom_bytes value;
   besom_status status = besom_guard_get_u64(s->guard, key, &value);
-  bool right = status == BESOM_NOT_FOUND || (status == BESOM_OK && value.len == 8 && !memcmp(value.data, &key, 8));
+  bool right = status == BESOM_NOT_FOUND ||
+               (status == BESOM_OK && value.len == 8 && !memcmp(value.data, &key, 8));
   besom_guard_release(s->guard, &value);
   return right && (must == BESOM_END || status == must);
 }
@@ -54,7 +55,8 @@ static bool looks_right(shared *s) {
   besom_bytes none = {NULL, 0};
   besom_guard_statistics stats;
   char text[8192];
-  if (besom_guard_scan(s->guard, none, none, count_steady, &n) != BESOM_OK || n < STEADY) return false;
+  if (besom_guard_scan(s->guard, none, none, count_steady, &n) != BESOM_OK || n < STEADY)
+    return false;
   if (besom_guard_stats(s->guard, &stats) != BESOM_OK || stats.keys < STEADY) return false;
   return besom_guard_stats_json(s->guard, text, sizeof text, NULL) == BESOM_OK;
 }
@@ -106,22 +108,25 @@ static void write_on(shared *s) {
 static void readers_and_writer(besom_layout layout, besom_durability durability) {
   shared s = {.guard = NULL};
   besom_store *store;
-  besom_guard_config config = {.filter = {.kind = "aqf", .capacity = 200, .rate = 0.1, .adapt_room = 0.3},
-                               .layout = layout,
-                               .durability = durability,
-                               .threads = true};
+  besom_guard_config config = {
+      .filter = {.kind = "aqf", .capacity = 200, .fpr = 0.1, .reserve = 0.3},
+      .layout = layout,
+      .durability = durability,
+      .threads = true};
   assert_int_equal(besom_store_memory(NULL, &store), BESOM_OK);
   assert_int_equal(besom_guard_open(&config, store, &s.guard), BESOM_OK);
   for (uint64_t i = 0; i < STEADY; i++) put(&s, steady(i));
   pthread_t readers[READERS];
-  for (unsigned i = 0; i < READERS; i++) assert_int_equal(pthread_create(&readers[i], NULL, read_on, &s), 0);
+  for (unsigned i = 0; i < READERS; i++)
+    assert_int_equal(pthread_create(&readers[i], NULL, read_on, &s), 0);
   write_on(&s);
   atomic_store(&s.done, true);
   for (unsigned i = 0; i < READERS; i++) pthread_join(readers[i], NULL);
   assert_int_equal(atomic_load(&s.wrong), 0);
   besom_guard_statistics stats;
   assert_int_equal(besom_guard_stats(s.guard, &stats), BESOM_OK);
-  assert_int_equal(stats.queries, stats.filter_negatives + stats.true_positives + stats.false_positives);
+  assert_int_equal(stats.queries,
+                   stats.filter_negatives + stats.true_positives + stats.false_positives);
   assert_int_equal(stats.queued + stats.queue_drops, stats.false_positives);
   assert_true(stats.growths + stats.rekeys >= 2);
   besom_guard_close(s.guard);
@@ -138,10 +143,12 @@ static void the_writer_learns_what_readers_found(void **state) {
   (void)state;
   besom_store *store;
   besom_guard *g;
-  besom_guard_config config = {.filter = {.kind = "aqf", .slots = 200, .width = 2, .adapt_room = 0.3}, .threads = true};
+  besom_guard_config config = {.filter = {.kind = "aqf", .slots = 200, .width = 2, .reserve = 0.3},
+                               .threads = true};
   assert_int_equal(besom_store_memory(NULL, &store), BESOM_OK);
   assert_int_equal(besom_guard_open(&config, store, &g), BESOM_OK);
-  for (uint64_t i = 0; i < 80; i++) assert_int_equal(besom_guard_put_u64(g, steady(i), "", 0), BESOM_OK);
+  for (uint64_t i = 0; i < 80; i++)
+    assert_int_equal(besom_guard_put_u64(g, steady(i), "", 0), BESOM_OK);
   uint64_t i = 0, late;
   while (!besom_contains_u64(besom_guard_filter(g), stranger(i))) i++;
   for (late = i + 1; !besom_contains_u64(besom_guard_filter(g), stranger(late));) late++;
@@ -151,16 +158,19 @@ static void the_writer_learns_what_readers_found(void **state) {
   besom_guard_statistics stats;
   assert_int_equal(besom_guard_stats(g, &stats), BESOM_OK);
   assert_true(stats.queued == 2 && stats.adapted == 0);
-  assert_int_equal(besom_guard_put_u64(g, stranger(late), "here", 4), BESOM_OK); /* applies the queue first */
+  assert_int_equal(besom_guard_put_u64(g, stranger(late), "here", 4),
+                   BESOM_OK); /* applies the queue first */
   assert_false(besom_contains_u64(besom_guard_filter(g), stranger(i)));
   assert_int_equal(besom_guard_get_u64(g, stranger(late), NULL), BESOM_OK);
   for (unsigned more = 0; more < 2000; more++) /* more than the queue can hold */
     assert_int_equal(besom_guard_get_u64(g, stranger(1000 + more), NULL), BESOM_NOT_FOUND);
-  for (unsigned more = 0; more < 60000; more++) (void)besom_guard_get_u64(g, stranger(5000 + more % 3000), NULL);
+  for (unsigned more = 0; more < 60000; more++)
+    (void)besom_guard_get_u64(g, stranger(5000 + more % 3000), NULL);
   assert_int_equal(besom_guard_stats(g, &stats), BESOM_OK);
   assert_true(stats.queue_drops > 0);
   assert_int_equal(besom_guard_step(g, 1, NULL), BESOM_OK);
-  for (uint64_t k = 0; k < 80; k++) assert_int_equal(besom_guard_get_u64(g, steady(k), NULL), BESOM_OK);
+  for (uint64_t k = 0; k < 80; k++)
+    assert_int_equal(besom_guard_get_u64(g, steady(k), NULL), BESOM_OK);
   besom_guard_close(g);
 }
 
@@ -175,21 +185,25 @@ static void what_readers_found_by_another_hash_key_is_forgotten(void **state) {
   (void)state;
   besom_store *store;
   besom_guard *g;
-  besom_guard_config config = {
-      .filter = {.kind = "aqf", .slots = 400, .width = 2, .adapt_room = 0.5}, .threads = true, .step_items = 1000};
+  besom_guard_config config = {.filter = {.kind = "aqf", .slots = 400, .width = 2, .reserve = 0.5},
+                               .threads = true,
+                               .step_items = 1000};
   assert_int_equal(besom_store_memory(NULL, &store), BESOM_OK);
   assert_int_equal(besom_guard_open(&config, store, &g), BESOM_OK);
   for (uint64_t i = 0; i < 150; i++) put(&(shared){.guard = g}, steady(i));
   assert_int_equal(besom_guard_rekey(g), BESOM_OK);
   assert_int_equal(besom_guard_begin(g), BESOM_OK);
-  for (uint64_t i = 0; i < 2000; i++) assert_int_equal(besom_guard_get_u64(g, stranger(i), NULL), BESOM_NOT_FOUND);
-  assert_int_equal(besom_guard_commit(g), BESOM_OK); /* moves all, and does not look at what is queued */
+  for (uint64_t i = 0; i < 2000; i++)
+    assert_int_equal(besom_guard_get_u64(g, stranger(i), NULL), BESOM_NOT_FOUND);
+  assert_int_equal(besom_guard_commit(g),
+                   BESOM_OK); /* moves all, and does not look at what is queued */
   besom_guard_statistics stats;
   assert_int_equal(besom_guard_stats(g, &stats), BESOM_OK);
   assert_true(stats.queued > 100 && !stats.moving && stats.adapted == 0);
   assert_int_equal(besom_guard_step(g, 1, NULL), BESOM_OK);
   assert_int_equal(adapted_of(g), 0);
-  for (uint64_t i = 0; i < 2000; i++) assert_int_equal(besom_guard_get_u64(g, stranger(i), NULL), BESOM_NOT_FOUND);
+  for (uint64_t i = 0; i < 2000; i++)
+    assert_int_equal(besom_guard_get_u64(g, stranger(i), NULL), BESOM_NOT_FOUND);
   assert_int_equal(besom_guard_step(g, 1, NULL), BESOM_OK);
   assert_true(adapted_of(g) > 0); /* what they find now is not */
   besom_guard_close(g);

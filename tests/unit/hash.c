@@ -60,8 +60,8 @@ static uint64_t little_endian(const uint8_t *bytes) {
 }
 
 /* SipHash-c-d of the message padded with zeros and its length; 64 bits of output are lo. */
-static besom_digest reference_sip(unsigned c, unsigned d, bool wide, const uint8_t *key, const uint8_t *message,
-                                  size_t len) {
+static besom_digest reference_sip(unsigned c, unsigned d, bool wide, const uint8_t *key,
+                                  const uint8_t *message, size_t len) {
   uint64_t k0 = little_endian(key), k1 = little_endian(key + 8);
   uint64_t v[4] = {k0 ^ UINT64_C(0x736f6d6570736575), k1 ^ UINT64_C(0x646f72616e646f6d),
                    k0 ^ UINT64_C(0x6c7967656e657261), k1 ^ UINT64_C(0x7465646279746573)};
@@ -91,7 +91,8 @@ static void the_reference_gives_the_published_vectors(void **state) {
   (void)state;
   uint8_t message[15];
   for (uint8_t i = 0; i < sizeof message; i++) message[i] = i;
-  assert_digest(reference_sip(2, 4, false, seed, message, 15), (besom_digest){0, UINT64_C(0xa129ca6149be45e5)});
+  assert_digest(reference_sip(2, 4, false, seed, message, 15),
+                (besom_digest){0, UINT64_C(0xa129ca6149be45e5)});
   assert_digest(reference_sip(2, 4, true, seed, message, 0),
                 (besom_digest){UINT64_C(0x930255c71472f66d), UINT64_C(0xe6a825ba047f81a3)});
 }
@@ -137,12 +138,14 @@ static void a_filter_hashes_by_its_hash_and_seed(void **state) {
   fill_random(message, sizeof message, 1);
   for (unsigned i = 0; i < 2; i++) {
     struct hasher h = hasher_of(hash_names[i], seed);
-    besom_config config = {.kind = besom_kinds(0)->name, .capacity = 10, .hash = hash_names[i], .seed = seed};
+    besom_config config = {
+        .kind = besom_kinds(0)->name, .capacity = 10, .hash = hash_names[i], .seed = seed};
     besom_filter *f = NULL;
     assert_int_equal(besom_create(&config, &f), BESOM_OK);
     for (size_t len = 0; len <= LONGEST; len++)
       assert_digest(besom_hash(f, message, len), hash_bytes(&h, message, len));
-    for (uint64_t key = 0; key < 100; key++) assert_digest(besom_hash_u64(f, mix64(key)), hash_u64(&h, mix64(key)));
+    for (uint64_t key = 0; key < 100; key++)
+      assert_digest(besom_hash_u64(f, mix64(key)), hash_u64(&h, mix64(key)));
     besom_free(f);
   }
 }
@@ -183,9 +186,11 @@ static void hashes_go_by_their_names_and_numbers(void **state) {
     assert_digest(hash_u64(&h, 1), hash_u64(&restored, 1));
   }
   static const char *const no_names[] = {"", "xxh", "xxh33", "XXH3", "sip ", "siphash"};
-  for (unsigned i = 0; i < 6; i++) assert_int_equal(besom__hasher_init(&h, no_names[i], seed), BESOM_BAD_OPTION);
+  for (unsigned i = 0; i < 6; i++)
+    assert_int_equal(besom__hasher_init(&h, no_names[i], seed), BESOM_BAD_OPTION);
   static const uint32_t no_ids[] = {0, 3, 256, UINT32_MAX};
-  for (unsigned i = 0; i < 4; i++) assert_int_equal(besom__hasher_restore(&h, no_ids[i], seed), BESOM_CORRUPT);
+  for (unsigned i = 0; i < 4; i++)
+    assert_int_equal(besom__hasher_restore(&h, no_ids[i], seed), BESOM_CORRUPT);
 }
 
 /* Every bit of the seed counts, in all of the secret. */
@@ -199,7 +204,8 @@ static void different_seeds_give_different_secrets(void **state) {
     flipped[bit / 8] ^= (uint8_t)(1u << bit % 8);
     struct hasher other = hasher_of("xxh3", flipped);
     assert_false(hashers_equal(&h, &other));
-    for (unsigned at = 0; at < SECRET_BYTES; at += 8) assert_true(load64(h.secret + at) != load64(other.secret + at));
+    for (unsigned at = 0; at < SECRET_BYTES; at += 8)
+      assert_true(load64(h.secret + at) != load64(other.secret + at));
     assert_false(digests_equal(hash_u64(&h, 7), hash_u64(&other, 7)));
     assert_false(digests_equal(besom__siphash(seed, "7", 1), besom__siphash(flipped, "7", 1)));
   }
@@ -212,7 +218,8 @@ static void random_seeds_differ(void **state) {
   for (unsigned i = 0; i < N; i++) {
     h[i] = hasher_of(NULL, NULL);
     for (unsigned j = 0; j < i; j++)
-      for (unsigned at = 0; at < SEED_BYTES; at += 8) assert_true(load64(h[i].seed + at) != load64(h[j].seed + at));
+      for (unsigned at = 0; at < SEED_BYTES; at += 8)
+        assert_true(load64(h[i].seed + at) != load64(h[j].seed + at));
   }
 }
 
@@ -231,7 +238,8 @@ static void a_flipped_bit_of_the_key_flips_half_the_digest(void **state) {
           flips[64 + out] += (a.hi ^ b.hi) >> out & 1;
         }
       }
-      for (unsigned out = 0; out < 128; out++) assert_in_range(flips[out], KEYS / 2 - SIX_SIGMA, KEYS / 2 + SIX_SIGMA);
+      for (unsigned out = 0; out < 128; out++)
+        assert_in_range(flips[out], KEYS / 2 - SIX_SIGMA, KEYS / 2 + SIX_SIGMA);
     }
   }
 }

@@ -18,8 +18,12 @@ static const uint8_t seed[16] = {9};
 
 static besom_filter *make(const char *kind, const char *options, uint64_t capacity, double rate,
                           const besom_allocator *allocator) {
-  besom_config config = {
-      .kind = kind, .options = options, .seed = seed, .capacity = capacity, .rate = rate, .allocator = allocator};
+  besom_config config = {.kind = kind,
+                         .options = options,
+                         .seed = seed,
+                         .capacity = capacity,
+                         .fpr = rate,
+                         .allocator = allocator};
   besom_filter *f = NULL;
   assert_int_equal(besom_create(&config, &f), BESOM_OK);
   return f;
@@ -38,7 +42,8 @@ static void assert_holds(const besom_filter *f, size_t n) {
 }
 
 static double wrong_answers(const besom_filter *f, size_t queries) {
-  uint64_t *keys = keys_u64(NEGATIVES, queries), *bitmap = heap_array(queries / 64 + 1, sizeof *bitmap);
+  uint64_t *keys = keys_u64(NEGATIVES, queries),
+           *bitmap = heap_array(queries / 64 + 1, sizeof *bitmap);
   size_t yes = 0;
   assert_int_equal(besom_contains_many_u64(f, keys, queries, bitmap), BESOM_OK);
   for (size_t i = 0; i < queries; i++) {
@@ -77,10 +82,11 @@ static void a_chain_keeps_the_rate_however_long_it_gets(void **state) {
     assert_int_equal(besom_insert_many_u64(f, keys + KEYS / 2, KEYS / 2, NULL), BESOM_OK);
     assert_holds(f, KEYS);
     besom_statistics stats = stats_of(f);
-    double allowed = rate * QUERIES, expected = stats.expected_rate * QUERIES, found = wrong_answers(f, QUERIES);
+    double allowed = rate * QUERIES, expected = stats.expected_fpr * QUERIES,
+           found = wrong_answers(f, QUERIES);
     assert_true(found <= allowed + 4 * sqrt(allowed));
     assert_true(fabs(found - expected) <= 0.1 * expected + 4 * sqrt(expected));
-    assert_true(stats.expected_rate <= stats.rate_at_capacity && stats.rate_at_capacity <= rate);
+    assert_true(stats.expected_fpr <= stats.fpr_at_capacity && stats.fpr_at_capacity <= rate);
     assert_true(stats.items <= KEYS && stats.items > KEYS * 0.97);
     besom_free(f);
   }
@@ -96,13 +102,15 @@ static void long_chains_are_saved_and_opened(void **state) {
   temp_path path = temp_dir_file(&dir, "chain.besom");
   for (size_t o = 0; o < 3; o++) {
     besom_filter *f = make("scaling", all_options[o], 1, 0.1, NULL), *copy = NULL, *mapped = NULL;
-    for (size_t i = 0; i < KEYS; i++) assert_int_equal(besom_insert_u64(f, key_u64(MEMBERS, i)), BESOM_OK);
+    for (size_t i = 0; i < KEYS; i++)
+      assert_int_equal(besom_insert_u64(f, key_u64(MEMBERS, i)), BESOM_OK);
     assert_int_equal(besom_save_file(f, path.text), BESOM_OK);
     assert_int_equal(besom_load_file(path.text, NULL, &copy), BESOM_OK);
     assert_int_equal(besom_open_mmap(path.text, 0, &mapped), BESOM_OK);
     assert_int_equal(besom_insert_u64(mapped, 1), BESOM_READ_ONLY);
     assert_holds(mapped, KEYS);
-    for (size_t i = KEYS; i < 3 * KEYS; i++) assert_int_equal(besom_insert_u64(copy, key_u64(MEMBERS, i)), BESOM_OK);
+    for (size_t i = KEYS; i < 3 * KEYS; i++)
+      assert_int_equal(besom_insert_u64(copy, key_u64(MEMBERS, i)), BESOM_OK);
     assert_holds(copy, 3 * KEYS);
     assert_true(wrong_answers(mapped, 20000) == wrong_answers(f, 20000));
     besom_free(f);
@@ -161,11 +169,13 @@ static void a_chain_does_what_its_base_does(void **state) {
   }
   assert_true(fixed > 0 && stats_of(adaptive).marks >= fixed);
   assert_holds(adaptive, 3000);
-  assert_int_equal(besom_insert_u64(adaptive, key_u64(MEMBERS, 0)), BESOM_OK); /* into the newest, beside the oldest */
+  assert_int_equal(besom_insert_u64(adaptive, key_u64(MEMBERS, 0)),
+                   BESOM_OK); /* into the newest, beside the oldest */
   assert_int_equal(besom_count_u64(adaptive, key_u64(MEMBERS, 0), &n), BESOM_OK);
   assert_true(n >= 2);
   uint64_t items = stats_of(plain).items;
-  for (size_t i = 0; i < 3000; i++) assert_int_equal(besom_insert_u64(plain, key_u64(MEMBERS, i)), BESOM_OK);
+  for (size_t i = 0; i < 3000; i++)
+    assert_int_equal(besom_insert_u64(plain, key_u64(MEMBERS, i)), BESOM_OK);
   assert_int_equal(stats_of(plain).items, items);
   assert_int_equal(besom_count_u64(plain, 1, &n), BESOM_UNSUPPORTED);
   assert_int_equal(besom_adapt_u64(plain, 1), BESOM_UNSUPPORTED);
@@ -192,13 +202,14 @@ static size_t adapt_to(besom_filter *f, uint64_t stream, size_t queries, size_t 
 static void a_cache_saves_repeated_mistakes(void **state) {
   (void)state;
   enum { KEYS = 5000, QUERIES = 200000, UNIVERSE = 20000 };
-  static const char *const all_options[] = {"cache_bits=60000,cache=lru", "cache=topk,cache_bits=60000",
-                                            "cache_bits=60000,base=bloom", "base=blocked-bloom,cache_bits=60000"};
+  static const char *const all_options[] = {
+      "cache_bits=60000,cache=lru", "cache=topk,cache_bits=60000", "cache_bits=60000,base=bloom",
+      "base=blocked-bloom,cache_bits=60000"};
   uint64_t *keys = keys_u64(MEMBERS, KEYS);
   for (size_t o = 0; o < 4; o++) {
     besom_filter *f = make("cached", all_options[o], KEYS, 1.0 / 16, NULL);
     assert_int_equal(besom_insert_many_u64(f, keys, KEYS, NULL), BESOM_OK);
-    double without = QUERIES * stats_of(f).expected_rate;
+    double without = QUERIES * stats_of(f).expected_fpr;
     assert_true((double)adapt_to(f, NEGATIVES, QUERIES, UNIVERSE) < 0.6 * without);
     assert_holds(f, KEYS);
     besom_free(f);
@@ -229,8 +240,10 @@ static void layers_can_be_nested(void **state) {
   temp_dir dir;
   temp_dir_make(&dir);
   temp_path path = temp_dir_file(&dir, "nested.besom");
-  besom_filter *f = make("cached", "base=scaling,cache_bits=50000", 10, 0.1, NULL), *copy = NULL, *mapped = NULL;
-  for (size_t i = 0; i < KEYS; i++) assert_int_equal(besom_insert_u64(f, key_u64(MEMBERS, i)), BESOM_OK);
+  besom_filter *f = make("cached", "base=scaling,cache_bits=50000", 10, 0.1, NULL), *copy = NULL,
+               *mapped = NULL;
+  for (size_t i = 0; i < KEYS; i++)
+    assert_int_equal(besom_insert_u64(f, key_u64(MEMBERS, i)), BESOM_OK);
   adapt_to(f, NEGATIVES, 1000, 1000);
   assert_true(stats_of(f).marks > 0);
   assert_int_equal(besom_save_file(f, path.text), BESOM_OK);
@@ -258,7 +271,8 @@ static void layers_have_statistics_of_their_own(void **state) {
   static const char *const kinds[] = {"scaling", "cached"};
   for (size_t k = 0; k < 2; k++) {
     besom_filter *f = make(kinds[k], NULL, k ? 5000 : 10, 0.1, NULL);
-    for (size_t i = 0; i < 3000; i++) assert_int_equal(besom_insert_u64(f, key_u64(MEMBERS, i)), BESOM_OK);
+    for (size_t i = 0; i < 3000; i++)
+      assert_int_equal(besom_insert_u64(f, key_u64(MEMBERS, i)), BESOM_OK);
     besom_statistics layer;
     uint64_t items = 0, slots = 0;
     size_t n = 0;
@@ -286,24 +300,26 @@ static void impossible_bases_are_refused(void **state) {
   (void)state;
   static const struct {
     const char *kind, *options;
-  } bad[] = {{"scaling", "base=scaling"},
-             {"scaling", "base=fuse"},
-             {"scaling", "base=none"},
-             {"scaling", "base=a-name-that-is-longer-than-any-kind"},
-             {"scaling", "base=bloom,isa=portable"},
-             {"scaling", "isa=portable,isa=portable,isa=portable,isa=portable,isa=portable,isa=portable"},
-             {"scaling", "cache=lru"},
-             {"cached", "base=cached"},
-             {"cached", "base=fuse"},
-             {"cached", "cache=fifo"},
-             {"cached", "cache_bits=0"},
-             {"cached", "cache_bits=12x"},
-             {"cached", "cache_bits=99999999999999999999999"},
-             {"cached", "base=qf,heads=maybe"}};
+  } bad[] = {
+      {"scaling", "base=scaling"},
+      {"scaling", "base=fuse"},
+      {"scaling", "base=none"},
+      {"scaling", "base=a-name-that-is-longer-than-any-kind"},
+      {"scaling", "base=bloom,isa=portable"},
+      {"scaling", "isa=portable,isa=portable,isa=portable,isa=portable,isa=portable,isa=portable"},
+      {"scaling", "cache=lru"},
+      {"cached", "base=cached"},
+      {"cached", "base=fuse"},
+      {"cached", "cache=fifo"},
+      {"cached", "cache_bits=0"},
+      {"cached", "cache_bits=12x"},
+      {"cached", "cache_bits=99999999999999999999999"},
+      {"cached", "base=qf,heads=maybe"}};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     besom_filter *f = NULL;
     besom_config config = {.kind = bad[i].kind, .options = bad[i].options, .capacity = 10};
-    if (besom_create(&config, &f) != BESOM_BAD_OPTION) fail_msg("%s with %s", bad[i].kind, bad[i].options);
+    if (besom_create(&config, &f) != BESOM_BAD_OPTION)
+      fail_msg("%s with %s", bad[i].kind, bad[i].options);
     assert_null(f);
   }
 }

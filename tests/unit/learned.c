@@ -70,7 +70,9 @@ static bool asks(const besom_filter *f, bool member, size_t i) {
   char key[LETTERS];
   write_key(member, i, key);
   bool yes = besom_contains(f, key, LETTERS);
-  if (yes) assert_true(besom_contains_digest(f, besom_hash(f, key, LETTERS))); /* it knows less, and denies less */
+  if (yes)
+    assert_true(
+        besom_contains_digest(f, besom_hash(f, key, LETTERS))); /* it knows less, and denies less */
   return yes;
 }
 
@@ -118,12 +120,13 @@ static void a_sandwich_is_divided_best(void **state) {
         struct split s = {.missed = missed, .wrong = wrong};
         besom__split_bits(&s, bits, true);
         for (double part = 0; part <= 1; part += 1.0 / 64) {
-          double initial = pow(0.5, log(2) * bits * part), backup = pow(0.5, log(2) * bits * (1 - part) / missed);
-          assert_true(s.rate <= initial * (wrong + (1 - wrong) * backup) * 1.000001);
+          double initial = pow(0.5, log(2) * bits * part),
+                 backup = pow(0.5, log(2) * bits * (1 - part) / missed);
+          assert_true(s.fpr <= initial * (wrong + (1 - wrong) * backup) * 1.000001);
         }
-        double wanted = s.rate;
+        double wanted = s.fpr;
         besom__split_rate(&s, wanted, true); /* and back */
-        assert_true(s.bits <= bits * 1.000001 && s.rate <= wanted * 1.000001);
+        assert_true(s.bits <= bits * 1.000001 && s.fpr <= wanted * 1.000001);
       }
 }
 
@@ -139,7 +142,7 @@ static void useless_scores_are_not_used(void **state) {
     struct split by_rate = besom__split_for_rate(scores, 0.01, sandwiched);
     assert_int_equal(by_bits.bin, SCORE_BINS);
     assert_int_equal(by_rate.bin, SCORE_BINS);
-    assert_true(fabs(by_bits.rate - pow(0.5, 10 * log(2))) < 1e-9);
+    assert_true(fabs(by_bits.fpr - pow(0.5, 10 * log(2))) < 1e-9);
     assert_true(fabs(by_rate.bits - log2(100) / log(2)) < 1e-9);
   }
   free(scores);
@@ -158,7 +161,7 @@ static void no_member_is_denied(void **state) {
           if (by_bits)
             config.bits = 8 + 12000 / (double)sizes[m];
           else
-            config.rate = 0.01;
+            config.fpr = 0.01;
           if (config.bits > 1024) continue;
           besom_filter *f = build(&config, sizes[m], sizes[n]);
           assert_holds(f, sizes[m]);
@@ -176,16 +179,16 @@ static void what_keys_show_is_used(void **state) {
     config.bits = 8;
     besom_filter *f = build(&config, MEMBERS_OF, MEMBERS_OF);
     besom_statistics stats = stats_of(f);
-    assert_true(stats.bits_per_item <= 8);
+    assert_true(stats.bits_per_key <= 8);
     double rate = rate_of(f);
     assert_true(rate < 0.5 * pow(0.5, 8 * log(2)));
-    assert_true(rate < 4 * stats.expected_rate && rate > 0.25 * stats.expected_rate);
+    assert_true(rate < 4 * stats.expected_fpr && rate > 0.25 * stats.expected_fpr);
     besom_free(f);
     config.bits = 0;
-    config.rate = 0.005;
+    config.fpr = 0.005;
     f = build(&config, MEMBERS_OF, MEMBERS_OF);
     assert_true(rate_of(f) <= 0.005);
-    assert_true(stats_of(f).bits_per_item < 0.8 * log2(200) / log(2));
+    assert_true(stats_of(f).bits_per_key < 0.8 * log2(200) / log(2));
     besom_free(f);
   }
 }
@@ -345,7 +348,7 @@ static void building_may_fail_anywhere(void **state) {
       config.allocator = &memory.api;
       besom_filter *f = NULL;
       status = besom_build(&config, &yes.api, &no.api, what == 3 ? &progress : NULL, &f);
-      static const besom_status expected[] = {BESOM_IO, BESOM_IO, BESOM_NO_MEMORY, BESOM_STOPPED};
+      static const besom_status expected[] = {BESOM_IO, BESOM_IO, BESOM_NO_MEMORY, BESOM_CANCELLED};
       assert_true(status == BESOM_OK || (status == expected[what] && !f));
       besom_free(f);
       const char *verdict = failing_allocator_verdict(&memory);
@@ -379,7 +382,7 @@ static temp_path golden_path(void) {
 /* A filter with all its parts, saved by the version that first had it; `learned --write-golden` writes it. */
 static besom_filter *make_golden(void) {
   besom_config config = config_of("form=sandwiched,weights=1024");
-  config.rate = 0.005; /* not by bits: those of the structs count, and they change */
+  config.fpr = 0.005; /* not by bits: those of the structs count, and they change */
   return build(&config, 3000, 3000);
 }
 
@@ -388,7 +391,8 @@ static bool model_decides(const besom_filter *f) {
   for (size_t i = 0; i < 10000; i++) {
     char key[LETTERS];
     write_key(false, i, key);
-    if (!besom_contains(f, key, LETTERS) && besom_contains_digest(f, besom_hash(f, key, LETTERS))) return true;
+    if (!besom_contains(f, key, LETTERS) && besom_contains_digest(f, besom_hash(f, key, LETTERS)))
+      return true;
   }
   return false;
 }

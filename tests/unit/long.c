@@ -31,7 +31,8 @@ static struct qtable new_table_of(const struct qtable_shape *shape, enum isa isa
 }
 
 static struct qtable new_table(uint64_t slots, unsigned width, unsigned value_bits) {
-  struct qtable_shape shape = {.slots = slots, .width = width, .heads = true, .value_bits = value_bits};
+  struct qtable_shape shape = {
+      .slots = slots, .width = width, .heads = true, .value_bits = value_bits};
   return new_table_of(&shape, besom__isa_best());
 }
 
@@ -44,7 +45,8 @@ static void assert_sound(const char *wrong) {
 }
 
 static besom_digest first_bits_of(besom_digest d, unsigned bits) {
-  for (unsigned i = bits; i < 128; i++) *(i < 64 ? &d.hi : &d.lo) &= ~(UINT64_C(1) << (63 - i % 64));
+  for (unsigned i = bits; i < 128; i++)
+    *(i < 64 ? &d.hi : &d.lo) &= ~(UINT64_C(1) << (63 - i % 64));
   return d;
 }
 
@@ -63,7 +65,8 @@ static unsigned slots_by_the_book(uint64_t count, unsigned extension_bits, unsig
     bits += 2 * length - 1;
   }
   unsigned slots = 1;
-  for (unsigned room = 0; room < bits; room += width - (width < 7 ? 1 : width == 7 ? 2 : 3)) slots++;
+  for (unsigned room = 0; room < bits; room += width - (width < 7 ? 1 : width == 7 ? 2 : 3))
+    slots++;
   return slots;
 }
 
@@ -114,7 +117,8 @@ static besom_digest digest_for(const struct qtable *t, uint64_t quotient, uint64
 }
 
 static bool add_at(struct qtable *t, struct model *m, uint64_t quotient, uint64_t remainder) {
-  if (m->n == MOST || t->ops->insert(t, digest_for(t, quotient, remainder), NULL) != BESOM_OK) return false;
+  if (m->n == MOST || t->ops->insert(t, digest_for(t, quotient, remainder), NULL) != BESOM_OK)
+    return false;
   size_t at = m->n;
   while (at && m->list[at - 1].quotient > quotient) at--;
   memmove(m->list + at + 1, m->list + at, (m->n++ - at) * sizeof *m->list);
@@ -124,7 +128,8 @@ static bool add_at(struct qtable *t, struct model *m, uint64_t quotient, uint64_
 }
 
 static bool add_one(struct qtable *t, struct model *m, random_stream *random) {
-  uint64_t quotient = random_below(random, t->slots), remainder = random_next(random) >> (64 - t->width);
+  uint64_t quotient = random_below(random, t->slots),
+           remainder = random_next(random) >> (64 - t->width);
   return add_at(t, m, quotient, remainder);
 }
 
@@ -185,7 +190,8 @@ static void remove_one(struct qtable *t, struct model *m, random_stream *random)
   memmove(m->list + i, m->list + i + 1, (--m->n - i) * sizeof *m->list);
 }
 
-static size_t random_operations(uint64_t slots, unsigned width, unsigned value_bits, uint64_t seed) {
+static size_t random_operations(uint64_t slots, unsigned width, unsigned value_bits,
+                                uint64_t seed) {
   struct qtable t = new_table(slots, width, value_bits);
   struct model *m = heap_array(1, sizeof *m);
   random_stream random = {seed};
@@ -259,7 +265,8 @@ static bool model_has(const struct model *m, struct address a, unsigned width) {
 }
 
 /* A digest that begins with the fingerprint, but for one bit of its extension in half of the cases. */
-static besom_digest near_to(const struct qtable *t, const struct long_fingerprint *fp, random_stream *random) {
+static besom_digest near_to(const struct qtable *t, const struct long_fingerprint *fp,
+                            random_stream *random) {
   besom_digest e = random_digest(random), its = fp->extension;
   unsigned __int128 rest = ((unsigned __int128)e.hi << 64 | e.lo) >> fp->extension_bits;
   rest |= (unsigned __int128)its.hi << 64 | its.lo;
@@ -270,11 +277,13 @@ static besom_digest near_to(const struct qtable *t, const struct long_fingerprin
 }
 
 /* Asks for keys that are near to each fingerprint. MAYBE is no answer, and fine; the others are counted. */
-static void ask_near(const struct qtable *t, const struct model *m, random_stream *random, size_t *answers) {
+static void ask_near(const struct qtable *t, const struct model *m, random_stream *random,
+                     size_t *answers) {
   for (size_t i = 0; i < m->n; i++) {
     besom_digest d = near_to(t, &m->list[i], random);
     enum answer answer = t->ops->contains(t, d);
-    if (answer != ANSWER_MAYBE) assert_int_equal(answer == ANSWER_YES, model_has(m, address_of(d, t->slots), t->width));
+    if (answer != ANSWER_MAYBE)
+      assert_int_equal(answer == ANSWER_YES, model_has(m, address_of(d, t->slots), t->width));
     answers[answer]++;
   }
 }
@@ -283,14 +292,16 @@ static void ask_near(const struct qtable *t, const struct model *m, random_strea
 static void add_pairs(struct qtable *t, struct model *m, random_stream *random) {
   t->extended = 1;
   while (m->n < 150) {
-    uint64_t quotient = random_below(random, t->slots), remainder = random_next(random) >> (64 - t->width);
+    uint64_t quotient = random_below(random, t->slots),
+             remainder = random_next(random) >> (64 - t->width);
     for (int i = 0; i < 2; i++) assert_true(add_at(t, m, quotient, remainder));
   }
   for (size_t i = 0; i < m->n; i++) {
     struct long_fingerprint fp = locate(t, i);
     change(&fp, t, random);
     if (random_below(random, 3)) fp.count = 1;
-    if (random_below(random, 8) == 0) { /* as many bits as a word, with the two around them, one less or one more */
+    if (random_below(random, 8) ==
+        0) { /* as many bits as a word, with the two around them, one less or one more */
       fp.extension_bits = 61 + (unsigned)random_below(random, 3);
       fp.extension = first_bits_of(random_digest(random), fp.extension_bits);
     }
@@ -310,8 +321,11 @@ static void a_query_answers_by_the_extension(void **state) {
   (void)state;
   for (unsigned width = 2; width <= 21; width++)
     for (int best = 0; best < 2; best++) {
-      struct qtable_shape shape = {
-          .slots = 3000, .width = width <= 20 ? width : 64, .heads = true, .code = TAGS, .value_bits = 1};
+      struct qtable_shape shape = {.slots = 3000,
+                                   .width = width <= 20 ? width : 64,
+                                   .heads = true,
+                                   .code = TAGS,
+                                   .value_bits = 1};
       struct qtable t = new_table_of(&shape, best ? besom__isa_best() : ISA_PORTABLE);
       struct model *m = heap_array(1, sizeof *m);
       random_stream random = {width};
@@ -364,7 +378,8 @@ static void slots_and_stretch_go_by_the_book(void **state) {
         if (bits == 0 && counts[c] == 1) continue; /* has no slot to stretch in */
         assert_true(longest >= bits && longest <= MAX_EXTENSION);
         assert_int_equal(slots_by_the_book(counts[c], longest, width), slots);
-        if (longest < MAX_EXTENSION) assert_int_equal(slots_by_the_book(counts[c], longest + 1, width), slots + 1);
+        if (longest < MAX_EXTENSION)
+          assert_int_equal(slots_by_the_book(counts[c], longest + 1, width), slots + 1);
       }
   assert_int_equal(besom__long_stretch(1, 0, 8), 0);
 }
@@ -381,7 +396,8 @@ static void an_extension_is_what_follows_the_remainder(void **state) {
   for (unsigned width = 1; width <= 64; width++)
     for (unsigned bits = 0; bits <= MAX_EXTENSION; bits++) {
       besom_digest rest = random_digest(&random), e = besom__extension_of(rest, width, bits);
-      for (unsigned i = 0; i < 128; i++) assert_int_equal(bit_of(e, i), i < bits ? bit_of(rest, width + i) : 0);
+      for (unsigned i = 0; i < 128; i++)
+        assert_int_equal(bit_of(e, i), i < bits ? bit_of(rest, width + i) : 0);
       struct long_fingerprint fp = {.count = 1, .extension = e, .extension_bits = bits};
       assert_true(besom__long_matches(&fp, rest, width));
       for (unsigned i = 0; i < 128; i++) {
@@ -416,7 +432,8 @@ static void the_checker_sees_what_is_wrong(void **state) {
   set_slot_value(&t, block_at(&t, 0), last, 1); /* a value where none belongs */
   assert_non_null(besom__long_check(&t, &fp));
   set_slot_value(&t, block_at(&t, 0), last, 0);
-  for (unsigned p = (unsigned)fp.position + 1; p <= last; p++) set_slot_remainder(&t, block_at(&t, 0), p, 0, 3);
+  for (unsigned p = (unsigned)fp.position + 1; p <= last; p++)
+    set_slot_remainder(&t, block_at(&t, 0), p, 0, 3);
   fp = besom__long_read(&t, 4, 4); /* nothing but zeros */
   assert_non_null(besom__long_check(&t, &fp));
   free_table(&t);
@@ -424,9 +441,12 @@ static void the_checker_sees_what_is_wrong(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(what_is_written_is_read_and_the_rest_stays), cmocka_unit_test(shrinking_back_restores_the_bytes),
-      cmocka_unit_test(appending_gives_the_same_fingerprints),      cmocka_unit_test(slots_and_stretch_go_by_the_book),
-      cmocka_unit_test(an_extension_is_what_follows_the_remainder), cmocka_unit_test(the_checker_sees_what_is_wrong),
+      cmocka_unit_test(what_is_written_is_read_and_the_rest_stays),
+      cmocka_unit_test(shrinking_back_restores_the_bytes),
+      cmocka_unit_test(appending_gives_the_same_fingerprints),
+      cmocka_unit_test(slots_and_stretch_go_by_the_book),
+      cmocka_unit_test(an_extension_is_what_follows_the_remainder),
+      cmocka_unit_test(the_checker_sees_what_is_wrong),
       cmocka_unit_test(a_query_answers_by_the_extension),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

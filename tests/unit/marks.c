@@ -100,20 +100,25 @@ static void a_set_that_cannot_grow_stays_as_it_is(void **state) {
   const uint64_t max_bytes = 1024; /* 64 places, of which seven eighths may be taken */
   size_t n = 0;
   besom_status status;
-  while ((status = besom__marks_add(&m, &memory.api, digest_at(n + 1, false), max_bytes)) == BESOM_OK) n++;
+  while ((status = besom__marks_add(&m, &memory.api, digest_at(n + 1, false), max_bytes)) ==
+         BESOM_OK)
+    n++;
   assert_int_equal(status, BESOM_FULL);
   assert_int_equal(n, 56);
   assert_int_equal(m.count, n);
   assert_int_equal(memory.live_bytes, max_bytes);
   memory.fail_at = memory.calls + 1;
-  assert_int_equal(besom__marks_add(&m, &memory.api, digest_at(n + 1, false), NO_LIMIT), BESOM_NO_MEMORY);
+  assert_int_equal(besom__marks_add(&m, &memory.api, digest_at(n + 1, false), NO_LIMIT),
+                   BESOM_NO_MEMORY);
   assert_int_equal(besom__marks_add(&m, &memory.api, digest_at(n, false), max_bytes), BESOM_OK);
   assert_int_equal(m.count, n);
   assert_sound(&m);
-  for (size_t i = 0; i < UNIVERSE; i++) assert_int_equal(besom__marks_has(&m, digest_at(i, false)), i >= 1 && i <= n);
+  for (size_t i = 0; i < UNIVERSE; i++)
+    assert_int_equal(besom__marks_has(&m, digest_at(i, false)), i >= 1 && i <= n);
   assert_true(besom__marks_remove(&m, digest_at(1, false)));
   assert_int_equal(besom__marks_add(&m, &memory.api, digest_at(n + 1, false), max_bytes), BESOM_OK);
-  assert_int_equal(besom__marks_add(&m, &memory.api, digest_at(1, false), max_bytes / 2), BESOM_FULL);
+  assert_int_equal(besom__marks_add(&m, &memory.api, digest_at(1, false), max_bytes / 2),
+                   BESOM_FULL);
   assert_int_equal(m.count, n);
   assert_sound(&m);
   besom__marks_free(&m, &memory.api);

@@ -57,7 +57,8 @@ static void blocks_do_not_overlap(void **state) {
     assert_non_null(blocks[i]);
     memset(blocks[i], (int)i + 1, sizes[i]);
   }
-  for (unsigned i = 0; i < SIZES; i += 2) besom__release(allocator, blocks[i], sizes[i]); /* nor does releasing */
+  for (unsigned i = 0; i < SIZES; i += 2)
+    besom__release(allocator, blocks[i], sizes[i]); /* nor does releasing */
   for (unsigned i = 1; i < SIZES; i += 2) {
     assert_true(all_bytes_are(blocks[i], sizes[i], (uint8_t)(i + 1)));
     besom__release(allocator, blocks[i], sizes[i]);
@@ -68,7 +69,9 @@ static void memory_is_aligned_for_any_type_and_huge_pages(void **state) {
   (void)state;
   for (unsigned i = 0; i < SIZES; i++) {
     void *memory = besom__allocate(allocator, sizes[i]);
-    size_t alignment = sizes[i] >= 2 * MIB ? 2 * MIB : sizes[i] >= alignof(max_align_t) ? alignof(max_align_t) : 1;
+    size_t alignment = sizes[i] >= 2 * MIB                ? 2 * MIB
+                       : sizes[i] >= alignof(max_align_t) ? alignof(max_align_t)
+                                                          : 1;
     assert_int_equal((uintptr_t)memory % alignment, 0);
     besom__release(allocator, memory, sizes[i]);
   }
@@ -79,7 +82,8 @@ static void what_cannot_be_had_is_null(void **state) {
   static const size_t huge[] = {SIZE_MAX,           SIZE_MAX - 1,       SIZE_MAX - 4095,
                                 SIZE_MAX - 2 * MIB, SIZE_MAX - 4 * MIB, SIZE_MAX - 4 * MIB - 1,
                                 SIZE_MAX / 2,       SIZE_MAX / 2 + 1,   (size_t)1 << 60};
-  for (unsigned i = 0; i < sizeof huge / sizeof *huge; i++) assert_null(besom__allocate(allocator, huge[i]));
+  for (unsigned i = 0; i < sizeof huge / sizeof *huge; i++)
+    assert_null(besom__allocate(allocator, huge[i]));
 }
 
 static void releasing_nothing_is_fine(void **state) {
@@ -108,7 +112,8 @@ static void mapped_blocks_take_no_more_than_their_pages(void **state) {
     if (sizes[i] < 2 * MIB) continue;
     size_t before = address_space();
     void *memory = besom__allocate(allocator, sizes[i]);
-    assert_in_range(address_space() - before, sizes[i], sizes[i] + (size_t)sysconf(_SC_PAGESIZE) - 1);
+    assert_in_range(address_space() - before, sizes[i],
+                    sizes[i] + (size_t)sysconf(_SC_PAGESIZE) - 1);
     besom__release(allocator, memory, sizes[i]);
     assert_int_equal(address_space(), before);
   }

@@ -66,9 +66,10 @@ static void only_the_first_equals_sign_divides(void **state) {
 
 static void what_is_no_name_and_value_is_a_bad_option(void **state) {
   (void)state;
-  static const char *const bad[] = {
-      ",",      "=",      "a",     "a=",     "=b",    "a=b,", "a=b,c",    ",a=b", "a=b,,c=d", "a,b=c",
-      "a=,b=c", "a=b,=c", "a=b, ", "a=b,c=", "=,a=b", " ",    "a=b,c=d,", "==",   "a=b,,"};
+  static const char *const bad[] = {",",      "=",        "a",     "a=",       "=b",
+                                    "a=b,",   "a=b,c",    ",a=b",  "a=b,,c=d", "a,b=c",
+                                    "a=,b=c", "a=b,=c",   "a=b, ", "a=b,c=",   "=,a=b",
+                                    " ",      "a=b,c=d,", "==",    "a=b,,"};
   for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++)
     if (verdict(bad[i]) != BESOM_BAD_OPTION) fail_msg("\"%s\" is taken", bad[i]);
   assert_int_equal(verdict("a=b,c=d"), BESOM_END);
@@ -91,10 +92,11 @@ static void yes_and_no_are_the_only_answers(void **state) {
     besom_status status;
     bool value;
   } cases[] = {
-      {"x=yes", BESOM_OK, true},          {"x=no", BESOM_OK, false},           {"x=y", BESOM_BAD_OPTION, false},
-      {"x=n", BESOM_BAD_OPTION, false},   {"x=1", BESOM_BAD_OPTION, false},    {"x=true", BESOM_BAD_OPTION, false},
-      {"x=Yes", BESOM_BAD_OPTION, false}, {"x=yes ", BESOM_BAD_OPTION, false}, {"x=nope", BESOM_BAD_OPTION, false},
-      {"x=no,y=1", BESOM_OK, false},
+      {"x=yes", BESOM_OK, true},           {"x=no", BESOM_OK, false},
+      {"x=y", BESOM_BAD_OPTION, false},    {"x=n", BESOM_BAD_OPTION, false},
+      {"x=1", BESOM_BAD_OPTION, false},    {"x=true", BESOM_BAD_OPTION, false},
+      {"x=Yes", BESOM_BAD_OPTION, false},  {"x=yes ", BESOM_BAD_OPTION, false},
+      {"x=nope", BESOM_BAD_OPTION, false}, {"x=no,y=1", BESOM_OK, false},
   };
   for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
     const char *text = cases[i].text;

@@ -27,7 +27,7 @@ static double random_rate(random_stream *random) {
 /* Drawn one after the other: an initializer may do it in any order. */
 static besom_config random_config(random_stream *random) {
   besom_config config = {.capacity = random_capacity(random)};
-  config.rate = random_rate(random);
+  config.fpr = random_rate(random);
   return config;
 }
 
@@ -65,7 +65,8 @@ static void capacity_is_95_percent_but_at_least_one(void **state) {
   for (uint64_t slots = 2; slots < 10000; slots++)
     assert_int_equal(besom__quotient_capacity(slots, 0), slots * 19 / 20);
   assert_int_equal(besom__quotient_capacity(1, 0), 1);
-  assert_int_equal(besom__quotient_capacity(LARGEST, 0), LARGEST / 20 * 19 + LARGEST % 20 * 19 / 20);
+  assert_int_equal(besom__quotient_capacity(LARGEST, 0),
+                   LARGEST / 20 * 19 + LARGEST % 20 * 19 / 20);
 }
 
 /* Each of the items has the fingerprint of the key asked for with probability 1 / (slots * 2^width). */
@@ -92,7 +93,8 @@ static void a_plan_holds_its_capacity_in_the_fewest_slots(void **state) {
     struct qtable_shape shape = plan(&config, i % 2);
     assert_true(besom__quotient_capacity(shape.slots, 0) >= config.capacity);
     if (config.capacity > 1) assert_int_equal(shape.slots, least_slots(config.capacity));
-    if (config.capacity == 1) assert_in_range(shape.slots, 1, 2); /* a single slot would be full at a load of 1 */
+    if (config.capacity == 1)
+      assert_in_range(shape.slots, 1, 2); /* a single slot would be full at a load of 1 */
   }
 }
 
@@ -102,16 +104,18 @@ static void a_plan_keeps_its_rate_with_the_shortest_remainders(void **state) {
   for (unsigned i = 0; i < PLANS; i++) {
     besom_config config = random_config(&random);
     struct qtable_shape shape = plan(&config, false);
-    assert_true(besom__quotient_rate(besom__quotient_capacity(shape.slots, 0), shape.slots, shape.width) <=
-                config.rate);
-    if (shape.width > 1) assert_true(besom__quotient_rate(config.capacity, shape.slots, shape.width - 1) > config.rate);
+    assert_true(besom__quotient_rate(besom__quotient_capacity(shape.slots, 0), shape.slots,
+                                     shape.width) <= config.fpr);
+    if (shape.width > 1)
+      assert_true(besom__quotient_rate(config.capacity, shape.slots, shape.width - 1) > config.fpr);
   }
 }
 
 static void the_default_rate_is_one_in_256(void **state) {
   (void)state;
   for (uint64_t capacity = 1; capacity < LARGEST; capacity *= 10) {
-    struct qtable_shape given = plan(&(besom_config){.capacity = capacity, .rate = 1.0 / 256}, false);
+    struct qtable_shape given =
+        plan(&(besom_config){.capacity = capacity, .fpr = 1.0 / 256}, false);
     struct qtable_shape none = plan(&(besom_config){.capacity = capacity}, false);
     assert_int_equal(none.slots, given.slots);
     assert_int_equal(none.width, given.width);
@@ -120,11 +124,11 @@ static void the_default_rate_is_one_in_256(void **state) {
 
 static void a_rate_beyond_64_bits_has_no_plan(void **state) {
   (void)state;
-  assert_no_plan((besom_config){.capacity = 1000, .rate = 1e-21});
-  assert_no_plan((besom_config){.capacity = 1000, .rate = 5e-324});
-  assert_no_plan((besom_config){.capacity = 1, .max_capacity = LARGEST, .rate = 1e-8});
-  assert_no_plan((besom_config){.slots = 1000, .rate = 1e-21});
-  plan(&(besom_config){.capacity = 1000, .rate = 1e-19}, false);
+  assert_no_plan((besom_config){.capacity = 1000, .fpr = 1e-21});
+  assert_no_plan((besom_config){.capacity = 1000, .fpr = 5e-324});
+  assert_no_plan((besom_config){.capacity = 1, .max_capacity = LARGEST, .fpr = 1e-8});
+  assert_no_plan((besom_config){.slots = 1000, .fpr = 1e-21});
+  plan(&(besom_config){.capacity = 1000, .fpr = 1e-19}, false);
 }
 
 /* ------------------------------------------------------------------ plans that grow */
@@ -148,15 +152,17 @@ static void a_growing_plan_keeps_its_rate_at_max_capacity(void **state) {
     unsigned doublings = doublings_to(shape.slots, config.max_capacity);
     assert_true(besom__quotient_capacity(shape.slots, 0) >= config.capacity);
     assert_true(shape.width > doublings); /* a bit of the remainder goes with each */
-    double last = besom__quotient_rate(config.max_capacity, shape.slots << doublings, shape.width - doublings);
-    assert_true(last <= config.rate);
-    assert_true(besom__quotient_rate(config.capacity, shape.slots, shape.width) <= config.rate);
+    double last = besom__quotient_rate(config.max_capacity, shape.slots << doublings,
+                                       shape.width - doublings);
+    assert_true(last <= config.fpr);
+    assert_true(besom__quotient_rate(config.capacity, shape.slots, shape.width) <= config.fpr);
     /* And costs no more than it must: a table less than twice too large, and remainders just long enough. */
     assert_true(shape.slots <= 2 * least_slots(config.capacity));
-    assert_true((shape.slots << doublings) - least_slots(config.max_capacity) <= UINT64_C(1) << doublings);
+    assert_true((shape.slots << doublings) - least_slots(config.max_capacity) <= UINT64_C(1)
+                                                                                     << doublings);
     if (shape.width > doublings + 1)
-      assert_true(besom__quotient_rate(config.max_capacity, shape.slots << doublings, shape.width - doublings - 1) >
-                  config.rate);
+      assert_true(besom__quotient_rate(config.max_capacity, shape.slots << doublings,
+                                       shape.width - doublings - 1) > config.fpr);
   }
 }
 
@@ -176,7 +182,8 @@ static void a_plan_that_need_not_grow_is_like_any_other(void **state) {
 /* ------------------------------------------------------------------ plans by bits */
 
 static bool within_budget(struct qtable_shape shape, const besom_config *config) {
-  return 8.0 * (double)(besom__qtable_bytes(&shape) + HEAD_BYTES) <= config->bits * (double)config->capacity;
+  return 8.0 * (double)(besom__qtable_bytes(&shape) + HEAD_BYTES) <=
+         config->bits * (double)config->capacity;
 }
 
 static void a_budget_of_bits_is_kept_and_used_up(void **state) {
@@ -230,11 +237,11 @@ static void a_given_geometry_is_taken_as_it_is(void **state) {
     assert_int_equal(shape.slots, config.slots);
     assert_int_equal(shape.width, config.width);
     config.width = 0;
-    config.rate = random_rate(&random);
+    config.fpr = random_rate(&random);
     shape = plan(&config, i % 2);
     assert_int_equal(shape.slots, config.slots);
-    assert_true(besom__quotient_rate(besom__quotient_capacity(shape.slots, 0), shape.slots, shape.width) <=
-                config.rate);
+    assert_true(besom__quotient_rate(besom__quotient_capacity(shape.slots, 0), shape.slots,
+                                     shape.width) <= config.fpr);
   }
 }
 

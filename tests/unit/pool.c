@@ -51,8 +51,10 @@ static note some_string(random_stream *random) {
 
 /* A few slots of a block change. What is refused must have been too much for the page, and changes nothing. */
 static void change_block(subject *s, random_stream *random, unsigned one_in) {
-  uint64_t b = random_below(random, s->pool.blocks), first = b / POOL_PAGE_BLOCKS * POOL_PAGE_BLOCKS, in_page = 0;
-  uint64_t blocks = s->pool.blocks - first < POOL_PAGE_BLOCKS ? s->pool.blocks - first : POOL_PAGE_BLOCKS;
+  uint64_t b = random_below(random, s->pool.blocks),
+           first = b / POOL_PAGE_BLOCKS * POOL_PAGE_BLOCKS, in_page = 0;
+  uint64_t blocks =
+      s->pool.blocks - first < POOL_PAGE_BLOCKS ? s->pool.blocks - first : POOL_PAGE_BLOCKS;
   note notes[CODE_SLOTS];
   memcpy(notes, s->notes + 64 * b, sizeof notes);
   for (size_t n = 1 + (size_t)random_below(random, 6); n; n--)
@@ -87,7 +89,8 @@ static void a_pool_gives_back_what_was_written(void **state) {
       }
       s.used = 0;
       assert_right(&s);
-      for (size_t at = 0; at < besom__pool_bytes(&s.pool); at++) assert_int_equal(s.pool.bytes[at], 0);
+      for (size_t at = 0; at < besom__pool_bytes(&s.pool); at++)
+        assert_int_equal(s.pool.bytes[at], 0);
       subject_close(&s);
     }
 }

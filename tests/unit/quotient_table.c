@@ -41,7 +41,8 @@ static void model_free(struct model *m) {
 
 static void model_append(struct model *m, uint64_t quotient, uint64_t remainder) {
   struct list *l = &m->lists[quotient];
-  if (l->n == l->cap) l->remainders = heap_resize(l->remainders, (l->cap = 2 * l->cap + 4) * sizeof *l->remainders);
+  if (l->n == l->cap)
+    l->remainders = heap_resize(l->remainders, (l->cap = 2 * l->cap + 4) * sizeof *l->remainders);
   l->remainders[l->n++] = remainder;
   m->used++;
 }
@@ -60,7 +61,8 @@ static bool model_remove(struct model *m, uint64_t quotient, uint64_t remainder)
 
 static uint64_t model_count(const struct model *m, uint64_t quotient, uint64_t remainder) {
   uint64_t count = 0;
-  for (size_t i = 0; i < m->lists[quotient].n; i++) count += m->lists[quotient].remainders[i] == remainder;
+  for (size_t i = 0; i < m->lists[quotient].n; i++)
+    count += m->lists[quotient].remainders[i] == remainder;
   return count;
 }
 
@@ -96,12 +98,16 @@ static void assert_same_order(const struct qtable *t, const struct model *m) {
 
 /* A digest whose quotient and remainder are these: the smallest, and a little more against rounding. */
 static besom_digest digest_for(const struct qtable *t, uint64_t quotient, uint64_t remainder) {
-  long double where = ((long double)quotient + ((long double)remainder + 0.5L) / ldexpl(1, t->width)) / t->slots;
+  long double where =
+      ((long double)quotient + ((long double)remainder + 0.5L) / ldexpl(1, t->width)) / t->slots;
   besom_digest d = {(uint64_t)ldexpl(where, 64), 0};
   for (int step = 0; step < 64; step++) { /* where long double is no finer than double: walk */
     struct address a = address_of(d, t->slots);
     if (a.quotient == quotient && remainder_of(a, t->width) == remainder) return d;
-    d.hi += a.quotient < quotient || (a.quotient == quotient && remainder_of(a, t->width) < remainder) ? 1 : -1;
+    d.hi +=
+        a.quotient < quotient || (a.quotient == quotient && remainder_of(a, t->width) < remainder)
+            ? 1
+            : -1;
   }
   fail_msg("no digest for quotient %llu", (unsigned long long)quotient);
   return d;
@@ -114,10 +120,12 @@ struct situation {
   uint64_t few_quotients;
 };
 
-static void one_operation(struct qtable *t, struct model *m, const struct situation *s, uint64_t random) {
+static void one_operation(struct qtable *t, struct model *m, const struct situation *s,
+                          uint64_t random) {
   uint64_t most = t->width < 64 ? (UINT64_C(1) << t->width) : UINT64_MAX;
   uint64_t quotient = (random >> 8) % s->few_quotients * (t->slots / s->few_quotients);
-  uint64_t remainder = key_at(7, random >> 20) % (s->few_remainders < most ? s->few_remainders : most);
+  uint64_t remainder =
+      key_at(7, random >> 20) % (s->few_remainders < most ? s->few_remainders : most);
   besom_digest d = digest_for(t, quotient, remainder);
   uint64_t last, count = t->ops->find(t, quotient, remainder, &last);
   assert_int_equal(count, model_count(m, quotient, remainder));
@@ -156,8 +164,9 @@ static void random_operations_match_the_model(void **state) {
   for (unsigned i = 0; i < 2 * 2 * (besom__isa_best() + 1u); i++)
     for (unsigned size = 0; size < 7; size++)
       for (unsigned w = 0; w < 10; w++) {
-        struct situation s = {.shape = {sizes[size], widths[w], i & 1 && widths[w] > 1, i & 2, size % 3 * 5},
-                              .isa = (enum isa)(i / 4)};
+        struct situation s = {
+            .shape = {sizes[size], widths[w], i & 1 && widths[w] > 1, i & 2, size % 3 * 5},
+            .isa = (enum isa)(i / 4)};
         s.few_quotients = size % 2 ? sizes[size] : (sizes[size] + 2) / 3;
         s.few_remainders = w % 2 ? 3 : 1000;
         random_operations(&s, 300, i * 100 + size * 10 + w);
@@ -196,7 +205,8 @@ static void a_table_can_be_filled_to_its_last_slot(void **state) {
 static void offsets_saturate_and_recover(void **state) {
   (void)state;
   for (int heads = 0; heads < 2; heads++) {
-    struct qtable t = new_table((struct qtable_shape){20000, 8, heads, false, 0}, besom__isa_best());
+    struct qtable t =
+        new_table((struct qtable_shape){20000, 8, heads, false, 0}, besom__isa_best());
     for (unsigned i = 0; i < 9000; i++) {
       uint64_t q = i % 10 ? 5 : key_at(3, i) % 20000;
       assert_int_equal(t.ops->insert(&t, digest_for(&t, q, i % 256), NULL), BESOM_OK);
@@ -257,15 +267,18 @@ static void doubling_and_halving_keep_digests_and_order(void **state) {
   (void)state;
   static const unsigned widths[] = {2, 8, 9, 17, 33, 64};
   for (unsigned w = 0; w < 6; w++) {
-    struct qtable_shape shape = {999, widths[w], w % 2, false, 0}, twice = {1998, widths[w] - 1, w % 2, false, 0};
-    struct qtable small = new_table(shape, besom__isa_best()), large = new_table(twice, besom__isa_best());
+    struct qtable_shape shape = {999, widths[w], w % 2, false, 0},
+                        twice = {1998, widths[w] - 1, w % 2, false, 0};
+    struct qtable small = new_table(shape, besom__isa_best()),
+                  large = new_table(twice, besom__isa_best());
     struct qtable back = new_table(shape, besom__isa_best());
     struct model m = model_new(999);
     fill_random(&small, &m, 940, w);
     resize_in_steps(&small, &large);
     assert_sound(&large);
     for (uint64_t i = 0; i < 940; i++)
-      assert_true(large.ops->contains(&large, (besom_digest){key_at(w, 2 * i), key_at(w, 2 * i + 1)}));
+      assert_true(
+          large.ops->contains(&large, (besom_digest){key_at(w, 2 * i), key_at(w, 2 * i + 1)}));
     resize_in_steps(&large, &back);
     assert_sound(&back);
     assert_int_equal(back.used, 940);
@@ -290,7 +303,8 @@ static void fingerprints_may_take_further_slots(void **state) {
     struct qtable_cursor c;
     besom__qtable_first(&t, &c);
     for (uint64_t skip = key_at(21, i) % 350 + 1; skip; skip--) assert_true(besom__qtable_next(&c));
-    assert_int_equal(t.ops->open(&t, c.quotient, c.position + 1, key_at(22, i) % 255 + 1), BESOM_OK);
+    assert_int_equal(t.ops->open(&t, c.quotient, c.position + 1, key_at(22, i) % 255 + 1),
+                     BESOM_OK);
     assert_sound(&t);
   }
   assert_int_equal(t.used, 500);
@@ -340,7 +354,8 @@ static void the_checker_sees_flipped_bits(void **state) {
   assert_sound(&t);
   for (size_t b = 0; b < t.room / 64; b++)
     for (unsigned bit = 0; bit < 8 * t.stride; bit++) {
-      if (bit / 8 >= t.remainders_at && bit / 8 < t.heads_at) continue; /* a used slot may have any remainder */
+      if (bit / 8 >= t.remainders_at && bit / 8 < t.heads_at)
+        continue; /* a used slot may have any remainder */
       uint8_t *byte = block_at(&t, b) + bit / 8;
       *byte ^= (uint8_t)(1 << bit % 8);
       if (!besom__qtable_check(&t)) fail_msg("block %zu bit %u", b, bit);

@@ -12,7 +12,8 @@
 #include "support/heap.h"
 #include "support/keys.h"
 
-static const size_t sizes[] = {0, 1, 2, 3, 23, 24, 25, 26, 100, 255, 256, 257, 1000, 4096, 30000, 100000};
+static const size_t sizes[] = {0,   1,   2,   3,   23,   24,   25,    26,
+                               100, 255, 256, 257, 1000, 4096, 30000, 100000};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
 /* The i-th of n digests of some shape. */
@@ -53,7 +54,8 @@ static besom_digest few_upper_words(size_t i, size_t n) {
 static besom_digest single_bits(size_t i, size_t n) {
   (void)n;
   unsigned bit = (unsigned)(mix64(i) % 129);
-  return (besom_digest){bit < 64 ? UINT64_C(1) << bit : 0, bit >= 64 && bit < 128 ? UINT64_C(1) << (bit - 64) : 0};
+  return (besom_digest){bit < 64 ? UINT64_C(1) << bit : 0,
+                        bit >= 64 && bit < 128 ? UINT64_C(1) << (bit - 64) : 0};
 }
 
 static besom_digest mostly_one_group(size_t i, size_t n) {
@@ -64,9 +66,10 @@ static besom_digest dozens_of_copies(size_t i, size_t n) {
   return random_one(mix64(i) % (n / 40 + 1), n);
 }
 
-static const shape shapes[] = {
-    random_one,      always_the_same, ascending,        descending,      equal_upper_words, equal_but_for_the_last_bits,
-    few_upper_words, single_bits,     mostly_one_group, dozens_of_copies};
+static const shape shapes[] = {random_one,      always_the_same,   ascending,
+                               descending,      equal_upper_words, equal_but_for_the_last_bits,
+                               few_upper_words, single_bits,       mostly_one_group,
+                               dozens_of_copies};
 
 static besom_digest *digests_of(shape of, size_t n) {
   besom_digest *digests = heap_array(n + 1, sizeof *digests); /* one more, that nobody may touch */
@@ -124,7 +127,8 @@ static void groups_are_in_order_and_complete(void **state) {
       assert_int_equal(starts[DIGEST_GROUPS], n);
       for (size_t g = 0; g < DIGEST_GROUPS; g++) {
         assert_true(starts[g] <= starts[g + 1]);
-        for (size_t j = starts[g]; j < starts[g + 1]; j++) assert_int_equal(ours[j].hi >> (64 - DIGEST_GROUP_BITS), g);
+        for (size_t j = starts[g]; j < starts[g + 1]; j++)
+          assert_int_equal(ours[j].hi >> (64 - DIGEST_GROUP_BITS), g);
       }
       sort_digests(ours, n); /* none is lost, none is new */
       sort_digests(theirs, n);

@@ -15,7 +15,8 @@ enum { MEMBERS_N = 100000, FREQUENT_N = 150000, OTHERS_N = 200000 };
 
 /* Whether a layer that does not hold the key is wrong about it. */
 static bool wrong(const struct stack *s, unsigned layer, uint64_t key) {
-  return (double)(mix64(key + layer * UINT64_C(0x9e3779b97f4a7c15)) >> 11) * 0x1p-53 < s->rates[layer];
+  return (double)(mix64(key + layer * UINT64_C(0x9e3779b97f4a7c15)) >> 11) * 0x1p-53 <
+         s->rates[layer];
 }
 
 /* The path of a key through a stack built by Algorithm 1: layers of its side hold it whenever it gets there. */
@@ -70,7 +71,8 @@ static void rates_and_checks_are_those_of_a_simulation(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof stacks / sizeof *stacks; i++) {
     const struct stack *s = &stacks[i];
-    tally members = walk_all(s, MEMBERS, MEMBERS_N, 0), frequent = walk_all(s, OTHER_MEMBERS, FREQUENT_N, 1),
+    tally members = walk_all(s, MEMBERS, MEMBERS_N, 0),
+          frequent = walk_all(s, OTHER_MEMBERS, FREQUENT_N, 1),
           others = walk_all(s, NEGATIVES, OTHERS_N, 2);
     assert_int_equal(members.yes, MEMBERS_N);
     assert_near(frequent.yes, FREQUENT_N * besom__stack_rate_frequent(s), FREQUENT_N);
@@ -78,7 +80,8 @@ static void rates_and_checks_are_those_of_a_simulation(void **state) {
     assert_asked(&members, besom__stack_checks_member(s));
     assert_asked(&frequent, besom__stack_checks_frequent(s));
     assert_asked(&others, besom__stack_checks_other(s));
-    double share = 0.3, rate = share * frequent.yes / frequent.n + (1 - share) * others.yes / others.n;
+    double share = 0.3,
+           rate = share * frequent.yes / frequent.n + (1 - share) * others.yes / others.n;
     assert_near(rate * OTHERS_N, besom__stack_rate(s, share) * OTHERS_N, OTHERS_N);
     double checks = share * frequent.asked / frequent.n + (1 - share) * others.asked / others.n;
     assert_true(fabs(checks - besom__stack_checks(s, share)) < 0.03);
@@ -100,12 +103,15 @@ static void sizes_are_those_of_what_reaches_each_layer(void **state) {
   prices.head_bits = 12345;
   for (size_t i = 0; i < sizeof stacks / sizeof *stacks; i++) {
     const struct stack *s = &stacks[i];
-    tally members = walk_all(s, MEMBERS, MEMBERS_N, 0), frequent = walk_all(s, OTHER_MEMBERS, FREQUENT_N, 1);
+    tally members = walk_all(s, MEMBERS, MEMBERS_N, 0),
+          frequent = walk_all(s, OTHER_MEMBERS, FREQUENT_N, 1);
     double bits = prices.head_bits;
     for (unsigned layer = 0; layer < s->layers; layer++)
-      bits += prices.layer_bits + (layer % 2 ? frequent : members).reach[layer] * (2 - log2(s->rates[layer]));
+      bits += prices.layer_bits +
+              (layer % 2 ? frequent : members).reach[layer] * (2 - log2(s->rates[layer]));
     double expected = besom__stack_bits(s, &prices, MEMBERS_N, (double)FREQUENT_N / MEMBERS_N);
-    if (fabs(bits / MEMBERS_N - expected) > 0.01 * expected) fail_msg("%g bits, not %g", bits / MEMBERS_N, expected);
+    if (fabs(bits / MEMBERS_N - expected) > 0.01 * expected)
+      fail_msg("%g bits, not %g", bits / MEMBERS_N, expected);
   }
 }
 
@@ -115,10 +121,12 @@ static void bits_and_rates_are_inverse(void **state) {
   struct layer_prices prices;
   assert_true(besom__layer_prices(&made_up, MEMBERS_N, &prices));
   for (double log_rate = 0.1; log_rate < 39; log_rate += 0.37)
-    assert_true(fabs(besom__layer_log_rate(&prices, besom__layer_bits(&prices, log_rate)) - log_rate) < 1e-9);
+    assert_true(fabs(besom__layer_log_rate(&prices, besom__layer_bits(&prices, log_rate)) -
+                     log_rate) < 1e-9);
   assert_true(besom__layer_log_rate(&prices, 0) == 0);
   assert_true(besom__layer_log_rate(&prices, 1e9) == prices.log_rates[prices.n - 1]);
-  assert_true(besom__layer_prices(besom__kind_named("qf"), MEMBERS_N, &prices) && prices.whole_bits);
+  assert_true(besom__layer_prices(besom__kind_named("qf"), MEMBERS_N, &prices) &&
+              prices.whole_bits);
   for (unsigned i = 0; i + 1 < prices.n; i++) {
     assert_true(besom__layer_log_rate(&prices, prices.bits[i]) == prices.log_rates[i]);
     assert_true(besom__layer_log_rate(&prices, prices.bits[i + 1] - 1e-9) == prices.log_rates[i]);
@@ -137,7 +145,8 @@ static void equal_layers_obey_the_short_forms(void **state) {
       double short_form = psi * pow(a, (n + 1) / 2) + (1 - psi) * (a + pow(a, n + 1)) / (1 + a);
       assert_true(fabs(besom__stack_rate(&s, psi) / short_form - 1) < 1e-9);
       double bits = besom__stack_bits(&s, &prices, 1e6, r);
-      assert_true(fabs(besom__stack_bits_of_equals(layers, -log2(a), &prices, 1e6, r) / bits - 1) < 1e-9);
+      assert_true(fabs(besom__stack_bits_of_equals(layers, -log2(a), &prices, 1e6, r) / bits - 1) <
+                  1e-9);
       double heads = n * prices.layer_bits / 1e6;
       assert_true(bits - heads <= (2 - log2(a)) * (1 / (1 - a) + r * a / (1 - a)) * (1 + 1e-9));
       assert_true(besom__stack_checks_member(&s) <= 2 / (1 - a) * (1 + 1e-9));
@@ -154,13 +163,13 @@ static void prices_are_those_of_real_filters(void **state) {
     const struct besom_kind *kind = besom__kind_named(kinds[k]);
     for (double wanted = 0.3; wanted > 1e-5; wanted /= 7) {
       double rate = wanted, bits = kind->price(200000, &rate);
-      besom_config config = {.kind = kinds[k], .capacity = 200000, .rate = wanted};
+      besom_config config = {.kind = kinds[k], .capacity = 200000, .fpr = wanted};
       besom_filter *f = NULL;
       besom_statistics stats;
       assert_int_equal(besom_create(&config, &f), BESOM_OK);
       besom_stats(f, &stats);
       assert_true(fabs(8 * (double)stats.bytes / 200000 / bits - 1) < 0.01);
-      assert_true(fabs(stats.rate_at_capacity / rate - 1) < 0.02);
+      assert_true(fabs(stats.fpr_at_capacity / rate - 1) < 0.02);
       assert_true(rate <= wanted);
       besom_free(f);
     }

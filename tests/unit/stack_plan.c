@@ -32,7 +32,8 @@ static void classes_of_counts_ascend(void **state) {
 /* `keys` keys, the k-th of them asked for top / k^s times. */
 static struct popularity *zipf(uint64_t keys, double top, double s) {
   struct popularity *p = heap_array(1, sizeof *p);
-  for (uint64_t k = 1; k <= keys; k++) besom__popularity_add(p, (uint64_t)round(top / pow((double)k, s)));
+  for (uint64_t k = 1; k <= keys; k++)
+    besom__popularity_add(p, (uint64_t)round(top / pow((double)k, s)));
   return p;
 }
 
@@ -70,13 +71,15 @@ static void chance_is_not_popularity(void **state) {
   uint64_t sampled = 0;
   for (uint64_t count = 1; count < 30; count++) {
     of_count *= 4.0 / (double)count;
-    for (uint64_t i = 0; i < (uint64_t)round(of_count); i++, sampled++) besom__popularity_add(p, count);
+    for (uint64_t i = 0; i < (uint64_t)round(of_count); i++, sampled++)
+      besom__popularity_add(p, count);
   }
   struct popularity_walk walk = besom__popularity_walk(p);
   for (unsigned i = 1; i < 20; i++) {
     besom__popularity_by_keys(&walk, (double)sampled / 20);
     double wanted = walk.keys / keys;
-    if (fabs(walk.share - wanted) > 0.01 + 0.03 * wanted) fail_msg("%g of the queries, not %g", walk.share, wanted);
+    if (fabs(walk.share - wanted) > 0.01 + 0.03 * wanted)
+      fail_msg("%g of the queries, not %g", walk.share, wanted);
   }
   free(p);
 }
@@ -84,22 +87,22 @@ static void chance_is_not_popularity(void **state) {
 /* ------------------------------------------------------------------ brute force */
 
 static struct stack_aim aim_of(const char *kind, double bits, double rate) {
-  struct stack_aim aim = {.members = members, .bits = bits, .rate = rate};
+  struct stack_aim aim = {.members = members, .bits = bits, .fpr = rate};
   assert_true(besom__layer_prices(besom__kind_named(kind), members, &aim.prices));
   aim.prices.head_bits = 5000;
   return aim;
 }
 
 static bool fits(const struct stack_aim *aim, const struct stack_choice *x) {
-  return aim->bits != 0 ? x->bits <= aim->bits : x->rate <= aim->rate;
+  return aim->bits != 0 ? x->bits <= aim->bits : x->fpr <= aim->fpr;
 }
 
 static double worth(const struct stack_aim *aim, const struct stack_choice *x) {
-  return aim->bits != 0 ? x->rate : x->bits;
+  return aim->bits != 0 ? x->fpr : x->bits;
 }
 
 static void measure(const struct stack_aim *aim, struct stack_choice *x) {
-  x->rate = besom__stack_rate(&x->stack, x->share);
+  x->fpr = besom__stack_rate(&x->stack, x->share);
   x->bits = besom__stack_bits(&x->stack, &aim->prices, aim->members, x->frequent / aim->members);
 }
 
@@ -110,7 +113,8 @@ typedef struct grid {
 } grid;
 
 /* All stacks of these layers, by recursion from the last layer to the first. */
-static void try_all(const struct stack_aim *aim, const grid *g, unsigned layer, struct stack_choice *x, double *best) {
+static void try_all(const struct stack_aim *aim, const grid *g, unsigned layer,
+                    struct stack_choice *x, double *best) {
   const double *tries = layer ? g->further : g->first;
   for (unsigned i = 0; i < (layer ? g->n_further : g->n_first); i++) {
     x->stack.rates[layer] = exp2(-tries[i]);
@@ -123,31 +127,35 @@ static void try_all(const struct stack_aim *aim, const grid *g, unsigned layer, 
   }
 }
 
-static double brute_force(const struct stack_aim *aim, const struct popularity *p, const grid *g, unsigned layers,
-                          double step) {
+static double brute_force(const struct stack_aim *aim, const struct popularity *p, const grid *g,
+                          unsigned layers, double step) {
   struct popularity_walk walk = besom__popularity_walk(p);
   double best = INFINITY;
   for (bool more = true; more; more = besom__popularity_by_share(&walk, step)) {
-    struct stack_choice x = {.stack.layers = walk.keys > 0 ? layers : 1, .frequent = walk.keys, .share = walk.share};
+    struct stack_choice x = {
+        .stack.layers = walk.keys > 0 ? layers : 1, .frequent = walk.keys, .share = walk.share};
     try_all(aim, g, x.stack.layers - 1, &x, &best);
   }
   return best;
 }
 
-static void assert_near_brute_force(const struct stack_aim *aim, const struct popularity *p, double brute) {
+static void assert_near_brute_force(const struct stack_aim *aim, const struct popularity *p,
+                                    double brute) {
   struct stack_choice plan;
   assert_true(besom__stack_plan(aim, p, &plan));
   struct stack_choice again = plan;
   measure(aim, &again);
-  assert_true(fabs(again.rate / plan.rate - 1) < 1e-9 && fabs(again.bits / plan.bits - 1) < 1e-9);
+  assert_true(fabs(again.fpr / plan.fpr - 1) < 1e-9 && fabs(again.bits / plan.bits - 1) < 1e-9);
   assert_true(aim->bits == 0 || plan.bits <= aim->bits * 1.000001);
-  assert_true(aim->bits != 0 || plan.rate <= aim->rate * 1.000001);
-  if (!(worth(aim, &plan) <= 1.02 * brute)) fail_msg("%g, by brute force %g", worth(aim, &plan), brute);
+  assert_true(aim->bits != 0 || plan.fpr <= aim->fpr * 1.000001);
+  if (!(worth(aim, &plan) <= 1.02 * brute))
+    fail_msg("%g, by brute force %g", worth(aim, &plan), brute);
 }
 
 static const struct {
   double keys, top, s, bits;
-} cases[] = {{300000, 1e5, 1, 10}, {2000000, 1e6, 1, 8}, {1000000, 3e4, 0.75, 12}, {50000, 1e4, 0.5, 6}};
+} cases[] = {
+    {300000, 1e5, 1, 10}, {2000000, 1e6, 1, 8}, {1000000, 3e4, 0.75, 12}, {50000, 1e4, 0.5, 6}};
 
 /* Any rates: of the first layer a fine grid, of two others a coarser one; four others coarser still. */
 static void a_plan_of_any_rates_is_near_the_best(void **state) {
@@ -163,7 +171,8 @@ static void a_plan_of_any_rates_is_near_the_best(void **state) {
     double brute = fmin(brute_force(&aim, p, &fine, 3, 0.1), brute_force(&aim, p, &coarse, 5, 0.3));
     assert_near_brute_force(&aim, p, brute);
     aim = aim_of("bloom", 0, brute); /* and back: the bits for that rate */
-    if (i % 2 == 0) assert_near_brute_force(&aim, p, fmin(cases[i].bits, brute_force(&aim, p, &fine, 3, 0.2)));
+    if (i % 2 == 0)
+      assert_near_brute_force(&aim, p, fmin(cases[i].bits, brute_force(&aim, p, &fine, 3, 0.2)));
     free(p);
   }
 }
@@ -177,11 +186,15 @@ static void a_plan_of_whole_bits_is_near_the_best(void **state) {
       struct popularity *p = zipf((uint64_t)cases[i].keys, cases[i].top, cases[i].s);
       struct stack_aim aim = aim_of(kinds[k], cases[i].bits + 1, 0);
       grid g = {0}, narrow = {0};
-      for (unsigned w = 0; w < 14 && w < aim.prices.n; w++) g.first[g.n_first++] = aim.prices.log_rates[w];
-      for (unsigned w = 0; w < 12 && w < aim.prices.n; w++) g.further[g.n_further++] = aim.prices.log_rates[w];
-      for (unsigned w = 0; w < 8; w++) narrow.first[narrow.n_first++] = narrow.further[narrow.n_further++] = g.first[w];
+      for (unsigned w = 0; w < 14 && w < aim.prices.n; w++)
+        g.first[g.n_first++] = aim.prices.log_rates[w];
+      for (unsigned w = 0; w < 12 && w < aim.prices.n; w++)
+        g.further[g.n_further++] = aim.prices.log_rates[w];
+      for (unsigned w = 0; w < 8; w++)
+        narrow.first[narrow.n_first++] = narrow.further[narrow.n_further++] = g.first[w];
       bool five = k == 0 && i == 0;
-      double brute = fmin(brute_force(&aim, p, &g, 3, 0.06), five ? brute_force(&aim, p, &narrow, 5, 0.3) : INFINITY);
+      double brute = fmin(brute_force(&aim, p, &g, 3, 0.06),
+                          five ? brute_force(&aim, p, &narrow, 5, 0.3) : INFINITY);
       if (brute == INFINITY) {
         struct stack_choice none;
         assert_false(besom__stack_plan(&aim, p, &none));
@@ -208,32 +221,33 @@ static void limits_are_kept(void **state) {
     assert_true(free_plan.stack.layers >= 3);
     double worst = besom__stack_rate_other(&free_plan.stack),
            checks = besom__stack_checks(&free_plan.stack, free_plan.share);
-    aim.limits.worst_rate = worst * 0.9;
+    aim.limits.worst_fpr = worst * 0.9;
     if (besom__stack_plan(&aim, p, &x)) {
       assert_true(besom__stack_rate_other(&x.stack) <= worst * 0.9 * 1.000001);
-      assert_true(x.rate >= free_plan.rate * 0.99 && x.bits <= 9.000001);
+      assert_true(x.fpr >= free_plan.fpr * 0.99 && x.bits <= 9.000001);
     }
     aim.limits = (besom_plan_limits){.checks = 1 + (checks - 1) * 0.9};
     if (besom__stack_plan(&aim, p, &x))
       assert_true(besom__stack_checks(&x.stack, x.share) <= aim.limits.checks * 1.000001);
     aim.limits = (besom_plan_limits){.checks_member = 2.02};
     assert_true(besom__stack_plan(&aim, p, &x));
-    assert_true(besom__stack_checks_member(&x.stack) <= 2.02 * 1.000001 && x.rate >= free_plan.rate);
+    assert_true(besom__stack_checks_member(&x.stack) <= 2.02 * 1.000001 && x.fpr >= free_plan.fpr);
     aim.limits = (besom_plan_limits){.layers = 3};
     assert_true(besom__stack_plan(&aim, p, &x));
     assert_int_equal(x.stack.layers, 3);
     aim.limits = (besom_plan_limits){.layers = 1};
     assert_true(besom__stack_plan(&aim, p, &x));
-    assert_true(x.stack.layers == 1 && x.frequent == 0 && x.rate > free_plan.rate);
+    assert_true(x.stack.layers == 1 && x.frequent == 0 && x.fpr > free_plan.fpr);
     aim.limits = (besom_plan_limits){.frequent = 1234};
     assert_true(besom__stack_plan(&aim, p, &x));
-    assert_true(x.frequent == 1234 && x.stack.layers >= 3 && x.rate > free_plan.rate);
+    assert_true(x.frequent == 1234 && x.stack.layers >= 3 && x.fpr > free_plan.fpr);
     aim.limits.frequent = 1; /* hardly worth it, but so it is wanted */
     assert_true(besom__stack_plan(&aim, p, &x) && x.stack.layers >= 3);
     aim.limits = (besom_plan_limits){.equal_rates = true};
     assert_true(besom__stack_plan(&aim, p, &x));
-    for (unsigned i = 1; k == 0 && i < x.stack.layers; i++) assert_true(x.stack.rates[i] == x.stack.rates[0]);
-    aim.limits = (besom_plan_limits){.worst_rate = 1e-9};
+    for (unsigned i = 1; k == 0 && i < x.stack.layers; i++)
+      assert_true(x.stack.rates[i] == x.stack.rates[0]);
+    aim.limits = (besom_plan_limits){.worst_fpr = 1e-9};
     assert_false(besom__stack_plan(&aim, p, &x));
   }
   free(p);
@@ -244,7 +258,8 @@ static void without_frequent_keys_one_layer_is_enough(void **state) {
   (void)state;
   struct stack_choice x;
   struct stack_aim aim = aim_of("bloom", 10, 0);
-  struct popularity *none = heap_array(1, sizeof *none), *once = zipf(100000, 1, 0), *some = zipf(1000, 1000, 1);
+  struct popularity *none = heap_array(1, sizeof *none), *once = zipf(100000, 1, 0),
+                    *some = zipf(1000, 1000, 1);
   assert_true(besom__stack_plan(&aim, none, &x));
   assert_int_equal(x.stack.layers, 1);
   assert_true(besom__stack_plan(&aim, once, &x));

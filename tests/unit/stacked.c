@@ -44,7 +44,8 @@ static besom_source source_of(keys *k) {
   return (besom_source){.next = next, .size_hint = k->n, .ctx = k};
 }
 
-static besom_status build_of(const besom_config *config, uint64_t members, keys asked, besom_filter **out) {
+static besom_status build_of(const besom_config *config, uint64_t members, keys asked,
+                             besom_filter **out) {
   static const uint8_t seed[16] = "stacked";
   besom_config own = *config;
   own.kind = "stacked";
@@ -76,7 +77,8 @@ static unsigned layers_of(const besom_filter *f) {
 }
 
 static void assert_holds(const besom_filter *f, uint64_t first, uint64_t n) {
-  for (uint64_t i = first; i < first + n; i++) assert_true(besom_contains_u64(f, key_u64(MEMBERS, i)));
+  for (uint64_t i = first; i < first + n; i++)
+    assert_true(besom_contains_u64(f, key_u64(MEMBERS, i)));
   assert_int_equal(besom_validate(f, NULL), BESOM_OK);
 }
 
@@ -107,10 +109,11 @@ static void every_base_makes_a_stack(void **state) {
     assert_true(layers_of(f) >= 3);
     assert_int_equal(stats.items, N);
     assert_true(8.0 * (double)stats.bytes <= 12.2 * N);
-    assert_true(stats.workload_rate < 0.6 * stats.expected_rate);
+    assert_true(stats.workload_fpr < 0.6 * stats.expected_fpr);
     assert_holds(f, 0, N);
-    double others = share_of_yes(f, OTHER_MEMBERS, 100000, false), asked = share_of_yes(f, NEGATIVES, KEYS, true);
-    double expected = 100000 * stats.expected_rate;
+    double others = share_of_yes(f, OTHER_MEMBERS, 100000, false),
+           asked = share_of_yes(f, NEGATIVES, KEYS, true);
+    double expected = 100000 * stats.expected_fpr;
     assert_true(fabs(others * 100000 - expected) < 0.1 * expected + 5 * sqrt(expected));
     assert_true(asked < 0.5 * others);
     besom_statistics layer;
@@ -128,10 +131,11 @@ static void every_base_makes_a_stack(void **state) {
 static void a_wanted_rate_is_kept(void **state) {
   (void)state;
   for (size_t b = 0; b < BASES; b++) {
-    besom_config config = {.options = bases[b], .rate = 0.01};
+    besom_config config = {.options = bases[b], .fpr = 0.01};
     besom_filter *f = built(&config, N);
-    double asked = share_of_yes(f, NEGATIVES, KEYS, true), others = share_of_yes(f, OTHER_MEMBERS, 100000, false);
-    assert_true(stats_of(f).workload_rate <= 0.0101);
+    double asked = share_of_yes(f, NEGATIVES, KEYS, true),
+           others = share_of_yes(f, OTHER_MEMBERS, 100000, false);
+    assert_true(stats_of(f).workload_fpr <= 0.0101);
     assert_true(asked < 0.01 && others > asked);
     config.options = NULL, config.kind = bases[b] + 5, config.capacity = N;
     besom_filter *alone = NULL;
@@ -154,8 +158,10 @@ static void members_come_and_go(void **state) {
       besom_free(f);
       continue;
     }
-    for (uint64_t i = 0; i < 100; i++) assert_int_equal(besom_insert_u64(f, key_u64(NEGATIVES, i)), BESOM_OK);
-    for (uint64_t i = N; i < 2 * N - 100; i++) assert_int_equal(besom_insert_u64(f, key_u64(MEMBERS, i)), BESOM_OK);
+    for (uint64_t i = 0; i < 100; i++)
+      assert_int_equal(besom_insert_u64(f, key_u64(NEGATIVES, i)), BESOM_OK);
+    for (uint64_t i = N; i < 2 * N - 100; i++)
+      assert_int_equal(besom_insert_u64(f, key_u64(MEMBERS, i)), BESOM_OK);
     for (uint64_t i = 0; i < 100; i++) assert_true(besom_contains_u64(f, key_u64(NEGATIVES, i)));
     assert_holds(f, 0, 2 * N - 100);
     assert_true(stats_of(f).items <= 2 * N);
@@ -163,7 +169,8 @@ static void members_come_and_go(void **state) {
     if (removes) {
       assert_int_equal(besom_insert_u64(f, key_u64(MORE_MEMBERS, 0)), BESOM_FULL);
       uint64_t absent = 0, not_found = 0;
-      for (uint64_t i = 0; i < N; i++) assert_int_equal(besom_remove_u64(f, key_u64(MEMBERS, i)), BESOM_OK);
+      for (uint64_t i = 0; i < N; i++)
+        assert_int_equal(besom_remove_u64(f, key_u64(MEMBERS, i)), BESOM_OK);
       assert_int_equal(stats_of(f).items, N);
       for (uint64_t i = 0; i < 2000; i++)
         if (!besom_contains_u64(f, key_u64(OTHER_MEMBERS, i))) {
@@ -215,7 +222,7 @@ static besom_filter *copy_of(const besom_filter *f) {
     besom_filter *none = NULL;
     saved.data[i] ^= 0x10;
     besom_status status = besom_load(saved.data, saved.len, NULL, &none);
-    assert_true(status == BESOM_CORRUPT || status == BESOM_NEWER);
+    assert_true(status == BESOM_CORRUPT || status == BESOM_NEWER_VERSION);
     saved.data[i] ^= 0x10;
   }
   memory_sink_close(&saved), memory_sink_close(&again);
@@ -232,7 +239,8 @@ static void assert_mapped_is_the_same(const besom_filter *f) {
   assert_int_equal(besom_open_mmap(path.text, 0, &mapped), BESOM_OK);
   assert_holds(mapped, 0, N);
   assert_int_equal(layers_of(mapped), layers_of(f));
-  assert_true(share_of_yes(mapped, NEGATIVES, KEYS, true) == share_of_yes(f, NEGATIVES, KEYS, true));
+  assert_true(share_of_yes(mapped, NEGATIVES, KEYS, true) ==
+              share_of_yes(f, NEGATIVES, KEYS, true));
   assert_int_equal(besom_insert_u64(mapped, 1), BESOM_READ_ONLY);
   besom_free(mapped);
   temp_dir_remove(&dir);
@@ -244,9 +252,10 @@ static void a_saved_stack_is_the_same(void **state) {
     besom_config config = {.options = bases[b], .bits = 12, .capacity = N + 100};
     besom_filter *f = built(&config, N), *copy = copy_of(f);
     for (uint64_t i = 0; i < KEYS; i++)
-      assert_int_equal(besom_contains_u64(f, key_u64(NEGATIVES, i)), besom_contains_u64(copy, key_u64(NEGATIVES, i)));
+      assert_int_equal(besom_contains_u64(f, key_u64(NEGATIVES, i)),
+                       besom_contains_u64(copy, key_u64(NEGATIVES, i)));
     assert_holds(copy, 0, N);
-    assert_true(stats_of(copy).workload_rate == stats_of(f).workload_rate);
+    assert_true(stats_of(copy).workload_fpr == stats_of(f).workload_fpr);
     assert_mapped_is_the_same(f);
     if (strcmp(bases[b], "base=fuse")) assert_int_equal(besom_insert_u64(copy, 5), BESOM_OK);
     besom_free(f), besom_free(copy);
@@ -333,7 +342,8 @@ static void a_plain_list_is_half_of_the_queries(void **state) {
   double last = 2;
   for (size_t i = 0; i < 3; i++) {
     besom_filter *f = NULL;
-    assert_int_equal(build_of(&(besom_config){.bits = 10, .options = options[i]}, N, asked, &f), BESOM_OK);
+    assert_int_equal(build_of(&(besom_config){.bits = 10, .options = options[i]}, N, asked, &f),
+                     BESOM_OK);
     double now = share_of_yes(f, NEGATIVES, 5000, false);
     assert_true(now <= last);
     last = now;
@@ -350,10 +360,10 @@ static void options_are_obeyed_or_refused(void **state) {
   besom_free(f);
   f = built(&(besom_config){.bits = 10, .options = "layers=1"}, N);
   assert_int_equal(layers_of(f), 1);
-  assert_true(stats_of(f).workload_rate == stats_of(f).expected_rate);
+  assert_true(stats_of(f).workload_fpr == stats_of(f).expected_fpr);
   besom_free(f);
-  f = built(&(besom_config){.rate = 0.02, .options = "worst=6"}, N);
-  assert_true(stats_of(f).expected_rate <= 0x1p-6 * 1.02);
+  f = built(&(besom_config){.fpr = 0.02, .options = "worst=6"}, N);
+  assert_true(stats_of(f).expected_fpr <= 0x1p-6 * 1.02);
   besom_free(f);
   f = built(&(besom_config){.bits = 10, .options = "frequent=1000"}, N);
   besom_statistics second;
@@ -365,7 +375,8 @@ static void options_are_obeyed_or_refused(void **state) {
                                     "base=scaling", "base=stacked", "base=cascade", "base=x"};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     f = NULL;
-    assert_int_equal(build_of(&(besom_config){.bits = 10, .options = bad[i]}, N, asked, &f), BESOM_BAD_OPTION);
+    assert_int_equal(build_of(&(besom_config){.bits = 10, .options = bad[i]}, N, asked, &f),
+                     BESOM_BAD_OPTION);
     assert_null(f);
   }
   assert_int_equal(build_of(&(besom_config){.bits = 0.5}, N, asked, &f), BESOM_INVALID);
@@ -380,7 +391,7 @@ static void tiny_sets_are_built(void **state) {
       for (size_t j = 0; j < 4; j++) {
         besom_filter *f = NULL;
         keys asked = {.stream = NEGATIVES, .n = sizes[j], .weighed = true};
-        besom_config config = {.options = bases[b], .rate = 0.05, .capacity = sizes[i] + 1};
+        besom_config config = {.options = bases[b], .fpr = 0.05, .capacity = sizes[i] + 1};
         assert_int_equal(build_of(&config, sizes[i], asked, &f), BESOM_OK);
         assert_holds(f, 0, sizes[i]);
         besom_free(f);

@@ -26,7 +26,9 @@ typedef struct model {
 static void model_init(model *m) {
   memset(m, 0, sizeof *m);
   for (uint64_t i = 0; i < BUCKETS; i++)
-    m->buckets[i] = i < 100 ? i : i < 200 ? (i << 20) + (mix64(i) & 0xfff) : (i << 55) | mix64(i) >> 9;
+    m->buckets[i] = i < 100   ? i
+                    : i < 200 ? (i << 20) + (mix64(i) & 0xfff)
+                              : (i << 55) | mix64(i) >> 9;
   m->buckets[BUCKETS - 1] = UINT64_MAX;
 }
 
@@ -112,7 +114,8 @@ static void assert_store_is(besom_store *store, const model *m) {
 /* ------------------------------------------------------------------ random changes of both */
 
 /* The model follows what the store says; tells what it said. */
-static besom_status change(besom_store *store, model *m, random_stream *random, unsigned append_percent) {
+static besom_status change(besom_store *store, model *m, random_stream *random,
+                           unsigned append_percent) {
   size_t b = random_below(random, BUCKETS);
   uint64_t number = random_next(random) >> 8;
   uint32_t length = m->lengths[b], rank = (uint32_t)random_below(random, length + 1);
@@ -128,7 +131,8 @@ static besom_status change(besom_store *store, model *m, random_stream *random, 
   } else {
     status = take_out(store, m->buckets[b], rank);
     if (status != BESOM_OK) return there ? status : BESOM_OK;
-    memmove(&m->records[b][rank], &m->records[b][rank + 1], (length - rank - 1) * sizeof m->records[b][0]);
+    memmove(&m->records[b][rank], &m->records[b][rank + 1],
+            (length - rank - 1) * sizeof m->records[b][0]);
     m->lengths[b]--, m->total--;
   }
   if (status == BESOM_NOT_FOUND) assert_false(there);
@@ -145,7 +149,8 @@ static void random_changes_agree_with_the_model(void **state) {
   besom_store *store = new_store(&memory.api);
   random_stream random = {1};
   for (unsigned phase = 0; phase < 12; phase++) { /* it fills and empties, again and again */
-    for (unsigned i = 0; i < 4000; i++) assert_int_equal(change(store, m, &random, phase % 3 == 2 ? 10 : 60), BESOM_OK);
+    for (unsigned i = 0; i < 4000; i++)
+      assert_int_equal(change(store, m, &random, phase % 3 == 2 ? 10 : 60), BESOM_OK);
     assert_store_is(store, m);
     for (size_t from = 0; from < BUCKETS; from += 37) assert_scan_is(store, m, from);
   }
@@ -177,7 +182,8 @@ static void a_failed_allocation_changes_nothing(void **state) {
     assert_store_is(store, m);
     memory.fail_at = memory.calls + 1;
     walk w = {.m = m};
-    besom_status expected = m->total ? BESOM_NO_MEMORY : BESOM_OK; /* to scan nothing takes no memory */
+    besom_status expected =
+        m->total ? BESOM_NO_MEMORY : BESOM_OK; /* to scan nothing takes no memory */
     assert_int_equal(store->ops->scan(store, place(0, 0), check_shown, &w), expected);
     assert_int_equal(w.shown, 0);
     besom_store_close(store);
@@ -237,7 +243,8 @@ static void calls_are_counted_exactly(void **state) {
   besom_store *store = new_store(NULL);
   walk w = {.m = m};
   assert_int_equal(store->ops->scan(store, place(0, 0), check_shown, &w), BESOM_OK);
-  for (uint32_t rank = 0; rank < 5; rank++) assert_int_equal(append(store, 3, rank, rank), BESOM_OK);
+  for (uint32_t rank = 0; rank < 5; rank++)
+    assert_int_equal(append(store, 3, rank, rank), BESOM_OK);
   assert_int_equal(append(store, 3, 9, 9), BESOM_INVALID);
   for (uint32_t rank = 0; rank < 3; rank++) assert_int_equal(replace(store, 3, rank, 9), BESOM_OK);
   assert_int_equal(replace(store, 3, 5, 9), BESOM_NOT_FOUND);
@@ -278,8 +285,10 @@ static void freed_room_is_used_again(void **state) {
   besom_store *store = new_store(NULL);
   uint64_t after_first = 0;
   for (unsigned round = 0; round < 20; round++) {
-    for (uint64_t i = 0; i < 2000; i++) assert_int_equal(append(store, round * 5000 + i, 0, i), BESOM_OK);
-    for (uint64_t i = 0; i < 2000; i++) assert_int_equal(take_out(store, round * 5000 + i, 0), BESOM_OK);
+    for (uint64_t i = 0; i < 2000; i++)
+      assert_int_equal(append(store, round * 5000 + i, 0, i), BESOM_OK);
+    for (uint64_t i = 0; i < 2000; i++)
+      assert_int_equal(take_out(store, round * 5000 + i, 0), BESOM_OK);
     if (round == 0) after_first = stats_of(store).bytes;
   }
   assert_int_equal(stats_of(store).bytes, after_first);
@@ -297,8 +306,8 @@ static void a_walk_ends_when_the_visitor_says_so(void **state) {
       m->lengths[b]++;
       assert_int_equal(append(store, m->buckets[b], rank, m->records[b][rank]), BESOM_OK);
     }
-  const besom_status said[] = {BESOM_END, BESOM_IO, BESOM_STOPPED};
-  const besom_status returned[] = {BESOM_OK, BESOM_IO, BESOM_STOPPED};
+  const besom_status said[] = {BESOM_END, BESOM_IO, BESOM_CANCELLED};
+  const besom_status returned[] = {BESOM_OK, BESOM_IO, BESOM_CANCELLED};
   for (unsigned i = 0; i < 3; i++) {
     walk w = {.m = m, .bucket = 5, .stop_after = 2, .stop_with = said[i]};
     assert_int_equal(store->ops->get(store, place(m->buckets[5], 0), check_shown, &w), returned[i]);
@@ -324,11 +333,14 @@ static void bad_arguments_are_invalid(void **state) {
   assert_int_equal(besom_store_stats(store, NULL), BESOM_INVALID);
   const besom_place at = place(1, 0);
   const besom_record no_key = {{NULL, 1}, {"", 0}}, no_value = {{"k", 1}, {NULL, 1}};
-  const besom_record long_key = {{"k", (size_t)1 << 32}, {"", 0}}, long_value = {{"k", 1}, {"v", (size_t)1 << 32}};
+  const besom_record long_key = {{"k", (size_t)1 << 32}, {"", 0}},
+                     long_value = {{"k", 1}, {"v", (size_t)1 << 32}};
   const besom_record *const bad[] = {&no_key, &no_value, &long_key, &long_value};
-  for (unsigned i = 0; i < 4; i++) assert_int_equal(store->ops->append(store, at, bad[i]), BESOM_INVALID);
+  for (unsigned i = 0; i < 4; i++)
+    assert_int_equal(store->ops->append(store, at, bad[i]), BESOM_INVALID);
   assert_int_equal(append(store, 1, 0, 1), BESOM_OK);
-  for (unsigned i = 0; i < 4; i++) assert_int_equal(store->ops->replace(store, at, bad[i]), BESOM_INVALID);
+  for (unsigned i = 0; i < 4; i++)
+    assert_int_equal(store->ops->replace(store, at, bad[i]), BESOM_INVALID);
   assert_int_equal(store->ops->get(store, at, NULL, NULL), BESOM_INVALID);
   assert_int_equal(store->ops->scan(store, at, NULL, NULL), BESOM_INVALID);
   assert_int_equal(stats_of(store).records, 1);

@@ -56,7 +56,8 @@ static void selectors_are_as_the_paper_says(void **state) {
     if (k) {
       term *= ROUNDS * (double)SLOTS / (double)s.n / k; /* c^k / k!, c queries a key */
       bound += term;
-      assert_true((double)stats.selectors[k] < ldexp(bound, -(int)(k * WIDTH)) * (double)s.n + 5 * deviation);
+      assert_true((double)stats.selectors[k] <
+                  ldexp(bound, -(int)(k * WIDTH)) * (double)s.n + 5 * deviation);
     }
     share *= mean / (k + 1);
   }
@@ -147,7 +148,8 @@ static void damage_to_what_was_learnt_is_no_crash(void **state) {
       memcpy(damaged, saved.data, saved.len);
       if (round % 4 == 0) memset(damaged + saved.len / 2, round % 8 ? 0xff : 0, saved.len / 4);
       for (size_t flips = 1 + round; flips; flips--) {
-        size_t at = 512 + (size_t)random_below(&random, saved.len - 512); /* behind the parameters */
+        size_t at =
+            512 + (size_t)random_below(&random, saved.len - 512); /* behind the parameters */
         damaged[at] ^= (uint8_t)(1u << random_below(&random, 8));
       }
       assert_true(write_whole_file(path.text, damaged, saved.len));

@@ -39,7 +39,8 @@ typedef struct subject {
   size_t reads, fail_at;
 } subject;
 
-static inline besom_status digest_of(void *ctx, const besom_filter *f, besom_match match, besom_digest *digest) {
+static inline besom_status digest_of(void *ctx, const besom_filter *f, besom_match match,
+                                     besom_digest *digest) {
   subject *s = ctx;
   if (++s->reads == s->fail_at) return BESOM_IO;
   assert_true(match.bucket < s->slots && match.rank < s->store[match.bucket].n);
@@ -51,8 +52,10 @@ static inline void bind_filter(subject *s) {
   assert_int_equal(besom_bind(s->f, &(besom_reverse){digest_of, s}), BESOM_OK);
 }
 
-static inline void subject_open(subject *s, const char *kind, size_t slots, uint32_t width, const char *options) {
-  besom_config config = {.kind = kind, .slots = slots, .width = width, .seed = seed, .options = options};
+static inline void subject_open(subject *s, const char *kind, size_t slots, uint32_t width,
+                                const char *options) {
+  besom_config config = {
+      .kind = kind, .slots = slots, .width = width, .seed = seed, .options = options};
   *s = (subject){.slots = slots};
   assert_int_equal(besom_create(&config, &s->f), BESOM_OK);
   s->store = heap_array(slots, sizeof *s->store);

@@ -68,7 +68,8 @@ static void marks_deny_nobody_else(void **state) {
     assert_nothing_wrong(stage.f);
     assert_int_equal(stats_of(stage.f).items, THREADS / 2 * KEPT);
     for (unsigned actor = 0; actor < THREADS / 2; actor++)
-      for (size_t i = 0; i < KEPT; i++) assert_true(besom_contains_u64(stage.f, kept_key(actor, i)));
+      for (size_t i = 0; i < KEPT; i++)
+        assert_true(besom_contains_u64(stage.f, kept_key(actor, i)));
     besom_free(stage.f);
   }
 }
@@ -184,7 +185,8 @@ static besom_digest offender_of(besom_digest d, unsigned i) {
 /* Each has keys of its own, and lengthens their fingerprints; ranks in a bucket that is shared change by removals. */
 static void extend_keys(struct stage *stage, unsigned actor) {
   for (size_t i = 0; i < KEPT; i++) {
-    besom_digest d = besom_hash_u64(stage->f, kept_key(actor, i)), offender = offender_of(d, (unsigned)i);
+    besom_digest d = besom_hash_u64(stage->f, kept_key(actor, i)),
+                 offender = offender_of(d, (unsigned)i);
     besom_match match;
     expect(besom_insert_at(stage->f, d, 0, &match) == BESOM_OK);
     besom_status status = besom_adapt_at(stage->f, offender, match, d);
@@ -198,13 +200,13 @@ static void fingerprints_grow_in_all_threads(void **state) {
   (void)state;
   for (int round = 0; round < SCALE; round++) {
     besom_config config = config_with(round % 2 ? "tombstones=yes" : NULL);
-    config.adapt_room = round % 4 < 2 ? 0.5 : 0.02;
+    config.reserve = round % 4 < 2 ? 0.5 : 0.02;
     struct stage stage = {.f = make(&config), .act = extend_keys};
     perform(&stage);
     assert_nothing_wrong(stage.f);
     besom_statistics stats = stats_of(stage.f);
     assert_int_equal(stats.items, THREADS * (KEPT - (KEPT + 2) / 3));
-    assert_true(stats.extended > 0 && stats.adapt_room_used <= 1);
+    assert_true(stats.extended > 0 && stats.reserve_used <= 1);
     for (unsigned actor = 0; actor < THREADS; actor++)
       for (size_t i = 0; i < KEPT; i++)
         if (i % 3) assert_true(besom_contains_u64(stage.f, kept_key(actor, i)));
@@ -267,7 +269,8 @@ static void save_again_and_again(struct stage *stage) {
     memory_sink_init(&sink);
     expect(besom_save(stage->f, &sink.api) == BESOM_OK);
     expect(besom_load(sink.data, sink.len, NULL, &copy) == BESOM_OK);
-    expect(besom_stats(stage->f, &stats) == BESOM_OK && stats.items <= THREADS / 2 * (KEPT + PASSING + 1));
+    expect(besom_stats(stage->f, &stats) == BESOM_OK &&
+           stats.items <= THREADS / 2 * (KEPT + PASSING + 1));
     expect(besom_validate(stage->f, NULL) == BESOM_OK);
     memory_sink_close(&sink);
     besom_free(copy);

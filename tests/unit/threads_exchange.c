@@ -14,7 +14,8 @@
 #include "support/temp_files.h"
 
 /* Changes are BUSY during a task of somebody else. */
-static besom_status patiently(besom_status (*change)(besom_filter *f, uint64_t key), besom_filter *f, uint64_t key) {
+static besom_status patiently(besom_status (*change)(besom_filter *f, uint64_t key),
+                              besom_filter *f, uint64_t key) {
   besom_status status;
   while ((status = change(f, key)) == BESOM_BUSY) sched_yield();
   return status;
@@ -35,7 +36,8 @@ static void write_patiently(struct stage *stage, unsigned actor) {
 /* Between two exchanges: until somebody has inserted something, lest they come to nothing. */
 static void let_them_write(struct stage *stage) {
   size_t kept = atomic_load(&stage->kept[0]) + atomic_load(&stage->kept[1]);
-  while (atomic_load(&stage->working) && atomic_load(&stage->kept[0]) + atomic_load(&stage->kept[1]) < kept + KEPT / 4)
+  while (atomic_load(&stage->working) &&
+         atomic_load(&stage->kept[0]) + atomic_load(&stage->kept[1]) < kept + KEPT / 4)
     sched_yield();
 }
 
@@ -59,7 +61,8 @@ static void mark_some(besom_filter *f) {
 /* Grows or shrinks in steps; gives it up half way now and then. */
 static void resize_in_steps(besom_filter *f, bool grow, bool cancel) {
   besom_task *task;
-  besom_status status = grow ? besom_grow_begin(f, 2 * SLOTS, &task) : besom_shrink_begin(f, SLOTS, &task);
+  besom_status status =
+      grow ? besom_grow_begin(f, 2 * SLOTS, &task) : besom_shrink_begin(f, SLOTS, &task);
   expect(status == BESOM_OK);
   bool finished = false;
   for (int i = 0; status == BESOM_OK && !finished; i++) {
@@ -95,7 +98,8 @@ static void read_marks(struct stage *stage) {
   uint64_t bitmap[(MARKED + 63) / 64];
   while (atomic_load(&stage->working)) {
     for (size_t i = 0; i < MARKED; i++) expect(!besom_contains_u64(stage->f, marked_keys[i]));
-    expect(besom_contains_many_u64(stage->f, marked_keys, MARKED, bitmap) == BESOM_OK && bitmap[0] == 0);
+    expect(besom_contains_many_u64(stage->f, marked_keys, MARKED, bitmap) == BESOM_OK &&
+           bitmap[0] == 0);
   }
 }
 
@@ -133,9 +137,11 @@ static void queries_go_on_while_the_table_is_exchanged(void **state) {
 static void resize_together(struct stage *stage, unsigned actor) {
   for (unsigned i = 0; i < 20; i++) {
     besom_statistics stats;
-    besom_status status = actor % 2 ? besom_grow(stage->f, 2 * SLOTS) : besom_shrink(stage->f, SLOTS);
+    besom_status status =
+        actor % 2 ? besom_grow(stage->f, 2 * SLOTS) : besom_shrink(stage->f, SLOTS);
     expect(status == BESOM_OK);
-    expect(besom_stats(stage->f, &stats) == BESOM_OK && (stats.slots == SLOTS || stats.slots == 2 * SLOTS));
+    expect(besom_stats(stage->f, &stats) == BESOM_OK &&
+           (stats.slots == SLOTS || stats.slots == 2 * SLOTS));
     expect(besom_contains_u64(stage->f, 1));
   }
 }
@@ -178,9 +184,10 @@ static void rekey_again_and_again(struct stage *stage) {
     struct all_kept all = {.stage = stage};
     besom_source source = {.next = next_kept, .ctx = &all};
     besom_task *task;
-    besom_status status =
-        i % 2 ? besom_rekey(stage->f, &source, NULL, NULL) : besom_rekey_begin(stage->f, &source, NULL, NULL, &task);
-    for (bool finished = i % 2; status == BESOM_OK && !finished;) status = besom_task_step(task, 500, &finished);
+    besom_status status = i % 2 ? besom_rekey(stage->f, &source, NULL, NULL)
+                                : besom_rekey_begin(stage->f, &source, NULL, NULL, &task);
+    for (bool finished = i % 2; status == BESOM_OK && !finished;)
+      status = besom_task_step(task, 500, &finished);
     expect(status == BESOM_OK);
     let_them_write(stage);
   }
@@ -282,7 +289,8 @@ static void sharing_is_refused_where_it_makes_no_sense(void **state) {
   temp_path path = temp_dir_file(&dir, "saved");
   assert_int_equal(besom_save_file(plain, path.text), BESOM_OK);
   assert_int_equal(besom_open_mmap(path.text, 0, &mapped), BESOM_OK);
-  assert_int_equal(besom_create(&(besom_config){.kind = "bloom", .capacity = 100}, &bloom), BESOM_OK);
+  assert_int_equal(besom_create(&(besom_config){.kind = "bloom", .capacity = 100}, &bloom),
+                   BESOM_OK);
   assert_int_equal(besom_share(NULL), BESOM_INVALID);
   assert_int_equal(besom_share(mapped), BESOM_READ_ONLY);
   assert_int_equal(besom_share(bloom), BESOM_UNSUPPORTED);
@@ -322,7 +330,10 @@ static void a_filter_that_cannot_be_shared_is_as_it_was(void **state) {
 
 /* ------------------------------------------------------------------ in front of a store */
 
-enum { STORED = SCALE == 1 ? 600 : 1500, WIDE = 4 }; /* keys a thread; so few buckets that many are shared */
+enum {
+  STORED = SCALE == 1 ? 600 : 1500,
+  WIDE = 4
+}; /* keys a thread; so few buckets that many are shared */
 
 /* A filter, the memory store behind it, and a lock for that: a store takes one call at a time. */
 struct archive {
@@ -346,8 +357,9 @@ static besom_place place_of(besom_match at) {
 static besom_status append(struct archive *archive, besom_match at, const uint64_t *key) {
   besom_record record = {{key, sizeof *key}, {NULL, 0}};
   pthread_mutex_lock(&archive->lock);
-  besom_status status =
-      ++archive->appends % 7 ? archive->store->ops->append(archive->store, place_of(at), &record) : BESOM_IO;
+  besom_status status = ++archive->appends % 7
+                            ? archive->store->ops->append(archive->store, place_of(at), &record)
+                            : BESOM_IO;
   pthread_mutex_unlock(&archive->lock);
   return status;
 }
@@ -358,7 +370,8 @@ static besom_status put(void *ctx, besom_filter *view) {
   besom_match at;
   besom_status status = view->kind->insert_at(view, deed->digest, 0, &at);
   if (status != BESOM_OK) return status;
-  if (deed->key % 8 == 0) sched_yield(); /* so that others have the time to come in between, if they can */
+  if (deed->key % 8 == 0)
+    sched_yield(); /* so that others have the time to come in between, if they can */
   status = append(deed->archive, at, &deed->key);
   if (status != BESOM_OK) expect(view->kind->remove_at(view, at) == BESOM_OK);
   return status;
@@ -381,7 +394,8 @@ static besom_status compare(void *ctx, besom_place at, const besom_record *recor
 }
 
 /* Where a key is: some match must be its record. */
-static bool find(struct archive *archive, besom_filter *view, const struct deed *deed, struct search *search) {
+static bool find(struct archive *archive, besom_filter *view, const struct deed *deed,
+                 struct search *search) {
   besom_match matches[64];
   size_t n = 0;
   expect(view->kind->matches(view, deed->digest, matches, 64, &n) == BESOM_OK && n <= 64);
@@ -449,7 +463,7 @@ static void store_together(uint64_t slots, bool shared) {
   besom_store_statistics stored;
   config.width = WIDE;
   config.slots = slots;
-  config.adapt_room = 0.3;
+  config.reserve = 0.3;
   config.flags = shared ? BESOM_CONCURRENT : 0;
   archive.stage.f = make(&config);
   pthread_mutex_init(&archive.lock, NULL);
@@ -463,7 +477,9 @@ static void store_together(uint64_t slots, bool shared) {
   assert_int_equal(stored.records, (shared ? THREADS : 1) * (STORED - (STORED + 2) / 3));
   assert_int_equal(stats_of(archive.stage.f).items, stored.records);
   assert_true(stats_of(archive.stage.f).extended > 0);
-  assert_int_equal(archive.store->ops->scan(archive.store, (besom_place){0}, check_record, archive.stage.f), BESOM_OK);
+  assert_int_equal(
+      archive.store->ops->scan(archive.store, (besom_place){0}, check_record, archive.stage.f),
+      BESOM_OK);
   assert_nothing_wrong(archive.stage.f);
   besom_store_close(archive.store);
   pthread_mutex_destroy(&archive.lock);

@@ -50,8 +50,12 @@ static besom_statistics stats_of(const besom_filter *f) {
 }
 
 static besom_config config_with(const char *options) {
-  return (besom_config){
-      .kind = "aqf", .options = options, .seed = seed, .slots = SLOTS, .width = WIDTH, .flags = BESOM_CONCURRENT};
+  return (besom_config){.kind = "aqf",
+                        .options = options,
+                        .seed = seed,
+                        .slots = SLOTS,
+                        .width = WIDTH,
+                        .flags = BESOM_CONCURRENT};
 }
 
 static besom_filter *make(const besom_config *config) {
@@ -66,7 +70,8 @@ struct stage {
   besom_filter *f;
   void (*act)(struct stage *stage, unsigned actor);
   atomic_uint started, working;
-  atomic_size_t begun[THREADS], kept[THREADS]; /* how many of its keys each is about to insert, and has, for good */
+  atomic_size_t begun[THREADS],
+      kept[THREADS]; /* how many of its keys each is about to insert, and has, for good */
   unsigned round;
 };
 
@@ -114,7 +119,8 @@ static void write_keys(struct stage *stage, unsigned actor) {
     if (i >= PASSING) expect(besom_remove_u64(f, passing_key(actor, i - PASSING)) == BESOM_OK);
     expect(besom_insert_u64(f, passing_key(actor, i)) == BESOM_OK);
   }
-  for (size_t i = KEPT - PASSING; i < KEPT; i++) expect(besom_remove_u64(f, passing_key(actor, i)) == BESOM_OK);
+  for (size_t i = KEPT - PASSING; i < KEPT; i++)
+    expect(besom_remove_u64(f, passing_key(actor, i)) == BESOM_OK);
   atomic_fetch_sub(&stage->working, 1);
 }
 
@@ -138,7 +144,8 @@ static void read_keys(struct stage *stage, unsigned reader) {
     unsigned actor = (unsigned)random_below(&random, THREADS / 2);
     size_t kept = atomic_load_explicit(&stage->kept[actor], memory_order_acquire), numbers[BATCH];
     if (!kept) continue;
-    for (size_t i = 0; i < BATCH; i++) numbers[i] = i < 10 && kept > i ? kept - 1 - i : random_below(&random, kept);
+    for (size_t i = 0; i < BATCH; i++)
+      numbers[i] = i < 10 && kept > i ? kept - 1 - i : random_below(&random, kept);
     check_keys(stage->f, actor, numbers);
   }
 }
@@ -150,7 +157,8 @@ static besom_filter *make_plain(const char *options) {
   besom_filter *f = NULL;
   assert_int_equal(besom_create(&config, &f), BESOM_OK);
   for (unsigned actor = 0; actor < THREADS / 2; actor++)
-    for (size_t i = 0; i < KEPT; i++) assert_int_equal(besom_insert_u64(f, kept_key(actor, i)), BESOM_OK);
+    for (size_t i = 0; i < KEPT; i++)
+      assert_int_equal(besom_insert_u64(f, kept_key(actor, i)), BESOM_OK);
   return f;
 }
 
@@ -166,7 +174,7 @@ static void assert_answers_like(const besom_filter *f, const besom_filter *plain
 static void assert_like_plain(const besom_filter *f, const char *options) {
   besom_filter *plain = make_plain(options);
   besom_statistics a = stats_of(f), b = stats_of(plain);
-  assert_true(a.load == b.load && a.expected_rate == b.expected_rate && a.extended == b.extended);
+  assert_true(a.load == b.load && a.expected_fpr == b.expected_fpr && a.extended == b.extended);
   assert_answers_like(f, plain);
   besom_free(plain);
 }

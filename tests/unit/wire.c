@@ -36,7 +36,8 @@ static uint64_t bits_of(double x) {
 
 static void what_is_written_is_read(void **state) {
   (void)state;
-  static const double doubles[] = {0.0, -0.0, 1.0 / 3, DBL_MAX, DBL_MIN / 2, INFINITY, -INFINITY, NAN};
+  static const double doubles[] = {0.0,         -0.0,     1.0 / 3,   DBL_MAX,
+                                   DBL_MIN / 2, INFINITY, -INFINITY, NAN};
   uint8_t bytes[4 + 8 + 8 + 5], text[5];
   for (uint64_t i = 0; i < 1000; i++) {
     uint64_t number = i < 64 ? ~UINT64_C(0) << i : mix64(i);
@@ -134,7 +135,8 @@ static void nothing_is_written_past_the_end(void **state) {
       assert_int_equal(w.failed, !fits);
       assert_ptr_equal(w.at, bytes + (fits ? field_sizes[field] : 0));
       for (size_t i = 0; i < sizeof bytes; i++)
-        assert_int_equal(bytes[i], fits && i < field_sizes[field] ? 0xff : 0); /* all of it or nothing */
+        assert_int_equal(bytes[i],
+                         fits && i < field_sizes[field] ? 0xff : 0); /* all of it or nothing */
     }
 }
 

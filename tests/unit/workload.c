@@ -48,7 +48,8 @@ static void counts_are_exact_while_there_is_room(void **state) {
   assert_int_equal(stats.keys, 3001);
   assert_int_equal(stats.error, 0);
   assert_true(fabs(stats.unseen - 1000.0 / 6005) < 1e-12);
-  for (size_t i = 0; i < 3000; i += 97) assert_int_equal(count_of(w, keys.keys[i].data, keys.keys[i].len), i % 3 + 1);
+  for (size_t i = 0; i < 3000; i += 97)
+    assert_int_equal(count_of(w, keys.keys[i].data, keys.keys[i].len), i % 3 + 1);
   const uint8_t little_endian[8] = {77};
   assert_int_equal(count_of(w, little_endian, 8), 5);
   besom_source source = besom_workload_source(w);
@@ -169,13 +170,16 @@ static void a_plan_says_what_to_expect(void **state) {
   besom_workload *w = zipf(50000);
   besom_config config = {.kind = "stacked", .bits = 10};
   besom_stack_plan alone, plan;
-  assert_int_equal(besom_plan(&config, 100000, w, &(besom_plan_limits){.layers = 1}, &alone), BESOM_OK);
+  assert_int_equal(besom_plan(&config, 100000, w, &(besom_plan_limits){.layers = 1}, &alone),
+                   BESOM_OK);
   assert_int_equal(besom_plan(&config, 100000, w, NULL, &plan), BESOM_OK);
-  assert_true(alone.layers == 1 && alone.frequent == 0 && alone.expected_rate == alone.worst_rate);
-  assert_true(plan.layers >= 3 && plan.frequent > 1000 && plan.frequent <= 50000 && plan.share > 0.5);
+  assert_true(alone.layers == 1 && alone.frequent == 0 && alone.expected_fpr == alone.worst_fpr);
+  assert_true(plan.layers >= 3 && plan.frequent > 1000 && plan.frequent <= 50000 &&
+              plan.share > 0.5);
   assert_true(plan.bits <= 10.00001 && plan.bits > 9.9);
-  assert_true(plan.expected_rate < 0.7 * alone.expected_rate && plan.worst_rate > plan.expected_rate);
-  assert_true(plan.checks > 1 && plan.checks < 1.2 && plan.checks_member >= 2 && plan.checks_member < 2.5);
+  assert_true(plan.expected_fpr < 0.7 * alone.expected_fpr && plan.worst_fpr > plan.expected_fpr);
+  assert_true(plan.checks > 1 && plan.checks < 1.2 && plan.checks_member >= 2 &&
+              plan.checks_member < 2.5);
   char text[2000];
   size_t len = besom_plan_text(&plan, text, sizeof text);
   assert_int_equal(strlen(text), len);
@@ -196,9 +200,10 @@ static void impossible_plans_are_refused(void **state) {
   besom_workload *w = zipf(100);
   besom_stack_plan plan = {.layers = 99};
   besom_config config = {.kind = "stacked", .bits = 10}, other = config;
-  const besom_plan_limits bad[] = {{.layers = 2},   {.layers = 17},      {.worst_rate = -1},     {.worst_rate = 2},
-                                   {.checks = 0.5}, {.checks = NAN},     {.checks_member = 0.5}, {.epsilon = -1},
-                                   {.epsilon = 2},  {.worst_rate = NAN}, {.worst_rate = 0x1p-30}};
+  const besom_plan_limits bad[] = {{.layers = 2},          {.layers = 17},        {.worst_fpr = -1},
+                                   {.worst_fpr = 2},       {.checks = 0.5},       {.checks = NAN},
+                                   {.checks_member = 0.5}, {.epsilon = -1},       {.epsilon = 2},
+                                   {.worst_fpr = NAN},     {.worst_fpr = 0x1p-30}};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
     assert_int_equal(besom_plan(&config, 1000, w, &bad[i], &plan), BESOM_INVALID);
   assert_int_equal(besom_plan(NULL, 1000, w, NULL, &plan), BESOM_INVALID);
@@ -212,7 +217,7 @@ static void impossible_plans_are_refused(void **state) {
   assert_int_equal(besom_plan(&other, 1000, w, NULL, &plan), BESOM_UNKNOWN_KIND);
   other = config, other.options = "base=aqf";
   assert_int_equal(besom_plan(&other, 1000, w, NULL, &plan), BESOM_BAD_OPTION);
-  other = config, other.rate = 0.1;
+  other = config, other.fpr = 0.1;
   assert_int_equal(besom_plan(&other, 1000, w, NULL, &plan), BESOM_INVALID);
   assert_int_equal(plan.layers, 99);
   besom_workload_free(w);
