@@ -1,4 +1,4 @@
-/* Filters from streams of keys or of sorted digests. */
+/* besom_build: filters from streams of keys or of sorted digests. */
 #include <string.h>
 
 #include "core/memory.h"
@@ -228,101 +228,94 @@ static besom_status fill(besom_filter *f, const besom_source *source, uint64_t t
   return status == BESOM_OK && !c.room ? insert_all(f, source, total, progress) : status;
 }
 
-/* Hands the filter over if status is OK, else frees it. */
+/* Hands over the filter if status is OK, else frees it. */
 static besom_status finish(besom_status status, bool shared, besom_filter *f, besom_filter **out) {
   if (status == BESOM_OK) return besom__hand_over(f, shared, out);
   besom_free(f);
   return status;
 }
 
+/* -------------------------------------------------------------- besom_build */
+
 /* For kinds that are made of a whole set. */
-static besom_status build_whole(const besom_config *config, const besom_source *yes,
-                                const besom_source *no, const besom_progress *progress,
+static besom_status build_whole(const besom_config *config, const besom_input *in,
                                 besom_filter **out) {
   const struct besom_kind *kind;
   struct hasher hasher;
   besom_filter *f;
   besom_status status = besom__config_read(config, &kind, &hasher);
-  if (status == BESOM_OK && config->flags & BESOM_CONCURRENT)
-    status = BESOM_UNSUPPORTED; /* what is built is not */
+  if (status == BESOM_OK && config->flags & BESOM_CONCURRENT) status = BESOM_UNSUPPORTED;
   if (status == BESOM_OK) status = besom__filter_new(kind, &hasher, config->allocator, &f);
   if (status != BESOM_OK) return status;
-  status = kind->build(f, config, yes, no, progress);
-  if (status == BESOM_OK)
-    *out = f;
-  else
-    besom__filter_drop(f);
-  return status;
+  return besom__filter_made(kind->build(f, config, in->yes, in->no, in->progress), f, out);
 }
 
-besom_status besom_build(const besom_config *config, const besom_source *yes,
-                         const besom_source *no, const besom_progress *progress,
-                         besom_filter **out) {
-  if (!config || !yes || !yes->next || (no && !no->next) || !out) return BESOM_INVALID;
-  bool known = config->kind && besom__kind_named(config->kind);
-  if (no && known && !besom__is_built_whole(config, no)) return BESOM_UNSUPPORTED;
-  besom_config sized = *config;
-  uint64_t total = yes->size_hint;
-  besom_status status = BESOM_OK;
-  if (!sized.capacity && !sized.slots) {
-    status = size_of(yes, &total);
-    sized.capacity = total ? total : 1;
-  }
-  if (status == BESOM_OK && besom__is_built_whole(config, no))
-    return build_whole(&sized, yes, no, progress, out);
-  besom_filter *f;
-  if (status == BESOM_OK) status = besom__create_plain(&sized, &f);
-  if (status != BESOM_OK) return status;
-  return finish(fill(f, yes, total, &sized, progress), config->flags & BESOM_CONCURRENT, f, out);
-}
-
-/* A filter of a whole set in a table of the model's size. */
-static besom_status build_whole_like(const besom_filter *model, const besom_source *yes,
-                                     const besom_source *no, const besom_progress *progress,
-                                     besom_filter **out) {
-  besom_statistics stats;
-  besom_filter *f;
-  besom_status status = besom_stats(model, &stats);
-  if (status == BESOM_OK)
-    status = besom__filter_new(model->kind, &model->hasher, &model->allocator, &f);
-  if (status != BESOM_OK) return status;
-  besom_config config = {.slots = stats.slots, .width = stats.width};
-  status = model->kind->build(f, &config, yes, no, progress);
-  if (status == BESOM_OK)
-    *out = f;
-  else
-    besom__filter_drop(f);
-  return status;
-}
-
-besom_status besom_build_like(const besom_filter *model, const besom_source *yes,
-                              const besom_source *no, const besom_progress *progress,
-                              besom_filter **out) {
-  if (!model || !yes || !yes->next || (no && !no->next) || !out) return BESOM_INVALID;
+/* In the geometry of in->like. */
+static besom_status build_like(const besom_input *in, besom_filter **out) {
+  const besom_filter *model = in->like;
   const struct besom_kind *kind = model->kind;
-  if (kind->table && kind->build && !kind->create)
-    return build_whole_like(model, yes, no, progress, out);
-  if (no || !kind->insert_many) return BESOM_UNSUPPORTED;
   besom_filter *f;
-  struct visit v = besom__enter(model);
-  besom_status status = besom__plain_like(v.filter, &f);
-  besom__leave(v);
+  besom_status status;
+  if (kind->build_like) {
+    status = besom__filter_new(kind, &model->hasher, &model->allocator, &f);
+    if (status != BESOM_OK) return status;
+    status = kind->build_like(f, model, in->yes, in->no, in->progress);
+    return besom__filter_made(status, f, out);
+  }
+  if (in->no || !kind->insert_many) return BESOM_UNSUPPORTED;
+  struct reader r = besom__reader_enter(model);
+  status = besom__plain_like(r.filter, &f);
+  besom__reader_leave(r);
   if (status != BESOM_OK) return status;
-  return finish(fill_distinct(f, yes, yes->size_hint, progress), model->front, f, out);
+  status = fill_distinct(f, in->yes, in->yes->size_hint, in->progress);
+  return finish(status, model->snapshot, f, out);
 }
 
-besom_status besom_build_sorted(const besom_config *config, const besom_digest_source *digests,
-                                const besom_progress *progress, besom_filter **out) {
-  if (!config || !digests || !digests->next || !out) return BESOM_INVALID;
-  besom_config sized = *config;
+/* From ascending digests, in one pass over the table. */
+static besom_status build_sorted(besom_config *config, const besom_input *in, besom_filter **out) {
   besom_status status = BESOM_OK;
-  if (!sized.capacity && !sized.slots) {
-    status = size_of_digests(digests, &sized.capacity);
-    if (!sized.capacity) sized.capacity = 1;
+  if (!config->capacity && !config->slots) {
+    status = size_of_digests(in->digests, &config->capacity);
+    if (!config->capacity) config->capacity = 1;
   }
   besom_filter *f;
-  if (status == BESOM_OK) status = besom__create_plain(&sized, &f);
+  if (status == BESOM_OK) status = besom__create_plain(config, &f);
   if (status != BESOM_OK) return status;
-  status = f->kind->append ? f->kind->append(f, digests, progress) : BESOM_UNSUPPORTED;
+  status = f->kind->append ? f->kind->append(f, in->digests, in->progress) : BESOM_UNSUPPORTED;
   return finish(status, config->flags & BESOM_CONCURRENT, f, out);
+}
+
+static besom_status build_keys(besom_config *config, const besom_input *in, besom_filter **out) {
+  bool known = config->kind && besom__kind_named(config->kind);
+  bool whole = besom__is_built_whole(config, in->no);
+  if (in->no && known && !whole) return BESOM_UNSUPPORTED;
+  uint64_t total = in->yes->size_hint;
+  besom_status status = BESOM_OK;
+  if (!config->capacity && !config->slots) {
+    status = size_of(in->yes, &total);
+    config->capacity = total ? total : 1;
+  }
+  if (status == BESOM_OK && whole) return build_whole(config, in, out);
+  besom_filter *f;
+  if (status == BESOM_OK) status = besom__create_plain(config, &f);
+  if (status != BESOM_OK) return status;
+  status = fill(f, in->yes, total, config, in->progress);
+  return finish(status, config->flags & BESOM_CONCURRENT, f, out);
+}
+
+static bool input_valid(const besom_input *in) {
+  if (in->digests) return in->digests->next && !in->yes && !in->no && !in->like;
+  return in->yes && in->yes->next && (!in->no || in->no->next);
+}
+
+besom_status besom_build_sized(const besom_config *config, size_t config_size,
+                               const besom_input *input, size_t input_size, besom_filter **out) {
+  if (!input || !out) return BESOM_INVALID;
+  besom_input in;
+  besom__copy_struct(&in, sizeof in, input, input_size);
+  if (!input_valid(&in) || (!config && !in.like)) return BESOM_INVALID;
+  if (in.like) return build_like(&in, out);
+  besom_config c;
+  besom__copy_struct(&c, sizeof c, config, config_size);
+  return in.digests ? build_sorted(&c, &in, out) : build_keys(&c, &in, out);
 }

@@ -1,29 +1,29 @@
 /*
- * Work on a whole filter in bounded steps: another size, another hash key. A task fills a fresh filter beside the
- * one it is for, which goes on answering; the last step exchanges the two. The calls that do it all at once are
- * tasks that are driven to their end. From begin to end the filter is claimed (filter.h).
+ * Tasks: besom_resize and besom_rekey in bounded steps. A task fills a fresh filter beside the old one,
+ * which keeps answering queries; the last step publishes the fresh one. To do it at once is to run the
+ * task to its end. From start to end writers are kept out (besom__replace_begin).
  */
 #include "core/memory.h"
 #include "filter.h"
 
 struct besom_task {
   besom_filter *filter;
-  besom_filter *old;   /* what the filter is: itself, or what is behind its front */
-  besom_filter *fresh; /* NULL if all is as wished already */
+  besom_filter *old;   /* the current filter: itself, or the one its snapshot handle points at */
+  besom_filter *fresh; /* NULL if nothing has to change */
   besom_status (*step)(besom_task *task, uint64_t max, bool *finished);
-  besom_source yes, no; /* rekey: what is still to be read; without next: nothing */
+  besom_source yes, no; /* rekey: still to be read; next is NULL when done */
 };
 
 /* ------------------------------------------------------------------ tasks of any kind */
 
-/* Ends the task, or what was to become one. */
+/* Ends the task, or a model of one that could not be made. */
 static void end(const besom_task *task) {
   besom_free(task->fresh);
   task->filter->task = NULL;
-  besom__unclaim(task->filter);
+  besom__replace_end(task->filter);
 }
 
-/* With the status of making fresh. Takes that and the claim over, also if it fails. */
+/* status: of making fresh. Takes over fresh and the replacement, even if it fails. */
 static besom_status begin(besom_status status, const besom_task *model, besom_task **out) {
   besom_task *task = NULL;
   if (status == BESOM_OK) {
@@ -47,12 +47,12 @@ void besom_task_cancel(besom_task *task) {
   end(&ended);
 }
 
-/* A step, and if it was the last one the exchange. */
+/* A step; the last one publishes. */
 static besom_status step(besom_task *task, uint64_t max, bool *finished) {
   besom_status status = task->step(task, max, finished);
   if (status != BESOM_OK || !*finished || !task->fresh) return status;
-  task->filter->task = NULL; /* lest it goes over to fresh */
-  return besom__exchange(task->filter, &task->fresh);
+  task->filter->task = NULL; /* it must not move over to fresh */
+  return besom__publish(task->filter, &task->fresh);
 }
 
 besom_status besom_task_step(besom_task *task, uint64_t max_items, bool *finished) {
@@ -60,16 +60,22 @@ besom_status besom_task_step(besom_task *task, uint64_t max_items, bool *finishe
   bool done = false;
   besom_status status = max_items && finished ? step(task, max_items, &done) : BESOM_INVALID;
   if (finished) *finished = done && status == BESOM_OK;
-  if (status != BESOM_OK || done) besom_task_cancel(task); /* what the filter was goes with it */
+  if (status != BESOM_OK || done) besom_task_cancel(task); /* frees the old filter, too */
   return status;
 }
 
-/* All at once. */
-static besom_status drive(besom_task *task) {
+/* Runs a task to its end. */
+static besom_status run(besom_task *task) {
   besom_status status = BESOM_OK;
   for (bool finished = false; status == BESOM_OK && !finished;)
     status = besom_task_step(task, UINT64_MAX, &finished);
   return status;
+}
+
+static besom_status hand_over_or_run(besom_task *task, besom_task **out) {
+  if (!out) return run(task);
+  *out = task;
+  return BESOM_OK;
 }
 
 /* ------------------------------------------------------------------ another size */
@@ -99,50 +105,27 @@ static besom_status resize_step(besom_task *task, uint64_t max, bool *finished) 
   return *finished ? BESOM_OK : task->old->kind->resize_step(task->fresh, task->old, max, finished);
 }
 
-/* Makes fresh for a filter that is claimed. */
-static besom_status resize_start(besom_task *task, uint64_t slots, bool grow) {
+static besom_status resize_start(besom_task *task, uint64_t slots) {
   besom_statistics now;
   besom_stats(task->old, &now);
   if (slots > MAX_CAPACITY) return BESOM_INVALID;
-  if (!(grow ? power_of_two_apart(now.slots, slots) : power_of_two_apart(slots, now.slots)))
+  if (!power_of_two_apart(now.slots, slots) && !power_of_two_apart(slots, now.slots))
     return BESOM_INVALID;
   return slots == now.slots ? BESOM_OK : resized_filter(task->old, slots, &task->fresh);
 }
 
-static besom_status resize_begin(besom_filter *f, uint64_t slots, bool grow, bool in_steps,
-                                 besom_task **out) {
-  if (!f || !out) return BESOM_INVALID;
+besom_status besom_resize(besom_filter *f, uint64_t slots, besom_task **task) {
+  if (!f) return BESOM_INVALID;
   if (!f->kind->resize_step) return BESOM_UNSUPPORTED;
-  besom_task task = {.filter = f, .step = resize_step};
-  besom_status status = besom__claim(f, in_steps, &task.old);
-  return status == BESOM_OK ? begin(resize_start(&task, slots, grow), &task, out) : status;
+  besom_task *begun, model = {.filter = f, .step = resize_step};
+  besom_status status = besom__replace_begin(f, task, &model.old);
+  if (status == BESOM_OK) status = begin(resize_start(&model, slots), &model, &begun);
+  return status == BESOM_OK ? hand_over_or_run(begun, task) : status;
 }
 
-static besom_status resize(besom_filter *f, uint64_t slots, bool grow) {
-  besom_task *task;
-  besom_status status = resize_begin(f, slots, grow, false, &task);
-  return status == BESOM_OK ? drive(task) : status;
-}
+/* ------------------------------------------------------------------ another seed */
 
-besom_status besom_grow_begin(besom_filter *f, uint64_t slots, besom_task **out) {
-  return resize_begin(f, slots, true, true, out);
-}
-
-besom_status besom_shrink_begin(besom_filter *f, uint64_t slots, besom_task **out) {
-  return resize_begin(f, slots, false, true, out);
-}
-
-besom_status besom_grow(besom_filter *f, uint64_t slots) {
-  return resize(f, slots, true);
-}
-
-besom_status besom_shrink(besom_filter *f, uint64_t slots) {
-  return resize(f, slots, false);
-}
-
-/* ------------------------------------------------------------------ another hash key */
-
-/* Reads no more than *left keys of yes, which become members. */
+/* Inserts no more than *left keys of yes. */
 static besom_status insert_some(besom_task *task, uint64_t *left) {
   besom_status status = BESOM_OK;
   while (task->yes.next && *left && status == BESOM_OK) {
@@ -152,13 +135,13 @@ static besom_status insert_some(besom_task *task, uint64_t *left) {
     *left -= n;
     if (status != BESOM_END) continue;
     task->yes.next = NULL;
-    --*left; /* the question that was answered END counts, too */
+    --*left; /* the call that returned END counts, too */
     status = BESOM_OK;
   }
   return status;
 }
 
-/* Reads no more than *left keys of no; those that are wrongly answered yes are adapted for. */
+/* Reads no more than *left keys of no, and adapts for false positives among them. */
 static besom_status adapt_some(besom_task *task, uint64_t *left) {
   besom_status status = BESOM_OK;
   for (; task->no.next && *left && status == BESOM_OK; --*left) {
@@ -182,9 +165,9 @@ static besom_status rekey_step(besom_task *task, uint64_t max, bool *finished) {
   return status;
 }
 
-/* Makes fresh for a filter that is claimed. */
 static besom_status rekey_start(besom_task *task, const uint8_t *seed) {
-  if (task->old->bound) return BESOM_NEEDS_STORE; /* its keys would have to move to other buckets */
+  if (task->old->bound)
+    return BESOM_NEEDS_STORE; /* its records would have to move to other buckets */
   struct hasher hasher;
   besom_status status = besom__hasher_init(&hasher, besom__hash_name(task->old->hasher.id), seed);
   if (status == BESOM_OK) status = besom__plain_like(task->old, &task->fresh);
@@ -192,25 +175,14 @@ static besom_status rekey_start(besom_task *task, const uint8_t *seed) {
   return status;
 }
 
-static besom_status rekey_begin(besom_filter *f, const besom_source *yes, const besom_source *no,
-                                const uint8_t *seed, bool in_steps, besom_task **out) {
-  if (!f || !yes || !yes->next || (no && !no->next) || !out) return BESOM_INVALID;
+besom_status besom_rekey(besom_filter *f, const besom_source *yes, const besom_source *no,
+                         const uint8_t *seed, besom_task **task) {
+  if (!f || !yes || !yes->next || (no && !no->next)) return BESOM_INVALID;
   if (!(f->kind->info.abilities & BESOM_CAN_REKEY) || (no && !f->kind->adapt))
     return BESOM_UNSUPPORTED;
-  besom_task task = {.filter = f, .step = rekey_step, .yes = *yes};
-  if (no) task.no = *no;
-  besom_status status = besom__claim(f, in_steps, &task.old);
-  return status == BESOM_OK ? begin(rekey_start(&task, seed), &task, out) : status;
-}
-
-besom_status besom_rekey_begin(besom_filter *f, const besom_source *yes, const besom_source *no,
-                               const uint8_t *seed, besom_task **out) {
-  return rekey_begin(f, yes, no, seed, true, out);
-}
-
-besom_status besom_rekey(besom_filter *f, const besom_source *yes, const besom_source *no,
-                         const uint8_t *seed) {
-  besom_task *task;
-  besom_status status = rekey_begin(f, yes, no, seed, false, &task);
-  return status == BESOM_OK ? drive(task) : status;
+  besom_task *begun, model = {.filter = f, .step = rekey_step, .yes = *yes};
+  if (no) model.no = *no;
+  besom_status status = besom__replace_begin(f, task, &model.old);
+  if (status == BESOM_OK) status = begin(rekey_start(&model, seed), &model, &begun);
+  return status == BESOM_OK ? hand_over_or_run(begun, task) : status;
 }

@@ -1,12 +1,13 @@
 /*
- * The difference of two filters, for shipping updates: a patch makes the saved bytes of the new one from those of the
- * old one. Pieces of the file are told as the bits that changed, or as they are if that is shorter; the table of a
- * quotient filter by its runs (quotient/delta.c). docs/format.md has the layout.
+ * besom_diff and besom_patch: a patch makes the saved bytes of a new filter from those of the old
+ * one. A piece of the file is stored as the positions of changed bits, as the runs of a quotient
+ * table that differ (struct run_diff_ops), or raw if that is shorter. docs/format.md has the layout.
  *
- * The checksum of the old file tells whose patch it is, that of the new one whether the result is right.
+ * A patch has the checksum of the old file, which tells whether it fits, and that of the new file,
+ * which tells whether the result is right.
  */
-#include "quotient/delta.h"
-#include "besom.h"
+#include <string.h>
+
 #include "core/memory.h"
 #include "core/sections.h"
 #include "filter.h"
@@ -17,7 +18,7 @@
 
 enum piece { PIECE_RAW, PIECE_BITS, PIECE_RUNS };
 
-/* Bytes in memory of their own. */
+/* Bytes in a growing allocation. */
 struct blob {
   const besom_allocator *allocator;
   uint8_t *at;
@@ -57,13 +58,13 @@ static besom_status saved_bytes(const besom_filter *f, struct blob *out) {
 
 /* ------------------------------------------------------------------ pieces */
 
-/* A stretch of the new file, and how it is told. */
-struct stretch {
+/* A range of the new file, and how it is stored. */
+struct range {
   enum piece piece;
   uint64_t from, len;
 };
 
-static besom_status add_piece(struct blob *patch, struct stretch s, const uint8_t *payload,
+static besom_status add_piece(struct blob *patch, struct range s, const uint8_t *payload,
                               uint64_t size) {
   uint8_t head[PIECE_HEADER_BYTES];
   struct writer w = {head, head + sizeof head, false};
@@ -79,27 +80,28 @@ static uint8_t byte_at(const struct blob *b, uint64_t i) {
 }
 
 /* The gaps between bits that changed. */
-static void write_changed_bits(const struct blob *old, const struct blob *fresh, struct stretch s,
+static void write_changed_bits(const struct blob *old, const struct blob *fresh, struct range s,
                                struct bit_writer *w) {
-  uint64_t told = 0;
+  uint64_t last = 0;
   for (uint64_t i = 0; i < s.len && !w->failed; i++)
     for (unsigned x = byte_at(old, s.from + i) ^ fresh->at[s.from + i]; x; x &= x - 1) {
       uint64_t bit = 8 * i + (unsigned)__builtin_ctz(x);
-      write_gamma(w, bit - told);
-      told = bit;
+      write_gamma(w, bit - last);
+      last = bit;
     }
-  write_gamma(w, 8 * s.len); /* behind the end: no more */
+  write_gamma(w, 8 * s.len); /* past the end: no more */
 }
 
-/* Tells a stretch in its way, or raw if that is shorter. */
-static besom_status tell(const struct blob *old, const struct blob *fresh, struct stretch s,
-                         const struct qtable *from, const struct qtable *to, struct blob *patch) {
+/* Stores a range: by its runs if `from` and `to` are given, else by its bits; raw if that is shorter. */
+static besom_status store_range(const struct blob *old, const struct blob *fresh, struct range s,
+                                const besom_filter *from, const besom_filter *to,
+                                struct blob *patch) {
   struct blob payload = {.allocator = patch->allocator};
   besom_status status = blob_reserve(&payload, (size_t)s.len + 1);
   if (status != BESOM_OK) return status;
   struct bit_writer w = {payload.at, 0, 8 * s.len, false};
   if (s.piece == PIECE_RUNS)
-    besom__qtable_delta(from, to, &w);
+    to->kind->run_diff->diff(from, to, &w);
   else
     write_changed_bits(old, fresh, s, &w);
   if (w.failed) {
@@ -112,20 +114,26 @@ static besom_status tell(const struct blob *old, const struct blob *fresh, struc
   return status;
 }
 
-/* Where in the saved bytes the table is: the only place that holds just these blocks. */
-static bool find_table(const struct blob *saved, const struct qtable *t, struct stretch *s) {
-  uint64_t size = besom__qtable_size(t);
+/* Where in the saved bytes the table is: the only position that has just these bytes. */
+static bool find_table(const struct blob *saved, const besom_filter *f, struct range *s) {
+  size_t size;
+  const uint8_t *table = f->kind->run_diff->table_bytes(f, &size);
   for (uint64_t at = 0; at + size <= saved->len; at += 64)
-    if (memcmp(saved->at + at, t->blocks, (size_t)size) == 0) {
-      *s = (struct stretch){PIECE_RUNS, at, size};
+    if (memcmp(saved->at + at, table, size) == 0) {
+      *s = (struct range){PIECE_RUNS, at, size};
       return true;
     }
   return false;
 }
 
-/* Of filters that nobody else changes meanwhile. */
-static const struct qtable *table_of(const besom_filter *f) {
-  return !f->front && f->kind->table ? f->kind->table(f) : NULL;
+/* The diff of runs; NULL of kinds that have none, and of filters that other threads may change. */
+static const struct run_diff_ops *run_diff_of(const besom_filter *f) {
+  return f->snapshot ? NULL : f->kind->run_diff;
+}
+
+static bool comparable(const besom_filter *a, const besom_filter *b) {
+  const struct run_diff_ops *ops = run_diff_of(a);
+  return ops && ops == run_diff_of(b) && ops->comparable(a, b);
 }
 
 static besom_status write_patch(const besom_filter *old, const besom_filter *fresh,
@@ -139,18 +147,18 @@ static besom_status write_patch(const besom_filter *old, const besom_filter *fre
   besom__write_u64(&w, new_bytes->len);
   besom__write_u64(&w, besom__checksum(new_bytes->at, new_bytes->len));
   besom_status status = blob_add(patch, head, sizeof head);
-  const struct qtable *from = table_of(old), *to = table_of(fresh);
-  struct stretch table = {PIECE_RUNS, new_bytes->len, 0};
-  bool by_runs =
-      from && to && besom__qtable_comparable(from, to) && find_table(new_bytes, to, &table);
-  uint64_t behind = table.from + table.len;
+  struct range table = {PIECE_RUNS, new_bytes->len, 0};
+  bool by_runs = comparable(old, fresh) && find_table(new_bytes, fresh, &table);
+  uint64_t rest = table.from + table.len;
   if (status == BESOM_OK)
+    status = store_range(old_bytes, new_bytes, (struct range){PIECE_BITS, 0, table.from}, NULL,
+                         NULL, patch);
+  if (status == BESOM_OK && by_runs)
+    status = store_range(old_bytes, new_bytes, table, old, fresh, patch);
+  if (status == BESOM_OK && rest < new_bytes->len)
     status =
-        tell(old_bytes, new_bytes, (struct stretch){PIECE_BITS, 0, table.from}, NULL, NULL, patch);
-  if (status == BESOM_OK && by_runs) status = tell(old_bytes, new_bytes, table, from, to, patch);
-  if (status == BESOM_OK && behind < new_bytes->len)
-    status = tell(old_bytes, new_bytes,
-                  (struct stretch){PIECE_BITS, behind, new_bytes->len - behind}, NULL, NULL, patch);
+        store_range(old_bytes, new_bytes, (struct range){PIECE_BITS, rest, new_bytes->len - rest},
+                    NULL, NULL, patch);
   return status;
 }
 
@@ -169,9 +177,9 @@ besom_status besom_diff(const besom_filter *old, const besom_filter *fresh,
   return status;
 }
 
-/* ------------------------------------------------------------------ applying */
+/* ------------------------------------------------------------------ patching */
 
-static besom_status apply_bits(const struct blob *old, struct stretch s, struct bit_reader *r,
+static besom_status patch_bits(const struct blob *old, struct range s, struct bit_reader *r,
                                uint8_t *out) {
   for (uint64_t i = 0; i < s.len; i++) out[i] = byte_at(old, s.from + i);
   for (uint64_t bit = 0;;) {
@@ -183,25 +191,22 @@ static besom_status apply_bits(const struct blob *old, struct stretch s, struct 
   }
 }
 
-/* A table like that of the old filter, in the place where the new one's is. */
-static besom_status apply_runs(const besom_filter *old, struct stretch s, struct bit_reader *r,
+/* A table like that of the old filter, where the new file has its own. */
+static besom_status patch_runs(const besom_filter *old, struct range s, struct bit_reader *r,
                                uint8_t *out) {
-  const struct qtable *from = table_of(old);
-  if (!from || from->code != NO_CODE || s.len != besom__qtable_size(from)) return BESOM_CORRUPT;
-  struct qtable to = *from;
-  to.blocks = out;
-  to.used = to.further_slots = to.extended = 0;
-  besom_status status = besom__qtable_apply(from, r, &to);
-  return status == BESOM_FULL ? BESOM_CORRUPT : status;
+  const struct run_diff_ops *ops = run_diff_of(old);
+  size_t size = 0;
+  if (ops) ops->table_bytes(old, &size);
+  return ops && s.len == size ? ops->patch(old, r, out) : BESOM_CORRUPT;
 }
 
-/* One piece of the patch to one stretch of the new file. */
-static besom_status apply_piece(const besom_filter *old, const struct blob *old_bytes,
+/* One piece of the patch: one range of the new file. */
+static besom_status patch_piece(const besom_filter *old, const struct blob *old_bytes,
                                 struct reader *r, struct blob *fresh) {
   uint64_t piece = besom__read_u64(r), len = besom__read_u64(r), size = besom__read_u64(r);
   if (r->failed || len > fresh->room - fresh->len || size > (uint64_t)(r->end - r->at))
     return BESOM_CORRUPT;
-  struct stretch s = {(enum piece)piece, fresh->len, len};
+  struct range s = {(enum piece)piece, fresh->len, len};
   struct bit_reader bits = {r->at, 0, 8 * size, false};
   uint8_t *out = fresh->at + fresh->len;
   besom_status status = BESOM_CORRUPT;
@@ -209,16 +214,16 @@ static besom_status apply_piece(const besom_filter *old, const struct blob *old_
     if (len) memcpy(out, r->at, (size_t)len);
     status = BESOM_OK;
   } else if (piece == PIECE_BITS) {
-    status = apply_bits(old_bytes, s, &bits, out);
+    status = patch_bits(old_bytes, s, &bits, out);
   } else if (piece == PIECE_RUNS) {
-    status = apply_runs(old, s, &bits, out);
+    status = patch_runs(old, s, &bits, out);
   }
   r->at += size;
   fresh->len += (size_t)len;
   return status;
 }
 
-static besom_status apply_all(const besom_filter *old, const struct blob *old_bytes,
+static besom_status patch_all(const besom_filter *old, const struct blob *old_bytes,
                               struct reader *r, struct blob *fresh) {
   uint8_t magic[8];
   besom__read_bytes(r, magic, sizeof magic);
@@ -227,11 +232,11 @@ static besom_status apply_all(const besom_filter *old, const struct blob *old_by
   if (r->failed || memcmp(magic, PATCH_MAGIC, sizeof magic) != 0) return BESOM_CORRUPT;
   if (version != 1) return BESOM_NEWER_VERSION;
   if (of_old != besom__checksum(old_bytes->at, old_bytes->len)) return BESOM_INCOMPATIBLE;
-  /* What a patch of this size cannot tell is not believed: each piece is at most as long as the table, or its bytes. */
+  /* A patch of this size cannot describe more: each piece is at most as long as the table. */
   if (len > 2 * (uint64_t)old_bytes->len + 64 * (uint64_t)(r->end - r->at) + 4096)
     return BESOM_CORRUPT;
   besom_status status = blob_reserve(fresh, (size_t)len);
-  while (status == BESOM_OK && fresh->len < len) status = apply_piece(old, old_bytes, r, fresh);
+  while (status == BESOM_OK && fresh->len < len) status = patch_piece(old, old_bytes, r, fresh);
   if (status != BESOM_OK) return status;
   return r->at == r->end && besom__checksum(fresh->at, fresh->len) == sum ? BESOM_OK
                                                                           : BESOM_CORRUPT;
@@ -243,7 +248,7 @@ besom_status besom_patch(const besom_filter *old, const void *patch, size_t len,
   struct blob old_bytes = {.allocator = &old->allocator}, fresh = old_bytes;
   struct reader r = {patch, (const uint8_t *)patch + len, false};
   besom_status status = saved_bytes(old, &old_bytes);
-  if (status == BESOM_OK) status = apply_all(old, &old_bytes, &r, &fresh);
+  if (status == BESOM_OK) status = patch_all(old, &old_bytes, &r, &fresh);
   if (status == BESOM_OK) status = besom_load(fresh.at, fresh.len, &old->allocator, out);
   blob_free(&old_bytes);
   blob_free(&fresh);

@@ -1,0 +1,69 @@
+/*
+ * besom_abi.h - the inline functions of besom.h, which includes it.
+ *
+ * A call that takes a struct which may grow passes the size that the caller was compiled with. The
+ * library reads and writes no more than that, so an old program runs with a new library.
+ */
+#ifndef BESOM_ABI_H
+#define BESOM_ABI_H
+
+#ifndef BESOM_H
+#error "include besom.h instead"
+#endif
+
+BESOM_API besom_status besom_config_check_sized(const besom_config *config, size_t config_size,
+                                                char *text, size_t size);
+static inline besom_status besom_config_check(const besom_config *config, char *text, size_t size) {
+  return besom_config_check_sized(config, sizeof *config, text, size);
+}
+
+BESOM_API besom_status besom_create_sized(const besom_config *config, size_t config_size,
+                                          besom_filter **out);
+static inline besom_status besom_create(const besom_config *config, besom_filter **out) {
+  return besom_create_sized(config, sizeof *config, out);
+}
+
+BESOM_API besom_status besom_build_sized(const besom_config *config, size_t config_size,
+                                         const besom_input *input, size_t input_size,
+                                         besom_filter **out);
+static inline besom_status besom_build(const besom_config *config, const besom_input *input,
+                                       besom_filter **out) {
+  return besom_build_sized(config, sizeof *config, input, sizeof *input, out);
+}
+
+BESOM_API besom_status besom_stats_sized(const besom_filter *f, besom_statistics *stats,
+                                         size_t size);
+static inline besom_status besom_stats(const besom_filter *f, besom_statistics *stats) {
+  return besom_stats_sized(f, stats, sizeof *stats);
+}
+
+BESOM_API besom_status besom_open_sized(const char *path, const besom_open_options *options,
+                                        size_t options_size, besom_filter **out);
+static inline besom_status besom_open(const char *path, const besom_open_options *options,
+                                      besom_filter **out) {
+  return besom_open_sized(path, options, sizeof *options, out);
+}
+
+/* The 8 little-endian bytes of an integer key. */
+typedef struct besom_u64_key {
+  uint8_t bytes[8];
+} besom_u64_key;
+static inline besom_u64_key besom_u64(uint64_t key) {
+  besom_u64_key k;
+  for (int i = 0; i < 8; i++) k.bytes[i] = (uint8_t)(key >> (8 * i));
+  return k;
+}
+static inline besom_status besom_remove_u64(besom_filter *f, uint64_t key) {
+  besom_u64_key k = besom_u64(key);
+  return besom_remove(f, k.bytes, 8);
+}
+static inline besom_status besom_adapt_u64(besom_filter *f, uint64_t key) {
+  besom_u64_key k = besom_u64(key);
+  return besom_adapt(f, k.bytes, 8);
+}
+static inline besom_status besom_count_u64(const besom_filter *f, uint64_t key, uint64_t *n) {
+  besom_u64_key k = besom_u64(key);
+  return besom_count(f, k.bytes, 8, n);
+}
+
+#endif

@@ -1,0 +1,307 @@
+/*
+ * besom_guard.h - a filter in front of a database, with exact answers.
+ *
+ * A guard runs a filter and a store together. A get asks the filter first. It reads the store only
+ * if the filter answers yes, compares the keys, and adapts the filter if the answer was a false
+ * positive. besom_store.h has the stores; docs/guard.md explains what follows.
+ *
+ *     besom_config filter = {.kind = "aqf", .capacity = 1000000, .fpr = 0.001};
+ *     besom_guard_config config = {.filter = &filter};
+ *     besom_guard_open(&config, store, &guard);
+ *     besom_guard_put(guard, "key", 3, "value", 5, 0);
+ *     besom_bytes value;
+ *     if (besom_guard_get(guard, "key", 3, &value) == BESOM_OK) {
+ *       ...
+ *       besom_guard_release(guard, &value);
+ *     }
+ *     besom_guard_close(guard);
+ *
+ * Keys have up to BESOM_GUARD_MAX_KEY bytes; values are as long as the store allows.
+ *
+ * Errors
+ *   After an error nothing has changed, in filter or store. (A broom may have advanced its round,
+ *   or told keys apart, before the store failed.) Besides the statuses named below, calls return
+ *   what the store returned: IO, DISK_FULL, NO_MEMORY, READ_ONLY. If the store fails even when the
+ *   guard asks it what is left after a failure, calls return that failure, and each call tries
+ *   again to recover. Transactions, batches, growth and rekeying need a store with transactions
+ *   (besom_store.h).
+ *
+ * Threads
+ *   Without config.threads a guard needs every call to itself, get too, because get adapts. Calls
+ *   that take a const guard may run beside each other. With config.threads it is thread-safe for
+ *   one writer and many readers:
+ *
+ *     calls                        may run beside       waits for
+ *     get, release, scan, stats,   everything           the writer while it changes memory, not
+ *     offenders                                         while it writes to disk
+ *     all others                   the calls above      readers inside the region it changes; one
+ *                                                       thread at a time
+ *
+ *   Readers leave adapting to the writer. They may see a change, also of a batch, before it is
+ *   committed.
+ */
+#ifndef BESOM_GUARD_H
+#define BESOM_GUARD_H
+
+#include "besom.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct besom_guard besom_guard;
+typedef struct besom_store besom_store;
+
+#define BESOM_GUARD_MAX_KEY 65536
+
+/* -------------------------------------------------------------- opening and closing */
+
+/* When to adapt to a false positive. */
+typedef enum besom_adapt_policy {
+  BESOM_ADAPT_ALWAYS = 0,
+  BESOM_ADAPT_SECOND = 1, /* when the key was one before, among the some thousand remembered */
+  BESOM_ADAPT_NEVER = 2,
+} besom_adapt_policy;
+
+/*
+ * Where values are. Merged: with the keys, in the order of their hashes; one write per put. Split:
+ * in a table in key order, for range scans, with the reverse map beside it; two writes per put.
+ */
+typedef enum besom_layout { BESOM_LAYOUT_MERGED = 0, BESOM_LAYOUT_SPLIT = 1 } besom_layout;
+
+/*
+ * What a call that has returned promises (a Redis store: as far as its server does). PUT: every
+ * put, delete and batch survives a power cut. BATCH: every batch survives a power cut. A single put
+ * or delete survives the end of the process, and a power cut once a later batch or sync has
+ * returned. SYNC: puts and deletes are gathered and written some thousand at a time; sync makes
+ * them survive a power cut. A batch survives the end of the process. If a write fails, all changes
+ * gathered since the last write are undone, and the next sync returns the failure. Over LMDB, SYNC
+ * data may be damaged by a power cut: see docs/guard.md.
+ */
+typedef enum besom_durability {
+  BESOM_DURABLE_PUT = 0,
+  BESOM_DURABLE_BATCH = 1,
+  BESOM_DURABLE_SYNC = 2,
+} besom_durability;
+
+/*
+ * filter      required; of a kind with BESOM_CAN_MATCH, and BESOM_CAN_ADAPT unless adapt is NEVER.
+ * threads     one writer, many readers.
+ * step_items  entries that a put migrates while a migration runs; default 64. A longer list of one
+ *             bucket is migrated whole.
+ * grow_at     load factor above which the filter migrates to one of twice the size and the same
+ *             FPR; default 0.9; 1: never, a put is FULL then. Not before filter->capacity is
+ *             reached. A full filter grows in any case.
+ * rekey_at    share of the reserve in use from which on the filter is rekeyed, which frees the
+ *             reserve; default 0.9; 1: when an adaptation finds no room; 2: never. If filter->slots
+ *             is given, grow_at and rekey_at are "never" by default.
+ * progress    called while open reads all keys; may be NULL.
+ */
+typedef struct besom_guard_config {
+  const besom_config *filter;
+  besom_adapt_policy adapt;
+  besom_layout layout;
+  besom_durability durability;
+  bool threads;
+  uint64_t step_items;
+  double grow_at, rekey_at;
+  const besom_progress *progress;
+} besom_guard_config;
+
+/*
+ * Makes the filter and takes over the store: besom_guard_close closes it. If open fails the store
+ * is still yours. Memory comes from filter->allocator.
+ *
+ * If a guard has used the store before, its manifest there decides: hash, seed and geometry are
+ * those it had, whatever config.filter says; kind and layout must be the same. The filter is loaded
+ * from the checkpoint that close wrote, or, if that is missing or stale, rebuilt by one scan of the
+ * store. A store without transactions that has records must have got them from a guard whose filter
+ * had the same kind, geometry, hash and seed.
+ *
+ * Errors: as besom_create; UNSUPPORTED (the kind; split without transactions), INVALID (quotient
+ * and remainder have more than 64 bits together; options of more than 127 characters), INCOMPATIBLE
+ * (another kind or layout; records are not in the buckets of this filter), FULL (too many records),
+ * CORRUPT or NEWER_VERSION (the manifest), CANCELLED.
+ */
+BESOM_API besom_status besom_guard_open_sized(const besom_guard_config *config, size_t config_size,
+                                              size_t filter_size, besom_store *store,
+                                              besom_guard **out);
+static inline besom_status besom_guard_open(const besom_guard_config *config, besom_store *store,
+                                            besom_guard **out) {
+  return besom_guard_open_sized(config, sizeof *config, sizeof(besom_config), store, out);
+}
+
+/*
+ * Aborts an open batch, syncs, writes a checkpoint of the filter beside the store if the store has
+ * a directory, closes the store and frees everything. NULL is allowed. Release all values before.
+ * Returns the first failure of sync or checkpoint; the guard is gone in any case. A failed
+ * checkpoint loses no key: the next open scans the store.
+ */
+BESOM_API besom_status besom_guard_close(besom_guard *g);
+
+/* -------------------------------------------------------------- records */
+
+/*
+ * put stores a value under a key and replaces the value that is there. A new key costs one append,
+ * and no read unless the filter answers yes. flags: 0 or BESOM_PUT_NEW: the caller knows that the
+ * key is absent, so nothing is read, except by a broom for its own round. If the key is there after
+ * all it is stored twice: get, put and delete see the older record (split: the newer value, and
+ * neither after a delete). Errors: FULL (the filter), DISK_FULL (the store), INVALID (key or value
+ * too long).
+ */
+BESOM_API besom_status besom_guard_put(besom_guard *g, const void *key, size_t len,
+                                       const void *value, size_t value_len, unsigned flags);
+
+/* Flags of besom_guard_put. */
+#define BESOM_PUT_NEW 1u
+
+/*
+ * get returns the value of a key, borrowed until besom_guard_release. value may be NULL if only
+ * presence matters. Cost: no read of the store if the filter answers no, else one; split: a second
+ * one for a false positive. Errors: NOT_FOUND (certain; *value is empty and needs no release).
+ * release empties *value; NULL and an empty value are allowed.
+ */
+BESOM_API besom_status besom_guard_get(besom_guard *g, const void *key, size_t len,
+                                       besom_bytes *value);
+BESOM_API void besom_guard_release(besom_guard *g, besom_bytes *value);
+
+/* Removes a key and its value. Errors: NOT_FOUND. */
+BESOM_API besom_status besom_guard_delete(besom_guard *g, const void *key, size_t len);
+
+/* The _u64 forms: integer keys by their 8 little-endian bytes. */
+static inline besom_status besom_guard_put_u64(besom_guard *g, uint64_t key, const void *value,
+                                               size_t value_len, unsigned flags) {
+  besom_u64_key k = besom_u64(key);
+  return besom_guard_put(g, k.bytes, 8, value, value_len, flags);
+}
+static inline besom_status besom_guard_get_u64(besom_guard *g, uint64_t key, besom_bytes *value) {
+  besom_u64_key k = besom_u64(key);
+  return besom_guard_get(g, k.bytes, 8, value);
+}
+static inline besom_status besom_guard_delete_u64(besom_guard *g, uint64_t key) {
+  besom_u64_key k = besom_u64(key);
+  return besom_guard_delete(g, k.bytes, 8);
+}
+
+/*
+ * Visits every key with its value, both borrowed until visit returns. Split: keys >= from and < to
+ * in key order; data NULL means no bound. Merged: all keys in the order of their hashes; a bound is
+ * UNSUPPORTED. visit must not call the guard (with threads, the writer waits meanwhile). It returns
+ * BESOM_OK to go on, BESOM_END to stop, or any other status, which ends the scan and is returned.
+ */
+typedef besom_status (*besom_guard_visit)(void *ctx, besom_bytes key, besom_bytes value);
+BESOM_API besom_status besom_guard_scan(besom_guard *g, besom_bytes from, besom_bytes to,
+                                        besom_guard_visit visit, void *ctx);
+
+/* -------------------------------------------------------------- batches */
+
+/*
+ * Puts and deletes between begin and commit are kept all or none. They are visible at once. A call
+ * that fails in between has changed nothing, and the batch goes on, unless the store fails in the
+ * middle of a change and cannot go back: then the whole batch is undone and its calls return that
+ * failure. commit and abort end the batch; if commit fails, all is undone. Errors: UNSUPPORTED (the
+ * store has no transactions), BUSY (begin: a batch is open), INVALID (commit, abort: none is).
+ */
+BESOM_API besom_status besom_guard_begin(besom_guard *g);
+BESOM_API besom_status besom_guard_commit(besom_guard *g);
+BESOM_API besom_status besom_guard_abort(besom_guard *g);
+
+/*
+ * Makes everything that was put and deleted survive a power cut. If gathered changes
+ * (BESOM_DURABLE_SYNC) were undone since the last sync because a write failed, returns that
+ * failure, once. Errors: UNSUPPORTED, BUSY (a batch is open).
+ */
+BESOM_API besom_status besom_guard_sync(besom_guard *g);
+
+/* -------------------------------------------------------------- maintenance */
+
+/*
+ * Starts a migration to a new seed: what an adversary has learned is worthless, and the reserve is
+ * empty again. Puts do the work, or besom_guard_step. Answers are exact all the time. Errors: BUSY
+ * (a migration runs, or a batch is open), UNSUPPORTED (a store without transactions; kinds that
+ * move fingerprints), NO_MEMORY.
+ */
+BESOM_API besom_status besom_guard_rekey(besom_guard *g);
+
+/*
+ * Does what puts do besides: adapts to false positives that readers found, and migrates at most
+ * max_items entries in one transaction (a longer list of one bucket whole). *finished (may be
+ * NULL): no migration runs any more.
+ */
+BESOM_API besom_status besom_guard_step(besom_guard *g, uint64_t max_items, bool *finished);
+
+/*
+ * Puts all records of `from`, and the adaptations of both, into `into`, in one transaction that is
+ * held in memory. If a key is in both, the record of `into` stays. `from` does not change. The
+ * filters must have the same kind, geometry, hash and seed. Errors: INCOMPATIBLE (also: another
+ * layout), FULL, BUSY (a batch is open or a migration runs), UNSUPPORTED (the kind; `into` has no
+ * transactions).
+ */
+BESOM_API besom_status besom_guard_merge(besom_guard *into, besom_guard *from);
+
+/* -------------------------------------------------------------- statistics */
+
+/* Since the guard was opened. Failed and aborted puts and deletes are not counted. */
+typedef struct besom_guard_statistics {
+  uint64_t queries;          /* calls of get */
+  uint64_t filter_negatives; /* queries that the filter answered no */
+  uint64_t store_reads;      /* reads of the store for queries */
+  uint64_t true_positives, false_positives;
+  uint64_t repeated_false_positives; /* for keys that the guard remembers: a lower bound */
+  uint64_t adapted;                  /* fingerprints extended */
+  uint64_t adapt_full;               /* fingerprints not extended: the reserve was full */
+  uint64_t puts, replaced, deletes;  /* new keys; replaced values; removed keys */
+  uint64_t put_reads, delete_reads;  /* reads of the store for puts and deletes */
+  uint64_t moved;                    /* records that followed their fingerprints (cuckoo kinds) */
+  uint64_t filter_reads;             /* reads of the store for keys that the filter needed */
+  uint64_t queued, queue_drops;      /* false positives that readers left to the writer; dropped */
+  uint64_t rekeys, growths;          /* migrations started */
+  uint64_t steps, step_items;        /* migration steps; entries migrated */
+  uint64_t largest_step;             /* most entries migrated by one step */
+  uint64_t failed_steps;             /* of those done by puts and gets */
+  uint64_t rebuilt;                  /* 1: open rebuilt the filter by a scan; 0: it loaded it */
+
+  uint64_t keys;         /* now in the database */
+  uint64_t filter_bytes; /* memory of the filter; of both during a migration */
+  uint64_t store_bytes;  /* 0 if the store does not tell */
+  bool migrating;        /* a migration runs */
+  double reserve_used;   /* 0 to 1 */
+  double observed_fpr;   /* false positives per negative query: since open */
+  double window_fpr;     /* in the last complete window of 4096 negative queries */
+  double current_fpr;    /* in the window since */
+} besom_guard_statistics;
+
+BESOM_API besom_status besom_guard_stats_sized(const besom_guard *g, besom_guard_statistics *stats,
+                                               size_t size);
+static inline besom_status besom_guard_stats(const besom_guard *g, besom_guard_statistics *stats) {
+  return besom_guard_stats_sized(g, stats, sizeof *stats);
+}
+
+/* A key that was often a false positive: at most count times, at least count - error times. */
+#define BESOM_OFFENDER_BYTES 32
+typedef struct besom_offender {
+  uint64_t count, error;
+  uint32_t len;                      /* of the key */
+  uint8_t key[BESOM_OFFENDER_BYTES]; /* its first bytes */
+} besom_offender;
+
+/* Up to cap (at most 16 exist) offenders, the most frequent first; *n is their number. */
+BESOM_API besom_status besom_guard_offenders_sized(const besom_guard *g, besom_offender *out,
+                                                   size_t stride, size_t cap, size_t *n);
+static inline besom_status besom_guard_offenders(const besom_guard *g, besom_offender *out,
+                                                 size_t cap, size_t *n) {
+  return besom_guard_offenders_sized(g, out, sizeof *out, cap, n);
+}
+
+/*
+ * The guard's filter, for besom_stats, besom_hash and besom_contains. NULL for NULL. During a
+ * migration some keys are in the next filter already. Valid until the next call that may change the
+ * guard.
+ */
+BESOM_API const besom_filter *besom_guard_filter(const besom_guard *g);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

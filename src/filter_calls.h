@@ -1,0 +1,53 @@
+/* What the public calls on filters share: entering as a writer, and arrays of keys. */
+#ifndef BESOM_FILTER_CALLS_H
+#define BESOM_FILTER_CALLS_H
+
+#include "filter.h"
+
+/* -------------------------------------------------------------- writers */
+
+/*
+ * Enters f as a writer, or leaves the calling function with a status: INVALID, UNSUPPORTED if the kind
+ * has no such operation, READ_ONLY, BUSY.
+ */
+#define ENTER_TO_CHANGE(r, f, operation, valid)                                          \
+  do {                                                                                   \
+    if (UNLIKELY(!(f))) return BESOM_INVALID;                                            \
+    if (UNLIKELY(!(f)->kind->operation)) return BESOM_UNSUPPORTED;                       \
+    besom_status allowed = LIKELY(valid) ? besom__writer_enter(f, &(r)) : BESOM_INVALID; \
+    if (UNLIKELY(allowed != BESOM_OK)) return allowed;                                   \
+  } while (0)
+
+static inline besom_status leave(struct reader r, besom_status status) {
+  besom__reader_leave(r);
+  return status;
+}
+
+/* -------------------------------------------------------------- arrays of keys */
+
+/* Keys hashed at once: enough for the kinds to prefetch ahead within. A multiple of 64. */
+#define HASH_BATCH 512
+
+/* An array of keys in one of two forms; the other is NULL. */
+struct key_array {
+  const besom_bytes *bytes;
+  const uint64_t *integers;
+};
+
+static inline bool key_array_valid(struct key_array keys, size_t n) {
+  if (!keys.bytes) return keys.integers || !n;
+  for (size_t i = 0; i < n; i++)
+    if (!keys.bytes[i].data && keys.bytes[i].len) return false;
+  return true;
+}
+
+static inline void hash_key_array(const struct hasher *h, struct key_array keys, size_t from,
+                                  size_t n, besom_digest *out) {
+  if (keys.bytes)
+    for (size_t i = 0; i < n; i++)
+      out[i] = hash_bytes(h, keys.bytes[from + i].data, keys.bytes[from + i].len);
+  else
+    for (size_t i = 0; i < n; i++) out[i] = hash_u64(h, keys.integers[from + i]);
+}
+
+#endif

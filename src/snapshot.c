@@ -1,0 +1,194 @@
+/*
+ * Snapshot handles: read-copy-update for concurrent filters (see struct reader in filter.h).
+ *
+ * A reader first announces itself in a reader slot and then loads the pointer to the current filter. A
+ * writer that replaces the filter publishes the new pointer and then looks at the reader slots. So a
+ * reader that the writer does not see has loaded the new pointer. Reader slots have a cache line each;
+ * a thread finds its own by its stack address. The first reader of a slot owns it: one atomic operation
+ * to enter, one plain store to leave. Further readers of the same slot are counted.
+ *
+ * Grace period: readers announce themselves under one of two phases. The writer waits until nobody is
+ * left under the other phase, makes that the phase of new readers, and does so once more. New readers
+ * never prolong the wait.
+ */
+#include <string.h>
+
+#include "core/memory.h"
+#include "core/wait.h"
+#include "filter.h"
+
+#define SLOT_BITS 6
+#define READER_SLOTS (1u << SLOT_BITS)
+#define STACK_BITS 16 /* the stacks of two threads are further apart than this */
+
+/* Whether writers may enter. REPLACING: they wait. A task takes long: they get BUSY. */
+enum state { OPEN, REPLACING, TASK };
+
+struct reader_slot {
+  _Alignas(
+      CACHE_LINE) _Atomic uint64_t owner; /* 1 + the phase of the reader that owns it; 0: none */
+  _Atomic uint64_t others[2];             /* number of further readers, by phase */
+};
+
+struct snapshot_handle {
+  _Atomic(besom_filter *) current;
+  atomic_uint state;
+  atomic_uint phase; /* of readers that enter */
+  void *memory;      /* the allocation that this is in */
+  struct reader_slot slots[READER_SLOTS];
+};
+
+#define HANDLE_BYTES (sizeof(struct snapshot_handle) + CACHE_LINE)
+
+/* -------------------------------------------------------------- readers and writers */
+
+/* A slot per thread, as far as there are enough. */
+static struct reader_slot *own_slot(struct snapshot_handle *h) {
+  uint64_t stack = (uint64_t)(uintptr_t)__builtin_frame_address(0) >> STACK_BITS;
+  return &h->slots[stack * UINT64_C(0x9E3779B97F4A7C15) >> (64 - SLOT_BITS)];
+}
+
+struct reader besom__snapshot_enter(const besom_filter *f) {
+  struct snapshot_handle *h = f->snapshot;
+  struct reader_slot *slot = own_slot(h);
+  unsigned phase = atomic_load_explicit(&h->phase, memory_order_relaxed);
+  uint64_t nobody = 0;
+  bool owns = atomic_compare_exchange_strong(&slot->owner, &nobody, 1 + phase);
+  if (UNLIKELY(!owns)) atomic_fetch_add(&slot->others[phase], 1);
+  return (struct reader){atomic_load(&h->current), owns ? &slot->owner : &slot->others[phase],
+                         owns};
+}
+
+besom_status besom__snapshot_enter_to_write(const besom_filter *f, struct reader *r) {
+  struct snapshot_handle *h = f->snapshot;
+  for (unsigned times = 0;; besom__wait(&times)) {
+    *r = besom__snapshot_enter(f);
+    unsigned state = atomic_load(&h->state);
+    if (LIKELY(state == OPEN)) break;
+    besom__reader_leave(*r);
+    if (state == TASK) return BESOM_BUSY;
+  }
+  r->filter = atomic_load(&h->current); /* it may have been replaced before the state was OPEN */
+  return BESOM_OK;
+}
+
+static bool has_readers(struct reader_slot *slot, unsigned phase) {
+  return atomic_load(&slot->owner) == 1 + phase || atomic_load(&slot->others[phase]);
+}
+
+/* Returns when every reader has left that is inside now. */
+static void wait_for_grace_period(struct snapshot_handle *h) {
+  for (int i = 0; i < 2; i++) {
+    unsigned other = 1 - atomic_load(&h->phase), times = 0;
+    for (unsigned s = 0; s < READER_SLOTS; s++)
+      while (has_readers(&h->slots[s], other)) besom__wait(&times);
+    atomic_store(&h->phase, other);
+  }
+}
+
+/* -------------------------------------------------------------- replacing */
+
+/* Waits for writers that are inside: they may not have seen the state yet. */
+besom_status besom__replace_begin(besom_filter *f, bool is_task, besom_filter **now) {
+  struct reader r;
+  struct snapshot_handle *h = f->snapshot;
+  *now = f;
+  if (!h) return besom__writer_enter(f, &r);
+  for (unsigned times = 0;; besom__wait(&times)) {
+    unsigned state = OPEN;
+    if (atomic_compare_exchange_strong(&h->state, &state, is_task ? TASK : REPLACING)) break;
+    if (state == TASK) return BESOM_BUSY;
+  }
+  wait_for_grace_period(h);
+  *now = atomic_load(&h->current);
+  return BESOM_OK;
+}
+
+void besom__replace_end(besom_filter *f) {
+  if (f->snapshot) atomic_store(&f->snapshot->state, OPEN);
+}
+
+/* Swaps the contents: each filter keeps its address. */
+static void swap_filters(besom_filter *a, besom_filter *b) {
+  unsigned char *x = (unsigned char *)a, *y = (unsigned char *)b;
+  for (size_t i = 0; i < a->kind->size; i++) {
+    unsigned char byte = x[i];
+    x[i] = y[i];
+    y[i] = byte;
+  }
+}
+
+besom_status besom__publish(besom_filter *f, besom_filter **fresh) {
+  struct snapshot_handle *h = f->snapshot;
+  if (!h) {
+    swap_filters(f, *fresh);
+    return BESOM_OK;
+  }
+  besom_status status = f->kind->share(*fresh, f);
+  if (status != BESOM_OK) return status;
+  *fresh = atomic_exchange(&h->current, *fresh);
+  wait_for_grace_period(h);
+  return BESOM_OK;
+}
+
+/* -------------------------------------------------------------- life */
+
+static struct snapshot_handle *new_handle(const besom_allocator *allocator) {
+  uint8_t *memory = besom__allocate(allocator, HANDLE_BYTES);
+  if (!memory) return NULL;
+  struct snapshot_handle *h =
+      (struct snapshot_handle *)(memory + (0 - (uintptr_t)memory) % CACHE_LINE);
+  h->memory = memory;
+  return h;
+}
+
+static void free_handle(struct snapshot_handle *h, const besom_allocator *allocator) {
+  if (h) besom__release(allocator, h->memory, HANDLE_BYTES);
+}
+
+/* A concurrent filter with the contents of the plain filter f, of which only the head is valid then. */
+static besom_status move_out(const besom_filter *f, besom_filter **out) {
+  besom_filter *moved;
+  besom_status status = besom__filter_new(f->kind, &f->hasher, &f->allocator, &moved);
+  if (status != BESOM_OK) return status;
+  memcpy(moved, f, f->kind->size);
+  return besom__filter_made(f->kind->concurrent->share(moved, f), moved, out);
+}
+
+/* Leaves of f only what every call reads. */
+static void become_handle(besom_filter *f, struct snapshot_handle *h) {
+  const struct besom_kind *kind = f->kind->concurrent;
+  besom_allocator allocator = f->allocator;
+  memset(f, 0, kind->size);
+  f->kind = kind;
+  f->snapshot = h;
+  f->allocator = allocator;
+}
+
+besom_status besom_share(besom_filter *f) {
+  if (!f) return BESOM_INVALID;
+  if (f->snapshot) return BESOM_OK;
+  if (!f->kind->concurrent) return BESOM_UNSUPPORTED;
+  struct reader r;
+  besom_filter *moved = NULL;
+  besom_status status = besom__writer_enter(f, &r);
+  if (status != BESOM_OK) return status;
+  struct snapshot_handle *h = new_handle(&f->allocator);
+  status = h ? move_out(f, &moved) : BESOM_NO_MEMORY;
+  if (status == BESOM_OK) {
+    atomic_store(&h->current, moved);
+    become_handle(f, h);
+  } else {
+    free_handle(h, &f->allocator);
+  }
+  return status;
+}
+
+void besom__snapshot_free(besom_filter *f) {
+  besom_free(atomic_load(&f->snapshot->current));
+  free_handle(f->snapshot, &f->allocator);
+}
+
+size_t besom__snapshot_bytes(const besom_filter *f) {
+  return f->snapshot ? HANDLE_BYTES + f->kind->size : 0;
+}
