@@ -8,6 +8,7 @@
 #include "keys.h"
 #include "kinds.h"
 #include "page.h"
+#include "plan_text.h"
 #include "replay.h"
 #include "report.h"
 #include "seed.h"
@@ -17,7 +18,7 @@ static struct {
   words set, queries;
   double fpr, bits, read_cost;
   const char *seed, *html;
-  bool json;
+  bool json, plan;
   key_form form;
 } given = {.read_cost = 100};
 
@@ -37,6 +38,8 @@ static const argument arguments[] = {
     {"--seed", "HEX", "seed of the hash, 32 hex digits; the same seed gives the same counts",
      .text = &given.seed},
     {"--json", NULL, "print one JSON object per line", .flag = &given.json},
+    {"--plan", NULL, "also print the plan of a stacked filter for the first half of the log",
+     .flag = &given.plan},
     KEY_FORM_ARGUMENTS(given.form),
 };
 
@@ -52,8 +55,7 @@ static const command advise_command = {
         "absent keys of the first half.\n\n" KEY_FORM_HELP,
     .arguments = arguments,
     .argument_count = COUNT_OF(arguments),
-    .examples = "  besom advise --set members.txt --queries log.txt --read-cost 80 --html "
-                "advice.html",
+    .examples = "  besom advise --set members.txt --queries log.txt --read-cost 80",
 };
 
 static const char *const adaptation_names[] = {[ADAPTS_NEVER] = "never",
@@ -284,10 +286,30 @@ static void print_results(const candidate *ranked, size_t n, const char *about) 
   report_free(table);
 }
 
+/* The stacked filter that besom_build would make from the training queries. */
+static void print_plan(const query_log *log, double bits_per_key) {
+  besom_workload *absent;
+  besom_stack_plan plan;
+  check(besom_workload_create(0, NULL, &absent), "planning");
+  for (size_t i = 0; i < log->training; i++) {
+    besom_bytes key = key_index_key(log->keys, log->queries[i]);
+    if (log->queries[i] >= log->members)
+      check(besom_workload_add(absent, key.data, key.len, 1), "planning");
+  }
+  besom_config config = {.kind = "stacked", .bits = bits_per_key};
+  check(besom_plan(&config, log->members, absent, NULL, &plan),
+        "planning a stacked filter of %.3g bits per key", bits_per_key);
+  besom_workload_free(absent);
+  printf("\nThe plan of a stacked filter:\n");
+  plan_text_print(stdout, &plan);
+}
+
 static int run(words words) {
   (void)words;
   if (!given.set.n) usage_error("--set is missing: a file with the keys of the set");
   if (!given.queries.n) usage_error("--queries is missing: a file with the queried keys");
+  if (given.json && given.plan)
+    usage_error("--json and --plan exclude each other: give one of them");
   if (given.fpr && given.bits) usage_error("--fpr and --bits exclude each other: give one of them");
   key_index *keys = key_index_create();
   query_log log = {.keys = keys, .members = read_set(keys)};
@@ -305,6 +327,7 @@ static int run(words words) {
            given.read_cost);
   fprintf(stderr, "%s\n", about);
   print_results(list.at, ranked, about);
+  if (given.plan) print_plan(&log, bits_per_key);
   free(list.at);
   free(queries);
   key_index_free(keys);

@@ -1,6 +1,7 @@
 /* besom build: makes a filter from lists of keys. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "bar.h"
 #include "fail.h"
@@ -120,15 +121,16 @@ static _Noreturn void explain(besom_status status) {
     usage_error("--no: filters of kind %s cannot be exact on a no list; use --kind aqf or cascade",
                 given.kind);
   if (status == BESOM_BAD_OPTION)
-    usage_error("unknown or bad value in --options for kind %s (see docs/kinds.md), or unknown "
-                "--hash (xxh3 or sip)",
-                given.kind);
+    usage_error("--options: unknown name or bad value for kind %s (see docs/kinds.md)", given.kind);
   if (status == BESOM_INVALID)
     usage_error("kind %s does not support this combination: --fpr, --bits, --capacity or another "
                 "size is out of range",
                 given.kind);
+  if (status == BESOM_FULL && given.like)
+    fail("%s: the keys do not fit into a filter of this size", given.like);
   if (status == BESOM_FULL)
-    fail("more keys than the filter can hold: increase --capacity or omit it");
+    fail("the filter is full before all keys are in: %s --capacity",
+         given.capacity ? "increase or omit" : "set a larger");
   check(status, "building a filter of kind %s", given.kind);
   fail("building a filter of kind %s", given.kind);
 }
@@ -186,6 +188,8 @@ static void add_no_list(besom_filter *f, key_reader *no) {
 }
 
 static int run(words words) {
+  if (given.hash && strcmp(given.hash, "xxh3") != 0 && strcmp(given.hash, "sip") != 0)
+    usage_error("--hash: unknown hash '%s': xxh3 or sip", given.hash);
   if (given.fpr && given.bits) usage_error("--fpr and --bits exclude each other: give one of them");
   key_reader *yes = keys_open(given.yes, &given.form),
              *no = given.no.n ? keys_open(given.no, &given.form) : NULL;

@@ -82,16 +82,23 @@ static besom_status fix_key(besom_filter *f, besom_bytes key, outcome *o) {
   return besom_adapt(f, key.data, key.len);
 }
 
+/* Growing does not enlarge the reserve, so it only helps when keys are added to the set. */
 static _Noreturn void explain_full(const besom_filter *f, const char *path, const char *position,
                                    change *change_key) {
-  const char *what = change_key == fix_key ? "the reserve for adaptation is full"
-                     : given.no            ? "the no list is full"
-                                           : "the filter is full";
+  if (change_key == fix_key)
+    fail("%s: the reserve for adaptation is full at %s. Build the filter again, with these keys as "
+         "its no list: besom build --no",
+         path, position);
+  if (given.no)
+    fail("%s: the no list is full at %s. Build the filter again, with the whole no list: "
+         "besom build --dynamic --no",
+         path, position);
   if (filter_kind(f)->abilities & BESOM_CAN_GROW)
-    fail("%s: %s at %s. To grow it: besom grow %s", path, what, position, path);
-  fail("%s: %s at %s, and filters of kind %s cannot grow. Build a larger one: besom build "
-       "--capacity",
-       path, what, position, filter_stats(f).kind);
+    fail("%s: the filter is full at %s. To double its capacity: besom grow %s", path, position,
+         path);
+  fail("%s: the filter is full at %s, and filters of kind %s cannot grow. Build a larger one: "
+       "besom build --capacity",
+       path, position, filter_stats(f).kind);
 }
 
 static _Noreturn void explain(besom_status status, const besom_filter *f, const char *path,

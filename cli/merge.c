@@ -9,8 +9,8 @@ static const command merge_command = {
     .usage = "merge OUT FILTER FILTER...",
     .about = "Writes one filter that holds the keys of all given filters. They must have the same "
              "kind, hash, seed and size; besom build --like FILTER makes such filters. The merged "
-             "filter has the capacity of the first one: besom grow the filters first if their keys "
-             "do not fit.",
+             "filter has the capacity of the first one. If the keys do not fit, grow every filter "
+             "first (besom grow).",
     .least_words = 3,
     .most_words = SIZE_MAX,
     .examples = "  besom build new.besom --like old.besom --yes new.txt\n"

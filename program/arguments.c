@@ -181,45 +181,53 @@ words arguments_parse(const command *c, int argc, char **argv) {
 
 /* ------------------------------------------------------------------ manual pages */
 
-/* Escapes what troff would interpret: a dot or a quote at the start of a line, and backslashes. */
-static void print_troff(const char *text) {
-  bool line_start = true;
-  for (; *text; text++) {
-    if (line_start && (*text == '.' || *text == '\'')) fputs("\\&", stdout);
-    line_start = *text == '\n';
-    if (*text == '\\')
+/* Escapes what troff would interpret: backslashes, hyphens, and a dot or a quote at the start. */
+static void print_escaped(const char *text, size_t len) {
+  if (len && (*text == '.' || *text == '\'')) fputs("\\&", stdout);
+  for (size_t i = 0; i < len; i++) {
+    if (text[i] == '\\')
       fputs("\\e", stdout);
-    else if (*text == '-')
+    else if (text[i] == '-')
       fputs("\\-", stdout);
     else
-      putchar(*text);
+      putchar(text[i]);
   }
 }
 
-static void print_section(const char *title, const char *before, const char *text,
-                          const char *after) {
-  printf(".SH %s\n%s", title, before);
-  print_troff(text);
-  printf("\n%s", after);
+/* Prints a text; troff fills its lines, except those that start with a space. */
+static void print_troff(const char *text) {
+  for (bool filled = true; *text;) {
+    size_t len = strcspn(text, "\n");
+    if (filled != (*text != ' ')) {
+      filled = !filled;
+      printf(filled ? ".fi\n" : ".nf\n");
+    }
+    print_escaped(text, len);
+    printf("\n");
+    text += len + (text[len] == '\n');
+    if (!*text && !filled) printf(".fi\n");
+  }
 }
 
 void arguments_print_manual(const command *c, const char *verb, const char *summary) {
   printf(".TH %s-%s 1\n.SH NAME\n%s-%s \\- ", program_name, verb, program_name, verb);
   print_troff(summary);
-  printf("\n.SH SYNOPSIS\n.B %s\n", program_name);
+  printf(".SH SYNOPSIS\n.B %s\n", program_name);
   print_troff(c->usage);
-  printf("\n");
-  print_section("DESCRIPTION", "", c->about, "");
+  printf(".SH DESCRIPTION\n");
+  print_troff(c->about);
   if (c->argument_count) printf(".SH OPTIONS\n");
   for (size_t i = 0; i < c->argument_count; i++) {
-    printf(".TP\n.B ");
-    print_troff(c->arguments[i].name);
-    if (c->arguments[i].value) printf(" \\fI%s\\fR", c->arguments[i].value);
-    printf("\n");
-    print_troff(c->arguments[i].help);
-    printf("\n");
+    const argument *a = &c->arguments[i];
+    printf(".TP\n.BI \"");
+    print_escaped(a->name, strlen(a->name));
+    printf(" \" %s\n", a->value ? a->value : "");
+    print_troff(a->help);
   }
-  if (c->examples) print_section("EXAMPLES", ".nf\n", c->examples, ".fi\n");
+  if (c->examples) {
+    printf(".SH EXAMPLES\n");
+    print_troff(c->examples);
+  }
   printf(".SH EXIT STATUS\n0: success, or yes. 1: no, or key not found. 2: wrong command line. "
          "3: bad data, or I/O error.\n");
 }
