@@ -42,7 +42,7 @@ static size_t paragraph_length(const char *text) {
   return len;
 }
 
-/* Fills the paragraphs of a text; prints lines that start with a space, and empty ones, verbatim. */
+/* Fills the paragraphs of a text; prints empty lines and those that start with a space verbatim. */
 static void print_about(const char *text) {
   while (*text) {
     bool verbatim = *text == ' ' || *text == '\n';

@@ -29,7 +29,10 @@ mask_sizes() {
 for session in "$@"; do
   session=$(realpath "$session")
   place=$(mktemp -d)
-  actual=$(cd "$place" && PATH=$programs:$PATH NO_COLOR=1 run_session "$session" | mask_sizes; echo end)
+  actual=$(
+    cd "$place" && PATH=$programs:$PATH NO_COLOR=1 run_session "$session" | mask_sizes
+    echo end
+  )
   rm -rf "$place"
   actual=${actual%end}
   if [[ ${UPDATE:-} ]]; then
