@@ -22,7 +22,7 @@ static const char *const style =
     "1em;color:#222;background:#fff}"
     "table{border-collapse:collapse}th,td{padding:.2em .8em;text-align:right;border-bottom:1px "
     "solid #8884}"
-    "th:first-child,td:first-child{text-align:left}.wide{overflow-x:auto}"
+    "td{white-space:nowrap}th:first-child,td:first-child{text-align:left}.wide{overflow-x:auto}"
     "svg{display:block;width:100%;max-width:46em;height:auto}svg "
     "text{font-size:13px;fill:currentColor}"
     ".legend{display:flex;flex-wrap:wrap;gap:.2em 1.2em;padding:0;max-width:46em}.legend "
