@@ -12,7 +12,7 @@ enum { WIDTH = 30 };
 
 static struct {
   const char *what, *unit;
-  double begun, shown; /* seconds */
+  double started, shown; /* seconds */
   bool visible;
 } bar;
 
@@ -25,7 +25,7 @@ static double now(void) {
 void bar_begin(const char *what, const char *unit) {
   bar.what = what;
   bar.unit = unit;
-  bar.begun = bar.shown = now();
+  bar.started = bar.shown = now();
 }
 
 static void show(uint64_t done, uint64_t total, double seconds) {
@@ -50,7 +50,7 @@ void bar_tick(uint64_t done, uint64_t total) {
   double time = now();
   if (time - bar.shown < 0.1) return;
   bar.shown = time;
-  show(done < total || !total ? done : total, total, time - bar.begun);
+  show(done < total || !total ? done : total, total, time - bar.started);
 }
 
 void bar_end(void) {

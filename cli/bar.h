@@ -1,4 +1,4 @@
-/* How far long work has come: a bar with rate and time left on a terminal, nothing in a pipe. */
+/* A progress bar on stderr, with rate and time left. It is shown only if stderr is a terminal. */
 #ifndef CLI_BAR_H
 #define CLI_BAR_H
 
@@ -6,16 +6,18 @@
 
 #include "besom.h"
 
-/* what: "building", with the unit in which done and total count: "keys". One bar at a time. */
+/* what: the activity, such as "building"; unit: the unit of done and total, such as "keys". There
+ * is one bar at a time. */
 void bar_begin(const char *what, const char *unit);
 
-/* total 0: unknown. Cheap enough to be called for every thousand things. */
+/* total: 0 if unknown. Cheap: callers may call it once per thousand units. Also ends the program if
+ * it was interrupted (interrupt_check). */
 void bar_tick(uint64_t done, uint64_t total);
 
-/* Takes the bar away. */
+/* Removes the bar. */
 void bar_end(void);
 
-/* The bar for calls of the library; it also ends the program when it is interrupted. */
+/* bar_tick as a callback for the library. */
 extern const besom_progress bar_progress;
 
 #endif

@@ -1,4 +1,4 @@
-# bash completion of the besom command. The program itself tells its verbs and their arguments.
+# Bash completion for besom. "besom --verbs" lists the verbs and their options.
 _besom() {
   local word=${COMP_WORDS[COMP_CWORD]}
   local verbs

@@ -1,5 +1,5 @@
 #compdef besom
-# zsh completion of the besom command. The program itself tells its verbs and their arguments.
+# Zsh completion for besom. "besom --verbs" lists the verbs and their options.
 local -a verbs
 verbs=("${(@f)$(besom --verbs 2>/dev/null)}")
 if (( CURRENT == 2 )); then

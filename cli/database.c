@@ -28,10 +28,10 @@ static besom_status open_rocksdb(const char *directory, const char **reason, bes
 
 typedef struct database {
   const char *name;
-  const char *file;    /* which its directories have, and no other */
-  const char *package; /* of Debian, that it takes to build besom with it */
-  besom_status (*open)(const char *directory, const char **reason,
-                       besom_store **out); /* NULL: built without it */
+  const char *file;    /* present only in its directories */
+  const char *package; /* of Debian, needed to build besom with it */
+  /* NULL: besom was built without it. */
+  besom_status (*open)(const char *directory, const char **reason, besom_store **out);
 } database;
 
 static const database databases[] = {
@@ -55,22 +55,22 @@ bool database_exists(const char *directory) {
 static const database *database_named(const char *name) {
   for (size_t i = 0; i < COUNT_OF(databases); i++)
     if (strcmp(databases[i].name, name) == 0) return &databases[i];
-  usage_error("--store: there is no %s, only lmdb and rocksdb", name);
+  usage_error("--store: unknown database '%s': lmdb or rocksdb", name);
 }
 
 besom_store *database_open(const char *directory, const char *name) {
-  const database *there = database_in(directory), *d = name    ? database_named(name)
-                                                       : there ? there
-                                                               : &databases[0];
-  if (there && there != d) fail("%s: a database of %s, not %s", directory, there->name, d->name);
+  const database *existing = database_in(directory), *d = existing ? existing : &databases[0];
+  if (name) d = database_named(name);
+  if (existing && existing != d)
+    fail("%s: this is a database of %s, not %s", directory, existing->name, d->name);
   if (!d->open)
-    fail("this besom was built without %s: install it (Debian: %s) and build besom again", d->name,
+    fail("besom was built without %s: install it (Debian: %s) and build besom again", d->name,
          d->package);
   besom_store *store;
   const char *reason = NULL;
   errno = 0;
   besom_status status = d->open(directory, &reason, &store);
-  if (status == BESOM_LOCKED) fail("%s: another process has it open", directory);
+  if (status == BESOM_LOCKED) fail("%s: another process has this database open", directory);
   if (status != BESOM_OK && reason) fail("%s: %s", directory, reason);
   check(status, "%s", directory);
   return store;

@@ -1,16 +1,16 @@
-/* Databases in directories, for the verbs that keep records. What goes wrong ends the program. */
+/* The databases of besom db and besom demo. An error ends the program with a message. */
 #ifndef CLI_DATABASE_H
 #define CLI_DATABASE_H
 
 #include "besom_store.h"
 
 /*
- * Opens the database in the directory, which is made if it is not there. name: "lmdb" or "rocksdb"; NULL: what the
- * directory has, or else lmdb.
+ * Opens the database in a directory, and creates it if it does not exist. name: "lmdb" or
+ * "rocksdb"; NULL: the one in the directory, or lmdb for a new database.
  */
 besom_store *database_open(const char *directory, const char *name);
 
-/* Is there a database in this directory? */
+/* Does the directory contain a database? */
 bool database_exists(const char *directory);
 
 #endif

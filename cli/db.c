@@ -1,4 +1,4 @@
-/* besom db: a database behind a guard, from the shell. */
+/* besom db: a key-value database with a guard (a filter in front of a store). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +6,7 @@
 #include "bar.h"
 #include "database.h"
 #include "fail.h"
+#include "guard_json.h"
 #include "interrupt.h"
 #include "keys.h"
 #include "kinds.h"
@@ -20,78 +21,80 @@ static struct {
 } given = {.durability = "batch", .separator = "\t", .capacity = 1000000};
 
 static const argument arguments[] = {
-    {"--store", "NAME", "lmdb (default) or rocksdb, for a new database", .text = &given.store},
+    {"--store", "NAME", "new database: lmdb (default) or rocksdb", .text = &given.store},
     {"--durability", "MODE",
-     "what survives a loss of power: every put, every batch (default), or what was synced",
+     "what survives a power failure: every 'put', every 'batch' (default), or the last 'sync'",
      .text = &given.durability},
-    {"--split", NULL, "a new database: keys in order, for scans of a range; two writes a put",
+    {"--split", NULL, "new database: keep the keys in order, for range scans; two writes per put",
      .flag = &given.split},
-    {"--kind", "KIND", "a new database: kind of filter; default aqf", .text = &given.kind},
-    {"--fpr", "RATE", "a new database: most wanted rate of reads in vain; default 1/256",
-     .real = &given.fpr, .least = 1e-12, .most = 0.5},
-    {"--capacity", "N", "a new database: keys to begin with; it grows by itself; default 1M",
+    {"--kind", "KIND", "new database: kind of filter; default aqf", .text = &given.kind},
+    {"--fpr", "RATE", "new database: target false-positive rate; default 1/256", .real = &given.fpr,
+     .least = 1e-12, .most = 0.5},
+    {"--capacity", "N", "new database: initial capacity in keys; it grows as needed; default 1M",
      .count = &given.capacity, .least = 1, .most = 1e12},
-    {"--separator", "TEXT", "load, scan: stands between key and value; default a tab",
+    {"--separator", "TEXT", "load, get, scan: text between key and value; default: a tab",
      .text = &given.separator},
-    {"--from", "KEY", "scan: the first key", .text = &given.from},
-    {"--to", "KEY", "scan: the key behind the last", .text = &given.to},
-    {"--json", NULL, "stats: for programs", .flag = &given.json},
+    {"--from", "KEY", "scan: keys from this one on", .text = &given.from},
+    {"--to", "KEY", "scan: keys before this one", .text = &given.to},
+    {"--json", NULL, "stats: print one JSON object", .flag = &given.json},
     KEY_FORM_ARGUMENTS(given.form),
 };
 
 static const command db_command = {
     .usage = "db load|get|put|del|scan|stats|check DIR [arguments] [options]",
-    .about = "A database of keys and values in a directory, with an adaptive filter in front of "
-             "it: what is not there\n"
-             "costs almost never a read, and no false positive costs one twice.\n\n"
-             "  load DIR [FILE]     store the lines of a file: key, tab, value. The database is "
-             "made if it is not there\n"
-             "  get DIR KEY...      print the values; of more than one key: key, tab, value\n"
-             "  put DIR KEY VALUE   store one\n"
-             "  del DIR KEY...      take keys out\n"
-             "  scan DIR            print all keys and values; --from and --to need a database "
-             "made with --split\n"
-             "  stats DIR           tell what is in it\n"
-             "  check DIR           read all of it, and see whether filter and store agree\n\n"
-             "get and del end with exit code 1 if a key is not there.",
+    .about =
+        "A key-value database in a directory, with an adaptive filter in front of it. Most queries "
+        "for absent keys need no read of the database, and a false positive is not repeated.\n\n"
+        "  load DIR [FILE]     store the lines of a file: key, tab, value; creates the\n"
+        "                      database if it does not exist\n"
+        "  get DIR KEY...      print the values; for several keys: key, tab, value\n"
+        "  put DIR KEY VALUE   store one key; creates the database if needed\n"
+        "  del DIR KEY...      delete keys\n"
+        "  scan DIR            print all keys and values; --from and --to need a\n"
+        "                      database created with --split\n"
+        "  stats DIR           print statistics\n"
+        "  check DIR           read all keys and verify that filter and store agree\n\n"
+        "The exit code of get and del is 1 if a key is not found.",
     .arguments = arguments,
     .argument_count = COUNT_OF(arguments),
     .least_words = 2,
     .most_words = SIZE_MAX,
-    .more = "  besom db load users.db users.tsv\n  besom db get users.db alice",
+    .examples = "  besom db load users.db users.tsv\n  besom db get users.db alice",
 };
 
 /* ------------------------------------------------------------------ opening */
 
-static besom_guard *guard; /* closed by exit, too, so that an interrupted run leaves a checkpoint */
+static besom_guard *guard; /* also closed by exit: an interrupted run writes a checkpoint */
 
 static void close_guard(void) {
   besom_guard_close(guard);
   guard = NULL;
 }
 
-static besom_durability durability_given(void) {
+static besom_durability given_durability(void) {
   static const char *const names[] = {
       [BESOM_DURABLE_PUT] = "put", [BESOM_DURABLE_BATCH] = "batch", [BESOM_DURABLE_SYNC] = "sync"};
   for (size_t i = 0; i < COUNT_OF(names); i++)
     if (strcmp(given.durability, names[i]) == 0) return (besom_durability)i;
-  usage_error("--durability: put, batch or sync, not '%s'", given.durability);
+  usage_error("--durability: unknown mode '%s': put, batch or sync", given.durability);
 }
 
 static bool can_guard(const besom_kind_info *kind) {
   return kind->abilities & BESOM_CAN_MATCH && kind->abilities & BESOM_CAN_ADAPT;
 }
 
-/* Said before there are files of a database that cannot be. */
+/* Called before any file is created. */
 static void check_kind(void) {
   if (!given.kind) return;
   const besom_kind_info *kind = kind_named(given.kind);
   if (!kind || !can_guard(kind))
-    usage_error("--kind: there is no %s that could stand in front of a store", given.kind);
+    usage_error("--kind: %s is not a kind that works with a store; besom kinds shows which do",
+                given.kind);
 }
 
-/* A database knows what it was made with, but wants to be told: tries every kind and layout until it is pleased. */
-static besom_status open_as_it_is(besom_guard_config *config, besom_store *store) {
+/* besom_guard_open requires the kind and layout that the database was created with. The command
+ * does not know them, so it tries all. */
+static besom_status open_existing(besom_guard_config *config, besom_store *store) {
   besom_status status = BESOM_INCOMPATIBLE;
   for (size_t i = 0; besom_kinds(i) && status == BESOM_INCOMPATIBLE; i++) {
     if (!can_guard(besom_kinds(i)) || (given.kind && strcmp(besom_kinds(i)->name, given.kind) != 0))
@@ -106,50 +109,53 @@ static besom_status open_as_it_is(besom_guard_config *config, besom_store *store
   return status;
 }
 
-static void open_database(const char *directory, bool make) {
+static void open_database(const char *directory, bool create) {
   besom_guard_config config = {.filter = {.kind = given.kind ? given.kind : "aqf",
                                           .capacity = given.capacity,
                                           .fpr = given.fpr},
                                .layout = given.split ? BESOM_LAYOUT_SPLIT : BESOM_LAYOUT_MERGED,
-                               .durability = durability_given(),
+                               .durability = given_durability(),
                                .progress = &bar_progress};
   bool exists = database_exists(directory);
   check_kind();
-  if (!exists && !make)
-    fail("%s: there is no database: besom db load and besom db put make one", directory);
+  if (!exists && !create)
+    fail("%s: no database here. To create one: besom db load, besom db put", directory);
   besom_store *store = database_open(directory, given.store);
   bar_begin("reading the keys", "keys");
   besom_status status =
-      exists ? open_as_it_is(&config, store) : besom_guard_open(&config, store, &guard);
+      exists ? open_existing(&config, store) : besom_guard_open(&config, store, &guard);
   bar_end();
   if (status == BESOM_INCOMPATIBLE)
-    fail("%s: made with another --kind than %s", directory, given.kind);
+    fail("%s: the database was created with another --kind than %s: omit --kind", directory,
+         given.kind);
   check(status, "%s", directory);
   atexit(close_guard);
 }
 
 /* ------------------------------------------------------------------ actions */
 
-static void put(besom_bytes key, besom_bytes value, const char *place) {
+static void put(besom_bytes key, besom_bytes value, const char *position) {
   besom_status status = besom_guard_put(guard, key.data, key.len, value.data, value.len);
   if (status == BESOM_INVALID)
-    fail("%s: a key of %zu bytes, with a value of %zu, is too long", place, key.len, value.len);
+    fail("%s: too long: a key of %zu bytes with a value of %zu bytes", position, key.len,
+         value.len);
   if (status == BESOM_FULL)
-    fail("%s: no room: filters of this kind do not grow, so the database needs a larger --capacity",
-         place);
-  check(status, "%s", place);
+    fail("%s: the filter is full, and filters of this kind cannot grow: create the database with a "
+         "larger --capacity",
+         position);
+  check(status, "%s", position);
 }
 
-/* What stands before the separator is the key; a line without one has an empty value. */
-static void put_line(besom_bytes line, const char *place) {
-  size_t mark = given.form.lengths ? 0 : strlen(given.separator);
+/* The key is the text before the separator; a line without a separator has an empty value. */
+static void put_line(besom_bytes line, const char *position) {
+  size_t n = given.form.length_prefixed ? 0 : strlen(given.separator);
   const char *text = line.data;
-  for (size_t i = 0; mark && i + mark <= line.len; i++)
-    if (memcmp(text + i, given.separator, mark) == 0) {
-      put((besom_bytes){text, i}, (besom_bytes){text + i + mark, line.len - i - mark}, place);
+  for (size_t i = 0; n && i + n <= line.len; i++)
+    if (memcmp(text + i, given.separator, n) == 0) {
+      put((besom_bytes){text, i}, (besom_bytes){text + i + n, line.len - i - n}, position);
       return;
     }
-  put(line, (besom_bytes){"", 0}, place);
+  put(line, (besom_bytes){"", 0}, position);
 }
 
 static int load(const char *directory, words files) {
@@ -157,14 +163,14 @@ static int load(const char *directory, words files) {
   if (files.n > 1) usage_error("unexpected argument '%s'", files.at[1]);
   key_reader *lines = keys_open(files, &given.form);
   open_database(directory, true);
-  interrupt_leaves("what was loaded so far is kept, but for the last some thousand lines");
+  interrupt_leaves("the lines loaded so far are kept, except up to 4096 of the last ones");
   besom_bytes line;
   bar_begin("loading", "bytes");
   bool more = keys_next(lines, &line);
   while (more) {
     check(besom_guard_begin(guard), "%s", directory);
     for (int i = 0; i < BATCH && more; i++, more = keys_next(lines, &line))
-      put_line(line, keys_place(lines));
+      put_line(line, keys_position(lines));
     check(besom_guard_commit(guard), "%s", directory);
     keys_tick(lines);
   }
@@ -181,11 +187,11 @@ static int load(const char *directory, words files) {
 
 static void print_bytes(besom_bytes bytes) {
   if (bytes.len && fwrite(bytes.data, 1, bytes.len, stdout) != bytes.len)
-    fail("could not write the output");
+    fail("cannot write to standard output");
 }
 
 static int get(const char *directory, words keys) {
-  if (!keys.n) usage_error("db get: a key is missing");
+  if (!keys.n) usage_error("db get: missing key");
   open_database(directory, false);
   bool all = true;
   for (size_t i = 0; i < keys.n; i++) {
@@ -203,7 +209,7 @@ static int get(const char *directory, words keys) {
 }
 
 static int put_one(const char *directory, words words) {
-  if (words.n != 2) usage_error("db put: a key and a value, and no more");
+  if (words.n != 2) usage_error("db put: expected a key and a value");
   open_database(directory, true);
   put((besom_bytes){words.at[0], strlen(words.at[0])},
       (besom_bytes){words.at[1], strlen(words.at[1])}, directory);
@@ -212,14 +218,14 @@ static int put_one(const char *directory, words words) {
 }
 
 static int del(const char *directory, words keys) {
-  if (!keys.n) usage_error("db del: a key is missing");
+  if (!keys.n) usage_error("db del: missing key");
   open_database(directory, false);
   bool all = true;
   for (size_t i = 0; i < keys.n; i++) {
     besom_status status = besom_guard_delete(guard, keys.at[i], strlen(keys.at[i]));
     all &= status == BESOM_OK;
     if (status == BESOM_NOT_FOUND)
-      fprintf(stderr, "%s: %s is not there\n", directory, keys.at[i]);
+      fprintf(stderr, "%s: key not found: %s\n", directory, keys.at[i]);
     else
       check(status, "%s: %s", directory, keys.at[i]);
   }
@@ -246,9 +252,19 @@ static int scan(const char *directory) {
   besom_status status =
       besom_guard_scan(guard, bound(given.from), bound(given.to), print_record, NULL);
   if (status == BESOM_UNSUPPORTED)
-    fail("%s: its keys are in no order, so that there is no --from and --to: load it with --split",
+    fail("%s: --from and --to need keys in order: load the data into a new database with --split",
          directory);
   check(status, "%s", directory);
+  return 0;
+}
+
+static int print_json(const besom_guard_statistics *stats) {
+  enum { MAX_OFFENDERS = 16 }; /* of besom_guard_offenders */
+  besom_offender offenders[MAX_OFFENDERS];
+  size_t n;
+  check(besom_guard_offenders(guard, offenders, MAX_OFFENDERS, &n), "statistics");
+  guard_json_print(stdout, stats, offenders, n);
+  putchar('\n');
   return 0;
 }
 
@@ -256,38 +272,36 @@ static int print_stats(const char *directory) {
   open_database(directory, false);
   besom_guard_statistics s;
   besom_statistics filter;
-  char json[8192];
   check(besom_guard_stats(guard, &s), "statistics");
   check(besom_stats(besom_guard_filter(guard), &filter), "statistics");
-  check(besom_guard_stats_json(guard, json, sizeof json, NULL), "statistics");
-  if (given.json) return puts(json) < 0;
+  if (given.json) return print_json(&s);
   printf("directory        %s\n", directory);
   printf("kind             %s\n", filter.kind);
   printf("keys             %llu\n", (unsigned long long)s.keys);
   printf("bytes            %llu\n", (unsigned long long)s.store_bytes);
   printf("filter bytes     %llu\n", (unsigned long long)s.filter_bytes);
-  printf("slots            %llu of %u bits, load %.3f\n", (unsigned long long)filter.slots,
+  printf("slots            %llu of %u bits, load factor %.3f\n", (unsigned long long)filter.slots,
          filter.width, filter.load);
-  printf("expected rate    %.3g\n", filter.expected_fpr);
+  printf("expected FPR     %.3g\n", filter.expected_fpr);
   printf("extended         %llu\n", (unsigned long long)filter.extended);
-  printf("adapt room used  %.1f %%\n", 100 * s.reserve_used);
-  printf("moving           %s\n", s.moving ? "yes: to a larger filter, or a new hash" : "no");
-  printf("opened by        %s\n", s.rebuilt ? "reading all keys" : "its checkpoint");
+  printf("reserve used     %.1f %%\n", 100 * s.reserve_used);
+  printf("migrating        %s\n", s.moving ? "yes: to a larger filter or a new seed" : "no");
+  printf("filter from      %s\n", s.rebuilt ? "the stored keys" : "the checkpoint");
   return 0;
 }
 
 /* ------------------------------------------------------------------ check */
 
-typedef struct seen {
-  const besom_filter *filter; /* NULL while keys are on their way from one to another */
-  uint64_t keys, denied;
-} seen;
+typedef struct scan_count {
+  const besom_filter *filter; /* NULL during a migration: keys are in one of two filters */
+  uint64_t keys, false_negatives;
+} scan_count;
 
-static besom_status see(void *ctx, besom_bytes key, besom_bytes value) {
-  seen *s = ctx;
+static besom_status count_key(void *ctx, besom_bytes key, besom_bytes value) {
+  scan_count *s = ctx;
   (void)value;
   bar_tick(s->keys++, 0);
-  s->denied += s->filter && !besom_contains(s->filter, key.data, key.len);
+  s->false_negatives += s->filter && !besom_contains(s->filter, key.data, key.len);
   return BESOM_OK;
 }
 
@@ -299,17 +313,18 @@ static int check_all(const char *directory) {
   check(status, "%s: the filter", directory);
   besom_guard_statistics stats;
   check(besom_guard_stats(guard, &stats), "statistics");
-  seen s = {.filter = stats.moving ? NULL : besom_guard_filter(guard)};
+  scan_count s = {.filter = stats.moving ? NULL : besom_guard_filter(guard)};
   besom_bytes none = {NULL, 0};
   bar_begin("checking", "keys");
-  check(besom_guard_scan(guard, none, none, see, &s), "%s", directory);
+  check(besom_guard_scan(guard, none, none, count_key, &s), "%s", directory);
   bar_end();
-  if (s.denied)
-    fail("%s: %llu keys are there that the filter denies", directory, (unsigned long long)s.denied);
+  if (s.false_negatives)
+    fail("%s: the filter answers no to %llu stored keys", directory,
+         (unsigned long long)s.false_negatives);
   if (s.keys != stats.keys)
-    fail("%s: %llu keys are there, but the filter has %llu", directory, (unsigned long long)s.keys,
+    fail("%s: the store has %llu keys, the filter %llu", directory, (unsigned long long)s.keys,
          (unsigned long long)stats.keys);
-  printf("%s: sound, %llu keys\n", directory, (unsigned long long)s.keys);
+  printf("%s: valid, %llu keys\n", directory, (unsigned long long)s.keys);
   return 0;
 }
 
@@ -324,7 +339,7 @@ static int run(words all) {
   if (strcmp(action, "scan") == 0) return scan(directory);
   if (strcmp(action, "stats") == 0) return print_stats(directory);
   if (strcmp(action, "check") == 0) return check_all(directory);
-  usage_error("db: load, get, put, del, scan, stats or check, not '%s'", action);
+  usage_error("db: unknown action '%s': load, get, put, del, scan, stats or check", action);
 }
 
-const verb db_verb = {"db", "keep keys and values in a database behind a filter", &db_command, run};
+const verb db_verb = {"db", "a key-value database with a filter in front of it", &db_command, run};

@@ -12,6 +12,7 @@
 
 #include "fail.h"
 #include "interrupt.h"
+#include "kinds.h"
 
 static bool is_standard(const char *path) {
   return strcmp(path, "-") == 0;
@@ -19,20 +20,21 @@ static bool is_standard(const char *path) {
 
 static void check_file(besom_status status, const char *path) {
   if (status == BESOM_IO) fail("%s: %s", path, strerror(errno));
-  if (status == BESOM_CORRUPT) fail("%s: not a filter, or damaged: besom verify tells more", path);
+  if (status == BESOM_CORRUPT)
+    fail("%s: not a filter, or damaged. For the position of the fault: besom verify", path);
   check(status, "%s", path);
 }
 
 static file_bytes read_all(int fd, const char *name) {
-  size_t room = 1 << 20;
-  file_bytes all = {allocate(1, room), 0};
+  size_t allocated = 1 << 20;
+  file_bytes all = {allocate(1, allocated), 0};
   ssize_t n;
-  while ((n = interrupt_read(fd, all.data + all.len, room - all.len)) > 0) {
+  while ((n = interrupt_read(fd, all.data + all.len, allocated - all.len)) > 0) {
     all.len += (size_t)n;
-    if (all.len < room) continue;
-    room *= 2;
-    all.data = realloc(all.data, room);
-    if (!all.data) fail("no memory for %zu bytes of %s", room, name);
+    if (all.len < allocated) continue;
+    allocated *= 2;
+    all.data = realloc(all.data, allocated);
+    if (!all.data) fail("%s: out of memory (%zu bytes)", name, allocated);
   }
   if (n < 0) fail("%s: %s", name, strerror(errno));
   return all;
@@ -47,7 +49,7 @@ file_bytes file_read(const char *path) {
   return all;
 }
 
-/* Removes what could not be finished. */
+/* Removes the temporary file and fails. */
 static _Noreturn void give_up(const char *temporary, const char *path) {
   int error = errno;
   unlink(temporary);
@@ -60,9 +62,9 @@ void file_write(const char *path, const file_bytes *bytes) {
       fail("standard output: %s", strerror(errno));
     return;
   }
-  size_t room = strlen(path) + 16;
-  char *temporary = allocate(1, room);
-  snprintf(temporary, room, "%s.XXXXXX", path);
+  size_t size = strlen(path) + 16;
+  char *temporary = allocate(1, size);
+  snprintf(temporary, size, "%s.XXXXXX", path);
   int fd = mkstemp(temporary);
   if (fd < 0) fail("%s: %s", path, strerror(errno));
   for (size_t done = 0; done < bytes->len;) {
@@ -114,7 +116,7 @@ besom_statistics filter_stats(const besom_filter *f) {
 
 const besom_kind_info *filter_kind(const besom_filter *f) {
   const char *name = filter_stats(f).kind;
-  for (size_t i = 0; besom_kinds(i); i++)
-    if (strcmp(besom_kinds(i)->name, name) == 0) return besom_kinds(i);
-  fail("a filter of the kind %s, which is not in the list of kinds", name);
+  const besom_kind_info *kind = kind_named(name);
+  if (!kind) fail("a filter of kind %s, which besom_kinds does not list", name);
+  return kind;
 }

@@ -1,21 +1,22 @@
-/* Filters in files. What goes wrong ends the program with a message that names the file and the cause. */
+/* Filters and other files. An error ends the program with a message that names the file and the
+ * cause. */
 #ifndef CLI_FILES_H
 #define CLI_FILES_H
 
 #include "besom.h"
 
-/* In memory, to be changed; "-" is standard input. */
+/* Loads a filter into memory, writable. "-" is standard input. */
 besom_filter *filter_load(const char *path);
 
-/* Only to be asked: in place, if it is a file. */
+/* Opens a filter read-only: mapped if it is a file, loaded if it is standard input. */
 besom_filter *filter_open(const char *path);
 
-/* In the place of what is there, all or nothing; "-" is standard output. */
+/* Replaces the file atomically. "-" is standard output. */
 void filter_save(const besom_filter *f, const char *path);
 
-/* Any file: the whole of it; and in the place of what is there, all or nothing. */
+/* The contents of any file. file_write replaces the file atomically. */
 typedef struct file_bytes {
-  uint8_t *data; /* free() it */
+  uint8_t *data; /* release it with free */
   size_t len;
 } file_bytes;
 

@@ -1,4 +1,4 @@
-/* besom info, verify: what a filter is, and whether it is sound. */
+/* besom info, verify: the properties of a filter, and whether it is valid. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,16 +12,16 @@ static bool json;
 static uint64_t samples = 1000000;
 
 static const argument info_arguments[] = {
-    {"--json", NULL, "for programs", .flag = &json},
-    {"--samples", "N", "keys to ask for, to see the rate; default 1M", .count = &samples,
-     .most = 1e12},
+    {"--json", NULL, "print one JSON object", .flag = &json},
+    {"--samples", "N", "random keys for the observed false-positive rate; default 1M",
+     .count = &samples, .most = 1e12},
 };
 
 static const command info_command = {
-    .usage = "info FILTER [--json]",
-    .about = "Tells what a filter is: kind, keys, bits a key, rates, load, what it has learnt, and "
-             "how long its\n"
-             "fingerprints have become by it. The observed rate is measured with random keys.",
+    .usage = "info FILTER [options]",
+    .about = "Prints the properties of a filter: kind, keys, bits per key, false-positive rates, "
+             "load factor, adaptations, and the lengths of the extensions. The observed "
+             "false-positive rate is measured with random keys.",
     .arguments = info_arguments,
     .argument_count = COUNT_OF(info_arguments),
     .least_words = 1,
@@ -33,66 +33,68 @@ static double observed_fpr(const besom_filter *f) {
   uint64_t keys[BATCH], bitmap[BATCH / 64], yes = 0;
   for (uint64_t done = 0; done < samples; done += BATCH) {
     for (unsigned i = 0; i < BATCH; i++) keys[i] = random_at(SAMPLE_SEED, done + i);
-    check(besom_contains_many_u64(f, keys, BATCH, bitmap), "asking");
+    check(besom_contains_many_u64(f, keys, BATCH, bitmap), "querying");
     for (unsigned i = 0; i < BATCH; i++) yes += bitmap[i / 64] >> (i % 64) & 1;
   }
   return (double)yes / (double)((samples + BATCH - 1) / BATCH * BATCH);
 }
 
-enum { LONGEST = 24 };
+enum { MAX_EXTENSION = 24 };
 
-/* Fingerprints by the bits that adapting has added to them; the last, by that many or more. False: not to be had. */
-static bool count_extensions(const besom_filter *f, uint64_t histogram[LONGEST + 1]) {
+/* Counts fingerprints by the length of their extension in bits; the last entry counts that length
+ * and more. Returns false if the kind cannot iterate. */
+static bool count_extensions(const besom_filter *f, uint64_t histogram[MAX_EXTENSION + 1]) {
   besom_iter *iter;
   if (besom_iter_open(f, &iter) != BESOM_OK) return false;
   besom_entry entry;
   while (besom_iter_next(iter, &entry) == BESOM_OK)
-    histogram[entry.extension_bits < LONGEST ? entry.extension_bits : LONGEST]++;
+    histogram[entry.extension_bits < MAX_EXTENSION ? entry.extension_bits : MAX_EXTENSION]++;
   besom_iter_close(iter);
   return true;
 }
 
 static void print_extensions(const uint64_t *histogram) {
-  for (unsigned i = 0; i <= LONGEST; i++)
+  for (unsigned i = 0; i <= MAX_EXTENSION; i++)
     if (histogram[i])
-      printf("  %2u%s more bits     %llu\n", i, i == LONGEST ? "+" : " ",
+      printf("  %2u%s bits         %llu\n", i, i == MAX_EXTENSION ? "+" : " ",
              (unsigned long long)histogram[i]);
 }
 
 static void print_table(const char *path, const besom_filter *f, const besom_statistics *s) {
-  uint64_t histogram[LONGEST + 1] = {0};
+  uint64_t histogram[MAX_EXTENSION + 1] = {0};
   printf("file             %s\n", path);
   printf("kind             %s\n", s->kind);
   printf("hash             %s\n", s->hash);
   printf("keys             %llu\n", (unsigned long long)s->items);
   printf("capacity         %llu\n", (unsigned long long)s->capacity);
   printf("bytes            %llu\n", (unsigned long long)s->bytes);
-  printf("bits a key       %.2f\n", s->bits_per_key);
-  printf("slots            %llu of %u bits, load %.3f\n", (unsigned long long)s->slots, s->width,
-         s->load);
-  printf("expected rate    %.3g (%.3g when full)\n", s->expected_fpr, s->fpr_at_capacity);
-  printf("observed rate    %.3g (of %llu random keys)\n", observed_fpr(f),
+  printf("bits per key     %.2f\n", s->bits_per_key);
+  printf("slots            %llu of %u bits, load factor %.3f\n", (unsigned long long)s->slots,
+         s->width, s->load);
+  printf("expected FPR     %.3g (%.3g when full)\n", s->expected_fpr, s->fpr_at_capacity);
+  printf("observed FPR     %.3g (%llu random keys)\n", observed_fpr(f),
          (unsigned long long)samples);
   printf("extended         %llu\n", (unsigned long long)s->extended);
-  printf("marks            %llu\n", (unsigned long long)s->marks);
-  printf("adapt room used  %.1f %%\n", 100 * s->reserve_used);
+  printf("exceptions       %llu\n", (unsigned long long)s->marks);
+  printf("reserve used     %.1f %%\n", 100 * s->reserve_used);
   if (s->extended && count_extensions(f, histogram))
-    printf("fingerprints by length\n"), print_extensions(histogram);
+    printf("fingerprints by extension\n"), print_extensions(histogram);
 }
 
 static void print_json(const besom_filter *f, const besom_statistics *s) {
-  uint64_t histogram[LONGEST + 1] = {0};
-  printf("{\"kind\":\"%s\",\"hash\":\"%s\",\"items\":%llu,\"capacity\":%llu,\"bytes\":%llu,\"bits_"
+  uint64_t histogram[MAX_EXTENSION + 1] = {0};
+  printf("{\"kind\":\"%s\",\"hash\":\"%s\",\"keys\":%llu,\"capacity\":%llu,\"bytes\":%llu,\"bits_"
          "per_key\":%.4f,"
-         "\"slots\":%llu,\"width\":%u,\"load\":%.6f,\"expected_fpr\":%.6g,\"fpr_at_capacity\":%.6g,"
-         "\"observed_fpr\":%.6g,\"extended\":%llu,\"marks\":%llu,\"reserve_used\":%.6f,"
+         "\"slots\":%llu,\"width\":%u,\"load_factor\":%.6f,\"expected_fpr\":%.6g,\"fpr_at_"
+         "capacity\":%.6g,"
+         "\"observed_fpr\":%.6g,\"extended\":%llu,\"exceptions\":%llu,\"reserve_used\":%.6f,"
          "\"extensions\":[",
          s->kind, s->hash, (unsigned long long)s->items, (unsigned long long)s->capacity,
          (unsigned long long)s->bytes, s->bits_per_key, (unsigned long long)s->slots, s->width,
          s->load, s->expected_fpr, s->fpr_at_capacity, observed_fpr(f),
          (unsigned long long)s->extended, (unsigned long long)s->marks, s->reserve_used);
   if (count_extensions(f, histogram))
-    for (unsigned i = 0; i <= LONGEST; i++)
+    for (unsigned i = 0; i <= MAX_EXTENSION; i++)
       printf("%s%llu", i ? "," : "", (unsigned long long)histogram[i]);
   printf("]}\n");
 }
@@ -110,9 +112,9 @@ static int info(words words) {
 
 static const command verify_command = {
     .usage = "verify FILTER",
-    .about = "Checks the checksums and every invariant of a filter. If something is wrong it tells "
-             "what and where, and\n"
-             "the exit code is 3.",
+    .about =
+        "Verifies the checksums and every invariant of a saved filter. If one fails, prints what "
+        "is wrong and at which byte, and the exit code is 3.",
     .least_words = 1,
     .most_words = 1,
 };
@@ -124,9 +126,9 @@ static int verify(words words) {
   if (status == BESOM_CORRUPT && fault.what)
     fail("%s: %s (at byte %llu)", words.at[0], fault.what, (unsigned long long)fault.offset);
   check(status, "%s", words.at[0]);
-  printf("%s: sound\n", words.at[0]);
+  printf("%s: valid\n", words.at[0]);
   return 0;
 }
 
-const verb info_verb = {"info", "tell what a filter is", &info_command, info};
-const verb verify_verb = {"verify", "check that a filter is sound", &verify_command, verify};
+const verb info_verb = {"info", "print the properties of a filter", &info_command, info};
+const verb verify_verb = {"verify", "verify that a saved filter is valid", &verify_command, verify};

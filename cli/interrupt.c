@@ -12,32 +12,32 @@
 #include "bar.h"
 
 static volatile sig_atomic_t caught;
-static const char *left = "no file was changed";
+static const char *state_left = "no file was changed";
 
-static void note(int signal_number) {
+static void set_caught(int signal_number) {
   caught = signal_number;
 }
 
 void interrupt_watch(void) {
-  struct sigaction action = {.sa_handler = note};
+  struct sigaction action = {.sa_handler = set_caught};
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGTERM, &action, NULL);
 }
 
 void interrupt_leaves(const char *what) {
-  left = what;
+  state_left = what;
 }
 
 void interrupt_check(void) {
   if (!caught) return;
   bar_end();
-  fprintf(stderr, "besom: interrupted; %s\n", left);
-  exit(128 + (int)caught); /* as a shell has it */
+  fprintf(stderr, "besom: interrupted; %s\n", state_left);
+  exit(128 + (int)caught); /* the convention of shells */
 }
 
-/* Waits until there is something to read. A signal that comes between the look for a note and the wait ends the wait,
- * since it is let in only there. */
+/* Waits for input. The signals are blocked except during ppoll, so a signal that arrives between
+ * the test of the flag and the wait ends the wait. */
 static void wait_for(int fd) {
   sigset_t ours, before;
   sigemptyset(&ours);

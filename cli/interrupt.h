@@ -1,20 +1,21 @@
-/* Ctrl-C: long work looks now and then whether it should stop, so that it leaves nothing half done behind. */
+/* Clean stop on SIGINT and SIGTERM: long operations poll a flag and stop where no file is half
+ * written. */
 #ifndef CLI_INTERRUPT_H
 #define CLI_INTERRUPT_H
 
 #include <stddef.h>
 #include <sys/types.h>
 
-/* From now on SIGINT and SIGTERM only make a note. */
+/* From now on SIGINT and SIGTERM only set the flag. */
 void interrupt_watch(void);
 
-/* What an interrupted run has done, to be told then; until it is said otherwise: no file was changed. */
+/* Sets the message about what an interrupted run leaves behind; default "no file was changed". */
 void interrupt_leaves(const char *what);
 
-/* Ends the program, if there is such a note. */
+/* Ends the program if the flag is set. */
 void interrupt_check(void);
 
-/* read(2), which may wait for ever for somebody to write, but not any longer than until there is such a note. */
+/* read(2), but a signal ends the program even while the call waits for input. */
 ssize_t interrupt_read(int fd, void *to, size_t most);
 
 #endif

@@ -13,21 +13,21 @@
 #include "fail.h"
 #include "interrupt.h"
 
-enum { FIRST_BUFFER = 1 << 20, LONGEST_KEY = 1 << 20, LENGTH_BYTES = 4 };
+enum { INITIAL_BUFFER = 1 << 20, MAX_KEY = 1 << 20, LENGTH_BYTES = 4 };
 
 struct key_reader {
   words files;
   const key_form *form;
-  size_t file; /* the one that is open */
+  size_t file; /* index of the open file */
   int fd;
   const char *name;
-  int *copies; /* by file: of what cannot be read twice, -1 for what can; NULL: it need not be */
+  int *copies; /* per file: a copy of a pipe, -1 for a seekable file; NULL: no rewind needed */
   char *buffer;
-  size_t size, from, to; /* of it: the bytes from..to are read and not yet keys */
-  bool at_end;           /* of the file */
-  uint64_t line;         /* of the last key, in this file */
+  size_t size, from, to; /* of the buffer; its bytes from..to are not consumed yet */
+  bool at_end;           /* end of the open file */
+  uint64_t line;         /* of the last key, in the open file */
   uint64_t count, bytes_read, bytes_total;
-  char place[300];
+  char position[300];
 };
 
 static const char *const standard_input = "-";
@@ -39,24 +39,24 @@ static uint64_t size_of_file(int fd) {
   return fstat(fd, &about) == 0 && S_ISREG(about.st_mode) ? (uint64_t)about.st_size : 0;
 }
 
-/* Copies what can be read only once into a file that nobody sees. */
+/* Copies a pipe into an unlinked temporary file. */
 static int copy_of(int fd, const char *name) {
   FILE *copy = tmpfile();
-  if (!copy) fail("keeping %s for a second reading: %s", name, strerror(errno));
+  if (!copy) fail("copying %s to a temporary file: %s", name, strerror(errno));
   char piece[65536];
   ssize_t n;
   while ((n = interrupt_read(fd, piece, sizeof piece)) > 0)
     if (fwrite(piece, 1, (size_t)n, copy) != (size_t)n)
-      fail("keeping %s for a second reading: %s", name, strerror(errno));
+      fail("copying %s to a temporary file: %s", name, strerror(errno));
   if (n < 0) fail("%s: %s", name, strerror(errno));
-  if (fflush(copy) != 0) fail("keeping %s for a second reading: %s", name, strerror(errno));
+  if (fflush(copy) != 0) fail("copying %s to a temporary file: %s", name, strerror(errno));
   int kept = dup(fileno(copy));
   fclose(copy);
   return kept;
 }
 
-/* Sees to it that the file that was opened can be read twice. */
-static void keep(key_reader *r) {
+/* Makes the open file rewindable. */
+static void make_rewindable(key_reader *r) {
   if (r->copies[r->file] < 0 && lseek(r->fd, 0, SEEK_CUR) < 0)
     r->copies[r->file] = copy_of(r->fd, r->name);
   if (r->copies[r->file] >= 0) {
@@ -71,7 +71,7 @@ static void open_file(key_reader *r) {
   r->name = is_stdin ? "standard input" : r->files.at[r->file];
   r->fd = is_stdin ? dup(STDIN_FILENO) : open(r->name, O_RDONLY | O_CLOEXEC);
   if (r->fd < 0) fail("%s: %s", r->name, strerror(errno));
-  if (r->copies) keep(r);
+  if (r->copies) make_rewindable(r);
   r->at_end = false;
   r->from = r->to = 0;
   r->line = 0;
@@ -80,9 +80,10 @@ static void open_file(key_reader *r) {
 
 key_reader *keys_open(words files, const key_form *form) {
   key_reader *r = allocate(1, sizeof *r);
-  *r = (key_reader){.files = files, .form = form, .fd = -1, .size = FIRST_BUFFER};
+  *r = (key_reader){.files = files, .form = form, .fd = -1, .size = INITIAL_BUFFER};
   if (!files.n) r->files = (words){(const char **)(uintptr_t)&standard_input, 1};
-  if (form->null && form->lengths) usage_error("--null and --lengths exclude each other");
+  if (form->null && form->length_prefixed)
+    usage_error("--null and --length-prefixed exclude each other: give one of them");
   r->buffer = allocate(1, r->size);
   open_file(r);
   return r;
@@ -101,7 +102,7 @@ void keys_close(key_reader *r) {
 void keys_keep(key_reader *r) {
   r->copies = allocate(r->files.n, sizeof *r->copies);
   for (size_t i = 0; i < r->files.n; i++) r->copies[i] = -1;
-  keep(r);
+  make_rewindable(r);
 }
 
 void keys_rewind(key_reader *r) {
@@ -113,7 +114,7 @@ void keys_rewind(key_reader *r) {
 
 /* ------------------------------------------------------------------ bytes */
 
-/* Reads on, behind what is there; false at the end of the file. */
+/* Appends bytes of the open file to the buffer; false at its end. */
 static bool read_more(key_reader *r) {
   if (r->at_end) return false;
   memmove(r->buffer, r->buffer + r->from, r->to - r->from);
@@ -122,7 +123,7 @@ static bool read_more(key_reader *r) {
   if (r->to == r->size) {
     r->size *= 2;
     r->buffer = realloc(r->buffer, r->size);
-    if (!r->buffer) fail("no memory for a buffer of %zu bytes", r->size);
+    if (!r->buffer) fail("out of memory: a buffer of %zu bytes", r->size);
   }
   ssize_t n = interrupt_read(r->fd, r->buffer + r->to, r->size - r->to);
   if (n < 0) fail("%s: %s", r->name, strerror(errno));
@@ -132,27 +133,27 @@ static bool read_more(key_reader *r) {
   return n > 0;
 }
 
-const char *keys_place(const key_reader *r) {
-  bool binary = r->form->null || r->form->lengths;
-  snprintf((char *)(uintptr_t)r->place, sizeof r->place, "%s:%s%llu", r->name, binary ? "key " : "",
-           (unsigned long long)r->line);
-  return r->place;
+const char *keys_position(const key_reader *r) {
+  bool binary = r->form->null || r->form->length_prefixed;
+  snprintf((char *)(uintptr_t)r->position, sizeof r->position, "%s:%s%llu", r->name,
+           binary ? "key " : "", (unsigned long long)r->line);
+  return r->position;
 }
 
 static _Noreturn void too_long(key_reader *r) {
   r->line++;
-  fail("%s: longer than %d bytes: is this a file of keys?", keys_place(r), LONGEST_KEY);
+  fail("%s: key longer than %d bytes: is this a file of keys?", keys_position(r), MAX_KEY);
 }
 
 /* ------------------------------------------------------------------ keys */
 
-/* What stands in the buffer: a key, which has used up some of it, or not enough for one. */
+/* Consumes one key of the buffer; false if the buffer does not hold a complete key. */
 static bool take_line(key_reader *r, char end, char **key, size_t *len) {
   char *start = r->buffer + r->from;
   size_t left = r->to - r->from;
   char *stop = memchr(start, end, left);
   *len = stop ? (size_t)(stop - start) : left;
-  if (*len > LONGEST_KEY) too_long(r);
+  if (*len > MAX_KEY) too_long(r);
   if (!stop && (!r->at_end || !left)) return false;
   r->from += *len + (stop != NULL);
   if (end == '\n' && *len && start[*len - 1] == '\r') --*len;
@@ -160,17 +161,17 @@ static bool take_line(key_reader *r, char end, char **key, size_t *len) {
   return true;
 }
 
-static bool take_counted(key_reader *r, char **key, size_t *len) {
+static bool take_prefixed(key_reader *r, char **key, size_t *len) {
   const uint8_t *start = (const uint8_t *)r->buffer + r->from;
   size_t left = r->to - r->from;
   if (!left && r->at_end) return false;
   uint32_t n = left < LENGTH_BYTES ? 0
                                    : (uint32_t)start[0] | (uint32_t)start[1] << 8 |
                                          (uint32_t)start[2] << 16 | (uint32_t)start[3] << 24;
-  if (n > LONGEST_KEY) too_long(r);
+  if (n > MAX_KEY) too_long(r);
   if (left < LENGTH_BYTES + (size_t)n || left < LENGTH_BYTES) {
     r->line++;
-    if (r->at_end) fail("%s: the file ends in the middle of a key", keys_place(r));
+    if (r->at_end) fail("%s: the file ends within a key", keys_position(r));
     r->line--;
     return false;
   }
@@ -186,21 +187,21 @@ static void to_lower(char *key, size_t len) {
 }
 
 static bool is_skipped(const key_form *form, const char *key, size_t len) {
-  if (form->null || form->lengths) return false;
-  size_t mark = form->comments ? strlen(form->comments) : 0;
-  return !len || (mark && len >= mark && memcmp(key, form->comments, mark) == 0);
+  if (form->null || form->length_prefixed) return false;
+  size_t prefix = form->comments ? strlen(form->comments) : 0;
+  return !len || (prefix && len >= prefix && memcmp(key, form->comments, prefix) == 0);
 }
 
-/* A key from what is in memory; false if there is none. */
+/* The next key of the buffer that is not skipped; false if there is none. */
 static bool take_key(key_reader *r, besom_bytes *out) {
   const key_form *form = r->form;
   char *key;
   size_t len;
-  while (form->lengths ? take_counted(r, &key, &len)
-                       : take_line(r, form->null ? '\0' : '\n', &key, &len)) {
+  while (form->length_prefixed ? take_prefixed(r, &key, &len)
+                               : take_line(r, form->null ? '\0' : '\n', &key, &len)) {
     r->line++;
     if (is_skipped(form, key, len)) continue;
-    if (form->lower) to_lower(key, len);
+    if (form->lowercase) to_lower(key, len);
     *out = (besom_bytes){key, len};
     r->count++;
     return true;
@@ -208,10 +209,10 @@ static bool take_key(key_reader *r, besom_bytes *out) {
   return false;
 }
 
-/* On to more bytes, of this file or the next; false if there are none. */
-static bool go_on(key_reader *r) {
+/* Reads more bytes, of this file or the next one; false at the end of the last file. */
+static bool refill(key_reader *r) {
   if (read_more(r)) return true;
-  if (r->from < r->to) return true; /* a last line without a newline */
+  if (r->from < r->to) return true; /* the last line has no newline */
   if (r->file + 1 == r->files.n) return false;
   close(r->fd);
   r->file++;
@@ -221,7 +222,7 @@ static bool go_on(key_reader *r) {
 
 bool keys_next(key_reader *r, besom_bytes *key) {
   while (!take_key(r, key))
-    if (!go_on(r)) return false;
+    if (!refill(r)) return false;
   return true;
 }
 

@@ -1,5 +1,5 @@
-/* Keys from files: one a line, or in the other forms that the options ask for. What is wrong with a file ends the
- * program, with its name and line. */
+/* Reads keys from files: one per line, or in another form that the options select. An error in a
+ * file ends the program with a message that names the file and the line. */
 #ifndef CLI_KEYS_H
 #define CLI_KEYS_H
 
@@ -8,52 +8,55 @@
 #include "arguments.h"
 #include "besom.h"
 
-/* How keys stand in a file. */
+/* The form of keys in a file. */
 typedef struct key_form {
-  bool null;            /* each ends with a NUL instead of a newline */
-  bool lengths;         /* each follows its length, 4 bytes, the lowest first */
-  bool lower;           /* A to Z are read as a to z */
-  const char *comments; /* lines that begin with this are no keys; NULL: all are */
+  bool null;            /* keys end with a NUL byte instead of a newline */
+  bool length_prefixed; /* each key follows its length: 4 bytes, little-endian */
+  bool lowercase;       /* convert A-Z to a-z */
+  const char *comments; /* skip lines that start with this; NULL: no line is skipped */
 } key_form;
 
-/* The arguments of every verb that reads keys. */
-#define KEY_FORM_ARGUMENTS(form)                                                              \
-  {"--null", NULL, "keys end with NUL bytes, not newlines", .flag = &(form).null},            \
-      {"--lengths", NULL, "binary keys: each behind its length, 4 bytes, the lowest first",   \
-       .flag = &(form).lengths},                                                              \
-      {"--lower", NULL, "read A to Z as a to z", .flag = &(form).lower}, {                    \
-    "--comments", "TEXT", "skip lines that begin with this, as '#'", .text = &(form).comments \
+/* The options of every verb that reads keys. */
+#define KEY_FORM_ARGUMENTS(form)                                                                   \
+  {"--null", NULL, "keys end with NUL bytes, not newlines", .flag = &(form).null},                 \
+      {"--length-prefixed", NULL, "binary keys: 4 bytes of length, little-endian, then the key",   \
+       .flag = &(form).length_prefixed},                                                           \
+      {"--lowercase", NULL, "convert A-Z in keys to a-z", .flag = &(form).lowercase}, {            \
+    "--comments", "TEXT", "skip lines that start with TEXT, such as '#'", .text = &(form).comments \
   }
 
-#define KEY_FORM_HELP                                                                             \
-  "Keys are lines, without their newline (or CRLF); empty lines are skipped. --null, --lengths, " \
-  "--lower and\n"                                                                                 \
-  "--comments change that."
+#define KEY_FORM_HELP                                                                \
+  "A key is a line without its newline (or CRLF); empty lines are skipped. --null, " \
+  "--length-prefixed, --lowercase and --comments select other forms."
 
 typedef struct key_reader key_reader;
 
-/* Reads the files one after the other; none: standard input, and so is "-". */
+/* Reads the files one after the other. "-", or an empty list, is standard input. */
 key_reader *keys_open(words files, const key_form *form);
 void keys_close(key_reader *r);
 
-/* The next key, borrowed until the following call; false: no more. */
+/* Reads the next key; it is valid until the next call. Returns false at the end. */
 bool keys_next(key_reader *r, besom_bytes *key);
 
-/* Up to cap keys that stay until the following call: as many as are in memory; 0: no more. */
+/* Reads up to cap keys, as many as the buffer holds; they are valid until the next call. Returns
+ * their number, 0 at the end. */
 size_t keys_batch(key_reader *r, besom_bytes *keys, size_t cap);
 
-/* From the first key again. Standard input that is no file is kept in one for that: say so before reading. */
+/* keys_rewind starts again at the first key. keys_keep, called before the first read, makes that
+ * possible for pipes: their contents are copied to a temporary file. */
 void keys_keep(key_reader *r);
 void keys_rewind(key_reader *r);
 
-/* Where the last key came from, "file:line" (with --null and --lengths: the number of the key). */
-const char *keys_place(const key_reader *r);
+/* The position of the last key: "file:line", or "file:key N" for binary keys. */
+const char *keys_position(const key_reader *r);
 
-/* How many were given so far; bytes that were read, and all there are (0: unknown), for a bar. */
+/* The number of keys read so far. */
 uint64_t keys_count(const key_reader *r);
+
+/* Updates the progress bar with the bytes read so far. */
 void keys_tick(const key_reader *r);
 
-/* The reader as a source for the library. */
+/* The reader as a source of keys for the library. */
 besom_source keys_source(key_reader *r);
 
 #endif

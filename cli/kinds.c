@@ -1,4 +1,4 @@
-/* besom kinds: what there is to choose from. */
+/* besom kinds: lists the kinds of filters. */
 #include <stdio.h>
 
 #include "besom.h"
@@ -7,11 +7,12 @@
 
 static bool json;
 
-static const argument arguments[] = {{"--json", NULL, "for programs", .flag = &json}};
+static const argument arguments[] = {
+    {"--json", NULL, "print one JSON object per line", .flag = &json}};
 
 static const command kinds_command = {
     .usage = "kinds [--json]",
-    .about = "Lists every kind of filter with what it can do.",
+    .about = "Lists the kinds of filters and the operations that each supports.",
     .arguments = arguments,
     .argument_count = COUNT_OF(arguments),
 };
@@ -20,10 +21,10 @@ static const struct {
   unsigned ability;
   const char *name;
 } abilities[] = {
-    {BESOM_CAN_INSERT, "adds"},      {BESOM_CAN_REMOVE, "removes"}, {BESOM_CAN_ADAPT, "adapts"},
-    {BESOM_CAN_MATCH, "store"},      {BESOM_CAN_COUNT, "counts"},   {BESOM_CAN_MERGE, "merges"},
-    {BESOM_CAN_GROW, "grows"},       {BESOM_CAN_VALUE, "values"},   {BESOM_CAN_BUILD_NO, "no list"},
-    {BESOM_CAN_ITERATE, "iterates"},
+    {BESOM_CAN_INSERT, "insert"},   {BESOM_CAN_REMOVE, "remove"}, {BESOM_CAN_ADAPT, "adapt"},
+    {BESOM_CAN_MATCH, "store"},     {BESOM_CAN_COUNT, "count"},   {BESOM_CAN_MERGE, "merge"},
+    {BESOM_CAN_GROW, "grow"},       {BESOM_CAN_VALUE, "value"},   {BESOM_CAN_BUILD_NO, "no_list"},
+    {BESOM_CAN_ITERATE, "iterate"},
 };
 
 static void print_json(const besom_kind_info *kind) {
@@ -37,7 +38,7 @@ static void print_json(const besom_kind_info *kind) {
 static void print_table(void) {
   const char *columns[COUNT_OF(abilities) + 2] = {"kind"};
   for (size_t i = 0; i < COUNT_OF(abilities); i++) columns[i + 1] = abilities[i].name;
-  columns[COUNT_OF(abilities) + 1] = "what it is";
+  columns[COUNT_OF(abilities) + 1] = "summary";
   report *r = report_create(columns, COUNT_OF(columns), false);
   for (size_t i = 0; besom_kinds(i); i++) {
     report_cell(r, "%s", besom_kinds(i)->name);
@@ -55,5 +56,4 @@ static int run(words words) {
   return 0;
 }
 
-const verb kinds_verb = {"kinds", "list the kinds of filters, and what they can do", &kinds_command,
-                         run};
+const verb kinds_verb = {"kinds", "list the kinds of filters", &kinds_command, run};

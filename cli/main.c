@@ -1,4 +1,4 @@
-/* besom: builds filters from files, asks them, teaches them and looks after them. */
+/* The besom command: builds, queries and maintains filters in files. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,22 +10,20 @@
 const char *const program_name = "besom";
 
 extern const verb build_verb, has_verb, query_verb, fix_verb, add_verb, remove_verb, merge_verb,
-    grow_verb, info_verb, verify_verb, delta_verb, apply_verb, db_verb, advise_verb, kinds_verb,
+    grow_verb, info_verb, verify_verb, diff_verb, patch_verb, db_verb, advise_verb, kinds_verb,
     demo_verb;
 
 const verb *const verbs[] = {&build_verb,  &has_verb,   &query_verb, &fix_verb,    &add_verb,
                              &remove_verb, &merge_verb, &grow_verb,  &info_verb,   &verify_verb,
-                             &delta_verb,  &apply_verb, &db_verb,    &advise_verb, &kinds_verb,
+                             &diff_verb,   &patch_verb, &db_verb,    &advise_verb, &kinds_verb,
                              &demo_verb,   NULL};
 
 static int print_help(void) {
   printf("usage: besom VERB [arguments]\n\n");
   for (size_t i = 0; verbs[i]; i++) printf("  %-8s %s\n", verbs[i]->name, verbs[i]->summary);
-  printf(
-      "\nbesom VERB --help tells all about a verb. A file called - is standard input or output.\n"
-      "Exit codes: 0 done, or yes; 1 no, or not found; 2 wrong command line; 3 bad data, or a file "
-      "could not be\n"
-      "read or written.\n");
+  printf("\nbesom VERB --help describes a verb. The file name - is standard input or output.\n"
+         "Exit codes: 0 success, or yes; 1 no, or key not found; 2 wrong command line;\n"
+         "3 bad data, or I/O error.\n");
   return 0;
 }
 
@@ -35,7 +33,8 @@ static const verb *find_verb(const char *name) {
   usage_error("unknown verb '%s'", name);
 }
 
-/* For the build: besom --manual VERB is a page for man(1), besom --verbs the list for shells to complete. */
+/* Internal options: besom --manual VERB prints a page for man(1), for the build; besom --verbs
+ * lists verbs and their options, for shell completion. */
 static int print_manual(const char *name) {
   const verb *v = find_verb(name);
   arguments_print_manual(v->command, v->name, v->summary);
@@ -53,14 +52,14 @@ static int list_verbs(void) {
 }
 
 static int run(int argc, char **argv) {
-  if (argc < 2) usage_error("a verb is missing");
+  if (argc < 2) usage_error("missing verb");
   const char *name = argv[1];
   if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) return print_help();
   if (strcmp(name, "--version") == 0) return printf("besom %s\n", besom_version()) < 0;
   if (strcmp(name, "--verbs") == 0) return list_verbs();
   if (strcmp(name, "--manual") == 0 && argc == 3) return print_manual(argv[2]);
   const verb *v = find_verb(name);
-  static words given; /* for as long as the program lives */
+  static words given; /* static: verbs may keep pointers into it */
   given = arguments_parse(v->command, argc - 1, argv + 1);
   interrupt_watch();
   return v->run(given);
@@ -68,6 +67,6 @@ static int run(int argc, char **argv) {
 
 int main(int argc, char **argv) {
   int code = run(argc, argv);
-  if (fflush(stdout) != 0 || ferror(stdout)) fail("could not write the output");
+  if (fflush(stdout) != 0 || ferror(stdout)) fail("cannot write to standard output");
   return code;
 }

@@ -22,12 +22,12 @@ static const char *const style =
     "1em;color:#222;background:#fff}"
     "table{border-collapse:collapse}th,td{padding:.2em .8em;text-align:right;border-bottom:1px "
     "solid #8884}"
-    "th:first-child,td:first-child{text-align:left}.wide{overflow-x:auto}"
+    "td{white-space:nowrap}th:first-child,td:first-child{text-align:left}.wide{overflow-x:auto}"
     "svg{display:block;width:100%;max-width:46em;height:auto}svg "
     "text{font-size:13px;fill:currentColor}"
-    ".key{display:flex;flex-wrap:wrap;gap:.2em 1.2em;padding:0;max-width:46em}.key "
+    ".legend{display:flex;flex-wrap:wrap;gap:.2em 1.2em;padding:0;max-width:46em}.legend "
     "li{list-style:none}"
-    ".key i{display:inline-block;width:1.8em;margin-right:.4em;vertical-align:middle}"
+    ".legend i{display:inline-block;width:1.8em;margin-right:.4em;vertical-align:middle}"
     "@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}}";
 
 static void print_escaped(FILE *out, const char *text) {
@@ -42,7 +42,7 @@ static void print_escaped(FILE *out, const char *text) {
     case '&':
       fputs("&amp;", out);
       break;
-    case '"': /* in a value of an attribute */
+    case '"': /* for attribute values */
       fputs("&quot;", out);
       break;
     default:
@@ -60,7 +60,7 @@ static void print_element(FILE *out, const char *tag, const char *text) {
 page *page_create(const char *title) {
   page *p = allocate(1, sizeof *p);
   p->out = open_memstream(&p->text, &p->len);
-  if (!p->out) fail("no memory for a page");
+  if (!p->out) fail("out of memory: the page");
   fprintf(p->out,
           "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
           "<meta name=\"viewport\" content=\"width=device-width\"><style>%s</style>",
@@ -102,7 +102,7 @@ void page_table(page *p, const report *table) {
 
 enum { LEFT = 72, TOP = 12, WIDTH = 430, HEIGHT = 280, RIGHT = 24, BOTTOM = 50, MARKS = 5 };
 
-/* A round number, so that some four of them reach as far as `most`. */
+/* A round distance between marks: 1, 2 or 5 times a power of ten, about four marks up to `most`. */
 static double round_step(double most) {
   double rough = most / (MARKS - 1), unit = pow(10, floor(log10(rough)));
   double digit = rough / unit;
@@ -141,7 +141,7 @@ static void draw_axes(FILE *out, const chart *c, double most) {
   fputs("</text>\n", out);
 }
 
-/* Neighbours in the list get colours that are far from each other, and every other one is dashed. */
+/* Neighbours in the list get distant hues, and every second curve is dashed. */
 static unsigned hue_of(size_t i) {
   return (unsigned)(i * 137 % 360);
 }
@@ -161,9 +161,9 @@ static void draw_curve(FILE *out, const chart *c, size_t i, double most) {
   fputs("\"/></g>\n", out);
 }
 
-/* Which curve is which, below the chart: lines of text, which a narrow screen can break. */
-static void print_key(FILE *out, const chart *c) {
-  fputs("<ul class=\"key\">\n", out);
+/* The legend is text below the chart, so that it wraps on a narrow screen. */
+static void print_legend(FILE *out, const chart *c) {
+  fputs("<ul class=\"legend\">\n", out);
   for (size_t i = 0; i < c->curve_count; i++) {
     fprintf(out, "<li><i style=\"border-top:3px %s hsl(%u 70%% 45%%)\"></i>",
             is_dashed(i) ? "dashed" : "solid", hue_of(i));
@@ -184,12 +184,12 @@ void page_chart(page *p, const chart *c) {
   draw_axes(p->out, c, most);
   for (size_t i = 0; i < c->curve_count; i++) draw_curve(p->out, c, i, most);
   fputs("</svg>\n", p->out);
-  print_key(p->out, c);
+  print_legend(p->out, c);
 }
 
 void page_finish(page *p, const char *path) {
   fputs("</body></html>\n", p->out);
-  if (fclose(p->out) != 0) fail("no memory for a page");
+  if (fclose(p->out) != 0) fail("out of memory: the page");
   file_bytes bytes = {(uint8_t *)p->text, p->len};
   file_write(path, &bytes);
   free(p->text);

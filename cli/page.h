@@ -1,4 +1,4 @@
-/* A page for a browser that needs nothing else: text, tables, and charts drawn as SVG. */
+/* A self-contained HTML page: text, tables and SVG charts. */
 #ifndef CLI_PAGE_H
 #define CLI_PAGE_H
 
@@ -14,7 +14,7 @@ void page_heading(page *p, const char *text);
 void page_text(page *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void page_table(page *p, const report *table);
 
-/* Its points stand at equal distances, from the left end of the chart to the right. */
+/* The points are evenly spaced from the left end of the chart to the right. */
 typedef struct curve {
   const char *name;
   const uint64_t *points;
@@ -22,15 +22,15 @@ typedef struct curve {
 
 typedef struct chart {
   const char *x_name, *y_name;
-  double x_most; /* x is 0 at the left end and this at the right */
-  size_t points; /* of every curve, at least 2 */
+  double x_most; /* x runs from 0 to this */
+  size_t points; /* number of points of every curve, at least 2 */
   const curve *curves;
   size_t curve_count;
 } chart;
 
 void page_chart(page *p, const chart *c);
 
-/* Writes the page to a file, all or nothing, and frees it. */
+/* Writes the page to a file, which is replaced atomically, and frees the page. */
 void page_finish(page *p, const char *path);
 
 #endif

@@ -1,4 +1,4 @@
-/* The key of a filter's hash, as people write it. */
+/* The --seed option: the seed of the hash in hexadecimal. */
 #ifndef CLI_SEED_H
 #define CLI_SEED_H
 
@@ -6,7 +6,7 @@
 
 enum { SEED_BYTES = 16 };
 
-/* From 32 hex digits; NULL, which lets the library choose, for NULL. */
+/* Parses 32 hex digits. Returns seed, or NULL (the library draws a random seed) if hex is NULL. */
 const uint8_t *seed_read(const char *hex, uint8_t seed[SEED_BYTES]);
 
 #endif

@@ -8,18 +8,72 @@
 
 #include "fail.h"
 
-static _Noreturn void print_help(const command *c) {
-  printf("usage: %s %s\n\n%s\n", program_name, c->usage, c->about);
-  if (c->argument_count) printf("\n");
-  for (size_t i = 0; i < c->argument_count; i++) {
-    const argument *a = &c->arguments[i];
-    char left[40];
-    snprintf(left, sizeof left, "%s %s", a->name, a->value ? a->value : "");
-    printf("  %-18s %s\n", left, a->help);
+/* ------------------------------------------------------------------ --help */
+
+enum { TERMINAL_COLUMNS = 80, OPTION_COLUMN = 24 };
+
+/* Prints a word after a space, or on a new line if it does not fit; returns the new column. */
+static size_t print_word(const char *word, size_t len, size_t column, size_t indent) {
+  if (column > indent && column + 1 + len >= TERMINAL_COLUMNS) {
+    printf("\n%*s", (int)indent, "");
+    column = indent;
   }
-  if (c->more) printf("\n%s\n", c->more);
+  printf("%s%.*s", column > indent ? " " : "", (int)len, word);
+  return column + len + (column > indent);
+}
+
+/* Fills the words of a paragraph into lines that begin at column indent. */
+static void print_paragraph(const char *text, size_t len, size_t indent) {
+  size_t column = indent;
+  for (const char *end = text + len; text < end;) {
+    size_t word = strcspn(text, " \n");
+    if (word > (size_t)(end - text)) word = (size_t)(end - text);
+    if (word) column = print_word(text, word, column, indent);
+    text += word + 1;
+  }
+  printf("\n");
+}
+
+/* The length of the lines up to an empty one, or up to one that starts with a space. */
+static size_t paragraph_length(const char *text) {
+  size_t len = strcspn(text, "\n");
+  while (text[len] && text[len + 1] != '\n' && text[len + 1] != ' ')
+    len += 1 + strcspn(text + len + 1, "\n");
+  return len;
+}
+
+/* Fills the paragraphs of a text; prints empty lines and those that start with a space verbatim. */
+static void print_about(const char *text) {
+  while (*text) {
+    bool verbatim = *text == ' ' || *text == '\n';
+    size_t len = verbatim ? strcspn(text, "\n") : paragraph_length(text);
+    if (verbatim)
+      printf("%.*s\n", (int)len, text);
+    else
+      print_paragraph(text, len, 0);
+    text += len + (text[len] == '\n');
+  }
+}
+
+static void print_option(const argument *a) {
+  char left[80];
+  int len = snprintf(left, sizeof left, "  %s%s%s", a->name, a->value ? " " : "",
+                     a->value ? a->value : "");
+  printf("%-*s", OPTION_COLUMN, left);
+  if (len >= OPTION_COLUMN) printf("\n%*s", OPTION_COLUMN, "");
+  print_paragraph(a->help, strlen(a->help), OPTION_COLUMN);
+}
+
+static _Noreturn void print_help(const command *c) {
+  printf("usage: %s %s\n\n", program_name, c->usage);
+  print_about(c->about);
+  if (c->argument_count) printf("\nOptions:\n");
+  for (size_t i = 0; i < c->argument_count; i++) print_option(&c->arguments[i]);
+  if (c->examples) printf("\nExamples:\n%s\n", c->examples);
   exit(0);
 }
+
+/* ------------------------------------------------------------------ parsing */
 
 static uint64_t unit_of(const char *suffix) {
   if (!*suffix) return 1;
@@ -36,13 +90,15 @@ static uint64_t unit_of(const char *suffix) {
   }
 }
 
-static uint64_t parse_whole(const argument *a, const char *text, int base) {
+static uint64_t parse_integer(const argument *a, const char *text, int base) {
   char *end;
   errno = 0;
   uint64_t number = strtoull(text, &end, base);
   uint64_t unit = base == 10 ? unit_of(end) : !*end;
   bool is_number = isxdigit((unsigned char)*text) && unit && !errno && number <= UINT64_MAX / unit;
-  if (!is_number) usage_error("%s: '%s' is not a number", a->name, text);
+  if (!is_number)
+    usage_error("%s: '%s' is not %s", a->name, text,
+                base == 16 ? "a hexadecimal number" : "a whole number (suffixes: k, M, G)");
   return number * unit;
 }
 
@@ -54,23 +110,23 @@ static double parse_real(const argument *a, const char *text) {
 }
 
 static void check_range(const argument *a, const char *text, double number) {
-  /* The negation also catches "nan". */
+  /* Written as a negation so that it also rejects "nan". */
   if (!(number >= a->least && number <= a->most))
-    usage_error("%s: %s is not between %.15g and %.15g", a->name, text, a->least, a->most);
+    usage_error("%s: %s is out of range: %.15g to %.15g", a->name, text, a->least, a->most);
 }
 
 static void add_word(words *list, const char *word) {
   list->at = realloc(list->at, (list->n + 1) * sizeof *list->at);
-  if (!list->at) fail("no memory for the command line");
+  if (!list->at) fail("out of memory");
   list->at[list->n++] = word;
 }
 
 static void take_value(const argument *a, const char *text) {
   if (a->text) *a->text = text;
   if (a->list) add_word(a->list, text);
-  if (a->hex) *a->hex = parse_whole(a, text, 16);
+  if (a->hex) *a->hex = parse_integer(a, text, 16);
   if (a->count) {
-    *a->count = parse_whole(a, text, 10);
+    *a->count = parse_integer(a, text, 10);
     check_range(a, text, (double)*a->count);
   }
   if (a->real) {
@@ -79,17 +135,17 @@ static void take_value(const argument *a, const char *text) {
   }
 }
 
-/* The argument that the text names, as --name or --name=value; *value is set to what is behind the =. */
+/* Finds the option named by --name or --name=value; *value is the text after the =, or NULL. */
 static const argument *find_argument(const command *c, const char *text, const char **value) {
   size_t len = strcspn(text, "=");
   *value = text[len] ? text + len + 1 : NULL;
   for (size_t i = 0; i < c->argument_count; i++)
     if (strlen(c->arguments[i].name) == len && memcmp(c->arguments[i].name, text, len) == 0)
       return &c->arguments[i];
-  usage_error("unknown argument '%s'", text);
+  usage_error("unknown option '%s'", text);
 }
 
-/* Takes the argument at argv[i]; returns the place of the last word that belongs to it. */
+/* Parses the option at argv[i]; returns the index of the last argument that belongs to it. */
 static int take_argument(const command *c, int argc, char **argv, int i) {
   const char *value;
   const argument *a = find_argument(c, argv[i], &value);
@@ -104,9 +160,9 @@ static int take_argument(const command *c, int argc, char **argv, int i) {
 }
 
 words arguments_parse(const command *c, int argc, char **argv) {
-  static words
-      found; /* they live as long as the program: its verb need not keep them, nor free them */
+  static words found; /* static: the words stay valid until the program ends */
   bool only_words = false;
+  usage_error_verb(argv[0]);
   for (int i = 1; i < argc; i++) {
     bool is_word = only_words || argv[i][0] != '-' || !argv[i][1];
     if (!is_word && (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)) print_help(c);
@@ -118,52 +174,60 @@ words arguments_parse(const command *c, int argc, char **argv) {
     else
       i = take_argument(c, argc, argv, i);
   }
-  if (found.n < c->least_words) usage_error("something is missing: %s %s", program_name, c->usage);
+  if (found.n < c->least_words)
+    usage_error("missing argument; usage: %s %s", program_name, c->usage);
   return found;
 }
 
 /* ------------------------------------------------------------------ manual pages */
 
-/* What begins a line with a dot or a quote would be a request to troff, and a backslash an escape. */
-static void print_troff(const char *text) {
-  bool line_start = true;
-  for (; *text; text++) {
-    if (line_start && (*text == '.' || *text == '\'')) fputs("\\&", stdout);
-    line_start = *text == '\n';
-    if (*text == '\\')
+/* Escapes what troff would interpret: backslashes, hyphens, and a dot or a quote at the start. */
+static void print_escaped(const char *text, size_t len) {
+  if (len && (*text == '.' || *text == '\'')) fputs("\\&", stdout);
+  for (size_t i = 0; i < len; i++) {
+    if (text[i] == '\\')
       fputs("\\e", stdout);
-    else if (*text == '-')
+    else if (text[i] == '-')
       fputs("\\-", stdout);
     else
-      putchar(*text);
+      putchar(text[i]);
   }
 }
 
-static void print_section(const char *title, const char *before, const char *text,
-                          const char *after) {
-  printf(".SH %s\n%s", title, before);
-  print_troff(text);
-  printf("\n%s", after);
+/* Prints a text; troff fills its lines, except those that start with a space. */
+static void print_troff(const char *text) {
+  for (bool filled = true; *text;) {
+    size_t len = strcspn(text, "\n");
+    if (filled != (*text != ' ')) {
+      filled = !filled;
+      printf(filled ? ".fi\n" : ".nf\n");
+    }
+    print_escaped(text, len);
+    printf("\n");
+    text += len + (text[len] == '\n');
+    if (!*text && !filled) printf(".fi\n");
+  }
 }
 
 void arguments_print_manual(const command *c, const char *verb, const char *summary) {
   printf(".TH %s-%s 1\n.SH NAME\n%s-%s \\- ", program_name, verb, program_name, verb);
   print_troff(summary);
-  printf("\n.SH SYNOPSIS\n.B %s\n", program_name);
+  printf(".SH SYNOPSIS\n.B %s\n", program_name);
   print_troff(c->usage);
-  printf("\n");
-  print_section("DESCRIPTION", "", c->about, "");
+  printf(".SH DESCRIPTION\n");
+  print_troff(c->about);
   if (c->argument_count) printf(".SH OPTIONS\n");
   for (size_t i = 0; i < c->argument_count; i++) {
-    printf(".TP\n.B ");
-    print_troff(c->arguments[i].name);
-    if (c->arguments[i].value) printf(" \\fI%s\\fR", c->arguments[i].value);
-    printf("\n");
-    print_troff(c->arguments[i].help);
-    printf("\n");
+    const argument *a = &c->arguments[i];
+    printf(".TP\n.BI \"");
+    print_escaped(a->name, strlen(a->name));
+    printf(" \" %s\n", a->value ? a->value : "");
+    print_troff(a->help);
   }
-  if (c->more) print_section("EXAMPLES", ".nf\n", c->more, ".fi\n");
-  printf(".SH EXIT STATUS\n0 done, or yes; 1 no, or not found; 2 wrong command line; 3 bad data, "
-         "or a file could not "
-         "be read or written.\n");
+  if (c->examples) {
+    printf(".SH EXAMPLES\n");
+    print_troff(c->examples);
+  }
+  printf(".SH EXIT STATUS\n0: success, or yes. 1: no, or key not found. 2: wrong command line. "
+         "3: bad data, or I/O error.\n");
 }

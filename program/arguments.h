@@ -1,6 +1,6 @@
 /*
- * The command line of a verb: a table that says what may stand there, from which the parser, --help and the
- * manual page all work.
+ * The command line of a verb. One table describes its options; the parser, --help and the manual
+ * page are all derived from it.
  */
 #ifndef PROGRAM_ARGUMENTS_H
 #define PROGRAM_ARGUMENTS_H
@@ -9,43 +9,47 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Arguments without dashes, or the values of one that may be given again and again. */
+/* The arguments without dashes, or all values of an option that may be repeated. */
 typedef struct words {
   const char **at;
   size_t n;
 } words;
 
-/* The one pointer that is set says what type the argument is, and where its value goes. */
+/* Exactly one pointer is set: it determines the type of the option and receives its value. */
 typedef struct argument {
   const char *name;  /* "--slots" */
-  const char *value; /* what --help calls the value: "N"; NULL for a flag */
+  const char *value; /* the name of the value in --help: "N"; NULL for a flag */
   const char *help;
   bool *flag;
   const char **text;
-  words *list;     /* every value it is given */
-  uint64_t *count; /* least to most; "10k", "3M", "2G" are numbers, too */
+  words *list;     /* collects the value of every occurrence */
+  uint64_t *count; /* least to most; accepts the suffixes k, M and G: "10k", "3M", "2G" */
   uint64_t *hex;
   double *real; /* least to most */
   double least, most;
 } argument;
 
+/*
+ * about: paragraphs, separated by an empty line. --help fills them to the width of a terminal; a
+ * line that starts with a space is printed as it is.
+ */
 typedef struct command {
   const char *usage; /* "micro [options]" */
   const char *about;
   const argument *arguments;
   size_t argument_count;
-  size_t least_words, most_words; /* without dashes, as in "run CLAIM" */
-  const char *more;               /* behind the arguments: examples; NULL for none */
+  size_t least_words, most_words; /* arguments without dashes, such as CLAIM in "run CLAIM" */
+  const char *examples;           /* printed after the options; NULL for none */
 } command;
 
 /*
- * Reads argv[1] and on (argv[0] is the verb). Returns the words, which live as long as the program; a "-" is one, and
- * so is all behind a "--". Does not return when the command line is wrong (usage_error) or asks for --help
- * (printed, exit 0).
+ * Parses argv[1] and the following; argv[0] is the verb. Returns the words, which stay valid until
+ * the program ends. "-" is a word, and so is every argument after "--". Does not return if the
+ * command line is wrong (usage_error) or contains --help (printed, exit 0).
  */
 words arguments_parse(const command *c, int argc, char **argv);
 
-/* The manual page of a verb, for man(1), on stdout. */
+/* Prints the manual page of a verb to stdout, as troff input for man(1). */
 void arguments_print_manual(const command *c, const char *verb, const char *summary);
 
 #endif

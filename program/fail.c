@@ -6,8 +6,14 @@
 
 enum { EXIT_USAGE = 2, EXIT_FAILED = 3 };
 
-static void complain(const char *format, va_list values) {
-  fflush(stdout); /* so that the complaint comes after what it is about */
+static const char *current_verb;
+
+void usage_error_verb(const char *verb) {
+  current_verb = verb;
+}
+
+static void print_message(const char *format, va_list values) {
+  fflush(stdout); /* keeps the order when stdout and stderr go to one file */
   fprintf(stderr, "%s: ", program_name);
   vfprintf(stderr, format, values);
 }
@@ -15,16 +21,17 @@ static void complain(const char *format, va_list values) {
 void usage_error(const char *format, ...) {
   va_list values;
   va_start(values, format);
-  complain(format, values);
+  print_message(format, values);
   va_end(values);
-  fprintf(stderr, "\nTry %s --help\n", program_name);
+  fprintf(stderr, "\nTry: %s%s%s --help\n", program_name, current_verb ? " " : "",
+          current_verb ? current_verb : "");
   exit(EXIT_USAGE);
 }
 
 void fail(const char *format, ...) {
   va_list values;
   va_start(values, format);
-  complain(format, values);
+  print_message(format, values);
   va_end(values);
   fputc('\n', stderr);
   exit(EXIT_FAILED);
@@ -34,7 +41,7 @@ void check(besom_status status, const char *format, ...) {
   if (status == BESOM_OK) return;
   va_list values;
   va_start(values, format);
-  complain(format, values);
+  print_message(format, values);
   va_end(values);
   fprintf(stderr, ": %s\n", besom_strerror(status));
   exit(EXIT_FAILED);
@@ -42,6 +49,6 @@ void check(besom_status status, const char *format, ...) {
 
 void *allocate(size_t count, size_t size) {
   void *memory = calloc(count ? count : 1, size);
-  if (!memory) fail("no memory for %zu times %zu bytes", count, size);
+  if (!memory) fail("out of memory: %zu elements of %zu bytes", count, size);
   return memory;
 }

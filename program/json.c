@@ -21,17 +21,18 @@ void json_print_text(const char *text) {
   putchar('"');
 }
 
-/* JSON has no leading zeros or plus signs, and digits on both sides of a point: "007" and ".5" are texts. */
+/* JSON allows no leading zeros or plus signs and requires digits on both sides of a point: "007"
+ * and ".5" are strings. */
 static bool is_number(const char *text) {
   static const char *const digits = "0123456789";
   if (*text == '-') text++;
-  size_t whole = strspn(text, digits);
-  if (!whole || (*text == '0' && whole > 1)) return false;
-  text += whole;
+  size_t integer = strspn(text, digits);
+  if (!integer || (*text == '0' && integer > 1)) return false;
+  text += integer;
   if (*text == '.') {
-    size_t rest = strspn(++text, digits);
-    if (!rest) return false;
-    text += rest;
+    size_t fraction = strspn(++text, digits);
+    if (!fraction) return false;
+    text += fraction;
   }
   if (*text == 'e') {
     text++;

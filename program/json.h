@@ -1,16 +1,16 @@
-/* JSON on stdout, for programs. */
+/* JSON on stdout. */
 #ifndef PROGRAM_JSON_H
 #define PROGRAM_JSON_H
 
 #include "report.h"
 
-/* A text in quotes, with escapes where JSON wants them; NULL is null. */
+/* Prints a string in quotes, with the escapes that JSON requires; NULL is printed as null. */
 void json_print_text(const char *text);
 
-/* A cell of a table: a number if it reads as one of JSON, null if it is empty, else a text. */
+/* Prints a table cell: a number if it is a valid JSON number, null if empty, else a string. */
 void json_print_cell(const char *cell);
 
-/* A table as an array of objects, a line for each row, whose members are named like the columns. */
+/* Prints a table as an array of objects, one line per row. The columns name the members. */
 void json_print_rows(const report *table);
 
 #endif

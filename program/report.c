@@ -12,7 +12,7 @@
 #include "fail.h"
 
 typedef struct cell {
-  char text[64];
+  char text[128];
 } cell;
 
 struct report {
@@ -33,7 +33,7 @@ void report_cell(report *r, const char *format, ...) {
   if (r->cell_count == r->cell_room) {
     r->cell_room = r->cell_room ? 2 * r->cell_room : 64;
     r->cells = realloc(r->cells, r->cell_room * sizeof *r->cells);
-    if (!r->cells) fail("no memory for a table of %zu cells", r->cell_room);
+    if (!r->cells) fail("out of memory: a table of %zu cells", r->cell_room);
   }
   cell *c = &r->cells[r->cell_count++];
   va_list values;
@@ -63,8 +63,8 @@ static int column_width(const report *r, size_t column) {
   return (int)width;
 }
 
-/* Numbers stand to the right, so that their digits line up; words to the left. */
-static bool is_of_words(const report *r, size_t column) {
+/* Text is aligned to the left; numbers to the right, so that their digits line up. */
+static bool is_text_column(const report *r, size_t column) {
   return column < r->cell_count && isalpha((unsigned char)r->cells[column].text[0]);
 }
 
@@ -74,7 +74,7 @@ static void print_cell(const report *r, size_t column, const char *text) {
     printf("%s%s", text, last ? "\n" : ",");
     return;
   }
-  if (!is_of_words(r, column))
+  if (!is_text_column(r, column))
     printf("%*s", column_width(r, column), text);
   else
     printf("%-*s", last ? 0 : column_width(r, column), text);
@@ -107,7 +107,7 @@ void progress(const char *format, ...) {
   va_start(values, format);
   vfprintf(stderr, format, values);
   va_end(values);
-  fputc('\r', stderr); /* an error message would overwrite the line, too */
+  fputc('\r', stderr); /* an error message overwrites the line */
   fflush(stderr);
 }
 

@@ -1,6 +1,4 @@
-/*
- * What the program prints: tables, aligned for people or as CSV for programs, and signs of life.
- */
+/* Tables, printed with aligned columns or as CSV, and progress messages. */
 #ifndef PROGRAM_REPORT_H
 #define PROGRAM_REPORT_H
 
@@ -9,23 +7,24 @@
 
 typedef struct report report;
 
-/* columns must outlive the report. */
+/* The array of columns must stay valid until the report is freed. */
 report *report_create(const char *const *columns, size_t column_count, bool csv);
 
-/* Adds a cell, row by row from left to right. In CSV cells are not quoted: no commas in them. */
+/* Adds a cell: row by row, from left to right. A cell holds up to 127 bytes; longer text is cut.
+ * Cells of a CSV report are not quoted, so they must not contain commas. */
 void report_cell(report *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* What was put in so far: its rows, and their texts; row 0 has the names of the columns. */
+/* The rows so far and their cells; row 0 holds the column names. */
 size_t report_rows(const report *r);
 size_t report_columns(const report *r);
 const char *report_text(const report *r, size_t row, size_t column);
 
-/* Prints the table; frees it; or both. */
+/* report_finish prints the table and frees it. */
 void report_print(const report *r);
 void report_free(report *r);
 void report_finish(report *r);
 
-/* Says on stderr, in one line that the next call overwrites, what goes on. Only if stderr is a terminal. */
+/* Prints a line on stderr that the next call overwrites. Does nothing if stderr is no terminal. */
 void progress(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void progress_end(void);
 

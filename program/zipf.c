@@ -5,13 +5,16 @@
 #include "random.h"
 
 /*
- * Rejection-inversion, after Hoermann and Derflinger (1996). Cut the area under the curve x^-s at every k + 1/2. The
- * curve is convex, so the piece around k is at least as large as k^-s: keep the last k^-s of it, and a point that is
- * uniform over the whole area falls into what was kept of piece k with the wanted odds; one that falls elsewhere is
- * thrown again. Inverting the integral finds the piece. The first one is kept whole, by beginning the area late.
+ * Rejection-inversion, after Hoermann and Derflinger (1996). The area under the curve x^-s is cut
+ * at every k + 1/2. The curve is convex, so the piece around k is at least as large as k^-s, and
+ * the last k^-s of it is the accepted part. A point that is uniform over the area falls into the
+ * accepted part of piece k with a probability proportional to k^-s; any other point is rejected and
+ * drawn again. The inverse of the integral finds the piece. The area starts late enough that the
+ * first piece is accepted as a whole.
  */
 
-/* The integral of x^-s from 1 to x; no case of its own for s near 1, where (x^(1-s) - 1) / (1-s) loses its digits. */
+/* The integral of x^-s from 1 to x. This form is exact near s = 1, too, where
+ * (x^(1-s) - 1) / (1-s) loses its digits. */
 static double area_to(const zipf *z, double x) {
   double e = (1 - z->s) * log(x);
   return fabs(e) > 1e-9 ? log(x) * expm1(e) / e : log(x) * (1 + e / 2);
@@ -20,7 +23,7 @@ static double area_to(const zipf *z, double x) {
 /* Its inverse. */
 static double at_area(const zipf *z, double area) {
   double e = (1 - z->s) * area;
-  if (e <= -1) return (double)z->universe; /* rounding: no x has so much area before it */
+  if (e <= -1) return (double)z->universe; /* rounding: the area is larger than the total */
   return exp(fabs(e) > 1e-9 ? area * log1p(e) / e : area * (1 - e / 2));
 }
 

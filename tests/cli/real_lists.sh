@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# real_lists.sh PROGRAM_DIR SOURCE_DIR: real lists from end to end. Domains of phishing must be blocked, popular ones and
-# the names of packages must not: every key of both is asked. Exits with 77, which is no failure, if they cannot be had.
+# real_lists.sh PROGRAM_DIR SOURCE_DIR: builds and queries filters of real lists. Phishing domains
+# must be blocked; popular domains and package names must not. Every key of both lists is queried.
+# Exits with 77 (test skipped) if the lists cannot be fetched.
 set -eu -o pipefail
 besom=$(realpath "$1")/besom
 source=$(realpath "$2")
@@ -21,14 +22,14 @@ expect() { # COUNT FILE
   local count
   count=$("$besom" query list.besom "$2" --count || true)
   [[ $count == "$1" ]] || {
-    echo "$2: $count keys are answered yes, not $1"
+    echo "$2: $count keys are answered yes, expected $1"
     exit 1
   }
 }
 
 size() { wc -l <"$1"; }
 (($(size "$lists/phishing.txt") > 10000 && $(size "$lists/no.txt") > 100000)) || {
-  echo "the lists are too short: has a package changed?"
+  echo "the lists are too short: did a package change?"
   exit 1
 }
 "$besom" build list.besom --yes "$lists/phishing.txt" --no "$lists/no.txt"
@@ -36,10 +37,10 @@ size() { wc -l <"$1"; }
 expect "$(size "$lists/phishing.txt")" "$lists/phishing.txt"
 expect 0 "$lists/no.txt"
 
-# A list of tomorrow, a hundredth of it changed, shipped as a patch.
+# An update that removes one key in a hundred, shipped as a patch.
 awk 'NR % 100' "$lists/phishing.txt" >fresh.txt
 "$besom" build old.besom --yes "$lists/phishing.txt"
 "$besom" build new.besom --like old.besom --yes fresh.txt
-"$besom" delta old.besom new.besom patch
-"$besom" apply old.besom patch made.besom
+"$besom" diff old.besom new.besom patch
+"$besom" patch old.besom patch made.besom
 cmp made.besom new.besom

@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
-# run.sh PROGRAM_DIR SESSION...: plays sessions of the besom command and compares what it says with what it said.
+# run.sh PROGRAM_DIR SESSION...: runs sessions of the besom command and compares the output.
 #
-# A session is a text of commands, each behind "$ ", and what they print; a line "[exit N]" stands for an exit code that
-# is not 0. It runs in an empty directory. Sizes in memory change with the structs: they are shown as N. With UPDATE=1 sessions are rewritten instead: look at the difference.
+# A session is a text file of commands, each after "$ ", followed by their expected output. A line
+# "[exit N]" is an exit code other than 0. A session runs in an empty directory. Sizes in memory
+# depend on struct layouts and are replaced by N. With UPDATE=1 the script rewrites the expected
+# output instead: review the difference.
 set -u
 programs=$(realpath "$1")
 shift
 bad=0
 
-play() {
+run_session() {
   local line code
   while IFS= read -r line; do
     [[ $line == '$ '* ]] || continue
@@ -20,19 +22,23 @@ play() {
 }
 
 mask_sizes() {
-  sed -E 's/[0-9.]+ bits a key/N bits a key/; s/^(bytes|bits a key)( +)[0-9.]+$/\1\2N/; s/[0-9.]+ % of the filter/N % of the filter/'
+  sed -E 's/[0-9.]+ bits per key/N bits per key/; s/^(bytes|bits per key)( +)[0-9.]+$/\1\2N/
+          s/[0-9.]+ % of the filter/N % of the filter/'
 }
 
 for session in "$@"; do
   session=$(realpath "$session")
   place=$(mktemp -d)
-  actual=$(cd "$place" && PATH=$programs:$PATH NO_COLOR=1 play "$session" | mask_sizes; echo end)
+  actual=$(
+    cd "$place" && PATH=$programs:$PATH NO_COLOR=1 run_session "$session" | mask_sizes
+    echo end
+  )
   rm -rf "$place"
   actual=${actual%end}
   if [[ ${UPDATE:-} ]]; then
     printf '%s' "$actual" >"$session"
   elif ! diff -u "$session" <(printf '%s' "$actual"); then
-    echo "$(basename "$session"): not what it said"
+    echo "$(basename "$session"): the output differs from the session"
     bad=1
   fi
 done

@@ -1,7 +1,8 @@
 /*
- * Hostile patches: whatever bytes besom_patch accepts make a sound filter, and the rest changes nothing. The first byte
- * chooses the filter that is patched; that it is meant for that one is made right first, since a mutation that
- * this check catches is no test of what stands behind it.
+ * Hostile patches: if besom_patch accepts the bytes, the result is a valid filter; in every case
+ * the old filter is unchanged. The first byte selects the filter to patch. The test writes the
+ * right checksum of the old filter into the patch: a mutation that this check rejects would not
+ * reach the code after it.
  */
 #include <string.h>
 
@@ -12,7 +13,7 @@
 #include "support/keys.h"
 #include "support/memory_sink.h"
 
-enum { KEYS = 200, OLD_CHECKSUM_AT = 16, PATCH_HEADER_BYTES = 40, LONGEST_INPUT = 1 << 13 };
+enum { KEYS = 200, OLD_CHECKSUM_AT = 16, PATCH_HEADER_BYTES = 40, MAX_INPUT = 1 << 13 };
 
 static const char *const kinds[] = {"aqf", "qf", "bloom", "exaf"};
 enum { KINDS = sizeof kinds / sizeof *kinds };
@@ -28,8 +29,8 @@ static besom_filter *make_old(uint8_t choice) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  uint8_t patch[LONGEST_INPUT];
-  if (size < 1 + PATCH_HEADER_BYTES || size > LONGEST_INPUT) return 0;
+  uint8_t patch[MAX_INPUT];
+  if (size < 1 + PATCH_HEADER_BYTES || size > MAX_INPUT) return 0;
   besom_filter *old = make_old(data[0]), *fresh = NULL;
   memory_sink saved;
   memory_sink_init(&saved);

@@ -1,0 +1,43 @@
+/* besom merge: one filter from several. */
+#include <stdio.h>
+
+#include "fail.h"
+#include "files.h"
+#include "verb.h"
+
+static const command merge_command = {
+    .usage = "merge OUT FILTER FILTER...",
+    .about = "Writes one filter that holds the keys of all given filters. They must have the same "
+             "kind, hash, seed and size; besom build --like FILTER makes such filters. The merged "
+             "filter has the capacity of the first one. If the keys do not fit, grow every filter "
+             "first (besom grow).",
+    .least_words = 3,
+    .most_words = SIZE_MAX,
+    .examples = "  besom build new.besom --like old.besom --yes new.txt\n"
+                "  besom merge all.besom old.besom new.besom",
+};
+
+static int merge(words words) {
+  besom_filter *all = filter_load(words.at[1]);
+  for (size_t i = 2; i < words.n; i++) {
+    besom_filter *next = filter_open(words.at[i]), *both = NULL;
+    besom_status status = besom_merge(all, next, &both);
+    if (status == BESOM_INCOMPATIBLE)
+      fail("%s and %s differ in kind, hash, seed or size. Build the second one with: "
+           "besom build --like %s",
+           words.at[1], words.at[i], words.at[1]);
+    if (status == BESOM_FULL)
+      fail("%s: the merged filter is too small for its keys. Grow every filter first: besom grow",
+           words.at[i]);
+    check(status, "merging %s", words.at[i]);
+    besom_free(all);
+    besom_free(next);
+    all = both;
+  }
+  filter_save(all, words.at[0]);
+  fprintf(stderr, "%s: %llu keys\n", words.at[0], (unsigned long long)filter_stats(all).items);
+  besom_free(all);
+  return 0;
+}
+
+const verb merge_verb = {"merge", "merge filters into one", &merge_command, merge};

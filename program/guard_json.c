@@ -1,0 +1,89 @@
+#include "guard_json.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A member of the statistics. Its name in JSON is its name in the struct. */
+typedef struct member {
+  const char *name;
+  size_t offset;
+} member;
+
+#define MEMBER(name) \
+  { #name, offsetof(besom_guard_statistics, name) }
+
+static const member counts[] = {
+    MEMBER(queries),
+    MEMBER(filter_negatives),
+    MEMBER(store_reads),
+    MEMBER(true_positives),
+    MEMBER(false_positives),
+    MEMBER(repeated_false_positives),
+    MEMBER(adapted),
+    MEMBER(adapt_full),
+    MEMBER(puts),
+    MEMBER(replaced),
+    MEMBER(deletes),
+    MEMBER(put_reads),
+    MEMBER(delete_reads),
+    MEMBER(moved),
+    MEMBER(filter_reads),
+    MEMBER(queued),
+    MEMBER(queue_drops),
+    MEMBER(rekeys),
+    MEMBER(growths),
+    MEMBER(steps),
+    MEMBER(step_items),
+    MEMBER(largest_step),
+    MEMBER(failed_steps),
+    MEMBER(rebuilt),
+    MEMBER(keys),
+    MEMBER(filter_bytes),
+    MEMBER(store_bytes),
+};
+
+static const member flags[] = {MEMBER(moving)};
+
+static const member rates[] = {MEMBER(reserve_used), MEMBER(observed_fpr), MEMBER(window_fpr),
+                               MEMBER(current_fpr)};
+
+static const void *value_of(const besom_guard_statistics *stats, const member *m) {
+  return (const char *)stats + m->offset;
+}
+
+static void print_stats(FILE *out, const besom_guard_statistics *stats) {
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+    fprintf(out, "\"%s\":%llu,", counts[i].name,
+            (unsigned long long)*(const uint64_t *)value_of(stats, &counts[i]));
+  for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+    fprintf(out, "\"%s\":%s,", flags[i].name,
+            *(const bool *)value_of(stats, &flags[i]) ? "true" : "false");
+  for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
+    fprintf(out, "\"%s\":%.6g,", rates[i].name, *(const double *)value_of(stats, &rates[i]));
+}
+
+static void print_bytes(FILE *out, const uint8_t *bytes, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    bool plain = bytes[i] >= ' ' && bytes[i] < 127 && bytes[i] != '"' && bytes[i] != '\\';
+    fprintf(out, plain ? "%c" : "\\u%04x", bytes[i]);
+  }
+}
+
+static void print_offender(FILE *out, const besom_offender *o) {
+  fputs("{\"key\":\"", out);
+  print_bytes(out, o->key, o->len < sizeof o->key ? o->len : sizeof o->key);
+  fprintf(out, "\",\"length\":%llu,\"count\":%llu,\"error\":%llu}", (unsigned long long)o->len,
+          (unsigned long long)o->count, (unsigned long long)o->error);
+}
+
+void guard_json_print(FILE *out, const besom_guard_statistics *stats,
+                      const besom_offender *offenders, size_t offender_count) {
+  fputc('{', out);
+  print_stats(out, stats);
+  fputs("\"offenders\":[", out);
+  for (size_t i = 0; i < offender_count; i++) {
+    if (i) fputc(',', out);
+    print_offender(out, &offenders[i]);
+  }
+  fputs("]}", out);
+}
