@@ -1,4 +1,4 @@
-"""redis_batches.py PORT: the throughput of AF.MEXISTS and SMISMEMBER with 100 random items per command.
+"""redis_batches.py PORT: throughput of AF.MEXISTS and SMISMEMBER with 100 random items per command.
 
 redis-benchmark takes longer to make such requests than the server takes to answer them. So this
 script makes the requests before it measures. The result is items per second of the server's CPU

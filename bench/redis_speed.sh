@@ -21,7 +21,8 @@ until cli ping >/dev/null 2>&1; do sleep 0.1; done
 
 # Requests per second of a command. __rand_int__ is a random number below a million.
 throughput() {
-  redis-benchmark -p $port -P 16 -n "$1" -r 1000000 --csv "${@:2}" | tail -1 | cut -d, -f2 | tr -d '"'
+  redis-benchmark -p $port -P 16 -n "$1" -r 1000000 --csv "${@:2}" |
+    tail -1 | cut -d, -f2 | tr -d '"'
 }
 
 declare -A best
@@ -59,5 +60,5 @@ seq "$items" | awk '{ line = line " " $1 } NR % 1000 == 0 { print "af.madd large
 after=$(used)
 size=$(cli af.info large size)
 awk -v a=$((after - before)) -v b="$size" -v n="$(cli af.card large)" 'BEGIN {
-  printf "%d items: used_memory grows by %.1f MB, size of the filter %.1f MB", n, a / 1e6, b / 1e6
+  printf "%d items: used_memory grows by %.1f MB, the filter has %.1f MB", n, a / 1e6, b / 1e6
   printf ", ratio %.3f   (target: at most 1.1)\n", a / b }'

@@ -117,8 +117,8 @@ static void request_many(const char *prefix, int n) {
       mdb_txn_abort(txn);
     }
   }
-  printf("%6d requests for %-6s pages: %6d found, %6lu rejected by the filter, "
-         "%6lu database reads, %4lu false positives\n",
+  printf("%5d requests for %-6s pages: %4d found, %5lu rejected, %4lu database reads, "
+         "%3lu false positives\n",
          n, prefix, found, rejected, reads, reads - (unsigned long)found);
 }
 

@@ -1,5 +1,7 @@
 """Every command, as docs/redis.md documents it, in RESP2 and RESP3."""
 
+import os
+import shlex
 import unittest
 
 from servers import ReplyError, Server
@@ -33,6 +35,17 @@ class Commands:
     def info(self, key):
         fields = self.r("AF.INFO", key)
         return fields if isinstance(fields, dict) else dict(zip(fields[::2], fields[1::2]))
+
+    def test_the_session_of_the_documentation(self):
+        docs = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "redis.md")
+        with open(docs) as file:
+            session = file.read().split("## First steps")[1].split("```")[1]
+        for step in session.split("\n> ")[1:]:
+            command, *expected = step.strip().split("\n")
+            replies = self.r(*shlex.split(command))
+            replies = replies if isinstance(replies, list) else [replies]
+            self.assertEqual([line.split()[-1] for line in expected],
+                             [str(int(reply)) if reply != "OK" else reply for reply in replies], command)
 
     def test_reserve(self):
         self.assertEqual("OK", self.r("AF.RESERVE", "f", 0.01, 1000))
