@@ -118,7 +118,7 @@ static void request_many(const char *prefix, int n) {
     }
   }
   printf("%5d requests for %-6s pages: %4d found, %5lu rejected, %4lu database reads, "
-         "%3lu false positives\n",
+         "%2lu false positives\n",
          n, prefix, found, rejected, reads, reads - (unsigned long)found);
 }
 
