@@ -1,14 +1,16 @@
 /*
- * redis_cache.c - a small web server whose pages are in LMDB, with a filter in Redis in front.
+ * redis_cache.c - a small web server with its pages in LMDB and a filter in Redis in front of them.
  *
- * Requests for pages that do not exist cost a server most: no cache has them, so each one reaches the database. Here a
- * filter that all web servers share is asked first. Its no is certain; a yes that turns out wrong is reported, once,
- * and from then on that address is stopped, too, by every server and every replica.
+ * No cache holds pages that do not exist, so each request for one of them reaches the database.
+ * This server queries a filter first, which all web servers share. If the filter answers no, the
+ * page does not exist. If it answers yes and the database has no such page, the server reports the
+ * false positive once; from then on every server and every replica answers no to that name.
  *
  *     redis-server --loadmodule build/besom-redis.so
- *     redis_cache REDIS_PORT DIRECTORY              shows what the filter spares the database
- *     redis_cache REDIS_PORT DIRECTORY HTTP_PORT    serves: curl -T page localhost:HTTP_PORT/name; curl
- * localhost:HTTP_PORT/name
+ *     redis_cache REDIS_PORT DIRECTORY              counts the reads of the database
+ *     redis_cache REDIS_PORT DIRECTORY HTTP_PORT    serves pages:
+ *         curl -T page localhost:HTTP_PORT/name
+ *         curl localhost:HTTP_PORT/name
  */
 #define _DEFAULT_SOURCE
 #include <arpa/inet.h>
@@ -25,7 +27,7 @@
 static redisContext *redis;
 static MDB_env *env;
 static MDB_dbi pages;
-static unsigned long reads, stopped, fixed;
+static unsigned long reads, rejected, fixed;
 
 static void fail(const char *what) {
   fprintf(stderr, "redis_cache: %s\n", what);
@@ -34,13 +36,13 @@ static void fail(const char *what) {
 
 /* ------------------------------------------------------------------ the filter */
 
-/* What a command on the filter and one address replies: 1 or 0. */
-static long long filter_says(const char *command, const char *name) {
+/* Runs a command with one item on the filter. Returns the reply, 1 or 0. */
+static long long filter_command(const char *command, const char *name) {
   redisReply *reply = redisCommand(redis, "%s " FILTER " %s", command, name);
-  if (!reply) fail("no Redis");
+  if (!reply) fail("the connection to Redis was lost");
   redisReply *first =
       reply->type == REDIS_REPLY_ARRAY && reply->elements ? reply->element[0] : reply;
-  /* An error is no reason not to serve: without the filter every page may exist. */
+  /* After an error the server still works: without an answer every page may exist. */
   long long answer = first->type == REDIS_REPLY_INTEGER ? first->integer : 1;
   freeReplyObject(reply);
   return answer;
@@ -62,17 +64,20 @@ static void open_pages(const char *directory) {
   check(mdb_txn_commit(txn));
 }
 
-/* First the database, then the filter: whoever gets a yes in between reads once in vain. */
+/*
+ * Writes the database first. In the other order a request between the two writes would get a yes,
+ * find no page, and report the name of a page that is about to exist.
+ */
 static void put_page(const char *name, const char *text, size_t len) {
   MDB_txn *txn;
   MDB_val key = {strlen(name), (void *)(size_t)name}, value = {len, (void *)(size_t)text};
   check(mdb_txn_begin(env, NULL, 0, &txn));
   check(mdb_put(txn, pages, &key, &value, 0));
   check(mdb_txn_commit(txn));
-  filter_says("AF.ADD", name);
+  filter_command("AF.ADD", name);
 }
 
-/* The page, as long as *txn is open; NULL if there is none. */
+/* Returns the page, valid while *txn is open, or NULL if there is none. */
 static const char *read_page(const char *name, size_t *len, MDB_txn **txn) {
   MDB_val key = {strlen(name), (void *)(size_t)name}, value;
   reads++;
@@ -86,14 +91,14 @@ static const char *read_page(const char *name, size_t *len, MDB_txn **txn) {
   return NULL;
 }
 
-/* What this is all about. */
+/* Queries the filter, then the database, and reports a false positive. */
 static const char *get_page(const char *name, size_t *len, MDB_txn **txn) {
-  if (!filter_says("AF.EXISTS", name)) {
-    stopped++;
+  if (!filter_command("AF.EXISTS", name)) {
+    rejected++;
     return NULL;
   }
   const char *page = read_page(name, len, txn);
-  if (!page) fixed += (unsigned long)filter_says("AF.REPORT", name);
+  if (!page) fixed += (unsigned long)filter_command("AF.REPORT", name);
   return page;
 }
 
@@ -104,7 +109,7 @@ static void request_many(const char *prefix, int n) {
   size_t len;
   MDB_txn *txn;
   int found = 0;
-  reads = stopped = fixed = 0;
+  reads = rejected = fixed = 0;
   for (int i = 0; i < n; i++) {
     snprintf(name, sizeof name, "/%s-%d", prefix, i);
     if (get_page(name, &len, &txn)) {
@@ -112,30 +117,32 @@ static void request_many(const char *prefix, int n) {
       mdb_txn_abort(txn);
     }
   }
-  printf("%6d requests for %-8s %6d found, %6lu stopped by the filter, %6lu reads of the database, "
-         "%4lu in vain\n",
-         n, prefix, found, stopped, reads, reads - (unsigned long)found);
+  printf("%5d requests for %-6s pages: %4d found, %5lu rejected, %4lu database reads, "
+         "%2lu false positives\n",
+         n, prefix, found, rejected, reads, reads - (unsigned long)found);
 }
 
 static int demonstrate(void) {
-  enum { PAGES = 5000, STRANGERS = 20000 };
+  enum { PAGES = 5000, ABSENT = 20000 };
   char name[40];
   redisReply *reply =
-      redisCommand(redis, "AF.RESERVE " FILTER " 0.01 %d NONSCALING ADAPTROOM 0.3", PAGES);
-  if (!reply || reply->type == REDIS_REPLY_ERROR) fail(reply ? reply->str : "no Redis");
+      redisCommand(redis, "AF.RESERVE " FILTER " 0.01 %d NONSCALING ADAPTRESERVE 0.3", PAGES);
+  if (!reply || reply->type == REDIS_REPLY_ERROR)
+    fail(reply ? reply->str : "the connection to Redis was lost");
   freeReplyObject(reply);
   for (int i = 0; i < PAGES; i++) {
-    snprintf(name, sizeof name, "/page-%d", i);
+    snprintf(name, sizeof name, "/stored-%d", i);
     put_page(name, "<p>Hello</p>", 12);
   }
-  request_many("page", PAGES);
+  request_many("stored", PAGES);
   unsigned long lost = PAGES - reads;
-  request_many("stranger", STRANGERS);
+  request_many("absent", ABSENT);
   unsigned long first = reads;
-  request_many("stranger", STRANGERS);
-  printf("Every page was found%s; strangers reached the database %lu times at first, and %lu times "
-         "the second time.\n",
-         lost ? ", but some were not" : "", first, reads);
+  request_many("absent", ABSENT);
+  printf(
+      "%lu stored pages were not found. Requests for absent pages read the database %lu times in "
+      "the first pass and %lu times in the second.\n",
+      lost, first, reads);
   return lost || reads || !first;
 }
 
@@ -151,14 +158,14 @@ static void respond_page(FILE *out, const char *name) {
   MDB_txn *txn;
   const char *page = get_page(name, &len, &txn);
   if (!page) {
-    respond(out, "404 Not Found", "not here\n", 9);
+    respond(out, "404 Not Found", "no such page\n", 13);
     return;
   }
   respond(out, "200 OK", page, len);
   mdb_txn_abort(txn);
 }
 
-static void take_page(FILE *in, FILE *out, const char *name, size_t len) {
+static void receive_page(FILE *in, FILE *out, const char *name, size_t len) {
   char *text = malloc(len + 1);
   if (text && fread(text, 1, len, in) == len) {
     put_page(name, text, len);
@@ -179,7 +186,7 @@ static void serve_one(FILE *in, FILE *out) {
     }
   }
   if (strcmp(method, "PUT") == 0 && len <= 1 << 20)
-    take_page(in, out, name, len);
+    receive_page(in, out, name, len);
   else
     respond_page(out, name);
 }
@@ -192,7 +199,7 @@ static void serve(int port) {
   signal(SIGPIPE, SIG_IGN);
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof at) || listen(fd, 64))
-    fail("the port is taken");
+    fail("cannot listen on HTTP_PORT: choose another port");
   for (;;) {
     int connection = accept(fd, NULL, NULL);
     if (connection < 0) continue;
@@ -206,7 +213,7 @@ static void serve(int port) {
 int main(int argc, char **argv) {
   if (argc < 3 || argc > 4) fail("usage: redis_cache REDIS_PORT DIRECTORY [HTTP_PORT]");
   redis = redisConnect("127.0.0.1", atoi(argv[1]));
-  if (!redis || redis->err) fail("no Redis there");
+  if (!redis || redis->err) fail("cannot connect to Redis at 127.0.0.1: check REDIS_PORT");
   open_pages(argv[2]);
   if (argc == 4) serve(atoi(argv[3]));
   int result = demonstrate();

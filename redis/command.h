@@ -1,29 +1,36 @@
 /*
- * command.h - what commands share: finding a value, saying what went wrong; and the commands themselves.
+ * command.h - what the commands share (looking up a value, creating one, replying with an error),
+ * and the command functions.
  */
 #ifndef BESOM_REDIS_COMMAND_H
 #define BESOM_REDIS_COMMAND_H
 
 #include "value.h"
 
-enum find { FOUND, MISSING, OTHER_TYPE, INCOMPLETE };
+/* INCOMPLETE: AF.LOADCHUNK has not received all chunks, so the value has no filter yet. */
+enum lookup { FOUND, MISSING, WRONG_TYPE, INCOMPLETE };
 
-/* INCOMPLETE: there is a value without a filter. */
-enum find find_value(RedisModuleCtx *ctx, RedisModuleString *key, struct af **af);
-/* The same, but other commands that watch the key will see that it was touched. */
-enum find find_value_to_change(RedisModuleCtx *ctx, RedisModuleString *key, struct af **af);
+/* Looks up a value. *af is set if the result is FOUND or INCOMPLETE. */
+enum lookup lookup_for_read(RedisModuleCtx *ctx, RedisModuleString *key, struct af **af);
+/* The same, and signals clients that WATCH the key. */
+enum lookup lookup_for_write(RedisModuleCtx *ctx, RedisModuleString *key, struct af **af);
 
-/* The value, or NULL: the error is replied then, of a missing key, too. */
-struct af *value_to_read(RedisModuleCtx *ctx, RedisModuleString *key);
-struct af *value_to_change(RedisModuleCtx *ctx, RedisModuleString *key);
+/* Return the value, or reply with an error and return NULL. A missing key is an error. */
+struct af *require_for_read(RedisModuleCtx *ctx, RedisModuleString *key);
+struct af *require_for_write(RedisModuleCtx *ctx, RedisModuleString *key);
 
-int reply_find(RedisModuleCtx *ctx, enum find find);
+#define KEY_EXISTS "ERR the key exists already: delete it, or use another key"
+int reply_lookup_error(RedisModuleCtx *ctx, enum lookup lookup);
 int reply_status(RedisModuleCtx *ctx, besom_status status);
+/* Compares without regard to case, as Redis does with the names of options. */
 bool is_word(RedisModuleString *string, const char *word);
 void notify(RedisModuleCtx *ctx, const char *event, RedisModuleString *key);
 
-/* What a filter is to be like; zero means default. */
-struct wanted {
+/* True for commands of clients, false for commands from a master or from a file. */
+bool is_client_command(RedisModuleCtx *ctx);
+
+/* The filter to create. Zero means default. */
+struct filter_config {
   double fpr;
   double reserve;
   uint64_t capacity, max_capacity;
@@ -34,14 +41,16 @@ struct wanted {
   bool has_seed;
   uint8_t seed[16];
 };
-/* NULL, or what is wrong with an argument. */
-const char *read_rate(RedisModuleString *string, double *rate);
-const char *read_capacity(RedisModuleString *string, uint64_t *capacity);
-/* Makes the filter, puts it under the key and tells replicas. */
-besom_status create_value(RedisModuleCtx *ctx, RedisModuleString *key, const struct wanted *wanted,
-                          struct af **out);
-/* Puts a value under a key, in the place of what is there. */
+/* Parse an argument. Return NULL, or the error to reply. */
+const char *parse_error_rate(RedisModuleString *string, double *fpr);
+const char *parse_capacity(RedisModuleString *string, uint64_t *capacity);
+/* Creates a filter, stores it at the key and replicates AF.RESERVE. */
+besom_status create_value(RedisModuleCtx *ctx, RedisModuleString *key,
+                          const struct filter_config *config, struct af **out);
+/* Sets the value of the key; a previous value is freed. */
 void store_value(RedisModuleCtx *ctx, RedisModuleString *key, struct af *af);
+/* The digest of an item under the filter's hash and seed. */
+besom_digest digest_of(const struct af *af, RedisModuleString *item);
 
 int reserve_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 int add_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
@@ -58,6 +67,7 @@ int getval_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 int setval_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 int card_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 int info_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
+int grow_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 int merge_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 int scandump_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 int loadchunk_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);

@@ -1,15 +1,16 @@
 /*
- * module.c - besom for Redis and Valkey: filters as keys, by the commands AF.* (docs/redis.md).
+ * module.c - the module for Redis and Valkey: adaptive filters as values of keys, with the
+ * commands AF.* (docs/redis.md).
  */
-#include "settings.h"
-#include "table.h"
+#include "command_table.h"
+#include "config.h"
 #include "type.h"
 
 #define VERSION (BESOM_VERSION_MAJOR * 10000 + BESOM_VERSION_MINOR * 100 + BESOM_VERSION_PATCH)
 
-static void describe(RedisModuleInfoCtx *ctx, int for_crash_report) {
+static void add_info(RedisModuleInfoCtx *ctx, int for_crash_report) {
   if (for_crash_report) return;
-  struct totals totals = totals_now();
+  struct totals totals = totals_get();
   RedisModule_InfoAddSection(ctx, "filters");
   RedisModule_InfoAddFieldULongLong(ctx, "filters", totals.filters);
   RedisModule_InfoAddFieldULongLong(ctx, "items", totals.items);
@@ -27,12 +28,13 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) 
   if (RedisModule_Init(ctx, "besom", VERSION, REDISMODULE_APIVER_1) != REDISMODULE_OK)
     return REDISMODULE_ERR;
   if (!RedisModule_SetCommandInfo || !RedisModule_RegisterNumericConfig) {
-    RedisModule_Log(ctx, "warning", "besom needs Redis 7 or Valkey");
+    RedisModule_Log(ctx, "warning",
+                    "besom needs Redis 7.0 or later, or Valkey: upgrade the server");
     return REDISMODULE_ERR;
   }
   RedisModule_SetModuleOptions(ctx, REDISMODULE_OPTIONS_HANDLE_IO_ERRORS);
-  if (type_register(ctx) != REDISMODULE_OK || table_register(ctx) != REDISMODULE_OK)
+  if (type_register(ctx) != REDISMODULE_OK || commands_register(ctx) != REDISMODULE_OK)
     return REDISMODULE_ERR;
-  if (RedisModule_RegisterInfoFunc(ctx, describe) != REDISMODULE_OK) return REDISMODULE_ERR;
-  return settings_register(ctx);
+  if (RedisModule_RegisterInfoFunc(ctx, add_info) != REDISMODULE_OK) return REDISMODULE_ERR;
+  return config_register(ctx);
 }

@@ -1,7 +1,7 @@
 #include "type.h"
 
-#include "dump.h"
-#include "settings.h"
+#include "chunks.h"
+#include "config.h"
 
 #define RDB_VERSION 1
 
@@ -9,43 +9,43 @@ RedisModuleType *af_type;
 
 /* ------------------------------------------------------------------ RDB */
 
-/* Cuts what is saved into pieces, so that no string of a file is as long as a filter. */
-struct cutter {
+/* Writes a filter as several strings, so that no string in the file is as long as the filter. */
+struct piece_writer {
   RedisModuleIO *io;
   struct bytes piece;
 };
 
 static void save_pieces(RedisModuleIO *io, const char *data, size_t len) {
-  size_t most = settings_chunk_bytes();
+  size_t max = config_chunk_bytes();
   for (size_t n; len; data += n, len -= n) {
-    n = len < most ? len : most;
+    n = len < max ? len : max;
     RedisModule_SaveStringBuffer(io, data, n);
   }
 }
 
-static void flush_piece(struct cutter *cutter) {
-  save_pieces(cutter->io, cutter->piece.data, cutter->piece.len);
-  cutter->piece.len = 0;
+static void flush_piece(struct piece_writer *writer) {
+  save_pieces(writer->io, writer->piece.data, writer->piece.len);
+  writer->piece.len = 0;
 }
 
-/* Small writes are gathered, large ones go out as they are. */
-static besom_status save_some(void *ctx, const void *data, size_t len) {
-  struct cutter *cutter = ctx;
-  if (len < settings_chunk_bytes() && bytes_append(&cutter->piece, data, len)) {
-    if (cutter->piece.len >= settings_chunk_bytes()) flush_piece(cutter);
+/* Collects small writes into one piece; writes large ones directly. */
+static besom_status save_part(void *ctx, const void *data, size_t len) {
+  struct piece_writer *writer = ctx;
+  if (len < config_chunk_bytes() && bytes_append(&writer->piece, data, len)) {
+    if (writer->piece.len >= config_chunk_bytes()) flush_piece(writer);
     return BESOM_OK;
   }
-  flush_piece(cutter);
-  save_pieces(cutter->io, data, len);
+  flush_piece(writer);
+  save_pieces(writer->io, data, len);
   return BESOM_OK;
 }
 
-/* The bytes of a filter end with an empty string. */
+/* An empty string marks the end of the filter. */
 static void save_filter(RedisModuleIO *io, const besom_filter *filter) {
-  struct cutter cutter = {.io = io};
-  besom_save(filter, &(besom_sink){save_some, &cutter});
-  flush_piece(&cutter);
-  bytes_free(&cutter.piece);
+  struct piece_writer writer = {.io = io};
+  besom_save(filter, &(besom_sink){save_part, &writer});
+  flush_piece(&writer);
+  bytes_free(&writer.piece);
   RedisModule_SaveStringBuffer(io, "", 0);
 }
 
@@ -75,13 +75,15 @@ static bool load_bytes(RedisModuleIO *io, struct bytes *b) {
   }
 }
 
-/* What has come in becomes the filter, if it is to be one by now. */
-static bool complete(RedisModuleIO *io, struct af *af) {
+/* Makes the filter, unless the value was saved before AF.LOADCHUNK had received all chunks. */
+static bool finish_load(RedisModuleIO *io, struct af *af) {
   if (af->incoming_len) return af->incoming.len < af->incoming_len;
-  besom_status status = besom_load(af->incoming.data, af->incoming.len, &redis_memory, &af->filter);
+  besom_status status =
+      besom_load(af->incoming.data, af->incoming.len, &redis_allocator, &af->filter);
   bytes_free(&af->incoming);
   if (status != BESOM_OK) {
-    RedisModule_LogIOError(io, "warning", "besom: no filter: %s", besom_strerror(status));
+    RedisModule_LogIOError(io, "warning", "besom: the filter cannot be loaded: %s",
+                           besom_strerror(status));
     return false;
   }
   af_refresh(af);
@@ -90,7 +92,9 @@ static bool complete(RedisModuleIO *io, struct af *af) {
 
 static void *rdb_load(RedisModuleIO *io, int version) {
   if (version != RDB_VERSION) {
-    RedisModule_LogIOError(io, "warning", "besom: saved by a later version of the module (%d)",
+    RedisModule_LogIOError(io, "warning",
+                           "besom: the filter was saved by a later version of the module (format "
+                           "%d): upgrade the module",
                            version);
     return NULL;
   }
@@ -102,7 +106,7 @@ static void *rdb_load(RedisModuleIO *io, int version) {
   af->incoming_len = RedisModule_LoadUnsigned(io);
   bool ok =
       !RedisModule_IsIOError(io) && load_bytes(io, &af->incoming) && !RedisModule_IsIOError(io);
-  if (ok && complete(io, af)) return af;
+  if (ok && finish_load(io, af)) return af;
   af_free(af);
   return NULL;
 }
@@ -116,26 +120,26 @@ static bool emit_chunk(void *ctx, RedisModuleString *key, uint64_t next,
 }
 
 static void aof_rewrite(RedisModuleIO *io, RedisModuleString *key, void *value) {
-  dump_each_chunk(value, key, emit_chunk, io);
+  each_chunk(value, key, emit_chunk, io);
 }
 
-/* ------------------------------------------------------------------ memory and the rest */
+/* ------------------------------------------------------------------ memory, digest, copy */
 
 static size_t mem_usage(const void *value) {
   return af_bytes(value);
 }
 
-static besom_status digest_some(void *digest, const void *data, size_t len) {
+static besom_status digest_part(void *digest, const void *data, size_t len) {
   RedisModule_DigestAddStringBuffer(digest, data, len);
   return BESOM_OK;
 }
 
-/* Reports are left out: those that change nothing are not told to replicas. */
+/* Without the report counters: reports that change nothing are not replicated. */
 static void digest(RedisModuleDigest *digest, void *value) {
   const struct af *af = value;
   RedisModule_DigestAddLongLong(digest, (long long)af->max_capacity);
   if (af->filter)
-    besom_save(af->filter, &(besom_sink){digest_some, digest});
+    besom_save(af->filter, &(besom_sink){digest_part, digest});
   else
     RedisModule_DigestAddStringBuffer(digest, af->incoming.data, af->incoming.len);
   RedisModule_DigestEndSequence(digest);
@@ -145,13 +149,13 @@ static void release(void *value) {
   af_free(value);
 }
 
-/* Redis frees in another thread what takes more than 64 efforts: here more than some 4 MB. */
+/* Redis frees values with an effort above 64, here 4 MB, in a background thread. */
 static size_t free_effort(RedisModuleString *key, const void *value) {
   (void)key;
   return 1 + af_bytes(value) / 65536;
 }
 
-/* Ends growing in steps, while this thread still knows the value. */
+/* Cancels growth in the main thread; the value may be freed by another one. */
 static void unlink_value(RedisModuleString *key, const void *value) {
   (void)key;
   struct af *af = (struct af *)(uintptr_t)value;
@@ -165,14 +169,17 @@ static void *copy(RedisModuleString *from, RedisModuleString *to, const void *va
   const struct af *af = value;
   besom_filter *filter;
   if (!af->filter || filter_copy(af->filter, &filter) != BESOM_OK) return NULL;
-  struct af *fresh = af_of(filter, af->max_capacity);
+  struct af *fresh = af_wrap(filter, af->max_capacity);
   fresh->reports = af->reports;
   fresh->fixed = af->fixed;
   fresh->refused = af->refused;
   return fresh;
 }
 
-/* A filter's table is large: the allocator gives it pages of its own, that need no moving. The rest is this struct. */
+/*
+ * Moves only the struct and the incoming bytes. The table of a filter is large, so the allocator
+ * gives it pages of its own, which need no defragmentation.
+ */
 int type_defrag(RedisModuleDefragCtx *ctx, RedisModuleString *key, void **value) {
   (void)key;
   struct af *moved = RedisModule_DefragAlloc(ctx, *value);

@@ -10,7 +10,7 @@ extern RedisModuleType *af_type;
 
 int type_register(RedisModuleCtx *ctx);
 
-/* The methods that nothing but the server calls, and tests. */
+/* The defragmentation method of the type; public for tests. */
 int type_defrag(RedisModuleDefragCtx *ctx, RedisModuleString *key, void **value);
 
 #endif

@@ -1,5 +1,7 @@
 /*
- * value.h - what a Redis key of this module holds: a filter, and what the module knows about it.
+ * value.h - the value of a key: a filter, and what the module keeps about it.
+ *
+ * "af" stands for adaptive filter, as in the command names AF.*.
  */
 #ifndef BESOM_REDIS_VALUE_H
 #define BESOM_REDIS_VALUE_H
@@ -7,66 +9,74 @@
 #include <besom.h>
 #include <redismodule.h>
 
-/* Bytes that become more. */
+/* A growable byte buffer. */
 struct bytes {
   char *data;
-  size_t len, room;
+  size_t len, allocated;
 };
 
-/* false if there is no memory for them: nothing has changed then. */
+/* Returns false if there is not enough memory; the buffer is unchanged then. */
 bool bytes_append(struct bytes *b, const void *data, size_t len);
 void bytes_free(struct bytes *b);
-/* A sink (besom_save) that appends to the struct bytes that is its ctx. */
+/* The write function of a besom_sink that appends to the struct bytes in its ctx. */
 besom_status bytes_write(void *bytes, const void *data, size_t len);
 
 struct af {
-  besom_filter *filter; /* NULL as long as it comes in by AF.LOADCHUNK */
+  besom_filter *filter; /* NULL until AF.LOADCHUNK has received the last chunk */
   unsigned abilities;
-  uint64_t items;        /* members, copies counted */
-  uint64_t capacity;     /* of the table as it is now */
-  uint64_t max_capacity; /* it grows by itself to hold this many; 0: it does not */
-  uint64_t reports;      /* items reported here, */
-  uint64_t fixed;        /* those of them that were false positives and are no more, */
-  uint64_t refused;      /* and those for which there was no room */
-  besom_task *task;      /* growing in steps; gone with the filter */
-  uint64_t job;          /* that does the steps (growth.c) */
-  struct bytes incoming; /* by AF.LOADCHUNK, so far; */
-  uint64_t incoming_len; /* in the end */
+  uint64_t items;    /* members, with multiplicity */
+  uint64_t capacity; /* of the table at its present size */
+  uint64_t
+      max_capacity; /* the filter grows on its own up to this many items; 0: it does not grow */
+  uint64_t reports; /* items reported on this server */
+  uint64_t fixed;   /* reports of false positives that are now answered no */
+  uint64_t refused; /* reports that failed because the reserve was full */
+  besom_task *task; /* growth in steps, or NULL; freed with the filter */
+  uint64_t job;     /* number of the job that runs the task (grow.c) */
+  struct bytes incoming; /* received by AF.LOADCHUNK so far */
+  uint64_t incoming_len; /* length of `incoming` when it is complete */
 };
 
 /* An empty value without a filter. */
 struct af *af_new(void);
-/* The value of a filter, which it takes over. */
-struct af *af_of(besom_filter *filter, uint64_t max_capacity);
+/* A value that takes ownership of the filter. */
+struct af *af_wrap(besom_filter *filter, uint64_t max_capacity);
 /* May run in any thread. */
 void af_free(struct af *af);
 
-/* Reads what the module keeps of the filter's numbers anew: after it was made, loaded, merged or grown. */
+/*
+ * Updates the fields that the module copies from the filter's statistics. Call it after the filter
+ * was created, loaded, merged or grown.
+ */
 void af_refresh(struct af *af);
-/* After an insert or a removal. */
-void af_count(struct af *af, int64_t more);
+/* Adds n to the number of items, after an insert (1) or a removal (-1). */
+void af_add_items(struct af *af, int64_t n);
 
 size_t af_bytes(const struct af *af);
-/* A filter of its own that is equal. */
+/* Makes an equal filter. */
 besom_status filter_copy(const besom_filter *filter, besom_filter **out);
 
-/* Inserting a copy of a member counts, so that each can be taken out; kinds that take nothing out are sets. */
-bool af_keeps_copies(const struct af *af);
+/*
+ * Kinds that can remove are multisets: each copy of an item is counted, so that each one can be
+ * removed. Kinds that cannot remove are sets.
+ */
+bool af_is_multiset(const struct af *af);
 
-/* The numbers of all filters together. */
+/* Sums over all filters of the server. */
 struct totals {
   uint64_t filters, items, bytes, reports, fixed, refused;
 };
-struct totals totals_now(void);
-enum outcome { REPORTED, FIXED, REFUSED };
-/* One more report with that outcome, of this filter and of all. */
-void af_reported(struct af *af, enum outcome outcome);
+struct totals totals_get(void);
+enum report_outcome { NO_CHANGE, FIXED, REFUSED };
+/* Counts one report in this filter and in the totals. */
+void af_count_report(struct af *af, enum report_outcome outcome);
 
 /*
- * Memory of filters: Redis's own, so that it is in its figures. While it is limited (commands of clients, not what a
- * master or a file says), an allocation is refused that besom.max-filter-bytes or maxmemory does not allow.
+ * The allocator of all filters. It is Redis's allocator, so that Redis accounts for the memory.
+ * While limits are enforced, an allocation that exceeds besom.max-filter-bytes or maxmemory fails.
+ * Commands of clients enforce limits; commands from a master or from a file do not.
  */
-extern const besom_allocator redis_memory;
-void limit_memory(bool limited);
+extern const besom_allocator redis_allocator;
+void enforce_memory_limits(bool enforce);
 
 #endif

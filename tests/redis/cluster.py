@@ -1,4 +1,4 @@
-"""Three nodes: keys by hash tags, and a slot with a filter that moves while clients add, ask and report."""
+"""A cluster of three nodes: hash tags, and a slot that migrates while clients add, query and report."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ from servers import Client, ReplyError, Server, wait_for
 
 
 class ClusterClient:
-    """Follows MOVED and ASK, as every client of a cluster does."""
+    """Follows MOVED and ASK redirections."""
 
     def __init__(self, port):
         self.links = {}
@@ -41,7 +41,7 @@ class ClusterClient:
                     self.home = port
                 if code in ("TRYAGAIN", "CLUSTERDOWN"):
                     time.sleep(0.01)
-        raise AssertionError("sent from node to node: %r" % (words[:2],))
+        raise AssertionError("no node executes the command: %r" % (words[:2],))
 
 
 def make_cluster():
@@ -72,10 +72,10 @@ class Cluster(unittest.TestCase):
         r("AF.CARD", key)
         return next(node for node in self.nodes if node.port == r.home)
 
-    def test_keys_are_spread_and_tags_keep_them_together(self):
+    def test_keys_are_distributed_and_hash_tags_keep_them_together(self):
         r = self.client()
         for i in range(50):
-            self.assertEqual(1, r("AF.ADD", "spread-%d" % i, "x"))
+            self.assertEqual(1, r("AF.ADD", "key-%d" % i, "x"))
         self.assertTrue(all(node.client()("DBSIZE") > 0 for node in self.nodes))
         r("AF.RESERVE", "{tag}a", 0.01, 100)
         r("AF.RESERVE", "{tag}b", 0.01, 100, "LIKE", "{tag}a")
@@ -87,13 +87,13 @@ class Cluster(unittest.TestCase):
                 r(*words)
             self.assertIn("CROSSSLOT", str(caught.exception), words)
 
-    def move_slot(self, slot, source, target):
-        """As redis-cli --cluster reshard does it."""
+    def migrate_slot(self, slot, source, target):
+        """Migrates a slot with the commands that redis-cli --cluster reshard uses."""
         s, t = source.client(), target.client()
         s_id, t_id = s("CLUSTER", "MYID").decode(), t("CLUSTER", "MYID").decode()
         t("CLUSTER", "SETSLOT", slot, "IMPORTING", s_id)
         s("CLUSTER", "SETSLOT", slot, "MIGRATING", t_id)
-        time.sleep(0.05)  # clients meet the slot in this state
+        time.sleep(0.05)  # let clients meet the slot in this state
         while True:
             keys = s("CLUSTER", "GETKEYSINSLOT", slot, 10)
             if not keys:
@@ -104,45 +104,45 @@ class Cluster(unittest.TestCase):
             node("CLUSTER", "SETSLOT", slot, "NODE", t_id)
 
     def load(self, number, done, failures):
-        """Adds, asks and reports until it is told to stop; what was confirmed must be true at once and for ever."""
+        """Adds, queries and reports until `done` is set. Confirmed items must be answered yes at once."""
         r, i = self.client(), 0
         try:
             while not done.is_set():
                 item = "%d-%d" % (number, i)
-                r("AF.ADD", "{moving}f", item)
+                r("AF.ADD", "{migrated}f", item)
                 self.added.append(item)
-                stranger = "s" + item
-                reply, = r("AF.REPORT", "{moving}f", stranger)
+                absent = "s" + item
+                reply, = r("AF.REPORT", "{migrated}f", absent)
                 if not isinstance(reply, ReplyError):
-                    self.reported.append(stranger)
-                if not r("AF.EXISTS", "{moving}f", item):
+                    self.reported.append(absent)
+                if not r("AF.EXISTS", "{migrated}f", item):
                     failures.append("lost " + item)
                 i += 1
         except (OSError, ReplyError, AssertionError) as error:
             failures.append(repr(error))
 
-    def test_a_slot_moves_under_load(self):
+    def test_a_slot_migrates_under_load(self):
         r = self.client()
-        r("AF.RESERVE", "{moving}f", 0.001, 500, "MAXCAPACITY", 10 ** 6, "ADAPTROOM", 0.3)
-        slot = r("CLUSTER", "KEYSLOT", "{moving}f")
+        r("AF.RESERVE", "{migrated}f", 0.001, 500, "MAXCAPACITY", 10 ** 6, "ADAPTRESERVE", 0.3)
+        slot = r("CLUSTER", "KEYSLOT", "{migrated}f")
         self.added, self.reported, failures, done = [], [], [], threading.Event()
         threads = [threading.Thread(target=self.load, args=(n, done, failures)) for n in range(3)]
         for thread in threads:
             thread.start()
         for _ in range(4):
-            source = self.owner("{moving}f")
+            source = self.owner("{migrated}f")
             target = self.nodes[(self.nodes.index(source) + 1) % 3]
-            self.move_slot(slot, source, target)
+            self.migrate_slot(slot, source, target)
             time.sleep(0.1)
         done.set()
         for thread in threads:
             thread.join()
         self.assertEqual([], failures)
         self.assertGreater(len(self.added), 200)
-        self.assertTrue(all(r("AF.MEXISTS", "{moving}f", *self.added)))
-        self.assertEqual(len(self.added), r("AF.CARD", "{moving}f"))
-        wrong = sum(map(bool, r("AF.MEXISTS", "{moving}f", *self.reported)))
-        self.assertLess(wrong, 10)  # items that came later may match a stranger that was answered no already
+        self.assertTrue(all(r("AF.MEXISTS", "{migrated}f", *self.added)))
+        self.assertEqual(len(self.added), r("AF.CARD", "{migrated}f"))
+        wrong = sum(map(bool, r("AF.MEXISTS", "{migrated}f", *self.reported)))
+        self.assertLess(wrong, 10)  # a later item may match an absent key that was already answered no
         holders = sum(node.client()("CLUSTER", "COUNTKEYSINSLOT", slot) for node in self.nodes)
         self.assertEqual(1, holders)
 

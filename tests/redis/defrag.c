@@ -1,4 +1,4 @@
-/* Laws of the type's defragmentation: whatever the server moves, or does not, the filter stays what it is. */
+/* Defragmentation: whether or not the server moves a value, the filter stays the same. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "type.h"
-/* cmocka.h wants the headers above */
+/* cmocka.h needs the headers above */
 #include <cmocka.h>
 
 static bool moves;
 static unsigned moved;
 
-/* A server that moves everything, or nothing. */
+/* A server that moves every allocation, or none. */
 static void *defrag_alloc(RedisModuleDefragCtx *ctx, void *memory) {
   size_t *sized = (size_t *)(void *)ctx;
   if (!moves) return NULL;
@@ -33,12 +33,13 @@ static int start_server(void **state) {
 }
 
 static struct af *filled(void) {
-  besom_config config = {.kind = "aqf", .capacity = 1000, .fpr = 0.01, .allocator = &redis_memory};
+  besom_config config = {
+      .kind = "aqf", .capacity = 1000, .fpr = 0.01, .allocator = &redis_allocator};
   besom_filter *filter;
   assert_int_equal(besom_create(&config, &filter), BESOM_OK);
   for (uint64_t key = 0; key < 1000; key++)
     assert_int_equal(besom_insert_u64(filter, key), BESOM_OK);
-  return af_of(filter, 2000);
+  return af_wrap(filter, 2000);
 }
 
 static void check(const struct af *af) {
@@ -62,8 +63,8 @@ static void a_moved_value_is_the_same(void **state) {
   assert_ptr_not_equal(value, before);
   check(value);
   af_free(value);
-  assert_int_equal(totals_now().filters, 0);
-  assert_int_equal(totals_now().bytes, 0);
+  assert_int_equal(totals_get().filters, 0);
+  assert_int_equal(totals_get().bytes, 0);
 }
 
 static void a_value_that_stays_is_the_same(void **state) {
@@ -76,7 +77,7 @@ static void a_value_that_stays_is_the_same(void **state) {
   af_free(value);
 }
 
-static void what_is_coming_in_moves_too(void **state) {
+static void incoming_bytes_move_too(void **state) {
   (void)state;
   struct af *af = af_new();
   char bytes[sizeof(struct af)];
@@ -96,7 +97,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_moved_value_is_the_same),
       cmocka_unit_test(a_value_that_stays_is_the_same),
-      cmocka_unit_test(what_is_coming_in_moves_too),
+      cmocka_unit_test(incoming_bytes_move_too),
   };
   return cmocka_run_group_tests(tests, start_server, NULL);
 }

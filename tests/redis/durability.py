@@ -1,19 +1,19 @@
-"""What survives: restarts with every kind of file, kill -9 under load, replication; and that all copies are equal to
-the last byte (DEBUG DIGEST)."""
+"""Filters survive restarts with every kind of file, kill -9 under load, and replication. All copies have equal bytes
+(DEBUG DIGEST)."""
 
 import threading
 import time
 import unittest
 
-from servers import ReplyError, Server, digest, in_step, replica_of, wait_for
+from servers import ReplyError, Server, digest, wait_for_replica, replica_of, wait_for
 
-AOF = ["--appendonly", "yes", "--appendfsync", "no"]  # written at once, if not to the disk: enough for a killed process
+AOF = ["--appendonly", "yes", "--appendfsync", "no"]  # no fsync: enough if only the process is killed
 COMMANDS_ONLY = ["--aof-use-rdb-preamble", "no"]
 RDB = ["--save", "3600 1"]
 
 
 def fill(r, key="f"):
-    """Filters of several kinds, with all that commands can leave in them."""
+    """Makes filters of several kinds, with everything that commands can store in them."""
     r("AF.RESERVE", key, 0.05, 2000, "MAXCAPACITY", 4000)
     r("AF.MADD", key, *range(3000))
     for item in range(0, 3000, 7):
@@ -21,8 +21,8 @@ def fill(r, key="f"):
     r("AF.RESERVE", key + "-values", 0.000001, 100, "VALUEBITS", 3)
     r("AF.MADD", key + "-values", 1, 2, 3)
     r("AF.SETVAL", key + "-values", 1, 5)
-    strangers = ["s%d" % i for i in range(5000)]
-    fixed = [s for s, reply in zip(strangers, r("AF.REPORT", key, *strangers)) if reply == 1]
+    absent = ["s%d" % i for i in range(5000)]
+    fixed = [s for s, reply in zip(absent, r("AF.REPORT", key, *absent)) if reply == 1]
     r("AF.NOADD", key, "no-1", "no-2", "no-3")
     r("AF.NODEL", key, "no-2")
     r("AF.INSERT", key + "-auto", "NX", "ITEMS", 1, 2, 2, 3)
@@ -32,7 +32,7 @@ def fill(r, key="f"):
     for kind in ("bloom", "scaling", "cf", "cached"):
         r("AF.RESERVE", key + "-" + kind, 0.01, 500, "KIND", kind)
         r("AF.MADD", key + "-" + kind, *range(450))
-    r("AF.REPORT", key + "-cached", *strangers)
+    r("AF.REPORT", key + "-cached", *absent)
     return fixed
 
 
@@ -53,7 +53,7 @@ class Restart(unittest.TestCase):
         self.assertEqual(before, digest(r))
         self.assertFalse(any(r("AF.MEXISTS", "f", *fixed)))
         self.assertEqual(5, r("AF.GETVAL", "f-values", 1))
-        fill(r, "g")  # and it goes on
+        fill(r, "g")  # the server works as before
         server.close()
 
     def test_rdb(self):
@@ -71,7 +71,7 @@ class Restart(unittest.TestCase):
     def test_both(self):
         self.survives(*AOF, *RDB, rewrite=True)
 
-    def test_a_filter_that_is_coming_in(self):
+    def test_a_filter_with_some_of_its_chunks(self):
         server = Server(*AOF, *COMMANDS_ONLY, *RDB)
         r = server.client()
         r("CONFIG", "SET", "besom.chunk-bytes", 1024)
@@ -88,7 +88,7 @@ class Restart(unittest.TestCase):
         r("BGREWRITEAOF")
         wait_for(lambda: b"aof_rewrite_in_progress:0" in r("INFO", "persistence"), what="the rewrite")
         replica = replica_of(server)
-        in_step(server, replica)
+        wait_for_replica(server, replica)
         self.assertEqual(before, digest(replica.client()))
         server.restart()
         r = server.client()
@@ -101,7 +101,7 @@ class Restart(unittest.TestCase):
 
 
 class KillUnderLoad(unittest.TestCase):
-    def test_nothing_that_was_confirmed_is_lost(self):
+    def test_no_confirmed_item_is_lost(self):
         server = Server(*AOF, "--auto-aof-rewrite-percentage", 1, "--auto-aof-rewrite-min-size", "100kb")
         server.client()("AF.RESERVE", "f", 0.01, 1000, "MAXCAPACITY", 10 ** 6)
         for turn in range(3):
@@ -139,13 +139,13 @@ class Replication(unittest.TestCase):
         r = master.client()
         early = replica_of(master)
         fill(r)
-        late = replica_of(master)  # gets a file, and commands from then on
+        late = replica_of(master)  # gets an RDB file first, then commands
         fixed = fill(r, "g")
         r("AF.MADD", "big", *range(30000))  # grows
         for begin in range(0, 20000, 100):
             r("AF.MADD", "small-steps", *range(begin, begin + 100))
         for replica in (early, late):
-            in_step(master, replica)
+            wait_for_replica(master, replica)
             self.assertEqual(digest(r), digest(replica.client()))
         master.kill()
         p = early.client()
@@ -155,7 +155,7 @@ class Replication(unittest.TestCase):
         late.client()("REPLICAOF", "127.0.0.1", early.port)
         fill(p, "h")
         wait_for(lambda: b"master_link_status:up" in late.client()("INFO", "replication"), what="the link")
-        in_step(early, late)
+        wait_for_replica(early, late)
         self.assertEqual(digest(p), digest(late.client()))
         for server in (master, early, late):
             server.close()
@@ -173,15 +173,15 @@ class Replication(unittest.TestCase):
         r("AF.RESERVE", "g", 0.0000001, 200000, "MAXCAPACITY", 400000)
         for begin in range(0, 210000, 5000):
             replies = r("AF.MADD", "g", *range(begin, begin + 5000))
-        self.assertIsInstance(replies[-1], ReplyError)
-        in_step(master, replica)
+        self.assertIn("memory to grow", str(replies[-1]))
+        wait_for_replica(master, replica)
         self.assertEqual(digest(r), digest(replica.client()))
         replica.close()
         master.close()
 
 
 class GrowingInSteps(unittest.TestCase):
-    """Filters that are large enough not to grow within one command."""
+    """Filters that are too large to grow within one command."""
 
     def setUp(self):
         self.server = Server()
@@ -195,20 +195,20 @@ class GrowingInSteps(unittest.TestCase):
     def tearDown(self):
         self.server.close()
 
-    def begin(self, *words):
-        """A client whose command waits: growing takes minutes until go_on."""
-        self.r("CONFIG", "SET", "besom.step-items", 1, "besom.step-microseconds", 0)
+    def start_growth(self, *words):
+        """Returns a client whose command is blocked: growth takes minutes until speed_up is called."""
+        self.r("CONFIG", "SET", "besom.grow-step-items", 1, "besom.grow-step-microseconds", 0)
         waiting = self.server.client()
         waiting.send(*words)
         wait_for(lambda: self.r("AF.INFO", "f", "growing") == 1, what="growth")
         return waiting
 
-    def go_on(self):
-        self.r("CONFIG", "SET", "besom.step-items", 100, "besom.step-microseconds", 1000)
+    def speed_up(self):
+        self.r("CONFIG", "SET", "besom.grow-step-items", 100, "besom.grow-step-microseconds", 1000)
 
-    def test_questions_are_answered_and_changes_wait(self):
+    def test_queries_are_answered_and_changes_wait(self):
         replica = replica_of(self.server)
-        first = self.begin("AF.MADD", "f", "x", "y")
+        first = self.start_growth("AF.MADD", "f", "x", "y")
         second = self.server.client()
         second.send("AF.DEL", "f", 7)
         third = self.server.client()
@@ -217,55 +217,55 @@ class GrowingInSteps(unittest.TestCase):
             self.assertEqual(1, self.r("AF.EXISTS", "f", item))
         self.assertEqual(1, self.r("AF.INFO", "f", "growing"))
         self.assertEqual(self.capacity, self.r("AF.CARD", "f"))
-        self.go_on()
+        self.speed_up()
         self.assertEqual(2, len(first.read()))
         self.assertEqual(1, second.read())
         third.read()
         self.assertEqual(0, self.r("AF.INFO", "f", "growing"))
         self.assertEqual(self.capacity + 1, self.r("AF.CARD", "f"))
         self.assertGreater(self.r("AF.INFO", "f", "capacity"), 1.9 * self.capacity)
-        in_step(self.server, replica)
+        wait_for_replica(self.server, replica)
         self.assertEqual(digest(self.r), digest(replica.client()))
         replica.close()
 
-    def test_the_key_may_go_meanwhile(self):
-        for word in (["DEL", "f"], ["UNLINK", "f"], ["RENAME", "f", "g"], ["FLUSHALL", "ASYNC"], ["SET", "f", 1],
-                     ["SWAPDB", 0, 1]):
-            with self.subTest(word):
+    def test_the_key_is_deleted_or_moved_during_growth(self):
+        for command in (["DEL", "f"], ["UNLINK", "f"], ["RENAME", "f", "g"], ["FLUSHALL", "ASYNC"], ["SET", "f", 1],
+                        ["SWAPDB", 0, 1]):
+            with self.subTest(command):
                 self.tearDown()
                 self.setUp()
-                waiting = self.begin("AF.ADD", "f", "x")
-                self.r(*word)
+                waiting = self.start_growth("AF.ADD", "f", "x")
+                self.r(*command)
                 self.assertIsInstance(waiting.read(), ReplyError)
-                self.go_on()
-                if word[0] == "RENAME":
+                self.speed_up()
+                if command[0] == "RENAME":
                     self.assertIn(self.r("AF.ADD", "g", "x"), (0, 1))
                     self.assertEqual(self.capacity + 1, self.r("AF.CARD", "g"))
-                if word[0] == "SWAPDB":
+                if command[0] == "SWAPDB":
                     self.r("SELECT", 1)
                     self.assertIn(self.r("AF.ADD", "f", "x"), (0, 1))
 
-    def test_the_client_may_go_meanwhile(self):
+    def test_the_client_disconnects_during_growth(self):
         replica = replica_of(self.server)
-        self.begin("AF.ADD", "f", "x").close()
-        self.go_on()
-        wait_for(lambda: self.r("AF.INFO", "f", "growing") == 0, what="the end of growing")
+        self.start_growth("AF.ADD", "f", "x").close()
+        self.speed_up()
+        wait_for(lambda: self.r("AF.INFO", "f", "growing") == 0, what="the end of growth")
         self.r("AF.ADD", "f", "y")
-        in_step(self.server, replica)
+        wait_for_replica(self.server, replica)
         self.assertEqual(digest(self.r), digest(replica.client()))
         replica.close()
 
-    def test_a_master_becomes_a_replica_meanwhile(self):
+    def test_a_master_becomes_a_replica_during_growth(self):
         other = Server()
         other.client()("AF.ADD", "f", "x")
-        waiting = self.begin("AF.ADD", "f", "x")
+        waiting = self.start_growth("AF.ADD", "f", "x")
         self.r("REPLICAOF", "127.0.0.1", other.port)
         self.assertIsInstance(waiting.read(), ReplyError)
         wait_for(lambda: digest(self.server.client()) == digest(other.client()), what="the new master's data")
         other.close()
 
-    def test_who_cannot_wait_does_not(self):
-        waiting = self.begin("AF.ADD", "f", "x")
+    def test_transactions_do_not_wait_for_growth(self):
+        waiting = self.start_growth("AF.ADD", "f", "x")
         self.r("MULTI")
         self.r("AF.ADD", "f", "y")
         self.r("AF.DEL", "f", 3)
@@ -274,18 +274,18 @@ class GrowingInSteps(unittest.TestCase):
         self.assertEqual(self.capacity + 1, self.r("AF.CARD", "f"))
 
     def test_grow_waits_too(self):
-        waiting = self.begin("AF.GROW", "f")
-        self.go_on()
+        waiting = self.start_growth("AF.GROW", "f")
+        self.speed_up()
         self.assertEqual("OK", waiting.read())
         self.assertGreater(self.r("AF.INFO", "f", "capacity"), 1.9 * self.capacity)
 
     def test_a_copy_and_a_file_of_a_growing_filter(self):
-        waiting = self.begin("AF.ADD", "f", "x")
+        waiting = self.start_growth("AF.ADD", "f", "x")
         self.assertEqual(1, self.r("COPY", "f", "g"))
         self.r("RESTORE", "h", 0, self.r("DUMP", "f"))
         self.assertEqual(self.capacity, self.r("AF.CARD", "g"))
         self.assertEqual(self.r("DEBUG", "DIGEST-VALUE", "g"), self.r("DEBUG", "DIGEST-VALUE", "h"))
-        self.go_on()
+        self.speed_up()
         waiting.read()
         self.r("AF.ADD", "g", "x")
         self.assertEqual(self.r("DEBUG", "DIGEST-VALUE", "f"), self.r("DEBUG", "DIGEST-VALUE", "g"))

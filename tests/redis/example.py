@@ -1,4 +1,4 @@
-"""The example of docs/redis.md: example.py PROGRAM. Both of its ways: the demonstration, and the web server."""
+"""example.py PROGRAM: runs examples/redis_cache.c in both modes, as a demonstration and as a web server."""
 
 import os
 import subprocess
@@ -36,7 +36,7 @@ def main(program):
         assert status_of(url + "/a", b"page a") == (201, b"")
         assert status_of(url + "/a") == (200, b"page a")
         assert status_of(url + "/b")[0] == 404
-        r("AF.ADD", "pages", "/b")  # a yes without a page, as a false positive is
+        r("AF.ADD", "pages", "/b")  # a yes without a page, like a false positive
         assert status_of(url + "/b")[0] == 404
         assert r("AF.EXISTS", "pages", "/b") == 0, "it was not reported"
     finally:

@@ -1,4 +1,4 @@
-"""Bytes that are no filter, in every place where bytes come in: an error, never a crash."""
+"""Malformed bytes in every place that reads bytes cause an error, never a crash."""
 
 import os
 import random
@@ -8,7 +8,7 @@ from servers import ReplyError, Server
 
 
 def crc64(data, table=[]):
-    """Redis's checksum of DUMP and RDB files (Jones)."""
+    """The checksum of DUMP payloads and RDB files (CRC-64/Jones)."""
     if not table:
         for i in range(256):
             crc = i
@@ -21,7 +21,7 @@ def crc64(data, table=[]):
     return crc
 
 
-def signed(body):
+def with_checksum(body):
     return body + crc64(body).to_bytes(8, "little")
 
 
@@ -37,7 +37,7 @@ class Hostile(unittest.TestCase):
         self.server.close()
 
     def restore(self, payload):
-        """True if it was taken; what was taken must be usable."""
+        """Returns True if the payload was accepted. An accepted filter must be usable."""
         try:
             self.r("RESTORE", "g", 0, payload, "REPLACE")
         except ReplyError as error:
@@ -53,30 +53,30 @@ class Hostile(unittest.TestCase):
 
     def test_restore_of_damaged_bytes(self):
         body = self.r("DUMP", "f")[:-8]
-        self.assertTrue(self.restore(signed(body)))
+        self.assertTrue(self.restore(with_checksum(body)))
         dice = random.Random(1)
         refused = 0
         for _ in range(1500):
             damaged = bytearray(body)
             for _ in range(dice.choice((1, 1, 2, 8))):
                 damaged[dice.randrange(len(damaged) - 2)] = dice.choice((0, 255, 128, dice.randrange(256)))
-            refused += not self.restore(signed(bytes(damaged)))
+            refused += not self.restore(with_checksum(bytes(damaged)))
         self.assertGreater(refused, 1000)
 
-    def test_restore_of_cut_bytes(self):
+    def test_restore_of_truncated_bytes(self):
         dump = self.r("DUMP", "f")
         body, version = dump[:-10], dump[-10:-8]
         for end in range(1, len(body), 5):
-            self.assertFalse(self.restore(signed(body[:end] + version)))
+            self.assertFalse(self.restore(with_checksum(body[:end] + version)))
 
-    def test_a_module_version_of_the_future(self):
-        """The lowest 10 bits of the type's number are the version."""
+    def test_a_later_module_version_is_refused(self):
+        """The lowest 10 bits of the type ID are the version."""
         body = bytearray(self.r("DUMP", "f")[:-8])
-        place = body.index(b"\x81") + 8  # a 64-bit length: the type's number
+        place = body.index(b"\x81") + 8  # a 64-bit length: the type ID
         body[place] += 1
-        self.assertFalse(self.restore(signed(bytes(body))))
+        self.assertFalse(self.restore(with_checksum(bytes(body))))
 
-    def test_files(self):
+    def test_damaged_rdb_files(self):
         self.r("SAVE")
         path = os.path.join(self.server.dir, "dump.rdb")
         with open(path, "rb") as file:
@@ -89,7 +89,7 @@ class Hostile(unittest.TestCase):
             self.server.kill()
             with open(path, "wb") as file:
                 file.write(damaged)
-            self.assertFalse(self.server.start())  # Redis itself refuses to run with a bad file
+            self.assertFalse(self.server.start())  # Redis refuses to start with a bad file
             self.assertGreaterEqual(self.server.process.returncode, 0, "killed by a signal")
         with open(path, "wb") as file:
             file.write(saved)

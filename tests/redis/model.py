@@ -1,8 +1,9 @@
-"""Random commands against a model that knows the truth: model.py [commands] [seed].
+"""model.py [commands] [seed]: random commands, checked against a model with exact answers.
 
-The model is a multiset of members, a set of no entries and a set of what is fixed. Laws: a member is answered yes,
-whatever is on the no list no; what was fixed is answered no until something is added; numbers of items are exact. Now and
-then the server is restarted from its files, or a filter goes through DUMP, COPY or SCANDUMP, and must be the same.
+The model is a multiset of members, a set of items on the no list, and a set of fixed false positives. Laws: members
+are answered yes; items on the no list are answered no; fixed items are answered no until another item is added; the
+number of items is exact. Some filters pass through DUMP, COPY or SCANDUMP, and the server is restarted from its files;
+the filters must be equal afterwards.
 """
 
 import collections
@@ -10,7 +11,7 @@ import random
 import sys
 import time
 
-from servers import ReplyError, Server, digest, in_step, replica_of, wait_for
+from servers import ReplyError, Server, digest, wait_for_replica, replica_of, wait_for
 
 KINDS = {"aqf": dict(no=True, report=True, remove=True, counts=True),
          "qf": dict(no=False, report=False, remove=True, counts=True),
@@ -21,7 +22,7 @@ KINDS = {"aqf": dict(no=True, report=True, remove=True, counts=True),
 
 
 class Model:
-    """A key, and what must be true of it."""
+    """A key and its expected content."""
 
     def __init__(self, r, key, dice):
         self.r, self.key, self.dice = r, key, dice
@@ -41,7 +42,7 @@ class Model:
             return self.dice.choice(list(self.members)[:50])
         return "i%d" % self.dice.randrange(20000)
 
-    def note_added(self, item, reply):
+    def count_added(self, item, reply):
         if isinstance(reply, ReplyError):
             return
         if self.can["remove"] or item not in self.members:
@@ -54,14 +55,14 @@ class Model:
     def add(self):
         items = [self.item() for _ in range(self.dice.choice((1, 1, 5, 100)))]
         for item, reply in zip(items, self.r("AF.MADD", self.key, *items)):
-            self.note_added(item, reply)
+            self.count_added(item, reply)
 
     def add_one(self):
         item = self.item()
         try:
-            self.note_added(item, self.r("AF.ADD", self.key, item))
+            self.count_added(item, self.r("AF.ADD", self.key, item))
         except ReplyError as error:
-            self.note_added(item, error)
+            self.count_added(item, error)
 
     def remove(self):
         if not self.can["remove"] or not self.members:
@@ -120,7 +121,7 @@ class Model:
             assert not any(answers), (self.key, [m for m, a in zip(denied, answers) if a][:5])
         assert self.r("AF.CARD", self.key) == self.items, (self.key, self.kind, self.items)
 
-    def through_bytes(self):
+    def serialize(self):
         before = self.r("DEBUG", "DIGEST-VALUE", self.key)
         way = self.dice.choice(("dump", "copy", "scandump"))
         if way == "dump":
@@ -145,16 +146,16 @@ def run(commands, seed):
     r = server.client()
     r("CONFIG", "SET", "besom.chunk-bytes", 4096)
     models = {}
-    acts = [Model.add] * 6 + [Model.add_one] * 4 + [Model.remove] * 6 + [Model.report] * 3 + [Model.no_add] * 3 + \
-           [Model.no_remove] * 2 + [Model.set_value] + [Model.check] * 3 + [Model.through_bytes]
+    actions = [Model.add] * 6 + [Model.add_one] * 4 + [Model.remove] * 6 + [Model.report] * 3 + [Model.no_add] * 3 + \
+              [Model.no_remove] * 2 + [Model.set_value] + [Model.check] * 3 + [Model.serialize]
     for i in range(commands):
         key = "k%d" % dice.randrange(8)
         if key not in models or dice.random() < 0.002:
             r(dice.choice(("DEL", "UNLINK")), key)
             models[key] = Model(r, key, dice)
-        dice.choice(acts)(models[key])
+        dice.choice(actions)(models[key])
         if i % 4000 == 3999:
-            in_step(server, replica)
+            wait_for_replica(server, replica)
             assert digest(r) == digest(replica.client()), "the replica differs"
         if i % 10000 == 9999:
             before = digest(r)
@@ -164,13 +165,13 @@ def run(commands, seed):
             server.restart(kill=dice.random() < 0.5)
             r = server.client()
             r("CONFIG", "SET", "besom.chunk-bytes", 4096)
-            assert before == digest(r), "not the same after a restart"
+            assert before == digest(r), "the server differs after a restart"
             for model in models.values():
                 model.r = r
             wait_for(lambda: b"master_link_status:up" in replica.client()("INFO", "replication"), what="the replica")
     for model in models.values():
         model.check()
-    in_step(server, replica)
+    wait_for_replica(server, replica)
     assert digest(r) == digest(replica.client()), "the replica differs"
     replica.close()
     server.close()
@@ -179,5 +180,5 @@ def run(commands, seed):
 if __name__ == "__main__":
     number = int(sys.argv[1]) if len(sys.argv) > 1 else 6000
     start = int(sys.argv[2]) if len(sys.argv) > 2 else int(time.time())
-    print("model.py %d %d" % (number, start), flush=True)  # to run it again
+    print("model.py %d %d" % (number, start), flush=True)  # to reproduce the run
     run(number, start)

@@ -1,5 +1,5 @@
-"""Servers to test with, and a client as small as can be: started on free ports of the loopback interface, each in a
-directory of its own, and stopped when the test ends, however it ends."""
+"""Servers for tests, and a minimal client. A server listens on a free port of the loopback interface, has a directory
+of its own, and is stopped when the test ends, even if the test crashes."""
 
 import atexit
 import ctypes
@@ -14,7 +14,7 @@ import time
 
 
 class ReplyError(Exception):
-    """What a server replied with a minus."""
+    """An error reply of a server."""
 
 
 class Client:
@@ -49,7 +49,7 @@ class Client:
     def read(self):
         line = self.stream.readline()
         if not line.endswith(b"\r\n"):
-            raise ConnectionError("the server has gone")
+            raise ConnectionError("the server closed the connection")
         kind, rest = line[:1], line[1:-2]
         if kind == b"+":
             return rest.decode()
@@ -71,7 +71,7 @@ class Client:
             return [self.read() for _ in range(int(rest))]
         if kind == b"%":
             return {self.read(): self.read() for _ in range(int(rest))}
-        raise ValueError("no reply: %r" % line)
+        raise ValueError("not a reply: %r" % line)
 
     def close(self):
         self.stream.close()
@@ -104,7 +104,7 @@ atexit.register(stop_all)
 
 
 class Server:
-    """redis-server or valkey-server with the module. BESOM_MODULE, BESOM_SERVER and BESOM_PRELOAD say which."""
+    """redis-server or valkey-server with the module, as set by BESOM_MODULE, BESOM_SERVER and BESOM_PRELOAD."""
 
     def __init__(self, *options, module_options=()):
         self.dir = tempfile.mkdtemp(prefix="besom-redis-")
@@ -113,7 +113,7 @@ class Server:
         self.process = None
         self.log = os.path.join(self.dir, "log")
         running.append(self)
-        for _ in range(20):  # ports may be taken meanwhile, or be too high for the second port of a cluster's node
+        for _ in range(20):  # another process may take the port, or it is too high for the bus port of a cluster node
             self.port = free_port()
             if self.start():
                 return
@@ -121,9 +121,9 @@ class Server:
 
     def command_line(self):
         program = os.environ.get("BESOM_SERVER", "redis-server")
-        fixed = ["--port", self.port, "--bind", "127.0.0.1", "--dir", self.dir, "--logfile", self.log,
+        standard = ["--port", self.port, "--bind", "127.0.0.1", "--dir", self.dir, "--logfile", self.log,
                  "--enable-debug-command", "local", "--save", "", "--repl-diskless-sync-delay", 0]
-        line = [program] + fixed + self.options + ["--loadmodule", os.environ["BESOM_MODULE"]] + self.module_options
+        line = [program] + standard + self.options + ["--loadmodule", os.environ["BESOM_MODULE"]] + self.module_options
         return [str(word) for word in line]
 
     def start(self, wait=True):
@@ -142,7 +142,7 @@ class Server:
         while time.monotonic() < end and self.process.poll() is None:
             try:
                 client = self.client()
-                client("PING")  # an error while it loads
+                client("PING")  # an error while the server loads its files
                 return b"process_id:%d\r" % self.process.pid in client("INFO", "server")
             except (OSError, ReplyError):
                 time.sleep(0.02)
@@ -156,7 +156,7 @@ class Server:
         self.process.wait()
 
     def stop(self):
-        """As an operator stops it: with a last save, if it is set up so."""
+        """Stops the server with SHUTDOWN, which saves the data if the server is configured to."""
         try:
             self.client()("SHUTDOWN")
         except (OSError, ReplyError):
@@ -172,8 +172,8 @@ class Server:
         with open(self.log, errors="replace") as log:
             return log.read()
 
-    def complaints(self):
-        """What a sanitizer found; that an allocation is too large for it is no fault."""
+    def sanitizer_reports(self):
+        """Returns the reports of the sanitizers, without those of allocations that are too large."""
         found = ""
         for name in os.listdir(self.dir):
             if name.startswith("asan"):
@@ -188,7 +188,7 @@ class Server:
         running.remove(self)
         if self.process and self.process.poll() is None:
             self.kill()
-        found = self.complaints() if os.path.isdir(self.dir) else ""
+        found = self.sanitizer_reports() if os.path.isdir(self.dir) else ""
         shutil.rmtree(self.dir, ignore_errors=True)
         if found:
             sys.stderr.write(found)
@@ -201,7 +201,7 @@ def wait_for(condition, seconds=30, what="it"):
         if condition():
             return
         time.sleep(0.02)
-    raise AssertionError("waited in vain for " + what)
+    raise AssertionError("timeout while waiting for " + what)
 
 
 def digest(client):
@@ -215,8 +215,8 @@ def replica_of(master, *options):
     return replica
 
 
-def in_step(master, replica):
-    """Waits until the replica has all that the master has told it."""
+def wait_for_replica(master, replica):
+    """Waits until the replica has received all commands of the master."""
     def offset(server, name):
         lines = server.client()("INFO", "replication").decode().split()
         return int([line for line in lines if line.startswith(name)][0].split(":")[1])

@@ -1,7 +1,6 @@
-#include "table.h"
+#include "command_table.h"
 
 #include "command.h"
-#include "growth.h"
 
 #define SINCE "0.1.0"
 
@@ -34,7 +33,7 @@ static RedisModuleCommandArg reserve_args[] = {
     OPTION("max_capacity", INTEGER, "MAXCAPACITY"),
     OPTION("value_bits", INTEGER, "VALUEBITS"),
     OPTION("nonscaling", PURE_TOKEN, "NONSCALING"),
-    OPTION("reserve", DOUBLE, "ADAPTROOM"),
+    OPTION("reserve", DOUBLE, "ADAPTRESERVE"),
     OPTION("seed", STRING, "SEED"),
     {.name = "like",
      .type = REDISMODULE_ARG_TYPE_KEY,
@@ -114,9 +113,9 @@ static RedisModuleCommandKeySpec merges[] = {
 #define READ "readonly fast"
 #define ADD "write deny-oom fast"
 #define SLOW_ADD "write deny-oom"
-#define TAKE "write fast"
+#define REMOVE "write fast"
 
-/* Reporting is for those who are trusted: it has a category of its own. */
+/* Only trusted clients may report, so these commands have an ACL category of their own. */
 static const struct command {
   const char *name;
   RedisModuleCmdFunc run;
@@ -128,49 +127,56 @@ static const struct command {
   const char *categories;
 } commands[] = {
     {"af.reserve", reserve_command, SLOW_ADD " getkeys-api", -4, reserves, reserve_args,
-     "Makes an empty filter", "O(1)", "besom write slow"},
+     "Creates an empty filter", "O(1)", "besom write slow"},
     {"af.add", add_command, ADD, 3, inserts, key_item,
-     "Adds an item; makes the filter if it is not there", "O(1)", "besom write fast"},
-    {"af.madd", madd_command, ADD, -3, inserts, key_items,
-     "Adds items; makes the filter if it is not there", "O(N) for N items", "besom write fast"},
-    {"af.insert", insert_command, ADD, -4, inserts, insert_args,
-     "Adds items, with a say in how the filter is made", "O(N) for N items", "besom write fast"},
-    {"af.exists", exists_command, READ, 3, reads, key_item, "May the item be in the filter?",
-     "O(1)", "besom read fast"},
-    {"af.mexists", mexists_command, READ, -3, reads, key_items, "May the items be in the filter?",
-     "O(N) for N items", "besom read fast"},
-    {"af.del", del_command, TAKE, 3, removes, key_item, "Takes a copy of an item out", "O(1)",
+     "Adds an item to a filter. Creates the filter if the key does not exist", "O(1)",
      "besom write fast"},
-    {"af.count", count_command, READ, 3, reads, key_item, "How often was the item added?", "O(1)",
-     "besom read fast"},
-    {"af.card", card_command, READ, 2, reads, key_only, "How many items are in the filter?", "O(1)",
-     "besom read fast"},
+    {"af.madd", madd_command, ADD, -3, inserts, key_items,
+     "Adds items to a filter. Creates the filter if the key does not exist", "O(N) for N items",
+     "besom write fast"},
+    {"af.insert", insert_command, ADD, -4, inserts, insert_args,
+     "Adds items to a filter, with options for its creation", "O(N) for N items",
+     "besom write fast"},
+    {"af.exists", exists_command, READ, 3, reads, key_item,
+     "Returns whether an item may be in a filter", "O(1)", "besom read fast"},
+    {"af.mexists", mexists_command, READ, -3, reads, key_items,
+     "Returns for each item whether it may be in a filter", "O(N) for N items", "besom read fast"},
+    {"af.del", del_command, REMOVE, 3, removes, key_item,
+     "Removes one copy of an item from a filter", "O(1)", "besom write fast"},
+    {"af.count", count_command, READ, 3, reads, key_item,
+     "Returns how often an item was added to a filter", "O(1)", "besom read fast"},
+    {"af.card", card_command, READ, 2, reads, key_only, "Returns the number of items in a filter",
+     "O(1)", "besom read fast"},
     {"af.info", info_command, "readonly", -2, reads, info_args,
-     "What there is to know about the filter", "O(1)", "besom read slow"},
+     "Returns information about a filter", "O(1)", "besom read slow"},
     {"af.report", report_command, ADD, -3, updates, key_items,
-     "These items were false positives: the filter does not answer yes to them again",
+     "Reports false positives. The filter answers no to these items from then on",
      "O(N) for N items", "besom besomreport write fast"},
-    {"af.noadd", noadd_command, ADD, -3, updates, key_items, "Puts items on the no list",
-     "O(N) for N items", "besom besomreport write fast"},
-    {"af.nodel", nodel_command, TAKE, -3, updates, key_items, "Takes items off the no list",
-     "O(N) for N items", "besom besomreport write fast"},
-    {"af.getval", getval_command, READ, 3, reads, key_item, "The small value kept with an item",
+    {"af.noadd", noadd_command, ADD, -3, updates, key_items,
+     "Adds items to the no list of a filter", "O(N) for N items", "besom besomreport write fast"},
+    {"af.nodel", nodel_command, REMOVE, -3, updates, key_items,
+     "Removes items from the no list of a filter", "O(N) for N items",
+     "besom besomreport write fast"},
+    {"af.getval", getval_command, READ, 3, reads, key_item, "Returns the value stored with an item",
      "O(1)", "besom read fast"},
     {"af.setval", setval_command, ADD, 4, updates, setval_args,
-     "Sets the small value kept with an item", "O(1)", "besom write fast"},
-    {"af.grow", growth_command, SLOW_ADD, -2, updates, grow_args,
-     "Doubles the filter's table, in steps", "O(N) for a filter of N items", "besom write slow"},
+     "Sets the value stored with an item", "O(1)", "besom write fast"},
+    {"af.grow", grow_command, SLOW_ADD, -2, updates, grow_args, "Grows the table of a filter",
+     "O(N) for a filter of N items", "besom write slow"},
     {"af.merge", merge_command, SLOW_ADD, -3, merges, merge_args,
-     "Puts what the sources hold into the destination", "O(N) for filters of N items",
-     "besom write slow"},
+     "Merges filters into a destination filter", "O(N) for filters of N items", "besom write slow"},
     {"af.scandump", scandump_command, "readonly", 3, reads, scandump_args,
-     "A chunk of the filter's bytes", "O(N) for a filter of N bytes", "besom read slow"},
+     "Returns a chunk of a serialized filter", "O(N) for a filter of N bytes", "besom read slow"},
     {"af.loadchunk", loadchunk_command, SLOW_ADD, 4, inserts, loadchunk_args,
-     "Takes in what AF.SCANDUMP gave",
-     "O(N) for a chunk of N bytes, O(M) for the last one of M bytes", "besom write slow"},
+     "Restores a filter from the chunks of AF.SCANDUMP",
+     "O(N) for a chunk of N bytes, O(M) for the last chunk of a filter of M bytes",
+     "besom write slow"},
 };
 
-/* Categories are newer than the header that this is compiled with: Redis 7.4 and Valkey 8 have them, Redis 7.0 not. */
+/*
+ * ACL categories of modules exist in Redis 7.4 and Valkey 8, but not in Redis 7.0 nor in the header
+ * that the module is compiled with. So their functions are looked up at run time.
+ */
 static int (*add_category)(RedisModuleCtx *ctx, const char *name);
 static int (*set_categories)(RedisModuleCommand *command, const char *names);
 
@@ -200,7 +206,7 @@ static int register_command(RedisModuleCtx *ctx, const struct command *c) {
   return set_categories ? set_categories(command, c->categories) : REDISMODULE_OK;
 }
 
-int table_register(RedisModuleCtx *ctx) {
+int commands_register(RedisModuleCtx *ctx) {
   find_categories(ctx);
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
     if (register_command(ctx, &commands[i]) != REDISMODULE_OK) return REDISMODULE_ERR;

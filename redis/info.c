@@ -1,0 +1,71 @@
+/* AF.CARD and AF.INFO. */
+#include "command.h"
+
+int card_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+  (void)argc;
+  struct af *af;
+  enum lookup found = lookup_for_read(ctx, argv[1], &af);
+  if (found == MISSING) return RedisModule_ReplyWithLongLong(ctx, 0);
+  if (found != FOUND) return reply_lookup_error(ctx, found);
+  return RedisModule_ReplyWithLongLong(ctx, (long long)af->items);
+}
+
+/* ------------------------------------------------------------------ AF.INFO */
+
+/* A field is a string, an integer or a fraction. */
+struct field {
+  const char *name;
+  const char *string;
+  uint64_t number;
+  double fraction;
+  bool is_fraction;
+};
+
+static int reply_field(RedisModuleCtx *ctx, const struct field *field) {
+  if (field->string) return RedisModule_ReplyWithCString(ctx, field->string);
+  if (field->is_fraction) return RedisModule_ReplyWithDouble(ctx, field->fraction);
+  return RedisModule_ReplyWithLongLong(ctx, (long long)field->number);
+}
+
+static int reply_fields(RedisModuleCtx *ctx, const struct field *fields, size_t n,
+                        RedisModuleString *only) {
+  if (!only) RedisModule_ReplyWithMap(ctx, (long)n);
+  for (size_t i = 0; i < n; i++) {
+    if (only && is_word(only, fields[i].name)) return reply_field(ctx, &fields[i]);
+    if (only) continue;
+    RedisModule_ReplyWithCString(ctx, fields[i].name);
+    reply_field(ctx, &fields[i]);
+  }
+  return only ? RedisModule_ReplyWithError(ctx,
+                                           "ERR no such field: AF.INFO without a field lists them")
+              : REDISMODULE_OK;
+}
+
+int info_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+  struct af *af = require_for_read(ctx, argv[1]);
+  besom_statistics stats;
+  if (!af) return REDISMODULE_OK;
+  if (argc > 3) return RedisModule_WrongArity(ctx);
+  besom_status status = besom_stats(af->filter, &stats);
+  if (status != BESOM_OK) return reply_status(ctx, status);
+  const struct field fields[] = {
+      {"kind", .string = stats.kind},
+      {"hash", .string = stats.hash},
+      {"capacity", .number = stats.capacity},
+      {"maxcapacity",
+       .number = af->max_capacity > stats.capacity ? af->max_capacity : stats.capacity},
+      {"items", .number = af->items},
+      {"size", .number = af_bytes(af)},
+      {"slots", .number = stats.slots},
+      {"width", .number = stats.width},
+      {"expected-fpr", .fraction = stats.expected_fpr, .is_fraction = true},
+      {"fpr-at-capacity", .fraction = stats.fpr_at_capacity, .is_fraction = true},
+      {"reports", .number = af->reports},
+      {"fixed", .number = af->fixed},
+      {"refused", .number = af->refused},
+      {"exceptions", .number = stats.marks},
+      {"reserve-used", .fraction = stats.reserve_used, .is_fraction = true},
+      {"growing", .number = af->task != NULL},
+  };
+  return reply_fields(ctx, fields, sizeof fields / sizeof *fields, argc == 3 ? argv[2] : NULL);
+}
