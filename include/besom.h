@@ -41,19 +41,18 @@
  *   filter (BESOM_CONCURRENT, besom_share) is thread-safe for readers and writers: read-copy-update
  *   for whole tables, a seqlock per 4096 slots.
  *
- *     calls on one filter                plain: may run beside     concurrent: may run beside, waits for
- *     contains, count, get_value, hash   const calls               everything; no lock, retries while its
- *                                                                  region changes
- *     insert, remove, adapt, set_value,  nothing                   everything; waits for writers of the
- *     no_add, no_remove                                            same region. BUSY during a task
- *     stats, counters, validate, save,   const calls               everything; writers wait meanwhile
- *     merge, diff
- *     resize, rekey (at once)            nothing                   everything; writers wait, readers use
- *                                                                  the old table; ends after a grace period
- *     resize, rekey (task), task_step,   nothing                   everything; one thread per task
- *     task_cancel
- *     iter_next                          const calls               const calls only
- *     bind, share, free                  nothing                   nothing
+ *     calls on one filter         plain: may run    concurrent: may run beside everything;
+ *                                 beside            waits for
+ *     contains, count, get_value  const calls       nothing; retries while its region changes
+ *     insert, remove, adapt,      nothing           writers of the same region; BUSY during a task
+ *     set_value, no_add, ...
+ *     stats, counters, validate,  const calls       writers inside; later writers wait
+ *     save, merge, diff
+ *     resize, rekey at once       nothing           a grace period; writers wait meanwhile, queries
+ *                                                   use the old table
+ *     resize, rekey as a task     nothing           a grace period in the last step
+ *     iter_next                   const calls       (only beside const calls)
+ *     bind, share, free           nothing           (only alone)
  *
  *   A query that starts after an insert returned sees the key. Callbacks that besom calls must not
  *   use the filter, except besom_hash, and must not wait for a thread that does.
@@ -65,124 +64,33 @@
  * ABI
  *   Structs only grow at their end, and a zero member means its default: use designated
  *   initializers. Calls that take such a struct are inline functions that pass its size to an
- *   exported _sized form, so that old programs run with new libraries. Structs marked "frozen"
- *   never change.
+ *   exported _sized form, so that old programs run with new libraries. The structs of
+ *   besom_types.h never change.
  */
 #ifndef BESOM_H
 #define BESOM_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "besom_types.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#if defined(__GNUC__)
-#define BESOM_API __attribute__((visibility("default")))
-#else
-#define BESOM_API
-#endif
 #define BESOM_INLINE static inline /* defined in besom_abi.h */
 
 #define BESOM_VERSION_MAJOR 0
 #define BESOM_VERSION_MINOR 1
 #define BESOM_VERSION_PATCH 0
 
-/* -------------------------------------------------------------- status */
+typedef struct besom_filter besom_filter;
 
-/* Numbers are never changed or reused. */
-typedef enum besom_status {
-  BESOM_OK = 0,
-  BESOM_END = 1,            /* a source or an iterator has no more; not an error */
-  BESOM_INVALID = 2,        /* an argument is NULL or out of range: see besom_config_check */
-  BESOM_UNKNOWN_KIND = 3,   /* no kind of that name: see besom_kinds */
-  BESOM_BAD_OPTION = 4,     /* config.options or config.hash has an unknown name or a bad value */
-  BESOM_UNSUPPORTED = 5,    /* this filter does not have that operation */
-  BESOM_NO_MEMORY = 6,      /* the allocator returned NULL */
-  BESOM_FULL = 7,           /* the filter has no room for another key: resize it */
-  BESOM_NOT_FOUND = 8,      /* the key to remove is absent */
-  BESOM_INCOMPATIBLE = 9,   /* the filters differ in kind, hash, seed or geometry */
-  BESOM_CORRUPT = 10,       /* the bytes are not a saved filter, or are damaged */
-  BESOM_NEWER_VERSION = 11, /* saved by a later version, or of a kind this build lacks */
-  BESOM_IO = 12,            /* a file could not be read or written: errno has the cause */
-  BESOM_READ_ONLY = 13,     /* the filter is mapped from a file, or the store is read-only */
-  BESOM_CANCELLED = 14,     /* the progress callback returned false */
-  BESOM_NEEDS_STORE = 15,   /* the filter must be bound to its stored keys for that */
-  BESOM_AMBIGUOUS = 16,     /* several fingerprints match: only the stored keys tell them apart */
-  BESOM_IS_MEMBER = 17,     /* the reported key is a member, or is on the other list */
-  BESOM_BUSY = 18,          /* a task runs on this filter */
-  BESOM_LOCKED = 19,        /* another process has the store open */
-  BESOM_RESERVE_FULL = 20,  /* the memory set aside for adaptation is used up */
-  BESOM_DISK_FULL = 21,     /* the disk, or the store's own size limit, has no room */
-} besom_status;
+/* -------------------------------------------------------------- status and version */
 
-/* One English sentence for a status, without a full stop. Never NULL, not even for other numbers. */
+/* One English sentence for a status, without a full stop. Never NULL, whatever the number. */
 BESOM_API const char *besom_strerror(besom_status status);
 
 /* The version of the library at run time, for example "0.1.0". The macros tell the header's. */
 BESOM_API const char *besom_version(void);
-
-/* -------------------------------------------------------------- types */
-
-typedef struct besom_filter besom_filter;
-
-/* Frozen. */
-typedef struct besom_bytes {
-  const void *data;
-  size_t len;
-} besom_bytes;
-
-/* Frozen. The keyed 128-bit hash of a key. */
-typedef struct besom_digest {
-  uint64_t hi, lo;
-} besom_digest;
-
-/*
- * Frozen. Where memory comes from. allocate returns size zeroed bytes, aligned for any type, or
- * NULL; release gets the same size back. A filter of more than a few MB is one large allocation and
- * a small one per layer. The default allocator asks for huge pages: worth up to a third of a
- * query's time.
- */
-typedef struct besom_allocator {
-  void *(*allocate)(void *ctx, size_t size);
-  void (*release)(void *ctx, void *memory, size_t size);
-  void *ctx;
-} besom_allocator;
-
-/*
- * Frozen. A stream of keys. next returns BESOM_OK and a key (borrowed until the following call),
- * BESOM_END, or any other status, which ends the work and is returned to the caller. weight is 1 on
- * entry; a source may set it to the number of queries for that key. rewind restarts the stream;
- * NULL if it cannot. size_hint is the number of keys, 0 if unknown.
- */
-typedef struct besom_source {
-  besom_status (*next)(void *ctx, besom_bytes *key, uint64_t *weight);
-  besom_status (*rewind)(void *ctx);
-  uint64_t size_hint;
-  void *ctx;
-} besom_source;
-
-/* Frozen. A stream of digests: next fills up to cap of them and sets *n >= 1, or returns BESOM_END. */
-typedef struct besom_digest_source {
-  besom_status (*next)(void *ctx, besom_digest *out, size_t cap, size_t *n);
-  besom_status (*rewind)(void *ctx);
-  uint64_t size_hint;
-  void *ctx;
-} besom_digest_source;
-
-/* Frozen. Called during long work; total is 0 if unknown. If it returns false: BESOM_CANCELLED. */
-typedef struct besom_progress {
-  bool (*tick)(void *ctx, uint64_t done, uint64_t total);
-  void *ctx;
-} besom_progress;
-
-/* Frozen. Where saved bytes go. A status other than BESOM_OK ends the save and is returned. */
-typedef struct besom_sink {
-  besom_status (*write)(void *ctx, const void *data, size_t len);
-  void *ctx;
-} besom_sink;
 
 /* -------------------------------------------------------------- configuration */
 
@@ -513,20 +421,16 @@ typedef struct besom_statistics {
 /* Cost: constant; concurrent filters and Bloom kinds: one pass over the filter. */
 BESOM_INLINE besom_status besom_stats(const besom_filter *f, besom_statistics *stats);
 
-/* Frozen. */
-typedef struct besom_counter {
-  const char *name; /* static */
-  uint64_t value;
-} besom_counter;
-
 /*
  * What only some kinds count: extended fingerprints, exceptions, kicks, rebuilds ... docs/kinds.md
  * lists the names. Writes up to cap counters and returns how many there are. Cost: as besom_stats.
  */
 BESOM_API size_t besom_counters(const besom_filter *f, besom_counter *out, size_t cap);
 
-/* The i-th of the filters that a layered filter is made of, from 0; NULL past the last. For statistics;
- * valid until f changes. */
+/*
+ * The i-th layer of a layered filter, from 0; NULL past the last. For statistics; valid until f
+ * changes.
+ */
 BESOM_API const besom_filter *besom_layer(const besom_filter *f, size_t i);
 
 /*
@@ -537,7 +441,7 @@ BESOM_API besom_status besom_validate(const besom_filter *f, const char **reason
 
 /* -------------------------------------------------------------- files (docs/format.md) */
 
-/* Writes the filter, including its seed. Equal filters give equal bytes. Errors: what the sink returned. */
+/* Writes the filter and its seed. Equal filters give equal bytes. Errors: what the sink returned. */
 BESOM_API besom_status besom_save(const besom_filter *f, const besom_sink *sink);
 
 /*
@@ -553,12 +457,6 @@ BESOM_API besom_status besom_save_file(const besom_filter *f, const char *path);
  */
 BESOM_API besom_status besom_load(const void *data, size_t len, const besom_allocator *allocator,
                                   besom_filter **out);
-
-/* Frozen. What is wrong with a file: a static sentence, and the offset in bytes. */
-typedef struct besom_fault {
-  const char *what;
-  uint64_t offset;
-} besom_fault;
 
 /*
  * flags      BESOM_OPEN_MMAP: use the file in place, read-only; processes share its pages. Without

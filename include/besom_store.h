@@ -10,7 +10,7 @@
  *     if (besom_store_memory(NULL, &store) != BESOM_OK) ...
  *     besom_config filter = {.kind = "aqf", .capacity = 1000000, .fpr = 0.001};
  *     besom_guard_config config = {.filter = &filter};
- *     if (besom_guard_open(&config, store, &guard) != BESOM_OK) ...     // the guard owns the store now
+ *     if (besom_guard_open(&config, store, &guard) != BESOM_OK) ...   // owns the store now
  *
  * There are two ways to plug in a database. If it has ordered keys, scans and atomic writes of
  * several keys, fill in the functions of besom_ordered_ops, and besom_store_ordered makes a store
@@ -72,7 +72,7 @@ typedef besom_status (*besom_store_visit)(void *ctx, besom_place at, const besom
 /* The same for the records of a table, which have no address but their key. */
 typedef besom_status (*besom_table_visit)(void *ctx, const besom_record *record);
 
-/* The tables of a store: the guard's manifest, and the keys with their values in the split layout. */
+/* The tables of a store: the guard's manifest; keys and values in the split layout. */
 typedef enum besom_table { BESOM_TABLE_MANIFEST = 0, BESOM_TABLE_KEYS = 1 } besom_table;
 
 /* Calls since the store was opened (of changes, those that succeeded), and what is in it now. */
@@ -110,8 +110,8 @@ typedef struct besom_store_statistics {
  * commit_number  of the last commit: changes with every commit that changed anything, never
  *                repeats.
  * table_put, table_get, table_remove, table_scan
- *                the tables. Errors: NOT_FOUND (get, remove). scan visits keys >= from and < to in byte
- *                order; data NULL means no bound. Keys have up to 64 KiB, including 0 bytes.
+ *                the tables. Errors: NOT_FOUND (get, remove). scan visits keys >= from and < to in
+ *                byte order; data NULL means no bound. Keys have 0 to 64 KiB.
  * directory      a directory of the store's own for the guard's checkpoint; NULL if it has none.
  *
  * Errors of all: IO, NO_MEMORY, READ_ONLY, DISK_FULL, INVALID (a key or value that is too long for
@@ -171,7 +171,7 @@ BESOM_API const besom_allocator *besom_default_allocator(void);
 
 /* -------------------------------------------------------------- databases with ordered keys */
 
-/* Frozen. A change to write: a record, or, if remove is set, the removal of its key, present or not. */
+/* Frozen. A change to write: a record, or if remove is set, the removal of its key if it is there. */
 typedef struct besom_write {
   besom_record record;
   bool remove;

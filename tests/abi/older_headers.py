@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """older_headers.py FROM TO: the headers as an older version could have had them.
 
-Every struct that may grow (not marked "Frozen") loses its last member. A program that is compiled
+Every struct that may grow loses its last member; those of besom_types.h, and those marked "Frozen",
+do not. A program that is compiled
 against these headers must run with the current library (client.c).
 """
 import pathlib
@@ -29,7 +30,10 @@ def main():
     source, target = map(pathlib.Path, sys.argv[1:])
     target.mkdir(parents=True, exist_ok=True)
     for header in sorted(source.glob("*.h")):
-        (target / header.name).write_text(STRUCT.sub(shorter, header.read_text()))
+        text = header.read_text()
+        if header.name != "besom_types.h":
+            text = STRUCT.sub(shorter, text)
+        (target / header.name).write_text(text)
 
 
 main()
