@@ -441,7 +441,7 @@ BESOM_API besom_status besom_validate(const besom_filter *f, const char **reason
 
 /* -------------------------------------------------------------- files (docs/format.md) */
 
-/* Writes the filter and its seed. Equal filters give equal bytes. Errors: what the sink returned. */
+/* Writes the filter and its seed. Equal filters give equal bytes. Errors: what the sink returns. */
 BESOM_API besom_status besom_save(const besom_filter *f, const besom_sink *sink);
 
 /*

@@ -171,7 +171,7 @@ BESOM_API const besom_allocator *besom_default_allocator(void);
 
 /* -------------------------------------------------------------- databases with ordered keys */
 
-/* Frozen. A change to write: a record, or if remove is set, the removal of its key if it is there. */
+/* Frozen. A change to write: a record, or if remove is set, the removal of its key. */
 typedef struct besom_write {
   besom_record record;
   bool remove;
