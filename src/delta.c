@@ -5,7 +5,7 @@
  *
  * The checksum of the old file tells whose patch it is, that of the new one whether the result is right.
  */
-#include "quotient/delta.h"
+#include "quotient/quotient_diff.h"
 #include "besom.h"
 #include "core/memory.h"
 #include "core/sections.h"

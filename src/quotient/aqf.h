@@ -6,12 +6,12 @@
 #ifndef BESOM_QUOTIENT_AQF_H
 #define BESOM_QUOTIENT_AQF_H
 
-#include "quotient/base.h"
-#include "quotient/long.h"
-#include "quotient/marks.h"
+#include "quotient/quotient_filter.h"
+#include "quotient/multislot.h"
+#include "quotient/exceptions.h"
 
 #define AQF_MIN_WIDTH 2       /* a further slot has a tag, and something to say */
-#define AQF_DEFAULT_ROOM 0.05 /* of reserve */
+#define AQF_DEFAULT_RESERVE 0.05 /* of reserve */
 
 #define AQF_NAME "aqf"
 #define AQF_SUMMARY \
@@ -21,6 +21,8 @@
    BESOM_CAN_GROW | BESOM_CAN_ADAPT | BESOM_CAN_BUILD_SORTED | BESOM_CAN_VALUE | BESOM_CAN_MATCH | \
    BESOM_CAN_REKEY | BESOM_CAN_BUILD_NO | BESOM_CAN_LIST_NO)
 
+#define AQF_MAX_COUNT (UINT64_C(1) << 62)
+
 /* What there is in the table besides members. */
 struct books {
   uint64_t slots;      /* that would not be there without extensions: those in reserve for it */
@@ -29,7 +31,7 @@ struct books {
 };
 
 struct aqf {
-  struct quotient base;
+  struct quotient_filter base;
   struct marks marks;
   struct books books;
   double reserve;
@@ -64,27 +66,35 @@ uint64_t besom__aqf_mark_bytes(const struct aqf *a);
 uint64_t besom__aqf_reserve(const struct aqf *a);
 
 /* The fingerprint of one slot that ends the run of this digest: the one that was appended last. */
-struct long_fingerprint besom__aqf_last_of_run(const struct aqf *a, besom_digest d);
+struct fingerprint besom__aqf_last_of_run(const struct aqf *a, besom_digest d);
 
 /* Writes a changed fingerprint and keeps the books. Shrinking never fails. */
-besom_status besom__aqf_rewrite(struct aqf *a, const struct long_fingerprint *old,
-                                const struct long_fingerprint *now);
-void besom__aqf_take_out(struct aqf *a, const struct long_fingerprint *fp);
+besom_status besom__aqf_rewrite(struct aqf *a, const struct fingerprint *old,
+                                const struct fingerprint *now);
+/* X */
+besom_status besom__aqf_rewrite_in_reserve(struct aqf *a, const struct fingerprint *old,
+                                           const struct fingerprint *now);
+
+/* X */
+void besom__aqf_add_to_counters(struct aqf *a, const struct fingerprint *fp);
+
+/* X */
+void besom__aqf_delete(struct aqf *a, const struct fingerprint *fp);
 
 /* A fingerprint that is to be lengthened: what it was, and the digest of its key. */
-struct lengthening {
+struct extension_change {
   besom_match match;
   besom_digest stored;
-  struct long_fingerprint old;
+  struct fingerprint old;
 };
 
-#define MAX_LENGTHENINGS 64 /* keys that share one fingerprint; far more than ever do */
+#define MAX_EXTENSION_CHANGES 64 /* keys that share one fingerprint; far more than ever do */
 
 /* Asks for the key of a fingerprint, whose match is known. */
-besom_status besom__aqf_ask_key(const struct aqf *a, struct lengthening *l);
+besom_status besom__aqf_stored_digest(const struct aqf *a, struct extension_change *l);
 
 /* Makes the first n what they were. */
-void besom__aqf_take_back(struct aqf *a, const struct lengthening *l, unsigned n);
+void besom__aqf_undo_changes(struct aqf *a, const struct extension_change *l, unsigned n);
 
 /* The kind, and the one that a filter with BESOM_CONCURRENT is of: to users both are one. */
 extern const struct besom_kind besom__aqf, besom__aqf_concurrent;
@@ -103,6 +113,8 @@ void besom__aqf_contains_many(const besom_filter *f, const besom_digest *d, size
                               uint64_t *bitmap);
 besom_status besom__aqf_remove(besom_filter *f, besom_digest d);
 besom_status besom__aqf_adapt(besom_filter *f, besom_digest d);
+besom_status besom__aqf_adapt_at(besom_filter *f, besom_digest offender, besom_match match,
+                                 besom_digest stored);
 besom_status besom__aqf_no_add(besom_filter *f, besom_digest d);
 besom_status besom__aqf_no_remove(besom_filter *f, besom_digest d);
 besom_status besom__aqf_count(const besom_filter *f, besom_digest d, uint64_t *n);

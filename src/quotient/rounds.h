@@ -13,7 +13,7 @@ struct rounds {
   uint64_t number;      /* of the newest; 0 of all kinds that have no others */
   uint64_t frontier;    /* a quotient; the number of slots when all runs are of the newest round */
   besom_digest keys[2]; /* of the newest round and the one before, by number % 2 */
-  bool at_once;         /* all runs go over in one operation, when the budget is spent */
+  bool amortized;         /* all runs go over in one operation, when the budget is spent */
 };
 
 /*

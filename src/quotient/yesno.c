@@ -8,7 +8,7 @@
  * new fingerprint might match a no key. Removing is fine, and so are more no keys, which become marks.
  */
 #include "quotient/aqf.h"
-#include "quotient/static.h"
+#include "quotient/yesno_table.h"
 
 #define MOST_TRIES 32
 #define MARGIN 1.02 /* for a table that turns out larger than planned */
@@ -43,7 +43,7 @@ static besom_status read_list(const besom_filter *f, const besom_source *source,
 static unsigned width_for_bits(const struct lists *l, double bits, struct qtable_shape shape) {
   for (unsigned width = 64; width >= AQF_MIN_WIDTH; width--) {
     shape.slots = 0;
-    besom__static_plan(l->n_yes, l->n_no, width, width, &shape);
+    besom__yesno_table_plan(l->n_yes, l->n_no, width, width, &shape);
     double bytes = MARGIN * (double)besom__qtable_bytes(&shape) + (double)sizeof(struct aqf);
     if (shape.slots && 8 * bytes <= bits * (double)l->n_yes) return width;
   }
@@ -62,21 +62,21 @@ static besom_status plan(const besom_config *config, const struct lists *l,
   }
   if (config->bits != 0) width = width_for_bits(l, config->bits, *shape);
   if (config->bits != 0 && !width) return BESOM_INVALID;
-  besom__static_plan(l->n_yes, l->n_no,
+  besom__yesno_table_plan(l->n_yes, l->n_no,
                      width ? width : besom__quotient_width(1, 1, rate, AQF_MIN_WIDTH),
                      width ? width : 64, shape);
   return shape->slots ? BESOM_OK : BESOM_INVALID;
 }
 
 /* Finds how large the table must be, from the shape on. FULL if that is settled and too small. */
-static besom_status settle(const struct lists *l, bool settled, struct qtable_shape *shape) {
+static besom_status fit_slots(const struct lists *l, bool fixed, struct qtable_shape *shape) {
   for (unsigned i = 0; i < MOST_TRIES; i++) {
     uint64_t used;
-    besom_status status = besom__static_slots(l, shape, &used);
+    besom_status status = besom__yesno_table_count_slots(l, shape, &used);
     if (status != BESOM_OK) return status;
-    uint64_t slots = besom__static_slots_for(used);
+    uint64_t slots = besom__yesno_table_slots_for(used);
     if (slots <= shape->slots) return BESOM_OK;
-    if (settled) return used <= shape->slots ? BESOM_OK : BESOM_FULL;
+    if (fixed) return used <= shape->slots ? BESOM_OK : BESOM_FULL;
     shape->slots = slots;
   }
   return BESOM_OK; /* the table will tell */
@@ -89,13 +89,13 @@ static besom_status make_table(besom_filter *f, const struct lists *l, const bes
   besom_status status = plan(config, l, &shape);
   if (status != BESOM_OK) return status;
   for (unsigned i = 0; i < MOST_TRIES; i++) {
-    status = settle(l, config->slots, &shape);
-    if (status == BESOM_OK) status = besom__quotient_table(f, &shape, &a->base.table);
+    status = fit_slots(l, config->slots, &shape);
+    if (status == BESOM_OK) status = besom__quotient_table_new(f, &shape, &a->base.table);
     if (status != BESOM_OK) return status;
-    status = besom__static_fill(l, &a->base.table, progress);
+    status = besom__yesno_table_fill(l, &a->base.table, progress);
     a->books.slots = a->base.table.used - l->n_yes;
     if (status == BESOM_OK) return BESOM_OK;
-    besom__quotient_free(f, &a->base.table);
+    besom__quotient_table_free(f, &a->base.table);
     if (status != BESOM_FULL || config->slots) return status;
     shape.slots += shape.slots / 64 + 1; /* a rare heap of keys near the end of the table */
   }
@@ -110,7 +110,7 @@ besom_status besom__yesno_build(besom_filter *f, const besom_config *config,
   f->kind = &besom__yesno;
   if (config->value_bits) return BESOM_INVALID;
   a->no_capacity = config->no_capacity;
-  a->reserve = config->reserve != 0 ? config->reserve : AQF_DEFAULT_ROOM;
+  a->reserve = config->reserve != 0 ? config->reserve : AQF_DEFAULT_RESERVE;
   besom_status status = besom__quotient_options(config->options, &a->base.isa, "", &none);
   if (status != BESOM_OK) return status;
   struct digests members = {0}, others = {0};

@@ -4,12 +4,12 @@
  */
 #include <stdio.h>
 
-#include "quotient/noted.h"
+#include "quotient/slot_meta.h"
 #include "quotient/walk.h"
-#include "telescoping_subject.h"
+#include "slot_meta_subject.h"
 
-static const struct noted *inside(const subject *s) {
-  return const_noted(s->f);
+static const struct meta_filter *inside(const subject *s) {
+  return const_meta_filter(s->f);
 }
 
 static bool between_rounds(const subject *s) {
@@ -194,7 +194,7 @@ static void saved(const subject *s, memory_sink *sink) {
 }
 
 /* All at once, when the budget is spent: every key is read, or, if one cannot be, nothing has changed. */
-static void a_round_can_be_had_at_once(void **state) {
+static void an_amortized_round_runs_at_once(void **state) {
   (void)state;
   subject s;
   size_t failed = 0;
@@ -359,7 +359,7 @@ int main(void) {
       cmocka_unit_test(what_is_fixed_stays_fixed_until_its_run_goes_over),
       cmocka_unit_test(fingerprints_of_members_are_unique),
       cmocka_unit_test(a_key_that_matches_nobody_comes_in_unread),
-      cmocka_unit_test(a_round_can_be_had_at_once),
+      cmocka_unit_test(an_amortized_round_runs_at_once),
       cmocka_unit_test(a_file_keeps_the_round),
       cmocka_unit_test(filters_of_different_rounds_merge_with_their_keys),
       cmocka_unit_test(rounds_keep_the_rate),
