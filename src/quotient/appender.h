@@ -1,19 +1,20 @@
-/* An appender: fills a quotient table in the order of its quotients. */
+/* An appender fills an empty quotient table in the order of its quotients. */
 #ifndef BESOM_QUOTIENT_APPENDER_H
 #define BESOM_QUOTIENT_APPENDER_H
 
 #include "quotient/table.h"
 
 /*
- * Fills an empty table. Since everything comes in order, each word is put together in a register and
- * stored once, when its block is left. For speed, work on a local copy of the appender: all of it is
- * inline and nothing points to it, so it can live in registers. The table is not usable before finish.
+ * The state of an appender. Because quotients ascend, each word is built in a register and stored
+ * once, when the appender leaves its block. For speed, work on a local copy of the appender: all
+ * functions are inline and nothing points to it, so that it can live in registers. The table is not
+ * usable before qtable_append_finish.
  */
 struct qtable_appender {
   struct qtable table;
-  uint64_t quotient, occupied; /* the last one, and the occupied word of its block */
-  uint64_t position, ends,
-      heads; /* the next free slot; the words of the block of the slot before it */
+  uint64_t quotient, occupied; /* the last quotient; the occupied word of its block */
+  /* position: the next free slot; the words of the block of the slot before it */
+  uint64_t position, ends, heads;
   bool started;
 };
 
@@ -21,7 +22,10 @@ ALWAYS_INLINE struct qtable_appender qtable_append_start(const struct qtable *t)
   return (struct qtable_appender){.table = *t};
 }
 
-/* Stores the word of the last quotient's block; the runs so far end at position, so offsets are known up to `block`. */
+/*
+ * Stores the occupied word of the last quotient's block. The runs so far end at a->position, so
+ * that the offsets of all blocks up to `block` are known: stores them, too.
+ */
 ALWAYS_INLINE void qtable_append_leave_quotients(struct qtable_appender *a, uint64_t block) {
   set_block_word(&a->table, block_at(&a->table, a->quotient / 64), WORD_OCCUPIED, a->occupied);
   a->occupied = 0;
@@ -40,7 +44,7 @@ ALWAYS_INLINE void qtable_append_leave_slots(struct qtable_appender *a) {
   a->ends = a->heads = 0;
 }
 
-/* Takes the slot at the position, which is not before the next free one. */
+/* Fills the slot at the position, which must not be before the next free slot. */
 ALWAYS_INLINE besom_status qtable_append_slot(struct qtable_appender *a, uint64_t position,
                                               uint64_t remainder, unsigned width) {
   if (UNLIKELY(position >= a->table.room)) return BESOM_FULL;
@@ -52,12 +56,14 @@ ALWAYS_INLINE besom_status qtable_append_slot(struct qtable_appender *a, uint64_
   return BESOM_OK;
 }
 
-/* width is the table's. INVALID if the quotient is below the last one, FULL if there is no room; then the table is to
- * be dropped. */
+/*
+ * Appends a fingerprint of one slot. width must be the table's. Returns INVALID if the quotient is
+ * below the last one, FULL if there is no free slot; the caller must drop the table then.
+ */
 ALWAYS_INLINE besom_status qtable_append(struct qtable_appender *a, uint64_t quotient,
                                          uint64_t remainder, unsigned width) {
   if (UNLIKELY(quotient < a->quotient)) return BESOM_INVALID;
-  /* Whether the run so far is complete cannot be guessed: no branch. */
+  /* No branch: whether the last run is complete is unpredictable. */
   a->ends |= (uint64_t)(a->started & (quotient != a->quotient)) << ((a->position - 1) % 64);
   if (UNLIKELY(quotient / 64 != a->quotient / 64)) qtable_append_leave_quotients(a, quotient / 64);
   uint64_t position = a->position > quotient ? a->position : quotient;
@@ -70,20 +76,20 @@ ALWAYS_INLINE besom_status qtable_append(struct qtable_appender *a, uint64_t quo
   return BESOM_OK;
 }
 
-/* The value of the slot appended last. */
+/* Sets the value of the slot that was appended last. */
 ALWAYS_INLINE void qtable_append_value(struct qtable_appender *a, uint64_t value) {
   set_slot_value(&a->table, block_at(&a->table, (a->position - 1) / 64), (a->position - 1) % 64,
                  value);
 }
 
-/* A further slot of the fingerprint appended last; bits are not 0. */
+/* Appends a further slot to the last fingerprint. bits must not be 0. */
 ALWAYS_INLINE besom_status qtable_append_further(struct qtable_appender *a, uint64_t bits,
                                                  unsigned width) {
   a->table.further_slots++;
   return qtable_append_slot(a, a->position, bits, width);
 }
 
-/* Completes the blocks and the table. */
+/* Completes the blocks and the counters of the table. */
 ALWAYS_INLINE void qtable_append_finish(struct qtable_appender *a, struct qtable *t) {
   if (a->started) {
     a->ends |= UINT64_C(1) << ((a->position - 1) % 64);

@@ -1,14 +1,19 @@
 /*
- * aqf: the adaptive quotient filter (Wen et al., "Adaptive Quotient Filters", 2024). A quotient filter
- * whose fingerprints can grow: told that a key was a false positive, it lengthens the fingerprints that
- * matched by further bits of their own keys' digests until they match no more. Those come from the stored
- * keys. Without a store it keeps the offender's digest instead, as a mark.
+ * aqf: the adaptive quotient filter (Wen et al., "Adaptive Quotient Filters", 2024). A quotient
+ * filter whose fingerprints can be extended. When a false positive is reported, the filter extends
+ * every matching fingerprint by further bits of the digest of its own key until it no longer
+ * matches. The digests come from the stored keys, through the reverse map. Without a store the
+ * filter adds the digest of the reported key to its exceptions instead.
  *
- * A removed key's fingerprint can stay as a tombstone, if it had been lengthened: should the key come back, so does
- * what was learnt.
+ * The fingerprint of a removed key can stay as a tombstone if it has an extension. If the key is
+ * inserted again, its fixes are still there.
  *
- * Runs are not sorted: a new fingerprint goes to the end of its run, so that its rank among those with its
- * remainder is the number of earlier ones, for ever.
+ * Runs are not sorted. A new fingerprint goes to the end of its run, so that its rank among the
+ * fingerprints with the same remainder is the number of earlier ones, and never changes while these
+ * stay.
+ *
+ * This file has the kind and the operations on single keys. aqf_adapt.c has adaptation and the no
+ * list, aqf_resize.c merging and resizing, aqf_file.c validation and files.
  */
 #include <math.h>
 
@@ -18,8 +23,7 @@
 #include "quotient/match.h"
 #include "quotient/walk.h"
 
-
-/* ------------------------------------------------------------------ life */
+/* ------------------------------------------------------------------ creating and freeing */
 
 besom_status besom__aqf_make(besom_filter *f, const besom_config *config, enum table_code code) {
   struct aqf *a = aqf(f);
@@ -68,7 +72,10 @@ bool besom__aqf_contains(const besom_filter *f, besom_digest d) {
   return LIKELY(!a->marks.count) || !besom__marks_has(&a->marks, d);
 }
 
-/* The table's answers, and where they could be wrong a second look, at blocks that are in the cache by now. */
+/*
+ * Asks the table first. Then looks again at each yes that may be wrong; its block is in the cache
+ * by now.
+ */
 void besom__aqf_contains_many(const besom_filter *f, const besom_digest *d, size_t n,
                               uint64_t *bitmap) {
   const struct aqf *a = const_aqf(f);
@@ -82,7 +89,10 @@ void besom__aqf_contains_many(const besom_filter *f, const besom_digest *d, size
     }
 }
 
-/* The longest match, the last of equals: the one that is most likely the key's own, and the newest copy. */
+/*
+ * The longest match, and the last among equally long ones: most likely the fingerprint of the key
+ * itself, and its newest copy.
+ */
 static bool longest_match(const struct aqf *a, besom_digest d, struct fingerprint *longest) {
   struct matching m = besom__matching_start(&a->base.table, d);
   bool found = false;
@@ -91,13 +101,13 @@ static bool longest_match(const struct aqf *a, besom_digest d, struct fingerprin
   return found;
 }
 
-/* ------------------------------------------------------------------ room */
+/* ------------------------------------------------------------------ counters and reserve */
 
 uint64_t besom__aqf_reserve(const struct aqf *a) {
   return (uint64_t)(a->reserve * (double)a->base.table.slots);
 }
 
-/* Takes a fingerprint into the books, or out of them. */
+/* Counts what a fingerprint takes from the reserve, and whether it is a tombstone or a no entry. */
 void besom__aqf_add_to_counters(struct aqf *a, const struct fingerprint *fp) {
   a->books.slots += extension_slots_of(fp, a->base.table.width);
   a->books.tombstones += fp->count == 0;
@@ -126,9 +136,8 @@ void besom__aqf_delete(struct aqf *a, const struct fingerprint *fp) {
   sub_from_counters(a, fp);
 }
 
-/* Writes it longer than it was, if the reserve has room for that. */
 besom_status besom__aqf_rewrite_in_reserve(struct aqf *a, const struct fingerprint *old,
-                                       const struct fingerprint *now) {
+                                           const struct fingerprint *now) {
   unsigned width = a->base.table.width;
   uint64_t more = extension_slots_of(now, width) - extension_slots_of(old, width);
   return a->books.slots + more > besom__aqf_reserve(a) ? BESOM_FULL
@@ -139,7 +148,8 @@ besom_status besom__aqf_rewrite_in_reserve(struct aqf *a, const struct fingerpri
 
 struct fingerprint besom__aqf_last_of_run(const struct aqf *a, besom_digest d) {
   uint64_t quotient = address_of(d, a->base.table.slots).quotient;
-  return besom__fingerprint_read(&a->base.table, quotient, run_of(&a->base.table, quotient).end - 1);
+  return besom__fingerprint_read(&a->base.table, quotient,
+                                 run_of(&a->base.table, quotient).end - 1);
 }
 
 static unsigned slots_to_raise(const struct aqf *a, const struct fingerprint *fp, uint64_t n) {
@@ -154,7 +164,7 @@ static besom_status raise_count(struct aqf *a, const struct fingerprint *fp, uin
   return besom__aqf_rewrite(a, fp, &raised);
 }
 
-/* A fingerprint for each, where a count would take more slots; n is small then. */
+/* Appends n fingerprints, for tables in which a count would take more slots. n is small then. */
 static besom_status append_copies(struct aqf *a, besom_digest d, uint64_t n) {
   struct qtable *t = &a->base.table;
   if (member_slots(a) + n > a->base.head.capacity) return BESOM_FULL;
@@ -170,7 +180,7 @@ static besom_status append_copies(struct aqf *a, besom_digest d, uint64_t n) {
   return BESOM_OK;
 }
 
-/* A key with a fingerprint of its own, n times. */
+/* Appends a fingerprint of its own for the key, with a count of n. */
 static besom_status append_new(struct aqf *a, besom_digest d, uint64_t n) {
   struct qtable *t = &a->base.table;
   if (besom__long_slots(n, 0, t->width) > n) return append_copies(a, d, n);
@@ -188,8 +198,9 @@ static besom_status insert_count(besom_filter *f, besom_digest d, uint64_t n) {
   struct aqf *a = aqf(f);
   struct fingerprint fp;
   if (f->items > AQF_MAX_COUNT || n > AQF_MAX_COUNT - f->items) return BESOM_FULL;
-  bool raise = longest_match(a, d, &fp) && besom__fingerprint_can_count(fp.count, n, a->base.table.width);
-  /* A new fingerprint would match more than a tombstone that comes back. */
+  bool raise =
+      longest_match(a, d, &fp) && besom__fingerprint_can_count(fp.count, n, a->base.table.width);
+  /* Prefer a tombstone that the key can revive: a new fingerprint would match more keys. */
   if (!raise && a->books.tombstones) raise = besom__find_tombstone(&a->base.table, d, &fp);
   besom_status status = raise ? raise_count(a, &fp, n) : append_new(a, d, n);
   if (status != BESOM_OK) return status;
@@ -206,7 +217,7 @@ static besom_status insert(besom_filter *f, besom_digest d) {
   besom_status status = t->ops->insert(t, d, &present);
   if (status != BESOM_OK) return status;
   if (UNLIKELY(present))
-    return insert_count(f, d, 1); /* the run has the remainder: a look at the whole */
+    return insert_count(f, d, 1); /* the remainder is in the run: compare whole fingerprints */
   f->items++;
   if (UNLIKELY(a->marks.count)) besom__marks_remove(&a->marks, d);
   return BESOM_OK;
@@ -226,15 +237,16 @@ static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n
     f->items += some;
     *done += some;
     if (status != BESOM_OK || *done == n) break;
-    status = insert(f, d[*done]); /* there already, or marked, or no room: one by one */
+    status = insert(f, d[*done]); /* present, or an exception, or at capacity: one by one */
     *done += status == BESOM_OK;
   }
   return status;
 }
 
 /*
- * Leaves a tombstone, if that is wanted and there is something to keep and room for it. Not in front of a store: its
- * keys come back at the end of their bucket.
+ * Turns the fingerprint into a tombstone. Returns false if tombstones are off, if there is no
+ * extension to keep, or if the reserve has no space. Never in front of a store: a key that is
+ * stored again goes to the end of its bucket.
  */
 static bool leave_tombstone(struct aqf *a, const struct fingerprint *fp) {
   struct fingerprint tombstone = *fp;
@@ -361,8 +373,8 @@ void besom__aqf_stats(const besom_filter *f, besom_statistics *s) {
   double by_slots = reserve ? (double)a->books.slots / (double)reserve : 0;
   double by_exceptions =
       (double)(a->marks.count * sizeof *a->marks.cells) / (double)besom__aqf_mark_bytes(a) * 8 / 7;
-  s->reserve_used =
-      fmin(1, fmax(by_slots, by_exceptions)); /* growing may take a little more than it frees */
+  /* a resize may take slightly more reserve than there is */
+  s->reserve_used = fmin(1, fmax(by_slots, by_exceptions));
 }
 
 const struct besom_kind besom__aqf = {

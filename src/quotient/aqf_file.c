@@ -1,4 +1,4 @@
-/* Saved aqf filters: validating, writing, reading. */
+/* Validating, saving and loading aqf filters. */
 #include "core/memory.h"
 #include "quotient/aqf.h"
 
@@ -9,7 +9,7 @@
 static const char *check_fingerprint(const struct aqf *a, const struct fingerprint *fp) {
   bool may_be_tombstone = a->keep_tombstones && fp->extension_bits && !fp->value;
   if (!fp->count && !may_be_tombstone) return "a fingerprint has a count of 0";
-  if (fp->count > AQF_MAX_COUNT) return "a fingerprint has a count that no filter reaches";
+  if (fp->count > AQF_MAX_COUNT) return "a count exceeds the maximum";
   return besom__fingerprint_check(&a->base.table, fp);
 }
 
@@ -23,29 +23,32 @@ const char *besom__aqf_validate(const besom_filter *f) {
   besom__qtable_first(t, &c);
   while (besom__qtable_next(&c)) {
     struct fingerprint fp = {.count = 1};
-    if (UNLIKELY(c.slots > 1 ||
-                 has_tags(t))) { /* else there is nothing in a single slot that could be wrong */
+    /* a single untagged slot holds nothing that could be wrong */
+    if (UNLIKELY(c.slots > 1 || has_tags(t))) {
       fp = besom__fingerprint_read(t, c.quotient, c.position);
       wrong = check_fingerprint(a, &fp);
       if (wrong) return wrong;
       besom__aqf_add_to_counters(&counted, &fp);
     }
     if (fp.count > AQF_MAX_COUNT - counted.base.head.items)
-      return "there are more items than can be counted";
+      return "the number of items exceeds the maximum";
     counted.base.head.items += is_member(&fp) ? fp.count : 0;
   }
   if (counted.base.head.items != f->items) return "the number of items is wrong";
-  if (counted.books.slots != a->books.slots) return "the number of slots of extensions is wrong";
+  if (counted.books.slots != a->books.slots) return "the number of extension slots is wrong";
   if (counted.base.table.extended != t->extended) return "the number of extensions is wrong";
   if (counted.books.tombstones != a->books.tombstones) return "the number of tombstones is wrong";
   if (counted.books.no_entries != a->books.no_entries) return "the number of no entries is wrong";
-  if (member_slots(a) > f->capacity) return "there are more items than the capacity";
+  if (member_slots(a) > f->capacity) return "the number of items exceeds the capacity";
   return besom__exceptions_check(&a->marks);
 }
 
 /* ------------------------------------------------------------------ files */
 
-/* Places of marks are saved as they are in memory, which is little-endian on every machine that has a fast path. */
+/*
+ * The cells of the exceptions are saved as they are in memory: little-endian on every machine that
+ * has a fast path.
+ */
 void besom__aqf_save(const besom_filter *f, struct sections_out *out) {
   const struct aqf *a = const_aqf(f);
   besom__quotient_save(&a->base.table, out);
@@ -69,11 +72,12 @@ static besom_status load_exceptions(besom_filter *f, const struct section *saved
   memcpy(cells, saved->data, (size_t)saved->len);
   *m = (struct marks){cells, size, count};
   return besom__exceptions_check(m)
+             /* also for trusted files: a search in a full set would not end */
              ? BESOM_CORRUPT
-             : BESOM_OK; /* in trusted files, too: a full set would be walked for ever */
+             : BESOM_OK;
 }
 
-/* A static one is full from the start, at whatever load. */
+/* A yesno filter is full from the start, at any load factor. */
 static bool has_its_capacity(const besom_filter *f) {
   const struct aqf *a = const_aqf(f);
   return f->kind == &besom__yesno ||

@@ -1,9 +1,9 @@
-/* Merging and resizing of aqf filters. */
+/* Merging and resizing aqf filters. */
 #include "quotient/aqf.h"
 
-/* A mark of one filter stays if the other one does not hold the key. */
+/* Keeps an exception of one filter unless the other one holds the key. */
 static besom_status merge_exceptions(struct aqf *into, const besom_filter *from,
-                                const besom_filter *other) {
+                                     const besom_filter *other) {
   const struct marks *m = &const_aqf(from)->marks;
   for (uint64_t i = 0; i < m->size; i++) {
     besom_digest d = m->cells[i];
@@ -48,7 +48,7 @@ besom_status besom__aqf_resize_start(besom_filter *fresh, const besom_filter *f,
   return besom__quotient_resize_start(fresh, f, slots, NULL);
 }
 
-/* Marks and binding do not depend on the size: they go over as they are. */
+/* Exceptions and the reverse map do not depend on the size. They move to the new filter. */
 besom_status besom__aqf_resize_step(besom_filter *fresh, besom_filter *f, uint64_t max,
                                     bool *finished) {
   struct aqf *a = aqf(fresh);

@@ -1,8 +1,10 @@
 /*
- * broom: the broom filter (Bender, Farach-Colton, Goswami, Johnson, McCauley, Singh, "Bloom Filters, Adaptivity, and
- * the Dictionary Problem", 2018). Its fingerprints grow bit by bit, as those of exaf, but the bits come from one budget
- * for the whole filter (pool.h), stored keys are told from each other as they come in, and when the budget is nearly
- * spent a new round begins (rounds.h): other fingerprints of the same keys, and all bits back.
+ * broom: the broom filter (Bender, Farach-Colton, Goswami, Johnson, McCauley, Singh, "Bloom
+ * Filters, Adaptivity, and the Dictionary Problem", 2018). Its fingerprints are extended bit by
+ * bit, as in exaf, with three differences. The bits come from one budget for the whole filter
+ * (extension_pool.h). Stored keys are separated from each other when they are inserted. When the
+ * budget is nearly spent a new round begins (rounds.h): the same keys get other fingerprints, and
+ * all bits return to the budget.
  */
 #include "core/memory.h"
 #include "core/options.h"
@@ -10,7 +12,7 @@
 #include "quotient/walk.h"
 
 #define TAG_POOL SECTION_TAG('P', 'O', 'O', 'L')
-#define DEFAULT_BUDGET 3 /* bits a slot */
+#define DEFAULT_BUDGET 3 /* bits per slot */
 
 static const struct meta_policy policy = {.remainder = extension_remainder,
                                           .matches = extension_matches,
@@ -19,7 +21,7 @@ static const struct meta_policy policy = {.remainder = extension_remainder,
                                           .extensions = true,
                                           .pool = true};
 
-/* ------------------------------------------------------------------ life */
+/* ------------------------------------------------------------------ creating and freeing */
 
 struct options {
   enum isa isa;
@@ -51,27 +53,32 @@ static besom_status read_options(const char *text, struct options *out) {
   return status == BESOM_END ? BESOM_OK : status;
 }
 
-static struct pool pool_of(uint64_t slots, uint64_t budget) {
+static struct extension_pool pool_of(uint64_t slots, uint64_t budget) {
   return besom__pool_of(slots, besom__qtable_room(slots) / 64, budget);
 }
 
-/* The pool takes as much for any width, so the slots come first, and then the width that fits beside it. */
+/*
+ * The pool has the same size for any width. So the first call finds the number of slots, the second
+ * the width that fits beside the pool.
+ */
 static besom_status plan(const besom_config *config, uint64_t budget, struct qtable_shape *shape) {
   struct qtable_shape without_pool = *shape;
-  besom_status status = besom__quotient_geometry(config, sizeof(struct meta_filter), 0, &without_pool);
+  besom_status status =
+      besom__quotient_geometry(config, sizeof(struct meta_filter), 0, &without_pool);
   if (status != BESOM_OK) return status;
-  struct pool pool = pool_of(without_pool.slots, budget);
-  return besom__quotient_geometry(config, sizeof(struct meta_filter) + besom__pool_bytes(&pool), 0, shape);
+  struct extension_pool pool = pool_of(without_pool.slots, budget);
+  return besom__quotient_geometry(config, sizeof(struct meta_filter) + besom__pool_bytes(&pool), 0,
+                                  shape);
 }
 
 static void destroy(besom_filter *f) {
-  struct pool *pool = &meta_filter(f)->pool;
+  struct extension_pool *pool = &meta_filter(f)->pool;
   if (!f->mapping)
     besom__release(&f->allocator, pool->bytes, pool->bytes ? besom__pool_bytes(pool) : 0);
   besom__quotient_destroy(f);
 }
 
-/* An empty pool for the table that is there; if there is no memory for it, the table goes, too. */
+/* Makes an empty pool for the filter's table. If there is no memory, destroys the table, too. */
 static besom_status make_pool(besom_filter *f, uint64_t budget) {
   struct meta_filter *x = meta_filter(f);
   x->pool = pool_of(x->base.table.slots, budget);
@@ -105,43 +112,49 @@ static besom_status create_like(besom_filter *f, const besom_filter *model) {
 
 /* ------------------------------------------------------------------ inserting */
 
-enum { MAX_COLLISIONS = 8 }; /* copies of one key may be more; beyond that nobody is told apart */
+enum { MAX_COLLISIONS = 8 }; /* copies of one key may be more: then keys are not separated */
 
-/* A key that is to be inserted, and the stored ones with its remainder: what tells each from the other. */
+/*
+ * A key to insert and the stored keys with the same remainder: the extensions that separate them.
+ */
 struct new_key {
   slot_meta extension;
   unsigned n;
   uint64_t positions[MAX_COLLISIONS];
-  slot_meta extensions[MAX_COLLISIONS]; /* 0: as it is */
+  slot_meta extensions[MAX_COLLISIONS]; /* 0: unchanged */
 };
 
-static void lengthen(slot_meta *extension, slot_meta other) {
+static void keep_longer(slot_meta *extension, slot_meta other) {
   if (other > *extension) *extension = other;
 }
 
-/* Who matches the newcomer has to be looked up; of the others the string is enough. */
-static besom_status resolve_collision(const struct meta_filter *x, const struct hashed_key *key, uint64_t position,
-                               struct new_key *n) {
+/*
+ * If the stored fingerprint matches the new key, its key must be read. If not, its extension is
+ * enough to separate the two.
+ */
+static besom_status resolve_collision(const struct meta_filter *x, const struct hashed_key *key,
+                                      uint64_t position, struct new_key *n) {
   unsigned width = x->base.table.width, i = n->n++;
   slot_meta extension = besom__meta_at(x, position), mine = 0, its = 0;
   struct hashed_key other;
   n->positions[i] = position;
   n->extensions[i] = 0;
   if (!extension_matches(key, remainder_of(key->at, width), extension, width)) {
-    extension_unlike(suffix_bits(key, width), (uint64_t)extension << (64 - extension_length(extension)), &mine);
-    lengthen(&n->extension, mine);
+    extension_unlike(suffix_bits(key, width),
+                     (uint64_t)extension << (64 - extension_length(extension)), &mine);
+    keep_longer(&n->extension, mine);
     return BESOM_OK;
   }
   besom_status status = besom__stored_key(x, position, &other);
   if (status != BESOM_OK || !extension_distinguish(&other, key, width, &its)) return status;
   extension_distinguish(key, &other, width, &mine);
   n->extensions[i] = its;
-  lengthen(&n->extension, mine);
+  keep_longer(&n->extension, mine);
   return BESOM_OK;
 }
 
 static besom_status resolve_collisions(const struct meta_filter *x, const struct hashed_key *key,
-                                struct new_key *n) {
+                                       struct new_key *n) {
   const struct qtable *t = &x->base.table;
   uint64_t remainder = remainder_of(key->at, t->width);
   *n = (struct new_key){0};
@@ -157,7 +170,7 @@ static besom_status resolve_collisions(const struct meta_filter *x, const struct
   return status;
 }
 
-/* A string more, if there is room for it. */
+/* Sets an extension if the pool has space for it. */
 static void set_extension_at(struct meta_filter *x, uint64_t position, slot_meta extension) {
   slot_meta meta[CODE_SLOTS];
   uint64_t promised = 0;
@@ -168,7 +181,8 @@ static void set_extension_at(struct meta_filter *x, uint64_t position, slot_meta
     besom__meta_write(x, position / 64, meta);
 }
 
-static void write_new_extensions(struct meta_filter *x, uint64_t quotient, const struct new_key *n) {
+static void write_new_extensions(struct meta_filter *x, uint64_t quotient,
+                                 const struct new_key *n) {
   for (unsigned i = 0; i < n->n; i++) set_extension_at(x, n->positions[i], n->extensions[i]);
   if (n->n) set_extension_at(x, run_of(&x->base.table, quotient).end - 1, n->extension);
 }
@@ -193,7 +207,8 @@ static besom_status insert_bound(struct meta_filter *x, besom_digest d) {
 }
 
 static besom_status insert(besom_filter *f, besom_digest d) {
-  return meta_filter(f)->reverse.digest_of ? insert_bound(meta_filter(f), d) : besom__meta_filter_insert(f, d);
+  return meta_filter(f)->reverse.digest_of ? insert_bound(meta_filter(f), d)
+                                           : besom__meta_filter_insert(f, d);
 }
 
 static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n, size_t *done) {
@@ -203,7 +218,7 @@ static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n
   return status;
 }
 
-/* A store that is being scanned cannot be asked, so nobody is told apart here. */
+/* A store that is being scanned cannot be read, so that keys are not separated here. */
 static besom_status restore_at(besom_filter *f, besom_digest d, besom_match match) {
   besom_match next = besom__meta_filter_next_match(f, d);
   if (next.bucket != match.bucket || next.rank != match.rank) return BESOM_INCOMPATIBLE;
@@ -212,7 +227,7 @@ static besom_status restore_at(besom_filter *f, besom_digest d, besom_match matc
 
 /* ------------------------------------------------------------------ removing */
 
-/* The run of the key takes no part in the step: whether the key is still in the store is not known here. */
+/* The step leaves out the run of the key, because the key may no longer be in the store. */
 static besom_status remove_key(besom_filter *f, besom_digest d) {
   struct meta_filter *x = meta_filter(f);
   struct step step;
@@ -227,7 +242,10 @@ static besom_status remove_key(besom_filter *f, besom_digest d) {
   return status;
 }
 
-/* The guard's way to remove: remove_at itself must not look at the store, from which the record is gone by then. */
+/*
+ * The guard removes the record before it calls remove_at, so that remove_at must not read the
+ * store. Steps are taken here instead.
+ */
 static besom_status ready_to_remove(besom_filter *f, besom_match match) {
   struct meta_filter *x = meta_filter(f);
   struct step step;
@@ -240,7 +258,7 @@ static besom_status ready_to_remove(besom_filter *f, besom_match match) {
 /* ------------------------------------------------------------------ whole filters */
 
 static void stats(const besom_filter *f, besom_statistics *s) {
-  const struct pool *pool = &const_meta_filter(f)->pool;
+  const struct extension_pool *pool = &const_meta_filter(f)->pool;
   besom__meta_filter_stats(f, s);
   s->bytes += besom__pool_bytes(pool);
   s->reserve_used = pool->used < pool->limit ? (double)pool->used / (double)pool->limit : 1;
@@ -261,7 +279,7 @@ static void save(const besom_filter *f, struct sections_out *out) {
 static besom_status load_pool(besom_filter *f, uint64_t budget, uint64_t used,
                               const struct section *s) {
   struct meta_filter *x = meta_filter(f);
-  struct pool pool = pool_of(x->base.table.slots, budget);
+  struct extension_pool pool = pool_of(x->base.table.slots, budget);
   if (!s || s->len != besom__pool_bytes(&pool)) return BESOM_CORRUPT;
   if (f->mapping) {
     x->pool = pool;
@@ -290,16 +308,17 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
   status = right ? load_pool(f, budget, used, take_section(in, TAG_POOL)) : BESOM_CORRUPT;
   if (status == BESOM_OK) besom__rounds_set_keys(x);
   if (status == BESOM_CORRUPT)
-    besom__quotient_destroy(f); /* there is no pool; without memory for it all is gone already */
+    /* no pool was made; after NO_MEMORY everything is destroyed already */
+    besom__quotient_destroy(f);
   return status;
 }
 
 const struct besom_kind besom__broom = {
-    .info = {"broom",
-             "broom filter: lengthens fingerprints within a budget, and begins a new round when it "
-             "is spent",
-             BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE |
-                 BESOM_CAN_ITERATE | BESOM_CAN_ADAPT | BESOM_CAN_BUILD_SORTED | BESOM_CAN_MATCH},
+    .info =
+        {"broom",
+         "broom filter: extends fingerprints within a budget, begins a new round when it is spent",
+         BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE |
+             BESOM_CAN_ITERATE | BESOM_CAN_ADAPT | BESOM_CAN_BUILD_SORTED | BESOM_CAN_MATCH},
     .size = sizeof(struct meta_filter),
     .create = create,
     .create_like = create_like,

@@ -2,7 +2,7 @@
 
 #include "quotient/walk.h"
 
-/* The first quotient from this one on that has a run; slots if none has. */
+/* The first quotient that has a run, from this one on; t->slots if there is none. */
 static uint64_t occupied_from(const struct qtable *t, uint64_t quotient) {
   uint64_t left = bits_from(quotient % 64);
   for (uint64_t at = quotient & ~UINT64_C(63); at < t->slots; at += 64, left = ~UINT64_C(0)) {
@@ -17,7 +17,10 @@ void besom__qtable_first(const struct qtable *t, struct qtable_cursor *c) {
   *c = (struct qtable_cursor){.table = t, .next_quotient = quotient, .next_position = quotient};
 }
 
-/* The k-th quotient before this one, from 0, that has a run; 0 if there are not so many. */
+/*
+ * The quotient of the k-th run, from 0, before the block of this quotient; 0 if there are fewer
+ * runs.
+ */
 static uint64_t occupied_before(const struct qtable *t, uint64_t quotient, uint64_t k) {
   for (uint64_t b = quotient / 64; b--;) {
     uint64_t occupied = block_word(t, block_at(t, b), WORD_OCCUPIED);
@@ -28,7 +31,10 @@ static uint64_t occupied_before(const struct qtable *t, uint64_t quotient, uint6
   return 0;
 }
 
-/* Runs of earlier blocks that reach into the position's end within its first `offset` slots: these are counted. */
+/*
+ * Runs of earlier blocks that reach into this block end within its first `offset` slots. Counts
+ * these to find the first run.
+ */
 void besom__qtable_seek(const struct qtable *t, uint64_t position, struct qtable_cursor *c) {
   uint64_t b = position / 64, first = 64 * b, runs = 0;
   uint64_t end = runs_end_before_block(t, b, &(struct mark){0, 0});

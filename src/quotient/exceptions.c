@@ -10,7 +10,7 @@ static bool is_free(besom_digest d) {
   return d.hi == 0 && d.lo == 0;
 }
 
-/* The digest {0, 0} means a free place; one in 2^128 keys is treated as its neighbour. */
+/* The digest {0, 0} marks a free cell. One in 2^128 keys is stored as its neighbour. */
 static besom_digest placed(besom_digest d) {
   return is_free(d) ? (besom_digest){0, 1} : d;
 }
@@ -27,7 +27,7 @@ static uint64_t next_cell(uint64_t i, uint64_t size) {
   return i + 1 < size ? i + 1 : 0;
 }
 
-/* How far i is behind `from`, around the end. */
+/* The number of steps from `from` to i, around the end. */
 static uint64_t distance(uint64_t from, uint64_t i, uint64_t size) {
   return i >= from ? i - from : i + size - from;
 }
@@ -36,7 +36,7 @@ static bool too_full(uint64_t count, uint64_t size) {
   return 8 * count > 7 * size;
 }
 
-/* Where it is, or the free place where it would be. There is always a free place. */
+/* The cell of the digest, or the free cell where it would go. There is always a free cell. */
 static uint64_t cell_of(const besom_digest *cells, uint64_t size, besom_digest d) {
   uint64_t i = home_of(d, size);
   while (!is_free(cells[i]) && !equal(cells[i], d)) i = next_cell(i, size);
@@ -76,13 +76,13 @@ besom_status besom__marks_add(struct marks *m, const besom_allocator *allocator,
   return BESOM_OK;
 }
 
-/* Frees the place and moves back what would not be found past it (no tombstones: the set only shrinks). */
+/* Frees the cell and moves back the digests that a search would no longer reach. */
 static void remove_one(struct marks *m, besom_digest d) {
   uint64_t hole = cell_of(m->cells, m->size, placed(d));
   for (uint64_t i = next_cell(hole, m->size); !is_free(m->cells[i]); i = next_cell(i, m->size)) {
     uint64_t home = home_of(m->cells[i], m->size);
     if (distance(home, i, m->size) < distance(hole, i, m->size))
-      continue; /* it lives behind the hole */
+      continue; /* its home is after the hole */
     m->cells[hole] = m->cells[i];
     hole = i;
   }
@@ -90,7 +90,10 @@ static void remove_one(struct marks *m, besom_digest d) {
   m->count--;
 }
 
-/* Only a forged file has a digest twice; it must not hide a member that was told to be one. */
+/*
+ * Only a forged file holds a digest twice. Removes all copies: an inserted key must not stay an
+ * exception.
+ */
 bool besom__marks_remove(struct marks *m, besom_digest d) {
   bool was_there = false;
   for (; besom__marks_has(m, d); was_there = true) remove_one(m, d);
@@ -115,17 +118,16 @@ void besom__exceptions_free(struct marks *m, const besom_allocator *allocator) {
 const char *besom__exceptions_check(const struct marks *m) {
   uint64_t count = 0;
   for (uint64_t i = 0; i < m->size; i++) count += !is_free(m->cells[i]);
-  if (count != m->count || too_full(count, m->size)) return "the number of marks is wrong";
+  if (count != m->count || too_full(count, m->size)) return "the number of exceptions is wrong";
   uint64_t free_cell = 0;
   while (free_cell < m->size && !is_free(m->cells[free_cell])) free_cell++;
-  /* Round once from there: between a mark and its home there must be no free place. */
+  /* One turn from there: there must be no free cell between a digest and its home. */
   for (uint64_t step = 0, last_free = free_cell; step < m->size; step++) {
     uint64_t i = (free_cell + step) % m->size;
     if (is_free(m->cells[i]))
       last_free = i;
-    else if (distance(home_of(m->cells[i], m->size), i, m->size) >=
-             distance(last_free, i, m->size))
-      return "a mark is not where it belongs";
+    else if (distance(home_of(m->cells[i], m->size), i, m->size) >= distance(last_free, i, m->size))
+      return "an exception is not in its place";
   }
   return NULL;
 }

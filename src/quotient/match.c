@@ -19,7 +19,7 @@ struct matching besom__matching_start(const struct qtable *t, besom_digest d) {
   return m;
 }
 
-/* The next fingerprint with the remainder, tombstones included. */
+/* The next fingerprint with the remainder, including tombstones. */
 ALWAYS_INLINE bool next_in_run(struct matching *m) {
   uint64_t position = m->table->ops->next_equal(m->table, m->next, m->run_end, m->remainder);
   if (position >= m->run_end) return false;
@@ -40,8 +40,7 @@ bool besom__next_match(struct matching *m) {
   return false;
 }
 
-bool besom__find_tombstone(const struct qtable *t, besom_digest d,
-                           struct fingerprint *longest) {
+bool besom__find_tombstone(const struct qtable *t, besom_digest d, struct fingerprint *longest) {
   struct matching m = besom__matching_start(t, d);
   bool found = false;
   while (next_in_run(&m)) {
@@ -70,16 +69,17 @@ bool besom__locate_match(const struct qtable *t, besom_match match, struct finge
   return false;
 }
 
-/* ------------------------------------------------------------------ matching less */
+/* ------------------------------------------------------------------ extending */
 
-bool besom__fingerprint_is_of_key(const struct qtable *t, const struct fingerprint *fp, struct address key) {
+bool besom__fingerprint_is_of_key(const struct qtable *t, const struct fingerprint *fp,
+                                  struct address key) {
   return key.quotient == fp->quotient && remainder_of(key, t->width) == fp->remainder &&
          besom__fingerprint_is_prefix(fp, key.rest, t->width);
 }
 
 besom_status besom__fingerprint_extend(const struct qtable *t, const struct fingerprint *fp,
-                               besom_digest offender, besom_digest stored,
-                               struct fingerprint *out) {
+                                       besom_digest offender, besom_digest stored,
+                                       struct fingerprint *out) {
   struct address mine = address_of(stored, t->slots), other = address_of(offender, t->slots);
   if (!besom__fingerprint_is_of_key(t, fp, mine)) return BESOM_INVALID;
   if (offender.hi == stored.hi && offender.lo == stored.lo) return BESOM_IS_MEMBER;
@@ -89,7 +89,8 @@ besom_status besom__fingerprint_extend(const struct qtable *t, const struct fing
   unsigned common = common_bits(mine.rest, other.rest);
   if (common < t->width) return BESOM_OK;
   unsigned bits = common + 1 - t->width;
-  if (bits > MAX_EXTENSION || common >= 128) return BESOM_FULL; /* no two keys come to this */
+  /* does not occur: two digests with so long a common prefix */
+  if (bits > MAX_EXTENSION || common >= 128) return BESOM_FULL;
   out->extension_bits = besom__fingerprint_stretch(fp->count, bits, t->width);
   if (out->extension_bits > 128u - t->width) out->extension_bits = 128u - t->width;
   out->extension = besom__extension_of(mine.rest, t->width, out->extension_bits);

@@ -2,17 +2,17 @@
 
 #include "quotient/walk.h"
 
-/* ------------------------------------------------------------------ strings of bits */
+/* ------------------------------------------------------------------ bit strings */
 
-#define MAX_STRING_BITS 256 /* 1 + 127 + 112 + 1 bits at the most */
+#define MAX_STRING_BITS 256 /* at most 1 + 127 + 112 + 1 bits */
 
 struct bit_string {
-  uint64_t words[MAX_STRING_BITS / 64 +
-                 1]; /* the first bit uppermost; zeros behind the length, and in the last word */
+  /* the first bit uppermost; zeros after the length and in the last word */
+  uint64_t words[MAX_STRING_BITS / 64 + 1];
   unsigned length;
 };
 
-/* Appends the lower n bits, n <= 64; what does not fit any more is left out. */
+/* Appends the lower n bits, n <= 64. Drops those that do not fit. */
 static void put_bits(struct bit_string *s, uint64_t bits, unsigned n) {
   unsigned i = s->length % 64, room = MAX_STRING_BITS - s->length, fitting = n < room ? n : room;
   if (!fitting) return;
@@ -23,14 +23,14 @@ static void put_bits(struct bit_string *s, uint64_t bits, unsigned n) {
   s->length += fitting;
 }
 
-/* The n bits from `at` on, n <= 64 and at < MAX_STRING; zeros behind the end. */
+/* The n bits from `at` on, n <= 64 and at < MAX_STRING_BITS; zeros after the end. */
 static uint64_t get_bits(const struct bit_string *s, unsigned at, unsigned n) {
   const uint64_t *word = &s->words[at / 64];
   uint64_t bits = word[0] << (at % 64) | word[1] >> 1 >> (63 - at % 64);
   return n ? bits >> (64 - n) : 0;
 }
 
-/* Takes the last 1 away, and the zeros behind it. */
+/* Removes the closing 1 and the zeros after it. */
 static void open_end(struct bit_string *s) {
   unsigned words = (s->length + 63) / 64;
   while (words && !s->words[words - 1]) words--;
@@ -41,7 +41,10 @@ static void open_end(struct bit_string *s) {
   *last &= *last - 1;
 }
 
-/* Bits of the Elias gamma code of x >= 1: as many zeros as x has bits after its first, then x. */
+/*
+ * The length of the Elias gamma code of x >= 1: as many zeros as x has bits after its first, then
+ * x.
+ */
 static unsigned gamma_bits(uint64_t x) {
   return 2 * (64 - leading_zeros(x)) - 1;
 }
@@ -68,7 +71,10 @@ static struct bit_string encode(const struct fingerprint *fp) {
   return s;
 }
 
-/* Fills count and extension; a string that encode would not have made gives something else than it. */
+/*
+ * Fills count and extension. From a bit string that encode did not make it makes another
+ * fingerprint, so that besom__fingerprint_check finds it.
+ */
 static void decode(struct bit_string s, struct fingerprint *fp) {
   fp->count = 1;
   open_end(&s);
@@ -78,7 +84,7 @@ static void decode(struct bit_string s, struct fingerprint *fp) {
              most = s.length - at < 63 ? s.length - at : 63;
     if (zeros > most) zeros = most;
     uint64_t code = get_bits(&s, at + zeros, zeros + 1);
-    fp->count = code ? code - 1 : 0; /* no code is 0, but what bits may say */
+    fp->count = code ? code - 1 : 0; /* 0 is no code: only in a corrupt table */
     at += 2 * zeros + 1;
   }
   if (s.length <= at) return;
@@ -109,7 +115,8 @@ unsigned besom__fingerprint_stretch(uint64_t count, unsigned extension_bits, uns
 
 /* ------------------------------------------------------------------ in the table */
 
-static struct bit_string read_bit_string(const struct qtable *t, uint64_t position, unsigned slots) {
+static struct bit_string read_bit_string(const struct qtable *t, uint64_t position,
+                                         unsigned slots) {
   struct bit_string s = {{0}, 0};
   for (uint64_t p = position + 1; p < position + slots && s.length < MAX_STRING_BITS; p++)
     put_bits(&s, slot_remainder(t, block_at(t, p / 64), p % 64, t->width),
@@ -117,25 +124,25 @@ static struct bit_string read_bit_string(const struct qtable *t, uint64_t positi
   return s;
 }
 
-/* The i-th further slot of a string. */
+/* The content of the i-th further slot. */
 static uint64_t further_slot(const struct bit_string *s, unsigned i, unsigned width) {
   return bits_below(further_tag_bits(width)) << further_payload(width) |
          get_bits(s, i * further_payload(width), further_payload(width));
 }
 
-/* Bounded, whatever the bits say. */
+/* Bounded, whatever the bits are. */
 static unsigned slots_at(const struct qtable *t, uint64_t position) {
   uint64_t slots = fingerprint_end(t, position) - position;
   return slots < UINT32_MAX ? (unsigned)slots : UINT32_MAX;
 }
 
-/* The value as the table keeps it. */
+/* The value as the table stores it. */
 static uint64_t value_with_tag(const struct qtable *t, const struct fingerprint *fp) {
   return fp->value | (uint64_t)fp->tagged << own_value_bits(t);
 }
 
 struct fingerprint besom__fingerprint_read(const struct qtable *t, uint64_t quotient,
-                                         uint64_t position) {
+                                           uint64_t position) {
   const uint8_t *block = block_at(t, position / 64);
   struct fingerprint fp = {
       .quotient = quotient,
@@ -150,7 +157,10 @@ struct fingerprint besom__fingerprint_read(const struct qtable *t, uint64_t quot
   return fp;
 }
 
-/* Opens or closes slots behind the head until there are so many in all. FULL: nothing changed. */
+/*
+ * Inserts or deletes slots after the head until the fingerprint has so many. FULL: nothing has
+ * changed.
+ */
 static besom_status set_slots(struct qtable *t, const struct fingerprint *fp, unsigned slots) {
   uint64_t further = fp->position + 1;
   unsigned have = slots_at(t, fp->position), now = have;
@@ -214,13 +224,13 @@ bool besom__fingerprint_matches(const struct fingerprint *fp, besom_digest rest,
 const char *besom__fingerprint_check(const struct qtable *t, const struct fingerprint *fp) {
   struct bit_string should = encode(fp);
   if (fp->slots != besom__long_slots(fp->count, fp->extension_bits, t->width))
-    return "a fingerprint has a slot too many";
+    return "a fingerprint has the wrong number of slots";
   for (unsigned i = 0; i + 1 < fp->slots; i++) {
     uint64_t p = fp->position + 1 + i;
     if (slot_value(t, block_at(t, p / 64), p % 64)) return "a further slot has a value";
     if (slot_remainder(t, block_at(t, p / 64), p % 64, t->width) !=
         further_slot(&should, i, t->width))
-      return "a long fingerprint is not well formed";
+      return "a multislot fingerprint is not well formed";
   }
   return NULL;
 }

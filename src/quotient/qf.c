@@ -1,18 +1,19 @@
 /*
- * qf: the plain quotient filter (Bender et al. 2012; rank-and-select layout of Pandey et al. 2017). One
- * remainder a key, nothing more: the measure for every adaptive kind built on the same table.
+ * qf: the plain quotient filter (Bender et al. 2012; rank-and-select layout of Pandey et al. 2017).
+ * One remainder per key and nothing else: the baseline for every adaptive kind on the same table.
  */
 #include "core/address.h"
 #include "quotient/quotient_filter.h"
 
-/* ------------------------------------------------------------------ life */
+/* ------------------------------------------------------------------ creating and freeing */
 
 static besom_status create(besom_filter *f, const besom_config *config) {
   struct qtable_shape shape = {.heads = true};
   if (config->value_bits || config->reserve != 0) return BESOM_INVALID;
   besom_status status =
       besom__quotient_options(config->options, &quotient_filter(f)->isa, "heads", &shape.heads);
-  if (status == BESOM_OK) status = besom__quotient_geometry(config, sizeof(struct quotient_filter), 0, &shape);
+  if (status == BESOM_OK)
+    status = besom__quotient_geometry(config, sizeof(struct quotient_filter), 0, &shape);
   if (status != BESOM_OK) return status;
   f->capacity = besom__quotient_capacity(shape.slots, 0);
   return besom__quotient_table_new(f, &shape, &quotient_filter(f)->table);
@@ -58,7 +59,7 @@ static uint64_t find(const struct qtable *t, besom_digest d, uint64_t *quotient,
   return t->ops->find(t, a.quotient, remainder_of(a, t->width), last);
 }
 
-/* Equal fingerprints cannot be told apart; the last one moves the least. */
+/* Equal fingerprints cannot be distinguished. Removing the last one moves the fewest slots. */
 static besom_status remove_key(besom_filter *f, besom_digest d) {
   struct qtable *t = &quotient_filter(f)->table;
   uint64_t quotient, last;
@@ -93,7 +94,7 @@ static besom_status resize_start(besom_filter *fresh, const besom_filter *f, uin
 
 static besom_status resize_step(besom_filter *fresh, besom_filter *f, uint64_t max,
                                 bool *finished) {
-  (void)f; /* all that it has is in the table */
+  (void)f; /* its table has everything */
   uint64_t none;
   return besom__quotient_resize_step(fresh, max, finished, &none);
 }
@@ -112,8 +113,8 @@ static void stats(const besom_filter *f, besom_statistics *s) {
 static const char *validate(const besom_filter *f) {
   const struct qtable *t = &const_quotient_filter(f)->table;
   if (f->items != t->used || t->further_slots)
-    return "the number of items is not that of the used slots";
-  if (f->items > f->capacity) return "there are more items than the capacity";
+    return "the number of items is not the number of used slots";
+  if (f->items > f->capacity) return "the number of items exceeds the capacity";
   return besom__qtable_check(t);
 }
 

@@ -1,19 +1,20 @@
 /*
- * A run that differs is told as: how many quotients it is behind the last one that did, how many slots the two runs
- * have in common at their beginning, how many more the new one has, and these. An insert moves the slots of a whole
- * cluster, but changes one run: so the difference of two tables is as small as that of their sets.
+ * A diff lists the runs that differ. Each is: the distance of its quotient from that of the last
+ * one listed, the number of slots at the beginning that the two runs share, the number of further
+ * slots in the new run, and these slots. An insert moves the slots of a whole cluster but changes
+ * one run. So the diff of two tables is as small as that of their sets.
  */
 #include "quotient/quotient_diff.h"
 
 #include "quotient/appender.h"
 #include "quotient/cursor.h"
 
-/* Walks over the runs of a table. */
+/* Iterates over the runs of a table. */
 struct runs {
-  struct qtable_cursor next; /* the first fingerprint of the run behind this one */
+  struct qtable_cursor next; /* the first fingerprint of the next run */
   bool more;
   uint64_t quotient;
-  struct run run; /* empty behind the last: quotient is the table's slots then */
+  struct run run; /* after the last: empty, and quotient is the table's slots */
 };
 
 static void next_run(struct runs *r) {
@@ -38,7 +39,7 @@ static struct runs first_run(const struct qtable *t) {
   return r;
 }
 
-/* All that a slot holds. */
+/* Everything that a slot holds. */
 struct slot {
   uint64_t content, value;
   bool head;
@@ -55,7 +56,7 @@ static bool slots_alike(struct slot a, struct slot b) {
   return a.content == b.content && a.value == b.value && a.head == b.head;
 }
 
-/* ------------------------------------------------------------------ telling */
+/* ------------------------------------------------------------------ writing a diff */
 
 bool besom__qtable_comparable(const struct qtable *a, const struct qtable *b) {
   return a->slots == b->slots && a->width == b->width && a->value_bits == b->value_bits &&
@@ -77,7 +78,9 @@ static void write_slot(const struct qtable *t, struct bit_writer *w, struct slot
   write_bits(w, slot.value, t->value_bits);
 }
 
-/* A run of the new table, which may be empty, behind the slots that it has in common with the old one. */
+/*
+ * Writes a run of the new table, which may be empty, without the slots it shares with the old run.
+ */
 static void write_run(const struct qtable *to, struct run b, uint64_t gap, uint64_t common,
                       struct bit_writer *w) {
   write_gamma(w, gap);
@@ -90,22 +93,22 @@ static void write_run(const struct qtable *to, struct run b, uint64_t gap, uint6
 void besom__qtable_delta(const struct qtable *from, const struct qtable *to, struct bit_writer *w) {
   struct runs a = first_run(from), b = first_run(to);
   static const struct run none = {0, 0};
-  for (uint64_t told = 0; a.quotient < from->slots || b.quotient < to->slots;) {
+  for (uint64_t listed = 0; a.quotient < from->slots || b.quotient < to->slots;) {
     uint64_t quotient = a.quotient < b.quotient ? a.quotient : b.quotient;
     struct run old = a.quotient == quotient ? a.run : none,
                now = b.quotient == quotient ? b.run : none;
     uint64_t common = common_slots(from, old, to, now);
     if (common < old.end - old.start || common < now.end - now.start) {
-      write_run(to, now, quotient - told, common, w);
-      told = quotient;
+      write_run(to, now, quotient - listed, common, w);
+      listed = quotient;
     }
     if (a.quotient == quotient) next_run(&a);
     if (b.quotient == quotient) next_run(&b);
   }
-  write_gamma(w, to->slots); /* a gap that leads behind the end: no more */
+  write_gamma(w, to->slots); /* a distance past the end: no more runs */
 }
 
-/* ------------------------------------------------------------------ applying */
+/* ------------------------------------------------------------------ applying a diff */
 
 static besom_status append_slot(struct qtable_appender *out, uint64_t quotient, struct slot slot) {
   unsigned width = out->table.width;
@@ -129,7 +132,7 @@ static struct slot read_slot(const struct qtable *t, struct bit_reader *r) {
   return (struct slot){content, read_bits(r, t->value_bits), head};
 }
 
-/* The run of a quotient that was told of; the old one may be empty. */
+/* Reads the run of a quotient that the diff lists. The old run may be empty. */
 static besom_status read_run(struct qtable_appender *out, uint64_t quotient,
                              const struct qtable *from, struct run old, struct bit_reader *r) {
   uint64_t common = read_gamma(r), more = read_gamma(r);
@@ -149,10 +152,10 @@ besom_status besom__qtable_apply(const struct qtable *from, struct bit_reader *r
   struct qtable_appender out = qtable_append_start(to);
   struct runs a = first_run(from);
   besom_status status = BESOM_OK;
-  for (uint64_t told = 0, gap; status == BESOM_OK && !r->failed; told += gap) {
+  for (uint64_t listed = 0, gap; status == BESOM_OK && !r->failed; listed += gap) {
     gap = read_gamma(r);
-    bool last = gap >= from->slots - told;
-    uint64_t quotient = last ? from->slots : told + gap;
+    bool last = gap >= from->slots - listed;
+    uint64_t quotient = last ? from->slots : listed + gap;
     for (; a.quotient < quotient && status == BESOM_OK; next_run(&a))
       status = copy_slots(&out, a.quotient, from, a.run);
     if (last || status != BESOM_OK) break;

@@ -31,7 +31,7 @@ struct qtable_shape besom__quotient_shape(const struct qtable *t) {
 }
 
 besom_status besom__quotient_table_new(const besom_filter *f, const struct qtable_shape *shape,
-                                   struct qtable *out) {
+                                       struct qtable *out) {
   size_t bytes = besom__qtable_bytes(shape);
   if (!bytes) return BESOM_INVALID;
   void *blocks = besom__allocate(&f->allocator, bytes);
@@ -91,7 +91,7 @@ besom_status besom__quotient_load(besom_filter *f, struct sections_in *in, enum 
   return BESOM_OK;
 }
 
-/* ------------------------------------------------------------------ in order */
+/* ------------------------------------------------------------------ appending and bulk loading */
 
 #define APPEND_BATCH 512
 
@@ -101,12 +101,13 @@ static bool ascending(besom_digest last, const besom_digest *d, size_t n) {
   return !down;
 }
 
-/* A table that is being filled, and the last fingerprint if it is not in there yet: its count may rise. */
+/*
+ * A table that is being filled. The last fingerprint is held back because its count may still rise.
+ */
 struct filling {
   struct qtable_appender out;
   struct fingerprint held; /* count 0: none */
-  uint64_t
-      distance; /* digests with equal fingerprints are no further apart, in their upper words */
+  uint64_t distance; /* the upper words of digests with equal fingerprints differ by at most this */
 };
 
 static besom_status append_held(struct filling *to) {
@@ -131,7 +132,10 @@ static besom_status hold(struct filling *to, besom_digest d) {
   return status;
 }
 
-/* Those with no neighbour near enough to have their fingerprint go fast, the others by way of `held`. */
+/*
+ * Appends digests in one batch if no neighbour is near enough to share their fingerprint, the
+ * others through `held`.
+ */
 static besom_status append_counts(struct filling *to, const besom_digest *d, size_t n) {
   besom_status status = BESOM_OK;
   for (size_t i = 0; i < n && status == BESOM_OK;) {
@@ -183,7 +187,7 @@ besom_status besom__quotient_append_counts(besom_filter *f, const besom_digest_s
   return append_all(f, digests, progress, true);
 }
 
-/* Runs in the order in which their keys come: sorted or not, they only have to be in the order of quotients. */
+/* Digests come bucket by bucket. They need not ascend; only their quotients must. */
 struct bulk_loading {
   struct qtable_appender out;
   uint64_t capacity;
@@ -225,7 +229,7 @@ void besom__quotient_iter_start(besom_iter *iter) {
 besom_status besom__quotient_iter_next(besom_iter *iter, besom_entry *entry) {
   struct qtable_cursor *c = cursor_of(iter);
   struct fingerprint fp;
-  do { /* past those that are no members' */
+  do { /* skip fingerprints that are no members' */
     if (!besom__qtable_next(c)) return BESOM_END;
     fp = besom__fingerprint_read(c->table, c->quotient, c->position);
   } while (!is_member(&fp));
@@ -234,14 +238,14 @@ besom_status besom__quotient_iter_next(besom_iter *iter, besom_entry *entry) {
   return BESOM_OK;
 }
 
-/* ------------------------------------------------------------------ other sizes */
+/* ------------------------------------------------------------------ resizing */
 
-/* On the way from one filter's table to another size: one doubling or halving after the other. */
+/* A resize in progress: a sequence of doublings or halvings. */
 struct quotient_resizing {
-  uint64_t slots; /* to be had in the end */
-  struct qtable
-      between; /* the table that is being read, unless it is still the filter's own (blocks NULL) */
-  struct qtable_resizing one; /* from there into the fresh filter's table */
+  uint64_t slots; /* of the final table */
+  /* the intermediate table that is being read; no blocks while it is the filter's own */
+  struct qtable between;
+  struct qtable_resizing one; /* the current doubling or halving, into the fresh filter's table */
   struct qtable_resize_hooks hooks;
 };
 
@@ -286,7 +290,7 @@ besom_status besom__quotient_resize_start(besom_filter *fresh, const besom_filte
   return status;
 }
 
-/* The table that has been filled is the next to be read, or the last. */
+/* A table that has been filled is read next, unless it is the last one. */
 besom_status besom__quotient_resize_step(besom_filter *fresh, uint64_t max, bool *finished,
                                          uint64_t *extension_slots) {
   struct quotient_filter *q = quotient_filter(fresh);
@@ -306,7 +310,7 @@ besom_status besom__quotient_resize_step(besom_filter *fresh, uint64_t max, bool
   return status;
 }
 
-/* ------------------------------------------------------------------ the end */
+/* ------------------------------------------------------------------ freeing */
 
 const struct qtable *besom__quotient_table_of(const besom_filter *f) {
   return &const_quotient_filter(f)->table;

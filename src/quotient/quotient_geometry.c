@@ -24,7 +24,7 @@ unsigned besom__quotient_width(uint64_t items, uint64_t slots, double rate, unsi
   return width;
 }
 
-/* The widest remainder within the budget of bits; 0 if none is. */
+/* The widest remainder within the given bits per key; 0 if there is none. */
 static unsigned width_for_bits(const besom_config *config, size_t head_bytes,
                                struct qtable_shape shape) {
   double budget = config->bits * (double)config->capacity / 8;
@@ -39,7 +39,10 @@ static uint64_t halved(uint64_t slots, unsigned times) {
   return (slots + (UINT64_C(1) << times) - 1) >> times;
 }
 
-/* How often the last table of a filter that is to grow can be halved and still hold the first keys. */
+/*
+ * How many times the final table of a growing filter can be halved and still hold the first
+ * `capacity` keys.
+ */
 static unsigned halvings_of(uint64_t last_slots, uint64_t capacity, double reserve) {
   unsigned times = 0;
   while (halved(last_slots, times) > 1 &&
@@ -58,14 +61,17 @@ static struct qtable_shape plan_slots(const besom_config *config, double reserve
 }
 
 besom_status besom__quotient_geometry(const besom_config *config, size_t head_bytes, double reserve,
-                                  struct qtable_shape *shape) {
+                                      struct qtable_shape *shape) {
   unsigned min_width = shape->width ? shape->width : 1;
   double rate = config->fpr != 0 ? config->fpr : DEFAULT_RATE;
   if (config->slots) {
     *shape = plan_slots(config, reserve, *shape, rate, min_width);
     return shape->width >= min_width && shape->width <= 64 ? BESOM_OK : BESOM_INVALID;
   }
-  /* A table that is to grow begins as the last one, halved: the bits that it will need are there from the start. */
+  /*
+   * A filter that will grow starts as its final table, halved: it has all remainder bits that
+   * growing will take.
+   */
   uint64_t last = config->max_capacity ? config->max_capacity : config->capacity;
   unsigned halvings = last > config->capacity
                           ? halvings_of(slots_for(last, reserve), config->capacity, reserve)

@@ -1,6 +1,7 @@
 /*
- * How a broom filter goes from round to round: run by run, with the keys of the run at hand. A run that goes over gets
- * the remainders of the new round, and its strings go back into the budget, but for those that tell its keys apart.
+ * How a broom filter moves from one round to the next: run by run, given the keys of the run. A run
+ * that is redrawn gets the remainders of the new round. Its extensions return to the budget, except
+ * those that separate its keys from each other.
  */
 #include "core/memory.h"
 #include "quotient/slot_meta.h"
@@ -8,7 +9,10 @@
 
 /* ------------------------------------------------------------------ the keys of rounds */
 
-/* Drawn from the seed of the hash, so that they need not be kept, and who does not know it cannot guess them. */
+/*
+ * The key of a round comes from the hash seed. So it need not be stored, and nobody can guess it
+ * without the seed.
+ */
 static besom_digest key_of_round(const struct meta_filter *x, uint64_t number) {
   uint8_t message[16] = "round   ";
   store64(message + 8, number);
@@ -25,7 +29,7 @@ bool besom__rounds_equal(const struct meta_filter *a, const struct meta_filter *
   return a->rounds.number == b->rounds.number && a->rounds.frontier == b->rounds.frontier;
 }
 
-/* The next round, in which there is no run yet. */
+/* The next round, before the first run is in it. */
 static struct rounds next_round(const struct meta_filter *x) {
   struct rounds r = x->rounds;
   r.number++;
@@ -55,14 +59,18 @@ static besom_status read_run(const struct meta_filter *x, uint64_t quotient, str
   return BESOM_OK;
 }
 
-/* A key in a round, which need not be the one that its run is in. */
-static struct hashed_key hashed_key_in_round(const struct meta_filter *x, const struct rounds *r, besom_digest d) {
+/* A key in the given round, which need not be that of its run. */
+static struct hashed_key hashed_key_in_round(const struct meta_filter *x, const struct rounds *r,
+                                             besom_digest d) {
   return (struct hashed_key){d, address_in_round(r, r->number, d, x->base.table.slots)};
 }
 
-/* The longer of *n and the string that tells the key from another with its remainder. False: there is none. */
-static bool separate(const struct meta_filter *x, const struct hashed_key *key, const struct hashed_key *other,
-                       slot_meta *n) {
+/*
+ * Sets *n to the longer of *n and the extension that separates the key from another one with its
+ * remainder. Returns false if there is no such extension.
+ */
+static bool separate(const struct meta_filter *x, const struct hashed_key *key,
+                     const struct hashed_key *other, slot_meta *n) {
   unsigned width = x->base.table.width;
   slot_meta extension = 0;
   if (remainder_of(key->at, width) != remainder_of(other->at, width)) return true;
@@ -71,9 +79,12 @@ static bool separate(const struct meta_filter *x, const struct hashed_key *key, 
   return true;
 }
 
-/* The string of the i-th key: none, or what tells it from the offender (may be NULL), and, if `unique`, from others. */
-static slot_meta extension_of_key(const struct meta_filter *x, const struct run_keys *run, uint64_t i,
-                          const struct hashed_key *offender, bool unique) {
+/*
+ * The extension of the i-th key. It separates the key from the offender, which may be NULL, and, if
+ * `unique`, from the other keys of the run; 0 if none is needed.
+ */
+static slot_meta extension_of_key(const struct meta_filter *x, const struct run_keys *run,
+                                  uint64_t i, const struct hashed_key *offender, bool unique) {
   struct hashed_key key = hashed_key_in_round(x, &x->rounds, run->keys[i]);
   slot_meta n = 0;
   if (offender) separate(x, &key, offender, &n);
@@ -84,9 +95,9 @@ static slot_meta extension_of_key(const struct meta_filter *x, const struct run_
   return n;
 }
 
-/* The strings of the run's slots in block b, in the place of those that they had. False if they do not fit. */
-static bool write_extensions(struct meta_filter *x, const struct run_keys *keys, struct run run, uint64_t b,
-                          const struct hashed_key *offender, bool unique) {
+/* Replaces the extensions of the run's slots in block b. Returns false if they do not fit. */
+static bool write_extensions(struct meta_filter *x, const struct run_keys *keys, struct run run,
+                             uint64_t b, const struct hashed_key *offender, bool unique) {
   slot_meta meta[CODE_SLOTS];
   uint64_t promised = 0;
   besom__meta_read(x, b, meta);
@@ -95,8 +106,9 @@ static bool write_extensions(struct meta_filter *x, const struct run_keys *keys,
   return (!unique || besom__meta_fits(x, b, meta, &promised)) && besom__meta_write(x, b, meta);
 }
 
-/* Takes a run over to the newest round. */
-static void redraw_run(struct meta_filter *x, const struct run_keys *keys, const struct hashed_key *offender) {
+/* Moves a run to the newest round. */
+static void redraw_run(struct meta_filter *x, const struct run_keys *keys,
+                       const struct hashed_key *offender) {
   const struct qtable *t = &x->base.table;
   struct run run = run_of(t, keys->quotient);
   struct hashed_key denied;
@@ -105,19 +117,23 @@ static void redraw_run(struct meta_filter *x, const struct run_keys *keys, const
     struct hashed_key key = hashed_key_in_round(x, &x->rounds, keys->keys[p - run.start]);
     set_slot_remainder(t, block_at(t, p / 64), p % 64, remainder_of(key.at, t->width), t->width);
   }
-  /* What tells members apart must not take the room of the offender's strings in a second block. */
+  /*
+   * Extensions that separate members must not take the bits that the offender needs in a second
+   * block.
+   */
   bool one_block = run.start / 64 == (run.end - 1) / 64;
   for (uint64_t b = run.start / 64; 64 * b < run.end; b++) {
-    bool unique = keys->n <= STEP_ROOM && separates_members(x) && (!offender || one_block);
+    bool unique = keys->n <= STEP_MAX_ENTRIES && separates_members(x) && (!offender || one_block);
     if (unique && write_extensions(x, keys, run, b, offender ? &denied : NULL, true)) continue;
     write_extensions(x, keys, run, b, offender ? &denied : NULL, false);
   }
   x->rebuilds++;
 }
 
-/* Whether the offender can be denied by a run of round r, with strings of so many bits at the most. */
-static bool can_reject(const struct meta_filter *x, const struct rounds *r, const struct run_keys *run,
-                     const struct hashed_key *offender, uint64_t room) {
+/* Whether the run can reject the offender in round r with at most free_bits bits of extensions. */
+static bool can_reject(const struct meta_filter *x, const struct rounds *r,
+                       const struct run_keys *run, const struct hashed_key *offender,
+                       uint64_t free_bits) {
   struct hashed_key denied = hashed_key_in_round(x, r, offender->digest);
   uint64_t bits = 0;
   for (uint64_t i = 0; i < run->n; i++) {
@@ -126,10 +142,10 @@ static bool can_reject(const struct meta_filter *x, const struct rounds *r, cons
     if (!separate(x, &key, &denied, &n)) return false;
     bits += n ? 2 * extension_length(n) : 0;
   }
-  return bits <= room;
+  return bits <= free_bits;
 }
 
-/* ------------------------------------------------------------------ a few runs */
+/* ------------------------------------------------------------------ steps */
 
 static uint64_t next_occupied(const struct qtable *t, uint64_t quotient) {
   uint64_t left = bits_from(quotient % 64);
@@ -145,13 +161,14 @@ void besom__step_drop(const struct meta_filter *x, struct step *s) {
   s->keys = s->few;
 }
 
-/* Adds the keys of one more run; END if there is no room for them. */
+/* Adds the keys of one more run. END if they do not fit. */
 static besom_status plan_run(const struct meta_filter *x, uint64_t quotient, struct step *s) {
   struct run run = run_of(&x->base.table, quotient);
   uint64_t n = run.end - run.start, before = s->n;
-  if (before && before + n > STEP_ROOM) return BESOM_END;
+  if (before && before + n > STEP_MAX_ENTRIES) return BESOM_END;
   s->n += n;
-  if (s->n > STEP_ROOM) s->keys = besom__allocate(&x->base.head.allocator, n * sizeof *s->keys);
+  if (s->n > STEP_MAX_ENTRIES)
+    s->keys = besom__allocate(&x->base.head.allocator, n * sizeof *s->keys);
   return s->keys ? read_run(x, quotient, run, s->keys + before) : BESOM_NO_MEMORY;
 }
 
@@ -179,7 +196,7 @@ besom_status besom__step_plan(const struct meta_filter *x, uint64_t before, stru
   return BESOM_OK;
 }
 
-/* The next run of the step: its keys are those from the *at-th on. False at the end. */
+/* The next run of the step, whose keys begin at *at. False at the end. */
 static bool next_run(const struct meta_filter *x, const struct step *s, uint64_t *at,
                      struct run_keys *run) {
   const struct qtable *t = &x->base.table;
@@ -199,17 +216,17 @@ static bool find_run(const struct meta_filter *x, const struct step *s, uint64_t
 }
 
 bool besom__step_rejects(const struct meta_filter *x, const struct step *s,
-                        const struct hashed_key *offender) {
+                         const struct hashed_key *offender) {
   struct rounds after = s->begins ? next_round(x) : x->rounds;
   struct run_keys keys;
   if (!find_run(x, s, offender->at.quotient, &keys)) return false;
   struct run run = run_of(&x->base.table, keys.quotient);
-  uint64_t room = besom__pool_room(&x->pool, run.start / 64),
-           last = besom__pool_room(&x->pool, (run.end - 1) / 64);
-  return can_reject(x, &after, &keys, offender, room < last ? room : last);
+  uint64_t free_bits = besom__pool_free_bits(&x->pool, run.start / 64),
+           last = besom__pool_free_bits(&x->pool, (run.end - 1) / 64);
+  return can_reject(x, &after, &keys, offender, free_bits < last ? free_bits : last);
 }
 
-/* The offender's run goes first, while there is the room that was counted on. */
+/* The offender's run goes first, while the pool has the bits that were counted on. */
 void besom__step_take(struct meta_filter *x, struct step *s, const struct hashed_key *offender) {
   struct run_keys run;
   if (s->begins) x->rounds = next_round(x);
@@ -225,7 +242,7 @@ void besom__step_take_before(struct meta_filter *x, struct step *s, uint64_t quo
   besom__step_take(x, s, NULL);
 }
 
-/* ------------------------------------------------------------------ all at once */
+/* ------------------------------------------------------------------ a whole round at once */
 
 static besom_status read_all(const struct meta_filter *x, besom_digest *out) {
   const struct qtable *t = &x->base.table;

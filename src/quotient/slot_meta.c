@@ -1,9 +1,12 @@
-/* Notes of slots: where they are, how they move, and how a block is made anew without them. */
-#include "core/memory.h"
+/*
+ * Slot metadata: where they are stored, how they move with their slots, and how a block is rebuilt
+ * without them.
+ */
 #include "quotient/slot_meta.h"
+#include "core/memory.h"
 #include "quotient/walk.h"
 
-/* ------------------------------------------------------------------ a block's notes */
+/* ------------------------------------------------------------------ the metadata of a block */
 
 static void read_bytes(const struct meta_filter *x, uint64_t b, slot_meta *meta) {
   for (unsigned i = 0; i < CODE_SLOTS; i++) meta[i] = meta_bytes(x, b)[i];
@@ -36,14 +39,14 @@ static uint64_t flags_of(const slot_meta *meta) {
   return marks_of_slots(slots);
 }
 
-/* What is to stand in the block's 56 bits; false if the notes do not fit. */
+/* The 56 bits of a block with these metadata. Returns false if they do not fit. */
 static bool code_of(const struct meta_filter *x, const slot_meta *meta, uint64_t *code) {
   if (!x->policy->bytes) return besom__meta_encode(&x->model, meta, code);
   *code = flags_of(meta);
   return true;
 }
 
-/* Adds the notes to the statistics, or takes them out. */
+/* Adds the metadata to the statistics, or subtracts them. */
 static void count_meta(struct meta_filter *x, const slot_meta *meta, bool add) {
   uint64_t one = add ? 1 : UINT64_MAX;
   for (unsigned i = 0; i < CODE_SLOTS; i++) {
@@ -53,13 +56,14 @@ static void count_meta(struct meta_filter *x, const slot_meta *meta, bool add) {
   }
 }
 
-bool besom__meta_fits(const struct meta_filter *x, uint64_t b, const slot_meta *meta, uint64_t *promised) {
+bool besom__meta_fits(const struct meta_filter *x, uint64_t b, const slot_meta *meta,
+                      uint64_t *promised) {
   uint64_t code;
   if (!x->policy->pool) return code_of(x, meta, &code);
   uint64_t cost = besom__pool_cost(meta), before = besom__pool_cost_of(&x->pool, b);
   if (cost <= before) return true;
   *promised += cost - before;
-  return *promised <= besom__pool_room(&x->pool, b);
+  return *promised <= besom__pool_free_bits(&x->pool, b);
 }
 
 bool besom__meta_write(struct meta_filter *x, uint64_t b, const slot_meta *meta) {
@@ -82,14 +86,14 @@ static void drop_meta(struct meta_filter *x, uint64_t b) {
   x->rebuilds++;
 }
 
-/* ------------------------------------------------------------------ moving */
+/* ------------------------------------------------------------------ moving with slots */
 
 static bool has_meta(const struct meta_filter *x, uint64_t b) {
   if (x->policy->pool) return besom__pool_presence(&x->pool, b) != 0;
   return block_code(block_at(&x->base.table, b)) != 0;
 }
 
-/* The notes of a block after the shift; false if there were none and are none. */
+/* The metadata of a block after the shift. Returns false if there were none and are none. */
 static bool shifted(const struct meta_filter *x, struct shift s, uint64_t b, slot_meta *meta) {
   bool first = b == s.from / 64, last = b == s.to / 64;
   uint64_t from = first ? s.from % 64 : 0, to = last ? s.to % 64 : 63;
@@ -115,7 +119,7 @@ bool besom__meta_shift_fits(const struct meta_filter *x, struct shift s) {
   return true;
 }
 
-/* Bytes move at once, and the marks follow. */
+/* Moves all bytes at once, then recomputes the flags. */
 static void shift_bytes(struct meta_filter *x, struct shift s) {
   slot_meta meta[CODE_SLOTS];
   uint8_t *from = meta_bytes(x, 0) + s.from, *to = meta_bytes(x, 0) + s.to;
@@ -130,7 +134,7 @@ static void shift_bytes(struct meta_filter *x, struct shift s) {
   }
 }
 
-/* Block after block, in the order in which none is changed before its neighbour has read it. */
+/* Block by block, in the order in which no block changes before its neighbour has read it. */
 void besom__meta_shift(struct meta_filter *x, struct shift s) {
   slot_meta meta[CODE_SLOTS];
   if (x->policy->bytes) {
@@ -159,7 +163,8 @@ static besom_match match_at(const struct qtable *t, uint64_t position) {
   return (besom_match){quotient, (uint32_t)(position - start)};
 }
 
-besom_status besom__stored_key(const struct meta_filter *x, uint64_t position, struct hashed_key *key) {
+besom_status besom__stored_key(const struct meta_filter *x, uint64_t position,
+                               struct hashed_key *key) {
   return besom__stored_key_of(x, match_at(&x->base.table, position), position, key);
 }
 
@@ -177,7 +182,7 @@ besom_status besom__stored_key_of(const struct meta_filter *x, besom_match match
   return right ? BESOM_OK : BESOM_INVALID;
 }
 
-/* A remainder without a note, and where it belongs. */
+/* A remainder without metadata, and its position. */
 struct first_remainder {
   uint64_t position, remainder;
 };
@@ -192,8 +197,8 @@ static uint64_t count_block_meta(const struct meta_filter *x, uint64_t first, ui
   return n;
 }
 
-static besom_status read_first_remainders(const struct meta_filter *x, uint64_t first, uint64_t last,
-                                          struct first_remainder *out) {
+static besom_status read_first_remainders(const struct meta_filter *x, uint64_t first,
+                                          uint64_t last, struct first_remainder *out) {
   slot_meta meta[CODE_SLOTS];
   for (uint64_t b = first; b <= last; b++) {
     besom__meta_read(x, b, meta);
@@ -228,13 +233,13 @@ besom_status besom__meta_rebuild(struct meta_filter *x, uint64_t first, uint64_t
   return status;
 }
 
-/* ------------------------------------------------------------------ whole filters */
+/* ------------------------------------------------------------------ merging */
 
-/* One of two tables that are merged, and where in it. */
+/* One of the two filters that are merged, and the position in it. */
 struct source {
   const struct meta_filter *filter;
   struct qtable_cursor at;
-  uint64_t block; /* whose notes are at hand */
+  uint64_t block; /* whose metadata are in meta */
   slot_meta meta[CODE_SLOTS];
 };
 
@@ -251,8 +256,8 @@ static slot_meta source_next(struct source *from) {
   return from->meta[from->at.position % 64];
 }
 
-/* A block that is being put together: its notes, and where they come from. */
-struct gathering {
+/* A block of the merged filter: its metadata, and where they come from. */
+struct merged_block {
   struct meta_filter *into;
   uint64_t block;
   slot_meta meta[CODE_SLOTS];
@@ -260,8 +265,10 @@ struct gathering {
   uint64_t position[CODE_SLOTS];
 };
 
-/* The remainders of a block whose notes do not fit are derived from the keys that its sources are bound to. */
-static besom_status derive(const struct gathering *g) {
+/*
+ * Derives the remainders of a block whose metadata do not fit from the stored keys of its sources.
+ */
+static besom_status derive(const struct merged_block *g) {
   const struct qtable *t = &g->into->base.table;
   for (unsigned i = 0; i < CODE_SLOTS; i++) {
     struct hashed_key key;
@@ -274,14 +281,14 @@ static besom_status derive(const struct gathering *g) {
   return BESOM_OK;
 }
 
-static besom_status gathered(struct gathering *g) {
+static besom_status write_merged(struct merged_block *g) {
   if (besom__meta_write(g->into, g->block, g->meta)) return BESOM_OK;
   g->into->rebuilds++;
   return g->into->policy->remainder_varies ? derive(g) : BESOM_OK;
 }
 
-/* A slot from a filter that is in another round gets the remainder of this one, and begins anew without a note. */
-static besom_status translate(struct gathering *g, unsigned i) {
+/* A slot from a filter in another round gets the remainder of this round, and no metadata. */
+static besom_status translate(struct merged_block *g, unsigned i) {
   const struct qtable *t = &g->into->base.table;
   struct hashed_key key;
   if (besom__rounds_equal(g->into, g->from[i])) return BESOM_OK;
@@ -294,28 +301,29 @@ static besom_status translate(struct gathering *g, unsigned i) {
   return BESOM_OK;
 }
 
-besom_status besom__meta_merge(struct meta_filter *x, const struct meta_filter *a, const struct meta_filter *b) {
+besom_status besom__meta_merge(struct meta_filter *x, const struct meta_filter *a,
+                               const struct meta_filter *b) {
   struct source from_a, from_b;
   struct qtable_cursor c;
-  struct gathering g = {.into = x};
+  struct merged_block g = {.into = x};
   besom_status status = BESOM_OK;
   source_start(&from_a, a);
   source_start(&from_b, b);
   besom__qtable_first(&x->base.table, &c);
   while (status == BESOM_OK && besom__qtable_next(&c)) {
     if (c.position / 64 != g.block) {
-      status = gathered(&g);
-      g = (struct gathering){.into = x, .block = c.position / 64};
+      status = write_merged(&g);
+      g = (struct merged_block){.into = x, .block = c.position / 64};
     }
-    struct source *from =
-        from_a.at.next_quotient == c.quotient ? &from_a : &from_b; /* runs of a come first */
+    /* runs of a come first */
+    struct source *from = from_a.at.next_quotient == c.quotient ? &from_a : &from_b;
     unsigned i = c.position % 64;
     g.meta[i] = source_next(from);
     g.from[i] = from->filter;
     g.position[i] = from->at.position;
     if (status == BESOM_OK) status = translate(&g, i);
   }
-  return status == BESOM_OK ? gathered(&g) : status;
+  return status == BESOM_OK ? write_merged(&g) : status;
 }
 
 /* ------------------------------------------------------------------ checking */
@@ -330,7 +338,7 @@ static const char *check_block(const struct meta_filter *x, uint64_t b, uint64_t
   else
     besom__meta_read(x, b, meta);
   for (unsigned i = 0; i < CODE_SLOTS; i++)
-    if (meta[i] && !(used >> i & 1)) return "an empty slot has a note";
+    if (meta[i] && !(used >> i & 1)) return "an empty slot has metadata";
   if (!x->policy->pool && (!code_of(x, meta, &code) || code != block_code(block_at(t, b))))
     return "a block's code is wrong";
   count_meta(counted, meta, true);
@@ -351,6 +359,7 @@ const char *besom__meta_check(const struct meta_filter *x) {
     wrong = check_block(x, b, used, &counted);
   }
   if (wrong) return wrong;
-  bool right = counted.meta_slots == x->meta_slots && !memcmp(counted.classes, x->classes, sizeof counted.classes);
-  return right ? NULL : "the number of notes is wrong";
+  bool right = counted.meta_slots == x->meta_slots &&
+               !memcmp(counted.classes, x->classes, sizeof counted.classes);
+  return right ? NULL : "the number of slots with metadata is wrong";
 }

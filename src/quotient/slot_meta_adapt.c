@@ -1,16 +1,17 @@
 /*
- * How a filter with notes adapts: every slot of the run that matches the offender gets a note beyond it. All of them
- * are looked at, and all blocks planned, before the first is changed.
+ * How a filter with slot metadata adapts. Every slot of the run that matches the offender gets
+ * metadata with which it does not. All matches are read and all blocks planned before the first one
+ * changes.
  */
 #include "core/memory.h"
 #include "quotient/slot_meta.h"
 #include "quotient/walk.h"
 
-/* What a block is to become. */
+/* The planned state of a block. */
 struct change {
   uint64_t block;
   slot_meta meta[CODE_SLOTS];
-  uint64_t offenders; /* slots whose keys are known: those that matched */
+  uint64_t matched; /* slots that match the offender; their keys are known */
   struct hashed_key keys[CODE_SLOTS];
   uint64_t moved; /* slots that get another remainder */
   uint64_t remainders[CODE_SLOTS];
@@ -24,9 +25,12 @@ static void set_meta(const struct meta_filter *x, struct change *c, unsigned i, 
   c->remainders[i] = x->policy->remainder(&c->keys[i], n, x->base.table.width);
 }
 
-/* Keeps, where remainders stay, the notes of the run that tell the offender apart; all others go. */
+/*
+ * For kinds whose remainders do not vary: keeps the metadata of the run that reject the offender,
+ * drops all others of the block.
+ */
 static void drop_other_meta(const struct meta_filter *x, struct change *c, uint64_t run,
-                          const struct hashed_key *offender) {
+                            const struct hashed_key *offender) {
   const struct qtable *t = &x->base.table;
   uint64_t equal =
       slots_equal(t, block_at(t, c->block), remainder_of(offender->at, t->width), t->width) & run;
@@ -34,12 +38,14 @@ static void drop_other_meta(const struct meta_filter *x, struct change *c, uint6
     if (!(equal >> i & 1)) c->meta[i] = 0;
 }
 
-/* Begins anew where remainders depend on notes. The run's slots do not match the offender, with as small notes as can
- * be. */
+/*
+ * For kinds whose remainders vary: drops all metadata of the block, then gives the run's slots the
+ * smallest metadata with which they do not match the offender.
+ */
 static besom_status restart_block(const struct meta_filter *x, struct change *c, uint64_t run,
-                               const struct hashed_key *offender) {
+                                  const struct hashed_key *offender) {
   for (unsigned i = 0; i < CODE_SLOTS; i++) {
-    bool known = c->offenders >> i & 1;
+    bool known = c->matched >> i & 1;
     slot_meta n = 0;
     if (!c->meta[i] && !known) continue;
     besom_status status = known ? BESOM_OK : besom__stored_key(x, 64 * c->block + i, &c->keys[i]);
@@ -52,14 +58,15 @@ static besom_status restart_block(const struct meta_filter *x, struct change *c,
 }
 
 /*
- * Gives the offending slots of a block notes beyond the offender; if need be, and there is no new round to be had, at
- * the price of its other notes. `promised`: see besom__notes_fit.
+ * Gives the matching slots of a block metadata with which they do not match the offender. If these
+ * do not fit, and no new round is possible, the other metadata of the block are dropped. promised:
+ * as in besom__meta_fits.
  */
 static besom_status plan_block(const struct meta_filter *x, struct change *c, struct run run,
                                const struct hashed_key *offender, uint64_t *promised) {
   uint64_t promised_before = *promised;
   bool fits = true;
-  for (uint64_t left = c->offenders; left && fits; left &= left - 1) {
+  for (uint64_t left = c->matched; left && fits; left &= left - 1) {
     unsigned i = trailing_zeros(left);
     slot_meta n = c->meta[i];
     fits = x->policy->distinguish(&c->keys[i], offender, x->base.table.width, &n);
@@ -77,7 +84,7 @@ static besom_status plan_block(const struct meta_filter *x, struct change *c, st
   else
     drop_other_meta(x, c, ours, offender);
   return status == BESOM_OK && !besom__meta_fits(x, c->block, c->meta, promised) ? BESOM_FULL
-                                                                                  : status;
+                                                                                 : status;
 }
 
 static void apply(struct meta_filter *x, const struct change *c) {
@@ -90,8 +97,11 @@ static void apply(struct meta_filter *x, const struct change *c) {
   x->rebuilds += c->rebuilt;
 }
 
-/* The keys of all matches, each in the change of its block. IS_MEMBER if one is the offender itself. */
-static besom_status find_offenders(struct scan *s, struct change *changes) {
+/*
+ * Reads the keys of all matches, each into the change of its block. IS_MEMBER if one is the
+ * offender.
+ */
+static besom_status read_matches(struct scan *s, struct change *changes) {
   while (besom__scan_next(s)) {
     struct change *c = &changes[s->position / 64 - s->run.start / 64];
     unsigned i = s->position % 64;
@@ -99,7 +109,7 @@ static besom_status find_offenders(struct scan *s, struct change *changes) {
     if (status != BESOM_OK) return status;
     if (c->keys[i].digest.hi == s->key.digest.hi && c->keys[i].digest.lo == s->key.digest.lo)
       return BESOM_IS_MEMBER;
-    c->offenders |= UINT64_C(1) << i;
+    c->matched |= UINT64_C(1) << i;
   }
   return BESOM_OK;
 }
@@ -107,22 +117,23 @@ static besom_status find_offenders(struct scan *s, struct change *changes) {
 static besom_status plan_run(struct scan *s, struct change *changes, uint64_t n) {
   const struct meta_filter *x = s->filter;
   uint64_t promised = 0;
-  besom_status status = find_offenders(s, changes);
+  besom_status status = read_matches(s, changes);
   for (uint64_t i = 0; i < n && status == BESOM_OK; i++) {
     changes[i].block = s->run.start / 64 + i;
     besom__meta_read(x, changes[i].block, changes[i].meta);
-    if (changes[i].offenders) status = plan_block(x, &changes[i], s->run, &s->key, &promised);
+    if (changes[i].matched) status = plan_block(x, &changes[i], s->run, &s->key, &promised);
   }
   return status;
 }
 
 /*
- * Applies what was planned, and takes a step of the round that is under way, if any: by the change of its round the
- * run may come to deny the offender, too, which makes the plan void. What cannot be planned may be possible in a new
- * round.
+ * Applies the plan, and takes a step of the current round. If the step moves the offender's run and
+ * the run then rejects the offender, the plan is not needed. If planning failed, a new round may
+ * succeed.
  */
-static besom_status conclude(struct meta_filter *x, besom_status planned, const struct change *changes,
-                             uint64_t n, const struct hashed_key *offender) {
+static besom_status finish_adapt(struct meta_filter *x, besom_status planned,
+                                 const struct change *changes, uint64_t n,
+                                 const struct hashed_key *offender) {
   struct step step;
   besom_status status = planned;
   if (planned == BESOM_OK) status = besom__step_plan(x, NO_QUOTIENT, &step);
@@ -132,7 +143,7 @@ static besom_status conclude(struct meta_filter *x, besom_status planned, const 
     besom__step_take(x, &step, offender);
   } else if (status == BESOM_OK) {
     for (uint64_t i = 0; i < n; i++)
-      if (changes[i].offenders) apply(x, &changes[i]);
+      if (changes[i].matched) apply(x, &changes[i]);
     besom__step_take_before(x, &step, offender->at.quotient);
   }
   x->corrections += status == BESOM_OK;
@@ -148,13 +159,13 @@ besom_status besom__meta_filter_adapt(besom_filter *f, besom_digest d) {
   uint64_t n = (s.run.end - 1) / 64 - s.run.start / 64 + 1;
   struct change *changes = besom__allocate(&f->allocator, n * sizeof *changes);
   if (!changes) return BESOM_NO_MEMORY;
-  besom_status status = conclude(x, plan_run(&s, changes, n), changes, n, &s.key);
+  besom_status status = finish_adapt(x, plan_run(&s, changes, n), changes, n, &s.key);
   besom__release(&f->allocator, changes, n * sizeof *changes);
   return status;
 }
 
 besom_status besom__meta_filter_adapt_at(besom_filter *f, besom_digest offender, besom_match match,
-                                   besom_digest stored) {
+                                         besom_digest stored) {
   struct meta_filter *x = meta_filter(f);
   const struct qtable *t = &x->base.table;
   struct hashed_key key = hashed_key_of(x, offender);
@@ -163,7 +174,7 @@ besom_status besom__meta_filter_adapt_at(besom_filter *f, besom_digest offender,
   if (match.rank >= run.end - run.start) return BESOM_NOT_FOUND;
   uint64_t position = run.start + match.rank;
   unsigned i = position % 64;
-  struct change c = {.block = position / 64, .offenders = UINT64_C(1) << i};
+  struct change c = {.block = position / 64, .matched = UINT64_C(1) << i};
   besom__meta_read(x, c.block, c.meta);
   c.keys[i] = hashed_key_of(x, stored);
   uint64_t remainder = slot_remainder(t, block_at(t, c.block), i, t->width);
@@ -174,5 +185,5 @@ besom_status besom__meta_filter_adapt_at(besom_filter *f, besom_digest offender,
   if (key.at.quotient != match.bucket || !x->policy->matches(&key, remainder, c.meta[i], t->width))
     return BESOM_OK;
   uint64_t promised = 0;
-  return conclude(x, plan_block(x, &c, run, &key, &promised), &c, 1, &key);
+  return finish_adapt(x, plan_block(x, &c, run, &key, &promised), &c, 1, &key);
 }

@@ -5,9 +5,9 @@
 #define WHOLE (UINT64_C(1) << CODE_BITS)
 #define FRACTION_BITS 62
 #define ONE (UINT64_C(1) << FRACTION_BITS)
-#define ROOT_OF_HALF UINT64_C(0x2d413cccfe779921) /* times 2^62 */
+#define ROOT_OF_HALF UINT64_C(0x2d413cccfe779921) /* sqrt(1/2) times 2^62 */
 #define EXTENSION_PROBABILITY \
-  (UINT64_C(1) << 60) /* 1 in 16 slots: as many notes then fit as can be, 6 on the average */
+  (UINT64_C(1) << 60) /* 1 in 16 slots: then the most extensions fit, 6 on average */
 
 static uint64_t multiply_high(uint64_t a, uint64_t b) {
   return (uint64_t)((unsigned __int128)a * b >> 64);
@@ -21,7 +21,7 @@ static uint64_t shifted(uint64_t x, unsigned by) {
   return by < 64 ? x >> by : 0;
 }
 
-/* Slots have notes one as likely as the other, and independent of each other. */
+/* All slots have metadata with the same probability, independently. */
 static void set_gaps(struct code_model *m, uint64_t probability) {
   m->some[0] = 0;
   m->some[1] = probability;
@@ -37,9 +37,9 @@ static void set_gaps(struct code_model *m, uint64_t probability) {
 }
 
 /*
- * Corollary 3 with c = 1 / (4 sqrt(e)) unique queries a key, e = 2^-width: a selector is k with a probability below
- * e^k (c/1! + c^2/2! + ... + c^k/k!), and 0 with one below exp(-c e). With x = c e the terms are x^i/i! * e^(k - i).
- * The bounds are taken as shares of their sum.
+ * Corollary 3 with c = 1 / (4 sqrt(e)) unique queries per key, e = 2^-width: the probability of
+ * selector k is below e^k (c/1! + c^2/2! + ... + c^k/k!), that of selector 0 below exp(-c e). With
+ * x = c e the terms are x^i/i! * e^(k - i). The bounds are normalized by their sum.
  */
 void besom__code_for_selectors(struct code_model *m, unsigned width) {
   uint64_t x = shifted(width % 2 ? ROOT_OF_HALF : ONE, width / 2 + 2);
@@ -68,12 +68,12 @@ void besom__code_for_extensions(struct code_model *m) {
 
 /* ------------------------------------------------------------------ parts of an interval */
 
-/* Encoding: the interval that is left. Decoding: low is where in it the code is. */
+/* Encoding: the interval that is left. Decoding: low is the position of the code in it. */
 struct interval {
   uint64_t low, range;
 };
 
-/* Below is where none of n slots has a note: never empty, unless the interval is. */
+/* Codes below this have no metadata in the next n slots. Not 0 unless the interval is empty. */
 static uint64_t none_of(const struct code_model *m, uint64_t range, unsigned n) {
   return range - multiply_high(range, m->some[n]);
 }
@@ -96,7 +96,7 @@ static uint64_t selectors_up_to(const struct code_model *m, uint64_t range, unsi
   return selector < MAX_SELECTOR ? multiply_high(range, m->smaller[selector + 1]) : range;
 }
 
-/* ------------------------------------------------------------------ notes */
+/* ------------------------------------------------------------------ selectors and extensions */
 
 static void put_selector(const struct code_model *m, struct interval *in, slot_meta selector) {
   narrow(in, selectors_up_to(m, in->range, selector - 1), selectors_up_to(m, in->range, selector));
@@ -110,7 +110,10 @@ static slot_meta take_selector(const struct code_model *m, struct interval *in) 
   return selector;
 }
 
-/* The lower half, or the upper one; of an odd range the lower one is the larger, so that it never is empty. */
+/*
+ * Chooses the lower or the upper half. The lower half of an odd range is the larger one, so that it
+ * is never empty.
+ */
 static void put_half(struct interval *in, bool upper) {
   uint64_t half = in->range - in->range / 2;
   if (upper)
@@ -129,7 +132,7 @@ static bool take_half(struct interval *in) {
   return upper;
 }
 
-/* A bit, then for each further one "more" and the bit. */
+/* Writes a bit, then for each further bit "more" and the bit. */
 static void put_extension(struct interval *in, slot_meta extension) {
   for (unsigned left = 63 - leading_zeros(extension); left--;) {
     put_half(in, extension >> left & 1);
@@ -172,9 +175,12 @@ static slot_meta descend_to_meta(const struct code_model *m, struct interval *in
   return m->extensions ? take_extension(in) : take_selector(m, in);
 }
 
-/* How many slots from this one on have no note; all that are left, if none has. */
+/*
+ * The number of slots from `next` on before the first one with metadata; all remaining ones if
+ * there is none.
+ */
 static unsigned gap_from(const struct code_model *m, const struct interval *in, unsigned next) {
-  unsigned fewest = 0, most = CODE_SLOTS - next; /* at least, and less than */
+  unsigned fewest = 0, most = CODE_SLOTS - next; /* bounds: at least, less than */
   if (!in->low || is_within(in, none_of(m, in->range, most))) return most;
   while (most - fewest > 1) {
     unsigned middle = (fewest + most) / 2;
@@ -186,7 +192,10 @@ static unsigned gap_from(const struct code_model *m, const struct interval *in, 
   return fewest;
 }
 
-/* The same for the first slots: there the boundaries are known, and the first bits of the code tell nearly all. */
+/*
+ * The same from slot 0: its boundaries are precomputed, and the first bits of the code nearly
+ * determine the gap.
+ */
 static unsigned first_gap(const struct code_model *m, uint64_t code) {
   unsigned gap = m->none_at_least[code >> (CODE_BITS - 6)];
   while (gap < CODE_SLOTS && code < m->none_below[gap + 1]) gap++;
@@ -204,8 +213,9 @@ void besom__meta_decode(const struct code_model *m, uint64_t code, slot_meta *me
   }
 }
 
-/* Only the gaps that end before `first` have to be known; of the last one, whether it is over by `last`. */
-bool besom__code_has_meta_from(const struct code_model *m, uint64_t code, unsigned first, unsigned last) {
+/* Decodes only the gaps that end before `first`, then compares the next gap with `last`. */
+bool besom__code_has_meta_from(const struct code_model *m, uint64_t code, unsigned first,
+                               unsigned last) {
   struct interval in = {code, WHOLE};
   unsigned gap = first_gap(m, code), next = 0;
   while (next + gap < first) {

@@ -1,11 +1,13 @@
-/* The operations of exaf, broom, taf and utaf (noted.h). As long as there is no note they are those of qf. */
+/*
+ * The operations of exaf, broom, taf and utaf (slot_meta.h). Without metadata they are those of qf.
+ */
 #include "quotient/slot_meta.h"
 
 #include "quotient/walk.h"
 
 #define FETCH_AHEAD 16 /* keys of a batch */
 
-/* ------------------------------------------------------------------ life */
+/* ------------------------------------------------------------------ creating and freeing */
 
 static void set_model(struct meta_filter *x) {
   if (x->policy->bytes || x->policy->pool) return;
@@ -21,13 +23,14 @@ static enum table_code code_of_policy(const struct meta_policy *policy) {
 }
 
 besom_status besom__meta_filter_create(besom_filter *f, const besom_config *config,
-                                 const struct meta_policy *policy) {
+                                       const struct meta_policy *policy) {
   struct meta_filter *x = meta_filter(f);
   struct qtable_shape shape = {.heads = true, .code = code_of_policy(policy)};
   if (config->value_bits) return BESOM_INVALID;
   besom_status status =
       besom__quotient_options(config->options, &x->base.isa, "heads", &shape.heads);
-  if (status == BESOM_OK) status = besom__quotient_geometry(config, sizeof(struct meta_filter), 0, &shape);
+  if (status == BESOM_OK)
+    status = besom__quotient_geometry(config, sizeof(struct meta_filter), 0, &shape);
   if (status != BESOM_OK) return status;
   f->capacity = besom__quotient_capacity(shape.slots, 0);
   status = besom__quotient_table_new(f, &shape, &x->base.table);
@@ -44,20 +47,20 @@ besom_status besom__meta_filter_create_like(besom_filter *f, const besom_filter 
 
 /* ------------------------------------------------------------------ queries */
 
-/* Without notes: how many there are, and where the last is. */
+/* Without metadata: the number of matches, and the position of the last. */
 static uint64_t find_equal(const besom_filter *f, besom_digest d, uint64_t *last) {
   const struct qtable *t = &const_quotient_filter(f)->table;
   struct address a = hashed_key_of(const_meta_filter(f), d).at;
   return t->ops->find(t, a.quotient, remainder_of(a, t->width), last);
 }
 
-/* The part of a run that is in a block: its first and its last slot. */
+/* The first and the last slot of a run in a block. */
 static struct run part_in_block(struct run run, uint64_t b) {
   return (struct run){run.start > 64 * b ? run.start : 64 * b,
                       run.end < 64 * b + 64 ? run.end - 1 : 64 * b + 63};
 }
 
-/* At least the notes of this part of a run. */
+/* Reads at least the metadata of this part of a run. */
 static void read_run_meta(const struct meta_filter *x, struct run part, slot_meta *meta) {
   uint64_t b = part.start / 64;
   const uint8_t *bytes = x->policy->bytes ? meta_bytes(x, b) : NULL;
@@ -68,7 +71,7 @@ static void read_run_meta(const struct meta_filter *x, struct run part, slot_met
     for (uint64_t i = part.start % 64; i <= part.end % 64; i++) meta[i] = any ? bytes[i] : 0;
 }
 
-/* Slots that may match have the first remainder, or a note that says which one they have. */
+/* A slot may match if it has the first remainder, or metadata that select another one. */
 static void enter_block(struct scan *s, uint64_t b) {
   const struct meta_filter *x = s->filter;
   const struct qtable *t = &x->base.table;
@@ -78,7 +81,8 @@ static void enter_block(struct scan *s, uint64_t b) {
   read_run_meta(x, part, s->meta);
   for (uint64_t p = part.start; x->policy->remainder_varies && p <= part.end; p++)
     meta_filter |= (uint64_t)(s->meta[p % 64] != 0) << (p % 64);
-  s->left = slots_equal(t, block_at(t, b), remainder_of(s->key.at, t->width), t->width) | meta_filter;
+  s->left =
+      slots_equal(t, block_at(t, b), remainder_of(s->key.at, t->width), t->width) | meta_filter;
   s->left &= bits_between(part.start % 64, part.end % 64);
 }
 
@@ -109,13 +113,14 @@ bool besom__scan_next(struct scan *s) {
   }
 }
 
-static __attribute__((noinline)) bool contains_by_scan(const struct meta_filter *x, besom_digest d) {
+static __attribute__((noinline)) bool contains_by_scan(const struct meta_filter *x,
+                                                       besom_digest d) {
   struct scan s;
   besom__scan_start(&s, x, d);
   return besom__scan_next(&s);
 }
 
-/* Where remainders stay, notes only matter to a remainder that matches. */
+/* If remainders do not vary, metadata matter only to a query whose remainder matches. */
 bool besom__meta_filter_contains_by_remainder(const besom_filter *f, besom_digest d) {
   const struct meta_filter *x = const_meta_filter(f);
   const struct qtable *t = &x->base.table;
@@ -123,17 +128,18 @@ bool besom__meta_filter_contains_by_remainder(const besom_filter *f, besom_diges
 }
 
 /*
- * Else they matter to every query whose run has some; few have. Whether there is a run at all cannot be guessed, so
- * there is no branch for it.
+ * If remainders vary, metadata matter to every query whose run has some; few have. No branch on
+ * whether there is a run: it is unpredictable.
  */
-static __attribute__((noinline)) bool contains_by_code(const struct meta_filter *x, besom_digest d) {
+static __attribute__((noinline)) bool contains_by_code(const struct meta_filter *x,
+                                                       besom_digest d) {
   const struct qtable *t = &x->base.table;
   struct block_run run;
   enum answer answer = t->ops->contains_run(t, d, &run);
   if (UNLIKELY(answer == ANSWER_ELSEWHERE)) return contains_by_scan(x, d);
   uint64_t code = block_code(run.block);
   bool meta = code >= x->model.none_below[run.end] &&
-               besom__code_has_meta_from(&x->model, code, trailing_zeros(run.slots), run.end - 1);
+              besom__code_has_meta_from(&x->model, code, trailing_zeros(run.slots), run.end - 1);
   return UNLIKELY(meta) ? contains_by_scan(x, d) : answer != ANSWER_NO;
 }
 
@@ -143,7 +149,7 @@ bool besom__meta_filter_contains_by_code(const besom_filter *f, besom_digest d) 
   return x->meta_slots ? contains_by_code(x, d) : t->ops->contains(t, d) != ANSWER_NO;
 }
 
-/* The same where slots with notes are marked. */
+/* The same with flags of the slots that have metadata. */
 bool besom__meta_filter_contains_by_flags(const besom_filter *f, besom_digest d) {
   const struct meta_filter *x = const_meta_filter(f);
   const struct qtable *t = &x->base.table;
@@ -151,7 +157,7 @@ bool besom__meta_filter_contains_by_flags(const besom_filter *f, besom_digest d)
   return UNLIKELY(answer == ANSWER_MAYBE) ? contains_by_scan(x, d) : answer != ANSWER_NO;
 }
 
-/* Where remainders stay, but are not the digests' own. */
+/* Remainders do not vary, but are those of a round. */
 static bool contains_in_round(const struct meta_filter *x, besom_digest d) {
   const struct qtable *t = &x->base.table;
   struct address a = hashed_key_of(x, d).at;
@@ -161,10 +167,11 @@ static bool contains_in_round(const struct meta_filter *x, besom_digest d) {
 
 bool besom__meta_filter_contains_by_round(const besom_filter *f, besom_digest d) {
   const struct meta_filter *x = const_meta_filter(f);
-  return x->rounds.number ? contains_in_round(x, d) : besom__meta_filter_contains_by_remainder(f, d);
+  return x->rounds.number ? contains_in_round(x, d)
+                          : besom__meta_filter_contains_by_remainder(f, d);
 }
 
-/* One by one, with the blocks on their way from memory. */
+/* Key by key, with prefetched blocks. */
 static void contains_one_by_one(const struct meta_filter *x, const besom_digest *d, size_t n,
                                 uint64_t *bitmap,
                                 bool (*contains)(const struct meta_filter *x, besom_digest d)) {
@@ -180,7 +187,7 @@ static void contains_one_by_one(const struct meta_filter *x, const besom_digest 
   }
 }
 
-/* Notes that are bytes are beside the table: for a second look all of them are sent for at once. */
+/* The bytes of slots are outside the blocks: prefetches those that the second look will read. */
 static void fetch_bytes(const struct qtable *t, const besom_digest *d, size_t n,
                         const uint64_t *bitmap) {
   for (size_t i = 0; i < n; i += 64)
@@ -189,9 +196,12 @@ static void fetch_bytes(const struct qtable *t, const besom_digest *d, size_t n,
                          quotient_near(d[i + trailing_zeros(left)], t->slots));
 }
 
-/* The table's answers, and where they could be wrong a second look, at blocks that are in the cache by now. */
+/*
+ * Asks the table first. Then looks again at each yes that may be wrong; its block is in the cache
+ * by now.
+ */
 void besom__meta_filter_contains_many(const besom_filter *f, const besom_digest *d, size_t n,
-                                uint64_t *bitmap) {
+                                      uint64_t *bitmap) {
   const struct meta_filter *x = const_meta_filter(f);
   const struct qtable *t = &x->base.table;
   if (x->rounds.number || (x->meta_slots && x->policy->remainder_varies && !x->policy->bytes)) {
@@ -224,7 +234,7 @@ besom_status besom__meta_filter_count(const besom_filter *f, besom_digest d, uin
 }
 
 besom_status besom__meta_filter_matches(const besom_filter *f, besom_digest d, besom_match *out,
-                                  size_t cap, size_t *total) {
+                                        size_t cap, size_t *total) {
   struct scan s;
   *total = 0;
   if (!f->kind->contains(f, d)) return BESOM_OK;
@@ -238,8 +248,8 @@ besom_status besom__meta_filter_matches(const besom_filter *f, besom_digest d, b
 /* ------------------------------------------------------------------ inserting */
 
 /*
- * Notes on the way move along. Where remainders depend on notes that do not fit any more, the blocks are made anew
- * before: after that there is nothing that could fail.
+ * Moves the metadata of the shifted slots. If remainders depend on metadata that no longer fit,
+ * rebuilds the blocks first; nothing after that can fail.
  */
 static besom_status insert_among_meta(struct meta_filter *x, besom_digest d) {
   struct qtable *t = &x->base.table;
@@ -254,7 +264,7 @@ static besom_status insert_among_meta(struct meta_filter *x, besom_digest d) {
   return status;
 }
 
-/* The table has appended the digest's own remainder. */
+/* The table has appended the digest's own remainder: replaces it. */
 static void set_remainder_of_round(struct meta_filter *x, besom_digest d) {
   const struct qtable *t = &x->base.table;
   struct address a = hashed_key_of(x, d).at;
@@ -266,7 +276,8 @@ besom_status besom__meta_filter_insert(besom_filter *f, besom_digest d) {
   struct meta_filter *x = meta_filter(f);
   struct qtable *t = &x->base.table;
   if (UNLIKELY(f->items >= f->capacity)) return BESOM_FULL;
-  besom_status status = LIKELY(!x->meta_slots) ? t->ops->insert(t, d, NULL) : insert_among_meta(x, d);
+  besom_status status =
+      LIKELY(!x->meta_slots) ? t->ops->insert(t, d, NULL) : insert_among_meta(x, d);
   if (status != BESOM_OK) return status;
   if (UNLIKELY(x->rounds.number)) set_remainder_of_round(x, d);
   f->items++;
@@ -274,7 +285,7 @@ besom_status besom__meta_filter_insert(besom_filter *f, besom_digest d) {
 }
 
 besom_status besom__meta_filter_insert_many(besom_filter *f, const besom_digest *d, size_t n,
-                                      size_t *done) {
+                                            size_t *done) {
   struct meta_filter *x = meta_filter(f);
   struct qtable *t = &x->base.table;
   besom_status status = BESOM_OK;
@@ -298,7 +309,7 @@ besom_match besom__meta_filter_next_match(const besom_filter *f, besom_digest d)
 }
 
 besom_status besom__meta_filter_insert_at(besom_filter *f, besom_digest d, uint64_t value,
-                                    besom_match *match) {
+                                          besom_match *match) {
   if (value) return BESOM_INVALID;
   besom_match next = besom__meta_filter_next_match(f, d);
   besom_status status = f->kind->insert(f, d);
@@ -319,9 +330,10 @@ static struct shift shift_to_remove(const struct qtable *t, uint64_t position) {
   return (struct shift){position, cluster_end_from(t, position) - 1, false};
 }
 
-/* Sees to it that nothing has to be read while the slot is taken out. */
+/* Makes sure that deleting the slot will not have to read stored keys. */
 static besom_status make_ready(struct meta_filter *x, struct shift shift) {
-  if (!x->meta_slots || !x->policy->remainder_varies || besom__meta_shift_fits(x, shift)) return BESOM_OK;
+  if (!x->meta_slots || !x->policy->remainder_varies || besom__meta_shift_fits(x, shift))
+    return BESOM_OK;
   return besom__meta_rebuild(x, shift.from / 64, shift.to / 64);
 }
 
@@ -332,7 +344,7 @@ besom_status besom__meta_filter_ready_to_remove(besom_filter *f, besom_match mat
   return make_ready(meta_filter(f), shift_to_remove(t, position));
 }
 
-/* Where notes are bytes the statistics are to be told; the shift of a code counts what is left itself. */
+/* Updates the statistics. With a code, the shift counts the metadata itself. */
 static void clear_byte(struct meta_filter *x, uint64_t position) {
   slot_meta meta[CODE_SLOTS];
   besom__meta_read(x, position / 64, meta);
@@ -360,8 +372,9 @@ besom_status besom__meta_filter_remove_at(besom_filter *f, besom_match match) {
 }
 
 /*
- * Which match to remove. Bound: the key's own. Else the longest one, the last of equals, where remainders stay. Where
- * they depend on notes, matches with different notes may be of different keys, each of which could be lost.
+ * Finds the match to remove. With a reverse map: the key's own. Else the longest one, the last
+ * among equals, if remainders do not vary. If they vary, matches with different metadata may belong
+ * to different keys, and the wrong one could be lost: NEEDS_STORE.
  */
 static besom_status choose(const struct meta_filter *x, besom_digest d, uint64_t *position) {
   slot_meta chosen = 0;
@@ -395,7 +408,7 @@ besom_status besom__meta_filter_remove(besom_filter *f, besom_digest d) {
                             : status;
 }
 
-/* Copies are appended one by one; if one does not fit, those before it go again. */
+/* Appends the copies one by one. If one does not fit, removes those before it. */
 besom_status besom__meta_filter_insert_count(besom_filter *f, besom_digest d, uint64_t n) {
   const struct qtable *t = &quotient_filter(f)->table;
   uint64_t q = address_of(d, t->slots).quotient, done = 0;
@@ -417,21 +430,23 @@ besom_status besom__meta_filter_bind(besom_filter *f, const besom_reverse *rever
   return BESOM_OK;
 }
 
-besom_status besom__meta_filter_merge(const besom_filter *a, const besom_filter *b, besom_filter *into) {
+besom_status besom__meta_filter_merge(const besom_filter *a, const besom_filter *b,
+                                      besom_filter *into) {
   const struct qtable *x = &const_quotient_filter(a)->table, *y = &const_quotient_filter(b)->table;
   if (x->slots != y->slots || x->width != y->width || x->has_heads != y->has_heads)
     return BESOM_INCOMPATIBLE;
-  if (const_meta_filter(a)->pool.budget != const_meta_filter(b)->pool.budget) return BESOM_INCOMPATIBLE;
+  if (const_meta_filter(a)->pool.budget != const_meta_filter(b)->pool.budget)
+    return BESOM_INCOMPATIBLE;
   if (a->items + b->items > into->capacity) return BESOM_FULL;
   into->items = a->items + b->items;
   besom_status status = x->ops->merge(x, y, &quotient_filter(into)->table);
-  bool as_they_are = !const_meta_filter(a)->meta_slots && !const_meta_filter(b)->meta_slots;
-  as_they_are &= besom__rounds_equal(const_meta_filter(a), const_meta_filter(b));
-  if (status != BESOM_OK || as_they_are) return status;
+  bool unchanged = !const_meta_filter(a)->meta_slots && !const_meta_filter(b)->meta_slots;
+  unchanged &= besom__rounds_equal(const_meta_filter(a), const_meta_filter(b));
+  if (status != BESOM_OK || unchanged) return status;
   return besom__meta_merge(meta_filter(into), const_meta_filter(a), const_meta_filter(b));
 }
 
-/* Where remainders stay, so does what is behind them: notes go along. One that does not fit is forgotten. */
+/* If remainders do not vary, metadata stay valid and move along. Drops those that do not fit. */
 static void carry_meta(void *into, const struct qtable_cursor *at, uint64_t position) {
   struct meta_filter *x = into;
   slot_meta meta[CODE_SLOTS];
@@ -445,7 +460,7 @@ static void carry_meta(void *into, const struct qtable_cursor *at, uint64_t posi
   if (!besom__meta_write(x, position / 64, meta)) x->rebuilds++;
 }
 
-/* Where they depend on notes, the first ones come from the stored keys, and notes stay behind. */
+/* If remainders vary, metadata are dropped, and the first remainder comes from the stored key. */
 static besom_status find_first_remainder(const void *from, const struct qtable_cursor *at,
                                          uint64_t *remainder) {
   const struct meta_filter *x = from;
@@ -456,13 +471,15 @@ static besom_status find_first_remainder(const void *from, const struct qtable_c
   return status;
 }
 
-besom_status besom__meta_filter_resize_start(besom_filter *fresh, const besom_filter *f, uint64_t slots) {
+besom_status besom__meta_filter_resize_start(besom_filter *fresh, const besom_filter *f,
+                                             uint64_t slots) {
   const struct meta_filter *x = const_meta_filter(f);
   struct meta_filter *y = meta_filter(fresh);
   struct qtable_resize_hooks hooks = {.from = x, .into = y};
   fresh->capacity = besom__quotient_capacity(slots, 0);
   if (fresh->capacity < f->items) return BESOM_FULL;
-  if (x->meta_slots && x->policy->remainder_varies && !x->reverse.digest_of) return BESOM_NEEDS_STORE;
+  if (x->meta_slots && x->policy->remainder_varies && !x->reverse.digest_of)
+    return BESOM_NEEDS_STORE;
   if (x->meta_slots && x->policy->remainder_varies) hooks.remainder = find_first_remainder;
   if (x->meta_slots && !x->policy->remainder_varies) hooks.placed = carry_meta;
   y->policy = x->policy;
@@ -472,12 +489,12 @@ besom_status besom__meta_filter_resize_start(besom_filter *fresh, const besom_fi
 }
 
 besom_status besom__meta_filter_resize_step(besom_filter *fresh, besom_filter *f, uint64_t max,
-                                      bool *finished) {
+                                            bool *finished) {
   struct meta_filter *y = meta_filter(fresh);
   uint64_t slots = y->base.table.slots, none;
   besom_status status = besom__quotient_resize_step(fresh, max, finished, &none);
   if (status != BESOM_OK) return status;
-  if (y->base.table.slots != slots) { /* another doubling begins, and counts anew */
+  if (y->base.table.slots != slots) { /* another doubling begins: count again */
     y->meta_slots = 0;
     memset(y->classes, 0, sizeof y->classes);
   }
@@ -524,8 +541,8 @@ void besom__meta_filter_stats(const besom_filter *f, besom_statistics *s) {
 const char *besom__meta_filter_validate(const besom_filter *f) {
   const struct qtable *t = &const_quotient_filter(f)->table;
   if (f->items != t->used || t->further_slots)
-    return "the number of items is not that of the used slots";
-  if (f->items > f->capacity) return "there are more items than the capacity";
+    return "the number of items is not the number of used slots";
+  if (f->items > f->capacity) return "the number of items exceeds the capacity";
   const char *wrong = besom__qtable_check(t);
   return wrong ? wrong : besom__meta_check(const_meta_filter(f));
 }
@@ -539,7 +556,7 @@ void besom__meta_filter_save(const besom_filter *f, struct sections_out *out) {
 }
 
 besom_status besom__meta_filter_load(besom_filter *f, struct sections_in *in,
-                               const struct meta_policy *policy) {
+                                     const struct meta_policy *policy) {
   struct meta_filter *x = meta_filter(f);
   besom_status status = besom__quotient_load(f, in, code_of_policy(policy));
   if (status != BESOM_OK) return status;

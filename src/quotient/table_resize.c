@@ -10,8 +10,9 @@ void besom__qtable_resize_start(struct qtable_resizing *r, const struct qtable *
 }
 
 /*
- * Appends the cursor's fingerprint under a new quotient and remainder, with its value and further slots. A count that
- * would take more slots than so many fingerprints becomes these: growing must not take the room of keys to come.
+ * Appends the cursor's fingerprint under a new quotient and remainder, with its value and further
+ * slots. If its count would take more slots than that many separate fingerprints, appends these
+ * instead: growing must not take slots from future keys.
  */
 static besom_status append_resized(struct qtable_resizing *r, uint64_t quotient,
                                    uint64_t remainder) {
@@ -35,14 +36,14 @@ static besom_status append_resized(struct qtable_resizing *r, uint64_t quotient,
   return status;
 }
 
-/* The next fingerprint, with the remainder that counts; false if there is none left. */
+/* The next fingerprint, with the remainder that the hook gives. False if there is none left. */
 static bool next_to_resize(struct qtable_resizing *r, besom_status *status) {
   if (!besom__qtable_next(&r->at)) return false;
   if (r->hooks.remainder) *status = r->hooks.remainder(r->hooks.from, &r->at, &r->at.remainder);
   return true;
 }
 
-/* Looks at one fingerprint; false if there is none left. */
+/* Handles one fingerprint. False if there is none left. */
 static bool halve_one(struct qtable_resizing *r, besom_status *status) {
   if (!next_to_resize(r, status)) return false;
   if (*status != BESOM_OK) return true;

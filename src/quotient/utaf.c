@@ -1,11 +1,12 @@
 /*
- * utaf: the uncompressed telescoping filter (Lee, McCauley, Singh, Stein, "Telescoping Filter", 2021). As taf, with
- * a selector of one byte a slot, beside the table. Its blocks keep which slots have one that is not 0.
+ * utaf: the uncompressed telescoping filter (Lee, McCauley, Singh, Stein, "Telescoping Filter",
+ * 2021). As taf, but with a selector of one byte per slot, stored outside the blocks. The blocks
+ * keep flags of the slots whose selector is not 0.
  */
 #include "quotient/selector.h"
 
-static bool distinguish(const struct hashed_key *stored, const struct hashed_key *offender, unsigned width,
-                   slot_meta *n) {
+static bool distinguish(const struct hashed_key *stored, const struct hashed_key *offender,
+                        unsigned width, slot_meta *n) {
   return selector_distinguish(stored, offender, width, UINT8_MAX, n);
 }
 
@@ -25,7 +26,7 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
 }
 
 const struct besom_kind besom__utaf = {
-    .info = {"utaf", "telescoping adaptive filter with one byte a selector: faster, larger",
+    .info = {"utaf", "telescoping adaptive filter with one byte per selector: faster, larger",
              META_FILTER_ABILITIES},
     .create = create,
     .contains = besom__meta_filter_contains_by_flags,

@@ -1,20 +1,24 @@
 /*
- * yesno-dynamic: two lists of keys in one quotient table, exact on both, and both may change at any time (Wen et al.,
- * "Adaptive Quotient Filters", 2024, section 4.3). A key of the no list has a fingerprint like any other, but tagged:
- * it answers nothing, and is there to tell how long those of members must be.
+ * yesno-dynamic: a yes list and a no list in one quotient table, exact on both, and both can change
+ * at any time (Wen et al., "Adaptive Quotient Filters", 2024, section 4.3). A key of the no list
+ * has a fingerprint, too, but a tagged one: it matches nothing, and determines how long the
+ * extensions of members must be.
  *
- * The law of lengths: in a minirun every fingerprint is as long as tells its key from all keys of the other list there,
- * and not a bit longer: 1 + the longest prefix that it has in common with one of them. So no fingerprint of a member
- * begins the digest of a no key. And since both sides hold that bit, what two keys have in common can be read from
- * the table: only a key that comes in has to be held against stored ones, and only if a fingerprint of the other list
- * begins its digest. Taking one out needs no key at all.
+ * The length rule: in a minirun every fingerprint is exactly as long as separates its key from all
+ * keys of the other list there: 1 + the longest common prefix with one of them. So no fingerprint
+ * of a member is a prefix of the digest of a no key. Because both sides store the bit in which they
+ * differ, the common prefix of two keys can be read from the table. Only an insert must read stored
+ * keys, and only if a fingerprint of the other list is a prefix of the new digest. A removal reads
+ * no key.
  */
 #include "core/address.h"
 #include "quotient/aqf.h"
 #include "quotient/match.h"
 #include "quotient/walk.h"
 
-/* In slots; longer ones are forged, or full of copies, and to hold each against each would take long. */
+/*
+ * In slots. A longer run is forged or full of copies, and comparing all pairs would take too long.
+ */
 #define LONGEST_CHECKED_RUN 512
 
 /* ------------------------------------------------------------------ lengths */
@@ -23,7 +27,10 @@ static unsigned longest_extension(const struct qtable *t) {
   return t->width + MAX_EXTENSION < 128 ? MAX_EXTENSION : 128u - t->width;
 }
 
-/* How long it must be, as far as the table tells; which is all, if the law holds. */
+/*
+ * The extension bits that the fingerprint needs, as far as the table shows them: all, if the length
+ * rule holds.
+ */
 static unsigned needed_bits(const struct qtable *t, const struct fingerprint *fp) {
   struct matching m = besom__minirun_start(t, fp->quotient, fp->remainder);
   unsigned needed = 0;
@@ -42,7 +49,7 @@ static void set_extension(struct fingerprint *fp, besom_digest rest, unsigned wi
   fp->extension_bits = bits;
 }
 
-/* One has gone: those of the other list become as short as they may be now. */
+/* After a removal: shortens the fingerprints of the other list to what they now need. */
 static void shorten_others(struct aqf *a, const struct fingerprint *gone) {
   unsigned width = a->base.table.width;
   struct matching m = besom__minirun_start(&a->base.table, gone->quotient, gone->remainder);
@@ -59,22 +66,26 @@ static void shorten_others(struct aqf *a, const struct fingerprint *gone) {
   }
 }
 
-/* ------------------------------------------------------------------ a key that comes in */
+/* ------------------------------------------------------------------ inserting into either list */
 
 struct new_key {
   besom_digest digest;
   struct address address;
   bool tagged;
   uint64_t value;
-  unsigned bits;                               /* how long its fingerprint must be */
-  struct extension_change conflicts[MAX_EXTENSION_CHANGES]; /* those of the other list that must become longer */
+  unsigned bits; /* extension bits of its fingerprint */
+  /* fingerprints of the other list to extend */
+  struct extension_change conflicts[MAX_EXTENSION_CHANGES];
   unsigned conflict_bits[MAX_EXTENSION_CHANGES];
   unsigned n;
 };
 
-/* Held against the key of a fingerprint that begins its digest. IS_MEMBER: it is that key; *where tells where it is. */
-static besom_status compare_with_key(const struct aqf *a, struct new_key *x, const struct matching *m,
-                             besom_match *where) {
+/*
+ * Compares the new key with the stored key of a fingerprint that is a prefix of its digest.
+ * IS_MEMBER: they are the same key, and *where is its match.
+ */
+static besom_status compare_with_key(const struct aqf *a, struct new_key *x,
+                                     const struct matching *m, besom_match *where) {
   const struct qtable *t = &a->base.table;
   if (x->n == MAX_EXTENSION_CHANGES) return BESOM_FULL;
   struct extension_change *conflict = &x->conflicts[x->n];
@@ -89,13 +100,14 @@ static besom_status compare_with_key(const struct aqf *a, struct new_key *x, con
   struct address theirs = address_of(conflict->stored, t->slots);
   if (!besom__fingerprint_is_of_key(t, &m->fp, theirs)) return BESOM_INVALID;
   unsigned bits = common_bits(theirs.rest, x->address.rest) + 1 - t->width;
-  if (bits > longest_extension(t)) return BESOM_FULL; /* no two keys come to this */
+  /* does not occur: two digests with so long a common prefix */
+  if (bits > longest_extension(t)) return BESOM_FULL;
   x->conflict_bits[x->n++] = bits;
   if (x->bits < bits) x->bits = bits;
   return BESOM_OK;
 }
 
-/* Held against all of the other list in its minirun. */
+/* Compares the new key with all fingerprints of the other list in its minirun. */
 static besom_status compare_with_all(const struct aqf *a, struct new_key *x, besom_match *where) {
   const struct qtable *t = &a->base.table;
   struct matching m = besom__matching_start(t, x->digest);
@@ -152,8 +164,8 @@ static besom_status write_new_key(struct aqf *a, const struct new_key *x) {
   status = besom__aqf_rewrite(a, &plain, &own);
   if (status == BESOM_OK) status = extend_conflicts(a, x);
   if (status == BESOM_OK) return BESOM_OK;
-  own = besom__fingerprint_read(t, plain.quotient,
-                         plain.position); /* rivals are what they were, so it is where it was */
+  /* the conflicts are restored, so that it has not moved */
+  own = besom__fingerprint_read(t, plain.quotient, plain.position);
   besom__aqf_delete(a, &own);
   return status;
 }
@@ -229,9 +241,9 @@ static besom_status no_matches(const besom_filter *f, besom_digest d, besom_matc
   return BESOM_OK;
 }
 
-/* ------------------------------------------------------------------ without one */
+/* ------------------------------------------------------------------ without a store */
 
-/* While the no list is empty it is a plain aqf, and those who have no store may use it like one. */
+/* While the no list is empty, the filter is a plain aqf and can be used without a store. */
 static besom_status insert(besom_filter *f, besom_digest d) {
   return aqf(f)->books.no_entries ? BESOM_NEEDS_STORE : besom__aqf.insert(f, d);
 }
@@ -249,18 +261,19 @@ static besom_status remove_key(besom_filter *f, besom_digest d) {
   return aqf(f)->books.no_entries ? BESOM_NEEDS_STORE : besom__aqf_remove(f, d);
 }
 
-/* ------------------------------------------------------------------ whole filters */
+/* ------------------------------------------------------------------ creating */
 
 static besom_status create(besom_filter *f, const besom_config *config) {
   bool none = false;
-  besom_status status = besom__quotient_options(config->options, &quotient_filter(f)->isa, "", &none);
+  besom_status status =
+      besom__quotient_options(config->options, &quotient_filter(f)->isa, "", &none);
   return status == BESOM_OK ? besom__aqf_make(f, config, TAGS) : status;
 }
 
 /* ------------------------------------------------------------------ merging */
 
-/* A minirun of two filters: the keys of one, then those of the other. */
-struct joint {
+/* A minirun of two filters that are merged: the keys of the first, then those of the second. */
+struct joint_minirun {
   const struct aqf *from[2];
   uint64_t quotient, remainder;
   struct address keys[MAX_EXTENSION_CHANGES];
@@ -268,8 +281,8 @@ struct joint {
   unsigned n;
 };
 
-/* Reads the keys that one of the two has there. */
-static besom_status read_keys(struct joint *j, const struct aqf *from) {
+/* Reads the keys of one filter's minirun. */
+static besom_status read_keys(struct joint_minirun *j, const struct aqf *from) {
   const struct qtable *t = &from->base.table;
   struct matching m = besom__minirun_start(t, j->quotient, j->remainder);
   for (; besom__next_of_minirun(&m); j->n++) {
@@ -285,9 +298,9 @@ static besom_status read_keys(struct joint *j, const struct aqf *from) {
   return BESOM_OK;
 }
 
-/* How long the i-th must be. FULL, IS_MEMBER: as for a key that comes in. */
-static besom_status needed_by_keys(const struct joint *j, unsigned i, const struct qtable *t,
-                                   unsigned *needed) {
+/* The extension bits that the i-th key needs. FULL, IS_MEMBER: as for an insert. */
+static besom_status needed_by_keys(const struct joint_minirun *j, unsigned i,
+                                   const struct qtable *t, unsigned *needed) {
   *needed = 0;
   for (unsigned k = 0; k < j->n; k++) {
     if (j->tagged[k] == j->tagged[i]) continue;
@@ -298,8 +311,8 @@ static besom_status needed_by_keys(const struct joint *j, unsigned i, const stru
   return *needed > longest_extension(t) ? BESOM_FULL : BESOM_OK;
 }
 
-/* Makes the fingerprints of a minirun, which are in the table as they were in the two, as long as they must be. */
-static besom_status join(struct aqf *into, struct joint *j) {
+/* Gives the fingerprints of a merged minirun the extensions that they need. */
+static besom_status join(struct aqf *into, struct joint_minirun *j) {
   const struct qtable *t = &into->base.table;
   j->n = 0;
   besom_status status = read_keys(j, j->from[0]);
@@ -324,11 +337,13 @@ static bool has_both_lists(const struct qtable *t, uint64_t quotient, uint64_t r
   return has[false] && has[true];
 }
 
-/* Only where the two lists meet in a minirun keys have to be read. Each is met at the first that the second has there.
+/*
+ * Keys are read only for miniruns in which both lists meet. Visits each minirun once: at its first
+ * fingerprint in the second filter.
  */
 static besom_status merge(const besom_filter *a, const besom_filter *b, besom_filter *into) {
   struct aqf *out = aqf(into);
-  struct joint j = {.from = {const_aqf(a), const_aqf(b)}};
+  struct joint_minirun j = {.from = {const_aqf(a), const_aqf(b)}};
   struct qtable_cursor c;
   besom_status status = besom__aqf_merge(a, b, into);
   if (status != BESOM_OK || !out->books.no_entries || !has_buckets(&out->base.table)) return status;
@@ -356,7 +371,7 @@ static const char *check_lengths(const struct qtable *t) {
     struct run run = run_of(t, c.quotient);
     if (run.end - run.start > LONGEST_CHECKED_RUN) continue;
     if (needed_bits(t, &fp) != fp.extension_bits)
-      return "a fingerprint is not as long as the other list asks for";
+      return "a fingerprint does not have the length that the other list requires";
   }
   return NULL;
 }
@@ -384,11 +399,12 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
 }
 
 const struct besom_kind besom__yesno_dynamic = {
-    .info = {"yesno-dynamic",
-             "quotient filter of two lists in front of a store: exact on both, and both may change",
-             BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE |
-                 BESOM_CAN_ITERATE | BESOM_CAN_GROW | BESOM_CAN_BUILD_SORTED | BESOM_CAN_VALUE |
-                 BESOM_CAN_MATCH | BESOM_CAN_LIST_NO_AT},
+    .info =
+        {"yesno-dynamic",
+         "quotient filter of a yes list and a no list with a store: exact on both, both can change",
+         BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE |
+             BESOM_CAN_ITERATE | BESOM_CAN_GROW | BESOM_CAN_BUILD_SORTED | BESOM_CAN_VALUE |
+             BESOM_CAN_MATCH | BESOM_CAN_LIST_NO_AT},
     .size = sizeof(struct aqf),
     .create = create,
     .create_like = besom__aqf_create_like,

@@ -1,4 +1,4 @@
-/* The set of marks against a model: a plain array of digests. */
+/* The set of exceptions against a model: a plain array of digests. */
 #include "quotient/exceptions.h"
 
 #include <setjmp.h>
@@ -19,8 +19,9 @@ static void assert_sound(const struct marks *m) {
 }
 
 /*
- * Digest number i of a universe of UNIVERSE: with few_homes all of them want the same few places, at the end
- * of the set, so that chains are long and wrap around. Number 0 is the digest that means a free place.
+ * Digest number i of UNIVERSE. With few_homes all digests have the same few home cells at the end
+ * of the set, so that chains are long and wrap around. Number 0 is the digest that marks a free
+ * cell.
  */
 static besom_digest digest_at(size_t i, bool few_homes) {
   uint64_t lo = few_homes ? UINT64_MAX - ((uint64_t)(i % 3) << 57) - i : mix64(i);
@@ -72,7 +73,7 @@ static void random_operations_with_long_chains_match_the_model(void **state) {
   for (uint64_t seed = 0; seed < 5; seed++) random_operations(true, seed);
 }
 
-/* Whole digests: those that share either half are others. */
+/* Digests that share only one half are different. */
 static void halves_do_not_match(void **state) {
   (void)state;
   struct marks m = {0};
@@ -89,7 +90,9 @@ static void halves_do_not_match(void **state) {
   failing_allocator_close(&memory);
 }
 
-/* FULL and NO_MEMORY leave the set as it was; a digest that is there is OK even then. */
+/*
+ * FULL and NO_MEMORY leave the set unchanged. Adding a digest that is in the set is OK even then.
+ */
 static void a_set_that_cannot_grow_stays_as_it_is(void **state) {
   (void)state;
   failing_allocator memory;
@@ -97,7 +100,7 @@ static void a_set_that_cannot_grow_stays_as_it_is(void **state) {
   struct marks m = {0};
   assert_int_equal(besom__marks_add(&m, &memory.api, digest_at(1, false), 15), BESOM_FULL);
   assert_int_equal(m.size, 0);
-  const uint64_t max_bytes = 1024; /* 64 places, of which seven eighths may be taken */
+  const uint64_t max_bytes = 1024; /* 64 cells, of which seven eighths may be used */
   size_t n = 0;
   besom_status status;
   while ((status = besom__marks_add(&m, &memory.api, digest_at(n + 1, false), max_bytes)) ==
@@ -126,12 +129,12 @@ static void a_set_that_cannot_grow_stays_as_it_is(void **state) {
   failing_allocator_close(&memory);
 }
 
-/* A digest whose home is this one of 16 places. */
+/* A digest whose home is this one of 16 cells. */
 static besom_digest with_home(uint64_t hi, uint64_t home) {
   return (besom_digest){hi, home << 60 | 1};
 }
 
-/* What a file may say: the checker must see it, or a search would go wrong or not end. */
+/* What a file may contain: the check must find it, or a search would fail or not end. */
 static void the_checker_sees_what_is_wrong(void **state) {
   (void)state;
   besom_digest cells[16] = {{0, 0}};
@@ -147,17 +150,17 @@ static void the_checker_sees_what_is_wrong(void **state) {
   assert_null(besom__exceptions_check(&m));
   cells[5] = (besom_digest){0, 0};
   m.count = 1;
-  assert_non_null(besom__exceptions_check(&m)); /* behind a hole */
+  assert_non_null(besom__exceptions_check(&m)); /* after a hole */
   cells[5] = cells[6];
   m.count = 2;
-  assert_null(besom__exceptions_check(&m)); /* twice: allowed, since removing takes both */
+  assert_null(besom__exceptions_check(&m)); /* twice: allowed, because removing takes both */
   besom_digest twice = cells[5];
   assert_true(besom__marks_remove(&m, twice));
   assert_false(besom__marks_has(&m, twice));
   assert_int_equal(m.count, 0);
   for (size_t i = 0; i < 16; i++) cells[i] = with_home(1, i);
   m.count = 16;
-  assert_non_null(besom__exceptions_check(&m)); /* no free place */
+  assert_non_null(besom__exceptions_check(&m)); /* no free cell */
 }
 
 int main(void) {

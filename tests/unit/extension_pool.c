@@ -1,4 +1,4 @@
-/* The pool of notes: it gives back what was written, block by block, takes what there is room for, and no more. */
+/* The extension pool: it returns what was written, block by block, and takes exactly what fits. */
 #include "quotient/extension_pool.h"
 
 #include <setjmp.h>
@@ -11,7 +11,7 @@
 #include "support/keys.h"
 
 typedef struct subject {
-  struct pool pool;
+  struct extension_pool pool;
   slot_meta *meta; /* what should be in it */
   uint64_t used;
   size_t refused;
@@ -41,7 +41,7 @@ static void assert_right(const subject *s) {
   }
 }
 
-/* Half of them have one bit, a quarter two, and so on; now and then one is as long as can be. */
+/* Half of them have one bit, a quarter two, and so on; a few have the maximum length. */
 static slot_meta some_extension(random_stream *random) {
   unsigned length = 1;
   while (length < MAX_META_EXTENSION && random_below(random, 2)) length++;
@@ -49,7 +49,10 @@ static slot_meta some_extension(random_stream *random) {
   return (slot_meta)(UINT64_C(1) << length | random_below(random, UINT64_C(1) << length));
 }
 
-/* A few slots of a block change. What is refused must have been too much for the page, and changes nothing. */
+/*
+ * Changes a few slots of a block. A write is refused only if the page is full, and changes nothing
+ * then.
+ */
 static void change_block(subject *s, random_stream *random, unsigned one_in) {
   uint64_t b = random_below(random, s->pool.blocks),
            first = b / POOL_PAGE_BLOCKS * POOL_PAGE_BLOCKS, in_page = 0;
@@ -101,20 +104,20 @@ static void room_ends_at_the_limit_and_at_the_page(void **state) {
   subject s;
   subject_open(&s, 128, 3);
   assert_int_equal(s.pool.limit, 128 * 64 * 2);
-  assert_int_equal(besom__pool_room(&s.pool, 0), 64 * 64 * 2);
+  assert_int_equal(besom__pool_free_bits(&s.pool, 0), 64 * 64 * 2);
   for (unsigned i = 0; i < 64; i++) meta[i] = 3; /* one bit: two in the pool */
   for (uint64_t b = 0; b < 64; b++) assert_true(besom__pool_write(&s.pool, b, meta));
-  assert_int_equal(besom__pool_room(&s.pool, 0), 0);
-  assert_int_equal(besom__pool_room(&s.pool, 64), 64 * 64 * 2);
+  assert_int_equal(besom__pool_free_bits(&s.pool, 0), 0);
+  assert_int_equal(besom__pool_free_bits(&s.pool, 64), 64 * 64 * 2);
   s.pool.limit = s.pool.used + 10;
-  assert_int_equal(besom__pool_room(&s.pool, 64), 10);
+  assert_int_equal(besom__pool_free_bits(&s.pool, 64), 10);
   meta[5] = 4;
   assert_false(besom__pool_write(&s.pool, 3, meta));
   assert_null(besom__pool_check(&s.pool));
   subject_close(&s);
 }
 
-/* Every bit counts, and none makes a query leave the pool. */
+/* Every bit counts, and no bit makes a read leave the pool. */
 static void every_flipped_bit_is_found(void **state) {
   (void)state;
   subject s;
@@ -127,7 +130,8 @@ static void every_flipped_bit_is_found(void **state) {
     s.pool.bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
     for (uint64_t b = 0; b < 3; b++) besom__pool_read(&s.pool, b, meta);
     bool found = besom__pool_check(&s.pool) != NULL;
-    for (uint64_t b = 0; b < 3 && !found; b++) { /* another bit of a string is another string */
+    /* another bit of an extension is another extension */
+    for (uint64_t b = 0; b < 3 && !found; b++) {
       besom__pool_read(&s.pool, b, meta);
       for (unsigned i = 0; i < 64; i++) sum += meta[i] != s.meta[64 * b + i];
     }

@@ -1,6 +1,6 @@
 /*
- * Long fingerprints against a model: for every quotient the list of what was written, in order. After each change
- * the checkers look at the table, and everything is read again.
+ * Multislot fingerprints against a model: for every quotient the list of what was written, in
+ * order. After each change the table is checked and everything is read again.
  */
 #include "quotient/multislot.h"
 
@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "core/address.h"
+#include "quotient/cursor.h"
 #include "quotient/walk.h"
 #include "support/heap.h"
 #include "support/keys.h"
@@ -19,7 +20,7 @@ enum { MOST = 400 };
 
 /* All fingerprints of a table in the order of their runs. */
 struct model {
-  struct fingerprint list[MOST]; /* position and slots are not kept */
+  struct fingerprint list[MOST]; /* without position and slots */
   size_t n;
   uint64_t slots; /* that all of them take */
 };
@@ -55,8 +56,8 @@ static besom_digest random_digest(random_stream *random) {
   return (besom_digest){hi, random_next(random)};
 }
 
-/* The number of slots by the book: flag, gamma code of count + 1, extension, closing bit. */
-static unsigned slots_by_the_book(uint64_t count, unsigned extension_bits, unsigned width) {
+/* The number of slots by definition: flag, gamma code of count + 1, extension, closing bit. */
+static unsigned slots_by_definition(uint64_t count, unsigned extension_bits, unsigned width) {
   if (count == 1 && extension_bits == 0) return 1;
   unsigned bits = 1 + extension_bits + 1;
   if (count != 1) {
@@ -81,7 +82,8 @@ static void assert_same(const struct qtable *t, const struct model *m) {
     assert_sound(besom__fingerprint_check(t, &is));
     assert_int_equal(is.position, c.position);
     assert_int_equal(is.slots, c.slots);
-    assert_int_equal(is.slots, slots_by_the_book(should->count, should->extension_bits, t->width));
+    assert_int_equal(is.slots,
+                     slots_by_definition(should->count, should->extension_bits, t->width));
     assert_int_equal(is.quotient, should->quotient);
     assert_int_equal(is.remainder, should->remainder);
     assert_int_equal(is.value, should->value);
@@ -95,7 +97,7 @@ static void assert_same(const struct qtable *t, const struct model *m) {
   assert_int_equal(t->further_slots, m->slots - m->n);
 }
 
-/* Where the i-th fingerprint is. */
+/* Reads the i-th fingerprint. */
 static struct fingerprint locate(const struct qtable *t, size_t i) {
   struct qtable_cursor c;
   besom__qtable_first(t, &c);
@@ -103,7 +105,9 @@ static struct fingerprint locate(const struct qtable *t, size_t i) {
   return besom__fingerprint_read(t, c.quotient, c.position);
 }
 
-/* A digest with this quotient and the rest up to its last 12 bits, which must be 0; at most 4095 slots. */
+/*
+ * A digest with this quotient and rest; the last 12 bits of the rest must be 0. At most 4095 slots.
+ */
 static besom_digest digest_at(const struct qtable *t, uint64_t quotient, unsigned __int128 rest) {
   unsigned __int128 upper = (unsigned __int128)quotient << 64 | (uint64_t)(rest >> 64);
   unsigned __int128 lower = upper % t->slots << 64 | (uint64_t)rest;
@@ -111,7 +115,7 @@ static besom_digest digest_at(const struct qtable *t, uint64_t quotient, unsigne
   return (besom_digest){(uint64_t)(d >> 64), (uint64_t)d};
 }
 
-/* A digest whose quotient and remainder are these. */
+/* A digest with this quotient and remainder. */
 static besom_digest digest_for(const struct qtable *t, uint64_t quotient, uint64_t remainder) {
   return digest_at(t, quotient, (unsigned __int128)remainder << (128 - t->width));
 }
@@ -133,7 +137,7 @@ static bool add_one(struct qtable *t, struct model *m, random_stream *random) {
   return add_at(t, m, quotient, remainder);
 }
 
-/* Counts of all lengths, the smallest and the largest most of all; 0 is one that can be written, too. */
+/* Counts of all lengths, mostly the smallest and the largest. 0 can be written, too. */
 static uint64_t random_count(random_stream *random) {
   switch (random_below(random, 4)) {
   case 0:
@@ -159,7 +163,7 @@ static void change(struct fingerprint *fp, const struct qtable *t, random_stream
   fp->value = t->value_bits ? random_next(random) >> (64 - t->value_bits) : 0;
 }
 
-/* Writes something else into one of them; FULL must have changed nothing, not a bit. */
+/* Changes one fingerprint. FULL must not have changed a single bit. */
 static void rewrite_one(struct qtable *t, struct model *m, random_stream *random, size_t *full) {
   if (m->n == 0) return;
   size_t i = (size_t)random_below(random, m->n), bytes = besom__qtable_size(t);
@@ -170,7 +174,7 @@ static void rewrite_one(struct qtable *t, struct model *m, random_stream *random
   change(&fp, t, random);
   besom_status status = besom__fingerprint_write(t, &fp);
   if (status == BESOM_OK) {
-    m->slots += slots_by_the_book(fp.count, fp.extension_bits, t->width);
+    m->slots += slots_by_definition(fp.count, fp.extension_bits, t->width);
     m->slots -= had;
     m->list[i] = fp;
   } else {
@@ -225,7 +229,7 @@ static void what_is_written_is_read_and_the_rest_stays(void **state) {
   assert_true(full > 100);
 }
 
-/* A fingerprint that grows and shrinks back, with neighbours on both sides, leaves the bytes that were there. */
+/* A fingerprint between two neighbours grows and shrinks back: the bytes are as before. */
 static void shrinking_back_restores_the_bytes(void **state) {
   (void)state;
   for (unsigned width = 2; width <= 21; width++) {
@@ -255,7 +259,7 @@ static void shrinking_back_restores_the_bytes(void **state) {
   }
 }
 
-/* Whether one of the fingerprints is a member's and begins with this. */
+/* Whether one of the fingerprints is a member's and matches this address. */
 static bool model_has(const struct model *m, struct address a, unsigned width) {
   bool has = false;
   for (size_t i = 0; i < m->n; i++)
@@ -264,7 +268,10 @@ static bool model_has(const struct model *m, struct address a, unsigned width) {
   return has;
 }
 
-/* A digest that begins with the fingerprint, but for one bit of its extension in half of the cases. */
+/*
+ * A digest that begins with the fingerprint. In half of the cases one bit of the extension is
+ * flipped.
+ */
 static besom_digest near_to(const struct qtable *t, const struct fingerprint *fp,
                             random_stream *random) {
   besom_digest e = random_digest(random), its = fp->extension;
@@ -276,9 +283,9 @@ static besom_digest near_to(const struct qtable *t, const struct fingerprint *fp
   return digest_at(t, fp->quotient, rest >> 12 << 12);
 }
 
-/* Asks for keys that are near to each fingerprint. MAYBE is no answer, and fine; the others are counted. */
-static void ask_near(const struct qtable *t, const struct model *m, random_stream *random,
-                     size_t *answers) {
+/* Queries keys near each fingerprint. MAYBE is allowed; the other answers are counted. */
+static void query_near(const struct qtable *t, const struct model *m, random_stream *random,
+                       size_t *answers) {
   for (size_t i = 0; i < m->n; i++) {
     besom_digest d = near_to(t, &m->list[i], random);
     enum answer answer = t->ops->contains(t, d);
@@ -300,8 +307,8 @@ static void add_pairs(struct qtable *t, struct model *m, random_stream *random) 
     struct fingerprint fp = locate(t, i);
     change(&fp, t, random);
     if (random_below(random, 3)) fp.count = 1;
-    if (random_below(random, 8) ==
-        0) { /* as many bits as a word, with the two around them, one less or one more */
+    /* with the two bits around them: a word, one bit less or one bit more */
+    if (random_below(random, 8) == 0) {
       fp.extension_bits = 61 + (unsigned)random_below(random, 3);
       fp.extension = first_bits_of(random_digest(random), fp.extension_bits);
     }
@@ -314,8 +321,8 @@ static void add_pairs(struct qtable *t, struct model *m, random_stream *random) 
 }
 
 /*
- * A query sees the extensions itself, mostly; a tagged fingerprint and one with a count of 0 match nothing. It is a no
- * only if it is the no of each fingerprint with the remainder.
+ * A query usually compares the extension itself. A tagged fingerprint and one with a count of 0
+ * match nothing. The answer is no only if no fingerprint with the remainder matches.
  */
 static void a_query_answers_by_the_extension(void **state) {
   (void)state;
@@ -331,7 +338,7 @@ static void a_query_answers_by_the_extension(void **state) {
       random_stream random = {width};
       size_t answers[4] = {0};
       add_pairs(&t, m, &random);
-      for (int round = 0; round < 20; round++) ask_near(&t, m, &random, answers);
+      for (int round = 0; round < 20; round++) query_near(&t, m, &random, answers);
       assert_true(answers[ANSWER_NO] > 20 && answers[ANSWER_YES] > 200);
       free(m);
       free_table(&t);
@@ -366,20 +373,20 @@ static void appending_gives_the_same_fingerprints(void **state) {
   }
 }
 
-static void slots_and_stretch_go_by_the_book(void **state) {
+static void slots_and_stretch_follow_the_definition(void **state) {
   (void)state;
   static const uint64_t counts[] = {1, 2, 3, 6, 7, 100, UINT64_C(1) << 40, UINT64_C(1) << 62};
   for (unsigned width = 2; width <= 64; width++)
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
       for (unsigned bits = 0; bits <= MAX_EXTENSION; bits++) {
-        unsigned slots = slots_by_the_book(counts[c], bits, width);
+        unsigned slots = slots_by_definition(counts[c], bits, width);
         assert_int_equal(besom__long_slots(counts[c], bits, width), slots);
         unsigned longest = besom__fingerprint_stretch(counts[c], bits, width);
         if (bits == 0 && counts[c] == 1) continue; /* has no slot to stretch in */
         assert_true(longest >= bits && longest <= MAX_EXTENSION);
-        assert_int_equal(slots_by_the_book(counts[c], longest, width), slots);
+        assert_int_equal(slots_by_definition(counts[c], longest, width), slots);
         if (longest < MAX_EXTENSION)
-          assert_int_equal(slots_by_the_book(counts[c], longest + 1, width), slots + 1);
+          assert_int_equal(slots_by_definition(counts[c], longest + 1, width), slots + 1);
       }
   assert_int_equal(besom__fingerprint_stretch(1, 0, 8), 0);
 }
@@ -389,7 +396,7 @@ static unsigned bit_of(besom_digest d, unsigned i) {
   return (i < 64 ? d.hi >> (63 - i) : d.lo >> (127 - i)) & 1;
 }
 
-/* Bit by bit; and a fingerprint matches what begins with its extension, and nothing else. */
+/* Bit by bit. A fingerprint matches what begins with its extension, and nothing else. */
 static void an_extension_is_what_follows_the_remainder(void **state) {
   (void)state;
   random_stream random = {5};
@@ -403,12 +410,13 @@ static void an_extension_is_what_follows_the_remainder(void **state) {
       for (unsigned i = 0; i < 128; i++) {
         besom_digest other = rest;
         *(i < 64 ? &other.hi : &other.lo) ^= UINT64_C(1) << (63 - i % 64);
-        assert_int_equal(besom__fingerprint_matches(&fp, other, width), i < width || i >= width + bits);
+        assert_int_equal(besom__fingerprint_matches(&fp, other, width),
+                         i < width || i >= width + bits);
       }
     }
 }
 
-/* Any bit of a string that is turned is seen, or gives another fingerprint that is well formed. */
+/* A flipped bit of a bit string is found, or makes another well-formed fingerprint. */
 static void the_checker_sees_what_is_wrong(void **state) {
   (void)state;
   struct qtable t = new_table(10, 3, 2);
@@ -429,12 +437,12 @@ static void the_checker_sees_what_is_wrong(void **state) {
   set_slot_remainder(&t, block_at(&t, 0), last, bits, 3);
   fp = besom__fingerprint_read(&t, 4, 4);
   assert_sound(besom__fingerprint_check(&t, &fp));
-  set_slot_value(&t, block_at(&t, 0), last, 1); /* a value where none belongs */
+  set_slot_value(&t, block_at(&t, 0), last, 1); /* a value in a further slot */
   assert_non_null(besom__fingerprint_check(&t, &fp));
   set_slot_value(&t, block_at(&t, 0), last, 0);
   for (unsigned p = (unsigned)fp.position + 1; p <= last; p++)
     set_slot_remainder(&t, block_at(&t, 0), p, 0, 3);
-  fp = besom__fingerprint_read(&t, 4, 4); /* nothing but zeros */
+  fp = besom__fingerprint_read(&t, 4, 4); /* only zeros */
   assert_non_null(besom__fingerprint_check(&t, &fp));
   free_table(&t);
 }
@@ -444,7 +452,7 @@ int main(void) {
       cmocka_unit_test(what_is_written_is_read_and_the_rest_stays),
       cmocka_unit_test(shrinking_back_restores_the_bytes),
       cmocka_unit_test(appending_gives_the_same_fingerprints),
-      cmocka_unit_test(slots_and_stretch_go_by_the_book),
+      cmocka_unit_test(slots_and_stretch_follow_the_definition),
       cmocka_unit_test(an_extension_is_what_follows_the_remainder),
       cmocka_unit_test(the_checker_sees_what_is_wrong),
       cmocka_unit_test(a_query_answers_by_the_extension),

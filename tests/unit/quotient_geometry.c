@@ -1,4 +1,4 @@
-/* From what a caller wants to a table: what is promised is kept, and no more is spent than that takes. */
+/* The geometry of a table keeps what the caller asked for, and takes no more memory than needed. */
 #include "quotient/quotient_geometry.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@ enum { PLANS = 20000, HEAD_BYTES = 400 };
 
 #define LARGEST (UINT64_C(1) << 44)
 
-/* Every size has the same chance; so has every rate from 1/2 to 2^-40. */
+/* Every order of magnitude is equally likely; so is every false-positive rate from 1/2 to 2^-40. */
 static uint64_t random_capacity(random_stream *random) {
   unsigned bits = (unsigned)random_below(random, 45);
   return 1 + (random_next(random) & bits_below(bits));
@@ -24,14 +24,14 @@ static double random_rate(random_stream *random) {
   return ldexp(0.5 + (double)random_below(random, 1000) / 2000, -bits);
 }
 
-/* Drawn one after the other: an initializer may do it in any order. */
+/* In two statements: an initializer may evaluate in any order. */
 static besom_config random_config(random_stream *random) {
   besom_config config = {.capacity = random_capacity(random)};
   config.fpr = random_rate(random);
   return config;
 }
 
-/* The smallest table that holds so many; from the definition, by halving intervals. */
+/* The smallest table with this capacity, from the definition, by binary search. */
 static uint64_t least_slots(uint64_t items) {
   uint64_t low = 1, high = 2 * items;
   while (low < high) {
@@ -69,8 +69,8 @@ static void capacity_is_95_percent_but_at_least_one(void **state) {
                    LARGEST / 20 * 19 + LARGEST % 20 * 19 / 20);
 }
 
-/* Each of the items has the fingerprint of the key asked for with probability 1 / (slots * 2^width). */
-static void the_rate_is_the_chance_to_meet_a_fingerprint(void **state) {
+/* Each item has the fingerprint of an absent key with probability 1 / (slots * 2^width). */
+static void the_fpr_is_the_probability_of_an_equal_fingerprint(void **state) {
   (void)state;
   for (unsigned width = 1; width <= 30; width++)
     for (uint64_t slots = 1000; slots < 1000000; slots *= 7)
@@ -82,7 +82,7 @@ static void the_rate_is_the_chance_to_meet_a_fingerprint(void **state) {
   assert_true(besom__quotient_fpr(0, 100, 8) == 0);
 }
 
-/* ------------------------------------------------------------------ plans by rate */
+/* ------------------------------------------------------------------ geometry by rate */
 
 static void a_plan_holds_its_capacity_in_the_fewest_slots(void **state) {
   (void)state;
@@ -94,7 +94,7 @@ static void a_plan_holds_its_capacity_in_the_fewest_slots(void **state) {
     assert_true(besom__quotient_capacity(shape.slots, 0) >= config.capacity);
     if (config.capacity > 1) assert_int_equal(shape.slots, least_slots(config.capacity));
     if (config.capacity == 1)
-      assert_in_range(shape.slots, 1, 2); /* a single slot would be full at a load of 1 */
+      assert_in_range(shape.slots, 1, 2); /* a single slot would be full at a load factor of 1 */
   }
 }
 
@@ -105,7 +105,7 @@ static void a_plan_keeps_its_rate_with_the_shortest_remainders(void **state) {
     besom_config config = random_config(&random);
     struct qtable_shape shape = plan(&config, false);
     assert_true(besom__quotient_fpr(besom__quotient_capacity(shape.slots, 0), shape.slots,
-                                     shape.width) <= config.fpr);
+                                    shape.width) <= config.fpr);
     if (shape.width > 1)
       assert_true(besom__quotient_fpr(config.capacity, shape.slots, shape.width - 1) > config.fpr);
   }
@@ -131,9 +131,9 @@ static void a_rate_beyond_64_bits_has_no_plan(void **state) {
   plan(&(besom_config){.capacity = 1000, .fpr = 1e-19}, false);
 }
 
-/* ------------------------------------------------------------------ plans that grow */
+/* ------------------------------------------------------------------ geometry for growing */
 
-/* How often the table must be doubled to hold so many. */
+/* How many times the table must be doubled to hold so many items. */
 static unsigned doublings_to(uint64_t slots, uint64_t items) {
   unsigned doublings = 0;
   while (besom__quotient_capacity(slots << doublings, 0) < items) doublings++;
@@ -151,18 +151,21 @@ static void a_growing_plan_keeps_its_rate_at_max_capacity(void **state) {
     struct qtable_shape shape = plan(&config, true);
     unsigned doublings = doublings_to(shape.slots, config.max_capacity);
     assert_true(besom__quotient_capacity(shape.slots, 0) >= config.capacity);
-    assert_true(shape.width > doublings); /* a bit of the remainder goes with each */
-    double last = besom__quotient_fpr(config.max_capacity, shape.slots << doublings,
-                                       shape.width - doublings);
+    assert_true(shape.width > doublings); /* each doubling takes one remainder bit */
+    double last =
+        besom__quotient_fpr(config.max_capacity, shape.slots << doublings, shape.width - doublings);
     assert_true(last <= config.fpr);
     assert_true(besom__quotient_fpr(config.capacity, shape.slots, shape.width) <= config.fpr);
-    /* And costs no more than it must: a table less than twice too large, and remainders just long enough. */
+    /*
+     * And takes no more memory than needed: a table less than twice too large, and the shortest
+     * remainders.
+     */
     assert_true(shape.slots <= 2 * least_slots(config.capacity));
     assert_true((shape.slots << doublings) - least_slots(config.max_capacity) <= UINT64_C(1)
                                                                                      << doublings);
     if (shape.width > doublings + 1)
       assert_true(besom__quotient_fpr(config.max_capacity, shape.slots << doublings,
-                                       shape.width - doublings - 1) > config.fpr);
+                                      shape.width - doublings - 1) > config.fpr);
   }
 }
 
@@ -179,7 +182,7 @@ static void a_plan_that_need_not_grow_is_like_any_other(void **state) {
   }
 }
 
-/* ------------------------------------------------------------------ plans by bits */
+/* ------------------------------------------------------------------ geometry by bits per key */
 
 static bool within_budget(struct qtable_shape shape, const besom_config *config) {
   return 8.0 * (double)(besom__qtable_bytes(&shape) + HEAD_BYTES) <=
@@ -207,10 +210,10 @@ static void a_budget_of_bits_is_kept_and_used_up(void **state) {
     }
     assert_false(within_budget(shape, &config));
   }
-  assert_true(plans > PLANS / 10 && refusals > PLANS / 10); /* else one half of the law is idle */
+  assert_true(plans > PLANS / 10 && refusals > PLANS / 10); /* else one half of the test is idle */
 }
 
-/* What growing to max_capacity takes away must be there, with a bit left. */
+/* The remainder must have the bits that growing to max_capacity takes, and one more. */
 static void a_budget_leaves_a_bit_after_growing(void **state) {
   (void)state;
   random_stream random = {6};
@@ -225,7 +228,7 @@ static void a_budget_leaves_a_bit_after_growing(void **state) {
   }
 }
 
-/* ------------------------------------------------------------------ plans by geometry */
+/* ------------------------------------------------------------------ given geometry */
 
 static void a_given_geometry_is_taken_as_it_is(void **state) {
   (void)state;
@@ -241,14 +244,14 @@ static void a_given_geometry_is_taken_as_it_is(void **state) {
     shape = plan(&config, i % 2);
     assert_int_equal(shape.slots, config.slots);
     assert_true(besom__quotient_fpr(besom__quotient_capacity(shape.slots, 0), shape.slots,
-                                     shape.width) <= config.fpr);
+                                    shape.width) <= config.fpr);
   }
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(capacity_is_95_percent_but_at_least_one),
-      cmocka_unit_test(the_rate_is_the_chance_to_meet_a_fingerprint),
+      cmocka_unit_test(the_fpr_is_the_probability_of_an_equal_fingerprint),
       cmocka_unit_test(a_plan_holds_its_capacity_in_the_fewest_slots),
       cmocka_unit_test(a_plan_keeps_its_rate_with_the_shortest_remainders),
       cmocka_unit_test(the_default_rate_is_one_in_256),

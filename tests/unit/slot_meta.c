@@ -1,6 +1,7 @@
 /*
- * exaf, taf, utaf and broom in front of a store: whatever comes in whatever order, no key is lost; over all widths that
- * the papers use, from one slot on, as full as they get. And what selectors become is what the paper says.
+ * exaf, taf, utaf and broom in front of a store: no key is lost, whatever the order of operations,
+ * at all widths that the papers use, from one slot on, up to the capacity. And selectors are
+ * distributed as the paper says.
  */
 #include "slot_meta_subject.h"
 
@@ -18,7 +19,10 @@ static void no_key_is_lost_whatever_happens(void **state) {
           interleave(kinds[k], sizes[i], width, (width + i) % 3 ? NULL : other_options[k]);
 }
 
-/* The published taf loses 106 of 15,564 keys here: it zeroes selectors that do not fit and leaves the remainders. */
+/*
+ * The published taf loses 106 of 15,564 keys here: it sets selectors that do not fit to 0 and
+ * leaves the remainders.
+ */
 static void inserting_after_adapting_loses_no_key(void **state) {
   (void)state;
   enum { SLOTS = 1 << 14, MEMBERS_FIRST = SLOTS / 2 };
@@ -26,7 +30,7 @@ static void inserting_after_adapting_loses_no_key(void **state) {
     subject s;
     subject_open(&s, kinds[k], SLOTS, 8, NULL);
     for (size_t i = 0; i < MEMBERS_FIRST; i++) put(&s, key_u64(MEMBERS, i));
-    for (size_t i = 0; i < 60 * SLOTS; i++) ask(&s, key_u64(NEGATIVES, i));
+    for (size_t i = 0; i < 60 * SLOTS; i++) query_and_adapt(&s, key_u64(NEGATIVES, i));
     uint64_t rebuilds = stats_of(s.f).rebuilds;
     assert_true(rebuilds > 0 || k >= UTAF);
     for (size_t i = MEMBERS_FIRST; i < 15564; i++) put(&s, key_u64(MEMBERS, i));
@@ -38,8 +42,9 @@ static void inserting_after_adapting_loses_no_key(void **state) {
 }
 
 /*
- * Each of q queries raises the selector of a member with probability 1 in slots * 2^width, whatever it is by then: the
- * selectors follow Poisson's law. They stay below the bound of Corollary 3, too.
+ * Each of q queries raises the selector of a member with probability 1 in slots * 2^width, whatever
+ * its value: selectors follow a Poisson distribution. They also stay below the bound of Corollary
+ * 3.
  */
 static void selectors_are_as_the_paper_says(void **state) {
   (void)state;
@@ -47,14 +52,14 @@ static void selectors_are_as_the_paper_says(void **state) {
   subject s;
   subject_open(&s, "utaf", SLOTS, WIDTH, NULL);
   while (s.n < SLOTS * 9 / 10) put(&s, key_u64(MEMBERS, s.n));
-  for (size_t i = 0; i < (size_t)ROUNDS * SLOTS; i++) ask(&s, key_u64(NEGATIVES, i));
+  for (size_t i = 0; i < (size_t)ROUNDS * SLOTS; i++) query_and_adapt(&s, key_u64(NEGATIVES, i));
   besom_statistics stats = stats_of(s.f);
   double mean = ROUNDS / ldexp(1, WIDTH), share = exp(-mean), bound = 0, term = 1;
   for (unsigned k = 0; k < 5; k++) {
     double expected = share * (double)s.n, deviation = sqrt(expected) + 1;
     assert_true(fabs((double)stats.selectors[k] - expected) < 5 * deviation);
     if (k) {
-      term *= ROUNDS * (double)SLOTS / (double)s.n / k; /* c^k / k!, c queries a key */
+      term *= ROUNDS * (double)SLOTS / (double)s.n / k; /* c^k / k!, with c queries per key */
       bound += term;
       assert_true((double)stats.selectors[k] <
                   ldexp(bound, -(int)(k * WIDTH)) * (double)s.n + 5 * deviation);
@@ -65,8 +70,11 @@ static void selectors_are_as_the_paper_says(void **state) {
   subject_close(&s);
 }
 
-/* Told of each false positive, a filter whose room is not spent repeats next to none of them. */
-static void mistakes_are_hardly_repeated(void **state) {
+/*
+ * When each false positive is reported, a filter with space left in its reserve repeats next to
+ * none.
+ */
+static void false_positives_are_hardly_repeated(void **state) {
   (void)state;
   enum { SLOTS = 1 << 13, ASKED = 4 * SLOTS };
   for (size_t k = 0; k < KINDS; k++) {
@@ -78,7 +86,7 @@ static void mistakes_are_hardly_repeated(void **state) {
       for (size_t i = 0; i < ASKED; i++) {
         uint64_t key = key_u64(NEGATIVES, i);
         *(round ? &again : &first) += besom_contains_u64(s.f, key);
-        ask(&s, key);
+        query_and_adapt(&s, key);
       }
     assert_in_range(first, ASKED / 256 / 2, ASKED / 256 * 2);
     assert_true(again * 20 < first);
@@ -86,14 +94,14 @@ static void mistakes_are_hardly_repeated(void **state) {
   }
 }
 
-/* What a taf cannot do by itself it says, and changes nothing. */
+/* What a taf cannot do without a store it refuses, and changes nothing. */
 static void without_a_store_a_taf_does_what_is_safe(void **state) {
   (void)state;
   enum { SLOTS = 512 };
   subject s;
   subject_open(&s, "taf", SLOTS, 4, NULL);
   for (size_t i = 0; i < SLOTS / 2; i++) put(&s, key_u64(MEMBERS, i));
-  for (size_t i = 0; i < 8 * SLOTS; i++) ask(&s, key_u64(NEGATIVES, i));
+  for (size_t i = 0; i < 8 * SLOTS; i++) query_and_adapt(&s, key_u64(NEGATIVES, i));
   assert_int_equal(besom_bind(s.f, NULL), BESOM_OK);
   size_t refused = 0, inserted = 0, removed = 0;
   for (size_t i = SLOTS / 2; i < SLOTS * 9 / 10; i++) {
@@ -115,7 +123,7 @@ static void without_a_store_a_taf_does_what_is_safe(void **state) {
   subject_close(&s);
 }
 
-static void ask_everything(const besom_filter *f) {
+static void query_everything(const besom_filter *f) {
   uint64_t keys[512], bitmap[8];
   for (size_t i = 0; i < 512; i++) keys[i] = key_u64(NEGATIVES, i);
   assert_int_equal(besom_contains_many_u64(f, keys, 512, bitmap), BESOM_OK);
@@ -128,7 +136,7 @@ static void ask_everything(const besom_filter *f) {
 }
 
 /* Whatever the bits are, also in a file that is not checked. */
-static void damage_to_what_was_learnt_is_no_crash(void **state) {
+static void corrupt_metadata_do_not_crash(void **state) {
   (void)state;
   temp_dir dir;
   temp_dir_make(&dir);
@@ -140,7 +148,7 @@ static void damage_to_what_was_learnt_is_no_crash(void **state) {
     besom_filter *f = NULL;
     subject_open(&s, kinds[k], 700, 5, NULL);
     while (s.n < 660) put(&s, key_u64(MEMBERS, s.n));
-    for (size_t i = 0; i < 3000; i++) ask(&s, key_u64(NEGATIVES, i));
+    for (size_t i = 0; i < 3000; i++) query_and_adapt(&s, key_u64(NEGATIVES, i));
     memory_sink_init(&saved);
     assert_int_equal(besom_save(s.f, &saved.api), BESOM_OK);
     for (size_t round = 0; round < 200; round++) {
@@ -148,8 +156,7 @@ static void damage_to_what_was_learnt_is_no_crash(void **state) {
       memcpy(damaged, saved.data, saved.len);
       if (round % 4 == 0) memset(damaged + saved.len / 2, round % 8 ? 0xff : 0, saved.len / 4);
       for (size_t flips = 1 + round; flips; flips--) {
-        size_t at =
-            512 + (size_t)random_below(&random, saved.len - 512); /* behind the parameters */
+        size_t at = 512 + (size_t)random_below(&random, saved.len - 512); /* after the parameters */
         damaged[at] ^= (uint8_t)(1u << random_below(&random, 8));
       }
       assert_true(write_whole_file(path.text, damaged, saved.len));
@@ -157,7 +164,7 @@ static void damage_to_what_was_learnt_is_no_crash(void **state) {
       assert_int_equal(besom_load_file(path.text, NULL, &f), BESOM_CORRUPT);
       assert_int_equal(besom_open_mmap(path.text, BESOM_TRUSTED, &f), BESOM_OK);
       assert_true(stats_of(f).extended > 0);
-      ask_everything(f);
+      query_everything(f);
       besom_free(f);
     }
     memory_sink_close(&saved);
@@ -171,9 +178,9 @@ int main(void) {
       cmocka_unit_test(no_key_is_lost_whatever_happens),
       cmocka_unit_test(inserting_after_adapting_loses_no_key),
       cmocka_unit_test(selectors_are_as_the_paper_says),
-      cmocka_unit_test(mistakes_are_hardly_repeated),
+      cmocka_unit_test(false_positives_are_hardly_repeated),
       cmocka_unit_test(without_a_store_a_taf_does_what_is_safe),
-      cmocka_unit_test(damage_to_what_was_learnt_is_no_crash),
+      cmocka_unit_test(corrupt_metadata_do_not_crash),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

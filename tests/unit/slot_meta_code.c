@@ -1,4 +1,7 @@
-/* code.c: what fits comes back as it was, what does not is refused, and probabilities are those of the paper. */
+/*
+ * slot_meta_code.c: what fits is decoded unchanged, what does not fit is refused, and the
+ * probabilities are those of the paper.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,13 +13,13 @@
 #include "quotient/slot_meta_code.h"
 #include "support/keys.h"
 
-/* ------------------------------------------------------------------ what should fit */
+/* ------------------------------------------------------------------ the expected result */
 
 static double fraction(uint64_t x) {
   return ldexp((double)x, -64);
 }
 
-/* The bits that a note takes beside its place. */
+/* The bits that the metadata of a slot take, without their position. */
 static double meta_bits(const struct code_model *m, slot_meta n) {
   if (m->extensions) return 2 * floor(log2(n));
   double below = fraction(m->smaller[n]),
@@ -24,19 +27,22 @@ static double meta_bits(const struct code_model *m, slot_meta n) {
   return -log2(up_to - below);
 }
 
-/* The bits of all: by probabilities, without any rounding to integers. */
+/* The bits that all metadata take by their probabilities, without rounding to integers. */
 static double ideal_bits(const struct code_model *m, const slot_meta *meta) {
   double bits = 0;
   for (unsigned i = 0, next = 0; i < CODE_SLOTS; i++) {
     if (!meta[i]) continue;
-    bits -= log2(fraction(m->some[i + 1 - next]) - fraction(m->some[i - next])) -
-            meta_bits(m, meta[i]);
+    bits -=
+        log2(fraction(m->some[i + 1 - next]) - fraction(m->some[i - next])) - meta_bits(m, meta[i]);
     next = i + 1;
   }
   return bits;
 }
 
-/* Whether they fit: they must if there is room, but for what rounding takes; and then they come back. */
+/*
+ * Whether the metadata fit. They must if there is space for them, except for rounding. If they fit,
+ * they must be decoded unchanged.
+ */
 static bool check_meta(const struct code_model *m, const slot_meta *meta) {
   uint64_t code = 0;
   slot_meta back[CODE_SLOTS];
@@ -63,7 +69,7 @@ static struct code_model model_of(unsigned width) {
 
 /* ------------------------------------------------------------------ laws */
 
-/* All vectors of four slots, at the ends of a block and in its midst. */
+/* All combinations in four slots, at the ends of a block and in its middle. */
 static void every_short_block_of_selectors(void **state) {
   (void)state;
   static const unsigned widths[] = {1, 4, 5, 8, 11, 16, 20};
@@ -117,7 +123,7 @@ static void random_blocks(void **state) {
   }
 }
 
-/* The thesis holds about 8 bits of extensions, or one of 19. */
+/* The code of the thesis holds about 8 bits of extensions, or one extension of 19 bits. */
 static void extensions_have_the_space_that_the_thesis_has(void **state) {
   (void)state;
   struct code_model m = model_of(0);
@@ -144,7 +150,7 @@ static void extensions_have_the_space_that_the_thesis_has(void **state) {
   assert_true(check_meta(&m, longest));
 }
 
-/* Any number is decoded to something, and a question for some slots agrees with it. */
+/* Any number can be decoded, and code_has_meta agrees with the result. */
 static void any_code_is_decoded(void **state) {
   (void)state;
   for (unsigned width = 0; width <= 64; width += 4) {
@@ -160,7 +166,7 @@ static void any_code_is_decoded(void **state) {
       for (unsigned i = 0; i < CODE_SLOTS; i++) {
         if (meta[i])
           assert_true(m.extensions ? meta[i] > 1 && meta[i] >> (MAX_META_EXTENSION + 1) == 0
-                                : meta[i] <= MAX_SELECTOR);
+                                   : meta[i] <= MAX_SELECTOR);
         some |= meta[i] && i >= first && i <= last;
       }
       assert_int_equal(code_has_meta(&m, code, first, last), some);
@@ -168,7 +174,7 @@ static void any_code_is_decoded(void **state) {
   }
 }
 
-/* Corollary 3, by floating point. */
+/* Corollary 3, in floating point. */
 static double corollary_3(unsigned width, unsigned k) {
   double e = ldexp(1, -(int)width), c = 1 / (4 * sqrt(e)), sum = 0, term = 1;
   if (k == 0) return exp(-c * e);

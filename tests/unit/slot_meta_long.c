@@ -1,4 +1,6 @@
-/* exaf, taf, utaf and broom in front of a store, at larger sizes than telescoping.c has time for. */
+/*
+ * exaf, taf, utaf and broom in front of a store, at sizes that would take too long in slot_meta.c.
+ */
 #include "slot_meta_subject.h"
 
 static void no_key_is_lost_in_large_filters(void **state) {

@@ -1,9 +1,9 @@
 /*
- * telescoping_subject.h - what the tests of exaf, taf, utaf and broom share: a filter of such a kind bound to a store,
- * and operations on both in random order.
+ * What the tests of exaf, taf, utaf and broom share: a filter bound to a store, and random
+ * operations on both.
  */
-#ifndef BESOM_TESTS_TELESCOPING_SUBJECT_H
-#define BESOM_TESTS_TELESCOPING_SUBJECT_H
+#ifndef BESOM_TESTS_SLOT_META_SUBJECT_H
+#define BESOM_TESTS_SLOT_META_SUBJECT_H
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,9 +32,9 @@ typedef struct list {
 
 typedef struct subject {
   besom_filter *f;
-  list *store; /* by bucket, that is by quotient */
+  list *store; /* by bucket, which is the quotient */
   size_t slots;
-  uint64_t *members; /* all keys, in no order */
+  uint64_t *members; /* all keys, in any order */
   size_t n;
   size_t reads, fail_at;
 } subject;
@@ -99,7 +99,7 @@ static inline void put(subject *s, uint64_t key) {
   s->members[s->n++] = key;
 }
 
-/* The match that is the key itself; as a guard does, it is looked for among all. */
+/* The match of the key itself, found as a guard finds it: by comparing all matches. */
 static inline besom_match own_match(subject *s, uint64_t key) {
   besom_match matches[4096];
   size_t total = 0;
@@ -120,7 +120,7 @@ static inline void take_out(subject *s, size_t i) {
   s->members[i] = s->members[--s->n];
 }
 
-static inline void ask(subject *s, uint64_t key) {
+static inline void query_and_adapt(subject *s, uint64_t key) {
   if (!besom_contains_u64(s->f, key)) return;
   besom_status status = besom_adapt_u64(s->f, key);
   if (status == BESOM_OK)
@@ -148,12 +148,15 @@ static inline void one_operation(subject *s, random_stream *random, uint64_t ste
   else if (dice < 35 && s->n)
     take_out(s, (size_t)random_below(random, s->n));
   else if (dice < 99)
-    ask(s, key_u64(NEGATIVES, random_below(random, 400 * s->slots)));
+    query_and_adapt(s, key_u64(NEGATIVES, random_below(random, 400 * s->slots)));
   else if (random_below(random, 20 + s->slots / 50) == 0)
     save_and_load(s);
 }
 
-/* Random operations, then as many adaptations as blocks can take, until it is full, until it is half empty. */
+/*
+ * Random operations. Then adapts until blocks overflow, inserts until the filter is full, removes
+ * until it is half empty.
+ */
 static inline void interleave(const char *kind, size_t slots, uint32_t width, const char *options) {
   subject s;
   random_stream random = {slots + width};
@@ -165,7 +168,7 @@ static inline void interleave(const char *kind, size_t slots, uint32_t width, co
   }
   s.fail_at = 0;
   for (size_t i = 0; i < (slots < 100000 ? 40 : 12) * slots; i++)
-    ask(&s, key_u64(NEGATIVES, i)); /* until blocks overflow */
+    query_and_adapt(&s, key_u64(NEGATIVES, i)); /* until blocks overflow */
   assert_none_lost(&s);
   for (size_t i = 0; s.n < s.slots && i < slots; i++) put(&s, key_u64(MORE_MEMBERS, i));
   assert_none_lost(&s);

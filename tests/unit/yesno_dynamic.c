@@ -1,8 +1,9 @@
 /*
- * yesno-dynamic against a model: two lists of digests in the order in which they came. After every change the filter is
- * exact on both, and every fingerprint is as long as the other list asks for, to the bit.
+ * yesno-dynamic against a model: two lists of digests in the order of their insertion. After every
+ * change the filter is exact on both lists, and every fingerprint has exactly the length that the
+ * other list requires.
  *
- *     dynamic --write-golden   writes the golden file with no entries anew, instead
+ *     yesno_dynamic --write-golden   writes the golden file with no entries instead
  */
 #include "yesno_dynamic_subject.h"
 
@@ -11,8 +12,8 @@
 
 #define GOLDEN BESOM_SOURCE_DIR "/tests/golden/yesno-dynamic-lists-v1.besom"
 
-/* Through its saved bytes, and at twice the size and back: nothing changes. */
-static void move_house(model *m, bool resize) {
+/* Saves and loads the filter, then doubles its size and halves it again: nothing changes. */
+static void reload(model *m, bool resize) {
   memory_sink sink;
   besom_statistics stats;
   save_to(&sink, m->f);
@@ -34,7 +35,7 @@ typedef struct outcomes {
   size_t done[16 + 8]; /* by status */
 } outcomes;
 
-/* One change or a failed one, after which nothing has changed. */
+/* A random change. If it fails, nothing has changed. */
 static void random_change(model *m, random_stream *random, outcomes *seen) {
   size_t i = (size_t)random_below(random, UNIVERSE);
   enum list to = random_below(random, 3) ? NO : YES;
@@ -64,13 +65,16 @@ static void run_lists(besom_config config, size_t steps, unsigned deepest, bool 
   random_stream random = {config.width};
   for (size_t step = 0; step < steps; step++) {
     random_change(m, &random, seen);
-    if (step % 100 == 99) move_house(m, resize);
+    if (step % 100 == 99) reload(m, resize);
     if (step % 4 == 0) assert_exact(m);
   }
   model_close(m);
 }
 
-/* Both lists grow and shrink in filters of few slots and narrow remainders, where everything collides. */
+/*
+ * Both lists grow and shrink in filters with few slots and narrow remainders, in which everything
+ * collides.
+ */
 static void both_lists_are_exact_at_any_time(void **state) {
   (void)state;
   static const struct {
@@ -91,8 +95,11 @@ static void both_lists_are_exact_at_any_time(void **state) {
     assert_true(seen.done[wanted[i]] > 10);
 }
 
-/* All keys are in the last run, and the table ends before its room is used up: so changes fail half way. */
-static void a_crowd_at_the_end_of_the_table_is_full(void **state) {
+/*
+ * All keys are in the last run, and the table ends before its capacity is used: changes fail half
+ * way.
+ */
+static void full_at_the_end_of_the_table_changes_nothing(void **state) {
   (void)state;
   size_t no_place = 0;
   for (uint64_t number = 0; number < 10; number++) {
@@ -116,8 +123,8 @@ static void a_crowd_at_the_end_of_the_table_is_full(void **state) {
   assert_true(no_place > 10);
 }
 
-/* All remainders are 0, so that what is beyond the end of a run looks like a part of it. */
-static void runs_alike_are_kept_apart(void **state) {
+/* All remainders are 0, so that slots after the end of a run look like a part of it. */
+static void runs_of_equal_remainders_are_kept_apart(void **state) {
   (void)state;
   for (uint32_t width = 2; width < 9; width++) {
     model *m = model_open(config_of(64, width, 0.5), width, 100);
@@ -133,8 +140,8 @@ static void runs_alike_are_kept_apart(void **state) {
   }
 }
 
-/* Keys that no filter can tell apart are refused. */
-static void keys_too_much_alike_are_full(void **state) {
+/* Keys that no filter can distinguish are refused. */
+static void indistinguishable_keys_are_full(void **state) {
   (void)state;
   model *m = model_open(config_of(10, 64 - 4, 0.5), 1, 1);
   assert_ok(add(m, 0, YES));
@@ -153,7 +160,10 @@ static void keys_too_much_alike_are_full(void **state) {
   model_close(m);
 }
 
-/* Without no entries there is no reason left for anything but the remainders: the bytes are those of members alone. */
+/*
+ * Without no entries nothing but remainders is needed: the bytes are those of a filter with only
+ * the members.
+ */
 static void without_no_entries_nothing_is_left_of_them(void **state) {
   (void)state;
   for (uint32_t width = 2; width < 10; width++) {
@@ -184,10 +194,13 @@ static void without_no_entries_nothing_is_left_of_them(void **state) {
   }
 }
 
-/* Taking out reads no key, and coming in only those that cannot be told apart by what is stored. */
+/*
+ * A removal reads no key. An insert reads only keys that the table cannot distinguish from the new
+ * one.
+ */
 static void keys_are_read_only_where_fingerprints_meet(void **state) {
   (void)state;
-  model *m = model_open(config_of(300, 12, 0.4), 3, 1); /* all digests differ at once */
+  model *m = model_open(config_of(300, 12, 0.4), 3, 1); /* all digests differ early */
   for (size_t i = 0; i < UNIVERSE; i++) assert_ok(add(m, i, i % 2 ? YES : NO));
   assert_int_equal(m->reads, 0);
   model_close(m);
@@ -201,14 +214,14 @@ static void keys_are_read_only_where_fingerprints_meet(void **state) {
   model_close(m);
 }
 
-static void without_its_keys_it_says_so(void **state) {
+static void without_a_store_changes_are_refused(void **state) {
   (void)state;
   besom_match match = {0, 0};
   size_t done = 1, total = 0;
   model *m = model_open(config_of(100, 4, 0.5), 4, 30);
   assert_ok(besom_bind(m->f, NULL));
   assert_int_equal(add(m, 0, NO), BESOM_NEEDS_STORE);
-  assert_ok(add(m, 1, YES)); /* there is nothing to be held against */
+  assert_ok(add(m, 1, YES)); /* there is nothing to compare it with */
   bind_model(m);
   assert_ok(add(m, 0, NO));
   assert_ok(besom_bind(m->f, NULL));
@@ -227,19 +240,20 @@ static void without_its_keys_it_says_so(void **state) {
   assert_int_equal(besom_no_matches(m->f, m->universe[2], NULL, 0, NULL), BESOM_INVALID);
   assert_int_equal(besom_no_remove_at(m->f, (besom_match){UINT64_MAX, 0}), BESOM_NOT_FOUND);
   assert_exact(m);
-  assert_ok(drop(m, 0)); /* that takes no key */
+  assert_ok(drop(m, 0)); /* this reads no key */
   assert_ok(drop(m, 1));
   assert_exact(m);
   model_close(m);
 }
 
-/* What besom_insert counted, before there was a no list, is lengthened as one. */
-static void copies_are_lengthened_together(void **state) {
+/* Copies that besom_insert counted before there was a no list are extended together. */
+static void copies_are_extended_together(void **state) {
   (void)state;
   model *m = model_open(config_of(100, 8, 0.5), 5, 30);
   uint64_t n = 0;
   assert_ok(besom_insert_count_digest(m->f, m->universe[0], 5));
-  m->universe[1] = (besom_digest){m->universe[0].hi ^ 1, m->universe[0].lo}; /* deep below */
+  /* a long common prefix */
+  m->universe[1] = (besom_digest){m->universe[0].hi ^ 1, m->universe[0].lo};
   m->entries[m->n++] = (entry){0, 0, YES};
   besom_match match;
   size_t total;
@@ -259,7 +273,7 @@ static void copies_are_lengthened_together(void **state) {
 
 /* ------------------------------------------------------------------ merging */
 
-/* Every other key, to one list or the other. */
+/* Every second key, into one list or the other. */
 static void fill_half(model *m, size_t half) {
   for (size_t i = half; i < UNIVERSE; i += 2) {
     besom_status status = add(m, i, i % 3 ? YES : NO);
@@ -301,7 +315,7 @@ static void merged_lists_are_exact(void **state) {
   assert_true(seen.done[BESOM_OK] > 10 && seen.done[BESOM_FULL] > 0);
 }
 
-static void merging_tells_what_it_lacks(void **state) {
+static void merging_without_keys_is_refused(void **state) {
   (void)state;
   model *a = model_open(config_of(100, 4, 0.5), 7, 1),
         *b = model_open(config_of(100, 4, 0.5), 7, 1);
@@ -350,14 +364,14 @@ static besom_status load_with(memory_sink *sink, size_t offset, uint32_t value) 
   return status;
 }
 
-static void what_a_file_says_must_be_so(void **state) {
+static void wrong_parameters_are_refused(void **state) {
   (void)state;
   model *m = some_lists();
   memory_sink sink;
   besom_statistics stats;
   assert_ok(besom_stats(m->f, &stats));
   save_to(&sink, m->f);
-  assert_ok(load_with(&sink, NO_ENTRIES_AT, (uint32_t)stats.no_entries)); /* as it is */
+  assert_ok(load_with(&sink, NO_ENTRIES_AT, (uint32_t)stats.no_entries)); /* unchanged */
   assert_int_equal(load_with(&sink, NO_ENTRIES_AT, (uint32_t)stats.no_entries + 1), BESOM_CORRUPT);
   assert_int_equal(load_with(&sink, NO_ENTRIES_AT, UINT32_MAX), BESOM_CORRUPT);
   assert_int_equal(load_with(&sink, CODE_AT, 0), BESOM_CORRUPT);
@@ -368,7 +382,9 @@ static void what_a_file_says_must_be_so(void **state) {
   model_close(m);
 }
 
-/* Any single bit of the table that is wrong is seen, or makes another filter that is sound, whatever is done with it.
+/*
+ * A flipped bit of the table is found, or makes another filter that is sound, and on which every
+ * operation is safe.
  */
 static void no_bit_makes_an_unsound_filter(void **state) {
   (void)state;
@@ -399,7 +415,7 @@ static void no_bit_makes_an_unsound_filter(void **state) {
   model_close(m);
 }
 
-static void a_golden_file_with_no_entries_loads_for_ever(void **state) {
+static void a_golden_file_with_no_entries_still_loads(void **state) {
   (void)state;
   model *m = some_lists();
   memory_sink made;
@@ -425,18 +441,18 @@ int main(int argc, char **argv) {
   const struct CMUnitTest golden[] = {cmocka_unit_test(write_golden)};
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(both_lists_are_exact_at_any_time),
-      cmocka_unit_test(a_crowd_at_the_end_of_the_table_is_full),
-      cmocka_unit_test(runs_alike_are_kept_apart),
-      cmocka_unit_test(keys_too_much_alike_are_full),
+      cmocka_unit_test(full_at_the_end_of_the_table_changes_nothing),
+      cmocka_unit_test(runs_of_equal_remainders_are_kept_apart),
+      cmocka_unit_test(indistinguishable_keys_are_full),
       cmocka_unit_test(without_no_entries_nothing_is_left_of_them),
       cmocka_unit_test(keys_are_read_only_where_fingerprints_meet),
-      cmocka_unit_test(without_its_keys_it_says_so),
-      cmocka_unit_test(copies_are_lengthened_together),
+      cmocka_unit_test(without_a_store_changes_are_refused),
+      cmocka_unit_test(copies_are_extended_together),
       cmocka_unit_test(merged_lists_are_exact),
-      cmocka_unit_test(merging_tells_what_it_lacks),
-      cmocka_unit_test(what_a_file_says_must_be_so),
+      cmocka_unit_test(merging_without_keys_is_refused),
+      cmocka_unit_test(wrong_parameters_are_refused),
       cmocka_unit_test(no_bit_makes_an_unsound_filter),
-      cmocka_unit_test(a_golden_file_with_no_entries_loads_for_ever),
+      cmocka_unit_test(a_golden_file_with_no_entries_still_loads),
   };
   if (argc == 2 && !strcmp(argv[1], "--write-golden"))
     return cmocka_run_group_tests(golden, NULL, NULL);

@@ -1,6 +1,6 @@
-/* dynamic_subject.h - a yesno-dynamic filter and its model: two lists of digests in the order in which they came. */
-#ifndef BESOM_TESTS_DYNAMIC_SUBJECT_H
-#define BESOM_TESTS_DYNAMIC_SUBJECT_H
+/* A yesno-dynamic filter and its model: two lists of digests in the order of their insertion. */
+#ifndef BESOM_TESTS_YESNO_DYNAMIC_SUBJECT_H
+#define BESOM_TESTS_YESNO_DYNAMIC_SUBJECT_H
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,10 +25,10 @@ static inline void assert_ok(besom_status status) {
   if (status != BESOM_OK) fail_msg("%s", besom_strerror(status));
 }
 
-/* ------------------------------------------------------------------ the model, which is the store, too */
+/* ------------------------------------------------------------------ the model, also the store */
 
 typedef struct entry {
-  size_t i; /* of the universe */
+  size_t i; /* in the universe */
   uint64_t bucket;
   enum list list;
 } entry;
@@ -37,10 +37,10 @@ typedef struct model {
   besom_filter *f;
   besom_digest universe[UNIVERSE];
   enum list list[UNIVERSE];
-  entry entries[UNIVERSE]; /* in the order of arrival */
+  entry entries[UNIVERSE]; /* in the order of insertion */
   size_t n;
-  uint64_t reads, fail_at; /* this call of digest_of, from 1, is BESOM_IO */
-  bool lies;               /* gives another key than it should */
+  uint64_t reads, fail_at; /* the call of digest_of, from 1, that returns BESOM_IO */
+  bool lies;               /* digest_of gives a wrong key */
 } model;
 
 static inline entry *entry_at(model *m, besom_match at) {
@@ -78,7 +78,10 @@ static inline void bind_model(model *m) {
   assert_ok(besom_bind(m->f, &(besom_reverse){.digest_of = digest_of, .ctx = m}));
 }
 
-/* Every other digest has the first bits of an earlier one, so that the two are hard to tell apart. */
+/*
+ * Every second digest shares its first bits with an earlier one, so that the two are hard to
+ * distinguish.
+ */
 static inline void make_universe(model *m, uint64_t number, unsigned deepest) {
   random_stream random = {number};
   for (size_t i = 0; i < UNIVERSE; i++) {
@@ -153,7 +156,7 @@ static inline const struct qtable *table_of(const model *m) {
   return &const_quotient_filter(m->f)->table;
 }
 
-/* By brute force: 1 + the longest prefix in common with a key of the other list in the bucket. */
+/* By brute force: 1 + the longest common prefix with a key of the other list in the bucket. */
 static inline unsigned needed_bits(const model *m, const entry *e) {
   const struct qtable *t = table_of(m);
   unsigned needed = 0;
@@ -175,7 +178,7 @@ static inline void assert_entry(const model *m, const entry *e) {
   assert_int_equal(fp.extension_bits, needed_bits(m, e));
 }
 
-/* The matches of a digest have its own entry among them. */
+/* The matches of a digest include its own entry. */
 static inline void assert_found(const model *m, const entry *e) {
   besom_match found[UNIVERSE], own = match_of(m, e);
   besom_digest d = m->universe[e->i];
