@@ -92,7 +92,7 @@ besom_status besom__aqf_load(besom_filter *f, struct sections_in *in) {
   a->reserve = besom__read_double(&in->parameters);
   a->books.slots = besom__read_u64(&in->parameters);
   a->base.table.extended = besom__read_u64(&in->parameters);
-  uint64_t marks = besom__read_u64(&in->parameters), keep = besom__read_u64(&in->parameters);
+  uint64_t exceptions = besom__read_u64(&in->parameters), keep = besom__read_u64(&in->parameters);
   a->keep_tombstones = keep;
   a->books.tombstones = besom__read_u64(&in->parameters);
   bool has_no_capacity = f->kind != &besom__yesno_dynamic && in->parameters.at < in->parameters.end;
@@ -102,7 +102,7 @@ besom_status besom__aqf_load(besom_filter *f, struct sections_in *in) {
                a->reserve > 0 && a->reserve <= 0.5 && a->books.slots <= a->base.table.used &&
                a->books.tombstones <= a->base.table.extended && keep <= 1 && has_its_capacity(f) &&
                has_no_capacity == (a->no_capacity != 0) && a->no_capacity <= MAX_CAPACITY;
-  status = sound ? load_exceptions(f, saved, marks) : BESOM_CORRUPT;
+  status = sound ? load_exceptions(f, saved, exceptions) : BESOM_CORRUPT;
   if (status != BESOM_OK) besom__aqf_destroy(f);
   return status;
 }
