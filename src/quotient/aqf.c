@@ -18,7 +18,6 @@
 #include <math.h>
 
 #include "core/address.h"
-#include "core/memory.h"
 #include "quotient/aqf.h"
 #include "quotient/match.h"
 #include "quotient/walk.h"

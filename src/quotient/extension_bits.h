@@ -17,37 +17,39 @@ static inline slot_meta extension_from(uint64_t bits, unsigned length) {
   return (slot_meta)(UINT64_C(1) << length | bits >> (64 - length));
 }
 
-static inline uint64_t extension_remainder(const struct hashed_key *key, slot_meta n,
+static inline uint64_t extension_remainder(const struct hashed_key *key, slot_meta extension,
                                            unsigned width) {
-  (void)n;
+  (void)extension;
   return remainder_of(key->at, width);
 }
 
-static inline bool extension_matches(const struct hashed_key *key, uint64_t remainder, slot_meta n,
-                                     unsigned width) {
+static inline bool extension_matches(const struct hashed_key *key, uint64_t remainder,
+                                     slot_meta extension, unsigned width) {
   if (remainder_of(key->at, width) != remainder) return false;
-  return !n || extension_from(suffix_bits(key, width), extension_length(n)) == n;
+  return !extension ||
+         extension_from(suffix_bits(key, width), extension_length(extension)) == extension;
 }
 
 /*
  * The shortest extension of the suffix `mine` that is no prefix of `other`. Returns false if it
  * would be too long.
  */
-static inline bool extension_unlike(uint64_t mine, uint64_t other, slot_meta *n) {
+static inline bool extension_unlike(uint64_t mine, uint64_t other, slot_meta *extension) {
   unsigned length = leading_zeros(mine ^ other) + 1;
   if (length > MAX_META_EXTENSION) return false;
-  *n = extension_from(mine, length);
+  *extension = extension_from(mine, length);
   return true;
 }
 
 static inline bool extension_distinguish(const struct hashed_key *stored,
                                          const struct hashed_key *offender, unsigned width,
-                                         slot_meta *n) {
-  return extension_unlike(suffix_bits(stored, width), suffix_bits(offender, width), n);
+                                         slot_meta *extension) {
+  return extension_unlike(suffix_bits(stored, width), suffix_bits(offender, width), extension);
 }
 
-static inline unsigned extension_class(slot_meta n) {
-  return extension_length(n) < META_CLASSES ? extension_length(n) : META_CLASSES - 1;
+static inline unsigned extension_class(slot_meta extension) {
+  unsigned length = extension_length(extension);
+  return length < META_CLASSES ? length : META_CLASSES - 1;
 }
 
 #endif

@@ -23,16 +23,16 @@ static inline bool selector_matches(const struct hashed_key *key, uint64_t remai
 }
 
 /*
- * Sets *n to the first selector from *n to `most` with which the remainders of the two keys differ.
- * Returns false if there is none.
+ * Sets *selector to the first one, from *selector to `most`, with which the remainders of the two
+ * keys differ. Returns false if there is none.
  */
 static inline bool selector_distinguish(const struct hashed_key *stored,
                                         const struct hashed_key *offender, unsigned width,
-                                        slot_meta most, slot_meta *n) {
-  while (*n <= most &&
-         selected_remainder(stored, *n, width) == selected_remainder(offender, *n, width))
-    ++*n;
-  return *n <= most;
+                                        slot_meta most, slot_meta *selector) {
+  while (*selector <= most && selected_remainder(stored, *selector, width) ==
+                                  selected_remainder(offender, *selector, width))
+    ++*selector;
+  return *selector <= most;
 }
 
 static inline unsigned selector_class(slot_meta selector) {

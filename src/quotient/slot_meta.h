@@ -31,19 +31,19 @@ struct hashed_key {
 /* What the metadata of a slot mean. */
 struct meta_policy {
   /* The remainder of a key in a slot with this metadata. */
-  uint64_t (*remainder)(const struct hashed_key *key, slot_meta n, unsigned width);
+  uint64_t (*remainder)(const struct hashed_key *key, slot_meta meta, unsigned width);
   /* Whether a slot with this remainder and metadata matches the key. */
-  bool (*matches)(const struct hashed_key *key, uint64_t remainder, slot_meta n, unsigned width);
+  bool (*matches)(const struct hashed_key *key, uint64_t remainder, slot_meta meta, unsigned width);
   /*
-   * Sets *n to the first metadata, from *n on, with which a slot of `stored` does not match the
-   * offender. Returns false if there are none.
+   * Sets *meta to the first metadata, from *meta on, with which a slot of `stored` does not match
+   * the offender. Returns false if there are none.
    */
   bool (*distinguish)(const struct hashed_key *stored, const struct hashed_key *offender,
-                      unsigned width, slot_meta *n);
-  unsigned (*class_of)(slot_meta n); /* for the statistics: 1 to META_CLASSES - 1 */
-  bool extensions;                   /* metadata are extensions, else selectors */
-  bool bytes;                        /* no code, but one byte per slot */
-  bool pool;                         /* no code, but a pool for all blocks; and rounds */
+                      unsigned width, slot_meta *meta);
+  unsigned (*class_of)(slot_meta meta); /* for the statistics: 1 to META_CLASSES - 1 */
+  bool extensions;                      /* metadata are extensions, else selectors */
+  bool bytes;                           /* no code, but one byte per slot */
+  bool pool;                            /* no code, but a pool for all blocks; and rounds */
   /* remainders depend on metadata; without metadata they are the first ones, as in qf */
   bool remainder_varies;
 };

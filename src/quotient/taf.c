@@ -9,8 +9,8 @@
 #include "quotient/selector.h"
 
 static bool distinguish(const struct hashed_key *stored, const struct hashed_key *offender,
-                        unsigned width, slot_meta *n) {
-  return selector_distinguish(stored, offender, width, MAX_SELECTOR, n);
+                        unsigned width, slot_meta *selector) {
+  return selector_distinguish(stored, offender, width, MAX_SELECTOR, selector);
 }
 
 static const struct meta_policy policy = {.remainder = selected_remainder,

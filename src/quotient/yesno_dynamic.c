@@ -126,7 +126,7 @@ static besom_status compare_with_all(const struct aqf *a, struct new_key *x, bes
   return status;
 }
 
-static bool has_room(const struct aqf *a, const struct new_key *x) {
+static bool fits_in_reserve(const struct aqf *a, const struct new_key *x) {
   unsigned width = a->base.table.width;
   uint64_t more = besom__long_slots(1, x->bits, width) - 1;
   for (unsigned i = 0; i < x->n; i++) {
@@ -180,7 +180,7 @@ static besom_status add(struct aqf *a, besom_digest d, bool tagged, uint64_t val
   x.bits = x.n = 0;
   if (!has_buckets(t)) return BESOM_INVALID;
   besom_status status = compare_with_all(a, &x, match);
-  if (status == BESOM_OK) status = has_room(a, &x) ? write_new_key(a, &x) : BESOM_FULL;
+  if (status == BESOM_OK) status = fits_in_reserve(a, &x) ? write_new_key(a, &x) : BESOM_FULL;
   if (status != BESOM_OK) return status;
   uint64_t remainder = remainder_of(x.address, t->width);
   *match = (besom_match){bucket_of(t, x.address.quotient, remainder),
