@@ -1,17 +1,18 @@
 /*
- * What the adaptive quotient filter is made of: for aqf.c, for what makes it concurrent, for the static one (yesno.c),
- * which has the same table and marks, and differs only in how they are made and filled, and for the dynamic one
- * (dynamic.c), which has no marks but no entries in the table.
+ * The parts of the adaptive quotient filter, shared by aqf*.c and by two kinds made of the same
+ * struct: the static filter of a yes and a no list (yesno.c), which differs only in how table and
+ * exceptions are built, and the dynamic one (yesno_dynamic.c), which has the no list in its table
+ * instead of exceptions.
  */
 #ifndef BESOM_QUOTIENT_AQF_H
 #define BESOM_QUOTIENT_AQF_H
 
-#include "quotient/base.h"
-#include "quotient/long.h"
-#include "quotient/marks.h"
+#include "quotient/exceptions.h"
+#include "quotient/multislot.h"
+#include "quotient/quotient_filter.h"
 
-#define AQF_MIN_WIDTH 2       /* a further slot has a tag, and something to say */
-#define AQF_DEFAULT_ROOM 0.05 /* of reserve */
+#define AQF_MIN_WIDTH 2          /* a further slot has a tag bit and at least one bit of payload */
+#define AQF_DEFAULT_RESERVE 0.05 /* part of the slots */
 
 #define AQF_NAME "aqf"
 #define AQF_SUMMARY \
@@ -21,24 +22,26 @@
    BESOM_CAN_GROW | BESOM_CAN_ADAPT | BESOM_CAN_BUILD_SORTED | BESOM_CAN_VALUE | BESOM_CAN_MATCH | \
    BESOM_CAN_REKEY | BESOM_CAN_BUILD_NO | BESOM_CAN_LIST_NO)
 
-/* What there is in the table besides members. */
+#define AQF_MAX_COUNT (UINT64_C(1) << 62)
+
+/* Counters of what the table holds besides members. */
 struct books {
-  uint64_t slots;      /* that would not be there without extensions: those in reserve for it */
-  uint64_t tombstones; /* count 0; all of them have an extension */
-  uint64_t no_entries; /* tagged */
+  uint64_t slots; /* slots taken from the reserve: those that exist only because of extensions */
+  uint64_t tombstones; /* fingerprints with a count of 0; each has an extension */
+  uint64_t no_entries; /* tagged fingerprints */
 };
 
 struct aqf {
-  struct quotient base;
+  struct quotient_filter base;
   struct marks marks;
   struct books books;
   double reserve;
   uint64_t no_capacity;
   bool keep_tombstones;
-  besom_reverse reverse; /* digest_of NULL: not bound */
-  struct aqf_sync *sync; /* of a filter made concurrent (aqf_sync.h); else NULL */
-  const besom_filter
-      *view_of; /* of a concurrent filter, and its views: what the user knows it as; else NULL */
+  besom_reverse reverse; /* the reverse map; digest_of is NULL if none is bound */
+  struct aqf_sync *sync; /* if the filter is concurrent (aqf_sync.h), else NULL */
+  /* of a concurrent filter and its views: the filter that the user holds; else NULL */
+  const besom_filter *view_of;
 };
 
 static inline struct aqf *aqf(besom_filter *f) {
@@ -49,48 +52,64 @@ static inline const struct aqf *const_aqf(const besom_filter *f) {
   return (const struct aqf *)f;
 }
 
-/* Slots that members and no entries take: their heads and counts, not their extensions, and no tombstones. */
+/*
+ * The slots of members and no entries: their heads and counts, without extensions and tombstones.
+ */
 static inline uint64_t member_slots(const struct aqf *a) {
   return a->base.table.used - a->books.slots;
 }
 
-/* Makes the table of a filter whose options are read: create of filter.h, but for these. */
+/* Makes the table of a filter whose options have been read: the rest of the operation create. */
 besom_status besom__aqf_make(besom_filter *f, const besom_config *config, enum table_code code);
 
-/* How many bytes marks may take. */
+/*
+ * The number of bytes that exceptions may take: the reserve, as a part of the table, and space for
+ * no_capacity entries.
+ */
 uint64_t besom__aqf_mark_bytes(const struct aqf *a);
 
-/* How many slots there are in reserve for extensions. */
+/* The reserve: the number of slots that extensions and tombstones may take. */
 uint64_t besom__aqf_reserve(const struct aqf *a);
 
-/* The fingerprint of one slot that ends the run of this digest: the one that was appended last. */
-struct long_fingerprint besom__aqf_last_of_run(const struct aqf *a, besom_digest d);
+/* The one-slot fingerprint at the end of the digest's run: the one that was appended last. */
+struct fingerprint besom__aqf_last_of_run(const struct aqf *a, besom_digest d);
 
-/* Writes a changed fingerprint and keeps the books. Shrinking never fails. */
-besom_status besom__aqf_rewrite(struct aqf *a, const struct long_fingerprint *old,
-                                const struct long_fingerprint *now);
-void besom__aqf_take_out(struct aqf *a, const struct long_fingerprint *fp);
+/*
+ * Writes a changed fingerprint and updates the counters. Returns FULL, with nothing changed, if the
+ * table has no free slots. Never fails if the fingerprint shrinks.
+ */
+besom_status besom__aqf_rewrite(struct aqf *a, const struct fingerprint *old,
+                                const struct fingerprint *now);
+/* The same, but also FULL if the reserve has no space for the longer extension. */
+besom_status besom__aqf_rewrite_in_reserve(struct aqf *a, const struct fingerprint *old,
+                                           const struct fingerprint *now);
 
-/* A fingerprint that is to be lengthened: what it was, and the digest of its key. */
-struct lengthening {
+/* Adds a fingerprint to the counters. */
+void besom__aqf_add_to_counters(struct aqf *a, const struct fingerprint *fp);
+
+/* Removes a fingerprint from the table and from the counters. */
+void besom__aqf_delete(struct aqf *a, const struct fingerprint *fp);
+
+/* An extension to make: the match, its fingerprint before, and the digest of its key. */
+struct extension_change {
   besom_match match;
   besom_digest stored;
-  struct long_fingerprint old;
+  struct fingerprint old;
 };
 
-#define MAX_LENGTHENINGS 64 /* keys that share one fingerprint; far more than ever do */
+#define MAX_EXTENSION_CHANGES 64 /* keys that share one fingerprint: far more than occur */
 
-/* Asks for the key of a fingerprint, whose match is known. */
-besom_status besom__aqf_ask_key(const struct aqf *a, struct lengthening *l);
+/* Asks the reverse map for the digest of c->match. Returns what the reverse map returns. */
+besom_status besom__aqf_stored_digest(const struct aqf *a, struct extension_change *c);
 
-/* Makes the first n what they were. */
-void besom__aqf_take_back(struct aqf *a, const struct lengthening *l, unsigned n);
+/* Restores the first n fingerprints. */
+void besom__aqf_undo_changes(struct aqf *a, const struct extension_change *l, unsigned n);
 
-/* The kind, and the one that a filter with BESOM_CONCURRENT is of: to users both are one. */
+/* The kind, and the kind of filters made with BESOM_CONCURRENT. Users see one kind. */
 extern const struct besom_kind besom__aqf, besom__aqf_concurrent;
 extern const struct besom_kind besom__yesno, besom__yesno_dynamic;
 
-/* build of filter.h: makes the filter, of kind aqf or yesno, a yesno filter. */
+/* The operation build: makes a yesno filter of f, whose kind is aqf or yesno. */
 besom_status besom__yesno_build(besom_filter *f, const besom_config *config,
                                 const besom_source *yes, const besom_source *no,
                                 const besom_progress *progress);
@@ -103,6 +122,8 @@ void besom__aqf_contains_many(const besom_filter *f, const besom_digest *d, size
                               uint64_t *bitmap);
 besom_status besom__aqf_remove(besom_filter *f, besom_digest d);
 besom_status besom__aqf_adapt(besom_filter *f, besom_digest d);
+besom_status besom__aqf_adapt_at(besom_filter *f, besom_digest offender, besom_match match,
+                                 besom_digest stored);
 besom_status besom__aqf_no_add(besom_filter *f, besom_digest d);
 besom_status besom__aqf_no_remove(besom_filter *f, besom_digest d);
 besom_status besom__aqf_count(const besom_filter *f, besom_digest d, uint64_t *n);

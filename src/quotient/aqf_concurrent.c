@@ -7,7 +7,7 @@
  */
 #include "core/address.h"
 #include "quotient/aqf_sync.h"
-#include "quotient/long.h"
+#include "quotient/multislot.h"
 #include "quotient/match.h"
 #include "quotient/walk.h"
 

@@ -1,31 +1,33 @@
 /*
- * exaf: the extension adaptive filter (Lee, McCauley, Singh, Stein, "Telescoping Filter", 2021; a practical broom
- * filter). A quotient filter whose fingerprints can grow bit by bit: told that a key was a false positive, it lengthens
- * those that matched by just as many bits of their own keys as tell the two apart. All extensions of a block are in
- * one code of 56 bits, which is looked at only when a remainder matches. Full blocks forget their extensions.
+ * exaf: the extension adaptive filter (Lee, McCauley, Singh, Stein, "Telescoping Filter", 2021; a
+ * practical broom filter). A quotient filter whose fingerprints are extended bit by bit. When a
+ * false positive is reported, every matching fingerprint gets as many bits of its own key as
+ * separate it from the reported key. All extensions of a block are in one arithmetic code of 56
+ * bits, which a query reads only if a remainder matches. A block whose code is full drops its
+ * extensions.
  */
-#include "quotient/strings.h"
+#include "quotient/extension_bits.h"
 
-static const struct note_policy policy = {.remainder = string_remainder,
-                                          .matches = string_matches,
-                                          .beyond = string_beyond,
-                                          .class_of = string_class,
-                                          .strings = true};
+static const struct meta_policy policy = {.remainder = extension_remainder,
+                                          .matches = extension_matches,
+                                          .distinguish = extension_distinguish,
+                                          .class_of = extension_class,
+                                          .extensions = true};
 
 static besom_status create(besom_filter *f, const besom_config *config) {
-  return besom__noted_create(f, config, &policy);
+  return besom__meta_filter_create(f, config, &policy);
 }
 
 static besom_status load(besom_filter *f, struct sections_in *in) {
-  return besom__noted_load(f, in, &policy);
+  return besom__meta_filter_load(f, in, &policy);
 }
 
 const struct besom_kind besom__exaf = {
     .info = {"exaf",
-             "extension adaptive filter: lengthens fingerprints bit by bit, given the stored keys",
-             NOTED_ABILITIES},
+             "extension adaptive filter: extends fingerprints bit by bit, reads stored keys",
+             META_FILTER_ABILITIES},
     .create = create,
-    .contains = besom__noted_contains_by_remainder,
+    .contains = besom__meta_filter_contains_by_remainder,
     .load = load,
-    NOTED_OPERATIONS,
+    META_FILTER_OPERATIONS,
 };

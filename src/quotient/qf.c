@@ -1,42 +1,43 @@
 /*
- * qf: the plain quotient filter (Bender et al. 2012; rank-and-select layout of Pandey et al. 2017). One
- * remainder a key, nothing more: the measure for every adaptive kind built on the same table.
+ * qf: the plain quotient filter (Bender et al. 2012; rank-and-select layout of Pandey et al. 2017).
+ * One remainder per key and nothing else: the baseline for every adaptive kind on the same table.
  */
 #include "core/address.h"
-#include "quotient/base.h"
+#include "quotient/quotient_filter.h"
 
-/* ------------------------------------------------------------------ life */
+/* ------------------------------------------------------------------ creating and freeing */
 
 static besom_status create(besom_filter *f, const besom_config *config) {
   struct qtable_shape shape = {.heads = true};
   if (config->value_bits || config->reserve != 0) return BESOM_INVALID;
   besom_status status =
-      besom__quotient_options(config->options, &quotient(f)->isa, "heads", &shape.heads);
-  if (status == BESOM_OK) status = besom__quotient_plan(config, sizeof(struct quotient), 0, &shape);
+      besom__quotient_options(config->options, &quotient_filter(f)->isa, "heads", &shape.heads);
+  if (status == BESOM_OK)
+    status = besom__quotient_geometry(config, sizeof(struct quotient_filter), 0, &shape);
   if (status != BESOM_OK) return status;
   f->capacity = besom__quotient_capacity(shape.slots, 0);
-  return besom__quotient_table(f, &shape, &quotient(f)->table);
+  return besom__quotient_table_new(f, &shape, &quotient_filter(f)->table);
 }
 
-static double price(double keys, double *rate) {
-  return besom__quotient_price(keys, rate, (struct qtable_shape){.heads = true});
+static double bits_per_key(double keys, double *rate) {
+  return besom__quotient_bits_per_key(keys, rate, (struct qtable_shape){.heads = true});
 }
 
 /* ------------------------------------------------------------------ keys */
 
 static bool contains(const besom_filter *f, besom_digest d) {
-  const struct qtable *t = &const_quotient(f)->table;
+  const struct qtable *t = &const_quotient_filter(f)->table;
   return t->ops->contains(t, d) != ANSWER_NO;
 }
 
 static void contains_many(const besom_filter *f, const besom_digest *d, size_t n,
                           uint64_t *bitmap) {
-  const struct qtable *t = &const_quotient(f)->table;
+  const struct qtable *t = &const_quotient_filter(f)->table;
   t->ops->contains_many(t, d, n, bitmap);
 }
 
 static besom_status insert(besom_filter *f, besom_digest d) {
-  struct qtable *t = &quotient(f)->table;
+  struct qtable *t = &quotient_filter(f)->table;
   if (UNLIKELY(f->items >= f->capacity)) return BESOM_FULL;
   besom_status status = t->ops->insert(t, d, NULL);
   f->items += status == BESOM_OK;
@@ -44,7 +45,7 @@ static besom_status insert(besom_filter *f, besom_digest d) {
 }
 
 static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n, size_t *done) {
-  struct qtable *t = &quotient(f)->table;
+  struct qtable *t = &quotient_filter(f)->table;
   uint64_t left = f->capacity > f->items ? f->capacity - f->items : 0;
   size_t fitting = n < left ? n : (size_t)left;
   besom_status status = t->ops->insert_many(t, d, fitting, NULL, done);
@@ -58,9 +59,9 @@ static uint64_t find(const struct qtable *t, besom_digest d, uint64_t *quotient,
   return t->ops->find(t, a.quotient, remainder_of(a, t->width), last);
 }
 
-/* Equal fingerprints cannot be told apart; the last one moves the least. */
+/* Equal fingerprints cannot be distinguished. Removing the last one moves the fewest slots. */
 static besom_status remove_key(besom_filter *f, besom_digest d) {
-  struct qtable *t = &quotient(f)->table;
+  struct qtable *t = &quotient_filter(f)->table;
   uint64_t quotient, last;
   if (!find(t, d, &quotient, &last)) return BESOM_NOT_FOUND;
   t->ops->close(t, quotient, last);
@@ -70,19 +71,19 @@ static besom_status remove_key(besom_filter *f, besom_digest d) {
 
 static besom_status count(const besom_filter *f, besom_digest d, uint64_t *n) {
   uint64_t quotient, last;
-  *n = find(&const_quotient(f)->table, d, &quotient, &last);
+  *n = find(&const_quotient_filter(f)->table, d, &quotient, &last);
   return BESOM_OK;
 }
 
 /* ------------------------------------------------------------------ whole filters */
 
 static besom_status merge(const besom_filter *a, const besom_filter *b, besom_filter *into) {
-  const struct qtable *x = &const_quotient(a)->table, *y = &const_quotient(b)->table;
+  const struct qtable *x = &const_quotient_filter(a)->table, *y = &const_quotient_filter(b)->table;
   if (x->slots != y->slots || x->width != y->width || x->has_heads != y->has_heads)
     return BESOM_INCOMPATIBLE;
   if (a->items + b->items > into->capacity) return BESOM_FULL;
   into->items = a->items + b->items;
-  return x->ops->merge(x, y, &quotient(into)->table);
+  return x->ops->merge(x, y, &quotient_filter(into)->table);
 }
 
 static besom_status resize_start(besom_filter *fresh, const besom_filter *f, uint64_t slots) {
@@ -93,40 +94,40 @@ static besom_status resize_start(besom_filter *fresh, const besom_filter *f, uin
 
 static besom_status resize_step(besom_filter *fresh, besom_filter *f, uint64_t max,
                                 bool *finished) {
-  (void)f; /* all that it has is in the table */
+  (void)f; /* its table has everything */
   uint64_t none;
   return besom__quotient_resize_step(fresh, max, finished, &none);
 }
 
 static void stats(const besom_filter *f, besom_statistics *s) {
-  const struct qtable *t = &const_quotient(f)->table;
-  s->isa = besom__isa_name(const_quotient(f)->isa);
+  const struct qtable *t = &const_quotient_filter(f)->table;
+  s->isa = besom__isa_name(const_quotient_filter(f)->isa);
   s->slots = t->slots;
   s->width = t->width;
   s->bytes += besom__qtable_size(t);
   s->load = (double)f->items / (double)t->slots;
-  s->expected_fpr = besom__quotient_rate(f->items, t->slots, t->width);
-  s->fpr_at_capacity = besom__quotient_rate(f->capacity, t->slots, t->width);
+  s->expected_fpr = besom__quotient_fpr(f->items, t->slots, t->width);
+  s->fpr_at_capacity = besom__quotient_fpr(f->capacity, t->slots, t->width);
 }
 
 static const char *validate(const besom_filter *f) {
-  const struct qtable *t = &const_quotient(f)->table;
+  const struct qtable *t = &const_quotient_filter(f)->table;
   if (f->items != t->used || t->further_slots)
-    return "the number of items is not that of the used slots";
-  if (f->items > f->capacity) return "there are more items than the capacity";
+    return "the number of items is not the number of used slots";
+  if (f->items > f->capacity) return "the number of items exceeds the capacity";
   return besom__qtable_check(t);
 }
 
 /* ------------------------------------------------------------------ files */
 
 static void save(const besom_filter *f, struct sections_out *out) {
-  besom__quotient_save(&const_quotient(f)->table, out);
+  besom__quotient_save(&const_quotient_filter(f)->table, out);
 }
 
 static besom_status load(besom_filter *f, struct sections_in *in) {
   besom_status status = besom__quotient_load(f, in, NO_CODE);
   if (status != BESOM_OK) return status;
-  const struct qtable *t = &quotient(f)->table;
+  const struct qtable *t = &quotient_filter(f)->table;
   if (f->capacity == besom__quotient_capacity(t->slots, 0) && !t->value_bits) return BESOM_OK;
   besom__quotient_destroy(f);
   return BESOM_CORRUPT;
@@ -136,12 +137,12 @@ const struct besom_kind besom__qf = {
     .info = {"qf", "quotient filter: counts, removes, merges, grows; not adaptive",
              BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE |
                  BESOM_CAN_ITERATE | BESOM_CAN_GROW | BESOM_CAN_BUILD_SORTED | BESOM_CAN_REKEY},
-    .size = sizeof(struct quotient),
+    .size = sizeof(struct quotient_filter),
     .create = create,
     .create_like = besom__quotient_create_like,
     .destroy = besom__quotient_destroy,
     .table = besom__quotient_table_of,
-    .price = price,
+    .price = bits_per_key,
     .contains = contains,
     .contains_many = contains_many,
     .insert = insert,

@@ -1,8 +1,9 @@
 /*
- * Rounds of a broom filter: what bits of a key its fingerprints are made of. In round 0 they are the digest's own; each
- * further round has a key of its own, and draws others from the digest by it. The quotient is always the digest's, so
- * entries stay in their runs, whose remainders are made anew one run after the other: those of quotients below the
- * frontier are of the newest round, the others of the one before.
+ * The rounds of a broom filter. A round determines which hash bits its fingerprints are made of. In
+ * round 0 they are bits of the digest itself. Every further round has a key of its own and draws
+ * other bits from the digest with it. The quotient is always the digest's, so that entries stay in
+ * their runs. The remainders of the runs are redrawn one run at a time: runs with quotients below
+ * the frontier are in the newest round, the others in the round before.
  */
 #ifndef BESOM_QUOTIENT_ROUNDS_H
 #define BESOM_QUOTIENT_ROUNDS_H
@@ -10,15 +11,15 @@
 #include "core/address.h"
 
 struct rounds {
-  uint64_t number;      /* of the newest; 0 of all kinds that have no others */
-  uint64_t frontier;    /* a quotient; the number of slots when all runs are of the newest round */
+  uint64_t number;      /* of the newest round; always 0 for kinds without rounds */
+  uint64_t frontier;    /* a quotient; the number of slots when all runs are in the newest round */
   besom_digest keys[2]; /* of the newest round and the one before, by number % 2 */
-  bool at_once;         /* all runs go over in one operation, when the budget is spent */
+  bool amortized;       /* one operation redraws all runs, when the budget is spent */
 };
 
 /*
- * The address of a key whose fingerprint is of this round. While round 1 is under way it cannot be guessed which one
- * that is, so there is no branch for round 0.
+ * The address of a key in the given round. No branch for round 0: during round 1 the round of a key
+ * is unpredictable.
  */
 ALWAYS_INLINE struct address address_in_round(const struct rounds *r, uint64_t number,
                                               besom_digest d, uint64_t slots) {
@@ -31,7 +32,7 @@ ALWAYS_INLINE struct address address_in_round(const struct rounds *r, uint64_t n
   return a;
 }
 
-/* The same of the round that its quotient is in. */
+/* The address of a key in the round of its run. */
 ALWAYS_INLINE struct address address_by_frontier(const struct rounds *r, besom_digest d,
                                                  uint64_t slots) {
   if (LIKELY(!r->number)) return address_of(d, slots);

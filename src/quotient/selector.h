@@ -1,13 +1,15 @@
 /*
- * Hash selectors: with selector s the remainder of a key is not the first but the s-th (from 0) remainder's worth of
- * bits. As many as fit are in the first word behind the quotient, each further word is drawn from the whole digest.
+ * Hash selectors (taf, utaf). With selector s, the remainder of a key is its s-th group of `width`
+ * hash bits, from 0. The first groups come from the word of the digest after the quotient, as many
+ * as fit. Each further word is drawn from the whole digest.
  */
 #ifndef BESOM_QUOTIENT_SELECTOR_H
 #define BESOM_QUOTIENT_SELECTOR_H
 
-#include "quotient/noted.h"
+#include "quotient/slot_meta.h"
 
-static inline uint64_t selected(const struct seeker *key, note selector, unsigned width) {
+static inline uint64_t selected_remainder(const struct hashed_key *key, slot_meta selector,
+                                          unsigned width) {
   unsigned in_a_word = 64 / width, word = selector / in_a_word, at = selector % in_a_word * width;
   uint64_t bits = key->at.rest.hi;
   if (word)
@@ -15,20 +17,26 @@ static inline uint64_t selected(const struct seeker *key, note selector, unsigne
   return bits << at >> (64 - width);
 }
 
-static inline bool selected_matches(const struct seeker *key, uint64_t remainder, note selector,
-                                    unsigned width) {
-  return selected(key, selector, width) == remainder;
+static inline bool selector_matches(const struct hashed_key *key, uint64_t remainder,
+                                    slot_meta selector, unsigned width) {
+  return selected_remainder(key, selector, width) == remainder;
 }
 
-/* The first selector from *n to most that tells the keys apart. */
-static inline bool selected_beyond(const struct seeker *stored, const struct seeker *offender,
-                                   unsigned width, note most, note *n) {
-  while (*n <= most && selected(stored, *n, width) == selected(offender, *n, width)) ++*n;
-  return *n <= most;
+/*
+ * Sets *selector to the first one, from *selector to `most`, with which the remainders of the two
+ * keys differ. Returns false if there is none.
+ */
+static inline bool selector_distinguish(const struct hashed_key *stored,
+                                        const struct hashed_key *offender, unsigned width,
+                                        slot_meta most, slot_meta *selector) {
+  while (*selector <= most && selected_remainder(stored, *selector, width) ==
+                                  selected_remainder(offender, *selector, width))
+    ++*selector;
+  return *selector <= most;
 }
 
-static inline unsigned selector_class(note selector) {
-  return selector < NOTE_CLASSES ? selector : NOTE_CLASSES - 1;
+static inline unsigned selector_class(slot_meta selector) {
+  return selector < META_CLASSES ? selector : META_CLASSES - 1;
 }
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "core/address.h"
 #include "quotient/concurrent.h"
-#include "quotient/long.h"
+#include "quotient/multislot.h"
 #include "quotient/walk.h"
 
 /* Keys of a batch whose blocks are on their way from memory; a divisor of 64. */

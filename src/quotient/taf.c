@@ -1,36 +1,39 @@
 /*
- * taf: the telescoping adaptive filter (Lee, McCauley, Singh, Stein, "Telescoping Filter", 2021). A quotient filter in
- * which every fingerprint has a selector: told that a key was a false positive, it raises the selectors of those that
- * matched, and their remainders become other bits of their own keys' digests. All selectors of a block are in an
- * arithmetic code of 56 bits. If they do not fit, the block begins anew: selectors 0, remainders from the stored keys.
+ * taf: the telescoping adaptive filter (Lee, McCauley, Singh, Stein, "Telescoping Filter", 2021). A
+ * quotient filter in which every fingerprint has a selector. When a false positive is reported, the
+ * selectors of all matching fingerprints are raised, so that their remainders become other bits of
+ * the digests of their own keys. All selectors of a block are in an arithmetic code of 56 bits. If
+ * they do not fit, the block is rebuilt: selectors become 0, and remainders are derived from the
+ * stored keys.
  */
 #include "quotient/selector.h"
 
-static bool beyond(const struct seeker *stored, const struct seeker *offender, unsigned width,
-                   note *n) {
-  return selected_beyond(stored, offender, width, MAX_SELECTOR, n);
+static bool distinguish(const struct hashed_key *stored, const struct hashed_key *offender,
+                        unsigned width, slot_meta *selector) {
+  return selector_distinguish(stored, offender, width, MAX_SELECTOR, selector);
 }
 
-static const struct note_policy policy = {.remainder = selected,
-                                          .matches = selected_matches,
-                                          .beyond = beyond,
+static const struct meta_policy policy = {.remainder = selected_remainder,
+                                          .matches = selector_matches,
+                                          .distinguish = distinguish,
                                           .class_of = selector_class,
-                                          .moves = true};
+                                          .remainder_varies = true};
 
 static besom_status create(besom_filter *f, const besom_config *config) {
-  return besom__noted_create(f, config, &policy);
+  return besom__meta_filter_create(f, config, &policy);
 }
 
 static besom_status load(besom_filter *f, struct sections_in *in) {
-  return besom__noted_load(f, in, &policy);
+  return besom__meta_filter_load(f, in, &policy);
 }
 
 const struct besom_kind besom__taf = {
-    .info = {"taf",
-             "telescoping adaptive filter: changes fingerprints that lied, given the stored keys",
-             NOTED_ABILITIES},
+    .info =
+        {"taf",
+         "telescoping adaptive filter: changes the selectors of false matches, reads stored keys",
+         META_FILTER_ABILITIES},
     .create = create,
-    .contains = besom__noted_contains_by_code,
+    .contains = besom__meta_filter_contains_by_code,
     .load = load,
-    NOTED_OPERATIONS,
+    META_FILTER_OPERATIONS,
 };

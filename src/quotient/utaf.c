@@ -1,34 +1,35 @@
 /*
- * utaf: the uncompressed telescoping filter (Lee, McCauley, Singh, Stein, "Telescoping Filter", 2021). As taf, with
- * a selector of one byte a slot, beside the table. Its blocks keep which slots have one that is not 0.
+ * utaf: the uncompressed telescoping filter (Lee, McCauley, Singh, Stein, "Telescoping Filter",
+ * 2021). As taf, but with a selector of one byte per slot, stored outside the blocks. The blocks
+ * keep flags of the slots whose selector is not 0.
  */
 #include "quotient/selector.h"
 
-static bool beyond(const struct seeker *stored, const struct seeker *offender, unsigned width,
-                   note *n) {
-  return selected_beyond(stored, offender, width, UINT8_MAX, n);
+static bool distinguish(const struct hashed_key *stored, const struct hashed_key *offender,
+                        unsigned width, slot_meta *selector) {
+  return selector_distinguish(stored, offender, width, UINT8_MAX, selector);
 }
 
-static const struct note_policy policy = {.remainder = selected,
-                                          .matches = selected_matches,
-                                          .beyond = beyond,
+static const struct meta_policy policy = {.remainder = selected_remainder,
+                                          .matches = selector_matches,
+                                          .distinguish = distinguish,
                                           .class_of = selector_class,
                                           .bytes = true,
-                                          .moves = true};
+                                          .remainder_varies = true};
 
 static besom_status create(besom_filter *f, const besom_config *config) {
-  return besom__noted_create(f, config, &policy);
+  return besom__meta_filter_create(f, config, &policy);
 }
 
 static besom_status load(besom_filter *f, struct sections_in *in) {
-  return besom__noted_load(f, in, &policy);
+  return besom__meta_filter_load(f, in, &policy);
 }
 
 const struct besom_kind besom__utaf = {
-    .info = {"utaf", "telescoping adaptive filter with one byte a selector: faster, larger",
-             NOTED_ABILITIES},
+    .info = {"utaf", "telescoping adaptive filter with one byte per selector: faster, larger",
+             META_FILTER_ABILITIES},
     .create = create,
-    .contains = besom__noted_contains_by_marks,
+    .contains = besom__meta_filter_contains_by_flags,
     .load = load,
-    NOTED_OPERATIONS,
+    META_FILTER_OPERATIONS,
 };

@@ -1,21 +1,23 @@
 /*
- * yesno: a quotient filter made of two lists of keys, exact on both. It says yes to every key of the yes list, no to
- * every key of the no list, and yes to any other with no more than the wanted probability (Wen et al., "Adaptive
- * Quotient Filters", 2024, section 5). It is what an adaptive filter would become that was asked for every key of the
- * no list, but made at once and to measure.
+ * yesno: a static quotient filter built from a yes list and a no list, exact on both. It answers
+ * yes to every key of the yes list and no to every key of the no list. For all other keys the
+ * false-positive rate is at most the target (Wen et al., "Adaptive Quotient Filters", 2024, section
+ * 5). The result is that of an adaptive filter to which every key of the no list was reported, but
+ * it is built at once and to the exact size.
  *
- * It keeps no trace of the no list but in the length of the fingerprints, so there is nothing to insert a key by: a
- * new fingerprint might match a no key. Removing is fine, and so are more no keys, which become marks.
+ * The no list is stored only in the lengths of the fingerprints. So the filter cannot insert keys:
+ * a new fingerprint might match a no key. It can remove keys, and add keys to the no list, which
+ * become exceptions.
  */
 #include "quotient/aqf.h"
-#include "quotient/static.h"
+#include "quotient/yesno_table.h"
 
 #define MOST_TRIES 32
 #define MARGIN 1.02 /* for a table that turns out larger than planned */
 
 /* ------------------------------------------------------------------ reading the lists */
 
-/* Progress over several passes, as if it were one. */
+/* Combines the progress of several passes into one. */
 struct passes {
   const besom_progress *progress;
   uint64_t before, total;
@@ -39,11 +41,11 @@ static besom_status read_list(const besom_filter *f, const besom_source *source,
 
 /* ------------------------------------------------------------------ making the table */
 
-/* The widest remainder within a budget of bits; 0 if none is. */
+/* The widest remainder within the given bits per key; 0 if there is none. */
 static unsigned width_for_bits(const struct lists *l, double bits, struct qtable_shape shape) {
   for (unsigned width = 64; width >= AQF_MIN_WIDTH; width--) {
     shape.slots = 0;
-    besom__static_plan(l->n_yes, l->n_no, width, width, &shape);
+    besom__yesno_table_plan(l->n_yes, l->n_no, width, width, &shape);
     double bytes = MARGIN * (double)besom__qtable_bytes(&shape) + (double)sizeof(struct aqf);
     if (shape.slots && 8 * bytes <= bits * (double)l->n_yes) return width;
   }
@@ -62,24 +64,27 @@ static besom_status plan(const besom_config *config, const struct lists *l,
   }
   if (config->bits != 0) width = width_for_bits(l, config->bits, *shape);
   if (config->bits != 0 && !width) return BESOM_INVALID;
-  besom__static_plan(l->n_yes, l->n_no,
-                     width ? width : besom__quotient_width(1, 1, rate, AQF_MIN_WIDTH),
-                     width ? width : 64, shape);
+  besom__yesno_table_plan(l->n_yes, l->n_no,
+                          width ? width : besom__quotient_width(1, 1, rate, AQF_MIN_WIDTH),
+                          width ? width : 64, shape);
   return shape->slots ? BESOM_OK : BESOM_INVALID;
 }
 
-/* Finds how large the table must be, from the shape on. FULL if that is settled and too small. */
-static besom_status settle(const struct lists *l, bool settled, struct qtable_shape *shape) {
+/*
+ * Raises shape->slots until all fingerprints fit. Returns FULL if the number of slots is fixed and
+ * too small.
+ */
+static besom_status fit_slots(const struct lists *l, bool fixed, struct qtable_shape *shape) {
   for (unsigned i = 0; i < MOST_TRIES; i++) {
     uint64_t used;
-    besom_status status = besom__static_slots(l, shape, &used);
+    besom_status status = besom__yesno_table_count_slots(l, shape, &used);
     if (status != BESOM_OK) return status;
-    uint64_t slots = besom__static_slots_for(used);
+    uint64_t slots = besom__yesno_table_slots_for(used);
     if (slots <= shape->slots) return BESOM_OK;
-    if (settled) return used <= shape->slots ? BESOM_OK : BESOM_FULL;
+    if (fixed) return used <= shape->slots ? BESOM_OK : BESOM_FULL;
     shape->slots = slots;
   }
-  return BESOM_OK; /* the table will tell */
+  return BESOM_OK; /* filling the table will decide */
 }
 
 static besom_status make_table(besom_filter *f, const struct lists *l, const besom_config *config,
@@ -89,15 +94,15 @@ static besom_status make_table(besom_filter *f, const struct lists *l, const bes
   besom_status status = plan(config, l, &shape);
   if (status != BESOM_OK) return status;
   for (unsigned i = 0; i < MOST_TRIES; i++) {
-    status = settle(l, config->slots, &shape);
-    if (status == BESOM_OK) status = besom__quotient_table(f, &shape, &a->base.table);
+    status = fit_slots(l, config->slots, &shape);
+    if (status == BESOM_OK) status = besom__quotient_table_new(f, &shape, &a->base.table);
     if (status != BESOM_OK) return status;
-    status = besom__static_fill(l, &a->base.table, progress);
+    status = besom__yesno_table_fill(l, &a->base.table, progress);
     a->books.slots = a->base.table.used - l->n_yes;
     if (status == BESOM_OK) return BESOM_OK;
-    besom__quotient_free(f, &a->base.table);
+    besom__quotient_table_free(f, &a->base.table);
     if (status != BESOM_FULL || config->slots) return status;
-    shape.slots += shape.slots / 64 + 1; /* a rare heap of keys near the end of the table */
+    shape.slots += shape.slots / 64 + 1; /* rare: too many keys near the end of the table */
   }
   return BESOM_FULL;
 }
@@ -110,7 +115,7 @@ besom_status besom__yesno_build(besom_filter *f, const besom_config *config,
   f->kind = &besom__yesno;
   if (config->value_bits) return BESOM_INVALID;
   a->no_capacity = config->no_capacity;
-  a->reserve = config->reserve != 0 ? config->reserve : AQF_DEFAULT_ROOM;
+  a->reserve = config->reserve != 0 ? config->reserve : AQF_DEFAULT_RESERVE;
   besom_status status = besom__quotient_options(config->options, &a->base.isa, "", &none);
   if (status != BESOM_OK) return status;
   struct digests members = {0}, others = {0};
@@ -130,8 +135,7 @@ besom_status besom__yesno_build(besom_filter *f, const besom_config *config,
 }
 
 const struct besom_kind besom__yesno = {
-    .info = {"yesno",
-             "static quotient filter of two lists: yes to all of one, no to all of the other",
+    .info = {"yesno", "static quotient filter of a yes list and a no list, exact on both",
              BESOM_CAN_REMOVE | BESOM_CAN_ITERATE | BESOM_CAN_ADAPT | BESOM_CAN_BUILD_NO |
                  BESOM_CAN_LIST_NO},
     .size = sizeof(struct aqf),

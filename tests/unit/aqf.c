@@ -1,4 +1,4 @@
-/* Saved aqf filters that say of their tombstones what is not so: refused, by what the checker sees in the bits. */
+/* Saved aqf filters whose parameters about tombstones are wrong: the validator refuses them. */
 #include "besom.h"
 
 #include <setjmp.h>
@@ -16,7 +16,7 @@ static void assert_ok(besom_status status) {
   if (status != BESOM_OK) fail_msg("%s", besom_strerror(status));
 }
 
-/* One member, and one tombstone if the option is on; saved. */
+/* Saves a filter with one member, and one tombstone if the option is on. */
 static void save_one_removed(memory_sink *sink, const char *options) {
   static const uint8_t seed[16] = {1};
   besom_config config = {
@@ -45,7 +45,7 @@ static uint8_t *parameter(memory_sink *sink, size_t offset) {
   return sink->data + load64(sink->data + 64 + 8) + offset;
 }
 
-/* The status of loading it, with the checksums made right. */
+/* The status of loading the file after its checksums have been repaired. */
 static besom_status load_status(memory_sink *sink) {
   besom_filter *f = NULL;
   besom__file_repair(sink->data, sink->len);
@@ -63,10 +63,10 @@ static besom_status status_with(const char *options, size_t offset, uint64_t val
   return status;
 }
 
-static void tombstones_must_be_as_told(void **state) {
+static void wrong_tombstone_parameters_are_refused(void **state) {
   (void)state;
   const char *on = "tombstones=yes";
-  assert_ok(status_with(on, KEEP, 1)); /* as it is */
+  assert_ok(status_with(on, KEEP, 1)); /* unchanged */
   assert_ok(status_with(on, TOMBSTONES, 1));
   assert_ok(status_with(on, EXTENDED, 1));
   assert_ok(status_with(on, ITEMS, 1));
@@ -83,12 +83,12 @@ static void tombstones_must_be_as_told(void **state) {
 
 static void without_the_option_there_are_none(void **state) {
   (void)state;
-  assert_ok(status_with(NULL, KEEP, 0)); /* as it is */
-  assert_ok(status_with(NULL, KEEP, 1)); /* would keep the next ones */
+  assert_ok(status_with(NULL, KEEP, 0)); /* unchanged */
+  assert_ok(status_with(NULL, KEEP, 1)); /* only later removals would leave tombstones */
   assert_int_equal(status_with(NULL, TOMBSTONES, 1), BESOM_CORRUPT);
 }
 
-/* Any single bit of the table that is wrong is either seen, or another filter that is sound. */
+/* A flipped bit of the table is either found, or makes another filter that is sound. */
 static void no_bit_makes_an_unsound_filter(void **state) {
   (void)state;
   memory_sink sink;
@@ -113,7 +113,7 @@ static void no_bit_makes_an_unsound_filter(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(tombstones_must_be_as_told),
+      cmocka_unit_test(wrong_tombstone_parameters_are_refused),
       cmocka_unit_test(without_the_option_there_are_none),
       cmocka_unit_test(no_bit_makes_an_unsound_filter),
   };

@@ -1,15 +1,15 @@
 /*
- * What a broom has that exaf has not: a budget, fingerprints that are told apart as they come in, and rounds, a few
- * runs at a time. telescoping.c tries it with operations in any order.
+ * What broom has in addition to exaf: a budget, fingerprints that are separated at insert, and
+ * rounds that redraw a few runs at a time. slot_meta.c tests it with operations in random order.
  */
 #include <stdio.h>
 
-#include "quotient/noted.h"
+#include "quotient/slot_meta.h"
 #include "quotient/walk.h"
-#include "telescoping_subject.h"
+#include "slot_meta_subject.h"
 
-static const struct noted *inside(const subject *s) {
-  return const_noted(s->f);
+static const struct meta_filter *inside(const subject *s) {
+  return const_meta_filter(s->f);
 }
 
 static bool between_rounds(const subject *s) {
@@ -33,9 +33,9 @@ static size_t matches_of(const subject *s, uint64_t key) {
   return total;
 }
 
-/* Asks until the wanted number of rounds has begun; gives the number of the next question. */
-static uint64_t ask_until_round(subject *s, uint64_t rounds, uint64_t next) {
-  while (stats_of(s->f).rounds < rounds) ask(s, key_u64(NEGATIVES, next++));
+/* Queries until the given number of rounds has begun. Returns the number of the next key. */
+static uint64_t query_until_round(subject *s, uint64_t rounds, uint64_t next) {
+  while (stats_of(s->f).rounds < rounds) query_and_adapt(s, key_u64(NEGATIVES, next++));
   return next;
 }
 
@@ -54,8 +54,9 @@ static void no_key_is_lost_at_any_budget(void **state) {
 }
 
 /*
- * Along with an operation go a few runs, up to the one with the eighth entry, and each key is read once a round.
- * Queries read nothing, and neither do inserts and removals of keys that match nobody, while there is no round.
+ * An operation redraws a few runs, up to the one with the eighth entry, and each key is read once
+ * per round. Queries read nothing. Inserts and removals of keys that match nothing read nothing,
+ * either, while there is no round.
  */
 static void steps_are_bounded(void **state) {
   (void)state;
@@ -70,7 +71,7 @@ static void steps_are_bounded(void **state) {
       size_t matches = matches_of(&s, key);
       besom_contains_u64(s.f, key);
       assert_int_equal(s.reads, 0);
-      ask(&s, key);
+      query_and_adapt(&s, key);
       assert_true(s.reads <= matches + (STEP_ENTRIES - 1) + longest);
       if (!matches) assert_int_equal(s.reads, 0);
       if (!matches) assert_int_equal(inside(&s)->rounds.frontier, frontier);
@@ -94,7 +95,7 @@ static void other_operations_take_steps_too(void **state) {
   subject s;
   subject_open(&s, "broom", 2000, 6, NULL);
   fill(&s, 0.7);
-  ask_until_round(&s, 1, 0);
+  query_until_round(&s, 1, 0);
   uint64_t frontier = inside(&s)->rounds.frontier, longest = longest_run(&s) + 1;
   for (size_t i = 0; i < 20; i++) {
     s.reads = 0;
@@ -104,7 +105,7 @@ static void other_operations_take_steps_too(void **state) {
   }
   assert_true(inside(&s)->rounds.frontier > frontier + 100);
   frontier = inside(&s)->rounds.frontier;
-  for (size_t i = 0; i < 20; i++) { /* by key; the store is told afterwards */
+  for (size_t i = 0; i < 20; i++) { /* by key; the store is updated afterwards */
     besom_match match = own_match(&s, s.members[0]);
     assert_int_equal(besom_remove_u64(s.f, s.members[0]), BESOM_OK);
     list *l = &s.store[match.bucket];
@@ -117,20 +118,20 @@ static void other_operations_take_steps_too(void **state) {
   subject_close(&s);
 }
 
-/* The new round is there before the budget is spent: nothing is forgotten but by runs that go over. */
-static void what_is_fixed_stays_fixed_until_its_run_goes_over(void **state) {
+/* The new round begins before the budget is spent: only runs that are redrawn lose their fixes. */
+static void a_fix_lasts_until_its_run_is_redrawn(void **state) {
   (void)state;
   enum { SLOTS = 1 << 12, MOST = 1 << 16 };
   subject s;
   uint64_t *fixed = heap_array(MOST, sizeof *fixed);
-  uint64_t *fixed_in = heap_array(MOST, sizeof *fixed_in); /* round */
+  uint64_t *fixed_in = heap_array(MOST, sizeof *fixed_in); /* by round */
   size_t n = 0, checked = 0;
   subject_open(&s, "broom", SLOTS, 8, NULL);
   fill(&s, 0.9);
   for (uint64_t i = 0; stats_of(s.f).rounds < 3; i++) {
     uint64_t key = key_u64(NEGATIVES, i);
     if (!besom_contains_u64(s.f, key)) continue;
-    ask(&s, key);
+    query_and_adapt(&s, key);
     uint64_t q = address_of(besom_hash_u64(s.f, key), SLOTS).quotient;
     const struct rounds *r = &inside(&s)->rounds;
     fixed[n] = key;
@@ -150,7 +151,7 @@ static void what_is_fixed_stays_fixed_until_its_run_goes_over(void **state) {
   subject_close(&s);
 }
 
-/* No fingerprint of a run begins with another one of it: no member is a false positive of another. */
+/* No fingerprint of a run is a prefix of another one: no member is a false positive of another. */
 static void assert_unique(const subject *s) {
   for (size_t i = 0; i < s->n; i++) assert_int_equal(matches_of(s, s->members[i]), 1);
 }
@@ -161,20 +162,20 @@ static void fingerprints_of_members_are_unique(void **state) {
     subject s;
     subject_open(&s, "broom", 2000, width, width % 2 ? NULL : "rounds=amortized");
     fill(&s, 0.9);
-    assert_true((s.reads > 0 || width > 6) &&
-                s.reads < s.n / 10); /* reads are for equal fingerprints alone */
+    /* only equal fingerprints cause reads */
+    assert_true((s.reads > 0 || width > 6) && s.reads < s.n / 10);
     assert_unique(&s);
     for (size_t i = 0; i < 300; i++) take_out(&s, i);
     for (size_t i = 0; i < 300; i++) put(&s, key_u64(MORE_MEMBERS, i));
     assert_unique(&s);
-    uint64_t next = ask_until_round(&s, 2, 0);
-    while (!between_rounds(&s)) ask(&s, key_u64(NEGATIVES, next++));
+    uint64_t next = query_until_round(&s, 2, 0);
+    while (!between_rounds(&s)) query_and_adapt(&s, key_u64(NEGATIVES, next++));
     assert_unique(&s);
     subject_close(&s);
   }
 }
 
-static void a_key_that_matches_nobody_comes_in_unread(void **state) {
+static void inserting_a_key_that_matches_nothing_reads_nothing(void **state) {
   (void)state;
   subject s;
   subject_open(&s, "broom", 1000, 5, NULL);
@@ -193,8 +194,11 @@ static void saved(const subject *s, memory_sink *sink) {
   assert_int_equal(besom_save(s->f, &sink->api), BESOM_OK);
 }
 
-/* All at once, when the budget is spent: every key is read, or, if one cannot be, nothing has changed. */
-static void a_round_can_be_had_at_once(void **state) {
+/*
+ * All runs at once, when the budget is spent: every key is read. If one cannot be read, nothing has
+ * changed.
+ */
+static void an_amortized_round_runs_at_once(void **state) {
   (void)state;
   subject s;
   size_t failed = 0;
@@ -220,7 +224,7 @@ static void a_round_can_be_had_at_once(void **state) {
       if (status == BESOM_OK) break;
     }
     if (stats_of(s.f).rounds == rounds) {
-      ask(&s, key);
+      query_and_adapt(&s, key);
       if (stats_of(s.f).rounds == rounds) continue;
       assert_int_equal(s.reads % s.n, s.reads - s.n);
     }
@@ -232,14 +236,14 @@ static void a_round_can_be_had_at_once(void **state) {
   subject_close(&s);
 }
 
-/* A copy of the subject's filter goes on as the filter does, also from the middle of a round. */
+/* A copy of the filter behaves as the filter does, also from the middle of a round. */
 static void a_file_keeps_the_round(void **state) {
   (void)state;
   subject s;
   memory_sink before, after;
   subject_open(&s, "broom", 2000, 7, NULL);
   fill(&s, 0.9);
-  uint64_t next = ask_until_round(&s, 2, 0);
+  uint64_t next = query_until_round(&s, 2, 0);
   assert_false(between_rounds(&s));
   assert_true(inside(&s)->rounds.frontier > 0);
   saved(&s, &before);
@@ -249,13 +253,13 @@ static void a_file_keeps_the_round(void **state) {
   assert_int_equal(stats_of(s.f).rounds, 2);
   assert_false(between_rounds(&s));
   assert_none_lost(&s);
-  for (size_t i = 0; i < 5000; i++) ask(&s, key_u64(NEGATIVES, next + i));
+  for (size_t i = 0; i < 5000; i++) query_and_adapt(&s, key_u64(NEGATIVES, next + i));
   memory_sink went_on, resumed;
   saved(&s, &went_on);
   besom_free(s.f);
   assert_int_equal(besom_load(before.data, before.len, NULL, &s.f), BESOM_OK);
   bind_filter(&s);
-  for (size_t i = 0; i < 5000; i++) ask(&s, key_u64(NEGATIVES, next + i));
+  for (size_t i = 0; i < 5000; i++) query_and_adapt(&s, key_u64(NEGATIVES, next + i));
   saved(&s, &resumed);
   assert_true(memory_sinks_equal(&went_on, &resumed));
   memory_sink_close(&before);
@@ -265,7 +269,10 @@ static void a_file_keeps_the_round(void **state) {
   subject_close(&s);
 }
 
-/* Filters in one round merge as they are; else the keys of the second are needed. */
+/*
+ * Filters in the same round merge without their keys. Else the keys of the second filter are
+ * needed.
+ */
 static void filters_of_different_rounds_merge_with_their_keys(void **state) {
   (void)state;
   subject a, b;
@@ -274,7 +281,7 @@ static void filters_of_different_rounds_merge_with_their_keys(void **state) {
   subject_open(&b, "broom", 2000, 7, NULL);
   for (size_t i = 0; i < 900; i++) put(&a, key_u64(MEMBERS, i));
   for (size_t i = 0; i < 900; i++) put(&b, key_u64(MORE_MEMBERS, i));
-  ask_until_round(&a, 1, 0);
+  query_until_round(&a, 1, 0);
   assert_int_equal(besom_create_like(a.f, &like), BESOM_OK);
   assert_int_equal(besom_merge(a.f, like, &both), BESOM_OK);
   assert_int_equal(stats_of(both).rounds, 1);
@@ -306,7 +313,10 @@ static void filters_of_different_rounds_merge_with_their_keys(void **state) {
   subject_close(&b);
 }
 
-/* Fingerprints of another round are as good as the first ones: about as many new keys match. */
+/*
+ * Fingerprints of later rounds are as good as the first ones: the false-positive rate stays the
+ * same.
+ */
 static void rounds_keep_the_rate(void **state) {
   (void)state;
   enum { SLOTS = 1 << 13, ASKED = 1 << 17 };
@@ -314,8 +324,8 @@ static void rounds_keep_the_rate(void **state) {
   subject_open(&s, "broom", SLOTS, 6, NULL);
   fill(&s, 0.9);
   for (uint64_t rounds = 1; rounds <= 2; rounds++) {
-    uint64_t next = ask_until_round(&s, rounds, rounds << 32);
-    while (!between_rounds(&s)) ask(&s, key_u64(NEGATIVES, next++));
+    uint64_t next = query_until_round(&s, rounds, rounds << 32);
+    while (!between_rounds(&s)) query_and_adapt(&s, key_u64(NEGATIVES, next++));
     uint64_t keys[64], bitmap[1], hits = 0;
     for (uint64_t i = 0; i < ASKED; i += 64) {
       for (uint64_t j = 0; j < 64; j++) keys[j] = key_u64(NEGATIVES, (rounds << 40) + i + j);
@@ -325,7 +335,7 @@ static void rounds_keep_the_rate(void **state) {
         assert_int_equal(besom_contains_u64(s.f, keys[j]), bitmap[0] >> j & 1);
     }
     double rate = (double)hits / ASKED, most = stats_of(s.f).expected_fpr;
-    assert_true(rate < 1.05 * most && rate > 0.8 * most); /* strings make it a little less */
+    assert_true(rate < 1.05 * most && rate > 0.8 * most); /* extensions lower it slightly */
   }
   subject_close(&s);
 }
@@ -356,10 +366,10 @@ int main(void) {
       cmocka_unit_test(no_key_is_lost_at_any_budget),
       cmocka_unit_test(steps_are_bounded),
       cmocka_unit_test(other_operations_take_steps_too),
-      cmocka_unit_test(what_is_fixed_stays_fixed_until_its_run_goes_over),
+      cmocka_unit_test(a_fix_lasts_until_its_run_is_redrawn),
       cmocka_unit_test(fingerprints_of_members_are_unique),
-      cmocka_unit_test(a_key_that_matches_nobody_comes_in_unread),
-      cmocka_unit_test(a_round_can_be_had_at_once),
+      cmocka_unit_test(inserting_a_key_that_matches_nothing_reads_nothing),
+      cmocka_unit_test(an_amortized_round_runs_at_once),
       cmocka_unit_test(a_file_keeps_the_round),
       cmocka_unit_test(filters_of_different_rounds_merge_with_their_keys),
       cmocka_unit_test(rounds_keep_the_rate),

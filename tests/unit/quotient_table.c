@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "core/address.h"
-#include "quotient/order.h"
+#include "quotient/table_resize.h"
 #include "support/heap.h"
 #include "support/keys.h"
 

@@ -1,0 +1,133 @@
+#include "quotient/exceptions.h"
+
+#include <string.h>
+
+#include "core/memory.h"
+
+#define FIRST_SIZE 16
+
+static bool is_free(besom_digest d) {
+  return d.hi == 0 && d.lo == 0;
+}
+
+/* The digest {0, 0} marks a free cell. One in 2^128 keys is stored as its neighbour. */
+static besom_digest placed(besom_digest d) {
+  return is_free(d) ? (besom_digest){0, 1} : d;
+}
+
+static bool equal(besom_digest a, besom_digest b) {
+  return a.hi == b.hi && a.lo == b.lo;
+}
+
+static uint64_t home_of(besom_digest d, uint64_t size) {
+  return (uint64_t)((unsigned __int128)d.lo * size >> 64);
+}
+
+static uint64_t next_cell(uint64_t i, uint64_t size) {
+  return i + 1 < size ? i + 1 : 0;
+}
+
+/* The number of steps from `from` to i, around the end. */
+static uint64_t distance(uint64_t from, uint64_t i, uint64_t size) {
+  return i >= from ? i - from : i + size - from;
+}
+
+static bool too_full(uint64_t count, uint64_t size) {
+  return 8 * count > 7 * size;
+}
+
+/* The cell of the digest, or the free cell where it would go. There is always a free cell. */
+static uint64_t cell_of(const besom_digest *cells, uint64_t size, besom_digest d) {
+  uint64_t i = home_of(d, size);
+  while (!is_free(cells[i]) && !equal(cells[i], d)) i = next_cell(i, size);
+  return i;
+}
+
+bool besom__marks_has(const struct marks *m, besom_digest d) {
+  if (m->count == 0) return false;
+  d = placed(d);
+  return equal(m->cells[cell_of(m->cells, m->size, d)], d);
+}
+
+static besom_status grow(struct marks *m, const besom_allocator *allocator, uint64_t max_bytes) {
+  uint64_t size = m->size + m->size / 4 + FIRST_SIZE, most = max_bytes / sizeof *m->cells;
+  if (size > most) size = most;
+  if (too_full(m->count + 1, size)) return BESOM_FULL;
+  besom_digest *cells = besom__allocate(allocator, (size_t)(size * sizeof *cells));
+  if (!cells) return BESOM_NO_MEMORY;
+  for (uint64_t i = 0; i < m->size; i++)
+    if (!is_free(m->cells[i])) cells[cell_of(cells, size, m->cells[i])] = m->cells[i];
+  uint64_t count = m->count;
+  besom__exceptions_free(m, allocator);
+  *m = (struct marks){cells, size, count};
+  return BESOM_OK;
+}
+
+besom_status besom__marks_add(struct marks *m, const besom_allocator *allocator, besom_digest d,
+                              uint64_t max_bytes) {
+  d = placed(d);
+  if (besom__marks_has(m, d)) return BESOM_OK;
+  if (too_full(m->count + 1, m->size)) {
+    besom_status status = grow(m, allocator, max_bytes);
+    if (status != BESOM_OK) return status;
+  }
+  m->cells[cell_of(m->cells, m->size, d)] = d;
+  m->count++;
+  return BESOM_OK;
+}
+
+/* Frees the cell and moves back the digests that a search would no longer reach. */
+static void remove_one(struct marks *m, besom_digest d) {
+  uint64_t hole = cell_of(m->cells, m->size, placed(d));
+  for (uint64_t i = next_cell(hole, m->size); !is_free(m->cells[i]); i = next_cell(i, m->size)) {
+    uint64_t home = home_of(m->cells[i], m->size);
+    if (distance(home, i, m->size) < distance(hole, i, m->size))
+      continue; /* its home is after the hole */
+    m->cells[hole] = m->cells[i];
+    hole = i;
+  }
+  m->cells[hole] = (besom_digest){0, 0};
+  m->count--;
+}
+
+/*
+ * Only a forged file holds a digest twice. Removes all copies: an inserted key must not stay an
+ * exception.
+ */
+bool besom__marks_remove(struct marks *m, besom_digest d) {
+  bool was_there = false;
+  for (; besom__marks_has(m, d); was_there = true) remove_one(m, d);
+  return was_there;
+}
+
+besom_status besom__marks_copy(struct marks *to, const struct marks *from,
+                               const besom_allocator *allocator) {
+  if (!from->size) return BESOM_OK;
+  besom_digest *cells = besom__allocate(allocator, (size_t)from->size * sizeof *cells);
+  if (!cells) return BESOM_NO_MEMORY;
+  memcpy(cells, from->cells, (size_t)from->size * sizeof *cells);
+  *to = (struct marks){cells, from->size, from->count};
+  return BESOM_OK;
+}
+
+void besom__exceptions_free(struct marks *m, const besom_allocator *allocator) {
+  besom__release(allocator, m->cells, (size_t)(m->size * sizeof *m->cells));
+  *m = (struct marks){0};
+}
+
+const char *besom__exceptions_check(const struct marks *m) {
+  uint64_t count = 0;
+  for (uint64_t i = 0; i < m->size; i++) count += !is_free(m->cells[i]);
+  if (count != m->count || too_full(count, m->size)) return "the number of exceptions is wrong";
+  uint64_t free_cell = 0;
+  while (free_cell < m->size && !is_free(m->cells[free_cell])) free_cell++;
+  /* One turn from there: there must be no free cell between a digest and its home. */
+  for (uint64_t step = 0, last_free = free_cell; step < m->size; step++) {
+    uint64_t i = (free_cell + step) % m->size;
+    if (is_free(m->cells[i]))
+      last_free = i;
+    else if (distance(home_of(m->cells[i], m->size), i, m->size) >= distance(last_free, i, m->size))
+      return "an exception is not in its place";
+  }
+  return NULL;
+}

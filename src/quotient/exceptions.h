@@ -1,0 +1,41 @@
+/*
+ * Exceptions: the set of digests that a filter without a store must answer no. An open-addressing
+ * hash table, at most seven eighths full, growing by a quarter; 16 bytes per cell.
+ *
+ * The set keeps whole digests, not prefixes. This takes 146 to 185 bits per exception instead of
+ * about 80. In return exceptions survive resizing and merging unchanged, and can hide a member only
+ * if two keys share all 128 bits.
+ */
+#ifndef BESOM_QUOTIENT_EXCEPTIONS_H
+#define BESOM_QUOTIENT_EXCEPTIONS_H
+
+#include "besom.h"
+
+struct marks {
+  besom_digest *cells; /* {0, 0}: a free cell */
+  uint64_t size;       /* cells */
+  uint64_t count;
+};
+
+bool besom__marks_has(const struct marks *m, besom_digest d);
+
+/*
+ * Adds a digest. OK also if it is in the set. Returns FULL if the cells would take more than
+ * max_bytes, NO_MEMORY; nothing has changed then.
+ */
+besom_status besom__marks_add(struct marks *m, const besom_allocator *allocator, besom_digest d,
+                              uint64_t max_bytes);
+
+/* Removes a digest. Returns whether it was in the set. */
+bool besom__marks_remove(struct marks *m, besom_digest d);
+
+/* Copies a set into an empty one, with memory of its own. Returns NO_MEMORY. */
+besom_status besom__marks_copy(struct marks *to, const struct marks *from,
+                               const besom_allocator *allocator);
+
+void besom__exceptions_free(struct marks *m, const besom_allocator *allocator);
+
+/* Checks cells of unknown origin. Returns NULL, or what is wrong. */
+const char *besom__exceptions_check(const struct marks *m);
+
+#endif

@@ -1,0 +1,322 @@
+#include "quotient/quotient_filter.h"
+
+#include "core/address.h"
+#include "core/memory.h"
+#include "core/options.h"
+#include "core/sort.h"
+#include "quotient/multislot.h"
+
+besom_status besom__quotient_options(const char *text, enum isa *isa, const char *name, bool *own) {
+  struct option option;
+  besom_status status;
+  *isa = besom__isa_best();
+  while ((status = besom__option_next(&text, &option)) == BESOM_OK) {
+    if (besom__option_is(&option, "isa"))
+      status = besom__isa_parse(option.value.data, option.value.len, isa);
+    else if (besom__option_is(&option, name))
+      status = besom__option_bool(&option, own);
+    else
+      status = BESOM_BAD_OPTION;
+    if (status != BESOM_OK) return status;
+  }
+  return status == BESOM_END ? BESOM_OK : status;
+}
+
+struct qtable_shape besom__quotient_shape(const struct qtable *t) {
+  return (struct qtable_shape){.slots = t->slots,
+                               .width = t->width,
+                               .heads = t->has_heads,
+                               .code = t->code,
+                               .value_bits = t->value_bits};
+}
+
+besom_status besom__quotient_table_new(const besom_filter *f, const struct qtable_shape *shape,
+                                       struct qtable *out) {
+  size_t bytes = besom__qtable_bytes(shape);
+  if (!bytes) return BESOM_INVALID;
+  void *blocks = besom__allocate(&f->allocator, bytes);
+  if (!blocks) return BESOM_NO_MEMORY;
+  besom__qtable_init(out, shape, const_quotient_filter(f)->isa, blocks);
+  return BESOM_OK;
+}
+
+void besom__quotient_table_free(const besom_filter *f, struct qtable *t) {
+  besom__release(&f->allocator, t->blocks, besom__qtable_size(t));
+}
+
+besom_status besom__quotient_create_like(besom_filter *f, const besom_filter *model) {
+  struct qtable_shape shape = besom__quotient_shape(&const_quotient_filter(model)->table);
+  quotient_filter(f)->isa = const_quotient_filter(model)->isa;
+  return besom__quotient_table_new(f, &shape, &quotient_filter(f)->table);
+}
+
+/* ------------------------------------------------------------------ files */
+
+void besom__quotient_save(const struct qtable *t, struct sections_out *out) {
+  besom__write_u64(&out->parameters, t->slots);
+  besom__write_u32(&out->parameters, t->width);
+  besom__write_u32(&out->parameters, t->has_heads);
+  besom__write_u32(&out->parameters, t->value_bits);
+  besom__write_u32(&out->parameters, t->code);
+  besom__write_u64(&out->parameters, t->used);
+  besom__write_u64(&out->parameters, t->further_slots);
+  add_section(out, TAG_BITS, t->blocks, besom__qtable_size(t));
+}
+
+besom_status besom__quotient_load(besom_filter *f, struct sections_in *in, enum table_code code) {
+  struct qtable *t = &quotient_filter(f)->table;
+  struct qtable_shape shape = {.slots = besom__read_u64(&in->parameters),
+                               .width = besom__read_u32(&in->parameters)};
+  uint32_t heads = besom__read_u32(&in->parameters);
+  shape.heads = heads;
+  shape.value_bits = besom__read_u32(&in->parameters);
+  uint32_t saved_code = besom__read_u32(&in->parameters);
+  shape.code = code;
+  uint64_t used = besom__read_u64(&in->parameters), further = besom__read_u64(&in->parameters);
+  const struct section *bits = take_section(in, TAG_BITS);
+  size_t bytes = besom__qtable_bytes(&shape);
+  if (!bits || heads > 1 || saved_code != code || !bytes || bits->len != bytes ||
+      (further && !heads))
+    return BESOM_CORRUPT;
+  quotient_filter(f)->isa = besom__isa_best();
+  if (f->mapping) {
+    besom__qtable_init(t, &shape, quotient_filter(f)->isa, (void *)(uintptr_t)bits->data);
+  } else {
+    besom_status status = besom__quotient_table_new(f, &shape, t);
+    if (status != BESOM_OK) return status;
+    memcpy(t->blocks, bits->data, bytes);
+  }
+  t->used = used;
+  t->further_slots = further;
+  return BESOM_OK;
+}
+
+/* ------------------------------------------------------------------ appending and bulk loading */
+
+#define APPEND_BATCH 512
+
+static bool ascending(besom_digest last, const besom_digest *d, size_t n) {
+  bool down = false;
+  for (size_t i = 0; i < n; last = d[i++]) down |= digest_below(d[i], last);
+  return !down;
+}
+
+/*
+ * A table that is being filled. The last fingerprint is held back because its count may still rise.
+ */
+struct filling {
+  struct qtable_appender out;
+  struct fingerprint held; /* count 0: none */
+  uint64_t distance; /* the upper words of digests with equal fingerprints differ by at most this */
+};
+
+static besom_status append_held(struct filling *to) {
+  if (!to->held.count) return BESOM_OK;
+  besom_status status = besom__fingerprint_append(&to->out, &to->held);
+  to->held.count = 0;
+  return status;
+}
+
+static besom_status hold(struct filling *to, besom_digest d) {
+  struct fingerprint *held = &to->held;
+  unsigned width = to->out.table.width;
+  struct address a = address_of(d, to->out.table.slots);
+  uint64_t remainder = remainder_of(a, width);
+  bool equal = held->count && held->quotient == a.quotient && held->remainder == remainder;
+  if (equal && besom__fingerprint_can_count(held->count, 1, width)) {
+    held->count++;
+    return BESOM_OK;
+  }
+  besom_status status = append_held(to);
+  *held = (struct fingerprint){.quotient = a.quotient, .remainder = remainder, .count = 1};
+  return status;
+}
+
+/*
+ * Appends digests in one batch if no neighbour is near enough to share their fingerprint, the
+ * others through `held`.
+ */
+static besom_status append_counts(struct filling *to, const besom_digest *d, size_t n) {
+  besom_status status = BESOM_OK;
+  for (size_t i = 0; i < n && status == BESOM_OK;) {
+    do status = hold(to, d[i++]);
+    while (status == BESOM_OK && i < n && d[i].hi - d[i - 1].hi <= to->distance);
+    size_t first = i;
+    while (i + 1 < n && d[i + 1].hi - d[i].hi > to->distance) i++;
+    if (status != BESOM_OK || i == first) continue;
+    status = append_held(to);
+    if (status == BESOM_OK) status = to->out.table.ops->append(&to->out, d + first, i - first);
+  }
+  return status;
+}
+
+static besom_status append_batch(struct filling *to, const besom_digest *d, size_t n, bool counts) {
+  return counts ? append_counts(to, d, n) : to->out.table.ops->append(&to->out, d, n);
+}
+
+static besom_status append_all(besom_filter *f, const besom_digest_source *digests,
+                               const besom_progress *progress, bool counts) {
+  struct qtable *t = &quotient_filter(f)->table;
+  struct filling to = {.out = qtable_append_start(t),
+                       .distance = (UINT64_MAX / t->slots >> (t->width - 1) >> 1) + 2};
+  besom_digest batch[APPEND_BATCH], last = {0, 0};
+  besom_status status;
+  size_t n;
+  while ((status = digests->next(digests->ctx, batch, APPEND_BATCH, &n)) == BESOM_OK) {
+    if (n == 0 || n > APPEND_BATCH || !ascending(last, batch, n)) return BESOM_INVALID;
+    last = batch[n - 1];
+    status = append_batch(&to, batch, n, counts);
+    if (status != BESOM_OK) return status;
+    if (to.out.table.used > f->capacity) return BESOM_FULL;
+    f->items += n;
+    status = besom__tick(progress, f->items, digests->size_hint);
+    if (status != BESOM_OK) return status;
+  }
+  if (status == BESOM_END) status = append_held(&to);
+  qtable_append_finish(&to.out, t);
+  return status == BESOM_OK && t->used > f->capacity ? BESOM_FULL : status;
+}
+
+besom_status besom__quotient_append_copies(besom_filter *f, const besom_digest_source *digests,
+                                           const besom_progress *progress) {
+  return append_all(f, digests, progress, false);
+}
+
+besom_status besom__quotient_append_counts(besom_filter *f, const besom_digest_source *digests,
+                                           const besom_progress *progress) {
+  return append_all(f, digests, progress, true);
+}
+
+/* Digests come bucket by bucket. They need not ascend; only their quotients must. */
+struct bulk_loading {
+  struct qtable_appender out;
+  uint64_t capacity;
+  besom_digest batch[APPEND_BATCH];
+  size_t n;
+};
+
+static besom_status bulk_load_batch(struct bulk_loading *a) {
+  besom_status status = a->out.table.ops->append(&a->out, a->batch, a->n);
+  a->n = 0;
+  return status == BESOM_OK && a->out.table.used > a->capacity ? BESOM_FULL : status;
+}
+
+static besom_status bulk_load_one(void *to, besom_digest d) {
+  struct bulk_loading *a = to;
+  a->batch[a->n++] = d;
+  return a->n == APPEND_BATCH ? bulk_load_batch(a) : BESOM_OK;
+}
+
+besom_status besom__quotient_bulk_load(besom_filter *f, const struct digest_walk *walk) {
+  struct qtable *t = &quotient_filter(f)->table;
+  struct bulk_loading a = {.out = qtable_append_start(t), .capacity = f->capacity};
+  besom_status status = walk->run(walk->ctx, bulk_load_one, &a);
+  if (status == BESOM_OK && a.n) status = bulk_load_batch(&a);
+  qtable_append_finish(&a.out, t);
+  f->items = t->used;
+  return status;
+}
+
+static struct qtable_cursor *cursor_of(besom_iter *iter) {
+  _Static_assert(sizeof(struct qtable_cursor) <= sizeof iter->state, "an iterator holds a cursor");
+  return (struct qtable_cursor *)iter->state;
+}
+
+void besom__quotient_iter_start(besom_iter *iter) {
+  besom__qtable_first(&const_quotient_filter(iter->filter)->table, cursor_of(iter));
+}
+
+besom_status besom__quotient_iter_next(besom_iter *iter, besom_entry *entry) {
+  struct qtable_cursor *c = cursor_of(iter);
+  struct fingerprint fp;
+  do { /* skip fingerprints that are no members' */
+    if (!besom__qtable_next(c)) return BESOM_END;
+    fp = besom__fingerprint_read(c->table, c->quotient, c->position);
+  } while (!is_member(&fp));
+  *entry =
+      (besom_entry){fp.quotient, fp.remainder, fp.extension, fp.extension_bits, fp.count, fp.value};
+  return BESOM_OK;
+}
+
+/* ------------------------------------------------------------------ resizing */
+
+/* A resize in progress: a sequence of doublings or halvings. */
+struct quotient_resizing {
+  uint64_t slots; /* of the final table */
+  /* the intermediate table that is being read; no blocks while it is the filter's own */
+  struct qtable between;
+  struct qtable_resizing one; /* the current doubling or halving, into the fresh filter's table */
+  struct qtable_resize_hooks hooks;
+};
+
+static struct qtable_shape shape_towards(struct qtable_shape shape, uint64_t slots) {
+  bool grow = slots > shape.slots;
+  shape.slots = grow ? shape.slots * 2 : shape.slots / 2;
+  shape.width = grow ? shape.width - 1 : shape.width + 1;
+  return shape;
+}
+
+static besom_status start_one(besom_filter *fresh, const struct qtable *from) {
+  struct quotient_filter *q = quotient_filter(fresh);
+  struct qtable_shape shape = shape_towards(besom__quotient_shape(from), q->resizing->slots);
+  besom_status status = besom__quotient_table_new(fresh, &shape, &q->table);
+  if (status != BESOM_OK) return status;
+  besom__qtable_resize_start(&q->resizing->one, from, &q->table);
+  q->resizing->one.hooks = q->resizing->hooks;
+  return BESOM_OK;
+}
+
+static void end_resizing(besom_filter *fresh) {
+  struct quotient_filter *q = quotient_filter(fresh);
+  if (!q->resizing) return;
+  besom__quotient_table_free(fresh, &q->resizing->between);
+  besom__release(&fresh->allocator, q->resizing, sizeof *q->resizing);
+  q->resizing = NULL;
+}
+
+besom_status besom__quotient_resize_start(besom_filter *fresh, const besom_filter *f,
+                                          uint64_t slots, const struct qtable_resize_hooks *hooks) {
+  struct quotient_filter *q = quotient_filter(fresh);
+  struct qtable_shape last = besom__quotient_shape(&const_quotient_filter(f)->table);
+  while (last.slots != slots) last = shape_towards(last, slots);
+  if (!besom__qtable_bytes(&last)) return BESOM_INVALID; /* no remainder bit would be left */
+  q->isa = const_quotient_filter(f)->isa;
+  q->resizing = besom__allocate(&fresh->allocator, sizeof *q->resizing);
+  if (!q->resizing) return BESOM_NO_MEMORY;
+  q->resizing->slots = slots;
+  if (hooks) q->resizing->hooks = *hooks;
+  besom_status status = start_one(fresh, &const_quotient_filter(f)->table);
+  if (status != BESOM_OK) end_resizing(fresh);
+  return status;
+}
+
+/* A table that has been filled is read next, unless it is the last one. */
+besom_status besom__quotient_resize_step(besom_filter *fresh, uint64_t max, bool *finished,
+                                         uint64_t *extension_slots) {
+  struct quotient_filter *q = quotient_filter(fresh);
+  struct quotient_resizing *r = q->resizing;
+  bool filled;
+  besom_status status = besom__qtable_resize_step(&r->one, max, &filled);
+  *finished = status == BESOM_OK && filled && q->table.slots == r->slots;
+  if (*finished) {
+    *extension_slots = r->one.extension_slots;
+    end_resizing(fresh);
+  } else if (filled) {
+    besom__quotient_table_free(fresh, &r->between);
+    r->between = q->table;
+    q->table.blocks = NULL;
+    status = start_one(fresh, &r->between);
+  }
+  return status;
+}
+
+/* ------------------------------------------------------------------ freeing */
+
+const struct qtable *besom__quotient_table_of(const besom_filter *f) {
+  return &const_quotient_filter(f)->table;
+}
+
+void besom__quotient_destroy(besom_filter *f) {
+  end_resizing(f);
+  if (!f->mapping) besom__quotient_table_free(f, &quotient_filter(f)->table);
+}
