@@ -9,6 +9,7 @@
  */
 #define _DEFAULT_SOURCE /* flock, fileno, ftruncate */
 #include <besom_store.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,8 +131,12 @@ static int log_changes(FILE *log, const besom_write *changes, size_t n) {
   return fwrite(&end, sizeof end, 1, log) == 1 && fflush(log) == 0;
 }
 
+static besom_status write_error(void) {
+  return errno == ENOSPC ? BESOM_DISK_FULL : BESOM_IO;
+}
+
 static besom_status own_sync(void *db) {
-  return fsync(fileno(((database *)db)->log)) == 0 ? BESOM_OK : BESOM_IO;
+  return fsync(fileno(((database *)db)->log)) == 0 ? BESOM_OK : write_error();
 }
 
 /* All changes or none: memory first, then the log, which may be cut back, then the array, which cannot fail. */
@@ -144,7 +149,7 @@ static besom_status own_write(void *ctx_db, const besom_write *changes, size_t n
     if (!changes[copies].remove && !copy_of(&changes[copies].record, &made[copies]))
       status = BESOM_NO_MEMORY;
   long start = ftell(db->log);
-  if (status == BESOM_OK && !log_changes(db->log, changes, n)) status = BESOM_IO;
+  if (status == BESOM_OK && !log_changes(db->log, changes, n)) status = write_error();
   if (status == BESOM_OK && durable) status = own_sync(db);
   if (status == BESOM_OK) {
     for (size_t i = 0; i < n; i++) apply(db, &changes[i], made[i]);

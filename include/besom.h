@@ -88,6 +88,8 @@ typedef enum besom_status {
   BESOM_IS_MEMBER = 17, /* the key to adapt for is in the set, or one to add is on the other list */
   BESOM_BUSY = 18,      /* a task (besom_grow_begin ...) is under way on this filter */
   BESOM_LOCKED = 19,    /* another process has the store open */
+  BESOM_RESERVE_FULL = 20, /* the memory set aside for adaptation is used up */
+  BESOM_DISK_FULL = 21,    /* the disk, or the store's own size limit, has no room */
 } besom_status;
 
 /* One English sentence for a status, without a full stop. Never NULL, also for a number that is no status. */

@@ -64,6 +64,11 @@ static void look_at_room(besom_guard *g, const besom_filter *f) {
   if (stats.reserve_used >= g->rekey_at) g->rekey_wanted = true;
 }
 
+/* The reserve is used up. A filter without a reserve of its own says FULL. */
+static bool is_reserve_full(besom_status status) {
+  return status == BESOM_RESERVE_FULL || status == BESOM_FULL;
+}
+
 /* Two keys of one digest we just told apart, as no filter can; and one may move as others adapt. */
 static besom_status adapt_to_refuted(struct lookup *l) {
   besom_guard *g = l->guard;
@@ -71,11 +76,11 @@ static besom_status adapt_to_refuted(struct lookup *l) {
     besom_status status = besom_adapt_at(l->side->filter, l->digest, l->matches[i], l->stored[i]);
     if (status == BESOM_OK)
       count(g, &g->stats.adapted, 1);
-    else if (status == BESOM_FULL)
+    else if (is_reserve_full(status))
       count(g, &g->stats.adapt_full, 1);
     else if (status != BESOM_IS_MEMBER && status != BESOM_NOT_FOUND)
       return status;
-    if (status == BESOM_FULL && g->rekey_at <= 1) g->rekey_wanted = true;
+    if (is_reserve_full(status) && g->rekey_at <= 1) g->rekey_wanted = true;
   }
   if (l->refuted) look_at_room(g, l->side->filter);
   return BESOM_OK;

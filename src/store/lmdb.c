@@ -38,7 +38,7 @@ static besom_status status_of(int error) {
   case MDB_MAP_FULL:
   case MDB_TXN_FULL:
   case ENOSPC:
-    return BESOM_FULL;
+    return BESOM_DISK_FULL;
   case ENOMEM:
     return BESOM_NO_MEMORY;
   case EACCES:
@@ -227,8 +227,8 @@ static besom_status make_directory(const char *directory, const char **reason) {
   if (errno == EEXIST) return BESOM_OK;
   if (errno == EACCES || errno == EROFS || errno == EPERM)
     return fail(BESOM_READ_ONLY, reason, "the directory is missing and must not be made");
-  return fail(BESOM_IO, reason,
-              "the directory is missing, and so is the one that it should be made in");
+  if (errno == ENOSPC) return fail(BESOM_DISK_FULL, reason, "the disk is full");
+  return fail(BESOM_IO, reason, "the directory does not exist, and neither does its parent");
 }
 
 /* The lock is the file's that is open, so it ends with this store or this process. */
@@ -238,7 +238,8 @@ static besom_status take_lock(struct lmdb_database *lmdb, const char **reason) {
   lmdb->lock = openat(at, "besom.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   int error = errno;
   close(at);
-  if (lmdb->lock < 0) return fail(status_of(error), reason, "the directory is not for writing");
+  if (lmdb->lock < 0 && error == ENOSPC) return fail(BESOM_DISK_FULL, reason, "the disk is full");
+  if (lmdb->lock < 0) return fail(status_of(error), reason, "the directory is not writable");
   if (flock(lmdb->lock, LOCK_EX | LOCK_NB) == 0) return BESOM_OK;
   return fail(errno == EWOULDBLOCK ? BESOM_LOCKED : BESOM_IO, reason, "the store is open already");
 }
@@ -274,6 +275,8 @@ static besom_status open_database(struct lmdb_database *lmdb, const besom_lmdb_o
   status = status_of(error);
   if (status == BESOM_CORRUPT)
     return fail(status, reason, "there is something else in the directory");
+  if (status == BESOM_DISK_FULL)
+    return fail(status, reason, "the disk is full, or map_size is too small");
   if (status != BESOM_OK)
     return fail(status, reason, "LMDB cannot open its files in the directory");
   sync_directory(lmdb->directory, ".");
@@ -307,7 +310,9 @@ besom_status besom_store_lmdb(const char *directory, const besom_lmdb_options *o
   if (status == BESOM_OK) {
     status = besom_store_ordered(&lmdb_ops, lmdb, allocator, out);
     if (status != BESOM_OK)
-      fail(status, reason, "what is in the directory is no store of besom, or it is full");
+      fail(status, reason,
+           status == BESOM_DISK_FULL ? "the disk is full, or map_size is too small"
+                                     : "the directory holds data that is not a besom store");
   }
   if (status != BESOM_OK) lmdb_close(lmdb);
   return status;

@@ -166,7 +166,7 @@ static besom_status change_group(const struct group_change *change, besom_bytes 
   besom_record item = {change->key->rest, change->value ? *change->value : (besom_bytes){NULL, 0}};
   size_t added = change->value ? besom__group_item_size(&item) : 0,
          left = group.len - (span.end - span.start);
-  if (added > UINT32_MAX - left) return BESOM_FULL;
+  if (added > UINT32_MAX - left) return BESOM_DISK_FULL;
   if (!(added + left))
     return besom__add_removal(change->set, change->key->bytes) ? BESOM_OK : BESOM_NO_MEMORY;
   struct sorted_entry *e =

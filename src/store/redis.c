@@ -59,7 +59,7 @@ static const char exchange_script[] = "if redis.call('GET',KEYS[1])~=ARGV[1] the
 static besom_status status_of(const redisReply *reply) {
   if (!reply) return BESOM_IO;
   if (reply->type != REDIS_REPLY_ERROR) return BESOM_OK;
-  if (!strncmp(reply->str, "OOM", 3)) return BESOM_FULL;
+  if (!strncmp(reply->str, "OOM", 3)) return BESOM_DISK_FULL;
   if (!strncmp(reply->str, "READONLY", 8)) return BESOM_READ_ONLY;
   if (!strncmp(reply->str, "WRONGTYPE", 9)) return BESOM_CORRUPT;
   return BESOM_IO;
@@ -543,8 +543,8 @@ static besom_status open_database(struct redis_database *redis, const char **rea
   redis->link = link;
   status = take_lock(redis, link);
   if (status == BESOM_LOCKED) return fail(status, reason, "the store is open already");
-  if (status != BESOM_OK)
-    return fail(status, reason, "the server does not take what besom needs to write");
+  if (status == BESOM_DISK_FULL) return fail(status, reason, "the server is at its maxmemory");
+  if (status != BESOM_OK) return fail(status, reason, "the server refuses the writes of besom");
   long long number = number_of(redisCommand(link, "GET %s", redis->number_key));
   if (number < 0) return fail(BESOM_CORRUPT, reason, "there is something else under these keys");
   redis->commit_number = (uint64_t)number;
@@ -564,9 +564,10 @@ static besom_status open_store(struct redis_database *redis, const char **reason
   status = besom_store_ordered(&redis_ops, redis, &redis->allocator, out);
   if (status == BESOM_OK) return BESOM_OK;
   redis_close(redis);
+  if (status == BESOM_DISK_FULL) return fail(status, reason, "the server is at its maxmemory");
   return fail(status, reason,
-              status == BESOM_CORRUPT ? "there is something else under these keys"
-                                      : "the server does not take what besom writes");
+              status == BESOM_CORRUPT ? "the keys hold data that is not a besom store"
+                                      : "the server refuses the writes of besom");
 }
 
 besom_status besom_store_redis(const char *address, const char *prefix,

@@ -27,7 +27,7 @@ static besom_status status_of(const char *error) {
     const char *word;
     besom_status status;
   } known[] = {
-      {"No space left", BESOM_FULL},
+      {"No space left", BESOM_DISK_FULL},
       {"Permission denied", BESOM_READ_ONLY},
       {"Read-only file system", BESOM_READ_ONLY},
       {"/LOCK:", BESOM_LOCKED}, /* and none of these */
@@ -199,6 +199,8 @@ static const char *sentence_for(besom_status status) {
     return "the directory is not for writing";
   case BESOM_CORRUPT:
     return "there is something else in the directory, or it is damaged";
+  case BESOM_DISK_FULL:
+    return "the disk is full";
   case BESOM_NO_MEMORY:
     return "out of memory";
   default:

@@ -117,7 +117,7 @@ static void an_older_store_beside_a_newer_checkpoint(void **state) {
 }
 
 #ifdef BESOM_TEST_LMDB
-/* FULL is a status, and what was there before stays. */
+/* DISK_FULL is a status, and what was there before stays. */
 static void a_full_map_is_a_status(void **state) {
   (void)state;
   temp_dir dir;
@@ -134,7 +134,7 @@ static void a_full_map_is_a_status(void **state) {
   uint64_t n = 0;
   besom_status status;
   while ((status = besom_guard_put_u64(g, n, value, sizeof value)) == BESOM_OK && n < 1000) n++;
-  assert_int_equal(status, BESOM_FULL);
+  assert_int_equal(status, BESOM_DISK_FULL);
   assert_true(n > 10);
   for (uint64_t i = 0; i < n + 20; i++)
     assert_int_equal(besom_guard_get_u64(g, i, NULL), i < n ? BESOM_OK : BESOM_NOT_FOUND);

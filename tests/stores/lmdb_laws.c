@@ -48,12 +48,12 @@ static void a_full_map_is_told_and_nothing_lost(subject *s) {
   uint64_t n = 0;
   besom_status status;
   while ((status = append(store, n)) == BESOM_OK) n++;
-  assert_int_equal(status, BESOM_FULL);
+  assert_int_equal(status, BESOM_DISK_FULL);
   assert_in_range(n, 300, 1000);
   assert_int_equal(count(store), n);
   assert_int_equal(store->ops->begin(store), BESOM_OK);
   for (uint64_t i = 0; i < 200; i++) assert_int_equal(append(store, n + i), BESOM_OK);
-  assert_int_equal(store->ops->commit(store, true), BESOM_FULL);
+  assert_int_equal(store->ops->commit(store, true), BESOM_DISK_FULL);
   assert_int_equal(count(store), n + 200);
   store->ops->abort(store);
   assert_int_equal(count(store), n);

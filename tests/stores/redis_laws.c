@@ -139,7 +139,7 @@ static void a_full_server_is_told_and_nothing_lost(subject *s) {
   const besom_record other = {{"other", 5}, {"value", 5}};
   besom_status status = store->ops->table_put(store, BESOM_TABLE_KEYS, &other);
   redis_server_run("CONFIG SET maxmemory 0");
-  assert_int_equal(status, BESOM_FULL);
+  assert_int_equal(status, BESOM_DISK_FULL);
   assert_int_equal(read_it(store, &shown), BESOM_OK);
   assert_int_equal(store->ops->table_get(store, BESOM_TABLE_KEYS, other.key, count_record, &shown),
                    BESOM_NOT_FOUND);

@@ -398,6 +398,43 @@ static void what_a_store_says_is_handed_on(void **state) {
   free(s);
 }
 
+static besom_status full_append(besom_store *store, besom_place at, const besom_record *record) {
+  (void)store, (void)at, (void)record;
+  return BESOM_DISK_FULL;
+}
+
+static besom_status full_commit(besom_store *store, bool durable) {
+  (void)store, (void)durable;
+  return BESOM_DISK_FULL;
+}
+
+/* DISK_FULL is a failure of the store: the guard hands it on and does not grow its filter. */
+static void a_full_disk_is_not_a_full_filter(void **state) {
+  (void)state;
+  static const char *const kinds[] = {"aqf", "acf-cyclic"};
+  for (unsigned i = 0; i < 4; i++) {
+    subject *s = heap_array(1, sizeof *s);
+    besom_guard_config config = small_guard(kinds[i / 2], BESOM_LAYOUT_MERGED);
+    subject_open(s, &config);
+    for (size_t k = 0; k < 20; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
+    uint64_t growths = stats_of(s).growths;
+    besom_store_ops ops = lasting_ops;
+    if (i % 2)
+      ops.append = full_append;
+    else
+      ops.commit = full_commit;
+    s->store.head.ops = &ops;
+    for (size_t k = 30; k < 60; k++) assert_int_equal(put(s, k, 1), BESOM_DISK_FULL);
+    assert_int_equal(stats_of(s).growths, growths);
+    s->store.head.ops = &lasting_ops;
+    assert_all_right(s);
+    for (size_t k = 30; k < 60; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
+    assert_all_right(s);
+    subject_close(s);
+    free(s);
+  }
+}
+
 static void calls_out_of_order_are_statuses(void **state) {
   (void)state;
   subject *s = heap_array(1, sizeof *s);
@@ -461,6 +498,7 @@ int main(void) {
       cmocka_unit_test(sync_tells_of_what_was_taken_back),
       cmocka_unit_test(steps_are_as_durable_as_what_they_move),
       cmocka_unit_test(what_a_store_says_is_handed_on),
+      cmocka_unit_test(a_full_disk_is_not_a_full_filter),
       cmocka_unit_test(calls_out_of_order_are_statuses),
       cmocka_unit_test(a_plain_store_has_no_batches),
   };
