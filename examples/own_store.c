@@ -55,7 +55,7 @@ static int is_at(const database *db, size_t i, besom_bytes key) {
 }
 
 /* Makes room for n more entries. Called before anything is written. */
-static int reserve(database *db, size_t n) {
+static int make_room(database *db, size_t n) {
   if (db->n + n <= db->room) return 1;
   size_t room = 2 * db->room + n;
   entry *entries = realloc(db->entries, room * sizeof *entries);
@@ -148,7 +148,7 @@ static besom_status own_write(void *ctx_db, const besom_write *changes, size_t n
   database *db = ctx_db;
   size_t copies = 0;
   entry *made = calloc(n, sizeof *made);
-  besom_status status = made && reserve(db, n) ? BESOM_OK : BESOM_NO_MEMORY;
+  besom_status status = made && make_room(db, n) ? BESOM_OK : BESOM_NO_MEMORY;
   for (; status == BESOM_OK && copies < n; copies++)
     if (!changes[copies].remove && !copy_of(&changes[copies].record, &made[copies]))
       status = BESOM_NO_MEMORY;
@@ -219,7 +219,7 @@ static besom_status read_change(database *db) {
   if (f.kind == END) return BESOM_OK;
   entry made = {
       .key = malloc(f.key_len + f.value_len), .key_len = f.key_len, .value_len = f.value_len};
-  if (!made.key || !reserve(db, 1)) return free(made.key), BESOM_NO_MEMORY;
+  if (!made.key || !make_room(db, 1)) return free(made.key), BESOM_NO_MEMORY;
   made.value = made.key + f.key_len;
   if (fread(made.key, 1, f.key_len + f.value_len, db->log) != f.key_len + f.value_len)
     return free(made.key), BESOM_IO;

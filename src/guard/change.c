@@ -40,7 +40,7 @@ static besom_status insert_new(besom_guard *g, const struct key *key, const beso
   besom_digest digest;
   const struct epoch *epoch = besom__guard_epoch_of(g, key, &digest);
   besom_match at;
-  besom_status status = besom__undo_reserve(g, 1);
+  besom_status status = besom__undo_make_room(g, 1);
   if (status == BESOM_OK)
     status = next_is_full(g) ? BESOM_FULL : besom_insert_at(epoch->filter, digest, 0, &at);
   *no_room = status == BESOM_FULL;
@@ -141,7 +141,7 @@ static besom_status delete_found(besom_guard *g, const struct lookup *l) {
   besom_status status = besom__change_begin(g);
   if (status != BESOM_OK) return status;
   bool commit_first = g->tx == TX_SINGLE && g->durability != BESOM_DURABLE_SYNC;
-  status = besom__undo_reserve(g, 1);
+  status = besom__undo_make_room(g, 1);
   if (status == BESOM_OK) status = ready_to_remove(f, l->found_at);
   if (status == BESOM_OK) status = remove_record(g, l);
   besom__migration_list_changed(g, l->epoch, l->found_at.bucket);

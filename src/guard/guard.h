@@ -132,8 +132,9 @@ struct besom_guard {
   bool filter_stale;       /* the rollback did not finish: the filter must be resynced */
   besom_status sync_error; /* not OK: why a group was rolled back; the next sync reports it */
   bool nondurable;         /* the last commit may be lost in a power cut */
-  bool filter_replaced;    /* the transaction has ended a migration and freed the old filter, */
-  struct filter_params old_current, old_next; /* which these describe, with the one after it */
+  /* The transaction has ended a migration and freed a filter; the filters before it were these. */
+  bool filter_replaced;
+  struct filter_params old_current, old_next;
 
   struct locks *locks;                       /* NULL without config.threads */
   struct false_positive queue[QUEUE_LENGTH]; /* a ring, from readers to the writer */
@@ -213,8 +214,8 @@ static inline void unlock_queue(const besom_guard *g) {
 
 /* ------------------------------------------------------------------ value_copy.c */
 
-/* Copies a value for the caller, who frees it with besom_guard_release. The bytes that a store
-   shows are valid only until its next call. Errors: NO_MEMORY. */
+/* Copies a value. The caller frees the copy with besom_guard_release. The bytes that a store shows
+   are valid only until its next call. Errors: NO_MEMORY. */
 besom_status besom__value_copy(const besom_guard *g, besom_bytes from, besom_bytes *out);
 
 /* ------------------------------------------------------------------ lookup.c */
@@ -305,9 +306,9 @@ besom_status besom__guard_flush(besom_guard *g, bool durable);
    If the filter cannot be restored yet, filter_stale is set. */
 void besom__guard_roll_back(besom_guard *g);
 
-/* The undo log. reserve makes room for n entries and must come before the change; add appends one.
+/* The undo log. make_room, for n entries, must come before the change; add appends one.
    Both do nothing for a store without transactions. Errors: NO_MEMORY. */
-besom_status besom__undo_reserve(besom_guard *g, size_t n);
+besom_status besom__undo_make_room(besom_guard *g, size_t n);
 void besom__undo_add(besom_guard *g, const besom_filter *f, besom_match at, bool refill);
 
 /* Before every read: OK if filter and store agree. With threads only the writer can resync, so a

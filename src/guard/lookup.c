@@ -84,11 +84,11 @@ besom_status besom__lookup_lists(struct lookup *l, uint64_t *reads) {
   besom_store *store = l->guard->store;
   besom_status status = BESOM_OK;
   for (l->end = 0; l->end < l->n && !l->found && status == BESOM_OK;) {
-    besom_place place = position_of(l->epoch->number, l->matches[l->end]);
+    besom_place position = position_of(l->epoch->number, l->matches[l->end]);
     l->next = l->end;
-    while (l->end < l->n && l->matches[l->end].bucket == place.bucket) l->end++;
+    while (l->end < l->n && l->matches[l->end].bucket == position.bucket) l->end++;
     count(l->guard, reads, 1);
-    status = store->ops->get(store, place, compare_record, l);
+    status = store->ops->get(store, position, compare_record, l);
   }
   return status;
 }

@@ -31,8 +31,8 @@ static besom_status read_list(struct merge_state *m, uint64_t bucket) {
   m->bucket = bucket;
   m->length = 0;
   m->present = false;
-  besom_place place = {.epoch = m->into->current.number, .bucket = bucket};
-  besom_status status = store->ops->get(store, place, compare, m);
+  besom_place position = {.epoch = m->into->current.number, .bucket = bucket};
+  besom_status status = store->ops->get(store, position, compare, m);
   if (!m->begun) m->original = m->length;
   m->begun = true;
   return status;

@@ -224,7 +224,7 @@ static besom_status step(besom_guard *g, uint64_t max) {
   besom_status status = g->ahead ? BESOM_OK : fill_read_ahead(g, max);
   if (status != BESOM_OK) return status;
   struct slice some = next_slice(g->ahead, max);
-  status = besom__undo_reserve(g, 2 * (some.to - some.from));
+  status = besom__undo_make_room(g, 2 * (some.to - some.from));
   if (status == BESOM_OK) status = besom__change_begin(g);
   if (status != BESOM_OK) return status;
   bool alone = g->tx == TX_SINGLE;

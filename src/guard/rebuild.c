@@ -10,7 +10,7 @@ struct refill {
   const besom_progress *progress;
   uint64_t done, total;
   besom_place expected; /* the next record of the same list */
-  besom_status (*give)(void *to, besom_digest digest);
+  besom_status (*add)(void *to, besom_digest digest);
   void *to;
 };
 
@@ -18,7 +18,7 @@ static besom_status tick(struct refill *r) {
   return ++r->done % TICKS ? BESOM_OK : besom__tick(r->progress, r->done, r->total);
 }
 
-/* INCOMPATIBLE if the record is not at the position that the filter would give it. */
+/* INCOMPATIBLE if the record is not at the position that the filter gives it. */
 static besom_status check_position(struct refill *r, besom_place at, besom_digest digest) {
   const besom_filter *f = r->epoch->filter;
   uint32_t rank = r->done && at.bucket == r->expected.bucket ? r->expected.rank : 0;
@@ -27,28 +27,28 @@ static besom_status check_position(struct refill *r, besom_place at, besom_diges
                                                                        : BESOM_INCOMPATIBLE;
 }
 
-static besom_status give_record(void *ctx, besom_place at, const besom_record *record) {
+static besom_status add_record(void *ctx, besom_place at, const besom_record *record) {
   struct refill *r = ctx;
   besom_digest digest = besom_hash(r->epoch->filter, record->key.data, record->key.len);
   besom_status status = check_position(r, at, digest);
-  if (status == BESOM_OK) status = r->give(r->to, digest);
+  if (status == BESOM_OK) status = r->add(r->to, digest);
   return status == BESOM_OK ? tick(r) : status;
 }
 
-static besom_status run(void *ctx, besom_status (*give)(void *to, besom_digest digest), void *to) {
+static besom_status run(void *ctx, besom_status (*add)(void *to, besom_digest digest), void *to) {
   struct refill *r = ctx;
-  r->give = give;
+  r->add = add;
   r->to = to;
   besom_store *store = r->guard->store;
-  return store->ops->scan(store, (besom_place){.epoch = r->epoch->number}, give_record, r);
+  return store->ops->scan(store, (besom_place){.epoch = r->epoch->number}, add_record, r);
 }
 
 /* Inserts records one by one: for kinds without a bulk load, and for kinds that must be told the
    position of each fingerprint. */
-static besom_status restore_record(void *ctx, besom_place place, const besom_record *record) {
+static besom_status restore_record(void *ctx, besom_place position, const besom_record *record) {
   struct refill *r = ctx;
   besom_filter *f = r->epoch->filter;
-  besom_match at = {place.bucket, place.rank}, given = at;
+  besom_match at = {position.bucket, position.rank}, given = at;
   besom_digest digest = besom_hash(f, record->key.data, record->key.len);
   besom_status status = f->kind->readmit_at ? f->kind->readmit_at(f, digest, at)
                                             : besom_insert_at(f, digest, 0, &given);
@@ -72,17 +72,18 @@ besom_status besom__guard_refill(besom_guard *g, const struct epoch *epoch,
 }
 
 struct filter_params besom__guard_filter_params(const struct epoch *epoch) {
-  struct filter_params o = {.hash = epoch->filter->hasher.id, .epoch = epoch->number};
-  memcpy(o.seed, epoch->filter->hasher.seed, SEED_BYTES);
-  besom__guard_geometry(epoch->filter, &o.slots, &o.width);
-  return o;
+  struct filter_params params = {.hash = epoch->filter->hasher.id, .epoch = epoch->number};
+  memcpy(params.seed, epoch->filter->hasher.seed, SEED_BYTES);
+  besom__guard_geometry(epoch->filter, &params.slots, &params.width);
+  return params;
 }
 
 /* Creates the filter and fills it from the store. */
-static besom_status remake(besom_guard *g, const struct filter_params *o, struct epoch *out) {
-  struct epoch fresh = {NULL, o->epoch};
-  besom_status status = besom__guard_filter_new(g, besom__hash_name(o->hash), o->seed, o->slots,
-                                                o->width, &fresh.filter);
+static besom_status rebuild_epoch(besom_guard *g, const struct filter_params *params,
+                                  struct epoch *out) {
+  struct epoch fresh = {NULL, params->epoch};
+  besom_status status = besom__guard_filter_new(g, besom__hash_name(params->hash), params->seed,
+                                                params->slots, params->width, &fresh.filter);
   if (status != BESOM_OK) return status;
   status = besom__guard_bind(g, fresh.filter);
   if (status == BESOM_OK) status = besom__guard_refill(g, &fresh, NULL);
@@ -94,11 +95,11 @@ static besom_status remake(besom_guard *g, const struct filter_params *o, struct
 }
 
 /* next NULL: there is no next epoch. */
-static besom_status remake_filters(besom_guard *g, const struct filter_params *now,
-                                   const struct filter_params *next) {
+static besom_status rebuild_filters(besom_guard *g, const struct filter_params *current,
+                                    const struct filter_params *next) {
   struct epoch fresh = {NULL, 0}, fresh_next = {NULL, 0};
-  besom_status status = remake(g, now, &fresh);
-  if (status == BESOM_OK && next) status = remake(g, next, &fresh_next);
+  besom_status status = rebuild_epoch(g, current, &fresh);
+  if (status == BESOM_OK && next) status = rebuild_epoch(g, next, &fresh_next);
   if (status != BESOM_OK) {
     besom_free(fresh.filter);
     return status;
@@ -111,14 +112,14 @@ static besom_status remake_filters(besom_guard *g, const struct filter_params *n
 }
 
 besom_status besom__guard_rebuild(besom_guard *g) {
-  struct filter_params now = besom__guard_filter_params(&g->current), next = {.epoch = 0};
+  struct filter_params current = besom__guard_filter_params(&g->current), next = {.epoch = 0};
   if (g->next.filter) next = besom__guard_filter_params(&g->next);
-  return remake_filters(g, &now, g->next.filter ? &next : NULL);
+  return rebuild_filters(g, &current, g->next.filter ? &next : NULL);
 }
 
 besom_status besom__guard_restore(besom_guard *g) {
   besom_status status =
-      remake_filters(g, &g->old_current, g->savepoint.migrating ? &g->old_next : NULL);
+      rebuild_filters(g, &g->old_current, g->savepoint.migrating ? &g->old_next : NULL);
   if (status == BESOM_OK) besom__guard_set_grow_threshold(g);
   return status;
 }

@@ -44,7 +44,7 @@ static besom_status digest_of(void *ctx, const besom_filter *f, besom_match matc
 /* A copy of the record of a match: the bytes that a store shows are valid until its next call. */
 struct copy {
   const besom_guard *guard;
-  besom_place place;
+  besom_place position;
   uint8_t *bytes; /* NULL: there is no record */
   size_t size;
   besom_record record;
@@ -52,7 +52,7 @@ struct copy {
 
 static besom_status copy_wanted(void *ctx, besom_place at, const besom_record *record) {
   struct copy *copy = ctx;
-  if (at.rank != copy->place.rank) return BESOM_OK;
+  if (at.rank != copy->position.rank) return BESOM_OK;
   size_t key_len = record->key.len, value_len = record->value.len;
   if (value_len > SIZE_MAX - 1 - key_len) return BESOM_NO_MEMORY;
   copy->size = key_len + value_len + 1; /* never 0, also for an empty record */
@@ -69,41 +69,41 @@ static void copy_free(struct copy *copy) {
 }
 
 /* Free the copy also after a failure: a store may fail after it has shown the record. */
-static besom_status copy_take(struct copy *copy, besom_guard *g, besom_place place) {
-  *copy = (struct copy){.guard = g, .place = place};
+static besom_status copy_take(struct copy *copy, besom_guard *g, besom_place position) {
+  *copy = (struct copy){.guard = g, .position = position};
   count(g, &g->stats.filter_reads, 1);
-  return g->store->ops->get(g->store, place, copy_wanted, copy);
+  return g->store->ops->get(g->store, position, copy_wanted, copy);
 }
 
 /* Moves a record to a position that has none. */
 static besom_status move_record(besom_store *store, const struct copy *from, besom_place to) {
   besom_status status = store->ops->append(store, to, &from->record);
   if (status != BESOM_OK) return status;
-  status = store->ops->remove(store, from->place);
+  status = store->ops->remove(store, from->position);
   if (status != BESOM_OK) store->ops->remove(store, to);
   return status;
 }
 
 static besom_status swap_records(besom_store *store, const struct copy *a, const struct copy *b) {
-  besom_status status = store->ops->replace(store, a->place, &b->record);
+  besom_status status = store->ops->replace(store, a->position, &b->record);
   if (status != BESOM_OK) return status;
-  status = store->ops->replace(store, b->place, &a->record);
-  if (status != BESOM_OK) store->ops->replace(store, a->place, &a->record);
+  status = store->ops->replace(store, b->position, &a->record);
+  if (status != BESOM_OK) store->ops->replace(store, a->position, &a->record);
   return status;
 }
 
 static besom_status exchange_copies(besom_store *store, const struct copy *a,
                                     const struct copy *b) {
   if (a->bytes && b->bytes) return swap_records(store, a, b);
-  if (a->bytes) return move_record(store, a, b->place);
-  return b->bytes ? move_record(store, b, a->place) : BESOM_OK;
+  if (a->bytes) return move_record(store, a, b->position);
+  return b->bytes ? move_record(store, b, a->position) : BESOM_OK;
 }
 
 static besom_status exchange(void *ctx, const besom_filter *f, besom_match a, besom_match b) {
   besom_guard *g = ctx;
   struct copy of_a, of_b = {0};
   besom_status status =
-      besom__undo_reserve(g, 3); /* two here, and one for the insert that this may be part of */
+      besom__undo_make_room(g, 3); /* two here, and one for the insert that this may be part of */
   if (status != BESOM_OK) return status;
   status = copy_take(&of_a, g, position_of(epoch_of(g, f), a));
   if (status == BESOM_OK) status = copy_take(&of_b, g, position_of(epoch_of(g, f), b));

@@ -11,7 +11,7 @@
 
 /* ------------------------------------------------------------------ the undo log */
 
-besom_status besom__undo_reserve(besom_guard *g, size_t n) {
+besom_status besom__undo_make_room(besom_guard *g, size_t n) {
   if (!g->transactional || g->undo_room - g->undo_n >= n) return BESOM_OK;
   size_t room = 2 * g->undo_room > g->undo_n + n ? 2 * g->undo_room : g->undo_n + n;
   struct undo_entry *undo = besom__allocate(&g->allocator, room * sizeof *undo);

@@ -173,7 +173,7 @@ static bool double_table(struct bucket_lists *lists, struct list_epoch *epoch) {
   return true;
 }
 
-bool besom__lists_reserve(struct bucket_lists *lists, uint32_t number) {
+bool besom__lists_make_room(struct bucket_lists *lists, uint32_t number) {
   struct list_epoch *epoch = find_epoch(lists, number);
   if (!epoch) return add_epoch(lists, number) != NULL;
   return epoch->buckets + 1 <= table_size(epoch) / 4 * 3 || double_table(lists, epoch);

@@ -30,9 +30,9 @@ struct stored_record {
 struct bucket_lists {
   besom_allocator allocator;
   struct list_epoch *epochs; /* one or two */
-  struct list_chunk *chunks; /* records are allocated from the first one, of which */
-  uint8_t *chunk_free;
-  size_t chunk_free_bytes; /* so many bytes are free */
+  struct list_chunk *chunks; /* small records are allocated from the first one */
+  uint8_t *chunk_free;       /* the unused rest of it */
+  size_t chunk_free_bytes;
   struct stored_record *free_records[SMALL_RECORD / RECORD_UNIT + 1];
   uint64_t large_records;
   uint64_t records, buckets; /* in the lists */
@@ -46,15 +46,15 @@ void besom__lists_free(struct bucket_lists *lists);
 struct stored_record *besom__lists_new_record(struct bucket_lists *lists, const besom_record *from);
 void besom__lists_free_record(struct bucket_lists *lists, struct stored_record *record);
 
-/* Reserves room for one more bucket of an epoch. False if there is no memory. */
-bool besom__lists_reserve(struct bucket_lists *lists, uint32_t epoch);
+/* Makes room for one more bucket of an epoch. False if there is no memory. */
+bool besom__lists_make_room(struct bucket_lists *lists, uint32_t epoch);
 
 /* Whether the list has a record at that position; whether its length is at.rank. */
 bool besom__lists_has(const struct bucket_lists *lists, besom_place at);
 bool besom__lists_ends_at(const struct bucket_lists *lists, besom_place at);
 
 /* Inserts a record at a position from 0 to the length of the list; the ranks of those after it grow
-   by one. If at.rank is 0, call besom__lists_reserve before. */
+   by one. If at.rank is 0, call besom__lists_make_room before. */
 void besom__lists_insert(struct bucket_lists *lists, besom_place at, struct stored_record *record);
 
 /* Both return the record at a position, which must exist; the caller owns it then. take removes it

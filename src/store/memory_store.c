@@ -44,8 +44,8 @@ static struct memory_store *self(besom_store *store) {
 
 /* ------------------------------------------------------------------ transactions */
 
-/* Reserves room in the undo log. Call it before each change. */
-static bool reserve_change(struct memory_store *store) {
+/* Makes room in the undo log. Call it before each change. */
+static bool make_undo_room(struct memory_store *store) {
   if (!store->in_transaction || store->changes < store->undo_room) return true;
   size_t room = store->undo_room ? 2 * store->undo_room : FIRST_UNDO_ROOM;
   struct change *undo = besom__allocate(&store->allocator, room * sizeof *undo);
@@ -119,7 +119,7 @@ static besom_status memory_begin(besom_store *head) {
   return BESOM_OK;
 }
 
-/* Readers may run: what is freed here was removed under the write lock, so they cannot see it. */
+/* Readers may run: what is freed here was unlinked before they began, so they cannot see it. */
 static besom_status memory_commit(besom_store *head, bool durable) {
   struct memory_store *store = self(head);
   if (!store->in_transaction) return BESOM_INVALID;
@@ -154,7 +154,7 @@ static besom_status memory_commit_number(besom_store *head, uint64_t *number) {
 static besom_status memory_append(besom_store *head, besom_place at, const besom_record *record) {
   struct memory_store *store = self(head);
   if (!is_record(record) || !besom__lists_ends_at(&store->lists, at)) return BESOM_INVALID;
-  if (!reserve_change(store) || (!at.rank && !besom__lists_reserve(&store->lists, at.epoch)))
+  if (!make_undo_room(store) || (!at.rank && !besom__lists_make_room(&store->lists, at.epoch)))
     return BESOM_NO_MEMORY;
   struct stored_record *added = besom__lists_new_record(&store->lists, record);
   if (!added) return BESOM_NO_MEMORY;
@@ -169,7 +169,7 @@ static besom_status memory_replace(besom_store *head, besom_place at, const beso
   if (!is_record(record)) return BESOM_INVALID;
   if (!besom__lists_has(&store->lists, at)) return BESOM_NOT_FOUND;
   struct stored_record *next =
-      reserve_change(store) ? besom__lists_new_record(&store->lists, record) : NULL;
+      make_undo_room(store) ? besom__lists_new_record(&store->lists, record) : NULL;
   if (!next) return BESOM_NO_MEMORY;
   struct stored_record *old = besom__lists_replace(&store->lists, at, next);
   log_change(store, (struct change){.what = REPLACED, .at = at, .record = old});
@@ -180,7 +180,7 @@ static besom_status memory_replace(besom_store *head, besom_place at, const beso
 static besom_status memory_remove(besom_store *head, besom_place at) {
   struct memory_store *store = self(head);
   if (!besom__lists_has(&store->lists, at)) return BESOM_NOT_FOUND;
-  if (!reserve_change(store)) return BESOM_NO_MEMORY;
+  if (!make_undo_room(store)) return BESOM_NO_MEMORY;
   struct stored_record *old = besom__lists_take(&store->lists, at);
   log_change(store, (struct change){.what = REMOVED, .at = at, .record = old});
   count_call(&store->counters.removes);
@@ -211,7 +211,7 @@ static besom_status memory_table_put(besom_store *head, besom_table table,
   if (!is_table(table) || !is_record(record) || !is_table_key(record->key)) return BESOM_INVALID;
   struct sorted_map *map = &store->tables[table];
   struct sorted_entry *after =
-      reserve_change(store) ? besom__sorted_new(map, record->key, record->value) : NULL;
+      make_undo_room(store) ? besom__sorted_new(map, record->key, record->value) : NULL;
   if (!after) return BESOM_NO_MEMORY;
   struct sorted_entry *before = besom__sorted_put(map, after);
   log_change(store, (struct change){
@@ -239,7 +239,7 @@ static besom_status memory_table_remove(besom_store *head, besom_table table, be
   if (!is_table(table) || !is_table_key(key)) return BESOM_INVALID;
   struct sorted_map *map = &store->tables[table];
   if (!besom__sorted_find(map, key)) return BESOM_NOT_FOUND;
-  if (!reserve_change(store)) return BESOM_NO_MEMORY;
+  if (!make_undo_room(store)) return BESOM_NO_MEMORY;
   struct sorted_entry *before = besom__sorted_take(map, key);
   log_change(store, (struct change){.what = TABLE_CHANGED, .table = table, .before = before});
   count_table_call(&store->counters.table_removes, table);

@@ -95,7 +95,7 @@ static struct list_key list_key(besom_place at) {
 }
 
 /* False if the bytes are not a number, or it is above the limit. */
-static bool take_number(besom_bytes *from, uint64_t limit, uint64_t *number) {
+static bool parse_number(besom_bytes *from, uint64_t limit, uint64_t *number) {
   const uint8_t *at = from->data;
   if (!from->len) return false;
   unsigned bytes = *at < LONG_NUMBER ? 0 : *at - LONG_NUMBER + 1u;
@@ -107,15 +107,16 @@ static bool take_number(besom_bytes *from, uint64_t limit, uint64_t *number) {
 }
 
 /* False if the key is not one that list_key makes. */
-static bool parse_list_key(besom_bytes key, besom_place *place) {
+static bool parse_list_key(besom_bytes key, besom_place *position) {
   uint64_t epoch, rank;
   besom_bytes rest = {(const uint8_t *)key.data + 1, key.len - 1};
-  if (!take_number(&rest, UINT32_MAX, &epoch) || !take_number(&rest, UINT64_MAX, &place->bucket))
+  if (!parse_number(&rest, UINT32_MAX, &epoch) ||
+      !parse_number(&rest, UINT64_MAX, &position->bucket))
     return false;
-  if (!take_number(&rest, UINT32_MAX, &rank) || rest.len) return false;
-  place->epoch = (uint32_t)epoch;
-  place->rank = (uint32_t)rank;
-  struct list_key again = list_key(*place);
+  if (!parse_number(&rest, UINT32_MAX, &rank) || rest.len) return false;
+  position->epoch = (uint32_t)epoch;
+  position->rank = (uint32_t)rank;
+  struct list_key again = list_key(*position);
   return besom__compare(key, list_key_bytes(&again)) == 0;
 }
 
@@ -136,10 +137,10 @@ struct list_walk {
 static besom_status visit_encoded(void *ctx, const besom_record *found) {
   struct list_walk *walk = ctx;
   besom_record record;
-  besom_place place;
-  if (!parse_list_key(found->key, &place)) return BESOM_CORRUPT;
+  besom_place position;
+  if (!parse_list_key(found->key, &position)) return BESOM_CORRUPT;
   besom_status status = besom__decode_record(found->value, &record);
-  if (status == BESOM_OK) status = walk->visit(walk->ctx, place, &record);
+  if (status == BESOM_OK) status = walk->visit(walk->ctx, position, &record);
   walk->ended = status == BESOM_END;
   return status;
 }
@@ -400,7 +401,7 @@ besom_status besom_store_ordered(const besom_ordered_ops *ops, void *db,
   store->data = (struct overlay){.ops = ops, .db = db};
   besom__sorted_init(&store->data.changes, allocator);
   bool limited = ops->max_key && ops->max_key <= MAX_TABLE_KEY + 1;
-  store->max_table_key = limited ? ops->max_key - 1 : MAX_TABLE_KEY + 1;
+  store->group_prefix = limited ? ops->max_key - 1 : MAX_TABLE_KEY + 1;
   besom_status status = open_database(store);
   if (status == BESOM_OK)
     *out = &store->head;

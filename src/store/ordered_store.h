@@ -29,7 +29,7 @@ struct ordered_store {
   besom_store head;
   besom_allocator allocator;
   struct overlay data;
-  size_t max_table_key; /* table keys from this length on are grouped by their first bytes */
+  size_t group_prefix; /* table keys of at least this length are grouped by their first bytes */
   bool in_transaction;
   bool counts_known; /* list_counts is right: the store had no lists when it was opened */
   struct list_counts list_counts, list_counts_before;

@@ -22,8 +22,8 @@ static const uint8_t letters[] = {[BESOM_TABLE_NOTES] = 'N', [BESOM_TABLE_KEYS] 
 
 static besom_status table_key_make(const struct ordered_store *store, besom_table table,
                                    besom_bytes key, struct table_key *out) {
-  out->grouped = key.len >= store->max_table_key;
-  size_t fitting = out->grouped ? store->max_table_key : key.len;
+  out->grouped = key.len >= store->group_prefix;
+  size_t fitting = out->grouped ? store->group_prefix : key.len;
   out->rest = out->grouped ? (besom_bytes){(const uint8_t *)key.data + fitting, key.len - fitting}
                            : (besom_bytes){0};
   uint8_t *bytes =
@@ -109,7 +109,7 @@ static besom_status show_group_item(struct table_walk *walk, besom_bytes prefix,
 static besom_status show_table_record(void *ctx, const besom_record *found) {
   struct table_walk *walk = ctx;
   besom_record record = {{(const uint8_t *)found->key.data + 1, found->key.len - 1}, found->value};
-  if (record.key.len < walk->store->max_table_key) return walk->visit(walk->ctx, &record);
+  if (record.key.len < walk->store->group_prefix) return walk->visit(walk->ctx, &record);
   besom_bytes group = found->value;
   besom_record item;
   while (group.len) {

@@ -22,7 +22,7 @@ static uint8_t *put_bytes(uint8_t *at, const void *data, size_t len) {
   return at + len;
 }
 
-static bool take_varint(besom_bytes *from, size_t *length) {
+static bool parse_varint(besom_bytes *from, size_t *length) {
   const uint8_t *bytes = from->data;
   uint64_t read = 0;
   for (size_t i = 0; i < from->len && i < MAX_VARINT_BYTES; i++) {
@@ -35,7 +35,7 @@ static bool take_varint(besom_bytes *from, size_t *length) {
   return false;
 }
 
-static bool take_bytes(besom_bytes *from, size_t len, besom_bytes *taken) {
+static bool parse_bytes(besom_bytes *from, size_t len, besom_bytes *taken) {
   if (len > from->len) return false;
   *taken = (besom_bytes){from->data, len};
   *from = (besom_bytes){(const uint8_t *)from->data + len, from->len - len};
@@ -61,7 +61,7 @@ void besom__encode_record(const besom_record *record, uint8_t *out) {
 
 besom_status besom__decode_record(besom_bytes encoded, besom_record *record) {
   size_t key_len;
-  if (!take_varint(&encoded, &key_len) || !take_bytes(&encoded, key_len, &record->key))
+  if (!parse_varint(&encoded, &key_len) || !parse_bytes(&encoded, key_len, &record->key))
     return BESOM_CORRUPT;
   record->value = encoded;
   return BESOM_OK;
@@ -72,9 +72,9 @@ besom_status besom__decode_record(besom_bytes encoded, besom_record *record) {
 besom_status besom__group_next(besom_bytes *group, besom_record *item) {
   size_t rest_len, value_len;
   if (!group->len) return BESOM_END;
-  bool complete = take_varint(group, &rest_len) && take_varint(group, &value_len) &&
-                  take_bytes(group, rest_len, &item->key) &&
-                  take_bytes(group, value_len, &item->value);
+  bool complete = parse_varint(group, &rest_len) && parse_varint(group, &value_len) &&
+                  parse_bytes(group, rest_len, &item->key) &&
+                  parse_bytes(group, value_len, &item->value);
   return complete ? BESOM_OK : BESOM_CORRUPT;
 }
 

@@ -452,8 +452,7 @@ static besom_status redis_write(void *db, const besom_write *changes, size_t n, 
   struct call_scope scope;
   begin_call(&scope, redis);
   besom_status status = write_with_retry(redis, changes, n);
-  /* If a failed write was applied after all, a reconnect sees a wrong counter: the store is
-     lost. */
+  /* If a failed write was applied after all, a reconnect finds a wrong counter: lost is set. */
   redis->write_pending = false;
   end_call(&scope);
   return status;

@@ -28,7 +28,7 @@ typedef struct view {
   unsigned shown;
 } view;
 
-static besom_status look(view *v, const besom_record *record) {
+static besom_status check_round(view *v, const besom_record *record) {
   uint32_t round;
   if (record->value.len != sizeof round) return BESOM_INCOMPATIBLE;
   memcpy(&round, record->value.data, sizeof round);
@@ -37,13 +37,13 @@ static besom_status look(view *v, const besom_record *record) {
   return BESOM_OK;
 }
 
-static besom_status look_at_list(void *ctx, besom_place at, const besom_record *record) {
+static besom_status check_list(void *ctx, besom_place at, const besom_record *record) {
   (void)at;
-  return look(ctx, record);
+  return check_round(ctx, record);
 }
 
-static besom_status look_at_table(void *ctx, const besom_record *record) {
-  return look(ctx, record);
+static besom_status check_table(void *ctx, const besom_record *record) {
+  return check_round(ctx, record);
 }
 
 /* Scans everything, then reads single records, all within one round. */
@@ -52,14 +52,14 @@ static void read_once(stage *st) {
   besom_store *store = st->store;
   view v = {0};
   pthread_rwlock_rdlock(&st->changing);
-  if (store->ops->scan(store, (besom_place){0}, look_at_list, &v) != BESOM_OK) st->wrong = "scan";
-  if (store->ops->table_scan(store, BESOM_TABLE_KEYS, none, none, look_at_table, &v) != BESOM_OK)
+  if (store->ops->scan(store, (besom_place){0}, check_list, &v) != BESOM_OK) st->wrong = "scan";
+  if (store->ops->table_scan(store, BESOM_TABLE_KEYS, none, none, check_table, &v) != BESOM_OK)
     st->wrong = "table_scan";
   for (unsigned i = 0; i < RECORDS; i += 7) {
     besom_bytes key = {&i, sizeof i};
-    if (store->ops->get(store, (besom_place){.bucket = i}, look_at_list, &v) != BESOM_OK)
+    if (store->ops->get(store, (besom_place){.bucket = i}, check_list, &v) != BESOM_OK)
       st->wrong = "get";
-    if (store->ops->table_get(store, BESOM_TABLE_KEYS, key, look_at_table, &v) != BESOM_OK)
+    if (store->ops->table_get(store, BESOM_TABLE_KEYS, key, check_table, &v) != BESOM_OK)
       st->wrong = "table_get";
   }
   pthread_rwlock_unlock(&st->changing);

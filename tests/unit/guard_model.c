@@ -52,8 +52,8 @@ static void rare_operation(subject *s, random_stream *random, besom_guard_statis
     break;
   case 2: {
     besom_status status = besom_guard_rekey(s->guard);
-    bool moves = besom_guard_filter(s->guard) && strncmp(s->config.filter.kind, "acf", 3) != 0;
-    assert_true(status == (moves ? BESOM_OK : BESOM_UNSUPPORTED) || status == BESOM_BUSY);
+    bool migrates = besom_guard_filter(s->guard) && strncmp(s->config.filter.kind, "acf", 3) != 0;
+    assert_true(status == (migrates ? BESOM_OK : BESOM_UNSUPPORTED) || status == BESOM_BUSY);
     break;
   }
   case 3:

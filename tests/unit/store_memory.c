@@ -32,7 +32,7 @@ static void model_init(model *m) {
   m->buckets[BUCKETS - 1] = UINT64_MAX;
 }
 
-static besom_place place(uint64_t bucket, uint32_t rank) {
+static besom_place position(uint64_t bucket, uint32_t rank) {
   return (besom_place){.bucket = bucket, .rank = rank};
 }
 
@@ -52,17 +52,17 @@ static besom_store_statistics stats_of(const besom_store *store) {
 static besom_status append(besom_store *store, uint64_t bucket, uint32_t rank, uint64_t number) {
   made_record record;
   make_record(&record, number);
-  return store->ops->append(store, place(bucket, rank), &record.api);
+  return store->ops->append(store, position(bucket, rank), &record.api);
 }
 
 static besom_status replace(besom_store *store, uint64_t bucket, uint32_t rank, uint64_t number) {
   made_record record;
   make_record(&record, number);
-  return store->ops->replace(store, place(bucket, rank), &record.api);
+  return store->ops->replace(store, position(bucket, rank), &record.api);
 }
 
 static besom_status delete_key(besom_store *store, uint64_t bucket, uint32_t rank) {
-  return store->ops->remove(store, place(bucket, rank));
+  return store->ops->remove(store, position(bucket, rank));
 }
 
 /* ------------------------------------------------------------------ comparing store and model */
@@ -88,7 +88,7 @@ static besom_status check_shown(void *ctx, besom_place at, const besom_record *r
 
 static void assert_bucket_is(besom_store *store, const model *m, size_t b) {
   walk w = {.m = m, .bucket = b};
-  assert_int_equal(store->ops->get(store, place(m->buckets[b], 0), check_shown, &w), BESOM_OK);
+  assert_int_equal(store->ops->get(store, position(m->buckets[b], 0), check_shown, &w), BESOM_OK);
   assert_int_equal(w.shown, m->lengths[b]);
 }
 
@@ -96,7 +96,8 @@ static void assert_scan_is(besom_store *store, const model *m, size_t from) {
   uint64_t expected = 0;
   for (size_t b = from; b < BUCKETS; b++) expected += m->lengths[b];
   walk w = {.m = m, .bucket = from};
-  assert_int_equal(store->ops->scan(store, place(m->buckets[from], 0), check_shown, &w), BESOM_OK);
+  assert_int_equal(store->ops->scan(store, position(m->buckets[from], 0), check_shown, &w),
+                   BESOM_OK);
   assert_int_equal(w.shown, expected);
 }
 
@@ -184,7 +185,7 @@ static void a_failed_allocation_changes_nothing(void **state) {
     walk w = {.m = m};
     besom_status expected =
         m->total ? BESOM_NO_MEMORY : BESOM_OK; /* an empty scan needs no memory */
-    assert_int_equal(store->ops->scan(store, place(0, 0), check_shown, &w), expected);
+    assert_int_equal(store->ops->scan(store, position(0, 0), check_shown, &w), expected);
     assert_int_equal(w.shown, 0);
     besom_store_close(store);
     assert_null(failing_allocator_verdict(&memory));
@@ -242,7 +243,7 @@ static void calls_are_counted_exactly(void **state) {
   model_init(m);
   besom_store *store = new_store(NULL);
   walk w = {.m = m};
-  assert_int_equal(store->ops->scan(store, place(0, 0), check_shown, &w), BESOM_OK);
+  assert_int_equal(store->ops->scan(store, position(0, 0), check_shown, &w), BESOM_OK);
   for (uint32_t rank = 0; rank < 5; rank++)
     assert_int_equal(append(store, 3, rank, rank), BESOM_OK);
   assert_int_equal(append(store, 3, 9, 9), BESOM_INVALID);
@@ -311,10 +312,11 @@ static void a_visitor_can_end_a_walk(void **state) {
   const besom_status returned[] = {BESOM_OK, BESOM_IO, BESOM_CANCELLED};
   for (unsigned i = 0; i < 3; i++) {
     walk w = {.m = m, .bucket = 5, .stop_after = 2, .stop_with = said[i]};
-    assert_int_equal(store->ops->get(store, place(m->buckets[5], 0), check_shown, &w), returned[i]);
+    assert_int_equal(store->ops->get(store, position(m->buckets[5], 0), check_shown, &w),
+                     returned[i]);
     assert_int_equal(w.shown, 2);
     w = (walk){.m = m, .stop_after = 100, .stop_with = said[i]};
-    assert_int_equal(store->ops->scan(store, place(0, 0), check_shown, &w), returned[i]);
+    assert_int_equal(store->ops->scan(store, position(0, 0), check_shown, &w), returned[i]);
     assert_int_equal(w.shown, 100);
   }
   besom_store_close(store);
@@ -332,7 +334,7 @@ static void bad_arguments_are_invalid(void **state) {
 
   store = new_store(NULL);
   assert_int_equal(besom_store_stats(store, NULL), BESOM_INVALID);
-  const besom_place at = place(1, 0);
+  const besom_place at = position(1, 0);
   const besom_record no_key = {{NULL, 1}, {"", 0}}, no_value = {{"k", 1}, {NULL, 1}};
   const besom_record long_key = {{"k", (size_t)1 << 32}, {"", 0}},
                      long_value = {{"k", 1}, {"v", (size_t)1 << 32}};
@@ -368,10 +370,10 @@ static void a_million_regular_buckets(void **state) {
   for (uint64_t i = 0; i < N; i++) {
     uint64_t bucket = i * 12345677 % N * 3;
     besom_record record = {{&bucket, sizeof bucket}, {NULL, 0}};
-    assert_int_equal(store->ops->append(store, place(bucket, 0), &record), BESOM_OK);
+    assert_int_equal(store->ops->append(store, position(bucket, 0), &record), BESOM_OK);
   }
   uint64_t next = 0;
-  assert_int_equal(store->ops->scan(store, place(0, 0), is_in_order, &next), BESOM_OK);
+  assert_int_equal(store->ops->scan(store, position(0, 0), is_in_order, &next), BESOM_OK);
   assert_int_equal(next, 3 * (uint64_t)N);
   assert_true(stats_of(store).bytes < N * UINT64_C(72));
   besom_store_close(store);
