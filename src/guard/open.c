@@ -128,8 +128,8 @@ static besom_status prepare(besom_guard *g, const besom_guard_config *config) {
   bool has_manifest;
   besom_status status = make_filters(g, &config->filter, &has_manifest);
   if (status != BESOM_OK) return status;
-  g->filter_config.kind =
-      g->current.filter->kind->info.name; /* the caller's string may not live as long */
+  /* The caller's string may not live as long as the guard. */
+  g->filter_config.kind = g->current.filter->kind->info.name;
   status = bind_filters(g);
   if (status == BESOM_OK) status = fill_filters(g, has_manifest, config->progress);
   if (status == BESOM_OK) besom__guard_set_grow_threshold(g);

@@ -102,8 +102,8 @@ static besom_status exchange_copies(besom_store *store, const struct copy *a,
 static besom_status exchange(void *ctx, const besom_filter *f, besom_match a, besom_match b) {
   besom_guard *g = ctx;
   struct copy of_a, of_b = {0};
-  besom_status status =
-      besom__undo_make_room(g, 3); /* two here, and one for the insert that this may be part of */
+  /* Two entries here, and one for the insert that this may be part of. */
+  besom_status status = besom__undo_make_room(g, 3);
   if (status != BESOM_OK) return status;
   status = copy_take(&of_a, g, position_of(epoch_of(g, f), a));
   if (status == BESOM_OK) status = copy_take(&of_b, g, position_of(epoch_of(g, f), b));

@@ -131,9 +131,8 @@ static besom_status resync(besom_guard *g) {
     status = besom__guard_restore(g);
   } else {
     status = has_removals(g) ? repair_from_store(g) : undo_appends(g);
-    if (status != BESOM_OK)
-      status =
-          besom__guard_rebuild(g); /* a filter may ask for keys that are not back in the store */
+    /* A repair can fail: the filter may ask for keys that are not back in the store. */
+    if (status != BESOM_OK) status = besom__guard_rebuild(g);
   }
   if (status != BESOM_OK) return status;
   g->undo_n = 0;
@@ -282,9 +281,8 @@ besom_status besom_guard_begin(besom_guard *g) {
   besom_status status = besom__guard_resync(g);
   if (status == BESOM_OK) status = besom__guard_flush(g, false);
   if (status == BESOM_OK) status = besom__guard_apply_queue(g);
-  if (status == BESOM_OK)
-    status =
-        besom__guard_flush(g, false); /* kinds that relocate fingerprints may have moved records */
+  /* The queue may have moved records, of kinds that relocate fingerprints. */
+  if (status == BESOM_OK) status = besom__guard_flush(g, false);
   if (status == BESOM_OK) status = besom__change_begin(g);
   if (status != BESOM_OK) return status;
   g->tx = TX_BATCH;

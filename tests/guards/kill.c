@@ -116,9 +116,8 @@ static void sync_now_and_then(page *p, besom_guard *g, random_stream *random) {
   if (p->unsynced_n + BATCH <= MAX_UNSYNCED && random_below(random, 150)) return;
   besom_status status = besom_guard_sync(g);
   check(status == BESOM_OK, "a sync fails", status);
-  memcpy(
-      p->synced, p->values,
-      sizeof p->synced); /* a kill here is harmless: the unsynced changes lead to the same values */
+  /* A kill between these two is harmless: the unsynced changes lead to the same values. */
+  memcpy(p->synced, p->values, sizeof p->synced);
   atomic_store(&p->unsynced_n, 0);
 }
 
