@@ -1,10 +1,10 @@
 /*
- * guard_lmdb.c - a slow store behind a guard: what is on disk is asked only for keys that are there, and for
- * hardly any other more than once.
+ * guard_lmdb.c - a guard over LMDB. The database is read only for keys that it has and for false
+ * positives, and almost every false positive costs only one read.
  *
- *     guard_lmdb [directory]          (without one: in a directory under /tmp that is taken away at the end)
+ *     guard_lmdb [directory]     (default: a directory under /tmp that is removed at the end)
  *
- * Run it twice with the same directory: the second time finds what the first has stored.
+ * Run it twice with the same directory: the second run finds what the first has stored.
  */
 #define _DEFAULT_SOURCE 1 /* mkdtemp */
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 #include "besom_store.h"
 
-enum { USERS = 20000, STRANGERS = 20000, REPEATS = 5 };
+enum { USERS = 20000, ABSENT_KEYS = 20000, REPEATS = 5 };
 
 static void check(besom_status status, const char *what) {
   if (status == BESOM_OK) return;
@@ -30,7 +30,7 @@ static besom_guard *open_guard(const char *directory) {
   if (status != BESOM_OK) fprintf(stderr, "%s\n", reason);
   check(status, "opening the database");
 
-  /* The capacity is a guess: the filter grows by itself. Keys are to be scanned in order, so the layout is split. */
+  /* The capacity is a guess: the filter grows when needed. The split layout allows range scans. */
   besom_guard_config config = {
       .filter = {.kind = "aqf", .capacity = 1000, .fpr = 0.01},
       .layout = BESOM_LAYOUT_SPLIT,
@@ -41,7 +41,7 @@ static besom_guard *open_guard(const char *directory) {
   return guard;
 }
 
-/* Some hundred at a time: one write to disk for all of them. */
+/* Batches of 500: one durable write to disk for each. */
 static void store_users(besom_guard *guard) {
   char key[32], value[64];
   for (unsigned i = 0; i < USERS; i++) {
@@ -53,13 +53,13 @@ static void store_users(besom_guard *guard) {
   }
 }
 
-static void ask_for_strangers(besom_guard *guard) {
+static void query_absent_keys(besom_guard *guard) {
   char key[32];
   for (unsigned round = 0; round < REPEATS; round++)
-    for (unsigned i = 0; i < STRANGERS; i++) {
-      int len = snprintf(key, sizeof key, "stranger:%06u", i);
+    for (unsigned i = 0; i < ABSENT_KEYS; i++) {
+      int len = snprintf(key, sizeof key, "absent:%06u", i);
       besom_status status = besom_guard_get(guard, key, (size_t)len, NULL);
-      check(status == BESOM_NOT_FOUND ? BESOM_OK : BESOM_CORRUPT, "asking for a stranger");
+      check(status == BESOM_NOT_FOUND ? BESOM_OK : BESOM_CORRUPT, "querying an absent key");
     }
 }
 
@@ -70,12 +70,12 @@ static besom_status show(void *ctx, besom_bytes key, besom_bytes value) {
   return ++*shown < 3 ? BESOM_OK : BESOM_END;
 }
 
-static void tell(besom_guard *guard) {
+static void print_statistics(besom_guard *guard) {
   besom_guard_statistics stats;
   check(besom_guard_stats(guard, &stats), "statistics");
-  printf("%u queries for strangers: %llu reads of the database, %llu of them for a key that had "
-         "cost one before\n",
-         REPEATS * STRANGERS, (unsigned long long)stats.store_reads,
+  printf("%u queries for absent keys: %llu reads of the database, at least %llu of them for repeat "
+         "false positives\n",
+         REPEATS * ABSENT_KEYS, (unsigned long long)stats.store_reads,
          (unsigned long long)stats.repeated_false_positives);
   printf("%llu keys, %llu bytes of filter, %llu false positives adapted to\n",
          (unsigned long long)stats.keys, (unsigned long long)stats.filter_bytes,
@@ -89,17 +89,17 @@ int main(int argc, char **argv) {
   besom_guard *guard = open_guard(directory);
   besom_bytes value;
   if (besom_guard_get(guard, "user:000042", 11, &value) == BESOM_OK) {
-    printf("there already: %.*s\n", (int)value.len, (const char *)value.data);
+    printf("already stored: %.*s\n", (int)value.len, (const char *)value.data);
     besom_guard_release(guard, &value);
   } else {
     store_users(guard);
   }
-  ask_for_strangers(guard);
+  query_absent_keys(guard);
   unsigned shown = 0;
   besom_bytes from = {"user:012345", 11}, to = {NULL, 0};
   check(besom_guard_scan(guard, from, to, show, &shown), "scanning");
-  tell(guard);
-  besom_guard_close(guard); /* leaves a checkpoint: the next time need not read all keys */
+  print_statistics(guard);
+  besom_guard_close(guard); /* writes a checkpoint: the next open need not read all keys */
   if (argc > 1) return 0;
   char command[64];
   snprintf(command, sizeof command, "rm -r %s", temporary);

@@ -1,14 +1,16 @@
 /*
- * own_store.c - a store over a database of your own, in an afternoon.
+ * own_store.c - a store over a database of your own.
  *
- * Whatever has keys in order and writes several changes at once or none can stand behind a guard: fill the functions
- * of besom_ordered_ops, and besom_store_ordered does the rest (lists, tables, transactions). The database here is as
- * simple as one can be: a sorted array in memory, and a file that all writes are appended to and read back from.
+ * A database can be used by a guard if it has ordered keys and writes several changes atomically.
+ * Fill the functions of besom_ordered_ops; besom_store_ordered adds bucket lists, tables and
+ * transactions. The database of this example is a sorted array in memory, with a log file to which
+ * all writes are appended and from which they are read back.
  *
  *     own_store [FILE]
  */
 #define _DEFAULT_SOURCE /* flock, fileno, ftruncate */
 #include <besom_store.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +24,7 @@ typedef struct entry {
 
 typedef struct database {
   FILE *log;
-  entry *entries; /* in the order of their keys */
+  entry *entries; /* ordered by key */
   size_t n, room;
   uint64_t writes;
 } database;
@@ -34,7 +36,7 @@ static int compare(const void *a, size_t a_len, const void *b, size_t b_len) {
   return order ? order : (a_len > b_len) - (a_len < b_len);
 }
 
-/* The first entry whose key is not less. */
+/* The index of the first entry whose key is not less. */
 static size_t find(const database *db, besom_bytes key) {
   size_t low = 0, high = db->n;
   while (low < high) {
@@ -52,8 +54,8 @@ static int is_at(const database *db, size_t i, besom_bytes key) {
   return i < db->n && compare(db->entries[i].key, db->entries[i].key_len, key.data, key.len) == 0;
 }
 
-/* Room for n more entries: what is needed is asked for before anything is written. */
-static int reserve(database *db, size_t n) {
+/* Makes room for n more entries. Called before anything is written. */
+static int make_room(database *db, size_t n) {
   if (db->n + n <= db->room) return 1;
   size_t room = 2 * db->room + n;
   entry *entries = realloc(db->entries, room * sizeof *entries);
@@ -63,7 +65,8 @@ static int reserve(database *db, size_t n) {
   return 1;
 }
 
-/* Makes a change; made is the entry for it, with a copy of key and value. */
+/* Applies a change. made is its entry, with copies of key and value; it is not used by a
+   removal. */
 static void apply(database *db, const besom_write *change, entry made) {
   size_t i = find(db, change->record.key);
   int there = is_at(db, i, change->record.key);
@@ -75,7 +78,7 @@ static void apply(database *db, const besom_write *change, entry made) {
   db->entries[i] = made;
 }
 
-/* Key and value in one piece of memory. */
+/* Copies key and value into one allocation. */
 static int copy_of(const besom_record *r, entry *made) {
   *made = (entry){
       .key = malloc(r->key.len + r->value.len), .key_len = r->key.len, .value_len = r->value.len};
@@ -86,7 +89,7 @@ static int copy_of(const besom_record *r, entry *made) {
   return 1;
 }
 
-/* ------------------------------------------------------------------ what besom asks for */
+/* ------------------------------------------------------------------ the operations */
 
 static besom_status own_get(void *ctx_db, besom_bytes key, besom_table_visit visit, void *ctx) {
   database *db = ctx_db;
@@ -110,7 +113,8 @@ static besom_status own_scan(void *ctx_db, besom_bytes from, besom_bytes to,
   return status == BESOM_END ? BESOM_OK : status;
 }
 
-/* A write in the log: of each change three numbers and the bytes, then an end. What has no end never was. */
+/* A write in the log: per change a frame and the bytes of key and value, then a frame END. A write
+   without END is ignored. */
 typedef struct frame {
   uint64_t kind, key_len, value_len;
 } frame;
@@ -130,21 +134,26 @@ static int log_changes(FILE *log, const besom_write *changes, size_t n) {
   return fwrite(&end, sizeof end, 1, log) == 1 && fflush(log) == 0;
 }
 
-static besom_status own_sync(void *db) {
-  return fsync(fileno(((database *)db)->log)) == 0 ? BESOM_OK : BESOM_IO;
+static besom_status write_error(void) {
+  return errno == ENOSPC ? BESOM_DISK_FULL : BESOM_IO;
 }
 
-/* All changes or none: memory first, then the log, which may be cut back, then the array, which cannot fail. */
+static besom_status own_sync(void *db) {
+  return fsync(fileno(((database *)db)->log)) == 0 ? BESOM_OK : write_error();
+}
+
+/* All changes or none: first allocates, then appends to the log, which can be truncated if that
+   fails, then changes the array, which cannot fail. */
 static besom_status own_write(void *ctx_db, const besom_write *changes, size_t n, bool durable) {
   database *db = ctx_db;
   size_t copies = 0;
   entry *made = calloc(n, sizeof *made);
-  besom_status status = made && reserve(db, n) ? BESOM_OK : BESOM_NO_MEMORY;
+  besom_status status = made && make_room(db, n) ? BESOM_OK : BESOM_NO_MEMORY;
   for (; status == BESOM_OK && copies < n; copies++)
     if (!changes[copies].remove && !copy_of(&changes[copies].record, &made[copies]))
       status = BESOM_NO_MEMORY;
   long start = ftell(db->log);
-  if (status == BESOM_OK && !log_changes(db->log, changes, n)) status = BESOM_IO;
+  if (status == BESOM_OK && !log_changes(db->log, changes, n)) status = write_error();
   if (status == BESOM_OK && durable) status = own_sync(db);
   if (status == BESOM_OK) {
     for (size_t i = 0; i < n; i++) apply(db, &changes[i], made[i]);
@@ -171,7 +180,8 @@ static void own_close(void *ctx_db) {
   free(db);
 }
 
-/* One thread uses this store, so there are no locks; see besom_store.h for what others must allow. */
+/* There are no locks, because this program has one thread. See besom_store.h for the thread
+   rules. */
 static const besom_ordered_ops own_ops = {
     .get = own_get,
     .scan = own_scan,
@@ -181,11 +191,12 @@ static const besom_ordered_ops own_ops = {
     .close = own_close,
 };
 
-/* ------------------------------------------------------------------ opening */
+/* ------------------------------------------------------------------ open */
 
-/* Where the last whole write ends; *writes: how many there are. A kill in the middle of a write leaves a rest. */
-static long whole_writes(FILE *log, uint64_t *writes) {
-  long whole = 0;
+/* The end of the last complete write; *writes: their number. A kill during a write leaves an
+   incomplete one. */
+static long end_of_complete_writes(FILE *log, uint64_t *writes) {
+  long end = 0;
   frame f;
   fseek(log, 0, SEEK_END);
   uint64_t size = (uint64_t)ftell(log), at = 0;
@@ -196,10 +207,10 @@ static long whole_writes(FILE *log, uint64_t *writes) {
     at += f.key_len + f.value_len;
     fseek(log, (long)at, SEEK_SET);
     if (f.kind != END) continue;
-    whole = (long)at;
+    end = (long)at;
     ++*writes;
   }
-  return whole;
+  return end;
 }
 
 static besom_status read_change(database *db) {
@@ -208,7 +219,7 @@ static besom_status read_change(database *db) {
   if (f.kind == END) return BESOM_OK;
   entry made = {
       .key = malloc(f.key_len + f.value_len), .key_len = f.key_len, .value_len = f.value_len};
-  if (!made.key || !reserve(db, 1)) return free(made.key), BESOM_NO_MEMORY;
+  if (!made.key || !make_room(db, 1)) return free(made.key), BESOM_NO_MEMORY;
   made.value = made.key + f.key_len;
   if (fread(made.key, 1, f.key_len + f.value_len, db->log) != f.key_len + f.value_len)
     return free(made.key), BESOM_IO;
@@ -220,12 +231,12 @@ static besom_status read_change(database *db) {
 
 static besom_status own_load(database *db) {
   if (flock(fileno(db->log), LOCK_EX | LOCK_NB) != 0) return BESOM_LOCKED;
-  long whole = whole_writes(db->log, &db->writes);
-  if (ftruncate(fileno(db->log), whole) != 0) return BESOM_IO;
+  long end = end_of_complete_writes(db->log, &db->writes);
+  if (ftruncate(fileno(db->log), end) != 0) return BESOM_IO;
   rewind(db->log);
   besom_status status = BESOM_OK;
-  while (status == BESOM_OK && ftell(db->log) < whole) status = read_change(db);
-  fseek(db->log, whole, SEEK_SET);
+  while (status == BESOM_OK && ftell(db->log) < end) status = read_change(db);
+  fseek(db->log, end, SEEK_SET);
   return status;
 }
 
@@ -259,7 +270,7 @@ static besom_status fill(besom_guard *guard, unsigned *found, unsigned *wrong) {
     int len = snprintf(key, sizeof key, "key %u", i);
     status = besom_guard_put(guard, key, (size_t)len, &i, sizeof i);
   }
-  for (unsigned i = 0; i < 2000 && status == BESOM_OK; i++) { /* half of them are there */
+  for (unsigned i = 0; i < 2000 && status == BESOM_OK; i++) { /* half of them are members */
     int len = snprintf(key, sizeof key, "key %u", i);
     besom_bytes value;
     status = besom_guard_get(guard, key, (size_t)len, &value);
@@ -281,7 +292,7 @@ static besom_status run(const char *path) {
   status = besom_guard_open(&config, store, &guard);
   if (status != BESOM_OK) return besom_store_close(store), status;
   status = fill(guard, &found, &wrong);
-  besom_guard_close(guard); /* and the store with it */
+  besom_guard_close(guard); /* closes the store, too */
   database *again;
   if (status == BESOM_OK) status = database_open(path, &again);
   if (status != BESOM_OK) return status;

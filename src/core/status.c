@@ -47,6 +47,10 @@ const char *besom_strerror(besom_status status) {
     return "a task is under way on this filter";
   case BESOM_LOCKED:
     return "another process has the store open";
+  case BESOM_RESERVE_FULL:
+    return "the memory set aside for adaptation is used up";
+  case BESOM_DISK_FULL:
+    return "the disk, or the store's own size limit, has no room";
   case BESOM_NEEDS_STORE:
     return "this kind of filter needs its stored keys for that";
   }

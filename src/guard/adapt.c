@@ -1,120 +1,130 @@
-/* False positives: remembering them, counting the worst, adapting the filter, and leaving all that to the writer. */
+/* False positives: counting them, adapting the filter, and the queue from readers to the writer. */
 #include "guard/guard.h"
 
-/* ------------------------------------------------------------------ who it was */
+/* ------------------------------------------------------------------ counting */
 
-static struct offence offence_of(const struct lookup *l) {
+static struct false_positive false_positive_of(const struct lookup *l) {
   besom_bytes key = l->key->bytes;
-  struct offence o = {.digest = l->digest, .epoch = l->side->epoch, .len = (uint32_t)key.len};
-  size_t some = key.len < sizeof o.key ? key.len : sizeof o.key;
-  if (some) memcpy(o.key, key.data, some);
-  return o;
+  struct false_positive fp = {
+      .digest = l->digest, .epoch = l->epoch->number, .len = (uint32_t)key.len};
+  size_t kept = key.len < sizeof fp.key ? key.len : sizeof fp.key;
+  if (kept) memcpy(fp.key, key.data, kept);
+  return fp;
 }
 
-/* Keys that begin alike and are of one length have one name; whoever shows keys shows no more of them. */
-static uint64_t name_of(const struct offence *o) {
-  return besom__checksum(o->key, sizeof o->key) + o->len;
+/* Keys with the same length and the same first bytes have one id. Reports show no more of a key. */
+static uint64_t id_of(const struct false_positive *fp) {
+  return besom__checksum(fp->key, sizeof fp->key) + fp->len;
 }
 
 /*
- * Space saving (Metwally et al. 2005): who is not on the list takes the place of the one with the lowest count, and
- * its count, too, as the error that the own one may have. Who came more often than all / OFFENDERS is on it.
+ * Space-Saving (Metwally et al. 2005). A key that is not in the table replaces the one with the
+ * lowest count and inherits that count as its error. So count is an upper bound of the key's false
+ * positives and count - error a lower bound, and every key with more than total / OFFENDERS false
+ * positives is in the table.
  */
-static void count_offender(besom_guard *g, const struct offence *o) {
-  uint64_t name = name_of(o);
-  struct offender *place = &g->offenders[0];
+static void count_offender(besom_guard *g, const struct false_positive *fp) {
+  uint64_t id = id_of(fp);
+  struct offender *lowest = &g->offenders[0];
   for (struct offender *x = g->offenders; x < g->offenders + OFFENDERS; x++) {
-    if (x->told.count && x->name == name) {
-      x->told.count++;
+    if (x->api.count && x->id == id) {
+      x->api.count++;
       return;
     }
-    if (x->told.count < place->told.count) place = x;
+    if (x->api.count < lowest->api.count) lowest = x;
   }
-  place->name = name;
-  place->told =
-      (besom_offender){.count = place->told.count + 1, .error = place->told.count, .len = o->len};
-  memcpy(place->told.key, o->key, sizeof o->key);
+  lowest->id = id;
+  lowest->api =
+      (besom_offender){.count = lowest->api.count + 1, .error = lowest->api.count, .len = fp->len};
+  memcpy(lowest->api.key, fp->key, sizeof fp->key);
 }
 
 /*
- * Notes a false positive, and tells whether the key was noted before. Each key has one place, and the last to come has
- * it: so some of those who come round and round are caught in every round, however many they are, where a
- * queue that is too short would catch none.
+ * Remembers a false positive. Returns whether the key was remembered already. The table is
+ * direct-mapped and a new digest replaces the old one: if keys repeat in a cycle that is longer
+ * than the table, some are still recognized in every round. A FIFO queue would recognize none.
  */
-static bool seen_before(besom_guard *g, besom_digest offender) {
-  uint64_t *place = &g->offences[offender.lo >> (64 - MEMORY_BITS)];
-  bool seen = *place == offender.lo;
-  *place = offender.lo;
+static bool seen_before(besom_guard *g, besom_digest digest) {
+  uint64_t *cell = &g->recent[digest.lo >> (64 - RECENT_BITS)];
+  bool seen = *cell == digest.lo;
+  *cell = digest.lo;
   return seen;
 }
 
-/* Takes it into the books, and tells whether to adapt. */
-static bool worth_adapting(besom_guard *g, const struct offence *o) {
-  bool again = seen_before(g, o->digest);
-  count(g, &g->stats.repeated_false_positives, again);
-  count_offender(g, o);
-  return g->adapt == BESOM_ADAPT_ALWAYS || (g->adapt == BESOM_ADAPT_SECOND && again);
+/* Updates the counters. Returns whether the policy says to adapt. */
+static bool record_false_positive(besom_guard *g, const struct false_positive *fp) {
+  bool repeated = seen_before(g, fp->digest);
+  count(g, &g->stats.repeated_false_positives, repeated);
+  count_offender(g, fp);
+  return g->adapt == BESOM_ADAPT_ALWAYS || (g->adapt == BESOM_ADAPT_SECOND && repeated);
 }
 
 /* ------------------------------------------------------------------ adapting */
 
-static void look_at_room(besom_guard *g, const besom_filter *f) {
+static void check_reserve(besom_guard *g, const besom_filter *f) {
   besom_statistics stats;
   if (g->rekey_at > 1 || besom_stats(f, &stats) != BESOM_OK) return;
   if (stats.reserve_used >= g->rekey_at) g->rekey_wanted = true;
 }
 
-/* Two keys of one digest we just told apart, as no filter can; and one may move as others adapt. */
-static besom_status adapt_to_refuted(struct lookup *l) {
+/* Whether an adaptation failed because the reserve is used up. Both statuses say so. */
+static bool is_reserve_full(besom_status status) {
+  return status == BESOM_RESERVE_FULL || status == BESOM_FULL;
+}
+
+/* IS_MEMBER: two keys have one digest, which no filter can tell apart. NOT_FOUND: the fingerprint
+   was relocated while the filter adapted to an earlier match. Neither is an error. */
+static besom_status adapt_false_matches(struct lookup *l) {
   besom_guard *g = l->guard;
-  for (size_t i = 0; i < l->refuted; i++) {
-    besom_status status = besom_adapt_at(l->side->filter, l->digest, l->matches[i], l->stored[i]);
+  for (size_t i = 0; i < l->false_matches; i++) {
+    besom_status status = besom_adapt_at(l->epoch->filter, l->digest, l->matches[i], l->stored[i]);
     if (status == BESOM_OK)
       count(g, &g->stats.adapted, 1);
-    else if (status == BESOM_FULL)
+    else if (is_reserve_full(status))
       count(g, &g->stats.adapt_full, 1);
     else if (status != BESOM_IS_MEMBER && status != BESOM_NOT_FOUND)
       return status;
-    if (status == BESOM_FULL && g->rekey_at <= 1) g->rekey_wanted = true;
+    if (is_reserve_full(status) && g->rekey_at <= 1) g->rekey_wanted = true;
   }
-  if (l->refuted) look_at_room(g, l->side->filter);
+  if (l->false_matches) check_reserve(g, l->epoch->filter);
   return BESOM_OK;
 }
 
-/* Kinds that move records change the store when they adapt. */
+/* Kinds that relocate fingerprints move records of the store when they adapt. */
 static besom_status adapt_filter(struct lookup *l) {
   besom_guard *g = l->guard;
   if (moves_records(g) && g->transactional) {
     besom_status status = besom__change_begin(g);
-    return status == BESOM_OK ? besom__change_end(g, adapt_to_refuted(l), durable_work(g)) : status;
+    return status == BESOM_OK ? besom__change_end(g, adapt_false_matches(l), durable_work(g))
+                              : status;
   }
   lock_write(g);
-  besom_status status = adapt_to_refuted(l);
+  besom_status status = adapt_false_matches(l);
   unlock(g);
   return status;
 }
 
 besom_status besom__guard_adapt(struct lookup *l) {
-  struct offence o = offence_of(l);
-  return worth_adapting(l->guard, &o) ? adapt_filter(l) : BESOM_OK;
+  struct false_positive fp = false_positive_of(l);
+  return record_false_positive(l->guard, &fp) ? adapt_filter(l) : BESOM_OK;
 }
 
-/* ------------------------------------------------------------------ readers and the writer */
+/* ------------------------------------------------------------------ the queue to the writer */
 
 void besom__guard_queue(struct lookup *l) {
   besom_guard *g = l->guard;
   lock_queue(g);
   bool room = g->queue_n < QUEUE_LENGTH;
-  if (room) g->queue[(g->queue_first + g->queue_n++) % QUEUE_LENGTH] = offence_of(l);
+  if (room) g->queue[(g->queue_first + g->queue_n++) % QUEUE_LENGTH] = false_positive_of(l);
   unlock_queue(g);
   count(g, room ? &g->stats.queued : &g->stats.queue_drops, 1);
 }
 
-static bool next_queued(besom_guard *g, struct offence *o) {
+static bool next_queued(besom_guard *g, struct false_positive *fp) {
   lock_queue(g);
   bool any = g->queue_n;
   if (any) {
-    *o = g->queue[g->queue_first];
+    *fp = g->queue[g->queue_first];
     g->queue_first = (g->queue_first + 1) % QUEUE_LENGTH;
     g->queue_n--;
   }
@@ -122,28 +132,30 @@ static bool next_queued(besom_guard *g, struct offence *o) {
   return any;
 }
 
-/* Things may have changed since the reader looked: the key may be there by now, or others behind its matches. */
-static besom_status adapt_again(besom_guard *g, const struct offence *o) {
-  const struct side *side = g->next.filter && o->epoch == g->next.epoch ? &g->next : &g->now;
+/* Looks the key up again. Since the reader's lookup it may have been inserted, or the records of
+   its matches may have changed. */
+static besom_status adapt_queued(besom_guard *g, const struct false_positive *fp) {
+  const struct epoch *epoch =
+      g->next.filter && fp->epoch == g->next.number ? &g->next : &g->current;
   struct lookup l;
-  if (side->epoch != o->epoch) return BESOM_OK; /* of a hash key that is gone */
-  besom_status status = besom__lookup_digest(&l, g, side, o->digest);
+  if (epoch->number != fp->epoch) return BESOM_OK; /* the digest is by a hash that is gone */
+  besom_status status = besom__lookup_digest(&l, g, epoch, fp->digest);
   if (status != BESOM_OK) return status;
   status = besom__lookup_lists(&l, &g->stats.filter_reads);
-  if (status == BESOM_OK && !l.found && l.refuted) status = adapt_filter(&l);
+  if (status == BESOM_OK && !l.found && l.false_matches) status = adapt_filter(&l);
   besom__lookup_end(&l);
   return status;
 }
 
 besom_status besom__guard_apply_queue(besom_guard *g) {
-  struct offence o;
+  struct false_positive fp;
   besom_status status = BESOM_OK;
   if (!g->locks) return BESOM_OK;
-  for (size_t i = 0; i < QUEUE_LENGTH && status == BESOM_OK && next_queued(g, &o); i++) {
-    lock_queue(g); /* readers may ask for offenders */
-    bool worth = worth_adapting(g, &o);
+  for (size_t i = 0; i < QUEUE_LENGTH && status == BESOM_OK && next_queued(g, &fp); i++) {
+    lock_queue(g); /* readers may call besom_guard_offenders */
+    bool adapt = record_false_positive(g, &fp);
     unlock_queue(g);
-    if (worth) status = adapt_again(g, &o);
+    if (adapt) status = adapt_queued(g, &fp);
   }
   return status;
 }

@@ -3,12 +3,12 @@
 
 /* ------------------------------------------------------------------ put */
 
-/* If what was done cannot be undone, a longer transaction cannot be kept. */
-static void note_undone(besom_guard *g, besom_status undone) {
-  if (undone != BESOM_OK && (g->tx == TX_GATHER || g->tx == TX_BATCH)) g->doomed = undone;
+/* If half a change could not be undone, a longer transaction must be rolled back. */
+static void check_undo(besom_guard *g, besom_status undone) {
+  if (undone != BESOM_OK && (g->tx == TX_GROUP || g->tx == TX_BATCH)) g->tx_error = undone;
 }
 
-/* The record of a new key. Split: the key in its list, and with the value in the table of keys. */
+/* Writes the record of a new key. Split: the key to its bucket list, key and value to KEYS. */
 static besom_status write_record(besom_guard *g, besom_place at, const besom_record *record) {
   besom_store *store = g->store;
   if (g->layout == BESOM_LAYOUT_MERGED) return store->ops->append(store, at, record);
@@ -16,65 +16,68 @@ static besom_status write_record(besom_guard *g, besom_place at, const besom_rec
   besom_status status = store->ops->append(store, at, &listed);
   if (status != BESOM_OK) return status;
   status = store->ops->table_put(store, BESOM_TABLE_KEYS, record);
-  if (status != BESOM_OK) note_undone(g, store->ops->remove(store, at));
+  if (status != BESOM_OK) check_undo(g, store->ops->remove(store, at));
   return status;
 }
 
-/* Keys that are still to move will need room, too. */
+/* The records that have not migrated yet need room in the next filter, too. */
 static bool next_is_full(const besom_guard *g) {
-  return g->next.filter && g->now.filter->items + g->next.filter->items >= g->next.filter->capacity;
+  return g->next.filter &&
+         g->current.filter->items + g->next.filter->items >= g->next.filter->capacity;
 }
 
-/* Takes out of the filter what the store has not taken. If that fails, it is for the log to see to it. */
-static void take_again(besom_guard *g, besom_filter *f, besom_match at) {
+/* The store has failed: removes the fingerprint again. If that fails, too, the undo log has it. */
+static void undo_insert(besom_guard *g, besom_filter *f, besom_match at) {
   besom_status undone = besom_remove_at(f, at);
-  if (undone != BESOM_OK) besom__log_add(g, f, at, false);
-  note_undone(g, undone);
+  if (undone != BESOM_OK) besom__undo_add(g, f, at, false);
+  check_undo(g, undone);
 }
 
-/* The filter first, since it knows the rank; if the store fails, the filter's entry, the last of its list, goes again.
- */
-static besom_status add(besom_guard *g, const struct key *key, const besom_record *record,
-                        bool *no_room) {
+/* Inserts into the filter first, because it knows the rank. If the store then fails, the new
+   fingerprint, which is the last of its bucket, is removed again. */
+static besom_status insert_new(besom_guard *g, const struct key *key, const besom_record *record,
+                               bool *no_room) {
   besom_digest digest;
-  const struct side *side = besom__guard_side(g, key, &digest);
+  const struct epoch *epoch = besom__guard_epoch_of(g, key, &digest);
   besom_match at;
-  besom_status status = besom__log_reserve(g, 1);
+  besom_status status = besom__undo_make_room(g, 1);
   if (status == BESOM_OK)
-    status = next_is_full(g) ? BESOM_FULL : besom_insert_at(side->filter, digest, 0, &at);
+    status = next_is_full(g) ? BESOM_FULL : besom_insert_at(epoch->filter, digest, 0, &at);
   *no_room = status == BESOM_FULL;
   if (status != BESOM_OK) return status;
-  status = write_record(g, place_of(side->epoch, at), record);
+  status = write_record(g, position_of(epoch->number, at), record);
   if (status != BESOM_OK) {
-    take_again(g, side->filter, at);
+    undo_insert(g, epoch->filter, at);
     return status;
   }
-  besom__log_add(g, side->filter, at, false);
-  besom__guard_list_changed(g, side, at.bucket);
+  besom__undo_add(g, epoch->filter, at, false);
+  besom__migration_list_changed(g, epoch, at.bucket);
   count(g, &g->stats.puts, 1);
   return BESOM_OK;
 }
 
-static besom_status replace(besom_guard *g, const struct lookup *l, const besom_record *record) {
+static besom_status replace_record(besom_guard *g, const struct lookup *l,
+                                   const besom_record *record) {
   besom_store *store = g->store;
   besom_status status =
       g->layout == BESOM_LAYOUT_MERGED
-          ? store->ops->replace(store, place_of(l->side->epoch, l->found_at), record)
+          ? store->ops->replace(store, position_of(l->epoch->number, l->found_at), record)
           : store->ops->table_put(store, BESOM_TABLE_KEYS, record);
   if (status != BESOM_OK) return status;
-  if (g->layout == BESOM_LAYOUT_MERGED) besom__guard_list_changed(g, l->side, l->found_at.bucket);
+  if (g->layout == BESOM_LAYOUT_MERGED)
+    besom__migration_list_changed(g, l->epoch, l->found_at.bucket);
   count(g, &g->stats.replaced, 1);
   return BESOM_OK;
 }
 
-static besom_status write_again(besom_guard *g, const struct lookup *l, besom_bytes value) {
+static besom_status replace_value(besom_guard *g, const struct lookup *l, besom_bytes value) {
   besom_record record = {l->key->bytes, value};
   besom_status status = besom__change_begin(g);
-  return status == BESOM_OK ? besom__change_end(g, replace(g, l, &record), durable_change(g))
+  return status == BESOM_OK ? besom__change_end(g, replace_record(g, l, &record), durable_change(g))
                             : status;
 }
 
-/* When the filter has no room, not the store, some can be made. */
+/* If the filter is full, grows it and tries again. A full store is DISK_FULL, and final. */
 static besom_status write_new(besom_guard *g, const struct key *key, besom_bytes value) {
   besom_record record = {key->bytes, value};
   besom_status status;
@@ -83,34 +86,35 @@ static besom_status write_new(besom_guard *g, const struct key *key, besom_bytes
     no_room = false;
     status = besom__change_begin(g);
     if (status == BESOM_OK)
-      status = besom__change_end(g, add(g, key, &record, &no_room), durable_change(g));
-    if (no_room) status = besom__guard_make_room(g);
+      status = besom__change_end(g, insert_new(g, key, &record, &no_room), durable_change(g));
+    if (no_room) status = besom__migration_make_room(g);
   } while (no_room && status == BESOM_OK);
   return status;
 }
 
-static besom_status enter(besom_guard *g) {
-  if (g->tx == TX_DEAD) return g->doomed;
-  besom_status status = besom__guard_settle(g);
+/* Before every put and delete. */
+static besom_status prepare_change(besom_guard *g) {
+  if (g->tx == TX_FAILED) return g->tx_error;
+  besom_status status = besom__guard_resync(g);
   return status == BESOM_OK ? besom__guard_apply_queue(g) : status;
 }
 
 static besom_status put(besom_guard *g, const struct key *key, besom_bytes value) {
   struct lookup l;
-  besom_status status = enter(g);
+  besom_status status = prepare_change(g);
   if (status == BESOM_OK) status = besom__lookup_begin(&l, g, key);
   if (status != BESOM_OK) return status;
   status = besom__lookup_key(&l, &g->stats.put_reads);
-  if (status == BESOM_OK) status = l.found ? write_again(g, &l, value) : write_new(g, key, value);
+  if (status == BESOM_OK) status = l.found ? replace_value(g, &l, value) : write_new(g, key, value);
   besom__lookup_end(&l);
-  if (status == BESOM_OK) besom__guard_work(g);
+  if (status == BESOM_OK) besom__migration_advance(g);
   return status;
 }
 
 static besom_status put_new(besom_guard *g, const struct key *key, besom_bytes value) {
-  besom_status status = enter(g);
+  besom_status status = prepare_change(g);
   if (status == BESOM_OK) status = write_new(g, key, value);
-  if (status == BESOM_OK) besom__guard_work(g);
+  if (status == BESOM_OK) besom__migration_advance(g);
   return status;
 }
 
@@ -122,27 +126,28 @@ static besom_status ready_to_remove(besom_filter *f, besom_match at) {
 
 static besom_status remove_record(besom_guard *g, const struct lookup *l) {
   besom_store *store = g->store;
-  besom_status status = store->ops->remove(store, place_of(l->side->epoch, l->found_at));
+  besom_status status = store->ops->remove(store, position_of(l->epoch->number, l->found_at));
   if (status != BESOM_OK || g->layout == BESOM_LAYOUT_MERGED) return status;
   status = store->ops->table_remove(store, BESOM_TABLE_KEYS, l->key->bytes);
-  if (status == BESOM_NOT_FOUND) return BESOM_OK; /* put_new of a key that was there: one of two */
-  note_undone(g, status); /* it was not the last of its list: it cannot be put back */
+  if (status == BESOM_NOT_FOUND) return BESOM_OK; /* put_new was called for a key that existed */
+  check_undo(g, status); /* it need not have been the last of its list, so append cannot undo it */
   return status;
 }
 
-/* The store first: a fingerprint without a record does no harm, a record without a fingerprint is lost. */
-static besom_status take_out(besom_guard *g, const struct lookup *l) {
-  besom_filter *f = l->side->filter;
+/* Changes the store first: a fingerprint without a record is harmless, a record without a
+   fingerprint is lost. A single delete is even committed before the fingerprint is removed. */
+static besom_status delete_found(besom_guard *g, const struct lookup *l) {
+  besom_filter *f = l->epoch->filter;
   besom_status status = besom__change_begin(g);
   if (status != BESOM_OK) return status;
   bool commit_first = g->tx == TX_SINGLE && g->durability != BESOM_DURABLE_SYNC;
-  status = besom__log_reserve(g, 1);
+  status = besom__undo_make_room(g, 1);
   if (status == BESOM_OK) status = ready_to_remove(f, l->found_at);
   if (status == BESOM_OK) status = remove_record(g, l);
-  besom__guard_list_changed(g, l->side, l->found_at.bucket);
+  besom__migration_list_changed(g, l->epoch, l->found_at.bucket);
   if (status == BESOM_OK && !commit_first) {
     status = besom_remove_at(f, l->found_at);
-    besom__log_add(g, f, l->found_at, true);
+    besom__undo_add(g, f, l->found_at, true);
   }
   status = besom__change_end(g, status, durable_change(g));
   if (status != BESOM_OK) return status;
@@ -157,17 +162,17 @@ static besom_status take_out(besom_guard *g, const struct lookup *l) {
 
 static besom_status delete_key(besom_guard *g, const struct key *key) {
   struct lookup l;
-  besom_status status = enter(g);
+  besom_status status = prepare_change(g);
   if (status == BESOM_OK) status = besom__lookup_begin(&l, g, key);
   if (status != BESOM_OK) return status;
   status = besom__lookup_lists(&l, &g->stats.delete_reads);
-  if (status == BESOM_OK) status = l.found ? take_out(g, &l) : BESOM_NOT_FOUND;
+  if (status == BESOM_OK) status = l.found ? delete_found(g, &l) : BESOM_NOT_FOUND;
   besom__lookup_end(&l);
-  if (status == BESOM_OK) besom__guard_work(g);
+  if (status == BESOM_OK) besom__migration_advance(g);
   return status;
 }
 
-/* ------------------------------------------------------------------ the calls */
+/* ------------------------------------------------------------------ public functions */
 
 besom_status besom_guard_put(besom_guard *g, const void *key, size_t len, const void *value,
                              size_t value_len) {

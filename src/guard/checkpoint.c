@@ -1,12 +1,14 @@
 /*
- * The filters, saved beside the store when a guard is closed: one or two saved filters, then
+ * The checkpoint: the filters, saved beside the store when a guard is closed. The file has one
+ * saved filter, or two during a migration, and then this trailer:
  *
- *     "besomckp", store id, open id, u32 epoch, u32 filters, u64 commit number, u64 bytes of each filter (2),
- *     u64 checksum of that
+ *     "besomckp", store id, open id, u32 epoch, u32 filters, u64 commit number,
+ *     u64 bytes of each filter (2), u64 checksum of the trailer so far
  *
- * It is of use only for the very state of the store that it was written for. A loss of power can take a store back, and
- * other changes can then bring it to the same commit number; so the number alone says nothing. Therefore each opening
- * that changes anything takes the file away first, and marks the store by a number of its own, the open id.
+ * A checkpoint is valid only for the state of the store that it was saved from. The commit number
+ * does not identify that state: after a power cut a store can be at an earlier commit, and other
+ * changes can bring it to the same number again. Therefore each open that changes anything first
+ * unlinks the file and then writes a random open id into the store.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -19,7 +21,7 @@
 #define PATH_MAX 4096
 #endif
 
-enum { END_BYTES = 8 + 2 * ID_BYTES + 4 + 4 + 8 + 2 * 8 + 8 };
+enum { TRAILER_BYTES = 8 + 2 * ID_BYTES + 4 + 4 + 8 + 2 * 8 + 8 };
 
 static const char magic[8] = "besomckp";
 
@@ -31,19 +33,19 @@ static bool path_of(const besom_guard *g, char *out, size_t size) {
   return len > 0 && (size_t)len < size;
 }
 
-static bool write_end(besom_guard *g, const uint64_t lengths[2], uint8_t *out) {
-  struct writer w = {out, out + END_BYTES, false};
+static bool write_trailer(besom_guard *g, const uint64_t lengths[2], uint8_t *out) {
+  struct writer w = {out, out + TRAILER_BYTES, false};
   uint64_t number;
   if (g->store->ops->commit_number(g->store, &number) != BESOM_OK) return false;
   besom__write_bytes(&w, magic, sizeof magic);
   besom__write_bytes(&w, g->store_id, ID_BYTES);
   besom__write_bytes(&w, g->open_id, ID_BYTES);
-  besom__write_u32(&w, g->now.epoch);
+  besom__write_u32(&w, g->current.number);
   besom__write_u32(&w, g->next.filter ? 2 : 1);
   besom__write_u64(&w, number);
   besom__write_u64(&w, lengths[0]);
   besom__write_u64(&w, lengths[1]);
-  besom__write_u64(&w, besom__checksum(out, END_BYTES - 8));
+  besom__write_u64(&w, besom__checksum(out, TRAILER_BYTES - 8));
   return true;
 }
 
@@ -63,13 +65,13 @@ static besom_status write_counted(void *ctx, const void *data, size_t len) {
 static besom_status save_all(void *ctx, const besom_sink *sink) {
   besom_guard *g = ctx;
   struct counting now = {sink, 0}, next = {sink, 0};
-  uint8_t end[END_BYTES];
-  besom_status status = besom_save(g->now.filter, &(besom_sink){write_counted, &now});
+  uint8_t trailer[TRAILER_BYTES];
+  besom_status status = besom_save(g->current.filter, &(besom_sink){write_counted, &now});
   if (status == BESOM_OK && g->next.filter)
     status = besom_save(g->next.filter, &(besom_sink){write_counted, &next});
   if (status != BESOM_OK) return status;
-  if (!write_end(g, (uint64_t[2]){now.bytes, next.bytes}, end)) return BESOM_IO;
-  return sink->write(sink->ctx, end, sizeof end);
+  if (!write_trailer(g, (uint64_t[2]){now.bytes, next.bytes}, trailer)) return BESOM_IO;
+  return sink->write(sink->ctx, trailer, sizeof trailer);
 }
 
 void besom__checkpoint_save(besom_guard *g) {
@@ -93,7 +95,7 @@ static bool is_like(const besom_filter *f, const besom_filter *model) {
          f->capacity == model->capacity && slots == model_slots && width == model_width;
 }
 
-/* NULL if it is not what stands for the model. */
+/* Loads and binds a filter. NULL if it differs in kind, hash or geometry from the model. */
 static besom_filter *load_one(besom_guard *g, const uint8_t *data, uint64_t len,
                               const besom_filter *model) {
   besom_filter *f;
@@ -104,27 +106,30 @@ static besom_filter *load_one(besom_guard *g, const uint8_t *data, uint64_t len,
 }
 
 static bool load_both(besom_guard *g, const uint8_t *data, const uint64_t lengths[2]) {
-  besom_filter *next = NULL, *now = load_one(g, data, lengths[0], g->now.filter);
+  besom_filter *next = NULL, *now = load_one(g, data, lengths[0], g->current.filter);
   if (now && g->next.filter) next = load_one(g, data + lengths[0], lengths[1], g->next.filter);
   if (!now || !next != !g->next.filter) {
     besom_free(now);
     return false;
   }
-  besom_free(g->now.filter);
+  besom_free(g->current.filter);
   besom_free(g->next.filter);
-  g->now.filter = now;
+  g->current.filter = now;
   g->next.filter = next;
   return true;
 }
 
-/* The end must be, byte for byte, what would be written now. */
+/* The trailer must equal, byte for byte, the one that would be written now. */
 static bool load_from(besom_guard *g, const uint8_t *data, size_t len) {
-  uint8_t expected[END_BYTES];
-  if (len < END_BYTES) return false;
-  const uint8_t *end = data + len - END_BYTES;
-  uint64_t lengths[2] = {load64(end + END_BYTES - 24), load64(end + END_BYTES - 16)};
-  if (!write_end(g, lengths, expected) || memcmp(end, expected, END_BYTES) != 0) return false;
-  if (lengths[0] > len - END_BYTES || lengths[1] != len - END_BYTES - lengths[0]) return false;
+  uint8_t expected[TRAILER_BYTES];
+  if (len < TRAILER_BYTES) return false;
+  const uint8_t *trailer = data + len - TRAILER_BYTES;
+  uint64_t lengths[2] = {load64(trailer + TRAILER_BYTES - 24),
+                         load64(trailer + TRAILER_BYTES - 16)};
+  if (!write_trailer(g, lengths, expected) || memcmp(trailer, expected, TRAILER_BYTES) != 0)
+    return false;
+  if (lengths[0] > len - TRAILER_BYTES || lengths[1] != len - TRAILER_BYTES - lengths[0])
+    return false;
   return load_both(g, data, lengths);
 }
 

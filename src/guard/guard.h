@@ -1,15 +1,25 @@
 /*
- * A guard: a filter and the store behind it. What every part of it sees.
+ * A guard: a filter and the store behind it. Declarations shared by all files of src/guard/.
  *
- * lookup.c, adapt.c   ask the filter, read the store, compare, adapt
- * change.c            put and delete; transaction.c: how a change is kept or taken back
- * move.c              growth and new hash keys: from one filter to the next, in steps
- * open.c, note.c, checkpoint.c, recover.c   from a store to a guard, and back
- * reverse.c           how the filter sees the stored keys; scan.c, merge.c, stats.c, loan.c
+ * lookup.c         get: query the filter, read the store, compare the keys
+ * adapt.c          false positives: counting, adapting the filter, the queue from readers to writer
+ * change.c         put and delete
+ * transaction.c    commit, abort, rollback; the undo log that makes the filter follow the store
+ * migration.c      growing and rekeying: moving records from one epoch to the next in steps
+ * reverse_map.c    the reverse map (fingerprint to stored key) that the filter is bound to
+ * open.c           open and close
+ * manifest.c       the record in which the guard keeps kind, geometry, hash and migration state
+ * checkpoint.c     the saved filter that close leaves beside the store
+ * rebuild.c        the filter from a scan of the store
+ * scan.c, merge.c, stats.c, value_copy.c, lock.c
  *
- * The rule for all: filter and store are changed together, so that for every bucket the filter's fingerprints and the
- * store's list agree rank by rank whenever somebody may look. The one exception is a delete that is being committed:
- * the list is one shorter already. So who looks compares all records of a list, not the matched ranks alone.
+ * Layouts. Merged: the reverse map is the database, so the bucket lists hold keys and values.
+ * Split: the bucket lists hold the keys only, and the table KEYS holds keys and values.
+ *
+ * Invariant. Filter and store change together: for every bucket, fingerprint i of the filter
+ * belongs to record i of the store's list whenever another thread may look. There is one exception:
+ * while a delete is being committed, the list is already one record shorter. So a reader compares
+ * all records of a list, not only those at the matched ranks.
  */
 #ifndef BESOM_GUARD_GUARD_H
 #define BESOM_GUARD_GUARD_H
@@ -22,74 +32,78 @@
 #include "guard/lock.h"
 
 enum {
-  FEW_MATCHES = 8,      /* so many need no allocation; more are rare even in the smallest filters */
-  MEMORY_BITS = 12,     /* false positives that are remembered: 2^12 at most */
-  ID_BYTES = 16,        /* of a store, of an opening of it */
-  OPTIONS_BYTES = 128,  /* of config.options, with the 0 */
-  QUEUE_LENGTH = 1024,  /* false positives that wait for the writer */
-  OFFENDERS = 16,       /* that are counted */
-  WINDOW = 4096,        /* queries for absent keys that a rate is told of */
-  MOST_GATHERED = 4096, /* changes that are written at once, when it is left to the guard */
+  FEW_MATCHES = 8,     /* matches that need no allocation; more are rare even in tiny filters */
+  RECENT_BITS = 12,    /* 2^12 recent false positives are remembered */
+  ID_BYTES = 16,       /* of a store id and of an open id */
+  OPTIONS_BYTES = 128, /* of config.options, including the final 0 */
+  QUEUE_LENGTH = 1024, /* false positives that wait for the writer */
+  OFFENDERS = 16,      /* keys with a counter of their own */
+  WINDOW = 4096,       /* negative queries per window of the false-positive rate */
+  GROUP_COMMIT_CHANGES = 4096, /* changes per group commit (BESOM_DURABLE_SYNC) */
   DEFAULT_STEP = 64,
 };
 
-/* A key, also as the integer that it is, if it was given as one. */
+/* A key. integer points to the integer that it was given as, or is NULL. */
 struct key {
   besom_bytes bytes;
-  const uint64_t *integer; /* or NULL */
+  const uint64_t *integer;
 };
 
-/* A filter, and the epoch in which the store has the keys of it. */
-struct side {
-  besom_filter *filter; /* NULL: there is none */
-  uint32_t epoch;
+/* An epoch of the store, and the filter over its records. */
+struct epoch {
+  besom_filter *filter; /* NULL: there is no such epoch */
+  uint32_t number;
 };
 
 /*
- * How far a guard is with its transaction: none; one change; changes that are gathered; a batch of the caller's; one
- * that had to be taken back, of which the caller is still to be told.
+ * The state of a guard's transaction.
+ * NONE    no transaction is open
+ * SINGLE  one change
+ * GROUP   changes that wait for the next group commit (BESOM_DURABLE_SYNC)
+ * BATCH   the caller's batch
+ * FAILED  a batch that was rolled back; the caller has not ended it yet
  */
-enum transaction { TX_NONE, TX_SINGLE, TX_GATHER, TX_BATCH, TX_DEAD };
+enum transaction { TX_NONE, TX_SINGLE, TX_GROUP, TX_BATCH, TX_FAILED };
 
-/* A bucket that a transaction has touched in the filter. */
-struct touched {
+/* An entry of the undo log: a bucket of a filter that the transaction has changed. */
+struct undo_entry {
   besom_match at;
-  bool next; /* of the filter that keys move to */
-  bool all;  /* not only appended to: all of the bucket is to be made anew from the store */
+  bool next;   /* the filter is that of the next epoch */
+  bool refill; /* a fingerprint was removed or moved: undo by refilling the bucket from the store.
+                  Otherwise one was appended: undo by removing it */
 };
 
-/* All it takes to make a filter anew from the store. */
-struct origin {
+/* What it takes to create a filter again and fill it from the store. */
+struct filter_params {
   enum hash_id hash;
   uint8_t seed[SEED_BYTES];
   uint64_t slots;
   uint32_t width, epoch;
 };
 
-/* What a transaction that is taken back returns to. */
-struct before {
+/* Counters and migration state at the start of a transaction, for the rollback. */
+struct savepoint {
   uint64_t puts, replaced, deletes, frontier, rekeys, growths;
-  bool moving;
+  bool migrating;
 };
 
-/* A false positive. */
-struct offence {
+struct false_positive {
   besom_digest digest;
-  uint32_t epoch; /* of the filter that was wrong, whose hash the digest is by */
-  uint32_t len;   /* of the key, of which this is the beginning */
+  uint32_t epoch; /* of the filter that answered yes; the digest is by the hash of that filter */
+  uint32_t len;   /* of the key; the array has its first bytes */
   uint8_t key[BESOM_OFFENDER_BYTES];
 };
 
 struct offender {
-  uint64_t name; /* a hash of the key that no new hash key changes */
-  besom_offender told;
+  uint64_t id; /* a hash of the key that does not change when the filter is rekeyed */
+  besom_offender api;
 };
 
 struct besom_guard {
-  struct side now,
-      next; /* next: while keys move to another filter; those of buckets below the frontier are there */
+  /* next.filter is not NULL during a migration: buckets below the frontier have migrated to it. */
+  struct epoch current, next;
   uint64_t frontier;
-  struct load *ahead; /* lists that will move next (move.c); or NULL */
+  struct read_ahead *ahead; /* lists that migrate next (migration.c); or NULL */
   besom_store *store;
   besom_allocator allocator;
   besom_adapt_policy adapt;
@@ -99,44 +113,44 @@ struct besom_guard {
 
   double grow_at, rekey_at;
   uint64_t step_items;
-  uint64_t grow_items; /* with more keys the filter is to grow */
-  bool rekey_wanted;   /* the room for adapting is used up */
+  uint64_t grow_items; /* the filter grows when it has more keys than this */
+  bool rekey_wanted;   /* the reserve is used up, or nearly */
 
-  besom_config
-      shape; /* of all its filters, but for hash, seed and (kinds with bucket_of) geometry */
+  besom_config filter_config; /* of all filters of this guard, without hash and seed and, for kinds
+                                 with bucket_of, without geometry */
   char options[OPTIONS_BYTES];
   uint8_t store_id[ID_BYTES], open_id[ID_BYTES];
-  bool announced; /* the store has the open_id */
+  bool open_id_written; /* the store's manifest has the open id */
 
   enum transaction tx;
-  struct before before;
-  struct touched *log; /* what the transaction has touched */
-  size_t log_n, log_room;
-  uint64_t gathered;
-  besom_status
-      doomed; /* not OK: half a change is made that cannot be undone; or, of a dead batch, why it died */
-  bool unsettled; /* the filter is to be brought in line with the store by the log */
-  besom_status
-      untold;    /* not OK: why gathered changes were taken back, of which sync has not told yet */
-  bool loose;    /* what was committed last may be lost with the power */
-  bool replaced; /* the transaction has let a filter go; those before it were made by these: */
-  struct origin now_before, next_before;
+  struct savepoint savepoint;
+  struct undo_entry *undo; /* the undo log of the transaction */
+  size_t undo_n, undo_room;
+  uint64_t group_changes;  /* since the last group commit */
+  besom_status tx_error;   /* not OK: half a change cannot be undone, so the transaction must be
+                             rolled back; in TX_FAILED: why it was */
+  bool filter_stale;       /* the rollback did not finish: the filter must be resynced */
+  besom_status sync_error; /* not OK: why a group was rolled back; the next sync reports it */
+  bool nondurable;         /* the last commit may be lost in a power cut */
+  /* The transaction has ended a migration and freed a filter; the filters before it were these. */
+  bool filter_replaced;
+  struct filter_params old_current, old_next;
 
-  struct locks *locks;                /* only with threads; else NULL */
-  struct offence queue[QUEUE_LENGTH]; /* a ring */
+  struct locks *locks;                       /* NULL without config.threads */
+  struct false_positive queue[QUEUE_LENGTH]; /* a ring, from readers to the writer */
   size_t queue_first, queue_n;
 
   struct offender offenders[OFFENDERS];
-  uint64_t offences[1 << MEMORY_BITS];
-  uint64_t window_queries, window_false; /* of the window that is not full yet */
-  uint64_t last_false;                   /* of the last full one, */
-  uint64_t windows;                      /* if there was one */
+  uint64_t recent[1 << RECENT_BITS];     /* digests of recent false positives */
+  uint64_t window_queries, window_false; /* negative queries of the current window */
+  uint64_t last_false;                   /* false positives of the last full window */
+  uint64_t windows;                      /* full windows so far */
   besom_guard_statistics stats;
 };
 
-/* ------------------------------------------------------------------ small things */
+/* ------------------------------------------------------------------ helpers */
 
-static inline besom_place place_of(uint32_t epoch, besom_match at) {
+static inline besom_place position_of(uint32_t epoch, besom_match at) {
   return (besom_place){.epoch = epoch, .rank = at.rank, .bucket = at.bucket};
 }
 
@@ -153,22 +167,23 @@ static inline besom_digest key_digest(const besom_filter *f, const struct key *k
                       : besom_hash(f, key->bytes.data, key->bytes.len);
 }
 
-/* A counter that readers count, too. */
+/* Adds n to a counter that readers add to, too. Returns the new value. */
 static inline uint64_t count(const besom_guard *g, uint64_t *counter, uint64_t n) {
   if (g->locks) return __atomic_add_fetch(counter, n, __ATOMIC_RELAXED);
   return *counter += n;
 }
 
-/* Whose records lie elsewhere now and then (besom_reverse.exchange): kinds that cannot tell a key's bucket. */
+/* Whether the filter relocates its fingerprints, and records with them (besom_reverse.exchange).
+   Such kinds cannot compute a key's bucket. */
 static inline bool moves_records(const besom_guard *g) {
-  return g->now.filter->kind->readmit_at && !g->now.filter->kind->bucket_of;
+  return g->current.filter->kind->readmit_at && !g->current.filter->kind->bucket_of;
 }
 
 static inline bool in_batch(const besom_guard *g) {
-  return g->tx == TX_BATCH || g->tx == TX_DEAD;
+  return g->tx == TX_BATCH || g->tx == TX_FAILED;
 }
 
-/* Readers hold it while they look, the writer while it changes what they look at. */
+/* The locks of lock.h. All of these do nothing without config.threads. */
 static inline void lock_read(const besom_guard *g) {
   if (g->locks) besom__lock_read(g->locks);
 }
@@ -197,24 +212,26 @@ static inline void unlock_queue(const besom_guard *g) {
   if (g->locks) besom__unlock_queue(g->locks);
 }
 
-/* ------------------------------------------------------------------ loan.c */
+/* ------------------------------------------------------------------ value_copy.c */
 
-/* Copies a value for the caller to keep: a store's own bytes are gone with its next call. */
-besom_status besom__guard_lend(const besom_guard *g, besom_bytes from, besom_bytes *out);
+/* Copies a value. The caller frees the copy with besom_guard_release. The bytes that a store shows
+   are valid only until its next call. Errors: NO_MEMORY. */
+besom_status besom__value_copy(const besom_guard *g, besom_bytes from, besom_bytes *out);
 
 /* ------------------------------------------------------------------ lookup.c */
 
-/* A key on its way: the filter's matches, then, after one read of their bucket, what stands behind them. */
+/* A lookup: the matches of the filter, then, after one read of each bucket, the records there. */
 struct lookup {
   besom_guard *guard;
   const struct key *key;
-  const struct side *side; /* where the key is, if it is there */
+  const struct epoch *epoch; /* the only one that can hold the key */
   besom_digest digest;
-  besom_bytes *value; /* where to lend the key's value; NULL if it is not wanted */
+  besom_bytes *value; /* receives a copy of the value; NULL if it is not wanted */
 
-  besom_match *matches; /* all n of them, in order; those before next are judged */
-  size_t n, next, end;  /* end: of those in the bucket that is being read */
-  size_t refuted;       /* so many of the first matches are of other keys, */
+  besom_match *matches; /* n of them, ordered by bucket and rank */
+  size_t n;
+  size_t next, end;     /* matches of the bucket that is being read: from next up to end */
+  size_t false_matches; /* matches[0] up to this belong to other keys, */
   besom_digest *stored; /* with these digests */
   bool found;
   besom_match found_at;
@@ -223,47 +240,53 @@ struct lookup {
   besom_digest few_stored[FEW_MATCHES];
 };
 
-/* The filter that a key belongs to, and the key's digest there. */
-const struct side *besom__guard_side(const besom_guard *g, const struct key *key,
-                                     besom_digest *digest);
+/* The epoch that a key belongs to, and the key's digest there. During a migration the key's old
+   bucket decides: below the frontier it is the next epoch, else the current one. */
+const struct epoch *besom__guard_epoch_of(const besom_guard *g, const struct key *key,
+                                          besom_digest *digest);
 
-/* Asks the filter. After OK the lookup is to be ended. The second: for a key of which only the digest is known. */
+/* Queries the filter. After OK call besom__lookup_end. The second form is for a key of which only
+   the digest is known. Errors: NO_MEMORY. */
 besom_status besom__lookup_begin(struct lookup *l, besom_guard *g, const struct key *key);
-besom_status besom__lookup_digest(struct lookup *l, besom_guard *g, const struct side *side,
+besom_status besom__lookup_digest(struct lookup *l, besom_guard *g, const struct epoch *epoch,
                                   besom_digest digest);
 void besom__lookup_end(struct lookup *l);
 
-/* Reads the list of each match, once, and counts these reads. */
+/* Reads the bucket list of each match once, sets found and false_matches, and counts the reads. */
 besom_status besom__lookup_lists(struct lookup *l, uint64_t *reads);
 
-/* Whether the key is there: merged by its list, split by the table of keys. Reads only if the filter said yes. */
+/* Sets found. Merged: reads the bucket list. Split: reads the table KEYS. Reads nothing if the
+   filter has no match. */
 besom_status besom__lookup_key(struct lookup *l, uint64_t *reads);
 
 /* ------------------------------------------------------------------ adapt.c */
 
-/* Takes a false positive into the books, and, if it is worth it, has the filter adapt to the matches that were refuted.
- */
+/* Counts a false positive. If the policy says so, adapts the filter to l's false matches. */
 besom_status besom__guard_adapt(struct lookup *l);
 
-/* Leaves it to the writer. */
+/* Queues a false positive for the writer. If the queue is full, drops it. */
 void besom__guard_queue(struct lookup *l);
 
-/* The writer: adapts to what readers have left. Errors are of the store; what was left is forgotten then. */
+/* The writer: adapts to what readers have queued. Errors: those of the store. The false positive
+   that failed is dropped; later ones stay in the queue. */
 besom_status besom__guard_apply_queue(besom_guard *g);
 
 /* ------------------------------------------------------------------ transaction.c */
 
-/* Before every change: brings the filter in line with the store, if it is not. */
-besom_status besom__guard_settle(besom_guard *g);
+/* Before every change: brings the filter in line with the store, if a rollback did not finish. */
+besom_status besom__guard_resync(besom_guard *g);
 
 /*
- * Around a change in memory of filter and store. begin takes the lock and, unless one is open, begins a transaction.
- * end is told how the change went. If well, and the transaction is this change alone, it is committed, durably if told
- * so; if not, it is taken back. A change that fails within a longer transaction must have undone itself, or set doomed:
- * then all of the transaction is taken back.
+ * Brackets a change of filter and store in memory. begin takes the write lock and, if none is open,
+ * begins a transaction. end gets the status of the change.
+ * - If the change succeeded and is a transaction of its own, end commits it, durably if asked.
+ * - If it failed and is a transaction of its own, end rolls it back.
+ * - If it failed within a longer transaction, it must have undone itself, or have set tx_error:
+ *   then end rolls the whole transaction back.
  *
- * Which are durable: changes of the caller as he has chosen. Work of the guard's own, as long as all before it is:
- * there are stores (LMDB) in which one commit that is not endangers those before it, too.
+ * Durability. The caller's changes: as configured. The guard's own work (migration steps, records
+ * that move with fingerprints): durable as long as everything before it is, because in some stores
+ * (LMDB) a commit that is not durable endangers the earlier ones, too.
  */
 besom_status besom__change_begin(besom_guard *g);
 besom_status besom__change_end(besom_guard *g, besom_status status, bool durable);
@@ -273,86 +296,90 @@ static inline bool durable_change(const besom_guard *g) {
 }
 
 static inline bool durable_work(const besom_guard *g) {
-  return durable_change(g) || (g->durability == BESOM_DURABLE_BATCH && !g->loose);
+  return durable_change(g) || (g->durability == BESOM_DURABLE_BATCH && !g->nondurable);
 }
 
-/* Commits what is gathered, if anything is. */
+/* Commits the open group, if there is one. */
 besom_status besom__guard_flush(besom_guard *g, bool durable);
 
-/* Ends a transaction of any kind, and has everything as it was before. */
+/* Ends a transaction in any state and restores the state before it. The caller has the write lock.
+   If the filter cannot be restored yet, filter_stale is set. */
 void besom__guard_roll_back(besom_guard *g);
 
-/* Makes room in the log, before the change, for so many entries; and writes one. Without transactions it is not needed.
- */
-besom_status besom__log_reserve(besom_guard *g, size_t n);
-void besom__log_add(besom_guard *g, const besom_filter *f, besom_match at, bool all);
+/* The undo log. make_room, for n entries, must come before the change; add appends one.
+   Both do nothing for a store without transactions. Errors: NO_MEMORY. */
+besom_status besom__undo_make_room(besom_guard *g, size_t n);
+void besom__undo_add(besom_guard *g, const besom_filter *f, besom_match at, bool refill);
 
-/* Before every look: OK if filter and store agree. With threads it is for the writer to see to that. */
+/* Before every read: OK if filter and store agree. With threads only the writer can resync, so a
+   reader gets IO. */
 static inline besom_status ready_to_read(besom_guard *g) {
-  if (LIKELY(!g->unsettled)) return BESOM_OK;
-  return g->locks ? BESOM_IO : besom__guard_settle(g);
+  if (LIKELY(!g->filter_stale)) return BESOM_OK;
+  return g->locks ? BESOM_IO : besom__guard_resync(g);
 }
 
-/* ------------------------------------------------------------------ move.c */
+/* ------------------------------------------------------------------ migration.c */
 
-/* After a change, or a query that has read the store: begins to move if it is time, moves some if it has begun. */
-void besom__guard_work(besom_guard *g);
+/* After a change, or a query that has read the store: starts a migration if one is due, and does
+   one step if one is running. A failed step is only counted. */
+void besom__migration_advance(besom_guard *g);
 
-/* When an insert was FULL: moves so much that there is room. FULL if that cannot be. */
-besom_status besom__guard_make_room(besom_guard *g);
+/* When an insert was FULL: migrates until there is room. FULL if that is not possible. */
+besom_status besom__migration_make_room(besom_guard *g);
 
-/* Moves no more than max entries. */
-besom_status besom__guard_move(besom_guard *g, uint64_t max);
+/* Does one step of at most max records, or of one list that is longer. */
+besom_status besom__migration_step(besom_guard *g, uint64_t max);
 
-/* A list was changed by something else than a move; and: none of what was looked at ahead is true any more. */
-void besom__guard_list_changed(besom_guard *g, const struct side *side, uint64_t bucket);
-void besom__guard_forget_ahead(besom_guard *g);
+/* The read-ahead is stale if one of its lists was changed by anything but a migration step: the
+   first call drops it in that case, the second always. */
+void besom__migration_list_changed(besom_guard *g, const struct epoch *epoch, uint64_t bucket);
+void besom__migration_drop_read_ahead(besom_guard *g);
 
-/* What follows from the size of the filter that the guard has now. */
-void besom__guard_sized(besom_guard *g);
+/* Sets grow_items for the current filter. */
+void besom__guard_set_grow_threshold(besom_guard *g);
 
-/* ------------------------------------------------------------------ reverse.c */
+/* ------------------------------------------------------------------ reverse_map.c */
 
-/* Lets the filter see the stored keys. */
+/* Binds a filter to the guard's reverse map: the stored keys. */
 besom_status besom__guard_bind(besom_guard *g, besom_filter *f);
 
-/* ------------------------------------------------------------------ open.c, recover.c, note.c, checkpoint.c */
+/* ------------------------------------------------------------------ open.c, rebuild.c */
 
-/* A filter for this guard, empty and not bound. slots, width: 0 as in the shape. seed NULL: a random one. */
+/* A filter for this guard, empty and not bound. slots and width 0: from filter_config. seed NULL:
+   a random one. */
 besom_status besom__guard_filter_new(besom_guard *g, const char *hash, const uint8_t *seed,
                                      uint64_t slots, uint32_t width, besom_filter **out);
 
-/* Random bytes, never the same twice. IO. */
+/* n random bytes from the system. Errors: IO. */
 besom_status besom__guard_random(uint8_t *out, size_t n);
 
-/* The filter's geometry, 0 for kinds whose shape tells all. */
+/* The filter's geometry; 0 for kinds whose geometry follows from filter_config. */
 void besom__guard_geometry(const besom_filter *f, uint64_t *slots, uint32_t *width);
 
-/*
- * Fills the empty filter of a side, which is bound, from the lists of its epoch. progress may be NULL. On failure the
- * filter is to be dropped. INCOMPATIBLE, FULL, CANCELLED.
- */
-besom_status besom__guard_refill(besom_guard *g, const struct side *side,
+/* Fills the filter of an epoch, which is empty and bound, by one scan of the epoch's lists.
+   progress may be NULL. After a failure free the filter. Errors: INCOMPATIBLE, FULL, CANCELLED. */
+besom_status besom__guard_refill(besom_guard *g, const struct epoch *epoch,
                                  const besom_progress *progress);
 
-/* Makes the filters anew from the store. On failure they stay what they were. The second: those before the transaction.
- */
+/* Rebuilds the filters from the store: rebuild those of now, restore those of before the
+   transaction. After a failure the guard has the filters that it had. */
 besom_status besom__guard_rebuild(besom_guard *g);
 besom_status besom__guard_restore(besom_guard *g);
-struct origin besom__guard_origin(const struct side *side);
+struct filter_params besom__guard_filter_params(const struct epoch *epoch);
 
-/*
- * What the guard has noted in the store: fills ids, shape, and its sides with empty filters, not bound. NOT_FOUND:
- * there is no note. note_write: as part of the open transaction; moved: keys are all in the next filter, which is the
- * only one from now on.
- */
-besom_status besom__guard_note_read(besom_guard *g);
-besom_status besom__guard_note_write(besom_guard *g, bool moved);
+/* ------------------------------------------------------------------ manifest.c */
 
-/*
- * Filters saved beside the store. load: exchanges the guard's for those that were saved, if they are of this very state
- * of the store. All of it may fail without harm, but for drop, which must be done before the store is changed.
- */
+/* read: sets ids, filter_config and both epochs, with empty filters that are not bound. NOT_FOUND:
+   the store has no manifest. write: as part of the open transaction. migrated: all records are in
+   the next epoch, which is the only one from now on. */
+besom_status besom__manifest_read(besom_guard *g);
+besom_status besom__manifest_write(besom_guard *g, bool migrated);
+
+/* ------------------------------------------------------------------ checkpoint.c */
+
+/* load: replaces the guard's empty filters by the saved ones, if they were saved from exactly this
+   state of the store; false if not. save: a failure only means that the next open has no
+   checkpoint. drop must succeed before the store is changed. */
 bool besom__checkpoint_load(besom_guard *g);
 void besom__checkpoint_save(besom_guard *g);
 besom_status besom__checkpoint_drop(besom_guard *g);

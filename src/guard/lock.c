@@ -1,4 +1,4 @@
-#define _GNU_SOURCE /* rwlocks, and such that let writers in */
+#define _GNU_SOURCE /* pthread_rwlock, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP */
 #include "guard/lock.h"
 
 #include <pthread.h>
@@ -21,7 +21,7 @@ static bool init_view(pthread_rwlock_t *lock) {
   return made;
 }
 
-/* Mutexes without attributes cannot fail. */
+/* pthread_mutex_init with default attributes cannot fail. */
 struct locks *besom__locks_new(const besom_allocator *allocator) {
   struct locks *l = besom__allocate(allocator, sizeof *l);
   if (l && init_view(&l->view)) {

@@ -1,52 +1,54 @@
 /*
- * Two guards become one (Wen et al. 2024, section 6.7). The filters are merged run by run, the second's fingerprints
- * behind the first's; so the store's lists are, too, and every rank is right.
+ * Merging two guards (Wen et al. 2024, section 6.7). The filters are merged run by run, with the
+ * fingerprints of the second filter after those of the first. The bucket lists are merged in the
+ * same order, so every rank stays right.
  */
 #include "guard/guard.h"
 
-struct merging {
+struct merge_state {
   besom_guard *into;
-  besom_filter *filter; /* of both */
+  besom_filter *filter; /* the merged one */
   const besom_record *record;
-  uint64_t bucket;   /* the list that is being added to */
-  uint32_t length;   /* of it, as far as it is merged */
-  uint32_t original; /* of it, before that */
+  uint64_t bucket;   /* the list that is being appended to */
+  uint32_t length;   /* its current length */
+  uint32_t original; /* its length before the merge */
   bool begun;
-  bool there; /* the key is in it already */
+  bool present; /* the record's key was in it before the merge */
   uint64_t added;
 };
 
 static besom_status compare(void *ctx, besom_place at, const besom_record *record) {
-  struct merging *m = ctx;
+  struct merge_state *m = ctx;
   m->length = at.rank + 1;
-  m->there |= (!m->begun || at.rank < m->original) && bytes_equal(record->key, m->record->key);
+  m->present |= (!m->begun || at.rank < m->original) && bytes_equal(record->key, m->record->key);
   return BESOM_OK;
 }
 
-/* Looks at the list that the record is to be added to. */
-static besom_status look(struct merging *m, uint64_t bucket) {
+/* Reads the list that the record belongs to. */
+static besom_status read_list(struct merge_state *m, uint64_t bucket) {
   besom_store *store = m->into->store;
   if (m->begun && m->bucket != bucket) m->begun = false;
   m->bucket = bucket;
   m->length = 0;
-  m->there = false;
-  besom_place place = {.epoch = m->into->now.epoch, .bucket = bucket};
-  besom_status status = store->ops->get(store, place, compare, m);
+  m->present = false;
+  besom_place position = {.epoch = m->into->current.number, .bucket = bucket};
+  besom_status status = store->ops->get(store, position, compare, m);
   if (!m->begun) m->original = m->length;
   m->begun = true;
   return status;
 }
 
-/* One of two equal keys is enough: the fingerprint of the other goes. */
+/* If the key is in both guards, the record of `into` stays and the second fingerprint is
+   removed. */
 static besom_status merge_record(void *ctx, besom_place at, const besom_record *record) {
-  struct merging *m = ctx;
+  struct merge_state *m = ctx;
   besom_store *store = m->into->store;
   m->record = record;
-  besom_status status = look(m, at.bucket);
+  besom_status status = read_list(m, at.bucket);
   if (status != BESOM_OK) return status;
   besom_match end = {at.bucket, m->length};
-  if (m->there) return besom_remove_at(m->filter, end);
-  status = store->ops->append(store, place_of(m->into->now.epoch, end), record);
+  if (m->present) return besom_remove_at(m->filter, end);
+  status = store->ops->append(store, position_of(m->into->current.number, end), record);
   m->added += status == BESOM_OK;
   return status;
 }
@@ -57,16 +59,16 @@ static besom_status ignore(void *ctx, const besom_record *record) {
 }
 
 static besom_status merge_key(void *ctx, const besom_record *record) {
-  besom_store *store = ((struct merging *)ctx)->into->store;
+  besom_store *store = ((struct merge_state *)ctx)->into->store;
   besom_status status = store->ops->table_get(store, BESOM_TABLE_KEYS, record->key, ignore, NULL);
   return status == BESOM_NOT_FOUND ? store->ops->table_put(store, BESOM_TABLE_KEYS, record)
                                    : status;
 }
 
-static besom_status merge_stores(struct merging *m, besom_guard *from) {
+static besom_status merge_stores(struct merge_state *m, besom_guard *from) {
   besom_store *store = from->store;
   besom_status status =
-      store->ops->scan(store, (besom_place){.epoch = from->now.epoch}, merge_record, m);
+      store->ops->scan(store, (besom_place){.epoch = from->current.number}, merge_record, m);
   if (status != BESOM_OK || from->layout == BESOM_LAYOUT_MERGED) return status;
   return store->ops->table_scan(store, BESOM_TABLE_KEYS, (besom_bytes){0}, (besom_bytes){0},
                                 merge_key, m);
@@ -74,15 +76,15 @@ static besom_status merge_stores(struct merging *m, besom_guard *from) {
 
 static besom_status ready_to_merge(besom_guard *g) {
   if (in_batch(g)) return BESOM_BUSY;
-  besom_status status = besom__guard_settle(g); /* which may bring a move back */
+  besom_status status = besom__guard_resync(g); /* may bring a migration back */
   if (status == BESOM_OK && g->next.filter) return BESOM_BUSY;
   if (status == BESOM_OK) status = besom__guard_apply_queue(g);
   return status == BESOM_OK ? besom__guard_flush(g, false) : status;
 }
 
-/* The merged filter, taken over if this succeeds. */
+/* Merges the stores. If it succeeds, `into` owns the merged filter. */
 static besom_status merge_with(besom_guard *into, besom_guard *from, besom_filter *filter) {
-  struct merging m = {.into = into, .filter = filter};
+  struct merge_state m = {.into = into, .filter = filter};
   besom_status status = besom__guard_bind(into, filter);
   if (status == BESOM_OK) status = besom__change_begin(into);
   if (status != BESOM_OK) return status;
@@ -90,8 +92,8 @@ static besom_status merge_with(besom_guard *into, besom_guard *from, besom_filte
   if (status == BESOM_OK) status = besom__guard_flush(into, false);
   if (status != BESOM_OK) return status;
   lock_write(into);
-  besom_free(into->now.filter);
-  into->now.filter = filter;
+  besom_free(into->current.filter);
+  into->current.filter = filter;
   unlock(into);
   count(into, &into->stats.puts, m.added);
   return BESOM_OK;
@@ -105,7 +107,7 @@ besom_status besom_guard_merge(besom_guard *into, besom_guard *from) {
   if (status == BESOM_OK) status = ready_to_merge(from);
   if (status != BESOM_OK) return status;
   besom_filter *filter;
-  status = besom_merge(into->now.filter, from->now.filter, &filter);
+  status = besom_merge(into->current.filter, from->current.filter, &filter);
   if (status != BESOM_OK) return status;
   status = merge_with(into, from, filter);
   if (status != BESOM_OK) besom_free(filter);

@@ -1,4 +1,4 @@
-/* From a store to a guard, and back. */
+/* Opening and closing a guard. */
 #define _GNU_SOURCE /* getentropy */
 #include <unistd.h>
 
@@ -8,7 +8,7 @@ besom_status besom__guard_random(uint8_t *out, size_t n) {
   return getentropy(out, n) == 0 ? BESOM_OK : BESOM_IO;
 }
 
-/* ------------------------------------------------------------------ what is asked for */
+/* ------------------------------------------------------------------ checking the arguments */
 
 static bool is_store(const besom_store *store) {
   const besom_store_ops *ops = store ? store->ops : NULL;
@@ -36,7 +36,7 @@ static bool filter_can(const besom_filter *f, besom_adapt_policy adapt) {
   return (f->kind->info.abilities & needed) == needed;
 }
 
-/* ------------------------------------------------------------------ its filters */
+/* ------------------------------------------------------------------ filters */
 
 void besom__guard_geometry(const besom_filter *f, uint64_t *slots, uint32_t *width) {
   besom_statistics stats = {0};
@@ -47,7 +47,7 @@ void besom__guard_geometry(const besom_filter *f, uint64_t *slots, uint32_t *wid
 
 besom_status besom__guard_filter_new(besom_guard *g, const char *hash, const uint8_t *seed,
                                      uint64_t slots, uint32_t width, besom_filter **out) {
-  besom_config config = g->shape;
+  besom_config config = g->filter_config;
   config.hash = hash;
   config.seed = seed;
   config.allocator = &g->allocator;
@@ -60,40 +60,41 @@ besom_status besom__guard_filter_new(besom_guard *g, const char *hash, const uin
   return besom_create(&config, out);
 }
 
-static void take_shape(besom_guard *g, const besom_config *config) {
-  g->shape = *config;
-  g->shape.seed = NULL;
-  g->shape.allocator = NULL;
-  g->shape.hash = NULL;
+static void copy_filter_config(besom_guard *g, const besom_config *config) {
+  g->filter_config = *config;
+  g->filter_config.seed = NULL;
+  g->filter_config.allocator = NULL;
+  g->filter_config.hash = NULL;
   if (config->options) memcpy(g->options, config->options, strlen(config->options));
-  g->shape.options = config->options ? g->options : NULL;
+  g->filter_config.options = config->options ? g->options : NULL;
 }
 
-/* Empty filters, as the store's notes say or, if there are none, as the caller does. */
-static besom_status make_filters(besom_guard *g, const besom_config *config, bool *noted) {
-  besom_status status = g->transactional ? besom__guard_note_read(g) : BESOM_NOT_FOUND;
-  *noted = status == BESOM_OK;
+/* Creates empty filters by the store's manifest or, if it has none, by the caller's config. */
+static besom_status make_filters(besom_guard *g, const besom_config *config, bool *has_manifest) {
+  besom_status status = g->transactional ? besom__manifest_read(g) : BESOM_NOT_FOUND;
+  *has_manifest = status == BESOM_OK;
   if (status != BESOM_NOT_FOUND) return status;
   status = besom__guard_random(g->store_id, ID_BYTES);
   if (status != BESOM_OK) return status;
-  return besom__guard_filter_new(g, config->hash, config->seed, 0, 0, &g->now.filter);
+  return besom__guard_filter_new(g, config->hash, config->seed, 0, 0, &g->current.filter);
 }
 
 static besom_status bind_filters(besom_guard *g) {
-  if (!filter_can(g->now.filter, g->adapt)) return BESOM_UNSUPPORTED;
-  besom_status status = besom__guard_bind(g, g->now.filter);
+  if (!filter_can(g->current.filter, g->adapt)) return BESOM_UNSUPPORTED;
+  besom_status status = besom__guard_bind(g, g->current.filter);
   return status == BESOM_OK && g->next.filter ? besom__guard_bind(g, g->next.filter) : status;
 }
 
-static besom_status fill_filters(besom_guard *g, bool noted, const besom_progress *progress) {
-  if (noted && besom__checkpoint_load(g)) return BESOM_OK;
-  besom_status status = besom__guard_refill(g, &g->now, progress);
+static besom_status fill_filters(besom_guard *g, bool has_manifest,
+                                 const besom_progress *progress) {
+  if (has_manifest && besom__checkpoint_load(g)) return BESOM_OK;
+  besom_status status = besom__guard_refill(g, &g->current, progress);
   if (status == BESOM_OK && g->next.filter) status = besom__guard_refill(g, &g->next, progress);
   g->stats.rebuilt = 1;
   return status;
 }
 
-/* ------------------------------------------------------------------ life */
+/* ------------------------------------------------------------------ open and close */
 
 static double or_default(double given, const besom_guard_config *config, double fallback,
                          double never) {
@@ -101,7 +102,7 @@ static double or_default(double given, const besom_guard_config *config, double 
   return config->filter.slots ? never : fallback;
 }
 
-static void take_config(besom_guard *g, const besom_guard_config *config, besom_store *store) {
+static void copy_config(besom_guard *g, const besom_guard_config *config, besom_store *store) {
   g->store = store;
   g->adapt = config->adapt;
   g->layout = config->layout;
@@ -110,27 +111,28 @@ static void take_config(besom_guard *g, const besom_guard_config *config, besom_
   g->step_items = config->step_items ? config->step_items : DEFAULT_STEP;
   g->grow_at = or_default(config->grow_at, config, 0.9, 1);
   g->rekey_at = or_default(config->rekey_at, config, 0.9, 2);
-  take_shape(g, &config->filter);
+  copy_filter_config(g, &config->filter);
 }
 
 static void guard_free(besom_guard *g) {
   besom_allocator allocator = g->allocator;
-  besom__guard_forget_ahead(g);
-  besom_free(g->now.filter);
+  besom__migration_drop_read_ahead(g);
+  besom_free(g->current.filter);
   besom_free(g->next.filter);
-  besom__release(&allocator, g->log, g->log_room * sizeof *g->log);
+  besom__release(&allocator, g->undo, g->undo_room * sizeof *g->undo);
   besom__locks_free(g->locks, &allocator);
   besom__release(&allocator, g, sizeof *g);
 }
 
 static besom_status prepare(besom_guard *g, const besom_guard_config *config) {
-  bool noted;
-  besom_status status = make_filters(g, &config->filter, &noted);
+  bool has_manifest;
+  besom_status status = make_filters(g, &config->filter, &has_manifest);
   if (status != BESOM_OK) return status;
-  g->shape.kind = g->now.filter->kind->info.name; /* the caller's may not live as long */
+  /* The caller's string may not live as long as the guard. */
+  g->filter_config.kind = g->current.filter->kind->info.name;
   status = bind_filters(g);
-  if (status == BESOM_OK) status = fill_filters(g, noted, config->progress);
-  if (status == BESOM_OK) besom__guard_sized(g);
+  if (status == BESOM_OK) status = fill_filters(g, has_manifest, config->progress);
+  if (status == BESOM_OK) besom__guard_set_grow_threshold(g);
   return status;
 }
 
@@ -143,7 +145,7 @@ besom_status besom_guard_open(const besom_guard_config *config, besom_store *sto
   besom_guard *g = besom__allocate(allocator, sizeof *g);
   if (!g) return BESOM_NO_MEMORY;
   g->allocator = *allocator;
-  take_config(g, config, store);
+  copy_config(g, config, store);
   if (config->threads) g->locks = besom__locks_new(allocator);
   besom_status status = config->threads && !g->locks ? BESOM_NO_MEMORY : prepare(g, config);
   if (status == BESOM_OK)
@@ -153,8 +155,8 @@ besom_status besom_guard_open(const besom_guard_config *config, besom_store *sto
   return status;
 }
 
-/* Whether all that was put is where it will stay. */
-static bool settle_down(besom_guard *g) {
+/* True if everything that was put is durable. */
+static bool abort_and_sync(besom_guard *g) {
   if (!g->transactional) return false;
   if (in_batch(g)) besom_guard_abort(g);
   return besom_guard_sync(g) == BESOM_OK;
@@ -163,11 +165,11 @@ static bool settle_down(besom_guard *g) {
 void besom_guard_close(besom_guard *g) {
   if (!g) return;
   besom_store *store = g->store;
-  if (settle_down(g)) besom__checkpoint_save(g);
+  if (abort_and_sync(g)) besom__checkpoint_save(g);
   guard_free(g);
   store->ops->close(store);
 }
 
 const besom_filter *besom_guard_filter(const besom_guard *g) {
-  return g ? g->now.filter : NULL;
+  return g ? g->current.filter : NULL;
 }

@@ -1,19 +1,19 @@
-/* All that a guard holds, one after the other. */
+/* Scan: all keys of a guard with their values. */
 #include "guard/guard.h"
 
-struct scanning {
+struct scan {
   besom_guard_visit visit;
   void *ctx;
-  bool enough;
+  bool ended;
 };
 
-static besom_status show(struct scanning *s, const besom_record *record) {
+static besom_status show(struct scan *s, const besom_record *record) {
   besom_status status = s->visit(s->ctx, record->key, record->value);
-  s->enough = status != BESOM_OK;
+  s->ended = status != BESOM_OK;
   return status;
 }
 
-static besom_status show_placed(void *ctx, besom_place at, const besom_record *record) {
+static besom_status show_listed(void *ctx, besom_place at, const besom_record *record) {
   (void)at;
   return show(ctx, record);
 }
@@ -22,13 +22,13 @@ static besom_status show_keyed(void *ctx, const besom_record *record) {
   return show(ctx, record);
 }
 
-/* While keys move each is in one of two epochs. */
-static besom_status scan_lists(besom_guard *g, struct scanning *s) {
+/* During a migration each key is in one of two epochs. */
+static besom_status scan_lists(besom_guard *g, struct scan *s) {
   besom_store *store = g->store;
   besom_status status =
-      store->ops->scan(store, (besom_place){.epoch = g->now.epoch}, show_placed, s);
-  if (status == BESOM_OK && !s->enough && g->next.filter)
-    status = store->ops->scan(store, (besom_place){.epoch = g->next.epoch}, show_placed, s);
+      store->ops->scan(store, (besom_place){.epoch = g->current.number}, show_listed, s);
+  if (status == BESOM_OK && !s->ended && g->next.filter)
+    status = store->ops->scan(store, (besom_place){.epoch = g->next.number}, show_listed, s);
   return status;
 }
 
@@ -36,7 +36,7 @@ besom_status besom_guard_scan(besom_guard *g, besom_bytes from, besom_bytes to,
                               besom_guard_visit visit, void *ctx) {
   if (!g || !visit) return BESOM_INVALID;
   if (g->layout == BESOM_LAYOUT_MERGED && (from.data || to.data)) return BESOM_UNSUPPORTED;
-  struct scanning s = {.visit = visit, .ctx = ctx};
+  struct scan s = {.visit = visit, .ctx = ctx};
   lock_read(g);
   besom_status status = ready_to_read(g);
   if (status == BESOM_OK)

@@ -1,4 +1,4 @@
-/* What an operator wants to know, as numbers and as a line of JSON. */
+/* Statistics and offenders, as structs and as one line of JSON. */
 #include <stddef.h>
 #include <stdio.h>
 
@@ -10,7 +10,7 @@ static uint64_t load_counter(const uint64_t *counter) {
   return __atomic_load_n(counter, __ATOMIC_RELAXED);
 }
 
-/* All that is counted comes first in the struct, and is read number by number: others may be counting. */
+/* The counters come first in the struct. Each is read atomically, because readers may add to it. */
 static void load_counters(const besom_guard_statistics *from, besom_guard_statistics *to) {
   size_t n = offsetof(besom_guard_statistics, keys) / sizeof(uint64_t);
   const uint64_t *in = &from->queries;
@@ -18,7 +18,7 @@ static void load_counters(const besom_guard_statistics *from, besom_guard_statis
   for (size_t i = 0; i < n; i++) out[i] = load_counter(&in[i]);
 }
 
-static double share(uint64_t part, uint64_t whole) {
+static double ratio(uint64_t part, uint64_t whole) {
   return whole ? (double)part / (double)whole : 0;
 }
 
@@ -36,7 +36,7 @@ besom_status besom_guard_stats(const besom_guard *g, besom_guard_statistics *sta
   *stats = (besom_guard_statistics){0};
   load_counters(&g->stats, stats);
   lock_read(g);
-  add_filter(g->now.filter, stats);
+  add_filter(g->current.filter, stats);
   add_filter(g->next.filter, stats);
   stats->moving = g->next.filter;
   lock_commit(g);
@@ -44,9 +44,9 @@ besom_status besom_guard_stats(const besom_guard *g, besom_guard_statistics *sta
   unlock_commit(g);
   unlock(g);
   stats->observed_fpr =
-      share(stats->false_positives, stats->false_positives + stats->filter_negatives);
-  if (load_counter(&g->windows)) stats->window_fpr = share(load_counter(&g->last_false), WINDOW);
-  stats->current_fpr = share(load_counter(&g->window_false), load_counter(&g->window_queries));
+      ratio(stats->false_positives, stats->false_positives + stats->filter_negatives);
+  if (load_counter(&g->windows)) stats->window_fpr = ratio(load_counter(&g->last_false), WINDOW);
+  stats->current_fpr = ratio(load_counter(&g->window_false), load_counter(&g->window_queries));
   return BESOM_OK;
 }
 
@@ -64,7 +64,7 @@ besom_status besom_guard_offenders(const besom_guard *g, besom_offender *out, si
   size_t found = 0;
   lock_queue(g);
   for (size_t i = 0; i < OFFENDERS; i++)
-    if (g->offenders[i].told.count) insert_by_count(sorted, found++, &g->offenders[i].told);
+    if (g->offenders[i].api.count) insert_by_count(sorted, found++, &g->offenders[i].api);
   unlock_queue(g);
   *n = found < cap ? found : cap;
   if (*n) memcpy(out, sorted, *n * sizeof *out);
@@ -73,7 +73,7 @@ besom_status besom_guard_offenders(const besom_guard *g, besom_offender *out, si
 
 /* ------------------------------------------------------------------ JSON */
 
-/* What does not fit is counted only. */
+/* Output into a buffer. len counts all characters, also those that do not fit. */
 struct text {
   char *out;
   size_t size, len;
@@ -106,7 +106,7 @@ static void put_number(struct text *t, const char *name, double x) {
   put_text(t, digits, (size_t)snprintf(digits, sizeof digits, "%.6g", x));
 }
 
-/* Bytes as the characters of those numbers. */
+/* A JSON string has characters: byte b becomes the character with code b. */
 static void put_bytes(struct text *t, const uint8_t *bytes, size_t n) {
   char escaped[8];
   for (size_t i = 0; i < n; i++) {
@@ -118,7 +118,7 @@ static void put_bytes(struct text *t, const uint8_t *bytes, size_t n) {
   }
 }
 
-/* One name a number, in the order of the struct. */
+/* The names of the counters, in the order of the struct. */
 static const char *const counter_names[] = {
     "queries",
     "filter_negatives",

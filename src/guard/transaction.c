@@ -1,46 +1,48 @@
 /*
- * How a change is kept or taken back.
+ * Transactions: commit, abort and rollback.
  *
- * Filter and store view are changed together, in memory and under the lock; commit is writing alone, without it. If it
- * fails, or the caller aborts, the store forgets the changes, and the filter has to follow: the log tells which
- * buckets were touched. What was only appended goes again from the end. A bucket that something was taken out of cannot
- * be mended by ranks: it is emptied, and filled from the store's list.
+ * A change is made in memory, in the filter and in the store, under the write lock. Commit only
+ * writes, and does so without that lock. If a commit fails or the caller aborts, the store drops
+ * the changes and the filter has to follow. The undo log has the buckets that were changed.
+ * Appended fingerprints are removed, the last one first. A bucket that lost a fingerprint cannot be
+ * repaired by ranks: it is emptied and refilled from the store's list.
  */
 #include "guard/guard.h"
 
-/* ------------------------------------------------------------------ the log */
+/* ------------------------------------------------------------------ the undo log */
 
-besom_status besom__log_reserve(besom_guard *g, size_t n) {
-  if (!g->transactional || g->log_room - g->log_n >= n) return BESOM_OK;
-  size_t room = 2 * g->log_room > g->log_n + n ? 2 * g->log_room : g->log_n + n;
-  struct touched *log = besom__allocate(&g->allocator, room * sizeof *log);
-  if (!log) return BESOM_NO_MEMORY;
-  if (g->log_n) memcpy(log, g->log, g->log_n * sizeof *log);
-  besom__release(&g->allocator, g->log, g->log_room * sizeof *log);
-  g->log = log;
-  g->log_room = room;
+besom_status besom__undo_make_room(besom_guard *g, size_t n) {
+  if (!g->transactional || g->undo_room - g->undo_n >= n) return BESOM_OK;
+  size_t room = 2 * g->undo_room > g->undo_n + n ? 2 * g->undo_room : g->undo_n + n;
+  struct undo_entry *undo = besom__allocate(&g->allocator, room * sizeof *undo);
+  if (!undo) return BESOM_NO_MEMORY;
+  if (g->undo_n) memcpy(undo, g->undo, g->undo_n * sizeof *undo);
+  besom__release(&g->allocator, g->undo, g->undo_room * sizeof *undo);
+  g->undo = undo;
+  g->undo_room = room;
   return BESOM_OK;
 }
 
-void besom__log_add(besom_guard *g, const besom_filter *f, besom_match at, bool all) {
-  if (g->tx != TX_NONE) g->log[g->log_n++] = (struct touched){at, f == g->next.filter, all};
+void besom__undo_add(besom_guard *g, const besom_filter *f, besom_match at, bool refill) {
+  if (g->tx != TX_NONE) g->undo[g->undo_n++] = (struct undo_entry){at, f == g->next.filter, refill};
 }
 
-/* ------------------------------------------------------------------ the filter follows the store */
+/* ------------------------------------------------------------------ resync after a rollback */
 
-static const struct side *side_touched(const besom_guard *g, const struct touched *t) {
-  return t->next ? &g->next : &g->now;
+static const struct epoch *epoch_of_entry(const besom_guard *g, const struct undo_entry *t) {
+  return t->next ? &g->next : &g->current;
 }
 
-/* Takes out all fingerprints of a bucket from a rank on. */
-static besom_status cut(besom_filter *f, uint64_t bucket, uint32_t rank) {
+/* Removes all fingerprints of a bucket from a rank on. */
+static besom_status truncate_bucket(besom_filter *f, uint64_t bucket, uint32_t rank) {
   besom_status status;
   do status = besom_remove_at(f, (besom_match){bucket, rank});
   while (status == BESOM_OK);
   return status == BESOM_NOT_FOUND ? BESOM_OK : status;
 }
 
-/* The list of a bucket. What it is to be given back to must not be changed while the store shows it. */
+/* The digests of a bucket list. They are collected first, because the filter may read the store
+   when it changes, and a store must not be called while it shows a record. */
 struct list {
   const besom_guard *guard;
   const besom_filter *filter;
@@ -52,12 +54,13 @@ static besom_status list_add(void *ctx, besom_place at, const besom_record *reco
   struct list *list = ctx;
   (void)at;
   if (list->n == list->room) {
-    besom_digest *more = besom__allocate(&list->guard->allocator, 2 * list->room * sizeof *more);
-    if (!more) return BESOM_NO_MEMORY;
-    memcpy(more, list->digests, list->n * sizeof *more);
+    besom_digest *larger =
+        besom__allocate(&list->guard->allocator, 2 * list->room * sizeof *larger);
+    if (!larger) return BESOM_NO_MEMORY;
+    memcpy(larger, list->digests, list->n * sizeof *larger);
     if (list->digests != list->few)
-      besom__release(&list->guard->allocator, list->digests, list->room * sizeof *more);
-    list->digests = more;
+      besom__release(&list->guard->allocator, list->digests, list->room * sizeof *larger);
+    list->digests = larger;
     list->room *= 2;
   }
   list->digests[list->n++] = besom_hash(list->filter, record->key.data, record->key.len);
@@ -69,8 +72,8 @@ static void list_free(struct list *list) {
     besom__release(&list->guard->allocator, list->digests, list->room * sizeof *list->digests);
 }
 
-static besom_status fill(besom_filter *f, uint64_t bucket, const struct list *list) {
-  besom_status status = cut(f, bucket, 0);
+static besom_status refill_bucket(besom_filter *f, uint64_t bucket, const struct list *list) {
+  besom_status status = truncate_bucket(f, bucket, 0);
   for (size_t i = 0; i < list->n && status == BESOM_OK; i++) {
     besom_match at = {bucket, (uint32_t)i}, given;
     status = f->kind->readmit_at ? f->kind->readmit_at(f, list->digests[i], at)
@@ -79,136 +82,139 @@ static besom_status fill(besom_filter *f, uint64_t bucket, const struct list *li
   return status;
 }
 
-static besom_status mend(besom_guard *g, const struct touched *t) {
-  const struct side *side = side_touched(g, t);
-  struct list list = {.guard = g, .filter = side->filter, .room = FEW_MATCHES};
+static besom_status repair_bucket(besom_guard *g, const struct undo_entry *t) {
+  const struct epoch *epoch = epoch_of_entry(g, t);
+  struct list list = {.guard = g, .filter = epoch->filter, .room = FEW_MATCHES};
   list.digests = list.few;
-  besom_status status = g->store->ops->get(g->store, place_of(side->epoch, t->at), list_add, &list);
+  besom_status status =
+      g->store->ops->get(g->store, position_of(epoch->number, t->at), list_add, &list);
   if (status == BESOM_OK)
-    status = t->all ? fill(side->filter, t->at.bucket, &list)
-                    : cut(side->filter, t->at.bucket, (uint32_t)list.n);
+    status = t->refill ? refill_bucket(epoch->filter, t->at.bucket, &list)
+                       : truncate_bucket(epoch->filter, t->at.bucket, (uint32_t)list.n);
   list_free(&list);
   return status;
 }
 
-/* Each bucket is emptied before the first is filled, lest there be no room for a while. */
-static besom_status mend_by_store(besom_guard *g) {
+/* Empties all buckets before the first is refilled, so that the filter does not run out of room. */
+static besom_status repair_from_store(besom_guard *g) {
   besom_status status = BESOM_OK;
-  for (size_t i = 0; i < g->log_n && status == BESOM_OK; i++)
-    if (g->log[i].all) status = cut(side_touched(g, &g->log[i])->filter, g->log[i].at.bucket, 0);
-  for (unsigned all = 2; all-- > 0;) /* a list that is whole again has no end to be cut */
-    for (size_t i = 0; i < g->log_n && status == BESOM_OK; i++)
-      if (g->log[i].all == all) status = mend(g, &g->log[i]);
+  for (size_t i = 0; i < g->undo_n && status == BESOM_OK; i++)
+    if (g->undo[i].refill)
+      status = truncate_bucket(epoch_of_entry(g, &g->undo[i])->filter, g->undo[i].at.bucket, 0);
+  for (unsigned refill = 2; refill-- > 0;) /* after a refill nothing is left to truncate */
+    for (size_t i = 0; i < g->undo_n && status == BESOM_OK; i++)
+      if (g->undo[i].refill == refill) status = repair_bucket(g, &g->undo[i]);
   return status;
 }
 
-/* Nothing was taken out anywhere: what was appended last goes first, and nothing need be read. */
-static besom_status mend_by_log(besom_guard *g) {
+/* If nothing was removed: undoes the appends in reverse order, without reading the store. */
+static besom_status undo_appends(besom_guard *g) {
   besom_status status = BESOM_OK;
-  while (g->log_n && status == BESOM_OK) {
-    const struct touched *t = &g->log[g->log_n - 1];
-    status = besom_remove_at(side_touched(g, t)->filter, t->at);
-    if (status == BESOM_OK) g->log_n--;
+  while (g->undo_n && status == BESOM_OK) {
+    const struct undo_entry *t = &g->undo[g->undo_n - 1];
+    status = besom_remove_at(epoch_of_entry(g, t)->filter, t->at);
+    if (status == BESOM_OK) g->undo_n--;
   }
   return status;
 }
 
-static bool took_out(const besom_guard *g) {
-  for (size_t i = 0; i < g->log_n; i++)
-    if (g->log[i].all) return true;
+static bool has_removals(const besom_guard *g) {
+  for (size_t i = 0; i < g->undo_n; i++)
+    if (g->undo[i].refill) return true;
   return false;
 }
 
-/* Under the lock. */
-static besom_status settle(besom_guard *g) {
+/* The write lock is held. */
+static besom_status resync(besom_guard *g) {
   besom_status status;
-  if (g->replaced) {
+  if (g->filter_replaced) {
     status = besom__guard_restore(g);
   } else {
-    status = took_out(g) ? mend_by_store(g) : mend_by_log(g);
-    if (status != BESOM_OK)
-      status = besom__guard_rebuild(g); /* telescoping kinds may ask for keys that are not back */
+    status = has_removals(g) ? repair_from_store(g) : undo_appends(g);
+    /* A repair can fail: the filter may ask for keys that are not back in the store. */
+    if (status != BESOM_OK) status = besom__guard_rebuild(g);
   }
   if (status != BESOM_OK) return status;
-  g->log_n = 0;
-  g->unsettled = g->replaced = false;
+  g->undo_n = 0;
+  g->filter_stale = g->filter_replaced = false;
   return BESOM_OK;
 }
 
-besom_status besom__guard_settle(besom_guard *g) {
-  if (LIKELY(!g->unsettled)) return BESOM_OK;
+besom_status besom__guard_resync(besom_guard *g) {
+  if (LIKELY(!g->filter_stale)) return BESOM_OK;
   lock_write(g);
-  besom_status status = settle(g);
+  besom_status status = resync(g);
   unlock(g);
   return status;
 }
 
-/* ------------------------------------------------------------------ beginning and ending */
+/* ------------------------------------------------------------------ begin, commit, roll back */
 
-static void remember(besom_guard *g) {
+static void set_savepoint(besom_guard *g) {
   const besom_guard_statistics *s = &g->stats;
-  g->before = (struct before){s->puts,   s->replaced, s->deletes,    g->frontier,
-                              s->rekeys, s->growths,  g->next.filter};
+  g->savepoint = (struct savepoint){s->puts,   s->replaced, s->deletes,    g->frontier,
+                                    s->rekeys, s->growths,  g->next.filter};
 }
 
 static void set_counter(uint64_t *counter, uint64_t value) {
   __atomic_store_n(counter, value, __ATOMIC_RELAXED);
 }
 
-static void recall(besom_guard *g) {
-  set_counter(&g->stats.puts, g->before.puts);
-  set_counter(&g->stats.replaced, g->before.replaced);
-  set_counter(&g->stats.deletes, g->before.deletes);
-  set_counter(&g->stats.rekeys, g->before.rekeys);
-  set_counter(&g->stats.growths, g->before.growths);
-  g->frontier = g->before.frontier;
+static void restore_savepoint(besom_guard *g) {
+  set_counter(&g->stats.puts, g->savepoint.puts);
+  set_counter(&g->stats.replaced, g->savepoint.replaced);
+  set_counter(&g->stats.deletes, g->savepoint.deletes);
+  set_counter(&g->stats.rekeys, g->savepoint.rekeys);
+  set_counter(&g->stats.growths, g->savepoint.growths);
+  g->frontier = g->savepoint.frontier;
 }
 
-/* A move that began within the transaction: all that the next filter has is in the store's old lists again. */
-static void forget_next(besom_guard *g) {
+/* The migration began within the transaction, so after the rollback no record is in the next
+   epoch. */
+static void drop_next(besom_guard *g) {
   size_t kept = 0;
-  for (size_t i = 0; i < g->log_n; i++)
-    if (!g->log[i].next) g->log[kept++] = g->log[i];
-  g->log_n = kept;
+  for (size_t i = 0; i < g->undo_n; i++)
+    if (!g->undo[i].next) g->undo[kept++] = g->undo[i];
+  g->undo_n = kept;
   besom_free(g->next.filter);
   g->next.filter = NULL;
 }
 
-static void closed(besom_guard *g) {
+static void transaction_closed(besom_guard *g) {
   g->tx = TX_NONE;
-  g->doomed = BESOM_OK;
-  g->gathered = 0;
+  g->tx_error = BESOM_OK;
+  g->group_changes = 0;
 }
 
 void besom__guard_roll_back(besom_guard *g) {
   g->store->ops->abort(g->store);
-  besom__guard_forget_ahead(g);
-  closed(g);
-  recall(g);
-  if (g->next.filter && !g->before.moving && !g->replaced) forget_next(g);
-  g->unsettled = g->log_n || g->replaced;
-  if (g->unsettled) settle(g);
+  besom__migration_drop_read_ahead(g);
+  transaction_closed(g);
+  restore_savepoint(g);
+  if (g->next.filter && !g->savepoint.migrating && !g->filter_replaced) drop_next(g);
+  g->filter_stale = g->undo_n || g->filter_replaced;
+  if (g->filter_stale) resync(g);
 }
 
 static besom_status open_transaction(besom_guard *g) {
   besom_status status = g->store->ops->begin(g->store);
   if (status != BESOM_OK) return status;
   g->tx = TX_SINGLE;
-  g->log_n = 0;
-  remember(g);
-  if (!g->announced) status = besom__guard_note_write(g, false);
+  g->undo_n = 0;
+  set_savepoint(g);
+  if (!g->open_id_written) status = besom__manifest_write(g, false);
   if (status != BESOM_OK) besom__guard_roll_back(g);
   return status;
 }
 
-/* The first transaction of an opening gives the store a new mark, before which no checkpoint may be left. */
-static besom_status announce(besom_guard *g) {
+/* The first transaction after an open writes a new open id. The checkpoint is unlinked before. */
+static besom_status renew_open_id(besom_guard *g) {
   besom_status status = besom__checkpoint_drop(g);
   return status == BESOM_OK ? besom__guard_random(g->open_id, ID_BYTES) : status;
 }
 
-/* Without the lock of readers: they go on while the store writes. */
-static besom_status write_out(besom_guard *g, bool durable) {
+/* Without the write lock: readers go on while the store writes. */
+static besom_status commit_store(besom_guard *g, bool durable) {
   lock_commit(g);
   besom_status status = g->store->ops->commit(g->store, durable);
   unlock_commit(g);
@@ -216,30 +222,30 @@ static besom_status write_out(besom_guard *g, bool durable) {
 }
 
 static besom_status commit(besom_guard *g, bool durable) {
-  besom_status status = write_out(g, durable);
+  besom_status status = commit_store(g, durable);
   if (status != BESOM_OK) {
-    if (g->tx == TX_GATHER) g->untold = status;
+    if (g->tx == TX_GROUP) g->sync_error = status;
     lock_write(g);
     besom__guard_roll_back(g);
     unlock(g);
     return status;
   }
-  closed(g);
-  g->loose = !durable;
-  g->log_n = 0;
-  g->replaced = false;
-  g->announced = true;
+  transaction_closed(g);
+  g->nondurable = !durable;
+  g->undo_n = 0;
+  g->filter_replaced = false;
+  g->open_id_written = true;
   return BESOM_OK;
 }
 
 besom_status besom__guard_flush(besom_guard *g, bool durable) {
-  return g->tx == TX_GATHER ? commit(g, durable) : BESOM_OK;
+  return g->tx == TX_GROUP ? commit(g, durable) : BESOM_OK;
 }
 
 besom_status besom__change_begin(besom_guard *g) {
-  if (g->tx == TX_DEAD) return g->doomed;
+  if (g->tx == TX_FAILED) return g->tx_error;
   bool opens = g->transactional && g->tx == TX_NONE;
-  besom_status status = opens && !g->announced ? announce(g) : BESOM_OK;
+  besom_status status = opens && !g->open_id_written ? renew_open_id(g) : BESOM_OK;
   if (status != BESOM_OK) return status;
   lock_write(g);
   if (opens) status = open_transaction(g);
@@ -247,23 +253,23 @@ besom_status besom__change_begin(besom_guard *g) {
   return status;
 }
 
-/* A batch that cannot be kept waits for the caller to end it. */
-static void take_back(besom_guard *g, besom_status why) {
+/* Rolls back. A batch then waits for the caller to end it. */
+static void abandon(besom_guard *g, besom_status why) {
   bool batch = g->tx == TX_BATCH;
-  if (g->tx == TX_GATHER) g->untold = why;
+  if (g->tx == TX_GROUP) g->sync_error = why;
   besom__guard_roll_back(g);
   if (!batch) return;
-  g->tx = TX_DEAD;
-  g->doomed = why;
+  g->tx = TX_FAILED;
+  g->tx_error = why;
 }
 
 besom_status besom__change_end(besom_guard *g, besom_status status, bool durable) {
-  if (status != BESOM_OK && (g->tx == TX_SINGLE || g->doomed != BESOM_OK)) take_back(g, status);
+  if (status != BESOM_OK && (g->tx == TX_SINGLE || g->tx_error != BESOM_OK)) abandon(g, status);
   unlock(g);
   if (status != BESOM_OK || g->tx == TX_NONE || g->tx == TX_BATCH) return status;
   if (g->durability != BESOM_DURABLE_SYNC) return commit(g, durable);
-  g->tx = TX_GATHER;
-  return ++g->gathered < MOST_GATHERED ? BESOM_OK : commit(g, false);
+  g->tx = TX_GROUP;
+  return ++g->group_changes < GROUP_COMMIT_CHANGES ? BESOM_OK : commit(g, false);
 }
 
 /* ------------------------------------------------------------------ batches */
@@ -272,11 +278,11 @@ besom_status besom_guard_begin(besom_guard *g) {
   if (!g) return BESOM_INVALID;
   if (!g->transactional) return BESOM_UNSUPPORTED;
   if (in_batch(g)) return BESOM_BUSY;
-  besom_status status = besom__guard_settle(g);
+  besom_status status = besom__guard_resync(g);
   if (status == BESOM_OK) status = besom__guard_flush(g, false);
   if (status == BESOM_OK) status = besom__guard_apply_queue(g);
-  if (status == BESOM_OK)
-    status = besom__guard_flush(g, false); /* kinds that move records may have written some */
+  /* The queue may have moved records, of kinds that relocate fingerprints. */
+  if (status == BESOM_OK) status = besom__guard_flush(g, false);
   if (status == BESOM_OK) status = besom__change_begin(g);
   if (status != BESOM_OK) return status;
   g->tx = TX_BATCH;
@@ -284,25 +290,25 @@ besom_status besom_guard_begin(besom_guard *g) {
   return BESOM_OK;
 }
 
-/* Gives the reason. */
-static besom_status bury(besom_guard *g) {
-  besom_status why = g->doomed;
-  closed(g);
+/* Returns why it failed. */
+static besom_status end_failed_batch(besom_guard *g) {
+  besom_status why = g->tx_error;
+  transaction_closed(g);
   return why;
 }
 
 besom_status besom_guard_commit(besom_guard *g) {
   if (!g || !in_batch(g)) return BESOM_INVALID;
-  if (g->tx == TX_DEAD) return bury(g);
+  if (g->tx == TX_FAILED) return end_failed_batch(g);
   besom_status status = commit(g, g->durability != BESOM_DURABLE_SYNC);
-  if (status == BESOM_OK) besom__guard_work(g);
+  if (status == BESOM_OK) besom__migration_advance(g);
   return status;
 }
 
 besom_status besom_guard_abort(besom_guard *g) {
   if (!g || !in_batch(g)) return BESOM_INVALID;
-  if (g->tx == TX_DEAD) {
-    bury(g);
+  if (g->tx == TX_FAILED) {
+    end_failed_batch(g);
     return BESOM_OK;
   }
   lock_write(g);
@@ -315,18 +321,18 @@ static besom_status sync_store(besom_guard *g) {
   lock_commit(g);
   besom_status status = g->store->ops->sync(g->store);
   unlock_commit(g);
-  if (status == BESOM_OK) g->loose = false;
+  if (status == BESOM_OK) g->nondurable = false;
   return status;
 }
 
-/* Also tells of what was put before and could not be written: often there was no call left to tell of it. */
+/* Also reports that an earlier group was rolled back: often no other call has reported it. */
 besom_status besom_guard_sync(besom_guard *g) {
   if (!g) return BESOM_INVALID;
   if (!g->transactional) return BESOM_UNSUPPORTED;
   if (in_batch(g)) return BESOM_BUSY;
-  besom_status status = besom__guard_settle(g);
-  if (status == BESOM_OK) status = g->tx == TX_GATHER ? besom__guard_flush(g, true) : sync_store(g);
-  if (status == BESOM_OK) status = g->untold;
-  g->untold = BESOM_OK;
+  besom_status status = besom__guard_resync(g);
+  if (status == BESOM_OK) status = g->tx == TX_GROUP ? besom__guard_flush(g, true) : sync_store(g);
+  if (status == BESOM_OK) status = g->sync_error;
+  g->sync_error = BESOM_OK;
   return status;
 }

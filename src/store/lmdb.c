@@ -1,9 +1,11 @@
 /*
- * A store in LMDB: one unnamed database, one LMDB transaction a write, one read transaction a read.
+ * A store in LMDB: one unnamed database, one LMDB transaction per write, one read transaction per
+ * read.
  *
- * Writes that need not be durable are made without any sync, so they cost no wait for the disk; a kill of the process
- * does them no harm, since the pages are the system's by then. LMDB's own lock table serves readers beside the
- * writer; that there is one process is seen to by a lock on a file beside the data, which ends with the process.
+ * Writes that need not be durable are made with MDB_NOSYNC, so they do not wait for the disk. A
+ * kill of the process does not harm them: the pages are in the system's page cache by then. LMDB's
+ * own reader table serves readers beside the writer. A lock on a file beside the data makes sure
+ * that only one process has the store open; it ends with the process.
  */
 #define _GNU_SOURCE /* flock, O_DIRECTORY */
 #include <errno.h>
@@ -26,7 +28,7 @@ struct lmdb_database {
   MDB_env *env;
   MDB_dbi dbi;
   int lock;
-  bool lazy;   /* the environment does not sync */
+  bool nosync; /* MDB_NOSYNC is set */
   size_t size; /* of this struct with the directory's name */
   char directory[];
 };
@@ -38,7 +40,7 @@ static besom_status status_of(int error) {
   case MDB_MAP_FULL:
   case MDB_TXN_FULL:
   case ENOSPC:
-    return BESOM_FULL;
+    return BESOM_DISK_FULL;
   case ENOMEM:
     return BESOM_NO_MEMORY;
   case EACCES:
@@ -115,10 +117,10 @@ static besom_status lmdb_scan(void *db, besom_bytes from, besom_bytes to, besom_
 
 /* ------------------------------------------------------------------ writing */
 
-static int set_lazy(struct lmdb_database *lmdb, bool lazy) {
-  if (lmdb->lazy == lazy) return 0;
-  int error = mdb_env_set_flags(lmdb->env, MDB_NOSYNC, lazy);
-  if (!error) lmdb->lazy = lazy;
+static int set_nosync(struct lmdb_database *lmdb, bool nosync) {
+  if (lmdb->nosync == nosync) return 0;
+  int error = mdb_env_set_flags(lmdb->env, MDB_NOSYNC, nosync);
+  if (!error) lmdb->nosync = nosync;
   return error;
 }
 
@@ -129,7 +131,8 @@ static int write_one(const struct lmdb_database *lmdb, MDB_txn *txn, const besom
   return error == MDB_NOTFOUND ? 0 : error;
 }
 
-/* A transaction that has changed nothing does not sync, but is to make durable what others have written. */
+/* A transaction that changed nothing does not sync, but a durable commit must make earlier writes
+   durable, too. */
 static int commit(const struct lmdb_database *lmdb, MDB_txn *txn, bool durable) {
   size_t number = mdb_txn_id(txn);
   MDB_envinfo info;
@@ -142,7 +145,7 @@ static int commit(const struct lmdb_database *lmdb, MDB_txn *txn, bool durable) 
 static besom_status lmdb_write(void *db, const besom_write *changes, size_t n, bool durable) {
   struct lmdb_database *lmdb = db;
   MDB_txn *txn;
-  int error = set_lazy(lmdb, !durable);
+  int error = set_nosync(lmdb, !durable);
   if (!error) error = mdb_txn_begin(lmdb->env, NULL, 0, &txn);
   if (error) return status_of(error);
   for (size_t i = 0; i < n && !error; i++) error = write_one(lmdb, txn, &changes[i]);
@@ -157,7 +160,7 @@ static besom_status lmdb_sync(void *db) {
   return status_of(mdb_env_sync(((struct lmdb_database *)db)->env, 1));
 }
 
-/* ------------------------------------------------------------------ numbers */
+/* ------------------------------------------------------------------ statistics */
 
 static besom_status lmdb_commit_number(void *db, uint64_t *number) {
   MDB_envinfo info;
@@ -170,7 +173,7 @@ static const char *lmdb_directory(const void *db) {
   return ((const struct lmdb_database *)db)->directory;
 }
 
-/* The pages in use: the file is as long at most. */
+/* The pages in use: an upper bound of the file size. */
 static uint64_t lmdb_bytes(const void *db) {
   MDB_env *env = ((const struct lmdb_database *)db)->env;
   MDB_envinfo info;
@@ -179,12 +182,11 @@ static uint64_t lmdb_bytes(const void *db) {
   return (info.me_last_pgno + 1) * (uint64_t)stat.ms_psize;
 }
 
-/* ------------------------------------------------------------------ opening and closing */
+/* ------------------------------------------------------------------ open and close */
 
 static void lmdb_close(void *db) {
   struct lmdb_database *lmdb = db;
-  if (lmdb->lazy)
-    mdb_env_sync(lmdb->env, 1); /* so that what was closed in peace survives whatever comes later */
+  if (lmdb->nosync) mdb_env_sync(lmdb->env, 1); /* after a clean close all commits are durable */
   if (lmdb->env) mdb_env_close(lmdb->env);
   if (lmdb->lock >= 0) close(lmdb->lock);
   besom_allocator allocator = lmdb->allocator;
@@ -208,7 +210,8 @@ static besom_status fail(besom_status status, const char **reason, const char *s
   return status;
 }
 
-/* New names in a directory survive a loss of power once it is synced. Where that is not possible, nothing is lost. */
+/* A new file survives a power cut once its directory is synced. Failures are ignored: the data do
+   not depend on it. */
 static void sync_directory(const char *directory, const char *name) {
   int at = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   int fd = at < 0 ? -1 : openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -226,19 +229,21 @@ static besom_status make_directory(const char *directory, const char **reason) {
   }
   if (errno == EEXIST) return BESOM_OK;
   if (errno == EACCES || errno == EROFS || errno == EPERM)
-    return fail(BESOM_READ_ONLY, reason, "the directory is missing and must not be made");
-  return fail(BESOM_IO, reason,
-              "the directory is missing, and so is the one that it should be made in");
+    return fail(BESOM_READ_ONLY, reason,
+                "the directory does not exist, and there is no permission to create it");
+  if (errno == ENOSPC) return fail(BESOM_DISK_FULL, reason, "the disk is full");
+  return fail(BESOM_IO, reason, "the directory does not exist, and neither does its parent");
 }
 
-/* The lock is the file's that is open, so it ends with this store or this process. */
+/* The lock belongs to the open file description, so it ends with this store or this process. */
 static besom_status take_lock(struct lmdb_database *lmdb, const char **reason) {
   int at = open(lmdb->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (at < 0) return fail(BESOM_IO, reason, "the directory cannot be opened");
   lmdb->lock = openat(at, "besom.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   int error = errno;
   close(at);
-  if (lmdb->lock < 0) return fail(status_of(error), reason, "the directory is not for writing");
+  if (lmdb->lock < 0 && error == ENOSPC) return fail(BESOM_DISK_FULL, reason, "the disk is full");
+  if (lmdb->lock < 0) return fail(status_of(error), reason, "the directory is not writable");
   if (flock(lmdb->lock, LOCK_EX | LOCK_NB) == 0) return BESOM_OK;
   return fail(errno == EWOULDBLOCK ? BESOM_LOCKED : BESOM_IO, reason, "the store is open already");
 }
@@ -273,7 +278,9 @@ static besom_status open_database(struct lmdb_database *lmdb, const besom_lmdb_o
   if (!error) error = open_dbi(lmdb);
   status = status_of(error);
   if (status == BESOM_CORRUPT)
-    return fail(status, reason, "there is something else in the directory");
+    return fail(status, reason, "the directory holds data that is not an LMDB database of besom");
+  if (status == BESOM_DISK_FULL)
+    return fail(status, reason, "the disk is full, or map_size is too small");
   if (status != BESOM_OK)
     return fail(status, reason, "LMDB cannot open its files in the directory");
   sync_directory(lmdb->directory, ".");
@@ -300,14 +307,16 @@ besom_status besom_store_lmdb(const char *directory, const besom_lmdb_options *o
       options->allocator ? options->allocator : besom_default_allocator();
   if (!directory || !out || !allocator->allocate || !allocator->release ||
       options->map_size > SIZE_MAX)
-    return fail(BESOM_INVALID, reason, "an argument is missing");
+    return fail(BESOM_INVALID, reason, "an argument is NULL or out of range");
   struct lmdb_database *lmdb = database_new(directory, allocator);
   if (!lmdb) return fail(BESOM_NO_MEMORY, reason, "out of memory");
   besom_status status = open_database(lmdb, options, reason);
   if (status == BESOM_OK) {
     status = besom_store_ordered(&lmdb_ops, lmdb, allocator, out);
     if (status != BESOM_OK)
-      fail(status, reason, "what is in the directory is no store of besom, or it is full");
+      fail(status, reason,
+           status == BESOM_DISK_FULL ? "the disk is full, or map_size is too small"
+                                     : "the directory holds data that is not a besom store");
   }
   if (status != BESOM_OK) lmdb_close(lmdb);
   return status;

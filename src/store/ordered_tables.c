@@ -1,16 +1,16 @@
-/* The tables of an ordered store. */
+/* The tables of an ordered store, with groups for long keys (ordered_store.h). */
 #include <string.h>
 
 #include "core/memory.h"
-#include "store/checks.h"
-#include "store/ordered.h"
-#include "store/packed.h"
+#include "store/argument_checks.h"
+#include "store/ordered_store.h"
+#include "store/record_codec.h"
 
-enum { FEW_BYTES = 512 }; /* of keys that need no memory */
+enum { FEW_BYTES = 512 }; /* keys up to this size need no allocation */
 
 /* ------------------------------------------------------------------ keys of tables */
 
-/* A table's key as the database's: to be freed. rest: what did not fit, if grouped. */
+/* The database key of a table key. If the key is grouped, rest is the part that did not fit. */
 struct table_key {
   besom_bytes bytes;
   bool grouped;
@@ -22,8 +22,8 @@ static const uint8_t letters[] = {[BESOM_TABLE_NOTES] = 'N', [BESOM_TABLE_KEYS] 
 
 static besom_status table_key_make(const struct ordered_store *store, besom_table table,
                                    besom_bytes key, struct table_key *out) {
-  out->grouped = key.len >= store->table_room;
-  size_t fitting = out->grouped ? store->table_room : key.len;
+  out->grouped = key.len >= store->group_prefix;
+  size_t fitting = out->grouped ? store->group_prefix : key.len;
   out->rest = out->grouped ? (besom_bytes){(const uint8_t *)key.data + fitting, key.len - fitting}
                            : (besom_bytes){0};
   uint8_t *bytes =
@@ -73,9 +73,9 @@ static besom_status find_in_table(const struct ordered_store *store, besom_bytes
 
 besom_status besom__ordered_table_get(besom_store *head, besom_table table, besom_bytes key,
                                       besom_table_visit visit, void *ctx) {
-  struct ordered_store *store = of(head);
+  struct ordered_store *store = self(head);
   if (!is_table(table) || !is_table_key(key) || !visit) return BESOM_INVALID;
-  count_table_call(&store->counts.table_reads, table);
+  count_table_call(&store->counters.table_reads, table);
   struct table_key stored;
   besom_status status = table_key_make(store, table, key, &stored);
   if (status != BESOM_OK) return status;
@@ -89,15 +89,14 @@ struct table_walk {
   besom_bytes from, to;
   besom_table_visit visit;
   void *ctx;
-  uint8_t *
-      long_key; /* where the parts of a long key are put together; NULL as long as there was none */
+  uint8_t *long_key; /* buffer for keys of groups; NULL until the first one */
 };
 
-/* Only groups can hold keys that are not wanted. */
+/* A group can hold keys outside of the range, so they are compared. */
 static besom_status show_group_item(struct table_walk *walk, besom_bytes prefix,
                                     const besom_record *item) {
-  if (prefix.len + item->key.len > LONGEST_TABLE_KEY) return BESOM_CORRUPT;
-  if (!walk->long_key) walk->long_key = besom__allocate(&walk->store->allocator, LONGEST_TABLE_KEY);
+  if (prefix.len + item->key.len > MAX_TABLE_KEY) return BESOM_CORRUPT;
+  if (!walk->long_key) walk->long_key = besom__allocate(&walk->store->allocator, MAX_TABLE_KEY);
   if (!walk->long_key) return BESOM_NO_MEMORY;
   memcpy(walk->long_key, prefix.data, prefix.len);
   if (item->key.len) memcpy(walk->long_key + prefix.len, item->key.data, item->key.len);
@@ -110,7 +109,7 @@ static besom_status show_group_item(struct table_walk *walk, besom_bytes prefix,
 static besom_status show_table_record(void *ctx, const besom_record *found) {
   struct table_walk *walk = ctx;
   besom_record record = {{(const uint8_t *)found->key.data + 1, found->key.len - 1}, found->value};
-  if (record.key.len < walk->store->table_room) return walk->visit(walk->ctx, &record);
+  if (record.key.len < walk->store->group_prefix) return walk->visit(walk->ctx, &record);
   besom_bytes group = found->value;
   besom_record item;
   while (group.len) {
@@ -123,7 +122,7 @@ static besom_status show_table_record(void *ctx, const besom_record *found) {
 
 static besom_status walk_table(struct table_walk *walk, const struct table_key *from,
                                struct table_key *to) {
-  uint8_t *last = (uint8_t *)to->bytes.data; /* a copy, in to->few or in memory */
+  uint8_t *last = (uint8_t *)to->bytes.data; /* a copy that may be changed */
   besom_bytes end = to->bytes;
   if (!walk->to.data || to->grouped) end = besom__prefix_end(last, to->bytes.len);
   return besom__overlay_scan(&walk->store->data, from->bytes, end, show_table_record, walk);
@@ -131,7 +130,7 @@ static besom_status walk_table(struct table_walk *walk, const struct table_key *
 
 besom_status besom__ordered_table_scan(besom_store *head, besom_table table, besom_bytes from,
                                        besom_bytes to, besom_table_visit visit, void *ctx) {
-  const struct ordered_store *store = of(head);
+  const struct ordered_store *store = self(head);
   if (!from.data) from.len = 0;
   if (!to.data) to.len = 0;
   if (!is_table(table) || !visit || !is_table_key(from) || !is_table_key(to)) return BESOM_INVALID;
@@ -146,13 +145,13 @@ besom_status besom__ordered_table_scan(besom_store *head, besom_table table, bes
     table_key_free(store, &last);
   }
   table_key_free(store, &first);
-  besom__release(&store->allocator, walk.long_key, LONGEST_TABLE_KEY);
+  besom__release(&store->allocator, walk.long_key, MAX_TABLE_KEY);
   return status;
 }
 
 /* ------------------------------------------------------------------ changing tables */
 
-/* A group with one item more, or another, or (value NULL) one less. */
+/* Adds an item to a group, replaces it, or (value NULL) removes it. */
 struct group_change {
   struct change_set *set;
   const struct table_key *key;
@@ -166,13 +165,13 @@ static besom_status change_group(const struct group_change *change, besom_bytes 
   besom_record item = {change->key->rest, change->value ? *change->value : (besom_bytes){NULL, 0}};
   size_t added = change->value ? besom__group_item_size(&item) : 0,
          left = group.len - (span.end - span.start);
-  if (added > UINT32_MAX - left) return BESOM_FULL;
+  if (added > UINT32_MAX - left) return BESOM_DISK_FULL;
   if (!(added + left))
     return besom__add_removal(change->set, change->key->bytes) ? BESOM_OK : BESOM_NO_MEMORY;
   struct sorted_entry *e =
       besom__add_change(change->set, change->key->bytes, (besom_bytes){NULL, added + left});
   if (!e) return BESOM_NO_MEMORY;
-  besom__group_splice(group, &span, change->value ? &item : NULL, besom__sorted_room(e));
+  besom__group_splice(group, &span, change->value ? &item : NULL, besom__sorted_value_bytes(e));
   return BESOM_OK;
 }
 
@@ -191,8 +190,8 @@ static besom_status change_long_key(struct change_set *set, const struct table_k
 
 besom_status besom__ordered_table_put(besom_store *head, besom_table table,
                                       const besom_record *record) {
-  struct ordered_store *store = of(head);
-  if (!is_table(table) || !besom__can_be_packed(record) || !is_table_key(record->key))
+  struct ordered_store *store = self(head);
+  if (!is_table(table) || !besom__can_encode(record) || !is_table_key(record->key))
     return BESOM_INVALID;
   struct change_set set = besom__begin_changes(store);
   struct table_key key;
@@ -202,14 +201,14 @@ besom_status besom__ordered_table_put(besom_store *head, besom_table table,
     status = change_long_key(&set, &key, &record->value);
   else if (!besom__add_change(&set, key.bytes, record->value))
     status = BESOM_NO_MEMORY;
-  status = besom__apply(&set, status);
+  status = besom__apply_changes(&set, status);
   table_key_free(store, &key);
-  if (status == BESOM_OK) count_table_call(&store->counts.table_puts, table);
+  if (status == BESOM_OK) count_table_call(&store->counters.table_puts, table);
   return status;
 }
 
 besom_status besom__ordered_table_remove(besom_store *head, besom_table table, besom_bytes key) {
-  struct ordered_store *store = of(head);
+  struct ordered_store *store = self(head);
   if (!is_table(table) || !is_table_key(key)) return BESOM_INVALID;
   struct change_set set = besom__begin_changes(store);
   struct table_key stored;
@@ -218,11 +217,11 @@ besom_status besom__ordered_table_remove(besom_store *head, besom_table table, b
   if (stored.grouped) {
     status = change_long_key(&set, &stored, NULL);
   } else {
-    status = besom__overlay_get(&store->data, stored.bytes, besom__nothing_more, NULL);
+    status = besom__overlay_get(&store->data, stored.bytes, besom__visit_nothing, NULL);
     if (status == BESOM_OK && !besom__add_removal(&set, stored.bytes)) status = BESOM_NO_MEMORY;
   }
-  status = besom__apply(&set, status);
+  status = besom__apply_changes(&set, status);
   table_key_free(store, &stored);
-  if (status == BESOM_OK) count_table_call(&store->counts.table_removes, table);
+  if (status == BESOM_OK) count_table_call(&store->counters.table_removes, table);
   return status;
 }

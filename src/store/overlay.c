@@ -1,17 +1,17 @@
 #include "store/overlay.h"
 
 #include "core/memory.h"
-#include "store/checks.h"
+#include "store/argument_checks.h"
 
 enum { FEW_CHANGES = 8 };
 
 /* ------------------------------------------------------------------ reading */
 
 struct merge {
-  const struct sorted_entry *next; /* of the overlay, not shown yet */
+  const struct sorted_entry *next; /* entry of the overlay that was not shown yet */
   besom_table_visit visit;
   void *ctx;
-  bool ended; /* visit said that it was enough */
+  bool ended; /* the visitor returned END */
 };
 
 static besom_status show(struct merge *m, const besom_record *record) {
@@ -24,10 +24,10 @@ static besom_status show_next(struct merge *m) {
   const struct sorted_entry *e = m->next;
   m->next = besom__sorted_next(e);
   besom_record record = {besom__sorted_key(e), besom__sorted_value(e)};
-  return e->gone ? BESOM_OK : show(m, &record);
+  return e->removed ? BESOM_OK : show(m, &record);
 }
 
-/* What the overlay has before a key. */
+/* Shows the entries of the overlay before a key. */
 static besom_status show_before(struct merge *m, besom_bytes key) {
   besom_status status = BESOM_OK;
   while (status == BESOM_OK && m->next && besom__compare(besom__sorted_key(m->next), key) < 0)
@@ -35,7 +35,7 @@ static besom_status show_before(struct merge *m, besom_bytes key) {
   return status;
 }
 
-/* Shown a record of the database: the overlay's comes in its place, if there is one. */
+/* Visits a record of the database. If the overlay has its key, shows that entry instead. */
 static besom_status merge_record(void *ctx, const besom_record *record) {
   struct merge *m = ctx;
   besom_status status = show_before(m, record->key);
@@ -50,7 +50,7 @@ besom_status besom__overlay_scan(const struct overlay *o, besom_bytes from, beso
   if (o->changes.count) m.next = besom__sorted_from(&o->changes, from);
   besom_status status = o->ops->scan(o->db, from, to, merge_record, &m);
   if (status == BESOM_OK && !m.ended) status = show_before(&m, to);
-  return end_is_ok(status);
+  return end_as_ok(status);
 }
 
 struct found {
@@ -59,7 +59,7 @@ struct found {
   bool found;
 };
 
-static besom_status note_found(void *ctx, const besom_record *record) {
+static besom_status visit_found(void *ctx, const besom_record *record) {
   struct found *f = ctx;
   f->found = true;
   return f->visit(f->ctx, record);
@@ -70,16 +70,16 @@ besom_status besom__overlay_get(const struct overlay *o, besom_bytes key, besom_
   const struct sorted_entry *e = o->changes.count ? besom__sorted_find(&o->changes, key) : NULL;
   if (e) {
     besom_record record = {key, besom__sorted_value(e)};
-    return e->gone ? BESOM_NOT_FOUND : end_is_ok(visit(ctx, &record));
+    return e->removed ? BESOM_NOT_FOUND : end_as_ok(visit(ctx, &record));
   }
   struct found f = {.visit = visit, .ctx = ctx};
-  besom_status status = end_is_ok(o->ops->get(o->db, key, note_found, &f));
+  besom_status status = end_as_ok(o->ops->get(o->db, key, visit_found, &f));
   return status == BESOM_OK && !f.found ? BESOM_NOT_FOUND : status;
 }
 
 /* ------------------------------------------------------------------ writing */
 
-void besom__overlay_settle(struct overlay *o) {
+void besom__overlay_clear_written(struct overlay *o) {
   if (!o->written) return;
   besom__sorted_clear(&o->changes);
   o->written = false;
@@ -91,11 +91,11 @@ besom_status besom__overlay_write(struct overlay *o, bool durable) {
   if (n > FEW_CHANGES) all = besom__allocate(&o->changes.allocator, n * sizeof *all);
   if (!all) return BESOM_NO_MEMORY;
   for (const struct sorted_entry *e = o->changes.first[0]; e; e = besom__sorted_next(e))
-    all[i++] = (besom_write){{besom__sorted_key(e), besom__sorted_value(e)}, e->gone};
+    all[i++] = (besom_write){{besom__sorted_key(e), besom__sorted_value(e)}, e->removed};
   besom_status status = BESOM_OK;
   if (n)
     status = o->ops->write(o->db, all, n, durable);
-  else if (durable) /* what was written before is to be durable, too */
+  else if (durable) /* a durable commit makes earlier ones durable, too */
     status = o->ops->sync(o->db);
   if (all != few) besom__release(&o->changes.allocator, all, n * sizeof *all);
   if (status == BESOM_OK) o->written = true;

@@ -1,15 +1,16 @@
 /*
- * A database of ordered keys with changes that are not written yet laid over it: what is read is what would be there
- * after the write.
+ * The overlay: changes that are not written yet, in a sorted map over a database of ordered keys. A
+ * read sees what would be in the database after the write.
  *
- * Nothing changes the overlay while others may read. A write leaves it as it is, too: as long as it holds just what
- * is in the database now, it does no harm. So reads need no lock beside a write; who changes something next, and has
- * the store to himself, empties it first (besom__overlay_settle).
+ * The overlay does not change while other threads may read. A write leaves it as it is, too: once
+ * its changes are in the database, a read gets the same from either. So reads need no lock beside a
+ * write. The next change, which has the store to itself, empties it first
+ * (besom__overlay_clear_written).
  */
 #ifndef BESOM_STORE_OVERLAY_H
 #define BESOM_STORE_OVERLAY_H
 
-#include "store/sorted.h"
+#include "store/sorted_map.h"
 
 struct overlay {
   const besom_ordered_ops *ops;
@@ -18,18 +19,19 @@ struct overlay {
   bool written; /* the changes are in the database */
 };
 
-/* The value of a key. Errors: NOT_FOUND. */
+/* Shows the value of a key. Errors: NOT_FOUND. */
 besom_status besom__overlay_get(const struct overlay *o, besom_bytes key, besom_table_visit visit,
                                 void *ctx);
 
-/* The records with keys >= from and < to. */
+/* Shows the records with keys >= from and < to. */
 besom_status besom__overlay_scan(const struct overlay *o, besom_bytes from, besom_bytes to,
                                  besom_table_visit visit, void *ctx);
 
-/* Empties the overlay if it is written. */
-void besom__overlay_settle(struct overlay *o);
+/* Empties the overlay if its changes are written. */
+void besom__overlay_clear_written(struct overlay *o);
 
-/* Writes all changes; after OK they are written. */
+/* Writes all changes in one write. After OK written is set. Errors: NO_MEMORY, those of the
+   database. */
 besom_status besom__overlay_write(struct overlay *o, bool durable);
 
 #endif

@@ -1,14 +1,17 @@
 /*
- * A store on a Redis server: the values in a hash, their keys in a sorted set as well, which has them in order, and a
- * number that every write raises. A write is MULTI ... EXEC, sent at once; a walk reads many records a round trip.
+ * A store on a Redis server: the values in a hash; their keys also in a sorted set, which orders
+ * them; and a counter that every write increments. A write is MULTI ... EXEC in one round trip. A
+ * scan reads many records per round trip.
  *
- * One client at a time. Who opens the store gives his connection a name that nobody else has, and puts that name into
- * a key, the lock. A lock holds as long as the server knows a client of that name, so it ends with the process; a dead
- * one's is taken over by comparing and setting, so that only one can.
+ * The lock: one client at a time. A client that opens the store gives its connection a random name
+ * and writes that name into a key, the lock. The lock is valid as long as the server has a client
+ * of that name, so it ends with the process. The lock of a dead client is taken over by
+ * compare-and-set, so only one client can get it.
  *
- * A connection that breaks is made anew, once a call: under a new name, with clients of the old one killed, so that
- * nothing sent before can still come through. Then the number tells whether the last write did. If lock or number are
- * not as they were, others may have written meanwhile, or the server has forgotten: then the store is lost (IO).
+ * Reconnecting: a broken connection is replaced once per call, under a new name. Clients of the old
+ * name are killed, so nothing that was sent before can still be applied. Then the counter tells
+ * whether the last write was applied. If the lock or the counter is not as expected, another client
+ * may have written, or the server has lost data: then the store is lost, and every call returns IO.
  */
 #define _GNU_SOURCE /* getentropy, sigtimedwait */
 #include <hiredis/hiredis.h>
@@ -25,24 +28,24 @@
 
 enum {
   DEFAULT_TIMEOUT = 5000, /* milliseconds */
-  NAME_SIZE = 6 + 16 + 1, /* besom- and 16 hexadecimal digits */
-  RUN = 64,               /* changes in one command */
-  FIRST_CHUNK = 16,       /* records of a walk read at once: lists are short, scans are not */
-  CHUNK = 512,
+  NAME_SIZE = 6 + 16 + 1, /* "besom-", 16 hexadecimal digits, 0 */
+  RUN = 64,               /* changes per command */
+  FIRST_CHUNK = 16,       /* records per round trip of a scan: lists are short, */
+  CHUNK = 512,            /* scans are long */
 };
 
 struct redis_database {
   besom_allocator allocator;
-  pthread_mutex_t mutex; /* one call at a time talks */
-  redisContext *link;    /* NULL: there is no connection */
+  pthread_mutex_t mutex; /* one call at a time uses the connection */
+  redisContext *link;    /* NULL: not connected */
   struct timeval timeout;
   char name[NAME_SIZE];
   uint64_t commit_number;
-  bool in_doubt; /* whether the last write came through */
+  bool write_pending; /* it is not known whether the last write was applied */
   bool lost;
   const char *host, *password; /* host: a socket's path if port is 0; password may be NULL */
   int port;
-  const char *values_key, *index_key, *number_key, *lock_key; /* all in text */
+  const char *values_key, *index_key, *number_key, *lock_key; /* in text */
   size_t size;
   char text[];
 };
@@ -59,19 +62,20 @@ static const char exchange_script[] = "if redis.call('GET',KEYS[1])~=ARGV[1] the
 static besom_status status_of(const redisReply *reply) {
   if (!reply) return BESOM_IO;
   if (reply->type != REDIS_REPLY_ERROR) return BESOM_OK;
-  if (!strncmp(reply->str, "OOM", 3)) return BESOM_FULL;
+  if (!strncmp(reply->str, "OOM", 3)) return BESOM_DISK_FULL;
   if (!strncmp(reply->str, "READONLY", 8)) return BESOM_READ_ONLY;
   if (!strncmp(reply->str, "WRONGTYPE", 9)) return BESOM_CORRUPT;
   return BESOM_IO;
 }
 
-static besom_status settle(redisReply *reply) {
+/* Frees a reply and returns its status. */
+static besom_status consume(redisReply *reply) {
   besom_status status = status_of(reply);
   if (reply) freeReplyObject(reply);
   return status;
 }
 
-/* A whole number for an answer, or -1. */
+/* Frees a reply and returns it as an integer (nil: 0), or -1 if it is not one. */
 static long long number_of(redisReply *reply) {
   long long number = -1;
   if (reply && reply->type == REDIS_REPLY_INTEGER) number = reply->integer;
@@ -95,7 +99,7 @@ static bool make_name(char *name) {
   return true;
 }
 
-/* The next client of a name in the answer to CLIENT LIST, from a place on: its id, or -1. */
+/* The id of the next client of a name in a CLIENT LIST reply from *at on, or -1. Advances *at. */
 static long long next_client(const char **at, const char *name) {
   char wanted[NAME_SIZE + 8];
   snprintf(wanted, sizeof wanted, " name=%s ", name);
@@ -108,22 +112,23 @@ static long long next_client(const char **at, const char *name) {
   return -1;
 }
 
-/* How many clients of a name the server has, or -1 if it does not say; they are killed if so asked. */
-static int count_clients(redisContext *link, const char *name, bool killing) {
+/* Counts the clients of a name, and kills them if asked to. -1 if the server does not list
+   clients. */
+static int count_clients(redisContext *link, const char *name, bool kill) {
   redisReply *reply = redisCommand(link, "CLIENT LIST");
   int n = reply && reply->type != REDIS_REPLY_ERROR ? 0 : -1;
   if (n == 0) {
     const char *at = reply->str;
     for (long long id; (id = next_client(&at, name)) >= 0; n++)
-      if (killing) settle(redisCommand(link, "CLIENT KILL ID %lld", id));
+      if (kill) consume(redisCommand(link, "CLIENT KILL ID %lld", id));
   }
   if (reply) freeReplyObject(reply);
   return n;
 }
 
-/* Gives the lock from one name to another; to "": frees it. Only if it is that one's. */
-static bool pass_lock(const struct redis_database *redis, redisContext *link, const char *from,
-                      const char *to) {
+/* Sets the lock to another name, or deletes it if that is "". Only if it has the expected name. */
+static bool exchange_lock(const struct redis_database *redis, redisContext *link, const char *from,
+                          const char *to) {
   return number_of(redisCommand(link, "EVAL %s 1 %s %s %s", exchange_script, redis->lock_key, from,
                                 to)) == 1;
 }
@@ -131,14 +136,14 @@ static bool pass_lock(const struct redis_database *redis, redisContext *link, co
 static besom_status take_lock(const struct redis_database *redis, redisContext *link) {
   redisReply *reply = redisCommand(link, "SET %s %s NX", redis->lock_key, redis->name);
   bool taken = reply && reply->type == REDIS_REPLY_STATUS;
-  besom_status status = settle(reply);
+  besom_status status = consume(reply);
   if (taken || status != BESOM_OK) return status;
   reply = redisCommand(link, "GET %s", redis->lock_key);
   status = status_of(reply);
   bool held = reply && reply->type == REDIS_REPLY_STRING;
   if (status == BESOM_OK) status = BESOM_LOCKED;
   if (held && count_clients(link, reply->str, false) == 0 &&
-      pass_lock(redis, link, reply->str, redis->name))
+      exchange_lock(redis, link, reply->str, redis->name))
     status = BESOM_OK;
   if (reply) freeReplyObject(reply);
   return status;
@@ -151,7 +156,7 @@ static besom_status fail(besom_status status, const char **reason, const char *s
   return status;
 }
 
-/* A connection with redis->name. */
+/* Opens a connection and names it redis->name. */
 static besom_status open_link(const struct redis_database *redis, redisContext **out,
                               const char **reason) {
   redisContext *link = redis->port
@@ -163,11 +168,11 @@ static besom_status open_link(const struct redis_database *redis, redisContext *
     status = fail(BESOM_IO, reason, "no Redis server answers at that address");
   if (status == BESOM_OK && redis->port) redisEnableKeepAlive(link);
   if (status == BESOM_OK && redis->password &&
-      settle(redisCommand(link, "AUTH %s", redis->password)) != BESOM_OK)
-    status = fail(BESOM_IO, reason, "the server does not take the password");
+      consume(redisCommand(link, "AUTH %s", redis->password)) != BESOM_OK)
+    status = fail(BESOM_IO, reason, "the server refuses the password");
   if (status == BESOM_OK &&
-      settle(redisCommand(link, "CLIENT SETNAME %s", redis->name)) != BESOM_OK)
-    status = fail(BESOM_IO, reason, "the server wants a password, or does not speak Redis");
+      consume(redisCommand(link, "CLIENT SETNAME %s", redis->name)) != BESOM_OK)
+    status = fail(BESOM_IO, reason, "the server needs a password, or is not a Redis server");
   if (status == BESOM_OK)
     *out = link;
   else
@@ -175,14 +180,14 @@ static besom_status open_link(const struct redis_database *redis, redisContext *
   return status;
 }
 
-/* The number must be what it was, or one more if a write was on its way, which has come through then. */
-static bool is_as_before(struct redis_database *redis, redisContext *link) {
+/* The counter must be unchanged, or one higher if a write is pending, which was applied then. */
+static bool has_expected_number(struct redis_database *redis, redisContext *link) {
   long long number = number_of(redisCommand(link, "GET %s", redis->number_key));
   return number == (long long)redis->commit_number ||
-         (redis->in_doubt && number == (long long)redis->commit_number + 1);
+         (redis->write_pending && number == (long long)redis->commit_number + 1);
 }
 
-/* A new connection in the place of one that broke. */
+/* Replaces a broken connection. */
 static besom_status reconnect(struct redis_database *redis) {
   char before[NAME_SIZE];
   memcpy(before, redis->name, NAME_SIZE);
@@ -191,11 +196,12 @@ static besom_status reconnect(struct redis_database *redis) {
   if (redis->lost || !make_name(redis->name)) return BESOM_IO;
   besom_status status = open_link(redis, &link, NULL);
   if (status != BESOM_OK) {
-    memcpy(redis->name, before, NAME_SIZE); /* the lock is still in that name */
+    memcpy(redis->name, before, NAME_SIZE); /* the lock still has that name */
     return status;
   }
-  bool ours = count_clients(link, before, true) >= 0 && pass_lock(redis, link, before, redis->name);
-  redis->lost = !ours || !is_as_before(redis, link);
+  bool ours =
+      count_clients(link, before, true) >= 0 && exchange_lock(redis, link, before, redis->name);
+  redis->lost = !ours || !has_expected_number(redis, link);
   if (redis->lost)
     redisFree(link);
   else
@@ -205,8 +211,9 @@ static besom_status reconnect(struct redis_database *redis) {
 
 /* ------------------------------------------------------------------ one call at a time */
 
-/* hiredis writes to sockets that may be closed: the signal of that is held back, for this thread and this while. */
-struct turn {
+/* hiredis writes to sockets that may be closed, so SIGPIPE is blocked for this thread during a
+   call. */
+struct call_scope {
   struct redis_database *redis;
   sigset_t before;
   bool was_pending;
@@ -219,34 +226,34 @@ static sigset_t pipe_signal(void) {
   return set;
 }
 
-static void begin_turn(struct turn *turn, struct redis_database *redis) {
+static void begin_call(struct call_scope *scope, struct redis_database *redis) {
   sigset_t set = pipe_signal(), pending;
-  turn->redis = redis;
+  scope->redis = redis;
   pthread_mutex_lock(&redis->mutex);
   sigpending(&pending);
-  turn->was_pending = sigismember(&pending, SIGPIPE);
-  pthread_sigmask(SIG_BLOCK, &set, &turn->before);
+  scope->was_pending = sigismember(&pending, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &set, &scope->before);
 }
 
-static void end_turn(struct turn *turn) {
+static void end_call(struct call_scope *scope) {
   sigset_t set = pipe_signal(), pending;
   sigpending(&pending);
-  if (!turn->was_pending && sigismember(&pending, SIGPIPE))
+  if (!scope->was_pending && sigismember(&pending, SIGPIPE))
     sigtimedwait(&set, NULL, &(struct timespec){0, 0});
-  pthread_sigmask(SIG_SETMASK, &turn->before, NULL);
-  pthread_mutex_unlock(&turn->redis->mutex);
+  pthread_sigmask(SIG_SETMASK, &scope->before, NULL);
+  pthread_mutex_unlock(&scope->redis->mutex);
 }
 
-/* A command that only reads, and so may be sent twice. */
-static besom_status ask(struct redis_database *redis, int n, const char **words,
-                        const size_t *sizes, redisReply **reply) {
-  struct turn turn;
-  begin_turn(&turn, redis);
+/* Sends a command that only reads, so it may be sent twice. */
+static besom_status request(struct redis_database *redis, int n, const char **words,
+                            const size_t *sizes, redisReply **reply) {
+  struct call_scope scope;
+  begin_call(&scope, redis);
   *reply = redis->link ? redisCommandArgv(redis->link, n, words, sizes) : NULL;
   if (!*reply && reconnect(redis) == BESOM_OK)
     *reply = redisCommandArgv(redis->link, n, words, sizes);
   if (!*reply) disconnect(redis);
-  end_turn(&turn);
+  end_call(&scope);
   return status_of(*reply);
 }
 
@@ -257,16 +264,16 @@ static besom_status redis_get(void *db, besom_bytes key, besom_table_visit visit
   const char *words[] = {"HGET", redis->values_key, key.data};
   const size_t sizes[] = {4, strlen(redis->values_key), key.len};
   redisReply *reply;
-  besom_status status = ask(redis, 3, words, sizes, &reply);
+  besom_status status = request(redis, 3, words, sizes, &reply);
   if (status == BESOM_OK && reply->type == REDIS_REPLY_STRING)
     status = visit(ctx, &(besom_record){key, {reply->str, reply->len}});
   if (reply) freeReplyObject(reply);
   return status == BESOM_END ? BESOM_OK : status;
 }
 
-/* Asks for so many records from a key on, or behind it. */
-static besom_status ask_chunk(struct redis_database *redis, const char *mode, besom_bytes from,
-                              besom_bytes to, unsigned count, redisReply **reply) {
+/* Requests count records from a key on (mode "[") or after it ("("). */
+static besom_status request_chunk(struct redis_database *redis, const char *mode, besom_bytes from,
+                                  besom_bytes to, unsigned count, redisReply **reply) {
   char limit[16];
   snprintf(limit, sizeof limit, "%u", count);
   const char *words[] = {"EVAL",
@@ -282,18 +289,18 @@ static besom_status ask_chunk(struct redis_database *redis, const char *mode, be
   const size_t sizes[] = {
       4,      sizeof scan_script - 1, 1, strlen(words[3]), strlen(words[4]), 1, from.len, 1,
       to.len, strlen(limit)};
-  besom_status status = ask(redis, 10, words, sizes, reply);
+  besom_status status = request(redis, 10, words, sizes, reply);
   if (status != BESOM_OK) return status;
-  bool whole =
+  bool valid =
       (*reply)->type == REDIS_REPLY_ARRAY && ((*reply)->elements == 0 || (*reply)->elements == 2);
-  return whole ? BESOM_OK : BESOM_CORRUPT;
+  return valid ? BESOM_OK : BESOM_CORRUPT;
 }
 
 static besom_bytes bytes_of(const redisReply *reply) {
   return (besom_bytes){reply->str, reply->len};
 }
 
-/* Shows a chunk; *last is its last key. END: visit wants no more. */
+/* Shows the records of a chunk; *last becomes its last key. END: the visitor ended the scan. */
 static besom_status show_chunk(const redisReply *chunk, besom_table_visit visit, void *ctx,
                                besom_bytes *last) {
   const redisReply *keys = chunk->element[0], *values = chunk->element[1];
@@ -312,8 +319,8 @@ static besom_status redis_scan(void *db, besom_bytes from, besom_bytes to, besom
   redisReply *chunk = NULL, *before = NULL;
   besom_status status = BESOM_OK;
   for (unsigned count = FIRST_CHUNK; status == BESOM_OK; count = CHUNK) {
-    status = ask_chunk(db, before ? "(" : "[", from, to, count, &chunk);
-    if (before) freeReplyObject(before); /* from was in there */
+    status = request_chunk(db, before ? "(" : "[", from, to, count, &chunk);
+    if (before) freeReplyObject(before); /* from pointed into it */
     before = chunk;
     if (status != BESOM_OK || !chunk->elements) break;
     status = show_chunk(chunk, visit, ctx, &from);
@@ -325,7 +332,8 @@ static besom_status redis_scan(void *db, besom_bytes from, besom_bytes to, besom
 
 /* ------------------------------------------------------------------ writing */
 
-/* A command for n changes of a kind: its name, a key, and of each change the words that pick says. */
+/* A command for several changes of one type: its name, a Redis key, and the words of each
+   change. */
 struct command {
   const char *words[2 + 2 * RUN];
   size_t sizes[2 + 2 * RUN];
@@ -364,20 +372,21 @@ static int send_index(const struct redis_database *redis, const besom_write *cha
   return redisAppendCommandArgv(redis->link, command.n, command.words, command.sizes);
 }
 
-/* How many of the first changes are of one kind, and few enough for a command. */
-static size_t run_of(const besom_write *changes, size_t n) {
+/* How many of the first changes are of one type and fit into one command. */
+static size_t run_length(const besom_write *changes, size_t n) {
   size_t run = 1;
   while (run < n && run < RUN && changes[run].remove == changes->remove) run++;
   return run;
 }
 
-/* Puts all commands into the buffer; how many there are, or 0 without memory. */
+/* Appends all commands of a write to the output buffer. Returns their number, or 0 without
+   memory. */
 static size_t queue_write(const struct redis_database *redis, const besom_write *changes,
                           size_t n) {
   if (redisAppendCommand(redis->link, "MULTI") != REDIS_OK) return 0;
   size_t commands = 1;
   for (size_t run; n; changes += run, n -= run, commands += 2) {
-    run = run_of(changes, n);
+    run = run_length(changes, n);
     if (send_values(redis, changes, run) != REDIS_OK || send_index(redis, changes, run) != REDIS_OK)
       return 0;
   }
@@ -385,7 +394,7 @@ static size_t queue_write(const struct redis_database *redis, const besom_write 
   return redisAppendCommand(redis->link, "EXEC") == REDIS_OK ? commands + 2 : 0;
 }
 
-/* The answer to EXEC: none of its commands failed. */
+/* The status of the reply to EXEC: OK if all commands succeeded. */
 static besom_status check_exec(const redisReply *reply) {
   besom_status status = status_of(reply);
   for (size_t i = 0; status == BESOM_OK && reply->type == REDIS_REPLY_ARRAY && i < reply->elements;
@@ -394,7 +403,8 @@ static besom_status check_exec(const redisReply *reply) {
   return status == BESOM_OK && reply->type != REDIS_REPLY_ARRAY ? BESOM_IO : status;
 }
 
-/* Sends a write and waits. *broken: the connection is, and nobody knows. An error of a queued command is the reason. */
+/* Sends a write and reads all replies. *broken: the connection broke, and the result is not known.
+   If EXEC fails, the first error of a queued command is returned: it is the cause. */
 static besom_status send_write(struct redis_database *redis, const besom_write *changes, size_t n,
                                bool *broken) {
   size_t commands = queue_write(redis, changes, n);
@@ -407,15 +417,15 @@ static besom_status send_write(struct redis_database *redis, const besom_write *
     last = i + 1 < commands ? status_of(reply) : check_exec(reply);
     if (first == BESOM_OK) first = last;
     if (last != BESOM_OK && ((redisReply *)reply)->type == REDIS_REPLY_ARRAY)
-      redis->lost = true; /* half is written */
+      redis->lost = true; /* only some of the commands were applied */
     freeReplyObject(reply);
   }
   if (*broken || redis->lost) disconnect(redis);
   return last == BESOM_OK ? BESOM_OK : first;
 }
 
-/* After a break: whether the write has come through after all. */
-static bool came_through(struct redis_database *redis) {
+/* After a reconnect: whether the write was applied before the connection broke. */
+static bool was_applied(struct redis_database *redis) {
   return number_of(redisCommand(redis->link, "GET %s", redis->number_key)) ==
          (long long)redis->commit_number + 1;
 }
@@ -424,27 +434,27 @@ static besom_status write_with_retry(struct redis_database *redis, const besom_w
                                      size_t n) {
   if (!redis->link && reconnect(redis) != BESOM_OK) return BESOM_IO;
   bool broken;
-  redis->in_doubt = true;
+  redis->write_pending = true;
   besom_status status = send_write(redis, changes, n, &broken);
   if (broken) {
     if (reconnect(redis) != BESOM_OK) return BESOM_IO;
-    status = came_through(redis) ? BESOM_OK : send_write(redis, changes, n, &broken);
+    status = was_applied(redis) ? BESOM_OK : send_write(redis, changes, n, &broken);
     if (broken && !redis->link) return BESOM_IO;
   }
-  redis->in_doubt = false;
+  redis->write_pending = false;
   redis->commit_number += status == BESOM_OK;
   return status;
 }
 
 static besom_status redis_write(void *db, const besom_write *changes, size_t n, bool durable) {
-  (void)durable; /* that is up to the server */
+  (void)durable; /* the server's configuration decides */
   struct redis_database *redis = db;
-  struct turn turn;
-  begin_turn(&turn, redis);
+  struct call_scope scope;
+  begin_call(&scope, redis);
   besom_status status = write_with_retry(redis, changes, n);
-  redis->in_doubt =
-      false; /* if a failed one has come through, the next connection sees another number: lost */
-  end_turn(&turn);
+  /* If a failed write was applied after all, a reconnect finds a wrong counter: lost is set. */
+  redis->write_pending = false;
+  end_call(&scope);
   return status;
 }
 
@@ -457,7 +467,7 @@ static besom_status redis_commit_number(void *db, uint64_t *number) {
   return BESOM_OK;
 }
 
-/* ------------------------------------------------------------------ opening and closing */
+/* ------------------------------------------------------------------ open and close */
 
 static void database_free(struct redis_database *redis) {
   disconnect(redis);
@@ -468,10 +478,10 @@ static void database_free(struct redis_database *redis) {
 
 static void redis_close(void *db) {
   struct redis_database *redis = db;
-  struct turn turn;
-  begin_turn(&turn, redis);
-  if (redis->link) pass_lock(redis, redis->link, redis->name, "");
-  end_turn(&turn);
+  struct call_scope scope;
+  begin_call(&scope, redis);
+  if (redis->link) exchange_lock(redis, redis->link, redis->name, "");
+  end_call(&scope);
   database_free(redis);
 }
 
@@ -484,8 +494,8 @@ static const besom_ordered_ops redis_ops = {
     .close = redis_close,
 };
 
-/* Writes a text of two parts, and returns where; *at is behind it. */
-static const char *place_text(char **at, const char *first, const char *second) {
+/* Writes a string of two parts at *at and returns it. Advances *at. */
+static const char *append_text(char **at, const char *first, const char *second) {
   char *text = *at;
   size_t len = strlen(first), more = strlen(second) + 1;
   memcpy(text, first, len);
@@ -494,7 +504,7 @@ static const char *place_text(char **at, const char *first, const char *second) 
   return text;
 }
 
-/* "host:port", "[host]:port" or a path. */
+/* Parses "host:port", "[host]:port" or a path, in place. False if it is none of these. */
 static bool set_address(struct redis_database *redis, char *address) {
   char *colon = strrchr(address, ':');
   redis->host = address;
@@ -526,37 +536,38 @@ static struct redis_database *database_new(const char *address, const char *pref
   uint32_t timeout = options->timeout_ms ? options->timeout_ms : DEFAULT_TIMEOUT;
   redis->timeout = (struct timeval){timeout / 1000, timeout % 1000 * 1000};
   char *at = redis->text;
-  redis->values_key = place_text(&at, prefix, "values");
-  redis->index_key = place_text(&at, prefix, "index");
-  redis->number_key = place_text(&at, prefix, "commits");
-  redis->lock_key = place_text(&at, prefix, "lock");
-  redis->password = options->password ? place_text(&at, password, "") : NULL;
-  redis->host = place_text(&at, address, "");
+  redis->values_key = append_text(&at, prefix, "values");
+  redis->index_key = append_text(&at, prefix, "index");
+  redis->number_key = append_text(&at, prefix, "commits");
+  redis->lock_key = append_text(&at, prefix, "lock");
+  redis->password = options->password ? append_text(&at, password, "") : NULL;
+  redis->host = append_text(&at, address, "");
   return redis;
 }
 
 static besom_status open_database(struct redis_database *redis, const char **reason) {
   redisContext *link;
-  if (!make_name(redis->name)) return fail(BESOM_IO, reason, "the system gives no random numbers");
+  if (!make_name(redis->name)) return fail(BESOM_IO, reason, "the system has no random bytes");
   besom_status status = open_link(redis, &link, reason);
   if (status != BESOM_OK) return status;
   redis->link = link;
   status = take_lock(redis, link);
   if (status == BESOM_LOCKED) return fail(status, reason, "the store is open already");
-  if (status != BESOM_OK)
-    return fail(status, reason, "the server does not take what besom needs to write");
+  if (status == BESOM_DISK_FULL) return fail(status, reason, "the server is at its maxmemory");
+  if (status != BESOM_OK) return fail(status, reason, "the server refuses the writes of besom");
   long long number = number_of(redisCommand(link, "GET %s", redis->number_key));
-  if (number < 0) return fail(BESOM_CORRUPT, reason, "there is something else under these keys");
+  if (number < 0)
+    return fail(BESOM_CORRUPT, reason, "the keys hold data that is not a besom store");
   redis->commit_number = (uint64_t)number;
   return BESOM_OK;
 }
 
 static besom_status open_store(struct redis_database *redis, const char **reason,
                                besom_store **out) {
-  struct turn turn;
-  begin_turn(&turn, redis);
+  struct call_scope scope;
+  begin_call(&scope, redis);
   besom_status status = open_database(redis, reason);
-  end_turn(&turn);
+  end_call(&scope);
   if (status != BESOM_OK) {
     database_free(redis);
     return status;
@@ -564,9 +575,10 @@ static besom_status open_store(struct redis_database *redis, const char **reason
   status = besom_store_ordered(&redis_ops, redis, &redis->allocator, out);
   if (status == BESOM_OK) return BESOM_OK;
   redis_close(redis);
+  if (status == BESOM_DISK_FULL) return fail(status, reason, "the server is at its maxmemory");
   return fail(status, reason,
-              status == BESOM_CORRUPT ? "there is something else under these keys"
-                                      : "the server does not take what besom writes");
+              status == BESOM_CORRUPT ? "the keys hold data that is not a besom store"
+                                      : "the server refuses the writes of besom");
 }
 
 besom_status besom_store_redis(const char *address, const char *prefix,
@@ -578,7 +590,7 @@ besom_status besom_store_redis(const char *address, const char *prefix,
   const besom_allocator *allocator =
       options->allocator ? options->allocator : besom_default_allocator();
   if (!address || !prefix || !out || !allocator->allocate || !allocator->release)
-    return fail(BESOM_INVALID, reason, "an argument is missing");
+    return fail(BESOM_INVALID, reason, "an argument is NULL");
   struct redis_database *redis = database_new(address, prefix, options, allocator);
   if (!redis) return fail(BESOM_NO_MEMORY, reason, "out of memory");
   if (!set_address(redis, (char *)redis->host)) {

@@ -1,6 +1,6 @@
 /*
- * A store in RocksDB: one write batch a write, with the log on, so that a batch is there as a whole or not at all; a
- * durable one syncs the log, and with it all that was written before.
+ * A store in RocksDB: one write batch per write, with the write-ahead log on, so a batch is applied
+ * as a whole or not at all. A durable write syncs the log, and with it all earlier writes.
  */
 #include <rocksdb/c.h>
 #include <string.h>
@@ -21,16 +21,16 @@ struct rocksdb_database {
   char directory[];
 };
 
-/* RocksDB tells errors in words. */
+/* RocksDB reports errors as text. */
 static besom_status status_of(const char *error) {
   static const struct {
     const char *word;
     besom_status status;
   } known[] = {
-      {"No space left", BESOM_FULL},
+      {"No space left", BESOM_DISK_FULL},
       {"Permission denied", BESOM_READ_ONLY},
       {"Read-only file system", BESOM_READ_ONLY},
-      {"/LOCK:", BESOM_LOCKED}, /* and none of these */
+      {"/LOCK:", BESOM_LOCKED}, /* after the ones above: they can be about this file, too */
       {"Corruption", BESOM_CORRUPT},
       {"Invalid argument", BESOM_CORRUPT}, /* files of another comparator or version */
   };
@@ -39,8 +39,8 @@ static besom_status status_of(const char *error) {
   return BESOM_IO;
 }
 
-/* The status of an error, which is freed; NULL is OK. */
-static besom_status settle(char *error) {
+/* Frees an error and returns its status. NULL is OK. */
+static besom_status consume(char *error) {
   if (!error) return BESOM_OK;
   besom_status status = status_of(error);
   rocksdb_free(error);
@@ -54,7 +54,7 @@ static besom_status rocksdb_get_one(void *db, besom_bytes key, besom_table_visit
   char *error = NULL;
   rocksdb_pinnableslice_t *slice =
       rocksdb_get_pinned(rocks->db, rocks->read, key.data, key.len, &error);
-  besom_status status = settle(error);
+  besom_status status = consume(error);
   if (!slice) return status;
   if (status == BESOM_OK) {
     besom_record record = {.key = key};
@@ -75,7 +75,7 @@ static besom_status walk(rocksdb_iterator_t *at, besom_table_visit visit, void *
   }
   char *error = NULL;
   rocksdb_iter_get_error(at, &error);
-  return settle(error);
+  return consume(error);
 }
 
 static besom_status rocksdb_scan(void *db, besom_bytes from, besom_bytes to,
@@ -107,16 +107,16 @@ static besom_status rocksdb_write_all(void *db, const besom_write *changes, size
   char *error = NULL;
   rocksdb_write(rocks->db, rocks->write[durable], batch, &error);
   rocksdb_writebatch_destroy(batch);
-  return settle(error);
+  return consume(error);
 }
 
 static besom_status rocksdb_sync(void *db) {
   char *error = NULL;
   rocksdb_flush_wal(((struct rocksdb_database *)db)->db, 1, &error);
-  return settle(error);
+  return consume(error);
 }
 
-/* ------------------------------------------------------------------ numbers */
+/* ------------------------------------------------------------------ statistics */
 
 static besom_status rocksdb_commit_number(void *db, uint64_t *number) {
   *number = rocksdb_get_latest_sequence_number(((struct rocksdb_database *)db)->db);
@@ -139,7 +139,7 @@ static uint64_t rocksdb_bytes(const void *db) {
   return bytes;
 }
 
-/* ------------------------------------------------------------------ opening and closing */
+/* ------------------------------------------------------------------ open and close */
 
 static void rocksdb_close_all(void *db) {
   struct rocksdb_database *rocks = db;
@@ -163,21 +163,21 @@ static const besom_ordered_ops rocksdb_ops = {
     .bytes = rocksdb_bytes,
 };
 
-/* The cache and the filter are shared: the table's options keep them. */
-static void set_blocks(rocksdb_options_t *options, const besom_rocksdb_options *wanted) {
+/* The table options hold references to the cache and the filter policy. */
+static void set_blocks(rocksdb_options_t *options, const besom_rocksdb_options *config) {
   rocksdb_block_based_table_options_t *blocks = rocksdb_block_based_options_create();
   rocksdb_cache_t *cache =
-      rocksdb_cache_create_lru((size_t)(wanted->cache_bytes ? wanted->cache_bytes : DEFAULT_CACHE));
+      rocksdb_cache_create_lru((size_t)(config->cache_bytes ? config->cache_bytes : DEFAULT_CACHE));
   rocksdb_block_based_options_set_block_cache(blocks, cache);
-  if (wanted->bloom_bits > 0)
+  if (config->bloom_bits > 0)
     rocksdb_block_based_options_set_filter_policy(
-        blocks, rocksdb_filterpolicy_create_bloom_full(wanted->bloom_bits));
+        blocks, rocksdb_filterpolicy_create_bloom_full(config->bloom_bits));
   rocksdb_options_set_block_based_table_factory(options, blocks);
   rocksdb_cache_destroy(cache);
   rocksdb_block_based_options_destroy(blocks);
 }
 
-static void set_options(struct rocksdb_database *rocks, const besom_rocksdb_options *wanted) {
+static void set_options(struct rocksdb_database *rocks, const besom_rocksdb_options *config) {
   rocks->options = rocksdb_options_create();
   rocks->read = rocksdb_readoptions_create();
   for (unsigned durable = 0; durable < 2; durable++) {
@@ -185,10 +185,10 @@ static void set_options(struct rocksdb_database *rocks, const besom_rocksdb_opti
     rocksdb_writeoptions_set_sync(rocks->write[durable], (unsigned char)durable);
   }
   rocksdb_options_set_create_if_missing(rocks->options, 1);
-  rocksdb_options_set_use_direct_reads(rocks->options, wanted->direct_reads);
+  rocksdb_options_set_use_direct_reads(rocks->options, config->direct_reads);
   rocksdb_options_set_info_log_level(rocks->options, LOG_ERRORS_ONLY);
   rocksdb_options_set_keep_log_file_num(rocks->options, KEPT_LOGS);
-  set_blocks(rocks->options, wanted);
+  set_blocks(rocks->options, config);
 }
 
 static const char *sentence_for(besom_status status) {
@@ -196,20 +196,22 @@ static const char *sentence_for(besom_status status) {
   case BESOM_LOCKED:
     return "the store is open already";
   case BESOM_READ_ONLY:
-    return "the directory is not for writing";
+    return "the directory is not writable";
   case BESOM_CORRUPT:
-    return "there is something else in the directory, or it is damaged";
+    return "the directory holds data that is not a besom store, or it is damaged";
+  case BESOM_DISK_FULL:
+    return "the disk is full";
   case BESOM_NO_MEMORY:
     return "out of memory";
   default:
-    return "RocksDB cannot open its files in the directory: is its parent there?";
+    return "RocksDB cannot open its files in the directory; does its parent exist?";
   }
 }
 
 static besom_status open_database(struct rocksdb_database *rocks, besom_store **out) {
   char *error = NULL;
   rocks->db = rocksdb_open(rocks->options, rocks->directory, &error);
-  besom_status status = settle(error);
+  besom_status status = consume(error);
   return status == BESOM_OK ? besom_store_ordered(&rocksdb_ops, rocks, &rocks->allocator, out)
                             : status;
 }
@@ -242,6 +244,6 @@ besom_status besom_store_rocksdb(const char *directory, const besom_rocksdb_opti
     if (status != BESOM_OK) rocksdb_close_all(rocks);
   }
   if (status != BESOM_OK && reason)
-    *reason = valid ? sentence_for(status) : "an argument is missing or out of range";
+    *reason = valid ? sentence_for(status) : "an argument is NULL or out of range";
   return status;
 }

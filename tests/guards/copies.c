@@ -1,4 +1,4 @@
-/* Guards over databases on disk: opened again, twice at once, and from copies of their files. */
+/* Guards over databases on disk: reopened, opened twice, and opened from copies of their files. */
 #define _DEFAULT_SOURCE 1
 #include <setjmp.h>
 #include <stdarg.h>
@@ -82,19 +82,19 @@ static void reopened(opener open_store, const char *path, const char *other, bes
   besom_guard_close(g);
 }
 
-static void a_guard_lasts(void **state) {
+static void a_guard_persists(void **state) {
   (void)state;
   for_each_database(reopened);
 }
 
-/* The database is as it was before, the checkpoint beside it is newer: it is not believed. */
+/* An older copy of the database beside a newer checkpoint: the checkpoint is ignored. */
 static void older_store(opener open_store, const char *path, const char *other,
                         besom_layout layout) {
   char checkpoint[600];
   besom_guard *g = open_guard(open_store, path, layout);
   put_range(g, 0, 50);
   assert_int_equal(besom_guard_sync(g), BESOM_OK);
-  shell("cp -r '%s' '%s'", path, other); /* nobody writes now */
+  shell("cp -r '%s' '%s'", path, other); /* no write is running */
   put_range(g, 50, 80);
   besom_guard_close(g);
   snprintf(checkpoint, sizeof checkpoint, "%s/besom-guard.checkpoint", path);
@@ -102,7 +102,7 @@ static void older_store(opener open_store, const char *path, const char *other,
   g = open_guard(open_store, other, layout);
   assert_true(was_rebuilt(g));
   assert_range(g, 50, 100);
-  put_range(g, 50, 60); /* and goes another way from there */
+  put_range(g, 50, 60); /* other changes than in the original */
   besom_guard_close(g);
   shell("cp '%s' '%s/'", checkpoint, other);
   g = open_guard(open_store, other, layout);
@@ -111,14 +111,14 @@ static void older_store(opener open_store, const char *path, const char *other,
   besom_guard_close(g);
 }
 
-static void an_older_store_beside_a_newer_checkpoint(void **state) {
+static void a_checkpoint_newer_than_the_store_is_ignored(void **state) {
   (void)state;
   for_each_database(older_store);
 }
 
 #ifdef BESOM_TEST_LMDB
-/* FULL is a status, and what was there before stays. */
-static void a_full_map_is_a_status(void **state) {
+/* DISK_FULL loses no data. With a larger map the guard goes on. */
+static void a_full_map_is_DISK_FULL(void **state) {
   (void)state;
   temp_dir dir;
   temp_dir_make(&dir);
@@ -134,12 +134,12 @@ static void a_full_map_is_a_status(void **state) {
   uint64_t n = 0;
   besom_status status;
   while ((status = besom_guard_put_u64(g, n, value, sizeof value)) == BESOM_OK && n < 1000) n++;
-  assert_int_equal(status, BESOM_FULL);
+  assert_int_equal(status, BESOM_DISK_FULL);
   assert_true(n > 10);
   for (uint64_t i = 0; i < n + 20; i++)
     assert_int_equal(besom_guard_get_u64(g, i, NULL), i < n ? BESOM_OK : BESOM_NOT_FOUND);
   besom_guard_close(g);
-  options.map_size *= 2; /* and on it goes */
+  options.map_size *= 2; /* now there is room */
   assert_int_equal(besom_store_lmdb(path.text, &options, NULL, &store), BESOM_OK);
   assert_int_equal(besom_guard_open(&config, store, &g), BESOM_OK);
   assert_int_equal(besom_guard_put_u64(g, n, value, sizeof value), BESOM_OK);
@@ -153,10 +153,10 @@ static void a_full_map_is_a_status(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_guard_lasts),
-      cmocka_unit_test(an_older_store_beside_a_newer_checkpoint),
+      cmocka_unit_test(a_guard_persists),
+      cmocka_unit_test(a_checkpoint_newer_than_the_store_is_ignored),
 #ifdef BESOM_TEST_LMDB
-      cmocka_unit_test(a_full_map_is_a_status),
+      cmocka_unit_test(a_full_map_is_DISK_FULL),
 #endif
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* The databases on disk that guards are tested over: those of this build. */
+/* The databases on disk of this build that guards are tested over. */
 #ifndef BESOM_TESTS_DATABASES_H
 #define BESOM_TESTS_DATABASES_H
 
@@ -19,7 +19,7 @@ static besom_status open_rocksdb(const char *directory, besom_store **out) {
 }
 #endif
 
-/* The last one has no name. */
+/* The list ends with an entry without a name. */
 static const struct {
   const char *name;
   opener open;

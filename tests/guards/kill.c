@@ -1,10 +1,10 @@
 /*
- * kill.c KILLS: a guard over a database is killed under load, at random moments, and looked at by another process: all
- * that was committed is there, nothing that was deleted, and of what was under way when it died all or nothing. Where
- * changes are gathered until a sync, all is as it was at some moment since the last one.
+ * kill.c KILLS: kills a guard over a database under load, at random moments. Another process then
+ * checks the database: all committed changes are there, and of the transaction that was running all
+ * or nothing. With BESOM_DURABLE_SYNC the contents are those of some moment since the last sync.
  *
- * The three processes share a page with what should be in the database: the one that writes notes what it is about to
- * change before the call, and what it has changed after it has returned.
+ * The three processes share a page with the expected contents. The writer records each change there
+ * before the call, and its success after the call has returned.
  */
 #define _DEFAULT_SOURCE 1 /* processes, shared memory */
 #include <errno.h>
@@ -22,21 +22,21 @@
 #include "support/keys.h"
 #include "support/temp_files.h"
 
-enum { KEYS = 600, BATCH = 12, VALUE_BYTES = 24, GATHERED = 20000 };
+enum { KEYS = 600, BATCH = 12, VALUE_BYTES = 24, MAX_UNSYNCED = 20000 };
 
 typedef struct intent {
   uint32_t key;
-  bool more;                     /* the next one is of the same batch */
-  uint64_t old_value, new_value; /* 0: not there */
+  bool more;                     /* the next one belongs to the same batch */
+  uint64_t old_value, new_value; /* 0: absent */
 } intent;
 
 typedef struct page {
   uint64_t values[KEYS], synced[KEYS];
   intent pending[BATCH];
-  _Atomic uint32_t pending_n; /* written last, and set to 0 last */
+  _Atomic uint32_t pending_n; /* written after the entries, cleared after the values */
   _Atomic uint64_t changes, opened;
-  intent gathered[GATHERED]; /* all since the last sync, where it is left to that */
-  _Atomic uint32_t gathered_n;
+  intent unsynced[MAX_UNSYNCED]; /* with SYNC: all changes since the last sync */
+  _Atomic uint32_t unsynced_n;
 } page;
 
 typedef struct trial {
@@ -70,7 +70,7 @@ static besom_guard *open_guard(const trial *t) {
   return g;
 }
 
-/* ------------------------------------------------------------------ the one that is killed */
+/* ------------------------------------------------------------------ the writer, which is killed */
 
 static size_t make_value(uint64_t number, uint8_t *out) {
   size_t len = 8 + number % (VALUE_BYTES - 8);
@@ -99,26 +99,26 @@ static void plan(page *p, random_stream *random, uint32_t n) {
   atomic_store(&p->pending_n, n);
 }
 
-static void note_done(page *p) {
+static void record_done(page *p) {
   for (uint32_t i = 0; i < p->pending_n; i++)
     p->values[p->pending[i].key] = p->pending[i].new_value;
   atomic_fetch_add(&p->changes, p->pending_n);
   atomic_store(&p->pending_n, 0);
 }
 
-/* Written down before it is done. What the values are is known again when all of it is synced. */
-static void gather(page *p) {
-  memcpy(&p->gathered[p->gathered_n], p->pending, p->pending_n * sizeof *p->pending);
-  atomic_fetch_add(&p->gathered_n, p->pending_n);
+/* Records the changes before they are made. After a kill they are compared with the store. */
+static void record_unsynced(page *p) {
+  memcpy(&p->unsynced[p->unsynced_n], p->pending, p->pending_n * sizeof *p->pending);
+  atomic_fetch_add(&p->unsynced_n, p->pending_n);
 }
 
 static void sync_now_and_then(page *p, besom_guard *g, random_stream *random) {
-  if (p->gathered_n + BATCH <= GATHERED && random_below(random, 150)) return;
+  if (p->unsynced_n + BATCH <= MAX_UNSYNCED && random_below(random, 150)) return;
   besom_status status = besom_guard_sync(g);
   check(status == BESOM_OK, "a sync fails", status);
-  memcpy(p->synced, p->values,
-         sizeof p->synced); /* who dies here finds the same at the end of what was gathered */
-  atomic_store(&p->gathered_n, 0);
+  /* A kill between these two is harmless: the unsynced changes lead to the same values. */
+  memcpy(p->synced, p->values, sizeof p->synced);
+  atomic_store(&p->unsynced_n, 0);
 }
 
 static void work_until_killed(const trial *t, besom_guard *g, uint64_t seed) {
@@ -128,18 +128,18 @@ static void work_until_killed(const trial *t, besom_guard *g, uint64_t seed) {
   for (uint64_t round = 0;; round++) {
     bool batch = random_below(&random, 30) == 0;
     plan(p, &random, batch ? BATCH : 1);
-    if (t->durability == BESOM_DURABLE_SYNC) gather(p);
+    if (t->durability == BESOM_DURABLE_SYNC) record_unsynced(p);
     if (batch) check(besom_guard_begin(g) == BESOM_OK, "a batch does not begin", BESOM_OK);
     for (uint32_t i = 0; i < p->pending_n; i++) change(g, &p->pending[i]);
     if (batch) check(besom_guard_commit(g) == BESOM_OK, "a batch is not committed", BESOM_OK);
-    note_done(p);
+    record_done(p);
     if (t->durability == BESOM_DURABLE_SYNC) sync_now_and_then(p, g, &random);
     besom_guard_get_u64(g, key_u64(NEGATIVES, round % 1000), NULL);
     if (round % 200 == 150) besom_guard_rekey(g);
   }
 }
 
-/* ------------------------------------------------------------------ the one that looks */
+/* ------------------------------------------------------------------ the checker */
 
 static uint64_t stored_value(besom_guard *g, uint32_t key) {
   besom_bytes value;
@@ -161,8 +161,8 @@ static besom_status count_one(void *ctx, besom_bytes key, besom_bytes value) {
   return BESOM_OK;
 }
 
-/* What was under way is done, all of it, or not at all. */
-static void settle_pending(page *p, besom_guard *g) {
+/* The transaction that was running is there completely or not at all. */
+static void check_pending(page *p, besom_guard *g) {
   uint32_t n = p->pending_n, done = 0, undone = 0;
   for (uint32_t i = 0; i < n; i++) {
     uint64_t is = stored_value(g, p->pending[i].key);
@@ -170,37 +170,37 @@ static void settle_pending(page *p, besom_guard *g) {
     undone += is == p->pending[i].old_value;
     p->values[p->pending[i].key] = is;
   }
-  check(done == n || undone == n, "half of a transaction is there", BESOM_OK);
+  check(done == n || undone == n, "half of a transaction is visible", BESOM_OK);
   atomic_store(&p->pending_n, 0);
 }
 
-/* The moment since the last sync that the store is of: of all changes some of the first are there, and batches whole.
- */
-static void settle_gathered(page *p, besom_guard *g) {
+/* Finds the moment since the last sync that the contents are of: a prefix of the changes, with
+   complete batches. */
+static void check_unsynced(page *p, besom_guard *g) {
   uint64_t is[KEYS];
   uint32_t wrong = 0, i = 0;
   memcpy(p->values, p->synced, sizeof p->values);
   for (uint32_t k = 0; k < KEYS; k++) wrong += p->values[k] != (is[k] = stored_value(g, k));
-  for (; i < p->gathered_n && (wrong || (i && p->gathered[i - 1].more)); i++) {
-    uint32_t k = p->gathered[i].key;
+  for (; i < p->unsynced_n && (wrong || (i && p->unsynced[i - 1].more)); i++) {
+    uint32_t k = p->unsynced[i].key;
     wrong -= p->values[k] != is[k];
-    p->values[k] = p->gathered[i].new_value;
+    p->values[k] = p->unsynced[i].new_value;
     wrong += p->values[k] != is[k];
   }
-  check(!wrong, "the store is as it has never been", BESOM_OK);
+  check(!wrong, "the contents are of no moment since the last sync", BESOM_OK);
   memcpy(p->synced, p->values, sizeof p->synced);
-  atomic_store(&p->gathered_n, 0);
+  atomic_store(&p->unsynced_n, 0);
   atomic_store(&p->pending_n, 0);
 }
 
-static void look(const trial *t, besom_guard *g) {
+static void check_contents(const trial *t, besom_guard *g) {
   page *p = t->page;
   uint64_t members = 0, shown = 0;
   besom_bytes none = {NULL, 0};
   if (t->durability == BESOM_DURABLE_SYNC)
-    settle_gathered(p, g);
+    check_unsynced(p, g);
   else
-    settle_pending(p, g);
+    check_pending(p, g);
   for (uint32_t k = 0; k < KEYS; k++) {
     uint64_t is = stored_value(g, k);
     if (is != p->values[k])
@@ -216,7 +216,7 @@ static void look(const trial *t, besom_guard *g) {
         "the filter has other keys", BESOM_OK);
 }
 
-/* ------------------------------------------------------------------ the one that kills */
+/* ------------------------------------------------------------------ the parent, which kills */
 
 static void pause_for(uint64_t microseconds) {
   struct timespec t = {(time_t)(microseconds / 1000000), (long)(microseconds % 1000000) * 1000};
@@ -237,15 +237,15 @@ static void kill_one(const trial *t, random_stream *random) {
   kill(child, SIGKILL);
   int how;
   waitpid(child, &how, 0);
-  check(WIFSIGNALED(how), "the writer has ended by itself", BESOM_OK);
+  check(WIFSIGNALED(how), "the writer ended by itself", BESOM_OK);
 }
 
-/* In a process of its own, which leaves a checkpoint, or dies, too. */
-static void look_from_outside(const trial *t, bool close) {
+/* Checks in a child process, which leaves a checkpoint or ends without closing the guard. */
+static void check_in_child(const trial *t, bool close) {
   pid_t child = fork();
   if (child == 0) {
     besom_guard *g = open_guard(t);
-    look(t, g);
+    check_contents(t, g);
     if (close) besom_guard_close(g);
     _exit(0);
   }
@@ -265,10 +265,10 @@ static void kill_many(trial *t, unsigned kills) {
   random_stream random = {t->layout + 10 * t->durability + 100 * (uint64_t)getpid()};
   for (unsigned i = 0; i < kills; i++) {
     kill_one(t, &random);
-    look_from_outside(t, i % 2);
+    check_in_child(t, i % 2);
   }
   printf("%s, %s%s: %u kills, %llu changes\n", t->name, t->layout ? "split" : "merged",
-         t->durability == BESOM_DURABLE_SYNC ? ", gathered" : "", kills,
+         t->durability == BESOM_DURABLE_SYNC ? ", group commit" : "", kills,
          (unsigned long long)p->changes);
   char command[600];
   snprintf(command, sizeof command, "rm -rf '%s'", t->directory.text);

@@ -1,4 +1,4 @@
-#define _DEFAULT_SOURCE 1 /* read-write locks */
+#define _DEFAULT_SOURCE 1 /* pthread_rwlock */
 #include "array_db.h"
 
 #include <stdlib.h>
@@ -94,11 +94,11 @@ static void insert_at(array_db *db, size_t i, const besom_record *record) {
 static besom_status array_write(void *ctx_db, const besom_write *changes, size_t n, bool durable) {
   array_db *db = ctx_db;
   if (fails(db)) return BESOM_IO;
-  if (!n) db->mistake = "a write of nothing";
+  if (!n) db->mistake = "a write without changes";
   pthread_rwlock_wrlock(&db->lock);
   for (size_t c = 0; c < n; c++) {
     besom_bytes key = changes[c].record.key;
-    if (!is_key(key)) db->mistake = "a key that is too long or empty";
+    if (!is_key(key)) db->mistake = "a key that is empty or too long";
     if (c && compare(changes[c - 1].record.key, key) >= 0)
       db->mistake = "changes that are not in order";
     size_t i = find(db, key);
@@ -106,7 +106,7 @@ static besom_status array_write(void *ctx_db, const besom_write *changes, size_t
     if (!changes[c].remove) insert_at(db, i, &changes[c].record);
   }
   db->writes++;
-  db->loose = !durable;
+  db->nondurable = !durable;
   pthread_rwlock_unlock(&db->lock);
   return BESOM_OK;
 }
@@ -114,7 +114,7 @@ static besom_status array_write(void *ctx_db, const besom_write *changes, size_t
 static besom_status array_sync(void *ctx_db) {
   array_db *db = ctx_db;
   if (fails(db)) return BESOM_IO;
-  db->loose = false;
+  db->nondurable = false;
   return BESOM_OK;
 }
 

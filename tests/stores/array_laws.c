@@ -1,5 +1,5 @@
-/* A database that fails, and memory that runs out: nothing has changed then. */
-#define _DEFAULT_SOURCE 1 /* read-write locks */
+/* A failing database and failing allocations: they change nothing. */
+#define _DEFAULT_SOURCE 1 /* pthread_rwlock */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static void trial_run_end(trial_run *run) {
   free(run->m);
 }
 
-/* Some single changes, some in a transaction. *again: when to fail next, in so many calls. */
+/* Makes single changes and transactions. again sets the next failure. */
 static void change_and_fail(trial_run *run, besom_store *store, besom_status expected,
                             void (*again)(void *), void *ctx) {
   model *before = heap_array(1, sizeof *before);
@@ -87,7 +87,7 @@ static void fail_memory_again(void *ctx) {
   memory->fail_at = memory->calls + 1 + mix64(memory->calls) % 20;
 }
 
-static void without_memory_nothing_changes(subject *s) {
+static void a_failed_allocation_changes_nothing(subject *s) {
   trial_run run;
   trial_run_start(&run, 6);
   failing_allocator memory;
@@ -109,21 +109,21 @@ static void without_memory_nothing_changes(subject *s) {
   trial_run_end(&run);
 }
 
-/* Also one that has nothing to write itself. */
+/* Also a commit without changes of its own. */
 static void a_durable_commit_makes_all_before_it_durable(subject *s) {
   besom_record record = {{"key", 3}, {"value", 5}};
   besom_store *store = subject_open(s);
   assert_int_equal(store->ops->append(store, (besom_place){0}, &record), BESOM_OK);
-  assert_true(s->array.loose);
+  assert_true(s->array.nondurable);
   assert_int_equal(store->ops->begin(store), BESOM_OK);
   assert_int_equal(store->ops->commit(store, false), BESOM_OK);
-  assert_true(s->array.loose);
+  assert_true(s->array.nondurable);
   assert_int_equal(store->ops->begin(store), BESOM_OK);
   s->array.fail_at = s->array.calls + 1;
   assert_int_equal(store->ops->commit(store, true), BESOM_IO);
   s->array.fail_at = 0;
   assert_int_equal(store->ops->commit(store, true), BESOM_OK);
-  assert_false(s->array.loose);
+  assert_false(s->array.nondurable);
   besom_store_close(store);
   assert_null(s->array.mistake);
 }
@@ -133,7 +133,7 @@ static void put_raw(array_db *db, const char *key, size_t key_len, const char *v
   assert_int_equal(array_ops.write(db, &change, 1, false), BESOM_OK);
 }
 
-static void what_is_not_besoms_is_left_alone(subject *s) {
+static void a_foreign_database_is_not_changed(subject *s) {
   besom_store *store = NULL;
   put_raw(&s->array, "foreign", 7, "data");
   assert_int_equal(s->open(s, &store), BESOM_CORRUPT);
@@ -181,9 +181,9 @@ static void damaged_records_are_corrupt(subject *s) {
   besom_store_close(store);
 }
 
-/* Keys that begin as one of a list, and are none: too short, too long, a number that is too large or not in its
- * shortest form. */
-static void strange_places_are_corrupt(subject *s) {
+/* Keys with the letter of lists that are not list keys: too short, too long, with a number that is
+   too large or not in its shortest form. */
+static void malformed_list_keys_are_corrupt(subject *s) {
   static const struct {
     const char *bytes;
     size_t len;
@@ -220,12 +220,12 @@ static void bad_operations_are_invalid(subject *s) {
 
 const law array_laws[] = {
     {"a_call_that_fails_changes_nothing", a_call_that_fails_changes_nothing, is_array},
-    {"without_memory_nothing_changes", without_memory_nothing_changes, is_array},
+    {"a_failed_allocation_changes_nothing", a_failed_allocation_changes_nothing, is_array},
     {"a_durable_commit_makes_all_before_it_durable", a_durable_commit_makes_all_before_it_durable,
      is_array},
-    {"what_is_not_besoms_is_left_alone", what_is_not_besoms_is_left_alone, is_array},
+    {"a_foreign_database_is_not_changed", a_foreign_database_is_not_changed, is_array},
     {"damaged_records_are_corrupt", damaged_records_are_corrupt, is_array},
-    {"strange_places_are_corrupt", strange_places_are_corrupt, is_array},
+    {"malformed_list_keys_are_corrupt", malformed_list_keys_are_corrupt, is_array},
     {"bad_operations_are_invalid", bad_operations_are_invalid, is_array},
     {NULL, NULL, NULL},
 };

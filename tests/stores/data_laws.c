@@ -1,5 +1,5 @@
-/* One process, one thread: what is put in is there, in order, and transactions are whole. */
-#define _DEFAULT_SOURCE 1 /* read-write locks */
+/* One process, one thread: contents, order, and atomic transactions. */
+#define _DEFAULT_SOURCE 1 /* pthread_rwlock */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -12,11 +12,11 @@
 #include "support/heap.h"
 #include "support/records.h"
 
-static bool outlives(const subject *s) {
-  return s->outlives;
+static bool persistent(const subject *s) {
+  return s->persistent;
 }
 
-static void assert_tally_is(const besom_store *store, const model *m) {
+static void assert_counts_are(const besom_store *store, const model *m) {
   besom_store_statistics stats;
   uint64_t records, buckets;
   model_count(m, &records, &buckets);
@@ -42,14 +42,14 @@ static void single_changes_agree_with_the_model(subject *s) {
       assert_int_equal(model_change(m, &keys, store, &random), BESOM_OK);
     assert_store_is(store, m, &keys);
     assert_ranges_are(store, m, &keys, &random);
-    assert_tally_is(store, m);
+    assert_counts_are(store, m);
   }
   besom_store_close(store);
   key_universe_free(&keys);
   free(m);
 }
 
-/* One transaction of random changes, looked at from inside and after its end. */
+/* One transaction of random changes, checked before and after its end. */
 static void run_transaction(besom_store *store, model *m, const key_universe *keys,
                             random_stream *random, bool keep) {
   model *before = heap_array(1, sizeof *before);
@@ -61,7 +61,7 @@ static void run_transaction(besom_store *store, model *m, const key_universe *ke
     assert_int_equal(model_change(m, keys, store, random), BESOM_OK);
   assert_store_is(store, m, keys);
   assert_ranges_are(store, m, keys, random);
-  assert_tally_is(store, m);
+  assert_counts_are(store, m);
   if (keep) {
     assert_int_equal(store->ops->commit(store, random_below(random, 4) == 0), BESOM_OK);
     assert_int_not_equal(commit_number(store), number);
@@ -71,11 +71,11 @@ static void run_transaction(besom_store *store, model *m, const key_universe *ke
     assert_int_equal(commit_number(store), number);
   }
   assert_store_is(store, m, keys);
-  assert_tally_is(store, m);
+  assert_counts_are(store, m);
   free(before);
 }
 
-static void transactions_are_kept_or_taken_back(subject *s) {
+static void transactions_are_committed_or_aborted(subject *s) {
   key_universe keys;
   key_universe_make(&keys);
   model *m = heap_array(1, sizeof *m);
@@ -99,7 +99,7 @@ static void transactions_are_kept_or_taken_back(subject *s) {
   free(m);
 }
 
-static void what_was_committed_is_there_after_reopening(subject *s) {
+static void committed_transactions_survive_reopening(subject *s) {
   key_universe keys;
   key_universe_make(&keys);
   model *m = heap_array(1, sizeof *m), *passing = heap_array(1, sizeof *passing);
@@ -116,7 +116,7 @@ static void what_was_committed_is_there_after_reopening(subject *s) {
     assert_int_equal(store->ops->begin(store), BESOM_OK);
     for (unsigned i = 0; i < 20; i++)
       assert_int_equal(model_change(passing, &keys, store, &random), BESOM_OK);
-    besom_store_close(store); /* and so aborts */
+    besom_store_close(store); /* close aborts */
     store = subject_open(s);
     assert_int_equal(commit_number(store), number);
     assert_store_is(store, m, &keys);
@@ -152,8 +152,8 @@ static void calls_are_counted_exactly(subject *s) {
   assert_int_equal(store->ops->table_remove(store, BESOM_TABLE_KEYS, key), BESOM_NOT_FOUND);
   assert_int_equal(store->ops->begin(store), BESOM_OK);
   assert_int_equal(store->ops->commit(store, true), BESOM_OK);
-  assert_false(store_is(
-      store, m, &keys)); /* two scans at most, of an epoch without records, and of the notes */
+  assert_false(
+      store_is(store, m, &keys)); /* two scans: of an epoch without records, and of NOTES */
   besom_store_statistics stats;
   assert_int_equal(besom_store_stats(store, &stats), BESOM_OK);
   assert_int_equal(stats.appends, 5);
@@ -198,7 +198,7 @@ static void fill_for_walks(besom_store *store) {
   for (unsigned i = 0; i < 30; i++) {
     besom_place at = {.bucket = i / 3, .rank = i % 3};
     assert_int_equal(store->ops->append(store, at, &record.api), BESOM_OK);
-    long_key[sizeof long_key - 1] = (char)i; /* a group of its own in some stores */
+    long_key[sizeof long_key - 1] = (char)i; /* these keys are one group in some stores */
     besom_record entry = {{long_key, i % 2 ? sizeof long_key : i + 1}, {"v", 1}};
     assert_int_equal(store->ops->table_put(store, BESOM_TABLE_KEYS, &entry), BESOM_OK);
   }
@@ -224,7 +224,7 @@ static void assert_walks_end(besom_store *store, besom_status said, besom_status
       returned);
 }
 
-static void a_walk_ends_when_the_visitor_says_so(subject *s) {
+static void a_visitor_can_end_a_walk(subject *s) {
   besom_store *store = subject_open(s);
   assert_int_equal(store->ops->begin(store), BESOM_OK);
   fill_for_walks(store);
@@ -238,9 +238,9 @@ static void a_walk_ends_when_the_visitor_says_so(subject *s) {
   besom_store_close(store);
 }
 
-/* ------------------------------------------------------------------ places */
+/* ------------------------------------------------------------------ positions */
 
-/* About where numbers take a byte more. */
+/* Numbers around the limits of each encoded length. */
 static const uint64_t sizes[] = {0,
                                  1,
                                  2,
@@ -258,19 +258,19 @@ static const uint64_t sizes[] = {0,
                                  UINT64_MAX - 1};
 enum { SIZES = sizeof sizes / sizeof *sizes, EPOCH_SIZES = 12, LONG_LIST = 300 };
 
-/* The order of sizes, and in the bucket sizes[1] as many records as a rank of two bytes needs. */
-typedef struct place_walk {
+/* Buckets in the order of sizes. Bucket sizes[1] has so many records that ranks need two bytes. */
+typedef struct position_walk {
   uint32_t epoch;
   size_t size;
   uint32_t rank;
-} place_walk;
+} position_walk;
 
 static uint32_t list_length(size_t size) {
   return size == 1 ? LONG_LIST : 1;
 }
 
-static besom_status expect_place(void *ctx, besom_place at, const besom_record *record) {
-  place_walk *w = ctx;
+static besom_status expect_position(void *ctx, besom_place at, const besom_record *record) {
+  position_walk *w = ctx;
   (void)record;
   assert_int_equal(at.epoch, w->epoch);
   assert_int_equal(at.bucket, sizes[w->size]);
@@ -282,7 +282,7 @@ static besom_status expect_place(void *ctx, besom_place at, const besom_record *
   return BESOM_OK;
 }
 
-static void places_of_all_sizes_keep_their_order(subject *s) {
+static void positions_of_all_sizes_keep_their_order(subject *s) {
   besom_store *store = subject_open(s);
   made_record record;
   make_record(&record, 5);
@@ -298,11 +298,11 @@ static void places_of_all_sizes_keep_their_order(subject *s) {
   assert_int_equal(store->ops->commit(store, false), BESOM_OK);
   for (size_t e = 0; e < EPOCH_SIZES; e++)
     for (size_t from = 0; from < SIZES; from++) {
-      place_walk all = {(uint32_t)sizes[e], from, 0}, one = all;
+      position_walk all = {(uint32_t)sizes[e], from, 0}, one = all;
       besom_place at = {.epoch = (uint32_t)sizes[e], .bucket = sizes[from]};
-      assert_int_equal(store->ops->scan(store, at, expect_place, &all), BESOM_OK);
+      assert_int_equal(store->ops->scan(store, at, expect_position, &all), BESOM_OK);
       assert_int_equal(all.size, SIZES);
-      assert_int_equal(store->ops->get(store, at, expect_place, &one), BESOM_OK);
+      assert_int_equal(store->ops->get(store, at, expect_position, &one), BESOM_OK);
       assert_int_equal(one.size, from + 1);
     }
   besom_store_close(store);
@@ -344,12 +344,12 @@ static void bad_arguments_are_invalid(subject *s) {
 
 const law data_laws[] = {
     {"single_changes_agree_with_the_model", single_changes_agree_with_the_model, NULL},
-    {"transactions_are_kept_or_taken_back", transactions_are_kept_or_taken_back, NULL},
-    {"what_was_committed_is_there_after_reopening", what_was_committed_is_there_after_reopening,
-     outlives},
+    {"transactions_are_committed_or_aborted", transactions_are_committed_or_aborted, NULL},
+    {"committed_transactions_survive_reopening", committed_transactions_survive_reopening,
+     persistent},
     {"calls_are_counted_exactly", calls_are_counted_exactly, NULL},
-    {"a_walk_ends_when_the_visitor_says_so", a_walk_ends_when_the_visitor_says_so, NULL},
-    {"places_of_all_sizes_keep_their_order", places_of_all_sizes_keep_their_order, NULL},
+    {"a_visitor_can_end_a_walk", a_visitor_can_end_a_walk, NULL},
+    {"positions_of_all_sizes_keep_their_order", positions_of_all_sizes_keep_their_order, NULL},
     {"bad_arguments_are_invalid", bad_arguments_are_invalid, NULL},
     {NULL, NULL, NULL},
 };

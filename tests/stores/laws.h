@@ -1,5 +1,5 @@
 /*
- * laws.h - what is true of every store.
+ * laws.h - the laws that stores obey.
  */
 #ifndef BESOM_TESTS_STORE_LAWS_H
 #define BESOM_TESTS_STORE_LAWS_H
@@ -9,10 +9,10 @@
 typedef struct law {
   const char *name;
   void (*check)(subject *s);
-  bool (*concerns)(const subject *s); /* NULL: all */
+  bool (*applies)(const subject *s); /* NULL: it applies to all stores */
 } law;
 
-/* Lists that end with a law without a name. */
+/* Each list ends with a law without a name. */
 extern const law data_laws[], process_laws[], thread_laws[], array_laws[];
 #ifdef BESOM_TEST_LMDB
 extern const law lmdb_laws[];
@@ -24,7 +24,7 @@ extern const law rocksdb_laws[];
 extern const law redis_laws[];
 #endif
 
-/* What a child process does, see process_laws.c; what it returns is its exit status. */
+/* The main function of a child process (process_laws.c). Returns its exit status. */
 int child_main(const char *what, subject *s);
 
 #endif

@@ -1,4 +1,4 @@
-/* What is true of the store in LMDB alone. */
+/* Laws of the store in LMDB only. */
 #define _DEFAULT_SOURCE 1
 #include <lmdb.h>
 #include <setjmp.h>
@@ -40,26 +40,26 @@ static uint64_t count(besom_store *store) {
   return next;
 }
 
-/* As many as fit, one by one; then a transaction of many: each is told, and nothing is lost. */
-static void a_full_map_is_told_and_nothing_lost(subject *s) {
+/* Appends until the map is full, then commits a large transaction: both are DISK_FULL. */
+static void a_full_map_is_DISK_FULL_and_loses_nothing(subject *s) {
   besom_lmdb_options options = {.map_size = SMALL_MAP};
   besom_store *store;
   assert_int_equal(besom_store_lmdb(s->at.text, &options, NULL, &store), BESOM_OK);
   uint64_t n = 0;
   besom_status status;
   while ((status = append(store, n)) == BESOM_OK) n++;
-  assert_int_equal(status, BESOM_FULL);
+  assert_int_equal(status, BESOM_DISK_FULL);
   assert_in_range(n, 300, 1000);
   assert_int_equal(count(store), n);
   assert_int_equal(store->ops->begin(store), BESOM_OK);
   for (uint64_t i = 0; i < 200; i++) assert_int_equal(append(store, n + i), BESOM_OK);
-  assert_int_equal(store->ops->commit(store, true), BESOM_FULL);
+  assert_int_equal(store->ops->commit(store, true), BESOM_DISK_FULL);
   assert_int_equal(count(store), n + 200);
   store->ops->abort(store);
   assert_int_equal(count(store), n);
   besom_store_close(store);
 
-  options.map_size = 2 * SMALL_MAP; /* a larger map takes more */
+  options.map_size = 2 * SMALL_MAP; /* a larger map has room */
   assert_int_equal(besom_store_lmdb(s->at.text, &options, NULL, &store), BESOM_OK);
   assert_int_equal(count(store), n);
   assert_int_equal(append(store, n), BESOM_OK);
@@ -67,7 +67,7 @@ static void a_full_map_is_told_and_nothing_lost(subject *s) {
   besom_store_close(store);
 }
 
-static void what_cannot_be_opened_has_a_reason(subject *s) {
+static void a_failed_open_has_a_reason(subject *s) {
   const char *reason = NULL;
   besom_store *store = NULL;
   char nowhere[400], file[400];
@@ -84,7 +84,7 @@ static void what_cannot_be_opened_has_a_reason(subject *s) {
   assert_null(store);
 }
 
-static void other_files_are_corrupt(subject *s) {
+static void foreign_files_are_corrupt(subject *s) {
   const char *reason = NULL;
   besom_store *store = NULL;
   char file[400];
@@ -98,7 +98,7 @@ static void other_files_are_corrupt(subject *s) {
   assert_null(store);
 }
 
-static void another_programs_data_are_left_alone(subject *s) {
+static void foreign_data_is_not_changed(subject *s) {
   MDB_env *env;
   MDB_txn *txn;
   MDB_dbi dbi;
@@ -121,8 +121,8 @@ static void another_programs_data_are_left_alone(subject *s) {
   assert_null(store);
 }
 
-/* Root may write everywhere: so somebody else tries, in a process of his own. */
-static void a_read_only_directory_is_told(subject *s) {
+/* Root may write everywhere, so a child process tries as another user. */
+static void a_read_only_directory_is_READ_ONLY(subject *s) {
   besom_store_close(subject_open(s));
   assert_int_equal(chmod(s->dir.path, 0755), 0);
   assert_int_equal(chmod(s->at.text, 0555), 0);
@@ -133,7 +133,7 @@ static void a_read_only_directory_is_told(subject *s) {
   assert_int_equal(chmod(s->at.text, 0755), 0);
 }
 
-static void a_store_that_cannot_be_made_leaves_no_memory(subject *s) {
+static void a_failed_open_leaks_no_memory(subject *s) {
   for (unsigned n = 1; n <= 2; n++) {
     failing_allocator memory;
     failing_allocator_init(&memory);
@@ -152,12 +152,12 @@ static void a_store_that_cannot_be_made_leaves_no_memory(subject *s) {
 }
 
 const law lmdb_laws[] = {
-    {"a_full_map_is_told_and_nothing_lost", a_full_map_is_told_and_nothing_lost, is_lmdb},
-    {"what_cannot_be_opened_has_a_reason", what_cannot_be_opened_has_a_reason, is_lmdb},
-    {"other_files_are_corrupt", other_files_are_corrupt, is_lmdb},
-    {"another_programs_data_are_left_alone", another_programs_data_are_left_alone, is_lmdb},
-    {"a_read_only_directory_is_told", a_read_only_directory_is_told, is_lmdb},
-    {"a_store_that_cannot_be_made_leaves_no_memory", a_store_that_cannot_be_made_leaves_no_memory,
+    {"a_full_map_is_DISK_FULL_and_loses_nothing", a_full_map_is_DISK_FULL_and_loses_nothing,
      is_lmdb},
+    {"a_failed_open_has_a_reason", a_failed_open_has_a_reason, is_lmdb},
+    {"foreign_files_are_corrupt", foreign_files_are_corrupt, is_lmdb},
+    {"foreign_data_is_not_changed", foreign_data_is_not_changed, is_lmdb},
+    {"a_read_only_directory_is_READ_ONLY", a_read_only_directory_is_READ_ONLY, is_lmdb},
+    {"a_failed_open_leaks_no_memory", a_failed_open_leaks_no_memory, is_lmdb},
     {NULL, NULL, NULL},
 };

@@ -1,8 +1,8 @@
 /*
- * main.c - tries every law on every store.
+ * main.c - checks every law on every store.
  *
  *     store_contract                 all of them
- *     store_contract 'lmdb/x*'       those whose name ("store/law") fits the pattern
+ *     store_contract 'lmdb/x*'       those whose name ("store/law") matches the pattern
  */
 #define _DEFAULT_SOURCE 1
 #include <setjmp.h>
@@ -33,7 +33,7 @@ static const law *const all_laws[] = {
 #endif
 };
 
-enum { MOST_TRIALS = 256 };
+enum { MAX_TRIALS = 256 };
 
 typedef struct trial {
   char name[120];
@@ -61,7 +61,7 @@ static size_t make_trials(trial *trials) {
   for (size_t s = 0; s < all_subjects_count; s++)
     for (size_t i = 0; i < sizeof all_laws / sizeof *all_laws; i++)
       for (const law *l = all_laws[i]; l->name; l++) {
-        if (n == MOST_TRIALS || (l->concerns && !l->concerns(&all_subjects[s]))) continue;
+        if (n == MAX_TRIALS || (l->applies && !l->applies(&all_subjects[s]))) continue;
         trials[n] = (trial){.subject = &all_subjects[s], .law = l};
         snprintf(trials[n].name, sizeof trials[n].name, "%s/%s", all_subjects[s].name, l->name);
         n++;
@@ -75,8 +75,8 @@ int main(int argc, char **argv) {
     snprintf(s->at.text, sizeof s->at.text, "%s", argv[4]);
     return child_main(argv[2], s);
   }
-  static trial trials[MOST_TRIALS];
-  static struct CMUnitTest tests[MOST_TRIALS];
+  static trial trials[MAX_TRIALS];
+  static struct CMUnitTest tests[MAX_TRIALS];
   size_t n = make_trials(trials);
   for (size_t i = 0; i < n; i++)
     tests[i] = (struct CMUnitTest){trials[i].name, run_trial, set_up, tear_down, &trials[i]};

@@ -32,7 +32,7 @@ void model_count(const model *m, uint64_t *records, uint64_t *buckets) {
 
 /* ------------------------------------------------------------------ keys of tables */
 
-enum { LONGEST = 1 << 16, LONGEST_COUNT = 4 };
+enum { LONGEST = 1 << 16, MAX_KEYS_COUNT = 4 };
 
 static const size_t lengths[] = {0,  1,   2,   5,   61,  62,  63,  64,
                                  65, 120, 509, 510, 511, 512, 600, 2000};
@@ -54,7 +54,7 @@ static void add_key(key_universe *keys, size_t *used, size_t len, uint8_t filler
 void key_universe_make(key_universe *keys) {
   static const uint8_t fillers[] = {0, 'a', 0xff}, lasts[] = {0, 'b', 0xff};
   size_t used = 0;
-  *keys = (key_universe){.storage = heap_array(LONGEST_COUNT * LONGEST + MOST_KEYS * 2000, 1)};
+  *keys = (key_universe){.storage = heap_array(MAX_KEYS_COUNT * LONGEST + MOST_KEYS * 2000, 1)};
   for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
     for (size_t f = 0; f < 3; f++)
       for (size_t e = 0; e < 3; e++) add_key(keys, &used, lengths[l], fillers[f], lasts[e]);
@@ -75,8 +75,8 @@ void key_universe_free(key_universe *keys) {
 
 /* ------------------------------------------------------------------ changes */
 
-/* A store may fail, but not be wrong about what it has. */
-static void assert_said(besom_status status, bool there) {
+/* A store may fail, but OK and NOT_FOUND must be right. */
+static void assert_plausible(besom_status status, bool there) {
   if (status == BESOM_OK) assert_true(there);
   if (status == BESOM_NOT_FOUND) assert_false(there);
 }
@@ -92,12 +92,12 @@ static besom_status change_list(model *m, besom_store *store, random_stream *ran
   switch (random_below(random, 4)) {
   case 0:
     status = store->ops->replace(store, at, &record.api);
-    assert_said(status, rank < *length);
+    assert_plausible(status, rank < *length);
     if (status == BESOM_OK) list[rank] = number;
     break;
   case 1:
     status = store->ops->remove(store, at);
-    assert_said(status, rank < *length);
+    assert_plausible(status, rank < *length);
     if (status != BESOM_OK) break;
     --*length;
     memmove(&list[rank], &list[rank + 1], (*length - rank) * sizeof *list);
@@ -125,7 +125,7 @@ static besom_status change_table(model *m, const key_universe *keys, besom_store
     return status;
   }
   besom_status status = store->ops->table_remove(store, table, keys->keys[k]);
-  assert_said(status, *value != 0);
+  assert_plausible(status, *value != 0);
   if (status == BESOM_OK) *value = 0;
   return status;
 }
@@ -183,7 +183,7 @@ static bool bucket_is(besom_store *store, const model *m, size_t e, size_t b) {
   return store->ops->get(store, at, check_list, &w) == BESOM_OK && w.shown == m->lengths[e][b];
 }
 
-/* The keys from one to another of the universe; n stands for no limit. */
+/* Compares a range of keys; from 0 and to n mean no bound. */
 static bool range_is(besom_store *store, const model *m, const key_universe *keys, size_t table,
                      size_t from, size_t to) {
   walk w = {.m = m, .keys = keys, .table = table, .k = from};

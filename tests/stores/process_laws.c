@@ -1,4 +1,4 @@
-/* Several processes: one is killed, one is locked out. */
+/* Several processes: a killed one, and one that finds the store locked. */
 #define _DEFAULT_SOURCE 1
 #include <setjmp.h>
 #include <signal.h>
@@ -19,7 +19,7 @@ static bool processes(const subject *s) {
   return s->processes;
 }
 
-/* The transactions of a child are the same in every run: who repeats them knows what it had committed. */
+/* The transactions of a child are the same in every run, so the parent can repeat them. */
 static besom_status make_transaction(model *m, const key_universe *keys, besom_store *store,
                                      random_stream *random, bool durable) {
   besom_status status = store->ops->begin(store);
@@ -28,8 +28,8 @@ static besom_status make_transaction(model *m, const key_universe *keys, besom_s
   return status == BESOM_OK ? store->ops->commit(store, durable) : status;
 }
 
-/* Commits for ever, and says so each time with a byte. */
-static int commit_for_ever(besom_store *store) {
+/* Commits transactions without end and writes one byte after each. */
+static int commit_until_killed(besom_store *store) {
   key_universe keys;
   key_universe_make(&keys);
   model *m = heap_array(1, sizeof *m);
@@ -48,35 +48,35 @@ int child_main(const char *what, subject *s) {
     besom_store_close(store);
     return (int)status;
   }
-  return commit_for_ever(store);
+  return commit_until_killed(store);
 }
 
-/* Lets a child run until it has said so many commits, kills it, and tells how many it said. */
+/* Runs a child until it has reported so many commits, and kills it. Returns the number reported. */
 static unsigned kill_after(const subject *s, unsigned commits) {
   int ends[2];
   assert_int_equal(pipe(ends), 0);
   int process = child_start(s, "commit", ends[1]);
   close(ends[1]);
-  unsigned said = 0;
+  unsigned reported = 0;
   char byte;
-  while (said < commits && read(ends[0], &byte, 1) == 1) said++;
-  usleep(said * 37 % 700); /* somewhere in the next one */
+  while (reported < commits && read(ends[0], &byte, 1) == 1) reported++;
+  usleep(reported * 37 % 700); /* to kill it within a transaction */
   kill(process, SIGKILL);
-  while (read(ends[0], &byte, 1) == 1) said++;
+  while (read(ends[0], &byte, 1) == 1) reported++;
   close(ends[0]);
   assert_int_equal(child_wait(process), -1);
-  return said;
+  return reported;
 }
 
-/* The child's last commit may have come through without its word. */
-static void assert_has_committed(subject *s, unsigned said) {
+/* The child may have committed one transaction more than it reported. */
+static void assert_has_committed(subject *s, unsigned reported) {
   key_universe keys;
   key_universe_make(&keys);
   model *m = heap_array(1, sizeof *m);
   random_stream random = {SEED};
   besom_store *other, *store = subject_open(s);
   assert_int_equal(besom_store_memory(NULL, &other), BESOM_OK);
-  for (unsigned i = 0; i < said; i++)
+  for (unsigned i = 0; i < reported; i++)
     assert_int_equal(make_transaction(m, &keys, other, &random, false), BESOM_OK);
   if (!store_is(store, m, &keys))
     assert_int_equal(make_transaction(m, &keys, other, &random, false), BESOM_OK);
@@ -87,15 +87,15 @@ static void assert_has_committed(subject *s, unsigned said) {
   free(m);
 }
 
-static void a_killed_process_leaves_whole_transactions(subject *s) {
+static void a_killed_process_leaves_complete_transactions(subject *s) {
   for (unsigned i = 0; i < KILLS; i++) {
     if (i) {
       subject_tear_down(s);
       subject_set_up(s);
     }
-    unsigned said = kill_after(s, 1 + 13 * i);
-    assert_true(said >= 1 + 13 * i);
-    assert_has_committed(s, said);
+    unsigned reported = kill_after(s, 1 + 13 * i);
+    assert_true(reported >= 1 + 13 * i);
+    assert_has_committed(s, reported);
   }
 }
 
@@ -106,7 +106,8 @@ static void one_process_at_a_time(subject *s) {
   assert_null(second);
   besom_place at = {.bucket = 1};
   const besom_record record = {{"k", 1}, {"v", 1}};
-  assert_int_equal(store->ops->append(store, at, &record), BESOM_OK); /* nobody minds */
+  assert_int_equal(store->ops->append(store, at, &record),
+                   BESOM_OK); /* the failed opens did no harm */
   besom_store_close(store);
   assert_int_equal(child_wait(child_start(s, "open", -1)), BESOM_OK);
   store = subject_open(s);
@@ -114,7 +115,7 @@ static void one_process_at_a_time(subject *s) {
 }
 
 const law process_laws[] = {
-    {"a_killed_process_leaves_whole_transactions", a_killed_process_leaves_whole_transactions,
+    {"a_killed_process_leaves_complete_transactions", a_killed_process_leaves_complete_transactions,
      processes},
     {"one_process_at_a_time", one_process_at_a_time, processes},
     {NULL, NULL, NULL},

@@ -1,4 +1,4 @@
-/* What is true of the store on a Redis server alone. */
+/* Laws of the store on a Redis server only. */
 #define _DEFAULT_SOURCE 1
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +28,7 @@ static besom_status read_it(besom_store *store, unsigned *shown) {
   return store->ops->table_get(store, BESOM_TABLE_KEYS, record.key, count_record, shown);
 }
 
-static void what_cannot_be_opened_has_a_reason(subject *s) {
+static void a_failed_open_has_a_reason(subject *s) {
   (void)s;
   const char *reason = NULL;
   besom_store *store = NULL;
@@ -47,7 +47,7 @@ static void what_cannot_be_opened_has_a_reason(subject *s) {
   assert_null(store);
 }
 
-static void other_data_are_left_alone(subject *s) {
+static void foreign_data_is_not_changed(subject *s) {
   besom_store *store = NULL;
   char command[400];
   snprintf(command, sizeof command, "SET %s:values theirs", s->dir.path);
@@ -61,8 +61,8 @@ static void other_data_are_left_alone(subject *s) {
   assert_null(store);
 }
 
-/* The server drops the connection: the next call makes another. */
-static void a_dropped_connection_is_made_anew(subject *s) {
+/* The server drops the connection; the next call reconnects. */
+static void a_dropped_connection_is_replaced(subject *s) {
   besom_store *store = subject_open(s);
   unsigned shown;
   uint64_t before, after;
@@ -75,14 +75,14 @@ static void a_dropped_connection_is_made_anew(subject *s) {
     assert_int_equal(shown, 1);
   }
   assert_int_equal(store->ops->commit_number(store, &after), BESOM_OK);
-  assert_int_equal(after, before + 4); /* no write was made twice */
+  assert_int_equal(after, before + 4); /* no write was applied twice */
   assert_int_equal(child_wait(child_start(s, "open", -1)), BESOM_LOCKED);
   besom_store_close(store);
   assert_int_equal(child_wait(child_start(s, "open", -1)), BESOM_OK);
 }
 
-/* While it was gone another has opened the store and written: who comes back must not go on. */
-static void who_lost_the_store_may_not_go_on(subject *s) {
+/* While one client was disconnected, another opened the store and wrote. The first must fail. */
+static void a_client_that_lost_the_lock_cannot_go_on(subject *s) {
   besom_store *first = subject_open(s), *second;
   unsigned shown;
   redis_server_run("CLIENT KILL TYPE normal");
@@ -99,7 +99,7 @@ static void who_lost_the_store_may_not_go_on(subject *s) {
   besom_store_close(third);
 }
 
-static void a_server_that_forgot_is_noticed(subject *s) {
+static void a_server_that_lost_data_is_detected(subject *s) {
   besom_store *store = subject_open(s);
   unsigned shown;
   assert_int_equal(store->ops->table_put(store, BESOM_TABLE_KEYS, &record), BESOM_OK);
@@ -109,8 +109,9 @@ static void a_server_that_forgot_is_noticed(subject *s) {
   besom_store_close(store);
 }
 
-/* Nobody can know at once whether such a write came through. If it did, the store must not go on without it. */
-static void a_write_without_an_answer_is_not_lost_sight_of(subject *s) {
+/* The client cannot know whether the write was applied. If it was, the store must not go on as if
+   it was not. */
+static void a_write_without_a_reply_is_resolved(subject *s) {
   besom_redis_options options = {.timeout_ms = 1000};
   char prefix[300];
   snprintf(prefix, sizeof prefix, "%s:", s->dir.path);
@@ -131,7 +132,7 @@ static void a_write_without_an_answer_is_not_lost_sight_of(subject *s) {
   besom_store_close(store);
 }
 
-static void a_full_server_is_told_and_nothing_lost(subject *s) {
+static void a_full_server_is_DISK_FULL_and_loses_nothing(subject *s) {
   besom_store *store = subject_open(s);
   unsigned shown;
   assert_int_equal(store->ops->table_put(store, BESOM_TABLE_KEYS, &record), BESOM_OK);
@@ -139,7 +140,7 @@ static void a_full_server_is_told_and_nothing_lost(subject *s) {
   const besom_record other = {{"other", 5}, {"value", 5}};
   besom_status status = store->ops->table_put(store, BESOM_TABLE_KEYS, &other);
   redis_server_run("CONFIG SET maxmemory 0");
-  assert_int_equal(status, BESOM_FULL);
+  assert_int_equal(status, BESOM_DISK_FULL);
   assert_int_equal(read_it(store, &shown), BESOM_OK);
   assert_int_equal(store->ops->table_get(store, BESOM_TABLE_KEYS, other.key, count_record, &shown),
                    BESOM_NOT_FOUND);
@@ -147,7 +148,7 @@ static void a_full_server_is_told_and_nothing_lost(subject *s) {
   besom_store_close(store);
 }
 
-static void a_store_that_cannot_be_made_leaves_no_memory(subject *s) {
+static void a_failed_open_leaks_no_memory(subject *s) {
   for (unsigned n = 1; n <= 2; n++) {
     failing_allocator memory;
     failing_allocator_init(&memory);
@@ -162,8 +163,9 @@ static void a_store_that_cannot_be_made_leaves_no_memory(subject *s) {
   }
 }
 
-/* The server takes back nothing of a write whose second half fails: nobody may be shown the first. */
-static void half_a_write_is_not_shown(subject *s) {
+/* EXEC does not roll back when a command fails. The store must not show the half that was
+   applied. */
+static void half_a_write_is_never_visible(subject *s) {
   besom_store *store = subject_open(s);
   char command[400];
   unsigned shown;
@@ -179,16 +181,16 @@ static void half_a_write_is_not_shown(subject *s) {
 }
 
 const law redis_laws[] = {
-    {"what_cannot_be_opened_has_a_reason", what_cannot_be_opened_has_a_reason, is_redis},
-    {"other_data_are_left_alone", other_data_are_left_alone, is_redis},
-    {"a_dropped_connection_is_made_anew", a_dropped_connection_is_made_anew, is_redis},
-    {"who_lost_the_store_may_not_go_on", who_lost_the_store_may_not_go_on, is_redis},
-    {"a_server_that_forgot_is_noticed", a_server_that_forgot_is_noticed, is_redis},
-    {"a_write_without_an_answer_is_not_lost_sight_of",
-     a_write_without_an_answer_is_not_lost_sight_of, is_redis},
-    {"half_a_write_is_not_shown", half_a_write_is_not_shown, is_redis},
-    {"a_full_server_is_told_and_nothing_lost", a_full_server_is_told_and_nothing_lost, is_redis},
-    {"a_store_that_cannot_be_made_leaves_no_memory", a_store_that_cannot_be_made_leaves_no_memory,
+    {"a_failed_open_has_a_reason", a_failed_open_has_a_reason, is_redis},
+    {"foreign_data_is_not_changed", foreign_data_is_not_changed, is_redis},
+    {"a_dropped_connection_is_replaced", a_dropped_connection_is_replaced, is_redis},
+    {"a_client_that_lost_the_lock_cannot_go_on", a_client_that_lost_the_lock_cannot_go_on,
      is_redis},
+    {"a_server_that_lost_data_is_detected", a_server_that_lost_data_is_detected, is_redis},
+    {"a_write_without_a_reply_is_resolved", a_write_without_a_reply_is_resolved, is_redis},
+    {"half_a_write_is_never_visible", half_a_write_is_never_visible, is_redis},
+    {"a_full_server_is_DISK_FULL_and_loses_nothing", a_full_server_is_DISK_FULL_and_loses_nothing,
+     is_redis},
+    {"a_failed_open_leaks_no_memory", a_failed_open_leaks_no_memory, is_redis},
     {NULL, NULL, NULL},
 };

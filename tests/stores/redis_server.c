@@ -62,7 +62,7 @@ static bool answers(void) {
     if (pong) freeReplyObject(pong);
     if (link) redisFree(link);
     if (pong) return true;
-    if (waitpid(server, NULL, WNOHANG) != 0) return false; /* another took the port meanwhile */
+    if (waitpid(server, NULL, WNOHANG) != 0) return false; /* another process took the port */
     usleep(20000);
   }
   return false;

@@ -1,21 +1,21 @@
 /*
- * redis_server.h - a Redis server of the test's own, on a free port of the loopback interface.
+ * redis_server.h - a private Redis server for tests, on a free port of the loopback interface.
  */
 #ifndef BESOM_TESTS_REDIS_SERVER_H
 #define BESOM_TESTS_REDIS_SERVER_H
 
 #include <stdbool.h>
 
-/* Starts it, if it is not running yet; ends the program if it cannot. "127.0.0.1:port". */
+/* Starts the server if it is not running. Returns "127.0.0.1:port". Aborts if it does not start. */
 const char *redis_server_address(void);
 
-/* Stops it; nothing happens if none is running. It also ends when this process does. */
+/* Stops the server, if it is running. It also ends with this process. */
 void redis_server_stop(void);
 
-/* Stops it for a while, and lets it go on. */
+/* Suspends the server, and resumes it. */
 void redis_server_pause(bool paused);
 
-/* Runs a command there, and fails if the answer is an error. */
+/* Runs a command on the server. Aborts if the reply is an error. */
 void redis_server_run(const char *command);
 
 #endif

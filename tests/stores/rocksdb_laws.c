@@ -1,4 +1,4 @@
-/* What is true of the store in RocksDB alone. */
+/* Laws of the store in RocksDB only. */
 #define _DEFAULT_SOURCE 1
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@ static bool is_rocksdb(const subject *s) {
   return !strcmp(s->name, "rocksdb");
 }
 
-static void what_cannot_be_opened_has_a_reason(subject *s) {
+static void a_failed_open_has_a_reason(subject *s) {
   const char *reason = NULL;
   besom_store *store = NULL;
   char nowhere[400];
@@ -71,7 +71,7 @@ static void all_options_can_be_used(subject *s) {
 }
 
 const law rocksdb_laws[] = {
-    {"what_cannot_be_opened_has_a_reason", what_cannot_be_opened_has_a_reason, is_rocksdb},
+    {"a_failed_open_has_a_reason", a_failed_open_has_a_reason, is_rocksdb},
     {"a_damaged_store_is_corrupt", a_damaged_store_is_corrupt, is_rocksdb},
     {"all_options_can_be_used", all_options_can_be_used, is_rocksdb},
     {NULL, NULL, NULL},

@@ -15,7 +15,7 @@
 #include "redis_server.h"
 #endif
 
-/* ------------------------------------------------------------------ how each is opened */
+/* ------------------------------------------------------------------ opening */
 
 static besom_status open_memory(subject *s, besom_store **out) {
   (void)s;
@@ -51,15 +51,15 @@ static besom_status open_redis(subject *s, besom_store **out) {
 
 subject all_subjects[] = {
     {.name = "memory", .open = open_memory},
-    {.name = "array", .open = open_array, .outlives = true},
+    {.name = "array", .open = open_array, .persistent = true},
 #ifdef BESOM_TEST_LMDB
-    {.name = "lmdb", .open = open_lmdb, .outlives = true, .processes = true},
+    {.name = "lmdb", .open = open_lmdb, .persistent = true, .processes = true},
 #endif
 #ifdef BESOM_TEST_ROCKSDB
-    {.name = "rocksdb", .open = open_rocksdb, .outlives = true, .processes = true},
+    {.name = "rocksdb", .open = open_rocksdb, .persistent = true, .processes = true},
 #endif
 #ifdef BESOM_TEST_REDIS
-    {.name = "redis", .open = open_redis, .outlives = true, .processes = true, .remote = true},
+    {.name = "redis", .open = open_redis, .persistent = true, .processes = true, .remote = true},
 #endif
 };
 const size_t all_subjects_count = sizeof all_subjects / sizeof *all_subjects;
@@ -70,14 +70,14 @@ subject *find_subject(const char *name) {
   return NULL;
 }
 
-/* ------------------------------------------------------------------ places */
+/* ------------------------------------------------------------------ set-up and tear-down */
 
 void subject_set_up(subject *s) {
   array_db_init(&s->array);
   temp_dir_make(&s->dir);
   snprintf(s->at.text, sizeof s->at.text, "%s/store", s->dir.path);
 #ifdef BESOM_TEST_REDIS
-  /* The directory's name is a prefix that no other test has. */
+  /* The directory's name is a unique prefix. */
   if (s->remote)
     snprintf(s->at.text, sizeof s->at.text, "%s %s:", redis_server_address(), s->dir.path);
 #endif
@@ -98,7 +98,7 @@ besom_store *subject_open(subject *s) {
   return store;
 }
 
-/* ------------------------------------------------------------------ other processes */
+/* ------------------------------------------------------------------ child processes */
 
 int child_start(const subject *s, const char *what, int output) {
   int process = fork();

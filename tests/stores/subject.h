@@ -1,5 +1,5 @@
 /*
- * subject.h - the stores that the laws are tried on.
+ * subject.h - the stores that the laws are checked on.
  */
 #ifndef BESOM_TESTS_STORE_SUBJECT_H
 #define BESOM_TESTS_STORE_SUBJECT_H
@@ -8,19 +8,20 @@
 #include "besom_store.h"
 #include "support/temp_files.h"
 
-/* Where a store is: a directory, or a server's address and a prefix. A child process gets it as text. */
-typedef struct place {
+/* The location of a store: a directory, or a server's address and a key prefix. A child process
+   gets it as an argument. */
+typedef struct location {
   char text[300];
-} place;
+} location;
 
 typedef struct subject {
   const char *name;
   besom_status (*open)(struct subject *s, besom_store **out);
-  bool outlives;  /* what was committed is there after it was closed */
-  bool processes; /* another process can open it */
-  bool remote;    /* on a server */
-  /* of one test: */
-  place at;
+  bool persistent; /* committed data survive close */
+  bool processes;  /* another process can open it */
+  bool remote;     /* on a server */
+  /* per test: */
+  location at;
   temp_dir dir;
   array_db array;
 } subject;
@@ -30,16 +31,17 @@ extern const size_t all_subjects_count;
 
 subject *find_subject(const char *name);
 
-/* A fresh, empty place; its end. */
+/* set_up makes an empty location, tear_down removes it. */
 void subject_set_up(subject *s);
 void subject_tear_down(subject *s);
 
-besom_store *subject_open(subject *s); /* ends the test if it cannot */
+besom_store *subject_open(subject *s); /* fails the test if it cannot */
 
-/* Runs this program again, as besom_child in main.c understands it, with the subject's name and place; its process. */
+/* Starts this program with --child (main.c), the subject's name and location. Returns its process
+   id. */
 int child_start(const subject *s, const char *what, int output);
 
-/* What it returned, or -1 if it was killed. */
+/* Waits for a child. Returns its exit status, or -1 if it was killed. */
 int child_wait(int process);
 
 #endif

@@ -1,4 +1,4 @@
-/* One thread changes and commits, others read: those never see half a transaction. */
+/* One thread changes and commits, others read: they never see half a transaction. */
 #define _DEFAULT_SOURCE 1 /* threads */
 #include <pthread.h>
 #include <setjmp.h>
@@ -11,9 +11,9 @@
 
 #include "laws.h"
 
-enum { READERS = 3, PLACES = 20, ROUNDS = 60 };
+enum { READERS = 3, RECORDS = 20, ROUNDS = 60 };
 
-/* Changes have the store to themselves; commit and sync do not, and that is what is tried. */
+/* Changes exclude readers by a lock. Commit and sync run beside readers; that is the test. */
 typedef struct stage {
   besom_store *store;
   pthread_rwlock_t changing;
@@ -22,13 +22,13 @@ typedef struct stage {
   _Atomic(const char *) wrong;
 } stage;
 
-/* All records that one walk sees are of one round. */
+/* All records that one walk sees must be of one round. */
 typedef struct view {
   uint32_t round;
   unsigned shown;
 } view;
 
-static besom_status look(view *v, const besom_record *record) {
+static besom_status check_round(view *v, const besom_record *record) {
   uint32_t round;
   if (record->value.len != sizeof round) return BESOM_INCOMPATIBLE;
   memcpy(&round, record->value.data, sizeof round);
@@ -37,38 +37,38 @@ static besom_status look(view *v, const besom_record *record) {
   return BESOM_OK;
 }
 
-static besom_status look_at_list(void *ctx, besom_place at, const besom_record *record) {
+static besom_status check_list(void *ctx, besom_place at, const besom_record *record) {
   (void)at;
-  return look(ctx, record);
+  return check_round(ctx, record);
 }
 
-static besom_status look_at_table(void *ctx, const besom_record *record) {
-  return look(ctx, record);
+static besom_status check_table(void *ctx, const besom_record *record) {
+  return check_round(ctx, record);
 }
 
-/* A walk over everything, then single reads, all within one round. */
+/* Scans everything, then reads single records, all within one round. */
 static void read_once(stage *st) {
   const besom_bytes none = {NULL, 0};
   besom_store *store = st->store;
   view v = {0};
   pthread_rwlock_rdlock(&st->changing);
-  if (store->ops->scan(store, (besom_place){0}, look_at_list, &v) != BESOM_OK) st->wrong = "scan";
-  if (store->ops->table_scan(store, BESOM_TABLE_KEYS, none, none, look_at_table, &v) != BESOM_OK)
+  if (store->ops->scan(store, (besom_place){0}, check_list, &v) != BESOM_OK) st->wrong = "scan";
+  if (store->ops->table_scan(store, BESOM_TABLE_KEYS, none, none, check_table, &v) != BESOM_OK)
     st->wrong = "table_scan";
-  for (unsigned i = 0; i < PLACES; i += 7) {
+  for (unsigned i = 0; i < RECORDS; i += 7) {
     besom_bytes key = {&i, sizeof i};
-    if (store->ops->get(store, (besom_place){.bucket = i}, look_at_list, &v) != BESOM_OK)
+    if (store->ops->get(store, (besom_place){.bucket = i}, check_list, &v) != BESOM_OK)
       st->wrong = "get";
-    if (store->ops->table_get(store, BESOM_TABLE_KEYS, key, look_at_table, &v) != BESOM_OK)
+    if (store->ops->table_get(store, BESOM_TABLE_KEYS, key, check_table, &v) != BESOM_OK)
       st->wrong = "table_get";
   }
   pthread_rwlock_unlock(&st->changing);
-  if (v.shown != 2 * PLACES + 2 * ((PLACES + 6) / 7)) st->wrong = "some records were not seen";
+  if (v.shown != 2 * RECORDS + 2 * ((RECORDS + 6) / 7)) st->wrong = "some records were missing";
   st->walks++;
 }
 
-/* With pauses: locks let readers in as long as one is in, and the writer would wait for ever. */
-static void *read_on(void *ctx) {
+/* Pauses between reads: the lock prefers readers, so without pauses the writer would starve. */
+static void *reader_thread(void *ctx) {
   stage *st = ctx;
   do {
     read_once(st);
@@ -79,7 +79,7 @@ static void *read_on(void *ctx) {
 
 static besom_status write_round(besom_store *store, uint32_t round) {
   besom_status status = store->ops->begin(store);
-  for (unsigned i = 0; i < PLACES && status == BESOM_OK; i++) {
+  for (unsigned i = 0; i < RECORDS && status == BESOM_OK; i++) {
     besom_record record = {{&i, sizeof i}, {&round, sizeof round}};
     besom_place at = {.bucket = i};
     status =
@@ -89,14 +89,14 @@ static besom_status write_round(besom_store *store, uint32_t round) {
   return status;
 }
 
-static void readers_see_whole_transactions(subject *s) {
+static void readers_see_complete_transactions(subject *s) {
   stage st = {.store = subject_open(s)};
   pthread_t readers[READERS];
   pthread_rwlock_init(&st.changing, NULL);
   assert_int_equal(write_round(st.store, 0), BESOM_OK);
   assert_int_equal(st.store->ops->commit(st.store, false), BESOM_OK);
   for (unsigned i = 0; i < READERS; i++)
-    assert_int_equal(pthread_create(&readers[i], NULL, read_on, &st), 0);
+    assert_int_equal(pthread_create(&readers[i], NULL, reader_thread, &st), 0);
   for (uint32_t round = 1; round < ROUNDS && !st.wrong; round++) {
     pthread_rwlock_wrlock(&st.changing);
     besom_status status = write_round(st.store, round);
@@ -116,6 +116,6 @@ static void readers_see_whole_transactions(subject *s) {
 }
 
 const law thread_laws[] = {
-    {"readers_see_whole_transactions", readers_see_whole_transactions, NULL},
+    {"readers_see_complete_transactions", readers_see_complete_transactions, NULL},
     {NULL, NULL, NULL},
 };

@@ -1,25 +1,25 @@
-/* What goes wrong around a guard: a status, and everything is as it was. Opening, and opening again. */
+/* Failures of a guard without transactions: each is a status and changes nothing. Also opening. */
 #include "guard_subject.h"
 
 static const uint8_t other_seed[16] = "someone else's..";
 
 /* ------------------------------------------------------------------ laws: failures */
 
-static void delete_strangers(subject *s) {
+static void delete_absent_keys(subject *s) {
   put_some(s, 40);
-  for (size_t k = 0; k < UNIVERSE; k += 3) assert_right(s, k); /* some are adapted to */
-  snapshot snap;
-  snapshot_take(&snap, s);
+  for (size_t k = 0; k < UNIVERSE; k += 3) assert_answer(s, k); /* the filter adapts to some */
+  state_copy copy;
+  state_copy_take(&copy, s);
   for (size_t k = 0; k < UNIVERSE; k++)
-    if (!s->values[k]) assert_int_equal(take_out(s, k), BESOM_NOT_FOUND);
-  assert_as_before(&snap, s);
+    if (!s->values[k]) assert_int_equal(delete_key(s, k), BESOM_NOT_FOUND);
+  assert_unchanged(&copy, s);
   assert_int_equal(guard_stats(s).deletes, 0);
-  assert_all_right(s);
+  assert_consistent(s);
 }
 
-static void deleting_what_was_never_put_changes_nothing(void **state) {
+static void deleting_an_absent_key_changes_nothing(void **state) {
   (void)state;
-  for_each_subject(delete_strangers, BESOM_ADAPT_ALWAYS);
+  for_each_subject(delete_absent_keys, BESOM_ADAPT_ALWAYS);
 }
 
 typedef besom_status (*attempt)(subject *s, size_t k);
@@ -36,29 +36,30 @@ static besom_status try_get(subject *s, size_t k) {
 }
 
 /*
- * One operation of the store fails: the calls that need it fail with its status, and change nothing. But a broom has
- * told keys apart by then, or gone on with its round, when it is a change of the store that fails.
+ * One operation of the store fails: the calls that need it return its status and change nothing.
+ * One exception: before a failing change of the store, a broom may have extended fingerprints or
+ * continued its round.
  */
 static void fail_operation(subject *s, enum operation operation) {
-  static const attempt attempts[] = {try_put, try_get, take_out};
+  static const attempt attempts[] = {try_put, try_get, delete_key};
   bool same_bits = operation == GET || strcmp(filter_stats(s).kind, "broom");
   unsigned failures = 0;
   for (unsigned i = 0; i < 3; i++)
     for (size_t k = 0; k < UNIVERSE; k++) {
-      snapshot snap;
-      snapshot_take(&snap, s);
+      state_copy copy;
+      state_copy_take(&copy, s);
       s->store.fails[operation] = true;
       besom_status status = attempts[i](s, k);
       s->store.fails[operation] = false;
       if (status != BESOM_IO) {
-        memory_sink_close(&snap.filter); /* it did not need that operation */
+        memory_sink_close(&copy.filter); /* the call did not need that operation */
         continue;
       }
       failures++;
-      assert_about_as_before(&snap, s, same_bits);
+      assert_unchanged_except_bits(&copy, s, same_bits);
     }
   assert_true(failures > 5);
-  assert_all_right(s);
+  assert_consistent(s);
 }
 
 static void failing_operations(subject *s) {
@@ -74,7 +75,7 @@ static void failing_operations(subject *s) {
   fail_operation(s, GET);
 }
 
-static void a_store_that_fails_leaves_everything_as_it_was(void **state) {
+static void a_failing_store_changes_nothing(void **state) {
   (void)state;
   for_each_subject(failing_operations, BESOM_ADAPT_NEVER);
   for_each_subject(failing_operations, BESOM_ADAPT_ALWAYS);
@@ -89,12 +90,12 @@ static void full_filter(subject *s) {
       assert_int_equal(put(s, k, k + 1), BESOM_OK); /* replacing needs no room */
       continue;
     }
-    snapshot snap;
-    snapshot_take(&snap, s);
+    state_copy copy;
+    state_copy_take(&copy, s);
     assert_int_equal(put(s, k, 1), BESOM_FULL);
-    assert_as_before(&snap, s);
+    assert_unchanged(&copy, s);
   }
-  assert_all_right(s);
+  assert_consistent(s);
 }
 
 static void a_full_filter_changes_nothing(void **state) {
@@ -102,25 +103,25 @@ static void a_full_filter_changes_nothing(void **state) {
   for_each_subject(full_filter, BESOM_ADAPT_ALWAYS);
 }
 
-/* Each allocation of a call in turn; tells how many there were. */
+/* Fails each allocation of a call in turn. Returns their number. */
 static unsigned fail_allocations(subject *s, attempt call, size_t k) {
   failing_allocator *memory = memory_of(s);
   for (unsigned n = 0;; n++) {
-    snapshot snap;
-    snapshot_take(&snap, s);
+    state_copy copy;
+    state_copy_take(&copy, s);
     memory->fail_at = memory->calls + n + 1;
     besom_status status = call(s, k);
     memory->fail_at = 0;
     if (status != BESOM_NO_MEMORY) {
-      memory_sink_close(&snap.filter);
+      memory_sink_close(&copy.filter);
       return n;
     }
-    assert_as_before(&snap, s);
+    assert_unchanged(&copy, s);
   }
 }
 
 static void failing_allocations(subject *s) {
-  static const attempt attempts[] = {try_put, try_get, take_out};
+  static const attempt attempts[] = {try_put, try_get, delete_key};
   failing_allocator *memory = memory_of(s);
   unsigned failures = 0;
   for (unsigned i = 0; i < 12; i++)
@@ -137,7 +138,7 @@ static void failing_allocations(subject *s) {
   for (unsigned i = 0; i < 12; i++)
     assert_int_equal(besom_guard_delete(s->guard, s->keys.keys[5].data, s->keys.keys[5].len),
                      BESOM_OK);
-  assert_all_right(s);
+  assert_consistent(s);
 }
 
 static void a_failed_allocation_changes_nothing(void **state) {
@@ -147,10 +148,10 @@ static void a_failed_allocation_changes_nothing(void **state) {
 
 /* ------------------------------------------------------------------ laws: opening */
 
-/* The guard is closed, the store is not, and another guard takes it over. */
+/* The guard is closed but its store is not; another guard opens the store. */
 static void reopened(subject *s) {
   put_some(s, 45);
-  for (size_t k = 0; k < UNIVERSE; k++) assert_right(s, k);
+  for (size_t k = 0; k < UNIVERSE; k++) assert_answer(s, k);
   besom_guard_close(s->guard);
   besom_guard_config config = s->config;
   config.filter.seed = other_seed;
@@ -165,10 +166,10 @@ static void reopened(subject *s) {
   assert_int_equal(s->store.closed, 1);
   s->store.closed = 0;
   assert_int_equal(besom_guard_open(&s->config, &s->store.head, &s->guard), BESOM_OK);
-  assert_all_right(s);
-  for (size_t k = 0; k < UNIVERSE; k += 2) assert_take_out(s, k);
+  assert_consistent(s);
+  for (size_t k = 0; k < UNIVERSE; k += 2) assert_delete(s, k);
   put_some(s, 45);
-  assert_all_right(s);
+  assert_consistent(s);
 }
 
 static void a_store_with_records_can_be_opened_again(void **state) {
@@ -176,7 +177,7 @@ static void a_store_with_records_can_be_opened_again(void **state) {
   for_each_subject(reopened, BESOM_ADAPT_ALWAYS);
 }
 
-/* A failed open leaves the store to the caller, and no memory behind. */
+/* After a failed open the caller still owns the store, and no memory is leaked. */
 static void open_without_memory(subject *s) {
   failing_allocator memory;
   failing_allocator_init(&memory);
@@ -265,8 +266,8 @@ static void bad_arguments_of_open(subject *s) {
   assert_int_equal(store.closed, 0);
 }
 
-/* 2^10 slots and remainders of 60 bits make 70: buckets could not be numbered. */
-/* Where buckets are numbered by quotient and remainder; if by the quotient alone, any width will do. */
+/* 2^10 slots and remainders of 60 bits: a bucket number would need 70 bits. Kinds whose buckets are
+   quotients allow any width. */
 static void too_many_bits(subject *s) {
   besom_guard *guard = NULL;
   uint64_t last = 0;
@@ -288,8 +289,8 @@ static void bad_arguments_are_statuses(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(deleting_what_was_never_put_changes_nothing),
-      cmocka_unit_test(a_store_that_fails_leaves_everything_as_it_was),
+      cmocka_unit_test(deleting_an_absent_key_changes_nothing),
+      cmocka_unit_test(a_failing_store_changes_nothing),
       cmocka_unit_test(a_full_filter_changes_nothing),
       cmocka_unit_test(a_failed_allocation_changes_nothing),
       cmocka_unit_test(a_store_with_records_can_be_opened_again),

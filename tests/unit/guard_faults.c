@@ -1,73 +1,73 @@
-/* Guards over transactions when something fails: the n-th call of the store, the n-th allocation, or all from one on.
- */
-#include "guard_lasting.h"
+/* Guards over stores with transactions when calls of the store or allocations fail: the n-th one,
+   or all from the n-th on. */
+#include "guard_durable.h"
 #include "support/failing_allocator.h"
 
-/* ------------------------------------------------------------------ a story in which everything occurs */
+/* ------------------------------------------------------------------ the scenario */
 
-typedef struct story {
+typedef struct scenario {
   subject *subject;
   unsigned failures;
-} story;
+} scenario;
 
-static bool went_well(story *t, besom_status status) {
+static bool succeeded(scenario *t, besom_status status) {
   if (status != BESOM_OK && status != BESOM_IO && status != BESOM_NO_MEMORY)
     fail_msg("%s", besom_strerror(status));
   t->failures += status != BESOM_OK;
   return status == BESOM_OK;
 }
 
-static void ask(story *t, size_t k) {
+static void query(scenario *t, size_t k) {
   subject *s = t->subject;
   besom_bytes value;
   besom_status status =
       besom_guard_get(s->guard, s->keys.keys[k].data, s->keys.keys[k].len, &value);
-  if (status != BESOM_NOT_FOUND && went_well(t, status)) assert_value(value, s->values[k]);
+  if (status != BESOM_NOT_FOUND && succeeded(t, status)) assert_value(value, s->values[k]);
   if (status == BESOM_OK || status == BESOM_NOT_FOUND)
     assert_int_equal(status == BESOM_OK, s->values[k] != 0);
   besom_guard_release(s->guard, &value);
 }
 
-static void batch(story *t, bool keep, size_t first) {
+static void batch(scenario *t, bool keep, size_t first) {
   subject *s = t->subject;
-  if (!went_well(t, begin(s))) return;
-  for (size_t k = first; k < first + 6; k++) went_well(t, put(s, k, 7 * k + 1));
+  if (!succeeded(t, begin(s))) return;
+  for (size_t k = first; k < first + 6; k++) succeeded(t, put(s, k, 7 * k + 1));
   for (size_t k = first; k < first + 6; k += 2)
-    if (s->values[k]) went_well(t, take_out(s, k));
-  if (s->values[1]) went_well(t, take_out(s, 1));
-  went_well(t, put(s, first + 2, 1 + first));
-  went_well(t, end_batch(s, keep));
+    if (s->values[k]) succeeded(t, delete_key(s, k));
+  if (s->values[1]) succeeded(t, delete_key(s, 1));
+  succeeded(t, put(s, first + 2, 1 + first));
+  succeeded(t, end_batch(s, keep));
 }
 
-static void reopen(story *t, bool kill) {
+static void reopen(scenario *t, bool kill) {
   subject *s = t->subject;
   if (kill)
     subject_crash(s);
   else
-    subject_shut(s);
-  while (!went_well(t, subject_reopen(s))) continue;
+    subject_close_guard(s);
+  while (!succeeded(t, subject_reopen(s))) continue;
 }
 
-static void tell(story *t) {
+static void run_scenario(scenario *t) {
   subject *s = t->subject;
-  for (size_t k = 0; k < 30; k++) went_well(t, put(s, k, k + 1));
-  for (size_t k = 0; k < 60; k += 3) ask(t, k);
+  for (size_t k = 0; k < 30; k++) succeeded(t, put(s, k, k + 1));
+  for (size_t k = 0; k < 60; k += 3) query(t, k);
   batch(t, false, 20);
   batch(t, true, 30);
-  for (size_t k = 0; k < 6; k++) went_well(t, put(s, k, k + 100));
+  for (size_t k = 0; k < 6; k++) succeeded(t, put(s, k, k + 100));
   for (size_t k = 6; k < 12; k++)
-    if (s->values[k]) went_well(t, take_out(s, k));
+    if (s->values[k]) succeeded(t, delete_key(s, k));
   besom_status status = besom_guard_rekey(s->guard);
-  if (status != BESOM_UNSUPPORTED && status != BESOM_BUSY) went_well(t, status);
-  went_well(t, besom_guard_step(s->guard, 5, NULL));
+  if (status != BESOM_UNSUPPORTED && status != BESOM_BUSY) succeeded(t, status);
+  succeeded(t, besom_guard_step(s->guard, 5, NULL));
   batch(t, false, 40);
   reopen(t, true);
-  for (size_t k = 60; k < 80; k++) went_well(t, put(s, k, k + 1)); /* makes it grow */
+  for (size_t k = 60; k < 80; k++) succeeded(t, put(s, k, k + 1)); /* makes it grow */
   batch(t, true, 50);
   reopen(t, false);
-  for (size_t k = 0; k < 90; k += 4) ask(t, k);
-  went_well(t, besom_guard_sync(s->guard));
-  went_well(t, besom_guard_step(s->guard, 100, NULL));
+  for (size_t k = 0; k < 90; k += 4) query(t, k);
+  succeeded(t, besom_guard_sync(s->guard));
+  succeeded(t, besom_guard_step(s->guard, 100, NULL));
 }
 
 static besom_guard_config tiny_guard(const char *kind, besom_layout layout) {
@@ -78,31 +78,31 @@ static besom_guard_config tiny_guard(const char *kind, besom_layout layout) {
 
 typedef unsigned (*run)(const besom_guard_config *config, unsigned n);
 
-/* From n = 1 on, until nothing fails any more. */
-static void for_every_n(run story_fails) {
+/* Runs the scenario for n = 1, 2, ... until nothing fails any more. */
+static void for_every_n(run scenario_fails) {
   static const char *const kinds[] = {"aqf", "taf", "acf-cyclic"};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     for (besom_layout layout = BESOM_LAYOUT_MERGED; layout <= BESOM_LAYOUT_SPLIT; layout++) {
       besom_guard_config config = tiny_guard(kinds[i], layout);
       unsigned n = 1;
-      while (story_fails(&config, n)) n++;
+      while (scenario_fails(&config, n)) n++;
       assert_true(n > 20);
     }
 }
 
-/* Whether the n-th call was one of the story's. */
+/* Returns whether the scenario made n calls, so that one failed. */
 static unsigned store_fails(const besom_guard_config *config, unsigned n) {
   subject *s = heap_array(1, sizeof *s);
-  story t = {.subject = s};
+  scenario t = {.subject = s};
   subject_open(s, config);
   if (n % 64) s->store.directory = NULL; /* files are slow */
   s->store.countdown = n;
-  tell(&t);
+  run_scenario(&t);
   bool failed = !s->store.countdown;
   s->store.countdown = 0;
-  assert_all_right(s);
+  assert_consistent(s);
   reopen(&t, n % 2);
-  assert_all_right(s);
+  assert_consistent(s);
   subject_close(s);
   free(s);
   return failed;
@@ -119,16 +119,16 @@ static unsigned memory_fails(const besom_guard_config *config, unsigned n) {
   besom_guard_config failing = *config;
   failing.filter.allocator = &memory.api;
   subject *s = heap_array(1, sizeof *s);
-  story t = {.subject = s};
+  scenario t = {.subject = s};
   subject_open(s, &failing);
   if (n % 64) s->store.directory = NULL;
   memory.fail_at = memory.calls + n;
-  tell(&t);
+  run_scenario(&t);
   bool failed = memory.calls >= memory.fail_at;
   memory.fail_at = 0;
-  assert_all_right(s);
+  assert_consistent(s);
   reopen(&t, n % 2);
-  assert_all_right(s);
+  assert_consistent(s);
   subject_close(s);
   assert_null(failing_allocator_verdict(&memory));
   failing_allocator_close(&memory);
@@ -141,12 +141,13 @@ static void the_nth_allocation_fails(void **state) {
   for_every_n(memory_fails);
 }
 
-/* ------------------------------------------------------------------ a store that is gone for a while */
+/* ------------------------------------------------------------------ a store that is down */
 
-/* It fails from the n-th call of a batch on, also when asked what is left; then it is back. */
-static bool store_goes(const besom_guard_config *config, unsigned n) {
+/* All calls fail from the n-th call of a batch on, also those of the rollback. Then the store is
+   back. */
+static bool store_fails_for_a_while(const besom_guard_config *config, unsigned n) {
   subject *s = heap_array(1, sizeof *s);
-  story t = {.subject = s};
+  scenario t = {.subject = s};
   subject_open(s, config);
   s->store.directory = NULL;
   for (size_t k = 0; k < 40; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
@@ -154,37 +155,38 @@ static bool store_goes(const besom_guard_config *config, unsigned n) {
   s->store.calls = 0;
   besom_status status = BESOM_OK;
   for (size_t k = 0; k < 60 && s->store.calls < n; k += 2) {
-    status = k < 30 ? take_out(s, k) : put(s, k, k + 50);
+    status = k < 30 ? delete_key(s, k) : put(s, k, k + 50);
     assert_int_equal(status, BESOM_OK);
   }
   bool all = s->store.calls < n;
   s->store.dead = true;
   assert_int_equal(end_batch(s, true), BESOM_IO);
-  for (size_t k = 0; k < UNIVERSE; k += 40) ask(&t, k);
+  for (size_t k = 0; k < UNIVERSE; k += 40) query(&t, k);
   s->store.dead = false;
   assert_int_equal(besom_guard_step(s->guard, 1, NULL), BESOM_OK);
-  assert_all_right(s);
+  assert_consistent(s);
   for (size_t k = 0; k < 60; k++) assert_int_equal(put(s, k, k + 5), BESOM_OK);
-  assert_all_right(s);
+  assert_consistent(s);
   subject_close(s);
   free(s);
   return !all;
 }
 
-static void what_a_dead_store_left_open_is_settled_later(void **state) {
+static void a_rollback_finishes_when_the_store_is_back(void **state) {
   (void)state;
   static const char *const kinds[] = {"aqf", "taf", "acf-swapping"};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     for (besom_layout layout = BESOM_LAYOUT_MERGED; layout <= BESOM_LAYOUT_SPLIT; layout++) {
       besom_guard_config config = tiny_guard(kinds[i], layout);
       unsigned n = 1;
-      while (store_goes(&config, n)) n++;
+      while (store_fails_for_a_while(&config, n)) n++;
       assert_true(n > 20);
     }
 }
 
-/* A move that was finished in a batch is under way again when that is aborted, even if the store is gone just then. */
-static void a_move_comes_back_with_what_it_has_moved(void **state) {
+/* A migration that ended within a batch runs again after the abort, also if the store fails during
+   the rollback. */
+static void an_aborted_batch_brings_the_migration_back(void **state) {
   (void)state;
   for (unsigned merge = 0; merge < 2; merge++) {
     subject *s = heap_array(1, sizeof *s), *other = heap_array(1, sizeof *s);
@@ -204,7 +206,7 @@ static void a_move_comes_back_with_what_it_has_moved(void **state) {
     besom_status status =
         merge ? besom_guard_merge(s->guard, other->guard) : besom_guard_rekey(s->guard);
     assert_int_equal(status, BESOM_BUSY);
-    assert_all_right(s);
+    assert_consistent(s);
     subject_close(s);
     subject_close(other);
     free(s);
@@ -212,8 +214,8 @@ static void a_move_comes_back_with_what_it_has_moved(void **state) {
   }
 }
 
-/* The weather: the store fails at some call, or at all of them for a while. */
-static void change_weather(subject *s, random_stream *random) {
+/* The store starts or stops failing, or one later call fails. */
+static void change_faults(subject *s, random_stream *random) {
   if (s->store.dead)
     s->store.dead = random_below(random, 3) != 0;
   else if (random_below(random, 25) == 0)
@@ -222,48 +224,48 @@ static void change_weather(subject *s, random_stream *random) {
     s->store.countdown = 1 + (unsigned)random_below(random, 15);
 }
 
-static void do_something(story *t, random_stream *random) {
+static void random_operation(scenario *t, random_stream *random) {
   subject *s = t->subject;
   size_t k = random_below(random, 150);
-  uint64_t dice = random_below(random, 100);
+  uint64_t choice = random_below(random, 100);
   besom_status status;
-  if (dice < 45) {
-    went_well(t, put(s, k, 1 + random_next(random) % 1000));
-  } else if (dice < 75) {
-    status = take_out(s, k);
-    if (status != BESOM_NOT_FOUND) went_well(t, status);
-  } else if (dice < 90) {
-    if (!s->in_batch) ask(t, k); /* a batch may be dead already, and all of it taken back */
-  } else if (dice < 92) {
+  if (choice < 45) {
+    succeeded(t, put(s, k, 1 + random_next(random) % 1000));
+  } else if (choice < 75) {
+    status = delete_key(s, k);
+    if (status != BESOM_NOT_FOUND) succeeded(t, status);
+  } else if (choice < 90) {
+    if (!s->in_batch) query(t, k); /* a batch may have failed and been rolled back */
+  } else if (choice < 92) {
     status = besom_guard_rekey(s->guard);
-    if (status != BESOM_UNSUPPORTED && status != BESOM_BUSY) went_well(t, status);
-  } else if (dice < 94) {
-    went_well(t, besom_guard_step(s->guard, 5, NULL));
+    if (status != BESOM_UNSUPPORTED && status != BESOM_BUSY) succeeded(t, status);
+  } else if (choice < 94) {
+    succeeded(t, besom_guard_step(s->guard, 5, NULL));
   } else {
-    went_well(t, s->in_batch ? end_batch(s, random_below(random, 3)) : begin(s));
+    succeeded(t, s->in_batch ? end_batch(s, random_below(random, 3)) : begin(s));
   }
 }
 
-/* Whatever fails, and however often: what was done is done, what was not is not. */
-static void a_store_that_comes_and_goes(void **state) {
+/* After any sequence of failures: successful changes are there, failed ones are not. */
+static void a_store_that_fails_at_random_loses_nothing(void **state) {
   (void)state;
   for (size_t i = 0; besom_kinds(i); i++)
-    for (unsigned way = 0; stands_before_stores(besom_kinds(i)) && way < 4; way++) {
+    for (unsigned variant = 0; works_with_stores(besom_kinds(i)) && variant < 4; variant++) {
       subject *s = heap_array(1, sizeof *s);
-      story t = {.subject = s};
-      random_stream random = {way};
+      scenario t = {.subject = s};
+      random_stream random = {variant};
       besom_guard_config config =
-          tiny_guard(besom_kinds(i)->name, way % 2 ? BESOM_LAYOUT_SPLIT : BESOM_LAYOUT_MERGED);
-      config.durability = way / 2 ? BESOM_DURABLE_BATCH : BESOM_DURABLE_PUT;
+          tiny_guard(besom_kinds(i)->name, variant % 2 ? BESOM_LAYOUT_SPLIT : BESOM_LAYOUT_MERGED);
+      config.durability = variant / 2 ? BESOM_DURABLE_BATCH : BESOM_DURABLE_PUT;
       subject_open(s, &config);
       s->store.directory = NULL;
       for (unsigned n = 0; n < 2500; n++) {
-        change_weather(s, &random);
-        do_something(&t, &random);
+        change_faults(s, &random);
+        random_operation(&t, &random);
         if (n % 100 || s->in_batch) continue;
         s->store.countdown = s->store.dead = 0;
-        assert_int_equal(besom_guard_sync(s->guard), BESOM_OK); /* settles what is to be */
-        assert_all_right(s);
+        assert_int_equal(besom_guard_sync(s->guard), BESOM_OK); /* finishes a pending rollback */
+        assert_consistent(s);
         if (n % 500 == 0) reopen(&t, true);
       }
       s->store.countdown = s->store.dead = 0;
@@ -273,11 +275,11 @@ static void a_store_that_comes_and_goes(void **state) {
     }
 }
 
-/* ------------------------------------------------------------------ what was gathered, and could not be written */
+/* ------------------------------------------------------------------ a group commit that fails */
 
-/* The n-th call fails while things are gathered. *silent: no call but sync has told of what was lost. */
-static void gathered_then_failing(const besom_guard_config *config, unsigned n, bool *failed,
-                                  bool *silent) {
+/* The n-th call fails while a group is open. *silent: only sync reported the loss. */
+static void group_then_failure(const besom_guard_config *config, unsigned n, bool *failed,
+                               bool *silent) {
   subject *s = heap_array(1, sizeof *s);
   subject_open(s, config);
   s->store.directory = NULL;
@@ -295,77 +297,78 @@ static void gathered_then_failing(const besom_guard_config *config, unsigned n, 
   for (size_t k = 20; k < 26 && status != BESOM_OK; k++)
     if (besom_guard_get(s->guard, s->keys.keys[k].data, s->keys.keys[k].len, NULL) != BESOM_OK)
       s->values[k] = 0;
-  assert_all_right(s);
-  assert_int_equal(besom_guard_sync(s->guard), BESOM_OK); /* it tells once */
+  assert_consistent(s);
+  assert_int_equal(besom_guard_sync(s->guard), BESOM_OK); /* it reports once */
   subject_crash(s);
   assert_int_equal(subject_reopen(s), BESOM_OK);
-  assert_all_right(s);
+  assert_consistent(s);
   subject_close(s);
   free(s);
 }
 
-/* A step that a put does by the way may fail, and all that was gathered goes with it: sync does not hide that. */
-static void sync_tells_of_what_was_taken_back(void **state) {
+/* If the migration step of a put fails, the whole group is rolled back. sync must report that. */
+static void sync_reports_a_rolled_back_group(void **state) {
   (void)state;
   static const char *const kinds[] = {"aqf", "taf", "acf-cyclic"};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     for (besom_layout layout = BESOM_LAYOUT_MERGED; layout <= BESOM_LAYOUT_SPLIT; layout++) {
       besom_guard_config config = tiny_guard(kinds[i], layout);
       config.durability = BESOM_DURABLE_SYNC;
-      config.step_items = 2; /* so that it goes on for some puts */
-      unsigned silent_ones = 0;
+      config.step_items = 2; /* so that the migration lasts for some puts */
+      unsigned silent_failures = 0;
       bool failed = true, silent;
       for (unsigned n = 1; failed; n++) {
-        gathered_then_failing(&config, n, &failed, &silent);
-        silent_ones += silent;
+        group_then_failure(&config, n, &failed, &silent);
+        silent_failures += silent;
       }
-      assert_true(silent_ones || !strncmp(kinds[i], "acf", 3));
+      assert_true(silent_failures || !strncmp(kinds[i], "acf", 3));
     }
 }
 
-/* ------------------------------------------------------------------ how durably it is written */
+/* ------------------------------------------------------------------ durability of commits */
 
-static void ask_all(subject *s) {
-  for (size_t k = 0; k < UNIVERSE; k++) assert_right(s, k);
+static void query_all(subject *s) {
+  for (size_t k = 0; k < UNIVERSE; k++) assert_answer(s, k);
 }
 
-static void keep_batch(subject *s, size_t first) {
+static void commit_batch(subject *s, size_t first) {
   assert_int_equal(begin(s), BESOM_OK);
   for (size_t k = first; k < first + 30; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
-  assert_int_equal(take_out(s, first), BESOM_OK);
+  assert_int_equal(delete_key(s, first), BESOM_OK);
   assert_int_equal(end_batch(s, true), BESOM_OK);
-  ask_all(s);
+  query_all(s);
 }
 
-static void rekey_if_it_can(subject *s) {
+static void rekey_if_supported(subject *s) {
   besom_status status = besom_guard_rekey(s->guard);
   assert_true(status == BESOM_OK || status == BESOM_UNSUPPORTED || status == BESOM_BUSY);
   assert_int_equal(besom_guard_step(s->guard, 3, NULL), BESOM_OK);
 }
 
-/* In LMDB a commit that is not durable endangers those before it: so there is none, unless the caller has made one. */
-static void steps_are_as_durable_as_what_they_move(void **state) {
+/* In LMDB a nondurable commit endangers earlier ones, so the guard makes none before the caller
+   does. */
+static void steps_are_as_durable_as_earlier_commits(void **state) {
   (void)state;
   static const char *const kinds[] = {"aqf", "taf", "acf-cyclic"};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-    for (besom_durability way = BESOM_DURABLE_PUT; way <= BESOM_DURABLE_BATCH; way++) {
+    for (besom_durability variant = BESOM_DURABLE_PUT; variant <= BESOM_DURABLE_BATCH; variant++) {
       subject *s = heap_array(1, sizeof *s);
       besom_guard_config config = tiny_guard(kinds[i], BESOM_LAYOUT_MERGED);
-      config.durability = way;
+      config.durability = variant;
       subject_open(s, &config);
-      keep_batch(s, 0);
-      rekey_if_it_can(s);
-      keep_batch(s, 20); /* makes it grow */
-      keep_batch(s, 60);
-      assert_int_equal(s->store.loose_commits, 0);
+      commit_batch(s, 0);
+      rekey_if_supported(s);
+      commit_batch(s, 20); /* makes it grow */
+      commit_batch(s, 60);
+      assert_int_equal(s->store.nondurable_commits, 0);
       assert_int_equal(put(s, 100, 1), BESOM_OK);
-      assert_int_equal(s->store.loose_commits != 0, way == BESOM_DURABLE_BATCH);
+      assert_int_equal(s->store.nondurable_commits != 0, variant == BESOM_DURABLE_BATCH);
       assert_int_equal(besom_guard_sync(s->guard), BESOM_OK);
-      s->store.loose_commits = 0;
-      rekey_if_it_can(s);
-      ask_all(s);
-      assert_int_equal(s->store.loose_commits, 0);
-      assert_all_right(s);
+      s->store.nondurable_commits = 0;
+      rekey_if_supported(s);
+      query_all(s);
+      assert_int_equal(s->store.nondurable_commits, 0);
+      assert_consistent(s);
       subject_close(s);
       free(s);
     }
@@ -376,29 +379,66 @@ static besom_status no_begin(besom_store *store) {
   return BESOM_READ_ONLY;
 }
 
-/* A store that is read-only, or full, says so, and nothing else changes. */
-static void what_a_store_says_is_handed_on(void **state) {
+/* A read-only store: the guard returns READ_ONLY and changes nothing. */
+static void the_status_of_a_store_is_returned(void **state) {
   (void)state;
   subject *s = heap_array(1, sizeof *s);
   besom_guard_config config = small_guard("aqf", BESOM_LAYOUT_MERGED);
   subject_open(s, &config);
   for (size_t k = 0; k < 20; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
-  besom_store_ops ops = lasting_ops;
+  besom_store_ops ops = durable_ops;
   ops.begin = no_begin;
   s->store.head.ops = &ops;
   assert_int_equal(put(s, 30, 1), BESOM_READ_ONLY);
   assert_int_equal(put(s, 3, 1), BESOM_READ_ONLY);
-  assert_int_equal(take_out(s, 3), BESOM_READ_ONLY);
+  assert_int_equal(delete_key(s, 3), BESOM_READ_ONLY);
   assert_int_equal(besom_guard_begin(s->guard), BESOM_READ_ONLY);
   assert_int_equal(besom_guard_rekey(s->guard), BESOM_READ_ONLY);
-  assert_all_right(s);
-  s->store.head.ops = &lasting_ops;
-  assert_all_right(s);
+  assert_consistent(s);
+  s->store.head.ops = &durable_ops;
+  assert_consistent(s);
   subject_close(s);
   free(s);
 }
 
-static void calls_out_of_order_are_statuses(void **state) {
+static besom_status full_append(besom_store *store, besom_place at, const besom_record *record) {
+  (void)store, (void)at, (void)record;
+  return BESOM_DISK_FULL;
+}
+
+static besom_status full_commit(besom_store *store, bool durable) {
+  (void)store, (void)durable;
+  return BESOM_DISK_FULL;
+}
+
+/* DISK_FULL is a failure of the store: the guard returns it and does not grow its filter. */
+static void a_full_disk_is_not_a_full_filter(void **state) {
+  (void)state;
+  static const char *const kinds[] = {"aqf", "acf-cyclic"};
+  for (unsigned i = 0; i < 4; i++) {
+    subject *s = heap_array(1, sizeof *s);
+    besom_guard_config config = small_guard(kinds[i / 2], BESOM_LAYOUT_MERGED);
+    subject_open(s, &config);
+    for (size_t k = 0; k < 20; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
+    uint64_t growths = stats_of(s).growths;
+    besom_store_ops ops = durable_ops;
+    if (i % 2)
+      ops.append = full_append;
+    else
+      ops.commit = full_commit;
+    s->store.head.ops = &ops;
+    for (size_t k = 30; k < 60; k++) assert_int_equal(put(s, k, 1), BESOM_DISK_FULL);
+    assert_int_equal(stats_of(s).growths, growths);
+    s->store.head.ops = &durable_ops;
+    assert_consistent(s);
+    for (size_t k = 30; k < 60; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
+    assert_consistent(s);
+    subject_close(s);
+    free(s);
+  }
+}
+
+static void calls_out_of_order_return_a_status(void **state) {
   (void)state;
   subject *s = heap_array(1, sizeof *s);
   besom_guard_config config = small_guard("aqf", BESOM_LAYOUT_MERGED);
@@ -428,14 +468,14 @@ static void calls_out_of_order_are_statuses(void **state) {
   free(s);
 }
 
-/* Without transactions there are none of these. */
+/* A store without transactions has no batches, sync or rekey. */
 static void a_plain_store_has_no_batches(void **state) {
   (void)state;
   subject *s = heap_array(1, sizeof *s);
   besom_guard_config config = small_guard("aqf", BESOM_LAYOUT_MERGED);
   subject_open(s, &config);
-  subject_shut(s);
-  besom_store_ops ops = lasting_ops;
+  subject_close_guard(s);
+  besom_store_ops ops = durable_ops;
   ops.commit_number = NULL;
   s->store.head.ops = &ops;
   s->config.layout = BESOM_LAYOUT_SPLIT;
@@ -446,7 +486,7 @@ static void a_plain_store_has_no_batches(void **state) {
   assert_int_equal(besom_guard_sync(s->guard), BESOM_UNSUPPORTED);
   assert_int_equal(besom_guard_rekey(s->guard), BESOM_UNSUPPORTED);
   for (size_t k = 0; k < 20; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
-  assert_all_right(s);
+  assert_consistent(s);
   subject_close(s);
   free(s);
 }
@@ -455,13 +495,14 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_nth_call_of_the_store_fails),
       cmocka_unit_test(the_nth_allocation_fails),
-      cmocka_unit_test(what_a_dead_store_left_open_is_settled_later),
-      cmocka_unit_test(a_move_comes_back_with_what_it_has_moved),
-      cmocka_unit_test(a_store_that_comes_and_goes),
-      cmocka_unit_test(sync_tells_of_what_was_taken_back),
-      cmocka_unit_test(steps_are_as_durable_as_what_they_move),
-      cmocka_unit_test(what_a_store_says_is_handed_on),
-      cmocka_unit_test(calls_out_of_order_are_statuses),
+      cmocka_unit_test(a_rollback_finishes_when_the_store_is_back),
+      cmocka_unit_test(an_aborted_batch_brings_the_migration_back),
+      cmocka_unit_test(a_store_that_fails_at_random_loses_nothing),
+      cmocka_unit_test(sync_reports_a_rolled_back_group),
+      cmocka_unit_test(steps_are_as_durable_as_earlier_commits),
+      cmocka_unit_test(the_status_of_a_store_is_returned),
+      cmocka_unit_test(a_full_disk_is_not_a_full_filter),
+      cmocka_unit_test(calls_out_of_order_return_a_status),
       cmocka_unit_test(a_plain_store_has_no_batches),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* Guards over a store with transactions: whatever is done, in whatever order, they agree with a map. */
-#include "guard_lasting.h"
+/* Guards over stores with transactions: random operations agree with a map. */
+#include "guard_durable.h"
 
 /* ------------------------------------------------------------------ random operations */
 
@@ -11,12 +11,12 @@ static void change_something(subject *s, random_stream *random, uint64_t limit) 
     assert_int_equal(status, BESOM_OK);
   } else {
     besom_status expected = s->values[k] ? BESOM_OK : BESOM_NOT_FOUND;
-    assert_int_equal(take_out(s, k), expected);
+    assert_int_equal(delete_key(s, k), expected);
   }
 }
 
-/* What has happened on the way, before it is forgotten. */
-static void add_up(const subject *s, besom_guard_statistics *sum) {
+/* Adds the statistics to a sum: a new guard starts from 0. */
+static void add_statistics(const subject *s, besom_guard_statistics *sum) {
   besom_guard_statistics stats = stats_of(s);
   sum->growths += stats.growths;
   sum->rekeys += stats.rekeys;
@@ -24,9 +24,9 @@ static void add_up(const subject *s, besom_guard_statistics *sum) {
   assert_int_equal(stats.failed_steps, 0);
 }
 
-/* Close and open, or die and open. Who syncs by hand loses what he has not. */
+/* Closes or kills the guard and opens it again. With SYNC a kill loses what was not synced. */
 static void open_again(subject *s, bool kill, besom_guard_statistics *sum) {
-  add_up(s, sum);
+  add_statistics(s, sum);
   if (kill && s->config.durability == BESOM_DURABLE_SYNC) {
     if (s->in_batch) assert_int_equal(end_batch(s, false), BESOM_OK);
     assert_int_equal(besom_guard_sync(s->guard), BESOM_OK);
@@ -34,12 +34,12 @@ static void open_again(subject *s, bool kill, besom_guard_statistics *sum) {
   if (kill)
     subject_crash(s);
   else
-    subject_shut(s);
+    subject_close_guard(s);
   assert_int_equal(subject_reopen(s), BESOM_OK);
   assert_int_equal(stats_of(s).rebuilt, kill);
 }
 
-static void something_rare(subject *s, random_stream *random, besom_guard_statistics *sum) {
+static void rare_operation(subject *s, random_stream *random, besom_guard_statistics *sum) {
   switch (random_below(random, 6)) {
   case 0:
     if (s->in_batch)
@@ -52,8 +52,8 @@ static void something_rare(subject *s, random_stream *random, besom_guard_statis
     break;
   case 2: {
     besom_status status = besom_guard_rekey(s->guard);
-    bool moves = besom_guard_filter(s->guard) && strncmp(s->config.filter.kind, "acf", 3) != 0;
-    assert_true(status == (moves ? BESOM_OK : BESOM_UNSUPPORTED) || status == BESOM_BUSY);
+    bool migrates = besom_guard_filter(s->guard) && strncmp(s->config.filter.kind, "acf", 3) != 0;
+    assert_true(status == (migrates ? BESOM_OK : BESOM_UNSUPPORTED) || status == BESOM_BUSY);
     break;
   }
   case 3:
@@ -70,18 +70,18 @@ static void random_operations(const besom_guard_config *config, unsigned operati
   besom_guard_statistics sum = {0};
   subject_open(s, config);
   for (unsigned i = 0; i < operations; i++) {
-    uint64_t dice = random_below(&random, 100), limit = i / 500 % 2 ? 20 : 390;
-    if (dice < 40)
-      assert_right(s, random_below(&random, UNIVERSE));
-    else if (dice < 94)
+    uint64_t choice = random_below(&random, 100), limit = i / 500 % 2 ? 20 : 390;
+    if (choice < 40)
+      assert_answer(s, random_below(&random, UNIVERSE));
+    else if (choice < 94)
       change_something(s, &random, limit);
     else
-      something_rare(s, &random, &sum);
-    if (i % 250 == 0) assert_all_right(s);
+      rare_operation(s, &random, &sum);
+    if (i % 250 == 0) assert_consistent(s);
   }
   if (s->in_batch) assert_int_equal(end_batch(s, true), BESOM_OK);
   open_again(s, false, &sum);
-  assert_all_right(s);
+  assert_consistent(s);
   subject_close(s);
   free(s);
   assert_true(sum.adapted);
@@ -91,10 +91,11 @@ static void random_operations(const besom_guard_config *config, unsigned operati
 static void for_each_guard(void (*law)(const besom_guard_config *config)) {
   unsigned kinds = 0;
   for (size_t i = 0; besom_kinds(i); i++)
-    for (unsigned way = 0; stands_before_stores(besom_kinds(i)) && way < 6; way++, kinds++) {
+    for (unsigned variant = 0; works_with_stores(besom_kinds(i)) && variant < 6;
+         variant++, kinds++) {
       besom_guard_config config =
-          small_guard(besom_kinds(i)->name, way % 2 ? BESOM_LAYOUT_SPLIT : BESOM_LAYOUT_MERGED);
-      config.durability = (besom_durability)(way / 2);
+          small_guard(besom_kinds(i)->name, variant % 2 ? BESOM_LAYOUT_SPLIT : BESOM_LAYOUT_MERGED);
+      config.durability = (besom_durability)(variant / 2);
       law(&config);
     }
   assert_true(kinds >= 6 * 4);
@@ -111,7 +112,8 @@ static void random_operations_agree_with_a_map(void **state) {
 
 /* ------------------------------------------------------------------ single laws */
 
-/* A step moves what it is told to, whole lists, and queries go on; a rekey by one transaction a step. */
+/* A step migrates at most max_items records in one transaction, and queries are served
+   meanwhile. */
 static void steps_are_bounded(void **state) {
   (void)state;
   for (unsigned k = 1; k <= 64; k *= 4) {
@@ -132,19 +134,19 @@ static void steps_are_bounded(void **state) {
       assert_true(after.appends - before.appends <= k);
       assert_true(after.removes - before.removes <= k);
       assert_true(after.commits - before.commits <= 2);
-      for (size_t i = steps % 7; i < UNIVERSE; i += 7) assert_right(s, i);
+      for (size_t i = steps % 7; i < UNIVERSE; i += 7) assert_answer(s, i);
     }
-    assert_true(stats_of(s).steps >= 300 / k); /* some by queries */
+    assert_true(stats_of(s).steps >= 300 / k); /* queries do some of them */
     assert_int_equal(stats_of(s).step_items, 300);
     assert_true(stats_of(s).largest_step <= k);
-    assert_all_right(s);
+    assert_consistent(s);
     subject_close(s);
     free(s);
   }
 }
 
-/* Puts do the work by the way: each moves step_items. */
-static void puts_move_some(void **state) {
+/* Each put during a migration does one step of step_items records. */
+static void each_put_migrates_step_items(void **state) {
   (void)state;
   subject *s = heap_array(1, sizeof *s);
   besom_guard_config config = {.filter = {.kind = "aqf", .capacity = 1000, .fpr = 0.001},
@@ -157,13 +159,13 @@ static void puts_move_some(void **state) {
   for (; stats_of(s).moving; puts++) assert_int_equal(put(s, 300 + puts, puts + 1), BESOM_OK);
   assert_true(puts >= 30 && puts <= 34);
   assert_true(stats_of(s).largest_step <= 10);
-  assert_all_right(s);
+  assert_consistent(s);
   subject_close(s);
   free(s);
 }
 
-/* The same capacity and rate, however far it has grown. */
-static void growth_keeps_the_rate(void **state) {
+/* After several growths the filter still has the target false-positive rate. */
+static void growth_keeps_the_false_positive_rate(void **state) {
   (void)state;
   subject *s = heap_array(1, sizeof *s);
   besom_guard_config config = {
@@ -177,33 +179,33 @@ static void growth_keeps_the_rate(void **state) {
   assert_true(stats_of(s).growths >= 4);
   assert_true(last.capacity >= UNIVERSE && last.fpr_at_capacity <= 0.01);
   assert_int_equal(last.width, first.width);
-  assert_all_right(s);
+  assert_consistent(s);
   subject_close(s);
   free(s);
 }
 
-/* All in one batch, in which it doubles again and again, before and while it moves. */
-static void batch_in_which_it_grows(const char *kind, besom_layout layout, bool moving) {
+/* A batch in which the filter doubles several times; it begins before or during a migration. */
+static void batch_in_which_it_grows(const char *kind, besom_layout layout, bool migrating) {
   subject *s = heap_array(1, sizeof *s);
   besom_guard_config config = {.filter = {.kind = kind, .capacity = 20, .fpr = 0.01, .seed = seed},
                                .layout = layout,
                                .step_items = 10};
   subject_open(s, &config);
   for (size_t k = 0; k < 15; k++) assert_int_equal(put(s, k, k + 500), BESOM_OK);
-  if (moving) assert_int_equal(besom_guard_rekey(s->guard), BESOM_OK);
-  for (unsigned way = 0; way < 2; way++) { /* aborted, then kept */
+  if (migrating) assert_int_equal(besom_guard_rekey(s->guard), BESOM_OK);
+  for (unsigned variant = 0; variant < 2; variant++) { /* aborted, then committed */
     assert_int_equal(begin(s), BESOM_OK);
     for (size_t k = 0; k < UNIVERSE; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
-    for (size_t k = 0; k < UNIVERSE; k += 5) assert_int_equal(take_out(s, k), BESOM_OK);
+    for (size_t k = 0; k < UNIVERSE; k += 5) assert_int_equal(delete_key(s, k), BESOM_OK);
     assert_true(stats_of(s).growths >= 4);
-    assert_all_right(s);
-    assert_int_equal(end_batch(s, way), BESOM_OK);
-    assert_int_equal(stats_of(s).moving, moving && !way);
-    assert_all_right(s);
+    assert_consistent(s);
+    assert_int_equal(end_batch(s, variant), BESOM_OK);
+    assert_int_equal(stats_of(s).moving, migrating && !variant);
+    assert_consistent(s);
   }
   subject_crash(s);
   assert_int_equal(subject_reopen(s), BESOM_OK);
-  assert_all_right(s);
+  assert_consistent(s);
   subject_close(s);
   free(s);
 }
@@ -286,7 +288,7 @@ static void longest_and_empty_keys(void **state) {
     assert_int_equal(besom_guard_get(s->guard, key, BESOM_GUARD_MAX_KEY - 1, NULL),
                      BESOM_NOT_FOUND);
     assert_int_equal(besom_guard_get(s->guard, NULL, 0, NULL), BESOM_OK);
-    subject_shut(s);
+    subject_close_guard(s);
     assert_int_equal(subject_reopen(s), BESOM_OK);
     assert_int_equal(besom_guard_delete(s->guard, key, BESOM_GUARD_MAX_KEY), BESOM_OK);
     assert_int_equal(besom_guard_delete(s->guard, NULL, 0), BESOM_OK);
@@ -297,7 +299,7 @@ static void longest_and_empty_keys(void **state) {
   free(key);
 }
 
-static void statistics_are_told_as_json(void **state) {
+static void statistics_as_json(void **state) {
   (void)state;
   subject *s = heap_array(1, sizeof *s);
   besom_guard_config config = small_guard("aqf", BESOM_LAYOUT_MERGED);
@@ -308,8 +310,8 @@ static void statistics_are_told_as_json(void **state) {
   while (!besom_contains(besom_guard_filter(s->guard), s->keys.keys[worst].data,
                          s->keys.keys[worst].len))
     worst++;
-  for (unsigned i = 0; i < 100; i++) assert_right(s, worst);
-  for (size_t k = 60; k < UNIVERSE; k++) assert_right(s, k);
+  for (unsigned i = 0; i < 100; i++) assert_answer(s, worst);
+  for (size_t k = 60; k < UNIVERSE; k++) assert_answer(s, k);
   besom_offender offenders[3];
   size_t n = 0, len = 0;
   assert_int_equal(besom_guard_offenders(s->guard, offenders, 3, &n), BESOM_OK);
@@ -330,7 +332,7 @@ static void statistics_are_told_as_json(void **state) {
   besom_guard_statistics stats = stats_of(s);
   assert_true(stats.observed_fpr > 0 && stats.observed_fpr < 1 && stats.current_fpr > 0 &&
               stats.window_fpr == 0);
-  for (unsigned i = 0; i < 4096; i++) assert_right(s, worst);
+  for (unsigned i = 0; i < 4096; i++) assert_answer(s, worst);
   assert_true(stats_of(s).window_fpr > 0.5);
   subject_close(s);
   free(s);
@@ -347,24 +349,24 @@ static void merge_two(const char *kind, besom_layout layout) {
   subject_open(b, &config);
   for (size_t k = 0; k < 100; k++) assert_int_equal(put(a, k, k + 1), BESOM_OK);
   for (size_t k = 90; k < 200; k++) assert_int_equal(put(b, k, 1000 + k), BESOM_OK);
-  for (size_t k = 0; k < UNIVERSE; k += 2) assert_right(a, k), assert_right(b, k);
+  for (size_t k = 0; k < UNIVERSE; k += 2) assert_answer(a, k), assert_answer(b, k);
   assert_int_equal(begin(b), BESOM_OK);
   assert_int_equal(besom_guard_merge(a->guard, b->guard), BESOM_BUSY);
   assert_int_equal(end_batch(b, true), BESOM_OK);
   a->store.countdown = 200;
   assert_int_equal(besom_guard_merge(a->guard, b->guard), BESOM_IO);
-  assert_all_right(a);
+  assert_consistent(a);
   besom_status status = besom_guard_merge(a->guard, b->guard);
   if (status == BESOM_OK) {
     for (size_t k = 100; k < 200; k++) a->values[k] = b->values[k];
   } else {
     assert_true(strcmp(kind, "aqf") != 0 && status == BESOM_NEEDS_STORE); /* taf: see besom_merge */
   }
-  assert_all_right(a);
-  assert_all_right(b);
-  subject_shut(a);
+  assert_consistent(a);
+  assert_consistent(b);
+  subject_close_guard(a);
   assert_int_equal(subject_reopen(a), BESOM_OK);
-  assert_all_right(a);
+  assert_consistent(a);
   subject_close(a);
   subject_close(b);
   free(a);
@@ -380,7 +382,7 @@ static void guards_can_be_merged(void **state) {
   }
 }
 
-static void unlike_guards_are_not_merged(void **state) {
+static void incompatible_guards_are_not_merged(void **state) {
   (void)state;
   subject *a = heap_array(1, sizeof *a), *b = heap_array(1, sizeof *b);
   besom_guard_config config = small_guard("aqf", BESOM_LAYOUT_MERGED);
@@ -401,13 +403,13 @@ static void unlike_guards_are_not_merged(void **state) {
   free(b);
 }
 
-/* On disk fewer, and not one that waits for it with every put. */
+/* On disk: fewer operations, and no durability level that syncs with every put. */
 static void random_operations_agree_on_disk(void **state) {
   (void)state;
-  for (unsigned way = 0; way < 4; way++) {
+  for (unsigned variant = 0; variant < 4; variant++) {
     besom_guard_config config =
-        small_guard("aqf", way % 2 ? BESOM_LAYOUT_SPLIT : BESOM_LAYOUT_MERGED);
-    config.durability = way / 2 ? BESOM_DURABLE_SYNC : BESOM_DURABLE_BATCH;
+        small_guard("aqf", variant % 2 ? BESOM_LAYOUT_SPLIT : BESOM_LAYOUT_MERGED);
+    config.durability = variant / 2 ? BESOM_DURABLE_SYNC : BESOM_DURABLE_BATCH;
     random_operations(&config, 1500);
   }
 }
@@ -418,15 +420,15 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(random_operations_agree_with_a_map),
       cmocka_unit_test(steps_are_bounded),
-      cmocka_unit_test(puts_move_some),
-      cmocka_unit_test(growth_keeps_the_rate),
+      cmocka_unit_test(each_put_migrates_step_items),
+      cmocka_unit_test(growth_keeps_the_false_positive_rate),
       cmocka_unit_test(a_batch_can_be_larger_than_the_filter),
       cmocka_unit_test(scans_have_bounds),
       cmocka_unit_test(integer_keys_are_their_bytes),
       cmocka_unit_test(longest_and_empty_keys),
-      cmocka_unit_test(statistics_are_told_as_json),
+      cmocka_unit_test(statistics_as_json),
       cmocka_unit_test(guards_can_be_merged),
-      cmocka_unit_test(unlike_guards_are_not_merged),
+      cmocka_unit_test(incompatible_guards_are_not_merged),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

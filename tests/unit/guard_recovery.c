@@ -1,13 +1,13 @@
-/* Opening again: by a checkpoint that fits, and by the stored keys whenever it does not. */
-#include "guard_lasting.h"
+/* Reopening: from a valid checkpoint, else by a rebuild from the stored keys. */
+#include "guard_durable.h"
 
 static temp_path checkpoint_of(const subject *s) {
   return temp_dir_file(&s->directory, "besom-guard.checkpoint");
 }
 
-static void fill_and_learn(subject *s) {
+static void fill_and_adapt(subject *s) {
   for (size_t k = 0; k < 60; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
-  for (size_t k = 0; k < UNIVERSE; k++) assert_right(s, k);
+  for (size_t k = 0; k < UNIVERSE; k++) assert_answer(s, k);
 }
 
 static subject *opened(const besom_guard_config *config) {
@@ -21,46 +21,46 @@ static void drop(subject *s) {
   free(s);
 }
 
-/* A guard that was opened in this way, whether from a checkpoint or not, is right, and can be used. */
+/* Opens the guard, checks whether it was rebuilt, and that its answers are exact. */
 static void assert_opens(subject *s, bool rebuilt) {
   assert_int_equal(subject_reopen(s), BESOM_OK);
   assert_int_equal(stats_of(s).rebuilt, rebuilt);
-  assert_all_right(s);
+  assert_consistent(s);
 }
 
-/* ------------------------------------------------------------------ checkpoints that fit */
+/* ------------------------------------------------------------------ valid checkpoints */
 
-static void what_was_learnt_survives_a_close(void **state) {
+static void adaptations_survive_a_close(void **state) {
   (void)state;
   for (size_t i = 0; besom_kinds(i); i++) {
-    if (!stands_before_stores(besom_kinds(i))) continue;
+    if (!works_with_stores(besom_kinds(i))) continue;
     besom_guard_config config = small_guard(besom_kinds(i)->name, BESOM_LAYOUT_MERGED);
     config.rekey_at = 2;
     subject *s = opened(&config);
-    fill_and_learn(s);
+    fill_and_adapt(s);
     uint8_t yes[UNIVERSE];
     for (size_t k = 0; k < UNIVERSE; k++)
       yes[k] =
           besom_contains(besom_guard_filter(s->guard), s->keys.keys[k].data, s->keys.keys[k].len);
-    subject_shut(s);
+    subject_close_guard(s);
     assert_int_equal(subject_reopen(s), BESOM_OK);
     assert_int_equal(stats_of(s).rebuilt, 0);
     for (size_t k = 0; k < UNIVERSE; k++)
       assert_int_equal(
           besom_contains(besom_guard_filter(s->guard), s->keys.keys[k].data, s->keys.keys[k].len),
           yes[k]);
-    assert_all_right(s);
+    assert_consistent(s);
     drop(s);
   }
 }
 
-static void looking_does_not_spend_a_checkpoint(void **state) {
+static void reading_keeps_the_checkpoint(void **state) {
   (void)state;
   besom_guard_config config = small_guard("aqf", BESOM_LAYOUT_MERGED);
   subject *s = opened(&config);
-  fill_and_learn(s);
+  fill_and_adapt(s);
   while (stats_of(s).moving) assert_int_equal(besom_guard_step(s->guard, 100, NULL), BESOM_OK);
-  subject_shut(s);
+  subject_close_guard(s);
   assert_int_equal(subject_reopen(s), BESOM_OK);
   assert_int_equal(besom_guard_get(s->guard, s->keys.keys[1].data, s->keys.keys[1].len, NULL),
                    BESOM_OK);
@@ -69,8 +69,8 @@ static void looking_does_not_spend_a_checkpoint(void **state) {
   drop(s);
 }
 
-/* In the middle of a move there are two filters to be saved, or to be made anew. */
-static void a_move_goes_on_after_opening_again(void **state) {
+/* During a migration there are two filters to save or to rebuild. */
+static void a_migration_continues_after_reopening(void **state) {
   (void)state;
   for (unsigned kill = 0; kill < 2; kill++)
     for (besom_layout layout = BESOM_LAYOUT_MERGED; layout <= BESOM_LAYOUT_SPLIT; layout++) {
@@ -87,26 +87,26 @@ static void a_move_goes_on_after_opening_again(void **state) {
         if (kill)
           subject_crash(s);
         else
-          subject_shut(s);
+          subject_close_guard(s);
         assert_int_equal(subject_reopen(s), BESOM_OK);
         assert_int_equal(stats_of(s).rebuilt, kill);
         assert_int_equal(stats_of(s).moving, moving);
         assert_int_equal(stats_of(s).keys, members_of(s));
         assert_scan(s);
       }
-      assert_all_right(s);
+      assert_consistent(s);
       drop(s);
     }
 }
 
-/* ------------------------------------------------------------------ checkpoints that do not */
+/* ------------------------------------------------------------------ invalid checkpoints */
 
 static void damaged_checkpoints_are_ignored(void **state) {
   (void)state;
   besom_guard_config config = small_guard("aqf", BESOM_LAYOUT_MERGED);
   subject *s = opened(&config);
   for (size_t k = 0; k < 30; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
-  subject_shut(s);
+  subject_close_guard(s);
   temp_path path = checkpoint_of(s);
   size_t len;
   uint8_t *good = read_whole_file(path.text, &len);
@@ -115,14 +115,14 @@ static void damaged_checkpoints_are_ignored(void **state) {
     uint8_t *bad = heap_array(len + 20, 1);
     memcpy(bad, good, len);
     if (i < len) bad[i] ^= (uint8_t)(1 << i % 8);
-    assert_true(write_whole_file(path.text, bad,
-                                 i < len ? len : i)); /* a flipped bit, or something behind */
+    assert_true(
+        write_whole_file(path.text, bad, i < len ? len : i)); /* a flipped bit, or trailing bytes */
     free(bad);
     assert_int_equal(subject_reopen(s), BESOM_OK);
     assert_int_equal(stats_of(s).rebuilt, i < len || i > len);
-    for (size_t k = 0; k < 40; k++) assert_right(s, k);
+    for (size_t k = 0; k < 40; k++) assert_answer(s, k);
     subject_crash(s);
-    assert_true(write_whole_file(path.text, good, i % len)); /* cut */
+    assert_true(write_whole_file(path.text, good, i % len)); /* truncated */
     assert_int_equal(subject_reopen(s), BESOM_OK);
     assert_int_equal(stats_of(s).rebuilt, 1);
     subject_crash(s);
@@ -141,8 +141,8 @@ static void a_foreign_checkpoint_is_ignored(void **state) {
     assert_int_equal(put(a, k, k + 1), BESOM_OK);
     assert_int_equal(put(b, k + 100, k + 1), BESOM_OK);
   }
-  subject_shut(a);
-  subject_shut(b);
+  subject_close_guard(a);
+  subject_close_guard(b);
   size_t len;
   uint8_t *bytes = read_whole_file(checkpoint_of(a).text, &len);
   assert_true(write_whole_file(checkpoint_of(b).text, bytes, len));
@@ -159,22 +159,23 @@ static besom_status same_number(besom_store *store, uint64_t *number) {
   return BESOM_OK;
 }
 
-/* A loss of power can bring a store back to a number that it had, with other data: the opening makes the difference. */
+/* After a power cut a store can reach the same commit number with other data. The open id
+   differs. */
 static void a_checkpoint_of_another_opening_is_ignored(void **state) {
   (void)state;
   besom_guard_config config = small_guard("aqf", BESOM_LAYOUT_MERGED);
-  config.rekey_at = 2; /* nothing else than the opening is to differ */
+  config.rekey_at = 2; /* only the open id may differ */
   subject *s = opened(&config);
-  besom_store_ops ops = lasting_ops;
+  besom_store_ops ops = durable_ops;
   ops.commit_number = same_number;
   s->store.head.ops = &ops;
   for (size_t k = 0; k < 30; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
-  subject_shut(s);
+  subject_close_guard(s);
   size_t len, none;
   uint8_t *old = read_whole_file(checkpoint_of(s).text, &len);
   assert_opens(s, false);
-  assert_int_equal(take_out(s, 5), BESOM_OK);
-  assert_null(read_whole_file(checkpoint_of(s).text, &none)); /* gone before the first change */
+  assert_int_equal(delete_key(s, 5), BESOM_OK);
+  assert_null(read_whole_file(checkpoint_of(s).text, &none)); /* unlinked before the first change */
   assert_int_equal(put(s, 50, 1), BESOM_OK);
   subject_crash(s);
   assert_true(write_whole_file(checkpoint_of(s).text, old, len));
@@ -189,26 +190,26 @@ static void a_directory_that_is_gone_costs_only_the_checkpoint(void **state) {
   subject *s = opened(&config);
   s->store.directory = "/no/such/directory/anywhere";
   for (size_t k = 0; k < 30; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
-  subject_shut(s);
+  subject_close_guard(s);
   assert_opens(s, true);
   drop(s);
 }
 
-/* ------------------------------------------------------------------ what the store says of itself */
+/* ------------------------------------------------------------------ the manifest */
 
-static void the_stored_filter_is_the_one(void **state) {
+static void the_stored_filter_config_wins(void **state) {
   (void)state;
   besom_guard_config config = small_guard("aqf", BESOM_LAYOUT_MERGED);
   subject *s = opened(&config);
-  fill_and_learn(s);
-  subject_shut(s);
+  fill_and_adapt(s);
+  subject_close_guard(s);
   s->config.filter = (besom_config){.kind = "aqf", .capacity = 9, .fpr = 0.3, .hash = "sip"};
   assert_opens(s, false);
   besom_statistics stats;
   assert_int_equal(besom_stats(besom_guard_filter(s->guard), &stats), BESOM_OK);
   assert_string_equal(stats.hash, "xxh3");
   assert_true(stats.slots >= 80 && stats.width == 3);
-  subject_shut(s);
+  subject_close_guard(s);
   s->config.filter.kind = "exaf";
   assert_int_equal(subject_reopen(s), BESOM_INCOMPATIBLE);
   s->config.filter.kind = "aqf";
@@ -219,58 +220,58 @@ static void the_stored_filter_is_the_one(void **state) {
   drop(s);
 }
 
-/* Also for kinds that have no geometry to be noted. */
-static void what_is_asked_for_later_does_not_matter(void **state) {
+/* Also for kinds whose geometry is not in the manifest. */
+static void a_later_filter_config_is_ignored(void **state) {
   (void)state;
   static const char *const kinds[] = {"aqf", "acf-cyclic"};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
     besom_guard_config config = small_guard(kinds[i], BESOM_LAYOUT_MERGED);
     subject *s = opened(&config);
-    fill_and_learn(s);
-    subject_shut(s);
+    fill_and_adapt(s);
+    subject_close_guard(s);
     s->config.filter = (besom_config){.kind = kinds[i], .slots = 17, .width = 9};
     assert_opens(s, false);
-    subject_shut(s);
+    subject_close_guard(s);
     s->config.filter = (besom_config){.kind = kinds[i], .capacity = 3, .fpr = 0.5};
     assert_opens(s, false);
     drop(s);
   }
 }
 
-typedef struct note {
+typedef struct manifest {
   uint8_t bytes[1024];
   size_t len;
-} note;
+} manifest;
 
-static besom_status copy_note(void *ctx, const besom_record *record) {
-  note *n = ctx;
+static besom_status copy_manifest(void *ctx, const besom_record *record) {
+  manifest *n = ctx;
   n->len = record->value.len;
   memcpy(n->bytes, record->value.data, n->len);
   return BESOM_OK;
 }
 
-static void damaged_notes_are_corrupt(void **state) {
+static void a_damaged_manifest_is_corrupt(void **state) {
   (void)state;
   besom_guard_config config = small_guard("aqf", BESOM_LAYOUT_MERGED);
   subject *s = opened(&config);
-  fill_and_learn(s);
-  subject_shut(s);
+  fill_and_adapt(s);
+  subject_close_guard(s);
   besom_store *store = s->store.inner;
   besom_bytes key = {"guard", 5};
-  note good, bad;
-  assert_int_equal(store->ops->table_get(store, BESOM_TABLE_NOTES, key, copy_note, &good),
+  manifest good, bad;
+  assert_int_equal(store->ops->table_get(store, BESOM_TABLE_NOTES, key, copy_manifest, &good),
                    BESOM_OK);
   for (size_t i = 0; i < good.len; i++)
-    for (unsigned way = 0; way < 2; way++) {
+    for (unsigned variant = 0; variant < 2; variant++) {
       bad = good;
       bad.bytes[i] ^= 16;
-      besom_record record = {key, {bad.bytes, way ? good.len : i}};
+      besom_record record = {key, {bad.bytes, variant ? good.len : i}};
       assert_int_equal(store->ops->table_put(store, BESOM_TABLE_NOTES, &record), BESOM_OK);
       assert_int_equal(subject_reopen(s), BESOM_CORRUPT);
     }
   besom_record record = {key, {good.bytes, good.len}};
   assert_int_equal(store->ops->table_put(store, BESOM_TABLE_NOTES, &record), BESOM_OK);
-  assert_opens(s, true); /* that was a commit */
+  assert_opens(s, true); /* table_put was a commit, so the checkpoint is stale */
   drop(s);
 }
 
@@ -281,14 +282,14 @@ static bool stop(void *ctx, uint64_t done, uint64_t total) {
   return false;
 }
 
-static void opening_tells_how_far_it_is(void **state) {
+static void open_reports_progress(void **state) {
   (void)state;
   besom_guard_config config = {.filter = {.kind = "aqf", .capacity = 10000, .fpr = 0.01}};
   subject *s = opened(&config);
   for (uint64_t k = 0; k < 9000; k++)
     assert_int_equal(besom_guard_put_new_u64(s->guard, k, "", 0), BESOM_OK);
   s->store.directory = NULL;
-  subject_shut(s);
+  subject_close_guard(s);
   uint64_t done = 0;
   besom_progress progress = {stop, &done};
   s->config.progress = &progress;
@@ -304,17 +305,17 @@ static void opening_tells_how_far_it_is(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(what_was_learnt_survives_a_close),
-      cmocka_unit_test(looking_does_not_spend_a_checkpoint),
-      cmocka_unit_test(a_move_goes_on_after_opening_again),
+      cmocka_unit_test(adaptations_survive_a_close),
+      cmocka_unit_test(reading_keeps_the_checkpoint),
+      cmocka_unit_test(a_migration_continues_after_reopening),
       cmocka_unit_test(damaged_checkpoints_are_ignored),
       cmocka_unit_test(a_foreign_checkpoint_is_ignored),
       cmocka_unit_test(a_checkpoint_of_another_opening_is_ignored),
       cmocka_unit_test(a_directory_that_is_gone_costs_only_the_checkpoint),
-      cmocka_unit_test(the_stored_filter_is_the_one),
-      cmocka_unit_test(what_is_asked_for_later_does_not_matter),
-      cmocka_unit_test(damaged_notes_are_corrupt),
-      cmocka_unit_test(opening_tells_how_far_it_is),
+      cmocka_unit_test(the_stored_filter_config_wins),
+      cmocka_unit_test(a_later_filter_config_is_ignored),
+      cmocka_unit_test(a_damaged_manifest_is_corrupt),
+      cmocka_unit_test(open_reports_progress),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

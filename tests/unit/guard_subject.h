@@ -1,7 +1,7 @@
 /*
- * guard_subject.h - what the tests of guards share: a guard over a store that fails when told to, and the plain map
- * that it must agree with; for every kind that can stand in front of a store, in filters so small that most keys
- * collide with others.
+ * guard_subject.h - shared by the tests of guards: a guard over a store that fails on demand, and
+ * the map that it must agree with, for every kind that works with a store. Filters are so small
+ * that most keys collide.
  */
 #ifndef BESOM_TESTS_GUARD_SUBJECT_H
 #define BESOM_TESTS_GUARD_SUBJECT_H
@@ -19,21 +19,21 @@
 #include "support/keys.h"
 #include "support/memory_sink.h"
 
-enum { SLOTS = 80, UNIVERSE = 400, MOST_MEMBERS = 50, LONGEST_VALUE = 40 };
+enum { SLOTS = 80, UNIVERSE = 400, MAX_MEMBERS = 50, MAX_VALUE = 40 };
 
 static const uint8_t seed[16] = "a guard's secret";
 
-/* ------------------------------------------------------------------ a store that fails when told to */
+/* ------------------------------------------------------------------ the failing store */
 
 enum operation { APPEND, GET, REPLACE, REMOVE, SCAN, OPERATIONS };
 
-/* Around a store in memory, which outlives it. */
+/* Wraps a store in memory, which outlives it. */
 typedef struct faulty_store {
   besom_store head;
   besom_store *inner;
   bool fails[OPERATIONS];
-  bool late;          /* a read fails after it has shown everything */
-  unsigned countdown; /* this one of all calls from now on fails, once; 0: none */
+  bool late;          /* a failing read first shows all records */
+  unsigned countdown; /* the call that fails, counted from now; 0: none */
   unsigned closed;
 } faulty_store;
 
@@ -91,15 +91,15 @@ static const besom_store_ops faulty_ops = {
     .close = faulty_close,
 };
 
-/* ------------------------------------------------------------------ a guard, and what should be in it */
+/* ------------------------------------------------------------------ the guard under test */
 
 typedef struct subject {
   besom_guard_config config;
   faulty_store store;
   besom_guard *guard;
   byte_keys keys;
-  uint64_t buckets[UNIVERSE];    /* of the keys */
-  uint64_t values[UNIVERSE + 1]; /* the number that the key's value is made from; 0: not there */
+  uint64_t buckets[UNIVERSE];    /* of each key */
+  uint64_t values[UNIVERSE + 1]; /* number from which the value is made; 0: absent */
   uint64_t members;
 } subject;
 
@@ -107,7 +107,7 @@ static inline besom_config config_of(const char *kind, uint32_t width) {
   return (besom_config){.kind = kind, .slots = SLOTS, .width = width, .seed = seed, .reserve = 0.3};
 }
 
-/* Where the filter would put each key, were it empty. */
+/* Computes the bucket of each key in an empty filter. */
 static inline void learn_buckets(subject *s) {
   const besom_filter *f = besom_guard_filter(s->guard);
   besom_filter *scratch = NULL;
@@ -145,13 +145,13 @@ static inline void subject_close(subject *s) {
 }
 
 static inline besom_bytes make_value(uint8_t *out, uint64_t number) {
-  size_t len = number % LONGEST_VALUE;
+  size_t len = number % MAX_VALUE;
   for (size_t i = 0; i < len; i++) out[i] = (uint8_t)mix64(number + i);
   return (besom_bytes){out, len};
 }
 
 static inline besom_status put(subject *s, size_t k, uint64_t number) {
-  uint8_t bytes[LONGEST_VALUE];
+  uint8_t bytes[MAX_VALUE];
   besom_bytes value = make_value(bytes, number);
   besom_status status = besom_guard_put(s->guard, s->keys.keys[k].data, s->keys.keys[k].len,
                                         value.len ? value.data : NULL, value.len);
@@ -166,7 +166,7 @@ static inline besom_status get(subject *s, size_t k, besom_bytes *value) {
   return besom_guard_get(s->guard, s->keys.keys[k].data, s->keys.keys[k].len, value);
 }
 
-static inline besom_status take_out(subject *s, size_t k) {
+static inline besom_status delete_key(subject *s, size_t k) {
   besom_status status = besom_guard_delete(s->guard, s->keys.keys[k].data, s->keys.keys[k].len);
   if (status == BESOM_OK) {
     s->members--;
@@ -175,13 +175,13 @@ static inline besom_status take_out(subject *s, size_t k) {
   return status;
 }
 
-/* Whether it succeeds is as the map says. */
-static inline void assert_take_out(subject *s, size_t k) {
+/* Deletes a key; the result must be as the map says. */
+static inline void assert_delete(subject *s, size_t k) {
   besom_status expected = s->values[k] ? BESOM_OK : BESOM_NOT_FOUND;
-  assert_int_equal(take_out(s, k), expected);
+  assert_int_equal(delete_key(s, k), expected);
 }
 
-static inline bool filter_says_yes(const subject *s, size_t k) {
+static inline bool filter_contains(const subject *s, size_t k) {
   const besom_filter *f = besom_guard_filter(s->guard);
   const besom_bytes key = s->keys.keys[k];
   bool yes = besom_contains(f, key.data, key.len);
@@ -192,15 +192,15 @@ static inline bool filter_says_yes(const subject *s, size_t k) {
 }
 
 static inline void assert_value(besom_bytes value, uint64_t number) {
-  uint8_t bytes[LONGEST_VALUE];
+  uint8_t bytes[MAX_VALUE];
   besom_bytes expected = make_value(bytes, number);
   assert_non_null(value.data);
   assert_int_equal(value.len, expected.len);
   assert_true(!value.len || !memcmp(value.data, expected.data, value.len));
 }
 
-/* The guard's answer for one key is the map's. */
-static inline void assert_right(subject *s, size_t k) {
+/* The guard's answer for a key must be the map's. */
+static inline void assert_answer(subject *s, size_t k) {
   besom_bytes value = {"", 77};
   besom_status status = get(s, k, &value);
   assert_int_equal(status, s->values[k] ? BESOM_OK : BESOM_NOT_FOUND);
@@ -223,9 +223,9 @@ static inline void assert_structure(const subject *s) {
   assert_int_equal(stored.records, s->members);
 }
 
-static inline void assert_all_right(subject *s) {
+static inline void assert_consistent(subject *s) {
   assert_structure(s);
-  for (size_t k = 0; k < UNIVERSE; k++) assert_right(s, k);
+  for (size_t k = 0; k < UNIVERSE; k++) assert_answer(s, k);
   assert_structure(s);
 }
 
@@ -241,8 +241,9 @@ static inline besom_store_statistics store_stats(const subject *s) {
   return stats;
 }
 
-/* Without what the filter reads for itself: to begin a block anew, to tell a new key from others, for a new round. */
-static inline besom_store_statistics asked_reads(const subject *s) {
+/* Without the filter's own reads: to rebuild a block, to extend fingerprints against a new key, for
+   a new round. */
+static inline besom_store_statistics query_reads(const subject *s) {
   besom_store_statistics stats = store_stats(s);
   stats.reads -= guard_stats(s).filter_reads;
   return stats;
@@ -254,40 +255,41 @@ static inline besom_statistics filter_stats(const subject *s) {
   return stats;
 }
 
-/* Everything that a failed call must leave as it was. */
-typedef struct snapshot {
+/* The state that a failed call must not change. */
+typedef struct state_copy {
   memory_sink filter;
   uint64_t items;
   besom_store_statistics store;
-} snapshot;
+} state_copy;
 
-static inline void snapshot_take(snapshot *snap, const subject *s) {
-  memory_sink_init(&snap->filter);
-  assert_int_equal(besom_save(besom_guard_filter(s->guard), &snap->filter.api), BESOM_OK);
-  snap->items = filter_stats(s).items;
-  snap->store = store_stats(s);
+static inline void state_copy_take(state_copy *copy, const subject *s) {
+  memory_sink_init(&copy->filter);
+  assert_int_equal(besom_save(besom_guard_filter(s->guard), &copy->filter.api), BESOM_OK);
+  copy->items = filter_stats(s).items;
+  copy->store = store_stats(s);
 }
 
-/* Reads do not matter. */
-static inline void assert_about_as_before(snapshot *snap, const subject *s, bool same_bits) {
-  snapshot now;
-  snapshot_take(&now, s);
-  assert_true(!same_bits || memory_sinks_equal(&now.filter, &snap->filter));
-  assert_int_equal(now.items, snap->items);
-  assert_int_equal(now.store.appends, snap->store.appends);
-  assert_int_equal(now.store.updates, snap->store.updates);
-  assert_int_equal(now.store.removes, snap->store.removes);
+/* Reads are not compared. */
+static inline void assert_unchanged_except_bits(state_copy *copy, const subject *s,
+                                                bool same_bits) {
+  state_copy now;
+  state_copy_take(&now, s);
+  assert_true(!same_bits || memory_sinks_equal(&now.filter, &copy->filter));
+  assert_int_equal(now.items, copy->items);
+  assert_int_equal(now.store.appends, copy->store.appends);
+  assert_int_equal(now.store.updates, copy->store.updates);
+  assert_int_equal(now.store.removes, copy->store.removes);
   memory_sink_close(&now.filter);
-  memory_sink_close(&snap->filter);
+  memory_sink_close(&copy->filter);
 }
 
-static inline void assert_as_before(snapshot *snap, const subject *s) {
-  assert_about_as_before(snap, s, true);
+static inline void assert_unchanged(state_copy *copy, const subject *s) {
+  assert_unchanged_except_bits(copy, s, true);
 }
 
 /* ------------------------------------------------------------------ for every kind */
 
-/* Every one that leaves fingerprints where they are: guard_moving.c is about the others. */
+/* Every kind that does not relocate fingerprints. guard_relocation.c tests the others. */
 static inline void for_each_subject(void (*law)(subject *s), besom_adapt_policy adapt) {
   unsigned needed =
       BESOM_CAN_INSERT | BESOM_CAN_MATCH | (adapt == BESOM_ADAPT_NEVER ? 0 : BESOM_CAN_ADAPT);

@@ -1,4 +1,5 @@
-/* One writer, many readers: answers are right while the writer changes everything, and what readers find is learnt. */
+/* One writer, many readers: answers are exact while the writer works, and the writer adapts to what
+   readers queue. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,12 +21,12 @@ typedef struct shared {
   atomic_uint wrong;
 } shared;
 
-/* Steady keys are always there, strangers never, of the others nobody knows. */
+/* Steady keys are always members, absent keys never; changing keys come and go. */
 static uint64_t steady(uint64_t i) {
   return key_u64(MEMBERS, i);
 }
 
-static uint64_t stranger(uint64_t i) {
+static uint64_t absent(uint64_t i) {
   return key_u64(NEGATIVES, i);
 }
 
@@ -33,8 +34,8 @@ static uint64_t changing(uint64_t i) {
   return key_u64(MORE_MEMBERS, i);
 }
 
-/* A value tells which key it is of. */
-static bool is_right(shared *s, uint64_t key, besom_status must) {
+/* The value of a key is the key. must: the expected status; END for either. */
+static bool answer_is_exact(shared *s, uint64_t key, besom_status must) {
   besom_bytes value;
   besom_status status = besom_guard_get_u64(s->guard, key, &value);
   bool right = status == BESOM_NOT_FOUND ||
@@ -50,7 +51,7 @@ static besom_status count_steady(void *ctx, besom_bytes key, besom_bytes value) 
   return BESOM_OK;
 }
 
-static bool looks_right(shared *s) {
+static bool scan_is_plausible(shared *s) {
   uint64_t n = 0;
   besom_bytes none = {NULL, 0};
   besom_guard_statistics stats;
@@ -61,14 +62,14 @@ static bool looks_right(shared *s) {
   return besom_guard_stats_json(s->guard, text, sizeof text, NULL) == BESOM_OK;
 }
 
-static void *read_on(void *ctx) {
+static void *reader_thread(void *ctx) {
   shared *s = ctx;
   random_stream random = {(uint64_t)(uintptr_t)&random};
   for (unsigned i = 0; i < QUERIES || !atomic_load(&s->done); i++) {
-    bool right = is_right(s, steady(random_below(&random, STEADY)), BESOM_OK) &&
-                 is_right(s, stranger(random_below(&random, 1000)), BESOM_NOT_FOUND) &&
-                 is_right(s, changing(random_below(&random, CHANGING)), BESOM_END);
-    if (i % 500 == 0) right = right && looks_right(s);
+    bool right = answer_is_exact(s, steady(random_below(&random, STEADY)), BESOM_OK) &&
+                 answer_is_exact(s, absent(random_below(&random, 1000)), BESOM_NOT_FOUND) &&
+                 answer_is_exact(s, changing(random_below(&random, CHANGING)), BESOM_END);
+    if (i % 500 == 0) right = right && scan_is_plausible(s);
     if (!right) atomic_fetch_add(&s->wrong, 1);
     if (i > 100 * QUERIES) break;
   }
@@ -89,7 +90,7 @@ static void change_one(shared *s, random_stream *random) {
   }
 }
 
-static void write_on(shared *s) {
+static void run_writer(shared *s) {
   random_stream random = {5};
   for (unsigned i = 0; i < 1500; i++) {
     change_one(s, &random);
@@ -118,8 +119,8 @@ static void readers_and_writer(besom_layout layout, besom_durability durability)
   for (uint64_t i = 0; i < STEADY; i++) put(&s, steady(i));
   pthread_t readers[READERS];
   for (unsigned i = 0; i < READERS; i++)
-    assert_int_equal(pthread_create(&readers[i], NULL, read_on, &s), 0);
-  write_on(&s);
+    assert_int_equal(pthread_create(&readers[i], NULL, reader_thread, &s), 0);
+  run_writer(&s);
   atomic_store(&s.done, true);
   for (unsigned i = 0; i < READERS; i++) pthread_join(readers[i], NULL);
   assert_int_equal(atomic_load(&s.wrong), 0);
@@ -132,14 +133,15 @@ static void readers_and_writer(besom_layout layout, besom_durability durability)
   besom_guard_close(s.guard);
 }
 
-static void readers_are_right_while_the_writer_writes(void **state) {
+static void readers_get_exact_answers_beside_the_writer(void **state) {
   (void)state;
   readers_and_writer(BESOM_LAYOUT_MERGED, BESOM_DURABLE_PUT);
   readers_and_writer(BESOM_LAYOUT_SPLIT, BESOM_DURABLE_SYNC);
 }
 
-/* A reader leaves it to the writer; the writer looks again, and does not adapt to a key that has come meanwhile. */
-static void the_writer_learns_what_readers_found(void **state) {
+/* A reader queues a false positive. The writer looks it up again, and does not adapt if the key was
+   inserted meanwhile. */
+static void the_writer_adapts_to_queued_false_positives(void **state) {
   (void)state;
   besom_store *store;
   besom_guard *g;
@@ -150,22 +152,22 @@ static void the_writer_learns_what_readers_found(void **state) {
   for (uint64_t i = 0; i < 80; i++)
     assert_int_equal(besom_guard_put_u64(g, steady(i), "", 0), BESOM_OK);
   uint64_t i = 0, late;
-  while (!besom_contains_u64(besom_guard_filter(g), stranger(i))) i++;
-  for (late = i + 1; !besom_contains_u64(besom_guard_filter(g), stranger(late));) late++;
-  assert_int_equal(besom_guard_get_u64(g, stranger(i), NULL), BESOM_NOT_FOUND);
-  assert_int_equal(besom_guard_get_u64(g, stranger(late), NULL), BESOM_NOT_FOUND);
-  assert_true(besom_contains_u64(besom_guard_filter(g), stranger(i)));
+  while (!besom_contains_u64(besom_guard_filter(g), absent(i))) i++;
+  for (late = i + 1; !besom_contains_u64(besom_guard_filter(g), absent(late));) late++;
+  assert_int_equal(besom_guard_get_u64(g, absent(i), NULL), BESOM_NOT_FOUND);
+  assert_int_equal(besom_guard_get_u64(g, absent(late), NULL), BESOM_NOT_FOUND);
+  assert_true(besom_contains_u64(besom_guard_filter(g), absent(i)));
   besom_guard_statistics stats;
   assert_int_equal(besom_guard_stats(g, &stats), BESOM_OK);
   assert_true(stats.queued == 2 && stats.adapted == 0);
-  assert_int_equal(besom_guard_put_u64(g, stranger(late), "here", 4),
+  assert_int_equal(besom_guard_put_u64(g, absent(late), "here", 4),
                    BESOM_OK); /* applies the queue first */
-  assert_false(besom_contains_u64(besom_guard_filter(g), stranger(i)));
-  assert_int_equal(besom_guard_get_u64(g, stranger(late), NULL), BESOM_OK);
+  assert_false(besom_contains_u64(besom_guard_filter(g), absent(i)));
+  assert_int_equal(besom_guard_get_u64(g, absent(late), NULL), BESOM_OK);
   for (unsigned more = 0; more < 2000; more++) /* more than the queue can hold */
-    assert_int_equal(besom_guard_get_u64(g, stranger(1000 + more), NULL), BESOM_NOT_FOUND);
+    assert_int_equal(besom_guard_get_u64(g, absent(1000 + more), NULL), BESOM_NOT_FOUND);
   for (unsigned more = 0; more < 60000; more++)
-    (void)besom_guard_get_u64(g, stranger(5000 + more % 3000), NULL);
+    (void)besom_guard_get_u64(g, absent(5000 + more % 3000), NULL);
   assert_int_equal(besom_guard_stats(g, &stats), BESOM_OK);
   assert_true(stats.queue_drops > 0);
   assert_int_equal(besom_guard_step(g, 1, NULL), BESOM_OK);
@@ -180,8 +182,8 @@ static uint64_t adapted_of(const besom_guard *g) {
   return stats.adapted;
 }
 
-/* A digest by a hash key that is gone says nothing about the filter that there is now. */
-static void what_readers_found_by_another_hash_key_is_forgotten(void **state) {
+/* A digest by the hash of a filter that is gone means nothing to the current filter. */
+static void queued_digests_of_an_old_hash_are_dropped(void **state) {
   (void)state;
   besom_store *store;
   besom_guard *g;
@@ -194,26 +196,26 @@ static void what_readers_found_by_another_hash_key_is_forgotten(void **state) {
   assert_int_equal(besom_guard_rekey(g), BESOM_OK);
   assert_int_equal(besom_guard_begin(g), BESOM_OK);
   for (uint64_t i = 0; i < 2000; i++)
-    assert_int_equal(besom_guard_get_u64(g, stranger(i), NULL), BESOM_NOT_FOUND);
+    assert_int_equal(besom_guard_get_u64(g, absent(i), NULL), BESOM_NOT_FOUND);
   assert_int_equal(besom_guard_commit(g),
-                   BESOM_OK); /* moves all, and does not look at what is queued */
+                   BESOM_OK); /* migrates all records; does not apply the queue */
   besom_guard_statistics stats;
   assert_int_equal(besom_guard_stats(g, &stats), BESOM_OK);
   assert_true(stats.queued > 100 && !stats.moving && stats.adapted == 0);
   assert_int_equal(besom_guard_step(g, 1, NULL), BESOM_OK);
   assert_int_equal(adapted_of(g), 0);
   for (uint64_t i = 0; i < 2000; i++)
-    assert_int_equal(besom_guard_get_u64(g, stranger(i), NULL), BESOM_NOT_FOUND);
+    assert_int_equal(besom_guard_get_u64(g, absent(i), NULL), BESOM_NOT_FOUND);
   assert_int_equal(besom_guard_step(g, 1, NULL), BESOM_OK);
-  assert_true(adapted_of(g) > 0); /* what they find now is not */
+  assert_true(adapted_of(g) > 0); /* new digests are not dropped */
   besom_guard_close(g);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(readers_are_right_while_the_writer_writes),
-      cmocka_unit_test(the_writer_learns_what_readers_found),
-      cmocka_unit_test(what_readers_found_by_another_hash_key_is_forgotten),
+      cmocka_unit_test(readers_get_exact_answers_beside_the_writer),
+      cmocka_unit_test(the_writer_adapts_to_queued_false_positives),
+      cmocka_unit_test(queued_digests_of_an_old_hash_are_dropped),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* The store in memory, against a model: an array of records for each of a few buckets. */
+/* The store in memory against a model: an array of records per bucket. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static void model_init(model *m) {
   m->buckets[BUCKETS - 1] = UINT64_MAX;
 }
 
-static besom_place place(uint64_t bucket, uint32_t rank) {
+static besom_place position(uint64_t bucket, uint32_t rank) {
   return (besom_place){.bucket = bucket, .rank = rank};
 }
 
@@ -52,17 +52,17 @@ static besom_store_statistics stats_of(const besom_store *store) {
 static besom_status append(besom_store *store, uint64_t bucket, uint32_t rank, uint64_t number) {
   made_record record;
   make_record(&record, number);
-  return store->ops->append(store, place(bucket, rank), &record.api);
+  return store->ops->append(store, position(bucket, rank), &record.api);
 }
 
 static besom_status replace(besom_store *store, uint64_t bucket, uint32_t rank, uint64_t number) {
   made_record record;
   make_record(&record, number);
-  return store->ops->replace(store, place(bucket, rank), &record.api);
+  return store->ops->replace(store, position(bucket, rank), &record.api);
 }
 
-static besom_status take_out(besom_store *store, uint64_t bucket, uint32_t rank) {
-  return store->ops->remove(store, place(bucket, rank));
+static besom_status delete_key(besom_store *store, uint64_t bucket, uint32_t rank) {
+  return store->ops->remove(store, position(bucket, rank));
 }
 
 /* ------------------------------------------------------------------ comparing store and model */
@@ -88,7 +88,7 @@ static besom_status check_shown(void *ctx, besom_place at, const besom_record *r
 
 static void assert_bucket_is(besom_store *store, const model *m, size_t b) {
   walk w = {.m = m, .bucket = b};
-  assert_int_equal(store->ops->get(store, place(m->buckets[b], 0), check_shown, &w), BESOM_OK);
+  assert_int_equal(store->ops->get(store, position(m->buckets[b], 0), check_shown, &w), BESOM_OK);
   assert_int_equal(w.shown, m->lengths[b]);
 }
 
@@ -96,7 +96,8 @@ static void assert_scan_is(besom_store *store, const model *m, size_t from) {
   uint64_t expected = 0;
   for (size_t b = from; b < BUCKETS; b++) expected += m->lengths[b];
   walk w = {.m = m, .bucket = from};
-  assert_int_equal(store->ops->scan(store, place(m->buckets[from], 0), check_shown, &w), BESOM_OK);
+  assert_int_equal(store->ops->scan(store, position(m->buckets[from], 0), check_shown, &w),
+                   BESOM_OK);
   assert_int_equal(w.shown, expected);
 }
 
@@ -113,7 +114,7 @@ static void assert_store_is(besom_store *store, const model *m) {
 
 /* ------------------------------------------------------------------ random changes of both */
 
-/* The model follows what the store says; tells what it said. */
+/* Changes the store and, if that succeeds, the model. Returns the status. */
 static besom_status change(besom_store *store, model *m, random_stream *random,
                            unsigned append_percent) {
   size_t b = random_below(random, BUCKETS);
@@ -129,7 +130,7 @@ static besom_status change(besom_store *store, model *m, random_stream *random,
     status = replace(store, m->buckets[b], rank, number);
     if (status == BESOM_OK) m->records[b][rank] = number;
   } else {
-    status = take_out(store, m->buckets[b], rank);
+    status = delete_key(store, m->buckets[b], rank);
     if (status != BESOM_OK) return there ? status : BESOM_OK;
     memmove(&m->records[b][rank], &m->records[b][rank + 1],
             (length - rank - 1) * sizeof m->records[b][0]);
@@ -148,7 +149,7 @@ static void random_changes_agree_with_the_model(void **state) {
   model_init(m);
   besom_store *store = new_store(&memory.api);
   random_stream random = {1};
-  for (unsigned phase = 0; phase < 12; phase++) { /* it fills and empties, again and again */
+  for (unsigned phase = 0; phase < 12; phase++) { /* it fills and empties several times */
     for (unsigned i = 0; i < 4000; i++)
       assert_int_equal(change(store, m, &random, phase % 3 == 2 ? 10 : 60), BESOM_OK);
     assert_store_is(store, m);
@@ -183,8 +184,8 @@ static void a_failed_allocation_changes_nothing(void **state) {
     memory.fail_at = memory.calls + 1;
     walk w = {.m = m};
     besom_status expected =
-        m->total ? BESOM_NO_MEMORY : BESOM_OK; /* to scan nothing takes no memory */
-    assert_int_equal(store->ops->scan(store, place(0, 0), check_shown, &w), expected);
+        m->total ? BESOM_NO_MEMORY : BESOM_OK; /* an empty scan needs no memory */
+    assert_int_equal(store->ops->scan(store, position(0, 0), check_shown, &w), expected);
     assert_int_equal(w.shown, 0);
     besom_store_close(store);
     assert_null(failing_allocator_verdict(&memory));
@@ -194,7 +195,7 @@ static void a_failed_allocation_changes_nothing(void **state) {
   free(m);
 }
 
-static void a_store_that_cannot_be_made_leaves_nothing(void **state) {
+static void a_failed_create_leaks_nothing(void **state) {
   (void)state;
   failing_allocator memory;
   failing_allocator_init(&memory);
@@ -208,7 +209,7 @@ static void a_store_that_cannot_be_made_leaves_nothing(void **state) {
 
 /* ------------------------------------------------------------------ single laws */
 
-static void an_append_must_know_the_length_of_the_list(void **state) {
+static void an_append_needs_the_length_of_the_list(void **state) {
   (void)state;
   besom_store *store = new_store(NULL);
   assert_int_equal(append(store, 7, 1, 1), BESOM_INVALID);
@@ -221,17 +222,17 @@ static void an_append_must_know_the_length_of_the_list(void **state) {
   besom_store_close(store);
 }
 
-static void what_is_not_there_is_not_found(void **state) {
+static void a_missing_record_is_NOT_FOUND(void **state) {
   (void)state;
   besom_store *store = new_store(NULL);
-  assert_int_equal(take_out(store, 0, 0), BESOM_NOT_FOUND);
+  assert_int_equal(delete_key(store, 0, 0), BESOM_NOT_FOUND);
   assert_int_equal(replace(store, 0, 0, 5), BESOM_NOT_FOUND);
   assert_int_equal(append(store, 0, 0, 1), BESOM_OK);
-  assert_int_equal(take_out(store, 0, 1), BESOM_NOT_FOUND);
-  assert_int_equal(take_out(store, 1, 0), BESOM_NOT_FOUND);
+  assert_int_equal(delete_key(store, 0, 1), BESOM_NOT_FOUND);
+  assert_int_equal(delete_key(store, 1, 0), BESOM_NOT_FOUND);
   assert_int_equal(replace(store, 0, UINT32_MAX, 5), BESOM_NOT_FOUND);
-  assert_int_equal(take_out(store, 0, 0), BESOM_OK);
-  assert_int_equal(take_out(store, 0, 0), BESOM_NOT_FOUND);
+  assert_int_equal(delete_key(store, 0, 0), BESOM_OK);
+  assert_int_equal(delete_key(store, 0, 0), BESOM_NOT_FOUND);
   assert_int_equal(stats_of(store).records, 0);
   besom_store_close(store);
 }
@@ -242,14 +243,14 @@ static void calls_are_counted_exactly(void **state) {
   model_init(m);
   besom_store *store = new_store(NULL);
   walk w = {.m = m};
-  assert_int_equal(store->ops->scan(store, place(0, 0), check_shown, &w), BESOM_OK);
+  assert_int_equal(store->ops->scan(store, position(0, 0), check_shown, &w), BESOM_OK);
   for (uint32_t rank = 0; rank < 5; rank++)
     assert_int_equal(append(store, 3, rank, rank), BESOM_OK);
   assert_int_equal(append(store, 3, 9, 9), BESOM_INVALID);
   for (uint32_t rank = 0; rank < 3; rank++) assert_int_equal(replace(store, 3, rank, 9), BESOM_OK);
   assert_int_equal(replace(store, 3, 5, 9), BESOM_NOT_FOUND);
-  for (unsigned i = 0; i < 5; i++) assert_int_equal(take_out(store, 3, 0), BESOM_OK);
-  assert_int_equal(take_out(store, 3, 0), BESOM_NOT_FOUND);
+  for (unsigned i = 0; i < 5; i++) assert_int_equal(delete_key(store, 3, 0), BESOM_OK);
+  assert_int_equal(delete_key(store, 3, 0), BESOM_NOT_FOUND);
   for (unsigned i = 0; i < 4; i++) assert_bucket_is(store, m, 3);
   besom_store_statistics stats = stats_of(store);
   assert_int_equal(stats.appends, 5);
@@ -263,7 +264,7 @@ static void calls_are_counted_exactly(void **state) {
   free(m);
 }
 
-static void bytes_are_what_the_allocator_gave(void **state) {
+static void bytes_match_the_allocator(void **state) {
   (void)state;
   failing_allocator memory;
   failing_allocator_init(&memory);
@@ -272,15 +273,16 @@ static void bytes_are_what_the_allocator_gave(void **state) {
     assert_int_equal(append(store, i / 2, i % 2, i), BESOM_OK);
     assert_int_equal(stats_of(store).bytes, memory.live_bytes);
   }
-  for (uint64_t i = 0; i < 1500; i++) assert_int_equal(take_out(store, i, 1), BESOM_OK);
+  for (uint64_t i = 0; i < 1500; i++) assert_int_equal(delete_key(store, i, 1), BESOM_OK);
   assert_int_equal(stats_of(store).bytes, memory.live_bytes);
   besom_store_close(store);
   assert_null(failing_allocator_verdict(&memory));
   failing_allocator_close(&memory);
 }
 
-/* As many are removed as are added, of the same sizes: after the first rounds nothing more is taken. */
-static void freed_room_is_used_again(void **state) {
+/* As many records are removed as are added, of the same sizes: memory does not grow after the first
+   round. */
+static void freed_memory_is_reused(void **state) {
   (void)state;
   besom_store *store = new_store(NULL);
   uint64_t after_first = 0;
@@ -288,14 +290,14 @@ static void freed_room_is_used_again(void **state) {
     for (uint64_t i = 0; i < 2000; i++)
       assert_int_equal(append(store, round * 5000 + i, 0, i), BESOM_OK);
     for (uint64_t i = 0; i < 2000; i++)
-      assert_int_equal(take_out(store, round * 5000 + i, 0), BESOM_OK);
+      assert_int_equal(delete_key(store, round * 5000 + i, 0), BESOM_OK);
     if (round == 0) after_first = stats_of(store).bytes;
   }
   assert_int_equal(stats_of(store).bytes, after_first);
   besom_store_close(store);
 }
 
-static void a_walk_ends_when_the_visitor_says_so(void **state) {
+static void a_visitor_can_end_a_walk(void **state) {
   (void)state;
   model *m = heap_array(1, sizeof *m);
   model_init(m);
@@ -310,10 +312,11 @@ static void a_walk_ends_when_the_visitor_says_so(void **state) {
   const besom_status returned[] = {BESOM_OK, BESOM_IO, BESOM_CANCELLED};
   for (unsigned i = 0; i < 3; i++) {
     walk w = {.m = m, .bucket = 5, .stop_after = 2, .stop_with = said[i]};
-    assert_int_equal(store->ops->get(store, place(m->buckets[5], 0), check_shown, &w), returned[i]);
+    assert_int_equal(store->ops->get(store, position(m->buckets[5], 0), check_shown, &w),
+                     returned[i]);
     assert_int_equal(w.shown, 2);
     w = (walk){.m = m, .stop_after = 100, .stop_with = said[i]};
-    assert_int_equal(store->ops->scan(store, place(0, 0), check_shown, &w), returned[i]);
+    assert_int_equal(store->ops->scan(store, position(0, 0), check_shown, &w), returned[i]);
     assert_int_equal(w.shown, 100);
   }
   besom_store_close(store);
@@ -331,7 +334,7 @@ static void bad_arguments_are_invalid(void **state) {
 
   store = new_store(NULL);
   assert_int_equal(besom_store_stats(store, NULL), BESOM_INVALID);
-  const besom_place at = place(1, 0);
+  const besom_place at = position(1, 0);
   const besom_record no_key = {{NULL, 1}, {"", 0}}, no_value = {{"k", 1}, {NULL, 1}};
   const besom_record long_key = {{"k", (size_t)1 << 32}, {"", 0}},
                      long_value = {{"k", 1}, {"v", (size_t)1 << 32}};
@@ -358,7 +361,8 @@ static besom_status is_in_order(void *ctx, besom_place at, const besom_record *r
   return BESOM_OK;
 }
 
-/* Regular buckets, the hash's worst case, in a mixed order; 8-byte keys in a reasonable amount of memory. */
+/* Regular buckets, the worst case of the hash table, in mixed order, with 8-byte keys. Also a bound
+   on memory. */
 static void a_million_regular_buckets(void **state) {
   (void)state;
   enum { N = 1 << 20 };
@@ -366,10 +370,10 @@ static void a_million_regular_buckets(void **state) {
   for (uint64_t i = 0; i < N; i++) {
     uint64_t bucket = i * 12345677 % N * 3;
     besom_record record = {{&bucket, sizeof bucket}, {NULL, 0}};
-    assert_int_equal(store->ops->append(store, place(bucket, 0), &record), BESOM_OK);
+    assert_int_equal(store->ops->append(store, position(bucket, 0), &record), BESOM_OK);
   }
   uint64_t next = 0;
-  assert_int_equal(store->ops->scan(store, place(0, 0), is_in_order, &next), BESOM_OK);
+  assert_int_equal(store->ops->scan(store, position(0, 0), is_in_order, &next), BESOM_OK);
   assert_int_equal(next, 3 * (uint64_t)N);
   assert_true(stats_of(store).bytes < N * UINT64_C(72));
   besom_store_close(store);
@@ -379,13 +383,13 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(random_changes_agree_with_the_model),
       cmocka_unit_test(a_failed_allocation_changes_nothing),
-      cmocka_unit_test(a_store_that_cannot_be_made_leaves_nothing),
-      cmocka_unit_test(an_append_must_know_the_length_of_the_list),
-      cmocka_unit_test(what_is_not_there_is_not_found),
+      cmocka_unit_test(a_failed_create_leaks_nothing),
+      cmocka_unit_test(an_append_needs_the_length_of_the_list),
+      cmocka_unit_test(a_missing_record_is_NOT_FOUND),
       cmocka_unit_test(calls_are_counted_exactly),
-      cmocka_unit_test(bytes_are_what_the_allocator_gave),
-      cmocka_unit_test(freed_room_is_used_again),
-      cmocka_unit_test(a_walk_ends_when_the_visitor_says_so),
+      cmocka_unit_test(bytes_match_the_allocator),
+      cmocka_unit_test(freed_memory_is_reused),
+      cmocka_unit_test(a_visitor_can_end_a_walk),
       cmocka_unit_test(bad_arguments_are_invalid),
       cmocka_unit_test(a_million_regular_buckets),
   };

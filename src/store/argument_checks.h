@@ -1,10 +1,10 @@
-/* What all stores ask of their arguments, and what a walk returns. */
-#ifndef BESOM_STORE_CHECKS_H
-#define BESOM_STORE_CHECKS_H
+/* Checks of arguments that all stores make, and the result of a visit. */
+#ifndef BESOM_STORE_ARGUMENT_CHECKS_H
+#define BESOM_STORE_ARGUMENT_CHECKS_H
 
 #include "besom_store.h"
 
-enum { LONGEST_TABLE_KEY = 1 << 16 };
+enum { MAX_TABLE_KEY = 1 << 16 };
 
 static inline bool is_bytes(besom_bytes bytes) {
   return (bytes.data || !bytes.len) && bytes.len <= UINT32_MAX;
@@ -19,11 +19,11 @@ static inline bool is_table(besom_table table) {
 }
 
 static inline bool is_table_key(besom_bytes key) {
-  return is_bytes(key) && key.len <= LONGEST_TABLE_KEY;
+  return is_bytes(key) && key.len <= MAX_TABLE_KEY;
 }
 
-/* A visitor that has seen enough ends a walk well. */
-static inline besom_status end_is_ok(besom_status status) {
+/* A visitor ends a walk with END; the walk then returns OK. */
+static inline besom_status end_as_ok(besom_status status) {
   return status == BESOM_END ? BESOM_OK : status;
 }
 

@@ -1,9 +1,9 @@
 /*
- * guard_lasting.h - what the tests of guards over transactions share: a store that outlives its guard and fails when
- * told to, and the map that the guard must agree with, which knows batches, too.
+ * guard_durable.h - shared by the tests of guards over stores with transactions: a store that
+ * outlives its guard and fails on demand, and a map with batches that the guard must agree with.
  */
-#ifndef BESOM_TESTS_GUARD_LASTING_H
-#define BESOM_TESTS_GUARD_LASTING_H
+#ifndef BESOM_TESTS_GUARD_DURABLE_H
+#define BESOM_TESTS_GUARD_DURABLE_H
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,151 +24,151 @@ enum { ON_DISK = 1 };
 enum { ON_DISK = 0 };
 #endif
 
-enum { UNIVERSE = 400, LONGEST_VALUE = 40 };
+enum { UNIVERSE = 400, MAX_VALUE = 40 };
 
-static const uint8_t seed[16] = "a lasting secret";
+static const uint8_t seed[16] = "a durable secret";
 
 /* ------------------------------------------------------------------ the store */
 
-/* Around another one, which it does not close. */
-typedef struct lasting_store {
+/* Wraps another store, which it does not close. */
+typedef struct durable_store {
   besom_store head;
   besom_store *inner;
   const char *directory; /* NULL: none */
-  unsigned countdown;    /* this one of all calls from now on fails, once; 0: none */
+  unsigned countdown;    /* the call that fails, counted from now; 0: none */
   unsigned calls;
-  bool dead;              /* all calls fail, as after the end of the process */
-  bool open;              /* a guard has it */
-  unsigned loose_commits; /* that were not to be durable */
-} lasting_store;
+  bool dead;                   /* all calls fail, as if the process had ended */
+  bool open;                   /* a guard has it */
+  unsigned nondurable_commits; /* commits with durable = false */
+} durable_store;
 
-static inline lasting_store *lasting(besom_store *store) {
-  return (lasting_store *)store;
+static inline durable_store *durable_of(besom_store *store) {
+  return (durable_store *)store;
 }
 
 static inline besom_store *inner_of(besom_store *store) {
-  return lasting(store)->inner;
+  return durable_of(store)->inner;
 }
 
 static inline bool fails_now(besom_store *store) {
-  lasting_store *s = lasting(store);
+  durable_store *s = durable_of(store);
   s->calls++;
   return (s->countdown && --s->countdown == 0) || s->dead;
 }
 
-static inline besom_status lasting_append(besom_store *s, besom_place at,
+static inline besom_status durable_append(besom_store *s, besom_place at,
                                           const besom_record *record) {
   return fails_now(s) ? BESOM_IO : inner_of(s)->ops->append(inner_of(s), at, record);
 }
 
-static inline besom_status lasting_get(besom_store *s, besom_place at, besom_store_visit visit,
+static inline besom_status durable_get(besom_store *s, besom_place at, besom_store_visit visit,
                                        void *ctx) {
   return fails_now(s) ? BESOM_IO : inner_of(s)->ops->get(inner_of(s), at, visit, ctx);
 }
 
-static inline besom_status lasting_replace(besom_store *s, besom_place at,
+static inline besom_status durable_replace(besom_store *s, besom_place at,
                                            const besom_record *record) {
   return fails_now(s) ? BESOM_IO : inner_of(s)->ops->replace(inner_of(s), at, record);
 }
 
-static inline besom_status lasting_remove(besom_store *s, besom_place at) {
+static inline besom_status durable_remove(besom_store *s, besom_place at) {
   return fails_now(s) ? BESOM_IO : inner_of(s)->ops->remove(inner_of(s), at);
 }
 
-static inline besom_status lasting_scan(besom_store *s, besom_place from, besom_store_visit visit,
+static inline besom_status durable_scan(besom_store *s, besom_place from, besom_store_visit visit,
                                         void *ctx) {
   return fails_now(s) ? BESOM_IO : inner_of(s)->ops->scan(inner_of(s), from, visit, ctx);
 }
 
-static inline besom_status lasting_stats(const besom_store *s, besom_store_statistics *stats) {
-  return besom_store_stats(((const lasting_store *)s)->inner, stats);
+static inline besom_status durable_stats(const besom_store *s, besom_store_statistics *stats) {
+  return besom_store_stats(((const durable_store *)s)->inner, stats);
 }
 
-static inline void lasting_close(besom_store *s) {
-  assert_true(lasting(s)->open);
-  lasting(s)->open = false;
+static inline void durable_close(besom_store *s) {
+  assert_true(durable_of(s)->open);
+  durable_of(s)->open = false;
 }
 
-static inline besom_status lasting_begin(besom_store *s) {
+static inline besom_status durable_begin(besom_store *s) {
   return fails_now(s) ? BESOM_IO : inner_of(s)->ops->begin(inner_of(s));
 }
 
-static inline besom_status lasting_commit(besom_store *s, bool durable) {
-  lasting(s)->loose_commits += !durable;
+static inline besom_status durable_commit(besom_store *s, bool durable) {
+  durable_of(s)->nondurable_commits += !durable;
   return fails_now(s) ? BESOM_IO : inner_of(s)->ops->commit(inner_of(s), durable);
 }
 
-static inline void lasting_abort(besom_store *s) {
+static inline void durable_abort(besom_store *s) {
   inner_of(s)->ops->abort(inner_of(s));
 }
 
-static inline besom_status lasting_sync(besom_store *s) {
+static inline besom_status durable_sync(besom_store *s) {
   return fails_now(s) ? BESOM_IO : inner_of(s)->ops->sync(inner_of(s));
 }
 
-static inline besom_status lasting_commit_number(besom_store *s, uint64_t *number) {
+static inline besom_status durable_commit_number(besom_store *s, uint64_t *number) {
   return fails_now(s) ? BESOM_IO : inner_of(s)->ops->commit_number(inner_of(s), number);
 }
 
-static inline besom_status lasting_table_put(besom_store *s, besom_table table,
+static inline besom_status durable_table_put(besom_store *s, besom_table table,
                                              const besom_record *record) {
   return fails_now(s) ? BESOM_IO : inner_of(s)->ops->table_put(inner_of(s), table, record);
 }
 
-static inline besom_status lasting_table_get(besom_store *s, besom_table table, besom_bytes key,
+static inline besom_status durable_table_get(besom_store *s, besom_table table, besom_bytes key,
                                              besom_table_visit visit, void *ctx) {
   return fails_now(s) ? BESOM_IO : inner_of(s)->ops->table_get(inner_of(s), table, key, visit, ctx);
 }
 
-static inline besom_status lasting_table_remove(besom_store *s, besom_table table,
+static inline besom_status durable_table_remove(besom_store *s, besom_table table,
                                                 besom_bytes key) {
   return fails_now(s) ? BESOM_IO : inner_of(s)->ops->table_remove(inner_of(s), table, key);
 }
 
-static inline besom_status lasting_table_scan(besom_store *s, besom_table table, besom_bytes from,
+static inline besom_status durable_table_scan(besom_store *s, besom_table table, besom_bytes from,
                                               besom_bytes to, besom_table_visit visit, void *ctx) {
   return fails_now(s) ? BESOM_IO
                       : inner_of(s)->ops->table_scan(inner_of(s), table, from, to, visit, ctx);
 }
 
-static inline const char *lasting_directory(const besom_store *s) {
-  return ((const lasting_store *)s)->directory;
+static inline const char *durable_directory(const besom_store *s) {
+  return ((const durable_store *)s)->directory;
 }
 
-static const besom_store_ops lasting_ops = {
-    .append = lasting_append,
-    .get = lasting_get,
-    .replace = lasting_replace,
-    .remove = lasting_remove,
-    .scan = lasting_scan,
-    .stats = lasting_stats,
-    .close = lasting_close,
-    .begin = lasting_begin,
-    .commit = lasting_commit,
-    .abort = lasting_abort,
-    .sync = lasting_sync,
-    .commit_number = lasting_commit_number,
-    .table_put = lasting_table_put,
-    .table_get = lasting_table_get,
-    .table_remove = lasting_table_remove,
-    .table_scan = lasting_table_scan,
-    .directory = lasting_directory,
+static const besom_store_ops durable_ops = {
+    .append = durable_append,
+    .get = durable_get,
+    .replace = durable_replace,
+    .remove = durable_remove,
+    .scan = durable_scan,
+    .stats = durable_stats,
+    .close = durable_close,
+    .begin = durable_begin,
+    .commit = durable_commit,
+    .abort = durable_abort,
+    .sync = durable_sync,
+    .commit_number = durable_commit_number,
+    .table_put = durable_table_put,
+    .table_get = durable_table_get,
+    .table_remove = durable_table_remove,
+    .table_scan = durable_table_scan,
+    .directory = durable_directory,
 };
 
-/* ------------------------------------------------------------------ a guard, and what should be in it */
+/* ------------------------------------------------------------------ the guard under test */
 
 typedef struct subject {
   besom_guard_config config;
-  lasting_store store;
+  durable_store store;
   temp_dir directory;
   besom_guard *guard;
   byte_keys keys;
-  uint64_t values[UNIVERSE]; /* the number that the key's value is made from; 0: not there */
-  uint64_t before[UNIVERSE]; /* the batch began */
+  uint64_t values[UNIVERSE]; /* number from which the value is made; 0: absent */
+  uint64_t before[UNIVERSE]; /* the values when the batch began */
   bool in_batch;
 } subject;
 
-/* In memory it must outlive the guard; on disk it does so closed. */
+/* A store in memory stays open between two guards; one on disk is closed and opened again. */
 #ifdef BESOM_TEST_LMDB
 static inline void open_inner(subject *s) {
   besom_lmdb_options options = {.map_size = UINT64_C(1) << 28};
@@ -176,7 +176,7 @@ static inline void open_inner(subject *s) {
   assert_int_equal(besom_store_lmdb(path.text, &options, NULL, &s->store.inner), BESOM_OK);
 }
 
-static inline void shut_inner(subject *s) {
+static inline void close_inner(subject *s) {
   besom_store_close(s->store.inner);
   s->store.inner = NULL;
 }
@@ -185,7 +185,7 @@ static inline void open_inner(subject *s) {
   assert_int_equal(besom_store_memory(NULL, &s->store.inner), BESOM_OK);
 }
 
-static inline void shut_inner(subject *s) {
+static inline void close_inner(subject *s) {
   (void)s;
 }
 #endif
@@ -201,31 +201,31 @@ static inline besom_status subject_reopen(subject *s) {
 static inline void subject_open(subject *s, const besom_guard_config *config) {
   memset(s, 0, sizeof *s);
   temp_dir_make(&s->directory);
-  s->store.head.ops = &lasting_ops;
+  s->store.head.ops = &durable_ops;
   s->store.directory = s->directory.path;
   s->config = *config;
   s->keys = byte_keys_new(MEMBERS, UNIVERSE);
   assert_int_equal(subject_reopen(s), BESOM_OK);
 }
 
-static inline void subject_shut(subject *s) {
+static inline void subject_close_guard(subject *s) {
   if (s->in_batch) memcpy(s->values, s->before, sizeof s->values);
   s->in_batch = false;
   besom_guard_close(s->guard);
   s->guard = NULL;
   assert_false(s->store.open);
-  shut_inner(s);
+  close_inner(s);
 }
 
-/* As if the process had been killed: nothing reaches the store any more. */
+/* Simulates a kill of the process: no further call reaches the store. */
 static inline void subject_crash(subject *s) {
   s->store.dead = true;
-  subject_shut(s);
+  subject_close_guard(s);
   s->store.dead = false;
 }
 
 static inline void subject_close(subject *s) {
-  subject_shut(s);
+  subject_close_guard(s);
   besom_store_close(s->store.inner);
   byte_keys_free(&s->keys);
   char command[600];
@@ -235,13 +235,13 @@ static inline void subject_close(subject *s) {
 }
 
 static inline besom_bytes make_value(uint8_t *out, uint64_t number) {
-  size_t len = number % LONGEST_VALUE;
+  size_t len = number % MAX_VALUE;
   for (size_t i = 0; i < len; i++) out[i] = (uint8_t)mix64(number + i);
   return (besom_bytes){out, len};
 }
 
 static inline besom_status put(subject *s, size_t k, uint64_t number) {
-  uint8_t bytes[LONGEST_VALUE];
+  uint8_t bytes[MAX_VALUE];
   besom_bytes value = make_value(bytes, number), key = s->keys.keys[k];
   besom_status status =
       s->values[k] || number % 2
@@ -251,7 +251,7 @@ static inline besom_status put(subject *s, size_t k, uint64_t number) {
   return status;
 }
 
-static inline besom_status take_out(subject *s, size_t k) {
+static inline besom_status delete_key(subject *s, size_t k) {
   besom_status status = besom_guard_delete(s->guard, s->keys.keys[k].data, s->keys.keys[k].len);
   if (status == BESOM_OK) s->values[k] = 0;
   return status;
@@ -281,13 +281,13 @@ static inline uint64_t members_of(const subject *s) {
 /* ------------------------------------------------------------------ checks */
 
 static inline void assert_value(besom_bytes value, uint64_t number) {
-  uint8_t bytes[LONGEST_VALUE];
+  uint8_t bytes[MAX_VALUE];
   besom_bytes expected = make_value(bytes, number);
   assert_int_equal(value.len, expected.len);
   assert_true(!value.len || !memcmp(value.data, expected.data, value.len));
 }
 
-static inline void assert_right(subject *s, size_t k) {
+static inline void assert_answer(subject *s, size_t k) {
   besom_bytes value;
   besom_status status =
       besom_guard_get(s->guard, s->keys.keys[k].data, s->keys.keys[k].len, &value);
@@ -299,7 +299,7 @@ static inline void assert_right(subject *s, size_t k) {
 typedef struct seen {
   subject *subject;
   uint64_t n;
-  besom_bytes last; /* split: keys ascend */
+  besom_bytes last; /* key; in the split layout keys ascend */
   uint8_t bytes[LONGEST_KEY];
 } seen;
 
@@ -340,18 +340,18 @@ static inline besom_guard_statistics stats_of(const subject *s) {
   return stats;
 }
 
-static inline void assert_all_right(subject *s) {
+static inline void assert_consistent(subject *s) {
   const char *reason = NULL;
   assert_int_equal(besom_validate(besom_guard_filter(s->guard), &reason), BESOM_OK);
   assert_int_equal(stats_of(s).keys, members_of(s));
   assert_scan(s);
-  for (size_t k = 0; k < UNIVERSE; k++) assert_right(s, k);
+  for (size_t k = 0; k < UNIVERSE; k++) assert_answer(s, k);
   assert_int_equal(stats_of(s).keys, members_of(s));
 }
 
-/* ------------------------------------------------------------------ which guards */
+/* ------------------------------------------------------------------ configurations */
 
-/* So small that it has to grow, and that most keys collide with others. */
+/* So small that it has to grow and that most keys collide. */
 static inline besom_guard_config small_guard(const char *kind, besom_layout layout) {
   besom_config filter = {.kind = kind, .slots = 80, .width = 3, .seed = seed, .reserve = 0.2};
   if (!strncmp(kind, "acf", 3))
@@ -360,7 +360,7 @@ static inline besom_guard_config small_guard(const char *kind, besom_layout layo
       .filter = filter, .layout = layout, .step_items = 7, .grow_at = 0.85, .rekey_at = 0.9};
 }
 
-static inline bool stands_before_stores(const besom_kind_info *kind) {
+static inline bool works_with_stores(const besom_kind_info *kind) {
   return (kind->abilities & BESOM_CAN_MATCH) && (kind->abilities & BESOM_CAN_ADAPT);
 }
 

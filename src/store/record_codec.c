@@ -1,17 +1,17 @@
-#include "store/packed.h"
+#include "store/record_codec.h"
 
 #include <string.h>
 
-#include "store/checks.h"
-#include "store/sorted.h"
+#include "store/argument_checks.h"
+#include "store/sorted_map.h"
 
-static size_t length_size(size_t length) {
+static size_t varint_size(size_t length) {
   size_t size = 1;
   while (length >>= 7) size++;
   return size;
 }
 
-static uint8_t *put_length(uint8_t *at, size_t length) {
+static uint8_t *put_varint(uint8_t *at, size_t length) {
   for (; length >= 128; length >>= 7) *at++ = (uint8_t)(length | 128);
   *at++ = (uint8_t)length;
   return at;
@@ -22,10 +22,10 @@ static uint8_t *put_bytes(uint8_t *at, const void *data, size_t len) {
   return at + len;
 }
 
-static bool take_length(besom_bytes *from, size_t *length) {
+static bool parse_varint(besom_bytes *from, size_t *length) {
   const uint8_t *bytes = from->data;
   uint64_t read = 0;
-  for (size_t i = 0; i < from->len && i < PACKED_LENGTH_MAX; i++) {
+  for (size_t i = 0; i < from->len && i < MAX_VARINT_BYTES; i++) {
     read |= (uint64_t)(bytes[i] & 127) << (7 * i);
     if (bytes[i] & 128) continue;
     *from = (besom_bytes){bytes + i + 1, from->len - i - 1};
@@ -35,35 +35,35 @@ static bool take_length(besom_bytes *from, size_t *length) {
   return false;
 }
 
-static bool take_bytes(besom_bytes *from, size_t len, besom_bytes *taken) {
+static bool parse_bytes(besom_bytes *from, size_t len, besom_bytes *taken) {
   if (len > from->len) return false;
   *taken = (besom_bytes){from->data, len};
   *from = (besom_bytes){(const uint8_t *)from->data + len, from->len - len};
   return true;
 }
 
-/* ------------------------------------------------------------------ a list's record */
+/* ------------------------------------------------------------------ records of bucket lists */
 
-bool besom__can_be_packed(const besom_record *record) {
+bool besom__can_encode(const besom_record *record) {
   return is_record(record) &&
-         record->key.len + record->value.len <= UINT32_MAX - 2 * PACKED_LENGTH_MAX;
+         record->key.len + record->value.len <= UINT32_MAX - 2 * MAX_VARINT_BYTES;
 }
 
-size_t besom__packed_size(const besom_record *record) {
-  return length_size(record->key.len) + record->key.len + record->value.len;
+size_t besom__encoded_size(const besom_record *record) {
+  return varint_size(record->key.len) + record->key.len + record->value.len;
 }
 
-void besom__pack(const besom_record *record, uint8_t *out) {
-  out = put_length(out, record->key.len);
+void besom__encode_record(const besom_record *record, uint8_t *out) {
+  out = put_varint(out, record->key.len);
   out = put_bytes(out, record->key.data, record->key.len);
   put_bytes(out, record->value.data, record->value.len);
 }
 
-besom_status besom__unpack(besom_bytes packed, besom_record *record) {
+besom_status besom__decode_record(besom_bytes encoded, besom_record *record) {
   size_t key_len;
-  if (!take_length(&packed, &key_len) || !take_bytes(&packed, key_len, &record->key))
+  if (!parse_varint(&encoded, &key_len) || !parse_bytes(&encoded, key_len, &record->key))
     return BESOM_CORRUPT;
-  record->value = packed;
+  record->value = encoded;
   return BESOM_OK;
 }
 
@@ -72,10 +72,10 @@ besom_status besom__unpack(besom_bytes packed, besom_record *record) {
 besom_status besom__group_next(besom_bytes *group, besom_record *item) {
   size_t rest_len, value_len;
   if (!group->len) return BESOM_END;
-  bool whole = take_length(group, &rest_len) && take_length(group, &value_len) &&
-               take_bytes(group, rest_len, &item->key) &&
-               take_bytes(group, value_len, &item->value);
-  return whole ? BESOM_OK : BESOM_CORRUPT;
+  bool complete = parse_varint(group, &rest_len) && parse_varint(group, &value_len) &&
+                  parse_bytes(group, rest_len, &item->key) &&
+                  parse_bytes(group, value_len, &item->value);
+  return complete ? BESOM_OK : BESOM_CORRUPT;
 }
 
 besom_status besom__group_find(besom_bytes group, besom_bytes rest, struct group_span *span) {
@@ -95,7 +95,7 @@ besom_status besom__group_find(besom_bytes group, besom_bytes rest, struct group
 }
 
 size_t besom__group_item_size(const besom_record *item) {
-  return length_size(item->key.len) + length_size(item->value.len) + item->key.len +
+  return varint_size(item->key.len) + varint_size(item->value.len) + item->key.len +
          item->value.len;
 }
 
@@ -104,8 +104,8 @@ void besom__group_splice(besom_bytes group, const struct group_span *span, const
   const uint8_t *bytes = group.data;
   out = put_bytes(out, bytes, span->start);
   if (item) {
-    out = put_length(out, item->key.len);
-    out = put_length(out, item->value.len);
+    out = put_varint(out, item->key.len);
+    out = put_varint(out, item->value.len);
     out = put_bytes(out, item->key.data, item->key.len);
     out = put_bytes(out, item->value.data, item->value.len);
   }

@@ -1,21 +1,23 @@
 /*
- * The store in memory: lists, two sorted maps for the tables, and, while a transaction is open, a log of what it
- * changed.
+ * The store in memory: bucket lists, a sorted map per table, and an undo log while a transaction is
+ * open.
  *
- * Changes are made at once. The log keeps what they displaced: commit frees it, abort puts it back, the last change
- * first, so that at every step things are as they were just after the change that is undone. Undoing takes no memory.
+ * Changes are made at once. The undo log keeps what they displaced. Commit frees it. Abort puts it
+ * back, the last change first, so each change is undone in the state just after it. Undoing needs
+ * no memory.
  */
 #include <string.h>
 
 #include "core/memory.h"
-#include "store/checks.h"
-#include "store/counts.h"
-#include "store/lists.h"
-#include "store/sorted.h"
+#include "store/argument_checks.h"
+#include "store/bucket_lists.h"
+#include "store/call_counters.h"
+#include "store/sorted_map.h"
 
-enum { TABLES = 2, FIRST_LOG = 64 };
+enum { TABLES = 2, FIRST_UNDO_ROOM = 64 };
 
-/* A change of a list: record is what it displaced, and none for an append. Of a table: before or after may be none. */
+/* An entry of the undo log. Of a list: record is what was displaced, NULL for an append. Of a
+   table: the entries before and after the change, of which one may be NULL. */
 struct change {
   enum { APPENDED, REPLACED, REMOVED, TABLE_CHANGED } what;
   besom_table table;
@@ -27,47 +29,47 @@ struct change {
 struct memory_store {
   besom_store head;
   besom_allocator allocator;
-  struct lists lists;
+  struct bucket_lists lists;
   struct sorted_map tables[TABLES];
   bool in_transaction;
-  struct change *log;
-  size_t changes, log_room;
+  struct change *undo; /* the undo log */
+  size_t changes, undo_room;
   uint64_t commit_number;
-  struct store_counts counts;
+  struct call_counters counters;
 };
 
-static struct memory_store *of(besom_store *store) {
+static struct memory_store *self(besom_store *store) {
   return (struct memory_store *)store;
 }
 
-/* ------------------------------------------------------------------ the log */
+/* ------------------------------------------------------------------ transactions */
 
-/* Room in the log for one change: to be asked for before it is made. */
-static bool reserve_change(struct memory_store *store) {
-  if (!store->in_transaction || store->changes < store->log_room) return true;
-  size_t room = store->log_room ? 2 * store->log_room : FIRST_LOG;
-  struct change *log = besom__allocate(&store->allocator, room * sizeof *log);
-  if (!log) return false;
-  if (store->changes) memcpy(log, store->log, store->changes * sizeof *log);
-  besom__release(&store->allocator, store->log, store->log_room * sizeof *log);
-  store->log = log;
-  store->log_room = room;
+/* Makes room in the undo log. Call it before each change. */
+static bool make_undo_room(struct memory_store *store) {
+  if (!store->in_transaction || store->changes < store->undo_room) return true;
+  size_t room = store->undo_room ? 2 * store->undo_room : FIRST_UNDO_ROOM;
+  struct change *undo = besom__allocate(&store->allocator, room * sizeof *undo);
+  if (!undo) return false;
+  if (store->changes) memcpy(undo, store->undo, store->changes * sizeof *undo);
+  besom__release(&store->allocator, store->undo, store->undo_room * sizeof *undo);
+  store->undo = undo;
+  store->undo_room = room;
   return true;
 }
 
-static void forget(struct memory_store *store, const struct change *change) {
-  if (change->record) besom__lists_discard(&store->lists, change->record);
+static void free_displaced(struct memory_store *store, const struct change *change) {
+  if (change->record) besom__lists_free_record(&store->lists, change->record);
   if (change->what == TABLE_CHANGED)
     besom__sorted_free(&store->tables[change->table], change->before);
 }
 
-/* A change was made. Without a transaction it is final, and a commit of its own. */
-static void note_change(struct memory_store *store, struct change change) {
+/* Logs a change that was made. Without a transaction it is a commit of its own. */
+static void log_change(struct memory_store *store, struct change change) {
   if (store->in_transaction) {
-    store->log[store->changes++] = change;
+    store->undo[store->changes++] = change;
     return;
   }
-  forget(store, &change);
+  free_displaced(store, &change);
   if (!store->lists.buckets) besom__lists_drop_empty(&store->lists);
   store->commit_number++;
 }
@@ -84,11 +86,11 @@ static void undo_table(struct sorted_map *map, const struct change *change) {
 static void undo(struct memory_store *store, const struct change *change) {
   switch (change->what) {
   case APPENDED:
-    besom__lists_discard(&store->lists, besom__lists_take(&store->lists, change->at));
+    besom__lists_free_record(&store->lists, besom__lists_take(&store->lists, change->at));
     break;
   case REPLACED:
-    besom__lists_discard(&store->lists,
-                         besom__lists_exchange(&store->lists, change->at, change->record));
+    besom__lists_free_record(&store->lists,
+                             besom__lists_replace(&store->lists, change->at, change->record));
     break;
   case REMOVED:
     besom__lists_insert(&store->lists, change->at, change->record);
@@ -99,122 +101,122 @@ static void undo(struct memory_store *store, const struct change *change) {
   }
 }
 
-/* The log's memory is kept for the next transaction unless it is much. */
+/* Keeps a small log for the next transaction. */
 static void end_transaction(struct memory_store *store) {
   store->in_transaction = false;
   store->changes = 0;
-  if (store->log_room <= FIRST_LOG) return;
-  besom__release(&store->allocator, store->log, store->log_room * sizeof *store->log);
-  store->log = NULL;
-  store->log_room = 0;
+  if (store->undo_room <= FIRST_UNDO_ROOM) return;
+  besom__release(&store->allocator, store->undo, store->undo_room * sizeof *store->undo);
+  store->undo = NULL;
+  store->undo_room = 0;
 }
 
 static besom_status memory_begin(besom_store *head) {
-  struct memory_store *store = of(head);
+  struct memory_store *store = self(head);
   if (store->in_transaction) return BESOM_BUSY;
-  besom__lists_drop_empty(&store->lists); /* not later: undoing may need them */
+  besom__lists_drop_empty(&store->lists); /* not during the transaction: abort may need them */
   store->in_transaction = true;
   return BESOM_OK;
 }
 
-/* What is freed here was out of reach before: those who read meanwhile cannot have seen it. */
+/* Readers may run: what is freed here was unlinked before they began, so they cannot see it. */
 static besom_status memory_commit(besom_store *head, bool durable) {
-  struct memory_store *store = of(head);
+  struct memory_store *store = self(head);
   if (!store->in_transaction) return BESOM_INVALID;
-  for (size_t i = 0; i < store->changes; i++) forget(store, &store->log[i]);
+  for (size_t i = 0; i < store->changes; i++) free_displaced(store, &store->undo[i]);
   store->commit_number += store->changes != 0;
   end_transaction(store);
-  count_call(&store->counts.commits);
-  if (durable) count_call(&store->counts.syncs);
+  count_call(&store->counters.commits);
+  if (durable) count_call(&store->counters.syncs);
   return BESOM_OK;
 }
 
 static void memory_abort(besom_store *head) {
-  struct memory_store *store = of(head);
+  struct memory_store *store = self(head);
   if (!store->in_transaction) return;
-  for (size_t i = store->changes; i--;) undo(store, &store->log[i]);
+  for (size_t i = store->changes; i--;) undo(store, &store->undo[i]);
   end_transaction(store);
 }
 
 static besom_status memory_sync(besom_store *head) {
-  count_call(&of(head)->counts.syncs);
+  count_call(&self(head)->counters.syncs);
   return BESOM_OK;
 }
 
 static besom_status memory_commit_number(besom_store *head, uint64_t *number) {
   if (!number) return BESOM_INVALID;
-  *number = of(head)->commit_number;
+  *number = self(head)->commit_number;
   return BESOM_OK;
 }
 
 /* ------------------------------------------------------------------ lists */
 
 static besom_status memory_append(besom_store *head, besom_place at, const besom_record *record) {
-  struct memory_store *store = of(head);
+  struct memory_store *store = self(head);
   if (!is_record(record) || !besom__lists_ends_at(&store->lists, at)) return BESOM_INVALID;
-  if (!reserve_change(store) || (!at.rank && !besom__lists_reserve(&store->lists, at.epoch)))
+  if (!make_undo_room(store) || (!at.rank && !besom__lists_make_room(&store->lists, at.epoch)))
     return BESOM_NO_MEMORY;
-  struct stored_record *added = besom__lists_record(&store->lists, record);
+  struct stored_record *added = besom__lists_new_record(&store->lists, record);
   if (!added) return BESOM_NO_MEMORY;
   besom__lists_insert(&store->lists, at, added);
-  note_change(store, (struct change){.what = APPENDED, .at = at});
-  count_call(&store->counts.appends);
+  log_change(store, (struct change){.what = APPENDED, .at = at});
+  count_call(&store->counters.appends);
   return BESOM_OK;
 }
 
 static besom_status memory_replace(besom_store *head, besom_place at, const besom_record *record) {
-  struct memory_store *store = of(head);
+  struct memory_store *store = self(head);
   if (!is_record(record)) return BESOM_INVALID;
   if (!besom__lists_has(&store->lists, at)) return BESOM_NOT_FOUND;
   struct stored_record *next =
-      reserve_change(store) ? besom__lists_record(&store->lists, record) : NULL;
+      make_undo_room(store) ? besom__lists_new_record(&store->lists, record) : NULL;
   if (!next) return BESOM_NO_MEMORY;
-  struct stored_record *old = besom__lists_exchange(&store->lists, at, next);
-  note_change(store, (struct change){.what = REPLACED, .at = at, .record = old});
-  count_call(&store->counts.updates);
+  struct stored_record *old = besom__lists_replace(&store->lists, at, next);
+  log_change(store, (struct change){.what = REPLACED, .at = at, .record = old});
+  count_call(&store->counters.updates);
   return BESOM_OK;
 }
 
 static besom_status memory_remove(besom_store *head, besom_place at) {
-  struct memory_store *store = of(head);
+  struct memory_store *store = self(head);
   if (!besom__lists_has(&store->lists, at)) return BESOM_NOT_FOUND;
-  if (!reserve_change(store)) return BESOM_NO_MEMORY;
+  if (!make_undo_room(store)) return BESOM_NO_MEMORY;
   struct stored_record *old = besom__lists_take(&store->lists, at);
-  note_change(store, (struct change){.what = REMOVED, .at = at, .record = old});
-  count_call(&store->counts.removes);
+  log_change(store, (struct change){.what = REMOVED, .at = at, .record = old});
+  count_call(&store->counters.removes);
   return BESOM_OK;
 }
 
 static besom_status memory_get(besom_store *head, besom_place at, besom_store_visit visit,
                                void *ctx) {
-  struct memory_store *store = of(head);
+  struct memory_store *store = self(head);
   if (!visit) return BESOM_INVALID;
-  count_call(&store->counts.reads);
-  return end_is_ok(besom__lists_show(&store->lists, at, visit, ctx));
+  count_call(&store->counters.reads);
+  return end_as_ok(besom__lists_show(&store->lists, at, visit, ctx));
 }
 
 static besom_status memory_scan(besom_store *head, besom_place from, besom_store_visit visit,
                                 void *ctx) {
-  struct memory_store *store = of(head);
+  struct memory_store *store = self(head);
   if (!visit) return BESOM_INVALID;
-  count_call(&store->counts.scans);
-  return end_is_ok(besom__lists_scan(&store->lists, from, visit, ctx));
+  count_call(&store->counters.scans);
+  return end_as_ok(besom__lists_scan(&store->lists, from, visit, ctx));
 }
 
 /* ------------------------------------------------------------------ tables */
 
 static besom_status memory_table_put(besom_store *head, besom_table table,
                                      const besom_record *record) {
-  struct memory_store *store = of(head);
+  struct memory_store *store = self(head);
   if (!is_table(table) || !is_record(record) || !is_table_key(record->key)) return BESOM_INVALID;
   struct sorted_map *map = &store->tables[table];
   struct sorted_entry *after =
-      reserve_change(store) ? besom__sorted_new(map, record->key, record->value) : NULL;
+      make_undo_room(store) ? besom__sorted_new(map, record->key, record->value) : NULL;
   if (!after) return BESOM_NO_MEMORY;
   struct sorted_entry *before = besom__sorted_put(map, after);
-  note_change(store, (struct change){
-                         .what = TABLE_CHANGED, .table = table, .before = before, .after = after});
-  count_table_call(&store->counts.table_puts, table);
+  log_change(store, (struct change){
+                        .what = TABLE_CHANGED, .table = table, .before = before, .after = after});
+  count_table_call(&store->counters.table_puts, table);
   return BESOM_OK;
 }
 
@@ -225,28 +227,28 @@ static besom_status show_entry(const struct sorted_entry *e, besom_table_visit v
 
 static besom_status memory_table_get(besom_store *head, besom_table table, besom_bytes key,
                                      besom_table_visit visit, void *ctx) {
-  struct memory_store *store = of(head);
+  struct memory_store *store = self(head);
   if (!is_table(table) || !is_table_key(key) || !visit) return BESOM_INVALID;
-  count_table_call(&store->counts.table_reads, table);
+  count_table_call(&store->counters.table_reads, table);
   const struct sorted_entry *e = besom__sorted_find(&store->tables[table], key);
-  return e ? end_is_ok(show_entry(e, visit, ctx)) : BESOM_NOT_FOUND;
+  return e ? end_as_ok(show_entry(e, visit, ctx)) : BESOM_NOT_FOUND;
 }
 
 static besom_status memory_table_remove(besom_store *head, besom_table table, besom_bytes key) {
-  struct memory_store *store = of(head);
+  struct memory_store *store = self(head);
   if (!is_table(table) || !is_table_key(key)) return BESOM_INVALID;
   struct sorted_map *map = &store->tables[table];
   if (!besom__sorted_find(map, key)) return BESOM_NOT_FOUND;
-  if (!reserve_change(store)) return BESOM_NO_MEMORY;
+  if (!make_undo_room(store)) return BESOM_NO_MEMORY;
   struct sorted_entry *before = besom__sorted_take(map, key);
-  note_change(store, (struct change){.what = TABLE_CHANGED, .table = table, .before = before});
-  count_table_call(&store->counts.table_removes, table);
+  log_change(store, (struct change){.what = TABLE_CHANGED, .table = table, .before = before});
+  count_table_call(&store->counters.table_removes, table);
   return BESOM_OK;
 }
 
 static besom_status memory_table_scan(besom_store *head, besom_table table, besom_bytes from,
                                       besom_bytes to, besom_table_visit visit, void *ctx) {
-  struct memory_store *store = of(head);
+  struct memory_store *store = self(head);
   if (!from.data) from.len = 0;
   if (!to.data) to.len = 0;
   if (!is_table(table) || !visit || !is_table_key(from) || !is_table_key(to)) return BESOM_INVALID;
@@ -256,28 +258,28 @@ static besom_status memory_table_scan(besom_store *head, besom_table table, beso
     if (to.data && besom__compare(besom__sorted_key(e), to) >= 0) break;
     status = show_entry(e, visit, ctx);
   }
-  return end_is_ok(status);
+  return end_as_ok(status);
 }
 
-/* ------------------------------------------------------------------ opening, closing, numbers */
+/* ------------------------------------------------------------------ open, close, statistics */
 
 static besom_status memory_stats(const besom_store *head, besom_store_statistics *stats) {
   const struct memory_store *store = (const struct memory_store *)head;
-  show_counts(&store->counts, stats);
+  read_counters(&store->counters, stats);
   stats->records = store->lists.records;
   stats->buckets = store->lists.buckets;
-  stats->bytes = sizeof *store + store->lists.bytes + store->log_room * sizeof *store->log;
+  stats->bytes = sizeof *store + store->lists.bytes + store->undo_room * sizeof *store->undo;
   for (unsigned i = 0; i < TABLES; i++) stats->bytes += store->tables[i].bytes;
   return BESOM_OK;
 }
 
 static void memory_close(besom_store *head) {
-  struct memory_store *store = of(head);
+  struct memory_store *store = self(head);
   memory_abort(head);
   for (unsigned i = 0; i < TABLES; i++) besom__sorted_clear(&store->tables[i]);
   besom__lists_free(&store->lists);
   besom_allocator allocator = store->allocator;
-  besom__release(&allocator, store->log, store->log_room * sizeof *store->log);
+  besom__release(&allocator, store->undo, store->undo_room * sizeof *store->undo);
   besom__release(&allocator, store, sizeof *store);
 }
 

@@ -1,11 +1,11 @@
-/* The sorted map, against an array: keys are numbers. */
+/* The sorted map against an array. Keys are numbers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
 
-#include "store/sorted.h"
+#include "store/sorted_map.h"
 #include "support/failing_allocator.h"
 #include "support/heap.h"
 #include "support/keys.h"
@@ -17,7 +17,7 @@ typedef struct text {
   besom_bytes api;
 } text;
 
-/* Big-endian, so that the order of the keys is that of the numbers. */
+/* Big-endian, so that byte order is numeric order. */
 static void make_key(text *t, unsigned number) {
   for (unsigned i = 0; i < 4; i++) t->bytes[i] = (char)(number >> (24 - 8 * i));
   t->api = (besom_bytes){t->bytes, 4};
@@ -29,7 +29,7 @@ static unsigned number_of(besom_bytes key) {
   return (unsigned)bytes[0] << 24 | (unsigned)bytes[1] << 16 | (unsigned)bytes[2] << 8 | bytes[3];
 }
 
-/* versions[i]: what the map has for i, 0 for nothing. */
+/* versions[i]: the value of key i in the map, 0 if it has none. */
 static void assert_map_is(const struct sorted_map *map, const unsigned *versions) {
   const struct sorted_entry *e = map->first[0];
   uint64_t count = 0;

@@ -1,4 +1,4 @@
-#include "store/lists.h"
+#include "store/bucket_lists.h"
 
 #include <string.h>
 
@@ -28,43 +28,44 @@ struct list_chunk {
   size_t size;
 };
 
-/* ------------------------------------------------------------------ memory, with the books of it */
+/* ------------------------------------------------------------------ memory accounting */
 
-static void *take(struct lists *lists, size_t size) {
+static void *allocate_counted(struct bucket_lists *lists, size_t size) {
   void *memory = besom__allocate(&lists->allocator, size);
   if (memory) lists->bytes += size;
   return memory;
 }
 
-static void give_back(struct lists *lists, void *memory, size_t size) {
+static void release_counted(struct bucket_lists *lists, void *memory, size_t size) {
   besom__release(&lists->allocator, memory, size);
   lists->bytes -= size;
 }
 
-static bool add_chunk(struct lists *lists) {
+static bool add_chunk(struct bucket_lists *lists) {
   size_t size = !lists->chunks                        ? FIRST_CHUNK
                 : lists->chunks->size < LARGEST_CHUNK ? 2 * lists->chunks->size
                                                       : LARGEST_CHUNK;
-  struct list_chunk *chunk = take(lists, size);
+  struct list_chunk *chunk = allocate_counted(lists, size);
   if (!chunk) return false;
   chunk->next = lists->chunks;
   chunk->size = size;
   lists->chunks = chunk;
-  lists->uncut = (uint8_t *)(chunk + 1);
-  lists->uncut_size = size - sizeof *chunk;
+  lists->chunk_free = (uint8_t *)(chunk + 1);
+  lists->chunk_free_bytes = size - sizeof *chunk;
   return true;
 }
 
-static void *take_small(struct lists *lists, size_t size) {
-  struct stored_record *used = lists->recycled[size / RECORD_UNIT];
+static void *allocate_small(struct bucket_lists *lists, size_t size) {
+  struct stored_record *used = lists->free_records[size / RECORD_UNIT];
   if (used) {
-    lists->recycled[size / RECORD_UNIT] = used->next;
+    lists->free_records[size / RECORD_UNIT] = used->next;
     return used;
   }
-  if (lists->uncut_size < size && !add_chunk(lists)) return NULL; /* what is left there is lost */
-  void *memory = lists->uncut;
-  lists->uncut += size;
-  lists->uncut_size -= size;
+  if (lists->chunk_free_bytes < size && !add_chunk(lists))
+    return NULL; /* the rest of the old chunk is lost */
+  void *memory = lists->chunk_free;
+  lists->chunk_free += size;
+  lists->chunk_free_bytes -= size;
   return memory;
 }
 
@@ -75,9 +76,11 @@ static size_t record_size(size_t key_len, size_t value_len) {
          RECORD_UNIT;
 }
 
-struct stored_record *besom__lists_record(struct lists *lists, const besom_record *from) {
+struct stored_record *besom__lists_new_record(struct bucket_lists *lists,
+                                              const besom_record *from) {
   size_t size = record_size(from->key.len, from->value.len);
-  struct stored_record *record = size <= SMALL_RECORD ? take_small(lists, size) : take(lists, size);
+  struct stored_record *record =
+      size <= SMALL_RECORD ? allocate_small(lists, size) : allocate_counted(lists, size);
   if (!record) return NULL;
   if (size > SMALL_RECORD) lists->large_records++;
   record->next = NULL;
@@ -88,14 +91,14 @@ struct stored_record *besom__lists_record(struct lists *lists, const besom_recor
   return record;
 }
 
-void besom__lists_discard(struct lists *lists, struct stored_record *record) {
+void besom__lists_free_record(struct bucket_lists *lists, struct stored_record *record) {
   size_t size = record_size(record->key_len, record->value_len);
   if (size > SMALL_RECORD) {
     lists->large_records--;
-    give_back(lists, record, size);
+    release_counted(lists, record, size);
   } else {
-    record->next = lists->recycled[size / RECORD_UNIT];
-    lists->recycled[size / RECORD_UNIT] = record;
+    record->next = lists->free_records[size / RECORD_UNIT];
+    lists->free_records[size / RECORD_UNIT] = record;
   }
 }
 
@@ -105,20 +108,20 @@ static size_t table_size(const struct list_epoch *epoch) {
   return (size_t)1 << epoch->table_bits;
 }
 
-static struct list_epoch *find_epoch(const struct lists *lists, uint32_t number) {
+static struct list_epoch *find_epoch(const struct bucket_lists *lists, uint32_t number) {
   struct list_epoch *epoch = lists->epochs;
   while (epoch && epoch->number != number) epoch = epoch->next;
   return epoch;
 }
 
-static struct list_epoch *add_epoch(struct lists *lists, uint32_t number) {
-  struct list_epoch *epoch = take(lists, sizeof *epoch);
+static struct list_epoch *add_epoch(struct bucket_lists *lists, uint32_t number) {
+  struct list_epoch *epoch = allocate_counted(lists, sizeof *epoch);
   if (!epoch) return NULL;
   epoch->number = number;
   epoch->table_bits = FIRST_TABLE_BITS;
-  epoch->slots = take(lists, table_size(epoch) * sizeof *epoch->slots);
+  epoch->slots = allocate_counted(lists, table_size(epoch) * sizeof *epoch->slots);
   if (!epoch->slots) {
-    give_back(lists, epoch, sizeof *epoch);
+    release_counted(lists, epoch, sizeof *epoch);
     return NULL;
   }
   epoch->next = lists->epochs;
@@ -126,12 +129,12 @@ static struct list_epoch *add_epoch(struct lists *lists, uint32_t number) {
   return epoch;
 }
 
-static void free_epoch(struct lists *lists, struct list_epoch *epoch) {
-  give_back(lists, epoch->slots, table_size(epoch) * sizeof *epoch->slots);
-  give_back(lists, epoch, sizeof *epoch);
+static void free_epoch(struct bucket_lists *lists, struct list_epoch *epoch) {
+  release_counted(lists, epoch->slots, table_size(epoch) * sizeof *epoch->slots);
+  release_counted(lists, epoch, sizeof *epoch);
 }
 
-void besom__lists_drop_empty(struct lists *lists) {
+void besom__lists_drop_empty(struct bucket_lists *lists) {
   for (struct list_epoch **link = &lists->epochs, *epoch; (epoch = *link);) {
     if (epoch->buckets) {
       link = &epoch->next;
@@ -142,45 +145,46 @@ void besom__lists_drop_empty(struct lists *lists) {
   }
 }
 
-/* Buckets of a filter are spread evenly, but those of a test or of another's filter may be in any pattern. */
-static size_t home_of(const struct list_epoch *epoch, uint64_t bucket) {
+/* besom's filters spread buckets evenly, but other callers may use any pattern, so they are
+   mixed. */
+static size_t home_slot(const struct list_epoch *epoch, uint64_t bucket) {
   uint64_t mixed = (bucket ^ bucket >> 32) * UINT64_C(0xbf58476d1ce4e5b9);
   return (size_t)((mixed ^ mixed >> 29) * UINT64_C(0x94d049bb133111eb) >> (64 - epoch->table_bits));
 }
 
-/* The slot of the bucket, or the empty one where it would be. There is one: at most 3/4 are in use. */
+/* The slot of the bucket, or the empty slot where it belongs. At most 3/4 of the slots are used. */
 static struct slot *find_slot(const struct list_epoch *epoch, uint64_t bucket) {
   size_t last = table_size(epoch) - 1;
-  size_t i = home_of(epoch, bucket);
+  size_t i = home_slot(epoch, bucket);
   while (epoch->slots[i].first && epoch->slots[i].bucket != bucket) i = (i + 1) & last;
   return &epoch->slots[i];
 }
 
-static bool double_table(struct lists *lists, struct list_epoch *epoch) {
+static bool double_table(struct bucket_lists *lists, struct list_epoch *epoch) {
   size_t old_size = table_size(epoch);
   struct slot *old = epoch->slots;
-  struct slot *slots = take(lists, 2 * old_size * sizeof *slots);
+  struct slot *slots = allocate_counted(lists, 2 * old_size * sizeof *slots);
   if (!slots) return false;
   epoch->slots = slots;
   epoch->table_bits++;
   for (size_t i = 0; i < old_size; i++)
     if (old[i].first) *find_slot(epoch, old[i].bucket) = old[i];
-  give_back(lists, old, old_size * sizeof *old);
+  release_counted(lists, old, old_size * sizeof *old);
   return true;
 }
 
-bool besom__lists_reserve(struct lists *lists, uint32_t number) {
+bool besom__lists_make_room(struct bucket_lists *lists, uint32_t number) {
   struct list_epoch *epoch = find_epoch(lists, number);
   if (!epoch) return add_epoch(lists, number) != NULL;
   return epoch->buckets + 1 <= table_size(epoch) / 4 * 3 || double_table(lists, epoch);
 }
 
-/* Empties a slot and moves up what would not be found behind the gap. */
+/* Empties a slot and shifts back the entries that could not be found across the gap. */
 static void erase_slot(struct list_epoch *epoch, struct slot *slot) {
   size_t last = table_size(epoch) - 1;
   size_t gap = (size_t)(slot - epoch->slots);
   for (size_t i = (gap + 1) & last; epoch->slots[i].first; i = (i + 1) & last) {
-    size_t from_home = (i - home_of(epoch, epoch->slots[i].bucket)) & last;
+    size_t from_home = (i - home_slot(epoch, epoch->slots[i].bucket)) & last;
     if (from_home < ((i - gap) & last)) continue;
     epoch->slots[gap] = epoch->slots[i];
     gap = i;
@@ -190,30 +194,31 @@ static void erase_slot(struct list_epoch *epoch, struct slot *slot) {
 
 /* ------------------------------------------------------------------ lists */
 
-/* The pointer to the record of a place, or to the end of the list if it ends there; NULL if it ends before. */
+/* The link to the record at a rank, or the end of the list if the rank is its length; NULL if the
+   list is shorter. */
 static struct stored_record **find_link(struct slot *slot, uint32_t rank) {
   struct stored_record **link = &slot->first;
   while (*link && rank) link = &(*link)->next, rank--;
   return rank ? NULL : link;
 }
 
-static struct stored_record **find_place(const struct lists *lists, besom_place at) {
+static struct stored_record **find_position(const struct bucket_lists *lists, besom_place at) {
   const struct list_epoch *epoch = find_epoch(lists, at.epoch);
   return epoch ? find_link(find_slot(epoch, at.bucket), at.rank) : NULL;
 }
 
-bool besom__lists_has(const struct lists *lists, besom_place at) {
-  struct stored_record **link = find_place(lists, at);
+bool besom__lists_has(const struct bucket_lists *lists, besom_place at) {
+  struct stored_record **link = find_position(lists, at);
   return link && *link;
 }
 
-bool besom__lists_ends_at(const struct lists *lists, besom_place at) {
+bool besom__lists_ends_at(const struct bucket_lists *lists, besom_place at) {
   if (!find_epoch(lists, at.epoch)) return at.rank == 0;
-  struct stored_record **link = find_place(lists, at);
+  struct stored_record **link = find_position(lists, at);
   return link && !*link;
 }
 
-void besom__lists_insert(struct lists *lists, besom_place at, struct stored_record *record) {
+void besom__lists_insert(struct bucket_lists *lists, besom_place at, struct stored_record *record) {
   struct list_epoch *epoch = find_epoch(lists, at.epoch);
   struct slot *slot = find_slot(epoch, at.bucket);
   epoch->buckets += !slot->first;
@@ -225,7 +230,7 @@ void besom__lists_insert(struct lists *lists, besom_place at, struct stored_reco
   *link = record;
 }
 
-struct stored_record *besom__lists_take(struct lists *lists, besom_place at) {
+struct stored_record *besom__lists_take(struct bucket_lists *lists, besom_place at) {
   struct list_epoch *epoch = find_epoch(lists, at.epoch);
   struct slot *slot = find_slot(epoch, at.bucket);
   struct stored_record **link = find_link(slot, at.rank), *taken = *link;
@@ -239,9 +244,9 @@ struct stored_record *besom__lists_take(struct lists *lists, besom_place at) {
   return taken;
 }
 
-struct stored_record *besom__lists_exchange(struct lists *lists, besom_place at,
-                                            struct stored_record *record) {
-  struct stored_record **link = find_place(lists, at), *taken = *link;
+struct stored_record *besom__lists_replace(struct bucket_lists *lists, besom_place at,
+                                           struct stored_record *record) {
+  struct stored_record **link = find_position(lists, at), *taken = *link;
   record->next = taken->next;
   *link = record;
   return taken;
@@ -261,8 +266,8 @@ static besom_status show_chain(const struct list_epoch *epoch, uint64_t bucket,
   return status;
 }
 
-besom_status besom__lists_show(const struct lists *lists, besom_place at, besom_store_visit visit,
-                               void *ctx) {
+besom_status besom__lists_show(const struct bucket_lists *lists, besom_place at,
+                               besom_store_visit visit, void *ctx) {
   const struct list_epoch *epoch = find_epoch(lists, at.epoch);
   return epoch ? show_chain(epoch, at.bucket, visit, ctx) : BESOM_OK;
 }
@@ -274,13 +279,12 @@ static size_t collect_buckets(const struct list_epoch *epoch, uint64_t from, uin
   return n;
 }
 
-/* Radix sort: byte by byte, the last one first, to and fro between two arrays. Returns the one that is sorted. */
+/* Radix sort by bytes, the lowest first, between two arrays. Returns the one that is sorted. */
 static uint64_t *sort_buckets(uint64_t *buckets, uint64_t *spare, size_t n) {
   for (unsigned shift = 0; shift < 64; shift += 8) {
     size_t starts[257] = {0};
     for (size_t i = 0; i < n; i++) starts[(buckets[i] >> shift & 255) + 1]++;
-    if (n && starts[(buckets[0] >> shift & 255) + 1] == n)
-      continue; /* they have this byte in common */
+    if (n && starts[(buckets[0] >> shift & 255) + 1] == n) continue; /* all have the same byte */
     for (unsigned byte = 0; byte < 256; byte++) starts[byte + 1] += starts[byte];
     for (size_t i = 0; i < n; i++) spare[starts[buckets[i] >> shift & 255]++] = buckets[i];
     uint64_t *sorted = spare;
@@ -290,8 +294,8 @@ static uint64_t *sort_buckets(uint64_t *buckets, uint64_t *spare, size_t n) {
   return buckets;
 }
 
-besom_status besom__lists_scan(const struct lists *lists, besom_place from, besom_store_visit visit,
-                               void *ctx) {
+besom_status besom__lists_scan(const struct bucket_lists *lists, besom_place from,
+                               besom_store_visit visit, void *ctx) {
   const struct list_epoch *epoch = find_epoch(lists, from.epoch);
   if (!epoch || !epoch->buckets) return BESOM_OK;
   size_t room = (size_t)epoch->buckets;
@@ -306,21 +310,21 @@ besom_status besom__lists_scan(const struct lists *lists, besom_place from, beso
   return status;
 }
 
-/* ------------------------------------------------------------------ beginning and end */
+/* ------------------------------------------------------------------ init and free */
 
-void besom__lists_init(struct lists *lists, const besom_allocator *allocator) {
-  *lists = (struct lists){.allocator = *allocator};
+void besom__lists_init(struct bucket_lists *lists, const besom_allocator *allocator) {
+  *lists = (struct bucket_lists){.allocator = *allocator};
 }
 
-static void free_large_records(struct lists *lists, const struct list_epoch *epoch) {
+static void free_large_records(struct bucket_lists *lists, const struct list_epoch *epoch) {
   for (size_t i = 0; lists->large_records && i < table_size(epoch); i++)
     for (struct stored_record *r = epoch->slots[i].first, *next; r; r = next) {
       next = r->next;
-      besom__lists_discard(lists, r);
+      besom__lists_free_record(lists, r);
     }
 }
 
-void besom__lists_free(struct lists *lists) {
+void besom__lists_free(struct bucket_lists *lists) {
   for (struct list_epoch *epoch = lists->epochs, *next; epoch; epoch = next) {
     next = epoch->next;
     free_large_records(lists, epoch);
@@ -328,6 +332,6 @@ void besom__lists_free(struct lists *lists) {
   }
   for (struct list_chunk *chunk = lists->chunks, *next; chunk; chunk = next) {
     next = chunk->next;
-    give_back(lists, chunk, chunk->size);
+    release_counted(lists, chunk, chunk->size);
   }
 }

@@ -1,15 +1,15 @@
-#include "store/sorted.h"
+#include "store/sorted_map.h"
 
 #include "core/memory.h"
 
-/* The pointer to the first entry whose key is not less, on every level. */
+/* Per level, the link to the first entry whose key is not less. */
 struct path {
   struct sorted_entry **links[SORTED_LEVELS];
 };
 
 static struct path find_path(struct sorted_map *map, besom_bytes key) {
   struct path path;
-  struct sorted_entry **links = map->first; /* the next pointers of the last entry that is less */
+  struct sorted_entry **links = map->first; /* of the last entry whose key is less */
   for (unsigned level = SORTED_LEVELS; level--;) {
     while (links[level] && besom__compare(besom__sorted_key(links[level]), key) < 0)
       links = links[level]->next;
@@ -44,7 +44,8 @@ void besom__sorted_clear(struct sorted_map *map) {
   map->count = 0;
 }
 
-/* One in four entries is on the second level, too, one in sixteen on the third. Keys have no influence on it. */
+/* One entry in four is on the second level, one in sixteen on the third. Keys do not influence
+   it. */
 static uint8_t choose_levels(struct sorted_map *map) {
   map->random = map->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
   uint64_t bits = map->random >> 32;
@@ -67,7 +68,7 @@ struct sorted_entry *besom__sorted_new(struct sorted_map *map, besom_bytes key, 
   e->value_len = (uint32_t)value.len;
   e->levels = levels;
   if (key.len) memcpy(&e->next[levels], key.data, key.len);
-  if (value.len && value.data) memcpy(besom__sorted_room(e), value.data, value.len);
+  if (value.len && value.data) memcpy(besom__sorted_value_bytes(e), value.data, value.len);
   return e;
 }
 

@@ -1,24 +1,25 @@
-/* Guards around kinds that move their fingerprints: the records follow, also when the store fails in between. */
+/* Guards of kinds that relocate fingerprints (acf-*): records move with them, also if the store
+   fails. */
 #include "guard_subject.h"
 
 static const double rates[] = {0.4, 0.1, 0.01};
 enum { RATES = sizeof rates / sizeof *rates };
 
-static bool is_moving(const besom_kind_info *kind) {
+static bool relocates(const besom_kind_info *kind) {
   return (kind->abilities & BESOM_CAN_MATCH) && !(kind->abilities & BESOM_CAN_INSERT);
 }
 
-static besom_config moving_config(const besom_kind_info *kind, double rate) {
-  return (besom_config){.kind = kind->name, .capacity = MOST_MEMBERS, .fpr = rate, .seed = seed};
+static besom_config relocating_config(const besom_kind_info *kind, double rate) {
+  return (besom_config){.kind = kind->name, .capacity = MAX_MEMBERS, .fpr = rate, .seed = seed};
 }
 
-static void for_each_moving(void (*law)(subject *s), besom_adapt_policy adapt) {
+static void for_each_relocating(void (*law)(subject *s), besom_adapt_policy adapt) {
   unsigned kinds = 0;
   for (size_t i = 0; besom_kinds(i); i++)
-    for (size_t r = 0; is_moving(besom_kinds(i)) && r < RATES; r++) {
+    for (size_t r = 0; relocates(besom_kinds(i)) && r < RATES; r++) {
       failing_allocator memory;
       failing_allocator_init(&memory);
-      besom_config config = moving_config(besom_kinds(i), rates[r]);
+      besom_config config = relocating_config(besom_kinds(i), rates[r]);
       config.allocator = &memory.api;
       subject *s = heap_array(1, sizeof *s);
       subject_open_only(s, config, adapt);
@@ -36,40 +37,40 @@ static void for_each_moving(void (*law)(subject *s), besom_adapt_policy adapt) {
 
 static void one_operation(subject *s, random_stream *random, uint64_t limit) {
   size_t k = random_below(random, UNIVERSE);
-  uint64_t dice = random_below(random, 100);
-  if (dice < 50) {
-    assert_right(s, k);
-  } else if (dice < 80 && s->members <= limit) {
+  uint64_t choice = random_below(random, 100);
+  if (choice < 50) {
+    assert_answer(s, k);
+  } else if (choice < 80 && s->members <= limit) {
     if (s->members < limit || s->values[k])
       assert_int_equal(put(s, k, 1 + random_next(random) % 1000000), BESOM_OK);
   } else {
-    assert_take_out(s, k);
+    assert_delete(s, k);
   }
 }
 
 static void random_operations(subject *s) {
   random_stream random = {1};
   for (unsigned i = 0; i < 6000; i++) {
-    one_operation(s, &random, i / 1000 % 2 ? MOST_MEMBERS / 4 : MOST_MEMBERS);
-    if (i % 250 == 0) assert_all_right(s);
+    one_operation(s, &random, i / 1000 % 2 ? MAX_MEMBERS / 4 : MAX_MEMBERS);
+    if (i % 250 == 0) assert_consistent(s);
   }
-  assert_all_right(s);
+  assert_consistent(s);
   besom_guard_statistics stats = guard_stats(s);
   assert_int_equal(stats.queries,
                    stats.filter_negatives + stats.true_positives + stats.false_positives);
   assert_int_equal(stats.puts - stats.deletes, s->members);
 }
 
-static void answers_are_right_while_records_move(void **state) {
+static void answers_are_exact_while_records_move(void **state) {
   (void)state;
-  for_each_moving(random_operations, BESOM_ADAPT_ALWAYS);
-  for_each_moving(random_operations, BESOM_ADAPT_SECOND);
-  for_each_moving(random_operations, BESOM_ADAPT_NEVER);
+  for_each_relocating(random_operations, BESOM_ADAPT_ALWAYS);
+  for_each_relocating(random_operations, BESOM_ADAPT_SECOND);
+  for_each_relocating(random_operations, BESOM_ADAPT_NEVER);
 }
 
-/* Every kick is a record moved; every record moved is written once and taken away once. */
-static void count_moves(subject *s) {
-  put_some(s, MOST_MEMBERS);
+/* Every kick moves one record: one append and one remove. */
+static void moves_match_kicks(subject *s) {
+  put_some(s, MAX_MEMBERS);
   besom_statistics filter;
   assert_int_equal(besom_stats(besom_guard_filter(s->guard), &filter), BESOM_OK);
   besom_guard_statistics stats = guard_stats(s);
@@ -77,17 +78,17 @@ static void count_moves(subject *s) {
   assert_true(stats.moved == 0 || stats.filter_reads >= 2 * stats.moved);
   assert_int_equal(store_stats(s).appends, stats.puts + stats.moved);
   assert_int_equal(store_stats(s).removes, stats.moved);
-  assert_all_right(s);
+  assert_consistent(s);
 }
 
-static void moves_are_counted(void **state) {
+static void moved_records_are_counted(void **state) {
   (void)state;
-  for_each_moving(count_moves, BESOM_ADAPT_NEVER);
+  for_each_relocating(moves_match_kicks, BESOM_ADAPT_NEVER);
 }
 
 /* ------------------------------------------------------------------ failures */
 
-/* The n-th call of the store fails once: whatever comes of it, no answer is wrong afterwards. */
+/* One call of the store fails in each operation: all answers are exact afterwards. */
 static void store_fails(subject *s) {
   random_stream random = {2};
   unsigned failed = 0;
@@ -97,23 +98,23 @@ static void store_fails(subject *s) {
     besom_status status;
     if (random_below(&random, 2))
       status = get(s, k, NULL);
-    else if (s->members < MOST_MEMBERS && random_below(&random, 3))
+    else if (s->members < MAX_MEMBERS && random_below(&random, 3))
       status = put(s, k, 1 + random_next(&random) % 1000000);
     else
-      status = take_out(s, k);
+      status = delete_key(s, k);
     assert_true(status == BESOM_OK || status == BESOM_NOT_FOUND || status == BESOM_IO);
     failed += status == BESOM_IO;
     s->store.countdown = 0;
     assert_structure(s);
-    if (i % 50 == 0) assert_all_right(s);
+    if (i % 50 == 0) assert_consistent(s);
   }
   assert_true(failed > 20);
-  assert_all_right(s);
+  assert_consistent(s);
 }
 
-static void a_store_that_fails_in_between_loses_nothing(void **state) {
+static void a_failing_store_loses_nothing(void **state) {
   (void)state;
-  for_each_moving(store_fails, BESOM_ADAPT_ALWAYS);
+  for_each_relocating(store_fails, BESOM_ADAPT_ALWAYS);
 }
 
 static void memory_fails(subject *s) {
@@ -124,7 +125,7 @@ static void memory_fails(subject *s) {
     size_t k = random_below(&random, UNIVERSE);
     memory->fail_at = memory->calls + 1 + random_below(&random, 4);
     besom_status status =
-        s->members < MOST_MEMBERS ? put(s, k, 1 + random_next(&random) % 1000000) : take_out(s, k);
+        s->members < MAX_MEMBERS ? put(s, k, 1 + random_next(&random) % 1000000) : delete_key(s, k);
     if (status == BESOM_NOT_FOUND) status = get(s, k, NULL);
     memory->fail_at = 0;
     assert_true(status == BESOM_OK || status == BESOM_NOT_FOUND || status == BESOM_NO_MEMORY);
@@ -132,19 +133,19 @@ static void memory_fails(subject *s) {
     assert_structure(s);
   }
   assert_true(failed > 0);
-  assert_all_right(s);
+  assert_consistent(s);
 }
 
-static void want_of_memory_loses_nothing(void **state) {
+static void a_failed_allocation_loses_nothing(void **state) {
   (void)state;
-  for_each_moving(memory_fails, BESOM_ADAPT_ALWAYS);
+  for_each_relocating(memory_fails, BESOM_ADAPT_ALWAYS);
 }
 
-/* ------------------------------------------------------------------ opening again */
+/* ------------------------------------------------------------------ reopening */
 
 static void reopen(subject *s) {
-  put_some(s, MOST_MEMBERS);
-  for (size_t k = 0; k < UNIVERSE; k++) assert_right(s, k); /* some of which make records move */
+  put_some(s, MAX_MEMBERS);
+  for (size_t k = 0; k < UNIVERSE; k++) assert_answer(s, k); /* some adaptations move records */
   besom_guard_close(s->guard);
   s->guard = NULL;
   besom_guard_config other = s->config;
@@ -152,22 +153,22 @@ static void reopen(subject *s) {
   assert_int_equal(besom_guard_open(&other, &s->store.head, &s->guard), BESOM_INCOMPATIBLE);
   assert_null(s->guard);
   assert_int_equal(besom_guard_open(&s->config, &s->store.head, &s->guard), BESOM_OK);
-  assert_all_right(s);
+  assert_consistent(s);
   s->store.closed = 0;
 }
 
-static void a_guard_takes_up_what_the_store_has(void **state) {
+static void a_guard_reopens_a_store_with_records(void **state) {
   (void)state;
-  for_each_moving(reopen, BESOM_ADAPT_ALWAYS);
+  for_each_relocating(reopen, BESOM_ADAPT_ALWAYS);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(answers_are_right_while_records_move),
-      cmocka_unit_test(moves_are_counted),
-      cmocka_unit_test(a_store_that_fails_in_between_loses_nothing),
-      cmocka_unit_test(want_of_memory_loses_nothing),
-      cmocka_unit_test(a_guard_takes_up_what_the_store_has),
+      cmocka_unit_test(answers_are_exact_while_records_move),
+      cmocka_unit_test(moved_records_are_counted),
+      cmocka_unit_test(a_failing_store_loses_nothing),
+      cmocka_unit_test(a_failed_allocation_loses_nothing),
+      cmocka_unit_test(a_guard_reopens_a_store_with_records),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
