@@ -4,7 +4,7 @@
 
 #include "besom.h"
 #include "fail.h"
-#include "verbs.h"
+#include "harness/commands.h"
 
 const char *const program_name = "besom-bench";
 

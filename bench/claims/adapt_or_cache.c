@@ -5,8 +5,8 @@
  */
 #include <math.h>
 
-#include "caf.h"
 #include "claims/claims.h"
+#include "harness/cache_experiment.h"
 
 enum { STORED = 80, UNIVERSE = 63484601 }; /* floor(80^4.1) - 80 */
 

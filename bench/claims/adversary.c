@@ -2,8 +2,8 @@
 #include "besom.h"
 #include "claims/claims.h"
 #include "fail.h"
-#include "key_list.h"
-#include "learner.h"
+#include "harness/tested_filter.h"
+#include "workloads/key_list.h"
 
 enum { CYCLES = 10, PIECE = 4096 };
 

@@ -9,10 +9,10 @@
 
 #include "besom.h"
 #include "claims/claims.h"
-#include "disk.h"
 #include "fail.h"
-#include "scene.h"
-#include "timing.h"
+#include "harness/disk.h"
+#include "harness/stacked_setup.h"
+#include "harness/timing.h"
 
 enum { BITS = 10, PHASES = 2, PARTS = 10, CHUNK = 2000 };
 

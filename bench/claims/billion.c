@@ -11,8 +11,8 @@
 #include "besom.h"
 #include "claims/claims.h"
 #include "fail.h"
-#include "timing.h"
-#include "workload.h"
+#include "harness/timing.h"
+#include "workloads/key_stream.h"
 
 enum { PIECE = 4096, QUERIES = 10000000 };
 

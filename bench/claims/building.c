@@ -1,11 +1,11 @@
 /* Claim building: what a key costs in a filter that is made key by key, of two others, or from sorted digests. */
 #include "besom.h"
 #include "claims/claims.h"
-#include "digest_array.h"
-#include "drive.h"
 #include "fail.h"
-#include "rivals.h"
-#include "timing.h"
+#include "harness/adaptive_peers.h"
+#include "harness/driver.h"
+#include "harness/timing.h"
+#include "workloads/sorted_digests.h"
 
 enum { ROUNDS = 3 };
 

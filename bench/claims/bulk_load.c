@@ -3,10 +3,10 @@
 
 #include "besom.h"
 #include "claims/claims.h"
-#include "digest_array.h"
 #include "fail.h"
-#include "timing.h"
-#include "workload.h"
+#include "harness/timing.h"
+#include "workloads/key_stream.h"
+#include "workloads/sorted_digests.h"
 
 enum { ROUNDS = 3, WIDTH = 8 };
 

@@ -11,7 +11,7 @@
 #include "besom.h"
 #include "claims/claims.h"
 #include "fail.h"
-#include "learner.h"
+#include "harness/tested_filter.h"
 
 enum { TURNS = 10, STEPS = 10, UNIVERSE = 10000000, UNIFORM_QUERIES = 1000000, PIECE = 4096 };
 

@@ -2,8 +2,8 @@
  * A claim: a sentence about filters that can be put to the test, of a paper or of besom itself. One file
  * each in this directory; claims.c lists them.
  */
-#ifndef BENCH_CLAIMS_H
-#define BENCH_CLAIMS_H
+#ifndef BENCH_CLAIMS_CLAIMS_H
+#define BENCH_CLAIMS_CLAIMS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
 
 #include "besom.h"
 #include "claims/claims.h"
-#include "drive.h"
 #include "fail.h"
+#include "harness/driver.h"
 
 enum { SEEDS = 100 };
 

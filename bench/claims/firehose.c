@@ -3,7 +3,7 @@
  * stored (S).
  */
 #include "claims/claims.h"
-#include "contender.h"
+#include "harness/telescoping_peers.h"
 
 static const unsigned ratios[] = {1, 5, 10, 15, 20, 30, 40, 50};
 

@@ -11,10 +11,10 @@
 #include "besom.h"
 #include "claims/claims.h"
 #include "fail.h"
+#include "harness/timing.h"
 #include "kinds.h"
-#include "text_list.h"
-#include "timing.h"
-#include "workload.h"
+#include "workloads/key_stream.h"
+#include "workloads/text_list.h"
 
 enum { LEAST_BITS = 6, MOST_BITS = 14 };
 

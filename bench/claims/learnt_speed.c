@@ -3,9 +3,9 @@
  * are filled by guards, asked once as they are and once when they have learnt from four different queries a key.
  */
 #include "claims/claims.h"
-#include "contender.h"
 #include "fail.h"
-#include "timing.h"
+#include "harness/telescoping_peers.h"
+#include "harness/timing.h"
 
 enum { LESSONS = 4, PIECE = 4096 };
 

@@ -9,7 +9,7 @@
 #include "besom_store.h"
 #include "claims/claims.h"
 #include "fail.h"
-#include "workload.h"
+#include "workloads/key_stream.h"
 
 enum { LEAST_POWER = -10, MOST_POWER = 10 };
 

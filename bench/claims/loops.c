@@ -1,6 +1,6 @@
 /* Claim loops: who goes round some queries can make filters with selectors err for ever, and never aqf. */
 #include "claims/claims.h"
-#include "loop_hunter.h"
+#include "workloads/loop_hunter.h"
 
 static const double rate = 1.0 / 32;
 

@@ -1,9 +1,9 @@
 /* Claim merge: two half-full tables become one at the speed of memory. */
 #include "besom.h"
 #include "claims/claims.h"
-#include "drive.h"
 #include "fail.h"
-#include "timing.h"
+#include "harness/driver.h"
+#include "harness/timing.h"
 
 enum { ROUNDS = 3, WIDTH = 8 };
 

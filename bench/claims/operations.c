@@ -7,8 +7,8 @@
 
 #include "claims/claims.h"
 #include "fail.h"
-#include "rivals.h"
-#include "timing.h"
+#include "harness/adaptive_peers.h"
+#include "harness/timing.h"
 
 enum { LOADS = 10, UNIVERSE = 10000000, MOST_ROUNDS = 5 };
 

@@ -3,8 +3,8 @@
 
 #include "besom.h"
 #include "claims/claims.h"
-#include "drive.h"
 #include "fail.h"
+#include "harness/driver.h"
 
 enum { FIRST_BITS = 4, LAST_BITS = 16 };
 

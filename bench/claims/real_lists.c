@@ -5,8 +5,8 @@
 #include "besom.h"
 #include "claims/claims.h"
 #include "fail.h"
-#include "text_list.h"
-#include "workload.h"
+#include "workloads/key_stream.h"
+#include "workloads/text_list.h"
 
 static const double rate = 1.0 / 256;
 static const char *const yes_path = "data/lists/yes.txt", *const no_path = "data/lists/no.txt";

@@ -2,10 +2,10 @@
 #include <string.h>
 
 #include "claims/claims.h"
-#include "curve.h"
 #include "fail.h"
-#include "real_stream.h"
-#include "rivals.h"
+#include "harness/adaptive_peers.h"
+#include "harness/fpr_curve.h"
+#include "workloads/real_dataset.h"
 
 enum { DRAWN = 3000000, FILTERS = 4, MOST_SEEDS = 20 };
 

@@ -1,10 +1,10 @@
 /* Claim real-speed: queries a second on real keys, with what the store costs when a filter says yes. */
 #include "claims/claims.h"
 #include "fail.h"
-#include "front.h"
-#include "real_stream.h"
-#include "rivals.h"
-#include "timing.h"
+#include "harness/adaptive_peers.h"
+#include "harness/tested_database.h"
+#include "harness/timing.h"
+#include "workloads/real_dataset.h"
 
 enum { DRAWN = 3000000, MOST_ROUNDS = 9 };
 

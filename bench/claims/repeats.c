@@ -3,7 +3,7 @@
 
 #include "claims/claims.h"
 #include "fail.h"
-#include "learner.h"
+#include "harness/tested_filter.h"
 
 enum { KEYS = 100000, OFFENDERS = 2000, PIECE = 4096 };
 

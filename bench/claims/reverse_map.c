@@ -9,8 +9,8 @@
 #include "besom_store.h"
 #include "claims/claims.h"
 #include "fail.h"
-#include "rivals.h"
-#include "workload.h"
+#include "harness/adaptive_peers.h"
+#include "workloads/key_stream.h"
 
 enum { PIECE = 4096 };
 

@@ -2,9 +2,9 @@
  * Claim rounds: an adversary asks a queue of Q keys ten times a round, and keeps only those that were a false positive
  * in the round. A filter that adapts sweeps the queue away, if Q is not too large for what it can remember.
  */
-#include "rounds.h"
 #include "claims/claims.h"
-#include "contender.h"
+#include "harness/telescoping_peers.h"
+#include "workloads/round_adversary.h"
 
 enum { MOST_ROUNDS = 20 };
 

@@ -2,11 +2,11 @@
  * Claim same-space: filters that do not adapt, given a bit more in each fingerprint, in front of a database on disk, of
  * which little is kept in memory. The filters take turns, so that the machine's moods meet all alike.
  */
-#include "attack.h"
 #include "claims/claims.h"
 #include "fail.h"
+#include "harness/adaptive_peers.h"
 #include "report.h"
-#include "rivals.h"
+#include "workloads/database_attack.h"
 
 enum { TURNS = 10, UNIVERSE = 10000000, MOST_SEEDS = 8 };
 

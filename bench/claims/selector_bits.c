@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "claims/claims.h"
-#include "contender.h"
+#include "harness/telescoping_peers.h"
 
 enum { REPETITIONS = 10, SELECTORS = sizeof((besom_statistics *)0)->selectors / sizeof(uint64_t) };
 

@@ -4,8 +4,8 @@
  */
 #include <math.h>
 
-#include "caf.h"
 #include "claims/claims.h"
+#include "harness/cache_experiment.h"
 
 enum { STORED = 30 };
 

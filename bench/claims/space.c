@@ -1,7 +1,7 @@
 /* Claim space: what the filters take that are as often wrong. */
 #include "claims/claims.h"
 #include "fail.h"
-#include "rivals.h"
+#include "harness/adaptive_peers.h"
 
 enum { QUERIES = 4000000 };
 

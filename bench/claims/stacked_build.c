@@ -7,8 +7,8 @@
 #include "besom.h"
 #include "claims/claims.h"
 #include "fail.h"
-#include "scene.h"
-#include "timing.h"
+#include "harness/stacked_setup.h"
+#include "harness/timing.h"
 
 enum { ROUNDS = 5 };
 

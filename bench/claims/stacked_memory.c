@@ -7,7 +7,7 @@
 #include "besom.h"
 #include "claims/claims.h"
 #include "fail.h"
-#include "scene.h"
+#include "harness/stacked_setup.h"
 
 static const double budgets[] = {6, 8, 10, 12, 14};
 static const double exponents[] = {0.5, 0.75, 1, 1.25};

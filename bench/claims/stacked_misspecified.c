@@ -4,7 +4,7 @@
  */
 #include "besom.h"
 #include "claims/claims.h"
-#include "scene.h"
+#include "harness/stacked_setup.h"
 
 static const double bits = 10, true_exponent = 0.75;
 

@@ -5,8 +5,8 @@
 #include "besom.h"
 #include "claims/claims.h"
 #include "fail.h"
-#include "scene.h"
-#include "timing.h"
+#include "harness/stacked_setup.h"
+#include "harness/timing.h"
 
 static const double bits = 10, most_seconds = 0.05;
 static const double most_apart = 1.05; /* of equal rates in all layers, and of varied ones */

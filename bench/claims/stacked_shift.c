@@ -4,7 +4,7 @@
  */
 #include "besom.h"
 #include "claims/claims.h"
-#include "scene.h"
+#include "harness/stacked_setup.h"
 
 static const double bits = 10, most_worse = 1.5, still_better = 0.4;
 static const double exponents[] = {0.5, 0.75, 1};

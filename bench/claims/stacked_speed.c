@@ -6,10 +6,10 @@
 
 #include "besom.h"
 #include "claims/claims.h"
-#include "drive.h"
 #include "fail.h"
-#include "scene.h"
-#include "timing.h"
+#include "harness/driver.h"
+#include "harness/stacked_setup.h"
+#include "harness/timing.h"
 
 static const double bits = 12, least_negative = 0.85, least_positive = 0.5;
 static const char *const bases[] = {"bloom", "cf", "qf", "fuse"};

@@ -9,7 +9,7 @@
 #include "besom.h"
 #include "claims/claims.h"
 #include "fail.h"
-#include "scene.h"
+#include "harness/stacked_setup.h"
 
 enum { PERCENTS = 100, STEP = 5 };
 

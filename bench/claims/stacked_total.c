@@ -5,9 +5,9 @@
  */
 #include "besom.h"
 #include "claims/claims.h"
-#include "disk.h"
 #include "fail.h"
-#include "scene.h"
+#include "harness/disk.h"
+#include "harness/stacked_setup.h"
 
 typedef enum which { BLOOM, STACKED, LEARNED, SANDWICHED, SUBJECTS } which;
 

@@ -5,7 +5,7 @@
 #include "besom.h"
 #include "claims/claims.h"
 #include "fail.h"
-#include "scene.h"
+#include "harness/stacked_setup.h"
 
 static const double bits = 10;
 static const uint64_t times[] = {1, 2, 5, 10, 15, 25};

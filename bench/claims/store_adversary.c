@@ -2,9 +2,9 @@
  * Claim store-adversary: queries a second for keys that are not in a database on disk, while an adversary repeats the
  * false positives that it has found. What the system keeps of the database in memory is bounded by bench/disk.h.
  */
-#include "attack.h"
 #include "claims/claims.h"
 #include "report.h"
+#include "workloads/database_attack.h"
 
 enum { SHARES = 4, TURNS = 20 };
 

@@ -3,8 +3,8 @@
 
 #include "claims/claims.h"
 #include "fail.h"
-#include "front.h"
-#include "timing.h"
+#include "harness/tested_database.h"
+#include "harness/timing.h"
 
 enum { MERGED, SPLIT, LAYOUTS, TURNS = 20, QUERIES_A_CHECK = 16 };
 

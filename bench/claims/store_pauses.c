@@ -1,8 +1,8 @@
 /* Claim store-pauses: how long a guard over LMDB pauses for each step while it changes its hash key. */
 #include "claims/claims.h"
 #include "fail.h"
-#include "front.h"
-#include "timing.h"
+#include "harness/tested_database.h"
+#include "harness/timing.h"
 
 static const uint64_t step_sizes[] = {64, 1024};
 

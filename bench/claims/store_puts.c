@@ -9,9 +9,9 @@
 
 #include "claims/claims.h"
 #include "fail.h"
-#include "front.h"
-#include "rivals.h"
-#include "timing.h"
+#include "harness/adaptive_peers.h"
+#include "harness/tested_database.h"
+#include "harness/timing.h"
 
 /* A row for every 20th of the load. Of each row so many batches, whatever the size is. */
 enum { ROWS = 18, BATCHES = 6, NONE = RIVALS, KINDS };

@@ -2,9 +2,9 @@
  * Claim store-rocksdb: RocksDB with its own Bloom filter against a guard with aqf over RocksDB without one, of the same
  * bits a key. Reads are made real by RocksDB itself: they are direct, around the system's memory, with a small cache.
  */
-#include "attack.h"
 #include "claims/claims.h"
 #include "report.h"
+#include "workloads/database_attack.h"
 
 enum { OWN, GUARD, FRONTS, TURNS = 20 };
 

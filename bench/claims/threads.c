@@ -11,9 +11,9 @@
 
 #include "besom.h"
 #include "claims/claims.h"
-#include "drive.h"
 #include "fail.h"
-#include "timing.h"
+#include "harness/driver.h"
+#include "harness/timing.h"
 
 enum { WIDTH = 8, MOST_THREADS = 12, OPERATIONS = 4000, MOST_TRIES = 50 };
 

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #include "claims/claims.h"
-#include "contender.h"
 #include "fail.h"
-#include "timing.h"
+#include "harness/telescoping_peers.h"
+#include "harness/timing.h"
 
 static const int who[] = {QF, VACUUM, EXAF, TAF, UTAF};
 static const double loads[] = {0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95};

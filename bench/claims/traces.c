@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "claims/claims.h"
-#include "contender.h"
+#include "harness/telescoping_peers.h"
 
 static const unsigned ratios[] = {1, 5, 10, 20, 30, 50};
 

@@ -1,5 +1,5 @@
 /* Claim workloads: the made-up queries are distributed as they say. All others rest on this one. */
-#include "claims/workloads.h"
+#include "claims/workload_checks/checks.h"
 
 #include <math.h>
 

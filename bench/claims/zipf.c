@@ -11,9 +11,9 @@
 
 #include "besom.h"
 #include "claims/claims.h"
-#include "curve.h"
 #include "fail.h"
-#include "rivals.h"
+#include "harness/adaptive_peers.h"
+#include "harness/fpr_curve.h"
 
 enum { UNIFORM_QUERIES = 1000000, QUERIES = 3000000, FILTERS = 5 };
 

@@ -1,0 +1,128 @@
+/* Of claim workloads: the adversaries. What they find depends on the filter; that they find it does not. */
+#include <math.h>
+#include <stdio.h>
+
+#include "claims/workload_checks/checks.h"
+#include "workloads/loop_hunter.h"
+#include "workloads/replay_adversary.h"
+#include "workloads/round_adversary.h"
+
+enum { NOTED = 1000, CHOICES = 100000, MEMBERS = 2000, QUEUE = 20000, QUERIES = 60000 };
+
+/* ------------------------------------------------------------------ replaying */
+
+/* Both go on where they were, with every key of theirs: he round his list, the others along their stream. */
+static bool test_replay(double share, report *numbers) {
+  replay r = {.strangers = stream_absent(BENCH_SEED), .share = share};
+  key_stream noted = stream_members(BENCH_SEED);
+  uint64_t key, seen[2] = {0};
+  for (uint64_t i = 0; i < NOTED; i++) {
+    noted.generate(&noted, i, 1, &key);
+    key_list_add(&r.found, key);
+  }
+  trial t = {
+      .generator = "replay", .s = share, .universe = NOTED, .samples = CHOICES, .right = true};
+  for (uint64_t i = 0; i < CHOICES; i++) {
+    uint64_t his = r.found.keys[seen[0] % NOTED], theirs;
+    r.strangers.generate(&r.strangers, seen[1], 1, &theirs);
+    replay_choose(&r, 1, &key);
+    t.right &= key == his || key == theirs;
+    seen[key != his]++;
+  }
+  t.fit = fit_bins(seen, (double[2]){share * CHOICES, (1 - share) * CHOICES}, 2);
+  replay_free(&r);
+  return report_trial(numbers, &t);
+}
+
+/* ------------------------------------------------------------------ rounds */
+
+static learner create_plain(learning way, driver *d) {
+  setting s = {.slots = MEMBERS * 10 / 8,
+               .members = MEMBERS,
+               .key_seed = BENCH_SEED,
+               .filter_seed = BENCH_SEED};
+  return learner_create(way, &s, d);
+}
+
+/* From a filter that never learns every false positive stays; from aqf none does, after two rounds. */
+static bool test_rounds(learning way, driver *d, report *numbers) {
+  learner l = create_plain(way, d);
+  key_stream absent = stream_absent(BENCH_SEED);
+  rounds r = rounds_create(&absent, QUEUE);
+  trial t = {.generator = "rounds", .s = -1, .universe = QUEUE, .remark = learning_names[way]};
+  double expected = learner_stats(&l).expected_fpr * QUEUE;
+  rounds_play(&r, &l);
+  uint64_t left = r.n, hits = r.hits;
+  if (way == NEVER)
+    t.fit = fit_bins((uint64_t[2]){left, QUEUE - left}, (double[2]){expected, QUEUE - expected}, 2);
+  rounds_play(&r, &l);
+  t.right = left > 0 && r.before == left;
+  t.right &= way == NEVER ? hits == SUBROUNDS * left && r.n == left
+                          : hits < 2 * left && rounds_swept(&r, MEMBERS);
+  t.samples = (uint64_t)SUBROUNDS * (QUEUE + left);
+  rounds_free(&r);
+  learner_free(&l);
+  return report_trial(numbers, &t);
+}
+
+/* ------------------------------------------------------------------ loops */
+
+typedef struct prey {
+  const char *kind;
+  size_t shortest; /* of the loops that it is caught in; 0: in none */
+  bool sticks;     /* it does not learn from some keys, or from all */
+} prey;
+
+/* Goes through the best loop once more: it must err as often as was promised. */
+static bool test_hunt(const prey *p, learner *l, report *numbers) {
+  enum { TIMES = 20 };
+  key_stream absent = stream_absent(BENCH_SEED);
+  hunt h = hunt_loops(l, &absent, QUERIES);
+  char remark[64];
+  snprintf(remark, sizeof remark, "%s: %llu loops; best: %zu keys at %.2f", p->kind,
+           (unsigned long long)h.loops, h.best.length, h.best.fpr);
+  trial t = {
+      .generator = "loops", .s = -1, .universe = MEMBERS, .samples = h.queries, .remark = remark};
+  t.right = h.collected > 100 && h.best.length == p->shortest && (h.loops > 0) == (p->shortest > 0);
+  t.right &= (h.best.fpr > 0.5) == (p->shortest > 0) && (h.stuck > 0) == p->sticks;
+  loop_replay(&h.best, l, 1);
+  double hits = (double)loop_replay(&h.best, l, TIMES);
+  t.right &= fabs(hits - h.best.fpr * TIMES * (double)h.best.length) <= 1;
+  return report_trial(numbers, &t);
+}
+
+static bool test_hunts(driver *d, report *numbers) {
+  uint8_t seed[16];
+  hash_seed(BENCH_SEED, seed);
+  besom_config config = {.kind = "acf-cyclic",
+                         .options = "selector_bits=1",
+                         .capacity = MEMBERS,
+                         .fpr = 1.0 / 32,
+                         .seed = seed};
+  learner cyclic = learner_create_guard(&config, BENCH_SEED, MEMBERS);
+  config.kind = "aqf";
+  config.options = NULL;
+  config.reserve = 0.5;
+  learner growing = learner_create_guard(&config, BENCH_SEED, MEMBERS),
+          never = create_plain(NEVER, d);
+  bool holds = test_hunt(&(prey){"acf-cyclic", 2, true}, &cyclic, numbers);
+  holds &= test_hunt(&(prey){"aqf", 0, false}, &growing, numbers);
+  holds &= test_hunt(&(prey){"qf", 0, true}, &never, numbers);
+  learner_free(&cyclic);
+  learner_free(&growing);
+  learner_free(&never);
+  return holds;
+}
+
+bool test_adversaries(report *numbers) {
+  static const double replayed[] = {0, 0.01, 0.25, 1};
+  driver d = driver_create();
+  bool holds = true;
+  for (size_t i = 0; i < sizeof replayed / sizeof *replayed; i++)
+    holds &= test_replay(replayed[i], numbers);
+  holds &= test_rounds(NEVER, &d, numbers);
+  holds &= test_rounds(STORE, &d, numbers);
+  holds &= test_hunts(&d, numbers);
+  driver_free(&d);
+  return holds;
+}
