@@ -24,7 +24,7 @@ static const effort thorough = {.queries = 500000, .seeds = 20};
 enum { PLAIN, CAF_N, CAF_2N, CAF_3N, CACHED, DEAMORTIZED, AMORTIZED, BUDGET_7, PLAYERS };
 
 /* Of 3 bits a slot one says which slots have a string, two are for strings in code; of 7, six, 3 before coding. */
-static const player players[PLAYERS] = {
+static const cache_filter players[PLAYERS] = {
     [PLAIN] = {"qf", NULL, 0},
     [CAF_N] = {"qf", NULL, 3},
     [CAF_2N] = {"qf", NULL, 6},
@@ -43,13 +43,13 @@ static void play_all(double exponent, const effort *e, outcome outcomes[RATES]) 
   for (uint64_t i = 0; i < e->seeds; i++) {
     progress("Zipf %.1f: seed %llu of %llu", exponent, (unsigned long long)i + 1,
              (unsigned long long)e->seeds);
-    game g = {.stored = STORED, .seed = random_at(BENCH_SEED, i)};
+    cache_setup g = {.stored = STORED, .seed = random_at(BENCH_SEED, i)};
     queries q = queries_of_zipf(exponent, UNIVERSE, e->queries, g.seed);
     g.queries = &q;
     for (int r = 0; r < RATES; r++) {
       g.log_rate = log_rates[r];
       for (int p = 0; p < PLAYERS; p++)
-        outcomes[r].rates[p] += caf_play(&players[p], &g, NULL) / (double)e->seeds;
+        outcomes[r].rates[p] += cache_experiment_run(&players[p], &g, NULL) / (double)e->seeds;
     }
     queries_free(&q);
   }

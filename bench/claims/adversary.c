@@ -5,7 +5,7 @@
 #include "harness/tested_filter.h"
 #include "workloads/key_list.h"
 
-enum { CYCLES = 10, PIECE = 4096 };
+enum { CYCLES = 10, CHUNK = 4096 };
 
 static const double load = 0.9;
 static const double large_room = 0.5, load_beside_it = 0.45; /* the room is the table's, too */
@@ -13,14 +13,14 @@ static const double large_room = 0.5, load_beside_it = 0.45; /* the room is the 
 /* ------------------------------------------------------------------ the adversary */
 
 /* Every false positive among the first n absent keys. */
-static key_list collect(learner *l, uint64_t n) {
+static key_list collect(tested_filter *l, uint64_t n) {
   key_stream absent = stream_absent(BENCH_SEED);
-  uint64_t keys[PIECE];
+  uint64_t keys[CHUNK];
   key_list found = {0};
-  for (uint64_t done = 0; done < n; done += PIECE) {
-    absent.generate(&absent, done, PIECE, keys);
-    for (size_t i = 0; i < PIECE && done + i < n; i++)
-      if (learner_ask(l, keys[i])) key_list_add(&found, keys[i]);
+  for (uint64_t done = 0; done < n; done += CHUNK) {
+    absent.generate(&absent, done, CHUNK, keys);
+    for (size_t i = 0; i < CHUNK && done + i < n; i++)
+      if (tested_filter_query(l, keys[i])) key_list_add(&found, keys[i]);
   }
   return found;
 }
@@ -31,10 +31,10 @@ typedef struct attack {
   uint64_t missing; /* members answered no afterwards */
 } attack;
 
-static attack cycle(learner *l, const key_list *found, uint64_t members, driver *d) {
-  attack a = {.full = l->adapt_full};
+static attack cycle(tested_filter *l, const key_list *found, uint64_t members, driver *d) {
+  attack a = {.full = l->reserve_full};
   for (int c = 0; c < CYCLES; c++)
-    for (size_t i = 0; i < found->count; i++) a.hits[c] += learner_ask(l, found->keys[i]);
+    for (size_t i = 0; i < found->count; i++) a.hits[c] += tested_filter_query(l, found->keys[i]);
   key_stream stream = stream_members(BENCH_SEED);
   drive_contains(d, l->filter, &stream, members, BATCH, &a.missing);
   a.missing = members - a.missing;
@@ -66,19 +66,20 @@ static besom_status next_member(void *ctx, besom_bytes *key, uint64_t *weight) {
   return BESOM_OK;
 }
 
-static void rekey(learner *l, uint64_t members) {
+static void rekey(tested_filter *l, uint64_t members) {
   uint8_t seed[16];
   hash_seed(BENCH_SEED + 1, seed);
   member_source m = {.count = members};
   besom_source source = {.next = next_member, .size_hint = members, .ctx = &m};
   check(besom_rekey(l->own, &source, NULL, seed), "giving the filter a new hash key");
-  l->adapt_full = 0;
+  l->reserve_full = 0;
 }
 
 /* ------------------------------------------------------------------ the claim */
 
-static void report_attack(report *numbers, const char *name, const setting *s, const char *stage,
-                          size_t collected, const attack *a, const char *verdict) {
+static void report_attack(report *numbers, const char *name, const filter_setup *s,
+                          const char *stage, size_t collected, const attack *a,
+                          const char *verdict) {
   report_cell(numbers, "%s", name);
   report_cell(numbers, "%llu", (unsigned long long)s->slots);
   report_cell(numbers, "%.2f", (double)s->members / (double)s->slots);
@@ -93,40 +94,40 @@ static void report_attack(report *numbers, const char *name, const setting *s, c
 }
 
 /* Adapting is not to blame for what it had no room for, but must never lose a member. */
-static bool test_learner(learning way, const setting *s, uint64_t queries, driver *d,
+static bool test_learner(adapt_mode mode, const filter_setup *s, uint64_t queries, driver *d,
                          report *numbers) {
-  progress("%s at %llu slots", learning_names[way], (unsigned long long)s->slots);
-  learner l = learner_create(way, s, d);
+  progress("%s at %llu slots", adapt_mode_names[mode], (unsigned long long)s->slots);
+  tested_filter l = tested_filter_create(mode, s, d);
   key_list found = collect(&l, queries);
   attack a = cycle(&l, &found, s->members, d);
-  bool holds = a.missing == 0 && (way == NEVER || a.full || hits_from(&a, 0) == 0);
-  const char *verdict = way == NEVER ? "-" : !holds ? "no" : a.full ? "full" : "yes";
-  report_attack(numbers, learning_names[way], s, "filled", found.count, &a, verdict);
-  if (way == MARKS && a.full) { /* the new key makes new false positives: once each */
+  bool holds = a.missing == 0 && (mode == ADAPT_NEVER || a.full || hits_from(&a, 0) == 0);
+  const char *verdict = mode == ADAPT_NEVER ? "-" : !holds ? "no" : a.full ? "full" : "yes";
+  report_attack(numbers, adapt_mode_names[mode], s, "filled", found.count, &a, verdict);
+  if (mode == ADAPT_EXCEPTIONS && a.full) { /* the new key makes new false positives: once each */
     rekey(&l, s->members);
     a = cycle(&l, &found, s->members, d);
-    a.full = l.adapt_full;
+    a.full = l.reserve_full;
     bool clean = a.missing == 0 && (a.full || hits_from(&a, 1) == 0);
-    report_attack(numbers, learning_names[way], s, "rekeyed", found.count, &a,
+    report_attack(numbers, adapt_mode_names[mode], s, "rekeyed", found.count, &a,
                   clean ? "yes" : "no");
     holds &= clean;
   }
   key_list_free(&found);
-  learner_free(&l);
+  tested_filter_free(&l);
   return holds;
 }
 
 static bool test_size(int log_slots, double share, double room, uint64_t queries, driver *d,
                       report *numbers) {
   uint64_t slots = (uint64_t)1 << log_slots;
-  setting s = {.slots = slots,
-               .members = (uint64_t)((double)slots * share),
-               .reserve = room,
-               .key_seed = BENCH_SEED,
-               .filter_seed = BENCH_SEED};
+  filter_setup s = {.slots = slots,
+                    .members = (uint64_t)((double)slots * share),
+                    .reserve = room,
+                    .key_seed = BENCH_SEED,
+                    .filter_seed = BENCH_SEED};
   bool holds = true;
-  for (int way = 0; way < LEARNINGS; way++)
-    holds &= test_learner((learning)way, &s, queries, d, numbers);
+  for (int mode = 0; mode < ADAPT_MODES; mode++)
+    holds &= test_learner((adapt_mode)mode, &s, queries, d, numbers);
   return holds;
 }
 

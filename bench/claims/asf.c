@@ -51,9 +51,9 @@ static double seconds_of(const tally *t) {
 
 /* One filter and its queries. */
 typedef struct contest {
-  const scene *scene;
+  const stacked_setup *setup;
   effort e;
-  which subject;
+  which each;
   besom_filter *filter;
   uint64_t keys[CHUNK]; /* to be asked next: they are drawn while the clock stands still */
   uint64_t drawn;       /* in all phases */
@@ -64,37 +64,36 @@ typedef struct contest {
 
 /* ------------------------------------------------------------------ filters */
 
-static bool adapts(which subject) {
-  return subjects[subject].mode != NULL;
+static bool adapts(which each) {
+  return subjects[each].mode != NULL;
 }
 
-static besom_filter *make(const scene *s, which subject, const effort *e) {
+static besom_filter *make(const stacked_setup *s, which each, const effort *e) {
   char options[96] = "";
   besom_config config = {
-      .kind = subjects[subject].kind, .options = options, .capacity = e->members, .bits = BITS};
-  if (adapts(subject))
+      .kind = subjects[each].kind, .options = options, .capacity = e->members, .bits = BITS};
+  if (adapts(each))
     snprintf(options, sizeof options, "skew=%.0f,negatives=%llu,life=%llu,mode=%s", 100 * skew,
-             (unsigned long long)e->negatives, (unsigned long long)e->queries,
-             subjects[subject].mode);
-  if (subject != STATIC) return scene_filter(s, config, BENCH_SEED, NULL, NULL);
-  besom_workload *sample = scene_sample(s, e->queries);
-  besom_filter *f = scene_filter(s, config, BENCH_SEED, sample, NULL);
+             (unsigned long long)e->negatives, (unsigned long long)e->queries, subjects[each].mode);
+  if (each != STATIC) return setup_filter(s, config, BENCH_SEED, NULL, NULL);
+  besom_workload *sample = setup_sample(s, e->queries);
+  besom_filter *f = setup_filter(s, config, BENCH_SEED, sample, NULL);
   besom_workload_free(sample);
   return f;
 }
 
 static stage stage_of(const contest *c) {
   besom_statistics second, third;
-  if (!adapts(c->subject)) return UNCHANGING;
+  if (!adapts(c->each)) return UNCHANGING;
   if (besom_stats_layer(c->filter, 2, &third) == BESOM_OK) return COMPLETE;
   if (besom_stats_layer(c->filter, 1, &second) != BESOM_OK) return LEARNING;
   return second.items < second.capacity ? LEARNING : BUILDING;
 }
 
 static void assert_members(const contest *c) {
-  uint8_t key[SCENE_KEY_BYTES];
+  uint8_t key[SETUP_KEY_BYTES];
   for (uint64_t i = 0; i < c->e.members; i++) {
-    size_t len = scene_member(c->scene, i, key);
+    size_t len = setup_member(c->setup, i, key);
     if (!besom_contains(c->filter, key, len)) fail("a member is denied");
   }
 }
@@ -104,14 +103,14 @@ static void assert_members(const contest *c) {
 static void draw_chunk(contest *c, bool flipped) {
   key_stream absent = stream_absent(BENCH_SEED);
   for (int i = 0; i < CHUNK; i++) {
-    uint64_t rank = zipf_rank(&c->scene->popularity, random_at(BENCH_SEED, c->drawn++));
+    uint64_t rank = zipf_rank(&c->setup->popularity, random_at(BENCH_SEED, c->drawn++));
     absent.generate(&absent, flipped ? c->e.negatives - rank : rank - 1, 1, &c->keys[i]);
   }
 }
 
 static bool ask(contest *c, uint64_t key) {
   if (!besom_contains_u64(c->filter, key)) return false;
-  if (adapts(c->subject)) check(besom_adapt_u64(c->filter, key), "adapting");
+  if (adapts(c->each)) check(besom_adapt_u64(c->filter, key), "adapting");
   return true;
 }
 
@@ -144,14 +143,14 @@ static void ask_chunk(contest *c, int phase, int part) {
 
 static void contest_run(contest *c) {
   member_source members;
-  besom_source source = scene_members(&members, c->scene);
-  c->filter = make(c->scene, c->subject, &c->e);
-  if (adapts(c->subject))
-    check(besom_bind_source(c->filter, &source), "binding %s", subjects[c->subject].kind);
+  besom_source source = setup_members(&members, c->setup);
+  c->filter = make(c->setup, c->each, &c->e);
+  if (adapts(c->each))
+    check(besom_bind_source(c->filter, &source), "binding %s", subjects[c->each].kind);
   c->now = stage_of(c);
   for (int phase = 0; phase < PHASES; phase++)
     for (int part = 0; part < PARTS; part++) {
-      progress("%s, phase %d", subjects[c->subject].name, phase + 1);
+      progress("%s, phase %d", subjects[c->each].name, phase + 1);
       for (uint64_t asked = 0; asked < c->e.queries / PARTS; asked += CHUNK)
         ask_chunk(c, phase, part);
     }
@@ -164,7 +163,7 @@ static void contest_run(contest *c) {
 static void show(const contest *c, const char *span, int phase, const char *of, const tally *t,
                  uint64_t asked, double so_far, report *numbers) {
   report_cell(numbers, "%s", span);
-  report_cell(numbers, "%s", subjects[c->subject].name);
+  report_cell(numbers, "%s", subjects[c->each].name);
   report_cell(numbers, "%d", phase + 1);
   report_cell(numbers, "%s", of);
   report_cell(numbers, "%llu", (unsigned long long)t->queries);
@@ -219,10 +218,10 @@ static findings judge(const contest *contests) {
 
 static findings run(bool full, report *numbers) {
   const effort *e = full ? &thorough : &quick;
-  scene s = scene_of_zipf(skew, e->members, e->negatives);
+  stacked_setup s = setup_zipf(skew, e->members, e->negatives);
   contest *contests = allocate(SUBJECTS, sizeof *contests);
   for (int i = 0; i < SUBJECTS; i++) {
-    contests[i] = (contest){.scene = &s, .e = *e, .subject = (which)i};
+    contests[i] = (contest){.setup = &s, .e = *e, .each = (which)i};
     contest_run(&contests[i]);
     show_contest(&contests[i], numbers);
   }

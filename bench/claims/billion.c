@@ -14,7 +14,7 @@
 #include "harness/timing.h"
 #include "workloads/key_stream.h"
 
-enum { PIECE = 4096, QUERIES = 10000000 };
+enum { CHUNK = 4096, QUERIES = 10000000 };
 
 static const double rate = 1.0 / 256;
 static const uint64_t build_memory = UINT64_C(1) << 30;
@@ -25,13 +25,13 @@ static const double most_memory = 4; /* GB, of the process at any time */
 typedef struct generator {
   key_stream keys;
   uint64_t n, at;
-  uint64_t piece[PIECE];
+  uint64_t piece[CHUNK];
   uint8_t bytes[8];
 } generator;
 
 static uint64_t generate(generator *g) {
-  if (g->at % PIECE == 0) g->keys.generate(&g->keys, g->at, PIECE, g->piece);
-  return g->piece[g->at++ % PIECE];
+  if (g->at % CHUNK == 0) g->keys.generate(&g->keys, g->at, CHUNK, g->piece);
+  return g->piece[g->at++ % CHUNK];
 }
 
 static besom_status next_key(void *ctx, besom_bytes *key, uint64_t *weight) {

@@ -60,7 +60,7 @@ static double fill(site *s, besom_filter *f, uint64_t first, uint64_t n) {
 }
 
 static void insert_full(site *s) {
-  besom_filter *f = create(s, s->slots, RIVAL_WIDTH);
+  besom_filter *f = create(s, s->slots, PEER_REMAINDER_BITS);
   samples_add(&s->seconds[INSERT_FULL], fill(s, f, 0, s->items));
   check_and_free(s, f);
 }
@@ -72,7 +72,8 @@ static besom_filter *merge(const besom_filter *a, const besom_filter *b) {
 }
 
 static void merge_half_full(site *s) {
-  besom_filter *a = create(s, s->slots, RIVAL_WIDTH), *b = create(s, s->slots, RIVAL_WIDTH);
+  besom_filter *a = create(s, s->slots, PEER_REMAINDER_BITS),
+               *b = create(s, s->slots, PEER_REMAINDER_BITS);
   fill(s, a, 0, s->items / 2);
   fill(s, b, s->items / 2, s->items - s->items / 2);
   double start = cpu_seconds();
@@ -85,8 +86,8 @@ static void merge_half_full(site *s) {
 
 /* Filters of half the slots have a bit more in a remainder, which growing makes one of the quotient. */
 static void grow_and_merge(site *s) {
-  besom_filter *a = create(s, s->slots / 2, RIVAL_WIDTH + 1),
-               *b = create(s, s->slots / 2, RIVAL_WIDTH + 1);
+  besom_filter *a = create(s, s->slots / 2, PEER_REMAINDER_BITS + 1),
+               *b = create(s, s->slots / 2, PEER_REMAINDER_BITS + 1);
   double seconds = fill(s, a, 0, s->items / 2);
   seconds += fill(s, b, s->items / 2, s->items - s->items / 2);
   samples_add(&s->seconds[INSERT_HALF], seconds);
@@ -103,7 +104,7 @@ static void grow_and_merge(site *s) {
 /* ------------------------------------------------------------------ of sorted digests */
 
 static digest_array hash_members(const site *s) {
-  besom_filter *f = create(s, s->slots, RIVAL_WIDTH);
+  besom_filter *f = create(s, s->slots, PEER_REMAINDER_BITS);
   digest_array a = digest_array_create((size_t)s->items);
   for (uint64_t i = 0; i < s->items; i++) {
     uint64_t key;
@@ -119,7 +120,7 @@ static void sort_and_load(site *s) {
   double start = cpu_seconds();
   digest_array_sort(&digests);
   samples_add(&s->seconds[SORT], cpu_seconds() - start);
-  besom_config config = config_of(s, s->slots, RIVAL_WIDTH);
+  besom_config config = config_of(s, s->slots, PEER_REMAINDER_BITS);
   besom_digest_source source = digest_array_source(&digests);
   besom_filter *f;
   start = cpu_seconds();
@@ -130,7 +131,7 @@ static void sort_and_load(site *s) {
 }
 
 static void build_of_keys(site *s) {
-  besom_config config = config_of(s, s->slots, RIVAL_WIDTH);
+  besom_config config = config_of(s, s->slots, PEER_REMAINDER_BITS);
   besom_filter *f;
   samples_add(&s->seconds[BUILD_OF_KEYS], drive_build(&s->d, &config, &s->members, s->items, &f));
   check_and_free(s, f);
@@ -164,7 +165,7 @@ static findings run(bool full, report *numbers) {
   site s = {.slots = (uint64_t)1 << (full ? 26 : 21),
             .d = driver_create(),
             .members = stream_members(BENCH_SEED)};
-  s.items = rival_members(s.slots);
+  s.items = peer_members(s.slots);
   hash_seed(BENCH_SEED, s.seed);
   for (int round = 0; round < ROUNDS; round++) {
     progress("round %d of %d", round + 1, ROUNDS);

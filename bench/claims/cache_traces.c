@@ -13,7 +13,7 @@ static const int log_rates[] = {-6, -7, -8, -9, -10};
 
 enum { PLAIN, CAF, DEAMORTIZED, AMORTIZED, BUDGET_7, PLAYERS };
 
-static const player players[PLAYERS] = {
+static const cache_filter players[PLAYERS] = {
     [PLAIN] = {"qf", NULL, 0},
     [CAF] = {"qf", NULL, 4},
     [DEAMORTIZED] = {"broom", NULL, 0},
@@ -26,9 +26,10 @@ static void test_rate(const queries *q, int log_rate, uint64_t seeds, findings *
   double rates[PLAYERS] = {0};
   for (uint64_t i = 0; i < seeds; i++) {
     progress("%s, eps 2^%d: seed %llu", q->name, log_rate, (unsigned long long)i + 1);
-    game g = {
+    cache_setup g = {
         .queries = q, .stored = STORED, .seed = random_at(BENCH_SEED, i), .log_rate = log_rate};
-    for (int p = 0; p < PLAYERS; p++) rates[p] += caf_play(&players[p], &g, NULL) / (double)seeds;
+    for (int p = 0; p < PLAYERS; p++)
+      rates[p] += cache_experiment_run(&players[p], &g, NULL) / (double)seeds;
   }
   double broom = rates[AMORTIZED];
   report_cell(numbers, "%s", q->name);
@@ -49,7 +50,7 @@ static findings run(bool full, report *numbers) {
   for (int t = 0; t < TRACES; t++) {
     queries q = queries_of_trace(trace_names[t]);
     for (size_t r = 0; r < sizeof log_rates / sizeof *log_rates; r++)
-      test_rate(&q, log_rates[r], queries_turns(&q, full ? 30000000 : 3000000), &found, numbers);
+      test_rate(&q, log_rates[r], queries_passes(&q, full ? 30000000 : 3000000), &found, numbers);
     queries_free(&q);
   }
   return found;

@@ -13,7 +13,7 @@
 #include "fail.h"
 #include "harness/tested_filter.h"
 
-enum { TURNS = 10, STEPS = 10, UNIVERSE = 10000000, UNIFORM_QUERIES = 1000000, PIECE = 4096 };
+enum { TURNS = 10, STEPS = 10, UNIVERSE = 10000000, UNIFORM_QUERIES = 1000000, CHUNK = 4096 };
 
 static const double exponent = 1.5, load = 0.9, replaced = 0.2, reserve = 0.05;
 static const double wanted_reduction = 30;
@@ -27,10 +27,10 @@ static const effort thorough = {
     .slots = 1 << 22, .queries = 20000000, .probes = 1000000, .seeds = 20};
 
 typedef struct tally {
-  double hits[LEARNINGS][TURNS]
+  double hits[ADAPT_MODES][TURNS]
              [STEPS + 1]; /* of all seeds, when the set has changed and after each step */
   uint64_t uniform_hits;  /* of qf, each key asked once */
-  uint64_t missing, adapt_full;
+  uint64_t missing, reserve_full;
 } tally;
 
 /* What all filters of one seed are asked. */
@@ -60,58 +60,58 @@ static void questions_of(questions *q, uint64_t seed) {
 
 /* ------------------------------------------------------------------ a filter's life */
 
-static void apply(learner *l, const key_stream *stream, uint64_t n,
-                  void (*change)(learner *l, uint64_t key)) {
-  uint64_t keys[PIECE];
-  for (uint64_t done = 0; done < n; done += PIECE) {
-    size_t piece = n - done < PIECE ? (size_t)(n - done) : PIECE;
+static void apply(tested_filter *l, const key_stream *stream, uint64_t n,
+                  void (*change)(tested_filter *l, uint64_t key)) {
+  uint64_t keys[CHUNK];
+  for (uint64_t done = 0; done < n; done += CHUNK) {
+    size_t piece = n - done < CHUNK ? (size_t)(n - done) : CHUNK;
     stream->generate(stream, done, piece, keys);
     for (size_t i = 0; i < piece; i++) change(l, keys[i]);
   }
 }
 
 /* Returns how many members the filter denies afterwards. */
-static uint64_t change_set(learner *l, const churn *c, uint64_t turn, driver *d) {
-  key_stream leaving = churn_leaving(c, turn), coming = churn_coming(c, turn),
+static uint64_t change_set(tested_filter *l, const churn *c, uint64_t turn, driver *d) {
+  key_stream leaving = churn_leaving(c, turn), coming = churn_joining(c, turn),
              members = churn_members(c, turn);
   uint64_t hits;
-  apply(l, &leaving, c->replaced, learner_remove);
-  apply(l, &coming, c->replaced, learner_insert);
+  apply(l, &leaving, c->replaced, tested_filter_remove);
+  apply(l, &coming, c->replaced, tested_filter_insert);
   drive_contains(d, l->filter, &members, c->members, BATCH, &hits);
   return c->members - hits;
 }
 
-static double probe(const learner *l, const questions *q) {
+static double probe(const tested_filter *l, const questions *q) {
   uint64_t hits = 0;
   check(besom_contains_many_u64(l->filter, q->probes, q->e.probes, q->bitmap), "asking");
   for (uint64_t i = 0; i < q->e.probes; i++) hits += q->bitmap[i / 64] >> (i % 64) & 1;
   return (double)hits;
 }
 
-static void live(learning way, const setting *s, const questions *q, driver *d, tally *t) {
-  learner l = learner_create(way, s, d);
+static void live(adapt_mode mode, const filter_setup *s, const questions *q, driver *d, tally *t) {
+  tested_filter l = tested_filter_create(mode, s, d);
   churn c = {.seed = s->key_seed,
              .members = s->members,
              .replaced = (uint64_t)((double)s->members * replaced)};
   uint64_t asked = 0;
   for (uint64_t turn = 0; turn < TURNS; turn++) {
     if (turn) t->missing += change_set(&l, &c, turn, d);
-    double *hits = t->hits[way][turn];
+    double *hits = t->hits[mode][turn];
     hits[0] += probe(&l, q);
     for (uint64_t step = 0; step < STEPS; step++) {
       uint64_t end = (turn * STEPS + step + 1) * q->e.queries / (TURNS * STEPS);
-      for (; asked < end; asked++) learner_ask(&l, q->keys[asked]);
+      for (; asked < end; asked++) tested_filter_query(&l, q->keys[asked]);
       hits[step + 1] += probe(&l, q);
     }
   }
-  if (way == NEVER) {
+  if (mode == ADAPT_NEVER) {
     key_stream absent = stream_absent(s->key_seed);
     uint64_t hits;
     drive_contains(d, l.filter, &absent, UNIFORM_QUERIES, BATCH, &hits);
     t->uniform_hits += hits;
   }
-  t->adapt_full += l.adapt_full;
-  learner_free(&l);
+  t->reserve_full += l.reserve_full;
+  tested_filter_free(&l);
 }
 
 static tally live_all(effort e) {
@@ -119,16 +119,16 @@ static tally live_all(effort e) {
   driver d = driver_create();
   questions q = questions_create(e);
   for (uint64_t i = 0; i < e.seeds; i++) {
-    setting s = {.slots = e.slots,
-                 .members = (uint64_t)((double)e.slots * load),
-                 .reserve = reserve,
-                 .key_seed = random_at(BENCH_SEED, i),
-                 .filter_seed = random_at(BENCH_SEED, i)};
+    filter_setup s = {.slots = e.slots,
+                      .members = (uint64_t)((double)e.slots * load),
+                      .reserve = reserve,
+                      .key_seed = random_at(BENCH_SEED, i),
+                      .filter_seed = random_at(BENCH_SEED, i)};
     questions_of(&q, s.key_seed);
-    for (int way = 0; way < LEARNINGS; way++) {
+    for (int mode = 0; mode < ADAPT_MODES; mode++) {
       progress("seed %llu of %llu: %s", (unsigned long long)i + 1, (unsigned long long)e.seeds,
-               learning_names[way]);
-      live((learning)way, &s, &q, &d, &t);
+               adapt_mode_names[mode]);
+      live((adapt_mode)mode, &s, &q, &d, &t);
     }
   }
   questions_free(&q);
@@ -140,17 +140,18 @@ static tally live_all(effort e) {
 
 /* One row: the rates at a moment. The reduction is the lesser of those of the two ways of learning. */
 static double report_moment(report *numbers, const tally *t, int turn, int step, effort e) {
-  double asked = (double)e.probes * (double)e.seeds, rates[LEARNINGS];
+  double asked = (double)e.probes * (double)e.seeds, rates[ADAPT_MODES];
   double uniform = (double)t->uniform_hits / ((double)UNIFORM_QUERIES * (double)e.seeds);
-  for (int way = 0; way < LEARNINGS; way++) rates[way] = t->hits[way][turn][step] / asked;
-  double worse = rates[MARKS] > rates[STORE] ? rates[MARKS] : rates[STORE];
+  for (int mode = 0; mode < ADAPT_MODES; mode++) rates[mode] = t->hits[mode][turn][step] / asked;
+  double worse =
+      rates[ADAPT_EXCEPTIONS] > rates[ADAPT_STORE] ? rates[ADAPT_EXCEPTIONS] : rates[ADAPT_STORE];
   double least = 1 / asked; /* that could have been seen */
   double reduction = uniform / (worse > least ? worse : least);
   report_cell(numbers, "%d", turn);
   report_cell(numbers, "%d", turn * STEPS + step);
   report_cell(numbers, "%s", step == 0 ? (turn ? "replaced" : "filled") : "asked");
   report_cell(numbers, "%.3g", uniform);
-  for (int way = 0; way < LEARNINGS; way++) report_cell(numbers, "%.3g", rates[way]);
+  for (int mode = 0; mode < ADAPT_MODES; mode++) report_cell(numbers, "%.3g", rates[mode]);
   report_cell(numbers, "%.1f", reduction);
   return reduction;
 }
@@ -159,7 +160,7 @@ static findings run(bool full, report *numbers) {
   effort e = full ? thorough : quick;
   tally t = live_all(e);
   findings found = {0};
-  finding(&found, t.missing == 0 && t.adapt_full == 0);
+  finding(&found, t.missing == 0 && t.reserve_full == 0);
   for (int turn = 0; turn < TURNS; turn++)
     for (int step = 0; step <= STEPS; step++) {
       double reduction = report_moment(numbers, &t, turn, step, e);

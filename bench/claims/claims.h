@@ -27,12 +27,12 @@ const char *verdict_of(const findings *f);
 typedef struct plot {
   const char *title;
   const char *x, *y; /* one column; one or several */
-  const char
-      *series; /* columns whose texts tell the curves apart, if y is one column; NULL for none */
-  const char
-      *panels; /* a column: a picture of its own for each of its texts; NULL for one picture */
-  const char *
-      where; /* only rows that have these texts: "span=window", several with commas; NULL for all */
+  /* columns whose texts tell the curves apart, if y is one column; NULL for none */
+  const char *series;
+  /* a column: a picture of its own for each of its texts; NULL for one picture */
+  const char *panels;
+  /* only rows that have these texts: "span=window", several with commas; NULL for all */
+  const char *where;
   const char *x_label, *y_label;
   bool log_x, log_y;
   bool bars; /* for an x of words */
@@ -40,8 +40,8 @@ typedef struct plot {
 
 typedef struct claim {
   const char *name;
-  const char
-      *source; /* "adaptiveqf: Figure 5, Table 1; thesis: Figure 6.1", or "besom" for our own */
+  /* "adaptiveqf: Figure 5, Table 1; thesis: Figure 6.1", or "besom" for our own */
+  const char *source;
   const char *paper;     /* what is said there, in our words; NULL for our own */
   const char *statement; /* what is tested here */
   const char *differs;   /* between their experiment and ours; NULL if nothing is */

@@ -12,7 +12,7 @@ static const char *const kinds[] = {"cf", "vacuum"};
 static const uint64_t sizes[] = {1000, 100000, 1000000};
 
 /* What a table of this width keeps to at 95 % load: 8 slots are looked at. */
-static double rate_of_width(int width) {
+static double fpr_of_width(int width) {
   return 8 * 0.9501 / (ldexp(1, width) - 1);
 }
 
@@ -20,8 +20,7 @@ static double rate_of_width(int width) {
 static besom_statistics fill(const char *kind, uint64_t keys, int width, uint64_t seed, driver *d) {
   uint8_t bytes[16];
   hash_seed(seed, bytes);
-  besom_config config = {
-      .kind = kind, .capacity = keys, .fpr = rate_of_width(width), .seed = bytes};
+  besom_config config = {.kind = kind, .capacity = keys, .fpr = fpr_of_width(width), .seed = bytes};
   besom_filter *f;
   besom_statistics stats;
   check(besom_create(&config, &f), "creating %s", kind);

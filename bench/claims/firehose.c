@@ -16,7 +16,7 @@ static const effort quick = {.trending = 10000000, .skewed = 2000000, .seeds = 1
 static const effort thorough = {.trending = 10000000, .skewed = 50000000, .seeds = 10};
 
 /* But for what is due to chance. */
-static bool is_best_of_paper(const ratings *r, int who) {
+static bool is_best_of_paper(const peer_rates *r, int who) {
   for (int c = CF; c <= ACF_CUCKOOING; c++)
     if (r->rates[c] < 0.95 * r->rates[who]) return false;
   return true;
@@ -24,14 +24,14 @@ static bool is_best_of_paper(const ratings *r, int who) {
 
 static void test_ratio(const queries *q, unsigned ratio, uint64_t seeds, driver *d, findings *found,
                        report *numbers) {
-  ratings r = contenders_rate(q, ratio, seeds, d);
+  peer_rates r = telescoping_peers_fpr(q, ratio, seeds, d);
   bool beats_static = r.rates[TAF] < r.rates[QF] / 2,
        beats_exaf = r.rates[TAF] <= 1.1 * r.rates[EXAF];
   bool best = is_best_of_paper(&r, TAF);
   report_cell(numbers, "%s", q->name);
-  report_cell(numbers, "%llu", (unsigned long long)q->different);
+  report_cell(numbers, "%llu", (unsigned long long)q->distinct);
   report_cell(numbers, "%u", ratio);
-  for (int c = 0; c < RATED; c++) report_cell(numbers, "%.3g", r.rates[c]);
+  for (int c = 0; c < COMPARED_PEERS; c++) report_cell(numbers, "%.3g", r.rates[c]);
   report_cell(numbers, "%.0f", r.rebuilds[EXAF]);
   report_cell(numbers, "%.0f", r.rebuilds[TAF]);
   report_cell(numbers, "%s", beats_static ? "yes" : "no");
@@ -58,20 +58,20 @@ static findings run(bool full, report *numbers) {
 }
 
 static const char *const columns[] = {
-    "stream",       "A",          "A_per_S", RATED_NAMES, "exaf_rebuilds", "taf_rebuilds",
+    "stream",       "A",          "A_per_S", COMPARED_PEER_NAMES, "exaf_rebuilds", "taf_rebuilds",
     "beats_static", "beats_exaf", "best"};
 
 static const plot plots[] = {
     {.title = "False positives on FireHose streams",
      .x = "A_per_S",
-     .y = RATED_IN_PAPER,
+     .y = PEERS_IN_PAPER,
      .panels = "stream",
      .x_label = "different queries for each stored key (A/S)",
      .y_label = "false positives a query",
      .log_y = true},
     {.title = "The same of all quotient filters",
      .x = "A_per_S",
-     .y = RATED_ELSE,
+     .y = QUOTIENT_PEERS,
      .panels = "stream",
      .x_label = "different queries for each stored key (A/S)",
      .y_label = "false positives a query",

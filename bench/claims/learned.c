@@ -19,7 +19,7 @@
 enum { LEAST_BITS = 6, MOST_BITS = 14 };
 
 static const char *const yes_path = "data/lists/yes.txt", *const no_path = "data/lists/no.txt";
-static const double skew = 0.75, most_asked = 1e9;
+static const double skew = 0.75, max_queries = 1e9;
 
 /*
  * The first is what the others are measured against. A stack knows keys and not their letters: it is told what share of
@@ -46,7 +46,7 @@ static void set_popularity(text_list *l) {
     l->lines[k] = line;
   }
   for (size_t i = 0; i < l->n; i++)
-    l->weights[i] = (uint64_t)ceil(most_asked * pow((double)i + 1, -skew));
+    l->weights[i] = (uint64_t)ceil(max_queries * pow((double)i + 1, -skew));
 }
 
 /* Both lists are there, and no others are asked for. */

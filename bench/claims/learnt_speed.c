@@ -7,25 +7,25 @@
 #include "harness/telescoping_peers.h"
 #include "harness/timing.h"
 
-enum { LESSONS = 4, PIECE = 4096 };
+enum { LESSONS = 4, CHUNK = 4096 };
 
 static const int who[] = {QF, AQF, EXAF, TAF, UTAF};
 enum { ASKED = sizeof who / sizeof *who };
 
 static const double load = 0.9;
 
-static void teach(learner *l, uint64_t n) {
+static void teach(tested_filter *l, uint64_t n) {
   key_stream absent = stream_absent(BENCH_SEED);
-  uint64_t keys[PIECE];
-  for (uint64_t done = 0; done < n; done += PIECE) {
-    absent.generate(&absent, done, PIECE, keys);
-    for (size_t i = 0; i < PIECE; i++) learner_ask(l, keys[i]);
+  uint64_t keys[CHUNK];
+  for (uint64_t done = 0; done < n; done += CHUNK) {
+    absent.generate(&absent, done, CHUNK, keys);
+    for (size_t i = 0; i < CHUNK; i++) tested_filter_query(l, keys[i]);
   }
 }
 
 /* Nanoseconds a query for keys that were never asked. */
-static void measure(const learner *l, uint64_t queries, call_style style, uint64_t seed, driver *d,
-                    samples *out) {
+static void measure(const tested_filter *l, uint64_t queries, call_style style, uint64_t seed,
+                    driver *d, samples *out) {
   uint64_t hits;
   key_stream absent = stream_absent(seed);
   samples_add(out,
@@ -38,7 +38,7 @@ typedef struct speeds {
 
 static void report_speeds(const speeds *s, report *numbers) {
   for (int c = 0; c < ASKED; c++) {
-    report_cell(numbers, "%s", contenders[who[c]].name);
+    report_cell(numbers, "%s", telescoping_peers[who[c]].name);
     for (int style = 0; style < CALL_STYLES; style++)
       for (int learnt = 0; learnt < 2; learnt++) {
         double mine = samples_median(&s->of[c][learnt][style]);
@@ -61,11 +61,11 @@ static findings run(bool full, report *numbers) {
   uint64_t members = (uint64_t)((double)slots * load);
   int rounds = full ? 9 : 5;
   driver d = driver_create();
-  learner learners[ASKED];
+  tested_filter learners[ASKED];
   speeds s = {0};
   for (int c = 0; c < ASKED; c++) {
-    progress("filling %s", contenders[who[c]].name);
-    learners[c] = contender_join(&contenders[who[c]], slots, members, BENCH_SEED, &d);
+    progress("filling %s", telescoping_peers[who[c]].name);
+    learners[c] = telescoping_filter(&telescoping_peers[who[c]], slots, members, BENCH_SEED, &d);
   }
   for (int learnt = 0; learnt < 2; learnt++) {
     for (int c = 0; learnt && c < ASKED; c++) teach(&learners[c], members * LESSONS);
@@ -79,7 +79,7 @@ static findings run(bool full, report *numbers) {
   findings found = {0};
   judge(&s, &found);
   for (int c = 0; c < ASKED; c++) {
-    learner_free(&learners[c]);
+    tested_filter_free(&learners[c]);
     for (int learnt = 0; learnt < 2; learnt++)
       for (int style = 0; style < CALL_STYLES; style++) samples_free(&s.of[c][learnt][style]);
   }

@@ -41,7 +41,7 @@ static findings run(bool full, report *numbers) {
                            .fpr = rate,
                            .reserve = p->reserve,
                            .seed = seed};
-    learner l = learner_create_guard(&config, BENCH_SEED, members);
+    tested_filter l = tested_filter_create_guard(&config, BENCH_SEED, members);
     key_stream absent = stream_absent(BENCH_SEED);
     hunt h = hunt_loops(&l, &absent, queries);
     judge(&found, i, &h);
@@ -52,7 +52,7 @@ static findings run(bool full, report *numbers) {
     report_cell(numbers, "%llu", (unsigned long long)h.loops);
     report_cell(numbers, "%zu", h.best.length);
     report_cell(numbers, "%.3f", h.best.fpr);
-    learner_free(&l);
+    tested_filter_free(&l);
   }
   return found;
 }

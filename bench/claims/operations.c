@@ -15,11 +15,11 @@ enum { LOADS = 10, UNIVERSE = 10000000, MOST_ROUNDS = 5 };
 static const double loads[LOADS] = {0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.90};
 static const double exponent = 1.5;
 
-enum { UTAF = RIVALS, FILTERS }; /* besides those of the paper */
+enum { UTAF = ADAPTIVE_PEERS, FILTERS }; /* besides those of the paper */
 typedef enum work { INSERTS, UNIFORM, ZIPF, WORKS } work;
 
 static const char *kind_of(int which) {
-  return which == UTAF ? "utaf" : rival_kinds[which];
+  return which == UTAF ? "utaf" : adaptive_peer_kinds[which];
 }
 
 typedef struct effort {
@@ -73,15 +73,15 @@ static double insert_by_array(besom_filter *f, besom_digest *digests, const key_
 typedef struct contestant {
   besom_filter *alone;
   besom_digest *digests; /* of acf-cyclic */
-  learner asked;
+  tested_filter asked;
 } contestant;
 
 static contestant contestant_create(int which, uint64_t slots, uint64_t seed, driver *d) {
   uint8_t hash[16];
   hash_seed(seed, hash);
-  besom_config config = rival_config(kind_of(which), slots, RIVAL_WIDTH, hash);
+  besom_config config = peer_config(kind_of(which), slots, PEER_REMAINDER_BITS, hash);
   key_stream members = stream_members(seed);
-  contestant c = {.asked = rival_learner(kind_of(which), slots, &members, 0, seed, d)};
+  contestant c = {.asked = peer_filter(kind_of(which), slots, &members, 0, seed, d)};
   check(besom_create(&config, &c.alone), "creating %s", config.kind);
   if (which != ACF) return c;
   besom_statistics stats;
@@ -97,25 +97,25 @@ static contestant contestant_create(int which, uint64_t slots, uint64_t seed, dr
 static void contestant_free(contestant *c) {
   besom_free(c->alone);
   free(c->digests);
-  learner_free(&c->asked);
+  tested_filter_free(&c->asked);
 }
 
 static double insert_into_both(contestant *c, const key_stream *members, uint64_t first, uint64_t n,
                                driver *d) {
   uint64_t *keys = allocate(n, sizeof *keys);
   members->generate(members, first, n, keys);
-  for (uint64_t i = 0; i < n; i++) learner_insert(&c->asked, keys[i]);
+  for (uint64_t i = 0; i < n; i++) tested_filter_insert(&c->asked, keys[i]);
   free(keys);
   return c->digests ? insert_by_array(c->alone, c->digests, members, first, n)
                     : drive_insert(d, c->alone, members, first, n, SINGLE);
 }
 
 /* Uniform queries repeat nothing, so nothing is learnt from them: that would only measure the store. */
-static double ask(learner *l, work w, const uint64_t *keys, uint64_t n, driver *d) {
+static double ask(tested_filter *l, work w, const uint64_t *keys, uint64_t n, driver *d) {
   uint64_t hits;
   key_stream stream = stream_array(keys);
   return w == UNIFORM ? drive_contains(d, l->filter, &stream, n, SINGLE, &hits)
-                      : learner_ask_all(l, keys, n, &hits);
+                      : tested_filter_query_all(l, keys, n, &hits);
 }
 
 /* One filter at one load: inserts up to it, then queries. keys: of each sort. */
@@ -184,13 +184,13 @@ static findings judge(const speeds *s) {
   findings found = {0};
   for (int w = 0; w < WORKS; w++)
     finding(&found, mean(s, AQF, (work)w) >= as_fast * mean(s, QF, (work)w));
-  for (int i = 0; i < RIVALS; i++)
+  for (int i = 0; i < ADAPTIVE_PEERS; i++)
     if (i != CF) finding(&found, mean(s, CF, INSERTS) >= mean(s, i, INSERTS));
   for (int w = UNIFORM; w < WORKS; w++) {
     finding(&found, mean(s, TAF, (work)w) < mean(s, AQF, (work)w));
     finding(&found, mean(s, ACF, (work)w) < mean(s, CF, (work)w));
   }
-  for (int i = 0; i < RIVALS; i++) finding(&found, mean(s, i, ZIPF) > mean(s, i, UNIFORM));
+  for (int i = 0; i < ADAPTIVE_PEERS; i++) finding(&found, mean(s, i, ZIPF) > mean(s, i, UNIFORM));
   return found;
 }
 

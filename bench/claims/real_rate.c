@@ -16,34 +16,36 @@ static const double reserve = 0.05;       /* aqf's own default */
 static const double wanted_reduction = 2; /* over the second half */
 static const double most_above_others = 1.1;
 
-static void ask(const char *kind, const real_stream *s, uint64_t seed, driver *d, curve *c) {
+static void ask(const char *kind, const real_dataset *s, uint64_t seed, driver *d, fpr_curve *c) {
   key_stream members = stream_array(s->members);
-  learner l = rival_learner(kind, rival_slots(s->member_count), &members, s->member_count, seed, d);
-  curve_add(c, &l, strcmp(kind, "aqf") ? 0 : reserve, s->queries, s->query_count);
-  learner_free(&l);
+  tested_filter l =
+      peer_filter(kind, peer_slots(s->member_count), &members, s->member_count, seed, d);
+  fpr_curve_add(c, &l, strcmp(kind, "aqf") ? 0 : reserve, s->queries, s->query_count);
+  tested_filter_free(&l);
 }
 
-static void report_stretch(report *numbers, const real_stream *s, const char *span, int which,
-                           const curve *c, int first, int end) {
+static void report_stretch(report *numbers, const real_dataset *s, const char *span, int which,
+                           const fpr_curve *c, int first, int end) {
   report_cell(numbers, "%s", s->name);
   report_cell(numbers, "%s", span);
   report_cell(numbers, "%s", kinds[which]);
-  curve_report(c, first, end, numbers);
+  fpr_curve_report(c, first, end, numbers);
 }
 
-static void report_filter(report *numbers, const real_stream *s, int which, const curve *curves) {
-  const curve *c = &curves[which];
-  for (int i = 0; i < CURVE_STRETCHES; i++) {
+static void report_filter(report *numbers, const real_dataset *s, int which,
+                          const fpr_curve *curves) {
+  const fpr_curve *c = &curves[which];
+  for (int i = 0; i < CURVE_WINDOWS; i++) {
     report_stretch(numbers, s, "stretch", which, c, i, i + 1);
     report_cell(numbers, "%s", "");
   }
-  report_stretch(numbers, s, "last_half", which, c, curve_middle(), CURVE_STRETCHES);
-  report_cell(numbers, "%.2f", curve_last_half(&curves[IS_QF]) / curve_last_half(c));
+  report_stretch(numbers, s, "last_half", which, c, fpr_curve_middle(), CURVE_WINDOWS);
+  report_cell(numbers, "%.2f", fpr_curve_last_half(&curves[IS_QF]) / fpr_curve_last_half(c));
 }
 
 static void test_stream(size_t which, uint64_t seeds, driver *d, findings *found, report *numbers) {
-  real_stream s = real_stream_open(which, DRAWN);
-  curve curves[FILTERS] = {0};
+  real_dataset s = real_dataset_open(which, DRAWN);
+  fpr_curve curves[FILTERS] = {0};
   for (uint64_t seed = 0; seed < seeds; seed++)
     for (int k = 0; k < FILTERS; k++) {
       progress("%s, seed %llu of %llu: %s", s.name, (unsigned long long)seed + 1,
@@ -51,20 +53,20 @@ static void test_stream(size_t which, uint64_t seeds, driver *d, findings *found
       ask(kinds[k], &s, random_at(BENCH_SEED, seed), d, &curves[k]);
     }
   for (int k = 0; k < FILTERS; k++) report_filter(numbers, &s, k, curves);
-  finding(found,
-          curve_last_half(&curves[IS_QF]) >= wanted_reduction * curve_last_half(&curves[IS_AQF]));
+  finding(found, fpr_curve_last_half(&curves[IS_QF]) >=
+                     wanted_reduction * fpr_curve_last_half(&curves[IS_AQF]));
   for (int k = IS_AQF + 1; k < FILTERS; k++)
-    finding(found,
-            curve_last_half(&curves[IS_AQF]) <= most_above_others * curve_last_half(&curves[k]));
-  real_stream_free(&s);
+    finding(found, fpr_curve_last_half(&curves[IS_AQF]) <=
+                       most_above_others * fpr_curve_last_half(&curves[k]));
+  real_dataset_free(&s);
 }
 
 static findings run(bool full, report *numbers) {
   findings found = {0};
   driver d = driver_create();
-  static const uint64_t seeds[REAL_STREAMS] = {MOST_SEEDS, 4,
-                                               1}; /* what is short needs more of them */
-  for (size_t which = 0; which < REAL_STREAMS; which++)
+  static const uint64_t seeds[REAL_DATASETS] = {MOST_SEEDS, 4,
+                                                1}; /* what is short needs more of them */
+  for (size_t which = 0; which < REAL_DATASETS; which++)
     test_stream(which, full ? MOST_SEEDS : seeds[which], &d, &found, numbers);
   driver_free(&d);
   return found;

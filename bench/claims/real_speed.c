@@ -11,35 +11,36 @@ enum { DRAWN = 3000000, MOST_ROUNDS = 9 };
 static const double as_fast = 0.9;
 
 /* The five of the paper, asked first and the store when they say yes; and aqf by besom_guard_get, which does more. */
-enum { AQF_GUARD = RIVALS, FILTERS };
+enum { AQF_GUARD = ADAPTIVE_PEERS, FILTERS };
 
 static const char *name_of(int which) {
-  return which == AQF_GUARD ? "aqf_guard" : rival_kinds[which];
+  return which == AQF_GUARD ? "aqf_guard" : adaptive_peer_kinds[which];
 }
 
 /* Fills a filter and a store behind it, and asks once for every query. Million a second. */
-static double ask_all(int which, const real_stream *s, uint64_t seed, double *reads) {
-  front f;
-  front_open(&f, &(front_config){.database = MEMORY,
-                                 .kind = rival_kinds[which == AQF_GUARD ? AQF : which],
-                                 .slots = rival_slots(s->member_count),
-                                 .filter_first = which != AQF_GUARD,
-                                 .seed = seed});
+static double ask_all(int which, const real_dataset *s, uint64_t seed, double *reads) {
+  tested_database f;
+  tested_database_open(
+      &f, &(database_config){.database = MEMORY,
+                             .kind = adaptive_peer_kinds[which == AQF_GUARD ? AQF : which],
+                             .slots = peer_slots(s->member_count),
+                             .filter_first = which != AQF_GUARD,
+                             .seed = seed});
   key_stream members = stream_array(s->members);
-  front_fill_from(&f, &members, 0, s->member_count);
-  besom_store_statistics before = front_stats(&f);
+  tested_database_fill_from(&f, &members, 0, s->member_count);
+  besom_store_statistics before = tested_database_stats(&f);
   uint64_t found = 0;
   double start = cpu_seconds();
-  for (uint64_t i = 0; i < s->query_count; i++) found += front_get(&f, s->queries[i]);
+  for (uint64_t i = 0; i < s->query_count; i++) found += tested_database_get(&f, s->queries[i]);
   double seconds = cpu_seconds() - start;
   if (found) fail("%s has found keys that are not there", name_of(which));
-  besom_store_statistics after = front_stats(&f);
+  besom_store_statistics after = tested_database_stats(&f);
   *reads += (double)(after.reads + after.table_reads - before.reads - before.table_reads);
-  front_close(&f);
+  tested_database_close(&f);
   return 1e-6 * (double)s->query_count / seconds;
 }
 
-static void report_speed(report *numbers, const real_stream *s, int r, const double *speeds,
+static void report_speed(report *numbers, const real_dataset *s, int r, const double *speeds,
                          double reads) {
   report_cell(numbers, "%s", s->name);
   report_cell(numbers, "%s", name_of(r));
@@ -52,7 +53,7 @@ static void report_speed(report *numbers, const real_stream *s, int r, const dou
 
 /* Of the rounds, each with another hash, the fastest counts: others on the machine only ever slow one down. */
 static void test_stream(size_t which, uint64_t rounds, findings *found, report *numbers) {
-  real_stream s = real_stream_open(which, DRAWN);
+  real_dataset s = real_dataset_open(which, DRAWN);
   double speeds[FILTERS] = {0}, reads[FILTERS] = {0};
   for (uint64_t round = 0; round < rounds; round++)
     for (int r = 0; r < FILTERS; r++) {
@@ -65,14 +66,14 @@ static void test_stream(size_t which, uint64_t rounds, findings *found, report *
   finding(found, speeds[AQF] >= as_fast * speeds[QF]);
   finding(found, speeds[TAF] < speeds[AQF]);
   for (int r = 0; r < CF; r++) finding(found, speeds[CF] > speeds[r]);
-  real_stream_free(&s);
+  real_dataset_free(&s);
 }
 
 static findings run(bool full, report *numbers) {
-  static const uint64_t rounds[REAL_STREAMS] = {MOST_ROUNDS, 2,
-                                                1}; /* what is short needs more of them */
+  static const uint64_t rounds[REAL_DATASETS] = {MOST_ROUNDS, 2,
+                                                 1}; /* what is short needs more of them */
   findings found = {0};
-  for (size_t which = 0; which < REAL_STREAMS; which++)
+  for (size_t which = 0; which < REAL_DATASETS; which++)
     test_stream(which, full ? MOST_ROUNDS : rounds[which], &found, numbers);
   return found;
 }

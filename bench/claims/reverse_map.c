@@ -12,7 +12,7 @@
 #include "harness/adaptive_peers.h"
 #include "workloads/key_stream.h"
 
-enum { PIECE = 4096 };
+enum { CHUNK = 4096 };
 
 /* What filling may cost the store beside one append a key: the claim is that some do without. */
 static const struct {
@@ -90,7 +90,7 @@ static besom_guard *open_guard(const char *kind, uint64_t slots, traffic *calls)
   uint8_t seed[16];
   hash_seed(BENCH_SEED, seed);
   besom_guard_config config = {
-      .filter = rival_config(kind, slots, RIVAL_WIDTH, seed), .grow_at = 1, .rekey_at = 2};
+      .filter = peer_config(kind, slots, PEER_REMAINDER_BITS, seed), .grow_at = 1, .rekey_at = 2};
   counting_store *store = allocate(1, sizeof *store);
   besom_guard *guard;
   *store = (counting_store){.head = {&counting_ops}, .calls = calls};
@@ -140,9 +140,9 @@ static const stage others[] = {
 /* Runs a stage; returns how often the filter said yes before the operation. */
 static uint64_t run_stage(const stage *s, besom_guard *g, uint64_t n) {
   key_stream stream = s->keys(BENCH_SEED);
-  uint64_t keys[PIECE], yes = 0;
-  for (uint64_t done = 0; done < n; done += PIECE) {
-    size_t piece = n - done < PIECE ? (size_t)(n - done) : PIECE;
+  uint64_t keys[CHUNK], yes = 0;
+  for (uint64_t done = 0; done < n; done += CHUNK) {
+    size_t piece = n - done < CHUNK ? (size_t)(n - done) : CHUNK;
     stream.generate(&stream, done, piece, keys);
     for (size_t i = 0; i < piece; i++) {
       uint8_t bytes[8];
@@ -173,7 +173,7 @@ static void report_stage(report *numbers, const char *kind, uint64_t slots, cons
 }
 
 static void test_filling(size_t which, uint64_t slots, findings *found, report *numbers) {
-  uint64_t n = rival_members(slots);
+  uint64_t n = peer_members(slots);
   traffic calls = {0};
   progress("%llu slots: filling %s", (unsigned long long)slots, filters[which].kind);
   besom_guard *g = open_guard(filters[which].kind, slots, &calls);
@@ -192,7 +192,7 @@ static void test_filling(size_t which, uint64_t slots, findings *found, report *
 /* What aqf costs the store in all other ways. */
 static void test_stage(const stage *s, besom_guard *g, traffic *calls, uint64_t slots,
                        findings *found, report *numbers) {
-  uint64_t n = rival_members(slots);
+  uint64_t n = peer_members(slots);
   progress("%llu slots: %s", (unsigned long long)slots, s->name);
   *calls = (traffic){0};
   uint64_t yes = run_stage(s, g, n);

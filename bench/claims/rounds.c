@@ -19,36 +19,37 @@ static const effort thorough = {.members = 16000, .seeds = 10, .rounds = MOST_RO
 
 /* Sums over the seeds. */
 typedef struct outcomes {
-  double queue[MOST_ROUNDS][RATED]; /* its length at the start of every round, as a share of S */
-  double fpr[RATED];                /* of the last round that was played: false positives a query */
-  double by_element[RATED];         /* keys that were one at least once */
-  double won[RATED];
-  double rebuilds[RATED];
+  double queue[MOST_ROUNDS]
+              [COMPARED_PEERS]; /* its length at the start of every round, as a share of S */
+  double fpr[COMPARED_PEERS];   /* of the last round that was played: false positives a query */
+  double by_element[COMPARED_PEERS]; /* keys that were one at least once */
+  double won[COMPARED_PEERS];
+  double rebuilds[COMPARED_PEERS];
 } outcomes;
 
 static void play(int who, unsigned ratio, uint64_t seed, effort e, driver *d, outcomes *sum) {
-  learner l = contender_join_full(&contenders[who], e.members, seed, d);
+  tested_filter l = telescoping_filter_full(&telescoping_peers[who], e.members, seed, d);
   key_stream absent = stream_absent(seed);
-  rounds r = rounds_create(&absent, ratio * e.members);
+  round_adversary r = round_adversary_create(&absent, ratio * e.members);
   for (uint64_t round = 0; round < e.rounds; round++) {
     sum->queue[round][who] += (double)r.n / (double)e.members;
-    if (!rounds_swept(&r, e.members)) rounds_play(&r, &l);
+    if (!round_adversary_beaten(&r, e.members)) round_adversary_run(&r, &l);
   }
-  sum->fpr[who] += rounds_rate(&r);
-  sum->by_element[who] += rounds_rate_by_key(&r);
-  sum->won[who] += rounds_swept(&r, e.members);
-  sum->rebuilds[who] += (double)learner_stats(&l).rebuilds;
-  rounds_free(&r);
-  learner_free(&l);
+  sum->fpr[who] += round_adversary_fpr(&r);
+  sum->by_element[who] += round_adversary_fpr_by_key(&r);
+  sum->won[who] += round_adversary_beaten(&r, e.members);
+  sum->rebuilds[who] += (double)tested_filter_stats(&l).rebuilds;
+  round_adversary_free(&r);
+  tested_filter_free(&l);
 }
 
 /* A row: the average of every contender. */
-static void report_row(const double sums[RATED], const char *what, unsigned ratio, uint64_t round,
-                       uint64_t seeds, report *numbers) {
+static void report_row(const double sums[COMPARED_PEERS], const char *what, unsigned ratio,
+                       uint64_t round, uint64_t seeds, report *numbers) {
   report_cell(numbers, "%u", ratio);
   report_cell(numbers, "%s", what);
   report_cell(numbers, "%llu", (unsigned long long)round);
-  for (int c = 0; c < RATED; c++) report_cell(numbers, "%.3g", sums[c] / (double)seeds);
+  for (int c = 0; c < COMPARED_PEERS; c++) report_cell(numbers, "%.3g", sums[c] / (double)seeds);
 }
 
 static void report_outcomes(const outcomes *o, unsigned ratio, effort e, report *numbers) {
@@ -77,8 +78,8 @@ static findings run(bool full, report *numbers) {
   findings found = {0};
   for (size_t r = 0; r < sizeof ratios / sizeof *ratios; r++) {
     outcomes o = {0};
-    for (int c = 0; c < RATED; c++) {
-      progress("Q/S = %u: %s", ratios[r], contenders[c].name);
+    for (int c = 0; c < COMPARED_PEERS; c++) {
+      progress("Q/S = %u: %s", ratios[r], telescoping_peers[c].name);
       for (uint64_t i = 0; i < e.seeds; i++)
         play(c, ratios[r], random_at(BENCH_SEED, i), e, &d, &o);
     }
@@ -89,12 +90,12 @@ static findings run(bool full, report *numbers) {
   return found;
 }
 
-static const char *const columns[] = {"Q_per_S", "what", "round", RATED_NAMES};
+static const char *const columns[] = {"Q_per_S", "what", "round", COMPARED_PEER_NAMES};
 
 static const plot plots[] = {
     {.title = "The adversary's queue, round by round",
      .x = "round",
-     .y = RATED_IN_PAPER,
+     .y = PEERS_IN_PAPER,
      .panels = "Q_per_S",
      .where = "what=queue",
      .x_label = "round",
@@ -102,13 +103,13 @@ static const plot plots[] = {
      .log_y = true},
     {.title = "How much of the last queue was a false positive",
      .x = "Q_per_S",
-     .y = RATED_IN_PAPER,
+     .y = PEERS_IN_PAPER,
      .where = "what=by_element",
      .x_label = "keys in the first queue for each stored key (Q/S)",
      .y_label = "share of the keys of the last round"},
     {.title = "The same of all quotient filters",
      .x = "Q_per_S",
-     .y = RATED_ELSE,
+     .y = QUOTIENT_PEERS,
      .where = "what=by_element",
      .x_label = "keys in the first queue for each stored key (Q/S)",
      .y_label = "share of the keys of the last round"},

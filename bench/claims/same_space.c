@@ -14,7 +14,7 @@ static const double exponent = 1.5, cache_share = 0.01;
 
 static const struct {
   const char *name;
-  rival kind;
+  adaptive_peer kind;
   uint32_t more_bits;
 } filters[] = {{"aqf", AQF, 0},
                {"qf", QF, 0},
@@ -39,48 +39,47 @@ typedef struct result {
 } result;
 
 typedef struct contestant {
-  front front;
+  tested_database db;
   disk_cache cache;
-  attack asking; /* without an adversary */
+  database_attack asking; /* without an adversary */
 } contestant;
 
 static void begin(contestant *c, int which, uint64_t slots, uint64_t seed) {
-  front_open(&c->front, &(front_config){.database = LMDB,
-                                        .kind = rival_kinds[filters[which].kind],
-                                        .slots = slots,
-                                        .more_bits = filters[which].more_bits,
-                                        .seed = seed,
-                                        .filter_first = true,
-                                        .durability = BESOM_DURABLE_BATCH});
-  front_fill(&c->front, 0, front_capacity(&c->front));
+  tested_database_open(&c->db, &(database_config){.database = LMDB,
+                                                  .kind = adaptive_peer_kinds[filters[which].kind],
+                                                  .slots = slots,
+                                                  .more_bits = filters[which].more_bits,
+                                                  .seed = seed,
+                                                  .filter_first = true,
+                                                  .durability = BESOM_DURABLE_BATCH});
+  tested_database_fill(&c->db, 0, tested_database_capacity(&c->db));
   c->cache = (disk_cache){
-      .path = c->front.directory,
-      .pages = (uint64_t)(cache_share * (double)front_stats(&c->front).bytes / DISK_PAGE)};
+      .path = c->db.directory,
+      .pages = (uint64_t)(cache_share * (double)tested_database_stats(&c->db).bytes / DISK_PAGE)};
 }
 
 /* The faster turns tell the speed: others on the machine only ever slow one down. */
 static void take(contestant *c, uint64_t queries, result *r) {
   besom_statistics stats;
-  check(besom_stats(c->front.facade, &stats), "statistics of a filter");
+  check(besom_stats(c->db.queried_filter, &stats), "statistics of a filter");
   r->queries += (double)queries;
   r->seconds += TURNS * samples_quantile(&c->asking.seconds, 0.25);
   r->reads += (double)c->asking.reads;
   r->pages += (double)c->asking.pages;
   r->bytes += (double)stats.bytes;
-  attack_free(&c->asking);
+  database_attack_free(&c->asking);
 }
 
 static void ask_stream(contestant contestants[FILTERS], key_stream stream, uint64_t queries,
                        result *results) {
   for (int i = 0; i < FILTERS; i++) {
-    contestants[i].asking = (attack){.front = &contestants[i].front,
-                                     .cache = &contestants[i].cache,
-                                     .keys = {.strangers = stream}};
-    disk_forget(contestants[i].front.directory);
+    contestants[i].asking = (database_attack){
+        .db = &contestants[i].db, .cache = &contestants[i].cache, .keys = {.absent = stream}};
+    disk_evict(contestants[i].db.directory);
   }
   for (int turn = 0; turn < TURNS; turn++)
     for (int i = 0; i < FILTERS; i++)
-      attack_go_on(&contestants[(i + turn) % FILTERS].asking, queries / TURNS);
+      database_attack_replay(&contestants[(i + turn) % FILTERS].asking, queries / TURNS);
   for (int i = 0; i < FILTERS; i++) take(&contestants[i], queries, &results[i]);
 }
 
@@ -90,7 +89,7 @@ static void run_seed(effort e, uint64_t seed, result results[STREAMS][FILTERS]) 
   ask_stream(contestants, stream_zipf_absent(BENCH_SEED, exponent, UNIVERSE), e.queries,
              results[ZIPF]);
   ask_stream(contestants, stream_absent(BENCH_SEED), e.queries, results[UNIFORM]);
-  for (int i = 0; i < FILTERS; i++) front_close(&contestants[i].front);
+  for (int i = 0; i < FILTERS; i++) tested_database_close(&contestants[i].db);
 }
 
 static double speed_of(const result *r) {

@@ -22,26 +22,26 @@ static double bits_of(const besom_statistics *stats) {
 }
 
 /* Asks for the first n absent keys, again and again; gives the false positives of the first time, and of all. */
-static void ask(learner *l, uint64_t n, uint64_t *first, uint64_t *all) {
+static void ask(tested_filter *l, uint64_t n, uint64_t *first, uint64_t *all) {
   key_stream absent = stream_absent(BENCH_SEED);
   for (int time = 0; time < REPETITIONS; time++) {
     for (uint64_t i = 0; i < n; i++) {
       uint64_t key;
       absent.generate(&absent, i, 1, &key);
-      *all += learner_ask(l, key);
+      *all += tested_filter_query(l, key);
     }
     if (!time) *first = *all;
   }
 }
 
 static void test(double b, uint64_t members, driver *d, findings *found, report *numbers) {
-  const contender *taf = &contenders[TAF];
+  const telescoping_peer *taf = &telescoping_peers[TAF];
   double eps = ldexp(1, -(int)taf->width), bound = exp(-1) + b / ((b - 1) * (b - 1));
   uint64_t n = (uint64_t)((double)members / (b * sqrt(eps))), first = 0, all = 0;
   progress("b = %g", b);
-  learner l = contender_join_full(taf, members, BENCH_SEED, d);
+  tested_filter l = telescoping_filter_full(taf, members, BENCH_SEED, d);
   ask(&l, n, &first, &all);
-  besom_statistics stats = learner_stats(&l);
+  besom_statistics stats = tested_filter_stats(&l);
   double bits = bits_of(&stats), rate = (double)first / (double)n,
          later = (double)(all - first) / (double)n;
   report_cell(numbers, "%g", b);
@@ -58,7 +58,7 @@ static void test(double b, uint64_t members, driver *d, findings *found, report 
     finding(found, (double)all / (double)(n * REPETITIONS) <= eps);
   }
   if (b >= 4) finding(found, stats.rebuilds == 0);
-  learner_free(&l);
+  tested_filter_free(&l);
 }
 
 static findings run(bool full, report *numbers) {

@@ -12,16 +12,16 @@ enum { STORED = 30 };
 static const int log_rates[] = {-10, -9, -8, -7, -6};
 enum { RATES = sizeof log_rates / sizeof *log_rates };
 
-static const player broom = {"broom", "rounds=amortized", 0};
+static const cache_filter broom = {"broom", "rounds=amortized", 0};
 
 /* Gives the share of corrections that are serendipitous. */
 static double test_rate(const queries *q, int log_rate, uint64_t seeds, report *numbers) {
   corrections c = corrections_create(q);
   for (uint64_t i = 0; i < seeds; i++) {
     progress("%s, eps 2^%d: seed %llu", q->name, log_rate, (unsigned long long)i + 1);
-    game g = {
+    cache_setup g = {
         .queries = q, .stored = STORED, .seed = random_at(BENCH_SEED, i), .log_rate = log_rate};
-    caf_play(&broom, &g, &c);
+    cache_experiment_run(&broom, &g, &c);
   }
   double share = (double)c.serendipitous / (double)(c.direct + c.serendipitous);
   report_cell(numbers, "%s", q->name);
@@ -43,7 +43,7 @@ static findings run(bool full, report *numbers) {
     double shares[RATES];
     for (int r = 0; r < RATES; r++) {
       shares[r] =
-          test_rate(&q, log_rates[r], queries_turns(&q, full ? 30000000 : 3000000), numbers);
+          test_rate(&q, log_rates[r], queries_passes(&q, full ? 30000000 : 3000000), numbers);
       finding(&found, shares[r] >= 0.24 && shares[r] <= 0.55);
     }
     finding(&found, shares[RATES - 1] > shares[0]);

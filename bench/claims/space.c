@@ -6,33 +6,34 @@
 enum { QUERIES = 4000000 };
 
 static const double most_above_qf = 1.09, most_above_cf = 1.02, most_above_rate = 1.05;
-static const double wanted_rate = 1.0 / (1 << RIVAL_WIDTH);
+static const double wanted_rate = 1.0 / (1 << PEER_REMAINDER_BITS);
 
 typedef struct size {
   double bytes, bits_per_slot, bits_per_key, fpr;
 } size;
 
 /* The five of the paper, and qf without the marks that aqf needs to tell long fingerprints: that of the paper. */
-enum { LEAN_QF = RIVALS, FILTERS };
+enum { LEAN_QF = ADAPTIVE_PEERS, FILTERS };
 
 static const char *name_of(int which) {
-  return which == LEAN_QF ? "qf heads=no" : rival_kinds[which];
+  return which == LEAN_QF ? "qf heads=no" : adaptive_peer_kinds[which];
 }
 
 static size measure(int which, uint64_t slots, driver *d) {
   uint8_t seed[16];
   hash_seed(BENCH_SEED, seed);
-  besom_config config =
-      rival_config(rival_kinds[which == LEAN_QF ? QF : which], slots, RIVAL_WIDTH, seed);
+  besom_config config = peer_config(adaptive_peer_kinds[which == LEAN_QF ? QF : which], slots,
+                                    PEER_REMAINDER_BITS, seed);
   if (which == LEAN_QF) config.options = "heads=no";
   key_stream members = stream_members(BENCH_SEED), absent = stream_absent(BENCH_SEED);
   progress("%s", name_of(which));
-  learner l = learner_create_of(kind_learns(config.kind) ? STORE : NEVER, &config, &members,
-                                rival_members(slots), d);
-  besom_statistics stats = learner_stats(&l);
+  tested_filter l =
+      tested_filter_create_from(kind_adapts_with_store(config.kind) ? ADAPT_STORE : ADAPT_NEVER,
+                                &config, &members, peer_members(slots), d);
+  besom_statistics stats = tested_filter_stats(&l);
   uint64_t hits;
   drive_contains(d, l.filter, &absent, QUERIES, BATCH, &hits);
-  learner_free(&l);
+  tested_filter_free(&l);
   return (size){(double)stats.bytes, 8 * (double)stats.bytes / (double)slots, stats.bits_per_key,
                 (double)hits / QUERIES};
 }

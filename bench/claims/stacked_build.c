@@ -16,13 +16,13 @@ static const double bits = 10, most_ns = 400;
 static const double shares[] = {0.1, 0.25, 0.5, 1, 2, 4};
 
 /* Nanoseconds a member. */
-static double build_time(const scene *s, const char *kind, const char *options, besom_workload *w,
-                         int rounds) {
+static double build_time(const stacked_setup *s, const char *kind, const char *options,
+                         besom_workload *w, int rounds) {
   samples seconds = {0};
   for (int i = 0; i < rounds; i++) {
     double took;
     besom_config config = {.kind = kind, .options = options, .bits = bits};
-    besom_free(scene_filter(s, config, BENCH_SEED, w, &took));
+    besom_free(setup_filter(s, config, BENCH_SEED, w, &took));
     samples_add(&seconds, took);
   }
   double median = samples_median(&seconds);
@@ -32,7 +32,7 @@ static double build_time(const scene *s, const char *kind, const char *options, 
 
 static findings run(bool full, report *numbers) {
   uint64_t members = full ? 1000000 : 100000;
-  scene s = scene_of_zipf(0.75, members, 10 * members);
+  stacked_setup s = setup_zipf(0.75, members, 10 * members);
   double base = build_time(&s, "bloom", NULL, NULL, ROUNDS);
   findings found = {0};
   for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
@@ -40,7 +40,7 @@ static findings run(bool full, report *numbers) {
     char options[64];
     snprintf(options, sizeof options, "frequent=%llu", (unsigned long long)frequent);
     progress("%s", options);
-    besom_workload *w = scene_most_popular(&s, frequent);
+    besom_workload *w = setup_most_popular(&s, frequent);
     double stacked = build_time(&s, "stacked", options, w, ROUNDS),
            learned = build_time(&s, "learned", NULL, w, 1);
     double more = (stacked - base) * (double)members / (double)(members + frequent);

@@ -24,7 +24,7 @@ static const double paper_times = 5; /* fewer false positives than of Bloom filt
 /* ------------------------------------------------------------------ numbers */
 
 /* A point of a curve; alone: the rate of one filter of the base kind, to compare with. */
-static void show(const scene *s, const char *base, const char *curve, double budget,
+static void show(const stacked_setup *s, const char *base, const char *curve, double budget,
                  const besom_filter *f, double rate, double alone, report *numbers) {
   besom_statistics stats;
   check(besom_stats(f, &stats), "statistics");
@@ -39,9 +39,9 @@ static void show(const scene *s, const char *base, const char *curve, double bud
 }
 
 /* The base kind knows no key from another, so its rate is taken over all keys alike, which has less noise. */
-static double test_alone(const scene *s, const char *base, double bits, report *numbers) {
-  besom_filter *f = scene_base(s, base, bits, BENCH_SEED, NULL);
-  double rate = scene_rate_of_keys(s, f);
+static double test_alone(const stacked_setup *s, const char *base, double bits, report *numbers) {
+  besom_filter *f = setup_base(s, base, bits, BENCH_SEED, NULL);
+  double rate = setup_fpr_uniform(s, f);
   show(s, base, "alone", bits, f, rate, rate, numbers);
   besom_free(f);
   return rate;
@@ -53,12 +53,12 @@ typedef struct knowledge {
   char listed[LISTED_BYTES];
 } knowledge;
 
-static double test_stacked(const scene *s, const char *base, double bits, const knowledge *k,
-                           double alone, report *numbers) {
+static double test_stacked(const stacked_setup *s, const char *base, double bits,
+                           const knowledge *k, double alone, report *numbers) {
   char curve[32] = "stacked";
   if (!s->firehose) snprintf(curve, sizeof curve, "stacked %g", s->popularity.s);
-  besom_filter *f = scene_stacked(s, base, k->listed, bits, BENCH_SEED, k->half, NULL);
-  double rate = scene_rate(s, f);
+  besom_filter *f = setup_stacked(s, base, k->listed, bits, BENCH_SEED, k->half, NULL);
+  double rate = setup_fpr(s, f);
   show(s, base, curve, bits, f, rate, alone, numbers);
   besom_free(f);
   return rate;
@@ -67,10 +67,10 @@ static double test_stacked(const scene *s, const char *base, double bits, const 
 /* ------------------------------------------------------------------ scenes */
 
 /* Scenes with the same members, so that what is said of the base kind is so of all of them. */
-static void test_scenes(const scene *scenes, size_t n, size_t n_bases, bool full, findings *found,
-                        report *numbers) {
+static void test_scenes(const stacked_setup *scenes, size_t n, size_t n_bases, bool full,
+                        findings *found, report *numbers) {
   knowledge known[EXPONENTS];
-  for (size_t i = 0; i < n; i++) known[i].half = scene_known_half(&scenes[i], known[i].listed);
+  for (size_t i = 0; i < n; i++) known[i].half = setup_known_half(&scenes[i], known[i].listed);
   for (size_t b = 0; b < n_bases; b++)
     for (size_t k = 0; k < BUDGETS; k += full ? 1 : 2) {
       progress("%s, %s, %g bits", scenes->name, bases[b], budgets[k]);
@@ -87,11 +87,11 @@ static void test_scenes(const scene *scenes, size_t n, size_t n_bases, bool full
 static findings run(bool full, report *numbers) {
   uint64_t members = full ? 1000000 : 100000, universe = 10 * members;
   power_law law = power_law_create(BENCH_SEED);
-  scene urls = scene_of_urls(members, universe),
-        firehose = scene_of_firehose(POWER_LAW_KEYS / 2, &law);
-  scene integers[EXPONENTS];
+  stacked_setup urls = setup_urls(members, universe),
+                firehose = setup_firehose(POWER_LAW_KEYS / 2, &law);
+  stacked_setup integers[EXPONENTS];
   findings found = {0};
-  for (int i = 0; i < EXPONENTS; i++) integers[i] = scene_of_zipf(exponents[i], members, universe);
+  for (int i = 0; i < EXPONENTS; i++) integers[i] = setup_zipf(exponents[i], members, universe);
   test_scenes(&urls, 1, 1, full, &found, numbers);
   test_scenes(&firehose, 1, 1, full, &found, numbers);
   test_scenes(integers, EXPONENTS, BASES, full, &found, numbers);

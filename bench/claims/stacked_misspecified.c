@@ -10,18 +10,18 @@ static const double bits = 10, true_exponent = 0.75;
 
 static findings run(bool full, report *numbers) {
   uint64_t members = full ? 500000 : 50000;
-  scene s = scene_of_zipf(true_exponent, members, 10 * members);
-  besom_filter *alone = scene_base(&s, "bloom", bits, BENCH_SEED, NULL);
-  double base = scene_rate_of_keys(&s, alone);
+  stacked_setup s = setup_zipf(true_exponent, members, 10 * members);
+  besom_filter *alone = setup_base(&s, "bloom", bits, BENCH_SEED, NULL);
+  double base = setup_fpr_uniform(&s, alone);
   findings found = {0};
   besom_free(alone);
   for (int i = 0; i < 9; i++) {
     double exponent = 0.15 * (i + 1);
     progress("a sample of zipf %g", exponent);
-    scene model = scene_of_zipf(exponent, members, 10 * members);
-    besom_workload *w = scene_sample(&model, model.universe);
-    besom_filter *stacked = scene_stacked(&s, "bloom", NULL, bits, BENCH_SEED, w, NULL);
-    double rate = scene_rate(&s, stacked);
+    stacked_setup model = setup_zipf(exponent, members, 10 * members);
+    besom_workload *w = setup_sample(&model, model.universe);
+    besom_filter *stacked = setup_stacked(&s, "bloom", NULL, bits, BENCH_SEED, w, NULL);
+    double rate = setup_fpr(&s, stacked);
     besom_free(stacked);
     besom_workload_free(w);
     finding(&found, rate <= 1.02 * base);

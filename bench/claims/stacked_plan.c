@@ -22,9 +22,9 @@ static const way ways[] = {
 enum { WAYS = sizeof ways / sizeof *ways };
 
 /* Queries until so many different keys are among them. */
-static besom_workload *sample_of_keys(const scene *s, uint64_t keys) {
+static besom_workload *sample_of_keys(const stacked_setup *s, uint64_t keys) {
   for (uint64_t queries = keys;; queries = queries + queries / 4) {
-    besom_workload *w = scene_sample(s, queries);
+    besom_workload *w = setup_sample(s, queries);
     besom_workload_statistics stats;
     check(besom_workload_stats(w, &stats), "statistics of a workload");
     if (stats.keys >= keys) return w;
@@ -49,7 +49,7 @@ static double plan(const way *how, double epsilon, uint64_t members, const besom
 
 static findings run(bool full, report *numbers) {
   uint64_t members = full ? 1000000 : 100000, keys = members;
-  scene s = scene_of_zipf(1, members, full ? 100000000 : 10000000);
+  stacked_setup s = setup_zipf(1, members, full ? 100000000 : 10000000);
   progress("drawing queries for %llu keys", (unsigned long long)keys);
   besom_workload *w = sample_of_keys(&s, keys);
   besom_workload_statistics stats;

@@ -10,15 +10,15 @@ static const double bits = 10, most_worse = 1.5, still_better = 0.4;
 static const double exponents[] = {0.5, 0.75, 1};
 
 static void try_exponent(double exponent, uint64_t members, findings *found, report *numbers) {
-  scene s = scene_of_zipf(exponent, members, 10 * members);
-  besom_workload *w = scene_sample(&s, s.universe);
-  besom_filter *alone = scene_base(&s, "bloom", bits, BENCH_SEED, NULL);
-  besom_filter *stacked = scene_stacked(&s, "bloom", NULL, bits, BENCH_SEED, w, NULL);
-  double base = scene_rate_of_keys(&s, alone), now = scene_rate(&s, stacked);
-  double strangers = scene_rate_of_strangers(&s, stacked);
+  stacked_setup s = setup_zipf(exponent, members, 10 * members);
+  besom_workload *w = setup_sample(&s, s.universe);
+  besom_filter *alone = setup_base(&s, "bloom", bits, BENCH_SEED, NULL);
+  besom_filter *stacked = setup_stacked(&s, "bloom", NULL, bits, BENCH_SEED, w, NULL);
+  double base = setup_fpr_uniform(&s, alone), now = setup_fpr(&s, stacked);
+  double absent = setup_fpr_unqueried(&s, stacked);
   bool better = true;
   for (int left = 10; left >= 0; left--) {
-    double kept = left / 10.0, rate = kept * now + (1 - kept) * strangers;
+    double kept = left / 10.0, rate = kept * now + (1 - kept) * absent;
     better &= kept < still_better || rate <= base;
     report_cell(numbers, "%g", exponent);
     report_cell(numbers, "%.1f", kept);
@@ -30,7 +30,7 @@ static void try_exponent(double exponent, uint64_t members, findings *found, rep
   besom_free(stacked);
   besom_workload_free(w);
   finding(found, better);
-  finding(found, strangers <= most_worse * base);
+  finding(found, absent <= most_worse * base);
 }
 
 static findings run(bool full, report *numbers) {

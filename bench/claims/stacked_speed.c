@@ -59,19 +59,19 @@ static void report_speeds(const char *base, speeds *s, findings *found, report *
     }
 }
 
-static void try_base(const scene *s, const char *base, besom_workload *w, bool full, driver *d,
-                     findings *found, report *numbers) {
+static void try_base(const stacked_setup *s, const char *base, besom_workload *w, bool full,
+                     driver *d, findings *found, report *numbers) {
   uint64_t queries = full ? 1 << 20 : 1 << 18;
-  besom_filter *filters[2] = {scene_base(s, base, bits, BENCH_SEED, NULL),
-                              scene_stacked(s, base, NULL, bits, BENCH_SEED, w, NULL)};
+  besom_filter *filters[2] = {setup_base(s, base, bits, BENCH_SEED, NULL),
+                              setup_stacked(s, base, NULL, bits, BENCH_SEED, w, NULL)};
   key_stream members = stream_lookups(BENCH_SEED, s->members),
-             strangers = stream_absent(BENCH_SEED + 1);
+             absent = stream_absent(BENCH_SEED + 1);
   speeds speed;
   memset(&speed, 0, sizeof speed);
   for (int round = 0; round < (full ? 15 : 5); round++) {
     progress("%s, round %d", base, round + 1);
     measure(filters, &members, POSITIVE, queries, d, &speed);
-    measure(filters, &strangers, NEGATIVE, queries, d, &speed);
+    measure(filters, &absent, NEGATIVE, queries, d, &speed);
   }
   besom_free(filters[0]);
   besom_free(filters[1]);
@@ -80,10 +80,10 @@ static void try_base(const scene *s, const char *base, besom_workload *w, bool f
 
 static findings run(bool full, report *numbers) {
   uint64_t members = full ? 8000000 : 2000000;
-  scene s = scene_of_zipf(0.75, members, 4 * members);
+  stacked_setup s = setup_zipf(0.75, members, 4 * members);
   driver d = driver_create();
   findings found = {0};
-  besom_workload *w = scene_sample(&s, members / 2);
+  besom_workload *w = setup_sample(&s, members / 2);
   for (size_t i = 0; i < sizeof bases / sizeof *bases; i++)
     try_base(&s, bases[i], w, full, &d, &found, numbers);
   besom_workload_free(w);

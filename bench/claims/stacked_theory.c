@@ -67,12 +67,12 @@ static double foretold_saving(double rate, double frequent, double share) {
 /* ------------------------------------------------------------------ what besom does */
 
 /* Frequent non-members, all asked alike; their share is told by an option, so that one workload is for all shares. */
-static besom_workload *workload_of(const scene *s) {
+static besom_workload *workload_of(const stacked_setup *s) {
   besom_workload *w;
-  uint8_t key[SCENE_KEY_BYTES];
+  uint8_t key[SETUP_KEY_BYTES];
   check(besom_workload_create((uint64_t)1 << 32, NULL, &w), "making a workload");
   for (uint64_t i = 0; i < s->universe; i++) {
-    size_t len = scene_absent(s, i, key);
+    size_t len = setup_absent(s, i, key);
     check(besom_workload_add(w, key, len, 1), "adding to a workload");
   }
   return w;
@@ -84,8 +84,8 @@ static besom_config config_of(double rate, int percent, char options[32]) {
 }
 
 /* layers: no more than these, 0 for any number. There is no limit on how many a member passes: the theory has none. */
-static double planned_bits(const scene *s, const besom_workload *w, double rate, int percent,
-                           uint32_t layers) {
+static double planned_bits(const stacked_setup *s, const besom_workload *w, double rate,
+                           int percent, uint32_t layers) {
   char options[32];
   besom_config config = config_of(rate, percent, options);
   besom_plan_limits limits = {.layers = layers};
@@ -94,11 +94,12 @@ static double planned_bits(const scene *s, const besom_workload *w, double rate,
   return plan.bits;
 }
 
-static double planned_saving(const scene *s, const besom_workload *w, double rate, int percent) {
+static double planned_saving(const stacked_setup *s, const besom_workload *w, double rate,
+                             int percent) {
   return planned_bits(s, w, rate, percent, 1) - planned_bits(s, w, rate, percent, 0);
 }
 
-static int planned_percent(const scene *s, const besom_workload *w, double rate) {
+static int planned_percent(const stacked_setup *s, const besom_workload *w, double rate) {
   int saves_not = 0, saves = PERCENTS;
   while (saves - saves_not > 1) {
     int middle = (saves + saves_not) / 2;
@@ -111,11 +112,11 @@ static int planned_percent(const scene *s, const besom_workload *w, double rate)
 }
 
 /* The rate of a filter that is built, over queries of which that share is for the frequent non-members. */
-static double built_rate(const scene *s, besom_workload *w, double rate, int percent) {
+static double built_rate(const stacked_setup *s, besom_workload *w, double rate, int percent) {
   char options[32];
-  besom_filter *f = scene_filter(s, config_of(rate, percent, options), BENCH_SEED, w, NULL);
+  besom_filter *f = setup_filter(s, config_of(rate, percent, options), BENCH_SEED, w, NULL);
   double share = percent / 100.0;
-  double built = share * scene_rate_of_keys(s, f) + (1 - share) * scene_rate_of_strangers(s, f);
+  double built = share * setup_fpr_uniform(s, f) + (1 - share) * setup_fpr_unqueried(s, f);
   besom_free(f);
   return built;
 }
@@ -140,8 +141,8 @@ static void show(report *numbers, const char *figure, const char *by, double rat
 }
 
 /* Figures 2a and 2b: the least share for which a stack is smaller. */
-static void test_when(const scene *s, const besom_workload *w, double frequent, findings *found,
-                      report *numbers) {
+static void test_when(const stacked_setup *s, const besom_workload *w, double frequent,
+                      findings *found, report *numbers) {
   for (int i = 0; i < RATES; i++) {
     int foretold = foretold_percent(rates[i], frequent), planned = planned_percent(s, w, rates[i]);
     show(numbers, "2ab", "theorem", rates[i], frequent, foretold, NAN, NAN);
@@ -154,8 +155,8 @@ static void test_when(const scene *s, const besom_workload *w, double frequent, 
 }
 
 /* Figure 2c: by how many bits. Filters are built at some of the shares. */
-static void test_how_much(const scene *s, besom_workload *w, double frequent, findings *found,
-                          report *numbers) {
+static void test_how_much(const stacked_setup *s, besom_workload *w, double frequent,
+                          findings *found, report *numbers) {
   for (int step = STEP; step <= PERCENTS; step += STEP) {
     int percent = step < PERCENTS ? step : PERCENTS - 1;
     double foretold = foretold_saving(size_rate, frequent, percent / 100.0);
@@ -175,7 +176,7 @@ static findings run(bool full, report *numbers) {
   findings found = {0};
   for (int i = 0; i < FREQUENTS; i++) {
     progress("%g frequent non-members a member", frequents[i]);
-    scene s = scene_of_zipf(0, members, (uint64_t)(frequents[i] * (double)members));
+    stacked_setup s = setup_zipf(0, members, (uint64_t)(frequents[i] * (double)members));
     besom_workload *w = workload_of(&s);
     test_when(&s, w, frequents[i], &found, numbers);
     test_how_much(&s, w, frequents[i], &found, numbers);

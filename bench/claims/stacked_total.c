@@ -34,48 +34,47 @@ static double with_reads(const outcome *o, double read_ns) {
 
 /* What the queries of a scene are put to. */
 typedef struct stage {
-  scene scene;
+  stacked_setup setup;
   besom_workload *known; /* the more popular half of the keys */
   char listed[LISTED_BYTES];
-  scene_queries members, others;
+  setup_queries members, others;
 } stage;
 
-static stage stage_create(scene s) {
-  stage t = {.scene = s,
-             .members = scene_queries_create(&s, true),
-             .others = scene_queries_create(&s, false)};
-  t.known = scene_known_half(&s, t.listed);
+static stage stage_create(stacked_setup s) {
+  stage t = {.setup = s,
+             .members = setup_queries_create(&s, true),
+             .others = setup_queries_create(&s, false)};
+  t.known = setup_known_half(&s, t.listed);
   return t;
 }
 
 static void stage_free(stage *t) {
   besom_workload_free(t->known);
-  scene_queries_free(&t->members);
-  scene_queries_free(&t->others);
+  setup_queries_free(&t->members);
+  setup_queries_free(&t->others);
 }
 
 /*
  * Only a stack knows keys one by one. The others' rates are taken over all keys alike: whether the most popular one
  * happens to be a false positive would say nothing about the kind.
  */
-static outcome measure(const stage *t, which subject, double bits) {
+static outcome measure(const stage *t, which each, double bits) {
   besom_config config = {
-      .kind = subjects[subject].kind, .options = subjects[subject].options, .bits = bits};
-  if (subject == STACKED) config.options = t->listed;
+      .kind = subjects[each].kind, .options = subjects[each].options, .bits = bits};
+  if (each == STACKED) config.options = t->listed;
   besom_filter *f =
-      scene_filter(&t->scene, config, BENCH_SEED, subject == BLOOM ? NULL : t->known, NULL);
-  outcome o = {.fpr =
-                   subject == STACKED ? scene_rate(&t->scene, f) : scene_rate_of_keys(&t->scene, f),
-               .positive_ns = scene_queries_time(&t->members, f),
-               .negative_ns = scene_queries_time(&t->others, f)};
+      setup_filter(&t->setup, config, BENCH_SEED, each == BLOOM ? NULL : t->known, NULL);
+  outcome o = {.fpr = each == STACKED ? setup_fpr(&t->setup, f) : setup_fpr_uniform(&t->setup, f),
+               .positive_ns = setup_queries_time(&t->members, f),
+               .negative_ns = setup_queries_time(&t->others, f)};
   besom_free(f);
   return o;
 }
 
-static void show(const stage *t, which subject, int bits, const outcome *o, const outcome *bloom,
+static void show(const stage *t, which each, int bits, const outcome *o, const outcome *bloom,
                  report *numbers) {
-  report_cell(numbers, "%s", t->scene.name);
-  report_cell(numbers, "%s", subjects[subject].name);
+  report_cell(numbers, "%s", t->setup.name);
+  report_cell(numbers, "%s", subjects[each].name);
   report_cell(numbers, "%d", bits);
   report_cell(numbers, "%.3g", o->fpr);
   report_cell(numbers, "%.1f", o->positive_ns);
@@ -99,7 +98,7 @@ static bool stack_is_fast(const outcome *stack, const outcome *bloom) {
 }
 
 /* Each sentence of the statement is a part of it, for each memory of each scene. */
-static void test_scene(scene s, bool full, findings *found, report *numbers) {
+static void test_scene(stacked_setup s, bool full, findings *found, report *numbers) {
   stage t = stage_create(s);
   for (int bits = LEAST_BITS; bits <= MOST_BITS; bits += full ? 2 : 4) {
     outcome of[SUBJECTS];
@@ -122,9 +121,9 @@ static findings run(bool full, report *numbers) {
   uint64_t members = full ? 1000000 : 50000, universe = 10 * members;
   power_law law = power_law_create(BENCH_SEED);
   findings found = {0};
-  test_scene(scene_of_urls(members, universe), full, &found, numbers);
-  test_scene(scene_of_firehose(POWER_LAW_KEYS / 2, &law), full, &found, numbers);
-  test_scene(scene_of_zipf(0.75, members, universe), full, &found, numbers);
+  test_scene(setup_urls(members, universe), full, &found, numbers);
+  test_scene(setup_firehose(POWER_LAW_KEYS / 2, &law), full, &found, numbers);
+  test_scene(setup_zipf(0.75, members, universe), full, &found, numbers);
   power_law_free(&law);
   return found;
 }

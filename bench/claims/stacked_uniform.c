@@ -11,11 +11,11 @@ static const double bits = 10;
 static const uint64_t times[] = {1, 2, 5, 10, 15, 25};
 
 static bool try_times(uint64_t members, uint64_t universe, report *numbers) {
-  scene s = scene_of_zipf(0, members, universe);
-  besom_workload *w = scene_sample(&s, 4 * universe);
-  besom_filter *alone = scene_base(&s, "bloom", bits, BENCH_SEED, NULL);
-  besom_filter *stacked = scene_stacked(&s, "bloom", NULL, bits, BENCH_SEED, w, NULL);
-  double base = scene_rate_of_keys(&s, alone), rate = scene_rate(&s, stacked);
+  stacked_setup s = setup_zipf(0, members, universe);
+  besom_workload *w = setup_sample(&s, 4 * universe);
+  besom_filter *alone = setup_base(&s, "bloom", bits, BENCH_SEED, NULL);
+  besom_filter *stacked = setup_stacked(&s, "bloom", NULL, bits, BENCH_SEED, w, NULL);
+  double base = setup_fpr_uniform(&s, alone), rate = setup_fpr(&s, stacked);
   unsigned layers = 0;
   besom_statistics stats;
   while (besom_stats_layer(stacked, layers, &stats) == BESOM_OK) layers++;

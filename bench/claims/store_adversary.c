@@ -21,40 +21,40 @@ static const struct {
 
 /* The same kind against adversaries of all shares, which take turns. */
 typedef struct trial {
-  front front;
+  tested_database db;
   disk_cache cache;
-  attack attack;
+  database_attack attack;
 } trial;
 
 static void trial_begin(trial *t, const char *kind, uint64_t slots, double cache_share,
                         double share) {
   progress("%s, cache %g, adversary %g: filling", kind, cache_share, share);
-  front_open(&t->front, &(front_config){.database = LMDB,
-                                        .kind = kind,
-                                        .slots = slots,
-                                        .durability = BESOM_DURABLE_BATCH});
-  front_fill(&t->front, 0, front_capacity(&t->front));
+  tested_database_open(&t->db, &(database_config){.database = LMDB,
+                                                  .kind = kind,
+                                                  .slots = slots,
+                                                  .durability = BESOM_DURABLE_BATCH});
+  tested_database_fill(&t->db, 0, tested_database_capacity(&t->db));
   t->cache = (disk_cache){
-      .path = t->front.directory,
-      .pages = (uint64_t)(cache_share * (double)front_stats(&t->front).bytes / DISK_PAGE)};
-  t->attack = (attack){.front = &t->front,
-                       .cache = &t->cache,
-                       .keys = {.strangers = stream_absent(BENCH_SEED), .share = share}};
-  disk_forget(t->front.directory);
+      .path = t->db.directory,
+      .pages = (uint64_t)(cache_share * (double)tested_database_stats(&t->db).bytes / DISK_PAGE)};
+  t->attack = (database_attack){.db = &t->db,
+                                .cache = &t->cache,
+                                .keys = {.absent = stream_absent(BENCH_SEED), .share = share}};
+  disk_evict(t->db.directory);
   progress("%s, cache %g, adversary %g: collecting", kind, cache_share, share);
-  attack_collect(&t->attack, (uint64_t)(queries_a_slot * (double)slots));
+  database_attack_collect(&t->attack, (uint64_t)(queries_a_slot * (double)slots));
 }
 
 static void trial_end(trial *t) {
-  attack_free(&t->attack);
-  front_close(&t->front);
+  database_attack_free(&t->attack);
+  tested_database_close(&t->db);
 }
 
 static void report_trial(report *numbers, const trial *t, double cache_share, double speed,
                          double of_none, const char *verdict) {
-  const attack *a = &t->attack;
+  const database_attack *a = &t->attack;
   double queries = (double)a->keys.number;
-  report_cell(numbers, "%s", front_name(&t->front));
+  report_cell(numbers, "%s", tested_database_filter_name(&t->db));
   report_cell(numbers, "%g", cache_share);
   report_cell(numbers, "%g", 100 * a->keys.share);
   report_cell(numbers, "%zu", a->keys.found.count);
@@ -77,7 +77,7 @@ static void test_kind(size_t k, uint64_t slots, double cache_share, findings *fo
     trial_begin(&trials[s], kinds[k].kind, slots, cache_share, shares[s]);
   for (int i = 0; i < TURNS; i++) {
     progress("%s, cache %g: turn %d of %d", kinds[k].kind, cache_share, i, TURNS);
-    for (int s = 0; s < SHARES; s++) attack_go_on(&trials[(s + i) % SHARES].attack, turn);
+    for (int s = 0; s < SHARES; s++) database_attack_replay(&trials[(s + i) % SHARES].attack, turn);
   }
   double none = turn_of(&trials[0]);
   for (int s = 0; s < SHARES; s++) {

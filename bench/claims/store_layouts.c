@@ -6,7 +6,7 @@
 #include "harness/tested_database.h"
 #include "harness/timing.h"
 
-enum { MERGED, SPLIT, LAYOUTS, TURNS = 20, QUERIES_A_CHECK = 16 };
+enum { MERGED, SPLIT, LAYOUTS, TURNS = 20, QUERIES_PER_CHECK = 16 };
 
 static const char *const layout_names[LAYOUTS] = {"merged", "split"};
 static const double cache_share = 0.25;
@@ -27,17 +27,17 @@ typedef struct result {
   uint64_t times, pages;
 } result;
 
-static void put_turn(front *f, uint64_t turn, uint64_t n, result *r) {
+static void put_turn(tested_database *f, uint64_t turn, uint64_t n, result *r) {
   uint64_t pages = disk_pages_read();
   double start = wall_seconds();
-  front_fill(f, turn * n, n);
+  tested_database_fill(f, turn * n, n);
   samples_add(&r->seconds, wall_seconds() - start);
   r->times += n;
   r->pages += disk_pages_read() - pages;
 }
 
-static void get_turn(front *f, disk_cache *cache, const key_stream *stream, const struct stage *s,
-                     uint64_t *keys, uint64_t turn, uint64_t n, result *r) {
+static void get_turn(tested_database *f, disk_cache *cache, const key_stream *stream,
+                     const struct stage *s, uint64_t *keys, uint64_t turn, uint64_t n, result *r) {
   uint64_t pages = disk_pages_read();
   double emptying = cache->seconds;
   stream->generate(stream, turn * n, n, keys);
@@ -45,8 +45,8 @@ static void get_turn(front *f, disk_cache *cache, const key_stream *stream, cons
   double (*clock)(void) = s->on_disk ? wall_seconds : cpu_seconds;
   double start = clock();
   for (uint64_t i = 0; i < n; i++) {
-    if (front_get(f, keys[i]) != s->members) fail("a wrong answer");
-    if (s->on_disk && i % QUERIES_A_CHECK == 0) disk_cache_check(cache);
+    if (tested_database_get(f, keys[i]) != s->members) fail("a wrong answer");
+    if (s->on_disk && i % QUERIES_PER_CHECK == 0) disk_cache_check(cache);
   }
   samples_add(&r->seconds, clock() - start - (cache->seconds - emptying));
   r->times += n;
@@ -73,9 +73,9 @@ static bool report_stage(report *numbers, const char *name, result results[LAYOU
   return holds;
 }
 
-static bool test_puts(front fronts[LAYOUTS], report *numbers) {
+static bool test_puts(tested_database fronts[LAYOUTS], report *numbers) {
   result results[LAYOUTS] = {0};
-  uint64_t n = front_capacity(&fronts[0]) / TURNS;
+  uint64_t n = tested_database_capacity(&fronts[0]) / TURNS;
   for (uint64_t turn = 0; turn < TURNS; turn++) {
     progress("put: turn %llu of %d", (unsigned long long)turn, TURNS);
     for (int l = 0; l < LAYOUTS; l++) put_turn(&fronts[l], turn, n, &results[l]);
@@ -89,18 +89,19 @@ static uint64_t queries_of(const struct stage *s, uint64_t slots) {
   return s->on_disk ? 2 * slots : 8 * slots;
 }
 
-static bool test_gets(front fronts[LAYOUTS], const struct stage *s, report *numbers) {
+static bool test_gets(tested_database fronts[LAYOUTS], const struct stage *s, report *numbers) {
   uint64_t n = queries_of(s, fronts[0].config.slots) / TURNS;
   uint64_t *keys = allocate(n, sizeof *keys);
-  key_stream stream = s->members
-                          ? stream_lookups(BENCH_SEED, front_capacity(&fronts[0]) / TURNS * TURNS)
-                          : stream_absent(BENCH_SEED + s->on_disk);
+  key_stream stream =
+      s->members ? stream_lookups(BENCH_SEED, tested_database_capacity(&fronts[0]) / TURNS * TURNS)
+                 : stream_absent(BENCH_SEED + s->on_disk);
   disk_cache caches[LAYOUTS] = {0};
   result results[LAYOUTS] = {0};
   for (int l = 0; l < LAYOUTS; l++) {
     caches[l].path = fronts[l].directory;
-    caches[l].pages = (uint64_t)(cache_share * (double)front_stats(&fronts[l]).bytes / DISK_PAGE);
-    if (s->on_disk) disk_forget(caches[l].path);
+    caches[l].pages =
+        (uint64_t)(cache_share * (double)tested_database_stats(&fronts[l]).bytes / DISK_PAGE);
+    if (s->on_disk) disk_evict(caches[l].path);
   }
   for (uint64_t turn = 0; turn < TURNS; turn++) {
     progress("%s: turn %llu of %d", s->name, (unsigned long long)turn, TURNS);
@@ -112,19 +113,19 @@ static bool test_gets(front fronts[LAYOUTS], const struct stage *s, report *numb
 }
 
 static findings run(bool full, report *numbers) {
-  front fronts[LAYOUTS];
+  tested_database fronts[LAYOUTS];
   for (int l = 0; l < LAYOUTS; l++)
-    front_open(&fronts[l],
-               &(front_config){.database = LMDB,
-                               .kind = "aqf",
-                               .slots = (uint64_t)1 << (full ? 20 : 18),
-                               .layout = l == SPLIT ? BESOM_LAYOUT_SPLIT : BESOM_LAYOUT_MERGED,
-                               .durability = BESOM_DURABLE_BATCH});
+    tested_database_open(&fronts[l], &(database_config){.database = LMDB,
+                                                        .kind = "aqf",
+                                                        .slots = (uint64_t)1 << (full ? 20 : 18),
+                                                        .layout = l == SPLIT ? BESOM_LAYOUT_SPLIT
+                                                                             : BESOM_LAYOUT_MERGED,
+                                                        .durability = BESOM_DURABLE_BATCH});
   findings found = {0};
   finding(&found, test_puts(fronts, numbers));
   for (size_t i = 0; i < sizeof gets / sizeof *gets; i++)
     finding(&found, test_gets(fronts, &gets[i], numbers));
-  for (int l = 0; l < LAYOUTS; l++) front_close(&fronts[l]);
+  for (int l = 0; l < LAYOUTS; l++) tested_database_close(&fronts[l]);
   return found;
 }
 

@@ -22,7 +22,7 @@ static samples rekey(besom_guard *g, uint64_t step_items, double *begin) {
   return pauses;
 }
 
-static bool test_steps(front *f, uint64_t keys, uint64_t step_items, report *numbers) {
+static bool test_steps(tested_database *f, uint64_t keys, uint64_t step_items, report *numbers) {
   besom_guard_statistics before, after;
   check(besom_guard_stats(f->guard, &before), "statistics of a guard");
   double begin, sum = 0;
@@ -47,17 +47,17 @@ static bool test_steps(front *f, uint64_t keys, uint64_t step_items, report *num
 
 static findings run(bool full, report *numbers) {
   uint64_t keys = full ? 10000000 : 100000;
-  front f;
-  front_open(&f, &(front_config){.database = LMDB,
-                                 .kind = "aqf",
-                                 .slots = keys / 9 * 10 + 10,
-                                 .durability = BESOM_DURABLE_BATCH});
+  tested_database f;
+  tested_database_open(&f, &(database_config){.database = LMDB,
+                                              .kind = "aqf",
+                                              .slots = keys / 9 * 10 + 10,
+                                              .durability = BESOM_DURABLE_BATCH});
   progress("filling");
-  front_fill(&f, 0, keys);
+  tested_database_fill(&f, 0, keys);
   findings found = {0};
   for (size_t i = 0; i < sizeof step_sizes / sizeof *step_sizes; i++)
     finding(&found, test_steps(&f, keys, step_sizes[i], numbers));
-  front_close(&f);
+  tested_database_close(&f);
   return found;
 }
 

@@ -14,12 +14,12 @@
 #include "harness/timing.h"
 
 /* A row for every 20th of the load. Of each row so many batches, whatever the size is. */
-enum { ROWS = 18, BATCHES = 6, NONE = RIVALS, KINDS };
+enum { ROWS = 18, BATCHES = 6, NONE = ADAPTIVE_PEERS, KINDS };
 
 static const double least_share_of_qf = 0.9;
 
 static const char *kind_of(int k) {
-  return k == NONE ? NULL : rival_kinds[k];
+  return k == NONE ? NULL : adaptive_peer_kinds[k];
 }
 
 typedef struct times {
@@ -30,23 +30,23 @@ typedef struct times {
 } times;
 
 typedef struct contest {
-  front fronts[KINDS];
+  tested_database fronts[KINDS];
   uint64_t scans[KINDS]; /* that opening has taken */
   times rows[KINDS][ROWS];
   uint64_t *keys, batch; /* of a batch, and how many these are */
 } contest;
 
-static void put_batch(front *f, const uint64_t *keys, uint64_t n, times *t) {
+static void put_batch(tested_database *f, const uint64_t *keys, uint64_t n, times *t) {
   uint64_t pages = disk_pages_read();
   double wall = wall_seconds(), cpu = cpu_seconds();
-  front_begin(f);
-  for (uint64_t i = 0; i < n; i++) front_put(f, keys[i]);
-  front_commit(f);
+  tested_database_begin(f);
+  for (uint64_t i = 0; i < n; i++) tested_database_put(f, keys[i]);
+  tested_database_commit(f);
   samples_add(&t->batches, wall_seconds() - wall);
   t->cpu += cpu_seconds() - cpu;
   t->puts += n;
   t->pages += disk_pages_read() - pages;
-  disk_forget(f->directory);
+  disk_evict(f->directory);
 }
 
 static void fill_row(contest *c, int row) {
@@ -77,11 +77,11 @@ static times total_of(const times rows[ROWS]) {
   return sum;
 }
 
-static void report_times(report *numbers, const front *f, const char *span, const char *load,
-                         const times *t, const times *qf) {
+static void report_times(report *numbers, const tested_database *f, const char *span,
+                         const char *load, const times *t, const times *qf) {
   double puts = (double)t->puts;
   report_cell(numbers, "%s", span);
-  report_cell(numbers, "%s", front_name(f));
+  report_cell(numbers, "%s", tested_database_filter_name(f));
   report_cell(numbers, "%s", load);
   report_cell(numbers, "%.0f", puts / t->wall);
   report_cell(numbers, "%.2f", qf->wall / t->wall);
@@ -99,7 +99,7 @@ static void report_load(report *numbers, const contest *c, int k, int row) {
 /* The sums, and what the store has counted. */
 static void report_total(report *numbers, const contest *c, int k) {
   times mine = total_of(c->rows[k]), qf = total_of(c->rows[QF]);
-  besom_store_statistics s = front_stats(&c->fronts[k]);
+  besom_store_statistics s = tested_database_stats(&c->fronts[k]);
   report_times(numbers, &c->fronts[k], "all", "", &mine, &qf);
   report_cell(numbers, "%.1f", (double)s.bytes / (double)mine.puts);
   report_cell(numbers, "%llu", (unsigned long long)mine.puts);
@@ -111,7 +111,7 @@ static void report_total(report *numbers, const contest *c, int k) {
 /* Sentence by sentence of the statement. */
 static findings judge(const contest *c) {
   times aqf = total_of(c->rows[AQF]), qf = total_of(c->rows[QF]);
-  besom_store_statistics s = front_stats(&c->fronts[AQF]);
+  besom_store_statistics s = tested_database_stats(&c->fronts[AQF]);
   findings found = {0};
   finding(&found, qf.wall / aqf.wall >= least_share_of_qf);
   finding(&found, s.appends + s.table_puts == aqf.puts &&
@@ -127,17 +127,17 @@ static findings run(bool full, report *numbers) {
   c->batch = slots / (ROWS + 2) / BATCHES;
   c->keys = allocate(c->batch, sizeof *c->keys);
   for (int k = 0; k < KINDS; k++) {
-    front_config config = {
+    database_config config = {
         .database = LMDB, .kind = kind_of(k), .slots = slots, .durability = BESOM_DURABLE_BATCH};
-    front_open(&c->fronts[k], &config);
-    c->scans[k] = front_stats(&c->fronts[k]).scans;
+    tested_database_open(&c->fronts[k], &config);
+    c->scans[k] = tested_database_stats(&c->fronts[k]).scans;
   }
   for (int row = 0; row < ROWS; row++) fill_row(c, row);
   for (int row = 0; row < ROWS; row++)
     for (int k = 0; k < KINDS; k++) report_load(numbers, c, k, row);
   for (int k = 0; k < KINDS; k++) report_total(numbers, c, k);
   findings all = judge(c);
-  for (int k = 0; k < KINDS; k++) front_close(&c->fronts[k]);
+  for (int k = 0; k < KINDS; k++) tested_database_close(&c->fronts[k]);
   free(c->keys);
   free(c);
   return all;

@@ -12,7 +12,7 @@ static const char *const front_names[FRONTS] = {"rocksdb_bloom", "guard_aqf"};
 static const double bloom_bits = 13.47; /* what aqf takes at 90 % load */
 static const double queries_a_slot = 1.5;
 static const double cache_share = 0.01;
-enum { RECORD = 8 + FRONT_VALUE };
+enum { RECORD = 8 + DATABASE_VALUE_BYTES };
 
 static const double skew = 1.1;
 static const double adversarial = 0.05;
@@ -29,35 +29,35 @@ static key_stream stream_of(workload w, uint64_t slots) {
 }
 
 /* Closing the database writes what it has in memory to files, which its filter is for. */
-static void open_front(front *f, int which, uint64_t slots) {
+static void open_front(tested_database *f, int which, uint64_t slots) {
   uint64_t data = RECORD * slots;
-  front_config config = {.database = ROCKSDB,
-                         .kind = which == GUARD ? "aqf" : NULL,
-                         .slots = slots,
-                         .durability = BESOM_DURABLE_BATCH,
-                         .rocksdb = {.cache_bytes = (uint64_t)(cache_share * (double)data),
-                                     .bloom_bits = which == GUARD ? 0 : bloom_bits,
-                                     .direct_reads = true}};
-  front_open(f, &config);
-  front_fill(f, 0, front_capacity(f));
-  front_reopen(f);
+  database_config config = {.database = ROCKSDB,
+                            .kind = which == GUARD ? "aqf" : NULL,
+                            .slots = slots,
+                            .durability = BESOM_DURABLE_BATCH,
+                            .rocksdb = {.cache_bytes = (uint64_t)(cache_share * (double)data),
+                                        .bloom_bits = which == GUARD ? 0 : bloom_bits,
+                                        .direct_reads = true}};
+  tested_database_open(f, &config);
+  tested_database_fill(f, 0, tested_database_capacity(f));
+  tested_database_reopen(f);
 }
 
 static bool test_workload(workload w, uint64_t slots, report *numbers) {
-  front fronts[FRONTS];
-  attack attacks[FRONTS];
+  tested_database fronts[FRONTS];
+  database_attack attacks[FRONTS];
   uint64_t turn = (uint64_t)(queries_a_slot * (double)slots) / TURNS;
   for (int i = 0; i < FRONTS; i++) {
     progress("%s: filling %s", workloads[w].name, front_names[i]);
     open_front(&fronts[i], i, slots);
-    attacks[i] = (attack){
-        .front = &fronts[i],
-        .keys = {.strangers = stream_of(w, slots), .share = w == ADVERSARIAL ? adversarial : 0}};
-    attack_collect(&attacks[i], turn * TURNS);
+    attacks[i] = (database_attack){
+        .db = &fronts[i],
+        .keys = {.absent = stream_of(w, slots), .share = w == ADVERSARIAL ? adversarial : 0}};
+    database_attack_collect(&attacks[i], turn * TURNS);
   }
   for (int t = 0; t < TURNS; t++) {
     progress("%s: turn %d of %d", workloads[w].name, t, TURNS);
-    for (int i = 0; i < FRONTS; i++) attack_go_on(&attacks[i], turn);
+    for (int i = 0; i < FRONTS; i++) database_attack_replay(&attacks[i], turn);
   }
   double own = samples_median(&attacks[OWN].seconds);
   bool fine = own / samples_median(&attacks[GUARD].seconds) >= workloads[w].least;
@@ -70,8 +70,8 @@ static bool test_workload(workload w, uint64_t slots, report *numbers) {
     report_cell(numbers, "%.2f", own / seconds);
     report_cell(numbers, "%.2f", 1000 * (double)attacks[i].pages / (double)attacks[i].keys.number);
     report_cell(numbers, "%s", i == OWN ? "-" : fine ? "yes" : "no");
-    attack_free(&attacks[i]);
-    front_close(&fronts[i]);
+    database_attack_free(&attacks[i]);
+    tested_database_close(&fronts[i]);
   }
   return fine;
 }

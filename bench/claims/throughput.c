@@ -33,12 +33,12 @@ typedef struct speeds {
   samples of[OPERATIONS][LOADS][ASKED];
 } speeds;
 
-static double measure_inserts(const contender *c, uint64_t slots, uint64_t members, uint64_t seed,
-                              driver *d) {
+static double measure_inserts(const telescoping_peer *c, uint64_t slots, uint64_t members,
+                              uint64_t seed, driver *d) {
   uint8_t bytes[16];
   besom_filter *f;
   hash_seed(seed, bytes);
-  besom_config config = contender_config(c, slots, bytes);
+  besom_config config = telescoping_config(c, slots, bytes);
   key_stream stream = stream_members(seed);
   check(besom_create(&config, &f), "creating %s", c->kind);
   double seconds = drive_insert(d, f, &stream, 0, members, SINGLE);
@@ -46,9 +46,9 @@ static double measure_inserts(const contender *c, uint64_t slots, uint64_t membe
   return (double)members / seconds / 1e6;
 }
 
-static double measure_queries(learner *l, const queries *q, const uint64_t *keys) {
+static double measure_queries(tested_filter *l, const queries *q, const uint64_t *keys) {
   double start = cpu_seconds();
-  for (uint64_t i = 0; i < q->n; i++) learner_ask(l, keys[i]);
+  for (uint64_t i = 0; i < q->n; i++) tested_filter_query(l, keys[i]);
   return (double)q->n / (cpu_seconds() - start) / 1e6;
 }
 
@@ -63,13 +63,13 @@ static void measure(uint64_t slots, const queries streams[2], uint64_t seed, dri
   uint64_t *keys[] = {keys_of(&streams[0], seed), keys_of(&streams[1], seed)};
   for (int i = 0; i < LOADS; i++)
     for (int w = 0; w < ASKED; w++) {
-      const contender *c = &contenders[who[w]];
+      const telescoping_peer *c = &telescoping_peers[who[w]];
       uint64_t members = (uint64_t)((double)slots * loads[i]);
       samples_add(&s->of[INSERTS][i][w], measure_inserts(c, slots, members, seed, d));
-      learner l = contender_join(c, slots, members, seed, d);
+      tested_filter l = telescoping_filter(c, slots, members, seed, d);
       samples_add(&s->of[TRENDING][i][w], measure_queries(&l, &streams[0], keys[0]));
       samples_add(&s->of[SKEWED][i][w], measure_queries(&l, &streams[1], keys[1]));
-      learner_free(&l);
+      tested_filter_free(&l);
     }
   free(keys[0]);
   free(keys[1]);

@@ -11,12 +11,12 @@ static const unsigned ratios[] = {1, 5, 10, 20, 30, 50};
 
 static void test_ratio(const queries *q, unsigned ratio, uint64_t seeds, driver *d, findings *found,
                        report *numbers) {
-  ratings r = contenders_rate(q, ratio, seeds, d);
+  peer_rates r = telescoping_peers_fpr(q, ratio, seeds, d);
   report_cell(numbers, "%s", q->name);
   report_cell(numbers, "%llu", (unsigned long long)q->n);
-  report_cell(numbers, "%llu", (unsigned long long)q->different);
+  report_cell(numbers, "%llu", (unsigned long long)q->distinct);
   report_cell(numbers, "%u", ratio);
-  for (int c = 0; c < RATED; c++) report_cell(numbers, "%.3g", r.rates[c]);
+  for (int c = 0; c < COMPARED_PEERS; c++) report_cell(numbers, "%.3g", r.rates[c]);
   bool lowest = true, alike = true;
   for (int c = CF; c < ACF_CUCKOOING; c++) lowest &= r.rates[ACF_CUCKOOING] < r.rates[c];
   for (int c = EXAF; c <= TAF; c++) alike &= fabs(log(r.rates[c] / r.rates[ACF1])) <= log(4.0 / 3);
@@ -35,27 +35,27 @@ static findings run(bool full, report *numbers) {
   for (int t = 0; t < TRACES; t++) {
     queries q = queries_of_trace(trace_names[t]);
     for (size_t r = 0; r < sizeof ratios / sizeof *ratios; r++)
-      test_ratio(&q, ratios[r], queries_turns(&q, full ? 15000000 : 400000), &d, &found, numbers);
+      test_ratio(&q, ratios[r], queries_passes(&q, full ? 15000000 : 400000), &d, &found, numbers);
     queries_free(&q);
   }
   driver_free(&d);
   return found;
 }
 
-static const char *const columns[] = {"trace",     "queries", "A",       "A_per_S",
-                                      RATED_NAMES, "lowest",  "stacked", "alike"};
+static const char *const columns[] = {"trace",  "queries", "A",    "A_per_S", COMPARED_PEER_NAMES,
+                                      "lowest", "stacked", "alike"};
 
 static const plot plots[] = {
     {.title = "False positives on recorded requests",
      .x = "A_per_S",
-     .y = RATED_IN_PAPER,
+     .y = PEERS_IN_PAPER,
      .panels = "trace",
      .x_label = "different queries for each stored key (A/S)",
      .y_label = "false positives a query",
      .log_y = true},
     {.title = "The same of all quotient filters",
      .x = "A_per_S",
-     .y = RATED_ELSE,
+     .y = QUOTIENT_PEERS,
      .panels = "trace",
      .x_label = "different queries for each stored key (A/S)",
      .y_label = "false positives a query",

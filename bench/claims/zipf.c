@@ -24,12 +24,12 @@ static const double most_above_others = 1.1; /* what differs by less is chance *
 
 static const struct {
   const char *name, *kind;
-  learning way;
-} filters[FILTERS] = {{"qf", "qf", NEVER},
-                      {"aqf", "aqf", STORE},
-                      {"aqf_marks", "aqf", MARKS},
-                      {"taf", "taf", STORE},
-                      {"acf-cyclic", "acf-cyclic", STORE}};
+  adapt_mode mode;
+} filters[FILTERS] = {{"qf", "qf", ADAPT_NEVER},
+                      {"aqf", "aqf", ADAPT_STORE},
+                      {"aqf_marks", "aqf", ADAPT_EXCEPTIONS},
+                      {"taf", "taf", ADAPT_STORE},
+                      {"acf-cyclic", "acf-cyclic", ADAPT_STORE}};
 enum { IS_QF = 0, IS_AQF = 1, IS_TAF = 3, IS_ACF = 4 }; /* in filters */
 
 typedef struct effort {
@@ -40,7 +40,7 @@ static const effort quick = {.slots = 1 << 20, .seeds = 4};
 static const effort thorough = {.slots = 1 << 26, .seeds = 10};
 
 typedef struct tally {
-  curve curves[FILTERS];
+  fpr_curve curves[FILTERS];
   uint64_t uniform_hits; /* of qf, each key asked once */
 } tally;
 
@@ -48,17 +48,18 @@ static void ask(int which, uint64_t slots, uint64_t seed, const uint64_t *keys, 
                 tally *t) {
   uint8_t hash[16];
   hash_seed(seed, hash);
-  besom_config config = rival_config(filters[which].kind, slots, RIVAL_WIDTH, hash);
+  besom_config config = peer_config(filters[which].kind, slots, PEER_REMAINDER_BITS, hash);
   if (strcmp(config.kind, "aqf") == 0) config.reserve = reserve;
   key_stream members = stream_members(seed), absent = stream_absent(seed);
-  learner l = learner_create_of(filters[which].way, &config, &members, rival_members(slots), d);
-  curve_add(&t->curves[which], &l, config.reserve, keys, QUERIES);
+  tested_filter l =
+      tested_filter_create_from(filters[which].mode, &config, &members, peer_members(slots), d);
+  fpr_curve_add(&t->curves[which], &l, config.reserve, keys, QUERIES);
   if (which == IS_QF) {
     uint64_t hits;
     drive_contains(d, l.filter, &absent, UNIFORM_QUERIES, BATCH, &hits);
     t->uniform_hits += hits;
   }
-  learner_free(&l);
+  tested_filter_free(&l);
 }
 
 static void ask_all(effort e, tally *t) {
@@ -81,21 +82,21 @@ static void ask_all(effort e, tally *t) {
 /* ------------------------------------------------------------------ reporting */
 
 /* How far below the average of qf over all seeds. */
-static double reduction_of(const curve *c, double uniform) {
-  return uniform / curve_last_half(c);
+static double reduction_of(const fpr_curve *c, double uniform) {
+  return uniform / fpr_curve_last_half(c);
 }
 
-static void report_stretch(report *numbers, const char *span, int which, const curve *c, int first,
-                           int end) {
+static void report_stretch(report *numbers, const char *span, int which, const fpr_curve *c,
+                           int first, int end) {
   report_cell(numbers, "%s", span);
   report_cell(numbers, "%s", filters[which].name);
-  curve_report(c, first, end, numbers);
+  fpr_curve_report(c, first, end, numbers);
 }
 
 static void report_halves(report *numbers, int which, const tally *t, double uniform,
                           const char *holds) {
-  const curve *c = &t->curves[which];
-  report_stretch(numbers, "last_half", which, c, curve_middle(), CURVE_STRETCHES);
+  const fpr_curve *c = &t->curves[which];
+  report_stretch(numbers, "last_half", which, c, fpr_curve_middle(), CURVE_WINDOWS);
   report_cell(numbers, "%.3g", uniform);
   report_cell(numbers, "%.1f", reduction_of(c, uniform));
   report_cell(numbers, "%s", holds);
@@ -108,17 +109,18 @@ static findings run(bool full, report *numbers) {
   ask_all(e, &t);
   double uniform = (double)t.uniform_hits / ((double)UNIFORM_QUERIES * (double)e.seeds);
   for (int which = 0; which < FILTERS; which++)
-    for (int i = 0; i < CURVE_STRETCHES; i++) {
+    for (int i = 0; i < CURVE_WINDOWS; i++) {
       report_stretch(numbers, "stretch", which, &t.curves[which], i, i + 1);
       for (int empty = 0; empty < 3; empty++) report_cell(numbers, "%s", "");
     }
-  const curve *aqf = &t.curves[IS_AQF];
+  const fpr_curve *aqf = &t.curves[IS_AQF];
   bool reduced = reduction_of(aqf, uniform) >= wanted_reduction;
-  bool small = aqf->extra_bits[CURVE_STRETCHES - 1] / (double)aqf->filters <= wanted_bits;
+  bool small = aqf->extra_bits[CURVE_WINDOWS - 1] / (double)aqf->filters <= wanted_bits;
   finding(&found, reduced);
-  finding(&found, small && aqf->adapt_full == 0);
+  finding(&found, small && aqf->reserve_full == 0);
   for (int other = IS_TAF; other <= IS_ACF; other++)
-    finding(&found, curve_last_half(aqf) <= most_above_others * curve_last_half(&t.curves[other]));
+    finding(&found,
+            fpr_curve_last_half(aqf) <= most_above_others * fpr_curve_last_half(&t.curves[other]));
   for (int which = 0; which < FILTERS; which++)
     report_halves(numbers, which, &t, uniform,
                   which != IS_AQF    ? "-"

@@ -7,17 +7,17 @@
 
 static const double load = 0.9, highest_cuckoo_load = 0.95;
 
-const char *const rival_kinds[RIVALS] = {"aqf", "taf", "acf-cyclic", "qf", "cf"};
+const char *const adaptive_peer_kinds[ADAPTIVE_PEERS] = {"aqf", "taf", "acf-cyclic", "qf", "cf"};
 
-uint64_t rival_members(uint64_t slots) {
+uint64_t peer_members(uint64_t slots) {
   return (uint64_t)(load * (double)slots);
 }
 
-uint64_t rival_slots(uint64_t members) {
+uint64_t peer_slots(uint64_t members) {
   return (uint64_t)ceil((double)members / load);
 }
 
-bool kind_learns(const char *kind) {
+bool kind_adapts_with_store(const char *kind) {
   return kind_named(kind)->abilities & BESOM_CAN_MATCH;
 }
 
@@ -28,22 +28,22 @@ static bool has_slots(const besom_config *config) {
   return true;
 }
 
-besom_config rival_config(const char *kind, uint64_t slots, uint32_t width,
-                          const uint8_t seed[16]) {
+besom_config peer_config(const char *kind, uint64_t slots, uint32_t width, const uint8_t seed[16]) {
   besom_config config = {.kind = kind, .slots = slots, .width = width, .seed = seed};
   if (has_slots(&config)) return config;
   config.slots = config.width = 0;
   config.capacity =
       (uint64_t)(highest_cuckoo_load * (double)slots); /* as many slots as the others have */
   config.fpr = ldexp(1, -(int)width);
-  if (strcmp(kind, rival_kinds[ACF]) == 0) config.options = "selector_bits=1";
+  if (strcmp(kind, adaptive_peer_kinds[ACF]) == 0) config.options = "selector_bits=1";
   return config;
 }
 
-learner rival_learner(const char *kind, uint64_t slots, const key_stream *members, uint64_t n,
-                      uint64_t filter_seed, driver *d) {
+tested_filter peer_filter(const char *kind, uint64_t slots, const key_stream *members, uint64_t n,
+                          uint64_t filter_seed, driver *d) {
   uint8_t seed[16];
   hash_seed(filter_seed, seed);
-  besom_config config = rival_config(kind, slots, RIVAL_WIDTH, seed);
-  return learner_create_of(kind_learns(kind) ? STORE : NEVER, &config, members, n, d);
+  besom_config config = peer_config(kind, slots, PEER_REMAINDER_BITS, seed);
+  return tested_filter_create_from(kind_adapts_with_store(kind) ? ADAPT_STORE : ADAPT_NEVER,
+                                   &config, members, n, d);
 }

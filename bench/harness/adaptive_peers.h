@@ -1,6 +1,7 @@
 /*
- * The filters that the paper on the adaptive quotient filter compares, made as there: as many slots in each, filled to
- * 90 %, and a rate of 2^-9: remainders of 9 bits in quotient tables, entries of 12 bits in cuckoo tables.
+ * The filters that the adaptive quotient filter paper compares, configured as there: the same
+ * number of slots each, filled to a load factor of 0.9, and an FPR of 2^-9: 9-bit remainders in
+ * quotient tables, 12-bit entries in cuckoo tables.
  */
 #ifndef BENCH_HARNESS_ADAPTIVE_PEERS_H
 #define BENCH_HARNESS_ADAPTIVE_PEERS_H
@@ -11,27 +12,30 @@
 #include "besom.h"
 #include "harness/tested_filter.h"
 
-typedef enum rival { AQF, TAF, ACF, QF, CF, RIVALS } rival;
+typedef enum adaptive_peer { AQF, TAF, ACF, QF, CF, ADAPTIVE_PEERS } adaptive_peer;
 
-extern const char *const rival_kinds[RIVALS];
+extern const char *const adaptive_peer_kinds[ADAPTIVE_PEERS];
 
-enum { RIVAL_WIDTH = 9 };
+enum { PEER_REMAINDER_BITS = 9 };
 
-/* Keys that fill so many slots, and slots that so many keys fill. */
-uint64_t rival_members(uint64_t slots);
-uint64_t rival_slots(uint64_t members);
+/* Keys that fill `slots` slots; slots that `members` keys fill. */
+uint64_t peer_members(uint64_t slots);
+uint64_t peer_slots(uint64_t members);
 
-/* Whether kinds of that name learn from a store behind them. */
-bool kind_learns(const char *kind);
+/* Whether the kind adapts with a store behind it. */
+bool kind_adapts_with_store(const char *kind);
 
 /*
- * A filter of any kind that would have this many slots and that width if it were a quotient table: kinds without slots
- * get as many keys at the same rate. seed must live as long as the config.
+ * A filter of any kind, sized like a quotient table with this many slots and this remainder width.
+ * A kind without slots gets the same capacity and FPR. seed must outlive the config.
  */
-besom_config rival_config(const char *kind, uint64_t slots, uint32_t width, const uint8_t seed[16]);
+besom_config peer_config(const char *kind, uint64_t slots, uint32_t width, const uint8_t seed[16]);
 
-/* One with the first n keys of a stream in it, in front of a store in memory if it learns from one. */
-learner rival_learner(const char *kind, uint64_t slots, const key_stream *members, uint64_t n,
-                      uint64_t filter_seed, driver *d);
+/*
+ * Such a filter with the first n keys of a stream, in front of a store in memory if it adapts with
+ * one.
+ */
+tested_filter peer_filter(const char *kind, uint64_t slots, const key_stream *members, uint64_t n,
+                          uint64_t filter_seed, driver *d);
 
 #endif

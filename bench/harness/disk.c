@@ -15,16 +15,16 @@
 #include "fail.h"
 #include "harness/timing.h"
 
-enum { BLOCKS_A_PAGE = 8 };
+enum { BLOCKS_PER_PAGE = 8 };
 
 void disk_directory_create(char path[DISK_PATH]) {
   const char *parent = getenv("TMPDIR");
   int len =
       snprintf(path, DISK_PATH, "%s/besom-bench-XXXXXX", parent && *parent ? parent : "/var/tmp");
-  if (len >= DISK_PATH || !mkdtemp(path)) fail("cannot make a directory in TMPDIR or /var/tmp");
+  if (len >= DISK_PATH || !mkdtemp(path)) fail("cannot create a directory in TMPDIR or /var/tmp");
 }
 
-/* Calls visit for every file; databases have no directories within theirs. */
+/* Calls visit for every file. Databases have no subdirectories. */
 static void for_each_file(const char *path, void (*visit)(int directory, const char *name)) {
   DIR *d = opendir(path);
   if (!d) fail("cannot read the directory %s", path);
@@ -44,18 +44,20 @@ void disk_directory_remove(const char *path) {
 
 uint64_t disk_pages_read(void) {
   struct rusage usage;
-  if (getrusage(RUSAGE_SELF, &usage) != 0) fail("this system does not tell what was read");
-  return (uint64_t)usage.ru_inblock / BLOCKS_A_PAGE;
+  if (getrusage(RUSAGE_SELF, &usage) != 0) fail("this system does not report the blocks read");
+  return (uint64_t)usage.ru_inblock / BLOCKS_PER_PAGE;
 }
 
-static void forget_file(int directory, const char *name) {
+static void evict_file(int directory, const char *name) {
   int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return; /* a database may take a file away at any time */
+  if (fd < 0) return; /* the database may remove a file at any time */
   posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
   close(fd);
 }
 
-/* Pages that are mapped stay in memory, so the mappings of the files are emptied first: they fill again by themselves.
+/*
+ * Mapped pages stay in the page cache, so the mappings of the files are emptied first. They are
+ * filled again on access.
  */
 static void empty_mappings(const char *path) {
   FILE *maps = fopen("/proc/self/maps", "r");
@@ -64,15 +66,14 @@ static void empty_mappings(const char *path) {
   while (fgets(line, sizeof line, maps)) {
     uintptr_t from, to;
     if (!strstr(line, path) || sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &from, &to) != 2) continue;
-    madvise((void *)from, to - from,
-            MADV_DONTNEED); /* of a shared mapping: nothing that was written is lost */
+    madvise((void *)from, to - from, MADV_DONTNEED); /* shared mapping: no written data is lost */
   }
   fclose(maps);
 }
 
-void disk_forget(const char *path) {
+void disk_evict(const char *path) {
   empty_mappings(path);
-  for_each_file(path, forget_file);
+  for_each_file(path, evict_file);
 }
 
 void disk_cache_resume(disk_cache *c) {
@@ -90,7 +91,7 @@ void disk_cache_check(disk_cache *c) {
   disk_cache_pause(c);
   if (c->held < c->pages) return;
   double start = wall_seconds();
-  disk_forget(c->path);
+  disk_evict(c->path);
   c->seconds += wall_seconds() - start;
   c->held = 0;
 }

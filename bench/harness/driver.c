@@ -7,7 +7,7 @@
 #include "harness/timing.h"
 #include "workloads/sorted_digests.h"
 
-/* Large enough for the clock, and for the caches to forget what generating the keys left there. */
+/* Large enough for the clock's resolution, and to evict what key generation left in the caches. */
 enum { CHUNK = 1 << 22, BITMAP_WORDS = CHUNK / 64 };
 
 driver driver_create(void) {
@@ -56,7 +56,7 @@ double drive_insert(driver *d, besom_filter *f, const key_stream *stream, uint64
   return seconds;
 }
 
-/* The keys of a stream for besom_build, and the time that it took to make them. */
+/* The keys of a stream as a source for besom_build, and the time spent on generating them. */
 typedef struct stream_source {
   driver *d;
   const key_stream *stream;
@@ -91,7 +91,7 @@ double drive_build(driver *d, const besom_config *config, const key_stream *stre
   return cpu_seconds() - start - s.seconds;
 }
 
-/* A source for besom_build_sorted, and the time that it took to make the digests. */
+/* A source for besom_build_sorted, and the time spent on generating the digests. */
 typedef struct digest_source {
   sorted_digests digests;
   double seconds;
@@ -148,8 +148,7 @@ double drive_contains(driver *d, const besom_filter *f, const key_stream *stream
   *hits = 0;
   for (uint64_t done = 0; done < n;) {
     size_t chunk = next_chunk(d, stream, done, n - done);
-    memset(d->bitmap, 0,
-           BITMAP_WORDS * sizeof *d->bitmap); /* else its page faults would be timed */
+    memset(d->bitmap, 0, BITMAP_WORDS * sizeof *d->bitmap); /* else page faults would be timed */
     besom_status status = BESOM_OK;
     double start = cpu_seconds();
     if (style == SINGLE)

@@ -1,4 +1,7 @@
-/* How often a filter is wrong while it is asked and learns, in stretches of its queries: short ones first. */
+/*
+ * False-positive rate of a filter while it is queried and adapts, over windows of its queries. The
+ * first windows are short.
+ */
 #ifndef BENCH_HARNESS_FPR_CURVE_H
 #define BENCH_HARNESS_FPR_CURVE_H
 
@@ -7,25 +10,32 @@
 #include "harness/tested_filter.h"
 #include "report.h"
 
-enum { CURVE_STRETCHES = 24 };
+enum { CURVE_WINDOWS = 24 };
 
-/* Sums over all filters that were asked. */
-typedef struct curve {
-  uint64_t hits[CURVE_STRETCHES], asked[CURVE_STRETCHES];
-  double extra_bits[CURVE_STRETCHES]; /* a key that learning has taken, at the end of each */
-  uint64_t filters, adapt_full;
-} curve;
+/* Sums over all filters that were queried. */
+typedef struct fpr_curve {
+  uint64_t hits[CURVE_WINDOWS], queried[CURVE_WINDOWS];
+  double extra_bits[CURVE_WINDOWS]; /* bits per key used by adaptation, at the end of a window */
+  uint64_t filters, reserve_full;
+} fpr_curve;
 
-/* Asks all keys. */
-void curve_add(curve *c, learner *l, double reserve, const uint64_t *keys, uint64_t n);
+/* Runs all queries. */
+void fpr_curve_add(fpr_curve *c, tested_filter *l, double reserve, const uint64_t *keys,
+                   uint64_t n);
 
-/* Over the second half of the queries: the rate, or the least that could have been seen if that is higher. */
-double curve_last_half(const curve *c);
+/*
+ * FPR over the second half of the queries, or the smallest rate that could be observed if that is
+ * higher.
+ */
+double fpr_curve_last_half(const fpr_curve *c);
 
-/* Three cells of a row: the queries asked by the end of stretch end - 1, the rate from `first` on, extra bits then. */
-void curve_report(const curve *c, int first, int end, report *numbers);
+/*
+ * Writes three cells of a row: the queries up to the end of window end - 1, the FPR over the
+ * windows first to end - 1, and the extra bits per key at the end.
+ */
+void fpr_curve_report(const fpr_curve *c, int first, int end, report *numbers);
 
-/* The first stretch of the second half. */
-int curve_middle(void);
+/* The first window of the second half. */
+int fpr_curve_middle(void);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * besom-bench micro: every operation of some kinds side by side, in nanoseconds and in random reads.
+ * besom-bench micro: every operation of several kinds side by side, in nanoseconds and in probes.
  *
- * Rounds are interleaved (probe, a kind, probe, the next kind, ... and again), so that a slow minute of the
- * machine falls on all of them alike; every figure is the median over the rounds.
+ * Rounds are interleaved (probe, kind, probe, next kind, ... and again), so that a slow phase of
+ * the machine affects all kinds alike. Every result is the median over the rounds.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,17 +19,17 @@
 #include "report.h"
 
 typedef struct bench {
-  plan plan;
-  subject *subjects;
-  size_t subject_count;
+  micro_plan plan;
+  micro_case *cases;
+  size_t case_count;
   uint64_t probe_bytes;
-  samples independent, prefetched; /* nanoseconds a read */
+  samples independent, prefetched; /* nanoseconds per read */
 } bench;
 
 /* ------------------------------------------------------------------ what to measure */
 
-static void add_subject(bench *b, const besom_kind_info *kind) {
-  subject_create(&b->subjects[b->subject_count++], kind->name, &b->plan);
+static void add_case(bench *b, const besom_kind_info *kind) {
+  micro_case_create(&b->cases[b->case_count++], kind->name, &b->plan);
 }
 
 static const besom_kind_info *find_kind(const char *name, size_t len) {
@@ -41,42 +41,45 @@ static const besom_kind_info *find_kind(const char *name, size_t len) {
   return kind;
 }
 
-static void add_listed_subjects(bench *b, const char *list) {
-  b->subjects =
-      allocate(strlen(list) + 1, sizeof *b->subjects); /* enough: a name has a letter at least */
+static void add_listed_cases(bench *b, const char *list) {
+  /* enough: a name has at least one letter */
+  b->cases = allocate(strlen(list) + 1, sizeof *b->cases);
   for (const char *name = list;; name++) {
     size_t len = strcspn(name, ",");
-    add_subject(b, find_kind(name, len));
+    add_case(b, find_kind(name, len));
     name += len;
     if (!*name) return;
   }
 }
 
-static void add_every_subject(bench *b) {
+static void add_every_case(bench *b) {
   size_t kind_count = 0;
   while (besom_kinds(kind_count)) kind_count++;
-  b->subjects = allocate(kind_count, sizeof *b->subjects);
+  b->cases = allocate(kind_count, sizeof *b->cases);
   for (size_t i = 0; i < kind_count; i++)
-    if (!needs_store(besom_kinds(i))) add_subject(b, besom_kinds(i));
+    if (!needs_store(besom_kinds(i))) add_case(b, besom_kinds(i));
 }
 
-/* Those of a list with commas; every one without a list. */
-static void add_subjects(bench *b, const char *list) {
+/* The kinds of a comma-separated list; all kinds if list is NULL. */
+static void add_cases(bench *b, const char *list) {
   if (list)
-    add_listed_subjects(b, list);
+    add_listed_cases(b, list);
   else
-    add_every_subject(b);
+    add_every_case(b);
 }
 
 static void free_bench(bench *b) {
-  for (size_t i = 0; i < b->subject_count; i++) subject_free(&b->subjects[i]);
-  free(b->subjects);
+  for (size_t i = 0; i < b->case_count; i++) micro_case_free(&b->cases[i]);
+  free(b->cases);
   samples_free(&b->independent);
   samples_free(&b->prefetched);
 }
 
 static void check_isa(const char *isa) {
-  /* Checked here because a kind without isa= also says BESOM_BAD_OPTION: it could not tell a typing error. */
+  /*
+   * Checked here because a kind without isa= also returns BESOM_BAD_OPTION, which would hide a
+   * typing error.
+   */
   static const char *const known[] = {"portable", "avx2", "avx512"};
   if (!isa) return;
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -92,16 +95,16 @@ static void calibrate(bench *b, probe *p) {
 }
 
 static void measure(bench *b) {
-  /* Of all sizes the first kind's: a kind's ratios do not depend then on what it is compared with. */
-  b->probe_bytes = b->subjects[0].stats.bytes;
+  /* The size of the first kind: then the ratios of a kind do not depend on the other kinds. */
+  b->probe_bytes = b->cases[0].stats.bytes;
   probe p = probe_create(b->probe_bytes);
   driver d = driver_create();
   for (uint64_t round = 0; round < b->plan.rounds; round++) {
-    for (size_t i = 0; i < b->subject_count; i++) {
+    for (size_t i = 0; i < b->case_count; i++) {
       progress("round %llu of %llu: %s", (unsigned long long)round + 1,
-               (unsigned long long)b->plan.rounds, b->subjects[i].config.kind);
+               (unsigned long long)b->plan.rounds, b->cases[i].config.kind);
       calibrate(b, &p);
-      subject_measure(&b->subjects[i], &b->plan, &d, random_at(b->plan.seed, round));
+      micro_case_measure(&b->cases[i], &b->plan, &d, random_at(b->plan.seed, round));
     }
   }
   calibrate(b, &p);
@@ -112,10 +115,10 @@ static void measure(bench *b) {
 
 /* ------------------------------------------------------------------ reporting */
 
-enum { LONGEST_TEXT = 1024 };
+enum { MAX_TEXT = 1024 };
 
-static void find_machine(char model[LONGEST_TEXT]) {
-  char line[LONGEST_TEXT];
+static void find_machine(char model[MAX_TEXT]) {
+  char line[MAX_TEXT];
   strcpy(model, "unknown processor");
   FILE *cpuinfo = fopen("/proc/cpuinfo", "r");
   while (cpuinfo && fgets(line, sizeof line, cpuinfo))
@@ -123,23 +126,23 @@ static void find_machine(char model[LONGEST_TEXT]) {
   if (cpuinfo) fclose(cpuinfo);
 }
 
-static void write_command(int argc, char **argv, char command[LONGEST_TEXT]) {
-  size_t len = (size_t)snprintf(command, LONGEST_TEXT, "besom-bench");
-  for (int i = 0; i < argc && len < LONGEST_TEXT; i++)
-    len += (size_t)snprintf(command + len, LONGEST_TEXT - len, " %s", argv[i]);
+static void write_command(int argc, char **argv, char command[MAX_TEXT]) {
+  size_t len = (size_t)snprintf(command, MAX_TEXT, "besom-bench");
+  for (int i = 0; i < argc && len < MAX_TEXT; i++)
+    len += (size_t)snprintf(command + len, MAX_TEXT - len, " %s", argv[i]);
 }
 
 static void print_head(const bench *b, const char *command, const char *machine) {
   printf("command: %s\nmachine: %s\nfilters: besom %s, %llu keys (%g of %llu slots, %llu bits)",
-         command, machine, besom_version(), (unsigned long long)plan_items(&b->plan), b->plan.load,
-         (unsigned long long)b->plan.slots, (unsigned long long)b->plan.width);
-  for (size_t i = 0; i < b->subject_count; i++) {
-    const besom_statistics *stats = &b->subjects[i].stats;
+         command, machine, besom_version(), (unsigned long long)micro_plan_items(&b->plan),
+         b->plan.load, (unsigned long long)b->plan.slots, (unsigned long long)b->plan.width);
+  for (size_t i = 0; i < b->case_count; i++) {
+    const besom_statistics *stats = &b->cases[i].stats;
     printf("; %s (%s) %.1f MB", stats->kind, stats->isa, 1e-6 * (double)stats->bytes);
   }
-  printf("\nratio:   to independent random reads over %.1f MB of 4K pages; CPU time, median of "
-         "%llu rounds\n"
-         "spread:  from the first quartile to the third, in percent of the median\n\n",
+  printf("\nratio:   ns divided by an independent random read over %.1f MB of 4K pages; CPU "
+         "time, median of %llu rounds\nspread:  interquartile range, in percent of the "
+         "median\n\n",
          1e-6 * (double)b->probe_bytes, (unsigned long long)b->plan.rounds);
 }
 
@@ -172,7 +175,7 @@ static report *make_report(const bench *b, bool csv) {
   report *r = report_create(columns, sizeof columns / sizeof *columns, csv);
   report_time(r, b, "independent", "probe", &b->independent);
   report_time(r, b, "prefetched", "probe", &b->prefetched);
-  for (const subject *s = b->subjects; s < b->subjects + b->subject_count; s++) {
+  for (const micro_case *s = b->cases; s < b->cases + b->case_count; s++) {
     for (int style = 0; style < CALL_STYLES; style++)
       for (int op = 0; op < OPERATIONS; op++)
         report_time(r, b, s->config.kind, operation_names[style][op], &s->nanoseconds[style][op]);
@@ -183,11 +186,11 @@ static report *make_report(const bench *b, bool csv) {
 }
 
 static void print_plan(const bench *b) {
-  const plan *p = &b->plan;
+  const micro_plan *p = &b->plan;
   printf("{\"slots\": %llu, \"width\": %llu, \"load\": %.17g, \"keys\": %llu, \"rounds\": %llu, "
          "\"probe_bytes\": %llu",
          (unsigned long long)p->slots, (unsigned long long)p->width, p->load,
-         (unsigned long long)plan_items(p), (unsigned long long)p->rounds,
+         (unsigned long long)micro_plan_items(p), (unsigned long long)p->rounds,
          (unsigned long long)b->probe_bytes);
   printf(", \"isa\": ");
   json_print_text(p->isa);
@@ -214,7 +217,7 @@ static void print_json(const bench *b, const report *rows, const char *command,
 typedef enum format { TABLE, CSV, JSON } format;
 
 static void print_results(const bench *b, format as, int argc, char **argv) {
-  char command[LONGEST_TEXT], machine[LONGEST_TEXT];
+  char command[MAX_TEXT], machine[MAX_TEXT];
   write_command(argc, argv, command);
   find_machine(machine);
   report *r = make_report(b, as == CSV);
@@ -226,26 +229,26 @@ static void print_results(const bench *b, format as, int argc, char **argv) {
   report_free(r);
 }
 
-int micro_verb(int argc, char **argv) {
+int micro_command(int argc, char **argv) {
   bench b = {.plan = {.slots = 1 << 26, .width = 8, .load = 0.9, .rounds = 5, .seed = BENCH_SEED}};
   const char *kinds = NULL;
   bool csv = false, json = false;
   const argument arguments[] = {
-      {"--kinds", "A,B", "kinds to compare, the first sizes the probe; default: all",
+      {"--kinds", "A,B", "kinds to compare; the first one sizes the probe; default: all",
        .text = &kinds},
       {"--slots", "N", "slots of a quotient table; default 67108864", .count = &b.plan.slots,
        .least = 1024, .most = (double)((uint64_t)1 << 44)},
-      {"--width", "N", "bits of a remainder; default 8", .count = &b.plan.width, .least = 1,
+      {"--width", "N", "bits per remainder; default 8", .count = &b.plan.width, .least = 1,
        .most = 64},
-      {"--load", "X", "share of the slots to fill; default 0.9", .real = &b.plan.load,
-       .least = 0.01, .most = 1},
-      {"--rounds", "N", "rounds to take the median of; default 5", .count = &b.plan.rounds,
+      {"--load", "X", "load factor to fill to; default 0.9", .real = &b.plan.load, .least = 0.01,
+       .most = 1},
+      {"--rounds", "N", "number of rounds; results are medians; default 5", .count = &b.plan.rounds,
        .least = 1, .most = 1e6},
-      {"--seed", "HEX", "of keys and hash: the same seed asks the same; default be50",
+      {"--seed", "HEX", "seed of keys and hash: the same seed repeats the run; default be50",
        .hex = &b.plan.seed},
-      {"--isa", "NAME", "forbid faster instructions than portable, avx2 or avx512",
+      {"--isa", "NAME", "use no faster instructions than portable, avx2 or avx512",
        .text = &b.plan.isa},
-      {"--options", "TEXT", "options of every kind listed, such as heads=no; not with --isa",
+      {"--options", "TEXT", "options of every listed kind, such as heads=no; not with --isa",
        .text = &b.plan.options},
       {"--csv", NULL, "print CSV: kind,op,ns,ratio,value,spread", .flag = &csv},
       {"--json", NULL, "print JSON: command, machine, version, seed, plan, and the same rows",
@@ -254,18 +257,14 @@ int micro_verb(int argc, char **argv) {
   arguments_parse(
       &(command){
           .usage = "micro [options]",
-          .about = "Measures what kinds of filters can do: insert, negative and positive queries, "
-                   "by single calls and "
-                   "batched;\n"
-                   "build (from keys), build_sorted (from sorted digests), count, remove (the last "
-                   "keys inserted), merge "
-                   "(two\n"
-                   "filters with half of the keys each). ns: nanoseconds a key; ratio: the same in "
-                   "random reads of memory;\n"
-                   "spread: from the first quartile of the rounds to the third, in percent of the "
-                   "median.\n"
-                   "Kinds without slots get the capacity and rate that a quotient table of these "
-                   "slots would have.",
+          .about =
+              "Measures the operations of filter kinds: insert, negative and positive queries, "
+              "by single\ncalls and by batch calls; build (from keys), build_sorted (from sorted "
+              "digests), count,\nremove (the last keys inserted), merge (two filters with half "
+              "of the keys each).\nns: nanoseconds per key; ratio: ns divided by the time of a "
+              "random memory read;\nspread: interquartile range of the rounds, in percent of the "
+              "median.\nKinds without slots get the capacity and FPR of a quotient table of "
+              "these slots.",
           .arguments = arguments,
           .argument_count = sizeof arguments / sizeof *arguments,
       },
@@ -273,8 +272,8 @@ int micro_verb(int argc, char **argv) {
   check_isa(b.plan.isa);
   if (csv && json) usage_error("--csv and --json exclude each other");
   if (b.plan.isa && b.plan.options)
-    usage_error("--options: give isa=%s there, not by --isa", b.plan.isa);
-  add_subjects(&b, kinds);
+    usage_error("--options: pass isa=%s there instead of --isa", b.plan.isa);
+  add_cases(&b, kinds);
   measure(&b);
   print_results(&b, json ? JSON : csv ? CSV : TABLE, argc, argv);
   free_bench(&b);

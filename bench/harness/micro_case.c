@@ -6,9 +6,9 @@
 #include "fail.h"
 #include "kinds.h"
 
-enum { MOST_QUERIES = 1 << 22, LEAST_QUERIES = 1 << 16, QUERIES_A_KEY = 16 };
+enum { MAX_QUERIES = 1 << 22, MIN_QUERIES = 1 << 16, QUERIES_PER_KEY = 16 };
 
-static const double last_share = 0.05; /* of the slots: what insert_last fills */
+static const double last_share = 0.05; /* of the slots: filled by insert_last */
 
 const char *const operation_names[CALL_STYLES][OPERATIONS] = {
     {"insert", "insert_last", "build", "build_sorted", "negative", "positive", "count", "remove",
@@ -19,22 +19,22 @@ const char *const operation_names[CALL_STYLES][OPERATIONS] = {
      [POSITIVE] = "positive_batch"},
 };
 
-uint64_t plan_items(const plan *p) {
+uint64_t micro_plan_items(const micro_plan *p) {
   return (uint64_t)((double)p->slots * p->load);
 }
 
-static void configure_by_rate(besom_config *config, const plan *p) {
+static void configure_by_rate(besom_config *config, const micro_plan *p) {
   config->slots = 0;
   config->width = 0;
-  config->capacity = plan_items(p);
+  config->capacity = micro_plan_items(p);
   config->fpr = p->load * ldexp(1, -(int)p->width);
 }
 
-void subject_create(subject *s, const char *kind, const plan *p) {
+void micro_case_create(micro_case *s, const char *kind, const micro_plan *p) {
   const besom_kind_info *info = kind_named(kind);
   if (!info) fail("there is no kind %s", kind);
-  *s = (subject){.config = {.kind = kind, .slots = p->slots, .width = (uint32_t)p->width},
-                 .abilities = info->abilities};
+  *s = (micro_case){.config = {.kind = kind, .slots = p->slots, .width = (uint32_t)p->width},
+                    .abilities = info->abilities};
   hash_seed(p->seed, s->hash_seed);
   s->config.seed = s->hash_seed;
   s->config.options = p->options;
@@ -45,7 +45,7 @@ void subject_create(subject *s, const char *kind, const plan *p) {
 
   besom_filter *f;
   besom_status status = besom_create(&s->config, &f);
-  if (status == BESOM_BAD_OPTION && p->isa) { /* the kind has one path for all machines */
+  if (status == BESOM_BAD_OPTION && p->isa) { /* the kind has one code path for all machines */
     s->config.options = NULL;
     status = besom_create(&s->config, &f);
   }
@@ -55,8 +55,8 @@ void subject_create(subject *s, const char *kind, const plan *p) {
   }
   if (status == BESOM_UNSUPPORTED) {
     s->built_whole = true;
-    s->stats.bytes = (uint64_t)(-log2(s->config.fpr) * (double)s->config.capacity /
-                                8); /* at least, for the probe */
+    /* lower bound, for the probe */
+    s->stats.bytes = (uint64_t)(-log2(s->config.fpr) * (double)s->config.capacity / 8);
     s->stats.kind = kind;
     s->stats.isa = "portable";
     return;
@@ -66,30 +66,30 @@ void subject_create(subject *s, const char *kind, const plan *p) {
   besom_free(f);
 }
 
-void subject_free(subject *s) {
+void micro_case_free(micro_case *s) {
   for (int style = 0; style < CALL_STYLES; style++)
     for (int op = 0; op < OPERATIONS; op++) samples_free(&s->nanoseconds[style][op]);
 }
 
-static void record(subject *s, call_style style, operation op, double seconds, uint64_t n) {
+static void record(micro_case *s, call_style style, operation op, double seconds, uint64_t n) {
   if (n) samples_add(&s->nanoseconds[style][op], 1e9 * seconds / (double)n);
 }
 
-/* Keys that insert_last puts in, and remove takes out. */
-static uint64_t last_items(const plan *p) {
-  uint64_t items = plan_items(p), last = (uint64_t)(last_share * (double)p->slots);
+/* Keys that insert_last inserts and remove removes. */
+static uint64_t last_items(const micro_plan *p) {
+  uint64_t items = micro_plan_items(p), last = (uint64_t)(last_share * (double)p->slots);
   return last < items ? last : items;
 }
 
-/* Enough for the clock; more of them than a small filter has keys would tell nothing new. */
-static uint64_t query_count(const plan *p) {
-  uint64_t n = QUERIES_A_KEY * plan_items(p);
-  return n < LEAST_QUERIES ? LEAST_QUERIES : n > MOST_QUERIES ? MOST_QUERIES : n;
+/* Enough for the clock. For small filters, more queries than this would add no information. */
+static uint64_t query_count(const micro_plan *p) {
+  uint64_t n = QUERIES_PER_KEY * micro_plan_items(p);
+  return n < MIN_QUERIES ? MIN_QUERIES : n > MAX_QUERIES ? MAX_QUERIES : n;
 }
 
-static void measure_inserts(subject *s, const plan *p, driver *d, uint64_t seed, call_style style,
-                            besom_filter *f) {
-  uint64_t items = plan_items(p), last = last_items(p);
+static void measure_inserts(micro_case *s, const micro_plan *p, driver *d, uint64_t seed,
+                            call_style style, besom_filter *f) {
+  uint64_t items = micro_plan_items(p), last = last_items(p);
   key_stream members = stream_members(seed);
   double first_seconds = drive_insert(d, f, &members, 0, items - last, style);
   double last_seconds = drive_insert(d, f, &members, items - last, last, style);
@@ -97,88 +97,90 @@ static void measure_inserts(subject *s, const plan *p, driver *d, uint64_t seed,
   record(s, style, INSERT_LAST, last_seconds, last);
 }
 
-static void measure_queries(subject *s, const plan *p, driver *d, uint64_t seed, call_style style,
-                            const besom_filter *f) {
+static void measure_queries(micro_case *s, const micro_plan *p, driver *d, uint64_t seed,
+                            call_style style, const besom_filter *f) {
   uint64_t hits, n = query_count(p);
   key_stream absent = stream_absent(seed);
   record(s, style, NEGATIVE, drive_contains(d, f, &absent, n, style, &hits), n);
   s->negatives += n;
   s->false_positives += hits;
 
-  key_stream lookups = stream_lookups(seed, plan_items(p));
+  key_stream lookups = stream_lookups(seed, micro_plan_items(p));
   record(s, style, POSITIVE, drive_contains(d, f, &lookups, n, style, &hits), n);
   if (hits != n)
     fail("%s answered no to %llu members", s->config.kind, (unsigned long long)(n - hits));
 }
 
-static void measure_count(subject *s, const plan *p, driver *d, uint64_t seed,
+static void measure_count(micro_case *s, const micro_plan *p, driver *d, uint64_t seed,
                           const besom_filter *f) {
   if (!(s->abilities & BESOM_CAN_COUNT)) return;
   uint64_t sum, n = query_count(p);
-  key_stream lookups = stream_lookups(seed, plan_items(p));
+  key_stream lookups = stream_lookups(seed, micro_plan_items(p));
   record(s, SINGLE, COUNT, drive_count(d, f, &lookups, n, &sum), n);
   if (sum < n)
     fail("%s counts %llu of %llu members", s->config.kind, (unsigned long long)sum,
          (unsigned long long)n);
 }
 
-static void measure_remove(subject *s, const plan *p, driver *d, uint64_t seed, besom_filter *f) {
+static void measure_remove(micro_case *s, const micro_plan *p, driver *d, uint64_t seed,
+                           besom_filter *f) {
   if (!(s->abilities & BESOM_CAN_REMOVE)) return;
   uint64_t last = last_items(p);
   key_stream members = stream_members(seed);
-  record(s, SINGLE, REMOVE, drive_remove(d, f, &members, plan_items(p) - last, last), last);
+  record(s, SINGLE, REMOVE, drive_remove(d, f, &members, micro_plan_items(p) - last, last), last);
 }
 
-/* A fast filter that has lost keys is none. */
-static void check_members(const subject *s, const plan *p, driver *d, uint64_t seed,
+/* Fails if members are lost. */
+static void check_members(const micro_case *s, const micro_plan *p, driver *d, uint64_t seed,
                           const besom_filter *f) {
   uint64_t hits, n = query_count(p);
-  key_stream lookups = stream_lookups(seed, plan_items(p));
+  key_stream lookups = stream_lookups(seed, micro_plan_items(p));
   drive_contains(d, f, &lookups, n, BATCH, &hits);
   if (hits != n) fail("%s has lost %llu members", s->config.kind, (unsigned long long)(n - hits));
 }
 
-/* Nobody knows the keys of the digests; but kinds that are made of them count what they have. */
-static void check_items(const subject *s, const plan *p, const besom_filter *f) {
+/* The digests have no known keys, but kinds built from digests count them. */
+static void check_items(const micro_case *s, const micro_plan *p, const besom_filter *f) {
   besom_statistics stats;
   check(besom_stats(f, &stats), "statistics of %s", s->config.kind);
-  if (stats.items != plan_items(p))
+  if (stats.items != micro_plan_items(p))
     fail("%s has %llu of %llu digests", s->config.kind, (unsigned long long)stats.items,
-         (unsigned long long)plan_items(p));
+         (unsigned long long)micro_plan_items(p));
 }
 
-static besom_filter *measure_build(subject *s, const plan *p, driver *d, uint64_t seed) {
+static besom_filter *measure_build(micro_case *s, const micro_plan *p, driver *d, uint64_t seed) {
   besom_filter *f;
   key_stream members = stream_members(seed);
-  record(s, SINGLE, BUILD, drive_build(d, &s->config, &members, plan_items(p), &f), plan_items(p));
+  record(s, SINGLE, BUILD, drive_build(d, &s->config, &members, micro_plan_items(p), &f),
+         micro_plan_items(p));
   check_members(s, p, d, seed, f);
   return f;
 }
 
-static void measure_build_sorted(subject *s, const plan *p, uint64_t seed) {
+static void measure_build_sorted(micro_case *s, const micro_plan *p, uint64_t seed) {
   if (!(s->abilities & BESOM_CAN_BUILD_SORTED)) return;
   besom_filter *f;
-  record(s, SINGLE, BUILD_SORTED, drive_build_sorted(&s->config, seed, plan_items(p), &f),
-         plan_items(p));
+  record(s, SINGLE, BUILD_SORTED, drive_build_sorted(&s->config, seed, micro_plan_items(p), &f),
+         micro_plan_items(p));
   check_items(s, p, f);
   besom_free(f);
 }
 
-static void measure_merge(subject *s, const plan *p, driver *d, uint64_t seed) {
+static void measure_merge(micro_case *s, const micro_plan *p, driver *d, uint64_t seed) {
   if (!(s->abilities & BESOM_CAN_MERGE)) return;
-  uint64_t half = plan_items(p) / 2;
+  uint64_t half = micro_plan_items(p) / 2;
   key_stream members = stream_members(seed);
   besom_filter *a = drive_filled(d, &s->config, &members, half), *b, *both;
   check(besom_create_like(a, &b), "creating another %s", s->config.kind);
-  drive_insert(d, b, &members, half, plan_items(p) - half, BATCH);
-  record(s, SINGLE, MERGE, drive_merge(a, b, &both), plan_items(p));
+  drive_insert(d, b, &members, half, micro_plan_items(p) - half, BATCH);
+  record(s, SINGLE, MERGE, drive_merge(a, b, &both), micro_plan_items(p));
   check_members(s, p, d, seed, both);
   besom_free(a);
   besom_free(b);
   besom_free(both);
 }
 
-static void measure_inserted(subject *s, const plan *p, driver *d, uint64_t seed,
+static void measure_inserted(micro_case *s, const micro_plan *p, driver *d, uint64_t seed,
                              call_style style) {
   besom_filter *f;
   check(besom_create(&s->config, &f), "creating %s", s->config.kind);
@@ -192,7 +194,7 @@ static void measure_inserted(subject *s, const plan *p, driver *d, uint64_t seed
   besom_free(f);
 }
 
-static void measure_built(subject *s, const plan *p, driver *d, uint64_t seed) {
+static void measure_built(micro_case *s, const micro_plan *p, driver *d, uint64_t seed) {
   besom_filter *f = measure_build(s, p, d, seed);
   if (s->built_whole) {
     for (int style = 0; style < CALL_STYLES; style++)
@@ -202,7 +204,7 @@ static void measure_built(subject *s, const plan *p, driver *d, uint64_t seed) {
   besom_free(f);
 }
 
-void subject_measure(subject *s, const plan *p, driver *d, uint64_t seed) {
+void micro_case_measure(micro_case *s, const micro_plan *p, driver *d, uint64_t seed) {
   for (int style = 0; style < CALL_STYLES && !s->built_whole; style++)
     measure_inserted(s, p, d, seed, (call_style)style);
   measure_built(s, p, d, seed);

@@ -9,18 +9,17 @@
 #include "harness/timing.h"
 #include "workloads/key_stream.h"
 
-enum { LINE = 64, WORDS_A_LINE = LINE / sizeof(uint64_t), READS = 1 << 22, AHEAD = 32 };
+enum { LINE = 64, WORDS_PER_LINE = LINE / sizeof(uint64_t), READS = 1 << 22, AHEAD = 32 };
 
-static volatile uint64_t sink; /* takes what was read, so that the compiler must read it */
+static volatile uint64_t sink; /* stores the result, so that the compiler must keep the reads */
 
 probe probe_create(uint64_t bytes) {
   probe p = {.bytes = (size_t)((bytes + LINE - 1) / LINE * LINE)};
   void *memory = mmap(NULL, p.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) fail("no memory for a probe of %zu bytes", p.bytes);
-  /* May fail where the kernel knows no huge pages: then the pages are ordinary anyway. */
+  /* Fails if the kernel has no huge pages; then the pages are ordinary anyway. */
   (void)madvise(memory, p.bytes, MADV_NOHUGEPAGE);
-  memset(memory, 1,
-         p.bytes); /* untouched pages would all be the one zero page, hence in the cache */
+  memset(memory, 1, p.bytes); /* untouched pages would all map to one cached zero page */
   p.memory = memory;
   return p;
 }
@@ -31,7 +30,7 @@ void probe_free(probe *p) {
 }
 
 static inline const uint64_t *random_line(const probe *p, uint64_t i) {
-  return p->memory + random_below(random_at(0, i), p->bytes / LINE) * WORDS_A_LINE;
+  return p->memory + random_below(random_at(0, i), p->bytes / LINE) * WORDS_PER_LINE;
 }
 
 static double finish(probe *p, double start, uint64_t sum) {

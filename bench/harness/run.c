@@ -1,4 +1,4 @@
-/* besom-bench run: lists the claims, or puts one to the test. */
+/* besom-bench run: lists the claims, or tests one. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,14 +9,14 @@
 #include "json.h"
 #include "workloads/key_stream.h"
 
-/* ------------------------------------------------------------------ what claims there are */
+/* ------------------------------------------------------------------ listing claims */
 
 static void list_claims(void) {
   for (size_t i = 0; claims[i]; i++)
     printf("%-20s %s (%s)\n", claims[i]->name, claims[i]->statement, claims[i]->source);
 }
 
-/* A member of a JSON object; text may be NULL. */
+/* Prints a member of a JSON object; text may be NULL. */
 static void print_member(const char *name, const char *text) {
   printf("\"%s\":", name);
   json_print_text(text);
@@ -72,7 +72,7 @@ static void print_claims(void) {
   printf("]\n");
 }
 
-/* ------------------------------------------------------------------ testing one */
+/* ------------------------------------------------------------------ testing a claim */
 
 static const claim *find_claim(const char *name) {
   for (size_t i = 0; claims[i]; i++)
@@ -93,19 +93,20 @@ static void test_claim(const claim *c, bool full, bool csv) {
   if (!csv) printf("\n%s (%zu of %zu parts)\n", verdict_of(&found), found.held, found.tested);
 }
 
-int run_verb(int argc, char **argv) {
+int run_command(int argc, char **argv) {
   bool full = false, csv = false, json = false;
   const argument arguments[] = {
-      {"--full", NULL, "at full size: minutes, not seconds", .flag = &full},
-      {"--csv", NULL, "print the numbers as CSV, behind lines that begin with #", .flag = &csv},
-      {"--json", NULL, "list the claims for programs", .flag = &json},
+      {"--full", NULL, "run at full size: minutes instead of seconds", .flag = &full},
+      {"--csv", NULL, "print the numbers as CSV, after header lines that start with #",
+       .flag = &csv},
+      {"--json", NULL, "list the claims as JSON", .flag = &json},
   };
   words claim_name = arguments_parse(
       &(command){
           .usage = "run [CLAIM] [options]",
           .about =
-              "Puts a claim to the test: prints its statement, its numbers, and whether it holds.\n"
-              "Without a claim: lists them. The exit code is 0 whether it holds or not.",
+              "Tests a claim: prints its statement, its numbers, and whether it holds.\nWithout "
+              "a claim: lists all claims. The exit code is 0 whether the claim holds or not.",
           .arguments = arguments,
           .argument_count = sizeof arguments / sizeof *arguments,
           .most_words = 1,

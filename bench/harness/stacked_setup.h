@@ -1,7 +1,7 @@
 /*
- * What the claims about stacked filters have in common: a set of members, keys outside of it that are asked for with
- * known probabilities, a sample of such queries, and filters made of them. Rates are sums of those probabilities over
- * the keys that a filter says yes to, so that no noise of drawing queries is in them.
+ * The shared setup of the claims about stacked filters: members, absent keys that are queried with
+ * known probabilities, a sample of such queries, and filters built from them. Rates are sums of the
+ * probabilities of the keys that the filter answers yes to, so they have no sampling noise.
  */
 #ifndef BENCH_HARNESS_STACKED_SETUP_H
 #define BENCH_HARNESS_STACKED_SETUP_H
@@ -15,82 +15,94 @@
 #include "workloads/text_list.h"
 #include "zipf.h"
 
-enum { SCENE_KEY_BYTES = MOST_URL };
+enum { SETUP_KEY_BYTES = MAX_URL_BYTES };
 
-typedef enum scene_keys { INTEGERS, URLS } scene_keys;
+typedef enum setup_keys { INTEGERS, URLS } setup_keys;
 
-/* Which keys there are, and how popular the absent ones: rank k, from 1, by Zipf, or by FireHose's power law. */
-typedef struct scene {
+/*
+ * The keys, and the popularity of the absent ones: rank k, from 1, by Zipf or by the FireHose power
+ * law.
+ */
+typedef struct stacked_setup {
   const char *name;
-  scene_keys keys;
+  setup_keys keys;
   uint64_t members, universe;
   zipf popularity;
   double all;          /* the sum of k^-s */
-  power_law *firehose; /* instead, unless NULL */
-} scene;
+  power_law *firehose; /* used instead of Zipf unless NULL */
+} stacked_setup;
 
-scene scene_of_zipf(double s, uint64_t members, uint64_t universe);
-scene scene_of_urls(uint64_t members, uint64_t universe);
-scene scene_of_firehose(uint64_t members, power_law *law);
+stacked_setup setup_zipf(double s, uint64_t members, uint64_t universe);
+stacked_setup setup_urls(uint64_t members, uint64_t universe);
+stacked_setup setup_firehose(uint64_t members, power_law *law);
 
-/* A key of the scene, written into `out`; gives its length. Absent keys from number `universe` on are never asked for.
+/*
+ * Writes a key into `out`. Returns its length. Absent keys from number `universe` on are never
+ * queried.
  */
-size_t scene_member(const scene *s, uint64_t i, uint8_t out[SCENE_KEY_BYTES]);
-size_t scene_absent(const scene *s, uint64_t i, uint8_t out[SCENE_KEY_BYTES]);
+size_t setup_member(const stacked_setup *s, uint64_t i, uint8_t out[SETUP_KEY_BYTES]);
+size_t setup_absent(const stacked_setup *s, uint64_t i, uint8_t out[SETUP_KEY_BYTES]);
 
-/* So many queries for absent keys, drawn at random; besom_workload_free it. */
-besom_workload *scene_sample(const scene *s, uint64_t queries);
+/* `queries` random queries for absent keys. Free it by besom_workload_free. */
+besom_workload *setup_sample(const stacked_setup *s, uint64_t queries);
 
-/* The most popular keys, with the counts that a hundred queries for each key on average would give. */
-besom_workload *scene_most_popular(const scene *s, uint64_t keys);
+/* The most popular keys, with the expected counts of 100 queries per key on average. */
+besom_workload *setup_most_popular(const stacked_setup *s, uint64_t keys);
 
-/* The more popular half of the keys, and the option of stacked that says what share of the queries is for them. */
+/*
+ * The more popular half of the keys, and the option of `stacked` that gives their share of the
+ * queries.
+ */
 enum { LISTED_BYTES = 16 };
-besom_workload *scene_known_half(const scene *s, char listed[LISTED_BYTES]);
+besom_workload *setup_known_half(const stacked_setup *s, char listed[LISTED_BYTES]);
 
-/* The members as a source, and the CPU seconds that it took to make them. */
+/* The members as a source, and the CPU seconds spent on generating them. */
 typedef struct member_source {
-  const scene *scene;
+  const stacked_setup *setup;
   uint64_t at, made;
-  uint8_t keys[1024][SCENE_KEY_BYTES];
+  uint8_t keys[1024][SETUP_KEY_BYTES];
   size_t lens[1024];
   double seconds;
 } member_source;
 
-besom_source scene_members(member_source *m, const scene *s);
+besom_source setup_members(member_source *m, const stacked_setup *s);
 
 /*
- * A filter of all members, of this kind and size; its seed is made of that number. sample: NULL if the kind takes none.
- * Gives the CPU seconds that building took, but for the making of keys; seconds may be NULL.
+ * A filter of all members, of this kind and size, hashed with a seed derived from `seed`. sample:
+ * NULL if the kind takes none. Returns the CPU seconds of the build without key generation in
+ * `seconds`, which may be NULL.
  */
-besom_filter *scene_filter(const scene *s, besom_config config, uint64_t seed,
+besom_filter *setup_filter(const stacked_setup *s, besom_config config, uint64_t seed,
                            besom_workload *sample, double *seconds);
 
 /*
- * The same at so many bits a member: of the base kind alone, or stacked, planned by the sample. more: further options
- * of stacked, or NULL.
+ * The same at a budget of bits per member: the base kind alone, or a stacked filter planned from
+ * the sample. more: further options of `stacked`, or NULL.
  */
-besom_filter *scene_base(const scene *s, const char *base, double bits, uint64_t seed,
+besom_filter *setup_base(const stacked_setup *s, const char *base, double bits, uint64_t seed,
                          double *seconds);
-besom_filter *scene_stacked(const scene *s, const char *base, const char *more, double bits,
+besom_filter *setup_stacked(const stacked_setup *s, const char *base, const char *more, double bits,
                             uint64_t seed, besom_workload *sample, double *seconds);
 
-/* The rate over queries of this scene; over all absent keys alike; over keys that nobody ever asks for. */
-double scene_rate(const scene *s, const besom_filter *f);
-double scene_rate_of_keys(const scene *s, const besom_filter *f);
-double scene_rate_of_strangers(const scene *s, const besom_filter *f);
+/*
+ * FPR over the query distribution; over all absent keys with equal weight; over keys that are never
+ * queried.
+ */
+double setup_fpr(const stacked_setup *s, const besom_filter *f);
+double setup_fpr_uniform(const stacked_setup *s, const besom_filter *f);
+double setup_fpr_unqueried(const stacked_setup *s, const besom_filter *f);
 
-/* Queries that are drawn and written down beforehand, so that only the filter is timed. */
-typedef struct scene_queries {
-  uint8_t (*keys)[SCENE_KEY_BYTES];
+/* Queries drawn in advance, so that only the filter is timed. */
+typedef struct setup_queries {
+  uint8_t (*keys)[SETUP_KEY_BYTES];
   size_t *lens;
-} scene_queries;
+} setup_queries;
 
-/* For members, all alike; or for absent keys, by their popularity. */
-scene_queries scene_queries_create(const scene *s, bool members);
-void scene_queries_free(scene_queries *q);
+/* For members, uniformly; or for absent keys, by popularity. */
+setup_queries setup_queries_create(const stacked_setup *s, bool members);
+void setup_queries_free(setup_queries *q);
 
-/* The nanoseconds that a query takes. */
-double scene_queries_time(const scene_queries *q, const besom_filter *f);
+/* Nanoseconds per query. */
+double setup_queries_time(const setup_queries *q, const besom_filter *f);
 
 #endif

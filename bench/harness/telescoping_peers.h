@@ -1,9 +1,11 @@
 /*
- * The kinds that the papers about telescoping filters compare, and besom's others, all asked the same.
+ * The kinds that the telescoping filter papers compare, and the other kinds of besom, with the same
+ * queries.
  *
- * As there, tables are 95 % full and most kinds get 11 bits a slot: exaf and taf 8 for the remainder and 3 for
- * the rest (and one for besom's third metadata word, which makes inserts faster and answers no better), cuckoo kinds 11
- * for fingerprint and selector. qf, aqf, utaf and broom also have remainders of 8 bits, whatever else they need.
+ * As in the papers, the load factor is 0.95 and most kinds get 11 bits per slot. exaf and taf use 8
+ * for the remainder and 3 for metadata, plus one for besom's third metadata word, which speeds up
+ * inserts and does not change the FPR. Cuckoo kinds use 11 for fingerprint and selector. qf, aqf,
+ * utaf and broom also have 8-bit remainders, plus whatever else they need.
  */
 #ifndef BENCH_HARNESS_TELESCOPING_PEERS_H
 #define BENCH_HARNESS_TELESCOPING_PEERS_H
@@ -11,16 +13,16 @@
 #include "harness/tested_filter.h"
 #include "workloads/queries.h"
 
-typedef struct contender {
+typedef struct telescoping_peer {
   const char *name; /* of its columns */
   const char *kind, *options;
-  learning way;       /* those that can learn do so in front of a store */
-  double load;        /* as full as it gets */
-  unsigned width;     /* of a remainder or fingerprint */
-  unsigned looked_at; /* slots, by a query of a cuckoo kind; 0: a quotient filter */
-} contender;
+  adapt_mode mode;          /* kinds that can adapt do so in front of a store */
+  double load;              /* the highest load factor */
+  unsigned width;           /* of a remainder or fingerprint */
+  unsigned slots_per_query; /* slots per query of a cuckoo kind; 0: a quotient filter */
+} telescoping_peer;
 
-/* The false positives of the first RATED are compared; vacuum is there for its speed. */
+/* The FPRs of the first COMPARED_PEERS are compared. vacuum is only measured for speed. */
 enum {
   CF,
   EXAF,
@@ -35,36 +37,38 @@ enum {
   UTAF,
   BROOM,
   VACUUM,
-  CONTENDERS
+  TELESCOPING_PEERS
 };
-enum { RATED = VACUUM };
+enum { COMPARED_PEERS = VACUUM };
 
-extern const contender contenders[CONTENDERS];
+extern const telescoping_peer telescoping_peers[TELESCOPING_PEERS];
 
-/* The names of the RATED ones, in their order: for columns, and with commas for plots. */
-#define RATED_NAMES                                                                          \
+/* The names of the compared kinds in order: as columns, and comma-separated for plots. */
+#define COMPARED_PEER_NAMES                                                                  \
   "cf", "exaf", "taf", "acf1", "acf2", "acf3", "acf_swapping", "acf_cuckooing", "qf", "aqf", \
       "utaf", "broom"
-#define RATED_IN_PAPER "cf,exaf,taf,acf1,acf2,acf3,acf_swapping,acf_cuckooing"
-#define RATED_ELSE "qf,aqf,exaf,taf,utaf,broom"
+#define PEERS_IN_PAPER "cf,exaf,taf,acf1,acf2,acf3,acf_swapping,acf_cuckooing"
+#define QUOTIENT_PEERS "qf,aqf,exaf,taf,utaf,broom"
 
-/* How to make an empty table of so many slots; seed: of hash_seed, must outlive it. */
-besom_config contender_config(const contender *who, uint64_t slots, const uint8_t seed[16]);
+/* Configures an empty table of `slots` slots. seed: from hash_seed; it must outlive the config. */
+besom_config telescoping_config(const telescoping_peer *peer, uint64_t slots,
+                                const uint8_t seed[16]);
 
-/* A table of so many slots with the first members of the seed. */
-learner contender_join(const contender *who, uint64_t slots, uint64_t members, uint64_t seed,
-                       driver *d);
+/* A table of `slots` slots with the first `members` members of the seed. */
+tested_filter telescoping_filter(const telescoping_peer *peer, uint64_t slots, uint64_t members,
+                                 uint64_t seed, driver *d);
 
-/* One that is full with them. */
-learner contender_join_full(const contender *who, uint64_t members, uint64_t seed, driver *d);
+/* A table that is filled to its highest load factor by them. */
+tested_filter telescoping_filter_full(const telescoping_peer *peer, uint64_t members, uint64_t seed,
+                                      driver *d);
 
-/* What came of asking all RATED, averages over some sets of members. */
-typedef struct ratings {
-  double rates[RATED];    /* false positives a query */
-  double rebuilds[RATED]; /* and blocks that began anew */
-} ratings;
+/* Results of all compared kinds, averaged over several sets of members. */
+typedef struct peer_rates {
+  double rates[COMPARED_PEERS];    /* false positives per query */
+  double rebuilds[COMPARED_PEERS]; /* rebuilt blocks */
+} peer_rates;
 
-/* With one member for so many different queries (A/S). */
-ratings contenders_rate(const queries *q, unsigned ratio, uint64_t seeds, driver *d);
+/* ratio: distinct queried keys per member (A/S). */
+peer_rates telescoping_peers_fpr(const queries *q, unsigned ratio, uint64_t seeds, driver *d);
 
 #endif

@@ -4,9 +4,9 @@
 #include "fail.h"
 #include "harness/timing.h"
 
-enum { WIDTH = 8, PIECE = 4096 };
+enum { WIDTH = 8, CHUNK = 4096 };
 
-const char *const learning_names[LEARNINGS] = {"qf", "aqf_marks", "aqf_store"};
+const char *const adapt_mode_names[ADAPT_MODES] = {"qf", "aqf_exceptions", "aqf_store"};
 
 static besom_guard *create_guard(const besom_config *config) {
   besom_store *store;
@@ -25,19 +25,19 @@ static void put_new(besom_guard *guard, uint64_t key) {
 }
 
 static void fill_guard(besom_guard *guard, const key_stream *members, uint64_t n) {
-  uint64_t keys[PIECE];
+  uint64_t keys[CHUNK];
   for (uint64_t done = 0; done < n;) {
-    size_t piece = n - done < PIECE ? (size_t)(n - done) : PIECE;
-    members->generate(members, done, piece, keys);
-    for (size_t i = 0; i < piece; i++) put_new(guard, keys[i]);
-    done += piece;
+    size_t chunk = n - done < CHUNK ? (size_t)(n - done) : CHUNK;
+    members->generate(members, done, chunk, keys);
+    for (size_t i = 0; i < chunk; i++) put_new(guard, keys[i]);
+    done += chunk;
   }
 }
 
-learner learner_create_of(learning way, const besom_config *config, const key_stream *members,
-                          uint64_t n, driver *d) {
-  learner l = {.adapts = way == MARKS};
-  if (way != STORE) {
+tested_filter tested_filter_create_from(adapt_mode mode, const besom_config *config,
+                                        const key_stream *members, uint64_t n, driver *d) {
+  tested_filter l = {.adapts = mode == ADAPT_EXCEPTIONS};
+  if (mode != ADAPT_STORE) {
     l.filter = l.own = drive_filled(d, config, members, n);
     return l;
   }
@@ -47,34 +47,35 @@ learner learner_create_of(learning way, const besom_config *config, const key_st
   return l;
 }
 
-learner learner_create_guard(const besom_config *config, uint64_t key_seed, uint64_t members) {
-  return learner_create_as(STORE, config, key_seed, members, NULL);
+tested_filter tested_filter_create_guard(const besom_config *config, uint64_t key_seed,
+                                         uint64_t members) {
+  return tested_filter_create_with(ADAPT_STORE, config, key_seed, members, NULL);
 }
 
-learner learner_create_as(learning way, const besom_config *config, uint64_t key_seed,
-                          uint64_t members, driver *d) {
+tested_filter tested_filter_create_with(adapt_mode mode, const besom_config *config,
+                                        uint64_t key_seed, uint64_t members, driver *d) {
   key_stream stream = stream_members(key_seed);
-  return learner_create_of(way, config, &stream, members, d);
+  return tested_filter_create_from(mode, config, &stream, members, d);
 }
 
-learner learner_create(learning way, const setting *s, driver *d) {
+tested_filter tested_filter_create(adapt_mode mode, const filter_setup *s, driver *d) {
   uint8_t seed[16];
   hash_seed(s->filter_seed, seed);
-  besom_config config = {.kind = way == NEVER ? "qf" : "aqf",
+  besom_config config = {.kind = mode == ADAPT_NEVER ? "qf" : "aqf",
                          .slots = s->slots,
                          .width = WIDTH,
                          .seed = seed,
-                         .reserve = way == NEVER ? 0 : s->reserve};
-  return learner_create_as(way, &config, s->key_seed, s->members, d);
+                         .reserve = mode == ADAPT_NEVER ? 0 : s->reserve};
+  return tested_filter_create_with(mode, &config, s->key_seed, s->members, d);
 }
 
-void learner_free(learner *l) {
+void tested_filter_free(tested_filter *l) {
   besom_guard_close(l->guard);
   besom_free(l->own);
-  *l = (learner){0};
+  *l = (tested_filter){0};
 }
 
-static bool learn_by_store(learner *l, uint64_t key) {
+static bool adapt_by_store(tested_filter *l, uint64_t key) {
   uint8_t bytes[8];
   besom_guard_statistics before, after;
   key_bytes(key, bytes);
@@ -85,29 +86,29 @@ static bool learn_by_store(learner *l, uint64_t key) {
   return after.adapt_full == before.adapt_full;
 }
 
-static bool learn_by_mark(learner *l, uint64_t key) {
+static bool adapt_by_exception(tested_filter *l, uint64_t key) {
   besom_status status = besom_adapt_u64(l->own, key);
   if (status != BESOM_FULL) check(status, "adapting");
   return status == BESOM_OK;
 }
 
-bool learner_ask(learner *l, uint64_t key) {
+bool tested_filter_query(tested_filter *l, uint64_t key) {
   if (!besom_contains_u64(l->filter, key)) return false;
   if (l->guard)
-    l->adapt_full += !learn_by_store(l, key);
+    l->reserve_full += !adapt_by_store(l, key);
   else if (l->adapts)
-    l->adapt_full += !learn_by_mark(l, key);
+    l->reserve_full += !adapt_by_exception(l, key);
   return true;
 }
 
-void learner_insert(learner *l, uint64_t key) {
+void tested_filter_insert(tested_filter *l, uint64_t key) {
   if (l->guard)
     put_new(l->guard, key);
   else
     check(besom_insert_u64(l->own, key), "inserting a key");
 }
 
-void learner_remove(learner *l, uint64_t key) {
+void tested_filter_remove(tested_filter *l, uint64_t key) {
   uint8_t bytes[8];
   key_bytes(key, bytes);
   if (l->guard)
@@ -116,21 +117,21 @@ void learner_remove(learner *l, uint64_t key) {
     check(besom_remove_u64(l->own, key), "removing a key");
 }
 
-besom_statistics learner_stats(const learner *l) {
+besom_statistics tested_filter_stats(const tested_filter *l) {
   besom_statistics stats;
   check(besom_stats(l->filter, &stats), "statistics of a filter");
   return stats;
 }
 
-double learner_ask_all(learner *l, const uint64_t *keys, uint64_t n, uint64_t *hits) {
+double tested_filter_query_all(tested_filter *l, const uint64_t *keys, uint64_t n, uint64_t *hits) {
   uint64_t yes = 0;
   double start = cpu_seconds();
-  for (uint64_t i = 0; i < n; i++) yes += learner_ask(l, keys[i]);
+  for (uint64_t i = 0; i < n; i++) yes += tested_filter_query(l, keys[i]);
   *hits = yes;
   return cpu_seconds() - start;
 }
 
-double learner_extra_bits(const learner *l, double reserve) {
-  besom_statistics stats = learner_stats(l);
+double tested_filter_extra_bits(const tested_filter *l, double reserve) {
+  besom_statistics stats = tested_filter_stats(l);
   return stats.reserve_used * reserve * 8 * (double)stats.bytes / (double)stats.items;
 }

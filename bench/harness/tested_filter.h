@@ -1,6 +1,6 @@
 /*
- * A filter that is asked for keys which are not members, and learns of its false positives if it can: in one of the
- * ways in which a user of the library would have it. Claims compare the ways on the same keys.
+ * A filter that is queried for absent keys and adapts to its false positives if it can, in one of
+ * the modes that the library offers. Claims compare the modes on the same keys.
  */
 #ifndef BENCH_HARNESS_TESTED_FILTER_H
 #define BENCH_HARNESS_TESTED_FILTER_H
@@ -11,52 +11,62 @@
 #include "besom.h"
 #include "harness/driver.h"
 
-/* qf: never. aqf_marks: by besom_adapt, without a store. aqf_store: by a guard, which lengthens fingerprints. */
-typedef enum learning { NEVER, MARKS, STORE, LEARNINGS } learning;
+/*
+ * qf: never adapts. aqf_exceptions: adapts by besom_adapt, without a store. aqf_store: adapts by a
+ * guard, which extends fingerprints.
+ */
+typedef enum adapt_mode { ADAPT_NEVER, ADAPT_EXCEPTIONS, ADAPT_STORE, ADAPT_MODES } adapt_mode;
 
-extern const char *const learning_names[LEARNINGS];
+extern const char *const adapt_mode_names[ADAPT_MODES];
 
-typedef struct learner {
+typedef struct tested_filter {
   const besom_filter *filter;
-  besom_filter *own;   /* the same, but for STORE */
-  besom_guard *guard;  /* of STORE */
-  bool adapts;         /* MARKS: else false positives are not reported to it */
-  uint64_t adapt_full; /* false positives that it had no room for */
-} learner;
+  besom_filter *own;     /* owned filter; NULL for ADAPT_STORE */
+  besom_guard *guard;    /* only for ADAPT_STORE */
+  bool adapts;           /* ADAPT_EXCEPTIONS: report false positives by besom_adapt */
+  uint64_t reserve_full; /* false positives that the reserve had no space for */
+} tested_filter;
 
-/* A table of that geometry with the first n members of key_seed in it, hashed by the seed of filter_seed. */
-typedef struct setting {
+/*
+ * A table of this geometry with the first `members` members of key_seed. filter_seed seeds the
+ * hash.
+ */
+typedef struct filter_setup {
   uint64_t slots, members;
   double reserve; /* 0 for the default */
   uint64_t key_seed, filter_seed;
-} setting;
+} filter_setup;
 
-learner learner_create(learning way, const setting *s, driver *d);
+tested_filter tested_filter_create(adapt_mode mode, const filter_setup *s, driver *d);
 
-/* A filter of any kind that can learn in that way, with the first n members of key_seed. */
-learner learner_create_as(learning way, const besom_config *config, uint64_t key_seed,
-                          uint64_t members, driver *d);
-/* A filter of that config with the first n keys of a stream in it. d: not for STORE, may be NULL then. */
-learner learner_create_of(learning way, const besom_config *config, const key_stream *members,
-                          uint64_t n, driver *d);
+/* A filter of any kind that supports the mode, with the first `members` members of key_seed. */
+tested_filter tested_filter_create_with(adapt_mode mode, const besom_config *config,
+                                        uint64_t key_seed, uint64_t members, driver *d);
+/*
+ * A filter of this config with the first n keys of a stream. d is not used for ADAPT_STORE and may
+ * be NULL then.
+ */
+tested_filter tested_filter_create_from(adapt_mode mode, const besom_config *config,
+                                        const key_stream *members, uint64_t n, driver *d);
 
-/* A filter of any kind that can stand in front of a store, with the first n members of key_seed. */
-learner learner_create_guard(const besom_config *config, uint64_t key_seed, uint64_t members);
-void learner_free(learner *l);
+/* A filter of any kind that works with a store, with the first `members` members of key_seed. */
+tested_filter tested_filter_create_guard(const besom_config *config, uint64_t key_seed,
+                                         uint64_t members);
+void tested_filter_free(tested_filter *l);
 
-/* Asks for a key that is no member: true for a false positive, which is learnt from at once. */
-bool learner_ask(learner *l, uint64_t key);
+/* Queries an absent key. Returns true for a false positive, and adapts to it at once. */
+bool tested_filter_query(tested_filter *l, uint64_t key);
 
-/* A key becomes a member, that was none; a member leaves. */
-void learner_insert(learner *l, uint64_t key);
-void learner_remove(learner *l, uint64_t key);
+/* Adds an absent key; removes a member. */
+void tested_filter_insert(tested_filter *l, uint64_t key);
+void tested_filter_remove(tested_filter *l, uint64_t key);
 
-besom_statistics learner_stats(const learner *l);
+besom_statistics tested_filter_stats(const tested_filter *l);
 
-/* Asks for the keys and learns; returns the seconds of CPU time, and how many were false positives. */
-double learner_ask_all(learner *l, const uint64_t *keys, uint64_t n, uint64_t *hits);
+/* Queries the keys and adapts. Returns the CPU seconds and the number of false positives. */
+double tested_filter_query_all(tested_filter *l, const uint64_t *keys, uint64_t n, uint64_t *hits);
 
-/* Bits a key that learning has taken of the room for it; 0 for kinds whose room for that is fixed. */
-double learner_extra_bits(const learner *l, double reserve);
+/* Bits per key that adaptation has used of its reserve; 0 for kinds with a fixed reserve. */
+double tested_filter_extra_bits(const tested_filter *l, double reserve);
 
 #endif

@@ -23,10 +23,10 @@ double wall_seconds(void) {
 }
 
 void samples_add(samples *s, double value) {
-  if (s->count == s->room) {
-    s->room = s->room ? 2 * s->room : 16;
-    s->values = realloc(s->values, s->room * sizeof *s->values);
-    if (!s->values) fail("no memory for %zu samples", s->room);
+  if (s->count == s->capacity) {
+    s->capacity = s->capacity ? 2 * s->capacity : 16;
+    s->values = realloc(s->values, s->capacity * sizeof *s->values);
+    if (!s->values) fail("no memory for %zu samples", s->capacity);
   }
   s->values[s->count++] = value;
 }
@@ -59,7 +59,7 @@ double samples_quantile(const samples *s, double share) {
   return value;
 }
 
-/* Between two samples that are next to each other, if it falls there: with few of them it would jump else. */
+/* Interpolates between adjacent samples: with few samples the result would jump otherwise. */
 static double quartile(const double *sorted, size_t count, double share) {
   double at = share * (double)(count - 1);
   size_t below = (size_t)at, above = below + 1 < count ? below + 1 : below;

@@ -1,22 +1,25 @@
 /*
- * Time, counted as CPU time of this process, so that neighbours on the machine cost as little as possible
- * of the truth; and medians, so that the rounds in which they did cost something do not count.
+ * Timing. CPU time of this process is used, because other load on the machine affects it least.
+ * Medians remove rounds that were affected.
  */
 #ifndef BENCH_HARNESS_TIMING_H
 #define BENCH_HARNESS_TIMING_H
 
 #include <stddef.h>
 
-/* Seconds of CPU time since the process began. A call costs up to a microsecond: time long stretches. */
+/*
+ * Seconds of CPU time since the process started. A call costs up to a microsecond: time long
+ * intervals.
+ */
 double cpu_seconds(void);
 
-/* Seconds on the wall, from some time on: for what waits for a disk, or for other threads. */
+/* Seconds of wall time since some point in time: for waits on a disk or on other threads. */
 double wall_seconds(void);
 
-/* Measurements of one thing. {0} is empty. */
+/* Samples of one measurement. {0} is empty. */
 typedef struct samples {
   double *values;
-  size_t count, room;
+  size_t count, capacity;
 } samples;
 
 void samples_add(samples *s, double value);
@@ -24,10 +27,10 @@ void samples_add(samples *s, double value);
 /* 0 if there are none. */
 double samples_median(const samples *s);
 
-/* The sample that this share of the others is not above: 1 for the largest. 0 if there are none. */
+/* The sample at this quantile, 1 for the largest. 0 if there are none. */
 double samples_quantile(const samples *s, double share);
 
-/* From the first quartile to the third, as a share of the median. 0 if there are fewer than two. */
+/* Interquartile range divided by the median. 0 if there are fewer than two samples. */
 double samples_spread(const samples *s);
 
 void samples_free(samples *s);

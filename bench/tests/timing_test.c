@@ -1,4 +1,4 @@
-/* Medians, quantiles and spreads of samples whose figures are known. */
+/* Medians, quantiles and spreads of samples with known results. */
 #include "harness/timing.h"
 
 #include <math.h>

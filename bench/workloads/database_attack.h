@@ -1,6 +1,7 @@
 /*
- * An adversary that asks a database for keys which are not there: it collects false positives in a first half, and
- * asks for them again in the second, among the queries of others, which are fresh keys.
+ * An adversary that queries a database for absent keys. In the first half of the run it collects
+ * false positives. In the second half it repeats them, mixed with queries of other clients, which
+ * are for fresh absent keys.
  */
 #ifndef BENCH_WORKLOADS_DATABASE_ATTACK_H
 #define BENCH_WORKLOADS_DATABASE_ATTACK_H
@@ -12,22 +13,22 @@
 #include "harness/timing.h"
 #include "workloads/replay_adversary.h"
 
-typedef struct attack {
-  front *front;
-  disk_cache *cache; /* kept small meanwhile; may be NULL */
-  replay keys;       /* which are asked: share and strangers are the caller's */
-  samples
-      seconds; /* wall time of each turn of the second half, without what emptying the cache took */
-  uint64_t pages; /* that the second half has had the disk read */
-  uint64_t reads; /* of the store in the second half */
-} attack;
+typedef struct database_attack {
+  tested_database *db;
+  disk_cache *cache;     /* bounded during the attack; may be NULL */
+  replay_adversary keys; /* the queries; the caller sets share and absent */
+  /* wall time of each step of the second half, without the time to empty the cache */
+  samples seconds;
+  uint64_t pages; /* pages read from disk in the second half */
+  uint64_t reads; /* reads of the store in the second half */
+} database_attack;
 
-/* n queries of the others; those that the filter is wrong about are kept. */
-void attack_collect(attack *a, uint64_t n);
+/* Runs n queries of the other clients and collects the false positives. */
+void database_attack_collect(database_attack *a, uint64_t n);
 
-/* A turn of the second half: n queries of both. */
-void attack_go_on(attack *a, uint64_t n);
+/* Runs one step of the second half: n queries, of the adversary and of the other clients. */
+void database_attack_replay(database_attack *a, uint64_t n);
 
-void attack_free(attack *a);
+void database_attack_free(database_attack *a);
 
 #endif

@@ -10,30 +10,32 @@
 
 static const double concentration = 0.5;
 
-/* Yule and Simon: key i or one before it with probability 1 - i B(i, c + 1). */
+/* Yule-Simon: the probability of a key number up to i is 1 - i B(i, c + 1). */
 power_law power_law_create(uint64_t seed) {
-  power_law p = {.up_to = allocate(POWER_LAW_KEYS, sizeof *p.up_to), .seed = seed};
+  power_law p = {.cumulative = allocate(POWER_LAW_KEYS, sizeof *p.cumulative), .seed = seed};
   for (int i = 1; i < POWER_LAW_KEYS; i++) {
     double log_beta = lgamma(i) + lgamma(concentration + 1) - lgamma(i + concentration + 1);
-    p.up_to[i] = 1 - i * exp(log_beta);
+    p.cumulative[i] = 1 - i * exp(log_beta);
   }
   return p;
 }
 
 void power_law_free(power_law *p) {
-  free(p->up_to);
+  free(p->cumulative);
 }
 
-/* The first key whose probability, with all before it, reaches a random number; what would be beyond the last key is
- * drawn again. */
+/*
+ * Returns the first key whose cumulative probability reaches a random number. Numbers beyond the
+ * last key are drawn again.
+ */
 uint64_t power_law_next(power_law *p) {
   double x;
   do x = random_unit(random_at(p->seed, p->drawn++));
-  while (x > p->up_to[POWER_LAW_KEYS - 1]);
+  while (x > p->cumulative[POWER_LAW_KEYS - 1]);
   uint64_t below = 0, reaches = POWER_LAW_KEYS - 1;
   while (below < reaches) {
     uint64_t middle = (below + reaches) / 2;
-    if (p->up_to[middle] >= x)
+    if (p->cumulative[middle] >= x)
       reaches = middle;
     else
       below = middle + 1;
@@ -51,7 +53,7 @@ static uint64_t draw(active_set *a, uint64_t bound) {
   return random_below(random_at(a->seed, a->drawn++), bound);
 }
 
-static void join(active_set *a, uint32_t key, uint32_t queue) {
+static void enqueue(active_set *a, uint32_t key, uint32_t queue) {
   a->keys[key].next = none;
   if (a->first[queue] == none)
     a->first[queue] = key;
@@ -60,19 +62,22 @@ static void join(active_set *a, uint32_t key, uint32_t queue) {
   a->last[queue] = key;
 }
 
-static void give_birth(active_set *a, uint32_t key, uint32_t queue) {
-  a->keys[key] = (trending_key){.number = a->born++, .total = a->totals[draw(a, TOTALS)]};
-  if (a->keys[key].total > a->most_asked) a->keys[key].total = a->most_asked;
-  join(a, key, queue);
+static void start_key(active_set *a, uint32_t key, uint32_t queue) {
+  a->keys[key] = (trending_key){.number = a->started++, .total = a->totals[draw(a, TOTALS)]};
+  if (a->keys[key].total > a->max_queries) a->keys[key].total = a->max_queries;
+  enqueue(a, key, queue);
 }
 
-/* A bell: one logistic curve up, and three units later another one down. */
+/* A bell shape: a logistic curve up, and three units later another one down. */
 static double trend(int point) {
   double x = 12.0 * point / TREND_POINTS;
   return 1 / (1 + exp(2 - x)) - 1 / (1 + exp(5 - x));
 }
 
-/* A key that is asked seldom waits long: half of the queues at most, and one at the height of its trend. */
+/*
+ * A key that is rarely queried waits for at most half of the queues; at the peak of its trend it
+ * waits for one queue.
+ */
 static void set_trend(active_set *a) {
   double most = 0;
   for (int i = 0; i < TREND_POINTS; i++) most = fmax(most, trend(i));
@@ -82,25 +87,25 @@ static void set_trend(active_set *a) {
   }
 }
 
-/* By a power law from TOTALS + 1 for one key in so many, down to 1. */
+/* A power law: from TOTALS + 1 for one key in TOTALS, down to 1. */
 static void set_totals(active_set *a, double exponent) {
   double least = pow(TOTALS, exponent);
   for (int i = 0; i < TOTALS; i++)
     a->totals[i] = (uint32_t)(TOTALS * (pow(i + 1, exponent) - least) / (1 - least)) + 1;
 }
 
-static active_set create_active_set(uint64_t seed, double exponent, uint32_t most_asked) {
+static active_set create_active_set(uint64_t seed, double exponent, uint32_t max_queries) {
   active_set a = {.keys = allocate(ACTIVE_KEYS, sizeof *a.keys),
                   .first = allocate(QUEUES, sizeof *a.first),
                   .last = allocate(QUEUES, sizeof *a.last),
                   .totals = allocate(TOTALS, sizeof *a.totals),
                   .ahead = allocate(TREND_POINTS, sizeof *a.ahead),
                   .seed = seed,
-                  .most_asked = most_asked};
+                  .max_queries = max_queries};
   set_totals(&a, exponent);
   set_trend(&a);
   for (uint32_t q = 0; q < QUEUES; q++) a.first[q] = none;
-  for (uint32_t key = 0; key < ACTIVE_KEYS; key++) give_birth(&a, key, (uint32_t)draw(&a, QUEUES));
+  for (uint32_t key = 0; key < ACTIVE_KEYS; key++) start_key(&a, key, (uint32_t)draw(&a, QUEUES));
   return a;
 }
 
@@ -116,7 +121,10 @@ void active_set_free(active_set *a) {
   free(a->ahead);
 }
 
-/* Asks for the next key: where it is among the live ones, its number, and how often it was asked by now. */
+/*
+ * Emits the next query. Returns the index of the key among the active ones, its number and how many
+ * times it was queried so far.
+ */
 static uint32_t emit(active_set *a, uint64_t *number, uint32_t *nth) {
   while (a->first[a->now] == none) a->now = (a->now + 1) % QUEUES;
   uint32_t at = a->first[a->now];
@@ -125,9 +133,9 @@ static uint32_t emit(active_set *a, uint64_t *number, uint32_t *nth) {
   *nth = ++key->asked;
   a->first[a->now] = key->next;
   if (key->asked < key->total)
-    join(a, at, (a->now + a->ahead[(uint64_t)TREND_POINTS * key->asked / key->total]) % QUEUES);
+    enqueue(a, at, (a->now + a->ahead[(uint64_t)TREND_POINTS * key->asked / key->total]) % QUEUES);
   else
-    give_birth(a, at, (uint32_t)draw(a, QUEUES));
+    start_key(a, at, (uint32_t)draw(a, QUEUES));
   return at;
 }
 
@@ -140,31 +148,31 @@ uint64_t active_set_next(active_set *a) {
 
 /* ------------------------------------------------------------------ two levels */
 
-enum { BITS_A_PACKET = 16 };
+enum { BITS_PER_PACKET = 16 };
 
 two_level two_level_create(uint64_t seed, double exponent) {
-  return (two_level){.outer = create_active_set(seed, exponent, PACKETS_A_KEY),
-                     .inner = active_set_create(derive_seed(seed, PICKING), exponent),
-                     .told = allocate(ACTIVE_KEYS, sizeof(uint64_t)),
+  return (two_level){.outer = create_active_set(seed, exponent, PACKETS_PER_KEY),
+                     .inner = active_set_create(derive_seed(seed, SEED_LOOKUPS), exponent),
+                     .carried = allocate(ACTIVE_KEYS, sizeof(uint64_t)),
                      .seed = seed};
 }
 
 void two_level_free(two_level *t) {
   active_set_free(&t->outer);
   active_set_free(&t->inner);
-  free(t->told);
+  free(t->carried);
 }
 
 packet two_level_next(two_level *t) {
   packet p;
   uint32_t at = emit(&t->outer, &p.outer, &p.nth);
-  if (p.nth == 1) t->told[at] = active_set_next(&t->inner);
-  p.inner = t->told[at];
+  if (p.nth == 1) t->carried[at] = active_set_next(&t->inner);
+  p.inner = t->carried[at];
   uint64_t key = two_level_inner_key(t, p.inner);
-  p.bits = p.nth <= PACKETS_TO_KNOW ? (uint16_t)(key >> (BITS_A_PACKET * (p.nth - 1))) : 0;
+  p.bits = p.nth <= PACKETS_TO_KNOW ? (uint16_t)(key >> (BITS_PER_PACKET * (p.nth - 1))) : 0;
   return p;
 }
 
 uint64_t two_level_inner_key(const two_level *t, uint64_t number) {
-  return random_at(derive_seed(t->seed, HASHING), number);
+  return random_at(derive_seed(t->seed, SEED_HASHES), number);
 }

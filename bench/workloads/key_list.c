@@ -5,10 +5,10 @@
 #include "fail.h"
 
 void key_list_add(key_list *l, uint64_t key) {
-  if (l->count == l->room) {
-    l->room = l->room ? 2 * l->room : 1024;
-    l->keys = realloc(l->keys, l->room * sizeof *l->keys);
-    if (!l->keys) fail("no memory for %zu keys", l->room);
+  if (l->count == l->capacity) {
+    l->capacity = l->capacity ? 2 * l->capacity : 1024;
+    l->keys = realloc(l->keys, l->capacity * sizeof *l->keys);
+    if (!l->keys) fail("no memory for %zu keys", l->capacity);
   }
   l->keys[l->count++] = key;
 }

@@ -3,13 +3,13 @@
 #include <string.h>
 
 /*
- * Members have indexes below ABSENT, absent keys from there on: random_at is a bijection of the index,
- * hence the two never meet.
+ * Members have indexes below ABSENT, absent keys have indexes from ABSENT on. random_at is a
+ * bijection of the index, so the two sets are disjoint.
  */
 #define ABSENT ((uint64_t)1 << 63)
 
-uint64_t derive_seed(uint64_t seed, purpose for_what) {
-  return random_at(~seed, for_what);
+uint64_t derive_seed(uint64_t seed, seed_purpose new_purpose) {
+  return random_at(~seed, new_purpose);
 }
 
 static void generate_members(const key_stream *stream, uint64_t first, size_t n, uint64_t *out) {
@@ -29,7 +29,7 @@ key_stream stream_absent(uint64_t seed) {
 }
 
 static void generate_lookups(const key_stream *stream, uint64_t first, size_t n, uint64_t *out) {
-  uint64_t picking = derive_seed(stream->seed, PICKING);
+  uint64_t picking = derive_seed(stream->seed, SEED_LOOKUPS);
   for (size_t i = 0; i < n; i++) {
     uint64_t member = random_below(random_at(picking, first + i), stream->members);
     out[i] = random_at(stream->seed, member);
@@ -42,7 +42,7 @@ key_stream stream_lookups(uint64_t seed, uint64_t members) {
 
 static void generate_zipf_absent(const key_stream *stream, uint64_t first, size_t n,
                                  uint64_t *out) {
-  uint64_t ranking = derive_seed(stream->seed, RANKING);
+  uint64_t ranking = derive_seed(stream->seed, SEED_RANKS);
   for (size_t i = 0; i < n; i++) {
     uint64_t rank = zipf_rank(&stream->popularity, random_at(ranking, first + i));
     out[i] = random_at(stream->seed, ABSENT + rank - 1);
@@ -77,12 +77,12 @@ key_stream churn_leaving(const churn *c, uint64_t turn) {
   return members_from(c, (turn - 1) * c->replaced);
 }
 
-key_stream churn_coming(const churn *c, uint64_t turn) {
+key_stream churn_joining(const churn *c, uint64_t turn) {
   return members_from(c, c->members + (turn - 1) * c->replaced);
 }
 
 void hash_seed(uint64_t seed, uint8_t out[16]) {
-  uint64_t hashing = derive_seed(seed, HASHING);
+  uint64_t hashing = derive_seed(seed, SEED_HASHES);
   for (int i = 0; i < 16; i++)
     out[i] = (uint8_t)(random_at(hashing, (uint64_t)i / 8) >> (8 * (i % 8)));
 }

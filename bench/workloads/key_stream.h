@@ -1,6 +1,7 @@
 /*
- * Which keys are inserted and asked. Every stream of keys is a pure function of (seed, index): it can be
- * made again, from anywhere, in pieces, and no set of keys need be kept to know who is a member.
+ * Streams of keys to insert and to query. A stream is a pure function of (seed, index). It can be
+ * generated again, from any index, in chunks, and no key has to be stored to know whether it is a
+ * member.
  */
 #ifndef BENCH_WORKLOADS_KEY_STREAM_H
 #define BENCH_WORKLOADS_KEY_STREAM_H
@@ -11,68 +12,76 @@
 #include "random.h"
 #include "zipf.h"
 
-/* What all random numbers of a measurement come from, so that it can be repeated. */
+/* The source of all random numbers of a measurement, so that a run can be repeated. */
 enum { BENCH_SEED = 0xbe50 };
 
 typedef struct key_stream {
   /* Writes keys number first to first + n - 1. */
   void (*generate)(const struct key_stream *stream, uint64_t first, size_t n, uint64_t *out);
   uint64_t seed;
-  uint64_t skipped;     /* of churn's streams: members of the seed before the first */
-  uint64_t members;     /* of stream_lookups */
-  zipf popularity;      /* of stream_zipf_absent */
-  const uint64_t *keys; /* of stream_array */
+  uint64_t skipped;     /* for churn: members of the seed before the first one */
+  uint64_t members;     /* for stream_lookups */
+  zipf popularity;      /* for stream_zipf_absent */
+  const uint64_t *keys; /* for stream_array */
 } key_stream;
 
-/* The keys to insert: uniform, all different. */
+/* Keys to insert: uniform and distinct. */
 key_stream stream_members(uint64_t seed);
 
-/* Uniform keys, all different, none of them among the members of the same seed. */
+/* Uniform distinct absent keys: none of them is a member of the same seed. */
 key_stream stream_absent(uint64_t seed);
 
-/* Members, chosen uniformly with repetition from the first so many. */
+/* Members drawn uniformly, with repetition, from the first `members` of the seed. */
 key_stream stream_lookups(uint64_t seed, uint64_t members);
 
 /*
- * Some of the stream_absent of the same seed, with repetition: its first `universe` keys, the k-th of them (from 1)
- * k^-s times as often as the first. Keys look random whatever their rank. universe: up to 2^40; s: 0 or more.
+ * Absent keys with repetition: the first `universe` keys of stream_absent with the same seed. The
+ * k-th key, from 1, is drawn k^-s times as often as the first. Keys look random at every rank.
+ * universe: up to 2^40; s: 0 or more.
  */
 key_stream stream_zipf_absent(uint64_t seed, double s, uint64_t universe);
 
-/* Keys that are in memory, and stay there. */
+/* Keys in memory. The array must outlive the stream. */
 key_stream stream_array(const uint64_t *keys);
 
 /*
- * A set that changes. It starts as the first `members` of stream_members; at every turn, from number 1 on, the
- * `replaced` (at most all) that are in it for the longest time leave and as many come that never were in it.
+ * A set that changes. It starts as the first `members` keys of stream_members. At each step, from
+ * step 1 on, the `replaced` oldest keys leave (at most all of them), and as many new keys join. A
+ * key that left never joins again.
  */
 typedef struct churn {
   uint64_t seed, members, replaced;
 } churn;
 
-/* Who is in the set after so many turns, `members` keys; who leaves and who comes at a turn, `replaced` keys each. */
+/*
+ * The set after `turns` steps, `members` keys; the keys that leave and the keys that join at one
+ * step, `replaced` keys each.
+ */
 key_stream churn_members(const churn *c, uint64_t turns);
 key_stream churn_leaving(const churn *c, uint64_t turn);
-key_stream churn_coming(const churn *c, uint64_t turn);
+key_stream churn_joining(const churn *c, uint64_t turn);
 
-/* Turns a seed into one for another purpose, whose numbers have nothing to do with those of the first. */
-typedef enum purpose {
-  PICKING = 1,  /* of members to look up */
-  HASHING = 2,  /* seeds of filters */
-  RANKING = 3,  /* how popular who is that is asked next */
-  TOSSING = 4,  /* whose turn it is */
-  PLACING = 5,  /* what comes where in a group */
-  MEASURING = 6 /* how long a scan is */
-} purpose;
+/*
+ * Derives a seed for another purpose. Its random numbers are independent of those of the first
+ * seed.
+ */
+typedef enum seed_purpose {
+  SEED_LOOKUPS = 1,   /* members to look up */
+  SEED_HASHES = 2,    /* seeds of filters */
+  SEED_RANKS = 3,     /* rank of the next queried key */
+  SEED_TURNS = 4,     /* which client or operation is next */
+  SEED_POSITIONS = 5, /* positions within a group */
+  SEED_LENGTHS = 6    /* lengths of scans */
+} seed_purpose;
 
-uint64_t derive_seed(uint64_t seed, purpose for_what);
+uint64_t derive_seed(uint64_t seed, seed_purpose new_purpose);
 
-/* The byte string that an integer key stands for in besom. */
+/* The 8 bytes that besom hashes for an integer key. */
 static inline void key_bytes(uint64_t key, uint8_t out[8]) {
   for (int i = 0; i < 8; i++) out[i] = (uint8_t)(key >> (8 * i));
 }
 
-/* A besom_config.seed for this seed, so that a run can be repeated to the bit. */
+/* Derives besom_config.seed from a seed, so that a run can be repeated exactly. */
 void hash_seed(uint64_t seed, uint8_t out[16]);
 
 #endif

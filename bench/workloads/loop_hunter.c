@@ -5,42 +5,43 @@
 #include "workloads/key_list.h"
 
 /*
- * Keys that stay false positives when all collected ones are asked in turn are in loops, many loops at once. Which
- * belong together shows when one is left out: those of its loop then err no more, for nothing brings the filter back
- * into the state in which they did. Each candidate is then put to the test, alone.
+ * Keys that stay false positives when all collected keys are queried in turn are part of loops, of
+ * many loops at once. To find the keys of one loop, one key is left out: the other keys of its loop
+ * then stop being false positives, because nothing returns the filter to the state in which they
+ * were. Each candidate loop is then tested alone.
  */
-enum { SIFTS = 12, ALONE = 4, SETTLING = 3, TRIALS = 10, MOST_RECURRING = 512 };
+enum { PASSES = 12, ALONE = 4, SETTLING = 3, TRIALS = 10, MAX_RECURRING = 512 };
 
 typedef struct hunter {
-  learner *learner;
-  key_list keys; /* of one round, in the order in which they are asked */
-  bool erred[MOST_RECURRING], in_loop[MOST_RECURRING];
+  tested_filter *tested;
+  key_list keys; /* keys of one pass, in query order */
+  bool erred[MAX_RECURRING], in_loop[MAX_RECURRING];
   hunt result;
 } hunter;
 
 static bool ask(hunter *h, uint64_t key) {
   h->result.queries++;
-  return learner_ask(h->learner, key);
+  return tested_filter_query(h->tested, key);
 }
 
-static void collect(hunter *h, const key_stream *strangers, uint64_t queries) {
+static void collect(hunter *h, const key_stream *absent, uint64_t queries) {
   for (uint64_t i = 0; i < queries; i++) {
     uint64_t key;
-    strangers->generate(strangers, i, 1, &key);
+    absent->generate(absent, i, 1, &key);
     if (ask(h, key)) key_list_add(&h->keys, key);
   }
   h->result.collected = h->keys.count;
 }
 
-/* One round; who was no false positive has to go. */
-static void sift(hunter *h) {
+/* One pass; drops the keys that were no false positives. */
+static void keep_erring(hunter *h) {
   size_t stay = 0;
   for (size_t i = 0; i < h->keys.count; i++)
     if (ask(h, h->keys.keys[i])) h->keys.keys[stay++] = h->keys.keys[i];
   h->keys.count = stay;
 }
 
-/* Who errs without the help of others is in no loop. */
+/* A key that errs when it is repeated alone is in no loop. */
 static void drop_stuck(hunter *h) {
   size_t stay = 0;
   for (size_t i = 0; i < h->keys.count; i++) {
@@ -53,36 +54,39 @@ static void drop_stuck(hunter *h) {
   h->keys.count = stay;
 }
 
-/* Some rounds, without one key (any number that is none: with all); notes who erred in the last. */
+/*
+ * Runs some passes without the key number `without` (SIZE_MAX: with all keys). Records the false
+ * positives of the last pass.
+ */
 static void settle(hunter *h, size_t without) {
   for (int round = 0; round < SETTLING; round++)
     for (size_t i = 0; i < h->keys.count; i++)
       h->erred[i] = i != without && ask(h, h->keys.keys[i]);
 }
 
-/* The key and those that err no more without it; of length 0 if these are too many. */
+/* The key and all keys that stop erring without it. Length 0 if these are too many. */
 static loop find_candidate(hunter *h, size_t key) {
-  bool usual[MOST_RECURRING];
+  bool usual[MAX_RECURRING];
   loop candidate = {0};
   settle(h, SIZE_MAX);
   memcpy(usual, h->erred, sizeof usual);
   settle(h, key);
   for (size_t i = 0; i < h->keys.count; i++) {
     if (!usual[i] || h->erred[i]) continue;
-    if (candidate.length == LONGEST_LOOP) return (loop){0};
+    if (candidate.length == MAX_LOOP_LENGTH) return (loop){0};
     candidate.keys[candidate.length++] = h->keys.keys[i];
     h->in_loop[i] = true;
   }
   return candidate;
 }
 
-/* A loop errs every time that it is gone through, once the filter is in it. */
+/* A loop errs in every pass, once the filter is in it. */
 static bool is_loop(hunter *h, loop *candidate) {
   uint64_t hits = 0;
   bool errs = true;
-  loop_replay(candidate, h->learner, 1);
+  loop_replay(candidate, h->tested, 1);
   for (int trial = 0; trial < TRIALS; trial++) {
-    uint64_t now = loop_replay(candidate, h->learner, 1);
+    uint64_t now = loop_replay(candidate, h->tested, 1);
     errs &= now > 0;
     hits += now;
   }
@@ -106,21 +110,21 @@ static void find_loops(hunter *h) {
   }
 }
 
-hunt hunt_loops(learner *l, const key_stream *strangers, uint64_t queries) {
-  hunter h = {.learner = l};
-  collect(&h, strangers, queries);
-  for (int i = 0; i < SIFTS; i++) sift(&h);
+hunt hunt_loops(tested_filter *l, const key_stream *absent, uint64_t queries) {
+  hunter h = {.tested = l};
+  collect(&h, absent, queries);
+  for (int i = 0; i < PASSES; i++) keep_erring(&h);
   h.result.recurring = h.keys.count;
   drop_stuck(&h);
-  if (h.keys.count > MOST_RECURRING) h.keys.count = MOST_RECURRING;
+  if (h.keys.count > MAX_RECURRING) h.keys.count = MAX_RECURRING;
   find_loops(&h);
   key_list_free(&h.keys);
   return h.result;
 }
 
-uint64_t loop_replay(const loop *found, learner *l, uint64_t times) {
+uint64_t loop_replay(const loop *found, tested_filter *l, uint64_t times) {
   uint64_t hits = 0;
   for (uint64_t t = 0; t < times; t++)
-    for (size_t i = 0; i < found->length; i++) hits += learner_ask(l, found->keys[i]);
+    for (size_t i = 0; i < found->length; i++) hits += tested_filter_query(l, found->keys[i]);
   return hits;
 }

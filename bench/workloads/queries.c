@@ -9,12 +9,13 @@
 #include "workloads/request_trace.h"
 
 /*
- * Of the active set (POW_EXP there): it gives 54 repetitions of a key in 10 million, and the telescoping filters were
- * measured with 57. With 0.5, as is said there, it would be 76, with FireHose's own -1.5 one.
+ * Exponent of the active set (POW_EXP in FireHose). It gives 54 repetitions per key in 10 million
+ * queries; the telescoping filter paper measures with 57. The paper's 0.5 would give 76, FireHose's
+ * own -1.5 would give 1.
  */
 static const double trend_exponent = -0.5;
 
-static queries make_room(const char *name, uint64_t n) {
+static queries allocate_queries(const char *name, uint64_t n) {
   return (queries){.name = name, .numbers = allocate(n, sizeof(uint32_t)), .n = n};
 }
 
@@ -23,14 +24,14 @@ static void count_different(queries *q) {
     if (q->numbers[i] >= q->universe) q->universe = (uint64_t)q->numbers[i] + 1;
   uint8_t *seen = allocate(q->universe, 1);
   for (uint64_t i = 0; i < q->n; i++) {
-    q->different += !seen[q->numbers[i]];
+    q->distinct += !seen[q->numbers[i]];
     seen[q->numbers[i]] = 1;
   }
   free(seen);
 }
 
 queries queries_of_active_set(uint64_t n) {
-  queries q = make_room("active_set", n);
+  queries q = allocate_queries("active_set", n);
   active_set a = active_set_create(BENCH_SEED, trend_exponent);
   for (uint64_t i = 0; i < n; i++) q.numbers[i] = (uint32_t)active_set_next(&a);
   active_set_free(&a);
@@ -39,7 +40,7 @@ queries queries_of_active_set(uint64_t n) {
 }
 
 queries queries_of_power_law(uint64_t n) {
-  queries q = make_room("power_law", n);
+  queries q = allocate_queries("power_law", n);
   power_law p = power_law_create(BENCH_SEED);
   for (uint64_t i = 0; i < n; i++) q.numbers[i] = (uint32_t)power_law_next(&p);
   power_law_free(&p);
@@ -48,9 +49,9 @@ queries queries_of_power_law(uint64_t n) {
 }
 
 queries queries_of_zipf(double s, uint64_t universe, uint64_t n, uint64_t seed) {
-  queries q = make_room("zipf", n);
+  queries q = allocate_queries("zipf", n);
   zipf popularity = zipf_create(s, universe);
-  uint64_t ranking = ~seed; /* so that ranks have nothing to do with the keys */
+  uint64_t ranking = ~seed; /* independent of the keys */
   for (uint64_t i = 0; i < n; i++)
     q.numbers[i] = (uint32_t)(zipf_rank(&popularity, random_at(ranking, i)) - 1);
   q.universe = universe;
@@ -72,7 +73,7 @@ static uint64_t parse_block(besom_bytes digits) {
 static key_list read_blocks(const char *name) {
   char path[64];
   snprintf(path, sizeof path, "data/lists/trace-%s.txt", name);
-  trace t = trace_read(path, &(trace_form){.key_column = 2}, NULL);
+  trace t = trace_read(path, &(trace_format){.key_column = 2}, NULL);
   if (!t.n) fail("%s is empty: bench/fetch_data.sh trace fetches it", path);
   key_list blocks = {0};
   for (size_t i = 0; i < t.n; i++) key_list_add(&blocks, parse_block(t.requests[i].key));
@@ -82,10 +83,10 @@ static key_list read_blocks(const char *name) {
 
 queries queries_of_trace(const char *name) {
   key_list blocks = read_blocks(name), sorted = {0};
-  queries q = make_room(name, blocks.count);
+  queries q = allocate_queries(name, blocks.count);
   for (size_t i = 0; i < blocks.count; i++) key_list_add(&sorted, blocks.keys[i]);
   key_list_sort(&sorted);
-  q.different = q.universe = sorted.count;
+  q.distinct = q.universe = sorted.count;
   for (size_t i = 0; i < blocks.count; i++) {
     uint64_t *at =
         bsearch(&blocks.keys[i], sorted.keys, sorted.count, sizeof *sorted.keys, key_compare);
@@ -96,7 +97,7 @@ queries queries_of_trace(const char *name) {
   return q;
 }
 
-/* ------------------------------------------------------------------ asking */
+/* ------------------------------------------------------------------ running */
 
 void queries_free(queries *q) {
   free(q->numbers);
@@ -110,12 +111,12 @@ uint64_t queries_key(const queries *q, uint64_t i, uint64_t seed) {
   return key;
 }
 
-uint64_t queries_turns(const queries *q, uint64_t wanted) {
+uint64_t queries_passes(const queries *q, uint64_t wanted) {
   return wanted / q->n + 1;
 }
 
-uint64_t queries_ask(const queries *q, learner *l, uint64_t seed) {
+uint64_t queries_run(const queries *q, tested_filter *l, uint64_t seed) {
   uint64_t hits = 0;
-  for (uint64_t i = 0; i < q->n; i++) hits += learner_ask(l, queries_key(q, i, seed));
+  for (uint64_t i = 0; i < q->n; i++) hits += tested_filter_query(l, queries_key(q, i, seed));
   return hits;
 }

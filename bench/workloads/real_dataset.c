@@ -8,20 +8,20 @@
 #include "workloads/key_stream.h"
 #include "workloads/text_list.h"
 
-enum { MOST_FILES = 4 };
+enum { MAX_FILES = 4 };
 
 static const struct {
   const char *name;
-  const char *paths[MOST_FILES];
-  bool in_order; /* the lines are queries; else they are drawn */
-} streams[REAL_STREAMS] = {{"trace", {"data/lists/trace.txt"}, true},
-                           {"domains",
-                            {"data/lists/ads.txt", "data/lists/disposable.txt",
-                             "data/lists/malware.txt", "data/lists/phishing.txt"},
-                            false},
-                           {"names", {"data/lists/npm.txt"}, false}};
+  const char *paths[MAX_FILES];
+  bool in_order; /* the lines are the queries; else queries are drawn */
+} streams[REAL_DATASETS] = {{"trace", {"data/lists/trace.txt"}, true},
+                            {"domains",
+                             {"data/lists/ads.txt", "data/lists/disposable.txt",
+                              "data/lists/malware.txt", "data/lists/phishing.txt"},
+                             false},
+                            {"names", {"data/lists/npm.txt"}, false}};
 
-/* FNV-1a, and a bijection that mixes it well. */
+/* FNV-1a, followed by a bijection that mixes the bits. */
 static uint64_t key_of(besom_bytes line) {
   const uint8_t *bytes = line.data;
   uint64_t hash = UINT64_C(0xcbf29ce484222325);
@@ -53,9 +53,9 @@ static key_list draw(const key_list *from, uint64_t n) {
   return drawn;
 }
 
-real_stream real_stream_open(size_t which, uint64_t drawn) {
+real_dataset real_dataset_open(size_t which, uint64_t drawn) {
   key_list all = {0};
-  for (size_t i = 0; i < MOST_FILES && streams[which].paths[i]; i++)
+  for (size_t i = 0; i < MAX_FILES && streams[which].paths[i]; i++)
     add_file(&all, streams[which].paths[i]);
   key_list members = select_keys(&all, true), queries = select_keys(&all, false);
   key_list_free(&all);
@@ -63,16 +63,16 @@ real_stream real_stream_open(size_t which, uint64_t drawn) {
   if (members.count == 0 || queries.count == 0)
     fail("%s has too few lines", streams[which].paths[0]);
   if (!streams[which].in_order) {
-    key_list strangers = queries;
-    key_list_sort(&strangers);
-    queries = draw(&strangers, drawn);
-    key_list_free(&strangers);
+    key_list absent = queries;
+    key_list_sort(&absent);
+    queries = draw(&absent, drawn);
+    key_list_free(&absent);
   }
-  return (real_stream){streams[which].name, members.keys, queries.keys, members.count,
-                       queries.count};
+  return (real_dataset){streams[which].name, members.keys, queries.keys, members.count,
+                        queries.count};
 }
 
-void real_stream_free(real_stream *s) {
+void real_dataset_free(real_dataset *s) {
   free(s->members);
   free(s->queries);
 }

@@ -6,37 +6,37 @@
 #include "fail.h"
 #include "workloads/text_set.h"
 
-static bool is_text(besom_bytes column, const char *text) {
+static bool equals_text(besom_bytes column, const char *text) {
   return text && column.len == strlen(text) && memcmp(column.data, text, column.len) == 0;
 }
 
-/* False if the line is none. */
-static bool parse(besom_bytes line, const trace_form *form, request *out) {
-  out->key = text_column(line, form->key_column, form->delimiter);
+/* Returns false if the line is not a request. */
+static bool parse(besom_bytes line, const trace_format *format, request *out) {
+  out->key = text_column(line, format->key_column, format->delimiter);
   if (!out->key.len) return false;
-  if (!form->role_column) return true;
-  besom_bytes role = text_column(line, form->role_column, form->delimiter);
-  out->writes = is_text(role, form->writes);
-  return out->writes || !form->asks || is_text(role, form->asks);
+  if (!format->role_column) return true;
+  besom_bytes role = text_column(line, format->role_column, format->delimiter);
+  out->writes = equals_text(role, format->writes);
+  return out->writes || !format->asks || equals_text(role, format->asks);
 }
 
-static void find_requests(trace *t, const trace_form *form, text_set *written) {
+static void find_requests(trace *t, const trace_format *format, text_set *written) {
   t->requests = allocate(t->lines.n + 1, sizeof *t->requests);
   for (size_t i = 0; i < t->lines.n; i++) {
     request *next = &t->requests[t->n];
     *next = (request){0};
-    if (!parse(t->lines.lines[i], form, next)) continue;
+    if (!parse(t->lines.lines[i], format, next)) continue;
     next->known =
         next->writes ? !text_set_add(written, next->key) : text_set_has(written, next->key);
     t->n++;
   }
 }
 
-trace trace_read(const char *path, const trace_form *form, const text_list *yes) {
+trace trace_read(const char *path, const trace_format *format, const text_list *yes) {
   trace t = {.lines = text_list_read(path)};
   text_set written = {0};
   for (size_t i = 0; yes && i < yes->n; i++) text_set_add(&written, yes->lines[i]);
-  find_requests(&t, form, &written);
+  find_requests(&t, format, &written);
   text_set_free(&written);
   return t;
 }
@@ -47,7 +47,7 @@ void trace_free(trace *t) {
   *t = (trace){0};
 }
 
-/* A write of what is known says nothing new; a query is one whether the key is known or not. */
+/* A repeated write adds no member. A query counts whether its key is known or not. */
 static text_list select_keys(const request *from, const request *end, bool writes) {
   text_list keys = {.lines = allocate((size_t)(end - from) + 1, sizeof *keys.lines)};
   for (const request *r = from; r < end; r++)

@@ -5,49 +5,49 @@
 
 #include "fail.h"
 
-static const double swept = 0.01;
+static const double beaten_share = 0.01;
 
-rounds rounds_create(const key_stream *strangers, uint64_t n) {
-  rounds r = {.queue = allocate(n, sizeof *r.queue), .lied = allocate(n, 1), .n = n};
-  strangers->generate(strangers, 0, n, r.queue);
+round_adversary round_adversary_create(const key_stream *absent, uint64_t n) {
+  round_adversary r = {.queue = allocate(n, sizeof *r.queue), .erred = allocate(n, 1), .n = n};
+  absent->generate(absent, 0, n, r.queue);
   return r;
 }
 
-void rounds_free(rounds *r) {
+void round_adversary_free(round_adversary *r) {
   free(r->queue);
-  free(r->lied);
-  *r = (rounds){0};
+  free(r->erred);
+  *r = (round_adversary){0};
 }
 
-static void keep_liars(rounds *r) {
+static void keep_false_positives(round_adversary *r) {
   uint64_t stay = 0;
   for (uint64_t i = 0; i < r->n; i++)
-    if (r->lied[i]) r->queue[stay++] = r->queue[i];
+    if (r->erred[i]) r->queue[stay++] = r->queue[i];
   r->n = stay;
 }
 
-void rounds_play(rounds *r, learner *l) {
-  memset(r->lied, 0, r->n);
+void round_adversary_run(round_adversary *r, tested_filter *l) {
+  memset(r->erred, 0, r->n);
   r->before = r->n;
   r->hits = 0;
   r->played++;
   for (int sub = 0; sub < SUBROUNDS; sub++)
     for (uint64_t i = 0; i < r->n; i++) {
-      bool lie = learner_ask(l, r->queue[i]);
-      r->lied[i] |= lie;
-      r->hits += lie;
+      bool false_positive = tested_filter_query(l, r->queue[i]);
+      r->erred[i] |= false_positive;
+      r->hits += false_positive;
     }
-  keep_liars(r);
+  keep_false_positives(r);
 }
 
-bool rounds_swept(const rounds *r, uint64_t members) {
-  return (double)r->n <= swept * (double)members;
+bool round_adversary_beaten(const round_adversary *r, uint64_t members) {
+  return (double)r->n <= beaten_share * (double)members;
 }
 
-double rounds_rate(const rounds *r) {
+double round_adversary_fpr(const round_adversary *r) {
   return r->before ? (double)r->hits / ((double)r->before * SUBROUNDS) : 0;
 }
 
-double rounds_rate_by_key(const rounds *r) {
+double round_adversary_fpr_by_key(const round_adversary *r) {
   return r->before ? (double)r->n / (double)r->before : 0;
 }

@@ -1,7 +1,7 @@
 /*
- * An adversary who plays in rounds (thesis, section 6.2.3): he asks for a queue of keys that are no members ten times,
- * and keeps only those that were a false positive in the round. A filter that adapts sweeps the queue away, if it is
- * not too long for what it can remember.
+ * An adversary that works in rounds (thesis, section 6.2.3). It queries a queue of absent keys ten
+ * times and keeps only the keys that were a false positive in the round. An adaptive filter empties
+ * the queue, unless the queue is too long for its adaptation state.
  */
 #ifndef BENCH_WORKLOADS_ROUND_ADVERSARY_H
 #define BENCH_WORKLOADS_ROUND_ADVERSARY_H
@@ -10,27 +10,30 @@
 
 enum { SUBROUNDS = 10 };
 
-typedef struct rounds {
+typedef struct round_adversary {
   uint64_t *queue;
-  uint8_t *lied;   /* of each key of the queue: the filter said yes in this round */
+  uint8_t *erred;  /* per key of the queue: a false positive in this round */
   uint64_t n;      /* keys in the queue */
-  uint64_t played; /* rounds */
-  uint64_t before; /* keys in the queue when the last round began */
+  uint64_t played; /* rounds so far */
+  uint64_t before; /* keys in the queue at the start of the last round */
   uint64_t hits;   /* false positives of the last round */
-} rounds;
+} round_adversary;
 
-/* The queue is the first n keys of a stream, none of them a member. */
-rounds rounds_create(const key_stream *strangers, uint64_t n);
-void rounds_free(rounds *r);
+/* The queue is the first n keys of a stream of absent keys. */
+round_adversary round_adversary_create(const key_stream *absent, uint64_t n);
+void round_adversary_free(round_adversary *r);
 
-/* A round: what stays in the queue keeps its order. */
-void rounds_play(rounds *r, learner *l);
+/* Runs one round. The remaining keys keep their order. */
+void round_adversary_run(round_adversary *r, tested_filter *l);
 
-/* Has the filter won? So few keys are left for each of its members. */
-bool rounds_swept(const rounds *r, uint64_t members);
+/* Returns true if the filter has won: few keys per member are left in the queue. */
+bool round_adversary_beaten(const round_adversary *r, uint64_t members);
 
-/* Of the last round: false positives a query, and the share of the keys that were one at least once. */
-double rounds_rate(const rounds *r);
-double rounds_rate_by_key(const rounds *r);
+/*
+ * Of the last round: false positives per query; the share of the keys that were a false positive at
+ * least once.
+ */
+double round_adversary_fpr(const round_adversary *r);
+double round_adversary_fpr_by_key(const round_adversary *r);
 
 #endif

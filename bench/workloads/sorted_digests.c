@@ -8,8 +8,8 @@
 #include "random.h"
 
 /*
- * Without sorting: of those that are left, m, none is in a part of what is above the last one with the m-th power of
- * the rest of it as the probability.
+ * No sorting is needed: if m digests are left above the last one, a part of the range above it
+ * holds none of them with probability (1 - part)^m.
  */
 besom_digest sorted_digests_next(sorted_digests *s) {
   double uniform = random_unit(random_at(s->seed, 2 * s->given));

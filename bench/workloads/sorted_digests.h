@@ -1,4 +1,7 @@
-/* Digests in ascending order: drawn, or in memory as a source for besom_build_sorted. */
+/*
+ * Digests in ascending order: generated one by one, or an array that is a source for
+ * besom_build_sorted.
+ */
 #ifndef BENCH_WORKLOADS_SORTED_DIGESTS_H
 #define BENCH_WORKLOADS_SORTED_DIGESTS_H
 
@@ -6,28 +9,30 @@
 
 #include "besom.h"
 
-/* n uniform digests, none of which need be kept. {.seed, .n} to begin with. */
+/*
+ * A generator of n uniform digests in ascending order, which stores none. Initialise {.seed, .n}.
+ */
 typedef struct sorted_digests {
   uint64_t seed, n, given;
-  double log_above; /* of the share of all digests that is above the last one */
-  uint64_t last;    /* its upper half */
+  double log_above; /* log of the share of all digests above the last one */
+  uint64_t last;    /* upper half of the last digest */
 } sorted_digests;
 
-/* The next one; n times at the most. */
+/* The next digest; call at most n times. */
 besom_digest sorted_digests_next(sorted_digests *s);
 
 typedef struct digest_array {
   besom_digest *digests;
-  size_t count, given; /* given: to the source so far */
+  size_t count, given; /* given: digests read from the source so far */
 } digest_array;
 
 digest_array digest_array_create(size_t count);
 void digest_array_free(digest_array *a);
 
-/* By qsort, ascending. */
+/* Sorts in ascending order, by qsort. */
 void digest_array_sort(digest_array *a);
 
-/* From the beginning. */
+/* A source that starts at the first digest. */
 besom_digest_source digest_array_source(digest_array *a);
 
 #endif

@@ -12,12 +12,12 @@
 static char *read_text(const char *path, size_t *len) {
   FILE *file = fopen(path, "rb");
   if (!file) fail("cannot read %s: bench/fetch_data.sh fetches it", path);
-  size_t room = 1 << 20;
-  char *text = allocate(room, 1);
-  for (size_t n; (n = fread(text + *len, 1, room - *len, file)) > 0;) {
+  size_t capacity = 1 << 20;
+  char *text = allocate(capacity, 1);
+  for (size_t n; (n = fread(text + *len, 1, capacity - *len, file)) > 0;) {
     *len += n;
-    if (*len < room) continue;
-    text = realloc(text, room *= 2);
+    if (*len < capacity) continue;
+    text = realloc(text, capacity *= 2);
     if (!text) fail("no memory for %s", path);
   }
   if (ferror(file)) fail("cannot read all of %s", path);
@@ -95,7 +95,7 @@ besom_source text_list_source(text_list *l, size_t n) {
   return (besom_source){.next = next_line, .rewind = first_line, .size_hint = n, .ctx = l};
 }
 
-/* ------------------------------------------------------------------ made up */
+/* ------------------------------------------------------------------ synthetic URLs */
 
 static const char *const syllables[] = {"ba", "ker", "lin", "mo", "ta",  "son", "ri",  "vel",
                                         "do", "pan", "che", "fu", "gar", "ho",  "int", "ja",
@@ -108,39 +108,41 @@ static const char *const plain_ends[] = {"com", "org", "net", "de", "co.uk", "fr
 static const char *const bait_ends[] = {"xyz",     "top",  "tk", "click",
                                         "web.app", "info", "ru", "live"};
 
-/* Random choices, one after the other. */
-typedef struct dice {
-  uint64_t seed, thrown;
-} dice;
+/* A sequence of random choices. */
+typedef struct choices {
+  uint64_t seed, made;
+} choices;
 
-static uint64_t throw_dice(dice *d, uint64_t sides) {
-  return random_below(random_at(d->seed, d->thrown++), sides);
+static uint64_t choose(choices *d, uint64_t sides) {
+  return random_below(random_at(d->seed, d->made++), sides);
 }
 
-#define ONE_OF(d, words) ((words)[throw_dice((d), sizeof(words) / sizeof *(words))])
+#define CHOOSE_FROM(d, words) ((words)[choose((d), sizeof(words) / sizeof *(words))])
 
-/* Suspicious in this respect? Nine in ten of one kind are, one in ten of the other. */
-static bool shows(dice *d, bool suspicious) {
-  return (throw_dice(d, 10) == 0) != suspicious;
+/* Whether one property looks suspicious: 9 of 10 for suspicious URLs, 1 of 10 for benign ones. */
+static bool looks_suspicious(choices *d, bool suspicious) {
+  return (choose(d, 10) == 0) != suspicious;
 }
 
-/* Ends with a number of its own, so that no two are alike. */
-size_t made_up_url(char out[MOST_URL], uint64_t number, bool suspicious, uint64_t seed) {
-  dice d = {.seed = random_at(seed, 2 * number + suspicious)};
+/* Ends with a unique number, so that no two URLs are equal. */
+size_t synthetic_url(char out[MAX_URL_BYTES], uint64_t number, bool suspicious, uint64_t seed) {
+  choices d = {.seed = random_at(seed, 2 * number + suspicious)};
   char name[32] = "";
-  for (uint64_t parts = 2 + throw_dice(&d, 3); parts--;) strcat(name, ONE_OF(&d, syllables));
-  const char *word = shows(&d, suspicious) ? ONE_OF(&d, bait_words) : ONE_OF(&d, plain_words);
-  const char *end = shows(&d, suspicious) ? ONE_OF(&d, bait_ends) : ONE_OF(&d, plain_ends);
-  const char *hyphen = shows(&d, suspicious) ? "-" : "";
-  return (size_t)snprintf(out, MOST_URL, "%s%s%s.%s/%llx", word, hyphen, name, end,
+  for (uint64_t parts = 2 + choose(&d, 3); parts--;) strcat(name, CHOOSE_FROM(&d, syllables));
+  const char *word =
+      looks_suspicious(&d, suspicious) ? CHOOSE_FROM(&d, bait_words) : CHOOSE_FROM(&d, plain_words);
+  const char *end =
+      looks_suspicious(&d, suspicious) ? CHOOSE_FROM(&d, bait_ends) : CHOOSE_FROM(&d, plain_ends);
+  const char *hyphen = looks_suspicious(&d, suspicious) ? "-" : "";
+  return (size_t)snprintf(out, MAX_URL_BYTES, "%s%s%s.%s/%llx", word, hyphen, name, end,
                           (unsigned long long)d.seed);
 }
 
 text_list text_list_urls(size_t n, bool suspicious, uint64_t seed) {
-  text_list l = {.text = allocate(n * MOST_URL + 1, 1)};
+  text_list l = {.text = allocate(n * MAX_URL_BYTES + 1, 1)};
   size_t len = 0;
   for (size_t i = 0; i < n; i++) {
-    len += made_up_url(l.text + len, i, suspicious, seed);
+    len += synthetic_url(l.text + len, i, suspicious, seed);
     l.text[len++] = '\n';
   }
   find_lines(&l, len);

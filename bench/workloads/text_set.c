@@ -13,39 +13,42 @@ static uint64_t hash_of(besom_bytes text) {
   return hash;
 }
 
-/* Where it is, or would be: the first place of its own or a free one, from its hash on. room is a power of two. */
-static besom_bytes *place_of(const text_set *s, besom_bytes text) {
+/*
+ * The slot of the text, or the empty slot for it: linear probing from its hash. The capacity is a
+ * power of two.
+ */
+static besom_bytes *slot_of(const text_set *s, besom_bytes text) {
   for (uint64_t at = hash_of(text);; at++) {
-    besom_bytes *place = &s->places[at & (s->room - 1)];
-    if (!place->data) return place;
-    if (place->len == text.len && memcmp(place->data, text.data, text.len) == 0) return place;
+    besom_bytes *slot = &s->slots[at & (s->capacity - 1)];
+    if (!slot->data) return slot;
+    if (slot->len == text.len && memcmp(slot->data, text.data, text.len) == 0) return slot;
   }
 }
 
-static void make_room(text_set *s) {
-  if (2 * s->count < s->room) return;
-  text_set larger = {.count = s->count, .room = s->room ? 2 * s->room : 64};
-  larger.places = allocate(larger.room, sizeof *larger.places);
-  for (size_t i = 0; i < s->room; i++)
-    if (s->places[i].data) *place_of(&larger, s->places[i]) = s->places[i];
-  free(s->places);
+static void grow(text_set *s) {
+  if (2 * s->count < s->capacity) return;
+  text_set larger = {.count = s->count, .capacity = s->capacity ? 2 * s->capacity : 64};
+  larger.slots = allocate(larger.capacity, sizeof *larger.slots);
+  for (size_t i = 0; i < s->capacity; i++)
+    if (s->slots[i].data) *slot_of(&larger, s->slots[i]) = s->slots[i];
+  free(s->slots);
   *s = larger;
 }
 
 bool text_set_add(text_set *s, besom_bytes text) {
-  make_room(s);
-  besom_bytes *place = place_of(s, text);
-  if (place->data) return false;
-  *place = text;
+  grow(s);
+  besom_bytes *slot = slot_of(s, text);
+  if (slot->data) return false;
+  *slot = text;
   s->count++;
   return true;
 }
 
 bool text_set_has(const text_set *s, besom_bytes text) {
-  return s->room && place_of(s, text)->data;
+  return s->capacity && slot_of(s, text)->data;
 }
 
 void text_set_free(text_set *s) {
-  free(s->places);
+  free(s->slots);
   *s = (text_set){0};
 }

@@ -24,9 +24,12 @@ ycsb ycsb_create(char workload, uint64_t seed, uint64_t records) {
                 .popularity = zipf_create(exponent, ranks)};
 }
 
-/* One insert in each group of requests, at a random place: so how many came before is known without counting. */
+/*
+ * One insert per group of requests, at a random position: the number of earlier inserts is known
+ * without counting.
+ */
 static uint64_t place_of_insert(const ycsb *y, uint64_t group) {
-  return random_below(random_at(derive_seed(y->seed, PLACING), group), GROUP);
+  return random_below(random_at(derive_seed(y->seed, SEED_POSITIONS), group), GROUP);
 }
 
 uint64_t ycsb_records(const ycsb *y, uint64_t i) {
@@ -39,7 +42,7 @@ static ycsb_operation operation_at(const ycsb *y, uint64_t i) {
   if (y->mix.other == YCSB_INSERT)
     other = i % GROUP == place_of_insert(y, i / GROUP);
   else
-    other = random_below(random_at(derive_seed(y->seed, TOSSING), i), GROUP) < y->mix.others;
+    other = random_below(random_at(derive_seed(y->seed, SEED_TURNS), i), GROUP) < y->mix.others;
   return other ? y->mix.other : y->mix.usual;
 }
 
@@ -51,18 +54,18 @@ static uint64_t latest_at(const ycsb *y, uint64_t i, uint64_t seed) {
 
 static uint64_t scattered(const ycsb *y, uint64_t seed) {
   uint64_t rank = zipf_rank(&y->popularity, seed);
-  return random_below(random_at(derive_seed(y->seed, PICKING), rank), y->records);
+  return random_below(random_at(derive_seed(y->seed, SEED_LOOKUPS), rank), y->records);
 }
 
 ycsb_request ycsb_at(const ycsb *y, uint64_t i) {
   ycsb_request request = {.operation = operation_at(y, i)};
-  uint64_t seed = random_at(derive_seed(y->seed, RANKING), i);
+  uint64_t seed = random_at(derive_seed(y->seed, SEED_RANKS), i);
   if (request.operation == YCSB_INSERT)
     request.record = ycsb_records(y, i);
   else
     request.record = y->mix.latest ? latest_at(y, i, seed) : scattered(y, seed);
   if (request.operation == YCSB_SCAN)
     request.scanned =
-        1 + random_below(random_at(derive_seed(y->seed, MEASURING), i), YCSB_LONGEST_SCAN);
+        1 + random_below(random_at(derive_seed(y->seed, SEED_LENGTHS), i), YCSB_MAX_SCAN);
   return request;
 }

@@ -13,7 +13,7 @@ enum { NOTED = 1000, CHOICES = 100000, MEMBERS = 2000, QUEUE = 20000, QUERIES = 
 
 /* Both go on where they were, with every key of theirs: he round his list, the others along their stream. */
 static bool test_replay(double share, report *numbers) {
-  replay r = {.strangers = stream_absent(BENCH_SEED), .share = share};
+  replay_adversary r = {.absent = stream_absent(BENCH_SEED), .share = share};
   key_stream noted = stream_members(BENCH_SEED);
   uint64_t key, seen[2] = {0};
   for (uint64_t i = 0; i < NOTED; i++) {
@@ -24,44 +24,44 @@ static bool test_replay(double share, report *numbers) {
       .generator = "replay", .s = share, .universe = NOTED, .samples = CHOICES, .right = true};
   for (uint64_t i = 0; i < CHOICES; i++) {
     uint64_t his = r.found.keys[seen[0] % NOTED], theirs;
-    r.strangers.generate(&r.strangers, seen[1], 1, &theirs);
-    replay_choose(&r, 1, &key);
+    r.absent.generate(&r.absent, seen[1], 1, &theirs);
+    replay_adversary_choose(&r, 1, &key);
     t.right &= key == his || key == theirs;
     seen[key != his]++;
   }
   t.fit = fit_bins(seen, (double[2]){share * CHOICES, (1 - share) * CHOICES}, 2);
-  replay_free(&r);
+  replay_adversary_free(&r);
   return report_trial(numbers, &t);
 }
 
 /* ------------------------------------------------------------------ rounds */
 
-static learner create_plain(learning way, driver *d) {
-  setting s = {.slots = MEMBERS * 10 / 8,
-               .members = MEMBERS,
-               .key_seed = BENCH_SEED,
-               .filter_seed = BENCH_SEED};
-  return learner_create(way, &s, d);
+static tested_filter create_plain(adapt_mode mode, driver *d) {
+  filter_setup s = {.slots = MEMBERS * 10 / 8,
+                    .members = MEMBERS,
+                    .key_seed = BENCH_SEED,
+                    .filter_seed = BENCH_SEED};
+  return tested_filter_create(mode, &s, d);
 }
 
 /* From a filter that never learns every false positive stays; from aqf none does, after two rounds. */
-static bool test_rounds(learning way, driver *d, report *numbers) {
-  learner l = create_plain(way, d);
+static bool test_rounds(adapt_mode mode, driver *d, report *numbers) {
+  tested_filter l = create_plain(mode, d);
   key_stream absent = stream_absent(BENCH_SEED);
-  rounds r = rounds_create(&absent, QUEUE);
-  trial t = {.generator = "rounds", .s = -1, .universe = QUEUE, .remark = learning_names[way]};
-  double expected = learner_stats(&l).expected_fpr * QUEUE;
-  rounds_play(&r, &l);
+  round_adversary r = round_adversary_create(&absent, QUEUE);
+  trial t = {.generator = "rounds", .s = -1, .universe = QUEUE, .remark = adapt_mode_names[mode]};
+  double expected = tested_filter_stats(&l).expected_fpr * QUEUE;
+  round_adversary_run(&r, &l);
   uint64_t left = r.n, hits = r.hits;
-  if (way == NEVER)
+  if (mode == ADAPT_NEVER)
     t.fit = fit_bins((uint64_t[2]){left, QUEUE - left}, (double[2]){expected, QUEUE - expected}, 2);
-  rounds_play(&r, &l);
+  round_adversary_run(&r, &l);
   t.right = left > 0 && r.before == left;
-  t.right &= way == NEVER ? hits == SUBROUNDS * left && r.n == left
-                          : hits < 2 * left && rounds_swept(&r, MEMBERS);
+  t.right &= mode == ADAPT_NEVER ? hits == SUBROUNDS * left && r.n == left
+                                 : hits < 2 * left && round_adversary_beaten(&r, MEMBERS);
   t.samples = (uint64_t)SUBROUNDS * (QUEUE + left);
-  rounds_free(&r);
-  learner_free(&l);
+  round_adversary_free(&r);
+  tested_filter_free(&l);
   return report_trial(numbers, &t);
 }
 
@@ -74,7 +74,7 @@ typedef struct prey {
 } prey;
 
 /* Goes through the best loop once more: it must err as often as was promised. */
-static bool test_hunt(const prey *p, learner *l, report *numbers) {
+static bool test_hunt(const prey *p, tested_filter *l, report *numbers) {
   enum { TIMES = 20 };
   key_stream absent = stream_absent(BENCH_SEED);
   hunt h = hunt_loops(l, &absent, QUERIES);
@@ -99,18 +99,18 @@ static bool test_hunts(driver *d, report *numbers) {
                          .capacity = MEMBERS,
                          .fpr = 1.0 / 32,
                          .seed = seed};
-  learner cyclic = learner_create_guard(&config, BENCH_SEED, MEMBERS);
+  tested_filter cyclic = tested_filter_create_guard(&config, BENCH_SEED, MEMBERS);
   config.kind = "aqf";
   config.options = NULL;
   config.reserve = 0.5;
-  learner growing = learner_create_guard(&config, BENCH_SEED, MEMBERS),
-          never = create_plain(NEVER, d);
+  tested_filter growing = tested_filter_create_guard(&config, BENCH_SEED, MEMBERS),
+                never = create_plain(ADAPT_NEVER, d);
   bool holds = test_hunt(&(prey){"acf-cyclic", 2, true}, &cyclic, numbers);
   holds &= test_hunt(&(prey){"aqf", 0, false}, &growing, numbers);
   holds &= test_hunt(&(prey){"qf", 0, true}, &never, numbers);
-  learner_free(&cyclic);
-  learner_free(&growing);
-  learner_free(&never);
+  tested_filter_free(&cyclic);
+  tested_filter_free(&growing);
+  tested_filter_free(&never);
   return holds;
 }
 
@@ -120,8 +120,8 @@ bool test_adversaries(report *numbers) {
   bool holds = true;
   for (size_t i = 0; i < sizeof replayed / sizeof *replayed; i++)
     holds &= test_replay(replayed[i], numbers);
-  holds &= test_rounds(NEVER, &d, numbers);
-  holds &= test_rounds(STORE, &d, numbers);
+  holds &= test_rounds(ADAPT_NEVER, &d, numbers);
+  holds &= test_rounds(ADAPT_STORE, &d, numbers);
   holds &= test_hunts(&d, numbers);
   driver_free(&d);
   return holds;

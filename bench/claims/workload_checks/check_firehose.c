@@ -20,7 +20,7 @@ static bool test_power_law(uint64_t n, report *numbers) {
     if (key < 1 || key >= POWER_LAW_KEYS) fail("key %llu is none", (unsigned long long)key);
     seen[key]++;
   }
-  double probability = 1.0 / 3 / p.up_to[POWER_LAW_KEYS - 1];
+  double probability = 1.0 / 3 / p.cumulative[POWER_LAW_KEYS - 1];
   for (uint64_t key = 1; key < POWER_LAW_KEYS; key++) {
     expected[key] = probability * (double)n;
     probability *= (double)key / ((double)key + 1.5);
@@ -39,10 +39,10 @@ static bool test_active_set(double exponent, uint64_t n, report *numbers) {
   active_set a = active_set_create(BENCH_SEED, exponent);
   uint64_t *asked = allocate(n + ACTIVE_KEYS, sizeof *asked), old = 0, most = a.totals[0];
   for (uint64_t i = 0; i < n; i++) asked[active_set_next(&a)]++;
-  bool right = a.born <= n + ACTIVE_KEYS;
-  for (uint64_t i = 0; i < a.born; i++) {
+  bool right = a.started <= n + ACTIVE_KEYS;
+  for (uint64_t i = 0; i < a.started; i++) {
     right &= asked[i] <= most;
-    if (i < a.born / 2) old += asked[i];
+    if (i < a.started / 2) old += asked[i];
   }
   for (uint64_t i = 0; i < ACTIVE_KEYS; i++)
     right &= asked[a.keys[i].number] == a.keys[i].asked && a.keys[i].asked < a.keys[i].total;
@@ -50,7 +50,7 @@ static bool test_active_set(double exponent, uint64_t n, report *numbers) {
   snprintf(remark, sizeof remark, "POW_EXP %g", exponent);
   trial t = {.generator = "active_set",
              .s = -1,
-             .universe = a.born,
+             .universe = a.started,
              .samples = n,
              .right = right && old > n / 2,
              .remark = remark};
@@ -72,7 +72,8 @@ static bool receive(const two_level *t, received *outer, const packet *p) {
   received *r = &outer[p->outer];
   if (r->packets && r->inner != p->inner) return false;
   r->inner = p->inner;
-  if (p->nth != ++r->packets || p->nth > PACKETS_A_KEY || p->inner >= t->inner.born) return false;
+  if (p->nth != ++r->packets || p->nth > PACKETS_PER_KEY || p->inner >= t->inner.started)
+    return false;
   if (p->nth > PACKETS_TO_KNOW) return p->bits == 0;
   r->bits |= (uint64_t)p->bits << (16 * (p->nth - 1));
   return p->nth < PACKETS_TO_KNOW || r->bits == two_level_inner_key(t, p->inner);
@@ -89,9 +90,9 @@ static bool test_two_level(double exponent, uint64_t n, report *numbers) {
     t.right &= receive(&two, outer, &p);
     known += p.nth == PACKETS_TO_KNOW;
   }
-  for (uint64_t i = 0; i < two.inner.born; i++)
+  for (uint64_t i = 0; i < two.inner.started; i++)
     seen[random_below(two_level_inner_key(&two, i), BIT_BINS)]++;
-  t.universe = two.outer.born;
+  t.universe = two.outer.started;
   t.fit = fit_uniform(seen, BIT_BINS);
   char remark[64];
   snprintf(remark, sizeof remark, "POW_EXP %g; %llu inner keys told", exponent,

@@ -11,7 +11,7 @@ enum {
   MOST_BINS = SINGLE_RANKS + 40,
   UNIFORM_BINS = 256,
   STREAM_KEYS = 1000,
-  PIECE = 1000
+  CHUNK = 1000
 };
 
 static const double exponents[] = {0, 0.5, 0.99, 1, 1.5, 3};
@@ -60,10 +60,10 @@ static bool test_zipf(double s, uint64_t universe, uint64_t n, report *numbers) 
 
 /* Keys that are all different: their uppermost bits. */
 static bool test_uniform(const char *name, const key_stream *stream, uint64_t n, report *numbers) {
-  uint64_t seen[UNIFORM_BINS] = {0}, keys[PIECE];
-  for (uint64_t done = 0; done < n; done += PIECE) {
-    stream->generate(stream, done, PIECE, keys);
-    for (size_t i = 0; i < PIECE; i++) seen[random_below(keys[i], UNIFORM_BINS)]++;
+  uint64_t seen[UNIFORM_BINS] = {0}, keys[CHUNK];
+  for (uint64_t done = 0; done < n; done += CHUNK) {
+    stream->generate(stream, done, CHUNK, keys);
+    for (size_t i = 0; i < CHUNK; i++) seen[random_below(keys[i], UNIFORM_BINS)]++;
   }
   trial t = {.generator = name,
              .s = -1,
@@ -148,7 +148,7 @@ static uint64_t count_in(const key_stream *stream, uint64_t n, const uint64_t *s
 static bool turn_is_right(const churn *c, uint64_t turn) {
   key_stream before = churn_members(c, turn - 1), after = churn_members(c, turn),
              absent = stream_absent(c->seed);
-  key_stream leaving = churn_leaving(c, turn), coming = churn_coming(c, turn);
+  key_stream leaving = churn_leaving(c, turn), coming = churn_joining(c, turn);
   uint64_t *old = sorted_keys(&before, c->members), *new = sorted_keys(&after, c->members);
   bool right = count_in(&leaving, c->replaced, old, c->members) == c->replaced &&
                count_in(&leaving, c->replaced, new, c->members) == 0 &&

@@ -16,7 +16,7 @@ enum { REQUESTS = 5000, SECTORS = 1000, LISTED = 50, TEXT = 24 };
 /* A way to write a request, and the form that reads it. */
 static const struct {
   const char *name, *line; /* of role, sector, sector */
-  trace_form form;
+  trace_format form;
 } ways[] = {
     {"; and spaces", "0.5 ; s%2$u ; 8 ; %1$s ; 0", {2, 4, ';', "W", "R"}},
     {"white space", " %1$s\t s%2$u ", {2, 1, 0, "W", "R"}},
@@ -28,7 +28,7 @@ static unsigned sector_of(size_t i) {
   return (unsigned)random_below(random_at(BENCH_SEED, 2 * i), SECTORS);
 }
 
-static bool writes(size_t i, const trace_form *form) {
+static bool writes(size_t i, const trace_format *form) {
   return form->role_column && random_at(BENCH_SEED, 2 * i + 1) % 2;
 }
 
@@ -62,7 +62,7 @@ static bool is_sector(besom_bytes key, unsigned sector) {
 }
 
 /* The requests, what was known at each, and the two lists if the trace is cut at `cut`. */
-static bool is_right(const trace *t, const trace_form *form, size_t cut, unsigned listed) {
+static bool is_right(const trace *t, const trace_format *form, size_t cut, unsigned listed) {
   bool known[SECTORS] = {false}, right = t->n == REQUESTS;
   text_list members = trace_members(t, cut), queries = trace_queries(t, cut);
   size_t member = 0, query = 0;

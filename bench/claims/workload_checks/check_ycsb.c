@@ -18,7 +18,7 @@ static const double shares[][YCSB_OPERATIONS] = {
 
 /* What n requests were. */
 typedef struct tally {
-  uint64_t operations[YCSB_OPERATIONS], records[RECORDS + 1], scans[YCSB_LONGEST_SCAN];
+  uint64_t operations[YCSB_OPERATIONS], records[RECORDS + 1], scans[YCSB_MAX_SCAN];
   uint64_t chosen, inserted;
   bool right;
 } tally;
@@ -42,7 +42,7 @@ static tally count_requests(const ycsb *y, uint64_t n) {
     else
       count_record(&t, y, &r, i);
     if (r.operation != YCSB_SCAN) continue;
-    if (r.scanned < 1 || r.scanned > YCSB_LONGEST_SCAN)
+    if (r.scanned < 1 || r.scanned > YCSB_MAX_SCAN)
       t.right = false;
     else
       t.scans[r.scanned - 1]++;
@@ -56,7 +56,7 @@ static void expect_scattered(uint64_t seed, double chosen, double *expected) {
   double all = sum_powers(exponent, 1, ranks + 1), rest = sum_powers(exponent, counted, ranks + 1);
   for (size_t i = 0; i < RECORDS; i++) expected[i] = chosen * rest / all / RECORDS;
   for (uint64_t rank = 1; rank < counted; rank++) {
-    uint64_t record = random_below(random_at(derive_seed(seed, PICKING), rank), RECORDS);
+    uint64_t record = random_below(random_at(derive_seed(seed, SEED_LOOKUPS), rank), RECORDS);
     expected[record] += chosen * pow((double)rank, -exponent) / all;
   }
   expected[RECORDS] = 0;
@@ -100,7 +100,7 @@ static bool test_workload(char workload, uint64_t n, const double *scattered, re
                      fit_bins(t.records, expected, RECORDS + 1), true);
   if (t.operations[YCSB_SCAN])
     holds &= test_part(numbers, workload, "scans", -1, t.operations[YCSB_SCAN],
-                       fit_uniform(t.scans, YCSB_LONGEST_SCAN), true);
+                       fit_uniform(t.scans, YCSB_MAX_SCAN), true);
   return holds;
 }
 
