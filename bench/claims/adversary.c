@@ -1,4 +1,7 @@
-/* Claim adversary: who collects false positives and asks for them again gets nothing from a filter that adapts. */
+/*
+ * Claim adversary: an adversary that collects false positives and repeats them gains nothing
+ * against a filter that adapts.
+ */
 #include "besom.h"
 #include "claims/claims.h"
 #include "fail.h"
@@ -8,7 +11,7 @@
 enum { CYCLES = 10, CHUNK = 4096 };
 
 static const double load = 0.9;
-static const double large_room = 0.5, load_beside_it = 0.45; /* the room is the table's, too */
+static const double large_reserve = 0.5, load_with_it = 0.45; /* the reserve is part of the table */
 
 /* ------------------------------------------------------------------ the adversary */
 
@@ -27,7 +30,11 @@ static key_list collect(tested_filter *l, uint64_t n) {
 
 typedef struct attack {
   uint64_t hits[CYCLES],
-      full; /* false positives; those of them, or of the collecting, that adapt had no room for */
+      /*
+       * false positives per cycle; false positives, also while collecting, that the reserve had no
+       * space for
+       */
+      full;
   uint64_t missing; /* members answered no afterwards */
 } attack;
 
@@ -47,7 +54,7 @@ static uint64_t hits_from(const attack *a, int first) {
   return sum;
 }
 
-/* ------------------------------------------------------------------ a fresh start */
+/* ------------------------------------------------------------------ rekeying */
 
 typedef struct member_source {
   uint64_t given, count;
@@ -71,7 +78,7 @@ static void rekey(tested_filter *l, uint64_t members) {
   hash_seed(BENCH_SEED + 1, seed);
   member_source m = {.count = members};
   besom_source source = {.next = next_member, .size_hint = members, .ctx = &m};
-  check(besom_rekey(l->own, &source, NULL, seed), "giving the filter a new hash key");
+  check(besom_rekey(l->own, &source, NULL, seed), "rekeying the filter");
   l->reserve_full = 0;
 }
 
@@ -93,9 +100,9 @@ static void report_attack(report *numbers, const char *name, const filter_setup 
   report_cell(numbers, "%s", verdict);
 }
 
-/* Adapting is not to blame for what it had no room for, but must never lose a member. */
-static bool test_learner(adapt_mode mode, const filter_setup *s, uint64_t queries, driver *d,
-                         report *numbers) {
+/* Adaptation may fail when the reserve is full, but must never lose a member. */
+static bool test_mode(adapt_mode mode, const filter_setup *s, uint64_t queries, driver *d,
+                      report *numbers) {
   progress("%s at %llu slots", adapt_mode_names[mode], (unsigned long long)s->slots);
   tested_filter l = tested_filter_create(mode, s, d);
   key_list found = collect(&l, queries);
@@ -103,7 +110,7 @@ static bool test_learner(adapt_mode mode, const filter_setup *s, uint64_t querie
   bool holds = a.missing == 0 && (mode == ADAPT_NEVER || a.full || hits_from(&a, 0) == 0);
   const char *verdict = mode == ADAPT_NEVER ? "-" : !holds ? "no" : a.full ? "full" : "yes";
   report_attack(numbers, adapt_mode_names[mode], s, "filled", found.count, &a, verdict);
-  if (mode == ADAPT_EXCEPTIONS && a.full) { /* the new key makes new false positives: once each */
+  if (mode == ADAPT_EXCEPTIONS && a.full) { /* the new seed makes new false positives: once each */
     rekey(&l, s->members);
     a = cycle(&l, &found, s->members, d);
     a.full = l.reserve_full;
@@ -117,17 +124,17 @@ static bool test_learner(adapt_mode mode, const filter_setup *s, uint64_t querie
   return holds;
 }
 
-static bool test_size(int log_slots, double share, double room, uint64_t queries, driver *d,
+static bool test_size(int log_slots, double share, double reserve, uint64_t queries, driver *d,
                       report *numbers) {
   uint64_t slots = (uint64_t)1 << log_slots;
   filter_setup s = {.slots = slots,
                     .members = (uint64_t)((double)slots * share),
-                    .reserve = room,
+                    .reserve = reserve,
                     .key_seed = BENCH_SEED,
                     .filter_seed = BENCH_SEED};
   bool holds = true;
   for (int mode = 0; mode < ADAPT_MODES; mode++)
-    holds &= test_learner((adapt_mode)mode, &s, queries, d, numbers);
+    holds &= test_mode((adapt_mode)mode, &s, queries, d, numbers);
   return holds;
 }
 
@@ -136,7 +143,7 @@ static findings run(bool full, report *numbers) {
   findings found = {0};
   finding(&found, test_size(18, load, 0, full ? 10000000 : 1000000, &d, numbers));
   finding(&found,
-          test_size(18, load_beside_it, large_room, full ? 10000000 : 1000000, &d, numbers));
+          test_size(18, load_with_it, large_reserve, full ? 10000000 : 1000000, &d, numbers));
   finding(&found, test_size(22, load, 0, full ? 10000000 : 4000000, &d, numbers));
   if (full) finding(&found, test_size(26, load, 0, 10000000, &d, numbers));
   driver_free(&d);
@@ -144,31 +151,31 @@ static findings run(bool full, report *numbers) {
 }
 
 static const char *const columns[] = {"filter",    "slots",          "load",    "stage",
-                                      "collected", "adapts_full",    "missing", "cycle_1",
+                                      "collected", "reserve_full",   "missing", "cycle_1",
                                       "cycle_2",   "cycles_3_to_10", "holds"};
 
-static const plot plots[] = {{.title = "Collected false positives that are so again: first cycle",
-                              .x = "filter",
-                              .y = "collected,cycle_1",
-                              .panels = "slots",
-                              .where = "load=0.90,stage=filled",
-                              .x_label = "filter",
-                              .y_label = "keys",
-                              .bars = true},
-                             {0}};
+static const plot plots[] = {
+    {.title = "Collected false positives that are false positives again in the first cycle",
+     .x = "filter",
+     .y = "collected,cycle_1",
+     .panels = "slots",
+     .where = "load=0.90,stage=filled",
+     .x_label = "filter",
+     .y_label = "keys",
+     .bars = true},
+    {0}};
 
 const claim adversary_claim = {
     .name = "adversary",
     .source = "adaptiveqf: Section 6.4",
-    .paper = "An adversary who collects false positives and goes round them makes filters that do "
-             "not adapt useless, "
-             "however large a cache is; to the AQF he is like anybody else.",
-    .statement = "false positives that are collected and asked again in 10 cycles: none from aqf, "
-                 "unless adapt was FULL",
-    .differs = "No database: what is counted are the false positives of each of 10 cycles, with "
-               "2^18 and 2^22 slots (full: "
-               "2^26, too). aqf also learns without a store (aqf_marks), until its room is full "
-               "and it gets a new hash.",
+    .paper = "An adversary that collects false positives and cycles through them makes filters "
+             "that do not adapt useless, however large a cache is. It gains nothing against the "
+             "AQF.",
+    .statement = "no collected false positive of aqf is a false positive again in 10 cycles of "
+                 "queries, unless its reserve was full",
+    .differs = "No database: the false positives of each of 10 cycles are counted, with 2^18 and "
+               "2^22 slots (full: also 2^26). aqf also adapts without a store (aqf_exceptions), "
+               "until its reserve is full and it is rekeyed.",
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,

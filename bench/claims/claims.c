@@ -56,6 +56,6 @@ void finding(findings *f, bool holds) {
 }
 
 const char *verdict_of(const findings *f) {
-  if (!f->held) return "does not hold"; /* nor does a claim of which nothing was tested */
+  if (!f->held) return "does not hold"; /* also if nothing was tested */
   return f->held == f->tested ? "holds" : "holds partly";
 }

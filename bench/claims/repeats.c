@@ -1,4 +1,4 @@
-/* Claim repeats: a false positive that was reported once is seldom repeated, and never by aqf. */
+/* Claim repeats: a false positive that was reported once is rarely repeated, and never by aqf. */
 #include <string.h>
 
 #include "claims/claims.h"
@@ -7,7 +7,7 @@
 
 enum { KEYS = 100000, OFFENDERS = 2000, CHUNK = 4096 };
 
-static const double most_repeated = 1.0 / 3;
+static const double max_repeated = 1.0 / 3;
 
 static const struct {
   const char *kind, *options;
@@ -18,7 +18,7 @@ static const struct {
                {"acf-swapping", NULL},
                {"acf-cuckooing", NULL}};
 
-/* The first false positives of the absent keys, each reported as it comes. */
+/* Collects the first false positives among the absent keys. Each is reported at once. */
 static void collect(tested_filter *l, uint64_t *offenders) {
   key_stream absent = stream_absent(BENCH_SEED);
   uint64_t keys[CHUNK], done = 0;
@@ -49,7 +49,7 @@ static bool test_filter(size_t filter, report *numbers) {
   collect(&l, offenders);
   for (size_t n = 0; n < OFFENDERS; n++) repeated += besom_contains_u64(l.filter, offenders[n]);
   double share = (double)repeated / OFFENDERS;
-  bool holds = strcmp(config.kind, "aqf") ? share <= most_repeated : repeated == 0;
+  bool holds = strcmp(config.kind, "aqf") ? share <= max_repeated : repeated == 0;
   report_cell(numbers, "%s", config.kind);
   report_cell(numbers, "%s", config.options ? config.options : "");
   report_cell(numbers, "%d", OFFENDERS);
@@ -69,15 +69,15 @@ static findings run(bool full, report *numbers) {
   return found;
 }
 
-static const char *const columns[] = {"kind",          "options",    "reported", "repeated",
-                                      "records_moved", "adapt_full", "holds"};
+static const char *const columns[] = {"kind",          "options",      "reported", "repeated",
+                                      "records_moved", "reserve_full", "holds"};
 
 const claim repeats_claim = {
     .name = "repeats",
     .source = "besom",
-    .statement = "of false positives reported once to a full filter aqf repeats none, adaptive "
-                 "cuckoo kinds few",
-    .differs = "100 thousand keys, in quick and full.",
+    .statement = "of false positives reported once to a full filter, aqf repeats none and adaptive "
+                 "cuckoo kinds repeat few",
+    .differs = "100 thousand keys, both quick and full.",
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,
     .run = run,

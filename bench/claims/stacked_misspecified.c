@@ -1,6 +1,6 @@
 /*
- * Claim stacked-misspecified: the sample is drawn with another skew (Zipf 0.15 to 1.35, over the same keys in the same
- * order) than the queries that come (0.75). 10 bits a member, Bloom.
+ * Claim stacked-misspecified: the sample is drawn with another skew (Zipf 0.15 to 1.35, over the
+ * same keys in the same order) than the queries (0.75). 10 bits per member, Bloom.
  */
 #include "besom.h"
 #include "claims/claims.h"
@@ -35,24 +35,24 @@ static findings run(bool full, report *numbers) {
 
 static const char *const columns[] = {"sample_exponent", "bloom", "stacked", "to_bloom"};
 
-static const plot plots[] = {{.title = "Planned by a sample of another skew (as Figure 5b)",
+static const plot plots[] = {{.title = "Planned from a sample of another skew (as Figure 5b)",
                               .x = "sample_exponent",
                               .y = "bloom,stacked",
                               .x_label = "Zipf exponent of the sample; that of the queries is 0.75",
-                              .y_label = "false positives a query"},
+                              .y_label = "false positives per query"},
                              {0}};
 
 const claim stacked_misspecified_claim = {
     .name = "stacked-misspecified",
     .source = "stacked-filters: Figure 5",
-    .paper = "A stack that was planned by a sample of Zipf 0.15 to 1.35 keeps most of its gain on "
-             "queries of Zipf "
-             "0.75, and is better than a Bloom filter of 10 bits throughout (5b).",
-    .statement = "planned by a sample of any skew, a stacked filter is no worse than its base on "
+    .paper = "A stacked filter that was planned from a sample of Zipf 0.15 to 1.35 keeps most "
+             "of its gain on queries of Zipf 0.75, and is better than a Bloom filter of 10 bits "
+             "throughout (5b).",
+    .statement = "planned from a sample of any skew, a stacked filter is no worse than its base on "
                  "queries of Zipf 0.75",
-    .differs = "5 * 10^5 members and ten times as many keys that are asked for, quick a tenth of "
-               "each; the paper has "
-               "10^6 and 10^8. The sample has as many queries as there are keys.",
+    .differs = "5 * 10^5 members and ten times as many absent keys that are queried, quick a "
+               "tenth of each; the paper has 10^6 and 10^8. The sample has as many queries as "
+               "there are keys.",
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,

@@ -1,6 +1,7 @@
 /*
- * Claim store-adversary: queries a second for keys that are not in a database on disk, while an adversary repeats the
- * false positives that it has found. What the system keeps of the database in memory is bounded by bench/disk.h.
+ * Claim store-adversary: queries per second for keys that are not in a database on disk, while an
+ * adversary repeats the false positives that it has found. harness/disk.h bounds how much of the
+ * database the system caches.
  */
 #include "claims/claims.h"
 #include "report.h"
@@ -10,16 +11,22 @@ enum { SHARES = 4, TURNS = 20 };
 
 static const double shares[SHARES] = {0, 0.01, 0.03, 0.1};
 static const double cache_shares[] = {0.01, 0.25};
-/* In each half: the false positives of so many lie on more pages than the larger cache has. */
-static const double queries_a_slot = 6;
+/*
+ * Per half. The false positives of this many queries lie on more pages than the larger cache holds.
+ */
+static const double queries_per_slot = 6;
 
 static const struct {
   const char *kind;
   double least,
-      most; /* of the speed without an adversary, that it may have with one: at every share, at the largest */
+      /*
+       * limits of the speed with an adversary, relative to the speed without: at every share, and
+       * at the largest
+       */
+      most;
 } kinds[] = {{"aqf", 0.9, 0}, {"taf", 0, 0}, {"acf-cyclic", 0, 0}, {"qf", 0, 0.5}, {"cf", 0, 0.5}};
 
-/* The same kind against adversaries of all shares, which take turns. */
+/* One kind against an adversary of one share. The trials alternate. */
 typedef struct trial {
   tested_database db;
   disk_cache cache;
@@ -42,7 +49,7 @@ static void trial_begin(trial *t, const char *kind, uint64_t slots, double cache
                                 .keys = {.absent = stream_absent(BENCH_SEED), .share = share}};
   disk_evict(t->db.directory);
   progress("%s, cache %g, adversary %g: collecting", kind, cache_share, share);
-  database_attack_collect(&t->attack, (uint64_t)(queries_a_slot * (double)slots));
+  database_attack_collect(&t->attack, (uint64_t)(queries_per_slot * (double)slots));
 }
 
 static void trial_end(trial *t) {
@@ -72,7 +79,7 @@ static double turn_of(const trial *t) {
 static void test_kind(size_t k, uint64_t slots, double cache_share, findings *found,
                       report *numbers) {
   trial trials[SHARES];
-  uint64_t turn = (uint64_t)(queries_a_slot * (double)slots) / TURNS;
+  uint64_t turn = (uint64_t)(queries_per_slot * (double)slots) / TURNS;
   for (int s = 0; s < SHARES; s++)
     trial_begin(&trials[s], kinds[k].kind, slots, cache_share, shares[s]);
   for (int i = 0; i < TURNS; i++) {
@@ -113,30 +120,24 @@ static const plot plots[] = {{.title = "Queries while an adversary repeats false
                               .series = "kind",
                               .panels = "cache",
                               .x_label = "adversarial queries (%)",
-                              .y_label = "queries a second",
+                              .y_label = "queries per second",
                               .log_y = true},
                              {0}};
 
 const claim store_adversary_claim = {
     .name = "store-adversary",
     .source = "adaptiveqf: Figure 6",
-    .paper = "With caches of 1 and of 25 % of the data alike, the AQF keeps its speed whatever "
-             "share of the queries is "
-             "adversarial. Systems with filters that do not adapt are twice as slow at 1.5 %, 3 "
-             "times at 3 % and 10 times "
-             "at 10 %.",
+    .paper = "With caches of 1 and of 25 % of the data alike, the AQF keeps its speed at every "
+             "share of adversarial queries. Systems with filters that do not adapt are twice as "
+             "slow at 1.5 %, 3 times at 3 % and 10 times at 10 %.",
     .statement = "in front of LMDB on disk aqf keeps 90 % of its speed with 1, 3 and 10 % of "
-                 "adversarial queries; with "
-                 "10 % qf and "
-                 "cf lose half",
+                 "adversarial queries; with 10 % qf and cf lose half",
     .timed = true,
     .differs = "LMDB instead of SplinterDB's B-tree; 2^15 slots and 200 thousand queries in each "
-               "half (full: 2^17 "
-               "slots; the paper's 2^26 would take days). A cache is bounded by emptying it when "
-               "full. What "
-               "acf-cyclic learns is a transaction, hence slow. Turns take milliseconds in a quick "
-               "run: what else the "
-               "machine does shows.",
+               "half (full: 2^17 slots; the paper's 2^26 would take days). A cache is bounded by "
+               "emptying it when it is full. Each adaptation of acf-cyclic is a transaction, "
+               "hence slow. Steps take milliseconds in a quick run, so other load on the machine "
+               "shows.",
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,

@@ -1,4 +1,4 @@
-/* Claim store-pauses: how long a guard over LMDB pauses for each step while it changes its hash key. */
+/* Claim store-pauses: how long a guard over LMDB pauses for each step of a rekey. */
 #include "claims/claims.h"
 #include "fail.h"
 #include "harness/tested_database.h"
@@ -10,7 +10,7 @@ static samples rekey(besom_guard *g, uint64_t step_items, double *begin) {
   samples pauses = {0};
   bool finished = false;
   double start = wall_seconds();
-  check(besom_guard_rekey(g), "beginning a new hash key");
+  check(besom_guard_rekey(g), "starting to rekey");
   *begin = wall_seconds() - start;
   while (!finished) {
     start = wall_seconds();
@@ -61,14 +61,14 @@ static findings run(bool full, report *numbers) {
   return found;
 }
 
-static const char *const columns[] = {"keys",        "items_a_step", "largest_step", "steps",
-                                      "begin_ms",    "median_ms",    "p99_ms",       "max_ms",
+static const char *const columns[] = {"keys",        "items_per_step", "largest_step", "steps",
+                                      "begin_ms",    "median_ms",      "p99_ms",       "max_ms",
                                       "sum_seconds", "holds"};
 
-static const plot plots[] = {{.title = "Pause for a step",
-                              .x = "items_a_step",
+static const plot plots[] = {{.title = "Pause per step",
+                              .x = "items_per_step",
                               .y = "median_ms,p99_ms,max_ms",
-                              .x_label = "entries a step",
+                              .x_label = "entries per step",
                               .y_label = "milliseconds",
                               .log_y = true,
                               .bars = true},
@@ -77,11 +77,9 @@ static const plot plots[] = {{.title = "Pause for a step",
 const claim store_pauses_claim = {
     .name = "store-pauses",
     .source = "besom",
-    .statement = "a guard changes its hash key by steps that move no more than k entries each, "
-                 "every key once",
-    .differs = "10^7 keys, quick 10^5. Pauses are on the wall and depend on the disk: they are "
-               "shown, and no part of "
-               "the verdict.",
+    .statement = "a guard rekeys in steps that move at most k entries each, every key once",
+    .differs = "10^7 keys, quick 10^5. Pauses are wall time and depend on the disk: they are "
+               "shown, but not part of the verdict.",
     .timed = true,
     .plots = plots,
     .columns = columns,

@@ -1,4 +1,7 @@
-/* Of claim workloads: the adversaries. What they find depends on the filter; that they find it does not. */
+/*
+ * Part of claim workloads: the adversaries. What they find depends on the filter; that they find it
+ * does not.
+ */
 #include <math.h>
 #include <stdio.h>
 
@@ -7,27 +10,30 @@
 #include "workloads/replay_adversary.h"
 #include "workloads/round_adversary.h"
 
-enum { NOTED = 1000, CHOICES = 100000, MEMBERS = 2000, QUEUE = 20000, QUERIES = 60000 };
+enum { RECORDED = 1000, CHOICES = 100000, MEMBERS = 2000, QUEUE = 20000, QUERIES = 60000 };
 
 /* ------------------------------------------------------------------ replaying */
 
-/* Both go on where they were, with every key of theirs: he round his list, the others along their stream. */
+/*
+ * Both continue where they were, and skip no key: the adversary in its list, the others in their
+ * stream.
+ */
 static bool test_replay(double share, report *numbers) {
   replay_adversary r = {.absent = stream_absent(BENCH_SEED), .share = share};
-  key_stream noted = stream_members(BENCH_SEED);
+  key_stream recorded = stream_members(BENCH_SEED);
   uint64_t key, seen[2] = {0};
-  for (uint64_t i = 0; i < NOTED; i++) {
-    noted.generate(&noted, i, 1, &key);
+  for (uint64_t i = 0; i < RECORDED; i++) {
+    recorded.generate(&recorded, i, 1, &key);
     key_list_add(&r.found, key);
   }
   trial t = {
-      .generator = "replay", .s = share, .universe = NOTED, .samples = CHOICES, .right = true};
+      .generator = "replay", .s = share, .universe = RECORDED, .samples = CHOICES, .right = true};
   for (uint64_t i = 0; i < CHOICES; i++) {
-    uint64_t his = r.found.keys[seen[0] % NOTED], theirs;
-    r.absent.generate(&r.absent, seen[1], 1, &theirs);
+    uint64_t replayed_key = r.found.keys[seen[0] % RECORDED], fresh_key;
+    r.absent.generate(&r.absent, seen[1], 1, &fresh_key);
     replay_adversary_choose(&r, 1, &key);
-    t.right &= key == his || key == theirs;
-    seen[key != his]++;
+    t.right &= key == replayed_key || key == fresh_key;
+    seen[key != replayed_key]++;
   }
   t.fit = fit_bins(seen, (double[2]){share * CHOICES, (1 - share) * CHOICES}, 2);
   replay_adversary_free(&r);
@@ -44,7 +50,9 @@ static tested_filter create_plain(adapt_mode mode, driver *d) {
   return tested_filter_create(mode, &s, d);
 }
 
-/* From a filter that never learns every false positive stays; from aqf none does, after two rounds. */
+/*
+ * With a filter that never adapts every false positive stays; with aqf none stays after two rounds.
+ */
 static bool test_rounds(adapt_mode mode, driver *d, report *numbers) {
   tested_filter l = create_plain(mode, d);
   key_stream absent = stream_absent(BENCH_SEED);
@@ -67,14 +75,14 @@ static bool test_rounds(adapt_mode mode, driver *d, report *numbers) {
 
 /* ------------------------------------------------------------------ loops */
 
-typedef struct prey {
+typedef struct hunted_filter {
   const char *kind;
-  size_t shortest; /* of the loops that it is caught in; 0: in none */
-  bool sticks;     /* it does not learn from some keys, or from all */
-} prey;
+  size_t shortest;     /* length of the shortest loop to be found; 0: none */
+  bool has_stuck_keys; /* it does not adapt to some keys, or to any */
+} hunted_filter;
 
-/* Goes through the best loop once more: it must err as often as was promised. */
-static bool test_hunt(const prey *p, tested_filter *l, report *numbers) {
+/* Runs the best loop once more: it must err as often as reported. */
+static bool test_hunt(const hunted_filter *p, tested_filter *l, report *numbers) {
   enum { TIMES = 20 };
   key_stream absent = stream_absent(BENCH_SEED);
   hunt h = hunt_loops(l, &absent, QUERIES);
@@ -84,7 +92,7 @@ static bool test_hunt(const prey *p, tested_filter *l, report *numbers) {
   trial t = {
       .generator = "loops", .s = -1, .universe = MEMBERS, .samples = h.queries, .remark = remark};
   t.right = h.collected > 100 && h.best.length == p->shortest && (h.loops > 0) == (p->shortest > 0);
-  t.right &= (h.best.fpr > 0.5) == (p->shortest > 0) && (h.stuck > 0) == p->sticks;
+  t.right &= (h.best.fpr > 0.5) == (p->shortest > 0) && (h.stuck > 0) == p->has_stuck_keys;
   loop_replay(&h.best, l, 1);
   double hits = (double)loop_replay(&h.best, l, TIMES);
   t.right &= fabs(hits - h.best.fpr * TIMES * (double)h.best.length) <= 1;
@@ -105,16 +113,16 @@ static bool test_hunts(driver *d, report *numbers) {
   config.reserve = 0.5;
   tested_filter growing = tested_filter_create_guard(&config, BENCH_SEED, MEMBERS),
                 never = create_plain(ADAPT_NEVER, d);
-  bool holds = test_hunt(&(prey){"acf-cyclic", 2, true}, &cyclic, numbers);
-  holds &= test_hunt(&(prey){"aqf", 0, false}, &growing, numbers);
-  holds &= test_hunt(&(prey){"qf", 0, true}, &never, numbers);
+  bool holds = test_hunt(&(hunted_filter){"acf-cyclic", 2, true}, &cyclic, numbers);
+  holds &= test_hunt(&(hunted_filter){"aqf", 0, false}, &growing, numbers);
+  holds &= test_hunt(&(hunted_filter){"qf", 0, true}, &never, numbers);
   tested_filter_free(&cyclic);
   tested_filter_free(&growing);
   tested_filter_free(&never);
   return holds;
 }
 
-bool test_adversaries(report *numbers) {
+bool check_adversaries(report *numbers) {
   static const double replayed[] = {0, 0.01, 0.25, 1};
   driver d = driver_create();
   bool holds = true;

@@ -1,4 +1,4 @@
-/* Of claim workloads: the streams of FireHose. */
+/* Part of claim workloads: the FireHose streams. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,15 +9,17 @@
 
 enum { BIT_BINS = 64 };
 
-/* Key i (from 1) has probability c B(i, c + 1), c = 0.5: 1/3 for the first, and each one (i - 1) / (i + 1/2) of the one
- * before it. */
+/*
+ * Key i (from 1) has probability c B(i, c + 1), c = 0.5: 1/3 for the first, and each key has (i -
+ * 1) / (i + 1/2) times the probability of the one before it.
+ */
 static bool test_power_law(uint64_t n, report *numbers) {
   uint64_t *seen = allocate(POWER_LAW_KEYS, sizeof *seen);
   double *expected = allocate(POWER_LAW_KEYS, sizeof *expected);
   power_law p = power_law_create(BENCH_SEED);
   for (uint64_t i = 0; i < n; i++) {
     uint64_t key = power_law_next(&p);
-    if (key < 1 || key >= POWER_LAW_KEYS) fail("key %llu is none", (unsigned long long)key);
+    if (key < 1 || key >= POWER_LAW_KEYS) fail("key %llu is out of range", (unsigned long long)key);
     seen[key]++;
   }
   double probability = 1.0 / 3 / p.cumulative[POWER_LAW_KEYS - 1];
@@ -34,18 +36,21 @@ static bool test_power_law(uint64_t n, report *numbers) {
   return report_trial(numbers, &t);
 }
 
-/* Everyone is asked as often as was decided at birth, and no more; the younger half of all keys less than the older. */
+/*
+ * Every key is queried as often as was drawn when it started, and no more; the newer half of all
+ * keys less than the older half.
+ */
 static bool test_active_set(double exponent, uint64_t n, report *numbers) {
   active_set a = active_set_create(BENCH_SEED, exponent);
-  uint64_t *asked = allocate(n + ACTIVE_KEYS, sizeof *asked), old = 0, most = a.totals[0];
-  for (uint64_t i = 0; i < n; i++) asked[active_set_next(&a)]++;
+  uint64_t *queried = allocate(n + ACTIVE_KEYS, sizeof *queried), old = 0, most = a.totals[0];
+  for (uint64_t i = 0; i < n; i++) queried[active_set_next(&a)]++;
   bool right = a.started <= n + ACTIVE_KEYS;
   for (uint64_t i = 0; i < a.started; i++) {
-    right &= asked[i] <= most;
-    if (i < a.started / 2) old += asked[i];
+    right &= queried[i] <= most;
+    if (i < a.started / 2) old += queried[i];
   }
   for (uint64_t i = 0; i < ACTIVE_KEYS; i++)
-    right &= asked[a.keys[i].number] == a.keys[i].asked && a.keys[i].asked < a.keys[i].total;
+    right &= queried[a.keys[i].number] == a.keys[i].asked && a.keys[i].asked < a.keys[i].total;
   char remark[32];
   snprintf(remark, sizeof remark, "POW_EXP %g", exponent);
   trial t = {.generator = "active_set",
@@ -54,7 +59,7 @@ static bool test_active_set(double exponent, uint64_t n, report *numbers) {
              .samples = n,
              .right = right && old > n / 2,
              .remark = remark};
-  free(asked);
+  free(queried);
   active_set_free(&a);
   return report_trial(numbers, &t);
 }
@@ -67,7 +72,7 @@ typedef struct received {
   uint32_t packets;
 } received;
 
-/* Takes a packet in; false if it is not what should come next. */
+/* Receives a packet. Returns false if it is not the expected next one. */
 static bool receive(const two_level *t, received *outer, const packet *p) {
   received *r = &outer[p->outer];
   if (r->packets && r->inner != p->inner) return false;
@@ -79,7 +84,10 @@ static bool receive(const two_level *t, received *outer, const packet *p) {
   return p->nth < PACKETS_TO_KNOW || r->bits == two_level_inner_key(t, p->inner);
 }
 
-/* The bits of inner keys, and that each outer key tells its own in the order promised, in five packets at most. */
+/*
+ * Checks the bits of inner keys, and that each outer key carries its own in the right order, in at
+ * most five packets.
+ */
 static bool test_two_level(double exponent, uint64_t n, report *numbers) {
   two_level two = two_level_create(BENCH_SEED, exponent);
   received *outer = allocate(n + ACTIVE_KEYS, sizeof *outer);
@@ -95,7 +103,7 @@ static bool test_two_level(double exponent, uint64_t n, report *numbers) {
   t.universe = two.outer.started;
   t.fit = fit_uniform(seen, BIT_BINS);
   char remark[64];
-  snprintf(remark, sizeof remark, "POW_EXP %g; %llu inner keys told", exponent,
+  snprintf(remark, sizeof remark, "POW_EXP %g; %llu inner keys known", exponent,
            (unsigned long long)known);
   t.remark = remark;
   t.right &= known > 0;
@@ -104,7 +112,7 @@ static bool test_two_level(double exponent, uint64_t n, report *numbers) {
   return report_trial(numbers, &t);
 }
 
-bool test_firehose_streams(bool full, report *numbers) {
+bool check_firehose(bool full, report *numbers) {
   bool holds = test_power_law(full ? 30000000 : 1000000, numbers);
   holds &= test_active_set(-0.5, full ? 10000000 : 1000000, numbers);
   holds &= test_active_set(-1.5, 1000000, numbers);

@@ -1,4 +1,4 @@
-/* Of claim workloads: uniform keys, Zipf's, and a set that changes. */
+/* Part of claim workloads: uniform keys, Zipf keys, and a changing set. */
 #include <stdlib.h>
 
 #include "claims/workload_checks/checks.h"
@@ -8,7 +8,7 @@
 
 enum {
   SINGLE_RANKS = 64,
-  MOST_BINS = SINGLE_RANKS + 40,
+  MAX_BINS = SINGLE_RANKS + 40,
   UNIFORM_BINS = 256,
   STREAM_KEYS = 1000,
   CHUNK = 1000
@@ -23,7 +23,7 @@ static const struct {
 
 /* ------------------------------------------------------------------ ranks */
 
-/* Bins: the first ranks one by one, then each twice as many ranks as the one before. */
+/* Bins: the first ranks one by one, then each bin has twice as many ranks as the one before. */
 static size_t bin_of(uint64_t rank) {
   if (rank <= SINGLE_RANKS) return (size_t)rank - 1;
   return SINGLE_RANKS + (size_t)(63 - __builtin_clzll((rank - 1) / SINGLE_RANKS));
@@ -36,7 +36,7 @@ static uint64_t bin_end(size_t bin, uint64_t universe) {
 }
 
 static fit fit_zipf(const uint64_t *seen, const zipf *z, uint64_t n) {
-  double expected[MOST_BINS], all = sum_powers(z->s, 1, z->universe + 1);
+  double expected[MAX_BINS], all = sum_powers(z->s, 1, z->universe + 1);
   size_t bins = 0;
   for (uint64_t first = 1; first <= z->universe; first = bin_end(bins++, z->universe))
     expected[bins] = (double)n * sum_powers(z->s, first, bin_end(bins, z->universe)) / all;
@@ -45,10 +45,10 @@ static fit fit_zipf(const uint64_t *seen, const zipf *z, uint64_t n) {
 
 static bool test_zipf(double s, uint64_t universe, uint64_t n, report *numbers) {
   zipf z = zipf_create(s, universe);
-  uint64_t seen[MOST_BINS] = {0};
+  uint64_t seen[MAX_BINS] = {0};
   for (uint64_t i = 0; i < n; i++) {
     uint64_t rank = zipf_rank(&z, random_at(BENCH_SEED, i));
-    if (rank < 1 || rank > universe) fail("rank %llu is none", (unsigned long long)rank);
+    if (rank < 1 || rank > universe) fail("rank %llu is out of range", (unsigned long long)rank);
     seen[bin_of(rank)]++;
   }
   trial t = {.generator = "zipf", .s = s, .universe = universe, .samples = n, .right = true};
@@ -56,9 +56,9 @@ static bool test_zipf(double s, uint64_t universe, uint64_t n, report *numbers) 
   return report_trial(numbers, &t);
 }
 
-/* ------------------------------------------------------------------ streams of keys */
+/* ------------------------------------------------------------------ key streams */
 
-/* Keys that are all different: their uppermost bits. */
+/* Distinct keys: checks their uppermost bits. */
 static bool test_uniform(const char *name, const key_stream *stream, uint64_t n, report *numbers) {
   uint64_t seen[UNIFORM_BINS] = {0}, keys[CHUNK];
   for (uint64_t done = 0; done < n; done += CHUNK) {
@@ -82,7 +82,10 @@ static int compare_numbered(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-/* Counts how often a stream gives each of the first keys of another one; false if it gives any key that is none. */
+/*
+ * Counts how often a stream gives each of the first keys of another one. Returns false if it gives
+ * any other key.
+ */
 static bool count_keys(const key_stream *stream, const key_stream *of, uint64_t n, uint64_t *seen) {
   numbered_key known[STREAM_KEYS];
   for (uint64_t i = 0; i < STREAM_KEYS; i++) {
@@ -124,9 +127,9 @@ static bool test_streams(uint64_t n, report *numbers) {
   return holds;
 }
 
-/* ------------------------------------------------------------------ a set that changes */
+/* ------------------------------------------------------------------ a changing set */
 
-/* The first n keys of a stream in ascending order; free() them. */
+/* The first n keys of a stream in ascending order. Release them by free(). */
 static uint64_t *sorted_keys(const key_stream *stream, uint64_t n) {
   uint64_t *keys = allocate(n + 1, sizeof *keys);
   stream->generate(stream, 0, n, keys);
@@ -134,7 +137,7 @@ static uint64_t *sorted_keys(const key_stream *stream, uint64_t n) {
   return keys;
 }
 
-/* How many of the first n keys of a stream are in the set, of which there are so many. */
+/* How many of the first n keys of a stream are in the sorted set of `size` keys. */
 static uint64_t count_in(const key_stream *stream, uint64_t n, const uint64_t *set, uint64_t size) {
   uint64_t *keys = sorted_keys(stream, n), in = 0;
   for (uint64_t i = 0; i < n; i++)
@@ -143,9 +146,11 @@ static uint64_t count_in(const key_stream *stream, uint64_t n, const uint64_t *s
   return in;
 }
 
-/* Who leaves was in the set and is no more, who comes was not and is now, all others stay; absent keys are in no set.
+/*
+ * Keys that leave were in the set and are not any more, keys that join were not and are now, all
+ * others stay; absent keys are never in the set.
  */
-static bool turn_is_right(const churn *c, uint64_t turn) {
+static bool step_is_right(const churn *c, uint64_t turn) {
   key_stream before = churn_members(c, turn - 1), after = churn_members(c, turn),
              absent = stream_absent(c->seed);
   key_stream leaving = churn_leaving(c, turn), coming = churn_joining(c, turn);
@@ -170,11 +175,11 @@ static bool test_churn(uint64_t members, uint64_t replaced, report *numbers) {
              .universe = members,
              .samples = TURNS * replaced,
              .right = true};
-  for (uint64_t turn = 1; turn <= TURNS; turn++) t.right &= turn_is_right(&c, turn);
+  for (uint64_t turn = 1; turn <= TURNS; turn++) t.right &= step_is_right(&c, turn);
   return report_trial(numbers, &t);
 }
 
-bool test_basic_streams(bool full, report *numbers) {
+bool check_key_streams(bool full, report *numbers) {
   uint64_t n = full ? 30000000 : 300000;
   bool holds = true;
   for (size_t i = 0; i < sizeof exponents / sizeof *exponents; i++)

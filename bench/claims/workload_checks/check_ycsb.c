@@ -1,4 +1,7 @@
-/* Of claim workloads: YCSB's mixes of operations, its choice of records, and the lengths of its scans. */
+/*
+ * Part of claim workloads: YCSB's mixes of operations, its choice of records, and the lengths of
+ * its scans.
+ */
 #include <math.h>
 #include <stdio.h>
 
@@ -16,14 +19,17 @@ static const double shares[][YCSB_OPERATIONS] = {
     {95, 0, 5, 0, 0},  {0, 0, 5, 95, 0}, {50, 0, 0, 0, 50},
 };
 
-/* What n requests were. */
+/* Counts of n requests. */
 typedef struct tally {
   uint64_t operations[YCSB_OPERATIONS], records[RECORDS + 1], scans[YCSB_MAX_SCAN];
   uint64_t chosen, inserted;
   bool right;
 } tally;
 
-/* Records are counted by their number, or by their age if new ones are popular; all that are older come last. */
+/*
+ * Records are counted by number, or by age if recent ones are popular; all older ones share the
+ * last counter.
+ */
 static void count_record(tally *t, const ycsb *y, const ycsb_request *r, uint64_t i) {
   uint64_t there = ycsb_records(y, i), at = y->mix.latest ? there - 1 - r->record : r->record;
   t->right &= r->record < there;
@@ -50,7 +56,10 @@ static tally count_requests(const ycsb *y, uint64_t n) {
   return t;
 }
 
-/* Every rank in the record that it falls on; the rest, ranks that are rare and many, alike on all. */
+/*
+ * Adds the probability of each frequent rank to its record. The remaining ranks, rare and many, are
+ * spread evenly.
+ */
 static void expect_scattered(uint64_t seed, double chosen, double *expected) {
   const uint64_t counted = 1 << 20;
   double all = sum_powers(exponent, 1, ranks + 1), rest = sum_powers(exponent, counted, ranks + 1);
@@ -62,7 +71,7 @@ static void expect_scattered(uint64_t seed, double chosen, double *expected) {
   expected[RECORDS] = 0;
 }
 
-/* The newest records, for each request by how many there were. */
+/* The most recent records; the distribution depends on the number of records at each request. */
 static void expect_latest(const ycsb *y, uint64_t n, double chosen, double *expected) {
   double all = sum_powers(exponent, 1, RECORDS + 1), inverse = 0, listed = 0;
   uint64_t there = RECORDS;
@@ -104,7 +113,7 @@ static bool test_workload(char workload, uint64_t n, const double *scattered, re
   return holds;
 }
 
-bool test_ycsb_streams(bool full, report *numbers) {
+bool check_ycsb(bool full, report *numbers) {
   double scattered[RECORDS + 1];
   bool holds = true;
   expect_scattered(BENCH_SEED, 1, scattered);

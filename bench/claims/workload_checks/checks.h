@@ -1,4 +1,5 @@
-/* What the parts of claim workloads share: how well numbers that were drawn fit what should come out, and their rows.
+/*
+ * Shared by the parts of claim workloads: goodness of fit of drawn numbers, and rows of the report.
  */
 #ifndef BENCH_CLAIMS_WORKLOAD_CHECKS_CHECKS_H
 #define BENCH_CLAIMS_WORKLOAD_CHECKS_CHECKS_H
@@ -15,10 +16,10 @@ typedef struct fit {
   size_t bins;
 } fit;
 
-/* Bins too rare for chi-square are thrown together, with a neighbour or at the end. */
+/* Bins with too few expected counts for chi-square are joined with their neighbours. */
 fit fit_bins(const uint64_t *seen, const double *expected, size_t bins);
 
-/* The same with bins that should all be alike. */
+/* The same for bins with equal expected counts. */
 fit fit_uniform(const uint64_t *seen, size_t bins);
 
 /* Chi-square within 4 standard errors. */
@@ -27,24 +28,24 @@ bool fits(fit f);
 /* The sum of k^-s for first <= k < end. */
 double sum_powers(double s, uint64_t first, uint64_t end);
 
-/* A row of the claim. What is 0 (s: negative) is left empty. */
+/* A row of the claim. Values of 0 (s: negative) are left empty. */
 typedef struct trial {
   const char *generator;
-  double s; /* or whatever number tells it from others of its generator */
+  double s; /* exponent, or another parameter of the generator */
   uint64_t universe, samples;
   fit fit;
-  bool right; /* as far as it is not a matter of chance */
+  bool right; /* the deterministic properties hold */
   const char *remark;
 } trial;
 
-/* Writes the row; true if it is right, and fits. */
+/* Writes the row. Returns true if it is right, and fits. */
 bool report_trial(report *numbers, const trial *t);
 
-/* The parts; each says whether all of it holds. full: as many samples as the claim wants. */
-bool test_basic_streams(bool full, report *numbers);
-bool test_firehose_streams(bool full, report *numbers);
-bool test_ycsb_streams(bool full, report *numbers);
-bool test_adversaries(report *numbers);
-bool test_traces(report *numbers);
+/* The parts. Each returns whether all of it holds. full: as many samples as the claim requires. */
+bool check_key_streams(bool full, report *numbers);
+bool check_firehose(bool full, report *numbers);
+bool check_ycsb(bool full, report *numbers);
+bool check_adversaries(report *numbers);
+bool check_traces(report *numbers);
 
 #endif
