@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# cli_speed.sh [LINES]: how fast besom build and besom query are, with so many lines (default 10 million) of 20 bytes that
-# are in the page cache. Prints millions of keys a second of one core (processor time, so that others on the machine
-# count less), the best of three runs, and the memory of the build.
+# cli_speed.sh [LINES]: measures besom build and besom query with LINES lines (default 10 million) of
+# 20 bytes, from the page cache. Prints million keys per second of one core, the best of three runs, and
+# the memory of the build. CPU time is measured, because other load on the machine affects it less.
 set -eu
 lines=${1-10000000}
 besom=$(realpath "$(dirname "$0")/../build/besom")
@@ -13,11 +13,11 @@ echo "writing $lines lines" >&2
 seq -f 'key-%015.0f' 1 "$lines" >set.txt
 seq -f 'key-%015.0f' $((lines / 2 + 1)) $((lines + lines / 2)) >stream.txt
 
-# best COMMAND...: the shortest of three runs, in seconds of the processor.
+# best COMMAND...: the shortest of three runs, in CPU seconds.
 best() {
   local i TIMEFORMAT='%U %S'
   for i in 1 2 3; do
-    { time "$@" >/dev/null 2>>"$place/said"; } 2>&1
+    { time "$@" >/dev/null 2>>"$place/stderr"; } 2>&1
   done | awk '{ print $1 + $2 }' | sort -n | head -1
 }
 
@@ -27,7 +27,7 @@ speed "besom build" "$(best "$besom" build set.besom --yes set.txt)"
 speed "besom query --count" "$(best "$besom" query set.besom stream.txt --count)"
 speed "besom query" "$(best "$besom" query set.besom stream.txt)"
 
-# The most that the build had in memory, from the system's own account of it.
+# Peak memory of the build, as the kernel reports it.
 "$besom" build set.besom --yes set.txt 2>/dev/null &
 build=$!
 most=0
@@ -37,4 +37,4 @@ while read -r _ now _ < <(grep VmHWM "/proc/$build/status" 2>/dev/null); do
 done
 wait "$build"
 awk -v kb="$most" -v n="$lines" -v size="$(stat -c %s set.besom)" 'BEGIN {
-  printf "memory of the build    %5.0f MB: %.1f bytes a key besides the filter\n", kb / 1024, (kb * 1024 - size) / n }'
+  printf "memory of the build    %5.0f MB: %.1f bytes per key in addition to the filter\n", kb / 1024, (kb * 1024 - size) / n }'

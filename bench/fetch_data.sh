@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
-# fetch_data.sh [-d DIRECTORY] [NAME...]: fetches real data by the names of packages, with npm and apt-get. Default: all,
-# into data/lists.
-#   blocklist   ads.txt, phishing.txt, malware.txt   domains to be blocked (npm: @adguard/dnr-rulesets)
+# fetch_data.sh [-d DIRECTORY] [NAME...]: fetches public data from packages, with npm and apt-get.
+# Default: all, into data/lists.
+#   blocklist   ads.txt, phishing.txt, malware.txt   domains of blocklists (npm: @adguard/dnr-rulesets)
 #   popular     popular.txt     the most linked domains (npm: top-sites)
-#   npm         npm.txt         a million and more names of packages (npm: all-the-package-names)
-#   disposable  disposable.txt  domains of throw-away e-mail addresses (npm: disposable-domains)
+#   npm         npm.txt         more than a million package names (npm: all-the-package-names)
+#   disposable  disposable.txt  domains of disposable e-mail addresses (npm: disposable-domains)
 #   words       words.txt       English words (Debian: wamerican-huge)
-#   trace       trace.txt       blocks that a web server read and wrote, in order (Debian: blkreplay-examples);
-#               trace-web.txt, trace-mysql.txt, trace-mssql.txt   the same of another web server and of two databases,
-#                               each block behind R or W
+#   trace       trace.txt       blocks that a web server read and wrote, in order (Debian:
+#                               blkreplay-examples)
+#               trace-web.txt, trace-mysql.txt, trace-mssql.txt   the same of another web server and
+#                               of two databases, each block after R or W
 # The first three also give the two lists of `besom-bench run real-lists`:
 #   yes.txt     domains of phishing and malware
-#   no.txt      the most linked domains and the names of packages, without those
+#   no.txt      the most linked domains and the package names, without those of yes.txt
 set -eu -o pipefail
 
 into=data/lists
@@ -31,13 +32,13 @@ need() {
   exit 1
 }
 
-# keep FILE: standard input becomes that list, sorted, when all of it has come.
+# keep FILE: writes standard input to that list, sorted and atomically.
 keep() {
   sort -u >"$work/list"
   mv "$work/list" "$into/$1"
 }
 
-# from_npm PACKAGE: fetches it; from_archive FILE prints one of its files then.
+# from_npm PACKAGE: fetches a package; then from_archive FILE prints one of its files.
 from_npm() {
   need npm npm
   echo "fetching $1" >&2
@@ -45,14 +46,15 @@ from_npm() {
 }
 from_archive() { tar xzOf "$archive" "package/$1"; }
 
-# from_debian PACKAGE: fetches it, it need not be installed; from_package FILE prints one of its files then.
+# from_debian PACKAGE: fetches a package without installing it; then from_package FILE prints one of
+# its files.
 from_debian() {
   need apt-get apt
   echo "fetching $1" >&2
   package=$work/$1
   mkdir "$package"
   (cd "$package" && apt-get download -qq "$1" 2>/dev/null) || {
-    echo "cannot download $1: is there a network? apt-get update may help" >&2
+    echo "cannot download $1: check the network; apt-get update may help" >&2
     exit 1
   }
 }
@@ -64,13 +66,13 @@ requests_of() {
     awk -F ' *; *' '$4 == "R" || $4 == "W" { print $4, $2 + 0 }'
 }
 
-# keep_order FILE: as keep, but in the order in which the lines come.
+# keep_order FILE: like keep, but keeps the order of the lines.
 keep_order() {
   cat >"$work/list"
   mv "$work/list" "$into/$1"
 }
 
-# The domains that a rule set blocks as a whole.
+# The domains that a rule set blocks completely.
 domains_of() {
   from_archive "dist/filters/declarative/ruleset_$1/ruleset_$1.json" |
     grep -oE '"urlFilter":"\|\|[^/^"*]+\^"' | sed -E 's/^"urlFilter":"\|\|//; s/\^"$//'
@@ -110,7 +112,7 @@ fetch() {
     requests_of windows-mssql | keep_order trace-mssql.txt
     ;;
   *)
-    echo "there is no list $1: see the beginning of $0" >&2
+    echo "there is no list $1: see the comment at the top of $0" >&2
     exit 2
     ;;
   esac

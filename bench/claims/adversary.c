@@ -1,40 +1,47 @@
-/* Claim adversary: who collects false positives and asks for them again gets nothing from a filter that adapts. */
+/*
+ * Claim adversary: an adversary that collects false positives and repeats them gains nothing
+ * against a filter that adapts.
+ */
 #include "besom.h"
 #include "claims/claims.h"
 #include "fail.h"
-#include "key_list.h"
-#include "learner.h"
+#include "harness/tested_filter.h"
+#include "workloads/key_list.h"
 
-enum { CYCLES = 10, PIECE = 4096 };
+enum { CYCLES = 10, CHUNK = 4096 };
 
 static const double load = 0.9;
-static const double large_room = 0.5, load_beside_it = 0.45; /* the room is the table's, too */
+static const double large_reserve = 0.5, load_with_it = 0.45; /* the reserve is part of the table */
 
 /* ------------------------------------------------------------------ the adversary */
 
 /* Every false positive among the first n absent keys. */
-static key_list collect(learner *l, uint64_t n) {
+static key_list collect(tested_filter *l, uint64_t n) {
   key_stream absent = stream_absent(BENCH_SEED);
-  uint64_t keys[PIECE];
+  uint64_t keys[CHUNK];
   key_list found = {0};
-  for (uint64_t done = 0; done < n; done += PIECE) {
-    absent.generate(&absent, done, PIECE, keys);
-    for (size_t i = 0; i < PIECE && done + i < n; i++)
-      if (learner_ask(l, keys[i])) key_list_add(&found, keys[i]);
+  for (uint64_t done = 0; done < n; done += CHUNK) {
+    absent.generate(&absent, done, CHUNK, keys);
+    for (size_t i = 0; i < CHUNK && done + i < n; i++)
+      if (tested_filter_query(l, keys[i])) key_list_add(&found, keys[i]);
   }
   return found;
 }
 
 typedef struct attack {
   uint64_t hits[CYCLES],
-      full; /* false positives; those of them, or of the collecting, that adapt had no room for */
+      /*
+       * false positives per cycle; false positives, also while collecting, that the reserve had no
+       * space for
+       */
+      full;
   uint64_t missing; /* members answered no afterwards */
 } attack;
 
-static attack cycle(learner *l, const key_list *found, uint64_t members, driver *d) {
-  attack a = {.full = l->adapt_full};
+static attack cycle(tested_filter *l, const key_list *found, uint64_t members, driver *d) {
+  attack a = {.full = l->reserve_full};
   for (int c = 0; c < CYCLES; c++)
-    for (size_t i = 0; i < found->count; i++) a.hits[c] += learner_ask(l, found->keys[i]);
+    for (size_t i = 0; i < found->count; i++) a.hits[c] += tested_filter_query(l, found->keys[i]);
   key_stream stream = stream_members(BENCH_SEED);
   drive_contains(d, l->filter, &stream, members, BATCH, &a.missing);
   a.missing = members - a.missing;
@@ -47,7 +54,7 @@ static uint64_t hits_from(const attack *a, int first) {
   return sum;
 }
 
-/* ------------------------------------------------------------------ a fresh start */
+/* ------------------------------------------------------------------ rekeying */
 
 typedef struct member_source {
   uint64_t given, count;
@@ -66,19 +73,20 @@ static besom_status next_member(void *ctx, besom_bytes *key, uint64_t *weight) {
   return BESOM_OK;
 }
 
-static void rekey(learner *l, uint64_t members) {
+static void rekey(tested_filter *l, uint64_t members) {
   uint8_t seed[16];
   hash_seed(BENCH_SEED + 1, seed);
   member_source m = {.count = members};
   besom_source source = {.next = next_member, .size_hint = members, .ctx = &m};
-  check(besom_rekey(l->own, &source, NULL, seed), "giving the filter a new hash key");
-  l->adapt_full = 0;
+  check(besom_rekey(l->own, &source, NULL, seed), "rekeying the filter");
+  l->reserve_full = 0;
 }
 
 /* ------------------------------------------------------------------ the claim */
 
-static void report_attack(report *numbers, const char *name, const setting *s, const char *stage,
-                          size_t collected, const attack *a, const char *verdict) {
+static void report_attack(report *numbers, const char *name, const filter_setup *s,
+                          const char *stage, size_t collected, const attack *a,
+                          const char *verdict) {
   report_cell(numbers, "%s", name);
   report_cell(numbers, "%llu", (unsigned long long)s->slots);
   report_cell(numbers, "%.2f", (double)s->members / (double)s->slots);
@@ -92,41 +100,41 @@ static void report_attack(report *numbers, const char *name, const setting *s, c
   report_cell(numbers, "%s", verdict);
 }
 
-/* Adapting is not to blame for what it had no room for, but must never lose a member. */
-static bool test_learner(learning way, const setting *s, uint64_t queries, driver *d,
-                         report *numbers) {
-  progress("%s at %llu slots", learning_names[way], (unsigned long long)s->slots);
-  learner l = learner_create(way, s, d);
+/* Adaptation may fail when the reserve is full, but must never lose a member. */
+static bool test_mode(adapt_mode mode, const filter_setup *s, uint64_t queries, driver *d,
+                      report *numbers) {
+  progress("%s at %llu slots", adapt_mode_names[mode], (unsigned long long)s->slots);
+  tested_filter l = tested_filter_create(mode, s, d);
   key_list found = collect(&l, queries);
   attack a = cycle(&l, &found, s->members, d);
-  bool holds = a.missing == 0 && (way == NEVER || a.full || hits_from(&a, 0) == 0);
-  const char *verdict = way == NEVER ? "-" : !holds ? "no" : a.full ? "full" : "yes";
-  report_attack(numbers, learning_names[way], s, "filled", found.count, &a, verdict);
-  if (way == MARKS && a.full) { /* the new key makes new false positives: once each */
+  bool holds = a.missing == 0 && (mode == ADAPT_NEVER || a.full || hits_from(&a, 0) == 0);
+  const char *verdict = mode == ADAPT_NEVER ? "-" : !holds ? "no" : a.full ? "full" : "yes";
+  report_attack(numbers, adapt_mode_names[mode], s, "filled", found.count, &a, verdict);
+  if (mode == ADAPT_EXCEPTIONS && a.full) { /* the new seed makes new false positives: once each */
     rekey(&l, s->members);
     a = cycle(&l, &found, s->members, d);
-    a.full = l.adapt_full;
+    a.full = l.reserve_full;
     bool clean = a.missing == 0 && (a.full || hits_from(&a, 1) == 0);
-    report_attack(numbers, learning_names[way], s, "rekeyed", found.count, &a,
+    report_attack(numbers, adapt_mode_names[mode], s, "rekeyed", found.count, &a,
                   clean ? "yes" : "no");
     holds &= clean;
   }
   key_list_free(&found);
-  learner_free(&l);
+  tested_filter_free(&l);
   return holds;
 }
 
-static bool test_size(int log_slots, double share, double room, uint64_t queries, driver *d,
+static bool test_size(int log_slots, double share, double reserve, uint64_t queries, driver *d,
                       report *numbers) {
   uint64_t slots = (uint64_t)1 << log_slots;
-  setting s = {.slots = slots,
-               .members = (uint64_t)((double)slots * share),
-               .reserve = room,
-               .key_seed = BENCH_SEED,
-               .filter_seed = BENCH_SEED};
+  filter_setup s = {.slots = slots,
+                    .members = (uint64_t)((double)slots * share),
+                    .reserve = reserve,
+                    .key_seed = BENCH_SEED,
+                    .filter_seed = BENCH_SEED};
   bool holds = true;
-  for (int way = 0; way < LEARNINGS; way++)
-    holds &= test_learner((learning)way, &s, queries, d, numbers);
+  for (int mode = 0; mode < ADAPT_MODES; mode++)
+    holds &= test_mode((adapt_mode)mode, &s, queries, d, numbers);
   return holds;
 }
 
@@ -135,7 +143,7 @@ static findings run(bool full, report *numbers) {
   findings found = {0};
   finding(&found, test_size(18, load, 0, full ? 10000000 : 1000000, &d, numbers));
   finding(&found,
-          test_size(18, load_beside_it, large_room, full ? 10000000 : 1000000, &d, numbers));
+          test_size(18, load_with_it, large_reserve, full ? 10000000 : 1000000, &d, numbers));
   finding(&found, test_size(22, load, 0, full ? 10000000 : 4000000, &d, numbers));
   if (full) finding(&found, test_size(26, load, 0, 10000000, &d, numbers));
   driver_free(&d);
@@ -143,31 +151,31 @@ static findings run(bool full, report *numbers) {
 }
 
 static const char *const columns[] = {"filter",    "slots",          "load",    "stage",
-                                      "collected", "adapts_full",    "missing", "cycle_1",
+                                      "collected", "reserve_full",   "missing", "cycle_1",
                                       "cycle_2",   "cycles_3_to_10", "holds"};
 
-static const plot plots[] = {{.title = "Collected false positives that are so again: first cycle",
-                              .x = "filter",
-                              .y = "collected,cycle_1",
-                              .panels = "slots",
-                              .where = "load=0.90,stage=filled",
-                              .x_label = "filter",
-                              .y_label = "keys",
-                              .bars = true},
-                             {0}};
+static const plot plots[] = {
+    {.title = "Collected false positives that are false positives again in the first cycle",
+     .x = "filter",
+     .y = "collected,cycle_1",
+     .panels = "slots",
+     .where = "load=0.90,stage=filled",
+     .x_label = "filter",
+     .y_label = "keys",
+     .bars = true},
+    {0}};
 
 const claim adversary_claim = {
     .name = "adversary",
     .source = "adaptiveqf: Section 6.4",
-    .paper = "An adversary who collects false positives and goes round them makes filters that do "
-             "not adapt useless, "
-             "however large a cache is; to the AQF he is like anybody else.",
-    .statement = "false positives that are collected and asked again in 10 cycles: none from aqf, "
-                 "unless adapt was FULL",
-    .differs = "No database: what is counted are the false positives of each of 10 cycles, with "
-               "2^18 and 2^22 slots (full: "
-               "2^26, too). aqf also learns without a store (aqf_marks), until its room is full "
-               "and it gets a new hash.",
+    .paper = "An adversary that collects false positives and cycles through them makes filters "
+             "that do not adapt useless, however large a cache is. It gains nothing against the "
+             "AQF.",
+    .statement = "no collected false positive of aqf is a false positive again in 10 cycles of "
+                 "queries, unless its reserve was full",
+    .differs = "No database: the false positives of each of 10 cycles are counted, with 2^18 and "
+               "2^22 slots (full: also 2^26). aqf also adapts without a store (aqf_exceptions), "
+               "until its reserve is full and it is rekeyed.",
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,

@@ -1,6 +1,6 @@
 /*
- * Claim billion: a set that strains one machine. Keys come from a generator and are never all in memory; the filter is
- * built, saved, opened in place and asked.
+ * Claim billion: a set that strains one machine. Keys come from a generator and are never all in
+ * memory. The filter is built, saved, mapped and queried.
  */
 #define _DEFAULT_SOURCE 1 /* mkstemp, getrusage */
 
@@ -11,27 +11,27 @@
 #include "besom.h"
 #include "claims/claims.h"
 #include "fail.h"
-#include "timing.h"
-#include "workload.h"
+#include "harness/timing.h"
+#include "workloads/key_stream.h"
 
-enum { PIECE = 4096, QUERIES = 10000000 };
+enum { CHUNK = 4096, QUERIES = 10000000 };
 
 static const double rate = 1.0 / 256;
 static const uint64_t build_memory = UINT64_C(1) << 30;
-static const double most_memory = 4; /* GB, of the process at any time */
+static const double max_memory = 4; /* GB, of the process at any time */
 
 /* ------------------------------------------------------------------ keys from a generator */
 
 typedef struct generator {
   key_stream keys;
   uint64_t n, at;
-  uint64_t piece[PIECE];
+  uint64_t chunk[CHUNK];
   uint8_t bytes[8];
 } generator;
 
 static uint64_t generate(generator *g) {
-  if (g->at % PIECE == 0) g->keys.generate(&g->keys, g->at, PIECE, g->piece);
-  return g->piece[g->at++ % PIECE];
+  if (g->at % CHUNK == 0) g->keys.generate(&g->keys, g->at, CHUNK, g->chunk);
+  return g->chunk[g->at++ % CHUNK];
 }
 
 static besom_status next_key(void *ctx, besom_bytes *key, uint64_t *weight) {
@@ -52,7 +52,7 @@ static bool show(void *ctx, uint64_t done, uint64_t total) {
 
 /* ------------------------------------------------------------------ stages */
 
-/* The most memory that the process has had so far, in GB. */
+/* Peak memory of the process so far, in GB. */
 static double peak_memory(void) {
   struct rusage usage;
   getrusage(RUSAGE_SELF, &usage);
@@ -85,12 +85,15 @@ static besom_filter *build(uint64_t n) {
   return f;
 }
 
-/* How many of n keys of a stream, taken from all of its first `among`, are answered yes. */
+/*
+ * Queries n keys, spread over the first `among` keys of a stream. Returns the number of yes
+ * answers.
+ */
 static uint64_t ask(const besom_filter *f, key_stream keys, uint64_t among, uint64_t n) {
-  uint64_t piece[64], bitmap, yes = 0, step = among / (n / 64);
+  uint64_t chunk[64], bitmap, yes = 0, step = among / (n / 64);
   for (uint64_t i = 0; i < n / 64; i++) {
-    keys.generate(&keys, i * step, 64, piece);
-    check(besom_contains_many_u64(f, piece, 64, &bitmap), "asking");
+    keys.generate(&keys, i * step, 64, chunk);
+    check(besom_contains_many_u64(f, chunk, 64, &bitmap), "querying");
     for (; bitmap; bitmap &= bitmap - 1) yes++;
   }
   return yes;
@@ -101,12 +104,12 @@ static bool test_opened(const besom_filter *f, uint64_t n, report *numbers) {
   double start = wall_seconds();
   uint64_t found = ask(f, stream_members(BENCH_SEED), n, asked);
   report_stage(numbers, "query members", asked, wall_seconds() - start,
-               found == asked ? "all there" : "lost some");
+               found == asked ? "all found" : "lost some");
   start = wall_seconds();
   uint64_t wrong = ask(f, stream_absent(BENCH_SEED), n, asked);
   bool within = (double)wrong <= 1.1 * rate * (double)asked;
-  report_stage(numbers, "query others", asked, wall_seconds() - start,
-               within ? "at the rate" : "above the rate");
+  report_stage(numbers, "query absent keys", asked, wall_seconds() - start,
+               within ? "within the FPR" : "above the FPR");
   return found == asked && within;
 }
 
@@ -114,7 +117,7 @@ static findings run(bool full, report *numbers) {
   uint64_t n = full ? UINT64_C(1000000000) : 20000000;
   char path[] = "besom-billion-XXXXXX";
   int file = mkstemp(path);
-  if (file < 0) fail("cannot make a file in this directory");
+  if (file < 0) fail("cannot create a file in this directory");
   close(file);
 
   double start = wall_seconds();
@@ -129,7 +132,7 @@ static findings run(bool full, report *numbers) {
   report_stage(numbers, "open and check", n, wall_seconds() - start, "");
   findings found = {0};
   finding(&found, test_opened(f, n, numbers));
-  finding(&found, peak_memory() <= most_memory);
+  finding(&found, peak_memory() <= max_memory);
   besom_free(f);
   unlink(path);
   return found;
@@ -142,7 +145,7 @@ static const plot plots[] = {{.title = "Speed of each stage",
                               .x = "stage",
                               .y = "million_per_second",
                               .x_label = "stage",
-                              .y_label = "million keys a second",
+                              .y_label = "million keys per second",
                               .log_y = true,
                               .bars = true},
                              {0}};
@@ -150,9 +153,9 @@ static const plot plots[] = {{.title = "Speed of each stage",
 const claim billion_claim = {
     .name = "billion",
     .source = "besom",
-    .statement =
-        "a billion keys from a generator: built, saved, mapped and asked within 4 GB of memory",
-    .differs = "10^9 keys in full size only; quick has 2 * 10^7.",
+    .statement = "a billion keys from a generator are built, saved, mapped and queried within 4 GB "
+                 "of memory",
+    .differs = "10^9 keys only at full size; quick has 2 * 10^7.",
     .timed = true,
     .plots = plots,
     .columns = columns,

@@ -1,66 +1,73 @@
-/* Claim building: what a key costs in a filter that is made key by key, of two others, or from sorted digests. */
+/*
+ * Claim building: time per key to make a filter by inserts, by merging two filters, or from sorted
+ * digests.
+ */
 #include "besom.h"
 #include "claims/claims.h"
-#include "digest_array.h"
-#include "drive.h"
 #include "fail.h"
-#include "rivals.h"
-#include "timing.h"
+#include "harness/adaptive_peers.h"
+#include "harness/driver.h"
+#include "harness/timing.h"
+#include "workloads/sorted_digests.h"
 
 enum { ROUNDS = 3 };
 
-static const double wanted_merging = 13;     /* times as fast as inserting */
-static const double most_of_inserting = 0.7; /* of its time, for sorting and bulk insert */
+static const double required_merge_speedup = 13; /* times as fast as inserting */
+/* of the time to insert, for sorting and bulk loading */
+static const double max_share_of_insert = 0.7;
 
-typedef enum way {
+typedef enum method {
   INSERT_FULL,
   INSERT_HALF,
   MERGE_HALF_FULL,
   GROW_AND_MERGE,
   SORT,
   BULK,
-  BUILD_OF_KEYS,
-  WAYS
-} way;
+  BUILD_FROM_KEYS,
+  METHODS
+} method;
 
-static const char *const names[WAYS] = {
+static const char *const names[METHODS] = {
     "insert into filter",          "insert into half-size filters",
     "merge two half-full filters", "grow and merge two half-size filters",
     "sort in hash order (qsort)",  "bulk insert",
     "besom_build of keys"};
 
-typedef struct site {
+typedef struct build_run {
   uint64_t slots, items;
   uint8_t seed[16];
   driver d;
   key_stream members;
-  samples seconds[WAYS];
-} site;
+  samples seconds[METHODS];
+} build_run;
 
-static besom_config config_of(const site *s, uint64_t slots, uint32_t width) {
+static besom_config config_of(const build_run *s, uint64_t slots, uint32_t width) {
   return (besom_config){.kind = "aqf", .slots = slots, .width = width, .seed = s->seed};
 }
 
-static besom_filter *create(const site *s, uint64_t slots, uint32_t width) {
+static besom_filter *create(const build_run *s, uint64_t slots, uint32_t width) {
   besom_config config = config_of(s, slots, width);
   besom_filter *f;
   check(besom_create(&config, &f), "creating aqf");
   return f;
 }
 
-static void check_and_free(site *s, besom_filter *f) {
+static void check_and_free(build_run *s, besom_filter *f) {
   drive_check(&s->d, f, &s->members, s->items);
   besom_free(f);
 }
 
-/* ------------------------------------------------------------------ by keys, and of other filters */
+/*
+ * ------------------------------------------------------------------ from keys and from other
+ * filters
+ */
 
-static double fill(site *s, besom_filter *f, uint64_t first, uint64_t n) {
+static double fill(build_run *s, besom_filter *f, uint64_t first, uint64_t n) {
   return drive_insert(&s->d, f, &s->members, first, n, SINGLE);
 }
 
-static void insert_full(site *s) {
-  besom_filter *f = create(s, s->slots, RIVAL_WIDTH);
+static void insert_full(build_run *s) {
+  besom_filter *f = create(s, s->slots, PEER_REMAINDER_BITS);
   samples_add(&s->seconds[INSERT_FULL], fill(s, f, 0, s->items));
   check_and_free(s, f);
 }
@@ -71,8 +78,9 @@ static besom_filter *merge(const besom_filter *a, const besom_filter *b) {
   return merged;
 }
 
-static void merge_half_full(site *s) {
-  besom_filter *a = create(s, s->slots, RIVAL_WIDTH), *b = create(s, s->slots, RIVAL_WIDTH);
+static void merge_half_full(build_run *s) {
+  besom_filter *a = create(s, s->slots, PEER_REMAINDER_BITS),
+               *b = create(s, s->slots, PEER_REMAINDER_BITS);
   fill(s, a, 0, s->items / 2);
   fill(s, b, s->items / 2, s->items - s->items / 2);
   double start = cpu_seconds();
@@ -83,10 +91,10 @@ static void merge_half_full(site *s) {
   check_and_free(s, merged);
 }
 
-/* Filters of half the slots have a bit more in a remainder, which growing makes one of the quotient. */
-static void grow_and_merge(site *s) {
-  besom_filter *a = create(s, s->slots / 2, RIVAL_WIDTH + 1),
-               *b = create(s, s->slots / 2, RIVAL_WIDTH + 1);
+/* Filters with half of the slots have one more remainder bit; growing moves it to the quotient. */
+static void grow_and_merge(build_run *s) {
+  besom_filter *a = create(s, s->slots / 2, PEER_REMAINDER_BITS + 1),
+               *b = create(s, s->slots / 2, PEER_REMAINDER_BITS + 1);
   double seconds = fill(s, a, 0, s->items / 2);
   seconds += fill(s, b, s->items / 2, s->items - s->items / 2);
   samples_add(&s->seconds[INSERT_HALF], seconds);
@@ -100,10 +108,10 @@ static void grow_and_merge(site *s) {
   check_and_free(s, merged);
 }
 
-/* ------------------------------------------------------------------ of sorted digests */
+/* ------------------------------------------------------------------ from sorted digests */
 
-static digest_array hash_members(const site *s) {
-  besom_filter *f = create(s, s->slots, RIVAL_WIDTH);
+static digest_array hash_members(const build_run *s) {
+  besom_filter *f = create(s, s->slots, PEER_REMAINDER_BITS);
   digest_array a = digest_array_create((size_t)s->items);
   for (uint64_t i = 0; i < s->items; i++) {
     uint64_t key;
@@ -114,12 +122,12 @@ static digest_array hash_members(const site *s) {
   return a;
 }
 
-static void sort_and_load(site *s) {
+static void sort_and_load(build_run *s) {
   digest_array digests = hash_members(s);
   double start = cpu_seconds();
   digest_array_sort(&digests);
   samples_add(&s->seconds[SORT], cpu_seconds() - start);
-  besom_config config = config_of(s, s->slots, RIVAL_WIDTH);
+  besom_config config = config_of(s, s->slots, PEER_REMAINDER_BITS);
   besom_digest_source source = digest_array_source(&digests);
   besom_filter *f;
   start = cpu_seconds();
@@ -129,42 +137,42 @@ static void sort_and_load(site *s) {
   check_and_free(s, f);
 }
 
-static void build_of_keys(site *s) {
-  besom_config config = config_of(s, s->slots, RIVAL_WIDTH);
+static void build_from_keys(build_run *s) {
+  besom_config config = config_of(s, s->slots, PEER_REMAINDER_BITS);
   besom_filter *f;
-  samples_add(&s->seconds[BUILD_OF_KEYS], drive_build(&s->d, &config, &s->members, s->items, &f));
+  samples_add(&s->seconds[BUILD_FROM_KEYS], drive_build(&s->d, &config, &s->members, s->items, &f));
   check_and_free(s, f);
 }
 
 /* ------------------------------------------------------------------ the claim */
 
-/* Of the rounds the fastest counts, for others on the machine only ever slow one down. */
-static double microseconds(const site *s, way w) {
+/* The fastest round counts, because other load on the machine can only slow a round down. */
+static double microseconds(const build_run *s, method w) {
   return 1e6 * samples_quantile(&s->seconds[w], 0) / (double)s->items;
 }
 
-static findings judge(const site *s, report *numbers) {
+static findings judge(const build_run *s, report *numbers) {
   double insert = microseconds(s, INSERT_FULL),
          loaded = microseconds(s, SORT) + microseconds(s, BULK);
   findings found = {0};
-  finding(&found, microseconds(s, MERGE_HALF_FULL) * wanted_merging <= insert);
-  finding(&found, loaded <= most_of_inserting * insert);
-  finding(&found, microseconds(s, BUILD_OF_KEYS) <= most_of_inserting * insert);
+  finding(&found, microseconds(s, MERGE_HALF_FULL) * required_merge_speedup <= insert);
+  finding(&found, loaded <= max_share_of_insert * insert);
+  finding(&found, microseconds(s, BUILD_FROM_KEYS) <= max_share_of_insert * insert);
   finding(&found, microseconds(s, BULK) <= microseconds(s, MERGE_HALF_FULL));
-  for (int w = 0; w < WAYS; w++) {
+  for (int w = 0; w < METHODS; w++) {
     report_cell(numbers, "%s", names[w]);
     report_cell(numbers, "%llu", (unsigned long long)s->slots);
-    report_cell(numbers, "%.6f", microseconds(s, (way)w));
-    report_cell(numbers, "%.1f", insert / microseconds(s, (way)w));
+    report_cell(numbers, "%.6f", microseconds(s, (method)w));
+    report_cell(numbers, "%.1f", insert / microseconds(s, (method)w));
   }
   return found;
 }
 
 static findings run(bool full, report *numbers) {
-  site s = {.slots = (uint64_t)1 << (full ? 26 : 21),
-            .d = driver_create(),
-            .members = stream_members(BENCH_SEED)};
-  s.items = rival_members(s.slots);
+  build_run s = {.slots = (uint64_t)1 << (full ? 26 : 21),
+                 .d = driver_create(),
+                 .members = stream_members(BENCH_SEED)};
+  s.items = peer_members(s.slots);
   hash_seed(BENCH_SEED, s.seed);
   for (int round = 0; round < ROUNDS; round++) {
     progress("round %d of %d", round + 1, ROUNDS);
@@ -172,10 +180,10 @@ static findings run(bool full, report *numbers) {
     merge_half_full(&s);
     grow_and_merge(&s);
     sort_and_load(&s);
-    build_of_keys(&s);
+    build_from_keys(&s);
   }
   findings all = judge(&s, numbers);
-  for (int w = 0; w < WAYS; w++) samples_free(&s.seconds[w]);
+  for (int w = 0; w < METHODS; w++) samples_free(&s.seconds[w]);
   driver_free(&s.d);
   return all;
 }
@@ -183,7 +191,7 @@ static findings run(bool full, report *numbers) {
 static const char *const columns[] = {"operation", "slots", "microseconds_per_insert",
                                       "times_as_fast_as_insert"};
 
-static const plot plots[] = {{.title = "Time a key",
+static const plot plots[] = {{.title = "Time per key",
                               .x = "operation",
                               .y = "microseconds_per_insert",
                               .x_label = "",
@@ -194,22 +202,18 @@ static const plot plots[] = {{.title = "Time a key",
 const claim building_claim = {
     .name = "building",
     .source = "adaptiveqf: Table 5",
-    .paper = "A key takes 0.52 microseconds to insert, 0.35 into filters of half the size, 0.039 "
-             "when two of those are "
-             "merged, 0.35 to sort with qsort and 0.020 to insert in order: merging is 13 times as "
-             "fast as inserting, and "
-             "sorting and inserting in order takes 70 % of its time.",
+    .paper = "A key takes 0.52 microseconds to insert, 0.35 into filters of half the size, "
+             "0.039 when two of those are merged, 0.35 to sort with qsort and 0.020 to insert "
+             "in order. Merging is 13 times as fast as inserting. Sorting and inserting in "
+             "order takes 70 % of the time of inserting.",
     .statement = "merging two filters is 13 times as fast as inserting their keys; sorting and "
-                 "inserting in order takes at "
-                 "most 70 % of the time, by qsort and by besom_build; inserting in order is faster "
-                 "than merging",
-    .differs = "2^21 slots, which our cache holds (full: 2^26); the larger the table the more "
-               "merging gains, 8 to 9 "
-               "times with 2^22. besom merges filters alike, so half-size filters grow first, in a "
-               "row of its own. "
-               "Inserts are 4 to 7 times as fast as the paper's, so that qsort alone takes longer; "
-               "besom_build has a "
-               "radix sort, and hashes the keys, too. The fastest of 3 rounds counts.",
+                 "inserting in order takes at most 70 % of the time, by qsort and by besom_build; "
+                 "inserting in order is faster than merging",
+    .differs = "2^21 slots, which fit our cache (full: 2^26); the larger the table, the more "
+               "merging gains: 8 to 9 times with 2^22. besom merges only filters of the same "
+               "geometry, so half-size filters grow first, in a row of its own. Inserts are 4 to "
+               "7 times as fast as the paper's, so that qsort alone takes longer. besom_build "
+               "uses a radix sort, and also hashes the keys. The fastest of 3 rounds counts.",
     .timed = true,
     .plots = plots,
     .columns = columns,

@@ -1,12 +1,12 @@
-/* Claim bulk-load: how fast a table is written from digests that are sorted already, and from keys, which are not. */
+/* Claim bulk-load: how fast a table is built from sorted digests, and from unsorted keys. */
 #include <stdlib.h>
 
 #include "besom.h"
 #include "claims/claims.h"
-#include "digest_array.h"
 #include "fail.h"
-#include "timing.h"
-#include "workload.h"
+#include "harness/timing.h"
+#include "workloads/key_stream.h"
+#include "workloads/sorted_digests.h"
 
 enum { ROUNDS = 3, WIDTH = 8 };
 
@@ -26,7 +26,7 @@ static digest_array make_sorted_digests(size_t n) {
 typedef struct key_array {
   uint64_t *keys;
   size_t count, given;
-  uint8_t bytes[8]; /* of the key given last */
+  uint8_t bytes[8]; /* of the last key given */
 } key_array;
 
 static key_array make_keys(size_t n) {
@@ -47,7 +47,7 @@ static besom_status next_key(void *ctx, besom_bytes *key, uint64_t *weight) {
 
 /* ------------------------------------------------------------------ building */
 
-/* What is loaded: the same number of each. */
+/* The items to load: the same number of each. */
 typedef struct items {
   digest_array digests;
   key_array keys;
@@ -63,12 +63,12 @@ static void free_items(items *i) {
   free(i->keys.keys);
 }
 
-typedef struct way {
+typedef struct method {
   const char *name;
   besom_status (*build)(const besom_config *config, items *from, besom_filter **out);
   bool (*holds)(const besom_filter *f, const items *from, size_t i);
-  double wanted; /* million items a second */
-} way;
+  double wanted; /* million items per second */
+} method;
 
 static besom_status build_sorted(const besom_config *config, items *from, besom_filter **out) {
   besom_digest_source source = digest_array_source(&from->digests);
@@ -79,7 +79,7 @@ static bool holds_digest(const besom_filter *f, const items *from, size_t i) {
   return besom_contains_digest(f, from->digests.digests[i]);
 }
 
-static besom_status build_of_keys(const besom_config *config, items *from, besom_filter **out) {
+static besom_status build_from_keys(const besom_config *config, items *from, besom_filter **out) {
   from->keys.given = 0;
   besom_source source = {.next = next_key, .size_hint = from->count, .ctx = &from->keys};
   return besom_build(config, &source, NULL, NULL, out);
@@ -89,10 +89,10 @@ static bool holds_key(const besom_filter *f, const items *from, size_t i) {
   return besom_contains_u64(f, from->keys.keys[i]);
 }
 
-static const way ways[] = {{"sorted_digests", build_sorted, holds_digest, 100},
-                           {"keys", build_of_keys, holds_key, 15}};
+static const method methods[] = {{"sorted_digests", build_sorted, holds_digest, 100},
+                                 {"keys", build_from_keys, holds_key, 15}};
 
-static double build(const way *w, const besom_config *config, items *from, besom_filter **out) {
+static double build(const method *w, const besom_config *config, items *from, besom_filter **out) {
   double start = cpu_seconds();
   besom_status status = w->build(config, from, out);
   double seconds = cpu_seconds() - start;
@@ -100,8 +100,8 @@ static double build(const way *w, const besom_config *config, items *from, besom
   return seconds;
 }
 
-/* A fast wrong table is no table: every invariant, the number of items, and every one of them. */
-static void check_filter(const way *w, const besom_filter *f, const items *from) {
+/* Checks every invariant, the number of items, and every item. */
+static void check_filter(const method *w, const besom_filter *f, const items *from) {
   const char *reason = "";
   besom_statistics stats;
   besom_status status = besom_validate(f, &reason);
@@ -115,7 +115,7 @@ static void check_filter(const way *w, const besom_filter *f, const items *from)
   if (missing) fail("%s lost %zu of %zu %s", stats.kind, missing, from->count, w->name);
 }
 
-/* Adaptive kinds hold room in reserve, and take less than the highest load by default. */
+/* Adaptive kinds keep a reserve, and by default cannot be filled to the highest load factor. */
 static bool takes(const besom_config *config, size_t n) {
   besom_filter *f;
   besom_statistics stats;
@@ -125,8 +125,8 @@ static bool takes(const besom_config *config, size_t n) {
   return n <= stats.capacity;
 }
 
-static bool test_way(const way *w, const besom_config *config, double load, items *from,
-                     report *numbers) {
+static bool test_method(const method *w, const besom_config *config, double load, items *from,
+                        report *numbers) {
   samples seconds = {0};
   for (int round = 0; round < ROUNDS; round++) {
     progress("%s of %s at %.0f %%, round %d of %d", config->kind, w->name, 100 * load, round + 1,
@@ -136,8 +136,8 @@ static bool test_way(const way *w, const besom_config *config, double load, item
     if (round == 0) check_filter(w, f, from);
     besom_free(f);
   }
-  double speed = 1e-6 * (double)from->count /
-                 samples_quantile(&seconds, 0); /* others on the machine only slow one down */
+  /* other load on the machine can only slow a round down */
+  double speed = 1e-6 * (double)from->count / samples_quantile(&seconds, 0);
   samples_free(&seconds);
   bool holds = speed >= w->wanted;
   report_cell(numbers, "%s", config->kind);
@@ -151,14 +151,14 @@ static bool test_way(const way *w, const besom_config *config, double load, item
 }
 
 static void test_load(uint64_t slots, double load, findings *found, report *numbers) {
-  progress("making keys and digests");
+  progress("generating keys and digests");
   items from = make_items((size_t)((double)slots * load));
   const besom_kind_info *kind;
   for (size_t i = 0; (kind = besom_kinds(i)) != NULL; i++) {
     besom_config config = {.kind = kind->name, .slots = slots, .width = WIDTH};
     if (!(kind->abilities & BESOM_CAN_BUILD_SORTED) || !takes(&config, from.count)) continue;
-    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
-      finding(found, test_way(&ways[w], &config, load, &from, numbers));
+    for (size_t w = 0; w < sizeof methods / sizeof *methods; w++)
+      finding(found, test_method(&methods[w], &config, load, &from, numbers));
   }
   free_items(&from);
 }
@@ -173,23 +173,23 @@ static findings run(bool full, report *numbers) {
 static const char *const columns[] = {
     "kind", "from", "slots", "load", "items", "million_per_second", "holds"};
 
-static const plot plots[] = {{.title = "Items loaded a second",
+static const plot plots[] = {{.title = "Items loaded per second",
                               .x = "load",
                               .y = "million_per_second",
                               .series = "kind",
                               .panels = "from",
                               .x_label = "load factor",
-                              .y_label = "million a second"},
+                              .y_label = "million items per second"},
                              {0}};
 
 const claim bulk_load_claim = {
     .name = "bulk-load",
     .source = "besom",
-    .statement = "up to 95 % load nothing is lost; 100 million sorted digests a second, 15 million "
-                 "keys (hashed and sorted)",
+    .statement = "up to a load factor of 0.95 no item is lost; 100 million sorted digests per "
+                 "second, 15 million keys per second (hashed and sorted)",
     .differs = "2^20 slots (full: 2^26), the fastest of 3 rounds. On a busy machine single rows "
-               "fall short, others "
-               "in every run. The paper's own figures are in claim building.",
+               "fall short, different ones in each run. The paper's own figures are in claim "
+               "building.",
     .timed = true,
     .plots = plots,
     .columns = columns,

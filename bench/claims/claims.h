@@ -1,55 +1,58 @@
 /*
- * A claim: a sentence about filters that can be put to the test, of a paper or of besom itself. One file
- * each in this directory; claims.c lists them.
+ * A claim: a testable sentence about filters, from a paper or about besom itself. One file per
+ * claim in this directory; claims.c lists them.
  */
-#ifndef BENCH_CLAIMS_H
-#define BENCH_CLAIMS_H
+#ifndef BENCH_CLAIMS_CLAIMS_H
+#define BENCH_CLAIMS_CLAIMS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "report.h"
 
-/* How many parts of a claim were tested so far, and held. {0} to begin with. */
+/* How many parts of a claim were tested so far, and how many held. Initialise with {0}. */
 typedef struct findings {
   size_t tested, held;
 } findings;
 
 void finding(findings *f, bool holds);
 
-/* "holds" if all of it does, "holds partly", or "does not hold". */
+/* "holds" if all parts hold, "holds partly", or "does not hold". */
 const char *verdict_of(const findings *f);
 
 /*
- * A picture of a claim's numbers. Columns are called by their names, several of them with commas between; where a
- * text is empty in a row that would be drawn, nothing is.
+ * A plot of a claim's numbers. Columns are given by name, several separated by commas. A row with
+ * an empty cell in a plotted column is not drawn.
  */
 typedef struct plot {
   const char *title;
   const char *x, *y; /* one column; one or several */
-  const char
-      *series; /* columns whose texts tell the curves apart, if y is one column; NULL for none */
-  const char
-      *panels; /* a column: a picture of its own for each of its texts; NULL for one picture */
-  const char *
-      where; /* only rows that have these texts: "span=window", several with commas; NULL for all */
+  /* columns whose values identify the curves, if y is one column; NULL for none */
+  const char *series;
+  /* a column: one plot per value of it; NULL for one plot */
+  const char *panels;
+  /* only rows with these values: "span=window", several separated by commas; NULL for all */
+  const char *where;
   const char *x_label, *y_label;
   bool log_x, log_y;
-  bool bars; /* for an x of words */
+  bool bars; /* bars, for an x of words */
 } plot;
 
 typedef struct claim {
   const char *name;
-  const char
-      *source; /* "adaptiveqf: Figure 5, Table 1; thesis: Figure 6.1", or "besom" for our own */
-  const char *paper;     /* what is said there, in our words; NULL for our own */
+  /* "adaptiveqf: Figure 5, Table 1; thesis: Figure 6.1", or "besom" for our own */
+  const char *source;
+  const char *paper;     /* what the source says, in our words; NULL for our own */
   const char *statement; /* what is tested here */
-  const char *differs;   /* between their experiment and ours; NULL if nothing is */
-  bool timed;            /* its numbers are times: nothing else may run meanwhile */
-  const plot *plots;     /* the last one has no title; NULL for none */
+  const char *differs;   /* differences to the original experiment; NULL if none */
+  bool timed;            /* the numbers are times: nothing else may run meanwhile */
+  const plot *plots;     /* terminated by an entry without a title; NULL for none */
   const char *const *columns;
   size_t column_count;
-  /* Writes its numbers, row by row; full: at the size of the paper, or near it, not a quick one. */
+  /*
+   * Writes the numbers, row by row. full: at the size of the paper or near it, instead of a quick
+   * size.
+   */
   findings (*run)(bool full, report *numbers);
 } claim;
 
@@ -100,7 +103,7 @@ extern const claim traces_claim;
 extern const claim workloads_claim;
 extern const claim zipf_claim;
 
-/* Every claim; ends with NULL. */
+/* All claims, terminated by NULL. */
 extern const claim *const claims[];
 
 #endif

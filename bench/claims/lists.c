@@ -1,7 +1,8 @@
 /*
- * Claim lists: a filter exact on a yes list and a no list, beside the chain of Bloom filters made for that and the
- * least that any such filter can do with. One million keys in all, at proportions from 1000 : 1 to 1 : 1000. And what
- * it takes to have lists that may change: a dynamic filter to which all keys are added one by one.
+ * Claim lists: a filter that is exact on a yes list and a no list, beside the cascade of Bloom
+ * filters made for that and the lower bound of any such filter. One million keys in total, at
+ * proportions from 1000 : 1 to 1 : 1000. Also measured: the cost of lists that may change, with a
+ * dynamic filter to which all keys are added one by one.
  */
 #include <math.h>
 
@@ -9,14 +10,14 @@
 #include "besom_store.h"
 #include "claims/claims.h"
 #include "fail.h"
-#include "workload.h"
+#include "workloads/key_stream.h"
 
-enum { LEAST_POWER = -10, MOST_POWER = 10 };
+enum { MIN_POWER = -10, MAX_POWER = 10 };
 
 static const double rate = 1.0 / 256;
-static const double any_rate = 0.5; /* when only keys of the two lists are ever asked */
+static const double any_rate = 0.5; /* if only keys of the two lists are ever queried */
 
-/* ------------------------------------------------------------------ lists from streams of keys */
+/* ------------------------------------------------------------------ lists from key streams */
 
 /* n keys of a stream, from number `first` on. */
 typedef struct list {
@@ -54,28 +55,28 @@ static uint64_t count_yes(const besom_filter *f, const list *l) {
   return yes;
 }
 
-/* Asked for every key of both lists, and for some of neither. */
+/* Queries every key of both lists, and some keys of neither. */
 static besom_statistics ask(const besom_filter *f, const char *kind, const list *yes,
-                            const list *no, double *share_of_others) {
-  if (count_yes(f, yes) != yes->n) fail("%s denies a key of the yes list", kind);
-  if (count_yes(f, no)) fail("%s confirms a key of the no list", kind);
+                            const list *no, double *fpr_of_others) {
+  if (count_yes(f, yes) != yes->n) fail("%s answers no to a key of the yes list", kind);
+  if (count_yes(f, no)) fail("%s answers yes to a key of the no list", kind);
   list others;
   list_open(&others, stream_absent(BENCH_SEED), no->n, 200000);
-  *share_of_others = (double)count_yes(f, &others) / (double)others.n;
+  *fpr_of_others = (double)count_yes(f, &others) / (double)others.n;
   besom_statistics stats;
   check(besom_stats(f, &stats), "statistics of %s", kind);
   return stats;
 }
 
 static besom_statistics try_kind(const char *kind, double wanted, list *yes, list *no,
-                                 double *share_of_others) {
+                                 double *fpr_of_others) {
   uint8_t seed[16];
   hash_seed(BENCH_SEED, seed);
   besom_config config = {.kind = kind, .fpr = wanted, .seed = seed};
   besom_filter *f;
   yes->at = no->at = 0;
   check(besom_build(&config, &yes->source, &no->source, NULL, &f), "building %s", kind);
-  besom_statistics stats = ask(f, kind, yes, no, share_of_others);
+  besom_statistics stats = ask(f, kind, yes, no, fpr_of_others);
   besom_free(f);
   return stats;
 }
@@ -119,7 +120,7 @@ static besom_status add(besom_filter *f, besom_store *store, uint64_t key, bool 
              : status;
 }
 
-/* Keys of both lists in turn. */
+/* Adds keys of both lists alternately. */
 static besom_status add_all(besom_filter *f, besom_store *store, const list *yes, const list *no) {
   besom_status status = BESOM_OK;
   for (uint64_t y = 0, n = 0; status == BESOM_OK && y + n < yes->n + no->n;) {
@@ -130,29 +131,29 @@ static besom_status add_all(besom_filter *f, besom_store *store, const list *yes
   return status;
 }
 
-/* The remainder is as wide as the rate asks for, by the keys of the yes list alone. */
-static besom_filter *make_dynamic(uint64_t n_yes, uint64_t keys, double room) {
+/* The remainder width follows from the FPR and the keys of the yes list alone. */
+static besom_filter *make_dynamic(uint64_t n_yes, uint64_t keys, double reserve) {
   uint8_t seed[16];
   hash_seed(BENCH_SEED, seed);
-  besom_config config = {.kind = "yesno-dynamic", .reserve = room, .width = 2, .seed = seed};
-  config.slots = (uint64_t)((double)keys / (0.95 - room)) + 1;
+  besom_config config = {.kind = "yesno-dynamic", .reserve = reserve, .width = 2, .seed = seed};
+  config.slots = (uint64_t)((double)keys / (0.95 - reserve)) + 1;
   while (ldexp((double)n_yes / (double)config.slots, -(int)config.width) > rate) config.width++;
   besom_filter *f;
-  check(besom_create(&config, &f), "making a dynamic filter");
+  check(besom_create(&config, &f), "creating a dynamic filter");
   return f;
 }
 
-/* With as much reserve as it turns out to need. reads: of the store, a key. */
-static besom_statistics try_dynamic(const list *yes, const list *no, double *share_of_others,
+/* Uses as much reserve as needed. reads: store reads per key. */
+static besom_statistics try_dynamic(const list *yes, const list *no, double *fpr_of_others,
                                     double *reads) {
   besom_filter *f = NULL;
   besom_store *store = NULL;
   besom_status status = BESOM_FULL;
-  for (double room = 0.01; status == BESOM_FULL && room < 0.5; room += 0.01) {
+  for (double reserve = 0.01; status == BESOM_FULL && reserve < 0.5; reserve += 0.01) {
     besom_free(f);
     besom_store_close(store);
-    f = make_dynamic(yes->n, yes->n + no->n, room);
-    check(besom_store_memory(NULL, &store), "making a store");
+    f = make_dynamic(yes->n, yes->n + no->n, reserve);
+    check(besom_store_memory(NULL, &store), "creating a store");
     check(besom_bind(f, &(besom_reverse){.digest_of = digest_of, .ctx = store}),
           "binding the filter");
     status = add_all(f, store, yes, no);
@@ -161,7 +162,7 @@ static besom_statistics try_dynamic(const list *yes, const list *no, double *sha
   besom_store_statistics calls;
   check(besom_store_stats(store, &calls), "statistics of the store");
   *reads = (double)calls.reads / (double)(yes->n + no->n);
-  besom_statistics stats = ask(f, "yesno-dynamic", yes, no, share_of_others);
+  besom_statistics stats = ask(f, "yesno-dynamic", yes, no, fpr_of_others);
   besom_free(f);
   besom_store_close(store);
   return stats;
@@ -169,7 +170,7 @@ static besom_statistics try_dynamic(const list *yes, const list *no, double *sha
 
 /* ------------------------------------------------------------------ the figure */
 
-/* Theorem 7 of the paper: what any static filter takes, but for a constant. */
+/* Theorem 7 of the paper: lower bound of any static filter, up to a constant. */
 static double least_bits(double yes, double no) {
   return yes * log2(fmax(1 / rate, no / yes)) + log2(exp(1)) * fmin(rate * no, yes);
 }
@@ -207,36 +208,35 @@ static bool try_proportion(int power, uint64_t keys, report *numbers) {
 
 static findings run(bool full, report *numbers) {
   findings found = {0};
-  for (int power = LEAST_POWER; power <= MOST_POWER; power += full ? 1 : 2)
+  for (int power = MIN_POWER; power <= MAX_POWER; power += full ? 1 : 2)
     finding(&found, try_proportion(power, full ? 1000000 : 200000, numbers));
   return found;
 }
 
 static const char *const columns[] = {
-    "log2_no_yes",    "yes",          "no",    "yesno_bits",   "cascade_bits",   "least_bits",
+    "log2_no_yes",    "yes",          "no",    "yesno_bits",   "cascade_bits",   "lower_bound_bits",
     "closed_cascade", "dynamic_bits", "width", "others_yesno", "others_cascade", "others_dynamic",
     "dynamic_reads",  "holds"};
 
 static const plot plots[] = {{.title = "Space of filters that are exact on two lists",
                               .x = "log2_no_yes",
-                              .y = "yesno_bits,cascade_bits,least_bits,dynamic_bits",
-                              .x_label = "log2 of no list to yes list",
-                              .y_label = "bits a key of both lists"},
+                              .y = "yesno_bits,cascade_bits,lower_bound_bits,dynamic_bits",
+                              .x_label = "log2 of (no list / yes list)",
+                              .y_label = "bits per key of both lists"},
                              {0}};
 
 const claim lists_claim = {
     .name = "lists",
     .source = "adaptiveqf: Figure 9",
-    .paper = "For a million items on both lists together, whatever the proportion, the AQF takes "
-             "less space than CRLite's "
-             "cascade of Bloom filters or about as much, though it may change.",
-    .statement = "exact on both lists, yesno takes no more than a cascade of the same rate (bits a "
-                 "key of both lists)",
+    .paper = "For a million items on both lists together, at every proportion, the AQF takes "
+             "less space than CRLite's cascade of Bloom filters or about the same, although its "
+             "lists may change.",
+    .statement = "exact on both lists, yesno takes no more bits per key of both lists than a "
+                 "cascade of the same FPR",
     .differs = "200 thousand keys (full: a million). yesno is our aqf of two lists that do not "
-               "change; what may change at any "
-               "time, as the paper's, is yesno-dynamic, which keeps both lists and takes more the "
-               "longer the no list is. "
-               "CRLite's cascade is our own, at the same rate for keys of neither list.",
+               "change. Like the paper's filter, yesno-dynamic may change at any time; it keeps "
+               "both lists, and takes more space the longer the no list is. CRLite's cascade is "
+               "our own implementation, at the same FPR for keys of neither list.",
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,

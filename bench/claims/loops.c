@@ -1,16 +1,22 @@
-/* Claim loops: who goes round some queries can make filters with selectors err for ever, and never aqf. */
+/*
+ * Claim loops: an adversary that repeats some queries can make filters with selectors err forever,
+ * but never aqf.
+ */
 #include "claims/claims.h"
-#include "loop_hunter.h"
+#include "workloads/loop_hunter.h"
 
 static const double rate = 1.0 / 32;
 
-typedef struct prey {
+typedef struct hunted_filter {
   const char *name, *kind, *options;
   double reserve; /* 0 for the default */
-} prey;
+} hunted_filter;
 
-/* Many false positives in few members: aqf gets room for them, as much as the loops of others make it take. */
-static const prey preys[] = {
+/*
+ * There are many false positives per member: aqf gets a reserve for them, as large as the loops of
+ * the others require.
+ */
+static const hunted_filter hunted_filters[] = {
     {"aqf", "aqf", NULL, 0.5},
     {"acf_1_bit", "acf-cyclic", "selector_bits=1", 0},
     {"acf_2_bits", "acf-cyclic", "selector_bits=2", 0},
@@ -21,7 +27,10 @@ static const prey preys[] = {
     {"exaf", "exaf", NULL, 0},
 };
 
-/* The paper's sentence: none in aqf, some in adaptive cuckoo filters. It has none about the others. */
+/*
+ * The paper's claim: none in aqf, some in adaptive cuckoo filters. It makes no claim about the
+ * others.
+ */
 static void judge(findings *found, size_t i, const hunt *h) {
   if (i == 0) finding(found, h->loops == 0 && h->recurring == 0);
   if (i == 1) finding(found, h->loops > 0 && h->best.fpr > 0);
@@ -32,8 +41,8 @@ static findings run(bool full, report *numbers) {
   findings found = {0};
   uint8_t seed[16];
   hash_seed(BENCH_SEED, seed);
-  for (size_t i = 0; i < sizeof preys / sizeof *preys; i++) {
-    const prey *p = &preys[i];
+  for (size_t i = 0; i < sizeof hunted_filters / sizeof *hunted_filters; i++) {
+    const hunted_filter *p = &hunted_filters[i];
     progress("%s", p->name);
     besom_config config = {.kind = p->kind,
                            .options = p->options,
@@ -41,7 +50,7 @@ static findings run(bool full, report *numbers) {
                            .fpr = rate,
                            .reserve = p->reserve,
                            .seed = seed};
-    learner l = learner_create_guard(&config, BENCH_SEED, members);
+    tested_filter l = tested_filter_create_guard(&config, BENCH_SEED, members);
     key_stream absent = stream_absent(BENCH_SEED);
     hunt h = hunt_loops(&l, &absent, queries);
     judge(&found, i, &h);
@@ -52,13 +61,13 @@ static findings run(bool full, report *numbers) {
     report_cell(numbers, "%llu", (unsigned long long)h.loops);
     report_cell(numbers, "%zu", h.best.length);
     report_cell(numbers, "%.3f", h.best.fpr);
-    learner_free(&l);
+    tested_filter_free(&l);
   }
   return found;
 }
 
 static const plot plots[] = {
-    {.title = "Keys that are false positives each time that all collected ones are asked in turn",
+    {.title = "Keys that are false positives in every pass over all collected keys",
      .x = "filter",
      .y = "recurring,stuck,loops",
      .y_label = "keys, or loops",
@@ -66,27 +75,24 @@ static const plot plots[] = {
     {0},
 };
 
-static const char *const columns[] = {"filter", "collected",     "recurring", "stuck",
-                                      "loops",  "shortest_best", "best_rate"};
+static const char *const columns[] = {"filter", "collected",   "recurring", "stuck",
+                                      "loops",  "best_length", "best_fpr"};
 
 const claim loops_claim = {
     .name = "loops",
     .source = "adaptiveqf: Section 2.5",
-    .paper = "An adaptive cuckoo filter takes up an earlier fingerprint again after some "
-             "adaptations, so an adversary "
-             "can find a loop of queries that brings it back to where it was, and make it err for "
-             "ever. Filters that "
-             "are adaptive in the strict sense cannot be brought back.",
-    .statement = "a hunter who sees only answers finds loops in an adaptive cuckoo filter of one "
-                 "selector bit, none in "
-                 "aqf",
-    .differs = "The paper reports the attack of others and measures nothing. The hunter is ours: "
-               "where he finds no loop "
-               "there may still be one. Stuck keys err although they were just reported, without "
-               "the help of others. "
-               "taf and exaf forget all when their room is full, and nearly a false positive for "
-               "each member is more "
-               "than they have room for: these recur by new rounds, hardly by loops.",
+    .paper = "An adaptive cuckoo filter returns to an earlier fingerprint after some "
+             "adaptations, so an adversary can find a loop of queries that restores its state, "
+             "and make it err forever. Filters that are adaptive in the strict sense cannot be "
+             "brought back.",
+    .statement =
+        "an adversary that sees only answers finds loops in an adaptive cuckoo filter with "
+        "one selector bit, and none in aqf",
+    .differs = "The paper cites an attack by others and measures nothing. The search is ours: if "
+               "it finds no loop, there may still be one. Stuck keys are false positives although "
+               "they were just reported, without other queries. taf and exaf drop all adaptations "
+               "when their metadata is full, and nearly one false positive per member is more "
+               "than it can hold: their recurring keys are due to such resets, hardly to loops.",
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,

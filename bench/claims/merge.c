@@ -1,13 +1,13 @@
-/* Claim merge: two half-full tables become one at the speed of memory. */
+/* Claim merge: two half-full tables are merged at memory speed. */
 #include "besom.h"
 #include "claims/claims.h"
-#include "drive.h"
 #include "fail.h"
-#include "timing.h"
+#include "harness/driver.h"
+#include "harness/timing.h"
 
 enum { ROUNDS = 3, WIDTH = 8 };
 
-static const double wanted_speed = 60; /* million items a second, of both filters together */
+static const double wanted_speed = 60; /* million items per second, of both filters together */
 static const double load_each = 0.45;
 
 static double merge(const besom_filter *a, const besom_filter *b, besom_filter **out) {
@@ -40,8 +40,8 @@ static bool test_kind(const char *kind, uint64_t slots, driver *d, report *numbe
   besom_free(a);
   besom_free(b);
 
-  double speed = 1e-6 * 2 * (double)each /
-                 samples_quantile(&seconds, 0); /* others on the machine only slow one down */
+  /* other load on the machine can only slow a round down */
+  double speed = 1e-6 * 2 * (double)each / samples_quantile(&seconds, 0);
   samples_free(&seconds);
   bool holds = speed >= wanted_speed;
   report_cell(numbers, "%s", kind);
@@ -68,22 +68,22 @@ static findings run(bool full, report *numbers) {
 
 static const char *const columns[] = {"kind", "slots", "items", "million_per_second", "holds"};
 
-static const plot plots[] = {{.title = "Items merged a second",
+static const plot plots[] = {{.title = "Items merged per second",
                               .x = "kind",
                               .y = "million_per_second",
                               .series = "slots",
                               .x_label = "filter",
-                              .y_label = "million a second",
+                              .y_label = "million items per second",
                               .bars = true},
                              {0}};
 
 const claim merge_claim = {
     .name = "merge",
     .source = "besom",
-    .statement = "two tables at 45 % load are merged at 60 million items a second or more",
-    .differs = "2^22 slots (full: 2^26, too), the fastest of 3 rounds. The paper's own figures are "
-               "in claim "
-               "building.",
+    .statement = "two tables at a load factor of 0.45 are merged at 60 million items per second or "
+                 "more",
+    .differs = "2^22 slots (full: also 2^26), the fastest of 3 rounds. The paper's own figures "
+               "are in claim building.",
     .timed = true,
     .plots = plots,
     .columns = columns,

@@ -1,10 +1,10 @@
-/* Claim rate: a filter that is full lies no more often than it was asked to. */
+/* Claim rate: the FPR of a full filter does not exceed its target. */
 #include <math.h>
 
 #include "besom.h"
 #include "claims/claims.h"
-#include "drive.h"
 #include "fail.h"
+#include "harness/driver.h"
 
 enum { FIRST_BITS = 4, LAST_BITS = 16 };
 
@@ -12,14 +12,17 @@ static const double tolerance = 1.1;
 
 typedef struct effort {
   uint64_t keys;
-  double false_positives; /* to be expected: their number sets the error of the measured rate */
-  int step;               /* in bits, from one rate to the next */
+  double false_positives; /* expected number: it determines the error of the measured FPR */
+  int step;               /* in bits, from one target to the next */
 } effort;
 
 static const effort quick = {.keys = 1 << 17, .false_positives = 800, .step = 4};
 static const effort thorough = {.keys = 1 << 24, .false_positives = 20000, .step = 1};
 
-/* May so many false positives be the doing of a filter that keeps the rate? Up to three standard errors. */
+/*
+ * Whether a filter that meets its target can have this many false positives, within three standard
+ * errors.
+ */
 static bool is_plausible(uint64_t hits, double expected) {
   double allowed = tolerance * expected;
   return (double)hits <= allowed + 3 * sqrt(allowed);
@@ -59,7 +62,7 @@ static findings run(bool full, report *numbers) {
   for (size_t i = 0; (kind = besom_kinds(i)) != NULL; i++) {
     if (needs_store(kind)) continue;
     for (int bits = FIRST_BITS; bits <= LAST_BITS; bits += size.step) {
-      progress("%s at a rate of 2^-%d", kind->name, bits);
+      progress("%s at an FPR of 2^-%d", kind->name, bits);
       finding(&found, test_rate(kind->name, ldexp(1, -bits), size, &d, numbers));
     }
   }
@@ -68,33 +71,33 @@ static findings run(bool full, report *numbers) {
 }
 
 static const char *const columns[] = {
-    "kind",         "wanted",  "expected", "measured", "measured_to_wanted",
+    "kind",         "target",  "expected", "measured", "measured_to_target",
     "bits_per_key", "queries", "holds"};
 
-static const plot plots[] = {{.title = "Measured rate at a wanted one of 1/256",
+static const plot plots[] = {{.title = "Measured FPR at a target of 1/256",
                               .x = "kind",
-                              .y = "measured_to_wanted",
-                              .where = "wanted=0.003906",
+                              .y = "measured_to_target",
+                              .where = "target=0.003906",
                               .x_label = "kind",
-                              .y_label = "measured rate, times the wanted one",
+                              .y_label = "measured FPR / target FPR",
                               .bars = true},
-                             {.title = "Memory for a rate of 1/256",
+                             {.title = "Memory at an FPR of 1/256",
                               .x = "kind",
                               .y = "bits_per_key",
-                              .where = "wanted=0.003906",
+                              .where = "target=0.003906",
                               .x_label = "kind",
-                              .y_label = "bits a key",
+                              .y_label = "bits per key",
                               .bars = true},
                              {0}};
 
 const claim rate_claim = {
     .name = "rate",
     .source = "besom",
-    .statement = "the measured rate of a full filter is at most 1.1 times the wanted one, from "
-                 "1/16 to 1/65536",
+    .statement = "the measured FPR of a full filter is at most 1.1 times its target, for targets "
+                 "from 1/16 to 1/65536",
     .differs = "2^24 keys and each power of two; quick has 2^17 keys, every fourth power of two, "
-               "and 800 false "
-               "positives to be expected: rates are known to some 10 %, which is allowed for.",
+               "and 800 expected false positives: the FPR is known to about 10 %, which is "
+               "allowed for.",
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,

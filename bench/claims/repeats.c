@@ -1,13 +1,13 @@
-/* Claim repeats: a false positive that was reported once is seldom repeated, and never by aqf. */
+/* Claim repeats: a false positive that was reported once is rarely repeated, and never by aqf. */
 #include <string.h>
 
 #include "claims/claims.h"
 #include "fail.h"
-#include "learner.h"
+#include "harness/tested_filter.h"
 
-enum { KEYS = 100000, OFFENDERS = 2000, PIECE = 4096 };
+enum { KEYS = 100000, OFFENDERS = 2000, CHUNK = 4096 };
 
-static const double most_repeated = 1.0 / 3;
+static const double max_repeated = 1.0 / 3;
 
 static const struct {
   const char *kind, *options;
@@ -18,18 +18,18 @@ static const struct {
                {"acf-swapping", NULL},
                {"acf-cuckooing", NULL}};
 
-/* The first false positives of the absent keys, each reported as it comes. */
-static void collect(learner *l, uint64_t *offenders) {
+/* Collects the first false positives among the absent keys. Each is reported at once. */
+static void collect(tested_filter *l, uint64_t *offenders) {
   key_stream absent = stream_absent(BENCH_SEED);
-  uint64_t keys[PIECE], done = 0;
-  for (size_t n = 0; n < OFFENDERS; done += PIECE) {
-    absent.generate(&absent, done, PIECE, keys);
-    for (size_t i = 0; i < PIECE && n < OFFENDERS; i++)
-      if (learner_ask(l, keys[i])) offenders[n++] = keys[i];
+  uint64_t keys[CHUNK], done = 0;
+  for (size_t n = 0; n < OFFENDERS; done += CHUNK) {
+    absent.generate(&absent, done, CHUNK, keys);
+    for (size_t i = 0; i < CHUNK && n < OFFENDERS; i++)
+      if (tested_filter_query(l, keys[i])) offenders[n++] = keys[i];
   }
 }
 
-static uint64_t moved_by(const learner *l) {
+static uint64_t moved_by(const tested_filter *l) {
   besom_guard_statistics stats;
   check(besom_guard_stats(l->guard, &stats), "statistics of a guard");
   return stats.moved;
@@ -44,20 +44,20 @@ static bool test_filter(size_t filter, report *numbers) {
                          .fpr = 1.0 / 256,
                          .seed = seed};
   progress("%s", config.kind);
-  learner l = learner_create_guard(&config, BENCH_SEED, KEYS);
+  tested_filter l = tested_filter_create_guard(&config, BENCH_SEED, KEYS);
   uint64_t moved = moved_by(&l), offenders[OFFENDERS], repeated = 0;
   collect(&l, offenders);
   for (size_t n = 0; n < OFFENDERS; n++) repeated += besom_contains_u64(l.filter, offenders[n]);
   double share = (double)repeated / OFFENDERS;
-  bool holds = strcmp(config.kind, "aqf") ? share <= most_repeated : repeated == 0;
+  bool holds = strcmp(config.kind, "aqf") ? share <= max_repeated : repeated == 0;
   report_cell(numbers, "%s", config.kind);
   report_cell(numbers, "%s", config.options ? config.options : "");
   report_cell(numbers, "%d", OFFENDERS);
   report_cell(numbers, "%.4f", share);
   report_cell(numbers, "%llu", (unsigned long long)(moved_by(&l) - moved));
-  report_cell(numbers, "%llu", (unsigned long long)l.adapt_full);
+  report_cell(numbers, "%llu", (unsigned long long)l.reserve_full);
   report_cell(numbers, "%s", holds ? "yes" : "no");
-  learner_free(&l);
+  tested_filter_free(&l);
   return holds;
 }
 
@@ -69,15 +69,15 @@ static findings run(bool full, report *numbers) {
   return found;
 }
 
-static const char *const columns[] = {"kind",          "options",    "reported", "repeated",
-                                      "records_moved", "adapt_full", "holds"};
+static const char *const columns[] = {"kind",          "options",      "reported", "repeated",
+                                      "records_moved", "reserve_full", "holds"};
 
 const claim repeats_claim = {
     .name = "repeats",
     .source = "besom",
-    .statement = "of false positives reported once to a full filter aqf repeats none, adaptive "
-                 "cuckoo kinds few",
-    .differs = "100 thousand keys, in quick and full.",
+    .statement = "of false positives reported once to a full filter, aqf repeats none and adaptive "
+                 "cuckoo kinds repeat few",
+    .differs = "100 thousand keys, both quick and full.",
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,
     .run = run,

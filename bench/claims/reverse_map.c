@@ -1,7 +1,7 @@
 /*
- * Claim reverse-map: what a filter in front of a store costs the store. A filter that adapts must find the stored key
- * of a fingerprint again, and some pay for that at every insert. Here a store counts all its calls: while filters of
- * several kinds are filled, and for aqf while it is used in all ways.
+ * Claim reverse-map: what a filter in front of a store costs the store. An adaptive filter must
+ * find the stored key of a fingerprint, and some kinds pay for that at every insert. A store counts
+ * its calls while filters of several kinds are filled, and for aqf during all operations.
  */
 #include <stdlib.h>
 
@@ -9,12 +9,15 @@
 #include "besom_store.h"
 #include "claims/claims.h"
 #include "fail.h"
-#include "rivals.h"
-#include "workload.h"
+#include "harness/adaptive_peers.h"
+#include "workloads/key_stream.h"
 
-enum { PIECE = 4096 };
+enum { CHUNK = 4096 };
 
-/* What filling may cost the store beside one append a key: the claim is that some do without. */
+/*
+ * What filling may cost the store in addition to one append per key. The claim is that some kinds
+ * need nothing more.
+ */
 static const struct {
   const char *kind;
   enum { NOTHING, SOMETHING, ANYTHING } more;
@@ -24,7 +27,7 @@ static const struct {
                {"acf-swapping", SOMETHING},
                {"acf-cuckooing", SOMETHING}};
 
-/* ------------------------------------------------------------------ a store that counts */
+/* ------------------------------------------------------------------ a counting store */
 
 typedef struct traffic {
   uint64_t appends, updates, reads, removes, scans;
@@ -90,7 +93,7 @@ static besom_guard *open_guard(const char *kind, uint64_t slots, traffic *calls)
   uint8_t seed[16];
   hash_seed(BENCH_SEED, seed);
   besom_guard_config config = {
-      .filter = rival_config(kind, slots, RIVAL_WIDTH, seed), .grow_at = 1, .rekey_at = 2};
+      .filter = peer_config(kind, slots, PEER_REMAINDER_BITS, seed), .grow_at = 1, .rekey_at = 2};
   counting_store *store = allocate(1, sizeof *store);
   besom_guard *guard;
   *store = (counting_store){.head = {&counting_ops}, .calls = calls};
@@ -99,7 +102,7 @@ static besom_guard *open_guard(const char *kind, uint64_t slots, traffic *calls)
   return guard;
 }
 
-/* ------------------------------------------------------------------ what is done with it */
+/* ------------------------------------------------------------------ operations */
 
 static besom_status put_new(besom_guard *g, const uint8_t key[8]) {
   return besom_guard_put_new(g, key, 8, NULL, 0);
@@ -117,7 +120,10 @@ static besom_status delete_key(besom_guard *g, const uint8_t key[8]) {
   return besom_guard_delete(g, key, 8);
 }
 
-/* n times the same operation, how it must end, and what it may cost: calls an operation, reads a yes of the filter. */
+/*
+ * n times the same operation, its expected status, and its allowed cost: calls per operation, reads
+ * per yes of the filter.
+ */
 typedef struct stage {
   const char *name;
   besom_status (*operation)(besom_guard *g, const uint8_t key[8]);
@@ -126,7 +132,7 @@ typedef struct stage {
   unsigned appends, updates, reads_when_yes, removes;
 } stage;
 
-static const stage fill_blindly = {"put_new", put_new, stream_members, .appends = 1};
+static const stage fill_without_lookup = {"put_new", put_new, stream_members, .appends = 1};
 static const stage fill = {"put", put, stream_members, .appends = 1, .reads_when_yes = 1};
 static const stage others[] = {
     {"get_absent", get, stream_absent, BESOM_NOT_FOUND, .reads_when_yes = 1},
@@ -137,14 +143,14 @@ static const stage others[] = {
     {"delete_member", delete_key, stream_members, .removes = 1, .reads_when_yes = 1},
 };
 
-/* Runs a stage; returns how often the filter said yes before the operation. */
+/* Runs a stage. Returns how many times the filter answered yes before the operation. */
 static uint64_t run_stage(const stage *s, besom_guard *g, uint64_t n) {
   key_stream stream = s->keys(BENCH_SEED);
-  uint64_t keys[PIECE], yes = 0;
-  for (uint64_t done = 0; done < n; done += PIECE) {
-    size_t piece = n - done < PIECE ? (size_t)(n - done) : PIECE;
-    stream.generate(&stream, done, piece, keys);
-    for (size_t i = 0; i < piece; i++) {
+  uint64_t keys[CHUNK], yes = 0;
+  for (uint64_t done = 0; done < n; done += CHUNK) {
+    size_t chunk = n - done < CHUNK ? (size_t)(n - done) : CHUNK;
+    stream.generate(&stream, done, chunk, keys);
+    for (size_t i = 0; i < chunk; i++) {
       uint8_t bytes[8];
       key_bytes(keys[i], bytes);
       yes += besom_contains_u64(besom_guard_filter(g), keys[i]);
@@ -173,15 +179,15 @@ static void report_stage(report *numbers, const char *kind, uint64_t slots, cons
 }
 
 static void test_filling(size_t which, uint64_t slots, findings *found, report *numbers) {
-  uint64_t n = rival_members(slots);
+  uint64_t n = peer_members(slots);
   traffic calls = {0};
   progress("%llu slots: filling %s", (unsigned long long)slots, filters[which].kind);
   besom_guard *g = open_guard(filters[which].kind, slots, &calls);
   calls = (traffic){0};
-  uint64_t yes = run_stage(&fill_blindly, g, n),
+  uint64_t yes = run_stage(&fill_without_lookup, g, n),
            more = calls.appends - n + calls.updates + calls.reads + calls.removes;
   bool holds = filters[which].more == ANYTHING || (more > 0) == (filters[which].more == SOMETHING);
-  report_stage(numbers, filters[which].kind, slots, &fill_blindly, n, yes, &calls,
+  report_stage(numbers, filters[which].kind, slots, &fill_without_lookup, n, yes, &calls,
                filters[which].more == ANYTHING ? "-"
                : holds                         ? "yes"
                                                : "no");
@@ -189,10 +195,10 @@ static void test_filling(size_t which, uint64_t slots, findings *found, report *
   besom_guard_close(g);
 }
 
-/* What aqf costs the store in all other ways. */
+/* What the other operations of aqf cost the store. */
 static void test_stage(const stage *s, besom_guard *g, traffic *calls, uint64_t slots,
                        findings *found, report *numbers) {
-  uint64_t n = rival_members(slots);
+  uint64_t n = peer_members(slots);
   progress("%llu slots: %s", (unsigned long long)slots, s->name);
   *calls = (traffic){0};
   uint64_t yes = run_stage(s, g, n);
@@ -221,11 +227,11 @@ static findings run(bool full, report *numbers) {
   return found;
 }
 
-static const char *const columns[] = {"kind",       "slots",       "operation", "times",
-                                      "filter_yes", "appends",     "updates",   "reads",
-                                      "removes",    "calls_a_key", "holds"};
+static const char *const columns[] = {"kind",       "slots",         "operation", "times",
+                                      "filter_yes", "appends",       "updates",   "reads",
+                                      "removes",    "calls_per_key", "holds"};
 
-static const plot plots[] = {{.title = "Calls of the store while filters are filled",
+static const plot plots[] = {{.title = "Store calls while filters are filled",
                               .x = "kind",
                               .y = "appends,updates,reads,removes",
                               .where = "operation=put_new,slots=1048576",
@@ -238,17 +244,16 @@ const claim reverse_map_claim = {
     .name = "reverse-map",
     .source = "adaptiveqf: Table 1",
     .paper = "Filling 2^20 slots to 90 % costs the AQF 943,718 inserts into the reverse map and "
-             "nothing else; the TQF "
-             "3.6 million updates and 3.4 million reads more, the ACF 0.58 million of each.",
-    .statement = "each insert of aqf is one append to the store, no update and no read; the "
-                 "adaptive cuckoo kinds update "
-                 "and read more; and whatever is done with aqf, the store is read only if the "
-                 "filter says yes",
-    .differs = "The sizes are the paper's (full: 2^24, too). The paper's TQF keeps keys by slot, "
-               "so they move with their "
-               "fingerprints; our taf keeps them by run and place in it, and needs no update "
-               "either. Our cuckoo kinds look "
-               "for the shortest path before they move anything: fewer updates, more reads.",
+             "nothing else; the TQF 3.6 million updates and 3.4 million reads more, the ACF "
+             "0.58 million of each.",
+    .statement =
+        "each insert of aqf is one append to the store, no update and no read; the "
+        "adaptive cuckoo kinds also update and read; in all operations of aqf the store is "
+        "read only if the filter answers yes",
+    .differs = "The sizes are the paper's (full: also 2^24). The paper's TQF keeps keys by slot, "
+               "so they move with their fingerprints; our taf keeps them by run and rank, and "
+               "needs no update either. Our cuckoo kinds search for the shortest path before they "
+               "move anything: fewer updates, more reads.",
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,

@@ -1,96 +1,93 @@
 /*
- * Claim same-space: filters that do not adapt, given a bit more in each fingerprint, in front of a database on disk, of
- * which little is kept in memory. The filters take turns, so that the machine's moods meet all alike.
+ * Claim same-space: filters that do not adapt, with one more bit per fingerprint, in front of a
+ * database on disk of which little is cached. The filters alternate, so that changes in the
+ * machine's speed affect all alike.
  */
-#include "attack.h"
 #include "claims/claims.h"
 #include "fail.h"
+#include "harness/adaptive_peers.h"
 #include "report.h"
-#include "rivals.h"
+#include "workloads/database_attack.h"
 
-enum { TURNS = 10, UNIVERSE = 10000000, MOST_SEEDS = 8 };
+enum { TURNS = 10, UNIVERSE = 10000000, MAX_SEEDS = 8 };
 
 static const double exponent = 1.5, cache_share = 0.01;
 
 static const struct {
   const char *name;
-  rival kind;
+  adaptive_peer kind;
   uint32_t more_bits;
-} filters[] = {{"aqf", AQF, 0},
-               {"qf", QF, 0},
-               {"qf and a bit", QF, 1},
-               {"cf", CF, 0},
-               {"cf and a bit", CF, 1}};
+} filters[] = {
+    {"aqf", AQF, 0}, {"qf", QF, 0}, {"qf + 1 bit", QF, 1}, {"cf", CF, 0}, {"cf + 1 bit", CF, 1}};
 enum { FILTERS = sizeof filters / sizeof *filters, IS_AQF = 0 };
 
 static const char *const stream_names[] = {"uniform", "zipf"};
 enum { UNIFORM, ZIPF, STREAMS };
 
 typedef struct effort {
-  uint64_t slots, queries, seeds; /* queries: of each stream, a seed */
+  uint64_t slots, queries, seeds; /* queries: of each stream, per seed */
 } effort;
 
 static const effort quick = {.slots = 1 << 15, .queries = 500000, .seeds = 4};
-static const effort thorough = {.slots = 1 << 18, .queries = 4000000, .seeds = MOST_SEEDS};
+static const effort thorough = {.slots = 1 << 18, .queries = 4000000, .seeds = MAX_SEEDS};
 
 /* Sums over the seeds. */
 typedef struct result {
   double queries, seconds, reads, pages, bytes;
 } result;
 
-typedef struct contestant {
-  front front;
+typedef struct measured_database {
+  tested_database db;
   disk_cache cache;
-  attack asking; /* without an adversary */
-} contestant;
+  database_attack queries; /* without an adversary */
+} measured_database;
 
-static void begin(contestant *c, int which, uint64_t slots, uint64_t seed) {
-  front_open(&c->front, &(front_config){.database = LMDB,
-                                        .kind = rival_kinds[filters[which].kind],
-                                        .slots = slots,
-                                        .more_bits = filters[which].more_bits,
-                                        .seed = seed,
-                                        .filter_first = true,
-                                        .durability = BESOM_DURABLE_BATCH});
-  front_fill(&c->front, 0, front_capacity(&c->front));
+static void begin(measured_database *c, int which, uint64_t slots, uint64_t seed) {
+  tested_database_open(&c->db, &(database_config){.database = LMDB,
+                                                  .kind = adaptive_peer_kinds[filters[which].kind],
+                                                  .slots = slots,
+                                                  .more_bits = filters[which].more_bits,
+                                                  .seed = seed,
+                                                  .filter_first = true,
+                                                  .durability = BESOM_DURABLE_BATCH});
+  tested_database_fill(&c->db, 0, tested_database_capacity(&c->db));
   c->cache = (disk_cache){
-      .path = c->front.directory,
-      .pages = (uint64_t)(cache_share * (double)front_stats(&c->front).bytes / DISK_PAGE)};
+      .path = c->db.directory,
+      .pages = (uint64_t)(cache_share * (double)tested_database_stats(&c->db).bytes / DISK_PAGE)};
 }
 
-/* The faster turns tell the speed: others on the machine only ever slow one down. */
-static void take(contestant *c, uint64_t queries, result *r) {
+/* The faster steps determine the speed: other load on the machine can only slow a step down. */
+static void take(measured_database *c, uint64_t queries, result *r) {
   besom_statistics stats;
-  check(besom_stats(c->front.facade, &stats), "statistics of a filter");
+  check(besom_stats(c->db.queried_filter, &stats), "statistics of a filter");
   r->queries += (double)queries;
-  r->seconds += TURNS * samples_quantile(&c->asking.seconds, 0.25);
-  r->reads += (double)c->asking.reads;
-  r->pages += (double)c->asking.pages;
+  r->seconds += TURNS * samples_quantile(&c->queries.seconds, 0.25);
+  r->reads += (double)c->queries.reads;
+  r->pages += (double)c->queries.pages;
   r->bytes += (double)stats.bytes;
-  attack_free(&c->asking);
+  database_attack_free(&c->queries);
 }
 
-static void ask_stream(contestant contestants[FILTERS], key_stream stream, uint64_t queries,
+static void ask_stream(measured_database databases[FILTERS], key_stream stream, uint64_t queries,
                        result *results) {
   for (int i = 0; i < FILTERS; i++) {
-    contestants[i].asking = (attack){.front = &contestants[i].front,
-                                     .cache = &contestants[i].cache,
-                                     .keys = {.strangers = stream}};
-    disk_forget(contestants[i].front.directory);
+    databases[i].queries = (database_attack){
+        .db = &databases[i].db, .cache = &databases[i].cache, .keys = {.absent = stream}};
+    disk_evict(databases[i].db.directory);
   }
   for (int turn = 0; turn < TURNS; turn++)
     for (int i = 0; i < FILTERS; i++)
-      attack_go_on(&contestants[(i + turn) % FILTERS].asking, queries / TURNS);
-  for (int i = 0; i < FILTERS; i++) take(&contestants[i], queries, &results[i]);
+      database_attack_replay(&databases[(i + turn) % FILTERS].queries, queries / TURNS);
+  for (int i = 0; i < FILTERS; i++) take(&databases[i], queries, &results[i]);
 }
 
 static void run_seed(effort e, uint64_t seed, result results[STREAMS][FILTERS]) {
-  contestant contestants[FILTERS];
-  for (int i = 0; i < FILTERS; i++) begin(&contestants[i], i, e.slots, seed);
-  ask_stream(contestants, stream_zipf_absent(BENCH_SEED, exponent, UNIVERSE), e.queries,
+  measured_database databases[FILTERS];
+  for (int i = 0; i < FILTERS; i++) begin(&databases[i], i, e.slots, seed);
+  ask_stream(databases, stream_zipf_absent(BENCH_SEED, exponent, UNIVERSE), e.queries,
              results[ZIPF]);
-  ask_stream(contestants, stream_absent(BENCH_SEED), e.queries, results[UNIFORM]);
-  for (int i = 0; i < FILTERS; i++) front_close(&contestants[i].front);
+  ask_stream(databases, stream_absent(BENCH_SEED), e.queries, results[UNIFORM]);
+  for (int i = 0; i < FILTERS; i++) tested_database_close(&databases[i].db);
 }
 
 static double speed_of(const result *r) {
@@ -109,7 +106,7 @@ static void report_result(report *numbers, int stream, int which, const result *
   report_cell(numbers, "%s", holds);
 }
 
-/* Zipf queries are judged: reads of the store, and speed. */
+/* Zipf queries are judged: store reads, and speed. */
 static findings judge(result results[STREAMS][FILTERS], report *numbers) {
   findings found = {0};
   for (int stream = 0; stream < STREAMS; stream++)
@@ -143,42 +140,37 @@ static const char *const columns[] = {"queries",      "filter",       "space_of_
                                       "reads_per_1k", "pages_per_1k", "million_per_second",
                                       "of_aqf",       "holds"};
 
-static const plot plots[] = {{.title = "Reads of the database",
+static const plot plots[] = {{.title = "Database reads",
                               .x = "queries",
                               .y = "reads_per_1k",
                               .series = "filter",
                               .x_label = "queries",
-                              .y_label = "reads in 1000 queries",
+                              .y_label = "reads per 1000 queries",
                               .bars = true},
                              {.title = "Speed in front of a database on disk",
                               .x = "queries",
                               .y = "million_per_second",
                               .series = "filter",
                               .x_label = "queries",
-                              .y_label = "million queries a second",
+                              .y_label = "million queries per second",
                               .bars = true},
                              {0}};
 
 const claim same_space_claim = {
     .name = "same-space",
     .source = "adaptiveqf: Section 6.9",
-    .paper = "Given more bits, so that it takes as much space as the AQF, the CF answers uniform "
-             "queries 1 % and Zipf "
-             "queries "
-             "0.3 % faster than before, the QF likewise; a system with the CF is still 20 % slower "
-             "than one with the AQF.",
-    .statement = "in front of a database on disk, qf and cf with a bit more in each fingerprint "
-                 "still read it more often and "
-                 "are slower than aqf on Zipf 1.5 queries",
+    .paper = "With more bits, so that it takes as much space as the AQF, the CF answers uniform "
+             "queries 1 % and Zipf queries 0.3 % faster than before, the QF likewise; a system "
+             "with the CF is still 20 % slower than one with the AQF.",
+    .statement =
+        "in front of a database on disk, qf and cf with one more bit per fingerprint still "
+        "read it more often and are slower than aqf on Zipf 1.5 queries",
     .differs = "LMDB instead of SplinterDB's B-tree, 1 % of it in memory; 2^15 slots, 4 hash "
-               "seeds, half a million "
-               "queries each (full: 2^18, 8, 4 million; the paper has 2^26 and 200 million). "
-               "Filters are asked first "
-               "and the guard only "
-               "after a yes (real-speed has both). Uniform queries are not judged: "
-               "they repeat nothing, so there a bit more halves the reads, and qf and cf with it "
-               "beat aqf by half "
-               "and more.",
+               "seeds, half a million queries each (full: 2^18, 8, 4 million; the paper has 2^26 "
+               "and 200 million). Filters are queried first and the guard only after a yes "
+               "(real-speed has both). Uniform queries are not judged: they repeat nothing, so "
+               "one more bit halves the reads, and qf and cf with it are faster than aqf by half "
+               "or more.",
     .timed = true,
     .plots = plots,
     .columns = columns,

@@ -1,15 +1,16 @@
 /*
- * Claim selector-bits: how many bits the selectors of a telescoping filter take, as information: what an optimal code
- * for the numbers of selectors as they came would need. The filter's own code has room for 56 bits in 64 slots.
+ * Claim selector-bits: how many bits the selectors of a telescoping filter take, as information:
+ * the length of an optimal code for the observed selector frequencies. The filter's own code has 56
+ * bits per 64 slots.
  */
 #include <math.h>
 
 #include "claims/claims.h"
-#include "contender.h"
+#include "harness/telescoping_peers.h"
 
 enum { REPETITIONS = 10, SELECTORS = sizeof((besom_statistics *)0)->selectors / sizeof(uint64_t) };
 
-/* There are n / (b sqrt(eps)) different queries. The theorem is about the first ones, from 2 on. */
+/* There are n / (b sqrt(eps)) distinct queries. The theorem covers b of 2 or more. */
 static const double bs[] = {16, 8, 4, 2, 1.6, 1, 0.8, 0.5};
 
 static double bits_of(const besom_statistics *stats) {
@@ -21,27 +22,30 @@ static double bits_of(const besom_statistics *stats) {
   return bits;
 }
 
-/* Asks for the first n absent keys, again and again; gives the false positives of the first time, and of all. */
-static void ask(learner *l, uint64_t n, uint64_t *first, uint64_t *all) {
+/*
+ * Queries the first n absent keys repeatedly. Returns the false positives of the first pass, and of
+ * all.
+ */
+static void ask(tested_filter *l, uint64_t n, uint64_t *first, uint64_t *all) {
   key_stream absent = stream_absent(BENCH_SEED);
   for (int time = 0; time < REPETITIONS; time++) {
     for (uint64_t i = 0; i < n; i++) {
       uint64_t key;
       absent.generate(&absent, i, 1, &key);
-      *all += learner_ask(l, key);
+      *all += tested_filter_query(l, key);
     }
     if (!time) *first = *all;
   }
 }
 
 static void test(double b, uint64_t members, driver *d, findings *found, report *numbers) {
-  const contender *taf = &contenders[TAF];
+  const telescoping_peer *taf = &telescoping_peers[TAF];
   double eps = ldexp(1, -(int)taf->width), bound = exp(-1) + b / ((b - 1) * (b - 1));
   uint64_t n = (uint64_t)((double)members / (b * sqrt(eps))), first = 0, all = 0;
   progress("b = %g", b);
-  learner l = contender_join_full(taf, members, BENCH_SEED, d);
+  tested_filter l = telescoping_filter_full(taf, members, BENCH_SEED, d);
   ask(&l, n, &first, &all);
-  besom_statistics stats = learner_stats(&l);
+  besom_statistics stats = tested_filter_stats(&l);
   double bits = bits_of(&stats), rate = (double)first / (double)n,
          later = (double)(all - first) / (double)n;
   report_cell(numbers, "%g", b);
@@ -58,7 +62,7 @@ static void test(double b, uint64_t members, driver *d, findings *found, report 
     finding(found, (double)all / (double)(n * REPETITIONS) <= eps);
   }
   if (b >= 4) finding(found, stats.rebuilds == 0);
-  learner_free(&l);
+  tested_filter_free(&l);
 }
 
 static findings run(bool full, report *numbers) {
@@ -70,42 +74,36 @@ static findings run(bool full, report *numbers) {
   return found;
 }
 
-static const char *const columns[] = {"b",         "A_per_S", "bound_bits", "optimal_bits",
-                                      "room_bits", "adapted", "rebuilds",   "rate_first",
-                                      "rate_later"};
+static const char *const columns[] = {
+    "b",       "A_per_S",  "bound_bits", "optimal_bits", "available_bits",
+    "adapted", "rebuilds", "fpr_first",  "fpr_later"};
 
 static const plot plots[] = {
-    {.title = "Bits that selectors take",
+    {.title = "Bits used by selectors",
      .x = "A_per_S",
-     .y = "bound_bits,optimal_bits,room_bits",
-     .x_label = "different queries for each stored key (A/S)",
-     .y_label = "bits a stored key"},
-    {.title = "What is repeated once the room is used up",
+     .y = "bound_bits,optimal_bits,available_bits",
+     .x_label = "distinct queried keys per stored key (A/S)",
+     .y_label = "bits per stored key"},
+    {.title = "Repeat false positives when the available bits are used up",
      .x = "A_per_S",
-     .y = "rate_first,rate_later",
-     .x_label = "different queries for each stored key (A/S)",
-     .y_label = "false positives a query"},
+     .y = "fpr_first,fpr_later",
+     .x_label = "distinct queried keys per stored key (A/S)",
+     .y_label = "false positives per query"},
     {0},
 };
 
 const claim selector_bits_claim = {
     .name = "selector-bits",
     .source = "telescoping: Theorem 4",
-    .paper = "With n / (b sqrt(eps)) different queries, b of 2 or more, each asked any number of "
-             "times, a telescoping "
-             "filter keeps a false positive rate of eps with at most 1/e + b/(b-1)^2 bits for the "
-             "selector of a key, "
-             "if they are coded optimally. For eps = 2^-8 and b = 4 these are 4n queries and 0.812 "
-             "bits; measured, "
-             "that much room is enough for up to 20n.",
+    .paper = "With n / (b sqrt(eps)) distinct queries, b of 2 or more, each repeated any number "
+             "of times, a telescoping filter keeps an FPR of eps with at most 1/e + b/(b-1)^2 "
+             "bits per key for selectors, if they are coded optimally. For eps = 2^-8 and b = 4 "
+             "these are 4n queries and 0.812 bits; measured, that is enough for up to 20n.",
     .statement = "an optimal code for taf's selectors takes no more than the bound for b from 2 to "
-                 "16 and the rate is "
-                 "at most eps; taf itself need not rebuild a block for b of 4 and more",
-    .differs = "30000 keys (full: 2^20), each query asked 10 times. Blocks of 64 slots have 56 "
-               "bits, at a load of 95 "
-               "% 0.92 bits a key, whether they need them or not; A/S beyond 8, where the theorem "
-               "says nothing, is "
-               "shown as well",
+                 "16 and the FPR is at most eps; taf itself rebuilds no block for b of 4 or more",
+    .differs = "30000 keys (full: 2^20), each query repeated 10 times. Blocks of 64 slots have 56 "
+               "bits, 0.92 bits per key at a load factor of 0.95, whether they are used or not; "
+               "A/S beyond 8, which the theorem does not cover, is also shown",
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,

@@ -1,27 +1,27 @@
 /*
- * Claim serendipity: when a broom filter lengthens a fingerprint for one false positive, it puts others right that
- * nobody has asked for yet. Counted on recorded requests, by the round.
+ * Claim serendipity: when a broom filter extends a fingerprint for one false positive, it also
+ * corrects others that were not queried yet. Counted per round, on recorded requests.
  */
 #include <math.h>
 
-#include "caf.h"
 #include "claims/claims.h"
+#include "harness/cache_experiment.h"
 
 enum { STORED = 30 };
 
 static const int log_rates[] = {-10, -9, -8, -7, -6};
 enum { RATES = sizeof log_rates / sizeof *log_rates };
 
-static const player broom = {"broom", "rounds=amortized", 0};
+static const cache_filter broom = {"broom", "rounds=amortized", 0};
 
-/* Gives the share of corrections that are serendipitous. */
+/* Returns the share of corrections that are serendipitous. */
 static double test_rate(const queries *q, int log_rate, uint64_t seeds, report *numbers) {
   corrections c = corrections_create(q);
   for (uint64_t i = 0; i < seeds; i++) {
     progress("%s, eps 2^%d: seed %llu", q->name, log_rate, (unsigned long long)i + 1);
-    game g = {
+    cache_setup g = {
         .queries = q, .stored = STORED, .seed = random_at(BENCH_SEED, i), .log_rate = log_rate};
-    caf_play(&broom, &g, &c);
+    cache_experiment_run(&broom, &g, &c);
   }
   double share = (double)c.serendipitous / (double)(c.direct + c.serendipitous);
   report_cell(numbers, "%s", q->name);
@@ -43,7 +43,7 @@ static findings run(bool full, report *numbers) {
     double shares[RATES];
     for (int r = 0; r < RATES; r++) {
       shares[r] =
-          test_rate(&q, log_rates[r], queries_turns(&q, full ? 30000000 : 3000000), numbers);
+          test_rate(&q, log_rates[r], queries_passes(&q, full ? 30000000 : 3000000), numbers);
       finding(&found, shares[r] >= 0.24 && shares[r] <= 0.55);
     }
     finding(&found, shares[RATES - 1] > shares[0]);
@@ -62,12 +62,12 @@ static const char *const columns[] = {"trace",
                                       "serendipitous_keys"};
 
 static const plot plots[] = {
-    {.title = "Corrections in a round",
+    {.title = "Corrections per round",
      .x = "eps",
      .y = "direct_per_round,serendipitous_per_round",
      .panels = "trace",
-     .x_label = "rate that the filter is made for",
-     .y_label = "false positives spared in a round",
+     .x_label = "configured FPR of the filter",
+     .y_label = "false positives saved per round",
      .log_x = true},
     {0},
 };
@@ -75,25 +75,18 @@ static const plot plots[] = {
 const claim serendipity_claim = {
     .name = "serendipity",
     .source = "adapt-or-cache: Table 2, Table 3, Table 4",
-    .paper = "On three traces of networks 24 to 55 % of what a broom filter puts right in a round "
-             "is serendipity: "
-             "keys that were never reported, but were denied by a fingerprint that had been "
-             "lengthened for another. "
-             "The share grows with eps. In a round there were 107 to 1017 direct and 134 to 421 "
-             "serendipitous "
-             "corrections.",
-    .statement = "of the false positives that a broom spares, 24 to 55 % are spared by "
-                 "serendipity, on every trace "
-                 "and at every eps; the share is larger at 2^-6 than at 2^-10",
+    .paper = "On three network traces 24 to 55 % of the corrections of a broom filter in a "
+             "round are serendipitous: keys that were never reported, but were answered no "
+             "because a fingerprint had been extended for another key. The share grows with "
+             "eps. A round had 107 to 1017 direct and 134 to 421 serendipitous corrections.",
+    .statement = "of the false positives that a broom saves, 24 to 55 % are saved by serendipity, "
+                 "on every trace and at every eps; the share is larger at 2^-6 than at 2^-10",
     .differs = "Recorded requests of block devices in place of network traces (see cache-traces). "
-               "What a correction "
-               "is the paper does not define: its 107 to 1017 in a round of 90 bits cannot be as "
-               "many keys, and it "
-               "speaks of false positives avoided, so queries are counted here. By keys, each once "
-               "a round, the "
-               "shares are below 24 % (direct_keys, serendipitous_keys). Rounds have fewer "
-               "corrections, since blocks "
-               "are seldom asked for again",
+               "The paper does not define a correction: its 107 to 1017 in a round of 90 bits "
+               "cannot be as many keys, and it speaks of false positives avoided, so queries are "
+               "counted here. By keys, each once per round, the shares are below 24 % "
+               "(direct_keys, serendipitous_keys). Rounds have fewer corrections, because blocks "
+               "are rarely queried again",
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,

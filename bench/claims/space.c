@@ -1,38 +1,42 @@
-/* Claim space: what the filters take that are as often wrong. */
+/* Claim space: the memory of filters with equal FPR. */
 #include "claims/claims.h"
 #include "fail.h"
-#include "rivals.h"
+#include "harness/adaptive_peers.h"
 
 enum { QUERIES = 4000000 };
 
-static const double most_above_qf = 1.09, most_above_cf = 1.02, most_above_rate = 1.05;
-static const double wanted_rate = 1.0 / (1 << RIVAL_WIDTH);
+static const double max_above_qf = 1.09, max_above_cf = 1.02, max_above_fpr = 1.05;
+static const double target_fpr = 1.0 / (1 << PEER_REMAINDER_BITS);
 
 typedef struct size {
   double bytes, bits_per_slot, bits_per_key, fpr;
 } size;
 
-/* The five of the paper, and qf without the marks that aqf needs to tell long fingerprints: that of the paper. */
-enum { LEAN_QF = RIVALS, FILTERS };
+/*
+ * The five of the paper, and qf without the head bits that aqf needs to delimit extended
+ * fingerprints, which is the paper's qf.
+ */
+enum { LEAN_QF = ADAPTIVE_PEERS, FILTERS };
 
 static const char *name_of(int which) {
-  return which == LEAN_QF ? "qf heads=no" : rival_kinds[which];
+  return which == LEAN_QF ? "qf heads=no" : adaptive_peer_kinds[which];
 }
 
 static size measure(int which, uint64_t slots, driver *d) {
   uint8_t seed[16];
   hash_seed(BENCH_SEED, seed);
-  besom_config config =
-      rival_config(rival_kinds[which == LEAN_QF ? QF : which], slots, RIVAL_WIDTH, seed);
+  besom_config config = peer_config(adaptive_peer_kinds[which == LEAN_QF ? QF : which], slots,
+                                    PEER_REMAINDER_BITS, seed);
   if (which == LEAN_QF) config.options = "heads=no";
   key_stream members = stream_members(BENCH_SEED), absent = stream_absent(BENCH_SEED);
   progress("%s", name_of(which));
-  learner l = learner_create_of(kind_learns(config.kind) ? STORE : NEVER, &config, &members,
-                                rival_members(slots), d);
-  besom_statistics stats = learner_stats(&l);
+  tested_filter l =
+      tested_filter_create_from(kind_adapts_with_store(config.kind) ? ADAPT_STORE : ADAPT_NEVER,
+                                &config, &members, peer_members(slots), d);
+  besom_statistics stats = tested_filter_stats(&l);
   uint64_t hits;
   drive_contains(d, l.filter, &absent, QUERIES, BATCH, &hits);
-  learner_free(&l);
+  tested_filter_free(&l);
   return (size){(double)stats.bytes, 8 * (double)stats.bytes / (double)slots, stats.bits_per_key,
                 (double)hits / QUERIES};
 }
@@ -56,12 +60,12 @@ static findings run(bool full, report *numbers) {
   findings found = {0};
   for (int i = 0; i < FILTERS; i++) sizes[i] = measure(i, slots, &d);
   driver_free(&d);
-  bool small = sizes[AQF].bytes <= most_above_qf * sizes[LEAN_QF].bytes;
-  bool as_cf = sizes[AQF].bytes <= most_above_cf * sizes[CF].bytes;
+  bool small = sizes[AQF].bytes <= max_above_qf * sizes[LEAN_QF].bytes;
+  bool as_cf = sizes[AQF].bytes <= max_above_cf * sizes[CF].bytes;
   finding(&found, small);
   finding(&found, as_cf);
   for (int i = 0; i < FILTERS; i++) {
-    bool right = sizes[i].fpr <= most_above_rate * wanted_rate;
+    bool right = sizes[i].fpr <= max_above_fpr * target_fpr;
     finding(&found, right);
     report_size(numbers, name_of(i), slots, &sizes[i], &sizes[LEAN_QF],
                 right && (i != AQF || (small && as_cf)));
@@ -70,9 +74,9 @@ static findings run(bool full, report *numbers) {
 }
 
 static const char *const columns[] = {"kind",         "slots",      "megabytes", "bits_per_slot",
-                                      "bits_per_key", "of_lean_qf", "rate",      "holds"};
+                                      "bits_per_key", "of_lean_qf", "fpr",       "holds"};
 
-static const plot plots[] = {{.title = "Space at a rate of 2^-9",
+static const plot plots[] = {{.title = "Space at an FPR of 2^-9",
                               .x = "kind",
                               .y = "megabytes",
                               .x_label = "filter",
@@ -83,17 +87,16 @@ static const plot plots[] = {{.title = "Space at a rate of 2^-9",
 const claim space_claim = {
     .name = "space",
     .source = "adaptiveqf: Table 2",
-    .paper = "At a rate of 2^-9, 90 % full and before anything is learnt, the AQF takes 203.6 MB, "
-             "the TQF 218.1, the ACF "
-             "201.4, the QF 186.8 and the CF 201.4: the AQF 8 to 9 % more than the QF and 1 % more "
-             "than the CF.",
-    .statement = "with as many slots, at a rate of 2^-9, aqf takes at most 9 % more than the "
-                 "leanest qf and 2 % more than cf",
-    .differs = "2^20 slots (full: 2^26). The paper's megabytes fit 2^27 slots, not the 2^26 of its "
-               "caption: 12.14 bits a "
-               "slot of the AQF. Our qf by default marks where fingerprints begin, for faster "
-               "inserts, and is as large as "
-               "aqf; heads=no leaves that out, as the paper's does.",
+    .paper = "At an FPR of 2^-9, 90 % full and before any adaptation, the AQF takes 203.6 MB, "
+             "the TQF 218.1, the ACF 201.4, the QF 186.8 and the CF 201.4: the AQF 8 to 9 % "
+             "more than the QF and 1 % more than the CF.",
+    .statement =
+        "with the same number of slots, at an FPR of 2^-9, aqf takes at most 9 % more than "
+        "the leanest qf and 2 % more than cf",
+    .differs = "2^20 slots (full: 2^26). The paper's megabytes fit 2^27 slots, not the 2^26 of "
+               "its caption: 12.14 bits per slot of the AQF. Our qf by default marks where "
+               "fingerprints begin, for faster inserts, and is as large as aqf; heads=no omits "
+               "that, like the paper's.",
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,

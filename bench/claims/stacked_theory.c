@@ -1,7 +1,7 @@
 /*
- * Claim stacked-theory: what the paper's section 7 foretells of a stack of Bloom filters from two numbers, how many
- * non-members are frequent and what share of the queries they have, beside what besom's planner finds for such a
- * workload, and the rate of the filter that is built by that plan.
+ * Claim stacked-theory: what section 7 of the paper predicts for a stack of Bloom filters from two
+ * numbers, the number of frequent absent keys and their share of the queries, beside the plan that
+ * besom's planner finds for such a workload, and the FPR of the filter that is built by that plan.
  */
 #include <math.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "besom.h"
 #include "claims/claims.h"
 #include "fail.h"
-#include "scene.h"
+#include "harness/stacked_setup.h"
 
 enum { PERCENTS = 100, STEP = 5 };
 
@@ -20,11 +20,14 @@ enum { RATES = sizeof rates / sizeof *rates, FREQUENTS = sizeof frequents / size
 
 static const double size_rate = 0.01; /* of Figure 2c */
 
-/* A plan may be so many bits larger than foretold, and need a share larger by so many percents: layers have heads. */
-static const double bits_of_planning = 0.1;
-static const int percents_of_planning = 2;
+/*
+ * Tolerances: a plan may be this many bits larger than predicted, and need a share larger by this
+ * many percentage points, because layers have headers.
+ */
+static const double bits_tolerance = 0.1;
+static const int percents_tolerance = 2;
 
-/* Workloads for which the paper says in words that a stack is smaller. */
+/* Workloads for which the paper states in its text that a stack is smaller. */
 static const struct {
   double fpr, frequent;
   int percent;
@@ -32,47 +35,57 @@ static const struct {
 
 /* ------------------------------------------------------------------ the paper's formulas */
 
-/* Bits a key of a Bloom filter. */
+/* Bits per key of a Bloom filter. */
 static double bloom_bits(double rate) {
   return -log(rate) / (log(2) * log(2));
 }
 
-/* Theorem 3 for Bloom filters: up to how many frequent non-members a member a stack is smaller, if they have share k.
+/*
+ * Theorem 3 for Bloom filters: up to how many frequent absent keys per member a stack is smaller,
+ * if they have share k of the queries.
  */
-static double most_frequent(double rate, double k) {
+static double max_frequent(double rate, double k) {
   return -log(1 - k) / log((1 - k) / rate) * (1 - k - rate) / rate - 1;
 }
 
-/* The least share, in percent, for which the theorem has a stack smaller; it holds of any k up to the share. */
-static int foretold_percent(double rate, double frequent) {
+/*
+ * The smallest share, in percent, for which the theorem gives a smaller stack. The theorem holds
+ * for any k up to the share.
+ */
+static int predicted_percent(double rate, double frequent) {
   for (int percent = 1; percent < PERCENTS; percent++)
-    if (percent < 100 * (1 - rate) && most_frequent(rate, percent / 100.0) >= frequent)
+    if (percent < 100 * (1 - rate) && max_frequent(rate, percent / 100.0) >= frequent)
       return percent;
   return PERCENTS;
 }
 
-/* The size of a stack without end that has one rate in all its layers. */
-static double endless_bits(double layer_rate, double frequent) {
+/* The size of an infinite stack with one FPR for all layers. */
+static double infinite_stack_bits(double layer_rate, double frequent) {
   return bloom_bits(layer_rate) * (1 + frequent * layer_rate) / (1 - layer_rate);
 }
 
-/* What is saved by the best such stack that keeps to the rate over all queries; no stack saves nothing. */
-static double foretold_saving(double rate, double frequent, double share) {
+/*
+ * Bits saved by the best such stack that meets the FPR over all queries; 0 if no stack saves any.
+ */
+static double predicted_saving(double rate, double frequent, double share) {
   double most = fmin(rate / (1 - share), 0.99), best = bloom_bits(rate);
   for (double layer_rate = rate; layer_rate <= most; layer_rate *= 1.002)
-    best = fmin(best, endless_bits(layer_rate, frequent));
+    best = fmin(best, infinite_stack_bits(layer_rate, frequent));
   return bloom_bits(rate) - best;
 }
 
-/* ------------------------------------------------------------------ what besom does */
+/* ------------------------------------------------------------------ besom */
 
-/* Frequent non-members, all asked alike; their share is told by an option, so that one workload is for all shares. */
-static besom_workload *workload_of(const scene *s) {
+/*
+ * Frequent absent keys with equal frequencies. An option gives their share, so one workload serves
+ * all shares.
+ */
+static besom_workload *workload_of(const stacked_setup *s) {
   besom_workload *w;
-  uint8_t key[SCENE_KEY_BYTES];
-  check(besom_workload_create((uint64_t)1 << 32, NULL, &w), "making a workload");
+  uint8_t key[SETUP_KEY_BYTES];
+  check(besom_workload_create((uint64_t)1 << 32, NULL, &w), "creating a workload");
   for (uint64_t i = 0; i < s->universe; i++) {
-    size_t len = scene_absent(s, i, key);
+    size_t len = setup_absent(s, i, key);
     check(besom_workload_add(w, key, len, 1), "adding to a workload");
   }
   return w;
@@ -83,9 +96,12 @@ static besom_config config_of(double rate, int percent, char options[32]) {
   return (besom_config){.kind = "stacked", .options = options, .fpr = rate};
 }
 
-/* layers: no more than these, 0 for any number. There is no limit on how many a member passes: the theory has none. */
-static double planned_bits(const scene *s, const besom_workload *w, double rate, int percent,
-                           uint32_t layers) {
+/*
+ * layers: the maximum, 0 for no limit. The number of layers that a member passes is not limited, as
+ * in the theory.
+ */
+static double planned_bits(const stacked_setup *s, const besom_workload *w, double rate,
+                           int percent, uint32_t layers) {
   char options[32];
   besom_config config = config_of(rate, percent, options);
   besom_plan_limits limits = {.layers = layers};
@@ -94,11 +110,12 @@ static double planned_bits(const scene *s, const besom_workload *w, double rate,
   return plan.bits;
 }
 
-static double planned_saving(const scene *s, const besom_workload *w, double rate, int percent) {
+static double planned_saving(const stacked_setup *s, const besom_workload *w, double rate,
+                             int percent) {
   return planned_bits(s, w, rate, percent, 1) - planned_bits(s, w, rate, percent, 0);
 }
 
-static int planned_percent(const scene *s, const besom_workload *w, double rate) {
+static int planned_percent(const stacked_setup *s, const besom_workload *w, double rate) {
   int saves_not = 0, saves = PERCENTS;
   while (saves - saves_not > 1) {
     int middle = (saves + saves_not) / 2;
@@ -110,12 +127,12 @@ static int planned_percent(const scene *s, const besom_workload *w, double rate)
   return saves;
 }
 
-/* The rate of a filter that is built, over queries of which that share is for the frequent non-members. */
-static double built_rate(const scene *s, besom_workload *w, double rate, int percent) {
+/* The FPR of the built filter, over queries of which `percent` are for the frequent absent keys. */
+static double built_rate(const stacked_setup *s, besom_workload *w, double rate, int percent) {
   char options[32];
-  besom_filter *f = scene_filter(s, config_of(rate, percent, options), BENCH_SEED, w, NULL);
+  besom_filter *f = setup_filter(s, config_of(rate, percent, options), BENCH_SEED, w, NULL);
   double share = percent / 100.0;
-  double built = share * scene_rate_of_keys(s, f) + (1 - share) * scene_rate_of_strangers(s, f);
+  double built = share * setup_fpr_uniform(s, f) + (1 - share) * setup_fpr_unqueried(s, f);
   besom_free(f);
   return built;
 }
@@ -139,14 +156,15 @@ static void show(report *numbers, const char *figure, const char *by, double rat
     report_cell(numbers, "%.5f", built);
 }
 
-/* Figures 2a and 2b: the least share for which a stack is smaller. */
-static void test_when(const scene *s, const besom_workload *w, double frequent, findings *found,
-                      report *numbers) {
+/* Figures 2a and 2b: the smallest share for which a stack is smaller. */
+static void test_when(const stacked_setup *s, const besom_workload *w, double frequent,
+                      findings *found, report *numbers) {
   for (int i = 0; i < RATES; i++) {
-    int foretold = foretold_percent(rates[i], frequent), planned = planned_percent(s, w, rates[i]);
-    show(numbers, "2ab", "theorem", rates[i], frequent, foretold, NAN, NAN);
+    int predicted = predicted_percent(rates[i], frequent),
+        planned = planned_percent(s, w, rates[i]);
+    show(numbers, "2ab", "theorem", rates[i], frequent, predicted, NAN, NAN);
     show(numbers, "2ab", "planner", rates[i], frequent, planned, NAN, NAN);
-    finding(found, planned <= foretold + percents_of_planning);
+    finding(found, planned <= predicted + percents_tolerance);
     for (size_t k = 0; k < sizeof examples / sizeof *examples; k++)
       if (examples[k].fpr == rates[i] && examples[k].frequent == frequent)
         finding(found, planned <= examples[k].percent);
@@ -154,19 +172,19 @@ static void test_when(const scene *s, const besom_workload *w, double frequent, 
 }
 
 /* Figure 2c: by how many bits. Filters are built at some of the shares. */
-static void test_how_much(const scene *s, besom_workload *w, double frequent, findings *found,
-                          report *numbers) {
+static void test_how_much(const stacked_setup *s, besom_workload *w, double frequent,
+                          findings *found, report *numbers) {
   for (int step = STEP; step <= PERCENTS; step += STEP) {
     int percent = step < PERCENTS ? step : PERCENTS - 1;
-    double foretold = foretold_saving(size_rate, frequent, percent / 100.0);
+    double predicted = predicted_saving(size_rate, frequent, percent / 100.0);
     double planned = planned_saving(s, w, size_rate, percent), built = NAN;
     if (percent % 25 == 0) {
       built = built_rate(s, w, size_rate, percent);
       finding(found, built <= 1.1 * size_rate);
     }
-    show(numbers, "2c", "theory", size_rate, frequent, percent, foretold, NAN);
+    show(numbers, "2c", "theory", size_rate, frequent, percent, predicted, NAN);
     show(numbers, "2c", "planner", size_rate, frequent, percent, planned, built);
-    finding(found, planned >= foretold - bits_of_planning);
+    finding(found, planned >= predicted - bits_tolerance);
   }
 }
 
@@ -174,8 +192,8 @@ static findings run(bool full, report *numbers) {
   uint64_t members = full ? 1000000 : 200000;
   findings found = {0};
   for (int i = 0; i < FREQUENTS; i++) {
-    progress("%g frequent non-members a member", frequents[i]);
-    scene s = scene_of_zipf(0, members, (uint64_t)(frequents[i] * (double)members));
+    progress("%g frequent absent keys per member", frequents[i]);
+    stacked_setup s = setup_zipf(0, members, (uint64_t)(frequents[i] * (double)members));
     besom_workload *w = workload_of(&s);
     test_when(&s, w, frequents[i], &found, numbers);
     test_how_much(&s, w, frequents[i], &found, numbers);
@@ -185,56 +203,52 @@ static findings run(bool full, report *numbers) {
 }
 
 static const char *const columns[] = {
-    "figure", "by", "rate", "frequent_per_member", "share_percent", "saved_bits", "built_rate"};
+    "figure", "by", "fpr", "frequent_per_member", "share_percent", "saved_bits", "built_fpr"};
 
 static const plot plots[] = {
-    {.title = "From which share of the queries on a stack is smaller, rate 0.03 (as Figure 2a)",
+    {.title = "Smallest share of the queries for which a stack is smaller, FPR 0.03 (as Figure "
+              "2a)",
      .x = "frequent_per_member",
      .y = "share_percent",
      .series = "by",
-     .where = "figure=2ab,rate=0.03",
-     .x_label = "frequent non-members a member",
-     .y_label = "least share of the queries, %",
+     .where = "figure=2ab,fpr=0.03",
+     .x_label = "frequent absent keys per member",
+     .y_label = "smallest share of the queries, %",
      .log_x = true},
-    {.title = "The same for several rates (as Figure 2b)",
+    {.title = "The same for several FPRs (as Figure 2b)",
      .x = "frequent_per_member",
      .y = "share_percent",
-     .series = "rate",
+     .series = "fpr",
      .panels = "by",
      .where = "figure=2ab",
-     .x_label = "frequent non-members a member",
-     .y_label = "least share of the queries, %",
+     .x_label = "frequent absent keys per member",
+     .y_label = "smallest share of the queries, %",
      .log_x = true},
-    {.title = "Bits saved at a rate of 0.01, by frequent non-members a member (as Figure 2c)",
+    {.title = "Bits saved at an FPR of 0.01, by frequent absent keys per member (as Figure 2c)",
      .x = "share_percent",
      .y = "saved_bits",
      .series = "frequent_per_member",
      .panels = "by",
      .where = "figure=2c",
-     .x_label = "share of the queries for frequent non-members, %",
-     .y_label = "bits a member saved"},
+     .x_label = "share of the queries for frequent absent keys, %",
+     .y_label = "bits saved per member"},
     {0}};
 
 const claim stacked_theory_claim = {
     .name = "stacked-theory",
     .source = "stacked-filters: Theorem 3, Figure 2, Section 7",
-    .paper = "Two numbers tell when a stack of Bloom filters is smaller than one filter of the "
-             "same rate, and by how "
-             "much: the frequent non-members a member, and their share of the queries. At a rate "
-             "of 0.05 half as many "
-             "as members with 25 % of the queries suffice, at 0.01 as many as members with 7 %; at "
-             "0.01 up to 7 of "
-             "9.6 bits are saved.",
-    .statement = "the planner finds a smaller stack where Theorem 3 has one (share to 2 percents), "
-                 "in both of the "
-                 "paper's examples too, and saves what is foretold (to 0.1 bits); what is built "
-                 "keeps to the rate",
-    .differs = "The paper's figure has formulas only; here they stand beside plans for 2 * 10^5 "
-               "members (full: 10^6), "
-               "and filters built at 25, 50 and 75 %. By the theorem's own formula the second "
-               "example needs 10 %, not "
-               "the paper's 7. At 99 % the formula's best stack has layers without end, and a plan "
-               "15 at most, so it "
+    .paper = "Two numbers determine when a stack of Bloom filters is smaller than one filter of "
+             "the same FPR, and by how much: the frequent absent keys per member, and their "
+             "share of the queries. At an FPR of 0.05 half as many as members with 25 % of the "
+             "queries suffice, at 0.01 as many as members with 7 %; at 0.01 up to 7 of 9.6 bits "
+             "are saved.",
+    .statement = "the planner finds a smaller stack where Theorem 3 predicts one (within 2 "
+                 "percentage points of the share), also in both of the paper's examples, and saves "
+                 "what is predicted (within 0.1 bits); the built filters meet the FPR",
+    .differs = "The paper's figure has formulas only; here they are compared with plans for 2 * "
+               "10^5 members (full: 10^6), and with filters built at 25, 50 and 75 %. By the "
+               "theorem's own formula the second example needs 10 %, not the paper's 7. At 99 % "
+               "the formula's best stack has infinitely many layers, and a plan at most 15, so it "
                "saves up to 0.3 bits less.",
     .plots = plots,
     .columns = columns,

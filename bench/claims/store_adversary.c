@@ -1,60 +1,67 @@
 /*
- * Claim store-adversary: queries a second for keys that are not in a database on disk, while an adversary repeats the
- * false positives that it has found. What the system keeps of the database in memory is bounded by bench/disk.h.
+ * Claim store-adversary: queries per second for keys that are not in a database on disk, while an
+ * adversary repeats the false positives that it has found. harness/disk.h bounds how much of the
+ * database the system caches.
  */
-#include "attack.h"
 #include "claims/claims.h"
 #include "report.h"
+#include "workloads/database_attack.h"
 
 enum { SHARES = 4, TURNS = 20 };
 
 static const double shares[SHARES] = {0, 0.01, 0.03, 0.1};
 static const double cache_shares[] = {0.01, 0.25};
-/* In each half: the false positives of so many lie on more pages than the larger cache has. */
-static const double queries_a_slot = 6;
+/*
+ * Per half. The false positives of this many queries lie on more pages than the larger cache holds.
+ */
+static const double queries_per_slot = 6;
 
 static const struct {
   const char *kind;
   double least,
-      most; /* of the speed without an adversary, that it may have with one: at every share, at the largest */
+      /*
+       * limits of the speed with an adversary, relative to the speed without: at every share, and
+       * at the largest
+       */
+      most;
 } kinds[] = {{"aqf", 0.9, 0}, {"taf", 0, 0}, {"acf-cyclic", 0, 0}, {"qf", 0, 0.5}, {"cf", 0, 0.5}};
 
-/* The same kind against adversaries of all shares, which take turns. */
+/* One kind against an adversary of one share. The trials alternate. */
 typedef struct trial {
-  front front;
+  tested_database db;
   disk_cache cache;
-  attack attack;
+  database_attack attack;
 } trial;
 
 static void trial_begin(trial *t, const char *kind, uint64_t slots, double cache_share,
                         double share) {
   progress("%s, cache %g, adversary %g: filling", kind, cache_share, share);
-  front_open(&t->front, &(front_config){.database = LMDB,
-                                        .kind = kind,
-                                        .slots = slots,
-                                        .durability = BESOM_DURABLE_BATCH});
-  front_fill(&t->front, 0, front_capacity(&t->front));
+  tested_database_open(&t->db, &(database_config){.database = LMDB,
+                                                  .kind = kind,
+                                                  .slots = slots,
+                                                  .durability = BESOM_DURABLE_BATCH});
+  tested_database_fill(&t->db, 0, tested_database_capacity(&t->db));
   t->cache = (disk_cache){
-      .path = t->front.directory,
-      .pages = (uint64_t)(cache_share * (double)front_stats(&t->front).bytes / DISK_PAGE)};
-  t->attack = (attack){.front = &t->front,
-                       .cache = &t->cache,
-                       .keys = {.strangers = stream_absent(BENCH_SEED), .share = share}};
-  disk_forget(t->front.directory);
+      .path = t->db.directory,
+      .pages = (uint64_t)(cache_share * (double)tested_database_stats(&t->db).bytes / DISK_PAGE)};
+  t->attack = (database_attack){.db = &t->db,
+                                .cache = &t->cache,
+                                .keys = {.absent = stream_absent(BENCH_SEED), .share = share}};
+  disk_evict(t->db.directory);
   progress("%s, cache %g, adversary %g: collecting", kind, cache_share, share);
-  attack_collect(&t->attack, (uint64_t)(queries_a_slot * (double)slots));
+  database_attack_collect(&t->attack, (uint64_t)(queries_per_slot * (double)slots));
 }
 
 static void trial_end(trial *t) {
-  attack_free(&t->attack);
-  front_close(&t->front);
+  database_attack_free(&t->attack);
+  tested_database_close(&t->db);
 }
 
 static void report_trial(report *numbers, const trial *t, double cache_share, double speed,
                          double of_none, const char *verdict) {
-  const attack *a = &t->attack;
+  const database_attack *a = &t->attack;
   double queries = (double)a->keys.number;
-  report_cell(numbers, "%s", front_name(&t->front));
+  report_cell(numbers, "%s", tested_database_filter_name(&t->db));
   report_cell(numbers, "%g", cache_share);
   report_cell(numbers, "%g", 100 * a->keys.share);
   report_cell(numbers, "%zu", a->keys.found.count);
@@ -72,12 +79,12 @@ static double turn_of(const trial *t) {
 static void test_kind(size_t k, uint64_t slots, double cache_share, findings *found,
                       report *numbers) {
   trial trials[SHARES];
-  uint64_t turn = (uint64_t)(queries_a_slot * (double)slots) / TURNS;
+  uint64_t turn = (uint64_t)(queries_per_slot * (double)slots) / TURNS;
   for (int s = 0; s < SHARES; s++)
     trial_begin(&trials[s], kinds[k].kind, slots, cache_share, shares[s]);
   for (int i = 0; i < TURNS; i++) {
     progress("%s, cache %g: turn %d of %d", kinds[k].kind, cache_share, i, TURNS);
-    for (int s = 0; s < SHARES; s++) attack_go_on(&trials[(s + i) % SHARES].attack, turn);
+    for (int s = 0; s < SHARES; s++) database_attack_replay(&trials[(s + i) % SHARES].attack, turn);
   }
   double none = turn_of(&trials[0]);
   for (int s = 0; s < SHARES; s++) {
@@ -113,30 +120,24 @@ static const plot plots[] = {{.title = "Queries while an adversary repeats false
                               .series = "kind",
                               .panels = "cache",
                               .x_label = "adversarial queries (%)",
-                              .y_label = "queries a second",
+                              .y_label = "queries per second",
                               .log_y = true},
                              {0}};
 
 const claim store_adversary_claim = {
     .name = "store-adversary",
     .source = "adaptiveqf: Figure 6",
-    .paper = "With caches of 1 and of 25 % of the data alike, the AQF keeps its speed whatever "
-             "share of the queries is "
-             "adversarial. Systems with filters that do not adapt are twice as slow at 1.5 %, 3 "
-             "times at 3 % and 10 times "
-             "at 10 %.",
+    .paper = "With caches of 1 and of 25 % of the data alike, the AQF keeps its speed at every "
+             "share of adversarial queries. Systems with filters that do not adapt are twice as "
+             "slow at 1.5 %, 3 times at 3 % and 10 times at 10 %.",
     .statement = "in front of LMDB on disk aqf keeps 90 % of its speed with 1, 3 and 10 % of "
-                 "adversarial queries; with "
-                 "10 % qf and "
-                 "cf lose half",
+                 "adversarial queries; with 10 % qf and cf lose half",
     .timed = true,
     .differs = "LMDB instead of SplinterDB's B-tree; 2^15 slots and 200 thousand queries in each "
-               "half (full: 2^17 "
-               "slots; the paper's 2^26 would take days). A cache is bounded by emptying it when "
-               "full. What "
-               "acf-cyclic learns is a transaction, hence slow. Turns take milliseconds in a quick "
-               "run: what else the "
-               "machine does shows.",
+               "half (full: 2^17 slots; the paper's 2^26 would take days). A cache is bounded by "
+               "emptying it when it is full. Each adaptation of acf-cyclic is a transaction, "
+               "hence slow. Steps take milliseconds in a quick run, so other load on the machine "
+               "shows.",
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,

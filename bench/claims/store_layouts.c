@@ -1,18 +1,21 @@
-/* Claim store-layouts: what the split layout, which has range scans, costs against the merged one. */
+/*
+ * Claim store-layouts: the cost of the split layout, which has range scans, relative to the merged
+ * one.
+ */
 #include <stdlib.h>
 
 #include "claims/claims.h"
 #include "fail.h"
-#include "front.h"
-#include "timing.h"
+#include "harness/tested_database.h"
+#include "harness/timing.h"
 
-enum { MERGED, SPLIT, LAYOUTS, TURNS = 20, QUERIES_A_CHECK = 16 };
+enum { MERGED, SPLIT, LAYOUTS, TURNS = 20, QUERIES_PER_CHECK = 16 };
 
 static const char *const layout_names[LAYOUTS] = {"merged", "split"};
 static const double cache_share = 0.25;
-static const double least_puts = 0.4, least_gets = 0.9; /* of merged */
+static const double min_puts = 0.4, min_gets = 0.9; /* relative to merged */
 
-/* What is asked for, and how much of the store may be in memory. */
+/* Which keys are queried, and whether the cache is bounded. */
 static const struct stage {
   const char *name;
   bool members, on_disk;
@@ -21,23 +24,23 @@ static const struct stage {
             {"get_absent_disk", false, true},
             {"get_member_disk", true, true}};
 
-/* Of each turn; what does not wait for the disk is counted in CPU time. */
+/* Per step; operations that do not wait for the disk are measured in CPU time. */
 typedef struct result {
   samples seconds;
   uint64_t times, pages;
 } result;
 
-static void put_turn(front *f, uint64_t turn, uint64_t n, result *r) {
+static void put_turn(tested_database *f, uint64_t turn, uint64_t n, result *r) {
   uint64_t pages = disk_pages_read();
   double start = wall_seconds();
-  front_fill(f, turn * n, n);
+  tested_database_fill(f, turn * n, n);
   samples_add(&r->seconds, wall_seconds() - start);
   r->times += n;
   r->pages += disk_pages_read() - pages;
 }
 
-static void get_turn(front *f, disk_cache *cache, const key_stream *stream, const struct stage *s,
-                     uint64_t *keys, uint64_t turn, uint64_t n, result *r) {
+static void get_turn(tested_database *f, disk_cache *cache, const key_stream *stream,
+                     const struct stage *s, uint64_t *keys, uint64_t turn, uint64_t n, result *r) {
   uint64_t pages = disk_pages_read();
   double emptying = cache->seconds;
   stream->generate(stream, turn * n, n, keys);
@@ -45,15 +48,15 @@ static void get_turn(front *f, disk_cache *cache, const key_stream *stream, cons
   double (*clock)(void) = s->on_disk ? wall_seconds : cpu_seconds;
   double start = clock();
   for (uint64_t i = 0; i < n; i++) {
-    if (front_get(f, keys[i]) != s->members) fail("a wrong answer");
-    if (s->on_disk && i % QUERIES_A_CHECK == 0) disk_cache_check(cache);
+    if (tested_database_get(f, keys[i]) != s->members) fail("a wrong answer");
+    if (s->on_disk && i % QUERIES_PER_CHECK == 0) disk_cache_check(cache);
   }
   samples_add(&r->seconds, clock() - start - (cache->seconds - emptying));
   r->times += n;
   r->pages += disk_pages_read() - pages;
 }
 
-/* Prints and frees them. */
+/* Prints and frees the results. */
 static bool report_stage(report *numbers, const char *name, result results[LAYOUTS], double least) {
   bool holds = true;
   double merged = samples_median(&results[MERGED].seconds);
@@ -73,58 +76,61 @@ static bool report_stage(report *numbers, const char *name, result results[LAYOU
   return holds;
 }
 
-static bool test_puts(front fronts[LAYOUTS], report *numbers) {
+static bool test_puts(tested_database databases[LAYOUTS], report *numbers) {
   result results[LAYOUTS] = {0};
-  uint64_t n = front_capacity(&fronts[0]) / TURNS;
+  uint64_t n = tested_database_capacity(&databases[0]) / TURNS;
   for (uint64_t turn = 0; turn < TURNS; turn++) {
     progress("put: turn %llu of %d", (unsigned long long)turn, TURNS);
-    for (int l = 0; l < LAYOUTS; l++) put_turn(&fronts[l], turn, n, &results[l]);
+    for (int l = 0; l < LAYOUTS; l++) put_turn(&databases[l], turn, n, &results[l]);
   }
-  return report_stage(numbers, "put", results, least_puts);
+  return report_stage(numbers, "put", results, min_puts);
 }
 
-/* What takes longer is asked for less often. */
+/* Slower operations get fewer queries. */
 static uint64_t queries_of(const struct stage *s, uint64_t slots) {
   if (s->members) return s->on_disk ? slots / 32 : slots;
   return s->on_disk ? 2 * slots : 8 * slots;
 }
 
-static bool test_gets(front fronts[LAYOUTS], const struct stage *s, report *numbers) {
-  uint64_t n = queries_of(s, fronts[0].config.slots) / TURNS;
+static bool test_gets(tested_database databases[LAYOUTS], const struct stage *s, report *numbers) {
+  uint64_t n = queries_of(s, databases[0].config.slots) / TURNS;
   uint64_t *keys = allocate(n, sizeof *keys);
-  key_stream stream = s->members
-                          ? stream_lookups(BENCH_SEED, front_capacity(&fronts[0]) / TURNS * TURNS)
-                          : stream_absent(BENCH_SEED + s->on_disk);
+  key_stream stream =
+      s->members
+          ? stream_lookups(BENCH_SEED, tested_database_capacity(&databases[0]) / TURNS * TURNS)
+          : stream_absent(BENCH_SEED + s->on_disk);
   disk_cache caches[LAYOUTS] = {0};
   result results[LAYOUTS] = {0};
   for (int l = 0; l < LAYOUTS; l++) {
-    caches[l].path = fronts[l].directory;
-    caches[l].pages = (uint64_t)(cache_share * (double)front_stats(&fronts[l]).bytes / DISK_PAGE);
-    if (s->on_disk) disk_forget(caches[l].path);
+    caches[l].path = databases[l].directory;
+    caches[l].pages =
+        (uint64_t)(cache_share * (double)tested_database_stats(&databases[l]).bytes / DISK_PAGE);
+    if (s->on_disk) disk_evict(caches[l].path);
   }
   for (uint64_t turn = 0; turn < TURNS; turn++) {
     progress("%s: turn %llu of %d", s->name, (unsigned long long)turn, TURNS);
     for (int l = 0; l < LAYOUTS; l++)
-      get_turn(&fronts[l], &caches[l], &stream, s, keys, turn, n, &results[l]);
+      get_turn(&databases[l], &caches[l], &stream, s, keys, turn, n, &results[l]);
   }
   free(keys);
-  return report_stage(numbers, s->name, results, s->on_disk || s->members ? 0 : least_gets);
+  return report_stage(numbers, s->name, results, s->on_disk || s->members ? 0 : min_gets);
 }
 
 static findings run(bool full, report *numbers) {
-  front fronts[LAYOUTS];
+  tested_database databases[LAYOUTS];
   for (int l = 0; l < LAYOUTS; l++)
-    front_open(&fronts[l],
-               &(front_config){.database = LMDB,
-                               .kind = "aqf",
-                               .slots = (uint64_t)1 << (full ? 20 : 18),
-                               .layout = l == SPLIT ? BESOM_LAYOUT_SPLIT : BESOM_LAYOUT_MERGED,
-                               .durability = BESOM_DURABLE_BATCH});
+    tested_database_open(
+        &databases[l],
+        &(database_config){.database = LMDB,
+                           .kind = "aqf",
+                           .slots = (uint64_t)1 << (full ? 20 : 18),
+                           .layout = l == SPLIT ? BESOM_LAYOUT_SPLIT : BESOM_LAYOUT_MERGED,
+                           .durability = BESOM_DURABLE_BATCH});
   findings found = {0};
-  finding(&found, test_puts(fronts, numbers));
+  finding(&found, test_puts(databases, numbers));
   for (size_t i = 0; i < sizeof gets / sizeof *gets; i++)
-    finding(&found, test_gets(fronts, &gets[i], numbers));
-  for (int l = 0; l < LAYOUTS; l++) front_close(&fronts[l]);
+    finding(&found, test_gets(databases, &gets[i], numbers));
+  for (int l = 0; l < LAYOUTS; l++) tested_database_close(&databases[l]);
   return found;
 }
 
@@ -136,7 +142,7 @@ static const plot plots[] = {{.title = "Operations of both layouts",
                               .y = "per_second",
                               .series = "layout",
                               .x_label = "operation",
-                              .y_label = "a second",
+                              .y_label = "operations per second",
                               .log_y = true,
                               .bars = true},
                              {0}};
@@ -144,20 +150,15 @@ static const plot plots[] = {{.title = "Operations of both layouts",
 const claim store_layouts_claim = {
     .name = "store-layouts",
     .source = "adaptiveqf: Table 4",
-    .paper = "With the reverse map split from the database, so that ranges can be asked for, "
-             "inserts have half the speed "
-             "(112 against 232 thousand a second), and queries lose 1 to 2 % (18.2 against 18.4 "
-             "million).",
+    .paper = "With the reverse map split from the database, so that range queries are possible, "
+             "inserts have half the speed (112 against 232 thousand per second), and queries "
+             "lose 1 to 2 % (18.2 against 18.4 million).",
     .statement = "the split layout puts at about half the speed of the merged one, and gets absent "
                  "keys at 90 % or more",
     .timed = true,
     .differs = "LMDB instead of SplinterDB's B-tree; 2^18 slots (full: 2^20; the paper has 2^26). "
-               "Queries are for "
-               "absent keys, as the "
-               "paper's must "
-               "have been; those for members, and those with a cache of a quarter of the database, "
-               "stand beside them "
-               "without being judged.",
+               "Queries are for absent keys, as the paper's must have been; queries for members, "
+               "and queries with a cache of a quarter of the database, are shown but not judged.",
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,

@@ -1,8 +1,8 @@
-/* Claim store-pauses: how long a guard over LMDB pauses for each step while it changes its hash key. */
+/* Claim store-pauses: how long a guard over LMDB pauses for each step of a rekey. */
 #include "claims/claims.h"
 #include "fail.h"
-#include "front.h"
-#include "timing.h"
+#include "harness/tested_database.h"
+#include "harness/timing.h"
 
 static const uint64_t step_sizes[] = {64, 1024};
 
@@ -10,7 +10,7 @@ static samples rekey(besom_guard *g, uint64_t step_items, double *begin) {
   samples pauses = {0};
   bool finished = false;
   double start = wall_seconds();
-  check(besom_guard_rekey(g), "beginning a new hash key");
+  check(besom_guard_rekey(g), "starting to rekey");
   *begin = wall_seconds() - start;
   while (!finished) {
     start = wall_seconds();
@@ -22,7 +22,7 @@ static samples rekey(besom_guard *g, uint64_t step_items, double *begin) {
   return pauses;
 }
 
-static bool test_steps(front *f, uint64_t keys, uint64_t step_items, report *numbers) {
+static bool test_steps(tested_database *f, uint64_t keys, uint64_t step_items, report *numbers) {
   besom_guard_statistics before, after;
   check(besom_guard_stats(f->guard, &before), "statistics of a guard");
   double begin, sum = 0;
@@ -47,28 +47,28 @@ static bool test_steps(front *f, uint64_t keys, uint64_t step_items, report *num
 
 static findings run(bool full, report *numbers) {
   uint64_t keys = full ? 10000000 : 100000;
-  front f;
-  front_open(&f, &(front_config){.database = LMDB,
-                                 .kind = "aqf",
-                                 .slots = keys / 9 * 10 + 10,
-                                 .durability = BESOM_DURABLE_BATCH});
+  tested_database f;
+  tested_database_open(&f, &(database_config){.database = LMDB,
+                                              .kind = "aqf",
+                                              .slots = keys / 9 * 10 + 10,
+                                              .durability = BESOM_DURABLE_BATCH});
   progress("filling");
-  front_fill(&f, 0, keys);
+  tested_database_fill(&f, 0, keys);
   findings found = {0};
   for (size_t i = 0; i < sizeof step_sizes / sizeof *step_sizes; i++)
     finding(&found, test_steps(&f, keys, step_sizes[i], numbers));
-  front_close(&f);
+  tested_database_close(&f);
   return found;
 }
 
-static const char *const columns[] = {"keys",        "items_a_step", "largest_step", "steps",
-                                      "begin_ms",    "median_ms",    "p99_ms",       "max_ms",
+static const char *const columns[] = {"keys",        "items_per_step", "largest_step", "steps",
+                                      "begin_ms",    "median_ms",      "p99_ms",       "max_ms",
                                       "sum_seconds", "holds"};
 
-static const plot plots[] = {{.title = "Pause for a step",
-                              .x = "items_a_step",
+static const plot plots[] = {{.title = "Pause per step",
+                              .x = "items_per_step",
                               .y = "median_ms,p99_ms,max_ms",
-                              .x_label = "entries a step",
+                              .x_label = "entries per step",
                               .y_label = "milliseconds",
                               .log_y = true,
                               .bars = true},
@@ -77,11 +77,9 @@ static const plot plots[] = {{.title = "Pause for a step",
 const claim store_pauses_claim = {
     .name = "store-pauses",
     .source = "besom",
-    .statement = "a guard changes its hash key by steps that move no more than k entries each, "
-                 "every key once",
-    .differs = "10^7 keys, quick 10^5. Pauses are on the wall and depend on the disk: they are "
-               "shown, and no part of "
-               "the verdict.",
+    .statement = "a guard rekeys in steps that move at most k entries each, every key once",
+    .differs = "10^7 keys, quick 10^5. Pauses are wall time and depend on the disk: they are "
+               "shown, but not part of the verdict.",
     .timed = true,
     .plots = plots,
     .columns = columns,

@@ -1,62 +1,61 @@
 /*
- * Claim store-puts: what a filter costs when keys are put into a database on disk, and how often each put goes to that
- * database. All kinds take turns, so that the machine's moods meet all alike. Each turn is a batch, durable at its end;
- * then all of the database is thrown out of memory (bench/disk.h), so that the next batch has to read every page that
- * it changes.
+ * Claim store-puts: what a filter costs when keys are put into a database on disk, and how often
+ * each put accesses that database. The kinds alternate, so that changes in the machine's speed
+ * affect all alike. Each step is a batch, durable at its end. Then all of the database is evicted
+ * from memory (harness/disk.h), so that the next batch has to read every page that it changes.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "claims/claims.h"
 #include "fail.h"
-#include "front.h"
-#include "rivals.h"
-#include "timing.h"
+#include "harness/adaptive_peers.h"
+#include "harness/tested_database.h"
+#include "harness/timing.h"
 
-/* A row for every 20th of the load. Of each row so many batches, whatever the size is. */
-enum { ROWS = 18, BATCHES = 6, NONE = RIVALS, KINDS };
+/* One row per 20th of the load. The number of batches per row does not depend on the size. */
+enum { ROWS = 18, BATCHES = 6, NONE = ADAPTIVE_PEERS, KINDS };
 
-static const double least_share_of_qf = 0.9;
+static const double min_share_of_qf = 0.9;
 
 static const char *kind_of(int k) {
-  return k == NONE ? NULL : rival_kinds[k];
+  return k == NONE ? NULL : adaptive_peer_kinds[k];
 }
 
 typedef struct times {
-  samples batches; /* wall time of each */
-  double wall,
-      cpu; /* wall: the batches' median for each of them, so that no hiccup of the machine counts */
-  uint64_t puts, pages; /* put; read from disk */
+  samples batches;  /* wall time of each */
+  double wall, cpu; /* wall: the median of the batches times their number, to exclude outliers */
+  uint64_t puts, pages; /* keys put; pages read from disk */
 } times;
 
-typedef struct contest {
-  front fronts[KINDS];
-  uint64_t scans[KINDS]; /* that opening has taken */
+typedef struct put_run {
+  tested_database databases[KINDS];
+  uint64_t scans[KINDS]; /* done by opening */
   times rows[KINDS][ROWS];
-  uint64_t *keys, batch; /* of a batch, and how many these are */
-} contest;
+  uint64_t *keys, batch; /* of a batch, and their number */
+} put_run;
 
-static void put_batch(front *f, const uint64_t *keys, uint64_t n, times *t) {
+static void put_batch(tested_database *f, const uint64_t *keys, uint64_t n, times *t) {
   uint64_t pages = disk_pages_read();
   double wall = wall_seconds(), cpu = cpu_seconds();
-  front_begin(f);
-  for (uint64_t i = 0; i < n; i++) front_put(f, keys[i]);
-  front_commit(f);
+  tested_database_begin(f);
+  for (uint64_t i = 0; i < n; i++) tested_database_put(f, keys[i]);
+  tested_database_commit(f);
   samples_add(&t->batches, wall_seconds() - wall);
   t->cpu += cpu_seconds() - cpu;
   t->puts += n;
   t->pages += disk_pages_read() - pages;
-  disk_forget(f->directory);
+  disk_evict(f->directory);
 }
 
-static void fill_row(contest *c, int row) {
+static void fill_row(put_run *c, int row) {
   key_stream members = stream_members(BENCH_SEED);
   for (int b = 0; b < BATCHES; b++) {
     progress("load %.2f: batch %d", row / 20.0, b);
     members.generate(&members, (uint64_t)(row * BATCHES + b) * c->batch, c->batch, c->keys);
     for (int turn = 0; turn < KINDS; turn++) {
       int k = (turn + b) % KINDS;
-      put_batch(&c->fronts[k], c->keys, c->batch, &c->rows[k][row]);
+      put_batch(&c->databases[k], c->keys, c->batch, &c->rows[k][row]);
     }
   }
   for (int k = 0; k < KINDS; k++) {
@@ -77,11 +76,11 @@ static times total_of(const times rows[ROWS]) {
   return sum;
 }
 
-static void report_times(report *numbers, const front *f, const char *span, const char *load,
-                         const times *t, const times *qf) {
+static void report_times(report *numbers, const tested_database *f, const char *span,
+                         const char *load, const times *t, const times *qf) {
   double puts = (double)t->puts;
   report_cell(numbers, "%s", span);
-  report_cell(numbers, "%s", front_name(f));
+  report_cell(numbers, "%s", tested_database_filter_name(f));
   report_cell(numbers, "%s", load);
   report_cell(numbers, "%.0f", puts / t->wall);
   report_cell(numbers, "%.2f", qf->wall / t->wall);
@@ -89,18 +88,18 @@ static void report_times(report *numbers, const front *f, const char *span, cons
   report_cell(numbers, "%.3f", (double)t->pages / puts);
 }
 
-static void report_load(report *numbers, const contest *c, int k, int row) {
+static void report_load(report *numbers, const put_run *c, int k, int row) {
   char load[16];
   snprintf(load, sizeof load, "%d", 100 * (row + 1) / (ROWS + 2));
-  report_times(numbers, &c->fronts[k], "load", load, &c->rows[k][row], &c->rows[QF][row]);
+  report_times(numbers, &c->databases[k], "load", load, &c->rows[k][row], &c->rows[QF][row]);
   for (int i = 0; i < 5; i++) report_cell(numbers, "%s", "");
 }
 
-/* The sums, and what the store has counted. */
-static void report_total(report *numbers, const contest *c, int k) {
+/* The sums, and the store's counters. */
+static void report_total(report *numbers, const put_run *c, int k) {
   times mine = total_of(c->rows[k]), qf = total_of(c->rows[QF]);
-  besom_store_statistics s = front_stats(&c->fronts[k]);
-  report_times(numbers, &c->fronts[k], "all", "", &mine, &qf);
+  besom_store_statistics s = tested_database_stats(&c->databases[k]);
+  report_times(numbers, &c->databases[k], "all", "", &mine, &qf);
   report_cell(numbers, "%.1f", (double)s.bytes / (double)mine.puts);
   report_cell(numbers, "%llu", (unsigned long long)mine.puts);
   report_cell(numbers, "%llu", (unsigned long long)(s.appends + s.table_puts));
@@ -108,12 +107,12 @@ static void report_total(report *numbers, const contest *c, int k) {
   report_cell(numbers, "%llu", (unsigned long long)(s.reads + s.table_reads));
 }
 
-/* Sentence by sentence of the statement. */
-static findings judge(const contest *c) {
+/* The clauses of the statement in order. */
+static findings judge(const put_run *c) {
   times aqf = total_of(c->rows[AQF]), qf = total_of(c->rows[QF]);
-  besom_store_statistics s = front_stats(&c->fronts[AQF]);
+  besom_store_statistics s = tested_database_stats(&c->databases[AQF]);
   findings found = {0};
-  finding(&found, qf.wall / aqf.wall >= least_share_of_qf);
+  finding(&found, qf.wall / aqf.wall >= min_share_of_qf);
   finding(&found, s.appends + s.table_puts == aqf.puts &&
                       s.updates + s.removes + s.reads + s.table_reads == 0 &&
                       s.scans == c->scans[AQF]);
@@ -123,29 +122,38 @@ static findings judge(const contest *c) {
 
 static findings run(bool full, report *numbers) {
   uint64_t slots = (uint64_t)1 << (full ? 18 : 16);
-  contest *c = allocate(1, sizeof *c);
+  put_run *c = allocate(1, sizeof *c);
   c->batch = slots / (ROWS + 2) / BATCHES;
   c->keys = allocate(c->batch, sizeof *c->keys);
   for (int k = 0; k < KINDS; k++) {
-    front_config config = {
+    database_config config = {
         .database = LMDB, .kind = kind_of(k), .slots = slots, .durability = BESOM_DURABLE_BATCH};
-    front_open(&c->fronts[k], &config);
-    c->scans[k] = front_stats(&c->fronts[k]).scans;
+    tested_database_open(&c->databases[k], &config);
+    c->scans[k] = tested_database_stats(&c->databases[k]).scans;
   }
   for (int row = 0; row < ROWS; row++) fill_row(c, row);
   for (int row = 0; row < ROWS; row++)
     for (int k = 0; k < KINDS; k++) report_load(numbers, c, k, row);
   for (int k = 0; k < KINDS; k++) report_total(numbers, c, k);
   findings all = judge(c);
-  for (int k = 0; k < KINDS; k++) front_close(&c->fronts[k]);
+  for (int k = 0; k < KINDS; k++) tested_database_close(&c->databases[k]);
   free(c->keys);
   free(c);
   return all;
 }
 
-static const char *const columns[] = {
-    "span",        "kind", "load_percent", "puts_per_second", "of_qf", "cpu_us", "pages_read_a_put",
-    "bytes_a_key", "puts", "store_writes", "updates",         "reads"};
+static const char *const columns[] = {"span",
+                                      "kind",
+                                      "load_percent",
+                                      "puts_per_second",
+                                      "of_qf",
+                                      "cpu_us",
+                                      "pages_read_per_put",
+                                      "bytes_per_key",
+                                      "puts",
+                                      "store_writes",
+                                      "updates",
+                                      "reads"};
 
 static const plot plots[] = {{.title = "Puts into a database on disk",
                               .x = "load_percent",
@@ -153,34 +161,30 @@ static const plot plots[] = {{.title = "Puts into a database on disk",
                               .series = "kind",
                               .where = "span=load",
                               .x_label = "load factor (%)",
-                              .y_label = "puts a second",
+                              .y_label = "puts per second",
                               .log_y = true},
                              {.title = "Pages read from disk",
                               .x = "load_percent",
-                              .y = "pages_read_a_put",
+                              .y = "pages_read_per_put",
                               .series = "kind",
                               .where = "span=load",
                               .x_label = "load factor (%)",
-                              .y_label = "pages a put"},
+                              .y_label = "pages per put"},
                              {0}};
 
 const claim store_puts_claim = {
     .name = "store-puts",
     .source = "adaptiveqf: Figure 5",
-    .paper = "In front of a B-tree on disk all filters begin at about the same speed. As they fill "
-             "up, ACF and TQF fall "
-             "behind, since they must change their reverse map: between 85 and 90 % the AQF "
-             "inserts 5 times as fast as "
-             "the ACF and 30 times as fast as the TQF.",
+    .paper = "In front of a B-tree on disk all filters start at about the same speed. As they "
+             "fill up, ACF and TQF fall behind, because they must update their reverse map: "
+             "between 85 and 90 % the AQF inserts 5 times as fast as the ACF and 30 times as "
+             "fast as the TQF.",
     .statement = "puts into LMDB through aqf are within 10 % of qf; each is one write, no update "
-                 "and no read of the store; "
-                 "between 85 and 90 % load acf-cyclic is slower than aqf",
+                 "and no read of the store; between 85 and 90 % load acf-cyclic is slower than aqf",
     .differs = "LMDB instead of SplinterDB's B-tree; 2^16 slots (full: 2^18; the paper's 2^25 "
-               "would take many hours), in "
-               "durable batches "
-               "after each of which the database is thrown out of memory. Our taf needs no "
-               "updates, so it does not fall "
-               "behind; our acf-cyclic makes fewer than the paper's.",
+               "would take many hours), in durable batches, after each of which the database is "
+               "evicted from memory. Our taf needs no updates, so it does not fall behind; our "
+               "acf-cyclic makes fewer than the paper's.",
     .timed = true,
     .plots = plots,
     .columns = columns,

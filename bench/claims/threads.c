@@ -1,7 +1,7 @@
 /*
- * Claim threads: an aqf made with BESOM_CONCURRENT, with as many threads as there are processors. Time is that of the
- * clock on the wall, in many short rounds; those in which a thread was pushed from its processor by others on a busy
- * machine do not count.
+ * Claim threads: an aqf made with BESOM_CONCURRENT, with as many threads as there are processors.
+ * Wall time is measured, in many short rounds. Rounds in which a thread lost its processor to other
+ * programs do not count.
  */
 #define _DEFAULT_SOURCE 1 /* clock_gettime, sysconf */
 #include <pthread.h>
@@ -11,24 +11,24 @@
 
 #include "besom.h"
 #include "claims/claims.h"
-#include "drive.h"
 #include "fail.h"
-#include "timing.h"
+#include "harness/driver.h"
+#include "harness/timing.h"
 
-enum { WIDTH = 8, MOST_THREADS = 12, OPERATIONS = 4000, MOST_TRIES = 50 };
+enum { WIDTH = 8, MAX_THREADS = 12, OPERATIONS = 4000, MAX_TRIES = 50 };
 
-static const double load = 0.85, wanted_of_each = 0.85, wanted_reading = 0.85;
-static const double undisturbed =
-    0.97; /* share of a round that a thread must have had a processor */
+static const double load = 0.85, required_per_thread = 0.85, required_beside_writer = 0.85;
+/* share of a round in which a thread must have had a processor */
+static const double undisturbed = 0.97;
 
 /* ------------------------------------------------------------------ threads */
 
 typedef struct gate {
-  atomic_uint waiting; /* threads that are still to come */
-  atomic_uint working; /* those that have something to finish */
+  atomic_uint waiting; /* threads that have not arrived yet */
+  atomic_uint working; /* threads that still have work */
 } gate;
 
-/* What a thread does in a round, and when it did: `first` is the number of its first key. */
+/* The work of a thread in a round, and its times. `first` is the number of its first key. */
 typedef struct part {
   besom_filter *f;
   void (*act)(const struct part *p);
@@ -52,8 +52,8 @@ static void remove_keys(const part *p) {
     check(besom_remove_u64(p->f, new_key(p, i)), "removing");
 }
 
-/* Every second one is a member. */
-static void ask_keys(const part *p) {
+/* Every second key is a member. */
+static void query_keys(const part *p) {
   key_stream members = stream_members(BENCH_SEED);
   uint64_t missed = 0;
   for (uint64_t i = 0; i < OPERATIONS; i++) {
@@ -65,7 +65,7 @@ static void ask_keys(const part *p) {
   if (missed) fail("%llu members were missed", (unsigned long long)missed);
 }
 
-/* As long as others work. */
+/* Runs as long as other threads work. */
 static void change_keys(const part *p) {
   for (uint64_t i = 0; atomic_load_explicit(&p->gate->working, memory_order_relaxed); i++) {
     check(besom_insert_u64(p->f, new_key(p, i)), "inserting beside a reader");
@@ -79,7 +79,7 @@ static double seconds_of(clockid_t clock) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* All start together, when all have a processor. */
+/* All threads start together, when all have a processor. */
 static void *run_part(void *ctx) {
   part *p = ctx;
   atomic_fetch_sub(&p->gate->waiting, 1);
@@ -92,13 +92,13 @@ static void *run_part(void *ctx) {
   return NULL;
 }
 
-/* Runs the parts at once; `workers` of them, the first ones, end by themselves. */
+/* Runs the parts concurrently. The first `workers` of them end by themselves. */
 static void run_round(part *parts, unsigned n, unsigned workers) {
   gate gate = {n, workers};
-  pthread_t threads[MOST_THREADS];
+  pthread_t threads[MAX_THREADS];
   for (unsigned i = 0; i < n; i++) {
     parts[i].gate = &gate;
-    if (pthread_create(&threads[i], NULL, run_part, &parts[i])) fail("no thread to be had");
+    if (pthread_create(&threads[i], NULL, run_part, &parts[i])) fail("cannot create a thread");
   }
   for (unsigned i = 0; i < n; i++) pthread_join(threads[i], NULL);
 }
@@ -109,54 +109,55 @@ static bool was_disturbed(const part *parts, unsigned n) {
   return false;
 }
 
-/* ------------------------------------------------------------------ what is measured */
+/* ------------------------------------------------------------------ measurements */
 
 typedef struct situation {
   const char *name;
   bool plain; /* on the filter without the flag */
   void (*act)(const part *p);
   unsigned workers;
-  bool beside_a_writer; /* a further thread that changes the filter meanwhile */
-  double wanted;        /* times the speed of one worker alone on the shared filter; 0: nothing */
+  bool beside_a_writer; /* a further thread changes the filter meanwhile */
+  /* required speed relative to one worker alone on the shared filter; 0: no requirement */
+  double wanted;
 } situation;
 
-enum { MOST_SITUATIONS = 24 };
+enum { MAX_SITUATIONS = 24 };
 
-typedef struct programme {
-  situation at[MOST_SITUATIONS];
-  samples speeds[MOST_SITUATIONS];
+typedef struct schedule {
+  situation at[MAX_SITUATIONS];
+  samples speeds[MAX_SITUATIONS];
   unsigned n;
-} programme;
+} schedule;
 
-static void add(programme *p, situation s) {
+static void add(schedule *p, situation s) {
   p->at[p->n++] = s;
 }
 
 /* 1, 2, 4, 6 ... 12 threads, but not more than there are processors. */
-static void add_threads(programme *p, const char *name, void (*act)(const part *p),
+static void add_threads(schedule *p, const char *name, void (*act)(const part *p),
                         unsigned processors) {
   add(p, (situation){.name = name, .plain = true, .act = act, .workers = 1});
   add(p, (situation){.name = name, .act = act, .workers = 1});
-  for (unsigned n = 2; n <= processors && n <= MOST_THREADS; n += 2)
-    add(p, (situation){.name = name, .act = act, .workers = n, .wanted = wanted_of_each * n});
+  for (unsigned n = 2; n <= processors && n <= MAX_THREADS; n += 2)
+    add(p, (situation){.name = name, .act = act, .workers = n, .wanted = required_per_thread * n});
 }
 
-static programme make_programme(void) {
+static schedule make_schedule(void) {
   long processors = sysconf(_SC_NPROCESSORS_ONLN);
-  programme p = {.n = 0};
+  schedule p = {.n = 0};
   if (processors < 2) fail("threads cannot be compared on one processor");
   add_threads(&p, "insert", insert_keys, (unsigned)processors);
-  add_threads(&p, "ask", ask_keys, (unsigned)processors);
-  add(&p, (situation){.name = "ask beside a writer",
-                      .act = ask_keys,
+  add_threads(&p, "query", query_keys, (unsigned)processors);
+  add(&p, (situation){.name = "query beside a writer",
+                      .act = query_keys,
                       .workers = 1,
                       .beside_a_writer = true,
-                      .wanted = wanted_reading});
+                      .wanted = required_beside_writer});
   return p;
 }
 
 /* The speed of one thread that does the same alone. */
-static double alone(const programme *p, const situation *s) {
+static double alone(const schedule *p, const situation *s) {
   for (unsigned i = 0; i < p->n; i++)
     if (p->at[i].act == s->act && p->at[i].workers == 1 && !p->at[i].plain &&
         !p->at[i].beside_a_writer)
@@ -164,16 +165,19 @@ static double alone(const programme *p, const situation *s) {
   return 0;
 }
 
-/* Takes a sample of the speed of the workers together, in million operations a second; false if it does not count. */
+/*
+ * Measures the speed of all workers together, in million operations per second. Returns false if
+ * the round does not count.
+ */
 static bool measure(const situation *s, besom_filter *f, uint64_t members, uint64_t round,
                     samples *speeds) {
-  part parts[MOST_THREADS];
+  part parts[MAX_THREADS];
   unsigned threads = s->workers + s->beside_a_writer;
   for (unsigned i = 0; i < threads; i++)
     parts[i] = (part){.f = f,
                       .act = i < s->workers ? s->act : change_keys,
                       .members = members,
-                      .first = (MOST_THREADS * round + i) << 20};
+                      .first = (MAX_THREADS * round + i) << 20};
   run_round(parts, threads, s->workers);
   double seconds = 0;
   for (unsigned i = 0; i < s->workers; i++)
@@ -185,7 +189,7 @@ static bool measure(const situation *s, besom_filter *f, uint64_t members, uint6
   return true;
 }
 
-static void measure_all(uint64_t slots, uint64_t rounds, programme *p) {
+static void measure_all(uint64_t slots, uint64_t rounds, schedule *p) {
   driver d = driver_create();
   uint8_t seed[16];
   hash_seed(BENCH_SEED, seed);
@@ -199,19 +203,19 @@ static void measure_all(uint64_t slots, uint64_t rounds, programme *p) {
     progress("round %llu of %llu", (unsigned long long)round + 1, (unsigned long long)rounds);
     for (unsigned i = 0; i < p->n; i++) {
       bool counts = false;
-      for (unsigned tries = 0; !counts && tries < MOST_TRIES; tries++)
-        counts = measure(&p->at[i], p->at[i].plain ? plain : f, n, round * MOST_TRIES + tries,
+      for (unsigned tries = 0; !counts && tries < MAX_TRIES; tries++)
+        counts = measure(&p->at[i], p->at[i].plain ? plain : f, n, round * MAX_TRIES + tries,
                          &p->speeds[i]);
     }
   }
-  check(besom_validate(f, NULL), "validating what threads have made");
+  check(besom_validate(f, NULL), "validating the filter after concurrent changes");
   besom_free(plain);
   besom_free(f);
   driver_free(&d);
 }
 
 static findings run(bool full, report *numbers) {
-  programme p = make_programme();
+  schedule p = make_schedule();
   findings found = {0};
   measure_all(full ? UINT64_C(1) << 26 : UINT64_C(1) << 20, full ? 101 : 51, &p);
   for (unsigned i = 0; i < p.n; i++) {
@@ -240,24 +244,20 @@ static const plot plots[] = {{.title = "Threads that share a filter",
                               .series = "operation",
                               .where = "concurrent=yes",
                               .x_label = "threads",
-                              .y_label = "million a second, of all together"},
+                              .y_label = "million per second, all threads together"},
                              {0}};
 
 const claim threads_claim = {
     .name = "threads",
     .source = "adaptiveqf: Figure 4",
-    .paper = "With 2^26 slots and 1 to 12 threads the inserts of AQF and QF scale almost with the "
-             "number of threads, "
-             "the AQF "
-             "slightly faster.",
-    .statement = "n threads insert, or ask, at 0.85 n times the speed of one or more; a reader "
-                 "beside a writer has 0.85 of its "
-                 "speed",
+    .paper = "With 2^26 slots and 1 to 12 threads the inserts of AQF and QF scale almost "
+             "linearly with the number of threads; the AQF is slightly faster.",
+    .statement = "n threads insert, or query, at 0.85 n times the speed of one or more; a reader "
+                 "beside a writer has 0.85 of its speed",
     .differs = "As many threads as the machine has processors, up to 12; 2^20 slots (full: 2^26), "
-               "85 % full. Our qf is not "
-               "for several threads; the aqf without the flag stands in its place. Factors above 2 "
-               "were seen while other "
-               "programs ran: they may have slowed a lone thread more than two.",
+               "load factor 0.85. Our qf is not thread-safe; the aqf without the flag takes its "
+               "place. Factors above 2 were seen while other programs ran: they may have slowed a "
+               "single thread more than two.",
     .timed = true,
     .plots = plots,
     .columns = columns,

@@ -1,26 +1,26 @@
 /*
- * Claim throughput: inserts and queries a second, by how full the table is. Filters that can learn do so by a store in
- * memory, during the queries; inserts are those of the filter alone.
+ * Claim throughput: inserts and queries per second, by load factor. Adaptive filters adapt by a
+ * store in memory during the queries. Inserts are those of the filter alone.
  */
 #include <stdlib.h>
 
 #include "claims/claims.h"
-#include "contender.h"
 #include "fail.h"
-#include "timing.h"
+#include "harness/telescoping_peers.h"
+#include "harness/timing.h"
 
-static const int who[] = {QF, VACUUM, EXAF, TAF, UTAF};
+static const int measured[] = {QF, VACUUM, EXAF, TAF, UTAF};
 static const double loads[] = {0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95};
-enum { ASKED = sizeof who / sizeof *who, LOADS = sizeof loads / sizeof *loads };
+enum { MEASURED = sizeof measured / sizeof *measured, LOADS = sizeof loads / sizeof *loads };
 
-/* By the place in `who`. */
+/* Index in `measured`. */
 enum { BY_QF, BY_VACUUM, BY_EXAF, BY_TAF, BY_UTAF };
 
 typedef enum operation { INSERTS, TRENDING, SKEWED, OPERATIONS } operation;
 static const char *const operation_names[OPERATIONS] = {"insert", "active_set", "power_law"};
 
 typedef struct effort {
-  uint64_t slots, trending, skewed; /* queries of either stream */
+  uint64_t slots, trending, skewed; /* queries of each stream */
   uint64_t rounds;
 } effort;
 
@@ -28,17 +28,17 @@ static const effort quick = {.slots = 1 << 18, .trending = 1000000, .skewed = 10
 static const effort thorough = {
     .slots = 1 << 24, .trending = 10000000, .skewed = 50000000, .rounds = 10};
 
-/* Millions a second. */
+/* Million operations per second. */
 typedef struct speeds {
-  samples of[OPERATIONS][LOADS][ASKED];
+  samples of[OPERATIONS][LOADS][MEASURED];
 } speeds;
 
-static double measure_inserts(const contender *c, uint64_t slots, uint64_t members, uint64_t seed,
-                              driver *d) {
+static double measure_inserts(const telescoping_peer *c, uint64_t slots, uint64_t members,
+                              uint64_t seed, driver *d) {
   uint8_t bytes[16];
   besom_filter *f;
   hash_seed(seed, bytes);
-  besom_config config = contender_config(c, slots, bytes);
+  besom_config config = telescoping_config(c, slots, bytes);
   key_stream stream = stream_members(seed);
   check(besom_create(&config, &f), "creating %s", c->kind);
   double seconds = drive_insert(d, f, &stream, 0, members, SINGLE);
@@ -46,9 +46,9 @@ static double measure_inserts(const contender *c, uint64_t slots, uint64_t membe
   return (double)members / seconds / 1e6;
 }
 
-static double measure_queries(learner *l, const queries *q, const uint64_t *keys) {
+static double measure_queries(tested_filter *l, const queries *q, const uint64_t *keys) {
   double start = cpu_seconds();
-  for (uint64_t i = 0; i < q->n; i++) learner_ask(l, keys[i]);
+  for (uint64_t i = 0; i < q->n; i++) tested_filter_query(l, keys[i]);
   return (double)q->n / (cpu_seconds() - start) / 1e6;
 }
 
@@ -58,18 +58,21 @@ static uint64_t *keys_of(const queries *q, uint64_t seed) {
   return keys;
 }
 
-/* Every filter at every load once. Each seed has another hottest key, which a third of the power law's queries want. */
+/*
+ * Measures every filter at every load once. Each seed has another most popular key, which gets a
+ * third of the queries of the power law.
+ */
 static void measure(uint64_t slots, const queries streams[2], uint64_t seed, driver *d, speeds *s) {
   uint64_t *keys[] = {keys_of(&streams[0], seed), keys_of(&streams[1], seed)};
   for (int i = 0; i < LOADS; i++)
-    for (int w = 0; w < ASKED; w++) {
-      const contender *c = &contenders[who[w]];
+    for (int w = 0; w < MEASURED; w++) {
+      const telescoping_peer *c = &telescoping_peers[measured[w]];
       uint64_t members = (uint64_t)((double)slots * loads[i]);
       samples_add(&s->of[INSERTS][i][w], measure_inserts(c, slots, members, seed, d));
-      learner l = contender_join(c, slots, members, seed, d);
+      tested_filter l = telescoping_filter(c, slots, members, seed, d);
       samples_add(&s->of[TRENDING][i][w], measure_queries(&l, &streams[0], keys[0]));
       samples_add(&s->of[SKEWED][i][w], measure_queries(&l, &streams[1], keys[1]));
-      learner_free(&l);
+      tested_filter_free(&l);
     }
   free(keys[0]);
   free(keys[1]);
@@ -84,11 +87,11 @@ static void report_speeds(const speeds *s, report *numbers) {
     for (int i = 0; i < LOADS; i++) {
       report_cell(numbers, "%s", operation_names[op]);
       report_cell(numbers, "%.2f", loads[i]);
-      for (int w = 0; w < ASKED; w++) report_cell(numbers, "%.1f", median(s, op, i, w));
+      for (int w = 0; w < MEASURED; w++) report_cell(numbers, "%.1f", median(s, op, i, w));
     }
 }
 
-/* Each sentence of the statement at every load and for every stream that it is about. */
+/* Each clause of the statement at every load and for every stream that it covers. */
 static void judge(const speeds *s, findings *found) {
   enum { FULLEST = LOADS - 1 };
   for (int i = 0; i < LOADS; i++)
@@ -122,7 +125,7 @@ static findings run(bool full, report *numbers) {
   judge(&s, &found);
   for (int op = 0; op < OPERATIONS; op++)
     for (int i = 0; i < LOADS; i++)
-      for (int w = 0; w < ASKED; w++) samples_free(&s.of[op][i][w]);
+      for (int w = 0; w < MEASURED; w++) samples_free(&s.of[op][i][w]);
   queries_free(&streams[0]);
   queries_free(&streams[1]);
   return found;
@@ -135,37 +138,29 @@ static const plot plots[] = {
      .x = "load",
      .y = "qf,vacuum,exaf,taf,utaf",
      .panels = "operation",
-     .x_label = "share of the slots that are in use",
-     .y_label = "million operations a second"},
+     .x_label = "load factor",
+     .y_label = "million operations per second"},
     {0},
 };
 
 const claim throughput_claim = {
     .name = "throughput",
     .source = "telescoping: Figure 5; thesis: Figure 6.7, Figure 6.8, Figure 6.9",
-    .paper = "The telescoping filter (taf) inserts as fast as its uncompressed form (utaf), within "
-             "an order of "
-             "magnitude of the vacuum filter. Quotient filters get slower as they fill, the vacuum "
-             "filter does not. "
-             "Queries of the extension filter (exaf) are faster than those of taf, which decodes "
-             "selectors: 0.7 times "
-             "as fast as utaf, and at 95 % on the power law 0.75 times as fast as vacuum, while "
-             "exaf is faster than "
+    .paper = "The telescoping filter (taf) inserts as fast as its uncompressed variant (utaf), "
+             "within an order of magnitude of the vacuum filter. Quotient filters get slower as "
+             "they fill, the vacuum filter does not. Queries of the extension filter (exaf) are "
+             "faster than those of taf, which decodes selectors: 0.7 times as fast as utaf, and "
+             "at 95 % on the power law 0.75 times as fast as vacuum, while exaf is faster than "
              "vacuum.",
-    .statement = "at every load taf inserts at least 0.8 times as fast as utaf, and exaf answers "
-                 "no slower than taf; "
-                 "at 95 % taf inserts at a tenth of vacuum's speed or more, qf's queries have lost "
-                 "more than vacuum's "
-                 "since 10 %, utaf answers faster than taf, and on the power law taf 0.75 times as "
-                 "fast as vacuum and "
-                 "exaf faster",
-    .differs = "2^18 slots, which caches hold, and a million queries of either stream (full: 2^24, "
-               "10 and 50 million; "
-               "there it was a billion of the power law). Inserts are of the filter alone, from "
-               "empty to the load; "
-               "there the array of keys was shifted along. Queries that are false positives read a "
-               "store in memory. "
-               "Fingerprints of vacuum have 11 bits",
+    .statement =
+        "at every load taf inserts at least 0.8 times as fast as utaf, and exaf answers no "
+        "slower than taf; at 95 % taf inserts at a tenth of vacuum's speed or more, qf's "
+        "queries have lost more speed than vacuum's since 10 %, utaf answers faster than "
+        "taf, and on the power law taf is 0.75 times as fast as vacuum and exaf faster",
+    .differs = "2^18 slots, which fit the caches, and a million queries of each stream (full: "
+               "2^24, 10 and 50 million; the paper has a billion of the power law). Inserts are "
+               "of the filter alone, from empty to the load; the paper also shifts the array of "
+               "keys. False positives read a store in memory. Fingerprints of vacuum have 11 bits",
     .timed = true,
     .plots = plots,
     .columns = columns,

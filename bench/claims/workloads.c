@@ -1,88 +1,20 @@
-/* Claim workloads: the made-up queries are distributed as they say. All others rest on this one. */
-#include "claims/workloads.h"
-
-#include <math.h>
-
+/*
+ * Claim workloads: the generated queries have the distributions that they should have. All other
+ * claims depend on this one.
+ */
 #include "claims/claims.h"
-
-fit fit_bins(const uint64_t *seen, const double *expected, size_t bins) {
-  const double least = 10;
-  fit result = {0};
-  double wanted = 0, observed = 0;
-  for (size_t bin = 0; bin < bins; bin++) {
-    wanted += expected[bin];
-    observed += (double)seen[bin];
-    if (wanted < least && bin + 1 < bins) continue;
-    result.chi_square += (observed - wanted) * (observed - wanted) / fmax(wanted, 1);
-    result.bins++;
-    wanted = observed = 0;
-  }
-  return result;
-}
-
-fit fit_uniform(const uint64_t *seen, size_t bins) {
-  fit result = {.bins = bins};
-  double all = 0;
-  for (size_t bin = 0; bin < bins; bin++) all += (double)seen[bin];
-  for (size_t bin = 0; bin < bins; bin++) {
-    double difference = (double)seen[bin] - all / (double)bins;
-    result.chi_square += difference * difference / (all / (double)bins);
-  }
-  return result;
-}
-
-bool fits(fit f) {
-  double freedom = (double)f.bins - 1;
-  return f.chi_square <= freedom + 4 * sqrt(2 * freedom) + 1e-6;
-}
-
-/* Term by term, then, when the terms hardly differ, by the integral. */
-double sum_powers(double s, uint64_t first, uint64_t end) {
-  const uint64_t exact = 1 << 16;
-  double sum = 0;
-  uint64_t k = first;
-  for (; k < end && k < exact; k++) sum += pow((double)k, -s);
-  if (k == end) return sum;
-  double a = (double)k - 0.5, b = (double)end - 0.5;
-  return sum + (s == 1 ? log(b / a) : (pow(b, 1 - s) - pow(a, 1 - s)) / (1 - s));
-}
-
-static void report_number(report *numbers, uint64_t n) {
-  if (n)
-    report_cell(numbers, "%llu", (unsigned long long)n);
-  else
-    report_cell(numbers, "%s", "");
-}
-
-bool report_trial(report *numbers, const trial *t) {
-  bool holds = t->right && (!t->fit.bins || fits(t->fit));
-  report_cell(numbers, "%s", t->generator);
-  if (t->s < 0)
-    report_cell(numbers, "%s", "");
-  else
-    report_cell(numbers, "%g", t->s);
-  report_number(numbers, t->universe);
-  report_number(numbers, t->samples);
-  report_number(numbers, t->fit.bins);
-  if (t->fit.bins)
-    report_cell(numbers, "%.1f", t->fit.chi_square);
-  else
-    report_cell(numbers, "%s", "");
-  report_cell(numbers, "%s", holds ? "yes" : "no");
-  report_cell(numbers, "%s", t->remark ? t->remark : "");
-  return holds;
-}
+#include "claims/workload_checks/checks.h"
 
 static findings run(bool full, report *numbers) {
   findings found = {0};
-  finding(&found, test_basic_streams(full, numbers));
+  finding(&found, check_key_streams(full, numbers));
   progress("FireHose");
-  finding(&found, test_firehose_streams(full, numbers));
+  finding(&found, check_firehose(full, numbers));
   progress("YCSB");
-  finding(&found, test_ycsb_streams(full, numbers));
+  finding(&found, check_ycsb(full, numbers));
   progress("adversaries and traces");
-  finding(&found, test_adversaries(numbers));
-  finding(&found, test_traces(numbers));
+  finding(&found, check_adversaries(numbers));
+  finding(&found, check_traces(numbers));
   return found;
 }
 
@@ -93,10 +25,8 @@ const claim workloads_claim = {
     .name = "workloads",
     .source = "besom",
     .statement = "the uniform, Zipf, FireHose and YCSB generators give every key its exact "
-                 "probability (chi-square "
-                 "within 4 standard errors); sets that change, traces and adversaries do what they "
-                 "say; loops are found "
-                 "in acf-cyclic and not in aqf",
+                 "probability (chi-square within 4 standard errors); changing sets, traces and "
+                 "adversaries behave as documented; loops are found in acf-cyclic and not in aqf",
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,
     .run = run,

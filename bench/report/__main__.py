@@ -1,4 +1,4 @@
-"""Puts the claims of besom-bench to the test and writes what came of it: a page, docs/results.md, the README's figures."""
+"""Tests the claims of besom-bench and writes the results: a page, docs/results.md, the README's figures."""
 
 import argparse
 import collections
@@ -18,11 +18,13 @@ import results
 
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="report", description=__doc__)
-    parser.add_argument("--bench", default="build/besom-bench", metavar="PROGRAM", help="besom-bench")
-    parser.add_argument("--out", default="build/report", metavar="DIRECTORY", help="for the page and the records")
-    parser.add_argument("--full", action="store_true", help="at the sizes of the papers: hours, not minutes")
-    parser.add_argument("--only", metavar="A,B", help="only these claims")
-    parser.add_argument("--docs", metavar="DIRECTORY", help="write results.md (results-full.md) and the records there, and the README beside it")
+    parser.add_argument("--bench", default="build/besom-bench", metavar="PROGRAM", help="the besom-bench program")
+    parser.add_argument("--out", default="build/report", metavar="DIRECTORY", help="directory of the page and the records")
+    parser.add_argument("--full", action="store_true", help="run at the sizes of the papers: hours instead of minutes")
+    parser.add_argument("--only", metavar="A,B", help="test only these claims")
+    parser.add_argument("--docs", metavar="DIRECTORY", help="write results.md (results-full.md) and the records there, and update the README")
+    parser.add_argument("--stored", metavar="DIRECTORY",
+                        help="measure nothing: render the records of this directory, whichever program wrote them")
     return parser.parse_args()
 
 
@@ -31,7 +33,7 @@ def list_claims(program):
         listing = subprocess.run([program, "run", "--json"], capture_output=True, text=True, check=True)
         return json.loads(listing.stdout)
     except OSError as error:
-        raise SystemExit(f"report: cannot run {program} ({error.strerror}); make builds it") from None
+        raise SystemExit(f"report: cannot run {program} ({error.strerror}); run make to build it") from None
     except (subprocess.CalledProcessError, ValueError) as error:
         raise SystemExit(f"report: {program} does not list its claims: {error}") from None
 
@@ -47,7 +49,7 @@ def check_claims(claims):
 
 
 def choose_claims(claims, only):
-    """Those of a list of names with commas; all without one."""
+    """The claims of a comma-separated list of names; all claims without a list."""
     if not only:
         return claims
     wanted = only.split(",")
@@ -58,7 +60,7 @@ def choose_claims(claims, only):
 
 
 def summarize(tested, size):
-    """Sentences about the run as a whole."""
+    """Sentences about the whole run."""
     counts = collections.Counter(papers.verdict(record) for _, record, _ in tested)
     sentences = [f"Of {len(tested)} claims: " + ", ".join(f"{verdict} {count}" for verdict, count in counts.most_common()) + "."]
     about = [record.about for _, record, _ in tested if record]
@@ -68,12 +70,12 @@ def summarize(tested, size):
     commits, machines = (sorted({each[name] for each in about}) for name in ("commit", "machine"))
     minutes = sum(float(each["seconds"]) for each in about) / 60
     return sentences + [
-        f"Measured from {dates[0]} to {dates[-1]} in {minutes:.1f} minutes of claims, {size} size, "
+        f"Measured from {dates[0]} to {dates[-1]} in {minutes:.1f} minutes, {size} size, "
         f"commit {', '.join(commits)}, on: {'; '.join(machines)}."]
 
 
 def write_docs(directory, tested, summary, full):
-    """results.md or results-full.md, its records beside it; the README has the figures of all claims, so of quick ones."""
+    """Writes results.md or results-full.md and the records. The README has figures of quick runs only."""
     name = results.place(full)
     os.makedirs(os.path.join(directory, name), exist_ok=True)
     for claim, record, _ in tested:
@@ -89,32 +91,36 @@ def write_docs(directory, tested, summary, full):
 
 
 def report(arguments):
-    figures.check_gnuplot()  # now, not when everything has been measured
+    figures.check_gnuplot()  # fail before measuring, not after
     claims = list_claims(arguments.bench)
     check_claims(claims)
     claims = choose_claims(claims, arguments.only)
-    bench = measure.Bench(arguments.bench, os.path.join(arguments.out, "records"), arguments.full)
-    failed = bench.test(claims)
+    directory = arguments.stored or os.path.join(arguments.out, "records")
+    bench = measure.Bench(arguments.bench, directory, arguments.full, bool(arguments.stored))
+    if arguments.stored:
+        claims = [claim for claim in claims if bench.known(claim)]
+    failed = {} if arguments.stored else bench.test(claims)
     tested = [(claim, bench.known(claim), failed.get(claim["name"])) for claim in claims]
     summary = summarize(tested, bench.size)
     path = os.path.join(arguments.out, "index.html")
+    os.makedirs(arguments.out, exist_ok=True)
     records.write(path, page.make(tested, summary))
     if arguments.docs:
         write_docs(arguments.docs, tested, summary, arguments.full)
     print("\n".join(summary))
     for name, why in failed.items():
         print(f"{name} was not tested: {why}", file=sys.stderr)
-    print(f"The page: {path}")
+    print(f"Page: {path}")
 
 
 def main():
     for stopping in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(stopping) == signal.SIG_DFL:  # nohup ignores SIGHUP, and that stays so
+        if signal.getsignal(stopping) == signal.SIG_DFL:  # keep the SIGHUP setting of nohup
             signal.signal(stopping, signal.default_int_handler)
     try:
         report(parse_arguments())
     except KeyboardInterrupt:
-        raise SystemExit("\nreport: stopped; the same command goes on from here") from None
+        raise SystemExit("\nreport: stopped; run the same command to continue") from None
     except OSError as error:
         raise SystemExit(f"report: {error}") from None
 

@@ -1,4 +1,4 @@
-"""Draws the numbers of a record with gnuplot, as SVG that can stand in a page."""
+"""Draws the numbers of a record with gnuplot, as SVG for a page."""
 
 import re
 import shutil
@@ -6,7 +6,7 @@ import subprocess
 import textwrap
 from html import escape
 
-# Told apart by the colour-blind, too (after Okabe and Ito). What is met often always has the same colour.
+# Distinguishable for colour-blind readers (after Okabe and Ito). Frequent names have fixed colours.
 BLUE, RED, GREEN, ORANGE, SKY, PURPLE, BLACK, OCHRE = (
     "#0072b2", "#d55e00", "#009e73", "#e69f00", "#56b4e9", "#aa4499", "#333333", "#997700")
 COLOURS = (BLUE, RED, GREEN, ORANGE, PURPLE, SKY, BLACK, OCHRE)
@@ -23,7 +23,7 @@ def number(text):
 
 
 def curves_of(plot, rows):
-    """{label: [(x, y)]}, all of them texts: a curve for each text of its series, or for each y column."""
+    """{label: [(x, y)]} as texts: one curve per value of the series, or per y column."""
     curves = {}
     series = plot["series"].split(",") if plot["series"] else []
     for row in rows:
@@ -35,7 +35,7 @@ def curves_of(plot, rows):
 
 
 def unit_of(values, log):
-    """(divisor, word): large numbers are shown in thousands or millions, unless the axis is logarithmic."""
+    """(divisor, suffix): large numbers are shown in thousands or millions, unless the axis is logarithmic."""
     most = max((abs(value) for value in values), default=0)
     if log or most < 20000:
         return 1, ""
@@ -43,17 +43,17 @@ def unit_of(values, log):
 
 
 def wrapped(label, most):
-    """An axis label, in lines of so many letters at most."""
+    """An axis label, wrapped at this many characters."""
     return "\n".join(textwrap.wrap(label, most))
 
 
 def quoted(text):
-    """As a string of gnuplot; that has no way to write a double quote which data understand, too."""
+    """A gnuplot string. gnuplot data cannot contain double quotes, so they become single ones."""
     return '"' + text.replace("\\", "\\\\").replace('"', "'").replace("\n", "\\n") + '"'
 
 
 def paint(labels):
-    """{label: colour}: the known ones theirs, others what is left."""
+    """{label: colour}: fixed colours for known labels, the remaining colours for the others."""
     colours = {}
     for label in labels:
         wanted = KNOWN.get(label)
@@ -71,12 +71,12 @@ def look(label, colours):
 
 
 def is_log(plot, axis, values):
-    """Is the axis logarithmic? Not if it has nothing to show then."""
+    """Whether the axis is logarithmic. It is not if no value is positive."""
     return plot[f"log_{axis}"] and any(value > 0 for value in values)
 
 
 def script_head(plot, curves, log_axes, x_unit="", y_unit="", below=0):
-    """below: how much more room names under the axis need."""
+    """below: extra height for the names below the axis."""
     key_lines = (len(curves) + 2) // 3 if len(curves) > 1 else 0
     return [
         f'set terminal svg size {WIDTH},{HEIGHT + KEY_LINE * key_lines + below} dynamic font "sans-serif,14" background "white"',
@@ -138,7 +138,7 @@ def gnuplot(script):
 
 
 def embed(svg, name, title):
-    """SVG for a page that has others: its own names for what it refers to, and a text for those who cannot see it."""
+    """Prepares SVG for a page with other figures: unique ids, and a text alternative."""
     svg = svg[svg.index("<svg"):]
     svg = re.sub(r"""\bid=(["'])""", rf"id=\1{name}-", svg)
     svg = re.sub(r"""href=(["'])#""", rf"href=\1#{name}-", svg)
@@ -150,7 +150,7 @@ def embed(svg, name, title):
 
 
 def draw(plot, record, name):
-    """[(title, svg)]: one picture, or one for each panel."""
+    """[(title, svg)]: one plot, or one per panel."""
     rows = record.where(plot["where"])
     panels = dict.fromkeys(row[plot["panels"]] for row in rows) if plot["panels"] else [None]
     pictures = []
@@ -171,7 +171,7 @@ def draw(plot, record, name):
 
 
 def missing_columns(plot, columns):
-    """The columns that a plot names and the claim does not have."""
+    """The columns that a plot uses and the claim does not have."""
     named = [plot["x"], plot["panels"]] + plot["y"].split(",") + (plot["series"] or "").split(",")
     named += [part.partition("=")[0] for part in (plot["where"] or "").split(",")]
     return [name for name in named if name and name not in columns]

@@ -1,4 +1,4 @@
-"""Runs claims: those whose numbers are times alone, others as many at once as there are cores."""
+"""Runs claims. Timed claims run one at a time, the others in parallel, one per core."""
 
 import datetime
 import os
@@ -13,7 +13,7 @@ import records
 
 
 class Progress:
-    """A bar on a terminal; elsewhere a line for each claim that is done."""
+    """A progress bar on a terminal; otherwise one line per finished claim."""
 
     def __init__(self, total):
         self.total, self.done, self.start = total, 0, time.monotonic()
@@ -26,8 +26,8 @@ class Progress:
         elapsed = int(time.monotonic() - self.start)
         line = (f"[{'#' * filled}{'.' * (30 - filled)}] {self.done} of {self.total}, {elapsed // 60}:{elapsed % 60:02} "
                 f"{', '.join(run.claim['name'] for run in running)}")
-        room = shutil.get_terminal_size().columns - 1  # a line that is broken could not be written over
-        print(f"\r\033[K{line[:room]}", end="", file=sys.stderr, flush=True)
+        width = shutil.get_terminal_size().columns - 1  # a wrapped line could not be overwritten
+        print(f"\r\033[K{line[:width]}", end="", file=sys.stderr, flush=True)
 
     def finished(self, name, what, seconds):
         self.done += 1
@@ -40,7 +40,7 @@ class Progress:
 
 
 class Run:
-    """A claim that is being tested."""
+    """A running claim."""
 
     def __init__(self, claim, command, scratch):
         self.claim, self.start, self.seconds = claim, time.monotonic(), None
@@ -57,7 +57,7 @@ class Run:
         return True
 
     def output(self):
-        """What it printed; an error if it has failed."""
+        """The output; raises an error if the run failed."""
         for file in (self.printed, self.complained):
             file.seek(0)
         code = self.process.returncode
@@ -81,10 +81,10 @@ def wait_for_one(running, progress):
 
 
 class Bench:
-    """besom-bench, and where its records are kept."""
+    """besom-bench and the directory of its records. stored: accept records of any program."""
 
-    def __init__(self, program, directory, full):
-        self.program, self.directory, self.full = program, directory, full
+    def __init__(self, program, directory, full, stored=False):
+        self.program, self.directory, self.full, self.stored = program, directory, full, stored
         self.size = "full" if full else "quick"
         self.fingerprint = records.fingerprint(program)
         self.commit = records.commit(os.path.dirname(os.path.abspath(__file__)))
@@ -97,13 +97,14 @@ class Bench:
         return [self.program, "run", claim["name"], "--csv"] + (["--full"] if self.full else [])
 
     def known(self, claim):
-        """The record of this claim by this very program, at this size; None if it is still to be tested."""
+        """The record of this claim, at this size, by the same program; None if there is none."""
         record = records.read(self.path(claim))
-        same = record and record.about["size"] == self.size and record.about["program"] == self.fingerprint
-        return record if same else None
+        if not record or record.about["size"] != self.size:
+            return None
+        return record if self.stored or record.about["program"] == self.fingerprint else None
 
     def keep(self, run):
-        """The record of a run that has ended; an error if it gave none."""
+        """Writes the record of a finished run; raises an error if the run gave none."""
         date = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
         record = records.Record(f"# program: {self.fingerprint}\n# commit: {self.commit}\n# machine: {records.machine()}\n"
                                 f"# date: {date}\n# seconds: {run.seconds:.1f}\n{run.output()}")
@@ -111,19 +112,19 @@ class Bench:
         return record
 
     def test(self, claims):
-        """Tests all of these that have no record yet. Gives {name: why} of those that could not be tested."""
+        """Tests the claims that have no record yet. Returns {name: reason} of those that failed."""
         failed = {}
         untested = [claim for claim in claims if self.known(claim) is None]
         progress = Progress(len(untested))
-        # Databases are made in TMPDIR, and a program that is stopped leaves its own there.
+        # Databases are created in TMPDIR, and a program that is stopped leaves its own there.
         with tempfile.TemporaryDirectory(prefix="besom-report-", dir=os.environ.get("TMPDIR") or "/var/tmp") as scratch:
             for timed, at_once in ((False, os.cpu_count() or 1), (True, 1)):
                 waiting = [claim for claim in untested if claim["timed"] == timed]
-                self.work_off(waiting, at_once, scratch, progress, failed)
+                self.run_all(waiting, at_once, scratch, progress, failed)
         progress.end()
         return failed
 
-    def work_off(self, waiting, at_once, scratch, progress, failed):
+    def run_all(self, waiting, at_once, scratch, progress, failed):
         running = []
         try:
             while waiting or running:

@@ -1,4 +1,4 @@
-"""The page: one file of HTML that needs nothing else."""
+"""Writes the page: one self-contained HTML file."""
 
 import base64
 from html import escape
@@ -61,7 +61,7 @@ def table(record):
     head = "".join(f'<th scope="col"{m}>{escape(c.replace("_", " "))}</th>' for c, m in zip(record.columns, mark))
     body = "".join("<tr>" + "".join(f"<td{m}>{escape(row[c])}</td>" for c, m in zip(record.columns, mark)) + "</tr>\n"
                    for row in record.rows)
-    # Who has no mouse can scroll only what can be focused.
+    # Without a mouse only a focusable element can be scrolled.
     return f'<div class="scroll" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table></div>'
 
 
@@ -81,7 +81,7 @@ def numbers(record, command):
     about = record.about
     data = base64.b64encode(record.text.encode()).decode()
     link = f'<a download="{escape(about["claim"])}.csv" href="data:text/csv;base64,{data}">CSV</a>'
-    return (f"<details{'' if len(record.rows) > 12 else ' open'}><summary>the numbers</summary>\n{table(record)}</details>\n"
+    return (f"<details{'' if len(record.rows) > 12 else ' open'}><summary>numbers</summary>\n{table(record)}</details>\n"
             f'<p class="soft"><code>{escape(command)}</code> · {escape(about["date"])} · {escape(about["seconds"])} s · '
             f'commit {escape(about["commit"])} · seed {escape(about["seed"])} · {link}</p>\n')
 
@@ -92,7 +92,7 @@ def article(claim, record, error):
     remarks = "".join(f'<span class="soft">{escape(remark)}</span>' for remark in (papers.parts(record), source) if remark)
     text = (f'<article id="{name}"><header><h3>{name}</h3>{chip(papers.verdict(record))}{remarks}</header>\n' +
             facts([("the paper says", claim["paper"]), ("tested here", claim["statement"]), ("what differs", claim["differs"]),
-                   ("why not tested", None if record else error)]))
+                   ("reason", None if record else error)]))
     if record:
         size = " --full" if record.about["size"] == "full" else ""
         text += pictures(claim, record) + numbers(record, f"besom-bench run {claim['name']}{size}")
@@ -105,13 +105,13 @@ def outcome(claim, record, _):
 
 
 def overview(results):
-    """For each figure and table of the papers: the claims about it, and what came of them."""
+    """For each figure and table of the papers: its claims and their verdicts."""
     text = ""
     for title, items in papers.outline(results):
         text += f'<h3>{escape(title)}</h3><ul class="overview">\n'
         text += "".join(f"<li><b>{escape(item)}</b> {' '.join(outcome(*result) for result in about)}</li>\n"
                         for item, about in items) + "</ul>\n"
-    return f"<section><h2>Every figure and table, and what came of it</h2>\n{text}</section>\n"
+    return f"<section><h2>Figures and tables, and their verdicts</h2>\n{text}</section>\n"
 
 
 def sections(results):
@@ -121,11 +121,11 @@ def sections(results):
 
 
 def make(results, summary):
-    """results: [(claim, record or None, error)]; summary: sentences about the run as a whole."""
+    """results: [(claim, record or None, error)]; summary: sentences about the whole run."""
     return ('<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-            '<meta name="viewport" content="width=device-width, initial-scale=1"><title>besom: claims put to the test</title>'
-            f"<style>{STYLE}</style></head><body><header><h1>besom: claims put to the test</h1>\n"
-            "<p>Each claim of five papers about adaptive and stacked filters, beside what besom's own code does. "
-            "Whatever does not hold is shown as such.</p>\n" +
+            '<meta name="viewport" content="width=device-width, initial-scale=1"><title>besom: claims and results</title>'
+            f"<style>{STYLE}</style></head><body><header><h1>besom: claims and results</h1>\n"
+            "<p>The claims of five papers about adaptive and stacked filters, compared with measurements of besom. "
+            "Claims that do not hold are shown as such.</p>\n" +
             "".join(f'<p class="soft">{escape(sentence)}</p>\n' for sentence in summary) +
             f"</header><main>\n{overview(results)}{sections(results)}</main></body></html>\n")

@@ -1,4 +1,4 @@
-"""The papers, and what of theirs is put to the test. A claim names its source as "paper: Figure 1, Table 2"."""
+"""The papers, and which of their figures are tested. A claim names its source as "paper: Figure 1, Table 2"."""
 
 OWN = "besom"
 
@@ -34,12 +34,12 @@ PAPERS = {
         "Deeds, Hentschel and Idreos, 2021",
         ["Theorem 3", "Table 2"] + numbered("Figure", *range(2, 7)),
     ),
-    OWN: ("Claims of besom's own", "the marks that it sets itself", []),
+    OWN: ("Claims about besom", "targets of this project", []),
 }
 
 
 def references(source):
-    """[(paper, item)] of "paper: Figure 1, Table 2; other: Figure 3"; our own claims refer to nothing."""
+    """[(paper, item)] of "paper: Figure 1, Table 2; other: Figure 3"; empty for our own claims."""
     if source == OWN:
         return []
     found = []
@@ -59,19 +59,19 @@ def verdict(record):
 
 
 def parts(record):
-    """How much of a claim holds, where that is worth saying."""
+    """How many parts of a claim hold, if it holds partly."""
     return f"{record.about['parts']} parts" if record and record.verdict == "holds partly" else ""
 
 
 def chapters(results):
-    """[(title, authors, its results)] of the papers that have any. A result is (claim, record or None, error)."""
+    """[(title, authors, results)] of the papers with results. A result is (claim, record or None, error)."""
     shown = [(title, authors, [result for result in results if home(result[0]["source"]) == paper])
              for paper, (title, authors, _) in PAPERS.items()]
     return [chapter for chapter in shown if chapter[2]]
 
 
 def outline(results):
-    """[(title, [(item, results about it)])] of the papers that have any; claims of our own each stand without an item."""
+    """[(title, [(item, results)])] of the papers with results; our own claims have an empty item."""
     lines = []
     for paper, (title, _, items) in PAPERS.items():
         about = {item: [] for item in items}
@@ -85,7 +85,7 @@ def outline(results):
 
 
 def check(claims):
-    """What is wrong with the sources of these claims: texts, none if all is well."""
+    """Errors in the sources of these claims; an empty list if there are none."""
     wrong, covered = [], set()
     for claim in claims:
         if home(claim["source"]) not in PAPERS:
@@ -95,7 +95,7 @@ def check(claims):
             if paper not in PAPERS:
                 wrong.append(f"{claim['name']}: there is no paper '{paper}'")
             elif item not in PAPERS[paper][2] and not item.startswith("Section"):
-                wrong.append(f"{claim['name']}: {paper} has no {item} that is tested here")
+                wrong.append(f"{claim['name']}: {paper} has no {item} in papers.py")
     for paper, (_, _, items) in PAPERS.items():
         wrong += [f"no claim is about {paper}, {item}" for item in items if (paper, item) not in covered]
     return wrong

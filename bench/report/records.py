@@ -1,4 +1,4 @@
-"""Records: what one run of a claim measured, kept as CSV behind lines "# name: value" that say how it came about."""
+"""Records: the numbers of one run of a claim as CSV, after header lines "# name: value" that describe the run."""
 
 import csv
 import hashlib
@@ -17,18 +17,18 @@ class Record:
         self.text = text
         self.about = {name: value for name, _, value in head}
         if not table or not NEEDED <= set(self.about) or any(len(row) != len(table[0]) for row in table):
-            raise ValueError("no whole record of a claim")
+            raise ValueError("not a complete record of a claim")
         self.columns, self.rows = table[0], [dict(zip(table[0], row)) for row in table[1:]]
         self.verdict = self.about["verdict"]
 
     def where(self, condition):
-        """The rows with these texts: "span=window", several with commas; all for None."""
+        """The rows with these values: "span=window", several separated by commas; all rows for None."""
         wanted = [part.partition("=")[::2] for part in condition.split(",")] if condition else []
         return [row for row in self.rows if all(row[name] == text for name, text in wanted)]
 
 
 def read(path):
-    """The record of that file; None if there is none, or not all of one."""
+    """The record in this file; None if the file does not exist or is incomplete."""
     try:
         with open(path, encoding="utf-8") as file:
             return Record(file.read())
@@ -37,13 +37,13 @@ def read(path):
 
 
 def write(path, text):
-    """All of it, or nothing."""
+    """Writes the file atomically."""
     unfinished = f"{path}.unfinished"
     try:
         with open(unfinished, "w", encoding="utf-8") as file:
             file.write(text)
         os.replace(unfinished, path)
-    except OSError as error:  # a full disk does not tell for which file
+    except OSError as error:  # the error of a full disk does not name the file
         raise OSError(error.errno, error.strerror, path) from None
     finally:
         if os.path.exists(unfinished):
@@ -62,15 +62,15 @@ def machine():
 
 
 def commit(directory):
-    """Of the work tree; "-changed" behind it if that has changes that are not committed."""
+    """The commit of the work tree; with the suffix "-changed" if it has uncommitted changes."""
     command = ["git", "-C", directory, "describe", "--always", "--dirty=-changed", "--abbrev=12", "--exclude=*"]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    except (FileNotFoundError, subprocess.CalledProcessError):  # no git, or the source without its history
+    except (FileNotFoundError, subprocess.CalledProcessError):  # no git, or no history
         return "unknown"
 
 
 def fingerprint(path):
-    """Of a program: a record is as good as new while the program is the same."""
+    """Hash of a program: a record stays valid while the program is the same."""
     with open(path, "rb") as file:
         return hashlib.sha256(file.read()).hexdigest()[:16]

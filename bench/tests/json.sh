@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# json.sh PYTHON BENCH CELLS: besom-bench micro --json prints a JSON document, with every operation that the kinds have;
-# and whatever stands in a cell comes back from JSON.
+# json.sh PYTHON BENCH CELLS: checks that besom-bench micro --json prints a JSON document with every
+# operation of the kinds, and that every cell text survives the conversion to JSON.
 set -eu -o pipefail
 "$2" micro --kinds qf,aqf,bloom,fuse --slots 16384 --rounds 3 --seed c0ffee --json | "$1" -m json.tool | "$1" -c '
 import json, sys

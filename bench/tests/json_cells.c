@@ -1,4 +1,6 @@
-/* Prints a table whose cells are hard for JSON, each with its own text in hexadecimal: tests/json.sh compares the two.
+/*
+ * Prints a table with cells that are hard to encode in JSON, each beside its text in hexadecimal.
+ * tests/json.sh compares the two.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,7 @@
-"""The report of besom-bench, of a few quick claims: report.py SOURCE BENCH; with a PAGE behind: of that one the browser's part."""
+"""Tests the report of besom-bench with a few quick claims: report.py SOURCE BENCH.
+
+report.py SOURCE BENCH PAGE tests only an existing page, in the browser.
+"""
 
 import html
 import json
@@ -25,7 +28,7 @@ def make(source, bench, out, *more, only=QUICK):
 
 
 def make_double(bench, path, does):
-    """A program that lists the claims of besom-bench, but does something else, in shell, to test one."""
+    """Writes a program that lists the claims of besom-bench, but runs a shell command instead of a claim."""
     with open(path, "w", encoding="utf-8") as file:
         file.write(f'#!/bin/sh\n[ "$*" = "run --json" ] && exec "{bench}" run --json\n{does}\n')
     os.chmod(path, 0o755)
@@ -41,13 +44,13 @@ def claims_of(bench):
     return json.loads(subprocess.run([bench, "run", "--json"], capture_output=True, text=True, check=True).stdout)
 
 
-def test_goes_on_where_it_stopped(source, bench, out):
+def test_resumes(source, bench, out):
     first = make(source, bench, out, only=QUICK[:1])
     assert first.returncode == 0, first.stderr
     again = make(source, bench, out)
     assert again.returncode == 0, again.stderr
     assert "2 of 2" in again.stderr and QUICK[0] not in again.stderr, again.stderr
-    assert make(source, bench, out).stderr == "", "it measured what it knew"
+    assert make(source, bench, out).stderr == "", "a claim with a record was measured again"
     for name in QUICK:
         record = read(out, "records", f"{name}.csv")
         for line in ("# seed: be50\n", "# commit: ", "# date: ", "# machine: ", f"# claim: {name}\n"):
@@ -59,15 +62,15 @@ def wait_until(condition, what):
         if condition():
             return
         time.sleep(0.1)
-    raise AssertionError(f"in vain: {what}")
+    raise AssertionError(f"timed out: {what}")
 
 
 def is_alive(process):
     return os.path.exists(f"/proc/{process}")
 
 
-def test_stops_when_told(source, bench, work, how):
-    """And what it has started with it."""
+def test_stops_on_signal(source, bench, work, how):
+    """The report and the processes that it started stop."""
     out, started = os.path.join(work, f"stopped-{how.name}"), os.path.join(work, f"started-{how.name}")
     double = make_double(bench, os.path.join(work, "sleeper"), f"mktemp -d >{started}.new; echo $$ >>{started}.new\n"
                                                                f"mv {started}.new {started}; exec sleep 100")
@@ -77,13 +80,13 @@ def test_stops_when_told(source, bench, work, how):
     assert is_alive(process) and os.path.exists(scratch)
     run.send_signal(how)
     _, error = run.communicate(timeout=20)
-    assert run.returncode != 0 and "goes on from here" in error and "Traceback" not in error, error
-    assert not is_alive(process) and not os.path.exists(scratch), "something is left"
-    assert os.listdir(out) == ["records"] and not os.listdir(os.path.join(out, "records")), "half a file"
+    assert run.returncode != 0 and "to continue" in error and "Traceback" not in error, error
+    assert not is_alive(process) and not os.path.exists(scratch), "a process or a directory is left"
+    assert os.listdir(out) == ["records"] and not os.listdir(os.path.join(out, "records")), "an incomplete file is left"
 
 
-def test_tells_what_failed(source, bench, work):
-    cases = (("crash", "kill -SEGV $$", "ended by signal 11"), ("nonsense", "echo 1,2,3", "no whole record"),
+def test_reports_failures(source, bench, work):
+    cases = (("crash", "kill -SEGV $$", "ended by signal 11"), ("nonsense", "echo 1,2,3", "not a complete record"),
              ("complaint", "echo '<lists> are missing' >&2; exit 3", "<lists> are missing (ended with exit code 3)"))
     for name, does, why in cases:
         out = os.path.join(work, name)
@@ -93,7 +96,7 @@ def test_tells_what_failed(source, bench, work):
         assert "not tested" in page and html.escape(why) in page, page
 
 
-def test_tells_what_is_missing(source, bench, work):
+def test_reports_bad_arguments(source, bench, work):
     out = os.path.join(work, "missing")
     cases = ((make(source, os.path.join(work, "nowhere"), out), "cannot run"),
              (make(source, "false", out), "does not list its claims"),
@@ -103,7 +106,7 @@ def test_tells_what_is_missing(source, bench, work):
         assert run.returncode == 1 and run.stderr.startswith("report: ") and why in run.stderr, run.stderr
 
 
-def test_measures_a_broken_record_again(source, bench, out):
+def test_replaces_a_broken_record(source, bench, out):
     path = os.path.join(out, "records", "repeats.csv")
     for broken in (read(path)[:-10], read(path).replace("# date", "# day"), ""):
         with open(path, "w", encoding="utf-8") as file:
@@ -112,23 +115,23 @@ def test_measures_a_broken_record_again(source, bench, out):
         assert run.returncode == 0 and "1 of 1: repeats" in run.stderr, run.stderr
 
 
-def test_draws_whatever_there_is(source):
-    """Texts that mean something to gnuplot or HTML, and numbers that a logarithmic axis cannot show."""
+def test_draws_special_values(source):
+    """Texts with a meaning in gnuplot or HTML, and numbers that a logarithmic axis cannot show."""
     sys.path.insert(0, os.path.join(source, "bench", "report"))
     import figures
     import records
-    text = "".join(f"# {name}: 0\n" for name in records.NEEDED) + 'who,x,y,zero\n"a\\b ""c"" <d>",1,30000,0\n0,2,0,0\n,,,\n'
+    text = "".join(f"# {name}: 0\n" for name in records.NEEDED) + 'name,x,y,zero\n"a\\b ""c"" <d>",1,30000,0\n0,2,0,0\n,,,\n'
     plot = dict.fromkeys(("panels", "where", "x_label", "y_label", "log_x", "log_y", "bars"))
-    plot.update(title='"<&', x="x", y="y", series="who")
+    plot.update(title='"<&', x="x", y="y", series="name")
     for change in ({}, {"bars": True}, {"log_x": True, "log_y": True}, {"log_y": True, "y": "zero"},
-                   {"log_y": True, "y": "zero", "bars": True}, {"x": "who", "bars": True}, {"y_label": 'a "label" \\n ' * 9}):
+                   {"log_y": True, "y": "zero", "bars": True}, {"x": "name", "bars": True}, {"y_label": 'a "label" \\n ' * 9}):
         (title, svg), = figures.draw({**plot, **change}, records.Record(text), "name")
         label = xml.etree.ElementTree.fromstring(svg).get("aria-label")
         assert label == title and label.startswith('"<&'), svg
 
 
 def check_tables(lines):
-    """Every row of a Markdown table has as many cells as the first, and an empty line is before that."""
+    """Every row of a Markdown table has as many cells as the first, and an empty line precedes the table."""
     for before, line in zip(lines, lines[1:]):
         if line.startswith("|") and before.startswith("|"):
             assert len(re.findall(r"(?<!\\)\|", line)) == len(re.findall(r"(?<!\\)\|", before)), line
@@ -148,16 +151,29 @@ def test_writes_docs(source, bench, out, docs):
     for name in QUICK:
         assert f"### {name}" in results and any(f"[{name}](#{name})" in line for line in results), results
     check_tables(results)
-    begin, line, end = read(readme).partition("bits a key for two lists")  # the only claim here that the README speaks of
+    begin, line, end = read(readme).partition("bits per key for two lists")  # the only claim here that the README shows
     assert line and begin.startswith("before\n<!-- make report -->\n- ") and "old" not in begin, read(readme)
     assert end.endswith("<!-- end -->\nafter\n") and end.count("\n- ") == 0, read(readme)
 
 
+def test_renders_stored_records(source, bench, out, docs):
+    """Records of another program are rendered and not measured again; claims without a record are left out."""
+    path = os.path.join(docs, "results", "lists.csv")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(re.sub("# program: .*", "# program: another", read(out, "records", "lists.csv")))
+    os.remove(os.path.join(docs, "results", "asf.csv"))
+    run = make(source, bench, os.path.join(docs, "page"), "--stored", os.path.join(docs, "results"), "--docs", docs)
+    assert run.returncode == 0 and run.stderr == "", run.stderr
+    assert "# program: another" in read(path)
+    results = read(docs, "results.md")
+    assert "### lists" in results and "### repeats" in results and "asf" not in results, results
+
+
 def check_report(bench, page):
-    """Gives its pictures. Every plot of a claim that was tested is one of them, or several."""
+    """Returns the pictures of the page. Every plot of a tested claim is among them."""
     pictures = check_in_both_sizes(page)
     articles = dict(re.findall(r'<article id="([^"]*)">(.*?)</article>', read(page), flags=re.S))
-    assert articles, "no claim at all"
+    assert articles, "no claims"
     for claim in claims_of(bench):
         if "<table>" not in articles.get(claim["name"], ""):
             continue
@@ -169,15 +185,17 @@ def check_report(bench, page):
 def main(source, bench):
     with tempfile.TemporaryDirectory() as work:
         out = os.path.join(work, "out")
-        test_goes_on_where_it_stopped(source, bench, out)
-        test_measures_a_broken_record_again(source, bench, out)
-        test_draws_whatever_there_is(source)
-        test_writes_docs(source, bench, out, os.path.join(work, "project", "docs"))
+        test_resumes(source, bench, out)
+        test_replaces_a_broken_record(source, bench, out)
+        test_draws_special_values(source)
+        docs = os.path.join(work, "project", "docs")
+        test_writes_docs(source, bench, out, docs)
+        test_renders_stored_records(source, bench, out, docs)
         for how in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            test_stops_when_told(source, bench, work, how)
-        test_tells_what_failed(source, bench, work)
-        test_tells_what_is_missing(source, bench, work)
-        assert check_report(bench, os.path.join(out, "index.html")), "no picture at all"
+            test_stops_on_signal(source, bench, work, how)
+        test_reports_failures(source, bench, work)
+        test_reports_bad_arguments(source, bench, work)
+        assert check_report(bench, os.path.join(out, "index.html")), "no pictures"
 
 
 if len(sys.argv) == 4:

@@ -1,0 +1,281 @@
+/*
+ * besom-bench micro: every operation of several kinds side by side, in nanoseconds and in probes.
+ *
+ * Rounds are interleaved (probe, kind, probe, next kind, ... and again), so that a slow phase of
+ * the machine affects all kinds alike. Every result is the median over the rounds.
+ */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arguments.h"
+#include "besom.h"
+#include "fail.h"
+#include "harness/commands.h"
+#include "harness/micro_case.h"
+#include "harness/probe.h"
+#include "json.h"
+#include "report.h"
+
+typedef struct bench {
+  micro_plan plan;
+  micro_case *cases;
+  size_t case_count;
+  uint64_t probe_bytes;
+  samples independent, prefetched; /* nanoseconds per read */
+} bench;
+
+/* ------------------------------------------------------------------ what to measure */
+
+static void add_case(bench *b, const besom_kind_info *kind) {
+  micro_case_create(&b->cases[b->case_count++], kind->name, &b->plan);
+}
+
+static const besom_kind_info *find_kind(const char *name, size_t len) {
+  const besom_kind_info *kind;
+  for (size_t i = 0; (kind = besom_kinds(i)) != NULL; i++)
+    if (strlen(kind->name) == len && memcmp(kind->name, name, len) == 0) break;
+  if (!kind) usage_error("--kinds: there is no kind '%.*s'", (int)len, name);
+  if (needs_store(kind)) usage_error("--kinds: %s needs a store", kind->name);
+  return kind;
+}
+
+static void add_listed_cases(bench *b, const char *list) {
+  /* enough: a name has at least one letter */
+  b->cases = allocate(strlen(list) + 1, sizeof *b->cases);
+  for (const char *name = list;; name++) {
+    size_t len = strcspn(name, ",");
+    add_case(b, find_kind(name, len));
+    name += len;
+    if (!*name) return;
+  }
+}
+
+static void add_every_case(bench *b) {
+  size_t kind_count = 0;
+  while (besom_kinds(kind_count)) kind_count++;
+  b->cases = allocate(kind_count, sizeof *b->cases);
+  for (size_t i = 0; i < kind_count; i++)
+    if (!needs_store(besom_kinds(i))) add_case(b, besom_kinds(i));
+}
+
+/* The kinds of a comma-separated list; all kinds if list is NULL. */
+static void add_cases(bench *b, const char *list) {
+  if (list)
+    add_listed_cases(b, list);
+  else
+    add_every_case(b);
+}
+
+static void free_bench(bench *b) {
+  for (size_t i = 0; i < b->case_count; i++) micro_case_free(&b->cases[i]);
+  free(b->cases);
+  samples_free(&b->independent);
+  samples_free(&b->prefetched);
+}
+
+static void check_isa(const char *isa) {
+  /*
+   * Checked here because a kind without isa= also returns BESOM_BAD_OPTION, which would hide a
+   * typing error.
+   */
+  static const char *const known[] = {"portable", "avx2", "avx512"};
+  if (!isa) return;
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (strcmp(known[i], isa) == 0) return;
+  usage_error("--isa: '%s' is none of portable, avx2, avx512", isa);
+}
+
+/* ------------------------------------------------------------------ measuring */
+
+static void calibrate(bench *b, probe *p) {
+  samples_add(&b->independent, probe_independent(p));
+  samples_add(&b->prefetched, probe_prefetched(p));
+}
+
+static void measure(bench *b) {
+  /* The size of the first kind: then the ratios of a kind do not depend on the other kinds. */
+  b->probe_bytes = b->cases[0].stats.bytes;
+  probe p = probe_create(b->probe_bytes);
+  driver d = driver_create();
+  for (uint64_t round = 0; round < b->plan.rounds; round++) {
+    for (size_t i = 0; i < b->case_count; i++) {
+      progress("round %llu of %llu: %s", (unsigned long long)round + 1,
+               (unsigned long long)b->plan.rounds, b->cases[i].config.kind);
+      calibrate(b, &p);
+      micro_case_measure(&b->cases[i], &b->plan, &d, random_at(b->plan.seed, round));
+    }
+  }
+  calibrate(b, &p);
+  progress_end();
+  driver_free(&d);
+  probe_free(&p);
+}
+
+/* ------------------------------------------------------------------ reporting */
+
+enum { MAX_TEXT = 1024 };
+
+static void find_machine(char model[MAX_TEXT]) {
+  char line[MAX_TEXT];
+  strcpy(model, "unknown processor");
+  FILE *cpuinfo = fopen("/proc/cpuinfo", "r");
+  while (cpuinfo && fgets(line, sizeof line, cpuinfo))
+    if (sscanf(line, "model name : %1023[^\n]", model) == 1) break;
+  if (cpuinfo) fclose(cpuinfo);
+}
+
+static void write_command(int argc, char **argv, char command[MAX_TEXT]) {
+  size_t len = (size_t)snprintf(command, MAX_TEXT, "besom-bench");
+  for (int i = 0; i < argc && len < MAX_TEXT; i++)
+    len += (size_t)snprintf(command + len, MAX_TEXT - len, " %s", argv[i]);
+}
+
+static void print_head(const bench *b, const char *command, const char *machine) {
+  printf("command: %s\nmachine: %s\nfilters: besom %s, %llu keys (%g of %llu slots, %llu bits)",
+         command, machine, besom_version(), (unsigned long long)micro_plan_items(&b->plan),
+         b->plan.load, (unsigned long long)b->plan.slots, (unsigned long long)b->plan.width);
+  for (size_t i = 0; i < b->case_count; i++) {
+    const besom_statistics *stats = &b->cases[i].stats;
+    printf("; %s (%s) %.1f MB", stats->kind, stats->isa, 1e-6 * (double)stats->bytes);
+  }
+  printf("\nratio:   ns divided by an independent random read over %.1f MB of 4K pages; CPU "
+         "time, median of %llu rounds\nspread:  interquartile range, in percent of the "
+         "median\n\n",
+         1e-6 * (double)b->probe_bytes, (unsigned long long)b->plan.rounds);
+}
+
+static void report_time(report *r, const bench *b, const char *kind, const char *op,
+                        const samples *nanoseconds) {
+  if (nanoseconds->count == 0) return;
+  double median = samples_median(nanoseconds);
+  report_cell(r, "%s", kind);
+  report_cell(r, "%s", op);
+  report_cell(r, "%.2f", median);
+  report_cell(r, "%.3f", median / samples_median(&b->independent));
+  report_cell(r, "%s", "");
+  if (nanoseconds->count > 1)
+    report_cell(r, "%.1f", 100 * samples_spread(nanoseconds));
+  else
+    report_cell(r, "%s", "");
+}
+
+static void report_value(report *r, const char *kind, const char *op, double value) {
+  report_cell(r, "%s", kind);
+  report_cell(r, "%s", op);
+  report_cell(r, "%s", "");
+  report_cell(r, "%s", "");
+  report_cell(r, "%.6g", value);
+  report_cell(r, "%s", "");
+}
+
+static report *make_report(const bench *b, bool csv) {
+  static const char *const columns[] = {"kind", "op", "ns", "ratio", "value", "spread"};
+  report *r = report_create(columns, sizeof columns / sizeof *columns, csv);
+  report_time(r, b, "independent", "probe", &b->independent);
+  report_time(r, b, "prefetched", "probe", &b->prefetched);
+  for (const micro_case *s = b->cases; s < b->cases + b->case_count; s++) {
+    for (int style = 0; style < CALL_STYLES; style++)
+      for (int op = 0; op < OPERATIONS; op++)
+        report_time(r, b, s->config.kind, operation_names[style][op], &s->nanoseconds[style][op]);
+    report_value(r, s->config.kind, "bits_per_key", s->stats.bits_per_key);
+    report_value(r, s->config.kind, "fpr", (double)s->false_positives / (double)s->negatives);
+  }
+  return r;
+}
+
+static void print_plan(const bench *b) {
+  const micro_plan *p = &b->plan;
+  printf("{\"slots\": %llu, \"width\": %llu, \"load\": %.17g, \"keys\": %llu, \"rounds\": %llu, "
+         "\"probe_bytes\": %llu",
+         (unsigned long long)p->slots, (unsigned long long)p->width, p->load,
+         (unsigned long long)micro_plan_items(p), (unsigned long long)p->rounds,
+         (unsigned long long)b->probe_bytes);
+  printf(", \"isa\": ");
+  json_print_text(p->isa);
+  printf(", \"options\": ");
+  json_print_text(p->options);
+  printf("}");
+}
+
+static void print_json(const bench *b, const report *rows, const char *command,
+                       const char *machine) {
+  printf("{\"command\": ");
+  json_print_text(command);
+  printf(",\n\"machine\": ");
+  json_print_text(machine);
+  printf(",\n\"version\": ");
+  json_print_text(besom_version());
+  printf(",\n\"seed\": \"%llx\",\n\"plan\": ", (unsigned long long)b->plan.seed);
+  print_plan(b);
+  printf(",\n\"rows\": ");
+  json_print_rows(rows);
+  printf("}\n");
+}
+
+typedef enum format { TABLE, CSV, JSON } format;
+
+static void print_results(const bench *b, format as, int argc, char **argv) {
+  char command[MAX_TEXT], machine[MAX_TEXT];
+  write_command(argc, argv, command);
+  find_machine(machine);
+  report *r = make_report(b, as == CSV);
+  if (as == TABLE) print_head(b, command, machine);
+  if (as == JSON)
+    print_json(b, r, command, machine);
+  else
+    report_print(r);
+  report_free(r);
+}
+
+int micro_command(int argc, char **argv) {
+  bench b = {.plan = {.slots = 1 << 26, .width = 8, .load = 0.9, .rounds = 5, .seed = BENCH_SEED}};
+  const char *kinds = NULL;
+  bool csv = false, json = false;
+  const argument arguments[] = {
+      {"--kinds", "A,B", "kinds to compare; the first one sizes the probe; default: all",
+       .text = &kinds},
+      {"--slots", "N", "slots of a quotient table; default 67108864", .count = &b.plan.slots,
+       .least = 1024, .most = (double)((uint64_t)1 << 44)},
+      {"--width", "N", "bits per remainder; default 8", .count = &b.plan.width, .least = 1,
+       .most = 64},
+      {"--load", "X", "load factor to fill to; default 0.9", .real = &b.plan.load, .least = 0.01,
+       .most = 1},
+      {"--rounds", "N", "number of rounds; results are medians; default 5", .count = &b.plan.rounds,
+       .least = 1, .most = 1e6},
+      {"--seed", "HEX", "seed of keys and hash: the same seed repeats the run; default be50",
+       .hex = &b.plan.seed},
+      {"--isa", "NAME", "use no faster instructions than portable, avx2 or avx512",
+       .text = &b.plan.isa},
+      {"--options", "TEXT", "options of every listed kind, such as heads=no; not with --isa",
+       .text = &b.plan.options},
+      {"--csv", NULL, "print CSV: kind,op,ns,ratio,value,spread", .flag = &csv},
+      {"--json", NULL, "print JSON: command, machine, version, seed, plan, and the same rows",
+       .flag = &json},
+  };
+  arguments_parse(
+      &(command){
+          .usage = "micro [options]",
+          .about =
+              "Measures the operations of filter kinds: insert, negative and positive queries, "
+              "by single\ncalls and by batch calls; build (from keys), build_sorted (from sorted "
+              "digests), count,\nremove (the last keys inserted), merge (two filters with half "
+              "of the keys each).\nns: nanoseconds per key; ratio: ns divided by the time of a "
+              "random memory read;\nspread: interquartile range of the rounds, in percent of the "
+              "median.\nKinds without slots get the capacity and FPR of a quotient table of "
+              "these slots.",
+          .arguments = arguments,
+          .argument_count = sizeof arguments / sizeof *arguments,
+      },
+      argc, argv);
+  check_isa(b.plan.isa);
+  if (csv && json) usage_error("--csv and --json exclude each other");
+  if (b.plan.isa && b.plan.options)
+    usage_error("--options: pass isa=%s there instead of --isa", b.plan.isa);
+  add_cases(&b, kinds);
+  measure(&b);
+  print_results(&b, json ? JSON : csv ? CSV : TABLE, argc, argv);
+  free_bench(&b);
+  return 0;
+}

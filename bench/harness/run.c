@@ -1,0 +1,122 @@
+/* besom-bench run: lists the claims, or tests one. */
+#include <stdio.h>
+#include <string.h>
+
+#include "arguments.h"
+#include "claims/claims.h"
+#include "fail.h"
+#include "harness/commands.h"
+#include "json.h"
+#include "workloads/key_stream.h"
+
+/* ------------------------------------------------------------------ listing claims */
+
+static void list_claims(void) {
+  for (size_t i = 0; claims[i]; i++)
+    printf("%-20s %s (%s)\n", claims[i]->name, claims[i]->statement, claims[i]->source);
+}
+
+/* Prints a member of a JSON object; text may be NULL. */
+static void print_member(const char *name, const char *text) {
+  printf("\"%s\":", name);
+  json_print_text(text);
+  printf(",");
+}
+
+static void print_flag(const char *name, bool value) {
+  printf("\"%s\":%s,", name, value ? "true" : "false");
+}
+
+static void print_plot(const plot *p) {
+  printf("{");
+  print_member("title", p->title);
+  print_member("x", p->x);
+  print_member("y", p->y);
+  print_member("series", p->series);
+  print_member("panels", p->panels);
+  print_member("where", p->where);
+  print_member("x_label", p->x_label);
+  print_member("y_label", p->y_label);
+  print_flag("log_x", p->log_x);
+  print_flag("log_y", p->log_y);
+  printf("\"bars\":%s}", p->bars ? "true" : "false");
+}
+
+static void print_claim(const claim *c) {
+  printf("{");
+  print_member("name", c->name);
+  print_member("source", c->source);
+  print_member("paper", c->paper);
+  print_member("statement", c->statement);
+  print_member("differs", c->differs);
+  print_flag("timed", c->timed);
+  printf("\"columns\":[");
+  for (size_t i = 0; i < c->column_count; i++) {
+    if (i) printf(",");
+    json_print_text(c->columns[i]);
+  }
+  printf("],\"plots\":[");
+  for (const plot *p = c->plots; p && p->title; p++) {
+    if (p != c->plots) printf(",");
+    print_plot(p);
+  }
+  printf("]}");
+}
+
+static void print_claims(void) {
+  printf("[");
+  for (size_t i = 0; claims[i]; i++) {
+    if (i) printf(",\n");
+    print_claim(claims[i]);
+  }
+  printf("]\n");
+}
+
+/* ------------------------------------------------------------------ testing a claim */
+
+static const claim *find_claim(const char *name) {
+  for (size_t i = 0; claims[i]; i++)
+    if (strcmp(claims[i]->name, name) == 0) return claims[i];
+  usage_error("there is no claim '%s'; besom-bench run lists them", name);
+}
+
+static void test_claim(const claim *c, bool full, bool csv) {
+  report *numbers = report_create(c->columns, c->column_count, csv);
+  findings found = c->run(full, numbers);
+  progress_end();
+  if (csv)
+    printf("# claim: %s\n# size: %s\n# seed: %x\n# verdict: %s\n# parts: %zu of %zu\n", c->name,
+           full ? "full" : "quick", BENCH_SEED, verdict_of(&found), found.held, found.tested);
+  else
+    printf("%s: %s (%s)\n\n", c->name, c->statement, c->source);
+  report_finish(numbers);
+  if (!csv) printf("\n%s (%zu of %zu parts)\n", verdict_of(&found), found.held, found.tested);
+}
+
+int run_command(int argc, char **argv) {
+  bool full = false, csv = false, json = false;
+  const argument arguments[] = {
+      {"--full", NULL, "run at full size: minutes instead of seconds", .flag = &full},
+      {"--csv", NULL, "print the numbers as CSV, after header lines that start with #",
+       .flag = &csv},
+      {"--json", NULL, "list the claims as JSON", .flag = &json},
+  };
+  words claim_name = arguments_parse(
+      &(command){
+          .usage = "run [CLAIM] [options]",
+          .about =
+              "Tests a claim: prints its statement, its numbers, and whether it holds.\nWithout "
+              "a claim: lists all claims. The exit code is 0 whether the claim holds or not.",
+          .arguments = arguments,
+          .argument_count = sizeof arguments / sizeof *arguments,
+          .most_words = 1,
+      },
+      argc, argv);
+  if (claim_name.n)
+    test_claim(find_claim(claim_name.at[0]), full, csv);
+  else if (json)
+    print_claims();
+  else
+    list_claims();
+  return 0;
+}

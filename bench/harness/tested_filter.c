@@ -1,0 +1,137 @@
+#include "harness/tested_filter.h"
+
+#include "besom_store.h"
+#include "fail.h"
+#include "harness/timing.h"
+
+enum { WIDTH = 8, CHUNK = 4096 };
+
+const char *const adapt_mode_names[ADAPT_MODES] = {"qf", "aqf_exceptions", "aqf_store"};
+
+static besom_guard *create_guard(const besom_config *config) {
+  besom_store *store;
+  besom_guard *guard;
+  check(besom_store_memory(NULL, &store), "creating a store");
+  check(besom_guard_open(&(besom_guard_config){.filter = *config, .grow_at = 1, .rekey_at = 2},
+                         store, &guard),
+        "creating a guard");
+  return guard;
+}
+
+static void put_new(besom_guard *guard, uint64_t key) {
+  uint8_t bytes[8];
+  key_bytes(key, bytes);
+  check(besom_guard_put_new(guard, bytes, sizeof bytes, NULL, 0), "storing a key");
+}
+
+static void fill_guard(besom_guard *guard, const key_stream *members, uint64_t n) {
+  uint64_t keys[CHUNK];
+  for (uint64_t done = 0; done < n;) {
+    size_t chunk = n - done < CHUNK ? (size_t)(n - done) : CHUNK;
+    members->generate(members, done, chunk, keys);
+    for (size_t i = 0; i < chunk; i++) put_new(guard, keys[i]);
+    done += chunk;
+  }
+}
+
+tested_filter tested_filter_create_from(adapt_mode mode, const besom_config *config,
+                                        const key_stream *members, uint64_t n, driver *d) {
+  tested_filter l = {.adapts = mode == ADAPT_EXCEPTIONS};
+  if (mode != ADAPT_STORE) {
+    l.filter = l.own = drive_filled(d, config, members, n);
+    return l;
+  }
+  l.guard = create_guard(config);
+  l.filter = besom_guard_filter(l.guard);
+  fill_guard(l.guard, members, n);
+  return l;
+}
+
+tested_filter tested_filter_create_guard(const besom_config *config, uint64_t key_seed,
+                                         uint64_t members) {
+  return tested_filter_create_with(ADAPT_STORE, config, key_seed, members, NULL);
+}
+
+tested_filter tested_filter_create_with(adapt_mode mode, const besom_config *config,
+                                        uint64_t key_seed, uint64_t members, driver *d) {
+  key_stream stream = stream_members(key_seed);
+  return tested_filter_create_from(mode, config, &stream, members, d);
+}
+
+tested_filter tested_filter_create(adapt_mode mode, const filter_setup *s, driver *d) {
+  uint8_t seed[16];
+  hash_seed(s->filter_seed, seed);
+  besom_config config = {.kind = mode == ADAPT_NEVER ? "qf" : "aqf",
+                         .slots = s->slots,
+                         .width = WIDTH,
+                         .seed = seed,
+                         .reserve = mode == ADAPT_NEVER ? 0 : s->reserve};
+  return tested_filter_create_with(mode, &config, s->key_seed, s->members, d);
+}
+
+void tested_filter_free(tested_filter *l) {
+  besom_guard_close(l->guard);
+  besom_free(l->own);
+  *l = (tested_filter){0};
+}
+
+static bool adapt_by_store(tested_filter *l, uint64_t key) {
+  uint8_t bytes[8];
+  besom_guard_statistics before, after;
+  key_bytes(key, bytes);
+  check(besom_guard_stats(l->guard, &before), "statistics of a guard");
+  besom_status status = besom_guard_get(l->guard, bytes, sizeof bytes, NULL);
+  if (status != BESOM_NOT_FOUND) fail("a key that was never stored: %s", besom_strerror(status));
+  check(besom_guard_stats(l->guard, &after), "statistics of a guard");
+  return after.adapt_full == before.adapt_full;
+}
+
+static bool adapt_by_exception(tested_filter *l, uint64_t key) {
+  besom_status status = besom_adapt_u64(l->own, key);
+  if (status != BESOM_FULL) check(status, "adapting");
+  return status == BESOM_OK;
+}
+
+bool tested_filter_query(tested_filter *l, uint64_t key) {
+  if (!besom_contains_u64(l->filter, key)) return false;
+  if (l->guard)
+    l->reserve_full += !adapt_by_store(l, key);
+  else if (l->adapts)
+    l->reserve_full += !adapt_by_exception(l, key);
+  return true;
+}
+
+void tested_filter_insert(tested_filter *l, uint64_t key) {
+  if (l->guard)
+    put_new(l->guard, key);
+  else
+    check(besom_insert_u64(l->own, key), "inserting a key");
+}
+
+void tested_filter_remove(tested_filter *l, uint64_t key) {
+  uint8_t bytes[8];
+  key_bytes(key, bytes);
+  if (l->guard)
+    check(besom_guard_delete(l->guard, bytes, sizeof bytes), "deleting a key");
+  else
+    check(besom_remove_u64(l->own, key), "removing a key");
+}
+
+besom_statistics tested_filter_stats(const tested_filter *l) {
+  besom_statistics stats;
+  check(besom_stats(l->filter, &stats), "statistics of a filter");
+  return stats;
+}
+
+double tested_filter_query_all(tested_filter *l, const uint64_t *keys, uint64_t n, uint64_t *hits) {
+  uint64_t yes = 0;
+  double start = cpu_seconds();
+  for (uint64_t i = 0; i < n; i++) yes += tested_filter_query(l, keys[i]);
+  *hits = yes;
+  return cpu_seconds() - start;
+}
+
+double tested_filter_extra_bits(const tested_filter *l, double reserve) {
+  besom_statistics stats = tested_filter_stats(l);
+  return stats.reserve_used * reserve * 8 * (double)stats.bytes / (double)stats.items;
+}
