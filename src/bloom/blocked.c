@@ -88,7 +88,7 @@ static besom_status read_options(const char *text, enum isa *isa) {
 }
 
 static besom_status plan(const besom_config *config, double keys, struct blocked_shape *shape) {
-  double rate = config->fpr != 0 ? config->fpr : DEFAULT_RATE;
+  double rate = config->fpr != 0 ? config->fpr : DEFAULT_FPR;
   if (config->bits == 0) {
     if (rate < MIN_PLANNED_RATE) return BESOM_INVALID;
     *shape = besom__blocked_plan_rate(keys, rate);
@@ -125,7 +125,7 @@ static void destroy(besom_filter *f) {
   if (!f->mapping) besom__release(&f->allocator, bloom(f)->memory, memory_of(&bloom(f)->blocked));
 }
 
-static double price(double keys, double *rate) {
+static double bits_per_key(double keys, double *rate) {
   (void)keys;
   return besom__blocked_plan_rate(0x1p30, *rate).lines * LINE_BITS /
          0x1p30; /* any large number: lines are whole */
@@ -255,7 +255,7 @@ const struct besom_kind besom__blocked_bloom = {
     .create = create,
     .create_like = create_like,
     .destroy = destroy,
-    .price = price,
+    .bits_per_key = bits_per_key,
     .contains = contains,
     .contains_many = contains_many,
     .insert = insert,

@@ -50,7 +50,7 @@ static void plan_for_rate(double rate, double keys, double *lines, uint32_t *has
   *lines = ceil(keys * bits_for_rate(rate, *hashes) / LINE_BITS);
 }
 
-static double price(double keys, double *rate) {
+static double bits_per_key(double keys, double *rate) {
   double lines;
   uint32_t hashes;
   plan_for_rate(*rate, 0x1p40, &lines, &hashes); /* any large number: lines are rounded up */
@@ -87,7 +87,7 @@ static besom_status create(besom_filter *f, const besom_config *config) {
   if (config->bits != 0)
     plan_for_bits(config->bits, (double)most, &lines, &hashes);
   else
-    plan_for_rate(config->fpr != 0 ? config->fpr : DEFAULT_RATE, (double)most, &lines, &hashes);
+    plan_for_rate(config->fpr != 0 ? config->fpr : DEFAULT_FPR, (double)most, &lines, &hashes);
   if (!(lines >= 1 && lines < ldexp(1, 50))) return BESOM_INVALID;
   f->capacity = most;
   return make_bits(f, (uint64_t)lines * LINE_BITS, hashes);
@@ -251,7 +251,7 @@ const struct besom_kind besom__bloom = {
     .create = create,
     .create_like = create_like,
     .destroy = destroy,
-    .price = price,
+    .bits_per_key = bits_per_key,
     .contains = contains,
     .contains_many = contains_many,
     .insert = insert,

@@ -68,12 +68,12 @@ static uint32_t width_for(const besom_config *config) {
       config->bits != 0
           ? floor((config->bits * (double)config->capacity - 8.0 * (sizeof full + READ_BEYOND)) /
                   (double)cells_of(&full))
-          : ceil(-log2(config->fpr != 0 ? config->fpr : DEFAULT_RATE));
+          : ceil(-log2(config->fpr != 0 ? config->fpr : DEFAULT_FPR));
   if (config->bits != 0 && width > MAX_WIDTH) return MAX_WIDTH;
   return width >= 1 && width <= MAX_WIDTH ? (uint32_t)width : 0;
 }
 
-static double price(double keys, double *rate) {
+static double bits_per_key(double keys, double *rate) {
   struct fuse full = {.width = 1};
   double width = ceil(-log2(*rate) - 1e-9);
   if (width < 1 || width > MAX_WIDTH || !(keys >= 1 && keys <= MAX_KEYS)) return 0;
@@ -372,7 +372,7 @@ const struct besom_kind besom__fuse = {
     .build = build,
     .build_digests = build_digests,
     .destroy = destroy,
-    .price = price,
+    .bits_per_key = bits_per_key,
     .contains = contains,
     .contains_many = contains_many,
     .stats = stats,

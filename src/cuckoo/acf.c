@@ -189,7 +189,7 @@ static bool holds(const struct acf *a, uint64_t slot, besom_digest d) {
   return is_place(a, slot, d) && acf_slot_matches(a, slot, d, a->policy->function);
 }
 
-besom_status besom__acf_readmit_at(besom_filter *f, besom_digest d, besom_match match) {
+besom_status besom__acf_restore_at(besom_filter *f, besom_digest d, besom_match match) {
   struct acf *a = acf(f);
   if (match.rank || !is_place(a, match.bucket, d) || slot_get(&a->table, match.bucket))
     return BESOM_INCOMPATIBLE;

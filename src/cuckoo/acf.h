@@ -149,7 +149,7 @@ besom_status besom__acf_matches(const besom_filter *f, besom_digest d, besom_mat
                                 size_t *total);
 besom_status besom__acf_insert_at(besom_filter *f, besom_digest d, uint64_t value,
                                   besom_match *match);
-besom_status besom__acf_readmit_at(besom_filter *f, besom_digest d, besom_match match);
+besom_status besom__acf_restore_at(besom_filter *f, besom_digest d, besom_match match);
 besom_status besom__acf_remove_at(besom_filter *f, besom_match match);
 besom_status besom__acf_adapt(besom_filter *f, besom_digest d);
 besom_status besom__acf_adapt_at(besom_filter *f, besom_digest offender, besom_match match,
@@ -166,7 +166,7 @@ besom_status besom__acf_load(besom_filter *f, struct sections_in *in,
   .destroy = besom__acf_destroy, .insert = besom__acf_insert,                                  \
   .insert_many = besom__acf_insert_many, .adapt = besom__acf_adapt, .bind = besom__acf_bind,   \
   .matches = besom__acf_matches, .insert_at = besom__acf_insert_at,                            \
-  .readmit_at = besom__acf_readmit_at, .remove_at = besom__acf_remove_at,                      \
+  .restore_at = besom__acf_restore_at, .remove_at = besom__acf_remove_at,                      \
   .adapt_at = besom__acf_adapt_at, .stats = besom__acf_stats, .validate = besom__acf_validate, \
   .save = besom__acf_save
 

@@ -30,7 +30,7 @@ const struct besom_kind besom__cf = {
                  "cuckoo filter: small and fast; counts up to 8, removes, merges; not adaptive",
              .abilities = BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE |
                           BESOM_CAN_ITERATE,
-             .most_copies = MOST_COPIES},
+             .max_copies = MOST_COPIES},
     .create = create,
     .contains = contains,
     .contains_many = contains_many,

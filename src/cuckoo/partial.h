@@ -126,7 +126,7 @@ besom_status besom__partial_load(besom_filter *f, struct sections_in *in, partia
 /* What is the same in all of them, as members of struct besom_kind. */
 #define PARTIAL_OPERATIONS                                                                       \
   .size = sizeof(struct partial), .create_like = besom__partial_create_like,                     \
-  .destroy = besom__partial_destroy, .price = besom__partial_price,                              \
+  .destroy = besom__partial_destroy, .bits_per_key = besom__partial_price,                              \
   .insert = besom__partial_insert, .insert_many = besom__partial_insert_many,                    \
   .remove = besom__partial_remove, .count = besom__partial_count, .merge = besom__partial_merge, \
   .iter_start = besom__partial_iter_start, .iter_next = besom__partial_iter_next,                \

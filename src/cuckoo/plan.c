@@ -96,7 +96,7 @@ besom_status besom__cuckoo_create(besom_filter *f, const struct cuckoo_family *f
                                   struct ctable *t) {
   if (config->slots || config->value_bits || config->reserve != 0) return BESOM_INVALID;
   uint64_t most = config->max_capacity > config->capacity ? config->max_capacity : config->capacity;
-  double rate = config->fpr != 0 ? config->fpr : DEFAULT_RATE;
+  double rate = config->fpr != 0 ? config->fpr : DEFAULT_FPR;
   uint64_t buckets = buckets_for(family, most);
   double bytes = config->bits * (double)most / 8 - (double)f->kind->size;
   unsigned width = config->bits != 0 ? width_for_bytes(family, buckets, bytes, selector_bits)

@@ -23,7 +23,7 @@ uint64_t besom__cuckoo_capacity(const struct cuckoo_family *family, uint64_t buc
 /* The probability that some slot of a key's buckets holds its fingerprint by chance. */
 double besom__cuckoo_rate(const struct cuckoo_family *family, double load, unsigned width);
 
-/* besom_kind.price of a kind without selector bits. */
+/* besom_kind.bits_per_key of a kind without selector bits. */
 double besom__cuckoo_price(const struct cuckoo_family *family, double keys, double *rate);
 
 /*

@@ -95,11 +95,11 @@ static besom_status save(const besom_filter *f, const besom_sink *sink) {
 besom_status besom_save(const besom_filter *f, const besom_sink *sink) {
   if (!f || !sink || !sink->write) return BESOM_INVALID;
   if (!f->kind->save) return BESOM_UNSUPPORTED;
-  struct visit v = besom__enter(f);
-  besom__hold(v.filter);
+  struct reader v = besom__reader_enter(f);
+  besom__pause_writers(v.filter);
   besom_status status = save(v.filter, sink);
-  besom__let_go(v.filter);
-  besom__leave(v);
+  besom__resume_writers(v.filter);
+  besom__reader_leave(v);
   return status;
 }
 

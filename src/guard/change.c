@@ -121,7 +121,7 @@ static besom_status put_new(besom_guard *g, const struct key *key, besom_bytes v
 /* ------------------------------------------------------------------ delete */
 
 static besom_status ready_to_remove(besom_filter *f, besom_match at) {
-  return f->kind->ready_to_remove ? f->kind->ready_to_remove(f, at) : BESOM_OK;
+  return f->kind->prepare_remove ? f->kind->prepare_remove(f, at) : BESOM_OK;
 }
 
 static besom_status remove_record(besom_guard *g, const struct lookup *l) {

@@ -176,7 +176,7 @@ static inline uint64_t count(const besom_guard *g, uint64_t *counter, uint64_t n
 /* Whether the filter relocates its fingerprints, and records with them (besom_reverse.exchange).
    Such kinds cannot compute a key's bucket. */
 static inline bool moves_records(const besom_guard *g) {
-  return g->current.filter->kind->readmit_at && !g->current.filter->kind->bucket_of;
+  return g->current.filter->kind->restore_at && !g->current.filter->kind->bucket_of;
 }
 
 static inline bool in_batch(const besom_guard *g) {

@@ -76,7 +76,7 @@ static besom_status refill_bucket(besom_filter *f, uint64_t bucket, const struct
   besom_status status = truncate_bucket(f, bucket, 0);
   for (size_t i = 0; i < list->n && status == BESOM_OK; i++) {
     besom_match at = {bucket, (uint32_t)i}, given;
-    status = f->kind->readmit_at ? f->kind->readmit_at(f, list->digests[i], at)
+    status = f->kind->restore_at ? f->kind->restore_at(f, list->digests[i], at)
                                  : besom_insert_at(f, list->digests[i], 0, &given);
   }
   return status;

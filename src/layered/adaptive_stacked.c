@@ -180,7 +180,7 @@ static besom_status create(besom_filter *f, const besom_config *config) {
                           .shape = {DEFAULT_SKEW / 100.0, DEFAULT_NEGATIVES * members},
                           .members = members,
                           .life = DEFAULT_LIFE * members,
-                          .fpr = config->fpr != 0 ? config->fpr : DEFAULT_RATE,
+                          .fpr = config->fpr != 0 ? config->fpr : DEFAULT_FPR,
                           .room = config->reserve != 0 ? config->reserve : DEFAULT_ADAPT_ROOM};
   besom_status status = read_options(config->options, &a->wishes);
   if (status != BESOM_OK) return status;

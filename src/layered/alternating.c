@@ -155,7 +155,7 @@ besom_status besom__alternating_load(struct alternating *a, const besom_filter *
     status = besom__inner_load_built(outer, in, &a->layers[a->n]);
     if (status != BESOM_OK) break;
     const struct besom_kind *kind = a->layers[a->n++]->kind;
-    if (!kind->price || kind != a->layers[0]->kind) status = BESOM_CORRUPT;
+    if (!kind->bits_per_key || kind != a->layers[0]->kind) status = BESOM_CORRUPT;
   }
   if (status != BESOM_OK) besom__alternating_free(a);
   return status;

@@ -311,7 +311,7 @@ const struct besom_kind besom__cached = {
     .info = {"cached",
              "a filter of another kind with a cache of false positives: adapts, but forgets",
              BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE |
-                 BESOM_CAN_GROW | BESOM_CAN_ADAPT | BESOM_CAN_BUILD_SORTED | BESOM_CAN_REKEY |
+                 BESOM_CAN_RESIZE | BESOM_CAN_ADAPT | BESOM_CAN_BUILD_SORTED | BESOM_CAN_REKEY |
                  BESOM_FORGETS},
     .size = sizeof(struct cached),
     .create = create,

@@ -65,7 +65,7 @@ static double later_bits(double rate, double yes, double no, double level_head) 
 static double first_rate(const besom_config *config, uint64_t yes, uint64_t no,
                          const struct inner_kind *bloom) {
   double n = yes ? (double)yes : 1, head = 8.0 * (double)bloom->kind->size;
-  double wanted = config->fpr != 0 ? config->fpr : DEFAULT_RATE;
+  double wanted = config->fpr != 0 ? config->fpr : DEFAULT_FPR;
   if (config->bits == 0) return no ? fmin(wanted, sqrt(0.5) * n / (double)no) : wanted;
   double budget = config->bits * n - 8.0 * sizeof(struct cascade) - head;
   for (double own = budget; own > 0; own -= budget / 256) {

@@ -103,7 +103,7 @@ static besom_status read_wishes(const besom_config *config, struct wishes *w) {
   const char *text = config->options;
   struct option option;
   besom_status status;
-  *w = (struct wishes){.bits = config->bits, .fpr = config->fpr != 0 ? config->fpr : DEFAULT_RATE};
+  *w = (struct wishes){.bits = config->bits, .fpr = config->fpr != 0 ? config->fpr : DEFAULT_FPR};
   while ((status = besom__option_next(&text, &option)) == BESOM_OK)
     if ((status = read_option(w, &option)) != BESOM_OK) return status;
   if (status != BESOM_END) return status;

@@ -38,7 +38,7 @@ besom_status besom__wishes_read(const char *options, struct stack_wishes *w) {
                              .limits.checks_member = MOST_CHECKS_OF_MEMBERS};
   while ((status = besom__option_next(&options, &option)) == BESOM_OK)
     if ((status = read_option(w, &option)) != BESOM_OK) return status;
-  return status == BESOM_END && w->base.kind->price ? BESOM_OK : BESOM_BAD_OPTION;
+  return status == BESOM_END && w->base.kind->bits_per_key ? BESOM_OK : BESOM_BAD_OPTION;
 }
 
 void besom__wishes_unseen(const struct stack_wishes *w, bool weighed,
@@ -50,7 +50,7 @@ void besom__wishes_unseen(const struct stack_wishes *w, bool weighed,
 besom_status besom__wishes_aim(const struct stack_wishes *w, const besom_config *config,
                                uint64_t members, struct stack_aim *aim) {
   *aim = (struct stack_aim){.members = (double)members, .bits = config->bits, .limits = w->limits};
-  if (config->bits == 0) aim->fpr = config->fpr != 0 ? config->fpr : DEFAULT_RATE;
+  if (config->bits == 0) aim->fpr = config->fpr != 0 ? config->fpr : DEFAULT_FPR;
   if (!besom__layer_prices(w->base.kind, aim->members, &aim->prices)) return BESOM_INVALID;
   aim->prices.head_bits = 8.0 * (double)besom__stacked.size;
   return BESOM_OK;

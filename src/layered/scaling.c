@@ -57,7 +57,7 @@ static besom_status add_layer(struct scaling *s) {
 /* The first layer of a budget of bits decides the rate: it has half of the whole. */
 static besom_status add_first_layer(struct scaling *s, const besom_config *config) {
   besom_config first = {.capacity = config->capacity, .reserve = config->reserve};
-  s->fpr = config->fpr != 0 ? config->fpr : DEFAULT_RATE;
+  s->fpr = config->fpr != 0 ? config->fpr : DEFAULT_FPR;
   if (config->bits != 0)
     first.bits = config->bits - 8.0 * sizeof *s / (double)config->capacity;
   else

@@ -64,11 +64,11 @@ double besom__stack_checks(const struct stack *s, double share) {
 /* ------------------------------------------------------------------ sizes */
 
 bool besom__layer_prices(const struct besom_kind *kind, double keys, struct layer_prices *prices) {
-  if (!kind->price) return false;
+  if (!kind->bits_per_key) return false;
   *prices = (struct layer_prices){
       .n = 1, .layer_bits = 8.0 * (double)kind->size + 512}; /* and half of what is rounded */
   for (unsigned i = 1; i < MAX_PRICES; i++) {
-    double wanted = exp2(-(double)i / PRICES_A_BIT), rate = wanted, bits = kind->price(keys, &rate);
+    double wanted = exp2(-(double)i / PRICES_A_BIT), rate = wanted, bits = kind->bits_per_key(keys, &rate);
     if (!(bits > 0)) break;
     bool another = rate < wanted * (1 - 1e-9);
     if (i == 1 && another) prices->whole_bits = true, prices->n = 0;

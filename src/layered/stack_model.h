@@ -56,7 +56,7 @@ struct layer_prices {
 };
 
 /*
- * The prices of a kind for sets of about so many keys. False if the kind cannot tell them (besom_kind.price);
+ * The prices of a kind for sets of about so many keys. False if the kind cannot tell them (besom_kind.bits_per_key);
  * head_bits is left to the caller.
  */
 bool besom__layer_prices(const struct besom_kind *kind, double keys, struct layer_prices *prices);

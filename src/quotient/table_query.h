@@ -103,7 +103,7 @@ ALWAYS_INLINE enum answer answer_of_long(const struct qtable *t, const uint8_t *
   if (UNLIKELY(last >= BLOCK_SLOTS || bits > 64)) return ANSWER_MAYBE;
   while (i++ < last)
     string = string << payload | (slot_remainder(t, block, i, width) & bits_below(payload));
-  return answer_of_string(string << (64 - bits), behind);
+  return answer_of_extension(string << (64 - bits), behind);
 }
 
 /*

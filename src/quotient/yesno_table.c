@@ -22,7 +22,7 @@ static double extension_slots(double near, unsigned width) {
   double slots = 0, shorter = exp(-near);
   for (unsigned bits = 1; bits <= MAX_EXTENSION; bits++) {
     double enough = exp(-ldexp(near, -(int)bits));
-    slots += (enough - shorter) * (besom__long_slots(1, bits, width) - 1);
+    slots += (enough - shorter) * (besom__fingerprint_slots(1, bits, width) - 1);
     shorter = enough;
   }
   return slots;
@@ -99,7 +99,7 @@ besom_status besom__yesno_table_count_slots(const struct lists *lists,
   struct fingerprint fp;
   besom_status status;
   for (*slots = 0; (status = next_fingerprint(&w, shape, &fp)) == BESOM_OK;)
-    *slots += besom__long_slots(1, fp.extension_bits, shape->width);
+    *slots += besom__fingerprint_slots(1, fp.extension_bits, shape->width);
   return status == BESOM_END ? BESOM_OK : status;
 }
 

@@ -493,7 +493,7 @@ static void keys_come_and_go_among_tombstones(void **state) {
 }
 
 #define BURIES                                                                                 \
-  (BESOM_CAN_MATCH | BESOM_CAN_ADAPT | BESOM_CAN_REMOVE | BESOM_CAN_ITERATE | BESOM_CAN_GROW | \
+  (BESOM_CAN_MATCH | BESOM_CAN_ADAPT | BESOM_CAN_REMOVE | BESOM_CAN_ITERATE | BESOM_CAN_RESIZE | \
    BESOM_CAN_MERGE | BESOM_CAN_REKEY | BESOM_CAN_COUNT | BESOM_CAN_VALUE)
 
 const law tombstone_laws[] = {

@@ -94,7 +94,7 @@ static double made_up_price(double keys, double *rate) {
   return 2 - log2(*rate);
 }
 
-static const struct besom_kind made_up = {.size = 1000, .price = made_up_price};
+static const struct besom_kind made_up = {.size = 1000, .bits_per_key = made_up_price};
 
 static void sizes_are_those_of_what_reaches_each_layer(void **state) {
   (void)state;
@@ -162,7 +162,7 @@ static void prices_are_those_of_real_filters(void **state) {
   for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
     const struct besom_kind *kind = besom__kind_named(kinds[k]);
     for (double wanted = 0.3; wanted > 1e-5; wanted /= 7) {
-      double rate = wanted, bits = kind->price(200000, &rate);
+      double rate = wanted, bits = kind->bits_per_key(200000, &rate);
       besom_config config = {.kind = kinds[k], .capacity = 200000, .fpr = wanted};
       besom_filter *f = NULL;
       besom_statistics stats;
