@@ -291,9 +291,6 @@ static inline void besom__resume_writers(const besom_filter *f) {
 
 /* -------------------------------------------------------------- making filters */
 
-/* A copy of a caller's struct of `given` bytes in one of this version: missing members are 0. */
-void besom__copy_struct(void *to, size_t size, const void *from, size_t given);
-
 /* A filter with a ready head, the kind's part still zero. */
 besom_status besom__filter_new(const struct besom_kind *kind, const struct hasher *hasher,
                                const besom_allocator *allocator, besom_filter **out);

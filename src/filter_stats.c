@@ -31,7 +31,7 @@ besom_status besom_stats_sized(const besom_filter *f, besom_statistics *stats, s
   besom_statistics *s = &out.common;
   s->bytes += besom__snapshot_bytes(f);
   s->bits_per_key = s->keys ? 8.0 * (double)s->bytes / (double)s->keys : 0;
-  besom__copy_struct(stats, size, s, sizeof *s);
+  besom_copy_struct(stats, size, s, sizeof *s);
   return BESOM_OK;
 }
 

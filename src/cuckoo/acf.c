@@ -48,7 +48,8 @@ besom_status besom__acf_bind(besom_filter *f, const besom_reverse *reverse) {
 }
 
 besom_status besom__acf_stored(const struct acf *a, uint64_t slot, besom_digest *d) {
-  return a->reverse.digest_of(a->reverse.ctx, &a->head, match_of(slot), d);
+  besom_match match = match_of(slot);
+  return a->reverse.digest_of(a->reverse.ctx, &a->head, &match, d);
 }
 
 besom_status besom__acf_exchange(const struct acf *a, uint64_t slot, uint64_t other) {

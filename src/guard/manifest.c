@@ -43,7 +43,7 @@ static void write_filter_config(struct writer *w, const besom_config *config) {
   besom__write_u64(w, config->capacity);
   besom__write_u64(w, config->max_capacity);
   besom__write_double(w, config->fpr);
-  besom__write_double(w, config->bits);
+  besom__write_double(w, config->bits_per_key);
 }
 
 besom_status besom__manifest_write(besom_guard *g, bool migrated) {
@@ -63,7 +63,8 @@ besom_status besom__manifest_write(besom_guard *g, bool migrated) {
   if (two) write_filter(&w, g->next.filter);
   besom__write_u64(&w, besom__checksum(bytes, (size_t)(w.at - bytes)));
   besom_record record = {manifest_key, {bytes, (size_t)(w.at - bytes)}};
-  return w.failed ? BESOM_INVALID : g->store->ops->table_put(g->store, BESOM_TABLE_NOTES, &record);
+  return w.failed ? BESOM_INVALID
+                  : g->store->ops->table_put(g->store, BESOM_TABLE_MANIFEST, &record);
 }
 
 /* ------------------------------------------------------------------ reading */
@@ -102,7 +103,7 @@ static besom_status read_filter_config(besom_guard *g, struct reader *r) {
   g->filter_config.capacity = besom__read_u64(r);
   g->filter_config.max_capacity = besom__read_u64(r);
   g->filter_config.fpr = besom__read_double(r);
-  g->filter_config.bits = besom__read_double(r);
+  g->filter_config.bits_per_key = besom__read_double(r);
   g->filter_config.options = g->options[0] ? g->options : NULL;
   return r->failed ? BESOM_CORRUPT : BESOM_OK;
 }
@@ -140,8 +141,8 @@ static besom_status read_manifest(besom_guard *g, struct reader *r) {
 
 besom_status besom__manifest_read(besom_guard *g) {
   struct manifest manifest = {.len = 0};
-  besom_status status =
-      g->store->ops->table_get(g->store, BESOM_TABLE_NOTES, manifest_key, copy_manifest, &manifest);
+  besom_status status = g->store->ops->table_get(g->store, BESOM_TABLE_MANIFEST, manifest_key,
+                                                 copy_manifest, &manifest);
   if (status != BESOM_OK) return status;
   if (manifest.len < 8) return BESOM_CORRUPT;
   struct reader r = {manifest.bytes, manifest.bytes + manifest.len - 8, false};

@@ -140,7 +140,7 @@ besom_status besom__aqf_rewrite_in_reserve(struct aqf *a, const struct fingerpri
   unsigned width = a->base.table.width;
   uint64_t more = extension_slots_of(now, width) - extension_slots_of(old, width);
   return a->counters.slots + more > besom__aqf_reserve(a) ? BESOM_FULL
-                                                       : besom__aqf_rewrite(a, old, now);
+                                                          : besom__aqf_rewrite(a, old, now);
 }
 
 /* ------------------------------------------------------------------ members */
@@ -281,7 +281,8 @@ besom_status besom__aqf_count(const besom_filter *f, besom_digest d, uint64_t *n
 besom_status besom__aqf_get_value(const besom_filter *f, besom_digest d, uint64_t *value) {
   struct matching m = besom__matching_start(&const_quotient_filter(f)->table, d);
   if (!own_value_bits(m.table)) return BESOM_INVALID;
-  if (besom__exceptions_has(&const_aqf(f)->exceptions, d) || !besom__next_match(&m)) return BESOM_NOT_FOUND;
+  if (besom__exceptions_has(&const_aqf(f)->exceptions, d) || !besom__next_match(&m))
+    return BESOM_NOT_FOUND;
   *value = m.fp.value;
   return BESOM_OK;
 }
@@ -293,7 +294,8 @@ static void put_value(struct qtable *t, uint64_t position, uint64_t value) {
 besom_status besom__aqf_set_value(besom_filter *f, besom_digest d, uint64_t value) {
   struct matching m = besom__matching_start(&quotient_filter(f)->table, d);
   if (!own_value_bits(m.table) || value >> own_value_bits(m.table)) return BESOM_INVALID;
-  if (besom__exceptions_has(&aqf(f)->exceptions, d) || !besom__next_match(&m)) return BESOM_NOT_FOUND;
+  if (besom__exceptions_has(&aqf(f)->exceptions, d) || !besom__next_match(&m))
+    return BESOM_NOT_FOUND;
   uint64_t position = m.fp.position;
   if (besom__next_match(&m)) return BESOM_AMBIGUOUS;
   put_value(&quotient_filter(f)->table, position, value);
@@ -319,7 +321,8 @@ besom_status besom__aqf_matches(const besom_filter *f, besom_digest d, besom_mat
   const struct qtable *t = &const_quotient_filter(f)->table;
   *total = 0;
   if (!has_buckets(t)) return BESOM_INVALID;
-  if (!t->ops->contains(t, d) || besom__exceptions_has(&const_aqf(f)->exceptions, d)) return BESOM_OK;
+  if (!t->ops->contains(t, d) || besom__exceptions_has(&const_aqf(f)->exceptions, d))
+    return BESOM_OK;
   struct matching m = besom__matching_start(&const_quotient_filter(f)->table, d);
   for (; besom__next_match(&m); ++*total)
     if (*total < cap)
@@ -371,8 +374,8 @@ void besom__aqf_stats(const besom_filter *f, struct stats_out *out) {
   besom__add_counter(out, "no_entries", a->counters.no_entries);
   besom__add_counter(out, "exceptions", a->exceptions.count);
   double by_slots = reserve ? (double)a->counters.slots / (double)reserve : 0;
-  double by_exceptions =
-      (double)(a->exceptions.count * sizeof *a->exceptions.cells) / (double)besom__aqf_exception_bytes(a) * 8 / 7;
+  double by_exceptions = (double)(a->exceptions.count * sizeof *a->exceptions.cells) /
+                         (double)besom__aqf_exception_bytes(a) * 8 / 7;
   /* a resize may take slightly more reserve than there is */
   s->reserve_used = fmin(1, fmax(by_slots, by_exceptions));
 }

@@ -17,10 +17,10 @@
 #define AQF_NAME "aqf"
 #define AQF_SUMMARY \
   "adaptive quotient filter: does not repeat a false positive; counts, removes, merges, grows"
-#define AQF_ABILITIES                                                                              \
-  (BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE | BESOM_CAN_ITERATE |   \
-   BESOM_CAN_RESIZE | BESOM_CAN_ADAPT | BESOM_CAN_BUILD_SORTED | BESOM_CAN_VALUE | BESOM_CAN_MATCH | \
-   BESOM_CAN_REKEY | BESOM_CAN_BUILD_NO | BESOM_CAN_NO_LIST)
+#define AQF_ABILITIES                                                                            \
+  (BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE | BESOM_CAN_ITERATE | \
+   BESOM_CAN_RESIZE | BESOM_CAN_ADAPT | BESOM_CAN_BUILD_SORTED | BESOM_CAN_VALUE |               \
+   BESOM_CAN_MATCH | BESOM_CAN_REKEY | BESOM_CAN_BUILD_NO | BESOM_CAN_NO_LIST)
 
 #define AQF_MAX_COUNT (UINT64_C(1) << 62)
 

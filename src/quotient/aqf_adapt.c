@@ -32,7 +32,7 @@ besom_status besom__aqf_adapt_at(besom_filter *f, besom_digest offender, besom_m
 
 besom_status besom__aqf_stored_digest(const struct aqf *a, struct extension_change *c) {
   const besom_filter *f = a->view_of ? a->view_of : &a->base.head;
-  return a->reverse.digest_of(a->reverse.ctx, f, c->match, &c->stored);
+  return a->reverse.digest_of(a->reverse.ctx, f, &c->match, &c->stored);
 }
 
 /*

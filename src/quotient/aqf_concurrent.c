@@ -7,8 +7,8 @@
  */
 #include "core/address.h"
 #include "quotient/aqf_sync.h"
-#include "quotient/multislot.h"
 #include "quotient/match.h"
+#include "quotient/multislot.h"
 #include "quotient/walk.h"
 
 #define MANY_COPIES \
@@ -79,7 +79,8 @@ static const besom_filter *look_at(struct look *l, const besom_filter *f, besom_
     t->room = room_within(&a->sync->asked, l->range.end);
   }
   l->mark = (besom_digest){d.hi, d.lo + !(d.hi | d.lo)}; /* as marks.c keeps it */
-  l->view.exceptions = is_marked(a, d) ? (struct exception_set){&l->mark, 1, 1} : (struct exception_set){0};
+  l->view.exceptions =
+      is_marked(a, d) ? (struct exception_set){&l->mark, 1, 1} : (struct exception_set){0};
   return &l->view.base.head;
 }
 
@@ -430,8 +431,8 @@ static besom_status adapt_by_keys(struct change *c, besom_digest d) {
 
 static besom_status add_mark(struct aqf *a, besom_digest d) {
   besom__lock_marks(a->sync);
-  besom_status status =
-      besom__exceptions_add(&a->exceptions, &a->base.head.allocator, d, besom__aqf_exception_bytes(a));
+  besom_status status = besom__exceptions_add(&a->exceptions, &a->base.head.allocator, d,
+                                              besom__aqf_exception_bytes(a));
   atomic_store_explicit(&a->sync->marks, a->exceptions.count, memory_order_relaxed);
   besom__unlock_marks(a->sync);
   return status;

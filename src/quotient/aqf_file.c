@@ -37,8 +37,10 @@ const char *besom__aqf_validate(const besom_filter *f) {
   if (counted.base.head.items != f->items) return "the number of items is wrong";
   if (counted.counters.slots != a->counters.slots) return "the number of extension slots is wrong";
   if (counted.base.table.extended != t->extended) return "the number of extensions is wrong";
-  if (counted.counters.tombstones != a->counters.tombstones) return "the number of tombstones is wrong";
-  if (counted.counters.no_entries != a->counters.no_entries) return "the number of no entries is wrong";
+  if (counted.counters.tombstones != a->counters.tombstones)
+    return "the number of tombstones is wrong";
+  if (counted.counters.no_entries != a->counters.no_entries)
+    return "the number of no entries is wrong";
   if (member_slots(a) > f->capacity) return "the number of items exceeds the capacity";
   return besom__exceptions_check(&a->exceptions);
 }
@@ -59,7 +61,8 @@ void besom__aqf_save(const besom_filter *f, struct sections_out *out) {
   besom__write_u64(&out->parameters, a->keep_tombstones);
   besom__write_u64(&out->parameters, a->counters.tombstones);
   if (a->no_capacity) besom__write_u64(&out->parameters, a->no_capacity);
-  add_section(out, TAG_EXCEPTIONS, a->exceptions.cells, a->exceptions.size * sizeof *a->exceptions.cells);
+  add_section(out, TAG_EXCEPTIONS, a->exceptions.cells,
+              a->exceptions.size * sizeof *a->exceptions.cells);
 }
 
 static besom_status load_exceptions(besom_filter *f, const struct section *saved, uint64_t count) {
@@ -100,8 +103,9 @@ besom_status besom__aqf_load(besom_filter *f, struct sections_in *in) {
   const struct section *saved = take_section(in, TAG_EXCEPTIONS);
   bool sound = saved && a->base.table.has_heads && a->base.table.width >= AQF_MIN_WIDTH &&
                a->reserve > 0 && a->reserve <= 0.5 && a->counters.slots <= a->base.table.used &&
-               a->counters.tombstones <= a->base.table.extended && keep <= 1 && has_its_capacity(f) &&
-               has_no_capacity == (a->no_capacity != 0) && a->no_capacity <= MAX_CAPACITY;
+               a->counters.tombstones <= a->base.table.extended && keep <= 1 &&
+               has_its_capacity(f) && has_no_capacity == (a->no_capacity != 0) &&
+               a->no_capacity <= MAX_CAPACITY;
   status = sound ? load_exceptions(f, saved, exceptions) : BESOM_CORRUPT;
   if (status != BESOM_OK) besom__aqf_destroy(f);
   return status;

@@ -8,8 +8,8 @@ static besom_status merge_exceptions(struct aqf *into, const besom_filter *from,
   for (uint64_t i = 0; i < m->size; i++) {
     besom_digest d = m->cells[i];
     if ((d.hi == 0 && d.lo == 0) || besom__aqf_contains(other, d)) continue;
-    besom_status status =
-        besom__exceptions_add(&into->exceptions, &into->base.head.allocator, d, besom__aqf_exception_bytes(into));
+    besom_status status = besom__exceptions_add(&into->exceptions, &into->base.head.allocator, d,
+                                                besom__aqf_exception_bytes(into));
     if (status != BESOM_OK) return status;
   }
   return BESOM_OK;
@@ -22,11 +22,11 @@ besom_status besom__aqf_merge(const besom_filter *a, const besom_filter *b, beso
     return BESOM_INCOMPATIBLE;
   const struct aqf_counters *p = &const_aqf(a)->counters, *q = &const_aqf(b)->counters;
   out->counters = (struct aqf_counters){p->slots + q->slots, p->tombstones + q->tombstones,
-                              p->no_entries + q->no_entries};
+                                        p->no_entries + q->no_entries};
   out->keep_tombstones |= const_aqf(b)->keep_tombstones;
   if (a->items > AQF_MAX_COUNT || b->items > AQF_MAX_COUNT - a->items) return BESOM_FULL;
   if (member_slots(const_aqf(a)) + member_slots(const_aqf(b)) > into->capacity) return BESOM_FULL;
-  if (out->counters.slots > besom__aqf_reserve(out)) return BESOM_FULL;
+  if (out->counters.slots > besom__aqf_reserve(out)) return BESOM_RESERVE_FULL;
   besom_status status = x->ops->merge(x, y, &out->base.table);
   if (status == BESOM_OK) status = merge_exceptions(out, a, b);
   if (status == BESOM_OK) status = merge_exceptions(out, b, a);

@@ -75,7 +75,8 @@ static void sum_up(struct aqf *a) {
   }
   uint64_t members = member_slots(a) + sum.members;
   set_number(&a->base.head.items, a->base.head.items + sum.items);
-  set_number(&a->counters.slots, atomic_load_explicit(&sync->extension_slots, memory_order_relaxed));
+  set_number(&a->counters.slots,
+             atomic_load_explicit(&sync->extension_slots, memory_order_relaxed));
   set_number(&a->counters.tombstones, a->counters.tombstones + sum.tombstones);
   set_number(&a->base.table.used, members + a->counters.slots);
   set_number(&a->base.table.further_slots, a->base.table.further_slots + sum.further_slots);

@@ -49,7 +49,8 @@ bool besom__exceptions_has(const struct exception_set *m, besom_digest d) {
   return equal(m->cells[cell_of(m->cells, m->size, d)], d);
 }
 
-static besom_status grow(struct exception_set *m, const besom_allocator *allocator, uint64_t max_bytes) {
+static besom_status grow(struct exception_set *m, const besom_allocator *allocator,
+                         uint64_t max_bytes) {
   uint64_t size = m->size + m->size / 4 + FIRST_SIZE, most = max_bytes / sizeof *m->cells;
   if (size > most) size = most;
   if (too_full(m->count + 1, size)) return BESOM_FULL;
@@ -63,8 +64,8 @@ static besom_status grow(struct exception_set *m, const besom_allocator *allocat
   return BESOM_OK;
 }
 
-besom_status besom__exceptions_add(struct exception_set *m, const besom_allocator *allocator, besom_digest d,
-                              uint64_t max_bytes) {
+besom_status besom__exceptions_add(struct exception_set *m, const besom_allocator *allocator,
+                                   besom_digest d, uint64_t max_bytes) {
   d = placed(d);
   if (besom__exceptions_has(m, d)) return BESOM_OK;
   if (too_full(m->count + 1, m->size)) {
@@ -101,7 +102,7 @@ bool besom__exceptions_remove(struct exception_set *m, besom_digest d) {
 }
 
 besom_status besom__exceptions_copy(struct exception_set *to, const struct exception_set *from,
-                               const besom_allocator *allocator) {
+                                    const besom_allocator *allocator) {
   if (!from->size) return BESOM_OK;
   besom_digest *cells = besom__allocate(allocator, (size_t)from->size * sizeof *cells);
   if (!cells) return BESOM_NO_MEMORY;

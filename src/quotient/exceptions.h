@@ -23,15 +23,15 @@ bool besom__exceptions_has(const struct exception_set *m, besom_digest d);
  * Adds a digest. OK also if it is in the set. Returns FULL if the cells would take more than
  * max_bytes, NO_MEMORY; nothing has changed then.
  */
-besom_status besom__exceptions_add(struct exception_set *m, const besom_allocator *allocator, besom_digest d,
-                              uint64_t max_bytes);
+besom_status besom__exceptions_add(struct exception_set *m, const besom_allocator *allocator,
+                                   besom_digest d, uint64_t max_bytes);
 
 /* Removes a digest. Returns whether it was in the set. */
 bool besom__exceptions_remove(struct exception_set *m, besom_digest d);
 
 /* Copies a set into an empty one, with memory of its own. Returns NO_MEMORY. */
 besom_status besom__exceptions_copy(struct exception_set *to, const struct exception_set *from,
-                               const besom_allocator *allocator);
+                                    const besom_allocator *allocator);
 
 void besom__exceptions_free(struct exception_set *m, const besom_allocator *allocator);
 

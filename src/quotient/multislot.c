@@ -103,7 +103,9 @@ unsigned besom__fingerprint_slots(uint64_t count, unsigned extension_bits, unsig
 }
 
 bool besom__fingerprint_can_count(uint64_t count, uint64_t n, unsigned width) {
-  return besom__fingerprint_slots(count + n, 0, width) - besom__fingerprint_slots(count, 0, width) <= n;
+  return besom__fingerprint_slots(count + n, 0, width) -
+             besom__fingerprint_slots(count, 0, width) <=
+         n;
 }
 
 unsigned besom__fingerprint_stretch(uint64_t count, unsigned extension_bits, unsigned width) {

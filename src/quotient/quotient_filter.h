@@ -68,8 +68,7 @@ besom_status besom__quotient_bulk_load(besom_filter *f, const struct digest_walk
 
 /* The operations iter_start and iter_next. */
 void besom__quotient_iter_start(const besom_filter *f, besom_iter *iter);
-besom_status besom__quotient_iter_next(const besom_filter *f, besom_iter *iter,
-                                       besom_entry *entry);
+besom_status besom__quotient_iter_next(const besom_filter *f, besom_iter *iter, besom_entry *entry);
 
 /*
  * Fills `fresh`, which is zero except for its head, with f's table at another size, by doublings or

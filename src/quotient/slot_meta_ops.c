@@ -505,8 +505,9 @@ besom_status besom__meta_filter_resize_step(besom_filter *fresh, besom_filter *f
   return BESOM_OK;
 }
 
-besom_status besom__meta_filter_iter_next(besom_iter *iter, besom_entry *entry) {
-  const struct meta_filter *x = const_meta_filter(iter->filter);
+besom_status besom__meta_filter_iter_next(const besom_filter *f, besom_iter *iter,
+                                          besom_entry *entry) {
+  const struct meta_filter *x = const_meta_filter(f);
   struct qtable_cursor *c = (struct qtable_cursor *)iter->state;
   if (!besom__qtable_next(c)) return BESOM_END;
   slot_meta n = besom__meta_at(x, c->position);

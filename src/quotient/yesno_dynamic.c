@@ -87,7 +87,7 @@ struct new_key {
 static besom_status compare_with_key(const struct aqf *a, struct new_key *x,
                                      const struct matching *m, besom_match *where) {
   const struct qtable *t = &a->base.table;
-  if (x->n == MAX_EXTENSION_CHANGES) return BESOM_FULL;
+  if (x->n == MAX_EXTENSION_CHANGES) return BESOM_RESERVE_FULL;
   struct extension_change *conflict = &x->conflicts[x->n];
   conflict->match = (besom_match){bucket_of(t, m->fp.quotient, m->fp.remainder), m->rank};
   conflict->old = m->fp;
@@ -101,7 +101,7 @@ static besom_status compare_with_key(const struct aqf *a, struct new_key *x,
   if (!besom__fingerprint_is_of_key(t, &m->fp, theirs)) return BESOM_INVALID;
   unsigned bits = common_bits(theirs.rest, x->address.rest) + 1 - t->width;
   /* does not occur: two digests with so long a common prefix */
-  if (bits > longest_extension(t)) return BESOM_FULL;
+  if (bits > longest_extension(t)) return BESOM_RESERVE_FULL;
   x->conflict_bits[x->n++] = bits;
   if (x->bits < bits) x->bits = bits;
   return BESOM_OK;
@@ -133,7 +133,8 @@ static bool fits_in_reserve(const struct aqf *a, const struct new_key *x) {
     const struct fingerprint *conflict = &x->conflicts[i].old;
     more += besom__fingerprint_slots(conflict->count, x->conflict_bits[i], width) - conflict->slots;
   }
-  return member_slots(a) < a->base.head.capacity && a->counters.slots + more <= besom__aqf_reserve(a);
+  return member_slots(a) < a->base.head.capacity &&
+         a->counters.slots + more <= besom__aqf_reserve(a);
 }
 
 static besom_status extend_conflicts(struct aqf *a, const struct new_key *x) {
@@ -180,7 +181,8 @@ static besom_status add(struct aqf *a, besom_digest d, bool tagged, uint64_t val
   x.bits = x.n = 0;
   if (!has_buckets(t)) return BESOM_INVALID;
   besom_status status = compare_with_all(a, &x, match);
-  if (status == BESOM_OK) status = fits_in_reserve(a, &x) ? write_new_key(a, &x) : BESOM_FULL;
+  if (status == BESOM_OK)
+    status = fits_in_reserve(a, &x) ? write_new_key(a, &x) : BESOM_RESERVE_FULL;
   if (status != BESOM_OK) return status;
   uint64_t remainder = remainder_of(x.address, t->width);
   *match = (besom_match){bucket_of(t, x.address.quotient, remainder),
@@ -287,7 +289,7 @@ static besom_status read_keys(struct joint_minirun *j, const struct aqf *from) {
   struct matching m = besom__minirun_start(t, j->quotient, j->remainder);
   for (; besom__next_of_minirun(&m); j->n++) {
     if (!is_bound(from)) return BESOM_NEEDS_STORE;
-    if (j->n == MAX_EXTENSION_CHANGES) return BESOM_FULL;
+    if (j->n == MAX_EXTENSION_CHANGES) return BESOM_RESERVE_FULL;
     struct extension_change key = {.match = {bucket_of(t, j->quotient, j->remainder), m.rank}};
     besom_status status = besom__aqf_stored_digest(from, &key);
     if (status != BESOM_OK) return status;
@@ -308,7 +310,7 @@ static besom_status needed_by_keys(const struct joint_minirun *j, unsigned i,
     if (common >= 128) return BESOM_IS_MEMBER;
     if (common + 1 - t->width > *needed) *needed = common + 1 - t->width;
   }
-  return *needed > longest_extension(t) ? BESOM_FULL : BESOM_OK;
+  return *needed > longest_extension(t) ? BESOM_RESERVE_FULL : BESOM_OK;
 }
 
 /* Gives the fingerprints of a merged minirun the extensions that they need. */
@@ -346,7 +348,8 @@ static besom_status merge(const besom_filter *a, const besom_filter *b, besom_fi
   struct joint_minirun j = {.from = {const_aqf(a), const_aqf(b)}};
   struct qtable_cursor c;
   besom_status status = besom__aqf_merge(a, b, into);
-  if (status != BESOM_OK || !out->counters.no_entries || !has_buckets(&out->base.table)) return status;
+  if (status != BESOM_OK || !out->counters.no_entries || !has_buckets(&out->base.table))
+    return status;
   besom__qtable_first(&j.from[1]->base.table, &c);
   while (status == BESOM_OK && besom__qtable_next(&c)) {
     uint64_t last;
@@ -357,7 +360,8 @@ static besom_status merge(const besom_filter *a, const besom_filter *b, besom_fi
     bool met = first && c.table->ops->find(&j.from[0]->base.table, c.quotient, c.remainder, &last);
     if (met && has_both_lists(&out->base.table, c.quotient, c.remainder)) status = join(out, &j);
   }
-  return status == BESOM_OK && out->counters.slots > besom__aqf_reserve(out) ? BESOM_FULL : status;
+  return status == BESOM_OK && out->counters.slots > besom__aqf_reserve(out) ? BESOM_RESERVE_FULL
+                                                                             : status;
 }
 
 /* ------------------------------------------------------------------ checking and files */
@@ -392,7 +396,8 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
   besom_status status = besom__aqf_load(f, in);
   if (status != BESOM_OK) return status;
   a->counters.no_entries = besom__read_u64(&in->parameters);
-  if (a->counters.no_entries <= a->base.table.extended && !a->keep_tombstones && !a->exceptions.count)
+  if (a->counters.no_entries <= a->base.table.extended && !a->keep_tombstones &&
+      !a->exceptions.count)
     return BESOM_OK;
   besom__aqf_destroy(f);
   return BESOM_CORRUPT;
