@@ -7,7 +7,7 @@
 
 #include "besom.h"
 #include "demand.h"
-#include "file/file.h"
+#include "file/container.h"
 #include "support/heap.h"
 #include "support/keys.h"
 #include "support/memory_sink.h"

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
-#include "core/disk.h"
+#include "core/durable_file.h"
 #include "guard/guard.h"
 
 #ifndef PATH_MAX

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "file/file.h"
+#include "file/container.h"
 #include "support/heap.h"
 #include "support/keys.h"
 #include "support/memory_sink.h"

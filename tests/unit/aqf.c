@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "core/bits.h"
-#include "file/file.h"
+#include "file/container.h"
 #include "support/memory_sink.h"
 
 static void assert_ok(besom_status status) {

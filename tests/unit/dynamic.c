@@ -7,7 +7,7 @@
 #include "dynamic_subject.h"
 
 #include "core/bits.h"
-#include "file/file.h"
+#include "file/container.h"
 
 #define GOLDEN BESOM_SOURCE_DIR "/tests/golden/yesno-dynamic-lists-v1.besom"
 

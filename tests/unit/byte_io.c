@@ -1,5 +1,5 @@
 /* Numbers to bytes and back, the ends of buffers, and the checksum. */
-#include "core/wire.h"
+#include "core/byte_io.h"
 
 #include <float.h>
 #include <math.h>

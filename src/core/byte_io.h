@@ -1,16 +1,16 @@
-/* Little-endian bytes in and out, never past an end; and the checksum of files. */
-#ifndef BESOM_CORE_WIRE_H
-#define BESOM_CORE_WIRE_H
+/* Bounded reader and writer of little-endian numbers, and the checksum of files. */
+#ifndef BESOM_CORE_BYTE_IO_H
+#define BESOM_CORE_BYTE_IO_H
 
 #include "besom.h"
 
-/* Reading past the end gives zeros and sets failed, to be looked at once, at the end. */
+/* Reading past the end returns zeros and sets failed. Callers check failed once, at the end. */
 struct reader {
   const uint8_t *at, *end;
   bool failed;
 };
 
-/* The same for writing: what does not fit is dropped. */
+/* Writing past the end drops the data and sets failed. */
 struct writer {
   uint8_t *at, *end;
   bool failed;
@@ -26,7 +26,7 @@ void besom__write_u32(struct writer *w, uint32_t x);
 void besom__write_u64(struct writer *w, uint64_t x);
 void besom__write_double(struct writer *w, double x);
 
-/* XXH3-64 without a seed: finds damage, proves nothing against an enemy. */
+/* XXH3-64 without a seed: detects damage, but an adversary can forge it. */
 uint64_t besom__checksum(const void *data, size_t len);
 
 #endif

@@ -1,4 +1,4 @@
-#include "core/wire.h"
+#include "core/byte_io.h"
 
 #include <string.h>
 

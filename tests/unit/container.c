@@ -1,5 +1,5 @@
 /* The container, byte by byte as its layout has it, for every kind; and what is refused of it, and how. */
-#include "file/file.h"
+#include "file/container.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
