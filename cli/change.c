@@ -93,7 +93,7 @@ static _Noreturn void explain_full(const besom_filter *f, const char *path, cons
     fail("%s: the no list is full at %s. Build the filter again, with the whole no list: "
          "besom build --dynamic --no",
          path, position);
-  if (filter_kind(f)->abilities & BESOM_CAN_GROW)
+  if (filter_kind(f)->abilities & BESOM_CAN_RESIZE)
     fail("%s: the filter is full at %s. To double its capacity: besom grow %s", path, position,
          path);
   fail("%s: the filter is full at %s, and filters of kind %s cannot grow. Build a larger one: "

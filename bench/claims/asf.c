@@ -32,7 +32,7 @@ typedef enum which { BLOOM, SOON, FINAL, STATIC, FILTERS } which;
 static const struct {
   const char *name, *kind, *mode;
 } filters[FILTERS] = {{"bloom", "bloom", NULL},
-                      {"asf", "adaptive-stacked", "soon"},
+                      {"asf", "adaptive-stacked", "lifetime"},
                       {"asf_final", "adaptive-stacked", "final"},
                       {"stacked", "stacked", NULL}};
 
@@ -77,7 +77,7 @@ static besom_filter *make(const stacked_setup *s, which each, const effort *e) {
   besom_config config = {
       .kind = filters[each].kind, .options = options, .capacity = e->members, .bits = BITS};
   if (adapts(each))
-    snprintf(options, sizeof options, "skew=%.0f,negatives=%llu,life=%llu,mode=%s", 100 * skew,
+    snprintf(options, sizeof options, "skew=%.0f,negatives=%llu,lifetime=%llu,objective=%s", 100 * skew,
              (unsigned long long)e->negatives, (unsigned long long)e->queries, filters[each].mode);
   if (each != STATIC) return setup_filter(s, config, BENCH_SEED, NULL, NULL);
   besom_workload *sample = setup_sample(s, e->queries);

@@ -29,7 +29,7 @@ static const struct {
   const char *kind, *options;
   bool knows_keys;
 } filters[] = {{"bloom", NULL, false},
-               {"stacked", "listed=84", true},
+               {"stacked", "sampled=84", true},
                {"learned", "form=plain", false},
                {"learned", "form=sandwiched", false}};
 enum { FILTERS = sizeof filters / sizeof *filters };

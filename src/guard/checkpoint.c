@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
-#include "core/disk.h"
+#include "core/durable_file.h"
 #include "guard/guard.h"
 
 #ifndef PATH_MAX
@@ -35,7 +35,7 @@ static bool path_of(const besom_guard *g, char *out, size_t size) {
 }
 
 static bool write_trailer(besom_guard *g, const uint64_t lengths[2], uint8_t *out) {
-  struct writer w = {out, out + TRAILER_BYTES, false};
+  struct byte_writer w = {out, out + TRAILER_BYTES, false};
   uint64_t number;
   if (g->store->ops->commit_number(g->store, &number) != BESOM_OK) return false;
   besom__write_bytes(&w, magic, sizeof magic);

@@ -326,7 +326,7 @@ static besom_status insert(besom_filter *f, besom_digest d) {
 
 /* Fetches the region, a block and the next: that far most inserts shift. */
 static void prefetch_to_insert(const struct aqf_sync *sync, besom_digest d) {
-  uint64_t quotient = quotient_near(d, sync->asked.slots);
+  uint64_t quotient = approximate_quotient(d, sync->asked.slots);
   const uint8_t *block = block_at(&sync->asked, quotient / 64),
                 *end = block + 2 * sync->asked.stride;
   __builtin_prefetch(region_at(sync, quotient), 1);

@@ -98,7 +98,7 @@ besom_status besom__quotient_load(besom_filter *f, struct sections_in *in, enum 
 
 static bool ascending(besom_digest last, const besom_digest *d, size_t n) {
   bool down = false;
-  for (size_t i = 0; i < n; last = d[i++]) down |= digest_below(d[i], last);
+  for (size_t i = 0; i < n; last = d[i++]) down |= digest_less(d[i], last);
   return !down;
 }
 

@@ -179,7 +179,7 @@ static void contains_one_by_one(const struct meta_filter *x, const besom_digest 
   for (size_t i = 0; i < n; i++) {
     if (i % 64 == 0) bitmap[i / 64] = 0;
     if (i + FETCH_AHEAD < n) {
-      const uint8_t *ahead = block_at(t, quotient_near(d[i + FETCH_AHEAD], t->slots) / 64);
+      const uint8_t *ahead = block_at(t, approximate_quotient(d[i + FETCH_AHEAD], t->slots) / 64);
       __builtin_prefetch(ahead);
       __builtin_prefetch(ahead + 64);
     }
@@ -193,7 +193,7 @@ static void fetch_bytes(const struct qtable *t, const besom_digest *d, size_t n,
   for (size_t i = 0; i < n; i += 64)
     for (uint64_t left = bitmap[i / 64]; left; left &= left - 1)
       __builtin_prefetch(qtable_slot_bytes(t) +
-                         quotient_near(d[i + trailing_zeros(left)], t->slots));
+                         approximate_quotient(d[i + trailing_zeros(left)], t->slots));
 }
 
 /*

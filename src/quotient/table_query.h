@@ -55,7 +55,7 @@ ALWAYS_INLINE struct place place_of(const struct qtable *t, besom_digest d, unsi
 }
 
 ALWAYS_INLINE uint64_t behind_of(const struct qtable *t, besom_digest d, unsigned width) {
-  return behind_remainder(address_of(d, t->slots), width);
+  return bits_after_remainder(address_of(d, t->slots), width);
 }
 
 /* For runs that leave their block. Not inline, or its needs would burden the fast path. */

@@ -75,8 +75,8 @@ static besom_status next_fingerprint(struct walk *w, const struct qtable_shape *
   const struct lists *l = w->lists;
   if (w->yes == l->n_yes) return BESOM_END;
   besom_digest d = l->yes[w->yes++];
-  while (w->no < l->n_no && digest_below(l->no[w->no], d)) w->no++;
-  if (w->no < l->n_no && !digest_below(d, l->no[w->no])) return BESOM_IS_MEMBER;
+  while (w->no < l->n_no && digest_less(l->no[w->no], d)) w->no++;
+  if (w->no < l->n_no && !digest_less(d, l->no[w->no])) return BESOM_IS_MEMBER;
   struct address a = address_of(d, shape->slots);
   unsigned before = w->no ? bits_to_separate(a, l->no[w->no - 1], shape) : 0;
   unsigned after = w->no < l->n_no ? bits_to_separate(a, l->no[w->no], shape) : 0;

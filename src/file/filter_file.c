@@ -1,8 +1,8 @@
-/* Saved filters on disk: whole files in and out, and in place. */
+/* Saved filters in files: save, load, map, check. */
 #include <sys/mman.h>
 
-#include "core/disk.h"
-#include "file/file.h"
+#include "core/durable_file.h"
+#include "file/container.h"
 #include "filter.h"
 
 static besom_status save_to(void *ctx, const besom_sink *sink) {
@@ -32,7 +32,7 @@ besom_status besom_open_mmap(const char *path, unsigned flags, besom_filter **ou
   size_t len;
   besom_status status = besom__file_map(path, &data, &len);
   if (status != BESOM_OK) return status;
-  status = besom__file_load(data, len, NULL, true, flags, NULL, out);
+  status = besom__container_load(data, len, NULL, true, flags, NULL, out);
   if (status != BESOM_OK) munmap(data, len);
   return status;
 }
@@ -46,7 +46,7 @@ besom_status besom_check_file(const char *path, besom_fault *fault) {
   if (status == BESOM_CORRUPT) *fault = (besom_fault){"not a saved filter", 0};
   if (status != BESOM_OK) return status;
   besom_filter *f = NULL;
-  status = besom__file_load(data, len, NULL, true, 0, fault, &f);
+  status = besom__container_load(data, len, NULL, true, 0, fault, &f);
   if (status == BESOM_OK)
     besom_free(f);
   else
