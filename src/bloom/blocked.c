@@ -198,7 +198,8 @@ static double fpr_of_line(const struct blocked *b, const uint8_t *line, uint64_t
   return fpr;
 }
 
-static void stats(const besom_filter *f, besom_statistics *s) {
+static void stats(const besom_filter *f, struct stats_out *out) {
+  besom_statistics *s = &out->common;
   const struct blocked *b = &const_bloom(f)->blocked;
   struct blocked_geometry shape = {(double)b->n_lines, b->full_layers, b->half_layer};
   uint64_t set = 0;
@@ -209,7 +210,7 @@ static void stats(const besom_filter *f, besom_statistics *s) {
   s->slots = b->n_lines * LINE_BITS;
   s->width = hashes_of(b);
   s->bytes += memory_of(b);
-  s->load = (double)set / (double)s->slots;
+  s->load_factor = (double)set / (double)s->slots;
   s->expected_fpr = rates / (double)b->n_lines;
   s->fpr_at_capacity = besom__blocked_fpr(&shape, (double)f->capacity);
 }

@@ -208,12 +208,13 @@ static uint64_t bits_set(const struct bloom *b) {
   return set;
 }
 
-static void stats(const besom_filter *f, besom_statistics *s) {
+static void stats(const besom_filter *f, struct stats_out *out) {
+  besom_statistics *s = &out->common;
   const struct bloom *b = const_bloom(f);
   s->slots = b->n_bits;
   s->width = b->hashes;
   s->bytes += b->n_bits / 8;
-  s->load = (double)bits_set(b) / (double)b->n_bits;
+  s->load_factor = (double)bits_set(b) / (double)b->n_bits;
   s->expected_fpr = pow(s->load, b->hashes);
   s->fpr_at_capacity = fpr_of((double)f->capacity, (double)b->n_bits, b->hashes);
 }

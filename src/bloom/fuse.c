@@ -327,12 +327,13 @@ static besom_status build(besom_filter *f, const besom_config *config, const bes
 
 /* ------------------------------------------------------------------ whole filters */
 
-static void stats(const besom_filter *f, besom_statistics *s) {
+static void stats(const besom_filter *f, struct stats_out *out) {
+  besom_statistics *s = &out->common;
   const struct fuse *x = const_fuse(f);
   s->slots = cells_of(x);
   s->width = x->width;
   s->bytes += bytes_of(x);
-  s->load = (double)f->items / (double)s->slots;
+  s->load_factor = (double)f->items / (double)s->slots;
   s->fpr_at_capacity = ldexp(1, -(int)x->width);
   s->expected_fpr = f->items ? s->fpr_at_capacity : 0;
 }

@@ -268,12 +268,12 @@ besom_status besom__acf_adapt(besom_filter *f, besom_digest d) {
 
 /* ------------------------------------------------------------------ whole filters */
 
-void besom__acf_stats(const besom_filter *f, besom_statistics *s) {
+void besom__acf_stats(const besom_filter *f, struct stats_out *out) {
   const struct acf *a = const_acf(f);
   besom__cuckoo_stats(&a->policy->layout, &a->table, a->table.width - a->selector_bits, s);
-  s->kicks = a->kicks;
-  s->longest_chain = a->longest_chain;
-  s->adapted = a->adapted;
+  besom__add_counter(out, "kicks", a->kicks);
+  besom__add_counter(out, "longest_chain", a->longest_chain);
+  besom__add_counter(out, "adapted", a->adapted);
 }
 
 const char *besom__acf_validate(const besom_filter *f) {

@@ -160,7 +160,7 @@ besom_status besom__acf_remove_at(besom_filter *f, besom_match match);
 besom_status besom__acf_adapt(besom_filter *f, besom_digest d);
 besom_status besom__acf_adapt_at(besom_filter *f, besom_digest offender, besom_match match,
                                  besom_digest stored);
-void besom__acf_stats(const besom_filter *f, besom_statistics *s);
+void besom__acf_stats(const besom_filter *f, struct stats_out *out);
 const char *besom__acf_validate(const besom_filter *f);
 void besom__acf_save(const besom_filter *f, struct sections_out *out);
 besom_status besom__acf_load(besom_filter *f, struct sections_in *in,

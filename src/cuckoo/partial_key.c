@@ -172,11 +172,11 @@ double besom__partial_key_key_bits_per_key(double keys, double *fpr) {
   return besom__cuckoo_bits_per_key(&layout, keys, fpr);
 }
 
-void besom__partial_key_stats(const besom_filter *f, besom_statistics *s) {
+void besom__partial_key_stats(const besom_filter *f, struct stats_out *out) {
   const struct partial_key *p = const_partial_key(f);
   besom__cuckoo_stats(&layout, &p->table, p->table.width, s);
-  s->kicks = p->kicks;
-  s->longest_chain = p->longest_chain;
+  besom__add_counter(out, "kicks", p->kicks);
+  besom__add_counter(out, "longest_chain", p->longest_chain);
 }
 
 /* Any fingerprint can be in any bucket, so only their number can be checked. */

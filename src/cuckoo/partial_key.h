@@ -127,7 +127,7 @@ besom_status besom__partial_key_merge(const besom_filter *a, const besom_filter 
 void besom__partial_key_iter_start(besom_iter *iter);
 besom_status besom__partial_key_iter_next(besom_iter *iter, besom_entry *entry);
 double besom__partial_key_key_bits_per_key(double keys, double *fpr);
-void besom__partial_key_stats(const besom_filter *f, besom_statistics *s);
+void besom__partial_key_stats(const besom_filter *f, struct stats_out *out);
 const char *besom__partial_key_validate(const besom_filter *f);
 void besom__partial_key_save(const besom_filter *f, struct sections_out *out);
 besom_status besom__partial_key_load(besom_filter *f, struct sections_in *in,

@@ -251,7 +251,8 @@ static besom_status append(besom_filter *f, const besom_digest_source *digests,
   return status;
 }
 
-static void stats(const besom_filter *f, besom_statistics *s) {
+static void stats(const besom_filter *f, struct stats_out *out) {
+  besom_statistics *s = &out->common;
   const struct cached *c = const_cached(f);
   s->bytes += c->base->kind->size + c->cache.buckets * CACHE_BUCKET_BYTES;
   c->base->kind->stats(c->base, s);
