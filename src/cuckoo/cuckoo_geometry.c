@@ -104,8 +104,8 @@ besom_status besom__cuckoo_create(besom_filter *f, const struct cuckoo_layout *l
   uint64_t most = config->max_capacity > config->capacity ? config->max_capacity : config->capacity;
   double fpr = config->fpr != 0 ? config->fpr : DEFAULT_FPR;
   uint64_t buckets = buckets_for(layout, most);
-  double bytes = config->bits * (double)most / 8 - (double)f->kind->size;
-  unsigned width = config->bits != 0 ? width_for_bytes(layout, buckets, bytes, selector_bits)
+  double bytes = config->bits_per_key * (double)most / 8 - (double)f->kind->size;
+  unsigned width = config->bits_per_key != 0 ? width_for_bytes(layout, buckets, bytes, selector_bits)
                                      : width_for_fpr(layout, buckets, fpr);
   if (width < layout->min_width || width > layout->max_width) return BESOM_INVALID;
   f->capacity = besom__cuckoo_capacity(layout, buckets);
