@@ -215,7 +215,7 @@ static void stats(const besom_filter *f, struct stats_out *out) {
   s->width = b->hashes;
   s->bytes += b->n_bits / 8;
   s->load_factor = (double)bits_set(b) / (double)b->n_bits;
-  s->expected_fpr = pow(s->load, b->hashes);
+  s->expected_fpr = pow(s->load_factor, b->hashes);
   s->fpr_at_capacity = fpr_of((double)f->capacity, (double)b->n_bits, b->hashes);
 }
 
