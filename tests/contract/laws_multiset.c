@@ -163,7 +163,7 @@ static size_t many_copies(const subject *s) {
   (void)s;
   return 20000;
 #else
-  return s->first ? 100000 : 20000;
+  return s->is_default ? 100000 : 20000;
 #endif
 }
 

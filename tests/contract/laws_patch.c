@@ -88,7 +88,7 @@ static void bad_arguments_make_no_patch(void **state) {
   memory_sink_close(&patch);
 }
 
-const law delta_laws[] = {
+const law patch_laws[] = {
     LAW(a_patch_makes_the_new_filter_of_the_old, EVERY_SUBJECT, 0),
     LAW(damaged_patches_are_refused, EVERY_KIND, 0),
     LAW(bad_arguments_make_no_patch, EVERY_KIND, 0),

@@ -312,7 +312,7 @@ static void rekeying_frees_the_room(void **state) {
 
 #define ADAPTS (BESOM_CAN_INSERT | BESOM_CAN_ADAPT)
 
-const law adapt_marks_laws[] = {
+const law exception_laws[] = {
     LAW_UNLESS(a_fixed_false_positive_stays_fixed, EVERY_SUBJECT, ADAPTS, BESOM_FORGETS),
     LAW_UNLESS(what_was_fixed_stays_fixed_in_a_merged_filter, EVERY_SUBJECT,
                ADAPTS | BESOM_CAN_MERGE, BESOM_FORGETS),
