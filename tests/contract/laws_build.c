@@ -75,7 +75,7 @@ static void more_keys_than_capacity_are_full(void **state) {
     assert_status(BESOM_FULL, besom_build(&config, &source.api, NULL, NULL, &f));
     assert_null(f);
   }
-  assert_nothing_wrong(failing_allocator_verdict(&memory));
+  assert_no_error(failing_allocator_verdict(&memory));
   failing_allocator_close(&memory);
   free(keys);
 }
@@ -212,11 +212,11 @@ static void a_failing_source_ends_the_build(void **state) {
       source_of_u64(&source, keys, N);
       if (!hinted) source.api.size_hint = 0;
       source.fail_at = places[i];
-      source.complaint = BESOM_NEEDS_STORE;
+      source.status = BESOM_NEEDS_STORE;
       besom_filter *f = NULL;
       assert_status(BESOM_NEEDS_STORE, besom_build(&config, &source.api, NULL, NULL, &f));
       assert_null(f);
-      assert_nothing_wrong(failing_allocator_verdict(&memory));
+      assert_no_error(failing_allocator_verdict(&memory));
     }
   failing_allocator_close(&memory);
   free(keys);
@@ -252,7 +252,7 @@ static void progress_can_stop_a_build(void **state) {
     assert_null(f);
     assert_int_equal(p.ticks, most);
     assert_false(p.went_back);
-    assert_nothing_wrong(failing_allocator_verdict(&memory));
+    assert_no_error(failing_allocator_verdict(&memory));
   }
   failing_allocator_close(&memory);
   free(keys);
@@ -367,7 +367,7 @@ static void appending_copies_is_inserting_them(void **state) {
   const subject *s = subject_of(state);
   random_stream random = {1};
   size_t full = 0;
-  for (uint32_t width = least_width(s); width <= 40; width += width < 12 ? 1 : 7)
+  for (uint32_t width = min_width(s); width <= 40; width += width < 12 ? 1 : 7)
     for (size_t slots = 1; slots < 4000; slots = slots * 3 + 1) {
       besom_config config = geometry_of(s, slots, width);
       size_t n = slots * (1 + random_below(&random, 12)) / 8 + 1, inserted_now = 0;
@@ -448,7 +448,7 @@ static void descending_digests_are_invalid(void **state) {
     besom_filter *f = NULL;
     assert_status(BESOM_INVALID, besom_build_sorted(&config, &d.api, NULL, &f));
     assert_null(f);
-    assert_nothing_wrong(failing_allocator_verdict(&memory));
+    assert_no_error(failing_allocator_verdict(&memory));
     failing_allocator_close(&memory);
   }
 }
@@ -475,7 +475,7 @@ static void a_sorted_build_can_be_ended(void **state) {
   assert_status(BESOM_CANCELLED, besom_build_sorted(&config, &d.api, &progress, &f));
   assert_null(f);
   assert_int_equal(p.ticks, 2);
-  assert_nothing_wrong(failing_allocator_verdict(&memory));
+  assert_no_error(failing_allocator_verdict(&memory));
   failing_allocator_close(&memory);
   free(digests);
 }

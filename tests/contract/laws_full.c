@@ -85,7 +85,7 @@ static void any_geometry_can_be_filled(void **state) {
   if (!takes_geometry(s)) skip();
   static const uint64_t slots[] = {1, 2, 3, 5, 63, 64, 65, 100, 127, 128, 129, 1000};
   for (size_t i = 0; i < sizeof slots / sizeof *slots; i++)
-    for (uint32_t width = least_width(s); width <= 64; width++) {
+    for (uint32_t width = min_width(s); width <= 64; width++) {
       besom_config config = geometry_of(s, slots[i], width);
       besom_filter *f = make_empty(&config);
       assert_int_equal(stats_of(f).slots, slots[i]);

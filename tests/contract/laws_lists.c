@@ -148,7 +148,7 @@ static void building_from_lists_may_fail(void **state) {
   source_of_u64(&yes, l.yes, l.n_yes);
   source_of_u64(&no, l.no, l.n_no);
   no.fail_at = 4000;
-  no.complaint = BESOM_IO;
+  no.status = BESOM_IO;
   assert_status(BESOM_IO, besom_build(&config, &yes.api, &no.api, NULL, &f));
   for (uint64_t ticks = 0, left = 1; left; ticks++) {
     uint64_t ctx = ticks;
@@ -170,7 +170,7 @@ static void building_from_lists_may_fail(void **state) {
     status = build(&config, &l, &f);
     assert_true(status == BESOM_OK || (status == BESOM_NO_MEMORY && !f));
     besom_free(f);
-    assert_nothing_wrong(failing_allocator_verdict(&memory));
+    assert_no_error(failing_allocator_verdict(&memory));
     failing_allocator_close(&memory);
   }
   lists_free(&l);

@@ -112,7 +112,7 @@ static void attempt_init(attempt *a, const subject *s) {
 static void attempt_close(attempt *a) {
   besom_free(a->f);
   besom_free(a->result);
-  assert_nothing_wrong(failing_allocator_verdict(&a->memory));
+  assert_no_error(failing_allocator_verdict(&a->memory));
   failing_allocator_close(&a->memory);
   memory_sink_close(&a->saved);
   free((uint64_t *)a->keys);
@@ -181,7 +181,7 @@ static void a_build_does_with_little_memory_or_fails(void **state) {
       }
       if (n <= 2) assert_status(BESOM_NO_MEMORY, status); /* the head, the bits */
       besom_free(f);
-      assert_nothing_wrong(failing_allocator_verdict(&memory));
+      assert_no_error(failing_allocator_verdict(&memory));
       failing_allocator_close(&memory);
     }
   }
@@ -213,7 +213,7 @@ static void a_build_keeps_to_its_memory(void **state) {
       assert_int_equal(stats_of(f).items, stats_of(whole).items);
       assert_same_answers(s, f, whole, 5000);
       besom_free(f);
-      assert_nothing_wrong(failing_allocator_verdict(&counted));
+      assert_no_error(failing_allocator_verdict(&counted));
       failing_allocator_close(&counted);
     }
   besom_free(whole);
@@ -235,7 +235,7 @@ static void the_memory_is_what_the_statistics_tell(void **state) {
     assert_int_equal(memory.live_bytes, stats_of(f).bytes);
     assert_true(memory.live_blocks <= 6);
     besom_free(f);
-    assert_nothing_wrong(failing_allocator_verdict(&memory));
+    assert_no_error(failing_allocator_verdict(&memory));
     failing_allocator_close(&memory);
   }
 }
@@ -261,7 +261,7 @@ static void all_memory_comes_from_the_allocator(void **state) {
   besom_free(f);
   besom_free(merged);
   besom_free(like);
-  assert_nothing_wrong(failing_allocator_verdict(&memory));
+  assert_no_error(failing_allocator_verdict(&memory));
   failing_allocator_close(&memory);
 }
 
@@ -277,7 +277,7 @@ static void too_large_a_filter_is_no_memory(void **state) {
   besom_filter *f = NULL;
   assert_status(BESOM_NO_MEMORY, besom_create(&config, &f));
   assert_null(f);
-  assert_nothing_wrong(failing_allocator_verdict(&memory));
+  assert_no_error(failing_allocator_verdict(&memory));
   failing_allocator_close(&memory);
 }
 

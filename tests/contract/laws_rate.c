@@ -93,7 +93,7 @@ static double bits_beside_remainder(const subject *s) {
 
 /* What the smallest filter takes for an item; a tenth of the slots is empty. */
 static double least_bits(const subject *s) {
-  return 1.1 * (bits_beside_remainder(s) + (takes_geometry(s) ? least_width(s) : 1));
+  return 1.1 * (bits_beside_remainder(s) + (takes_geometry(s) ? min_width(s) : 1));
 }
 
 static void the_bits_an_item_are_kept(void **state) {

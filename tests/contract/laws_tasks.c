@@ -79,7 +79,7 @@ static void fixture_init(fixture *x, const subject *s) {
 
 static void fixture_close(fixture *x) {
   besom_free(x->f);
-  assert_nothing_wrong(failing_allocator_verdict(&x->memory));
+  assert_no_error(failing_allocator_verdict(&x->memory));
   failing_allocator_close(&x->memory);
   memory_sink_close(&x->before);
   free(x->members);
@@ -483,7 +483,7 @@ static void a_failing_source_ends_a_rekey(void **state) {
     source_of_u64(&x.yes, x.members, N);
     source_of_u64(&x.no, x.negatives, DENIED);
     x.no.fail_at = at;
-    x.no.complaint = BESOM_CANCELLED;
+    x.no.status = BESOM_CANCELLED;
     assert_rekey_ends(&x, &x.yes.api, &x.no.api, BESOM_CANCELLED);
   }
   source_of_bytes(&x.yes, missing, 2);

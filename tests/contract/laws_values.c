@@ -58,7 +58,7 @@ static void values_stay_with_their_keys(void **state) {
 /* In slots so narrow that a second copy is a second fingerprint: a value is not lost with one copy of its key. */
 static void a_value_outlives_a_copy_of_its_key(void **state) {
   const subject *s = subject_of(state);
-  for (uint32_t width = least_width(s); width < 12; width++) {
+  for (uint32_t width = min_width(s); width < 12; width++) {
     besom_config config = geometry_of(s, 100, width);
     config.value_bits = 8;
     besom_filter *f = make_empty(&config);

@@ -142,12 +142,13 @@ typedef struct request {
   int n_patterns;
 } request;
 
-/* False if the command line is wrong. */
+/* Returns false if the command line is wrong. Moves the patterns to the front of argv. */
 static bool parse(request *r, int argc, char **argv) {
-  *r = (request){.part = 1, .parts = 1};
-  int i = 1;
-  for (; i < argc && argv[i][0] == '-'; i++) {
-    if (!strcmp(argv[i], "--list")) {
+  *r = (request){.part = 1, .parts = 1, .patterns = argv};
+  for (int i = 1; i < argc; i++) {
+    if (argv[i][0] != '-') {
+      r->patterns[r->n_patterns++] = argv[i];
+    } else if (!strcmp(argv[i], "--list")) {
       r->list = true;
     } else if (!strcmp(argv[i], "--defaults")) {
       r->defaults_only = true;
@@ -157,8 +158,6 @@ static bool parse(request *r, int argc, char **argv) {
       return false;
     }
   }
-  r->patterns = argv + i;
-  r->n_patterns = argc - i;
   return r->part >= 1 && r->part <= r->parts;
 }
 
@@ -213,8 +212,7 @@ static int run(const plan *p, const request *r) {
     fputs("contract_tests: no test matches (contract_tests --list prints all)\n", stderr);
     return 2;
   }
-  if (!r->list)
-    return _cmocka_run_group_tests("contract", p->tests, p->n, NULL, NULL) ? 1 : 0;
+  if (!r->list) return _cmocka_run_group_tests("contract", p->tests, p->n, NULL, NULL) ? 1 : 0;
   for (size_t i = 0; i < p->n; i++) puts(p->tests[i].name);
   return 0;
 }
