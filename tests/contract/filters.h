@@ -1,6 +1,6 @@
 /*
- * filters.h - creates filters of any kind, and checks what many laws check. A failure here fails the
- * test.
+ * filters.h - creates filters of any kind, and checks what many laws check. A failure here fails
+ * the test.
  */
 #ifndef BESOM_TESTS_FILTERS_H
 #define BESOM_TESTS_FILTERS_H
@@ -22,13 +22,17 @@ void check_no_error(const char *message, const char *file, int line);
 const subject *subject_of(void **state);
 bool can(const subject *s, unsigned abilities); /* of besom_ability, and CAN_BUILD */
 
-/* Does the kind accept keys only while it is bound to a store? make_of_* bind it while they insert. */
+/*
+ * Does the kind accept keys only while it is bound to a store? make_of_* bind it while they insert.
+ */
 bool needs_store(const subject *s);
 
 /* Does the kind adapt given only the false positive? Other kinds return NEEDS_STORE. */
 bool adapts_without_keys(const subject *s);
 
-/* `wanted` copies per key, or fewer if the kind cannot store that many copies of each of many keys. */
+/*
+ * `wanted` copies per key, or fewer if the kind cannot store that many copies of each of many keys.
+ */
 size_t copies_within(const subject *s, size_t wanted);
 
 /* Does the kind accept slots and width instead of capacity and false-positive rate? */
@@ -82,14 +86,19 @@ uint64_t *false_positives_of(const besom_filter *f, size_t n);
 /* How many of the first n keys of the stream NEGATIVES are answered yes. */
 size_t count_false_positives(const besom_filter *f, size_t n);
 
-/* Both filters answer alike for n keys of MEMBERS and n of NEGATIVES, and store the same entries. */
+/*
+ * Both filters answer alike for n keys of MEMBERS and n of NEGATIVES, and store the same entries.
+ */
 void assert_same_answers(const subject *s, const besom_filter *a, const besom_filter *b, size_t n);
 
 /* Saves the filter to memory; the caller calls memory_sink_close. */
 void save_to(memory_sink *sink, const besom_filter *f);
 void assert_same_bytes(const besom_filter *a, const besom_filter *b);
 
-/* Fails if the filter does not save as `before`: for calls that must not change it. Closes `before`. */
+/*
+ * Fails if the filter does not save as `before`: for calls that must not change it. Closes
+ * `before`.
+ */
 #define assert_bytes(f, before) check_bytes((f), (before), __FILE__, __LINE__)
 void check_bytes(const besom_filter *f, memory_sink *before, const char *file, int line);
 

@@ -1,4 +1,4 @@
-/* Tasks: the work of growing, shrinking and rekeying in steps. Until the last of them the filter is what it was. */
+/* Tasks: growing, shrinking and rekeying in steps. The filter is unchanged until the last step. */
 #include <stdlib.h>
 
 #include "filters.h"
@@ -8,19 +8,19 @@
 
 enum { N = 500, DENIED = 40 };
 
-/* ------------------------------------------------------------------ what is worked on */
+/* ------------------------------------------------------------------ the filter */
 
-/* A filter that has learnt something, and what a task on it may need. */
+/* A filter that has adapted, and the arguments of tasks. */
 typedef struct fixture {
   const subject *s;
   failing_allocator memory;
   besom_filter *f;
   uint64_t *members, *negatives;
   array_source yes, no;
-  memory_sink before; /* f as it was made */
+  memory_sink before; /* f before the task */
 } fixture;
 
-/* The digest of the member that has this match. */
+/* The digest of the member with this match. */
 static bool digest_of_match(const fixture *x, besom_match wanted, besom_digest *digest) {
   for (size_t i = 0; i < N; i++) {
     besom_match found[8];
@@ -33,7 +33,7 @@ static bool digest_of_match(const fixture *x, besom_match wanted, besom_digest *
   return false;
 }
 
-/* Fixes a false positive with the keys: a fingerprint becomes longer. */
+/* Fixes a false positive given the stored key: a fingerprint is extended. */
 static void lengthen_for(const fixture *x, uint64_t key) {
   besom_digest offender = besom_hash_u64(x->f, key), stored;
   besom_match match;
@@ -44,8 +44,8 @@ static void lengthen_for(const fixture *x, uint64_t key) {
 }
 
 /*
- * Some wrong answers are put right, by either way that the kind has. Not if it has selectors: without the keys it could
- * not be resized any more.
+ * Fixes some false positives, in each way that the kind supports. Not in kinds with selectors:
+ * these could not be resized without the keys afterwards.
  */
 static void learn(const fixture *x) {
   bool by_mark = adapts_without_keys(x->s);
@@ -68,7 +68,7 @@ static void fixture_init(fixture *x, const subject *s) {
   if (can(s, BESOM_CAN_ADAPT) || can(s, BESOM_CAN_LIST_NO_AT)) config.reserve = 0.3;
   x->f = make_of_u64(s, &config, x->members, N);
   if (can(s, BESOM_CAN_COUNT))
-    assert_status(BESOM_OK, besom_insert_u64(x->f, x->members[7])); /* one twice */
+    assert_status(BESOM_OK, besom_insert_u64(x->f, x->members[7])); /* a second copy */
   if (can(s, BESOM_CAN_GROW))
     assert_status(BESOM_OK, besom_grow(x->f, 2 * stats_of(x->f).slots)); /* to shrink */
   if (can(s, BESOM_CAN_ADAPT)) learn(x);
@@ -86,7 +86,7 @@ static void fixture_close(fixture *x) {
   free(x->negatives);
 }
 
-/* ------------------------------------------------------------------ what is done */
+/* ------------------------------------------------------------------ the operations */
 
 static const uint8_t new_seed[16] = "another besom's";
 
@@ -130,7 +130,7 @@ static besom_status deny_at_once(fixture *x) {
   return besom_rekey(x->f, &x->yes.api, &x->no.api, new_seed);
 }
 
-/* Whether a rekeyed filter can deny keys from the start. */
+/* Can a rekeyed filter answer no to the keys of a no list? */
 static bool can_deny(const subject *s) {
   return can(s, BESOM_CAN_ADAPT) && adapts_without_keys(s);
 }
@@ -139,8 +139,8 @@ typedef struct work {
   besom_status (*begin)(fixture *x, besom_task **task);
   besom_status (*at_once)(fixture *x);
   unsigned needs;
-  size_t looks; /* at every fingerprint */
-  size_t asks;  /* for another key */
+  size_t visits; /* of every fingerprint */
+  size_t reads;  /* calls of the sources */
   bool denies;
 } work;
 
@@ -153,7 +153,7 @@ static const work all_work[] = {
 };
 enum { ALL_WORK = sizeof all_work / sizeof *all_work };
 
-/* The law for each piece of work that the kind can do. */
+/* Tests the law with every operation that the kind supports. */
 static void for_all_work(void **state, void (*law)(const subject *s, const work *w)) {
   const subject *s = subject_of(state);
   size_t tried = 0;
@@ -179,7 +179,7 @@ static void assert_as_before(const fixture *x) {
   assert_valid(x->f);
 }
 
-/* As the work done at once leaves a filter that was the same. */
+/* The result of the same operation on an equal filter in one call. */
 static void assert_done(const fixture *x, const work *w) {
   fixture twin;
   fixture_init(&twin, x->s);
@@ -230,7 +230,7 @@ static void assert_keys_are_busy(const fixture *x) {
   assert_status(BESOM_BUSY, besom_no_remove_at(f, match));
 }
 
-/* A second task, too, and what is a task inside. */
+/* A second task, and functions that use a task, too. */
 static void assert_busy(fixture *x) {
   assert_keys_are_busy(x);
   size_t calls = x->yes.calls + x->no.calls;
@@ -245,7 +245,7 @@ static void assert_busy(fixture *x) {
   assert_int_equal(x->yes.calls + x->no.calls, calls);
 }
 
-/* Reading calls are as ever; filters made from this one are not in its task. */
+/* Calls that read work as before; filters that are made from this one have no task. */
 static void assert_readable(const fixture *x) {
   assert_as_before(x);
   if (can(x->s, BESOM_CAN_ITERATE)) {
@@ -284,7 +284,7 @@ static void answers_in_steps(const subject *s, const work *w) {
   }
 }
 
-static void a_filter_is_what_it_was_until_its_task_ends(void **state) {
+static void a_filter_is_unchanged_until_its_task_ends(void **state) {
   for_all_work(state, answers_in_steps);
 }
 
@@ -298,12 +298,12 @@ static size_t count_fingerprints(const besom_filter *f) {
   return n;
 }
 
-/* So many steps that none can have looked at more, and not many more than that. */
-static void takes_its_steps(const subject *s, const work *w) {
+/* No step exceeds its maximum, and the number of steps is close to the minimum. */
+static void has_short_steps(const subject *s, const work *w) {
   for (uint64_t max = 1; max < 3 * N; max = 3 * max + 1) {
     fixture x;
     fixture_init(&x, s);
-    size_t least = (w->looks ? w->looks * count_fingerprints(x.f) : 0) + w->asks;
+    size_t minimum = (w->visits ? w->visits * count_fingerprints(x.f) : 0) + w->reads;
     besom_task *task = begin(w, &x);
     bool finished = false;
     size_t steps = 0;
@@ -312,17 +312,17 @@ static void takes_its_steps(const subject *s, const work *w) {
       assert_status(BESOM_OK, besom_task_step(task, max, &finished));
       assert_true(x.yes.calls + x.no.calls - calls <= max);
     }
-    assert_true(steps * max >= least);
-    assert_true(steps <= (least + w->looks) / max + 3);
+    assert_true(steps * max >= minimum);
+    assert_true(steps <= (minimum + w->visits) / max + 3);
     fixture_close(&x);
   }
 }
 
-static void steps_are_as_short_as_wished(void **state) {
-  for_all_work(state, takes_its_steps);
+static void steps_are_bounded(void **state) {
+  for_all_work(state, has_short_steps);
 }
 
-/* After every number of steps. */
+/* Cancels after every number of steps. */
 static void can_be_cancelled(const subject *s, const work *w) {
   fixture x;
   fixture_init(&x, s);
@@ -347,7 +347,7 @@ static void a_cancelled_task_leaves_no_trace(void **state) {
   for_all_work(state, can_be_cancelled);
 }
 
-/* The allocations of begin, and those of the steps. */
+/* The allocations of begin and of the steps fail. */
 static void may_lack_memory(const subject *s, const work *w) {
   for (uint64_t n = 1;; n++) {
     fixture x;
@@ -376,7 +376,7 @@ static void a_task_without_memory_leaves_no_trace(void **state) {
   for_all_work(state, may_lack_memory);
 }
 
-/* fixture_close looks for leaks. */
+/* fixture_close checks for leaks. */
 static void can_be_freed(const subject *s, const work *w) {
   for (size_t steps = 0; steps < 12; steps++) {
     fixture x;
@@ -410,7 +410,7 @@ static void is_ended_by_nonsense(const subject *s, const work *w) {
   }
 }
 
-static void nonsense_ends_a_task(void **state) {
+static void an_invalid_argument_ends_a_task(void **state) {
   for_all_work(state, is_ended_by_nonsense);
 }
 
@@ -430,7 +430,7 @@ static void no_task_is_invalid(void **state) {
   besom_task_cancel(NULL);
 }
 
-/* What besom_grow refuses is refused by begin; the size that is there already is had at once. */
+/* Sizes that besom_grow refuses are refused by begin. A task for the current size ends at once. */
 static void impossible_sizes_are_refused_at_once(void **state) {
   fixture x;
   fixture_init(&x, subject_of(state));
@@ -456,7 +456,7 @@ static void impossible_sizes_are_refused_at_once(void **state) {
   fixture_close(&x);
 }
 
-/* Runs the task to its end, which is this status. */
+/* Runs the task until it ends with this status. */
 static void assert_rekey_ends(fixture *x, const besom_source *yes, const besom_source *no,
                               besom_status expected) {
   besom_task *task = NULL;
@@ -498,8 +498,8 @@ static void a_failing_source_ends_a_rekey(void **state) {
   fixture_close(&x);
 }
 
-/* Only keys that are wrongly answered yes have to be adapted for. */
-static void a_rekey_denies_what_it_can_adapt_to(void **state) {
+/* Only keys of the no list that are false positives need adapting. */
+static void a_rekey_answers_no_to_the_no_list(void **state) {
   fixture x;
   const subject *s = subject_of(state);
   if (can_deny(s)) skip();
@@ -516,16 +516,16 @@ static void a_rekey_denies_what_it_can_adapt_to(void **state) {
 }
 
 const law task_laws[] = {
-    LAW(a_filter_is_what_it_was_until_its_task_ends, EVERY_SUBJECT, BESOM_CAN_INSERT),
-    LAW(steps_are_as_short_as_wished, EVERY_KIND, BESOM_CAN_INSERT | BESOM_CAN_ITERATE),
+    LAW(a_filter_is_unchanged_until_its_task_ends, EVERY_SUBJECT, BESOM_CAN_INSERT),
+    LAW(steps_are_bounded, EVERY_KIND, BESOM_CAN_INSERT | BESOM_CAN_ITERATE),
     LAW(a_cancelled_task_leaves_no_trace, EVERY_KIND, BESOM_CAN_INSERT),
     LAW(a_task_without_memory_leaves_no_trace, EVERY_KIND, BESOM_CAN_INSERT),
     LAW(freeing_a_filter_frees_its_task, EVERY_KIND, BESOM_CAN_INSERT),
-    LAW(nonsense_ends_a_task, EVERY_KIND, BESOM_CAN_INSERT),
+    LAW(an_invalid_argument_ends_a_task, EVERY_KIND, BESOM_CAN_INSERT),
     LAW(no_task_is_invalid, THE_LIBRARY, 0),
     LAW(impossible_sizes_are_refused_at_once, EVERY_KIND, BESOM_CAN_INSERT | BESOM_CAN_GROW),
     LAW(a_failing_source_ends_a_rekey, EVERY_KIND, BESOM_CAN_INSERT | BESOM_CAN_REKEY),
-    LAW(a_rekey_denies_what_it_can_adapt_to, EVERY_KIND,
+    LAW(a_rekey_answers_no_to_the_no_list, EVERY_KIND,
         BESOM_CAN_INSERT | BESOM_CAN_REKEY | BESOM_CAN_ADAPT),
     {0},
 };

@@ -1,8 +1,8 @@
 /*
  * main.c - runs every law on every kind in the registry.
  *
- * A test is named LAW/SUBJECT, for example no_false_negatives_of_u64/qf,isa=portable. The usage text
- * below describes the command line.
+ * A test is named LAW/SUBJECT, for example no_false_negatives_of_u64/qf,isa=portable. The usage
+ * text below describes the command line.
  */
 #define _POSIX_C_SOURCE 200809L /* fnmatch */
 #include <fnmatch.h>
@@ -46,7 +46,9 @@ typedef struct subjects {
   size_t n;
 } subjects;
 
-/* The instruction set that a subject uses, or NULL if the kind or the machine does not support it. */
+/*
+ * The instruction set that a subject uses, or NULL if the kind or the machine does not support it.
+ */
 static const char *isa_of(const subject *s) {
   besom_config config = config_of(s, 10, 0);
   uint64_t key = 1;
