@@ -5,7 +5,7 @@
 
 #include "support/heap.h"
 #include "support/reference.h"
-#include "support/shelf.h"
+#include "support/slot_store.h"
 
 const uint8_t fixed_seed[16] = "a besom's seed 1";
 
@@ -92,14 +92,14 @@ static besom_filter *build_from(const besom_config *config, const array_source *
 static besom_filter *make_with_store(const besom_config *config, const uint64_t *u64,
                                      const besom_bytes *bytes, size_t n) {
   besom_filter *f = make_empty(config);
-  shelf keys;
+  slot_store keys;
   besom_match match;
-  assert_status(BESOM_OK, shelf_open(&keys, f));
+  assert_status(BESOM_OK, slot_store_open(&keys, f));
   for (size_t i = 0; i < n; i++) {
     besom_digest d = u64 ? besom_hash_u64(f, u64[i]) : besom_hash(f, bytes[i].data, bytes[i].len);
-    assert_status(BESOM_OK, shelf_insert(&keys, d, &match));
+    assert_status(BESOM_OK, slot_store_insert(&keys, d, &match));
   }
-  shelf_close(&keys);
+  slot_store_close(&keys);
   return f;
 }
 

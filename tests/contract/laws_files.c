@@ -261,7 +261,7 @@ static void a_failing_sink_ends_the_save(void **state) {
     memory_sink narrow;
     memory_sink_init(&narrow);
     narrow.limit = limit;
-    narrow.complaint = BESOM_CANCELLED;
+    narrow.status = BESOM_CANCELLED;
     assert_status(BESOM_CANCELLED, besom_save(f, &narrow.api));
     memory_sink_close(&narrow);
   }

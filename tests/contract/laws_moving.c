@@ -9,25 +9,25 @@
 
 #include "filters.h"
 #include "support/heap.h"
-#include "support/shelf.h"
+#include "support/slot_store.h"
 
 /* ------------------------------------------------------------------ a filter and its keys */
 
 typedef struct pair {
   besom_filter *f;
-  shelf keys;
+  slot_store keys;
   random_stream random;
 } pair;
 
 static void pair_open(pair *p, const besom_config *config, uint64_t seed) {
   p->f = make_empty(config);
   p->random.state = seed;
-  assert_status(BESOM_OK, shelf_open(&p->keys, p->f));
+  assert_status(BESOM_OK, slot_store_open(&p->keys, p->f));
 }
 
 static void pair_close(pair *p) {
   assert_false(p->keys.wrong);
-  shelf_close(&p->keys);
+  slot_store_close(&p->keys);
   besom_free(p->f);
 }
 
@@ -114,7 +114,7 @@ static void insert_one(pair *p, bool failing) {
   picture_take(&before, p);
   p->keys.calls = 0;
   p->keys.fail_at = failing ? 1 + random_below(&p->random, 6) : 0;
-  besom_status status = shelf_insert(&p->keys, d, &match);
+  besom_status status = slot_store_insert(&p->keys, d, &match);
   bool failed = p->keys.fail_at && p->keys.calls >= p->keys.fail_at;
   p->keys.fail_at = 0;
   if (status != BESOM_OK) {
@@ -132,7 +132,7 @@ static void remove_one(pair *p) {
   besom_match match = {some_taken(p), 0};
   assert_status(BESOM_NOT_FOUND, besom_remove_at(p->f, (besom_match){match.bucket, 1}));
   assert_status(BESOM_NOT_FOUND, besom_remove_at(p->f, (besom_match){p->keys.slots, 0}));
-  assert_status(BESOM_OK, shelf_remove(&p->keys, match));
+  assert_status(BESOM_OK, slot_store_remove(&p->keys, match));
   assert_status(BESOM_NOT_FOUND, besom_remove_at(p->f, match));
 }
 
@@ -178,7 +178,7 @@ static void save_and_load(pair *p) {
   memory_sink_close(&saved);
   besom_free(p->f);
   p->f = copy;
-  assert_status(BESOM_OK, shelf_rebind(&p->keys, copy));
+  assert_status(BESOM_OK, slot_store_rebind(&p->keys, copy));
 }
 
 static void one_operation(pair *p, bool rising) {
@@ -229,12 +229,12 @@ static void full_with_a_store_is_a_status_and_loses_nothing(void **state) {
     besom_match match;
     pair_open(&p, &config, c);
     besom_status status;
-    while ((status = shelf_insert(&p.keys, random_digest(&p), &match)) == BESOM_OK) continue;
+    while ((status = slot_store_insert(&p.keys, random_digest(&p), &match)) == BESOM_OK) continue;
     assert_status(BESOM_FULL, status);
     assert_true(p.keys.n >= capacities[c] && p.keys.n <= stats_of(p.f).capacity);
     picture before;
     picture_take(&before, &p);
-    assert_status(BESOM_FULL, shelf_insert(&p.keys, random_digest(&p), &match));
+    assert_status(BESOM_FULL, slot_store_insert(&p.keys, random_digest(&p), &match));
     assert_as_in(&before, &p);
     picture_free(&before);
     assert_agree(&p);
@@ -305,7 +305,8 @@ static void a_reported_false_positive_is_rarely_repeated(void **state) {
   pair p;
   besom_match match;
   pair_open(&p, &config, 7);
-  while (p.keys.n < KEYS) assert_status(BESOM_OK, shelf_insert(&p.keys, random_digest(&p), &match));
+  while (p.keys.n < KEYS)
+    assert_status(BESOM_OK, slot_store_insert(&p.keys, random_digest(&p), &match));
   size_t repeated = repeats_after_one_report(&p);
   assert_true(repeated <= OFFENDERS / 3);
   assert_agree(&p);

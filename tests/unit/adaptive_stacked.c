@@ -12,7 +12,7 @@
 #include "support/failing_allocator.h"
 #include "support/heap.h"
 #include "support/keys.h"
-#include "support/law_of_zipf.h"
+#include "support/zipf_sampler.h"
 #include "support/memory_sink.h"
 
 static const uint8_t seed[16] = {9};

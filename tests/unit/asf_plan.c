@@ -12,7 +12,7 @@
 
 #include "layered/stack_plan.h"
 #include "support/heap.h"
-#include "support/law_of_zipf.h"
+#include "support/zipf_sampler.h"
 
 /* The numbers of keys and the shares that the plan computes with are those that come. */
 static void what_is_seen_is_foretold(void **state) {

@@ -1,4 +1,4 @@
-#include "support/law_of_zipf.h"
+#include "support/zipf_sampler.h"
 
 #include <math.h>
 #include <stdlib.h>
