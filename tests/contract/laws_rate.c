@@ -131,7 +131,7 @@ static void statistics_describe_the_filter(void **state) {
   assert_string_equal(stats.kind, s->kind->name);
   assert_string_equal(stats.hash, s->hash);
   assert_non_null(stats.isa);
-  assert_true(stats.items <= N && stats.items >= N * 0.97);
+  assert_true(stats.items <= N && (double)stats.items >= 0.97 * N);
   if (can(s, BESOM_CAN_COUNT)) assert_int_equal(stats.items, N);
   assert_true(stats.capacity >= N);
   assert_true(stats.slots > 0 && stats.width > 0);

@@ -154,12 +154,12 @@ static const work all_work[] = {
 enum { ALL_WORK = sizeof all_work / sizeof *all_work };
 
 /* Tests the law with every operation that the kind supports. */
-static void for_all_work(void **state, void (*law)(const subject *s, const work *w)) {
+static void for_all_work(void **state, void (*holds)(const subject *s, const work *w)) {
   const subject *s = subject_of(state);
   size_t tried = 0;
   for (size_t i = 0; i < ALL_WORK; i++)
     if (can(s, all_work[i].needs) && (can_deny(s) || !all_work[i].denies))
-      law(s, &all_work[i]), tried++;
+      holds(s, &all_work[i]), tried++;
   if (!tried) skip();
 }
 
