@@ -15,10 +15,13 @@ demo: ## install missing packages, build, and show what a filter saves in front 
 	@$(MAKE) all
 	@build/besom demo
 
-# The inner loop of development: the same build directory as `make test`, but only its release build.
+# The inner loop of development: the build directory is that of `make test`. It is configured only
+# once; the build itself notices when that is needed again.
 check: ## build the release, run the fast tests, check formatting, includes and prose: a minute
 	@scripts/setup.sh check
-	$(call build,build,-DBESOM_TESTS=ON,--target check_programs)
+	@cmake -L -N build 2>/dev/null | grep -q BESOM_TESTS:BOOL=ON || \
+	  cmake -S . -B build -DBESOM_WERROR=ON -DBESOM_TESTS=ON
+	@cmake --build build -j$(JOBS) --target check_programs
 	ctest --test-dir build -j$(JOBS) --output-on-failure --no-tests=error -L check
 
 test: build-tests ## build all, also with sanitizers and fuzzers, and run the quick tests: 10 minutes
@@ -70,9 +73,9 @@ build-tests:
 	  >build/suite/CTestTestfile.cmake
 
 , := ,
-# $(call build,DIRECTORY,OPTIONS OF CMAKE,OPTIONS OF THE BUILD)
+# $(call build,DIRECTORY,OPTIONS)
 define build
 	@echo "== $(1)"
 	@cmake -S . -B $(1) -DBESOM_WERROR=ON $(2)
-	@cmake --build $(1) -j$(JOBS) $(3)
+	@cmake --build $(1) -j$(JOBS)
 endef

@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # fetch-redis-header.sh header FILE: fetches redismodule.h from Debian's source package of Redis.
-# fetch-redis-header.sh valkey DIRECTORY: fetches valkey-server and valkey-cli from Debian's backports
-# and unpacks them.
-# Both use the package sources of this machine in a private directory of apt: nothing is installed, and
-# nothing outside of FILE or DIRECTORY changes.
+# fetch-redis-header.sh valkey DIRECTORY: fetches valkey-server and valkey-cli from Debian's
+# backports and unpacks them. Both use the package sources of this machine in a private directory of
+# apt: nothing is installed, and nothing outside of FILE or DIRECTORY changes.
 set -eu -o pipefail
 
 usage() {
@@ -29,7 +28,8 @@ chmod -R a+rX "$work"
 codename=$(. /etc/os-release && echo "${VERSION_CODENAME-}")
 [[ -n $codename ]] || fail "this is not Debian"
 
-# Every entry for this release in the machine's own sources, as lines "options uri suite components".
+# Every entry for this release in the machine's own sources, as lines "options uri suite
+# components".
 own_sources() {
   shopt -s nullglob
   local file

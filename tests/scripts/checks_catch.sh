@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# checks_catch.sh DIR: makes a small source tree with known violations in DIR and tests that the checks
-# find them, and nothing else.
+# checks_catch.sh DIR: makes a small source tree with known violations in DIR and tests that the
+# checks find them, and nothing else.
 set -eu
 scripts=$(cd "$(dirname "$0")" && pwd)
 
@@ -79,8 +79,8 @@ It waits for ever.
 END
 cp docs/page.md docs/results-page.md
 
-# expect CHECK LINE...: the check fails, and its output begins with these places, in any order, and no
-# others.
+# expect CHECK LINE...: the check fails, and its output begins with these places, in any order, and
+# no others.
 expect() {
   local check=$1 output code=0
   shift

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # format.sh ROOT [--update]: checks that clang-format 14 leaves all C files as they are, and that no
-# comment made it split a line. Prints what is wrong. With --update, formats the files. The exit code
-# is 77 (skipped) if there is no clang-format 14: other versions format differently.
+# comment made it split a line. Prints what is wrong. With --update, formats the files. The exit
+# code is 77 (skipped) if there is no clang-format 14: other versions format differently.
 set -eu
 cd "$1"
 update=${2-}
@@ -26,8 +26,8 @@ all_files() {
   find "${dirs[@]}" -name '*.[ch]' -print0
 }
 
-# A trailing comment that is too long makes clang-format split the code before it, although that code
-# alone fits on a line. Such a comment belongs above the line.
+# A trailing comment that is too long makes clang-format split the code before it, although that
+# code alone fits on a line. Such a comment belongs above the line.
 find_split_lines() {
   # shellcheck disable=SC2016 # an awk program
   all_files | xargs -0 awk '

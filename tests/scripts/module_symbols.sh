@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# module_symbols.sh MODULE: the module exports only its entry point, so that its symbols do not clash
-# with other modules of the server. Prints what else it exports.
+# module_symbols.sh MODULE: the module exports only its entry point, so that its symbols do not
+# clash with other modules of the server. Prints what else it exports.
 set -eu
 exported=$(nm -D --defined-only "$1" | awk '{ print $3 }')
 if [[ $exported != RedisModule_OnLoad ]]; then

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # prose_rules.sh ROOT [PATH...]: checks code comments, messages and documentation. Prints every
-# violation as file:line: phrase and ends with 1 if there is one. docs/glossary.md has the terms to use.
+# violation as file:line: phrase and ends with 1 if there is one. docs/glossary.md has the terms to
+# use.
 #
 # - No phrase of the list below, in any case. Write plain technical English: short declarative
 #   sentences, "per" for rates (bits per key), no metaphors for mechanisms, and a named actor.

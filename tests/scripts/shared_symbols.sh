@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# shared_symbols.sh LIBRARY LIST [--update]: the shared library exports exactly the symbols of LIST, and
-# all of them begin with besom_. With --update, writes LIST.
+# shared_symbols.sh LIBRARY LIST [--update]: the shared library exports exactly the symbols of LIST,
+# and all of them begin with besom_. With --update, writes LIST.
 set -eu
 
 # LC_ALL: the same order in every locale.
