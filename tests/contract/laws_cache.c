@@ -11,7 +11,7 @@
 enum { MEMBERS_IN = 2000, FEW = 8, MANY = 1500 };
 
 /* Half full, with a false-positive rate of about 1/30. */
-static besom_filter *make_wrong(const subject *s) {
+static besom_filter *make_filter(const subject *s) {
   besom_config config = config_of(s, 2 * MEMBERS_IN, 1.0 / 16);
   config.max_capacity = 16 * MEMBERS_IN;
   uint64_t *keys = keys_u64(MEMBERS, MEMBERS_IN);
@@ -40,7 +40,7 @@ static void assert_holds_members(const besom_filter *f) {
  */
 static void a_report_never_fails(void **state) {
   const subject *s = subject_of(state);
-  besom_filter *f = make_wrong(s);
+  besom_filter *f = make_filter(s);
   uint64_t *wrong = false_positives_of(f, MANY), bytes = stats_of(f).bytes;
   for (int round = 0; round < 3; round++) report(f, wrong, MANY);
   besom_statistics stats = stats_of(f);
@@ -56,7 +56,7 @@ static void a_report_never_fails(void **state) {
 /* As many as fit even if all are in one cache bucket: they stay fixed until they are inserted. */
 static void a_few_reports_are_kept(void **state) {
   const subject *s = subject_of(state);
-  besom_filter *f = make_wrong(s), *copy = NULL;
+  besom_filter *f = make_filter(s), *copy = NULL;
   uint64_t *wrong = false_positives_of(f, FEW);
   report(f, wrong, FEW);
   assert_int_equal(stats_of(f).marks, FEW);
@@ -82,7 +82,7 @@ static void a_few_reports_are_kept(void **state) {
 /* Reporting a key that the cache or the filter answers no to does not change the saved bytes. */
 static void reporting_a_no_changes_nothing(void **state) {
   const subject *s = subject_of(state);
-  besom_filter *f = make_wrong(s);
+  besom_filter *f = make_filter(s);
   uint64_t *wrong = false_positives_of(f, FEW);
   memory_sink before, after;
   report(f, wrong, FEW);
@@ -103,7 +103,7 @@ static void reporting_a_no_changes_nothing(void **state) {
 /* By every function that inserts. */
 static void inserting_a_reported_key_makes_it_a_member(void **state) {
   const subject *s = subject_of(state);
-  besom_filter *f = make_wrong(s), *other = NULL, *merged = NULL;
+  besom_filter *f = make_filter(s), *other = NULL, *merged = NULL;
   uint64_t *wrong = false_positives_of(f, FEW);
   report(f, wrong, FEW);
   assert_status(BESOM_OK, besom_insert_u64(f, wrong[0]));
@@ -168,7 +168,7 @@ static void reports_never_hide_a_member(void **state) {
 /* After rekeying, members are answered yes, and the cache has only the last keys of the no list. */
 static void rekeying_empties_the_cache(void **state) {
   const subject *s = subject_of(state);
-  besom_filter *f = make_wrong(s);
+  besom_filter *f = make_filter(s);
   uint64_t *wrong = false_positives_of(f, FEW), *members = keys_u64(MEMBERS, MEMBERS_IN);
   array_source yes, no;
   report(f, wrong, FEW);

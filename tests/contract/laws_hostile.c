@@ -83,7 +83,7 @@ static void absurd_fields_are_refused(void **state) {
 /*
  * Any answer is correct: with BESOM_TRUSTED, wrong answers are the risk of the caller, crashes not.
  */
-static void ask_everything(const besom_filter *f) {
+static void call_all_queries(const besom_filter *f) {
   uint64_t n = 0;
   const char *reason = NULL;
   besom_statistics stats;
@@ -148,7 +148,7 @@ static void trusted_damage_is_no_crash(void **state) {
     assert_true(status == BESOM_NEWER_VERSION || (fault.what && fault.offset <= saved.len));
     assert_int_equal(besom_open_mmap(path.text, BESOM_CHECKSUMS, &f), status);
     if (besom_open_mmap(path.text, BESOM_TRUSTED, &f) != BESOM_OK) continue;
-    ask_everything(f);
+    call_all_queries(f);
     iterate_everything(f);
     change_everything(f);
     besom_free(f);

@@ -6,7 +6,7 @@
 #include "support/heap.h"
 #include "support/reference.h"
 
-enum { N = 500, DENIED = 40 };
+enum { N = 500, NO_KEYS = 40 };
 
 /* ------------------------------------------------------------------ the filter */
 
@@ -47,7 +47,7 @@ static void lengthen_for(const fixture *x, uint64_t key) {
  * Fixes some false positives, in each way that the kind supports. Not in kinds with selectors:
  * these could not be resized without the keys afterwards.
  */
-static void learn(const fixture *x) {
+static void adapt_some(const fixture *x) {
   bool by_mark = adapts_without_keys(x->s);
   size_t wrong = 0;
   for (size_t i = 0; wrong < 10 && i < 10000 && !stats_of(x->f).selectors[0]; i++) {
@@ -60,7 +60,8 @@ static void learn(const fixture *x) {
 }
 
 static void fixture_init(fixture *x, const subject *s) {
-  *x = (fixture){.s = s, .members = keys_u64(MEMBERS, N), .negatives = keys_u64(NEGATIVES, DENIED)};
+  *x =
+      (fixture){.s = s, .members = keys_u64(MEMBERS, N), .negatives = keys_u64(NEGATIVES, NO_KEYS)};
   failing_allocator_init(&x->memory);
   besom_config config = config_of(s, N + 50, 1.0 / 16);
   config.allocator = &x->memory.api;
@@ -71,9 +72,9 @@ static void fixture_init(fixture *x, const subject *s) {
     assert_status(BESOM_OK, besom_insert_u64(x->f, x->members[7])); /* a second copy */
   if (can(s, BESOM_CAN_GROW))
     assert_status(BESOM_OK, besom_grow(x->f, 2 * stats_of(x->f).slots)); /* to shrink */
-  if (can(s, BESOM_CAN_ADAPT)) learn(x);
+  if (can(s, BESOM_CAN_ADAPT)) adapt_some(x);
   source_of_u64(&x->yes, x->members, N);
-  source_of_u64(&x->no, x->negatives, DENIED);
+  source_of_u64(&x->no, x->negatives, NO_KEYS);
   save_to(&x->before, x->f);
 }
 
@@ -122,16 +123,16 @@ static besom_status rekey_at_once(fixture *x) {
   return besom_rekey(x->f, &x->yes.api, NULL, new_seed);
 }
 
-static besom_status begin_denying(fixture *x, besom_task **task) {
+static besom_status begin_rekeying_with_no_list(fixture *x, besom_task **task) {
   return besom_rekey_begin(x->f, &x->yes.api, &x->no.api, new_seed, task);
 }
 
-static besom_status deny_at_once(fixture *x) {
+static besom_status rekey_with_no_list(fixture *x) {
   return besom_rekey(x->f, &x->yes.api, &x->no.api, new_seed);
 }
 
 /* Can a rekeyed filter answer no to the keys of a no list? */
-static bool can_deny(const subject *s) {
+static bool accepts_no_list(const subject *s) {
   return can(s, BESOM_CAN_ADAPT) && adapts_without_keys(s);
 }
 
@@ -141,7 +142,7 @@ typedef struct work {
   unsigned needs;
   size_t visits; /* of every fingerprint */
   size_t reads;  /* calls of the sources */
-  bool denies;
+  bool uses_no_list;
 } work;
 
 static const work all_work[] = {
@@ -149,7 +150,8 @@ static const work all_work[] = {
     {begin_quadrupling, quadruple_at_once, BESOM_CAN_GROW, 4, 0},
     {begin_halving, halve_at_once, BESOM_CAN_GROW, 1, 0},
     {begin_rekeying, rekey_at_once, BESOM_CAN_REKEY, 0, N + 1},
-    {begin_denying, deny_at_once, BESOM_CAN_REKEY, 0, N + 1 + DENIED + 1, true},
+    {begin_rekeying_with_no_list, rekey_with_no_list, BESOM_CAN_REKEY, 0, N + 1 + NO_KEYS + 1,
+     true},
 };
 enum { ALL_WORK = sizeof all_work / sizeof *all_work };
 
@@ -158,7 +160,7 @@ static void for_all_work(void **state, void (*holds)(const subject *s, const wor
   const subject *s = subject_of(state);
   size_t tried = 0;
   for (size_t i = 0; i < ALL_WORK; i++)
-    if (can(s, all_work[i].needs) && (can_deny(s) || !all_work[i].denies))
+    if (can(s, all_work[i].needs) && (accepts_no_list(s) || !all_work[i].uses_no_list))
       holds(s, &all_work[i]), tried++;
   if (!tried) skip();
 }
@@ -236,7 +238,7 @@ static void assert_busy(fixture *x) {
   size_t calls = x->yes.calls + x->no.calls;
   for (size_t i = 0; i < ALL_WORK; i++) {
     besom_task *second = NULL;
-    if (!can(x->s, all_work[i].needs) || (all_work[i].denies && !can(x->s, BESOM_CAN_ADAPT)))
+    if (!can(x->s, all_work[i].needs) || (all_work[i].uses_no_list && !can(x->s, BESOM_CAN_ADAPT)))
       continue;
     assert_status(BESOM_BUSY, all_work[i].begin(x, &second));
     assert_status(BESOM_BUSY, all_work[i].at_once(x));
@@ -330,7 +332,7 @@ static void can_be_cancelled(const subject *s, const work *w) {
   bool finished = false;
   for (size_t steps = 0; !finished; steps++) {
     source_of_u64(&x.yes, x.members, N);
-    source_of_u64(&x.no, x.negatives, DENIED);
+    source_of_u64(&x.no, x.negatives, NO_KEYS);
     besom_task *task = begin(w, &x);
     for (size_t i = 0; i < steps && !finished; i++)
       assert_status(BESOM_OK, besom_task_step(task, 29, &finished));
@@ -479,9 +481,9 @@ static void a_failing_source_ends_a_rekey(void **state) {
     x.yes.fail_at = at;
     assert_rekey_ends(&x, &x.yes.api, NULL, BESOM_IO);
   }
-  for (size_t at = 0; can_deny(subject_of(state)) && at <= DENIED; at += 10) {
+  for (size_t at = 0; accepts_no_list(subject_of(state)) && at <= NO_KEYS; at += 10) {
     source_of_u64(&x.yes, x.members, N);
-    source_of_u64(&x.no, x.negatives, DENIED);
+    source_of_u64(&x.no, x.negatives, NO_KEYS);
     x.no.fail_at = at;
     x.no.status = BESOM_CANCELLED;
     assert_rekey_ends(&x, &x.yes.api, &x.no.api, BESOM_CANCELLED);
@@ -502,7 +504,7 @@ static void a_failing_source_ends_a_rekey(void **state) {
 static void a_rekey_answers_no_to_the_no_list(void **state) {
   fixture x;
   const subject *s = subject_of(state);
-  if (can_deny(s)) skip();
+  if (accepts_no_list(s)) skip();
   fixture_init(&x, s);
   uint64_t *many = keys_u64(NEGATIVES, 10 * N);
   source_of_u64(&x.no, many, 10 * N);

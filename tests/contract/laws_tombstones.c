@@ -10,17 +10,17 @@
 enum { N = 1000, OFFENDERS = 150 };
 
 /* A filter that is bound to its keys while it adapts, and unbound afterwards. */
-typedef struct lesson {
+typedef struct adapted {
   besom_filter *f;
   uint64_t *members;
   uint64_t buckets[N]; /* of the members, in the order of insertion */
   uint64_t offenders[OFFENDERS];
   size_t n_offenders;
-} lesson;
+} adapted;
 
 static besom_status digest_of(void *ctx, const besom_filter *f, besom_match match,
                               besom_digest *digest) {
-  const lesson *x = ctx;
+  const adapted *x = ctx;
   uint32_t rank = 0;
   for (size_t i = 0; i < N; i++)
     if (x->buckets[i] == match.bucket && rank++ == match.rank) {
@@ -40,7 +40,7 @@ static besom_config tombstone_config(const subject *s, const char *options) {
 }
 
 /* Reports false positives among NEGATIVES until the reserve is full, or there are enough. */
-static void learn(lesson *x) {
+static void adapt_all(adapted *x) {
   assert_status(BESOM_OK, besom_bind(x->f, &(besom_reverse){.digest_of = digest_of, .ctx = x}));
   besom_status status = BESOM_OK;
   for (size_t i = 0; x->n_offenders < OFFENDERS && status == BESOM_OK; i++) {
@@ -53,8 +53,8 @@ static void learn(lesson *x) {
   assert_true(stats_of(x->f).extended > 0);
 }
 
-static lesson *lesson_new(const besom_config *config) {
-  lesson *x = heap_array(1, sizeof *x);
+static adapted *adapted_new(const besom_config *config) {
+  adapted *x = heap_array(1, sizeof *x);
   x->members = keys_u64(MEMBERS, N);
   x->f = make_empty(config);
   for (size_t i = 0; i < N; i++) {
@@ -64,28 +64,28 @@ static lesson *lesson_new(const besom_config *config) {
                   besom_insert_at(x->f, besom_hash_u64(x->f, x->members[i]), value, &match));
     x->buckets[i] = match.bucket;
   }
-  learn(x);
+  adapt_all(x);
   assert_status(BESOM_OK, besom_bind(x->f, NULL));
   return x;
 }
 
-static void lesson_free(lesson *x) {
+static void adapted_free(adapted *x) {
   besom_free(x->f);
   free(x->members);
   free(x);
 }
 
-static size_t count_wrong(const lesson *x) {
+static size_t count_wrong(const adapted *x) {
   size_t wrong = 0;
   for (size_t i = 0; i < x->n_offenders; i++) wrong += besom_contains_u64(x->f, x->offenders[i]);
   return wrong;
 }
 
-static void remove_members(lesson *x) {
+static void remove_members(adapted *x) {
   for (size_t i = 0; i < N; i++) assert_status(BESOM_OK, besom_remove_u64(x->f, x->members[i]));
 }
 
-static void insert_members(lesson *x) {
+static void insert_members(adapted *x) {
   for (size_t i = 0; i < N; i++) {
     if (i % 2)
       assert_status(BESOM_OK, besom_insert_u64(x->f, x->members[i]));
@@ -98,7 +98,7 @@ static void insert_members(lesson *x) {
 }
 
 /* Answers, counts, values and entries do not show tombstones; only the statistics do. */
-static void assert_looks_empty(const subject *s, const lesson *x, size_t tombstones) {
+static void assert_looks_empty(const subject *s, const adapted *x, size_t tombstones) {
   besom_iter *iter = NULL;
   besom_entry entry;
   assert_valid(x->f);
@@ -127,7 +127,7 @@ static void assert_looks_empty(const subject *s, const lesson *x, size_t tombsto
   besom_iter_close(iter);
 }
 
-static void replace_by_loaded(lesson *x) {
+static void replace_by_loaded(adapted *x) {
   memory_sink saved;
   save_to(&saved, x->f);
   besom_free(x->f);
@@ -136,7 +136,7 @@ static void replace_by_loaded(lesson *x) {
 }
 
 /* With a filter without tombstones, as the first or the second argument. */
-static void replace_by_merged(const subject *s, lesson *x, bool first) {
+static void replace_by_merged(const subject *s, adapted *x, bool first) {
   besom_config config = tombstone_config(s, NULL);
   besom_filter *other = make_empty(&config), *merged = NULL;
   assert_status(BESOM_OK,
@@ -160,7 +160,7 @@ static void an_extension_returns_with_its_key(void **state) {
   const subject *s = subject_of(state);
   if (!keeps_tombstones(s)) skip();
   besom_config config = tombstone_config(s, "tombstones=yes");
-  lesson *x = lesson_new(&config);
+  adapted *x = adapted_new(&config);
   size_t extended = stats_of(x->f).extended;
   assert_int_equal(x->n_offenders, OFFENDERS);
   for (int round = 0; round < 2; round++) {
@@ -180,7 +180,7 @@ static void an_extension_returns_with_its_key(void **state) {
     assert_int_equal(count_wrong(x), 0);
     assert_int_equal(stats_of(x->f).extended, extended);
   }
-  lesson_free(x);
+  adapted_free(x);
 }
 
 /* Without the option the extension is lost: shows that the law above can fail. */
@@ -189,12 +189,12 @@ static void without_tombstones_an_extension_is_lost(void **state) {
   const char *const options[] = {NULL, "tombstones=no"};
   for (size_t i = 0; i < (keeps_tombstones(s) ? 2 : 1); i++) {
     besom_config config = tombstone_config(s, options[i]);
-    lesson *x = lesson_new(&config);
+    adapted *x = adapted_new(&config);
     remove_members(x);
     assert_looks_empty(s, x, 0);
     insert_members(x);
     assert_true(count_wrong(x) > 0);
-    lesson_free(x);
+    adapted_free(x);
   }
 }
 
@@ -204,7 +204,7 @@ static void a_key_that_returns_is_a_new_one(void **state) {
   if (!keeps_tombstones(s)) skip();
   besom_config config = tombstone_config(s, "tombstones=yes");
   config.capacity = 4 * N;
-  lesson *x = lesson_new(&config);
+  adapted *x = adapted_new(&config);
   uint64_t n = 0, value = 1;
   size_t revived = 0;
   remove_members(x);
@@ -228,7 +228,7 @@ static void a_key_that_returns_is_a_new_one(void **state) {
     remove_members(x);
   }
   assert_looks_empty(s, x, stats_of(x->f).extended);
-  lesson_free(x);
+  adapted_free(x);
 }
 
 /* They are stored in the reserve. If it is full, a key is removed without one. */
@@ -240,7 +240,7 @@ static void tombstones_do_not_reduce_the_capacity(void **state) {
     besom_config config = tombstone_config(s, "tombstones=yes");
     config.reserve = rooms[i];
     config.capacity = N;
-    lesson *x = lesson_new(&config);
+    adapted *x = adapted_new(&config);
     size_t extended = stats_of(x->f).extended;
     remove_members(x);
     assert_valid(x->f);
@@ -252,7 +252,7 @@ static void tombstones_do_not_reduce_the_capacity(void **state) {
     assert_true(in >= stats_of(x->f).capacity);
     for (size_t k = 0; k < in; k++) assert_true(besom_contains_u64(x->f, key_u64(MORE_MEMBERS, k)));
     assert_valid(x->f);
-    lesson_free(x);
+    adapted_free(x);
   }
 }
 
@@ -261,7 +261,7 @@ static void stores_do_not_see_tombstones(void **state) {
   const subject *s = subject_of(state);
   if (!keeps_tombstones(s)) skip();
   besom_config config = tombstone_config(s, "tombstones=yes");
-  lesson *x = lesson_new(&config), *y = lesson_new(&config);
+  adapted *x = adapted_new(&config), *y = adapted_new(&config);
   assert_status(BESOM_OK, besom_bind(x->f, &(besom_reverse){.digest_of = digest_of, .ctx = x}));
   remove_members(x);
   assert_looks_empty(s, x, 0);
@@ -271,8 +271,8 @@ static void stores_do_not_see_tombstones(void **state) {
     assert_status(BESOM_OK, besom_remove_at(y->f, match));
   }
   assert_looks_empty(s, y, 0);
-  lesson_free(x);
-  lesson_free(y);
+  adapted_free(x);
+  adapted_free(y);
 }
 
 /* The ranks of new keys do not depend on tombstones between them. */
@@ -280,7 +280,7 @@ static void ranks_do_not_count_tombstones(void **state) {
   const subject *s = subject_of(state);
   if (!keeps_tombstones(s)) skip();
   besom_config config = tombstone_config(s, "tombstones=yes");
-  lesson *x = lesson_new(&config);
+  adapted *x = adapted_new(&config);
   size_t extended = stats_of(x->f).extended;
   remove_members(x);
   for (size_t i = 0; i < N; i++) {
@@ -297,17 +297,17 @@ static void ranks_do_not_count_tombstones(void **state) {
     assert_int_equal(found[rank].rank, rank);
   }
   assert_int_equal(stats_of(x->f).tombstones, extended);
-  learn(x); /* calls digest_of with these ranks */
+  adapt_all(x); /* calls digest_of with these ranks */
   assert_holds_u64(x->f, x->members, N);
   assert_valid(x->f);
-  lesson_free(x);
+  adapted_free(x);
 }
 
 static void rekeying_drops_tombstones(void **state) {
   const subject *s = subject_of(state);
   if (!keeps_tombstones(s)) skip();
   besom_config config = tombstone_config(s, "tombstones=yes");
-  lesson *x = lesson_new(&config);
+  adapted *x = adapted_new(&config);
   array_source none;
   source_of_u64(&none, x->members, 0);
   remove_members(x);
@@ -315,7 +315,7 @@ static void rekeying_drops_tombstones(void **state) {
   assert_status(BESOM_OK, besom_rekey(x->f, &none.api, NULL, NULL));
   assert_looks_empty(s, x, 0);
   assert_true(stats_of(x->f).reserve_used == 0);
-  lesson_free(x);
+  adapted_free(x);
 }
 
 /* ------------------------------------------------------------------ random operations */
