@@ -12,7 +12,7 @@
 #include "support/failing_allocator.h"
 #include "support/heap.h"
 #include "support/keys.h"
-#include "support/law_of_zipf.h"
+#include "support/zipf_sampler.h"
 #include "support/memory_sink.h"
 
 static const uint8_t seed[16] = {9};
@@ -85,7 +85,7 @@ static void assert_holds(const besom_filter *f, size_t n) {
 }
 
 /* Queries for non-members, of which a stretch begins at rank `shift`; false positives are reported. */
-static size_t ask(besom_filter *f, law_of_zipf *z, size_t shift, size_t queries,
+static size_t ask(besom_filter *f, zipf_sampler *z, size_t shift, size_t queries,
                   besom_status *last) {
   size_t wrong = 0;
   *last = BESOM_OK;
@@ -103,7 +103,7 @@ static size_t ask(besom_filter *f, law_of_zipf *z, size_t shift, size_t queries,
 typedef struct stage {
   besom_filter *f;
   member_source members;
-  law_of_zipf z;
+  zipf_sampler z;
   besom_status last; /* what the last report gave */
 } stage;
 
@@ -247,7 +247,7 @@ static void without_its_members_it_cannot_learn(void **state) {
   (void)state;
   besom_filter *f = make(NULL, 10, NULL);
   member_source members;
-  law_of_zipf z = zipf_new(1, NEGATIVES_OF);
+  zipf_sampler z = zipf_new(1, NEGATIVES_OF);
   besom_status status;
   assert_int_equal(ask(f, &z, 0, 100000, &status), 1);
   assert_int_equal(status, BESOM_NEEDS_STORE);
@@ -276,7 +276,7 @@ static void failures_change_nothing(void **state) {
   failing_allocator memory;
   failing_allocator_init(&memory);
   besom_filter *f = make("negatives=40000,lifetime=1000000", 10, &memory.api);
-  law_of_zipf z = zipf_new(1, NEGATIVES_OF);
+  zipf_sampler z = zipf_new(1, NEGATIVES_OF);
   member_source members;
   members_open(&members, MEMBERS_OF);
   assert_int_equal(besom_bind_source(f, &members.api), BESOM_OK);
@@ -345,7 +345,7 @@ static void members_may_come_at_any_time(void **state) {
   besom_filter *f = NULL;
   assert_int_equal(besom_create(&config, &f), BESOM_OK);
   member_source members;
-  law_of_zipf z = zipf_new(1, NEGATIVES_OF);
+  zipf_sampler z = zipf_new(1, NEGATIVES_OF);
   members_open(&members, 0);
   assert_int_equal(besom_bind_source(f, &members.api), BESOM_OK);
   size_t n = 0;
@@ -391,7 +391,7 @@ static void members_may_come_during_a_pass(void **state) {
   besom_filter *f = NULL;
   assert_int_equal(besom_create(&config, &f), BESOM_OK);
   member_source members;
-  law_of_zipf z = zipf_new(1, NEGATIVES_OF);
+  zipf_sampler z = zipf_new(1, NEGATIVES_OF);
   members_open(&members, EARLY);
   assert_int_equal(besom_bind_source(f, &members.api), BESOM_OK);
   size_t n = 0, reports = 0;
