@@ -7,7 +7,7 @@
 
 #include "besom.h"
 #include "demand.h"
-#include "file/file.h"
+#include "file/container.h"
 #include "support/heap.h"
 #include "support/keys.h"
 #include "support/memory_sink.h"
@@ -116,7 +116,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (size > LONGEST_INPUT) return 0;
   uint8_t *repaired = heap_array(size, 1);
   if (size) memcpy(repaired, data, size);
-  besom__file_repair(repaired, size);
+  besom__container_fix_checksums(repaired, size);
   besom_filter *f = NULL;
   if (besom_load(repaired, size, NULL, &f) == BESOM_OK) {
     demand(is_valid(f));

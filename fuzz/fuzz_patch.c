@@ -8,7 +8,7 @@
 
 #include "besom.h"
 #include "core/bits.h"
-#include "core/wire.h"
+#include "core/byte_io.h"
 #include "demand.h"
 #include "support/keys.h"
 #include "support/memory_sink.h"

@@ -364,7 +364,7 @@ typedef struct besom_task besom_task;
  * utaf in front of a store have new buckets afterwards (besom_reverse.h: besom_match).
  *
  * Errors: INVALID (the new size is not a power-of-two multiple or divisor of the old one, or no
- * remainder bit would be left), FULL (the keys do not fit), NO_MEMORY, NEEDS_STORE (taf, utaf: a
+ * remainder bit would be left), FULL (the keys do not fit), RESERVE_FULL, NO_MEMORY, NEEDS_STORE (taf, utaf: a
  * selector is raised and the filter is not bound), and what a bound callback returned.
  */
 BESOM_API besom_status besom_resize(besom_filter *f, uint64_t slots, besom_task **task);

@@ -11,6 +11,15 @@
 #error "include besom.h instead"
 #endif
 
+/*
+ * Copies a struct of another version: `given` bytes of it into one of `size` bytes. Members that the
+ * given one does not have are 0. For the library, and for stores that take options.
+ */
+static inline void besom_copy_struct(void *to, size_t size, const void *from, size_t given) {
+  memset(to, 0, size);
+  memcpy(to, from, given < size ? given : size);
+}
+
 BESOM_API besom_status besom_config_check_sized(const besom_config *config, size_t config_size,
                                                 char *text, size_t size);
 static inline besom_status besom_config_check(const besom_config *config, char *text, size_t size) {

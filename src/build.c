@@ -312,10 +312,10 @@ besom_status besom_build_sized(const besom_config *config, size_t config_size,
                                const besom_input *input, size_t input_size, besom_filter **out) {
   if (!input || !out) return BESOM_INVALID;
   besom_input in;
-  besom__copy_struct(&in, sizeof in, input, input_size);
+  besom_copy_struct(&in, sizeof in, input, input_size);
   if (!input_valid(&in) || (!config && !in.like)) return BESOM_INVALID;
   if (in.like) return build_like(&in, out);
   besom_config c;
-  besom__copy_struct(&c, sizeof c, config, config_size);
+  besom_copy_struct(&c, sizeof c, config, config_size);
   return in.digests ? build_sorted(&c, &in, out) : build_keys(&c, &in, out);
 }

@@ -12,7 +12,7 @@ void besom__digests_unite(struct digests *d) {
   besom__sort_digests(d->at, d->n, 0);
   uint64_t kept = 0;
   for (uint64_t i = 0; i < d->n; i++)
-    if (kept == 0 || digest_below(d->at[kept - 1], d->at[i])) d->at[kept++] = d->at[i];
+    if (kept == 0 || digest_less(d->at[kept - 1], d->at[i])) d->at[kept++] = d->at[i];
   d->n = kept;
 }
 

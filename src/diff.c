@@ -67,7 +67,7 @@ struct range {
 static besom_status add_piece(struct blob *patch, struct range s, const uint8_t *payload,
                               uint64_t size) {
   uint8_t head[PIECE_HEADER_BYTES];
-  struct writer w = {head, head + sizeof head, false};
+  struct byte_writer w = {head, head + sizeof head, false};
   besom__write_u64(&w, s.piece);
   besom__write_u64(&w, s.len);
   besom__write_u64(&w, size);
@@ -140,7 +140,7 @@ static besom_status write_patch(const besom_filter *old, const besom_filter *fre
                                 const struct blob *old_bytes, const struct blob *new_bytes,
                                 struct blob *patch) {
   uint8_t head[PATCH_HEADER_BYTES];
-  struct writer w = {head, head + sizeof head, false};
+  struct byte_writer w = {head, head + sizeof head, false};
   besom__write_bytes(&w, PATCH_MAGIC, 8);
   besom__write_u64(&w, 1);
   besom__write_u64(&w, besom__checksum(old_bytes->at, old_bytes->len));
@@ -202,7 +202,7 @@ static besom_status patch_runs(const besom_filter *old, struct range s, struct b
 
 /* One piece of the patch: one range of the new file. */
 static besom_status patch_piece(const besom_filter *old, const struct blob *old_bytes,
-                                struct reader *r, struct blob *fresh) {
+                                struct byte_reader *r, struct blob *fresh) {
   uint64_t piece = besom__read_u64(r), len = besom__read_u64(r), size = besom__read_u64(r);
   if (r->failed || len > fresh->room - fresh->len || size > (uint64_t)(r->end - r->at))
     return BESOM_CORRUPT;
@@ -224,7 +224,7 @@ static besom_status patch_piece(const besom_filter *old, const struct blob *old_
 }
 
 static besom_status patch_all(const besom_filter *old, const struct blob *old_bytes,
-                              struct reader *r, struct blob *fresh) {
+                              struct byte_reader *r, struct blob *fresh) {
   uint8_t magic[8];
   besom__read_bytes(r, magic, sizeof magic);
   uint64_t version = besom__read_u64(r), of_old = besom__read_u64(r), len = besom__read_u64(r),
@@ -246,7 +246,7 @@ besom_status besom_patch(const besom_filter *old, const void *patch, size_t len,
                          besom_filter **out) {
   if (!old || !patch || !out) return BESOM_INVALID;
   struct blob old_bytes = {.allocator = &old->allocator}, fresh = old_bytes;
-  struct reader r = {patch, (const uint8_t *)patch + len, false};
+  struct byte_reader r = {patch, (const uint8_t *)patch + len, false};
   besom_status status = saved_bytes(old, &old_bytes);
   if (status == BESOM_OK) status = patch_all(old, &old_bytes, &r, &fresh);
   if (status == BESOM_OK) status = besom_load(fresh.at, fresh.len, &old->allocator, out);

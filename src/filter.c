@@ -6,12 +6,6 @@
 
 #include "core/memory.h"
 
-void besom__copy_struct(void *to, size_t size, const void *from, size_t given) {
-  size_t common = given < size ? given : size;
-  memset(to, 0, size);
-  memcpy(to, from, common);
-}
-
 /* -------------------------------------------------------------- life */
 
 besom_status besom__filter_new(const struct besom_kind *kind, const struct hasher *hasher,
@@ -72,7 +66,7 @@ besom_status besom_create_sized(const besom_config *config, size_t config_size,
   if (!config || !out) return BESOM_INVALID;
   besom_config c;
   besom_filter *f;
-  besom__copy_struct(&c, sizeof c, config, config_size);
+  besom_copy_struct(&c, sizeof c, config, config_size);
   besom_status status = besom__create_plain(&c, &f);
   return status == BESOM_OK ? besom__hand_over(f, c.flags & BESOM_CONCURRENT, out) : status;
 }

@@ -60,6 +60,9 @@ static inline void besom__add_counter(struct stats_out *out, const char *name, u
   if (out->n < MAX_COUNTERS) out->counters[out->n++] = (besom_counter){name, value};
 }
 
+/* Statistics and counters of any filter. */
+void besom__stats(const besom_filter *f, struct stats_out *out);
+
 /*
  * For kinds with one quotient table: besom_diff writes the runs that differ. table_bytes: where the
  * table is, as it is saved. comparable: both tables have one shape. diff: writes what `to` has and
@@ -290,9 +293,6 @@ static inline void besom__resume_writers(const besom_filter *f) {
 }
 
 /* -------------------------------------------------------------- making filters */
-
-/* A copy of a caller's struct of `given` bytes in one of this version: missing members are 0. */
-void besom__copy_struct(void *to, size_t size, const void *from, size_t given);
 
 /* A filter with a ready head, the kind's part still zero. */
 besom_status besom__filter_new(const struct besom_kind *kind, const struct hasher *hasher,

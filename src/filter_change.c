@@ -87,16 +87,21 @@ besom_status besom_remove_digest(besom_filter *f, besom_digest digest) {
   return leave(r, r.filter->kind->remove(r.filter, digest));
 }
 
+/* An adaptation that finds no room lacks reserve, whatever its kind calls it. */
+static besom_status adapted(besom_status status) {
+  return status == BESOM_FULL ? BESOM_RESERVE_FULL : status;
+}
+
 besom_status besom_adapt(besom_filter *f, const void *key, size_t len) {
   struct reader r;
   ENTER_TO_CHANGE(r, f, adapt, key || !len);
-  return leave(r, r.filter->kind->adapt(r.filter, digest_of(r, key, len)));
+  return leave(r, adapted(r.filter->kind->adapt(r.filter, digest_of(r, key, len))));
 }
 
 besom_status besom_adapt_digest(besom_filter *f, besom_digest digest) {
   struct reader r;
   ENTER_TO_CHANGE(r, f, adapt, true);
-  return leave(r, r.filter->kind->adapt(r.filter, digest));
+  return leave(r, adapted(r.filter->kind->adapt(r.filter, digest)));
 }
 
 besom_status besom_set_value(besom_filter *f, const void *key, size_t len, uint64_t value) {
@@ -108,7 +113,7 @@ besom_status besom_set_value(besom_filter *f, const void *key, size_t len, uint6
 besom_status besom_no_add(besom_filter *f, const void *key, size_t len) {
   struct reader r;
   ENTER_TO_CHANGE(r, f, no_add, key || !len);
-  return leave(r, r.filter->kind->no_add(r.filter, digest_of(r, key, len)));
+  return leave(r, adapted(r.filter->kind->no_add(r.filter, digest_of(r, key, len))));
 }
 
 besom_status besom_no_remove(besom_filter *f, const void *key, size_t len) {

@@ -110,7 +110,7 @@ besom_status besom_config_check_sized(const besom_config *config, size_t config_
   struct explanation why = {text, size};
   besom_config c;
   const struct besom_kind *kind;
-  besom__copy_struct(&c, sizeof c, config, config_size);
+  besom_copy_struct(&c, sizeof c, config, config_size);
   if (size) *text = 0;
   besom_status status = find_kind(&c, &kind, &why);
   if (status == BESOM_OK) status = besom__config_in_range(&c, &why);

@@ -16,7 +16,7 @@ static void set_match(besom_match *m, besom_match at) {
 besom_status besom_bind_sized(besom_filter *f, const besom_reverse *reverse, size_t size) {
   struct reader r;
   besom_reverse copy = {0};
-  if (reverse) besom__copy_struct(&copy, sizeof copy, reverse, size);
+  if (reverse) besom_copy_struct(&copy, sizeof copy, reverse, size);
   ENTER_TO_CHANGE(r, f, bind, !reverse || copy.digest_of);
   besom_status status = r.filter->kind->bind(r.filter, reverse ? &copy : NULL);
   if (status == BESOM_OK) r.filter->bound = reverse;
@@ -89,7 +89,8 @@ besom_status besom_adapt_at(besom_filter *f, besom_digest offender, const besom_
                             besom_digest stored) {
   struct reader r;
   ENTER_TO_CHANGE(r, f, adapt_at, match);
-  return leave(r, r.filter->kind->adapt_at(r.filter, offender, get_match(match), stored));
+  besom_status status = r.filter->kind->adapt_at(r.filter, offender, get_match(match), stored);
+  return leave(r, status == BESOM_FULL ? BESOM_RESERVE_FULL : status);
 }
 
 besom_status besom_no_add_at(besom_filter *f, besom_digest digest, besom_match *match) {
@@ -128,6 +129,6 @@ besom_status besom_iter_next_sized(besom_iter *iter, besom_entry *entry, size_t 
   iter->started = 1;
   besom_status status = r.filter->kind->iter_next(r.filter, iter, &next);
   besom__reader_leave(r);
-  if (status == BESOM_OK) besom__copy_struct(entry, size, &next, sizeof next);
+  if (status == BESOM_OK) besom_copy_struct(entry, size, &next, sizeof next);
   return status;
 }

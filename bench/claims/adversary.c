@@ -16,14 +16,14 @@ static const double large_reserve = 0.5, load_with_it = 0.45; /* the reserve is 
 /* ------------------------------------------------------------------ the adversary */
 
 /* Every false positive among the first n absent keys. */
-static key_list collect(tested_filter *l, uint64_t n) {
+static key_list collect(tested_filter *tested, uint64_t n) {
   key_stream absent = stream_absent(BENCH_SEED);
   uint64_t keys[CHUNK];
   key_list found = {0};
   for (uint64_t done = 0; done < n; done += CHUNK) {
     absent.generate(&absent, done, CHUNK, keys);
     for (size_t i = 0; i < CHUNK && done + i < n; i++)
-      if (tested_filter_query(l, keys[i])) key_list_add(&found, keys[i]);
+      if (tested_filter_query(tested, keys[i])) key_list_add(&found, keys[i]);
   }
   return found;
 }
@@ -38,12 +38,13 @@ typedef struct attack {
   uint64_t missing; /* members answered no afterwards */
 } attack;
 
-static attack cycle(tested_filter *l, const key_list *found, uint64_t members, driver *d) {
-  attack a = {.full = l->reserve_full};
+static attack cycle(tested_filter *tested, const key_list *found, uint64_t members, driver *d) {
+  attack a = {.full = tested->reserve_full};
   for (int c = 0; c < CYCLES; c++)
-    for (size_t i = 0; i < found->count; i++) a.hits[c] += tested_filter_query(l, found->keys[i]);
+    for (size_t i = 0; i < found->count; i++)
+      a.hits[c] += tested_filter_query(tested, found->keys[i]);
   key_stream stream = stream_members(BENCH_SEED);
-  drive_contains(d, l->filter, &stream, members, BATCH, &a.missing);
+  drive_contains(d, tested->filter, &stream, members, BATCH, &a.missing);
   a.missing = members - a.missing;
   return a;
 }
@@ -73,13 +74,13 @@ static besom_status next_member(void *ctx, besom_bytes *key, uint64_t *weight) {
   return BESOM_OK;
 }
 
-static void rekey(tested_filter *l, uint64_t members) {
+static void rekey(tested_filter *tested, uint64_t members) {
   uint8_t seed[16];
   hash_seed(BENCH_SEED + 1, seed);
   member_source m = {.count = members};
   besom_source source = {.next = next_member, .size_hint = members, .ctx = &m};
-  check(besom_rekey(l->own, &source, NULL, seed), "rekeying the filter");
-  l->reserve_full = 0;
+  check(besom_rekey(tested->own, &source, NULL, seed), "rekeying the filter");
+  tested->reserve_full = 0;
 }
 
 /* ------------------------------------------------------------------ the claim */
@@ -104,23 +105,23 @@ static void report_attack(report *numbers, const char *name, const filter_setup 
 static bool test_mode(adapt_mode mode, const filter_setup *s, uint64_t queries, driver *d,
                       report *numbers) {
   progress("%s at %llu slots", adapt_mode_names[mode], (unsigned long long)s->slots);
-  tested_filter l = tested_filter_create(mode, s, d);
-  key_list found = collect(&l, queries);
-  attack a = cycle(&l, &found, s->members, d);
+  tested_filter tested = tested_filter_create(mode, s, d);
+  key_list found = collect(&tested, queries);
+  attack a = cycle(&tested, &found, s->members, d);
   bool holds = a.missing == 0 && (mode == ADAPT_NEVER || a.full || hits_from(&a, 0) == 0);
   const char *verdict = mode == ADAPT_NEVER ? "-" : !holds ? "no" : a.full ? "full" : "yes";
   report_attack(numbers, adapt_mode_names[mode], s, "filled", found.count, &a, verdict);
   if (mode == ADAPT_EXCEPTIONS && a.full) { /* the new seed makes new false positives: once each */
-    rekey(&l, s->members);
-    a = cycle(&l, &found, s->members, d);
-    a.full = l.reserve_full;
+    rekey(&tested, s->members);
+    a = cycle(&tested, &found, s->members, d);
+    a.full = tested.reserve_full;
     bool clean = a.missing == 0 && (a.full || hits_from(&a, 1) == 0);
     report_attack(numbers, adapt_mode_names[mode], s, "rekeyed", found.count, &a,
                   clean ? "yes" : "no");
     holds &= clean;
   }
   key_list_free(&found);
-  tested_filter_free(&l);
+  tested_filter_free(&tested);
   return holds;
 }
 

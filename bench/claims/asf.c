@@ -32,7 +32,7 @@ typedef enum which { BLOOM, SOON, FINAL, STATIC, FILTERS } which;
 static const struct {
   const char *name, *kind, *mode;
 } filters[FILTERS] = {{"bloom", "bloom", NULL},
-                      {"asf", "adaptive-stacked", "soon"},
+                      {"asf", "adaptive-stacked", "lifetime"},
                       {"asf_final", "adaptive-stacked", "final"},
                       {"stacked", "stacked", NULL}};
 
@@ -77,8 +77,9 @@ static besom_filter *make(const stacked_setup *s, which each, const effort *e) {
   besom_config config = {
       .kind = filters[each].kind, .options = options, .capacity = e->members, .bits = BITS};
   if (adapts(each))
-    snprintf(options, sizeof options, "skew=%.0f,negatives=%llu,life=%llu,mode=%s", 100 * skew,
-             (unsigned long long)e->negatives, (unsigned long long)e->queries, filters[each].mode);
+    snprintf(options, sizeof options, "skew=%.0f,negatives=%llu,lifetime=%llu,objective=%s",
+             100 * skew, (unsigned long long)e->negatives, (unsigned long long)e->queries,
+             filters[each].mode);
   if (each != STATIC) return setup_filter(s, config, BENCH_SEED, NULL, NULL);
   besom_workload *sample = setup_sample(s, e->queries);
   besom_filter *f = setup_filter(s, config, BENCH_SEED, sample, NULL);
@@ -112,7 +113,7 @@ static void draw_chunk(filter_run *c, bool flipped) {
   }
 }
 
-static bool ask(filter_run *c, uint64_t key) {
+static bool query(filter_run *c, uint64_t key) {
   if (!besom_contains_u64(c->filter, key)) return false;
   if (adapts(c->each)) check(besom_adapt_u64(c->filter, key), "adapting");
   return true;
@@ -131,11 +132,11 @@ static void count(tally *t, bool wrong) {
   t->wrong += wrong;
 }
 
-static void ask_chunk(filter_run *c, int phase, int part) {
+static void query_chunk(filter_run *c, int phase, int part) {
   draw_chunk(c, phase == 1);
   c->since = cpu_seconds();
   for (int i = 0; i < CHUNK; i++) {
-    bool wrong = ask(c, c->keys[i]);
+    bool wrong = query(c, c->keys[i]);
     count(&c->parts[phase][part], wrong);
     count(&c->stages[phase][c->now], wrong);
     stage next = wrong ? stage_of(c) : c->now;
@@ -155,8 +156,8 @@ static void run_filter(filter_run *c) {
   for (int phase = 0; phase < PHASES; phase++)
     for (int part = 0; part < PARTS; part++) {
       progress("%s, phase %d", filters[c->each].name, phase + 1);
-      for (uint64_t asked = 0; asked < c->e.queries / PARTS; asked += CHUNK)
-        ask_chunk(c, phase, part);
+      for (uint64_t queried = 0; queried < c->e.queries / PARTS; queried += CHUNK)
+        query_chunk(c, phase, part);
     }
   assert_members(c);
   besom_free(c->filter);
@@ -165,7 +166,7 @@ static void run_filter(filter_run *c) {
 /* ------------------------------------------------------------------ numbers */
 
 static void show(const filter_run *c, const char *span, int phase, const char *of, const tally *t,
-                 uint64_t asked, double so_far, report *numbers) {
+                 uint64_t queried, double so_far, report *numbers) {
   report_cell(numbers, "%s", span);
   report_cell(numbers, "%s", filters[c->each].name);
   report_cell(numbers, "%d", phase + 1);
@@ -175,7 +176,7 @@ static void show(const filter_run *c, const char *span, int phase, const char *o
   report_cell(numbers, "%.6f", (double)t->wrong / (double)t->queries);
   report_cell(numbers, "%.3f", t->cpu);
   report_cell(numbers, "%.3f", seconds_of(t));
-  report_cell(numbers, "%.3f", 1e-6 * (double)asked);
+  report_cell(numbers, "%.3f", 1e-6 * (double)queried);
   report_cell(numbers, "%.3f", so_far);
 }
 
@@ -187,16 +188,16 @@ static double phase_seconds(const filter_run *c, int phase) {
 
 static void show_run(const filter_run *c, report *numbers) {
   double so_far = 0;
-  uint64_t asked = 0;
+  uint64_t queried = 0;
   for (int phase = 0; phase < PHASES; phase++) {
     for (int s = 0; s < STAGES; s++)
       if (c->stages[phase][s].queries)
-        show(c, "stage", phase, stage_names[s], &c->stages[phase][s], asked, so_far, numbers);
+        show(c, "stage", phase, stage_names[s], &c->stages[phase][s], queried, so_far, numbers);
     for (int part = 0; part < PARTS; part++) {
       const tally *t = &c->parts[phase][part];
-      asked += t->queries;
+      queried += t->queries;
       so_far += seconds_of(t);
-      show(c, "part", phase, "", t, asked, so_far, numbers);
+      show(c, "part", phase, "", t, queried, so_far, numbers);
     }
   }
 }

@@ -89,7 +89,7 @@ static besom_filter *build(uint64_t n) {
  * Queries n keys, spread over the first `among` keys of a stream. Returns the number of yes
  * answers.
  */
-static uint64_t ask(const besom_filter *f, key_stream keys, uint64_t among, uint64_t n) {
+static uint64_t count_yes(const besom_filter *f, key_stream keys, uint64_t among, uint64_t n) {
   uint64_t chunk[64], bitmap, yes = 0, step = among / (n / 64);
   for (uint64_t i = 0; i < n / 64; i++) {
     keys.generate(&keys, i * step, 64, chunk);
@@ -100,17 +100,17 @@ static uint64_t ask(const besom_filter *f, key_stream keys, uint64_t among, uint
 }
 
 static bool test_opened(const besom_filter *f, uint64_t n, report *numbers) {
-  uint64_t asked = QUERIES / 64 * 64;
+  uint64_t queried = QUERIES / 64 * 64;
   double start = wall_seconds();
-  uint64_t found = ask(f, stream_members(BENCH_SEED), n, asked);
-  report_stage(numbers, "query members", asked, wall_seconds() - start,
-               found == asked ? "all found" : "lost some");
+  uint64_t found = count_yes(f, stream_members(BENCH_SEED), n, queried);
+  report_stage(numbers, "query members", queried, wall_seconds() - start,
+               found == queried ? "all found" : "lost some");
   start = wall_seconds();
-  uint64_t wrong = ask(f, stream_absent(BENCH_SEED), n, asked);
-  bool within = (double)wrong <= 1.1 * rate * (double)asked;
-  report_stage(numbers, "query absent keys", asked, wall_seconds() - start,
+  uint64_t wrong = count_yes(f, stream_absent(BENCH_SEED), n, queried);
+  bool within = (double)wrong <= 1.1 * rate * (double)queried;
+  report_stage(numbers, "query absent keys", queried, wall_seconds() - start,
                within ? "within the FPR" : "above the FPR");
-  return found == asked && within;
+  return found == queried && within;
 }
 
 static findings run(bool full, report *numbers) {

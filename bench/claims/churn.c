@@ -61,59 +61,59 @@ static void query_set_fill(query_set *q, uint64_t seed) {
 
 /* ------------------------------------------------------------------ running one filter */
 
-static void apply(tested_filter *l, const key_stream *stream, uint64_t n,
-                  void (*change)(tested_filter *l, uint64_t key)) {
+static void apply(tested_filter *tested, const key_stream *stream, uint64_t n,
+                  void (*change)(tested_filter *tested, uint64_t key)) {
   uint64_t keys[CHUNK];
   for (uint64_t done = 0; done < n; done += CHUNK) {
     size_t chunk = n - done < CHUNK ? (size_t)(n - done) : CHUNK;
     stream->generate(stream, done, chunk, keys);
-    for (size_t i = 0; i < chunk; i++) change(l, keys[i]);
+    for (size_t i = 0; i < chunk; i++) change(tested, keys[i]);
   }
 }
 
 /* Returns the number of members that the filter answers no to afterwards. */
-static uint64_t change_set(tested_filter *l, const churn *c, uint64_t turn, driver *d) {
+static uint64_t change_set(tested_filter *tested, const churn *c, uint64_t turn, driver *d) {
   key_stream leaving = churn_leaving(c, turn), coming = churn_joining(c, turn),
              members = churn_members(c, turn);
   uint64_t hits;
-  apply(l, &leaving, c->replaced, tested_filter_remove);
-  apply(l, &coming, c->replaced, tested_filter_insert);
-  drive_contains(d, l->filter, &members, c->members, BATCH, &hits);
+  apply(tested, &leaving, c->replaced, tested_filter_remove);
+  apply(tested, &coming, c->replaced, tested_filter_insert);
+  drive_contains(d, tested->filter, &members, c->members, BATCH, &hits);
   return c->members - hits;
 }
 
-static double probe(const tested_filter *l, const query_set *q) {
+static double probe(const tested_filter *tested, const query_set *q) {
   uint64_t hits = 0;
-  check(besom_contains_many_u64(l->filter, q->probes, q->e.probes, q->bitmap), "querying");
+  check(besom_contains_many_u64(tested->filter, q->probes, q->e.probes, q->bitmap), "querying");
   for (uint64_t i = 0; i < q->e.probes; i++) hits += q->bitmap[i / 64] >> (i % 64) & 1;
   return (double)hits;
 }
 
 static void run_filter(adapt_mode mode, const filter_setup *s, const query_set *q, driver *d,
                        tally *t) {
-  tested_filter l = tested_filter_create(mode, s, d);
+  tested_filter tested = tested_filter_create(mode, s, d);
   churn c = {.seed = s->key_seed,
              .members = s->members,
              .replaced = (uint64_t)((double)s->members * replaced)};
-  uint64_t asked = 0;
+  uint64_t queried = 0;
   for (uint64_t turn = 0; turn < TURNS; turn++) {
-    if (turn) t->missing += change_set(&l, &c, turn, d);
+    if (turn) t->missing += change_set(&tested, &c, turn, d);
     double *hits = t->hits[mode][turn];
-    hits[0] += probe(&l, q);
+    hits[0] += probe(&tested, q);
     for (uint64_t step = 0; step < STEPS; step++) {
       uint64_t end = (turn * STEPS + step + 1) * q->e.queries / (TURNS * STEPS);
-      for (; asked < end; asked++) tested_filter_query(&l, q->keys[asked]);
-      hits[step + 1] += probe(&l, q);
+      for (; queried < end; queried++) tested_filter_query(&tested, q->keys[queried]);
+      hits[step + 1] += probe(&tested, q);
     }
   }
   if (mode == ADAPT_NEVER) {
     key_stream absent = stream_absent(s->key_seed);
     uint64_t hits;
-    drive_contains(d, l.filter, &absent, UNIFORM_QUERIES, BATCH, &hits);
+    drive_contains(d, tested.filter, &absent, UNIFORM_QUERIES, BATCH, &hits);
     t->uniform_hits += hits;
   }
-  t->reserve_full += l.reserve_full;
-  tested_filter_free(&l);
+  t->reserve_full += tested.reserve_full;
+  tested_filter_free(&tested);
 }
 
 static tally run_all(effort e) {
@@ -144,12 +144,12 @@ static tally run_all(effort e) {
  * Writes one row: the FPRs at a moment. The reduction is the smaller one of the two adaptive modes.
  */
 static double write_moment(report *numbers, const tally *t, int turn, int step, effort e) {
-  double asked = (double)e.probes * (double)e.seeds, rates[ADAPT_MODES];
+  double queried = (double)e.probes * (double)e.seeds, rates[ADAPT_MODES];
   double uniform = (double)t->uniform_hits / ((double)UNIFORM_QUERIES * (double)e.seeds);
-  for (int mode = 0; mode < ADAPT_MODES; mode++) rates[mode] = t->hits[mode][turn][step] / asked;
+  for (int mode = 0; mode < ADAPT_MODES; mode++) rates[mode] = t->hits[mode][turn][step] / queried;
   double worse =
       rates[ADAPT_EXCEPTIONS] > rates[ADAPT_STORE] ? rates[ADAPT_EXCEPTIONS] : rates[ADAPT_STORE];
-  double least = 1 / asked; /* that could be observed */
+  double least = 1 / queried; /* that could be observed */
   double reduction = uniform / (worse > least ? worse : least);
   report_cell(numbers, "%d", turn);
   report_cell(numbers, "%d", turn * STEPS + step);

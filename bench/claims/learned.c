@@ -29,7 +29,7 @@ static const struct {
   const char *kind, *options;
   bool knows_keys;
 } filters[] = {{"bloom", NULL, false},
-               {"stacked", "listed=84", true},
+               {"stacked", "sampled=84", true},
                {"learned", "form=plain", false},
                {"learned", "form=sandwiched", false}};
 enum { FILTERS = sizeof filters / sizeof *filters };
@@ -71,17 +71,17 @@ typedef struct outcome {
 } outcome;
 
 /* Queries all absent keys, weighted by their queries; and the unknown ones, each once. */
-static void ask(const besom_filter *f, const text_list *no, outcome *o) {
-  double asked = 0, wrong = 0, unseen_wrong = 0, start = cpu_seconds();
+static void measure_fpr(const besom_filter *f, const text_list *no, outcome *o) {
+  double queried = 0, wrong = 0, unseen_wrong = 0, start = cpu_seconds();
   size_t half = no->n / 2;
   for (size_t i = 0; i < no->n; i++) {
     bool yes = besom_contains(f, no->lines[i].data, no->lines[i].len);
-    asked += (double)no->weights[i];
+    queried += (double)no->weights[i];
     wrong += yes ? (double)no->weights[i] : 0;
     unseen_wrong += yes && i >= half;
   }
   o->query_nanoseconds = (cpu_seconds() - start) / (double)no->n * 1e9;
-  o->fpr = wrong / asked;
+  o->fpr = wrong / queried;
   o->unseen_rate = unseen_wrong / (double)(no->n - half);
 }
 
@@ -101,7 +101,7 @@ static outcome try_filter(size_t s, double bits, text_list *yes, text_list *no) 
   for (size_t i = 0; i < yes->n; i++)
     if (!besom_contains(f, yes->lines[i].data, yes->lines[i].len))
       fail("%s answers no to a member", config.kind);
-  ask(f, no, &o);
+  measure_fpr(f, no, &o);
   besom_statistics stats;
   check(besom_stats(f, &stats), "statistics of %s", config.kind);
   o.bits = 8 * (double)stats.bytes / (double)yes->n;

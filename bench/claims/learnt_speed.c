@@ -15,22 +15,22 @@ enum { MEASURED = sizeof measured / sizeof *measured };
 
 static const double load = 0.9;
 
-static void adapt_to_queries(tested_filter *l, uint64_t n) {
+static void adapt_to_queries(tested_filter *tested, uint64_t n) {
   key_stream absent = stream_absent(BENCH_SEED);
   uint64_t keys[CHUNK];
   for (uint64_t done = 0; done < n; done += CHUNK) {
     absent.generate(&absent, done, CHUNK, keys);
-    for (size_t i = 0; i < CHUNK; i++) tested_filter_query(l, keys[i]);
+    for (size_t i = 0; i < CHUNK; i++) tested_filter_query(tested, keys[i]);
   }
 }
 
 /* Nanoseconds per query, for keys that were never queried before. */
-static void measure(const tested_filter *l, uint64_t queries, call_style style, uint64_t seed,
+static void measure(const tested_filter *tested, uint64_t queries, call_style style, uint64_t seed,
                     driver *d, samples *out) {
   uint64_t hits;
   key_stream absent = stream_absent(seed);
-  samples_add(out,
-              1e9 * drive_contains(d, l->filter, &absent, queries, style, &hits) / (double)queries);
+  samples_add(out, 1e9 * drive_contains(d, tested->filter, &absent, queries, style, &hits) /
+                       (double)queries);
 }
 
 typedef struct speeds {

@@ -56,8 +56,8 @@ static uint64_t count_yes(const besom_filter *f, const list *l) {
 }
 
 /* Queries every key of both lists, and some keys of neither. */
-static besom_statistics ask(const besom_filter *f, const char *kind, const list *yes,
-                            const list *no, double *fpr_of_others) {
+static besom_statistics check_answers(const besom_filter *f, const char *kind, const list *yes,
+                                      const list *no, double *fpr_of_others) {
   if (count_yes(f, yes) != yes->n) fail("%s answers no to a key of the yes list", kind);
   if (count_yes(f, no)) fail("%s answers yes to a key of the no list", kind);
   list others;
@@ -76,7 +76,7 @@ static besom_statistics try_kind(const char *kind, double wanted, list *yes, lis
   besom_filter *f;
   yes->at = no->at = 0;
   check(besom_build(&config, &yes->source, &no->source, NULL, &f), "building %s", kind);
-  besom_statistics stats = ask(f, kind, yes, no, fpr_of_others);
+  besom_statistics stats = check_answers(f, kind, yes, no, fpr_of_others);
   besom_free(f);
   return stats;
 }
@@ -162,7 +162,7 @@ static besom_statistics try_dynamic(const list *yes, const list *no, double *fpr
   besom_store_statistics calls;
   check(besom_store_stats(store, &calls), "statistics of the store");
   *reads = (double)calls.reads / (double)(yes->n + no->n);
-  besom_statistics stats = ask(f, "yesno-dynamic", yes, no, fpr_of_others);
+  besom_statistics stats = check_answers(f, "yesno-dynamic", yes, no, fpr_of_others);
   besom_free(f);
   besom_store_close(store);
   return stats;

@@ -50,9 +50,9 @@ static findings run(bool full, report *numbers) {
                            .fpr = rate,
                            .reserve = p->reserve,
                            .seed = seed};
-    tested_filter l = tested_filter_create_guard(&config, BENCH_SEED, members);
+    tested_filter tested = tested_filter_create_guard(&config, BENCH_SEED, members);
     key_stream absent = stream_absent(BENCH_SEED);
-    hunt h = hunt_loops(&l, &absent, queries);
+    hunt h = hunt_loops(&tested, &absent, queries);
     judge(&found, i, &h);
     report_cell(numbers, "%s", p->name);
     report_cell(numbers, "%llu", (unsigned long long)h.collected);
@@ -61,7 +61,7 @@ static findings run(bool full, report *numbers) {
     report_cell(numbers, "%llu", (unsigned long long)h.loops);
     report_cell(numbers, "%zu", h.best.length);
     report_cell(numbers, "%.3f", h.best.fpr);
-    tested_filter_free(&l);
+    tested_filter_free(&tested);
   }
   return found;
 }

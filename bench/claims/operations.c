@@ -118,11 +118,12 @@ static double insert_into_both(filter_pair *c, const key_stream *members, uint64
  * The filter does not adapt to uniform queries: they repeat nothing, so this would only measure the
  * store.
  */
-static double ask(tested_filter *l, operation_kind w, const uint64_t *keys, uint64_t n, driver *d) {
+static double run_queries(tested_filter *tested, operation_kind w, const uint64_t *keys, uint64_t n,
+                          driver *d) {
   uint64_t hits;
   key_stream stream = stream_array(keys);
-  return w == UNIFORM ? drive_contains(d, l->filter, &stream, n, SINGLE, &hits)
-                      : tested_filter_query_all(l, keys, n, &hits);
+  return w == UNIFORM ? drive_contains(d, tested->filter, &stream, n, SINGLE, &hits)
+                      : tested_filter_query_all(tested, keys, n, &hits);
 }
 
 /* One filter at one load: inserts up to it, then queries. keys: of each distribution. */
@@ -136,7 +137,7 @@ static void run_load(int which, int load, filter_pair *c, effort e, const key_st
   for (int w = UNIFORM; w < OPERATION_KINDS; w++)
     samples_add(&s->at[which][load][w],
                 1e-6 * (double)e.queries /
-                    ask(&c->queried, (operation_kind)w, keys[w], e.queries, d));
+                    run_queries(&c->queried, (operation_kind)w, keys[w], e.queries, d));
 }
 
 /* The filters alternate at every load, so that changes in the machine's speed affect all alike. */

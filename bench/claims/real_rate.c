@@ -18,12 +18,13 @@ static const double reserve = 0.05;       /* aqf's own default */
 static const double wanted_reduction = 2; /* over the second half */
 static const double max_above_others = 1.1;
 
-static void ask(const char *kind, const real_dataset *s, uint64_t seed, driver *d, fpr_curve *c) {
+static void run_queries(const char *kind, const real_dataset *s, uint64_t seed, driver *d,
+                        fpr_curve *c) {
   key_stream members = stream_array(s->members);
-  tested_filter l =
+  tested_filter tested =
       peer_filter(kind, peer_slots(s->member_count), &members, s->member_count, seed, d);
-  fpr_curve_add(c, &l, strcmp(kind, "aqf") ? 0 : reserve, s->queries, s->query_count);
-  tested_filter_free(&l);
+  fpr_curve_add(c, &tested, strcmp(kind, "aqf") ? 0 : reserve, s->queries, s->query_count);
+  tested_filter_free(&tested);
 }
 
 static void report_window(report *numbers, const real_dataset *s, const char *span, int which,
@@ -52,7 +53,7 @@ static void test_stream(size_t which, uint64_t seeds, driver *d, findings *found
     for (int k = 0; k < FILTERS; k++) {
       progress("%s, seed %llu of %llu: %s", s.name, (unsigned long long)seed + 1,
                (unsigned long long)seeds, kinds[k]);
-      ask(kinds[k], &s, random_at(BENCH_SEED, seed), d, &curves[k]);
+      run_queries(kinds[k], &s, random_at(BENCH_SEED, seed), d, &curves[k]);
     }
   for (int k = 0; k < FILTERS; k++) report_filter(numbers, &s, k, curves);
   finding(found, fpr_curve_last_half(&curves[IS_QF]) >=

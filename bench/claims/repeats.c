@@ -19,19 +19,19 @@ static const struct {
                {"acf-cuckooing", NULL}};
 
 /* Collects the first false positives among the absent keys. Each is reported at once. */
-static void collect(tested_filter *l, uint64_t *offenders) {
+static void collect(tested_filter *tested, uint64_t *offenders) {
   key_stream absent = stream_absent(BENCH_SEED);
   uint64_t keys[CHUNK], done = 0;
   for (size_t n = 0; n < OFFENDERS; done += CHUNK) {
     absent.generate(&absent, done, CHUNK, keys);
     for (size_t i = 0; i < CHUNK && n < OFFENDERS; i++)
-      if (tested_filter_query(l, keys[i])) offenders[n++] = keys[i];
+      if (tested_filter_query(tested, keys[i])) offenders[n++] = keys[i];
   }
 }
 
-static uint64_t moved_by(const tested_filter *l) {
+static uint64_t moved_by(const tested_filter *tested) {
   besom_guard_statistics stats;
-  check(besom_guard_stats(l->guard, &stats), "statistics of a guard");
+  check(besom_guard_stats(tested->guard, &stats), "statistics of a guard");
   return stats.moved;
 }
 
@@ -44,20 +44,21 @@ static bool test_filter(size_t filter, report *numbers) {
                          .fpr = 1.0 / 256,
                          .seed = seed};
   progress("%s", config.kind);
-  tested_filter l = tested_filter_create_guard(&config, BENCH_SEED, KEYS);
-  uint64_t moved = moved_by(&l), offenders[OFFENDERS], repeated = 0;
-  collect(&l, offenders);
-  for (size_t n = 0; n < OFFENDERS; n++) repeated += besom_contains_u64(l.filter, offenders[n]);
+  tested_filter tested = tested_filter_create_guard(&config, BENCH_SEED, KEYS);
+  uint64_t moved = moved_by(&tested), offenders[OFFENDERS], repeated = 0;
+  collect(&tested, offenders);
+  for (size_t n = 0; n < OFFENDERS; n++)
+    repeated += besom_contains_u64(tested.filter, offenders[n]);
   double share = (double)repeated / OFFENDERS;
   bool holds = strcmp(config.kind, "aqf") ? share <= max_repeated : repeated == 0;
   report_cell(numbers, "%s", config.kind);
   report_cell(numbers, "%s", config.options ? config.options : "");
   report_cell(numbers, "%d", OFFENDERS);
   report_cell(numbers, "%.4f", share);
-  report_cell(numbers, "%llu", (unsigned long long)(moved_by(&l) - moved));
-  report_cell(numbers, "%llu", (unsigned long long)l.reserve_full);
+  report_cell(numbers, "%llu", (unsigned long long)(moved_by(&tested) - moved));
+  report_cell(numbers, "%llu", (unsigned long long)tested.reserve_full);
   report_cell(numbers, "%s", holds ? "yes" : "no");
-  tested_filter_free(&l);
+  tested_filter_free(&tested);
   return holds;
 }
 

@@ -29,19 +29,19 @@ typedef struct outcomes {
 
 static void run_adversary(int which, unsigned ratio, uint64_t seed, effort e, driver *d,
                           outcomes *sum) {
-  tested_filter l = telescoping_filter_full(&telescoping_peers[which], e.members, seed, d);
+  tested_filter tested = telescoping_filter_full(&telescoping_peers[which], e.members, seed, d);
   key_stream absent = stream_absent(seed);
   round_adversary r = round_adversary_create(&absent, ratio * e.members);
   for (uint64_t round = 0; round < e.rounds; round++) {
     sum->queue[round][which] += (double)r.n / (double)e.members;
-    if (!round_adversary_beaten(&r, e.members)) round_adversary_run(&r, &l);
+    if (!round_adversary_beaten(&r, e.members)) round_adversary_run(&r, &tested);
   }
   sum->fpr[which] += round_adversary_fpr(&r);
   sum->by_element[which] += round_adversary_fpr_by_key(&r);
   sum->won[which] += round_adversary_beaten(&r, e.members);
-  sum->rebuilds[which] += (double)tested_filter_stats(&l).rebuilds;
+  sum->rebuilds[which] += (double)tested_filter_stats(&tested).rebuilds;
   round_adversary_free(&r);
-  tested_filter_free(&l);
+  tested_filter_free(&tested);
 }
 
 /* Writes a row: the averages of all compared kinds. */

@@ -68,7 +68,7 @@ static void take(measured_database *c, uint64_t queries, result *r) {
   database_attack_free(&c->queries);
 }
 
-static void ask_stream(measured_database databases[FILTERS], key_stream stream, uint64_t queries,
+static void run_stream(measured_database databases[FILTERS], key_stream stream, uint64_t queries,
                        result *results) {
   for (int i = 0; i < FILTERS; i++) {
     databases[i].queries = (database_attack){
@@ -84,9 +84,9 @@ static void ask_stream(measured_database databases[FILTERS], key_stream stream, 
 static void run_seed(effort e, uint64_t seed, result results[STREAMS][FILTERS]) {
   measured_database databases[FILTERS];
   for (int i = 0; i < FILTERS; i++) begin(&databases[i], i, e.slots, seed);
-  ask_stream(databases, stream_zipf_absent(BENCH_SEED, exponent, UNIVERSE), e.queries,
+  run_stream(databases, stream_zipf_absent(BENCH_SEED, exponent, UNIVERSE), e.queries,
              results[ZIPF]);
-  ask_stream(databases, stream_absent(BENCH_SEED), e.queries, results[UNIFORM]);
+  run_stream(databases, stream_absent(BENCH_SEED), e.queries, results[UNIFORM]);
   for (int i = 0; i < FILTERS; i++) tested_database_close(&databases[i].db);
 }
 

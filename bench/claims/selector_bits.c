@@ -26,13 +26,13 @@ static double bits_of(const besom_statistics *stats) {
  * Queries the first n absent keys repeatedly. Returns the false positives of the first pass, and of
  * all.
  */
-static void ask(tested_filter *l, uint64_t n, uint64_t *first, uint64_t *all) {
+static void run_queries(tested_filter *tested, uint64_t n, uint64_t *first, uint64_t *all) {
   key_stream absent = stream_absent(BENCH_SEED);
   for (int time = 0; time < REPETITIONS; time++) {
     for (uint64_t i = 0; i < n; i++) {
       uint64_t key;
       absent.generate(&absent, i, 1, &key);
-      *all += tested_filter_query(l, key);
+      *all += tested_filter_query(tested, key);
     }
     if (!time) *first = *all;
   }
@@ -43,9 +43,9 @@ static void test(double b, uint64_t members, driver *d, findings *found, report 
   double eps = ldexp(1, -(int)taf->width), bound = exp(-1) + b / ((b - 1) * (b - 1));
   uint64_t n = (uint64_t)((double)members / (b * sqrt(eps))), first = 0, all = 0;
   progress("b = %g", b);
-  tested_filter l = telescoping_filter_full(taf, members, BENCH_SEED, d);
-  ask(&l, n, &first, &all);
-  besom_statistics stats = tested_filter_stats(&l);
+  tested_filter tested = telescoping_filter_full(taf, members, BENCH_SEED, d);
+  run_queries(&tested, n, &first, &all);
+  besom_statistics stats = tested_filter_stats(&tested);
   double bits = bits_of(&stats), rate = (double)first / (double)n,
          later = (double)(all - first) / (double)n;
   report_cell(numbers, "%g", b);
@@ -62,7 +62,7 @@ static void test(double b, uint64_t members, driver *d, findings *found, report 
     finding(found, (double)all / (double)(n * REPETITIONS) <= eps);
   }
   if (b >= 4) finding(found, stats.rebuilds == 0);
-  tested_filter_free(&l);
+  tested_filter_free(&tested);
 }
 
 static findings run(bool full, report *numbers) {

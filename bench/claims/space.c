@@ -30,13 +30,13 @@ static size measure(int which, uint64_t slots, driver *d) {
   if (which == LEAN_QF) config.options = "heads=no";
   key_stream members = stream_members(BENCH_SEED), absent = stream_absent(BENCH_SEED);
   progress("%s", name_of(which));
-  tested_filter l =
+  tested_filter tested =
       tested_filter_create_from(kind_adapts_with_store(config.kind) ? ADAPT_STORE : ADAPT_NEVER,
                                 &config, &members, peer_members(slots), d);
-  besom_statistics stats = tested_filter_stats(&l);
+  besom_statistics stats = tested_filter_stats(&tested);
   uint64_t hits;
-  drive_contains(d, l.filter, &absent, QUERIES, BATCH, &hits);
-  tested_filter_free(&l);
+  drive_contains(d, tested.filter, &absent, QUERIES, BATCH, &hits);
+  tested_filter_free(&tested);
   return (size){(double)stats.bytes, 8 * (double)stats.bytes / (double)slots, stats.bits_per_key,
                 (double)hits / QUERIES};
 }

@@ -92,7 +92,7 @@ static besom_workload *workload_of(const stacked_setup *s) {
 }
 
 static besom_config config_of(double rate, int percent, char options[32]) {
-  snprintf(options, 32, "base=bloom,listed=%d", percent);
+  snprintf(options, 32, "base=bloom,sampled=%d", percent);
   return (besom_config){.kind = "stacked", .options = options, .fpr = rate};
 }
 

@@ -46,9 +46,9 @@ static double measure_inserts(const telescoping_peer *c, uint64_t slots, uint64_
   return (double)members / seconds / 1e6;
 }
 
-static double measure_queries(tested_filter *l, const queries *q, const uint64_t *keys) {
+static double measure_queries(tested_filter *tested, const queries *q, const uint64_t *keys) {
   double start = cpu_seconds();
-  for (uint64_t i = 0; i < q->n; i++) tested_filter_query(l, keys[i]);
+  for (uint64_t i = 0; i < q->n; i++) tested_filter_query(tested, keys[i]);
   return (double)q->n / (cpu_seconds() - start) / 1e6;
 }
 
@@ -69,10 +69,10 @@ static void measure(uint64_t slots, const queries streams[2], uint64_t seed, dri
       const telescoping_peer *c = &telescoping_peers[measured[w]];
       uint64_t members = (uint64_t)((double)slots * loads[i]);
       samples_add(&s->of[INSERTS][i][w], measure_inserts(c, slots, members, seed, d));
-      tested_filter l = telescoping_filter(c, slots, members, seed, d);
-      samples_add(&s->of[TRENDING][i][w], measure_queries(&l, &streams[0], keys[0]));
-      samples_add(&s->of[SKEWED][i][w], measure_queries(&l, &streams[1], keys[1]));
-      tested_filter_free(&l);
+      tested_filter tested = telescoping_filter(c, slots, members, seed, d);
+      samples_add(&s->of[TRENDING][i][w], measure_queries(&tested, &streams[0], keys[0]));
+      samples_add(&s->of[SKEWED][i][w], measure_queries(&tested, &streams[1], keys[1]));
+      tested_filter_free(&tested);
     }
   free(keys[0]);
   free(keys[1]);

@@ -45,25 +45,25 @@ typedef struct tally {
   uint64_t uniform_hits; /* of qf, each key queried once */
 } tally;
 
-static void ask(int which, uint64_t slots, uint64_t seed, const uint64_t *keys, driver *d,
-                tally *t) {
+static void run_queries(int which, uint64_t slots, uint64_t seed, const uint64_t *keys, driver *d,
+                        tally *t) {
   uint8_t hash[16];
   hash_seed(seed, hash);
   besom_config config = peer_config(filters[which].kind, slots, PEER_REMAINDER_BITS, hash);
   if (strcmp(config.kind, "aqf") == 0) config.reserve = reserve;
   key_stream members = stream_members(seed), absent = stream_absent(seed);
-  tested_filter l =
+  tested_filter tested =
       tested_filter_create_from(filters[which].mode, &config, &members, peer_members(slots), d);
-  fpr_curve_add(&t->curves[which], &l, config.reserve, keys, QUERIES);
+  fpr_curve_add(&t->curves[which], &tested, config.reserve, keys, QUERIES);
   if (which == IS_QF) {
     uint64_t hits;
-    drive_contains(d, l.filter, &absent, UNIFORM_QUERIES, BATCH, &hits);
+    drive_contains(d, tested.filter, &absent, UNIFORM_QUERIES, BATCH, &hits);
     t->uniform_hits += hits;
   }
-  tested_filter_free(&l);
+  tested_filter_free(&tested);
 }
 
-static void ask_all(effort e, tally *t) {
+static void run_all_queries(effort e, tally *t) {
   driver d = driver_create();
   uint64_t *keys = allocate(QUERIES, sizeof *keys);
   for (uint64_t i = 0; i < e.seeds; i++) {
@@ -73,7 +73,7 @@ static void ask_all(effort e, tally *t) {
     for (int which = 0; which < FILTERS; which++) {
       progress("seed %llu of %llu: %s", (unsigned long long)i + 1, (unsigned long long)e.seeds,
                filters[which].name);
-      ask(which, e.slots, seed, keys, &d, t);
+      run_queries(which, e.slots, seed, keys, &d, t);
     }
   }
   free(keys);
@@ -107,7 +107,7 @@ static findings run(bool full, report *numbers) {
   effort e = full ? thorough : quick;
   tally t = {0};
   findings found = {0};
-  ask_all(e, &t);
+  run_all_queries(e, &t);
   double uniform = (double)t.uniform_hits / ((double)UNIFORM_QUERIES * (double)e.seeds);
   for (int which = 0; which < FILTERS; which++)
     for (int i = 0; i < CURVE_WINDOWS; i++) {

@@ -55,10 +55,10 @@ static besom_status write_to_buffer(void *ctx, const void *data, size_t len) {
   return BESOM_OK;
 }
 
-static void begin_round(corrections *c, const tested_filter *l, uint64_t round) {
+static void begin_round(corrections *c, const tested_filter *tested, uint64_t round) {
   buffer saved = {0};
   besom_free(c->at_start);
-  check(besom_save(l->filter, &(besom_sink){write_to_buffer, &saved}), "saving a filter");
+  check(besom_save(tested->filter, &(besom_sink){write_to_buffer, &saved}), "saving a filter");
   check(besom_load(saved.bytes, saved.len, NULL, &c->at_start), "loading a filter");
   free(saved.bytes);
   c->round = round;
@@ -88,17 +88,17 @@ static void count_correction(corrections *c, uint64_t key, uint32_t number) {
   }
 }
 
-static bool query_and_count(tested_filter *l, corrections *c, uint64_t key, uint32_t number) {
-  bool hit = tested_filter_query(l, key);
+static bool query_and_count(tested_filter *tested, corrections *c, uint64_t key, uint32_t number) {
+  bool hit = tested_filter_query(tested, key);
   if (!hit) {
     count_correction(c, key, number);
     return false;
   }
-  uint64_t round = tested_filter_stats(l).rounds;
+  uint64_t round = tested_filter_stats(tested).rounds;
   if (round == c->round)
     c->direct_keys += is_new(c->reported, number);
   else
-    begin_round(c, l, round);
+    begin_round(c, tested, round);
   return true;
 }
 
@@ -114,24 +114,25 @@ static tested_filter create_filter(const cache_filter *p, const cache_setup *g) 
                          .seed = seed};
   if (!strcmp(p->kind, "broom")) return tested_filter_create_guard(&config, g->seed, g->stored);
   driver d = driver_create();
-  tested_filter l = tested_filter_create_with(
+  tested_filter tested = tested_filter_create_with(
       strcmp(p->kind, "cached") ? ADAPT_NEVER : ADAPT_EXCEPTIONS, &config, g->seed, g->stored, &d);
   driver_free(&d);
-  return l;
+  return tested;
 }
 
 double cache_experiment_run(const cache_filter *p, const cache_setup *g, corrections *c) {
   const queries *q = g->queries;
-  tested_filter l = create_filter(p, g);
+  tested_filter tested = create_filter(p, g);
   cache cached = {.entries = p->entries};
   uint64_t hits = 0;
-  if (c) begin_round(c, &l, 0);
+  if (c) begin_round(c, &tested, 0);
   for (uint64_t i = 0; i < q->n; i++) {
     uint64_t key = queries_key(q, i, g->seed);
-    bool hit = c ? query_and_count(&l, c, key, q->numbers[i]) : tested_filter_query(&l, key);
+    bool hit =
+        c ? query_and_count(&tested, c, key, q->numbers[i]) : tested_filter_query(&tested, key);
     if (hit && p->entries) hit = !cache_lookup(&cached, key);
     hits += hit;
   }
-  tested_filter_free(&l);
+  tested_filter_free(&tested);
   return (double)hits / (double)q->n;
 }

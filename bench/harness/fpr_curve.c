@@ -18,19 +18,19 @@ int fpr_curve_middle(void) {
   return SHORT + LONG / 2;
 }
 
-void fpr_curve_add(fpr_curve *c, tested_filter *l, double reserve, const uint64_t *keys,
+void fpr_curve_add(fpr_curve *c, tested_filter *tested, double reserve, const uint64_t *keys,
                    uint64_t n) {
   uint64_t queried = 0;
   for (int i = 0; i < CURVE_WINDOWS; i++) {
     uint64_t end = i + 1 == CURVE_WINDOWS ? n : (uint64_t)(window_end(i) * (double)n), hits;
-    tested_filter_query_all(l, keys + queried, end - queried, &hits);
+    tested_filter_query_all(tested, keys + queried, end - queried, &hits);
     c->hits[i] += hits;
     c->queried[i] += end - queried;
-    c->extra_bits[i] += tested_filter_extra_bits(l, reserve);
+    c->extra_bits[i] += tested_filter_extra_bits(tested, reserve);
     queried = end;
   }
   c->filters++;
-  c->reserve_full += l->reserve_full;
+  c->reserve_full += tested->reserve_full;
 }
 
 /* Over windows first to end - 1. */

@@ -20,7 +20,7 @@ typedef struct fpr_curve {
 } fpr_curve;
 
 /* Runs all queries. */
-void fpr_curve_add(fpr_curve *c, tested_filter *l, double reserve, const uint64_t *keys,
+void fpr_curve_add(fpr_curve *c, tested_filter *tested, double reserve, const uint64_t *keys,
                    uint64_t n);
 
 /*

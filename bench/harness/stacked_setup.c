@@ -101,7 +101,7 @@ besom_workload *setup_most_popular(const stacked_setup *s, uint64_t keys) {
 besom_workload *setup_known_half(const stacked_setup *s, char listed[LISTED_BYTES]) {
   double share = 0;
   for (uint64_t rank = s->universe / 2; rank; rank--) share += key_probability(s, rank);
-  snprintf(listed, LISTED_BYTES, "listed=%d", (int)(100 * share));
+  snprintf(listed, LISTED_BYTES, "sampled=%d", (int)(100 * share));
   return setup_most_popular(s, s->universe / 2);
 }
 

@@ -63,11 +63,11 @@ peer_rates telescoping_peers_fpr(const queries *q, unsigned ratio, uint64_t seed
     progress("%s, A/S = %u: %s", q->name, ratio, telescoping_peers[c].name);
     for (uint64_t i = 0; i < seeds; i++) {
       uint64_t seed = random_at(BENCH_SEED, i);
-      tested_filter l =
+      tested_filter tested =
           telescoping_filter_full(&telescoping_peers[c], q->distinct / ratio + 1, seed, d);
-      sum.rates[c] += (double)queries_run(q, &l, seed) / (double)q->n / (double)seeds;
-      sum.rebuilds[c] += (double)tested_filter_stats(&l).rebuilds / (double)seeds;
-      tested_filter_free(&l);
+      sum.rates[c] += (double)queries_run(q, &tested, seed) / (double)q->n / (double)seeds;
+      sum.rebuilds[c] += (double)tested_filter_stats(&tested).rebuilds / (double)seeds;
+      tested_filter_free(&tested);
     }
   }
   return sum;

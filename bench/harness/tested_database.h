@@ -23,7 +23,7 @@ typedef struct database_config {
   uint64_t slots;     /* as in peer_config, to be filled to 90 % */
   uint32_t more_bits; /* fingerprint bits, in addition to those of peer_config */
   uint64_t seed;      /* of the filter's hash; 0 for BENCH_SEED */
-  /* tested_database_get calls the guard, which counts queries, only if its filter answers yes */
+  /* get calls the guard, which also counts and tracks offenders, only after a yes */
   bool filter_first;
   besom_layout layout;
   besom_durability durability;

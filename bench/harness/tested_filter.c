@@ -36,15 +36,15 @@ static void fill_guard(besom_guard *guard, const key_stream *members, uint64_t n
 
 tested_filter tested_filter_create_from(adapt_mode mode, const besom_config *config,
                                         const key_stream *members, uint64_t n, driver *d) {
-  tested_filter l = {.adapts = mode == ADAPT_EXCEPTIONS};
+  tested_filter tested = {.adapts = mode == ADAPT_EXCEPTIONS};
   if (mode != ADAPT_STORE) {
-    l.filter = l.own = drive_filled(d, config, members, n);
-    return l;
+    tested.filter = tested.own = drive_filled(d, config, members, n);
+    return tested;
   }
-  l.guard = create_guard(config);
-  l.filter = besom_guard_filter(l.guard);
-  fill_guard(l.guard, members, n);
-  return l;
+  tested.guard = create_guard(config);
+  tested.filter = besom_guard_filter(tested.guard);
+  fill_guard(tested.guard, members, n);
+  return tested;
 }
 
 tested_filter tested_filter_create_guard(const besom_config *config, uint64_t key_seed,
@@ -69,69 +69,70 @@ tested_filter tested_filter_create(adapt_mode mode, const filter_setup *s, drive
   return tested_filter_create_with(mode, &config, s->key_seed, s->members, d);
 }
 
-void tested_filter_free(tested_filter *l) {
-  besom_guard_close(l->guard);
-  besom_free(l->own);
-  *l = (tested_filter){0};
+void tested_filter_free(tested_filter *tested) {
+  besom_guard_close(tested->guard);
+  besom_free(tested->own);
+  *tested = (tested_filter){0};
 }
 
-static bool adapt_by_store(tested_filter *l, uint64_t key) {
+static bool adapt_by_store(tested_filter *tested, uint64_t key) {
   uint8_t bytes[8];
   besom_guard_statistics before, after;
   key_bytes(key, bytes);
-  check(besom_guard_stats(l->guard, &before), "statistics of a guard");
-  besom_status status = besom_guard_get(l->guard, bytes, sizeof bytes, NULL);
+  check(besom_guard_stats(tested->guard, &before), "statistics of a guard");
+  besom_status status = besom_guard_get(tested->guard, bytes, sizeof bytes, NULL);
   if (status != BESOM_NOT_FOUND) fail("a key that was never stored: %s", besom_strerror(status));
-  check(besom_guard_stats(l->guard, &after), "statistics of a guard");
+  check(besom_guard_stats(tested->guard, &after), "statistics of a guard");
   return after.adapt_full == before.adapt_full;
 }
 
-static bool adapt_by_exception(tested_filter *l, uint64_t key) {
-  besom_status status = besom_adapt_u64(l->own, key);
+static bool adapt_by_exception(tested_filter *tested, uint64_t key) {
+  besom_status status = besom_adapt_u64(tested->own, key);
   if (status != BESOM_FULL) check(status, "adapting");
   return status == BESOM_OK;
 }
 
-bool tested_filter_query(tested_filter *l, uint64_t key) {
-  if (!besom_contains_u64(l->filter, key)) return false;
-  if (l->guard)
-    l->reserve_full += !adapt_by_store(l, key);
-  else if (l->adapts)
-    l->reserve_full += !adapt_by_exception(l, key);
+bool tested_filter_query(tested_filter *tested, uint64_t key) {
+  if (!besom_contains_u64(tested->filter, key)) return false;
+  if (tested->guard)
+    tested->reserve_full += !adapt_by_store(tested, key);
+  else if (tested->adapts)
+    tested->reserve_full += !adapt_by_exception(tested, key);
   return true;
 }
 
-void tested_filter_insert(tested_filter *l, uint64_t key) {
-  if (l->guard)
-    put_new(l->guard, key);
+void tested_filter_insert(tested_filter *tested, uint64_t key) {
+  if (tested->guard)
+    put_new(tested->guard, key);
   else
-    check(besom_insert_u64(l->own, key), "inserting a key");
+    check(besom_insert_u64(tested->own, key), "inserting a key");
 }
 
-void tested_filter_remove(tested_filter *l, uint64_t key) {
+void tested_filter_remove(tested_filter *tested, uint64_t key) {
   uint8_t bytes[8];
   key_bytes(key, bytes);
-  if (l->guard)
-    check(besom_guard_delete(l->guard, bytes, sizeof bytes), "deleting a key");
+  if (tested->guard)
+    check(besom_guard_delete(tested->guard, bytes, sizeof bytes), "deleting a key");
   else
-    check(besom_remove_u64(l->own, key), "removing a key");
+    check(besom_remove_u64(tested->own, key), "removing a key");
 }
 
-besom_statistics tested_filter_stats(const tested_filter *l) {
+besom_statistics tested_filter_stats(const tested_filter *tested) {
   besom_statistics stats;
-  check(besom_stats(l->filter, &stats), "statistics of a filter");
+  check(besom_stats(tested->filter, &stats), "statistics of a filter");
   return stats;
 }
 
-double tested_filter_query_all(tested_filter *l, const uint64_t *keys, uint64_t n, uint64_t *hits) {
+double tested_filter_query_all(tested_filter *tested, const uint64_t *keys, uint64_t n,
+                               uint64_t *hits) {
   uint64_t yes = 0;
   double start = cpu_seconds();
-  for (uint64_t i = 0; i < n; i++) yes += tested_filter_query(l, keys[i]);
+  for (uint64_t i = 0; i < n; i++) yes += tested_filter_query(tested, keys[i]);
   *hits = yes;
   return cpu_seconds() - start;
 }
 
-double tested_filter_extra_bits(const tested_filter *l, double reserve) {
-  besom_statistics stats = tested_filter_stats(l);
+double tested_filter_extra_bits(const tested_filter *tested, double reserve) {
+  besom_statistics stats = tested_filter_stats(tested);
   return stats.reserve_used * reserve * 8 * (double)stats.bytes / (double)stats.items;
 }

@@ -52,21 +52,22 @@ tested_filter tested_filter_create_from(adapt_mode mode, const besom_config *con
 /* A filter of any kind that works with a store, with the first `members` members of key_seed. */
 tested_filter tested_filter_create_guard(const besom_config *config, uint64_t key_seed,
                                          uint64_t members);
-void tested_filter_free(tested_filter *l);
+void tested_filter_free(tested_filter *tested);
 
 /* Queries an absent key. Returns true for a false positive, and adapts to it at once. */
-bool tested_filter_query(tested_filter *l, uint64_t key);
+bool tested_filter_query(tested_filter *tested, uint64_t key);
 
 /* Adds an absent key; removes a member. */
-void tested_filter_insert(tested_filter *l, uint64_t key);
-void tested_filter_remove(tested_filter *l, uint64_t key);
+void tested_filter_insert(tested_filter *tested, uint64_t key);
+void tested_filter_remove(tested_filter *tested, uint64_t key);
 
-besom_statistics tested_filter_stats(const tested_filter *l);
+besom_statistics tested_filter_stats(const tested_filter *tested);
 
 /* Queries the keys and adapts. Returns the CPU seconds and the number of false positives. */
-double tested_filter_query_all(tested_filter *l, const uint64_t *keys, uint64_t n, uint64_t *hits);
+double tested_filter_query_all(tested_filter *tested, const uint64_t *keys, uint64_t n,
+                               uint64_t *hits);
 
 /* Bits per key that adaptation has used of its reserve; 0 for kinds with a fixed reserve. */
-double tested_filter_extra_bits(const tested_filter *l, double reserve);
+double tested_filter_extra_bits(const tested_filter *tested, double reserve);
 
 #endif

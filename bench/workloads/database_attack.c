@@ -5,7 +5,7 @@
 
 enum { CHUNK = 4096, QUERIES_PER_CHECK = 16 };
 
-static void ask(database_attack *a, uint64_t key) {
+static void query(database_attack *a, uint64_t key) {
   if (tested_database_get(a->db, key)) fail("a key that was never put was found");
 }
 
@@ -16,7 +16,7 @@ static void ask(database_attack *a, uint64_t key) {
 static bool query_and_classify(database_attack *a, uint64_t key) {
   bool yes = tested_database_filter_says_yes(a->db, key);
   uint64_t pages = disk_pages_read();
-  ask(a, key);
+  query(a, key);
   return a->db->queried_filter ? yes : disk_pages_read() != pages;
 }
 
@@ -49,7 +49,7 @@ void database_attack_replay(database_attack *a, uint64_t n) {
     replay_adversary_choose(&a->keys, chunk, keys);
     double start = wall_seconds(), emptying = a->cache ? a->cache->seconds : 0;
     for (size_t i = 0; i < chunk; i++) {
-      ask(a, keys[i]);
+      query(a, keys[i]);
       if (a->cache && i % QUERIES_PER_CHECK == 0) disk_cache_check(a->cache);
     }
     seconds += wall_seconds() - start;

@@ -130,10 +130,11 @@ static uint32_t emit(active_set *a, uint64_t *number, uint32_t *nth) {
   uint32_t at = a->first[a->now];
   trending_key *key = &a->keys[at];
   *number = key->number;
-  *nth = ++key->asked;
+  *nth = ++key->queried;
   a->first[a->now] = key->next;
-  if (key->asked < key->total)
-    enqueue(a, at, (a->now + a->ahead[(uint64_t)TREND_POINTS * key->asked / key->total]) % QUEUES);
+  if (key->queried < key->total)
+    enqueue(a, at,
+            (a->now + a->ahead[(uint64_t)TREND_POINTS * key->queried / key->total]) % QUEUES);
   else
     start_key(a, at, (uint32_t)draw(a, QUEUES));
   return at;

@@ -30,7 +30,7 @@ uint64_t power_law_next(power_law *p);
  */
 typedef struct trending_key {
   uint64_t number;
-  uint32_t asked, total;
+  uint32_t queried, total;
   uint32_t next; /* in its queue; UINT32_MAX for the last one */
 } trending_key;
 

@@ -19,7 +19,7 @@ typedef struct hunter {
   hunt result;
 } hunter;
 
-static bool ask(hunter *h, uint64_t key) {
+static bool query(hunter *h, uint64_t key) {
   h->result.queries++;
   return tested_filter_query(h->tested, key);
 }
@@ -28,7 +28,7 @@ static void collect(hunter *h, const key_stream *absent, uint64_t queries) {
   for (uint64_t i = 0; i < queries; i++) {
     uint64_t key;
     absent->generate(absent, i, 1, &key);
-    if (ask(h, key)) key_list_add(&h->keys, key);
+    if (query(h, key)) key_list_add(&h->keys, key);
   }
   h->result.collected = h->keys.count;
 }
@@ -37,7 +37,7 @@ static void collect(hunter *h, const key_stream *absent, uint64_t queries) {
 static void keep_erring(hunter *h) {
   size_t stay = 0;
   for (size_t i = 0; i < h->keys.count; i++)
-    if (ask(h, h->keys.keys[i])) h->keys.keys[stay++] = h->keys.keys[i];
+    if (query(h, h->keys.keys[i])) h->keys.keys[stay++] = h->keys.keys[i];
   h->keys.count = stay;
 }
 
@@ -47,7 +47,7 @@ static void drop_stuck(hunter *h) {
   for (size_t i = 0; i < h->keys.count; i++) {
     uint64_t key = h->keys.keys[i];
     int hits = 0;
-    for (int asked = 0; asked < ALONE; asked++) hits += ask(h, key);
+    for (int queried = 0; queried < ALONE; queried++) hits += query(h, key);
     if (hits < ALONE) h->keys.keys[stay++] = key;
   }
   h->result.stuck = h->keys.count - stay;
@@ -61,7 +61,7 @@ static void drop_stuck(hunter *h) {
 static void settle(hunter *h, size_t without) {
   for (int round = 0; round < SETTLING; round++)
     for (size_t i = 0; i < h->keys.count; i++)
-      h->erred[i] = i != without && ask(h, h->keys.keys[i]);
+      h->erred[i] = i != without && query(h, h->keys.keys[i]);
 }
 
 /* The key and all keys that stop erring without it. Length 0 if these are too many. */
@@ -110,8 +110,8 @@ static void find_loops(hunter *h) {
   }
 }
 
-hunt hunt_loops(tested_filter *l, const key_stream *absent, uint64_t queries) {
-  hunter h = {.tested = l};
+hunt hunt_loops(tested_filter *tested, const key_stream *absent, uint64_t queries) {
+  hunter h = {.tested = tested};
   collect(&h, absent, queries);
   for (int i = 0; i < PASSES; i++) keep_erring(&h);
   h.result.recurring = h.keys.count;
@@ -122,9 +122,9 @@ hunt hunt_loops(tested_filter *l, const key_stream *absent, uint64_t queries) {
   return h.result;
 }
 
-uint64_t loop_replay(const loop *found, tested_filter *l, uint64_t times) {
+uint64_t loop_replay(const loop *found, tested_filter *tested, uint64_t times) {
   uint64_t hits = 0;
   for (uint64_t t = 0; t < times; t++)
-    for (size_t i = 0; i < found->length; i++) hits += tested_filter_query(l, found->keys[i]);
+    for (size_t i = 0; i < found->length; i++) hits += tested_filter_query(tested, found->keys[i]);
   return hits;
 }

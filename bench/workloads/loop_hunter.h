@@ -27,9 +27,9 @@ typedef struct hunt {
 } hunt;
 
 /* Searches for loops. The search starts with `queries` queries of the stream of absent keys. */
-hunt hunt_loops(tested_filter *l, const key_stream *absent, uint64_t queries);
+hunt hunt_loops(tested_filter *tested, const key_stream *absent, uint64_t queries);
 
 /* Queries the keys of a loop in order, `times` times. Returns the number of false positives. */
-uint64_t loop_replay(const loop *found, tested_filter *l, uint64_t times);
+uint64_t loop_replay(const loop *found, tested_filter *tested, uint64_t times);
 
 #endif

@@ -115,8 +115,8 @@ uint64_t queries_passes(const queries *q, uint64_t wanted) {
   return wanted / q->n + 1;
 }
 
-uint64_t queries_run(const queries *q, tested_filter *l, uint64_t seed) {
+uint64_t queries_run(const queries *q, tested_filter *tested, uint64_t seed) {
   uint64_t hits = 0;
-  for (uint64_t i = 0; i < q->n; i++) hits += tested_filter_query(l, queries_key(q, i, seed));
+  for (uint64_t i = 0; i < q->n; i++) hits += tested_filter_query(tested, queries_key(q, i, seed));
   return hits;
 }

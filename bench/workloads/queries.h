@@ -46,6 +46,6 @@ uint64_t queries_key(const queries *q, uint64_t i, uint64_t seed);
 uint64_t queries_passes(const queries *q, uint64_t wanted);
 
 /* Runs all queries. Returns the number of false positives. */
-uint64_t queries_run(const queries *q, tested_filter *l, uint64_t seed);
+uint64_t queries_run(const queries *q, tested_filter *tested, uint64_t seed);
 
 #endif

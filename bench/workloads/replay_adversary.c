@@ -3,8 +3,8 @@
 #include <stdbool.h>
 
 void replay_adversary_collect(replay_adversary *r, size_t n, uint64_t *keys) {
-  r->absent.generate(&r->absent, r->asked, n, keys);
-  r->asked += n;
+  r->absent.generate(&r->absent, r->queried, n, keys);
+  r->queried += n;
 }
 
 static bool adversary_is_next(replay_adversary *r) {

@@ -17,7 +17,7 @@ typedef struct replay_adversary {
   key_stream absent; /* queries of the other clients */
   double share;      /* share of the adversary in the second half */
   key_list found;    /* recorded keys: the caller adds them by key_list_add */
-  uint64_t asked;    /* queries of the other clients so far */
+  uint64_t queried;  /* queries of the other clients so far */
   uint64_t number;   /* of the next query of the second half */
   uint64_t replayed; /* queries of the adversary so far */
 } replay_adversary;

@@ -17,7 +17,7 @@ static bool parse(besom_bytes line, const trace_format *format, request *out) {
   if (!format->role_column) return true;
   besom_bytes role = text_column(line, format->role_column, format->delimiter);
   out->writes = equals_text(role, format->writes);
-  return out->writes || !format->asks || equals_text(role, format->asks);
+  return out->writes || !format->queries || equals_text(role, format->queries);
 }
 
 static void find_requests(trace *t, const trace_format *format, text_set *written) {

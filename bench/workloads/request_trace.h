@@ -13,7 +13,7 @@ typedef struct trace_format {
   size_t role_column; /* 0: all requests are queries */
   char delimiter;     /* between columns; 0: white space */
   const char *writes,
-      *asks; /* values of the role column; asks NULL: every value other than writes */
+      *queries; /* values of the role column; queries NULL: every value other than writes */
 } trace_format;
 
 typedef struct request {

@@ -26,14 +26,14 @@ static void keep_false_positives(round_adversary *r) {
   r->n = stay;
 }
 
-void round_adversary_run(round_adversary *r, tested_filter *l) {
+void round_adversary_run(round_adversary *r, tested_filter *tested) {
   memset(r->erred, 0, r->n);
   r->before = r->n;
   r->hits = 0;
   r->played++;
   for (int sub = 0; sub < SUBROUNDS; sub++)
     for (uint64_t i = 0; i < r->n; i++) {
-      bool false_positive = tested_filter_query(l, r->queue[i]);
+      bool false_positive = tested_filter_query(tested, r->queue[i]);
       r->erred[i] |= false_positive;
       r->hits += false_positive;
     }

@@ -24,7 +24,7 @@ round_adversary round_adversary_create(const key_stream *absent, uint64_t n);
 void round_adversary_free(round_adversary *r);
 
 /* Runs one round. The remaining keys keep their order. */
-void round_adversary_run(round_adversary *r, tested_filter *l);
+void round_adversary_run(round_adversary *r, tested_filter *tested);
 
 /* Returns true if the filter has won: few keys per member are left in the queue. */
 bool round_adversary_beaten(const round_adversary *r, uint64_t members);

@@ -1,14 +1,14 @@
 /*
- * blocked-bloom: a Bloom filter whose keys each have all their bits in one line of cache (Putze, Sanders,
- * Singler 2007), spread over its words so that vector instructions set and test them together. The fastest
- * filter there is on large sets; it pays with some more bits a key than a plain one, the more the smaller
- * the rate.
+ * blocked-bloom: a Bloom filter in which all bits of a key are in one cache line (Putze, Sanders,
+ * Singler 2007). They are spread over the words of the line, so that vector instructions set and
+ * test them together. It is the fastest kind on large sets. It needs more bits per key than a plain
+ * Bloom filter; the lower the false-positive rate, the more.
  */
 #include "bloom/blocked.h"
 
 #include <math.h>
 
-#include "bloom/blocked_plan.h"
+#include "bloom/blocked_geometry.h"
 #include "core/memory.h"
 #include "core/options.h"
 #include "filter.h"
@@ -18,7 +18,7 @@ struct blocked_bloom {
   struct blocked blocked;
   const struct blocked_ops *ops;
   enum isa isa;
-  uint8_t *memory; /* what was allocated: the lines, and up to one more to align them */
+  uint8_t *memory; /* the allocation: the lines, and up to one line more for their alignment */
 };
 
 static const struct blocked_bloom *const_bloom(const besom_filter *f) {
@@ -37,11 +37,12 @@ static size_t memory_of(const struct blocked *b) {
   return (size_t)size_of(b) + LINE_BYTES - 1;
 }
 
-static uint32_t bits_a_key(const struct blocked *b) {
+/* The bits that a key sets and a query tests. */
+static uint32_t hashes_of(const struct blocked *b) {
   return 8 * b->full_layers + 4 * b->half_layer;
 }
 
-/* ------------------------------------------------------------------ life */
+/* ------------------------------------------------------------------ create and destroy */
 
 const struct blocked_ops *besom__blocked_ops_portable(uint32_t full_layers, bool half_layer);
 #ifdef BESOM_X86_VARIANTS
@@ -58,7 +59,7 @@ const struct blocked_ops *besom__blocked_ops(enum isa isa, const struct blocked 
   return besom__blocked_ops_portable(b->full_layers, b->half_layer);
 }
 
-/* A filter of this geometry over lines that are there. */
+/* Sets the geometry of a filter whose lines exist already. */
 static void set_lines(besom_filter *f, struct blocked geometry, enum isa isa, uint8_t *lines) {
   bloom(f)->blocked = geometry;
   bloom(f)->blocked.lines = lines;
@@ -87,24 +88,25 @@ static besom_status read_options(const char *text, enum isa *isa) {
   return status == BESOM_END ? BESOM_OK : status;
 }
 
-static besom_status plan(const besom_config *config, double keys, struct blocked_shape *shape) {
-  double rate = config->fpr != 0 ? config->fpr : DEFAULT_RATE;
-  if (config->bits == 0) {
-    if (rate < MIN_PLANNED_RATE) return BESOM_INVALID;
-    *shape = besom__blocked_plan_rate(keys, rate);
+/* The geometry for a target false-positive rate, or for a budget of bits per key. */
+static besom_status plan(const besom_config *config, double keys, struct blocked_geometry *shape) {
+  double rate = config->fpr != 0 ? config->fpr : DEFAULT_FPR;
+  if (config->bits_per_key == 0) {
+    if (rate < MIN_PLANNED_FPR) return BESOM_INVALID;
+    *shape = besom__blocked_geometry_for_fpr(keys, rate);
   } else {
     double budget =
-        config->bits * keys - 8 * (double)(sizeof(struct blocked_bloom) + LINE_BYTES - 1);
+        config->bits_per_key * keys - 8 * (double)(sizeof(struct blocked_bloom) + LINE_BYTES - 1);
     double lines = floor(budget / LINE_BITS);
     if (lines < 1) return BESOM_INVALID;
-    *shape = besom__blocked_plan_lines(keys, lines);
+    *shape = besom__blocked_geometry_for_lines(keys, lines);
   }
   return shape->lines < ldexp(1, 50) ? BESOM_OK : BESOM_INVALID;
 }
 
 static besom_status create(besom_filter *f, const besom_config *config) {
   enum isa isa;
-  struct blocked_shape shape;
+  struct blocked_geometry shape;
   besom_status status = read_options(config->options, &isa);
   if (status != BESOM_OK) return status;
   if (config->slots || config->value_bits || config->reserve != 0) return BESOM_INVALID;
@@ -125,10 +127,12 @@ static void destroy(besom_filter *f) {
   if (!f->mapping) besom__release(&f->allocator, bloom(f)->memory, memory_of(&bloom(f)->blocked));
 }
 
-static double price(double keys, double *rate) {
+/*
+ * Does not depend on keys: computed for a large set, where rounding to whole lines is negligible.
+ */
+static double bits_per_key(double keys, double *fpr) {
   (void)keys;
-  return besom__blocked_plan_rate(0x1p30, *rate).lines * LINE_BITS /
-         0x1p30; /* any large number: lines are whole */
+  return besom__blocked_geometry_for_fpr(0x1p30, *fpr).lines * LINE_BITS / 0x1p30;
 }
 
 /* ------------------------------------------------------------------ keys */
@@ -144,7 +148,7 @@ static void contains_many(const besom_filter *f, const besom_digest *d, size_t n
   b->ops->contains_many(&b->blocked, d, n, bitmap);
 }
 
-/* A key whose bits are all set already changes nothing: it takes no room and is not counted. */
+/* A key whose bits are all set already changes nothing. It is not counted, and is never FULL. */
 static besom_status insert(besom_filter *f, besom_digest d) {
   struct blocked_bloom *b = bloom(f);
   if (UNLIKELY(f->items >= f->capacity)) return contains(f, d) ? BESOM_OK : BESOM_FULL;
@@ -152,7 +156,7 @@ static besom_status insert(besom_filter *f, besom_digest d) {
   return BESOM_OK;
 }
 
-/* As many at once as there surely is room for; when it is short, one by one. */
+/* Inserts as many keys at once as certainly fit; when the filter is full, one by one. */
 static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n, size_t *done) {
   struct blocked_bloom *b = bloom(f);
   besom_status status = BESOM_OK;
@@ -168,10 +172,10 @@ static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n
 
 /* ------------------------------------------------------------------ whole filters */
 
-/* Keys that are in both are counted twice: the bits do not tell. */
+/* Keys that are in both filters are counted twice: the bits do not tell them. */
 static besom_status merge(const besom_filter *a, const besom_filter *b, besom_filter *into) {
   const struct blocked *x = &const_bloom(a)->blocked, *y = &const_bloom(b)->blocked;
-  if (x->n_lines != y->n_lines || bits_a_key(x) != bits_a_key(y) || a->capacity != b->capacity)
+  if (x->n_lines != y->n_lines || hashes_of(x) != hashes_of(y) || a->capacity != b->capacity)
     return BESOM_INCOMPATIBLE;
   if (a->items + b->items > into->capacity) return BESOM_FULL;
   into->items = a->items + b->items;
@@ -181,42 +185,43 @@ static besom_status merge(const besom_filter *a, const besom_filter *b, besom_fi
   return BESOM_OK;
 }
 
-/* The bits that are set in a line, and the probability that it has all bits of a query that falls on it. */
-static double look_at_line(const struct blocked *b, const uint8_t *line, uint64_t *set) {
-  double rate = 1;
+/* Adds the set bits of a line to *set. Returns the false-positive rate of a query for this line. */
+static double fpr_of_line(const struct blocked *b, const uint8_t *line, uint64_t *set) {
+  double fpr = 1;
   for (unsigned pair = 0; pair < 4; pair++) {
     unsigned first = popcount(load64(line + 16 * pair)),
              second = popcount(load64(line + 16 * pair + 8));
-    for (unsigned i = 0; i < b->full_layers; i++) rate *= first * second / (64.0 * 64);
-    if (b->half_layer) rate *= (first + second) / 128.0;
+    for (unsigned i = 0; i < b->full_layers; i++) fpr *= first * second / (64.0 * 64);
+    if (b->half_layer) fpr *= (first + second) / 128.0;
     *set += first + second;
   }
-  return rate;
+  return fpr;
 }
 
-static void stats(const besom_filter *f, besom_statistics *s) {
+static void stats(const besom_filter *f, struct stats_out *out) {
+  besom_statistics *s = &out->common;
   const struct blocked *b = &const_bloom(f)->blocked;
-  struct blocked_shape shape = {(double)b->n_lines, b->full_layers, b->half_layer};
+  struct blocked_geometry shape = {(double)b->n_lines, b->full_layers, b->half_layer};
   uint64_t set = 0;
   double rates = 0;
   for (uint64_t i = 0; i < b->n_lines; i++)
-    rates += look_at_line(b, b->lines + LINE_BYTES * i, &set);
+    rates += fpr_of_line(b, b->lines + LINE_BYTES * i, &set);
   s->isa = besom__isa_name(const_bloom(f)->isa);
   s->slots = b->n_lines * LINE_BITS;
-  s->width = bits_a_key(b);
+  s->width = hashes_of(b);
   s->bytes += memory_of(b);
-  s->load = (double)set / (double)s->slots;
+  s->load_factor = (double)set / (double)s->slots;
   s->expected_fpr = rates / (double)b->n_lines;
-  s->fpr_at_capacity = besom__blocked_rate(&shape, (double)f->capacity);
+  s->fpr_at_capacity = besom__blocked_fpr(&shape, (double)f->capacity);
 }
 
 static const char *validate(const besom_filter *f) {
   const struct blocked *b = &const_bloom(f)->blocked;
   uint64_t set = 0;
   for (uint64_t i = 0; i < size_of(b); i += 8) set += popcount(load64(b->lines + i));
-  if (f->items > f->capacity) return "there are more items than the capacity";
-  if (set / bits_a_key(b) > f->items || (set == 0) != (f->items == 0))
-    return "the number of items does not fit the bits";
+  if (f->items > f->capacity) return "there are more keys than the capacity";
+  if (set / hashes_of(b) > f->items || (set == 0) != (f->items == 0))
+    return "the number of keys contradicts the bits";
   return NULL;
 }
 
@@ -225,7 +230,7 @@ static const char *validate(const besom_filter *f) {
 static void save(const besom_filter *f, struct sections_out *out) {
   const struct blocked *b = &const_bloom(f)->blocked;
   besom__write_u64(&out->parameters, b->n_lines);
-  besom__write_u64(&out->parameters, bits_a_key(b));
+  besom__write_u64(&out->parameters, hashes_of(b));
   add_section(out, TAG_BITS, b->lines, size_of(b));
 }
 
@@ -249,13 +254,13 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
 
 const struct besom_kind besom__blocked_bloom = {
     .info = {"blocked-bloom",
-             "Bloom filter of one cache line a key: the fastest; inserts and merges only",
+             "Bloom filter of one cache line per key: the fastest; inserts and merges only",
              BESOM_CAN_INSERT | BESOM_CAN_MERGE | BESOM_CAN_REKEY},
     .size = sizeof(struct blocked_bloom),
     .create = create,
     .create_like = create_like,
     .destroy = destroy,
-    .price = price,
+    .bits_per_key = bits_per_key,
     .contains = contains,
     .contains_many = contains_many,
     .insert = insert,

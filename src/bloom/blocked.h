@@ -1,11 +1,11 @@
 /*
- * How a key sets its bits in a blocked Bloom filter: the geometry of a line, and the operations on lines,
- * compiled once for each instruction set.
+ * The lines of a blocked Bloom filter, and the operations on them, which are compiled once per
+ * instruction set.
  *
- * A line is 512 bits, 8 words, and one line of cache. A key sets in it, by layers of its hash:
- *   full layers (0 to 4): one bit in each of the 8 words;
- *   at most one half layer: one bit in each of the 4 pairs of words.
- * So a key has 4, 8, 12 ... 36 bits, and all of them are tested with a few vector instructions.
+ * A line is one cache line: 512 bits, 8 words. In its line a key sets
+ *   per full layer (0 to 4 of them): one bit in each of the 8 words;
+ *   per half layer (at most one): one bit in each of the 4 pairs of words.
+ * So a key sets 4, 8, 12, ... 36 bits, and a few vector instructions test all of them.
  */
 #ifndef BESOM_BLOOM_BLOCKED_H
 #define BESOM_BLOOM_BLOCKED_H
@@ -26,11 +26,11 @@ struct blocked {
 struct blocked_ops {
   bool (*contains)(const struct blocked *b, besom_digest d);
   void (*contains_many)(const struct blocked *b, const besom_digest *d, size_t n, uint64_t *bitmap);
-  /* Sets the bits of all n keys, and tells how many of them were not all set before. */
+  /* Sets the bits of n keys. Returns the number of keys that had an unset bit before. */
   size_t (*insert_many)(const struct blocked *b, const besom_digest *d, size_t n);
 };
 
-/* For filters with the layers of b, on a machine that has the instructions. */
+/* The operations for filters with the layers of b. The machine must support the instruction set. */
 const struct blocked_ops *besom__blocked_ops(enum isa isa, const struct blocked *b);
 
 #endif

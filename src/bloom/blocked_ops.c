@@ -1,20 +1,20 @@
 /*
- * The hot loops of the blocked Bloom filter, compiled once for each instruction set (BESOM_ISA) and, in
- * each, once for every number of layers.
+ * The hot loops of the blocked Bloom filter, compiled once per instruction set (BESOM_ISA) and, for
+ * each of these, once per number of layers.
  */
 #include "bloom/blocked.h"
 #include "core/bits.h"
 
-/* Keys of a batch whose lines are on their way from memory. */
+/* How many keys ahead of a batch lines are prefetched. */
 #define FETCH_AHEAD 32
 
 #define NAME_OF(isa) besom__blocked_ops_##isa
 #define NAME(isa) NAME_OF(isa)
 const struct blocked_ops *NAME(BESOM_ISA)(uint32_t full_layers, bool half_layer);
 
-/* ------------------------------------------------------------------ where the bits of a key are */
+/* ------------------------------------------------------------------ the bits of a key */
 
-/* The line of a key, and what is left of the digest to choose bits by. */
+/* The line of a key, and the digest bits that choose the bits in it. */
 struct choice {
   uint8_t *line;
   uint64_t layer, rest;
@@ -25,7 +25,7 @@ ALWAYS_INLINE struct choice choice_of(const struct blocked *b, besom_digest d) {
   return (struct choice){b->lines + LINE_BYTES * (size_t)(scaled >> 64), d.lo, (uint64_t)scaled};
 }
 
-/* The next layer's number; its upper bits depend on all of the digest. */
+/* The number of the next layer. Its upper bits depend on the whole digest. */
 ALWAYS_INLINE uint64_t next_layer(struct choice *c) {
   uint64_t layer = c->layer;
   c->layer = (layer + c->rest) * UINT64_C(0xd1342543de82ef95);
@@ -33,9 +33,9 @@ ALWAYS_INLINE uint64_t next_layer(struct choice *c) {
 }
 
 /*
- * From the number of a layer to a bit for each word. Full: word w has bit number (bits 16 + 6w .. 21 + 6w).
- * Half: pair p has number (bits 36 + 7p .. 42 + 7p), of which the uppermost bit says which word of the two.
- * A shift by 64 or more, as of the other word, leaves nothing.
+ * From the number of a layer to one bit per word. Full layer: bits 16 + 6w to 21 + 6w of the number
+ * are the bit in word w. Half layer: bits 36 + 7p to 42 + 7p are the bit in pair p, the highest of
+ * them chooses the word. For the other word the shift is 64 or more, and sets no bit.
  */
 #define FULL_SHIFT(word) (16 + 6 * (word))
 #define HALF_SHIFT(word) (36 + 7 * ((word) / 2))

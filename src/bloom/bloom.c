@@ -1,6 +1,6 @@
 /*
- * bloom: the plain Bloom filter (Bloom 1970), any number of bits and hash functions. The baseline that
- * everybody knows: no removal, no counting, no adaptation, and one cache miss a hash function.
+ * bloom: the plain Bloom filter (Bloom 1970), with any number of bits and hash functions. The
+ * common baseline: no removal, no counting, no adaptation, and one cache miss per hash function.
  */
 #include <math.h>
 
@@ -29,44 +29,51 @@ static struct bloom *bloom(besom_filter *f) {
 
 /* ------------------------------------------------------------------ sizes */
 
-static double rate_of(double keys, double bits, double hashes) {
+/* The false-positive rate. */
+static double fpr_of(double keys, double bits, double hashes) {
   return pow(-expm1(-hashes * keys / bits), hashes);
 }
 
-/* The bits a key so that this many hashes give the rate when all keys are in. */
-static double bits_for_rate(double rate, double hashes) {
-  return -hashes / log1p(-pow(rate, 1 / hashes));
+/* The bits per key with which this many hashes have the false-positive rate fpr at capacity. */
+static double bits_for_fpr(double fpr, double hashes) {
+  return -hashes / log1p(-pow(fpr, 1 / hashes));
 }
 
 static uint32_t whole_hashes(double hashes) {
   return hashes < 1 ? 1 : hashes > MAX_HASHES ? MAX_HASHES : (uint32_t)hashes;
 }
 
-/* The best of the two whole numbers of hashes around the real optimum; the size in lines, rounded up. */
-static void plan_for_rate(double rate, double keys, double *lines, uint32_t *hashes) {
-  double best = -log2(rate);
+/*
+ * The better of the two integers around the optimal number of hashes; the size in lines, rounded
+ * up.
+ */
+static void plan_for_fpr(double fpr, double keys, double *lines, uint32_t *hashes) {
+  double best = -log2(fpr);
   uint32_t few = whole_hashes(floor(best)), many = whole_hashes(ceil(best));
-  *hashes = bits_for_rate(rate, few) < bits_for_rate(rate, many) ? few : many;
-  *lines = ceil(keys * bits_for_rate(rate, *hashes) / LINE_BITS);
+  *hashes = bits_for_fpr(fpr, few) < bits_for_fpr(fpr, many) ? few : many;
+  *lines = ceil(keys * bits_for_fpr(fpr, *hashes) / LINE_BITS);
 }
 
-static double price(double keys, double *rate) {
+/*
+ * Does not depend on keys: computed for a large set, where rounding to whole lines is negligible.
+ */
+static double bits_per_key(double keys, double *fpr) {
   double lines;
   uint32_t hashes;
-  plan_for_rate(*rate, 0x1p40, &lines, &hashes); /* any large number: lines are rounded up */
+  plan_for_fpr(*fpr, 0x1p40, &lines, &hashes);
   (void)keys;
   return lines * LINE_BITS / 0x1p40;
 }
 
-/* The same for a budget of bits, that of the head included; the size rounded down. */
-static void plan_for_bits(double bits_a_key, double keys, double *lines, uint32_t *hashes) {
-  *lines = floor((bits_a_key * keys - 8 * (double)sizeof(struct bloom)) / LINE_BITS);
+/* The same for a budget of bits per key, which includes the head; the size rounded down. */
+static void plan_for_bits(double budget, double keys, double *lines, uint32_t *hashes) {
+  *lines = floor((budget * keys - 8 * (double)sizeof(struct bloom)) / LINE_BITS);
   double bits = *lines * LINE_BITS, best = bits / keys * LN2;
   uint32_t few = whole_hashes(floor(best)), many = whole_hashes(ceil(best));
-  *hashes = rate_of(keys, bits, few) < rate_of(keys, bits, many) ? few : many;
+  *hashes = fpr_of(keys, bits, few) < fpr_of(keys, bits, many) ? few : many;
 }
 
-/* ------------------------------------------------------------------ life */
+/* ------------------------------------------------------------------ create and destroy */
 
 static besom_status make_bits(besom_filter *f, uint64_t n_bits, uint32_t hashes) {
   if (n_bits / 8 > SIZE_MAX / 2) return BESOM_INVALID;
@@ -84,10 +91,10 @@ static besom_status create(besom_filter *f, const besom_config *config) {
   uint64_t most = config->max_capacity > config->capacity ? config->max_capacity : config->capacity;
   double lines;
   uint32_t hashes;
-  if (config->bits != 0)
-    plan_for_bits(config->bits, (double)most, &lines, &hashes);
+  if (config->bits_per_key != 0)
+    plan_for_bits(config->bits_per_key, (double)most, &lines, &hashes);
   else
-    plan_for_rate(config->fpr != 0 ? config->fpr : DEFAULT_RATE, (double)most, &lines, &hashes);
+    plan_for_fpr(config->fpr != 0 ? config->fpr : DEFAULT_FPR, (double)most, &lines, &hashes);
   if (!(lines >= 1 && lines < ldexp(1, 50))) return BESOM_INVALID;
   f->capacity = most;
   return make_bits(f, (uint64_t)lines * LINE_BITS, hashes);
@@ -104,42 +111,42 @@ static void destroy(besom_filter *f) {
 /* ------------------------------------------------------------------ keys */
 
 /*
- * The places of a key: x(0) = hi, x(i+1) = x(i) * odd + lo, each scaled to the number of bits. Scaling
- * looks at the upper bits of x; the product brings all 128 of the digest there. (Plain double hashing,
- * hi + i * lo, never does: two keys that agree in some upper bits agree in every place, which in small
- * filters costs more than the wanted rate.)
+ * The positions of a key's bits: x(0) = hi, x(i+1) = x(i) * odd + lo, each scaled to the number of
+ * bits. Scaling uses the upper bits of x; the product makes them depend on all 128 bits of the
+ * digest. With plain double hashing, hi + i * lo, they do not: two keys that agree in some upper
+ * bits agree in every position, and small filters exceed the target false-positive rate.
  */
-struct places {
+struct positions {
   uint64_t next, step;
 };
 
-static struct places places_of(besom_digest d) {
-  return (struct places){d.hi, d.lo};
+static struct positions positions_of(besom_digest d) {
+  return (struct positions){d.hi, d.lo};
 }
 
-static uint64_t next_place(struct places *p, uint64_t n_bits) {
-  uint64_t place = (uint64_t)((unsigned __int128)p->next * n_bits >> 64);
+static uint64_t next_position(struct positions *p, uint64_t n_bits) {
+  uint64_t position = (uint64_t)((unsigned __int128)p->next * n_bits >> 64);
   p->next = p->next * UINT64_C(0xd1342543de82ef95) + p->step;
-  return place;
+  return position;
 }
 
 static bool contains(const besom_filter *f, besom_digest d) {
   const struct bloom *b = const_bloom(f);
-  struct places p = places_of(d);
+  struct positions p = positions_of(d);
   for (uint32_t i = 0; i < b->hashes; i++) {
-    uint64_t place = next_place(&p, b->n_bits);
-    if (!(b->bits[place / 8] >> (place % 8) & 1)) return false;
+    uint64_t position = next_position(&p, b->n_bits);
+    if (!(b->bits[position / 8] >> (position % 8) & 1)) return false;
   }
   return true;
 }
 
 #define PREFETCH_AHEAD 16
 
-/* A key that is not there is found out after two places on average, so no more are fetched for queries. */
-static void prefetch(const struct bloom *b, besom_digest d, uint32_t places) {
-  struct places p = places_of(d);
-  for (uint32_t i = 0; i < places && i < b->hashes; i++)
-    __builtin_prefetch(b->bits + next_place(&p, b->n_bits) / 8);
+/* A negative query reads two positions on average, so queries prefetch no more. */
+static void prefetch(const struct bloom *b, besom_digest d, uint32_t positions) {
+  struct positions p = positions_of(d);
+  for (uint32_t i = 0; i < positions && i < b->hashes; i++)
+    __builtin_prefetch(b->bits + next_position(&p, b->n_bits) / 8);
 }
 
 static void contains_many(const besom_filter *f, const besom_digest *d, size_t n,
@@ -153,17 +160,17 @@ static void contains_many(const besom_filter *f, const besom_digest *d, size_t n
   }
 }
 
-/* A key whose bits are all set already changes nothing: it takes no room and is not counted. */
+/* A key whose bits are all set already changes nothing. It is not counted, and is never FULL. */
 static besom_status insert(besom_filter *f, besom_digest d) {
   struct bloom *b = bloom(f);
   if (UNLIKELY(f->items >= f->capacity)) return contains(f, d) ? BESOM_OK : BESOM_FULL;
-  struct places p = places_of(d);
+  struct positions p = positions_of(d);
   uint8_t all_set = 1;
   for (uint32_t i = 0; i < b->hashes; i++) {
-    uint64_t place = next_place(&p, b->n_bits);
-    uint8_t *byte = b->bits + place / 8;
-    all_set &= *byte >> (place % 8);
-    *byte |= (uint8_t)(1 << (place % 8));
+    uint64_t position = next_position(&p, b->n_bits);
+    uint8_t *byte = b->bits + position / 8;
+    all_set &= *byte >> (position % 8);
+    *byte |= (uint8_t)(1 << (position % 8));
   }
   f->items += !all_set;
   return BESOM_OK;
@@ -183,7 +190,7 @@ static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n
 
 /* ------------------------------------------------------------------ whole filters */
 
-/* Keys that are in both are counted twice: the bits do not tell. */
+/* Keys that are in both filters are counted twice: the bits do not tell them. */
 static besom_status merge(const besom_filter *a, const besom_filter *b, besom_filter *into) {
   const struct bloom *x = const_bloom(a), *y = const_bloom(b);
   if (x->n_bits != y->n_bits || x->hashes != y->hashes || a->capacity != b->capacity)
@@ -201,22 +208,23 @@ static uint64_t bits_set(const struct bloom *b) {
   return set;
 }
 
-static void stats(const besom_filter *f, besom_statistics *s) {
+static void stats(const besom_filter *f, struct stats_out *out) {
+  besom_statistics *s = &out->common;
   const struct bloom *b = const_bloom(f);
   s->slots = b->n_bits;
   s->width = b->hashes;
   s->bytes += b->n_bits / 8;
-  s->load = (double)bits_set(b) / (double)b->n_bits;
-  s->expected_fpr = pow(s->load, b->hashes);
-  s->fpr_at_capacity = rate_of((double)f->capacity, (double)b->n_bits, b->hashes);
+  s->load_factor = (double)bits_set(b) / (double)b->n_bits;
+  s->expected_fpr = pow(s->load_factor, b->hashes);
+  s->fpr_at_capacity = fpr_of((double)f->capacity, (double)b->n_bits, b->hashes);
 }
 
 static const char *validate(const besom_filter *f) {
   const struct bloom *b = const_bloom(f);
   uint64_t set = bits_set(b);
-  if (f->items > f->capacity) return "there are more items than the capacity";
+  if (f->items > f->capacity) return "there are more keys than the capacity";
   if (set / b->hashes > f->items || (set == 0) != (f->items == 0))
-    return "the number of items does not fit the bits";
+    return "the number of keys contradicts the bits";
   return NULL;
 }
 
@@ -251,7 +259,7 @@ const struct besom_kind besom__bloom = {
     .create = create,
     .create_like = create_like,
     .destroy = destroy,
-    .price = price,
+    .bits_per_key = bits_per_key,
     .contains = contains,
     .contains_many = contains_many,
     .insert = insert,

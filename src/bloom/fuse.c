@@ -1,12 +1,13 @@
 /*
- * fuse: the binary fuse filter of three cells a key (Graf and Lemire 2022), built once from a set. Cells hold
- * fingerprints such that the exclusive or of a key's three is the key's own. The smallest kind here, and three
- * reads a query.
+ * fuse: the 3-wise binary fuse filter (Graf and Lemire 2022), built once from a set. The exclusive
+ * or of a key's three cells is the key's fingerprint. It is the smallest kind here, and a query
+ * takes three memory reads.
  *
- * The three cells of a key are in segments that follow each other. Building peels: a cell that only one key has
- * settles that key, which may leave other cells to one key only, and so on, from both ends of the array to its
- * middle. If it gets stuck, it begins anew with another hash of the same digests. Two equal digests always get
- * stuck, so after the first failure each is kept once.
+ * The three cells of a key are in consecutive segments. Building peels: a cell that belongs to one
+ * key only is assigned to that key. That may leave other cells with one key, and so on, from both
+ * ends of the array to its middle. If peeling gets stuck, it starts again with another hash of the
+ * same digests. Two equal digests always get stuck, so after the first failure duplicates are
+ * removed.
  */
 #include <math.h>
 
@@ -15,10 +16,10 @@
 #include "filter.h"
 
 #define MAX_WIDTH 32
-#define MAX_KEYS (UINT64_C(1) << 31)    /* so that a cell has a number of 32 bits */
-#define MAX_SEGMENT (UINT64_C(1) << 18) /* what the hash has bits for */
-#define MAX_SEED 1000                   /* an attempt fails once in many: never so often */
-#define READ_BEYOND 7 /* bytes behind the cells, since 8 are read for any of them */
+#define MAX_KEYS (UINT64_C(1) << 31)    /* so that cell numbers have 32 bits */
+#define MAX_SEGMENT (UINT64_C(1) << 18) /* the hash has no more bits for it */
+#define MAX_SEED 1000                   /* attempts rarely fail; so many never do */
+#define READ_BEYOND 7                   /* bytes after the cells: a read of a cell is 8 bytes */
 #define MAX_BUCKETS 1024
 #define BATCH 64
 #define FETCH_AHEAD 16
@@ -26,10 +27,10 @@
 struct fuse {
   besom_filter head;
   uint8_t *bits;
-  uint64_t segment;  /* cells of a segment, a power of two */
-  uint64_t segments; /* in which a key's first cell may be; there are two more */
-  uint64_t seed;     /* how many attempts failed: chooses the hash */
-  uint32_t width;    /* bits of a cell */
+  uint64_t segment;  /* cells per segment, a power of two */
+  uint64_t segments; /* that can contain a key's first cell; there are two more */
+  uint64_t seed;     /* the number of failed attempts; chooses the hash */
+  uint32_t width;    /* bits per cell */
 };
 
 static const struct fuse *const_fuse(const besom_filter *f) {
@@ -50,7 +51,10 @@ static uint64_t bytes_of(const struct fuse *x) {
   return (cells_of(x) * x->width + 7) / 8 + READ_BEYOND;
 }
 
-/* Sizes that the authors of the filter found to work: 1.125 cells a key for large sets, more for small ones. */
+/*
+ * Sizes found by the authors of the filter: 1.125 cells per key for large sets, more for small
+ * ones.
+ */
 static void set_segments(struct fuse *x, uint64_t keys) {
   double n = keys < 2 ? 2 : (double)keys;
   double cells = n * fmax(1.125, 0.875 + 0.25 * log(1e6) / log(n));
@@ -60,25 +64,27 @@ static void set_segments(struct fuse *x, uint64_t keys) {
   x->segments = segments < 3 ? 1 : (uint64_t)segments - 2;
 }
 
-/* From the rate, or from the bits an item that the capacity may have; 0 if there is none. */
+/*
+ * From the false-positive rate, or from the bits per key at capacity. 0 if there is no such width.
+ */
 static uint32_t width_for(const besom_config *config) {
   struct fuse full = {.width = 1};
   set_segments(&full, config->capacity);
-  double width =
-      config->bits != 0
-          ? floor((config->bits * (double)config->capacity - 8.0 * (sizeof full + READ_BEYOND)) /
-                  (double)cells_of(&full))
-          : ceil(-log2(config->fpr != 0 ? config->fpr : DEFAULT_RATE));
-  if (config->bits != 0 && width > MAX_WIDTH) return MAX_WIDTH;
+  double width = config->bits_per_key != 0
+                     ? floor((config->bits_per_key * (double)config->capacity -
+                              8.0 * (sizeof full + READ_BEYOND)) /
+                             (double)cells_of(&full))
+                     : ceil(-log2(config->fpr != 0 ? config->fpr : DEFAULT_FPR));
+  if (config->bits_per_key != 0 && width > MAX_WIDTH) return MAX_WIDTH;
   return width >= 1 && width <= MAX_WIDTH ? (uint32_t)width : 0;
 }
 
-static double price(double keys, double *rate) {
+static double bits_per_key(double keys, double *fpr) {
   struct fuse full = {.width = 1};
-  double width = ceil(-log2(*rate) - 1e-9);
+  double width = ceil(-log2(*fpr) - 1e-9);
   if (width < 1 || width > MAX_WIDTH || !(keys >= 1 && keys <= MAX_KEYS)) return 0;
   set_segments(&full, (uint64_t)keys);
-  *rate = exp2(-width);
+  *fpr = exp2(-width);
   return width * (double)cells_of(&full) / keys;
 }
 
@@ -90,16 +96,19 @@ ALWAYS_INLINE uint64_t hash_of(besom_digest d, uint64_t seed) {
   return x ^ x >> 29;
 }
 
-struct places {
+struct cells {
   uint64_t cell[3];
 };
 
-/* The first by the upper bits of the hash, anywhere; the others one and two segments further, with bits exchanged. */
-ALWAYS_INLINE struct places places_of(const struct fuse *x, uint64_t hash) {
+/*
+ * The upper bits of the hash choose the first cell, anywhere. The others are one and two segments
+ * further, with the position in the segment changed by other bits.
+ */
+ALWAYS_INLINE struct cells cells_of_key(const struct fuse *x, uint64_t hash) {
   uint64_t first = (uint64_t)((unsigned __int128)hash * (x->segments * x->segment) >> 64);
   uint64_t within = x->segment - 1;
-  return (struct places){{first, (first + x->segment) ^ (hash >> 18 & within),
-                          (first + 2 * x->segment) ^ (hash & within)}};
+  return (struct cells){{first, (first + x->segment) ^ (hash >> 18 & within),
+                         (first + 2 * x->segment) ^ (hash & within)}};
 }
 
 ALWAYS_INLINE uint64_t fingerprint_of(const struct fuse *x, uint64_t hash) {
@@ -112,7 +121,7 @@ ALWAYS_INLINE uint64_t cell_at(const struct fuse *x, uint64_t cell) {
 }
 
 ALWAYS_INLINE bool has(const struct fuse *x, uint64_t hash) {
-  struct places p = places_of(x, hash);
+  struct cells p = cells_of_key(x, hash);
   uint64_t together = cell_at(x, p.cell[0]) ^ cell_at(x, p.cell[1]) ^ cell_at(x, p.cell[2]);
   return ((together ^ fingerprint_of(x, hash)) & bits_below(x->width)) == 0;
 }
@@ -122,7 +131,7 @@ static bool contains(const besom_filter *f, besom_digest d) {
 }
 
 static void prefetch(const struct fuse *x, uint64_t hash) {
-  struct places p = places_of(x, hash);
+  struct cells p = cells_of_key(x, hash);
   for (unsigned i = 0; i < 3; i++) __builtin_prefetch(x->bits + p.cell[i] * x->width / 8);
 }
 
@@ -144,13 +153,14 @@ static void contains_many(const besom_filter *f, const besom_digest *d, size_t n
 
 /* ------------------------------------------------------------------ building */
 
-/* What an attempt works on: for each cell the keys that have it, as their number and the xor of their hashes. */
+/*
+ * The state of an attempt: per cell the number of its unassigned keys and the xor of their hashes.
+ */
 struct peeling {
   uint64_t *hashes;
   uint8_t *keys;
-  uint64_t *sorted; /* all hashes, by the neighbourhood of their cells */
-  uint32_t *
-      order; /* cells in the order in which they settled a key; in the place of sorted, which is done by then */
+  uint64_t *sorted; /* all hashes, grouped by the segment of their cells */
+  uint32_t *order;  /* cells in the order of assignment; shares the memory of sorted */
   size_t sorted_bytes;
 };
 
@@ -174,12 +184,14 @@ static besom_status peeling_new(const besom_filter *f, uint64_t n, struct peelin
   return BESOM_NO_MEMORY;
 }
 
-/* Into buckets of about a segment, so that what follows goes through the cells from one end to the other. */
+/*
+ * Groups the hashes into buckets of about a segment, so that the next pass visits cells in order.
+ */
 static void sort_hashes(const struct fuse *x, const struct digests *d, struct peeling *p) {
   unsigned shift = 64;
   for (uint64_t buckets = 1; buckets < x->segments && buckets < MAX_BUCKETS; buckets *= 2) shift--;
   uint64_t start[MAX_BUCKETS + 1] = {0};
-  if (shift == 64) shift = 63; /* two buckets where one would do */
+  if (shift == 64) shift = 63; /* two buckets instead of one: a shift by 64 is undefined */
   for (uint64_t i = 0; i < d->n; i++) start[(hash_of(d->at[i], x->seed) >> shift) + 1]++;
   for (unsigned b = 0; b < MAX_BUCKETS; b++) start[b + 1] += start[b];
   for (uint64_t i = 0; i < d->n; i++) {
@@ -188,11 +200,11 @@ static void sort_hashes(const struct fuse *x, const struct digests *d, struct pe
   }
 }
 
-/* False if a cell has more keys than can be counted: there are many copies of one. */
+/* False if the counter of a cell overflows: there are many copies of one key. */
 static bool add_keys(const struct fuse *x, uint64_t n, struct peeling *p) {
   bool overflow = false;
   for (uint64_t i = 0; i < n; i++) {
-    struct places at = places_of(x, p->sorted[i]);
+    struct cells at = cells_of_key(x, p->sorted[i]);
     for (unsigned k = 0; k < 3; k++) {
       p->hashes[at.cell[k]] ^= p->sorted[i];
       overflow |= ++p->keys[at.cell[k]] == 0;
@@ -202,45 +214,45 @@ static bool add_keys(const struct fuse *x, uint64_t n, struct peeling *p) {
 }
 
 /*
- * Settles as many keys as it can and tells how many. A cell is in the order once, when one key is left in it;
- * its hash stays, for no other key comes to that cell any more.
+ * Assigns as many keys to cells as it can. Returns their number. A cell enters the order once, when
+ * one key is left in it. Its hash stays valid, because no other key uses that cell any more.
  */
 static uint64_t peel(const struct fuse *x, struct peeling *p) {
-  uint64_t found = 0, settled = 0, cells = cells_of(x);
+  uint64_t found = 0, assigned = 0, cells = cells_of(x);
   for (uint64_t cell = 0; cell < cells; cell++)
     if (p->keys[cell] == 1) p->order[found++] = (uint32_t)cell;
   for (uint64_t i = 0; i < found; i++) {
     uint32_t cell = p->order[i];
     if (i + FETCH_AHEAD < found) __builtin_prefetch(&p->hashes[p->order[i + FETCH_AHEAD]]);
-    if (p->keys[cell] == 0) continue; /* its last key was settled elsewhere */
+    if (p->keys[cell] == 0) continue; /* its last key was assigned to another cell */
     uint64_t hash = p->hashes[cell];
-    struct places at = places_of(x, hash);
-    p->order[settled++] = cell;
+    struct cells at = cells_of_key(x, hash);
+    p->order[assigned++] = cell;
     for (unsigned k = 0; k < 3; k++) {
       uint64_t other = at.cell[k];
       p->keys[other]--;
       p->hashes[other] ^= other == cell ? 0 : hash;
       p->order[found] =
-          (uint32_t)other; /* a guess whether to keep it would be wrong half of the time */
+          (uint32_t)other; /* without a branch: it would be mispredicted half the time */
       found += p->keys[other] == 1;
     }
   }
-  return settled;
+  return assigned;
 }
 
-/* In the reverse order: when a key's cell is set, its other two have their last value. */
+/* In reverse order: when a key's cell is set, its other two cells have their final value. */
 static void fill_cells(struct fuse *x, const struct peeling *p, uint64_t n) {
   while (n--) {
     if (n >= FETCH_AHEAD) __builtin_prefetch(&p->hashes[p->order[n - FETCH_AHEAD]]);
     uint64_t hash = p->hashes[p->order[n]], bit = p->order[n] * (uint64_t)x->width;
-    struct places at = places_of(x, hash);
+    struct cells at = cells_of_key(x, hash);
     uint64_t others = cell_at(x, at.cell[0]) ^ cell_at(x, at.cell[1]) ^ cell_at(x, at.cell[2]);
     uint64_t value = (others ^ fingerprint_of(x, hash)) & bits_below(x->width);
     store64(x->bits + bit / 8, load64(x->bits + bit / 8) ^ value << (bit % 8));
   }
 }
 
-/* With the hash of x->seed. END if it got stuck. */
+/* One attempt with the hash of x->seed. END if peeling got stuck. */
 static besom_status attempt(besom_filter *f, const struct digests *d) {
   struct peeling p;
   besom_status status = peeling_new(f, d->n, &p);
@@ -272,7 +284,7 @@ static besom_status build_of(besom_filter *f, struct digests *d) {
   if (status == BESOM_END) {
     uint64_t n = d->n;
     besom__digests_unite(d);
-    if (d->n < n) { /* so it is the set that counts, not how often a key came */
+    if (d->n < n) { /* so the size depends on the set, not on the number of duplicates */
       destroy(f);
       return build_of(f, d);
     }
@@ -315,25 +327,26 @@ static besom_status build(besom_filter *f, const besom_config *config, const bes
 
 /* ------------------------------------------------------------------ whole filters */
 
-static void stats(const besom_filter *f, besom_statistics *s) {
+static void stats(const besom_filter *f, struct stats_out *out) {
+  besom_statistics *s = &out->common;
   const struct fuse *x = const_fuse(f);
   s->slots = cells_of(x);
   s->width = x->width;
   s->bytes += bytes_of(x);
-  s->load = (double)f->items / (double)s->slots;
+  s->load_factor = (double)f->items / (double)s->slots;
   s->fpr_at_capacity = ldexp(1, -(int)x->width);
   s->expected_fpr = f->items ? s->fpr_at_capacity : 0;
 }
 
-/* Any fingerprints may be right: only what is beside them can be wrong. */
+/* Any cell contents are possible; only the sizes and the unused bits can be wrong. */
 static const char *validate(const besom_filter *f) {
   const struct fuse *x = const_fuse(f);
   uint64_t used = cells_of(x) * x->width, unused = 0;
-  if (f->capacity != (f->items ? f->items : 1)) return "the capacity is not the number of items";
-  if (f->items > cells_of(x)) return "there are more items than cells";
+  if (f->capacity != (f->items ? f->items : 1)) return "the capacity is not the number of keys";
+  if (f->items > cells_of(x)) return "there are more keys than cells";
   for (uint64_t i = used / 8; i < bytes_of(x); i++)
     unused |= i == used / 8 ? x->bits[i] >> (used % 8) : x->bits[i];
-  return unused ? "there are bits behind the last cell" : NULL;
+  return unused ? "there are bits after the last cell" : NULL;
 }
 
 static void save(const besom_filter *f, struct sections_out *out) {
@@ -372,7 +385,7 @@ const struct besom_kind besom__fuse = {
     .build = build,
     .build_digests = build_digests,
     .destroy = destroy,
-    .price = price,
+    .bits_per_key = bits_per_key,
     .contains = contains,
     .contains_many = contains_many,
     .stats = stats,

@@ -1,11 +1,11 @@
-/* Numbers as a string of bits, the first one lowest in its byte: what is small takes few of them. */
+/* Numbers as a string of bits, the first bit lowest in its byte. Small numbers take few bits. */
 #ifndef BESOM_CORE_BITSTREAM_H
 #define BESOM_CORE_BITSTREAM_H
 
 #include "besom.h"
 #include "core/bits.h"
 
-/* Writing past the end sets failed; the memory must be zero. */
+/* Writing past the end writes nothing and sets failed. The memory must be zero. */
 struct bit_writer {
   uint8_t *bytes;
   uint64_t at, end; /* in bits */
@@ -38,7 +38,9 @@ static inline uint64_t read_bits(struct bit_reader *r, unsigned n) {
   return bits;
 }
 
-/* Elias' gamma code of number + 1: as many zeros as it has bits behind its first, then all of them. number < 2^64 - 1.
+/*
+ * The Elias gamma code of x = number + 1: as many zeros as x has bits after its first, then a one,
+ * then these bits. number < 2^64 - 1.
  */
 static inline void write_gamma(struct bit_writer *w, uint64_t number) {
   unsigned length = 63 - (unsigned)__builtin_clzll(number + 1);

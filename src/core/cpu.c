@@ -5,7 +5,9 @@
 #ifdef BESOM_X86_VARIANTS
 #include <cpuid.h>
 
-/* Compilers do not all know this one by name. Where it is missing the instruction runs as another, and counts wrongly.
+/*
+ * __builtin_cpu_supports does not know lzcnt in every compiler. On a processor without it the
+ * instruction runs as another one and returns a wrong count.
  */
 static bool has_lzcnt(void) {
   unsigned a, b, c, d;

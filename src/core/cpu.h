@@ -1,6 +1,7 @@
 /*
- * Which instructions this machine has. Sources with hot loops are compiled once for each set (CMake:
- * variant_sources) and export one table of functions each; a filter picks one when it is made.
+ * The instruction sets of this machine. Sources with hot loops are compiled once per instruction
+ * set (CMake: variant_sources). Each exports one table of functions; a filter chooses a table when
+ * it is created.
  */
 #ifndef BESOM_CORE_CPU_H
 #define BESOM_CORE_CPU_H
@@ -9,12 +10,12 @@
 
 enum isa { ISA_PORTABLE, ISA_AVX2, ISA_AVX512 };
 
-/* The best that this build and this machine have. */
+/* The best instruction set that both this build and this machine support. */
 enum isa besom__isa_best(void);
 
 const char *besom__isa_name(enum isa isa);
 
-/* The set of that name (BAD_OPTION if unknown, or not to be had here). */
+/* The set of that name. Errors: BAD_OPTION (unknown, or not supported here). */
 besom_status besom__isa_parse(const char *name, size_t len, enum isa *isa);
 
 #endif

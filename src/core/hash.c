@@ -37,7 +37,7 @@ besom_status besom__hasher_restore(struct hasher *h, uint32_t id, const uint8_t 
   return BESOM_OK;
 }
 
-/* SipHash-1-3 with the 128-bit finish of its authors' paper. */
+/* SipHash-1-3 with the 128-bit finalization of its authors. */
 struct sip {
   uint64_t v0, v1, v2, v3;
 };

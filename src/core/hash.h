@@ -1,8 +1,9 @@
 /*
- * key -> digest: one keyed 128-bit hash an operation.
+ * From a key to its digest: one keyed 128-bit hash per operation.
  *
- * "xxh3" is XXH3-128 with a secret drawn from the seed. It is the fastest, and stands against anyone who
- * cannot see digests. "sip" is SipHash-1-3 with 128 bits of output, made for keys chosen by an enemy.
+ * "xxh3" is XXH3-128 with a secret derived from the seed. It is the fastest, and is sufficient
+ * against an adversary that cannot see digests. "sip" is SipHash-1-3 with 128 bits of output,
+ * designed for keys that an adversary chooses.
  */
 #ifndef BESOM_CORE_HASH_H
 #define BESOM_CORE_HASH_H
@@ -16,18 +17,18 @@
 #define SEED_BYTES 16
 #define SECRET_BYTES 192
 
-enum hash_id { HASH_XXH3 = 1, HASH_SIP = 2 }; /* numbers of the file format */
+enum hash_id { HASH_XXH3 = 1, HASH_SIP = 2 }; /* part of the file format */
 
 struct hasher {
   enum hash_id id;
   uint8_t seed[SEED_BYTES];
-  uint8_t secret[SECRET_BYTES]; /* of xxh3; derived from the seed */
+  uint8_t secret[SECRET_BYTES]; /* for xxh3; derived from the seed */
 };
 
-/* name NULL is the default, seed NULL is random. Errors: BAD_OPTION, IO. */
+/* If name is NULL, the default; if seed is NULL, a random one. Errors: BAD_OPTION, IO. */
 besom_status besom__hasher_init(struct hasher *h, const char *name, const uint8_t *seed);
 
-/* The same from the numbers of a file. CORRUPT if id is no hash. */
+/* The same from the values in a file. Errors: CORRUPT (id is not a hash). */
 besom_status besom__hasher_restore(struct hasher *h, uint32_t id, const uint8_t *seed);
 
 const char *besom__hash_name(enum hash_id id);

@@ -6,11 +6,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Blocks from here on are mapped: fresh pages are zero without a pass over them, and can be huge ones. */
+/* Blocks of this size or more are mapped: new pages are zero already, and can be huge pages. */
 #define MAP_FROM ((size_t)1 << 21)
 #define HUGE_PAGE ((size_t)1 << 21)
 
-/* Maps at a huge-page boundary: one more page than needed, then both ends are given back. */
+/* Maps at a huge-page boundary: maps one huge page more than needed, then unmaps both ends. */
 static void *map_aligned(size_t size) {
   size_t spare = HUGE_PAGE;
   if (size > SIZE_MAX - 2 * spare) return NULL;
@@ -25,7 +25,7 @@ static void *map_aligned(size_t size) {
   uint8_t *mapped_end = start + (size + spare + page - 1) / page * page;
   if (mapped_end > end) munmap(end, (size_t)(mapped_end - end));
 #ifdef MADV_HUGEPAGE
-  madvise(aligned, size, MADV_HUGEPAGE); /* a hint: without it the filter is only slower */
+  madvise(aligned, size, MADV_HUGEPAGE); /* a hint: if it fails, the filter is only slower */
 #endif
   return aligned;
 }

@@ -1,10 +1,12 @@
-/* Memory of a filter: the caller's allocator or the default one. The only place that calls malloc. */
+/*
+ * Memory of a filter, from the caller's allocator or the default one. No other file calls malloc.
+ */
 #ifndef BESOM_CORE_MEMORY_H
 #define BESOM_CORE_MEMORY_H
 
 #include "besom.h"
 
-/* Zeroed memory from pages on demand; large blocks on huge pages where the system has them. */
+/* Zeroed memory, committed on first use. Large blocks use huge pages if the system has them. */
 extern const besom_allocator besom__default_allocator;
 
 static inline void *besom__allocate(const besom_allocator *a, size_t size) {

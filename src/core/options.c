@@ -7,8 +7,7 @@ besom_status besom__option_next(const char **text, struct option *option) {
   size_t len = strcspn(*text, ",");
   const char *sign = memchr(*text, '=', len);
   if (!sign || sign == *text || sign == *text + len - 1) return BESOM_BAD_OPTION;
-  if ((*text)[len] == ',' && !(*text)[len + 1])
-    return BESOM_BAD_OPTION; /* a comma promises another option */
+  if ((*text)[len] == ',' && !(*text)[len + 1]) return BESOM_BAD_OPTION; /* a trailing comma */
   option->name = (besom_bytes){*text, (size_t)(sign - *text)};
   option->value = (besom_bytes){sign + 1, len - option->name.len - 1};
   *text += len + ((*text)[len] == ',');

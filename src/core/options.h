@@ -1,4 +1,4 @@
-/* The options text of a config, "name=value,name=value", taken apart one option at a time. */
+/* Parser of besom_config.options, "name=value,name=value": one option at a time. */
 #ifndef BESOM_CORE_OPTIONS_H
 #define BESOM_CORE_OPTIONS_H
 
@@ -9,18 +9,19 @@ struct option {
 };
 
 /*
- * Takes the next option off the text. OK, END at its end, or BAD_OPTION where it is no name=value.
- * An empty or NULL text has no options.
+ * Reads the next option and advances *text. Returns OK, END (no more options), or BAD_OPTION (not
+ * of the form name=value). An empty or NULL text has no options.
  */
 besom_status besom__option_next(const char **text, struct option *option);
 
+/* Whether the option has this name; this value. */
 bool besom__option_is(const struct option *option, const char *name);
 bool besom__option_says(const struct option *option, const char *value);
 
-/* The value as yes or no; BAD_OPTION for any other. */
+/* The value as yes or no. Errors: BAD_OPTION (any other value). */
 besom_status besom__option_bool(const struct option *option, bool *out);
 
-/* The value as a number of decimal digits; BAD_OPTION for any other. */
+/* The value as a decimal number. Errors: BAD_OPTION (not only digits, or too large). */
 besom_status besom__option_number(const struct option *option, uint64_t *out);
 
 #endif

@@ -1,18 +1,19 @@
 /*
- * What a kind saves and loads: parameters, written and read in an order of its own, and sections of bits
- * that point to its memory, taken back by their tags in the same order. src/file/ makes a container of them.
+ * What a kind saves and loads: parameters, which it writes and reads in its own order, and
+ * sections, which point to its memory and are read back by tag in the same order. src/file/ writes
+ * them into a container.
  *
- * Filters made of filters: each has a number, 0 for the outermost, the others counted as they are saved. A section
- * belongs to one of them, its owner.
+ * Layered filters: every filter has a number. The outermost is 0; its layers are numbered in the
+ * order in which they are saved. A section belongs to one of these filters, its owner.
  */
 #ifndef BESOM_CORE_SECTIONS_H
 #define BESOM_CORE_SECTIONS_H
 
-#include "core/wire.h"
+#include "core/byte_io.h"
 
 #define MAX_SECTIONS 128
-#define MAX_INNER 64              /* filters within a filter */
-#define INNER_PARAMETER_BYTES 256 /* more than any kind that can be one has */
+#define MAX_SAVED_LAYERS 64       /* of all levels of nesting */
+#define LAYER_PARAMETER_BYTES 256 /* more than any kind that can be a layer needs */
 
 /* A tag reads as four letters in a dump of the file. */
 #define SECTION_TAG(a, b, c, d) \
@@ -28,23 +29,23 @@ struct section {
 };
 
 struct sections_out {
-  struct writer parameters; /* of the owner */
+  struct byte_writer parameters; /* of the owner */
   struct section list[MAX_SECTIONS];
   unsigned n;
-  uint32_t owner, owners; /* the one that is saved now, and how many inner ones there are so far */
-  bool failed;            /* too many of something */
-  uint8_t (*inner_parameters)[INNER_PARAMETER_BYTES]; /* MAX_INNER of them */
+  uint32_t owner, owners; /* the filter being saved; the number of layers so far */
+  bool failed;            /* too many sections, layers or parameter bytes */
+  uint8_t (*layer_parameters)[LAYER_PARAMETER_BYTES]; /* MAX_SAVED_LAYERS of them */
 };
 
 struct sections_in {
-  struct reader parameters; /* of the owner */
+  struct byte_reader parameters; /* of the owner */
   struct section list[MAX_SECTIONS];
   unsigned n;
-  unsigned taken; /* so many were asked for. What nobody asks for does not belong there. */
+  unsigned taken; /* sections read so far; a section that no kind reads is an error */
   uint32_t owner, owners;
 };
 
-/* Adds a section; the memory must stay until the filter is saved. */
+/* Adds a section. The memory must stay valid until the filter is saved. */
 static inline void add_section(struct sections_out *out, uint32_t tag, const void *data,
                                uint64_t len) {
   if (out->n == MAX_SECTIONS)
@@ -53,7 +54,7 @@ static inline void add_section(struct sections_out *out, uint32_t tag, const voi
     out->list[out->n++] = (struct section){tag, out->owner, data, len};
 }
 
-/* The next section, if it is the owner's and has that tag; else NULL. */
+/* The next section, if it belongs to the owner and has that tag; else NULL. */
 static inline const struct section *take_section(struct sections_in *in, uint32_t tag) {
   const struct section *next = &in->list[in->taken];
   if (in->taken == in->n || next->tag != tag || next->owner != in->owner) return NULL;
@@ -61,11 +62,11 @@ static inline const struct section *take_section(struct sections_in *in, uint32_
   return next;
 }
 
-/* The owner's parameters as a reader; a failed one if it has none. */
-static inline struct reader take_parameters(struct sections_in *in) {
+/* A reader of the owner's parameters. If there are none, its failed is set. */
+static inline struct byte_reader take_parameters(struct sections_in *in) {
   const struct section *s = take_section(in, TAG_PARAMETERS);
-  if (!s) return (struct reader){NULL, NULL, true};
-  return (struct reader){s->data, (const uint8_t *)s->data + s->len, false};
+  if (!s) return (struct byte_reader){NULL, NULL, true};
+  return (struct byte_reader){s->data, (const uint8_t *)s->data + s->len, false};
 }
 
 #endif

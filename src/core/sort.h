@@ -1,6 +1,6 @@
 /*
- * Sorting digests, in place. They are as good as random, so radix sort is at its best: it looks at a digest's first
- * bits and knows where it belongs. Digests that are anything but random are sorted, too, only slower.
+ * In-place radix sort of digests. Digests are uniformly distributed, so their first bits tell their
+ * position. Digests that are not uniformly distributed are sorted, too, but more slowly.
  */
 #ifndef BESOM_CORE_SORT_H
 #define BESOM_CORE_SORT_H
@@ -10,16 +10,16 @@
 #define DIGEST_GROUP_BITS 10
 #define DIGEST_GROUPS (1 << DIGEST_GROUP_BITS)
 
-static inline bool digest_below(besom_digest a, besom_digest b) {
+static inline bool digest_less(besom_digest a, besom_digest b) {
   return a.hi < b.hi || (a.hi == b.hi && a.lo < b.lo);
 }
 
-/* Sorts n digests that agree in their first `known` bits (0 to 128): ascending, as fractions. */
+/* Sorts n digests that agree in their first `known` bits (0 to 128), ascending. */
 void besom__sort_digests(besom_digest *digests, size_t n, unsigned known);
 
 /*
- * The first step alone: brings together the digests that begin with the same DIGEST_GROUP_BITS bits. Group i, from
- * starts[i] to before starts[i + 1], lies before group i + 1, so sorting group after group sorts all of them.
+ * The first step alone: groups the digests by their first DIGEST_GROUP_BITS bits. Group i is the
+ * range starts[i] to starts[i + 1] - 1. Sorting each group then sorts the whole array.
  */
 void besom__group_digests(besom_digest *digests, size_t n, size_t starts[DIGEST_GROUPS + 1]);
 

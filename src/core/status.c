@@ -12,13 +12,13 @@ const char *besom_strerror(besom_status status) {
   case BESOM_OK:
     return "no error";
   case BESOM_END:
-    return "nothing more";
+    return "no more items";
   case BESOM_INVALID:
     return "an argument is missing or out of range";
   case BESOM_UNKNOWN_KIND:
-    return "no kind of filter has that name";
+    return "there is no kind of filter of that name";
   case BESOM_BAD_OPTION:
-    return "unknown option or hash, or a bad value for it";
+    return "an option or hash is unknown, or has a bad value";
   case BESOM_UNSUPPORTED:
     return "this kind of filter cannot do that";
   case BESOM_NO_MEMORY:
@@ -38,7 +38,7 @@ const char *besom_strerror(besom_status status) {
   case BESOM_READ_ONLY:
     return "the filter is open read-only";
   case BESOM_CANCELLED:
-    return "stopped by the caller";
+    return "cancelled by the caller";
   case BESOM_AMBIGUOUS:
     return "several fingerprints match the key";
   case BESOM_IS_MEMBER:

@@ -4,15 +4,15 @@
 #include <sched.h>
 #include <time.h>
 
-#define SPINS 64 /* then somebody else should run: it may be the one that is waited for */
-#define LONG (SPINS * SPINS)   /* after which it is not a matter of moments any more */
-#define NAP_NANOSECONDS 100000 /* at a time, then */
+#define SPINS_PER_YIELD 64 /* then another thread, maybe the awaited one, gets the processor */
+#define MAX_SPINS (SPINS_PER_YIELD * SPINS_PER_YIELD) /* then the wait is long: sleep instead */
+#define SLEEP_NANOSECONDS 100000
 
 void besom__wait(unsigned *times) {
-  if (*times < LONG) ++*times;
-  if (*times == LONG)
-    nanosleep(&(struct timespec){0, NAP_NANOSECONDS}, NULL);
-  else if (*times % SPINS == 0)
+  if (*times < MAX_SPINS) ++*times;
+  if (*times == MAX_SPINS)
+    nanosleep(&(struct timespec){0, SLEEP_NANOSECONDS}, NULL);
+  else if (*times % SPINS_PER_YIELD == 0)
     sched_yield();
 #if defined(__x86_64__)
   else

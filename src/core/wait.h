@@ -1,10 +1,13 @@
-/* Waiting for another thread. */
+/* A spin-wait with backoff. */
 #ifndef BESOM_CORE_WAIT_H
 #define BESOM_CORE_WAIT_H
 
-#define CACHE_LINE 64 /* bytes; what different threads write should not share one */
+#define CACHE_LINE 64 /* bytes; data that different threads write should not share a line */
 
-/* To be called in a loop that waits for another thread, with a count of its own that starts at 0. */
+/*
+ * Call this in each iteration of a loop that waits for another thread. *times starts at 0 and
+ * belongs to the loop. It spins first, then yields the processor, then sleeps 0.1 ms per call.
+ */
 void besom__wait(unsigned *times);
 
 #endif

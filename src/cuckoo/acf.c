@@ -2,11 +2,11 @@
 
 #include "core/memory.h"
 
-enum { MOST_BUCKETS_SEARCHED = 2000, MOST_MATCHES = 8 };
+enum { MAX_BUCKETS_SEARCHED = 2000, MAX_MATCHES = 8 };
 
-/* ------------------------------------------------------------------ life */
+/* ------------------------------------------------------------------ create and destroy */
 
-/* Sets what follows from the table. */
+/* If status is OK, sets the fields that follow from the table. */
 static besom_status ready(besom_filter *f, besom_status status, const struct acf_policy *policy,
                           unsigned selector_bits) {
   struct acf *a = acf(f);
@@ -20,19 +20,20 @@ static besom_status ready(besom_filter *f, besom_status status, const struct acf
 besom_status besom__acf_create(besom_filter *f, const besom_config *config,
                                const struct acf_policy *policy, unsigned selector_bits) {
   besom_status status =
-      besom__cuckoo_create(f, &policy->family, config, selector_bits, &acf(f)->table);
+      besom__cuckoo_create(f, &policy->layout, config, selector_bits, &acf(f)->table);
   return ready(f, status, policy, selector_bits);
 }
 
 besom_status besom__acf_create_like(besom_filter *f, const besom_filter *model) {
   const struct acf *m = const_acf(model);
-  besom_status status =
-      besom__cuckoo_table(f, &m->policy->family, m->table.buckets, m->table.width, &acf(f)->table);
+  besom_status status = besom__cuckoo_table_new(f, &m->policy->layout, m->table.buckets,
+                                                m->table.width, &acf(f)->table);
   return ready(f, status, m->policy, m->selector_bits);
 }
 
 void besom__acf_destroy(besom_filter *f) {
-  if (!f->mapping) besom__release(&f->allocator, acf(f)->table.bits, ctable_size(&acf(f)->table));
+  if (!f->mapping)
+    besom__release(&f->allocator, acf(f)->table.bits, cuckoo_table_size(&acf(f)->table));
 }
 
 /* ------------------------------------------------------------------ the store */
@@ -48,18 +49,20 @@ besom_status besom__acf_bind(besom_filter *f, const besom_reverse *reverse) {
 }
 
 besom_status besom__acf_stored(const struct acf *a, uint64_t slot, besom_digest *d) {
-  return a->reverse.digest_of(a->reverse.ctx, &a->head, match_of(slot), d);
+  besom_match match = match_of(slot);
+  return a->reverse.digest_of(a->reverse.ctx, &a->head, &match, d);
 }
 
 besom_status besom__acf_exchange(const struct acf *a, uint64_t slot, uint64_t other) {
-  return a->reverse.exchange(a->reverse.ctx, &a->head, match_of(slot), match_of(other));
+  besom_match a_match = match_of(slot), b_match = match_of(other);
+  return a->reverse.exchange(a->reverse.ctx, &a->head, &a_match, &b_match);
 }
 
 /* ------------------------------------------------------------------ kicks */
 
 struct search {
   const struct acf *filter;
-  uint64_t blocked; /* this slot's key stays */
+  uint64_t blocked; /* the key of this slot must not move */
 };
 
 static besom_status moves_from(void *ctx, uint64_t slot, uint64_t *buckets, unsigned *n) {
@@ -71,24 +74,24 @@ static besom_status moves_from(void *ctx, uint64_t slot, uint64_t *buckets, unsi
   besom_status status = besom__acf_stored(a, slot, &d);
   if (status != BESOM_OK) return status;
   unsigned own = acf_part(a, slot);
-  for (unsigned part = 0; part < a->policy->family.places; part++)
+  for (unsigned part = 0; part < a->policy->layout.buckets_per_key; part++)
     if (part != own) buckets[(*n)++] = acf_bucket(a, d, part);
   return BESOM_OK;
 }
 
-/* A path with all it takes to go it, and to go back. */
+/* A path of kicks, with what is needed to do and to undo them. */
 struct kicks {
-  struct ctable_path path;
-  besom_digest digests[MAX_PATH]; /* of the keys to be moved */
-  uint64_t entries[MAX_PATH];     /* and what they were before */
+  struct cuckoo_path path;
+  besom_digest digests[MAX_PATH]; /* of the keys to move */
+  uint64_t entries[MAX_PATH];     /* of their slots before the kicks */
 };
 
-/* Looks for the way and reads the keys along it. Nothing is changed. */
+/* Finds a path and reads the keys along it. Changes nothing. */
 static besom_status plan_kicks(const struct acf *a, const uint64_t *buckets, unsigned n,
                                uint64_t blocked, struct kicks *k) {
   struct search search = {a, blocked};
-  struct ctable_moves moves = {moves_from, &search, MOST_BUCKETS_SEARCHED};
-  besom_status status = besom__ctable_path(&a->table, buckets, n, &moves, &k->path);
+  struct cuckoo_moves moves = {moves_from, &search, MAX_BUCKETS_SEARCHED};
+  besom_status status = besom__cuckoo_find_path(&a->table, buckets, n, &moves, &k->path);
   for (unsigned i = 0; status == BESOM_OK && i < k->path.moves; i++) {
     k->entries[i] = slot_get(&a->table, k->path.slots[i]);
     status = besom__acf_stored(a, k->path.slots[i], &k->digests[i]);
@@ -96,7 +99,7 @@ static besom_status plan_kicks(const struct acf *a, const uint64_t *buckets, uns
   return status;
 }
 
-/* One key from its slot to an empty one, in the store and here. */
+/* Moves one key from its slot to an empty one, in the store and in the filter. */
 static besom_status move_key(struct acf *a, uint64_t from, uint64_t to, besom_digest d) {
   besom_status status = besom__acf_exchange(a, from, to);
   if (status != BESOM_OK) return status;
@@ -105,8 +108,8 @@ static besom_status move_key(struct acf *a, uint64_t from, uint64_t to, besom_di
   return BESOM_OK;
 }
 
-/* After every single move filter and store agree, so that even a way back that fails leaves nothing lost. */
-static void take_back(struct acf *a, const struct kicks *k, unsigned from) {
+/* Filter and store agree after every single move, so no key is lost even if undoing fails. */
+static void undo_kicks(struct acf *a, const struct kicks *k, unsigned from) {
   for (unsigned i = from; i < k->path.moves; i++) {
     if (besom__acf_exchange(a, k->path.slots[i + 1], k->path.slots[i]) != BESOM_OK) return;
     slot_set(&a->table, k->path.slots[i], k->entries[i]);
@@ -118,7 +121,7 @@ static besom_status do_kicks(struct acf *a, const struct kicks *k) {
   for (unsigned i = k->path.moves; i--;) {
     besom_status status = move_key(a, k->path.slots[i], k->path.slots[i + 1], k->digests[i]);
     if (status == BESOM_OK) continue;
-    take_back(a, k, i + 1);
+    undo_kicks(a, k, i + 1);
     return status;
   }
   return BESOM_OK;
@@ -137,7 +140,7 @@ besom_status besom__acf_move(struct acf *a, uint64_t slot, besom_digest stored,
   if (status != BESOM_OK) return status;
   status = move_key(a, slot, k.path.slots[0], stored);
   if (status != BESOM_OK)
-    take_back(a, &k, 0);
+    undo_kicks(a, &k, 0);
   else
     count_kicks(a, &k);
   return status;
@@ -160,14 +163,14 @@ besom_status besom__acf_insert_many(besom_filter *f, const besom_digest *d, size
 besom_status besom__acf_insert_at(besom_filter *f, besom_digest d, uint64_t value,
                                   besom_match *match) {
   struct acf *a = acf(f);
-  uint64_t buckets[MAX_PLACES];
-  unsigned places = a->policy->family.places;
+  uint64_t buckets[MAX_BUCKETS_PER_KEY];
+  unsigned buckets_per_key = a->policy->layout.buckets_per_key;
   struct kicks k;
   if (value) return BESOM_INVALID;
   if (!a->reverse.digest_of) return BESOM_NEEDS_STORE;
   if (f->items >= f->capacity) return BESOM_FULL;
-  for (unsigned part = 0; part < places; part++) buckets[part] = acf_bucket(a, d, part);
-  besom_status status = plan_kicks(a, buckets, places, NO_SLOT, &k);
+  for (unsigned part = 0; part < buckets_per_key; part++) buckets[part] = acf_bucket(a, d, part);
+  besom_status status = plan_kicks(a, buckets, buckets_per_key, NO_SLOT, &k);
   if (status == BESOM_OK) status = do_kicks(a, &k);
   if (status != BESOM_OK) return status;
   uint64_t slot = k.path.slots[0];
@@ -178,20 +181,20 @@ besom_status besom__acf_insert_at(besom_filter *f, besom_digest d, uint64_t valu
   return BESOM_OK;
 }
 
-/* May the key be in this slot? */
-static bool is_place(const struct acf *a, uint64_t slot, besom_digest d) {
-  return slot < ctable_slots(&a->table) &&
-         acf_bucket(a, d, acf_part(a, slot)) == slot / a->table.per_bucket;
+/* Whether this slot is in one of the key's buckets. */
+static bool is_candidate_slot(const struct acf *a, uint64_t slot, besom_digest d) {
+  return slot < cuckoo_table_slots(&a->table) &&
+         acf_bucket(a, d, acf_part(a, slot)) == slot / a->table.slots_per_bucket;
 }
 
-/* Is there what a key with this digest would look like? */
+/* Whether the slot is a candidate of this digest and matches it. */
 static bool holds(const struct acf *a, uint64_t slot, besom_digest d) {
-  return is_place(a, slot, d) && acf_slot_matches(a, slot, d, a->policy->function);
+  return is_candidate_slot(a, slot, d) && acf_slot_matches(a, slot, d, a->policy->function);
 }
 
-besom_status besom__acf_readmit_at(besom_filter *f, besom_digest d, besom_match match) {
+besom_status besom__acf_restore_at(besom_filter *f, besom_digest d, besom_match match) {
   struct acf *a = acf(f);
-  if (match.rank || !is_place(a, match.bucket, d) || slot_get(&a->table, match.bucket))
+  if (match.rank || !is_candidate_slot(a, match.bucket, d) || slot_get(&a->table, match.bucket))
     return BESOM_INCOMPATIBLE;
   if (f->items >= f->capacity) return BESOM_FULL;
   slot_set(&a->table, match.bucket, acf_entry(a, d, a->policy->function(a, match.bucket, 0)));
@@ -200,8 +203,8 @@ besom_status besom__acf_readmit_at(besom_filter *f, besom_digest d, besom_match 
 }
 
 besom_status besom__acf_remove_at(besom_filter *f, besom_match match) {
-  struct ctable *t = &acf(f)->table;
-  if (match.rank || match.bucket >= ctable_slots(t) || !slot_get(t, match.bucket))
+  struct cuckoo_table *t = &acf(f)->table;
+  if (match.rank || match.bucket >= cuckoo_table_slots(t) || !slot_get(t, match.bucket))
     return BESOM_NOT_FOUND;
   slot_set(t, match.bucket, 0);
   f->items--;
@@ -212,9 +215,9 @@ besom_status besom__acf_matches(const besom_filter *f, besom_digest d, besom_mat
                                 size_t *total) {
   const struct acf *a = const_acf(f);
   *total = 0;
-  for (unsigned part = 0; part < a->policy->family.places; part++)
-    for (unsigned i = 0; i < a->table.per_bucket; i++) {
-      uint64_t slot = acf_bucket(a, d, part) * a->table.per_bucket + i;
+  for (unsigned part = 0; part < a->policy->layout.buckets_per_key; part++)
+    for (unsigned i = 0; i < a->table.slots_per_bucket; i++) {
+      uint64_t slot = acf_bucket(a, d, part) * a->table.slots_per_bucket + i;
       if (!acf_slot_matches(a, slot, d, a->policy->function)) continue;
       if (*total < cap) out[*total] = match_of(slot);
       ++*total;
@@ -241,15 +244,16 @@ besom_status besom__acf_adapt_at(besom_filter *f, besom_digest offender, besom_m
 }
 
 /*
- * All stored keys are read before the first is touched: one may be the key itself. Fixing one may move another, which
- * then has another fingerprint already. OK if any of them could be fixed.
+ * Reads all matching stored keys before it changes the first, because one may be the reported key
+ * itself. Fixing one may move another, which then has another fingerprint already. OK if at least
+ * one could be fixed.
  */
 besom_status besom__acf_adapt(besom_filter *f, besom_digest d) {
   struct acf *a = acf(f);
-  besom_match matches[MOST_MATCHES];
-  besom_digest stored[MOST_MATCHES];
+  besom_match matches[MAX_MATCHES];
+  besom_digest stored[MAX_MATCHES];
   size_t n, fixed = 0;
-  besom__acf_matches(f, d, matches, MOST_MATCHES, &n);
+  besom__acf_matches(f, d, matches, MAX_MATCHES, &n);
   if (n && !a->reverse.digest_of) return BESOM_NEEDS_STORE;
   for (size_t i = 0; i < n; i++) {
     besom_status status = besom__acf_stored(a, matches[i].bucket, &stored[i]);
@@ -266,25 +270,26 @@ besom_status besom__acf_adapt(besom_filter *f, besom_digest d) {
 
 /* ------------------------------------------------------------------ whole filters */
 
-void besom__acf_stats(const besom_filter *f, besom_statistics *s) {
+void besom__acf_stats(const besom_filter *f, struct stats_out *out) {
   const struct acf *a = const_acf(f);
-  besom__cuckoo_stats(&a->policy->family, &a->table, a->table.width - a->selector_bits, s);
-  s->kicks = a->kicks;
-  s->longest_chain = a->longest_chain;
-  s->adapted = a->adapted;
+  besom__cuckoo_stats(&a->policy->layout, &a->table, a->table.width - a->selector_bits,
+                      &out->common);
+  besom__add_counter(out, "kicks", a->kicks);
+  besom__add_counter(out, "longest_chain", a->longest_chain);
+  besom__add_counter(out, "adapted", a->adapted);
 }
 
 const char *besom__acf_validate(const besom_filter *f) {
   const struct acf *a = const_acf(f);
   uint64_t used = 0;
-  if (f->items > f->capacity) return "there are more items than the capacity";
-  for (uint64_t slot = 0; slot < ctable_slots(&a->table); slot++) {
+  if (f->items > f->capacity) return "there are more keys than the capacity";
+  for (uint64_t slot = 0; slot < cuckoo_table_slots(&a->table); slot++) {
     uint64_t entry = slot_get(&a->table, slot);
     if (entry && !(entry >> a->selector_bits)) return "an empty slot has a selector";
     used += entry != 0;
   }
-  if (used != f->items) return "the number of items is not that of the used slots";
-  return besom__ctable_ends_clean(&a->table) ? NULL : "there are bits behind the last slot";
+  if (used != f->items) return "the number of keys is not the number of used slots";
+  return besom__cuckoo_table_ends_clean(&a->table) ? NULL : "there are bits after the last slot";
 }
 
 void besom__acf_save(const besom_filter *f, struct sections_out *out) {
@@ -294,6 +299,6 @@ void besom__acf_save(const besom_filter *f, struct sections_out *out) {
 besom_status besom__acf_load(besom_filter *f, struct sections_in *in,
                              const struct acf_policy *policy) {
   unsigned selector_bits = 0;
-  besom_status status = besom__cuckoo_load(f, &policy->family, in, &acf(f)->table, &selector_bits);
+  besom_status status = besom__cuckoo_load(f, &policy->layout, in, &acf(f)->table, &selector_bits);
   return ready(f, status, policy, selector_bits);
 }

@@ -1,6 +1,7 @@
 /*
- * acf-cuckooing: the adaptive cuckoo filter that moves (Kopelowitz et al. 2021). Four places of one slot each, and each
- * part of the table has a function of its own; adapting kicks the offending fingerprint's key to another of its places.
+ * acf-cuckooing: the adaptive cuckoo filter that moves keys (Kopelowitz et al. 2021). A key has
+ * four buckets of one slot each, and each part of the table has its own fingerprint function.
+ * Adapting moves the key with the matching fingerprint to another of its buckets.
  */
 #include "cuckoo/acf.h"
 
@@ -9,23 +10,23 @@ static inline unsigned function(const struct acf *a, uint64_t slot, uint64_t ent
   return acf_part(a, slot);
 }
 
-/* Would a key match the offender in this part of the table? */
+/* Whether a key would match the offender in this part of the table. */
 static bool alike_in(const struct acf *a, besom_digest key, besom_digest offender, unsigned part) {
   return acf_bucket(a, key, part) == acf_bucket(a, offender, part) &&
          acf_fingerprint(a, key, part) == acf_fingerprint(a, offender, part);
 }
 
 static besom_status fix(struct acf *a, besom_digest offender, uint64_t slot, besom_digest stored) {
-  uint64_t buckets[MAX_PLACES];
+  uint64_t buckets[MAX_BUCKETS_PER_KEY];
   unsigned n = 0;
-  for (unsigned part = 0; part < a->policy->family.places; part++)
+  for (unsigned part = 0; part < a->policy->layout.buckets_per_key; part++)
     if (part != acf_part(a, slot) && !alike_in(a, stored, offender, part))
       buckets[n++] = acf_bucket(a, stored, part);
   return n ? besom__acf_move(a, slot, stored, buckets, n) : BESOM_FULL;
 }
 
 static const struct acf_policy policy = {
-    .family = {.places = 4, .per_bucket = 1, .min_width = 4, .max_width = 32},
+    .layout = {.buckets_per_key = 4, .slots_per_bucket = 1, .min_width = 4, .max_width = 32},
     .function = function,
     .fix = fix,
 };
@@ -50,8 +51,8 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
 
 const struct besom_kind besom__acf_cuckooing = {
     .info = {.name = "acf-cuckooing",
-             .summary = "adaptive cuckoo filter that moves keys: for use with a store; a fixed "
-                        "mistake can come back",
+             .summary = "adaptive cuckoo filter that moves keys: needs a store; a fixed false "
+                        "positive can come back",
              .abilities = BESOM_CAN_ADAPT | BESOM_CAN_MATCH},
     .create = create,
     .contains = contains,

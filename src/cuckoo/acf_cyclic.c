@@ -1,6 +1,7 @@
 /*
- * acf-cyclic: the adaptive cuckoo filter with selectors. Four places of one slot each; a slot has some selector bits
- * that tell which function made its fingerprint, and adapting goes on to the next one, round and round.
+ * acf-cyclic: the adaptive cuckoo filter with selectors. A key has four buckets of one slot each.
+ * The selector bits of a slot are the number of its fingerprint function; adapting takes the next
+ * function, cyclically.
  */
 #include "core/options.h"
 #include "cuckoo/acf.h"
@@ -24,8 +25,8 @@ static besom_status fix(struct acf *a, besom_digest offender, uint64_t slot, bes
 }
 
 static const struct acf_policy policy = {
-    .family = {.places = 4,
-               .per_bucket = 1,
+    .layout = {.buckets_per_key = 4,
+               .slots_per_bucket = 1,
                .min_width = 3,
                .max_width = 32,
                .min_selector = 1,
@@ -69,8 +70,8 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
 
 const struct besom_kind besom__acf_cyclic = {
     .info = {.name = "acf-cyclic",
-             .summary = "adaptive cuckoo filter with selectors: for use with a store; a fixed "
-                        "mistake can come back",
+             .summary = "adaptive cuckoo filter with selectors: needs a store; a fixed false "
+                        "positive can come back",
              .abilities = BESOM_CAN_ADAPT | BESOM_CAN_MATCH},
     .create = create,
     .contains = contains,

@@ -1,6 +1,7 @@
 /*
- * acf-swapping: the adaptive cuckoo filter without selectors. Two places of four slots each, and each slot of a bucket
- * has a function of its own; adapting lets the offending fingerprint's key change slots with another of its bucket.
+ * acf-swapping: the adaptive cuckoo filter without selectors. A key has two buckets of four slots
+ * each, and each slot of a bucket has its own fingerprint function. Adapting swaps the key with the
+ * matching fingerprint with another slot of its bucket.
  */
 #include "cuckoo/acf.h"
 
@@ -9,7 +10,7 @@ static inline unsigned function(const struct acf *a, uint64_t slot, uint64_t ent
   return (unsigned)(slot % MAX_BUCKET_SLOTS);
 }
 
-/* What the key in a slot becomes in another slot of its bucket; 0 if there is none. */
+/* The entry of a slot's key in another slot of the bucket; 0 if the slot is empty. */
 static besom_status entry_in(const struct acf *a, uint64_t slot, uint64_t other, uint64_t *entry) {
   besom_digest d;
   *entry = 0;
@@ -19,7 +20,7 @@ static besom_status entry_in(const struct acf *a, uint64_t slot, uint64_t other,
   return status;
 }
 
-/* Changes with the next slot, in turn, where neither key matches the offender afterwards. */
+/* Swaps with the next slot, cyclically, after which neither key matches the offender. */
 static besom_status fix(struct acf *a, besom_digest offender, uint64_t slot, besom_digest stored) {
   uint64_t first = slot / MAX_BUCKET_SLOTS * MAX_BUCKET_SLOTS, back;
   for (unsigned i = 1; i < MAX_BUCKET_SLOTS; i++) {
@@ -39,7 +40,10 @@ static besom_status fix(struct acf *a, besom_digest offender, uint64_t slot, bes
 }
 
 static const struct acf_policy policy = {
-    .family = {.places = 2, .per_bucket = MAX_BUCKET_SLOTS, .min_width = 4, .max_width = 32},
+    .layout = {.buckets_per_key = 2,
+               .slots_per_bucket = MAX_BUCKET_SLOTS,
+               .min_width = 4,
+               .max_width = 32},
     .function = function,
     .fix = fix,
 };
@@ -64,8 +68,8 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
 
 const struct besom_kind besom__acf_swapping = {
     .info = {.name = "acf-swapping",
-             .summary = "adaptive cuckoo filter that swaps slots: for use with a store; a fixed "
-                        "mistake can come back",
+             .summary = "adaptive cuckoo filter that swaps slots: needs a store; a fixed false "
+                        "positive can come back",
              .abilities = BESOM_CAN_ADAPT | BESOM_CAN_MATCH},
     .create = create,
     .contains = contains,

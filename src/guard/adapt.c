@@ -77,7 +77,7 @@ static bool is_reserve_full(besom_status status) {
 static besom_status adapt_false_matches(struct lookup *l) {
   besom_guard *g = l->guard;
   for (size_t i = 0; i < l->false_matches; i++) {
-    besom_status status = besom_adapt_at(l->epoch->filter, l->digest, l->matches[i], l->stored[i]);
+    besom_status status = besom_adapt_at(l->epoch->filter, l->digest, &l->matches[i], l->stored[i]);
     if (status == BESOM_OK)
       count(g, &g->stats.adapted, 1);
     else if (is_reserve_full(status))

@@ -28,7 +28,7 @@ static bool next_is_full(const besom_guard *g) {
 
 /* The store has failed: removes the fingerprint again. If that fails, too, the undo log has it. */
 static void undo_insert(besom_guard *g, besom_filter *f, besom_match at) {
-  besom_status undone = besom_remove_at(f, at);
+  besom_status undone = besom_remove_at(f, &at);
   if (undone != BESOM_OK) besom__undo_add(g, f, at, false);
   check_undo(g, undone);
 }
@@ -120,8 +120,8 @@ static besom_status put_new(besom_guard *g, const struct key *key, besom_bytes v
 
 /* ------------------------------------------------------------------ delete */
 
-static besom_status ready_to_remove(besom_filter *f, besom_match at) {
-  return f->kind->ready_to_remove ? f->kind->ready_to_remove(f, at) : BESOM_OK;
+static besom_status prepare_remove(besom_filter *f, besom_match at) {
+  return f->kind->prepare_remove ? f->kind->prepare_remove(f, at) : BESOM_OK;
 }
 
 static besom_status remove_record(besom_guard *g, const struct lookup *l) {
@@ -129,7 +129,8 @@ static besom_status remove_record(besom_guard *g, const struct lookup *l) {
   besom_status status = store->ops->remove(store, position_of(l->epoch->number, l->found_at));
   if (status != BESOM_OK || g->layout == BESOM_LAYOUT_MERGED) return status;
   status = store->ops->table_remove(store, BESOM_TABLE_KEYS, l->key->bytes);
-  if (status == BESOM_NOT_FOUND) return BESOM_OK; /* put_new was called for a key that existed */
+  if (status == BESOM_NOT_FOUND)
+    return BESOM_OK;     /* BESOM_PUT_NEW was given for a key that existed */
   check_undo(g, status); /* it need not have been the last of its list, so append cannot undo it */
   return status;
 }
@@ -142,18 +143,18 @@ static besom_status delete_found(besom_guard *g, const struct lookup *l) {
   if (status != BESOM_OK) return status;
   bool commit_first = g->tx == TX_SINGLE && g->durability != BESOM_DURABLE_SYNC;
   status = besom__undo_make_room(g, 1);
-  if (status == BESOM_OK) status = ready_to_remove(f, l->found_at);
+  if (status == BESOM_OK) status = prepare_remove(f, l->found_at);
   if (status == BESOM_OK) status = remove_record(g, l);
   besom__migration_list_changed(g, l->epoch, l->found_at.bucket);
   if (status == BESOM_OK && !commit_first) {
-    status = besom_remove_at(f, l->found_at);
+    status = besom_remove_at(f, &l->found_at);
     besom__undo_add(g, f, l->found_at, true);
   }
   status = besom__change_end(g, status, durable_change(g));
   if (status != BESOM_OK) return status;
   if (commit_first) {
     lock_write(g);
-    besom_remove_at(f, l->found_at);
+    besom_remove_at(f, &l->found_at);
     unlock(g);
   }
   count(g, &g->stats.deletes, 1);
@@ -175,39 +176,13 @@ static besom_status delete_key(besom_guard *g, const struct key *key) {
 /* ------------------------------------------------------------------ public functions */
 
 besom_status besom_guard_put(besom_guard *g, const void *key, size_t len, const void *value,
-                             size_t value_len) {
-  if (!is_key(g, key, len) || (!value && value_len)) return BESOM_INVALID;
-  return put(g, &(struct key){{key, len}, NULL}, (besom_bytes){value, value_len});
-}
-
-besom_status besom_guard_put_new(besom_guard *g, const void *key, size_t len, const void *value,
-                                 size_t value_len) {
-  if (!is_key(g, key, len) || (!value && value_len)) return BESOM_INVALID;
-  return put_new(g, &(struct key){{key, len}, NULL}, (besom_bytes){value, value_len});
+                             size_t value_len, unsigned flags) {
+  if (!is_key(g, key, len) || (!value && value_len) || flags & ~BESOM_PUT_NEW) return BESOM_INVALID;
+  struct key k = {{key, len}};
+  besom_bytes v = {value, value_len};
+  return flags & BESOM_PUT_NEW ? put_new(g, &k, v) : put(g, &k, v);
 }
 
 besom_status besom_guard_delete(besom_guard *g, const void *key, size_t len) {
-  return is_key(g, key, len) ? delete_key(g, &(struct key){{key, len}, NULL}) : BESOM_INVALID;
-}
-
-besom_status besom_guard_put_u64(besom_guard *g, uint64_t key, const void *value,
-                                 size_t value_len) {
-  uint8_t bytes[8];
-  store64(bytes, key);
-  if (!g || (!value && value_len)) return BESOM_INVALID;
-  return put(g, &(struct key){{bytes, sizeof bytes}, &key}, (besom_bytes){value, value_len});
-}
-
-besom_status besom_guard_put_new_u64(besom_guard *g, uint64_t key, const void *value,
-                                     size_t value_len) {
-  uint8_t bytes[8];
-  store64(bytes, key);
-  if (!g || (!value && value_len)) return BESOM_INVALID;
-  return put_new(g, &(struct key){{bytes, sizeof bytes}, &key}, (besom_bytes){value, value_len});
-}
-
-besom_status besom_guard_delete_u64(besom_guard *g, uint64_t key) {
-  uint8_t bytes[8];
-  store64(bytes, key);
-  return g ? delete_key(g, &(struct key){{bytes, sizeof bytes}, &key}) : BESOM_INVALID;
+  return is_key(g, key, len) ? delete_key(g, &(struct key){{key, len}}) : BESOM_INVALID;
 }

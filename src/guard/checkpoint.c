@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
-#include "core/disk.h"
+#include "core/durable_file.h"
 #include "guard/guard.h"
 
 #ifndef PATH_MAX
@@ -27,14 +27,15 @@ static const char magic[8] = "besomckp";
 
 static bool path_of(const besom_guard *g, char *out, size_t size) {
   const besom_store_ops *ops = g->store->ops;
-  const char *directory = g->transactional && ops->directory ? ops->directory(g->store) : NULL;
+  const char *directory =
+      g->transactional && HAS_OP(ops, directory) ? ops->directory(g->store) : NULL;
   if (!directory) return false;
   int len = snprintf(out, size, "%s/besom-guard.checkpoint", directory);
   return len > 0 && (size_t)len < size;
 }
 
 static bool write_trailer(besom_guard *g, const uint64_t lengths[2], uint8_t *out) {
-  struct writer w = {out, out + TRAILER_BYTES, false};
+  struct byte_writer w = {out, out + TRAILER_BYTES, false};
   uint64_t number;
   if (g->store->ops->commit_number(g->store, &number) != BESOM_OK) return false;
   besom__write_bytes(&w, magic, sizeof magic);
@@ -74,9 +75,9 @@ static besom_status save_all(void *ctx, const besom_sink *sink) {
   return sink->write(sink->ctx, trailer, sizeof trailer);
 }
 
-void besom__checkpoint_save(besom_guard *g) {
+besom_status besom__checkpoint_save(besom_guard *g) {
   char path[PATH_MAX];
-  if (path_of(g, path, sizeof path)) besom__file_replace(path, save_all, g);
+  return path_of(g, path, sizeof path) ? besom__file_replace(path, save_all, g) : BESOM_OK;
 }
 
 besom_status besom__checkpoint_drop(besom_guard *g) {

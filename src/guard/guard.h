@@ -44,9 +44,12 @@ enum {
 };
 
 /* A key. integer points to the integer that it was given as, or is NULL. */
+/* Whether a store offers an operation that its version may not have. */
+#define HAS_OP(ops, member) \
+  ((ops)->size >= offsetof(besom_store_ops, member) + sizeof(ops)->member && (ops)->member)
+
 struct key {
   besom_bytes bytes;
-  const uint64_t *integer;
 };
 
 /* An epoch of the store, and the filter over its records. */
@@ -163,8 +166,7 @@ static inline bool is_key(const besom_guard *g, const void *key, size_t len) {
 }
 
 static inline besom_digest key_digest(const besom_filter *f, const struct key *key) {
-  return key->integer ? besom_hash_u64(f, *key->integer)
-                      : besom_hash(f, key->bytes.data, key->bytes.len);
+  return besom_hash(f, key->bytes.data, key->bytes.len);
 }
 
 /* Adds n to a counter that readers add to, too. Returns the new value. */
@@ -176,7 +178,7 @@ static inline uint64_t count(const besom_guard *g, uint64_t *counter, uint64_t n
 /* Whether the filter relocates its fingerprints, and records with them (besom_reverse.exchange).
    Such kinds cannot compute a key's bucket. */
 static inline bool moves_records(const besom_guard *g) {
-  return g->current.filter->kind->readmit_at && !g->current.filter->kind->bucket_of;
+  return g->current.filter->kind->restore_at && !g->current.filter->kind->bucket_of;
 }
 
 static inline bool in_batch(const besom_guard *g) {
@@ -381,7 +383,7 @@ besom_status besom__manifest_write(besom_guard *g, bool migrated);
    state of the store; false if not. save: a failure only means that the next open has no
    checkpoint. drop must succeed before the store is changed. */
 bool besom__checkpoint_load(besom_guard *g);
-void besom__checkpoint_save(besom_guard *g);
+besom_status besom__checkpoint_save(besom_guard *g);
 besom_status besom__checkpoint_drop(besom_guard *g);
 
 #endif

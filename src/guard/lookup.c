@@ -191,12 +191,5 @@ static besom_status get(besom_guard *g, const struct key *key, besom_bytes *valu
 
 besom_status besom_guard_get(besom_guard *g, const void *key, size_t len, besom_bytes *value) {
   if (value) *value = (besom_bytes){NULL, 0};
-  return is_key(g, key, len) ? get(g, &(struct key){{key, len}, NULL}, value) : BESOM_INVALID;
-}
-
-besom_status besom_guard_get_u64(besom_guard *g, uint64_t key, besom_bytes *value) {
-  uint8_t bytes[8];
-  store64(bytes, key);
-  if (value) *value = (besom_bytes){NULL, 0};
-  return g ? get(g, &(struct key){{bytes, sizeof bytes}, &key}, value) : BESOM_INVALID;
+  return is_key(g, key, len) ? get(g, &(struct key){{key, len}}, value) : BESOM_INVALID;
 }

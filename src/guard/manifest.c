@@ -18,13 +18,13 @@ static const besom_bytes manifest_key = {"guard", 5};
 
 /* ------------------------------------------------------------------ writing */
 
-static void write_string(struct writer *w, const char *text) {
+static void write_string(struct byte_writer *w, const char *text) {
   size_t len = text ? strlen(text) : 0;
   besom__write_u32(w, (uint32_t)len);
   if (len) besom__write_bytes(w, text, len);
 }
 
-static void write_filter(struct writer *w, const besom_filter *f) {
+static void write_filter(struct byte_writer *w, const besom_filter *f) {
   uint64_t slots;
   uint32_t width;
   besom__guard_geometry(f, &slots, &width);
@@ -34,7 +34,7 @@ static void write_filter(struct writer *w, const besom_filter *f) {
   besom__write_u64(w, slots);
 }
 
-static void write_filter_config(struct writer *w, const besom_config *config) {
+static void write_filter_config(struct byte_writer *w, const besom_config *config) {
   write_string(w, config->kind);
   write_string(w, config->options);
   besom__write_u32(w, config->value_bits);
@@ -43,12 +43,12 @@ static void write_filter_config(struct writer *w, const besom_config *config) {
   besom__write_u64(w, config->capacity);
   besom__write_u64(w, config->max_capacity);
   besom__write_double(w, config->fpr);
-  besom__write_double(w, config->bits);
+  besom__write_double(w, config->bits_per_key);
 }
 
 besom_status besom__manifest_write(besom_guard *g, bool migrated) {
   uint8_t bytes[MANIFEST_BYTES];
-  struct writer w = {bytes, bytes + sizeof bytes, false};
+  struct byte_writer w = {bytes, bytes + sizeof bytes, false};
   const struct epoch *first = migrated ? &g->next : &g->current;
   bool two = g->next.filter && !migrated;
   besom__write_u32(&w, MANIFEST_VERSION);
@@ -63,7 +63,8 @@ besom_status besom__manifest_write(besom_guard *g, bool migrated) {
   if (two) write_filter(&w, g->next.filter);
   besom__write_u64(&w, besom__checksum(bytes, (size_t)(w.at - bytes)));
   besom_record record = {manifest_key, {bytes, (size_t)(w.at - bytes)}};
-  return w.failed ? BESOM_INVALID : g->store->ops->table_put(g->store, BESOM_TABLE_NOTES, &record);
+  return w.failed ? BESOM_INVALID
+                  : g->store->ops->table_put(g->store, BESOM_TABLE_MANIFEST, &record);
 }
 
 /* ------------------------------------------------------------------ reading */
@@ -81,7 +82,7 @@ static besom_status copy_manifest(void *ctx, const besom_record *record) {
   return BESOM_OK;
 }
 
-static void read_string(struct reader *r, char *out, size_t size) {
+static void read_string(struct byte_reader *r, char *out, size_t size) {
   uint32_t len = besom__read_u32(r);
   r->failed |= len >= size;
   memset(out, 0, size);
@@ -89,7 +90,7 @@ static void read_string(struct reader *r, char *out, size_t size) {
 }
 
 /* The stored configuration replaces the caller's, of which only the kind must match. */
-static besom_status read_filter_config(besom_guard *g, struct reader *r) {
+static besom_status read_filter_config(besom_guard *g, struct byte_reader *r) {
   char kind[KIND_BYTES];
   read_string(r, kind, sizeof kind);
   read_string(r, g->options, sizeof g->options);
@@ -102,12 +103,12 @@ static besom_status read_filter_config(besom_guard *g, struct reader *r) {
   g->filter_config.capacity = besom__read_u64(r);
   g->filter_config.max_capacity = besom__read_u64(r);
   g->filter_config.fpr = besom__read_double(r);
-  g->filter_config.bits = besom__read_double(r);
+  g->filter_config.bits_per_key = besom__read_double(r);
   g->filter_config.options = g->options[0] ? g->options : NULL;
   return r->failed ? BESOM_CORRUPT : BESOM_OK;
 }
 
-static besom_status read_filter(besom_guard *g, struct reader *r, struct epoch *epoch) {
+static besom_status read_filter(besom_guard *g, struct byte_reader *r, struct epoch *epoch) {
   uint8_t seed[SEED_BYTES];
   uint32_t hash = besom__read_u32(r), width = besom__read_u32(r);
   besom__read_bytes(r, seed, sizeof seed);
@@ -117,13 +118,13 @@ static besom_status read_filter(besom_guard *g, struct reader *r, struct epoch *
                                  &epoch->filter);
 }
 
-static besom_status read_epochs(besom_guard *g, struct reader *r, uint32_t filters) {
+static besom_status read_epochs(besom_guard *g, struct byte_reader *r, uint32_t filters) {
   besom_status status = read_filter(g, r, &g->current);
   if (status == BESOM_OK && filters == 2) status = read_filter(g, r, &g->next);
   return status == BESOM_OK && r->at != r->end ? BESOM_CORRUPT : status;
 }
 
-static besom_status read_manifest(besom_guard *g, struct reader *r) {
+static besom_status read_manifest(besom_guard *g, struct byte_reader *r) {
   uint32_t version = besom__read_u32(r), layout = besom__read_u32(r);
   if (!r->failed && version > MANIFEST_VERSION) return BESOM_NEWER_VERSION;
   besom__read_bytes(r, g->store_id, ID_BYTES);
@@ -140,11 +141,11 @@ static besom_status read_manifest(besom_guard *g, struct reader *r) {
 
 besom_status besom__manifest_read(besom_guard *g) {
   struct manifest manifest = {.len = 0};
-  besom_status status =
-      g->store->ops->table_get(g->store, BESOM_TABLE_NOTES, manifest_key, copy_manifest, &manifest);
+  besom_status status = g->store->ops->table_get(g->store, BESOM_TABLE_MANIFEST, manifest_key,
+                                                 copy_manifest, &manifest);
   if (status != BESOM_OK) return status;
   if (manifest.len < 8) return BESOM_CORRUPT;
-  struct reader r = {manifest.bytes, manifest.bytes + manifest.len - 8, false};
+  struct byte_reader r = {manifest.bytes, manifest.bytes + manifest.len - 8, false};
   if (load64(r.end) != besom__checksum(manifest.bytes, manifest.len - 8)) return BESOM_CORRUPT;
   return read_manifest(g, &r);
 }

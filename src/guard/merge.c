@@ -47,7 +47,7 @@ static besom_status merge_record(void *ctx, besom_place at, const besom_record *
   besom_status status = read_list(m, at.bucket);
   if (status != BESOM_OK) return status;
   besom_match end = {at.bucket, m->length};
-  if (m->present) return besom_remove_at(m->filter, end);
+  if (m->present) return besom_remove_at(m->filter, &end);
   status = store->ops->append(store, position_of(m->into->current.number, end), record);
   m->added += status == BESOM_OK;
   return status;

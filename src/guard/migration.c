@@ -195,7 +195,7 @@ static besom_status append_to_next(besom_guard *g, const struct read_ahead *ahea
 static besom_status remove_from_current(besom_guard *g, uint64_t bucket) {
   besom_match at = {bucket, 0};
   besom__undo_add(g, g->current.filter, at, true);
-  besom_status status = besom_remove_at(g->current.filter, at);
+  besom_status status = besom_remove_at(g->current.filter, &at);
   return status == BESOM_OK ? g->store->ops->remove(g->store, position_of(g->current.number, at))
                             : status;
 }

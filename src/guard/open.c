@@ -12,22 +12,23 @@ besom_status besom__guard_random(uint8_t *out, size_t n) {
 
 static bool is_store(const besom_store *store) {
   const besom_store_ops *ops = store ? store->ops : NULL;
-  return ops && ops->append && ops->get && ops->replace && ops->remove && ops->scan && ops->close;
+  return ops && HAS_OP(ops, close) && ops->append && ops->get && ops->replace && ops->remove &&
+         ops->scan && ops->close;
 }
 
 static bool has_transactions(const besom_store *store) {
   const besom_store_ops *o = store->ops;
-  return o->begin && o->commit && o->abort && o->sync && o->commit_number && o->table_put &&
-         o->table_get && o->table_remove && o->table_scan;
+  return HAS_OP(o, table_scan) && o->begin && o->commit && o->abort && o->sync &&
+         o->commit_number && o->table_put && o->table_get && o->table_remove && o->table_scan;
 }
 
 static bool is_config(const besom_guard_config *c) {
-  const besom_allocator *a = c->filter.allocator;
+  const besom_allocator *a = c->filter->allocator;
   if (a && (!a->allocate || !a->release)) return false;
   if ((unsigned)c->adapt > BESOM_ADAPT_NEVER || (unsigned)c->layout > BESOM_LAYOUT_SPLIT)
     return false;
-  if ((unsigned)c->durability > BESOM_DURABLE_SYNC || !c->filter.kind) return false;
-  if (c->filter.options && strlen(c->filter.options) >= OPTIONS_BYTES) return false;
+  if ((unsigned)c->durability > BESOM_DURABLE_SYNC || !c->filter->kind) return false;
+  if (c->filter->options && strlen(c->filter->options) >= OPTIONS_BYTES) return false;
   return c->grow_at >= 0 && c->grow_at <= 2 && c->rekey_at >= 0 && c->rekey_at <= 2;
 }
 
@@ -53,7 +54,7 @@ besom_status besom__guard_filter_new(besom_guard *g, const char *hash, const uin
   config.allocator = &g->allocator;
   if (slots) {
     config.capacity = config.max_capacity = 0;
-    config.fpr = config.bits = 0;
+    config.fpr = config.bits_per_key = 0;
     config.slots = slots;
     config.width = width;
   }
@@ -99,7 +100,7 @@ static besom_status fill_filters(besom_guard *g, bool has_manifest,
 static double or_default(double given, const besom_guard_config *config, double fallback,
                          double never) {
   if (given != 0) return given;
-  return config->filter.slots ? never : fallback;
+  return config->filter->slots ? never : fallback;
 }
 
 static void copy_config(besom_guard *g, const besom_guard_config *config, besom_store *store) {
@@ -111,7 +112,7 @@ static void copy_config(besom_guard *g, const besom_guard_config *config, besom_
   g->step_items = config->step_items ? config->step_items : DEFAULT_STEP;
   g->grow_at = or_default(config->grow_at, config, 0.9, 1);
   g->rekey_at = or_default(config->rekey_at, config, 0.9, 2);
-  copy_filter_config(g, &config->filter);
+  copy_filter_config(g, config->filter);
 }
 
 static void guard_free(besom_guard *g) {
@@ -126,7 +127,7 @@ static void guard_free(besom_guard *g) {
 
 static besom_status prepare(besom_guard *g, const besom_guard_config *config) {
   bool has_manifest;
-  besom_status status = make_filters(g, &config->filter, &has_manifest);
+  besom_status status = make_filters(g, config->filter, &has_manifest);
   if (status != BESOM_OK) return status;
   /* The caller's string may not live as long as the guard. */
   g->filter_config.kind = g->current.filter->kind->info.name;
@@ -136,12 +137,12 @@ static besom_status prepare(besom_guard *g, const besom_guard_config *config) {
   return status;
 }
 
-besom_status besom_guard_open(const besom_guard_config *config, besom_store *store,
-                              besom_guard **out) {
-  if (!config || !out || !is_store(store) || !is_config(config)) return BESOM_INVALID;
+static besom_status open_guard(const besom_guard_config *config, besom_store *store,
+                               besom_guard **out) {
+  if (!is_config(config)) return BESOM_INVALID;
   if (config->layout == BESOM_LAYOUT_SPLIT && !has_transactions(store)) return BESOM_UNSUPPORTED;
   const besom_allocator *allocator =
-      config->filter.allocator ? config->filter.allocator : &besom__default_allocator;
+      config->filter->allocator ? config->filter->allocator : &besom__default_allocator;
   besom_guard *g = besom__allocate(allocator, sizeof *g);
   if (!g) return BESOM_NO_MEMORY;
   g->allocator = *allocator;
@@ -155,19 +156,33 @@ besom_status besom_guard_open(const besom_guard_config *config, besom_store *sto
   return status;
 }
 
-/* True if everything that was put is durable. */
-static bool abort_and_sync(besom_guard *g) {
-  if (!g->transactional) return false;
-  if (in_batch(g)) besom_guard_abort(g);
-  return besom_guard_sync(g) == BESOM_OK;
+besom_status besom_guard_open_sized(const besom_guard_config *config, size_t config_size,
+                                    size_t filter_size, besom_store *store, besom_guard **out) {
+  if (!config || !out || !is_store(store)) return BESOM_INVALID;
+  besom_guard_config c;
+  besom_config filter;
+  besom_copy_struct(&c, sizeof c, config, config_size);
+  if (!c.filter) return BESOM_INVALID;
+  besom_copy_struct(&filter, sizeof filter, c.filter, filter_size);
+  c.filter = &filter;
+  return open_guard(&c, store, out);
 }
 
-void besom_guard_close(besom_guard *g) {
-  if (!g) return;
+/* Everything that was put is durable then, and the filter is saved beside it. */
+static besom_status sync_and_checkpoint(besom_guard *g) {
+  if (!g->transactional) return BESOM_OK;
+  if (in_batch(g)) besom_guard_abort(g);
+  besom_status status = besom_guard_sync(g);
+  return status == BESOM_OK ? besom__checkpoint_save(g) : status;
+}
+
+besom_status besom_guard_close(besom_guard *g) {
+  if (!g) return BESOM_OK;
   besom_store *store = g->store;
-  if (abort_and_sync(g)) besom__checkpoint_save(g);
+  besom_status status = sync_and_checkpoint(g);
   guard_free(g);
   store->ops->close(store);
+  return status;
 }
 
 const besom_filter *besom_guard_filter(const besom_guard *g) {

@@ -50,7 +50,7 @@ static besom_status restore_record(void *ctx, besom_place position, const besom_
   besom_filter *f = r->epoch->filter;
   besom_match at = {position.bucket, position.rank}, given = at;
   besom_digest digest = besom_hash(f, record->key.data, record->key.len);
-  besom_status status = f->kind->readmit_at ? f->kind->readmit_at(f, digest, at)
+  besom_status status = f->kind->restore_at ? f->kind->restore_at(f, digest, at)
                                             : besom_insert_at(f, digest, 0, &given);
   if (status != BESOM_OK) return status;
   return given.bucket == at.bucket && given.rank == at.rank ? tick(r) : BESOM_INCOMPATIBLE;
@@ -66,8 +66,8 @@ besom_status besom__guard_refill(besom_guard *g, const struct epoch *epoch,
   struct refill r = {.guard = g, .epoch = epoch, .progress = progress};
   if (progress) r.total = records_of(g->store);
   const struct besom_kind *kind = epoch->filter->kind;
-  if (kind->admit && kind->bucket_of)
-    return kind->admit(epoch->filter, &(struct digest_walk){run, &r});
+  if (kind->bulk_load && kind->bucket_of)
+    return kind->bulk_load(epoch->filter, &(struct digest_walk){run, &r});
   return g->store->ops->scan(g->store, (besom_place){.epoch = epoch->number}, restore_record, &r);
 }
 

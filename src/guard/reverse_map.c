@@ -26,13 +26,13 @@ static besom_status hash_wanted(void *ctx, besom_place at, const besom_record *r
   return BESOM_END;
 }
 
-static besom_status digest_of(void *ctx, const besom_filter *f, besom_match match,
+static besom_status digest_of(void *ctx, const besom_filter *f, const besom_match *match,
                               besom_digest *digest) {
   besom_guard *g = ctx;
-  struct key_read read = {.filter = f, .rank = match.rank};
+  struct key_read read = {.filter = f, .rank = match->rank};
   count(g, &g->stats.filter_reads, 1);
   besom_status status =
-      g->store->ops->get(g->store, position_of(epoch_of(g, f), match), hash_wanted, &read);
+      g->store->ops->get(g->store, position_of(epoch_of(g, f), *match), hash_wanted, &read);
   if (status != BESOM_OK) return status;
   if (!read.found) return BESOM_NOT_FOUND;
   *digest = read.digest;
@@ -99,19 +99,20 @@ static besom_status exchange_copies(besom_store *store, const struct copy *a,
   return b->bytes ? move_record(store, b, a->position) : BESOM_OK;
 }
 
-static besom_status exchange(void *ctx, const besom_filter *f, besom_match a, besom_match b) {
+static besom_status exchange(void *ctx, const besom_filter *f, const besom_match *a,
+                             const besom_match *b) {
   besom_guard *g = ctx;
   struct copy of_a, of_b = {0};
   /* Two entries here, and one for the insert that this may be part of. */
   besom_status status = besom__undo_make_room(g, 3);
   if (status != BESOM_OK) return status;
-  status = copy_take(&of_a, g, position_of(epoch_of(g, f), a));
-  if (status == BESOM_OK) status = copy_take(&of_b, g, position_of(epoch_of(g, f), b));
+  status = copy_take(&of_a, g, position_of(epoch_of(g, f), *a));
+  if (status == BESOM_OK) status = copy_take(&of_b, g, position_of(epoch_of(g, f), *b));
   if (status == BESOM_OK) status = exchange_copies(g->store, &of_a, &of_b);
   if (status == BESOM_OK) {
     count(g, &g->stats.moved, (of_a.bytes != NULL) + (of_b.bytes != NULL));
-    besom__undo_add(g, f, a, true);
-    besom__undo_add(g, f, b, true);
+    besom__undo_add(g, f, *a, true);
+    besom__undo_add(g, f, *b, true);
   }
   copy_free(&of_a);
   copy_free(&of_b);

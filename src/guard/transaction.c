@@ -36,7 +36,7 @@ static const struct epoch *epoch_of_entry(const besom_guard *g, const struct und
 /* Removes all fingerprints of a bucket from a rank on. */
 static besom_status truncate_bucket(besom_filter *f, uint64_t bucket, uint32_t rank) {
   besom_status status;
-  do status = besom_remove_at(f, (besom_match){bucket, rank});
+  do status = besom_remove_at(f, &(besom_match){bucket, rank});
   while (status == BESOM_OK);
   return status == BESOM_NOT_FOUND ? BESOM_OK : status;
 }
@@ -76,7 +76,7 @@ static besom_status refill_bucket(besom_filter *f, uint64_t bucket, const struct
   besom_status status = truncate_bucket(f, bucket, 0);
   for (size_t i = 0; i < list->n && status == BESOM_OK; i++) {
     besom_match at = {bucket, (uint32_t)i}, given;
-    status = f->kind->readmit_at ? f->kind->readmit_at(f, list->digests[i], at)
+    status = f->kind->restore_at ? f->kind->restore_at(f, list->digests[i], at)
                                  : besom_insert_at(f, list->digests[i], 0, &given);
   }
   return status;
@@ -112,7 +112,7 @@ static besom_status undo_appends(besom_guard *g) {
   besom_status status = BESOM_OK;
   while (g->undo_n && status == BESOM_OK) {
     const struct undo_entry *t = &g->undo[g->undo_n - 1];
-    status = besom_remove_at(epoch_of_entry(g, t)->filter, t->at);
+    status = besom_remove_at(epoch_of_entry(g, t)->filter, &t->at);
     if (status == BESOM_OK) g->undo_n--;
   }
   return status;

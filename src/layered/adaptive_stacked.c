@@ -1,70 +1,73 @@
 /*
- * adaptive-stacked: a stack of three Bloom filters that finds out by itself what it should deny (Deeds, Hentschel,
- * Idreos: "Stacked Filters", 2021, section 6). The first layer holds the members and answers alone at first. Reported
- * false positives go into the second. When that is full, the members are gone over once, and those that the second is
- * wrong about go into the third. From then on a key that the first two hold is a member only if the third has it.
+ * adaptive-stacked: a stack of three Bloom filters that learns which keys to deny (Deeds,
+ * Hentschel, Idreos: "Stacked Filters", 2021, section 6). The first layer holds the members; at
+ * first it answers alone. Reported false positives are inserted into the second layer. When that is
+ * full, one pass over the members inserts those that are false positives of the second layer into
+ * the third. From then on, a key that passes the first two layers is a member only if the third
+ * layer has it.
  *
- * The members come from a source that the caller binds, some thousand at a report, so that no call takes long; the
- * layers in use are not touched until a new one is complete. The third layer has every member that the second
- * holds, so no member is ever denied; without a third layer the second has no say.
+ * The members come from a source that the caller binds. Each report reads a few thousand of them,
+ * so that no call takes long. The layers in use do not change until a new layer is complete. The
+ * third layer has every member that passes the second, so there are no false negatives. Without a
+ * third layer the second is not queried.
  *
- * The filter counts its answers. When it errs half as often again as it should, the popular keys have changed: the
- * upper layers are dropped and learnt anew. If that does not help, popularity is not what it was taken for: its
- * skew is estimated from what was learnt, and the whole stack is planned and built anew. If even that does not help,
- * the rate is taken for what it is. When it errs less than half as often as it should, the same layers learnt anew
- * could only be worse: what is planned for the estimated skew is built if it promises still less, else the low rate is
- * what is watched from then on.
+ * The filter counts its answers. If its false-positive rate is 1.5 times the expected one, the
+ * frequent keys have changed: it drops the upper layers and learns them again. If that does not
+ * help, the rank-frequency distribution differs from the assumed one: it estimates the skew from
+ * what it learnt, and plans and builds the whole stack again. If that does not help, either, it
+ * accepts the observed rate as the expected one. If the rate is below half of the expected one,
+ * learning the same layers again could only make it worse: it builds the plan for the estimated
+ * skew if that plan has a still lower rate, else it expects the low rate from then on.
  */
 #include <math.h>
 #include <stdatomic.h>
 
 #include "core/memory.h"
-#include "layered/alternating.h"
 #include "layered/asf_plan.h"
+#include "layered/layer_chain.h"
 
-#define DEFAULT_ADAPT_ROOM 0.05
+#define DEFAULT_RESERVE 0.05
 #define DEFAULT_SKEW 100        /* hundredths */
-#define DEFAULT_NEGATIVES 100.0 /* for each member */
-#define DEFAULT_LIFE 100.0      /* queries for each member */
-#define MEMBERS_A_STEP 4096
-#define WINDOW \
-  128.0 /* false positives that are expected while the rate is watched: a tenth of them is chance */
-#define TOO_MANY 1.5 /* times as many as that, */
-#define TOO_FEW 0.5  /* or as few, */
-#define AS_MANY 1.25 /* or about as many */
+#define DEFAULT_NEGATIVES 100.0 /* per member */
+#define DEFAULT_LIFETIME 100.0  /* queries per member */
+#define MEMBERS_PER_STEP 4096
+#define WINDOW 128.0 /* expected false positives per window; their standard deviation is a tenth */
+#define TOO_MANY 1.5 /* observed / expected false positives: more is too many */
+#define TOO_FEW 0.5  /* less is too few */
+#define AS_EXPECTED 1.25 /* less is about as expected */
 #define SAME_SKEW 0.1
 #define SKEW_STEP 0.25
 #define ROOM_FOR_INSERTS 64
 
 enum { FIRST, SECOND, THIRD };
 
-/* What the members are gone over for. */
+/* The purpose of a pass over the members. */
 enum pass { NO_PASS, COUNT_THIRD, FILL_THIRD, FILL_FIRST };
 
-/* What was done about a rate that is not as expected, since it was right. */
-enum remedy { NOTHING, RELEARNT, REPLANNED }; /* numbers of the file format */
+/* What was done about an unexpected false-positive rate, since it was last as expected. */
+enum remedy { NOTHING, RELEARNED, REPLANNED }; /* part of the file format */
 
 struct asf {
   besom_filter head;
-  struct asf_wishes wishes;
-  struct asf_plan plan; /* for these; learn = 0: more than one layer is not worth it */
-  double expected; /* the rate that is right when all members are in: as planned, or as it is */
+  struct asf_objective objective;
+  struct asf_plan plan;             /* for this objective; learn = 0: one layer only */
+  double expected_fpr;              /* with all members inserted: as planned, or as observed */
   besom_filter *layers[ASF_LAYERS]; /* the third only if the second is full */
-  uint64_t reports;                 /* while the second layer was filled: repeated ones, too */
+  uint64_t reports;                 /* while the second layer was filled, repeated ones included */
   enum remedy remedy;
 
-  besom_source members; /* without next: not bound */
+  besom_source members; /* if next is NULL, not bound */
   enum pass pass;
   bool pass_started;
-  uint64_t due, passed;   /* members when this pass began, and those that it has seen */
-  uint64_t found;         /* among them those for the third layer */
-  besom_filter *fresh;    /* the layer that is filled, */
-  struct asf_wishes next; /* and, if it is the first, what for */
+  uint64_t due, passed;      /* members when this pass began; members read by it */
+  uint64_t found;            /* members for the third layer among them */
+  besom_filter *fresh;       /* the layer that is being filled */
+  struct asf_objective next; /* if that is the first layer: its objective */
 
-  _Atomic uint64_t denied; /* answers since the window began; those wrong, */
-  uint64_t wrong;          /* as far as they were reported; */
-  double rate_due;         /* and the rate that is right for the members it had then */
-  uint64_t relearnt;       /* how often, since it was made or loaded */
+  _Atomic uint64_t denied; /* negative answers since the window began */
+  uint64_t wrong;          /* reported false positives since then */
+  double expected_now;     /* the expected rate with the members at that time */
+  uint64_t relearned;      /* how often, since the filter was created or loaded */
 };
 
 static const struct asf *const_asf(const besom_filter *f) {
@@ -77,15 +80,18 @@ static struct asf *asf(besom_filter *f) {
 
 /* ------------------------------------------------------------------ queries */
 
-/* The layers that have a say: until there is a third one, the first alone. */
-static struct alternating in_use(const struct asf *a) {
-  return (struct alternating){.layers = (besom_filter **)(uintptr_t)a->layers,
+/* The layers that are queried: all three, or the first alone if there is no third. */
+static struct layer_chain in_use(const struct asf *a) {
+  return (struct layer_chain){.layers = (besom_filter **)(uintptr_t)a->layers,
                               .n = a->layers[THIRD] ? ASF_LAYERS : 1,
-                              .most = ASF_LAYERS,
+                              .max = ASF_LAYERS,
                               .plain_first = true};
 }
 
-/* Questions may run side by side; a lost count costs a little foresight. The filter is const to who asks. */
+/*
+ * Queries may run concurrently and the filter is const to them. A lost count only makes the
+ * observed rate slightly less accurate.
+ */
 static void count_denied(const struct asf *a, uint64_t n) {
   _Atomic uint64_t *denied = (_Atomic uint64_t *)(uintptr_t)&a->denied;
   atomic_store_explicit(denied, atomic_load_explicit(denied, memory_order_relaxed) + n,
@@ -94,8 +100,8 @@ static void count_denied(const struct asf *a, uint64_t n) {
 
 static bool has(const struct asf *a, besom_digest d) {
   const besom_filter *first = a->layers[FIRST];
-  struct alternating stack = in_use(a);
-  return first->kind->contains(first, d) && besom__alternating_answer(&stack, 1, d);
+  struct layer_chain stack = in_use(a);
+  return first->kind->contains(first, d) && besom__layer_chain_answer(&stack, 1, d);
 }
 
 static bool second_has(const struct asf *a, besom_digest d) {
@@ -111,93 +117,96 @@ static bool contains(const besom_filter *f, besom_digest d) {
 static void contains_many(const besom_filter *f, const besom_digest *d, size_t n,
                           uint64_t *bitmap) {
   const struct asf *a = const_asf(f);
-  struct alternating stack = in_use(a);
+  struct layer_chain stack = in_use(a);
   uint64_t yes = 0;
-  besom__alternating_answer_many(&stack, d, n, bitmap);
+  besom__layer_chain_answer_many(&stack, d, n, bitmap);
   for (size_t i = 0; i < n; i += 64) yes += popcount(bitmap[i / 64]);
   count_denied(a, n - yes);
 }
 
-/* ------------------------------------------------------------------ life */
+/* ------------------------------------------------------------------ create and destroy */
 
-static besom_status read_shape(struct asf_wishes *w, const struct option *option) {
+static besom_status read_workload(struct asf_objective *objective, const struct option *option) {
   uint64_t number;
   besom_status status = besom__option_number(option, &number);
   if (status != BESOM_OK) return status;
   if (besom__option_is(option, "skew")) {
-    w->shape.skew = (double)number / 100;
-    return w->shape.skew <= ASF_MOST_SKEW ? BESOM_OK : BESOM_BAD_OPTION;
+    objective->workload.skew = (double)number / 100;
+    return objective->workload.skew <= ASF_MAX_SKEW ? BESOM_OK : BESOM_BAD_OPTION;
   }
-  if (!besom__option_is(option, "negatives") && !besom__option_is(option, "life"))
+  if (!besom__option_is(option, "negatives") && !besom__option_is(option, "lifetime"))
     return BESOM_BAD_OPTION;
   if (number == 0 || number > MAX_CAPACITY) return BESOM_BAD_OPTION;
-  *(besom__option_is(option, "life") ? &w->life : &w->shape.negatives) = (double)number;
+  *(besom__option_is(option, "lifetime") ? &objective->lifetime : &objective->workload.negatives) =
+      (double)number;
   return BESOM_OK;
 }
 
-static besom_status read_options(const char *text, struct asf_wishes *w) {
+static besom_status read_options(const char *text, struct asf_objective *objective) {
   struct option option;
   besom_status status;
   bool final = false;
   while ((status = besom__option_next(&text, &option)) == BESOM_OK) {
-    if (besom__option_is(&option, "mode")) {
+    if (besom__option_is(&option, "objective")) {
       final = besom__option_says(&option, "final");
-      if (!final && !besom__option_says(&option, "soon")) return BESOM_BAD_OPTION;
-    } else if ((status = read_shape(w, &option)) != BESOM_OK) {
+      if (!final && !besom__option_says(&option, "lifetime")) return BESOM_BAD_OPTION;
+    } else if ((status = read_workload(objective, &option)) != BESOM_OK) {
       return status == BESOM_INVALID ? BESOM_BAD_OPTION : status;
     }
   }
-  if (final) w->life = 0;
+  if (final) objective->lifetime = 0;
   return status == BESOM_END ? BESOM_OK : status;
 }
 
-/* A first layer as planned; of a budget it gets its part, else it goes by the rate. */
+/*
+ * Creates a first layer as planned: with its part of the budget of bits, or with the target rate.
+ */
 static besom_status make_first(const besom_filter *f, const struct asf_plan *plan,
                                uint64_t capacity, besom_filter **out) {
-  const struct asf_wishes *w = &const_asf(f)->wishes;
-  struct inner_kind inner = {.kind = w->kind};
+  const struct asf_objective *objective = &const_asf(f)->objective;
+  struct layer_kind base = {.kind = objective->kind};
   besom_config config = {.capacity = capacity};
-  double head = 8.0 * (double)w->kind->size / (double)capacity;
-  if (w->bits != 0)
-    config.bits = plan->bits + head;
+  double head = 8.0 * (double)objective->kind->size / (double)capacity;
+  if (objective->bits != 0)
+    config.bits_per_key = plan->bits + head;
   else
-    config.fpr = w->fpr;
-  return besom__inner_create(f, &inner, &config, out);
+    config.fpr = objective->fpr;
+  return besom__layer_create(f, &base, &config, out);
 }
 
-static void make_plan(struct asf *a, const struct asf_wishes *w) {
-  a->wishes = *w;
-  a->plan = besom__asf_plan(w);
-  a->expected = a->plan.expected;
+static void make_plan(struct asf *a, const struct asf_objective *objective) {
+  a->objective = *objective;
+  a->plan = besom__asf_plan(objective);
+  a->expected_fpr = a->plan.expected_fpr;
 }
 
 static besom_status create(besom_filter *f, const besom_config *config) {
   struct asf *a = asf(f);
   uint64_t most = config->max_capacity > config->capacity ? config->max_capacity : config->capacity;
   double members = (double)most;
-  a->wishes =
-      (struct asf_wishes){.kind = besom__kind_named("bloom"),
-                          .shape = {DEFAULT_SKEW / 100.0, DEFAULT_NEGATIVES * members},
-                          .members = members,
-                          .life = DEFAULT_LIFE * members,
-                          .fpr = config->fpr != 0 ? config->fpr : DEFAULT_RATE,
-                          .room = config->reserve != 0 ? config->reserve : DEFAULT_ADAPT_ROOM};
-  besom_status status = read_options(config->options, &a->wishes);
+  a->objective =
+      (struct asf_objective){.kind = besom__kind_named("bloom"),
+                             .workload = {DEFAULT_SKEW / 100.0, DEFAULT_NEGATIVES * members},
+                             .members = members,
+                             .lifetime = DEFAULT_LIFETIME * members,
+                             .fpr = config->fpr != 0 ? config->fpr : DEFAULT_FPR,
+                             .reserve = config->reserve != 0 ? config->reserve : DEFAULT_RESERVE};
+  besom_status status = read_options(config->options, &a->objective);
   if (status != BESOM_OK) return status;
   if (config->slots || config->value_bits) return BESOM_INVALID;
-  if (config->bits != 0) {
-    double heads = 8.0 * (double)(sizeof *a + ASF_LAYERS * a->wishes.kind->size);
-    a->wishes.bits = config->bits - heads / members;
-    if (!(a->wishes.bits > 0)) return BESOM_INVALID;
+  if (config->bits_per_key != 0) {
+    double heads = 8.0 * (double)(sizeof *a + ASF_LAYERS * a->objective.kind->size);
+    a->objective.bits = config->bits_per_key - heads / members;
+    if (!(a->objective.bits > 0)) return BESOM_INVALID;
   }
-  make_plan(a, &a->wishes);
+  make_plan(a, &a->objective);
   f->capacity = most;
   return make_first(f, &a->plan, most, &a->layers[FIRST]);
 }
 
 static besom_status create_like(besom_filter *f, const besom_filter *model) {
   const struct asf *m = const_asf(model);
-  make_plan(asf(f), &m->wishes);
+  make_plan(asf(f), &m->objective);
   return besom_create_like(m->layers[FIRST], &asf(f)->layers[FIRST]);
 }
 
@@ -215,15 +224,15 @@ static void destroy(besom_filter *f) {
 
 static besom_status bind_source(besom_filter *f, const besom_source *members) {
   struct asf *a = asf(f);
-  end_pass(a); /* it went over other members */
+  end_pass(a); /* it read other members */
   a->members = members ? *members : (besom_source){0};
   return BESOM_OK;
 }
 
-/* ------------------------------------------------------------------ layers come and go */
+/* ------------------------------------------------------------------ adding and dropping layers */
 
-/* Back to one layer. */
-static void forget(struct asf *a) {
+/* Drops all layers but the first. */
+static void drop_learned(struct asf *a) {
   end_pass(a);
   for (unsigned i = SECOND; i < ASF_LAYERS; i++) {
     besom_free(a->layers[i]);
@@ -232,22 +241,22 @@ static void forget(struct asf *a) {
   a->reports = 0;
 }
 
-/* The first layer errs less than planned as long as not all members are in. */
+/* The rate of the first layer is lower than planned until all members are inserted. */
 static double first_rate(const struct asf *a) {
   besom_statistics stats;
   besom_stats(a->layers[FIRST], &stats);
   return fmax(stats.expected_fpr, 0x1p-60);
 }
 
-/* As many times as right as the first layer is: the rate that is right now. */
-static double share_of_rate(const struct asf *a) {
+/* The current rate of the first layer, relative to the planned one. */
+static double relative_rate(const struct asf *a) {
   return first_rate(a) / a->plan.stack.rates[FIRST];
 }
 
 static void begin_window(struct asf *a) {
   atomic_store_explicit(&a->denied, 0, memory_order_relaxed);
   a->wrong = 0;
-  a->rate_due = a->expected * share_of_rate(a);
+  a->expected_now = a->expected_fpr * relative_rate(a);
 }
 
 static bool second_is_full(const struct asf *a) {
@@ -256,33 +265,33 @@ static bool second_is_full(const struct asf *a) {
 }
 
 static besom_status make_upper(struct asf *a, unsigned i, double capacity, besom_filter **out) {
-  struct inner_kind inner = {.kind = a->wishes.kind};
+  struct layer_kind base = {.kind = a->objective.kind};
   besom_config config = {.capacity = capacity < MAX_CAPACITY ? (uint64_t)capacity : MAX_CAPACITY,
                          .fpr = a->plan.stack.rates[i]};
-  return besom__inner_create(&a->head, &inner, &config, out);
+  return besom__layer_create(&a->head, &base, &config, out);
 }
 
-/* What was learnt goes with what it was learnt for. */
-static void adopt(struct asf *a, const struct asf_wishes *w) {
-  forget(a);
-  make_plan(a, w);
+/* Drops what was learnt, and takes the new objective. */
+static void adopt(struct asf *a, const struct asf_objective *objective) {
+  drop_learned(a);
+  make_plan(a, objective);
   a->remedy = REPLANNED;
-  a->relearnt++;
+  a->relearned++;
 }
 
-/* As many as were found, and their part of the members that may still come. */
+/* The members found, and the proportional part of the members that may still be inserted. */
 static double third_capacity(const struct asf *a) {
   double grown = (double)a->head.capacity / fmax((double)a->head.items, 1);
   return (double)a->found * fmin(grown, 8) + ROOM_FOR_INSERTS;
 }
 
-/* ------------------------------------------------------------------ going over the members */
+/* ------------------------------------------------------------------ passes over the members */
 
 static besom_status add_fresh(struct asf *a, besom_digest d) {
   return a->fresh->kind->insert(a->fresh, d);
 }
 
-/* What a member means to the pass. FULL: there is no room for it. */
+/* Handles one member of a pass. Errors: FULL. */
 static besom_status pass_member(struct asf *a, besom_digest d) {
   if (a->pass == FILL_FIRST) return add_fresh(a, d);
   if (!second_has(a, d)) return BESOM_OK;
@@ -295,7 +304,10 @@ static void begin_pass(struct asf *a, enum pass pass) {
   a->pass_started = false;
 }
 
-/* All members have been seen. A source that gave fewer than there are would cost members. */
+/*
+ * All members have been read. With fewer members than the filter holds, there would be false
+ * negatives.
+ */
 static besom_status finish_pass(struct asf *a) {
   if (a->passed < a->due) return BESOM_INVALID;
   if (a->pass == COUNT_THIRD) {
@@ -306,7 +318,7 @@ static besom_status finish_pass(struct asf *a) {
   if (a->pass == FILL_FIRST) {
     besom_filter *old = a->layers[FIRST];
     a->layers[FIRST] = a->fresh;
-    a->fresh = old; /* to be freed */
+    a->fresh = old; /* end_pass frees it */
     a->head.items = a->layers[FIRST]->items;
     adopt(a, &a->next);
   } else {
@@ -327,10 +339,10 @@ static besom_status start_reading(struct asf *a) {
   return BESOM_OK;
 }
 
-/* Some more members. On failure the pass is to be begun again. */
+/* Reads some more members. On failure the caller ends the pass. */
 static besom_status step(struct asf *a) {
   besom_status status = a->pass_started ? BESOM_OK : start_reading(a);
-  for (unsigned i = 0; i < MEMBERS_A_STEP && status == BESOM_OK; i++) {
+  for (unsigned i = 0; i < MEMBERS_PER_STEP && status == BESOM_OK; i++) {
     besom_bytes key;
     uint64_t weight = 1;
     status = a->members.next(a->members.ctx, &key, &weight);
@@ -343,81 +355,87 @@ static besom_status step(struct asf *a) {
   return status;
 }
 
-/* ------------------------------------------------------------------ watching the rate */
+/*
+ * ------------------------------------------------------------------ monitoring the false-positive
+ * rate
+ */
 
 /*
- * The skew that explains how many reports it took to fill the second layer. Where there is none, since even queries
- * were planned for, one with which something can be learnt; what is learnt will tell.
+ * Estimates the skew from the number of reports that filled the second layer. If nothing was
+ * learnt, because the plan was for a uniform workload, takes a skew with which something can be
+ * learnt; the skew can be estimated after that.
  */
-static struct asf_wishes wishes_by_reports(const struct asf *a) {
-  struct asf_wishes w = a->wishes;
+static struct asf_objective objective_from_reports(const struct asf *a) {
+  struct asf_objective objective = a->objective;
   if (a->layers[SECOND]) {
     double rate = first_rate(a), learnt = (double)a->layers[SECOND]->items;
-    w.shape.skew = besom__asf_skew(w.shape.negatives, (double)a->reports / rate, learnt / rate);
-    return w;
+    objective.workload.skew =
+        besom__asf_skew(objective.workload.negatives, (double)a->reports / rate, learnt / rate);
+    return objective;
   }
-  while (w.shape.skew < ASF_MOST_SKEW && besom__asf_plan(&w).learn == 0)
-    w.shape.skew = fmin(w.shape.skew + SKEW_STEP, ASF_MOST_SKEW);
-  return w;
+  while (objective.workload.skew < ASF_MAX_SKEW && besom__asf_plan(&objective).learn == 0)
+    objective.workload.skew = fmin(objective.workload.skew + SKEW_STEP, ASF_MAX_SKEW);
+  return objective;
 }
 
-/* If the plan wants another first layer, all goes on as it is until that is filled. */
-static besom_status build_anew(struct asf *a, const struct asf_wishes *w,
+/* If the plan needs another first layer, the filter goes on unchanged until that is filled. */
+static besom_status build_anew(struct asf *a, const struct asf_objective *objective,
                                const struct asf_plan *plan) {
-  if (w->bits == 0 || fabs(plan->bits - a->plan.bits) < 0.01 * w->bits) {
-    adopt(a, w);
+  if (objective->bits == 0 || fabs(plan->bits - a->plan.bits) < 0.01 * objective->bits) {
+    adopt(a, objective);
     return BESOM_OK;
   }
   besom_status status = make_first(&a->head, plan, a->head.capacity, &a->fresh);
   if (status != BESOM_OK) return status;
-  a->next = *w;
+  a->next = *objective;
   begin_pass(a, FILL_FIRST);
   return BESOM_OK;
 }
 
 /*
- * Plans by what was seen. If that was tried, or the skew is about what it was taken for, or the plan promises no lower
- * rate, then the rate is taken for what it is.
+ * Plans with the estimated skew. Accepts the observed rate as the expected one if that was tried
+ * before, if the skew is about the same, or if the plan has no lower rate.
  */
 static besom_status replan(struct asf *a, double observed) {
-  struct asf_wishes w = wishes_by_reports(a);
-  struct asf_plan plan = besom__asf_plan(&w);
-  bool another = fabs(w.shape.skew - a->wishes.shape.skew) > SAME_SKEW &&
+  struct asf_objective objective = objective_from_reports(a);
+  struct asf_plan plan = besom__asf_plan(&objective);
+  bool another = fabs(objective.workload.skew - a->objective.workload.skew) > SAME_SKEW &&
                  (plan.learn > 0 || a->plan.learn > 0);
-  if (another && a->remedy != REPLANNED && plan.expected * share_of_rate(a) < observed)
-    return build_anew(a, &w, &plan);
-  a->expected = fmin(observed / share_of_rate(a), 1);
+  if (another && a->remedy != REPLANNED && plan.expected_fpr * relative_rate(a) < observed)
+    return build_anew(a, &objective, &plan);
+  a->expected_fpr = fmin(observed / relative_rate(a), 1);
   a->remedy = NOTHING;
   return BESOM_OK;
 }
 
 static besom_status too_many(struct asf *a, double observed) {
   if (a->plan.learn == 0 || a->remedy != NOTHING) return replan(a, observed);
-  forget(a);
-  a->remedy = RELEARNT;
-  a->relearnt++;
+  drop_learned(a);
+  a->remedy = RELEARNED;
+  a->relearned++;
   return BESOM_OK;
 }
 
 /*
- * One more false positive of a complete stack: as soon as there are too many for a window, or at its end. Members that
- * came since it began raise the rate: it begins again then.
+ * Counts one more false positive of a complete stack. Acts as soon as there are too many for a
+ * window, or at the end of the window. Members inserted since the window began raise the rate; then
+ * a new window begins.
  */
-static besom_status watch(struct asf *a) {
-  if (a->rate_due == 0) begin_window(a);
+static besom_status check_rate(struct asf *a) {
+  if (a->expected_now == 0) begin_window(a);
   double denied = (double)atomic_load_explicit(&a->denied, memory_order_relaxed),
          wrong = (double)a->wrong + 1;
-  double due = a->rate_due * (denied + wrong), observed = wrong / (denied + wrong);
+  double due = a->expected_now * (denied + wrong), observed = wrong / (denied + wrong);
   bool many = wrong > TOO_MANY * WINDOW && wrong > TOO_MANY * due,
        few = due >= WINDOW && wrong < TOO_FEW * due;
-  bool grown = many && a->expected * share_of_rate(a) > 1.1 * a->rate_due;
+  bool grown = many && a->expected_fpr * relative_rate(a) > 1.1 * a->expected_now;
   besom_status status = BESOM_OK;
   if (many && !grown)
     status = too_many(a, observed);
-  else if (few) /* the same layers learnt anew could only be worse; some of it may have been luck */
+  else if (few) /* learning again could only be worse; some of it may be chance */
     status = replan(a, observed * (1 + 2 / sqrt(wrong)));
-  else if (due >= WINDOW && wrong < AS_MANY * due)
-    a->remedy = NOTHING; /* with more than that it is chance that they were not too many */
+  else if (due >= WINDOW && wrong < AS_EXPECTED * due)
+    a->remedy = NOTHING; /* above that, only chance kept it below TOO_MANY */
   if (status != BESOM_OK) return status;
   a->wrong++;
   if (many || due >= WINDOW) begin_window(a);
@@ -426,11 +444,11 @@ static besom_status watch(struct asf *a) {
 
 /* ------------------------------------------------------------------ changes */
 
-/* One more key for the second layer. */
+/* Adds one more key to the second layer. */
 static besom_status learn(struct asf *a, besom_digest d) {
   if (!a->layers[SECOND]) {
     besom_status status =
-        make_upper(a, SECOND, ceil(a->plan.learn * share_of_rate(a)), &a->layers[SECOND]);
+        make_upper(a, SECOND, ceil(a->plan.learn * relative_rate(a)), &a->layers[SECOND]);
     if (status != BESOM_OK) return status;
   }
   besom_filter *second = a->layers[SECOND];
@@ -443,7 +461,7 @@ static besom_status adapt(besom_filter *f, besom_digest d) {
   struct asf *a = asf(f);
   if (!has(a, d)) return BESOM_OK;
   if (!a->members.next) return BESOM_NEEDS_STORE;
-  if (a->pass == NO_PASS && (a->layers[THIRD] || a->plan.learn == 0)) return watch(a);
+  if (a->pass == NO_PASS && (a->layers[THIRD] || a->plan.learn == 0)) return check_rate(a);
   if (a->pass == NO_PASS && !second_is_full(a)) return learn(a, d);
   if (a->pass == NO_PASS) begin_pass(a, COUNT_THIRD);
   besom_status status = step(a);
@@ -452,12 +470,15 @@ static besom_status adapt(besom_filter *f, besom_digest d) {
   return status;
 }
 
-/* A layer in the making, or the third one, without room for a member is no failure: what it was for is learnt anew. */
+/*
+ * If the layer being filled, or the third layer, has no room for a member, that is not an error:
+ * the layer is dropped and learnt again.
+ */
 static void insert_upper(struct asf *a, besom_digest d) {
   if (a->pass != NO_PASS && a->pass != COUNT_THIRD && pass_member(a, d) != BESOM_OK) end_pass(a);
   if (!a->layers[THIRD] || !second_has(a, d)) return;
   besom_filter *third = a->layers[THIRD];
-  if (third->kind->insert(third, layer_digest(d, THIRD)) != BESOM_OK) forget(a);
+  if (third->kind->insert(third, layer_digest(d, THIRD)) != BESOM_OK) drop_learned(a);
 }
 
 static besom_status insert(besom_filter *f, besom_digest d) {
@@ -478,17 +499,17 @@ static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n
 
 /* ------------------------------------------------------------------ whole filters */
 
-/* A second layer without a third has no say, but takes memory. */
-static void stats(const besom_filter *f, besom_statistics *out) {
+/* A second layer without a third is not queried, but uses memory. */
+static void stats(const besom_filter *f, struct stats_out *out) {
   const struct asf *a = const_asf(f);
   const besom_filter *second = a->layers[SECOND];
-  struct alternating stack = in_use(a);
-  besom__alternating_stats(&stack, out);
-  out->rebuilds = a->relearnt;
+  struct layer_chain stack = in_use(a);
+  besom__layer_chain_stats(&stack, out);
+  besom__add_counter(out, "rebuilds", a->relearned);
   if (!second) return;
-  out->marks = second->items;
-  out->reserve_used = (double)second->items / (double)second->capacity;
-  if (!a->layers[THIRD]) besom__inner_stats(second, out);
+  besom__add_counter(out, "exceptions", second->items);
+  out->common.reserve_used = (double)second->items / (double)second->capacity;
+  if (!a->layers[THIRD]) besom__layer_stats(second, out);
 }
 
 static const besom_filter *layer(const besom_filter *f, size_t i) {
@@ -502,7 +523,7 @@ static const char *validate(const besom_filter *f) {
     if (wrong) return wrong;
   }
   if (f->items != a->layers[FIRST]->items || f->capacity != a->layers[FIRST]->capacity)
-    return "the numbers are not those of the first layer";
+    return "the numbers of keys differ from those of the first layer";
   return a->layers[THIRD] && !second_is_full(a)
              ? "there is a third layer, but the second is not full"
              : NULL;
@@ -510,13 +531,18 @@ static const char *validate(const besom_filter *f) {
 
 /* ------------------------------------------------------------------ files */
 
-/* The plan follows from the wishes. */
+/* The plan is not saved: it follows from the objective. */
 static void save(const besom_filter *f, struct sections_out *out) {
   const struct asf *a = const_asf(f);
-  const struct asf_wishes *w = &a->wishes;
-  bool as_planned = a->expected == a->plan.expected;
-  const double numbers[] = {w->shape.skew, w->shape.negatives,          w->life, w->bits, w->fpr,
-                            w->room,       as_planned ? 0 : a->expected};
+  const struct asf_objective *objective = &a->objective;
+  bool as_planned = a->expected_fpr == a->plan.expected_fpr;
+  const double numbers[] = {objective->workload.skew,
+                            objective->workload.negatives,
+                            objective->lifetime,
+                            objective->bits,
+                            objective->fpr,
+                            objective->reserve,
+                            as_planned ? 0 : a->expected_fpr};
   unsigned layers = 0;
   while (layers < ASF_LAYERS && a->layers[layers]) layers++;
   besom__write_u64(&out->parameters, layers);
@@ -524,31 +550,38 @@ static void save(const besom_filter *f, struct sections_out *out) {
   besom__write_u64(&out->parameters, a->reports);
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
     besom__write_double(&out->parameters, numbers[i]);
-  for (unsigned i = 0; i < layers; i++) besom__inner_save(a->layers[i], out);
+  for (unsigned i = 0; i < layers; i++) besom__layer_save(a->layers[i], out);
 }
 
-/* Not so for what is no number; and zero has one spelling. */
-static bool within(double x, double least, double most) {
-  return x >= least && x <= most && !signbit(x);
+/* False for NaN, and for -0, so that zero has one encoding. */
+static bool within(double x, double low, double high) {
+  return x >= low && x <= high && !signbit(x);
 }
 
-static bool wishes_are_possible(const struct asf_wishes *w) {
-  return within(w->shape.skew, 0, ASF_MOST_SKEW) && within(w->shape.negatives, 1, 0x1p52) &&
-         within(w->life, 0, 0x1p52) && within(w->bits, 0, 1024) && within(w->fpr, 0x1p-1074, 1) &&
-         within(w->room, 0x1p-1074, 0.5);
+static bool objective_in_range(const struct asf_objective *objective) {
+  return within(objective->workload.skew, 0, ASF_MAX_SKEW) &&
+         within(objective->workload.negatives, 1, 0x1p52) &&
+         within(objective->lifetime, 0, 0x1p52) && within(objective->bits, 0, 1024) &&
+         within(objective->fpr, 0x1p-1074, 1) && within(objective->reserve, 0x1p-1074, 0.5);
 }
 
-static besom_status load_wishes(struct asf *a, struct reader *r) {
-  struct asf_wishes w = {.kind = besom__kind_named("bloom"), .members = (double)a->head.capacity};
-  double expected;
-  double *const numbers[] = {&w.shape.skew, &w.shape.negatives, &w.life, &w.bits, &w.fpr,
-                             &w.room,       &expected};
+static besom_status load_objective(struct asf *a, struct byte_reader *r) {
+  struct asf_objective objective = {.kind = besom__kind_named("bloom"),
+                                    .members = (double)a->head.capacity};
+  double expected_fpr;
+  double *const numbers[] = {&objective.workload.skew,
+                             &objective.workload.negatives,
+                             &objective.lifetime,
+                             &objective.bits,
+                             &objective.fpr,
+                             &objective.reserve,
+                             &expected_fpr};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) *numbers[i] = besom__read_double(r);
-  if (a->head.capacity == 0 || !wishes_are_possible(&w) || !within(expected, 0, 1))
+  if (a->head.capacity == 0 || !objective_in_range(&objective) || !within(expected_fpr, 0, 1))
     return BESOM_CORRUPT;
-  make_plan(a, &w);
-  if (expected == a->expected) return BESOM_CORRUPT; /* it would have been left out */
-  if (expected > 0) a->expected = expected;
+  make_plan(a, &objective);
+  if (expected_fpr == a->expected_fpr) return BESOM_CORRUPT; /* save would have left it out */
+  if (expected_fpr > 0) a->expected_fpr = expected_fpr;
   return BESOM_OK;
 }
 
@@ -556,23 +589,23 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
   struct asf *a = asf(f);
   uint64_t layers = besom__read_u64(&in->parameters), done = besom__read_u64(&in->parameters);
   a->reports = besom__read_u64(&in->parameters);
-  besom_status status = load_wishes(a, &in->parameters);
+  besom_status status = load_objective(a, &in->parameters);
   if (status != BESOM_OK) return status;
   if (layers == 0 || layers > ASF_LAYERS || done > REPLANNED) return BESOM_CORRUPT;
   a->remedy = (enum remedy)done;
   for (unsigned i = 0; i < layers && status == BESOM_OK; i++) {
-    status = besom__inner_load(f, in, &a->layers[i]);
-    if (status == BESOM_OK && a->layers[i]->kind != a->wishes.kind) status = BESOM_CORRUPT;
+    status = besom__layer_load(f, in, &a->layers[i]);
+    if (status == BESOM_OK && a->layers[i]->kind != a->objective.kind) status = BESOM_CORRUPT;
   }
   if (status != BESOM_OK) destroy(f);
   return status;
 }
 
 const struct besom_kind besom__adaptive_stacked = {
-    .info =
-        {"adaptive-stacked",
-         "stack of Bloom filters that learns what is often asked in vain, with its members at hand",
-         BESOM_CAN_INSERT | BESOM_CAN_ADAPT},
+    .info = {"adaptive-stacked",
+             "stack of Bloom filters that learns frequent false positives; needs a source of its "
+             "members",
+             BESOM_CAN_INSERT | BESOM_CAN_ADAPT},
     .size = sizeof(struct asf),
     .create = create,
     .create_like = create_like,

@@ -1,7 +1,8 @@
 /*
- * How large the three layers of an adaptive stacked filter should be (Deeds, Hentschel, Idreos: "Stacked Filters",
- * 2021, section 6), when it is known how skewed the queries for non-members are, but not which keys they are for. Rates
- * and sizes are those of stack_model.h: it is a stack for the keys that will have come until it is complete.
+ * The planner of adaptive stacked filters: the sizes of the three layers (Deeds, Hentschel, Idreos:
+ * "Stacked Filters", 2021, section 6). The skew of the negative queries is known, but not the keys
+ * that they are for. Rates and sizes come from stack_model.h: the plan is a stack for the keys that
+ * will have been queried when it is complete.
  */
 #ifndef BESOM_LAYERED_ASF_PLAN_H
 #define BESOM_LAYERED_ASF_PLAN_H
@@ -10,42 +11,53 @@
 
 #define ASF_LAYERS 3
 
-/* What is known of the queries for non-members: so many different keys, the k-th of them k^-skew times as popular. */
-struct asf_shape {
+/*
+ * The negative queries: Zipf-distributed over so many distinct keys. Key number k is queried
+ * k^-skew times as often as the first.
+ */
+struct zipf_workload {
   double skew;
   double negatives;
 };
 
-struct asf_wishes {
-  struct asf_shape shape;
+/*
+ * The objective function and its constraints. If lifetime is not 0: minimize the false positives
+ * over the lifetime. Else: minimize the false-positive rate of the complete stack.
+ */
+struct asf_objective {
+  struct zipf_workload workload;
   const struct besom_kind *kind; /* of the layers */
   double members;
-  double life; /* queries for non-members until the filter is replaced; 0: for ever */
-  double bits; /* a member, of all layers; or 0, */
-  double fpr;  /* the first layer has this rate, */
-  double room; /* and the others this share of its memory */
+  double lifetime; /* negative queries until the filter is replaced; 0: unlimited */
+  double bits;     /* bits per key of all layers, or 0 */
+  double fpr;      /* if bits is 0: the rate of the first layer */
+  double reserve;  /* if bits is 0: memory of the other layers, as a share of the first */
 };
 
 struct asf_plan {
-  struct stack stack; /* of ASF_LAYERS, or of one if learning is not worth it */
-  double bits;        /* a member, of the first layer */
-  double learn;       /* the second layer holds so many keys; 0 if there is none */
-  double share;       /* of the queries for non-members: those for keys that have come until then */
-  double expected;    /* rate of all layers over all such queries */
+  struct stack stack;  /* of ASF_LAYERS, or of one layer if learning does not pay */
+  double bits;         /* bits per key of the first layer */
+  double learn;        /* capacity of the second layer in keys; 0 if there is none */
+  double share;        /* of the negative queries, for keys queried until the stack is complete */
+  double expected_fpr; /* false-positive rate of the complete stack */
 };
 
 /*
- * If the filter has a life: the layers for which it errs least in all of it, the time that it takes to learn included,
- * when just the first layer answers. If not: those for which it errs least in the end, had it learnt the most
- * popular keys.
+ * The plan with the best objective value. With a lifetime it minimizes the false positives over the
+ * whole lifetime; until the second layer is full, only the first layer answers. Without one it
+ * minimizes the rate of the complete stack, assuming that it has learnt the most frequent keys.
  */
-struct asf_plan besom__asf_plan(const struct asf_wishes *w);
+struct asf_plan besom__asf_plan(const struct asf_objective *objective);
 
-/* After so many queries: how many different keys have come, and the share of all queries that is for these. */
-void besom__asf_seen(const struct asf_shape *shape, double queries, double *keys, double *share);
+/*
+ * After so many queries: the expected number of distinct keys queried, and their share of all
+ * queries.
+ */
+void besom__asf_seen(const struct zipf_workload *workload, double queries, double *keys,
+                     double *share);
 
-/* The skew with which so many queries are for so many different keys: 0 to ASF_MOST_SKEW. */
-#define ASF_MOST_SKEW 3.0
+/* The skew with which so many queries are for so many distinct keys: 0 to ASF_MAX_SKEW. */
+#define ASF_MAX_SKEW 3.0
 double besom__asf_skew(double negatives, double queries, double keys);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "core/memory.h"
 
-static bool is_free(besom_digest d) {
+static bool is_empty(besom_digest d) {
   return d.hi == 0 && d.lo == 0;
 }
 
@@ -12,22 +12,22 @@ static bool equal(besom_digest a, besom_digest b) {
   return a.hi == b.hi && a.lo == b.lo;
 }
 
-/* The digest {0, 0} means a free place; one in 2^128 keys is treated as its neighbour. */
-static besom_digest placed(besom_digest d) {
-  return is_free(d) ? (besom_digest){0, 1} : d;
+/* The digest {0, 0} means an empty slot. A key with this digest is treated as {0, 1}. */
+static besom_digest nonzero(besom_digest d) {
+  return is_empty(d) ? (besom_digest){0, 1} : d;
 }
 
 static uint64_t bucket_of(const struct cache *c, besom_digest d) {
   return (uint64_t)((unsigned __int128)d.lo * c->buckets >> 64);
 }
 
-static unsigned taken(const besom_digest *bucket) {
+static unsigned used_slots(const besom_digest *bucket) {
   unsigned n = 0;
-  while (n < CACHE_WAYS && !is_free(bucket[n])) n++;
+  while (n < CACHE_WAYS && !is_empty(bucket[n])) n++;
   return n;
 }
 
-static unsigned place_of(const besom_digest *bucket, besom_digest d) {
+static unsigned slot_of(const besom_digest *bucket, besom_digest d) {
   unsigned i = 0;
   while (i < CACHE_WAYS && !equal(bucket[i], d)) i++;
   return i;
@@ -41,23 +41,23 @@ static void set_uses(_Atomic uint32_t *uses, uint32_t n) {
   atomic_store_explicit(uses, n, memory_order_relaxed);
 }
 
-/* ------------------------------------------------------------------ life */
+/* ------------------------------------------------------------------ create and free */
 
 besom_status besom__cache_make(struct cache *c, const besom_allocator *allocator) {
-  size_t places = (size_t)c->buckets * CACHE_WAYS;
+  size_t slots = (size_t)c->buckets * CACHE_WAYS;
   if (c->buckets > SIZE_MAX / 2 / CACHE_BUCKET_BYTES) return BESOM_NO_MEMORY;
-  c->uses = besom__allocate(allocator, places * sizeof *c->uses);
+  c->uses = besom__allocate(allocator, slots * sizeof *c->uses);
   if (!c->uses) return BESOM_NO_MEMORY;
-  if (!c->borrowed) c->digests = besom__allocate(allocator, places * sizeof *c->digests);
+  if (!c->borrowed) c->digests = besom__allocate(allocator, slots * sizeof *c->digests);
   if (c->digests) return BESOM_OK;
   besom__cache_free(c, allocator);
   return BESOM_NO_MEMORY;
 }
 
 void besom__cache_free(struct cache *c, const besom_allocator *allocator) {
-  size_t places = (size_t)c->buckets * CACHE_WAYS;
-  besom__release(allocator, (void *)c->uses, places * sizeof *c->uses);
-  if (!c->borrowed) besom__release(allocator, c->digests, places * sizeof *c->digests);
+  size_t slots = (size_t)c->buckets * CACHE_WAYS;
+  besom__release(allocator, (void *)c->uses, slots * sizeof *c->uses);
+  if (!c->borrowed) besom__release(allocator, c->digests, slots * sizeof *c->digests);
   c->uses = NULL;
   c->digests = NULL;
 }
@@ -65,19 +65,19 @@ void besom__cache_free(struct cache *c, const besom_allocator *allocator) {
 /* ------------------------------------------------------------------ digests */
 
 bool besom__cache_has(const struct cache *c, besom_digest d) {
-  d = placed(d);
+  d = nonzero(d);
   uint64_t first = bucket_of(c, d) * CACHE_WAYS;
-  unsigned i = place_of(c->digests + first, d);
+  unsigned i = slot_of(c->digests + first, d);
   if (i == CACHE_WAYS) return false;
   _Atomic uint32_t *uses = &c->uses[first + i];
-  uint32_t so_far = get_uses(uses);
-  /* LRU looks at zero or not: written once, the line stays in all readers' caches. */
-  if (so_far == 0 || (c->policy == CACHE_TOPK && so_far < UINT32_MAX)) set_uses(uses, so_far + 1);
+  uint32_t count = get_uses(uses);
+  /* LRU only tests for zero. With a single write the line stays in all readers' caches. */
+  if (count == 0 || (c->policy == CACHE_TOPK && count < UINT32_MAX)) set_uses(uses, count + 1);
   return true;
 }
 
-/* Closes the gap, so that the bucket stays in the order of age. */
-static void take_out(struct cache *c, uint64_t first, unsigned i) {
+/* Removes a digest and closes the gap, so that the bucket stays in order of age. */
+static void remove_slot(struct cache *c, uint64_t first, unsigned i) {
   for (; i + 1 < CACHE_WAYS; i++) {
     c->digests[first + i] = c->digests[first + i + 1];
     set_uses(&c->uses[first + i], get_uses(&c->uses[first + i + 1]));
@@ -88,38 +88,38 @@ static void take_out(struct cache *c, uint64_t first, unsigned i) {
 }
 
 static void append(struct cache *c, uint64_t first, besom_digest d, uint32_t uses) {
-  unsigned i = taken(c->digests + first);
+  unsigned i = used_slots(c->digests + first);
   c->digests[first + i] = d;
   set_uses(&c->uses[first + i], uses);
   c->count++;
 }
 
-/* Spares those that were used, once: they begin anew as the youngest. */
+/* Second chance: a digest that was used goes to the end of the queue once, as the youngest. */
 static void evict_unused(struct cache *c, uint64_t first) {
   while (get_uses(&c->uses[first])) {
     besom_digest spared = c->digests[first];
-    take_out(c, first, 0);
+    remove_slot(c, first, 0);
     append(c, first, spared, 0);
   }
-  take_out(c, first, 0);
+  remove_slot(c, first, 0);
 }
 
-/* The uses of the one that had to go. */
+/* Returns the uses of the evicted digest. */
 static uint32_t evict_least_used(struct cache *c, uint64_t first) {
   unsigned least = 0;
   for (unsigned i = 1; i < CACHE_WAYS; i++)
     if (get_uses(&c->uses[first + i]) < get_uses(&c->uses[first + least])) least = i;
   uint32_t uses = get_uses(&c->uses[first + least]);
-  take_out(c, first, least);
+  remove_slot(c, first, least);
   return uses;
 }
 
 void besom__cache_add(struct cache *c, besom_digest d) {
-  d = placed(d);
+  d = nonzero(d);
   if (besom__cache_has(c, d)) return;
   uint64_t first = bucket_of(c, d) * CACHE_WAYS;
   uint32_t uses = 0;
-  if (taken(c->digests + first) == CACHE_WAYS) {
+  if (used_slots(c->digests + first) == CACHE_WAYS) {
     if (c->policy == CACHE_TOPK)
       uses = evict_least_used(c, first);
     else
@@ -130,20 +130,20 @@ void besom__cache_add(struct cache *c, besom_digest d) {
 }
 
 void besom__cache_remove(struct cache *c, besom_digest d) {
-  d = placed(d);
+  d = nonzero(d);
   uint64_t first = bucket_of(c, d) * CACHE_WAYS;
-  unsigned i = place_of(c->digests + first, d);
-  if (i < CACHE_WAYS) take_out(c, first, i);
+  unsigned i = slot_of(c->digests + first, d);
+  if (i < CACHE_WAYS) remove_slot(c, first, i);
 }
 
 /* ------------------------------------------------------------------ checks */
 
 static bool bucket_is_sound(const struct cache *c, uint64_t bucket) {
   const besom_digest *digests = c->digests + bucket * CACHE_WAYS;
-  unsigned n = taken(digests);
+  unsigned n = used_slots(digests);
   for (unsigned i = 0; i < CACHE_WAYS; i++) {
-    if (i >= n && !is_free(digests[i])) return false;
-    if (i < n && (bucket_of(c, digests[i]) != bucket || place_of(digests, digests[i]) != i))
+    if (i >= n && !is_empty(digests[i])) return false;
+    if (i < n && (bucket_of(c, digests[i]) != bucket || slot_of(digests, digests[i]) != i))
       return false;
   }
   return true;
@@ -152,8 +152,8 @@ static bool bucket_is_sound(const struct cache *c, uint64_t bucket) {
 const char *besom__cache_check(const struct cache *c) {
   uint64_t count = 0;
   for (uint64_t b = 0; b < c->buckets; b++) {
-    if (!bucket_is_sound(c, b)) return "a digest is not where it belongs in the cache";
-    count += taken(c->digests + b * CACHE_WAYS);
+    if (!bucket_is_sound(c, b)) return "a digest is in the wrong slot of the cache";
+    count += used_slots(c->digests + b * CACHE_WAYS);
   }
   return count == c->count ? NULL : "the number of digests in the cache is wrong";
 }

@@ -1,13 +1,15 @@
 /*
- * A cache of digests: the keys that a filter was last, or most often, wrong about. Buckets of a few places each; a
- * digest is in the bucket of its lower half, the oldest first. When a bucket is full, the newcomer takes the
- * place of
- *   lru:  the oldest digest that was not asked for since it was last spared (the second-chance form of LRU),
- *   topk: the digest that was asked for least often; the newcomer counts as once more than that (Metwally et al. 2005).
+ * A cache of digests: the keys that were false positives last, or most often. It consists of
+ * buckets of CACHE_WAYS slots. The lower half of a digest chooses its bucket; a bucket is in order
+ * of age, the oldest first. When a bucket is full, a new digest evicts
+ *   lru:  the oldest digest without a query since its last second chance (the second-chance
+ *         approximation of LRU),
+ *   topk: the digest with the fewest queries; the new one starts with one more than these
+ *         (Space-Saving, Metwally et al. 2005).
  *
- * A question marks what it finds as used, even though the filter is const to it: with relaxed atomic operations, so
- * that questions may run side by side. An update that is lost costs a little foresight, nothing else. Uses are not
- * saved.
+ * A query marks the digest that it finds as used, although the filter is const to it. It uses
+ * relaxed atomic operations, so that queries can run concurrently. A lost update only makes a later
+ * eviction less accurate. Use counts are not saved.
  */
 #ifndef BESOM_LAYERED_CACHE_H
 #define BESOM_LAYERED_CACHE_H
@@ -18,10 +20,10 @@
 
 #define CACHE_WAYS 8
 
-enum cache_policy { CACHE_LRU, CACHE_TOPK }; /* numbers of the file format */
+enum cache_policy { CACHE_LRU, CACHE_TOPK }; /* part of the file format */
 
 struct cache {
-  besom_digest *digests; /* CACHE_WAYS a bucket; {0, 0} is a free place, behind the taken ones */
+  besom_digest *digests; /* CACHE_WAYS per bucket; {0, 0} is an empty slot, after the used ones */
   _Atomic uint32_t *uses;
   uint64_t buckets; /* at least 1 */
   uint64_t count;
@@ -29,23 +31,23 @@ struct cache {
   bool borrowed; /* the digests are in a mapping */
 };
 
-/* Bytes of a bucket, all counted. */
+/* Bytes per bucket, including use counts. */
 #define CACHE_BUCKET_BYTES (CACHE_WAYS * (sizeof(besom_digest) + sizeof(uint32_t)))
 
-/* buckets, policy and, if the digests are to be borrowed, digests are set. Errors: NO_MEMORY. */
+/* The caller has set buckets, policy and, if borrowed, digests. Errors: NO_MEMORY. */
 besom_status besom__cache_make(struct cache *c, const besom_allocator *allocator);
 void besom__cache_free(struct cache *c, const besom_allocator *allocator);
 
-/* Is it there? Then it counts as used. */
+/* Whether the cache has the digest. If so, it counts as used. */
 bool besom__cache_has(const struct cache *c, besom_digest d);
 
-/* It was reported: it is there from now on, and what had to go for it is not. */
+/* Adds a reported digest; evicts another one if its bucket is full. */
 void besom__cache_add(struct cache *c, besom_digest d);
 
-/* Takes it out, if it is there. */
+/* Removes the digest, if the cache has it. */
 void besom__cache_remove(struct cache *c, besom_digest d);
 
-/* NULL, or what is wrong with digests of unknown origin. */
+/* NULL, or what is wrong. For digests from a file. */
 const char *besom__cache_check(const struct cache *c);
 
 #endif

@@ -1,17 +1,18 @@
 /*
- * cached: a filter of any kind with a small cache of keys that it was wrong about (the cache-augmented filter of
- * Bender et al., "Adapt or Cache?", 2021). What is in the cache is answered no. The measure for adaptive filters: a
- * system with a cache has this much adaptivity anyway. It forgets: a key that dropped out of the cache is a false
- * positive again, so that an adversary who asks for more of them than the cache holds always finds one.
+ * cached: a filter of any kind with a small cache of its false positives (the cache-augmented
+ * filter of Bender et al., "Adapt or Cache?", 2021). Keys in the cache are answered no. The
+ * baseline for adaptive filters: a system with a cache has this much adaptivity anyway. It forgets:
+ * an evicted key is a false positive again, so an adversary with more false positives than the
+ * cache holds always finds one.
  *
- * Whole digests are kept, so a cached key can hide a member only if the two share all 128 bits.
+ * The cache holds whole digests, so a cached key hides a member only if all 128 bits are equal.
  */
 #include <math.h>
 
 #include "layered/cache.h"
-#include "layered/inner.h"
+#include "layered/layer.h"
 
-#define DEFAULT_ADAPT_ROOM 0.05
+#define DEFAULT_RESERVE 0.05
 #define TAG_CACHE SECTION_TAG('C', 'A', 'C', 'H')
 
 struct cached {
@@ -30,44 +31,47 @@ static struct cached *cached(besom_filter *f) {
   return (struct cached *)f;
 }
 
-/* The outer filter's numbers are those of the base. */
+/* The numbers of the outer filter are those of the base. */
 static void follow_base(besom_filter *f) {
   f->items = cached(f)->base->items;
   f->capacity = cached(f)->base->capacity;
 }
 
-/* ------------------------------------------------------------------ life */
+/* ------------------------------------------------------------------ create and destroy */
 
-struct wishes {
-  struct inner_kind inner;
+struct cached_options {
+  struct layer_kind base;
   enum cache_policy policy;
-  uint64_t cache_bits; /* 0: a share of the base */
+  uint64_t cache_bits; /* 0: a share of the base's memory */
 };
 
-static besom_status read_option(struct wishes *w, const struct option *option) {
+static besom_status read_option(struct cached_options *options, const struct option *option) {
   if (besom__option_is(option, "cache_bits")) {
-    besom_status status = besom__option_number(option, &w->cache_bits);
-    return status == BESOM_OK && w->cache_bits ? BESOM_OK : BESOM_BAD_OPTION;
+    besom_status status = besom__option_number(option, &options->cache_bits);
+    return status == BESOM_OK && options->cache_bits ? BESOM_OK : BESOM_BAD_OPTION;
   }
-  if (!besom__option_is(option, "cache")) return besom__inner_option(&w->inner, option);
-  w->policy = besom__option_says(option, "topk") ? CACHE_TOPK : CACHE_LRU;
-  return w->policy == CACHE_TOPK || besom__option_says(option, "lru") ? BESOM_OK : BESOM_BAD_OPTION;
+  if (!besom__option_is(option, "cache")) return besom__layer_option(&options->base, option);
+  options->policy = besom__option_says(option, "topk") ? CACHE_TOPK : CACHE_LRU;
+  return options->policy == CACHE_TOPK || besom__option_says(option, "lru") ? BESOM_OK
+                                                                            : BESOM_BAD_OPTION;
 }
 
-static besom_status read_options(const char *text, struct wishes *w) {
+static besom_status read_options(const char *text, struct cached_options *options) {
   struct option option;
   besom_status status;
-  *w = (struct wishes){.inner.kind = besom__kind_named("qf")};
+  *options = (struct cached_options){.base.kind = besom__kind_named("qf")};
   while ((status = besom__option_next(&text, &option)) == BESOM_OK)
-    if ((status = read_option(w, &option)) != BESOM_OK) return status;
-  return status == BESOM_END && w->inner.kind != &besom__cached ? BESOM_OK : BESOM_BAD_OPTION;
+    if ((status = read_option(options, &option)) != BESOM_OK) return status;
+  return status == BESOM_END && options->base.kind != &besom__cached ? BESOM_OK : BESOM_BAD_OPTION;
 }
 
-/* What the base gets of a budget of bits, when the cache has its part. */
-static double base_bits(const besom_config *config, const struct wishes *w, double share) {
-  double keys = (double)config->capacity, rest = config->bits - 8.0 * sizeof(struct cached) / keys;
+/* The bits per key for the base, after the cache has its part of the budget. */
+static double base_bits(const besom_config *config, const struct cached_options *options,
+                        double share) {
+  double keys = (double)config->capacity,
+         rest = config->bits_per_key - 8.0 * sizeof(struct cached) / keys;
   double bucket = 8.0 * CACHE_BUCKET_BYTES / keys; /* a cache has at least one */
-  if (w->cache_bits) return rest - fmax((double)w->cache_bits / keys, bucket);
+  if (options->cache_bits) return rest - fmax((double)options->cache_bits / keys, bucket);
   return fmin(rest / (1 + share), rest - bucket);
 }
 
@@ -79,20 +83,22 @@ static besom_status make_cache(struct cached *c, double bytes) {
 
 static besom_status create(besom_filter *f, const besom_config *config) {
   struct cached *c = cached(f);
-  struct wishes w;
+  struct cached_options options;
   besom_config base = *config;
-  double share = config->reserve != 0 ? config->reserve : DEFAULT_ADAPT_ROOM;
-  besom_status status = read_options(config->options, &w);
+  double share = config->reserve != 0 ? config->reserve : DEFAULT_RESERVE;
+  besom_status status = read_options(config->options, &options);
   if (status != BESOM_OK) return status;
   if (config->value_bits) return BESOM_INVALID;
   base.reserve = 0;
-  if (config->bits != 0 && !((base.bits = base_bits(config, &w, share)) > 0)) return BESOM_INVALID;
-  status = besom__inner_create(f, &w.inner, &base, &c->base);
+  if (config->bits_per_key != 0 && !((base.bits_per_key = base_bits(config, &options, share)) > 0))
+    return BESOM_INVALID;
+  status = besom__layer_create(f, &options.base, &base, &c->base);
   if (status != BESOM_OK) return status;
-  besom_statistics stats = {.bytes = c->base->kind->size};
-  c->base->kind->stats(c->base, &stats);
-  c->cache.policy = w.policy;
-  status = make_cache(c, w.cache_bits ? (double)w.cache_bits / 8 : share * (double)stats.bytes);
+  besom_statistics stats;
+  besom_stats(c->base, &stats);
+  c->cache.policy = options.policy;
+  status = make_cache(c, options.cache_bits ? (double)options.cache_bits / 8
+                                            : share * (double)stats.bytes);
   if (status == BESOM_OK)
     follow_base(f);
   else
@@ -124,7 +130,7 @@ static bool contains(const besom_filter *f, besom_digest d) {
   return c->base->kind->contains(c->base, d) && !(c->cache.count && besom__cache_has(&c->cache, d));
 }
 
-/* The base's answers, and for each yes a look into the cache. */
+/* Queries the base, and looks up each yes in the cache. */
 static void contains_many(const besom_filter *f, const besom_digest *d, size_t n,
                           uint64_t *bitmap) {
   const struct cached *c = const_cached(f);
@@ -181,7 +187,7 @@ static besom_status remove_key(besom_filter *f, besom_digest d) {
   return status;
 }
 
-/* For a key that is in the cache already this is one more use of it. */
+/* If the cache has the key already, this counts as one more use. */
 static besom_status adapt(besom_filter *f, besom_digest d) {
   struct cached *c = cached(f);
   if (c->base->kind->contains(c->base, d)) besom__cache_add(&c->cache, d);
@@ -190,7 +196,7 @@ static besom_status adapt(besom_filter *f, besom_digest d) {
 
 /* ------------------------------------------------------------------ whole filters */
 
-/* What one filter learnt stays if the other one does not hold the key. */
+/* An entry of one filter's cache is kept if the other filter does not hold the key. */
 static void merge_cache(struct cache *into, const struct cache *from, const besom_filter *other) {
   for (uint64_t i = 0; i < from->buckets * CACHE_WAYS; i++) {
     besom_digest d = from->digests[i];
@@ -213,19 +219,19 @@ static besom_status merge(const besom_filter *a, const besom_filter *b, besom_fi
 static besom_status resize_start(besom_filter *fresh, const besom_filter *f, uint64_t slots) {
   const besom_filter *base = const_cached(f)->base;
   if (!base->kind->resize_start) return BESOM_UNSUPPORTED;
-  besom_filter *inner;
-  besom_status status = besom__filter_new(base->kind, &base->hasher, &base->allocator, &inner);
+  besom_filter *larger;
+  besom_status status = besom__filter_new(base->kind, &base->hasher, &base->allocator, &larger);
   if (status != BESOM_OK) return status;
-  inner->items = base->items;
-  status = base->kind->resize_start(inner, base, slots);
+  larger->items = base->items;
+  status = base->kind->resize_start(larger, base, slots);
   if (status == BESOM_OK)
-    cached(fresh)->base = inner;
+    cached(fresh)->base = larger;
   else
-    besom__filter_drop(inner);
+    besom__filter_drop(larger);
   return status;
 }
 
-/* The cache goes over as it is: it has whole digests, which do not depend on the table. */
+/* The cache is moved unchanged: it holds whole digests, which do not depend on the table. */
 static besom_status resize_step(besom_filter *fresh, besom_filter *f, uint64_t max,
                                 bool *finished) {
   struct cached *c = cached(fresh), *old = cached(f);
@@ -246,12 +252,19 @@ static besom_status append(besom_filter *f, const besom_digest_source *digests,
   return status;
 }
 
-static void stats(const besom_filter *f, besom_statistics *s) {
+static void stats(const besom_filter *f, struct stats_out *out) {
   const struct cached *c = const_cached(f);
-  s->bytes += c->base->kind->size + c->cache.buckets * CACHE_BUCKET_BYTES;
-  c->base->kind->stats(c->base, s);
-  s->marks += c->cache.count;
-  s->reserve_used = (double)c->cache.count / (double)(c->cache.buckets * CACHE_WAYS);
+  out->common.bytes += c->base->kind->size + c->cache.buckets * CACHE_BUCKET_BYTES;
+  c->base->kind->stats(c->base, out);
+  besom__add_counter(out, "cached", c->cache.count);
+  out->common.reserve_used = (double)c->cache.count / (double)(c->cache.buckets * CACHE_WAYS);
+}
+
+/* What the base can do, except what cached does not pass on; and adapting. */
+static unsigned abilities(const besom_filter *f) {
+  const besom_filter *base = const_cached(f)->base;
+  unsigned own = BESOM_CAN_ADAPT | BESOM_FORGETS, all = f->kind->info.abilities;
+  return own | (all & besom_abilities(base));
 }
 
 static const besom_filter *layer(const besom_filter *f, size_t i) {
@@ -261,14 +274,14 @@ static const besom_filter *layer(const besom_filter *f, size_t i) {
 static const char *validate(const besom_filter *f) {
   const struct cached *c = const_cached(f);
   if (f->items != c->base->items || f->capacity != c->base->capacity)
-    return "the numbers are not those of the base";
+    return "the numbers of keys differ from those of the base";
   const char *wrong = c->base->kind->validate(c->base);
   return wrong ? wrong : besom__cache_check(&c->cache);
 }
 
 /* ------------------------------------------------------------------ files */
 
-/* Digests are saved as they are in memory, which is little-endian on every machine that has a fast path. */
+/* Digests are saved as they are in memory, which is little-endian on every supported machine. */
 static void save(const besom_filter *f, struct sections_out *out) {
   const struct cached *c = const_cached(f);
   besom__write_u64(&out->parameters, c->cache.buckets);
@@ -276,7 +289,7 @@ static void save(const besom_filter *f, struct sections_out *out) {
   besom__write_u64(&out->parameters, c->cache.policy);
   add_section(out, TAG_CACHE, c->cache.digests,
               c->cache.buckets * CACHE_WAYS * sizeof *c->cache.digests);
-  besom__inner_save(c->base, out);
+  besom__layer_save(c->base, out);
 }
 
 static besom_status load_cache(besom_filter *f, struct sections_in *in) {
@@ -301,7 +314,7 @@ static besom_status load_cache(besom_filter *f, struct sections_in *in) {
 static besom_status load(besom_filter *f, struct sections_in *in) {
   besom_status status = load_cache(f, in);
   if (status != BESOM_OK) return status;
-  status = besom__inner_load(f, in, &cached(f)->base);
+  status = besom__layer_load(f, in, &cached(f)->base);
   if (status == BESOM_OK && cached(f)->base->kind == &besom__cached) status = BESOM_CORRUPT;
   if (status != BESOM_OK) destroy(f);
   return status;
@@ -311,7 +324,7 @@ const struct besom_kind besom__cached = {
     .info = {"cached",
              "a filter of another kind with a cache of false positives: adapts, but forgets",
              BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE |
-                 BESOM_CAN_GROW | BESOM_CAN_ADAPT | BESOM_CAN_BUILD_SORTED | BESOM_CAN_REKEY |
+                 BESOM_CAN_RESIZE | BESOM_CAN_ADAPT | BESOM_CAN_BUILD_SORTED | BESOM_CAN_REKEY |
                  BESOM_FORGETS},
     .size = sizeof(struct cached),
     .create = create,
@@ -330,6 +343,7 @@ const struct besom_kind besom__cached = {
     .resize_step = resize_step,
     .append = append,
     .stats = stats,
+    .abilities = abilities,
     .layer = layer,
     .validate = validate,
     .save = save,

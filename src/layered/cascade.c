@@ -1,22 +1,23 @@
 /*
- * cascade: a chain of Bloom filters, exact on a yes list and a no list (Larisch et al., "CRLite", 2017). The first
- * holds the yes list; the second those keys of the no list that the first is wrong about; the third those of the yes
- * list that the second is wrong about; and so on, until one is wrong about none. A key's answer is told by the first
- * filter that does not hold it. What yesno is measured against.
+ * cascade: a chain of Bloom filters, exact on a yes list and a no list (Larisch et al., "CRLite",
+ * 2017). The first filter holds the yes list. The second holds the keys of the no list that are
+ * false positives of the first. The third holds the keys of the yes list that are false positives
+ * of the second, and so on, until there are no false positives. The first filter that answers no
+ * decides. The baseline for yesno.
  *
- * A key on neither list is answered yes no more often than the first filter says so: at the wanted rate, or less,
- * where a smaller one makes the whole chain shorter.
+ * A key on neither list is a false positive no more often than for the first filter alone. Its
+ * false-positive rate is the target, or lower if that makes the whole chain smaller.
  */
 #include <math.h>
 
 #include "core/sort.h"
-#include "layered/alternating.h"
+#include "layered/layer_chain.h"
 
-#define MAX_LEVELS 48 /* each is wrong about half as many keys as the one before */
+#define MAX_LEVELS 48 /* each has half as many false positives as the one before */
 
 struct cascade {
   besom_filter head;
-  struct alternating levels;
+  struct layer_chain levels;
   besom_filter *room[MAX_LEVELS];
 };
 
@@ -29,24 +30,27 @@ static struct cascade *cascade(besom_filter *f) {
 }
 
 static void make_room(struct cascade *c) {
-  c->levels = (struct alternating){.layers = c->room, .most = MAX_LEVELS};
+  c->levels = (struct layer_chain){.layers = c->room, .max = MAX_LEVELS};
 }
 
 static void destroy(besom_filter *f) {
-  besom__alternating_free(&cascade(f)->levels);
+  besom__layer_chain_free(&cascade(f)->levels);
 }
 
 /* ------------------------------------------------------------------ building */
 
-/* Holds all of the list. */
-static besom_status add_level(struct cascade *c, const struct inner_kind *bloom, double rate,
+/* Adds a level that holds all of the list. */
+static besom_status add_level(struct cascade *c, const struct layer_kind *bloom, double rate,
                               const struct digests *list) {
   besom_config config = {.capacity = list->n ? list->n : 1, .fpr = rate};
-  return rate > 0 ? besom__alternating_add(&c->levels, &c->head, bloom, &config, list)
+  return rate > 0 ? besom__layer_chain_add(&c->levels, &c->head, bloom, &config, list)
                   : BESOM_INVALID;
 }
 
-/* About how many bits the levels behind the first take: each holds half of those that the one before it met. */
+/*
+ * Approximate bits of the levels after the first: each holds half of the keys that reached the one
+ * before.
+ */
 static double later_bits(double rate, double yes, double no, double level_head) {
   double bits = 0;
   for (double held = no * rate, denied = yes; held >= 0.5;) {
@@ -59,15 +63,16 @@ static double later_bits(double rate, double yes, double no, double level_head) 
 }
 
 /*
- * The first level's rate. With a list of so many on the other side, half the root of their proportion makes the whole
- * chain about as small as can be. Of a budget of bits it gets what the others leave; 0 if that is nothing.
+ * The false-positive rate of the first level. sqrt(1/2) times the ratio of the keys on both lists
+ * makes the whole chain about as small as possible. With a budget of bits, the first level gets
+ * what the others leave; 0 if that is nothing.
  */
 static double first_rate(const besom_config *config, uint64_t yes, uint64_t no,
-                         const struct inner_kind *bloom) {
+                         const struct layer_kind *bloom) {
   double n = yes ? (double)yes : 1, head = 8.0 * (double)bloom->kind->size;
-  double wanted = config->fpr != 0 ? config->fpr : DEFAULT_RATE;
-  if (config->bits == 0) return no ? fmin(wanted, sqrt(0.5) * n / (double)no) : wanted;
-  double budget = config->bits * n - 8.0 * sizeof(struct cascade) - head;
+  double wanted = config->fpr != 0 ? config->fpr : DEFAULT_FPR;
+  if (config->bits_per_key == 0) return no ? fmin(wanted, sqrt(0.5) * n / (double)no) : wanted;
+  double budget = config->bits_per_key * n - 8.0 * sizeof(struct cascade) - head;
   for (double own = budget; own > 0; own -= budget / 256) {
     double rate = fmax(exp2(-log(2) * own / n), 0x1p-60);
     if (rate < 1 && own + later_bits(rate, n, (double)no, head) <= budget) return rate;
@@ -75,12 +80,12 @@ static double first_rate(const besom_config *config, uint64_t yes, uint64_t no,
   return 0;
 }
 
-static besom_status add_levels(struct cascade *c, const struct inner_kind *bloom, double rate,
+static besom_status add_levels(struct cascade *c, const struct layer_kind *bloom, double rate,
                                struct digests *yes, struct digests *no) {
   struct digests *held = yes, *denied = no;
   besom_status status = add_level(c, bloom, rate, held);
   while (status == BESOM_OK) {
-    besom__alternating_keep_wrong(&c->levels, denied);
+    besom__layer_chain_keep_false_positives(&c->levels, denied);
     if (!denied->n) break;
     struct digests *next = denied;
     denied = held;
@@ -90,32 +95,32 @@ static besom_status add_levels(struct cascade *c, const struct inner_kind *bloom
   return status;
 }
 
-/* Both ascending. */
+/* Both lists must be sorted. */
 static bool have_common_key(const struct digests *x, const struct digests *y) {
   for (uint64_t i = 0, j = 0; i < x->n && j < y->n;)
-    if (digest_below(x->at[i], y->at[j]))
+    if (digest_less(x->at[i], y->at[j]))
       i++;
-    else if (digest_below(y->at[j], x->at[i]))
+    else if (digest_less(y->at[j], x->at[i]))
       j++;
     else
       return true;
   return false;
 }
 
-static besom_status read_options(const char *text, struct inner_kind *bloom) {
+static besom_status read_options(const char *text, struct layer_kind *bloom) {
   struct option option;
   besom_status status;
-  *bloom = (struct inner_kind){.kind = besom__kind_named("bloom")};
+  *bloom = (struct layer_kind){.kind = besom__kind_named("bloom")};
   while ((status = besom__option_next(&text, &option)) == BESOM_OK) {
     if (besom__option_is(&option, "base")) return BESOM_BAD_OPTION;
-    if ((status = besom__inner_option(bloom, &option)) != BESOM_OK) return status;
+    if ((status = besom__layer_option(bloom, &option)) != BESOM_OK) return status;
   }
   return status == BESOM_END ? BESOM_OK : status;
 }
 
 static besom_status build(besom_filter *f, const besom_config *config, const besom_source *yes,
                           const besom_source *no, const besom_progress *progress) {
-  struct inner_kind bloom;
+  struct layer_kind bloom;
   struct digests held = {0}, denied = {0};
   if (config->slots || config->value_bits || config->reserve != 0) return BESOM_INVALID;
   make_room(cascade(f));
@@ -141,18 +146,18 @@ static besom_status build(besom_filter *f, const besom_config *config, const bes
 /* ------------------------------------------------------------------ queries */
 
 static bool contains(const besom_filter *f, besom_digest d) {
-  return besom__alternating_answer(&const_cascade(f)->levels, 0, d);
+  return besom__layer_chain_answer(&const_cascade(f)->levels, 0, d);
 }
 
 static void contains_many(const besom_filter *f, const besom_digest *d, size_t n,
                           uint64_t *bitmap) {
-  besom__alternating_answer_many(&const_cascade(f)->levels, d, n, bitmap);
+  besom__layer_chain_answer_many(&const_cascade(f)->levels, d, n, bitmap);
 }
 
 /* ------------------------------------------------------------------ whole filters */
 
-static void stats(const besom_filter *f, besom_statistics *out) {
-  besom__alternating_stats(&const_cascade(f)->levels, out);
+static void stats(const besom_filter *f, struct stats_out *out) {
+  besom__layer_chain_stats(&const_cascade(f)->levels, out);
 }
 
 static const besom_filter *layer(const besom_filter *f, size_t i) {
@@ -160,20 +165,20 @@ static const besom_filter *layer(const besom_filter *f, size_t i) {
 }
 
 static const char *validate(const besom_filter *f) {
-  const char *wrong = besom__alternating_validate(&const_cascade(f)->levels);
+  const char *wrong = besom__layer_chain_validate(&const_cascade(f)->levels);
   if (wrong) return wrong;
-  return f->items <= f->capacity ? NULL : "there are more items than the capacity";
+  return f->items <= f->capacity ? NULL : "there are more keys than the capacity";
 }
 
 static void save(const besom_filter *f, struct sections_out *out) {
   besom__write_u64(&out->parameters, const_cascade(f)->levels.n);
-  besom__alternating_save(&const_cascade(f)->levels, out);
+  besom__layer_chain_save(&const_cascade(f)->levels, out);
 }
 
 static besom_status load(besom_filter *f, struct sections_in *in) {
-  struct alternating *levels = &cascade(f)->levels;
+  struct layer_chain *levels = &cascade(f)->levels;
   make_room(cascade(f));
-  besom_status status = besom__alternating_load(levels, f, in, besom__read_u64(&in->parameters));
+  besom_status status = besom__layer_chain_load(levels, f, in, besom__read_u64(&in->parameters));
   if (status != BESOM_OK) return status;
   if (levels->layers[0]->kind == besom__kind_named("bloom")) return BESOM_OK;
   destroy(f);

@@ -1,16 +1,16 @@
 /* A sample of the keys of a source, in bounded memory. */
 #include "core/memory.h"
-#include "layered/model.h"
+#include "layered/key_classifier.h"
 
-#define FIRST_ROOM (1 << 14)
-#define MOST_ROOM (1 << 22)
+#define FIRST_BYTES (1 << 14)
+#define MAX_BYTES (1 << 22)
 #define TICK_EVERY 4096
 
-/* Before each key stand its number, its weight and, in 2 bytes, its length. */
+/* Each key is preceded by its number, its weight and, in 2 bytes, its length. */
 #define HEAD_BYTES 18
 
 void besom__key_sample_free(const besom_filter *f, struct key_sample *s) {
-  besom__release(&f->allocator, s->bytes, s->room);
+  besom__release(&f->allocator, s->bytes, s->allocated);
   *s = (struct key_sample){0};
 }
 
@@ -35,13 +35,13 @@ static void put_key(struct key_sample *s, const struct sampled_key *k) {
 }
 
 static besom_status enlarge(const besom_filter *f, struct key_sample *s) {
-  size_t room = s->room ? 2 * s->room : FIRST_ROOM;
-  uint8_t *bytes = besom__allocate(&f->allocator, room);
+  size_t allocated = s->allocated ? 2 * s->allocated : FIRST_BYTES;
+  uint8_t *bytes = besom__allocate(&f->allocator, allocated);
   if (!bytes) return BESOM_NO_MEMORY;
   if (s->used) memcpy(bytes, s->bytes, s->used);
-  besom__release(&f->allocator, s->bytes, s->room);
+  besom__release(&f->allocator, s->bytes, s->allocated);
   s->bytes = bytes;
-  s->room = room;
+  s->allocated = allocated;
   return BESOM_OK;
 }
 
@@ -57,8 +57,8 @@ static void halve(struct key_sample *s) {
 
 static besom_status add_key(const besom_filter *f, struct key_sample *s,
                             const struct sampled_key *k) {
-  while (k->number < s->below && s->room - s->used < HEAD_BYTES + k->key.len) {
-    if (s->room == MOST_ROOM) {
+  while (k->number < s->below && s->allocated - s->used < HEAD_BYTES + k->key.len) {
+    if (s->allocated == MAX_BYTES) {
       halve(s);
       continue;
     }
@@ -83,7 +83,7 @@ besom_status besom__key_sample_read(const besom_filter *f, const besom_source *s
           besom__tick(progress, out->keys, source->size_hint > out->keys ? source->size_hint : 0);
     if (status != BESOM_OK) break;
     k.number = hash_bytes(&f->hasher, k.key.data, k.key.len).lo;
-    if (k.key.len > MODEL_KEY_BYTES) k.key.len = MODEL_KEY_BYTES;
+    if (k.key.len > CLASSIFIER_KEY_BYTES) k.key.len = CLASSIFIER_KEY_BYTES;
     status = add_key(f, out, &k);
     out->keys++;
   }

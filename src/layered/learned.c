@@ -1,33 +1,35 @@
 /*
- * learned: a Bloom filter helped by a classifier (Kraska et al., "The case for learned index structures", 2018). The
- * baseline that filters which know their workload are measured against. Keys that look like members are answered
- * yes by the model; a backup filter holds the members that do not, so that none is ever denied. form=sandwiched puts an
- * initial filter with all members before both (Mitzenmacher 2018).
+ * learned: a Bloom filter with a classifier (Kraska et al., "The case for learned index
+ * structures", 2018). The baseline for filters that know their workload. The classifier answers yes
+ * for keys that look like members. A backup filter holds the members that do not, so there are no
+ * false negatives. form=sandwiched puts an initial filter with all members before both
+ * (Mitzenmacher 2018).
  *
- * Memory spent on a model is worth it only if it tells members from others well. Models of several sizes are trained
- * and judged by keys that they have not seen; if none is worth its bytes, what is left is a Bloom filter.
+ * A classifier is worth its memory only if it separates members from non-members well. Classifiers
+ * of several sizes are trained, and evaluated with keys that they were not trained with. If none is
+ * worth its memory, the result is a plain Bloom filter.
  */
 #include <math.h>
 
 #include "core/memory.h"
-#include "layered/inner.h"
-#include "layered/model.h"
-#include "layered/split.h"
+#include "layered/key_classifier.h"
+#include "layered/layer.h"
+#include "layered/learned_plan.h"
 
 #define TAG_WEIGHTS SECTION_TAG('W', 'G', 'H', 'T')
 #define SIZES_TRIED 3
-#define LARGEST_SHARE 0.25 /* of all memory, that a model may take */
-#define MOST_WEIGHT 8      /* of a key, in means */
-#define LINE_BITS 512      /* a Bloom filter has whole lines of them */
+#define LARGEST_SHARE 0.25 /* of all memory, for the classifier */
+#define MAX_WEIGHT 8       /* of a key, as a multiple of the mean weight */
+#define LINE_BITS 512      /* Bloom filters have whole lines */
 
-enum { INITIAL, BACKUP, FILTERS }; /* the Bloom filters, by their layer_digest */
+enum { INITIAL, BACKUP, FILTERS }; /* the Bloom filters; also their layer numbers */
 
 struct learned {
   besom_filter head;
-  struct model model;
-  int32_t threshold; /* who scores as much is a member */
-  double wrong;      /* share of the non-members that do, by what was seen when it was built */
-  besom_filter *filters[FILTERS]; /* no initial one: NULL */
+  struct key_classifier classifier;
+  int32_t threshold; /* a key with this score or more is answered yes */
+  double wrong;      /* share of the non-members with such a score, as estimated when built */
+  besom_filter *filters[FILTERS]; /* if there is no initial filter, NULL */
 };
 
 static const struct learned *const_learned(const besom_filter *f) {
@@ -39,7 +41,7 @@ static struct learned *learned(besom_filter *f) {
 }
 
 static void destroy(besom_filter *f) {
-  besom__model_free(f, &learned(f)->model);
+  besom__key_classifier_free(f, &learned(f)->classifier);
   for (unsigned i = 0; i < FILTERS; i++) besom_free(learned(f)->filters[i]);
 }
 
@@ -51,7 +53,8 @@ static bool filter_has(const struct learned *l, unsigned i, besom_digest d) {
 }
 
 static bool looks_like_member(const struct learned *l, const void *key, size_t len) {
-  return l->model.weights && besom__model_score(&l->model, key, len) >= l->threshold;
+  return l->classifier.weights &&
+         besom__key_classifier_score(&l->classifier, key, len) >= l->threshold;
 }
 
 static bool contains_key(const besom_filter *f, const void *key, size_t len, besom_digest d) {
@@ -60,11 +63,14 @@ static bool contains_key(const besom_filter *f, const void *key, size_t len, bes
   return looks_like_member(l, key, len) || filter_has(l, BACKUP, d);
 }
 
-/* Whoever might score high enough may be a member. */
+/*
+ * With the digest alone the score is unknown, so a key can be a member wherever the score would
+ * decide.
+ */
 static bool contains(const besom_filter *f, besom_digest d) {
   const struct learned *l = const_learned(f);
   if (l->filters[INITIAL] && !filter_has(l, INITIAL, d)) return false;
-  return l->model.weights || filter_has(l, BACKUP, d);
+  return l->classifier.weights || filter_has(l, BACKUP, d);
 }
 
 static void contains_many(const besom_filter *f, const besom_digest *d, size_t n,
@@ -75,72 +81,80 @@ static void contains_many(const besom_filter *f, const besom_digest *d, size_t n
   }
 }
 
-/* ------------------------------------------------------------------ what is wished for */
+/* ------------------------------------------------------------------ options */
 
-struct wishes {
+struct learned_options {
   bool sandwiched;
-  unsigned log; /* of the number of weights; 0: as is best */
-  double bits;  /* a member, or 0: as many as the rate takes */
+  unsigned log; /* log2 of the number of weights; 0: choose the best */
+  double bits;  /* bits per key; 0: as many as the rate needs */
   double fpr;
 };
 
-static besom_status read_option(struct wishes *w, const struct option *option) {
+static besom_status read_option(struct learned_options *options, const struct option *option) {
   uint64_t weights;
   if (besom__option_is(option, "form")) {
-    w->sandwiched = besom__option_says(option, "sandwiched");
-    return w->sandwiched || besom__option_says(option, "plain") ? BESOM_OK : BESOM_BAD_OPTION;
+    options->sandwiched = besom__option_says(option, "sandwiched");
+    return options->sandwiched || besom__option_says(option, "plain") ? BESOM_OK : BESOM_BAD_OPTION;
   }
   if (!besom__option_is(option, "weights")) return BESOM_BAD_OPTION;
   besom_status status = besom__option_number(option, &weights);
   if (status != BESOM_OK) return status;
-  w->log = trailing_zeros(weights);
-  bool known =
-      w->log >= MODEL_LEAST_LOG && w->log <= MODEL_MOST_LOG && weights == UINT64_C(1) << w->log;
+  options->log = trailing_zeros(weights);
+  bool known = options->log >= CLASSIFIER_MIN_LOG && options->log <= CLASSIFIER_MAX_LOG &&
+               weights == UINT64_C(1) << options->log;
   return known ? BESOM_OK : BESOM_BAD_OPTION;
 }
 
-static besom_status read_wishes(const besom_config *config, struct wishes *w) {
+static besom_status read_config(const besom_config *config, struct learned_options *options) {
   const char *text = config->options;
   struct option option;
   besom_status status;
-  *w = (struct wishes){.bits = config->bits, .fpr = config->fpr != 0 ? config->fpr : DEFAULT_RATE};
+  *options = (struct learned_options){.bits = config->bits_per_key,
+                                      .fpr = config->fpr != 0 ? config->fpr : DEFAULT_FPR};
   while ((status = besom__option_next(&text, &option)) == BESOM_OK)
-    if ((status = read_option(w, &option)) != BESOM_OK) return status;
+    if ((status = read_option(options, &option)) != BESOM_OK) return status;
   if (status != BESOM_END) return status;
   return config->slots || config->value_bits || config->reserve != 0 ? BESOM_INVALID : BESOM_OK;
 }
 
 /* ------------------------------------------------------------------ planning */
 
-/* A filter in the making. */
-struct plan {
-  struct wishes wishes;
-  struct inner_kind bloom;
-  bool sampled; /* so the members have been read once */
+/* A filter that is being built. */
+struct learned_build {
+  struct learned_options options;
+  struct layer_kind bloom;
+  bool sampled; /* the members have been read once */
   struct key_sample yes, no;
-  struct scores *scores; /* of the model in hand */
+  struct score_histogram *scores; /* of the current classifier */
 };
 
-/* Bits a member beside those of the Bloom filters: heads, the model, what rounding up to whole lines costs. */
-static double beside_bits(const struct plan *p, const struct model *m, double members) {
-  double filters = m->weights && p->wishes.sandwiched ? 2 : 1;
-  double bytes =
-      sizeof(struct learned) + (double)model_bytes(m) + filters * (double)p->bloom.kind->size;
+/*
+ * Bits per key besides those of the Bloom filters: heads, the classifier, rounding up to whole
+ * lines.
+ */
+static double overhead_bits(const struct learned_build *p, const struct key_classifier *m,
+                            double members) {
+  double filters = m->weights && p->options.sandwiched ? 2 : 1;
+  double bytes = sizeof(struct learned) + (double)key_classifier_bytes(m) +
+                 filters * (double)p->bloom.kind->size;
   return (8 * bytes + filters * LINE_BITS) / members;
 }
 
-/* The best way to use the scores of this model. */
-static struct split split_with(const struct plan *p, const struct model *m, double members) {
-  const struct wishes *w = &p->wishes;
-  double beside = beside_bits(p, m, members);
-  if (w->bits == 0) return besom__split_for_rate(p->scores, w->fpr, w->sandwiched);
-  return besom__split_for_bits(p->scores, fmax(w->bits - beside, 0), w->sandwiched);
+/* The best plan with the scores of this classifier. */
+static struct learned_plan plan_with(const struct learned_build *p, const struct key_classifier *m,
+                                     double members) {
+  const struct learned_options *options = &p->options;
+  double overhead = overhead_bits(p, m, members);
+  if (options->bits == 0)
+    return besom__learned_plan_for_rate(p->scores, options->fpr, options->sandwiched);
+  return besom__learned_plan_for_bits(p->scores, fmax(options->bits - overhead, 0),
+                                      options->sandwiched);
 }
 
-/* The less the better. */
-static double cost(const struct plan *p, const struct model *m, const struct split *s,
-                   double members) {
-  return p->wishes.bits != 0 ? s->fpr : s->bits + beside_bits(p, m, members);
+/* The objective value: lower is better. */
+static double objective_value(const struct learned_build *p, const struct key_classifier *m,
+                              const struct learned_plan *s, double members) {
+  return p->options.bits != 0 ? s->fpr : s->bits + overhead_bits(p, m, members);
 }
 
 static void clear_scores(double *bins) {
@@ -155,80 +169,84 @@ static double mean_weight(const struct key_sample *sample) {
 }
 
 /*
- * Counts the keys of a sample that no model was trained with, each as often as it is asked. Within limits: what one
- * very popular key scores says nothing about others.
+ * Adds the held-out keys of a sample to the bins, weighted by query counts. Weights are limited,
+ * because the score of one very frequent key says nothing about others.
  */
-static void score_sample(const struct model *m, const struct key_sample *sample, double *bins,
-                         double *squares) {
+static void score_sample(const struct key_classifier *m, const struct key_sample *sample,
+                         double *bins, double *squares) {
   struct sampled_key k;
-  double most = MOST_WEIGHT * mean_weight(sample);
+  double most = MAX_WEIGHT * mean_weight(sample);
   clear_scores(bins);
   *squares = 0;
   for (size_t at = 0; besom__key_sample_next(sample, &at, &k);) {
-    if (!sample_held_out(&k)) continue;
+    if (!key_sample_held_out(&k)) continue;
     double weight = fmin((double)k.weight, most);
-    bins[score_bin(besom__model_score(m, k.key.data, k.key.len))] += weight;
+    bins[score_bin(besom__key_classifier_score(m, k.key.data, k.key.len))] += weight;
     *squares += weight * weight;
   }
 }
 
-static void score_samples(struct plan *p, const struct model *m) {
+static void score_samples(struct learned_build *p, const struct key_classifier *m) {
   double ignored;
   score_sample(m, &p->yes, p->scores->yes, &ignored);
   score_sample(m, &p->no, p->scores->no, &p->scores->no_squares);
 }
 
-/* The largest number of weights that is worth trying, as its logarithm. */
-static unsigned largest_log(const struct plan *p, double members) {
-  double bits = p->wishes.bits != 0 ? p->wishes.bits : besom__split_bits_at(p->wishes.fpr);
+/* log2 of the largest number of weights that is worth trying. */
+static unsigned largest_log(const struct learned_build *p, double members) {
+  double bits = p->options.bits != 0 ? p->options.bits : besom__bloom_bits_per_key(p->options.fpr);
   double log = floor(log2(fmax(LARGEST_SHARE * bits * members / 8, 1)));
-  return (unsigned)fmin(fmax(log, MODEL_LEAST_LOG), MODEL_MOST_LOG);
+  return (unsigned)fmin(fmax(log, CLASSIFIER_MIN_LOG), CLASSIFIER_MAX_LOG);
 }
 
-/* Trains a model and keeps it if it is better than the best one so far. */
-static besom_status try_model(besom_filter *f, struct plan *p, unsigned log,
-                              const besom_progress *progress, double *least) {
-  struct model *kept = &learned(f)->model, m;
+/* Trains a classifier and keeps it if it is better than the best one so far. */
+static besom_status try_classifier(besom_filter *f, struct learned_build *p, unsigned log,
+                                   const besom_progress *progress, double *least) {
+  struct key_classifier *kept = &learned(f)->classifier, m;
   double members = (double)p->yes.keys;
-  besom_status status = besom__model_train(f, log, &p->yes, &p->no, progress, &m);
+  besom_status status = besom__key_classifier_train(f, log, &p->yes, &p->no, progress, &m);
   if (status != BESOM_OK) return status;
   score_samples(p, &m);
-  struct split split = split_with(p, &m, members);
-  double now = cost(p, &m, &split, members);
-  bool better = split.bin < SCORE_BINS && now < *least;
+  struct learned_plan plan = plan_with(p, &m, members);
+  double now = objective_value(p, &m, &plan, members);
+  bool better = plan.bin < SCORE_BINS && now < *least;
   if (better) {
-    besom__model_free(f, kept);
+    besom__key_classifier_free(f, kept);
     *kept = m;
     *least = now;
   } else {
-    besom__model_free(f, &m);
+    besom__key_classifier_free(f, &m);
   }
   return BESOM_OK;
 }
 
-/* The best model, or none. */
-static besom_status choose_model(besom_filter *f, struct plan *p, const besom_progress *progress) {
-  const struct model none = {0};
+/* Keeps the best classifier, or none. */
+static besom_status choose_classifier(besom_filter *f, struct learned_build *p,
+                                      const besom_progress *progress) {
+  const struct key_classifier none = {0};
   double members = (double)p->yes.keys;
   if (p->yes.keys == 0 || p->no.used == 0) return BESOM_OK;
-  struct split alone = split_with(p, &none, members); /* there are no scores yet */
-  double least = cost(p, &none, &alone, members);
-  unsigned log = p->wishes.log ? p->wishes.log : largest_log(p, members);
-  besom_status status = try_model(f, p, log, progress, &least);
-  for (int i = 1; i < SIZES_TRIED && !p->wishes.log && log > MODEL_LEAST_LOG && status == BESOM_OK;
-       i++)
-    status = try_model(f, p, --log, progress, &least);
+  struct learned_plan alone = plan_with(p, &none, members); /* without scores */
+  double least = objective_value(p, &none, &alone, members);
+  unsigned log = p->options.log ? p->options.log : largest_log(p, members);
+  besom_status status = try_classifier(f, p, log, progress, &least);
+  for (int i = 1;
+       i < SIZES_TRIED && !p->options.log && log > CLASSIFIER_MIN_LOG && status == BESOM_OK; i++)
+    status = try_classifier(f, p, --log, progress, &least);
   return status;
 }
 
 /* ------------------------------------------------------------------ building */
 
-/* A source as seen through the model: counts the scores of its keys, or gives only those below the threshold. */
+/*
+ * A source that scores its keys: it counts the scores of all keys, or returns only the keys below
+ * the threshold.
+ */
 struct scored_source {
   const besom_source *source;
   const struct learned *l;
-  double *bins;  /* NULL: to give those below the threshold, all if there is no model */
-  uint64_t keys; /* that it had */
+  double *bins;  /* NULL: return the keys below the threshold, or all if there is no classifier */
+  uint64_t keys; /* read so far */
 };
 
 static besom_status next_scored(void *ctx, besom_bytes *key, uint64_t *weight) {
@@ -238,18 +256,18 @@ static besom_status next_scored(void *ctx, besom_bytes *key, uint64_t *weight) {
     besom_status status = s->source->next(s->source->ctx, key, weight);
     if (status != BESOM_OK || (!key->data && key->len)) return status;
     s->keys++;
-    if (!s->l->model.weights) return BESOM_OK;
-    int32_t score = besom__model_score(&s->l->model, key->data, key->len);
+    if (!s->l->classifier.weights) return BESOM_OK;
+    int32_t score = besom__key_classifier_score(&s->l->classifier, key->data, key->len);
     if (s->bins) s->bins[score_bin(score)]++;
     if (s->bins || score < s->l->threshold) return BESOM_OK;
   }
 }
 
 /*
- * The members once more, all of them (bins: and their scores) or those below the threshold. A source that has fewer of
- * them than before would cost members: INVALID.
+ * Reads the members again: all of them and their scores if bins is not NULL, else those below the
+ * threshold. Fewer members than before would cause false negatives: INVALID.
  */
-static besom_status collect_scored(const besom_filter *f, const struct plan *p,
+static besom_status collect_scored(const besom_filter *f, const struct learned_build *p,
                                    const besom_source *yes, double *bins,
                                    const besom_progress *progress, struct digests *out) {
   struct scored_source scored = {yes, const_learned(f), bins, 0};
@@ -262,19 +280,23 @@ static besom_status collect_scored(const besom_filter *f, const struct plan *p,
   return status == BESOM_OK && scored.keys < p->yes.keys ? BESOM_INVALID : status;
 }
 
-#define MOST_BITS 1024 /* a key, that any filter takes; when the model misses next to nobody */
+#define MAX_BITS_PER_KEY \
+  1024 /* bits per key that any filter accepts; reached if the classifier misses almost no member */
 
-/* One of the two filters, with all keys of the list; bits is what it may take in all, or 0 to go by the rate. */
-static besom_status add_filter(besom_filter *f, const struct plan *p, unsigned i,
+/*
+ * Creates one of the two filters with all keys of the list. bits: its total size, or 0 to use the
+ * rate.
+ */
+static besom_status add_filter(besom_filter *f, const struct learned_build *p, unsigned i,
                                const struct digests *list, double bits, double rate) {
   besom_config config = {.capacity = list->n ? list->n : 1};
   besom_filter *filter;
-  if (p->wishes.bits != 0)
-    config.bits = fmin(bits / (double)config.capacity, MOST_BITS);
+  if (p->options.bits != 0)
+    config.bits_per_key = fmin(bits / (double)config.capacity, MAX_BITS_PER_KEY);
   else
     config.fpr = rate;
-  if (!(config.bits > 0 || config.fpr > 0)) return BESOM_INVALID;
-  besom_status status = besom__inner_create(f, &p->bloom, &config, &filter);
+  if (!(config.bits_per_key > 0 || config.fpr > 0)) return BESOM_INVALID;
+  besom_status status = besom__layer_create(f, &p->bloom, &config, &filter);
   if (status != BESOM_OK) return status;
   learned(f)->filters[i] = filter;
   for (uint64_t k = 0; k < list->n && status == BESOM_OK; k++)
@@ -288,29 +310,33 @@ static double bytes_of(const besom_filter *f) {
   return (double)stats.bytes;
 }
 
-/* all: every member; missed: those that the model does not know. */
-static besom_status add_filters(besom_filter *f, const struct plan *p, const struct split *s,
-                                const struct digests *all, const struct digests *missed) {
+/* all: every member; missed: the members below the threshold. */
+static besom_status add_filters(besom_filter *f, const struct learned_build *p,
+                                const struct learned_plan *s, const struct digests *all,
+                                const struct digests *missed) {
   const struct learned *l = const_learned(f);
   double members = all->n ? (double)all->n : 1, head = 8 * (double)p->bloom.kind->size;
-  double left = p->wishes.bits * members - 8 * ((double)sizeof *l + (double)model_bytes(&l->model));
+  double left = p->options.bits * members -
+                8 * ((double)sizeof *l + (double)key_classifier_bytes(&l->classifier));
   besom_status status = BESOM_OK;
   if (s->initial_rate < 1) {
-    double bits = besom__split_bits_at(s->initial_rate) * members + head;
+    double bits = besom__bloom_bits_per_key(s->initial_rate) * members + head;
     status = add_filter(f, p, INITIAL, all, bits, s->initial_rate);
     if (status == BESOM_OK) left -= 8 * bytes_of(l->filters[INITIAL]);
-    if (status == BESOM_INVALID)
-      status = BESOM_OK; /* smaller than any that can be made: so there is none */
+    if (status == BESOM_INVALID) status = BESOM_OK; /* too small to be created: leave it out */
   }
   return status == BESOM_OK ? add_filter(f, p, BACKUP, missed, left, s->backup_rate) : status;
 }
 
-/* With a model in hand: where its threshold is, and who is below it. If it is no good after all it goes. */
-static besom_status build_with_model(besom_filter *f, struct plan *p, const besom_source *yes,
-                                     const besom_progress *progress) {
+/*
+ * Sets the threshold and collects the members below it. If the classifier is not worth its memory
+ * after all, it is dropped.
+ */
+static besom_status build_with_classifier(besom_filter *f, struct learned_build *p,
+                                          const besom_source *yes, const besom_progress *progress) {
   struct learned *l = learned(f);
   struct digests all = {0}, missed = {0};
-  score_samples(p, &l->model);
+  score_samples(p, &l->classifier);
   clear_scores(p->scores->yes);
   besom_status status = collect_scored(f, p, yes, p->scores->yes, progress, &all);
   if (status != BESOM_OK) {
@@ -318,22 +344,23 @@ static besom_status build_with_model(besom_filter *f, struct plan *p, const beso
     return status;
   }
   f->items = all.n;
-  struct split split = split_with(p, &l->model, all.n ? (double)all.n : 1);
-  l->threshold = (int32_t)(split.bin * SCORE_STEP) - SCORE_END;
-  l->wrong = split.wrong;
-  if (split.bin == SCORE_BINS) besom__model_free(f, &l->model);
-  if (l->model.weights) status = collect_scored(f, p, yes, NULL, progress, &missed);
+  struct learned_plan plan = plan_with(p, &l->classifier, all.n ? (double)all.n : 1);
+  l->threshold = (int32_t)(plan.bin * SCORE_STEP) - SCORE_END;
+  l->wrong = plan.wrong;
+  if (plan.bin == SCORE_BINS) besom__key_classifier_free(f, &l->classifier);
+  if (l->classifier.weights) status = collect_scored(f, p, yes, NULL, progress, &missed);
   if (status == BESOM_OK)
-    status = add_filters(f, p, &split, &all, l->model.weights ? &missed : &all);
+    status = add_filters(f, p, &plan, &all, l->classifier.weights ? &missed : &all);
   besom__digests_free(f, &all);
   besom__digests_free(f, &missed);
   return status;
 }
 
-/* A Bloom filter, and no more. */
-static besom_status build_alone(besom_filter *f, const struct plan *p, const besom_source *yes,
-                                const besom_progress *progress) {
-  const struct split alone = {.bin = SCORE_BINS, .initial_rate = 1, .backup_rate = p->wishes.fpr};
+/* Builds a plain Bloom filter. */
+static besom_status build_alone(besom_filter *f, const struct learned_build *p,
+                                const besom_source *yes, const besom_progress *progress) {
+  const struct learned_plan alone = {
+      .bin = SCORE_BINS, .initial_rate = 1, .backup_rate = p->options.fpr};
   struct digests all;
   besom_status status = collect_scored(f, p, yes, NULL, progress, &all);
   f->items = all.n;
@@ -342,8 +369,8 @@ static besom_status build_alone(besom_filter *f, const struct plan *p, const bes
   return status;
 }
 
-/* Looks for a model that is worth its memory. */
-static besom_status learn(besom_filter *f, struct plan *p, const besom_source *yes,
+/* Searches for a classifier that is worth its memory. */
+static besom_status learn(besom_filter *f, struct learned_build *p, const besom_source *yes,
                           const besom_source *no, const besom_progress *progress) {
   if (!yes->rewind) return BESOM_INVALID;
   p->scores = besom__allocate(&f->allocator, sizeof *p->scores);
@@ -351,18 +378,18 @@ static besom_status learn(besom_filter *f, struct plan *p, const besom_source *y
   besom_status status = besom__key_sample_read(f, yes, progress, &p->yes);
   if (status == BESOM_OK) status = besom__key_sample_read(f, no, progress, &p->no);
   p->sampled = true;
-  return status == BESOM_OK ? choose_model(f, p, progress) : status;
+  return status == BESOM_OK ? choose_classifier(f, p, progress) : status;
 }
 
 static besom_status build(besom_filter *f, const besom_config *config, const besom_source *yes,
                           const besom_source *no, const besom_progress *progress) {
-  struct plan p = {.bloom.kind = besom__kind_named("bloom")};
-  besom_status status = read_wishes(config, &p.wishes);
+  struct learned_build p = {.bloom.kind = besom__kind_named("bloom")};
+  besom_status status = read_config(config, &p.options);
   f->capacity = config->capacity;
   if (status == BESOM_OK && no) status = learn(f, &p, yes, no, progress);
   if (status == BESOM_OK)
-    status = learned(f)->model.weights ? build_with_model(f, &p, yes, progress)
-                                       : build_alone(f, &p, yes, progress);
+    status = learned(f)->classifier.weights ? build_with_classifier(f, &p, yes, progress)
+                                            : build_alone(f, &p, yes, progress);
   besom__key_sample_free(f, &p.yes);
   besom__key_sample_free(f, &p.no);
   besom__release(&f->allocator, p.scores, sizeof *p.scores);
@@ -372,18 +399,19 @@ static besom_status build(besom_filter *f, const besom_config *config, const bes
 
 /* ------------------------------------------------------------------ whole filters */
 
-static void stats(const besom_filter *f, besom_statistics *out) {
+static void stats(const besom_filter *f, struct stats_out *out) {
   const struct learned *l = const_learned(f);
-  double wrong = l->model.weights ? l->wrong : 0;
+  besom_statistics *all = &out->common;
+  double wrong = l->classifier.weights ? l->wrong : 0;
   for (unsigned i = FILTERS; i--;) {
     if (!l->filters[i]) continue;
-    besom_statistics s = besom__inner_stats(l->filters[i], out);
-    out->expected_fpr =
-        i == BACKUP ? wrong + (1 - wrong) * s.expected_fpr : s.expected_fpr * out->expected_fpr;
-    out->fpr_at_capacity = i == BACKUP ? wrong + (1 - wrong) * s.fpr_at_capacity
-                                       : s.fpr_at_capacity * out->fpr_at_capacity;
+    besom_statistics s = besom__layer_stats(l->filters[i], out);
+    all->expected_fpr =
+        i == BACKUP ? wrong + (1 - wrong) * s.expected_fpr : s.expected_fpr * all->expected_fpr;
+    all->fpr_at_capacity = i == BACKUP ? wrong + (1 - wrong) * s.fpr_at_capacity
+                                       : s.fpr_at_capacity * all->fpr_at_capacity;
   }
-  out->bytes += model_bytes(&l->model);
+  all->bytes += key_classifier_bytes(&l->classifier);
 }
 
 static const besom_filter *layer(const besom_filter *f, size_t i) {
@@ -400,26 +428,28 @@ static const char *validate(const besom_filter *f) {
     if (wrong) return wrong;
     if (filter && filter->items > f->items) return "a filter holds more keys than there are";
   }
-  return f->items <= f->capacity ? NULL : "there are more items than the capacity";
+  return f->items <= f->capacity ? NULL : "there are more keys than the capacity";
 }
 
 /* ------------------------------------------------------------------ files */
 
 static void save(const besom_filter *f, struct sections_out *out) {
   const struct learned *l = const_learned(f);
-  besom__write_u64(&out->parameters, l->model.weights ? l->model.log : 0);
+  besom__write_u64(&out->parameters, l->classifier.weights ? l->classifier.log : 0);
   besom__write_u64(&out->parameters, l->filters[INITIAL] != NULL);
   besom__write_u64(&out->parameters, (uint64_t)(l->threshold + SCORE_END));
   besom__write_double(&out->parameters, l->wrong);
-  if (l->model.weights) add_section(out, TAG_WEIGHTS, l->model.weights, model_bytes(&l->model));
+  if (l->classifier.weights)
+    add_section(out, TAG_WEIGHTS, l->classifier.weights, key_classifier_bytes(&l->classifier));
   for (unsigned i = 0; i < FILTERS; i++)
-    if (l->filters[i]) besom__inner_save(l->filters[i], out);
+    if (l->filters[i]) besom__layer_save(l->filters[i], out);
 }
 
-static besom_status load_model(besom_filter *f, struct sections_in *in, uint64_t log) {
-  struct model *m = &learned(f)->model;
+static besom_status load_classifier(besom_filter *f, struct sections_in *in, uint64_t log) {
+  struct key_classifier *m = &learned(f)->classifier;
   const struct section *saved = take_section(in, TAG_WEIGHTS);
-  if (log < MODEL_LEAST_LOG || log > MODEL_MOST_LOG || !saved || saved->len != UINT64_C(1) << log)
+  if (log < CLASSIFIER_MIN_LOG || log > CLASSIFIER_MAX_LOG || !saved ||
+      saved->len != UINT64_C(1) << log)
     return BESOM_CORRUPT;
   m->log = (unsigned)log;
   m->borrowed = f->mapping != NULL;
@@ -432,7 +462,7 @@ static besom_status load_model(besom_filter *f, struct sections_in *in, uint64_t
 
 static besom_status load_filter(besom_filter *f, struct sections_in *in, unsigned i) {
   besom_filter **filter = &learned(f)->filters[i];
-  besom_status status = besom__inner_load(f, in, filter);
+  besom_status status = besom__layer_load(f, in, filter);
   if (status != BESOM_OK) return status;
   return (*filter)->kind == besom__kind_named("bloom") ? BESOM_OK : BESOM_CORRUPT;
 }
@@ -445,7 +475,7 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
   if (has_initial > 1 || threshold > 2 * SCORE_END || !(l->wrong >= 0 && l->wrong <= 1))
     return BESOM_CORRUPT;
   l->threshold = (int32_t)threshold - SCORE_END;
-  besom_status status = log ? load_model(f, in, log) : BESOM_OK;
+  besom_status status = log ? load_classifier(f, in, log) : BESOM_OK;
   if (status == BESOM_OK && has_initial) status = load_filter(f, in, INITIAL);
   if (status == BESOM_OK) status = load_filter(f, in, BACKUP);
   if (status != BESOM_OK) destroy(f);
@@ -454,7 +484,7 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
 
 const struct besom_kind besom__learned = {
     .info = {"learned",
-             "static Bloom filter helped by a classifier that is trained with keys of both sides",
+             "static Bloom filter with a classifier that is trained on members and non-members",
              BESOM_TAKES_SAMPLE},
     .size = sizeof(struct learned),
     .build = build,

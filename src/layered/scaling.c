@@ -1,24 +1,25 @@
 /*
- * scaling: a filter for those who cannot say how many keys there will be (after the scalable Bloom filter of Almeida
- * et al. 2007). A chain of filters of one kind: when the last is full, one of twice its capacity and half its rate is
- * added, so that the rates add up to less than the wanted one however long the chain becomes.
+ * scaling: a filter for sets of unknown size (after the scalable Bloom filter of Almeida et al.
+ * 2007). It is a chain of layers of one kind. When the last layer is full, it adds one with twice
+ * the capacity and half the false-positive rate. So the rates add up to less than the target,
+ * however long the chain is.
  *
- * There is no remove: a key that one filter of the chain holds may be a false positive of another, and taking it out
- * there would take a member with it.
+ * There is no remove: a key held by one layer may be a false positive of another, and removing it
+ * there would remove a member.
  */
 #include <math.h>
 
-#include "layered/inner.h"
+#include "layered/layer.h"
 
 #define MAX_LAYERS 40
 
 struct scaling {
   besom_filter head;
-  struct inner_kind inner;
+  struct layer_kind base;
   besom_filter *layers[MAX_LAYERS]; /* the oldest and smallest first */
   uint64_t n_layers;                /* at least 1 */
   uint64_t first_capacity;
-  double fpr; /* of the whole */
+  double fpr; /* target of the whole filter */
   double reserve;
 };
 
@@ -36,39 +37,39 @@ static besom_filter *newest(const struct scaling *s) {
   return s->layers[s->n_layers - 1];
 }
 
-/* ------------------------------------------------------------------ life */
+/* ------------------------------------------------------------------ create and destroy */
 
 static void destroy(besom_filter *f) {
   for (uint64_t i = 0; i < scaling(f)->n_layers; i++) besom_free(scaling(f)->layers[i]);
 }
 
-/* FULL if there can be no larger or more exact one. */
+/* Errors: FULL (no larger layer, or no lower rate, is possible). */
 static besom_status add_layer(struct scaling *s) {
   if (s->n_layers == MAX_LAYERS || s->first_capacity > MAX_CAPACITY >> s->n_layers)
     return BESOM_FULL;
   besom_config config = {.capacity = s->first_capacity << s->n_layers,
                          .fpr = ldexp(s->fpr, -1 - (int)s->n_layers),
                          .reserve = s->reserve};
-  besom_status status = besom__inner_create(&s->head, &s->inner, &config, &s->layers[s->n_layers]);
+  besom_status status = besom__layer_create(&s->head, &s->base, &config, &s->layers[s->n_layers]);
   s->n_layers += status == BESOM_OK;
   return status == BESOM_INVALID ? BESOM_FULL : status;
 }
 
-/* The first layer of a budget of bits decides the rate: it has half of the whole. */
+/* With a budget of bits, the first layer determines the rate: its rate is half of the total. */
 static besom_status add_first_layer(struct scaling *s, const besom_config *config) {
   besom_config first = {.capacity = config->capacity, .reserve = config->reserve};
-  s->fpr = config->fpr != 0 ? config->fpr : DEFAULT_RATE;
-  if (config->bits != 0)
-    first.bits = config->bits - 8.0 * sizeof *s / (double)config->capacity;
+  s->fpr = config->fpr != 0 ? config->fpr : DEFAULT_FPR;
+  if (config->bits_per_key != 0)
+    first.bits_per_key = config->bits_per_key - 8.0 * sizeof *s / (double)config->capacity;
   else
     first.fpr = s->fpr / 2;
-  if (first.bits < 0 || (first.bits == 0 && !(first.fpr > 0))) return BESOM_INVALID;
-  besom_status status = besom__inner_create(&s->head, &s->inner, &first, &s->layers[0]);
+  if (first.bits_per_key < 0 || (first.bits_per_key == 0 && !(first.fpr > 0))) return BESOM_INVALID;
+  besom_status status = besom__layer_create(&s->head, &s->base, &first, &s->layers[0]);
   if (status != BESOM_OK) return status;
   s->n_layers = 1;
   besom_statistics stats;
   besom_stats(s->layers[0], &stats);
-  if (config->bits != 0) s->fpr = fmin(2 * stats.fpr_at_capacity, 1);
+  if (config->bits_per_key != 0) s->fpr = fmin(2 * stats.fpr_at_capacity, 1);
   return BESOM_OK;
 }
 
@@ -77,10 +78,10 @@ static besom_status create(besom_filter *f, const besom_config *config) {
   const char *text = config->options;
   struct option option;
   besom_status status;
-  s->inner.kind = besom__kind_named("qf");
+  s->base.kind = besom__kind_named("qf");
   while ((status = besom__option_next(&text, &option)) == BESOM_OK)
-    if ((status = besom__inner_option(&s->inner, &option)) != BESOM_OK) return status;
-  if (status != BESOM_END || s->inner.kind == &besom__scaling) return BESOM_BAD_OPTION;
+    if ((status = besom__layer_option(&s->base, &option)) != BESOM_OK) return status;
+  if (status != BESOM_END || s->base.kind == &besom__scaling) return BESOM_BAD_OPTION;
   if (config->slots || config->value_bits) return BESOM_INVALID;
   f->capacity = MAX_CAPACITY;
   s->first_capacity = config->capacity;
@@ -93,7 +94,7 @@ static besom_status create_like(besom_filter *f, const besom_filter *model) {
   struct scaling *s = scaling(f);
   besom_status status = besom_create_like(m->layers[0], &s->layers[0]);
   if (status != BESOM_OK) return status;
-  s->inner = m->inner;
+  s->base = m->base;
   s->n_layers = 1;
   s->first_capacity = m->first_capacity;
   s->fpr = m->fpr;
@@ -103,7 +104,7 @@ static besom_status create_like(besom_filter *f, const besom_filter *model) {
 
 /* ------------------------------------------------------------------ queries */
 
-/* The newest layer holds about half of all keys, so it is asked first. */
+/* The newest layer holds about half of all keys, so it is queried first. */
 static bool contains(const besom_filter *f, besom_digest d) {
   const struct scaling *s = const_scaling(f);
   for (uint64_t i = s->n_layers; i--;)
@@ -113,9 +114,9 @@ static bool contains(const besom_filter *f, besom_digest d) {
 
 #define BATCH 256
 
-/* Asks one more layer for those keys of a batch that have a no so far. */
-static void ask_layer(const besom_filter *layer, const besom_digest *d, size_t n,
-                      uint64_t *bitmap) {
+/* Queries one more layer for the keys of a batch that have a no so far. */
+static void query_layer(const besom_filter *layer, const besom_digest *d, size_t n,
+                        uint64_t *bitmap) {
   besom_digest asked[BATCH];
   uint64_t answers[BATCH / 64];
   size_t number[BATCH], m = 0;
@@ -136,16 +137,16 @@ static void contains_many(const besom_filter *f, const besom_digest *d, size_t n
   newest(s)->kind->contains_many(newest(s), d, n, bitmap);
   for (size_t at = 0; s->n_layers > 1 && at < n; at += BATCH)
     for (uint64_t i = s->n_layers - 1; i--;)
-      ask_layer(s->layers[i], d + at, n - at < BATCH ? n - at : BATCH, bitmap + at / 64);
+      query_layer(s->layers[i], d + at, n - at < BATCH ? n - at : BATCH, bitmap + at / 64);
 }
 
 static besom_status count(const besom_filter *f, besom_digest d, uint64_t *n) {
   const struct scaling *s = const_scaling(f);
   *n = 0;
-  if (!s->inner.kind->count) return BESOM_UNSUPPORTED;
+  if (!s->base.kind->count) return BESOM_UNSUPPORTED;
   for (uint64_t i = 0; i < s->n_layers; i++) {
     uint64_t here = 0;
-    besom_status status = s->inner.kind->count(s->layers[i], d, &here);
+    besom_status status = s->base.kind->count(s->layers[i], d, &here);
     if (status != BESOM_OK) return status;
     *n += here;
   }
@@ -154,11 +155,14 @@ static besom_status count(const besom_filter *f, besom_digest d, uint64_t *n) {
 
 /* ------------------------------------------------------------------ changes */
 
-/* Into the newest layer, or a new one if that is full; a new one that stays empty does no harm. */
+/*
+ * Inserts into the newest layer, or into a new one if that is full. A new layer that stays empty
+ * does no harm.
+ */
 static besom_status insert(besom_filter *f, besom_digest d) {
   struct scaling *s = scaling(f);
-  if (!s->inner.kind->count && contains(f, d))
-    return BESOM_OK; /* a kind without copies takes no second one */
+  if (!s->base.kind->count && contains(f, d))
+    return BESOM_OK; /* a kind without counts does not store a key twice */
   besom_filter *layer = newest(s);
   uint64_t items = layer->items;
   besom_status status = layer->kind->insert(layer, d);
@@ -178,37 +182,38 @@ static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n
   besom_status status = BESOM_OK;
   for (*done = 0; *done < n && status == BESOM_OK;) {
     size_t some = 0;
-    if (s->inner.kind->count) {
+    if (s->base.kind->count) {
       uint64_t items = newest(s)->items;
       status = newest(s)->kind->insert_many(newest(s), d + *done, n - *done, &some);
       f->items += newest(s)->items - items;
       *done += some;
       if (status != BESOM_FULL) continue;
     }
-    status = insert(f, d[*done]); /* which adds a layer if it must */
+    status = insert(f, d[*done]); /* adds a layer if necessary */
     *done += status == BESOM_OK;
   }
   return status;
 }
 
-static double room_used(const besom_filter *layer) {
+static double reserve_used(const besom_filter *layer) {
   besom_statistics stats;
   besom_stats(layer, &stats);
   return stats.reserve_used;
 }
 
 /*
- * Every layer that says yes adapts, the one with the least room first: if that one can, so can the others, unless
- * memory runs out just then; what has been learnt by that time stays learnt.
+ * Every layer that answers yes adapts, the one with the smallest free reserve first. If that
+ * succeeds, the others succeed, too, unless memory runs out in between. In that case the layers
+ * that have adapted stay adapted.
  */
 static besom_status adapt(besom_filter *f, besom_digest d) {
   struct scaling *s = scaling(f);
-  if (!s->inner.kind->adapt) return BESOM_UNSUPPORTED;
+  if (!s->base.kind->adapt) return BESOM_UNSUPPORTED;
   for (uint64_t asked = 0; asked < s->n_layers; asked++) {
     besom_filter *fullest = NULL;
     for (uint64_t i = 0; i < s->n_layers; i++)
       if (s->layers[i]->kind->contains(s->layers[i], d) &&
-          (!fullest || room_used(s->layers[i]) > room_used(fullest)))
+          (!fullest || reserve_used(s->layers[i]) > reserve_used(fullest)))
         fullest = s->layers[i];
     if (!fullest) return BESOM_OK;
     besom_status status = fullest->kind->adapt(fullest, d);
@@ -219,17 +224,17 @@ static besom_status adapt(besom_filter *f, besom_digest d) {
 
 /* ------------------------------------------------------------------ whole filters */
 
-static void stats(const besom_filter *f, besom_statistics *out) {
+static void stats(const besom_filter *f, struct stats_out *out) {
   const struct scaling *s = const_scaling(f);
-  double right = 1, room_used = 0;
+  double right = 1, reserve_used = 0;
   for (uint64_t i = 0; i < s->n_layers; i++) {
-    besom_statistics layer = besom__inner_stats(s->layers[i], out);
+    besom_statistics layer = besom__layer_stats(s->layers[i], out);
     right *= 1 - layer.expected_fpr;
-    room_used = fmax(room_used, layer.reserve_used);
+    reserve_used = fmax(reserve_used, layer.reserve_used);
   }
-  out->expected_fpr = 1 - right;
-  out->fpr_at_capacity = s->fpr;
-  out->reserve_used = room_used;
+  out->common.expected_fpr = 1 - right;
+  out->common.fpr_at_capacity = s->fpr;
+  out->common.reserve_used = reserve_used;
 }
 
 static const besom_filter *layer_at(const besom_filter *f, size_t i) {
@@ -244,7 +249,7 @@ static const char *validate(const besom_filter *f) {
     if (wrong) return wrong;
     items += s->layers[i]->items;
   }
-  return items == f->items ? NULL : "the number of items is not that of the layers";
+  return items == f->items ? NULL : "the number of keys is not the sum over the layers";
 }
 
 static void save(const besom_filter *f, struct sections_out *out) {
@@ -253,14 +258,14 @@ static void save(const besom_filter *f, struct sections_out *out) {
   besom__write_u64(&out->parameters, s->first_capacity);
   besom__write_double(&out->parameters, s->fpr);
   besom__write_double(&out->parameters, s->reserve);
-  for (uint64_t i = 0; i < s->n_layers; i++) besom__inner_save(s->layers[i], out);
+  for (uint64_t i = 0; i < s->n_layers; i++) besom__layer_save(s->layers[i], out);
 }
 
 static besom_status load_layers(besom_filter *f, struct sections_in *in, uint64_t n) {
   struct scaling *s = scaling(f);
   besom_status status = BESOM_OK;
   while (s->n_layers < n && status == BESOM_OK) {
-    status = besom__inner_load(f, in, &s->layers[s->n_layers]);
+    status = besom__layer_load(f, in, &s->layers[s->n_layers]);
     if (status != BESOM_OK) break;
     const besom_filter *layer = s->layers[s->n_layers++];
     bool alike = layer->kind == s->layers[0]->kind && layer->kind != &besom__scaling;
@@ -280,7 +285,7 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
   if (!(s->fpr > 0 && s->fpr <= 1 && s->reserve >= 0 && s->reserve <= 0.5)) return BESOM_CORRUPT;
   besom_status status = load_layers(f, in, n);
   if (status == BESOM_OK)
-    s->inner.kind = s->layers[0]->kind;
+    s->base.kind = s->layers[0]->kind;
   else
     destroy(f);
   return status;

@@ -1,83 +1,87 @@
 /*
- * What a stack of filters costs and how often it errs, in closed form (Deeds, Hentschel, Idreos: "Stacked Filters",
- * 2021, section 4). Layers count from 0: those with an even number hold members, the others frequently asked
- * non-members. Layer i holds those of its side that every layer before it was wrong about.
+ * Size and false-positive rate of a stack of filters, in closed form (Deeds, Hentschel, Idreos:
+ * "Stacked Filters", 2021, section 4). Layers are numbered from 0. Even layers hold members, odd
+ * layers hold frequently queried non-members. Layer i holds the keys of its side that pass every
+ * layer before it.
  */
 #ifndef BESOM_LAYERED_STACK_MODEL_H
 #define BESOM_LAYERED_STACK_MODEL_H
 
+#include "besom_plan.h"
 #include "filter.h"
 
 #define MAX_STACK_LAYERS BESOM_PLAN_LAYERS
 
-/* An odd number of layers, each with the rate at which it is wrong about a key that it does not hold. */
+/* An odd number of layers, each with its false-positive rate. */
 struct stack {
   unsigned layers;
   double rates[MAX_STACK_LAYERS];
 };
 
-/* All layers alike. */
+/* A stack whose layers all have this false-positive rate. */
 struct stack besom__stack_of_equals(unsigned layers, double rate);
 
-/* ------------------------------------------------------------------ how often it errs */
+/* ------------------------------------------------------------------ false-positive rate */
 
-/* The probability of a yes: for a frequent non-member; for any other, which is the worst case. */
-double besom__stack_rate_frequent(const struct stack *s);
-double besom__stack_rate_other(const struct stack *s);
+/* The false-positive rate: for a frequent non-member; for any other, which is the worst case. */
+double besom__stack_fpr_frequent(const struct stack *s);
+double besom__stack_fpr_other(const struct stack *s);
 
-/* Over queries for non-members of which this share is for frequent ones. */
-double besom__stack_rate(const struct stack *s, double share);
+/* Over negative queries, of which this share is for frequent non-members. */
+double besom__stack_fpr(const struct stack *s, double share);
 
-/* ------------------------------------------------------------------ how many layers a query asks, on average */
+/* ----------------------------------------------------------------- layers per query, on average */
 
 double besom__stack_checks_member(const struct stack *s);
 double besom__stack_checks_frequent(const struct stack *s);
 double besom__stack_checks_other(const struct stack *s);
 
-/* Over queries for non-members of which this share is for frequent ones. */
+/* Over negative queries, of which this share is for frequent non-members. */
 double besom__stack_checks(const struct stack *s, double share);
 
-/* ------------------------------------------------------------------ how large it is */
+/* ------------------------------------------------------------------ bits per key */
 
 /*
- * What a key takes in a filter of the base kind, by rate, 2^-1/4 apart. Kinds with fingerprints of whole bits have
- * some rates only: those of the list, and nothing between them.
+ * Bits per key of the base kind as a function of the false-positive rate, sampled at rates that
+ * differ by a factor of 2^(-1/4). Kinds with fingerprints of whole bits have only the listed rates,
+ * none in between.
  */
-#define MAX_PRICES 160
+#define MAX_LAYER_COSTS 160
 
-struct layer_prices {
+struct layer_costs {
   bool whole_bits;
   unsigned n;
-  double log_rates
-      [MAX_PRICES]; /* -log2 of the rates, ascending; if any rate can be had: i / 4 for entry i */
-  double bits[MAX_PRICES]; /* a key */
-  double layer_bits;       /* what each layer takes beside its keys */
-  double head_bits;        /* and the stack itself, once */
+  double log_rates[MAX_LAYER_COSTS]; /* -log2 of the rates, ascending; i / 4 if not whole_bits */
+  double bits[MAX_LAYER_COSTS];      /* bits per key */
+  double layer_bits;                 /* fixed overhead per layer */
+  double head_bits;                  /* fixed overhead of the stack */
 };
 
 /*
- * The prices of a kind for sets of about so many keys. False if the kind cannot tell them (besom_kind.price);
- * head_bits is left to the caller.
+ * The costs of a kind for sets of about so many keys. False if the kind does not have the operation
+ * bits_per_key, or it fails. The caller sets head_bits.
  */
-bool besom__layer_prices(const struct besom_kind *kind, double keys, struct layer_prices *prices);
+bool besom__layer_costs(const struct besom_kind *kind, double keys, struct layer_costs *costs);
 
-/* Bits a key at a rate of 2^-log_rate. Between two entries of the list they lie on a line. */
-double besom__layer_bits(const struct layer_prices *prices, double log_rate);
-
-/* The other way around: -log2 of the lowest rate for so many bits a key; the highest of the list if they are too few.
- */
-double besom__layer_log_rate(const struct layer_prices *prices, double bits);
+/* Bits per key at a false-positive rate of 2^-log_rate, interpolated linearly between entries. */
+double besom__layer_bits_per_key(const struct layer_costs *costs, double log_rate);
 
 /*
- * Bits a member of the whole, expected: with so many members, and so many frequent non-members for each. All of a
- * layer that nobody reaches is still there.
+ * The inverse: -log2 of the lowest false-positive rate for so many bits per key. If they are too
+ * few, that of the highest rate of the list.
  */
-double besom__stack_bits(const struct stack *s, const struct layer_prices *prices, double members,
+double besom__layer_log_rate(const struct layer_costs *costs, double bits);
+
+/*
+ * Expected bits per key of the whole stack, for so many members and `frequent` frequent non-members
+ * per member. A layer that no key reaches still has its fixed overhead.
+ */
+double besom__stack_bits(const struct stack *s, const struct layer_costs *costs, double members,
                          double frequent);
 
-/* The same for layers that are all alike, without a loop over them. */
+/* The same for a stack whose layers all have the same rate. Faster. */
 double besom__stack_bits_of_equals(unsigned layers, double log_rate,
-                                   const struct layer_prices *prices, double members,
+                                   const struct layer_costs *costs, double members,
                                    double frequent);
 
 #endif

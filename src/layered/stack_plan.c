@@ -4,116 +4,129 @@
 
 #include "layered/stack_search.h"
 
-/* The best for given frequent non-members. Stacks of several layers are tried up to that number, or at it. */
-static bool search(const struct stack_aim *aim, unsigned layers, double epsilon,
-                   struct stack_choice *x) {
-  return aim->prices.whole_bits ? besom__search_whole_bits(aim, epsilon, x)
-                                : besom__search_equals(aim, layers, x);
+/*
+ * The best stack for given frequent non-members: with exactly so many layers, or, if rates are of
+ * whole bits, with any number of layers up to the limit.
+ */
+static bool search(const struct stack_objective *objective, unsigned layers, double epsilon,
+                   struct stack_candidate *x) {
+  return objective->costs.whole_bits ? besom__search_whole_bits(objective, epsilon, x)
+                                     : besom__search_equals(objective, layers, x);
 }
 
 /*
- * How much of the queries may be skipped on the way to the next number of frequent non-members (Theorem 1). A stack for
- * more of them is no smaller, so its rates are no lower; what it wins is that more of the queries are for keys that it
- * knows. Skipping a share d of the queries so loses d times the rate for other keys, at most. Who says no epsilon gets
- * a thousand steps at most: where all keys are known, a hundredth of the rate is next to nothing.
+ * The share of the queries that may be skipped before the next number of frequent non-members is
+ * tried (Theorem 1). A stack that holds more non-members is no smaller, so its rates are no lower;
+ * it gains only because more of the queries are for keys that it holds. So skipping a share d of
+ * the queries loses at most d times the rate for other keys. If the caller gives no epsilon, there
+ * are at most 1000 steps: if all keys are in the sample, a hundredth of the rate is close to 0.
  */
-static double next_step(const struct stack_aim *aim, const struct stack_choice *x, double epsilon) {
-  double step = epsilon / (3 * besom__stack_rate_other(&x->stack));
-  if (aim->bits == 0) step = (1 - x->share) * epsilon / (3 * aim->fpr);
-  return aim->limits.epsilon > 0 ? step : fmax(step, 0.001);
+static double next_step(const struct stack_objective *objective, const struct stack_candidate *x,
+                        double epsilon) {
+  double step = epsilon / (3 * besom__stack_fpr_other(&x->stack));
+  if (objective->bits == 0) step = (1 - x->share) * epsilon / (3 * objective->fpr);
+  return objective->limits.epsilon > 0 ? step : fmax(step, 0.001);
 }
 
-/* Every number of frequent non-members that may make a difference, with so many layers. */
-static void sweep(const struct stack_aim *aim, const struct popularity *popularity, unsigned layers,
-                  double epsilon, struct stack_choice *best) {
-  struct popularity_walk walk = besom__popularity_walk(popularity);
-  struct stack_choice x = *best;
-  while (besom__popularity_by_share(&walk, next_step(aim, &x, epsilon))) {
+/* Tries every number of frequent non-members that can make a difference, with so many layers. */
+static void sweep(const struct stack_objective *objective, const struct rank_frequency *frequencies,
+                  unsigned layers, double epsilon, struct stack_candidate *best) {
+  struct rank_walk walk = besom__rank_walk_start(frequencies);
+  struct stack_candidate x = *best;
+  while (besom__rank_walk_by_share(&walk, next_step(objective, &x, epsilon))) {
     x.frequent = walk.keys;
     x.share = walk.share;
-    if (!search(aim, layers, epsilon / 3, &x))
-      break; /* with more of them it would only be larger */
-    if (besom__choice_better(aim, &x, best)) *best = x;
+    if (!search(objective, layers, epsilon / 3, &x)) break; /* with more keys it is only larger */
+    if (besom__candidate_is_better(objective, &x, best)) *best = x;
   }
 }
 
-/* Whether a plan is better than another by so much that two more layers are worth it. */
-static bool much_better(const struct stack_aim *aim, const struct stack_choice *x,
-                        const struct stack_choice *y, double epsilon) {
-  double won = aim->bits != 0 ? y->fpr - x->fpr : (y->bits - x->bits) / y->bits * aim->fpr;
+/* Whether x is better than y by so much that two more layers are justified. */
+static bool much_better(const struct stack_objective *objective, const struct stack_candidate *x,
+                        const struct stack_candidate *y, double epsilon) {
+  double won =
+      objective->bits != 0 ? y->fpr - x->fpr : (y->bits - x->bits) / y->bits * objective->fpr;
   return won > epsilon / 3;
 }
 
-/* From as many layers as there are on, until more do not help; all widths at once where rates are of whole bits. */
-static void plan_layers(const struct stack_aim *aim, const struct popularity *popularity,
-                        double epsilon, struct stack_choice *best) {
-  if (aim->prices.whole_bits) {
-    sweep(aim, popularity, 0, epsilon, best);
+/*
+ * Tries more and more layers, from those of *best on, until more do not help. If rates are of whole
+ * bits, one search covers all numbers of layers.
+ */
+static void plan_layers(const struct stack_objective *objective,
+                        const struct rank_frequency *frequencies, double epsilon,
+                        struct stack_candidate *best) {
+  if (objective->costs.whole_bits) {
+    sweep(objective, frequencies, 0, epsilon, best);
     return;
   }
   unsigned first = best->stack.layers > 1 ? best->stack.layers : 3;
-  for (unsigned layers = first; layers <= aim->limits.layers; layers += 2) {
-    struct stack_choice before = *best;
-    sweep(aim, popularity, layers, epsilon, best);
-    if (!much_better(aim, best, &before, epsilon)) break;
+  for (unsigned layers = first; layers <= objective->limits.layers; layers += 2) {
+    struct stack_candidate before = *best;
+    sweep(objective, frequencies, layers, epsilon, best);
+    if (!much_better(objective, best, &before, epsilon)) break;
   }
 }
 
 /*
- * How far a plan may be from the best: a hundredth of the rate, if nobody says. What that is shows after a first,
- * coarser plan, by the rate of one layer.
+ * If the caller gives no epsilon, a plan may be worse than the optimum by a hundredth of its rate.
+ * That rate is known only after a first, coarser plan, whose epsilon comes from the rate of one
+ * layer.
  */
-static void plan_closely(const struct stack_aim *aim, const struct popularity *popularity,
-                         struct stack_choice *best) {
+static void plan_closely(const struct stack_objective *objective,
+                         const struct rank_frequency *frequencies, struct stack_candidate *best) {
   const double close = 0.01;
-  double epsilon = aim->limits.epsilon > 0 ? aim->limits.epsilon
-                                           : close * (aim->bits != 0 ? best->fpr : aim->fpr);
-  plan_layers(aim, popularity, epsilon, best);
-  if (aim->limits.epsilon > 0 || best->fpr * close > epsilon / 2) return;
-  plan_layers(aim, popularity, close * best->fpr, best);
+  double epsilon = objective->limits.epsilon > 0
+                       ? objective->limits.epsilon
+                       : close * (objective->bits != 0 ? best->fpr : objective->fpr);
+  plan_layers(objective, frequencies, epsilon, best);
+  if (objective->limits.epsilon > 0 || best->fpr * close > epsilon / 2) return;
+  plan_layers(objective, frequencies, close * best->fpr, best);
 }
 
-static unsigned layers_allowed(const struct stack_aim *aim) {
-  unsigned most = aim->limits.layers;
+static unsigned layers_allowed(const struct stack_objective *objective) {
+  unsigned most = objective->limits.layers;
   return most == 0 || most > MAX_STACK_LAYERS ? MAX_STACK_LAYERS : (most - 1) / 2 * 2 + 1;
 }
 
-bool besom__stack_plan_for(const struct stack_aim *wanted, double frequent, double share,
-                           struct stack_choice *best) {
-  struct stack_aim aim = *wanted;
+bool besom__stack_plan_for(const struct stack_objective *wanted, double frequent, double share,
+                           struct stack_candidate *best) {
+  struct stack_objective objective = *wanted;
   bool found = false;
-  aim.limits.layers = layers_allowed(wanted);
-  for (unsigned layers = aim.limits.frequent ? 3 : 1; layers <= aim.limits.layers; layers += 2) {
-    struct stack_choice x = {.frequent = frequent, .share = share};
-    if (!search(&aim, layers, 0, &x)) {
+  objective.limits.layers = layers_allowed(wanted);
+  for (unsigned layers = objective.limits.frequent ? 3 : 1; layers <= objective.limits.layers;
+       layers += 2) {
+    struct stack_candidate x = {.frequent = frequent, .share = share};
+    if (!search(&objective, layers, 0, &x)) {
       if (found) break;
       continue;
     }
-    if (!found || besom__choice_better(&aim, &x, best)) *best = x;
+    if (!found || besom__candidate_is_better(&objective, &x, best)) *best = x;
     found = true;
-    if (aim.prices.whole_bits) break;
+    if (objective.costs.whole_bits) break;
   }
-  if (found && !aim.prices.whole_bits && !aim.limits.equal_rates) besom__search_polish(&aim, best);
+  if (found && !objective.costs.whole_bits && !objective.limits.equal_rates)
+    besom__search_polish(&objective, best);
   return found;
 }
 
-bool besom__stack_plan(const struct stack_aim *wanted, const struct popularity *popularity,
-                       struct stack_choice *best) {
-  struct stack_aim aim = *wanted;
-  aim.limits.layers = layers_allowed(wanted);
-  if (aim.limits.frequent && popularity->n_keys) {
-    struct popularity_walk walk = besom__popularity_walk(popularity);
-    besom__popularity_by_keys(&walk, (double)aim.limits.frequent);
-    return besom__stack_plan_for(&aim, walk.keys, walk.share, best);
+bool besom__stack_plan(const struct stack_objective *wanted,
+                       const struct rank_frequency *frequencies, struct stack_candidate *best) {
+  struct stack_objective objective = *wanted;
+  objective.limits.layers = layers_allowed(wanted);
+  if (objective.limits.frequent && frequencies->n_keys) {
+    struct rank_walk walk = besom__rank_walk_start(frequencies);
+    besom__rank_walk_by_keys(&walk, (double)objective.limits.frequent);
+    return besom__stack_plan_for(&objective, walk.keys, walk.share, best);
   }
-  *best = (struct stack_choice){0};
-  if (!search(&aim, 1, 0, best)) return false;
-  if (popularity->n_keys) plan_closely(&aim, popularity, best);
+  *best = (struct stack_candidate){0};
+  if (!search(&objective, 1, 0, best)) return false;
+  if (frequencies->n_keys) plan_closely(&objective, frequencies, best);
   if (best->stack.layers == 1) {
     best->frequent = best->share = 0;
-    besom__choice_measure(&aim, best);
-  } else if (!aim.prices.whole_bits && !aim.limits.equal_rates) {
-    besom__search_polish(&aim, best);
+    besom__candidate_evaluate(&objective, best);
+  } else if (!objective.costs.whole_bits && !objective.limits.equal_rates) {
+    besom__search_polish(&objective, best);
   }
   return true;
 }

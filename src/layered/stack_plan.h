@@ -1,37 +1,48 @@
 /*
- * Which stack is the best: how many of the frequent non-members to know, how many layers, and the rate of each (section
- * 5 of the paper).
+ * The planner of stacked filters: finds the stack with the best objective value. It chooses the
+ * number of frequent non-members to hold, the number of layers, and the false-positive rate of each
+ * layer (section 5 of the paper).
  */
 #ifndef BESOM_LAYERED_STACK_PLAN_H
 #define BESOM_LAYERED_STACK_PLAN_H
 
-#include "layered/popularity.h"
+#include "layered/rank_frequency.h"
 #include "layered/stack_model.h"
 
-/* What is wanted: the least rate within a budget, or the least size at a rate. */
-struct stack_aim {
-  struct layer_prices prices;
+/*
+ * The objective function and its constraints. If bits is not 0: minimize the expected
+ * false-positive rate within that budget. Else: minimize the bits per key at the expected
+ * false-positive rate fpr.
+ */
+struct stack_objective {
+  struct layer_costs costs;
   double members;
-  double bits; /* a member; or 0, and */
-  double fpr;  /* over the queries for non-members that are expected */
+  double bits; /* budget in bits per key, or 0 */
+  double fpr;  /* target false-positive rate over the expected negative queries */
   besom_plan_limits limits;
 };
 
-/* A stack, and whom it knows. */
-struct stack_choice {
+/* A stack, the non-members that it holds, and its value under the objective. */
+struct stack_candidate {
   struct stack stack;
-  double frequent; /* non-members, a whole number */
-  double share;    /* of the queries for non-members that are for them */
-  double fpr;      /* over all of these queries */
-  double bits;     /* a member */
+  double frequent; /* non-members held, a whole number */
+  double share;    /* of the negative queries, for these non-members */
+  double fpr;      /* over all negative queries */
+  double bits;     /* bits per key */
 };
 
-/* The best stack of at most so many layers that knows the most popular keys. False if none keeps to the aim. */
-bool besom__stack_plan(const struct stack_aim *aim, const struct popularity *popularity,
-                       struct stack_choice *best);
+/*
+ * The best stack for this rank-frequency distribution; it holds the most frequent keys. False if no
+ * stack is feasible.
+ */
+bool besom__stack_plan(const struct stack_objective *objective,
+                       const struct rank_frequency *frequencies, struct stack_candidate *best);
 
-/* The same for given frequent non-members, and their share of the queries. With limits.frequent never of one layer. */
-bool besom__stack_plan_for(const struct stack_aim *aim, double frequent, double share,
-                           struct stack_choice *best);
+/*
+ * The same for a given number of frequent non-members and their share of the negative queries. If
+ * limits.frequent is set, the stack has at least three layers.
+ */
+bool besom__stack_plan_for(const struct stack_objective *objective, double frequent, double share,
+                           struct stack_candidate *best);
 
 #endif

@@ -2,18 +2,24 @@
 
 #include <math.h>
 
-/* ------------------------------------------------------------------ what is good */
+/* ------------------------------------------------------------------ the objective */
 
-void besom__choice_measure(const struct stack_aim *aim, struct stack_choice *x) {
-  x->fpr = besom__stack_rate(&x->stack, x->share);
-  x->bits = besom__stack_bits(&x->stack, &aim->prices, aim->members, x->frequent / aim->members);
+void besom__candidate_evaluate(const struct stack_objective *objective, struct stack_candidate *x) {
+  x->fpr = besom__stack_fpr(&x->stack, x->share);
+  x->bits = besom__stack_bits(&x->stack, &objective->costs, objective->members,
+                              x->frequent / objective->members);
 }
 
-/* The limits alone, and the rate if one is wanted: what a lower rate of any layer makes better. */
-static bool exact_enough(const struct stack_aim *aim, const struct stack *s, double share) {
-  const besom_plan_limits *limits = &aim->limits;
-  if (aim->bits == 0 && besom__stack_rate(s, share) > aim->fpr * (1 + 1e-9)) return false;
-  if (limits->worst_fpr > 0 && besom__stack_rate_other(s) > limits->worst_fpr * (1 + 1e-9))
+/*
+ * Whether the constraints hold, without the budget of bits. A lower rate of any layer helps all of
+ * them.
+ */
+static bool constraints_hold(const struct stack_objective *objective, const struct stack *s,
+                             double share) {
+  const besom_plan_limits *limits = &objective->limits;
+  if (objective->bits == 0 && besom__stack_fpr(s, share) > objective->fpr * (1 + 1e-9))
+    return false;
+  if (limits->worst_fpr > 0 && besom__stack_fpr_other(s) > limits->worst_fpr * (1 + 1e-9))
     return false;
   if (limits->checks_member > 0 &&
       besom__stack_checks_member(s) > limits->checks_member * (1 + 1e-9))
@@ -21,26 +27,27 @@ static bool exact_enough(const struct stack_aim *aim, const struct stack *s, dou
   return !(limits->checks > 0) || besom__stack_checks(s, share) <= limits->checks * (1 + 1e-9);
 }
 
-bool besom__choice_fits(const struct stack_aim *aim, const struct stack_choice *x) {
-  return (aim->bits == 0 || x->bits <= aim->bits * (1 + 1e-9)) &&
-         exact_enough(aim, &x->stack, x->share);
+bool besom__candidate_is_feasible(const struct stack_objective *objective,
+                                  const struct stack_candidate *x) {
+  return (objective->bits == 0 || x->bits <= objective->bits * (1 + 1e-9)) &&
+         constraints_hold(objective, &x->stack, x->share);
 }
 
-bool besom__choice_better(const struct stack_aim *aim, const struct stack_choice *x,
-                          const struct stack_choice *y) {
-  return aim->bits == 0 ? x->bits < y->bits : x->fpr < y->fpr;
+bool besom__candidate_is_better(const struct stack_objective *objective,
+                                const struct stack_candidate *x, const struct stack_candidate *y) {
+  return objective->bits == 0 ? x->bits < y->bits : x->fpr < y->fpr;
 }
 
 /* ------------------------------------------------------------------ one rate */
 
-#define LEAST_LOG_RATE 0.05
-#define HALVINGS 26
+#define MIN_LOG_RATE 0.05
+#define ITERATIONS 26
 
-/* Stacks that differ in one number: the rate of all layers, or that of the first alone. */
+/* Stacks that differ in one number: the rate of all layers, or that of the first layer. */
 struct line {
-  const struct stack_aim *aim;
+  const struct stack_objective *objective;
   struct stack stack;
-  double frequent, share; /* for each member; of the queries */
+  double frequent, share; /* non-members per member; their share of the negative queries */
   bool equal;
 };
 
@@ -52,39 +59,39 @@ static struct stack stack_at(const struct line *l, double log_rate) {
 }
 
 static double bits_at(const struct line *l, double log_rate) {
-  const struct stack_aim *aim = l->aim;
+  const struct stack_objective *objective = l->objective;
   if (l->equal)
-    return besom__stack_bits_of_equals(l->stack.layers, log_rate, &aim->prices, aim->members,
-                                       l->frequent);
+    return besom__stack_bits_of_equals(l->stack.layers, log_rate, &objective->costs,
+                                       objective->members, l->frequent);
   struct stack s = stack_at(l, log_rate);
-  return besom__stack_bits(&s, &aim->prices, aim->members, l->frequent);
+  return besom__stack_bits(&s, &objective->costs, objective->members, l->frequent);
 }
 
-static bool exact_enough_at(const struct line *l, double log_rate) {
+static bool constraints_hold_at(const struct line *l, double log_rate) {
   struct stack s = stack_at(l, log_rate);
-  return exact_enough(l->aim, &s, l->share);
+  return constraints_hold(l->objective, &s, l->share);
 }
 
-/* The highest rate that is exact enough: the lower, the more exact. */
+/* The highest rate that satisfies the constraints, by bisection: lower rates satisfy them, too. */
 static double highest_rate(const struct line *l, double most) {
-  double low = LEAST_LOG_RATE, high = most;
-  if (exact_enough_at(l, low)) return low;
-  for (unsigned i = 0; i < HALVINGS; i++) {
+  double low = MIN_LOG_RATE, high = most;
+  if (constraints_hold_at(l, low)) return low;
+  for (unsigned i = 0; i < ITERATIONS; i++) {
     double middle = (low + high) / 2;
-    *(exact_enough_at(l, middle) ? &high : &low) = middle;
+    *(constraints_hold_at(l, middle) ? &high : &low) = middle;
   }
   return high;
 }
 
 /*
- * Where the size is the least: it falls and then rises (Theorem 2), so the golden section finds what gradient descent
- * would, and needs no step size.
+ * The rate with the smallest size. The size falls and then rises (Theorem 2), so golden-section
+ * search finds what gradient descent would, and needs no step size.
  */
-static double least_size(const struct line *l, double low, double high) {
+static double smallest_size(const struct line *l, double low, double high) {
   const double golden = 0.6180339887498949;
   double x = high - golden * (high - low), y = low + golden * (high - low);
   double of_x = bits_at(l, x), of_y = bits_at(l, y);
-  for (unsigned i = 0; i < HALVINGS; i++)
+  for (unsigned i = 0; i < ITERATIONS; i++)
     if (of_x <= of_y) {
       high = y, y = x, of_y = of_x;
       x = high - golden * (high - low);
@@ -98,18 +105,18 @@ static double least_size(const struct line *l, double low, double high) {
   return bits_at(l, low) <= bits_at(l, middle) ? low : middle;
 }
 
-/* The best point of the line. False if none is good. */
+/* The best feasible point of the line. False if there is none. */
 static bool best_of_line(const struct line *l, double *log_rate) {
-  const struct layer_prices *prices = &l->aim->prices;
-  double most = prices->log_rates[prices->n - 1], budget = l->aim->bits;
-  if (!exact_enough_at(l, most)) return false;
-  double low = least_size(l, highest_rate(l, most), most);
+  const struct layer_costs *costs = &l->objective->costs;
+  double most = costs->log_rates[costs->n - 1], budget = l->objective->bits;
+  if (!constraints_hold_at(l, most)) return false;
+  double low = smallest_size(l, highest_rate(l, most), most);
   *log_rate = low;
   if (budget == 0) return true;
   if (bits_at(l, low) > budget) return false;
   if (bits_at(l, most) <= budget) low = most;
   for (double high = most;
-       high - low > 1e-6;) { /* from the least size on it rises: spend the budget */
+       high - low > 1e-6;) { /* from the smallest size on it rises: spend the budget */
     double middle = (low + high) / 2;
     *(bits_at(l, middle) <= budget ? &low : &high) = middle;
   }
@@ -117,42 +124,49 @@ static bool best_of_line(const struct line *l, double *log_rate) {
   return true;
 }
 
-bool besom__search_equals(const struct stack_aim *aim, unsigned layers, struct stack_choice *x) {
-  struct line l = {.aim = aim, .stack = {.layers = layers}, .share = x->share, .equal = true};
+bool besom__search_equals(const struct stack_objective *objective, unsigned layers,
+                          struct stack_candidate *x) {
+  struct line l = {
+      .objective = objective, .stack = {.layers = layers}, .share = x->share, .equal = true};
   double log_rate;
-  l.frequent = x->frequent / aim->members;
+  l.frequent = x->frequent / objective->members;
   if (!best_of_line(&l, &log_rate)) return false;
   x->stack = stack_at(&l, log_rate);
-  besom__choice_measure(aim, x);
+  besom__candidate_evaluate(objective, x);
   return true;
 }
 
 /* ------------------------------------------------------------------ each rate by itself */
 
-/* The same stack with another rate in one layer, and in the first what suits it. False if that is no better. */
-static bool improve(const struct stack_aim *aim, unsigned layer, double by,
-                    struct stack_choice *x) {
-  struct line l = {.aim = aim, .stack = x->stack, .share = x->share};
+/*
+ * Changes the rate of one layer, and the rate of the first layer to suit it. False if that is no
+ * improvement.
+ */
+static bool improve(const struct stack_objective *objective, unsigned layer, double by,
+                    struct stack_candidate *x) {
+  struct line l = {.objective = objective, .stack = x->stack, .share = x->share};
   double log_rate = -log2(x->stack.rates[layer]) + by;
-  if (log_rate < LEAST_LOG_RATE || log_rate > aim->prices.log_rates[aim->prices.n - 1])
+  if (log_rate < MIN_LOG_RATE || log_rate > objective->costs.log_rates[objective->costs.n - 1])
     return false;
-  struct stack_choice other = *x;
-  l.frequent = x->frequent / aim->members;
+  struct stack_candidate other = *x;
+  l.frequent = x->frequent / objective->members;
   l.stack.rates[layer] = exp2(-log_rate);
   if (!best_of_line(&l, &log_rate)) return false;
   other.stack = stack_at(&l, log_rate);
-  besom__choice_measure(aim, &other);
-  if (!besom__choice_fits(aim, &other) || !besom__choice_better(aim, &other, x)) return false;
+  besom__candidate_evaluate(objective, &other);
+  if (!besom__candidate_is_feasible(objective, &other) ||
+      !besom__candidate_is_better(objective, &other, x))
+    return false;
   *x = other;
   return true;
 }
 
-void besom__search_polish(const struct stack_aim *aim, struct stack_choice *x) {
+void besom__search_polish(const struct stack_objective *objective, struct stack_candidate *x) {
   for (double step = 2; step > 0.03; step /= 2)
     for (bool again = true; again;) {
       again = false;
       for (unsigned layer = 1; layer < x->stack.layers; layer++)
-        again |= improve(aim, layer, step, x) || improve(aim, layer, -step, x);
+        again |= improve(objective, layer, step, x) || improve(objective, layer, -step, x);
     }
 }
 
@@ -160,19 +174,19 @@ void besom__search_polish(const struct stack_aim *aim, struct stack_choice *x) {
 
 #define FRONTIER 32
 
-/* A stack that may be continued, and what follows from its layers so far. */
+/* A partial stack that can be continued, and what follows from its layers so far. */
 struct node {
   struct stack stack;
   double bits;
-  double members, frequent; /* that reach the next layer of their side, for each member there is */
-  double passes;            /* the probability that a frequent non-member is still undecided; */
-  double reaches, yes;      /* that any other is, or has got a yes */
+  double members, frequent; /* that reach the next layer of their side, per member */
+  double passes;            /* probability that a frequent non-member passed all layers */
+  double reaches, yes;      /* that any other non-member did; that it has got a yes */
 };
 
 struct search {
-  const struct stack_aim *aim;
+  const struct stack_objective *objective;
   double epsilon, share;
-  struct stack_choice best;
+  struct stack_candidate best;
   bool found;
   struct node frontier[2][FRONTIER];
   unsigned n[2];
@@ -182,27 +196,27 @@ static double rate_of(const struct search *s, const struct node *n) {
   return s->share * n->passes + (1 - s->share) * (n->yes + n->reaches);
 }
 
-/* What is too little to look for: as told, or else a small part of the best so far. */
+/* Smaller improvements are not searched for: as given, or a small part of the best rate so far. */
 static double epsilon_of(const struct search *s) {
   return s->epsilon > 0 || !s->found ? s->epsilon : 0.003 * s->best.fpr;
 }
 
-/* What no continuation can fall below. */
+/* A lower bound of the false-positive rate of every continuation. */
 static double bound_of(const struct search *s, const struct node *n) {
   return (1 - s->share) * n->yes;
 }
 
-/* A layer of members, or of non-members, that has entry number `price` of the list. */
-static struct node with_layer(const struct search *s, const struct node *from, unsigned price) {
-  const struct layer_prices *prices = &s->aim->prices;
+/* Appends a layer, of members or of non-members, with entry number `cost` of the list. */
+static struct node with_layer(const struct search *s, const struct node *from, unsigned cost) {
+  const struct layer_costs *costs = &s->objective->costs;
   struct node n = *from;
-  double rate = exp2(-prices->log_rates[price]), overhead = prices->layer_bits / s->aim->members;
+  double rate = exp2(-costs->log_rates[cost]), overhead = costs->layer_bits / s->objective->members;
   if (n.stack.layers % 2) {
-    n.bits += n.frequent * prices->bits[price] + overhead;
+    n.bits += n.frequent * costs->bits[cost] + overhead;
     n.members *= rate;
     n.yes += n.reaches * (1 - rate);
   } else {
-    n.bits += n.members * prices->bits[price] + overhead;
+    n.bits += n.members * costs->bits[cost] + overhead;
     n.frequent *= rate;
     n.passes *= rate;
   }
@@ -211,25 +225,27 @@ static struct node with_layer(const struct search *s, const struct node *from, u
   return n;
 }
 
-/* Whether the node costs too much, or errs too often already, to become something better than the best. */
-static bool hopeless(const struct search *s, const struct node *n) {
-  const struct stack_aim *aim = s->aim;
-  if (aim->limits.worst_fpr > 0 && n->yes > aim->limits.worst_fpr) return true;
-  if (aim->bits == 0) return (s->found && n->bits >= s->best.bits) || bound_of(s, n) > aim->fpr;
-  return n->bits > aim->bits || (s->found && bound_of(s, n) >= s->best.fpr - epsilon_of(s));
+/* Whether no continuation of the node can be better than the best so far. */
+static bool can_prune(const struct search *s, const struct node *n) {
+  const struct stack_objective *objective = s->objective;
+  if (objective->limits.worst_fpr > 0 && n->yes > objective->limits.worst_fpr) return true;
+  if (objective->bits == 0)
+    return (s->found && n->bits >= s->best.bits) || bound_of(s, n) > objective->fpr;
+  return n->bits > objective->bits || (s->found && bound_of(s, n) >= s->best.fpr - epsilon_of(s));
 }
 
-/* One layer would know nobody: not if that is wanted. */
+/* A stack of one layer holds no non-members: it is skipped if limits.frequent asks for some. */
 static void consider(struct search *s, const struct node *n) {
-  if (n->stack.layers == 1 && s->aim->limits.frequent) return;
-  struct stack_choice x = {n->stack, s->best.frequent, s->share, rate_of(s, n), n->bits};
-  if (!besom__choice_fits(s->aim, &x) || (s->found && !besom__choice_better(s->aim, &x, &s->best)))
+  if (n->stack.layers == 1 && s->objective->limits.frequent) return;
+  struct stack_candidate x = {n->stack, s->best.frequent, s->share, rate_of(s, n), n->bits};
+  if (!besom__candidate_is_feasible(s->objective, &x) ||
+      (s->found && !besom__candidate_is_better(s->objective, &x, &s->best)))
     return;
   s->best = x;
   s->found = true;
 }
 
-/* Keeps the node to be continued, in the place of the worst one if there are too many. */
+/* Keeps the node for continuation. If there are too many, it replaces the worst one. */
 static void keep(struct search *s, const struct node *n, unsigned side) {
   unsigned at = s->n[side];
   if (at < FRONTIER) {
@@ -243,51 +259,55 @@ static void keep(struct search *s, const struct node *n, unsigned side) {
   s->frontier[side][at] = *n;
 }
 
-/* Further layers add bits. They are worth a look if there is something left for them to decide. */
+/* Further layers add bits. They can help only if some queries are still undecided. */
 static bool may_continue(const struct search *s, const struct node *n) {
-  unsigned most = s->aim->limits.layers;
+  unsigned most = s->objective->limits.layers;
   if (n->stack.layers + 2 > most || s->share == 0) return false;
-  return s->aim->bits == 0 ? rate_of(s, n) > s->aim->fpr
-                           : rate_of(s, n) - bound_of(s, n) > epsilon_of(s);
+  return s->objective->bits == 0 ? rate_of(s, n) > s->objective->fpr
+                                 : rate_of(s, n) - bound_of(s, n) > epsilon_of(s);
 }
 
 /*
- * Layers of members with every entry of the list, from the cheapest on. Beyond a rate that decides all but epsilon of
- * the queries a lower one only costs.
+ * Tries a layer of members with every entry of the list, from the cheapest on. A rate that decides
+ * all but epsilon of the queries is low enough.
  */
 static void add_members(struct search *s, const struct node *from, unsigned side) {
-  for (unsigned i = 0; i < s->aim->prices.n; i++) {
+  for (unsigned i = 0; i < s->objective->costs.n; i++) {
     struct node n = with_layer(s, from, i);
-    if (n.bits > s->aim->bits && s->aim->bits != 0) break;
-    if (hopeless(s, &n)) continue;
+    if (n.bits > s->objective->bits && s->objective->bits != 0) break;
+    if (can_prune(s, &n)) continue;
     consider(s, &n);
     if (may_continue(s, &n)) keep(s, &n, side);
     if (rate_of(s, &n) - bound_of(s, &n) < epsilon_of(s) / 8) break;
   }
 }
 
-/* A lower rate of the non-members' layer only saves members in the next: when next to none get there, it is enough. */
+/*
+ * A lower rate of the layer of non-members only saves members in the next layer. If almost no
+ * member gets there, it is low enough.
+ */
 static void add_pair(struct search *s, const struct node *from, unsigned side) {
-  for (unsigned i = 0; i < s->aim->prices.n; i++) {
+  for (unsigned i = 0; i < s->objective->costs.n; i++) {
     struct node n = with_layer(s, from, i);
-    if (!hopeless(s, &n)) add_members(s, &n, side);
+    if (!can_prune(s, &n)) add_members(s, &n, side);
     if (n.members < 1e-4) break;
   }
 }
 
-/* Breadth first, a pair of layers at a time. */
-bool besom__search_whole_bits(const struct stack_aim *aim, double epsilon, struct stack_choice *x) {
-  struct search s = {.aim = aim, .epsilon = epsilon, .share = x->share, .best = *x};
-  struct node root = {.bits = aim->prices.head_bits / aim->members,
+/* Breadth-first search, a pair of layers at a time. */
+bool besom__search_whole_bits(const struct stack_objective *objective, double epsilon,
+                              struct stack_candidate *x) {
+  struct search s = {.objective = objective, .epsilon = epsilon, .share = x->share, .best = *x};
+  struct node root = {.bits = objective->costs.head_bits / objective->members,
                       .members = 1,
-                      .frequent = x->frequent / aim->members,
+                      .frequent = x->frequent / objective->members,
                       .passes = 1,
                       .reaches = 1};
   add_members(&s, &root, 0);
   for (unsigned side = 0; s.n[side]; side = 1 - side) {
     s.n[1 - side] = 0;
     for (unsigned i = 0; i < s.n[side]; i++)
-      if (!hopeless(&s, &s.frontier[side][i])) add_pair(&s, &s.frontier[side][i], 1 - side);
+      if (!can_prune(&s, &s.frontier[side][i])) add_pair(&s, &s.frontier[side][i], 1 - side);
   }
   *x = s.best;
   return s.found;

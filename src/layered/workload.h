@@ -1,12 +1,12 @@
-/* What the planner sees of a workload. */
+/* The planner's view of a workload. */
 #ifndef BESOM_LAYERED_WORKLOAD_H
 #define BESOM_LAYERED_WORKLOAD_H
 
-#include "layered/popularity.h"
+#include "layered/rank_frequency.h"
 
 const besom_allocator *besom__workload_allocator(const besom_workload *w);
 
-/* How popular its keys are; *out is zero before. */
-void besom__workload_popularity(const besom_workload *w, struct popularity *out);
+/* Adds all keys to *out, which must be zero. */
+void besom__workload_rank_frequency(const besom_workload *w, struct rank_frequency *out);
 
 #endif

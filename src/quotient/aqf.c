@@ -53,7 +53,7 @@ besom_status besom__aqf_create_like(besom_filter *f, const besom_filter *model) 
 }
 
 void besom__aqf_destroy(besom_filter *f) {
-  besom__exceptions_free(&aqf(f)->marks, &f->allocator);
+  besom__exceptions_free(&aqf(f)->exceptions, &f->allocator);
   besom__quotient_destroy(f);
 }
 
@@ -68,7 +68,7 @@ bool besom__aqf_contains(const besom_filter *f, besom_digest d) {
     struct matching m = besom__matching_start(&a->base.table, d);
     if (!besom__next_match(&m)) return false;
   }
-  return LIKELY(!a->marks.count) || !besom__marks_has(&a->marks, d);
+  return LIKELY(!a->exceptions.count) || !besom__exceptions_has(&a->exceptions, d);
 }
 
 /*
@@ -80,7 +80,7 @@ void besom__aqf_contains_many(const besom_filter *f, const besom_digest *d, size
   const struct aqf *a = const_aqf(f);
   const struct qtable *t = &a->base.table;
   t->ops->contains_many(t, d, n, bitmap);
-  if (LIKELY(!t->extended && !a->marks.count)) return;
+  if (LIKELY(!t->extended && !a->exceptions.count)) return;
   for (size_t i = 0; i < n; i += 64)
     for (uint64_t left = bitmap[i / 64]; left; left &= left - 1) {
       unsigned j = trailing_zeros(left);
@@ -108,16 +108,16 @@ uint64_t besom__aqf_reserve(const struct aqf *a) {
 
 /* Counts what a fingerprint takes from the reserve, and whether it is a tombstone or a no entry. */
 void besom__aqf_add_to_counters(struct aqf *a, const struct fingerprint *fp) {
-  a->books.slots += extension_slots_of(fp, a->base.table.width);
-  a->books.tombstones += fp->count == 0;
-  a->books.no_entries += fp->tagged;
+  a->counters.slots += extension_slots_of(fp, a->base.table.width);
+  a->counters.tombstones += fp->count == 0;
+  a->counters.no_entries += fp->tagged;
   a->base.table.extended += is_extended(fp);
 }
 
 static void sub_from_counters(struct aqf *a, const struct fingerprint *fp) {
-  a->books.slots -= extension_slots_of(fp, a->base.table.width);
-  a->books.tombstones -= fp->count == 0;
-  a->books.no_entries -= fp->tagged;
+  a->counters.slots -= extension_slots_of(fp, a->base.table.width);
+  a->counters.tombstones -= fp->count == 0;
+  a->counters.no_entries -= fp->tagged;
   a->base.table.extended -= is_extended(fp);
 }
 
@@ -139,8 +139,8 @@ besom_status besom__aqf_rewrite_in_reserve(struct aqf *a, const struct fingerpri
                                            const struct fingerprint *now) {
   unsigned width = a->base.table.width;
   uint64_t more = extension_slots_of(now, width) - extension_slots_of(old, width);
-  return a->books.slots + more > besom__aqf_reserve(a) ? BESOM_FULL
-                                                       : besom__aqf_rewrite(a, old, now);
+  return a->counters.slots + more > besom__aqf_reserve(a) ? BESOM_FULL
+                                                          : besom__aqf_rewrite(a, old, now);
 }
 
 /* ------------------------------------------------------------------ members */
@@ -182,8 +182,8 @@ static besom_status append_copies(struct aqf *a, besom_digest d, uint64_t n) {
 /* Appends a fingerprint of its own for the key, with a count of n. */
 static besom_status append_new(struct aqf *a, besom_digest d, uint64_t n) {
   struct qtable *t = &a->base.table;
-  if (besom__long_slots(n, 0, t->width) > n) return append_copies(a, d, n);
-  if (member_slots(a) + besom__long_slots(n, 0, t->width) > a->base.head.capacity)
+  if (besom__fingerprint_slots(n, 0, t->width) > n) return append_copies(a, d, n);
+  if (member_slots(a) + besom__fingerprint_slots(n, 0, t->width) > a->base.head.capacity)
     return BESOM_FULL;
   besom_status status = t->ops->insert(t, d, NULL);
   if (status != BESOM_OK || n == 1) return status;
@@ -200,11 +200,11 @@ static besom_status insert_count(besom_filter *f, besom_digest d, uint64_t n) {
   bool raise =
       longest_match(a, d, &fp) && besom__fingerprint_can_count(fp.count, n, a->base.table.width);
   /* Prefer a tombstone that the key can revive: a new fingerprint would match more keys. */
-  if (!raise && a->books.tombstones) raise = besom__find_tombstone(&a->base.table, d, &fp);
+  if (!raise && a->counters.tombstones) raise = besom__find_tombstone(&a->base.table, d, &fp);
   besom_status status = raise ? raise_count(a, &fp, n) : append_new(a, d, n);
   if (status != BESOM_OK) return status;
   f->items += n;
-  if (a->marks.count) besom__marks_remove(&a->marks, d);
+  if (a->exceptions.count) besom__exceptions_remove(&a->exceptions, d);
   return BESOM_OK;
 }
 
@@ -218,7 +218,7 @@ static besom_status insert(besom_filter *f, besom_digest d) {
   if (UNLIKELY(present))
     return insert_count(f, d, 1); /* the remainder is in the run: compare whole fingerprints */
   f->items++;
-  if (UNLIKELY(a->marks.count)) besom__marks_remove(&a->marks, d);
+  if (UNLIKELY(a->exceptions.count)) besom__exceptions_remove(&a->exceptions, d);
   return BESOM_OK;
 }
 
@@ -230,7 +230,7 @@ static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n
     bool present = false;
     size_t some = 0;
     uint64_t left = f->capacity > member_slots(a) ? f->capacity - member_slots(a) : 0;
-    if (a->marks.count == 0 && left)
+    if (a->exceptions.count == 0 && left)
       status = t->ops->insert_many(t, d + *done, n - *done < left ? n - *done : (size_t)left,
                                    &present, &some);
     f->items += some;
@@ -257,7 +257,7 @@ static bool leave_tombstone(struct aqf *a, const struct fingerprint *fp) {
 besom_status besom__aqf_remove(besom_filter *f, besom_digest d) {
   struct aqf *a = aqf(f);
   struct fingerprint fp;
-  if (besom__marks_has(&a->marks, d) || !longest_match(a, d, &fp)) return BESOM_NOT_FOUND;
+  if (besom__exceptions_has(&a->exceptions, d) || !longest_match(a, d, &fp)) return BESOM_NOT_FOUND;
   f->items--;
   if (fp.count == 1) {
     if (!leave_tombstone(a, &fp)) besom__aqf_delete(a, &fp);
@@ -271,7 +271,7 @@ besom_status besom__aqf_remove(besom_filter *f, besom_digest d) {
 besom_status besom__aqf_count(const besom_filter *f, besom_digest d, uint64_t *n) {
   struct matching m = besom__matching_start(&const_quotient_filter(f)->table, d);
   *n = 0;
-  if (besom__marks_has(&const_aqf(f)->marks, d)) return BESOM_OK;
+  if (besom__exceptions_has(&const_aqf(f)->exceptions, d)) return BESOM_OK;
   while (besom__next_match(&m)) *n += m.fp.count;
   return BESOM_OK;
 }
@@ -281,7 +281,8 @@ besom_status besom__aqf_count(const besom_filter *f, besom_digest d, uint64_t *n
 besom_status besom__aqf_get_value(const besom_filter *f, besom_digest d, uint64_t *value) {
   struct matching m = besom__matching_start(&const_quotient_filter(f)->table, d);
   if (!own_value_bits(m.table)) return BESOM_INVALID;
-  if (besom__marks_has(&const_aqf(f)->marks, d) || !besom__next_match(&m)) return BESOM_NOT_FOUND;
+  if (besom__exceptions_has(&const_aqf(f)->exceptions, d) || !besom__next_match(&m))
+    return BESOM_NOT_FOUND;
   *value = m.fp.value;
   return BESOM_OK;
 }
@@ -293,7 +294,8 @@ static void put_value(struct qtable *t, uint64_t position, uint64_t value) {
 besom_status besom__aqf_set_value(besom_filter *f, besom_digest d, uint64_t value) {
   struct matching m = besom__matching_start(&quotient_filter(f)->table, d);
   if (!own_value_bits(m.table) || value >> own_value_bits(m.table)) return BESOM_INVALID;
-  if (besom__marks_has(&aqf(f)->marks, d) || !besom__next_match(&m)) return BESOM_NOT_FOUND;
+  if (besom__exceptions_has(&aqf(f)->exceptions, d) || !besom__next_match(&m))
+    return BESOM_NOT_FOUND;
   uint64_t position = m.fp.position;
   if (besom__next_match(&m)) return BESOM_AMBIGUOUS;
   put_value(&quotient_filter(f)->table, position, value);
@@ -319,7 +321,8 @@ besom_status besom__aqf_matches(const besom_filter *f, besom_digest d, besom_mat
   const struct qtable *t = &const_quotient_filter(f)->table;
   *total = 0;
   if (!has_buckets(t)) return BESOM_INVALID;
-  if (!t->ops->contains(t, d) || besom__marks_has(&const_aqf(f)->marks, d)) return BESOM_OK;
+  if (!t->ops->contains(t, d) || besom__exceptions_has(&const_aqf(f)->exceptions, d))
+    return BESOM_OK;
   struct matching m = besom__matching_start(&const_quotient_filter(f)->table, d);
   for (; besom__next_match(&m); ++*total)
     if (*total < cap)
@@ -337,9 +340,9 @@ static besom_status insert_at(besom_filter *f, besom_digest d, uint64_t value, b
   put_value(t, fp.position, value);
   uint64_t last, equal = t->ops->find(t, fp.quotient, fp.remainder, &last);
   *match = (besom_match){bucket_of(t, fp.quotient, fp.remainder), (uint32_t)(equal - 1)};
-  if (a->books.tombstones) match->rank = besom__last_rank(t, fp.quotient, fp.remainder);
+  if (a->counters.tombstones) match->rank = besom__last_rank(t, fp.quotient, fp.remainder);
   f->items++;
-  if (a->marks.count) besom__marks_remove(&a->marks, d);
+  if (a->exceptions.count) besom__exceptions_remove(&a->exceptions, d);
   return BESOM_OK;
 }
 
@@ -353,25 +356,26 @@ static besom_status remove_at(besom_filter *f, besom_match match) {
 
 /* ------------------------------------------------------------------ statistics */
 
-void besom__aqf_stats(const besom_filter *f, besom_statistics *s) {
+void besom__aqf_stats(const besom_filter *f, struct stats_out *out) {
+  besom_statistics *s = &out->common;
   const struct aqf *a = const_aqf(f);
   const struct qtable *t = &a->base.table;
-  uint64_t heads = t->used - t->further_slots - a->books.tombstones - a->books.no_entries,
+  uint64_t heads = t->used - t->further_slots - a->counters.tombstones - a->counters.no_entries,
            reserve = f->kind == &besom__yesno ? 0 : besom__aqf_reserve(a);
   s->isa = besom__isa_name(a->base.isa);
   s->slots = t->slots;
   s->width = t->width;
-  s->bytes += besom__qtable_size(t) + a->marks.size * sizeof *a->marks.cells;
-  s->load = (double)t->used / (double)t->slots;
+  s->bytes += besom__qtable_size(t) + a->exceptions.size * sizeof *a->exceptions.cells;
+  s->load_factor = (double)t->used / (double)t->slots;
   s->expected_fpr = besom__quotient_fpr(heads, t->slots, t->width);
   s->fpr_at_capacity = besom__quotient_fpr(f->capacity, t->slots, t->width);
-  s->extended = t->extended;
-  s->tombstones = a->books.tombstones;
-  s->no_entries = a->books.no_entries;
-  s->marks = a->marks.count;
-  double by_slots = reserve ? (double)a->books.slots / (double)reserve : 0;
-  double by_exceptions =
-      (double)(a->marks.count * sizeof *a->marks.cells) / (double)besom__aqf_mark_bytes(a) * 8 / 7;
+  besom__add_counter(out, "extended", t->extended);
+  besom__add_counter(out, "tombstones", a->counters.tombstones);
+  besom__add_counter(out, "no_entries", a->counters.no_entries);
+  besom__add_counter(out, "exceptions", a->exceptions.count);
+  double by_slots = reserve ? (double)a->counters.slots / (double)reserve : 0;
+  double by_exceptions = (double)(a->exceptions.count * sizeof *a->exceptions.cells) /
+                         (double)besom__aqf_exception_bytes(a) * 8 / 7;
   /* a resize may take slightly more reserve than there is */
   s->reserve_used = fmin(1, fmax(by_slots, by_exceptions));
 }
@@ -384,7 +388,7 @@ const struct besom_kind besom__aqf = {
     .create_like = besom__aqf_create_like,
     .build = besom__yesno_build,
     .destroy = besom__aqf_destroy,
-    .table = besom__quotient_table_of,
+    .run_diff = &besom__quotient_run_diff,
     .contains = besom__aqf_contains,
     .contains_many = besom__aqf_contains_many,
     .insert = insert,
@@ -401,7 +405,7 @@ const struct besom_kind besom__aqf = {
     .bind = besom__aqf_bind,
     .matches = besom__aqf_matches,
     .insert_at = insert_at,
-    .admit = besom__quotient_bulk_load,
+    .bulk_load = besom__quotient_bulk_load,
     .remove_at = remove_at,
     .adapt_at = besom__aqf_adapt_at,
     .merge = besom__aqf_merge,

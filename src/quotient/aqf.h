@@ -17,15 +17,15 @@
 #define AQF_NAME "aqf"
 #define AQF_SUMMARY \
   "adaptive quotient filter: does not repeat a false positive; counts, removes, merges, grows"
-#define AQF_ABILITIES                                                                              \
-  (BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE | BESOM_CAN_ITERATE |   \
-   BESOM_CAN_GROW | BESOM_CAN_ADAPT | BESOM_CAN_BUILD_SORTED | BESOM_CAN_VALUE | BESOM_CAN_MATCH | \
-   BESOM_CAN_REKEY | BESOM_CAN_BUILD_NO | BESOM_CAN_LIST_NO)
+#define AQF_ABILITIES                                                                            \
+  (BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE | BESOM_CAN_ITERATE | \
+   BESOM_CAN_RESIZE | BESOM_CAN_ADAPT | BESOM_CAN_BUILD_SORTED | BESOM_CAN_VALUE |               \
+   BESOM_CAN_MATCH | BESOM_CAN_REKEY | BESOM_CAN_BUILD_NO | BESOM_CAN_NO_LIST)
 
 #define AQF_MAX_COUNT (UINT64_C(1) << 62)
 
 /* Counters of what the table holds besides members. */
-struct books {
+struct aqf_counters {
   uint64_t slots; /* slots taken from the reserve: those that exist only because of extensions */
   uint64_t tombstones; /* fingerprints with a count of 0; each has an extension */
   uint64_t no_entries; /* tagged fingerprints */
@@ -33,8 +33,8 @@ struct books {
 
 struct aqf {
   struct quotient_filter base;
-  struct marks marks;
-  struct books books;
+  struct exception_set exceptions;
+  struct aqf_counters counters;
   double reserve;
   uint64_t no_capacity;
   bool keep_tombstones;
@@ -56,7 +56,7 @@ static inline const struct aqf *const_aqf(const besom_filter *f) {
  * The slots of members and no entries: their heads and counts, without extensions and tombstones.
  */
 static inline uint64_t member_slots(const struct aqf *a) {
-  return a->base.table.used - a->books.slots;
+  return a->base.table.used - a->counters.slots;
 }
 
 /* Makes the table of a filter whose options have been read: the rest of the operation create. */
@@ -66,7 +66,7 @@ besom_status besom__aqf_make(besom_filter *f, const besom_config *config, enum t
  * The number of bytes that exceptions may take: the reserve, as a part of the table, and space for
  * no_capacity entries.
  */
-uint64_t besom__aqf_mark_bytes(const struct aqf *a);
+uint64_t besom__aqf_exception_bytes(const struct aqf *a);
 
 /* The reserve: the number of slots that extensions and tombstones may take. */
 uint64_t besom__aqf_reserve(const struct aqf *a);
@@ -136,7 +136,7 @@ besom_status besom__aqf_merge(const besom_filter *a, const besom_filter *b, beso
 besom_status besom__aqf_resize_start(besom_filter *fresh, const besom_filter *f, uint64_t slots);
 besom_status besom__aqf_resize_step(besom_filter *fresh, besom_filter *f, uint64_t max,
                                     bool *finished);
-void besom__aqf_stats(const besom_filter *f, besom_statistics *s);
+void besom__aqf_stats(const besom_filter *f, struct stats_out *out);
 const char *besom__aqf_validate(const besom_filter *f);
 void besom__aqf_save(const besom_filter *f, struct sections_out *out);
 besom_status besom__aqf_load(besom_filter *f, struct sections_in *in);

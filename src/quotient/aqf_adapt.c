@@ -9,7 +9,7 @@
 /* bytes per exception: at most 23, plus what growing the set leaves free */
 #define NO_ENTRY_BYTES 24
 
-uint64_t besom__aqf_mark_bytes(const struct aqf *a) {
+uint64_t besom__aqf_exception_bytes(const struct aqf *a) {
   uint64_t bytes = (uint64_t)(a->reserve * (double)besom__qtable_size(&a->base.table));
   return (bytes < 1024 ? 1024 : bytes) /* a minimum for tiny filters */ +
          NO_ENTRY_BYTES * a->no_capacity;
@@ -32,7 +32,7 @@ besom_status besom__aqf_adapt_at(besom_filter *f, besom_digest offender, besom_m
 
 besom_status besom__aqf_stored_digest(const struct aqf *a, struct extension_change *c) {
   const besom_filter *f = a->view_of ? a->view_of : &a->base.head;
-  return a->reverse.digest_of(a->reverse.ctx, f, c->match, &c->stored);
+  return a->reverse.digest_of(a->reverse.ctx, f, &c->match, &c->stored);
 }
 
 /*
@@ -86,9 +86,9 @@ besom_status besom__aqf_adapt(besom_filter *f, besom_digest d) {
 /* An entry of the no list is an exception, even if no fingerprint matches it yet. */
 besom_status besom__aqf_no_add(besom_filter *f, besom_digest d) {
   struct aqf *a = aqf(f);
-  return besom__marks_add(&a->marks, &f->allocator, d, besom__aqf_mark_bytes(a));
+  return besom__exceptions_add(&a->exceptions, &f->allocator, d, besom__aqf_exception_bytes(a));
 }
 
 besom_status besom__aqf_no_remove(besom_filter *f, besom_digest d) {
-  return besom__marks_remove(&aqf(f)->marks, d) ? BESOM_OK : BESOM_NOT_FOUND;
+  return besom__exceptions_remove(&aqf(f)->exceptions, d) ? BESOM_OK : BESOM_NOT_FOUND;
 }

@@ -7,8 +7,8 @@
  */
 #include "core/address.h"
 #include "quotient/aqf_sync.h"
-#include "quotient/multislot.h"
 #include "quotient/match.h"
+#include "quotient/multislot.h"
 #include "quotient/walk.h"
 
 #define MANY_COPIES \
@@ -23,7 +23,7 @@ static uint64_t quotient_of(const struct aqf_sync *sync, besom_digest d) {
 
 /* The slots that the longest fingerprint has. */
 static unsigned most_slots(const struct aqf *a) {
-  return besom__long_slots(UINT64_C(1) << 62, MAX_EXTENSION, a->base.table.width);
+  return besom__fingerprint_slots(UINT64_C(1) << 62, MAX_EXTENSION, a->base.table.width);
 }
 
 /* ------------------------------------------------------------------ life */
@@ -79,7 +79,8 @@ static const besom_filter *look_at(struct look *l, const besom_filter *f, besom_
     t->room = room_within(&a->sync->asked, l->range.end);
   }
   l->mark = (besom_digest){d.hi, d.lo + !(d.hi | d.lo)}; /* as marks.c keeps it */
-  l->view.marks = is_marked(a, d) ? (struct marks){&l->mark, 1, 1} : (struct marks){0};
+  l->view.exceptions =
+      is_marked(a, d) ? (struct exception_set){&l->mark, 1, 1} : (struct exception_set){0};
   return &l->view.base.head;
 }
 
@@ -97,7 +98,7 @@ static __attribute__((noinline)) bool contains_by_look(const besom_filter *f, be
   do {
     look_at(&l, f, d);
     struct matching m = besom__matching_start(&l.view.base.table, d);
-    answer = !l.view.marks.count && besom__next_match(&m);
+    answer = !l.view.exceptions.count && besom__next_match(&m);
   } while (!was_true(&l));
   return answer;
 }
@@ -194,7 +195,7 @@ static void take_reserve(struct change *c) {
   c->has_reserve = true;
   uint64_t slots = atomic_load_explicit(&c->filter->sync->extension_slots, memory_order_relaxed);
   c->extension_slots += slots;
-  view->books.slots += slots;
+  view->counters.slots += slots;
   view->base.table.used += slots;
 }
 
@@ -205,10 +206,10 @@ static void make_view(struct change *c) {
   view->base.table.room = room_within(&a->sync->asked, c->range.end);
   view->base.head.items = SOME;
   view->base.head.capacity = SOME + c->home->room;
-  view->books.slots = c->extension_slots = 0;
-  view->books.tombstones = a->keep_tombstones ? SOME : 0;
-  view->books.no_entries = 0;
-  view->marks = (struct marks){0};
+  view->counters.slots = c->extension_slots = 0;
+  view->counters.tombstones = a->keep_tombstones ? SOME : 0;
+  view->counters.no_entries = 0;
+  view->exceptions = (struct exception_set){0};
   view->reserve = a->reserve;
   view->no_capacity = a->no_capacity;
   view->keep_tombstones = a->keep_tombstones;
@@ -239,28 +240,28 @@ static void take_mark(struct change *c, besom_digest d) {
   if (LIKELY(!is_marked(c->filter, d))) return;
   besom__lock_marks(c->filter->sync);
   c->has_marks = true;
-  c->view.marks = c->filter->marks;
+  c->view.exceptions = c->filter->exceptions;
 }
 
 static void give_marks_back(struct change *c) {
   if (!c->has_marks) return;
-  c->filter->marks = c->view.marks;
+  c->filter->exceptions = c->view.exceptions;
   c->has_marks = false;
-  atomic_store_explicit(&c->filter->sync->marks, c->view.marks.count, memory_order_relaxed);
+  atomic_store_explicit(&c->filter->sync->marks, c->view.exceptions.count, memory_order_relaxed);
   besom__unlock_marks(c->filter->sync);
-  c->view.marks = (struct marks){0};
+  c->view.exceptions = (struct exception_set){0};
 }
 
 static void enter_tally(struct change *c) {
   struct aqf_sync *sync = c->filter->sync;
   struct tally *tally = &c->home->tally;
   uint64_t members = member_slots(&c->view) - SOME,
-           extension_slots = c->view.books.slots - c->extension_slots;
+           extension_slots = c->view.counters.slots - c->extension_slots;
   tally->items += c->view.base.head.items - SOME;
   tally->members += members;
   tally->further_slots += c->view.base.table.further_slots - SOME;
   tally->extended += c->view.base.table.extended - SOME;
-  tally->tombstones += c->filter->keep_tombstones ? c->view.books.tombstones - SOME : 0;
+  tally->tombstones += c->filter->keep_tombstones ? c->view.counters.tombstones - SOME : 0;
   c->home->room -= members;
   if (c->view.base.table.extended > SOME)
     atomic_store_explicit(&sync->extended, true, memory_order_relaxed);
@@ -325,7 +326,7 @@ static besom_status insert(besom_filter *f, besom_digest d) {
 
 /* Fetches the region, a block and the next: that far most inserts shift. */
 static void prefetch_to_insert(const struct aqf_sync *sync, besom_digest d) {
-  uint64_t quotient = quotient_near(d, sync->asked.slots);
+  uint64_t quotient = approximate_quotient(d, sync->asked.slots);
   const uint8_t *block = block_at(&sync->asked, quotient / 64),
                 *end = block + 2 * sync->asked.stride;
   __builtin_prefetch(region_at(sync, quotient), 1);
@@ -430,9 +431,9 @@ static besom_status adapt_by_keys(struct change *c, besom_digest d) {
 
 static besom_status add_mark(struct aqf *a, besom_digest d) {
   besom__lock_marks(a->sync);
-  besom_status status =
-      besom__marks_add(&a->marks, &a->base.head.allocator, d, besom__aqf_mark_bytes(a));
-  atomic_store_explicit(&a->sync->marks, a->marks.count, memory_order_relaxed);
+  besom_status status = besom__exceptions_add(&a->exceptions, &a->base.head.allocator, d,
+                                              besom__aqf_exception_bytes(a));
+  atomic_store_explicit(&a->sync->marks, a->exceptions.count, memory_order_relaxed);
   besom__unlock_marks(a->sync);
   return status;
 }
@@ -457,8 +458,8 @@ static besom_status no_add(besom_filter *f, besom_digest d) {
 static besom_status no_remove(besom_filter *f, besom_digest d) {
   struct aqf *a = aqf(f);
   besom__lock_marks(a->sync);
-  bool was_there = besom__marks_remove(&a->marks, d);
-  atomic_store_explicit(&a->sync->marks, a->marks.count, memory_order_relaxed);
+  bool was_there = besom__exceptions_remove(&a->exceptions, d);
+  atomic_store_explicit(&a->sync->marks, a->exceptions.count, memory_order_relaxed);
   besom__unlock_marks(a->sync);
   return was_there ? BESOM_OK : BESOM_NOT_FOUND;
 }
@@ -567,20 +568,21 @@ static void let_go(const besom_filter *f) {
 static besom_status resize_step(besom_filter *fresh, besom_filter *f, uint64_t max,
                                 bool *finished) {
   struct aqf without_marks = *aqf(f);
-  without_marks.marks = (struct marks){0};
+  without_marks.exceptions = (struct exception_set){0};
   besom_status status = besom__aqf.resize_step(fresh, &without_marks.base.head, max, finished);
   if (status != BESOM_OK || !*finished) return status;
-  return besom__marks_copy(&aqf(fresh)->marks, &aqf(f)->marks, &fresh->allocator);
+  return besom__exceptions_copy(&aqf(fresh)->exceptions, &aqf(f)->exceptions, &fresh->allocator);
 }
 
-static void iter_start(besom_iter *iter) {
-  hold(iter->filter);
-  besom__aqf.iter_start(iter);
-  let_go(iter->filter);
+static void iter_start(const besom_filter *f, besom_iter *iter) {
+  hold(f);
+  besom__aqf.iter_start(f, iter);
+  let_go(f);
 }
 
-static void stats(const besom_filter *f, besom_statistics *s) {
-  besom__aqf.stats(f, s);
+static void stats(const besom_filter *f, struct stats_out *out) {
+  besom_statistics *s = &out->common;
+  besom__aqf.stats(f, out);
   s->bytes += const_aqf(f)->sync->size;
 }
 
@@ -620,7 +622,7 @@ const struct besom_kind besom__aqf_concurrent = {
     .validate = validate,
     .share = share,
     .with_key = with_key,
-    .hold = hold,
-    .let_go = let_go,
+    .pause_writers = hold,
+    .resume_writers = let_go,
     .save = save,
 };

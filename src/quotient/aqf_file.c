@@ -35,12 +35,14 @@ const char *besom__aqf_validate(const besom_filter *f) {
     counted.base.head.items += is_member(&fp) ? fp.count : 0;
   }
   if (counted.base.head.items != f->items) return "the number of items is wrong";
-  if (counted.books.slots != a->books.slots) return "the number of extension slots is wrong";
+  if (counted.counters.slots != a->counters.slots) return "the number of extension slots is wrong";
   if (counted.base.table.extended != t->extended) return "the number of extensions is wrong";
-  if (counted.books.tombstones != a->books.tombstones) return "the number of tombstones is wrong";
-  if (counted.books.no_entries != a->books.no_entries) return "the number of no entries is wrong";
+  if (counted.counters.tombstones != a->counters.tombstones)
+    return "the number of tombstones is wrong";
+  if (counted.counters.no_entries != a->counters.no_entries)
+    return "the number of no entries is wrong";
   if (member_slots(a) > f->capacity) return "the number of items exceeds the capacity";
-  return besom__exceptions_check(&a->marks);
+  return besom__exceptions_check(&a->exceptions);
 }
 
 /* ------------------------------------------------------------------ files */
@@ -53,24 +55,25 @@ void besom__aqf_save(const besom_filter *f, struct sections_out *out) {
   const struct aqf *a = const_aqf(f);
   besom__quotient_save(&a->base.table, out);
   besom__write_double(&out->parameters, a->reserve);
-  besom__write_u64(&out->parameters, a->books.slots);
+  besom__write_u64(&out->parameters, a->counters.slots);
   besom__write_u64(&out->parameters, a->base.table.extended);
-  besom__write_u64(&out->parameters, a->marks.count);
+  besom__write_u64(&out->parameters, a->exceptions.count);
   besom__write_u64(&out->parameters, a->keep_tombstones);
-  besom__write_u64(&out->parameters, a->books.tombstones);
+  besom__write_u64(&out->parameters, a->counters.tombstones);
   if (a->no_capacity) besom__write_u64(&out->parameters, a->no_capacity);
-  add_section(out, TAG_EXCEPTIONS, a->marks.cells, a->marks.size * sizeof *a->marks.cells);
+  add_section(out, TAG_EXCEPTIONS, a->exceptions.cells,
+              a->exceptions.size * sizeof *a->exceptions.cells);
 }
 
 static besom_status load_exceptions(besom_filter *f, const struct section *saved, uint64_t count) {
-  struct marks *m = &aqf(f)->marks;
+  struct exception_set *m = &aqf(f)->exceptions;
   uint64_t size = saved->len / sizeof *m->cells;
   if (saved->len % sizeof *m->cells || count > size) return BESOM_CORRUPT;
   if (size == 0) return BESOM_OK;
   besom_digest *cells = besom__allocate(&f->allocator, (size_t)saved->len);
   if (!cells) return BESOM_NO_MEMORY;
   memcpy(cells, saved->data, (size_t)saved->len);
-  *m = (struct marks){cells, size, count};
+  *m = (struct exception_set){cells, size, count};
   return besom__exceptions_check(m)
              /* also for trusted files: a search in a full set would not end */
              ? BESOM_CORRUPT
@@ -90,18 +93,19 @@ besom_status besom__aqf_load(besom_filter *f, struct sections_in *in) {
       besom__quotient_load(f, in, f->kind == &besom__yesno_dynamic ? TAGS : NO_CODE);
   if (status != BESOM_OK) return status;
   a->reserve = besom__read_double(&in->parameters);
-  a->books.slots = besom__read_u64(&in->parameters);
+  a->counters.slots = besom__read_u64(&in->parameters);
   a->base.table.extended = besom__read_u64(&in->parameters);
   uint64_t exceptions = besom__read_u64(&in->parameters), keep = besom__read_u64(&in->parameters);
   a->keep_tombstones = keep;
-  a->books.tombstones = besom__read_u64(&in->parameters);
+  a->counters.tombstones = besom__read_u64(&in->parameters);
   bool has_no_capacity = f->kind != &besom__yesno_dynamic && in->parameters.at < in->parameters.end;
   a->no_capacity = has_no_capacity ? besom__read_u64(&in->parameters) : 0;
   const struct section *saved = take_section(in, TAG_EXCEPTIONS);
   bool sound = saved && a->base.table.has_heads && a->base.table.width >= AQF_MIN_WIDTH &&
-               a->reserve > 0 && a->reserve <= 0.5 && a->books.slots <= a->base.table.used &&
-               a->books.tombstones <= a->base.table.extended && keep <= 1 && has_its_capacity(f) &&
-               has_no_capacity == (a->no_capacity != 0) && a->no_capacity <= MAX_CAPACITY;
+               a->reserve > 0 && a->reserve <= 0.5 && a->counters.slots <= a->base.table.used &&
+               a->counters.tombstones <= a->base.table.extended && keep <= 1 &&
+               has_its_capacity(f) && has_no_capacity == (a->no_capacity != 0) &&
+               a->no_capacity <= MAX_CAPACITY;
   status = sound ? load_exceptions(f, saved, exceptions) : BESOM_CORRUPT;
   if (status != BESOM_OK) besom__aqf_destroy(f);
   return status;

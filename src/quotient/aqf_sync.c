@@ -17,7 +17,7 @@ void besom__unlock_marks(struct aqf_sync *sync) {
 bool besom__is_marked(const struct aqf *a, besom_digest d) {
   struct spin *stripe = &a->sync->stripes[d.lo % STRIPES];
   spin_lock(stripe);
-  bool marked = besom__marks_has(&a->marks, d);
+  bool marked = besom__exceptions_has(&a->exceptions, d);
   spin_unlock(stripe);
   return marked;
 }
@@ -75,9 +75,10 @@ static void sum_up(struct aqf *a) {
   }
   uint64_t members = member_slots(a) + sum.members;
   set_number(&a->base.head.items, a->base.head.items + sum.items);
-  set_number(&a->books.slots, atomic_load_explicit(&sync->extension_slots, memory_order_relaxed));
-  set_number(&a->books.tombstones, a->books.tombstones + sum.tombstones);
-  set_number(&a->base.table.used, members + a->books.slots);
+  set_number(&a->counters.slots,
+             atomic_load_explicit(&sync->extension_slots, memory_order_relaxed));
+  set_number(&a->counters.tombstones, a->counters.tombstones + sum.tombstones);
+  set_number(&a->base.table.used, members + a->counters.slots);
   set_number(&a->base.table.further_slots, a->base.table.further_slots + sum.further_slots);
   set_number(&a->base.table.extended, a->base.table.extended + sum.extended);
 }
@@ -86,8 +87,8 @@ void besom__share(const struct aqf *a) {
   struct aqf_sync *sync = a->sync;
   atomic_store_explicit(&sync->room, a->base.head.capacity - member_slots(a), memory_order_release);
   atomic_store_explicit(&sync->lent, false, memory_order_relaxed);
-  atomic_store_explicit(&sync->extension_slots, a->books.slots, memory_order_relaxed);
-  atomic_store_explicit(&sync->marks, a->marks.count, memory_order_relaxed);
+  atomic_store_explicit(&sync->extension_slots, a->counters.slots, memory_order_relaxed);
+  atomic_store_explicit(&sync->marks, a->exceptions.count, memory_order_relaxed);
   if (a->base.table.extended) atomic_store_explicit(&sync->extended, true, memory_order_relaxed);
 }
 

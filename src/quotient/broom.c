@@ -257,12 +257,13 @@ static besom_status ready_to_remove(besom_filter *f, besom_match match) {
 
 /* ------------------------------------------------------------------ whole filters */
 
-static void stats(const besom_filter *f, besom_statistics *s) {
+static void stats(const besom_filter *f, struct stats_out *out) {
+  besom_statistics *s = &out->common;
   const struct extension_pool *pool = &const_meta_filter(f)->pool;
-  besom__meta_filter_stats(f, s);
+  besom__meta_filter_stats(f, out);
   s->bytes += besom__pool_bytes(pool);
   s->reserve_used = pool->used < pool->limit ? (double)pool->used / (double)pool->limit : 1;
-  s->rounds = const_meta_filter(f)->rounds.number;
+  besom__add_counter(out, "rounds", const_meta_filter(f)->rounds.number);
 }
 
 static void save(const besom_filter *f, struct sections_out *out) {
@@ -335,9 +336,9 @@ const struct besom_kind besom__broom = {
     .matches = besom__meta_filter_matches,
     .insert_at = besom__meta_filter_insert_at,
     .bucket_of = besom__meta_filter_bucket_of,
-    .readmit_at = restore_at,
-    .admit = besom__quotient_bulk_load,
-    .ready_to_remove = ready_to_remove,
+    .restore_at = restore_at,
+    .bulk_load = besom__quotient_bulk_load,
+    .prepare_remove = ready_to_remove,
     .remove_at = besom__meta_filter_remove_at,
     .adapt_at = besom__meta_filter_adapt_at,
     .merge = besom__meta_filter_merge,

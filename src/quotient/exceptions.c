@@ -43,13 +43,14 @@ static uint64_t cell_of(const besom_digest *cells, uint64_t size, besom_digest d
   return i;
 }
 
-bool besom__marks_has(const struct marks *m, besom_digest d) {
+bool besom__exceptions_has(const struct exception_set *m, besom_digest d) {
   if (m->count == 0) return false;
   d = placed(d);
   return equal(m->cells[cell_of(m->cells, m->size, d)], d);
 }
 
-static besom_status grow(struct marks *m, const besom_allocator *allocator, uint64_t max_bytes) {
+static besom_status grow(struct exception_set *m, const besom_allocator *allocator,
+                         uint64_t max_bytes) {
   uint64_t size = m->size + m->size / 4 + FIRST_SIZE, most = max_bytes / sizeof *m->cells;
   if (size > most) size = most;
   if (too_full(m->count + 1, size)) return BESOM_FULL;
@@ -59,14 +60,14 @@ static besom_status grow(struct marks *m, const besom_allocator *allocator, uint
     if (!is_free(m->cells[i])) cells[cell_of(cells, size, m->cells[i])] = m->cells[i];
   uint64_t count = m->count;
   besom__exceptions_free(m, allocator);
-  *m = (struct marks){cells, size, count};
+  *m = (struct exception_set){cells, size, count};
   return BESOM_OK;
 }
 
-besom_status besom__marks_add(struct marks *m, const besom_allocator *allocator, besom_digest d,
-                              uint64_t max_bytes) {
+besom_status besom__exceptions_add(struct exception_set *m, const besom_allocator *allocator,
+                                   besom_digest d, uint64_t max_bytes) {
   d = placed(d);
-  if (besom__marks_has(m, d)) return BESOM_OK;
+  if (besom__exceptions_has(m, d)) return BESOM_OK;
   if (too_full(m->count + 1, m->size)) {
     besom_status status = grow(m, allocator, max_bytes);
     if (status != BESOM_OK) return status;
@@ -77,7 +78,7 @@ besom_status besom__marks_add(struct marks *m, const besom_allocator *allocator,
 }
 
 /* Frees the cell and moves back the digests that a search would no longer reach. */
-static void remove_one(struct marks *m, besom_digest d) {
+static void remove_one(struct exception_set *m, besom_digest d) {
   uint64_t hole = cell_of(m->cells, m->size, placed(d));
   for (uint64_t i = next_cell(hole, m->size); !is_free(m->cells[i]); i = next_cell(i, m->size)) {
     uint64_t home = home_of(m->cells[i], m->size);
@@ -94,28 +95,28 @@ static void remove_one(struct marks *m, besom_digest d) {
  * Only a forged file holds a digest twice. Removes all copies: an inserted key must not stay an
  * exception.
  */
-bool besom__marks_remove(struct marks *m, besom_digest d) {
+bool besom__exceptions_remove(struct exception_set *m, besom_digest d) {
   bool was_there = false;
-  for (; besom__marks_has(m, d); was_there = true) remove_one(m, d);
+  for (; besom__exceptions_has(m, d); was_there = true) remove_one(m, d);
   return was_there;
 }
 
-besom_status besom__marks_copy(struct marks *to, const struct marks *from,
-                               const besom_allocator *allocator) {
+besom_status besom__exceptions_copy(struct exception_set *to, const struct exception_set *from,
+                                    const besom_allocator *allocator) {
   if (!from->size) return BESOM_OK;
   besom_digest *cells = besom__allocate(allocator, (size_t)from->size * sizeof *cells);
   if (!cells) return BESOM_NO_MEMORY;
   memcpy(cells, from->cells, (size_t)from->size * sizeof *cells);
-  *to = (struct marks){cells, from->size, from->count};
+  *to = (struct exception_set){cells, from->size, from->count};
   return BESOM_OK;
 }
 
-void besom__exceptions_free(struct marks *m, const besom_allocator *allocator) {
+void besom__exceptions_free(struct exception_set *m, const besom_allocator *allocator) {
   besom__release(allocator, m->cells, (size_t)(m->size * sizeof *m->cells));
-  *m = (struct marks){0};
+  *m = (struct exception_set){0};
 }
 
-const char *besom__exceptions_check(const struct marks *m) {
+const char *besom__exceptions_check(const struct exception_set *m) {
   uint64_t count = 0;
   for (uint64_t i = 0; i < m->size; i++) count += !is_free(m->cells[i]);
   if (count != m->count || too_full(count, m->size)) return "the number of exceptions is wrong";

@@ -11,31 +11,31 @@
 
 #include "besom.h"
 
-struct marks {
+struct exception_set {
   besom_digest *cells; /* {0, 0}: a free cell */
   uint64_t size;       /* cells */
   uint64_t count;
 };
 
-bool besom__marks_has(const struct marks *m, besom_digest d);
+bool besom__exceptions_has(const struct exception_set *m, besom_digest d);
 
 /*
  * Adds a digest. OK also if it is in the set. Returns FULL if the cells would take more than
  * max_bytes, NO_MEMORY; nothing has changed then.
  */
-besom_status besom__marks_add(struct marks *m, const besom_allocator *allocator, besom_digest d,
-                              uint64_t max_bytes);
+besom_status besom__exceptions_add(struct exception_set *m, const besom_allocator *allocator,
+                                   besom_digest d, uint64_t max_bytes);
 
 /* Removes a digest. Returns whether it was in the set. */
-bool besom__marks_remove(struct marks *m, besom_digest d);
+bool besom__exceptions_remove(struct exception_set *m, besom_digest d);
 
 /* Copies a set into an empty one, with memory of its own. Returns NO_MEMORY. */
-besom_status besom__marks_copy(struct marks *to, const struct marks *from,
-                               const besom_allocator *allocator);
+besom_status besom__exceptions_copy(struct exception_set *to, const struct exception_set *from,
+                                    const besom_allocator *allocator);
 
-void besom__exceptions_free(struct marks *m, const besom_allocator *allocator);
+void besom__exceptions_free(struct exception_set *m, const besom_allocator *allocator);
 
 /* Checks cells of unknown origin. Returns NULL, or what is wrong. */
-const char *besom__exceptions_check(const struct marks *m);
+const char *besom__exceptions_check(const struct exception_set *m);
 
 #endif

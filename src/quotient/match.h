@@ -5,6 +5,7 @@
 #ifndef BESOM_QUOTIENT_MATCH_H
 #define BESOM_QUOTIENT_MATCH_H
 
+#include "besom_reverse.h"
 #include "core/address.h"
 #include "quotient/multislot.h"
 

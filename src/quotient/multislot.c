@@ -97,17 +97,19 @@ static void decode(struct bit_string s, struct fingerprint *fp) {
 
 /* ------------------------------------------------------------------ sizes */
 
-unsigned besom__long_slots(uint64_t count, unsigned extension_bits, unsigned width) {
+unsigned besom__fingerprint_slots(uint64_t count, unsigned extension_bits, unsigned width) {
   unsigned bits = string_bits(count, extension_bits);
   return bits ? 1 + (bits + further_payload(width) - 1) / further_payload(width) : 1;
 }
 
 bool besom__fingerprint_can_count(uint64_t count, uint64_t n, unsigned width) {
-  return besom__long_slots(count + n, 0, width) - besom__long_slots(count, 0, width) <= n;
+  return besom__fingerprint_slots(count + n, 0, width) -
+             besom__fingerprint_slots(count, 0, width) <=
+         n;
 }
 
 unsigned besom__fingerprint_stretch(uint64_t count, unsigned extension_bits, unsigned width) {
-  unsigned slots = besom__long_slots(count, extension_bits, width);
+  unsigned slots = besom__fingerprint_slots(count, extension_bits, width);
   unsigned longest =
       extension_bits + (slots - 1) * further_payload(width) - string_bits(count, extension_bits);
   return longest < MAX_EXTENSION ? longest : MAX_EXTENSION;
@@ -176,7 +178,7 @@ static besom_status set_slots(struct qtable *t, const struct fingerprint *fp, un
 
 besom_status besom__fingerprint_write(struct qtable *t, const struct fingerprint *fp) {
   struct bit_string s = encode(fp);
-  unsigned slots = besom__long_slots(fp->count, fp->extension_bits, t->width);
+  unsigned slots = besom__fingerprint_slots(fp->count, fp->extension_bits, t->width);
   besom_status status = set_slots(t, fp, slots);
   if (status != BESOM_OK) return status;
   uint64_t p = fp->position;
@@ -191,7 +193,7 @@ besom_status besom__fingerprint_write(struct qtable *t, const struct fingerprint
 besom_status besom__fingerprint_append(struct qtable_appender *out, const struct fingerprint *fp) {
   struct bit_string s = encode(fp);
   unsigned width = out->table.width,
-           slots = besom__long_slots(fp->count, fp->extension_bits, width);
+           slots = besom__fingerprint_slots(fp->count, fp->extension_bits, width);
   besom_status status = qtable_append(out, fp->quotient, fp->remainder, width);
   if (status == BESOM_OK) qtable_append_value(out, value_with_tag(&out->table, fp));
   out->table.extended += is_extended(fp);
@@ -223,7 +225,7 @@ bool besom__fingerprint_matches(const struct fingerprint *fp, besom_digest rest,
 
 const char *besom__fingerprint_check(const struct qtable *t, const struct fingerprint *fp) {
   struct bit_string should = encode(fp);
-  if (fp->slots != besom__long_slots(fp->count, fp->extension_bits, t->width))
+  if (fp->slots != besom__fingerprint_slots(fp->count, fp->extension_bits, t->width))
     return "a fingerprint has the wrong number of slots";
   for (unsigned i = 0; i + 1 < fp->slots; i++) {
     uint64_t p = fp->position + 1 + i;

@@ -35,7 +35,7 @@ struct fingerprint besom__fingerprint_read(const struct qtable *t, uint64_t quot
                                            uint64_t position);
 
 /* The number of slots of a fingerprint with this count and extension. */
-unsigned besom__long_slots(uint64_t count, unsigned extension_bits, unsigned width);
+unsigned besom__fingerprint_slots(uint64_t count, unsigned extension_bits, unsigned width);
 
 static inline bool is_member(const struct fingerprint *fp) {
   return fp->count && !fp->tagged;
@@ -43,12 +43,12 @@ static inline bool is_member(const struct fingerprint *fp) {
 
 /* The number of slots without the extension; 0 for a tombstone. */
 static inline unsigned member_slots_of(uint64_t count, unsigned width) {
-  return count ? besom__long_slots(count, 0, width) : 0;
+  return count ? besom__fingerprint_slots(count, 0, width) : 0;
 }
 
 /* The number of slots that exist only because of the extension; all slots of a tombstone. */
 static inline unsigned extension_slots_of(const struct fingerprint *fp, unsigned width) {
-  return besom__long_slots(fp->count, fp->extension_bits, width) -
+  return besom__fingerprint_slots(fp->count, fp->extension_bits, width) -
          member_slots_of(fp->count, width);
 }
 
@@ -85,7 +85,7 @@ void besom__fingerprint_remove(struct qtable *t, const struct fingerprint *fp);
  * Whether a key with this suffix matches a fingerprint, from the fingerprint's bit string: all of
  * it, the first bit uppermost, then zeros. MAYBE if it has a count.
  */
-ALWAYS_INLINE enum answer answer_of_string(uint64_t string, uint64_t suffix) {
+ALWAYS_INLINE enum answer answer_of_extension(uint64_t string, uint64_t suffix) {
   uint64_t extension = string << 1, closing = extension & (0 - extension);
   if (UNLIKELY(string >> 63 || !closing)) return ANSWER_MAYBE;
   return (extension ^ suffix) & ~(closing | (closing - 1)) ? ANSWER_NO : ANSWER_YES;

@@ -99,13 +99,14 @@ static besom_status resize_step(besom_filter *fresh, besom_filter *f, uint64_t m
   return besom__quotient_resize_step(fresh, max, finished, &none);
 }
 
-static void stats(const besom_filter *f, besom_statistics *s) {
+static void stats(const besom_filter *f, struct stats_out *out) {
+  besom_statistics *s = &out->common;
   const struct qtable *t = &const_quotient_filter(f)->table;
   s->isa = besom__isa_name(const_quotient_filter(f)->isa);
   s->slots = t->slots;
   s->width = t->width;
   s->bytes += besom__qtable_size(t);
-  s->load = (double)f->items / (double)t->slots;
+  s->load_factor = (double)f->items / (double)t->slots;
   s->expected_fpr = besom__quotient_fpr(f->items, t->slots, t->width);
   s->fpr_at_capacity = besom__quotient_fpr(f->capacity, t->slots, t->width);
 }
@@ -136,13 +137,13 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
 const struct besom_kind besom__qf = {
     .info = {"qf", "quotient filter: counts, removes, merges, grows; not adaptive",
              BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE |
-                 BESOM_CAN_ITERATE | BESOM_CAN_GROW | BESOM_CAN_BUILD_SORTED | BESOM_CAN_REKEY},
+                 BESOM_CAN_ITERATE | BESOM_CAN_RESIZE | BESOM_CAN_BUILD_SORTED | BESOM_CAN_REKEY},
     .size = sizeof(struct quotient_filter),
     .create = create,
     .create_like = besom__quotient_create_like,
     .destroy = besom__quotient_destroy,
-    .table = besom__quotient_table_of,
-    .price = bits_per_key,
+    .run_diff = &besom__quotient_run_diff,
+    .bits_per_key = bits_per_key,
     .contains = contains,
     .contains_many = contains_many,
     .insert = insert,

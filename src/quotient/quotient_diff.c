@@ -90,7 +90,7 @@ static void write_run(const struct qtable *to, struct run b, uint64_t gap, uint6
     write_slot(to, w, slot_at(to, position));
 }
 
-void besom__qtable_delta(const struct qtable *from, const struct qtable *to, struct bit_writer *w) {
+void besom__qtable_diff(const struct qtable *from, const struct qtable *to, struct bit_writer *w) {
   struct runs a = first_run(from), b = first_run(to);
   static const struct run none = {0, 0};
   for (uint64_t listed = 0; a.quotient < from->slots || b.quotient < to->slots;) {
@@ -147,7 +147,7 @@ static besom_status read_run(struct qtable_appender *out, uint64_t quotient,
   return status;
 }
 
-besom_status besom__qtable_apply(const struct qtable *from, struct bit_reader *r,
+besom_status besom__qtable_patch(const struct qtable *from, struct bit_reader *r,
                                  struct qtable *to) {
   struct qtable_appender out = qtable_append_start(to);
   struct runs a = first_run(from);

@@ -9,13 +9,13 @@
 bool besom__qtable_comparable(const struct qtable *a, const struct qtable *b);
 
 /* Writes the diff that turns `from` into `to`. */
-void besom__qtable_delta(const struct qtable *from, const struct qtable *to, struct bit_writer *w);
+void besom__qtable_diff(const struct qtable *from, const struct qtable *to, struct bit_writer *w);
 
 /*
  * Applies a diff to `from`: fills `to`, an empty table of the same shape. Returns CORRUPT or FULL;
  * the caller must drop `to` then.
  */
-besom_status besom__qtable_apply(const struct qtable *from, struct bit_reader *r,
+besom_status besom__qtable_patch(const struct qtable *from, struct bit_reader *r,
                                  struct qtable *to);
 
 #endif

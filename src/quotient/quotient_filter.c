@@ -5,6 +5,7 @@
 #include "core/options.h"
 #include "core/sort.h"
 #include "quotient/multislot.h"
+#include "quotient/quotient_diff.h"
 
 besom_status besom__quotient_options(const char *text, enum isa *isa, const char *name, bool *own) {
   struct option option;
@@ -97,7 +98,7 @@ besom_status besom__quotient_load(besom_filter *f, struct sections_in *in, enum 
 
 static bool ascending(besom_digest last, const besom_digest *d, size_t n) {
   bool down = false;
-  for (size_t i = 0; i < n; last = d[i++]) down |= digest_below(d[i], last);
+  for (size_t i = 0; i < n; last = d[i++]) down |= digest_less(d[i], last);
   return !down;
 }
 
@@ -217,16 +218,20 @@ besom_status besom__quotient_bulk_load(besom_filter *f, const struct digest_walk
   return status;
 }
 
+/* ------------------------------------------------------------------ iteration */
+
 static struct qtable_cursor *cursor_of(besom_iter *iter) {
   _Static_assert(sizeof(struct qtable_cursor) <= sizeof iter->state, "an iterator holds a cursor");
   return (struct qtable_cursor *)iter->state;
 }
 
-void besom__quotient_iter_start(besom_iter *iter) {
-  besom__qtable_first(&const_quotient_filter(iter->filter)->table, cursor_of(iter));
+void besom__quotient_iter_start(const besom_filter *f, besom_iter *iter) {
+  besom__qtable_first(&const_quotient_filter(f)->table, cursor_of(iter));
 }
 
-besom_status besom__quotient_iter_next(besom_iter *iter, besom_entry *entry) {
+besom_status besom__quotient_iter_next(const besom_filter *f, besom_iter *iter,
+                                       besom_entry *entry) {
+  (void)f;
   struct qtable_cursor *c = cursor_of(iter);
   struct fingerprint fp;
   do { /* skip fingerprints that are no members' */
@@ -310,11 +315,37 @@ besom_status besom__quotient_resize_step(besom_filter *fresh, uint64_t max, bool
   return status;
 }
 
-/* ------------------------------------------------------------------ freeing */
+/* ------------------------------------------------------------------ diff and patch */
 
-const struct qtable *besom__quotient_table_of(const besom_filter *f) {
-  return &const_quotient_filter(f)->table;
+static const uint8_t *table_bytes(const besom_filter *f, size_t *len) {
+  const struct qtable *t = &const_quotient_filter(f)->table;
+  *len = besom__qtable_size(t);
+  return t->blocks;
 }
+
+static bool comparable(const besom_filter *a, const besom_filter *b) {
+  return besom__qtable_comparable(&const_quotient_filter(a)->table,
+                                  &const_quotient_filter(b)->table);
+}
+
+static void diff_runs(const besom_filter *from, const besom_filter *to, struct bit_writer *w) {
+  besom__qtable_diff(&const_quotient_filter(from)->table, &const_quotient_filter(to)->table, w);
+}
+
+static besom_status patch_runs(const besom_filter *from, struct bit_reader *r, uint8_t *out) {
+  const struct qtable *t = &const_quotient_filter(from)->table;
+  struct qtable to = *t;
+  if (t->code != NO_CODE) return BESOM_CORRUPT;
+  to.blocks = out;
+  to.used = to.further_slots = to.extended = 0;
+  besom_status status = besom__qtable_patch(t, r, &to);
+  return status == BESOM_FULL ? BESOM_CORRUPT : status;
+}
+
+const struct run_diff_ops besom__quotient_run_diff = {
+    .table_bytes = table_bytes, .comparable = comparable, .diff = diff_runs, .patch = patch_runs};
+
+/* ------------------------------------------------------------------ freeing */
 
 void besom__quotient_destroy(besom_filter *f) {
   end_resizing(f);

@@ -40,8 +40,8 @@ besom_status besom__quotient_table_new(const besom_filter *f, const struct qtabl
 /* its blocks may be NULL */
 void besom__quotient_table_free(const besom_filter *f, struct qtable *t);
 
-/* The operations table and destroy of filter.h. */
-const struct qtable *besom__quotient_table_of(const besom_filter *f);
+/* The operation destroy of filter.h, and how besom_diff compares tables. */
+extern const struct run_diff_ops besom__quotient_run_diff;
 void besom__quotient_destroy(besom_filter *f);
 
 /* Makes an empty table for f, of the model's shape. */
@@ -67,8 +67,8 @@ besom_status besom__quotient_append_counts(besom_filter *f, const besom_digest_s
 besom_status besom__quotient_bulk_load(besom_filter *f, const struct digest_walk *walk);
 
 /* The operations iter_start and iter_next. */
-void besom__quotient_iter_start(besom_iter *iter);
-besom_status besom__quotient_iter_next(besom_iter *iter, besom_entry *entry);
+void besom__quotient_iter_start(const besom_filter *f, besom_iter *iter);
+besom_status besom__quotient_iter_next(const besom_filter *f, besom_iter *iter, besom_entry *entry);
 
 /*
  * Fills `fresh`, which is zero except for its head, with f's table at another size, by doublings or

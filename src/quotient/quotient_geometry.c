@@ -27,7 +27,7 @@ unsigned besom__quotient_width(uint64_t items, uint64_t slots, double rate, unsi
 /* The widest remainder within the given bits per key; 0 if there is none. */
 static unsigned width_for_bits(const besom_config *config, size_t head_bytes,
                                struct qtable_shape shape) {
-  double budget = config->bits * (double)config->capacity / 8;
+  double budget = config->bits_per_key * (double)config->capacity / 8;
   for (shape.width = 64; shape.width; shape.width--) {
     size_t bytes = besom__qtable_bytes(&shape);
     if (bytes && (double)bytes + (double)head_bytes <= budget) break;
@@ -63,7 +63,7 @@ static struct qtable_shape plan_slots(const besom_config *config, double reserve
 besom_status besom__quotient_geometry(const besom_config *config, size_t head_bytes, double reserve,
                                       struct qtable_shape *shape) {
   unsigned min_width = shape->width ? shape->width : 1;
-  double rate = config->fpr != 0 ? config->fpr : DEFAULT_RATE;
+  double rate = config->fpr != 0 ? config->fpr : DEFAULT_FPR;
   if (config->slots) {
     *shape = plan_slots(config, reserve, *shape, rate, min_width);
     return shape->width >= min_width && shape->width <= 64 ? BESOM_OK : BESOM_INVALID;
@@ -78,7 +78,7 @@ besom_status besom__quotient_geometry(const besom_config *config, size_t head_by
                           : 0;
   shape->slots = halved(slots_for(last, reserve), halvings);
   shape->width =
-      config->bits != 0
+      config->bits_per_key != 0
           ? width_for_bits(config, head_bytes, *shape)
           : halvings + besom__quotient_width(last, shape->slots << halvings, rate, min_width);
   return shape->width >= halvings + min_width && shape->width <= 64 ? BESOM_OK : BESOM_INVALID;

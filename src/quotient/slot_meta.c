@@ -173,7 +173,7 @@ besom_status besom__stored_key_of(const struct meta_filter *x, besom_match match
   const struct qtable *t = &x->base.table;
   if (!x->reverse.digest_of) return BESOM_NEEDS_STORE;
   besom_digest d;
-  besom_status status = x->reverse.digest_of(x->reverse.ctx, &x->base.head, match, &d);
+  besom_status status = x->reverse.digest_of(x->reverse.ctx, &x->base.head, &match, &d);
   if (status != BESOM_OK) return status;
   *key = hashed_key_of(x, d);
   uint64_t remainder = slot_remainder(t, block_at(t, position / 64), position % 64, t->width);

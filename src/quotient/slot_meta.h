@@ -265,8 +265,9 @@ besom_status besom__meta_filter_resize_start(besom_filter *fresh, const besom_fi
                                              uint64_t slots);
 besom_status besom__meta_filter_resize_step(besom_filter *fresh, besom_filter *f, uint64_t max,
                                             bool *finished);
-besom_status besom__meta_filter_iter_next(besom_iter *iter, besom_entry *entry);
-void besom__meta_filter_stats(const besom_filter *f, besom_statistics *s);
+besom_status besom__meta_filter_iter_next(const besom_filter *f, besom_iter *iter,
+                                          besom_entry *entry);
+void besom__meta_filter_stats(const besom_filter *f, struct stats_out *out);
 const char *besom__meta_filter_validate(const besom_filter *f);
 void besom__meta_filter_save(const besom_filter *f, struct sections_out *out);
 besom_status besom__meta_filter_load(besom_filter *f, struct sections_in *in,
@@ -277,21 +278,22 @@ besom_status besom__meta_filter_load(besom_filter *f, struct sections_in *in,
 /* What exaf, taf and utaf have in common: all except name, create, contains and load. */
 #define META_FILTER_ABILITIES                                                                    \
   (BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE | BESOM_CAN_ITERATE | \
-   BESOM_CAN_GROW | BESOM_CAN_ADAPT | BESOM_CAN_BUILD_SORTED | BESOM_CAN_MATCH | BESOM_CAN_REKEY)
-#define META_FILTER_OPERATIONS                                                               \
-  .size = sizeof(struct meta_filter), .create_like = besom__meta_filter_create_like,         \
-  .destroy = besom__quotient_destroy, .contains_many = besom__meta_filter_contains_many,     \
-  .insert = besom__meta_filter_insert, .insert_many = besom__meta_filter_insert_many,        \
-  .insert_count = besom__meta_filter_insert_count, .remove = besom__meta_filter_remove,      \
-  .count = besom__meta_filter_count, .adapt = besom__meta_filter_adapt,                      \
-  .bucket_of = besom__meta_filter_bucket_of, .bind = besom__meta_filter_bind,                \
-  .matches = besom__meta_filter_matches, .insert_at = besom__meta_filter_insert_at,          \
-  .admit = besom__quotient_bulk_load, .ready_to_remove = besom__meta_filter_ready_to_remove, \
-  .remove_at = besom__meta_filter_remove_at, .adapt_at = besom__meta_filter_adapt_at,        \
-  .merge = besom__meta_filter_merge, .resize_start = besom__meta_filter_resize_start,        \
-  .resize_step = besom__meta_filter_resize_step, .append = besom__quotient_append_copies,    \
-  .iter_start = besom__quotient_iter_start, .iter_next = besom__meta_filter_iter_next,       \
-  .stats = besom__meta_filter_stats, .validate = besom__meta_filter_validate,                \
+   BESOM_CAN_RESIZE | BESOM_CAN_ADAPT | BESOM_CAN_BUILD_SORTED | BESOM_CAN_MATCH |               \
+   BESOM_CAN_REKEY)
+#define META_FILTER_OPERATIONS                                                                  \
+  .size = sizeof(struct meta_filter), .create_like = besom__meta_filter_create_like,            \
+  .destroy = besom__quotient_destroy, .contains_many = besom__meta_filter_contains_many,        \
+  .insert = besom__meta_filter_insert, .insert_many = besom__meta_filter_insert_many,           \
+  .insert_count = besom__meta_filter_insert_count, .remove = besom__meta_filter_remove,         \
+  .count = besom__meta_filter_count, .adapt = besom__meta_filter_adapt,                         \
+  .bucket_of = besom__meta_filter_bucket_of, .bind = besom__meta_filter_bind,                   \
+  .matches = besom__meta_filter_matches, .insert_at = besom__meta_filter_insert_at,             \
+  .bulk_load = besom__quotient_bulk_load, .prepare_remove = besom__meta_filter_ready_to_remove, \
+  .remove_at = besom__meta_filter_remove_at, .adapt_at = besom__meta_filter_adapt_at,           \
+  .merge = besom__meta_filter_merge, .resize_start = besom__meta_filter_resize_start,           \
+  .resize_step = besom__meta_filter_resize_step, .append = besom__quotient_append_copies,       \
+  .iter_start = besom__quotient_iter_start, .iter_next = besom__meta_filter_iter_next,          \
+  .stats = besom__meta_filter_stats, .validate = besom__meta_filter_validate,                   \
   .save = besom__meta_filter_save
 
 #endif

@@ -179,7 +179,7 @@ static void contains_one_by_one(const struct meta_filter *x, const besom_digest 
   for (size_t i = 0; i < n; i++) {
     if (i % 64 == 0) bitmap[i / 64] = 0;
     if (i + FETCH_AHEAD < n) {
-      const uint8_t *ahead = block_at(t, quotient_near(d[i + FETCH_AHEAD], t->slots) / 64);
+      const uint8_t *ahead = block_at(t, approximate_quotient(d[i + FETCH_AHEAD], t->slots) / 64);
       __builtin_prefetch(ahead);
       __builtin_prefetch(ahead + 64);
     }
@@ -193,7 +193,7 @@ static void fetch_bytes(const struct qtable *t, const besom_digest *d, size_t n,
   for (size_t i = 0; i < n; i += 64)
     for (uint64_t left = bitmap[i / 64]; left; left &= left - 1)
       __builtin_prefetch(qtable_slot_bytes(t) +
-                         quotient_near(d[i + trailing_zeros(left)], t->slots));
+                         approximate_quotient(d[i + trailing_zeros(left)], t->slots));
 }
 
 /*
@@ -505,8 +505,9 @@ besom_status besom__meta_filter_resize_step(besom_filter *fresh, besom_filter *f
   return BESOM_OK;
 }
 
-besom_status besom__meta_filter_iter_next(besom_iter *iter, besom_entry *entry) {
-  const struct meta_filter *x = const_meta_filter(iter->filter);
+besom_status besom__meta_filter_iter_next(const besom_filter *f, besom_iter *iter,
+                                          besom_entry *entry) {
+  const struct meta_filter *x = const_meta_filter(f);
   struct qtable_cursor *c = (struct qtable_cursor *)iter->state;
   if (!besom__qtable_next(c)) return BESOM_END;
   slot_meta n = besom__meta_at(x, c->position);
@@ -520,22 +521,26 @@ besom_status besom__meta_filter_iter_next(besom_iter *iter, besom_entry *entry) 
   return BESOM_OK;
 }
 
-void besom__meta_filter_stats(const besom_filter *f, besom_statistics *s) {
+void besom__meta_filter_stats(const besom_filter *f, struct stats_out *out) {
+  besom_statistics *s = &out->common;
   const struct meta_filter *x = const_meta_filter(f);
   const struct qtable *t = &x->base.table;
   s->isa = besom__isa_name(x->base.isa);
   s->slots = t->slots;
   s->width = t->width;
   s->bytes += besom__qtable_size(t);
-  s->load = (double)f->items / (double)t->slots;
+  s->load_factor = (double)f->items / (double)t->slots;
   s->expected_fpr = besom__quotient_fpr(f->items, t->slots, t->width);
   s->fpr_at_capacity = besom__quotient_fpr(f->capacity, t->slots, t->width);
-  s->extended = x->meta_slots;
-  s->rebuilds = x->rebuilds;
-  s->direct_corrections = x->corrections;
+  besom__add_counter(out, "extended", x->meta_slots);
+  besom__add_counter(out, "rebuilds", x->rebuilds);
+  besom__add_counter(out, "direct_corrections", x->corrections);
   if (x->policy->extensions) return;
-  s->selectors[0] = f->items - x->meta_slots;
-  for (unsigned k = 1; k < META_CLASSES; k++) s->selectors[k] = x->classes[k];
+  static const char *const names[META_CLASSES] = {"selector_0", "selector_1", "selector_2",
+                                                  "selector_3", "selector_4", "selector_5",
+                                                  "selector_6", "selector_7"};
+  besom__add_counter(out, names[0], f->items - x->meta_slots);
+  for (unsigned k = 1; k < META_CLASSES; k++) besom__add_counter(out, names[k], x->classes[k]);
 }
 
 const char *besom__meta_filter_validate(const besom_filter *f) {

@@ -55,7 +55,7 @@ ALWAYS_INLINE struct place place_of(const struct qtable *t, besom_digest d, unsi
 }
 
 ALWAYS_INLINE uint64_t behind_of(const struct qtable *t, besom_digest d, unsigned width) {
-  return behind_remainder(address_of(d, t->slots), width);
+  return bits_after_remainder(address_of(d, t->slots), width);
 }
 
 /* For runs that leave their block. Not inline, or its needs would burden the fast path. */
@@ -103,7 +103,7 @@ ALWAYS_INLINE enum answer answer_of_long(const struct qtable *t, const uint8_t *
   if (UNLIKELY(last >= BLOCK_SLOTS || bits > 64)) return ANSWER_MAYBE;
   while (i++ < last)
     string = string << payload | (slot_remainder(t, block, i, width) & bits_below(payload));
-  return answer_of_string(string << (64 - bits), behind);
+  return answer_of_extension(string << (64 - bits), behind);
 }
 
 /*

@@ -54,7 +54,7 @@ static unsigned width_for_bits(const struct lists *l, double bits, struct qtable
 
 static besom_status plan(const besom_config *config, const struct lists *l,
                          struct qtable_shape *shape) {
-  double rate = config->fpr != 0 ? config->fpr : DEFAULT_RATE;
+  double rate = config->fpr != 0 ? config->fpr : DEFAULT_FPR;
   unsigned width = config->width;
   if (config->slots) {
     shape->slots = config->slots;
@@ -62,8 +62,8 @@ static besom_status plan(const besom_config *config, const struct lists *l,
         width ? width : besom__quotient_width(l->n_yes, config->slots, rate, AQF_MIN_WIDTH);
     return shape->width >= AQF_MIN_WIDTH && shape->width <= 64 ? BESOM_OK : BESOM_INVALID;
   }
-  if (config->bits != 0) width = width_for_bits(l, config->bits, *shape);
-  if (config->bits != 0 && !width) return BESOM_INVALID;
+  if (config->bits_per_key != 0) width = width_for_bits(l, config->bits_per_key, *shape);
+  if (config->bits_per_key != 0 && !width) return BESOM_INVALID;
   besom__yesno_table_plan(l->n_yes, l->n_no,
                           width ? width : besom__quotient_width(1, 1, rate, AQF_MIN_WIDTH),
                           width ? width : 64, shape);
@@ -98,7 +98,7 @@ static besom_status make_table(besom_filter *f, const struct lists *l, const bes
     if (status == BESOM_OK) status = besom__quotient_table_new(f, &shape, &a->base.table);
     if (status != BESOM_OK) return status;
     status = besom__yesno_table_fill(l, &a->base.table, progress);
-    a->books.slots = a->base.table.used - l->n_yes;
+    a->counters.slots = a->base.table.used - l->n_yes;
     if (status == BESOM_OK) return BESOM_OK;
     besom__quotient_table_free(f, &a->base.table);
     if (status != BESOM_FULL || config->slots) return status;
@@ -134,14 +134,22 @@ besom_status besom__yesno_build(besom_filter *f, const besom_config *config,
   return status;
 }
 
+static besom_status build_like(besom_filter *f, const besom_filter *model, const besom_source *yes,
+                               const besom_source *no, const besom_progress *progress) {
+  const struct qtable *t = &const_quotient_filter(model)->table;
+  besom_config config = {.slots = t->slots, .width = t->width};
+  return besom__yesno_build(f, &config, yes, no, progress);
+}
+
 const struct besom_kind besom__yesno = {
     .info = {"yesno", "static quotient filter of a yes list and a no list, exact on both",
              BESOM_CAN_REMOVE | BESOM_CAN_ITERATE | BESOM_CAN_ADAPT | BESOM_CAN_BUILD_NO |
-                 BESOM_CAN_LIST_NO},
+                 BESOM_CAN_NO_LIST},
     .size = sizeof(struct aqf),
     .build = besom__yesno_build,
+    .build_like = build_like,
     .destroy = besom__aqf_destroy,
-    .table = besom__quotient_table_of,
+    .run_diff = &besom__quotient_run_diff,
     .contains = besom__aqf_contains,
     .contains_many = besom__aqf_contains_many,
     .remove = besom__aqf_remove,

@@ -60,7 +60,7 @@ static void shorten_others(struct aqf *a, const struct fingerprint *gone) {
     if (needed >= m.fp.extension_bits) continue;
     set_extension(&shorter, m.fp.extension, 0, needed);
     besom__aqf_rewrite(a, &m.fp, &shorter);
-    unsigned closed = m.fp.slots - besom__long_slots(m.fp.count, needed, width);
+    unsigned closed = m.fp.slots - besom__fingerprint_slots(m.fp.count, needed, width);
     m.next -= closed;
     m.run_end -= closed;
   }
@@ -87,7 +87,7 @@ struct new_key {
 static besom_status compare_with_key(const struct aqf *a, struct new_key *x,
                                      const struct matching *m, besom_match *where) {
   const struct qtable *t = &a->base.table;
-  if (x->n == MAX_EXTENSION_CHANGES) return BESOM_FULL;
+  if (x->n == MAX_EXTENSION_CHANGES) return BESOM_RESERVE_FULL;
   struct extension_change *conflict = &x->conflicts[x->n];
   conflict->match = (besom_match){bucket_of(t, m->fp.quotient, m->fp.remainder), m->rank};
   conflict->old = m->fp;
@@ -101,7 +101,7 @@ static besom_status compare_with_key(const struct aqf *a, struct new_key *x,
   if (!besom__fingerprint_is_of_key(t, &m->fp, theirs)) return BESOM_INVALID;
   unsigned bits = common_bits(theirs.rest, x->address.rest) + 1 - t->width;
   /* does not occur: two digests with so long a common prefix */
-  if (bits > longest_extension(t)) return BESOM_FULL;
+  if (bits > longest_extension(t)) return BESOM_RESERVE_FULL;
   x->conflict_bits[x->n++] = bits;
   if (x->bits < bits) x->bits = bits;
   return BESOM_OK;
@@ -128,12 +128,13 @@ static besom_status compare_with_all(const struct aqf *a, struct new_key *x, bes
 
 static bool fits_in_reserve(const struct aqf *a, const struct new_key *x) {
   unsigned width = a->base.table.width;
-  uint64_t more = besom__long_slots(1, x->bits, width) - 1;
+  uint64_t more = besom__fingerprint_slots(1, x->bits, width) - 1;
   for (unsigned i = 0; i < x->n; i++) {
     const struct fingerprint *conflict = &x->conflicts[i].old;
-    more += besom__long_slots(conflict->count, x->conflict_bits[i], width) - conflict->slots;
+    more += besom__fingerprint_slots(conflict->count, x->conflict_bits[i], width) - conflict->slots;
   }
-  return member_slots(a) < a->base.head.capacity && a->books.slots + more <= besom__aqf_reserve(a);
+  return member_slots(a) < a->base.head.capacity &&
+         a->counters.slots + more <= besom__aqf_reserve(a);
 }
 
 static besom_status extend_conflicts(struct aqf *a, const struct new_key *x) {
@@ -180,7 +181,8 @@ static besom_status add(struct aqf *a, besom_digest d, bool tagged, uint64_t val
   x.bits = x.n = 0;
   if (!has_buckets(t)) return BESOM_INVALID;
   besom_status status = compare_with_all(a, &x, match);
-  if (status == BESOM_OK) status = fits_in_reserve(a, &x) ? write_new_key(a, &x) : BESOM_FULL;
+  if (status == BESOM_OK)
+    status = fits_in_reserve(a, &x) ? write_new_key(a, &x) : BESOM_RESERVE_FULL;
   if (status != BESOM_OK) return status;
   uint64_t remainder = remainder_of(x.address, t->width);
   *match = (besom_match){bucket_of(t, x.address.quotient, remainder),
@@ -197,7 +199,7 @@ static bool is_bound(const struct aqf *a) {
 static besom_status insert_at(besom_filter *f, besom_digest d, uint64_t value, besom_match *match) {
   struct aqf *a = aqf(f);
   if (value >> own_value_bits(&a->base.table)) return BESOM_INVALID;
-  if (a->books.no_entries && !is_bound(a)) return BESOM_NEEDS_STORE;
+  if (a->counters.no_entries && !is_bound(a)) return BESOM_NEEDS_STORE;
   besom_status status = add(a, d, false, value, match);
   f->items += status == BESOM_OK;
   return status;
@@ -211,7 +213,7 @@ static besom_status delete_at(struct aqf *a, besom_match match, bool tagged) {
   struct fingerprint fp;
   if (!besom__locate_match(&a->base.table, match, &fp) || fp.tagged != tagged)
     return BESOM_NOT_FOUND;
-  bool others = a->books.no_entries;
+  bool others = a->counters.no_entries;
   besom__aqf_delete(a, &fp);
   a->base.head.items -= is_member(&fp) ? fp.count : 0;
   if (others) shorten_others(a, &fp);
@@ -245,20 +247,20 @@ static besom_status no_matches(const besom_filter *f, besom_digest d, besom_matc
 
 /* While the no list is empty, the filter is a plain aqf and can be used without a store. */
 static besom_status insert(besom_filter *f, besom_digest d) {
-  return aqf(f)->books.no_entries ? BESOM_NEEDS_STORE : besom__aqf.insert(f, d);
+  return aqf(f)->counters.no_entries ? BESOM_NEEDS_STORE : besom__aqf.insert(f, d);
 }
 
 static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n, size_t *done) {
   *done = 0;
-  return aqf(f)->books.no_entries ? BESOM_NEEDS_STORE : besom__aqf.insert_many(f, d, n, done);
+  return aqf(f)->counters.no_entries ? BESOM_NEEDS_STORE : besom__aqf.insert_many(f, d, n, done);
 }
 
 static besom_status insert_count(besom_filter *f, besom_digest d, uint64_t n) {
-  return aqf(f)->books.no_entries ? BESOM_NEEDS_STORE : besom__aqf.insert_count(f, d, n);
+  return aqf(f)->counters.no_entries ? BESOM_NEEDS_STORE : besom__aqf.insert_count(f, d, n);
 }
 
 static besom_status remove_key(besom_filter *f, besom_digest d) {
-  return aqf(f)->books.no_entries ? BESOM_NEEDS_STORE : besom__aqf_remove(f, d);
+  return aqf(f)->counters.no_entries ? BESOM_NEEDS_STORE : besom__aqf_remove(f, d);
 }
 
 /* ------------------------------------------------------------------ creating */
@@ -287,7 +289,7 @@ static besom_status read_keys(struct joint_minirun *j, const struct aqf *from) {
   struct matching m = besom__minirun_start(t, j->quotient, j->remainder);
   for (; besom__next_of_minirun(&m); j->n++) {
     if (!is_bound(from)) return BESOM_NEEDS_STORE;
-    if (j->n == MAX_EXTENSION_CHANGES) return BESOM_FULL;
+    if (j->n == MAX_EXTENSION_CHANGES) return BESOM_RESERVE_FULL;
     struct extension_change key = {.match = {bucket_of(t, j->quotient, j->remainder), m.rank}};
     besom_status status = besom__aqf_stored_digest(from, &key);
     if (status != BESOM_OK) return status;
@@ -308,7 +310,7 @@ static besom_status needed_by_keys(const struct joint_minirun *j, unsigned i,
     if (common >= 128) return BESOM_IS_MEMBER;
     if (common + 1 - t->width > *needed) *needed = common + 1 - t->width;
   }
-  return *needed > longest_extension(t) ? BESOM_FULL : BESOM_OK;
+  return *needed > longest_extension(t) ? BESOM_RESERVE_FULL : BESOM_OK;
 }
 
 /* Gives the fingerprints of a merged minirun the extensions that they need. */
@@ -346,7 +348,8 @@ static besom_status merge(const besom_filter *a, const besom_filter *b, besom_fi
   struct joint_minirun j = {.from = {const_aqf(a), const_aqf(b)}};
   struct qtable_cursor c;
   besom_status status = besom__aqf_merge(a, b, into);
-  if (status != BESOM_OK || !out->books.no_entries || !has_buckets(&out->base.table)) return status;
+  if (status != BESOM_OK || !out->counters.no_entries || !has_buckets(&out->base.table))
+    return status;
   besom__qtable_first(&j.from[1]->base.table, &c);
   while (status == BESOM_OK && besom__qtable_next(&c)) {
     uint64_t last;
@@ -357,7 +360,8 @@ static besom_status merge(const besom_filter *a, const besom_filter *b, besom_fi
     bool met = first && c.table->ops->find(&j.from[0]->base.table, c.quotient, c.remainder, &last);
     if (met && has_both_lists(&out->base.table, c.quotient, c.remainder)) status = join(out, &j);
   }
-  return status == BESOM_OK && out->books.slots > besom__aqf_reserve(out) ? BESOM_FULL : status;
+  return status == BESOM_OK && out->counters.slots > besom__aqf_reserve(out) ? BESOM_RESERVE_FULL
+                                                                             : status;
 }
 
 /* ------------------------------------------------------------------ checking and files */
@@ -384,15 +388,16 @@ static const char *validate(const besom_filter *f) {
 
 static void save(const besom_filter *f, struct sections_out *out) {
   besom__aqf_save(f, out);
-  besom__write_u64(&out->parameters, const_aqf(f)->books.no_entries);
+  besom__write_u64(&out->parameters, const_aqf(f)->counters.no_entries);
 }
 
 static besom_status load(besom_filter *f, struct sections_in *in) {
   struct aqf *a = aqf(f);
   besom_status status = besom__aqf_load(f, in);
   if (status != BESOM_OK) return status;
-  a->books.no_entries = besom__read_u64(&in->parameters);
-  if (a->books.no_entries <= a->base.table.extended && !a->keep_tombstones && !a->marks.count)
+  a->counters.no_entries = besom__read_u64(&in->parameters);
+  if (a->counters.no_entries <= a->base.table.extended && !a->keep_tombstones &&
+      !a->exceptions.count)
     return BESOM_OK;
   besom__aqf_destroy(f);
   return BESOM_CORRUPT;
@@ -403,8 +408,8 @@ const struct besom_kind besom__yesno_dynamic = {
         {"yesno-dynamic",
          "quotient filter of a yes list and a no list with a store: exact on both, both can change",
          BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE |
-             BESOM_CAN_ITERATE | BESOM_CAN_GROW | BESOM_CAN_BUILD_SORTED | BESOM_CAN_VALUE |
-             BESOM_CAN_MATCH | BESOM_CAN_LIST_NO_AT},
+             BESOM_CAN_ITERATE | BESOM_CAN_RESIZE | BESOM_CAN_BUILD_SORTED | BESOM_CAN_VALUE |
+             BESOM_CAN_MATCH | BESOM_CAN_NO_LIST_AT},
     .size = sizeof(struct aqf),
     .create = create,
     .create_like = besom__aqf_create_like,

@@ -22,7 +22,7 @@ static double extension_slots(double near, unsigned width) {
   double slots = 0, shorter = exp(-near);
   for (unsigned bits = 1; bits <= MAX_EXTENSION; bits++) {
     double enough = exp(-ldexp(near, -(int)bits));
-    slots += (enough - shorter) * (besom__long_slots(1, bits, width) - 1);
+    slots += (enough - shorter) * (besom__fingerprint_slots(1, bits, width) - 1);
     shorter = enough;
   }
   return slots;
@@ -75,8 +75,8 @@ static besom_status next_fingerprint(struct walk *w, const struct qtable_shape *
   const struct lists *l = w->lists;
   if (w->yes == l->n_yes) return BESOM_END;
   besom_digest d = l->yes[w->yes++];
-  while (w->no < l->n_no && digest_below(l->no[w->no], d)) w->no++;
-  if (w->no < l->n_no && !digest_below(d, l->no[w->no])) return BESOM_IS_MEMBER;
+  while (w->no < l->n_no && digest_less(l->no[w->no], d)) w->no++;
+  if (w->no < l->n_no && !digest_less(d, l->no[w->no])) return BESOM_IS_MEMBER;
   struct address a = address_of(d, shape->slots);
   unsigned before = w->no ? bits_to_separate(a, l->no[w->no - 1], shape) : 0;
   unsigned after = w->no < l->n_no ? bits_to_separate(a, l->no[w->no], shape) : 0;
@@ -99,7 +99,7 @@ besom_status besom__yesno_table_count_slots(const struct lists *lists,
   struct fingerprint fp;
   besom_status status;
   for (*slots = 0; (status = next_fingerprint(&w, shape, &fp)) == BESOM_OK;)
-    *slots += besom__long_slots(1, fp.extension_bits, shape->width);
+    *slots += besom__fingerprint_slots(1, fp.extension_bits, shape->width);
   return status == BESOM_END ? BESOM_OK : status;
 }
 

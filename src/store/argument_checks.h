@@ -15,7 +15,7 @@ static inline bool is_record(const besom_record *record) {
 }
 
 static inline bool is_table(besom_table table) {
-  return table == BESOM_TABLE_NOTES || table == BESOM_TABLE_KEYS;
+  return table == BESOM_TABLE_MANIFEST || table == BESOM_TABLE_KEYS;
 }
 
 static inline bool is_table_key(besom_bytes key) {

@@ -20,7 +20,7 @@ static inline void count_call(call_counter *count) {
 
 /* Calls for the table NOTES (a guard's manifest) are not counted. */
 static inline void count_table_call(call_counter *count, besom_table table) {
-  if (table != BESOM_TABLE_NOTES) count_call(count);
+  if (table != BESOM_TABLE_MANIFEST) count_call(count);
 }
 
 static inline uint64_t calls(const call_counter *count) {

@@ -194,6 +194,7 @@ static void lmdb_close(void *db) {
 }
 
 static const besom_ordered_ops lmdb_ops = {
+    .size = sizeof(besom_ordered_ops),
     .get = lmdb_get,
     .scan = lmdb_scan,
     .write = lmdb_write,
@@ -298,10 +299,10 @@ static struct lmdb_database *database_new(const char *directory, const besom_all
   return lmdb;
 }
 
-besom_status besom_store_lmdb(const char *directory, const besom_lmdb_options *options,
-                              const char **reason, besom_store **out) {
-  const besom_lmdb_options defaults = {0};
-  if (!options) options = &defaults;
+besom_status besom_store_lmdb_sized(const char *directory, const besom_lmdb_options *given,
+                                    size_t size, const char **reason, besom_store **out) {
+  besom_lmdb_options all = {0}, *options = &all;
+  if (given) besom_copy_struct(&all, sizeof all, given, size);
   if (reason) *reason = NULL;
   const besom_allocator *allocator =
       options->allocator ? options->allocator : besom_default_allocator();

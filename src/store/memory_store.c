@@ -263,13 +263,16 @@ static besom_status memory_table_scan(besom_store *head, besom_table table, beso
 
 /* ------------------------------------------------------------------ open, close, statistics */
 
-static besom_status memory_stats(const besom_store *head, besom_store_statistics *stats) {
+static besom_status memory_stats(const besom_store *head, besom_store_statistics *out,
+                                 size_t size) {
   const struct memory_store *store = (const struct memory_store *)head;
+  besom_store_statistics all, *stats = &all;
   read_counters(&store->counters, stats);
   stats->records = store->lists.records;
   stats->buckets = store->lists.buckets;
   stats->bytes = sizeof *store + store->lists.bytes + store->undo_room * sizeof *store->undo;
   for (unsigned i = 0; i < TABLES; i++) stats->bytes += store->tables[i].bytes;
+  besom_copy_struct(out, size, stats, sizeof *stats);
   return BESOM_OK;
 }
 
@@ -284,6 +287,7 @@ static void memory_close(besom_store *head) {
 }
 
 static const besom_store_ops memory_ops = {
+    .size = sizeof(besom_store_ops),
     .append = memory_append,
     .get = memory_get,
     .replace = memory_replace,

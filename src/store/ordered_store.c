@@ -290,43 +290,47 @@ static void ordered_abort(besom_store *head) {
 
 static besom_status ordered_sync(besom_store *head) {
   struct ordered_store *store = self(head);
-  besom_status status = store->data.ops->sync(store->data.db);
+  besom_status status = store->data.ops.sync(store->data.db);
   if (status == BESOM_OK) count_call(&store->counters.syncs);
   return status;
 }
 
 static besom_status ordered_commit_number(besom_store *head, uint64_t *number) {
   const struct overlay *data = &self(head)->data;
-  return number ? data->ops->commit_number(data->db, number) : BESOM_INVALID;
+  return number ? data->ops.commit_number(data->db, number) : BESOM_INVALID;
 }
 
 /* ------------------------------------------------------------------ open, close, statistics */
 
-static besom_status ordered_stats(const besom_store *head, besom_store_statistics *stats) {
+static besom_status ordered_stats(const besom_store *head, besom_store_statistics *out,
+                                  size_t size) {
   const struct ordered_store *store = (const struct ordered_store *)head;
   const struct overlay *data = &store->data;
+  besom_store_statistics all, *stats = &all;
   read_counters(&store->counters, stats);
   stats->records = store->counts_known ? store->list_counts.records : 0;
   stats->buckets = store->counts_known ? store->list_counts.buckets : 0;
   stats->bytes =
-      sizeof *store + data->changes.bytes + (data->ops->bytes ? data->ops->bytes(data->db) : 0);
+      sizeof *store + data->changes.bytes + (data->ops.bytes ? data->ops.bytes(data->db) : 0);
+  besom_copy_struct(out, size, stats, sizeof *stats);
   return BESOM_OK;
 }
 
 static const char *ordered_directory(const besom_store *head) {
   const struct overlay *data = &((const struct ordered_store *)head)->data;
-  return data->ops->directory ? data->ops->directory(data->db) : NULL;
+  return data->ops.directory ? data->ops.directory(data->db) : NULL;
 }
 
 static void ordered_close(besom_store *head) {
   struct ordered_store *store = self(head);
   besom__sorted_clear(&store->data.changes);
-  store->data.ops->close(store->data.db);
+  store->data.ops.close(store->data.db);
   besom_allocator allocator = store->allocator;
   besom__release(&allocator, store, sizeof *store);
 }
 
 static const besom_store_ops ordered_ops = {
+    .size = sizeof(besom_store_ops),
     .append = ordered_append,
     .get = ordered_get,
     .replace = ordered_replace,
@@ -366,11 +370,11 @@ static besom_status check_marker_or_write(const struct overlay *data) {
   besom_status status = besom__overlay_get(data, (besom_bytes){&key, 1}, check_marker, NULL);
   if (status != BESOM_NOT_FOUND) return status;
   bool found = false;
-  status = data->ops->scan(data->db, (besom_bytes){&least, 1}, (besom_bytes){NULL, 0}, set_found,
-                           &found);
+  status =
+      data->ops.scan(data->db, (besom_bytes){&least, 1}, (besom_bytes){NULL, 0}, set_found, &found);
   if (status != BESOM_OK || found) return found ? BESOM_CORRUPT : status;
   besom_write first = {{{&key, 1}, {marker, sizeof marker - 1}}, false};
-  return data->ops->write(data->db, &first, 1, false);
+  return data->ops.write(data->db, &first, 1, false);
 }
 
 static besom_status open_database(struct ordered_store *store) {
@@ -389,8 +393,10 @@ static bool are_valid_ops(const besom_ordered_ops *ops) {
   return ops->get && ops->scan && ops->write && ops->sync && ops->commit_number && ops->close;
 }
 
-besom_status besom_store_ordered(const besom_ordered_ops *ops, void *db,
+besom_status besom_store_ordered(const besom_ordered_ops *given, void *db,
                                  const besom_allocator *allocator, besom_store **out) {
+  besom_ordered_ops all = {0}, *ops = &all;
+  if (given) besom_copy_struct(&all, sizeof all, given, given->size);
   if (!allocator) allocator = &besom__default_allocator;
   if (!out || !are_valid_ops(ops) || !allocator->allocate || !allocator->release)
     return BESOM_INVALID;
@@ -398,7 +404,7 @@ besom_status besom_store_ordered(const besom_ordered_ops *ops, void *db,
   if (!store) return BESOM_NO_MEMORY;
   store->head.ops = &ordered_ops;
   store->allocator = *allocator;
-  store->data = (struct overlay){.ops = ops, .db = db};
+  store->data = (struct overlay){.ops = all, .db = db};
   besom__sorted_init(&store->data.changes, allocator);
   bool limited = ops->max_key && ops->max_key <= MAX_TABLE_KEY + 1;
   store->group_prefix = limited ? ops->max_key - 1 : MAX_TABLE_KEY + 1;

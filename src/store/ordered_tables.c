@@ -18,7 +18,7 @@ struct table_key {
   uint8_t few[FEW_BYTES];
 };
 
-static const uint8_t letters[] = {[BESOM_TABLE_NOTES] = 'N', [BESOM_TABLE_KEYS] = 'K'};
+static const uint8_t letters[] = {[BESOM_TABLE_MANIFEST] = 'N', [BESOM_TABLE_KEYS] = 'K'};
 
 static besom_status table_key_make(const struct ordered_store *store, besom_table table,
                                    besom_bytes key, struct table_key *out) {

@@ -48,7 +48,7 @@ besom_status besom__overlay_scan(const struct overlay *o, besom_bytes from, beso
                                  besom_table_visit visit, void *ctx) {
   struct merge m = {.visit = visit, .ctx = ctx};
   if (o->changes.count) m.next = besom__sorted_from(&o->changes, from);
-  besom_status status = o->ops->scan(o->db, from, to, merge_record, &m);
+  besom_status status = o->ops.scan(o->db, from, to, merge_record, &m);
   if (status == BESOM_OK && !m.ended) status = show_before(&m, to);
   return end_as_ok(status);
 }
@@ -73,7 +73,7 @@ besom_status besom__overlay_get(const struct overlay *o, besom_bytes key, besom_
     return e->removed ? BESOM_NOT_FOUND : end_as_ok(visit(ctx, &record));
   }
   struct found f = {.visit = visit, .ctx = ctx};
-  besom_status status = end_as_ok(o->ops->get(o->db, key, visit_found, &f));
+  besom_status status = end_as_ok(o->ops.get(o->db, key, visit_found, &f));
   return status == BESOM_OK && !f.found ? BESOM_NOT_FOUND : status;
 }
 
@@ -94,9 +94,9 @@ besom_status besom__overlay_write(struct overlay *o, bool durable) {
     all[i++] = (besom_write){{besom__sorted_key(e), besom__sorted_value(e)}, e->removed};
   besom_status status = BESOM_OK;
   if (n)
-    status = o->ops->write(o->db, all, n, durable);
+    status = o->ops.write(o->db, all, n, durable);
   else if (durable) /* a durable commit makes earlier ones durable, too */
-    status = o->ops->sync(o->db);
+    status = o->ops.sync(o->db);
   if (all != few) besom__release(&o->changes.allocator, all, n * sizeof *all);
   if (status == BESOM_OK) o->written = true;
   return status;

@@ -13,7 +13,7 @@
 #include "store/sorted_map.h"
 
 struct overlay {
-  const besom_ordered_ops *ops;
+  besom_ordered_ops ops;
   void *db;
   struct sorted_map changes;
   bool written; /* the changes are in the database */

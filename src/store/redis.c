@@ -486,6 +486,7 @@ static void redis_close(void *db) {
 }
 
 static const besom_ordered_ops redis_ops = {
+    .size = sizeof(besom_ordered_ops),
     .get = redis_get,
     .scan = redis_scan,
     .write = redis_write,
@@ -581,11 +582,11 @@ static besom_status open_store(struct redis_database *redis, const char **reason
                                       : "the server refuses the writes of besom");
 }
 
-besom_status besom_store_redis(const char *address, const char *prefix,
-                               const besom_redis_options *options, const char **reason,
-                               besom_store **out) {
-  const besom_redis_options defaults = {0};
-  if (!options) options = &defaults;
+besom_status besom_store_redis_sized(const char *address, const char *prefix,
+                                     const besom_redis_options *given, size_t size,
+                                     const char **reason, besom_store **out) {
+  besom_redis_options all = {0}, *options = &all;
+  if (given) besom_copy_struct(&all, sizeof all, given, size);
   if (reason) *reason = NULL;
   const besom_allocator *allocator =
       options->allocator ? options->allocator : besom_default_allocator();

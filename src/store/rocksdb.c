@@ -153,6 +153,7 @@ static void rocksdb_close_all(void *db) {
 }
 
 static const besom_ordered_ops rocksdb_ops = {
+    .size = sizeof(besom_ordered_ops),
     .get = rocksdb_get_one,
     .scan = rocksdb_scan,
     .write = rocksdb_write_all,
@@ -169,9 +170,9 @@ static void set_blocks(rocksdb_options_t *options, const besom_rocksdb_options *
   rocksdb_cache_t *cache =
       rocksdb_cache_create_lru((size_t)(config->cache_bytes ? config->cache_bytes : DEFAULT_CACHE));
   rocksdb_block_based_options_set_block_cache(blocks, cache);
-  if (config->bloom_bits > 0)
+  if (config->bloom_bits_per_key > 0)
     rocksdb_block_based_options_set_filter_policy(
-        blocks, rocksdb_filterpolicy_create_bloom_full(config->bloom_bits));
+        blocks, rocksdb_filterpolicy_create_bloom_full(config->bloom_bits_per_key));
   rocksdb_options_set_block_based_table_factory(options, blocks);
   rocksdb_cache_destroy(cache);
   rocksdb_block_based_options_destroy(blocks);
@@ -227,15 +228,15 @@ static struct rocksdb_database *database_new(const char *directory,
   return rocks;
 }
 
-besom_status besom_store_rocksdb(const char *directory, const besom_rocksdb_options *options,
-                                 const char **reason, besom_store **out) {
-  const besom_rocksdb_options defaults = {0};
-  if (!options) options = &defaults;
+besom_status besom_store_rocksdb_sized(const char *directory, const besom_rocksdb_options *given,
+                                       size_t size, const char **reason, besom_store **out) {
+  besom_rocksdb_options all = {0}, *options = &all;
+  if (given) besom_copy_struct(&all, sizeof all, given, size);
   if (reason) *reason = NULL;
   const besom_allocator *allocator =
       options->allocator ? options->allocator : besom_default_allocator();
-  bool valid =
-      directory && out && allocator->allocate && allocator->release && options->bloom_bits >= 0;
+  bool valid = directory && out && allocator->allocate && allocator->release &&
+               options->bloom_bits_per_key >= 0;
   struct rocksdb_database *rocks = valid ? database_new(directory, allocator) : NULL;
   besom_status status = !valid ? BESOM_INVALID : BESOM_NO_MEMORY;
   if (rocks) {

@@ -37,7 +37,7 @@ bool can(const subject *s, unsigned abilities) {
 }
 
 size_t copies_within(const subject *s, size_t wanted) {
-  size_t most = s->kind->most_copies /
+  size_t most = s->kind->max_copies /
                 2; /* with all of them a key has its places to itself, and others find no way */
   return most && most < wanted ? most : wanted;
 }

@@ -358,7 +358,7 @@ static besom_status resize(bound *b, uint64_t slots) {
 /* Through a file, or twice as large and back. */
 static void move_house(bound *b) {
   uint64_t slots = stats_of(b->f).slots;
-  if (random_below(&b->random, 2) || stats_of(b->f).width < 3 || !can(b->s, BESOM_CAN_GROW)) {
+  if (random_below(&b->random, 2) || stats_of(b->f).width < 3 || !can(b->s, BESOM_CAN_RESIZE)) {
     replace_filter(&b->f, loaded_copy(b->f));
     bind_to(b);
     b->rebuilds = 0;

@@ -78,7 +78,7 @@ static void a_fixed_false_positive_stays_fixed(void **state) {
   assert_still_fixed(&x);
   replace_filter(&x.f, loaded_copy(x.f));
   assert_still_fixed(&x);
-  if (can(s, BESOM_CAN_GROW)) {
+  if (can(s, BESOM_CAN_RESIZE)) {
     uint64_t slots = stats_of(x.f).slots;
     assert_status(BESOM_OK, besom_grow(x.f, 4 * slots));
     assert_still_fixed(&x);

@@ -351,7 +351,7 @@ static void what_a_kind_cannot_do_is_unsupported(void **state) {
     assert_status(BESOM_UNSUPPORTED, besom_adapt_u64(f, 1));
     assert_status(BESOM_UNSUPPORTED, besom_adapt_digest(f, (besom_digest){1, 2}));
   }
-  if (!can(s, BESOM_CAN_LIST_NO_AT)) {
+  if (!can(s, BESOM_CAN_NO_LIST_AT)) {
     besom_match match = {0, 0};
     size_t total = 0;
     assert_status(BESOM_UNSUPPORTED, besom_no_add_at(f, (besom_digest){1, 2}, &match));

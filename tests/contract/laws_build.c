@@ -156,7 +156,7 @@ static void copies_beyond_the_capacity_are_counted_or_full(void **state) {
 /* Copies in a source count as they do in inserts. */
 static void a_source_may_repeat_itself(void **state) {
   const subject *s = subject_of(state);
-  besom_config config = config_of(s, s->kind->most_copies ? 9000 : 3000, 1.0 / 4096);
+  besom_config config = config_of(s, s->kind->max_copies ? 9000 : 3000, 1.0 / 4096);
   uint64_t *keys = keys_u64(MEMBERS, 3000);
   for (size_t i = 0; i < 3000; i++) keys[i] = keys[i % 1000];
   array_source source;

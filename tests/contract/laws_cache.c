@@ -59,7 +59,7 @@ static void a_few_reports_are_kept(void **state) {
   if (can(s, BESOM_CAN_REMOVE))
     for (size_t i = 0; i < MEMBERS_IN; i++)
       assert_status(BESOM_OK, besom_remove_u64(f, key_u64(MORE_MEMBERS, i)));
-  if (can(s, BESOM_CAN_GROW)) assert_status(BESOM_OK, besom_grow(f, 2 * stats_of(f).slots));
+  if (can(s, BESOM_CAN_RESIZE)) assert_status(BESOM_OK, besom_grow(f, 2 * stats_of(f).slots));
   memory_sink saved;
   save_to(&saved, f);
   assert_status(BESOM_OK, besom_load(saved.data, saved.len, NULL, &copy));

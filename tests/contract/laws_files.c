@@ -153,11 +153,11 @@ static void assert_read_only(const subject *s, besom_filter *f) {
     assert_int_equal(done, 0);
   }
   if (can(s, BESOM_CAN_REMOVE)) assert_status(BESOM_READ_ONLY, besom_remove_u64(f, key));
-  if (can(s, BESOM_CAN_GROW)) assert_status(BESOM_READ_ONLY, besom_grow(f, 2 * slots));
-  if (can(s, BESOM_CAN_GROW) && slots % 2 == 0)
+  if (can(s, BESOM_CAN_RESIZE)) assert_status(BESOM_READ_ONLY, besom_grow(f, 2 * slots));
+  if (can(s, BESOM_CAN_RESIZE) && slots % 2 == 0)
     assert_status(BESOM_READ_ONLY, besom_shrink(f, slots / 2));
   if (can(s, BESOM_CAN_ADAPT)) assert_status(BESOM_READ_ONLY, besom_adapt_u64(f, key));
-  if (can(s, BESOM_CAN_LIST_NO_AT)) {
+  if (can(s, BESOM_CAN_NO_LIST_AT)) {
     besom_match match = {0, 0};
     assert_status(BESOM_READ_ONLY, besom_no_add_at(f, (besom_digest){1, 2}, &match));
     assert_status(BESOM_READ_ONLY, besom_no_remove_at(f, match));
@@ -165,7 +165,8 @@ static void assert_read_only(const subject *s, besom_filter *f) {
   besom_task *task = NULL;
   array_source source;
   source_of_u64(&source, &key, 1);
-  if (can(s, BESOM_CAN_GROW)) assert_status(BESOM_READ_ONLY, besom_grow_begin(f, 2 * slots, &task));
+  if (can(s, BESOM_CAN_RESIZE))
+    assert_status(BESOM_READ_ONLY, besom_grow_begin(f, 2 * slots, &task));
   if (can(s, BESOM_CAN_REKEY))
     assert_status(BESOM_READ_ONLY, besom_rekey_begin(f, &source.api, NULL, NULL, &task));
   if (can(s, BESOM_CAN_REKEY))

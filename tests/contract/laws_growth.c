@@ -192,7 +192,7 @@ static void impossible_slots_are_invalid(void **state) {
 
 static void growing_is_unsupported_elsewhere(void **state) {
   const subject *s = subject_of(state);
-  if (can(s, BESOM_CAN_GROW)) skip();
+  if (can(s, BESOM_CAN_RESIZE)) skip();
   besom_filter *f = make_of_members(s, 10, 0);
   assert_status(BESOM_UNSUPPORTED, besom_grow(f, 2 * stats_of(f).slots));
   assert_status(BESOM_UNSUPPORTED, besom_shrink(f, stats_of(f).slots / 2));
@@ -251,13 +251,13 @@ static void iterators_are_independent(void **state) {
   besom_free(f);
 }
 
-enum { GROWING = BESOM_CAN_INSERT | BESOM_CAN_GROW | BESOM_CAN_ITERATE };
+enum { GROWING = BESOM_CAN_INSERT | BESOM_CAN_RESIZE | BESOM_CAN_ITERATE };
 
 const law growth_laws[] = {
     LAW(growing_and_shrinking_change_no_answer, EVERY_SUBJECT, GROWING),
     LAW(growing_by_any_power_of_two_works, EVERY_SUBJECT, GROWING),
     LAW(a_grown_filter_of_copies_takes_its_capacity, EVERY_SUBJECT,
-        BESOM_CAN_GROW | BESOM_CAN_ITERATE),
+        BESOM_CAN_RESIZE | BESOM_CAN_ITERATE),
     LAW(a_grown_filter_is_saved_as_it_is, EVERY_SUBJECT, GROWING | BESOM_CAN_MERGE),
     LAW(impossible_slots_are_invalid, EVERY_KIND, GROWING),
     LAW(growing_is_unsupported_elsewhere, EVERY_KIND, 0),

@@ -190,7 +190,7 @@ static void a_static_filter_changes_only_for_less(void **state) {
   besom_kind_info info = {0};
   for (size_t i = 0; besom_kinds(i); i++)
     if (strcmp(besom_kinds(i)->name, stats.kind) == 0) info = *besom_kinds(i);
-  if (info.abilities & BESOM_CAN_LIST_NO)
+  if (info.abilities & BESOM_CAN_NO_LIST)
     for (size_t i = 0; i < 50; i++) {
       uint64_t key = key_u64(NEGATIVES, i);
       assert_status(BESOM_OK, i % 2 ? besom_no_add_u64(f, key) : besom_adapt_u64(f, key));
@@ -286,7 +286,7 @@ static void a_no_list_has_its_room(void **state) {
   for (size_t i = 0; i < 2500; i++)
     assert_status(BESOM_OK, besom_no_add_u64(f, key_u64(NEGATIVES, i)));
   replace_filter(&f, loaded_copy(f));
-  if (can(s, BESOM_CAN_GROW)) assert_status(BESOM_OK, besom_grow(f, 2 * stats_of(f).slots));
+  if (can(s, BESOM_CAN_RESIZE)) assert_status(BESOM_OK, besom_grow(f, 2 * stats_of(f).slots));
   for (size_t i = 2500; i < 5000; i++)
     assert_status(BESOM_OK, besom_no_add_u64(f, key_u64(NEGATIVES, i)));
   assert_valid(f);
@@ -307,7 +307,7 @@ const law list_laws[] = {
     LAW(a_sample_denies_no_member, EVERY_SUBJECT, BESOM_TAKES_SAMPLE),
     LAW(a_static_filter_changes_only_for_less, EVERY_SUBJECT, BESOM_CAN_BUILD_NO),
     LAW(both_lists_may_change_at_any_time, EVERY_SUBJECT,
-        BESOM_CAN_LIST_NO | BESOM_CAN_INSERT | BESOM_CAN_REMOVE),
-    LAW(a_no_list_has_its_room, EVERY_SUBJECT, BESOM_CAN_LIST_NO),
+        BESOM_CAN_NO_LIST | BESOM_CAN_INSERT | BESOM_CAN_REMOVE),
+    LAW(a_no_list_has_its_room, EVERY_SUBJECT, BESOM_CAN_NO_LIST),
     {0},
 };

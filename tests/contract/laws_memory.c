@@ -140,8 +140,8 @@ static void the_nth_allocation_may_fail(void **state) {
   }
   if (can(s, BESOM_CAN_BUILD_SORTED)) assert_fails_cleanly(s, try_build_sorted);
   if (can(s, BESOM_CAN_MERGE)) assert_fails_cleanly(s, try_merge);
-  if (can(s, BESOM_CAN_GROW)) assert_fails_cleanly(s, try_grow);
-  if (can(s, BESOM_CAN_GROW)) assert_fails_cleanly(s, try_shrink);
+  if (can(s, BESOM_CAN_RESIZE)) assert_fails_cleanly(s, try_grow);
+  if (can(s, BESOM_CAN_RESIZE)) assert_fails_cleanly(s, try_shrink);
   if (can(s, BESOM_CAN_ITERATE)) assert_fails_cleanly(s, try_iterate);
 }
 

@@ -61,7 +61,7 @@ static void merging_is_union(void **state) {
     for (int log_rate = 2; log_rate <= 12; log_rate += 5) {
       size_t n = sizes[i];
       size_t spare =
-          s->kind->most_copies ? n / 4 : 0; /* where copies have few places they need some */
+          s->kind->max_copies ? n / 4 : 0; /* where copies have few places they need some */
       besom_config config = config_of(s, 2 * n + n / 3 + spare, 1.0 / (1 << log_rate));
       pair p = make_pair(s, &config, n);
       besom_filter *merged = NULL;

@@ -171,7 +171,7 @@ static size_t many_copies(const subject *s) {
 static void a_key_of_many_copies_disturbs_nobody(void **state) {
   const subject *s = subject_of(state);
   const size_t many = many_copies(s), others = many / 2;
-  const size_t copies = s->kind->most_copies ? s->kind->most_copies : many;
+  const size_t copies = s->kind->max_copies ? s->kind->max_copies : many;
   besom_config config = config_of(s, 3 * many, 1.0 / 1024);
   besom_filter *f = make_empty(&config);
   uint64_t *before = keys_u64(MEMBERS, others), *after = keys_u64(MORE_MEMBERS, others),
@@ -359,7 +359,7 @@ const law multiset_laws[] = {
     LAW(keys_are_removed_in_every_form, EVERY_SUBJECT, BESOM_CAN_INSERT | BESOM_CAN_REMOVE),
     LAW(a_key_of_many_copies_disturbs_nobody, EVERY_SUBJECT, BESOM_CAN_INSERT | BESOM_CAN_COUNT),
     LAW(counts_may_be_large, EVERY_SUBJECT,
-        COUNTS_IN_LITTLE_ROOM | BESOM_CAN_REMOVE | BESOM_CAN_MERGE | BESOM_CAN_GROW),
+        COUNTS_IN_LITTLE_ROOM | BESOM_CAN_REMOVE | BESOM_CAN_MERGE | BESOM_CAN_RESIZE),
     LAW(pairs_take_no_more_room_than_singles, EVERY_SUBJECT, COUNTS),
     LAW(counts_do_not_overflow, EVERY_KIND, COUNTS),
     LAW(copies_come_and_go_by_the_dozen, EVERY_SUBJECT, COUNTS | BESOM_CAN_REMOVE),

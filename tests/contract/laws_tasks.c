@@ -64,12 +64,12 @@ static void fixture_init(fixture *x, const subject *s) {
   failing_allocator_init(&x->memory);
   besom_config config = config_of(s, N + 50, 1.0 / 16);
   config.allocator = &x->memory.api;
-  if (can(s, BESOM_CAN_GROW)) config.max_capacity = 8 * N;
-  if (can(s, BESOM_CAN_ADAPT) || can(s, BESOM_CAN_LIST_NO_AT)) config.reserve = 0.3;
+  if (can(s, BESOM_CAN_RESIZE)) config.max_capacity = 8 * N;
+  if (can(s, BESOM_CAN_ADAPT) || can(s, BESOM_CAN_NO_LIST_AT)) config.reserve = 0.3;
   x->f = make_of_u64(s, &config, x->members, N);
   if (can(s, BESOM_CAN_COUNT))
     assert_status(BESOM_OK, besom_insert_u64(x->f, x->members[7])); /* one twice */
-  if (can(s, BESOM_CAN_GROW))
+  if (can(s, BESOM_CAN_RESIZE))
     assert_status(BESOM_OK, besom_grow(x->f, 2 * stats_of(x->f).slots)); /* to shrink */
   if (can(s, BESOM_CAN_ADAPT)) learn(x);
   source_of_u64(&x->yes, x->members, N);
@@ -145,9 +145,9 @@ typedef struct work {
 } work;
 
 static const work all_work[] = {
-    {begin_doubling, double_at_once, BESOM_CAN_GROW, 2, 0},
-    {begin_quadrupling, quadruple_at_once, BESOM_CAN_GROW, 4, 0},
-    {begin_halving, halve_at_once, BESOM_CAN_GROW, 1, 0},
+    {begin_doubling, double_at_once, BESOM_CAN_RESIZE, 2, 0},
+    {begin_quadrupling, quadruple_at_once, BESOM_CAN_RESIZE, 4, 0},
+    {begin_halving, halve_at_once, BESOM_CAN_RESIZE, 1, 0},
     {begin_rekeying, rekey_at_once, BESOM_CAN_REKEY, 0, N + 1},
     {begin_denying, deny_at_once, BESOM_CAN_REKEY, 0, N + 1 + DENIED + 1, true},
 };
@@ -225,7 +225,7 @@ static void assert_keys_are_busy(const fixture *x) {
   assert_status(BESOM_BUSY, besom_remove_at(f, match));
   if (can(x->s, BESOM_CAN_ADAPT))
     assert_status(BESOM_BUSY, besom_adapt_at(f, (besom_digest){~d.hi, 0}, match, d));
-  if (!can(x->s, BESOM_CAN_LIST_NO_AT)) return;
+  if (!can(x->s, BESOM_CAN_NO_LIST_AT)) return;
   assert_status(BESOM_BUSY, besom_no_add_at(f, (besom_digest){~d.hi, 0}, &match));
   assert_status(BESOM_BUSY, besom_no_remove_at(f, match));
 }
@@ -523,7 +523,7 @@ const law task_laws[] = {
     LAW(freeing_a_filter_frees_its_task, EVERY_KIND, BESOM_CAN_INSERT),
     LAW(nonsense_ends_a_task, EVERY_KIND, BESOM_CAN_INSERT),
     LAW(no_task_is_invalid, THE_LIBRARY, 0),
-    LAW(impossible_sizes_are_refused_at_once, EVERY_KIND, BESOM_CAN_INSERT | BESOM_CAN_GROW),
+    LAW(impossible_sizes_are_refused_at_once, EVERY_KIND, BESOM_CAN_INSERT | BESOM_CAN_RESIZE),
     LAW(a_failing_source_ends_a_rekey, EVERY_KIND, BESOM_CAN_INSERT | BESOM_CAN_REKEY),
     LAW(a_rekey_denies_what_it_can_adapt_to, EVERY_KIND,
         BESOM_CAN_INSERT | BESOM_CAN_REKEY | BESOM_CAN_ADAPT),

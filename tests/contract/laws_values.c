@@ -94,7 +94,7 @@ static void without_value_bits_there_are_no_values(void **state) {
 
 const law value_laws[] = {
     LAW(values_stay_with_their_keys, EVERY_SUBJECT,
-        VALUES | BESOM_CAN_MERGE | BESOM_CAN_GROW | BESOM_CAN_REMOVE),
+        VALUES | BESOM_CAN_MERGE | BESOM_CAN_RESIZE | BESOM_CAN_REMOVE),
     LAW(a_value_outlives_a_copy_of_its_key, EVERY_KIND,
         VALUES | BESOM_CAN_COUNT | BESOM_CAN_REMOVE),
     LAW(without_value_bits_there_are_no_values, EVERY_KIND, VALUES),

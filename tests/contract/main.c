@@ -92,7 +92,7 @@ static void add_kind(subjects *all, const besom_kind_info *kind) {
   size_t first = all->n;
   as_it_comes.first = true;
   all->list[all->n++] = as_it_comes;
-  if (kind->abilities & BESOM_CAN_LIST_NO_AT)
+  if (kind->abilities & BESOM_CAN_NO_LIST_AT)
     return; /* aqf with another policy, and that is tried with all options */
   for (size_t i = 0; i < sizeof all_options / sizeof *all_options; i++) {
     subject s = subject_with(kind, all_options[i].text, "xxh3");

@@ -135,9 +135,9 @@ static void assert_errs_less(const char *options, double bits) {
 
 static void it_learns_what_is_often_asked(void **state) {
   (void)state;
-  assert_errs_less("negatives=40000,life=1000000", 10);
-  assert_errs_less("negatives=40000,life=1000000", 0);
-  assert_errs_less("negatives=40000,mode=final", 10);
+  assert_errs_less("negatives=40000,lifetime=1000000", 10);
+  assert_errs_less("negatives=40000,lifetime=1000000", 0);
+  assert_errs_less("negatives=40000,objective=final", 10);
 }
 
 /* Popular keys change: the rate rises, the layers are dropped and learnt anew. */
@@ -145,7 +145,7 @@ static void it_learns_anew_when_popular_keys_change(void **state) {
   (void)state;
   enum { QUERIES = 400000 };
   stage s;
-  stage_open(&s, "negatives=40000,life=1000000", 10, 1);
+  stage_open(&s, "negatives=40000,lifetime=1000000", 10, 1);
   ask(s.f, &s.z, 0, QUERIES, &s.last);
   double before = (double)ask(s.f, &s.z, 0, QUERIES, &s.last) / QUERIES;
   assert_int_equal(stats_of(s.f).rebuilds, 0);
@@ -164,7 +164,7 @@ static void it_learns_anew_when_popular_keys_change(void **state) {
 static void it_plans_anew_when_the_skew_is_wrong(void **state) {
   (void)state;
   stage s;
-  stage_open(&s, "negatives=40000,skew=150,life=1000000", 10, 0.3);
+  stage_open(&s, "negatives=40000,skew=150,lifetime=1000000", 10, 0.3);
   ask(s.f, &s.z, 0, 600000, &s.last);
   assert_int_equal(s.last, BESOM_OK);
   uint64_t rebuilds = stats_of(s.f).rebuilds;
@@ -212,7 +212,7 @@ static void one_layer_is_not_for_ever(void **state) {
   enum { HOT = 20 };
   stage s;
   uint64_t hot[HOT];
-  stage_open(&s, "negatives=40000,skew=0,life=1000000", 10, 1);
+  stage_open(&s, "negatives=40000,skew=0,lifetime=1000000", 10, 1);
   false_positives(s.f, hot, HOT);
   ask_hot(s.f, hot, HOT, SIZE_MAX, 100000);
   assert_int_equal(layers_of(s.f), 1);
@@ -231,7 +231,7 @@ static void a_rate_that_is_too_low_is_noticed(void **state) {
   enum { HOT = 2000 };
   stage s;
   uint64_t hot[HOT];
-  stage_open(&s, "negatives=40000,skew=75,life=1000000", 10, 1);
+  stage_open(&s, "negatives=40000,skew=75,lifetime=1000000", 10, 1);
   for (size_t i = 0; i < HOT; i++) hot[i] = key_u64(MORE_MEMBERS, i);
   for (size_t i = 0; i < 400000; i++) { /* nineteen of twenty queries are for the hot keys */
     uint64_t key = i % 20 ? hot[i % HOT] : key_u64(NEGATIVES, i);
@@ -275,7 +275,7 @@ static void failures_change_nothing(void **state) {
   besom_status status;
   failing_allocator memory;
   failing_allocator_init(&memory);
-  besom_filter *f = make("negatives=40000,life=1000000", 10, &memory.api);
+  besom_filter *f = make("negatives=40000,lifetime=1000000", 10, &memory.api);
   law_of_zipf z = zipf_new(1, NEGATIVES_OF);
   member_source members;
   members_open(&members, MEMBERS_OF);
@@ -325,7 +325,7 @@ static void failures_change_nothing(void **state) {
 static void a_source_with_too_few_members_is_refused(void **state) {
   (void)state;
   stage s;
-  stage_open(&s, "negatives=40000,life=1000000", 10, 1);
+  stage_open(&s, "negatives=40000,lifetime=1000000", 10, 1);
   s.members.n = MEMBERS_OF / 2;
   ask(s.f, &s.z, 0, 600000, &s.last);
   assert_int_equal(s.last, BESOM_INVALID);
@@ -338,7 +338,7 @@ static void members_may_come_at_any_time(void **state) {
   (void)state;
   enum { EARLY = 500 };
   besom_config config = {.kind = "adaptive-stacked",
-                         .options = "negatives=40000,life=300000",
+                         .options = "negatives=40000,lifetime=300000",
                          .seed = seed,
                          .capacity = MEMBERS_OF,
                          .bits = 10};
@@ -383,7 +383,7 @@ static void members_may_come_during_a_pass(void **state) {
   (void)state;
   enum { EARLY = 20000, ALL = 30000, AT_ONCE = 1000 };
   besom_config config = {.kind = "adaptive-stacked",
-                         .options = "negatives=40000,life=1000000",
+                         .options = "negatives=40000,lifetime=1000000",
                          .seed = seed,
                          .capacity = ALL,
                          .fpr = 0.02,
@@ -421,8 +421,8 @@ static void members_may_come_during_a_pass(void **state) {
 /* As few members, bits or negatives as there can be. */
 static void tiny_filters_hold_their_members(void **state) {
   (void)state;
-  static const char *const options[] = {"negatives=1", "negatives=10,life=1", "skew=0,life=100",
-                                        "skew=300,mode=final"};
+  static const char *const options[] = {"negatives=1", "negatives=10,lifetime=1",
+                                        "skew=0,lifetime=100", "skew=300,objective=final"};
   for (size_t o = 0; o < 4; o++)
     for (uint64_t n = 1; n < 200; n = 3 * n + 1) {
       besom_config config = {.kind = "adaptive-stacked",
@@ -450,7 +450,7 @@ static void damaged_bytes_are_refused(void **state) {
   (void)state;
   stage s;
   besom_filter *none = NULL;
-  stage_open(&s, "negatives=40000,life=1000000", 10, 1);
+  stage_open(&s, "negatives=40000,lifetime=1000000", 10, 1);
   ask(s.f, &s.z, 0, 400000, &s.last);
   memory_sink saved;
   save_to(&saved, s.f);
@@ -468,7 +468,7 @@ static void damaged_bytes_are_refused(void **state) {
 static void repaired_damage_does_no_harm(void **state) {
   (void)state;
   stage s;
-  stage_open(&s, "negatives=40000,life=1000000", 10, 1);
+  stage_open(&s, "negatives=40000,lifetime=1000000", 10, 1);
   ask(s.f, &s.z, 0, 400000, &s.last);
   memory_sink saved;
   save_to(&saved, s.f);

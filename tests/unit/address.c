@@ -112,12 +112,12 @@ static void quotients_begin_where_their_fraction_does(void **state) {
     }
 }
 
-static bool digest_below(besom_digest a, besom_digest b) {
+static bool digest_less(besom_digest a, besom_digest b) {
   return a.hi < b.hi || (a.hi == b.hi && a.lo < b.lo);
 }
 
 static bool address_below(struct address a, struct address b) {
-  return a.quotient < b.quotient || (a.quotient == b.quotient && digest_below(a.rest, b.rest));
+  return a.quotient < b.quotient || (a.quotient == b.quotient && digest_less(a.rest, b.rest));
 }
 
 static void addresses_are_in_the_order_of_their_digests(void **state) {
@@ -128,7 +128,7 @@ static void addresses_are_in_the_order_of_their_digests(void **state) {
       for (unsigned j = 0; j < 10; j++) {
         besom_digest a = digest_at(i, slots), b = j ? digest_at(i + j, slots) : minus_one(a);
         assert_int_equal(address_below(address_of(a, slots), address_of(b, slots)),
-                         digest_below(a, b));
+                         digest_less(a, b));
       }
   }
 }
@@ -166,7 +166,8 @@ static void the_near_quotient_is_at_most_one_too_small(void **state) {
   for (unsigned s = 0; s < SIZES; s++)
     for (unsigned i = 0; i < DIGESTS; i++) {
       besom_digest d = digest_at(i, slots_at(s));
-      uint64_t quotient = address_of(d, slots_at(s)).quotient, near = quotient_near(d, slots_at(s));
+      uint64_t quotient = address_of(d, slots_at(s)).quotient,
+               near = approximate_quotient(d, slots_at(s));
       assert_in_range(quotient - near, 0, 1);
       missed += near != quotient;
     }

@@ -31,8 +31,8 @@ static void what_is_seen_is_foretold(void **state) {
         keys++;
         share += pow((double)k + 1, -skew) / z.sums[N - 1];
       }
-      struct asf_shape shape = {skew, N};
-      besom__asf_seen(&shape, (double)queries, &expected_keys, &expected_share);
+      struct zipf_workload workload = {skew, N};
+      besom__asf_seen(&workload, (double)queries, &expected_keys, &expected_share);
       assert_true(fabs(keys - expected_keys) < 0.03 * expected_keys + 4 * sqrt(expected_keys));
       assert_true(fabs(share - expected_share) < 0.05);
       double back = besom__asf_skew(N, (double)queries, expected_keys);
@@ -43,17 +43,18 @@ static void what_is_seen_is_foretold(void **state) {
 }
 
 /* Of stacks for what has come after so many queries, in a life or, if it is 0, for ever: the best by brute force. */
-static double least_cost(const struct asf_wishes *w, const struct layer_prices *prices,
+static double least_cost(const struct asf_objective *w, const struct layer_costs *costs,
                          double waiting, double keys, double share) {
   double least = 1;
   for (double first = 0.3 * w->bits; first <= w->bits; first += 0.02 * w->bits)
     for (double second = 0.9; second > 0.0005; second *= 0.85) {
-      struct stack s = {3, {exp2(-besom__layer_log_rate(prices, first)), second, 0}};
-      double left = w->bits - first -
-                    keys * s.rates[0] / w->members * besom__layer_bits(prices, -log2(second));
+      struct stack s = {3, {exp2(-besom__layer_log_rate(costs, first)), second, 0}};
+      double left =
+          w->bits - first -
+          keys * s.rates[0] / w->members * besom__layer_bits_per_key(costs, -log2(second));
       if (left < 0) continue;
-      s.rates[2] = exp2(-besom__layer_log_rate(prices, left / second));
-      least = fmin(least, waiting * s.rates[0] + (1 - waiting) * besom__stack_rate(&s, share));
+      s.rates[2] = exp2(-besom__layer_log_rate(costs, left / second));
+      least = fmin(least, waiting * s.rates[0] + (1 - waiting) * besom__stack_fpr(&s, share));
     }
   return least;
 }
@@ -67,33 +68,33 @@ static void plans_are_near_the_best(void **state) {
   (void)state;
   for (double skew = 0.5; skew <= 1.3; skew += 0.25)
     for (double bits = 6; bits <= 14; bits += 4) {
-      struct asf_wishes w = {.kind = bloom(),
-                             .shape = {skew, 1e6},
-                             .members = 1e4,
-                             .life = 1e6,
-                             .bits = bits,
-                             .fpr = 0.01,
-                             .room = 0.05};
+      struct asf_objective w = {.kind = bloom(),
+                                .workload = {skew, 1e6},
+                                .members = 1e4,
+                                .lifetime = 1e6,
+                                .bits = bits,
+                                .fpr = 0.01,
+                                .reserve = 0.05};
       struct asf_plan p = besom__asf_plan(&w);
-      struct layer_prices prices;
-      assert_true(besom__layer_prices(bloom(), w.members, &prices));
-      double keys, share, least = exp2(-besom__layer_log_rate(&prices, bits)),
-                          own = p.learn > 0 ? 1 : p.expected;
+      struct layer_costs costs;
+      assert_true(besom__layer_costs(bloom(), w.members, &costs));
+      double keys, share, least = exp2(-besom__layer_log_rate(&costs, bits)),
+                          own = p.learn > 0 ? 1 : p.expected_fpr;
       for (double queries = 300; queries < 9e5; queries *= 1.1) {
-        besom__asf_seen(&w.shape, queries, &keys, &share);
-        least = fmin(least, least_cost(&w, &prices, queries / w.life, keys, share));
+        besom__asf_seen(&w.workload, queries, &keys, &share);
+        least = fmin(least, least_cost(&w, &costs, queries / w.lifetime, keys, share));
       }
-      prices.layer_bits = 0;
+      costs.layer_bits = 0;
       double wanted = p.learn / p.stack.rates[0];
       for (double queries = 100; queries < 1e6 && p.learn > 0; queries *= 1.001) {
-        besom__asf_seen(&w.shape, queries, &keys, &share);
+        besom__asf_seen(&w.workload, queries, &keys, &share);
         if (keys > wanted) {
-          double waiting = queries / w.life;
-          own = waiting * p.stack.rates[0] + (1 - waiting) * p.expected;
+          double waiting = queries / w.lifetime;
+          own = waiting * p.stack.rates[0] + (1 - waiting) * p.expected_fpr;
           break;
         }
       }
-      assert_true(besom__stack_bits(&p.stack, &prices, w.members, wanted / w.members) <=
+      assert_true(besom__stack_bits(&p.stack, &costs, w.members, wanted / w.members) <=
                   bits * 1.000001);
       if (own > 1.02 * least) fail_msg("skew %g, %g bits: %g, not %g", skew, bits, own, least);
     }
@@ -104,15 +105,15 @@ static void final_plans_are_those_of_stacked(void **state) {
   (void)state;
   for (double skew = 0.75; skew <= 1.25; skew += 0.25)
     for (double bits = 8; bits <= 12; bits += 2) {
-      struct asf_wishes w = {
-          .kind = bloom(), .shape = {skew, 1e6}, .members = 1e4, .bits = bits, .fpr = 0.01};
+      struct asf_objective w = {
+          .kind = bloom(), .workload = {skew, 1e6}, .members = 1e4, .bits = bits, .fpr = 0.01};
       struct asf_plan p = besom__asf_plan(&w);
-      struct stack_aim aim = {.members = w.members, .bits = bits, .limits.layers = 3};
-      struct stack_choice choice;
-      assert_true(besom__layer_prices(bloom(), w.members, &aim.prices) && p.learn > 0);
-      aim.prices.layer_bits = 0;
-      assert_true(besom__stack_plan_for(&aim, p.learn / p.stack.rates[0], p.share, &choice));
-      assert_true(fabs(choice.fpr - p.expected) < 0.02 * choice.fpr);
+      struct stack_objective objective = {.members = w.members, .bits = bits, .limits.layers = 3};
+      struct stack_candidate best;
+      assert_true(besom__layer_costs(bloom(), w.members, &objective.costs) && p.learn > 0);
+      objective.costs.layer_bits = 0;
+      assert_true(besom__stack_plan_for(&objective, p.learn / p.stack.rates[0], p.share, &best));
+      assert_true(fabs(best.fpr - p.expected_fpr) < 0.02 * best.fpr);
     }
 }
 

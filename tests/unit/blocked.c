@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "bloom/blocked.h"
-#include "bloom/blocked_plan.h"
+#include "bloom/blocked_geometry.h"
 #include "core/bits.h"
 #include "core/cpu.h"
 #include "support/heap.h"
@@ -107,10 +107,10 @@ static void planned_rates_come_true(void **state) {
   for (size_t i = 0; i < N; i++) keys[i] = digest(&random);
   for (int bits = 1; bits <= 16; bits++) {
     double rate = ldexp(1, -bits);
-    struct blocked_shape shape = besom__blocked_plan_rate(N, rate);
+    struct blocked_geometry shape = besom__blocked_geometry_for_fpr(N, rate);
     struct blocked b = make_lines(2 * shape.full_layers + shape.half_layer, (uint64_t)shape.lines);
     besom__blocked_ops(ISA_PORTABLE, &b)->insert_many(&b, keys, N);
-    double planned = besom__blocked_rate(&shape, N), found = rate_of_bits(&b);
+    double planned = besom__blocked_fpr(&shape, N), found = rate_of_bits(&b);
     assert_true(planned <= rate && planned > 0.98 * rate);
     assert_true(fabs(found / planned - 1) < 0.04);
     free(b.lines);
@@ -121,14 +121,14 @@ static void planned_rates_come_true(void **state) {
 /* Also where lines are few, and for the smallest rate that is planned for. */
 static void plans_keep_the_rate_at_every_size(void **state) {
   (void)state;
-  static const double rates[] = {0.9, 0.5, 0.1, 0x1p-8, 0x1p-16, 0x1p-30, MIN_PLANNED_RATE};
+  static const double rates[] = {0.9, 0.5, 0.1, 0x1p-8, 0x1p-16, 0x1p-30, MIN_PLANNED_FPR};
   for (size_t r = 0; r < sizeof rates / sizeof *rates; r++)
     for (double keys = 1; keys < 0x1p44; keys = ceil(keys * 1.7)) {
-      struct blocked_shape shape = besom__blocked_plan_rate(keys, rates[r]);
+      struct blocked_geometry shape = besom__blocked_geometry_for_fpr(keys, rates[r]);
       assert_true(shape.lines >= 1 && shape.lines == floor(shape.lines));
-      assert_true(besom__blocked_rate(&shape, keys) <= rates[r] * 1.0001);
-      struct blocked_shape again = besom__blocked_plan_lines(keys, shape.lines);
-      assert_true(besom__blocked_rate(&again, keys) <= besom__blocked_rate(&shape, keys));
+      assert_true(besom__blocked_fpr(&shape, keys) <= rates[r] * 1.0001);
+      struct blocked_geometry again = besom__blocked_geometry_for_lines(keys, shape.lines);
+      assert_true(besom__blocked_fpr(&again, keys) <= besom__blocked_fpr(&shape, keys));
     }
 }
 

@@ -6,15 +6,16 @@
 
 #include <cmocka.h>
 
-#include "cuckoo/partial.h"
-#include "cuckoo/plan.h"
+#include "cuckoo/cuckoo_geometry.h"
+#include "cuckoo/partial_key.h"
 #include "support/heap.h"
 #include "support/keys.h"
 
-static struct ctable table_new(uint64_t buckets, unsigned per_bucket, unsigned width) {
-  struct ctable t;
-  besom__ctable_init(&t, buckets, per_bucket, width,
-                     heap_array(besom__ctable_bytes(buckets, per_bucket, width), 1));
+static struct cuckoo_table table_new(uint64_t buckets, unsigned slots_per_bucket, unsigned width) {
+  struct cuckoo_table t;
+  besom__cuckoo_table_init(
+      &t, buckets, slots_per_bucket, width,
+      heap_array(besom__cuckoo_table_bytes(buckets, slots_per_bucket, width), 1));
   return t;
 }
 
@@ -32,30 +33,32 @@ static uint64_t naive_find(const uint64_t *slots, unsigned n, uint64_t first, ui
   return NO_SLOT;
 }
 
-static void check_bucket(const struct ctable *t, const uint64_t *slots, uint64_t bucket,
+static void check_bucket(const struct cuckoo_table *t, const uint64_t *slots, uint64_t bucket,
                          uint64_t entry) {
-  const uint64_t *mine = slots + bucket * t->per_bucket;
-  assert_int_equal(besom__bucket_count(t, bucket, entry), naive_count(mine, t->per_bucket, entry));
+  const uint64_t *mine = slots + bucket * t->slots_per_bucket;
+  assert_int_equal(besom__bucket_count(t, bucket, entry),
+                   naive_count(mine, t->slots_per_bucket, entry));
   assert_int_equal(besom__bucket_find(t, bucket, entry),
-                   naive_find(mine, t->per_bucket, bucket * t->per_bucket, entry));
+                   naive_find(mine, t->slots_per_bucket, bucket * t->slots_per_bucket, entry));
 }
 
-static void check_table(const struct ctable *t, const uint64_t *slots, random_stream *random) {
+static void check_table(const struct cuckoo_table *t, const uint64_t *slots,
+                        random_stream *random) {
   uint64_t mask = bits_below(t->width), used = 0;
-  for (uint64_t i = 0; i < ctable_slots(t); i++) {
+  for (uint64_t i = 0; i < cuckoo_table_slots(t); i++) {
     assert_int_equal(slot_get(t, i), slots[i]);
     used += slots[i] != 0;
   }
-  assert_int_equal(besom__ctable_used(t), used);
-  assert_true(besom__ctable_ends_clean(t));
+  assert_int_equal(besom__cuckoo_table_used(t), used);
+  assert_true(besom__cuckoo_table_ends_clean(t));
   for (uint64_t b = 0; b < t->buckets; b++) {
-    uint64_t of_this = slots[b * t->per_bucket + random_below(random, t->per_bucket)];
+    uint64_t of_this = slots[b * t->slots_per_bucket + random_below(random, t->slots_per_bucket)];
     const uint64_t entries[] = {
         0, 1, mask, of_this, of_this ^ 1, (of_this + 1) & mask, random_next(random) & mask};
     for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
       uint64_t other = random_below(random, t->buckets);
       check_bucket(t, slots, b, entries[i]);
-      if (t->per_bucket == 1 || t->width < 4) continue;
+      if (t->slots_per_bucket == 1 || t->width < 4) continue;
       bool expected = naive_count(slots + b * 4, 4, entries[i]) ||
                       naive_count(slots + other * 4, 4, entries[i]);
       assert_int_equal(buckets_have(t, b, other, entries[i]), expected);
@@ -69,12 +72,12 @@ static void slots_and_buckets_are_what_was_stored(void **state) {
   static const uint64_t sizes[] = {1, 2, 3, 8, 37};
   for (unsigned width = 2; width <= MAX_ENTRY_BITS; width++)
     for (size_t i = 0; i < 2 * sizeof sizes / sizeof *sizes; i++) {
-      struct ctable t = table_new(sizes[i / 2], i % 2 ? 4 : 1, width);
+      struct cuckoo_table t = table_new(sizes[i / 2], i % 2 ? 4 : 1, width);
       random_stream random = {width * 100 + i};
-      uint64_t *slots = heap_array(ctable_slots(&t), sizeof *slots);
+      uint64_t *slots = heap_array(cuckoo_table_slots(&t), sizeof *slots);
       check_table(&t, slots, &random);
-      for (uint64_t step = 0; step < 3 * ctable_slots(&t); step++) {
-        uint64_t slot = random_below(&random, ctable_slots(&t));
+      for (uint64_t step = 0; step < 3 * cuckoo_table_slots(&t); step++) {
+        uint64_t slot = random_below(&random, cuckoo_table_slots(&t));
         slots[slot] = random_below(&random, 3) ? random_next(&random) & bits_below(width) : 0;
         slot_set(&t, slot, slots[slot]);
         if (step % 7 == 0) check_table(&t, slots, &random);
@@ -87,20 +90,20 @@ static void slots_and_buckets_are_what_was_stored(void **state) {
 
 static void impossible_tables_have_no_bytes(void **state) {
   (void)state;
-  assert_int_equal(besom__ctable_bytes(0, 4, 8), 0);
-  assert_int_equal(besom__ctable_bytes(UINT64_MAX, 4, 8), 0);
-  assert_int_equal(besom__ctable_bytes(10, 3, 8), 0);
-  assert_int_equal(besom__ctable_bytes(10, 4, 1), 0);
-  assert_int_equal(besom__ctable_bytes(10, 4, MAX_ENTRY_BITS + 1), 0);
-  assert_int_equal(besom__ctable_bytes(10, 4, 12), 60 + SLACK_BYTES);
+  assert_int_equal(besom__cuckoo_table_bytes(0, 4, 8), 0);
+  assert_int_equal(besom__cuckoo_table_bytes(UINT64_MAX, 4, 8), 0);
+  assert_int_equal(besom__cuckoo_table_bytes(10, 3, 8), 0);
+  assert_int_equal(besom__cuckoo_table_bytes(10, 4, 1), 0);
+  assert_int_equal(besom__cuckoo_table_bytes(10, 4, MAX_ENTRY_BITS + 1), 0);
+  assert_int_equal(besom__cuckoo_table_bytes(10, 4, 12), 60 + SLACK_BYTES);
 }
 
 static void bits_behind_the_last_slot_are_seen(void **state) {
   (void)state;
-  struct ctable t = table_new(3, 4, 5); /* 60 bits */
-  for (unsigned bit = 0; bit < 8 * ctable_size(&t); bit++) {
+  struct cuckoo_table t = table_new(3, 4, 5); /* 60 bits */
+  for (unsigned bit = 0; bit < 8 * cuckoo_table_size(&t); bit++) {
     t.bits[bit / 8] ^= (uint8_t)(1u << bit % 8);
-    assert_int_equal(besom__ctable_ends_clean(&t), bit < 60);
+    assert_int_equal(besom__cuckoo_table_ends_clean(&t), bit < 60);
     t.bits[bit / 8] ^= (uint8_t)(1u << bit % 8);
   }
   free(t.bits);
@@ -112,7 +115,7 @@ enum { PATH_BUCKETS = 200 };
 
 /* Entries of random other buckets, known by slot. */
 struct maze {
-  struct ctable table;
+  struct cuckoo_table table;
   uint64_t others[PATH_BUCKETS * MAX_BUCKET_SLOTS][2];
   unsigned calls, fail_at;
 };
@@ -126,30 +129,30 @@ static besom_status moves_in_maze(void *ctx, uint64_t slot, uint64_t *buckets, u
   return BESOM_OK;
 }
 
-static void maze_make(struct maze *m, unsigned per_bucket, unsigned empty, uint64_t seed) {
+static void maze_make(struct maze *m, unsigned slots_per_bucket, unsigned empty, uint64_t seed) {
   random_stream random = {seed};
-  m->table = table_new(PATH_BUCKETS, per_bucket, 9);
+  m->table = table_new(PATH_BUCKETS, slots_per_bucket, 9);
   m->calls = m->fail_at = 0;
-  for (uint64_t slot = 0; slot < ctable_slots(&m->table); slot++) {
+  for (uint64_t slot = 0; slot < cuckoo_table_slots(&m->table); slot++) {
     slot_set(&m->table, slot, 1 + slot % 500);
     for (unsigned i = 0; i < 2; i++) m->others[slot][i] = random_below(&random, PATH_BUCKETS);
   }
-  while (empty--) slot_set(&m->table, random_below(&random, ctable_slots(&m->table)), 0);
+  while (empty--) slot_set(&m->table, random_below(&random, cuckoo_table_slots(&m->table)), 0);
 }
 
 /* From a start to an empty slot, each step to where the entry may be, no slot twice. */
-static void check_path(const struct maze *m, const struct ctable_path *path, const uint64_t *starts,
+static void check_path(const struct maze *m, const struct cuckoo_path *path, const uint64_t *starts,
                        unsigned n) {
-  unsigned per_bucket = m->table.per_bucket;
+  unsigned slots_per_bucket = m->table.slots_per_bucket;
   bool begins = false;
-  for (unsigned i = 0; i < n; i++) begins |= path->slots[0] / per_bucket == starts[i];
+  for (unsigned i = 0; i < n; i++) begins |= path->slots[0] / slots_per_bucket == starts[i];
   assert_true(begins && path->moves < MAX_PATH);
   for (unsigned i = 0; i <= path->moves; i++) {
     assert_int_equal(slot_get(&m->table, path->slots[i]) == 0, i == path->moves);
     for (unsigned k = 0; k < i; k++) assert_true(path->slots[i] != path->slots[k]);
     if (i == path->moves) break;
     const uint64_t *others = m->others[path->slots[i]];
-    uint64_t next = path->slots[i + 1] / per_bucket;
+    uint64_t next = path->slots[i + 1] / slots_per_bucket;
     assert_true(next == others[0] || next == others[1]);
   }
 }
@@ -161,8 +164,8 @@ static unsigned naive_moves(const struct maze *m, const uint64_t *starts, unsign
   for (unsigned moves = 0; moves < PATH_BUCKETS; moves++) {
     bool next[PATH_BUCKETS];
     memcpy(next, reached, sizeof next);
-    for (uint64_t slot = 0; slot < ctable_slots(&m->table); slot++) {
-      if (!reached[slot / m->table.per_bucket]) continue;
+    for (uint64_t slot = 0; slot < cuckoo_table_slots(&m->table); slot++) {
+      if (!reached[slot / m->table.slots_per_bucket]) continue;
       if (!slot_get(&m->table, slot)) return moves;
       next[m->others[slot][0]] = next[m->others[slot][1]] = true;
     }
@@ -177,11 +180,11 @@ static void a_path_is_the_shortest(void **state) {
   for (uint64_t seed = 0; seed < 300; seed++) {
     struct maze m;
     maze_make(&m, seed % 2 ? 4 : 1, (unsigned)(seed % 5), seed);
-    struct ctable_moves moves = {moves_in_maze, &m, 1000};
-    struct ctable_path path;
+    struct cuckoo_moves moves = {moves_in_maze, &m, 1000};
+    struct cuckoo_path path;
     uint64_t starts[2] = {seed % PATH_BUCKETS, seed * 7 % PATH_BUCKETS};
     unsigned least = naive_moves(&m, starts, 2);
-    besom_status status = besom__ctable_path(&m.table, starts, 2, &moves, &path);
+    besom_status status = besom__cuckoo_find_path(&m.table, starts, 2, &moves, &path);
     assert_int_equal(status, least == UINT32_MAX ? BESOM_FULL : BESOM_OK);
     if (status == BESOM_OK) {
       check_path(&m, &path, starts, 2);
@@ -198,15 +201,15 @@ static void a_search_ends_when_told_to(void **state) {
   (void)state;
   struct maze m;
   maze_make(&m, 4, 0, 1);
-  struct ctable_moves moves = {moves_in_maze, &m, 10};
-  struct ctable_path path;
+  struct cuckoo_moves moves = {moves_in_maze, &m, 10};
+  struct cuckoo_path path;
   uint64_t start = 0;
-  assert_int_equal(besom__ctable_path(&m.table, &start, 1, &moves, &path), BESOM_FULL);
+  assert_int_equal(besom__cuckoo_find_path(&m.table, &start, 1, &moves, &path), BESOM_FULL);
   assert_true(m.calls <= 40);
-  moves.most = 1000;
+  moves.max = 1000;
   m.calls = 0;
   m.fail_at = 7;
-  assert_int_equal(besom__ctable_path(&m.table, &start, 1, &moves, &path), BESOM_IO);
+  assert_int_equal(besom__cuckoo_find_path(&m.table, &start, 1, &moves, &path), BESOM_IO);
   assert_int_equal(m.calls, 7);
   free(m.table.bits);
 }
@@ -219,16 +222,16 @@ static void check_others(const char *kind, uint64_t capacity, double rate) {
       .kind = kind, .capacity = capacity, .fpr = rate, .seed = (const uint8_t *)"0123456789abcdef"};
   besom_filter *f = NULL;
   assert_int_equal(besom_create(&config, &f), BESOM_OK);
-  const struct partial *p = const_partial(f);
+  const struct partial_key *p = const_partial_key(f);
   uint64_t buckets = p->table.buckets;
   for (uint64_t i = 0; i < 4000; i++) {
     uint64_t bucket = i < buckets ? i : mix64(i) % buckets;
     if (i > 3900) bucket = buckets - 1 - (4000 - i) % buckets;
     uint64_t fingerprint = 1 + mix64(i + 7) % bits_below(p->table.width),
-             other = p->other(p, bucket, fingerprint);
+             other = p->alternate(p, bucket, fingerprint);
     assert_true(other < buckets);
     assert_int_equal((other ^ bucket) & 1, 1); /* so it is never the same */
-    assert_int_equal(p->other(p, other, fingerprint), bucket);
+    assert_int_equal(p->alternate(p, other, fingerprint), bucket);
   }
   besom_free(f);
 }
@@ -249,11 +252,11 @@ static void other_buckets_of_vacuum_are_near(void **state) {
   besom_config config = {.kind = "vacuum", .capacity = 3000000};
   besom_filter *f = NULL;
   assert_int_equal(besom_create(&config, &f), BESOM_OK);
-  const struct partial *p = const_partial(f);
+  const struct partial_key *p = const_partial_key(f);
   unsigned near = 0, far = 0;
   for (uint64_t i = 0; i < 10000; i++) {
     uint64_t bucket = mix64(i) % p->table.buckets;
-    uint64_t other = p->other(p, bucket, 1 + mix64(~i) % p->fingerprints);
+    uint64_t other = p->alternate(p, bucket, 1 + mix64(~i) % p->fingerprints);
     uint64_t distance = other > bucket ? other - bucket : bucket - other;
     near += distance < 128;
     far += distance >= 2 << 16;

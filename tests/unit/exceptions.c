@@ -13,7 +13,7 @@
 
 enum { UNIVERSE = 200, NO_LIMIT = 1 << 30 };
 
-static void assert_sound(const struct marks *m) {
+static void assert_sound(const struct exception_set *m) {
   const char *wrong = besom__exceptions_check(m);
   if (wrong) fail_msg("%s", wrong);
 }
@@ -28,11 +28,11 @@ static besom_digest digest_at(size_t i, bool few_homes) {
   return i ? (besom_digest){mix64(~i), lo} : (besom_digest){0, 0};
 }
 
-static void assert_same(const struct marks *m, const bool *model, bool few_homes) {
+static void assert_same(const struct exception_set *m, const bool *model, bool few_homes) {
   uint64_t count = 0;
   for (size_t i = 0; i < UNIVERSE; i++) {
     count += model[i];
-    if (besom__marks_has(m, digest_at(i, few_homes)) != model[i]) fail_msg("digest %zu", i);
+    if (besom__exceptions_has(m, digest_at(i, few_homes)) != model[i]) fail_msg("digest %zu", i);
   }
   assert_int_equal(m->count, count);
 }
@@ -40,17 +40,17 @@ static void assert_same(const struct marks *m, const bool *model, bool few_homes
 static void random_operations(bool few_homes, uint64_t seed) {
   failing_allocator memory;
   failing_allocator_init(&memory);
-  struct marks m = {0};
+  struct exception_set m = {0};
   bool model[UNIVERSE] = {false};
   random_stream random = {seed};
   for (size_t step = 0; step < 3000; step++) {
     size_t i = (size_t)random_below(&random, UNIVERSE);
     besom_digest d = digest_at(i, few_homes);
     if (random_below(&random, 10) < (step / 500 % 2 ? 2 : 8)) {
-      assert_int_equal(besom__marks_add(&m, &memory.api, d, NO_LIMIT), BESOM_OK);
+      assert_int_equal(besom__exceptions_add(&m, &memory.api, d, NO_LIMIT), BESOM_OK);
       model[i] = true;
     } else {
-      assert_int_equal(besom__marks_remove(&m, d), model[i]);
+      assert_int_equal(besom__exceptions_remove(&m, d), model[i]);
       model[i] = false;
     }
     assert_sound(&m);
@@ -58,7 +58,7 @@ static void random_operations(bool few_homes, uint64_t seed) {
   }
   besom__exceptions_free(&m, &memory.api);
   assert_int_equal(m.count, 0);
-  assert_false(besom__marks_has(&m, digest_at(1, few_homes)));
+  assert_false(besom__exceptions_has(&m, digest_at(1, few_homes)));
   assert_null(failing_allocator_verdict(&memory));
   failing_allocator_close(&memory);
 }
@@ -76,15 +76,16 @@ static void random_operations_with_long_chains_match_the_model(void **state) {
 /* Digests that share only one half are different. */
 static void halves_do_not_match(void **state) {
   (void)state;
-  struct marks m = {0};
+  struct exception_set m = {0};
   failing_allocator memory;
   failing_allocator_init(&memory);
-  assert_int_equal(besom__marks_add(&m, &memory.api, (besom_digest){7, 9}, NO_LIMIT), BESOM_OK);
-  assert_true(besom__marks_has(&m, (besom_digest){7, 9}));
-  assert_false(besom__marks_has(&m, (besom_digest){8, 9}));
-  assert_false(besom__marks_has(&m, (besom_digest){7, 10}));
-  assert_false(besom__marks_has(&m, (besom_digest){9, 7}));
-  assert_false(besom__marks_remove(&m, (besom_digest){8, 9}));
+  assert_int_equal(besom__exceptions_add(&m, &memory.api, (besom_digest){7, 9}, NO_LIMIT),
+                   BESOM_OK);
+  assert_true(besom__exceptions_has(&m, (besom_digest){7, 9}));
+  assert_false(besom__exceptions_has(&m, (besom_digest){8, 9}));
+  assert_false(besom__exceptions_has(&m, (besom_digest){7, 10}));
+  assert_false(besom__exceptions_has(&m, (besom_digest){9, 7}));
+  assert_false(besom__exceptions_remove(&m, (besom_digest){8, 9}));
   assert_int_equal(m.count, 1);
   besom__exceptions_free(&m, &memory.api);
   failing_allocator_close(&memory);
@@ -97,13 +98,13 @@ static void a_set_that_cannot_grow_stays_as_it_is(void **state) {
   (void)state;
   failing_allocator memory;
   failing_allocator_init(&memory);
-  struct marks m = {0};
-  assert_int_equal(besom__marks_add(&m, &memory.api, digest_at(1, false), 15), BESOM_FULL);
+  struct exception_set m = {0};
+  assert_int_equal(besom__exceptions_add(&m, &memory.api, digest_at(1, false), 15), BESOM_FULL);
   assert_int_equal(m.size, 0);
   const uint64_t max_bytes = 1024; /* 64 cells, of which seven eighths may be used */
   size_t n = 0;
   besom_status status;
-  while ((status = besom__marks_add(&m, &memory.api, digest_at(n + 1, false), max_bytes)) ==
+  while ((status = besom__exceptions_add(&m, &memory.api, digest_at(n + 1, false), max_bytes)) ==
          BESOM_OK)
     n++;
   assert_int_equal(status, BESOM_FULL);
@@ -111,16 +112,18 @@ static void a_set_that_cannot_grow_stays_as_it_is(void **state) {
   assert_int_equal(m.count, n);
   assert_int_equal(memory.live_bytes, max_bytes);
   memory.fail_at = memory.calls + 1;
-  assert_int_equal(besom__marks_add(&m, &memory.api, digest_at(n + 1, false), NO_LIMIT),
+  assert_int_equal(besom__exceptions_add(&m, &memory.api, digest_at(n + 1, false), NO_LIMIT),
                    BESOM_NO_MEMORY);
-  assert_int_equal(besom__marks_add(&m, &memory.api, digest_at(n, false), max_bytes), BESOM_OK);
+  assert_int_equal(besom__exceptions_add(&m, &memory.api, digest_at(n, false), max_bytes),
+                   BESOM_OK);
   assert_int_equal(m.count, n);
   assert_sound(&m);
   for (size_t i = 0; i < UNIVERSE; i++)
-    assert_int_equal(besom__marks_has(&m, digest_at(i, false)), i >= 1 && i <= n);
-  assert_true(besom__marks_remove(&m, digest_at(1, false)));
-  assert_int_equal(besom__marks_add(&m, &memory.api, digest_at(n + 1, false), max_bytes), BESOM_OK);
-  assert_int_equal(besom__marks_add(&m, &memory.api, digest_at(1, false), max_bytes / 2),
+    assert_int_equal(besom__exceptions_has(&m, digest_at(i, false)), i >= 1 && i <= n);
+  assert_true(besom__exceptions_remove(&m, digest_at(1, false)));
+  assert_int_equal(besom__exceptions_add(&m, &memory.api, digest_at(n + 1, false), max_bytes),
+                   BESOM_OK);
+  assert_int_equal(besom__exceptions_add(&m, &memory.api, digest_at(1, false), max_bytes / 2),
                    BESOM_FULL);
   assert_int_equal(m.count, n);
   assert_sound(&m);
@@ -138,7 +141,7 @@ static besom_digest with_home(uint64_t hi, uint64_t home) {
 static void the_checker_sees_what_is_wrong(void **state) {
   (void)state;
   besom_digest cells[16] = {{0, 0}};
-  struct marks m = {cells, 16, 0};
+  struct exception_set m = {cells, 16, 0};
   assert_null(besom__exceptions_check(&m));
   m.count = 1;
   assert_non_null(besom__exceptions_check(&m));
@@ -155,8 +158,8 @@ static void the_checker_sees_what_is_wrong(void **state) {
   m.count = 2;
   assert_null(besom__exceptions_check(&m)); /* twice: allowed, because removing takes both */
   besom_digest twice = cells[5];
-  assert_true(besom__marks_remove(&m, twice));
-  assert_false(besom__marks_has(&m, twice));
+  assert_true(besom__exceptions_remove(&m, twice));
+  assert_false(besom__exceptions_has(&m, twice));
   assert_int_equal(m.count, 0);
   for (size_t i = 0; i < 16; i++) cells[i] = with_home(1, i);
   m.count = 16;

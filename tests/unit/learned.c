@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "besom.h"
-#include "layered/split.h"
+#include "layered/learned_plan.h"
 #include "support/damage.h"
 #include "support/failing_allocator.h"
 #include "support/heap.h"
@@ -117,15 +117,15 @@ static void a_sandwich_is_divided_best(void **state) {
   for (double missed = 0.05; missed < 1; missed += 0.15)
     for (double wrong = 0.0005; wrong < 0.5; wrong *= 3)
       for (double bits = 1; bits < 20; bits += 3) {
-        struct split s = {.missed = missed, .wrong = wrong};
-        besom__split_bits(&s, bits, true);
+        struct learned_plan s = {.missed = missed, .wrong = wrong};
+        besom__learned_plan_bits(&s, bits, true);
         for (double part = 0; part <= 1; part += 1.0 / 64) {
           double initial = pow(0.5, log(2) * bits * part),
                  backup = pow(0.5, log(2) * bits * (1 - part) / missed);
           assert_true(s.fpr <= initial * (wrong + (1 - wrong) * backup) * 1.000001);
         }
         double wanted = s.fpr;
-        besom__split_rate(&s, wanted, true); /* and back */
+        besom__learned_plan_rate(&s, wanted, true); /* and back */
         assert_true(s.bits <= bits * 1.000001 && s.fpr <= wanted * 1.000001);
       }
 }
@@ -133,13 +133,13 @@ static void a_sandwich_is_divided_best(void **state) {
 /* Without a threshold worth having, all is left to the backup filter. */
 static void useless_scores_are_not_used(void **state) {
   (void)state;
-  struct scores *scores = heap_array(1, sizeof *scores);
+  struct score_histogram *scores = heap_array(1, sizeof *scores);
   memset(scores, 0, sizeof *scores);
   for (unsigned i = 1000; i < 3000; i++) scores->yes[i] = scores->no[i] = 10;
   scores->no_squares = 20000;
   for (int sandwiched = 0; sandwiched < 2; sandwiched++) {
-    struct split by_bits = besom__split_for_bits(scores, 10, sandwiched);
-    struct split by_rate = besom__split_for_rate(scores, 0.01, sandwiched);
+    struct learned_plan by_bits = besom__learned_plan_for_bits(scores, 10, sandwiched);
+    struct learned_plan by_rate = besom__learned_plan_for_rate(scores, 0.01, sandwiched);
     assert_int_equal(by_bits.bin, SCORE_BINS);
     assert_int_equal(by_rate.bin, SCORE_BINS);
     assert_true(fabs(by_bits.fpr - pow(0.5, 10 * log(2))) < 1e-9);

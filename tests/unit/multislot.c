@@ -314,7 +314,7 @@ static void add_pairs(struct qtable *t, struct model *m, random_stream *random) 
     }
     fp.value = 0;
     fp.tagged = random_below(random, 8) == 0;
-    if (besom__long_slots(fp.count, fp.extension_bits, t->width) > 9) continue;
+    if (besom__fingerprint_slots(fp.count, fp.extension_bits, t->width) > 9) continue;
     assert_int_equal(besom__fingerprint_write(t, &fp), BESOM_OK);
     m->list[i] = fp;
   }
@@ -359,7 +359,7 @@ static void appending_gives_the_same_fingerprints(void **state) {
       fp->quotient = quotient;
       fp->remainder = random_next(&random) >> (64 - w);
       change(fp, &t, &random);
-      unsigned slots = besom__long_slots(fp->count, fp->extension_bits, w);
+      unsigned slots = besom__fingerprint_slots(fp->count, fp->extension_bits, w);
       if (m->n == MOST - 1 || m->slots + slots > 300) break;
       assert_int_equal(besom__fingerprint_append(&out, fp), BESOM_OK);
       m->slots += slots;
@@ -380,7 +380,7 @@ static void slots_and_stretch_follow_the_definition(void **state) {
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
       for (unsigned bits = 0; bits <= MAX_EXTENSION; bits++) {
         unsigned slots = slots_by_definition(counts[c], bits, width);
-        assert_int_equal(besom__long_slots(counts[c], bits, width), slots);
+        assert_int_equal(besom__fingerprint_slots(counts[c], bits, width), slots);
         unsigned longest = besom__fingerprint_stretch(counts[c], bits, width);
         if (bits == 0 && counts[c] == 1) continue; /* has no slot to stretch in */
         assert_true(longest >= bits && longest <= MAX_EXTENSION);

@@ -75,14 +75,14 @@ static void rates_and_checks_are_those_of_a_simulation(void **state) {
           frequent = walk_all(s, OTHER_MEMBERS, FREQUENT_N, 1),
           others = walk_all(s, NEGATIVES, OTHERS_N, 2);
     assert_int_equal(members.yes, MEMBERS_N);
-    assert_near(frequent.yes, FREQUENT_N * besom__stack_rate_frequent(s), FREQUENT_N);
-    assert_near(others.yes, OTHERS_N * besom__stack_rate_other(s), OTHERS_N);
+    assert_near(frequent.yes, FREQUENT_N * besom__stack_fpr_frequent(s), FREQUENT_N);
+    assert_near(others.yes, OTHERS_N * besom__stack_fpr_other(s), OTHERS_N);
     assert_asked(&members, besom__stack_checks_member(s));
     assert_asked(&frequent, besom__stack_checks_frequent(s));
     assert_asked(&others, besom__stack_checks_other(s));
     double share = 0.3,
            rate = share * frequent.yes / frequent.n + (1 - share) * others.yes / others.n;
-    assert_near(rate * OTHERS_N, besom__stack_rate(s, share) * OTHERS_N, OTHERS_N);
+    assert_near(rate * OTHERS_N, besom__stack_fpr(s, share) * OTHERS_N, OTHERS_N);
     double checks = share * frequent.asked / frequent.n + (1 - share) * others.asked / others.n;
     assert_true(fabs(checks - besom__stack_checks(s, share)) < 0.03);
   }
@@ -94,22 +94,22 @@ static double made_up_price(double keys, double *rate) {
   return 2 - log2(*rate);
 }
 
-static const struct besom_kind made_up = {.size = 1000, .price = made_up_price};
+static const struct besom_kind made_up = {.size = 1000, .bits_per_key = made_up_price};
 
 static void sizes_are_those_of_what_reaches_each_layer(void **state) {
   (void)state;
-  struct layer_prices prices;
-  assert_true(besom__layer_prices(&made_up, MEMBERS_N, &prices));
-  prices.head_bits = 12345;
+  struct layer_costs costs;
+  assert_true(besom__layer_costs(&made_up, MEMBERS_N, &costs));
+  costs.head_bits = 12345;
   for (size_t i = 0; i < sizeof stacks / sizeof *stacks; i++) {
     const struct stack *s = &stacks[i];
     tally members = walk_all(s, MEMBERS, MEMBERS_N, 0),
           frequent = walk_all(s, OTHER_MEMBERS, FREQUENT_N, 1);
-    double bits = prices.head_bits;
+    double bits = costs.head_bits;
     for (unsigned layer = 0; layer < s->layers; layer++)
-      bits += prices.layer_bits +
+      bits += costs.layer_bits +
               (layer % 2 ? frequent : members).reach[layer] * (2 - log2(s->rates[layer]));
-    double expected = besom__stack_bits(s, &prices, MEMBERS_N, (double)FREQUENT_N / MEMBERS_N);
+    double expected = besom__stack_bits(s, &costs, MEMBERS_N, (double)FREQUENT_N / MEMBERS_N);
     if (fabs(bits / MEMBERS_N - expected) > 0.01 * expected)
       fail_msg("%g bits, not %g", bits / MEMBERS_N, expected);
   }
@@ -118,36 +118,35 @@ static void sizes_are_those_of_what_reaches_each_layer(void **state) {
 /* What a rate costs buys that rate. */
 static void bits_and_rates_are_inverse(void **state) {
   (void)state;
-  struct layer_prices prices;
-  assert_true(besom__layer_prices(&made_up, MEMBERS_N, &prices));
+  struct layer_costs costs;
+  assert_true(besom__layer_costs(&made_up, MEMBERS_N, &costs));
   for (double log_rate = 0.1; log_rate < 39; log_rate += 0.37)
-    assert_true(fabs(besom__layer_log_rate(&prices, besom__layer_bits(&prices, log_rate)) -
+    assert_true(fabs(besom__layer_log_rate(&costs, besom__layer_bits_per_key(&costs, log_rate)) -
                      log_rate) < 1e-9);
-  assert_true(besom__layer_log_rate(&prices, 0) == 0);
-  assert_true(besom__layer_log_rate(&prices, 1e9) == prices.log_rates[prices.n - 1]);
-  assert_true(besom__layer_prices(besom__kind_named("qf"), MEMBERS_N, &prices) &&
-              prices.whole_bits);
-  for (unsigned i = 0; i + 1 < prices.n; i++) {
-    assert_true(besom__layer_log_rate(&prices, prices.bits[i]) == prices.log_rates[i]);
-    assert_true(besom__layer_log_rate(&prices, prices.bits[i + 1] - 1e-9) == prices.log_rates[i]);
+  assert_true(besom__layer_log_rate(&costs, 0) == 0);
+  assert_true(besom__layer_log_rate(&costs, 1e9) == costs.log_rates[costs.n - 1]);
+  assert_true(besom__layer_costs(besom__kind_named("qf"), MEMBERS_N, &costs) && costs.whole_bits);
+  for (unsigned i = 0; i + 1 < costs.n; i++) {
+    assert_true(besom__layer_log_rate(&costs, costs.bits[i]) == costs.log_rates[i]);
+    assert_true(besom__layer_log_rate(&costs, costs.bits[i + 1] - 1e-9) == costs.log_rates[i]);
   }
 }
 
 /* Equations (1), (2) and (3) of the paper, and the form without a loop. */
 static void equal_layers_obey_the_short_forms(void **state) {
   (void)state;
-  struct layer_prices prices;
-  assert_true(besom__layer_prices(&made_up, 1e6, &prices));
+  struct layer_costs costs;
+  assert_true(besom__layer_costs(&made_up, 1e6, &costs));
   for (unsigned layers = 1; layers <= MAX_STACK_LAYERS; layers += 2)
     for (double a = 0.01; a < 0.6; a *= 2) {
       struct stack s = besom__stack_of_equals(layers, a);
       double psi = 0.4, r = 3, n = layers;
       double short_form = psi * pow(a, (n + 1) / 2) + (1 - psi) * (a + pow(a, n + 1)) / (1 + a);
-      assert_true(fabs(besom__stack_rate(&s, psi) / short_form - 1) < 1e-9);
-      double bits = besom__stack_bits(&s, &prices, 1e6, r);
-      assert_true(fabs(besom__stack_bits_of_equals(layers, -log2(a), &prices, 1e6, r) / bits - 1) <
+      assert_true(fabs(besom__stack_fpr(&s, psi) / short_form - 1) < 1e-9);
+      double bits = besom__stack_bits(&s, &costs, 1e6, r);
+      assert_true(fabs(besom__stack_bits_of_equals(layers, -log2(a), &costs, 1e6, r) / bits - 1) <
                   1e-9);
-      double heads = n * prices.layer_bits / 1e6;
+      double heads = n * costs.layer_bits / 1e6;
       assert_true(bits - heads <= (2 - log2(a)) * (1 / (1 - a) + r * a / (1 - a)) * (1 + 1e-9));
       assert_true(besom__stack_checks_member(&s) <= 2 / (1 - a) * (1 + 1e-9));
       assert_true(besom__stack_checks_frequent(&s) <= (1 + 2 * a) / (1 - a) * (1 + 1e-9));
@@ -162,7 +161,7 @@ static void prices_are_those_of_real_filters(void **state) {
   for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
     const struct besom_kind *kind = besom__kind_named(kinds[k]);
     for (double wanted = 0.3; wanted > 1e-5; wanted /= 7) {
-      double rate = wanted, bits = kind->price(200000, &rate);
+      double rate = wanted, bits = kind->bits_per_key(200000, &rate);
       besom_config config = {.kind = kinds[k], .capacity = 200000, .fpr = wanted};
       besom_filter *f = NULL;
       besom_statistics stats;
@@ -178,20 +177,20 @@ static void prices_are_those_of_real_filters(void **state) {
 
 static void kinds_of_whole_bits_have_some_rates_only(void **state) {
   (void)state;
-  struct layer_prices prices;
-  assert_false(besom__layer_prices(besom__kind_named("aqf"), 1000, &prices));
-  assert_true(besom__layer_prices(besom__kind_named("bloom"), 1000, &prices));
-  assert_false(prices.whole_bits);
-  assert_true(fabs(besom__layer_bits(&prices, 8) - 8 / log(2)) < 0.05);
+  struct layer_costs costs;
+  assert_false(besom__layer_costs(besom__kind_named("aqf"), 1000, &costs));
+  assert_true(besom__layer_costs(besom__kind_named("bloom"), 1000, &costs));
+  assert_false(costs.whole_bits);
+  assert_true(fabs(besom__layer_bits_per_key(&costs, 8) - 8 / log(2)) < 0.05);
   static const char *const kinds[] = {"qf", "cf", "fuse"};
   for (size_t k = 0; k < 3; k++) {
-    assert_true(besom__layer_prices(besom__kind_named(kinds[k]), 100000, &prices));
-    assert_true(prices.whole_bits && prices.n >= 20);
-    for (unsigned i = 1; i < prices.n; i++) {
-      double step = prices.log_rates[i] - prices.log_rates[i - 1];
-      assert_true(step > 0.7 && step < 1.3 && prices.bits[i] > prices.bits[i - 1]);
-      assert_true(besom__layer_bits(&prices, prices.log_rates[i]) == prices.bits[i]);
-      assert_true(besom__layer_bits(&prices, prices.log_rates[i] - 0.01) == prices.bits[i]);
+    assert_true(besom__layer_costs(besom__kind_named(kinds[k]), 100000, &costs));
+    assert_true(costs.whole_bits && costs.n >= 20);
+    for (unsigned i = 1; i < costs.n; i++) {
+      double step = costs.log_rates[i] - costs.log_rates[i - 1];
+      assert_true(step > 0.7 && step < 1.3 && costs.bits[i] > costs.bits[i - 1]);
+      assert_true(besom__layer_bits_per_key(&costs, costs.log_rates[i]) == costs.bits[i]);
+      assert_true(besom__layer_bits_per_key(&costs, costs.log_rates[i] - 0.01) == costs.bits[i]);
     }
   }
 }

@@ -14,7 +14,7 @@
 
 static const double members = 1e6;
 
-/* ------------------------------------------------------------------ popularity */
+/* ------------------------------------------------------------------ frequencies */
 
 static void classes_of_counts_ascend(void **state) {
   (void)state;
@@ -30,35 +30,35 @@ static void classes_of_counts_ascend(void **state) {
 }
 
 /* `keys` keys, the k-th of them asked for top / k^s times. */
-static struct popularity *zipf(uint64_t keys, double top, double s) {
-  struct popularity *p = heap_array(1, sizeof *p);
+static struct rank_frequency *zipf(uint64_t keys, double top, double s) {
+  struct rank_frequency *p = heap_array(1, sizeof *p);
   for (uint64_t k = 1; k <= keys; k++)
-    besom__popularity_add(p, (uint64_t)round(top / pow((double)k, s)));
+    besom__rank_frequency_add(p, (uint64_t)round(top / pow((double)k, s)));
   return p;
 }
 
 /* By hand: 3 keys once, 2 twice, one 1000 times. */
 static void one_is_left_out(void **state) {
   (void)state;
-  struct popularity *p = heap_array(1, sizeof *p);
-  assert_true(besom__popularity_unseen(p) == 1);
+  struct rank_frequency *p = heap_array(1, sizeof *p);
+  assert_true(besom__rank_frequency_unseen(p) == 1);
   const uint64_t counts[] = {1, 2, 1, 1000, 1, 2, 0};
-  for (size_t i = 0; i < 7; i++) besom__popularity_add(p, counts[i]);
+  for (size_t i = 0; i < 7; i++) besom__rank_frequency_add(p, counts[i]);
   assert_int_equal(p->n_keys, 6);
   assert_int_equal(p->n_queries, 1007);
-  assert_true(fabs(besom__popularity_unseen(p) - 3.0 / 1007) < 1e-12);
+  assert_true(fabs(besom__rank_frequency_unseen(p) - 3.0 / 1007) < 1e-12);
   p->lost = 10;
-  assert_true(fabs(besom__popularity_unseen(p) - 13.0 / 1017) < 1e-12);
-  p->unseen_told = true;
+  assert_true(fabs(besom__rank_frequency_unseen(p) - 13.0 / 1017) < 1e-12);
+  p->unseen_given = true;
   p->unseen = 0.25;
-  struct popularity_walk walk = besom__popularity_walk(p);
-  assert_true(besom__popularity_by_share(&walk, 1e-9)); /* at least one key */
+  struct rank_walk walk = besom__rank_walk_start(p);
+  assert_true(besom__rank_walk_by_share(&walk, 1e-9)); /* at least one key */
   assert_true(walk.keys == 1 && fabs(walk.share - 0.75 * 1000 / 1007) < 1e-12);
-  besom__popularity_by_keys(&walk, 2);
+  besom__rank_walk_by_keys(&walk, 2);
   assert_true(walk.keys == 3 && fabs(walk.share - 0.75 * 1004 / 1007) < 1e-12);
-  assert_true(besom__popularity_by_share(&walk, 1));
+  assert_true(besom__rank_walk_by_share(&walk, 1));
   assert_true(walk.keys == 6 && fabs(walk.share - 0.75) < 1e-12);
-  assert_false(besom__popularity_by_share(&walk, 1));
+  assert_false(besom__rank_walk_by_share(&walk, 1));
   free(p);
 }
 
@@ -66,17 +66,17 @@ static void one_is_left_out(void **state) {
  */
 static void chance_is_not_popularity(void **state) {
   (void)state;
-  struct popularity *p = heap_array(1, sizeof *p);
+  struct rank_frequency *p = heap_array(1, sizeof *p);
   double keys = 500000, of_count = keys * exp(-4);
   uint64_t sampled = 0;
   for (uint64_t count = 1; count < 30; count++) {
     of_count *= 4.0 / (double)count;
     for (uint64_t i = 0; i < (uint64_t)round(of_count); i++, sampled++)
-      besom__popularity_add(p, count);
+      besom__rank_frequency_add(p, count);
   }
-  struct popularity_walk walk = besom__popularity_walk(p);
+  struct rank_walk walk = besom__rank_walk_start(p);
   for (unsigned i = 1; i < 20; i++) {
-    besom__popularity_by_keys(&walk, (double)sampled / 20);
+    besom__rank_walk_by_keys(&walk, (double)sampled / 20);
     double wanted = walk.keys / keys;
     if (fabs(walk.share - wanted) > 0.01 + 0.03 * wanted)
       fail_msg("%g of the queries, not %g", walk.share, wanted);
@@ -86,24 +86,25 @@ static void chance_is_not_popularity(void **state) {
 
 /* ------------------------------------------------------------------ brute force */
 
-static struct stack_aim aim_of(const char *kind, double bits, double rate) {
-  struct stack_aim aim = {.members = members, .bits = bits, .fpr = rate};
-  assert_true(besom__layer_prices(besom__kind_named(kind), members, &aim.prices));
-  aim.prices.head_bits = 5000;
-  return aim;
+static struct stack_objective aim_of(const char *kind, double bits, double rate) {
+  struct stack_objective objective = {.members = members, .bits = bits, .fpr = rate};
+  assert_true(besom__layer_costs(besom__kind_named(kind), members, &objective.costs));
+  objective.costs.head_bits = 5000;
+  return objective;
 }
 
-static bool fits(const struct stack_aim *aim, const struct stack_choice *x) {
-  return aim->bits != 0 ? x->bits <= aim->bits : x->fpr <= aim->fpr;
+static bool fits(const struct stack_objective *objective, const struct stack_candidate *x) {
+  return objective->bits != 0 ? x->bits <= objective->bits : x->fpr <= objective->fpr;
 }
 
-static double worth(const struct stack_aim *aim, const struct stack_choice *x) {
-  return aim->bits != 0 ? x->fpr : x->bits;
+static double worth(const struct stack_objective *objective, const struct stack_candidate *x) {
+  return objective->bits != 0 ? x->fpr : x->bits;
 }
 
-static void measure(const struct stack_aim *aim, struct stack_choice *x) {
-  x->fpr = besom__stack_rate(&x->stack, x->share);
-  x->bits = besom__stack_bits(&x->stack, &aim->prices, aim->members, x->frequent / aim->members);
+static void measure(const struct stack_objective *objective, struct stack_candidate *x) {
+  x->fpr = besom__stack_fpr(&x->stack, x->share);
+  x->bits = besom__stack_bits(&x->stack, &objective->costs, objective->members,
+                              x->frequent / objective->members);
 }
 
 /* The log rates to try in each layer. */
@@ -113,43 +114,43 @@ typedef struct grid {
 } grid;
 
 /* All stacks of these layers, by recursion from the last layer to the first. */
-static void try_all(const struct stack_aim *aim, const grid *g, unsigned layer,
-                    struct stack_choice *x, double *best) {
+static void try_all(const struct stack_objective *objective, const grid *g, unsigned layer,
+                    struct stack_candidate *x, double *best) {
   const double *tries = layer ? g->further : g->first;
   for (unsigned i = 0; i < (layer ? g->n_further : g->n_first); i++) {
     x->stack.rates[layer] = exp2(-tries[i]);
     if (layer) {
-      try_all(aim, g, layer - 1, x, best);
+      try_all(objective, g, layer - 1, x, best);
     } else {
-      measure(aim, x);
-      if (fits(aim, x) && worth(aim, x) < *best) *best = worth(aim, x);
+      measure(objective, x);
+      if (fits(objective, x) && worth(objective, x) < *best) *best = worth(objective, x);
     }
   }
 }
 
-static double brute_force(const struct stack_aim *aim, const struct popularity *p, const grid *g,
-                          unsigned layers, double step) {
-  struct popularity_walk walk = besom__popularity_walk(p);
+static double brute_force(const struct stack_objective *objective, const struct rank_frequency *p,
+                          const grid *g, unsigned layers, double step) {
+  struct rank_walk walk = besom__rank_walk_start(p);
   double best = INFINITY;
-  for (bool more = true; more; more = besom__popularity_by_share(&walk, step)) {
-    struct stack_choice x = {
+  for (bool more = true; more; more = besom__rank_walk_by_share(&walk, step)) {
+    struct stack_candidate x = {
         .stack.layers = walk.keys > 0 ? layers : 1, .frequent = walk.keys, .share = walk.share};
-    try_all(aim, g, x.stack.layers - 1, &x, &best);
+    try_all(objective, g, x.stack.layers - 1, &x, &best);
   }
   return best;
 }
 
-static void assert_near_brute_force(const struct stack_aim *aim, const struct popularity *p,
-                                    double brute) {
-  struct stack_choice plan;
-  assert_true(besom__stack_plan(aim, p, &plan));
-  struct stack_choice again = plan;
-  measure(aim, &again);
+static void assert_near_brute_force(const struct stack_objective *objective,
+                                    const struct rank_frequency *p, double brute) {
+  struct stack_candidate plan;
+  assert_true(besom__stack_plan(objective, p, &plan));
+  struct stack_candidate again = plan;
+  measure(objective, &again);
   assert_true(fabs(again.fpr / plan.fpr - 1) < 1e-9 && fabs(again.bits / plan.bits - 1) < 1e-9);
-  assert_true(aim->bits == 0 || plan.bits <= aim->bits * 1.000001);
-  assert_true(aim->bits != 0 || plan.fpr <= aim->fpr * 1.000001);
-  if (!(worth(aim, &plan) <= 1.02 * brute))
-    fail_msg("%g, by brute force %g", worth(aim, &plan), brute);
+  assert_true(objective->bits == 0 || plan.bits <= objective->bits * 1.000001);
+  assert_true(objective->bits != 0 || plan.fpr <= objective->fpr * 1.000001);
+  if (!(worth(objective, &plan) <= 1.02 * brute))
+    fail_msg("%g, by brute force %g", worth(objective, &plan), brute);
 }
 
 static const struct {
@@ -166,13 +167,15 @@ static void a_plan_of_any_rates_is_near_the_best(void **state) {
   for (double x = 4; x < 9; x += 0.25) coarse.first[coarse.n_first++] = x;
   for (double x = 1; x <= 9; x += 2) coarse.further[coarse.n_further++] = x;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    struct popularity *p = zipf((uint64_t)cases[i].keys, cases[i].top, cases[i].s);
-    struct stack_aim aim = aim_of("bloom", cases[i].bits, 0);
-    double brute = fmin(brute_force(&aim, p, &fine, 3, 0.1), brute_force(&aim, p, &coarse, 5, 0.3));
-    assert_near_brute_force(&aim, p, brute);
-    aim = aim_of("bloom", 0, brute); /* and back: the bits for that rate */
+    struct rank_frequency *p = zipf((uint64_t)cases[i].keys, cases[i].top, cases[i].s);
+    struct stack_objective objective = aim_of("bloom", cases[i].bits, 0);
+    double brute = fmin(brute_force(&objective, p, &fine, 3, 0.1),
+                        brute_force(&objective, p, &coarse, 5, 0.3));
+    assert_near_brute_force(&objective, p, brute);
+    objective = aim_of("bloom", 0, brute); /* and back: the bits for that rate */
     if (i % 2 == 0)
-      assert_near_brute_force(&aim, p, fmin(cases[i].bits, brute_force(&aim, p, &fine, 3, 0.2)));
+      assert_near_brute_force(&objective, p,
+                              fmin(cases[i].bits, brute_force(&objective, p, &fine, 3, 0.2)));
     free(p);
   }
 }
@@ -183,27 +186,28 @@ static void a_plan_of_whole_bits_is_near_the_best(void **state) {
   static const char *const kinds[] = {"cf", "qf"};
   for (size_t k = 0; k < 2; k++)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-      struct popularity *p = zipf((uint64_t)cases[i].keys, cases[i].top, cases[i].s);
-      struct stack_aim aim = aim_of(kinds[k], cases[i].bits + 1, 0);
+      struct rank_frequency *p = zipf((uint64_t)cases[i].keys, cases[i].top, cases[i].s);
+      struct stack_objective objective = aim_of(kinds[k], cases[i].bits + 1, 0);
       grid g = {0}, narrow = {0};
-      for (unsigned w = 0; w < 14 && w < aim.prices.n; w++)
-        g.first[g.n_first++] = aim.prices.log_rates[w];
-      for (unsigned w = 0; w < 12 && w < aim.prices.n; w++)
-        g.further[g.n_further++] = aim.prices.log_rates[w];
+      for (unsigned w = 0; w < 14 && w < objective.costs.n; w++)
+        g.first[g.n_first++] = objective.costs.log_rates[w];
+      for (unsigned w = 0; w < 12 && w < objective.costs.n; w++)
+        g.further[g.n_further++] = objective.costs.log_rates[w];
       for (unsigned w = 0; w < 8; w++)
         narrow.first[narrow.n_first++] = narrow.further[narrow.n_further++] = g.first[w];
       bool five = k == 0 && i == 0;
-      double brute = fmin(brute_force(&aim, p, &g, 3, 0.06),
-                          five ? brute_force(&aim, p, &narrow, 5, 0.3) : INFINITY);
+      double brute = fmin(brute_force(&objective, p, &g, 3, 0.06),
+                          five ? brute_force(&objective, p, &narrow, 5, 0.3) : INFINITY);
       if (brute == INFINITY) {
-        struct stack_choice none;
-        assert_false(besom__stack_plan(&aim, p, &none));
+        struct stack_candidate none;
+        assert_false(besom__stack_plan(&objective, p, &none));
         free(p);
         continue;
       }
-      assert_near_brute_force(&aim, p, brute);
-      aim = aim_of(kinds[k], 0, brute * 1.001);
-      if (i % 2 == 0) assert_near_brute_force(&aim, p, brute_force(&aim, p, &g, 3, 0.05));
+      assert_near_brute_force(&objective, p, brute);
+      objective = aim_of(kinds[k], 0, brute * 1.001);
+      if (i % 2 == 0)
+        assert_near_brute_force(&objective, p, brute_force(&objective, p, &g, 3, 0.05));
       free(p);
     }
 }
@@ -213,42 +217,42 @@ static void a_plan_of_whole_bits_is_near_the_best(void **state) {
 static void limits_are_kept(void **state) {
   (void)state;
   static const char *const kinds[] = {"bloom", "cf"};
-  struct popularity *p = zipf(1000000, 1e6, 1);
+  struct rank_frequency *p = zipf(1000000, 1e6, 1);
   for (size_t k = 0; k < 2; k++) {
-    struct stack_aim aim = aim_of(kinds[k], 9, 0);
-    struct stack_choice free_plan, x;
-    assert_true(besom__stack_plan(&aim, p, &free_plan));
+    struct stack_objective objective = aim_of(kinds[k], 9, 0);
+    struct stack_candidate free_plan, x;
+    assert_true(besom__stack_plan(&objective, p, &free_plan));
     assert_true(free_plan.stack.layers >= 3);
-    double worst = besom__stack_rate_other(&free_plan.stack),
+    double worst = besom__stack_fpr_other(&free_plan.stack),
            checks = besom__stack_checks(&free_plan.stack, free_plan.share);
-    aim.limits.worst_fpr = worst * 0.9;
-    if (besom__stack_plan(&aim, p, &x)) {
-      assert_true(besom__stack_rate_other(&x.stack) <= worst * 0.9 * 1.000001);
+    objective.limits.worst_fpr = worst * 0.9;
+    if (besom__stack_plan(&objective, p, &x)) {
+      assert_true(besom__stack_fpr_other(&x.stack) <= worst * 0.9 * 1.000001);
       assert_true(x.fpr >= free_plan.fpr * 0.99 && x.bits <= 9.000001);
     }
-    aim.limits = (besom_plan_limits){.checks = 1 + (checks - 1) * 0.9};
-    if (besom__stack_plan(&aim, p, &x))
-      assert_true(besom__stack_checks(&x.stack, x.share) <= aim.limits.checks * 1.000001);
-    aim.limits = (besom_plan_limits){.checks_member = 2.02};
-    assert_true(besom__stack_plan(&aim, p, &x));
+    objective.limits = (besom_plan_limits){.checks = 1 + (checks - 1) * 0.9};
+    if (besom__stack_plan(&objective, p, &x))
+      assert_true(besom__stack_checks(&x.stack, x.share) <= objective.limits.checks * 1.000001);
+    objective.limits = (besom_plan_limits){.checks_member = 2.02};
+    assert_true(besom__stack_plan(&objective, p, &x));
     assert_true(besom__stack_checks_member(&x.stack) <= 2.02 * 1.000001 && x.fpr >= free_plan.fpr);
-    aim.limits = (besom_plan_limits){.layers = 3};
-    assert_true(besom__stack_plan(&aim, p, &x));
+    objective.limits = (besom_plan_limits){.layers = 3};
+    assert_true(besom__stack_plan(&objective, p, &x));
     assert_int_equal(x.stack.layers, 3);
-    aim.limits = (besom_plan_limits){.layers = 1};
-    assert_true(besom__stack_plan(&aim, p, &x));
+    objective.limits = (besom_plan_limits){.layers = 1};
+    assert_true(besom__stack_plan(&objective, p, &x));
     assert_true(x.stack.layers == 1 && x.frequent == 0 && x.fpr > free_plan.fpr);
-    aim.limits = (besom_plan_limits){.frequent = 1234};
-    assert_true(besom__stack_plan(&aim, p, &x));
+    objective.limits = (besom_plan_limits){.frequent = 1234};
+    assert_true(besom__stack_plan(&objective, p, &x));
     assert_true(x.frequent == 1234 && x.stack.layers >= 3 && x.fpr > free_plan.fpr);
-    aim.limits.frequent = 1; /* hardly worth it, but so it is wanted */
-    assert_true(besom__stack_plan(&aim, p, &x) && x.stack.layers >= 3);
-    aim.limits = (besom_plan_limits){.equal_rates = true};
-    assert_true(besom__stack_plan(&aim, p, &x));
+    objective.limits.frequent = 1; /* hardly worth it, but so it is wanted */
+    assert_true(besom__stack_plan(&objective, p, &x) && x.stack.layers >= 3);
+    objective.limits = (besom_plan_limits){.equal_rates = true};
+    assert_true(besom__stack_plan(&objective, p, &x));
     for (unsigned i = 1; k == 0 && i < x.stack.layers; i++)
       assert_true(x.stack.rates[i] == x.stack.rates[0]);
-    aim.limits = (besom_plan_limits){.worst_fpr = 1e-9};
-    assert_false(besom__stack_plan(&aim, p, &x));
+    objective.limits = (besom_plan_limits){.worst_fpr = 1e-9};
+    assert_false(besom__stack_plan(&objective, p, &x));
   }
   free(p);
 }
@@ -256,19 +260,19 @@ static void limits_are_kept(void **state) {
 /* Nobody is frequent, nothing is known, the set is tiny: one layer. */
 static void without_frequent_keys_one_layer_is_enough(void **state) {
   (void)state;
-  struct stack_choice x;
-  struct stack_aim aim = aim_of("bloom", 10, 0);
-  struct popularity *none = heap_array(1, sizeof *none), *once = zipf(100000, 1, 0),
-                    *some = zipf(1000, 1000, 1);
-  assert_true(besom__stack_plan(&aim, none, &x));
+  struct stack_candidate x;
+  struct stack_objective objective = aim_of("bloom", 10, 0);
+  struct rank_frequency *none = heap_array(1, sizeof *none), *once = zipf(100000, 1, 0),
+                        *some = zipf(1000, 1000, 1);
+  assert_true(besom__stack_plan(&objective, none, &x));
   assert_int_equal(x.stack.layers, 1);
-  assert_true(besom__stack_plan(&aim, once, &x));
+  assert_true(besom__stack_plan(&objective, once, &x));
   assert_int_equal(x.stack.layers, 1);
-  aim.members = 100;
-  aim.bits = 60; /* layers have heads, which are more than that */
-  assert_true(!besom__stack_plan(&aim, some, &x) || x.stack.layers == 1);
-  aim.bits = 0.5;
-  assert_false(besom__stack_plan(&aim, some, &x));
+  objective.members = 100;
+  objective.bits = 60; /* layers have heads, which are more than that */
+  assert_true(!besom__stack_plan(&objective, some, &x) || x.stack.layers == 1);
+  objective.bits = 0.5;
+  assert_false(besom__stack_plan(&objective, some, &x));
   free(none), free(once), free(some);
 }
 

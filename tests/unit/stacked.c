@@ -24,7 +24,7 @@ enum { BASES = sizeof bases / sizeof *bases };
 /* Keys of a stream; those asked for are so with a frequency that falls with their number. */
 typedef struct keys {
   uint64_t stream, first, n, at, key;
-  bool weighed;
+  bool weighted;
 } keys;
 
 static uint64_t weight_of(uint64_t i) {
@@ -34,7 +34,7 @@ static uint64_t weight_of(uint64_t i) {
 static besom_status next(void *ctx, besom_bytes *key, uint64_t *weight) {
   keys *k = ctx;
   if (k->at == k->n) return BESOM_END;
-  if (k->weighed) *weight = weight_of(k->at);
+  if (k->weighted) *weight = weight_of(k->at);
   k->key = key_u64(k->stream, k->first + k->at++);
   *key = (besom_bytes){&k->key, 8};
   return BESOM_OK;
@@ -57,7 +57,7 @@ static besom_status build_of(const besom_config *config, uint64_t members, keys 
 
 static besom_filter *built(const besom_config *config, uint64_t members) {
   besom_filter *f = NULL;
-  keys asked = {.stream = NEGATIVES, .n = KEYS, .weighed = true};
+  keys asked = {.stream = NEGATIVES, .n = KEYS, .weighted = true};
   assert_int_equal(build_of(config, members, asked, &f), BESOM_OK);
   return f;
 }
@@ -83,13 +83,13 @@ static void assert_holds(const besom_filter *f, uint64_t first, uint64_t n) {
 }
 
 /* The share of yes answers to keys of a stream, each as often as it is asked for or once; single and batched alike. */
-static double share_of_yes(const besom_filter *f, uint64_t stream, uint64_t n, bool weighed) {
+static double share_of_yes(const besom_filter *f, uint64_t stream, uint64_t n, bool weighted) {
   uint64_t *list = keys_u64(stream, n), *bitmap = heap_array(n / 64 + 1, 8);
   double yes = 0, all = 0;
   assert_int_equal(besom_contains_many_u64(f, list, n, bitmap), BESOM_OK);
   for (uint64_t i = 0; i < n; i++) {
     bool answer = besom_contains_u64(f, list[i]);
-    double weight = weighed ? (double)weight_of(i) : 1;
+    double weight = weighted ? (double)weight_of(i) : 1;
     assert_int_equal(answer, bitmap[i / 64] >> (i % 64) & 1);
     yes += answer ? weight : 0;
     all += weight;
@@ -326,7 +326,7 @@ static void a_sample_is_a_multiset(void **state) {
 /* Every key of the sample was asked for twice or more: no others are expected. */
 static void a_sample_may_be_all_there_is(void **state) {
   (void)state;
-  keys asked = {.stream = NEGATIVES, .n = 300, .weighed = true};
+  keys asked = {.stream = NEGATIVES, .n = 300, .weighted = true};
   besom_filter *f = NULL;
   assert_int_equal(build_of(&(besom_config){.bits = 10}, N, asked, &f), BESOM_OK);
   besom_filter *copy = copy_of(f);
@@ -338,7 +338,7 @@ static void a_sample_may_be_all_there_is(void **state) {
 static void a_plain_list_is_half_of_the_queries(void **state) {
   (void)state;
   keys asked = {.stream = NEGATIVES, .n = 5000};
-  static const char *const options[] = {"listed=1", NULL, "listed=99"};
+  static const char *const options[] = {"sampled=1", NULL, "sampled=99"};
   double last = 2;
   for (size_t i = 0; i < 3; i++) {
     besom_filter *f = NULL;
@@ -354,7 +354,7 @@ static void a_plain_list_is_half_of_the_queries(void **state) {
 
 static void options_are_obeyed_or_refused(void **state) {
   (void)state;
-  keys asked = {.stream = NEGATIVES, .n = KEYS, .weighed = true};
+  keys asked = {.stream = NEGATIVES, .n = KEYS, .weighted = true};
   besom_filter *f = built(&(besom_config){.bits = 10, .options = "layers=3,base=cf"}, N);
   assert_int_equal(layers_of(f), 3);
   besom_free(f);
@@ -362,7 +362,7 @@ static void options_are_obeyed_or_refused(void **state) {
   assert_int_equal(layers_of(f), 1);
   assert_true(stats_of(f).workload_fpr == stats_of(f).expected_fpr);
   besom_free(f);
-  f = built(&(besom_config){.fpr = 0.02, .options = "worst=6"}, N);
+  f = built(&(besom_config){.fpr = 0.02, .options = "worst_fpr_bits=6"}, N);
   assert_true(stats_of(f).expected_fpr <= 0x1p-6 * 1.02);
   besom_free(f);
   f = built(&(besom_config){.bits = 10, .options = "frequent=1000"}, N);
@@ -370,9 +370,10 @@ static void options_are_obeyed_or_refused(void **state) {
   assert_int_equal(besom_stats_layer(f, 1, &second), BESOM_OK);
   assert_true(second.items < 100);
   besom_free(f);
-  static const char *const bad[] = {"layers=2",     "layers=0",     "layers=17",    "layers=x",
-                                    "frequent=0",   "worst=101",    "listed=101",   "base=aqf",
-                                    "base=scaling", "base=stacked", "base=cascade", "base=x"};
+  static const char *const bad[] = {"layers=2",     "layers=0",     "layers=17",
+                                    "layers=x",     "frequent=0",   "worst_fpr_bits=101",
+                                    "sampled=101",  "base=aqf",     "base=scaling",
+                                    "base=stacked", "base=cascade", "base=x"};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     f = NULL;
     assert_int_equal(build_of(&(besom_config){.bits = 10, .options = bad[i]}, N, asked, &f),
@@ -390,7 +391,7 @@ static void tiny_sets_are_built(void **state) {
     for (size_t i = 0; i < 4; i++)
       for (size_t j = 0; j < 4; j++) {
         besom_filter *f = NULL;
-        keys asked = {.stream = NEGATIVES, .n = sizes[j], .weighed = true};
+        keys asked = {.stream = NEGATIVES, .n = sizes[j], .weighted = true};
         besom_config config = {.options = bases[b], .fpr = 0.05, .capacity = sizes[i] + 1};
         assert_int_equal(build_of(&config, sizes[i], asked, &f), BESOM_OK);
         assert_holds(f, 0, sizes[i]);
@@ -408,7 +409,7 @@ static void failing_memory_leaves_nothing_behind(void **state) {
       failing_allocator_init(&memory);
       memory.fail_at = n;
       besom_filter *f = NULL;
-      keys asked = {.stream = NEGATIVES, .n = 3000, .weighed = true};
+      keys asked = {.stream = NEGATIVES, .n = 3000, .weighted = true};
       besom_config config = {.options = some[b], .bits = 14, .allocator = &memory.api};
       status = build_of(&config, 5000, asked, &f);
       assert_true(status == BESOM_OK || (status == BESOM_NO_MEMORY && !f));

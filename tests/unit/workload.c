@@ -184,7 +184,7 @@ static void a_plan_says_what_to_expect(void **state) {
   size_t len = besom_plan_text(&plan, text, sizeof text);
   assert_int_equal(strlen(text), len);
   assert_non_null(strstr(text, "layers: "));
-  assert_non_null(strstr(text, "expected rate: "));
+  assert_non_null(strstr(text, "expected false-positive rate: "));
   for (size_t room = 0; room <= len; room++) {
     char part[2000];
     memset(part, 'x', sizeof part);

@@ -8,7 +8,7 @@
 #include "yesno_dynamic_subject.h"
 
 #include "core/bits.h"
-#include "file/file.h"
+#include "file/container.h"
 
 #define GOLDEN BESOM_SOURCE_DIR "/tests/golden/yesno-dynamic-lists-v1.besom"
 
@@ -357,7 +357,7 @@ static besom_status load_with(memory_sink *sink, size_t offset, uint32_t value) 
   uint8_t *at = sink->data + load64(sink->data + 64 + 8) + offset, saved[4];
   memcpy(saved, at, 4);
   for (unsigned i = 0; i < 4; i++) at[i] = (uint8_t)(value >> 8 * i);
-  besom__file_repair(sink->data, sink->len);
+  besom__container_fix_checksums(sink->data, sink->len);
   besom_status status = besom_load(sink->data, sink->len, NULL, &f);
   memcpy(at, saved, 4);
   besom_free(f);
@@ -396,7 +396,7 @@ static void no_bit_makes_an_unsound_filter(void **state) {
   for (size_t i = 0; i < 8 * len; i++) {
     besom_match match;
     sink.data[bits + i / 8] ^= (uint8_t)(1 << (i % 8));
-    besom__file_repair(sink.data, sink.len);
+    besom__container_fix_checksums(sink.data, sink.len);
     if (besom_load(sink.data, sink.len, NULL, &m->f) == BESOM_OK) {
       sound++;
       assert_ok(besom_validate(m->f, NULL));

@@ -54,22 +54,22 @@ static tested_filter create_plain(adapt_mode mode, driver *d) {
  * With a filter that never adapts every false positive stays; with aqf none stays after two rounds.
  */
 static bool test_rounds(adapt_mode mode, driver *d, report *numbers) {
-  tested_filter l = create_plain(mode, d);
+  tested_filter tested = create_plain(mode, d);
   key_stream absent = stream_absent(BENCH_SEED);
   round_adversary r = round_adversary_create(&absent, QUEUE);
   trial t = {.generator = "rounds", .s = -1, .universe = QUEUE, .remark = adapt_mode_names[mode]};
-  double expected = tested_filter_stats(&l).expected_fpr * QUEUE;
-  round_adversary_run(&r, &l);
+  double expected = tested_filter_stats(&tested).expected_fpr * QUEUE;
+  round_adversary_run(&r, &tested);
   uint64_t left = r.n, hits = r.hits;
   if (mode == ADAPT_NEVER)
     t.fit = fit_bins((uint64_t[2]){left, QUEUE - left}, (double[2]){expected, QUEUE - expected}, 2);
-  round_adversary_run(&r, &l);
+  round_adversary_run(&r, &tested);
   t.right = left > 0 && r.before == left;
   t.right &= mode == ADAPT_NEVER ? hits == SUBROUNDS * left && r.n == left
                                  : hits < 2 * left && round_adversary_beaten(&r, MEMBERS);
   t.samples = (uint64_t)SUBROUNDS * (QUEUE + left);
   round_adversary_free(&r);
-  tested_filter_free(&l);
+  tested_filter_free(&tested);
   return report_trial(numbers, &t);
 }
 
@@ -82,10 +82,10 @@ typedef struct hunted_filter {
 } hunted_filter;
 
 /* Runs the best loop once more: it must err as often as reported. */
-static bool test_hunt(const hunted_filter *p, tested_filter *l, report *numbers) {
+static bool test_hunt(const hunted_filter *p, tested_filter *tested, report *numbers) {
   enum { TIMES = 20 };
   key_stream absent = stream_absent(BENCH_SEED);
-  hunt h = hunt_loops(l, &absent, QUERIES);
+  hunt h = hunt_loops(tested, &absent, QUERIES);
   char remark[64];
   snprintf(remark, sizeof remark, "%s: %llu loops; best: %zu keys at %.2f", p->kind,
            (unsigned long long)h.loops, h.best.length, h.best.fpr);
@@ -93,8 +93,8 @@ static bool test_hunt(const hunted_filter *p, tested_filter *l, report *numbers)
       .generator = "loops", .s = -1, .universe = MEMBERS, .samples = h.queries, .remark = remark};
   t.right = h.collected > 100 && h.best.length == p->shortest && (h.loops > 0) == (p->shortest > 0);
   t.right &= (h.best.fpr > 0.5) == (p->shortest > 0) && (h.stuck > 0) == p->has_stuck_keys;
-  loop_replay(&h.best, l, 1);
-  double hits = (double)loop_replay(&h.best, l, TIMES);
+  loop_replay(&h.best, tested, 1);
+  double hits = (double)loop_replay(&h.best, tested, TIMES);
   t.right &= fabs(hits - h.best.fpr * TIMES * (double)h.best.length) <= 1;
   return report_trial(numbers, &t);
 }

@@ -50,7 +50,7 @@ static bool test_active_set(double exponent, uint64_t n, report *numbers) {
     if (i < a.started / 2) old += queried[i];
   }
   for (uint64_t i = 0; i < ACTIVE_KEYS; i++)
-    right &= queried[a.keys[i].number] == a.keys[i].asked && a.keys[i].asked < a.keys[i].total;
+    right &= queried[a.keys[i].number] == a.keys[i].queried && a.keys[i].queried < a.keys[i].total;
   char remark[32];
   snprintf(remark, sizeof remark, "POW_EXP %g", exponent);
   trial t = {.generator = "active_set",

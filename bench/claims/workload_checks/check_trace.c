@@ -34,7 +34,7 @@ static bool writes(size_t i, const trace_format *format) {
 
 /* Some lines between the requests are not requests. The last line has no newline. */
 static void write_requests(FILE *out, size_t layout) {
-  fprintf(out, "%s", layouts[layout].format.asks ? "INFO: # synthetic\n\n; ; ; R\n" : "\n \r\n");
+  fprintf(out, "%s", layouts[layout].format.queries ? "INFO: # synthetic\n\n; ; ; R\n" : "\n \r\n");
   for (size_t i = 0; i < REQUESTS; i++) {
     fprintf(out, layouts[layout].line, writes(i, &layouts[layout].format) ? "W" : "R",
             sector_of(i));

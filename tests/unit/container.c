@@ -1,5 +1,5 @@
 /* The container, byte by byte as its layout has it, for every kind; and what is refused of it, and how. */
-#include "file/file.h"
+#include "file/container.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -112,7 +112,7 @@ static besom_status load_changed(const uint8_t *data, size_t len, size_t at, uns
   uint8_t *changed = heap_array(len, 1);
   memcpy(changed, data, len);
   put_number(changed + at, size, number);
-  besom__file_repair(changed, len);
+  besom__container_fix_checksums(changed, len);
   besom_status status = load(changed, len);
   free(changed);
   return status;
@@ -202,7 +202,7 @@ static void check_repair(uint8_t *data, size_t len, const char *kind) {
   memset(spoilt + CHECKSUM_AT, 0xff, 8);
   for (unsigned i = 0; i < sections_in(data); i++) memset(row_of(spoilt, i) + 24, 0xff, 8);
   assert_int_equal(load(spoilt, len), BESOM_CORRUPT);
-  besom__file_repair(spoilt, len);
+  besom__container_fix_checksums(spoilt, len);
   assert_memory_equal(spoilt, data, len);
   assert_int_equal(load(spoilt, len), BESOM_OK);
   free(spoilt);
@@ -236,11 +236,11 @@ static void check_kind(uint8_t *data, size_t len, const char *kind) {
   for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
     memcpy(data + KIND_AT, names[i], 16);
     assert_int_equal(load(data, len), BESOM_CORRUPT); /* by its checksum */
-    besom__file_repair(data, len);
+    besom__container_fix_checksums(data, len);
     assert_int_equal(load(data, len), BESOM_NEWER_VERSION);
   }
   memset(data + KIND_AT, 'x', 16); /* as long as a name can be */
-  besom__file_repair(data, len);
+  besom__container_fix_checksums(data, len);
   assert_int_equal(load(data, len), BESOM_NEWER_VERSION);
   memset(data + KIND_AT, 0, 16);
   memcpy(data + KIND_AT, kind, strlen(kind));
@@ -306,7 +306,7 @@ static void check_places(uint8_t *data, size_t len, const char *kind) {
   for (unsigned more = 1; more <= 130; more += 43) { /* something behind the last section */
     uint8_t *longer = heap_array(len + more, 1);
     memcpy(longer, data, len);
-    besom__file_repair(longer, len + more);
+    besom__container_fix_checksums(longer, len + more);
     assert_int_equal(load(longer, len + more), BESOM_CORRUPT);
     free(longer);
   }
@@ -342,7 +342,7 @@ static uint8_t *with_section(const uint8_t *data, size_t len, uint32_t tag, size
   put_number(row_of(made, n), 4, tag);
   put_number(row_of(made, n) + 8, 8, extra_at);
   put_number(row_of(made, n) + 16, 8, 8);
-  besom__file_repair(made, *longer);
+  besom__container_fix_checksums(made, *longer);
   return made;
 }
 

@@ -1,5 +1,5 @@
 /* Numbers to bytes and back, the ends of buffers, and the checksum. */
-#include "core/wire.h"
+#include "core/byte_io.h"
 
 #include <float.h>
 #include <math.h>
@@ -18,7 +18,7 @@ static void numbers_are_written_with_their_lowest_byte_first(void **state) {
   uint8_t bytes[24];
   static const uint8_t wanted[24] = {4,   3,   2,   1,   8, 7, 6, 5, 4, 3, 2,    1,
                                      'a', 'b', 'c', 'd', 0, 0, 0, 0, 0, 0, 0xf0, 0x3f};
-  struct writer w = {bytes, bytes + sizeof bytes, false};
+  struct byte_writer w = {bytes, bytes + sizeof bytes, false};
   besom__write_u32(&w, 0x01020304);
   besom__write_u64(&w, UINT64_C(0x0102030405060708));
   besom__write_bytes(&w, "abcd", 4);
@@ -41,12 +41,12 @@ static void what_is_written_is_read(void **state) {
   uint8_t bytes[4 + 8 + 8 + 5], text[5];
   for (uint64_t i = 0; i < 1000; i++) {
     uint64_t number = i < 64 ? ~UINT64_C(0) << i : mix64(i);
-    struct writer w = {bytes, bytes + sizeof bytes, false};
+    struct byte_writer w = {bytes, bytes + sizeof bytes, false};
     besom__write_u32(&w, (uint32_t)number);
     besom__write_u64(&w, number);
     besom__write_double(&w, doubles[i % 8]);
     besom__write_bytes(&w, "hello", 5);
-    struct reader r = {bytes, w.at, false};
+    struct byte_reader r = {bytes, w.at, false};
     assert_int_equal(besom__read_u32(&r), (uint32_t)number);
     assert_int_equal(besom__read_u64(&r), number);
     assert_int_equal(bits_of(besom__read_double(&r)), bits_of(doubles[i % 8]));
@@ -63,7 +63,7 @@ enum { FIELDS = 4 };
 static const size_t field_sizes[FIELDS] = {4, 8, 8, 5};
 
 /* Is the field zero? Fresh memory is not. */
-static bool reads_zero(struct reader *r, unsigned field) {
+static bool reads_zero(struct byte_reader *r, unsigned field) {
   uint8_t text[5] = {1, 1, 1, 1, 1};
   switch (field) {
   case 0:
@@ -78,7 +78,7 @@ static bool reads_zero(struct reader *r, unsigned field) {
   }
 }
 
-static void write_ones(struct writer *w, unsigned field) {
+static void write_ones(struct byte_writer *w, unsigned field) {
   static const uint8_t ones[5] = {0xff, 0xff, 0xff, 0xff, 0xff};
   double all;
   memset(&all, 0xff, sizeof all);
@@ -104,7 +104,7 @@ static void reading_past_the_end_gives_zeros_and_fails(void **state) {
     for (size_t size = 0; size <= 8; size++) {
       uint8_t *bytes = heap_array(size, 1);
       memset(bytes, 0xff, size);
-      struct reader r = {bytes, bytes + size, false};
+      struct byte_reader r = {bytes, bytes + size, false};
       bool fits = size >= field_sizes[field];
       assert_int_equal(reads_zero(&r, field), !fits);
       assert_int_equal(r.failed, !fits);
@@ -117,7 +117,7 @@ static void after_a_failure_everything_reads_as_zero(void **state) {
   (void)state;
   uint8_t bytes[7];
   memset(bytes, 0xff, sizeof bytes);
-  struct reader r = {bytes, bytes + sizeof bytes, false};
+  struct byte_reader r = {bytes, bytes + sizeof bytes, false};
   assert_int_equal(besom__read_u64(&r), 0);
   assert_int_equal(besom__read_u32(&r), 0); /* there would be bytes enough */
   assert_true(reads_zero(&r, 3));
@@ -129,7 +129,7 @@ static void nothing_is_written_past_the_end(void **state) {
   for (unsigned field = 0; field < FIELDS; field++)
     for (size_t size = 0; size <= 8; size++) {
       uint8_t bytes[16] = {0};
-      struct writer w = {bytes, bytes + size, false};
+      struct byte_writer w = {bytes, bytes + size, false};
       bool fits = size >= field_sizes[field];
       write_ones(&w, field);
       assert_int_equal(w.failed, !fits);
@@ -144,7 +144,7 @@ static void nothing_is_written_past_the_end(void **state) {
 static void after_a_failure_nothing_more_is_written(void **state) {
   (void)state;
   uint8_t bytes[7] = {0};
-  struct writer w = {bytes, bytes + sizeof bytes, false};
+  struct byte_writer w = {bytes, bytes + sizeof bytes, false};
   write_ones(&w, 1);
   write_ones(&w, 0);
   write_ones(&w, 3);

@@ -1,4 +1,4 @@
-#include "core/wire.h"
+#include "core/byte_io.h"
 
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-void besom__read_bytes(struct reader *r, void *out, size_t n) {
+void besom__read_bytes(struct byte_reader *r, void *out, size_t n) {
   if (r->failed || (size_t)(r->end - r->at) < n) {
     r->failed = true;
     memset(out, 0, n);
@@ -17,26 +17,26 @@ void besom__read_bytes(struct reader *r, void *out, size_t n) {
   r->at += n;
 }
 
-uint64_t besom__read_u64(struct reader *r) {
+uint64_t besom__read_u64(struct byte_reader *r) {
   uint8_t bytes[8];
   besom__read_bytes(r, bytes, sizeof bytes);
   return load64(bytes);
 }
 
-uint32_t besom__read_u32(struct reader *r) {
+uint32_t besom__read_u32(struct byte_reader *r) {
   uint8_t bytes[8] = {0};
   besom__read_bytes(r, bytes, 4);
   return (uint32_t)load64(bytes);
 }
 
-double besom__read_double(struct reader *r) {
+double besom__read_double(struct byte_reader *r) {
   uint64_t bits = besom__read_u64(r);
   double x;
   memcpy(&x, &bits, sizeof x);
   return x;
 }
 
-void besom__write_bytes(struct writer *w, const void *data, size_t n) {
+void besom__write_bytes(struct byte_writer *w, const void *data, size_t n) {
   if (w->failed || (size_t)(w->end - w->at) < n) {
     w->failed = true;
     return;
@@ -45,19 +45,19 @@ void besom__write_bytes(struct writer *w, const void *data, size_t n) {
   w->at += n;
 }
 
-void besom__write_u64(struct writer *w, uint64_t x) {
+void besom__write_u64(struct byte_writer *w, uint64_t x) {
   uint8_t bytes[8];
   store64(bytes, x);
   besom__write_bytes(w, bytes, sizeof bytes);
 }
 
-void besom__write_u32(struct writer *w, uint32_t x) {
+void besom__write_u32(struct byte_writer *w, uint32_t x) {
   uint8_t bytes[8];
   store64(bytes, x);
   besom__write_bytes(w, bytes, 4);
 }
 
-void besom__write_double(struct writer *w, double x) {
+void besom__write_double(struct byte_writer *w, double x) {
   uint64_t bits;
   memcpy(&bits, &x, sizeof bits);
   besom__write_u64(w, bits);

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE /* O_CLOEXEC, O_DIRECTORY, getentropy */
-#include "core/disk.h"
+#include "core/durable_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ static besom_status write_fully(void *ctx, const void *data, size_t len) {
   return BESOM_OK;
 }
 
-/* The rename is only safe from a power cut when the directory is synced, too. */
+/* A rename survives a power loss only if the directory is synced, too. */
 static besom_status sync_directory_of(const char *path) {
   char directory[PATH_MAX];
   const char *slash = strrchr(path, '/');
@@ -35,17 +35,15 @@ static besom_status sync_directory_of(const char *path) {
   memcpy(directory, path, len);
   memcpy(directory + len, ".", 2);
   int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0)
-    return errno == EACCES || errno == ENOENT
-               ? BESOM_OK
-               : BESOM_IO; /* not for reading, but written; or gone */
-  /* Some file systems cannot sync a directory and say EINVAL: nothing more can be done there. */
+  /* EACCES: the directory can be written but not read. ENOENT: it was removed meanwhile. */
+  if (fd < 0) return errno == EACCES || errno == ENOENT ? BESOM_OK : BESOM_IO;
+  /* Some file systems cannot sync a directory and return EINVAL; there is no other way there. */
   besom_status status = fsync(fd) == 0 || errno == EINVAL ? BESOM_OK : BESOM_IO;
   close(fd);
   return status;
 }
 
-/* Creates a file of a random name in the directory of path; -1 with errno if that fails. */
+/* Creates a file with a random name in the directory of path. On failure: -1, and errno is set. */
 static int create_beside(const char *path, char *name, size_t size) {
   uint64_t random;
   if (getentropy(&random, sizeof random) != 0) return -1;
@@ -59,7 +57,7 @@ static int create_beside(const char *path, char *name, size_t size) {
   return open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 }
 
-/* A file that is replaced keeps its permissions: there is a secret in it, the seed. */
+/* A replaced file keeps its permissions, because it contains a secret: the seed. */
 static besom_status keep_permissions(const char *path, int fd) {
   struct stat old;
   if (stat(path, &old) != 0) return BESOM_OK;
@@ -84,15 +82,15 @@ besom_status besom__file_replace(const char *path,
   return status;
 }
 
-/* Who was here before may have died between the two. */
+/* Syncs even if the file is absent: an earlier process may have died between unlink and sync. */
 besom_status besom__file_unlink(const char *path) {
   if (unlink(path) != 0 && errno != ENOENT) return BESOM_IO;
   return sync_directory_of(path);
 }
 
 besom_status besom__file_map(const char *path, void **data, size_t *len) {
-  int fd = open(path,
-                O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* else a FIFO without a writer would hang us */
+  /* O_NONBLOCK: opening a FIFO without a writer would block. */
+  int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return BESOM_IO;
   struct stat info;
   besom_status status = fstat(fd, &info) == 0 ? BESOM_OK : BESOM_IO;

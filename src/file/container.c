@@ -1,10 +1,10 @@
-#include "file/file.h"
+#include "file/container.h"
 
 #include "core/bits.h"
 #include "core/sections.h"
 #include "filter.h"
 
-/* Sizes and places in the file: see docs/format.md. */
+/* Sizes and offsets in the file: see docs/format.md. */
 #define MAGIC \
   "\x89"      \
   "BESOM\r\n"
@@ -14,7 +14,7 @@
 #define HEADER_CHECKSUM_AT 56
 #define SECTION_BYTES 32
 #define ALIGNMENT 64
-#define PARAMETER_BYTES 512 /* more than any kind has */
+#define PARAMETER_BYTES 512 /* more than any kind needs */
 
 static uint64_t aligned(uint64_t offset) {
   return (offset + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);
@@ -29,10 +29,10 @@ static uint64_t header_checksum(const uint8_t *header, unsigned sections) {
   return besom__checksum(sums, sizeof sums);
 }
 
-/* The header and the table of sections; gives their size. */
+/* Writes the header and the section table. Returns their size. */
 static size_t write_header(const besom_filter *f, const struct sections_out *out, uint8_t *header) {
   size_t size = HEADER_BYTES + SECTION_BYTES * (size_t)out->n;
-  struct writer table = {header + HEADER_BYTES, header + size, false};
+  struct byte_writer table = {header + HEADER_BYTES, header + size, false};
   uint64_t at = size;
   for (unsigned i = 0; i < out->n; i++) {
     at = aligned(at);
@@ -43,7 +43,7 @@ static size_t write_header(const besom_filter *f, const struct sections_out *out
     besom__write_u64(&table, besom__checksum(out->list[i].data, (size_t)out->list[i].len));
     at += out->list[i].len;
   }
-  struct writer w = {header, header + HEADER_BYTES, false};
+  struct byte_writer w = {header, header + HEADER_BYTES, false};
   char kind[KIND_BYTES] = {0};
   memcpy(kind, f->kind->info.name, strlen(f->kind->info.name));
   besom__write_bytes(&w, MAGIC, 8);
@@ -75,17 +75,16 @@ static besom_status write_all(const struct sections_out *out, const uint8_t *hea
 
 static besom_status save(const besom_filter *f, const besom_sink *sink) {
   uint8_t parameters[PARAMETER_BYTES], header[HEADER_BYTES + SECTION_BYTES * MAX_SECTIONS];
-  uint8_t inner[MAX_INNER][INNER_PARAMETER_BYTES];
-  struct sections_out out = {.n = 1, .inner_parameters = inner};
-  out.parameters = (struct writer){parameters, parameters + sizeof parameters, false};
+  uint8_t layers[MAX_SAVED_LAYERS][LAYER_PARAMETER_BYTES];
+  struct sections_out out = {.n = 1, .layer_parameters = layers};
+  out.parameters = (struct byte_writer){parameters, parameters + sizeof parameters, false};
   besom__write_u32(&out.parameters, f->hasher.id);
   besom__write_u32(&out.parameters, 0);
   besom__write_bytes(&out.parameters, f->hasher.seed, SEED_BYTES);
   besom__write_u64(&out.parameters, f->items);
   besom__write_u64(&out.parameters, f->capacity);
   f->kind->save(f, &out);
-  if (out.failed || out.parameters.failed)
-    return BESOM_UNSUPPORTED; /* no kind makes filters of so many parts */
+  if (out.failed || out.parameters.failed) return BESOM_UNSUPPORTED; /* no kind has so many parts */
   out.list[0] =
       (struct section){TAG_PARAMETERS, 0, parameters, (uint64_t)(out.parameters.at - parameters)};
   size_t size = write_header(f, &out, header);
@@ -95,18 +94,18 @@ static besom_status save(const besom_filter *f, const besom_sink *sink) {
 besom_status besom_save(const besom_filter *f, const besom_sink *sink) {
   if (!f || !sink || !sink->write) return BESOM_INVALID;
   if (!f->kind->save) return BESOM_UNSUPPORTED;
-  struct visit v = besom__enter(f);
-  besom__hold(v.filter);
+  struct reader v = besom__reader_enter(f);
+  besom__pause_writers(v.filter);
   besom_status status = save(v.filter, sink);
-  besom__let_go(v.filter);
-  besom__leave(v);
+  besom__resume_writers(v.filter);
+  besom__reader_leave(v);
   return status;
 }
 
 /* ------------------------------------------------------------------ load */
 
-/* Notes what is wrong, and where; fault may be NULL. */
-static besom_status wrong(besom_fault *fault, const char *what, uint64_t offset) {
+/* Records what is wrong and at which offset; fault may be NULL. Returns CORRUPT. */
+static besom_status corrupt(besom_fault *fault, const char *what, uint64_t offset) {
   if (fault) *fault = (besom_fault){what, offset};
   return BESOM_CORRUPT;
 }
@@ -117,34 +116,37 @@ static bool all_zero(const uint8_t *data, uint64_t len) {
   return true;
 }
 
-/* Finds the sections: in order, aligned, one behind the other, up to the end, padded with zeros. */
+/*
+ * Reads the section table. Sections must be in order, aligned, without gaps but for zero padding,
+ * and must end at the end of the file.
+ */
 static besom_status read_sections(const uint8_t *data, size_t len, unsigned n,
                                   struct sections_in *in, bool trusted, besom_fault *fault) {
   uint64_t at = HEADER_BYTES + SECTION_BYTES * (uint64_t)n;
-  struct reader table = {data + HEADER_BYTES, data + at, false};
+  struct byte_reader table = {data + HEADER_BYTES, data + at, false};
   for (unsigned i = 0; i < n; i++) {
     uint32_t tag = besom__read_u32(&table), owner = besom__read_u32(&table);
     uint64_t offset = besom__read_u64(&table), size = besom__read_u64(&table),
              checksum = besom__read_u64(&table);
     if (offset != aligned(at) || offset > len || size > len - offset)
-      return wrong(fault, "a section is not where it should be",
-                   HEADER_BYTES + SECTION_BYTES * (uint64_t)i);
+      return corrupt(fault, "a section has the wrong offset or length",
+                     HEADER_BYTES + SECTION_BYTES * (uint64_t)i);
     bool check = !trusted || tag == TAG_PARAMETERS;
     if (check && !all_zero(data + at, offset - at))
-      return wrong(fault, "bytes between sections are not zero", at);
+      return corrupt(fault, "bytes between sections are not zero", at);
     if (check && besom__checksum(data + offset, (size_t)size) != checksum)
-      return wrong(fault, "the checksum of a section is wrong", offset);
+      return corrupt(fault, "the checksum of a section is wrong", offset);
     in->list[i] = (struct section){tag, owner, data + offset, size};
     at = offset + size;
   }
   in->n = n;
   in->parameters = take_parameters(in);
-  if (at != len) return wrong(fault, "there are bytes behind the last section", at);
-  return in->parameters.failed ? wrong(fault, "the section of parameters is missing", HEADER_BYTES)
+  if (at != len) return corrupt(fault, "there are bytes after the last section", at);
+  return in->parameters.failed ? corrupt(fault, "the parameter section is missing", HEADER_BYTES)
                                : BESOM_OK;
 }
 
-/* One name has one spelling: nothing behind its end. */
+/* The bytes after the name must be zero, so that each name has one encoding. */
 static bool padded_with_zeros(const char *kind) {
   size_t len = strlen(kind);
   return all_zero((const uint8_t *)kind + len, KIND_BYTES - len);
@@ -153,8 +155,8 @@ static bool padded_with_zeros(const char *kind) {
 static besom_status read_header(const uint8_t *data, size_t len, char *kind, unsigned *sections,
                                 besom_fault *fault) {
   if (len < HEADER_BYTES || memcmp(data, MAGIC, 8) != 0)
-    return wrong(fault, "not a saved filter", 0);
-  struct reader r = {data + 8, data + HEADER_BYTES, false};
+    return corrupt(fault, "not a saved filter", 0);
+  struct byte_reader r = {data + 8, data + HEADER_BYTES, false};
   uint32_t version = besom__read_u32(&r);
   *sections = besom__read_u32(&r);
   besom__read_bytes(&r, kind, KIND_BYTES);
@@ -162,36 +164,36 @@ static besom_status read_header(const uint8_t *data, size_t len, char *kind, uns
   if (version > FORMAT_VERSION) return BESOM_NEWER_VERSION;
   bool is_header =
       version && !reserved && padded_with_zeros(kind) && *sections && *sections <= MAX_SECTIONS;
-  if (!is_header) return wrong(fault, "the header is damaged", 0);
-  if (length > len) return wrong(fault, "the file is cut short", len);
-  if (length < len) return wrong(fault, "there are bytes behind the filter", length);
+  if (!is_header) return corrupt(fault, "the header is damaged", 0);
+  if (length > len) return corrupt(fault, "the file is cut short", len);
+  if (length < len) return corrupt(fault, "there are bytes after the filter", length);
   if (len < HEADER_BYTES + SECTION_BYTES * (size_t)*sections)
-    return wrong(fault, "the header is damaged", 0);
+    return corrupt(fault, "the header is damaged", 0);
   bool is_right = besom__read_u64(&r) == header_checksum(data, *sections);
   return is_right ? BESOM_OK
-                  : wrong(fault, "the checksum of the header is wrong", HEADER_CHECKSUM_AT);
+                  : corrupt(fault, "the checksum of the header is wrong", HEADER_CHECKSUM_AT);
 }
 
-/* Fills the head from the parameters, lets the kind do the rest. */
+/* Fills the head from the parameters, then calls the kind's load and validate. */
 static besom_status read_filter(besom_filter *f, struct sections_in *in, bool trusted,
                                 besom_fault *fault) {
   f->items = besom__read_u64(&in->parameters);
   f->capacity = besom__read_u64(&in->parameters);
   besom_status status = f->kind->load(f, in);
   if (status == BESOM_CORRUPT)
-    return wrong(fault, "the parameters do not fit together", HEADER_BYTES);
+    return corrupt(fault, "the parameters contradict each other", HEADER_BYTES);
   if (status != BESOM_OK) return status;
   bool all_read =
       !in->parameters.failed && in->parameters.at == in->parameters.end && in->taken == in->n;
-  const char *reason = !all_read ? "there are parameters or sections too many"
+  const char *reason = !all_read ? "there are extra parameters or sections"
                        : trusted ? NULL
                                  : f->kind->validate(f);
   if (!reason) return BESOM_OK;
   f->kind->destroy(f);
-  return wrong(fault, reason, HEADER_BYTES);
+  return corrupt(fault, reason, HEADER_BYTES);
 }
 
-/* The hash and its seed come first in the parameters, since the filter cannot be made without. */
+/* The hash and its seed are the first parameters, because the filter is created with them. */
 static besom_status read_hasher(struct sections_in *in, struct hasher *hasher) {
   uint8_t seed[SEED_BYTES];
   uint32_t hash = besom__read_u32(&in->parameters), reserved = besom__read_u32(&in->parameters);
@@ -199,16 +201,17 @@ static besom_status read_hasher(struct sections_in *in, struct hasher *hasher) {
   return reserved ? BESOM_CORRUPT : besom__hasher_restore(hasher, hash, seed);
 }
 
-besom_status besom__file_load(const uint8_t *data, size_t len, const besom_allocator *allocator,
-                              bool mapped, unsigned flags, besom_fault *fault, besom_filter **out) {
-  char name[KIND_BYTES + 1] = {0}; /* there is a name of KIND_BYTES letters */
+besom_status besom__container_load(const uint8_t *data, size_t len,
+                                   const besom_allocator *allocator, bool mapped, unsigned flags,
+                                   besom_fault *fault, besom_filter **out) {
+  char name[KIND_BYTES + 1] = {0}; /* one kind's name has KIND_BYTES letters */
   unsigned sections;
   struct sections_in in = {0};
   struct hasher hasher;
   besom_filter *f;
   besom_status status = read_header(data, len, name, &sections, fault);
   if (status == BESOM_OK)
-    status = read_sections(data, len, sections, &in, flags & BESOM_TRUSTED, fault);
+    status = read_sections(data, len, sections, &in, flags & BESOM_OPEN_TRUSTED, fault);
   if (status != BESOM_OK) return status;
   const struct besom_kind *kind = besom__kind_named(name);
   if (!kind) return BESOM_NEWER_VERSION;
@@ -219,12 +222,13 @@ besom_status besom__file_load(const uint8_t *data, size_t len, const besom_alloc
     f->mapping = (void *)(uintptr_t)data;
     f->mapping_size = len;
   }
-  status = read_filter(f, &in, flags != 0, fault);
+  bool trusted = flags & (BESOM_OPEN_TRUSTED | BESOM_OPEN_CHECKSUMS);
+  status = read_filter(f, &in, trusted, fault);
   if (status == BESOM_OK) {
     *out = f;
     return BESOM_OK;
   }
-  f->mapping_size = 0; /* it stays the caller's */
+  f->mapping_size = 0; /* the caller still owns the mapping */
   besom__filter_drop(f);
   return status;
 }
@@ -232,10 +236,10 @@ besom_status besom__file_load(const uint8_t *data, size_t len, const besom_alloc
 besom_status besom_load(const void *data, size_t len, const besom_allocator *allocator,
                         besom_filter **out) {
   if (!data || !out) return BESOM_INVALID;
-  return besom__file_load(data, len, allocator, false, 0, NULL, out);
+  return besom__container_load(data, len, allocator, false, 0, NULL, out);
 }
 
-void besom__file_repair(uint8_t *data, size_t len) {
+void besom__container_fix_checksums(uint8_t *data, size_t len) {
   if (len < HEADER_BYTES) return;
   unsigned n = data[12];
   if (n > MAX_SECTIONS || len < HEADER_BYTES + SECTION_BYTES * (size_t)n) return;

@@ -1,0 +1,27 @@
+/*
+ * From a number of keys and a false-positive fpr, or a size, to the geometry of a blocked Bloom
+ * filter, and from a geometry to its false-positive fpr.
+ */
+#ifndef BESOM_BLOOM_BLOCKED_GEOMETRY_H
+#define BESOM_BLOOM_BLOCKED_GEOMETRY_H
+
+#include "bloom/blocked.h"
+
+#define MIN_PLANNED_FPR 0x1p-64
+
+struct blocked_geometry {
+  double lines; /* a whole number; may be too large for memory */
+  uint32_t full_layers;
+  bool half_layer;
+};
+
+/* The false-positive fpr with so many keys. */
+double besom__blocked_fpr(const struct blocked_geometry *geometry, double keys);
+
+/* The fewest lines with at most this false-positive fpr. fpr >= MIN_PLANNED_FPR. */
+struct blocked_geometry besom__blocked_geometry_for_fpr(double keys, double fpr);
+
+/* The lowest false-positive fpr of that many lines. */
+struct blocked_geometry besom__blocked_geometry_for_lines(double keys, double lines);
+
+#endif

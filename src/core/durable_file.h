@@ -1,0 +1,25 @@
+/* Files whose replacement and removal survive a power loss. */
+#ifndef BESOM_CORE_DURABLE_FILE_H
+#define BESOM_CORE_DURABLE_FILE_H
+
+#include "besom.h"
+
+/*
+ * Replaces the file at path: writes a temporary file in the same directory, syncs it, renames it
+ * and syncs the directory. After a failure or a crash there is either the old file or the new one.
+ * fill writes the content. Errors: IO, what fill returned.
+ */
+besom_status besom__file_replace(const char *path,
+                                 besom_status (*fill)(void *ctx, const besom_sink *sink),
+                                 void *ctx);
+
+/*
+ * Maps a file for reading, until the caller calls munmap. Errors: IO, CORRUPT (not a regular file,
+ * or empty).
+ */
+besom_status besom__file_map(const char *path, void **data, size_t *len);
+
+/* Removes a file, if there is one, and syncs the directory. Errors: IO. */
+besom_status besom__file_unlink(const char *path);
+
+#endif

@@ -1,0 +1,128 @@
+#include "layered/query_sample.h"
+
+#include "core/memory.h"
+#include "core/sort.h"
+
+#define FIRST_SLOTS 1024
+#define MAX_INITIAL_SLOTS (UINT64_C(1) << 22) /* slots allocated at once, whatever size_hint says */
+#define TICK_EVERY 4096
+
+void besom__query_sample_free(const besom_filter *f, struct query_sample *s) {
+  besom__release(&f->allocator, s->at, (size_t)(s->slots * sizeof *s->at));
+  *s = (struct query_sample){0};
+}
+
+/* ------------------------------------------------------------------ the table */
+
+/*
+ * The slot of a digest, or the empty slot where it would be inserted. Digest bits are uniformly
+ * random, so no further hash is needed.
+ */
+static struct query_count *slot_of(const struct query_sample *s, besom_digest d) {
+  uint64_t i = d.lo & (s->slots - 1);
+  while (s->at[i].count && (s->at[i].digest.hi != d.hi || s->at[i].digest.lo != d.lo))
+    i = (i + 1) & (s->slots - 1);
+  return &s->at[i];
+}
+
+static besom_status enlarge(const besom_filter *f, struct query_sample *s, uint64_t expected) {
+  struct query_sample larger = {
+      .n = s->n, .slots = s->slots ? 2 * s->slots : FIRST_SLOTS, .weighted = s->weighted};
+  while (larger.slots / 4 * 3 <= expected && larger.slots < MAX_INITIAL_SLOTS) larger.slots *= 2;
+  if (larger.slots > SIZE_MAX / 2 / sizeof *s->at) return BESOM_NO_MEMORY;
+  larger.at = besom__allocate(&f->allocator, (size_t)(larger.slots * sizeof *s->at));
+  if (!larger.at) return BESOM_NO_MEMORY;
+  for (uint64_t i = 0; i < s->slots; i++)
+    if (s->at[i].count) *slot_of(&larger, s->at[i].digest) = s->at[i];
+  besom__query_sample_free(f, s);
+  *s = larger;
+  return BESOM_OK;
+}
+
+static besom_status add(const besom_filter *f, struct query_sample *s, besom_digest d,
+                        uint64_t weight) {
+  if (s->n >= s->slots / 4 * 3) {
+    besom_status status = enlarge(f, s, 0);
+    if (status != BESOM_OK) return status;
+  }
+  struct query_count *slot = slot_of(s, d);
+  s->n += slot->count == 0;
+  s->weighted |= slot->count != 0 || weight != 1;
+  slot->digest = d;
+  slot->count += weight;
+  return BESOM_OK;
+}
+
+/* ------------------------------------------------------------------ collecting */
+
+static besom_status read_all(const besom_filter *f, const besom_source *source,
+                             const besom_progress *progress, struct query_sample *s) {
+  for (uint64_t done = 0;; done++) {
+    besom_bytes key;
+    uint64_t weight = 1;
+    besom_status status = source->next(source->ctx, &key, &weight);
+    if (status != BESOM_OK) return status == BESOM_END ? BESOM_OK : status;
+    if (!key.data && key.len) return BESOM_INVALID;
+    if (weight > UINT32_MAX) weight = UINT32_MAX; /* so that sums do not overflow */
+    if (weight) status = add(f, s, hash_bytes(&f->hasher, key.data, key.len), weight);
+    if (status == BESOM_OK && done % TICK_EVERY == 0)
+      status = besom__tick(progress, done, source->size_hint);
+    if (status != BESOM_OK) return status;
+  }
+}
+
+besom_status besom__query_sample_collect(const besom_filter *f, const besom_source *source,
+                                         const besom_progress *progress, struct query_sample *out) {
+  *out = (struct query_sample){0};
+  besom_status status = enlarge(f, out, source->size_hint);
+  if (status == BESOM_OK) status = read_all(f, source, progress, out);
+  if (status != BESOM_OK) besom__query_sample_free(f, out);
+  return status;
+}
+
+/*
+ * Setting a count to 0 at once would break the probe sequences of other digests. So members are
+ * marked first, and their counts are set to 0 at the end.
+ */
+void besom__query_sample_remove_members(struct query_sample *s, const struct digests *members) {
+  const uint64_t member = UINT64_MAX;
+  for (uint64_t i = 0; s->n && i < members->n; i++) {
+    struct query_count *slot = slot_of(s, members->at[i]);
+    if (slot->count) slot->count = member;
+  }
+  for (uint64_t i = 0; i < s->slots; i++)
+    if (s->at[i].count == member) s->at[i].count = 0, s->n--;
+}
+
+/* ------------------------------------------------------------------ rank-frequency distribution */
+
+void besom__query_sample_rank_frequency(const struct query_sample *s, struct rank_frequency *out) {
+  for (uint64_t i = 0; i < s->slots; i++) besom__rank_frequency_add(out, s->at[i].count);
+}
+
+/* Appends the keys of a class of counts, or of all classes above it. */
+static void gather(const struct query_sample *s, unsigned class, bool above, struct digests *out) {
+  for (uint64_t i = 0; i < s->slots; i++) {
+    unsigned own = besom__count_class(s->at[i].count);
+    if (s->at[i].count && (above ? own > class : own == class)) out->at[out->n++] = s->at[i].digest;
+  }
+}
+
+besom_status besom__query_sample_top(const besom_filter *f, const struct query_sample *s,
+                                     const struct rank_frequency *frequencies, uint64_t n,
+                                     struct digests *out) {
+  unsigned class = COUNT_CLASSES;
+  uint64_t above = 0;
+  *out = (struct digests){0};
+  if (n > frequencies->n_keys) n = frequencies->n_keys;
+  while (class > 0 && above + frequencies->keys[class - 1] < n) above += frequencies->keys[--class];
+  if (class > 0) class --;
+  out->room = above + frequencies->keys[class] + 1;
+  out->at = besom__allocate(&f->allocator, (size_t)out->room * sizeof *out->at);
+  if (!out->at) return BESOM_NO_MEMORY;
+  gather(s, class, true, out);
+  gather(s, class, false, out);
+  besom__sort_digests(out->at + above, (size_t)(out->n - above), 0);
+  out->n = n;
+  return BESOM_OK;
+}
