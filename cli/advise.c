@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bar.h"
+#include "config_text.h"
 #include "fail.h"
 #include "keys.h"
 #include "kinds.h"
@@ -104,12 +105,21 @@ static uint32_t *read_queries(key_index *keys, size_t *n) {
 
 /* ------------------------------------------------------------------ replay */
 
+/* Like config_text, in the words of this verb. With --fpr the bits per key are no option. */
+static besom_status explain_config(const besom_config *config, char text[CONFIG_TEXT_SIZE]) {
+  const option_name names[] = {{"fpr", "--fpr"},
+                               {"bits_per_key", given.bits ? "--bits" : "bits per key"}};
+  return config_text(config, names, COUNT_OF(names), text);
+}
+
 /* The memory of every candidate, in bits per key. */
 static double common_bits_per_key(uint32_t members) {
   if (given.bits) return given.bits;
   besom_config config = {.kind = "aqf", .capacity = members, .fpr = given.fpr};
   besom_filter *f;
   besom_statistics stats;
+  char text[CONFIG_TEXT_SIZE];
+  if (explain_config(&config, text) != BESOM_OK) usage_error("%s", text);
   check(besom_create(&config, &f), "an aqf with this false-positive rate");
   check(besom_stats(f, &stats), "statistics");
   besom_free(f);
@@ -142,12 +152,25 @@ static candidate_list list_candidates(void) {
   return list;
 }
 
-static void print_skipped(const candidate_list *list) {
+/* Why there is no such filter. */
+static void explain_skipped(const candidate *c, const query_log *log, double bits_per_key,
+                            char text[CONFIG_TEXT_SIZE]) {
+  besom_config config = {.kind = c->kind, .capacity = log->members, .bits_per_key = bits_per_key};
+  if (c->status == BESOM_INVALID && explain_config(&config, text) != BESOM_OK) return;
+  snprintf(text, CONFIG_TEXT_SIZE, "%s",
+           c->status == BESOM_INVALID ? "impossible with this many bits per key"
+           : c->status == BESOM_FULL  ? "its table is full before all keys are in"
+                                      : besom_strerror(c->status));
+}
+
+static void print_skipped(const candidate_list *list, const query_log *log, double bits_per_key) {
+  char text[CONFIG_TEXT_SIZE];
   for (const candidate *c = list->at; c < list->at + list->n; c++)
-    if (c->status)
+    if (c->status) {
+      explain_skipped(c, log, bits_per_key, text);
       fprintf(stderr, "skipped: %s (adapts %s): %s\n", c->kind, adaptation_names[c->adaptation],
-              c->status == BESOM_INVALID ? "impossible with this many bits per key"
-                                         : besom_strerror(c->status));
+              text);
+    }
 }
 
 static double total_seconds(const candidate *c, size_t queries) {
@@ -173,7 +196,7 @@ static size_t run_candidates(candidate_list *list, const query_log *log, double 
   for (; list->done < list->n; list->done++)
     replay_run(&list->at[list->done], log, bits_per_key, seed, &progress);
   bar_end();
-  print_skipped(list);
+  print_skipped(list, log, bits_per_key);
   measured = log->total - log->training;
   qsort(list->at, list->n, sizeof *list->at, compare_candidates);
   size_t ranked = 0;
@@ -296,7 +319,7 @@ static void print_plan(const query_log *log, double bits_per_key) {
     if (log->queries[i] >= log->members)
       check(besom_workload_add(absent, key.data, key.len, 1), "planning");
   }
-  besom_config config = {.kind = "stacked", .bits = bits_per_key};
+  besom_config config = {.kind = "stacked", .bits_per_key = bits_per_key};
   check(besom_plan(&config, log->members, absent, NULL, &plan),
         "planning a stacked filter of %.3g bits per key", bits_per_key);
   besom_workload_free(absent);

@@ -1,9 +1,9 @@
 /* besom build: makes a filter from lists of keys. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "bar.h"
+#include "config_text.h"
 #include "fail.h"
 #include "files.h"
 #include "keys.h"
@@ -13,7 +13,7 @@
 static struct {
   words yes, no;
   const char *kind, *options, *seed, *like, *hash;
-  double fpr, bits;
+  double fpr, bits, reserve;
   uint64_t capacity, max_capacity, value_bits, memory;
   bool dynamic;
   key_form form;
@@ -32,6 +32,9 @@ static const argument arguments[] = {
      .count = &given.capacity, .most = 1e14},
     {"--max-capacity", "N", "keys up to which it can grow at the target rate (besom grow)",
      .count = &given.max_capacity, .most = 1e14},
+    {"--reserve", "SHARE",
+     "share of the slots set aside for adaptation (besom fix), up to 0.5; default 0.05",
+     .real = &given.reserve, .most = 0.5},
     {"--value-bits", "BITS", "size of a value stored with every key; default 0",
      .count = &given.value_bits, .most = 32},
     {"--seed", "HEX", "seed of the hash, 32 hex digits; the same lists then give the same file",
@@ -108,23 +111,42 @@ static besom_config given_config(const uint8_t *seed) {
                         .capacity = given.capacity,
                         .max_capacity = given.max_capacity,
                         .fpr = given.fpr,
-                        .bits = given.bits,
+                        .bits_per_key = given.bits,
                         .value_bits = (uint32_t)given.value_bits,
+                        .reserve = given.reserve,
                         .build_memory = given.memory,
                         .flags = BESOM_DISTINCT};
 }
 
-static _Noreturn void explain(besom_status status) {
+/* Fails if the configuration is wrong, and names the option. keys: the number of keys, 0 if they are
+ * not counted yet. Then, without --capacity, some members cannot be checked. */
+static void check_config(besom_config config, uint64_t keys) {
+  static const option_name names[] = {
+      {"kind", "--kind"},
+      {"options", "--options"},
+      {"hash", "--hash"},
+      {"seed", "--seed"},
+      {"capacity", "--capacity"},
+      {"max_capacity", "--max-capacity"},
+      {"fpr", "--fpr"},
+      {"bits_per_key", "--bits"},
+      {"reserve", "--reserve"},
+      {"value_bits", "--value-bits"},
+      {"build_memory", "--memory"},
+  };
+  char text[CONFIG_TEXT_SIZE];
+  bool is_complete = config.capacity || keys;
+  if (!config.capacity) config.capacity = keys ? keys : 1;
+  besom_status status = config_text(&config, names, COUNT_OF(names), text);
+  if (status == BESOM_OK || (status == BESOM_INVALID && !is_complete)) return;
   if (status == BESOM_UNKNOWN_KIND)
     usage_error("--kind: unknown kind '%s'; besom kinds lists them", given.kind);
+  usage_error("%s", text);
+}
+
+static _Noreturn void explain(besom_status status) {
   if (status == BESOM_UNSUPPORTED && given.no.n)
     usage_error("--no: filters of kind %s cannot be exact on a no list; use --kind aqf or cascade",
-                given.kind);
-  if (status == BESOM_BAD_OPTION)
-    usage_error("--options: unknown name or bad value for kind %s (see docs/kinds.md)", given.kind);
-  if (status == BESOM_INVALID)
-    usage_error("kind %s does not support this combination: --fpr, --bits, --capacity or another "
-                "size is out of range",
                 given.kind);
   if (status == BESOM_FULL && given.like)
     fail("%s: the keys do not fit into a filter of this size", given.like);
@@ -148,11 +170,13 @@ static besom_filter *build_new(key_reader *yes, key_reader *no, uint64_t no_capa
   uint8_t seed[SEED_BYTES];
   besom_config config = given_config(seed_read(given.seed, seed));
   config.no_capacity = no_capacity;
+  check_config(config, 0);
   besom_source yes_source = keys_source(yes), no_source = no ? keys_source(no) : (besom_source){0};
+  besom_input input = {.yes = &yes_source, .no = no ? &no_source : NULL, .progress = &bar_progress};
   besom_filter *f = NULL;
-  besom_status status =
-      besom_build(&config, &yes_source, no ? &no_source : NULL, &bar_progress, &f);
+  besom_status status = besom_build(&config, &input, &f);
   if (status == BESOM_IS_MEMBER) fail_with_common_key(yes, no);
+  if (status == BESOM_INVALID) check_config(config, keys_count(yes));
   if (status != BESOM_OK) explain(status);
   return f;
 }
@@ -161,11 +185,14 @@ static besom_filter *build_new(key_reader *yes, key_reader *no, uint64_t no_capa
  * no list. */
 static besom_filter *build_like(const char *model_path, key_reader *yes, key_reader **no) {
   besom_filter *model = filter_open(model_path), *f = NULL;
-  bool is_static = !(filter_kind(model)->abilities & BESOM_CAN_INSERT);
+  bool is_static = !(besom_abilities(model) & BESOM_CAN_INSERT);
   besom_source yes_source = keys_source(yes),
                no_source = *no ? keys_source(*no) : (besom_source){0};
-  besom_status status =
-      besom_build_like(model, &yes_source, is_static && *no ? &no_source : NULL, &bar_progress, &f);
+  besom_input input = {.yes = &yes_source,
+                       .no = is_static && *no ? &no_source : NULL,
+                       .like = model,
+                       .progress = &bar_progress};
+  besom_status status = besom_build(NULL, &input, &f);
   if (status == BESOM_IS_MEMBER) fail_with_common_key(yes, *no);
   if (status == BESOM_UNSUPPORTED)
     fail("%s: --like does not support filters of kind %s", model_path, filter_stats(model).kind);
@@ -183,13 +210,14 @@ static void add_no_list(besom_filter *f, key_reader *no) {
     if (status == BESOM_UNSUPPORTED)
       usage_error("filters of kind %s cannot have a no list that changes; use --kind aqf",
                   filter_stats(f).kind);
+    if (status == BESOM_RESERVE_FULL)
+      fail("%s: the no list does not fit into a filter of this size%s", keys_position(no),
+           given.like ? ": omit --like" : "");
     check(status, "%s", keys_position(no));
   }
 }
 
 static int run(words words) {
-  if (given.hash && strcmp(given.hash, "xxh3") != 0 && strcmp(given.hash, "sip") != 0)
-    usage_error("--hash: unknown hash '%s': xxh3 or sip", given.hash);
   if (given.fpr && given.bits) usage_error("--fpr and --bits exclude each other: give one of them");
   key_reader *yes = keys_open(given.yes, &given.form),
              *no = given.no.n ? keys_open(given.no, &given.form) : NULL;
@@ -207,10 +235,10 @@ static int run(words words) {
   uint64_t read = keys_count(yes);
   filter_save(f, words.at[0]);
   fprintf(stderr, "%s: %s, %llu keys, %.2f bits per key", words.at[0], stats.kind,
-          (unsigned long long)stats.items, stats.bits_per_key);
-  if (read > stats.items)
-    fprintf(stderr, ", %llu duplicates", (unsigned long long)(read - stats.items));
-  if (no && filter_kind(f)->abilities & BESOM_TAKES_SAMPLE)
+          (unsigned long long)stats.keys, stats.bits_per_key);
+  if (read > stats.keys)
+    fprintf(stderr, ", %llu duplicates", (unsigned long long)(read - stats.keys));
+  if (no && besom_abilities(f) & BESOM_TAKES_SAMPLE)
     fputs("; the no list is a sample: not exact on it", stderr);
   fputs("\n", stderr);
   keys_close(yes);

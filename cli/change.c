@@ -1,4 +1,4 @@
-/* besom add, remove, fix: change a filter key by key. The file is written at the end: all keys take
+/* besom add, remove, fix: change a filter by keys. The file is written at the end: all keys take
  * effect, or none. */
 #include <stdio.h>
 
@@ -56,44 +56,60 @@ typedef struct outcome {
   uint64_t changed, unchanged;
 } outcome;
 
-typedef besom_status change(besom_filter *f, besom_bytes key, outcome *o);
+/* Changes the filter by keys in their order, up to the first one that fails. *done is the number of
+ * keys that did not fail. */
+typedef besom_status change(besom_filter *f, const besom_bytes *keys, size_t n, size_t *done,
+                            outcome *o);
 
-static besom_status add_key(besom_filter *f, besom_bytes key, outcome *o) {
-  o->changed++;
-  return given.no ? besom_no_add(f, key.data, key.len) : besom_insert(f, key.data, key.len);
+static besom_status add_keys(besom_filter *f, const besom_bytes *keys, size_t n, size_t *done,
+                             outcome *o) {
+  besom_status status = besom_insert_many(f, keys, n, done);
+  o->changed += *done;
+  return status;
 }
 
-static besom_status remove_key(besom_filter *f, besom_bytes key, outcome *o) {
-  besom_status status =
-      given.no ? besom_no_remove(f, key.data, key.len) : besom_remove(f, key.data, key.len);
-  if (status == BESOM_NOT_FOUND)
-    o->unchanged++;
-  else
+static besom_status add_no_keys(besom_filter *f, const besom_bytes *keys, size_t n, size_t *done,
+                                outcome *o) {
+  for (*done = 0; *done < n; ++*done) {
+    besom_status status = besom_no_add(f, keys[*done].data, keys[*done].len);
+    if (status != BESOM_OK) return status;
     o->changed++;
-  return status == BESOM_NOT_FOUND ? BESOM_OK : status;
-}
-
-static besom_status fix_key(besom_filter *f, besom_bytes key, outcome *o) {
-  if (!besom_contains(f, key.data, key.len)) {
-    o->unchanged++;
-    return BESOM_OK;
   }
-  o->changed++;
-  return besom_adapt(f, key.data, key.len);
+  return BESOM_OK;
 }
 
-/* Growing does not enlarge the reserve, so it only helps when keys are added to the set. */
-static _Noreturn void explain_full(const besom_filter *f, const char *path, const char *position,
-                                   change *change_key) {
-  if (change_key == fix_key)
-    fail("%s: the reserve for adaptation is full at %s. Build the filter again, with these keys as "
-         "its no list: besom build --no",
-         path, position);
-  if (given.no)
-    fail("%s: the no list is full at %s. Build the filter again, with the whole no list: "
-         "besom build --dynamic --no",
-         path, position);
-  if (filter_kind(f)->abilities & BESOM_CAN_RESIZE)
+static besom_status remove_keys(besom_filter *f, const besom_bytes *keys, size_t n, size_t *done,
+                                outcome *o) {
+  for (*done = 0; *done < n; ++*done) {
+    besom_bytes key = keys[*done];
+    besom_status status =
+        given.no ? besom_no_remove(f, key.data, key.len) : besom_remove(f, key.data, key.len);
+    if (status != BESOM_OK && status != BESOM_NOT_FOUND) return status;
+    o->changed += status == BESOM_OK;
+    o->unchanged += status == BESOM_NOT_FOUND;
+  }
+  return BESOM_OK;
+}
+
+static besom_status fix_keys(besom_filter *f, const besom_bytes *keys, size_t n, size_t *done,
+                             outcome *o) {
+  for (*done = 0; *done < n; ++*done) {
+    besom_bytes key = keys[*done];
+    bool positive = besom_contains(f, key.data, key.len);
+    besom_status status = positive ? besom_adapt(f, key.data, key.len) : BESOM_OK;
+    if (status != BESOM_OK) return status;
+    o->changed += positive;
+    o->unchanged += !positive;
+  }
+  return BESOM_OK;
+}
+
+static bool can_grow(const besom_filter *f) {
+  return besom_abilities(f) & BESOM_CAN_RESIZE;
+}
+
+static _Noreturn void explain_full(const besom_filter *f, const char *path, const char *position) {
+  if (can_grow(f))
     fail("%s: the filter is full at %s. To double its capacity: besom grow %s", path, position,
          path);
   fail("%s: the filter is full at %s, and filters of kind %s cannot grow. Build a larger one: "
@@ -101,10 +117,25 @@ static _Noreturn void explain_full(const besom_filter *f, const char *path, cons
        path, position, filter_stats(f).kind);
 }
 
+/* The reserve is a share of the slots, so it grows with them. */
+static _Noreturn void explain_reserve_full(const besom_filter *f, const char *path,
+                                           const char *position) {
+  const char *what = given.no ? "the no list" : "adaptation",
+             *build = given.no ? "with the whole no list: besom build --dynamic --no"
+                               : "with a larger reserve, or with these keys as its no list: "
+                                 "besom build --reserve, besom build --no";
+  if (can_grow(f))
+    fail("%s: the reserve for %s is full at %s. To double it: besom grow %s. Or build the filter "
+         "again %s",
+         path, what, position, path, build);
+  fail("%s: the reserve for %s is full at %s. Build the filter again %s", path, what, position,
+       build);
+}
+
 static _Noreturn void explain(besom_status status, const besom_filter *f, const char *path,
-                              const char *position, change *change_key) {
+                              const char *position) {
   const char *kind = filter_stats(f).kind;
-  if (status == BESOM_UNSUPPORTED && filter_kind(f)->abilities & BESOM_CAN_BUILD_NO)
+  if (status == BESOM_UNSUPPORTED && besom_abilities(f) & BESOM_CAN_BUILD_NO)
     fail("%s: a filter of kind %s is static: it does not store the no list that a new key must be "
          "compared with. For a filter that can change: besom build --dynamic",
          path, kind);
@@ -117,22 +148,23 @@ static _Noreturn void explain(besom_status status, const besom_filter *f, const 
          path, kind);
   if (status == BESOM_IS_MEMBER)
     fail("%s: the key at %s is on the other list: remove it there first", path, position);
-  if (status == BESOM_FULL) explain_full(f, path, position, change_key);
+  if (status == BESOM_FULL) explain_full(f, path, position);
+  if (status == BESOM_RESERVE_FULL) explain_reserve_full(f, path, position);
   check(status, "%s: %s", path, position);
   fail("%s: %s", path, position);
 }
 
-static int change_all(words words, change *change_key, const char *changed, const char *unchanged) {
+static int change_all(words words, change *change_keys, const char *changed,
+                      const char *unchanged) {
   const char *path = words.at[0];
   besom_filter *f = filter_load(path);
   key_reader *keys = keys_open((struct words){words.at + 1, words.n - 1}, &given.form);
   outcome o = {0, 0};
-  besom_bytes key;
+  besom_bytes batch[KEYS_PER_BATCH];
   bar_begin("reading keys", "bytes");
-  while (keys_next(keys, &key)) {
-    besom_status status = change_key(f, key, &o);
-    if (status != BESOM_OK) explain(status, f, path, keys_position(keys), change_key);
-    if (keys_count(keys) % 1024 == 0) keys_tick(keys);
+  for (size_t n, done; (n = keys_batch(keys, batch)); keys_tick(keys)) {
+    besom_status status = change_keys(f, batch, n, &done, &o);
+    if (status != BESOM_OK) explain(status, f, path, keys_batch_position(keys, done));
   }
   bar_end();
   filter_save(f, path);
@@ -145,18 +177,18 @@ static int change_all(words words, change *change_key, const char *changed, cons
 }
 
 static int add(words words) {
-  return change_all(words, add_key, "added", "");
+  return change_all(words, given.no ? add_no_keys : add_keys, "added", "");
 }
 
-static int remove_keys(words words) {
-  return change_all(words, remove_key, "removed", "not found");
+static int remove_all(words words) {
+  return change_all(words, remove_keys, "removed", "not found");
 }
 
 static int fix(words words) {
-  return change_all(words, fix_key, "fixed", "answered no already");
+  return change_all(words, fix_keys, "fixed", "answered no already");
 }
 
 const verb add_verb = {"add", "add keys to a filter", &add_command, add};
-const verb remove_verb = {"remove", "remove keys from a filter", &remove_command, remove_keys};
+const verb remove_verb = {"remove", "remove keys from a filter", &remove_command, remove_all};
 const verb fix_verb = {"fix", "report false positives, so that they are answered no", &fix_command,
                        fix};

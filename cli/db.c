@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "bar.h"
+#include "config_text.h"
+#include "counters.h"
 #include "database.h"
 #include "fail.h"
 #include "guard_json.h"
@@ -64,11 +66,27 @@ static const command db_command = {
 
 /* ------------------------------------------------------------------ opening */
 
-static besom_guard *guard; /* also closed by exit: an interrupted run writes a checkpoint */
+static besom_guard *guard;
 
-static void close_guard(void) {
-  besom_guard_close(guard);
+static void check_database(besom_status status, const char *name) {
+  if (status == BESOM_DISK_FULL)
+    fail("%s: the disk is full, or LMDB has reached its limit of 64 GiB: free disk space, or load "
+         "the data into a new database with --store rocksdb",
+         name);
+  check(status, "%s", name);
+}
+
+static besom_status close_guard(void) {
+  besom_status status = besom_guard_close(guard);
   guard = NULL;
+  return status;
+}
+
+/* An interrupted or failed run writes a checkpoint, too. Its exit code is decided already. */
+static void close_at_exit(void) {
+  besom_status status = close_guard();
+  if (status != BESOM_OK)
+    fprintf(stderr, "%s: closing the database: %s\n", program_name, besom_strerror(status));
 }
 
 static besom_durability given_durability(void) {
@@ -84,58 +102,67 @@ static bool can_guard(const besom_kind_info *kind) {
 }
 
 /* Called before any file is created. */
-static void check_kind(void) {
-  if (!given.kind) return;
-  const besom_kind_info *kind = kind_named(given.kind);
+static void check_config(const besom_config *config) {
+  static const option_name names[] = {
+      {"kind", "--kind"}, {"capacity", "--capacity"}, {"fpr", "--fpr"}};
+  const besom_kind_info *kind = kind_named(config->kind);
+  char text[CONFIG_TEXT_SIZE];
   if (!kind || !can_guard(kind))
     usage_error("--kind: %s is not a kind that works with a store; besom kinds shows which do",
-                given.kind);
+                config->kind);
+  if (config_text(config, names, COUNT_OF(names), text) != BESOM_OK) usage_error("%s", text);
 }
 
 /* besom_guard_open requires the kind and layout that the database was created with. The command
  * does not know them, so it tries all. */
-static besom_status open_existing(besom_guard_config *config, besom_store *store) {
+static besom_status open_existing(besom_guard_config config, besom_store *store) {
+  besom_config filter = *config.filter;
+  config.filter = &filter;
   besom_status status = BESOM_INCOMPATIBLE;
   for (size_t i = 0; besom_kinds(i) && status == BESOM_INCOMPATIBLE; i++) {
     if (!can_guard(besom_kinds(i)) || (given.kind && strcmp(besom_kinds(i)->name, given.kind) != 0))
       continue;
-    config->filter.kind = besom_kinds(i)->name;
+    filter.kind = besom_kinds(i)->name;
     for (int layout = BESOM_LAYOUT_MERGED;
          layout <= BESOM_LAYOUT_SPLIT && status == BESOM_INCOMPATIBLE; layout++) {
-      config->layout = (besom_layout)layout;
-      status = besom_guard_open(config, store, &guard);
+      config.layout = (besom_layout)layout;
+      status = besom_guard_open(&config, store, &guard);
     }
   }
   return status;
 }
 
 static void open_database(const char *directory, bool create) {
-  besom_guard_config config = {.filter = {.kind = given.kind ? given.kind : "aqf",
-                                          .capacity = given.capacity,
-                                          .fpr = given.fpr},
+  besom_config filter = {
+      .kind = given.kind ? given.kind : "aqf", .capacity = given.capacity, .fpr = given.fpr};
+  besom_guard_config config = {.filter = &filter,
                                .layout = given.split ? BESOM_LAYOUT_SPLIT : BESOM_LAYOUT_MERGED,
                                .durability = given_durability(),
                                .progress = &bar_progress};
   bool exists = database_exists(directory);
-  check_kind();
+  check_config(&filter);
   if (!exists && !create)
     fail("%s: no database here. To create one: besom db load, besom db put", directory);
   besom_store *store = database_open(directory, given.store);
   bar_begin("reading the keys", "keys");
   besom_status status =
-      exists ? open_existing(&config, store) : besom_guard_open(&config, store, &guard);
+      exists ? open_existing(config, store) : besom_guard_open(&config, store, &guard);
   bar_end();
   if (status == BESOM_INCOMPATIBLE)
     fail("%s: the database was created with another --kind than %s: omit --kind", directory,
          given.kind);
-  check(status, "%s", directory);
-  atexit(close_guard);
+  if (status == BESOM_INVALID)
+    fail("%s: the fingerprints of this filter would have more than 64 bits, too many for a store: "
+         "give a smaller --capacity or a higher --fpr",
+         directory);
+  check_database(status, directory);
+  atexit(close_at_exit);
 }
 
 /* ------------------------------------------------------------------ actions */
 
 static void put(besom_bytes key, besom_bytes value, const char *position) {
-  besom_status status = besom_guard_put(guard, key.data, key.len, value.data, value.len);
+  besom_status status = besom_guard_put(guard, key.data, key.len, value.data, value.len, 0);
   if (status == BESOM_INVALID)
     fail("%s: too long: a key of %zu bytes with a value of %zu bytes", position, key.len,
          value.len);
@@ -143,7 +170,7 @@ static void put(besom_bytes key, besom_bytes value, const char *position) {
     fail("%s: the filter is full, and filters of this kind cannot grow: create the database with a "
          "larger --capacity",
          position);
-  check(status, "%s", position);
+  check_database(status, position);
 }
 
 /* The key is the text before the separator; a line without a separator has an empty value. */
@@ -168,13 +195,13 @@ static int load(const char *directory, words files) {
   bar_begin("loading", "bytes");
   bool more = keys_next(lines, &line);
   while (more) {
-    check(besom_guard_begin(guard), "%s", directory);
+    check_database(besom_guard_begin(guard), directory);
     for (int i = 0; i < BATCH && more; i++, more = keys_next(lines, &line))
       put_line(line, keys_position(lines));
-    check(besom_guard_commit(guard), "%s", directory);
+    check_database(besom_guard_commit(guard), directory);
     keys_tick(lines);
   }
-  check(besom_guard_sync(guard), "%s", directory);
+  check_database(besom_guard_sync(guard), directory);
   bar_end();
   besom_guard_statistics stats;
   check(besom_guard_stats(guard, &stats), "statistics");
@@ -213,7 +240,7 @@ static int put_one(const char *directory, words words) {
   open_database(directory, true);
   put((besom_bytes){words.at[0], strlen(words.at[0])},
       (besom_bytes){words.at[1], strlen(words.at[1])}, directory);
-  check(besom_guard_sync(guard), "%s", directory);
+  check_database(besom_guard_sync(guard), directory);
   return 0;
 }
 
@@ -229,7 +256,7 @@ static int del(const char *directory, words keys) {
     else
       check(status, "%s: %s", directory, keys.at[i]);
   }
-  check(besom_guard_sync(guard), "%s", directory);
+  check_database(besom_guard_sync(guard), directory);
   return all ? EXIT_YES : EXIT_NO;
 }
 
@@ -281,11 +308,12 @@ static int print_stats(const char *directory) {
   printf("bytes            %llu\n", (unsigned long long)s.store_bytes);
   printf("filter bytes     %llu\n", (unsigned long long)s.filter_bytes);
   printf("slots            %llu of %u bits, load factor %.3f\n", (unsigned long long)filter.slots,
-         filter.width, filter.load);
+         filter.width, filter.load_factor);
   printf("expected FPR     %.3g\n", filter.expected_fpr);
-  printf("extended         %llu\n", (unsigned long long)filter.extended);
+  printf("extended         %llu\n",
+         (unsigned long long)counter_of(besom_guard_filter(guard), "extended"));
   printf("reserve used     %.1f %%\n", 100 * s.reserve_used);
-  printf("migrating        %s\n", s.moving ? "yes: to a larger filter or a new seed" : "no");
+  printf("migrating        %s\n", s.migrating ? "yes: to a larger filter or a new seed" : "no");
   printf("filter from      %s\n", s.rebuilt ? "the stored keys" : "the checkpoint");
   return 0;
 }
@@ -313,7 +341,7 @@ static int check_all(const char *directory) {
   check(status, "%s: the filter", directory);
   besom_guard_statistics stats;
   check(besom_guard_stats(guard, &stats), "statistics");
-  scan_count s = {.filter = stats.moving ? NULL : besom_guard_filter(guard)};
+  scan_count s = {.filter = stats.migrating ? NULL : besom_guard_filter(guard)};
   besom_bytes none = {NULL, 0};
   bar_begin("checking", "keys");
   check(besom_guard_scan(guard, none, none, count_key, &s), "%s", directory);
@@ -328,7 +356,7 @@ static int check_all(const char *directory) {
   return 0;
 }
 
-static int run(words all) {
+static int act(words all) {
   const char *action = all.at[0], *directory = all.at[1];
   words rest = {all.at + 2, all.n - 2};
   if (strcmp(action, "load") == 0) return load(directory, rest);
@@ -340,6 +368,12 @@ static int run(words all) {
   if (strcmp(action, "stats") == 0) return print_stats(directory);
   if (strcmp(action, "check") == 0) return check_all(directory);
   usage_error("db: unknown action '%s': load, get, put, del, scan, stats or check", action);
+}
+
+static int run(words all) {
+  int code = act(all);
+  check_database(close_guard(), all.at[1]);
+  return code;
 }
 
 const verb db_verb = {"db", "a key-value database with a filter in front of it", &db_command, run};

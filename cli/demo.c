@@ -56,7 +56,7 @@ static const double target_fpr = 1.0 / 256;
 
 static char directory[300];
 static besom_guard *guard;
-static besom_store *store; /* owned choice the guard */
+static besom_store *store; /* owned by the guard */
 
 static int remove_file(const char *path, const struct stat *stat, int type, struct FTW *depth) {
   (void)stat, (void)type, (void)depth;
@@ -66,7 +66,7 @@ static int remove_file(const char *path, const struct stat *stat, int type, stru
 /* Also registered with atexit: no temporary files remain if the program fails. */
 static void clean_up(void) {
   enum { MAX_OPEN = 8 };
-  besom_guard_close(guard);
+  besom_guard_close(guard); /* its files are removed: a failure loses nothing */
   guard = NULL;
   if (*directory) nftw(directory, remove_file, MAX_OPEN, FTW_DEPTH | FTW_PHYS);
   *directory = 0;
@@ -80,9 +80,9 @@ static void open_database(void) {
   if (!mkdtemp(directory)) fail("%s: %s", directory, strerror(errno));
   atexit(clean_up);
   store = database_open(directory, "lmdb");
-  besom_guard_config config = {.filter = {.kind = "aqf", .capacity = given.keys, .fpr = target_fpr},
-                               .layout = BESOM_LAYOUT_SPLIT,
-                               .durability = BESOM_DURABLE_SYNC};
+  besom_config filter = {.kind = "aqf", .capacity = given.keys, .fpr = target_fpr};
+  besom_guard_config config = {
+      .filter = &filter, .layout = BESOM_LAYOUT_SPLIT, .durability = BESOM_DURABLE_SYNC};
   check(besom_guard_open(&config, store, &guard), "%s", directory);
 }
 
@@ -90,7 +90,8 @@ static void load_keys(void) {
   enum { BATCH = 10000 };
   for (uint64_t i = 0; i < given.keys; i++) {
     if (i % BATCH == 0) check(besom_guard_begin(guard), "loading");
-    check(besom_guard_put_new_u64(guard, member_key(i), "value", strlen("value")), "loading");
+    check(besom_guard_put_u64(guard, member_key(i), "value", strlen("value"), BESOM_PUT_NEW),
+          "loading");
     if (i % BATCH == BATCH - 1 || i + 1 == given.keys) check(besom_guard_commit(guard), "loading");
     if (i % BATCH == 0) bar_tick(i, given.keys);
   }
@@ -109,8 +110,13 @@ static const besom_filter *make_filter(filter_choice choice) {
   besom_config config = {.kind = choice_names[choice], .capacity = given.keys, .fpr = target_fpr};
   besom_filter *f;
   check(besom_create(&config, &f), "creating a filter of kind %s", config.kind);
-  for (uint64_t i = 0; i < given.keys; i++)
-    check(besom_insert_u64(f, member_key(i)), "filling %s", config.kind);
+  enum { BATCH = 1024 };
+  uint64_t keys[BATCH];
+  for (uint64_t i = 0; i < given.keys;) {
+    size_t n = 0;
+    while (n < BATCH && i < given.keys) keys[n++] = member_key(i++);
+    check(besom_insert_many_u64(f, keys, n, NULL), "filling %s", config.kind);
+  }
   return f;
 }
 
@@ -121,11 +127,10 @@ static besom_status set_found(void *ctx, const besom_record *record) {
 }
 
 static bool database_contains(uint64_t key) {
-  uint8_t bytes[8];
-  for (int i = 0; i < 8; i++) bytes[i] = (uint8_t)(key >> (8 * i));
+  besom_u64_key k = besom_u64(key);
   bool found = false;
   besom_status status = store->ops->table_get(
-      store, BESOM_TABLE_KEYS, (besom_bytes){bytes, sizeof bytes}, set_found, &found);
+      store, BESOM_TABLE_KEYS, (besom_bytes){k.bytes, sizeof k.bytes}, set_found, &found);
   if (status != BESOM_NOT_FOUND) check(status, "reading %s", directory);
   return found;
 }

@@ -12,14 +12,19 @@
 
 #include "fail.h"
 #include "interrupt.h"
-#include "kinds.h"
 
 static bool is_standard(const char *path) {
   return strcmp(path, "-") == 0;
 }
 
+static _Noreturn void fail_disk_full(const char *path) {
+  fail("%s: the disk is full: free space on it, or write to another disk. No file was changed",
+       path);
+}
+
 static void check_file(besom_status status, const char *path) {
   if (status == BESOM_IO) fail("%s: %s", path, strerror(errno));
+  if (status == BESOM_DISK_FULL) fail_disk_full(path);
   if (status == BESOM_CORRUPT)
     fail("%s: not a filter, or damaged. For the position of the fault: besom verify", path);
   check(status, "%s", path);
@@ -53,6 +58,7 @@ file_bytes file_read(const char *path) {
 static _Noreturn void give_up(const char *temporary, const char *path) {
   int error = errno;
   unlink(temporary);
+  if (error == ENOSPC || error == EDQUOT) fail_disk_full(path);
   fail("%s: %s", path, strerror(error));
 }
 
@@ -80,7 +86,7 @@ void file_write(const char *path, const file_bytes *bytes) {
 besom_filter *filter_load(const char *path) {
   besom_filter *f = NULL;
   if (!is_standard(path)) {
-    check_file(besom_load_file(path, NULL, &f), path);
+    check_file(besom_open(path, NULL, &f), path);
     return f;
   }
   file_bytes all = file_read(path);
@@ -91,8 +97,9 @@ besom_filter *filter_load(const char *path) {
 
 besom_filter *filter_open(const char *path) {
   if (is_standard(path)) return filter_load(path);
+  besom_open_options options = {.flags = BESOM_OPEN_MMAP | BESOM_OPEN_CHECKSUMS};
   besom_filter *f = NULL;
-  check_file(besom_open_mmap(path, BESOM_CHECKSUMS, &f), path);
+  check_file(besom_open(path, &options, &f), path);
   return f;
 }
 
@@ -112,11 +119,4 @@ besom_statistics filter_stats(const besom_filter *f) {
   besom_statistics stats;
   check(besom_stats(f, &stats), "statistics");
   return stats;
-}
-
-const besom_kind_info *filter_kind(const besom_filter *f) {
-  const char *name = filter_stats(f).kind;
-  const besom_kind_info *kind = kind_named(name);
-  if (!kind) fail("a filter of kind %s, which besom_kinds does not list", name);
-  return kind;
 }

@@ -24,6 +24,5 @@ file_bytes file_read(const char *path);
 void file_write(const char *path, const file_bytes *bytes);
 
 besom_statistics filter_stats(const besom_filter *f);
-const besom_kind_info *filter_kind(const besom_filter *f);
 
 #endif

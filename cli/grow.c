@@ -27,7 +27,7 @@ static int grow(words words) {
   besom_filter *f = filter_load(words.at[0]);
   besom_statistics before = filter_stats(f);
   uint64_t target = slots ? slots : 2 * before.slots;
-  besom_status status = besom_grow(f, target);
+  besom_status status = besom_resize(f, target, NULL);
   if (status == BESOM_UNSUPPORTED)
     fail("%s: filters of kind %s cannot grow. Build a larger one: besom build --capacity",
          words.at[0], before.kind);

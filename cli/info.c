@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "besom_reverse.h"
+#include "counters.h"
 #include "fail.h"
 #include "files.h"
 #include "random.h"
@@ -20,7 +22,8 @@ static const argument info_arguments[] = {
 static const command info_command = {
     .usage = "info FILTER [options]",
     .about = "Prints the properties of a filter: kind, keys, bits per key, false-positive rates, "
-             "load factor, adaptations, and the lengths of the extensions. The observed "
+             "load factor, the counters and layers of its kind, and the lengths of the extensions. "
+             "The observed "
              "false-positive rate is measured with random keys.",
     .arguments = info_arguments,
     .argument_count = COUNT_OF(info_arguments),
@@ -44,13 +47,12 @@ enum { MAX_EXTENSION = 24 };
 /* Counts fingerprints by the length of their extension in bits; the last entry counts that length
  * and more. Returns false if the kind cannot iterate. */
 static bool count_extensions(const besom_filter *f, uint64_t histogram[MAX_EXTENSION + 1]) {
-  besom_iter *iter;
-  if (besom_iter_open(f, &iter) != BESOM_OK) return false;
+  besom_iter iter = {.filter = f};
   besom_entry entry;
-  while (besom_iter_next(iter, &entry) == BESOM_OK)
+  besom_status status;
+  while ((status = besom_iter_next(&iter, &entry)) == BESOM_OK)
     histogram[entry.extension_bits < MAX_EXTENSION ? entry.extension_bits : MAX_EXTENSION]++;
-  besom_iter_close(iter);
-  return true;
+  return status == BESOM_END;
 }
 
 static void print_extensions(const uint64_t *histogram) {
@@ -60,24 +62,64 @@ static void print_extensions(const uint64_t *histogram) {
              (unsigned long long)histogram[i]);
 }
 
+/* The name of a counter is printed with spaces: "longest chain". */
+static void print_counters(const besom_filter *f) {
+  besom_counter counters[MAX_COUNTERS];
+  size_t n = counters_all(f, counters);
+  for (size_t i = 0; i < n; i++) {
+    int column = 0;
+    for (const char *c = counters[i].name; *c; c++, column++) putchar(*c == '_' ? ' ' : *c);
+    printf("%*s %llu\n", column < 16 ? 16 - column : 0, "", (unsigned long long)counters[i].value);
+  }
+}
+
+static void print_counters_json(const besom_filter *f) {
+  besom_counter counters[MAX_COUNTERS];
+  size_t n = counters_all(f, counters);
+  printf("\"counters\":{");
+  for (size_t i = 0; i < n; i++)
+    printf("%s\"%s\":%llu", i ? "," : "", counters[i].name, (unsigned long long)counters[i].value);
+  printf("},");
+}
+
+static void print_layers(const besom_filter *f) {
+  const besom_filter *layer;
+  for (size_t i = 0; (layer = besom_layer(f, i)); i++) {
+    besom_statistics s = filter_stats(layer);
+    printf("layer %-10zu %s, %llu keys, %llu bytes, expected FPR %.3g\n", i + 1, s.kind,
+           (unsigned long long)s.keys, (unsigned long long)s.bytes, s.expected_fpr);
+  }
+}
+
+static void print_layers_json(const besom_filter *f) {
+  const besom_filter *layer;
+  printf("\"layers\":[");
+  for (size_t i = 0; (layer = besom_layer(f, i)); i++) {
+    besom_statistics s = filter_stats(layer);
+    printf("%s{\"kind\":\"%s\",\"keys\":%llu,\"bytes\":%llu,\"expected_fpr\":%.6g}", i ? "," : "",
+           s.kind, (unsigned long long)s.keys, (unsigned long long)s.bytes, s.expected_fpr);
+  }
+  printf("],");
+}
+
 static void print_table(const char *path, const besom_filter *f, const besom_statistics *s) {
   uint64_t histogram[MAX_EXTENSION + 1] = {0};
   printf("file             %s\n", path);
   printf("kind             %s\n", s->kind);
   printf("hash             %s\n", s->hash);
-  printf("keys             %llu\n", (unsigned long long)s->items);
+  printf("keys             %llu\n", (unsigned long long)s->keys);
   printf("capacity         %llu\n", (unsigned long long)s->capacity);
   printf("bytes            %llu\n", (unsigned long long)s->bytes);
   printf("bits per key     %.2f\n", s->bits_per_key);
   printf("slots            %llu of %u bits, load factor %.3f\n", (unsigned long long)s->slots,
-         s->width, s->load);
+         s->width, s->load_factor);
   printf("expected FPR     %.3g (%.3g when full)\n", s->expected_fpr, s->fpr_at_capacity);
   printf("observed FPR     %.3g (%llu random keys)\n", observed_fpr(f),
          (unsigned long long)samples);
-  printf("extended         %llu\n", (unsigned long long)s->extended);
-  printf("exceptions       %llu\n", (unsigned long long)s->marks);
   printf("reserve used     %.1f %%\n", 100 * s->reserve_used);
-  if (s->extended && count_extensions(f, histogram))
+  print_counters(f);
+  print_layers(f);
+  if (counter_of(f, "extended") && count_extensions(f, histogram))
     printf("fingerprints by extension\n"), print_extensions(histogram);
 }
 
@@ -87,12 +129,13 @@ static void print_json(const besom_filter *f, const besom_statistics *s) {
          "per_key\":%.4f,"
          "\"slots\":%llu,\"width\":%u,\"load_factor\":%.6f,\"expected_fpr\":%.6g,\"fpr_at_"
          "capacity\":%.6g,"
-         "\"observed_fpr\":%.6g,\"extended\":%llu,\"exceptions\":%llu,\"reserve_used\":%.6f,"
-         "\"extensions\":[",
-         s->kind, s->hash, (unsigned long long)s->items, (unsigned long long)s->capacity,
+         "\"observed_fpr\":%.6g,\"reserve_used\":%.6f,",
+         s->kind, s->hash, (unsigned long long)s->keys, (unsigned long long)s->capacity,
          (unsigned long long)s->bytes, s->bits_per_key, (unsigned long long)s->slots, s->width,
-         s->load, s->expected_fpr, s->fpr_at_capacity, observed_fpr(f),
-         (unsigned long long)s->extended, (unsigned long long)s->marks, s->reserve_used);
+         s->load_factor, s->expected_fpr, s->fpr_at_capacity, observed_fpr(f), s->reserve_used);
+  print_counters_json(f);
+  print_layers_json(f);
+  printf("\"extensions\":[");
   if (count_extensions(f, histogram))
     for (unsigned i = 0; i <= MAX_EXTENSION; i++)
       printf("%s%llu", i ? "," : "", (unsigned long long)histogram[i]);
@@ -121,12 +164,15 @@ static const command verify_command = {
 
 static int verify(words words) {
   besom_fault fault = {0};
-  besom_status status = besom_check_file(words.at[0], &fault);
+  besom_open_options options = {.flags = BESOM_OPEN_MMAP, .fault = &fault};
+  besom_filter *f = NULL;
+  besom_status status = besom_open(words.at[0], &options, &f);
   if (status == BESOM_IO) fail("%s: %s", words.at[0], strerror(errno));
   if (status == BESOM_CORRUPT && fault.what)
     fail("%s: %s (at byte %llu)", words.at[0], fault.what, (unsigned long long)fault.offset);
   check(status, "%s", words.at[0]);
   printf("%s: valid\n", words.at[0]);
+  besom_free(f);
   return 0;
 }
 

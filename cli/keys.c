@@ -23,9 +23,10 @@ struct key_reader {
   const char *name;
   int *copies; /* per file: a copy of a pipe, -1 for a seekable file; NULL: no rewind needed */
   char *buffer;
-  size_t size, from, to; /* of the buffer; its bytes from..to are not consumed yet */
-  bool at_end;           /* end of the open file */
-  uint64_t line;         /* of the last key, in the open file */
+  size_t size, from, to;          /* of the buffer; its bytes from..to are not consumed yet */
+  bool at_end;                    /* end of the open file */
+  uint64_t line;                  /* of the last key, in the open file */
+  uint64_t lines[KEYS_PER_BATCH]; /* of the keys of the last batch */
   uint64_t count, bytes_read, bytes_total;
   char position[300];
 };
@@ -133,11 +134,19 @@ static bool read_more(key_reader *r) {
   return n > 0;
 }
 
-const char *keys_position(const key_reader *r) {
+static const char *position_of(const key_reader *r, uint64_t line) {
   bool binary = r->form->null || r->form->length_prefixed;
   snprintf((char *)(uintptr_t)r->position, sizeof r->position, "%s:%s%llu", r->name,
-           binary ? "key " : "", (unsigned long long)r->line);
+           binary ? "key " : "", (unsigned long long)line);
   return r->position;
+}
+
+const char *keys_position(const key_reader *r) {
+  return position_of(r, r->line);
+}
+
+const char *keys_batch_position(const key_reader *r, size_t i) {
+  return position_of(r, r->lines[i]);
 }
 
 static _Noreturn void too_long(key_reader *r) {
@@ -226,10 +235,14 @@ bool keys_next(key_reader *r, besom_bytes *key) {
   return true;
 }
 
-size_t keys_batch(key_reader *r, besom_bytes *keys, size_t cap) {
-  if (!keys_next(r, keys)) return 0;
-  size_t n = 1;
-  while (n < cap && take_key(r, &keys[n])) n++;
+/* All keys of a batch are in the buffer, so they are of one file. */
+size_t keys_batch(key_reader *r, besom_bytes keys[KEYS_PER_BATCH]) {
+  size_t n = 0;
+  bool more = keys_next(r, keys);
+  while (more) {
+    r->lines[n++] = r->line;
+    more = n < KEYS_PER_BATCH && take_key(r, &keys[n]);
+  }
   return n;
 }
 

@@ -38,9 +38,11 @@ void keys_close(key_reader *r);
 /* Reads the next key; it is valid until the next call. Returns false at the end. */
 bool keys_next(key_reader *r, besom_bytes *key);
 
-/* Reads up to cap keys, as many as the buffer holds; they are valid until the next call. Returns
+enum { KEYS_PER_BATCH = 1024 };
+
+/* Reads the next keys, as many as the buffer holds; they are valid until the next call. Returns
  * their number, 0 at the end. */
-size_t keys_batch(key_reader *r, besom_bytes *keys, size_t cap);
+size_t keys_batch(key_reader *r, besom_bytes keys[KEYS_PER_BATCH]);
 
 /* keys_rewind starts again at the first key. keys_keep, called before the first read, makes that
  * possible for pipes: their contents are copied to a temporary file. */
@@ -49,6 +51,9 @@ void keys_rewind(key_reader *r);
 
 /* The position of the last key: "file:line", or "file:key N" for binary keys. */
 const char *keys_position(const key_reader *r);
+
+/* The position of the i-th key of the last batch. */
+const char *keys_batch_position(const key_reader *r, size_t i);
 
 /* The number of keys read so far. */
 uint64_t keys_count(const key_reader *r);

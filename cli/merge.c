@@ -29,13 +29,17 @@ static int merge(words words) {
     if (status == BESOM_FULL)
       fail("%s: the merged filter is too small for its keys. Grow every filter first: besom grow",
            words.at[i]);
+    if (status == BESOM_RESERVE_FULL)
+      fail("%s: the reserve of the merged filter is too small for the adaptations of all filters. "
+           "Grow every filter first, which enlarges the reserve: besom grow",
+           words.at[i]);
     check(status, "merging %s", words.at[i]);
     besom_free(all);
     besom_free(next);
     all = both;
   }
   filter_save(all, words.at[0]);
-  fprintf(stderr, "%s: %llu keys\n", words.at[0], (unsigned long long)filter_stats(all).items);
+  fprintf(stderr, "%s: %llu keys\n", words.at[0], (unsigned long long)filter_stats(all).keys);
   besom_free(all);
   return 0;
 }

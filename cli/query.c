@@ -34,8 +34,6 @@ static const command query_command = {
     .examples = "  besom query blocked.besom log.txt --domains",
 };
 
-enum { BATCH = 1024, WORDS = BATCH / 64 };
-
 /* Queries the parent domains of the keys that are answered no. */
 static void query_parents(const besom_filter *f, const besom_bytes *keys, size_t n,
                           uint64_t *bitmap) {
@@ -96,10 +94,10 @@ static uint64_t show(const besom_bytes *keys, size_t n, const uint64_t *bitmap) 
 static int run(words words) {
   besom_filter *f = filter_open(words.at[0]);
   key_reader *keys = keys_open((struct words){words.at + 1, words.n - 1}, &given.form);
-  besom_bytes batch[BATCH];
-  uint64_t bitmap[WORDS], selected = 0;
+  besom_bytes batch[KEYS_PER_BATCH];
+  uint64_t bitmap[KEYS_PER_BATCH / 64], selected = 0;
   bar_begin("querying", "bytes");
-  for (size_t n; (n = keys_batch(keys, batch, BATCH));) {
+  for (size_t n; (n = keys_batch(keys, batch));) {
     check(besom_contains_many(f, batch, n, bitmap), "querying");
     if (given.domains) query_parents(f, batch, n, bitmap);
     selected += show(batch, n, bitmap);

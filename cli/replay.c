@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "besom_reverse.h"
 #include "besom_store.h"
 #include "fail.h"
 
@@ -94,7 +95,8 @@ static besom_status build(filter_under_test *f, const besom_config *config, cons
   uint32_t first_no = log->members;
   key_range absent = {log->keys, times, first_no, key_index_count(log->keys), first_no};
   besom_source yes = range_source(&f->members), no = range_source(&absent);
-  besom_status status = besom_build(config, &yes, with_no_list ? &no : NULL, NULL, &f->own);
+  besom_input input = {.yes = &yes, .no = with_no_list ? &no : NULL};
+  besom_status status = besom_build(config, &input, &f->own);
   free(times);
   f->filter = f->own;
   if (status != BESOM_OK || !f->adapts) return status;
@@ -104,7 +106,7 @@ static besom_status build(filter_under_test *f, const besom_config *config, cons
 
 /* Growth and rekeying are off: every candidate must keep to the same memory. */
 static besom_status open_guard(filter_under_test *f, const besom_config *config) {
-  besom_guard_config guard_config = {.filter = *config, .grow_at = 1, .rekey_at = 2};
+  besom_guard_config guard_config = {.filter = config, .grow_at = 1, .rekey_at = 2};
   besom_store *store;
   besom_status status = besom_store_memory(NULL, &store);
   if (status != BESOM_OK) return status;
@@ -117,13 +119,14 @@ static besom_status open_guard(filter_under_test *f, const besom_config *config)
   besom_bytes key;
   uint64_t weight;
   while (status == BESOM_OK && next_key(&f->members, &key, &weight) == BESOM_OK)
-    status = besom_guard_put_new(f->guard, key.data, key.len, NULL, 0);
+    status = besom_guard_put(f->guard, key.data, key.len, NULL, 0, BESOM_PUT_NEW);
   return status;
 }
 
 static besom_status make_filter(filter_under_test *f, const candidate *c, const query_log *log,
-                                double bits, const uint8_t *seed) {
-  besom_config config = {.kind = c->kind, .capacity = log->members, .bits = bits, .seed = seed};
+                                double bits_per_key, const uint8_t *seed) {
+  besom_config config = {
+      .kind = c->kind, .capacity = log->members, .bits_per_key = bits_per_key, .seed = seed};
   f->adapts = c->adaptation != ADAPTS_NEVER;
   f->members = (key_range){log->keys, NULL, 0, log->members, 0};
   return c->adaptation == ADAPTS_WITH_STORE
@@ -132,7 +135,7 @@ static besom_status make_filter(filter_under_test *f, const candidate *c, const 
 }
 
 static void free_filter(filter_under_test *f) {
-  besom_guard_close(f->guard);
+  besom_guard_close(f->guard); /* its store is in memory: a failure loses nothing */
   besom_free(f->own);
 }
 
@@ -144,7 +147,7 @@ static besom_status report(filter_under_test *f, besom_bytes key) {
   }
   if (!f->adapts) return BESOM_OK;
   besom_status status = besom_adapt(f->own, key.data, key.len);
-  return status == BESOM_FULL || status == BESOM_UNSUPPORTED ? BESOM_OK : status;
+  return status == BESOM_RESERVE_FULL || status == BESOM_UNSUPPORTED ? BESOM_OK : status;
 }
 
 /* ------------------------------------------------------------------ the queries */

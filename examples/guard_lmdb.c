@@ -31,8 +31,9 @@ static besom_guard *open_guard(const char *directory) {
   check(status, "opening the database");
 
   /* The capacity is a guess: the filter grows when needed. The split layout allows range scans. */
+  besom_config filter = {.kind = "aqf", .capacity = 1000, .fpr = 0.01};
   besom_guard_config config = {
-      .filter = {.kind = "aqf", .capacity = 1000, .fpr = 0.01},
+      .filter = &filter,
       .layout = BESOM_LAYOUT_SPLIT,
       .durability = BESOM_DURABLE_BATCH,
   };
@@ -48,7 +49,8 @@ static void store_users(besom_guard *guard) {
     int key_len = snprintf(key, sizeof key, "user:%06u", i);
     int value_len = snprintf(value, sizeof value, "name of user %u", i);
     if (i % 500 == 0) check(besom_guard_begin(guard), "beginning a batch");
-    check(besom_guard_put(guard, key, (size_t)key_len, value, (size_t)value_len), "storing a user");
+    check(besom_guard_put(guard, key, (size_t)key_len, value, (size_t)value_len, 0),
+          "storing a user");
     if (i % 500 == 499) check(besom_guard_commit(guard), "committing a batch");
   }
 }
@@ -99,7 +101,8 @@ int main(int argc, char **argv) {
   besom_bytes from = {"user:012345", 11}, to = {NULL, 0};
   check(besom_guard_scan(guard, from, to, show, &shown), "scanning");
   print_statistics(guard);
-  besom_guard_close(guard); /* writes a checkpoint: the next open need not read all keys */
+  /* Writes a checkpoint: the next open need not read all keys. */
+  check(besom_guard_close(guard), "closing the guard");
   if (argc > 1) return 0;
   char command[64];
   snprintf(command, sizeof command, "rm -r %s", temporary);

@@ -183,6 +183,7 @@ static void own_close(void *ctx_db) {
 /* There are no locks, because this program has one thread. See besom_store.h for the thread
    rules. */
 static const besom_ordered_ops own_ops = {
+    .size = sizeof(besom_ordered_ops),
     .get = own_get,
     .scan = own_scan,
     .write = own_write,
@@ -268,7 +269,7 @@ static besom_status fill(besom_guard *guard, unsigned *found, unsigned *wrong) {
   char key[32];
   for (unsigned i = 0; i < 1000 && status == BESOM_OK; i++) {
     int len = snprintf(key, sizeof key, "key %u", i);
-    status = besom_guard_put(guard, key, (size_t)len, &i, sizeof i);
+    status = besom_guard_put(guard, key, (size_t)len, &i, sizeof i, 0);
   }
   for (unsigned i = 0; i < 2000 && status == BESOM_OK; i++) { /* half of them are members */
     int len = snprintf(key, sizeof key, "key %u", i);
@@ -283,7 +284,8 @@ static besom_status fill(besom_guard *guard, unsigned *found, unsigned *wrong) {
 }
 
 static besom_status run(const char *path) {
-  besom_guard_config config = {.filter = {.kind = "aqf", .capacity = 10000, .fpr = 0.01}};
+  besom_config filter = {.kind = "aqf", .capacity = 10000, .fpr = 0.01};
+  besom_guard_config config = {.filter = &filter};
   besom_store *store;
   besom_guard *guard;
   unsigned found = 0, wrong = 0;
@@ -292,7 +294,8 @@ static besom_status run(const char *path) {
   status = besom_guard_open(&config, store, &guard);
   if (status != BESOM_OK) return besom_store_close(store), status;
   status = fill(guard, &found, &wrong);
-  besom_guard_close(guard); /* closes the store, too */
+  besom_status closed = besom_guard_close(guard); /* closes the store, too */
+  if (status == BESOM_OK) status = closed;
   database *again;
   if (status == BESOM_OK) status = database_open(path, &again);
   if (status != BESOM_OK) return status;

@@ -42,7 +42,7 @@ static const member counts[] = {
     MEMBER(store_bytes),
 };
 
-static const member flags[] = {MEMBER(moving)};
+static const member flags[] = {MEMBER(migrating)};
 
 static const member rates[] = {MEMBER(reserve_used), MEMBER(observed_fpr), MEMBER(window_fpr),
                                MEMBER(current_fpr)};

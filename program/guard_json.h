@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "besom.h"
+#include "besom_guard.h"
 
 /*
  * Prints one JSON object without a line break: every member of the statistics under its own name,

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "besom.h"
+#include "besom_plan.h"
 
 /* Prints the layers of the plan, its size and its expected rates: one line per layer and figure. */
 void plan_text_print(FILE *out, const besom_stack_plan *plan);

@@ -63,6 +63,11 @@ static const char *error_of_status(besom_status status) {
   case BESOM_NO_MEMORY:
     return "OOM not enough memory for the filter: raise maxmemory or besom.max-filter-bytes, or "
            "free memory";
+  case BESOM_FULL:
+    return "ERR the filter is full: reserve a new one with a larger capacity or MAXCAPACITY";
+  case BESOM_RESERVE_FULL:
+    return "ERR the reserve for adaptation is full: grow the filter with AF.GROW, or reserve one "
+           "with a larger ADAPTRESERVE";
   case BESOM_UNSUPPORTED:
     return "ERR this kind of filter does not support the command or one of its options: reserve a "
            "filter with another KIND";
@@ -99,8 +104,13 @@ bool is_client_command(RedisModuleCtx *ctx) {
            (REDISMODULE_CTX_FLAGS_REPLICATED | REDISMODULE_CTX_FLAGS_LOADING));
 }
 
+besom_bytes bytes_of(RedisModuleString *item) {
+  besom_bytes bytes;
+  bytes.data = RedisModule_StringPtrLen(item, &bytes.len);
+  return bytes;
+}
+
 besom_digest digest_of(const struct af *af, RedisModuleString *item) {
-  size_t len;
-  const char *text = RedisModule_StringPtrLen(item, &len);
-  return besom_hash(af->filter, text, len);
+  besom_bytes key = bytes_of(item);
+  return besom_hash(af->filter, key.data, key.len);
 }

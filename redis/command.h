@@ -44,11 +44,13 @@ struct filter_config {
 /* Parse an argument. Return NULL, or the error to reply. */
 const char *parse_error_rate(RedisModuleString *string, double *fpr);
 const char *parse_capacity(RedisModuleString *string, uint64_t *capacity);
-/* Creates a filter, stores it at the key and replicates AF.RESERVE. */
-besom_status create_value(RedisModuleCtx *ctx, RedisModuleString *key,
-                          const struct filter_config *config, struct af **out);
+/* Creates a filter, stores it at the key and replicates AF.RESERVE. Or replies with an error and
+ * returns NULL. */
+struct af *create_value(RedisModuleCtx *ctx, RedisModuleString *key,
+                        const struct filter_config *config);
 /* Sets the value of the key; a previous value is freed. */
 void store_value(RedisModuleCtx *ctx, RedisModuleString *key, struct af *af);
+besom_bytes bytes_of(RedisModuleString *item);
 /* The digest of an item under the filter's hash and seed. */
 besom_digest digest_of(const struct af *af, RedisModuleString *item);
 

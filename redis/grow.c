@@ -181,7 +181,7 @@ static besom_status grow_now(RedisModuleCtx *ctx, RedisModuleString *key, struct
                              uint64_t slots) {
   cancel_task(af); /* rare, so the steps already done are not reused */
   enforce_memory_limits(is_client_command(ctx));
-  besom_status status = besom_grow(af->filter, slots);
+  besom_status status = besom_resize(af->filter, slots, NULL);
   enforce_memory_limits(false);
   if (status == BESOM_OK) finish_growth(ctx, key, af);
   return status;
@@ -196,7 +196,7 @@ static besom_status grow(RedisModuleCtx *ctx, RedisModuleString *key, struct af 
   struct job *job = af->task ? job_of(af) : NULL;
   if (!af->task) {
     enforce_memory_limits(true);
-    besom_status status = besom_grow_begin(af->filter, slots, &af->task);
+    besom_status status = besom_resize(af->filter, slots, &af->task);
     enforce_memory_limits(false);
     if (status != BESOM_OK) return status;
   }
@@ -211,7 +211,7 @@ bool grow_if_needed(RedisModuleCtx *ctx, RedisModuleString *key, struct af *af, 
   uint64_t required = af->items + items;
   bool too_small = required > af->capacity && af->capacity < af->max_capacity;
   if (!af->task && !too_small) return true;
-  if (run == RETRY_AFTER_FAILURE || !(af->abilities & BESOM_CAN_GROW)) return true;
+  if (run == RETRY_AFTER_FAILURE || !(af->abilities & BESOM_CAN_RESIZE)) return true;
   if (!af->task && !is_client_command(ctx)) return true;
   bool blocked;
   uint64_t slots = slots_for(af, too_small ? required : af->capacity + 1);
@@ -236,7 +236,7 @@ int grow_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
   if (argc > 3) return RedisModule_WrongArity(ctx);
   if (argc == 3 && (RedisModule_StringToLongLong(argv[2], &slots) != REDISMODULE_OK || slots < 1))
     return RedisModule_ReplyWithError(ctx, "ERR slots must be a positive integer");
-  if (!(af->abilities & BESOM_CAN_GROW)) return reply_status(ctx, BESOM_UNSUPPORTED);
+  if (!(af->abilities & BESOM_CAN_RESIZE)) return reply_status(ctx, BESOM_UNSUPPORTED);
   uint64_t present = slots_of(af);
   if (slots == 0) slots = (long long)(2 * present);
   if ((uint64_t)slots <= present) return RedisModule_ReplyWithSimpleString(ctx, "OK");

@@ -1,5 +1,6 @@
 /* AF.CARD and AF.INFO. */
 #include "command.h"
+#include "counters.h"
 
 int card_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
   (void)argc;
@@ -63,7 +64,7 @@ int info_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
       {"reports", .number = af->reports},
       {"fixed", .number = af->fixed},
       {"refused", .number = af->refused},
-      {"exceptions", .number = stats.marks},
+      {"exceptions", .number = counter_of(af->filter, "exceptions")},
       {"reserve-used", .fraction = stats.reserve_used, .is_fraction = true},
       {"growing", .number = af->task != NULL},
   };

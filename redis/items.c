@@ -37,10 +37,7 @@ static struct af *require_for_add(RedisModuleCtx *ctx, RedisModuleString *key,
     reply_lookup_error(ctx, found);
     return NULL;
   }
-  besom_status status = create_value(ctx, key, &options->config, &af);
-  if (status == BESOM_OK) return af;
-  reply_status(ctx, status);
-  return NULL;
+  return create_value(ctx, key, &options->config);
 }
 
 /* Replicates only the items that were added. */
@@ -53,12 +50,10 @@ static void replicate_added(RedisModuleCtx *ctx, RedisModuleString *key, RedisMo
 
 /* A filter below its MAXCAPACITY is full only if it could not grow. */
 static int reply_add_error(RedisModuleCtx *ctx, const struct af *af, besom_status status) {
-  if (status != BESOM_FULL) return reply_status(ctx, status);
-  if (af->capacity < af->max_capacity)
+  if (status == BESOM_FULL && af->capacity < af->max_capacity)
     return RedisModule_ReplyWithError(ctx, "ERR the filter is full, and there is not enough memory "
                                            "to grow: raise maxmemory or besom.max-filter-bytes");
-  return RedisModule_ReplyWithError(ctx, "ERR the filter is full: reserve a new one with a larger "
-                                         "capacity or MAXCAPACITY");
+  return reply_status(ctx, status);
 }
 
 static int add_items(RedisModuleCtx *ctx, RedisModuleString **argv, RedisModuleString **items,
@@ -158,7 +153,7 @@ static void reply_batch(RedisModuleCtx *ctx, const struct af *af, RedisModuleStr
                         size_t n) {
   besom_bytes keys[BATCH];
   uint64_t bitmap[BATCH / 64] = {0};
-  for (size_t i = 0; i < n; i++) keys[i].data = RedisModule_StringPtrLen(items[i], &keys[i].len);
+  for (size_t i = 0; i < n; i++) keys[i] = bytes_of(items[i]);
   if (af) besom_contains_many(af->filter, keys, n, bitmap);
   for (size_t i = 0; i < n; i++) RedisModule_ReplyWithBool(ctx, bitmap[i / 64] >> i % 64 & 1);
 }
@@ -181,7 +176,8 @@ int count_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
   enum lookup found = lookup_for_read(ctx, argv[1], &af);
   if (found == MISSING) return RedisModule_ReplyWithLongLong(ctx, 0);
   if (found != FOUND) return reply_lookup_error(ctx, found);
-  besom_status status = besom_count_digest(af->filter, digest_of(af, argv[2]), &n);
+  besom_bytes item = bytes_of(argv[2]);
+  besom_status status = besom_count(af->filter, item.data, item.len, &n);
   if (status != BESOM_OK) return reply_status(ctx, status);
   return RedisModule_ReplyWithLongLong(ctx, (long long)n);
 }
@@ -191,7 +187,8 @@ int getval_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
   struct af *af = require_for_read(ctx, argv[1]);
   uint64_t value;
   if (!af) return REDISMODULE_OK;
-  besom_status status = besom_get_value_digest(af->filter, digest_of(af, argv[2]), &value);
+  besom_bytes item = bytes_of(argv[2]);
+  besom_status status = besom_get_value(af->filter, item.data, item.len, &value);
   if (status == BESOM_NOT_FOUND) return RedisModule_ReplyWithNull(ctx);
   if (status != BESOM_OK) return reply_status(ctx, status);
   return RedisModule_ReplyWithLongLong(ctx, (long long)value);
@@ -229,7 +226,8 @@ int setval_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
   if (!af || !grow_if_needed(ctx, argv[1], af, 0, setval_command)) return REDISMODULE_OK;
   if (RedisModule_StringToLongLong(argv[3], &value) != REDISMODULE_OK || value < 0)
     return RedisModule_ReplyWithError(ctx, VALUE_ERROR);
-  besom_status status = besom_set_value_digest(af->filter, digest_of(af, argv[2]), (uint64_t)value);
+  besom_bytes item = bytes_of(argv[2]);
+  besom_status status = besom_set_value(af->filter, item.data, item.len, (uint64_t)value);
   if (status == BESOM_NOT_FOUND) return RedisModule_ReplyWithBool(ctx, false);
   if (status != BESOM_OK) return reply_setval_error(ctx, status);
   RedisModule_ReplicateVerbatim(ctx);

@@ -41,6 +41,10 @@ static int merge_values(RedisModuleCtx *ctx, RedisModuleString *key, struct af *
   if (status == BESOM_FULL)
     return RedisModule_ReplyWithError(ctx, "ERR the merged filter would be full: grow all of the "
                                            "filters with AF.GROW first");
+  if (status == BESOM_RESERVE_FULL)
+    return RedisModule_ReplyWithError(ctx, "ERR the reserve of the merged filter is too small for "
+                                           "the adaptations of all filters: grow all of the "
+                                           "filters with AF.GROW first");
   if (status != BESOM_OK) return reply_status(ctx, status);
   store_merged(ctx, key, dest, merged, max_capacity);
   RedisModule_ReplicateVerbatim(ctx);

@@ -3,36 +3,27 @@
 #include "grow.h"
 
 /* Applies the change to one item. *changed says whether the filter is different now. */
-typedef besom_status (*change)(struct af *af, besom_digest digest, bool *changed);
+typedef besom_status (*change)(struct af *af, besom_bytes item, bool *changed);
 
-static besom_status report(struct af *af, besom_digest digest, bool *changed) {
+static besom_status report(struct af *af, besom_bytes item, bool *changed) {
+  besom_digest digest = besom_hash(af->filter, item.data, item.len);
   *changed = besom_contains_digest(af->filter, digest);
   besom_status status = *changed ? besom_adapt_digest(af->filter, digest) : BESOM_OK;
-  af_count_report(af, status == BESOM_FULL             ? REFUSED
+  af_count_report(af, status == BESOM_RESERVE_FULL     ? REFUSED
                       : *changed && status == BESOM_OK ? FIXED
                                                        : NO_CHANGE);
   return status;
 }
 
-static besom_status no_add(struct af *af, besom_digest digest, bool *changed) {
+static besom_status no_add(struct af *af, besom_bytes item, bool *changed) {
   *changed = true;
-  return besom_no_add_digest(af->filter, digest);
+  return besom_no_add(af->filter, item.data, item.len);
 }
 
-static besom_status no_remove(struct af *af, besom_digest digest, bool *changed) {
-  besom_status status = besom_no_remove_digest(af->filter, digest);
+static besom_status no_remove(struct af *af, besom_bytes item, bool *changed) {
+  besom_status status = besom_no_remove(af->filter, item.data, item.len);
   *changed = status == BESOM_OK;
   return status == BESOM_NOT_FOUND ? BESOM_OK : status;
-}
-
-static void reply_change(RedisModuleCtx *ctx, besom_status status, bool changed) {
-  if (status == BESOM_OK)
-    RedisModule_ReplyWithBool(ctx, changed);
-  else if (status == BESOM_FULL)
-    RedisModule_ReplyWithError(ctx, "ERR the reserve for adaptation is full: grow the filter with "
-                                    "AF.GROW, or reserve one with a larger ADAPTRESERVE");
-  else
-    reply_status(ctx, status);
 }
 
 /*
@@ -49,8 +40,11 @@ static int change_each(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, 
   enforce_memory_limits(is_client_command(ctx));
   for (int i = 2; i < argc; i++) {
     bool changed;
-    besom_status status = change(af, digest_of(af, argv[i]), &changed);
-    reply_change(ctx, status, changed);
+    besom_status status = change(af, bytes_of(argv[i]), &changed);
+    if (status == BESOM_OK)
+      RedisModule_ReplyWithBool(ctx, changed);
+    else
+      reply_status(ctx, status);
     if (status == BESOM_OK && changed) effective[n++] = argv[i];
   }
   enforce_memory_limits(false);

@@ -4,6 +4,7 @@
 
 #include "command.h"
 #include "config.h"
+#include "config_text.h"
 #include "type.h"
 
 #define MAX_CAPACITY (1ull << 44)
@@ -26,7 +27,7 @@ static const besom_kind_info *find_kind(const char *name) {
 }
 
 static bool can_grow(const char *kind) {
-  return find_kind(kind)->abilities & BESOM_CAN_GROW;
+  return find_kind(kind)->abilities & BESOM_CAN_RESIZE;
 }
 
 /* Makes the config complete, because replicas may have other defaults. */
@@ -55,8 +56,31 @@ static void replicate(RedisModuleCtx *ctx, RedisModuleString *key, const struct 
       (long long)(c->max_capacity ? c->max_capacity : c->capacity), "ADAPTRESERVE", reserve);
 }
 
-besom_status create_value(RedisModuleCtx *ctx, RedisModuleString *key,
-                          const struct filter_config *config, struct af **out) {
+/* The configuration is checked again, to name the argument that is wrong. */
+static void reply_create_error(RedisModuleCtx *ctx, const besom_config *config,
+                               besom_status status) {
+  static const option_name names[] = {
+      {"kind", "KIND"},
+      {"hash", "HASH"},
+      {"seed", "SEED"},
+      {"fpr", "error_rate"},
+      {"capacity", "capacity"},
+      {"max_capacity", "MAXCAPACITY"},
+      {"reserve", "ADAPTRESERVE"},
+      {"value_bits", "VALUEBITS"},
+  };
+  char text[CONFIG_TEXT_SIZE], error[CONFIG_TEXT_SIZE + 8];
+  if (status == BESOM_NO_MEMORY ||
+      config_text(config, names, sizeof names / sizeof *names, text) == BESOM_OK) {
+    reply_status(ctx, status);
+    return;
+  }
+  snprintf(error, sizeof error, "ERR %s", text);
+  RedisModule_ReplyWithError(ctx, error);
+}
+
+struct af *create_value(RedisModuleCtx *ctx, RedisModuleString *key,
+                        const struct filter_config *config) {
   struct filter_config c = *config;
   fill_defaults(&c);
   besom_config library_config = {.kind = c.kind,
@@ -72,12 +96,15 @@ besom_status create_value(RedisModuleCtx *ctx, RedisModuleString *key,
   enforce_memory_limits(is_client_command(ctx));
   besom_status status = besom_create(&library_config, &filter);
   enforce_memory_limits(false);
-  if (status != BESOM_OK) return status;
-  *out = af_wrap(filter, c.max_capacity);
-  store_value(ctx, key, *out);
+  if (status != BESOM_OK) {
+    reply_create_error(ctx, &library_config, status);
+    return NULL;
+  }
+  struct af *af = af_wrap(filter, c.max_capacity);
+  store_value(ctx, key, af);
   replicate(ctx, key, &c);
   notify(ctx, "af.reserve", key);
-  return BESOM_OK;
+  return af;
 }
 
 /* ------------------------------------------------------------------ AF.RESERVE */
@@ -217,11 +244,6 @@ int reserve_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
   const char *error = parse_arguments(argv, argc, &c, &like);
   if (error) return RedisModule_ReplyWithError(ctx, error);
   if (like) return reserve_like(ctx, argv[1], like);
-  besom_status status = create_value(ctx, argv[1], &c, &af);
-  if (status == BESOM_INVALID)
-    return RedisModule_ReplyWithError(ctx,
-                                      "ERR this kind of filter does not allow this combination "
-                                      "of error rate, capacity, VALUEBITS and ADAPTRESERVE");
-  if (status != BESOM_OK) return reply_status(ctx, status);
-  return RedisModule_ReplyWithSimpleString(ctx, "OK");
+  if (create_value(ctx, argv[1], &c)) RedisModule_ReplyWithSimpleString(ctx, "OK");
+  return REDISMODULE_OK;
 }

@@ -143,19 +143,12 @@ void af_free(struct af *af) {
   RedisModule_Free(af);
 }
 
-static unsigned abilities_of(const char *kind) {
-  const besom_kind_info *info;
-  for (size_t i = 0; (info = besom_kinds(i)); i++)
-    if (strcmp(info->name, kind) == 0) return info->abilities;
-  return 0;
-}
-
 void af_refresh(struct af *af) {
   besom_statistics stats;
   if (besom_stats(af->filter, &stats) != BESOM_OK) return;
-  af->abilities = abilities_of(stats.kind);
+  af->abilities = besom_abilities(af->filter);
   af->capacity = stats.capacity;
-  af_add_items(af, (int64_t)(stats.items - af->items));
+  af_add_items(af, (int64_t)(stats.keys - af->items));
 }
 
 bool af_is_multiset(const struct af *af) {

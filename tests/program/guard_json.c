@@ -9,7 +9,7 @@ static void every_member_has_a_name_and_a_value(void **state) {
   besom_guard_statistics stats = {.queries = 7,
                                   .puts = 60,
                                   .store_bytes = UINT64_MAX,
-                                  .moving = true,
+                                  .migrating = true,
                                   .reserve_used = 0.5,
                                   .current_fpr = 1e-9};
   capture c = capture_begin();
@@ -18,7 +18,7 @@ static void every_member_has_a_name_and_a_value(void **state) {
   assert_int_equal(strncmp(text, "{\"queries\":7,", 13), 0);
   assert_non_null(strstr(text, ",\"puts\":60,"));
   assert_non_null(strstr(text, ",\"store_bytes\":18446744073709551615,"));
-  assert_non_null(strstr(text, ",\"moving\":true,"));
+  assert_non_null(strstr(text, ",\"migrating\":true,"));
   assert_non_null(strstr(text, ",\"reserve_used\":0.5,"));
   assert_non_null(strstr(text, ",\"current_fpr\":1e-09,"));
   assert_non_null(strstr(text, ",\"offenders\":[]}"));

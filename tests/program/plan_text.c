@@ -9,7 +9,7 @@ static void every_layer_and_figure_has_a_line(void **state) {
                            .share = 0.75,
                            .layers = 3,
                            .rates = {0.01, 0.25, 0.125},
-                           .bits = 9.5,
+                           .bits_per_key = 9.5,
                            .expected_fpr = 0.002,
                            .worst_fpr = 0.01,
                            .checks_member = 2.25,

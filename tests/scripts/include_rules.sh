@@ -9,13 +9,14 @@ allowed() {
   case $1 in
   src/core/*) REPLY='include/besom.h' ;;
   src/quotient/* | src/cuckoo/* | src/bloom/* | src/layered/* | src/file/*)
-    REPLY='src/core/* src/filter.h include/besom.h'
+    REPLY='src/core/* src/filter.h include/besom.h include/besom_plan.h include/besom_reverse.h'
     ;;
   src/store/lmdb.c | src/store/rocksdb.c | src/store/redis.c) REPLY='include/*' ;; # own libraries
   src/store/*) REPLY='src/core/* include/*' ;;
   src/guard/*) REPLY='src/core/* src/filter.h include/*' ;;
   cli/* | bench/*) REPLY='include/* program/*' ;;
-  program/* | redis/* | examples/*) REPLY='include/*' ;;
+  redis/*) REPLY='include/* program/counters.h program/config_text.h' ;;
+  program/* | examples/*) REPLY='include/*' ;;
   *) REPLY='*' ;; # src/*.c connects the parts
   esac
 }
