@@ -77,8 +77,9 @@ static besom_filter *make(const stacked_setup *s, which each, const effort *e) {
   besom_config config = {
       .kind = filters[each].kind, .options = options, .capacity = e->members, .bits = BITS};
   if (adapts(each))
-    snprintf(options, sizeof options, "skew=%.0f,negatives=%llu,lifetime=%llu,objective=%s", 100 * skew,
-             (unsigned long long)e->negatives, (unsigned long long)e->queries, filters[each].mode);
+    snprintf(options, sizeof options, "skew=%.0f,negatives=%llu,lifetime=%llu,objective=%s",
+             100 * skew, (unsigned long long)e->negatives, (unsigned long long)e->queries,
+             filters[each].mode);
   if (each != STATIC) return setup_filter(s, config, BENCH_SEED, NULL, NULL);
   besom_workload *sample = setup_sample(s, e->queries);
   besom_filter *f = setup_filter(s, config, BENCH_SEED, sample, NULL);
