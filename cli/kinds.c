@@ -23,7 +23,7 @@ static const struct {
 } abilities[] = {
     {BESOM_CAN_INSERT, "insert"},   {BESOM_CAN_REMOVE, "remove"}, {BESOM_CAN_ADAPT, "adapt"},
     {BESOM_CAN_MATCH, "store"},     {BESOM_CAN_COUNT, "count"},   {BESOM_CAN_MERGE, "merge"},
-    {BESOM_CAN_RESIZE, "grow"},       {BESOM_CAN_VALUE, "value"},   {BESOM_CAN_BUILD_NO, "no_list"},
+    {BESOM_CAN_RESIZE, "grow"},     {BESOM_CAN_VALUE, "value"},   {BESOM_CAN_BUILD_NO, "no_list"},
     {BESOM_CAN_ITERATE, "iterate"},
 };
 

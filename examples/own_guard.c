@@ -109,7 +109,7 @@ static unsigned long reads_of_absent_words(besom_filter *f) {
 }
 
 int main(void) {
-  besom_config config = {.kind = "aqf", .capacity = WORDS, .fpr = 0.01};
+  besom_config config = {.kind = "aqf", .capacity = WORDS, .fpr = 0.01, .reserve = 0.2};
   besom_reverse reverse = {.digest_of = digest_of};
   besom_filter *f;
   besom_match where;

@@ -60,6 +60,9 @@ static inline void besom__add_counter(struct stats_out *out, const char *name, u
   if (out->n < MAX_COUNTERS) out->counters[out->n++] = (besom_counter){name, value};
 }
 
+/* Statistics and counters of any filter. */
+void besom__stats(const besom_filter *f, struct stats_out *out);
+
 /*
  * For kinds with one quotient table: besom_diff writes the runs that differ. table_bytes: where the
  * table is, as it is saved. comparable: both tables have one shape. diff: writes what `to` has and

@@ -18,27 +18,27 @@ static void collect(const besom_filter *f, struct stats_out *out) {
   besom__resume_writers(f);
 }
 
-static void collect_current(const besom_filter *f, struct stats_out *out) {
+void besom__stats(const besom_filter *f, struct stats_out *out) {
   struct reader r = besom__reader_enter(f);
   collect(r.filter, out);
   besom__reader_leave(r);
+  besom_statistics *s = &out->common;
+  s->bytes += besom__snapshot_bytes(f);
+  s->bits_per_key = s->keys ? 8.0 * (double)s->bytes / (double)s->keys : 0;
 }
 
 besom_status besom_stats_sized(const besom_filter *f, besom_statistics *stats, size_t size) {
   if (!f || !stats) return BESOM_INVALID;
   struct stats_out out;
-  collect_current(f, &out);
-  besom_statistics *s = &out.common;
-  s->bytes += besom__snapshot_bytes(f);
-  s->bits_per_key = s->keys ? 8.0 * (double)s->bytes / (double)s->keys : 0;
-  besom_copy_struct(stats, size, s, sizeof *s);
+  besom__stats(f, &out);
+  besom_copy_struct(stats, size, &out.common, sizeof out.common);
   return BESOM_OK;
 }
 
 size_t besom_counters(const besom_filter *f, besom_counter *out, size_t cap) {
   if (!f || (!out && cap)) return 0;
   struct stats_out all;
-  collect_current(f, &all);
+  besom__stats(f, &all);
   if (cap) memcpy(out, all.counters, (all.n < cap ? all.n : cap) * sizeof *out);
   return all.n;
 }

@@ -91,12 +91,12 @@ static besom_status read_options(const char *text, enum isa *isa) {
 /* The geometry for a target false-positive rate, or for a budget of bits per key. */
 static besom_status plan(const besom_config *config, double keys, struct blocked_geometry *shape) {
   double rate = config->fpr != 0 ? config->fpr : DEFAULT_FPR;
-  if (config->bits == 0) {
+  if (config->bits_per_key == 0) {
     if (rate < MIN_PLANNED_FPR) return BESOM_INVALID;
     *shape = besom__blocked_geometry_for_fpr(keys, rate);
   } else {
     double budget =
-        config->bits * keys - 8 * (double)(sizeof(struct blocked_bloom) + LINE_BYTES - 1);
+        config->bits_per_key * keys - 8 * (double)(sizeof(struct blocked_bloom) + LINE_BYTES - 1);
     double lines = floor(budget / LINE_BITS);
     if (lines < 1) return BESOM_INVALID;
     *shape = besom__blocked_geometry_for_lines(keys, lines);

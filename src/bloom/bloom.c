@@ -91,8 +91,8 @@ static besom_status create(besom_filter *f, const besom_config *config) {
   uint64_t most = config->max_capacity > config->capacity ? config->max_capacity : config->capacity;
   double lines;
   uint32_t hashes;
-  if (config->bits != 0)
-    plan_for_bits(config->bits, (double)most, &lines, &hashes);
+  if (config->bits_per_key != 0)
+    plan_for_bits(config->bits_per_key, (double)most, &lines, &hashes);
   else
     plan_for_fpr(config->fpr != 0 ? config->fpr : DEFAULT_FPR, (double)most, &lines, &hashes);
   if (!(lines >= 1 && lines < ldexp(1, 50))) return BESOM_INVALID;
@@ -215,7 +215,7 @@ static void stats(const besom_filter *f, struct stats_out *out) {
   s->width = b->hashes;
   s->bytes += b->n_bits / 8;
   s->load_factor = (double)bits_set(b) / (double)b->n_bits;
-  s->expected_fpr = pow(s->load, b->hashes);
+  s->expected_fpr = pow(s->load_factor, b->hashes);
   s->fpr_at_capacity = fpr_of((double)f->capacity, (double)b->n_bits, b->hashes);
 }
 

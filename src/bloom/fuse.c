@@ -70,12 +70,12 @@ static void set_segments(struct fuse *x, uint64_t keys) {
 static uint32_t width_for(const besom_config *config) {
   struct fuse full = {.width = 1};
   set_segments(&full, config->capacity);
-  double width =
-      config->bits != 0
-          ? floor((config->bits * (double)config->capacity - 8.0 * (sizeof full + READ_BEYOND)) /
-                  (double)cells_of(&full))
-          : ceil(-log2(config->fpr != 0 ? config->fpr : DEFAULT_FPR));
-  if (config->bits != 0 && width > MAX_WIDTH) return MAX_WIDTH;
+  double width = config->bits_per_key != 0
+                     ? floor((config->bits_per_key * (double)config->capacity -
+                              8.0 * (sizeof full + READ_BEYOND)) /
+                             (double)cells_of(&full))
+                     : ceil(-log2(config->fpr != 0 ? config->fpr : DEFAULT_FPR));
+  if (config->bits_per_key != 0 && width > MAX_WIDTH) return MAX_WIDTH;
   return width >= 1 && width <= MAX_WIDTH ? (uint32_t)width : 0;
 }
 

@@ -49,11 +49,13 @@ besom_status besom__acf_bind(besom_filter *f, const besom_reverse *reverse) {
 }
 
 besom_status besom__acf_stored(const struct acf *a, uint64_t slot, besom_digest *d) {
-  return a->reverse.digest_of(a->reverse.ctx, &a->head, match_of(slot), d);
+  besom_match match = match_of(slot);
+  return a->reverse.digest_of(a->reverse.ctx, &a->head, &match, d);
 }
 
 besom_status besom__acf_exchange(const struct acf *a, uint64_t slot, uint64_t other) {
-  return a->reverse.exchange(a->reverse.ctx, &a->head, match_of(slot), match_of(other));
+  besom_match a_match = match_of(slot), b_match = match_of(other);
+  return a->reverse.exchange(a->reverse.ctx, &a->head, &a_match, &b_match);
 }
 
 /* ------------------------------------------------------------------ kicks */
@@ -270,7 +272,8 @@ besom_status besom__acf_adapt(besom_filter *f, besom_digest d) {
 
 void besom__acf_stats(const besom_filter *f, struct stats_out *out) {
   const struct acf *a = const_acf(f);
-  besom__cuckoo_stats(&a->policy->layout, &a->table, a->table.width - a->selector_bits, s);
+  besom__cuckoo_stats(&a->policy->layout, &a->table, a->table.width - a->selector_bits,
+                      &out->common);
   besom__add_counter(out, "kicks", a->kicks);
   besom__add_counter(out, "longest_chain", a->longest_chain);
   besom__add_counter(out, "adapted", a->adapted);

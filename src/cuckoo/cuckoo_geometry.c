@@ -104,9 +104,10 @@ besom_status besom__cuckoo_create(besom_filter *f, const struct cuckoo_layout *l
   uint64_t most = config->max_capacity > config->capacity ? config->max_capacity : config->capacity;
   double fpr = config->fpr != 0 ? config->fpr : DEFAULT_FPR;
   uint64_t buckets = buckets_for(layout, most);
-  double bytes = config->bits * (double)most / 8 - (double)f->kind->size;
-  unsigned width = config->bits != 0 ? width_for_bytes(layout, buckets, bytes, selector_bits)
-                                     : width_for_fpr(layout, buckets, fpr);
+  double bytes = config->bits_per_key * (double)most / 8 - (double)f->kind->size;
+  unsigned width = config->bits_per_key != 0
+                       ? width_for_bytes(layout, buckets, bytes, selector_bits)
+                       : width_for_fpr(layout, buckets, fpr);
   if (width < layout->min_width || width > layout->max_width) return BESOM_INVALID;
   f->capacity = besom__cuckoo_capacity(layout, buckets);
   return besom__cuckoo_table_new(f, layout, buckets, width + selector_bits, t);
@@ -117,8 +118,8 @@ void besom__cuckoo_stats(const struct cuckoo_layout *layout, const struct cuckoo
   s->slots = cuckoo_table_slots(t);
   s->width = width;
   s->bytes += cuckoo_table_size(t);
-  s->load = (double)s->items / (double)s->slots;
-  s->expected_fpr = besom__cuckoo_fpr(layout, s->load, width);
+  s->load_factor = (double)s->keys / (double)s->slots;
+  s->expected_fpr = besom__cuckoo_fpr(layout, s->load_factor, width);
   s->fpr_at_capacity = besom__cuckoo_fpr(layout, (double)s->capacity / (double)s->slots, width);
 }
 

@@ -148,12 +148,14 @@ besom_status besom__partial_key_merge(const besom_filter *a, const besom_filter 
   return BESOM_OK;
 }
 
-void besom__partial_key_iter_start(besom_iter *iter) {
+void besom__partial_key_iter_start(const besom_filter *f, besom_iter *iter) {
+  (void)f;
   iter->state[0] = 0; /* the next slot */
 }
 
-besom_status besom__partial_key_iter_next(besom_iter *iter, besom_entry *entry) {
-  const struct partial_key *p = const_partial_key(iter->filter);
+besom_status besom__partial_key_iter_next(const besom_filter *f, besom_iter *iter,
+                                          besom_entry *entry) {
+  const struct partial_key *p = const_partial_key(f);
   while (iter->state[0] < cuckoo_table_slots(&p->table)) {
     uint64_t slot = iter->state[0]++, fingerprint = slot_get(&p->table, slot),
              bucket = slot / MAX_BUCKET_SLOTS;
@@ -168,13 +170,13 @@ besom_status besom__partial_key_iter_next(besom_iter *iter, besom_entry *entry) 
   return BESOM_END;
 }
 
-double besom__partial_key_key_bits_per_key(double keys, double *fpr) {
+double besom__partial_key_bits_per_key(double keys, double *fpr) {
   return besom__cuckoo_bits_per_key(&layout, keys, fpr);
 }
 
 void besom__partial_key_stats(const besom_filter *f, struct stats_out *out) {
   const struct partial_key *p = const_partial_key(f);
-  besom__cuckoo_stats(&layout, &p->table, p->table.width, s);
+  besom__cuckoo_stats(&layout, &p->table, p->table.width, &out->common);
   besom__add_counter(out, "kicks", p->kicks);
   besom__add_counter(out, "longest_chain", p->longest_chain);
 }

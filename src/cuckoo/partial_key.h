@@ -124,9 +124,10 @@ besom_status besom__partial_key_remove(besom_filter *f, besom_digest d);
 besom_status besom__partial_key_count(const besom_filter *f, besom_digest d, uint64_t *n);
 besom_status besom__partial_key_merge(const besom_filter *a, const besom_filter *b,
                                       besom_filter *into);
-void besom__partial_key_iter_start(besom_iter *iter);
-besom_status besom__partial_key_iter_next(besom_iter *iter, besom_entry *entry);
-double besom__partial_key_key_bits_per_key(double keys, double *fpr);
+void besom__partial_key_iter_start(const besom_filter *f, besom_iter *iter);
+besom_status besom__partial_key_iter_next(const besom_filter *f, besom_iter *iter,
+                                          besom_entry *entry);
+double besom__partial_key_bits_per_key(double keys, double *fpr);
 void besom__partial_key_stats(const besom_filter *f, struct stats_out *out);
 const char *besom__partial_key_validate(const besom_filter *f);
 void besom__partial_key_save(const besom_filter *f, struct sections_out *out);
@@ -134,13 +135,13 @@ besom_status besom__partial_key_load(besom_filter *f, struct sections_in *in,
                                      alternate_bucket alternate);
 
 /* The operations that are the same for both, as members of struct besom_kind. */
-#define PARTIAL_KEY_OPERATIONS                                                         \
-  .size = sizeof(struct partial_key), .create_like = besom__partial_key_create_like,   \
-  .destroy = besom__partial_key_destroy, .bits_per_key = besom__partial_key_key_bits_per_key, \
-  .insert = besom__partial_key_insert, .insert_many = besom__partial_key_insert_many,  \
-  .remove = besom__partial_key_remove, .count = besom__partial_key_count,              \
-  .merge = besom__partial_key_merge, .iter_start = besom__partial_key_iter_start,      \
-  .iter_next = besom__partial_key_iter_next, .stats = besom__partial_key_stats,        \
+#define PARTIAL_KEY_OPERATIONS                                                            \
+  .size = sizeof(struct partial_key), .create_like = besom__partial_key_create_like,      \
+  .destroy = besom__partial_key_destroy, .bits_per_key = besom__partial_key_bits_per_key, \
+  .insert = besom__partial_key_insert, .insert_many = besom__partial_key_insert_many,     \
+  .remove = besom__partial_key_remove, .count = besom__partial_key_count,                 \
+  .merge = besom__partial_key_merge, .iter_start = besom__partial_key_iter_start,         \
+  .iter_next = besom__partial_key_iter_next, .stats = besom__partial_key_stats,           \
   .validate = besom__partial_key_validate, .save = besom__partial_key_save
 
 #endif

@@ -211,7 +211,7 @@ besom_status besom__container_load(const uint8_t *data, size_t len,
   besom_filter *f;
   besom_status status = read_header(data, len, name, &sections, fault);
   if (status == BESOM_OK)
-    status = read_sections(data, len, sections, &in, flags & BESOM_TRUSTED, fault);
+    status = read_sections(data, len, sections, &in, flags & BESOM_OPEN_TRUSTED, fault);
   if (status != BESOM_OK) return status;
   const struct besom_kind *kind = besom__kind_named(name);
   if (!kind) return BESOM_NEWER_VERSION;
@@ -222,7 +222,8 @@ besom_status besom__container_load(const uint8_t *data, size_t len,
     f->mapping = (void *)(uintptr_t)data;
     f->mapping_size = len;
   }
-  status = read_filter(f, &in, flags != 0, fault);
+  bool trusted = flags & (BESOM_OPEN_TRUSTED | BESOM_OPEN_CHECKSUMS);
+  status = read_filter(f, &in, trusted, fault);
   if (status == BESOM_OK) {
     *out = f;
     return BESOM_OK;

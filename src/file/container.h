@@ -6,7 +6,7 @@
 
 /*
  * Loads a filter from the bytes of a container. If mapped is set, the bytes are a mapping; on
- * success the filter owns the mapping and uses its bits in place. flags: as for besom_open_mmap. If
+ * success the filter owns the mapping and uses its bits in place. flags: as for besom_open. If
  * the result is CORRUPT, *fault says why; fault may be NULL. Errors: those of besom_load.
  */
 besom_status besom__container_load(const uint8_t *data, size_t len,

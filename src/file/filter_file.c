@@ -14,42 +14,28 @@ besom_status besom_save_file(const besom_filter *f, const char *path) {
   return besom__file_replace(path, save_to, (void *)(uintptr_t)f);
 }
 
-besom_status besom_load_file(const char *path, const besom_allocator *allocator,
-                             besom_filter **out) {
+/* Without BESOM_OPEN_MMAP the filter is a copy, and the mapping is released. */
+static besom_status load_mapped(void *data, size_t len, const besom_open_options *options,
+                                besom_filter **out) {
+  bool mapped = options->flags & BESOM_OPEN_MMAP;
+  besom_status status = besom__container_load(data, len, options->allocator, mapped, options->flags,
+                                              options->fault, out);
+  if (status != BESOM_OK || !mapped) munmap(data, len);
+  return status;
+}
+
+besom_status besom_open_sized(const char *path, const besom_open_options *given, size_t size,
+                              besom_filter **out) {
+  besom_open_options options = {0};
+  if (given) besom_copy_struct(&options, sizeof options, given, size);
   if (!path || !out) return BESOM_INVALID;
+  if (options.flags & ~(BESOM_OPEN_MMAP | BESOM_OPEN_TRUSTED | BESOM_OPEN_CHECKSUMS))
+    return BESOM_INVALID;
+  if (options.fault) *options.fault = (besom_fault){NULL, 0};
   void *data;
   size_t len;
   besom_status status = besom__file_map(path, &data, &len);
-  if (status != BESOM_OK) return status;
-  status = besom_load(data, len, allocator, out);
-  munmap(data, len);
-  return status;
-}
-
-besom_status besom_open_mmap(const char *path, unsigned flags, besom_filter **out) {
-  if (!path || !out || (flags & ~(BESOM_TRUSTED | BESOM_CHECKSUMS))) return BESOM_INVALID;
-  void *data;
-  size_t len;
-  besom_status status = besom__file_map(path, &data, &len);
-  if (status != BESOM_OK) return status;
-  status = besom__container_load(data, len, NULL, true, flags, NULL, out);
-  if (status != BESOM_OK) munmap(data, len);
-  return status;
-}
-
-besom_status besom_check_file(const char *path, besom_fault *fault) {
-  if (!path || !fault) return BESOM_INVALID;
-  *fault = (besom_fault){NULL, 0};
-  void *data;
-  size_t len;
-  besom_status status = besom__file_map(path, &data, &len);
-  if (status == BESOM_CORRUPT) *fault = (besom_fault){"not a saved filter", 0};
-  if (status != BESOM_OK) return status;
-  besom_filter *f = NULL;
-  status = besom__container_load(data, len, NULL, true, 0, fault, &f);
-  if (status == BESOM_OK)
-    besom_free(f);
-  else
-    munmap(data, len);
-  return status;
+  if (status == BESOM_CORRUPT && options.fault)
+    *options.fault = (besom_fault){"not a saved filter", 0};
+  return status == BESOM_OK ? load_mapped(data, len, &options, out) : status;
 }

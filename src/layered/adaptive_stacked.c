@@ -168,7 +168,7 @@ static besom_status make_first(const besom_filter *f, const struct asf_plan *pla
   besom_config config = {.capacity = capacity};
   double head = 8.0 * (double)objective->kind->size / (double)capacity;
   if (objective->bits != 0)
-    config.bits = plan->bits + head;
+    config.bits_per_key = plan->bits + head;
   else
     config.fpr = objective->fpr;
   return besom__layer_create(f, &base, &config, out);
@@ -194,9 +194,9 @@ static besom_status create(besom_filter *f, const besom_config *config) {
   besom_status status = read_options(config->options, &a->objective);
   if (status != BESOM_OK) return status;
   if (config->slots || config->value_bits) return BESOM_INVALID;
-  if (config->bits != 0) {
+  if (config->bits_per_key != 0) {
     double heads = 8.0 * (double)(sizeof *a + ASF_LAYERS * a->objective.kind->size);
-    a->objective.bits = config->bits - heads / members;
+    a->objective.bits = config->bits_per_key - heads / members;
     if (!(a->objective.bits > 0)) return BESOM_INVALID;
   }
   make_plan(a, &a->objective);
@@ -500,15 +500,15 @@ static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n
 /* ------------------------------------------------------------------ whole filters */
 
 /* A second layer without a third is not queried, but uses memory. */
-static void stats(const besom_filter *f, besom_statistics *out) {
+static void stats(const besom_filter *f, struct stats_out *out) {
   const struct asf *a = const_asf(f);
   const besom_filter *second = a->layers[SECOND];
   struct layer_chain stack = in_use(a);
   besom__layer_chain_stats(&stack, out);
-  out->rebuilds = a->relearned;
+  besom__add_counter(out, "rebuilds", a->relearned);
   if (!second) return;
-  out->marks = second->items;
-  out->reserve_used = (double)second->items / (double)second->capacity;
+  besom__add_counter(out, "exceptions", second->items);
+  out->common.reserve_used = (double)second->items / (double)second->capacity;
   if (!a->layers[THIRD]) besom__layer_stats(second, out);
 }
 

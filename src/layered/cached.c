@@ -68,7 +68,8 @@ static besom_status read_options(const char *text, struct cached_options *option
 /* The bits per key for the base, after the cache has its part of the budget. */
 static double base_bits(const besom_config *config, const struct cached_options *options,
                         double share) {
-  double keys = (double)config->capacity, rest = config->bits - 8.0 * sizeof(struct cached) / keys;
+  double keys = (double)config->capacity,
+         rest = config->bits_per_key - 8.0 * sizeof(struct cached) / keys;
   double bucket = 8.0 * CACHE_BUCKET_BYTES / keys; /* a cache has at least one */
   if (options->cache_bits) return rest - fmax((double)options->cache_bits / keys, bucket);
   return fmin(rest / (1 + share), rest - bucket);
@@ -89,12 +90,12 @@ static besom_status create(besom_filter *f, const besom_config *config) {
   if (status != BESOM_OK) return status;
   if (config->value_bits) return BESOM_INVALID;
   base.reserve = 0;
-  if (config->bits != 0 && !((base.bits = base_bits(config, &options, share)) > 0))
+  if (config->bits_per_key != 0 && !((base.bits_per_key = base_bits(config, &options, share)) > 0))
     return BESOM_INVALID;
   status = besom__layer_create(f, &options.base, &base, &c->base);
   if (status != BESOM_OK) return status;
-  besom_statistics stats = {.bytes = c->base->kind->size};
-  c->base->kind->stats(c->base, &stats);
+  besom_statistics stats;
+  besom_stats(c->base, &stats);
   c->cache.policy = options.policy;
   status = make_cache(c, options.cache_bits ? (double)options.cache_bits / 8
                                             : share * (double)stats.bytes);
@@ -252,12 +253,18 @@ static besom_status append(besom_filter *f, const besom_digest_source *digests,
 }
 
 static void stats(const besom_filter *f, struct stats_out *out) {
-  besom_statistics *s = &out->common;
   const struct cached *c = const_cached(f);
-  s->bytes += c->base->kind->size + c->cache.buckets * CACHE_BUCKET_BYTES;
-  c->base->kind->stats(c->base, s);
-  s->marks += c->cache.count;
-  s->reserve_used = (double)c->cache.count / (double)(c->cache.buckets * CACHE_WAYS);
+  out->common.bytes += c->base->kind->size + c->cache.buckets * CACHE_BUCKET_BYTES;
+  c->base->kind->stats(c->base, out);
+  besom__add_counter(out, "cached", c->cache.count);
+  out->common.reserve_used = (double)c->cache.count / (double)(c->cache.buckets * CACHE_WAYS);
+}
+
+/* What the base can do, except what cached does not pass on; and adapting. */
+static unsigned abilities(const besom_filter *f) {
+  const besom_filter *base = const_cached(f)->base;
+  unsigned own = BESOM_CAN_ADAPT | BESOM_FORGETS, all = f->kind->info.abilities;
+  return own | (all & besom_abilities(base));
 }
 
 static const besom_filter *layer(const besom_filter *f, size_t i) {
@@ -336,6 +343,7 @@ const struct besom_kind besom__cached = {
     .resize_step = resize_step,
     .append = append,
     .stats = stats,
+    .abilities = abilities,
     .layer = layer,
     .validate = validate,
     .save = save,

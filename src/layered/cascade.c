@@ -71,8 +71,8 @@ static double first_rate(const besom_config *config, uint64_t yes, uint64_t no,
                          const struct layer_kind *bloom) {
   double n = yes ? (double)yes : 1, head = 8.0 * (double)bloom->kind->size;
   double wanted = config->fpr != 0 ? config->fpr : DEFAULT_FPR;
-  if (config->bits == 0) return no ? fmin(wanted, sqrt(0.5) * n / (double)no) : wanted;
-  double budget = config->bits * n - 8.0 * sizeof(struct cascade) - head;
+  if (config->bits_per_key == 0) return no ? fmin(wanted, sqrt(0.5) * n / (double)no) : wanted;
+  double budget = config->bits_per_key * n - 8.0 * sizeof(struct cascade) - head;
   for (double own = budget; own > 0; own -= budget / 256) {
     double rate = fmax(exp2(-log(2) * own / n), 0x1p-60);
     if (rate < 1 && own + later_bits(rate, n, (double)no, head) <= budget) return rate;
@@ -156,7 +156,7 @@ static void contains_many(const besom_filter *f, const besom_digest *d, size_t n
 
 /* ------------------------------------------------------------------ whole filters */
 
-static void stats(const besom_filter *f, besom_statistics *out) {
+static void stats(const besom_filter *f, struct stats_out *out) {
   besom__layer_chain_stats(&const_cascade(f)->levels, out);
 }
 

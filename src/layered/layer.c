@@ -17,7 +17,7 @@ besom_status besom__layer_option(struct layer_kind *base, const struct option *o
   size_t len = strlen(base->options), more = option->name.len + 1 + option->value.len + (len > 0);
   if (len + more >= sizeof base->options) return BESOM_BAD_OPTION;
   struct byte_writer w = {(uint8_t *)base->options + len,
-                     (uint8_t *)base->options + sizeof base->options, false};
+                          (uint8_t *)base->options + sizeof base->options, false};
   if (len) besom__write_bytes(&w, ",", 1);
   besom__write_bytes(&w, option->name.data, option->name.len);
   besom__write_bytes(&w, "=", 1);
@@ -54,20 +54,33 @@ besom_status besom__layer_build(const besom_filter *outer, const struct layer_ki
   return status;
 }
 
-besom_statistics besom__layer_stats(const besom_filter *layer, besom_statistics *outer) {
-  besom_statistics s;
-  besom_stats(layer, &s);
-  double used = outer->load * (double)outer->slots + s.load * (double)s.slots;
-  outer->isa = s.isa;
-  outer->slots += s.slots;
-  outer->load = used / (double)outer->slots;
-  outer->width = s.width;
-  outer->bytes += s.bytes;
-  outer->extended += s.extended;
-  outer->marks += s.marks;
-  outer->kicks += s.kicks;
-  if (s.longest_chain > outer->longest_chain) outer->longest_chain = s.longest_chain;
-  return s;
+/* Adds a counter of a layer to that of the same name. */
+static void add_to_counter(struct stats_out *outer, besom_counter c) {
+  for (size_t i = 0; i < outer->n; i++) {
+    besom_counter *sum = &outer->counters[i];
+    if (strcmp(sum->name, c.name) != 0) continue;
+    bool maximum = strcmp(c.name, "longest_chain") == 0;
+    sum->value = maximum && sum->value > c.value ? sum->value
+                 : maximum                       ? c.value
+                                                 : sum->value + c.value;
+    return;
+  }
+  besom__add_counter(outer, c.name, c.value);
+}
+
+besom_statistics besom__layer_stats(const besom_filter *layer, struct stats_out *outer) {
+  struct stats_out of_layer;
+  besom__stats(layer, &of_layer);
+  const besom_statistics *s = &of_layer.common;
+  besom_statistics *all = &outer->common;
+  double used = all->load_factor * (double)all->slots + s->load_factor * (double)s->slots;
+  all->isa = s->isa;
+  all->slots += s->slots;
+  all->load_factor = used / (double)all->slots;
+  all->width = s->width;
+  all->bytes += s->bytes;
+  for (size_t i = 0; i < of_layer.n; i++) add_to_counter(outer, of_layer.counters[i]);
+  return *s;
 }
 
 /* ------------------------------------------------------------------ files */

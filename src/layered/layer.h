@@ -46,7 +46,7 @@ besom_status besom__layer_load_built(const besom_filter *outer, struct sections_
                                      besom_filter **layer);
 
 /* Returns the statistics of a layer, and adds the additive ones to those of the outer filter. */
-besom_statistics besom__layer_stats(const besom_filter *layer, besom_statistics *outer);
+besom_statistics besom__layer_stats(const besom_filter *layer, struct stats_out *outer);
 
 /*
  * The digest by which layer number i sees a key. Layers that are queried one after the other must

@@ -126,15 +126,15 @@ void besom__layer_chain_answer_many(const struct layer_chain *chain, const besom
 
 /* ------------------------------------------------------------------ whole filters */
 
-void besom__layer_chain_stats(const struct layer_chain *chain, besom_statistics *out) {
+void besom__layer_chain_stats(const struct layer_chain *chain, struct stats_out *out) {
   double now = chain->n % 2, planned = now; /* P(yes) for a key that passes all layers */
   for (unsigned i = chain->n; i--;) {
     besom_statistics layer = besom__layer_stats(chain->layers[i], out);
     now = layer.expected_fpr * now + (1 - layer.expected_fpr) * (double)(i % 2);
     planned = layer.fpr_at_capacity * planned + (1 - layer.fpr_at_capacity) * (double)(i % 2);
   }
-  out->expected_fpr = now;
-  out->fpr_at_capacity = planned;
+  out->common.expected_fpr = now;
+  out->common.fpr_at_capacity = planned;
 }
 
 const char *besom__layer_chain_validate(const struct layer_chain *chain) {

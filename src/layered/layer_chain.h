@@ -46,7 +46,7 @@ void besom__layer_chain_answer_many(const struct layer_chain *chain, const besom
                                     size_t n, uint64_t *bitmap);
 
 /* Sums the layers. The false-positive rates are those for keys that were not used for building. */
-void besom__layer_chain_stats(const struct layer_chain *chain, besom_statistics *out);
+void besom__layer_chain_stats(const struct layer_chain *chain, struct stats_out *out);
 const char *besom__layer_chain_validate(const struct layer_chain *chain);
 
 /*

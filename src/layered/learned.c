@@ -109,7 +109,7 @@ static besom_status read_config(const besom_config *config, struct learned_optio
   const char *text = config->options;
   struct option option;
   besom_status status;
-  *options = (struct learned_options){.bits = config->bits,
+  *options = (struct learned_options){.bits = config->bits_per_key,
                                       .fpr = config->fpr != 0 ? config->fpr : DEFAULT_FPR};
   while ((status = besom__option_next(&text, &option)) == BESOM_OK)
     if ((status = read_option(options, &option)) != BESOM_OK) return status;
@@ -292,10 +292,10 @@ static besom_status add_filter(besom_filter *f, const struct learned_build *p, u
   besom_config config = {.capacity = list->n ? list->n : 1};
   besom_filter *filter;
   if (p->options.bits != 0)
-    config.bits = fmin(bits / (double)config.capacity, MAX_BITS_PER_KEY);
+    config.bits_per_key = fmin(bits / (double)config.capacity, MAX_BITS_PER_KEY);
   else
     config.fpr = rate;
-  if (!(config.bits > 0 || config.fpr > 0)) return BESOM_INVALID;
+  if (!(config.bits_per_key > 0 || config.fpr > 0)) return BESOM_INVALID;
   besom_status status = besom__layer_create(f, &p->bloom, &config, &filter);
   if (status != BESOM_OK) return status;
   learned(f)->filters[i] = filter;
@@ -399,18 +399,19 @@ static besom_status build(besom_filter *f, const besom_config *config, const bes
 
 /* ------------------------------------------------------------------ whole filters */
 
-static void stats(const besom_filter *f, besom_statistics *out) {
+static void stats(const besom_filter *f, struct stats_out *out) {
   const struct learned *l = const_learned(f);
+  besom_statistics *all = &out->common;
   double wrong = l->classifier.weights ? l->wrong : 0;
   for (unsigned i = FILTERS; i--;) {
     if (!l->filters[i]) continue;
     besom_statistics s = besom__layer_stats(l->filters[i], out);
-    out->expected_fpr =
-        i == BACKUP ? wrong + (1 - wrong) * s.expected_fpr : s.expected_fpr * out->expected_fpr;
-    out->fpr_at_capacity = i == BACKUP ? wrong + (1 - wrong) * s.fpr_at_capacity
-                                       : s.fpr_at_capacity * out->fpr_at_capacity;
+    all->expected_fpr =
+        i == BACKUP ? wrong + (1 - wrong) * s.expected_fpr : s.expected_fpr * all->expected_fpr;
+    all->fpr_at_capacity = i == BACKUP ? wrong + (1 - wrong) * s.fpr_at_capacity
+                                       : s.fpr_at_capacity * all->fpr_at_capacity;
   }
-  out->bytes += key_classifier_bytes(&l->classifier);
+  all->bytes += key_classifier_bytes(&l->classifier);
 }
 
 static const besom_filter *layer(const besom_filter *f, size_t i) {

@@ -12,6 +12,7 @@
 #ifndef BESOM_LAYERED_RANK_FREQUENCY_H
 #define BESOM_LAYERED_RANK_FREQUENCY_H
 
+#include "besom_plan.h"
 #include "filter.h"
 
 #define COUNT_CLASSES (256 + 56 * 128)

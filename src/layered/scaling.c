@@ -59,17 +59,17 @@ static besom_status add_layer(struct scaling *s) {
 static besom_status add_first_layer(struct scaling *s, const besom_config *config) {
   besom_config first = {.capacity = config->capacity, .reserve = config->reserve};
   s->fpr = config->fpr != 0 ? config->fpr : DEFAULT_FPR;
-  if (config->bits != 0)
-    first.bits = config->bits - 8.0 * sizeof *s / (double)config->capacity;
+  if (config->bits_per_key != 0)
+    first.bits_per_key = config->bits_per_key - 8.0 * sizeof *s / (double)config->capacity;
   else
     first.fpr = s->fpr / 2;
-  if (first.bits < 0 || (first.bits == 0 && !(first.fpr > 0))) return BESOM_INVALID;
+  if (first.bits_per_key < 0 || (first.bits_per_key == 0 && !(first.fpr > 0))) return BESOM_INVALID;
   besom_status status = besom__layer_create(&s->head, &s->base, &first, &s->layers[0]);
   if (status != BESOM_OK) return status;
   s->n_layers = 1;
   besom_statistics stats;
   besom_stats(s->layers[0], &stats);
-  if (config->bits != 0) s->fpr = fmin(2 * stats.fpr_at_capacity, 1);
+  if (config->bits_per_key != 0) s->fpr = fmin(2 * stats.fpr_at_capacity, 1);
   return BESOM_OK;
 }
 
@@ -224,7 +224,7 @@ static besom_status adapt(besom_filter *f, besom_digest d) {
 
 /* ------------------------------------------------------------------ whole filters */
 
-static void stats(const besom_filter *f, besom_statistics *out) {
+static void stats(const besom_filter *f, struct stats_out *out) {
   const struct scaling *s = const_scaling(f);
   double right = 1, reserve_used = 0;
   for (uint64_t i = 0; i < s->n_layers; i++) {
@@ -232,9 +232,9 @@ static void stats(const besom_filter *f, besom_statistics *out) {
     right *= 1 - layer.expected_fpr;
     reserve_used = fmax(reserve_used, layer.reserve_used);
   }
-  out->expected_fpr = 1 - right;
-  out->fpr_at_capacity = s->fpr;
-  out->reserve_used = reserve_used;
+  out->common.expected_fpr = 1 - right;
+  out->common.fpr_at_capacity = s->fpr;
+  out->common.reserve_used = reserve_used;
 }
 
 static const besom_filter *layer_at(const besom_filter *f, size_t i) {

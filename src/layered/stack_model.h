@@ -7,6 +7,7 @@
 #ifndef BESOM_LAYERED_STACK_MODEL_H
 #define BESOM_LAYERED_STACK_MODEL_H
 
+#include "besom_plan.h"
 #include "filter.h"
 
 #define MAX_STACK_LAYERS BESOM_PLAN_LAYERS

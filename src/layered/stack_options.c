@@ -1,7 +1,6 @@
 #include "layered/stack_options.h"
 
 #include <math.h>
-#include <stdio.h>
 
 #include "core/memory.h"
 #include "layered/workload.h"
@@ -56,8 +55,8 @@ void besom__stack_options_unseen(const struct stack_options *options, bool weigh
 besom_status besom__stack_objective(const struct stack_options *options, const besom_config *config,
                                     uint64_t members, struct stack_objective *objective) {
   *objective = (struct stack_objective){
-      .members = (double)members, .bits = config->bits, .limits = options->limits};
-  if (config->bits == 0) objective->fpr = config->fpr != 0 ? config->fpr : DEFAULT_FPR;
+      .members = (double)members, .bits = config->bits_per_key, .limits = options->limits};
+  if (config->bits_per_key == 0) objective->fpr = config->fpr != 0 ? config->fpr : DEFAULT_FPR;
   if (!besom__layer_costs(options->base.kind, objective->members, &objective->costs))
     return BESOM_INVALID;
   objective->costs.head_bits = 8.0 * (double)besom__stacked.size;
@@ -77,7 +76,7 @@ static besom_stack_plan plan_of(const struct stack_candidate *x) {
   besom_stack_plan plan = {.frequent = (uint64_t)x->frequent,
                            .share = x->share,
                            .layers = s->layers,
-                           .bits = x->bits,
+                           .bits_per_key = x->bits,
                            .expected_fpr = x->fpr,
                            .worst_fpr = besom__stack_fpr_other(s),
                            .checks_member = besom__stack_checks_member(s),
@@ -101,14 +100,13 @@ static besom_status plan_for(const struct stack_objective *objective,
   return found ? BESOM_OK : BESOM_INVALID;
 }
 
-besom_status besom_plan(const besom_config *config, uint64_t set_size,
-                        const besom_workload *workload, const besom_plan_limits *limits,
-                        besom_stack_plan *plan) {
+static besom_status plan(const besom_config *config, uint64_t set_size,
+                         const besom_workload *workload, const besom_plan_limits *limits,
+                         besom_stack_plan *out) {
   struct stack_options options;
   struct stack_objective objective;
   const struct besom_kind *kind;
   struct hasher hasher;
-  if (!config || !workload || !plan || !set_size) return BESOM_INVALID;
   besom_config sized = *config;
   sized.capacity = set_size;
   if (sized.max_capacity < set_size) sized.max_capacity = 0;
@@ -119,37 +117,19 @@ besom_status besom_plan(const besom_config *config, uint64_t set_size,
   if (limits) options.limits = *limits;
   if (!limits_in_range(&options.limits)) return BESOM_INVALID;
   status = besom__stack_objective(&options, config, set_size, &objective);
-  return status == BESOM_OK ? plan_for(&objective, &options, workload, plan) : status;
+  return status == BESOM_OK ? plan_for(&objective, &options, workload, out) : status;
 }
 
-/* ------------------------------------------------------------------ text */
-
-/* Text of which len also counts what does not fit. */
-struct text {
-  char *at;
-  size_t size, len;
-};
-
-static void write_number(struct text *t, const char *format, double number) {
-  size_t left = t->len < t->size ? t->size - t->len : 0;
-  int n = snprintf(left ? t->at + t->len : NULL, left, format, number);
-  if (n > 0) t->len += (size_t)n;
-}
-
-size_t besom_plan_text(const besom_stack_plan *plan, char *text, size_t room) {
-  struct text t = {text, text ? room : 0, 0};
-  if (!plan) return 0;
-  write_number(&t, "layers: %.0f\n", plan->layers);
-  for (uint32_t i = 0; i < plan->layers && i < BESOM_PLAN_LAYERS; i++) {
-    write_number(&t, i % 2 ? "  %.0f, frequent non-members:" : "  %.0f, members:", i + 1);
-    write_number(&t, " false-positive rate %.4g\n", plan->rates[i]);
-  }
-  write_number(&t, "frequent non-members: %.0f", (double)plan->frequent);
-  write_number(&t, ", %.4g of the negative queries\n", plan->share);
-  write_number(&t, "bits per key: %.4g\n", plan->bits);
-  write_number(&t, "expected false-positive rate: %.4g\n", plan->expected_fpr);
-  write_number(&t, "worst-case false-positive rate: %.4g\n", plan->worst_fpr);
-  write_number(&t, "layers per positive query: %.4g", plan->checks_member);
-  write_number(&t, ", per negative query: %.4g\n", plan->checks);
-  return t.len;
+besom_status besom_plan_sized(const besom_config *config, size_t config_size, uint64_t set_size,
+                              const besom_workload *workload, const besom_plan_limits *limits,
+                              size_t limits_size, besom_stack_plan *out, size_t plan_size) {
+  besom_config c;
+  besom_plan_limits l;
+  besom_stack_plan all;
+  if (!config || !workload || !out || !set_size) return BESOM_INVALID;
+  besom_copy_struct(&c, sizeof c, config, config_size);
+  if (limits) besom_copy_struct(&l, sizeof l, limits, limits_size);
+  besom_status status = plan(&c, set_size, workload, limits ? &l : NULL, &all);
+  if (status == BESOM_OK) besom_copy_struct(out, plan_size, &all, sizeof all);
+  return status;
 }

@@ -80,9 +80,11 @@ static besom_status add_layers(struct stacked *s, const struct layer_kind *base,
 static besom_status add_one_layer(struct stacked *s, const struct stack_options *options,
                                   const besom_config *config, uint64_t capacity,
                                   const struct digests *members) {
-  besom_config own = {.capacity = capacity, .fpr = config->fpr, .bits = config->bits};
-  if (config->bits != 0) own.bits -= 8.0 * sizeof *s / (double)capacity;
-  if (own.bits < 0 || (config->bits != 0 && own.bits == 0)) return BESOM_INVALID;
+  besom_config own = {
+      .capacity = capacity, .fpr = config->fpr, .bits_per_key = config->bits_per_key};
+  if (config->bits_per_key != 0) own.bits_per_key -= 8.0 * sizeof *s / (double)capacity;
+  if (own.bits_per_key < 0 || (config->bits_per_key != 0 && own.bits_per_key == 0))
+    return BESOM_INVALID;
   return besom__layer_chain_add(&s->stack, &s->head, &options->base, &own, members);
 }
 
@@ -101,7 +103,7 @@ static besom_status build_planned(struct stacked *s, const struct stack_options 
   if (!besom__stack_plan(&objective, frequencies, &plan)) return BESOM_INVALID;
   if (plan.stack.layers == 1) {
     besom_config own = *config;
-    if (config->bits == 0)
+    if (config->bits_per_key == 0)
       own.fpr =
           fmin(plan.stack.rates[0], objective.fpr); /* lower, if the worst-case rate is limited */
     return add_one_layer(s, options, &own, capacity, members);
@@ -237,7 +239,7 @@ static besom_status remove_key(besom_filter *f, besom_digest d) {
 
 /* ------------------------------------------------------------------ whole filters */
 
-static void stats(const besom_filter *f, besom_statistics *out) {
+static void stats(const besom_filter *f, struct stats_out *out) {
   const struct stacked *s = const_stacked(f);
   double frequent = 1;
   besom__layer_chain_stats(&s->stack, out);
@@ -246,7 +248,7 @@ static void stats(const besom_filter *f, besom_statistics *out) {
     besom_stats(s->stack.layers[i], &layer);
     frequent *= layer.expected_fpr;
   }
-  out->workload_fpr = s->share * frequent + (1 - s->share) * out->expected_fpr;
+  out->common.workload_fpr = s->share * frequent + (1 - s->share) * out->common.expected_fpr;
 }
 
 static const besom_filter *layer(const besom_filter *f, size_t i) {

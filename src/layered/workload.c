@@ -206,12 +206,6 @@ besom_status besom_workload_add(besom_workload *w, const void *key, size_t len, 
   return BESOM_OK;
 }
 
-besom_status besom_workload_add_u64(besom_workload *w, uint64_t key, uint64_t times) {
-  uint8_t bytes[8];
-  store64(bytes, key);
-  return besom_workload_add(w, bytes, sizeof bytes, times);
-}
-
 /* ------------------------------------------------------------------ reading */
 
 static besom_status next_key(void *ctx, besom_bytes *key, uint64_t *weight) {
@@ -251,14 +245,16 @@ static double unseen(const besom_workload *w) {
   return w->queries ? (double)(once + w->queries - w->known) / (double)w->queries : 1;
 }
 
-besom_status besom_workload_stats(const besom_workload *w, besom_workload_statistics *stats) {
+besom_status besom_workload_stats_sized(const besom_workload *w, besom_workload_statistics *stats,
+                                        size_t size) {
   if (!w || !stats) return BESOM_INVALID;
-  *stats = (besom_workload_statistics){.queries = w->queries,
-                                       .keys = w->store.keys,
-                                       .known = w->known,
-                                       .error = w->error,
-                                       .bytes = sizeof *w +
-                                                bytes_of(w->store.slots, w->store.arena_bytes),
-                                       .unseen = unseen(w)};
+  besom_workload_statistics all = {.queries = w->queries,
+                                   .keys = w->store.keys,
+                                   .known = w->known,
+                                   .error = w->error,
+                                   .bytes =
+                                       sizeof *w + bytes_of(w->store.slots, w->store.arena_bytes),
+                                   .unseen = unseen(w)};
+  besom_copy_struct(stats, size, &all, sizeof all);
   return BESOM_OK;
 }

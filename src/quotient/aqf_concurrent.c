@@ -574,10 +574,10 @@ static besom_status resize_step(besom_filter *fresh, besom_filter *f, uint64_t m
   return besom__exceptions_copy(&aqf(fresh)->exceptions, &aqf(f)->exceptions, &fresh->allocator);
 }
 
-static void iter_start(besom_iter *iter) {
-  hold(iter->filter);
-  besom__aqf.iter_start(iter);
-  let_go(iter->filter);
+static void iter_start(const besom_filter *f, besom_iter *iter) {
+  hold(f);
+  besom__aqf.iter_start(f, iter);
+  let_go(f);
 }
 
 static void stats(const besom_filter *f, struct stats_out *out) {

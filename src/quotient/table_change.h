@@ -216,7 +216,8 @@ ALWAYS_INLINE besom_status insert(struct qtable *t, besom_digest d, bool *unless
 
 /* Fetches a block and the next: that far most inserts shift. */
 ALWAYS_INLINE void prefetch_to_insert(const struct qtable *t, besom_digest d) {
-  const uint8_t *block = block_at(t, approximate_quotient(d, t->slots) / 64), *end = block + 2 * t->stride;
+  const uint8_t *block = block_at(t, approximate_quotient(d, t->slots) / 64),
+                *end = block + 2 * t->stride;
   for (; block < end; block += 64) __builtin_prefetch(block, 1);
 }
 

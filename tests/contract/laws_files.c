@@ -165,7 +165,8 @@ static void assert_read_only(const subject *s, besom_filter *f) {
   besom_task *task = NULL;
   array_source source;
   source_of_u64(&source, &key, 1);
-  if (can(s, BESOM_CAN_RESIZE)) assert_status(BESOM_READ_ONLY, besom_grow_begin(f, 2 * slots, &task));
+  if (can(s, BESOM_CAN_RESIZE))
+    assert_status(BESOM_READ_ONLY, besom_grow_begin(f, 2 * slots, &task));
   if (can(s, BESOM_CAN_REKEY))
     assert_status(BESOM_READ_ONLY, besom_rekey_begin(f, &source.api, NULL, NULL, &task));
   if (can(s, BESOM_CAN_REKEY))

@@ -492,7 +492,7 @@ static void keys_come_and_go_among_tombstones(void **state) {
   assert_true(fixes > 200 && revived > 100); /* all of it has been tried */
 }
 
-#define BURIES                                                                                 \
+#define BURIES                                                                                   \
   (BESOM_CAN_MATCH | BESOM_CAN_ADAPT | BESOM_CAN_REMOVE | BESOM_CAN_ITERATE | BESOM_CAN_RESIZE | \
    BESOM_CAN_MERGE | BESOM_CAN_REKEY | BESOM_CAN_COUNT | BESOM_CAN_VALUE)
 

@@ -166,7 +166,8 @@ static void the_near_quotient_is_at_most_one_too_small(void **state) {
   for (unsigned s = 0; s < SIZES; s++)
     for (unsigned i = 0; i < DIGESTS; i++) {
       besom_digest d = digest_at(i, slots_at(s));
-      uint64_t quotient = address_of(d, slots_at(s)).quotient, near = approximate_quotient(d, slots_at(s));
+      uint64_t quotient = address_of(d, slots_at(s)).quotient,
+               near = approximate_quotient(d, slots_at(s));
       assert_in_range(quotient - near, 0, 1);
       missed += near != quotient;
     }

@@ -79,7 +79,8 @@ static void halves_do_not_match(void **state) {
   struct exception_set m = {0};
   failing_allocator memory;
   failing_allocator_init(&memory);
-  assert_int_equal(besom__exceptions_add(&m, &memory.api, (besom_digest){7, 9}, NO_LIMIT), BESOM_OK);
+  assert_int_equal(besom__exceptions_add(&m, &memory.api, (besom_digest){7, 9}, NO_LIMIT),
+                   BESOM_OK);
   assert_true(besom__exceptions_has(&m, (besom_digest){7, 9}));
   assert_false(besom__exceptions_has(&m, (besom_digest){8, 9}));
   assert_false(besom__exceptions_has(&m, (besom_digest){7, 10}));
@@ -113,13 +114,15 @@ static void a_set_that_cannot_grow_stays_as_it_is(void **state) {
   memory.fail_at = memory.calls + 1;
   assert_int_equal(besom__exceptions_add(&m, &memory.api, digest_at(n + 1, false), NO_LIMIT),
                    BESOM_NO_MEMORY);
-  assert_int_equal(besom__exceptions_add(&m, &memory.api, digest_at(n, false), max_bytes), BESOM_OK);
+  assert_int_equal(besom__exceptions_add(&m, &memory.api, digest_at(n, false), max_bytes),
+                   BESOM_OK);
   assert_int_equal(m.count, n);
   assert_sound(&m);
   for (size_t i = 0; i < UNIVERSE; i++)
     assert_int_equal(besom__exceptions_has(&m, digest_at(i, false)), i >= 1 && i <= n);
   assert_true(besom__exceptions_remove(&m, digest_at(1, false)));
-  assert_int_equal(besom__exceptions_add(&m, &memory.api, digest_at(n + 1, false), max_bytes), BESOM_OK);
+  assert_int_equal(besom__exceptions_add(&m, &memory.api, digest_at(n + 1, false), max_bytes),
+                   BESOM_OK);
   assert_int_equal(besom__exceptions_add(&m, &memory.api, digest_at(1, false), max_bytes / 2),
                    BESOM_FULL);
   assert_int_equal(m.count, n);
