@@ -13,8 +13,8 @@
 #include "support/failing_allocator.h"
 #include "support/heap.h"
 #include "support/keys.h"
-#include "support/zipf_sampler.h"
 #include "support/memory_sink.h"
+#include "support/zipf_sampler.h"
 
 static const uint8_t seed[16] = {9};
 
@@ -25,7 +25,7 @@ enum { MEMBERS_OF = 4000, NEGATIVES_OF = 40000 };
 typedef struct member_source {
   besom_source api;
   uint64_t n, at, passes;
-  uint64_t end;     /* what comes after it was rewound it does not give */
+  uint64_t end;     /* end of this pass: n when it was last rewound */
   uint64_t fail_at; /* the call of next that fails, counted over all passes; 0: none */
   uint64_t calls;
   uint8_t key[8];
@@ -85,7 +85,7 @@ static void assert_holds(const besom_filter *f, size_t n) {
   if (besom_validate(f, &wrong) != BESOM_OK) fail_msg("%s", wrong);
 }
 
-/* Queries for non-members, of which a stretch begins at rank `shift`; false positives are reported. */
+/* Queries non-members, with ranks that begin at `shift`, and reports false positives. */
 static size_t ask(besom_filter *f, zipf_sampler *z, size_t shift, size_t queries,
                   besom_status *last) {
   size_t wrong = 0;
@@ -100,12 +100,12 @@ static size_t ask(besom_filter *f, zipf_sampler *z, size_t shift, size_t queries
   return wrong;
 }
 
-/* A filter that is full, bound to its members, and queries for others. */
+/* A full filter that is bound to its members, and a generator of negative queries. */
 typedef struct stage {
   besom_filter *f;
   member_source members;
   zipf_sampler z;
-  besom_status last; /* what the last report gave */
+  besom_status last; /* the status of the last report */
 } stage;
 
 static void stage_open(stage *s, const char *options, double bits, double skew) {
@@ -141,7 +141,7 @@ static void it_learns_what_is_often_asked(void **state) {
   assert_errs_less("negatives=40000,objective=final", 10);
 }
 
-/* Popular keys change: the rate rises, the layers are dropped and learnt anew. */
+/* The frequent keys change: the rate rises, and the layers are dropped and learned again. */
 static void it_learns_anew_when_popular_keys_change(void **state) {
   (void)state;
   enum { QUERIES = 400000 };
@@ -153,15 +153,15 @@ static void it_learns_anew_when_popular_keys_change(void **state) {
   ask(s.f, &s.z, 1000000, QUERIES, &s.last);
   assert_true(counter_of(s.f, "rebuilds") >= 1);
   double after = (double)ask(s.f, &s.z, 1000000, QUERIES, &s.last) / QUERIES;
-  assert_true(
-      after <
-      2.5 *
-          before); /* which key is a false positive is chance, and a few have most of the queries */
+  assert_true(after < 2.5 * before); /* a few keys have most of the queries, so chance matters */
   assert_holds(s.f, MEMBERS_OF);
   stage_close(&s);
 }
 
-/* Told of a skew that is not there, it plans anew, from the members, and then lives with the rate that it has. */
+/*
+ * If the configured skew is wrong, it plans again, reads the members again, and then accepts its
+ * rate.
+ */
 static void it_plans_anew_when_the_skew_is_wrong(void **state) {
   (void)state;
   stage s;
@@ -172,7 +172,7 @@ static void it_plans_anew_when_the_skew_is_wrong(void **state) {
   assert_true(rebuilds >= 2);
   assert_holds(s.f, MEMBERS_OF);
   ask(s.f, &s.z, 0, 600000, &s.last);
-  assert_true(counter_of(s.f, "rebuilds") <= rebuilds + 2); /* it has come to rest */
+  assert_true(counter_of(s.f, "rebuilds") <= rebuilds + 2); /* it does not plan again */
   assert_holds(s.f, MEMBERS_OF);
   stage_close(&s);
 }
@@ -186,13 +186,16 @@ static unsigned layers_of(const besom_filter *f) {
   return n;
 }
 
-/* Keys that the filter is wrong about. */
+/* Finds n false positives. */
 static void false_positives(const besom_filter *f, uint64_t *out, size_t n) {
   for (size_t i = 0, found = 0; found < n; i++)
     if (besom_contains_u64(f, key_u64(OTHER_MEMBERS, i))) out[found++] = key_u64(OTHER_MEMBERS, i);
 }
 
-/* Queries of which one in `often` is for one of the hot keys; the number of wrong answers to these. */
+/*
+ * Queries of which one in `often` is for a hot key. Returns the number of false positives among
+ * these.
+ */
 static size_t ask_hot(besom_filter *f, const uint64_t *hot, size_t n, size_t often,
                       size_t queries) {
   static uint64_t fresh;
@@ -206,7 +209,10 @@ static size_t ask_hot(besom_filter *f, const uint64_t *hot, size_t n, size_t oft
   return wrong;
 }
 
-/* Told that queries are even it has one layer; when it errs far more than that explains, it learns after all. */
+/*
+ * With a configured skew of 0 it has one layer. When it has far more false positives than expected,
+ * it learns more layers.
+ */
 static void one_layer_is_not_for_ever(void **state) {
   (void)state;
   enum { HOT = 20 };
@@ -216,7 +222,7 @@ static void one_layer_is_not_for_ever(void **state) {
   false_positives(s.f, hot, HOT);
   ask_hot(s.f, hot, HOT, SIZE_MAX, 100000);
   assert_int_equal(layers_of(s.f), 1);
-  assert_int_equal(counter_of(s.f, "rebuilds"), 0); /* nothing was wrong */
+  assert_int_equal(counter_of(s.f, "rebuilds"), 0); /* the rate is as expected */
   ask_hot(s.f, hot, HOT, 4, 200000);
   assert_true(counter_of(s.f, "rebuilds") >= 1);
   assert_int_equal(layers_of(s.f), 3);
@@ -225,7 +231,7 @@ static void one_layer_is_not_for_ever(void **state) {
   stage_close(&s);
 }
 
-/* Half of the planned rate is as wrong as one and a half of it: the filter is planned for what it sees. */
+/* Half of the expected rate is a reason to plan again, as one and a half of it is. */
 static void a_rate_that_is_too_low_is_noticed(void **state) {
   (void)state;
   enum { HOT = 2000 };
@@ -269,7 +275,10 @@ static void save_to(memory_sink *sink, const besom_filter *f) {
   assert_int_equal(besom_save(f, &sink->api), BESOM_OK);
 }
 
-/* Wherever the source or memory fails: a status, the filter as it was, and it learns after all when they work again. */
+/*
+ * Whenever the source or an allocation fails, there is a status and the filter is unchanged. It
+ * learns when they work again.
+ */
 static void failures_change_nothing(void **state) {
   (void)state;
   besom_status status;
@@ -313,7 +322,7 @@ static void failures_change_nothing(void **state) {
   assert_holds(f, MEMBERS_OF);
   assert_true(members.passes > 100);
   double rate = (double)ask(f, &z, 0, 200000, &status) / 200000;
-  assert_true(rate < 0.5 * one_layer); /* it has learnt */
+  assert_true(rate < 0.5 * one_layer); /* it has learned */
   zipf_free(&z);
   besom_free(f);
   const char *verdict = failing_allocator_verdict(&memory);
@@ -321,7 +330,7 @@ static void failures_change_nothing(void **state) {
   failing_allocator_close(&memory);
 }
 
-/* A source that leaves members out is found out, if they are enough, and nothing is built of it. */
+/* A source that omits many members is detected, and nothing is built from it. */
 static void a_source_with_too_few_members_is_refused(void **state) {
   (void)state;
   stage s;
@@ -333,7 +342,7 @@ static void a_source_with_too_few_members_is_refused(void **state) {
   stage_close(&s);
 }
 
-/* Members that come at any time, in the middle of a pass, too; half of them are reported before they come. */
+/* Members are inserted at any time, also during a pass. Half of them are reported before. */
 static void members_may_come_at_any_time(void **state) {
   (void)state;
   enum { EARLY = 500 };
@@ -358,7 +367,7 @@ static void members_may_come_at_any_time(void **state) {
     ask(f, &z, 0, n < EARLY ? 20 : 100, &status);
     assert_int_equal(status, BESOM_OK);
     if (n % 100 == 0) assert_holds(f, n);
-    if (n % 1000 == 0) { /* through a file, and bound again */
+    if (n % 1000 == 0) { /* save, load, bind again */
       memory_sink saved;
       besom_filter *copy = NULL;
       save_to(&saved, f);
@@ -378,7 +387,7 @@ static void members_may_come_at_any_time(void **state) {
   besom_free(f);
 }
 
-/* Thousands of members come while the third layer is filled, too late for the source. */
+/* Thousands of members are inserted while the third layer is filled, too late for the source. */
 static void members_may_come_during_a_pass(void **state) {
   (void)state;
   enum { EARLY = 20000, ALL = 30000, AT_ONCE = 1000 };
@@ -418,7 +427,7 @@ static void members_may_come_during_a_pass(void **state) {
   besom_free(f);
 }
 
-/* As few members, bits or negatives as there can be. */
+/* The smallest numbers of members, bits and negatives. */
 static void tiny_filters_hold_their_members(void **state) {
   (void)state;
   static const char *const options[] = {"negatives=1", "negatives=10,lifetime=1",
@@ -464,7 +473,7 @@ static void damaged_bytes_are_refused(void **state) {
   stage_close(&s);
 }
 
-/* With checksums that fit, damage is refused or is a filter that can be worked with. */
+/* Damaged bytes with valid checksums are refused, or give a filter that can be used. */
 static void repaired_damage_does_no_harm(void **state) {
   (void)state;
   stage s;

@@ -1,4 +1,4 @@
-/* The plan of an adaptive stacked filter: what it expects to see, and that it is near the best. */
+/* The plan of an adaptive stacked filter: the keys it expects, and that it is near the optimum. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 #include "support/heap.h"
 #include "support/zipf_sampler.h"
 
-/* The numbers of keys and the shares that the plan computes with are those that come. */
+/* The numbers of keys and the shares that the plan assumes are those of a simulation. */
 static void what_is_seen_is_foretold(void **state) {
   (void)state;
   enum { N = 20000 };
@@ -42,7 +42,10 @@ static void what_is_seen_is_foretold(void **state) {
     }
 }
 
-/* Of stacks for what has come after so many queries, in a life or, if it is 0, for ever: the best by brute force. */
+/*
+ * The least cost of a stack for the keys queried so far, by brute force. waiting: the share of the
+ * lifetime until the stack is complete.
+ */
 static double least_cost(const struct asf_objective *w, const struct layer_costs *costs,
                          double waiting, double keys, double share) {
   double least = 1;
@@ -63,7 +66,7 @@ static const struct besom_kind *bloom(void) {
   return besom__kind_named("bloom");
 }
 
-/* No more memory than there is, and no other plan that was looked at by brute force is better by more than 2 %. */
+/* A plan keeps to its memory, and no plan found by brute force is better by more than 2 %. */
 static void plans_are_near_the_best(void **state) {
   (void)state;
   for (double skew = 0.5; skew <= 1.3; skew += 0.25)
@@ -100,7 +103,7 @@ static void plans_are_near_the_best(void **state) {
     }
 }
 
-/* What it will be in the end is what the planner of stacked makes of three layers and the same keys. */
+/* The final stack is what the planner of stacked computes for three layers and the same keys. */
 static void final_plans_are_those_of_stacked(void **state) {
   (void)state;
   for (double skew = 0.75; skew <= 1.25; skew += 0.25)

@@ -1,4 +1,7 @@
-/* The blocked Bloom filter behind its API: which bits a key sets, under every instruction set, and its rates. */
+/*
+ * The internals of the blocked Bloom filter: the bits of each key, with every instruction set, and
+ * its rates.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +27,7 @@ static besom_digest digest(random_stream *random) {
   return (besom_digest){random_next(random), random_next(random)};
 }
 
-/* As the portable code does it. */
+/* The portable code is the reference. */
 static void assert_same_bits(enum isa isa, const struct blocked *first, const besom_digest *keys,
                              size_t fresh) {
   struct blocked b = *first;
@@ -58,7 +61,9 @@ static void instructions_do_not_matter(void **state) {
   }
 }
 
-/* A full layer has a bit in each word, a half layer one in each pair; all in the line of the key. */
+/*
+ * A full layer has a bit in each word, a half layer one in each pair; all in the line of the key.
+ */
 static void a_key_sets_its_bits_in_one_line(void **state) {
   (void)state;
   random_stream random = {7};
@@ -98,7 +103,7 @@ static double rate_of_bits(const struct blocked *b) {
   return sum / (double)b->n_lines;
 }
 
-/* Down to rates that could not be measured by asking: the formula, the plan and the bits agree. */
+/* Formula, geometry and bits agree, also at rates that are too low to measure by queries. */
 static void planned_rates_come_true(void **state) {
   (void)state;
   enum { N = 400000 };
@@ -118,7 +123,7 @@ static void planned_rates_come_true(void **state) {
   free(keys);
 }
 
-/* Also where lines are few, and for the smallest rate that is planned for. */
+/* Also with few lines, and for the lowest supported rate. */
 static void plans_keep_the_rate_at_every_size(void **state) {
   (void)state;
   static const double rates[] = {0.9, 0.5, 0.1, 0x1p-8, 0x1p-16, 0x1p-30, MIN_PLANNED_FPR};

@@ -1,4 +1,4 @@
-/* The container, byte by byte as its layout has it, for every kind; and what is refused of it, and how. */
+/* The container: its layout byte by byte for every kind, what is refused, and with which status. */
 #include "file/container.h"
 
 #include <setjmp.h>
@@ -62,7 +62,7 @@ static bool save_kind(size_t i, memory_sink *saved, const char **name) {
   return true;
 }
 
-/* A law for the saved bytes of one kind, which it may spoil. */
+/* Runs a law on the saved bytes of every kind. The law may change them. */
 static void for_every_kind(void (*law)(uint8_t *data, size_t len, const char *kind)) {
   memory_sink saved;
   const char *kind;
@@ -94,7 +94,7 @@ static uint64_t length_of(const uint8_t *data, unsigned section) {
   return number_at(row_of(data, section) + 16, 8);
 }
 
-/* From a block of just this length, so that asan sees a read beyond it. */
+/* From a block of exactly this length, so that the address sanitizer sees a read beyond it. */
 static besom_status load(const uint8_t *data, size_t len) {
   uint8_t *exact = heap_array(len, 1);
   besom_filter *f = NULL;
@@ -106,7 +106,7 @@ static besom_status load(const uint8_t *data, size_t len) {
   return status;
 }
 
-/* What loading says of the bytes with a number changed, and every checksum right. */
+/* The status of loading the bytes with one number changed and all checksums valid. */
 static besom_status load_changed(const uint8_t *data, size_t len, size_t at, unsigned size,
                                  uint64_t number) {
   uint8_t *changed = heap_array(len, 1);
@@ -145,15 +145,15 @@ static void check_sections(uint8_t *data, size_t len, const char *kind) {
     uint64_t offset = offset_of(data, i), aligned = (end + 63) / 64 * 64;
     assert_int_equal(offset, aligned);
     assert_true(all_zero(data + end, aligned - end));
-    uint64_t owner = owner_of(
-        data, i); /* the filter itself, then its inner ones, each beginning with its parameters */
+    /* The filter, then its layers, each with its parameters first. */
+    uint64_t owner = owner_of(data, i);
     assert_true(i == 0 ? owner == 0
                        : owner == owner_of(data, i - 1) || owner == owner_of(data, i - 1) + 1);
     if (i == 0 || owner != owner_of(data, i - 1)) assert_memory_equal(row_of(data, i), "PARM", 4);
     for (unsigned j = 0; j < i; j++) assert_memory_not_equal(row_of(data, i), row_of(data, j), 8);
     end = offset + length_of(data, i);
   }
-  assert_int_equal(end, len); /* nothing behind the last */
+  assert_int_equal(end, len); /* nothing after the last */
 }
 
 static void sections_are_aligned_and_padded_with_zeros(void **state) {
@@ -177,7 +177,7 @@ static void the_parameters_begin_with_hash_seed_and_items(void **state) {
   for_every_kind(check_parameters);
 }
 
-/* That of the header covers what is before it, and the table of sections with their checksums. */
+/* The header's checksum covers what is before it, and the section table with its checksums. */
 static void check_checksums(uint8_t *data, size_t len, const char *kind) {
   (void)len, (void)kind;
   uint8_t sums[16];
@@ -208,7 +208,7 @@ static void check_repair(uint8_t *data, size_t len, const char *kind) {
   free(spoilt);
 }
 
-/* Else the refusals below would say nothing. */
+/* Otherwise the refusals below would prove nothing. */
 static void repairing_restores_every_checksum(void **state) {
   (void)state;
   for_every_kind(check_repair);
@@ -222,7 +222,7 @@ static void check_version(uint8_t *data, size_t len, const char *kind) {
   assert_int_equal(load_changed(data, len, 8, 4, 2), BESOM_NEWER_VERSION);
   assert_int_equal(load_changed(data, len, 8, 4, UINT32_MAX), BESOM_NEWER_VERSION);
   data[8] = 2;
-  memset(data + 12, 0xff, len - 12); /* who knows what the header looks like then */
+  memset(data + 12, 0xff, len - 12); /* a later version may have another header */
   assert_int_equal(load(data, len), BESOM_NEWER_VERSION);
 }
 
@@ -235,7 +235,7 @@ static void check_kind(uint8_t *data, size_t len, const char *kind) {
   static const char names[][16] = {"zzz", "Qf", "qfqf", "", "fifteen letters"};
   for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
     memcpy(data + KIND_AT, names[i], 16);
-    assert_int_equal(load(data, len), BESOM_CORRUPT); /* by its checksum */
+    assert_int_equal(load(data, len), BESOM_CORRUPT); /* because of its checksum */
     besom__container_fix_checksums(data, len);
     assert_int_equal(load(data, len), BESOM_NEWER_VERSION);
   }
@@ -245,7 +245,7 @@ static void check_kind(uint8_t *data, size_t len, const char *kind) {
   memset(data + KIND_AT, 0, 16);
   memcpy(data + KIND_AT, kind, strlen(kind));
   if (strlen(kind) >= 15) return;
-  /* A name and something. */
+  /* A name and a further byte. */
   assert_int_equal(load_changed(data, len, KIND_AT + 15, 1, 'x'), BESOM_CORRUPT);
   assert_int_equal(load_changed(data, len, KIND_AT + 15, 1, 0), BESOM_OK);
 }
@@ -268,7 +268,7 @@ static void a_wrong_magic_is_corrupt(void **state) {
   for_every_kind(check_magic);
 }
 
-/* One filter has one file: whatever nobody reads is zero. */
+/* A filter has one file only: bytes that are not read must be 0. */
 static void check_unused(uint8_t *data, size_t len, const char *kind) {
   (void)kind;
   for (unsigned i = 0; i < 16; i++)
@@ -303,7 +303,7 @@ static void check_places(uint8_t *data, size_t len, const char *kind) {
       assert_int_equal(load_changed(data, len, row + 16, 8, length_of(data, i) + changes[c]),
                        BESOM_CORRUPT);
     }
-  for (unsigned more = 1; more <= 130; more += 43) { /* something behind the last section */
+  for (unsigned more = 1; more <= 130; more += 43) { /* bytes after the last section */
     uint8_t *longer = heap_array(len + more, 1);
     memcpy(longer, data, len);
     besom__container_fix_checksums(longer, len + more);
@@ -328,7 +328,7 @@ static void check_section_list(uint8_t *data, size_t len, const char *kind) {
                      BESOM_CORRUPT);
 }
 
-/* The same file with one more section behind the last; free() it. */
+/* The same file with one more section at the end. The caller frees it. */
 static uint8_t *with_section(const uint8_t *data, size_t len, uint32_t tag, size_t *longer) {
   unsigned n = sections_in(data);
   uint64_t first = offset_of(data, 0), moved = (HEADER + ROW * (n + 1) + 63) / 64 * 64 - first;
@@ -346,7 +346,7 @@ static uint8_t *with_section(const uint8_t *data, size_t len, uint32_t tag, size
   return made;
 }
 
-/* Nothing is passed over in silence, or it would be lost by the next save. */
+/* An unknown section is an error: the next save would lose it. */
 static void check_unknown_section(uint8_t *data, size_t len, const char *kind) {
   (void)kind;
   static const uint32_t tags[] = {SECTION_TAG('X', 'T', 'R', 'A'), TAG_BITS, TAG_PARAMETERS};

@@ -1,4 +1,7 @@
-/* The cuckoo table: slots of any width, buckets at a glance, paths to empty slots; and where other buckets are. */
+/*
+ * The cuckoo table: slots of any width, comparing a whole bucket, paths to empty slots, alternate
+ * buckets.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -66,7 +69,10 @@ static void check_table(const struct cuckoo_table *t, const uint64_t *slots,
   }
 }
 
-/* Against an array of words, in a block of just the right size: asan sees any access beyond. */
+/*
+ * Compared with an array of words, in a block of the exact size: the address sanitizer sees any
+ * access beyond.
+ */
 static void slots_and_buckets_are_what_was_stored(void **state) {
   (void)state;
   static const uint64_t sizes[] = {1, 2, 3, 8, 37};
@@ -113,7 +119,7 @@ static void bits_behind_the_last_slot_are_seen(void **state) {
 
 enum { PATH_BUCKETS = 200 };
 
-/* Entries of random other buckets, known by slot. */
+/* Entries with random alternate buckets, known by slot. */
 struct maze {
   struct cuckoo_table table;
   uint64_t others[PATH_BUCKETS * MAX_BUCKET_SLOTS][2];
@@ -140,7 +146,10 @@ static void maze_make(struct maze *m, unsigned slots_per_bucket, unsigned empty,
   while (empty--) slot_set(&m->table, random_below(&random, cuckoo_table_slots(&m->table)), 0);
 }
 
-/* From a start to an empty slot, each step to where the entry may be, no slot twice. */
+/*
+ * A path leads from a start to an empty slot. Each step goes to a bucket of the entry, and no slot
+ * occurs twice.
+ */
 static void check_path(const struct maze *m, const struct cuckoo_path *path, const uint64_t *starts,
                        unsigned n) {
   unsigned slots_per_bucket = m->table.slots_per_bucket;
@@ -157,7 +166,7 @@ static void check_path(const struct maze *m, const struct cuckoo_path *path, con
   }
 }
 
-/* As many moves as it takes, by the plainest search there is: a set of buckets that grows. */
+/* The number of moves, by a naive search: a growing set of buckets. */
 static unsigned naive_moves(const struct maze *m, const uint64_t *starts, unsigned n) {
   bool reached[PATH_BUCKETS] = {false};
   for (unsigned i = 0; i < n; i++) reached[starts[i]] = true;
@@ -214,9 +223,9 @@ static void a_search_ends_when_told_to(void **state) {
   free(m.table.bits);
 }
 
-/* ------------------------------------------------------------------ other buckets and sizes */
+/* ------------------------------------------------------------------ alternate buckets and sizes */
 
-/* By what iterating tells of filters of all sizes: the other one is in the table, and another one. */
+/* For filters of all sizes: the alternate bucket is in the table, and is not the same bucket. */
 static void check_others(const char *kind, uint64_t capacity, double rate) {
   besom_config config = {
       .kind = kind, .capacity = capacity, .fpr = rate, .seed = (const uint8_t *)"0123456789abcdef"};
@@ -246,7 +255,7 @@ static void the_other_of_the_other_bucket_is_the_first(void **state) {
     }
 }
 
-/* Half of the pairs of vacuum are within 512 buckets, however large the table. */
+/* Half of the pairs of vacuum are within 128 buckets, whatever the size of the table. */
 static void other_buckets_of_vacuum_are_near(void **state) {
   (void)state;
   besom_config config = {.kind = "vacuum", .capacity = 3000000};
@@ -265,7 +274,7 @@ static void other_buckets_of_vacuum_are_near(void **state) {
   besom_free(f);
 }
 
-/* A table of 95 % load has width / 0.95 bits an item; and any capacity is within a few slots of it. */
+/* At a load factor of 95 % a table has width / 0.95 bits per key, within 5 % at any capacity. */
 static void bits_an_item_are_those_of_the_formula(void **state) {
   (void)state;
   static const char *const kinds[] = {"cf", "vacuum", "acf-cyclic", "acf-swapping",

@@ -1,7 +1,8 @@
 /*
- * The published attack on adaptive cuckoo filters (Reviriego et al.; papers of the adaptive quotient filter,
- * section 2.5): fingerprints go round in a small circle, so that keys can be found that are false positives one after
- * the other for ever. The adversary sees no more than which of his queries were.
+ * The published attack on adaptive cuckoo filters (Reviriego et al.; section 2.5 of the paper on
+ * adaptive quotient filters). A fingerprint has few states and cycles through them. So the
+ * adversary finds keys that are false positives in turn, without end. It sees only which of its
+ * queries are false positives.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +36,7 @@ static besom_guard *open_guard(const char *kind, const char *options, double res
   return g;
 }
 
-/* How long an answer took betrays whether the store was asked. */
+/* An adversary could tell by the time of the answer whether the store was read. */
 static bool was_false_positive(besom_guard *g, uint64_t key) {
   besom_guard_statistics before, after;
   besom_guard_stats(g, &before);
@@ -44,7 +45,7 @@ static bool was_false_positive(besom_guard *g, uint64_t key) {
   return after.false_positives > before.false_positives;
 }
 
-/* Asks for all of them in turn; the false positives move to the front. */
+/* Queries all keys in turn, and moves the false positives to the front. */
 static size_t sift(besom_guard *g, uint64_t *keys, size_t n) {
   size_t kept = 0;
   for (size_t i = 0; i < n; i++)
@@ -54,7 +55,7 @@ static size_t sift(besom_guard *g, uint64_t *keys, size_t n) {
 
 typedef struct outcome {
   size_t collected, loops; /* false positives at first, and those left after CYCLES rounds */
-  double fpr;              /* of false positives as those are asked again and again */
+  double fpr; /* false-positive rate of the remaining keys when they are queried again */
   uint64_t adapt_full;
 } outcome;
 
@@ -83,7 +84,10 @@ static outcome attack(const char *kind, const char *options, double reserve, siz
   return o;
 }
 
-/* Sixteen times the wanted rate and more, for ever. With three selector bits it takes more queries than these. */
+/*
+ * At least sixteen times the target rate, without end. With three selector bits the attack takes
+ * more queries.
+ */
 static void selectors_fall_to_an_adaptation_loop(void **state) {
   (void)state;
   static const char *const options[] = {"selector_bits=1", "selector_bits=2"};
@@ -102,9 +106,10 @@ static void fingerprints_that_grow_do_not(void **state) {
 }
 
 /*
- * Selectors that only go up make no circle. A key can be a false positive again when another one of its run was
- * (Theorem 1 of the telescoping paper, case 2), but by chance, and less likely each time. A full block begins anew,
- * though, so taf and exaf can be asked for no more keys than their blocks have room to learn of.
+ * Selectors that only increase do not cycle. A key can be a false positive again after another key
+ * of its run was one (Theorem 1 of the telescoping paper, case 2), but by chance, and less likely
+ * each time. A full block drops its metadata, so taf and exaf are attacked with no more keys than
+ * their blocks can hold metadata for.
  */
 static void selectors_that_only_go_up_do_not(void **state) {
   (void)state;
@@ -120,7 +125,10 @@ static void selectors_that_only_go_up_do_not(void **state) {
   }
 }
 
-/* Beyond that the adversary has blocks go from one rebuild to the next, whose lessons undo each other. */
+/*
+ * With more keys, the adversary causes one rebuild of a block after the other, and each undoes the
+ * fixes of the last.
+ */
 static void full_blocks_do(void **state) {
   (void)state;
   outcome o = attack("taf", NULL, 0, QUERIES);

@@ -1,4 +1,4 @@
-/* Whole files: a save that fails leaves the old file and nothing else, and errno tells why. */
+/* Saving files: a failed save leaves the old file and nothing else, and errno has the cause. */
 #define _DEFAULT_SOURCE /* fork, setuid, setrlimit */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include "support/keys.h"
 #include "support/temp_files.h"
 
-/* A directory with an old file in it, and a filter that is to replace it. */
+/* A directory with an old file, and a filter that will replace it. */
 struct scene {
   temp_dir dir;
   temp_path path;
@@ -67,11 +67,13 @@ static void assert_io(int error, const besom_filter *f, const char *path) {
   assert_int_equal(errno, error);
 }
 
-/* ------------------------------------------------------------------ in a process with fewer rights */
+/*
+ * ------------------------------------------------------------------ in a process with fewer rights
+ */
 
 enum { NOT_POSSIBLE = 255, NOT_IO = 254 };
 
-/* The errno of a save in a child that has first given up what `give_up` says. */
+/* The errno of a save in a child process that first called give_up. */
 static int errno_of_hampered_save(bool (*give_up)(size_t limit), size_t limit,
                                   const struct scene *s) {
   pid_t child = fork();
@@ -91,13 +93,13 @@ static bool limit_file_size(size_t limit) {
          setrlimit(RLIMIT_FSIZE, &(struct rlimit){limit, limit}) == 0;
 }
 
-/* Root may write everywhere, nobody may not. */
+/* Root may write everywhere, the user `nobody` may not. */
 static bool drop_root(size_t ignored) {
   (void)ignored;
   return geteuid() != 0 || setuid(65534) == 0;
 }
 
-/* However much of it fits. */
+/* However many bytes fit. */
 static void a_full_disk_leaves_the_old_file(void **state) {
   (void)state;
   struct scene s;
@@ -226,8 +228,7 @@ static void what_cannot_be_opened_is_io(void **state) {
   close_scene(&s);
 }
 
-/* The lowest free number tells: whether it went well or not, what was opened is closed. */
-/* Names up to the system's own limit: the temporary one must not be longer. */
+/* A name of the maximal length: the temporary name must not be longer. */
 static void the_longest_name_can_be_saved(void **state) {
   (void)state;
   struct scene s;
@@ -254,7 +255,7 @@ static void a_replaced_file_keeps_its_permissions(void **state) {
   close_scene(&s);
 }
 
-/* Opening a FIFO that nobody writes to would wait for ever. */
+/* Opening a FIFO without a writer would block. */
 static void a_fifo_is_no_saved_filter(void **state) {
   (void)state;
   struct scene s;

@@ -1,4 +1,7 @@
-/* The fuse filter: sets of every size, copies of keys, any order, and no more bits than its formula says. */
+/*
+ * The fuse filter: sets of every size, repeated keys, any order, and the size that the formula
+ * gives.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +37,7 @@ static besom_status build(const uint64_t *keys, size_t n, const besom_config *wa
   config.kind = "fuse";
   if (!config.seed) config.seed = seed;
   besom_status status = besom_build(&config, &(besom_input){.yes = &source}, out);
-  assert_true(a.reads <= n); /* whatever goes wrong inside, the source is read once */
+  assert_true(a.reads <= n); /* the source is read once, even if peeling fails */
   return status;
 }
 
@@ -56,7 +59,7 @@ static void assert_holds(const besom_filter *f, const uint64_t *keys, size_t n) 
   assert_int_equal(besom_validate(f, NULL), BESOM_OK);
 }
 
-/* Small sets are the ones that get stuck: every size, under many hashes. */
+/* Peeling gets stuck with small sets: every size, with many seeds. */
 static void every_small_set_is_built(void **state) {
   (void)state;
   uint64_t *keys = keys_u64(MEMBERS, 300);
@@ -95,7 +98,7 @@ static void assert_same_bytes(const besom_filter *a, const besom_filter *b) {
   memory_sink_close(&y);
 }
 
-/* It is the set that counts: not how often a key comes, hundreds of times or twice, nor in which order. */
+/* Only the set matters, not the order, nor whether a key is repeated twice or hundreds of times. */
 static void copies_and_order_do_not_matter(void **state) {
   (void)state;
   enum { DIFFERENT = 1000, MOST = 9 * DIFFERENT };
@@ -121,7 +124,7 @@ static void copies_and_order_do_not_matter(void **state) {
   free(keys);
 }
 
-/* 1.125 cells a key for large sets; half a segment more, and the head, are allowed for. */
+/* 1.125 cells per key for large sets, plus half a segment and the head. */
 static void bits_an_item_are_those_of_the_formula(void **state) {
   (void)state;
   static const size_t sizes[] = {100000, 1000000};

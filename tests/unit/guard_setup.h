@@ -1,4 +1,4 @@
-/* guard_setup.h - the configuration of a guard and of its filter, as one value that can be copied. */
+/* guard_setup.h - the configuration of a guard and its filter as one value that can be copied. */
 #ifndef BESOM_TESTS_GUARD_SETUP_H
 #define BESOM_TESTS_GUARD_SETUP_H
 

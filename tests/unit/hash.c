@@ -1,6 +1,6 @@
 /*
- * The hashes against what they are said to be: XXH3-128 as libxxhash has it, and SipHash-1-3 as a plain
- * transcription of its paper, which is checked by the vectors that the authors published for SipHash-2-4.
+ * The hashes compared with references: XXH3-128 with libxxhash, and SipHash-1-3 with a plain
+ * implementation of its paper, which is checked by the published vectors of SipHash-2-4.
  */
 #include "core/hash.h"
 

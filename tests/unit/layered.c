@@ -1,4 +1,4 @@
-/* Filters made of filters: over every base that they take, as long a chain as it takes, saved and nested. */
+/* Layered filters: every base, long chains, saved and nested. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -69,7 +69,7 @@ static bool is_base(const besom_kind_info *kind, char *options, size_t size) {
 
 /* ------------------------------------------------------------------ scaling */
 
-/* Two hundred times as many keys as the first filter was made for. */
+/* Two hundred times as many keys as the capacity of the first layer. */
 static void a_chain_keeps_the_rate_however_long_it_gets(void **state) {
   (void)state;
   enum { FIRST = 300, KEYS = 200 * FIRST, QUERIES = 400000 };
@@ -122,7 +122,7 @@ static void long_chains_are_saved_and_opened(void **state) {
   temp_dir_remove(&dir);
 }
 
-/* When there is no memory for a next layer, insert says so, and the filter stays as it is. */
+/* Without memory for the next layer insert is NO_MEMORY, and the filter is unchanged. */
 static void no_memory_for_a_layer_is_a_status(void **state) {
   (void)state;
   for (uint64_t n = 1; n <= 2; n++) {
@@ -151,7 +151,7 @@ static void no_memory_for_a_layer_is_a_status(void **state) {
   }
 }
 
-/* What the base can, the chain can, though the registry promises only what every base can. */
+/* The chain can do what its base can; the registry lists only what every base can. */
 static void a_chain_does_what_its_base_does(void **state) {
   (void)state;
   besom_filter *adaptive = make("scaling", "base=aqf", 100, 0.25, NULL),
@@ -172,7 +172,7 @@ static void a_chain_does_what_its_base_does(void **state) {
   assert_true(fixed > 0 && counter_of(adaptive, "exceptions") >= fixed);
   assert_holds(adaptive, 3000);
   assert_int_equal(besom_insert_u64(adaptive, key_u64(MEMBERS, 0)),
-                   BESOM_OK); /* into the newest, beside the oldest */
+                   BESOM_OK); /* into the newest layer, although an older one has it */
   assert_int_equal(besom_count_u64(adaptive, key_u64(MEMBERS, 0), &n), BESOM_OK);
   assert_true(n >= 2);
   uint64_t items = stats_of(plain).keys;
@@ -191,7 +191,7 @@ static size_t adapt_to(besom_filter *f, uint64_t stream, size_t queries, size_t 
   random_stream random = {5};
   size_t wrong = 0;
   for (size_t i = 0; i < queries; i++) {
-    /* The product of two uniform numbers: small ones come often. */
+    /* The product of two uniform numbers: small ones are frequent. */
     uint64_t key = key_u64(stream, random_below(&random, 1 + random_below(&random, universe)));
     if (!besom_contains_u64(f, key)) continue;
     assert_int_equal(besom_adapt_u64(f, key), BESOM_OK);
@@ -200,7 +200,7 @@ static size_t adapt_to(besom_filter *f, uint64_t stream, size_t queries, size_t 
   return wrong;
 }
 
-/* On skewed queries a cache saves much, and one that knows frequencies not less than another. */
+/* On skewed queries a cache avoids most false positives, topk at least as many as lru. */
 static void a_cache_saves_repeated_mistakes(void **state) {
   (void)state;
   enum { KEYS = 5000, QUERIES = 200000, UNIVERSE = 20000 };
@@ -235,7 +235,7 @@ static void the_bits_of_a_cache_are_counted(void **state) {
   besom_free(bare);
 }
 
-/* A cache before a chain of filters: two levels in one file. */
+/* A cache in front of a chain of filters: two levels in one file. */
 static void layers_can_be_nested(void **state) {
   (void)state;
   enum { KEYS = 3000 };
@@ -270,7 +270,7 @@ static void layers_can_be_nested(void **state) {
   temp_dir_remove(&dir);
 }
 
-/* What layers say of themselves adds up to what the whole says. */
+/* The statistics of the layers add up to those of the whole. */
 static void layers_have_statistics_of_their_own(void **state) {
   (void)state;
   static const char *const kinds[] = {"scaling", "cached"};

@@ -1,4 +1,4 @@
-/* The learned filter: its classifier, how it divides memory, and that no member is ever denied. */
+/* The learned filter: its classifier, the division of memory, and no false negatives. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,11 +20,17 @@
 static const uint8_t seed[16] = {9};
 static const char *const forms[] = {"form=plain", "form=sandwiched"};
 
-/* ------------------------------------------------------------------ keys that show what they are */
+/*
+ * ------------------------------------------------------------------ keys that a classifier can
+ * tell apart
+ */
 
 enum { LETTERS = 12 };
 
-/* Members are mostly of the letters a to m, others mostly of n to z; three letters in sixteen are of the other half. */
+/*
+ * The letters of members are mostly a to m, those of others mostly n to z; three in sixteen are of
+ * the other half.
+ */
 static void write_key(bool member, size_t i, char out[LETTERS]) {
   uint64_t x = key_u64(member ? MEMBERS : NEGATIVES, i);
   for (size_t k = 0; k < LETTERS; k++, x = x * 6364136223846793005u + 1442695040888963407u) {
@@ -70,9 +76,8 @@ static bool asks(const besom_filter *f, bool member, size_t i) {
   char key[LETTERS];
   write_key(member, i, key);
   bool yes = besom_contains(f, key, LETTERS);
-  if (yes)
-    assert_true(
-        besom_contains_digest(f, besom_hash(f, key, LETTERS))); /* it knows less, and denies less */
+  /* Without the key it denies less. */
+  if (yes) assert_true(besom_contains_digest(f, besom_hash(f, key, LETTERS)));
   return yes;
 }
 
@@ -102,7 +107,7 @@ static void assert_holds(const besom_filter *f, size_t members) {
   if (besom_validate(f, &wrong) != BESOM_OK) fail_msg("%s", wrong);
 }
 
-/* Of keys that it was not built with. */
+/* For keys that it was not built with. */
 static double rate_of(const besom_filter *f) {
   enum { FROM = 500000, QUERIES = 100000 };
   size_t yes = 0;
@@ -131,7 +136,7 @@ static void a_sandwich_is_divided_best(void **state) {
       }
 }
 
-/* Without a threshold worth having, all is left to the backup filter. */
+/* If no threshold is worth it, the backup filter decides alone. */
 static void useless_scores_are_not_used(void **state) {
   (void)state;
   struct score_histogram *scores = heap_array(1, sizeof *scores);
@@ -171,7 +176,7 @@ static void no_member_is_denied(void **state) {
         }
 }
 
-/* It keeps to its budget, or its rate, and is better than a Bloom filter by far. */
+/* It keeps to its budget or its rate, and is much better than a Bloom filter. */
 static void what_keys_show_is_used(void **state) {
   (void)state;
   enum { MEMBERS_OF = 30000 };
@@ -194,7 +199,7 @@ static void what_keys_show_is_used(void **state) {
   }
 }
 
-/* Members and others alike: no model is kept, and the digest tells as much as the key. */
+/* Members and others look alike: no classifier is kept, and the digest is enough for an answer. */
 static void nothing_to_learn_leaves_a_bloom_filter(void **state) {
   (void)state;
   letters yes, no;
@@ -219,7 +224,9 @@ static void nothing_to_learn_leaves_a_bloom_filter(void **state) {
   besom_free(f);
 }
 
-/* All forms of a question about keys have one answer; of digests a bitmap of the single ones. */
+/*
+ * All forms of a query by key give one answer. A batch of digests gives the answers of single ones.
+ */
 static void many_answers_are_the_single_answers(void **state) {
   (void)state;
   enum { N = 300 };
@@ -253,7 +260,7 @@ static void assert_same(const besom_filter *a, const besom_filter *b) {
   memory_sink_close(&x), memory_sink_close(&y);
 }
 
-/* The order of the sources has no part in what is learnt. */
+/* The order of the sources does not change what is learned. */
 static void any_order_gives_the_same_filter(void **state) {
   (void)state;
   besom_config config = config_of("form=sandwiched");
@@ -282,7 +289,9 @@ static void a_source_that_cannot_rewind_is_invalid(void **state) {
   assert_null(f);
 }
 
-/* With or without a model, in the second pass or the third: members that no longer come would be denied. */
+/*
+ * With or without a classifier, in the second pass or the third: omitted members would be denied.
+ */
 static void a_source_that_loses_members_is_invalid(void **state) {
   (void)state;
   static const struct {
@@ -304,7 +313,7 @@ static void a_source_that_loses_members_is_invalid(void **state) {
   }
 }
 
-/* Its Bloom filters: two if it is a sandwich. */
+/* It has one Bloom filter, or two in the sandwiched form. */
 static void filters_have_statistics_of_their_own(void **state) {
   (void)state;
   for (size_t form = 0; form < 2; form++) {
@@ -332,7 +341,10 @@ static bool stop_at(void *ctx, uint64_t done, uint64_t total) {
   return (*left)-- != 0;
 }
 
-/* A source that fails in any pass, a caller who stops, memory that is not there: a status, and nothing is left. */
+/*
+ * A source fails in any pass, the caller cancels, an allocation fails: there is a status, and
+ * nothing is left.
+ */
 static void building_may_fail_anywhere(void **state) {
   (void)state;
   enum { N = 600 };
@@ -387,14 +399,17 @@ static temp_path golden_path(void) {
   return path;
 }
 
-/* A filter with all its parts, saved by the version that first had it; `learned --write-golden` writes it. */
+/*
+ * A filter with all its parts, saved by the first version that had it. `learned --write-golden`
+ * writes it.
+ */
 static besom_filter *make_golden(void) {
   besom_config config = config_of("form=sandwiched,weights=1024");
-  config.fpr = 0.005; /* not by bits: those of the structs count, and they change */
+  config.fpr = 0.005; /* not bits_per_key: that includes structs, whose sizes change */
   return build(&config, 3000, 3000);
 }
 
-/* Whether some key is denied that its digest alone could not deny. */
+/* Whether the filter denies a key that it would not deny by digest alone. */
 static bool model_decides(const besom_filter *f) {
   for (size_t i = 0; i < 10000; i++) {
     char key[LETTERS];
@@ -444,7 +459,7 @@ static void damaged_bytes_are_refused(void **state) {
   besom_free(copy), besom_free(f);
 }
 
-/* With checksums that fit, damage is refused or is a filter that can be worked with. */
+/* Damaged bytes with valid checksums are refused, or give a filter that can be used. */
 static void repaired_damage_does_no_harm(void **state) {
   (void)state;
   besom_filter *f = make_golden();

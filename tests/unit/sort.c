@@ -1,5 +1,7 @@
-/* The sort of digests against qsort: random ones, for which it is made, and all others that it might be slow or wrong
- * on. */
+/*
+ * Sorting digests, compared with qsort: random ones, for which it is made, and orders on which it
+ * might be slow or wrong.
+ */
 #include "core/sort.h"
 
 #include <setjmp.h>
@@ -36,12 +38,12 @@ static besom_digest descending(size_t i, size_t n) {
   return ascending(n - i, n);
 }
 
-/* The upper words tell nothing. */
+/* All upper words are equal. */
 static besom_digest equal_upper_words(size_t i, size_t n) {
   return (besom_digest){UINT64_C(0x123456789abcdef0), key_u64(n, i)};
 }
 
-/* They differ in the last bits only, so that every step before them is in vain. */
+/* They differ in the last bits only, so every earlier step finds nothing to sort. */
 static besom_digest equal_but_for_the_last_bits(size_t i, size_t n) {
   return (besom_digest){UINT64_MAX, UINT64_MAX - key_u64(n, i) % 1000};
 }
@@ -50,7 +52,7 @@ static besom_digest few_upper_words(size_t i, size_t n) {
   return (besom_digest){key_u64(n, i) % 7 << 30, key_u64(n, i)};
 }
 
-/* Bits from every place of both words, one at a time. */
+/* One bit is set, at any position of both words. */
 static besom_digest single_bits(size_t i, size_t n) {
   (void)n;
   unsigned bit = (unsigned)(mix64(i) % 129);
@@ -72,7 +74,7 @@ static const shape shapes[] = {random_one,      always_the_same,   ascending,
                                dozens_of_copies};
 
 static besom_digest *digests_of(shape of, size_t n) {
-  besom_digest *digests = heap_array(n + 1, sizeof *digests); /* one more, that nobody may touch */
+  besom_digest *digests = heap_array(n + 1, sizeof *digests); /* the last must not be touched */
   for (size_t i = 0; i < n; i++) digests[i] = of(i, n);
   digests[n] = (besom_digest){0xfeed, 0xbeef};
   return digests;
@@ -92,7 +94,7 @@ static void sorting_is_what_qsort_does(void **state) {
     }
 }
 
-/* With some of the bits told to be equal: as many as there are, or fewer. */
+/* With a number of equal leading bits given: the true number, or fewer. */
 static void known_bits_need_not_be_looked_at(void **state) {
   (void)state;
   enum { N = 2000 };
@@ -115,7 +117,7 @@ static void known_bits_need_not_be_looked_at(void **state) {
   }
 }
 
-/* A group holds all digests of its first bits, and no other. */
+/* A group holds all digests with its first bits, and no other. */
 static void groups_are_in_order_and_complete(void **state) {
   (void)state;
   for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)

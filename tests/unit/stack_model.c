@@ -1,4 +1,4 @@
-/* The closed forms of a stack's rates, sizes and checks: what a simulated stack of made-up layers shows. */
+/* The closed forms of a stack's rates, sizes and checks, compared with a simulation of layers. */
 #include "layered/stack_model.h"
 
 #include <math.h>
@@ -13,13 +13,16 @@
 
 enum { MEMBERS_N = 100000, FREQUENT_N = 150000, OTHERS_N = 200000 };
 
-/* Whether a layer that does not hold the key is wrong about it. */
+/* Whether a key is a false positive of a layer that does not hold it. */
 static bool wrong(const struct stack *s, unsigned layer, uint64_t key) {
   return (double)(mix64(key + layer * UINT64_C(0x9e3779b97f4a7c15)) >> 11) * 0x1p-53 <
          s->rates[layer];
 }
 
-/* The path of a key through a stack built by Algorithm 1: layers of its side hold it whenever it gets there. */
+/*
+ * The path of a key through a stack built by Algorithm 1: layers of its side hold it if it reaches
+ * them.
+ */
 typedef struct path {
   unsigned asked; /* layers */
   bool yes;
@@ -46,7 +49,7 @@ static tally walk_all(const struct stack *s, uint64_t stream, size_t n, unsigned
   return t;
 }
 
-/* Within five standard deviations of a number of so many independent events. */
+/* Within five standard deviations of the expected number of n independent events. */
 static void assert_near(double seen, double expected, double n) {
   if (fabs(seen - expected) > 5 * sqrt(expected * fmax(1 - expected / n, 0.01)) + 1)
     fail_msg("%g of %g, not %g", seen, n, expected);
@@ -88,7 +91,7 @@ static void rates_and_checks_are_those_of_a_simulation(void **state) {
   }
 }
 
-/* A made-up kind: a key takes log2(1/rate) bits and 2 more, at any rate. */
+/* A kind for the test: a key takes log2(1/rate) + 2 bits at any rate. */
 static double made_up_price(double keys, double *rate) {
   (void)keys;
   return 2 - log2(*rate);
@@ -115,7 +118,7 @@ static void sizes_are_those_of_what_reaches_each_layer(void **state) {
   }
 }
 
-/* What a rate costs buys that rate. */
+/* The bits that a rate costs give that rate. */
 static void bits_and_rates_are_inverse(void **state) {
   (void)state;
   struct layer_costs costs;
@@ -154,7 +157,7 @@ static void equal_layers_obey_the_short_forms(void **state) {
     }
 }
 
-/* A kind's price for a key is what a filter of it takes, at the rate that it has. */
+/* The bits per key that a kind states are those of a real filter, at the rate that it states. */
 static void prices_are_those_of_real_filters(void **state) {
   (void)state;
   static const char *const kinds[] = {"bloom", "blocked-bloom", "qf", "cf", "vacuum"};

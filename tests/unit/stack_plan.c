@@ -1,4 +1,7 @@
-/* The planner against brute force; how popular keys are, by classes of counts; and the limits of a plan. */
+/*
+ * The planner compared with brute force; query frequencies by classes of counts; the limits of a
+ * plan.
+ */
 #include "layered/stack_plan.h"
 
 #include <math.h>
@@ -29,7 +32,7 @@ static void classes_of_counts_ascend(void **state) {
   assert_int_equal(besom__count_class(256), 256);
 }
 
-/* `keys` keys, the k-th of them asked for top / k^s times. */
+/* `keys` keys; the k-th is queried top / k^s times. */
 static struct rank_frequency *zipf(uint64_t keys, double top, double s) {
   struct rank_frequency *p = heap_array(1, sizeof *p);
   for (uint64_t k = 1; k <= keys; k++)
@@ -62,7 +65,9 @@ static void one_is_left_out(void **state) {
   free(p);
 }
 
-/* Half a million keys asked for alike, 4 times on average: those that were asked for 8 times are no better than others.
+/*
+ * Half a million equally frequent keys, queried 4 times on average: those that were queried 8 times
+ * are not more frequent than others.
  */
 static void chance_is_not_popularity(void **state) {
   (void)state;
@@ -158,7 +163,10 @@ static const struct {
 } cases[] = {
     {300000, 1e5, 1, 10}, {2000000, 1e6, 1, 8}, {1000000, 3e4, 0.75, 12}, {50000, 1e4, 0.5, 6}};
 
-/* Any rates: of the first layer a fine grid, of two others a coarser one; four others coarser still. */
+/*
+ * Any rates: a fine grid for the first layer, a coarser one for two others, a still coarser one for
+ * four.
+ */
 static void a_plan_of_any_rates_is_near_the_best(void **state) {
   (void)state;
   grid fine = {.n_first = 0}, coarse = {.n_first = 0};
@@ -172,7 +180,7 @@ static void a_plan_of_any_rates_is_near_the_best(void **state) {
     double brute = fmin(brute_force(&objective, p, &fine, 3, 0.1),
                         brute_force(&objective, p, &coarse, 5, 0.3));
     assert_near_brute_force(&objective, p, brute);
-    objective = aim_of("bloom", 0, brute); /* and back: the bits for that rate */
+    objective = aim_of("bloom", 0, brute); /* the reverse: the bits for that rate */
     if (i % 2 == 0)
       assert_near_brute_force(&objective, p,
                               fmin(cases[i].bits, brute_force(&objective, p, &fine, 3, 0.2)));
@@ -245,7 +253,7 @@ static void limits_are_kept(void **state) {
     objective.limits = (besom_plan_limits){.frequent = 1234};
     assert_true(besom__stack_plan(&objective, p, &x));
     assert_true(x.frequent == 1234 && x.stack.layers >= 3 && x.fpr > free_plan.fpr);
-    objective.limits.frequent = 1; /* hardly worth it, but so it is wanted */
+    objective.limits.frequent = 1; /* hardly worth it, but required */
     assert_true(besom__stack_plan(&objective, p, &x) && x.stack.layers >= 3);
     objective.limits = (besom_plan_limits){.equal_rates = true};
     assert_true(besom__stack_plan(&objective, p, &x));
@@ -257,7 +265,7 @@ static void limits_are_kept(void **state) {
   free(p);
 }
 
-/* Nobody is frequent, nothing is known, the set is tiny: one layer. */
+/* No key is frequent, nothing is known, or the set is tiny: one layer. */
 static void without_frequent_keys_one_layer_is_enough(void **state) {
   (void)state;
   struct stack_candidate x;
@@ -269,7 +277,7 @@ static void without_frequent_keys_one_layer_is_enough(void **state) {
   assert_true(besom__stack_plan(&objective, once, &x));
   assert_int_equal(x.stack.layers, 1);
   objective.members = 100;
-  objective.bits = 60; /* layers have heads, which are more than that */
+  objective.bits = 60; /* the heads of the layers take more than that */
   assert_true(!besom__stack_plan(&objective, some, &x) || x.stack.layers == 1);
   objective.bits = 0.5;
   assert_false(besom__stack_plan(&objective, some, &x));

@@ -1,4 +1,7 @@
-/* Stacked filters of every base: no member denied, rates as foretold, changes after building, files, failures. */
+/*
+ * Stacked filters of every base: no false negatives, rates as planned, later changes, files,
+ * failures.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +24,7 @@ static const char *const bases[] = {"base=bloom", "base=blocked-bloom", "base=cf
                                     "base=qf",    "base=fuse"};
 enum { BASES = sizeof bases / sizeof *bases };
 
-/* Keys of a stream; those asked for are so with a frequency that falls with their number. */
+/* Keys of a stream. If weighted, the query frequency of a key decreases with its number. */
 typedef struct keys {
   uint64_t stream, first, n, at, key;
   bool weighted;
@@ -80,7 +83,10 @@ static void assert_holds(const besom_filter *f, uint64_t first, uint64_t n) {
   assert_int_equal(besom_validate(f, NULL), BESOM_OK);
 }
 
-/* The share of yes answers to keys of a stream, each as often as it is asked for or once; single and batched alike. */
+/*
+ * The share of yes answers for keys of a stream, weighted by query frequency or not. Batches must
+ * give the same answers.
+ */
 static double share_of_yes(const besom_filter *f, uint64_t stream, uint64_t n, bool weighted) {
   uint64_t *list = keys_u64(stream, n), *bitmap = heap_array(n / 64 + 1, 8);
   double yes = 0, all = 0;
@@ -125,7 +131,10 @@ static void every_base_makes_a_stack(void **state) {
   }
 }
 
-/* For a rate over the workload the filter is smaller than its base at that rate, and keeps it. */
+/*
+ * With a target rate over the workload, the filter is smaller than its base at that rate, and meets
+ * it.
+ */
 static void a_wanted_rate_is_kept(void **state) {
   (void)state;
   for (size_t b = 0; b < BASES; b++) {
@@ -145,7 +154,7 @@ static void a_wanted_rate_is_kept(void **state) {
   }
 }
 
-/* Built with room for twice as many: the others come later, frequent non-members among them. */
+/* Built for twice as many keys. The others are inserted later, frequent non-members among them. */
 static void members_come_and_go(void **state) {
   (void)state;
   for (size_t b = 0; b < BASES; b++) {
@@ -185,7 +194,7 @@ static void members_come_and_go(void **state) {
   }
 }
 
-/* Far more inserts than there is room for: FULL, and the filter is what it was. */
+/* Far more inserts than fit: FULL, and the filter is unchanged. */
 static void a_full_stack_stays_as_it_was(void **state) {
   (void)state;
   for (size_t b = 0; b < BASES - 1; b++) {
@@ -216,7 +225,7 @@ static besom_filter *copy_of(const besom_filter *f) {
   assert_int_equal(besom_load(saved.data, saved.len, NULL, &copy), BESOM_OK);
   assert_int_equal(besom_save(copy, &again.api), BESOM_OK);
   assert_true(memory_sinks_equal(&saved, &again));
-  for (size_t i = 0; i < saved.len; i += 1 + i / 10) { /* damage is found */
+  for (size_t i = 0; i < saved.len; i += 1 + i / 10) { /* damage is detected */
     besom_filter *none = NULL;
     saved.data[i] ^= 0x10;
     besom_status status = besom_load(saved.data, saved.len, NULL, &none);
@@ -227,7 +236,7 @@ static besom_filter *copy_of(const besom_filter *f) {
   return copy;
 }
 
-/* In place, from a file, and read-only. */
+/* Mapped from a file, read-only. */
 static void assert_mapped_is_the_same(const besom_filter *f) {
   temp_dir dir;
   temp_dir_make(&dir);
@@ -261,7 +270,10 @@ static void a_saved_stack_is_the_same(void **state) {
   }
 }
 
-/* With checksums that fit, damage is refused or is a filter that can be worked with: what it takes in, it holds. */
+/*
+ * Damaged bytes with valid checksums are refused, or give a filter that can be used: it holds what
+ * is inserted.
+ */
 static void repaired_damage_does_no_harm(void **state) {
   (void)state;
   for (size_t b = 0; b < BASES; b++) {
@@ -288,18 +300,18 @@ static void repaired_damage_does_no_harm(void **state) {
   }
 }
 
-/* The order and the pieces in which a sample comes do not matter, nor members in it. */
+/* The order of a sample does not matter, nor repeated keys, nor members in it. */
 static besom_status next_shuffled(void *ctx, besom_bytes *key, uint64_t *weight) {
   keys *k = ctx;
   if (k->at == 2 * k->n + 100) return BESOM_END;
   uint64_t i = k->at++;
-  if (i >= 2 * k->n) { /* members, asked for most often of all */
+  if (i >= 2 * k->n) { /* members, the most frequent of all */
     k->key = key_u64(MEMBERS, i % 100);
     *weight = 1000000;
   } else {
     uint64_t number = k->n - 1 - i % k->n, whole = weight_of(number);
     k->key = key_u64(k->stream, number);
-    *weight = i < k->n ? whole / 2 : whole - whole / 2; /* of which 0 is no query at all */
+    *weight = i < k->n ? whole / 2 : whole - whole / 2; /* a weight of 0 is no query */
   }
   *key = (besom_bytes){&k->key, 8};
   return BESOM_OK;
@@ -322,7 +334,7 @@ static void a_sample_is_a_multiset(void **state) {
   besom_free(f), besom_free(g);
 }
 
-/* Every key of the sample was asked for twice or more: no others are expected. */
+/* Every key of the sample was queried at least twice: no others are expected. */
 static void a_sample_may_be_all_there_is(void **state) {
   (void)state;
   keys asked = {.stream = NEGATIVES, .n = 300, .weighted = true};
@@ -333,7 +345,7 @@ static void a_sample_may_be_all_there_is(void **state) {
   besom_free(f), besom_free(copy);
 }
 
-/* Without weights the keys of the sample are taken for half of what is asked, or for what the option says. */
+/* Without weights the sample stands for half of the queries, or for the share in the option. */
 static void a_plain_list_is_half_of_the_queries(void **state) {
   (void)state;
   keys asked = {.stream = NEGATIVES, .n = 5000};
@@ -381,7 +393,7 @@ static void options_are_obeyed_or_refused(void **state) {
   assert_int_equal(build_of(&(besom_config){.bits_per_key = 0.5}, N, asked, &f), BESOM_INVALID);
 }
 
-/* Sets of any size, the empty one too, with samples of any size. */
+/* Sets of any size, also empty, with samples of any size. */
 static void tiny_sets_are_built(void **state) {
   (void)state;
   static const uint64_t sizes[] = {0, 1, 3, 100};

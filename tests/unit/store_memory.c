@@ -183,8 +183,8 @@ static void a_failed_allocation_changes_nothing(void **state) {
     assert_store_is(store, m);
     memory.fail_at = memory.calls + 1;
     walk w = {.m = m};
-    besom_status expected =
-        m->total ? BESOM_NO_MEMORY : BESOM_OK; /* an empty scan needs no memory */
+    /* An empty scan needs no memory. */
+    besom_status expected = m->total ? BESOM_NO_MEMORY : BESOM_OK;
     assert_int_equal(store->ops->scan(store, position(0, 0), check_shown, &w), expected);
     assert_int_equal(w.shown, 0);
     besom_store_close(store);

@@ -1,4 +1,7 @@
-/* Workloads: exact as long as there is room, bounded in memory and in error beyond; and plans made from them. */
+/*
+ * Workloads: exact while keys fit in memory, then bounded in memory and error; and plans made from
+ * them.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +32,7 @@ static besom_status add_u64(besom_workload *w, uint64_t key, uint64_t times) {
   return besom_workload_add(w, k.bytes, sizeof k.bytes, times);
 }
 
-/* What the source says of a key; 0 if nothing. */
+/* The weight of a key in the source; 0 if it is not there. */
 static uint64_t count_of(besom_workload *w, const void *wanted, size_t len) {
   besom_source source = besom_workload_source(w);
   besom_bytes key;
@@ -68,7 +71,10 @@ static void counts_are_exact_while_there_is_room(void **state) {
   besom_workload_free(w);
 }
 
-/* A million keys in 64 kB: the frequent ones are known, each count is right but for what stats say. */
+/*
+ * A million keys in 64 KB: the frequent ones are known, and counts are within the error in the
+ * statistics.
+ */
 static void memory_is_bounded_and_so_is_the_error(void **state) {
   (void)state;
   enum { MEMORY = 1 << 16, QUERIES = 400000, FREQUENT = 50 };
@@ -85,7 +91,7 @@ static void memory_is_bounded_and_so_is_the_error(void **state) {
   besom_workload_statistics stats = stats_of(w);
   assert_int_equal(stats.queries, QUERIES);
   assert_true(stats.known < stats.queries && stats.error > 0);
-  double room = MEMORY / 2.0 / 32 * 3 / 4; /* keys that the table has room for, at least */
+  double room = MEMORY / 2.0 / 32 * 3 / 4; /* lower bound of the keys that fit in the table */
   assert_true((double)stats.error <= 2 * QUERIES / room);
   assert_true(stats.unseen > 0.7 && stats.unseen <= 1);
   for (size_t k = 0; k < FREQUENT; k++) {
@@ -96,7 +102,7 @@ static void memory_is_bounded_and_so_is_the_error(void **state) {
   besom_workload_free(w);
 }
 
-/* Long keys fill the bytes before the table, and take room from it. */
+/* Long keys fill the arena before the table, and reduce the memory of the table. */
 static void long_keys_are_bounded_too(void **state) {
   (void)state;
   enum { MEMORY = 1 << 16, LEN = MEMORY / 16 };
@@ -110,7 +116,7 @@ static void long_keys_are_bounded_too(void **state) {
     assert_int_equal(count_of(w, key, LEN), 3);
   }
   assert_int_equal(besom_workload_add(w, key, LEN + 1, 1), BESOM_FULL);
-  assert_int_equal(besom_workload_add(w, NULL, 0, 1), BESOM_OK); /* the empty key is one, too */
+  assert_int_equal(besom_workload_add(w, NULL, 0, 1), BESOM_OK); /* the empty key is a key */
   assert_int_equal(count_of(w, "", 0), 1);
   free(key);
   besom_workload_free(w);
@@ -136,7 +142,7 @@ static void wrong_arguments_are_told(void **state) {
   besom_workload_free(NULL);
 }
 
-/* Memory that is not there at the n-th call: what was known is still known. */
+/* The n-th allocation fails: what was known is still known. */
 static void failing_memory_changes_nothing(void **state) {
   (void)state;
   for (uint64_t fail_at = 1; fail_at < 20; fail_at++) {
