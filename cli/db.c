@@ -145,8 +145,8 @@ static void open_database(const char *directory, bool create) {
     fail("%s: no database here. To create one: besom db load, besom db put", directory);
   besom_store *store = database_open(directory, given.store);
   bar_begin("reading the keys", "keys");
-  besom_status status =
-      exists ? open_existing(config, store) : besom_guard_open(&config, store, &guard);
+  besom_status status = besom_guard_open(&config, store, &guard);
+  if (exists && status == BESOM_INCOMPATIBLE) status = open_existing(config, store);
   bar_end();
   if (status == BESOM_INCOMPATIBLE)
     fail("%s: the database was created with another --kind than %s: omit --kind", directory,

@@ -70,13 +70,16 @@ static void reply_create_error(RedisModuleCtx *ctx, const besom_config *config,
       {"value_bits", "VALUEBITS"},
   };
   char text[CONFIG_TEXT_SIZE], error[CONFIG_TEXT_SIZE + 8];
-  if (status == BESOM_NO_MEMORY ||
-      config_text(config, names, sizeof names / sizeof *names, text) == BESOM_OK) {
+  if (status != BESOM_NO_MEMORY &&
+      config_text(config, names, sizeof names / sizeof *names, text) != BESOM_OK) {
+    snprintf(error, sizeof error, "ERR %s", text);
+    RedisModule_ReplyWithError(ctx, error);
+  } else if (status == BESOM_INVALID) {
+    RedisModule_ReplyWithError(ctx, "ERR this kind of filter does not allow this combination of "
+                                    "error rate, capacity, VALUEBITS and ADAPTRESERVE");
+  } else {
     reply_status(ctx, status);
-    return;
   }
-  snprintf(error, sizeof error, "ERR %s", text);
-  RedisModule_ReplyWithError(ctx, error);
 }
 
 struct af *create_value(RedisModuleCtx *ctx, RedisModuleString *key,

@@ -63,7 +63,7 @@ class Commands:
         self.fails("ERR no such kind", "AF.RESERVE", "f", 0.01, 10, "KIND", "nothing")
         self.fails("ERR this kind", "AF.RESERVE", "f", 0.01, 10, "KIND", "fuse")
         self.fails("ERR this kind", "AF.RESERVE", "f", 0.01, 10, "KIND", "bloom", "MAXCAPACITY", 1000)
-        self.fails("ERR this kind", "AF.RESERVE", "f", 0.01, 10, "KIND", "bloom", "VALUEBITS", 4)
+        self.fails("VALUEBITS", "AF.RESERVE", "f", 0.01, 10, "KIND", "bloom", "VALUEBITS", 4)
         self.fails("ERR SEED", "AF.RESERVE", "f", 0.01, 10, "SEED", "abc")
         self.fails("ERR SEED", "AF.RESERVE", "f", 0.01, 10, "SEED", SEED[:-1] + "x")
         self.fails("ERR HASH", "AF.RESERVE", "f", 0.01, 10, "HASH", "md5")
