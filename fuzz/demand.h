@@ -1,22 +1,22 @@
-/* demand.h - how a fuzz target says that something must be so: it tells what is not, and aborts. */
+/* demand.h - assertions of fuzz targets: print the failed condition and abort. */
 #ifndef BESOM_FUZZ_DEMAND_H
 #define BESOM_FUZZ_DEMAND_H
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define demand(condition) ((condition) ? (void)0 : give_up(#condition, __FILE__, __LINE__))
+#define demand(condition) ((condition) ? (void)0 : abort_with(#condition, __FILE__, __LINE__))
 
-/* The same for a check that gives NULL, or what is wrong. */
-#define demand_nothing_wrong(check) complain_of((check), __FILE__, __LINE__)
+/* For a check that returns an error message or NULL. */
+#define demand_no_error(check) abort_if_error((check), __FILE__, __LINE__)
 
-static inline void give_up(const char *sentence, const char *file, int line) {
-  fprintf(stderr, "%s:%d: %s\n", file, line, sentence);
+static inline void abort_with(const char *message, const char *file, int line) {
+  fprintf(stderr, "%s:%d: %s\n", file, line, message);
   abort();
 }
 
-static inline void complain_of(const char *wrong, const char *file, int line) {
-  if (wrong) give_up(wrong, file, line);
+static inline void abort_if_error(const char *error, const char *file, int line) {
+  if (error) abort_with(error, file, line);
 }
 
 #endif

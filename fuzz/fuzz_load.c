@@ -1,6 +1,6 @@
 /*
- * Hostile files: whatever bytes besom_load accepts must be a filter that works. The checksums of the input
- * are made right first, since a mutation that they catch is no test of what stands behind them.
+ * Hostile files: bytes that besom_load accepts must be a filter that works. The target corrects the
+ * checksums of the input first, so that mutations reach the code behind them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "support/memory_sink.h"
 #include "support/reference.h"
 
-enum { LONGEST_INPUT = 1 << 14, KEYS = 40 };
+enum { MAX_INPUT = 1 << 14, KEYS = 40 };
 
 static bool is_valid(const besom_filter *f) {
   return besom_validate(f, NULL) == BESOM_OK;
@@ -25,7 +25,7 @@ static uint64_t items_of(const besom_filter *f) {
   return stats.items;
 }
 
-/* The same bytes come out, and they load. */
+/* The filter saves as the same bytes, and these load. */
 static void save_and_load(const besom_filter *f, const uint8_t *data, size_t size) {
   memory_sink sink;
   besom_filter *copy = NULL;
@@ -47,7 +47,7 @@ static void iterate(const besom_filter *f) {
   free(stored);
 }
 
-/* The one filter that is surely like f. */
+/* f is compatible with itself. */
 static void merge_with_itself(const besom_filter *f) {
   besom_filter *merged = NULL;
   besom_status status = besom_merge(f, f, &merged);
@@ -77,7 +77,7 @@ static void resize(besom_filter *f) {
     demand(before[i] == besom_contains_u64(f, key_u64(NEGATIVES, i)));
 }
 
-/* What goes in is in, and comes out again. */
+/* Inserted keys are answered yes, and can be removed. */
 static void insert_and_remove(besom_filter *f) {
   bool inserted[KEYS] = {false};
   for (size_t i = 0; i < KEYS; i++) {
@@ -97,8 +97,8 @@ static void insert_and_remove(besom_filter *f) {
   }
 }
 
-/* Members that the filter came with: remove them until nothing is left of each. */
-static void remove_what_it_answers_yes_to(besom_filter *f) {
+/* Members of the loaded filter: removes all copies of each. */
+static void remove_members(besom_filter *f) {
   for (size_t i = 0; i < 1000; i++) {
     uint64_t key = key_u64(OTHER_MEMBERS, i), n = 0;
     if (!besom_contains_u64(f, key) || besom_count_u64(f, key, &n) != BESOM_OK) continue;
@@ -113,7 +113,7 @@ static void remove_what_it_answers_yes_to(besom_filter *f) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  if (size > LONGEST_INPUT) return 0;
+  if (size > MAX_INPUT) return 0;
   uint8_t *repaired = heap_array(size, 1);
   if (size) memcpy(repaired, data, size);
   besom__container_fix_checksums(repaired, size);
@@ -125,7 +125,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     merge_with_itself(f);
     resize(f);
     insert_and_remove(f);
-    remove_what_it_answers_yes_to(f);
+    remove_members(f);
     iterate(f);
   }
   besom_free(f);

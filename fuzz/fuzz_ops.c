@@ -1,6 +1,7 @@
 /*
- * Operations: the first bytes choose a filter, the rest are operations on it, two bytes each. Beside it a
- * reference multiset does the same; where they disagree, or the structure is not valid, the target aborts.
+ * Operations: the first bytes choose a filter, the rest are operations on it, two bytes each. The
+ * same operations are applied to a reference multiset. If filter and reference disagree, or the
+ * structure is not valid, the target aborts.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +12,9 @@
 #include "support/keys.h"
 #include "support/memory_sink.h"
 #include "support/reference.h"
-#include "support/shelf.h"
+#include "support/slot_store.h"
 
-enum { UNIVERSE_SIZE = 48, MOST_OPERATIONS = 400, MOST_SLOTS = 5000, FULL_CHECK_EVERY = 8 };
+enum { UNIVERSE_SIZE = 48, MAX_OPERATIONS = 400, MAX_SLOTS = 5000, FULL_CHECK_EVERY = 8 };
 
 typedef struct input {
   const uint8_t *at, *end;
@@ -26,30 +27,32 @@ static unsigned take(input *in) {
 typedef struct state {
   besom_filter *f;
   reference truth;
-  bool on_shelf; /* the kind moves its fingerprints, and takes keys only with a shelf for them */
-  shelf keys;
+  bool needs_store; /* the kind moves its fingerprints and accepts keys only with a store */
+  slot_store keys;
 } state;
 
 /* ------------------------------------------------------------------ the filter */
 
-/* Does the kind take keys only with a store at hand? */
-static bool needs_shelf(const besom_kind_info *kind) {
+/* Does the kind accept keys only while it is bound to a store? */
+static bool kind_needs_store(const besom_kind_info *kind) {
   return (kind->abilities & BESOM_CAN_MATCH) && !(kind->abilities & BESOM_CAN_INSERT);
 }
 
-/* Of those that take keys; large choices, of those that need a shelf. */
+/* One of the kinds that accept keys; large choices, one of those that need a store. */
 static const besom_kind_info *choose_kind(unsigned choice) {
   const besom_kind_info *kinds[64];
   size_t n = 0;
   for (size_t i = 0; besom_kinds(i) && n < 64; i++)
-    if (choice >= 224 ? needs_shelf(besom_kinds(i))
+    if (choice >= 224 ? kind_needs_store(besom_kinds(i))
                       : (besom_kinds(i)->abilities & BESOM_CAN_INSERT) != 0)
       kinds[n++] = besom_kinds(i);
   return kinds[choice % n];
 }
 
-/* By its geometry if the kind takes one, else by capacity and rate. Options it does not know are left out. */
-static besom_filter *choose_filter(input *in, bool *on_shelf) {
+/*
+ * By geometry if the kind accepts one, else by capacity and FPR; without options it does not know.
+ */
+static besom_filter *choose_filter(input *in, bool *needs_store) {
   static const char *const options[] = {NULL,
                                         "isa=portable",
                                         "isa=avx2",
@@ -77,7 +80,7 @@ static besom_filter *choose_filter(input *in, bool *on_shelf) {
     config.fpr = 1.0 / (1 + width);
     status = besom_create(&config, &f);
   }
-  *on_shelf = needs_shelf(kind);
+  *needs_store = kind_needs_store(kind);
   return status == BESOM_OK ? f : NULL;
 }
 
@@ -91,8 +94,8 @@ static uint64_t slots_of(const besom_filter *f) {
 
 static besom_status insert_one(state *s, size_t key) {
   besom_match match;
-  if (!s->on_shelf) return besom_insert_u64(s->f, reference_key(key));
-  return shelf_insert(&s->keys, besom_hash_u64(s->f, reference_key(key)), &match);
+  if (!s->needs_store) return besom_insert_u64(s->f, reference_key(key));
+  return slot_store_insert(&s->keys, besom_hash_u64(s->f, reference_key(key)), &match);
 }
 
 static void insert(state *s, size_t key, unsigned copies) {
@@ -104,26 +107,26 @@ static void insert(state *s, size_t key, unsigned copies) {
   }
 }
 
-/* A key that is there is at one of its matches. */
-static besom_status remove_from_shelf(state *s, size_t key) {
+/* A stored key is at one of its matches. */
+static besom_status remove_from_store(state *s, size_t key) {
   besom_digest d = besom_hash_u64(s->f, reference_key(key));
   besom_match matches[64];
   size_t total = 0;
   demand(besom_matches(s->f, d, matches, 64, &total) == BESOM_OK && total <= 64);
   for (size_t i = 0; i < total; i++) {
     besom_digest stored = s->keys.digests[matches[i].bucket];
-    if (stored.hi == d.hi && stored.lo == d.lo) return shelf_remove(&s->keys, matches[i]);
+    if (stored.hi == d.hi && stored.lo == d.lo) return slot_store_remove(&s->keys, matches[i]);
   }
   return BESOM_NOT_FOUND;
 }
 
 static besom_status remove_one(state *s, size_t key) {
-  return s->on_shelf ? remove_from_shelf(s, key) : besom_remove_u64(s->f, reference_key(key));
+  return s->needs_store ? remove_from_store(s, key) : besom_remove_u64(s->f, reference_key(key));
 }
 
-/* Only what was inserted may be removed; of the other keys, only those that the filter denies. */
+/* Only inserted keys may be removed, and keys that the filter answers no to. */
 static void remove_key(state *s, size_t key, unsigned copies) {
-  if (!s->truth.removes && !s->on_shelf) return;
+  if (!s->truth.removes && !s->needs_store) return;
   for (; copies && s->truth.copies[key]; copies--) {
     demand(remove_one(s, key) == BESOM_OK);
     reference_remove(&s->truth, key);
@@ -131,10 +134,10 @@ static void remove_key(state *s, size_t key, unsigned copies) {
   if (!besom_contains_u64(s->f, reference_key(key))) demand(remove_one(s, key) == BESOM_NOT_FOUND);
 }
 
-/* In steps; a change in between is refused. */
+/* In steps; changes in between are BUSY. */
 static void resize(state *s, bool grow) {
   uint64_t slots = slots_of(s->f);
-  if (grow ? slots >= MOST_SLOTS : slots % 2) return;
+  if (grow ? slots >= MAX_SLOTS : slots % 2) return;
   besom_task *task = NULL;
   bool finished = false;
   besom_status status =
@@ -146,7 +149,7 @@ static void resize(state *s, bool grow) {
   demand(status != BESOM_NO_MEMORY && status != BESOM_NOT_FOUND);
 }
 
-/* The filter goes on as its own copy. */
+/* Replaces the filter by its copy. */
 static void save_and_load(state *s) {
   memory_sink sink;
   besom_filter *copy = NULL;
@@ -156,10 +159,10 @@ static void save_and_load(state *s) {
   memory_sink_close(&sink);
   besom_free(s->f);
   s->f = copy;
-  if (s->on_shelf) demand(shelf_rebind(&s->keys, copy) == BESOM_OK);
+  if (s->needs_store) demand(slot_store_rebind(&s->keys, copy) == BESOM_OK);
 }
 
-/* With a filter that holds one key some times: the filter goes on as the union. */
+/* Merges with a filter of some copies of one key, and replaces the filter by the union. */
 static void merge(state *s, size_t key, unsigned copies) {
   besom_filter *other = NULL, *merged = NULL;
   demand(besom_create_like(s->f, &other) == BESOM_OK);
@@ -179,7 +182,7 @@ typedef struct digest_array {
   size_t n;
 } digest_array;
 
-static besom_status give_all(void *ctx, besom_digest *out, size_t cap, size_t *n) {
+static besom_status next_digests(void *ctx, besom_digest *out, size_t cap, size_t *n) {
   digest_array *left = ctx;
   *n = left->n < cap ? left->n : cap;
   memcpy(out, left->digests, *n * sizeof *out);
@@ -188,7 +191,9 @@ static besom_status give_all(void *ctx, besom_digest *out, size_t cap, size_t *n
   return *n ? BESOM_OK : BESOM_END;
 }
 
-/* What it holds, as digests in order, makes the same filter. It is only looked at, since its options are not. */
+/*
+ * Sorted digests build an equal filter. It is only checked, not kept: its options are the defaults.
+ */
 static void build_sorted(state *s) {
   static const uint8_t seed[16] = {7};
   besom_statistics stats;
@@ -201,33 +206,36 @@ static void build_sorted(state *s) {
     for (uint64_t c = 0; c < s->truth.copies[i]; c++)
       digests[all.n++] = besom_hash_u64(s->f, reference_key(i));
   sort_digests(digests, all.n);
-  besom_digest_source source = {.next = give_all, .size_hint = all.n, .ctx = &all};
+  besom_digest_source source = {.next = next_digests, .size_hint = all.n, .ctx = &all};
   besom_filter *built = NULL;
   besom_status status = besom_build_sorted(&config, &source, NULL, &built);
-  /* Where copies are counted they take fewer slots than here, where each is a fingerprint: those may not fit. */
+  /*
+   * Counted copies take fewer slots than copies that are fingerprints of their own: these may not
+   * fit.
+   */
   if (status == BESOM_FULL) {
     demand(stats.load * (double)stats.slots < (double)s->truth.items - 0.5);
   } else if (status != BESOM_UNSUPPORTED && status != BESOM_INVALID) {
     demand(status == BESOM_OK);
-    demand_nothing_wrong(reference_check(&s->truth, built));
+    demand_no_error(reference_check(&s->truth, built));
   }
   besom_free(built);
   free(digests);
 }
 
 /*
- * A key that is not there is denied from now on, or there is no room to learn that. Not where the reference knows
- * which fingerprints must be answered yes: it knows nothing of adapting. Kinds that move fingerprints promise less.
+ * An absent key is answered no from then on, or the reserve is full. Not with an exact reference,
+ * which does not model adapting. Kinds that move fingerprints guarantee less.
  */
 static void adapt(state *s, size_t key) {
   if (s->truth.exact || s->truth.copies[key]) return;
   besom_status status = besom_adapt_u64(s->f, reference_key(key));
   demand(status == BESOM_OK || status == BESOM_FULL || status == BESOM_UNSUPPORTED ||
          status == BESOM_NEEDS_STORE);
-  if (status == BESOM_OK && !s->on_shelf) demand(!besom_contains_u64(s->f, reference_key(key)));
+  if (status == BESOM_OK && !s->needs_store) demand(!besom_contains_u64(s->f, reference_key(key)));
 }
 
-/* The lower half of a byte says what, weighted by how often it is worth doing; the upper half how often. */
+/* The lower 4 bits choose the operation, with weights; the upper 4 bits the number of copies. */
 static void one_operation(state *s, input *in) {
   unsigned operation = take(in), choice = operation % 16,
            copies = 1 + (operation / 16) * (operation / 16);
@@ -246,27 +254,27 @@ static void one_operation(state *s, input *in) {
     build_sorted(s);
   else
     adapt(s, key);
-  demand_nothing_wrong(reference_check_key(&s->truth, s->f, key));
+  demand_no_error(reference_check_key(&s->truth, s->f, key));
   const char *reason = NULL;
   if (besom_validate(s->f, &reason) != BESOM_OK)
-    give_up(reason ? reason : "not valid", __FILE__, __LINE__);
+    abort_with(reason ? reason : "not valid", __FILE__, __LINE__);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   input in = {data, data + size};
   state s = {0};
-  s.f = choose_filter(&in, &s.on_shelf);
+  s.f = choose_filter(&in, &s.needs_store);
   if (!s.f) return 0;
-  if (s.on_shelf) demand(shelf_open(&s.keys, s.f) == BESOM_OK);
+  if (s.needs_store) demand(slot_store_open(&s.keys, s.f) == BESOM_OK);
   demand(reference_init(&s.truth, s.f, UNIVERSE_SIZE) == BESOM_OK);
-  for (int i = 1; in.at < in.end && i < MOST_OPERATIONS; i++) {
+  for (int i = 1; in.at < in.end && i < MAX_OPERATIONS; i++) {
     one_operation(&s, &in);
-    if (i % FULL_CHECK_EVERY == 0) demand_nothing_wrong(reference_check(&s.truth, s.f));
+    if (i % FULL_CHECK_EVERY == 0) demand_no_error(reference_check(&s.truth, s.f));
   }
-  demand_nothing_wrong(reference_check(&s.truth, s.f));
-  demand(!s.on_shelf || !s.keys.wrong);
+  demand_no_error(reference_check(&s.truth, s.f));
+  demand(!s.needs_store || !s.keys.wrong);
   reference_close(&s.truth);
-  if (s.on_shelf) shelf_close(&s.keys);
+  if (s.needs_store) slot_store_close(&s.keys);
   besom_free(s.f);
   return 0;
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# fetch-redis-header.sh header FILE: fetches redismodule.h, from Debian's source package of Redis.
-# fetch-redis-header.sh valkey DIRECTORY: fetches valkey-server and valkey-cli, from Debian's backports, unpacked only.
-# Both go by the package sources of this machine, in a private directory of apt: nothing is installed, and nothing
-# outside of the place that is named changes.
+# fetch-redis-header.sh header FILE: fetches redismodule.h from Debian's source package of Redis.
+# fetch-redis-header.sh valkey DIRECTORY: fetches valkey-server and valkey-cli from Debian's
+# backports and unpacks them. Both use the package sources of this machine in a private directory of
+# apt: nothing is installed, and nothing outside of FILE or DIRECTORY changes.
 set -eu -o pipefail
 
 usage() {
@@ -15,20 +15,21 @@ fail() {
   echo "$0: $1" >&2
   exit 1
 }
-command -v apt-get >/dev/null || fail "no apt-get here: see to $1 yourself (docs/redis.md tells where to get it)"
+command -v apt-get >/dev/null || fail "apt-get not found: get the $1 by hand (docs/redis.md says where)"
 
 mkdir -p "$(dirname "$2")"
 into=$(realpath "$(dirname "$2")")/$(basename "$2")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/lists/partial" "$work/cache/archives/partial" "$work/parts"
-# apt fetches as another user, if there is that user.
+# apt may download as another user.
 chmod -R a+rX "$work"
 
 codename=$(. /etc/os-release && echo "${VERSION_CODENAME-}")
-[[ -n $codename ]] || fail "this is no Debian"
+[[ -n $codename ]] || fail "this is not Debian"
 
-# Every entry for this release in the machine's own sources, as lines "options uri suite components".
+# Every entry for this release in the machine's own sources, as lines "options uri suite
+# components".
 own_sources() {
   shopt -s nullglob
   local file
@@ -38,7 +39,7 @@ own_sources() {
   for file in /etc/apt/sources.list.d/*.sources; do stanzas "$file"; done
 }
 
-# The same of a file with fields.
+# The same for a file in the deb822 format.
 stanzas() {
   awk -v codename="$codename" -v RS= '{
     uris = suites = components = key = ""

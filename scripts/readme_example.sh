@@ -2,7 +2,7 @@
 # readme_example.sh README.md: prints the first C example of a Markdown file.
 set -eu
 
-# "#line" lets the compiler speak of the README's own lines.
+# #line: the compiler reports errors at the lines of the README.
 awk -v file="$1" '
   /^```/ && inside { exit }
   inside { print }

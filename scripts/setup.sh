@@ -1,24 +1,26 @@
 #!/usr/bin/env bash
-# setup.sh demo|report|test: installs the Debian packages that are needed and missing.
+# setup.sh demo|check|report|test: installs the Debian packages that are missing for a make target.
 set -eu
 
 demo=(gcc libc6-dev make cmake libxxhash-dev liblmdb-dev)
+check=(gcc libc6-dev make cmake libxxhash-dev libcmocka-dev binutils)
 report=("${demo[@]}" librocksdb-dev python3 gnuplot-nox git)
-test=("${report[@]}" binutils pkg-config libcmocka-dev clang libclang-rt-14-dev
+test=("${report[@]}" binutils pkg-config libcmocka-dev clang clang-format-14 libclang-rt-14-dev
   libhiredis-dev redis-server chromium chromium-driver)
 
 case ${1-} in
 demo) wanted=("${demo[@]}") ;;
+check) wanted=("${check[@]}") ;;
 report) wanted=("${report[@]}") ;;
 test) wanted=("${test[@]}") ;;
 *)
-  echo "usage: $0 demo|report|test" >&2
+  echo "usage: $0 demo|check|report|test" >&2
   exit 2
   ;;
 esac
 
 if ! command -v dpkg-query >/dev/null; then
-  echo "No Debian here: see to it that there is what these packages hold: ${wanted[*]}" >&2
+  echo "This is not Debian. Install the equivalents of these packages: ${wanted[*]}" >&2
   exit 0
 fi
 
@@ -42,11 +44,11 @@ fi
 
 echo "Installing ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive
-# Without network an update may fail and the install still find its packages in the cache.
+# Without a network the update fails, but the packages may be in the cache.
 apt-get update -qq || true
 if ! apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null; then
   find_missing
   echo "Could not install: ${missing[*]}" >&2
-  echo "Is there a network? When there is: apt-get update && apt-get install ${missing[*]}" >&2
+  echo "Check the network, then run: apt-get update && apt-get install ${missing[*]}" >&2
   exit 1
 fi

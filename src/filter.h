@@ -81,12 +81,6 @@ struct besom_kind {
   size_t size;                         /* of the kind's struct */
   const struct besom_kind *concurrent; /* the concurrent form of this kind, made by share */
 
-  /*
-   * Whether create (or build) would accept the configuration, as far as it can be told without the
-   * keys. Explains what is wrong. config is in range and its kind is this one. NULL: everything in
-   * range is accepted.
-   */
-  besom_status (*check)(const besom_config *config, struct explanation *why);
   /* Fills a zeroed struct whose head is ready. On failure it leaves nothing allocated. */
   besom_status (*create)(besom_filter *f, const besom_config *config);
   besom_status (*create_like)(besom_filter *f, const besom_filter *model);

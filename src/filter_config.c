@@ -1,7 +1,11 @@
 /* Configurations: which are accepted, and what is wrong with the others. */
-#include "filter.h"
-
 #include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "core/memory.h"
+#include "core/options.h"
+#include "filter.h"
 
 /* -------------------------------------------------------------- members that all kinds share */
 
@@ -92,6 +96,167 @@ besom_status besom__config_read(const besom_config *config, const struct besom_k
   return besom__hasher_init(hasher, config->hash, config->seed);
 }
 
+/* -------------------------------------------------------------- what the kind says */
+
+/*
+ * Kinds check their geometry and options when they are made. So a configuration is tried: with a few
+ * bytes of memory, which is enough to get past the checks of a filter of any size.
+ */
+#define TRIAL_BYTES 65536
+
+static void *trial_allocate(void *ctx, size_t size) {
+  size_t *left = ctx;
+  if (size > *left) return NULL;
+  void *memory = besom__allocate(&besom__default_allocator, size);
+  if (memory) *left -= size;
+  return memory;
+}
+
+static void trial_release(void *ctx, void *memory, size_t size) {
+  *(size_t *)ctx += size;
+  besom__release(&besom__default_allocator, memory, size);
+}
+
+static besom_status no_key(void *ctx, besom_bytes *key, uint64_t *weight) {
+  (void)ctx, (void)key, (void)weight;
+  return BESOM_END;
+}
+
+static besom_status rewind_nothing(void *ctx) {
+  (void)ctx;
+  return BESOM_OK;
+}
+
+/* OK if a filter can be made, as far as it can be told without keys and without memory. */
+static besom_status try_config(const besom_config *config, const struct besom_kind *kind) {
+  static const uint8_t seed[16];
+  const besom_source nothing = {.next = no_key, .rewind = rewind_nothing};
+  size_t left = TRIAL_BYTES;
+  const besom_allocator bounded = {trial_allocate, trial_release, &left};
+  besom_config c = *config;
+  besom_filter *f = NULL;
+  c.allocator = &bounded;
+  c.seed = seed;
+  c.flags = 0;
+  besom_status status = besom__config_in_range(&c, NULL);
+  if (status != BESOM_OK) return status;
+  status =
+      kind->create ? besom_create(&c, &f) : besom_build(&c, &(besom_input){.yes = &nothing}, &f);
+  besom_free(f);
+  return status == BESOM_NO_MEMORY || status == BESOM_FULL ? BESOM_OK : status;
+}
+
+/* The option that is wrong by itself. */
+static besom_status explain_options(const besom_config *c, const struct besom_kind *kind,
+                                    struct explanation *why) {
+  const char *at = c->options;
+  struct option option;
+  while (besom__option_next(&at, &option) == BESOM_OK) {
+    int len =
+        (int)((const char *)option.value.data + option.value.len - (const char *)option.name.data);
+    char alone[128];
+    if (snprintf(alone, sizeof alone, "%.*s", len, (const char *)option.name.data) >=
+        (int)sizeof alone)
+      break;
+    besom_config trial = *c;
+    trial.options = alone;
+    if (try_config(&trial, kind) == BESOM_BAD_OPTION)
+      return besom__explain(why, BESOM_BAD_OPTION,
+                            "option \"%.60s\" of kind \"%s\" is unknown, or its value is out of "
+                            "range: see docs/kinds.md",
+                            alone, kind->info.name);
+  }
+  return besom__explain(why, BESOM_BAD_OPTION, "options \"%.60s\" is not name=value,name=value",
+                        c->options ? c->options : "");
+}
+
+/* The accepted value that is nearest to a refused one, between that and an accepted one. */
+static double nearest(const besom_config *c, const struct besom_kind *kind, bool fpr,
+                      double refused, double accepted) {
+  besom_config trial = *c;
+  for (int i = 0; i < 40; i++) {
+    double middle = fpr ? sqrt(refused * accepted) : (refused + accepted) / 2;
+    *(fpr ? &trial.fpr : &trial.bits_per_key) = middle;
+    *(try_config(&trial, kind) == BESOM_OK ? &accepted : &refused) = middle;
+  }
+  return accepted;
+}
+
+static besom_status explain_fpr(const besom_config *c, const struct besom_kind *kind,
+                                struct explanation *why) {
+  besom_config trial = *c;
+  trial.fpr = DEFAULT_FPR;
+  if (c->fpr == 0 || try_config(&trial, kind) != BESOM_OK) return BESOM_OK;
+  return besom__explain(why, BESOM_INVALID, "fpr is %g: kind \"%s\" of this size reaches %.2g",
+                        c->fpr, kind->info.name, nearest(c, kind, true, c->fpr, DEFAULT_FPR));
+}
+
+static besom_status explain_bits(const besom_config *c, const struct besom_kind *kind,
+                                 struct explanation *why) {
+  besom_config trial = *c;
+  for (trial.bits_per_key = 1; c->bits_per_key != 0 && trial.bits_per_key <= 1024;
+       trial.bits_per_key *= 2)
+    if (try_config(&trial, kind) == BESOM_OK)
+      return besom__explain(why, BESOM_INVALID,
+                            "bits_per_key is %g: kind \"%s\" of this size takes %.3g",
+                            c->bits_per_key, kind->info.name,
+                            nearest(c, kind, false, c->bits_per_key, trial.bits_per_key));
+  return BESOM_OK;
+}
+
+static void drop_value_bits(besom_config *c) {
+  c->value_bits = 0;
+}
+
+static void drop_reserve(besom_config *c) {
+  c->reserve = 0;
+}
+
+static void drop_max_capacity(besom_config *c) {
+  c->max_capacity = 0;
+}
+
+static void drop_width(besom_config *c) {
+  c->width = 0;
+}
+
+static void drop_slots(besom_config *c) {
+  c->capacity = c->slots;
+  c->slots = c->width = 0;
+}
+
+/* A member that the kind does not take, or not with this value: without it the trial succeeds. */
+static besom_status explain_member(const besom_config *c, const struct besom_kind *kind,
+                                   struct explanation *why) {
+  static const struct {
+    const char *name;
+    void (*drop)(besom_config *c);
+  } members[] = {{"value_bits", drop_value_bits},
+                 {"reserve", drop_reserve},
+                 {"max_capacity", drop_max_capacity},
+                 {"width", drop_width},
+                 {"slots", drop_slots}};
+  for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+    besom_config without = *c;
+    members[i].drop(&without);
+    if (try_config(&without, kind) == BESOM_OK)
+      return besom__explain(why, BESOM_INVALID,
+                            "%s: kind \"%s\" does not take it, or not with this value",
+                            members[i].name, kind->info.name);
+  }
+  return BESOM_OK;
+}
+
+static besom_status explain_invalid(const besom_config *c, const struct besom_kind *kind,
+                                    struct explanation *why) {
+  besom_status status = explain_member(c, kind, why);
+  if (status == BESOM_OK) status = explain_fpr(c, kind, why);
+  if (status == BESOM_OK) status = explain_bits(c, kind, why);
+  if (status != BESOM_OK) return status;
+  return besom__explain(why, BESOM_INVALID, "kind \"%s\" has no filter of this size and fpr",
+                        kind->info.name);
+}
+
 static besom_status check_kind(const besom_config *c, const struct besom_kind *kind,
                                struct explanation *why) {
   static const uint8_t seed[16];
@@ -101,7 +266,10 @@ static besom_status check_kind(const besom_config *c, const struct besom_kind *k
                           kind->info.name);
   if (besom__hasher_init(&hasher, c->hash, seed) != BESOM_OK)
     return besom__explain(why, BESOM_BAD_OPTION, "hash \"%.40s\" is unknown: xxh3 or sip", c->hash);
-  return kind->check ? kind->check(c, why) : BESOM_OK;
+  besom_status status = try_config(c, kind);
+  if (status == BESOM_BAD_OPTION) return explain_options(c, kind, why);
+  if (status == BESOM_INVALID) return explain_invalid(c, kind, why);
+  return status == BESOM_OK ? status : besom__explain(why, status, "%s", besom_strerror(status));
 }
 
 besom_status besom_config_check_sized(const besom_config *config, size_t config_size, char *text,

@@ -29,13 +29,9 @@ static key_list collect(tested_filter *tested, uint64_t n) {
 }
 
 typedef struct attack {
-  uint64_t hits[CYCLES],
-      /*
-       * false positives per cycle; false positives, also while collecting, that the reserve had no
-       * space for
-       */
-      full;
-  uint64_t missing; /* members answered no afterwards */
+  uint64_t hits[CYCLES]; /* false positives per cycle */
+  uint64_t full;         /* of them, and of those collected: the reserve had no space */
+  uint64_t missing;      /* members answered no afterwards */
 } attack;
 
 static attack cycle(tested_filter *tested, const key_list *found, uint64_t members, driver *d) {
@@ -59,7 +55,7 @@ static uint64_t hits_from(const attack *a, int first) {
 
 typedef struct member_source {
   uint64_t given, count;
-  uint8_t bytes[8];
+  besom_u64_key key;
 } member_source;
 
 static besom_status next_member(void *ctx, besom_bytes *key, uint64_t *weight) {
@@ -69,8 +65,8 @@ static besom_status next_member(void *ctx, besom_bytes *key, uint64_t *weight) {
   key_stream members = stream_members(BENCH_SEED);
   uint64_t number;
   members.generate(&members, m->given++, 1, &number);
-  key_bytes(number, m->bytes);
-  *key = (besom_bytes){.data = m->bytes, .len = sizeof m->bytes};
+  m->key = besom_u64(number);
+  *key = (besom_bytes){.data = m->key.bytes, .len = sizeof m->key.bytes};
   return BESOM_OK;
 }
 
@@ -79,7 +75,7 @@ static void rekey(tested_filter *tested, uint64_t members) {
   hash_seed(BENCH_SEED + 1, seed);
   member_source m = {.count = members};
   besom_source source = {.next = next_member, .size_hint = members, .ctx = &m};
-  check(besom_rekey(tested->own, &source, NULL, seed), "rekeying the filter");
+  check(besom_rekey(tested->own, &source, NULL, seed, NULL), "rekeying the filter");
   tested->reserve_full = 0;
 }
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "besom.h"
+#include "besom_reverse.h"
 #include "claims/claims.h"
 #include "fail.h"
 #include "harness/disk.h"
@@ -75,7 +75,7 @@ static bool adapts(which each) {
 static besom_filter *make(const stacked_setup *s, which each, const effort *e) {
   char options[96] = "";
   besom_config config = {
-      .kind = filters[each].kind, .options = options, .capacity = e->members, .bits = BITS};
+      .kind = filters[each].kind, .options = options, .capacity = e->members, .bits_per_key = BITS};
   if (adapts(each))
     snprintf(options, sizeof options, "skew=%.0f,negatives=%llu,lifetime=%llu,objective=%s",
              100 * skew, (unsigned long long)e->negatives, (unsigned long long)e->queries,
@@ -88,11 +88,13 @@ static besom_filter *make(const stacked_setup *s, which each, const effort *e) {
 }
 
 static stage stage_of(const filter_run *c) {
-  besom_statistics second, third;
+  besom_statistics stats;
   if (!adapts(c->each)) return UNCHANGING;
-  if (besom_stats_layer(c->filter, 2, &third) == BESOM_OK) return COMPLETE;
-  if (besom_stats_layer(c->filter, 1, &second) != BESOM_OK) return LEARNING;
-  return second.items < second.capacity ? LEARNING : BUILDING;
+  if (besom_layer(c->filter, 2)) return COMPLETE;
+  const besom_filter *second = besom_layer(c->filter, 1);
+  if (!second) return LEARNING;
+  check(besom_stats(second, &stats), "statistics of a layer");
+  return stats.keys < stats.capacity ? LEARNING : BUILDING;
 }
 
 static void assert_members(const filter_run *c) {

@@ -26,7 +26,7 @@ typedef struct generator {
   key_stream keys;
   uint64_t n, at;
   uint64_t chunk[CHUNK];
-  uint8_t bytes[8];
+  besom_u64_key key;
 } generator;
 
 static uint64_t generate(generator *g) {
@@ -38,8 +38,8 @@ static besom_status next_key(void *ctx, besom_bytes *key, uint64_t *weight) {
   generator *g = ctx;
   (void)weight;
   if (g->at == g->n) return BESOM_END;
-  key_bytes(generate(g), g->bytes);
-  *key = (besom_bytes){g->bytes, sizeof g->bytes};
+  g->key = besom_u64(generate(g));
+  *key = (besom_bytes){g->key.bytes, sizeof g->key.bytes};
   return BESOM_OK;
 }
 
@@ -79,8 +79,8 @@ static besom_filter *build(uint64_t n) {
   besom_source source = {.next = next_key, .size_hint = n, .ctx = g};
   besom_progress shown = {.tick = show};
   besom_filter *f;
-  check(besom_build(&config, &source, NULL, &shown, &f), "building a filter of %llu keys",
-        (unsigned long long)n);
+  check(besom_build(&config, &(besom_input){.yes = &source, .progress = &shown}, &f),
+        "building a filter of %llu keys", (unsigned long long)n);
   free(g);
   return f;
 }
@@ -128,7 +128,7 @@ static findings run(bool full, report *numbers) {
   report_stage(numbers, "save", n, wall_seconds() - start, "");
   besom_free(f);
   start = wall_seconds();
-  check(besom_open_mmap(path, 0, &f), "opening %s", path);
+  check(besom_open(path, &(besom_open_options){.flags = BESOM_OPEN_MMAP}, &f), "opening %s", path);
   report_stage(numbers, "open and check", n, wall_seconds() - start, "");
   findings found = {0};
   finding(&found, test_opened(f, n, numbers));

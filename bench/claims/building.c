@@ -99,8 +99,8 @@ static void grow_and_merge(build_run *s) {
   seconds += fill(s, b, s->items / 2, s->items - s->items / 2);
   samples_add(&s->seconds[INSERT_HALF], seconds);
   double start = cpu_seconds();
-  check(besom_grow(a, s->slots), "growing");
-  check(besom_grow(b, s->slots), "growing");
+  check(besom_resize(a, s->slots, NULL), "growing");
+  check(besom_resize(b, s->slots, NULL), "growing");
   besom_filter *merged = merge(a, b);
   samples_add(&s->seconds[GROW_AND_MERGE], cpu_seconds() - start);
   besom_free(a);
@@ -131,7 +131,8 @@ static void sort_and_load(build_run *s) {
   besom_digest_source source = digest_array_source(&digests);
   besom_filter *f;
   start = cpu_seconds();
-  check(besom_build_sorted(&config, &source, NULL, &f), "building from sorted digests");
+  check(besom_build(&config, &(besom_input){.digests = &source}, &f),
+        "building from sorted digests");
   samples_add(&s->seconds[BULK], cpu_seconds() - start);
   digest_array_free(&digests);
   check_and_free(s, f);

@@ -26,7 +26,7 @@ static digest_array make_sorted_digests(size_t n) {
 typedef struct key_array {
   uint64_t *keys;
   size_t count, given;
-  uint8_t bytes[8]; /* of the last key given */
+  besom_u64_key key; /* the last one given */
 } key_array;
 
 static key_array make_keys(size_t n) {
@@ -40,8 +40,8 @@ static besom_status next_key(void *ctx, besom_bytes *key, uint64_t *weight) {
   (void)weight;
   key_array *a = ctx;
   if (a->given == a->count) return BESOM_END;
-  key_bytes(a->keys[a->given++], a->bytes);
-  *key = (besom_bytes){.data = a->bytes, .len = sizeof a->bytes};
+  a->key = besom_u64(a->keys[a->given++]);
+  *key = (besom_bytes){.data = a->key.bytes, .len = sizeof a->key.bytes};
   return BESOM_OK;
 }
 
@@ -72,7 +72,7 @@ typedef struct method {
 
 static besom_status build_sorted(const besom_config *config, items *from, besom_filter **out) {
   besom_digest_source source = digest_array_source(&from->digests);
-  return besom_build_sorted(config, &source, NULL, out);
+  return besom_build(config, &(besom_input){.digests = &source}, out);
 }
 
 static bool holds_digest(const besom_filter *f, const items *from, size_t i) {
@@ -82,7 +82,7 @@ static bool holds_digest(const besom_filter *f, const items *from, size_t i) {
 static besom_status build_from_keys(const besom_config *config, items *from, besom_filter **out) {
   from->keys.given = 0;
   besom_source source = {.next = next_key, .size_hint = from->count, .ctx = &from->keys};
-  return besom_build(config, &source, NULL, NULL, out);
+  return besom_build(config, &(besom_input){.yes = &source}, out);
 }
 
 static bool holds_key(const besom_filter *f, const items *from, size_t i) {
@@ -107,8 +107,8 @@ static void check_filter(const method *w, const besom_filter *f, const items *fr
   besom_status status = besom_validate(f, &reason);
   check(status, "validating a bulk-loaded filter (%s)", reason);
   check(besom_stats(f, &stats), "statistics of a bulk-loaded filter");
-  if (stats.items != from->count)
-    fail("%s counts %llu items after loading %zu", stats.kind, (unsigned long long)stats.items,
+  if (stats.keys != from->count)
+    fail("%s counts %llu items after loading %zu", stats.kind, (unsigned long long)stats.keys,
          from->count);
   size_t missing = 0;
   for (size_t i = 0; i < from->count; i++) missing += !w->holds(f, from, i);

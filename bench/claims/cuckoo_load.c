@@ -6,6 +6,7 @@
 
 #include "besom.h"
 #include "claims/claims.h"
+#include "counters.h"
 #include "fail.h"
 #include "harness/driver.h"
 
@@ -20,12 +21,11 @@ static double fpr_of_width(int width) {
 }
 
 /* Inserts new keys until one is refused. */
-static besom_statistics fill(const char *kind, uint64_t keys, int width, uint64_t seed, driver *d) {
+static besom_filter *fill(const char *kind, uint64_t keys, int width, uint64_t seed, driver *d) {
   uint8_t bytes[16];
   hash_seed(seed, bytes);
   besom_config config = {.kind = kind, .capacity = keys, .fpr = fpr_of_width(width), .seed = bytes};
   besom_filter *f;
-  besom_statistics stats;
   check(besom_create(&config, &f), "creating %s", kind);
   key_stream members = stream_members(seed);
   for (uint64_t done = 0;;) {
@@ -36,9 +36,7 @@ static besom_statistics fill(const char *kind, uint64_t keys, int width, uint64_
     if (status == BESOM_FULL) break;
     check(status, "inserting into %s", kind);
   }
-  check(besom_stats(f, &stats), "statistics of %s", kind);
-  besom_free(f);
-  return stats;
+  return f;
 }
 
 static void test_size(const char *kind, uint64_t keys, int width, driver *d, findings *found,
@@ -49,11 +47,14 @@ static void test_size(const char *kind, uint64_t keys, int width, driver *d, fin
   for (uint64_t seed = 0; seed < SEEDS; seed++) {
     progress("%s, %llu keys, %d bits, seed %llu", kind, (unsigned long long)keys, width,
              (unsigned long long)seed);
-    s = fill(kind, keys, width, seed, d);
-    early += s.items < s.capacity;
-    if (s.load < least) least = s.load;
-    if (s.longest_chain > chain) chain = s.longest_chain;
-    moved += (double)s.kicks / (double)s.items / SEEDS;
+    besom_filter *f = fill(kind, keys, width, seed, d);
+    check(besom_stats(f, &s), "statistics of %s", kind);
+    uint64_t longest = counter_of(f, "longest_chain");
+    early += s.keys < s.capacity;
+    if (s.load_factor < least) least = s.load_factor;
+    if (longest > chain) chain = longest;
+    moved += (double)counter_of(f, "kicks") / (double)s.keys / SEEDS;
+    besom_free(f);
   }
   bool holds = early == 0 && s.capacity >= keys && least > 0.949;
   report_cell(numbers, "%s", kind);

@@ -89,14 +89,13 @@ static outcome try_filter(size_t s, double bits, text_list *yes, text_list *no) 
   uint8_t seed[16];
   hash_seed(BENCH_SEED, seed);
   besom_config config = {
-      .kind = filters[s].kind, .options = filters[s].options, .bits = bits, .seed = seed};
+      .kind = filters[s].kind, .options = filters[s].options, .bits_per_key = bits, .seed = seed};
   besom_source members = text_list_source(yes, yes->n), others = text_list_source(no, no->n / 2);
   besom_filter *f;
   outcome o = {.build_seconds = -cpu_seconds()};
-  check(besom_build(&config, &members,
-                    kind_named(config.kind)->abilities & BESOM_TAKES_SAMPLE ? &others : NULL, NULL,
-                    &f),
-        "building %s", config.kind);
+  bool takes_sample = kind_named(config.kind)->abilities & BESOM_TAKES_SAMPLE;
+  besom_input input = {.yes = &members, .no = takes_sample ? &others : NULL};
+  check(besom_build(&config, &input, &f), "building %s", config.kind);
   o.build_seconds += cpu_seconds();
   for (size_t i = 0; i < yes->n; i++)
     if (!besom_contains(f, yes->lines[i].data, yes->lines[i].len))

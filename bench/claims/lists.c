@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "besom.h"
+#include "besom_reverse.h"
 #include "besom_store.h"
 #include "claims/claims.h"
 #include "fail.h"
@@ -24,7 +25,7 @@ typedef struct list {
   besom_source source;
   key_stream keys;
   uint64_t first, n, at;
-  uint8_t key[8];
+  besom_u64_key key;
 } list;
 
 static uint64_t list_key(const list *l, uint64_t i) {
@@ -37,8 +38,8 @@ static besom_status next_key(void *ctx, besom_bytes *key, uint64_t *weight) {
   list *l = ctx;
   (void)weight;
   if (l->at == l->n) return BESOM_END;
-  key_bytes(list_key(l, l->at++), l->key);
-  *key = (besom_bytes){l->key, sizeof l->key};
+  l->key = besom_u64(list_key(l, l->at++));
+  *key = (besom_bytes){l->key.bytes, sizeof l->key.bytes};
   return BESOM_OK;
 }
 
@@ -75,7 +76,8 @@ static besom_statistics try_kind(const char *kind, double wanted, list *yes, lis
   besom_config config = {.kind = kind, .fpr = wanted, .seed = seed};
   besom_filter *f;
   yes->at = no->at = 0;
-  check(besom_build(&config, &yes->source, &no->source, NULL, &f), "building %s", kind);
+  check(besom_build(&config, &(besom_input){.yes = &yes->source, .no = &no->source}, &f),
+        "building %s", kind);
   besom_statistics stats = check_answers(f, kind, yes, no, fpr_of_others);
   besom_free(f);
   return stats;
@@ -97,23 +99,22 @@ static besom_status hash_wanted(void *ctx, besom_place at, const besom_record *r
   return BESOM_END;
 }
 
-static besom_status digest_of(void *ctx, const besom_filter *f, besom_match match,
+static besom_status digest_of(void *ctx, const besom_filter *f, const besom_match *match,
                               besom_digest *digest) {
   besom_store *store = ctx;
-  wanted w = {f, match.rank, {0, 0}};
+  wanted w = {f, match->rank, {0, 0}};
   besom_status status =
-      store->ops->get(store, (besom_place){.bucket = match.bucket}, hash_wanted, &w);
+      store->ops->get(store, (besom_place){.bucket = match->bucket}, hash_wanted, &w);
   *digest = w.digest;
   return status;
 }
 
 static besom_status add(besom_filter *f, besom_store *store, uint64_t key, bool yes) {
-  uint8_t bytes[8];
   besom_match at;
   besom_digest d = besom_hash_u64(f, key);
-  key_bytes(key, bytes);
   besom_status status = yes ? besom_insert_at(f, d, 0, &at) : besom_no_add_at(f, d, &at);
-  besom_record record = {{bytes, sizeof bytes}, {NULL, 0}};
+  besom_u64_key k = besom_u64(key);
+  besom_record record = {{k.bytes, sizeof k.bytes}, {NULL, 0}};
   return status == BESOM_OK
              ? store->ops->append(store, (besom_place){.bucket = at.bucket, .rank = at.rank},
                                   &record)
@@ -143,13 +144,17 @@ static besom_filter *make_dynamic(uint64_t n_yes, uint64_t keys, double reserve)
   return f;
 }
 
+static bool lacks_room(besom_status status) {
+  return status == BESOM_FULL || status == BESOM_RESERVE_FULL;
+}
+
 /* Uses as much reserve as needed. reads: store reads per key. */
 static besom_statistics try_dynamic(const list *yes, const list *no, double *fpr_of_others,
                                     double *reads) {
   besom_filter *f = NULL;
   besom_store *store = NULL;
   besom_status status = BESOM_FULL;
-  for (double reserve = 0.01; status == BESOM_FULL && reserve < 0.5; reserve += 0.01) {
+  for (double reserve = 0.01; lacks_room(status) && reserve < 0.5; reserve += 0.01) {
     besom_free(f);
     besom_store_close(store);
     f = make_dynamic(yes->n, yes->n + no->n, reserve);

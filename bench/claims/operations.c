@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "besom_reverse.h"
 #include "claims/claims.h"
 #include "fail.h"
 #include "harness/adaptive_peers.h"
@@ -40,18 +41,19 @@ typedef struct speeds {
 
 /* ------------------------------------------------------------------ the array of acf-cyclic */
 
-static besom_status digest_of(void *ctx, const besom_filter *f, besom_match match,
+static besom_status digest_of(void *ctx, const besom_filter *f, const besom_match *match,
                               besom_digest *digest) {
   (void)f;
-  *digest = ((besom_digest *)ctx)[match.bucket];
+  *digest = ((besom_digest *)ctx)[match->bucket];
   return BESOM_OK;
 }
 
-static besom_status exchange(void *ctx, const besom_filter *f, besom_match a, besom_match b) {
+static besom_status exchange(void *ctx, const besom_filter *f, const besom_match *a,
+                             const besom_match *b) {
   (void)f;
-  besom_digest *digests = ctx, was = digests[a.bucket];
-  digests[a.bucket] = digests[b.bucket];
-  digests[b.bucket] = was;
+  besom_digest *digests = ctx, was = digests[a->bucket];
+  digests[a->bucket] = digests[b->bucket];
+  digests[b->bucket] = was;
   return BESOM_OK;
 }
 

@@ -25,8 +25,8 @@ static bool test_kind(const char *kind, bool exact_on_no, text_list *yes, text_l
   besom_config config = {.kind = kind, .fpr = rate, .seed = seed};
   besom_source members = text_list_source(yes, yes->n), others = text_list_source(no, no->n);
   besom_filter *f;
-  check(besom_build(&config, &members, exact_on_no ? &others : NULL, NULL, &f), "building %s",
-        kind);
+  besom_input input = {.yes = &members, .no = exact_on_no ? &others : NULL};
+  check(besom_build(&config, &input, &f), "building %s", kind);
   besom_statistics stats;
   check(besom_stats(f, &stats), "statistics of %s", kind);
   uint64_t blocked = count_yes(f, yes), wrongly = count_yes(f, no);

@@ -81,6 +81,7 @@ static void close_both(besom_store *store) {
 }
 
 static const besom_store_ops counting_ops = {
+    .size = sizeof counting_ops,
     .append = count_append,
     .get = count_get,
     .replace = count_replace,
@@ -92,8 +93,8 @@ static const besom_store_ops counting_ops = {
 static besom_guard *open_guard(const char *kind, uint64_t slots, traffic *calls) {
   uint8_t seed[16];
   hash_seed(BENCH_SEED, seed);
-  besom_guard_config config = {
-      .filter = peer_config(kind, slots, PEER_REMAINDER_BITS, seed), .grow_at = 1, .rekey_at = 2};
+  besom_config filter = peer_config(kind, slots, PEER_REMAINDER_BITS, seed);
+  besom_guard_config config = {.filter = &filter, .grow_at = 1, .rekey_at = 2};
   counting_store *store = allocate(1, sizeof *store);
   besom_guard *guard;
   *store = (counting_store){.head = {&counting_ops}, .calls = calls};
@@ -104,20 +105,20 @@ static besom_guard *open_guard(const char *kind, uint64_t slots, traffic *calls)
 
 /* ------------------------------------------------------------------ operations */
 
-static besom_status put_new(besom_guard *g, const uint8_t key[8]) {
-  return besom_guard_put_new(g, key, 8, NULL, 0);
+static besom_status put_new(besom_guard *g, uint64_t key) {
+  return besom_guard_put_u64(g, key, NULL, 0, BESOM_PUT_NEW);
 }
 
-static besom_status put(besom_guard *g, const uint8_t key[8]) {
-  return besom_guard_put(g, key, 8, NULL, 0);
+static besom_status put(besom_guard *g, uint64_t key) {
+  return besom_guard_put_u64(g, key, NULL, 0, 0);
 }
 
-static besom_status get(besom_guard *g, const uint8_t key[8]) {
-  return besom_guard_get(g, key, 8, NULL);
+static besom_status get(besom_guard *g, uint64_t key) {
+  return besom_guard_get_u64(g, key, NULL);
 }
 
-static besom_status delete_key(besom_guard *g, const uint8_t key[8]) {
-  return besom_guard_delete(g, key, 8);
+static besom_status delete_key(besom_guard *g, uint64_t key) {
+  return besom_guard_delete_u64(g, key);
 }
 
 /*
@@ -126,7 +127,7 @@ static besom_status delete_key(besom_guard *g, const uint8_t key[8]) {
  */
 typedef struct stage {
   const char *name;
-  besom_status (*operation)(besom_guard *g, const uint8_t key[8]);
+  besom_status (*operation)(besom_guard *g, uint64_t key);
   key_stream (*keys)(uint64_t seed);
   besom_status expected;
   unsigned appends, updates, reads_when_yes, removes;
@@ -151,10 +152,8 @@ static uint64_t run_stage(const stage *s, besom_guard *g, uint64_t n) {
     size_t chunk = n - done < CHUNK ? (size_t)(n - done) : CHUNK;
     stream.generate(&stream, done, chunk, keys);
     for (size_t i = 0; i < chunk; i++) {
-      uint8_t bytes[8];
-      key_bytes(keys[i], bytes);
       yes += besom_contains_u64(besom_guard_filter(g), keys[i]);
-      besom_status status = s->operation(g, bytes);
+      besom_status status = s->operation(g, keys[i]);
       if (status != s->expected) fail("%s: %s", s->name, besom_strerror(status));
     }
   }
@@ -192,7 +191,7 @@ static void test_filling(size_t which, uint64_t slots, findings *found, report *
                : holds                         ? "yes"
                                                : "no");
   if (filters[which].more != ANYTHING) finding(found, holds);
-  besom_guard_close(g);
+  check(besom_guard_close(g), "closing a guard");
 }
 
 /* What the other operations of aqf cost the store. */
@@ -217,7 +216,7 @@ static void test_size(uint64_t slots, findings *found, report *numbers) {
   test_stage(&fill, g, &calls, slots, found, numbers);
   for (size_t i = 0; i < sizeof others / sizeof *others; i++)
     test_stage(&others[i], g, &calls, slots, found, numbers);
-  besom_guard_close(g);
+  check(besom_guard_close(g), "closing a guard");
 }
 
 static findings run(bool full, report *numbers) {

@@ -4,6 +4,7 @@
  * large for its adaptation state.
  */
 #include "claims/claims.h"
+#include "counters.h"
 #include "harness/telescoping_peers.h"
 #include "workloads/round_adversary.h"
 
@@ -39,7 +40,7 @@ static void run_adversary(int which, unsigned ratio, uint64_t seed, effort e, dr
   sum->fpr[which] += round_adversary_fpr(&r);
   sum->by_element[which] += round_adversary_fpr_by_key(&r);
   sum->won[which] += round_adversary_beaten(&r, e.members);
-  sum->rebuilds[which] += (double)tested_filter_stats(&tested).rebuilds;
+  sum->rebuilds[which] += (double)counter_of(tested.filter, "rebuilds");
   round_adversary_free(&r);
   tested_filter_free(&tested);
 }

@@ -21,7 +21,7 @@ static double build_time(const stacked_setup *s, const char *kind, const char *o
   samples seconds = {0};
   for (int i = 0; i < rounds; i++) {
     double took;
-    besom_config config = {.kind = kind, .options = options, .bits = bits};
+    besom_config config = {.kind = kind, .options = options, .bits_per_key = bits};
     besom_free(setup_filter(s, config, BENCH_SEED, w, &took));
     samples_add(&seconds, took);
   }

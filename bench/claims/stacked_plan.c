@@ -34,7 +34,7 @@ static besom_workload *sample_of_keys(const stacked_setup *s, uint64_t keys) {
 
 static double plan(const plan_variant *variant, double epsilon, uint64_t members,
                    const besom_workload *w, besom_stack_plan *out) {
-  besom_config config = {.kind = "stacked", .options = variant->options, .bits = bits};
+  besom_config config = {.kind = "stacked", .options = variant->options, .bits_per_key = bits};
   besom_plan_limits limits = {.epsilon = epsilon, .equal_rates = variant->equal_rates};
   samples seconds = {0};
   for (int i = 0; i < 5; i++) {

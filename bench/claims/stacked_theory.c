@@ -107,7 +107,7 @@ static double planned_bits(const stacked_setup *s, const besom_workload *w, doub
   besom_plan_limits limits = {.layers = layers};
   besom_stack_plan plan;
   check(besom_plan(&config, s->members, w, &limits, &plan), "planning");
-  return plan.bits;
+  return plan.bits_per_key;
 }
 
 static double planned_saving(const stacked_setup *s, const besom_workload *w, double rate,

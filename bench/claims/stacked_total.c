@@ -61,7 +61,7 @@ static void setup_run_free(setup_run *t) {
  */
 static outcome measure(const setup_run *t, which each, double bits) {
   besom_config config = {
-      .kind = filters[each].kind, .options = filters[each].options, .bits = bits};
+      .kind = filters[each].kind, .options = filters[each].options, .bits_per_key = bits};
   if (each == STACKED) config.options = t->listed;
   besom_filter *f =
       setup_filter(&t->setup, config, BENCH_SEED, each == BLOOM ? NULL : t->known, NULL);

@@ -18,8 +18,7 @@ static bool try_times(uint64_t members, uint64_t universe, report *numbers) {
   besom_filter *stacked = setup_stacked(&s, "bloom", NULL, bits, BENCH_SEED, w, NULL);
   double base = setup_fpr_uniform(&s, alone), rate = setup_fpr(&s, stacked);
   unsigned layers = 0;
-  besom_statistics stats;
-  while (besom_stats_layer(stacked, layers, &stats) == BESOM_OK) layers++;
+  while (besom_layer(stacked, layers)) layers++;
   besom_free(alone);
   besom_free(stacked);
   besom_workload_free(w);

@@ -37,7 +37,7 @@ static void open_filled(tested_database *f, int which, uint64_t slots) {
                             .slots = slots,
                             .durability = BESOM_DURABLE_BATCH,
                             .rocksdb = {.cache_bytes = (uint64_t)(cache_share * (double)data),
-                                        .bloom_bits = which == GUARD ? 0 : bloom_bits,
+                                        .bloom_bits_per_key = which == GUARD ? 0 : bloom_bits,
                                         .direct_reads = true}};
   tested_database_open(f, &config);
   tested_database_fill(f, 0, tested_database_capacity(f));

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "counters.h"
 #include "fail.h"
 
 /* ------------------------------------------------------------------ caches */
@@ -94,7 +95,7 @@ static bool query_and_count(tested_filter *tested, corrections *c, uint64_t key,
     count_correction(c, key, number);
     return false;
   }
-  uint64_t round = tested_filter_stats(tested).rounds;
+  uint64_t round = counter_of(tested->filter, "rounds");
   if (round == c->round)
     c->direct_keys += is_new(c->reported, number);
   else

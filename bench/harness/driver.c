@@ -62,7 +62,7 @@ typedef struct stream_source {
   const key_stream *stream;
   uint64_t n, given;
   size_t at, chunk;
-  uint8_t key[8];
+  besom_u64_key key;
   double seconds;
 } stream_source;
 
@@ -76,9 +76,9 @@ static besom_status next_key(void *ctx, besom_bytes *key, uint64_t *weight) {
     s->at = 0;
     s->seconds += cpu_seconds() - start;
   }
-  key_bytes(s->d->keys[s->at++], s->key);
+  s->key = besom_u64(s->d->keys[s->at++]);
   s->given++;
-  *key = (besom_bytes){s->key, sizeof s->key};
+  *key = (besom_bytes){s->key.bytes, sizeof s->key.bytes};
   return BESOM_OK;
 }
 
@@ -87,11 +87,11 @@ double drive_build(driver *d, const besom_config *config, const key_stream *stre
   stream_source s = {.d = d, .stream = stream, .n = n};
   besom_source source = {.next = next_key, .size_hint = n, .ctx = &s};
   double start = cpu_seconds();
-  check(besom_build(config, &source, NULL, NULL, out), "building %s", config->kind);
+  check(besom_build(config, &(besom_input){.yes = &source}, out), "building %s", config->kind);
   return cpu_seconds() - start - s.seconds;
 }
 
-/* A source for besom_build_sorted, and the time spent on generating the digests. */
+/* Sorted digests for besom_build, and the time spent on generating them. */
 typedef struct digest_source {
   sorted_digests digests;
   double seconds;
@@ -112,8 +112,8 @@ double drive_build_sorted(const besom_config *config, uint64_t seed, uint64_t n,
   digest_source s = {.digests = {.seed = seed, .n = n}};
   besom_digest_source source = {.next = next_digests, .size_hint = n, .ctx = &s};
   double start = cpu_seconds();
-  check(besom_build_sorted(config, &source, NULL, out), "building %s from sorted digests",
-        config->kind);
+  check(besom_build(config, &(besom_input){.digests = &source}, out),
+        "building %s from sorted digests", config->kind);
   return cpu_seconds() - start - s.seconds;
 }
 
@@ -213,7 +213,7 @@ void drive_check(driver *d, const besom_filter *f, const key_stream *stream, uin
   check(besom_stats(f, &stats), "statistics of a filter");
   uint64_t found;
   drive_contains(d, f, stream, n, BATCH, &found);
-  if (stats.items != n || found != n)
-    fail("%s: of %llu items it counts %llu and finds %llu", stats.kind, (unsigned long long)n,
-         (unsigned long long)stats.items, (unsigned long long)found);
+  if (stats.keys != n || found != n)
+    fail("%s: of %llu keys it counts %llu and finds %llu", stats.kind, (unsigned long long)n,
+         (unsigned long long)stats.keys, (unsigned long long)found);
 }

@@ -32,7 +32,7 @@ double drive_build(driver *d, const besom_config *config, const key_stream *stre
                    besom_filter **out);
 
 /*
- * Builds a filter by besom_build_sorted from n uniform digests, derived from the seed. There are no
+ * Builds a filter by besom_build from n uniform digests in order, derived from the seed. There are no
  * keys for these digests.
  */
 double drive_build_sorted(const besom_config *config, uint64_t seed, uint64_t n,
@@ -60,7 +60,7 @@ double drive_count(driver *d, const besom_filter *f, const key_stream *stream, u
 double drive_merge(const besom_filter *a, const besom_filter *b, besom_filter **out);
 /*
  * Checks that measured speed was not bought with wrong answers: fails unless the filter is valid,
- * counts n items and contains the first n keys of the stream.
+ * counts n keys and contains the first n keys of the stream.
  */
 void drive_check(driver *d, const besom_filter *f, const key_stream *stream, uint64_t n);
 

@@ -143,8 +143,8 @@ static void check_members(const micro_case *s, const micro_plan *p, driver *d, u
 static void check_items(const micro_case *s, const micro_plan *p, const besom_filter *f) {
   besom_statistics stats;
   check(besom_stats(f, &stats), "statistics of %s", s->config.kind);
-  if (stats.items != micro_plan_items(p))
-    fail("%s has %llu of %llu digests", s->config.kind, (unsigned long long)stats.items,
+  if (stats.keys != micro_plan_items(p))
+    fail("%s has %llu of %llu digests", s->config.kind, (unsigned long long)stats.keys,
          (unsigned long long)micro_plan_items(p));
 }
 

@@ -51,8 +51,9 @@ static size_t key_of(const stacked_setup *s, const key_stream *stream, uint64_t 
   uint64_t key;
   if (s->keys == URLS) return synthetic_url((char *)out, i, member, BENCH_SEED);
   stream->generate(stream, i, 1, &key);
-  key_bytes(key, out);
-  return 8;
+  besom_u64_key k = besom_u64(key);
+  memcpy(out, k.bytes, sizeof k.bytes);
+  return sizeof k.bytes;
 }
 
 size_t setup_member(const stacked_setup *s, uint64_t i, uint8_t out[SETUP_KEY_BYTES]) {
@@ -146,23 +147,24 @@ besom_filter *setup_filter(const stacked_setup *s, besom_config config, uint64_t
   config.seed = hash;
   if (sample) no = besom_workload_source(sample);
   double start = cpu_seconds();
-  check(besom_build(&config, &yes, sample ? &no : NULL, NULL, &f), "building %s at %g bits",
-        config.kind, config.bits);
+  check(besom_build(&config, &(besom_input){.yes = &yes, .no = sample ? &no : NULL}, &f),
+        "building %s at %g bits per key", config.kind, config.bits_per_key);
   if (seconds) *seconds = cpu_seconds() - start - members.seconds;
   return f;
 }
 
 besom_filter *setup_base(const stacked_setup *s, const char *base, double bits, uint64_t seed,
                          double *seconds) {
-  return setup_filter(s, (besom_config){.kind = base, .bits = bits}, seed, NULL, seconds);
+  return setup_filter(s, (besom_config){.kind = base, .bits_per_key = bits}, seed, NULL, seconds);
 }
 
 besom_filter *setup_stacked(const stacked_setup *s, const char *base, const char *more, double bits,
                             uint64_t seed, besom_workload *sample, double *seconds) {
   char options[128];
   snprintf(options, sizeof options, "base=%s%s%s", base, more ? "," : "", more ? more : "");
-  return setup_filter(s, (besom_config){.kind = "stacked", .options = options, .bits = bits}, seed,
-                      sample, seconds);
+  return setup_filter(s,
+                      (besom_config){.kind = "stacked", .options = options, .bits_per_key = bits},
+                      seed, sample, seconds);
 }
 
 /* ------------------------------------------------------------------ false-positive rates */

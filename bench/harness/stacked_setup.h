@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "besom.h"
+#include "besom_plan.h"
 #include "workloads/firehose_streams.h"
 #include "workloads/key_stream.h"
 #include "workloads/text_list.h"

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "counters.h"
 #include "fail.h"
 #include "report.h"
 
@@ -66,7 +67,7 @@ peer_rates telescoping_peers_fpr(const queries *q, unsigned ratio, uint64_t seed
       tested_filter tested =
           telescoping_filter_full(&telescoping_peers[c], q->distinct / ratio + 1, seed, d);
       sum.rates[c] += (double)queries_run(q, &tested, seed) / (double)q->n / (double)seeds;
-      sum.rebuilds[c] += (double)tested_filter_stats(&tested).rebuilds / (double)seeds;
+      sum.rebuilds[c] += (double)counter_of(tested.filter, "rebuilds") / (double)seeds;
       tested_filter_free(&tested);
     }
   }

@@ -49,7 +49,7 @@ static void open_store(tested_database *f) {
 }
 
 static void open_guard(tested_database *f, const besom_config *config) {
-  besom_guard_config wanted = {.filter = *config,
+  besom_guard_config wanted = {.filter = config,
                                .layout = f->config.layout,
                                .durability = f->config.durability,
                                .grow_at = 1,
@@ -74,7 +74,7 @@ static void open_all(tested_database *f) {
 
 static void close_all(tested_database *f) {
   if (f->guard)
-    besom_guard_close(f->guard);
+    check(besom_guard_close(f->guard), "closing a guard");
   else
     besom_store_close(f->store);
 }
@@ -113,10 +113,9 @@ void tested_database_commit(tested_database *f) {
 }
 
 static void put_without_guard(tested_database *f, uint64_t key, besom_bytes value) {
-  uint8_t bytes[8];
-  key_bytes(key, bytes);
+  besom_u64_key k = besom_u64(key);
   if (f->filter) check(besom_insert_u64(f->filter, key), "inserting a key");
-  besom_record record = {{bytes, sizeof bytes}, value};
+  besom_record record = {{k.bytes, sizeof k.bytes}, value};
   check(f->store->ops->table_put(f->store, BESOM_TABLE_KEYS, &record), "storing a key");
 }
 
@@ -124,7 +123,7 @@ void tested_database_put(tested_database *f, uint64_t key) {
   uint64_t value[DATABASE_VALUE_BYTES / 8];
   for (size_t i = 0; i < DATABASE_VALUE_BYTES / 8; i++) value[i] = random_at(key, i);
   if (f->guard)
-    check(besom_guard_put_new_u64(f->guard, key, value, sizeof value), "putting a key");
+    check(besom_guard_put_u64(f->guard, key, value, sizeof value, BESOM_PUT_NEW), "putting a key");
   else
     put_without_guard(f, key, (besom_bytes){value, sizeof value});
 }
@@ -159,10 +158,9 @@ static besom_status take_nothing(void *ctx, const besom_record *record) {
 
 static besom_status get_without_guard(tested_database *f, uint64_t key) {
   if (!f->config.filter_first && !tested_database_filter_says_yes(f, key)) return BESOM_NOT_FOUND;
-  uint8_t bytes[8];
-  key_bytes(key, bytes);
-  return f->store->ops->table_get(f->store, BESOM_TABLE_KEYS, (besom_bytes){bytes, sizeof bytes},
-                                  take_nothing, NULL);
+  besom_u64_key k = besom_u64(key);
+  return f->store->ops->table_get(f->store, BESOM_TABLE_KEYS,
+                                  (besom_bytes){k.bytes, sizeof k.bytes}, take_nothing, NULL);
 }
 
 bool tested_database_get(tested_database *f, uint64_t key) {

@@ -12,16 +12,14 @@ static besom_guard *create_guard(const besom_config *config) {
   besom_store *store;
   besom_guard *guard;
   check(besom_store_memory(NULL, &store), "creating a store");
-  check(besom_guard_open(&(besom_guard_config){.filter = *config, .grow_at = 1, .rekey_at = 2},
+  check(besom_guard_open(&(besom_guard_config){.filter = config, .grow_at = 1, .rekey_at = 2},
                          store, &guard),
         "creating a guard");
   return guard;
 }
 
 static void put_new(besom_guard *guard, uint64_t key) {
-  uint8_t bytes[8];
-  key_bytes(key, bytes);
-  check(besom_guard_put_new(guard, bytes, sizeof bytes, NULL, 0), "storing a key");
+  check(besom_guard_put_u64(guard, key, NULL, 0, BESOM_PUT_NEW), "storing a key");
 }
 
 static void fill_guard(besom_guard *guard, const key_stream *members, uint64_t n) {
@@ -70,17 +68,15 @@ tested_filter tested_filter_create(adapt_mode mode, const filter_setup *s, drive
 }
 
 void tested_filter_free(tested_filter *tested) {
-  besom_guard_close(tested->guard);
+  check(besom_guard_close(tested->guard), "closing a guard");
   besom_free(tested->own);
   *tested = (tested_filter){0};
 }
 
 static bool adapt_by_store(tested_filter *tested, uint64_t key) {
-  uint8_t bytes[8];
   besom_guard_statistics before, after;
-  key_bytes(key, bytes);
   check(besom_guard_stats(tested->guard, &before), "statistics of a guard");
-  besom_status status = besom_guard_get(tested->guard, bytes, sizeof bytes, NULL);
+  besom_status status = besom_guard_get_u64(tested->guard, key, NULL);
   if (status != BESOM_NOT_FOUND) fail("a key that was never stored: %s", besom_strerror(status));
   check(besom_guard_stats(tested->guard, &after), "statistics of a guard");
   return after.adapt_full == before.adapt_full;
@@ -88,7 +84,7 @@ static bool adapt_by_store(tested_filter *tested, uint64_t key) {
 
 static bool adapt_by_exception(tested_filter *tested, uint64_t key) {
   besom_status status = besom_adapt_u64(tested->own, key);
-  if (status != BESOM_FULL) check(status, "adapting");
+  if (status != BESOM_RESERVE_FULL) check(status, "adapting");
   return status == BESOM_OK;
 }
 
@@ -109,10 +105,8 @@ void tested_filter_insert(tested_filter *tested, uint64_t key) {
 }
 
 void tested_filter_remove(tested_filter *tested, uint64_t key) {
-  uint8_t bytes[8];
-  key_bytes(key, bytes);
   if (tested->guard)
-    check(besom_guard_delete(tested->guard, bytes, sizeof bytes), "deleting a key");
+    check(besom_guard_delete_u64(tested->guard, key), "deleting a key");
   else
     check(besom_remove_u64(tested->own, key), "removing a key");
 }
@@ -134,5 +128,5 @@ double tested_filter_query_all(tested_filter *tested, const uint64_t *keys, uint
 
 double tested_filter_extra_bits(const tested_filter *tested, double reserve) {
   besom_statistics stats = tested_filter_stats(tested);
-  return stats.reserve_used * reserve * 8 * (double)stats.bytes / (double)stats.items;
+  return stats.reserve_used * reserve * 8 * (double)stats.bytes / (double)stats.keys;
 }

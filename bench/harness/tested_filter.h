@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "besom.h"
+#include "besom_guard.h"
 #include "harness/driver.h"
 
 /*

@@ -76,11 +76,6 @@ typedef enum seed_purpose {
 
 uint64_t derive_seed(uint64_t seed, seed_purpose new_purpose);
 
-/* The 8 bytes that besom hashes for an integer key. */
-static inline void key_bytes(uint64_t key, uint8_t out[8]) {
-  for (int i = 0; i < 8; i++) out[i] = (uint8_t)(key >> (8 * i));
-}
-
 /* Derives besom_config.seed from a seed, so that a run can be repeated exactly. */
 void hash_seed(uint64_t seed, uint8_t out[16]);
 

@@ -1,6 +1,6 @@
 /*
  * Digests in ascending order: generated one by one, or an array that is a source for
- * besom_build_sorted.
+ * besom_build.
  */
 #ifndef BENCH_WORKLOADS_SORTED_DIGESTS_H
 #define BENCH_WORKLOADS_SORTED_DIGESTS_H

@@ -5,21 +5,21 @@
 
 #include "support/heap.h"
 #include "support/reference.h"
-#include "support/shelf.h"
+#include "support/slot_store.h"
 
 const uint8_t fixed_seed[16] = "a besom's seed 1";
 
 void check_status(besom_status expected, besom_status actual, const char *call, const char *file,
                   int line) {
   if (actual == expected) return;
-  print_error("%s\n  gave: %s\n  not:  %s\n", call, besom_strerror(actual),
+  print_error("%s\n  returned: %s\n  expected: %s\n", call, besom_strerror(actual),
               besom_strerror(expected));
   _fail(file, line);
 }
 
-void check_nothing_wrong(const char *sentence, const char *file, int line) {
-  if (!sentence) return;
-  print_error("%s\n", sentence);
+void check_no_error(const char *message, const char *file, int line) {
+  if (!message) return;
+  print_error("%s\n", message);
   _fail(file, line);
 }
 
@@ -37,9 +37,9 @@ bool can(const subject *s, unsigned abilities) {
 }
 
 size_t copies_within(const subject *s, size_t wanted) {
-  size_t most = s->kind->max_copies /
-                2; /* with all of them a key has its places to itself, and others find no way */
-  return most && most < wanted ? most : wanted;
+  /* Half of the maximum: with all copies of one key, its buckets have no slot for other keys. */
+  size_t limit = s->kind->max_copies / 2;
+  return limit && limit < wanted ? limit : wanted;
 }
 
 static bool takes_width(const subject *s, uint32_t width) {
@@ -54,17 +54,17 @@ bool takes_geometry(const subject *s) {
   return can(s, BESOM_CAN_INSERT) && takes_width(s, 8);
 }
 
-uint32_t least_width(const subject *s) {
+uint32_t min_width(const subject *s) {
   return takes_width(s, 1) ? 1 : 2;
 }
 
-besom_config config_of(const subject *s, uint64_t capacity, double rate) {
+besom_config config_of(const subject *s, uint64_t capacity, double fpr) {
   return (besom_config){.kind = s->kind->name,
                         .options = s->options,
                         .hash = s->hash,
                         .seed = fixed_seed,
                         .capacity = capacity,
-                        .fpr = rate,
+                        .fpr = fpr,
                         .flags = s->flags};
 }
 
@@ -88,18 +88,18 @@ static besom_filter *build_from(const besom_config *config, const array_source *
   return f;
 }
 
-/* Gives the filter keys while it is bound to them. */
+/* Inserts keys while the filter is bound to an array of them. */
 static besom_filter *make_with_store(const besom_config *config, const uint64_t *u64,
                                      const besom_bytes *bytes, size_t n) {
   besom_filter *f = make_empty(config);
-  shelf keys;
+  slot_store keys;
   besom_match match;
-  assert_status(BESOM_OK, shelf_open(&keys, f));
+  assert_status(BESOM_OK, slot_store_open(&keys, f));
   for (size_t i = 0; i < n; i++) {
     besom_digest d = u64 ? besom_hash_u64(f, u64[i]) : besom_hash(f, bytes[i].data, bytes[i].len);
-    assert_status(BESOM_OK, shelf_insert(&keys, d, &match));
+    assert_status(BESOM_OK, slot_store_insert(&keys, d, &match));
   }
-  shelf_close(&keys);
+  slot_store_close(&keys);
   return f;
 }
 
@@ -132,8 +132,8 @@ besom_filter *make_of_bytes(const subject *s, const besom_config *config, const 
   return f;
 }
 
-besom_filter *make_of_members(const subject *s, size_t n, double rate) {
-  besom_config config = config_of(s, n, rate);
+besom_filter *make_of_members(const subject *s, size_t n, double fpr) {
+  besom_config config = config_of(s, n, fpr);
   uint64_t *keys = keys_u64(MEMBERS, n);
   besom_filter *f = make_of_u64(s, &config, keys, n);
   free(keys);
@@ -155,12 +155,12 @@ static uint64_t to_little_endian(uint64_t value) {
   return value;
 }
 
-static besom_status give_next(void *ctx, besom_bytes *key, uint64_t *weight) {
+static besom_status source_next(void *ctx, besom_bytes *key, uint64_t *weight) {
   array_source *source = ctx;
   source->calls++;
   if (*weight != 1) source->wrong_weight = true;
-  *weight = 5; /* it must come in as 1 the next time, too */
-  if (source->at == source->fail_at) return source->complaint;
+  *weight = 5; /* the caller must reset it to 1 */
+  if (source->at == source->fail_at) return source->status;
   if (source->at == source->n) return BESOM_END;
   size_t i = source->at++;
   if (source->bytes) {
@@ -172,7 +172,7 @@ static besom_status give_next(void *ctx, besom_bytes *key, uint64_t *weight) {
   return BESOM_OK;
 }
 
-static besom_status start_again(void *ctx) {
+static besom_status source_rewind(void *ctx) {
   array_source *source = ctx;
   source->at = 0;
   source->rewinds++;
@@ -180,9 +180,9 @@ static besom_status start_again(void *ctx) {
 }
 
 static void source_init(array_source *source, size_t n) {
-  *source = (array_source){.n = n, .fail_at = SIZE_MAX, .complaint = BESOM_IO};
+  *source = (array_source){.n = n, .fail_at = SIZE_MAX, .status = BESOM_IO};
   source->api =
-      (besom_source){.next = give_next, .rewind = start_again, .size_hint = n, .ctx = source};
+      (besom_source){.next = source_next, .rewind = source_rewind, .size_hint = n, .ctx = source};
 }
 
 void source_of_u64(array_source *source, const uint64_t *keys, size_t n) {

@@ -1,8 +1,9 @@
 /*
- * Kinds that adapt, with the keys at hand: a filter bound to a store, which every key has its own place in. No key is
- * lost, moved or given another's value, and no mistake is repeated, however small and full the filter is. Kinds that
- * keep what they have learnt by block may repeat one after a rebuild, or a change of round, which they count; and kinds
- * with selectors, after another one in the same bucket.
+ * Kinds that adapt, bound to a store in which every key has its own bucket and rank. No key is
+ * lost, moved or given the value of another key, and no false positive is repeated, however small
+ * and full the filter is. Two exceptions: kinds that store extensions per block may repeat one
+ * after a rebuild or a change of round, which they count; kinds with selectors may, after another
+ * adaptation in the same bucket.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 #include "filters.h"
 #include "support/heap.h"
 
-/* A key of the store: its place in the bucket is the number of earlier ones with that bucket. */
+/* A key of the store: its rank is the number of earlier keys with the same bucket. */
 typedef struct stored_key {
   uint64_t bucket, value;
   besom_digest digest;
@@ -21,23 +22,23 @@ typedef struct fixed_key {
   besom_digest digest;
 } fixed_key;
 
-enum { MOST_STORED = 700, MOST_FIXED = 60 };
+enum { MAX_STORED = 700, MAX_FIXED = 60 };
 
 /* A filter bound to a store, which is a list in the order of insertion. */
 typedef struct bound {
   const subject *s;
   besom_filter *f;
-  stored_key stored[MOST_STORED];
+  stored_key stored[MAX_STORED];
   size_t n;
-  fixed_key fixed[MOST_FIXED]; /* must be answered no */
+  fixed_key fixed[MAX_FIXED]; /* must be answered no */
   size_t n_fixed;
   unsigned value_bits;
-  uint64_t alike; /* digests may begin with so many bits in common */
+  uint64_t alike; /* up to this many leading bits of two digests are equal */
   random_stream random;
-  size_t calls, fail_at; /* of digest_of: this one, from 1, fails */
+  size_t calls, fail_at; /* calls of digest_of; the one that fails, from 1 */
   size_t adapted, refused, full, ambiguous, unread;
-  uint64_t rebuilds, all_rebuilds; /* of this filter, and of those before it */
-  uint64_t high_selectors; /* so high that only a kind with room for all of them comes to it */
+  uint64_t rebuilds, all_rebuilds; /* of this filter; and of the filters before it, too */
+  uint64_t high_selectors;         /* seen only with the maximum of selector bits */
 } bound;
 
 static stored_key *find_stored(bound *b, besom_match match) {
@@ -95,10 +96,10 @@ static bool is_stored(const bound *b, besom_digest d) {
 }
 
 static bool has_match(const besom_filter *f, besom_digest d, besom_match wanted) {
-  besom_match matches[MOST_STORED];
+  besom_match matches[MAX_STORED];
   size_t total = 0;
   bool found = false;
-  assert_status(BESOM_OK, besom_matches(f, d, matches, MOST_STORED, &total));
+  assert_status(BESOM_OK, besom_matches(f, d, matches, MAX_STORED, &total));
   assert_int_equal(total > 0, besom_contains_digest(f, d));
   for (size_t i = 0; i < total; i++) {
     assert_int_equal(matches[i].bucket, matches[0].bucket);
@@ -118,7 +119,7 @@ static void assert_value(bound *b, besom_digest d) {
   if (total) assert_int_equal(value, find_stored(b, first)->value);
 }
 
-/* Every key is found at its own place with its own value, and what was fixed is fixed. */
+/* Every key has its bucket, rank and value, and fixed false positives are answered no. */
 static void assert_bound(bound *b) {
   assert_valid(b->f);
   assert_int_equal(stats_of(b->f).items, b->n);
@@ -130,7 +131,7 @@ static void assert_bound(bound *b) {
     assert_false(besom_contains_digest(b->f, b->fixed[i].digest));
 }
 
-/* The cheaper part, for after every operation. */
+/* A cheaper check, after every operation. */
 static void assert_none_lost(const bound *b) {
   assert_valid(b->f);
   size_t lost = 0, revived = 0;
@@ -141,7 +142,7 @@ static void assert_none_lost(const bound *b) {
   assert_int_equal(revived, 0);
 }
 
-/* Any digest, or one that begins like a stored one's, so that it may take long to tell them apart. */
+/* A random digest, or one that shares many leading bits with a stored one: extensions get long. */
 static besom_digest some_digest(bound *b) {
   besom_digest d = {random_next(&b->random), random_next(&b->random)};
   if (b->n == 0 || random_below(&b->random, 3) == 0) return d;
@@ -159,13 +160,13 @@ static void forget_fixed_in(bound *b, uint64_t bucket) {
       i++;
 }
 
-/* Reads of the store fail now and then, from some call on. */
+/* One operation in `one_in` has a failing read of the store, among its first four. */
 static void let_reads_fail(bound *b, uint64_t one_in) {
   b->calls = 0;
   b->fail_at = random_below(&b->random, one_in) == 0 ? 1 + (size_t)random_below(&b->random, 4) : 0;
 }
 
-/* Whether one has; from now on they succeed. */
+/* Has a read failed? From now on reads succeed. */
 static bool reads_failed(bound *b) {
   bool failed = b->fail_at && b->calls >= b->fail_at;
   b->fail_at = 0;
@@ -182,7 +183,7 @@ static bool has_selectors(bound *b) {
   return n > 0;
 }
 
-/* What may be wrong again. */
+/* After a rebuild, fixed keys may be false positives again. */
 static void forget_rebuilt(bound *b) {
   uint64_t now = stats_of(b->f).rebuilds;
   if (now != b->rebuilds) b->n_fixed = 0;
@@ -193,7 +194,7 @@ static void forget_rebuilt(bound *b) {
 static void store_one(bound *b, besom_digest d) {
   besom_match match = {0, 0};
   memory_sink before;
-  if (b->n == MOST_STORED) return;
+  if (b->n == MAX_STORED) return;
   uint64_t value = b->value_bits ? random_next(&b->random) >> (64 - b->value_bits) : 0;
   save_to(&before, b->f);
   let_reads_fail(b, 8);
@@ -237,7 +238,7 @@ static void unstore_one(bound *b) {
   memmove(b->stored + i, b->stored + i + 1, (--b->n - i) * sizeof *b->stored);
 }
 
-/* On OK the key is answered no from now on; on anything else nothing has changed. */
+/* On OK the key is answered no from then on; on another status the filter is unchanged. */
 static void adapt_one(bound *b, besom_digest d) {
   besom_match first = {0, 0};
   size_t total = 0;
@@ -259,12 +260,12 @@ static void adapt_one(bound *b, besom_digest d) {
   assert_false(besom_contains_digest(b->f, d));
   forget_rebuilt(b);
   if (total && has_selectors(b)) forget_fixed_in(b, first.bucket);
-  if (total == 0 || b->n_fixed == MOST_FIXED) return;
+  if (total == 0 || b->n_fixed == MAX_FIXED) return;
   b->adapted++;
   b->fixed[b->n_fixed++] = (fixed_key){first.bucket, d};
 }
 
-/* One fingerprint by hand: that one matches no more, and only the digest of its own key will do. */
+/* adapt_at: the match is gone, and only the digest of the stored key is accepted. */
 static void adapt_at_one(bound *b, besom_digest d) {
   besom_match first = {0, 0};
   size_t total = 0;
@@ -291,7 +292,7 @@ static void adapt_at_one(bound *b, besom_digest d) {
   if (has_selectors(b)) forget_fixed_in(b, first.bucket);
 }
 
-/* AMBIGUOUS if, and only if, there are several to choose from. */
+/* AMBIGUOUS if and only if there are several matches. */
 static void set_one(bound *b, besom_digest d) {
   besom_match first = {0, 0};
   size_t total = 0;
@@ -305,7 +306,7 @@ static void set_one(bound *b, besom_digest d) {
 }
 
 static void sort_by_bucket(bound *b) {
-  for (size_t i = 1; i < b->n; i++) /* stable, as the store's lists have to be */
+  for (size_t i = 1; i < b->n; i++) /* stable: the order within a bucket is its ranks */
     for (size_t j = i; j && b->stored[j - 1].bucket > b->stored[j].bucket; j--) {
       stored_key moved = b->stored[j];
       b->stored[j] = b->stored[j - 1];
@@ -314,10 +315,10 @@ static void sort_by_bucket(bound *b) {
 }
 
 /*
- * What the owner of a store does after a change of size, for kinds that number their buckets anew: each list, in
- * order, goes to where its keys match now.
+ * What the owner of a store does after a resize, for kinds that renumber their buckets: move the
+ * keys of each bucket, in order, to the bucket that they match now.
  */
-static void refile(bound *b, bool grown) {
+static void update_buckets(bound *b, bool grown) {
   size_t same = 0, near = 0;
   sort_by_bucket(b);
   for (size_t i = 0; i < b->n; i++) {
@@ -333,7 +334,7 @@ static void refile(bound *b, bool grown) {
   assert_true(same == b->n || near == b->n);
 }
 
-/* OK, FULL, or what the store said; on anything but OK nothing has changed. */
+/* OK, FULL, or the status of the store; on any status but OK the filter is unchanged. */
 static besom_status resize(bound *b, uint64_t slots) {
   bool grow = slots > stats_of(b->f).slots;
   memory_sink before;
@@ -349,14 +350,14 @@ static besom_status resize(bound *b, uint64_t slots) {
   }
   memory_sink_close(&before);
   assert_false(failed);
-  refile(b, grow);
+  update_buckets(b, grow);
   forget_rebuilt(b);
-  if (has_selectors(b)) b->n_fixed = 0; /* all of them are 0 again */
+  if (has_selectors(b)) b->n_fixed = 0; /* a resize sets all selectors to 0 */
   return BESOM_OK;
 }
 
-/* Through a file, or twice as large and back. */
-static void move_house(bound *b) {
+/* By save and load, or by growing to twice the size and shrinking again. */
+static void reload_or_resize(bound *b) {
   uint64_t slots = stats_of(b->f).slots;
   if (random_below(&b->random, 2) || stats_of(b->f).width < 3 || !can(b->s, BESOM_CAN_RESIZE)) {
     replace_filter(&b->f, loaded_copy(b->f));
@@ -366,31 +367,31 @@ static void move_house(bound *b) {
   }
   if (resize(b, 2 * slots) != BESOM_OK) return;
   assert_bound(b);
-  if (resize(b, slots) != BESOM_OK) b->n_fixed = 0; /* their buckets may have other numbers */
+  if (resize(b, slots) != BESOM_OK) b->n_fixed = 0; /* the buckets may be renumbered */
   assert_bound(b);
 }
 
-static besom_digest one_of_the_stored(bound *b) {
+static besom_digest stored_digest(bound *b) {
   return b->n ? b->stored[random_below(&b->random, b->n)].digest : (besom_digest){1, 1};
 }
 
-/* Tides, as with multisets; half of what happens is adapting. */
-static void one_operation(bound *b, bool rising) {
+/* Phases of mostly inserts and mostly removes, as with multisets; half of the operations adapt. */
+static void one_operation(bound *b, bool growing) {
   uint64_t dice = random_below(&b->random, 40);
-  if (dice < 16 && random_below(&b->random, 10) < (rising ? 2 : 7))
+  if (dice < 16 && random_below(&b->random, 10) < (growing ? 2 : 7))
     unstore_one(b);
   else if (dice < 16)
-    store_one(b, random_below(&b->random, 20) ? some_digest(b) : one_of_the_stored(b));
+    store_one(b, random_below(&b->random, 20) ? some_digest(b) : stored_digest(b));
   else if (dice < 30)
     adapt_one(b, some_digest(b));
   else if (dice < 32)
-    adapt_one(b, one_of_the_stored(b));
+    adapt_one(b, stored_digest(b));
   else if (dice < 35)
     adapt_at_one(b, some_digest(b));
   else if (dice < 39 && b->value_bits)
-    set_one(b, random_below(&b->random, 2) ? some_digest(b) : one_of_the_stored(b));
+    set_one(b, random_below(&b->random, 2) ? some_digest(b) : stored_digest(b));
   else if (dice == 39)
-    move_house(b);
+    reload_or_resize(b);
 }
 
 typedef struct bound_shape {
@@ -406,12 +407,12 @@ static besom_config config_of_bound(const subject *s, const bound_shape *shape) 
   return config;
 }
 
-/* After random operations on a filter in which so many keys were stored before. */
-static bound *bound_after(const subject *s, const bound_shape *shape, size_t at_first, size_t steps,
+/* A filter of `initial` keys after random operations. */
+static bound *bound_after(const subject *s, const bound_shape *shape, size_t initial, size_t steps,
                           uint64_t seed) {
   besom_config config = config_of_bound(s, shape);
   bound *b = bound_new(s, &config, seed);
-  for (size_t i = 0; i < at_first; i++) store_one(b, some_digest(b));
+  for (size_t i = 0; i < initial; i++) store_one(b, some_digest(b));
   for (size_t step = 0; step < steps; step++) {
     one_operation(b, step / (steps / 4 + 1) % 2 == 0);
     assert_none_lost(b);
@@ -421,7 +422,7 @@ static bound *bound_after(const subject *s, const bound_shape *shape, size_t at_
   return b;
 }
 
-/* So small that everything collides, so full that there is no room, and fingerprints as long as they get. */
+/* Small filters in which everything collides, full reserves, and the longest fingerprints. */
 static const bound_shape shapes[] = {
     {1, 2, 0, 0.5},    {1, 8, 0, 0.5},    {2, 3, 1, 0.5},    {5, 2, 0, 0.5},    {13, 2, 8, 0.5},
     {31, 4, 0, 0.3},   {40, 9, 8, 0.5},   {63, 2, 0, 0.5},   {64, 2, 32, 0.4},  {65, 2, 0, 0.2},
@@ -431,7 +432,7 @@ static const bound_shape shapes[] = {
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
-static void with_its_keys_a_filter_loses_none_and_repeats_no_mistake(void **state) {
+static void a_bound_filter_loses_no_key_and_repeats_no_false_positive(void **state) {
   const subject *s = subject_of(state);
   size_t adapted = 0, refused = 0, full = 0, ambiguous = 0, unread = 0, rebuilds = 0, high = 0;
   for (size_t i = 0; i < SHAPES; i++) {
@@ -447,13 +448,15 @@ static void with_its_keys_a_filter_loses_none_and_repeats_no_mistake(void **stat
     assert_bound(b);
     bound_free(b);
   }
-  /* All of it has been tried. */
+  /* Every case has occurred. */
   assert_true(adapted > 300 && full > 300 && unread > 100);
   assert_true(refused > 300 || rebuilds > 100 || high > 100);
   assert_true(ambiguous > 50 || !can(s, BESOM_CAN_VALUE));
 }
 
-/* A new hash key would put every key into another bucket, which only the store's owner can do. */
+/*
+ * A new seed would put every key into another bucket, and only the owner of the store can move it.
+ */
 static void a_bound_filter_is_not_rekeyed(void **state) {
   const subject *s = subject_of(state);
   bound *b = bound_after(s, &shapes[0], 1, 10, 5);
@@ -467,7 +470,7 @@ static void a_bound_filter_is_not_rekeyed(void **state) {
   bound_free(b);
 }
 
-/* The keys of a, then those of b; what both deny stays denied. */
+/* The result has the keys of a, then those of b. A key that both answer no to is answered no. */
 static void bound_filters_merge(void **state) {
   const subject *s = subject_of(state);
   for (size_t i = 0; i < SHAPES; i++) {
@@ -476,13 +479,13 @@ static void bound_filters_merge(void **state) {
     besom_filter *both = NULL;
     besom_status status = besom_merge(a->f, b->f, &both);
     if (status == BESOM_OK) {
-      fixed_key fixed[2 * MOST_FIXED];
+      fixed_key fixed[2 * MAX_FIXED];
       size_t n = 0;
       for (size_t j = 0; j < a->n_fixed; j++)
         if (!besom_contains_digest(b->f, a->fixed[j].digest)) fixed[n++] = a->fixed[j];
       for (size_t j = 0; j < b->n_fixed; j++)
         if (!besom_contains_digest(a->f, b->fixed[j].digest)) fixed[n++] = b->fixed[j];
-      a->n_fixed = n < MOST_FIXED ? n : MOST_FIXED;
+      a->n_fixed = n < MAX_FIXED ? n : MAX_FIXED;
       memcpy(a->fixed, fixed, a->n_fixed * sizeof *fixed);
       memcpy(a->stored + a->n, b->stored, b->n * sizeof *b->stored);
       a->n += b->n;
@@ -507,7 +510,7 @@ static void bound_filters_merge(void **state) {
 #define STORES (BESOM_CAN_INSERT | BESOM_CAN_MATCH | BESOM_CAN_ADAPT)
 
 const law adapt_bound_laws[] = {
-    LAW(with_its_keys_a_filter_loses_none_and_repeats_no_mistake, EVERY_SUBJECT, STORES),
+    LAW(a_bound_filter_loses_no_key_and_repeats_no_false_positive, EVERY_SUBJECT, STORES),
     LAW(a_bound_filter_is_not_rekeyed, EVERY_KIND, STORES | BESOM_CAN_REKEY),
     LAW(bound_filters_merge, EVERY_SUBJECT, STORES | BESOM_CAN_MERGE),
     {0},

@@ -1,4 +1,4 @@
-/* NULL, nonsense and the impossible: a status for each, never a crash. */
+/* NULL, invalid and impossible arguments: a status, not a crash. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 /* ------------------------------------------------------------------ the library */
 
-static void every_status_has_a_sentence(void **state) {
+static void every_status_has_a_message(void **state) {
   (void)state;
   for (int i = -3; i < 100; i++) {
     const char *sentence = besom_strerror((besom_status)i);
@@ -28,7 +28,7 @@ static void the_version_is_that_of_the_header(void **state) {
   assert_string_equal(besom_version(), version);
 }
 
-static void kinds_have_names_of_their_own(void **state) {
+static void kinds_have_distinct_names(void **state) {
   (void)state;
   size_t n = 0;
   for (; besom_kinds(n); n++) {
@@ -42,8 +42,8 @@ static void kinds_have_names_of_their_own(void **state) {
   assert_null(besom_kinds(SIZE_MAX));
 }
 
-/* It excludes nothing. */
-static void no_filter_answers_maybe(void **state) {
+/* NULL excludes no key. */
+static void a_null_filter_answers_yes(void **state) {
   (void)state;
   uint64_t keys[3] = {1, 2, 3}, bitmap[1] = {0};
   besom_digest digests[3] = {{0, 0}};
@@ -64,8 +64,8 @@ static void no_filter_answers_maybe(void **state) {
   assert_int_equal(besom_hash_u64(NULL, 1).hi, 0);
 }
 
-/* Calls that change or question a filter that is not there. */
-static void no_filter_is_invalid(void **state) {
+/* Functions that change a filter, or read more than an answer, with NULL. */
+static void a_null_filter_is_invalid(void **state) {
   (void)state;
   besom_digest digest = {1, 2};
   besom_bytes string = {"a", 1};
@@ -101,7 +101,7 @@ static besom_status write_nowhere(void *ctx, const void *data, size_t len) {
   return BESOM_OK;
 }
 
-static void nothing_to_work_on_is_invalid(void **state) {
+static void missing_arguments_are_invalid(void **state) {
   (void)state;
   besom_filter *out = NULL;
   besom_iter *iter = NULL;
@@ -123,7 +123,7 @@ static void nothing_to_work_on_is_invalid(void **state) {
   assert_status(BESOM_INVALID, besom_load_file(NULL, NULL, &out));
   assert_status(BESOM_INVALID, besom_open_mmap(NULL, 0, &out));
   assert_status(BESOM_INVALID,
-                besom_open_mmap("/nowhere", ~BESOM_TRUSTED, &out)); /* flags there are not */
+                besom_open_mmap("/nowhere", ~BESOM_TRUSTED, &out)); /* unknown flags */
   assert_status(BESOM_CORRUPT, besom_load("", 0, NULL, &out));
   assert_null(out);
   assert_null(iter);
@@ -131,7 +131,7 @@ static void nothing_to_work_on_is_invalid(void **state) {
 
 /* ------------------------------------------------------------------ each kind */
 
-/* Neither created nor built. */
+/* besom_create and besom_build both fail. */
 static void assert_no_filter(besom_status expected, const besom_config *config) {
   besom_filter *f = NULL;
   uint64_t key = 1;
@@ -177,7 +177,7 @@ static void impossible_numbers_are_invalid(void **state) {
   assert_status(is_created ? BESOM_INVALID : BESOM_UNSUPPORTED, besom_create(&none, &f));
 }
 
-/* A flag that this version does not know, and one that a kind need not know. */
+/* A flag that no kind knows, and a flag that some kinds do not support. */
 static void flags_are_known_or_refused(void **state) {
   const subject *s = subject_of(state);
   besom_config config = config_of(s, 100, 0);
@@ -194,8 +194,8 @@ static void flags_are_known_or_refused(void **state) {
   besom_free(f);
 }
 
-/* A rate that no width reaches, or bits that no filter can do with: a filter that keeps to it, or none. */
-static void extreme_wishes_are_kept_or_refused(void **state) {
+/* Extreme false-positive rates and bits per key: the filter keeps them, or there is none. */
+static void extreme_configurations_are_kept_or_refused(void **state) {
   const subject *s = subject_of(state);
   const double rates[] = {0x1p-40, 0x1p-60, 0x1p-64, 0x1p-80, 0x1p-300, 0x1p-1074, 0.999999};
   const double bits[] = {0x1p-1074, 0.001, 0.5, 1, 2, 3, 4, 100, 1000, 1e18, 1e300};
@@ -215,7 +215,7 @@ static void extreme_wishes_are_kept_or_refused(void **state) {
     if (status != BESOM_OK) continue;
     besom_statistics stats = stats_of(f);
     if (config.fpr != 0) assert_true(stats.fpr_at_capacity <= config.fpr);
-    /* The head of a filter so small may be a bit an item. */
+    /* In so small a filter the struct may add a bit per key. */
     else
       assert_true(8.0 * (double)stats.bytes <= config.bits * N * 1.02 + 8 * 512);
     assert_holds_u64(f, keys, N);
@@ -224,7 +224,7 @@ static void extreme_wishes_are_kept_or_refused(void **state) {
   free(keys);
 }
 
-static void unknown_names_are_told(void **state) {
+static void unknown_names_are_refused(void **state) {
   const subject *s = subject_of(state);
   const char *const kinds[] = {"", "no such kind", "QF", " qf", "qf "};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
@@ -308,15 +308,14 @@ static void missing_keys_are_invalid(void **state) {
   besom_bytes bad[2] = {{"good", 4}, {NULL, 5}};
   uint64_t n = 0;
   besom_hash(f, NULL, 5);
-  besom_contains(f, NULL, 5); /* any answer will do */
+  besom_contains(f, NULL, 5); /* any answer is correct */
   if (can(s, BESOM_CAN_INSERT)) {
     assert_status(BESOM_INVALID, besom_insert(f, NULL, 5));
     assert_status(BESOM_INVALID, besom_insert_many(f, NULL, 1, NULL));
     assert_status(BESOM_INVALID, besom_insert_many(f, bad, 2, NULL));
     assert_status(BESOM_INVALID, besom_insert_many_u64(f, NULL, 1, NULL));
     assert_status(BESOM_INVALID, besom_insert_many_digest(f, NULL, 1, NULL));
-    assert_status(BESOM_OK,
-                  besom_insert_many(f, NULL, 0, NULL)); /* of nothing, there is nothing wrong */
+    assert_status(BESOM_OK, besom_insert_many(f, NULL, 0, NULL)); /* no keys: no error */
   }
   if (can(s, BESOM_CAN_REMOVE)) assert_status(BESOM_INVALID, besom_remove(f, NULL, 5));
   if (can(s, BESOM_CAN_COUNT)) {
@@ -327,7 +326,7 @@ static void missing_keys_are_invalid(void **state) {
   besom_free(f);
 }
 
-/* What the abilities do not tell is not there, and trying changes nothing. */
+/* A call that the abilities do not allow is UNSUPPORTED and changes nothing. */
 static void what_a_kind_cannot_do_is_unsupported(void **state) {
   const subject *s = subject_of(state);
   besom_filter *f = make_of_members(s, 10, 0), *same = make_of_members(s, 10, 0), *out = NULL;
@@ -365,16 +364,16 @@ static void what_a_kind_cannot_do_is_unsupported(void **state) {
 }
 
 const law argument_laws[] = {
-    LAW(every_status_has_a_sentence, THE_LIBRARY, 0),
+    LAW(every_status_has_a_message, THE_LIBRARY, 0),
     LAW(the_version_is_that_of_the_header, THE_LIBRARY, 0),
-    LAW(kinds_have_names_of_their_own, THE_LIBRARY, 0),
-    LAW(no_filter_answers_maybe, THE_LIBRARY, 0),
-    LAW(no_filter_is_invalid, THE_LIBRARY, 0),
-    LAW(nothing_to_work_on_is_invalid, THE_LIBRARY, 0),
+    LAW(kinds_have_distinct_names, THE_LIBRARY, 0),
+    LAW(a_null_filter_answers_yes, THE_LIBRARY, 0),
+    LAW(a_null_filter_is_invalid, THE_LIBRARY, 0),
+    LAW(missing_arguments_are_invalid, THE_LIBRARY, 0),
     LAW(flags_are_known_or_refused, EVERY_KIND, 0),
     LAW(impossible_numbers_are_invalid, EVERY_KIND, 0),
-    LAW(extreme_wishes_are_kept_or_refused, EVERY_KIND, CAN_BUILD),
-    LAW(unknown_names_are_told, EVERY_KIND, 0),
+    LAW(extreme_configurations_are_kept_or_refused, EVERY_KIND, CAN_BUILD),
+    LAW(unknown_names_are_refused, EVERY_KIND, 0),
     LAW(missing_pointers_are_invalid, EVERY_KIND, 0),
     LAW(missing_keys_are_invalid, EVERY_KIND, 0),
     LAW(what_a_kind_cannot_do_is_unsupported, EVERY_KIND, 0),

@@ -1,4 +1,7 @@
-/* Building from a source, and from sorted digests: the same filter as inserting, or a status and no filter. */
+/*
+ * besom_build and besom_build_sorted make the filter that inserts make, or return a status and
+ * none.
+ */
 #include <stdlib.h>
 
 #include "filters.h"
@@ -14,7 +17,7 @@ static besom_filter *build(const besom_config *config, const array_source *sourc
   return f;
 }
 
-/* A hint or none, a capacity or none: the keys are the same, so the filter is. */
+/* With and without a size hint, with and without a capacity: equal keys make equal filters. */
 static void building_is_inserting(void **state) {
   const subject *s = subject_of(state);
   besom_config config = config_of(s, N, 0);
@@ -38,7 +41,7 @@ static void building_is_inserting(void **state) {
   byte_keys_free(&keys);
 }
 
-/* The size is in the hint, in the capacity, or found by a first pass; or nowhere. */
+/* The size comes from the hint, the capacity or a first pass; without all three the build fails. */
 static void a_source_without_size_must_rewind(void **state) {
   const subject *s = subject_of(state);
   besom_config config = config_of(s, 0, 0);
@@ -70,17 +73,17 @@ static void more_keys_than_capacity_are_full(void **state) {
     config.allocator = &memory.api;
     array_source source;
     source_of_u64(&source, keys, N);
-    source.api.size_hint = 10; /* too small a promise */
+    source.api.size_hint = 10; /* too small */
     besom_filter *f = NULL;
     assert_status(BESOM_FULL, besom_build(&config, &source.api, NULL, NULL, &f));
     assert_null(f);
   }
-  assert_nothing_wrong(failing_allocator_verdict(&memory));
+  assert_no_error(failing_allocator_verdict(&memory));
   failing_allocator_close(&memory);
   free(keys);
 }
 
-/* The hint is a hint: too small, too large or absurd, the filter is the one that inserting makes. */
+/* Whether the hint is too small, too large or absurd: the filter is the one that inserts make. */
 static void a_wrong_hint_does_no_harm(void **state) {
   const subject *s = subject_of(state);
   static const uint64_t hints[] = {1, N / 3, N - 1, N + 1, 3 * N, UINT64_MAX};
@@ -102,11 +105,11 @@ static void a_wrong_hint_does_no_harm(void **state) {
   free(keys);
 }
 
-/* To the last key that fits; with one more the build is FULL. */
+/* With one key more than the capacity the build is FULL. */
 static void a_build_fills_a_filter_to_its_capacity(void **state) {
   const subject *s = subject_of(state);
-  besom_config config =
-      config_of(s, N, 1.0 / (1 << 20)); /* hardly any fingerprint twice, for kinds that count */
+  /* Long fingerprints, so that hardly any two are equal: some kinds count equal ones. */
+  besom_config config = config_of(s, N, 1.0 / (1 << 20));
   besom_filter *empty = make_empty(&config), *f;
   size_t capacity = (size_t)stats_of(empty).capacity, most = capacity + 100;
   uint64_t *keys = keys_u64(MEMBERS, most);
@@ -128,7 +131,7 @@ static void a_build_fills_a_filter_to_its_capacity(void **state) {
   free(keys);
 }
 
-/* Few keys with many copies: more of them than the capacity, where copies take no room. */
+/* Few keys with many copies: more copies than the capacity, in kinds whose copies take no slots. */
 static void copies_beyond_the_capacity_are_counted_or_full(void **state) {
   const subject *s = subject_of(state);
   enum { KEYS = 40, COPIES = 500 };
@@ -153,7 +156,7 @@ static void copies_beyond_the_capacity_are_counted_or_full(void **state) {
   free(keys);
 }
 
-/* Copies in a source count as they do in inserts. */
+/* Copies in a source count like repeated inserts. */
 static void a_source_may_repeat_itself(void **state) {
   const subject *s = subject_of(state);
   besom_config config = config_of(s, s->kind->max_copies ? 9000 : 3000, 1.0 / 4096);
@@ -173,7 +176,7 @@ static void a_source_may_repeat_itself(void **state) {
   free(keys);
 }
 
-/* Unless each is wanted once: then no more room is taken than for that, however often a key comes. */
+/* With BESOM_DISTINCT, a key takes the memory of one copy, however often the source gives it. */
 static void a_distinct_build_takes_each_key_once(void **state) {
   const subject *s = subject_of(state);
   besom_config config = config_of(s, 1000, 1.0 / 65536), once = config;
@@ -197,7 +200,7 @@ static void a_distinct_build_takes_each_key_once(void **state) {
   free(keys);
 }
 
-/* Whatever the source complains of, at its first key, in the middle or at the end: it comes back. */
+/* The build returns the status of the source: at the first key, in the middle or at the end. */
 static void a_failing_source_ends_the_build(void **state) {
   const subject *s = subject_of(state);
   static const size_t places[] = {0, 1, N / 2, N};
@@ -212,11 +215,11 @@ static void a_failing_source_ends_the_build(void **state) {
       source_of_u64(&source, keys, N);
       if (!hinted) source.api.size_hint = 0;
       source.fail_at = places[i];
-      source.complaint = BESOM_NEEDS_STORE;
+      source.status = BESOM_NEEDS_STORE;
       besom_filter *f = NULL;
       assert_status(BESOM_NEEDS_STORE, besom_build(&config, &source.api, NULL, NULL, &f));
       assert_null(f);
-      assert_nothing_wrong(failing_allocator_verdict(&memory));
+      assert_no_error(failing_allocator_verdict(&memory));
     }
   failing_allocator_close(&memory);
   free(keys);
@@ -252,15 +255,17 @@ static void progress_can_stop_a_build(void **state) {
     assert_null(f);
     assert_int_equal(p.ticks, most);
     assert_false(p.went_back);
-    assert_nothing_wrong(failing_allocator_verdict(&memory));
+    assert_no_error(failing_allocator_verdict(&memory));
   }
   failing_allocator_close(&memory);
   free(keys);
 }
 
-/* Kinds that can promise to deny certain keys do; those that take them for a sample need not; the rest say that they
- * cannot. */
-static void keys_to_deny_are_denied_or_unsupported(void **state) {
+/*
+ * Kinds with exact no lists answer no to all of their keys. Kinds that use the list as a sample
+ * need not. Other kinds return UNSUPPORTED.
+ */
+static void no_lists_are_answered_no_or_unsupported(void **state) {
   const subject *s = subject_of(state);
   besom_config config = config_of(s, 1000, 0.25);
   uint64_t *keys = keys_u64(MEMBERS, 1000), *denied = keys_u64(NEGATIVES, 1000);
@@ -271,9 +276,8 @@ static void keys_to_deny_are_denied_or_unsupported(void **state) {
   besom_status status = besom_build(&config, &yes.api, &no.api, NULL, &f);
   if (status == BESOM_OK) {
     assert_holds_u64(f, keys, 1000);
-    if (can(s, BESOM_TAKES_SAMPLE))
-      assert_true(count_false_positives(f, 1000) <=
-                  300); /* no more than without it, but for chance */
+    if (can(s, BESOM_TAKES_SAMPLE)) /* About as many as without a sample. */
+      assert_true(count_false_positives(f, 1000) <= 300);
     else
       assert_int_equal(count_false_positives(f, 1000), 0);
   } else {
@@ -285,12 +289,12 @@ static void keys_to_deny_are_denied_or_unsupported(void **state) {
   free(denied);
 }
 
-/* A source of digests that gives as many at a time as it pleases. */
+/* A source of digests that returns them in batches of varying size. */
 typedef struct digest_array {
   besom_digest_source api;
   const besom_digest *digests;
   size_t n, at, most_at_once;
-  besom_status at_the_end; /* BESOM_END, or a complaint */
+  besom_status at_the_end; /* BESOM_END, or an error */
 } digest_array;
 
 static besom_status give_digests(void *ctx, besom_digest *out, size_t cap, size_t *n) {
@@ -346,7 +350,7 @@ static void building_sorted_is_inserting(void **state) {
     }
 }
 
-/* Some digests once, some often, some near others: keys that share a fingerprint, but are not the same. */
+/* Some digests once, some often, some close to others: different keys that share a fingerprint. */
 static besom_digest *digests_with_copies(size_t n, random_stream *random) {
   besom_digest *digests = heap_array(n, sizeof *digests);
   for (size_t i = 0; i < n; i++) {
@@ -356,18 +360,20 @@ static besom_digest *digests_with_copies(size_t n, random_stream *random) {
     if (i && dice == 3) digests[i].hi = digests[i - 1].hi;
     if (i && dice > 7)
       digests[i].hi = digests[i - 1].hi + (random_next(random) >> random_below(random, 64));
-    if (i && dice < 7 && n % 3 == 0) digests[i] = digests[i - 1]; /* long stretches of one */
+    if (i && dice < 7 && n % 3 == 0) digests[i] = digests[i - 1]; /* many copies in a row */
   }
   sort_digests(digests, n);
   return digests;
 }
 
-/* To the bit: what is appended in order is what inserts in that order would have made. */
+/*
+ * The saved bytes are equal: appending in order makes the filter that inserts in that order make.
+ */
 static void appending_copies_is_inserting_them(void **state) {
   const subject *s = subject_of(state);
   random_stream random = {1};
   size_t full = 0;
-  for (uint32_t width = least_width(s); width <= 40; width += width < 12 ? 1 : 7)
+  for (uint32_t width = min_width(s); width <= 40; width += width < 12 ? 1 : 7)
     for (size_t slots = 1; slots < 4000; slots = slots * 3 + 1) {
       besom_config config = geometry_of(s, slots, width);
       size_t n = slots * (1 + random_below(&random, 12)) / 8 + 1, inserted_now = 0;
@@ -389,7 +395,7 @@ static void appending_copies_is_inserting_them(void **state) {
   assert_true(full > 5 && full < 100);
 }
 
-/* As besom_build does: the size is in the hint, or found by a first pass, or nowhere. */
+/* As with besom_build: the size comes from the hint or a first pass, or the build fails. */
 static void sorted_digests_without_size_must_rewind(void **state) {
   const subject *s = subject_of(state);
   besom_config config = config_of(s, 0, 0);
@@ -410,7 +416,7 @@ static void sorted_digests_without_size_must_rewind(void **state) {
   assert_null(f);
 }
 
-/* To the last place of the table, where the bulk loads that we know of lose keys; with copies, too. */
+/* Up to the last slot of the table, where other bulk loaders lose keys; with copies, too. */
 static void building_sorted_at_the_highest_load_loses_nothing(void **state) {
   const subject *s = subject_of(state);
   for (uint64_t slots = 1000; slots <= 200000; slots = slots * 5 - 7) {
@@ -448,12 +454,12 @@ static void descending_digests_are_invalid(void **state) {
     besom_filter *f = NULL;
     assert_status(BESOM_INVALID, besom_build_sorted(&config, &d.api, NULL, &f));
     assert_null(f);
-    assert_nothing_wrong(failing_allocator_verdict(&memory));
+    assert_no_error(failing_allocator_verdict(&memory));
     failing_allocator_close(&memory);
   }
 }
 
-/* By its source or by its caller, and nothing is left behind. */
+/* By the source or by the caller; no memory is leaked. */
 static void a_sorted_build_can_be_ended(void **state) {
   const subject *s = subject_of(state);
   enum { MANY = 300000 };
@@ -475,7 +481,7 @@ static void a_sorted_build_can_be_ended(void **state) {
   assert_status(BESOM_CANCELLED, besom_build_sorted(&config, &d.api, &progress, &f));
   assert_null(f);
   assert_int_equal(p.ticks, 2);
-  assert_nothing_wrong(failing_allocator_verdict(&memory));
+  assert_no_error(failing_allocator_verdict(&memory));
   failing_allocator_close(&memory);
   free(digests);
 }
@@ -505,7 +511,7 @@ const law build_laws[] = {
     LAW(a_distinct_build_takes_each_key_once, EVERY_SUBJECT, CAN_BUILD),
     LAW(a_failing_source_ends_the_build, EVERY_KIND, CAN_BUILD),
     LAW(progress_can_stop_a_build, EVERY_KIND, CAN_BUILD),
-    LAW(keys_to_deny_are_denied_or_unsupported, EVERY_KIND, CAN_BUILD),
+    LAW(no_lists_are_answered_no_or_unsupported, EVERY_KIND, CAN_BUILD),
     LAW(building_sorted_is_inserting, EVERY_SUBJECT, BESOM_CAN_BUILD_SORTED),
     LAW(appending_copies_is_inserting_them, EVERY_SUBJECT,
         BESOM_CAN_BUILD_SORTED | BESOM_CAN_COUNT | BESOM_CAN_INSERT),

@@ -1,4 +1,7 @@
-/* Kinds that adapt by a cache: what was reported last is denied, no member ever is, and there is always room. */
+/*
+ * Kinds that adapt with a cache: the latest reports are answered no, members are answered yes, and
+ * no report fails.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,8 +10,8 @@
 
 enum { MEMBERS_IN = 2000, FEW = 8, MANY = 1500 };
 
-/* Half full, and wrong about every thirtieth key or so. */
-static besom_filter *make_wrong(const subject *s) {
+/* Half full, with a false-positive rate of about 1/30. */
+static besom_filter *make_filter(const subject *s) {
   besom_config config = config_of(s, 2 * MEMBERS_IN, 1.0 / 16);
   config.max_capacity = 16 * MEMBERS_IN;
   uint64_t *keys = keys_u64(MEMBERS, MEMBERS_IN);
@@ -31,10 +34,13 @@ static void assert_holds_members(const besom_filter *f) {
   free(keys);
 }
 
-/* Far more reports than there are places: none is refused, none takes memory, and those that are kept are denied. */
-static void there_is_always_room_for_a_report(void **state) {
+/*
+ * More reports than cache entries: none fails or allocates, and the keys in the cache are answered
+ * no.
+ */
+static void a_report_never_fails(void **state) {
   const subject *s = subject_of(state);
-  besom_filter *f = make_wrong(s);
+  besom_filter *f = make_filter(s);
   uint64_t *wrong = false_positives_of(f, MANY), bytes = stats_of(f).bytes;
   for (int round = 0; round < 3; round++) report(f, wrong, MANY);
   besom_statistics stats = stats_of(f);
@@ -47,10 +53,10 @@ static void there_is_always_room_for_a_report(void **state) {
   besom_free(f);
 }
 
-/* As many as have room wherever they fall: they stay through everything but being inserted. */
+/* As many as fit even if all are in one cache bucket: they stay fixed until they are inserted. */
 static void a_few_reports_are_kept(void **state) {
   const subject *s = subject_of(state);
-  besom_filter *f = make_wrong(s), *copy = NULL;
+  besom_filter *f = make_filter(s), *copy = NULL;
   uint64_t *wrong = false_positives_of(f, FEW);
   report(f, wrong, FEW);
   assert_int_equal(stats_of(f).marks, FEW);
@@ -73,10 +79,10 @@ static void a_few_reports_are_kept(void **state) {
   besom_free(f);
 }
 
-/* Reporting what is denied, by the cache or by the filter, leaves no trace in a saved one. */
+/* Reporting a key that the cache or the filter answers no to does not change the saved bytes. */
 static void reporting_a_no_changes_nothing(void **state) {
   const subject *s = subject_of(state);
-  besom_filter *f = make_wrong(s);
+  besom_filter *f = make_filter(s);
   uint64_t *wrong = false_positives_of(f, FEW);
   memory_sink before, after;
   report(f, wrong, FEW);
@@ -94,10 +100,10 @@ static void reporting_a_no_changes_nothing(void **state) {
   besom_free(f);
 }
 
-/* In every way in which a key can come in. */
+/* By every function that inserts. */
 static void inserting_a_reported_key_makes_it_a_member(void **state) {
   const subject *s = subject_of(state);
-  besom_filter *f = make_wrong(s), *other = NULL, *merged = NULL;
+  besom_filter *f = make_filter(s), *other = NULL, *merged = NULL;
   uint64_t *wrong = false_positives_of(f, FEW);
   report(f, wrong, FEW);
   assert_status(BESOM_OK, besom_insert_u64(f, wrong[0]));
@@ -111,7 +117,7 @@ static void inserting_a_reported_key_makes_it_a_member(void **state) {
       assert_status(BESOM_OK,
                     order ? besom_merge(other, f, &merged) : besom_merge(f, other, &merged));
       assert_int_equal(count_yes(merged, wrong, 5), 5);
-      /* The others stay denied where both filters deny them. */
+      /* Keys that both filters answer no to stay fixed. */
       for (size_t i = 5; i < FEW; i++)
         if (!besom_contains_u64(other, wrong[i]))
           assert_false(besom_contains_u64(merged, wrong[i]));
@@ -119,7 +125,7 @@ static void inserting_a_reported_key_makes_it_a_member(void **state) {
       besom_free(merged);
     }
   }
-  /* A member that was reported by mistake is mended by inserting it again. */
+  /* Reporting a member is an error of the caller; inserting it again repairs it. */
   assert_status(BESOM_OK, besom_adapt_u64(f, key_u64(MEMBERS, 0)));
   assert_false(besom_contains_u64(f, key_u64(MEMBERS, 0)));
   assert_status(BESOM_OK, besom_insert_u64(f, key_u64(MEMBERS, 0)));
@@ -129,7 +135,7 @@ static void inserting_a_reported_key_makes_it_a_member(void **state) {
   besom_free(f);
 }
 
-/* Random inserts, removes and reports against a plain array: no member is ever denied. */
+/* Random inserts, removes and reports, checked against an array: no member is answered no. */
 static void reports_never_hide_a_member(void **state) {
   const subject *s = subject_of(state);
   enum { UNIVERSE = 300, STEPS = 20000 };
@@ -159,10 +165,10 @@ static void reports_never_hide_a_member(void **state) {
   besom_free(f);
 }
 
-/* A new seed: members are there, nothing is learnt but the last of the keys to be answered no. */
-static void rekeying_begins_anew(void **state) {
+/* After rekeying, members are answered yes, and the cache has only the last keys of the no list. */
+static void rekeying_empties_the_cache(void **state) {
   const subject *s = subject_of(state);
-  besom_filter *f = make_wrong(s);
+  besom_filter *f = make_filter(s);
   uint64_t *wrong = false_positives_of(f, FEW), *members = keys_u64(MEMBERS, MEMBERS_IN);
   array_source yes, no;
   report(f, wrong, FEW);
@@ -183,11 +189,11 @@ static void rekeying_begins_anew(void **state) {
 enum { CACHES = BESOM_CAN_INSERT | BESOM_CAN_ADAPT | BESOM_FORGETS };
 
 const law cache_laws[] = {
-    LAW(there_is_always_room_for_a_report, EVERY_SUBJECT, CACHES),
+    LAW(a_report_never_fails, EVERY_SUBJECT, CACHES),
     LAW(a_few_reports_are_kept, EVERY_SUBJECT, CACHES),
     LAW(reporting_a_no_changes_nothing, EVERY_SUBJECT, CACHES),
     LAW(inserting_a_reported_key_makes_it_a_member, EVERY_SUBJECT, CACHES),
     LAW(reports_never_hide_a_member, EVERY_SUBJECT, CACHES),
-    LAW(rekeying_begins_anew, EVERY_SUBJECT, CACHES | BESOM_CAN_REKEY),
+    LAW(rekeying_empties_the_cache, EVERY_SUBJECT, CACHES | BESOM_CAN_REKEY),
     {0},
 };

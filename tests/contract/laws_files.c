@@ -1,4 +1,4 @@
-/* A saved filter comes back as it was, from memory, from a file and in place. */
+/* A saved filter is restored unchanged: from memory, from a file, and memory-mapped. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 enum { N = 3000, QUERIES = 100000 };
 
-/* Everything but the instructions in use and, for a filter in place, its memory. */
+/* All but the instruction set and, for a mapped filter, its memory. */
 static void assert_same_statistics(const besom_filter *a, const besom_filter *b, bool memory_too) {
   besom_statistics x = stats_of(a), y = stats_of(b);
   assert_string_equal(x.kind, y.kind);
@@ -22,7 +22,7 @@ static void assert_same_statistics(const besom_filter *a, const besom_filter *b,
   assert_true(x.fpr_at_capacity == y.fpr_at_capacity);
 }
 
-/* Besides answers: copies, if the kind counts, for which every third member is inserted twice. */
+/* Answers, and copies if the kind counts: every third member is inserted twice. */
 static besom_filter *make_sample(const subject *s) {
   besom_config config = config_of(s, 2 * N, 1.0 / 128);
   uint64_t *keys = keys_u64(MEMBERS, N);
@@ -36,7 +36,8 @@ static besom_filter *make_sample(const subject *s) {
 static void assert_is_copy(const subject *s, const besom_filter *copy, const besom_filter *f,
                            bool memory_too) {
   assert_valid(copy);
-  assert_same_statistics(copy, f, memory_too && !s->flags); /* a copy has no locks */
+  /* A loaded filter is not concurrent: it has no locks. */
+  assert_same_statistics(copy, f, memory_too && !s->flags);
   assert_same_answers(s, copy, f, QUERIES);
   assert_same_bytes(copy, f);
 }
@@ -47,7 +48,7 @@ static void a_saved_filter_loads_as_it_was(void **state) {
   memory_sink saved;
   save_to(&saved, f);
   assert_status(BESOM_OK, besom_load(saved.data, saved.len, NULL, &copy));
-  memset(saved.data, 0xff, saved.len); /* the library keeps no pointer to it */
+  memset(saved.data, 0xff, saved.len); /* the library must not keep a pointer to it */
   assert_is_copy(s, copy, f, true);
   if (can(s, BESOM_CAN_INSERT)) {
     assert_status(BESOM_OK, besom_insert_u64(copy, key_u64(MORE_MEMBERS, 0)));
@@ -75,7 +76,7 @@ static void an_empty_filter_loads_as_it_was(void **state) {
   }
 }
 
-/* The buffer is the caller's: no alignment is asked for. */
+/* The buffer of the caller need not be aligned. */
 static void a_filter_loads_from_any_address(void **state) {
   const subject *s = subject_of(state);
   besom_filter *f = make_of_members(s, 200, 0);
@@ -95,7 +96,7 @@ static void a_filter_loads_from_any_address(void **state) {
   besom_free(f);
 }
 
-/* Two filters from one buffer share nothing. */
+/* Two filters loaded from one buffer share no memory. */
 static void copies_are_independent(void **state) {
   const subject *s = subject_of(state);
   besom_filter *f = make_sample(s), *a = NULL, *b = NULL;
@@ -113,7 +114,7 @@ static void copies_are_independent(void **state) {
   besom_free(b);
 }
 
-/* Same seed, same keys: same bytes, whatever the instructions. The kind's first subject sets the standard. */
+/* Same seed and keys: same bytes, with every instruction set. Compared with the default options. */
 static void equal_filters_give_equal_bytes(void **state) {
   const subject *s = subject_of(state);
   besom_filter *a = make_sample(s), *b = make_sample(s);
@@ -127,7 +128,7 @@ static void equal_filters_give_equal_bytes(void **state) {
   besom_free(b);
 }
 
-/* Not the history but what is in it: a kind that removes is as if the removed had never been there. */
+/* The saved bytes depend on the members, not on the history: removed keys leave no trace. */
 static void removing_leaves_no_trace(void **state) {
   const subject *s = subject_of(state);
   besom_filter *f = make_sample(s), *same = make_sample(s);
@@ -174,7 +175,7 @@ static void assert_read_only(const subject *s, besom_filter *f) {
   assert_null(task);
 }
 
-/* What is made from a filter in place is an ordinary one. */
+/* A filter that is made from a mapped one is an ordinary filter. */
 static void assert_offspring_is_writable(const subject *s, const besom_filter *f) {
   if (!can(s, BESOM_CAN_INSERT)) return;
   besom_filter *like = NULL, *merged = NULL;
@@ -212,7 +213,7 @@ static void a_file_loads_and_opens_as_it_was(void **state) {
   temp_dir_remove(&dir);
 }
 
-/* The file holds what besom_save gives. */
+/* The file holds the bytes that besom_save writes. */
 static void a_file_is_the_saved_bytes(void **state) {
   const subject *s = subject_of(state);
   temp_dir dir;
@@ -221,7 +222,7 @@ static void a_file_is_the_saved_bytes(void **state) {
   besom_filter *f = make_of_members(s, 500, 0);
   memory_sink saved;
   save_to(&saved, f);
-  assert_true(write_whole_file(path.text, "old", 3)); /* a file that is there is replaced */
+  assert_true(write_whole_file(path.text, "old", 3)); /* an existing file is replaced */
   assert_status(BESOM_OK, besom_save_file(f, path.text));
   size_t len = 0;
   uint8_t *data = read_whole_file(path.text, &len);
@@ -233,7 +234,7 @@ static void a_file_is_the_saved_bytes(void **state) {
   temp_dir_remove(&dir);
 }
 
-/* A filter in place lives on when its file is replaced, as besom_save_file does it. */
+/* A mapped filter keeps working when besom_save_file replaces its file. */
 static void replacing_a_file_leaves_the_open_one(void **state) {
   const subject *s = subject_of(state);
   temp_dir dir;
@@ -251,7 +252,7 @@ static void replacing_a_file_leaves_the_open_one(void **state) {
   temp_dir_remove(&dir);
 }
 
-/* At whatever byte the sink gives up, its own status comes back. */
+/* Whichever byte the sink fails at, save returns the status of the sink. */
 static void a_failing_sink_ends_the_save(void **state) {
   const subject *s = subject_of(state);
   besom_filter *f = make_of_members(s, 500, 0);
@@ -261,7 +262,7 @@ static void a_failing_sink_ends_the_save(void **state) {
     memory_sink narrow;
     memory_sink_init(&narrow);
     narrow.limit = limit;
-    narrow.complaint = BESOM_CANCELLED;
+    narrow.status = BESOM_CANCELLED;
     assert_status(BESOM_CANCELLED, besom_save(f, &narrow.api));
     memory_sink_close(&narrow);
   }
@@ -279,8 +280,8 @@ static void a_failing_file_is_a_status(void **state) {
   assert_status(BESOM_IO, besom_save_file(f, dir.path));
   assert_status(BESOM_IO, besom_load_file(none.text, NULL, &out));
   assert_status(BESOM_IO, besom_open_mmap(none.text, 0, &out));
-  assert_true(besom_load_file(dir.path, NULL, &out) !=
-              BESOM_OK); /* a directory cannot be read, or is no filter */
+  /* A directory cannot be read, or is not a filter. */
+  assert_true(besom_load_file(dir.path, NULL, &out) != BESOM_OK);
   assert_true(besom_open_mmap(dir.path, BESOM_TRUSTED, &out) != BESOM_OK);
   assert_int_equal(temp_dir_count(&dir), 0);
   assert_null(out);

@@ -1,19 +1,18 @@
-/* A full filter says so and loses nothing. */
+/* A full filter returns FULL and loses no key. */
 #include <stdlib.h>
 
 #include "filters.h"
 
 static const size_t capacities[] = {1, 2, 3, 63, 64, 65, 100, 1000, 20000};
 
-/* Inserts new keys until one is refused; tells how many went in. */
-static size_t fill(besom_filter *f, size_t most) {
-  for (size_t n = 0; n < most; n++) {
+/* Inserts new keys until one is FULL; returns how many were inserted. */
+static size_t fill(besom_filter *f, size_t max) {
+  for (size_t n = 0; n < max; n++) {
     besom_status status = besom_insert_u64(f, key_u64(MEMBERS, n));
     if (status == BESOM_FULL) return n;
     assert_status(BESOM_OK, status);
   }
-  print_error("never full\n");
-  fail();
+  fail_msg("not full after %zu keys", max);
   return 0;
 }
 
@@ -24,7 +23,7 @@ static void assert_all_there(const besom_filter *f, size_t n) {
   free(keys);
 }
 
-/* Keys that are not in: a filter that keeps no copies may take one that it answers yes to already. */
+/* With absent keys only: a kind without copies may accept a key that it answers yes to. */
 static void assert_refuses_more(besom_filter *f, size_t n) {
   uint64_t items = stats_of(f).items;
   for (size_t i = n; i < n + 50; i++) {
@@ -61,8 +60,8 @@ static void full_is_a_status_and_loses_nothing(void **state) {
   }
 }
 
-/* insert_many stops at the first refusal, and what went in before it is in. */
-static void insert_many_tells_how_far_it_came(void **state) {
+/* insert_many stops at the first key that is FULL; all keys before it are members. */
+static void insert_many_returns_how_many_were_inserted(void **state) {
   const subject *s = subject_of(state);
   for (size_t c = 0; c < sizeof capacities / sizeof *capacities; c++) {
     besom_config config = config_of(s, capacities[c], 1.0 / 4096);
@@ -79,13 +78,13 @@ static void insert_many_tells_how_far_it_came(void **state) {
   }
 }
 
-/* From one slot up and for every width, filled as far as it goes, then emptied. */
+/* Every width, from one slot on: filled to the last key, then emptied. */
 static void any_geometry_can_be_filled(void **state) {
   const subject *s = subject_of(state);
   if (!takes_geometry(s)) skip();
   static const uint64_t slots[] = {1, 2, 3, 5, 63, 64, 65, 100, 127, 128, 129, 1000};
   for (size_t i = 0; i < sizeof slots / sizeof *slots; i++)
-    for (uint32_t width = least_width(s); width <= 64; width++) {
+    for (uint32_t width = min_width(s); width <= 64; width++) {
       besom_config config = geometry_of(s, slots[i], width);
       besom_filter *f = make_empty(&config);
       assert_int_equal(stats_of(f).slots, slots[i]);
@@ -107,7 +106,8 @@ static void any_geometry_can_be_filled(void **state) {
 const law full_laws[] = {
     LAW_UNLESS(full_is_a_status_and_loses_nothing, EVERY_SUBJECT, BESOM_CAN_INSERT,
                BESOM_CAN_SCALE),
-    LAW_UNLESS(insert_many_tells_how_far_it_came, EVERY_SUBJECT, BESOM_CAN_INSERT, BESOM_CAN_SCALE),
+    LAW_UNLESS(insert_many_returns_how_many_were_inserted, EVERY_SUBJECT, BESOM_CAN_INSERT,
+               BESOM_CAN_SCALE),
     LAW(any_geometry_can_be_filled, EVERY_SUBJECT, BESOM_CAN_INSERT),
     {0},
 };

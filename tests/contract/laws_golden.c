@@ -1,6 +1,6 @@
 /*
- * Golden files: filters saved by the version that first had their kind. They load for ever, and what is
- * made of the same keys today is the same to the last bit.
+ * Golden files: filters saved by the version that introduced their kind. Every later version loads
+ * them, and makes the same bytes from the same keys.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static besom_filter *make_golden(const subject *s) {
   return f;
 }
 
-static void golden_files_load_for_ever(void **state) {
+static void golden_files_load_in_every_version(void **state) {
   const subject *s = subject_of(state);
   temp_path path = golden_path(s->kind->name);
   besom_filter *f = NULL;
@@ -44,11 +44,11 @@ static void golden_files_load_for_ever(void **state) {
   besom_free(f);
 }
 
-/* Under every kind of instructions. */
+/* With every instruction set. */
 static void golden_files_can_be_made_again(void **state) {
   subject s = *subject_of(state);
   if (!s.same_format) skip();
-  s.hash = "xxh3"; /* as they were made */
+  s.hash = "xxh3"; /* the hash of the golden files */
   temp_path path = golden_path(s.kind->name);
   besom_filter *f = NULL, *today = make_golden(&s);
   assert_status(BESOM_OK, besom_load_file(path.text, NULL, &f));
@@ -72,7 +72,7 @@ bool write_golden_files(void) {
 }
 
 const law golden_laws[] = {
-    LAW(golden_files_load_for_ever, EVERY_KIND, 0),
+    LAW(golden_files_load_in_every_version, EVERY_KIND, 0),
     LAW(golden_files_can_be_made_again, EVERY_SUBJECT, 0),
     {0},
 };

@@ -1,4 +1,4 @@
-/* Growing and shrinking move bits and change no answer; iterating shows every item once. */
+/* Growing and shrinking change no answer; iterating returns every item once. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@ static besom_config growing_config(const subject *s, double rate) {
   return config;
 }
 
-/* What a filter answers and stores, to be compared with later. */
+/* The answers and stored entries of a filter, for a later comparison. */
 typedef struct picture {
   bool yes[QUERIES];
   address *stored;
@@ -71,7 +71,7 @@ static void shrink_unnoticed(besom_filter *f, uint64_t slots) {
   free_picture(before);
 }
 
-/* Full, doubled, full again, thrice; at max_capacity the rate is still the wanted one. Then the way back. */
+/* Filled and doubled, three times; the FPR holds up to max_capacity. Then shrunk again. */
 static void growing_and_shrinking_change_no_answer(void **state) {
   const subject *s = subject_of(state);
   const double rate = 1.0 / 128;
@@ -98,7 +98,7 @@ static void growing_and_shrinking_change_no_answer(void **state) {
   besom_free(f);
 }
 
-/* Several doublings in one call, of an empty filter too, and tables of few slots. */
+/* Several doublings in one call; also of an empty filter, and of tables of few slots. */
 static void growing_by_any_power_of_two_works(void **state) {
   const subject *s = subject_of(state);
   if (!takes_geometry(s)) skip();
@@ -120,7 +120,7 @@ static void growing_by_any_power_of_two_works(void **state) {
     }
 }
 
-/* Counts take more of narrower slots, but that does not take the room of keys to come. */
+/* Counters take more slots when slots are narrower, but that does not reduce the capacity. */
 static void a_grown_filter_of_copies_takes_its_capacity(void **state) {
   const subject *s = subject_of(state);
   if (!takes_geometry(s)) skip();
@@ -139,7 +139,7 @@ static void a_grown_filter_of_copies_takes_its_capacity(void **state) {
   }
 }
 
-/* A grown filter and its copies survive being saved. */
+/* A grown filter and its copies are equal after save and load. */
 static void a_grown_filter_is_saved_as_it_is(void **state) {
   const subject *s = subject_of(state);
   besom_config config = growing_config(s, 0.01);
@@ -203,7 +203,7 @@ static void growing_is_unsupported_elsewhere(void **state) {
   besom_free(f);
 }
 
-/* stored_addresses checks order, range and number, and that the end stays the end. */
+/* stored_addresses checks order, range and number, and that END is returned again. */
 static void iterating_gives_every_item_once(void **state) {
   const subject *s = subject_of(state);
   static const size_t sizes[] = {1, 2, 63, 64, 65, 1000, 20000};
@@ -233,7 +233,7 @@ static void iterating_an_empty_filter_ends_at_once(void **state) {
   }
 }
 
-/* Two walks over one filter do not disturb each other; one may end early. */
+/* Two iterators over one filter; one is closed early. */
 static void iterators_are_independent(void **state) {
   const subject *s = subject_of(state);
   besom_filter *f = make_of_members(s, 100, 0);

@@ -1,4 +1,4 @@
-/* Damaged, cut and invented bytes: an error, never a crash. Run under asan, these laws say the most. */
+/* Damaged, truncated and random bytes: an error, not a crash. Most useful with asan. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ static void save_small_filter(const subject *s, memory_sink *saved) {
   besom_free(f);
 }
 
-/* From a block of just this length, so that asan sees a read beyond it. */
+/* From a heap block of exactly this length, so that asan detects a read past its end. */
 static besom_status load_exactly(const uint8_t *data, size_t len, besom_filter **out) {
   uint8_t *exact = heap_array(len, 1);
   memcpy(exact, data, len);
@@ -48,7 +48,7 @@ static void every_flipped_bit_is_noticed(void **state) {
   memory_sink_close(&saved);
 }
 
-/* Pure noise, and noise behind a true beginning. */
+/* Random bytes, and random bytes after a valid beginning. */
 static void noise_is_refused(void **state) {
   memory_sink saved;
   save_small_filter(subject_of(state), &saved);
@@ -65,7 +65,7 @@ static void noise_is_refused(void **state) {
   memory_sink_close(&saved);
 }
 
-/* Ones and zeros where the fields are: lengths of 2^64 - 1, slots of 0. */
+/* All ones and all zeros in the header fields: lengths of 2^64 - 1, 0 slots. */
 static void absurd_fields_are_refused(void **state) {
   memory_sink saved;
   save_small_filter(subject_of(state), &saved);
@@ -80,8 +80,10 @@ static void absurd_fields_are_refused(void **state) {
   memory_sink_close(&saved);
 }
 
-/* Any answers will do, as long as there are some: damaged bits are the caller's risk, crashes are not. */
-static void ask_everything(const besom_filter *f) {
+/*
+ * Any answer is correct: with BESOM_TRUSTED, wrong answers are the risk of the caller, crashes not.
+ */
+static void call_all_queries(const besom_filter *f) {
   uint64_t n = 0;
   const char *reason = NULL;
   besom_statistics stats;
@@ -104,11 +106,11 @@ static void iterate_everything(const besom_filter *f) {
   besom_entry entry;
   size_t most = (size_t)stats_of(f).slots * 2 + 10000;
   while (besom_iter_next(iter, &entry) == BESOM_OK && most) most--;
-  assert_true(most > 0); /* it ends */
+  assert_true(most > 0); /* iterating ends */
   besom_iter_close(iter);
 }
 
-/* What is merged from damaged bits can be changed, so it must not lead a change astray either. */
+/* A filter merged from damaged ones can be changed, which must not crash, either. */
 static void change_everything(const besom_filter *damaged) {
   besom_filter *merged = NULL;
   if (besom_merge(damaged, damaged, &merged) != BESOM_OK) return;
@@ -120,7 +122,7 @@ static void change_everything(const besom_filter *damaged) {
   besom_free(merged);
 }
 
-/* The pages end where the file ends: a read far outside is a crash here. */
+/* The mapping ends with the file: a read far outside crashes. */
 static void trusted_damage_is_no_crash(void **state) {
   const subject *s = subject_of(state);
   temp_dir dir;
@@ -146,7 +148,7 @@ static void trusted_damage_is_no_crash(void **state) {
     assert_true(status == BESOM_NEWER_VERSION || (fault.what && fault.offset <= saved.len));
     assert_int_equal(besom_open_mmap(path.text, BESOM_CHECKSUMS, &f), status);
     if (besom_open_mmap(path.text, BESOM_TRUSTED, &f) != BESOM_OK) continue;
-    ask_everything(f);
+    call_all_queries(f);
     iterate_everything(f);
     change_everything(f);
     besom_free(f);
@@ -155,7 +157,7 @@ static void trusted_damage_is_no_crash(void **state) {
   temp_dir_remove(&dir);
 }
 
-/* A file can be cut behind its header, too; then even a trusting opener must not believe in the rest. */
+/* A file truncated after its header is refused even with BESOM_TRUSTED. */
 static void cut_files_are_refused(void **state) {
   temp_dir dir;
   temp_dir_make(&dir);

@@ -1,5 +1,7 @@
-/* Kinds that are exact on two lists: yes to every key of one, no to every key of the other; or that take the second for
- * a sample of queries. */
+/*
+ * Kinds with two lists: every key of the yes list is answered yes, every key of the no list no. And
+ * kinds that use the no list as a sample of the negative queries.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +10,7 @@
 #include "support/failing_allocator.h"
 #include "support/heap.h"
 
-/* The yes list are the first keys of MEMBERS, the no list those of OTHER_MEMBERS. */
+/* The yes list is the first keys of MEMBERS, the no list those of OTHER_MEMBERS. */
 typedef struct lists {
   uint64_t *yes, *no;
   size_t n_yes, n_no;
@@ -26,7 +28,7 @@ static void lists_free(lists *l) {
 static besom_status build(const besom_config *config, const lists *l, besom_filter **out) {
   array_source yes, no;
   besom_config one_thread = *config;
-  one_thread.flags = 0; /* what is static has nothing to change at once */
+  one_thread.flags = 0; /* static kinds have no concurrent changes */
   source_of_u64(&yes, l->yes, l->n_yes);
   source_of_u64(&no, l->no, l->n_no);
   return besom_build(&one_thread, &yes.api, &no.api, NULL, out);
@@ -38,7 +40,7 @@ static void assert_exact(const besom_filter *f, const lists *l) {
   assert_valid(f);
 }
 
-/* Lists of all proportions, at coarse and fine rates; all others are answered yes no more often than wanted. */
+/* Lists of all proportions, at high and low FPR; the FPR for keys in neither list holds. */
 static void both_lists_are_exact(void **state) {
   const subject *s = subject_of(state);
   static const size_t sizes[] = {1, 2, 37, 1000, 8000};
@@ -63,7 +65,7 @@ static void both_lists_are_exact(void **state) {
       }
 }
 
-static void a_key_in_both_lists_is_told(void **state) {
+static void a_key_in_both_lists_is_a_status(void **state) {
   const subject *s = subject_of(state);
   lists l = lists_new(500, 500);
   besom_config config = config_of(s, 0, 0);
@@ -78,8 +80,8 @@ static void a_key_in_both_lists_is_told(void **state) {
   lists_free(&l);
 }
 
-/* Told three times is as good as told once. */
-static void lists_may_repeat_themselves(void **state) {
+/* Three copies of a key have the effect of one. */
+static void lists_may_repeat_keys(void **state) {
   const subject *s = subject_of(state);
   lists once = lists_new(300, 900), thrice = {heap_array(900, 8), heap_array(2700, 8), 900, 2700};
   for (size_t i = 0; i < 2700; i++) {
@@ -95,7 +97,7 @@ static void lists_may_repeat_themselves(void **state) {
   lists_free(&once), lists_free(&thrice);
 }
 
-/* More members than the config allows, or more than its slots have room for. */
+/* More members than the capacity, or more than the slots can hold. */
 static void too_long_lists_are_full(void **state) {
   const subject *s = subject_of(state);
   lists l = lists_new(1000, 5000);
@@ -114,8 +116,10 @@ static void too_long_lists_are_full(void **state) {
   lists_free(&l);
 }
 
-/* Keys that crowd into the last sixteenth of the table, by their digests: built in a larger one, or FULL. */
-static void crowded_lists_are_built_or_full(void **state) {
+/*
+ * All digests fall into the last sixteenth of the table: the build makes a larger table or is FULL.
+ */
+static void clustered_lists_are_built_or_full(void **state) {
   const subject *s = subject_of(state);
   enum { MANY = 2000 };
   lists l = {heap_array(MANY, 8), keys_u64(OTHER_MEMBERS, 10), 0, 10};
@@ -138,7 +142,7 @@ static bool stop_at(void *ctx, uint64_t done, uint64_t total) {
   return (*left)-- != 0;
 }
 
-/* A no list that fails, a caller who stops, memory that is not there: a status, and nothing is left behind. */
+/* The no list fails, the caller cancels, or memory is short: a status, and nothing is leaked. */
 static void building_from_lists_may_fail(void **state) {
   const subject *s = subject_of(state);
   lists l = lists_new(9000, 9000);
@@ -148,7 +152,7 @@ static void building_from_lists_may_fail(void **state) {
   source_of_u64(&yes, l.yes, l.n_yes);
   source_of_u64(&no, l.no, l.n_no);
   no.fail_at = 4000;
-  no.complaint = BESOM_IO;
+  no.status = BESOM_IO;
   assert_status(BESOM_IO, besom_build(&config, &yes.api, &no.api, NULL, &f));
   for (uint64_t ticks = 0, left = 1; left; ticks++) {
     uint64_t ctx = ticks;
@@ -170,14 +174,14 @@ static void building_from_lists_may_fail(void **state) {
     status = build(&config, &l, &f);
     assert_true(status == BESOM_OK || (status == BESOM_NO_MEMORY && !f));
     besom_free(f);
-    assert_nothing_wrong(failing_allocator_verdict(&memory));
+    assert_no_error(failing_allocator_verdict(&memory));
     failing_allocator_close(&memory);
   }
   lists_free(&l);
 }
 
-/* What is static takes no new key, but loses old ones, and learns of more no keys. */
-static void a_static_filter_changes_only_for_less(void **state) {
+/* A static kind rejects inserts, but supports removes and additions to the no list. */
+static void a_static_filter_rejects_inserts_only(void **state) {
   const subject *s = subject_of(state);
   enum { N = 2000 };
   lists l = lists_new(N, 3 * N);
@@ -204,7 +208,7 @@ static void a_static_filter_changes_only_for_less(void **state) {
   lists_free(&l);
 }
 
-/* ------------------------------------------------------------------ lists that come and go */
+/* ------------------------------------------------------------------ lists that change */
 
 enum { UNIVERSE = 400 };
 
@@ -215,7 +219,7 @@ static void assert_lists(const besom_filter *f, const bool *yes, const bool *no)
   }
 }
 
-/* Keys go from list to list in a filter that is wrong about every fourth: at any time it is exact on both. */
+/* Keys move between the lists of a filter with an FPR of 1/4, which stays exact on both lists. */
 static void both_lists_may_change_at_any_time(void **state) {
   const subject *s = subject_of(state);
   bool yes[UNIVERSE] = {false}, no[UNIVERSE] = {false};
@@ -230,7 +234,7 @@ static void both_lists_may_change_at_any_time(void **state) {
     if (step % 2 == 0) {
       assert_status(BESOM_OK, yes[i] ? besom_remove_u64(f, key) : besom_insert_u64(f, key));
       yes[i] = !yes[i];
-      no[i] = false; /* becoming a member wins */
+      no[i] = false; /* inserting a key removes it from the no list */
     } else if (!yes[i]) {
       besom_status status = no[i] ? besom_no_remove_u64(f, key) : besom_no_add_u64(f, key);
       full += status == BESOM_FULL;
@@ -247,14 +251,16 @@ static void both_lists_may_change_at_any_time(void **state) {
     }
     if (step % 5000 == 4999) replace_filter(&f, loaded_copy(f));
   }
-  assert_true(full > 0 && added > 100); /* all of it has been tried */
+  assert_true(full > 0 && added > 100); /* every case has occurred */
   besom_free(f);
 }
 
 /* ------------------------------------------------------------------ samples */
 
-/* Whatever the sample says, members in it included: they are all there, before and after a file. */
-static void a_sample_denies_no_member(void **state) {
+/*
+ * Whatever the sample holds, members included: no member is answered no, also after save and load.
+ */
+static void a_sample_causes_no_false_negative(void **state) {
   const subject *s = subject_of(state);
   static const size_t sizes[] = {1, 50, 3000};
   for (size_t y = 0; y < 3; y++)
@@ -275,8 +281,8 @@ static void a_sample_denies_no_member(void **state) {
     }
 }
 
-/* The no list has the room that was asked for, whatever the size of the filter; saved and grown, too. */
-static void a_no_list_has_its_room(void **state) {
+/* The no list holds no_capacity keys, whatever the size of the filter; also after save and grow. */
+static void a_no_list_has_its_capacity(void **state) {
   const subject *s = subject_of(state);
   besom_config config = config_of(s, 100, 0.01);
   config.no_capacity = 5000;
@@ -298,16 +304,16 @@ static void a_no_list_has_its_room(void **state) {
 
 const law list_laws[] = {
     LAW(both_lists_are_exact, EVERY_SUBJECT, BESOM_CAN_BUILD_NO),
-    LAW(a_key_in_both_lists_is_told, EVERY_KIND, BESOM_CAN_BUILD_NO),
-    LAW(lists_may_repeat_themselves, EVERY_KIND, BESOM_CAN_BUILD_NO),
+    LAW(a_key_in_both_lists_is_a_status, EVERY_KIND, BESOM_CAN_BUILD_NO),
+    LAW(lists_may_repeat_keys, EVERY_KIND, BESOM_CAN_BUILD_NO),
     LAW(too_long_lists_are_full, EVERY_KIND, BESOM_CAN_BUILD_NO),
-    LAW(crowded_lists_are_built_or_full, EVERY_KIND, BESOM_CAN_BUILD_NO),
+    LAW(clustered_lists_are_built_or_full, EVERY_KIND, BESOM_CAN_BUILD_NO),
     LAW(building_from_lists_may_fail, EVERY_KIND, BESOM_CAN_BUILD_NO),
     LAW(building_from_lists_may_fail, EVERY_KIND, BESOM_TAKES_SAMPLE),
-    LAW(a_sample_denies_no_member, EVERY_SUBJECT, BESOM_TAKES_SAMPLE),
-    LAW(a_static_filter_changes_only_for_less, EVERY_SUBJECT, BESOM_CAN_BUILD_NO),
+    LAW(a_sample_causes_no_false_negative, EVERY_SUBJECT, BESOM_TAKES_SAMPLE),
+    LAW(a_static_filter_rejects_inserts_only, EVERY_SUBJECT, BESOM_CAN_BUILD_NO),
     LAW(both_lists_may_change_at_any_time, EVERY_SUBJECT,
         BESOM_CAN_NO_LIST | BESOM_CAN_INSERT | BESOM_CAN_REMOVE),
-    LAW(a_no_list_has_its_room, EVERY_SUBJECT, BESOM_CAN_NO_LIST),
+    LAW(a_no_list_has_its_capacity, EVERY_SUBJECT, BESOM_CAN_NO_LIST),
     {0},
 };

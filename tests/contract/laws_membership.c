@@ -1,4 +1,4 @@
-/* What every filter is for: it never denies a member, and an empty one denies all. */
+/* The basic laws: a member is always answered yes, and an empty filter answers no to every key. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,19 +9,19 @@
 static const size_t capacities[] = {1, 2, 3, 63, 64, 65, 100, 1000, 12345, 40000};
 enum { CAPACITIES = sizeof capacities / sizeof *capacities };
 
-/* The large ones at some rates only: what changes with the rate shows in the small ones. */
-static bool worth_trying(size_t capacity, int log_rate) {
-  if (capacity > 20000) return log_rate == 1 || log_rate == 8 || log_rate == 20;
-  return capacity < 10000 || log_rate % 3 == 1;
+/* Large capacities with some rates only: small ones cover what depends on the rate. */
+static bool is_tested(size_t capacity, int log_fpr) {
+  if (capacity > 20000) return log_fpr == 1 || log_fpr == 8 || log_fpr == 20;
+  return capacity < 10000 || log_fpr % 3 == 1;
 }
 
-/* Calls try for every capacity and rate 2^-1 to 2^-20. */
+/* Calls try for every capacity, with false-positive rates from 2^-1 to 2^-20. */
 static void for_all_sizes(const subject *s,
                           void (*try)(const subject *s, const besom_config *config)) {
   for (int c = 0; c < CAPACITIES; c++)
-    for (int log_rate = 1; log_rate <= 20; log_rate++) {
-      if (!worth_trying(capacities[c], log_rate)) continue;
-      besom_config config = config_of(s, capacities[c], ldexp(1, -log_rate));
+    for (int log_fpr = 1; log_fpr <= 20; log_fpr++) {
+      if (!is_tested(capacities[c], log_fpr)) continue;
+      besom_config config = config_of(s, capacities[c], ldexp(1, -log_fpr));
       try(s, &config);
     }
 }
@@ -79,7 +79,7 @@ static void assert_holds_digests(const besom_filter *f, const besom_digest *dige
   free(bitmap);
 }
 
-/* Half of them one at a time, half of them at once. */
+/* The first half one by one, the second half in one call. */
 static void try_digests(const subject *s, const besom_config *config) {
   (void)s;
   size_t n = (size_t)config->capacity, done = 0;
@@ -100,7 +100,7 @@ static void no_false_negatives_of_digests(void **state) {
   for_all_sizes(subject_of(state), try_digests);
 }
 
-/* Digests at both ends of the range and close to it: the first and the last slot. */
+/* Digests at both ends of the range: the first and the last slot. */
 static void no_false_negatives_at_the_ends_of_the_table(void **state) {
   const subject *s = subject_of(state);
   static const besom_digest ends[] = {
@@ -116,7 +116,7 @@ static void no_false_negatives_at_the_ends_of_the_table(void **state) {
   }
 }
 
-/* The keys are heap blocks of just their length: asan sees any read beyond. */
+/* The keys are heap blocks of exactly their length: asan detects any read past the end. */
 static void no_byte_past_a_key_is_read(void **state) {
   const subject *s = subject_of(state);
   byte_keys keys = byte_keys_new(MEMBERS, LONGEST_KEY + 1);
@@ -135,7 +135,7 @@ static void no_byte_past_a_key_is_read(void **state) {
   byte_keys_free(&keys);
 }
 
-/* The same call, says the header; so either form finds what the other inserted. */
+/* As the header says: both forms of a key have the same digest and the same answer. */
 static void a_u64_is_its_eight_little_endian_bytes(void **state) {
   const subject *s = subject_of(state);
   enum { N = 1000 };
@@ -153,8 +153,8 @@ static void a_u64_is_its_eight_little_endian_bytes(void **state) {
   besom_free(f);
 }
 
-/* For every n around the words of the bitmap; words beyond are not touched, bits beyond are 0. */
-static void many_answers_are_the_single_answers(void **state) {
+/* For n around multiples of 64: words past the result are not written, bits past it are 0. */
+static void contains_many_agrees_with_contains(void **state) {
   const subject *s = subject_of(state);
   static const size_t sizes[] = {0, 1, 2, 3, 7, 31, 32, 33, 63, 64, 65, 127, 128, 129, 1000};
   besom_filter *f = make_of_members(s, 500, 0.25);
@@ -187,7 +187,7 @@ static void an_empty_filter_says_no(void **state) {
   besom_free(f);
 }
 
-/* The allocator of the C library hands out the very memory that a full filter of this size has just left. */
+/* malloc is likely to return the memory of the full filter that was just freed. */
 static void an_empty_filter_says_no_in_used_memory(void **state) {
   const subject *s = subject_of(state);
   for (int c = 0; c < CAPACITIES; c++) {
@@ -206,7 +206,7 @@ static void an_empty_filter_says_no_in_used_memory(void **state) {
   }
 }
 
-/* The configuration is not retained: what it pointed to may go. */
+/* The caller may free what the configuration points to. */
 static void no_pointer_of_the_configuration_is_kept(void **state) {
   const subject *s = subject_of(state);
   char kind[32], options[32], hash[32];
@@ -230,7 +230,7 @@ static void no_pointer_of_the_configuration_is_kept(void **state) {
   free(keys);
 }
 
-/* Without a seed every filter has its own hash. */
+/* Without a seed every filter has a different hash. */
 static void seeds_are_random_by_default(void **state) {
   const subject *s = subject_of(state);
   besom_config config = config_of(s, 10, 0);
@@ -251,7 +251,7 @@ const law membership_laws[] = {
     LAW(no_false_negatives_at_the_ends_of_the_table, EVERY_SUBJECT, BESOM_CAN_INSERT),
     LAW(no_byte_past_a_key_is_read, EVERY_SUBJECT, 0),
     LAW(a_u64_is_its_eight_little_endian_bytes, EVERY_SUBJECT, 0),
-    LAW(many_answers_are_the_single_answers, EVERY_SUBJECT, 0),
+    LAW(contains_many_agrees_with_contains, EVERY_SUBJECT, 0),
     LAW(an_empty_filter_says_no, EVERY_SUBJECT, BESOM_CAN_INSERT),
     LAW(an_empty_filter_says_no_in_used_memory, EVERY_SUBJECT, BESOM_CAN_INSERT),
     LAW(no_pointer_of_the_configuration_is_kept, EVERY_SUBJECT, 0),

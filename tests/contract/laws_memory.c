@@ -1,4 +1,4 @@
-/* Memory that runs out at the worst moment: a status, nothing leaked, the filter as it was. */
+/* Any allocation may fail: the result is a status, no leak, and an unchanged filter. */
 #include <stdlib.h>
 
 #include "filters.h"
@@ -6,14 +6,13 @@
 
 enum { N = 2000 };
 
-/* One call that will run out of memory, and all that it works on. */
+/* A call whose allocations fail, and its arguments. */
 typedef struct attempt {
   const subject *s;
   failing_allocator memory;
   besom_config config;
   const uint64_t *keys; /* N members */
-  besom_filter
-      *f; /* holds them, with room for twice as many again; NULL before the call makes one */
+  besom_filter *f;      /* holds them, of capacity 3 N; NULL if the call creates a filter */
   besom_filter *result;
   memory_sink saved; /* f before the call */
 } attempt;
@@ -36,7 +35,7 @@ static besom_status try_build_sorted(attempt *a) {
   return besom_build_sorted(&a->config, &source, NULL, &a->result);
 }
 
-/* Here failure must not be noticed half way: all N or a status. */
+/* A failure must not leave a part of the keys inserted: all N, or a status. */
 static besom_status try_insert(attempt *a) {
   for (size_t i = 0; i < N; i++) {
     besom_status status = besom_insert_u64(a->f, key_u64(MORE_MEMBERS, i));
@@ -80,7 +79,7 @@ static void assert_as_before(attempt *a) {
   memory_sink_close(&now);
 }
 
-/* Lets allocation n of the call fail (and those after it, if so wished); false once the call needs fewer. */
+/* Allocation n of the call fails, and optionally all after it. False if the call makes fewer. */
 static bool fails_cleanly_at(attempt *a, besom_status (*call)(attempt *a), uint64_t n,
                              bool fail_after) {
   size_t live_before = a->memory.live_blocks;
@@ -112,7 +111,7 @@ static void attempt_init(attempt *a, const subject *s) {
 static void attempt_close(attempt *a) {
   besom_free(a->f);
   besom_free(a->result);
-  assert_nothing_wrong(failing_allocator_verdict(&a->memory));
+  assert_no_error(failing_allocator_verdict(&a->memory));
   failing_allocator_close(&a->memory);
   memory_sink_close(&a->saved);
   free((uint64_t *)a->keys);
@@ -146,10 +145,11 @@ static void the_nth_allocation_may_fail(void **state) {
 }
 
 /*
- * Memory that only makes it faster may fail, then a build is slower; what the filter needs may not. Told a wrong number
- * of keys it asks for memory in between, too.
+ * A build is slower, but succeeds, if the memory that only makes it faster is not available.
+ * Without the memory of the filter itself it fails. With a wrong size hint it also allocates in
+ * between.
  */
-static void a_build_does_with_little_memory_or_fails(void **state) {
+static void a_build_works_with_little_memory_or_fails(void **state) {
   const subject *s = subject_of(state);
   enum { MANY = 9000, HINTS = 4 };
   static const uint64_t hints[HINTS] = {MANY, 0, MANY / 3, 2 * MANY};
@@ -179,9 +179,9 @@ static void a_build_does_with_little_memory_or_fails(void **state) {
         assert_same_answers(s, f, inserted, 5000);
         assert_int_equal(memory.live_bytes, stats_of(f).bytes);
       }
-      if (n <= 2) assert_status(BESOM_NO_MEMORY, status); /* the head, the bits */
+      if (n <= 2) assert_status(BESOM_NO_MEMORY, status); /* the struct and the table */
       besom_free(f);
-      assert_nothing_wrong(failing_allocator_verdict(&memory));
+      assert_no_error(failing_allocator_verdict(&memory));
       failing_allocator_close(&memory);
     }
   }
@@ -189,8 +189,10 @@ static void a_build_does_with_little_memory_or_fails(void **state) {
   free(keys);
 }
 
-/* With less memory than all digests need they come in parts; the filter that is built of them is the same set. */
-static void a_build_keeps_to_its_memory(void **state) {
+/*
+ * If the digests do not fit into the memory limit, they are sorted in parts; the set is the same.
+ */
+static void a_build_keeps_its_memory_limit(void **state) {
   const subject *s = subject_of(state);
   enum { MANY = 20000 };
   uint64_t *keys = keys_u64(MEMBERS, MANY);
@@ -213,16 +215,15 @@ static void a_build_keeps_to_its_memory(void **state) {
       assert_int_equal(stats_of(f).items, stats_of(whole).items);
       assert_same_answers(s, f, whole, 5000);
       besom_free(f);
-      assert_nothing_wrong(failing_allocator_verdict(&counted));
+      assert_no_error(failing_allocator_verdict(&counted));
       failing_allocator_close(&counted);
     }
   besom_free(whole);
   free(keys);
 }
 
-/* besom_stats tells all memory, and a filter takes it in few pieces: a head and bits, those of an inner filter, a
- * cache. */
-static void the_memory_is_what_the_statistics_tell(void **state) {
+/* besom_stats reports all memory. There are few blocks: struct, table, inner filter, cache. */
+static void the_statistics_report_all_memory(void **state) {
   const subject *s = subject_of(state);
   for (size_t capacity = 1; capacity < 2000000; capacity *= 11) {
     failing_allocator memory;
@@ -235,17 +236,17 @@ static void the_memory_is_what_the_statistics_tell(void **state) {
     assert_int_equal(memory.live_bytes, stats_of(f).bytes);
     assert_true(memory.live_blocks <= 6);
     besom_free(f);
-    assert_nothing_wrong(failing_allocator_verdict(&memory));
+    assert_no_error(failing_allocator_verdict(&memory));
     failing_allocator_close(&memory);
   }
 }
 
-/* The allocator goes with the filter: into its likes, its merges, what it grows to and its iterators. */
+/* create_like, merge, grow and iterators use the allocator of the filter. */
 static void all_memory_comes_from_the_allocator(void **state) {
   const subject *s = subject_of(state);
   failing_allocator memory;
   failing_allocator_init(&memory);
-  besom_allocator passing = memory.api; /* the struct itself is not kept */
+  besom_allocator passing = memory.api; /* the library copies the struct */
   besom_config config = config_of(s, 1000, 0);
   config.allocator = &passing;
   besom_filter *f = make_empty(&config), *like = NULL, *merged = NULL;
@@ -261,31 +262,31 @@ static void all_memory_comes_from_the_allocator(void **state) {
   besom_free(f);
   besom_free(merged);
   besom_free(like);
-  assert_nothing_wrong(failing_allocator_verdict(&memory));
+  assert_no_error(failing_allocator_verdict(&memory));
   failing_allocator_close(&memory);
 }
 
-/* A filter that nobody can have is refused by the allocator, not by a crash or an overflow. */
+/* For a filter that is too large the allocator fails; there is no crash or overflow. */
 static void too_large_a_filter_is_no_memory(void **state) {
   const subject *s = subject_of(state);
   failing_allocator memory;
   failing_allocator_init(&memory);
-  memory.fail_at = 2; /* the head is small; then the bits */
+  memory.fail_at = 2; /* the first is the struct, which is small */
   memory.fail_after = true;
   besom_config config = config_of(s, UINT64_C(1) << 44, 0x1p-20);
   config.allocator = &memory.api;
   besom_filter *f = NULL;
   assert_status(BESOM_NO_MEMORY, besom_create(&config, &f));
   assert_null(f);
-  assert_nothing_wrong(failing_allocator_verdict(&memory));
+  assert_no_error(failing_allocator_verdict(&memory));
   failing_allocator_close(&memory);
 }
 
 const law memory_laws[] = {
     LAW(the_nth_allocation_may_fail, EVERY_KIND, 0),
-    LAW(a_build_does_with_little_memory_or_fails, EVERY_KIND, BESOM_CAN_INSERT),
-    LAW(a_build_keeps_to_its_memory, EVERY_KIND, BESOM_CAN_BUILD_SORTED),
-    LAW(the_memory_is_what_the_statistics_tell, EVERY_KIND, 0),
+    LAW(a_build_works_with_little_memory_or_fails, EVERY_KIND, BESOM_CAN_INSERT),
+    LAW(a_build_keeps_its_memory_limit, EVERY_KIND, BESOM_CAN_BUILD_SORTED),
+    LAW(the_statistics_report_all_memory, EVERY_KIND, 0),
     LAW(all_memory_comes_from_the_allocator, EVERY_KIND, BESOM_CAN_INSERT),
     LAW(too_large_a_filter_is_no_memory, EVERY_KIND, BESOM_CAN_INSERT),
     {0},

@@ -1,4 +1,4 @@
-/* Merging: the union of two filters that are alike, and a refusal of any that are not. */
+/* Merging is the union of two compatible filters; others are INCOMPATIBLE. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@ typedef struct pair {
   besom_filter *a, *b;
 } pair;
 
-/* a holds n members; b holds a third of them, too, and n others. */
+/* a holds n members; b holds a third of these and n others. */
 static pair make_pair(const subject *s, const besom_config *config, size_t n) {
   uint64_t *keys = keys_u64(MEMBERS, n), *others = keys_u64(MORE_MEMBERS, n);
   pair p = {.a = make_of_u64(s, config, keys, n)};
@@ -25,7 +25,7 @@ static void free_pair(pair *p) {
   besom_free(p->b);
 }
 
-/* As if all keys had been inserted into one filter. */
+/* The result equals one filter into which all keys were inserted. */
 static void assert_is_union(const subject *s, const besom_config *config,
                             const besom_filter *merged, size_t n) {
   uint64_t *keys = keys_u64(MEMBERS, n), *others = keys_u64(MORE_MEMBERS, n);
@@ -47,7 +47,7 @@ static void assert_is_union(const subject *s, const besom_config *config,
   free(others);
 }
 
-/* Kinds that count keep all copies; the others cannot tell which keys are in both. */
+/* Kinds that count keep all copies; other kinds do not know which keys are in both. */
 static void assert_items_of_union(const subject *s, const pair *p, const besom_filter *merged) {
   uint64_t a = stats_of(p->a).items, b = stats_of(p->b).items, both = stats_of(merged).items;
   assert_true(both >= (a > b ? a : b) && both <= a + b);
@@ -60,8 +60,8 @@ static void merging_is_union(void **state) {
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
     for (int log_rate = 2; log_rate <= 12; log_rate += 5) {
       size_t n = sizes[i];
-      size_t spare =
-          s->kind->max_copies ? n / 4 : 0; /* where copies have few places they need some */
+      /* Kinds with few slots per key need empty ones for copies. */
+      size_t spare = s->kind->max_copies ? n / 4 : 0;
       besom_config config = config_of(s, 2 * n + n / 3 + spare, 1.0 / (1 << log_rate));
       pair p = make_pair(s, &config, n);
       besom_filter *merged = NULL;
@@ -89,7 +89,7 @@ static void merging_leaves_both_as_they_were(void **state) {
   free_pair(&same);
 }
 
-/* The empty filter is the neutral element. */
+/* An empty filter is the neutral element. */
 static void merging_with_an_empty_filter_changes_nothing(void **state) {
   const subject *s = subject_of(state);
   besom_filter *f = make_of_members(s, 500, 0), *empty = NULL, *merged = NULL;
@@ -104,7 +104,7 @@ static void merging_with_an_empty_filter_changes_nothing(void **state) {
   besom_free(f);
 }
 
-/* Runs of hundreds of copies, in both filters, over block borders; or as many as a kind has room for. */
+/* Runs of hundreds of copies in both filters, across blocks; or as many as the kind supports. */
 static void merging_keeps_every_copy(void **state) {
   const subject *s = subject_of(state);
   enum { KEYS = 8, COPIES = 300 };
@@ -125,7 +125,7 @@ static void merging_keeps_every_copy(void **state) {
   besom_free(f);
 }
 
-/* There is room for no more keys than each of them had. */
+/* The capacity of the result is that of each filter. */
 static void merging_too_much_is_full(void **state) {
   const subject *s = subject_of(state);
   besom_config config = config_of(s, 1000, 0);
@@ -146,7 +146,7 @@ static void assert_unlike(const besom_filter *f, const besom_config *config) {
   besom_free(other);
 }
 
-static void unlike_filters_are_refused(void **state) {
+static void incompatible_filters_are_refused(void **state) {
   const subject *s = subject_of(state);
   const besom_config config = config_of(s, 1000, 0.01);
   besom_filter *f = make_empty(&config);
@@ -176,8 +176,8 @@ static void unlike_filters_are_refused(void **state) {
   besom_free(f);
 }
 
-/* Instructions and threads are no part of a filter: filters that differ in nothing else are alike. */
-static void filters_of_other_instructions_are_alike(void **state) {
+/* Filters that differ only in instruction set or concurrency are compatible. */
+static void filters_of_other_instruction_sets_are_compatible(void **state) {
   const subject *s = subject_of(state);
   if (!s->same_format) skip();
   besom_config config = config_of(s, 1000, 0.01), as_it_comes = config;
@@ -201,7 +201,7 @@ const law merge_laws[] = {
     LAW(merging_with_an_empty_filter_changes_nothing, EVERY_SUBJECT, MERGING),
     LAW(merging_keeps_every_copy, EVERY_SUBJECT, MERGING | BESOM_CAN_COUNT),
     LAW(merging_too_much_is_full, EVERY_SUBJECT, MERGING | BESOM_CAN_COUNT),
-    LAW(unlike_filters_are_refused, EVERY_SUBJECT, MERGING),
-    LAW(filters_of_other_instructions_are_alike, EVERY_SUBJECT, MERGING),
+    LAW(incompatible_filters_are_refused, EVERY_SUBJECT, MERGING),
+    LAW(filters_of_other_instruction_sets_are_compatible, EVERY_SUBJECT, MERGING),
     {0},
 };

@@ -1,6 +1,7 @@
 /*
- * Kinds that move their fingerprints and so need a store: filter and store agree after everything, also after what
- * failed; no member is lost; and a mistake is mended, though it may come back.
+ * Kinds that move their fingerprints and so need a store: filter and store agree after every
+ * operation, failed ones included; no member is lost; a reported false positive is fixed, but may
+ * return.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -8,25 +9,25 @@
 
 #include "filters.h"
 #include "support/heap.h"
-#include "support/shelf.h"
+#include "support/slot_store.h"
 
-/* ------------------------------------------------------------------ a filter and its shelf */
+/* ------------------------------------------------------------------ a filter and its keys */
 
 typedef struct pair {
   besom_filter *f;
-  shelf keys;
+  slot_store keys;
   random_stream random;
 } pair;
 
 static void pair_open(pair *p, const besom_config *config, uint64_t seed) {
   p->f = make_empty(config);
   p->random.state = seed;
-  assert_status(BESOM_OK, shelf_open(&p->keys, p->f));
+  assert_status(BESOM_OK, slot_store_open(&p->keys, p->f));
 }
 
 static void pair_close(pair *p) {
   assert_false(p->keys.wrong);
-  shelf_close(&p->keys);
+  slot_store_close(&p->keys);
   besom_free(p->f);
 }
 
@@ -44,7 +45,7 @@ static bool has_match_at(const besom_filter *f, besom_digest d, uint64_t bucket)
   return found;
 }
 
-/* Every key is found, and found in the place where the store has it. */
+/* Every key is answered yes, and its bucket is the one that the store has. */
 static void assert_agree(const pair *p) {
   assert_valid(p->f);
   assert_false(p->keys.wrong);
@@ -57,7 +58,7 @@ static besom_digest random_digest(pair *p) {
   return (besom_digest){random_next(&p->random), random_next(&p->random)};
 }
 
-/* The bucket of some key; there must be one. */
+/* The bucket of a random key; there must be one. */
 static uint64_t some_taken(pair *p) {
   assert_true(p->keys.n > 0);
   uint64_t at = random_below(&p->random, p->keys.slots);
@@ -65,7 +66,7 @@ static uint64_t some_taken(pair *p) {
   return at;
 }
 
-/* What the two were, to be compared with what they are after a call that failed. */
+/* The state of both, for comparison after a call that failed. */
 typedef struct picture {
   memory_sink saved;
   besom_digest *digests;
@@ -99,7 +100,7 @@ static void assert_as_in(const picture *pic, const pair *p) {
 
 /* ------------------------------------------------------------------ random operations */
 
-/* A key that is answered yes, or any; short fingerprints make many false positives. */
+/* A key that is answered yes, or any key; short fingerprints cause many false positives. */
 static besom_digest likely_offender(pair *p) {
   besom_digest d = random_digest(p);
   for (unsigned i = 0; i < 40 && !besom_contains_digest(p->f, d); i++) d = random_digest(p);
@@ -113,7 +114,7 @@ static void insert_one(pair *p, bool failing) {
   picture_take(&before, p);
   p->keys.calls = 0;
   p->keys.fail_at = failing ? 1 + random_below(&p->random, 6) : 0;
-  besom_status status = shelf_insert(&p->keys, d, &match);
+  besom_status status = slot_store_insert(&p->keys, d, &match);
   bool failed = p->keys.fail_at && p->keys.calls >= p->keys.fail_at;
   p->keys.fail_at = 0;
   if (status != BESOM_OK) {
@@ -131,11 +132,11 @@ static void remove_one(pair *p) {
   besom_match match = {some_taken(p), 0};
   assert_status(BESOM_NOT_FOUND, besom_remove_at(p->f, (besom_match){match.bucket, 1}));
   assert_status(BESOM_NOT_FOUND, besom_remove_at(p->f, (besom_match){p->keys.slots, 0}));
-  assert_status(BESOM_OK, shelf_remove(&p->keys, match));
+  assert_status(BESOM_OK, slot_store_remove(&p->keys, match));
   assert_status(BESOM_NOT_FOUND, besom_remove_at(p->f, match));
 }
 
-/* With one match, what fails has changed nothing. With several, those before it may have been fixed. */
+/* With one match, a failed call changes nothing. With several, earlier ones may be fixed. */
 static void adapt_one(pair *p, bool failing) {
   picture before;
   besom_digest d = likely_offender(p);
@@ -168,7 +169,7 @@ static void adapt_for_a_member(pair *p) {
   picture_free(&before);
 }
 
-/* The filter goes on as its own copy. */
+/* Replaces the filter by its copy. */
 static void save_and_load(pair *p) {
   memory_sink saved;
   besom_filter *copy = NULL;
@@ -177,7 +178,7 @@ static void save_and_load(pair *p) {
   memory_sink_close(&saved);
   besom_free(p->f);
   p->f = copy;
-  assert_status(BESOM_OK, shelf_rebind(&p->keys, copy));
+  assert_status(BESOM_OK, slot_store_rebind(&p->keys, copy));
 }
 
 static void one_operation(pair *p, bool rising) {
@@ -195,7 +196,7 @@ static void one_operation(pair *p, bool rising) {
     save_and_load(p);
 }
 
-static void filter_and_store_agree_whatever_happens(void **state) {
+static void filter_and_store_always_agree(void **state) {
   const subject *s = subject_of(state);
   if (!needs_store(s)) skip();
   static const size_t capacities[] = {1, 4, 5, 20, 64, 200};
@@ -228,12 +229,12 @@ static void full_with_a_store_is_a_status_and_loses_nothing(void **state) {
     besom_match match;
     pair_open(&p, &config, c);
     besom_status status;
-    while ((status = shelf_insert(&p.keys, random_digest(&p), &match)) == BESOM_OK) continue;
+    while ((status = slot_store_insert(&p.keys, random_digest(&p), &match)) == BESOM_OK) continue;
     assert_status(BESOM_FULL, status);
     assert_true(p.keys.n >= capacities[c] && p.keys.n <= stats_of(p.f).capacity);
     picture before;
     picture_take(&before, &p);
-    assert_status(BESOM_FULL, shelf_insert(&p.keys, random_digest(&p), &match));
+    assert_status(BESOM_FULL, slot_store_insert(&p.keys, random_digest(&p), &match));
     assert_as_in(&before, &p);
     picture_free(&before);
     assert_agree(&p);
@@ -266,16 +267,19 @@ static void without_a_store_there_are_only_queries(void **state) {
   assert_status(BESOM_NEEDS_STORE, besom_build(&config, &source.api, NULL, NULL, &out));
   assert_null(out);
   assert_status(BESOM_NEEDS_STORE, besom_adapt_u64(f, key_u64(MEMBERS, 0)));
-  assert_status(BESOM_INVALID,
-                besom_bind(f, &(besom_reverse){.digest_of = no_digest})); /* it could not follow */
+  assert_status(
+      BESOM_INVALID,
+      besom_bind(f,
+                 &(besom_reverse){
+                     .digest_of = no_digest})); /* no exchange function: it cannot follow moves */
   besom_free(f);
 }
 
-/* ------------------------------------------------------------------ learning */
+/* ------------------------------------------------------------------ adapting */
 
 enum { KEYS = 20000, OFFENDERS = 1000 };
 
-/* One report each; then those that are still, or again, answered yes. */
+/* Reports each once; returns how many are still, or again, answered yes. */
 static size_t repeats_after_one_report(pair *p) {
   besom_digest *offenders = heap_array(OFFENDERS, sizeof *offenders);
   size_t n = 0, again = 0;
@@ -291,7 +295,9 @@ static size_t repeats_after_one_report(pair *p) {
   return again;
 }
 
-/* A filter that does not adapt would repeat all of them; a full one that moves keys as it adapts, a quarter. */
+/*
+ * Without adapting all would repeat; in a full filter that moves keys to adapt, about a quarter do.
+ */
 static void a_reported_false_positive_is_rarely_repeated(void **state) {
   const subject *s = subject_of(state);
   if (!needs_store(s)) skip();
@@ -299,7 +305,8 @@ static void a_reported_false_positive_is_rarely_repeated(void **state) {
   pair p;
   besom_match match;
   pair_open(&p, &config, 7);
-  while (p.keys.n < KEYS) assert_status(BESOM_OK, shelf_insert(&p.keys, random_digest(&p), &match));
+  while (p.keys.n < KEYS)
+    assert_status(BESOM_OK, slot_store_insert(&p.keys, random_digest(&p), &match));
   size_t repeated = repeats_after_one_report(&p);
   assert_true(repeated <= OFFENDERS / 3);
   assert_agree(&p);
@@ -309,7 +316,7 @@ static void a_reported_false_positive_is_rarely_repeated(void **state) {
 enum { MOVING = BESOM_CAN_MATCH | BESOM_CAN_ADAPT };
 
 const law moving_laws[] = {
-    LAW(filter_and_store_agree_whatever_happens, EVERY_SUBJECT, MOVING),
+    LAW(filter_and_store_always_agree, EVERY_SUBJECT, MOVING),
     LAW(full_with_a_store_is_a_status_and_loses_nothing, EVERY_SUBJECT, MOVING),
     LAW(without_a_store_there_are_only_queries, EVERY_SUBJECT, MOVING),
     LAW(a_reported_false_positive_is_rarely_repeated, EVERY_SUBJECT, MOVING),

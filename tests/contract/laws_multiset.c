@@ -1,4 +1,4 @@
-/* Kinds that remove or count: they do what a multiset of fingerprints does, however full and however mixed. */
+/* Kinds that remove or count behave like a multiset of fingerprints, at every load factor. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,16 +11,16 @@
 #define BESOM_TESTS_HAS_FEATURE(feature) 0
 #endif
 
-/* A filter in the middle of random operations, beside what it should hold. */
-typedef struct duel {
+/* A filter under random operations, and a model of what it must hold. */
+typedef struct trial {
   const subject *s;
   besom_filter *f;
   reference truth;
   random_stream random;
-} duel;
+} trial;
 
-/* A full filter must refuse; a kind that keeps no copies is given none. */
-static void insert_one(duel *d, size_t i) {
+/* A full filter must return FULL; a kind without copies gets none. */
+static void insert_one(trial *d, size_t i) {
   if (!can(d->s, BESOM_CAN_COUNT) && d->truth.copies[i]) return;
   besom_status status = besom_insert_u64(d->f, reference_key(i));
   if (status == BESOM_FULL) return;
@@ -28,8 +28,8 @@ static void insert_one(duel *d, size_t i) {
   reference_insert(&d->truth, i);
 }
 
-/* Only what was inserted may be removed; of other keys, only those that the filter denies. */
-static void remove_one(duel *d, size_t i) {
+/* Only inserted keys may be removed, and keys that the filter answers no to. */
+static void remove_one(trial *d, size_t i) {
   if (d->truth.copies[i]) {
     assert_status(BESOM_OK, besom_remove_u64(d->f, reference_key(i)));
     reference_remove(&d->truth, i);
@@ -38,8 +38,8 @@ static void remove_one(duel *d, size_t i) {
   }
 }
 
-/* Tides: mostly inserts until the filter is full, then mostly removes until it is empty, and so on. */
-static void one_operation(duel *d, size_t step, size_t tide) {
+/* Phases: mostly inserts until the filter is full, then mostly removes until it is empty. */
+static void one_operation(trial *d, size_t step, size_t tide) {
   bool rising = step / tide % 2 == 0;
   size_t i = (size_t)random_below(&d->random, d->truth.universe);
   uint64_t dice = random_below(&d->random, 10);
@@ -47,35 +47,35 @@ static void one_operation(duel *d, size_t step, size_t tide) {
     insert_one(d, i);
   else if (dice < 9)
     remove_one(d, i);
-  assert_nothing_wrong(reference_check_key(&d->truth, d->f, i));
+  assert_no_error(reference_check_key(&d->truth, d->f, i));
 }
 
-static void remove_everything(duel *d, size_t check_every) {
+static void remove_everything(trial *d, size_t check_every) {
   size_t step = 0;
   for (size_t i = 0; i < d->truth.universe; i++)
     while (d->truth.copies[i]) {
       remove_one(d, i);
-      if (++step % check_every == 0) assert_nothing_wrong(reference_check(&d->truth, d->f));
+      if (++step % check_every == 0) assert_no_error(reference_check(&d->truth, d->f));
     }
-  assert_nothing_wrong(reference_check(&d->truth, d->f));
+  assert_no_error(reference_check(&d->truth, d->f));
   assert_int_equal(stats_of(d->f).items, 0);
   assert_int_equal(count_false_positives(d->f, 1000), 0);
 }
 
 static void fight(const subject *s, const besom_config *config, size_t universe, size_t steps,
                   size_t check_every) {
-  duel d = {.s = s, .f = make_empty(config), .random = {universe + steps}};
+  trial d = {.s = s, .f = make_empty(config), .random = {universe + steps}};
   assert_status(BESOM_OK, reference_init(&d.truth, d.f, universe));
   for (size_t step = 0; step < steps; step++) {
     one_operation(&d, step, steps / 5 + 1);
-    if (step % check_every == 0) assert_nothing_wrong(reference_check(&d.truth, d.f));
+    if (step % check_every == 0) assert_no_error(reference_check(&d.truth, d.f));
   }
   remove_everything(&d, check_every);
   reference_close(&d.truth);
   besom_free(d.f);
 }
 
-/* So small that everything collides, checked after every single operation. */
+/* Small filters in which everything collides, checked after every operation. */
 static void random_operations_match_a_multiset(void **state) {
   const subject *s = subject_of(state);
   static const struct {
@@ -85,7 +85,7 @@ static void random_operations_match_a_multiset(void **state) {
                {13, 1}, {31, 4},  {63, 1},  {64, 2},  {65, 1},  {65, 33}, {96, 5}, {66, 7},
                {70, 9}, {75, 10}, {67, 12}, {80, 14}, {66, 16}, {130, 1}};
   for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
-    uint32_t width = small[i].width > least_width(s) ? small[i].width : least_width(s);
+    uint32_t width = small[i].width > min_width(s) ? small[i].width : min_width(s);
     besom_config config = takes_geometry(s) ? geometry_of(s, small[i].slots, width)
                                             : config_of(s, small[i].slots, 1.0 / (2 + width));
     size_t universe = 4 + (size_t)small[i].slots / 2;
@@ -93,7 +93,7 @@ static void random_operations_match_a_multiset(void **state) {
   }
 }
 
-/* Many keys and few copies, then few keys and long runs of copies that cross blocks. */
+/* Many keys with few copies, then few keys with runs of copies across blocks. */
 static void random_operations_match_a_multiset_in_larger_filters(void **state) {
   const subject *s = subject_of(state);
   besom_config many_keys = config_of(s, 5000, 1.0 / 64), few_keys = config_of(s, 2000, 1.0 / 8);
@@ -101,7 +101,7 @@ static void random_operations_match_a_multiset_in_larger_filters(void **state) {
   if (can(s, BESOM_CAN_COUNT)) fight(s, &few_keys, 40, 20000, 1000);
 }
 
-/* Every key a known number of times, in a filter that is full of them. */
+/* Every key has a known number of copies, in a full filter. */
 static void counts_are_right(void **state) {
   const subject *s = subject_of(state);
   enum { KEYS = 1000 };
@@ -124,7 +124,7 @@ static void counts_are_right(void **state) {
   besom_free(f);
 }
 
-/* The three forms of a key remove the same thing. */
+/* The three forms of a key remove the same fingerprint. */
 static void keys_are_removed_in_every_form(void **state) {
   const subject *s = subject_of(state);
   byte_keys keys = byte_keys_new(MEMBERS, 300);
@@ -144,8 +144,8 @@ static void keys_are_removed_in_every_form(void **state) {
   byte_keys_free(&keys);
 }
 
-/* A key whose place is in the first quarter of the table: what it pushes along has room behind it. */
-static uint64_t key_in_front(const besom_filter *f) {
+/* A key whose quotient is in the first quarter of the table: there are slots for what it shifts. */
+static uint64_t key_near_the_start(const besom_filter *f) {
   for (size_t i = 0;; i++)
     if (besom_hash_u64(f, key_u64(OTHER_MEMBERS, i)).hi >> 62 == 0)
       return key_u64(OTHER_MEMBERS, i);
@@ -157,25 +157,25 @@ static void assert_count_at_least(const besom_filter *f, uint64_t key, uint64_t 
   assert_true(n >= least && n <= least + 2);
 }
 
-/* The work grows with the square of the copies, and a sanitizer makes it three times as much. */
+/* The time grows with the square of the copies, and a sanitizer triples it. */
 static size_t many_copies(const subject *s) {
 #if defined(__SANITIZE_ADDRESS__) || BESOM_TESTS_HAS_FEATURE(address_sanitizer)
   (void)s;
   return 20000;
 #else
-  return s->first ? 100000 : 20000;
+  return s->is_default ? 50000 : 20000;
 #endif
 }
 
-/* A run of many blocks, keys of all places before and after it. */
-static void a_key_of_many_copies_disturbs_nobody(void **state) {
+/* A run of many blocks; other keys are inserted before and after it. */
+static void a_key_of_many_copies_loses_no_other_key(void **state) {
   const subject *s = subject_of(state);
   const size_t many = many_copies(s), others = many / 2;
   const size_t copies = s->kind->max_copies ? s->kind->max_copies : many;
   besom_config config = config_of(s, 3 * many, 1.0 / 1024);
   besom_filter *f = make_empty(&config);
   uint64_t *before = keys_u64(MEMBERS, others), *after = keys_u64(MORE_MEMBERS, others),
-           key = key_in_front(f);
+           key = key_near_the_start(f);
   assert_status(BESOM_OK, besom_insert_many_u64(f, before, others, NULL));
   for (size_t i = 0; i < copies; i++) assert_status(BESOM_OK, besom_insert_u64(f, key));
   if (copies < many) assert_status(BESOM_FULL, besom_insert_u64(f, key));
@@ -264,10 +264,10 @@ static void counts_may_be_large(void **state) {
   besom_free(f);
 }
 
-/* Copies that come in pairs fill a filter as well as those that come alone. */
-static void pairs_take_no_more_room_than_singles(void **state) {
+/* Inserting copies in pairs reaches the same capacity as inserting them one by one. */
+static void pairs_of_copies_reach_the_capacity(void **state) {
   const subject *s = subject_of(state);
-  for (uint32_t width = least_width(s); width < 10; width++) {
+  for (uint32_t width = min_width(s); width < 10; width++) {
     besom_config config = geometry_of(s, 500, width);
     besom_filter *f = make_empty(&config);
     uint64_t capacity = stats_of(f).capacity;
@@ -278,12 +278,12 @@ static void pairs_take_no_more_room_than_singles(void **state) {
   }
 }
 
-/* Counts have an end, also when they add up. */
+/* Counts have a maximum, also as the sum of a merge. */
 static void counts_do_not_overflow(void **state) {
   besom_config config = config_of(subject_of(state), 1000, 0.01);
   besom_filter *a = make_empty(&config), *b = make_empty(&config), *both = NULL;
-  bool counts =
-      besom_insert_count_u64(a, 5, UINT64_C(1) << 62) == BESOM_OK; /* else it keeps copies */
+  /* If not, the kind stores every copy. */
+  bool counts = besom_insert_count_u64(a, 5, UINT64_C(1) << 62) == BESOM_OK;
   if (counts) assert_status(BESOM_OK, besom_insert_count_u64(b, 5, UINT64_C(1) << 62));
   if (counts) assert_status(BESOM_FULL, besom_insert_count_u64(a, 5, 1));
   assert_status(BESOM_FULL, besom_insert_count_u64(a, 6, UINT64_MAX));
@@ -291,8 +291,8 @@ static void counts_do_not_overflow(void **state) {
   besom_free(a), besom_free(b);
 }
 
-/* Several copies at once into narrow slots, to the last one: as many as they say, or FULL and none. */
-static void copies_come_and_go_by_the_dozen(void **state) {
+/* Several copies at once into narrow slots until full: all of them, or FULL and none. */
+static void copies_are_inserted_all_or_none(void **state) {
   const subject *s = subject_of(state);
   static const struct {
     uint64_t slots;
@@ -324,7 +324,7 @@ static void copies_come_and_go_by_the_dozen(void **state) {
           assert_status(BESOM_OK, besom_remove_u64(f, reference_key(i)));
       }
       memory_sink_close(&before);
-      assert_nothing_wrong(reference_check(&truth, f));
+      assert_no_error(reference_check(&truth, f));
     }
     assert_true(full > 0 || narrow[shape].slots > 64);
     reference_close(&truth);
@@ -332,9 +332,8 @@ static void copies_come_and_go_by_the_dozen(void **state) {
   }
 }
 
-/* ------------------------------------------------------------------ no copies */
+/* ------------------------------------------------------------------ kinds without copies */
 
-/* The other kinds: a second insert changes nothing. */
 static void a_second_insert_changes_nothing(void **state) {
   const subject *s = subject_of(state);
   if (can(s, BESOM_CAN_COUNT)) skip();
@@ -349,7 +348,7 @@ static void a_second_insert_changes_nothing(void **state) {
 
 #define COUNTS (BESOM_CAN_COUNT | BESOM_CAN_MATCH)
 #define COUNTS_IN_LITTLE_ROOM \
-  (COUNTS | BESOM_CAN_VALUE) /* kinds whose fingerprints have further slots */
+  (COUNTS | BESOM_CAN_VALUE) /* kinds whose fingerprints may take several slots */
 
 const law multiset_laws[] = {
     LAW(random_operations_match_a_multiset, EVERY_SUBJECT, BESOM_CAN_INSERT | BESOM_CAN_REMOVE),
@@ -357,12 +356,12 @@ const law multiset_laws[] = {
         BESOM_CAN_INSERT | BESOM_CAN_REMOVE),
     LAW(counts_are_right, EVERY_SUBJECT, BESOM_CAN_INSERT | BESOM_CAN_COUNT),
     LAW(keys_are_removed_in_every_form, EVERY_SUBJECT, BESOM_CAN_INSERT | BESOM_CAN_REMOVE),
-    LAW(a_key_of_many_copies_disturbs_nobody, EVERY_SUBJECT, BESOM_CAN_INSERT | BESOM_CAN_COUNT),
+    LAW(a_key_of_many_copies_loses_no_other_key, EVERY_SUBJECT, BESOM_CAN_INSERT | BESOM_CAN_COUNT),
     LAW(counts_may_be_large, EVERY_SUBJECT,
         COUNTS_IN_LITTLE_ROOM | BESOM_CAN_REMOVE | BESOM_CAN_MERGE | BESOM_CAN_RESIZE),
-    LAW(pairs_take_no_more_room_than_singles, EVERY_SUBJECT, COUNTS),
+    LAW(pairs_of_copies_reach_the_capacity, EVERY_SUBJECT, COUNTS),
     LAW(counts_do_not_overflow, EVERY_KIND, COUNTS),
-    LAW(copies_come_and_go_by_the_dozen, EVERY_SUBJECT, COUNTS | BESOM_CAN_REMOVE),
+    LAW(copies_are_inserted_all_or_none, EVERY_SUBJECT, COUNTS | BESOM_CAN_REMOVE),
     LAW(a_second_insert_changes_nothing, EVERY_SUBJECT, BESOM_CAN_INSERT),
     {0},
 };

@@ -1,26 +1,26 @@
-/* How often a filter is wrong, and how much memory it takes: what the configuration asked for. */
+/* The false-positive rate and the bits per key are those of the configuration. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "filters.h"
 
-/* Chance adds four standard deviations at most, and the tenth above is the price of rounding. */
-static double most_wrong_answers(double rate, size_t queries) {
-  double expected = rate * (double)queries;
+/* Four standard deviations for chance, and a tenth for rounding. */
+static double max_false_positives(double fpr, size_t queries) {
+  double expected = fpr * (double)queries;
   return 1.1 * expected + 4 * sqrt(expected);
 }
 
-static void assert_rate_at_most(const besom_filter *f, double rate, size_t queries) {
+static void assert_fpr_at_most(const besom_filter *f, double fpr, size_t queries) {
   double wrong = (double)count_false_positives(f, queries);
-  if (wrong > most_wrong_answers(rate, queries)) {
-    print_error("%.0f of %zu answers wrong: 2^%.2f, not 2^%.2f\n", wrong, queries,
-                log2(wrong / (double)queries), log2(rate));
+  if (wrong > max_false_positives(fpr, queries)) {
+    print_error("%.0f of %zu are false positives: 2^%.2f, more than 2^%.2f\n", wrong, queries,
+                log2(wrong / (double)queries), log2(fpr));
     fail();
   }
 }
 
-/* Half full, quarter full, just below and above a power of two: any capacity is as good as another. */
-static void the_rate_is_at_most_wanted(void **state) {
+/* Capacities below and above powers of two: the rate holds for every capacity. */
+static void the_fpr_is_at_most_the_target(void **state) {
   const subject *s = subject_of(state);
   static const struct {
     int log_rate;
@@ -31,13 +31,13 @@ static void the_rate_is_at_most_wanted(void **state) {
   for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
     double rate = ldexp(1, -tries[i].log_rate);
     besom_filter *f = make_of_members(s, tries[i].capacity, rate);
-    assert_rate_at_most(f, rate, tries[i].queries);
+    assert_fpr_at_most(f, rate, tries[i].queries);
     besom_free(f);
   }
 }
 
-/* One tiny filter says little, so many of them, each with a hash of its own. */
-static void the_rate_is_at_most_wanted_of_tiny_filters(void **state) {
+/* One tiny filter gives a poor estimate, so this uses many, each with its own seed. */
+static void the_fpr_of_tiny_filters_is_at_most_the_target(void **state) {
   const subject *s = subject_of(state);
   enum { FILTERS = 200, QUERIES = 500 };
   static const double rates[] = {0.5, 0.0625, 1.0 / 256};
@@ -54,12 +54,12 @@ static void the_rate_is_at_most_wanted_of_tiny_filters(void **state) {
         besom_free(f);
         free(keys);
       }
-      assert_true(wrong <= most_wrong_answers(rates[r], FILTERS * QUERIES));
+      assert_true(wrong <= max_false_positives(rates[r], FILTERS * QUERIES));
     }
 }
 
-/* What besom_stats foretells is what comes, and no more than was asked for. */
-static void the_foretold_rate_comes_true(void **state) {
+/* The expected rate of besom_stats is the measured one, and at most the target. */
+static void the_expected_fpr_is_the_measured_one(void **state) {
   const subject *s = subject_of(state);
   enum { CAPACITY = 20000, QUERIES = 300000 };
   static const double rates[] = {0.25, 0.01, 1.0 / 256};
@@ -69,7 +69,7 @@ static void the_foretold_rate_comes_true(void **state) {
       uint64_t *keys = keys_u64(MEMBERS, n);
       besom_filter *f = make_of_u64(s, &config, keys, n);
       besom_statistics stats = stats_of(f);
-      assert_rate_at_most(f, stats.expected_fpr, QUERIES);
+      assert_fpr_at_most(f, stats.expected_fpr, QUERIES);
       double wrong = (double)count_false_positives(f, QUERIES),
              expected = stats.expected_fpr * QUERIES;
       assert_true(wrong >= 0.9 * expected - 4 * sqrt(expected));
@@ -80,8 +80,7 @@ static void the_foretold_rate_comes_true(void **state) {
     }
 }
 
-/* Given bits an item, a filter keeps to them and makes the most of them. */
-/* What a slot takes beside its remainder; 4 for kinds without slots, too. */
+/* Bits per slot besides the remainder; 4 for kinds without slots. */
 static double bits_beside_remainder(const subject *s) {
   if (!takes_geometry(s)) return 4;
   besom_config config = geometry_of(s, 1 << 16, 8);
@@ -91,16 +90,17 @@ static double bits_beside_remainder(const subject *s) {
   return bits;
 }
 
-/* What the smallest filter takes for an item; a tenth of the slots is empty. */
-static double least_bits(const subject *s) {
-  return 1.1 * (bits_beside_remainder(s) + (takes_geometry(s) ? least_width(s) : 1));
+/* The fewest bits per key; a tenth of the slots is empty. */
+static double min_bits_per_key(const subject *s) {
+  return 1.1 * (bits_beside_remainder(s) + (takes_geometry(s) ? min_width(s) : 1));
 }
 
-static void the_bits_an_item_are_kept(void **state) {
+/* A filter keeps the bits per key of its configuration, and has a low FPR for them. */
+static void the_bits_per_key_are_kept(void **state) {
   const subject *s = subject_of(state);
   enum { CAPACITY = 100000, QUERIES = 200000 };
   static const double budgets[] = {6, 8, 10.5, 12, 16, 20};
-  double last_rate = 1, least = least_bits(s), beside = fmax(4, bits_beside_remainder(s));
+  double last_fpr = 1, least = min_bits_per_key(s), beside = fmax(4, bits_beside_remainder(s));
   uint64_t *keys = keys_u64(MEMBERS, CAPACITY);
   for (size_t i = 0; i < sizeof budgets / sizeof *budgets; i++) {
     besom_config config = config_of(s, CAPACITY, 0);
@@ -109,19 +109,21 @@ static void the_bits_an_item_are_kept(void **state) {
     besom_filter *f = make_of_u64(s, &config, keys, CAPACITY);
     besom_statistics stats = stats_of(f);
     assert_true(8.0 * (double)stats.bytes / CAPACITY <= budgets[i] * 1.02);
-    assert_true(stats.fpr_at_capacity <= last_rate);
-    /* 2^-(0.9 bits - 4) is modest: a quotient table takes about 3 bits beside the remainder, an adaptive one a tenth in
-     * reserve, or more bits. */
+    assert_true(stats.fpr_at_capacity <= last_fpr);
+    /*
+     * 2^-(0.9 bits - 4) is a weak bound: a quotient table has about 3 bits per slot besides the
+     * remainder, an adaptive one a tenth in reserve, or more bits.
+     */
     assert_true(stats.fpr_at_capacity <= ldexp(1, (int)(beside + 0.75) - (int)(0.9 * budgets[i])) ||
                 stats.fpr_at_capacity < 0.001);
-    assert_rate_at_most(f, stats.fpr_at_capacity, QUERIES);
-    last_rate = stats.fpr_at_capacity;
+    assert_fpr_at_most(f, stats.fpr_at_capacity, QUERIES);
+    last_fpr = stats.fpr_at_capacity;
     besom_free(f);
   }
   free(keys);
 }
 
-static void statistics_tell_what_there_is(void **state) {
+static void statistics_describe_the_filter(void **state) {
   const subject *s = subject_of(state);
   enum { N = 1000 };
   besom_filter *f = make_of_members(s, N, 0.01);
@@ -129,7 +131,7 @@ static void statistics_tell_what_there_is(void **state) {
   assert_string_equal(stats.kind, s->kind->name);
   assert_string_equal(stats.hash, s->hash);
   assert_non_null(stats.isa);
-  assert_true(stats.items <= N && stats.items >= N * 0.97);
+  assert_true(stats.items <= N && (double)stats.items >= 0.97 * N);
   if (can(s, BESOM_CAN_COUNT)) assert_int_equal(stats.items, N);
   assert_true(stats.capacity >= N);
   assert_true(stats.slots > 0 && stats.width > 0);
@@ -138,7 +140,7 @@ static void statistics_tell_what_there_is(void **state) {
   besom_free(f);
 }
 
-/* The default is a rate of 1/256. */
+/* The default false-positive rate is 1/256. */
 static void zero_means_default(void **state) {
   const subject *s = subject_of(state);
   uint64_t *keys = keys_u64(MEMBERS, 1000);
@@ -152,11 +154,11 @@ static void zero_means_default(void **state) {
 }
 
 const law rate_laws[] = {
-    LAW(the_rate_is_at_most_wanted, EVERY_KIND, 0),
-    LAW(the_rate_is_at_most_wanted_of_tiny_filters, EVERY_SUBJECT, 0),
-    LAW(the_foretold_rate_comes_true, EVERY_KIND, 0),
-    LAW(the_bits_an_item_are_kept, EVERY_KIND, 0),
-    LAW(statistics_tell_what_there_is, EVERY_SUBJECT, 0),
+    LAW(the_fpr_is_at_most_the_target, EVERY_KIND, 0),
+    LAW(the_fpr_of_tiny_filters_is_at_most_the_target, EVERY_SUBJECT, 0),
+    LAW(the_expected_fpr_is_the_measured_one, EVERY_KIND, 0),
+    LAW(the_bits_per_key_are_kept, EVERY_KIND, 0),
+    LAW(statistics_describe_the_filter, EVERY_SUBJECT, 0),
     LAW(zero_means_default, EVERY_KIND, 0),
     {0},
 };

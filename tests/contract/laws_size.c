@@ -1,4 +1,4 @@
-/* Filters of more slots than 32 bits count, most of them never touched. */
+/* Filters of more than 2^32 slots, most of which are never touched. */
 #include <stdlib.h>
 #include <sys/resource.h>
 
@@ -31,7 +31,7 @@ static void slots_beyond_32_bits_work(void **state) {
   assert_holds_u64(f, keys, N);
   assert_true(besom_contains_digest(f, (besom_digest){UINT64_MAX, UINT64_MAX}));
   for (size_t i = 0; i < N; i++) yes += besom_contains_u64(f, key_u64(NEGATIVES, i));
-  assert_int_equal(yes, 0); /* a handful of keys among billions of slots */
+  assert_int_equal(yes, 0); /* few keys in billions of slots */
   for (size_t i = 0; can(s, BESOM_CAN_REMOVE) && i < N; i++)
     assert_status(BESOM_OK, besom_remove_u64(f, keys[i]));
   for (size_t i = 0; can(s, BESOM_CAN_REMOVE) && i < N; i++)
@@ -40,7 +40,7 @@ static void slots_beyond_32_bits_work(void **state) {
   besom_free(f);
 }
 
-/* Creating costs the allocation alone, however large the filter. */
+/* Creating a filter only allocates, whatever its size. */
 static void creating_touches_no_memory(void **state) {
   besom_config config = huge_config(subject_of(state));
   long before = pages_touched();

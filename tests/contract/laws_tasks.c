@@ -1,4 +1,4 @@
-/* Tasks: the work of growing, shrinking and rekeying in steps. Until the last of them the filter is what it was. */
+/* Tasks: growing, shrinking and rekeying in steps. The filter is unchanged until the last step. */
 #include <stdlib.h>
 
 #include "filters.h"
@@ -6,21 +6,21 @@
 #include "support/heap.h"
 #include "support/reference.h"
 
-enum { N = 500, DENIED = 40 };
+enum { N = 500, NO_KEYS = 40 };
 
-/* ------------------------------------------------------------------ what is worked on */
+/* ------------------------------------------------------------------ the filter */
 
-/* A filter that has learnt something, and what a task on it may need. */
+/* A filter that has adapted, and the arguments of tasks. */
 typedef struct fixture {
   const subject *s;
   failing_allocator memory;
   besom_filter *f;
   uint64_t *members, *negatives;
   array_source yes, no;
-  memory_sink before; /* f as it was made */
+  memory_sink before; /* f before the task */
 } fixture;
 
-/* The digest of the member that has this match. */
+/* The digest of the member with this match. */
 static bool digest_of_match(const fixture *x, besom_match wanted, besom_digest *digest) {
   for (size_t i = 0; i < N; i++) {
     besom_match found[8];
@@ -33,7 +33,7 @@ static bool digest_of_match(const fixture *x, besom_match wanted, besom_digest *
   return false;
 }
 
-/* Fixes a false positive with the keys: a fingerprint becomes longer. */
+/* Fixes a false positive given the stored key: a fingerprint is extended. */
 static void lengthen_for(const fixture *x, uint64_t key) {
   besom_digest offender = besom_hash_u64(x->f, key), stored;
   besom_match match;
@@ -44,10 +44,10 @@ static void lengthen_for(const fixture *x, uint64_t key) {
 }
 
 /*
- * Some wrong answers are put right, by either way that the kind has. Not if it has selectors: without the keys it could
- * not be resized any more.
+ * Fixes some false positives, in each way that the kind supports. Not in kinds with selectors:
+ * these could not be resized without the keys afterwards.
  */
-static void learn(const fixture *x) {
+static void adapt_some(const fixture *x) {
   bool by_mark = adapts_without_keys(x->s);
   size_t wrong = 0;
   for (size_t i = 0; wrong < 10 && i < 10000 && !stats_of(x->f).selectors[0]; i++) {
@@ -60,7 +60,8 @@ static void learn(const fixture *x) {
 }
 
 static void fixture_init(fixture *x, const subject *s) {
-  *x = (fixture){.s = s, .members = keys_u64(MEMBERS, N), .negatives = keys_u64(NEGATIVES, DENIED)};
+  *x =
+      (fixture){.s = s, .members = keys_u64(MEMBERS, N), .negatives = keys_u64(NEGATIVES, NO_KEYS)};
   failing_allocator_init(&x->memory);
   besom_config config = config_of(s, N + 50, 1.0 / 16);
   config.allocator = &x->memory.api;
@@ -68,25 +69,25 @@ static void fixture_init(fixture *x, const subject *s) {
   if (can(s, BESOM_CAN_ADAPT) || can(s, BESOM_CAN_NO_LIST_AT)) config.reserve = 0.3;
   x->f = make_of_u64(s, &config, x->members, N);
   if (can(s, BESOM_CAN_COUNT))
-    assert_status(BESOM_OK, besom_insert_u64(x->f, x->members[7])); /* one twice */
+    assert_status(BESOM_OK, besom_insert_u64(x->f, x->members[7])); /* a second copy */
   if (can(s, BESOM_CAN_RESIZE))
     assert_status(BESOM_OK, besom_grow(x->f, 2 * stats_of(x->f).slots)); /* to shrink */
-  if (can(s, BESOM_CAN_ADAPT)) learn(x);
+  if (can(s, BESOM_CAN_ADAPT)) adapt_some(x);
   source_of_u64(&x->yes, x->members, N);
-  source_of_u64(&x->no, x->negatives, DENIED);
+  source_of_u64(&x->no, x->negatives, NO_KEYS);
   save_to(&x->before, x->f);
 }
 
 static void fixture_close(fixture *x) {
   besom_free(x->f);
-  assert_nothing_wrong(failing_allocator_verdict(&x->memory));
+  assert_no_error(failing_allocator_verdict(&x->memory));
   failing_allocator_close(&x->memory);
   memory_sink_close(&x->before);
   free(x->members);
   free(x->negatives);
 }
 
-/* ------------------------------------------------------------------ what is done */
+/* ------------------------------------------------------------------ the operations */
 
 static const uint8_t new_seed[16] = "another besom's";
 
@@ -122,16 +123,16 @@ static besom_status rekey_at_once(fixture *x) {
   return besom_rekey(x->f, &x->yes.api, NULL, new_seed);
 }
 
-static besom_status begin_denying(fixture *x, besom_task **task) {
+static besom_status begin_rekeying_with_no_list(fixture *x, besom_task **task) {
   return besom_rekey_begin(x->f, &x->yes.api, &x->no.api, new_seed, task);
 }
 
-static besom_status deny_at_once(fixture *x) {
+static besom_status rekey_with_no_list(fixture *x) {
   return besom_rekey(x->f, &x->yes.api, &x->no.api, new_seed);
 }
 
-/* Whether a rekeyed filter can deny keys from the start. */
-static bool can_deny(const subject *s) {
+/* Can a rekeyed filter answer no to the keys of a no list? */
+static bool accepts_no_list(const subject *s) {
   return can(s, BESOM_CAN_ADAPT) && adapts_without_keys(s);
 }
 
@@ -139,9 +140,9 @@ typedef struct work {
   besom_status (*begin)(fixture *x, besom_task **task);
   besom_status (*at_once)(fixture *x);
   unsigned needs;
-  size_t looks; /* at every fingerprint */
-  size_t asks;  /* for another key */
-  bool denies;
+  size_t visits; /* of every fingerprint */
+  size_t reads;  /* calls of the sources */
+  bool uses_no_list;
 } work;
 
 static const work all_work[] = {
@@ -149,17 +150,18 @@ static const work all_work[] = {
     {begin_quadrupling, quadruple_at_once, BESOM_CAN_RESIZE, 4, 0},
     {begin_halving, halve_at_once, BESOM_CAN_RESIZE, 1, 0},
     {begin_rekeying, rekey_at_once, BESOM_CAN_REKEY, 0, N + 1},
-    {begin_denying, deny_at_once, BESOM_CAN_REKEY, 0, N + 1 + DENIED + 1, true},
+    {begin_rekeying_with_no_list, rekey_with_no_list, BESOM_CAN_REKEY, 0, N + 1 + NO_KEYS + 1,
+     true},
 };
 enum { ALL_WORK = sizeof all_work / sizeof *all_work };
 
-/* The law for each piece of work that the kind can do. */
-static void for_all_work(void **state, void (*law)(const subject *s, const work *w)) {
+/* Tests the law with every operation that the kind supports. */
+static void for_all_work(void **state, void (*holds)(const subject *s, const work *w)) {
   const subject *s = subject_of(state);
   size_t tried = 0;
   for (size_t i = 0; i < ALL_WORK; i++)
-    if (can(s, all_work[i].needs) && (can_deny(s) || !all_work[i].denies))
-      law(s, &all_work[i]), tried++;
+    if (can(s, all_work[i].needs) && (accepts_no_list(s) || !all_work[i].uses_no_list))
+      holds(s, &all_work[i]), tried++;
   if (!tried) skip();
 }
 
@@ -179,7 +181,7 @@ static void assert_as_before(const fixture *x) {
   assert_valid(x->f);
 }
 
-/* As the work done at once leaves a filter that was the same. */
+/* The result of the same operation on an equal filter in one call. */
 static void assert_done(const fixture *x, const work *w) {
   fixture twin;
   fixture_init(&twin, x->s);
@@ -230,13 +232,13 @@ static void assert_keys_are_busy(const fixture *x) {
   assert_status(BESOM_BUSY, besom_no_remove_at(f, match));
 }
 
-/* A second task, too, and what is a task inside. */
+/* A second task, and functions that use a task, too. */
 static void assert_busy(fixture *x) {
   assert_keys_are_busy(x);
   size_t calls = x->yes.calls + x->no.calls;
   for (size_t i = 0; i < ALL_WORK; i++) {
     besom_task *second = NULL;
-    if (!can(x->s, all_work[i].needs) || (all_work[i].denies && !can(x->s, BESOM_CAN_ADAPT)))
+    if (!can(x->s, all_work[i].needs) || (all_work[i].uses_no_list && !can(x->s, BESOM_CAN_ADAPT)))
       continue;
     assert_status(BESOM_BUSY, all_work[i].begin(x, &second));
     assert_status(BESOM_BUSY, all_work[i].at_once(x));
@@ -245,7 +247,7 @@ static void assert_busy(fixture *x) {
   assert_int_equal(x->yes.calls + x->no.calls, calls);
 }
 
-/* Reading calls are as ever; filters made from this one are not in its task. */
+/* Calls that read work as before; filters that are made from this one have no task. */
 static void assert_readable(const fixture *x) {
   assert_as_before(x);
   if (can(x->s, BESOM_CAN_ITERATE)) {
@@ -284,7 +286,7 @@ static void answers_in_steps(const subject *s, const work *w) {
   }
 }
 
-static void a_filter_is_what_it_was_until_its_task_ends(void **state) {
+static void a_filter_is_unchanged_until_its_task_ends(void **state) {
   for_all_work(state, answers_in_steps);
 }
 
@@ -298,12 +300,12 @@ static size_t count_fingerprints(const besom_filter *f) {
   return n;
 }
 
-/* So many steps that none can have looked at more, and not many more than that. */
-static void takes_its_steps(const subject *s, const work *w) {
+/* No step exceeds its maximum, and the number of steps is close to the minimum. */
+static void has_short_steps(const subject *s, const work *w) {
   for (uint64_t max = 1; max < 3 * N; max = 3 * max + 1) {
     fixture x;
     fixture_init(&x, s);
-    size_t least = (w->looks ? w->looks * count_fingerprints(x.f) : 0) + w->asks;
+    size_t minimum = (w->visits ? w->visits * count_fingerprints(x.f) : 0) + w->reads;
     besom_task *task = begin(w, &x);
     bool finished = false;
     size_t steps = 0;
@@ -312,17 +314,17 @@ static void takes_its_steps(const subject *s, const work *w) {
       assert_status(BESOM_OK, besom_task_step(task, max, &finished));
       assert_true(x.yes.calls + x.no.calls - calls <= max);
     }
-    assert_true(steps * max >= least);
-    assert_true(steps <= (least + w->looks) / max + 3);
+    assert_true(steps * max >= minimum);
+    assert_true(steps <= (minimum + w->visits) / max + 3);
     fixture_close(&x);
   }
 }
 
-static void steps_are_as_short_as_wished(void **state) {
-  for_all_work(state, takes_its_steps);
+static void steps_are_bounded(void **state) {
+  for_all_work(state, has_short_steps);
 }
 
-/* After every number of steps. */
+/* Cancels after every number of steps. */
 static void can_be_cancelled(const subject *s, const work *w) {
   fixture x;
   fixture_init(&x, s);
@@ -330,7 +332,7 @@ static void can_be_cancelled(const subject *s, const work *w) {
   bool finished = false;
   for (size_t steps = 0; !finished; steps++) {
     source_of_u64(&x.yes, x.members, N);
-    source_of_u64(&x.no, x.negatives, DENIED);
+    source_of_u64(&x.no, x.negatives, NO_KEYS);
     besom_task *task = begin(w, &x);
     for (size_t i = 0; i < steps && !finished; i++)
       assert_status(BESOM_OK, besom_task_step(task, 29, &finished));
@@ -347,7 +349,7 @@ static void a_cancelled_task_leaves_no_trace(void **state) {
   for_all_work(state, can_be_cancelled);
 }
 
-/* The allocations of begin, and those of the steps. */
+/* The allocations of begin and of the steps fail. */
 static void may_lack_memory(const subject *s, const work *w) {
   for (uint64_t n = 1;; n++) {
     fixture x;
@@ -376,7 +378,7 @@ static void a_task_without_memory_leaves_no_trace(void **state) {
   for_all_work(state, may_lack_memory);
 }
 
-/* fixture_close looks for leaks. */
+/* fixture_close checks for leaks. */
 static void can_be_freed(const subject *s, const work *w) {
   for (size_t steps = 0; steps < 12; steps++) {
     fixture x;
@@ -410,7 +412,7 @@ static void is_ended_by_nonsense(const subject *s, const work *w) {
   }
 }
 
-static void nonsense_ends_a_task(void **state) {
+static void an_invalid_argument_ends_a_task(void **state) {
   for_all_work(state, is_ended_by_nonsense);
 }
 
@@ -430,7 +432,7 @@ static void no_task_is_invalid(void **state) {
   besom_task_cancel(NULL);
 }
 
-/* What besom_grow refuses is refused by begin; the size that is there already is had at once. */
+/* Sizes that besom_grow refuses are refused by begin. A task for the current size ends at once. */
 static void impossible_sizes_are_refused_at_once(void **state) {
   fixture x;
   fixture_init(&x, subject_of(state));
@@ -456,7 +458,7 @@ static void impossible_sizes_are_refused_at_once(void **state) {
   fixture_close(&x);
 }
 
-/* Runs the task to its end, which is this status. */
+/* Runs the task until it ends with this status. */
 static void assert_rekey_ends(fixture *x, const besom_source *yes, const besom_source *no,
                               besom_status expected) {
   besom_task *task = NULL;
@@ -479,11 +481,11 @@ static void a_failing_source_ends_a_rekey(void **state) {
     x.yes.fail_at = at;
     assert_rekey_ends(&x, &x.yes.api, NULL, BESOM_IO);
   }
-  for (size_t at = 0; can_deny(subject_of(state)) && at <= DENIED; at += 10) {
+  for (size_t at = 0; accepts_no_list(subject_of(state)) && at <= NO_KEYS; at += 10) {
     source_of_u64(&x.yes, x.members, N);
-    source_of_u64(&x.no, x.negatives, DENIED);
+    source_of_u64(&x.no, x.negatives, NO_KEYS);
     x.no.fail_at = at;
-    x.no.complaint = BESOM_CANCELLED;
+    x.no.status = BESOM_CANCELLED;
     assert_rekey_ends(&x, &x.yes.api, &x.no.api, BESOM_CANCELLED);
   }
   source_of_bytes(&x.yes, missing, 2);
@@ -498,11 +500,11 @@ static void a_failing_source_ends_a_rekey(void **state) {
   fixture_close(&x);
 }
 
-/* Only keys that are wrongly answered yes have to be adapted for. */
-static void a_rekey_denies_what_it_can_adapt_to(void **state) {
+/* Only keys of the no list that are false positives need adapting. */
+static void a_rekey_answers_no_to_the_no_list(void **state) {
   fixture x;
   const subject *s = subject_of(state);
-  if (can_deny(s)) skip();
+  if (accepts_no_list(s)) skip();
   fixture_init(&x, s);
   uint64_t *many = keys_u64(NEGATIVES, 10 * N);
   source_of_u64(&x.no, many, 10 * N);
@@ -516,16 +518,16 @@ static void a_rekey_denies_what_it_can_adapt_to(void **state) {
 }
 
 const law task_laws[] = {
-    LAW(a_filter_is_what_it_was_until_its_task_ends, EVERY_SUBJECT, BESOM_CAN_INSERT),
-    LAW(steps_are_as_short_as_wished, EVERY_KIND, BESOM_CAN_INSERT | BESOM_CAN_ITERATE),
+    LAW(a_filter_is_unchanged_until_its_task_ends, EVERY_SUBJECT, BESOM_CAN_INSERT),
+    LAW(steps_are_bounded, EVERY_KIND, BESOM_CAN_INSERT | BESOM_CAN_ITERATE),
     LAW(a_cancelled_task_leaves_no_trace, EVERY_KIND, BESOM_CAN_INSERT),
     LAW(a_task_without_memory_leaves_no_trace, EVERY_KIND, BESOM_CAN_INSERT),
     LAW(freeing_a_filter_frees_its_task, EVERY_KIND, BESOM_CAN_INSERT),
-    LAW(nonsense_ends_a_task, EVERY_KIND, BESOM_CAN_INSERT),
+    LAW(an_invalid_argument_ends_a_task, EVERY_KIND, BESOM_CAN_INSERT),
     LAW(no_task_is_invalid, THE_LIBRARY, 0),
     LAW(impossible_sizes_are_refused_at_once, EVERY_KIND, BESOM_CAN_INSERT | BESOM_CAN_RESIZE),
     LAW(a_failing_source_ends_a_rekey, EVERY_KIND, BESOM_CAN_INSERT | BESOM_CAN_REKEY),
-    LAW(a_rekey_denies_what_it_can_adapt_to, EVERY_KIND,
+    LAW(a_rekey_answers_no_to_the_no_list, EVERY_KIND,
         BESOM_CAN_INSERT | BESOM_CAN_REKEY | BESOM_CAN_ADAPT),
     {0},
 };

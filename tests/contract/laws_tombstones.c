@@ -1,6 +1,6 @@
 /*
- * Tombstones (option tombstones=yes): what was learnt about a key outlives its removal, and is there again when the key
- * comes back; but for that a tombstone is nothing.
+ * Tombstones (option tombstones=yes): the extension of a key survives its removal, and is used
+ * again when the key is inserted again. Otherwise a tombstone has no effect.
  */
 #include <stdlib.h>
 
@@ -9,18 +9,18 @@
 
 enum { N = 1000, OFFENDERS = 150 };
 
-/* A filter bound to its keys while it learns, then left alone with what it has learnt. */
-typedef struct lesson {
+/* A filter that is bound to its keys while it adapts, and unbound afterwards. */
+typedef struct adapted {
   besom_filter *f;
   uint64_t *members;
-  uint64_t buckets[N]; /* of the members, in the order in which they came */
+  uint64_t buckets[N]; /* of the members, in the order of insertion */
   uint64_t offenders[OFFENDERS];
   size_t n_offenders;
-} lesson;
+} adapted;
 
 static besom_status digest_of(void *ctx, const besom_filter *f, besom_match match,
                               besom_digest *digest) {
-  const lesson *x = ctx;
+  const adapted *x = ctx;
   uint32_t rank = 0;
   for (size_t i = 0; i < N; i++)
     if (x->buckets[i] == match.bucket && rank++ == match.rank) {
@@ -39,8 +39,8 @@ static besom_config tombstone_config(const subject *s, const char *options) {
   return config;
 }
 
-/* Every key of NEGATIVES that is answered yes is told to be wrong, until there is no room, or there are enough. */
-static void learn(lesson *x) {
+/* Reports false positives among NEGATIVES until the reserve is full, or there are enough. */
+static void adapt_all(adapted *x) {
   assert_status(BESOM_OK, besom_bind(x->f, &(besom_reverse){.digest_of = digest_of, .ctx = x}));
   besom_status status = BESOM_OK;
   for (size_t i = 0; x->n_offenders < OFFENDERS && status == BESOM_OK; i++) {
@@ -53,8 +53,8 @@ static void learn(lesson *x) {
   assert_true(stats_of(x->f).extended > 0);
 }
 
-static lesson *lesson_new(const besom_config *config) {
-  lesson *x = heap_array(1, sizeof *x);
+static adapted *adapted_new(const besom_config *config) {
+  adapted *x = heap_array(1, sizeof *x);
   x->members = keys_u64(MEMBERS, N);
   x->f = make_empty(config);
   for (size_t i = 0; i < N; i++) {
@@ -64,28 +64,28 @@ static lesson *lesson_new(const besom_config *config) {
                   besom_insert_at(x->f, besom_hash_u64(x->f, x->members[i]), value, &match));
     x->buckets[i] = match.bucket;
   }
-  learn(x);
+  adapt_all(x);
   assert_status(BESOM_OK, besom_bind(x->f, NULL));
   return x;
 }
 
-static void lesson_free(lesson *x) {
+static void adapted_free(adapted *x) {
   besom_free(x->f);
   free(x->members);
   free(x);
 }
 
-static size_t count_wrong(const lesson *x) {
+static size_t count_wrong(const adapted *x) {
   size_t wrong = 0;
   for (size_t i = 0; i < x->n_offenders; i++) wrong += besom_contains_u64(x->f, x->offenders[i]);
   return wrong;
 }
 
-static void remove_members(lesson *x) {
+static void remove_members(adapted *x) {
   for (size_t i = 0; i < N; i++) assert_status(BESOM_OK, besom_remove_u64(x->f, x->members[i]));
 }
 
-static void insert_members(lesson *x) {
+static void insert_members(adapted *x) {
   for (size_t i = 0; i < N; i++) {
     if (i % 2)
       assert_status(BESOM_OK, besom_insert_u64(x->f, x->members[i]));
@@ -97,8 +97,8 @@ static void insert_members(lesson *x) {
   assert_valid(x->f);
 }
 
-/* No answer, no count, no value, no entry tells of a tombstone; only the statistics do. */
-static void assert_looks_empty(const subject *s, const lesson *x, size_t tombstones) {
+/* Answers, counts, values and entries do not show tombstones; only the statistics do. */
+static void assert_looks_empty(const subject *s, const adapted *x, size_t tombstones) {
   besom_iter *iter = NULL;
   besom_entry entry;
   assert_valid(x->f);
@@ -127,7 +127,7 @@ static void assert_looks_empty(const subject *s, const lesson *x, size_t tombsto
   besom_iter_close(iter);
 }
 
-static void replace_by_loaded(lesson *x) {
+static void replace_by_loaded(adapted *x) {
   memory_sink saved;
   save_to(&saved, x->f);
   besom_free(x->f);
@@ -135,8 +135,8 @@ static void replace_by_loaded(lesson *x) {
   memory_sink_close(&saved);
 }
 
-/* With a filter that keeps none, before or behind it. */
-static void replace_by_merged(const subject *s, lesson *x, bool first) {
+/* With a filter without tombstones, as the first or the second argument. */
+static void replace_by_merged(const subject *s, adapted *x, bool first) {
   besom_config config = tombstone_config(s, NULL);
   besom_filter *other = make_empty(&config), *merged = NULL;
   assert_status(BESOM_OK,
@@ -155,12 +155,12 @@ static bool keeps_tombstones(const subject *s) {
   return status == BESOM_OK;
 }
 
-/* Through everything that moves a fingerprint, twice. */
-static void what_was_learnt_comes_back_with_the_key(void **state) {
+/* Through every operation that moves fingerprints, twice. */
+static void an_extension_returns_with_its_key(void **state) {
   const subject *s = subject_of(state);
   if (!keeps_tombstones(s)) skip();
   besom_config config = tombstone_config(s, "tombstones=yes");
-  lesson *x = lesson_new(&config);
+  adapted *x = adapted_new(&config);
   size_t extended = stats_of(x->f).extended;
   assert_int_equal(x->n_offenders, OFFENDERS);
   for (int round = 0; round < 2; round++) {
@@ -180,31 +180,31 @@ static void what_was_learnt_comes_back_with_the_key(void **state) {
     assert_int_equal(count_wrong(x), 0);
     assert_int_equal(stats_of(x->f).extended, extended);
   }
-  lesson_free(x);
+  adapted_free(x);
 }
 
-/* And is forgotten where it is not asked for: the law above can fail. */
-static void without_tombstones_it_is_forgotten(void **state) {
+/* Without the option the extension is lost: shows that the law above can fail. */
+static void without_tombstones_an_extension_is_lost(void **state) {
   const subject *s = subject_of(state);
   const char *const options[] = {NULL, "tombstones=no"};
   for (size_t i = 0; i < (keeps_tombstones(s) ? 2 : 1); i++) {
     besom_config config = tombstone_config(s, options[i]);
-    lesson *x = lesson_new(&config);
+    adapted *x = adapted_new(&config);
     remove_members(x);
     assert_looks_empty(s, x, 0);
     insert_members(x);
     assert_true(count_wrong(x) > 0);
-    lesson_free(x);
+    adapted_free(x);
   }
 }
 
-/* The last copy leaves the tombstone; a value is gone with it; copies come back at once. */
-static void a_key_that_comes_back_is_a_new_one(void **state) {
+/* Removing the last copy leaves a tombstone and drops the value; copies can be inserted again. */
+static void a_key_that_returns_is_a_new_one(void **state) {
   const subject *s = subject_of(state);
   if (!keeps_tombstones(s)) skip();
   besom_config config = tombstone_config(s, "tombstones=yes");
   config.capacity = 4 * N;
-  lesson *x = lesson_new(&config);
+  adapted *x = adapted_new(&config);
   uint64_t n = 0, value = 1;
   size_t revived = 0;
   remove_members(x);
@@ -214,7 +214,7 @@ static void a_key_that_comes_back_is_a_new_one(void **state) {
     assert_status(BESOM_OK, besom_count_u64(x->f, x->members[i], &n));
     assert_true(n >= 5);
     revived += stats_of(x->f).tombstones < tombstones;
-    if (n > 5) continue; /* another one's */
+    if (n > 5) continue; /* of another key */
     if (config.value_bits)
       assert_status(BESOM_OK, besom_get_value_u64(x->f, x->members[i], &value));
     if (config.value_bits) assert_int_equal(value, 0);
@@ -228,11 +228,11 @@ static void a_key_that_comes_back_is_a_new_one(void **state) {
     remove_members(x);
   }
   assert_looks_empty(s, x, stats_of(x->f).extended);
-  lesson_free(x);
+  adapted_free(x);
 }
 
-/* They live in the reserve: when it is full a key is simply removed, and the room of members is theirs. */
-static void tombstones_take_no_room_of_members(void **state) {
+/* They are stored in the reserve. If it is full, a key is removed without one. */
+static void tombstones_do_not_reduce_the_capacity(void **state) {
   const subject *s = subject_of(state);
   if (!keeps_tombstones(s)) skip();
   static const double rooms[] = {0.001, 0.01, 0.05, 0.4};
@@ -240,7 +240,7 @@ static void tombstones_take_no_room_of_members(void **state) {
     besom_config config = tombstone_config(s, "tombstones=yes");
     config.reserve = rooms[i];
     config.capacity = N;
-    lesson *x = lesson_new(&config);
+    adapted *x = adapted_new(&config);
     size_t extended = stats_of(x->f).extended;
     remove_members(x);
     assert_valid(x->f);
@@ -252,35 +252,35 @@ static void tombstones_take_no_room_of_members(void **state) {
     assert_true(in >= stats_of(x->f).capacity);
     for (size_t k = 0; k < in; k++) assert_true(besom_contains_u64(x->f, key_u64(MORE_MEMBERS, k)));
     assert_valid(x->f);
-    lesson_free(x);
+    adapted_free(x);
   }
 }
 
-/* In front of a store ranks count the store's keys: bound filters and remove_at leave no tombstones. */
+/* Ranks count the keys of the store, so bound filters and remove_at leave no tombstones. */
 static void stores_do_not_see_tombstones(void **state) {
   const subject *s = subject_of(state);
   if (!keeps_tombstones(s)) skip();
   besom_config config = tombstone_config(s, "tombstones=yes");
-  lesson *x = lesson_new(&config), *y = lesson_new(&config);
+  adapted *x = adapted_new(&config), *y = adapted_new(&config);
   assert_status(BESOM_OK, besom_bind(x->f, &(besom_reverse){.digest_of = digest_of, .ctx = x}));
   remove_members(x);
   assert_looks_empty(s, x, 0);
-  for (size_t i = N; i-- > 0;) { /* the last of each bucket first: ranks of the others stay */
+  for (size_t i = N; i-- > 0;) { /* the last of each bucket first: the other ranks stay */
     besom_match match = {y->buckets[i], 0};
     for (size_t k = 0; k < i; k++) match.rank += y->buckets[k] == match.bucket;
     assert_status(BESOM_OK, besom_remove_at(y->f, match));
   }
   assert_looks_empty(s, y, 0);
-  lesson_free(x);
-  lesson_free(y);
+  adapted_free(x);
+  adapted_free(y);
 }
 
-/* Tombstones between them do not change the ranks of those that come. */
+/* The ranks of new keys do not depend on tombstones between them. */
 static void ranks_do_not_count_tombstones(void **state) {
   const subject *s = subject_of(state);
   if (!keeps_tombstones(s)) skip();
   besom_config config = tombstone_config(s, "tombstones=yes");
-  lesson *x = lesson_new(&config);
+  adapted *x = adapted_new(&config);
   size_t extended = stats_of(x->f).extended;
   remove_members(x);
   for (size_t i = 0; i < N; i++) {
@@ -297,17 +297,17 @@ static void ranks_do_not_count_tombstones(void **state) {
     assert_int_equal(found[rank].rank, rank);
   }
   assert_int_equal(stats_of(x->f).tombstones, extended);
-  learn(x); /* asks digest_of by those ranks */
+  adapt_all(x); /* calls digest_of with these ranks */
   assert_holds_u64(x->f, x->members, N);
   assert_valid(x->f);
-  lesson_free(x);
+  adapted_free(x);
 }
 
 static void rekeying_drops_tombstones(void **state) {
   const subject *s = subject_of(state);
   if (!keeps_tombstones(s)) skip();
   besom_config config = tombstone_config(s, "tombstones=yes");
-  lesson *x = lesson_new(&config);
+  adapted *x = adapted_new(&config);
   array_source none;
   source_of_u64(&none, x->members, 0);
   remove_members(x);
@@ -315,26 +315,26 @@ static void rekeying_drops_tombstones(void **state) {
   assert_status(BESOM_OK, besom_rekey(x->f, &none.api, NULL, NULL));
   assert_looks_empty(s, x, 0);
   assert_true(stats_of(x->f).reserve_used == 0);
-  lesson_free(x);
+  adapted_free(x);
 }
 
-/* ------------------------------------------------------------------ at random */
+/* ------------------------------------------------------------------ random operations */
 
 enum { UNIVERSE = 64 };
 
-/* Keys that may come and go, and offenders that must be answered no once they were fixed. */
+/* Keys that are inserted and removed, and offenders that are answered no once fixed. */
 typedef struct model {
   besom_filter *f;
   random_stream random;
   besom_digest members[UNIVERSE], offenders[UNIVERSE];
   uint64_t member_buckets[UNIVERSE], offender_buckets[UNIVERSE];
   bool in[UNIVERSE], fixed[UNIVERSE];
-  bool amid_tombstones
-      [UNIVERSE]; /* the offender was fixed when its bucket had some, which may match it */
+  /* The offender was fixed while its bucket had tombstones, which may match it. */
+  bool amid_tombstones[UNIVERSE];
   size_t n, fixes, revived;
 } model;
 
-/* The bucket of a digest, as a filter like f has it. Growing does not change it. */
+/* The bucket of a digest in an empty filter like f. Growing does not change it. */
 static uint64_t bucket_of(const besom_filter *f, besom_digest d) {
   besom_filter *like = NULL;
   besom_match match;
@@ -357,8 +357,8 @@ static model *model_new(const besom_config *config, uint64_t seed) {
   return m;
 }
 
-/* Into a place of its own: where the filter says yes, the key could not be told from another. */
-static void bring_in(model *m, size_t i) {
+/* Only if the filter answers no: otherwise the key could not be distinguished from another. */
+static void insert_member(model *m, size_t i) {
   uint64_t tombstones = stats_of(m->f).tombstones;
   if (m->in[i] || besom_contains_digest(m->f, m->members[i])) return;
   besom_status status = besom_insert_digest(m->f, m->members[i]);
@@ -368,19 +368,19 @@ static void bring_in(model *m, size_t i) {
   m->n++;
   bool revived = stats_of(m->f).tombstones < tombstones;
   m->revived += revived;
-  for (size_t k = 0; k < UNIVERSE; k++) /* a new fingerprint may match any of them again */
+  for (size_t k = 0; k < UNIVERSE; k++) /* the new fingerprint may match them */
     if (m->offender_buckets[k] == m->member_buckets[i] && (!revived || m->amid_tombstones[k]))
       m->fixed[k] = false;
 }
 
-static void send_away(model *m, size_t i) {
+static void remove_member(model *m, size_t i) {
   if (!m->in[i]) return;
   assert_status(BESOM_OK, besom_remove_digest(m->f, m->members[i]));
   m->in[i] = false;
   m->n--;
 }
 
-/* The one member that this match can be of; UNIVERSE if there are several. */
+/* The only member that can have this match; UNIVERSE if there are several. */
 static size_t owner_of(const model *m, besom_match match) {
   size_t owner = UNIVERSE, owners = 0;
   for (size_t i = 0; i < UNIVERSE; i++) {
@@ -395,7 +395,7 @@ static size_t owner_of(const model *m, besom_match match) {
   return owners == 1 ? owner : UNIVERSE;
 }
 
-/* Any tombstone of the bucket has had its key there. */
+/* Every tombstone of the bucket is of a key that was in it. */
 static bool may_have_tombstones(const model *m, uint64_t bucket) {
   for (size_t i = 0; i < UNIVERSE; i++)
     if (m->member_buckets[i] == bucket && !m->in[i]) return stats_of(m->f).tombstones > 0;
@@ -456,8 +456,11 @@ static void assert_model(const model *m) {
   assert_int_equal(n, m->n);
 }
 
-/* Tables in which everything collides. Nothing is lost, and nothing fixed comes back but with a new fingerprint. */
-static void keys_come_and_go_among_tombstones(void **state) {
+/*
+ * Small tables in which everything collides. No key is lost, and a fixed false positive returns
+ * only with a new fingerprint.
+ */
+static void keys_change_among_tombstones(void **state) {
   const subject *s = subject_of(state);
   if (!keeps_tombstones(s)) skip();
   static const struct {
@@ -475,9 +478,9 @@ static void keys_come_and_go_among_tombstones(void **state) {
         uint64_t dice = random_below(&m->random, 40);
         size_t i = (size_t)random_below(&m->random, UNIVERSE);
         if (dice < 16)
-          bring_in(m, i);
+          insert_member(m, i);
         else if (dice < 24)
-          send_away(m, i);
+          remove_member(m, i);
         else if (dice < 39)
           fix(m, i);
         else
@@ -489,7 +492,7 @@ static void keys_come_and_go_among_tombstones(void **state) {
       besom_free(m->f);
       free(m);
     }
-  assert_true(fixes > 200 && revived > 100); /* all of it has been tried */
+  assert_true(fixes > 200 && revived > 100); /* every case has occurred */
 }
 
 #define BURIES                                                                                   \
@@ -497,13 +500,13 @@ static void keys_come_and_go_among_tombstones(void **state) {
    BESOM_CAN_MERGE | BESOM_CAN_REKEY | BESOM_CAN_COUNT | BESOM_CAN_VALUE)
 
 const law tombstone_laws[] = {
-    LAW(what_was_learnt_comes_back_with_the_key, EVERY_KIND, BURIES),
-    LAW(without_tombstones_it_is_forgotten, EVERY_KIND, BURIES),
-    LAW(a_key_that_comes_back_is_a_new_one, EVERY_KIND, BURIES),
-    LAW(tombstones_take_no_room_of_members, EVERY_KIND, BURIES),
+    LAW(an_extension_returns_with_its_key, EVERY_KIND, BURIES),
+    LAW(without_tombstones_an_extension_is_lost, EVERY_KIND, BURIES),
+    LAW(a_key_that_returns_is_a_new_one, EVERY_KIND, BURIES),
+    LAW(tombstones_do_not_reduce_the_capacity, EVERY_KIND, BURIES),
     LAW(stores_do_not_see_tombstones, EVERY_KIND, BURIES),
     LAW(ranks_do_not_count_tombstones, EVERY_KIND, BURIES),
     LAW(rekeying_drops_tombstones, EVERY_KIND, BURIES),
-    LAW(keys_come_and_go_among_tombstones, EVERY_KIND, BURIES),
+    LAW(keys_change_among_tombstones, EVERY_KIND, BURIES),
     {0},
 };

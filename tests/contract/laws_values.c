@@ -1,7 +1,7 @@
-/* Kinds that keep a small value with every key: it stays with its key, through all that moves it. */
+/* Kinds that store a small value per key: it stays with its key, whatever moves it. */
 #include "filters.h"
 
-/* Unique keys in all three forms, with the widest and the narrowest values, through everything that moves them. */
+/* Distinct keys with narrow and wide values, through every operation that moves fingerprints. */
 static void values_stay_with_their_keys(void **state) {
   const subject *s = subject_of(state);
   static const uint32_t bits[] = {1, 8, 32};
@@ -40,7 +40,7 @@ static void values_stay_with_their_keys(void **state) {
       if (round == 0) assert_status(BESOM_OK, besom_grow(both, 2 * slots));
       if (round == 1) assert_status(BESOM_OK, besom_shrink(both, slots / 2));
     }
-    for (size_t i = 0; i < KEYS; i += 3) /* the copies go, the value stays */
+    for (size_t i = 0; i < KEYS; i += 3) /* removing copies keeps the value */
       for (size_t n = 0; n < i + 1; n++)
         assert_status(BESOM_OK, besom_remove_u64(both, key_u64(MEMBERS, i)));
     for (size_t i = 1; i < KEYS; i += 3)
@@ -55,10 +55,12 @@ static void values_stay_with_their_keys(void **state) {
   }
 }
 
-/* In slots so narrow that a second copy is a second fingerprint: a value is not lost with one copy of its key. */
+/*
+ * Narrow slots, in which a second copy is a second fingerprint: removing one copy keeps the value.
+ */
 static void a_value_outlives_a_copy_of_its_key(void **state) {
   const subject *s = subject_of(state);
-  for (uint32_t width = least_width(s); width < 12; width++) {
+  for (uint32_t width = min_width(s); width < 12; width++) {
     besom_config config = geometry_of(s, 100, width);
     config.value_bits = 8;
     besom_filter *f = make_empty(&config);

@@ -15,9 +15,9 @@
 static besom_guard *open_guard(opener open_store, const char *directory, besom_layout layout) {
   besom_store *store = NULL;
   besom_guard *g = NULL;
-  besom_guard_config config = {.filter = {.kind = "aqf", .capacity = 100, .fpr = 0.01},
-                               .layout = layout,
-                               .durability = BESOM_DURABLE_SYNC};
+  besom_config filter = {.kind = "aqf", .capacity = 100, .fpr = 0.01};
+  besom_guard_config config = {
+      .filter = &filter, .layout = layout, .durability = BESOM_DURABLE_SYNC};
   assert_int_equal(open_store(directory, &store), BESOM_OK);
   assert_int_equal(besom_guard_open(&config, store, &g), BESOM_OK);
   return g;
@@ -31,7 +31,7 @@ static bool was_rebuilt(const besom_guard *g) {
 
 static void put_range(besom_guard *g, uint64_t from, uint64_t to) {
   for (uint64_t i = from; i < to; i++)
-    assert_int_equal(besom_guard_put_u64(g, key_u64(MEMBERS, i), &i, 8), BESOM_OK);
+    assert_int_equal(besom_guard_put_u64(g, key_u64(MEMBERS, i), &i, 8, 0), BESOM_OK);
 }
 
 static void assert_range(besom_guard *g, uint64_t n, uint64_t of) {
@@ -70,16 +70,16 @@ static void reopened(opener open_store, const char *path, const char *other, bes
   assert_range(g, 500, 700);
   besom_store *second = NULL;
   assert_int_equal(open_store(path, &second), BESOM_LOCKED);
-  besom_guard_close(g);
+  assert_int_equal(besom_guard_close(g), BESOM_OK);
   g = open_guard(open_store, path, layout);
   assert_false(was_rebuilt(g));
   assert_range(g, 500, 700);
   for (uint64_t i = 250; i < 500; i++)
     assert_int_equal(besom_guard_delete_u64(g, key_u64(MEMBERS, i)), BESOM_OK);
-  besom_guard_close(g);
+  assert_int_equal(besom_guard_close(g), BESOM_OK);
   g = open_guard(open_store, path, layout);
   assert_range(g, 250, 700);
-  besom_guard_close(g);
+  assert_int_equal(besom_guard_close(g), BESOM_OK);
 }
 
 static void a_guard_persists(void **state) {
@@ -96,19 +96,19 @@ static void older_store(opener open_store, const char *path, const char *other,
   assert_int_equal(besom_guard_sync(g), BESOM_OK);
   shell("cp -r '%s' '%s'", path, other); /* no write is running */
   put_range(g, 50, 80);
-  besom_guard_close(g);
+  assert_int_equal(besom_guard_close(g), BESOM_OK);
   snprintf(checkpoint, sizeof checkpoint, "%s/besom-guard.checkpoint", path);
   shell("cp '%s' '%s/'", checkpoint, other);
   g = open_guard(open_store, other, layout);
   assert_true(was_rebuilt(g));
   assert_range(g, 50, 100);
   put_range(g, 50, 60); /* other changes than in the original */
-  besom_guard_close(g);
+  assert_int_equal(besom_guard_close(g), BESOM_OK);
   shell("cp '%s' '%s/'", checkpoint, other);
   g = open_guard(open_store, other, layout);
   assert_true(was_rebuilt(g));
   assert_range(g, 60, 100);
-  besom_guard_close(g);
+  assert_int_equal(besom_guard_close(g), BESOM_OK);
 }
 
 static void a_checkpoint_newer_than_the_store_is_ignored(void **state) {
@@ -126,26 +126,26 @@ static void a_full_map_is_DISK_FULL(void **state) {
   besom_lmdb_options options = {.map_size = 1 << 18};
   besom_store *store = NULL;
   besom_guard *g = NULL;
-  besom_guard_config config = {.filter = {.kind = "aqf", .capacity = 1000, .fpr = 0.01},
-                               .durability = BESOM_DURABLE_BATCH};
+  besom_config filter = {.kind = "aqf", .capacity = 1000, .fpr = 0.01};
+  besom_guard_config config = {.filter = &filter, .durability = BESOM_DURABLE_BATCH};
   assert_int_equal(besom_store_lmdb(path.text, &options, NULL, &store), BESOM_OK);
   assert_int_equal(besom_guard_open(&config, store, &g), BESOM_OK);
   char value[2000] = "x";
   uint64_t n = 0;
   besom_status status;
-  while ((status = besom_guard_put_u64(g, n, value, sizeof value)) == BESOM_OK && n < 1000) n++;
+  while ((status = besom_guard_put_u64(g, n, value, sizeof value, 0)) == BESOM_OK && n < 1000) n++;
   assert_int_equal(status, BESOM_DISK_FULL);
   assert_true(n > 10);
   for (uint64_t i = 0; i < n + 20; i++)
     assert_int_equal(besom_guard_get_u64(g, i, NULL), i < n ? BESOM_OK : BESOM_NOT_FOUND);
-  besom_guard_close(g);
+  assert_int_equal(besom_guard_close(g), BESOM_OK);
   options.map_size *= 2; /* now there is room */
   assert_int_equal(besom_store_lmdb(path.text, &options, NULL, &store), BESOM_OK);
   assert_int_equal(besom_guard_open(&config, store, &g), BESOM_OK);
-  assert_int_equal(besom_guard_put_u64(g, n, value, sizeof value), BESOM_OK);
+  assert_int_equal(besom_guard_put_u64(g, n, value, sizeof value, 0), BESOM_OK);
   for (uint64_t i = 0; i < n + 20; i++)
     assert_int_equal(besom_guard_get_u64(g, i, NULL), i <= n ? BESOM_OK : BESOM_NOT_FOUND);
-  besom_guard_close(g);
+  assert_int_equal(besom_guard_close(g), BESOM_OK);
   shell("rm -rf '%s'%s", path.text, "");
   temp_dir_remove(&dir);
 }

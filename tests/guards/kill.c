@@ -61,10 +61,9 @@ static besom_guard *open_guard(const trial *t) {
   besom_guard *g;
   besom_status status = t->open(t->directory.text, &store);
   check(status == BESOM_OK, "the store does not open", status);
-  besom_guard_config config = {.filter = {.kind = "aqf", .capacity = 50, .fpr = 0.05},
-                               .layout = t->layout,
-                               .durability = t->durability,
-                               .step_items = 5};
+  besom_config filter = {.kind = "aqf", .capacity = 50, .fpr = 0.05};
+  besom_guard_config config = {
+      .filter = &filter, .layout = t->layout, .durability = t->durability, .step_items = 5};
   status = besom_guard_open(&config, store, &g);
   check(status == BESOM_OK, "the guard does not open", status);
   return g;
@@ -83,7 +82,7 @@ static void change(besom_guard *g, const intent *i) {
   uint8_t value[VALUE_BYTES];
   uint64_t key = key_u64(MEMBERS, i->key);
   besom_status status = i->new_value
-                            ? besom_guard_put_u64(g, key, value, make_value(i->new_value, value))
+                            ? besom_guard_put_u64(g, key, value, make_value(i->new_value, value), 0)
                             : besom_guard_delete_u64(g, key);
   check(status == BESOM_OK || (status == BESOM_NOT_FOUND && !i->old_value), "a change fails",
         status);
@@ -246,7 +245,8 @@ static void check_in_child(const trial *t, bool close) {
   if (child == 0) {
     besom_guard *g = open_guard(t);
     check_contents(t, g);
-    if (close) besom_guard_close(g);
+    besom_status status = close ? besom_guard_close(g) : BESOM_OK;
+    check(status == BESOM_OK, "the guard does not close well", status);
     _exit(0);
   }
   check(child > 0, "no process", BESOM_OK);

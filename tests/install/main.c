@@ -1,4 +1,4 @@
-/* An outside program: the smallest use of an installed besom. */
+/* The smallest program that uses an installed besom. */
 #include <besom.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* An outside program: the smallest use of an installed store over a database. */
+/* The smallest program that uses an installed store over a database. */
 #include <besom_store.h>
 #include <stdio.h>
 

@@ -23,7 +23,7 @@ class ClusterClient:
 
     def __call__(self, *words):
         port, asking = self.home, False
-        end = time.monotonic() + 60
+        end = time.monotonic() + 600
         while time.monotonic() < end:
             link = self.link(port)
             if asking:

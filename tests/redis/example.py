@@ -12,7 +12,7 @@ from servers import Server, die_with_parent, free_port, wait_for
 def status_of(url, data=None):
     try:
         request = urllib.request.Request(url, data=data, method="PUT" if data else "GET")
-        with urllib.request.urlopen(request, timeout=20) as response:
+        with urllib.request.urlopen(request, timeout=600) as response:
             return response.status, response.read()
     except urllib.error.HTTPError as error:
         return error.code, error.read()

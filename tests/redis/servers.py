@@ -20,7 +20,7 @@ class ReplyError(Exception):
 class Client:
     """One connection. Replies become str (simple), bytes (bulk), int, float, bool, None, list, dict or ReplyError."""
 
-    def __init__(self, port, protocol=2, timeout=60):
+    def __init__(self, port, protocol=2, timeout=600):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=timeout)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.stream = self.socket.makefile("rb")
@@ -137,7 +137,7 @@ class Server:
                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         return not wait or self.answers()
 
-    def answers(self, seconds=30):
+    def answers(self, seconds=600):
         end = time.monotonic() + seconds
         while time.monotonic() < end and self.process.poll() is None:
             try:
@@ -161,7 +161,7 @@ class Server:
             self.client()("SHUTDOWN")
         except (OSError, ReplyError):
             pass
-        self.process.wait(timeout=60)
+        self.process.wait(timeout=600)
 
     def restart(self, kill=False):
         self.kill() if kill else self.stop()
@@ -195,7 +195,7 @@ class Server:
             os._exit(1)
 
 
-def wait_for(condition, seconds=30, what="it"):
+def wait_for(condition, seconds=600, what="it"):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if condition():

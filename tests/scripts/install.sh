@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# install.sh BUILD WORK CC: installs a build into WORK/prefix, then builds and runs an outside program
-# against the installed copy: with pkg-config and with find_package, shared and static.
+# install.sh BUILD WORK CC SOVERSION: installs a build into WORK/prefix, checks the sonames, then
+# builds and runs an outside program against the installed copy: with pkg-config and with
+# find_package, shared and static.
 set -eu
-build=$1 work=$2 cc=$3
+build=$1 work=$2 cc=$3 soversion=$4
 outside=$(cd "$(dirname "$0")/../install" && pwd)
 
 run() {
@@ -10,16 +11,23 @@ run() {
   "$@"
 }
 
-unset DESTDIR # of a make install around this
+unset DESTDIR # of the `make install` that may run this
 rm -rf "$work"
 mkdir -p "$work"
 prefix=$work/prefix
 run cmake --install "$build" --prefix "$prefix"
 
 libdir=$(dirname "$(find "$prefix" -name libbesom.so)")
+for library in "$libdir"/libbesom*.so; do
+  soname=$(objdump -p "$library" | awk '$1 == "SONAME" { print $2 }')
+  if [[ $soname != $(basename "$library").$soversion ]]; then
+    echo "$library: the soname is $soname, not $(basename "$library").$soversion"
+    exit 1
+  fi
+done
 export PKG_CONFIG_PATH=$libdir/pkgconfig
 shared=() static=()
-eval "shared=($(pkg-config --cflags --libs besom))" # it quotes for the shell
+eval "shared=($(pkg-config --cflags --libs besom))" # pkg-config quotes for the shell
 eval "static=($(pkg-config --static --cflags --libs besom))"
 run "$cc" "$outside/main.c" "${shared[@]}" -o "$work/pc_shared"
 run "$cc" -static "$outside/main.c" "${static[@]}" -o "$work/pc_static"

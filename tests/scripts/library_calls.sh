@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# library_calls.sh ROOT: the library does not print, exit or abort, and takes memory from the filter's
-# allocator alone. Prints every call in src/ that is against it; src/core/memory.c is the exception.
+# library_calls.sh ROOT: the library does not print, exit or abort, and allocates only with the
+# allocator of the filter. Prints every call in src/ that breaks this; src/core/memory.c is exempt.
 set -eu
 cd "$1"
 
@@ -8,8 +8,8 @@ cd "$1"
 find src -name '*.[ch]' ! -path src/core/memory.c -print0 | xargs -0 awk '
   BEGIN {
     memory = "malloc|calloc|realloc|free|aligned_alloc|posix_memalign|strdup"
-    talk = "printf|fprintf|vprintf|vfprintf|puts|fputs|putchar|perror|exit|_exit|abort|assert"
-    call = "(^|[^A-Za-z0-9_.>])(" memory "|" talk ")[ \t]*[(]"
+    output = "printf|fprintf|vprintf|vfprintf|puts|fputs|putchar|perror|exit|_exit|abort|assert"
+    call = "(^|[^A-Za-z0-9_.>])(" memory "|" output ")[ \t]*[(]"
   }
   FNR == 1 { in_comment = 0 }
   {

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# shared_symbols.sh LIBRARY LIST [--update]: the shared library exports what LIST says, and only besom_ names.
+# shared_symbols.sh LIBRARY LIST [--update]: the shared library exports exactly the symbols of LIST,
+# and all of them begin with besom_. With --update, writes LIST.
 set -eu
 
-# LC_ALL: the same order everywhere.
+# LC_ALL: the same order in every locale.
 exported() { nm -D --defined-only "$1" | awk '{ print $3 }' | LC_ALL=C sort; }
 
 if [[ ${3-} == --update ]]; then
   exported "$1" >"$2"
 elif ! diff "$2" <(exported "$1"); then
-  echo "The exported symbols (>) are not those of $2 (<)."
-  echo "If the public API was meant to change: make symbols"
+  echo "The exported symbols (>) differ from those of $2 (<)."
+  echo "If the change of the public API is intended, run: make symbols"
   exit 1
 fi
 

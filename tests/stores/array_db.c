@@ -129,13 +129,14 @@ static void array_close(void *db) {
 }
 
 const besom_ordered_ops array_ops = {
+    .size = sizeof(besom_ordered_ops),
+    .max_key = ARRAY_MAX_KEY,
     .get = array_get,
     .scan = array_scan,
     .write = array_write,
     .sync = array_sync,
     .commit_number = array_commit_number,
     .close = array_close,
-    .max_key = ARRAY_MAX_KEY,
 };
 
 void array_db_init(array_db *db) {

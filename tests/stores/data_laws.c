@@ -145,7 +145,7 @@ static void calls_are_counted_exactly(subject *s) {
   assert_int_equal(store->ops->replace(store, at, &record.api), BESOM_OK);
   assert_int_equal(store->ops->remove(store, at), BESOM_OK);
   assert_int_equal(store->ops->remove(store, at), BESOM_OK);
-  assert_int_equal(store->ops->table_put(store, BESOM_TABLE_NOTES, &entry), BESOM_OK);
+  assert_int_equal(store->ops->table_put(store, BESOM_TABLE_MANIFEST, &entry), BESOM_OK);
   for (unsigned i = 0; i < 3; i++)
     assert_int_equal(store->ops->table_put(store, BESOM_TABLE_KEYS, &entry), BESOM_OK);
   assert_int_equal(store->ops->table_remove(store, BESOM_TABLE_KEYS, key), BESOM_OK);

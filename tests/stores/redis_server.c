@@ -56,7 +56,7 @@ static void start(void) {
 }
 
 static bool answers(void) {
-  for (unsigned tries = 0; tries < 200; tries++) {
+  for (unsigned tries = 0; tries < 30000; tries++) {
     redisContext *link = link_to_server();
     redisReply *pong = link ? redisCommand(link, "PING") : NULL;
     if (pong) freeReplyObject(pong);

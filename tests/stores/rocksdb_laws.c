@@ -23,9 +23,10 @@ static void a_failed_open_has_a_reason(subject *s) {
   assert_int_equal(besom_store_rocksdb(nowhere, NULL, &reason, &store), BESOM_IO);
   assert_non_null(reason);
   assert_int_equal(besom_store_rocksdb(NULL, NULL, &reason, &store), BESOM_INVALID);
-  assert_int_equal(
-      besom_store_rocksdb(s->at.text, &(besom_rocksdb_options){.bloom_bits = -1}, NULL, &store),
-      BESOM_INVALID);
+  assert_int_equal(besom_store_rocksdb(s->at.text,
+                                       &(besom_rocksdb_options){.bloom_bits_per_key = -1}, NULL,
+                                       &store),
+                   BESOM_INVALID);
   assert_null(store);
   assert_int_equal(temp_dir_count(&s->dir), 0);
 }
@@ -51,7 +52,8 @@ static besom_status ignore(void *ctx, const besom_record *record) {
 static void all_options_can_be_used(subject *s) {
   failing_allocator memory;
   failing_allocator_init(&memory);
-  besom_rocksdb_options options = {.cache_bytes = 1 << 20, .bloom_bits = 10, .direct_reads = true};
+  besom_rocksdb_options options = {
+      .cache_bytes = 1 << 20, .bloom_bits_per_key = 10, .direct_reads = true};
   options.allocator = &memory.api;
   besom_store *store = NULL;
   memory.fail_at = 1;

@@ -1,5 +1,5 @@
 /*
- * damage.h - saved filters with some bits changed under checksums that fit, as an attacker would make them.
+ * damage.h - saved filters with some bits changed and correct checksums, as an attacker makes them.
  */
 #ifndef BESOM_TESTS_DAMAGE_H
 #define BESOM_TESTS_DAMAGE_H
@@ -15,8 +15,8 @@
 #include "support/memory_sink.h"
 
 /*
- * What is loaded of a copy with one to three bits changed, mostly where the parameters are; NULL if it was refused.
- * What was taken must save itself as the very bytes.
+ * Loads a copy with one to three bits changed, mostly in the parameters. Returns NULL if besom_load
+ * refuses it. A filter that loads must save as the same bytes.
  */
 static inline besom_filter *load_damaged(const memory_sink *saved, random_stream *random,
                                          size_t round) {

@@ -16,11 +16,11 @@ static bool must_fail(const failing_allocator *a) {
   return a->calls == a->fail_at || (a->fail_after && a->calls > a->fail_at);
 }
 
-/* The books are apart from the memory, so that asan guards both of its ends. */
+/* The list of blocks is separate from the memory, so that asan guards both ends of each block. */
 static void *allocate(void *ctx, size_t size) {
   failing_allocator *a = ctx;
   a->calls++;
-  if (size == 0 && !a->mistake) a->mistake = "asked for 0 bytes";
+  if (size == 0 && !a->mistake) a->mistake = "allocated 0 bytes";
   if (must_fail(a)) return NULL;
   void *memory = calloc(1, size);
   if (!memory) return NULL;
@@ -40,13 +40,13 @@ static void release(void *ctx, void *memory, size_t size) {
   for (size_t i = 0; i < a->live_blocks; i++) {
     if (a->blocks[i].memory != memory) continue;
     if (a->blocks[i].size != size && !a->mistake)
-      a->mistake = "released with another size than allocated";
+      a->mistake = "released with a size other than the allocated one";
     a->live_bytes -= a->blocks[i].size;
     a->blocks[i] = a->blocks[--a->live_blocks];
     free(memory);
     return;
   }
-  if (!a->mistake) a->mistake = "released what was not allocated, or twice";
+  if (!a->mistake) a->mistake = "released memory that is not allocated";
 }
 
 void failing_allocator_init(failing_allocator *a) {

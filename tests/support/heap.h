@@ -1,15 +1,15 @@
 /*
- * heap.h - memory of the tests themselves. A test that gets none has nothing to say: it ends the program.
+ * heap.h - memory of the tests themselves. Aborts the program if there is none.
  */
 #ifndef BESOM_TESTS_HEAP_H
 #define BESOM_TESTS_HEAP_H
 
 #include <stddef.h>
 
-/* n zeroed elements (n = 0 gives a pointer, too); free() them. */
+/* n zeroed elements; not NULL for n = 0. The caller calls free(). */
 void *heap_array(size_t n, size_t size);
 
-/* The memory with a new size; free() it. */
+/* realloc; the caller calls free(). */
 void *heap_resize(void *memory, size_t size);
 
 #endif

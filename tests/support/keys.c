@@ -29,7 +29,7 @@ uint64_t *keys_u64(uint64_t stream, size_t n) {
   return keys;
 }
 
-/* Equal lengths from 8 on differ in the first 8 bytes; each shorter length occurs once. */
+/* Keys of equal length from 8 on differ in the first 8 bytes; each shorter length occurs once. */
 static void write_byte_key(unsigned char *out, size_t len, uint64_t stream, size_t i) {
   uint64_t word = key_u64(stream, i);
   random_stream random = {word};
@@ -44,10 +44,10 @@ byte_keys byte_keys_new(uint64_t stream, size_t n) {
   keys.keys = heap_array(n, sizeof *keys.keys);
   keys.storage = heap_array(n, LONGEST_KEY);
   for (size_t i = 0; i < n; i++) {
-    unsigned char *place = keys.storage + i * LONGEST_KEY;
+    unsigned char *data = keys.storage + i * LONGEST_KEY;
     size_t len = i <= LONGEST_KEY ? i : 8 + (size_t)(key_u64(stream, i) % (LONGEST_KEY - 7));
-    write_byte_key(place, len, stream, i);
-    keys.keys[i] = (besom_bytes){place, len};
+    write_byte_key(data, len, stream, i);
+    keys.keys[i] = (besom_bytes){data, len};
   }
   return keys;
 }

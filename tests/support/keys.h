@@ -1,15 +1,15 @@
 /*
- * keys.h - keys to test with: random to the eye, the same in every run, all different by construction.
+ * keys.h - pseudo-random test keys: the same in every run, and all different by construction.
  */
 #ifndef BESOM_TESTS_KEYS_H
 #define BESOM_TESTS_KEYS_H
 
 #include "besom.h"
 
-/* The finisher of splitmix64: a bijection of 64-bit numbers. */
+/* The finalizer of splitmix64: a bijection of 64-bit numbers. */
 uint64_t mix64(uint64_t x);
 
-/* A generator of random numbers: splitmix64. Start it with any state. */
+/* A pseudo-random number generator: splitmix64. Any initial state is valid. */
 typedef struct random_stream {
   uint64_t state;
 } random_stream;
@@ -17,18 +17,19 @@ typedef struct random_stream {
 uint64_t random_next(random_stream *random);
 uint64_t random_below(random_stream *random, uint64_t bound);
 
-/* Streams of keys. Members come from one, negatives from another: no key is in two. */
+/* Streams of keys, for members and absent keys. No key is in two streams. */
 enum { MEMBERS = 1, NEGATIVES = 2, MORE_MEMBERS = 3, OTHER_MEMBERS = 4 };
 
 /* The i-th key of a stream, i < 2^40. */
 uint64_t key_u64(uint64_t stream, uint64_t i);
 
-/* The first n of them; free() the array. */
+/* The first n keys of a stream; the caller calls free(). */
 uint64_t *keys_u64(uint64_t stream, size_t n);
 
 /*
- * The first n byte strings of a stream: key i has length i up to 100, then 8 to 100. All lengths occur, and
- * no two keys are equal. The short ones of two streams may be.
+ * The first n byte strings of a stream: key i has length i for i up to 100, then a length of 8 to
+ * 100. All lengths occur, and no two keys of a stream are equal. Short keys of two streams may be
+ * equal.
  */
 typedef struct byte_keys {
   besom_bytes *keys;
@@ -41,10 +42,10 @@ enum { LONGEST_KEY = 100 };
 byte_keys byte_keys_new(uint64_t stream, size_t n);
 void byte_keys_free(byte_keys *keys);
 
-/* The digests of n keys under the filter's hash; free() the array. */
+/* The digests of n keys under the hash of the filter; the caller calls free(). */
 besom_digest *digests_of_u64(const besom_filter *f, const uint64_t *keys, size_t n);
 
-/* In the order that besom_build_sorted wants. */
+/* In the order that besom_build_sorted needs. */
 void sort_digests(besom_digest *digests, size_t n);
 
 #endif

@@ -7,7 +7,7 @@
 
 static besom_status append(void *ctx, const void *data, size_t len) {
   memory_sink *sink = ctx;
-  if (len > sink->limit - sink->len) return sink->complaint;
+  if (len > sink->limit - sink->len) return sink->status;
   if (sink->len + len > sink->room) {
     sink->room = 2 * (sink->len + len);
     sink->data = heap_resize(sink->data, sink->room);
@@ -18,8 +18,8 @@ static besom_status append(void *ctx, const void *data, size_t len) {
 }
 
 void memory_sink_init(memory_sink *sink) {
-  *sink = (memory_sink){
-      .api = {.write = append, .ctx = sink}, .limit = SIZE_MAX, .complaint = BESOM_IO};
+  *sink =
+      (memory_sink){.api = {.write = append, .ctx = sink}, .limit = SIZE_MAX, .status = BESOM_IO};
 }
 
 void memory_sink_close(memory_sink *sink) {

@@ -1,5 +1,5 @@
 /*
- * memory_sink.h - saved filters in memory, and a sink that fails when told to.
+ * memory_sink.h - a besom_sink that writes to memory, and can fail at a chosen byte.
  */
 #ifndef BESOM_TESTS_MEMORY_SINK_H
 #define BESOM_TESTS_MEMORY_SINK_H
@@ -7,11 +7,11 @@
 #include "besom.h"
 
 typedef struct memory_sink {
-  besom_sink api; /* give &api to besom_save; its ctx is this struct, which must not move */
+  besom_sink api; /* pass &api to besom_save; its ctx is this struct, which must not move */
   uint8_t *data;
   size_t len, room;
-  size_t limit;           /* a write that would go beyond this many bytes fails */
-  besom_status complaint; /* with this status */
+  size_t limit;        /* a write that would go beyond this many bytes fails */
+  besom_status status; /* with this status */
 } memory_sink;
 
 void memory_sink_init(memory_sink *sink);

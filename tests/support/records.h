@@ -1,5 +1,5 @@
 /*
- * records.h - records of stores to test with, each made from a number.
+ * records.h - test records for stores, each computed from a number.
  */
 #ifndef BESOM_TESTS_RECORDS_H
 #define BESOM_TESTS_RECORDS_H
@@ -13,10 +13,12 @@ typedef struct made_record {
   uint8_t key[64], value[LARGEST_VALUE];
 } made_record;
 
-/* Bytes that are random to the eye. */
+/* Pseudo-random bytes. */
 void fill_bytes(uint8_t *out, size_t len, uint64_t seed);
 
-/* Keys of 0 to 63 bytes; values small, mostly, so that sizes repeat and memory is recycled. The record must not move.
+/*
+ * Keys of 0 to 63 bytes. Most values are small, so that sizes repeat and memory is reused. The
+ * record must not move.
  */
 void make_record(made_record *record, uint64_t number);
 

@@ -6,7 +6,7 @@
 #include "support/heap.h"
 #include "support/keys.h"
 
-enum { UNIVERSE = 77 }; /* a stream of keys of its own */
+enum { UNIVERSE = 77 }; /* a separate stream of keys */
 
 uint64_t reference_key(size_t i) {
   return key_u64(UNIVERSE, i);
@@ -18,7 +18,7 @@ int compare_addresses(const void *a, const void *b) {
   return x->lo < y->lo ? -1 : x->lo > y->lo;
 }
 
-/* Of two buckets that it may be in, the first one stands for both. */
+/* Of the two buckets of a fingerprint, the address is that of the first. */
 static address address_of(besom_entry entry, uint32_t width) {
   if (entry.has_alternate && entry.alternate < entry.quotient) entry.quotient = entry.alternate;
   if (width >= 64) return (address){entry.quotient, entry.remainder};
@@ -26,7 +26,7 @@ static address address_of(besom_entry entry, uint32_t width) {
                    entry.quotient << width | entry.remainder};
 }
 
-/* An entry must fit the geometry, and quotients must not descend. */
+/* An entry must fit the geometry, and quotients must ascend. */
 static bool plausible(besom_entry entry, const besom_statistics *stats, uint64_t last_quotient) {
   if (entry.quotient >= stats->slots || entry.quotient < last_quotient) return false;
   return stats->width >= 64 || entry.remainder >> stats->width == 0;
@@ -46,7 +46,7 @@ address *stored_addresses(const besom_filter *f, size_t *n) {
     last_quotient = entry.quotient;
     for (uint64_t i = 0; i < entry.count; i++) all[(*n)++] = address_of(entry, stats.width);
   }
-  /* The end stays the end. */
+  /* After END, next returns END again. */
   bool complete =
       status == BESOM_END && *n == stats.items && besom_iter_next(iter, &entry) == BESOM_END;
   besom_iter_close(iter);
@@ -58,8 +58,8 @@ address *stored_addresses(const besom_filter *f, size_t *n) {
   return NULL;
 }
 
-/* The address of key i, from a scratch filter that holds it alone. */
-static besom_status learn_address(besom_filter *scratch, size_t i, address *out) {
+/* The address of key i, from a scratch filter that holds only this key. */
+static besom_status find_address(besom_filter *scratch, size_t i, address *out) {
   besom_status status = besom_insert_u64(scratch, reference_key(i));
   if (status != BESOM_OK) return status;
   size_t n = 0;
@@ -85,13 +85,13 @@ static void sort_into_classes(reference *ref, const address *of_keys) {
   for (size_t i = 0; i < ref->universe; i++) ref->class_of[i] = class_with(ref, of_keys[i]);
 }
 
-static besom_status learn_addresses(reference *ref, const besom_filter *f) {
+static besom_status find_addresses(reference *ref, const besom_filter *f) {
   besom_filter *scratch = NULL;
   besom_status status = besom_create_like(f, &scratch);
   if (status != BESOM_OK) return status;
   address *of_keys = heap_array(ref->universe, sizeof *of_keys);
   for (size_t i = 0; i < ref->universe && status == BESOM_OK; i++)
-    status = learn_address(scratch, i, &of_keys[i]);
+    status = find_address(scratch, i, &of_keys[i]);
   if (status == BESOM_OK) sort_into_classes(ref, of_keys);
   free(of_keys);
   besom_free(scratch);
@@ -118,7 +118,7 @@ besom_status reference_init(reference *ref, const besom_filter *f, size_t univer
   ref->class_of = heap_array(universe, sizeof *ref->class_of);
   ref->addresses = heap_array(universe, sizeof *ref->addresses);
   ref->held = heap_array(universe, sizeof *ref->held);
-  return ref->exact ? learn_addresses(ref, f) : BESOM_OK;
+  return ref->exact ? find_addresses(ref, f) : BESOM_OK;
 }
 
 void reference_close(reference *ref) {
@@ -148,22 +148,24 @@ const char *reference_check_key(const reference *ref, const besom_filter *f, siz
   if (!ref->counts) return NULL;
   uint64_t n = 0;
   if (besom_count_u64(f, reference_key(i), &n) != BESOM_OK) return "count fails";
-  if (n < ref->copies[i]) return "a count below the truth";
-  return ref->exact && n != held ? "a count that is not the copies of the fingerprint" : NULL;
+  if (n < ref->copies[i]) return "a count below the number of copies";
+  return ref->exact && n != held ? "a count that is not that of the copies of the fingerprint"
+                                 : NULL;
 }
 
 static const char *check_stored(const reference *ref, const besom_filter *f) {
   size_t n = 0;
   address *stored = stored_addresses(f, &n);
-  if (!stored) return "iterating gives too few, too many, descending or impossible entries";
+  if (!stored) return "iterating returns too few, too many, descending or impossible entries";
   const char *wrong = NULL;
   size_t at = 0;
   for (size_t c = 0; c < ref->classes && !wrong; c++) {
     uint64_t run = 0;
     while (at < n && !compare_addresses(&stored[at], &ref->addresses[c])) at++, run++;
-    if (run != ref->held[c]) wrong = "iterating gives another number of copies than were inserted";
+    if (run != ref->held[c])
+      wrong = "iterating returns another number of copies than were inserted";
   }
-  if (!wrong && at != n) wrong = "iterating gives a fingerprint that was not inserted";
+  if (!wrong && at != n) wrong = "iterating returns a fingerprint that was not inserted";
   free(stored);
   return wrong;
 }
@@ -174,7 +176,7 @@ const char *reference_check(const reference *ref, const besom_filter *f) {
     return wrong ? wrong : "validate fails without a reason";
   besom_statistics stats;
   if (besom_stats(f, &stats) != BESOM_OK) return "stats fail";
-  /* Kinds that keep no copies do not count a key that they answered yes to already. */
+  /* Kinds without copies do not count a key that they already answer yes to. */
   if (ref->counts ? stats.items != ref->items : stats.items > ref->items)
     return "a wrong number of items";
   for (size_t i = 0; i < ref->universe && !wrong; i++) wrong = reference_check_key(ref, f, i);

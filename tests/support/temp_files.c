@@ -18,7 +18,7 @@ void temp_dir_make(temp_dir *dir) {
   abort();
 }
 
-/* Calls remove on each file if asked to, and tells how many there are. */
+/* Counts the files, and removes them if asked to. */
 static size_t walk(const temp_dir *dir, bool unlinking) {
   DIR *listing = opendir(dir->path);
   size_t n = 0;

@@ -12,7 +12,7 @@
 
 #include "layered/stack_plan.h"
 #include "support/heap.h"
-#include "support/law_of_zipf.h"
+#include "support/zipf_sampler.h"
 
 /* The numbers of keys and the shares that the plan computes with are those that come. */
 static void what_is_seen_is_foretold(void **state) {
@@ -20,7 +20,7 @@ static void what_is_seen_is_foretold(void **state) {
   enum { N = 20000 };
   for (double skew = 0; skew < 1.6; skew += 0.5)
     for (size_t queries = 100; queries <= 100000; queries *= 10) {
-      law_of_zipf z = zipf_new(skew, N);
+      zipf_sampler z = zipf_new(skew, N);
       char *seen = heap_array(N, 1);
       double keys = 0, share = 0, expected_keys, expected_share;
       memset(seen, 0, N);

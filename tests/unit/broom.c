@@ -35,7 +35,7 @@ static size_t matches_of(const subject *s, uint64_t key) {
 
 /* Queries until the given number of rounds has begun. Returns the number of the next key. */
 static uint64_t query_until_round(subject *s, uint64_t rounds, uint64_t next) {
-  while (stats_of(s->f).rounds < rounds) query_and_adapt(s, key_u64(NEGATIVES, next++));
+  while (counter_of(s->f, "rounds") < rounds) query_and_adapt(s, key_u64(NEGATIVES, next++));
   return next;
 }
 
@@ -75,9 +75,9 @@ static void steps_are_bounded(void **state) {
       assert_true(s.reads <= matches + (STEP_ENTRIES - 1) + longest);
       if (!matches) assert_int_equal(s.reads, 0);
       if (!matches) assert_int_equal(inside(&s)->rounds.frontier, frontier);
-      if (stats_of(s.f).rounds != rounds) {
+      if (counter_of(s.f, "rounds") != rounds) {
         if (rounds) assert_int_equal(moved, begun_with);
-        rounds = stats_of(s.f).rounds;
+        rounds = counter_of(s.f, "rounds");
         begun_with = s.n;
         moved = 0;
         frontier = 0;
@@ -128,7 +128,7 @@ static void a_fix_lasts_until_its_run_is_redrawn(void **state) {
   size_t n = 0, checked = 0;
   subject_open(&s, "broom", SLOTS, 8, NULL);
   fill(&s, 0.9);
-  for (uint64_t i = 0; stats_of(s.f).rounds < 3; i++) {
+  for (uint64_t i = 0; counter_of(s.f, "rounds") < 3; i++) {
     uint64_t key = key_u64(NEGATIVES, i);
     if (!besom_contains_u64(s.f, key)) continue;
     query_and_adapt(&s, key);
@@ -145,7 +145,7 @@ static void a_fix_lasts_until_its_run_is_redrawn(void **state) {
     }
   }
   assert_true(n > SLOTS / 2 && checked > 10 * n);
-  assert_int_equal(stats_of(s.f).direct_corrections, n);
+  assert_int_equal(counter_of(s.f, "direct_corrections"), n);
   free(fixed);
   free(fixed_in);
   subject_close(&s);
@@ -204,8 +204,8 @@ static void an_amortized_round_runs_at_once(void **state) {
   size_t failed = 0;
   subject_open(&s, "broom", 500, 6, "rounds=amortized");
   fill(&s, 0.9);
-  for (uint64_t i = 0; stats_of(s.f).rounds < 3; i++) {
-    uint64_t key = key_u64(NEGATIVES, i), rounds = stats_of(s.f).rounds;
+  for (uint64_t i = 0; counter_of(s.f, "rounds") < 3; i++) {
+    uint64_t key = key_u64(NEGATIVES, i), rounds = counter_of(s.f, "rounds");
     size_t matches = matches_of(&s, key);
     if (!matches) continue;
     for (size_t at = 1; at < s.n; at += 97) {
@@ -223,9 +223,9 @@ static void an_amortized_round_runs_at_once(void **state) {
       memory_sink_close(&after);
       if (status == BESOM_OK) break;
     }
-    if (stats_of(s.f).rounds == rounds) {
+    if (counter_of(s.f, "rounds") == rounds) {
       query_and_adapt(&s, key);
-      if (stats_of(s.f).rounds == rounds) continue;
+      if (counter_of(s.f, "rounds") == rounds) continue;
       assert_int_equal(s.reads % s.n, s.reads - s.n);
     }
     assert_true(between_rounds(&s));
@@ -250,7 +250,7 @@ static void a_file_keeps_the_round(void **state) {
   save_and_load(&s);
   saved(&s, &after);
   assert_true(memory_sinks_equal(&before, &after));
-  assert_int_equal(stats_of(s.f).rounds, 2);
+  assert_int_equal(counter_of(s.f, "rounds"), 2);
   assert_false(between_rounds(&s));
   assert_none_lost(&s);
   for (size_t i = 0; i < 5000; i++) query_and_adapt(&s, key_u64(NEGATIVES, next + i));
@@ -284,7 +284,7 @@ static void filters_of_different_rounds_merge_with_their_keys(void **state) {
   query_until_round(&a, 1, 0);
   assert_int_equal(besom_create_like(a.f, &like), BESOM_OK);
   assert_int_equal(besom_merge(a.f, like, &both), BESOM_OK);
-  assert_int_equal(stats_of(both).rounds, 1);
+  assert_int_equal(counter_of(both, "rounds"), 1);
   besom_free(both);
   besom_free(like);
   for (size_t i = 0; i < 2; i++) {
@@ -298,7 +298,7 @@ static void filters_of_different_rounds_merge_with_their_keys(void **state) {
     second->fail_at = 0;
     assert_int_equal(besom_merge(first->f, second->f, &both), BESOM_OK);
     assert_int_equal(besom_validate(both, NULL), BESOM_OK);
-    assert_int_equal(stats_of(both).rounds, stats_of(first->f).rounds);
+    assert_int_equal(counter_of(both, "rounds"), counter_of(first->f, "rounds"));
     for (size_t j = 0; j < 900; j++) assert_true(besom_contains_u64(both, key_u64(MEMBERS, j)));
     for (size_t j = 0; j < 900; j++)
       assert_true(besom_contains_u64(both, key_u64(MORE_MEMBERS, j)));

@@ -17,19 +17,20 @@
 enum { MEMBERS_STORED = 2000, QUERIES = 60000, CYCLES = 12, REPLAYS = 10 };
 
 static besom_guard *open_guard(const char *kind, const char *options, double reserve) {
-  besom_guard_config config = {.filter = {.kind = kind,
-                                          .options = options,
-                                          .seed = (const uint8_t *)"an open secret..",
-                                          .capacity = MEMBERS_STORED,
-                                          .fpr = 1.0 / 32,
-                                          .reserve = reserve}};
+  besom_config filter = {.kind = kind,
+                         .options = options,
+                         .seed = (const uint8_t *)"an open secret..",
+                         .capacity = MEMBERS_STORED,
+                         .fpr = 1.0 / 32,
+                         .reserve = reserve};
+  besom_guard_config config = {.filter = &filter};
   besom_store *store = NULL;
   besom_guard *g = NULL;
   assert_int_equal(besom_store_memory(NULL, &store), BESOM_OK);
   assert_int_equal(besom_guard_open(&config, store, &g), BESOM_OK);
   for (uint64_t i = 0; i < MEMBERS_STORED; i++) {
     uint64_t key = key_u64(MEMBERS, i);
-    assert_int_equal(besom_guard_put_new(g, &key, sizeof key, "", 0), BESOM_OK);
+    assert_int_equal(besom_guard_put(g, &key, sizeof key, "", 0, BESOM_PUT_NEW), BESOM_OK);
   }
   return g;
 }
@@ -74,7 +75,7 @@ static outcome attack(const char *kind, const char *options, double reserve, siz
     uint64_t key = key_u64(MEMBERS, i);
     assert_int_equal(besom_guard_get(g, &key, sizeof key, NULL), BESOM_OK);
   }
-  besom_guard_close(g);
+  assert_int_equal(besom_guard_close(g), BESOM_OK);
   free(keys);
   print_message(
       "%s %s: %zu collected, %zu in loops, false-positive rate of these %.2f, adapt full %llu\n",

@@ -190,8 +190,9 @@ static void a_directory_is_not_replaced(void **state) {
 static besom_status load_by(unsigned way, const char *path) {
   besom_filter *f = NULL;
   errno = 0;
-  besom_status status = way == 0 ? besom_load_file(path, NULL, &f)
-                                 : besom_open_mmap(path, way == 1 ? 0 : BESOM_TRUSTED, &f);
+  static const unsigned flags[] = {0, BESOM_OPEN_MMAP, BESOM_OPEN_MMAP | BESOM_OPEN_TRUSTED};
+  besom_open_options options = {.flags = flags[way]};
+  besom_status status = besom_open(path, way ? &options : NULL, &f);
   assert_int_equal(f != NULL, status == BESOM_OK);
   besom_free(f);
   return status;
@@ -262,8 +263,9 @@ static void a_fifo_is_no_saved_filter(void **state) {
   temp_path path = temp_dir_file(&s.dir, "fifo");
   assert_int_equal(mkfifo(path.text, 0600), 0);
   alarm(10);
-  assert_int_equal(besom_load_file(path.text, NULL, &f), BESOM_CORRUPT);
-  assert_int_equal(besom_open_mmap(path.text, 0, &f), BESOM_CORRUPT);
+  assert_int_equal(besom_open(path.text, NULL, &f), BESOM_CORRUPT);
+  assert_int_equal(besom_open(path.text, &(besom_open_options){.flags = BESOM_OPEN_MMAP}, &f),
+                   BESOM_CORRUPT);
   alarm(0);
   close_scene(&s);
 }

@@ -33,7 +33,7 @@ static besom_status build(const uint64_t *keys, size_t n, const besom_config *wa
   besom_config config = *wanted;
   config.kind = "fuse";
   if (!config.seed) config.seed = seed;
-  besom_status status = besom_build(&config, &source, NULL, NULL, out);
+  besom_status status = besom_build(&config, &(besom_input){.yes = &source}, out);
   assert_true(a.reads <= n); /* whatever goes wrong inside, the source is read once */
   return status;
 }
@@ -67,7 +67,7 @@ static void every_small_set_is_built(void **state) {
       assert_int_equal(build(keys, n, &(besom_config){.capacity = n + 1, .seed = bytes}, &f),
                        BESOM_OK);
       assert_holds(f, keys, n);
-      assert_int_equal(stats_of(f).items, n);
+      assert_int_equal(stats_of(f).keys, n);
       besom_free(f);
     }
   free(keys);
@@ -108,7 +108,7 @@ static void copies_and_order_do_not_matter(void **state) {
     assert_int_equal(
         build(keys, totals[t], &(besom_config){.capacity = DIFFERENT, .fpr = 0.01}, &other),
         BESOM_OK);
-    assert_int_equal(stats_of(other).items, DIFFERENT);
+    assert_int_equal(stats_of(other).keys, DIFFERENT);
     assert_same_bytes(plain, other);
     besom_free(other);
   }
@@ -147,7 +147,8 @@ static void impossible_wishes_are_refused(void **state) {
   besom_filter *f = NULL;
   assert_int_equal(build(keys, 3, &(besom_config){.capacity = 3, .fpr = 0x1p-33}, &f),
                    BESOM_INVALID);
-  assert_int_equal(build(keys, 3, &(besom_config){.capacity = 3, .bits = 1}, &f), BESOM_INVALID);
+  assert_int_equal(build(keys, 3, &(besom_config){.capacity = 3, .bits_per_key = 1}, &f),
+                   BESOM_INVALID);
   assert_int_equal(build(keys, 3, &(besom_config){.capacity = 3, .value_bits = 1}, &f),
                    BESOM_INVALID);
   assert_int_equal(build(keys, 3, &(besom_config){.capacity = 3, .reserve = 0.1}, &f),

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "besom_store.h"
+#include "guard_setup.h"
 #include "support/heap.h"
 #include "support/keys.h"
 #include "support/temp_files.h"
@@ -80,8 +80,10 @@ static inline besom_status durable_scan(besom_store *s, besom_place from, besom_
   return fails_now(s) ? BESOM_IO : inner_of(s)->ops->scan(inner_of(s), from, visit, ctx);
 }
 
-static inline besom_status durable_stats(const besom_store *s, besom_store_statistics *stats) {
-  return besom_store_stats(((const durable_store *)s)->inner, stats);
+static inline besom_status durable_stats(const besom_store *s, besom_store_statistics *stats,
+                                         size_t size) {
+  const besom_store *inner = ((const durable_store *)s)->inner;
+  return inner->ops->stats(inner, stats, size);
 }
 
 static inline void durable_close(besom_store *s) {
@@ -136,6 +138,7 @@ static inline const char *durable_directory(const besom_store *s) {
 }
 
 static const besom_store_ops durable_ops = {
+    .size = sizeof(besom_store_ops),
     .append = durable_append,
     .get = durable_get,
     .replace = durable_replace,
@@ -158,7 +161,7 @@ static const besom_store_ops durable_ops = {
 /* ------------------------------------------------------------------ the guard under test */
 
 typedef struct subject {
-  besom_guard_config config;
+  guard_setup setup;
   durable_store store;
   temp_dir directory;
   besom_guard *guard;
@@ -193,34 +196,40 @@ static inline void close_inner(subject *s) {
 static inline besom_status subject_reopen(subject *s) {
   if (!s->store.inner) open_inner(s);
   s->store.open = true;
-  besom_status status = besom_guard_open(&s->config, &s->store.head, &s->guard);
+  besom_status status = open_guard(&s->setup, &s->store.head, &s->guard);
   if (status != BESOM_OK) s->store.open = false;
   return status;
 }
 
-static inline void subject_open(subject *s, const besom_guard_config *config) {
+static inline void subject_open(subject *s, const guard_setup *setup) {
   memset(s, 0, sizeof *s);
   temp_dir_make(&s->directory);
   s->store.head.ops = &durable_ops;
   s->store.directory = s->directory.path;
-  s->config = *config;
+  s->setup = *setup;
   s->keys = byte_keys_new(MEMBERS, UNIVERSE);
   assert_int_equal(subject_reopen(s), BESOM_OK);
 }
 
-static inline void subject_close_guard(subject *s) {
+/* The guard is closed in any case; the status says whether sync and checkpoint succeeded. */
+static inline besom_status try_close_guard(subject *s) {
   if (s->in_batch) memcpy(s->values, s->before, sizeof s->values);
   s->in_batch = false;
-  besom_guard_close(s->guard);
+  besom_status status = besom_guard_close(s->guard);
   s->guard = NULL;
   assert_false(s->store.open);
   close_inner(s);
+  return status;
+}
+
+static inline void subject_close_guard(subject *s) {
+  assert_int_equal(try_close_guard(s), BESOM_OK);
 }
 
 /* Simulates a kill of the process: no further call reaches the store. */
 static inline void subject_crash(subject *s) {
   s->store.dead = true;
-  subject_close_guard(s);
+  assert_int_equal(try_close_guard(s), BESOM_IO);
   s->store.dead = false;
 }
 
@@ -243,10 +252,8 @@ static inline besom_bytes make_value(uint8_t *out, uint64_t number) {
 static inline besom_status put(subject *s, size_t k, uint64_t number) {
   uint8_t bytes[MAX_VALUE];
   besom_bytes value = make_value(bytes, number), key = s->keys.keys[k];
-  besom_status status =
-      s->values[k] || number % 2
-          ? besom_guard_put(s->guard, key.data, key.len, value.data, value.len)
-          : besom_guard_put_new(s->guard, key.data, key.len, value.data, value.len);
+  unsigned flags = s->values[k] || number % 2 ? 0 : BESOM_PUT_NEW;
+  besom_status status = besom_guard_put(s->guard, key.data, key.len, value.data, value.len, flags);
   if (status == BESOM_OK) s->values[k] = number;
   return status;
 }
@@ -312,7 +319,7 @@ static inline int compare_bytes(besom_bytes a, besom_bytes b) {
 static inline besom_status see(void *ctx, besom_bytes key, besom_bytes value) {
   seen *all = ctx;
   subject *s = all->subject;
-  if (s->config.layout == BESOM_LAYOUT_SPLIT && all->n)
+  if (s->setup.guard.layout == BESOM_LAYOUT_SPLIT && all->n)
     assert_true(compare_bytes(all->last, key) < 0);
   if (key.len) memcpy(all->bytes, key.data, key.len);
   all->last = (besom_bytes){all->bytes, key.len};
@@ -352,12 +359,13 @@ static inline void assert_consistent(subject *s) {
 /* ------------------------------------------------------------------ configurations */
 
 /* So small that it has to grow and that most keys collide. */
-static inline besom_guard_config small_guard(const char *kind, besom_layout layout) {
+static inline guard_setup small_guard(const char *kind, besom_layout layout) {
   besom_config filter = {.kind = kind, .slots = 80, .width = 3, .seed = seed, .reserve = 0.2};
   if (!strncmp(kind, "acf", 3))
     filter = (besom_config){.kind = kind, .capacity = 450, .fpr = 0.1, .seed = seed};
-  return (besom_guard_config){
-      .filter = filter, .layout = layout, .step_items = 7, .grow_at = 0.85, .rekey_at = 0.9};
+  return (guard_setup){
+      .filter = filter,
+      .guard = {.layout = layout, .step_items = 7, .grow_at = 0.85, .rekey_at = 0.9}};
 }
 
 static inline bool works_with_stores(const besom_kind_info *kind) {

@@ -126,7 +126,8 @@ static void failing_allocations(subject *s) {
   unsigned failures = 0;
   for (unsigned i = 0; i < 12; i++)
     assert_int_equal(
-        besom_guard_put_new(s->guard, s->keys.keys[5].data, s->keys.keys[5].len, "v", 1), BESOM_OK);
+        besom_guard_put(s->guard, s->keys.keys[5].data, s->keys.keys[5].len, "v", 1, BESOM_PUT_NEW),
+        BESOM_OK);
   for (size_t k = 6; k < 40; k++)
     for (unsigned i = 0; i < 3; i++) failures += fail_allocations(s, attempts[i], k);
   for (attempt const *a = attempts; a < attempts + 3; a++) { /* many matches */
@@ -152,20 +153,20 @@ static void a_failed_allocation_changes_nothing(void **state) {
 static void reopened(subject *s) {
   put_some(s, 45);
   for (size_t k = 0; k < UNIVERSE; k++) assert_answer(s, k);
-  besom_guard_close(s->guard);
-  besom_guard_config config = s->config;
-  config.filter.seed = other_seed;
-  assert_int_equal(besom_guard_open(&config, &s->store.head, &s->guard), BESOM_INCOMPATIBLE);
-  config = s->config;
-  config.filter.slots = 8;
-  besom_status status = besom_guard_open(&config, &s->store.head, &s->guard);
+  assert_int_equal(besom_guard_close(s->guard), BESOM_OK);
+  guard_setup setup = s->setup;
+  setup.filter.seed = other_seed;
+  assert_int_equal(open_guard(&setup, &s->store.head, &s->guard), BESOM_INCOMPATIBLE);
+  setup = s->setup;
+  setup.filter.slots = 8;
+  besom_status status = open_guard(&setup, &s->store.head, &s->guard);
   assert_true(status == BESOM_INCOMPATIBLE || status == BESOM_FULL);
   s->store.fails[SCAN] = true;
-  assert_int_equal(besom_guard_open(&s->config, &s->store.head, &s->guard), BESOM_IO);
+  assert_int_equal(open_guard(&s->setup, &s->store.head, &s->guard), BESOM_IO);
   s->store.fails[SCAN] = false;
   assert_int_equal(s->store.closed, 1);
   s->store.closed = 0;
-  assert_int_equal(besom_guard_open(&s->config, &s->store.head, &s->guard), BESOM_OK);
+  assert_int_equal(open_guard(&s->setup, &s->store.head, &s->guard), BESOM_OK);
   assert_consistent(s);
   for (size_t k = 0; k < UNIVERSE; k += 2) assert_delete(s, k);
   put_some(s, 45);
@@ -181,19 +182,19 @@ static void a_store_with_records_can_be_opened_again(void **state) {
 static void open_without_memory(subject *s) {
   failing_allocator memory;
   failing_allocator_init(&memory);
-  besom_guard_config config = s->config;
-  config.filter.allocator = &memory.api;
+  guard_setup setup = s->setup;
+  setup.filter.allocator = &memory.api;
   besom_store *store = NULL;
   besom_guard *guard = NULL;
   assert_int_equal(besom_store_memory(NULL, &store), BESOM_OK);
   besom_status status = BESOM_NO_MEMORY;
   for (unsigned n = 1; status == BESOM_NO_MEMORY; n++) {
     memory.fail_at = memory.calls + n;
-    status = besom_guard_open(&config, store, &guard);
+    status = open_guard(&setup, store, &guard);
     if (status == BESOM_NO_MEMORY) assert_null(failing_allocator_verdict(&memory));
   }
   assert_int_equal(status, BESOM_OK);
-  besom_guard_close(guard);
+  assert_int_equal(besom_guard_close(guard), BESOM_OK);
   assert_null(failing_allocator_verdict(&memory));
   failing_allocator_close(&memory);
 }
@@ -207,12 +208,13 @@ static void bad_arguments_of_calls(subject *s) {
   besom_guard *g = s->guard;
   besom_bytes value;
   besom_guard_statistics stats;
-  assert_int_equal(besom_guard_put(NULL, "k", 1, "v", 1), BESOM_INVALID);
-  assert_int_equal(besom_guard_put(g, NULL, 1, "v", 1), BESOM_INVALID);
-  assert_int_equal(besom_guard_put(g, "k", 1, NULL, 1), BESOM_INVALID);
-  assert_int_equal(besom_guard_put_new(NULL, "k", 1, "v", 1), BESOM_INVALID);
-  assert_int_equal(besom_guard_put_new(g, NULL, 1, "v", 1), BESOM_INVALID);
-  assert_int_equal(besom_guard_put_new(g, "k", 1, NULL, 1), BESOM_INVALID);
+  assert_int_equal(besom_guard_put(NULL, "k", 1, "v", 1, 0), BESOM_INVALID);
+  assert_int_equal(besom_guard_put(g, NULL, 1, "v", 1, 0), BESOM_INVALID);
+  assert_int_equal(besom_guard_put(g, "k", 1, NULL, 1, 0), BESOM_INVALID);
+  assert_int_equal(besom_guard_put(NULL, "k", 1, "v", 1, BESOM_PUT_NEW), BESOM_INVALID);
+  assert_int_equal(besom_guard_put(g, NULL, 1, "v", 1, BESOM_PUT_NEW), BESOM_INVALID);
+  assert_int_equal(besom_guard_put(g, "k", 1, NULL, 1, BESOM_PUT_NEW), BESOM_INVALID);
+  assert_int_equal(besom_guard_put(g, "k", 1, "v", 1, 2 * BESOM_PUT_NEW), BESOM_INVALID);
   assert_int_equal(besom_guard_get(NULL, "k", 1, &value), BESOM_INVALID);
   assert_int_equal(besom_guard_get(g, NULL, 1, &value), BESOM_INVALID);
   assert_null(value.data);
@@ -224,44 +226,44 @@ static void bad_arguments_of_calls(subject *s) {
   besom_guard_release(NULL, &value);
   besom_guard_release(g, NULL);
   besom_guard_release(g, &value);
-  besom_guard_close(NULL);
+  assert_int_equal(besom_guard_close(NULL), BESOM_OK);
   assert_int_equal(store_stats(s).records, 0);
   assert_int_equal(guard_stats(s).queries, 0);
 }
 
 static void bad_arguments_of_open(subject *s) {
   besom_guard *guard = NULL;
-  besom_guard_config config = s->config;
+  guard_setup setup = s->setup;
   faulty_store store = {.head = {&faulty_ops}, .inner = s->store.inner};
   assert_int_equal(besom_guard_open(NULL, &store.head, &guard), BESOM_INVALID);
-  assert_int_equal(besom_guard_open(&config, NULL, &guard), BESOM_INVALID);
-  assert_int_equal(besom_guard_open(&config, &store.head, NULL), BESOM_INVALID);
-  config.adapt = (besom_adapt_policy)3;
-  assert_int_equal(besom_guard_open(&config, &store.head, &guard), BESOM_INVALID);
-  config = s->config;
-  config.filter.kind = NULL;
-  assert_int_equal(besom_guard_open(&config, &store.head, &guard), BESOM_INVALID);
-  config.filter.kind = "no such kind";
-  assert_int_equal(besom_guard_open(&config, &store.head, &guard), BESOM_UNKNOWN_KIND);
-  config.filter = (besom_config){.kind = "bloom", .capacity = 100};
-  assert_int_equal(besom_guard_open(&config, &store.head, &guard), BESOM_UNSUPPORTED);
+  assert_int_equal(open_guard(&setup, NULL, &guard), BESOM_INVALID);
+  assert_int_equal(open_guard(&setup, &store.head, NULL), BESOM_INVALID);
+  setup.guard.adapt = (besom_adapt_policy)3;
+  assert_int_equal(open_guard(&setup, &store.head, &guard), BESOM_INVALID);
+  setup = s->setup;
+  setup.filter.kind = NULL;
+  assert_int_equal(open_guard(&setup, &store.head, &guard), BESOM_INVALID);
+  setup.filter.kind = "no such kind";
+  assert_int_equal(open_guard(&setup, &store.head, &guard), BESOM_UNKNOWN_KIND);
+  setup.filter = (besom_config){.kind = "bloom", .capacity = 100};
+  assert_int_equal(open_guard(&setup, &store.head, &guard), BESOM_UNSUPPORTED);
 
   besom_store_ops ops = faulty_ops; /* operations missing, one by one */
   store.head.ops = NULL;
-  assert_int_equal(besom_guard_open(&s->config, &store.head, &guard), BESOM_INVALID);
+  assert_int_equal(open_guard(&s->setup, &store.head, &guard), BESOM_INVALID);
   store.head.ops = &ops;
   ops.append = NULL;
-  assert_int_equal(besom_guard_open(&s->config, &store.head, &guard), BESOM_INVALID);
+  assert_int_equal(open_guard(&s->setup, &store.head, &guard), BESOM_INVALID);
   ops = faulty_ops, ops.get = NULL;
-  assert_int_equal(besom_guard_open(&s->config, &store.head, &guard), BESOM_INVALID);
+  assert_int_equal(open_guard(&s->setup, &store.head, &guard), BESOM_INVALID);
   ops = faulty_ops, ops.replace = NULL;
-  assert_int_equal(besom_guard_open(&s->config, &store.head, &guard), BESOM_INVALID);
+  assert_int_equal(open_guard(&s->setup, &store.head, &guard), BESOM_INVALID);
   ops = faulty_ops, ops.remove = NULL;
-  assert_int_equal(besom_guard_open(&s->config, &store.head, &guard), BESOM_INVALID);
+  assert_int_equal(open_guard(&s->setup, &store.head, &guard), BESOM_INVALID);
   ops = faulty_ops, ops.scan = NULL;
-  assert_int_equal(besom_guard_open(&s->config, &store.head, &guard), BESOM_INVALID);
+  assert_int_equal(open_guard(&s->setup, &store.head, &guard), BESOM_INVALID);
   ops = faulty_ops, ops.close = NULL;
-  assert_int_equal(besom_guard_open(&s->config, &store.head, &guard), BESOM_INVALID);
+  assert_int_equal(open_guard(&s->setup, &store.head, &guard), BESOM_INVALID);
   assert_null(guard);
   assert_int_equal(store.closed, 0);
 }
@@ -273,10 +275,10 @@ static void too_many_bits(subject *s) {
   uint64_t last = 0;
   for (size_t k = 0; k < UNIVERSE; k++) last = s->buckets[k] > last ? s->buckets[k] : last;
   if (last < SLOTS) return;
-  besom_guard_config config = s->config;
-  config.filter.slots = 1024;
-  config.filter.width = 60;
-  assert_int_equal(besom_guard_open(&config, &s->store.head, &guard), BESOM_INVALID);
+  guard_setup setup = s->setup;
+  setup.filter.slots = 1024;
+  setup.filter.width = 60;
+  assert_int_equal(open_guard(&setup, &s->store.head, &guard), BESOM_INVALID);
   assert_null(guard);
 }
 

@@ -44,7 +44,7 @@ static void reopen(scenario *t, bool kill) {
   if (kill)
     subject_crash(s);
   else
-    subject_close_guard(s);
+    succeeded(t, try_close_guard(s));
   while (!succeeded(t, subject_reopen(s))) continue;
 }
 
@@ -70,31 +70,31 @@ static void run_scenario(scenario *t) {
   succeeded(t, besom_guard_step(s->guard, 100, NULL));
 }
 
-static besom_guard_config tiny_guard(const char *kind, besom_layout layout) {
-  besom_guard_config config = small_guard(kind, layout);
-  if (config.filter.slots) config.filter.slots = 48;
-  return config;
+static guard_setup tiny_guard(const char *kind, besom_layout layout) {
+  guard_setup setup = small_guard(kind, layout);
+  if (setup.filter.slots) setup.filter.slots = 48;
+  return setup;
 }
 
-typedef unsigned (*run)(const besom_guard_config *config, unsigned n);
+typedef unsigned (*run)(const guard_setup *setup, unsigned n);
 
 /* Runs the scenario for n = 1, 2, ... until nothing fails any more. */
 static void for_every_n(run scenario_fails) {
   static const char *const kinds[] = {"aqf", "taf", "acf-cyclic"};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     for (besom_layout layout = BESOM_LAYOUT_MERGED; layout <= BESOM_LAYOUT_SPLIT; layout++) {
-      besom_guard_config config = tiny_guard(kinds[i], layout);
+      guard_setup setup = tiny_guard(kinds[i], layout);
       unsigned n = 1;
-      while (scenario_fails(&config, n)) n++;
+      while (scenario_fails(&setup, n)) n++;
       assert_true(n > 20);
     }
 }
 
 /* Returns whether the scenario made n calls, so that one failed. */
-static unsigned store_fails(const besom_guard_config *config, unsigned n) {
+static unsigned store_fails(const guard_setup *setup, unsigned n) {
   subject *s = heap_array(1, sizeof *s);
   scenario t = {.subject = s};
-  subject_open(s, config);
+  subject_open(s, setup);
   if (n % 64) s->store.directory = NULL; /* files are slow */
   s->store.countdown = n;
   run_scenario(&t);
@@ -113,10 +113,10 @@ static void the_nth_call_of_the_store_fails(void **state) {
   for_every_n(store_fails);
 }
 
-static unsigned memory_fails(const besom_guard_config *config, unsigned n) {
+static unsigned memory_fails(const guard_setup *setup, unsigned n) {
   failing_allocator memory;
   failing_allocator_init(&memory);
-  besom_guard_config failing = *config;
+  guard_setup failing = *setup;
   failing.filter.allocator = &memory.api;
   subject *s = heap_array(1, sizeof *s);
   scenario t = {.subject = s};
@@ -145,10 +145,10 @@ static void the_nth_allocation_fails(void **state) {
 
 /* All calls fail from the n-th call of a batch on, also those of the rollback. Then the store is
    back. */
-static bool store_fails_for_a_while(const besom_guard_config *config, unsigned n) {
+static bool store_fails_for_a_while(const guard_setup *setup, unsigned n) {
   subject *s = heap_array(1, sizeof *s);
   scenario t = {.subject = s};
-  subject_open(s, config);
+  subject_open(s, setup);
   s->store.directory = NULL;
   for (size_t k = 0; k < 40; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
   assert_int_equal(begin(s), BESOM_OK);
@@ -177,9 +177,9 @@ static void a_rollback_finishes_when_the_store_is_back(void **state) {
   static const char *const kinds[] = {"aqf", "taf", "acf-swapping"};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     for (besom_layout layout = BESOM_LAYOUT_MERGED; layout <= BESOM_LAYOUT_SPLIT; layout++) {
-      besom_guard_config config = tiny_guard(kinds[i], layout);
+      guard_setup setup = tiny_guard(kinds[i], layout);
       unsigned n = 1;
-      while (store_fails_for_a_while(&config, n)) n++;
+      while (store_fails_for_a_while(&setup, n)) n++;
       assert_true(n > 20);
     }
 }
@@ -190,9 +190,9 @@ static void an_aborted_batch_brings_the_migration_back(void **state) {
   (void)state;
   for (unsigned merge = 0; merge < 2; merge++) {
     subject *s = heap_array(1, sizeof *s), *other = heap_array(1, sizeof *s);
-    besom_guard_config config = small_guard("aqf", BESOM_LAYOUT_MERGED);
-    subject_open(s, &config);
-    subject_open(other, &config);
+    guard_setup setup = small_guard("aqf", BESOM_LAYOUT_MERGED);
+    subject_open(s, &setup);
+    subject_open(other, &setup);
     for (size_t k = 0; k < 40; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
     assert_int_equal(besom_guard_rekey(s->guard), BESOM_OK);
     assert_int_equal(besom_guard_step(s->guard, 20, NULL), BESOM_OK);
@@ -254,10 +254,10 @@ static void a_store_that_fails_at_random_loses_nothing(void **state) {
       subject *s = heap_array(1, sizeof *s);
       scenario t = {.subject = s};
       random_stream random = {variant};
-      besom_guard_config config =
+      guard_setup setup =
           tiny_guard(besom_kinds(i)->name, variant % 2 ? BESOM_LAYOUT_SPLIT : BESOM_LAYOUT_MERGED);
-      config.durability = variant / 2 ? BESOM_DURABLE_BATCH : BESOM_DURABLE_PUT;
-      subject_open(s, &config);
+      setup.guard.durability = variant / 2 ? BESOM_DURABLE_BATCH : BESOM_DURABLE_PUT;
+      subject_open(s, &setup);
       s->store.directory = NULL;
       for (unsigned n = 0; n < 2500; n++) {
         change_faults(s, &random);
@@ -278,10 +278,9 @@ static void a_store_that_fails_at_random_loses_nothing(void **state) {
 /* ------------------------------------------------------------------ a group commit that fails */
 
 /* The n-th call fails while a group is open. *silent: only sync reported the loss. */
-static void group_then_failure(const besom_guard_config *config, unsigned n, bool *failed,
-                               bool *silent) {
+static void group_then_failure(const guard_setup *setup, unsigned n, bool *failed, bool *silent) {
   subject *s = heap_array(1, sizeof *s);
-  subject_open(s, config);
+  subject_open(s, setup);
   s->store.directory = NULL;
   for (size_t k = 0; k < 20; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
   assert_int_equal(besom_guard_sync(s->guard), BESOM_OK);
@@ -312,13 +311,13 @@ static void sync_reports_a_rolled_back_group(void **state) {
   static const char *const kinds[] = {"aqf", "taf", "acf-cyclic"};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     for (besom_layout layout = BESOM_LAYOUT_MERGED; layout <= BESOM_LAYOUT_SPLIT; layout++) {
-      besom_guard_config config = tiny_guard(kinds[i], layout);
-      config.durability = BESOM_DURABLE_SYNC;
-      config.step_items = 2; /* so that the migration lasts for some puts */
+      guard_setup setup = tiny_guard(kinds[i], layout);
+      setup.guard.durability = BESOM_DURABLE_SYNC;
+      setup.guard.step_items = 2; /* so that the migration lasts for some puts */
       unsigned silent_failures = 0;
       bool failed = true, silent;
       for (unsigned n = 1; failed; n++) {
-        group_then_failure(&config, n, &failed, &silent);
+        group_then_failure(&setup, n, &failed, &silent);
         silent_failures += silent;
       }
       assert_true(silent_failures || !strncmp(kinds[i], "acf", 3));
@@ -353,9 +352,9 @@ static void steps_are_as_durable_as_earlier_commits(void **state) {
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     for (besom_durability variant = BESOM_DURABLE_PUT; variant <= BESOM_DURABLE_BATCH; variant++) {
       subject *s = heap_array(1, sizeof *s);
-      besom_guard_config config = tiny_guard(kinds[i], BESOM_LAYOUT_MERGED);
-      config.durability = variant;
-      subject_open(s, &config);
+      guard_setup setup = tiny_guard(kinds[i], BESOM_LAYOUT_MERGED);
+      setup.guard.durability = variant;
+      subject_open(s, &setup);
       commit_batch(s, 0);
       rekey_if_supported(s);
       commit_batch(s, 20); /* makes it grow */
@@ -383,8 +382,8 @@ static besom_status no_begin(besom_store *store) {
 static void the_status_of_a_store_is_returned(void **state) {
   (void)state;
   subject *s = heap_array(1, sizeof *s);
-  besom_guard_config config = small_guard("aqf", BESOM_LAYOUT_MERGED);
-  subject_open(s, &config);
+  guard_setup setup = small_guard("aqf", BESOM_LAYOUT_MERGED);
+  subject_open(s, &setup);
   for (size_t k = 0; k < 20; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
   besom_store_ops ops = durable_ops;
   ops.begin = no_begin;
@@ -417,8 +416,8 @@ static void a_full_disk_is_not_a_full_filter(void **state) {
   static const char *const kinds[] = {"aqf", "acf-cyclic"};
   for (unsigned i = 0; i < 4; i++) {
     subject *s = heap_array(1, sizeof *s);
-    besom_guard_config config = small_guard(kinds[i / 2], BESOM_LAYOUT_MERGED);
-    subject_open(s, &config);
+    guard_setup setup = small_guard(kinds[i / 2], BESOM_LAYOUT_MERGED);
+    subject_open(s, &setup);
     for (size_t k = 0; k < 20; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
     uint64_t growths = stats_of(s).growths;
     besom_store_ops ops = durable_ops;
@@ -441,8 +440,8 @@ static void a_full_disk_is_not_a_full_filter(void **state) {
 static void calls_out_of_order_return_a_status(void **state) {
   (void)state;
   subject *s = heap_array(1, sizeof *s);
-  besom_guard_config config = small_guard("aqf", BESOM_LAYOUT_MERGED);
-  subject_open(s, &config);
+  guard_setup setup = small_guard("aqf", BESOM_LAYOUT_MERGED);
+  subject_open(s, &setup);
   assert_int_equal(besom_guard_commit(s->guard), BESOM_INVALID);
   assert_int_equal(besom_guard_abort(s->guard), BESOM_INVALID);
   assert_int_equal(begin(s), BESOM_OK);
@@ -458,12 +457,12 @@ static void calls_out_of_order_return_a_status(void **state) {
   assert_int_equal(besom_guard_sync(NULL), BESOM_INVALID);
   assert_int_equal(besom_guard_rekey(NULL), BESOM_INVALID);
   besom_guard *other = NULL;
-  config.layout = (besom_layout)2;
-  assert_int_equal(besom_guard_open(&config, &s->store.head, &other), BESOM_INVALID);
-  config = small_guard("aqf", BESOM_LAYOUT_MERGED), config.durability = (besom_durability)3;
-  assert_int_equal(besom_guard_open(&config, &s->store.head, &other), BESOM_INVALID);
-  config = small_guard("aqf", BESOM_LAYOUT_MERGED), config.grow_at = -1;
-  assert_int_equal(besom_guard_open(&config, &s->store.head, &other), BESOM_INVALID);
+  setup.guard.layout = (besom_layout)2;
+  assert_int_equal(open_guard(&setup, &s->store.head, &other), BESOM_INVALID);
+  setup = small_guard("aqf", BESOM_LAYOUT_MERGED), setup.guard.durability = (besom_durability)3;
+  assert_int_equal(open_guard(&setup, &s->store.head, &other), BESOM_INVALID);
+  setup = small_guard("aqf", BESOM_LAYOUT_MERGED), setup.guard.grow_at = -1;
+  assert_int_equal(open_guard(&setup, &s->store.head, &other), BESOM_INVALID);
   subject_close(s);
   free(s);
 }
@@ -472,15 +471,15 @@ static void calls_out_of_order_return_a_status(void **state) {
 static void a_plain_store_has_no_batches(void **state) {
   (void)state;
   subject *s = heap_array(1, sizeof *s);
-  besom_guard_config config = small_guard("aqf", BESOM_LAYOUT_MERGED);
-  subject_open(s, &config);
+  guard_setup setup = small_guard("aqf", BESOM_LAYOUT_MERGED);
+  subject_open(s, &setup);
   subject_close_guard(s);
   besom_store_ops ops = durable_ops;
   ops.commit_number = NULL;
   s->store.head.ops = &ops;
-  s->config.layout = BESOM_LAYOUT_SPLIT;
+  s->setup.guard.layout = BESOM_LAYOUT_SPLIT;
   assert_int_equal(subject_reopen(s), BESOM_UNSUPPORTED);
-  s->config.layout = BESOM_LAYOUT_MERGED;
+  s->setup.guard.layout = BESOM_LAYOUT_MERGED;
   assert_int_equal(subject_reopen(s), BESOM_OK);
   assert_int_equal(besom_guard_begin(s->guard), BESOM_UNSUPPORTED);
   assert_int_equal(besom_guard_sync(s->guard), BESOM_UNSUPPORTED);

@@ -10,9 +10,9 @@ static void fill_and_adapt(subject *s) {
   for (size_t k = 0; k < UNIVERSE; k++) assert_answer(s, k);
 }
 
-static subject *opened(const besom_guard_config *config) {
+static subject *opened(const guard_setup *setup) {
   subject *s = heap_array(1, sizeof *s);
-  subject_open(s, config);
+  subject_open(s, setup);
   return s;
 }
 
@@ -34,9 +34,9 @@ static void adaptations_survive_a_close(void **state) {
   (void)state;
   for (size_t i = 0; besom_kinds(i); i++) {
     if (!works_with_stores(besom_kinds(i))) continue;
-    besom_guard_config config = small_guard(besom_kinds(i)->name, BESOM_LAYOUT_MERGED);
-    config.rekey_at = 2;
-    subject *s = opened(&config);
+    guard_setup setup = small_guard(besom_kinds(i)->name, BESOM_LAYOUT_MERGED);
+    setup.guard.rekey_at = 2;
+    subject *s = opened(&setup);
     fill_and_adapt(s);
     uint8_t yes[UNIVERSE];
     for (size_t k = 0; k < UNIVERSE; k++)
@@ -56,10 +56,10 @@ static void adaptations_survive_a_close(void **state) {
 
 static void reading_keeps_the_checkpoint(void **state) {
   (void)state;
-  besom_guard_config config = small_guard("aqf", BESOM_LAYOUT_MERGED);
-  subject *s = opened(&config);
+  guard_setup setup = small_guard("aqf", BESOM_LAYOUT_MERGED);
+  subject *s = opened(&setup);
   fill_and_adapt(s);
-  while (stats_of(s).moving) assert_int_equal(besom_guard_step(s->guard, 100, NULL), BESOM_OK);
+  while (stats_of(s).migrating) assert_int_equal(besom_guard_step(s->guard, 100, NULL), BESOM_OK);
   subject_close_guard(s);
   assert_int_equal(subject_reopen(s), BESOM_OK);
   assert_int_equal(besom_guard_get(s->guard, s->keys.keys[1].data, s->keys.keys[1].len, NULL),
@@ -74,23 +74,22 @@ static void a_migration_continues_after_reopening(void **state) {
   (void)state;
   for (unsigned kill = 0; kill < 2; kill++)
     for (besom_layout layout = BESOM_LAYOUT_MERGED; layout <= BESOM_LAYOUT_SPLIT; layout++) {
-      besom_guard_config config = {.filter = {.kind = "aqf", .capacity = 1000, .fpr = 0.01},
-                                   .layout = layout,
-                                   .step_items = 3};
-      subject *s = opened(&config);
+      guard_setup setup = {.filter = {.kind = "aqf", .capacity = 1000, .fpr = 0.01},
+                           .guard = {.layout = layout, .step_items = 3}};
+      subject *s = opened(&setup);
       for (size_t k = 0; k < 300; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
       assert_int_equal(besom_guard_rekey(s->guard), BESOM_OK);
-      for (unsigned rounds = 0; stats_of(s).moving; rounds++) {
+      for (unsigned rounds = 0; stats_of(s).migrating; rounds++) {
         assert_int_equal(besom_guard_step(s->guard, 40, NULL), BESOM_OK);
         assert_int_equal(put(s, 300 + rounds, rounds + 1), BESOM_OK);
-        bool moving = stats_of(s).moving;
+        bool migrating = stats_of(s).migrating;
         if (kill)
           subject_crash(s);
         else
           subject_close_guard(s);
         assert_int_equal(subject_reopen(s), BESOM_OK);
         assert_int_equal(stats_of(s).rebuilt, kill);
-        assert_int_equal(stats_of(s).moving, moving);
+        assert_int_equal(stats_of(s).migrating, migrating);
         assert_int_equal(stats_of(s).keys, members_of(s));
         assert_scan(s);
       }
@@ -103,8 +102,8 @@ static void a_migration_continues_after_reopening(void **state) {
 
 static void damaged_checkpoints_are_ignored(void **state) {
   (void)state;
-  besom_guard_config config = small_guard("aqf", BESOM_LAYOUT_MERGED);
-  subject *s = opened(&config);
+  guard_setup setup = small_guard("aqf", BESOM_LAYOUT_MERGED);
+  subject *s = opened(&setup);
   for (size_t k = 0; k < 30; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
   subject_close_guard(s);
   temp_path path = checkpoint_of(s);
@@ -135,8 +134,8 @@ static void damaged_checkpoints_are_ignored(void **state) {
 
 static void a_foreign_checkpoint_is_ignored(void **state) {
   (void)state;
-  besom_guard_config config = small_guard("aqf", BESOM_LAYOUT_MERGED);
-  subject *a = opened(&config), *b = opened(&config);
+  guard_setup setup = small_guard("aqf", BESOM_LAYOUT_MERGED);
+  subject *a = opened(&setup), *b = opened(&setup);
   for (size_t k = 0; k < 30; k++) {
     assert_int_equal(put(a, k, k + 1), BESOM_OK);
     assert_int_equal(put(b, k + 100, k + 1), BESOM_OK);
@@ -163,9 +162,9 @@ static besom_status same_number(besom_store *store, uint64_t *number) {
    differs. */
 static void a_checkpoint_of_another_opening_is_ignored(void **state) {
   (void)state;
-  besom_guard_config config = small_guard("aqf", BESOM_LAYOUT_MERGED);
-  config.rekey_at = 2; /* only the open id may differ */
-  subject *s = opened(&config);
+  guard_setup setup = small_guard("aqf", BESOM_LAYOUT_MERGED);
+  setup.guard.rekey_at = 2; /* only the open id may differ */
+  subject *s = opened(&setup);
   besom_store_ops ops = durable_ops;
   ops.commit_number = same_number;
   s->store.head.ops = &ops;
@@ -186,8 +185,8 @@ static void a_checkpoint_of_another_opening_is_ignored(void **state) {
 
 static void a_directory_that_is_gone_costs_only_the_checkpoint(void **state) {
   (void)state;
-  besom_guard_config config = small_guard("aqf", BESOM_LAYOUT_MERGED);
-  subject *s = opened(&config);
+  guard_setup setup = small_guard("aqf", BESOM_LAYOUT_MERGED);
+  subject *s = opened(&setup);
   s->store.directory = "/no/such/directory/anywhere";
   for (size_t k = 0; k < 30; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
   subject_close_guard(s);
@@ -199,23 +198,23 @@ static void a_directory_that_is_gone_costs_only_the_checkpoint(void **state) {
 
 static void the_stored_filter_config_wins(void **state) {
   (void)state;
-  besom_guard_config config = small_guard("aqf", BESOM_LAYOUT_MERGED);
-  subject *s = opened(&config);
+  guard_setup setup = small_guard("aqf", BESOM_LAYOUT_MERGED);
+  subject *s = opened(&setup);
   fill_and_adapt(s);
   subject_close_guard(s);
-  s->config.filter = (besom_config){.kind = "aqf", .capacity = 9, .fpr = 0.3, .hash = "sip"};
+  s->setup.filter = (besom_config){.kind = "aqf", .capacity = 9, .fpr = 0.3, .hash = "sip"};
   assert_opens(s, false);
   besom_statistics stats;
   assert_int_equal(besom_stats(besom_guard_filter(s->guard), &stats), BESOM_OK);
   assert_string_equal(stats.hash, "xxh3");
   assert_true(stats.slots >= 80 && stats.width == 3);
   subject_close_guard(s);
-  s->config.filter.kind = "exaf";
+  s->setup.filter.kind = "exaf";
   assert_int_equal(subject_reopen(s), BESOM_INCOMPATIBLE);
-  s->config.filter.kind = "aqf";
-  s->config.layout = BESOM_LAYOUT_SPLIT;
+  s->setup.filter.kind = "aqf";
+  s->setup.guard.layout = BESOM_LAYOUT_SPLIT;
   assert_int_equal(subject_reopen(s), BESOM_INCOMPATIBLE);
-  s->config.layout = BESOM_LAYOUT_MERGED;
+  s->setup.guard.layout = BESOM_LAYOUT_MERGED;
   assert_opens(s, false);
   drop(s);
 }
@@ -225,14 +224,14 @@ static void a_later_filter_config_is_ignored(void **state) {
   (void)state;
   static const char *const kinds[] = {"aqf", "acf-cyclic"};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-    besom_guard_config config = small_guard(kinds[i], BESOM_LAYOUT_MERGED);
-    subject *s = opened(&config);
+    guard_setup setup = small_guard(kinds[i], BESOM_LAYOUT_MERGED);
+    subject *s = opened(&setup);
     fill_and_adapt(s);
     subject_close_guard(s);
-    s->config.filter = (besom_config){.kind = kinds[i], .slots = 17, .width = 9};
+    s->setup.filter = (besom_config){.kind = kinds[i], .slots = 17, .width = 9};
     assert_opens(s, false);
     subject_close_guard(s);
-    s->config.filter = (besom_config){.kind = kinds[i], .capacity = 3, .fpr = 0.5};
+    s->setup.filter = (besom_config){.kind = kinds[i], .capacity = 3, .fpr = 0.5};
     assert_opens(s, false);
     drop(s);
   }
@@ -252,25 +251,25 @@ static besom_status copy_manifest(void *ctx, const besom_record *record) {
 
 static void a_damaged_manifest_is_corrupt(void **state) {
   (void)state;
-  besom_guard_config config = small_guard("aqf", BESOM_LAYOUT_MERGED);
-  subject *s = opened(&config);
+  guard_setup setup = small_guard("aqf", BESOM_LAYOUT_MERGED);
+  subject *s = opened(&setup);
   fill_and_adapt(s);
   subject_close_guard(s);
   besom_store *store = s->store.inner;
   besom_bytes key = {"guard", 5};
   manifest good, bad;
-  assert_int_equal(store->ops->table_get(store, BESOM_TABLE_NOTES, key, copy_manifest, &good),
+  assert_int_equal(store->ops->table_get(store, BESOM_TABLE_MANIFEST, key, copy_manifest, &good),
                    BESOM_OK);
   for (size_t i = 0; i < good.len; i++)
     for (unsigned variant = 0; variant < 2; variant++) {
       bad = good;
       bad.bytes[i] ^= 16;
       besom_record record = {key, {bad.bytes, variant ? good.len : i}};
-      assert_int_equal(store->ops->table_put(store, BESOM_TABLE_NOTES, &record), BESOM_OK);
+      assert_int_equal(store->ops->table_put(store, BESOM_TABLE_MANIFEST, &record), BESOM_OK);
       assert_int_equal(subject_reopen(s), BESOM_CORRUPT);
     }
   besom_record record = {key, {good.bytes, good.len}};
-  assert_int_equal(store->ops->table_put(store, BESOM_TABLE_NOTES, &record), BESOM_OK);
+  assert_int_equal(store->ops->table_put(store, BESOM_TABLE_MANIFEST, &record), BESOM_OK);
   assert_opens(s, true); /* table_put was a commit, so the checkpoint is stale */
   drop(s);
 }
@@ -284,18 +283,18 @@ static bool stop(void *ctx, uint64_t done, uint64_t total) {
 
 static void open_reports_progress(void **state) {
   (void)state;
-  besom_guard_config config = {.filter = {.kind = "aqf", .capacity = 10000, .fpr = 0.01}};
-  subject *s = opened(&config);
+  guard_setup setup = {.filter = {.kind = "aqf", .capacity = 10000, .fpr = 0.01}};
+  subject *s = opened(&setup);
   for (uint64_t k = 0; k < 9000; k++)
-    assert_int_equal(besom_guard_put_new_u64(s->guard, k, "", 0), BESOM_OK);
+    assert_int_equal(besom_guard_put_u64(s->guard, k, "", 0, BESOM_PUT_NEW), BESOM_OK);
   s->store.directory = NULL;
   subject_close_guard(s);
   uint64_t done = 0;
   besom_progress progress = {stop, &done};
-  s->config.progress = &progress;
+  s->setup.guard.progress = &progress;
   assert_int_equal(subject_reopen(s), BESOM_CANCELLED);
   assert_int_equal(done, 4096);
-  s->config.progress = NULL;
+  s->setup.guard.progress = NULL;
   assert_int_equal(subject_reopen(s), BESOM_OK);
   for (uint64_t k = 0; k < 9000; k++)
     assert_int_equal(besom_guard_get_u64(s->guard, k, NULL), BESOM_OK);

@@ -13,7 +13,9 @@
 
 #include <cmocka.h>
 
-#include "besom_store.h"
+#include "besom_reverse.h"
+#include "guard_setup.h"
+#include "support/counters.h"
 #include "support/failing_allocator.h"
 #include "support/heap.h"
 #include "support/keys.h"
@@ -83,6 +85,7 @@ static inline void faulty_close(besom_store *store) {
 }
 
 static const besom_store_ops faulty_ops = {
+    .size = sizeof(besom_store_ops),
     .append = faulty_append,
     .get = faulty_get,
     .replace = faulty_replace,
@@ -94,7 +97,7 @@ static const besom_store_ops faulty_ops = {
 /* ------------------------------------------------------------------ the guard under test */
 
 typedef struct subject {
-  besom_guard_config config;
+  guard_setup setup;
   faulty_store store;
   besom_guard *guard;
   byte_keys keys;
@@ -118,7 +121,7 @@ static inline void learn_buckets(subject *s) {
     assert_int_equal(besom_insert_at(scratch, digest, 0, &match), BESOM_OK);
     assert_int_equal(match.rank, 0);
     s->buckets[k] = match.bucket;
-    assert_int_equal(besom_remove_at(scratch, match), BESOM_OK);
+    assert_int_equal(besom_remove_at(scratch, &match), BESOM_OK);
   }
   besom_free(scratch);
 }
@@ -127,8 +130,8 @@ static inline void subject_open_only(subject *s, besom_config filter, besom_adap
   memset(s, 0, sizeof *s);
   s->store.head.ops = &faulty_ops;
   assert_int_equal(besom_store_memory(filter.allocator, &s->store.inner), BESOM_OK);
-  s->config = (besom_guard_config){.filter = filter, .adapt = adapt};
-  assert_int_equal(besom_guard_open(&s->config, &s->store.head, &s->guard), BESOM_OK);
+  s->setup = (guard_setup){.filter = filter, .guard = {.adapt = adapt}};
+  assert_int_equal(open_guard(&s->setup, &s->store.head, &s->guard), BESOM_OK);
   s->keys = byte_keys_new(MEMBERS, UNIVERSE);
 }
 
@@ -138,7 +141,7 @@ static inline void subject_open(subject *s, besom_config filter, besom_adapt_pol
 }
 
 static inline void subject_close(subject *s) {
-  besom_guard_close(s->guard);
+  assert_int_equal(besom_guard_close(s->guard), BESOM_OK);
   assert_int_equal(s->store.closed, 1);
   besom_store_close(s->store.inner);
   byte_keys_free(&s->keys);
@@ -154,7 +157,7 @@ static inline besom_status put(subject *s, size_t k, uint64_t number) {
   uint8_t bytes[MAX_VALUE];
   besom_bytes value = make_value(bytes, number);
   besom_status status = besom_guard_put(s->guard, s->keys.keys[k].data, s->keys.keys[k].len,
-                                        value.len ? value.data : NULL, value.len);
+                                        value.len ? value.data : NULL, value.len, 0);
   if (status == BESOM_OK) {
     s->members += s->values[k] == 0;
     s->values[k] = number;
@@ -217,7 +220,7 @@ static inline void assert_structure(const subject *s) {
   besom_statistics stats;
   assert_int_equal(besom_validate(besom_guard_filter(s->guard), &reason), BESOM_OK);
   assert_int_equal(besom_stats(besom_guard_filter(s->guard), &stats), BESOM_OK);
-  assert_int_equal(stats.items, s->members);
+  assert_int_equal(stats.keys, s->members);
   besom_store_statistics stored;
   assert_int_equal(besom_store_stats(s->store.inner, &stored), BESOM_OK);
   assert_int_equal(stored.records, s->members);
@@ -255,17 +258,21 @@ static inline besom_statistics filter_stats(const subject *s) {
   return stats;
 }
 
+static inline uint64_t filter_counter(const subject *s, const char *name) {
+  return counter_of(besom_guard_filter(s->guard), name);
+}
+
 /* The state that a failed call must not change. */
 typedef struct state_copy {
   memory_sink filter;
-  uint64_t items;
+  uint64_t keys;
   besom_store_statistics store;
 } state_copy;
 
 static inline void state_copy_take(state_copy *copy, const subject *s) {
   memory_sink_init(&copy->filter);
   assert_int_equal(besom_save(besom_guard_filter(s->guard), &copy->filter.api), BESOM_OK);
-  copy->items = filter_stats(s).items;
+  copy->keys = filter_stats(s).keys;
   copy->store = store_stats(s);
 }
 
@@ -275,7 +282,7 @@ static inline void assert_unchanged_except_bits(state_copy *copy, const subject 
   state_copy now;
   state_copy_take(&now, s);
   assert_true(!same_bits || memory_sinks_equal(&now.filter, &copy->filter));
-  assert_int_equal(now.items, copy->items);
+  assert_int_equal(now.keys, copy->keys);
   assert_int_equal(now.store.appends, copy->store.appends);
   assert_int_equal(now.store.updates, copy->store.updates);
   assert_int_equal(now.store.removes, copy->store.removes);
@@ -316,7 +323,7 @@ static inline void for_each_subject(void (*law)(subject *s), besom_adapt_policy 
 
 /* The allocator of for_each_subject. */
 static inline failing_allocator *memory_of(const subject *s) {
-  return s->config.filter.allocator->ctx;
+  return s->setup.filter.allocator->ctx;
 }
 
 static inline void put_some(subject *s, size_t n) {

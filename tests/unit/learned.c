@@ -85,7 +85,8 @@ static besom_filter *build(const besom_config *config, size_t members, size_t ot
   besom_filter *f = NULL;
   letters_open(&yes, true, members);
   letters_open(&no, false, others);
-  assert_int_equal(besom_build(config, &yes.api, &no.api, NULL, &f), BESOM_OK);
+  assert_int_equal(besom_build(config, &(besom_input){.yes = &yes.api, .no = &no.api}, &f),
+                   BESOM_OK);
   return f;
 }
 
@@ -159,13 +160,13 @@ static void no_member_is_denied(void **state) {
         for (int by_bits = 0; by_bits < 2; by_bits++) {
           besom_config config = config_of(forms[form]);
           if (by_bits)
-            config.bits = 8 + 12000 / (double)sizes[m];
+            config.bits_per_key = 8 + 12000 / (double)sizes[m];
           else
             config.fpr = 0.01;
-          if (config.bits > 1024) continue;
+          if (config.bits_per_key > 1024) continue;
           besom_filter *f = build(&config, sizes[m], sizes[n]);
           assert_holds(f, sizes[m]);
-          assert_int_equal(stats_of(f).items, sizes[m]);
+          assert_int_equal(stats_of(f).keys, sizes[m]);
           besom_free(f);
         }
 }
@@ -176,7 +177,7 @@ static void what_keys_show_is_used(void **state) {
   enum { MEMBERS_OF = 30000 };
   for (size_t form = 0; form < 2; form++) {
     besom_config config = config_of(forms[form]);
-    config.bits = 8;
+    config.bits_per_key = 8;
     besom_filter *f = build(&config, MEMBERS_OF, MEMBERS_OF);
     besom_statistics stats = stats_of(f);
     assert_true(stats.bits_per_key <= 8);
@@ -184,7 +185,7 @@ static void what_keys_show_is_used(void **state) {
     assert_true(rate < 0.5 * pow(0.5, 8 * log(2)));
     assert_true(rate < 4 * stats.expected_fpr && rate > 0.25 * stats.expected_fpr);
     besom_free(f);
-    config.bits = 0;
+    config.bits_per_key = 0;
     config.fpr = 0.005;
     f = build(&config, MEMBERS_OF, MEMBERS_OF);
     assert_true(rate_of(f) <= 0.005);
@@ -202,9 +203,10 @@ static void nothing_to_learn_leaves_a_bloom_filter(void **state) {
   letters_open(&yes, true, 20000);
   letters_open(&no, false, 20000);
   no.random = true;
-  assert_int_equal(besom_build(&config, &yes.api, &no.api, NULL, &f), BESOM_OK);
+  assert_int_equal(besom_build(&config, &(besom_input){.yes = &yes.api, .no = &no.api}, &f),
+                   BESOM_OK);
   first_key(&yes);
-  assert_int_equal(besom_build(&bloom, &yes.api, NULL, NULL, &plain), BESOM_OK);
+  assert_int_equal(besom_build(&bloom, &(besom_input){.yes = &yes.api}, &plain), BESOM_OK);
   assert_true(stats_of(f).bytes < stats_of(plain).bytes + 1024);
   for (size_t i = 0; i < 20000; i++) {
     char key[LETTERS];
@@ -260,7 +262,8 @@ static void any_order_gives_the_same_filter(void **state) {
   letters_open(&yes, true, 4000);
   letters_open(&no, false, 4000);
   yes.backwards = no.backwards = true;
-  assert_int_equal(besom_build(&config, &yes.api, &no.api, NULL, &backwards), BESOM_OK);
+  assert_int_equal(besom_build(&config, &(besom_input){.yes = &yes.api, .no = &no.api}, &backwards),
+                   BESOM_OK);
   assert_same(f, backwards);
   besom_free(f);
   besom_free(backwards);
@@ -274,7 +277,8 @@ static void a_source_that_cannot_rewind_is_invalid(void **state) {
   letters_open(&yes, true, 100);
   letters_open(&no, false, 100);
   yes.api.rewind = NULL;
-  assert_int_equal(besom_build(&config, &yes.api, &no.api, NULL, &f), BESOM_INVALID);
+  assert_int_equal(besom_build(&config, &(besom_input){.yes = &yes.api, .no = &no.api}, &f),
+                   BESOM_INVALID);
   assert_null(f);
 }
 
@@ -293,7 +297,8 @@ static void a_source_that_loses_members_is_invalid(void **state) {
     letters_open(&no, false, 5000);
     no.random = cases[i].alike;
     yes.short_pass = cases[i].pass;
-    assert_int_equal(besom_build(&config, &yes.api, &no.api, NULL, &f), BESOM_INVALID);
+    assert_int_equal(besom_build(&config, &(besom_input){.yes = &yes.api, .no = &no.api}, &f),
+                     BESOM_INVALID);
     assert_null(f);
     assert_int_equal(yes.passes, cases[i].pass);
   }
@@ -304,19 +309,19 @@ static void filters_have_statistics_of_their_own(void **state) {
   (void)state;
   for (size_t form = 0; form < 2; form++) {
     besom_config config = config_of(forms[form]);
-    besom_statistics layer;
     besom_filter *f = build(&config, 8000, 8000);
     uint64_t slots = 0, items = 0;
     size_t n = 0;
-    for (; besom_stats_layer(f, n, &layer) == BESOM_OK; n++) {
+    for (; besom_layer(f, n); n++) {
+      besom_statistics layer = stats_of(besom_layer(f, n));
       assert_string_equal(layer.kind, "bloom");
       slots += layer.slots;
-      items = layer.items;
+      items = layer.keys;
     }
     assert_int_equal(n, form + 1);
     assert_int_equal(slots, stats_of(f).slots);
     assert_true(items > 0 && items < 8000); /* of the backup filter */
-    assert_int_equal(besom_stats_layer(f, SIZE_MAX, &layer), BESOM_END);
+    assert_null(besom_layer(f, SIZE_MAX));
     besom_free(f);
   }
 }
@@ -347,7 +352,10 @@ static void building_may_fail_anywhere(void **state) {
       if (what == 2) memory.fail_at = n;
       config.allocator = &memory.api;
       besom_filter *f = NULL;
-      status = besom_build(&config, &yes.api, &no.api, what == 3 ? &progress : NULL, &f);
+      status = besom_build(
+          &config,
+          &(besom_input){.yes = &yes.api, .no = &no.api, .progress = what == 3 ? &progress : NULL},
+          &f);
       static const besom_status expected[] = {BESOM_IO, BESOM_IO, BESOM_NO_MEMORY, BESOM_CANCELLED};
       assert_true(status == BESOM_OK || (status == expected[what] && !f));
       besom_free(f);
@@ -367,7 +375,7 @@ static void options_are_known_or_refused(void **state) {
     letters yes;
     besom_filter *f = NULL;
     letters_open(&yes, true, 10);
-    assert_int_equal(besom_build(&config, &yes.api, NULL, NULL, &f), BESOM_BAD_OPTION);
+    assert_int_equal(besom_build(&config, &(besom_input){.yes = &yes.api}, &f), BESOM_BAD_OPTION);
   }
 }
 
@@ -401,8 +409,9 @@ static void a_model_loads_for_ever_and_answers_alike(void **state) {
   (void)state;
   temp_path path = golden_path();
   besom_filter *golden = NULL, *mapped = NULL, *today = make_golden();
-  assert_int_equal(besom_load_file(path.text, NULL, &golden), BESOM_OK);
-  assert_int_equal(besom_open_mmap(path.text, 0, &mapped), BESOM_OK);
+  assert_int_equal(besom_open(path.text, NULL, &golden), BESOM_OK);
+  assert_int_equal(besom_open(path.text, &(besom_open_options){.flags = BESOM_OPEN_MMAP}, &mapped),
+                   BESOM_OK);
   assert_holds(golden, 3000);
   assert_true(model_decides(golden));
   for (size_t i = 0; i < 30000; i++) {
@@ -417,7 +426,7 @@ static void a_model_loads_for_ever_and_answers_alike(void **state) {
 static void damaged_bytes_are_refused(void **state) {
   (void)state;
   besom_config config = config_of("form=sandwiched,weights=64");
-  config.bits = 40;
+  config.bits_per_key = 40;
   besom_filter *f = build(&config, 200, 200), *copy = NULL;
   memory_sink saved;
   memory_sink_init(&saved);

@@ -186,7 +186,7 @@ static void a_plan_that_need_not_grow_is_like_any_other(void **state) {
 
 static bool within_budget(struct qtable_shape shape, const besom_config *config) {
   return 8.0 * (double)(besom__qtable_bytes(&shape) + HEAD_BYTES) <=
-         config->bits * (double)config->capacity;
+         config->bits_per_key * (double)config->capacity;
 }
 
 static void a_budget_of_bits_is_kept_and_used_up(void **state) {
@@ -195,7 +195,7 @@ static void a_budget_of_bits_is_kept_and_used_up(void **state) {
   unsigned plans = 0, refusals = 0;
   for (unsigned i = 0; i < PLANS; i++) {
     besom_config config = {.capacity = random_capacity(&random)};
-    config.bits = (double)(1 + random_below(&random, 800)) / 10;
+    config.bits_per_key = (double)(1 + random_below(&random, 800)) / 10;
     struct qtable_shape shape = {.heads = i % 2, .code = i % 3 == 0};
     if (besom__quotient_geometry(&config, HEAD_BYTES, 0, &shape) == BESOM_OK) {
       plans++;
@@ -219,7 +219,7 @@ static void a_budget_leaves_a_bit_after_growing(void **state) {
   random_stream random = {6};
   for (unsigned i = 0; i < PLANS; i++) {
     besom_config config = {.capacity = 100000 + random_below(&random, 1000000)};
-    config.bits = (double)(20 + random_below(&random, 400)) / 10;
+    config.bits_per_key = (double)(20 + random_below(&random, 400)) / 10;
     config.max_capacity = config.capacity << random_below(&random, 20);
     struct qtable_shape shape = {0};
     if (besom__quotient_geometry(&config, HEAD_BYTES, 0, &shape) != BESOM_OK) continue;

@@ -12,7 +12,8 @@
 
 #include <cmocka.h>
 
-#include "besom.h"
+#include "besom_reverse.h"
+#include "support/counters.h"
 #include "support/heap.h"
 #include "support/keys.h"
 #include "support/memory_sink.h"
@@ -39,12 +40,12 @@ typedef struct subject {
   size_t reads, fail_at;
 } subject;
 
-static inline besom_status digest_of(void *ctx, const besom_filter *f, besom_match match,
+static inline besom_status digest_of(void *ctx, const besom_filter *f, const besom_match *match,
                                      besom_digest *digest) {
   subject *s = ctx;
   if (++s->reads == s->fail_at) return BESOM_IO;
-  assert_true(match.bucket < s->slots && match.rank < s->store[match.bucket].n);
-  *digest = besom_hash_u64(f, s->store[match.bucket].keys[match.rank]);
+  assert_true(match->bucket < s->slots && match->rank < s->store[match->bucket].n);
+  *digest = besom_hash_u64(f, s->store[match->bucket].keys[match->rank]);
   return BESOM_OK;
 }
 
@@ -79,7 +80,7 @@ static inline besom_statistics stats_of(const besom_filter *f) {
 static inline void assert_none_lost(const subject *s) {
   const char *reason = NULL;
   if (besom_validate(s->f, &reason) != BESOM_OK) fail_msg("%s", reason);
-  assert_int_equal(stats_of(s->f).items, s->n);
+  assert_int_equal(stats_of(s->f).keys, s->n);
   size_t lost = 0;
   for (size_t i = 0; i < s->n; i++) lost += !besom_contains_u64(s->f, s->members[i]);
   assert_int_equal(lost, 0);
@@ -112,7 +113,7 @@ static inline besom_match own_match(subject *s, uint64_t key) {
 
 static inline void take_out(subject *s, size_t i) {
   besom_match match = own_match(s, s->members[i]);
-  besom_status status = besom_remove_at(s->f, match);
+  besom_status status = besom_remove_at(s->f, &match);
   if (status == BESOM_IO && s->fail_at) return;
   assert_int_equal(status, BESOM_OK);
   list *l = &s->store[match.bucket];
@@ -126,7 +127,7 @@ static inline void query_and_adapt(subject *s, uint64_t key) {
   if (status == BESOM_OK)
     assert_false(besom_contains_u64(s->f, key));
   else
-    assert_true(status == BESOM_FULL || (status == BESOM_IO && s->fail_at));
+    assert_true(status == BESOM_RESERVE_FULL || (status == BESOM_IO && s->fail_at));
 }
 
 static inline void save_and_load(subject *s) {
@@ -172,7 +173,7 @@ static inline void interleave(const char *kind, size_t slots, uint32_t width, co
   assert_none_lost(&s);
   for (size_t i = 0; s.n < s.slots && i < slots; i++) put(&s, key_u64(MORE_MEMBERS, i));
   assert_none_lost(&s);
-  assert_int_equal(stats_of(s.f).items, stats_of(s.f).capacity);
+  assert_int_equal(stats_of(s.f).keys, stats_of(s.f).capacity);
   while (s.n > slots / 2) take_out(&s, (size_t)random_below(&random, s.n));
   assert_none_lost(&s);
   subject_close(&s);

@@ -52,7 +52,7 @@ static besom_status build_of(const besom_config *config, uint64_t members, keys 
   own.seed = seed;
   keys held = {.stream = MEMBERS, .n = members};
   besom_source yes = source_of(&held), no = source_of(&asked);
-  return besom_build(&own, &yes, &no, NULL, out);
+  return besom_build(&own, &(besom_input){.yes = &yes, .no = &no}, out);
 }
 
 static besom_filter *built(const besom_config *config, uint64_t members) {
@@ -69,10 +69,8 @@ static besom_statistics stats_of(const besom_filter *f) {
 }
 
 static unsigned layers_of(const besom_filter *f) {
-  besom_statistics stats;
   unsigned n = 0;
-  while (besom_stats_layer(f, n, &stats) == BESOM_OK) n++;
-  assert_int_equal(besom_stats_layer(f, n, &stats), BESOM_END);
+  while (besom_layer(f, n)) n++;
   return n;
 }
 
@@ -103,11 +101,11 @@ static double share_of_yes(const besom_filter *f, uint64_t stream, uint64_t n, b
 static void every_base_makes_a_stack(void **state) {
   (void)state;
   for (size_t b = 0; b < BASES; b++) {
-    besom_config config = {.options = bases[b], .bits = 12};
+    besom_config config = {.options = bases[b], .bits_per_key = 12};
     besom_filter *f = built(&config, N);
     besom_statistics stats = stats_of(f);
     assert_true(layers_of(f) >= 3);
-    assert_int_equal(stats.items, N);
+    assert_int_equal(stats.keys, N);
     assert_true(8.0 * (double)stats.bytes <= 12.2 * N);
     assert_true(stats.workload_fpr < 0.6 * stats.expected_fpr);
     assert_holds(f, 0, N);
@@ -116,10 +114,10 @@ static void every_base_makes_a_stack(void **state) {
     double expected = 100000 * stats.expected_fpr;
     assert_true(fabs(others * 100000 - expected) < 0.1 * expected + 5 * sqrt(expected));
     assert_true(asked < 0.5 * others);
-    besom_statistics layer;
     uint64_t bytes = 0;
-    for (unsigned i = 0; besom_stats_layer(f, i, &layer) == BESOM_OK; i++) {
-      assert_true(strstr(bases[b], layer.kind) != NULL && (layer.items > 0 || i > 1));
+    for (unsigned i = 0; besom_layer(f, i); i++) {
+      besom_statistics layer = stats_of(besom_layer(f, i));
+      assert_true(strstr(bases[b], layer.kind) != NULL && (layer.keys > 0 || i > 1));
       bytes += layer.bytes;
     }
     assert_true(bytes < stats.bytes && bytes > stats.bytes - 2000);
@@ -141,7 +139,7 @@ static void a_wanted_rate_is_kept(void **state) {
     besom_filter *alone = NULL;
     keys held = {.stream = MEMBERS, .n = N};
     besom_source yes = source_of(&held);
-    assert_int_equal(besom_build(&config, &yes, NULL, NULL, &alone), BESOM_OK);
+    assert_int_equal(besom_build(&config, &(besom_input){.yes = &yes}, &alone), BESOM_OK);
     assert_true(stats_of(f).bytes < stats_of(alone).bytes);
     besom_free(f), besom_free(alone);
   }
@@ -151,7 +149,7 @@ static void a_wanted_rate_is_kept(void **state) {
 static void members_come_and_go(void **state) {
   (void)state;
   for (size_t b = 0; b < BASES; b++) {
-    besom_config config = {.options = bases[b], .bits = 11, .capacity = 2 * N};
+    besom_config config = {.options = bases[b], .bits_per_key = 11, .capacity = 2 * N};
     besom_filter *f = built(&config, N);
     if (!strcmp(bases[b], "base=fuse")) {
       assert_int_equal(besom_insert_u64(f, 1), BESOM_UNSUPPORTED);
@@ -164,14 +162,14 @@ static void members_come_and_go(void **state) {
       assert_int_equal(besom_insert_u64(f, key_u64(MEMBERS, i)), BESOM_OK);
     for (uint64_t i = 0; i < 100; i++) assert_true(besom_contains_u64(f, key_u64(NEGATIVES, i)));
     assert_holds(f, 0, 2 * N - 100);
-    assert_true(stats_of(f).items <= 2 * N);
+    assert_true(stats_of(f).keys <= 2 * N);
     bool removes = strcmp(bases[b], "base=bloom") && strcmp(bases[b], "base=blocked-bloom");
     if (removes) {
       assert_int_equal(besom_insert_u64(f, key_u64(MORE_MEMBERS, 0)), BESOM_FULL);
       uint64_t absent = 0, not_found = 0;
       for (uint64_t i = 0; i < N; i++)
         assert_int_equal(besom_remove_u64(f, key_u64(MEMBERS, i)), BESOM_OK);
-      assert_int_equal(stats_of(f).items, N);
+      assert_int_equal(stats_of(f).keys, N);
       for (uint64_t i = 0; i < 2000; i++)
         if (!besom_contains_u64(f, key_u64(OTHER_MEMBERS, i))) {
           absent++;
@@ -191,18 +189,18 @@ static void members_come_and_go(void **state) {
 static void a_full_stack_stays_as_it_was(void **state) {
   (void)state;
   for (size_t b = 0; b < BASES - 1; b++) {
-    besom_config config = {.options = bases[b], .bits = 11, .capacity = N + 500};
+    besom_config config = {.options = bases[b], .bits_per_key = 11, .capacity = N + 500};
     besom_filter *f = built(&config, N);
     uint64_t full = 0;
     for (uint64_t i = 0; i < 1500; i++) {
-      uint64_t key = key_u64(MORE_MEMBERS, i), items = stats_of(f).items;
+      uint64_t key = key_u64(MORE_MEMBERS, i), items = stats_of(f).keys;
       besom_status status = besom_insert_u64(f, key);
       assert_true(status == BESOM_OK || status == BESOM_FULL);
       full += status == BESOM_FULL;
       if (status == BESOM_OK)
         assert_true(besom_contains_u64(f, key));
       else
-        assert_int_equal(stats_of(f).items, items);
+        assert_int_equal(stats_of(f).keys, items);
     }
     assert_true(full > 900);
     assert_holds(f, 0, N);
@@ -236,7 +234,8 @@ static void assert_mapped_is_the_same(const besom_filter *f) {
   temp_path path = temp_dir_file(&dir, "stacked.besom");
   besom_filter *mapped = NULL;
   assert_int_equal(besom_save_file(f, path.text), BESOM_OK);
-  assert_int_equal(besom_open_mmap(path.text, 0, &mapped), BESOM_OK);
+  assert_int_equal(besom_open(path.text, &(besom_open_options){.flags = BESOM_OPEN_MMAP}, &mapped),
+                   BESOM_OK);
   assert_holds(mapped, 0, N);
   assert_int_equal(layers_of(mapped), layers_of(f));
   assert_true(share_of_yes(mapped, NEGATIVES, KEYS, true) ==
@@ -249,7 +248,7 @@ static void assert_mapped_is_the_same(const besom_filter *f) {
 static void a_saved_stack_is_the_same(void **state) {
   (void)state;
   for (size_t b = 0; b < BASES; b++) {
-    besom_config config = {.options = bases[b], .bits = 12, .capacity = N + 100};
+    besom_config config = {.options = bases[b], .bits_per_key = 12, .capacity = N + 100};
     besom_filter *f = built(&config, N), *copy = copy_of(f);
     for (uint64_t i = 0; i < KEYS; i++)
       assert_int_equal(besom_contains_u64(f, key_u64(NEGATIVES, i)),
@@ -266,7 +265,7 @@ static void a_saved_stack_is_the_same(void **state) {
 static void repaired_damage_does_no_harm(void **state) {
   (void)state;
   for (size_t b = 0; b < BASES; b++) {
-    besom_config config = {.options = bases[b], .bits = 12, .capacity = N + 100};
+    besom_config config = {.options = bases[b], .bits_per_key = 12, .capacity = N + 100};
     besom_filter *f = built(&config, N);
     memory_sink saved;
     random_stream random = {b};
@@ -309,11 +308,11 @@ static besom_status next_shuffled(void *ctx, besom_bytes *key, uint64_t *weight)
 static void a_sample_is_a_multiset(void **state) {
   (void)state;
   static const uint8_t seed[16] = "stacked";
-  besom_config config = {.kind = "stacked", .bits = 10, .seed = seed};
+  besom_config config = {.kind = "stacked", .bits_per_key = 10, .seed = seed};
   besom_filter *f = built(&config, N), *g = NULL;
   keys held = {.stream = MEMBERS, .n = N}, asked = {.stream = NEGATIVES, .n = KEYS};
   besom_source yes = source_of(&held), no = {.next = next_shuffled, .ctx = &asked};
-  assert_int_equal(besom_build(&config, &yes, &no, NULL, &g), BESOM_OK);
+  assert_int_equal(besom_build(&config, &(besom_input){.yes = &yes, .no = &no}, &g), BESOM_OK);
   memory_sink x, y;
   memory_sink_init(&x), memory_sink_init(&y);
   assert_int_equal(besom_save(f, &x.api), BESOM_OK);
@@ -328,7 +327,7 @@ static void a_sample_may_be_all_there_is(void **state) {
   (void)state;
   keys asked = {.stream = NEGATIVES, .n = 300, .weighted = true};
   besom_filter *f = NULL;
-  assert_int_equal(build_of(&(besom_config){.bits = 10}, N, asked, &f), BESOM_OK);
+  assert_int_equal(build_of(&(besom_config){.bits_per_key = 10}, N, asked, &f), BESOM_OK);
   besom_filter *copy = copy_of(f);
   assert_true(share_of_yes(copy, NEGATIVES, 300, true) < 0.001);
   besom_free(f), besom_free(copy);
@@ -342,8 +341,9 @@ static void a_plain_list_is_half_of_the_queries(void **state) {
   double last = 2;
   for (size_t i = 0; i < 3; i++) {
     besom_filter *f = NULL;
-    assert_int_equal(build_of(&(besom_config){.bits = 10, .options = options[i]}, N, asked, &f),
-                     BESOM_OK);
+    assert_int_equal(
+        build_of(&(besom_config){.bits_per_key = 10, .options = options[i]}, N, asked, &f),
+        BESOM_OK);
     double now = share_of_yes(f, NEGATIVES, 5000, false);
     assert_true(now <= last);
     last = now;
@@ -355,20 +355,18 @@ static void a_plain_list_is_half_of_the_queries(void **state) {
 static void options_are_obeyed_or_refused(void **state) {
   (void)state;
   keys asked = {.stream = NEGATIVES, .n = KEYS, .weighted = true};
-  besom_filter *f = built(&(besom_config){.bits = 10, .options = "layers=3,base=cf"}, N);
+  besom_filter *f = built(&(besom_config){.bits_per_key = 10, .options = "layers=3,base=cf"}, N);
   assert_int_equal(layers_of(f), 3);
   besom_free(f);
-  f = built(&(besom_config){.bits = 10, .options = "layers=1"}, N);
+  f = built(&(besom_config){.bits_per_key = 10, .options = "layers=1"}, N);
   assert_int_equal(layers_of(f), 1);
   assert_true(stats_of(f).workload_fpr == stats_of(f).expected_fpr);
   besom_free(f);
   f = built(&(besom_config){.fpr = 0.02, .options = "worst_fpr_bits=6"}, N);
   assert_true(stats_of(f).expected_fpr <= 0x1p-6 * 1.02);
   besom_free(f);
-  f = built(&(besom_config){.bits = 10, .options = "frequent=1000"}, N);
-  besom_statistics second;
-  assert_int_equal(besom_stats_layer(f, 1, &second), BESOM_OK);
-  assert_true(second.items < 100);
+  f = built(&(besom_config){.bits_per_key = 10, .options = "frequent=1000"}, N);
+  assert_true(stats_of(besom_layer(f, 1)).keys < 100);
   besom_free(f);
   static const char *const bad[] = {"layers=2",     "layers=0",     "layers=17",
                                     "layers=x",     "frequent=0",   "worst_fpr_bits=101",
@@ -376,11 +374,11 @@ static void options_are_obeyed_or_refused(void **state) {
                                     "base=stacked", "base=cascade", "base=x"};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     f = NULL;
-    assert_int_equal(build_of(&(besom_config){.bits = 10, .options = bad[i]}, N, asked, &f),
+    assert_int_equal(build_of(&(besom_config){.bits_per_key = 10, .options = bad[i]}, N, asked, &f),
                      BESOM_BAD_OPTION);
     assert_null(f);
   }
-  assert_int_equal(build_of(&(besom_config){.bits = 0.5}, N, asked, &f), BESOM_INVALID);
+  assert_int_equal(build_of(&(besom_config){.bits_per_key = 0.5}, N, asked, &f), BESOM_INVALID);
 }
 
 /* Sets of any size, the empty one too, with samples of any size. */
@@ -410,7 +408,7 @@ static void failing_memory_leaves_nothing_behind(void **state) {
       memory.fail_at = n;
       besom_filter *f = NULL;
       keys asked = {.stream = NEGATIVES, .n = 3000, .weighted = true};
-      besom_config config = {.options = some[b], .bits = 14, .allocator = &memory.api};
+      besom_config config = {.options = some[b], .bits_per_key = 14, .allocator = &memory.api};
       status = build_of(&config, 5000, asked, &f);
       assert_true(status == BESOM_OK || (status == BESOM_NO_MEMORY && !f));
       besom_free(f);

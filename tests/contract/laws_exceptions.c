@@ -1,6 +1,6 @@
 /*
- * Kinds that adapt, without the keys at hand: what was fixed stays fixed, no member is ever lost, and room that has run
- * out is a status.
+ * Kinds that adapt without a store: a fixed false positive stays fixed, no member is lost, and a
+ * full reserve is a status.
  */
 #include <stdlib.h>
 
@@ -9,14 +9,14 @@
 
 enum { MANY = 2000, ENOUGH = 90 };
 
-/* The subject of a law about kinds that do. */
-static const subject *marking_subject(void **state) {
+/* Skips kinds that need a store to adapt. */
+static const subject *adapting_subject(void **state) {
   const subject *s = subject_of(state);
   if (!adapts_without_keys(s)) skip();
   return s;
 }
 
-/* Half full, wrong about every thirtieth key or so, with room to adapt. */
+/* Half full, a false-positive rate of about 1/30, and a large reserve. */
 static besom_config adapting_config(const subject *s) {
   besom_config config = config_of(s, 2 * MANY, 1.0 / 16);
   config.max_capacity = 16 * MANY;
@@ -38,7 +38,7 @@ static void adapt_all(besom_filter *f, const uint64_t *keys, size_t n) {
 typedef struct fixture {
   besom_filter *f;
   uint64_t *members, *fixed;
-  size_t from, to; /* those members that are in it */
+  size_t from, to; /* the members in the filter: members[from] .. members[to - 1] */
 } fixture;
 
 static fixture fixture_new(const subject *s) {
@@ -62,7 +62,7 @@ static void assert_still_fixed(const fixture *x) {
 }
 
 static void a_fixed_false_positive_stays_fixed(void **state) {
-  const subject *s = marking_subject(state);
+  const subject *s = adapting_subject(state);
   fixture x = fixture_new(s);
   assert_int_equal(count_yes(x.f, x.fixed, ENOUGH), ENOUGH);
   adapt_all(x.f, x.fixed, ENOUGH);
@@ -88,9 +88,9 @@ static void a_fixed_false_positive_stays_fixed(void **state) {
   fixture_free(&x);
 }
 
-/* What the other filter answers no to stays fixed; of the rest only that no member is lost. */
-static void assert_merged_right(const fixture *x, const besom_filter *other, const uint64_t *others,
-                                size_t n, bool first) {
+/* A key that was fixed in x and that `other` answers no to stays fixed. No member is lost. */
+static void assert_merged_correctly(const fixture *x, const besom_filter *other,
+                                    const uint64_t *others, size_t n, bool first) {
   besom_filter *both = first ? merged(x->f, other) : merged(other, x->f);
   assert_valid(both);
   assert_holds_u64(both, x->members + x->from, x->to - x->from);
@@ -106,7 +106,7 @@ static void assert_merged_right(const fixture *x, const besom_filter *other, con
 }
 
 static void what_was_fixed_stays_fixed_in_a_merged_filter(void **state) {
-  const subject *s = marking_subject(state);
+  const subject *s = adapting_subject(state);
   enum { OTHERS = MANY / 2 };
   fixture x = fixture_new(s);
   uint64_t *others = keys_u64(OTHER_MEMBERS, OTHERS);
@@ -114,8 +114,8 @@ static void what_was_fixed_stays_fixed_in_a_merged_filter(void **state) {
   assert_status(BESOM_OK, besom_create_like(x.f, &other));
   assert_status(BESOM_OK, besom_insert_many_u64(other, others, OTHERS, NULL));
   adapt_all(x.f, x.fixed, ENOUGH);
-  assert_merged_right(&x, other, others, OTHERS, true);
-  assert_merged_right(&x, other, others, OTHERS, false);
+  assert_merged_correctly(&x, other, others, OTHERS, true);
+  assert_merged_correctly(&x, other, others, OTHERS, false);
   /* Fixed in both. */
   adapt_all(other, x.fixed, ENOUGH);
   besom_filter *both = merged(x.f, other);
@@ -127,9 +127,9 @@ static void what_was_fixed_stays_fixed_in_a_merged_filter(void **state) {
   fixture_free(&x);
 }
 
-/* Adapting for what is fixed, or was never wrong, is OK and changes nothing. */
+/* Reporting a key that is already answered no is OK and changes nothing. */
 static void adapting_for_a_no_changes_nothing(void **state) {
-  const subject *s = marking_subject(state);
+  const subject *s = adapting_subject(state);
   fixture x = fixture_new(s);
   memory_sink before;
   size_t no = 0;
@@ -150,7 +150,7 @@ static void adapting_for_a_no_changes_nothing(void **state) {
   fixture_free(&x);
 }
 
-/* One filter's mark is the other's member: the member wins. */
+/* An exception of one filter is a member of the other: the merged filter answers yes. */
 static void merge_in_as_members(fixture *x, const uint64_t *keys, size_t n, bool first) {
   besom_filter *other = NULL;
   assert_status(BESOM_OK, besom_create_like(x->f, &other));
@@ -159,9 +159,9 @@ static void merge_in_as_members(fixture *x, const uint64_t *keys, size_t n, bool
   besom_free(other);
 }
 
-/* In every way in which a key can come in; those that are still out stay fixed. */
+/* By insert, insert_many, insert_count and merge; keys that are not inserted stay fixed. */
 static void inserting_a_fixed_key_makes_it_a_member(void **state) {
-  const subject *s = marking_subject(state);
+  const subject *s = adapting_subject(state);
   enum { PART = ENOUGH / 5 };
   fixture x = fixture_new(s);
   const uint64_t *in = x.fixed;
@@ -184,16 +184,19 @@ static void inserting_a_fixed_key_makes_it_a_member(void **state) {
   assert_int_equal(count_yes(x.f, in + members, ENOUGH - members), 0);
   assert_holds_u64(x.f, x.members, MANY);
   assert_valid(x.f);
-  /* Adapting for a member by mistake is mended by inserting it again. */
+  /* Reporting a member is an error of the caller; inserting it again repairs it. */
   assert_status(BESOM_OK, besom_adapt_u64(x.f, x.members[0]));
   assert_status(BESOM_OK, besom_insert_u64(x.f, x.members[0]));
   assert_true(besom_contains_u64(x.f, x.members[0]));
   fixture_free(&x);
 }
 
-/* The same when the members that it was mistaken for have gone: what was learnt must not stand in its way. */
+/*
+ * The members that it collided with are removed: what the filter stored to fix it must not block
+ * it.
+ */
 static void a_fixed_key_is_inserted_into_an_emptied_filter(void **state) {
-  const subject *s = marking_subject(state);
+  const subject *s = adapting_subject(state);
   fixture x = fixture_new(s);
   adapt_all(x.f, x.fixed, ENOUGH);
   for (size_t i = 0; i < MANY; i++) assert_status(BESOM_OK, besom_remove_u64(x.f, x.members[i]));
@@ -209,10 +212,10 @@ static void a_fixed_key_is_inserted_into_an_emptied_filter(void **state) {
   fixture_free(&x);
 }
 
-/* ------------------------------------------------------------------ room to adapt in */
+/* ------------------------------------------------------------------ the reserve */
 
-/* Adapts until there is no room; the number of keys that were fixed. */
-static size_t adapt_until_full(besom_filter *f, const uint64_t *keys, size_t n) {
+/* Adapts until the reserve is full; returns the number of keys that were fixed. */
+static size_t fill_reserve(besom_filter *f, const uint64_t *keys, size_t n) {
   memory_sink before;
   for (size_t i = 0; i < n; i++) {
     save_to(&before, f);
@@ -225,25 +228,25 @@ static size_t adapt_until_full(besom_filter *f, const uint64_t *keys, size_t n) 
     assert_status(BESOM_OK, status);
     memory_sink_close(&before);
   }
-  fail_msg("there is room to adapt for %zu keys", n);
+  fail_msg("the reserve is not full after %zu keys", n);
   return n;
 }
 
 static void a_full_reserve_is_a_status(void **state) {
-  const subject *s = marking_subject(state);
+  const subject *s = adapting_subject(state);
   enum { OFFENDERS = 1000 };
   besom_config config = config_of(s, 2 * MANY, 1.0 / 16);
   config.reserve = 0.01;
   uint64_t *members = keys_u64(MEMBERS, 2 * MANY);
   besom_filter *f = make_of_u64(s, &config, members, MANY);
   uint64_t *offenders = false_positives_of(f, OFFENDERS);
-  size_t fixed = adapt_until_full(f, offenders, OFFENDERS);
+  size_t fixed = fill_reserve(f, offenders, OFFENDERS);
   assert_true(fixed > 0);
   assert_true(stats_of(f).reserve_used >= 0.5 && stats_of(f).reserve_used <= 1);
-  assert_status(BESOM_OK, besom_adapt_u64(f, offenders[0])); /* is fixed */
+  assert_status(BESOM_OK, besom_adapt_u64(f, offenders[0])); /* already fixed */
   assert_int_equal(count_yes(f, offenders, fixed), 0);
-  assert_status(BESOM_OK, besom_insert_many_u64(f, members + MANY, MANY,
-                                                NULL)); /* the room of keys is theirs */
+  /* A full reserve does not reduce the capacity for keys. */
+  assert_status(BESOM_OK, besom_insert_many_u64(f, members + MANY, MANY, NULL));
   assert_holds_u64(f, members, 2 * MANY);
   assert_int_equal(count_yes(f, offenders, fixed), 0);
   assert_valid(f);
@@ -252,8 +255,10 @@ static void a_full_reserve_is_a_status(void **state) {
   besom_free(f);
 }
 
-/* Kinds that need their keys say so, and change nothing; a key that they deny is no matter. */
-static void what_cannot_adapt_without_keys_says_so(void **state) {
+/*
+ * Kinds that need a store return NEEDS_STORE for a false positive, OK for a no, and do not change.
+ */
+static void adapting_without_a_store_is_a_status(void **state) {
   const subject *s = subject_of(state);
   if (adapts_without_keys(s)) skip();
   besom_filter *f = make_of_members(s, MANY, 1.0 / 16);
@@ -271,16 +276,16 @@ static void what_cannot_adapt_without_keys_says_so(void **state) {
   besom_free(f);
 }
 
-/* A new seed: members are there, nothing is learnt but the keys to be answered no. */
-static void rekeying_frees_the_room(void **state) {
-  const subject *s = marking_subject(state);
+/* After rekeying, all members are answered yes, the keys of the no list no, and no fix is left. */
+static void rekeying_frees_the_reserve(void **state) {
+  const subject *s = adapting_subject(state);
   enum { OFFENDERS = 1000, DENIED = 20 };
   besom_config config = config_of(s, MANY, 1.0 / 16);
   config.reserve = 0.01;
   uint64_t *members = keys_u64(MEMBERS, MANY);
   besom_filter *f = make_of_u64(s, &config, members, MANY);
   uint64_t *offenders = false_positives_of(f, OFFENDERS);
-  adapt_until_full(f, offenders, OFFENDERS);
+  fill_reserve(f, offenders, OFFENDERS);
   array_source yes, no, too_many;
   memory_sink before;
   source_of_u64(&yes, members, MANY);
@@ -312,7 +317,7 @@ static void rekeying_frees_the_room(void **state) {
 
 #define ADAPTS (BESOM_CAN_INSERT | BESOM_CAN_ADAPT)
 
-const law adapt_marks_laws[] = {
+const law exception_laws[] = {
     LAW_UNLESS(a_fixed_false_positive_stays_fixed, EVERY_SUBJECT, ADAPTS, BESOM_FORGETS),
     LAW_UNLESS(what_was_fixed_stays_fixed_in_a_merged_filter, EVERY_SUBJECT,
                ADAPTS | BESOM_CAN_MERGE, BESOM_FORGETS),
@@ -320,7 +325,7 @@ const law adapt_marks_laws[] = {
     LAW_UNLESS(inserting_a_fixed_key_makes_it_a_member, EVERY_SUBJECT, ADAPTS, BESOM_FORGETS),
     LAW(a_fixed_key_is_inserted_into_an_emptied_filter, EVERY_SUBJECT, ADAPTS | BESOM_CAN_REMOVE),
     LAW_UNLESS(a_full_reserve_is_a_status, EVERY_SUBJECT, ADAPTS, BESOM_FORGETS),
-    LAW(what_cannot_adapt_without_keys_says_so, EVERY_SUBJECT, ADAPTS),
-    LAW_UNLESS(rekeying_frees_the_room, EVERY_SUBJECT, ADAPTS | BESOM_CAN_REKEY, BESOM_FORGETS),
+    LAW(adapting_without_a_store_is_a_status, EVERY_SUBJECT, ADAPTS),
+    LAW_UNLESS(rekeying_frees_the_reserve, EVERY_SUBJECT, ADAPTS | BESOM_CAN_REKEY, BESOM_FORGETS),
     {0},
 };

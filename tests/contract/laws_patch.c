@@ -1,11 +1,11 @@
-/* A patch makes the very filter that it was made of, and nothing else. */
+/* A diff, applied to the old filter, makes the new filter. */
 #include <stdlib.h>
 
 #include "filters.h"
 
 enum { N = 3000, CHANGED = 40 };
 
-/* Two filters that differ by some keys: made anew of another set, or changed. */
+/* Two filters that differ in some keys, and in adaptations if the kind adapts. */
 static void make_two(const subject *s, size_t n, size_t changed, besom_filter **old,
                      besom_filter **fresh) {
   besom_config config = config_of(s, n + changed, 1.0 / 128);
@@ -60,7 +60,7 @@ static void damaged_patches_are_refused(void **state) {
     uint8_t flip = (uint8_t)(1u << random_below(&random, 8));
     patch.data[at] ^= flip;
     besom_status status = besom_patch(old, patch.data, patch.len, &f);
-    if (status == BESOM_OK) assert_same_bytes(f, fresh); /* unused bits at the end of a piece */
+    if (status == BESOM_OK) assert_same_bytes(f, fresh); /* unused bits at the end of a chunk */
     besom_free(f);
     patch.data[at] ^= flip;
     f = NULL;
@@ -88,7 +88,7 @@ static void bad_arguments_make_no_patch(void **state) {
   memory_sink_close(&patch);
 }
 
-const law delta_laws[] = {
+const law patch_laws[] = {
     LAW(a_patch_makes_the_new_filter_of_the_old, EVERY_SUBJECT, 0),
     LAW(damaged_patches_are_refused, EVERY_KIND, 0),
     LAW(bad_arguments_make_no_patch, EVERY_KIND, 0),

@@ -1,0 +1,21 @@
+/* guard_setup.h - the configuration of a guard and of its filter, as one value that can be copied. */
+#ifndef BESOM_TESTS_GUARD_SETUP_H
+#define BESOM_TESTS_GUARD_SETUP_H
+
+#include "besom_store.h"
+
+typedef struct guard_setup {
+  besom_config filter;
+  besom_guard_config guard; /* without its filter */
+} guard_setup;
+
+/* Both structs end with this call: the guard must have copied what it needs. */
+static inline besom_status open_guard(const guard_setup *setup, besom_store *store,
+                                      besom_guard **out) {
+  besom_config filter = setup->filter;
+  besom_guard_config config = setup->guard;
+  config.filter = &filter;
+  return besom_guard_open(&config, store, out);
+}
+
+#endif
