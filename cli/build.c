@@ -121,7 +121,7 @@ static besom_config given_config(const uint8_t *seed) {
 /* Fails if the configuration is wrong, and names the option. */
 static void check_config(const besom_config *config) {
   const option_name names[] = {
-      {"kind", "--kind"},
+      {"option", "--options:"}, /* option "a=b" of kind ... */
       {"options", "--options"},
       {"hash", "--hash"},
       {"capacity", given.capacity ? "--capacity" : "the number of keys"},
@@ -159,8 +159,10 @@ static _Noreturn void explain(besom_status status) {
   if (status == BESOM_UNSUPPORTED && given.no.n)
     usage_error("--no: filters of kind %s cannot be exact on a no list; use --kind aqf or cascade",
                 given.kind);
-  if (status == BESOM_BAD_OPTION)
-    usage_error("--options: unknown name or bad value for kind %s (see docs/kinds.md)", given.kind);
+  if (status == BESOM_NEEDS_STORE)
+    usage_error("--kind: filters of kind %s need the stored keys. For a database with such a "
+                "filter: besom db",
+                given.kind);
   if (status == BESOM_INVALID)
     usage_error("kind %s does not support this combination of options and keys", given.kind);
   if (status == BESOM_FULL && given.like)

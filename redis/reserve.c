@@ -60,11 +60,8 @@ static void replicate(RedisModuleCtx *ctx, RedisModuleString *key, const struct 
 static void reply_create_error(RedisModuleCtx *ctx, const besom_config *config,
                                besom_status status) {
   static const option_name names[] = {
-      {"kind", "KIND"},
       {"hash", "HASH"},
-      {"seed", "SEED"},
       {"fpr", "error_rate"},
-      {"capacity", "capacity"},
       {"max_capacity", "MAXCAPACITY"},
       {"reserve", "ADAPTRESERVE"},
       {"value_bits", "VALUEBITS"},
