@@ -63,6 +63,7 @@ typedef besom_status change(besom_filter *f, const besom_bytes *keys, size_t n, 
 
 static besom_status add_keys(besom_filter *f, const besom_bytes *keys, size_t n, size_t *done,
                              outcome *o) {
+  *done = 0;
   besom_status status = besom_insert_many(f, keys, n, done);
   o->changed += *done;
   return status;
