@@ -229,7 +229,7 @@ class Commands:
         for key, prefix in (("a", "x"), ("b", "y")):
             self.r("AF.NOADD", key, *["%s%d" % (prefix, i) for i in range(1000)])
             self.assertGreater(float(self.info(key)[b"reserve-used"]), 0.9)
-        self.fails("the merged filter", "AF.MERGE", "a", "b")
+        self.fails("ERR the reserve of the merged filter", "AF.MERGE", "a", "b")
         self.assertEqual(400, self.r("AF.CARD", "a"))
 
     def test_growth(self):
