@@ -13,8 +13,8 @@
 #include "support/failing_allocator.h"
 #include "support/heap.h"
 #include "support/keys.h"
-#include "support/zipf_sampler.h"
 #include "support/memory_sink.h"
+#include "support/zipf_sampler.h"
 
 static const uint8_t seed[16] = {9};
 
