@@ -118,15 +118,13 @@ static besom_config given_config(const uint8_t *seed) {
                         .flags = BESOM_DISTINCT};
 }
 
-/* Fails if the configuration is wrong, and names the option. keys: the number of keys, 0 if they are
- * not counted yet. Then, without --capacity, some members cannot be checked. */
-static void check_config(besom_config config, uint64_t keys) {
-  static const option_name names[] = {
-      {"kind", "--kind"},
+/* Fails if the configuration is wrong, and names the option. */
+static void check_config(const besom_config *config) {
+  const option_name names[] = {
+      {"option", "--options:"}, /* option "a=b" of kind ... */
       {"options", "--options"},
       {"hash", "--hash"},
-      {"seed", "--seed"},
-      {"capacity", "--capacity"},
+      {"capacity", given.capacity ? "--capacity" : "the number of keys"},
       {"max_capacity", "--max-capacity"},
       {"fpr", "--fpr"},
       {"bits_per_key", "--bits"},
@@ -135,19 +133,38 @@ static void check_config(besom_config config, uint64_t keys) {
       {"build_memory", "--memory"},
   };
   char text[CONFIG_TEXT_SIZE];
-  bool is_complete = config.capacity || keys;
-  if (!config.capacity) config.capacity = keys ? keys : 1;
-  besom_status status = config_text(&config, names, COUNT_OF(names), text);
-  if (status == BESOM_OK || (status == BESOM_INVALID && !is_complete)) return;
+  besom_status status = config_text(config, names, COUNT_OF(names), text);
   if (status == BESOM_UNKNOWN_KIND)
     usage_error("--kind: unknown kind '%s'; besom kinds lists them", given.kind);
-  usage_error("%s", text);
+  if (status != BESOM_OK) usage_error("%s", text);
+}
+
+static uint64_t count_keys(key_reader *keys) {
+  besom_bytes key;
+  while (keys_next(keys, &key)) continue;
+  uint64_t n = keys_count(keys);
+  keys_rewind(keys);
+  return n;
+}
+
+/* Explains why besom_build refused a configuration. Without --capacity a size may be wrong for the
+ * number of keys. */
+static void explain_config(besom_config config, besom_status status, key_reader *yes) {
+  if (!config.capacity && status == BESOM_INVALID) config.capacity = count_keys(yes);
+  if (!config.capacity) config.capacity = 1;
+  check_config(&config);
 }
 
 static _Noreturn void explain(besom_status status) {
   if (status == BESOM_UNSUPPORTED && given.no.n)
     usage_error("--no: filters of kind %s cannot be exact on a no list; use --kind aqf or cascade",
                 given.kind);
+  if (status == BESOM_NEEDS_STORE)
+    usage_error("--kind: filters of kind %s need the stored keys. For a database with such a "
+                "filter: besom db",
+                given.kind);
+  if (status == BESOM_INVALID)
+    usage_error("kind %s does not support this combination of options and keys", given.kind);
   if (status == BESOM_FULL && given.like)
     fail("%s: the keys do not fit into a filter of this size", given.like);
   if (status == BESOM_FULL)
@@ -159,10 +176,7 @@ static _Noreturn void explain(besom_status status) {
 
 /* The capacity for a no list that is added key by key: 1.5 times its keys. */
 static uint64_t capacity_for(key_reader *no) {
-  besom_bytes key;
-  while (keys_next(no, &key)) continue;
-  uint64_t n = keys_count(no);
-  keys_rewind(no);
+  uint64_t n = count_keys(no);
   return n + n / 2;
 }
 
@@ -170,13 +184,13 @@ static besom_filter *build_new(key_reader *yes, key_reader *no, uint64_t no_capa
   uint8_t seed[SEED_BYTES];
   besom_config config = given_config(seed_read(given.seed, seed));
   config.no_capacity = no_capacity;
-  check_config(config, 0);
+  if (config.capacity) check_config(&config); /* before it reads the keys */
   besom_source yes_source = keys_source(yes), no_source = no ? keys_source(no) : (besom_source){0};
   besom_input input = {.yes = &yes_source, .no = no ? &no_source : NULL, .progress = &bar_progress};
   besom_filter *f = NULL;
   besom_status status = besom_build(&config, &input, &f);
   if (status == BESOM_IS_MEMBER) fail_with_common_key(yes, no);
-  if (status == BESOM_INVALID) check_config(config, keys_count(yes));
+  if (status != BESOM_OK && status != BESOM_FULL) explain_config(config, status, yes);
   if (status != BESOM_OK) explain(status);
   return f;
 }

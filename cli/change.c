@@ -63,6 +63,7 @@ typedef besom_status change(besom_filter *f, const besom_bytes *keys, size_t n, 
 
 static besom_status add_keys(besom_filter *f, const besom_bytes *keys, size_t n, size_t *done,
                              outcome *o) {
+  *done = 0;
   besom_status status = besom_insert_many(f, keys, n, done);
   o->changed += *done;
   return status;
@@ -117,19 +118,15 @@ static _Noreturn void explain_full(const besom_filter *f, const char *path, cons
        path, position, filter_stats(f).kind);
 }
 
-/* The reserve is a share of the slots, so it grows with them. */
+/* The reserve is a share of the table, so it grows with it; small filters have a minimum. */
 static _Noreturn void explain_reserve_full(const besom_filter *f, const char *path,
                                            const char *position) {
-  const char *what = given.no ? "the no list" : "adaptation",
-             *build = given.no ? "with the whole no list: besom build --dynamic --no"
-                               : "with a larger reserve, or with these keys as its no list: "
-                                 "besom build --reserve, besom build --no";
-  if (can_grow(f))
-    fail("%s: the reserve for %s is full at %s. To double it: besom grow %s. Or build the filter "
-         "again %s",
-         path, what, position, path, build);
-  fail("%s: the reserve for %s is full at %s. Build the filter again %s", path, what, position,
-       build);
+  fail("%s: the reserve for %s is full at %s. For a larger one: besom build --reserve%s. Or build "
+       "the filter again with %s",
+       path, given.no ? "the no list" : "adaptation", position,
+       can_grow(f) ? ", or besom grow" : "",
+       given.no ? "the whole no list: besom build --dynamic --no"
+                : "these keys as its no list: besom build --no");
 }
 
 static _Noreturn void explain(besom_status status, const besom_filter *f, const char *path,

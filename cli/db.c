@@ -103,8 +103,7 @@ static bool can_guard(const besom_kind_info *kind) {
 
 /* Called before any file is created. */
 static void check_config(const besom_config *config) {
-  static const option_name names[] = {
-      {"kind", "--kind"}, {"capacity", "--capacity"}, {"fpr", "--fpr"}};
+  static const option_name names[] = {{"capacity", "--capacity"}, {"fpr", "--fpr"}};
   const besom_kind_info *kind = kind_named(config->kind);
   char text[CONFIG_TEXT_SIZE];
   if (!kind || !can_guard(kind))
@@ -145,8 +144,8 @@ static void open_database(const char *directory, bool create) {
     fail("%s: no database here. To create one: besom db load, besom db put", directory);
   besom_store *store = database_open(directory, given.store);
   bar_begin("reading the keys", "keys");
-  besom_status status =
-      exists ? open_existing(config, store) : besom_guard_open(&config, store, &guard);
+  besom_status status = besom_guard_open(&config, store, &guard);
+  if (exists && status == BESOM_INCOMPATIBLE) status = open_existing(config, store);
   bar_end();
   if (status == BESOM_INCOMPATIBLE)
     fail("%s: the database was created with another --kind than %s: omit --kind", directory,
@@ -370,9 +369,13 @@ static int act(words all) {
   usage_error("db: unknown action '%s': load, get, put, del, scan, stats or check", action);
 }
 
+/* All changes are synced before, so that only the checkpoint can fail. */
 static int run(words all) {
   int code = act(all);
-  check_database(close_guard(), all.at[1]);
+  besom_status status = close_guard();
+  if (status != BESOM_OK)
+    fail("%s: closing the database: %s. No key is lost, but the next run reads all keys", all.at[1],
+         besom_strerror(status));
   return code;
 }
 

@@ -22,8 +22,13 @@ static _Noreturn void fail_disk_full(const char *path) {
        path);
 }
 
+static _Noreturn void fail_with_errno(const char *path, int error) {
+  if (error == ENOSPC || error == EDQUOT) fail_disk_full(path);
+  fail("%s: %s", path, strerror(error));
+}
+
 static void check_file(besom_status status, const char *path) {
-  if (status == BESOM_IO) fail("%s: %s", path, strerror(errno));
+  if (status == BESOM_IO) fail_with_errno(path, errno);
   if (status == BESOM_DISK_FULL) fail_disk_full(path);
   if (status == BESOM_CORRUPT)
     fail("%s: not a filter, or damaged. For the position of the fault: besom verify", path);
@@ -58,8 +63,7 @@ file_bytes file_read(const char *path) {
 static _Noreturn void give_up(const char *temporary, const char *path) {
   int error = errno;
   unlink(temporary);
-  if (error == ENOSPC || error == EDQUOT) fail_disk_full(path);
-  fail("%s: %s", path, strerror(error));
+  fail_with_errno(path, error);
 }
 
 void file_write(const char *path, const file_bytes *bytes) {

@@ -1,8 +1,9 @@
 /*
  * A guard of your own: an adaptive filter in front of a table that you already have.
  *
- * Use this if you cannot use besom_guard.h. The table here is an array of words; yours is a database. All
- * it needs is a list of keys per bucket, in the order of their insertion: the reverse map.
+ * Use this if you cannot use besom_guard.h. The table here is an array of words; yours is a
+ * database. All it needs is a list of keys per bucket, in the order of their insertion: the reverse
+ * map.
  *
  *     cc own_guard.c $(pkg-config --cflags --libs besom) && ./a.out
  */

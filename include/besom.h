@@ -64,8 +64,8 @@
  * ABI
  *   Structs only grow at their end, and a zero member means its default: use designated
  *   initializers. Calls that take such a struct are inline functions that pass its size to an
- *   exported _sized form, so that old programs run with new libraries. The structs of
- *   besom_types.h never change.
+ *   exported _sized form, so that old programs run with new libraries. The structs of besom_types.h
+ *   never change.
  */
 #ifndef BESOM_H
 #define BESOM_H
@@ -101,8 +101,9 @@ BESOM_API const char *besom_version(void);
  * options       "name=value,name=value": options of the kind (docs/kinds.md).
  * hash          "xxh3" (default: XXH3-128 with a secret) or "sip" (SipHash-1-3, for patient
  *               adversaries).
- * seed          16 bytes that key the hash; NULL for random ones. Whoever knows the seed can choose
- *               false positives. Fix it only for reproducible files and for filters to be merged.
+ * seed          16 bytes that key the hash; NULL for random ones. An adversary who knows the seed
+ *               can choose false positives. Fix it only for reproducible files and for filters to
+ *               be merged.
  * capacity      keys that the filter must hold, 1 to 2^44. Required unless slots is given.
  * max_capacity  if above capacity: the filter can be resized to hold this many keys at the target
  *               FPR. Costs about log2(max_capacity / capacity) bits per key until then.
@@ -365,8 +366,9 @@ typedef struct besom_task besom_task;
  * utaf in front of a store have new buckets afterwards (besom_reverse.h: besom_match).
  *
  * Errors: INVALID (the new size is not a power-of-two multiple or divisor of the old one, or no
- * remainder bit would be left), FULL (the keys do not fit), RESERVE_FULL, NO_MEMORY, NEEDS_STORE (taf, utaf: a
- * selector is raised and the filter is not bound), and what a bound callback returned.
+ * remainder bit would be left), FULL (the keys do not fit), RESERVE_FULL, NO_MEMORY, NEEDS_STORE
+ * (taf, utaf: a selector is raised and the filter is not bound), and what a bound callback
+ * returned.
  */
 BESOM_API besom_status besom_resize(besom_filter *f, uint64_t slots, besom_task **task);
 

@@ -12,8 +12,8 @@
 #endif
 
 /*
- * Copies a struct of another version: `given` bytes of it into one of `size` bytes. Members that the
- * given one does not have are 0. For the library, and for stores that take options.
+ * Copies a struct of another version: `given` bytes of it into one of `size` bytes. Members that
+ * the given one does not have are 0. For the library, and for stores that take options.
  */
 static inline void besom_copy_struct(void *to, size_t size, const void *from, size_t given) {
   memset(to, 0, size);

@@ -60,23 +60,23 @@ static void replicate(RedisModuleCtx *ctx, RedisModuleString *key, const struct 
 static void reply_create_error(RedisModuleCtx *ctx, const besom_config *config,
                                besom_status status) {
   static const option_name names[] = {
-      {"kind", "KIND"},
       {"hash", "HASH"},
-      {"seed", "SEED"},
       {"fpr", "error_rate"},
-      {"capacity", "capacity"},
       {"max_capacity", "MAXCAPACITY"},
       {"reserve", "ADAPTRESERVE"},
       {"value_bits", "VALUEBITS"},
   };
   char text[CONFIG_TEXT_SIZE], error[CONFIG_TEXT_SIZE + 8];
-  if (status == BESOM_NO_MEMORY ||
-      config_text(config, names, sizeof names / sizeof *names, text) == BESOM_OK) {
+  if (status != BESOM_NO_MEMORY &&
+      config_text(config, names, sizeof names / sizeof *names, text) != BESOM_OK) {
+    snprintf(error, sizeof error, "ERR %s", text);
+    RedisModule_ReplyWithError(ctx, error);
+  } else if (status == BESOM_INVALID) {
+    RedisModule_ReplyWithError(ctx, "ERR this kind of filter does not allow this combination of "
+                                    "error rate, capacity, VALUEBITS and ADAPTRESERVE");
+  } else {
     reply_status(ctx, status);
-    return;
   }
-  snprintf(error, sizeof error, "ERR %s", text);
-  RedisModule_ReplyWithError(ctx, error);
 }
 
 struct af *create_value(RedisModuleCtx *ctx, RedisModuleString *key,

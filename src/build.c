@@ -5,7 +5,7 @@
 #include "core/sort.h"
 #include "filter.h"
 
-#define FIRST_ROOM 4096 /* digests, when nobody told how many there will be */
+#define FIRST_ROOM 4096 /* digests, if their number is unknown */
 
 /* The number of keys of a source: its hint, or a first pass over it. */
 static besom_status size_of(const besom_source *source, uint64_t *size) {
@@ -30,7 +30,7 @@ static besom_status size_of_digests(const besom_digest_source *source, uint64_t 
   return status == BESOM_END ? source->rewind(source->ctx) : status;
 }
 
-/* Reads up to cap keys and hashes them, since a key is only there until the next is read. */
+/* Reads up to cap keys and hashes them: a key is valid only until the next is read. */
 static besom_status read_digests(const besom_filter *f, const besom_source *source,
                                  besom_digest *out, size_t cap, size_t *n) {
   for (*n = 0; *n < cap; ++*n) {
@@ -68,19 +68,24 @@ static besom_status insert_all(besom_filter *f, const besom_source *source, uint
   }
 }
 
-/* ------------------------------------------------------------------ collecting, sorting, appending */
+/*
+ * ------------------------------------------------------------------ collecting, sorting, appending
+ */
 
-/* Digests of a source, as many at a time as there is room for. A key is half done when it is in here. */
+/*
+ * Digests of a source, as many at a time as memory allows. For progress, a key in here is half
+ * done.
+ */
 struct collection {
   besom_digest *digests;
   size_t count, room;
-  uint64_t most;        /* room that may be made; */
-  bool at_once;         /* and not by and by, which takes more memory in between */
+  uint64_t most;        /* digests that memory may be allocated for, */
+  bool at_once;         /* in one allocation: growing would take more in between */
   uint64_t done, total; /* keys of earlier collections; of the source, 0 if unknown */
   const besom_progress *progress;
 };
 
-/* Makes room for more; false if it is not to be had. */
+/* Allocates memory for more digests; false if there is none. */
 static bool make_room(struct collection *c, const besom_allocator *allocator) {
   uint64_t room = c->room      ? 2 * (uint64_t)c->room
                   : c->total   ? c->total + 1
@@ -98,14 +103,14 @@ static bool make_room(struct collection *c, const besom_allocator *allocator) {
   return true;
 }
 
-/* Tells that of the keys collected so many are in the filter. */
+/* Reports that `done` of the collected keys are in the filter. */
 static bool tick_collected(void *ctx, uint64_t done, uint64_t total) {
   const struct collection *c = ctx;
   (void)total; /* of this collection */
   return besom__tick(c->progress, c->done + (c->count + done) / 2, c->total) == BESOM_OK;
 }
 
-/* Reads the source; *all is false if there is more of it than there is room. */
+/* Reads the source; *all is false if it has more keys than fit. */
 static besom_status collect(const besom_filter *f, const besom_source *source, struct collection *c,
                             bool *all) {
   for (c->count = 0, *all = false;;) {
@@ -120,12 +125,14 @@ static besom_status collect(const besom_filter *f, const besom_source *source, s
   }
 }
 
-/* Gives a collection in ascending order. A group is sorted when its turn has come, and used while it is in the cache.
+/*
+ * A collection in ascending order. A group is sorted when it is needed, and used while it is in the
+ * cache.
  */
 struct sorting {
   const struct collection *collection;
   size_t starts[DIGEST_GROUPS + 1];
-  size_t groups, sorted, given; /* how many groups, and digests, are sorted; how many are given */
+  size_t groups, sorted, given; /* groups and digests sorted so far; digests given */
 };
 
 static besom_status next_sorted(void *ctx, besom_digest *out, size_t cap, size_t *n) {
@@ -143,7 +150,7 @@ static besom_status next_sorted(void *ctx, besom_digest *out, size_t cap, size_t
   return BESOM_OK;
 }
 
-/* In order: so an insert finds its place in the table next to that of the one before. */
+/* Inserts in ascending order: consecutive inserts touch the same part of the table. */
 static besom_status insert_sorted(besom_filter *f, struct sorting *sorting, struct collection *c) {
   besom_digest batch[BUILD_BATCH];
   size_t n, inserted;
@@ -168,8 +175,8 @@ static besom_status add_collected(besom_filter *f, struct collection *c) {
 }
 
 /*
- * How many digests to have in memory at once. More than the capacity do not fit, unless they are few keys with
- * many copies, for which it would be a waste; but one more, to see that none comes.
+ * How many digests to keep in memory at once: no more than the capacity, since more do not fit
+ * unless they are copies of few keys, and one more, to see that none follows.
  */
 static uint64_t most_collected(const besom_filter *f, uint64_t memory) {
   uint64_t most = f->capacity + 1, fitting = memory / sizeof(besom_digest);
@@ -186,7 +193,7 @@ static besom_status next_digests(void *ctx, besom_digest *out, size_t cap, size_
   return BESOM_OK;
 }
 
-/* Puts each key of a source into an empty filter, once. */
+/* Inserts each distinct key of a source into an empty filter once. */
 static besom_status fill_distinct(besom_filter *f, const besom_source *source, uint64_t total,
                                   const besom_progress *progress) {
   besom_source hinted = *source;
@@ -206,8 +213,9 @@ static besom_status fill_distinct(besom_filter *f, const besom_source *source, u
 }
 
 /*
- * Puts the keys of a source into an empty filter. Sorted digests are appended in one pass over the table; if they
- * are too many to be in memory at once, the others are inserted, part by part, in order; without memory one by one.
+ * Inserts the keys of a source into an empty filter. Sorted digests are appended in one pass over
+ * the table. If they do not fit in memory at once, later parts are inserted in ascending order.
+ * Without memory, keys are inserted one by one.
  */
 static besom_status fill(besom_filter *f, const besom_source *source, uint64_t total,
                          const besom_config *config, const besom_progress *progress) {

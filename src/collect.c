@@ -6,7 +6,7 @@
 #define FIRST_ROOM 1024
 #define TICK_EVERY 4096
 
-/* ------------------------------------------------------------------ each once */
+/* ------------------------------------------------------------------ distinct digests */
 
 void besom__digests_unite(struct digests *d) {
   besom__sort_digests(d->at, d->n, 0);
@@ -34,7 +34,7 @@ static besom_status make_room(const besom_filter *f, struct digests *d, uint64_t
   return BESOM_OK;
 }
 
-/* Where there are too many, copies are taken out; only if that leaves half of the room are more read into it. */
+/* If there are too many, removes repeats; FULL if that does not free half of the memory. */
 static besom_status enlarge(const besom_filter *f, struct digests *d, uint64_t most) {
   if (d->n >= 2 * most) {
     besom__digests_unite(d);
@@ -67,7 +67,7 @@ static besom_status read_all(const besom_filter *f, const besom_source *source, 
 besom_status besom__collect(const besom_filter *f, const besom_source *source, uint64_t most,
                             const besom_progress *progress, struct digests *out) {
   *out = (struct digests){0};
-  /* A promise of the source is believed as far as the capacity allows; a little too much does no harm. */
+  /* The source's hint is trusted up to the capacity. */
   uint64_t room = source->size_hint < most ? source->size_hint : most;
   besom_status status = room ? make_room(f, out, room) : BESOM_OK;
   if (status == BESOM_OK) status = read_all(f, source, most, progress, out);

@@ -1,7 +1,8 @@
 /*
  * besom_diff and besom_patch: a patch makes the saved bytes of a new filter from those of the old
  * one. A piece of the file is stored as the positions of changed bits, as the runs of a quotient
- * table that differ (struct run_diff_ops), or raw if that is shorter. docs/format.md has the layout.
+ * table that differ (struct run_diff_ops), or raw if that is shorter. docs/format.md has the
+ * layout.
  *
  * A patch has the checksum of the old file, which tells whether it fits, and that of the new file,
  * which tells whether the result is right.
@@ -92,7 +93,10 @@ static void write_changed_bits(const struct blob *old, const struct blob *fresh,
   write_gamma(w, 8 * s.len); /* past the end: no more */
 }
 
-/* Stores a range: by its runs if `from` and `to` are given, else by its bits; raw if that is shorter. */
+/*
+ * Stores a range: by its runs if `from` and `to` are given, else by its bits; raw if that is
+ * shorter.
+ */
 static besom_status store_range(const struct blob *old, const struct blob *fresh, struct range s,
                                 const besom_filter *from, const besom_filter *to,
                                 struct blob *patch) {

@@ -1,4 +1,6 @@
-/* Creating, freeing and merging filters. filter_query.c and filter_change.c have the calls on keys. */
+/*
+ * Creating, freeing and merging filters. filter_query.c and filter_change.c have the calls on keys.
+ */
 #include "filter.h"
 
 #include <string.h>

@@ -85,9 +85,10 @@ struct besom_kind {
   besom_status (*create)(besom_filter *f, const besom_config *config);
   besom_status (*create_like)(besom_filter *f, const besom_filter *model);
   /*
-   * Instead of create, for kinds made of a whole set: holds all keys of yes and denies all of no, if
-   * there is one (UNSUPPORTED if it cannot). config.capacity is set; more distinct keys are FULL.
-   * Reports progress. A kind that has create, too, is built by this one if there is a no list.
+   * Instead of create, for kinds made of a whole set: holds all keys of yes and denies all of no,
+   * if there is one (UNSUPPORTED if it cannot). config.capacity is set; more distinct keys are
+   * FULL. Reports progress. A kind that has create, too, is built by this one if there is a no
+   * list.
    */
   besom_status (*build)(besom_filter *f, const besom_config *config, const besom_source *yes,
                         const besom_source *no, const besom_progress *progress);
@@ -101,14 +102,15 @@ struct besom_kind {
 
   /*
    * For planners of layered filters: the bits per key of a full filter of `keys` keys whose
-   * false-positive rate is at most *fpr, which becomes the rate it has; 0 if there is no such filter.
+   * false-positive rate is at most *fpr, which becomes the rate it has; 0 if there is no such
+   * filter.
    */
   double (*bits_per_key)(double keys, double *fpr);
 
   bool (*contains)(const besom_filter *f, besom_digest d);
   /*
-   * Optional, for kinds that look at the key itself. contains, which has the digest only, must answer
-   * yes where the key would decide.
+   * Optional, for kinds that look at the key itself. contains, which has the digest only, must
+   * answer yes where the key would decide.
    */
   bool (*contains_key)(const besom_filter *f, const void *key, size_t len, besom_digest d);
   void (*contains_many)(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap);
@@ -141,9 +143,9 @@ struct besom_kind {
    */
   besom_status (*restore_at)(besom_filter *f, besom_digest d, besom_match match);
   /*
-   * Optional: inserts the keys of a whole store into an empty filter, each with a fingerprint of its
-   * own. walk gives their digests by bucket and rank. On failure the caller drops the filter. FULL,
-   * INVALID (another order).
+   * Optional: inserts the keys of a whole store into an empty filter, each with a fingerprint of
+   * its own. walk gives their digests by bucket and rank. On failure the caller drops the filter.
+   * FULL, INVALID (another order).
    */
   besom_status (*bulk_load)(besom_filter *f, const struct digest_walk *walk);
   /*
@@ -163,9 +165,9 @@ struct besom_kind {
   besom_status (*merge)(const besom_filter *a, const besom_filter *b, besom_filter *into);
   /*
    * Resizing: fills fresh, which is zero except head and items, from f, which stays as it is until
-   * fresh is published. slots is a power-of-two multiple or divisor of f's. If start fails it leaves
-   * nothing allocated; if a step fails the caller drops fresh. A step looks at no more than max
-   * fingerprints; the last step may move out of f what need not be copied.
+   * fresh is published. slots is a power-of-two multiple or divisor of f's. If start fails it
+   * leaves nothing allocated; if a step fails the caller drops fresh. A step looks at no more than
+   * max fingerprints; the last step may move out of f what need not be copied.
    */
   besom_status (*resize_start)(besom_filter *fresh, const besom_filter *f, uint64_t slots);
   besom_status (*resize_step)(besom_filter *fresh, besom_filter *f, uint64_t max, bool *finished);
@@ -182,21 +184,22 @@ struct besom_kind {
   const char *(*validate)(const besom_filter *f);                /* NULL, or what is wrong */
 
   /*
-   * Concurrent kinds: makes a plain filter one of this kind; no other thread uses it yet. known: the
-   * filter that the caller knows, for callbacks. On failure (NO_MEMORY) it stays a plain filter.
+   * Concurrent kinds: makes a plain filter one of this kind; no other thread uses it yet. known:
+   * the filter that the caller knows, for callbacks. On failure (NO_MEMORY) it stays a plain
+   * filter.
    */
   besom_status (*share)(besom_filter *f, const besom_filter *known);
   /*
    * Concurrent kinds in front of a store: work gets a view of f for everything that concerns the
-   * bucket of this key: matches, insert_at, remove_at and adapt_at of the view's kind. No other thread
-   * changes the bucket until work returns, so ranks and store agree; queries go on. If work returns
-   * FULL it may be called a second time, with more room: it must have changed nothing then.
+   * bucket of this key: matches, insert_at, remove_at and adapt_at of the view's kind. No other
+   * thread changes the bucket until work returns, so ranks and store agree; queries go on. If work
+   * returns FULL it may be called a second time, with more room: it must have changed nothing then.
    */
   besom_status (*with_key)(besom_filter *f, besom_digest d,
                            besom_status (*work)(void *ctx, besom_filter *view), void *ctx);
   /*
-   * Concurrent kinds: keeps writers out while a call looks at the whole filter, or while the sections
-   * of save are in use. Queries go on.
+   * Concurrent kinds: keeps writers out while a call looks at the whole filter, or while the
+   * sections of save are in use. Queries go on.
    */
   void (*pause_writers)(const besom_filter *f);
   void (*resume_writers)(const besom_filter *f);

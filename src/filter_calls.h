@@ -7,8 +7,8 @@
 /* -------------------------------------------------------------- writers */
 
 /*
- * Enters f as a writer, or leaves the calling function with a status: INVALID, UNSUPPORTED if the kind
- * has no such operation, READ_ONLY, BUSY.
+ * Enters f as a writer, or leaves the calling function with a status: INVALID, UNSUPPORTED if the
+ * kind has no such operation, READ_ONLY, BUSY.
  */
 #define ENTER_TO_CHANGE(r, f, operation, valid)                                          \
   do {                                                                                   \

@@ -99,8 +99,8 @@ besom_status besom__config_read(const besom_config *config, const struct besom_k
 /* -------------------------------------------------------------- what the kind says */
 
 /*
- * Kinds check their geometry and options when they are made. So a configuration is tried: with a few
- * bytes of memory, which is enough to get past the checks of a filter of any size.
+ * Kinds check their geometry and options when they are made. So a configuration is tried: with a
+ * few bytes of memory, which is enough to get past the checks of a filter of any size.
  */
 #define TRIAL_BYTES 65536
 

@@ -3,7 +3,9 @@
 
 #include "filter_calls.h"
 
-/* A caller's besom_match may be shorter or longer than this version's: only these members are used. */
+/*
+ * A caller's besom_match may be shorter or longer than this version's: only these members are used.
+ */
 static besom_match get_match(const besom_match *m) {
   return (besom_match){m->bucket, m->rank};
 }

@@ -1,4 +1,4 @@
-/* The only list of kinds. The order is the one in which people see them. */
+/* The only list of kinds, in the order in which besom_kinds shows them. */
 #include "filter.h"
 
 extern const struct besom_kind besom__aqf, besom__yesno, besom__yesno_dynamic, besom__exaf,

@@ -1,15 +1,16 @@
 /*
  * Snapshot handles: read-copy-update for concurrent filters (see struct reader in filter.h).
  *
- * A reader first announces itself in a reader slot and then loads the pointer to the current filter. A
- * writer that replaces the filter publishes the new pointer and then looks at the reader slots. So a
- * reader that the writer does not see has loaded the new pointer. Reader slots have a cache line each;
- * a thread finds its own by its stack address. The first reader of a slot owns it: one atomic operation
- * to enter, one plain store to leave. Further readers of the same slot are counted.
+ * A reader first announces itself in a reader slot and then loads the pointer to the current
+ * filter. A writer that replaces the filter publishes the new pointer and then looks at the reader
+ * slots. So a reader that the writer does not see has loaded the new pointer. Reader slots have a
+ * cache line each; a thread finds its own by its stack address. The first reader of a slot owns it:
+ * one atomic operation to enter, one plain store to leave. Further readers of the same slot are
+ * counted.
  *
- * Grace period: readers announce themselves under one of two phases. The writer waits until nobody is
- * left under the other phase, makes that the phase of new readers, and does so once more. New readers
- * never prolong the wait.
+ * Grace period: readers announce themselves under one of two phases. The writer waits until nobody
+ * is left under the other phase, makes that the phase of new readers, and does so once more. New
+ * readers never prolong the wait.
  */
 #include <string.h>
 
@@ -146,7 +147,10 @@ static void free_handle(struct snapshot_handle *h, const besom_allocator *alloca
   if (h) besom__release(allocator, h->memory, HANDLE_BYTES);
 }
 
-/* A concurrent filter with the contents of the plain filter f, of which only the head is valid then. */
+/*
+ * A concurrent filter with the contents of the plain filter f, of which only the head is valid
+ * then.
+ */
 static besom_status move_out(const besom_filter *f, besom_filter **out) {
   besom_filter *moved;
   besom_status status = besom__filter_new(f->kind, &f->hasher, &f->allocator, &moved);

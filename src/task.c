@@ -1,7 +1,7 @@
 /*
- * Tasks: besom_resize and besom_rekey in bounded steps. A task fills a fresh filter beside the old one,
- * which keeps answering queries; the last step publishes the fresh one. To do it at once is to run the
- * task to its end. From start to end writers are kept out (besom__replace_begin).
+ * Tasks: besom_resize and besom_rekey in bounded steps. A task fills a fresh filter beside the old
+ * one, which keeps answering queries; the last step publishes the fresh one. To do it at once is to
+ * run the task to its end. From start to end writers are kept out (besom__replace_begin).
  */
 #include "core/memory.h"
 #include "filter.h"

@@ -32,8 +32,8 @@ double drive_build(driver *d, const besom_config *config, const key_stream *stre
                    besom_filter **out);
 
 /*
- * Builds a filter by besom_build from n uniform digests in order, derived from the seed. There are no
- * keys for these digests.
+ * Builds a filter by besom_build from n uniform digests in ascending order, derived from the seed.
+ * There are no keys for these digests.
  */
 double drive_build_sorted(const besom_config *config, uint64_t seed, uint64_t n,
                           besom_filter **out);

@@ -14,13 +14,18 @@
 #define PATH_MAX 4096
 #endif
 
+/* Why a system call failed. */
+static besom_status failure(void) {
+  return errno == ENOSPC || errno == EDQUOT ? BESOM_DISK_FULL : BESOM_IO;
+}
+
 static besom_status write_fully(void *ctx, const void *data, size_t len) {
   int fd = *(int *)ctx;
   const char *at = data;
   while (len) {
     ssize_t n = write(fd, at, len < INT_MAX ? len : INT_MAX);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return BESOM_IO;
+    if (n < 0) return failure();
     at += n;
     len -= (size_t)n;
   }
@@ -38,7 +43,7 @@ static besom_status sync_directory_of(const char *path) {
   /* EACCES: the directory can be written but not read. ENOENT: it was removed meanwhile. */
   if (fd < 0) return errno == EACCES || errno == ENOENT ? BESOM_OK : BESOM_IO;
   /* Some file systems cannot sync a directory and return EINVAL; there is no other way there. */
-  besom_status status = fsync(fd) == 0 || errno == EINVAL ? BESOM_OK : BESOM_IO;
+  besom_status status = fsync(fd) == 0 || errno == EINVAL ? BESOM_OK : failure();
   close(fd);
   return status;
 }
@@ -69,13 +74,13 @@ besom_status besom__file_replace(const char *path,
                                  void *ctx) {
   char temporary[PATH_MAX];
   int fd = create_beside(path, temporary, sizeof temporary);
-  if (fd < 0) return BESOM_IO;
+  if (fd < 0) return failure();
   besom_status status = keep_permissions(path, fd);
   if (status == BESOM_OK) status = fill(ctx, &(besom_sink){write_fully, &fd});
-  if (status == BESOM_OK && fsync(fd) != 0) status = BESOM_IO;
+  if (status == BESOM_OK && fsync(fd) != 0) status = failure();
   int error = errno;
-  if (close(fd) != 0 && status == BESOM_OK) status = BESOM_IO, error = errno;
-  if (status == BESOM_OK && rename(temporary, path) != 0) status = BESOM_IO, error = errno;
+  if (close(fd) != 0 && status == BESOM_OK) status = failure(), error = errno;
+  if (status == BESOM_OK && rename(temporary, path) != 0) status = failure(), error = errno;
   if (status == BESOM_OK) return sync_directory_of(path);
   unlink(temporary);
   errno = error;

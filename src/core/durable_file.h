@@ -7,7 +7,7 @@
 /*
  * Replaces the file at path: writes a temporary file in the same directory, syncs it, renames it
  * and syncs the directory. After a failure or a crash there is either the old file or the new one.
- * fill writes the content. Errors: IO, what fill returned.
+ * fill writes the content. Errors: IO, DISK_FULL, what fill returned.
  */
 besom_status besom__file_replace(const char *path,
                                  besom_status (*fill)(void *ctx, const besom_sink *sink),

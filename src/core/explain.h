@@ -1,4 +1,6 @@
-/* A sentence for people that says what is wrong with an argument, written into the caller's buffer. */
+/*
+ * A sentence for people that says what is wrong with an argument, written into the caller's buffer.
+ */
 #ifndef BESOM_CORE_EXPLAIN_H
 #define BESOM_CORE_EXPLAIN_H
 

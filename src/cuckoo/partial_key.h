@@ -111,7 +111,7 @@ ALWAYS_INLINE void partial_key_contains_many(const besom_filter *f, const besom_
   }
 }
 
-/* --------------------------------------------------------- the alternate operations of filter.h */
+/* ------------------------------------------------------------ the other operations of filter.h */
 
 besom_status besom__partial_key_create(besom_filter *f, const besom_config *config,
                                        alternate_bucket alternate);

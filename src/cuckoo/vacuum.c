@@ -41,7 +41,7 @@ static void contains_many(const besom_filter *f, const besom_digest *d, size_t n
 
 const struct besom_kind besom__vacuum = {
     .info = {.name = "vacuum",
-             .summary = "vacuum filter: a cuckoo filter whose two buckets are near each alternate; "
+             .summary = "vacuum filter: a cuckoo filter whose two buckets are near each other; "
                         "not adaptive",
              .abilities = BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE |
                           BESOM_CAN_ITERATE,

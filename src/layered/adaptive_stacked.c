@@ -271,7 +271,7 @@ static besom_status make_upper(struct asf *a, unsigned i, double capacity, besom
   return besom__layer_create(&a->head, &base, &config, out);
 }
 
-/* Drops what was learnt, and takes the new objective. */
+/* Drops the learned layers, and takes the new objective. */
 static void adopt(struct asf *a, const struct asf_objective *objective) {
   drop_learned(a);
   make_plan(a, objective);

@@ -56,7 +56,7 @@ besom_status besom__aqf_resize_step(besom_filter *fresh, besom_filter *f, uint64
   if (status != BESOM_OK || !*finished) return status;
   if (member_slots(a) > fresh->capacity) return BESOM_FULL;
   if (a->base.table.slots < aqf(f)->base.table.slots && a->counters.slots > besom__aqf_reserve(a))
-    return BESOM_FULL;
+    return BESOM_RESERVE_FULL;
   a->exceptions = aqf(f)->exceptions;
   a->reverse = aqf(f)->reverse;
   aqf(f)->exceptions = (struct exception_set){0};

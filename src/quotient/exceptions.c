@@ -53,7 +53,7 @@ static besom_status grow(struct exception_set *m, const besom_allocator *allocat
                          uint64_t max_bytes) {
   uint64_t size = m->size + m->size / 4 + FIRST_SIZE, most = max_bytes / sizeof *m->cells;
   if (size > most) size = most;
-  if (too_full(m->count + 1, size)) return BESOM_FULL;
+  if (too_full(m->count + 1, size)) return BESOM_RESERVE_FULL;
   besom_digest *cells = besom__allocate(allocator, (size_t)(size * sizeof *cells));
   if (!cells) return BESOM_NO_MEMORY;
   for (uint64_t i = 0; i < m->size; i++)

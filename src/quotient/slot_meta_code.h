@@ -39,7 +39,7 @@ ALWAYS_INLINE unsigned extension_length(slot_meta extension) {
 struct code_model {
   uint64_t some[CODE_SLOTS + 1]; /* probability that one of n slots has metadata, times 2^64 */
   uint64_t none_below[CODE_SLOTS + 1]; /* lower codes have no metadata in the first n slots */
-  /* codes with these first 6 bits have no metadata in at least so many slots */
+  /* codes with these first 6 bits have no metadata in at least this many slots */
   uint8_t none_at_least[CODE_SLOTS];
   uint64_t smaller[MAX_SELECTOR + 1]; /* probability of a smaller selector, times 2^64 */
   bool extensions;

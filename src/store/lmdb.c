@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "besom_store.h"
@@ -142,6 +143,13 @@ static int commit(const struct lmdb_database *lmdb, MDB_txn *txn, bool durable) 
   return error || info.me_last_txnid == number ? error : mdb_env_sync(lmdb->env, 1);
 }
 
+/* LMDB reports a short write as EIO, without a cause. On a full disk that is the cause. */
+static int cause_of(const struct lmdb_database *lmdb, int error) {
+  struct statvfs disk;
+  bool full = error == EIO && statvfs(lmdb->directory, &disk) == 0 && disk.f_bavail < 16;
+  return full ? ENOSPC : error;
+}
+
 static besom_status lmdb_write(void *db, const besom_write *changes, size_t n, bool durable) {
   struct lmdb_database *lmdb = db;
   MDB_txn *txn;
@@ -153,7 +161,7 @@ static besom_status lmdb_write(void *db, const besom_write *changes, size_t n, b
     mdb_txn_abort(txn);
   else
     error = commit(lmdb, txn, durable);
-  return status_of(error);
+  return status_of(cause_of(lmdb, error));
 }
 
 static besom_status lmdb_sync(void *db) {

@@ -84,7 +84,7 @@ besom_filter *make_empty(const besom_config *config) {
 
 static besom_filter *build_from(const besom_config *config, const array_source *source) {
   besom_filter *f = NULL;
-  assert_status(BESOM_OK, besom_build(config, &source->api, NULL, NULL, &f));
+  assert_status(BESOM_OK, besom_build(config, &(besom_input){.yes = &source->api}, &f));
   return f;
 }
 
@@ -293,6 +293,10 @@ void check_bytes(const besom_filter *f, memory_sink *before, const char *file, i
   if (same) return;
   print_error("the filter has changed\n");
   _fail(file, line);
+}
+
+besom_status open_file(const char *path, unsigned flags, besom_filter **out) {
+  return besom_open(path, &(besom_open_options){.flags = flags}, out);
 }
 
 besom_filter *loaded_copy(const besom_filter *f) {

@@ -6,8 +6,10 @@
 #define BESOM_TESTS_FILTERS_H
 
 #include "law.h"
+#include "support/counters.h"
 #include "support/keys.h"
 #include "support/memory_sink.h"
+#include "support/u64_forms.h"
 
 /* Prints both statuses if they differ. */
 #define assert_status(expected, call) check_status((expected), (call), #call, __FILE__, __LINE__)
@@ -101,6 +103,9 @@ void assert_same_bytes(const besom_filter *a, const besom_filter *b);
  */
 #define assert_bytes(f, before) check_bytes((f), (before), __FILE__, __LINE__)
 void check_bytes(const besom_filter *f, memory_sink *before, const char *file, int line);
+
+/* besom_open with these flags. */
+besom_status open_file(const char *path, unsigned flags, besom_filter **out);
 
 /* A copy by save and load. */
 besom_filter *loaded_copy(const besom_filter *f);

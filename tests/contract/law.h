@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "besom.h"
+#include "besom_reverse.h"
 
 typedef struct subject {
   const besom_kind_info *kind;
@@ -70,6 +70,7 @@ extern const law patch_laws[];
 extern const law growth_laws[];
 extern const law task_laws[];
 extern const law memory_laws[];
+extern const law config_laws[];
 extern const law argument_laws[];
 extern const law size_laws[];
 extern const law golden_laws[];

@@ -1,5 +1,5 @@
 /*
- * besom_build and besom_build_sorted make the filter that inserts make, or return a status and
+ * besom_build, from keys or sorted digests, makes the filter that inserts make, or returns a status and
  * none.
  */
 #include <stdlib.h>
@@ -12,7 +12,7 @@ enum { N = 5000 };
 
 static besom_filter *build(const besom_config *config, const array_source *source) {
   besom_filter *f = NULL;
-  assert_status(BESOM_OK, besom_build(config, &source->api, NULL, NULL, &f));
+  assert_status(BESOM_OK, besom_build(config, &(besom_input){.yes = &source->api}, &f));
   assert_false(source->wrong_weight);
   return f;
 }
@@ -29,7 +29,7 @@ static void building_is_inserting(void **state) {
     if (variant & 1) source.api.size_hint = 0;
     config.capacity = variant & 2 ? N : 0;
     besom_filter *built = build(&config, &source);
-    assert_int_equal(stats_of(built).items, stats_of(inserted).items);
+    assert_int_equal(stats_of(built).keys, stats_of(inserted).keys);
     assert_true(stats_of(built).capacity >= N);
     assert_valid(built);
     for (size_t i = 0; i < N; i++)
@@ -51,7 +51,7 @@ static void a_source_without_size_must_rewind(void **state) {
   source.api.size_hint = 0;
   source.api.rewind = NULL;
   besom_filter *f = NULL;
-  assert_status(BESOM_INVALID, besom_build(&config, &source.api, NULL, NULL, &f));
+  assert_status(BESOM_INVALID, besom_build(&config, &(besom_input){.yes = &source.api}, &f));
   assert_null(f);
   if (can(s, BESOM_CAN_INSERT)) {
     source_of_u64(&source, keys, N);
@@ -75,7 +75,7 @@ static void more_keys_than_capacity_are_full(void **state) {
     source_of_u64(&source, keys, N);
     source.api.size_hint = 10; /* too small */
     besom_filter *f = NULL;
-    assert_status(BESOM_FULL, besom_build(&config, &source.api, NULL, NULL, &f));
+    assert_status(BESOM_FULL, besom_build(&config, &(besom_input){.yes = &source.api}, &f));
     assert_null(f);
   }
   assert_no_error(failing_allocator_verdict(&memory));
@@ -97,7 +97,7 @@ static void a_wrong_hint_does_no_harm(void **state) {
     besom_filter *built = build(&config, &source);
     assert_valid(built);
     assert_holds_u64(built, keys, N);
-    assert_int_equal(stats_of(built).items, stats_of(inserted).items);
+    assert_int_equal(stats_of(built).keys, stats_of(inserted).keys);
     assert_same_answers(s, built, inserted, 4000);
     besom_free(built);
   }
@@ -124,7 +124,7 @@ static void a_build_fills_a_filter_to_its_capacity(void **state) {
     f = NULL;
     source_of_u64(&source, keys, most);
     if (!hinted) source.api.size_hint = 0;
-    assert_status(BESOM_FULL, besom_build(&config, &source.api, NULL, NULL, &f));
+    assert_status(BESOM_FULL, besom_build(&config, &(besom_input){.yes = &source.api}, &f));
     assert_null(f);
   }
   besom_free(empty);
@@ -142,7 +142,7 @@ static void copies_beyond_the_capacity_are_counted_or_full(void **state) {
   besom_status expected = besom_insert_many_u64(inserted, keys, KEYS * COPIES, NULL);
   array_source source;
   source_of_u64(&source, keys, KEYS * COPIES);
-  assert_status(expected, besom_build(&config, &source.api, NULL, NULL, &f));
+  assert_status(expected, besom_build(&config, &(besom_input){.yes = &source.api}, &f));
   for (size_t i = 0; f && i < KEYS; i++) {
     uint64_t built, one_by_one;
     assert_status(BESOM_OK, besom_count_u64(f, keys[i], &built));
@@ -171,7 +171,7 @@ static void a_source_may_repeat_itself(void **state) {
     assert_status(BESOM_OK, besom_count_u64(f, keys[i], &n));
     assert_true(n >= 3);
   }
-  if (can(s, BESOM_CAN_COUNT)) assert_int_equal(stats_of(f).items, 3000);
+  if (can(s, BESOM_CAN_COUNT)) assert_int_equal(stats_of(f).keys, 3000);
   besom_free(f);
   free(keys);
 }
@@ -189,7 +189,7 @@ static void a_distinct_build_takes_each_key_once(void **state) {
   besom_filter *f = build(&config, &source), *plain = build(&once, &single);
   assert_holds_u64(f, keys, 1000);
   assert_valid(f);
-  assert_int_equal(stats_of(f).items, stats_of(plain).items);
+  assert_int_equal(stats_of(f).keys, stats_of(plain).keys);
   for (size_t i = 0; can(s, BESOM_CAN_COUNT) && i < 1000; i++) {
     uint64_t n = 0;
     assert_status(BESOM_OK, besom_count_u64(f, keys[i], &n));
@@ -217,7 +217,8 @@ static void a_failing_source_ends_the_build(void **state) {
       source.fail_at = places[i];
       source.status = BESOM_NEEDS_STORE;
       besom_filter *f = NULL;
-      assert_status(BESOM_NEEDS_STORE, besom_build(&config, &source.api, NULL, NULL, &f));
+      assert_status(BESOM_NEEDS_STORE,
+                    besom_build(&config, &(besom_input){.yes = &source.api}, &f));
       assert_null(f);
       assert_no_error(failing_allocator_verdict(&memory));
     }
@@ -251,7 +252,9 @@ static void progress_can_stop_a_build(void **state) {
     array_source source;
     source_of_u64(&source, keys, MANY);
     besom_filter *f = NULL;
-    assert_status(BESOM_CANCELLED, besom_build(&config, &source.api, NULL, &progress, &f));
+    assert_status(
+        BESOM_CANCELLED,
+        besom_build(&config, &(besom_input){.yes = &source.api, .progress = &progress}, &f));
     assert_null(f);
     assert_int_equal(p.ticks, most);
     assert_false(p.went_back);
@@ -273,7 +276,7 @@ static void no_lists_are_answered_no_or_unsupported(void **state) {
   source_of_u64(&yes, keys, 1000);
   source_of_u64(&no, denied, 1000);
   besom_filter *f = NULL;
-  besom_status status = besom_build(&config, &yes.api, &no.api, NULL, &f);
+  besom_status status = besom_build(&config, &(besom_input){.yes = &yes.api, .no = &no.api}, &f);
   if (status == BESOM_OK) {
     assert_holds_u64(f, keys, 1000);
     if (can(s, BESOM_TAKES_SAMPLE)) /* About as many as without a sample. */
@@ -323,7 +326,7 @@ static besom_filter *build_sorted(const besom_config *config, const besom_digest
   digest_array d;
   digest_array_init(&d, digests, n, at_once);
   besom_filter *f = NULL;
-  assert_status(BESOM_OK, besom_build_sorted(config, &d.api, NULL, &f));
+  assert_status(BESOM_OK, besom_build(config, &(besom_input){.digests = &d.api}, &f));
   return f;
 }
 
@@ -341,7 +344,7 @@ static void building_sorted_is_inserting(void **state) {
       besom_filter *f = build_sorted(&config, digests, n, at_once[k]);
       assert_valid(f);
       assert_holds_u64(f, keys, n);
-      assert_int_equal(stats_of(f).items, stats_of(inserted).items);
+      assert_int_equal(stats_of(f).keys, stats_of(inserted).keys);
       assert_same_answers(s, f, inserted, 4000);
       free(digests);
       free(keys);
@@ -382,7 +385,7 @@ static void appending_copies_is_inserting_them(void **state) {
       besom_status expected = besom_insert_many_digest(inserted, digests, n, &inserted_now);
       digest_array d;
       digest_array_init(&d, digests, n, 1 + random_below(&random, 700));
-      assert_status(expected, besom_build_sorted(&config, &d.api, NULL, &f));
+      assert_status(expected, besom_build(&config, &(besom_input){.digests = &d.api}, &f));
       full += expected == BESOM_FULL;
       if (f) {
         assert_valid(f);
@@ -405,14 +408,14 @@ static void sorted_digests_without_size_must_rewind(void **state) {
   digest_array_init(&d, digests, 100, 7);
   d.api.size_hint = 0;
   besom_filter *f = NULL;
-  assert_status(BESOM_OK, besom_build_sorted(&config, &d.api, NULL, &f));
+  assert_status(BESOM_OK, besom_build(&config, &(besom_input){.digests = &d.api}, &f));
   for (size_t i = 0; i < 100; i++) assert_true(besom_contains_digest(f, digests[i]));
   besom_free(f);
   f = NULL;
   digest_array_init(&d, digests, 100, 7);
   d.api.size_hint = 0;
   d.api.rewind = NULL;
-  assert_status(BESOM_INVALID, besom_build_sorted(&config, &d.api, NULL, &f));
+  assert_status(BESOM_INVALID, besom_build(&config, &(besom_input){.digests = &d.api}, &f));
   assert_null(f);
 }
 
@@ -430,7 +433,7 @@ static void building_sorted_at_the_highest_load_loses_nothing(void **state) {
     besom_filter *f = build_sorted(&config, digests, n, 1000);
     assert_holds_u64(f, keys, n);
     assert_valid(f);
-    if (can(s, BESOM_CAN_COUNT)) assert_int_equal(stats_of(f).items, n);
+    if (can(s, BESOM_CAN_COUNT)) assert_int_equal(stats_of(f).keys, n);
     free(keys);
     free(digests);
     besom_free(f);
@@ -452,7 +455,7 @@ static void descending_digests_are_invalid(void **state) {
     failing_allocator_init(&memory);
     config.allocator = &memory.api;
     besom_filter *f = NULL;
-    assert_status(BESOM_INVALID, besom_build_sorted(&config, &d.api, NULL, &f));
+    assert_status(BESOM_INVALID, besom_build(&config, &(besom_input){.digests = &d.api}, &f));
     assert_null(f);
     assert_no_error(failing_allocator_verdict(&memory));
     failing_allocator_close(&memory);
@@ -473,12 +476,13 @@ static void a_sorted_build_can_be_ended(void **state) {
   digest_array_init(&d, digests, 1000, 100);
   d.at_the_end = BESOM_NEEDS_STORE;
   besom_filter *f = NULL;
-  assert_status(BESOM_NEEDS_STORE, besom_build_sorted(&config, &d.api, NULL, &f));
+  assert_status(BESOM_NEEDS_STORE, besom_build(&config, &(besom_input){.digests = &d.api}, &f));
   assert_null(f);
   patience p = {.most = 2};
   besom_progress progress = {.tick = tick, .ctx = &p};
   digest_array_init(&d, digests, MANY, MANY);
-  assert_status(BESOM_CANCELLED, besom_build_sorted(&config, &d.api, &progress, &f));
+  assert_status(BESOM_CANCELLED,
+                besom_build(&config, &(besom_input){.digests = &d.api, .progress = &progress}, &f));
   assert_null(f);
   assert_int_equal(p.ticks, 2);
   assert_no_error(failing_allocator_verdict(&memory));
@@ -494,7 +498,7 @@ static void building_sorted_too_much_is_full(void **state) {
   digest_array d;
   digest_array_init(&d, digests, 1000, 100);
   besom_filter *f = NULL;
-  assert_status(BESOM_FULL, besom_build_sorted(&config, &d.api, NULL, &f));
+  assert_status(BESOM_FULL, besom_build(&config, &(besom_input){.digests = &d.api}, &f));
   assert_null(f);
 }
 

@@ -28,7 +28,7 @@ static void golden_files_load_in_every_version(void **state) {
   const subject *s = subject_of(state);
   temp_path path = golden_path(s->kind->name);
   besom_filter *f = NULL;
-  assert_status(BESOM_OK, besom_load_file(path.text, NULL, &f));
+  assert_status(BESOM_OK, besom_open(path.text, NULL, &f));
   uint64_t *keys = keys_u64(MEMBERS, N);
   assert_holds_u64(f, keys, N);
   assert_valid(f);
@@ -51,7 +51,7 @@ static void golden_files_can_be_made_again(void **state) {
   s.hash = "xxh3"; /* the hash of the golden files */
   temp_path path = golden_path(s.kind->name);
   besom_filter *f = NULL, *today = make_golden(&s);
-  assert_status(BESOM_OK, besom_load_file(path.text, NULL, &f));
+  assert_status(BESOM_OK, besom_open(path.text, NULL, &f));
   assert_same_bytes(f, today);
   besom_free(f);
   besom_free(today);

@@ -55,17 +55,9 @@ static void assert_holds_members(const besom_filter *f, size_t n) {
   free(keys);
 }
 
-static void grow_unnoticed(besom_filter *f, uint64_t slots) {
+static void resize_unnoticed(besom_filter *f, uint64_t slots) {
   picture *before = take_picture(f);
-  assert_status(BESOM_OK, besom_grow(f, slots));
-  assert_int_equal(stats_of(f).slots, slots);
-  assert_looks_like(f, before);
-  free_picture(before);
-}
-
-static void shrink_unnoticed(besom_filter *f, uint64_t slots) {
-  picture *before = take_picture(f);
-  assert_status(BESOM_OK, besom_shrink(f, slots));
+  assert_status(BESOM_OK, besom_resize(f, slots, NULL));
   assert_int_equal(stats_of(f).slots, slots);
   assert_looks_like(f, before);
   free_picture(before);
@@ -80,7 +72,7 @@ static void growing_and_shrinking_change_no_answer(void **state) {
   uint64_t slots = stats_of(f).slots;
   insert_members(f, 0, CAPACITY);
   for (unsigned k = 1; k <= 3; k++) {
-    grow_unnoticed(f, slots << k);
+    resize_unnoticed(f, slots << k);
     assert_true(stats_of(f).capacity >= (uint64_t)CAPACITY << k);
     insert_members(f, (size_t)CAPACITY << (k - 1), (size_t)CAPACITY << k);
     assert_holds_members(f, (size_t)CAPACITY << k);
@@ -89,10 +81,10 @@ static void growing_and_shrinking_change_no_answer(void **state) {
   assert_true(wrong <= 1.1 * expected + 4 * sqrt(expected));
   for (unsigned k = 3; can(s, BESOM_CAN_REMOVE) && k-- > 0;) {
     size_t left = (size_t)CAPACITY << k;
-    assert_status(BESOM_FULL, besom_shrink(f, slots << k));
+    assert_status(BESOM_FULL, besom_resize(f, slots << k, NULL));
     for (size_t i = left; i < 2 * left; i++)
       assert_status(BESOM_OK, besom_remove_u64(f, key_u64(MEMBERS, i)));
-    shrink_unnoticed(f, slots << k);
+    resize_unnoticed(f, slots << k);
     assert_holds_members(f, left);
   }
   besom_free(f);
@@ -107,13 +99,13 @@ static void growing_by_any_power_of_two_works(void **state) {
       besom_config config = geometry_of(s, slots, 12);
       besom_filter *f = make_empty(&config);
       size_t n = (size_t)stats_of(f).capacity;
-      grow_unnoticed(f, slots << doublings);
-      shrink_unnoticed(f, slots);
+      resize_unnoticed(f, slots << doublings);
+      resize_unnoticed(f, slots);
       insert_members(f, 0, n);
-      grow_unnoticed(f, slots << doublings);
+      resize_unnoticed(f, slots << doublings);
       assert_int_equal(stats_of(f).width, 12 - doublings);
       assert_holds_members(f, n);
-      shrink_unnoticed(f, slots);
+      resize_unnoticed(f, slots);
       assert_int_equal(stats_of(f).width, 12);
       assert_holds_members(f, n);
       besom_free(f);
@@ -130,9 +122,9 @@ static void a_grown_filter_of_copies_takes_its_capacity(void **state) {
     for (size_t i = 0; i < 120; i++)
       for (size_t copy = 0; copy < 1 + i % 3; copy++)
         assert_status(BESOM_OK, besom_insert_u64(f, key_u64(MEMBERS, i)));
-    grow_unnoticed(f, 600);
+    resize_unnoticed(f, 600);
     size_t i = 120;
-    while (stats_of(f).items < stats_of(f).capacity)
+    while (stats_of(f).keys < stats_of(f).capacity)
       assert_status(BESOM_OK, besom_insert_u64(f, key_u64(MEMBERS, i++)));
     assert_holds_members(f, i);
     besom_free(f);
@@ -148,12 +140,12 @@ static void a_grown_filter_is_saved_as_it_is(void **state) {
   uint64_t slots = stats_of(f).slots;
   besom_filter *small = NULL;
   assert_status(BESOM_OK, besom_create_like(f, &small));
-  assert_status(BESOM_OK, besom_grow(f, 4 * slots));
+  assert_status(BESOM_OK, besom_resize(f, 4 * slots, NULL));
   memory_sink saved;
   save_to(&saved, f);
   assert_status(BESOM_OK, besom_load(saved.data, saved.len, NULL, &copy));
   assert_same_bytes(copy, f);
-  assert_status(BESOM_OK, besom_grow(copy, 8 * slots));
+  assert_status(BESOM_OK, besom_resize(copy, 8 * slots, NULL));
   assert_holds_members(copy, CAPACITY);
   assert_status(BESOM_INCOMPATIBLE, besom_merge(f, small, &merged));
   assert_status(BESOM_OK, besom_create_like(f, &like));
@@ -178,12 +170,14 @@ static void impossible_slots_are_invalid(void **state) {
   const uint64_t wrong[] = {0,         slots + 1,  slots * 3,        slots * 2 - 1, slots * 2 + 1,
                             slots * 6, UINT64_MAX, UINT64_C(1) << 63};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-    assert_status(BESOM_INVALID, besom_grow(f, wrong[i]));
-    assert_status(BESOM_INVALID, besom_shrink(f, wrong[i]));
+    besom_task *task = NULL;
+    assert_status(BESOM_INVALID, besom_resize(f, wrong[i], NULL));
+    assert_status(BESOM_INVALID, besom_resize(f, wrong[i], &task));
+    assert_null(task);
   }
-  if (slots % 2) assert_status(BESOM_INVALID, besom_shrink(f, slots / 2));
+  if (slots % 2) assert_status(BESOM_INVALID, besom_resize(f, slots / 2, NULL));
   if (width < 40)
-    assert_status(BESOM_INVALID, besom_grow(f, slots << width)); /* no remainder bit left */
+    assert_status(BESOM_INVALID, besom_resize(f, slots << width, NULL)); /* no remainder bit left */
   assert_int_equal(stats_of(f).slots, slots);
   assert_looks_like(f, before);
   free_picture(before);
@@ -194,11 +188,11 @@ static void growing_is_unsupported_elsewhere(void **state) {
   const subject *s = subject_of(state);
   if (can(s, BESOM_CAN_RESIZE)) skip();
   besom_filter *f = make_of_members(s, 10, 0);
-  assert_status(BESOM_UNSUPPORTED, besom_grow(f, 2 * stats_of(f).slots));
-  assert_status(BESOM_UNSUPPORTED, besom_shrink(f, stats_of(f).slots / 2));
+  assert_status(BESOM_UNSUPPORTED, besom_resize(f, 2 * stats_of(f).slots, NULL));
+  assert_status(BESOM_UNSUPPORTED, besom_resize(f, stats_of(f).slots / 2, NULL));
   besom_task *task = NULL;
-  assert_status(BESOM_UNSUPPORTED, besom_grow_begin(f, 2 * stats_of(f).slots, &task));
-  assert_status(BESOM_UNSUPPORTED, besom_shrink_begin(f, stats_of(f).slots / 2, &task));
+  assert_status(BESOM_UNSUPPORTED, besom_resize(f, 2 * stats_of(f).slots, &task));
+  assert_status(BESOM_UNSUPPORTED, besom_resize(f, stats_of(f).slots / 2, &task));
   assert_null(task);
   besom_free(f);
 }
@@ -223,31 +217,29 @@ static void iterating_an_empty_filter_ends_at_once(void **state) {
   for (size_t capacity = 1; capacity < 200; capacity += 21) {
     besom_config config = config_of(s, capacity, 0);
     besom_filter *f = make_empty(&config);
-    besom_iter *iter = NULL;
+    besom_iter iter = {.filter = f};
     besom_entry entry;
-    assert_status(BESOM_OK, besom_iter_open(f, &iter));
-    assert_status(BESOM_END, besom_iter_next(iter, &entry));
-    assert_status(BESOM_END, besom_iter_next(iter, &entry));
-    besom_iter_close(iter);
+    assert_status(BESOM_END, besom_iter_next(&iter, &entry));
+    assert_status(BESOM_END, besom_iter_next(&iter, &entry));
     besom_free(f);
   }
 }
 
-/* Two iterators over one filter; one is closed early. */
+/* Two iterators over one filter; one is left early. A copy goes on where its original was. */
 static void iterators_are_independent(void **state) {
   const subject *s = subject_of(state);
   besom_filter *f = make_of_members(s, 100, 0);
-  besom_iter *a = NULL, *b = NULL;
+  besom_iter a = {.filter = f}, b = {.filter = f};
   besom_entry of_a, of_b;
-  assert_status(BESOM_OK, besom_iter_open(f, &a));
-  for (int i = 0; i < 50; i++) assert_status(BESOM_OK, besom_iter_next(a, &of_a));
-  assert_status(BESOM_OK, besom_iter_open(f, &b));
-  for (int i = 0; i < 50; i++) assert_status(BESOM_OK, besom_iter_next(b, &of_b));
+  for (int i = 0; i < 50; i++) assert_status(BESOM_OK, besom_iter_next(&a, &of_a));
+  for (int i = 0; i < 50; i++) assert_status(BESOM_OK, besom_iter_next(&b, &of_b));
   assert_int_equal(of_a.quotient, of_b.quotient);
   assert_int_equal(of_a.remainder, of_b.remainder);
-  besom_iter_close(a);
-  assert_status(BESOM_OK, besom_iter_next(b, &of_b));
-  besom_iter_close(b);
+  besom_iter copy = b;
+  assert_status(BESOM_OK, besom_iter_next(&b, &of_b));
+  assert_status(BESOM_OK, besom_iter_next(&copy, &of_a));
+  assert_int_equal(of_a.quotient, of_b.quotient);
+  assert_int_equal(of_a.remainder, of_b.remainder);
   besom_free(f);
 }
 

@@ -81,7 +81,7 @@ static void absurd_fields_are_refused(void **state) {
 }
 
 /*
- * Any answer is correct: with BESOM_TRUSTED, wrong answers are the risk of the caller, crashes not.
+ * Any answer is correct: with BESOM_OPEN_TRUSTED, wrong answers are the risk of the caller, crashes not.
  */
 static void call_all_queries(const besom_filter *f) {
   uint64_t n = 0;
@@ -101,13 +101,11 @@ static void call_all_queries(const besom_filter *f) {
 }
 
 static void iterate_everything(const besom_filter *f) {
-  besom_iter *iter = NULL;
-  if (besom_iter_open(f, &iter) != BESOM_OK) return;
+  besom_iter iter = {.filter = f};
   besom_entry entry;
   size_t most = (size_t)stats_of(f).slots * 2 + 10000;
-  while (besom_iter_next(iter, &entry) == BESOM_OK && most) most--;
+  while (besom_iter_next(&iter, &entry) == BESOM_OK && most) most--;
   assert_true(most > 0); /* iterating ends */
-  besom_iter_close(iter);
 }
 
 /* A filter merged from damaged ones can be changed, which must not crash, either. */
@@ -141,13 +139,14 @@ static void trusted_damage_is_no_crash(void **state) {
       damaged[random_below(&random, saved.len)] ^= (uint8_t)(1u << random_below(&random, 8));
     assert_true(write_whole_file(path.text, damaged, saved.len));
     free(damaged);
-    besom_status status = besom_open_mmap(path.text, 0, &f);
+    besom_status status = open_file(path.text, BESOM_OPEN_MMAP, &f);
     assert_true(status == BESOM_CORRUPT || status == BESOM_NEWER_VERSION);
     besom_fault fault = {0};
-    assert_int_equal(besom_check_file(path.text, &fault), status);
+    besom_open_options options = {.flags = BESOM_OPEN_MMAP, .fault = &fault};
+    assert_int_equal(besom_open(path.text, &options, &f), status);
     assert_true(status == BESOM_NEWER_VERSION || (fault.what && fault.offset <= saved.len));
-    assert_int_equal(besom_open_mmap(path.text, BESOM_CHECKSUMS, &f), status);
-    if (besom_open_mmap(path.text, BESOM_TRUSTED, &f) != BESOM_OK) continue;
+    assert_int_equal(open_file(path.text, BESOM_OPEN_MMAP | BESOM_OPEN_CHECKSUMS, &f), status);
+    if (open_file(path.text, BESOM_OPEN_MMAP | BESOM_OPEN_TRUSTED, &f) != BESOM_OK) continue;
     call_all_queries(f);
     iterate_everything(f);
     change_everything(f);
@@ -157,7 +156,7 @@ static void trusted_damage_is_no_crash(void **state) {
   temp_dir_remove(&dir);
 }
 
-/* A file truncated after its header is refused even with BESOM_TRUSTED. */
+/* A file truncated after its header is refused even with BESOM_OPEN_TRUSTED. */
 static void cut_files_are_refused(void **state) {
   temp_dir dir;
   temp_dir_make(&dir);
@@ -167,9 +166,9 @@ static void cut_files_are_refused(void **state) {
   for (size_t len = 0; len < saved.len; len += 1 + len / 16) {
     besom_filter *f = NULL;
     assert_true(write_whole_file(path.text, saved.data, len));
-    assert_status(BESOM_CORRUPT, besom_load_file(path.text, NULL, &f));
-    assert_status(BESOM_CORRUPT, besom_open_mmap(path.text, 0, &f));
-    assert_status(BESOM_CORRUPT, besom_open_mmap(path.text, BESOM_TRUSTED, &f));
+    assert_status(BESOM_CORRUPT, besom_open(path.text, NULL, &f));
+    assert_status(BESOM_CORRUPT, open_file(path.text, BESOM_OPEN_MMAP, &f));
+    assert_status(BESOM_CORRUPT, open_file(path.text, BESOM_OPEN_MMAP | BESOM_OPEN_TRUSTED, &f));
     assert_null(f);
   }
   memory_sink_close(&saved);

@@ -182,7 +182,7 @@ static void an_empty_filter_says_no(void **state) {
   besom_config config = config_of(s, 1000, 0.5);
   besom_filter *f = make_empty(&config);
   assert_int_equal(count_false_positives(f, 1000000), 0);
-  assert_int_equal(stats_of(f).items, 0);
+  assert_int_equal(stats_of(f).keys, 0);
   assert_valid(f);
   besom_free(f);
 }

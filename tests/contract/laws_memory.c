@@ -32,7 +32,7 @@ static besom_status no_digests(void *ctx, besom_digest *out, size_t cap, size_t 
 
 static besom_status try_build_sorted(attempt *a) {
   besom_digest_source source = {.next = no_digests, .size_hint = N};
-  return besom_build_sorted(&a->config, &source, NULL, &a->result);
+  return besom_build(&a->config, &(besom_input){.digests = &source}, &a->result);
 }
 
 /* A failure must not leave a part of the keys inserted: all N, or a status. */
@@ -49,20 +49,19 @@ static besom_status try_merge(attempt *a) {
 }
 
 static besom_status try_grow(attempt *a) {
-  return besom_grow(a->f, 4 * stats_of(a->f).slots);
+  return besom_resize(a->f, 4 * stats_of(a->f).slots, NULL);
 }
 
 static besom_status try_shrink(attempt *a) {
   uint64_t slots = stats_of(a->f).slots;
-  return slots % 2 ? BESOM_OK : besom_shrink(a->f, slots / 2);
+  return slots % 2 ? BESOM_OK : besom_resize(a->f, slots / 2, NULL);
 }
 
 static besom_status try_iterate(attempt *a) {
-  besom_iter *iter = NULL;
-  besom_status status = besom_iter_open(a->f, &iter);
+  besom_iter iter = {.filter = a->f};
   besom_entry entry;
-  while (status == BESOM_OK) status = besom_iter_next(iter, &entry);
-  besom_iter_close(iter);
+  besom_status status = BESOM_OK;
+  while (status == BESOM_OK) status = besom_iter_next(&iter, &entry);
   return status == BESOM_END ? BESOM_OK : status;
 }
 
@@ -168,7 +167,7 @@ static void a_build_works_with_little_memory_or_fails(void **state) {
       source_of_u64(&source, keys, MANY);
       source.api.size_hint = hints[h % HINTS];
       besom_filter *f = NULL;
-      besom_status status = besom_build(&config, &source.api, NULL, NULL, &f);
+      besom_status status = besom_build(&config, &(besom_input){.yes = &source.api}, &f);
       none_failed = memory.calls < n;
       memory.fail_at = 0;
       assert_true(status == BESOM_OK ? f != NULL : f == NULL);
@@ -208,11 +207,11 @@ static void a_build_keeps_its_memory_limit(void **state) {
       source_of_u64(&source, keys, MANY);
       source.api.size_hint = hint ? MANY : 0;
       besom_filter *f = NULL;
-      assert_status(BESOM_OK, besom_build(&config, &source.api, NULL, NULL, &f));
+      assert_status(BESOM_OK, besom_build(&config, &(besom_input){.yes = &source.api}, &f));
       assert_true(counted.peak_bytes <= stats_of(f).bytes + memory);
       assert_valid(f);
       assert_holds_u64(f, keys, MANY);
-      assert_int_equal(stats_of(f).items, stats_of(whole).items);
+      assert_int_equal(stats_of(f).keys, stats_of(whole).keys);
       assert_same_answers(s, f, whole, 5000);
       besom_free(f);
       assert_no_error(failing_allocator_verdict(&counted));

@@ -49,7 +49,7 @@ static bool has_match_at(const besom_filter *f, besom_digest d, uint64_t bucket)
 static void assert_agree(const pair *p) {
   assert_valid(p->f);
   assert_false(p->keys.wrong);
-  assert_int_equal(stats_of(p->f).items, p->keys.n);
+  assert_int_equal(stats_of(p->f).keys, p->keys.n);
   for (size_t i = 0; i < p->keys.slots; i++)
     if (p->keys.taken[i]) assert_true(has_match_at(p->f, p->keys.digests[i], i));
 }
@@ -130,10 +130,10 @@ static void insert_one(pair *p, bool failing) {
 static void remove_one(pair *p) {
   if (!p->keys.n) return;
   besom_match match = {some_taken(p), 0};
-  assert_status(BESOM_NOT_FOUND, besom_remove_at(p->f, (besom_match){match.bucket, 1}));
-  assert_status(BESOM_NOT_FOUND, besom_remove_at(p->f, (besom_match){p->keys.slots, 0}));
+  assert_status(BESOM_NOT_FOUND, besom_remove_at(p->f, &(besom_match){match.bucket, 1}));
+  assert_status(BESOM_NOT_FOUND, besom_remove_at(p->f, &(besom_match){p->keys.slots, 0}));
   assert_status(BESOM_OK, slot_store_remove(&p->keys, match));
-  assert_status(BESOM_NOT_FOUND, besom_remove_at(p->f, match));
+  assert_status(BESOM_NOT_FOUND, besom_remove_at(p->f, &match));
 }
 
 /* With one match, a failed call changes nothing. With several, earlier ones may be fixed. */
@@ -148,8 +148,8 @@ static void adapt_one(pair *p, bool failing) {
   besom_status status = besom_adapt_digest(p->f, d);
   bool failed = p->keys.fail_at && p->keys.calls >= p->keys.fail_at;
   p->keys.fail_at = 0;
-  if (status != BESOM_OK) assert_status(failed ? BESOM_IO : BESOM_FULL, status);
-  if (status == BESOM_FULL || total == 0 || (status == BESOM_IO && total == 1))
+  if (status != BESOM_OK) assert_status(failed ? BESOM_IO : BESOM_RESERVE_FULL, status);
+  if (status == BESOM_RESERVE_FULL || total == 0 || (status == BESOM_IO && total == 1))
     assert_as_in(&before, p);
   picture_free(&before);
 }
@@ -161,10 +161,10 @@ static void adapt_for_a_member(pair *p) {
   besom_digest stored = p->keys.digests[at], wrong = {~stored.hi, ~stored.lo};
   picture_take(&before, p);
   assert_status(BESOM_IS_MEMBER, besom_adapt_digest(p->f, stored));
-  assert_status(BESOM_IS_MEMBER, besom_adapt_at(p->f, stored, (besom_match){at, 0}, stored));
-  assert_status(BESOM_NOT_FOUND, besom_adapt_at(p->f, wrong, (besom_match){at, 1}, stored));
+  assert_status(BESOM_IS_MEMBER, besom_adapt_at(p->f, stored, &(besom_match){at, 0}, stored));
+  assert_status(BESOM_NOT_FOUND, besom_adapt_at(p->f, wrong, &(besom_match){at, 1}, stored));
   assert_status(BESOM_NOT_FOUND,
-                besom_adapt_at(p->f, wrong, (besom_match){p->keys.slots, 0}, stored));
+                besom_adapt_at(p->f, wrong, &(besom_match){p->keys.slots, 0}, stored));
   assert_as_in(&before, p);
   picture_free(&before);
 }
@@ -244,7 +244,7 @@ static void full_with_a_store_is_a_status_and_loses_nothing(void **state) {
 
 /* ------------------------------------------------------------------ without a store */
 
-static besom_status no_digest(void *ctx, const besom_filter *f, besom_match match,
+static besom_status no_digest(void *ctx, const besom_filter *f, const besom_match *match,
                               besom_digest *digest) {
   (void)ctx, (void)f, (void)match, (void)digest;
   return BESOM_IO;
@@ -264,7 +264,7 @@ static void without_a_store_there_are_only_queries(void **state) {
   assert_status(BESOM_NEEDS_STORE, besom_insert_many_u64(f, &key, 1, &done));
   assert_int_equal(done, 0);
   assert_status(BESOM_NEEDS_STORE, besom_insert_at(f, (besom_digest){1, 2}, 0, &match));
-  assert_status(BESOM_NEEDS_STORE, besom_build(&config, &source.api, NULL, NULL, &out));
+  assert_status(BESOM_NEEDS_STORE, besom_build(&config, &(besom_input){.yes = &source.api}, &out));
   assert_null(out);
   assert_status(BESOM_NEEDS_STORE, besom_adapt_u64(f, key_u64(MEMBERS, 0)));
   assert_status(
@@ -287,7 +287,7 @@ static size_t repeats_after_one_report(pair *p) {
     besom_digest d = random_digest(p);
     if (!besom_contains_digest(p->f, d)) continue;
     besom_status status = besom_adapt_digest(p->f, d);
-    assert_true(status == BESOM_OK || status == BESOM_FULL);
+    assert_true(status == BESOM_OK || status == BESOM_RESERVE_FULL);
     offenders[n++] = d;
   }
   for (size_t i = 0; i < n; i++) again += besom_contains_digest(p->f, offenders[i]);

@@ -104,7 +104,7 @@ static void the_bits_per_key_are_kept(void **state) {
   uint64_t *keys = keys_u64(MEMBERS, CAPACITY);
   for (size_t i = 0; i < sizeof budgets / sizeof *budgets; i++) {
     besom_config config = config_of(s, CAPACITY, 0);
-    config.bits = budgets[i];
+    config.bits_per_key = budgets[i];
     if (budgets[i] < least) continue;
     besom_filter *f = make_of_u64(s, &config, keys, CAPACITY);
     besom_statistics stats = stats_of(f);
@@ -131,12 +131,12 @@ static void statistics_describe_the_filter(void **state) {
   assert_string_equal(stats.kind, s->kind->name);
   assert_string_equal(stats.hash, s->hash);
   assert_non_null(stats.isa);
-  assert_true(stats.items <= N && (double)stats.items >= 0.97 * N);
-  if (can(s, BESOM_CAN_COUNT)) assert_int_equal(stats.items, N);
+  assert_true(stats.keys <= N && (double)stats.keys >= 0.97 * N);
+  if (can(s, BESOM_CAN_COUNT)) assert_int_equal(stats.keys, N);
   assert_true(stats.capacity >= N);
   assert_true(stats.slots > 0 && stats.width > 0);
-  assert_true(fabs(stats.bits_per_key - 8.0 * (double)stats.bytes / (double)stats.items) < 1e-9);
-  assert_true(stats.load > 0 && stats.load <= 1);
+  assert_true(fabs(stats.bits_per_key - 8.0 * (double)stats.bytes / (double)stats.keys) < 1e-9);
+  assert_true(stats.load_factor > 0 && stats.load_factor <= 1);
   besom_free(f);
 }
 

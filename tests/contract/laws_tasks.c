@@ -40,7 +40,7 @@ static void lengthen_for(const fixture *x, uint64_t key) {
   size_t total = 0;
   assert_status(BESOM_OK, besom_matches(x->f, offender, &match, 1, &total));
   if (total == 1 && digest_of_match(x, match, &stored))
-    assert_status(BESOM_OK, besom_adapt_at(x->f, offender, match, stored));
+    assert_status(BESOM_OK, besom_adapt_at(x->f, offender, &match, stored));
 }
 
 /*
@@ -50,7 +50,7 @@ static void lengthen_for(const fixture *x, uint64_t key) {
 static void adapt_some(const fixture *x) {
   bool by_mark = adapts_without_keys(x->s);
   size_t wrong = 0;
-  for (size_t i = 0; wrong < 10 && i < 10000 && !stats_of(x->f).selectors[0]; i++) {
+  for (size_t i = 0; wrong < 10 && i < 10000 && !counter_of(x->f, "selector_0"); i++) {
     if (!besom_contains_u64(x->f, key_u64(NEGATIVES, i))) continue;
     if ((wrong++ % 2 && can(x->s, BESOM_CAN_MATCH)) || !by_mark)
       lengthen_for(x, key_u64(NEGATIVES, i));
@@ -71,7 +71,7 @@ static void fixture_init(fixture *x, const subject *s) {
   if (can(s, BESOM_CAN_COUNT))
     assert_status(BESOM_OK, besom_insert_u64(x->f, x->members[7])); /* a second copy */
   if (can(s, BESOM_CAN_RESIZE))
-    assert_status(BESOM_OK, besom_grow(x->f, 2 * stats_of(x->f).slots)); /* to shrink */
+    assert_status(BESOM_OK, besom_resize(x->f, 2 * stats_of(x->f).slots, NULL)); /* to shrink */
   if (can(s, BESOM_CAN_ADAPT)) adapt_some(x);
   source_of_u64(&x->yes, x->members, N);
   source_of_u64(&x->no, x->negatives, NO_KEYS);
@@ -91,44 +91,24 @@ static void fixture_close(fixture *x) {
 
 static const uint8_t new_seed[16] = "another besom's";
 
-static besom_status begin_doubling(fixture *x, besom_task **task) {
-  return besom_grow_begin(x->f, 2 * stats_of(x->f).slots, task);
+static besom_status double_slots(fixture *x, besom_task **task) {
+  return besom_resize(x->f, 2 * stats_of(x->f).slots, task);
 }
 
-static besom_status double_at_once(fixture *x) {
-  return besom_grow(x->f, 2 * stats_of(x->f).slots);
+static besom_status quadruple_slots(fixture *x, besom_task **task) {
+  return besom_resize(x->f, 4 * stats_of(x->f).slots, task);
 }
 
-static besom_status begin_quadrupling(fixture *x, besom_task **task) {
-  return besom_grow_begin(x->f, 4 * stats_of(x->f).slots, task);
+static besom_status halve_slots(fixture *x, besom_task **task) {
+  return besom_resize(x->f, stats_of(x->f).slots / 2, task);
 }
 
-static besom_status quadruple_at_once(fixture *x) {
-  return besom_grow(x->f, 4 * stats_of(x->f).slots);
+static besom_status rekey(fixture *x, besom_task **task) {
+  return besom_rekey(x->f, &x->yes.api, NULL, new_seed, task);
 }
 
-static besom_status begin_halving(fixture *x, besom_task **task) {
-  return besom_shrink_begin(x->f, stats_of(x->f).slots / 2, task);
-}
-
-static besom_status halve_at_once(fixture *x) {
-  return besom_shrink(x->f, stats_of(x->f).slots / 2);
-}
-
-static besom_status begin_rekeying(fixture *x, besom_task **task) {
-  return besom_rekey_begin(x->f, &x->yes.api, NULL, new_seed, task);
-}
-
-static besom_status rekey_at_once(fixture *x) {
-  return besom_rekey(x->f, &x->yes.api, NULL, new_seed);
-}
-
-static besom_status begin_rekeying_with_no_list(fixture *x, besom_task **task) {
-  return besom_rekey_begin(x->f, &x->yes.api, &x->no.api, new_seed, task);
-}
-
-static besom_status rekey_with_no_list(fixture *x) {
-  return besom_rekey(x->f, &x->yes.api, &x->no.api, new_seed);
+static besom_status rekey_with_no_list(fixture *x, besom_task **task) {
+  return besom_rekey(x->f, &x->yes.api, &x->no.api, new_seed, task);
 }
 
 /* Can a rekeyed filter answer no to the keys of a no list? */
@@ -137,8 +117,7 @@ static bool accepts_no_list(const subject *s) {
 }
 
 typedef struct work {
-  besom_status (*begin)(fixture *x, besom_task **task);
-  besom_status (*at_once)(fixture *x);
+  besom_status (*start)(fixture *x, besom_task **task); /* as a task, or at once if it is NULL */
   unsigned needs;
   size_t visits; /* of every fingerprint */
   size_t reads;  /* calls of the sources */
@@ -146,12 +125,11 @@ typedef struct work {
 } work;
 
 static const work all_work[] = {
-    {begin_doubling, double_at_once, BESOM_CAN_RESIZE, 2, 0},
-    {begin_quadrupling, quadruple_at_once, BESOM_CAN_RESIZE, 4, 0},
-    {begin_halving, halve_at_once, BESOM_CAN_RESIZE, 1, 0},
-    {begin_rekeying, rekey_at_once, BESOM_CAN_REKEY, 0, N + 1},
-    {begin_rekeying_with_no_list, rekey_with_no_list, BESOM_CAN_REKEY, 0, N + 1 + NO_KEYS + 1,
-     true},
+    {double_slots, BESOM_CAN_RESIZE, 2, 0},
+    {quadruple_slots, BESOM_CAN_RESIZE, 4, 0},
+    {halve_slots, BESOM_CAN_RESIZE, 1, 0},
+    {rekey, BESOM_CAN_REKEY, 0, N + 1},
+    {rekey_with_no_list, BESOM_CAN_REKEY, 0, N + 1 + NO_KEYS + 1, true},
 };
 enum { ALL_WORK = sizeof all_work / sizeof *all_work };
 
@@ -167,7 +145,7 @@ static void for_all_work(void **state, void (*holds)(const subject *s, const wor
 
 static besom_task *begin(const work *w, fixture *x) {
   besom_task *task = NULL;
-  assert_status(BESOM_OK, w->begin(x, &task));
+  assert_status(BESOM_OK, w->start(x, &task));
   assert_non_null(task);
   return task;
 }
@@ -185,7 +163,7 @@ static void assert_as_before(const fixture *x) {
 static void assert_done(const fixture *x, const work *w) {
   fixture twin;
   fixture_init(&twin, x->s);
-  assert_status(BESOM_OK, w->at_once(&twin));
+  assert_status(BESOM_OK, w->start(&twin, NULL));
   assert_same_bytes(x->f, twin.f);
   assert_holds_u64(x->f, x->members, N);
   assert_valid(x->f);
@@ -216,20 +194,20 @@ static void assert_keys_are_busy(const fixture *x) {
   if (can(x->s, BESOM_CAN_REMOVE)) assert_status(BESOM_BUSY, besom_remove_u64(f, key));
   if (can(x->s, BESOM_CAN_ADAPT))
     assert_status(BESOM_BUSY, besom_adapt_u64(f, key_u64(NEGATIVES, 0)));
-  if (can(x->s, BESOM_CAN_VALUE)) assert_status(BESOM_BUSY, besom_set_value_u64(f, key, 1));
+  if (can(x->s, BESOM_CAN_VALUE)) assert_status(BESOM_BUSY, set_value_u64(f, key, 1));
   if (!can(x->s, BESOM_CAN_MATCH)) return;
   besom_match match;
   size_t total;
   assert_status(BESOM_OK, besom_matches(f, d, &match, 1, &total));
-  assert_status(BESOM_BUSY, besom_insert_count_u64(f, key, 2));
+  assert_status(BESOM_BUSY, insert_count_u64(f, key, 2));
   assert_status(BESOM_BUSY, besom_bind(f, NULL));
   assert_status(BESOM_BUSY, besom_insert_at(f, d, 0, &match));
-  assert_status(BESOM_BUSY, besom_remove_at(f, match));
+  assert_status(BESOM_BUSY, besom_remove_at(f, &match));
   if (can(x->s, BESOM_CAN_ADAPT))
-    assert_status(BESOM_BUSY, besom_adapt_at(f, (besom_digest){~d.hi, 0}, match, d));
+    assert_status(BESOM_BUSY, besom_adapt_at(f, (besom_digest){~d.hi, 0}, &match, d));
   if (!can(x->s, BESOM_CAN_NO_LIST_AT)) return;
   assert_status(BESOM_BUSY, besom_no_add_at(f, (besom_digest){~d.hi, 0}, &match));
-  assert_status(BESOM_BUSY, besom_no_remove_at(f, match));
+  assert_status(BESOM_BUSY, besom_no_remove_at(f, &match));
 }
 
 /* A second task, and functions that use a task, too. */
@@ -240,8 +218,8 @@ static void assert_busy(fixture *x) {
     besom_task *second = NULL;
     if (!can(x->s, all_work[i].needs) || (all_work[i].uses_no_list && !can(x->s, BESOM_CAN_ADAPT)))
       continue;
-    assert_status(BESOM_BUSY, all_work[i].begin(x, &second));
-    assert_status(BESOM_BUSY, all_work[i].at_once(x));
+    assert_status(BESOM_BUSY, all_work[i].start(x, &second));
+    assert_status(BESOM_BUSY, all_work[i].start(x, NULL));
     assert_null(second);
   }
   assert_int_equal(x->yes.calls + x->no.calls, calls);
@@ -291,12 +269,10 @@ static void a_filter_is_unchanged_until_its_task_ends(void **state) {
 }
 
 static size_t count_fingerprints(const besom_filter *f) {
-  besom_iter *iter = NULL;
+  besom_iter iter = {.filter = f};
   besom_entry entry;
   size_t n = 0;
-  assert_status(BESOM_OK, besom_iter_open(f, &iter));
-  while (besom_iter_next(iter, &entry) == BESOM_OK) n++;
-  besom_iter_close(iter);
+  while (besom_iter_next(&iter, &entry) == BESOM_OK) n++;
   return n;
 }
 
@@ -358,7 +334,7 @@ static void may_lack_memory(const subject *s, const work *w) {
     besom_task *task = NULL;
     bool finished = false;
     x.memory.fail_at = x.memory.calls + n;
-    besom_status status = w->begin(&x, &task);
+    besom_status status = w->start(&x, &task);
     while (status == BESOM_OK && !finished) status = besom_task_step(task, 100, &finished);
     bool failed = x.memory.calls >= x.memory.fail_at;
     x.memory.fail_at = 0;
@@ -401,7 +377,6 @@ static void is_ended_by_nonsense(const subject *s, const work *w) {
     fixture_init(&x, s);
     size_t blocks = x.memory.live_blocks;
     bool finished = true;
-    assert_status(BESOM_INVALID, w->begin(&x, NULL));
     besom_task *task = begin(w, &x);
     assert_status(BESOM_INVALID, besom_task_step(task, i, i ? NULL : &finished));
     assert_int_equal(finished, i);
@@ -424,15 +399,18 @@ static void no_task_is_invalid(void **state) {
   source_of_u64(&source, NULL, 0);
   assert_status(BESOM_INVALID, besom_task_step(NULL, 1, &finished));
   assert_status(BESOM_INVALID, besom_task_step(NULL, 1, NULL));
-  assert_status(BESOM_INVALID, besom_grow_begin(NULL, 64, &task));
-  assert_status(BESOM_INVALID, besom_shrink_begin(NULL, 64, &task));
-  assert_status(BESOM_INVALID, besom_rekey_begin(NULL, &source.api, NULL, NULL, &task));
-  assert_status(BESOM_INVALID, besom_rekey(NULL, &source.api, NULL, NULL));
+  assert_status(BESOM_INVALID, besom_resize(NULL, 64, &task));
+  assert_status(BESOM_INVALID, besom_resize(NULL, 64, NULL));
+  assert_status(BESOM_INVALID, besom_rekey(NULL, &source.api, NULL, NULL, &task));
+  assert_status(BESOM_INVALID, besom_rekey(NULL, &source.api, NULL, NULL, NULL));
   assert_null(task);
   besom_task_cancel(NULL);
 }
 
-/* Sizes that besom_grow refuses are refused by begin. A task for the current size ends at once. */
+/*
+ * Sizes that are refused at once are refused as a task, too. A task for the current size ends with
+ * its first step.
+ */
 static void impossible_sizes_are_refused_at_once(void **state) {
   fixture x;
   fixture_init(&x, subject_of(state));
@@ -440,15 +418,15 @@ static void impossible_sizes_are_refused_at_once(void **state) {
   bool finished = false;
   uint64_t slots = stats_of(x.f).slots;
   size_t blocks = x.memory.live_blocks;
-  const uint64_t wrong[] = {0, 1, slots + 1, slots * 3, slots << stats_of(x.f).width, UINT64_MAX};
+  const uint64_t wrong[] = {0, slots + 1, slots * 3, slots << stats_of(x.f).width, UINT64_MAX};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-    assert_status(BESOM_INVALID, besom_grow_begin(x.f, wrong[i], &task));
-    if (i != 1) assert_status(BESOM_INVALID, besom_shrink_begin(x.f, wrong[i], &task));
+    assert_status(BESOM_INVALID, besom_resize(x.f, wrong[i], &task));
+    assert_status(BESOM_INVALID, besom_resize(x.f, wrong[i], NULL));
   }
-  assert_status(slots % 4 ? BESOM_INVALID : BESOM_FULL, besom_shrink_begin(x.f, slots / 4, &task));
+  assert_status(slots % 4 ? BESOM_INVALID : BESOM_FULL, besom_resize(x.f, slots / 4, &task));
   assert_null(task);
   assert_int_equal(x.memory.live_blocks, blocks);
-  assert_status(BESOM_OK, besom_grow_begin(x.f, slots, &task));
+  assert_status(BESOM_OK, besom_resize(x.f, slots, &task));
   assert_keys_are_busy(&x);
   assert_status(BESOM_OK, besom_task_step(task, 1, &finished));
   assert_true(finished);
@@ -463,7 +441,7 @@ static void assert_rekey_ends(fixture *x, const besom_source *yes, const besom_s
                               besom_status expected) {
   besom_task *task = NULL;
   bool finished = false;
-  besom_status status = besom_rekey_begin(x->f, yes, no, new_seed, &task);
+  besom_status status = besom_rekey(x->f, yes, no, new_seed, &task);
   while (status == BESOM_OK && !finished) status = besom_task_step(task, 10, &finished);
   assert_status(expected, status);
   assert_false(finished);
@@ -511,7 +489,7 @@ static void a_rekey_answers_no_to_the_no_list(void **state) {
   assert_rekey_ends(&x, &x.yes.api, &x.no.api, BESOM_NEEDS_STORE);
   source_of_u64(&x.yes, x.members, N);
   source_of_u64(&x.no, many, 0);
-  assert_status(BESOM_OK, besom_rekey(x.f, &x.yes.api, &x.no.api, new_seed));
+  assert_status(BESOM_OK, besom_rekey(x.f, &x.yes.api, &x.no.api, new_seed, NULL));
   assert_holds_u64(x.f, x.members, N);
   free(many);
   fixture_close(&x);

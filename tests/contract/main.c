@@ -30,10 +30,10 @@ static const char usage[] =
     "The exit code is 0 if all laws hold, 1 if one does not, 2 if the command line is wrong.\n";
 
 static const law *const all_laws[] = {
-    membership_laws, full_laws,    multiset_laws, exception_laws, adapt_bound_laws,
-    tombstone_laws,  value_laws,   cache_laws,    list_laws,      moving_laws,
-    file_laws,       hostile_laws, merge_laws,    build_laws,     patch_laws,
-    growth_laws,     task_laws,    memory_laws,   argument_laws,  golden_laws,
+    membership_laws, full_laws,     multiset_laws, exception_laws, adapt_bound_laws, tombstone_laws,
+    value_laws,      cache_laws,    list_laws,     moving_laws,    file_laws,        hostile_laws,
+    merge_laws,      build_laws,    patch_laws,    growth_laws,    task_laws,        memory_laws,
+    config_laws,     argument_laws, golden_laws,
 #ifndef __SANITIZE_ADDRESS__ /* millions of queries, through code that the other laws run, too */
     rate_laws,       size_laws,
 #endif
@@ -55,8 +55,9 @@ static const char *isa_of(const subject *s) {
   array_source source;
   source_of_u64(&source, &key, 1);
   besom_filter *f = NULL;
-  besom_status status = can(s, CAN_BUILD) ? besom_build(&config, &source.api, NULL, NULL, &f)
-                                          : besom_create(&config, &f);
+  besom_status status = can(s, CAN_BUILD)
+                            ? besom_build(&config, &(besom_input){.yes = &source.api}, &f)
+                            : besom_create(&config, &f);
   if (status != BESOM_OK) {
     if (status != BESOM_BAD_OPTION && status != BESOM_UNSUPPORTED)
       printf("creating a filter %s: %s\n", s->label, besom_strerror(status));

@@ -63,7 +63,9 @@ class Commands:
         self.fails("ERR no such kind", "AF.RESERVE", "f", 0.01, 10, "KIND", "nothing")
         self.fails("ERR this kind", "AF.RESERVE", "f", 0.01, 10, "KIND", "fuse")
         self.fails("ERR this kind", "AF.RESERVE", "f", 0.01, 10, "KIND", "bloom", "MAXCAPACITY", 1000)
-        self.fails("ERR this kind", "AF.RESERVE", "f", 0.01, 10, "KIND", "bloom", "VALUEBITS", 4)
+        self.fails("ERR VALUEBITS", "AF.RESERVE", "f", 0.01, 10, "KIND", "bloom", "VALUEBITS", 4)
+        self.fails("ERR ADAPTRESERVE", "AF.RESERVE", "f", 0.01, 10, "KIND", "qf", "ADAPTRESERVE", 0.2)
+        self.fails("ERR error_rate is 1e-12", "AF.RESERVE", "f", 1e-12, 10, "KIND", "cf")
         self.fails("ERR SEED", "AF.RESERVE", "f", 0.01, 10, "SEED", "abc")
         self.fails("ERR SEED", "AF.RESERVE", "f", 0.01, 10, "SEED", SEED[:-1] + "x")
         self.fails("ERR HASH", "AF.RESERVE", "f", 0.01, 10, "HASH", "md5")
@@ -218,6 +220,17 @@ class Commands:
         self.r("AF.MADD", "b", *range(1000, 1900))
         self.fails("would be full", "AF.MERGE", "a", "b")
         self.assertEqual(992, self.r("AF.CARD", "a"))
+
+    def test_merge_with_too_many_reports(self):
+        self.r("AF.RESERVE", "a", 0.3, 1000, "NONSCALING")
+        self.r("AF.RESERVE", "b", 0.3, 1000, "LIKE", "a")
+        self.r("AF.MADD", "a", *range(400))
+        self.r("AF.MADD", "b", *range(400, 800))
+        for key, prefix in (("a", "x"), ("b", "y")):
+            self.r("AF.NOADD", key, *["%s%d" % (prefix, i) for i in range(1000)])
+            self.assertGreater(float(self.info(key)[b"reserve-used"]), 0.9)
+        self.fails("ERR the reserve of the merged filter", "AF.MERGE", "a", "b")
+        self.assertEqual(400, self.r("AF.CARD", "a"))
 
     def test_growth(self):
         self.r("AF.RESERVE", "f", 0.01, 100, "MAXCAPACITY", 5000)

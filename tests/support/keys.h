@@ -45,7 +45,7 @@ void byte_keys_free(byte_keys *keys);
 /* The digests of n keys under the hash of the filter; the caller calls free(). */
 besom_digest *digests_of_u64(const besom_filter *f, const uint64_t *keys, size_t n);
 
-/* In the order that besom_build_sorted needs. */
+/* In the order that besom_input.digests needs. */
 void sort_digests(besom_digest *digests, size_t n);
 
 #endif

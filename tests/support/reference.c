@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "besom_reverse.h"
 #include "support/heap.h"
 #include "support/keys.h"
 
@@ -34,22 +35,21 @@ static bool plausible(besom_entry entry, const besom_statistics *stats, uint64_t
 
 address *stored_addresses(const besom_filter *f, size_t *n) {
   besom_statistics stats;
-  besom_iter *iter = NULL;
-  if (besom_stats(f, &stats) != BESOM_OK || besom_iter_open(f, &iter) != BESOM_OK) return NULL;
-  address *all = heap_array((size_t)stats.items, sizeof *all);
+  besom_iter iter = {.filter = f};
+  if (besom_stats(f, &stats) != BESOM_OK || !(besom_abilities(f) & BESOM_CAN_ITERATE)) return NULL;
+  address *all = heap_array((size_t)stats.keys, sizeof *all);
   besom_entry entry;
   uint64_t last_quotient = 0;
   besom_status status;
   *n = 0;
-  while ((status = besom_iter_next(iter, &entry)) == BESOM_OK) {
-    if (entry.count > stats.items - *n || !plausible(entry, &stats, last_quotient)) break;
+  while ((status = besom_iter_next(&iter, &entry)) == BESOM_OK) {
+    if (entry.count > stats.keys - *n || !plausible(entry, &stats, last_quotient)) break;
     last_quotient = entry.quotient;
     for (uint64_t i = 0; i < entry.count; i++) all[(*n)++] = address_of(entry, stats.width);
   }
   /* After END, next returns END again. */
   bool complete =
-      status == BESOM_END && *n == stats.items && besom_iter_next(iter, &entry) == BESOM_END;
-  besom_iter_close(iter);
+      status == BESOM_END && *n == stats.keys && besom_iter_next(&iter, &entry) == BESOM_END;
   if (complete) {
     qsort(all, *n, sizeof *all, compare_addresses);
     return all;
@@ -98,18 +98,10 @@ static besom_status find_addresses(reference *ref, const besom_filter *f) {
   return status;
 }
 
-static unsigned abilities_of(const besom_filter *f) {
-  besom_statistics stats;
-  if (besom_stats(f, &stats) != BESOM_OK) return 0;
-  for (size_t i = 0; besom_kinds(i); i++)
-    if (!strcmp(besom_kinds(i)->name, stats.kind)) return besom_kinds(i)->abilities;
-  return 0;
-}
-
 besom_status reference_init(reference *ref, const besom_filter *f, size_t universe) {
   const unsigned for_exact =
       BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_ITERATE;
-  unsigned abilities = abilities_of(f);
+  unsigned abilities = besom_abilities(f);
   *ref = (reference){.universe = universe};
   ref->counts = abilities & BESOM_CAN_COUNT;
   ref->removes = abilities & BESOM_CAN_REMOVE;
@@ -177,7 +169,7 @@ const char *reference_check(const reference *ref, const besom_filter *f) {
   besom_statistics stats;
   if (besom_stats(f, &stats) != BESOM_OK) return "stats fail";
   /* Kinds without copies do not count a key that they already answer yes to. */
-  if (ref->counts ? stats.items != ref->items : stats.items > ref->items)
+  if (ref->counts ? stats.keys != ref->items : stats.keys > ref->items)
     return "a wrong number of items";
   for (size_t i = 0; i < ref->universe && !wrong; i++) wrong = reference_check_key(ref, f, i);
   return !wrong && ref->exact ? check_stored(ref, f) : wrong;

@@ -8,32 +8,33 @@ static bool may_answer(slot_store *s) {
   return ++s->calls != s->fail_at;
 }
 
-static besom_status digest_of(void *ctx, const besom_filter *f, besom_match match,
+static besom_status digest_of(void *ctx, const besom_filter *f, const besom_match *match,
                               besom_digest *digest) {
   slot_store *s = ctx;
   s->reads++;
-  if (f != s->f || match.rank || match.bucket >= s->slots || !s->taken[match.bucket])
+  if (f != s->f || match->rank || match->bucket >= s->slots || !s->taken[match->bucket])
     s->wrong = true;
   if (s->wrong) return BESOM_NOT_FOUND;
   if (!may_answer(s)) return BESOM_IO;
-  *digest = s->digests[match.bucket];
+  *digest = s->digests[match->bucket];
   return BESOM_OK;
 }
 
-static besom_status exchange(void *ctx, const besom_filter *f, besom_match a, besom_match b) {
+static besom_status exchange(void *ctx, const besom_filter *f, const besom_match *a,
+                             const besom_match *b) {
   slot_store *s = ctx;
-  if (f != s->f || a.rank || b.rank || a.bucket >= s->slots || b.bucket >= s->slots)
+  if (f != s->f || a->rank || b->rank || a->bucket >= s->slots || b->bucket >= s->slots)
     s->wrong = true;
-  if (s->wrong || !(s->taken[a.bucket] || s->taken[b.bucket])) s->wrong = true;
+  if (s->wrong || !(s->taken[a->bucket] || s->taken[b->bucket])) s->wrong = true;
   if (s->wrong) return BESOM_NOT_FOUND;
   if (!may_answer(s)) return BESOM_IO;
-  s->moves += (uint64_t)s->taken[a.bucket] + s->taken[b.bucket];
-  besom_digest digest = s->digests[a.bucket];
-  bool taken = s->taken[a.bucket];
-  s->digests[a.bucket] = s->digests[b.bucket];
-  s->taken[a.bucket] = s->taken[b.bucket];
-  s->digests[b.bucket] = digest;
-  s->taken[b.bucket] = taken;
+  s->moves += (uint64_t)s->taken[a->bucket] + s->taken[b->bucket];
+  besom_digest digest = s->digests[a->bucket];
+  bool taken = s->taken[a->bucket];
+  s->digests[a->bucket] = s->digests[b->bucket];
+  s->taken[a->bucket] = s->taken[b->bucket];
+  s->digests[b->bucket] = digest;
+  s->taken[b->bucket] = taken;
   return BESOM_OK;
 }
 
@@ -70,7 +71,7 @@ besom_status slot_store_insert(slot_store *s, besom_digest d, besom_match *match
 }
 
 besom_status slot_store_remove(slot_store *s, besom_match match) {
-  besom_status status = besom_remove_at(s->f, match);
+  besom_status status = besom_remove_at(s->f, &match);
   if (status != BESOM_OK) return status;
   s->taken[match.bucket] = false;
   s->n--;

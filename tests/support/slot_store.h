@@ -5,7 +5,7 @@
 #ifndef BESOM_TESTS_SLOT_STORE_H
 #define BESOM_TESTS_SLOT_STORE_H
 
-#include "besom.h"
+#include "besom_reverse.h"
 
 typedef struct slot_store {
   besom_filter *f;

@@ -1,4 +1,8 @@
 /* Reopening: from a valid checkpoint, else by a rebuild from the stored keys. */
+#define _DEFAULT_SOURCE 1
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "guard_durable.h"
 
 static temp_path checkpoint_of(const subject *s) {
@@ -189,8 +193,89 @@ static void a_directory_that_is_gone_costs_only_the_checkpoint(void **state) {
   subject *s = opened(&setup);
   s->store.directory = "/no/such/directory/anywhere";
   for (size_t k = 0; k < 30; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
-  subject_close_guard(s);
+  assert_int_equal(try_close_guard(s), BESOM_IO);
   assert_opens(s, true);
+  s->store.directory = s->directory.path;
+  drop(s);
+}
+
+/* ------------------------------------------------------------------ a close that fails */
+
+/* The superuser may write anywhere: for it, the directory is not one. */
+static void close_reports_a_failed_checkpoint(void **state) {
+  (void)state;
+  guard_setup setup = small_guard("aqf", BESOM_LAYOUT_MERGED);
+  subject *s = opened(&setup);
+  temp_path file = temp_dir_file(&s->directory, "a file");
+  assert_true(write_whole_file(file.text, "x", 1));
+  for (size_t k = 0; k < 30; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
+  if (geteuid() == 0)
+    s->store.directory = file.text;
+  else
+    assert_int_equal(chmod(s->directory.path, 0555), 0);
+  assert_int_equal(try_close_guard(s), BESOM_IO);
+  assert_int_equal(chmod(s->directory.path, 0755), 0);
+  s->store.directory = s->directory.path;
+  assert_opens(s, true); /* no key is lost */
+  subject_close_guard(s);
+  assert_opens(s, false);
+  drop(s);
+}
+
+static besom_status failing_sync(besom_store *store) {
+  (void)store;
+  return BESOM_DISK_FULL;
+}
+
+static void close_reports_a_failed_sync(void **state) {
+  (void)state;
+  for (besom_durability durability = BESOM_DURABLE_PUT; durability <= BESOM_DURABLE_BATCH;
+       durability++) {
+    guard_setup setup = small_guard("aqf", BESOM_LAYOUT_MERGED);
+    setup.guard.durability = durability;
+    subject *s = opened(&setup);
+    size_t none;
+    for (size_t k = 0; k < 30; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
+    besom_store_ops ops = durable_ops;
+    ops.sync = failing_sync;
+    s->store.head.ops = &ops;
+    assert_int_equal(try_close_guard(s), BESOM_DISK_FULL);
+    assert_null(read_whole_file(checkpoint_of(s).text, &none)); /* the store may go back */
+    s->store.head.ops = &durable_ops;
+    assert_opens(s, true);
+    drop(s);
+  }
+}
+
+/* With SYNC, close writes what was gathered. If that fails it is lost, and close says so. */
+static void close_reports_lost_changes(void **state) {
+  (void)state;
+  guard_setup setup = small_guard("aqf", BESOM_LAYOUT_MERGED);
+  setup.guard.durability = BESOM_DURABLE_SYNC;
+  subject *s = opened(&setup);
+  for (size_t k = 0; k < 20; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
+  assert_int_equal(besom_guard_sync(s->guard), BESOM_OK);
+  for (size_t k = 20; k < 30; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
+  s->store.dead = true;
+  assert_int_equal(try_close_guard(s), BESOM_IO);
+  s->store.dead = false;
+  inner_of(&s->store.head)->ops->abort(inner_of(&s->store.head)); /* as if the process had ended */
+  for (size_t k = 20; k < 30; k++) s->values[k] = 0;
+  assert_opens(s, true);
+  drop(s);
+}
+
+/* An open batch is aborted, and that is no failure. */
+static void close_aborts_an_open_batch(void **state) {
+  (void)state;
+  guard_setup setup = small_guard("aqf", BESOM_LAYOUT_MERGED);
+  subject *s = opened(&setup);
+  for (size_t k = 0; k < 10; k++) assert_int_equal(put(s, k, k + 1), BESOM_OK);
+  assert_int_equal(begin(s), BESOM_OK);
+  for (size_t k = 5; k < 20; k++) assert_int_equal(put(s, k, k + 100), BESOM_OK);
+  subject_close_guard(s);
+  assert_opens(s, false);
+  assert_int_equal(stats_of(s).keys, 10);
   drop(s);
 }
 
@@ -311,6 +396,10 @@ int main(void) {
       cmocka_unit_test(a_foreign_checkpoint_is_ignored),
       cmocka_unit_test(a_checkpoint_of_another_opening_is_ignored),
       cmocka_unit_test(a_directory_that_is_gone_costs_only_the_checkpoint),
+      cmocka_unit_test(close_reports_a_failed_checkpoint),
+      cmocka_unit_test(close_reports_a_failed_sync),
+      cmocka_unit_test(close_reports_lost_changes),
+      cmocka_unit_test(close_aborts_an_open_batch),
       cmocka_unit_test(the_stored_filter_config_wins),
       cmocka_unit_test(a_later_filter_config_is_ignored),
       cmocka_unit_test(a_damaged_manifest_is_corrupt),

@@ -1,0 +1,147 @@
+/*
+ * Hostile files, opened with every combination of flags. Without TRUSTED and CHECKSUMS, besom_open
+ * must accept what besom_load accepts, and the filters must answer alike. With them, damaged bits
+ * may give wrong answers, but no call may crash or run forever. The target corrects the checksums
+ * of the input first, so that mutations reach the code behind them.
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "besom_reverse.h"
+#include "demand.h"
+#include "file/container.h"
+#include "support/heap.h"
+#include "support/keys.h"
+#include "support/memory_sink.h"
+
+enum { MAX_INPUT = 1 << 14, KEYS = 60, ALL_FLAGS = 7 };
+
+/* A file in memory with these bytes. */
+static void write_file(const uint8_t *data, size_t size, char path[32]) {
+  static int file = -1;
+  if (file < 0) file = memfd_create("fuzz_open", 0);
+  demand(file >= 0 && ftruncate(file, 0) == 0);
+  demand(pwrite(file, data, size, 0) == (ssize_t)size);
+  snprintf(path, 32, "/proc/self/fd/%d", file);
+}
+
+static besom_status open_file(const char *path, unsigned flags, size_t size, besom_filter **out) {
+  besom_fault fault;
+  besom_open_options options = {.flags = flags, .fault = &fault};
+  besom_status status = besom_open(path, &options, out);
+  demand(status == BESOM_OK || status == BESOM_CORRUPT || status == BESOM_NEWER_VERSION ||
+         status == BESOM_NO_MEMORY);
+  demand((status == BESOM_CORRUPT) == (fault.what != NULL) && fault.offset <= size);
+  return status;
+}
+
+/* ------------------------------------------------------------------ checked files */
+
+static void demand_equal_answers(const besom_filter *a, const besom_filter *b) {
+  for (size_t i = 0; i < KEYS; i++)
+    demand(besom_contains_u64(a, key_u64(OTHER_MEMBERS, i)) ==
+           besom_contains_u64(b, key_u64(OTHER_MEMBERS, i)));
+}
+
+static void demand_read_only(besom_filter *f) {
+  demand(!(besom_abilities(f) & BESOM_CAN_INSERT));
+  besom_status status = besom_insert_u64(f, key_u64(MEMBERS, 0));
+  demand(status == BESOM_READ_ONLY || status == BESOM_UNSUPPORTED);
+}
+
+/* ------------------------------------------------------------------ files that are not checked */
+
+static void query(const besom_filter *f) {
+  uint64_t keys[KEYS], bitmap[(KEYS + 63) / 64], number;
+  for (size_t i = 0; i < KEYS; i++) {
+    besom_u64_key key = besom_u64(keys[i] = key_u64(OTHER_MEMBERS, i));
+    (void)besom_contains_u64(f, keys[i]);
+    (void)besom_count_u64(f, keys[i], &number);
+    (void)besom_get_value(f, key.bytes, sizeof key.bytes, &number);
+  }
+  (void)besom_contains_many_u64(f, keys, KEYS, bitmap);
+}
+
+static void iterate(const besom_filter *f) {
+  besom_iter iter = {.filter = f};
+  besom_entry entry;
+  besom_statistics stats;
+  demand(besom_stats(f, &stats) == BESOM_OK);
+  uint64_t left = 2 * stats.slots + 10000;
+  while (left && besom_iter_next(&iter, &entry) == BESOM_OK) left--;
+  demand(left); /* it ends */
+}
+
+static void save(const besom_filter *f) {
+  memory_sink sink;
+  memory_sink_init(&sink);
+  (void)besom_save(f, &sink.api);
+  memory_sink_close(&sink);
+}
+
+static void change(besom_filter *f) {
+  for (size_t i = 0; i < KEYS; i++) {
+    (void)besom_remove_u64(f, key_u64(OTHER_MEMBERS, i));
+    (void)besom_insert_u64(f, key_u64(MEMBERS, i));
+    (void)besom_adapt_u64(f, key_u64(NEGATIVES, i));
+  }
+}
+
+static void merge_and_change(const besom_filter *f) {
+  besom_filter *merged = NULL;
+  if (besom_merge(f, f, &merged) == BESOM_OK) change(merged);
+  besom_free(merged);
+}
+
+/* ------------------------------------------------------------------ the target */
+
+static void open_checked(const char *path, unsigned flags, size_t size, const besom_filter *loaded,
+                         besom_status expected) {
+  besom_filter *f = NULL;
+  demand(open_file(path, flags, size, &f) == expected);
+  if (expected != BESOM_OK) return;
+  demand(besom_validate(f, NULL) == BESOM_OK);
+  demand_equal_answers(f, loaded);
+  demand_counters(f);
+  if (flags & BESOM_OPEN_MMAP) demand_read_only(f);
+  besom_free(f);
+}
+
+static void open_unchecked(const char *path, unsigned flags, size_t size) {
+  besom_filter *f = NULL;
+  if (open_file(path, flags, size, &f) != BESOM_OK) return;
+  query(f);
+  iterate(f);
+  save(f);
+  demand_counters(f);
+  (void)besom_validate(f, NULL);
+  merge_and_change(f);
+  if (flags & BESOM_OPEN_MMAP)
+    demand_read_only(f);
+  else
+    change(f);
+  besom_free(f);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  if (!size || size > MAX_INPUT) return 0;
+  uint8_t *repaired = heap_array(size, 1);
+  memcpy(repaired, data, size);
+  besom__container_fix_checksums(repaired, size);
+  char path[32];
+  write_file(repaired, size, path);
+  besom_filter *loaded = NULL;
+  besom_status status = besom_load(repaired, size, NULL, &loaded);
+  for (unsigned flags = 0; flags <= ALL_FLAGS; flags++)
+    if (flags & (BESOM_OPEN_TRUSTED | BESOM_OPEN_CHECKSUMS))
+      open_unchecked(path, flags, size);
+    else
+      open_checked(path, flags, size, loaded, status);
+  besom_free(loaded);
+  free(repaired);
+  return 0;
+}
