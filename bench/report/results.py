@@ -1,6 +1,7 @@
 """Writes docs/results.md and the figures of the README."""
 
 import re
+import textwrap
 
 import papers
 
@@ -76,7 +77,8 @@ def headlines(results):
     for name, where, sentence in HEADLINES:
         rows = known[name].where(where) if name in known else []
         if rows:
-            lines += f"- {sentence.format(**rows[0])} ([{name}](docs/results.md#{name}))\n"
+            line = f"- {sentence.format(**rows[0])} ([{name}](docs/results.md#{name}))"
+            lines += textwrap.fill(line, 100, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False) + "\n"
     return lines
 
 

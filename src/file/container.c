@@ -216,6 +216,7 @@ besom_status besom__container_load(const uint8_t *data, size_t len,
   const struct besom_kind *kind = besom__kind_named(name);
   if (!kind) return BESOM_NEWER_VERSION;
   status = read_hasher(&in, &hasher);
+  if (status == BESOM_CORRUPT) return corrupt(fault, "the hash is damaged", HEADER_BYTES);
   if (status == BESOM_OK) status = besom__filter_new(kind, &hasher, allocator, &f);
   if (status != BESOM_OK) return status;
   if (mapped) {
