@@ -1,5 +1,5 @@
 /*
- * The false-positive fpr of a blocked Bloom filter. It is higher than that of a plain Bloom filter
+ * The false-positive rate of a blocked Bloom filter. It is higher than that of a plain Bloom filter
  * of the same size, because some lines get more keys than others. So it is a sum over the number of
  * keys per line.
  *

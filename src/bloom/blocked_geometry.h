@@ -1,6 +1,6 @@
 /*
- * From a number of keys and a false-positive fpr, or a size, to the geometry of a blocked Bloom
- * filter, and from a geometry to its false-positive fpr.
+ * From a number of keys and a false-positive rate, or a size, to the geometry of a blocked Bloom
+ * filter, and from a geometry to its false-positive rate.
  */
 #ifndef BESOM_BLOOM_BLOCKED_GEOMETRY_H
 #define BESOM_BLOOM_BLOCKED_GEOMETRY_H
@@ -15,13 +15,13 @@ struct blocked_geometry {
   bool half_layer;
 };
 
-/* The false-positive fpr with so many keys. */
+/* The false-positive rate with so many keys. */
 double besom__blocked_fpr(const struct blocked_geometry *geometry, double keys);
 
-/* The fewest lines with at most this false-positive fpr. fpr >= MIN_PLANNED_FPR. */
+/* The fewest lines with at most this false-positive rate. fpr >= MIN_PLANNED_FPR. */
 struct blocked_geometry besom__blocked_geometry_for_fpr(double keys, double fpr);
 
-/* The lowest false-positive fpr of that many lines. */
+/* The lowest false-positive rate of that many lines. */
 struct blocked_geometry besom__blocked_geometry_for_lines(double keys, double lines);
 
 #endif

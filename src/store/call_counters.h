@@ -18,7 +18,7 @@ static inline void count_call(call_counter *count) {
   atomic_fetch_add_explicit(count, 1, memory_order_relaxed);
 }
 
-/* Calls for the table NOTES (a guard's manifest) are not counted. */
+/* Calls for the table MANIFEST (a guard's manifest) are not counted. */
 static inline void count_table_call(call_counter *count, besom_table table) {
   if (table != BESOM_TABLE_MANIFEST) count_call(count);
 }

@@ -2,7 +2,7 @@
  * A store over a database with ordered keys (besom_store_ordered). The database gets these keys:
  *
  *     'B'                      the marker: the database is a besom store of this version
- *     'K' key, 'N' key         a record of the table KEYS, of the table NOTES
+ *     'K' key, 'N' key         a record of the table KEYS, of the table MANIFEST
  *     'L' epoch bucket rank    a record of a bucket list (record_codec.h); each number begins with
  *                              its length, so that byte order is numeric order
  *
