@@ -3,7 +3,7 @@
 #define BESOM_QUOTIENT_DELTA_H
 
 #include "core/bitstream.h"
-#include "quotient/table.h"
+#include "quotient/quotient_table.h"
 
 /* Whether runs can be told apart by what the tables hold: they are of one shape, and keep nothing by block. */
 bool besom__qtable_comparable(const struct qtable *a, const struct qtable *b);

@@ -2,7 +2,7 @@
 #ifndef BESOM_QUOTIENT_ORDER_H
 #define BESOM_QUOTIENT_ORDER_H
 
-#include "quotient/table.h"
+#include "quotient/quotient_table.h"
 
 /* ------------------------------------------------------------------ reading */
 

@@ -2,7 +2,7 @@
 #ifndef BESOM_QUOTIENT_PLAN_H
 #define BESOM_QUOTIENT_PLAN_H
 
-#include "quotient/table.h"
+#include "quotient/quotient_table.h"
 
 /*
  * Fills slots and width of a shape whose other fields are set, from capacity and rate, capacity and bits
