@@ -1,87 +1,35 @@
 /*
- * Words of bits: little-endian loads and stores, masks, rank and select.
+ * Words of bits: masks, rank and select; rows of 64 bytes.
  *
- * Everything is inline and picks its instructions by the flags the including file is compiled with, so
- * that a source compiled once per instruction set (see cpu.h) becomes fast without a second version of
- * its algorithms. Without flags the portable code remains; it is what every test compares with.
+ * Everything is inline. The compiler flags of the including file select the instructions, so a
+ * source that is compiled once per instruction set (cpu.h) needs no second version of its
+ * algorithms. Without flags the portable code is used. Tests compare each version with naive loops.
  */
 #ifndef BESOM_CORE_BITS_H
 #define BESOM_CORE_BITS_H
 
 #include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
 
 #if defined(__BMI2__) || defined(__AVX2__)
 #include <immintrin.h>
 #endif
 
+#include "core/relaxed.h"
+
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
-#define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 #define BYTE_ONES UINT64_C(0x0101010101010101)
 #define BYTE_TOPS UINT64_C(0x8080808080808080)
 
-/* The finalizer of SplitMix64 (Steele, Lea, Flood 2014): every bit of the input changes half of the output. */
+/*
+ * The finalizer of SplitMix64 (Steele, Lea, Flood 2014): each bit of the input changes each bit of
+ * the output with probability 1/2.
+ */
 ALWAYS_INLINE uint64_t mixed(uint64_t x) {
   x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
   x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
   return x ^ x >> 31;
-}
-
-/*
- * Memory that others may be changing: a table that is read without a lock, by who looks afterwards whether what he
- * saw can be true. The thread sanitizer must know that this is meant, and sees atomic bytes; otherwise these are plain
- * loads and stores.
- */
-#if defined(__SANITIZE_THREAD__)
-#define BESOM_THREAD_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define BESOM_THREAD_SANITIZER 1
-#endif
-#endif
-
-ALWAYS_INLINE uint8_t load8(const uint8_t *at) {
-#ifdef BESOM_THREAD_SANITIZER
-  return __atomic_load_n(at, __ATOMIC_RELAXED);
-#else
-  return *at;
-#endif
-}
-
-ALWAYS_INLINE void store8(uint8_t *at, uint8_t x) {
-#ifdef BESOM_THREAD_SANITIZER
-  __atomic_store_n(at, x, __ATOMIC_RELAXED);
-#else
-  *at = x;
-#endif
-}
-
-ALWAYS_INLINE uint64_t load64(const void *at) {
-#ifdef BESOM_THREAD_SANITIZER
-  uint64_t bytes = 0;
-  for (unsigned i = 0; i < 8; i++) bytes |= (uint64_t)load8((const uint8_t *)at + i) << (8 * i);
-  return bytes;
-#endif
-  uint64_t x;
-  memcpy(&x, at, sizeof x);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-  x = __builtin_bswap64(x);
-#endif
-  return x;
-}
-
-ALWAYS_INLINE void store64(void *at, uint64_t x) {
-#ifdef BESOM_THREAD_SANITIZER
-  for (unsigned i = 0; i < 8; i++) store8((uint8_t *)at + i, (uint8_t)(x >> (8 * i)));
-  return;
-#endif
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-  x = __builtin_bswap64(x);
-#endif
-  memcpy(at, &x, sizeof x);
 }
 
 ALWAYS_INLINE unsigned popcount(uint64_t x) {
@@ -91,7 +39,7 @@ ALWAYS_INLINE unsigned popcount(uint64_t x) {
 /* Trailing and leading zeros; 64 for 0. */
 ALWAYS_INLINE unsigned trailing_zeros(uint64_t x) {
 #ifdef __BMI__
-  return (unsigned)_tzcnt_u64(x); /* the plain form below becomes a branch that is guessed wrong */
+  return (unsigned)_tzcnt_u64(x); /* the form below is a branch that is often mispredicted */
 #else
   return x ? (unsigned)__builtin_ctzll(x) : 64;
 #endif
@@ -114,7 +62,7 @@ ALWAYS_INLINE uint64_t bits_from(unsigned n) {
   return ~UINT64_C(0) << n;
 }
 
-/* The same for n up to 255: nothing is left from 64 on. */
+/* bits_from for n up to 255; 0 from 64 on. */
 ALWAYS_INLINE uint64_t bits_from_any(unsigned n) {
 #ifdef __BMI2__
   return ~_bzhi_u64(~UINT64_C(0), n);
@@ -123,17 +71,17 @@ ALWAYS_INLINE uint64_t bits_from_any(unsigned n) {
 #endif
 }
 
-/* Bits lo .. hi, both included, for lo <= hi <= 63. */
+/* Bits lo .. hi, inclusive, for lo <= hi <= 63. */
 ALWAYS_INLINE uint64_t bits_between(unsigned lo, unsigned hi) {
   return bits_from(lo) & (~UINT64_C(0) >> (63 - hi));
 }
 
-/* The k-th set bit of x (from 0), alone in its word; 0 if x has no more than k bits. k in 0 .. 63. */
+/* The k-th set bit of x (from 0) as a mask; 0 if x has k set bits or fewer. k in 0 .. 63. */
 ALWAYS_INLINE uint64_t select_bit(uint64_t x, unsigned k) {
 #ifdef __BMI2__
   return _pdep_u64(UINT64_C(1) << k, x);
 #else
-  /* Sums of bits up to each byte, then all bytes whose sum is at most k are counted at once. */
+  /* Prefix sums of the bits of each byte, then one popcount of the bytes whose sum is <= k. */
   uint64_t sums = x - ((x >> 1) & UINT64_C(0x5555555555555555));
   sums = (sums & UINT64_C(0x3333333333333333)) + ((sums >> 2) & UINT64_C(0x3333333333333333));
   sums = ((sums + (sums >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f)) * BYTE_ONES;
@@ -146,7 +94,7 @@ ALWAYS_INLINE uint64_t select_bit(uint64_t x, unsigned k) {
 #endif
 }
 
-/* The first n set bits of x (0 to 64), or all if it has fewer. */
+/* The lowest n set bits of x (n in 0 .. 64), or all of them if x has fewer. */
 ALWAYS_INLINE uint64_t first_bits(uint64_t x, unsigned n) {
 #ifdef __BMI2__
   return _pdep_u64(_bzhi_u64(~UINT64_C(0), n), x);
@@ -157,15 +105,17 @@ ALWAYS_INLINE uint64_t first_bits(uint64_t x, unsigned n) {
 #endif
 }
 
-/* Bit i of the result: does byte i of the 16 bytes at `at` equal this one? */
+/* ------------------------------------------------------------------ rows of 64 bytes, relaxed.h */
+
+/* Bit i of the result: is byte i of the 16 bytes at `at` equal to this one? */
 ALWAYS_INLINE uint32_t equal_bytes_16(const uint8_t *at, uint8_t byte) {
 #if defined(__AVX2__)
-  __m128i equal = _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)at), _mm_set1_epi8((char)byte));
+  __m128i equal = _mm_cmpeq_epi8(load128_shared(at), _mm_set1_epi8((char)byte));
   return (uint32_t)_mm_movemask_epi8(equal);
 #else
   uint32_t result = 0;
   for (unsigned i = 0; i < 2; i++) {
-    uint64_t x = load64(at + 8 * i) ^ byte * BYTE_ONES;
+    uint64_t x = load64_shared(at + 8 * i) ^ byte * BYTE_ONES;
     uint64_t zero =
         ~(((x & ~BYTE_TOPS) + ~BYTE_TOPS) | x) & BYTE_TOPS; /* the top bit of each byte that is 0 */
     result |= (uint32_t)((zero >> 7) * UINT64_C(0x0102040810204080) >> 56) << (8 * i);
@@ -177,8 +127,7 @@ ALWAYS_INLINE uint32_t equal_bytes_16(const uint8_t *at, uint8_t byte) {
 /* The same for 32 bytes. */
 ALWAYS_INLINE uint32_t equal_bytes_32(const uint8_t *at, uint8_t byte) {
 #if defined(__AVX2__)
-  __m256i equal =
-      _mm256_cmpeq_epi8(_mm256_loadu_si256((const __m256i *)at), _mm256_set1_epi8((char)byte));
+  __m256i equal = _mm256_cmpeq_epi8(load256_shared(at), _mm256_set1_epi8((char)byte));
   return (uint32_t)_mm256_movemask_epi8(equal);
 #else
   return equal_bytes_16(at, byte) | equal_bytes_16(at + 16, byte) << 16;
@@ -188,46 +137,59 @@ ALWAYS_INLINE uint32_t equal_bytes_32(const uint8_t *at, uint8_t byte) {
 /* The same for 64 bytes. */
 ALWAYS_INLINE uint64_t equal_bytes_64(const uint8_t *at, uint8_t byte) {
 #if defined(__AVX512BW__)
-  return _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(at), _mm512_set1_epi8((char)byte));
+  return _mm512_cmpeq_epi8_mask(load512_shared(at), _mm512_set1_epi8((char)byte));
 #else
   return equal_bytes_32(at, byte) | (uint64_t)equal_bytes_32(at + 32, byte) << 32;
 #endif
 }
 
+/* The bytes lo .. hi-1 of a row of 64, as far as they are in its word k: all bits of them. */
+ALWAYS_INLINE uint64_t bytes_of_word(unsigned k, unsigned lo, unsigned hi) {
+  unsigned first = lo > 8 * k ? lo - 8 * k : 0, end = hi < 8 * k + 8 ? hi - 8 * k : 8;
+  return ~UINT64_C(0) >> (64 - 8 * (end - first)) << 8 * first;
+}
+
 /*
- * Of the 64 bytes at `at`, those numbered lo .. hi-1 move up by one place. The byte before must be
- * readable. Vectors move all and keep what is wanted: no branch depends on the length.
+ * Bytes lo .. hi-1 of the 64 bytes at `at` move up by one: byte i+1 becomes what byte i was. The
+ * byte at at[-1] must be readable. Vectors move all 64 and blend: no branch depends on the length.
  */
 ALWAYS_INLINE void move_bytes_up(uint8_t *at, unsigned lo, unsigned hi) {
 #if defined(__AVX512BW__)
-  _mm512_mask_storeu_epi8(at, bits_between(lo, hi) & ~(UINT64_C(1) << lo),
-                          _mm512_loadu_si512(at - 1));
+  store512_masked_shared(at, bits_between(lo, hi) & ~(UINT64_C(1) << lo), load512_shared(at - 1));
 #elif defined(__AVX2__)
   __m256i number = _mm256_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17,
                                     18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31);
   __m256i above_lo = _mm256_set1_epi8((char)lo), above_hi = _mm256_set1_epi8((char)hi);
-  __m256i shifted[2] = {_mm256_loadu_si256((const __m256i *)(at - 1)),
-                        _mm256_loadu_si256((const __m256i *)(at + 31))};
+  __m256i shifted[2] = {load256_shared(at - 1), load256_shared(at + 31)};
   for (unsigned half = 0; half < 2; half++) {
-    __m256i *to = (__m256i *)(at + 32 * half);
+    uint8_t *to = at + 32 * half;
     __m256i moved = _mm256_andnot_si256(_mm256_cmpgt_epi8(number, above_hi),
                                         _mm256_cmpgt_epi8(number, above_lo));
-    _mm256_storeu_si256(to, _mm256_blendv_epi8(_mm256_loadu_si256(to), shifted[half], moved));
+    store256_shared(to, _mm256_blendv_epi8(load256_shared(to), shifted[half], moved));
     number = _mm256_add_epi8(number, _mm256_set1_epi8(32));
   }
-#elif defined(BESOM_THREAD_SANITIZER)
-  for (unsigned i = hi; i > lo; i--) store8(at + i, load8(at + i - 1));
-#else
+#elif defined(UNSHARED)
   memmove(at + lo + 1, at + lo, hi - lo);
+#else
+  for (unsigned k = hi / 8 + 1; lo < hi && k > (lo + 1) / 8; k--) {
+    uint8_t *to = at + 8 * (k - 1);
+    uint64_t moved = bytes_of_word(k - 1, lo + 1, hi + 1), word = load64_shared(to);
+    uint64_t shifted = word << 8 | load8_shared(to - 1);
+    store64_shared(to, (word & ~moved) | (shifted & moved));
+  }
 #endif
 }
 
-/* Those numbered lo+1 .. hi move down by one place. */
+/* Bytes lo+1 .. hi of the 64 bytes at `at` move down by one. */
 ALWAYS_INLINE void move_bytes_down(uint8_t *at, unsigned lo, unsigned hi) {
-#ifdef BESOM_THREAD_SANITIZER
-  for (unsigned i = lo; i < hi; i++) store8(at + i, load8(at + i + 1));
-#else
+#ifdef UNSHARED
   memmove(at + lo, at + lo + 1, hi - lo);
+#else
+  for (unsigned k = lo / 8; lo < hi && 8 * k < hi; k++) {
+    uint64_t moved = bytes_of_word(k, lo, hi), word = load64_shared(at + 8 * k);
+    uint64_t next = k < 7 ? load8_shared(at + 8 * k + 8) : 0;
+    store64_shared(at + 8 * k, (word & ~moved) | ((word >> 8 | next << 56) & moved));
+  }
 #endif
 }
 

@@ -2,7 +2,7 @@
 #ifndef BESOM_QUOTIENT_APPENDER_H
 #define BESOM_QUOTIENT_APPENDER_H
 
-#include "quotient/table.h"
+#include "quotient/quotient_table.h"
 
 /*
  * The state of an appender. Because quotients ascend, each word is built in a register and stored

@@ -1,9 +1,10 @@
 /*
- * aqf for several threads (concurrent.h): the plain operations of aqf.c, run on a *view*, a struct aqf of the caller's
- * own. The view's table ends where the locked regions do, and its numbers stand for what the caller may use; by how
- * much they differ afterwards is entered into the tally of the region.
+ * The thread-safe aqf (table_regions.h): the plain operations of aqf.c, run on a *view*, a struct
+ * aqf on the caller's stack. The view's table ends where the locked regions do, and its counters
+ * stand for what the caller may use. Their differences afterwards are added to the region's deltas.
  *
- * What concerns the whole filter locks all regions, sums the tallies, and runs the plain operation on the filter.
+ * An operation on the whole filter locks all regions, sums the deltas, and runs the plain operation
+ * on the filter.
  */
 #include "core/address.h"
 #include "quotient/aqf_sync.h"
@@ -11,22 +12,21 @@
 #include "quotient/multislot.h"
 #include "quotient/walk.h"
 
-#define MANY_COPIES \
-  (UINT64_C(1) << 20) /* from here on an insert waits for all others: so no sum can overflow */
-#define TRIES 16      /* of a query without a lock */
-#define FETCH_AHEAD 32
-#define SOME_KEYS 512 /* asked at a time */
+#define MANY_COPIES (UINT64_C(1) << 20) /* above, an insert locks everything: no sum overflows */
+#define TRIES 16                        /* of a query without a lock */
+#define FETCH_AHEAD 32                  /* keys whose blocks are prefetched */
+#define BATCH_KEYS 512                  /* queries per call of the table */
 
 static uint64_t quotient_of(const struct aqf_sync *sync, besom_digest d) {
-  return address_of(d, sync->asked.slots).quotient;
+  return address_of(d, sync->query_table.slots).quotient;
 }
 
-/* The slots that the longest fingerprint has. */
+/* The number of slots of the longest fingerprint. */
 static unsigned most_slots(const struct aqf *a) {
   return besom__fingerprint_slots(UINT64_C(1) << 62, MAX_EXTENSION, a->base.table.width);
 }
 
-/* ------------------------------------------------------------------ life */
+/* ------------------------------------------------------------------ creation */
 
 static void destroy(besom_filter *f) {
   besom__sync_free(aqf(f)->sync, &f->allocator);
@@ -45,150 +45,157 @@ static besom_status share(besom_filter *f, const besom_filter *known) {
 
 /* ------------------------------------------------------------------ queries */
 
-/* A look at the run of a digest: to be repeated until it was a true one. */
-struct look {
-  struct aqf view; /* of which only the table and the marks are there */
-  besom_digest mark;
-  struct range range; /* locked, if not all could be seen otherwise */
+/* An optimistic read of the run of a digest: repeated until it is valid. */
+struct read {
+  struct aqf view; /* only its table and exceptions are set */
+  besom_digest exception;
+  struct locked_regions locks; /* if `locked` */
   struct region *region;
   uint64_t version;
   unsigned tries;
   bool locked;
 };
 
-/* The run leaves the table's room, which ends with the region; or it takes an earlier region to find it. */
+/*
+ * Whether the run leaves the table's room, which ends with the region, or an earlier region is
+ * needed to find it.
+ */
 static bool leaves_region(const struct qtable *t, uint64_t quotient) {
   return block_offset(block_at(t, quotient / 64)) == OFFSET_SATURATED ||
          run_of(t, quotient).end >= t->room;
 }
 
-/* Gives the filter to ask, for this digest alone. */
-static const besom_filter *look_at(struct look *l, const besom_filter *f, besom_digest d) {
+/* Returns the filter to query, for this digest only. */
+static const besom_filter *begin_read(struct read *r, const besom_filter *f, besom_digest d) {
   const struct aqf *a = const_aqf(f);
-  struct qtable *t = &l->view.base.table;
+  struct qtable *t = &r->view.base.table;
   uint64_t quotient = quotient_of(a->sync, d);
-  l->region = region_at(a->sync, quotient);
-  l->version = region_version(l->region);
-  for (; l->version & REGION_CHANGING && l->tries < TRIES; l->version = region_version(l->region))
-    besom__wait(&l->tries);
-  *t = a->sync->asked;
-  t->room = room_within(&a->sync->asked, quotient / REGION_SLOTS + 1);
-  l->locked = l->tries++ >= TRIES || leaves_region(t, quotient);
-  if (l->locked) {
-    besom__range_lock(&l->range, a->sync->regions, &a->sync->asked, quotient, false);
-    t->room = room_within(&a->sync->asked, l->range.end);
+  r->region = region_at(a->sync, quotient);
+  r->version = region_version(r->region);
+  for (; r->version & REGION_CHANGING && r->tries < TRIES; r->version = region_version(r->region))
+    besom__wait(&r->tries);
+  *t = a->sync->query_table;
+  t->room = room_within(&a->sync->query_table, quotient / REGION_SLOTS + 1);
+  r->locked = r->tries++ >= TRIES || leaves_region(t, quotient);
+  if (r->locked) {
+    besom__lock_regions(&r->locks, a->sync->regions, &a->sync->query_table, quotient, false);
+    t->room = room_within(&a->sync->query_table, r->locks.end);
   }
-  l->mark = (besom_digest){d.hi, d.lo + !(d.hi | d.lo)}; /* as marks.c keeps it */
-  l->view.exceptions =
-      is_marked(a, d) ? (struct exception_set){&l->mark, 1, 1} : (struct exception_set){0};
-  return &l->view.base.head;
+  r->exception = (besom_digest){d.hi, d.lo + !(d.hi | d.lo)}; /* as the side table stores it */
+  r->view.exceptions =
+      is_exception(a, d) ? (struct exception_set){&r->exception, 1, 1} : (struct exception_set){0};
+  return &r->view.base.head;
 }
 
-static bool was_true(struct look *l) {
-  if (!l->locked) return region_unchanged(l->region, l->version);
-  besom__range_unlock(&l->range);
+static bool end_read(struct read *r) {
+  if (!r->locked) return region_unchanged(r->region, r->version);
+  besom__unlock_regions(&r->locks);
   return true;
 }
 
-/* Not inline, or its needs would burden the fast path. */
-static __attribute__((noinline)) bool contains_by_look(const besom_filter *f, besom_digest d) {
-  struct look l;
-  l.tries = 0;
+/* Not inline: it would slow down the fast path. */
+static __attribute__((noinline)) bool contains_slow(const besom_filter *f, besom_digest d) {
+  struct read r;
+  r.tries = 0;
   bool answer;
   do {
-    look_at(&l, f, d);
-    struct matching m = besom__matching_start(&l.view.base.table, d);
-    answer = !l.view.exceptions.count && besom__next_match(&m);
-  } while (!was_true(&l));
+    begin_read(&r, f, d);
+    struct matching m = besom__matching_start(&r.view.base.table, d);
+    answer = !r.view.exceptions.count && besom__next_match(&m);
+  } while (!end_read(&r));
   return answer;
 }
 
 /* Most runs are in the block of their quotient. */
 static bool contains(const besom_filter *f, besom_digest d) {
   const struct aqf *a = const_aqf(f);
-  const struct qtable *t = &a->sync->asked;
+  const struct qtable *t = &a->sync->query_table;
   struct region *region = region_at(a->sync, quotient_of(a->sync, d));
   uint64_t version = region_version(region);
   enum answer answer = t->ops->contains_in_block(t, d);
-  bool marked = answer == ANSWER_YES && is_marked(a, d);
+  bool denied = answer == ANSWER_YES && is_exception(a, d);
   bool known = (answer == ANSWER_NO) | (answer == ANSWER_YES);
-  if (UNLIKELY(!region_unchanged(region, version) || !known)) return contains_by_look(f, d);
-  return answer == ANSWER_YES && !marked;
+  if (UNLIKELY(!region_unchanged(region, version) || !known)) return contains_slow(f, d);
+  return answer == ANSWER_YES && !denied;
 }
 
-/* Whether a remainder that is there may not be all that there is to see. */
-static bool needs_second_look(const struct aqf_sync *sync) {
+/* Whether a matching remainder may still be answered no. */
+static bool needs_exact_match(const struct aqf_sync *sync) {
   return atomic_load_explicit(&sync->extended, memory_order_relaxed) ||
-         atomic_load_explicit(&sync->marks, memory_order_relaxed);
+         atomic_load_explicit(&sync->exceptions, memory_order_relaxed);
 }
 
-/* Asks again where the table's answers are worth nothing, or, as with the plain filter, a yes could be wrong. */
-static void contains_some(const besom_filter *f, const besom_digest *d, size_t n,
-                          uint64_t *bitmap) {
+/*
+ * Queries again one by one where the table's answer is not valid or, as with the plain filter,
+ * where a yes needs a closer look.
+ */
+static void contains_batch(const besom_filter *f, const besom_digest *d, size_t n,
+                           uint64_t *bitmap) {
   const struct aqf_sync *sync = const_aqf(f)->sync;
-  uint64_t again[SOME_KEYS / 64];
-  bool yes_too = needs_second_look(sync);
-  sync->asked.ops->contains_many_shared(&sync->asked, sync->regions, d, n, bitmap, again);
-  yes_too |= needs_second_look(sync);
+  uint64_t again[BATCH_KEYS / 64];
+  bool yes_too = needs_exact_match(sync);
+  sync->query_table.ops->contains_many_shared(&sync->query_table, sync->regions, d, n, bitmap,
+                                              again);
+  yes_too |= needs_exact_match(sync);
   for (size_t i = 0; i < n; i += 64)
     for (uint64_t left = again[i / 64] | (yes_too ? bitmap[i / 64] : 0); left; left &= left - 1) {
       unsigned j = trailing_zeros(left);
       bitmap[i / 64] &= ~(UINT64_C(1) << j);
       bool unsure = again[i / 64] >> j & 1,
-           answer = unsure ? contains_by_look(f, d[i + j]) : contains(f, d[i + j]);
+           answer = unsure ? contains_slow(f, d[i + j]) : contains(f, d[i + j]);
       bitmap[i / 64] |= (uint64_t)answer << j;
     }
 }
 
 static void contains_many(const besom_filter *f, const besom_digest *d, size_t n,
                           uint64_t *bitmap) {
-  for (size_t i = 0; i < n; i += SOME_KEYS)
-    contains_some(f, d + i, n - i < SOME_KEYS ? n - i : SOME_KEYS, bitmap + i / 64);
+  for (size_t i = 0; i < n; i += BATCH_KEYS)
+    contains_batch(f, d + i, n - i < BATCH_KEYS ? n - i : BATCH_KEYS, bitmap + i / 64);
 }
 
 static besom_status count(const besom_filter *f, besom_digest d, uint64_t *n) {
-  struct look l;
-  l.tries = 0;
+  struct read r;
+  r.tries = 0;
   besom_status status;
-  do status = besom__aqf.count(look_at(&l, f, d), d, n);
-  while (!was_true(&l));
+  do status = besom__aqf.count(begin_read(&r, f, d), d, n);
+  while (!end_read(&r));
   return status;
 }
 
 static besom_status get_value(const besom_filter *f, besom_digest d, uint64_t *value) {
-  struct look l;
-  l.tries = 0;
+  struct read r;
+  r.tries = 0;
   besom_status status;
   uint64_t seen = 0;
-  do status = besom__aqf.get_value(look_at(&l, f, d), d, &seen);
-  while (!was_true(&l));
+  do status = besom__aqf.get_value(begin_read(&r, f, d), d, &seen);
+  while (!end_read(&r));
   if (status == BESOM_OK) *value = seen;
   return status;
 }
 
 static besom_status matches(const besom_filter *f, besom_digest d, besom_match *out, size_t cap,
                             size_t *total) {
-  struct look l;
-  l.tries = 0;
+  struct read r;
+  r.tries = 0;
   besom_status status;
-  do status = besom__aqf.matches(look_at(&l, f, d), d, out, cap, total);
-  while (!was_true(&l));
+  do status = besom__aqf.matches(begin_read(&r, f, d), d, out, cap, total);
+  while (!end_read(&r));
   return status;
 }
 
 /* ------------------------------------------------------------------ changes */
 
-/* A change under way. */
+/* A change in progress. */
 struct change {
   struct aqf view;
   struct aqf *filter;
-  struct range range;
-  struct region *home;      /* the quotient's */
-  uint64_t extension_slots; /* when it began */
-  bool has_reserve, has_marks;
+  struct locked_regions locks;
+  struct region *home;      /* the region of the quotient */
+  uint64_t extension_slots; /* at its beginning */
+  bool has_reserve, has_exceptions;
 };
 
-/* From now on others that extend fingerprints have to wait. No further regions can be locked. */
+/* Other threads that extend fingerprints wait from now on. No further region may be locked. */
 static void take_reserve(struct change *c) {
   struct aqf *view = &c->view;
   spin_lock(&c->filter->sync->reserve);
@@ -199,15 +206,15 @@ static void take_reserve(struct change *c) {
   view->base.table.used += slots;
 }
 
-/* Fills what operations use of the view; the regions are locked. */
+/* Sets the members of the view that operations use. The regions are locked. */
 static void make_view(struct change *c) {
   struct aqf *view = &c->view, *a = c->filter;
-  view->base.table = a->sync->asked;
-  view->base.table.room = room_within(&a->sync->asked, c->range.end);
-  view->base.head.items = SOME;
-  view->base.head.capacity = SOME + c->home->room;
+  view->base.table = a->sync->query_table;
+  view->base.table.room = room_within(&a->sync->query_table, c->locks.end);
+  view->base.head.items = UNKNOWN_COUNT;
+  view->base.head.capacity = UNKNOWN_COUNT + c->home->credit;
   view->counters.slots = c->extension_slots = 0;
-  view->counters.tombstones = a->keep_tombstones ? SOME : 0;
+  view->counters.tombstones = a->keep_tombstones ? UNKNOWN_COUNT : 0;
   view->counters.no_entries = 0;
   view->exceptions = (struct exception_set){0};
   view->reserve = a->reserve;
@@ -217,73 +224,75 @@ static void make_view(struct change *c) {
   view->view_of = a->view_of;
 }
 
-/* Locks and makes the view. Without `now` queries go on. */
+/* Locks the regions and makes the view. Without `change` queries go on. */
 static besom_filter *take(struct change *c, besom_filter *f, uint64_t quotient, uint64_t slots,
-                          bool now) {
+                          bool change) {
   struct aqf *a = c->filter = aqf(f);
-  besom__range_lock(&c->range, a->sync->regions, &a->sync->asked, quotient, now);
-  besom__range_reach(&c->range, &a->sync->asked, quotient, slots);
+  besom__lock_regions(&c->locks, a->sync->regions, &a->sync->query_table, quotient, change);
+  besom__lock_regions_to(&c->locks, &a->sync->query_table, quotient, slots);
   c->home = region_at(a->sync, quotient);
-  c->has_reserve = c->has_marks = false;
-  besom__borrow_room(a->sync, c->home, slots);
+  c->has_reserve = c->has_exceptions = false;
+  besom__take_credit(a->sync, c->home, slots);
   make_view(c);
   return &c->view.base.head;
 }
 
-/* Up to `slots` may be opened, for members or, once the reserve is taken, for extensions. */
+/* Up to `slots` slots may be inserted: for members or, with the reserve, for extensions. */
 static besom_filter *begin(struct change *c, besom_filter *f, uint64_t quotient, uint64_t slots) {
   return take(c, f, quotient, slots, true);
 }
 
-/* For a change that looks at the mark of its key, and may take it away. */
-static void take_mark(struct change *c, besom_digest d) {
-  if (LIKELY(!is_marked(c->filter, d))) return;
-  besom__lock_marks(c->filter->sync);
-  c->has_marks = true;
+/* For a change that reads the exception of its key and may remove it. */
+static void take_exceptions(struct change *c, besom_digest d) {
+  if (LIKELY(!is_exception(c->filter, d))) return;
+  besom__lock_exceptions(c->filter->sync);
+  c->has_exceptions = true;
   c->view.exceptions = c->filter->exceptions;
 }
 
-static void give_marks_back(struct change *c) {
-  if (!c->has_marks) return;
+static void release_exceptions(struct change *c) {
+  if (!c->has_exceptions) return;
   c->filter->exceptions = c->view.exceptions;
-  c->has_marks = false;
-  atomic_store_explicit(&c->filter->sync->marks, c->view.exceptions.count, memory_order_relaxed);
-  besom__unlock_marks(c->filter->sync);
+  c->has_exceptions = false;
+  atomic_store_explicit(&c->filter->sync->exceptions, c->view.exceptions.count,
+                        memory_order_relaxed);
+  besom__unlock_exceptions(c->filter->sync);
   c->view.exceptions = (struct exception_set){0};
 }
 
-static void enter_tally(struct change *c) {
+static void add_deltas(struct change *c) {
   struct aqf_sync *sync = c->filter->sync;
-  struct tally *tally = &c->home->tally;
-  uint64_t members = member_slots(&c->view) - SOME,
+  struct counter_deltas *deltas = &c->home->deltas;
+  uint64_t members = member_slots(&c->view) - UNKNOWN_COUNT,
            extension_slots = c->view.counters.slots - c->extension_slots;
-  tally->items += c->view.base.head.items - SOME;
-  tally->members += members;
-  tally->further_slots += c->view.base.table.further_slots - SOME;
-  tally->extended += c->view.base.table.extended - SOME;
-  tally->tombstones += c->filter->keep_tombstones ? c->view.counters.tombstones - SOME : 0;
-  c->home->room -= members;
-  if (c->view.base.table.extended > SOME)
+  deltas->items += c->view.base.head.items - UNKNOWN_COUNT;
+  deltas->members += members;
+  deltas->further_slots += c->view.base.table.further_slots - UNKNOWN_COUNT;
+  deltas->extended += c->view.base.table.extended - UNKNOWN_COUNT;
+  deltas->tombstones +=
+      c->filter->keep_tombstones ? c->view.counters.tombstones - UNKNOWN_COUNT : 0;
+  c->home->credit -= members;
+  if (c->view.base.table.extended > UNKNOWN_COUNT)
     atomic_store_explicit(&sync->extended, true, memory_order_relaxed);
   if (extension_slots)
     atomic_fetch_add_explicit(&sync->extension_slots, extension_slots, memory_order_relaxed);
 }
 
-/* Ends the change; gives the status back. */
+/* Ends the change and returns the status. */
 static besom_status end(struct change *c, besom_status status) {
   struct aqf_sync *sync = c->filter->sync;
-  enter_tally(c);
-  besom__return_room(sync, c->home);
-  give_marks_back(c);
+  add_deltas(c);
+  besom__return_credit(sync, c->home);
+  release_exceptions(c);
   if (c->has_reserve) spin_unlock(&sync->reserve);
-  besom__range_unlock(&c->range);
+  besom__unlock_regions(&c->locks);
   return status;
 }
 
 /* ------------------------------------------------------------------ members */
 
-/* When a region has no room: with that of all others. */
-static besom_status insert_count_alone(besom_filter *f, besom_digest d, uint64_t n) {
+/* If a region has no credit left: with that of all regions. */
+static besom_status insert_count_exclusive(besom_filter *f, besom_digest d, uint64_t n) {
   struct aqf *a = besom__lock_all(f, true);
   besom_status status = besom__aqf.insert_count(f, d, n);
   besom__unlock_all(a);
@@ -292,16 +301,17 @@ static besom_status insert_count_alone(besom_filter *f, besom_digest d, uint64_t
 
 static besom_status insert_count(besom_filter *f, besom_digest d, uint64_t n) {
   struct change c;
-  if (n > MANY_COPIES) return insert_count_alone(f, d, n);
+  if (n > MANY_COPIES) return insert_count_exclusive(f, d, n);
   besom_filter *view = begin(&c, f, quotient_of(aqf(f)->sync, d), most_slots(aqf(f)));
-  take_mark(&c, d);
+  take_exceptions(&c, d);
   besom_status status = end(&c, besom__aqf.insert_count(view, d, n));
-  return status == BESOM_FULL && may_have_room(aqf(f)->sync) ? insert_count_alone(f, d, n) : status;
+  return status == BESOM_FULL && may_have_free_slots(aqf(f)->sync) ? insert_count_exclusive(f, d, n)
+                                                                   : status;
 }
 
-/* A new fingerprint, if that can be seen from one region; false if nothing has happened. */
+/* Adds a fingerprint if one region is enough for that; false if nothing changed. */
 static bool insert_in_region(const struct aqf_sync *sync, besom_digest d, uint64_t quotient) {
-  struct qtable t = sync->asked;
+  struct qtable t = sync->query_table;
   bool present = false;
   if (block_offset(block_at(&t, quotient / 64)) == OFFSET_SATURATED) return false;
   t.room = room_within(&t, quotient / REGION_SLOTS + 1);
@@ -313,22 +323,22 @@ static besom_status insert(besom_filter *f, besom_digest d) {
   uint64_t quotient = quotient_of(sync, d);
   struct region *region = region_at(sync, quotient);
   region_lock(region, true);
-  if (UNLIKELY(!region->room)) besom__borrow_room(sync, region, 1);
-  bool done = region->room && !is_marked(aqf(f), d) && insert_in_region(sync, d, quotient);
+  if (UNLIKELY(!region->credit)) besom__take_credit(sync, region, 1);
+  bool done = region->credit && !is_exception(aqf(f), d) && insert_in_region(sync, d, quotient);
   if (LIKELY(done)) {
-    region->room--;
-    region->tally.items++;
-    region->tally.members++;
+    region->credit--;
+    region->deltas.items++;
+    region->deltas.members++;
   }
   region_unlock(region);
   return LIKELY(done) ? BESOM_OK : insert_count(f, d, 1);
 }
 
-/* Fetches the region, a block and the next: that far most inserts shift. */
+/* Prefetches the region, a block and the next one: most inserts shift no further. */
 static void prefetch_to_insert(const struct aqf_sync *sync, besom_digest d) {
-  uint64_t quotient = approximate_quotient(d, sync->asked.slots);
-  const uint8_t *block = block_at(&sync->asked, quotient / 64),
-                *end = block + 2 * sync->asked.stride;
+  uint64_t quotient = approximate_quotient(d, sync->query_table.slots);
+  const uint8_t *block = block_at(&sync->query_table, quotient / 64),
+                *end = block + 2 * sync->query_table.stride;
   __builtin_prefetch(region_at(sync, quotient), 1);
   for (; block < end; block += CACHE_LINE) __builtin_prefetch(block, 1);
 }
@@ -344,19 +354,19 @@ static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n
   return status;
 }
 
-/* A tombstone can take a slot more than the member did. */
+/* A tombstone may take one slot more than the member did. */
 static besom_status remove_key(besom_filter *f, besom_digest d) {
   struct change c;
   besom_filter *view = begin(&c, f, quotient_of(aqf(f)->sync, d), 1);
   if (aqf(f)->keep_tombstones) take_reserve(&c);
-  take_mark(&c, d);
+  take_exceptions(&c, d);
   return end(&c, besom__aqf.remove(view, d));
 }
 
 static besom_status set_value(besom_filter *f, besom_digest d, uint64_t value) {
   struct change c;
   besom_filter *view = begin(&c, f, quotient_of(aqf(f)->sync, d), 0);
-  take_mark(&c, d);
+  take_exceptions(&c, d);
   return end(&c, besom__aqf.set_value(view, d, value));
 }
 
@@ -369,8 +379,8 @@ static besom_status bind(besom_filter *f, const besom_reverse *reverse) {
   return status;
 }
 
-static besom_status insert_at_alone(besom_filter *f, besom_digest d, uint64_t value,
-                                    besom_match *match) {
+static besom_status insert_at_exclusive(besom_filter *f, besom_digest d, uint64_t value,
+                                        besom_match *match) {
   struct aqf *a = besom__lock_all(f, true);
   besom_status status = besom__aqf.insert_at(f, d, value, match);
   besom__unlock_all(a);
@@ -380,15 +390,16 @@ static besom_status insert_at_alone(besom_filter *f, besom_digest d, uint64_t va
 static besom_status insert_at(besom_filter *f, besom_digest d, uint64_t value, besom_match *match) {
   struct change c;
   besom_filter *view = begin(&c, f, quotient_of(aqf(f)->sync, d), 1);
-  take_mark(&c, d);
+  take_exceptions(&c, d);
   besom_status status = end(&c, besom__aqf.insert_at(view, d, value, match));
-  return status == BESOM_FULL && may_have_room(aqf(f)->sync) ? insert_at_alone(f, d, value, match)
-                                                             : status;
+  return status == BESOM_FULL && may_have_free_slots(aqf(f)->sync)
+             ? insert_at_exclusive(f, d, value, match)
+             : status;
 }
 
-/* Whether there can be such a match; its quotient. */
+/* Whether the match is in range; *quotient: its quotient. */
 static bool quotient_of_match(const besom_filter *f, besom_match match, uint64_t *quotient) {
-  const struct qtable *t = &const_aqf(f)->sync->asked;
+  const struct qtable *t = &const_aqf(f)->sync->query_table;
   *quotient = match.bucket >> t->width % 64;
   return has_buckets(t) && *quotient < t->slots;
 }
@@ -413,28 +424,28 @@ static besom_status adapt_at(besom_filter *f, besom_digest offender, besom_match
 
 /* ------------------------------------------------------------------ adapting */
 
-/* Locks what it takes that every match becomes as long as can be, and `more` slots are opened. */
-static void reach_to_adapt(struct change *c, besom_digest d, unsigned more) {
+/* Locks enough to give every match its greatest length and to insert `more` slots. */
+static void lock_to_adapt(struct change *c, besom_digest d, unsigned more) {
   struct matching m = besom__matching_start(&c->view.base.table, d);
   uint64_t n = 0;
   while (besom__next_match(&m)) n++;
-  besom__range_reach(&c->range, &c->filter->sync->asked, m.address.quotient,
-                     n * most_slots(c->filter) + more);
-  c->view.base.table.room = room_within(&c->filter->sync->asked, c->range.end);
+  besom__lock_regions_to(&c->locks, &c->filter->sync->query_table, m.address.quotient,
+                         n * most_slots(c->filter) + more);
+  c->view.base.table.room = room_within(&c->filter->sync->query_table, c->locks.end);
 }
 
 static besom_status adapt_by_keys(struct change *c, besom_digest d) {
-  reach_to_adapt(c, d, 0);
+  lock_to_adapt(c, d, 0);
   take_reserve(c);
   return besom__aqf.adapt(&c->view.base.head, d);
 }
 
-static besom_status add_mark(struct aqf *a, besom_digest d) {
-  besom__lock_marks(a->sync);
+static besom_status add_exception(struct aqf *a, besom_digest d) {
+  besom__lock_exceptions(a->sync);
   besom_status status = besom__exceptions_add(&a->exceptions, &a->base.head.allocator, d,
                                               besom__aqf_exception_bytes(a));
-  atomic_store_explicit(&a->sync->marks, a->exceptions.count, memory_order_relaxed);
-  besom__unlock_marks(a->sync);
+  atomic_store_explicit(&a->sync->exceptions, a->exceptions.count, memory_order_relaxed);
+  besom__unlock_exceptions(a->sync);
   return status;
 }
 
@@ -442,36 +453,40 @@ static besom_status adapt(besom_filter *f, besom_digest d) {
   struct change c;
   struct aqf *a = aqf(f);
   bool bound = a->reverse.digest_of;
-  if (is_marked(a, d)) return BESOM_OK;
+  if (is_exception(a, d)) return BESOM_OK;
   besom_filter *view = begin(&c, f, quotient_of(a->sync, d), 0);
   if (!besom__aqf.contains(view, d)) return end(&c, BESOM_OK);
-  return end(&c, bound ? adapt_by_keys(&c, d) : add_mark(a, d));
+  return end(&c, bound ? adapt_by_keys(&c, d) : add_exception(a, d));
 }
 
-/* With the key's region held: so an insert of the same key comes before or after, and takes the mark away if after. */
+/*
+ * Holds the lock of the key's region: so an insert of the same key comes before or after, and
+ * removes the exception if it comes after.
+ */
 static besom_status no_add(besom_filter *f, besom_digest d) {
   struct change c;
   begin(&c, f, quotient_of(aqf(f)->sync, d), 0);
-  return end(&c, add_mark(aqf(f), d));
+  return end(&c, add_exception(aqf(f), d));
 }
 
 static besom_status no_remove(besom_filter *f, besom_digest d) {
   struct aqf *a = aqf(f);
-  besom__lock_marks(a->sync);
+  besom__lock_exceptions(a->sync);
   bool was_there = besom__exceptions_remove(&a->exceptions, d);
-  atomic_store_explicit(&a->sync->marks, a->exceptions.count, memory_order_relaxed);
-  besom__unlock_marks(a->sync);
+  atomic_store_explicit(&a->sync->exceptions, a->exceptions.count, memory_order_relaxed);
+  besom__unlock_exceptions(a->sync);
   return was_there ? BESOM_OK : BESOM_NOT_FOUND;
 }
 
-/* ------------------------------------------------------------------ several operations on a key in a row */
+/* ------------------------------------------------------------------ operations on one key */
 
 /*
- * What work gets for with_key: a change, taken without stopping queries, which each of the operations does for itself.
- * Or if that turns out to have too little room, the whole filter, locked; the view is only the way to it then.
+ * What with_key passes to `work`: a change that does not stop queries; each operation stops them
+ * itself. Or, if that finds too few free slots, the whole filter, locked; then the view only leads
+ * to it.
  */
 struct held {
-  struct change change; /* begins with the view */
+  struct change change; /* its first member is the view */
   bool whole;
 };
 
@@ -480,17 +495,17 @@ static struct held *held(besom_filter *view) {
 }
 
 static void begin_change(struct held *h) {
-  for (uint64_t i = h->change.range.first; !h->whole && i < h->change.range.end; i++)
-    region_begin_change(&h->change.range.regions[i]);
+  for (uint64_t i = h->change.locks.first; !h->whole && i < h->change.locks.end; i++)
+    region_begin_change(&h->change.locks.regions[i]);
 }
 
 static besom_status end_change(struct held *h, besom_status status) {
-  for (uint64_t i = h->change.range.first; !h->whole && i < h->change.range.end; i++)
-    region_end_change(&h->change.range.regions[i]);
+  for (uint64_t i = h->change.locks.first; !h->whole && i < h->change.locks.end; i++)
+    region_end_change(&h->change.locks.regions[i]);
   return status;
 }
 
-/* The filter for the plain operations. */
+/* The filter that the plain operations use. */
 static besom_filter *plain_of(struct held *h) {
   return h->whole ? &h->change.filter->base.head : &h->change.view.base.head;
 }
@@ -499,7 +514,7 @@ static besom_status matches_held(const besom_filter *view, besom_digest d, besom
                                  size_t cap, size_t *total) {
   struct held *h = (struct held *)(uintptr_t)view;
   *total = 0;
-  if (!h->whole && is_marked(h->change.filter, d)) return BESOM_OK;
+  if (!h->whole && is_exception(h->change.filter, d)) return BESOM_OK;
   return besom__aqf.matches(plain_of(h), d, out, cap, total);
 }
 
@@ -507,9 +522,9 @@ static besom_status insert_at_held(besom_filter *view, besom_digest d, uint64_t 
                                    besom_match *match) {
   struct held *h = held(view);
   begin_change(h);
-  if (!h->whole) take_mark(&h->change, d);
+  if (!h->whole) take_exceptions(&h->change, d);
   besom_status status = besom__aqf.insert_at(plain_of(h), d, value, match);
-  if (!h->whole) give_marks_back(&h->change);
+  if (!h->whole) release_exceptions(&h->change);
   return end_change(h, status);
 }
 
@@ -548,36 +563,40 @@ static besom_status with_key(besom_filter *f, besom_digest d,
                              besom_status (*work)(void *ctx, besom_filter *view), void *ctx) {
   struct held h = {.whole = false};
   besom_filter *view = take(&h.change, f, quotient_of(aqf(f)->sync, d), 1, false);
-  reach_to_adapt(&h.change, d, most_slots(aqf(f)));
+  lock_to_adapt(&h.change, d, most_slots(aqf(f)));
   view->kind = &kind_held;
   besom_status status = end(&h.change, work(ctx, view));
-  return status == BESOM_FULL && may_have_room(aqf(f)->sync) ? with_whole(f, work, ctx) : status;
+  return status == BESOM_FULL && may_have_free_slots(aqf(f)->sync) ? with_whole(f, work, ctx)
+                                                                   : status;
 }
 
 /* ------------------------------------------------------------------ whole filters */
 
-static void hold(const besom_filter *f) {
+static void lock_filter(const besom_filter *f) {
   besom__lock_all(f, false);
 }
 
-static void let_go(const besom_filter *f) {
+static void unlock_filter(const besom_filter *f) {
   besom__unlock_all(const_aqf(f));
 }
 
-/* Queries go on, so that the marks must stay: the plain operation gets a filter that has none to take out. */
+/*
+ * Queries go on, so the exceptions must stay: the plain operation gets a copy of the filter without
+ * any to remove.
+ */
 static besom_status resize_step(besom_filter *fresh, besom_filter *f, uint64_t max,
                                 bool *finished) {
-  struct aqf without_marks = *aqf(f);
-  without_marks.exceptions = (struct exception_set){0};
-  besom_status status = besom__aqf.resize_step(fresh, &without_marks.base.head, max, finished);
+  struct aqf without_exceptions = *aqf(f);
+  without_exceptions.exceptions = (struct exception_set){0};
+  besom_status status = besom__aqf.resize_step(fresh, &without_exceptions.base.head, max, finished);
   if (status != BESOM_OK || !*finished) return status;
   return besom__exceptions_copy(&aqf(fresh)->exceptions, &aqf(f)->exceptions, &fresh->allocator);
 }
 
 static void iter_start(const besom_filter *f, besom_iter *iter) {
-  hold(f);
+  lock_filter(f);
   besom__aqf.iter_start(f, iter);
-  let_go(f);
+  unlock_filter(f);
 }
 
 static void stats(const besom_filter *f, struct stats_out *out) {
@@ -622,7 +641,7 @@ const struct besom_kind besom__aqf_concurrent = {
     .validate = validate,
     .share = share,
     .with_key = with_key,
-    .pause_writers = hold,
-    .resume_writers = let_go,
+    .pause_writers = lock_filter,
+    .resume_writers = unlock_filter,
     .save = save,
 };

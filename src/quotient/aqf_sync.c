@@ -2,112 +2,114 @@
 
 #include "core/memory.h"
 
-#define BORROWED 64 /* slots of capacity that a region takes at a time, at most */
+#define MAX_CREDIT 64 /* most slots of capacity that a region takes at a time */
 
-/* ------------------------------------------------------------------ marks */
+/* ------------------------------------------------------------------ exceptions */
 
-void besom__lock_marks(struct aqf_sync *sync) {
+void besom__lock_exceptions(struct aqf_sync *sync) {
   for (unsigned i = 0; i < STRIPES; i++) spin_lock(&sync->stripes[i]);
 }
 
-void besom__unlock_marks(struct aqf_sync *sync) {
+void besom__unlock_exceptions(struct aqf_sync *sync) {
   for (unsigned i = STRIPES; i--;) spin_unlock(&sync->stripes[i]);
 }
 
-bool besom__is_marked(const struct aqf *a, besom_digest d) {
-  struct spin *stripe = &a->sync->stripes[d.lo % STRIPES];
+bool besom__is_exception(const struct aqf *a, besom_digest d) {
+  struct spinlock *stripe = &a->sync->stripes[d.lo % STRIPES];
   spin_lock(stripe);
-  bool marked = besom__exceptions_has(&a->exceptions, d);
+  bool found = besom__exceptions_has(&a->exceptions, d);
   spin_unlock(stripe);
-  return marked;
+  return found;
 }
 
-/* ------------------------------------------------------------------ room for members */
+/* ------------------------------------------------------------------ capacity */
 
-/* What a region takes at a time when so much is left in common: less and less, so that not much lies idle. */
-static uint64_t portion_of(const struct aqf_sync *sync, uint64_t left) {
+/* How much a region takes at a time if `left` slots are free: less and less, so that few idle. */
+static uint64_t credit_step(const struct aqf_sync *sync, uint64_t left) {
   uint64_t portion = left / (4 * sync->n_regions);
-  return portion > BORROWED ? BORROWED : portion ? portion : 1;
+  return portion > MAX_CREDIT ? MAX_CREDIT : portion ? portion : 1;
 }
 
-/* `lent` is set first, so that who finds nothing left knows that there may be more. */
-void besom__borrow_room(struct aqf_sync *sync, struct region *region, uint64_t wanted) {
-  while (region->room < wanted) {
-    uint64_t left = atomic_load_explicit(&sync->room, memory_order_acquire);
+/* Sets has_credits first: a thread that finds no free slot must know that there may be some. */
+void besom__take_credit(struct aqf_sync *sync, struct region *region, uint64_t wanted) {
+  while (region->credit < wanted) {
+    uint64_t left = atomic_load_explicit(&sync->free_slots, memory_order_acquire);
     if (!left) return;
-    uint64_t n = portion_of(sync, left);
-    if (!atomic_load_explicit(&sync->lent, memory_order_relaxed))
-      atomic_store_explicit(&sync->lent, true, memory_order_relaxed);
-    if (atomic_compare_exchange_weak_explicit(&sync->room, &left, left - n, memory_order_acq_rel,
-                                              memory_order_relaxed))
-      region->room += n;
+    uint64_t n = credit_step(sync, left);
+    if (!atomic_load_explicit(&sync->has_credits, memory_order_relaxed))
+      atomic_store_explicit(&sync->has_credits, true, memory_order_relaxed);
+    if (atomic_compare_exchange_weak_explicit(&sync->free_slots, &left, left - n,
+                                              memory_order_acq_rel, memory_order_relaxed))
+      region->credit += n;
   }
 }
 
-void besom__return_room(struct aqf_sync *sync, struct region *region) {
-  uint64_t portion = portion_of(sync, atomic_load_explicit(&sync->room, memory_order_relaxed));
+void besom__return_credit(struct aqf_sync *sync, struct region *region) {
+  uint64_t portion =
+      credit_step(sync, atomic_load_explicit(&sync->free_slots, memory_order_relaxed));
   uint64_t keep = portion > 1 ? portion : 0;
-  if (region->room <= 2 * keep) return;
-  atomic_fetch_add_explicit(&sync->room, region->room - keep, memory_order_acq_rel);
-  region->room = keep;
+  if (region->credit <= 2 * keep) return;
+  atomic_fetch_add_explicit(&sync->free_slots, region->credit - keep, memory_order_acq_rel);
+  region->credit = keep;
 }
 
 /* ------------------------------------------------------------------ the whole filter */
 
-/* Not written if it stays: somebody else may be reading it through an iterator. */
-static void set_number(uint64_t *number, uint64_t value) {
-  if (*number != value) *number = value;
+/* Does not write an equal value: another thread may read the counter through an iterator. */
+static void set_counter(uint64_t *counter, uint64_t value) {
+  if (*counter != value) *counter = value;
 }
 
-/* Brings the numbers of the filter up to date. All regions are locked. */
-static void sum_up(struct aqf *a) {
+/* Updates the counters of the filter. All regions are locked. */
+static void sum_counters(struct aqf *a) {
   struct aqf_sync *sync = a->sync;
-  struct tally sum = {0};
+  struct counter_deltas sum = {0};
   for (uint64_t i = 0; i < sync->n_regions; i++) {
-    const struct tally *one = &sync->regions[i].tally;
+    const struct counter_deltas *one = &sync->regions[i].deltas;
     sum.items += one->items;
     sum.members += one->members;
     sum.further_slots += one->further_slots;
     sum.extended += one->extended;
     sum.tombstones += one->tombstones;
-    sync->regions[i].tally = (struct tally){0};
-    sync->regions[i].room = 0;
+    sync->regions[i].deltas = (struct counter_deltas){0};
+    sync->regions[i].credit = 0;
   }
   uint64_t members = member_slots(a) + sum.members;
-  set_number(&a->base.head.items, a->base.head.items + sum.items);
-  set_number(&a->counters.slots,
-             atomic_load_explicit(&sync->extension_slots, memory_order_relaxed));
-  set_number(&a->counters.tombstones, a->counters.tombstones + sum.tombstones);
-  set_number(&a->base.table.used, members + a->counters.slots);
-  set_number(&a->base.table.further_slots, a->base.table.further_slots + sum.further_slots);
-  set_number(&a->base.table.extended, a->base.table.extended + sum.extended);
+  set_counter(&a->base.head.items, a->base.head.items + sum.items);
+  set_counter(&a->counters.slots,
+              atomic_load_explicit(&sync->extension_slots, memory_order_relaxed));
+  set_counter(&a->counters.tombstones, a->counters.tombstones + sum.tombstones);
+  set_counter(&a->base.table.used, members + a->counters.slots);
+  set_counter(&a->base.table.further_slots, a->base.table.further_slots + sum.further_slots);
+  set_counter(&a->base.table.extended, a->base.table.extended + sum.extended);
 }
 
-void besom__share(const struct aqf *a) {
+void besom__publish_counters(const struct aqf *a) {
   struct aqf_sync *sync = a->sync;
-  atomic_store_explicit(&sync->room, a->base.head.capacity - member_slots(a), memory_order_release);
-  atomic_store_explicit(&sync->lent, false, memory_order_relaxed);
+  atomic_store_explicit(&sync->free_slots, a->base.head.capacity - member_slots(a),
+                        memory_order_release);
+  atomic_store_explicit(&sync->has_credits, false, memory_order_relaxed);
   atomic_store_explicit(&sync->extension_slots, a->counters.slots, memory_order_relaxed);
-  atomic_store_explicit(&sync->marks, a->exceptions.count, memory_order_relaxed);
+  atomic_store_explicit(&sync->exceptions, a->exceptions.count, memory_order_relaxed);
   if (a->base.table.extended) atomic_store_explicit(&sync->extended, true, memory_order_relaxed);
 }
 
 struct aqf *besom__lock_all(const besom_filter *f, bool change) {
-  struct aqf *a = (struct aqf *)(uintptr_t)f; /* const to the user: its numbers lag behind */
+  struct aqf *a = (struct aqf *)(uintptr_t)f; /* const to the user: only counters change */
   for (uint64_t i = 0; i < a->sync->n_regions; i++) region_lock(&a->sync->regions[i], change);
-  if (change) besom__lock_marks(a->sync);
-  a->sync->alone = change;
-  sum_up(a);
+  if (change) besom__lock_exceptions(a->sync);
+  a->sync->exclusive = change;
+  sum_counters(a);
   return a;
 }
 
 void besom__unlock_all(const struct aqf *a) {
-  besom__share(a);
-  if (a->sync->alone) besom__unlock_marks(a->sync);
+  besom__publish_counters(a);
+  if (a->sync->exclusive) besom__unlock_exceptions(a->sync);
   for (uint64_t i = a->sync->n_regions; i--;) region_unlock(&a->sync->regions[i]);
 }
 
-/* ------------------------------------------------------------------ life */
+/* ------------------------------------------------------------------ creation */
 
 struct aqf_sync *besom__sync_new(const besom_allocator *allocator, uint64_t n_regions) {
   size_t size = CACHE_LINE + sizeof(struct aqf_sync) + (size_t)n_regions * sizeof(struct region);
@@ -122,11 +124,11 @@ struct aqf_sync *besom__sync_new(const besom_allocator *allocator, uint64_t n_re
 }
 
 void besom__sync_start(struct aqf *a) {
-  struct qtable *asked = &a->sync->asked;
-  *asked = a->base.table;
-  asked->used = asked->further_slots = asked->extended =
-      SOME; /* whether there are any is not known */
-  besom__share(a);
+  struct qtable *t = &a->base.table, *seen = &a->sync->query_table;
+  t->ops = t->ops->shared;
+  *seen = *t;
+  seen->used = seen->further_slots = seen->extended = UNKNOWN_COUNT; /* never 0: no thread knows */
+  besom__publish_counters(a);
 }
 
 void besom__sync_free(struct aqf_sync *sync, const besom_allocator *allocator) {

@@ -37,7 +37,7 @@ static uint64_t occupied_before(const struct qtable *t, uint64_t quotient, uint6
  */
 void besom__qtable_seek(const struct qtable *t, uint64_t position, struct qtable_cursor *c) {
   uint64_t b = position / 64, first = 64 * b, runs = 0;
-  uint64_t end = runs_end_before_block(t, b, &(struct mark){0, 0});
+  uint64_t end = runs_end_before_block(t, b, &(struct offset_hint){0, 0});
   while (run_end_from(t, 64 * b, runs) < end) runs++;
   if (runs) first = occupied_before(t, 64 * b, runs - 1);
   first = occupied_from(t, first);

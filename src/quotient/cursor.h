@@ -2,7 +2,7 @@
 #ifndef BESOM_QUOTIENT_CURSOR_H
 #define BESOM_QUOTIENT_CURSOR_H
 
-#include "quotient/table.h"
+#include "quotient/quotient_table.h"
 
 /* The first line of fields is valid after besom__qtable_next returned true. */
 struct qtable_cursor {

@@ -166,11 +166,11 @@ struct fingerprint besom__fingerprint_read(const struct qtable *t, uint64_t quot
 static besom_status set_slots(struct qtable *t, const struct fingerprint *fp, unsigned slots) {
   uint64_t further = fp->position + 1;
   unsigned have = slots_at(t, fp->position), now = have;
-  for (; now > slots; now--) t->ops->close(t, fp->quotient, further);
+  for (; now > slots; now--) t->ops->delete_slot(t, fp->quotient, further);
   for (; now < slots; now++) {
-    besom_status status = t->ops->open(t, fp->quotient, further, 1);
+    besom_status status = t->ops->insert_slot(t, fp->quotient, further, 1);
     if (status == BESOM_OK) continue;
-    for (; now > have; now--) t->ops->close(t, fp->quotient, further);
+    for (; now > have; now--) t->ops->delete_slot(t, fp->quotient, further);
     return status;
   }
   return BESOM_OK;
@@ -203,7 +203,7 @@ besom_status besom__fingerprint_append(struct qtable_appender *out, const struct
 }
 
 void besom__fingerprint_remove(struct qtable *t, const struct fingerprint *fp) {
-  for (unsigned i = fp->slots; i--;) t->ops->close(t, fp->quotient, fp->position + i);
+  for (unsigned i = fp->slots; i--;) t->ops->delete_slot(t, fp->quotient, fp->position + i);
 }
 
 /* ------------------------------------------------------------------ matching */

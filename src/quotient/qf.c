@@ -64,7 +64,7 @@ static besom_status remove_key(besom_filter *f, besom_digest d) {
   struct qtable *t = &quotient_filter(f)->table;
   uint64_t quotient, last;
   if (!find(t, d, &quotient, &last)) return BESOM_NOT_FOUND;
-  t->ops->close(t, quotient, last);
+  t->ops->delete_slot(t, quotient, last);
   f->items--;
   return BESOM_OK;
 }

@@ -3,7 +3,7 @@
 #define BESOM_QUOTIENT_QUOTIENT_DIFF_H
 
 #include "core/bitstream.h"
-#include "quotient/table.h"
+#include "quotient/quotient_table.h"
 
 /* Whether a diff of the two tables exists: they have one shape and no metadata by block. */
 bool besom__qtable_comparable(const struct qtable *a, const struct qtable *b);

@@ -5,7 +5,7 @@
 #ifndef BESOM_QUOTIENT_QUOTIENT_GEOMETRY_H
 #define BESOM_QUOTIENT_QUOTIENT_GEOMETRY_H
 
-#include "quotient/table.h"
+#include "quotient/quotient_table.h"
 
 /*
  * Fills slots and width of a shape whose other fields are set. The input is capacity and target

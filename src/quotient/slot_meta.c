@@ -36,7 +36,7 @@ slot_meta besom__meta_at(const struct meta_filter *x, uint64_t position) {
 static uint64_t flags_of(const slot_meta *meta) {
   uint64_t slots = 0;
   for (unsigned i = 0; i < CODE_SLOTS; i++) slots |= (uint64_t)(meta[i] != 0) << i;
-  return marks_of_slots(slots);
+  return flags_of_slots(slots);
 }
 
 /* The 56 bits of a block with these metadata. Returns false if they do not fit. */

@@ -94,7 +94,7 @@ ALWAYS_INLINE bool may_have_meta(const struct meta_filter *x, uint64_t first, ui
   if (x->policy->pool)
     return besom__pool_presence(&x->pool, first / 64) & bits_between(first % 64, last % 64);
   uint64_t code = block_code(block_at(&x->base.table, first / 64));
-  if (x->policy->bytes) return code & marks_of_slots(bits_between(first % 64, last % 64));
+  if (x->policy->bytes) return code & flags_of_slots(bits_between(first % 64, last % 64));
   return code_has_meta(&x->model, code, first % 64, last % 64);
 }
 

@@ -153,7 +153,7 @@ bool besom__meta_filter_contains_by_code(const besom_filter *f, besom_digest d) 
 bool besom__meta_filter_contains_by_flags(const besom_filter *f, besom_digest d) {
   const struct meta_filter *x = const_meta_filter(f);
   const struct qtable *t = &x->base.table;
-  enum answer answer = (x->meta_slots ? t->ops->contains_unmarked : t->ops->contains)(t, d);
+  enum answer answer = (x->meta_slots ? t->ops->contains_flagged : t->ops->contains)(t, d);
   return UNLIKELY(answer == ANSWER_MAYBE) ? contains_by_scan(x, d) : answer != ANSWER_NO;
 }
 
@@ -209,7 +209,7 @@ void besom__meta_filter_contains_many(const besom_filter *f, const besom_digest 
     return;
   }
   if (x->meta_slots && x->policy->bytes) {
-    t->ops->contains_unmarked_many(t, d, n, bitmap);
+    t->ops->contains_flagged_many(t, d, n, bitmap);
     fetch_bytes(t, d, n, bitmap);
   } else {
     t->ops->contains_many(t, d, n, bitmap);
@@ -359,7 +359,7 @@ static besom_status take_out(struct meta_filter *x, uint64_t q, uint64_t positio
   if (status != BESOM_OK) return status;
   bool has_meta = x->meta_slots;
   if (has_meta && x->policy->bytes) clear_byte(x, position);
-  t->ops->close(t, q, position);
+  t->ops->delete_slot(t, q, position);
   if (has_meta) besom__meta_shift(x, shift);
   x->base.head.items--;
   return BESOM_OK;

@@ -1,13 +1,14 @@
 /*
- * Finding one's way in a quotient table: from a quotient to its run, from a position to the next empty
- * slot. Inline, because table_ops.c compiles it for each instruction set and table.c for none.
+ * Walks over a quotient table: from a quotient to its run, from a position to the next empty slot
+ * or to the end of the cluster. Inline: table_ops.c and table_slots.c compile it per instruction
+ * set.
  */
 #ifndef BESOM_QUOTIENT_WALK_H
 #define BESOM_QUOTIENT_WALK_H
 
-#include "quotient/table.h"
+#include "quotient/quotient_table.h"
 
-/* Position of the k-th run end at or behind `from`; room if there are fewer. */
+/* Position of the k-th run end (from 0) at or after `from`; room if there are fewer. */
 static inline uint64_t run_end_from(const struct qtable *t, uint64_t from, uint64_t k) {
   uint64_t left = bits_from(from % 64);
   for (uint64_t at = from & ~UINT64_C(63); at < t->room; at += 64, left = ~UINT64_C(0)) {
@@ -27,56 +28,58 @@ static inline bool is_head(const struct qtable *t, uint64_t position) {
   return !t->further_slots || block_heads(t, block_at(t, position / 64)) >> (position % 64) & 1;
 }
 
-/* The first slot behind the fingerprint whose head is at the position. */
+/* The first position after the fingerprint whose head is at the position. */
 static inline uint64_t fingerprint_end(const struct qtable *t, uint64_t position) {
   if (!t->further_slots) return position + 1;
-  uint64_t itself = bits_from(position % 64), behind = itself << 1;
+  uint64_t from = bits_from(position % 64), after = from << 1;
   for (uint64_t at = position & ~UINT64_C(63); at < t->room;
-       at += 64, itself = behind = ~UINT64_C(0)) {
+       at += 64, from = after = ~UINT64_C(0)) {
     const uint8_t *block = block_at(t, at / 64);
-    uint64_t ends = block_word(t, block, WORD_END) & itself,
-             others = block_heads(t, block) & behind;
+    uint64_t ends = block_word(t, block, WORD_END) & from, others = block_heads(t, block) & after;
     if (ends << 1 | others) return at + trailing_zeros(ends << 1 | others);
     if (ends) return at + 64;
   }
   return t->room;
 }
 
-/* What a walk knows: where the runs of all quotients before a block end. {0, 0} is always true. */
-struct mark {
+/*
+ * What a walk remembers: the runs of all quotients before block `block` end at `runs_end`. {0, 0}
+ * is always true.
+ */
+struct offset_hint {
   uint64_t block, runs_end;
 };
 
 /*
- * Where the runs of all quotients before block b end, at least the block's own start. A saturated offset
- * is computed from the nearest earlier block that has a true one, or from the mark, which moves along:
- * so a walk over any number of saturated blocks looks at each once.
+ * Where the runs of all quotients before block b end; at least the block's own start. A saturated
+ * offset is computed from the nearest earlier block with an exact one, or from the hint, which is
+ * updated: so a walk over any number of saturated blocks reads each of them once.
  */
 static inline uint64_t runs_end_before_block(const struct qtable *t, uint64_t b,
-                                             struct mark *mark) {
+                                             struct offset_hint *hint) {
   uint64_t offset = block_offset(block_at(t, b));
   if (LIKELY(offset < OFFSET_SATURATED)) return 64 * b + offset;
   uint64_t known = b;
-  while (known > mark->block && block_offset(block_at(t, known)) == OFFSET_SATURATED) known--;
+  while (known > hint->block && block_offset(block_at(t, known)) == OFFSET_SATURATED) known--;
   uint64_t end =
-      known > mark->block ? 64 * known + block_offset(block_at(t, known)) : mark->runs_end;
+      known > hint->block ? 64 * known + block_offset(block_at(t, known)) : hint->runs_end;
   uint64_t runs = 0;
   for (; known < b; known++) runs += popcount(block_word(t, block_at(t, known), WORD_OCCUPIED));
   if (runs) end = run_end_from(t, end, runs - 1) + 1;
-  if (end < 64 * b) end = 64 * b; /* no table, but what bits may say */
-  *mark = (struct mark){b, end};
+  if (end < 64 * b) end = 64 * b; /* a damaged table, or a torn read */
+  *hint = (struct offset_hint){b, end};
   return end;
 }
 
 /*
- * The run of a quotient. If the quotient has none: start = end = where its first slot would be inserted.
- * Positions never exceed room, whatever the bits say.
+ * The run of a quotient. If it has none: start = end = where its first slot would be inserted.
+ * Positions never exceed room, whatever the bits are.
  */
 static inline struct run run_of(const struct qtable *t, uint64_t quotient) {
   const uint8_t *block = block_at(t, quotient / 64);
   uint64_t occupied = block_word(t, block, WORD_OCCUPIED);
   unsigned before = popcount(occupied & bits_below(quotient % 64));
-  uint64_t start = runs_end_before_block(t, quotient / 64, &(struct mark){0, 0});
+  uint64_t start = runs_end_before_block(t, quotient / 64, &(struct offset_hint){0, 0});
   if (before) start = run_end_from(t, start, before - 1) + 1;
   if (start < quotient) start = quotient;
   if (start > t->room) start = t->room;
@@ -85,7 +88,7 @@ static inline struct run run_of(const struct qtable *t, uint64_t quotient) {
   return (struct run){start, last < t->room ? last + 1 : t->room};
 }
 
-/* The part of a run that is in this block, as bits; there is some. */
+/* The slots of a run in block b, as bits. The run must reach into the block. */
 static inline uint64_t run_in_block(struct run run, uint64_t b) {
   unsigned first = run.start > 64 * b ? run.start % 64 : 0;
   unsigned last = run.end < 64 * b + 64 ? (run.end - 1) % 64 : 63;
@@ -93,15 +96,15 @@ static inline uint64_t run_in_block(struct run run, uint64_t b) {
 }
 
 /*
- * Where the runs of all quotients up to this one end; not above it, if that slot is free. From one such
- * end to the next is how a cluster is walked.
+ * Where the runs of all quotients up to this one end; not above the quotient if its own slot is
+ * empty. A cluster is walked from one such end to the next.
  */
 static inline uint64_t runs_end_up_to(const struct qtable *t, uint64_t quotient,
-                                      struct mark *mark) {
+                                      struct offset_hint *hint) {
   if (quotient >= t->slots) quotient = t->slots - 1;
   const uint8_t *block = block_at(t, quotient / 64);
   unsigned runs = popcount(block_word(t, block, WORD_OCCUPIED) & bits_between(0, quotient % 64));
-  uint64_t end = runs_end_before_block(t, quotient / 64, mark);
+  uint64_t end = runs_end_before_block(t, quotient / 64, hint);
   return runs ? run_end_from(t, end, runs - 1) + 1 : end;
 }
 
@@ -111,7 +114,10 @@ ALWAYS_INLINE uint64_t empty_slots(const struct qtable *t, const uint8_t *block,
   return t->further_slots ? empty & slots_equal(t, block, 0, width) : empty;
 }
 
-/* The first empty slot at or behind a position that no run crosses into from before; room if there is none. */
+/*
+ * The first empty slot at or after a position at which no earlier run continues; room if there is
+ * none.
+ */
 static inline uint64_t first_empty_from(const struct qtable *t, uint64_t position, unsigned width) {
   if (t->has_heads) {
     uint64_t left = bits_from(position % 64);
@@ -121,20 +127,23 @@ static inline uint64_t first_empty_from(const struct qtable *t, uint64_t positio
     }
     return t->room;
   }
-  struct mark mark = {0, 0};
+  struct offset_hint hint = {0, 0};
   while (position < t->room) {
-    uint64_t end = runs_end_up_to(t, position, &mark);
+    uint64_t end = runs_end_up_to(t, position, &hint);
     if (end <= position) return position;
     position = end;
   }
   return t->room;
 }
 
-/* The first slot behind `position`, a slot of a run, where a run starts in its own place or none does. */
+/*
+ * The first position after `position`, a slot of a run, at which a run starts in its own slot or no
+ * run is.
+ */
 static inline uint64_t cluster_end_from(const struct qtable *t, uint64_t position) {
-  for (struct mark mark = {0, 0};;) {
-    uint64_t end = runs_end_up_to(t, position, &mark);
-    if (end > t->room) end = t->room; /* no table, but what bits may say */
+  for (struct offset_hint hint = {0, 0};;) {
+    uint64_t end = runs_end_up_to(t, position, &hint);
+    if (end > t->room) end = t->room; /* a damaged table, or a torn read */
     if (end <= position + 1 || end >= t->room) return end <= position ? position + 1 : end;
     position = end - 1;
   }

@@ -1,6 +1,6 @@
 /*
- * Words of bits against naive loops. bits.h picks its instructions by the flags it is compiled with, so
- * CMake makes a program of this file for each set of them: bits, bits_avx2, bits_avx512.
+ * Words of bits against naive loops. The compiler flags select the instructions of bits.h, so CMake
+ * makes one program of this file per instruction set: bits, bits_avx2, bits_avx512.
  */
 #include "core/bits.h"
 
@@ -25,7 +25,7 @@
 
 enum { WORDS = 1000 };
 
-/* One bit, runs from either end, eight equal bytes (0, too); then words of few bits and of many. */
+/* One bit; ones from either end; eight equal bytes, 0 included; then words of few and many bits. */
 static uint64_t word_at(unsigned i) {
   if (i < 64) return UINT64_C(1) << i;
   if (i < 128) return ~UINT64_C(0) << (i - 64);
@@ -48,7 +48,7 @@ static unsigned naive_count(uint64_t x) {
   return n;
 }
 
-/* The first n set bits of x, taken one by one. */
+/* The lowest n set bits of x, one at a time. */
 static uint64_t naive_first(uint64_t x, unsigned n) {
   uint64_t result = 0;
   for (unsigned i = 0; i < 64 && n; i++)
@@ -66,6 +66,19 @@ static void words_are_stored_with_their_lowest_byte_first(void **state) {
     for (unsigned i = 0; i < sizeof bytes; i++)
       assert_int_equal(bytes[i], i >= offset && i < offset + 8 ? i - offset + 1 : 0);
     assert_int_equal(load64(bytes + offset), UINT64_C(0x0807060504030201));
+  }
+}
+
+/* relaxed.h: the portable form, which few machines run, and the one that this build uses. */
+static void relaxed_accesses_agree_at_any_address(void **state) {
+  (void)state;
+  for (unsigned offset = 0; offset < 9; offset++) {
+    uint8_t bytes[20] = {0}, same[20] = {0};
+    store64_bytewise(bytes + offset, UINT64_C(0x0807060504030201));
+    store64_relaxed(same + offset, UINT64_C(0x0807060504030201));
+    assert_memory_equal(bytes, same, sizeof bytes);
+    assert_int_equal(load64(bytes + offset), UINT64_C(0x0807060504030201));
+    assert_int_equal(load64_bytewise(bytes + offset), load64_relaxed(bytes + offset));
   }
 }
 
@@ -129,11 +142,11 @@ static void assert_equal_bytes(const uint8_t *at, uint8_t byte) {
   assert_int_equal(equal_bytes_32(at, byte), naive_equal(at, 32, byte));
 }
 
-/* Neighbours that differ from the byte by a bit are where tricks with carries go wrong. */
+/* Bytes that differ in one bit from the one searched: carries between bytes would show. */
 static void equal_bytes_are_found_among_all_others(void **state) {
   (void)state;
   static const uint8_t differences[] = {0, 0, 0, 1, 0x80, 0x81, 0x7f, 0xff};
-  uint8_t *bytes = heap_array(64, 1); /* of just this size: asan sees a read beyond */
+  uint8_t *bytes = heap_array(64, 1); /* exactly this size, so that asan sees a read past it */
   random_stream random = {1};
   for (unsigned byte = 0; byte < 256; byte++)
     for (unsigned round = 0; round < 50; round++) {
@@ -154,7 +167,7 @@ static void equal_bytes_are_found_at_any_address(void **state) {
     for (uint8_t byte = 0; byte < 4; byte++) assert_equal_bytes(bytes + offset, byte);
 }
 
-/* Every range, in a block of just the bytes that may be touched. */
+/* Every range, in an array of exactly the bytes that may be accessed. */
 static void bytes_move_up_and_no_others_change(void **state) {
   (void)state;
   uint8_t *bytes = heap_array(1 + 64, 1), wanted[1 + 64];
@@ -168,10 +181,24 @@ static void bytes_move_up_and_no_others_change(void **state) {
   free(bytes);
 }
 
-/* Not inlined: main must not have the instructions that it asks for. */
+static void bytes_move_down_and_no_others_change(void **state) {
+  (void)state;
+  uint8_t *bytes = heap_array(64, 1), wanted[64];
+  for (unsigned lo = 0; lo < 64; lo++)
+    for (unsigned hi = lo; hi < 64; hi++) {
+      for (unsigned i = 0; i < sizeof wanted; i++) wanted[i] = bytes[i] = (uint8_t)(i + 100);
+      for (unsigned i = lo; i < hi; i++) wanted[i] = bytes[i + 1];
+      move_bytes_down(bytes, lo, hi);
+      assert_memory_equal(bytes, wanted, sizeof wanted);
+    }
+  free(bytes);
+}
+
+/* Not inlined: main must run on machines without these instructions. */
 __attribute__((noinline)) static int run_laws(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(words_are_stored_with_their_lowest_byte_first),
+      cmocka_unit_test(relaxed_accesses_agree_at_any_address),
       cmocka_unit_test(counts_are_those_of_a_loop),
       cmocka_unit_test(masks_have_the_bits_of_their_range),
       cmocka_unit_test(selecting_finds_the_kth_bit_alone),
@@ -179,6 +206,7 @@ __attribute__((noinline)) static int run_laws(void) {
       cmocka_unit_test(equal_bytes_are_found_among_all_others),
       cmocka_unit_test(equal_bytes_are_found_at_any_address),
       cmocka_unit_test(bytes_move_up_and_no_others_change),
+      cmocka_unit_test(bytes_move_down_and_no_others_change),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,11 @@
 /*
- * Filters made with BESOM_CONCURRENT, changed and asked by several threads at once: no member is missed, nothing is
- * counted twice or lost, and what is left is a filter like any other. Made a second time with the thread sanitizer
- * (threads_tsan), which looks at the portable code; here the others are tried, too.
+ * Thread-safe filters (BESOM_CONCURRENT), changed and queried by several threads at once: no member
+ * is answered no, nothing is counted twice or lost, and the result is a filter like any other.
+ * CMake builds this file a second time with the thread sanitizer (threads_tsan), which runs the
+ * portable code; this program runs the other instruction sets, too.
  */
 #define _DEFAULT_SOURCE 1 /* threads */
-#include "threads_stage.h"
+#include "threads_support.h"
 
 static const char *const all_isas[] = {"isa=portable", "isa=avx2", "isa=avx512"};
 
@@ -15,31 +16,31 @@ static besom_digest digest_at(uint64_t quotient, unsigned i) {
 
 /* ------------------------------------------------------------------ members and queries */
 
-/* Reports false positives; nobody inserts those keys, so what is reported once is answered no for ever. */
-static void adapt_keys(struct stage *stage, unsigned adapter) {
-  for (size_t i = 0; atomic_load(&stage->working); i++) {
+/* Reports false positives. No thread inserts these keys, so a reported key stays answered no. */
+static void adapt_keys(struct thread_test *test, unsigned adapter) {
+  for (size_t i = 0; atomic_load(&test->working); i++) {
     uint64_t key = key_u64(NEGATIVES, adapter * UINT64_C(100000000) + i);
-    if (!besom_contains_u64(stage->f, key)) continue;
-    besom_status status = besom_adapt_u64(stage->f, key);
+    if (!besom_contains_u64(test->f, key)) continue;
+    besom_status status = besom_adapt_u64(test->f, key);
     expect(status == BESOM_OK || status == BESOM_FULL);
-    expect(status != BESOM_OK || !besom_contains_u64(stage->f, key));
+    expect(status != BESOM_OK || !besom_contains_u64(test->f, key));
   }
 }
 
-static void write_and_read(struct stage *stage, unsigned actor) {
-  if (actor < THREADS / 2)
-    write_keys(stage, actor);
+static void write_and_read(struct thread_test *test, unsigned thread) {
+  if (thread < THREADS / 2)
+    write_keys(test, thread);
   else
-    read_keys(stage, actor);
+    read_keys(test, thread);
 }
 
-static void write_and_adapt(struct stage *stage, unsigned actor) {
-  if (actor < THREADS / 2)
-    write_keys(stage, actor);
-  else if (actor == THREADS / 2)
-    read_keys(stage, actor);
+static void write_and_adapt(struct thread_test *test, unsigned thread) {
+  if (thread < THREADS / 2)
+    write_keys(test, thread);
+  else if (thread == THREADS / 2)
+    read_keys(test, thread);
   else
-    adapt_keys(stage, actor);
+    adapt_keys(test, thread);
 }
 
 static void no_member_is_missed(void **state) {
@@ -50,78 +51,78 @@ static void no_member_is_missed(void **state) {
     if (besom_create(&config, &probe) == BESOM_BAD_OPTION) continue; /* not on this machine */
     besom_free(probe);
     for (int round = 0; round < SCALE; round++) {
-      struct stage stage = {.f = make(&config), .act = write_and_read};
-      perform(&stage);
-      assert_nothing_wrong(stage.f);
-      assert_like_plain(stage.f, all_isas[isa]);
-      besom_free(stage.f);
+      struct thread_test test = {.f = make(&config), .work = write_and_read};
+      run_threads(&test);
+      assert_nothing_wrong(test.f);
+      assert_like_plain(test.f, all_isas[isa]);
+      besom_free(test.f);
     }
   }
 }
 
-static void marks_deny_nobody_else(void **state) {
+static void exceptions_deny_no_other_key(void **state) {
   (void)state;
   for (int round = 0; round < SCALE; round++) {
     besom_config config = config_with(round % 2 ? "isa=portable" : "tombstones=yes");
-    struct stage stage = {.f = make(&config), .act = write_and_adapt};
-    perform(&stage);
-    assert_nothing_wrong(stage.f);
-    assert_int_equal(stats_of(stage.f).items, THREADS / 2 * KEPT);
-    for (unsigned actor = 0; actor < THREADS / 2; actor++)
+    struct thread_test test = {.f = make(&config), .work = write_and_adapt};
+    run_threads(&test);
+    assert_nothing_wrong(test.f);
+    assert_int_equal(stats_of(test.f).items, THREADS / 2 * KEPT);
+    for (unsigned thread = 0; thread < THREADS / 2; thread++)
       for (size_t i = 0; i < KEPT; i++)
-        assert_true(besom_contains_u64(stage.f, kept_key(actor, i)));
-    besom_free(stage.f);
+        assert_true(besom_contains_u64(test.f, kept_key(thread, i)));
+    besom_free(test.f);
   }
 }
 
 /* ------------------------------------------------------------------ capacity */
 
-/* Inserts until it is full, and then puts one in for every one that it takes out. */
-static void fill_up(struct stage *stage, unsigned actor) {
+/* Inserts until the filter is full, then removes and inserts one key at a time. */
+static void fill_up(struct thread_test *test, unsigned thread) {
   size_t n = 0, exchanged = 0;
-  while (besom_insert_u64(stage->f, kept_key(actor, n)) == BESOM_OK) n++;
+  while (besom_insert_u64(test->f, kept_key(thread, n)) == BESOM_OK) n++;
   for (; exchanged < 200 && exchanged < n; exchanged++) {
-    expect(besom_remove_u64(stage->f, kept_key(actor, exchanged)) == BESOM_OK);
-    besom_status status = besom_insert_u64(stage->f, kept_key(actor, n));
+    expect(besom_remove_u64(test->f, kept_key(thread, exchanged)) == BESOM_OK);
+    besom_status status = besom_insert_u64(test->f, kept_key(thread, n));
     n += status == BESOM_OK;
-    expect(status == BESOM_OK || status == BESOM_FULL); /* somebody else was faster */
+    expect(status == BESOM_OK || status == BESOM_FULL); /* another thread took the slot */
   }
-  atomic_store(&stage->kept[actor], n - exchanged);
+  atomic_store(&test->kept[thread], n - exchanged);
 }
 
-/* As full as one thread would have made it: the same filter without threads has no room either. */
+/* As full as with one thread: the same filter without threads is full, too. */
 static void capacity_is_neither_exceeded_nor_wasted(void **state) {
   (void)state;
   for (int round = 0; round < SCALE; round++) {
     besom_config config = config_with(NULL);
     config.slots = round % 2 ? 3 * 4096 : 300;
-    struct stage stage = {.f = make(&config), .act = fill_up};
-    perform(&stage);
-    assert_nothing_wrong(stage.f);
+    struct thread_test test = {.f = make(&config), .work = fill_up};
+    run_threads(&test);
+    assert_nothing_wrong(test.f);
     size_t items = 0;
-    for (unsigned i = 0; i < THREADS; i++) items += stage.kept[i];
-    assert_int_equal(stats_of(stage.f).items, items);
+    for (unsigned i = 0; i < THREADS; i++) items += test.kept[i];
+    assert_int_equal(stats_of(test.f).items, items);
     memory_sink sink;
     memory_sink_init(&sink);
-    assert_int_equal(besom_save(stage.f, &sink.api), BESOM_OK);
+    assert_int_equal(besom_save(test.f, &sink.api), BESOM_OK);
     besom_filter *plain = NULL;
     assert_int_equal(besom_load(sink.data, sink.len, NULL, &plain), BESOM_OK);
     for (size_t i = 0; i < 1000; i++) {
       uint64_t key = key_u64(OTHER_MEMBERS, i);
-      assert_int_equal(besom_insert_u64(stage.f, key), besom_insert_u64(plain, key));
+      assert_int_equal(besom_insert_u64(test.f, key), besom_insert_u64(plain, key));
     }
-    assert_int_equal(stats_of(stage.f).items, stats_of(plain).items);
+    assert_int_equal(stats_of(test.f).items, stats_of(plain).items);
     memory_sink_close(&sink);
     besom_free(plain);
-    besom_free(stage.f);
+    besom_free(test.f);
   }
 }
 
-/* Regions keep some room for inserts to come; when there is no other, it goes to who needs it. */
-static void room_of_one_region_is_found_by_others(void **state) {
+/* Regions keep credit for inserts to come. If no other slot is free, other regions get it. */
+static void credit_of_one_region_goes_to_others(void **state) {
   (void)state;
 #ifdef BESOM_THREAD_SANITIZER
-  skip(); /* one thread, and slow */
+  skip(); /* one thread only, and slow */
 #endif
   besom_config config = config_with(NULL);
   besom_match match;
@@ -143,14 +144,14 @@ static void room_of_one_region_is_found_by_others(void **state) {
 
 enum { SHARED_KEYS = 50, TIMES = 60 };
 
-/* All threads count the same keys, up and down. */
-static void count_keys(struct stage *stage, unsigned actor) {
+/* All threads insert and remove copies of the same keys. */
+static void count_keys(struct thread_test *test, unsigned thread) {
   for (size_t i = 0; i < TIMES * SHARED_KEYS; i++) {
-    uint64_t key = key_u64(MEMBERS, (i + actor) % SHARED_KEYS);
-    expect(besom_insert_count_u64(stage->f, key, 3 + i % 2 * 400) == BESOM_OK);
-    expect(besom_insert_u64(stage->f, key) == BESOM_OK);
-    expect(besom_remove_u64(stage->f, key) == BESOM_OK);
-    expect(besom_remove_u64(stage->f, key) == BESOM_OK);
+    uint64_t key = key_u64(MEMBERS, (i + thread) % SHARED_KEYS);
+    expect(besom_insert_count_u64(test->f, key, 3 + i % 2 * 400) == BESOM_OK);
+    expect(besom_insert_u64(test->f, key) == BESOM_OK);
+    expect(besom_remove_u64(test->f, key) == BESOM_OK);
+    expect(besom_remove_u64(test->f, key) == BESOM_OK);
   }
 }
 
@@ -159,58 +160,61 @@ static void counts_are_exact(void **state) {
   for (int round = 0; round < SCALE; round++) {
     besom_config config = config_with(NULL);
     config.slots = 4096 + 10;
-    struct stage stage = {.f = make(&config), .act = count_keys};
-    perform(&stage);
-    assert_nothing_wrong(stage.f);
+    struct thread_test test = {.f = make(&config), .work = count_keys};
+    run_threads(&test);
+    assert_nothing_wrong(test.f);
     uint64_t sum = 0;
     for (size_t i = 0; i < SHARED_KEYS; i++) {
       uint64_t n;
-      assert_int_equal(besom_count_u64(stage.f, key_u64(MEMBERS, i), &n), BESOM_OK);
+      assert_int_equal(besom_count_u64(test.f, key_u64(MEMBERS, i), &n), BESOM_OK);
       sum += n;
     }
     uint64_t due = (uint64_t)THREADS * TIMES * SHARED_KEYS * (3 + 200 - 1);
-    assert_int_equal(stats_of(stage.f).items, due);
-    assert_true(sum >= due); /* keys with one fingerprint are counted together */
-    besom_free(stage.f);
+    assert_int_equal(stats_of(test.f).items, due);
+    assert_true(sum >= due); /* keys that share a fingerprint are counted together */
+    besom_free(test.f);
   }
 }
 
 /* ------------------------------------------------------------------ in front of a store */
 
-/* Like the digest but for the bits from some place behind the remainder on. */
+/* Equals the digest except for one bit after the remainder. */
 static besom_digest offender_of(besom_digest d, unsigned i) {
   return (besom_digest){d.hi ^ UINT64_C(1) << (10 + i % 20), d.lo};
 }
 
-/* Each has keys of its own, and lengthens their fingerprints; ranks in a bucket that is shared change by removals. */
-static void extend_keys(struct stage *stage, unsigned actor) {
+/*
+ * Each thread extends the fingerprints of its own keys. Removals change the ranks in buckets that
+ * threads share.
+ */
+static void extend_keys(struct thread_test *test, unsigned thread) {
   for (size_t i = 0; i < KEPT; i++) {
-    besom_digest d = besom_hash_u64(stage->f, kept_key(actor, i)),
+    besom_digest d = besom_hash_u64(test->f, kept_key(thread, i)),
                  offender = offender_of(d, (unsigned)i);
     besom_match match;
-    expect(besom_insert_at(stage->f, d, 0, &match) == BESOM_OK);
-    besom_status status = besom_adapt_at(stage->f, offender, match, d);
+    expect(besom_insert_at(test->f, d, 0, &match) == BESOM_OK);
+    besom_status status = besom_adapt_at(test->f, offender, match, d);
     expect(status == BESOM_OK || status == BESOM_FULL);
-    expect(besom_contains_digest(stage->f, d));
-    if (i % 3 == 0) expect(besom_remove_digest(stage->f, d) == BESOM_OK);
+    expect(besom_contains_digest(test->f, d));
+    if (i % 3 == 0) expect(besom_remove_digest(test->f, d) == BESOM_OK);
   }
 }
 
-static void fingerprints_grow_in_all_threads(void **state) {
+static void fingerprints_are_extended_by_all_threads(void **state) {
   (void)state;
   for (int round = 0; round < SCALE; round++) {
     besom_config config = config_with(round % 2 ? "tombstones=yes" : NULL);
     config.reserve = round % 4 < 2 ? 0.5 : 0.02;
-    struct stage stage = {.f = make(&config), .act = extend_keys};
-    perform(&stage);
-    assert_nothing_wrong(stage.f);
-    besom_statistics stats = stats_of(stage.f);
+    struct thread_test test = {.f = make(&config), .work = extend_keys};
+    run_threads(&test);
+    assert_nothing_wrong(test.f);
+    besom_statistics stats = stats_of(test.f);
     assert_int_equal(stats.items, THREADS * (KEPT - (KEPT + 2) / 3));
     assert_true(stats.extended > 0 && stats.reserve_used <= 1);
-    for (unsigned actor = 0; actor < THREADS; actor++)
+    for (unsigned thread = 0; thread < THREADS; thread++)
       for (size_t i = 0; i < KEPT; i++)
-        if (i % 3) assert_true(besom_contains_u64(stage.f, kept_key(actor, i)));
-    besom_free(stage.f);
+        if (i % 3) assert_true(besom_contains_u64(test.f, kept_key(thread, i)));
+    besom_free(test.f);
   }
 }
 
@@ -218,7 +222,9 @@ static void fingerprints_grow_in_all_threads(void **state) {
 
 enum { COPIES = 600 };
 
-/* One makes a run that reaches from one region far into the next, and takes it away again; the others live behind it.
+/*
+ * One thread makes a run that reaches from one region far into the next, and removes it again. The
+ * keys of the others come after it.
  */
 static void push_and_pull(besom_filter *f) {
   besom_match match;
@@ -231,17 +237,17 @@ static besom_digest neighbour(unsigned i) {
   return digest_at(2 * 4096 - 10 + i % 200, i);
 }
 
-static void live_behind(struct stage *stage, unsigned actor) {
-  for (unsigned i = 0; actor == 0 && i < 3; i++) push_and_pull(stage->f);
-  for (unsigned i = 0; actor != 0 && i < 3000; i++) {
+static void use_keys_after(struct thread_test *test, unsigned thread) {
+  for (unsigned i = 0; thread == 0 && i < 3; i++) push_and_pull(test->f);
+  for (unsigned i = 0; thread != 0 && i < 3000; i++) {
     uint64_t n;
-    if (actor == 1) {
-      expect(besom_insert_digest(stage->f, neighbour(i)) == BESOM_OK);
-      expect(besom_contains_digest(stage->f, neighbour(i)));
-      if (i >= 100) expect(besom_remove_digest(stage->f, neighbour(i - 100)) == BESOM_OK);
+    if (thread == 1) {
+      expect(besom_insert_digest(test->f, neighbour(i)) == BESOM_OK);
+      expect(besom_contains_digest(test->f, neighbour(i)));
+      if (i >= 100) expect(besom_remove_digest(test->f, neighbour(i - 100)) == BESOM_OK);
     }
-    expect(besom_count_digest(stage->f, neighbour(i), &n) == BESOM_OK);
-    expect(besom_contains_digest(stage->f, digest_at(2 * 4096 + 300, 1)));
+    expect(besom_count_digest(test->f, neighbour(i), &n) == BESOM_OK);
+    expect(besom_contains_digest(test->f, digest_at(2 * 4096 + 300, 1)));
   }
 }
 
@@ -249,77 +255,77 @@ static void runs_cross_regions(void **state) {
   (void)state;
   for (int round = 0; round < SCALE; round++) {
     besom_config config = config_with(round % 2 ? "isa=portable" : NULL);
-    struct stage stage = {.f = make(&config), .act = live_behind};
-    assert_int_equal(besom_insert_digest(stage.f, digest_at(2 * 4096 + 300, 1)), BESOM_OK);
-    perform(&stage);
-    assert_nothing_wrong(stage.f);
-    assert_int_equal(stats_of(stage.f).items, 101);
-    besom_free(stage.f);
+    struct thread_test test = {.f = make(&config), .work = use_keys_after};
+    assert_int_equal(besom_insert_digest(test.f, digest_at(2 * 4096 + 300, 1)), BESOM_OK);
+    run_threads(&test);
+    assert_nothing_wrong(test.f);
+    assert_int_equal(stats_of(test.f).items, 101);
+    besom_free(test.f);
   }
 }
 
 /* ------------------------------------------------------------------ the whole filter */
 
-/* Looks at all of it while it changes: what is saved is a filter, every time. */
-static void save_again_and_again(struct stage *stage) {
-  while (atomic_load(&stage->working)) {
+/* Saves the filter while it changes: every saved file is a valid filter. */
+static void save_repeatedly(struct thread_test *test) {
+  while (atomic_load(&test->working)) {
     memory_sink sink;
     besom_filter *copy = NULL;
     besom_statistics stats;
     memory_sink_init(&sink);
-    expect(besom_save(stage->f, &sink.api) == BESOM_OK);
+    expect(besom_save(test->f, &sink.api) == BESOM_OK);
     expect(besom_load(sink.data, sink.len, NULL, &copy) == BESOM_OK);
-    expect(besom_stats(stage->f, &stats) == BESOM_OK &&
+    expect(besom_stats(test->f, &stats) == BESOM_OK &&
            stats.items <= THREADS / 2 * (KEPT + PASSING + 1));
-    expect(besom_validate(stage->f, NULL) == BESOM_OK);
+    expect(besom_validate(test->f, NULL) == BESOM_OK);
     memory_sink_close(&sink);
     besom_free(copy);
   }
 }
 
-static void merge_again_and_again(struct stage *stage) {
+static void merge_repeatedly(struct thread_test *test) {
   besom_filter *other = NULL, *both = NULL;
-  expect(besom_create_like(stage->f, &other) == BESOM_OK && besom_insert_u64(other, 1) == BESOM_OK);
-  while (atomic_load(&stage->working)) {
-    expect(besom_merge(stage->f, other, &both) == BESOM_OK && besom_contains_u64(both, 1));
+  expect(besom_create_like(test->f, &other) == BESOM_OK && besom_insert_u64(other, 1) == BESOM_OK);
+  while (atomic_load(&test->working)) {
+    expect(besom_merge(test->f, other, &both) == BESOM_OK && besom_contains_u64(both, 1));
     expect(besom_validate(both, NULL) == BESOM_OK);
     besom_free(both);
   }
   besom_free(other);
 }
 
-static void write_and_save(struct stage *stage, unsigned actor) {
-  if (actor < THREADS / 2)
-    write_keys(stage, actor);
-  else if (actor == THREADS / 2)
-    save_again_and_again(stage);
+static void write_and_save(struct thread_test *test, unsigned thread) {
+  if (thread < THREADS / 2)
+    write_keys(test, thread);
+  else if (thread == THREADS / 2)
+    save_repeatedly(test);
   else
-    merge_again_and_again(stage);
+    merge_repeatedly(test);
 }
 
-static void a_filter_is_whole_at_every_moment(void **state) {
+static void a_filter_is_consistent_at_every_moment(void **state) {
   (void)state;
   besom_config config = config_with(NULL);
-  struct stage stage = {.f = make(&config), .act = write_and_save};
-  perform(&stage);
-  assert_nothing_wrong(stage.f);
-  assert_like_plain(stage.f, NULL);
-  assert_int_equal(besom_grow(stage.f, 2 * SLOTS), BESOM_OK);
-  assert_int_equal(besom_insert_u64(stage.f, 1), BESOM_OK);
-  assert_nothing_wrong(stage.f);
-  besom_free(stage.f);
+  struct thread_test test = {.f = make(&config), .work = write_and_save};
+  run_threads(&test);
+  assert_nothing_wrong(test.f);
+  assert_like_plain(test.f, NULL);
+  assert_int_equal(besom_grow(test.f, 2 * SLOTS), BESOM_OK);
+  assert_int_equal(besom_insert_u64(test.f, 1), BESOM_OK);
+  assert_nothing_wrong(test.f);
+  besom_free(test.f);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(no_member_is_missed),
-      cmocka_unit_test(marks_deny_nobody_else),
+      cmocka_unit_test(exceptions_deny_no_other_key),
       cmocka_unit_test(capacity_is_neither_exceeded_nor_wasted),
-      cmocka_unit_test(room_of_one_region_is_found_by_others),
+      cmocka_unit_test(credit_of_one_region_goes_to_others),
       cmocka_unit_test(counts_are_exact),
-      cmocka_unit_test(fingerprints_grow_in_all_threads),
+      cmocka_unit_test(fingerprints_are_extended_by_all_threads),
       cmocka_unit_test(runs_cross_regions),
-      cmocka_unit_test(a_filter_is_whole_at_every_moment),
+      cmocka_unit_test(a_filter_is_consistent_at_every_moment),
   };
   return cmocka_run_group_tests_name("threads", tests, NULL, NULL);
 }

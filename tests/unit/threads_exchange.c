@@ -1,10 +1,10 @@
 /*
- * Concurrent filters that are grown, shrunk and rekeyed while others ask and change them; that were loaded and then
- * shared; and that are in front of a store which several threads fill. As threads.c, made a second time with the thread
- * sanitizer.
+ * Thread-safe filters that are grown, shrunk and rekeyed while other threads query and change them;
+ * that were loaded and then shared; and that are in front of a store which several threads fill.
+ * As threads.c, built a second time with the thread sanitizer.
  */
 #define _DEFAULT_SOURCE 1 /* threads */
-#include "threads_stage.h"
+#include "threads_support.h"
 
 #include <sched.h>
 
@@ -13,52 +13,52 @@
 #include "support/failing_allocator.h"
 #include "support/temp_files.h"
 
-/* Changes are BUSY during a task of somebody else. */
-static besom_status patiently(besom_status (*change)(besom_filter *f, uint64_t key),
-                              besom_filter *f, uint64_t key) {
+/* Changes are BUSY during a task of another thread: retries. */
+static besom_status with_retry(besom_status (*change)(besom_filter *f, uint64_t key),
+                               besom_filter *f, uint64_t key) {
   besom_status status;
   while ((status = change(f, key)) == BESOM_BUSY) sched_yield();
   return status;
 }
 
 /* As write_keys. */
-static void write_patiently(struct stage *stage, unsigned actor) {
-  besom_filter *f = stage->f;
+static void write_with_retry(struct thread_test *test, unsigned thread) {
+  besom_filter *f = test->f;
   for (size_t i = 0; i < KEPT; i++) {
-    expect(patiently(besom_insert_u64, f, kept_key(actor, i)) == BESOM_OK);
-    atomic_store_explicit(&stage->kept[actor], i + 1, memory_order_release);
-    expect(patiently(besom_insert_u64, f, passing_key(actor, i)) == BESOM_OK);
-    expect(patiently(besom_remove_u64, f, passing_key(actor, i)) == BESOM_OK);
+    expect(with_retry(besom_insert_u64, f, kept_key(thread, i)) == BESOM_OK);
+    atomic_store_explicit(&test->kept[thread], i + 1, memory_order_release);
+    expect(with_retry(besom_insert_u64, f, passing_key(thread, i)) == BESOM_OK);
+    expect(with_retry(besom_remove_u64, f, passing_key(thread, i)) == BESOM_OK);
   }
-  atomic_fetch_sub(&stage->working, 1);
+  atomic_fetch_sub(&test->working, 1);
 }
 
-/* Between two exchanges: until somebody has inserted something, lest they come to nothing. */
-static void let_them_write(struct stage *stage) {
-  size_t kept = atomic_load(&stage->kept[0]) + atomic_load(&stage->kept[1]);
-  while (atomic_load(&stage->working) &&
-         atomic_load(&stage->kept[0]) + atomic_load(&stage->kept[1]) < kept + KEPT / 4)
+/* Between two exchanges of the table: waits until other threads have inserted some keys. */
+static void wait_for_writers(struct thread_test *test) {
+  size_t kept = atomic_load(&test->kept[0]) + atomic_load(&test->kept[1]);
+  while (atomic_load(&test->working) &&
+         atomic_load(&test->kept[0]) + atomic_load(&test->kept[1]) < kept + KEPT / 4)
     sched_yield();
 }
 
 /* ------------------------------------------------------------------ another size */
 
-enum { MARKED = 40 };
+enum { EXCEPTIONS = 40 };
 
-/* Keys that would be false positives when all is done, and are on the no list from the start. */
-static uint64_t marked_keys[MARKED];
+/* Keys that would be false positives at the end, and are on the no list from the start. */
+static uint64_t exception_keys[EXCEPTIONS];
 
-static void mark_some(besom_filter *f) {
+static void add_exceptions(besom_filter *f) {
   besom_filter *plain = make_plain(NULL);
-  for (size_t i = 0, n = 0; n < MARKED; i++) {
-    marked_keys[n] = key_u64(NEGATIVES, UINT64_C(1000000000) + i);
-    if (!besom_contains_u64(plain, marked_keys[n])) continue;
-    assert_int_equal(besom_no_add_u64(f, marked_keys[n++]), BESOM_OK);
+  for (size_t i = 0, n = 0; n < EXCEPTIONS; i++) {
+    exception_keys[n] = key_u64(NEGATIVES, UINT64_C(1000000000) + i);
+    if (!besom_contains_u64(plain, exception_keys[n])) continue;
+    assert_int_equal(besom_no_add_u64(f, exception_keys[n++]), BESOM_OK);
   }
   besom_free(plain);
 }
 
-/* Grows or shrinks in steps; gives it up half way now and then. */
+/* Grows or shrinks in steps; with `cancel`, cancels half way. */
 static void resize_in_steps(besom_filter *f, bool grow, bool cancel) {
   besom_task *task;
   besom_status status =
@@ -76,9 +76,9 @@ static void resize_in_steps(besom_filter *f, bool grow, bool cancel) {
   }
 }
 
-static void resize_again_and_again(struct stage *stage) {
-  besom_filter *f = stage->f;
-  for (unsigned i = 0; i < 3 || atomic_load(&stage->working); i++) {
+static void resize_repeatedly(struct thread_test *test) {
+  besom_filter *f = test->f;
+  for (unsigned i = 0; i < 3 || atomic_load(&test->working); i++) {
     resize_in_steps(f, true, true);
     if (i % 2)
       resize_in_steps(f, true, false);
@@ -90,29 +90,29 @@ static void resize_again_and_again(struct stage *stage) {
       resize_in_steps(f, false, false);
     else
       expect(besom_shrink(f, SLOTS) == BESOM_OK);
-    let_them_write(stage);
+    wait_for_writers(test);
   }
 }
 
-static void read_marks(struct stage *stage) {
-  uint64_t bitmap[(MARKED + 63) / 64];
-  while (atomic_load(&stage->working)) {
-    for (size_t i = 0; i < MARKED; i++) expect(!besom_contains_u64(stage->f, marked_keys[i]));
-    expect(besom_contains_many_u64(stage->f, marked_keys, MARKED, bitmap) == BESOM_OK &&
+static void read_exceptions(struct thread_test *test) {
+  uint64_t bitmap[(EXCEPTIONS + 63) / 64];
+  while (atomic_load(&test->working)) {
+    for (size_t i = 0; i < EXCEPTIONS; i++) expect(!besom_contains_u64(test->f, exception_keys[i]));
+    expect(besom_contains_many_u64(test->f, exception_keys, EXCEPTIONS, bitmap) == BESOM_OK &&
            bitmap[0] == 0);
   }
 }
 
-/* Actors 0 and 1 write, so that read_keys knows what there is. */
-static void write_read_and_resize(struct stage *stage, unsigned actor) {
-  if (actor < THREADS / 2)
-    write_patiently(stage, actor);
-  else if (actor == THREADS / 2)
-    resize_again_and_again(stage);
-  else if (stage->round % 2)
-    read_marks(stage);
+/* Threads 0 and 1 write, so that read_keys knows what there is. */
+static void write_read_and_resize(struct thread_test *test, unsigned thread) {
+  if (thread < THREADS / 2)
+    write_with_retry(test, thread);
+  else if (thread == THREADS / 2)
+    resize_repeatedly(test);
+  else if (test->round % 2)
+    read_exceptions(test);
   else
-    read_keys(stage, actor);
+    read_keys(test, thread);
 }
 
 static void queries_go_on_while_the_table_is_exchanged(void **state) {
@@ -120,49 +120,50 @@ static void queries_go_on_while_the_table_is_exchanged(void **state) {
   besom_filter *plain = make_plain(NULL);
   for (unsigned round = 0; round < 2; round++) {
     besom_config config = config_with(NULL);
-    struct stage stage = {.f = make(&config), .act = write_read_and_resize, .round = round};
-    if (round % 2) mark_some(stage.f);
-    perform(&stage);
-    assert_nothing_wrong(stage.f);
-    assert_int_equal(stats_of(stage.f).slots, SLOTS);
-    assert_int_equal(stats_of(stage.f).marks, round % 2 ? MARKED : 0);
-    for (size_t i = 0; i < MARKED && round % 2; i++) besom_no_remove_u64(stage.f, marked_keys[i]);
-    assert_answers_like(stage.f, plain);
-    besom_free(stage.f);
+    struct thread_test test = {.f = make(&config), .work = write_read_and_resize, .round = round};
+    if (round % 2) add_exceptions(test.f);
+    run_threads(&test);
+    assert_nothing_wrong(test.f);
+    assert_int_equal(stats_of(test.f).slots, SLOTS);
+    assert_int_equal(stats_of(test.f).marks, round % 2 ? EXCEPTIONS : 0);
+    for (size_t i = 0; i < EXCEPTIONS && round % 2; i++)
+      besom_no_remove_u64(test.f, exception_keys[i]);
+    assert_answers_like(test.f, plain);
+    besom_free(test.f);
   }
   besom_free(plain);
 }
 
 /* All want another size at once: one after the other gets it. */
-static void resize_together(struct stage *stage, unsigned actor) {
+static void resize_together(struct thread_test *test, unsigned thread) {
   for (unsigned i = 0; i < 20; i++) {
     besom_statistics stats;
     besom_status status =
-        actor % 2 ? besom_grow(stage->f, 2 * SLOTS) : besom_shrink(stage->f, SLOTS);
+        thread % 2 ? besom_grow(test->f, 2 * SLOTS) : besom_shrink(test->f, SLOTS);
     expect(status == BESOM_OK);
-    expect(besom_stats(stage->f, &stats) == BESOM_OK &&
+    expect(besom_stats(test->f, &stats) == BESOM_OK &&
            (stats.slots == SLOTS || stats.slots == 2 * SLOTS));
-    expect(besom_contains_u64(stage->f, 1));
+    expect(besom_contains_u64(test->f, 1));
   }
 }
 
 static void exchanges_wait_for_each_other(void **state) {
   (void)state;
   besom_config config = config_with(NULL);
-  struct stage stage = {.f = make(&config), .act = resize_together};
-  assert_int_equal(besom_insert_u64(stage.f, 1), BESOM_OK);
-  perform(&stage);
-  assert_nothing_wrong(stage.f);
-  assert_int_equal(stats_of(stage.f).items, 1);
-  besom_free(stage.f);
+  struct thread_test test = {.f = make(&config), .work = resize_together};
+  assert_int_equal(besom_insert_u64(test.f, 1), BESOM_OK);
+  run_threads(&test);
+  assert_nothing_wrong(test.f);
+  assert_int_equal(stats_of(test.f).items, 1);
+  besom_free(test.f);
 }
 
 /* ------------------------------------------------------------------ another hash key */
 
 /* All keys that any writer has inserted, or is about to. */
 struct all_kept {
-  struct stage *stage;
-  unsigned actor;
+  struct thread_test *test;
+  unsigned thread;
   size_t i;
   uint64_t key;
 };
@@ -170,85 +171,85 @@ struct all_kept {
 static besom_status next_kept(void *ctx, besom_bytes *key, uint64_t *weight) {
   struct all_kept *all = ctx;
   (void)weight;
-  while (all->i == atomic_load(&all->stage->begun[all->actor])) {
-    if (++all->actor == THREADS / 2) return BESOM_END;
+  while (all->i == atomic_load(&all->test->begun[all->thread])) {
+    if (++all->thread == THREADS / 2) return BESOM_END;
     all->i = 0;
   }
-  store64((uint8_t *)&all->key, kept_key(all->actor, all->i++));
+  store64((uint8_t *)&all->key, kept_key(all->thread, all->i++));
   *key = (besom_bytes){&all->key, sizeof all->key};
   return BESOM_OK;
 }
 
-static void rekey_again_and_again(struct stage *stage) {
-  for (unsigned i = 0; i < 2 || atomic_load(&stage->working); i++) {
-    struct all_kept all = {.stage = stage};
+static void rekey_repeatedly(struct thread_test *test) {
+  for (unsigned i = 0; i < 2 || atomic_load(&test->working); i++) {
+    struct all_kept all = {.test = test};
     besom_source source = {.next = next_kept, .ctx = &all};
     besom_task *task;
-    besom_status status = i % 2 ? besom_rekey(stage->f, &source, NULL, NULL)
-                                : besom_rekey_begin(stage->f, &source, NULL, NULL, &task);
+    besom_status status = i % 2 ? besom_rekey(test->f, &source, NULL, NULL)
+                                : besom_rekey_begin(test->f, &source, NULL, NULL, &task);
     for (bool finished = i % 2; status == BESOM_OK && !finished;)
       status = besom_task_step(task, 500, &finished);
     expect(status == BESOM_OK);
-    let_them_write(stage);
+    wait_for_writers(test);
   }
 }
 
-/* A key is begun before it is inserted: so a new start has it, or comes first. */
-static void write_begun(struct stage *stage, unsigned actor) {
+/* Counts a key as begun before inserting it: so a rekey has it, or comes first. */
+static void write_begun(struct thread_test *test, unsigned thread) {
   for (size_t i = 0; i < KEPT; i++) {
-    atomic_store(&stage->begun[actor], i + 1);
-    expect(patiently(besom_insert_u64, stage->f, kept_key(actor, i)) == BESOM_OK);
-    atomic_store_explicit(&stage->kept[actor], i + 1, memory_order_release);
+    atomic_store(&test->begun[thread], i + 1);
+    expect(with_retry(besom_insert_u64, test->f, kept_key(thread, i)) == BESOM_OK);
+    atomic_store_explicit(&test->kept[thread], i + 1, memory_order_release);
   }
-  atomic_fetch_sub(&stage->working, 1);
+  atomic_fetch_sub(&test->working, 1);
 }
 
-/* By keys alone: a digest is worth nothing after a change of the hash. */
-static void read_by_keys(struct stage *stage, unsigned reader) {
+/* By keys only: a digest is not valid after a change of the seed. */
+static void read_by_keys(struct thread_test *test, unsigned reader) {
   random_stream random = {reader};
-  while (atomic_load(&stage->working)) {
-    unsigned actor = (unsigned)random_below(&random, THREADS / 2);
-    size_t kept = atomic_load_explicit(&stage->kept[actor], memory_order_acquire);
+  while (atomic_load(&test->working)) {
+    unsigned thread = (unsigned)random_below(&random, THREADS / 2);
+    size_t kept = atomic_load_explicit(&test->kept[thread], memory_order_acquire);
     uint64_t keys[BATCH], bitmap[(BATCH + 63) / 64], n = 0;
     if (!kept) continue;
-    for (size_t i = 0; i < BATCH; i++) keys[i] = kept_key(actor, random_below(&random, kept));
-    for (size_t i = 0; i < BATCH; i++) expect(besom_contains_u64(stage->f, keys[i]));
-    for (size_t i = 0; i < BATCH; i++) expect(besom_contains(stage->f, &keys[i], sizeof keys[i]));
-    expect(besom_contains_many_u64(stage->f, keys, BATCH, bitmap) == BESOM_OK);
+    for (size_t i = 0; i < BATCH; i++) keys[i] = kept_key(thread, random_below(&random, kept));
+    for (size_t i = 0; i < BATCH; i++) expect(besom_contains_u64(test->f, keys[i]));
+    for (size_t i = 0; i < BATCH; i++) expect(besom_contains(test->f, &keys[i], sizeof keys[i]));
+    expect(besom_contains_many_u64(test->f, keys, BATCH, bitmap) == BESOM_OK);
     for (size_t i = 0; i < BATCH; i++) expect(bitmap[i / 64] >> (i % 64) & 1);
-    expect(besom_count_u64(stage->f, keys[0], &n) == BESOM_OK && n >= 1);
+    expect(besom_count_u64(test->f, keys[0], &n) == BESOM_OK && n >= 1);
   }
 }
 
-static void write_read_and_rekey(struct stage *stage, unsigned actor) {
-  if (actor < THREADS / 2)
-    write_begun(stage, actor);
-  else if (actor == THREADS / 2)
-    rekey_again_and_again(stage);
+static void write_read_and_rekey(struct thread_test *test, unsigned thread) {
+  if (thread < THREADS / 2)
+    write_begun(test, thread);
+  else if (thread == THREADS / 2)
+    rekey_repeatedly(test);
   else
-    read_by_keys(stage, actor);
+    read_by_keys(test, thread);
 }
 
 static void queries_go_on_while_the_hash_changes(void **state) {
   (void)state;
   besom_config config = config_with(NULL);
-  struct stage stage = {.f = make(&config), .act = write_read_and_rekey};
-  besom_digest before = besom_hash_u64(stage.f, 1);
-  perform(&stage);
-  assert_nothing_wrong(stage.f);
-  assert_true(besom_hash_u64(stage.f, 1).hi != before.hi);
-  for (unsigned actor = 0; actor < THREADS / 2; actor++)
-    for (size_t i = 0; i < KEPT; i++) assert_true(besom_contains_u64(stage.f, kept_key(actor, i)));
-  besom_free(stage.f);
+  struct thread_test test = {.f = make(&config), .work = write_read_and_rekey};
+  besom_digest before = besom_hash_u64(test.f, 1);
+  run_threads(&test);
+  assert_nothing_wrong(test.f);
+  assert_true(besom_hash_u64(test.f, 1).hi != before.hi);
+  for (unsigned thread = 0; thread < THREADS / 2; thread++)
+    for (size_t i = 0; i < KEPT; i++) assert_true(besom_contains_u64(test.f, kept_key(thread, i)));
+  besom_free(test.f);
 }
 
 /* ------------------------------------------------------------------ what was loaded */
 
-static void write_and_read(struct stage *stage, unsigned actor) {
-  if (actor < THREADS / 2)
-    write_keys(stage, actor);
+static void write_and_read(struct thread_test *test, unsigned thread) {
+  if (thread < THREADS / 2)
+    write_keys(test, thread);
   else
-    read_keys(stage, actor);
+    read_keys(test, thread);
 }
 
 static besom_filter *loaded_copy(const besom_filter *f, const besom_allocator *allocator) {
@@ -270,13 +271,13 @@ static besom_filter *make_empty_plain(void) {
 static void a_loaded_filter_can_be_shared(void **state) {
   (void)state;
   besom_filter *saved = make_empty_plain();
-  struct stage stage = {.f = loaded_copy(saved, NULL), .act = write_and_read};
-  assert_int_equal(besom_share(stage.f), BESOM_OK);
-  assert_int_equal(besom_share(stage.f), BESOM_OK);
-  perform(&stage);
-  assert_nothing_wrong(stage.f);
-  assert_like_plain(stage.f, NULL);
-  besom_free(stage.f);
+  struct thread_test test = {.f = loaded_copy(saved, NULL), .work = write_and_read};
+  assert_int_equal(besom_share(test.f), BESOM_OK);
+  assert_int_equal(besom_share(test.f), BESOM_OK);
+  run_threads(&test);
+  assert_nothing_wrong(test.f);
+  assert_like_plain(test.f, NULL);
+  besom_free(test.f);
   besom_free(saved);
 }
 
@@ -305,7 +306,7 @@ static void sharing_is_refused_where_it_makes_no_sense(void **state) {
 static void a_filter_that_cannot_be_shared_is_as_it_was(void **state) {
   (void)state;
 #ifdef BESOM_THREAD_SANITIZER
-  skip(); /* one thread, and slow */
+  skip(); /* one thread only, and slow */
 #endif
   failing_allocator memory;
   besom_filter *full = make_plain(NULL);
@@ -333,18 +334,18 @@ static void a_filter_that_cannot_be_shared_is_as_it_was(void **state) {
 enum {
   STORED = SCALE == 1 ? 600 : 1500,
   WIDE = 4
-}; /* keys a thread; so few buckets that many are shared */
+}; /* keys per thread; a width so small that threads share many buckets */
 
-/* A filter, the memory store behind it, and a lock for that: a store takes one call at a time. */
+/* A filter, its memory store, and the lock of the store, which takes one call at a time. */
 struct archive {
-  struct stage stage; /* the first, so that an actor finds the rest */
+  struct thread_test test; /* first, so that a thread finds the rest */
   besom_store *store;
   pthread_mutex_t lock;
   unsigned appends; /* every seventh fails */
 };
 
-/* What a thread does with one key while it is held. */
-struct deed {
+/* What a thread does with one key while it is locked. */
+struct key_task {
   struct archive *archive;
   besom_digest digest;
   uint64_t key;
@@ -364,15 +365,15 @@ static besom_status append(struct archive *archive, besom_match at, const uint64
   return status;
 }
 
-/* A store that sees another rank than the filter gave says INVALID. */
+/* A store that sees another rank than the filter returned says INVALID. */
 static besom_status put(void *ctx, besom_filter *view) {
-  struct deed *deed = ctx;
+  struct key_task *task = ctx;
   besom_match at;
-  besom_status status = view->kind->insert_at(view, deed->digest, 0, &at);
+  besom_status status = view->kind->insert_at(view, task->digest, 0, &at);
   if (status != BESOM_OK) return status;
-  if (deed->key % 8 == 0)
-    sched_yield(); /* so that others have the time to come in between, if they can */
-  status = append(deed->archive, at, &deed->key);
+  if (task->key % 8 == 0)
+    sched_yield(); /* gives other threads the time to come in between, if they can */
+  status = append(task->archive, at, &task->key);
   if (status != BESOM_OK) expect(view->kind->remove_at(view, at) == BESOM_OK);
   return status;
 }
@@ -393,13 +394,13 @@ static besom_status compare(void *ctx, besom_place at, const besom_record *recor
   return BESOM_END;
 }
 
-/* Where a key is: some match must be its record. */
-static bool find(struct archive *archive, besom_filter *view, const struct deed *deed,
+/* Finds the record of a key: one of the matches must be it. */
+static bool find(struct archive *archive, besom_filter *view, const struct key_task *task,
                  struct search *search) {
   besom_match matches[64];
   size_t n = 0;
-  expect(view->kind->matches(view, deed->digest, matches, 64, &n) == BESOM_OK && n <= 64);
-  *search = (struct search){.key = deed->key};
+  expect(view->kind->matches(view, task->digest, matches, 64, &n) == BESOM_OK && n <= 64);
+  *search = (struct search){.key = task->key};
   if (n) archive->store->ops->get(archive->store, place_of(matches[0]), compare, search);
   for (size_t i = 0; i < n; i++)
     if (search->found && matches[i].rank == search->at.rank) return true;
@@ -407,45 +408,45 @@ static bool find(struct archive *archive, besom_filter *view, const struct deed 
 }
 
 static besom_status take_out(void *ctx, besom_filter *view) {
-  struct deed *deed = ctx;
+  struct key_task *task = ctx;
   struct search search;
-  pthread_mutex_lock(&deed->archive->lock);
+  pthread_mutex_lock(&task->archive->lock);
   besom_status status = BESOM_NOT_FOUND;
-  if (find(deed->archive, view, deed, &search))
-    status = deed->archive->store->ops->remove(deed->archive->store, place_of(search.at));
-  pthread_mutex_unlock(&deed->archive->lock);
+  if (find(task->archive, view, task, &search))
+    status = task->archive->store->ops->remove(task->archive->store, place_of(search.at));
+  pthread_mutex_unlock(&task->archive->lock);
   return status == BESOM_OK ? view->kind->remove_at(view, search.at) : status;
 }
 
-/* Lengthens the fingerprint of a key that is there, as if one that differs in a later bit had been asked for. */
+/* Extends the fingerprint of a member, against a key that differs in a later bit. */
 static besom_status lengthen(void *ctx, besom_filter *view) {
-  struct deed *deed = ctx;
+  struct key_task *task = ctx;
   struct search search;
-  pthread_mutex_lock(&deed->archive->lock);
-  bool found = find(deed->archive, view, deed, &search);
-  pthread_mutex_unlock(&deed->archive->lock);
+  pthread_mutex_lock(&task->archive->lock);
+  bool found = find(task->archive, view, task, &search);
+  pthread_mutex_unlock(&task->archive->lock);
   if (!found) return BESOM_NOT_FOUND;
-  besom_digest offender = {deed->digest.hi ^ 1 << 20, deed->digest.lo};
-  besom_status status = view->kind->adapt_at(view, offender, search.at, deed->digest);
+  besom_digest offender = {task->digest.hi ^ 1 << 20, task->digest.lo};
+  besom_status status = view->kind->adapt_at(view, offender, search.at, task->digest);
   return status == BESOM_FULL ? BESOM_OK : status;
 }
 
-static void file_keys(struct stage *stage, unsigned actor) {
-  struct archive *archive = (struct archive *)stage;
+static void file_keys(struct thread_test *test, unsigned thread) {
+  struct archive *archive = (struct archive *)test;
   for (size_t i = 0; i < STORED; i++) {
-    uint64_t key = kept_key(actor, i);
-    struct deed deed = {archive, besom_hash_u64(stage->f, key), key};
+    uint64_t key = kept_key(thread, i);
+    struct key_task task = {archive, besom_hash_u64(test->f, key), key};
     besom_status status;
-    do status = besom__with_key(stage->f, deed.digest, put, &deed);
+    do status = besom__with_key(test->f, task.digest, put, &task);
     while (status == BESOM_IO);
     expect(status == BESOM_OK);
-    if (i % 5 == 0) expect(besom__with_key(stage->f, deed.digest, lengthen, &deed) == BESOM_OK);
-    expect(besom_contains_u64(stage->f, key));
-    if (i % 3 == 0) expect(besom__with_key(stage->f, deed.digest, take_out, &deed) == BESOM_OK);
+    if (i % 5 == 0) expect(besom__with_key(test->f, task.digest, lengthen, &task) == BESOM_OK);
+    expect(besom_contains_u64(test->f, key));
+    if (i % 3 == 0) expect(besom__with_key(test->f, task.digest, take_out, &task) == BESOM_OK);
   }
 }
 
-/* Of each record in the store there is a match in the filter, at its rank. */
+/* Each record of the store has a match in the filter, at its rank. */
 static besom_status check_record(void *ctx, besom_place at, const besom_record *record) {
   const besom_filter *f = ctx;
   besom_match matches[64];
@@ -459,34 +460,34 @@ static besom_status check_record(void *ctx, besom_place at, const besom_record *
 
 static void store_together(uint64_t slots, bool shared) {
   besom_config config = config_with(NULL);
-  struct archive archive = {.stage.act = file_keys};
+  struct archive archive = {.test.work = file_keys};
   besom_store_statistics stored;
   config.width = WIDE;
   config.slots = slots;
   config.reserve = 0.3;
   config.flags = shared ? BESOM_CONCURRENT : 0;
-  archive.stage.f = make(&config);
+  archive.test.f = make(&config);
   pthread_mutex_init(&archive.lock, NULL);
   assert_int_equal(besom_store_memory(NULL, &archive.store), BESOM_OK);
   if (shared)
-    perform(&archive.stage);
+    run_threads(&archive.test);
   else
-    file_keys(&archive.stage, 0);
-  assert_nothing_wrong(archive.stage.f);
+    file_keys(&archive.test, 0);
+  assert_nothing_wrong(archive.test.f);
   assert_int_equal(besom_store_stats(archive.store, &stored), BESOM_OK);
   assert_int_equal(stored.records, (shared ? THREADS : 1) * (STORED - (STORED + 2) / 3));
-  assert_int_equal(stats_of(archive.stage.f).items, stored.records);
-  assert_true(stats_of(archive.stage.f).extended > 0);
+  assert_int_equal(stats_of(archive.test.f).items, stored.records);
+  assert_true(stats_of(archive.test.f).extended > 0);
   assert_int_equal(
-      archive.store->ops->scan(archive.store, (besom_place){0}, check_record, archive.stage.f),
+      archive.store->ops->scan(archive.store, (besom_place){0}, check_record, archive.test.f),
       BESOM_OK);
-  assert_nothing_wrong(archive.stage.f);
+  assert_nothing_wrong(archive.test.f);
   besom_store_close(archive.store);
   pthread_mutex_destroy(&archive.lock);
-  besom_free(archive.stage.f);
+  besom_free(archive.test.f);
 }
 
-/* In a table with much room, and in one with next to none, in which regions have to give theirs back. */
+/* In a table with many free slots, and in one with so few that regions return their credit. */
 static void ranks_and_store_agree(void **state) {
   (void)state;
   store_together(3 * 4096, true);

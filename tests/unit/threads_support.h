@@ -1,9 +1,9 @@
 /*
- * What tests of threads share: a stage with some actors on it, keys that stay and keys that come and go, and what must
- * be true of a filter at the end.
+ * What the tests of threads share: a run of several threads, keys that stay and temporary keys, and
+ * what must be true of a filter at the end.
  */
-#ifndef BESOM_TESTS_THREADS_STAGE_H
-#define BESOM_TESTS_THREADS_STAGE_H
+#ifndef BESOM_TESTS_THREADS_SUPPORT_H
+#define BESOM_TESTS_THREADS_SUPPORT_H
 
 #include "besom.h"
 
@@ -29,7 +29,7 @@ enum { THREADS = 4, WIDTH = 8, SLOTS = 5 * 4096 + 1000, KEPT = 2500, PASSING = 3
 
 static const uint8_t seed[16] = "threads";
 
-/* cmocka's asserts are for one thread: the others tell the first one what was wrong. */
+/* cmocka's asserts work in one thread only: the others report to it what failed. */
 static _Atomic(const char *) wrong;
 
 #define expect(truth)                           \
@@ -66,71 +66,71 @@ static besom_filter *make(const besom_config *config) {
 }
 
 /* What the threads of a test share. */
-struct stage {
+struct thread_test {
   besom_filter *f;
-  void (*act)(struct stage *stage, unsigned actor);
+  void (*work)(struct thread_test *test, unsigned thread);
   atomic_uint started, working;
-  atomic_size_t begun[THREADS],
-      kept[THREADS]; /* how many of its keys each is about to insert, and has, for good */
+  atomic_size_t begun[THREADS]; /* how many of its keys a thread began to insert */
+  atomic_size_t kept[THREADS];  /* how many it has inserted and will not remove */
   unsigned round;
 };
 
-struct actor {
-  struct stage *stage;
+struct worker {
+  struct thread_test *test;
   unsigned number;
 };
 
-static void *run_actor(void *ctx) {
-  struct actor *actor = ctx;
-  struct stage *stage = actor->stage;
-  atomic_fetch_add(&stage->started, 1);
-  while (atomic_load(&stage->started) < THREADS) continue;
-  stage->act(stage, actor->number);
+static void *run_worker(void *ctx) {
+  struct worker *thread = ctx;
+  struct thread_test *test = thread->test;
+  atomic_fetch_add(&test->started, 1);
+  while (atomic_load(&test->started) < THREADS) continue;
+  test->work(test, thread->number);
   return NULL;
 }
 
-static void perform(struct stage *stage) {
+static void run_threads(struct thread_test *test) {
   pthread_t threads[THREADS];
-  struct actor actors[THREADS];
-  atomic_store(&stage->working, THREADS / 2);
+  struct worker workers[THREADS];
+  atomic_store(&test->working, THREADS / 2);
   for (unsigned i = 0; i < THREADS; i++) {
-    actors[i] = (struct actor){stage, i};
-    assert_int_equal(pthread_create(&threads[i], NULL, run_actor, &actors[i]), 0);
+    workers[i] = (struct worker){test, i};
+    assert_int_equal(pthread_create(&threads[i], NULL, run_worker, &workers[i]), 0);
   }
   for (unsigned i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
 }
 
-static uint64_t kept_key(unsigned actor, size_t i) {
-  return key_u64(MEMBERS, actor * UINT64_C(1000000) + i);
+static uint64_t kept_key(unsigned thread, size_t i) {
+  return key_u64(MEMBERS, thread * UINT64_C(1000000) + i);
 }
 
-static uint64_t passing_key(unsigned actor, size_t i) {
-  return key_u64(MORE_MEMBERS, actor * UINT64_C(1000000) + i);
+static uint64_t passing_key(unsigned thread, size_t i) {
+  return key_u64(MORE_MEMBERS, thread * UINT64_C(1000000) + i);
 }
 
 /* ------------------------------------------------------------------ members and queries */
 
-/* Between the keys that stay, others come and go, so that everything is shifted to and fro. */
-static void write_keys(struct stage *stage, unsigned actor) {
-  besom_filter *f = stage->f;
+/* Inserts keys that stay, and temporary ones between them, so that slots shift up and down. */
+static void write_keys(struct thread_test *test, unsigned thread) {
+  besom_filter *f = test->f;
   for (size_t i = 0; i < KEPT; i++) {
-    expect(besom_insert_u64(f, kept_key(actor, i)) == BESOM_OK);
-    atomic_store_explicit(&stage->kept[actor], i + 1, memory_order_release);
-    if (i >= PASSING) expect(besom_remove_u64(f, passing_key(actor, i - PASSING)) == BESOM_OK);
-    expect(besom_insert_u64(f, passing_key(actor, i)) == BESOM_OK);
+    expect(besom_insert_u64(f, kept_key(thread, i)) == BESOM_OK);
+    atomic_store_explicit(&test->kept[thread], i + 1, memory_order_release);
+    if (i >= PASSING) expect(besom_remove_u64(f, passing_key(thread, i - PASSING)) == BESOM_OK);
+    expect(besom_insert_u64(f, passing_key(thread, i)) == BESOM_OK);
   }
   for (size_t i = KEPT - PASSING; i < KEPT; i++)
-    expect(besom_remove_u64(f, passing_key(actor, i)) == BESOM_OK);
-  atomic_fetch_sub(&stage->working, 1);
+    expect(besom_remove_u64(f, passing_key(thread, i)) == BESOM_OK);
+  atomic_fetch_sub(&test->working, 1);
 }
 
 enum { BATCH = 100 };
 
-/* Asks for what is there by now: by one, by many, by count, by match. */
-static void check_keys(const besom_filter *f, unsigned actor, const size_t *numbers) {
+/* Queries keys that are present: single, batched, by count, by match. */
+static void check_keys(const besom_filter *f, unsigned thread, const size_t *numbers) {
   uint64_t keys[BATCH], bitmap[(BATCH + 63) / 64], n = 0;
   size_t total = 0;
-  for (size_t i = 0; i < BATCH; i++) keys[i] = kept_key(actor, numbers[i]);
+  for (size_t i = 0; i < BATCH; i++) keys[i] = kept_key(thread, numbers[i]);
   for (size_t i = 0; i < BATCH; i++) expect(besom_contains_u64(f, keys[i]));
   expect(besom_contains_many_u64(f, keys, BATCH, bitmap) == BESOM_OK);
   for (size_t i = 0; i < BATCH; i++) expect(bitmap[i / 64] >> (i % 64) & 1);
@@ -138,27 +138,27 @@ static void check_keys(const besom_filter *f, unsigned actor, const size_t *numb
   expect(besom_matches(f, besom_hash_u64(f, keys[0]), NULL, 0, &total) == BESOM_OK && total >= 1);
 }
 
-static void read_keys(struct stage *stage, unsigned reader) {
+static void read_keys(struct thread_test *test, unsigned reader) {
   random_stream random = {reader};
-  while (atomic_load(&stage->working)) {
-    unsigned actor = (unsigned)random_below(&random, THREADS / 2);
-    size_t kept = atomic_load_explicit(&stage->kept[actor], memory_order_acquire), numbers[BATCH];
+  while (atomic_load(&test->working)) {
+    unsigned thread = (unsigned)random_below(&random, THREADS / 2);
+    size_t kept = atomic_load_explicit(&test->kept[thread], memory_order_acquire), numbers[BATCH];
     if (!kept) continue;
     for (size_t i = 0; i < BATCH; i++)
       numbers[i] = i < 10 && kept > i ? kept - 1 - i : random_below(&random, kept);
-    check_keys(stage->f, actor, numbers);
+    check_keys(test->f, thread, numbers);
   }
 }
 
-/* A filter of one thread that got the keys that stay, and no others. */
+/* A filter of one thread with exactly the keys that stay. */
 static besom_filter *make_plain(const char *options) {
   besom_config config = config_with(options);
   config.flags = 0;
   besom_filter *f = NULL;
   assert_int_equal(besom_create(&config, &f), BESOM_OK);
-  for (unsigned actor = 0; actor < THREADS / 2; actor++)
+  for (unsigned thread = 0; thread < THREADS / 2; thread++)
     for (size_t i = 0; i < KEPT; i++)
-      assert_int_equal(besom_insert_u64(f, kept_key(actor, i)), BESOM_OK);
+      assert_int_equal(besom_insert_u64(f, kept_key(thread, i)), BESOM_OK);
   return f;
 }
 
@@ -170,7 +170,7 @@ static void assert_answers_like(const besom_filter *f, const besom_filter *plain
   }
 }
 
-/* Runs hold the same, in another order maybe. */
+/* Runs hold the same fingerprints, maybe in another order. */
 static void assert_like_plain(const besom_filter *f, const char *options) {
   besom_filter *plain = make_plain(options);
   besom_statistics a = stats_of(f), b = stats_of(plain);

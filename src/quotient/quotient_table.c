@@ -1,13 +1,14 @@
-/* The quotient table, but for its fast operations: geometry and the checker. */
-#include "quotient/table.h"
+/* Geometry and the checker of the quotient table. The fast operations are in table_ops.c. */
+#include "quotient/quotient_table.h"
 
 #include "quotient/walk.h"
 
 /* ------------------------------------------------------------------ geometry */
 
 /*
- * The tail takes what spills over the last slot. At a load of 95 % a spill of more than k slots has
- * probability exp(-k / 10) or so; 640 and a few for small tables is beyond any chance, and nothing for large ones.
+ * The tail takes what spills over the last slot. At a load factor of 95 % a spill of more than k
+ * slots has a probability of about exp(-k / 10). A tail of 704 slots practically never overflows
+ * and costs a large table nothing; a small table gets an eighth of its slots and 64 more.
  */
 static uint64_t tail_of(uint64_t slots) {
   uint64_t tail = slots / 8 + 64;
@@ -18,7 +19,7 @@ uint64_t besom__qtable_room(uint64_t slots) {
   return (slots + tail_of(slots) + 63) / 64 * 64;
 }
 
-/* Where the words of a block begin: behind the offset, and the code if there is one. */
+/* Offset of the words in a block: after the offset byte, and the code if there is one. */
 static uint8_t words_at(const struct qtable_shape *shape) {
   return shape->code == CODE || shape->code == CODE_AND_BYTES ? 8 : 1;
 }
@@ -38,17 +39,61 @@ size_t besom__qtable_bytes(const struct qtable_shape *shape) {
   return bytes <= SIZE_MAX / 2 ? (size_t)bytes : 0;
 }
 
-const struct qtable_ops *besom__qtable_ops_portable(unsigned width);
-const struct qtable_ops *besom__qtable_ops_avx2(unsigned width);
-const struct qtable_ops *besom__qtable_ops_avx512(unsigned width);
+/*
+ * The operations: one object per instruction set and width (table_ops.c, CMakeLists.txt). Portable
+ * code exists for any width only. docs/benchmarks.md ("Specialised widths") has the measurements.
+ */
+extern const struct qtable_ops besom__qtable_ops_portable_any;
+
+#ifdef BESOM_X86_VARIANTS
+extern const struct qtable_ops besom__qtable_ops_avx2_any, besom__qtable_ops_avx2_7,
+    besom__qtable_ops_avx2_8, besom__qtable_ops_avx2_10, besom__qtable_ops_avx2_14,
+    besom__qtable_ops_avx2_16, besom__qtable_ops_avx512_any, besom__qtable_ops_avx512_7,
+    besom__qtable_ops_avx512_8, besom__qtable_ops_avx512_10, besom__qtable_ops_avx512_14,
+    besom__qtable_ops_avx512_16;
+
+static const struct qtable_ops *avx2_ops(unsigned width) {
+  switch (width) {
+  case 7:
+    return &besom__qtable_ops_avx2_7;
+  case 8:
+    return &besom__qtable_ops_avx2_8;
+  case 10:
+    return &besom__qtable_ops_avx2_10;
+  case 14:
+    return &besom__qtable_ops_avx2_14;
+  case 16:
+    return &besom__qtable_ops_avx2_16;
+  default:
+    return &besom__qtable_ops_avx2_any;
+  }
+}
+
+static const struct qtable_ops *avx512_ops(unsigned width) {
+  switch (width) {
+  case 7:
+    return &besom__qtable_ops_avx512_7;
+  case 8:
+    return &besom__qtable_ops_avx512_8;
+  case 10:
+    return &besom__qtable_ops_avx512_10;
+  case 14:
+    return &besom__qtable_ops_avx512_14;
+  case 16:
+    return &besom__qtable_ops_avx512_16;
+  default:
+    return &besom__qtable_ops_avx512_any;
+  }
+}
+#endif
 
 static const struct qtable_ops *ops_for(enum isa isa, unsigned width) {
 #ifdef BESOM_X86_VARIANTS
-  if (isa == ISA_AVX512) return besom__qtable_ops_avx512(width);
-  if (isa == ISA_AVX2) return besom__qtable_ops_avx2(width);
+  if (isa == ISA_AVX512) return avx512_ops(width);
+  if (isa == ISA_AVX2) return avx2_ops(width);
 #endif
-  (void)isa;
-  return besom__qtable_ops_portable(width);
+  (void)isa, (void)width;
+  return &besom__qtable_ops_portable_any;
 }
 
 void besom__qtable_init(struct qtable *t, const struct qtable_shape *shape, enum isa isa,
@@ -90,7 +135,7 @@ static const char *check_empty(const struct qtable *t, uint64_t from, uint64_t t
   return NULL;
 }
 
-/* Walks over one run from *position to behind it: a head, and no slot that could be an empty one. */
+/* Checks one run and moves *position past it: it begins with a head and has no empty slot. */
 static const char *check_run(const struct qtable *t, uint64_t *position, uint64_t *used) {
   for (bool first = true, more = true; more; first = false, ++*position, ++*used) {
     if (*position >= t->room) return "a run does not end within the table";

@@ -1,0 +1,26 @@
+/* Little-endian words at any address. For memory that other threads change, see relaxed.h. */
+#ifndef BESOM_CORE_WORDS_H
+#define BESOM_CORE_WORDS_H
+
+#include <stdint.h>
+#include <string.h>
+
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+ALWAYS_INLINE uint64_t load64(const void *at) {
+  uint64_t x;
+  memcpy(&x, at, sizeof x);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+  x = __builtin_bswap64(x);
+#endif
+  return x;
+}
+
+ALWAYS_INLINE void store64(void *at, uint64_t x) {
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+  x = __builtin_bswap64(x);
+#endif
+  memcpy(at, &x, sizeof x);
+}
+
+#endif
