@@ -92,14 +92,16 @@ static void halves_do_not_match(void **state) {
 }
 
 /*
- * FULL and NO_MEMORY leave the set unchanged. Adding a digest that is in the set is OK even then.
+ * RESERVE_FULL and NO_MEMORY leave the set unchanged. Adding a digest that is in the set is OK
+ * even then.
  */
 static void a_set_that_cannot_grow_stays_as_it_is(void **state) {
   (void)state;
   failing_allocator memory;
   failing_allocator_init(&memory);
   struct exception_set m = {0};
-  assert_int_equal(besom__exceptions_add(&m, &memory.api, digest_at(1, false), 15), BESOM_FULL);
+  assert_int_equal(besom__exceptions_add(&m, &memory.api, digest_at(1, false), 15),
+                   BESOM_RESERVE_FULL);
   assert_int_equal(m.size, 0);
   const uint64_t max_bytes = 1024; /* 64 cells, of which seven eighths may be used */
   size_t n = 0;
@@ -107,7 +109,7 @@ static void a_set_that_cannot_grow_stays_as_it_is(void **state) {
   while ((status = besom__exceptions_add(&m, &memory.api, digest_at(n + 1, false), max_bytes)) ==
          BESOM_OK)
     n++;
-  assert_int_equal(status, BESOM_FULL);
+  assert_int_equal(status, BESOM_RESERVE_FULL);
   assert_int_equal(n, 56);
   assert_int_equal(m.count, n);
   assert_int_equal(memory.live_bytes, max_bytes);
@@ -124,7 +126,7 @@ static void a_set_that_cannot_grow_stays_as_it_is(void **state) {
   assert_int_equal(besom__exceptions_add(&m, &memory.api, digest_at(n + 1, false), max_bytes),
                    BESOM_OK);
   assert_int_equal(besom__exceptions_add(&m, &memory.api, digest_at(1, false), max_bytes / 2),
-                   BESOM_FULL);
+                   BESOM_RESERVE_FULL);
   assert_int_equal(m.count, n);
   assert_sound(&m);
   besom__exceptions_free(&m, &memory.api);
