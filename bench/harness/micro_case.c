@@ -55,6 +55,8 @@ void micro_case_create(micro_case *s, const char *kind, const micro_plan *p) {
   }
   if (status == BESOM_UNSUPPORTED) {
     s->built_whole = true;
+    if (p->isa && besom_config_check(&s->config, NULL, 0) == BESOM_BAD_OPTION)
+      s->config.options = NULL;
     /* lower bound, for the probe */
     s->stats.bytes = (uint64_t)(-log2(s->config.fpr) * (double)s->config.capacity / 8);
     s->stats.kind = kind;
