@@ -12,6 +12,8 @@ static const struct {
   const char *name, *summary;
   int (*run)(int argc, char **argv);
 } commands[] = {
+    {"instructions", "count the instructions of every operation, by callgrind",
+     instructions_command},
     {"micro", "measure every operation of filter kinds", micro_command},
     {"run", "test a claim, or list the claims", run_command},
 };
@@ -21,7 +23,7 @@ enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 static int print_help(void) {
   printf("usage: besom-bench COMMAND [options]\n\n");
   for (int i = 0; i < COMMAND_COUNT; i++)
-    printf("  %-6s %s\n", commands[i].name, commands[i].summary);
+    printf("  %-12s %s\n", commands[i].name, commands[i].summary);
   printf("\nbesom-bench COMMAND --help prints the options of a command.\nExit codes: 0 "
          "success, 2 wrong command line, 3 failure.\n");
   return 0;

@@ -19,6 +19,7 @@ besom_status besom__filter_new(const struct besom_kind *kind, const struct hashe
   f->kind = kind;
   f->hasher = *hasher;
   f->allocator = *allocator;
+  besom__choose_calls(f); /* the general ones: the kind's part is not made yet */
   *out = f;
   return BESOM_OK;
 }
@@ -30,10 +31,12 @@ void besom__filter_drop(besom_filter *f) {
 }
 
 besom_status besom__filter_made(besom_status status, besom_filter *f, besom_filter **out) {
-  if (status == BESOM_OK)
+  if (status == BESOM_OK) {
+    besom__choose_calls(f);
     *out = f;
-  else
+  } else {
     besom__filter_drop(f);
+  }
   return status;
 }
 

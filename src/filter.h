@@ -20,8 +20,27 @@
 #define MAX_CAPACITY (UINT64_C(1) << 44)
 #define DEFAULT_FPR (1.0 / 256)
 
+/*
+ * The hot public calls on one key. Each filter points at the form that fits it (filter_hot.c): a public
+ * call is one check and one jump. A kind may have forms of its own, which hash and search in one function,
+ * specialised by hash, instruction set and width.
+ */
+struct query_calls {
+  bool (*contains)(const besom_filter *f, const void *key, size_t len);
+  bool (*contains_u64)(const besom_filter *f, uint64_t key);
+  bool (*contains_digest)(const besom_filter *f, besom_digest d);
+};
+
+struct insert_calls {
+  besom_status (*insert)(besom_filter *f, const void *key, size_t len);
+  besom_status (*insert_u64)(besom_filter *f, uint64_t key);
+  besom_status (*insert_digest)(besom_filter *f, besom_digest d);
+};
+
 /* The head of every filter; a kind's own struct begins with it. */
 struct besom_filter {
+  const struct query_calls *queries;
+  const struct insert_calls *inserts;
   const struct besom_kind *kind;
   struct snapshot_handle *snapshot; /* concurrent filters: points at the current table; else NULL */
   struct hasher hasher;
@@ -107,6 +126,9 @@ struct besom_kind {
    */
   double (*bits_per_key)(double keys, double *fpr);
 
+  /* Optional: specialised forms of the hot calls for this filter; NULL for the general ones. */
+  const struct query_calls *(*query_calls)(const besom_filter *f);
+  const struct insert_calls *(*insert_calls)(const besom_filter *f);
   bool (*contains)(const besom_filter *f, besom_digest d);
   /*
    * Optional, for kinds that look at the key itself. contains, which has the digest only, must
@@ -290,6 +312,14 @@ static inline void besom__resume_writers(const besom_filter *f) {
 }
 
 /* -------------------------------------------------------------- making filters */
+
+/*
+ * Chooses the forms of the hot calls. Whoever changes what they depend on (kind, hash, width, mapping,
+ * task) calls it afterwards. besom__snapshot_calls: for the filter that the caller of a concurrent filter
+ * knows.
+ */
+void besom__choose_calls(besom_filter *f);
+void besom__snapshot_calls(besom_filter *f);
 
 /* A filter with a ready head, the kind's part still zero. */
 besom_status besom__filter_new(const struct besom_kind *kind, const struct hasher *hasher,

@@ -7,24 +7,6 @@ static besom_digest digest_of(struct reader r, const void *key, size_t len) {
 
 /* -------------------------------------------------------------- insert */
 
-besom_status besom_insert(besom_filter *f, const void *key, size_t len) {
-  struct reader r;
-  ENTER_TO_CHANGE(r, f, insert, key || !len);
-  return leave(r, r.filter->kind->insert(r.filter, digest_of(r, key, len)));
-}
-
-besom_status besom_insert_u64(besom_filter *f, uint64_t key) {
-  struct reader r;
-  ENTER_TO_CHANGE(r, f, insert, true);
-  return leave(r, r.filter->kind->insert(r.filter, hash_u64(&r.filter->hasher, key)));
-}
-
-besom_status besom_insert_digest(besom_filter *f, besom_digest digest) {
-  struct reader r;
-  ENTER_TO_CHANGE(r, f, insert, true);
-  return leave(r, r.filter->kind->insert(r.filter, digest));
-}
-
 besom_status besom_insert_count(besom_filter *f, const void *key, size_t len, uint64_t n) {
   struct reader r;
   ENTER_TO_CHANGE(r, f, insert_count, (key || !len) && n > 0);

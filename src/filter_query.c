@@ -21,43 +21,6 @@ besom_digest besom_hash_u64(const besom_filter *f, uint64_t key) {
   return d;
 }
 
-bool besom_contains(const besom_filter *f, const void *key, size_t len) {
-  if (UNLIKELY(!f || (!key && len))) return true;
-  struct reader r = besom__reader_enter(f);
-  const struct besom_kind *kind = r.filter->kind;
-  besom_digest d = hash_bytes(&r.filter->hasher, key, len);
-  bool answer = UNLIKELY(kind->contains_key != NULL) ? kind->contains_key(r.filter, key, len, d)
-                                                     : kind->contains(r.filter, d);
-  besom__reader_leave(r);
-  return answer;
-}
-
-/* For kinds that look at the key: its 8 little-endian bytes. */
-static bool contains_u64_bytes(const besom_filter *f, uint64_t key) {
-  uint8_t bytes[8];
-  store64(bytes, key);
-  return f->kind->contains_key(f, bytes, sizeof bytes, hash_u64(&f->hasher, key));
-}
-
-bool besom_contains_u64(const besom_filter *f, uint64_t key) {
-  if (UNLIKELY(!f)) return true;
-  struct reader r = besom__reader_enter(f);
-  const struct besom_kind *kind = r.filter->kind;
-  bool answer = UNLIKELY(kind->contains_key != NULL)
-                    ? contains_u64_bytes(r.filter, key)
-                    : kind->contains(r.filter, hash_u64(&r.filter->hasher, key));
-  besom__reader_leave(r);
-  return answer;
-}
-
-bool besom_contains_digest(const besom_filter *f, besom_digest digest) {
-  if (UNLIKELY(!f)) return true;
-  struct reader r = besom__reader_enter(f);
-  bool answer = r.filter->kind->contains(r.filter, digest);
-  besom__reader_leave(r);
-  return answer;
-}
-
 besom_status besom_count(const besom_filter *f, const void *key, size_t len, uint64_t *n) {
   if (!f || !n || (!key && len)) return BESOM_INVALID;
   if (!f->kind->count) return BESOM_UNSUPPORTED;
@@ -91,7 +54,7 @@ static besom_status contains_each(const besom_filter *f, struct key_array keys, 
                                   uint64_t *bitmap) {
   for (size_t i = 0; i < n; i++) {
     bool yes = keys.bytes ? besom_contains(f, keys.bytes[i].data, keys.bytes[i].len)
-                          : contains_u64_bytes(f, keys.integers[i]);
+                          : besom_contains_u64(f, keys.integers[i]);
     if (i % 64 == 0) bitmap[i / 64] = 0;
     bitmap[i / 64] |= (uint64_t)yes << (i % 64);
   }

@@ -127,6 +127,7 @@ besom_status besom__publish(besom_filter *f, besom_filter **fresh) {
   }
   besom_status status = f->kind->share(*fresh, f);
   if (status != BESOM_OK) return status;
+  besom__choose_calls(*fresh);
   *fresh = atomic_exchange(&h->current, *fresh);
   wait_for_grace_period(h);
   return BESOM_OK;
@@ -167,6 +168,7 @@ static void become_handle(besom_filter *f, struct snapshot_handle *h) {
   f->kind = kind;
   f->snapshot = h;
   f->allocator = allocator;
+  besom__snapshot_calls(f);
 }
 
 besom_status besom_share(besom_filter *f) {

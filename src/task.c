@@ -20,6 +20,7 @@ struct besom_task {
 static void end(const besom_task *task) {
   besom_free(task->fresh);
   task->filter->task = NULL;
+  besom__choose_calls(task->filter);
   besom__replace_end(task->filter);
 }
 
@@ -36,6 +37,7 @@ static besom_status begin(besom_status status, const besom_task *model, besom_ta
   }
   *task = *model;
   task->filter->task = task;
+  besom__choose_calls(task->filter);
   *out = task;
   return BESOM_OK;
 }

@@ -2,6 +2,7 @@
 #ifndef BENCH_HARNESS_COMMANDS_H
 #define BENCH_HARNESS_COMMANDS_H
 
+int instructions_command(int argc, char **argv);
 int micro_command(int argc, char **argv);
 int run_command(int argc, char **argv);
 

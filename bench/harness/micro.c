@@ -23,6 +23,7 @@ typedef struct bench {
   micro_case *cases;
   size_t case_count;
   uint64_t probe_bytes;
+  bool p99;                        /* measure it, too */
   samples independent, prefetched; /* nanoseconds per read */
 } bench;
 
@@ -99,12 +100,15 @@ static void measure(bench *b) {
   b->probe_bytes = b->cases[0].stats.bytes;
   probe p = probe_create(b->probe_bytes);
   driver d = driver_create();
+  tick_clock clock = tick_clock_calibrate();
   for (uint64_t round = 0; round < b->plan.rounds; round++) {
     for (size_t i = 0; i < b->case_count; i++) {
       progress("round %llu of %llu: %s", (unsigned long long)round + 1,
                (unsigned long long)b->plan.rounds, b->cases[i].config.kind);
       calibrate(b, &p);
-      micro_case_measure(&b->cases[i], &b->plan, &d, random_at(b->plan.seed, round));
+      uint64_t seed = random_at(b->plan.seed, round);
+      micro_case_measure(&b->cases[i], &b->plan, &d, seed);
+      if (b->p99) micro_case_measure_p99(&b->cases[i], &b->plan, &d, seed, &clock);
     }
   }
   calibrate(b, &p);
@@ -147,7 +151,7 @@ static void print_head(const bench *b, const char *command, const char *machine)
 }
 
 static void report_time(report *r, const bench *b, const char *kind, const char *op,
-                        const samples *nanoseconds) {
+                        const samples *nanoseconds, const samples *p99) {
   if (nanoseconds->count == 0) return;
   double median = samples_median(nanoseconds);
   report_cell(r, "%s", kind);
@@ -159,28 +163,35 @@ static void report_time(report *r, const bench *b, const char *kind, const char 
     report_cell(r, "%.1f", 100 * samples_spread(nanoseconds));
   else
     report_cell(r, "%s", "");
+  if (b->p99 && p99 && p99->count)
+    report_cell(r, "%.1f", samples_median(p99));
+  else if (b->p99)
+    report_cell(r, "%s", "");
 }
 
-static void report_value(report *r, const char *kind, const char *op, double value) {
+static void report_value(report *r, const bench *b, const char *kind, const char *op,
+                         double value) {
   report_cell(r, "%s", kind);
   report_cell(r, "%s", op);
   report_cell(r, "%s", "");
   report_cell(r, "%s", "");
   report_cell(r, "%.6g", value);
   report_cell(r, "%s", "");
+  if (b->p99) report_cell(r, "%s", "");
 }
 
 static report *make_report(const bench *b, bool csv) {
-  static const char *const columns[] = {"kind", "op", "ns", "ratio", "value", "spread"};
-  report *r = report_create(columns, sizeof columns / sizeof *columns, csv);
-  report_time(r, b, "independent", "probe", &b->independent);
-  report_time(r, b, "prefetched", "probe", &b->prefetched);
+  static const char *const columns[] = {"kind", "op", "ns", "ratio", "value", "spread", "p99"};
+  report *r = report_create(columns, sizeof columns / sizeof *columns - !b->p99, csv);
+  report_time(r, b, "independent", "probe", &b->independent, NULL);
+  report_time(r, b, "prefetched", "probe", &b->prefetched, NULL);
   for (const micro_case *s = b->cases; s < b->cases + b->case_count; s++) {
     for (int style = 0; style < CALL_STYLES; style++)
       for (int op = 0; op < OPERATIONS; op++)
-        report_time(r, b, s->config.kind, operation_names[style][op], &s->nanoseconds[style][op]);
-    report_value(r, s->config.kind, "bits_per_key", s->stats.bits_per_key);
-    report_value(r, s->config.kind, "fpr", (double)s->false_positives / (double)s->negatives);
+        report_time(r, b, s->config.kind, operation_names[style][op], &s->nanoseconds[style][op],
+                    style == SINGLE ? &s->p99[op] : NULL);
+    report_value(r, b, s->config.kind, "bits_per_key", s->stats.bits_per_key);
+    report_value(r, b, s->config.kind, "fpr", (double)s->false_positives / (double)s->negatives);
   }
   return r;
 }
@@ -250,7 +261,9 @@ int micro_command(int argc, char **argv) {
        .text = &b.plan.isa},
       {"--options", "TEXT", "options of every listed kind, such as heads=no; not with --isa",
        .text = &b.plan.options},
-      {"--csv", NULL, "print CSV: kind,op,ns,ratio,value,spread", .flag = &csv},
+      {"--p99", NULL, "add a column: the 99th percentile of single calls, in ns", .flag = &b.p99},
+      {"--csv", NULL, "print CSV: kind,op,ns,ratio,value,spread, and p99 if asked for",
+       .flag = &csv},
       {"--json", NULL, "print JSON: command, machine, version, seed, plan, and the same rows",
        .flag = &json},
   };
@@ -263,7 +276,10 @@ int micro_command(int argc, char **argv) {
               "digests), count,\nremove (the last keys inserted), merge (two filters with half "
               "of the keys each).\nns: nanoseconds per key; ratio: ns divided by the time of a "
               "random memory read;\nspread: interquartile range of the rounds, in percent of the "
-              "median.\nKinds without slots get the capacity and FPR of a quotient table of "
+              "median;\np99: of insert, insert_last, negative, positive and remove, each call "
+              "timed "
+              "alone, without\nthe cost of the clock.\nKinds without slots get the capacity and "
+              "FPR of a quotient table of "
               "these slots.",
           .arguments = arguments,
           .argument_count = sizeof arguments / sizeof *arguments,

@@ -55,6 +55,8 @@ void micro_case_create(micro_case *s, const char *kind, const micro_plan *p) {
   }
   if (status == BESOM_UNSUPPORTED) {
     s->built_whole = true;
+    if (p->isa && besom_config_check(&s->config, NULL, 0) == BESOM_BAD_OPTION)
+      s->config.options = NULL;
     /* lower bound, for the probe */
     s->stats.bytes = (uint64_t)(-log2(s->config.fpr) * (double)s->config.capacity / 8);
     s->stats.kind = kind;
@@ -69,27 +71,27 @@ void micro_case_create(micro_case *s, const char *kind, const micro_plan *p) {
 void micro_case_free(micro_case *s) {
   for (int style = 0; style < CALL_STYLES; style++)
     for (int op = 0; op < OPERATIONS; op++) samples_free(&s->nanoseconds[style][op]);
+  for (int op = 0; op < OPERATIONS; op++) samples_free(&s->p99[op]);
 }
 
 static void record(micro_case *s, call_style style, operation op, double seconds, uint64_t n) {
   if (n) samples_add(&s->nanoseconds[style][op], 1e9 * seconds / (double)n);
 }
 
-/* Keys that insert_last inserts and remove removes. */
-static uint64_t last_items(const micro_plan *p) {
+uint64_t micro_plan_last_items(const micro_plan *p) {
   uint64_t items = micro_plan_items(p), last = (uint64_t)(last_share * (double)p->slots);
   return last < items ? last : items;
 }
 
 /* Enough for the clock. For small filters, more queries than this would add no information. */
-static uint64_t query_count(const micro_plan *p) {
+uint64_t micro_plan_queries(const micro_plan *p) {
   uint64_t n = QUERIES_PER_KEY * micro_plan_items(p);
   return n < MIN_QUERIES ? MIN_QUERIES : n > MAX_QUERIES ? MAX_QUERIES : n;
 }
 
 static void measure_inserts(micro_case *s, const micro_plan *p, driver *d, uint64_t seed,
                             call_style style, besom_filter *f) {
-  uint64_t items = micro_plan_items(p), last = last_items(p);
+  uint64_t items = micro_plan_items(p), last = micro_plan_last_items(p);
   key_stream members = stream_members(seed);
   double first_seconds = drive_insert(d, f, &members, 0, items - last, style);
   double last_seconds = drive_insert(d, f, &members, items - last, last, style);
@@ -99,7 +101,7 @@ static void measure_inserts(micro_case *s, const micro_plan *p, driver *d, uint6
 
 static void measure_queries(micro_case *s, const micro_plan *p, driver *d, uint64_t seed,
                             call_style style, const besom_filter *f) {
-  uint64_t hits, n = query_count(p);
+  uint64_t hits, n = micro_plan_queries(p);
   key_stream absent = stream_absent(seed);
   record(s, style, NEGATIVE, drive_contains(d, f, &absent, n, style, &hits), n);
   s->negatives += n;
@@ -114,7 +116,7 @@ static void measure_queries(micro_case *s, const micro_plan *p, driver *d, uint6
 static void measure_count(micro_case *s, const micro_plan *p, driver *d, uint64_t seed,
                           const besom_filter *f) {
   if (!(s->abilities & BESOM_CAN_COUNT)) return;
-  uint64_t sum, n = query_count(p);
+  uint64_t sum, n = micro_plan_queries(p);
   key_stream lookups = stream_lookups(seed, micro_plan_items(p));
   record(s, SINGLE, COUNT, drive_count(d, f, &lookups, n, &sum), n);
   if (sum < n)
@@ -125,7 +127,7 @@ static void measure_count(micro_case *s, const micro_plan *p, driver *d, uint64_
 static void measure_remove(micro_case *s, const micro_plan *p, driver *d, uint64_t seed,
                            besom_filter *f) {
   if (!(s->abilities & BESOM_CAN_REMOVE)) return;
-  uint64_t last = last_items(p);
+  uint64_t last = micro_plan_last_items(p);
   key_stream members = stream_members(seed);
   record(s, SINGLE, REMOVE, drive_remove(d, f, &members, micro_plan_items(p) - last, last), last);
 }
@@ -133,7 +135,7 @@ static void measure_remove(micro_case *s, const micro_plan *p, driver *d, uint64
 /* Fails if members are lost. */
 static void check_members(const micro_case *s, const micro_plan *p, driver *d, uint64_t seed,
                           const besom_filter *f) {
-  uint64_t hits, n = query_count(p);
+  uint64_t hits, n = micro_plan_queries(p);
   key_stream lookups = stream_lookups(seed, micro_plan_items(p));
   drive_contains(d, f, &lookups, n, BATCH, &hits);
   if (hits != n) fail("%s has lost %llu members", s->config.kind, (unsigned long long)(n - hits));

@@ -7,6 +7,7 @@
 
 #include "besom.h"
 #include "harness/driver.h"
+#include "harness/latency.h"
 #include "harness/timing.h"
 
 typedef struct micro_plan {
@@ -20,6 +21,12 @@ typedef struct micro_plan {
 
 /* Keys in a filter at the load factor of the plan. */
 uint64_t micro_plan_items(const micro_plan *p);
+
+/* Keys that insert_last inserts and remove removes. */
+uint64_t micro_plan_last_items(const micro_plan *p);
+
+/* Queries per round. */
+uint64_t micro_plan_queries(const micro_plan *p);
 
 /*
  * insert: from empty to the plan's load. insert_last: the last 5 % of the slots of that. build: by
@@ -50,6 +57,7 @@ typedef struct micro_case {
   unsigned abilities;                           /* of the kind */
   bool built_whole;                             /* the kind can only be built, not created empty */
   samples nanoseconds[CALL_STYLES][OPERATIONS]; /* one sample per round */
+  samples p99[OPERATIONS];                      /* of single calls; one sample per round */
   uint64_t negatives, false_positives;          /* over all rounds */
   /* of an empty filter after micro_case_create, or unknown; of a full one after a round */
   besom_statistics stats;
@@ -67,5 +75,12 @@ void micro_case_free(micro_case *s);
  * is lost.
  */
 void micro_case_measure(micro_case *s, const micro_plan *p, driver *d, uint64_t seed);
+
+/*
+ * Measures the 99th percentile, in nanoseconds, of single inserts, queries and removes, with a
+ * filter of its own. Fails if a call fails or a member is lost.
+ */
+void micro_case_measure_p99(micro_case *s, const micro_plan *p, driver *d, uint64_t seed,
+                            const tick_clock *clock);
 
 #endif

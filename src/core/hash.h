@@ -39,16 +39,30 @@ static inline bool hashers_equal(const struct hasher *a, const struct hasher *b)
 
 besom_digest besom__siphash(const uint8_t *seed, const void *key, size_t len);
 
-ALWAYS_INLINE besom_digest hash_bytes(const struct hasher *h, const void *key, size_t len) {
-  if (UNLIKELY(h->id == HASH_SIP)) return besom__siphash(h->seed, key, len);
-  XXH128_hash_t x = XXH3_128bits_withSecret(key, len, h->secret, SECRET_BYTES);
+/* XXH3-128 under the secret. Short keys are hashed inline, without a call. */
+ALWAYS_INLINE besom_digest xxh3_bytes(const struct hasher *h, const void *key, size_t len) {
+  XXH128_hash_t x = len <= 16 ? XXH3_len_0to16_128b(key, len, h->secret, 0)
+                              : XXH3_128bits_withSecret(key, len, h->secret, SECRET_BYTES);
   return (besom_digest){x.high64, x.low64};
 }
 
-ALWAYS_INLINE besom_digest hash_u64(const struct hasher *h, uint64_t key) {
+ALWAYS_INLINE besom_digest xxh3_u64(const struct hasher *h, uint64_t key) {
   uint8_t bytes[8];
   store64(bytes, key);
-  return hash_bytes(h, bytes, sizeof bytes);
+  XXH128_hash_t x = XXH3_len_4to8_128b(bytes, sizeof bytes, h->secret, 0);
+  return (besom_digest){x.high64, x.low64};
+}
+
+ALWAYS_INLINE besom_digest hash_bytes(const struct hasher *h, const void *key, size_t len) {
+  if (UNLIKELY(h->id == HASH_SIP)) return besom__siphash(h->seed, key, len);
+  return xxh3_bytes(h, key, len);
+}
+
+ALWAYS_INLINE besom_digest hash_u64(const struct hasher *h, uint64_t key) {
+  if (LIKELY(h->id == HASH_XXH3)) return xxh3_u64(h, key);
+  uint8_t bytes[8];
+  store64(bytes, key);
+  return besom__siphash(h->seed, bytes, sizeof bytes);
 }
 
 #endif

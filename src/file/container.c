@@ -225,13 +225,8 @@ besom_status besom__container_load(const uint8_t *data, size_t len,
   }
   bool trusted = flags & (BESOM_OPEN_TRUSTED | BESOM_OPEN_CHECKSUMS);
   status = read_filter(f, &in, trusted, fault);
-  if (status == BESOM_OK) {
-    *out = f;
-    return BESOM_OK;
-  }
-  f->mapping_size = 0; /* the caller still owns the mapping */
-  besom__filter_drop(f);
-  return status;
+  if (status != BESOM_OK) f->mapping_size = 0; /* the caller still owns the mapping */
+  return besom__filter_made(status, f, out);
 }
 
 besom_status besom_load(const void *data, size_t len, const besom_allocator *allocator,

@@ -1,0 +1,214 @@
+/*
+ * The hot calls on one key: queries and inserts. A filter points at one table of each (struct
+ * query_calls, struct insert_calls in filter.h), chosen when the filter is made, so that a public call
+ * has no branches for what the filter is: concurrent, mapped, busy, of which hash.
+ */
+#include "filter.h"
+
+/* -------------------------------------------------------------- public calls */
+
+bool besom_contains(const besom_filter *f, const void *key, size_t len) {
+  if (UNLIKELY(!f || (!key && len))) return true;
+  return f->queries->contains(f, key, len);
+}
+
+bool besom_contains_u64(const besom_filter *f, uint64_t key) {
+  if (UNLIKELY(!f)) return true;
+  return f->queries->contains_u64(f, key);
+}
+
+bool besom_contains_digest(const besom_filter *f, besom_digest digest) {
+  if (UNLIKELY(!f)) return true;
+  return f->queries->contains_digest(f, digest);
+}
+
+besom_status besom_insert(besom_filter *f, const void *key, size_t len) {
+  if (UNLIKELY(!f || (!key && len)))
+    return f && !f->kind->insert ? BESOM_UNSUPPORTED : BESOM_INVALID;
+  return f->inserts->insert(f, key, len);
+}
+
+besom_status besom_insert_u64(besom_filter *f, uint64_t key) {
+  if (UNLIKELY(!f)) return BESOM_INVALID;
+  return f->inserts->insert_u64(f, key);
+}
+
+besom_status besom_insert_digest(besom_filter *f, besom_digest digest) {
+  if (UNLIKELY(!f)) return BESOM_INVALID;
+  return f->inserts->insert_digest(f, digest);
+}
+
+/* -------------------------------------------------------------- queries of any kind */
+
+static bool general_contains(const besom_filter *f, const void *key, size_t len) {
+  return f->kind->contains(f, hash_bytes(&f->hasher, key, len));
+}
+
+static bool general_contains_u64(const besom_filter *f, uint64_t key) {
+  return f->kind->contains(f, hash_u64(&f->hasher, key));
+}
+
+static bool general_contains_digest(const besom_filter *f, besom_digest d) {
+  return f->kind->contains(f, d);
+}
+
+static const struct query_calls general_queries = {
+    .contains = general_contains,
+    .contains_u64 = general_contains_u64,
+    .contains_digest = general_contains_digest,
+};
+
+/* Of kinds that look at the key itself. */
+static bool keyed_contains(const besom_filter *f, const void *key, size_t len) {
+  return f->kind->contains_key(f, key, len, hash_bytes(&f->hasher, key, len));
+}
+
+static bool keyed_contains_u64(const besom_filter *f, uint64_t key) {
+  uint8_t bytes[8];
+  store64(bytes, key);
+  return f->kind->contains_key(f, bytes, sizeof bytes, hash_u64(&f->hasher, key));
+}
+
+static const struct query_calls keyed_queries = {
+    .contains = keyed_contains,
+    .contains_u64 = keyed_contains_u64,
+    .contains_digest = general_contains_digest,
+};
+
+/* Of concurrent filters: the current filter has tables of its own. */
+static bool snapshot_contains(const besom_filter *f, const void *key, size_t len) {
+  struct reader r = besom__snapshot_enter(f);
+  bool answer = r.filter->queries->contains(r.filter, key, len);
+  besom__reader_leave(r);
+  return answer;
+}
+
+static bool snapshot_contains_u64(const besom_filter *f, uint64_t key) {
+  struct reader r = besom__snapshot_enter(f);
+  bool answer = r.filter->queries->contains_u64(r.filter, key);
+  besom__reader_leave(r);
+  return answer;
+}
+
+static bool snapshot_contains_digest(const besom_filter *f, besom_digest d) {
+  struct reader r = besom__snapshot_enter(f);
+  bool answer = r.filter->queries->contains_digest(r.filter, d);
+  besom__reader_leave(r);
+  return answer;
+}
+
+static const struct query_calls snapshot_queries = {
+    .contains = snapshot_contains,
+    .contains_u64 = snapshot_contains_u64,
+    .contains_digest = snapshot_contains_digest,
+};
+
+/* -------------------------------------------------------------- inserts of any kind */
+
+static besom_status general_insert(besom_filter *f, const void *key, size_t len) {
+  return f->kind->insert(f, hash_bytes(&f->hasher, key, len));
+}
+
+static besom_status general_insert_u64(besom_filter *f, uint64_t key) {
+  return f->kind->insert(f, hash_u64(&f->hasher, key));
+}
+
+static besom_status general_insert_digest(besom_filter *f, besom_digest d) {
+  return f->kind->insert(f, d);
+}
+
+static const struct insert_calls general_inserts = {
+    .insert = general_insert,
+    .insert_u64 = general_insert_u64,
+    .insert_digest = general_insert_digest,
+};
+
+static besom_status snapshot_insert(besom_filter *f, const void *key, size_t len) {
+  struct reader r;
+  besom_status status = besom__snapshot_enter_to_write(f, &r);
+  if (status != BESOM_OK) return status;
+  status = r.filter->inserts->insert(r.filter, key, len);
+  besom__reader_leave(r);
+  return status;
+}
+
+static besom_status snapshot_insert_u64(besom_filter *f, uint64_t key) {
+  struct reader r;
+  besom_status status = besom__snapshot_enter_to_write(f, &r);
+  if (status != BESOM_OK) return status;
+  status = r.filter->inserts->insert_u64(r.filter, key);
+  besom__reader_leave(r);
+  return status;
+}
+
+static besom_status snapshot_insert_digest(besom_filter *f, besom_digest d) {
+  struct reader r;
+  besom_status status = besom__snapshot_enter_to_write(f, &r);
+  if (status != BESOM_OK) return status;
+  status = r.filter->inserts->insert_digest(r.filter, d);
+  besom__reader_leave(r);
+  return status;
+}
+
+static const struct insert_calls snapshot_inserts = {
+    .insert = snapshot_insert,
+    .insert_u64 = snapshot_insert_u64,
+    .insert_digest = snapshot_insert_digest,
+};
+
+/* Filters that take no inserts, for a reason that does not depend on the key. */
+static besom_status why_not(const besom_filter *f) {
+  if (!f->kind->insert) return BESOM_UNSUPPORTED;
+  return f->mapping ? BESOM_READ_ONLY : BESOM_BUSY;
+}
+
+static besom_status refuse_insert(besom_filter *f, const void *key, size_t len) {
+  (void)key, (void)len;
+  return why_not(f);
+}
+
+static besom_status refuse_insert_u64(besom_filter *f, uint64_t key) {
+  (void)key;
+  return why_not(f);
+}
+
+static besom_status refuse_insert_digest(besom_filter *f, besom_digest d) {
+  (void)d;
+  return why_not(f);
+}
+
+static const struct insert_calls refusing_inserts = {
+    .insert = refuse_insert,
+    .insert_u64 = refuse_insert_u64,
+    .insert_digest = refuse_insert_digest,
+};
+
+/* -------------------------------------------------------------- choosing */
+
+static const struct query_calls *choose_queries(const besom_filter *f) {
+  const struct besom_kind *kind = f->kind;
+  const struct query_calls *own = kind->query_calls ? kind->query_calls(f) : NULL;
+  if (own) return own;
+  return kind->contains_key ? &keyed_queries : &general_queries;
+}
+
+static const struct insert_calls *choose_inserts(const besom_filter *f) {
+  const struct besom_kind *kind = f->kind;
+  if (!kind->insert || f->mapping || f->task) return &refusing_inserts;
+  const struct insert_calls *own = kind->insert_calls ? kind->insert_calls(f) : NULL;
+  return own ? own : &general_inserts;
+}
+
+void besom__choose_calls(besom_filter *f) {
+  if (f->snapshot) {
+    besom__snapshot_calls(f);
+    return;
+  }
+  f->queries = choose_queries(f);
+  f->inserts = choose_inserts(f);
+}
+
+void besom__snapshot_calls(besom_filter *f) {
+  f->queries = &snapshot_queries;
+  f->inserts = f->kind->insert ? &snapshot_inserts : &refusing_inserts;
+}
