@@ -12,6 +12,7 @@
 #include "filter.h"
 #include "support/failing_allocator.h"
 #include "support/temp_files.h"
+#include "support/u64_forms.h"
 
 /* Changes are BUSY during a task of another thread: retries. */
 static besom_status with_retry(besom_status (*change)(besom_filter *f, uint64_t key),
@@ -53,7 +54,7 @@ static void add_exceptions(besom_filter *f) {
   for (size_t i = 0, n = 0; n < EXCEPTIONS; i++) {
     exception_keys[n] = key_u64(NEGATIVES, UINT64_C(1000000000) + i);
     if (!besom_contains_u64(plain, exception_keys[n])) continue;
-    assert_int_equal(besom_no_add_u64(f, exception_keys[n++]), BESOM_OK);
+    assert_int_equal(no_add_u64(f, exception_keys[n++]), BESOM_OK);
   }
   besom_free(plain);
 }
@@ -61,8 +62,7 @@ static void add_exceptions(besom_filter *f) {
 /* Grows or shrinks in steps; with `cancel`, cancels half way. */
 static void resize_in_steps(besom_filter *f, bool grow, bool cancel) {
   besom_task *task;
-  besom_status status =
-      grow ? besom_grow_begin(f, 2 * SLOTS, &task) : besom_shrink_begin(f, SLOTS, &task);
+  besom_status status = besom_resize(f, grow ? 2 * SLOTS : SLOTS, &task);
   expect(status == BESOM_OK);
   bool finished = false;
   for (int i = 0; status == BESOM_OK && !finished; i++) {
@@ -83,13 +83,13 @@ static void resize_repeatedly(struct thread_test *test) {
     if (i % 2)
       resize_in_steps(f, true, false);
     else
-      expect(besom_grow(f, 2 * SLOTS) == BESOM_OK);
-    expect(besom_grow(f, 8 * SLOTS) == BESOM_OK);
-    expect(besom_shrink(f, 2 * SLOTS) == BESOM_OK);
+      expect(besom_resize(f, 2 * SLOTS, NULL) == BESOM_OK);
+    expect(besom_resize(f, 8 * SLOTS, NULL) == BESOM_OK);
+    expect(besom_resize(f, 2 * SLOTS, NULL) == BESOM_OK);
     if (i % 3)
       resize_in_steps(f, false, false);
     else
-      expect(besom_shrink(f, SLOTS) == BESOM_OK);
+      expect(besom_resize(f, SLOTS, NULL) == BESOM_OK);
     wait_for_writers(test);
   }
 }
@@ -125,9 +125,9 @@ static void queries_go_on_while_the_table_is_exchanged(void **state) {
     run_threads(&test);
     assert_nothing_wrong(test.f);
     assert_int_equal(stats_of(test.f).slots, SLOTS);
-    assert_int_equal(stats_of(test.f).marks, round % 2 ? EXCEPTIONS : 0);
+    assert_int_equal(counter_of(test.f, "exceptions"), round % 2 ? EXCEPTIONS : 0);
     for (size_t i = 0; i < EXCEPTIONS && round % 2; i++)
-      besom_no_remove_u64(test.f, exception_keys[i]);
+      no_remove_u64(test.f, exception_keys[i]);
     assert_answers_like(test.f, plain);
     besom_free(test.f);
   }
@@ -139,7 +139,7 @@ static void resize_together(struct thread_test *test, unsigned thread) {
   for (unsigned i = 0; i < 20; i++) {
     besom_statistics stats;
     besom_status status =
-        thread % 2 ? besom_grow(test->f, 2 * SLOTS) : besom_shrink(test->f, SLOTS);
+        thread % 2 ? besom_resize(test->f, 2 * SLOTS, NULL) : besom_resize(test->f, SLOTS, NULL);
     expect(status == BESOM_OK);
     expect(besom_stats(test->f, &stats) == BESOM_OK &&
            (stats.slots == SLOTS || stats.slots == 2 * SLOTS));
@@ -154,7 +154,7 @@ static void exchanges_wait_for_each_other(void **state) {
   assert_int_equal(besom_insert_u64(test.f, 1), BESOM_OK);
   run_threads(&test);
   assert_nothing_wrong(test.f);
-  assert_int_equal(stats_of(test.f).items, 1);
+  assert_int_equal(stats_of(test.f).keys, 1);
   besom_free(test.f);
 }
 
@@ -185,8 +185,8 @@ static void rekey_repeatedly(struct thread_test *test) {
     struct all_kept all = {.test = test};
     besom_source source = {.next = next_kept, .ctx = &all};
     besom_task *task;
-    besom_status status = i % 2 ? besom_rekey(test->f, &source, NULL, NULL)
-                                : besom_rekey_begin(test->f, &source, NULL, NULL, &task);
+    besom_status status = i % 2 ? besom_rekey(test->f, &source, NULL, NULL, NULL)
+                                : besom_rekey(test->f, &source, NULL, NULL, &task);
     for (bool finished = i % 2; status == BESOM_OK && !finished;)
       status = besom_task_step(task, 500, &finished);
     expect(status == BESOM_OK);
@@ -289,13 +289,13 @@ static void sharing_is_refused_where_it_makes_no_sense(void **state) {
   temp_dir_make(&dir);
   temp_path path = temp_dir_file(&dir, "saved");
   assert_int_equal(besom_save_file(plain, path.text), BESOM_OK);
-  assert_int_equal(besom_open_mmap(path.text, 0, &mapped), BESOM_OK);
+  assert_int_equal(besom_open(path.text, &(besom_open_options){.flags = BESOM_OPEN_MMAP}, &mapped), BESOM_OK);
   assert_int_equal(besom_create(&(besom_config){.kind = "bloom", .capacity = 100}, &bloom),
                    BESOM_OK);
   assert_int_equal(besom_share(NULL), BESOM_INVALID);
   assert_int_equal(besom_share(mapped), BESOM_READ_ONLY);
   assert_int_equal(besom_share(bloom), BESOM_UNSUPPORTED);
-  assert_int_equal(besom_grow_begin(plain, 2 * SLOTS, &task), BESOM_OK);
+  assert_int_equal(besom_resize(plain, 2 * SLOTS, &task), BESOM_OK);
   assert_int_equal(besom_share(plain), BESOM_BUSY);
   besom_free(plain);
   besom_free(mapped);
@@ -476,8 +476,8 @@ static void store_together(uint64_t slots, bool shared) {
   assert_nothing_wrong(archive.test.f);
   assert_int_equal(besom_store_stats(archive.store, &stored), BESOM_OK);
   assert_int_equal(stored.records, (shared ? THREADS : 1) * (STORED - (STORED + 2) / 3));
-  assert_int_equal(stats_of(archive.test.f).items, stored.records);
-  assert_true(stats_of(archive.test.f).extended > 0);
+  assert_int_equal(stats_of(archive.test.f).keys, stored.records);
+  assert_true(counter_of(archive.test.f, "extended") > 0);
   assert_int_equal(
       archive.store->ops->scan(archive.store, (besom_place){0}, check_record, archive.test.f),
       BESOM_OK);
