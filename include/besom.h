@@ -158,7 +158,7 @@ BESOM_INLINE besom_status besom_config_check(const besom_config *config, char *t
 typedef enum besom_ability {
   BESOM_CAN_INSERT = 1 << 0,       /* insert; without it: besom_build only, or insert_at */
   BESOM_CAN_REMOVE = 1 << 1,       /* remove */
-  BESOM_CAN_COUNT = 1 << 2,        /* count, insert_count: keys are a multiset */
+  BESOM_CAN_COUNT = 1 << 2,        /* count: keys are a multiset; some kinds have insert_count */
   BESOM_CAN_MERGE = 1 << 3,        /* merge */
   BESOM_CAN_ITERATE = 1 << 4,      /* iter_next */
   BESOM_CAN_RESIZE = 1 << 5,       /* resize */

@@ -138,6 +138,7 @@ static besom_status try_config(const besom_config *config, const struct besom_ki
   c.allocator = &bounded;
   c.seed = seed;
   c.flags = 0;
+  if (!kind->create) c.bits_per_key = 0; /* a budget per key, and there are none */
   besom_status status = besom__config_in_range(&c, NULL);
   if (status != BESOM_OK) return status;
   status =

@@ -200,10 +200,7 @@ static const struct insert_calls *choose_inserts(const besom_filter *f) {
 }
 
 void besom__choose_calls(besom_filter *f) {
-  if (f->snapshot) {
-    besom__snapshot_calls(f);
-    return;
-  }
+  if (f->snapshot) return; /* set once, by besom__snapshot_calls: other threads are reading them */
   f->queries = choose_queries(f);
   f->inserts = choose_inserts(f);
 }

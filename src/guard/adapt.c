@@ -4,7 +4,7 @@
 /* ------------------------------------------------------------------ counting */
 
 static struct false_positive false_positive_of(const struct lookup *l) {
-  besom_bytes key = l->key->bytes;
+  besom_bytes key = *l->key;
   struct false_positive fp = {
       .digest = l->digest, .epoch = l->epoch->number, .len = (uint32_t)key.len};
   size_t kept = key.len < sizeof fp.key ? key.len : sizeof fp.key;

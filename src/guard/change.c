@@ -35,7 +35,7 @@ static void undo_insert(besom_guard *g, besom_filter *f, besom_match at) {
 
 /* Inserts into the filter first, because it knows the rank. If the store then fails, the new
    fingerprint, which is the last of its bucket, is removed again. */
-static besom_status insert_new(besom_guard *g, const struct key *key, const besom_record *record,
+static besom_status insert_new(besom_guard *g, const besom_bytes *key, const besom_record *record,
                                bool *no_room) {
   besom_digest digest;
   const struct epoch *epoch = besom__guard_epoch_of(g, key, &digest);
@@ -71,15 +71,15 @@ static besom_status replace_record(besom_guard *g, const struct lookup *l,
 }
 
 static besom_status replace_value(besom_guard *g, const struct lookup *l, besom_bytes value) {
-  besom_record record = {l->key->bytes, value};
+  besom_record record = {*l->key, value};
   besom_status status = besom__change_begin(g);
   return status == BESOM_OK ? besom__change_end(g, replace_record(g, l, &record), durable_change(g))
                             : status;
 }
 
 /* If the filter is full, grows it and tries again. A full store is DISK_FULL, and final. */
-static besom_status write_new(besom_guard *g, const struct key *key, besom_bytes value) {
-  besom_record record = {key->bytes, value};
+static besom_status write_new(besom_guard *g, const besom_bytes *key, besom_bytes value) {
+  besom_record record = {*key, value};
   besom_status status;
   bool no_room;
   do {
@@ -99,7 +99,7 @@ static besom_status prepare_change(besom_guard *g) {
   return status == BESOM_OK ? besom__guard_apply_queue(g) : status;
 }
 
-static besom_status put(besom_guard *g, const struct key *key, besom_bytes value) {
+static besom_status put(besom_guard *g, const besom_bytes *key, besom_bytes value) {
   struct lookup l;
   besom_status status = prepare_change(g);
   if (status == BESOM_OK) status = besom__lookup_begin(&l, g, key);
@@ -111,7 +111,7 @@ static besom_status put(besom_guard *g, const struct key *key, besom_bytes value
   return status;
 }
 
-static besom_status put_new(besom_guard *g, const struct key *key, besom_bytes value) {
+static besom_status put_new(besom_guard *g, const besom_bytes *key, besom_bytes value) {
   besom_status status = prepare_change(g);
   if (status == BESOM_OK) status = write_new(g, key, value);
   if (status == BESOM_OK) besom__migration_advance(g);
@@ -128,7 +128,7 @@ static besom_status remove_record(besom_guard *g, const struct lookup *l) {
   besom_store *store = g->store;
   besom_status status = store->ops->remove(store, position_of(l->epoch->number, l->found_at));
   if (status != BESOM_OK || g->layout == BESOM_LAYOUT_MERGED) return status;
-  status = store->ops->table_remove(store, BESOM_TABLE_KEYS, l->key->bytes);
+  status = store->ops->table_remove(store, BESOM_TABLE_KEYS, *l->key);
   if (status == BESOM_NOT_FOUND)
     return BESOM_OK;     /* BESOM_PUT_NEW was given for a key that existed */
   check_undo(g, status); /* it need not have been the last of its list, so append cannot undo it */
@@ -161,7 +161,7 @@ static besom_status delete_found(besom_guard *g, const struct lookup *l) {
   return BESOM_OK;
 }
 
-static besom_status delete_key(besom_guard *g, const struct key *key) {
+static besom_status delete_key(besom_guard *g, const besom_bytes *key) {
   struct lookup l;
   besom_status status = prepare_change(g);
   if (status == BESOM_OK) status = besom__lookup_begin(&l, g, key);
@@ -178,11 +178,11 @@ static besom_status delete_key(besom_guard *g, const struct key *key) {
 besom_status besom_guard_put(besom_guard *g, const void *key, size_t len, const void *value,
                              size_t value_len, unsigned flags) {
   if (!is_key(g, key, len) || (!value && value_len) || flags & ~BESOM_PUT_NEW) return BESOM_INVALID;
-  struct key k = {{key, len}};
+  besom_bytes k = {key, len};
   besom_bytes v = {value, value_len};
   return flags & BESOM_PUT_NEW ? put_new(g, &k, v) : put(g, &k, v);
 }
 
 besom_status besom_guard_delete(besom_guard *g, const void *key, size_t len) {
-  return is_key(g, key, len) ? delete_key(g, &(struct key){{key, len}}) : BESOM_INVALID;
+  return is_key(g, key, len) ? delete_key(g, &(besom_bytes){key, len}) : BESOM_INVALID;
 }

@@ -43,14 +43,9 @@ enum {
   DEFAULT_STEP = 64,
 };
 
-/* A key. integer points to the integer that it was given as, or is NULL. */
 /* Whether a store offers an operation that its version may not have. */
 #define HAS_OP(ops, member) \
   ((ops)->size >= offsetof(besom_store_ops, member) + sizeof(ops)->member && (ops)->member)
-
-struct key {
-  besom_bytes bytes;
-};
 
 /* An epoch of the store, and the filter over its records. */
 struct epoch {
@@ -165,8 +160,8 @@ static inline bool is_key(const besom_guard *g, const void *key, size_t len) {
   return g && (key || !len) && len <= BESOM_GUARD_MAX_KEY;
 }
 
-static inline besom_digest key_digest(const besom_filter *f, const struct key *key) {
-  return besom_hash(f, key->bytes.data, key->bytes.len);
+static inline besom_digest key_digest(const besom_filter *f, const besom_bytes *key) {
+  return besom_hash(f, key->data, key->len);
 }
 
 /* Adds n to a counter that readers add to, too. Returns the new value. */
@@ -225,7 +220,7 @@ besom_status besom__value_copy(const besom_guard *g, besom_bytes from, besom_byt
 /* A lookup: the matches of the filter, then, after one read of each bucket, the records there. */
 struct lookup {
   besom_guard *guard;
-  const struct key *key;
+  const besom_bytes *key;
   const struct epoch *epoch; /* the only one that can hold the key */
   besom_digest digest;
   besom_bytes *value; /* receives a copy of the value; NULL if it is not wanted */
@@ -244,12 +239,12 @@ struct lookup {
 
 /* The epoch that a key belongs to, and the key's digest there. During a migration the key's old
    bucket decides: below the frontier it is the next epoch, else the current one. */
-const struct epoch *besom__guard_epoch_of(const besom_guard *g, const struct key *key,
+const struct epoch *besom__guard_epoch_of(const besom_guard *g, const besom_bytes *key,
                                           besom_digest *digest);
 
 /* Queries the filter. After OK call besom__lookup_end. The second form is for a key of which only
    the digest is known. Errors: NO_MEMORY. */
-besom_status besom__lookup_begin(struct lookup *l, besom_guard *g, const struct key *key);
+besom_status besom__lookup_begin(struct lookup *l, besom_guard *g, const besom_bytes *key);
 besom_status besom__lookup_digest(struct lookup *l, besom_guard *g, const struct epoch *epoch,
                                   besom_digest digest);
 void besom__lookup_end(struct lookup *l);

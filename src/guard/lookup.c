@@ -1,7 +1,7 @@
 /* Lookup of a key: the matches of the filter, the records in their buckets, and get. */
 #include "guard/guard.h"
 
-const struct epoch *besom__guard_epoch_of(const besom_guard *g, const struct key *key,
+const struct epoch *besom__guard_epoch_of(const besom_guard *g, const besom_bytes *key,
                                           besom_digest *digest) {
   *digest = key_digest(g->current.filter, key);
   if (LIKELY(!g->next.filter) ||
@@ -44,7 +44,7 @@ besom_status besom__lookup_digest(struct lookup *l, besom_guard *g, const struct
   return status;
 }
 
-besom_status besom__lookup_begin(struct lookup *l, besom_guard *g, const struct key *key) {
+besom_status besom__lookup_begin(struct lookup *l, besom_guard *g, const besom_bytes *key) {
   besom_digest digest;
   const struct epoch *epoch = besom__guard_epoch_of(g, key, &digest);
   besom_status status = besom__lookup_digest(l, g, epoch, digest);
@@ -55,7 +55,7 @@ besom_status besom__lookup_begin(struct lookup *l, besom_guard *g, const struct 
 /* ------------------------------------------------------------------ the store */
 
 static bool is_same_key(const struct lookup *l, besom_bytes key, besom_digest *digest) {
-  if (l->key && bytes_equal(key, l->key->bytes)) return true;
+  if (l->key && bytes_equal(key, *l->key)) return true;
   *digest = besom_hash(l->epoch->filter, key.data, key.len);
   return !l->key && digest->hi == l->digest.hi && digest->lo == l->digest.lo;
 }
@@ -104,8 +104,7 @@ besom_status besom__lookup_key(struct lookup *l, uint64_t *reads) {
   if (!l->n) return BESOM_OK;
   if (l->guard->layout == BESOM_LAYOUT_MERGED) return besom__lookup_lists(l, reads);
   count(l->guard, reads, 1);
-  besom_status status =
-      store->ops->table_get(store, BESOM_TABLE_KEYS, l->key->bytes, copy_value, l);
+  besom_status status = store->ops->table_get(store, BESOM_TABLE_KEYS, *l->key, copy_value, l);
   return status == BESOM_NOT_FOUND ? BESOM_OK : status;
 }
 
@@ -157,7 +156,7 @@ static besom_status answer(struct lookup *l) {
 }
 
 /* Looks up a key that the filter answered yes for. The read lock is held. */
-static besom_status look_up(besom_guard *g, const struct key *key, const struct epoch *epoch,
+static besom_status look_up(besom_guard *g, const besom_bytes *key, const struct epoch *epoch,
                             besom_digest digest, besom_bytes *value) {
   struct lookup l;
   besom_status status = besom__lookup_digest(&l, g, epoch, digest);
@@ -170,7 +169,7 @@ static besom_status look_up(besom_guard *g, const struct key *key, const struct 
 }
 
 /* Most absent keys are answered by the filter, so a lookup is set up only after a yes. */
-static besom_status get(besom_guard *g, const struct key *key, besom_bytes *value) {
+static besom_status get(besom_guard *g, const besom_bytes *key, besom_bytes *value) {
   besom_digest digest;
   count(g, &g->stats.queries, 1);
   lock_read(g);
@@ -191,5 +190,5 @@ static besom_status get(besom_guard *g, const struct key *key, besom_bytes *valu
 
 besom_status besom_guard_get(besom_guard *g, const void *key, size_t len, besom_bytes *value) {
   if (value) *value = (besom_bytes){NULL, 0};
-  return is_key(g, key, len) ? get(g, &(struct key){{key, len}}, value) : BESOM_INVALID;
+  return is_key(g, key, len) ? get(g, &(besom_bytes){key, len}, value) : BESOM_INVALID;
 }

@@ -506,8 +506,8 @@ static void stats(const besom_filter *f, struct stats_out *out) {
   struct layer_chain stack = in_use(a);
   besom__layer_chain_stats(&stack, out);
   besom__add_counter(out, "rebuilds", a->relearned);
+  besom__add_counter(out, "exceptions", second ? second->items : 0);
   if (!second) return;
-  besom__add_counter(out, "exceptions", second->items);
   out->common.reserve_used = (double)second->items / (double)second->capacity;
   if (!a->layers[THIRD]) besom__layer_stats(second, out);
 }

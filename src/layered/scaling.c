@@ -237,6 +237,13 @@ static void stats(const besom_filter *f, struct stats_out *out) {
   out->common.reserve_used = reserve_used;
 }
 
+/* Counts and adapts if its base does. */
+static unsigned abilities(const besom_filter *f) {
+  const unsigned of_base = BESOM_CAN_COUNT | BESOM_CAN_ADAPT;
+  return (f->kind->info.abilities & ~of_base) |
+         (const_scaling(f)->base.kind->info.abilities & of_base);
+}
+
 static const besom_filter *layer_at(const besom_filter *f, size_t i) {
   return i < const_scaling(f)->n_layers ? const_scaling(f)->layers[i] : NULL;
 }
@@ -305,6 +312,7 @@ const struct besom_kind besom__scaling = {
     .count = count,
     .adapt = adapt,
     .stats = stats,
+    .abilities = abilities,
     .layer = layer_at,
     .validate = validate,
     .save = save,

@@ -251,6 +251,12 @@ static void stats(const besom_filter *f, struct stats_out *out) {
   out->common.workload_fpr = s->share * frequent + (1 - s->share) * out->common.expected_fpr;
 }
 
+/* Removes if its base does. */
+static unsigned abilities(const besom_filter *f) {
+  const besom_filter *base = const_stacked(f)->stack.layers[0];
+  return f->kind->info.abilities | (base->kind->info.abilities & BESOM_CAN_REMOVE);
+}
+
 static const besom_filter *layer(const besom_filter *f, size_t i) {
   return i < const_stacked(f)->stack.n ? const_stacked(f)->stack.layers[i] : NULL;
 }
@@ -300,6 +306,7 @@ const struct besom_kind besom__stacked = {
     .insert_many = insert_many,
     .remove = remove_key,
     .stats = stats,
+    .abilities = abilities,
     .layer = layer,
     .validate = validate,
     .save = save,

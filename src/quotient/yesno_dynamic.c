@@ -133,8 +133,7 @@ static bool fits_in_reserve(const struct aqf *a, const struct new_key *x) {
     const struct fingerprint *conflict = &x->conflicts[i].old;
     more += besom__fingerprint_slots(conflict->count, x->conflict_bits[i], width) - conflict->slots;
   }
-  return member_slots(a) < a->base.head.capacity &&
-         a->counters.slots + more <= besom__aqf_reserve(a);
+  return a->counters.slots + more <= besom__aqf_reserve(a);
 }
 
 static besom_status extend_conflicts(struct aqf *a, const struct new_key *x) {
@@ -181,6 +180,7 @@ static besom_status add(struct aqf *a, besom_digest d, bool tagged, uint64_t val
   x.bits = x.n = 0;
   if (!has_buckets(t)) return BESOM_INVALID;
   besom_status status = compare_with_all(a, &x, match);
+  if (status == BESOM_OK && member_slots(a) >= a->base.head.capacity) status = BESOM_FULL;
   if (status == BESOM_OK)
     status = fits_in_reserve(a, &x) ? write_new_key(a, &x) : BESOM_RESERVE_FULL;
   if (status != BESOM_OK) return status;
