@@ -237,6 +237,13 @@ static void stats(const besom_filter *f, struct stats_out *out) {
   out->common.reserve_used = reserve_used;
 }
 
+/* What the base can do, as far as scaling passes it on; and growing. */
+static unsigned abilities(const besom_filter *f) {
+  const unsigned passed_on = BESOM_CAN_COUNT | BESOM_CAN_ADAPT | BESOM_FORGETS;
+  return BESOM_CAN_INSERT | BESOM_CAN_SCALE |
+         (besom_abilities(const_scaling(f)->layers[0]) & passed_on);
+}
+
 static const besom_filter *layer_at(const besom_filter *f, size_t i) {
   return i < const_scaling(f)->n_layers ? const_scaling(f)->layers[i] : NULL;
 }
@@ -305,6 +312,7 @@ const struct besom_kind besom__scaling = {
     .count = count,
     .adapt = adapt,
     .stats = stats,
+    .abilities = abilities,
     .layer = layer_at,
     .validate = validate,
     .save = save,

@@ -285,6 +285,13 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
   return besom__layer_chain_load(&s->stack, f, in, n);
 }
 
+/* Keys are inserted and removed later if the layers can do that. */
+static unsigned abilities(const besom_filter *f) {
+  const struct besom_kind *kind = const_stacked(f)->stack.layers[0]->kind;
+  return BESOM_TAKES_SAMPLE | (kind->insert ? (unsigned)BESOM_INSERTS_LATER : 0) |
+         (kind->remove ? (unsigned)BESOM_CAN_REMOVE : 0);
+}
+
 const struct besom_kind besom__stacked = {
     .info = {"stacked",
              "layers of another kind, planned for a sample of queries: few false positives for "
@@ -300,6 +307,7 @@ const struct besom_kind besom__stacked = {
     .insert_many = insert_many,
     .remove = remove_key,
     .stats = stats,
+    .abilities = abilities,
     .layer = layer,
     .validate = validate,
     .save = save,
