@@ -378,7 +378,9 @@ static void update_buckets(bound *b, bool grown) {
   assert_true(same == b->n || near == b->n);
 }
 
-/* OK, FULL, RESERVE_FULL, or the status of the store; on any status but OK the filter is unchanged. */
+/*
+ * OK, FULL, RESERVE_FULL, or the status of the store. On any status but OK the filter is unchanged.
+ */
 static besom_status resize(bound *b, uint64_t slots) {
   bool grow = slots > stats_of(b->f).slots;
   memory_sink before;

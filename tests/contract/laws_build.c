@@ -1,6 +1,6 @@
 /*
- * besom_build, from keys or sorted digests, makes the filter that inserts make, or returns a status and
- * none.
+ * besom_build, from keys or sorted digests, makes the filter that inserts make, or returns a status
+ * and none.
  */
 #include <stdlib.h>
 
