@@ -138,7 +138,6 @@ static besom_status try_config(const besom_config *config, const struct besom_ki
   c.allocator = &bounded;
   c.seed = seed;
   c.flags = 0;
-  if (!kind->create) c.bits_per_key = 0; /* a budget per key, and there are none */
   besom_status status = besom__config_in_range(&c, NULL);
   if (status != BESOM_OK) return status;
   status =
@@ -254,6 +253,10 @@ static besom_status explain_invalid(const besom_config *c, const struct besom_ki
   if (status == BESOM_OK) status = explain_fpr(c, kind, why);
   if (status == BESOM_OK) status = explain_bits(c, kind, why);
   if (status != BESOM_OK) return status;
+  besom_config trial = *c;
+  trial.bits_per_key = 0;
+  if (c->bits_per_key != 0 && try_config(&trial, kind) == BESOM_OK)
+    return BESOM_OK; /* the kind has a use for bits only when it has keys: not checked */
   return besom__explain(why, BESOM_INVALID, "kind \"%s\" has no filter of this size and fpr",
                         kind->info.name);
 }

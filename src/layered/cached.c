@@ -256,14 +256,14 @@ static void stats(const besom_filter *f, struct stats_out *out) {
   const struct cached *c = const_cached(f);
   out->common.bytes += c->base->kind->size + c->cache.buckets * CACHE_BUCKET_BYTES;
   c->base->kind->stats(c->base, out);
-  besom__add_counter(out, "cached", c->cache.count);
+  besom__add_to_counter(out, (besom_counter){"exceptions", c->cache.count});
   out->common.reserve_used = (double)c->cache.count / (double)(c->cache.buckets * CACHE_WAYS);
 }
 
-/* What the base can do, except what cached does not pass on; and adapting. */
+/* What the base can do, as far as cached passes it on; adapting, and rekeying by inserts. */
 static unsigned abilities(const besom_filter *f) {
   const besom_filter *base = const_cached(f)->base;
-  unsigned own = BESOM_CAN_ADAPT | BESOM_FORGETS, all = f->kind->info.abilities;
+  unsigned own = BESOM_CAN_ADAPT | BESOM_FORGETS | BESOM_CAN_REKEY, all = f->kind->info.abilities;
   return own | (all & besom_abilities(base));
 }
 

@@ -54,8 +54,7 @@ besom_status besom__layer_build(const besom_filter *outer, const struct layer_ki
   return status;
 }
 
-/* Adds a counter of a layer to that of the same name. */
-static void add_to_counter(struct stats_out *outer, besom_counter c) {
+void besom__add_to_counter(struct stats_out *outer, besom_counter c) {
   for (size_t i = 0; i < outer->n; i++) {
     besom_counter *sum = &outer->counters[i];
     if (strcmp(sum->name, c.name) != 0) continue;
@@ -79,7 +78,7 @@ besom_statistics besom__layer_stats(const besom_filter *layer, struct stats_out 
   all->load_factor = used / (double)all->slots;
   all->width = s->width;
   all->bytes += s->bytes;
-  for (size_t i = 0; i < of_layer.n; i++) add_to_counter(outer, of_layer.counters[i]);
+  for (size_t i = 0; i < of_layer.n; i++) besom__add_to_counter(outer, of_layer.counters[i]);
   return *s;
 }
 

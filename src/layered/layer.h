@@ -45,6 +45,9 @@ besom_status besom__layer_load(const besom_filter *outer, struct sections_in *in
 besom_status besom__layer_load_built(const besom_filter *outer, struct sections_in *in,
                                      besom_filter **layer);
 
+/* Adds a counter to the one of the same name, if there is one; of longest_chain the maximum. */
+void besom__add_to_counter(struct stats_out *outer, besom_counter c);
+
 /* Returns the statistics of a layer, and adds the additive ones to those of the outer filter. */
 besom_statistics besom__layer_stats(const besom_filter *layer, struct stats_out *outer);
 

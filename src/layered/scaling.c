@@ -237,11 +237,11 @@ static void stats(const besom_filter *f, struct stats_out *out) {
   out->common.reserve_used = reserve_used;
 }
 
-/* Counts and adapts if its base does. */
+/* What the base can do, as far as scaling passes it on; and growing. */
 static unsigned abilities(const besom_filter *f) {
-  const unsigned of_base = BESOM_CAN_COUNT | BESOM_CAN_ADAPT;
-  return (f->kind->info.abilities & ~of_base) |
-         (const_scaling(f)->base.kind->info.abilities & of_base);
+  const unsigned passed_on = BESOM_CAN_COUNT | BESOM_CAN_ADAPT | BESOM_FORGETS;
+  return BESOM_CAN_INSERT | BESOM_CAN_SCALE |
+         (besom_abilities(const_scaling(f)->layers[0]) & passed_on);
 }
 
 static const besom_filter *layer_at(const besom_filter *f, size_t i) {

@@ -251,12 +251,6 @@ static void stats(const besom_filter *f, struct stats_out *out) {
   out->common.workload_fpr = s->share * frequent + (1 - s->share) * out->common.expected_fpr;
 }
 
-/* Removes if its base does. */
-static unsigned abilities(const besom_filter *f) {
-  const besom_filter *base = const_stacked(f)->stack.layers[0];
-  return f->kind->info.abilities | (base->kind->info.abilities & BESOM_CAN_REMOVE);
-}
-
 static const besom_filter *layer(const besom_filter *f, size_t i) {
   return i < const_stacked(f)->stack.n ? const_stacked(f)->stack.layers[i] : NULL;
 }
@@ -289,6 +283,13 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
   if (n % 2 == 0 || n > MAX_STACK_LAYERS || !(s->share >= 0 && s->share <= 1)) return BESOM_CORRUPT;
   if (f->capacity == 0 || f->capacity > MAX_CAPACITY) return BESOM_CORRUPT;
   return besom__layer_chain_load(&s->stack, f, in, n);
+}
+
+/* Keys are inserted and removed later if the layers can do that. */
+static unsigned abilities(const besom_filter *f) {
+  const struct besom_kind *kind = const_stacked(f)->stack.layers[0]->kind;
+  return BESOM_TAKES_SAMPLE | (kind->insert ? (unsigned)BESOM_INSERTS_LATER : 0) |
+         (kind->remove ? (unsigned)BESOM_CAN_REMOVE : 0);
 }
 
 const struct besom_kind besom__stacked = {

@@ -1,7 +1,7 @@
 /*
  * A program of an older version: compiled against headers whose structs lack their newest members
  * (older_headers.py), run with the current library. Every struct that the library fills has a guard
- * zone behind it, which must stay as it is; every struct that the library reads is followed by
+ * zone behind it, which must stay as it is. Every struct that the library reads is followed by
  * bytes that are no valid members.
  */
 #include <besom.h>

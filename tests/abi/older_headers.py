@@ -2,8 +2,8 @@
 """older_headers.py FROM TO: the headers as an older version could have had them.
 
 Every struct that may grow loses its last member; those of besom_types.h, and those marked "Frozen",
-do not. A program that is compiled
-against these headers must run with the current library (client.c).
+do not. A program that is compiled against these headers must run with the current library
+(client.c).
 """
 import pathlib
 import re

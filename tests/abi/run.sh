@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# run.sh SOURCE_DIR LIBRARY_DIR WORK_DIR CC: compiles client.c against older headers (older_headers.py)
-# and runs it with the current shared library.
+# run.sh SOURCE_DIR LIBRARY_DIR WORK_DIR CC: compiles client.c against older headers
+# (older_headers.py) and runs it with the current shared library.
 set -eu
 source=$1 library=$2 work=$3 cc=$4
 rm -rf "$work"

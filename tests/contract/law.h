@@ -72,6 +72,7 @@ extern const law task_laws[];
 extern const law memory_laws[];
 extern const law config_laws[];
 extern const law argument_laws[];
+extern const law ability_laws[];
 extern const law size_laws[];
 extern const law golden_laws[];
 

@@ -1,6 +1,6 @@
 /*
- * besom_build, from keys or sorted digests, makes the filter that inserts make, or returns a status and
- * none.
+ * besom_build, from keys or sorted digests, makes the filter that inserts make, or returns a status
+ * and none.
  */
 #include <stdlib.h>
 
@@ -292,6 +292,36 @@ static void no_lists_are_answered_no_or_unsupported(void **state) {
   free(denied);
 }
 
+/*
+ * besom_input.like: the same geometry, hash and seed, and repeated keys are inserted once, so that
+ * the same set makes the same filter. No configuration is needed.
+ */
+static void a_filter_is_built_like_another(void **state) {
+  const subject *s = subject_of(state);
+  besom_config config = config_of(s, N, 1.0 / 64);
+  uint64_t *keys = keys_u64(MEMBERS, 2 * N), missing = 5;
+  besom_filter *like = make_of_u64(s, &config, keys, N), *f = NULL;
+  for (size_t i = 0; i < N; i++) keys[N + i] = keys[N - 1 - i];
+  array_source yes;
+  source_of_u64(&yes, keys, 2 * N);
+  besom_input input = {.yes = &yes.api, .like = like};
+  besom_status status = besom_build(NULL, &input, &f);
+  if (status == BESOM_OK) {
+    assert_holds_u64(f, keys, N);
+    assert_valid(f);
+    if (can(s, BESOM_CAN_COUNT)) assert_int_equal(stats_of(f).keys, N);
+    assert_int_equal(stats_of(f).slots, stats_of(like).slots);
+    assert_int_equal(stats_of(f).capacity, stats_of(like).capacity);
+    assert_int_equal(besom_hash_u64(f, missing).hi, besom_hash_u64(like, missing).hi);
+  } else {
+    assert_status(BESOM_UNSUPPORTED, status);
+    assert_false(can(s, BESOM_CAN_INSERT));
+    assert_null(f);
+  }
+  besom_free(f), besom_free(like);
+  free(keys);
+}
+
 /* A source of digests that returns them in batches of varying size. */
 typedef struct digest_array {
   besom_digest_source api;
@@ -515,6 +545,7 @@ const law build_laws[] = {
     LAW(a_distinct_build_takes_each_key_once, EVERY_SUBJECT, CAN_BUILD),
     LAW(a_failing_source_ends_the_build, EVERY_KIND, CAN_BUILD),
     LAW(progress_can_stop_a_build, EVERY_KIND, CAN_BUILD),
+    LAW(a_filter_is_built_like_another, EVERY_SUBJECT, CAN_BUILD),
     LAW(no_lists_are_answered_no_or_unsupported, EVERY_KIND, CAN_BUILD),
     LAW(building_sorted_is_inserting, EVERY_SUBJECT, BESOM_CAN_BUILD_SORTED),
     LAW(appending_copies_is_inserting_them, EVERY_SUBJECT,

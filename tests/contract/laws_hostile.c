@@ -81,7 +81,8 @@ static void absurd_fields_are_refused(void **state) {
 }
 
 /*
- * Any answer is correct: with BESOM_OPEN_TRUSTED, wrong answers are the risk of the caller, crashes not.
+ * Any answer is correct: with BESOM_OPEN_TRUSTED, wrong answers are the risk of the caller, crashes
+ * not.
  */
 static void call_all_queries(const besom_filter *f) {
   uint64_t n = 0;

@@ -48,7 +48,7 @@ static void assert_is_union(const subject *s, const besom_config *config,
 }
 
 /* Kinds that count keep all copies; other kinds do not know which keys are in both. */
-static void assert_items_of_union(const subject *s, const pair *p, const besom_filter *merged) {
+static void assert_keys_of_union(const subject *s, const pair *p, const besom_filter *merged) {
   uint64_t a = stats_of(p->a).keys, b = stats_of(p->b).keys, both = stats_of(merged).keys;
   assert_true(both >= (a > b ? a : b) && both <= a + b);
   if (can(s, BESOM_CAN_COUNT)) assert_int_equal(both, a + b);
@@ -67,7 +67,7 @@ static void merging_is_union(void **state) {
       besom_filter *merged = NULL;
       assert_status(BESOM_OK, besom_merge(p.a, p.b, &merged));
       assert_is_union(s, &config, merged, n);
-      assert_items_of_union(s, &p, merged);
+      assert_keys_of_union(s, &p, merged);
       besom_free(merged);
       assert_status(BESOM_OK, besom_merge(p.b, p.a, &merged));
       assert_is_union(s, &config, merged, n);

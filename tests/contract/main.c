@@ -33,7 +33,7 @@ static const law *const all_laws[] = {
     membership_laws, full_laws,     multiset_laws, exception_laws, adapt_bound_laws, tombstone_laws,
     value_laws,      cache_laws,    list_laws,     moving_laws,    file_laws,        hostile_laws,
     merge_laws,      build_laws,    patch_laws,    growth_laws,    task_laws,        memory_laws,
-    config_laws,     argument_laws, golden_laws,
+    config_laws,     argument_laws, ability_laws,  golden_laws,
 #ifndef __SANITIZE_ADDRESS__ /* millions of queries, through code that the other laws run, too */
     rate_laws,       size_laws,
 #endif

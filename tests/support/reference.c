@@ -170,7 +170,7 @@ const char *reference_check(const reference *ref, const besom_filter *f) {
   if (besom_stats(f, &stats) != BESOM_OK) return "stats fail";
   /* Kinds without copies do not count a key that they already answer yes to. */
   if (ref->counts ? stats.keys != ref->items : stats.keys > ref->items)
-    return "a wrong number of items";
+    return "a wrong number of keys";
   for (size_t i = 0; i < ref->universe && !wrong; i++) wrong = reference_check_key(ref, f, i);
   return !wrong && ref->exact ? check_stored(ref, f) : wrong;
 }

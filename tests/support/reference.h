@@ -18,7 +18,7 @@ typedef struct address {
 
 typedef struct reference {
   size_t universe;
-  uint64_t items;
+  uint64_t items;   /* keys, copies included */
   uint64_t *copies; /* of each key */
   bool exact;       /* the addresses of the keys are known: a filter must agree exactly */
   bool counts;      /* the filter supports count */
@@ -42,7 +42,7 @@ void reference_remove(reference *ref, size_t i);
 /* An error in the answers of the filter for one key, or NULL. */
 const char *reference_check_key(const reference *ref, const besom_filter *f, size_t i);
 
-/* An error in the structure, the number of items, the answers or the entries; or NULL. */
+/* An error in the structure, the number of keys, the answers or the entries; or NULL. */
 const char *reference_check(const reference *ref, const besom_filter *f);
 
 /* All entries as addresses, ascending; the caller calls free(). NULL if iterating fails. */

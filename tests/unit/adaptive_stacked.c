@@ -165,7 +165,7 @@ static void it_learns_anew_when_popular_keys_change(void **state) {
 static void it_plans_anew_when_the_skew_is_wrong(void **state) {
   (void)state;
   stage s;
-  stage_open(&s, "negatives=40000,skew=150,lifetime=1000000", 10, 0.3);
+  stage_open(&s, "negatives=40000,skew=150,lifetime=1000000", 10.5, 0.3);
   ask(s.f, &s.z, 0, 600000, &s.last);
   assert_int_equal(s.last, BESOM_OK);
   uint64_t rebuilds = counter_of(s.f, "rebuilds");
@@ -237,7 +237,7 @@ static void a_rate_that_is_too_low_is_noticed(void **state) {
   enum { HOT = 2000 };
   stage s;
   uint64_t hot[HOT];
-  stage_open(&s, "negatives=40000,skew=75,lifetime=1000000", 10, 1);
+  stage_open(&s, "negatives=40000,skew=75,lifetime=1000000", 10.5, 1);
   for (size_t i = 0; i < HOT; i++) hot[i] = key_u64(MORE_MEMBERS, i);
   for (size_t i = 0; i < 400000; i++) { /* nineteen of twenty queries are for the hot keys */
     uint64_t key = i % 20 ? hot[i % HOT] : key_u64(NEGATIVES, i);

@@ -254,7 +254,7 @@ static const struct {
     {"acf-cyclic", "kicks longest_chain adapted"},
     {"acf-swapping", "kicks longest_chain adapted"},
     {"acf-cuckooing", "kicks longest_chain adapted"},
-    {"cached", "cached"},
+    {"cached", "exceptions"},
     {"adaptive-stacked", "rebuilds exceptions"},
 };
 

@@ -126,8 +126,7 @@ static void queries_go_on_while_the_table_is_exchanged(void **state) {
     assert_nothing_wrong(test.f);
     assert_int_equal(stats_of(test.f).slots, SLOTS);
     assert_int_equal(counter_of(test.f, "exceptions"), round % 2 ? EXCEPTIONS : 0);
-    for (size_t i = 0; i < EXCEPTIONS && round % 2; i++)
-      no_remove_u64(test.f, exception_keys[i]);
+    for (size_t i = 0; i < EXCEPTIONS && round % 2; i++) no_remove_u64(test.f, exception_keys[i]);
     assert_answers_like(test.f, plain);
     besom_free(test.f);
   }
@@ -289,7 +288,8 @@ static void sharing_is_refused_where_it_makes_no_sense(void **state) {
   temp_dir_make(&dir);
   temp_path path = temp_dir_file(&dir, "saved");
   assert_int_equal(besom_save_file(plain, path.text), BESOM_OK);
-  assert_int_equal(besom_open(path.text, &(besom_open_options){.flags = BESOM_OPEN_MMAP}, &mapped), BESOM_OK);
+  assert_int_equal(besom_open(path.text, &(besom_open_options){.flags = BESOM_OPEN_MMAP}, &mapped),
+                   BESOM_OK);
   assert_int_equal(besom_create(&(besom_config){.kind = "bloom", .capacity = 100}, &bloom),
                    BESOM_OK);
   assert_int_equal(besom_share(NULL), BESOM_INVALID);
