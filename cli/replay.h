@@ -22,8 +22,7 @@ typedef struct query_log {
 typedef enum adaptation {
   ADAPTS_NEVER,
   ADAPTS_ON_REPORT,    /* each false positive is reported to it (besom_adapt) */
-  ADAPTS_FROM_NO_LIST, /* built with the absent keys of the training queries as its no list
-                          (besom_build); further false positives are reported */
+  ADAPTS_FROM_NO_LIST, /* built with the absent keys of the training as its no list, then reports */
   ADAPTS_WITH_STORE,   /* it is in front of a store (besom_guard) */
 } adaptation;
 

@@ -247,9 +247,9 @@ static inline besom_status besom_store_lmdb(const char *directory,
 /* RocksDB, embedded. */
 typedef struct besom_rocksdb_options {
   uint64_t cache_bytes; /* block cache; default 32 MiB */
-  double
-      bloom_bits_per_key; /* of RocksDB's own filter; default 0: none, the guard has a better one */
-  bool direct_reads;      /* bypass the system's page cache */
+  /* Of RocksDB's own filter; default 0: none, the guard has a better one. */
+  double bloom_bits_per_key;
+  bool direct_reads; /* bypass the system's page cache */
   const besom_allocator *allocator;
 } besom_rocksdb_options;
 BESOM_API besom_status besom_store_rocksdb_sized(const char *directory,

@@ -26,13 +26,13 @@ struct af {
   unsigned abilities;
   uint64_t items;    /* members, with multiplicity */
   uint64_t capacity; /* of the table at its present size */
-  uint64_t
-      max_capacity; /* the filter grows on its own up to this many items; 0: it does not grow */
-  uint64_t reports; /* items reported on this server */
-  uint64_t fixed;   /* reports of false positives that are now answered no */
-  uint64_t refused; /* reports that failed because the reserve was full */
-  besom_task *task; /* growth in steps, or NULL; freed with the filter */
-  uint64_t job;     /* number of the job that runs the task (grow.c) */
+  /* The filter grows on its own up to this many items; 0: it does not grow. */
+  uint64_t max_capacity;
+  uint64_t reports;      /* items reported on this server */
+  uint64_t fixed;        /* reports of false positives that are now answered no */
+  uint64_t refused;      /* reports that failed because the reserve was full */
+  besom_task *task;      /* growth in steps, or NULL; freed with the filter */
+  uint64_t job;          /* number of the job that runs the task (grow.c) */
   struct bytes incoming; /* received by AF.LOADCHUNK so far */
   uint64_t incoming_len; /* length of `incoming` when it is complete */
 };

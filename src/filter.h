@@ -21,9 +21,9 @@
 #define DEFAULT_FPR (1.0 / 256)
 
 /*
- * The hot public calls on one key. Each filter points at the form that fits it (filter_hot.c): a public
- * call is one check and one jump. A kind may have forms of its own, which hash and search in one function,
- * specialised by hash, instruction set and width.
+ * The hot public calls on one key. Each filter points at the form that fits it (filter_hot.c): a
+ * public call is one check and one jump. A kind may have forms of its own, which hash and search in
+ * one function, specialised by hash, instruction set and width.
  */
 struct query_calls {
   bool (*contains)(const besom_filter *f, const void *key, size_t len);
@@ -314,9 +314,9 @@ static inline void besom__resume_writers(const besom_filter *f) {
 /* -------------------------------------------------------------- making filters */
 
 /*
- * Chooses the forms of the hot calls. Whoever changes what they depend on (kind, hash, width, mapping,
- * task) calls it afterwards. besom__snapshot_calls: for the filter that the caller of a concurrent filter
- * knows.
+ * Chooses the forms of the hot calls. Code that changes what they depend on (kind, hash, width,
+ * mapping, task) calls it afterwards. It does nothing for a snapshot handle, whose calls
+ * besom__snapshot_calls sets once.
  */
 void besom__choose_calls(besom_filter *f);
 void besom__snapshot_calls(besom_filter *f);

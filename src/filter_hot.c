@@ -1,6 +1,6 @@
 /*
  * The hot calls on one key: queries and inserts. A filter points at one table of each (struct
- * query_calls, struct insert_calls in filter.h), chosen when the filter is made, so that a public call
+ * query_calls, struct insert_calls in filter.h), chosen when the filter is made. So a public call
  * has no branches for what the filter is: concurrent, mapped, busy, of which hash.
  */
 #include "filter.h"

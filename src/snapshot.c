@@ -26,9 +26,9 @@
 enum state { OPEN, REPLACING, TASK };
 
 struct reader_slot {
-  _Alignas(
-      CACHE_LINE) _Atomic uint64_t owner; /* 1 + the phase of the reader that owns it; 0: none */
-  _Atomic uint64_t others[2];             /* number of further readers, by phase */
+  /* 1 + the phase of the reader that owns it; 0: none. */
+  _Alignas(CACHE_LINE) _Atomic uint64_t owner;
+  _Atomic uint64_t others[2]; /* number of further readers, by phase */
 };
 
 struct snapshot_handle {

@@ -58,8 +58,7 @@ static findings run(bool full, report *numbers) {
   for (int log_slots = 22; log_slots <= (full ? 26 : 22); log_slots += 4) {
     const besom_kind_info *kind;
     for (size_t i = 0; (kind = besom_kinds(i)) != NULL; i++)
-      if ((kind->abilities & BESOM_CAN_MERGE) &&
-          (kind->abilities & BESOM_CAN_BUILD_SORTED)) /* a table */
+      if ((kind->abilities & BESOM_CAN_MERGE) && (kind->abilities & BESOM_CAN_BUILD_SORTED))
         finding(&found, test_kind(kind->name, (uint64_t)1 << log_slots, &d, numbers));
   }
   driver_free(&d);

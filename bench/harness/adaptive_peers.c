@@ -32,8 +32,8 @@ besom_config peer_config(const char *kind, uint64_t slots, uint32_t width, const
   besom_config config = {.kind = kind, .slots = slots, .width = width, .seed = seed};
   if (has_slots(&config)) return config;
   config.slots = config.width = 0;
-  config.capacity =
-      (uint64_t)(highest_cuckoo_load * (double)slots); /* as many slots as the others have */
+  /* As many slots as the others have. */
+  config.capacity = (uint64_t)(highest_cuckoo_load * (double)slots);
   config.fpr = ldexp(1, -(int)width);
   if (strcmp(kind, adaptive_peer_kinds[ACF]) == 0) config.options = "selector_bits=1";
   return config;

@@ -232,8 +232,8 @@ static uint64_t peel(const struct fuse *x, struct peeling *p) {
       uint64_t other = at.cell[k];
       p->keys[other]--;
       p->hashes[other] ^= other == cell ? 0 : hash;
-      p->order[found] =
-          (uint32_t)other; /* without a branch: it would be mispredicted half the time */
+      /* Without a branch: it would be mispredicted half the time. */
+      p->order[found] = (uint32_t)other;
       found += p->keys[other] == 1;
     }
   }

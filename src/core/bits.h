@@ -116,8 +116,8 @@ ALWAYS_INLINE uint32_t equal_bytes_16(const uint8_t *at, uint8_t byte) {
   uint32_t result = 0;
   for (unsigned i = 0; i < 2; i++) {
     uint64_t x = load64_shared(at + 8 * i) ^ byte * BYTE_ONES;
-    uint64_t zero =
-        ~(((x & ~BYTE_TOPS) + ~BYTE_TOPS) | x) & BYTE_TOPS; /* the top bit of each byte that is 0 */
+    /* The top bit of each byte that is 0. */
+    uint64_t zero = ~(((x & ~BYTE_TOPS) + ~BYTE_TOPS) | x) & BYTE_TOPS;
     result |= (uint32_t)((zero >> 7) * UINT64_C(0x0102040810204080) >> 56) << (8 * i);
   }
   return result;

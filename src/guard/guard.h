@@ -124,9 +124,10 @@ struct besom_guard {
   struct savepoint savepoint;
   struct undo_entry *undo; /* the undo log of the transaction */
   size_t undo_n, undo_room;
-  uint64_t group_changes;  /* since the last group commit */
-  besom_status tx_error;   /* not OK: half a change cannot be undone, so the transaction must be
-                             rolled back; in TX_FAILED: why it was */
+  uint64_t group_changes; /* since the last group commit */
+  /* Not OK: half a change cannot be undone, so the transaction must be rolled back. In TX_FAILED:
+     why it was. */
+  besom_status tx_error;
   bool filter_stale;       /* the rollback did not finish: the filter must be resynced */
   besom_status sync_error; /* not OK: why a group was rolled back; the next sync reports it */
   bool nondurable;         /* the last commit may be lost in a power cut */

@@ -56,8 +56,8 @@ struct training {
   unsigned log;
   float *weights;
   float *squares; /* sum of squared gradients per weight; the larger, the smaller the steps */
-  besom_digest
-      *order; /* per key: a random number; 2 * its offset in the sample + (1 if a member) */
+  /* Per key: a random number; 2 * its offset in the sample + (1 if a member). */
+  besom_digest *order;
   size_t keys, room;
 };
 

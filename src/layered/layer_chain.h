@@ -12,8 +12,8 @@
 struct layer_chain {
   besom_filter **layers; /* an array of max, in the struct of the kind */
   unsigned n, max;
-  bool
-      plain_first; /* the first layer sees the digest unchanged: saves work when it decides alone */
+  /* The first layer sees the digest unchanged: saves work when it decides alone. */
+  bool plain_first;
 };
 
 /*

@@ -103,9 +103,8 @@ static besom_status build_planned(struct stacked *s, const struct stack_options 
   if (!besom__stack_plan(&objective, frequencies, &plan)) return BESOM_INVALID;
   if (plan.stack.layers == 1) {
     besom_config own = *config;
-    if (config->bits_per_key == 0)
-      own.fpr =
-          fmin(plan.stack.rates[0], objective.fpr); /* lower, if the worst-case rate is limited */
+    if (config->bits_per_key == 0) /* Lower, if the worst-case rate is limited. */
+      own.fpr = fmin(plan.stack.rates[0], objective.fpr);
     return add_one_layer(s, options, &own, capacity, members);
   }
   s->share = plan.share;

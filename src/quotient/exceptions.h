@@ -20,7 +20,7 @@ struct exception_set {
 bool besom__exceptions_has(const struct exception_set *m, besom_digest d);
 
 /*
- * Adds a digest. OK also if it is in the set. Returns RESERVE_FULL if the cells would take more than
+ * Adds a digest. OK also if it is in the set. RESERVE_FULL if the cells would take more than
  * max_bytes, NO_MEMORY; nothing has changed then.
  */
 besom_status besom__exceptions_add(struct exception_set *m, const besom_allocator *allocator,

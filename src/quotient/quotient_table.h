@@ -348,8 +348,8 @@ ALWAYS_INLINE uint32_t slots_equal_in(const struct qtable *t, const uint8_t *blo
                                       unsigned n, uint64_t remainder, unsigned width) {
   const uint8_t *planes = block + t->remainders_at, *bytes = planes + 8 * (width % 8) + i;
   unsigned left_in_line = 64 - ((uintptr_t)bytes & 63);
-  unsigned back = (16 - left_in_line) &
-                  (0 - (unsigned)((left_in_line < 16) & (n <= left_in_line))); /* no branch */
+  /* No branch. */
+  unsigned back = (16 - left_in_line) & (0 - (unsigned)((left_in_line < 16) & (n <= left_in_line)));
   uint32_t equal = ~UINT32_C(0);
   for (unsigned j = 0; j < width / 8; j++)
     equal &= equal_bytes_16(bytes + 64 * j - back, (uint8_t)(remainder >> (8 * j))) >> back;

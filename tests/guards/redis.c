@@ -135,8 +135,8 @@ static void a_stopped_server_is_IO(void **state) {
   size_t failures = 0;
   for (size_t k = 2; k < 30; k++) {
     besom_status status = besom_guard_get_u64(s.guard, key_u64(MEMBERS, k), NULL);
-    assert_true(status == BESOM_IO ||
-                status == BESOM_OK); /* the last commit may still be in the overlay */
+    /* The last commit may still be in the overlay. */
+    assert_true(status == BESOM_IO || status == BESOM_OK);
     failures += status == BESOM_IO;
   }
   assert_true(failures > 14);

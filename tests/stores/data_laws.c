@@ -152,8 +152,8 @@ static void calls_are_counted_exactly(subject *s) {
   assert_int_equal(store->ops->table_remove(store, BESOM_TABLE_KEYS, key), BESOM_NOT_FOUND);
   assert_int_equal(store->ops->begin(store), BESOM_OK);
   assert_int_equal(store->ops->commit(store, true), BESOM_OK);
-  assert_false(
-      store_is(store, m, &keys)); /* two scans: of an epoch without records, and of NOTES */
+  /* Two scans: of an epoch without records, and of NOTES. */
+  assert_false(store_is(store, m, &keys));
   besom_store_statistics stats;
   assert_int_equal(besom_store_stats(store, &stats), BESOM_OK);
   assert_int_equal(stats.appends, 5);

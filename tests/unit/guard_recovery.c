@@ -118,8 +118,8 @@ static void damaged_checkpoints_are_ignored(void **state) {
     uint8_t *bad = heap_array(len + 20, 1);
     memcpy(bad, good, len);
     if (i < len) bad[i] ^= (uint8_t)(1 << i % 8);
-    assert_true(
-        write_whole_file(path.text, bad, i < len ? len : i)); /* a flipped bit, or trailing bytes */
+    /* A flipped bit, or trailing bytes. */
+    assert_true(write_whole_file(path.text, bad, i < len ? len : i));
     free(bad);
     assert_int_equal(subject_reopen(s), BESOM_OK);
     assert_int_equal(stats_of(s).rebuilt, i < len || i > len);

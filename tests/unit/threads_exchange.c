@@ -331,10 +331,8 @@ static void a_filter_that_cannot_be_shared_is_as_it_was(void **state) {
 
 /* ------------------------------------------------------------------ in front of a store */
 
-enum {
-  STORED = SCALE == 1 ? 600 : 1500,
-  WIDE = 4
-}; /* keys per thread; a width so small that threads share many buckets */
+/* Keys per thread; a width so small that threads share many buckets. */
+enum { STORED = SCALE == 1 ? 600 : 1500, WIDE = 4 };
 
 /* A filter, its memory store, and the lock of the store, which takes one call at a time. */
 struct archive {
