@@ -19,7 +19,7 @@
 
 static struct record {
   uint64_t bucket;
-  char word[16];
+  char word[24];
 } table[WORDS];
 static size_t records;
 static unsigned long reads; /* what a filter is there to save */
@@ -101,7 +101,7 @@ static besom_status delete (besom_filter *f, const char *word) {
 static unsigned long reads_of_absent_words(besom_filter *f) {
   unsigned long before = reads;
   besom_match where;
-  char word[16];
+  char word[24];
   for (int i = 0; i < 20000; i++) {
     snprintf(word, sizeof word, "absent-%d", i);
     if (get(f, word, &where)) exit(1);
@@ -114,7 +114,7 @@ int main(void) {
   besom_reverse reverse = {.digest_of = digest_of};
   besom_filter *f;
   besom_match where;
-  char word[16];
+  char word[24];
   if (besom_create(&config, &f) != BESOM_OK || besom_bind(f, &reverse) != BESOM_OK) return 1;
   for (int i = 0; i < WORDS; i++) {
     snprintf(word, sizeof word, "word-%d", i);
