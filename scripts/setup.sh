@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# setup.sh demo|check|report|test: installs the Debian packages that are missing for a make target.
+# setup.sh demo|check|report|test|cross: installs the Debian packages that are missing for a make target.
 set -eu
 
 demo=(gcc libc6-dev make cmake libxxhash-dev liblmdb-dev)
@@ -8,13 +8,17 @@ report=("${demo[@]}" librocksdb-dev python3 gnuplot-nox git)
 test=("${report[@]}" binutils pkg-config libcmocka-dev clang clang-format-14 libclang-rt-14-dev
   libhiredis-dev redis-server chromium chromium-driver valgrind)
 
+cross=(gcc libc6-dev libxxhash-dev gcc-s390x-linux-gnu libc6-dev-s390x-cross gcc-aarch64-linux-gnu
+  libc6-dev-arm64-cross qemu-user)
+
 case ${1-} in
 demo) wanted=("${demo[@]}") ;;
 check) wanted=("${check[@]}") ;;
 report) wanted=("${report[@]}") ;;
 test) wanted=("${test[@]}") ;;
+cross) wanted=("${cross[@]}") ;;
 *)
-  echo "usage: $0 demo|check|report|test" >&2
+  echo "usage: $0 demo|check|report|test|cross" >&2
   exit 2
   ;;
 esac

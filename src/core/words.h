@@ -23,4 +23,13 @@ ALWAYS_INLINE void store64(void *at, uint64_t x) {
   memcpy(at, &x, sizeof x);
 }
 
+/* x as it is in a file: little-endian; and back. */
+ALWAYS_INLINE uint64_t file_order64(uint64_t x) {
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+  return __builtin_bswap64(x);
+#else
+  return x;
+#endif
+}
+
 #endif

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "core/words.h"
 
 static bool is_empty(besom_digest d) {
   return d.hi == 0 && d.lo == 0;
@@ -12,13 +13,17 @@ static bool equal(besom_digest a, besom_digest b) {
   return a.hi == b.hi && a.lo == b.lo;
 }
 
-/* The digest {0, 0} means an empty slot. A key with this digest is treated as {0, 1}. */
-static besom_digest nonzero(besom_digest d) {
-  return is_empty(d) ? (besom_digest){0, 1} : d;
+/*
+ * A digest as it is stored: in the byte order of files, so that the slots can be saved and mapped
+ * as they are. {0, 0} means an empty slot; a key with this digest is treated as {0, 1}.
+ */
+static besom_digest stored(besom_digest d) {
+  if (is_empty(d)) d.lo = 1;
+  return (besom_digest){file_order64(d.hi), file_order64(d.lo)};
 }
 
 static uint64_t bucket_of(const struct cache *c, besom_digest d) {
-  return (uint64_t)((unsigned __int128)d.lo * c->buckets >> 64);
+  return (uint64_t)((unsigned __int128)file_order64(d.lo) * c->buckets >> 64);
 }
 
 static unsigned used_slots(const besom_digest *bucket) {
@@ -65,7 +70,7 @@ void besom__cache_free(struct cache *c, const besom_allocator *allocator) {
 /* ------------------------------------------------------------------ digests */
 
 bool besom__cache_has(const struct cache *c, besom_digest d) {
-  d = nonzero(d);
+  d = stored(d);
   uint64_t first = bucket_of(c, d) * CACHE_WAYS;
   unsigned i = slot_of(c->digests + first, d);
   if (i == CACHE_WAYS) return false;
@@ -115,8 +120,8 @@ static uint32_t evict_least_used(struct cache *c, uint64_t first) {
 }
 
 void besom__cache_add(struct cache *c, besom_digest d) {
-  d = nonzero(d);
   if (besom__cache_has(c, d)) return;
+  d = stored(d);
   uint64_t first = bucket_of(c, d) * CACHE_WAYS;
   uint32_t uses = 0;
   if (used_slots(c->digests + first) == CACHE_WAYS) {
@@ -130,10 +135,15 @@ void besom__cache_add(struct cache *c, besom_digest d) {
 }
 
 void besom__cache_remove(struct cache *c, besom_digest d) {
-  d = nonzero(d);
+  d = stored(d);
   uint64_t first = bucket_of(c, d) * CACHE_WAYS;
   unsigned i = slot_of(c->digests + first, d);
   if (i < CACHE_WAYS) remove_slot(c, first, i);
+}
+
+besom_digest besom__cache_at(const struct cache *c, uint64_t slot) {
+  besom_digest d = c->digests[slot];
+  return (besom_digest){file_order64(d.hi), file_order64(d.lo)};
 }
 
 /* ------------------------------------------------------------------ checks */

@@ -23,7 +23,7 @@
 enum cache_policy { CACHE_LRU, CACHE_TOPK }; /* part of the file format */
 
 struct cache {
-  besom_digest *digests; /* CACHE_WAYS per bucket; {0, 0} is an empty slot, after the used ones */
+  besom_digest *digests; /* CACHE_WAYS per bucket, as in a file; {0, 0} is an empty slot */
   _Atomic uint32_t *uses;
   uint64_t buckets; /* at least 1 */
   uint64_t count;
@@ -46,6 +46,9 @@ void besom__cache_add(struct cache *c, besom_digest d);
 
 /* Removes the digest, if the cache has it. */
 void besom__cache_remove(struct cache *c, besom_digest d);
+
+/* The digest of a used slot, {0, 0} of an empty one. */
+besom_digest besom__cache_at(const struct cache *c, uint64_t slot);
 
 /* NULL, or what is wrong. For digests from a file. */
 const char *besom__cache_check(const struct cache *c);

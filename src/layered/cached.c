@@ -199,7 +199,7 @@ static besom_status adapt(besom_filter *f, besom_digest d) {
 /* An entry of one filter's cache is kept if the other filter does not hold the key. */
 static void merge_cache(struct cache *into, const struct cache *from, const besom_filter *other) {
   for (uint64_t i = 0; i < from->buckets * CACHE_WAYS; i++) {
-    besom_digest d = from->digests[i];
+    besom_digest d = besom__cache_at(from, i);
     if ((d.hi || d.lo) && !contains(other, d)) besom__cache_add(into, d);
   }
 }
@@ -281,7 +281,6 @@ static const char *validate(const besom_filter *f) {
 
 /* ------------------------------------------------------------------ files */
 
-/* Digests are saved as they are in memory, which is little-endian on every supported machine. */
 static void save(const besom_filter *f, struct sections_out *out) {
   const struct cached *c = const_cached(f);
   besom__write_u64(&out->parameters, c->cache.buckets);

@@ -47,10 +47,6 @@ const char *besom__aqf_validate(const besom_filter *f) {
 
 /* ------------------------------------------------------------------ files */
 
-/*
- * The cells of the exceptions are saved as they are in memory: little-endian on every machine that
- * has a fast path.
- */
 void besom__aqf_save(const besom_filter *f, struct sections_out *out) {
   const struct aqf *a = const_aqf(f);
   besom__quotient_save(&a->base.table, out);

@@ -6,7 +6,7 @@ static besom_status merge_exceptions(struct aqf *into, const besom_filter *from,
                                      const besom_filter *other) {
   const struct exception_set *m = &const_aqf(from)->exceptions;
   for (uint64_t i = 0; i < m->size; i++) {
-    besom_digest d = m->cells[i];
+    besom_digest d = besom__exception_at(m, i);
     if ((d.hi == 0 && d.lo == 0) || besom__aqf_contains(other, d)) continue;
     besom_status status = besom__exceptions_add(&into->exceptions, &into->base.head.allocator, d,
                                                 besom__aqf_exception_bytes(into));

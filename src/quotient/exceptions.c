@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "core/words.h"
 
 #define FIRST_SIZE 16
 
@@ -10,9 +11,13 @@ static bool is_free(besom_digest d) {
   return d.hi == 0 && d.lo == 0;
 }
 
-/* The digest {0, 0} marks a free cell. One in 2^128 keys is stored as its neighbour. */
-static besom_digest placed(besom_digest d) {
-  return is_free(d) ? (besom_digest){0, 1} : d;
+/*
+ * A digest as it is stored: in the byte order of files, so that the cells can be saved as they are.
+ * {0, 0} is a free cell; one in 2^128 keys is stored as its neighbour.
+ */
+static besom_digest stored(besom_digest d) {
+  if (is_free(d)) d.lo = 1;
+  return (besom_digest){file_order64(d.hi), file_order64(d.lo)};
 }
 
 static bool equal(besom_digest a, besom_digest b) {
@@ -20,7 +25,7 @@ static bool equal(besom_digest a, besom_digest b) {
 }
 
 static uint64_t home_of(besom_digest d, uint64_t size) {
-  return (uint64_t)((unsigned __int128)d.lo * size >> 64);
+  return (uint64_t)((unsigned __int128)file_order64(d.lo) * size >> 64);
 }
 
 static uint64_t next_cell(uint64_t i, uint64_t size) {
@@ -45,8 +50,13 @@ static uint64_t cell_of(const besom_digest *cells, uint64_t size, besom_digest d
 
 bool besom__exceptions_has(const struct exception_set *m, besom_digest d) {
   if (m->count == 0) return false;
-  d = placed(d);
+  d = stored(d);
   return equal(m->cells[cell_of(m->cells, m->size, d)], d);
+}
+
+besom_digest besom__exception_at(const struct exception_set *m, uint64_t cell) {
+  besom_digest d = m->cells[cell];
+  return (besom_digest){file_order64(d.hi), file_order64(d.lo)};
 }
 
 static besom_status grow(struct exception_set *m, const besom_allocator *allocator,
@@ -66,12 +76,12 @@ static besom_status grow(struct exception_set *m, const besom_allocator *allocat
 
 besom_status besom__exceptions_add(struct exception_set *m, const besom_allocator *allocator,
                                    besom_digest d, uint64_t max_bytes) {
-  d = placed(d);
   if (besom__exceptions_has(m, d)) return BESOM_OK;
   if (too_full(m->count + 1, m->size)) {
     besom_status status = grow(m, allocator, max_bytes);
     if (status != BESOM_OK) return status;
   }
+  d = stored(d);
   m->cells[cell_of(m->cells, m->size, d)] = d;
   m->count++;
   return BESOM_OK;
@@ -79,7 +89,7 @@ besom_status besom__exceptions_add(struct exception_set *m, const besom_allocato
 
 /* Frees the cell and moves back the digests that a search would no longer reach. */
 static void remove_one(struct exception_set *m, besom_digest d) {
-  uint64_t hole = cell_of(m->cells, m->size, placed(d));
+  uint64_t hole = cell_of(m->cells, m->size, stored(d));
   for (uint64_t i = next_cell(hole, m->size); !is_free(m->cells[i]); i = next_cell(i, m->size)) {
     uint64_t home = home_of(m->cells[i], m->size);
     if (distance(home, i, m->size) < distance(hole, i, m->size))

@@ -12,7 +12,7 @@
 #include "besom.h"
 
 struct exception_set {
-  besom_digest *cells; /* {0, 0}: a free cell */
+  besom_digest *cells; /* as in a file; {0, 0}: a free cell */
   uint64_t size;       /* cells */
   uint64_t count;
 };
@@ -25,6 +25,9 @@ bool besom__exceptions_has(const struct exception_set *m, besom_digest d);
  */
 besom_status besom__exceptions_add(struct exception_set *m, const besom_allocator *allocator,
                                    besom_digest d, uint64_t max_bytes);
+
+/* The digest of a cell; {0, 0} of a free one. */
+besom_digest besom__exception_at(const struct exception_set *m, uint64_t cell);
 
 /* Removes a digest. Returns whether it was in the set. */
 bool besom__exceptions_remove(struct exception_set *m, besom_digest d);
