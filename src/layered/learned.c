@@ -109,7 +109,8 @@ static besom_status read_config(const besom_config *config, struct learned_optio
   const char *text = config->options;
   struct option option;
   besom_status status;
-  *options = (struct learned_options){.bits = config->bits_per_key,
+  *options = (struct learned_options){.sandwiched = true,
+                                      .bits = config->bits_per_key,
                                       .fpr = config->fpr != 0 ? config->fpr : DEFAULT_FPR};
   while ((status = besom__option_next(&text, &option)) == BESOM_OK)
     if ((status = read_option(options, &option)) != BESOM_OK) return status;
