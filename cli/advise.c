@@ -327,8 +327,8 @@ static void print_plan(const query_log *log, double bits_per_key) {
   plan_text_print(stdout, &plan);
 }
 
-static int run(words words) {
-  (void)words;
+static int run(words args) {
+  (void)args;
   if (!given.set.n) usage_error("--set is missing: a file with the keys of the set");
   if (!given.queries.n) usage_error("--queries is missing: a file with the queried keys");
   if (given.json && given.plan)

@@ -231,7 +231,7 @@ static void add_no_list(besom_filter *f, key_reader *no) {
   }
 }
 
-static int run(words words) {
+static int run(words args) {
   if (given.fpr && given.bits) usage_error("--fpr and --bits exclude each other: give one of them");
   key_reader *yes = keys_open(given.yes, &given.form),
              *no = given.no.n ? keys_open(given.no, &given.form) : NULL;
@@ -247,8 +247,8 @@ static int run(words words) {
   bar_end();
   besom_statistics stats = filter_stats(f);
   uint64_t read = keys_count(yes);
-  filter_save(f, words.at[0]);
-  fprintf(stderr, "%s: %s, %llu keys, %.2f bits per key", words.at[0], stats.kind,
+  filter_save(f, args.at[0]);
+  fprintf(stderr, "%s: %s, %llu keys, %.2f bits per key", args.at[0], stats.kind,
           (unsigned long long)stats.keys, stats.bits_per_key);
   if (read > stats.keys)
     fprintf(stderr, ", %llu duplicates", (unsigned long long)(read - stats.keys));

@@ -151,11 +151,10 @@ static _Noreturn void explain(besom_status status, const besom_filter *f, const 
   fail("%s: %s", path, position);
 }
 
-static int change_all(words words, change *change_keys, const char *changed,
-                      const char *unchanged) {
-  const char *path = words.at[0];
+static int change_all(words args, change *change_keys, const char *changed, const char *unchanged) {
+  const char *path = args.at[0];
   besom_filter *f = filter_load(path);
-  key_reader *keys = keys_open((struct words){words.at + 1, words.n - 1}, &given.form);
+  key_reader *keys = keys_open((words){args.at + 1, args.n - 1}, &given.form);
   outcome o = {0, 0};
   besom_bytes batch[KEYS_PER_BATCH];
   bar_begin("reading keys", "bytes");
@@ -173,16 +172,16 @@ static int change_all(words words, change *change_keys, const char *changed,
   return o.changed || !o.unchanged ? EXIT_YES : EXIT_NO;
 }
 
-static int add(words words) {
-  return change_all(words, given.no ? add_no_keys : add_keys, "added", "");
+static int add(words args) {
+  return change_all(args, given.no ? add_no_keys : add_keys, "added", "");
 }
 
-static int remove_all(words words) {
-  return change_all(words, remove_keys, "removed", "not found");
+static int remove_all(words args) {
+  return change_all(args, remove_keys, "removed", "not found");
 }
 
-static int fix(words words) {
-  return change_all(words, fix_keys, "fixed", "answered no already");
+static int fix(words args) {
+  return change_all(args, fix_keys, "fixed", "answered no already");
 }
 
 const verb add_verb = {"add", "add keys to a filter", &add_command, add};

@@ -234,11 +234,11 @@ static int get(const char *directory, words keys) {
   return all ? EXIT_YES : EXIT_NO;
 }
 
-static int put_one(const char *directory, words words) {
-  if (words.n != 2) usage_error("db put: expected a key and a value");
+static int put_one(const char *directory, words args) {
+  if (args.n != 2) usage_error("db put: expected a key and a value");
   open_database(directory, true);
-  put((besom_bytes){words.at[0], strlen(words.at[0])},
-      (besom_bytes){words.at[1], strlen(words.at[1])}, directory);
+  put((besom_bytes){args.at[0], strlen(args.at[0])}, (besom_bytes){args.at[1], strlen(args.at[1])},
+      directory);
   check_database(besom_guard_sync(guard), directory);
   return 0;
 }

@@ -306,8 +306,8 @@ static void write_page(const report *table) {
   page_finish(p, given.html);
 }
 
-static int run(words words) {
-  (void)words;
+static int run(words args) {
+  (void)args;
   interrupt_leaves("the temporary database was removed");
   double start = now();
   open_database();

@@ -38,14 +38,13 @@ static besom_status append(void *ctx, const void *data, size_t len) {
   return BESOM_OK;
 }
 
-static int diff(words words) {
-  besom_filter *old = filter_open(words.at[0]), *fresh = filter_open(words.at[1]);
+static int diff(words args) {
+  besom_filter *old = filter_open(args.at[0]), *fresh = filter_open(args.at[1]);
   file_bytes patch = {NULL, 0};
   besom_sink sink = {.write = append, .ctx = &patch};
-  check(besom_diff(old, fresh, &sink), "the difference between %s and %s", words.at[0],
-        words.at[1]);
-  file_write(words.at[2], &patch);
-  fprintf(stderr, "%s: %zu bytes, %.2f %% of the filter\n", words.at[2], patch.len,
+  check(besom_diff(old, fresh, &sink), "the difference between %s and %s", args.at[0], args.at[1]);
+  file_write(args.at[2], &patch);
+  fprintf(stderr, "%s: %zu bytes, %.2f %% of the filter\n", args.at[2], patch.len,
           100.0 * (double)patch.len / (double)filter_stats(fresh).bytes);
   free(patch.data);
   besom_free(old);
@@ -53,16 +52,16 @@ static int diff(words words) {
   return 0;
 }
 
-static int patch(words words) {
-  besom_filter *old = filter_open(words.at[0]), *fresh = NULL;
-  file_bytes patch = file_read(words.at[1]);
+static int patch(words args) {
+  besom_filter *old = filter_open(args.at[0]), *fresh = NULL;
+  file_bytes patch = file_read(args.at[1]);
   besom_status status = besom_patch(old, patch.data, patch.len, &fresh);
   if (status == BESOM_INCOMPATIBLE)
-    fail("%s: this patch was made for another filter than %s", words.at[1], words.at[0]);
+    fail("%s: this patch was made for another filter than %s", args.at[1], args.at[0]);
   if (status == BESOM_CORRUPT)
-    fail("%s: not a patch, or damaged. besom diff makes patches", words.at[1]);
-  check(status, "%s", words.at[1]);
-  filter_save(fresh, words.at[2]);
+    fail("%s: not a patch, or damaged. besom diff makes patches", args.at[1]);
+  check(status, "%s", args.at[1]);
+  filter_save(fresh, args.at[2]);
   free(patch.data);
   besom_free(old);
   besom_free(fresh);

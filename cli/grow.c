@@ -23,21 +23,21 @@ static const command grow_command = {
     .most_words = 1,
 };
 
-static int grow(words words) {
-  besom_filter *f = filter_load(words.at[0]);
+static int grow(words args) {
+  besom_filter *f = filter_load(args.at[0]);
   besom_statistics before = filter_stats(f);
   uint64_t target = slots ? slots : 2 * before.slots;
   besom_status status = besom_resize(f, target, NULL);
   if (status == BESOM_UNSUPPORTED)
     fail("%s: filters of kind %s cannot grow. Build a larger one: besom build --capacity",
-         words.at[0], before.kind);
+         args.at[0], before.kind);
   if (status == BESOM_INVALID)
     fail("%s: cannot grow from %llu to %llu slots: the factor is not a power of two, or no bits of "
          "the remainders would be left",
-         words.at[0], (unsigned long long)before.slots, (unsigned long long)target);
-  check(status, "growing %s", words.at[0]);
-  filter_save(f, words.at[0]);
-  fprintf(stderr, "%s: capacity %llu keys, was %llu\n", words.at[0],
+         args.at[0], (unsigned long long)before.slots, (unsigned long long)target);
+  check(status, "growing %s", args.at[0]);
+  filter_save(f, args.at[0]);
+  fprintf(stderr, "%s: capacity %llu keys, was %llu\n", args.at[0],
           (unsigned long long)filter_stats(f).capacity, (unsigned long long)before.capacity);
   besom_free(f);
   return 0;

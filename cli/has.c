@@ -22,13 +22,13 @@ static const command has_command = {
     .examples = "  besom has blocked.besom example.com && echo blocked",
 };
 
-static int run(words words) {
-  besom_filter *f = filter_open(words.at[0]);
+static int run(words args) {
+  besom_filter *f = filter_open(args.at[0]);
   bool all = true;
-  for (size_t i = 1; i < words.n; i++) {
-    bool yes = besom_contains(f, words.at[i], strlen(words.at[i]));
+  for (size_t i = 1; i < args.n; i++) {
+    bool yes = besom_contains(f, args.at[i], strlen(args.at[i]));
     all &= yes;
-    if (!quiet) printf("%s\t%s\n", yes ? "yes" : "no", words.at[i]);
+    if (!quiet) printf("%s\t%s\n", yes ? "yes" : "no", args.at[i]);
   }
   besom_free(f);
   return all ? EXIT_YES : EXIT_NO;

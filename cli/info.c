@@ -142,13 +142,13 @@ static void print_json(const besom_filter *f, const besom_statistics *s) {
   printf("]}\n");
 }
 
-static int info(words words) {
-  besom_filter *f = filter_open(words.at[0]);
+static int info(words args) {
+  besom_filter *f = filter_open(args.at[0]);
   besom_statistics stats = filter_stats(f);
   if (json)
     print_json(f, &stats);
   else
-    print_table(words.at[0], f, &stats);
+    print_table(args.at[0], f, &stats);
   besom_free(f);
   return 0;
 }
@@ -162,16 +162,16 @@ static const command verify_command = {
     .most_words = 1,
 };
 
-static int verify(words words) {
+static int verify(words args) {
   besom_fault fault = {0};
   besom_open_options options = {.flags = BESOM_OPEN_MMAP, .fault = &fault};
   besom_filter *f = NULL;
-  besom_status status = besom_open(words.at[0], &options, &f);
-  if (status == BESOM_IO) fail("%s: %s", words.at[0], strerror(errno));
+  besom_status status = besom_open(args.at[0], &options, &f);
+  if (status == BESOM_IO) fail("%s: %s", args.at[0], strerror(errno));
   if (status == BESOM_CORRUPT && fault.what)
-    fail("%s: %s (at byte %llu)", words.at[0], fault.what, (unsigned long long)fault.offset);
-  check(status, "%s", words.at[0]);
-  printf("%s: valid\n", words.at[0]);
+    fail("%s: %s (at byte %llu)", args.at[0], fault.what, (unsigned long long)fault.offset);
+  check(status, "%s", args.at[0]);
+  printf("%s: valid\n", args.at[0]);
   besom_free(f);
   return 0;
 }

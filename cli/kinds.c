@@ -49,8 +49,8 @@ static void print_table(void) {
   report_finish(r);
 }
 
-static int run(words words) {
-  (void)words;
+static int run(words args) {
+  (void)args;
   for (size_t i = 0; json && besom_kinds(i); i++) print_json(besom_kinds(i));
   if (!json) print_table();
   return 0;

@@ -17,29 +17,29 @@ static const command merge_command = {
                 "  besom merge all.besom old.besom new.besom",
 };
 
-static int merge(words words) {
-  besom_filter *all = filter_load(words.at[1]);
-  for (size_t i = 2; i < words.n; i++) {
-    besom_filter *next = filter_open(words.at[i]), *both = NULL;
+static int merge(words args) {
+  besom_filter *all = filter_load(args.at[1]);
+  for (size_t i = 2; i < args.n; i++) {
+    besom_filter *next = filter_open(args.at[i]), *both = NULL;
     besom_status status = besom_merge(all, next, &both);
     if (status == BESOM_INCOMPATIBLE)
       fail("%s and %s differ in kind, hash, seed or size. Build the second one with: "
            "besom build --like %s",
-           words.at[1], words.at[i], words.at[1]);
+           args.at[1], args.at[i], args.at[1]);
     if (status == BESOM_FULL)
       fail("%s: the merged filter is too small for its keys. Grow every filter first: besom grow",
-           words.at[i]);
+           args.at[i]);
     if (status == BESOM_RESERVE_FULL)
       fail("%s: the reserve of the merged filter is too small for the adaptations of all filters. "
            "Grow every filter first, which enlarges the reserve: besom grow",
-           words.at[i]);
-    check(status, "merging %s", words.at[i]);
+           args.at[i]);
+    check(status, "merging %s", args.at[i]);
     besom_free(all);
     besom_free(next);
     all = both;
   }
-  filter_save(all, words.at[0]);
-  fprintf(stderr, "%s: %llu keys\n", words.at[0], (unsigned long long)filter_stats(all).keys);
+  filter_save(all, args.at[0]);
+  fprintf(stderr, "%s: %llu keys\n", args.at[0], (unsigned long long)filter_stats(all).keys);
   besom_free(all);
   return 0;
 }

@@ -91,9 +91,9 @@ static uint64_t show(const besom_bytes *keys, size_t n, const uint64_t *bitmap) 
   return selected;
 }
 
-static int run(words words) {
-  besom_filter *f = filter_open(words.at[0]);
-  key_reader *keys = keys_open((struct words){words.at + 1, words.n - 1}, &given.form);
+static int run(words args) {
+  besom_filter *f = filter_open(args.at[0]);
+  key_reader *keys = keys_open((words){args.at + 1, args.n - 1}, &given.form);
   besom_bytes batch[KEYS_PER_BATCH];
   uint64_t bitmap[KEYS_PER_BATCH / 64], selected = 0;
   bar_begin("querying", "bytes");

@@ -22,8 +22,8 @@ static uint64_t absent_key(const query_generator *g, uint64_t number) {
   return random_at(KEY_SEED, first_absent * (1 + (uint64_t)g->workload) + number);
 }
 
-query_generator generator_create(workload workload, uint64_t members) {
-  return (query_generator){.workload = workload,
+query_generator generator_create(workload kind, uint64_t members) {
+  return (query_generator){.workload = kind,
                            .members = members,
                            .popularity = zipf_create(skew, popular_keys),
                            .costly = allocate(MAX_COSTLY, sizeof(uint64_t))};

@@ -33,7 +33,7 @@ typedef struct query_generator {
 /* The key of a member; members are numbered from 0. */
 uint64_t member_key(uint64_t number);
 
-query_generator generator_create(workload workload, uint64_t members);
+query_generator generator_create(workload kind, uint64_t members);
 void generator_free(query_generator *g);
 
 /* Generates the next n <= MAX_QUERIES_AT_ONCE queries. is_member says which keys are members. */

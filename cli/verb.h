@@ -10,7 +10,7 @@ enum { EXIT_YES = 0, EXIT_NO = 1 };
 typedef struct verb {
   const char *name, *summary;
   const command *command;
-  int (*run)(words words); /* called after parsing; returns the exit code */
+  int (*run)(words args); /* called after parsing; returns the exit code */
 } verb;
 
 /* All verbs, in the order of --help; NULL-terminated. */

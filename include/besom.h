@@ -76,7 +76,7 @@
 extern "C" {
 #endif
 
-#define BESOM_INLINE static inline /* defined in besom_abi.h */
+#define BESOM_INLINE static inline /* declares a function that besom_abi.h defines */
 
 #define BESOM_VERSION_MAJOR 0
 #define BESOM_VERSION_MINOR 1
@@ -120,7 +120,8 @@ BESOM_API const char *besom_version(void);
  *               filter; default 16 per key, and three times that if the number of keys is unknown.
  * flags         BESOM_CONCURRENT: a concurrent filter (see Threads). 64 bytes per 4096 slots and 5
  *               KB more; calls take a third to a half longer. BESOM_DISTINCT: besom_build inserts a
- *               repeated key once; 16 bytes per key while it builds.
+ *               repeated key once; 16 bytes per key while it builds. If build_memory is given,
+ *               BESOM_DISTINCT has no effect on kinds that count.
  * allocator     NULL for the default.
  */
 typedef struct besom_config {
@@ -149,8 +150,9 @@ typedef struct besom_config {
 /*
  * Checks a configuration without making a filter. On any status but BESOM_OK, text (may be NULL if
  * size is 0) gets one sentence: which member is wrong and what range it has. It needs no more than
- * 200 bytes. What depends on the keys (besom_build) is not checked. Cost: some trials with 64 KB of
- * memory. Statuses: as besom_create.
+ * 200 bytes. What depends on the keys (besom_build) is not checked, but capacity or slots must be
+ * given. Cost: some trials with 64 KB of memory. Statuses: as besom_create; OK for kinds that can
+ * only be built.
  */
 BESOM_INLINE besom_status besom_config_check(const besom_config *config, char *text, size_t size);
 
@@ -246,8 +248,8 @@ BESOM_INLINE besom_status besom_build(const besom_config *config, const besom_in
 /* -------------------------------------------------------------- queries */
 
 /*
- * contains: may the key be a member? false is certain. A NULL filter answers true. Cost: about one
- * read of memory. Digest-only queries of `learned` have a higher false-positive rate.
+ * contains: may the key be a member? false is certain. An invalid argument is answered true. Cost:
+ * about one read of memory. Digest-only queries of `learned` have a higher false-positive rate.
  * contains_many: bit i % 64 of bitmap[i / 64] is the answer for keys[i]; (n + 63) / 64 words are
  * written, unused bits are 0. Errors: INVALID, and then every answer is yes.
  */
@@ -262,7 +264,7 @@ BESOM_API besom_status besom_contains_many_digest(const besom_filter *f,
                                                   const besom_digest *digests, size_t n,
                                                   uint64_t *bitmap);
 
-/* The digest of a key under the filter's hash and seed; {0, 0} for a NULL filter. */
+/* The digest of a key under the filter's hash and seed; {0, 0} for an invalid argument. */
 BESOM_API besom_digest besom_hash(const besom_filter *f, const void *key, size_t len);
 BESOM_API besom_digest besom_hash_u64(const besom_filter *f, uint64_t key);
 
@@ -374,11 +376,11 @@ BESOM_API besom_status besom_resize(besom_filter *f, uint64_t slots, besom_task 
 
 /*
  * Rebuilds the filter under a new seed (16 bytes; NULL for random ones). yes must give all members.
- * All adaptations are dropped. no (may be NULL) gives absent keys that are adapted for. Takes the
- * memory of a second filter. If task is NULL it is done at once; else see besom_task_step. Errors:
- * FULL, RESERVE_FULL (not all of no fits), CANCELLED, NO_MEMORY, NEEDS_STORE (the filter is bound:
- * its stored keys would be in other buckets; or the kind cannot adapt without stored keys), and
- * what a source returned.
+ * All adaptations are dropped, the no list (besom_no_add) is empty, and values are 0. no (may be
+ * NULL) gives absent keys that are adapted for. Takes the memory of a second filter. If task is
+ * NULL it is done at once; else see besom_task_step. Errors: FULL, RESERVE_FULL (not all of no
+ * fits), NO_MEMORY, NEEDS_STORE (the filter is bound: its stored keys would be in other buckets; or
+ * the kind cannot adapt without stored keys), and what a source returned.
  */
 BESOM_API besom_status besom_rekey(besom_filter *f, const besom_source *yes, const besom_source *no,
                                    const uint8_t *seed, besom_task **task);
@@ -426,7 +428,8 @@ BESOM_INLINE besom_status besom_stats(const besom_filter *f, besom_statistics *s
 
 /*
  * What only some kinds count: extended fingerprints, exceptions, kicks, rebuilds ... docs/kinds.md
- * lists the names. Writes up to cap counters and returns how many there are. Cost: as besom_stats.
+ * lists the names. Writes up to cap counters and returns how many there are; 0 for an invalid
+ * argument. Cost: as besom_stats.
  */
 BESOM_API size_t besom_counters(const besom_filter *f, besom_counter *out, size_t cap);
 

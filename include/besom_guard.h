@@ -38,7 +38,7 @@
  *                                                       thread at a time
  *
  *   Readers leave adapting to the writer. They may see a change, also of a batch, before it is
- *   committed.
+ *   committed. The allocator must be thread-safe.
  */
 #ifndef BESOM_GUARD_H
 #define BESOM_GUARD_H
@@ -86,6 +86,7 @@ typedef enum besom_durability {
 
 /*
  * filter      required; of a kind with BESOM_CAN_MATCH, and BESOM_CAN_ADAPT unless adapt is NEVER.
+ *             Without BESOM_CONCURRENT: the guard has locks of its own.
  * threads     one writer, many readers.
  * step_items  entries that a put migrates while a migration runs; default 64. A longer list of one
  *             bucket is migrated whole.
@@ -119,9 +120,9 @@ typedef struct besom_guard_config {
  * had the same kind, geometry, hash and seed.
  *
  * Errors: as besom_create; UNSUPPORTED (the kind; split without transactions), INVALID (quotient
- * and remainder have more than 64 bits together; options of more than 127 characters), INCOMPATIBLE
- * (another kind or layout; records are not in the buckets of this filter), FULL (too many records),
- * CORRUPT or NEWER_VERSION (the manifest), CANCELLED.
+ * and remainder have more than 64 bits together; options of more than 127 characters;
+ * BESOM_CONCURRENT), INCOMPATIBLE (another kind or layout; records are not in the buckets of this
+ * filter), FULL (too many records), CORRUPT or NEWER_VERSION (the manifest), CANCELLED.
  */
 BESOM_API besom_status besom_guard_open_sized(const besom_guard_config *config, size_t config_size,
                                               size_t filter_size, besom_store *store,
@@ -225,7 +226,7 @@ BESOM_API besom_status besom_guard_rekey(besom_guard *g);
 
 /*
  * Does what puts do besides: adapts to false positives that readers found, and migrates at most
- * max_items entries in one transaction (a longer list of one bucket whole). *finished (may be
+ * max_items >= 1 entries in one transaction (a longer list of one bucket whole). *finished (may be
  * NULL): no migration runs any more.
  */
 BESOM_API besom_status besom_guard_step(besom_guard *g, uint64_t max_items, bool *finished);

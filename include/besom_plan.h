@@ -36,10 +36,13 @@ typedef struct besom_workload besom_workload;
 
 /*
  * memory: bytes it may use, 0 for 64 MB; twice that for a moment while it grows or drops keys.
- * allocator may be NULL. Errors: INVALID (less than 4096 bytes), NO_MEMORY.
+ * allocator may be NULL. Errors: INVALID (less than 4096 bytes), NO_MEMORY, IO (no random bytes for
+ * the seed of its hash).
  */
 BESOM_API besom_status besom_workload_create(uint64_t memory, const besom_allocator *allocator,
                                              besom_workload **out);
+
+/* NULL is allowed. */
 BESOM_API void besom_workload_free(besom_workload *w);
 
 /*

@@ -29,9 +29,9 @@ typedef enum besom_status {
   BESOM_UNSUPPORTED = 5,    /* this filter does not have that operation */
   BESOM_NO_MEMORY = 6,      /* the allocator returned NULL */
   BESOM_FULL = 7,           /* the filter has no room for another key: resize it */
-  BESOM_NOT_FOUND = 8,      /* the key to remove is absent */
+  BESOM_NOT_FOUND = 8,      /* there is no such key */
   BESOM_INCOMPATIBLE = 9,   /* the filters differ in kind, hash, seed or geometry */
-  BESOM_CORRUPT = 10,       /* the bytes are not a saved filter, or are damaged */
+  BESOM_CORRUPT = 10,       /* not what besom has written, or damaged */
   BESOM_NEWER_VERSION = 11, /* saved by a later version, or of a kind this build lacks */
   BESOM_IO = 12,            /* a file could not be read or written: errno has the cause */
   BESOM_READ_ONLY = 13,     /* the filter is mapped from a file, or the store is read-only */
@@ -39,7 +39,7 @@ typedef enum besom_status {
   BESOM_NEEDS_STORE = 15,   /* the filter must be bound to its stored keys for that */
   BESOM_AMBIGUOUS = 16,     /* several fingerprints match: only the stored keys tell them apart */
   BESOM_IS_MEMBER = 17,     /* the reported key is a member, or is on the other list */
-  BESOM_BUSY = 18,          /* a task runs on this filter */
+  BESOM_BUSY = 18,          /* a task, a batch or a migration is under way */
   BESOM_LOCKED = 19,        /* another process has the store open */
   BESOM_RESERVE_FULL = 20,  /* the memory set aside for adaptation is used up */
   BESOM_DISK_FULL = 21,     /* the disk, or the store's own size limit, has no room */
@@ -47,7 +47,7 @@ typedef enum besom_status {
 
 /* -------------------------------------------------------------- keys, memory, streams */
 
-/* */
+/* A byte string. data may be NULL if len is 0. */
 typedef struct besom_bytes {
   const void *data;
   size_t len;
@@ -59,10 +59,11 @@ typedef struct besom_digest {
 } besom_digest;
 
 /*
- * Where memory comes from. allocate returns size zeroed bytes, aligned for any type, or
- * NULL; release gets the same size back. A filter of more than a few MB is one large allocation and
- * a small one per layer. The default allocator asks for huge pages: worth up to a third of a
- * query's time.
+ * Where memory comes from. allocate returns size zeroed bytes, aligned for any type, or NULL;
+ * release gets the same size back. Several threads may call it at once for a concurrent filter, a
+ * guard with threads, or filters that share it: it must be thread-safe then. A filter of more than
+ * a few MB is one large allocation and a small one per layer. The default allocator asks for huge
+ * pages: worth up to a third of a query's time.
  */
 typedef struct besom_allocator {
   void *(*allocate)(void *ctx, size_t size);

@@ -3,7 +3,7 @@
 #include "grow.h"
 
 /* Applies the change to one item. *changed says whether the filter is different now. */
-typedef besom_status (*change)(struct af *af, besom_bytes item, bool *changed);
+typedef besom_status (*item_change)(struct af *af, besom_bytes item, bool *changed);
 
 static besom_status report(struct af *af, besom_bytes item, bool *changed) {
   besom_digest digest = besom_hash(af->filter, item.data, item.len);
@@ -30,7 +30,7 @@ static besom_status no_remove(struct af *af, besom_bytes item, bool *changed) {
  * Replicates the items that changed the filter, in their order. A replica has an equal filter, so
  * they change it in the same way.
  */
-static int change_each(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, change change,
+static int change_each(RedisModuleCtx *ctx, RedisModuleString **argv, int argc, item_change change,
                        const char *name, const char *event, RedisModuleCmdFunc retry) {
   struct af *af = require_for_write(ctx, argv[1]);
   if (!af || !grow_if_needed(ctx, argv[1], af, 0, retry)) return REDISMODULE_OK;

@@ -278,8 +278,9 @@ static besom_status check_kind(const besom_config *c, const struct besom_kind *k
 
 besom_status besom_config_check_sized(const besom_config *config, size_t config_size, char *text,
                                       size_t size) {
-  if (!config || (!text && size)) return BESOM_INVALID;
+  if (!text && size) return BESOM_INVALID;
   struct explanation why = {text, size};
+  if (!config) return besom__explain(&why, BESOM_INVALID, "config is NULL");
   besom_config c;
   const struct besom_kind *kind;
   besom_copy_struct(&c, sizeof c, config, config_size);

@@ -25,12 +25,11 @@ static void adapt_to_queries(tested_filter *tested, uint64_t n) {
 }
 
 /* Nanoseconds per query, for keys that were never queried before. */
-static void measure(const tested_filter *tested, uint64_t queries, call_style style, uint64_t seed,
+static void measure(const tested_filter *tested, uint64_t n, call_style style, uint64_t seed,
                     driver *d, samples *out) {
   uint64_t hits;
   key_stream absent = stream_absent(seed);
-  samples_add(out, 1e9 * drive_contains(d, tested->filter, &absent, queries, style, &hits) /
-                       (double)queries);
+  samples_add(out, 1e9 * drive_contains(d, tested->filter, &absent, n, style, &hits) / (double)n);
 }
 
 typedef struct speeds {
@@ -58,7 +57,7 @@ static void judge(const speeds *s, findings *found) {
 }
 
 static findings run(bool full, report *numbers) {
-  uint64_t slots = (uint64_t)1 << (full ? 22 : 18), queries = full ? 1 << 22 : 1 << 19;
+  uint64_t slots = (uint64_t)1 << (full ? 22 : 18), n = full ? 1 << 22 : 1 << 19;
   uint64_t members = (uint64_t)((double)slots * load);
   int rounds = full ? 9 : 5;
   driver d = driver_create();
@@ -75,8 +74,8 @@ static findings run(bool full, report *numbers) {
     for (int round = 0; round < rounds; round++)
       for (int style = 0; style < CALL_STYLES; style++)
         for (int c = 0; c < MEASURED; c++)
-          measure(&filters[c], queries, (call_style)style, random_at(BENCH_SEED, (uint64_t)round),
-                  &d, &s.of[c][adapted][style]);
+          measure(&filters[c], n, (call_style)style, random_at(BENCH_SEED, (uint64_t)round), &d,
+                  &s.of[c][adapted][style]);
   }
   report_speeds(&s, numbers);
   findings found = {0};

@@ -94,10 +94,10 @@ static void *run_part(void *ctx) {
 
 /* Runs the parts concurrently. The first `workers` of them end by themselves. */
 static void run_round(part *parts, unsigned n, unsigned workers) {
-  gate gate = {n, workers};
+  gate start = {n, workers};
   pthread_t threads[MAX_THREADS];
   for (unsigned i = 0; i < n; i++) {
-    parts[i].gate = &gate;
+    parts[i].gate = &start;
     if (pthread_create(&threads[i], NULL, run_part, &parts[i])) fail("cannot create a thread");
   }
   for (unsigned i = 0; i < n; i++) pthread_join(threads[i], NULL);

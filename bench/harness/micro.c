@@ -130,15 +130,15 @@ static void find_machine(char model[MAX_TEXT]) {
   if (cpuinfo) fclose(cpuinfo);
 }
 
-static void write_command(int argc, char **argv, char command[MAX_TEXT]) {
-  size_t len = (size_t)snprintf(command, MAX_TEXT, "besom-bench");
+static void write_command_line(int argc, char **argv, char line[MAX_TEXT]) {
+  size_t len = (size_t)snprintf(line, MAX_TEXT, "besom-bench");
   for (int i = 0; i < argc && len < MAX_TEXT; i++)
-    len += (size_t)snprintf(command + len, MAX_TEXT - len, " %s", argv[i]);
+    len += (size_t)snprintf(line + len, MAX_TEXT - len, " %s", argv[i]);
 }
 
-static void print_head(const bench *b, const char *command, const char *machine) {
+static void print_head(const bench *b, const char *line, const char *machine) {
   printf("command: %s\nmachine: %s\nfilters: besom %s, %llu keys (%g of %llu slots, %llu bits)",
-         command, machine, besom_version(), (unsigned long long)micro_plan_items(&b->plan),
+         line, machine, besom_version(), (unsigned long long)micro_plan_items(&b->plan),
          b->plan.load, (unsigned long long)b->plan.slots, (unsigned long long)b->plan.width);
   for (size_t i = 0; i < b->case_count; i++) {
     const besom_statistics *stats = &b->cases[i].stats;
@@ -210,10 +210,9 @@ static void print_plan(const bench *b) {
   printf("}");
 }
 
-static void print_json(const bench *b, const report *rows, const char *command,
-                       const char *machine) {
+static void print_json(const bench *b, const report *rows, const char *line, const char *machine) {
   printf("{\"command\": ");
-  json_print_text(command);
+  json_print_text(line);
   printf(",\n\"machine\": ");
   json_print_text(machine);
   printf(",\n\"version\": ");
@@ -228,13 +227,13 @@ static void print_json(const bench *b, const report *rows, const char *command,
 typedef enum format { TABLE, CSV, JSON } format;
 
 static void print_results(const bench *b, format as, int argc, char **argv) {
-  char command[MAX_TEXT], machine[MAX_TEXT];
-  write_command(argc, argv, command);
+  char line[MAX_TEXT], machine[MAX_TEXT];
+  write_command_line(argc, argv, line);
   find_machine(machine);
   report *r = make_report(b, as == CSV);
-  if (as == TABLE) print_head(b, command, machine);
+  if (as == TABLE) print_head(b, line, machine);
   if (as == JSON)
-    print_json(b, r, command, machine);
+    print_json(b, r, line, machine);
   else
     report_print(r);
   report_free(r);

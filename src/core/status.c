@@ -26,7 +26,7 @@ const char *besom_strerror(besom_status status) {
   case BESOM_FULL:
     return "the filter is full";
   case BESOM_NOT_FOUND:
-    return "the key is not in the filter";
+    return "there is no such key";
   case BESOM_INCOMPATIBLE:
     return "the filters differ in kind, hash, seed or geometry";
   case BESOM_CORRUPT:
@@ -36,7 +36,7 @@ const char *besom_strerror(besom_status status) {
   case BESOM_IO:
     return "a file could not be read or written";
   case BESOM_READ_ONLY:
-    return "the filter is open read-only";
+    return "the filter or store is read-only";
   case BESOM_CANCELLED:
     return "cancelled by the caller";
   case BESOM_AMBIGUOUS:
@@ -44,7 +44,7 @@ const char *besom_strerror(besom_status status) {
   case BESOM_IS_MEMBER:
     return "the key is a member";
   case BESOM_BUSY:
-    return "a task is under way on this filter";
+    return "a task, a batch or a migration is under way";
   case BESOM_LOCKED:
     return "another process has the store open";
   case BESOM_RESERVE_FULL:

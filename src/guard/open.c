@@ -28,6 +28,7 @@ static bool is_config(const besom_guard_config *c) {
   if ((unsigned)c->adapt > BESOM_ADAPT_NEVER || (unsigned)c->layout > BESOM_LAYOUT_SPLIT)
     return false;
   if ((unsigned)c->durability > BESOM_DURABLE_SYNC || !c->filter->kind) return false;
+  if (c->filter->flags & BESOM_CONCURRENT) return false; /* a guard looks into its filter */
   if (c->filter->options && strlen(c->filter->options) >= OPTIONS_BYTES) return false;
   return c->grow_at >= 0 && c->grow_at <= 2 && c->rekey_at >= 0 && c->rekey_at <= 2;
 }

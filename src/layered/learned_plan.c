@@ -69,26 +69,26 @@ static double cautious_share(double above, double all, double squares, bool for_
   return keys > 0 ? fmin((seen + more) / keys, 1) : 1;
 }
 
-static void fit(struct learned_plan *s, double wish, bool sandwiched, bool for_rate) {
+static void fit(struct learned_plan *s, double target, bool sandwiched, bool for_rate) {
   if (for_rate)
-    besom__learned_plan_rate(s, wish, sandwiched);
+    besom__learned_plan_rate(s, target, sandwiched);
   else
-    besom__learned_plan_bits(s, wish, sandwiched);
+    besom__learned_plan_bits(s, target, sandwiched);
 }
 
 /*
  * A threshold that no key reaches leaves only the backup filter: every other threshold must be
  * better than that.
  */
-static struct learned_plan best(const struct score_histogram *scores, double wish, bool sandwiched,
-                                bool for_rate) {
+static struct learned_plan best(const struct score_histogram *scores, double target,
+                                bool sandwiched, bool for_rate) {
   double members = 0, others = 0, members_above = 0, others_above = 0;
   struct learned_plan least = {.bin = SCORE_BINS, .missed = 1, .wrong = 0};
   for (unsigned i = 0; i < SCORE_BINS; i++) {
     members += scores->yes[i];
     others += scores->no[i];
   }
-  fit(&least, wish, false, for_rate);
+  fit(&least, target, false, for_rate);
   for (unsigned i = SCORE_BINS; --i > 0 && members > 0;) {
     members_above += scores->yes[i];
     others_above += scores->no[i];
@@ -96,7 +96,7 @@ static struct learned_plan best(const struct score_histogram *scores, double wis
         .bin = i,
         .missed = fmax(1 - members_above / members, 0),
         .wrong = cautious_share(others_above, others, scores->no_squares, for_rate)};
-    fit(&s, wish, sandwiched, for_rate);
+    fit(&s, target, sandwiched, for_rate);
     if (for_rate ? s.bits < least.bits : s.fpr < least.fpr) least = s;
   }
   return least;

@@ -173,7 +173,7 @@ static besom_status drop_keys(besom_workload *w, bool bytes_short) {
 }
 
 /*
- * Makes arena_bytes for one more key: doubles what is full if the limit allows it, else drops other
+ * Makes room for one more key: doubles what is full if the limit allows it, else drops other
  * keys.
  */
 static besom_status make_room(besom_workload *w, size_t len) {

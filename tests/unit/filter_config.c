@@ -265,6 +265,8 @@ static void the_sentence_is_cut_to_the_buffer(void **state) {
   config.fpr = 0.1;
   assert_int_equal(besom_config_check(&config, NULL, 10), BESOM_INVALID);
   assert_int_equal(besom_config_check(NULL, whole, sizeof whole), BESOM_INVALID);
+  assert_string_equal(whole, "config is NULL");
+  assert_int_equal(besom_config_check(NULL, NULL, 0), BESOM_INVALID);
 }
 
 /* Members that the caller's struct does not have are not read: they are their default. */

@@ -156,6 +156,19 @@ static void keys_have_0_to_64_kib(void **state) {
   for_each_subject(extreme_sizes, BESOM_ADAPT_ALWAYS);
 }
 
+/* Its counters are behind a snapshot handle, where the guard would read zeros and never grow. */
+static void a_concurrent_filter_is_refused(void **state) {
+  (void)state;
+  besom_config filter = {.kind = "aqf", .capacity = 100, .flags = BESOM_CONCURRENT};
+  besom_guard_config config = {.filter = &filter, .threads = true};
+  besom_store *store = NULL;
+  besom_guard *g = NULL;
+  assert_int_equal(besom_store_memory(NULL, &store), BESOM_OK);
+  assert_int_equal(besom_guard_open(&config, store, &g), BESOM_INVALID);
+  assert_null(g);
+  besom_store_close(store);
+}
+
 /* ------------------------------------------------------------------ laws: adaptation */
 
 /* Queries an absent key. Returns whether it was no false positive, or is fixed now. */
@@ -404,6 +417,7 @@ int main(void) {
       cmocka_unit_test(of_duplicate_keys_the_oldest_is_returned),
       cmocka_unit_test(a_value_is_valid_until_released),
       cmocka_unit_test(keys_have_0_to_64_kib),
+      cmocka_unit_test(a_concurrent_filter_is_refused),
       cmocka_unit_test(a_fixed_false_positive_stays_fixed),
       cmocka_unit_test(the_policy_says_when_to_adapt),
       cmocka_unit_test(a_full_reserve_is_counted_and_no_error),

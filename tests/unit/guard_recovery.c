@@ -360,8 +360,8 @@ static void a_damaged_manifest_is_corrupt(void **state) {
 }
 
 static bool stop(void *ctx, uint64_t done, uint64_t total) {
-  uint64_t *seen = ctx;
-  *seen = done;
+  uint64_t *last = ctx;
+  *last = done;
   assert_true(total == 0 || done <= total);
   return false;
 }
