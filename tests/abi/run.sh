@@ -7,5 +7,5 @@ rm -rf "$work"
 mkdir -p "$work"
 python3 "$source/tests/abi/older_headers.py" "$source/include" "$work/include"
 "$cc" -std=c11 -Wall -Wextra -Werror -Wno-missing-field-initializers -I"$work/include" \
-  "$source/tests/abi/client.c" -o "$work/client" -L"$library" -lbesom -Wl,-rpath,"$library"
+  "$source/tests/abi/client.c" -o "$work/client" "$library/libbesom.so" -Wl,-rpath,"$library"
 "$work/client" "$work/filter.besom"
