@@ -216,9 +216,9 @@ BESOM_API besom_status besom_share(besom_filter *f);
  *
  * yes       the members. Required, unless digests is given.
  * no        keys that must be answered no (BESOM_CAN_BUILD_NO). An aqf becomes a yesno: exact on
- *           both lists, static except for remove, no_add and adapt. Kinds with BESOM_TAKES_SAMPLE
- *           take it as a sample of negative queries with weights, and promise nothing for single
- *           keys.
+ *           both lists, static except for remove, no_add and adapt, and never concurrent. Kinds
+ *           with BESOM_TAKES_SAMPLE take it as a sample of negative queries with weights, and
+ *           promise nothing for single keys.
  * digests   instead of yes: digests in ascending order, as besom_hash of a filter with this hash
  *           and seed returns them (BESOM_CAN_BUILD_SORTED). One sequential pass.
  * like      kind, geometry, hash and seed of this filter; config is not read and may be NULL.
