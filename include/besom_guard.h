@@ -218,9 +218,9 @@ BESOM_API besom_status besom_guard_sync(besom_guard *g);
 
 /*
  * Starts a migration to a new seed: what an adversary has learned is worthless, and the reserve is
- * empty again. Puts do the work, or besom_guard_step. Answers are exact all the time. Errors: BUSY
- * (a migration runs, or a batch is open), UNSUPPORTED (a store without transactions; kinds that
- * move fingerprints), NO_MEMORY.
+ * empty again. Puts do the work, and gets that read the store if config.threads is false, or
+ * besom_guard_step. Answers are exact all the time. Errors: BUSY (a migration runs, or a batch is
+ * open), UNSUPPORTED (a store without transactions; kinds that move fingerprints), NO_MEMORY.
  */
 BESOM_API besom_status besom_guard_rekey(besom_guard *g);
 
