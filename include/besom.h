@@ -25,8 +25,8 @@
  *     besom_X_u64      a key as an integer; the same key as its 8 bytes
  *     besom_X_digest   a digest, for callers that hash once and ask several times
  *     besom_X_many     an array of keys; two to three times as fast if the filter exceeds the cache
- *   A digest is valid for one seed. Do not keep digests across besom_rekey; while another thread may
- *   rekey the filter, use keys.
+ *   A digest is valid for one seed. Do not keep digests across besom_rekey. While another thread
+ *   may rekey the filter, use keys.
  *
  * Errors
  *   Every call that can fail returns a besom_status. After any status but BESOM_OK the filter is as
