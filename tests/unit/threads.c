@@ -24,7 +24,7 @@ static void adapt_keys(struct thread_test *test, unsigned adapter) {
     uint64_t key = key_u64(NEGATIVES, adapter * UINT64_C(100000000) + i);
     if (!besom_contains_u64(test->f, key)) continue;
     besom_status status = besom_adapt_u64(test->f, key);
-    expect(status == BESOM_OK || status == BESOM_FULL);
+    expect(status == BESOM_OK || status == BESOM_RESERVE_FULL);
     expect(status != BESOM_OK || !besom_contains_u64(test->f, key));
   }
 }
