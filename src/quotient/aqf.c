@@ -20,6 +20,7 @@
 #include "core/address.h"
 #include "quotient/aqf.h"
 #include "quotient/match.h"
+#include "quotient/quotient_calls.h"
 #include "quotient/walk.h"
 
 /* ------------------------------------------------------------------ creating and freeing */
@@ -71,21 +72,46 @@ bool besom__aqf_contains(const besom_filter *f, besom_digest d) {
   return LIKELY(!a->exceptions.count) || !besom__exceptions_has(&a->exceptions, d);
 }
 
-/*
- * Asks the table first. Then looks again at each yes that may be wrong; its block is in the cache
- * by now.
- */
+/* Keys of a batch that are looked up together. A multiple of 64. */
+#define BATCH_KEYS 512
+
+/* Looks again where the table is unsure; the blocks are in the cache by now. */
+static void query_extended(const struct aqf *a, const besom_digest *d, size_t n, uint64_t *bitmap) {
+  const struct qtable *t = &a->base.table;
+  uint64_t unsure[BATCH_KEYS / 64];
+  t->ops->contains_many_exactly(t, d, n, bitmap, unsure);
+  for (size_t i = 0; i < n; i += 64)
+    for (uint64_t left = unsure[i / 64]; left; left &= left - 1) {
+      struct matching m = besom__matching_start(t, d[i + trailing_zeros(left)]);
+      if (besom__next_match(&m)) bitmap[i / 64] |= left & (0 - left);
+    }
+}
+
+/* Clears the yes of each exception. */
+static void deny_exceptions(const struct exception_set *m, const besom_digest *d, size_t n,
+                            uint64_t *bitmap) {
+  for (size_t i = 0; i < n; i += 64) {
+    for (uint64_t left = bitmap[i / 64]; left; left &= left - 1)
+      besom__exceptions_prefetch(m, d[i + trailing_zeros(left)]);
+    for (uint64_t left = bitmap[i / 64]; left; left &= left - 1)
+      if (besom__exceptions_has(m, d[i + trailing_zeros(left)]))
+        bitmap[i / 64] &= ~(left & (0 - left));
+  }
+}
+
 void besom__aqf_contains_many(const besom_filter *f, const besom_digest *d, size_t n,
                               uint64_t *bitmap) {
   const struct aqf *a = const_aqf(f);
   const struct qtable *t = &a->base.table;
-  t->ops->contains_many(t, d, n, bitmap);
-  if (LIKELY(!t->extended && !a->exceptions.count)) return;
-  for (size_t i = 0; i < n; i += 64)
-    for (uint64_t left = bitmap[i / 64]; left; left &= left - 1) {
-      unsigned j = trailing_zeros(left);
-      if (!besom__aqf_contains(f, d[i + j])) bitmap[i / 64] &= ~(UINT64_C(1) << j);
-    }
+  for (size_t i = 0, some; i < n; i += some) {
+    some = n - i < BATCH_KEYS ? n - i : BATCH_KEYS;
+    if (UNLIKELY(t->extended))
+      query_extended(a, d + i, some, bitmap + i / 64);
+    else
+      t->ops->contains_many(t, d + i, some, bitmap + i / 64);
+    if (UNLIKELY(a->exceptions.count))
+      deny_exceptions(&a->exceptions, d + i, some, bitmap + i / 64);
+  }
 }
 
 /*
@@ -380,6 +406,18 @@ void besom__aqf_stats(const besom_filter *f, struct stats_out *out) {
   s->reserve_used = fmin(1, fmax(by_slots, by_exceptions));
 }
 
+/* ------------------------------------------------------------------ the kind */
+
+const struct query_calls *besom__aqf_query_calls(const besom_filter *f) {
+  const struct quotient_calls *calls = besom__calls_to_query(f);
+  return calls ? &calls->aqf_queries : NULL;
+}
+
+static const struct insert_calls *insert_calls(const besom_filter *f) {
+  const struct quotient_calls *calls = besom__calls_to_insert(f);
+  return calls ? &calls->aqf_inserts : NULL;
+}
+
 const struct besom_kind besom__aqf = {
     .info = {AQF_NAME, AQF_SUMMARY, AQF_ABILITIES},
     .size = sizeof(struct aqf),
@@ -389,6 +427,8 @@ const struct besom_kind besom__aqf = {
     .build = besom__yesno_build,
     .destroy = besom__aqf_destroy,
     .run_diff = &besom__quotient_run_diff,
+    .query_calls = besom__aqf_query_calls,
+    .insert_calls = insert_calls,
     .contains = besom__aqf_contains,
     .contains_many = besom__aqf_contains_many,
     .insert = insert,

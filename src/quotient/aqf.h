@@ -117,6 +117,7 @@ besom_status besom__yesno_build(besom_filter *f, const besom_config *config,
 /* Operations of filter.h. */
 besom_status besom__aqf_create_like(besom_filter *f, const besom_filter *model);
 void besom__aqf_destroy(besom_filter *f);
+const struct query_calls *besom__aqf_query_calls(const besom_filter *f);
 bool besom__aqf_contains(const besom_filter *f, besom_digest d);
 void besom__aqf_contains_many(const besom_filter *f, const besom_digest *d, size_t n,
                               uint64_t *bitmap);

@@ -41,10 +41,21 @@ static bool too_full(uint64_t count, uint64_t size) {
   return 8 * count > 7 * size;
 }
 
-/* The cell of the digest, or the free cell where it would go. There is always a free cell. */
+/* How far the digest in cell i is from its home. */
+static uint64_t displacement(const besom_digest *cells, uint64_t i, uint64_t size) {
+  return distance(home_of(cells[i], size), i, size);
+}
+
+/*
+ * The cell of the digest, or the one where it would be inserted: a free one, or the first one whose
+ * digest is nearer to its home than this one would be. There is always a free cell.
+ */
 static uint64_t cell_of(const besom_digest *cells, uint64_t size, besom_digest d) {
   uint64_t i = home_of(d, size);
-  while (!is_free(cells[i]) && !equal(cells[i], d)) i = next_cell(i, size);
+  for (uint64_t steps = 0; !is_free(cells[i]) && !equal(cells[i], d); steps++) {
+    if (displacement(cells, i, size) < steps) break;
+    i = next_cell(i, size);
+  }
   return i;
 }
 
@@ -59,6 +70,20 @@ besom_digest besom__exception_at(const struct exception_set *m, uint64_t cell) {
   return (besom_digest){file_order64(d.hi), file_order64(d.lo)};
 }
 
+void besom__exceptions_prefetch(const struct exception_set *m, besom_digest d) {
+  __builtin_prefetch(&m->cells[home_of(stored(d), m->size)]);
+}
+
+/* Inserts the digest into its cell; those from there to the next free cell move up by one. */
+static void insert(besom_digest *cells, uint64_t size, besom_digest d) {
+  for (uint64_t i = cell_of(cells, size, d);; i = next_cell(i, size)) {
+    besom_digest moved = cells[i];
+    cells[i] = d;
+    if (is_free(moved)) return;
+    d = moved;
+  }
+}
+
 static besom_status grow(struct exception_set *m, const besom_allocator *allocator,
                          uint64_t max_bytes) {
   uint64_t size = m->size + m->size / 4 + FIRST_SIZE, most = max_bytes / sizeof *m->cells;
@@ -67,7 +92,7 @@ static besom_status grow(struct exception_set *m, const besom_allocator *allocat
   besom_digest *cells = besom__allocate(allocator, (size_t)(size * sizeof *cells));
   if (!cells) return BESOM_NO_MEMORY;
   for (uint64_t i = 0; i < m->size; i++)
-    if (!is_free(m->cells[i])) cells[cell_of(cells, size, m->cells[i])] = m->cells[i];
+    if (!is_free(m->cells[i])) insert(cells, size, m->cells[i]);
   uint64_t count = m->count;
   besom__exceptions_free(m, allocator);
   *m = (struct exception_set){cells, size, count};
@@ -81,21 +106,18 @@ besom_status besom__exceptions_add(struct exception_set *m, const besom_allocato
     besom_status status = grow(m, allocator, max_bytes);
     if (status != BESOM_OK) return status;
   }
-  d = stored(d);
-  m->cells[cell_of(m->cells, m->size, d)] = d;
+  insert(m->cells, m->size, stored(d));
   m->count++;
   return BESOM_OK;
 }
 
-/* Frees the cell and moves back the digests that a search would no longer reach. */
+/* Frees the cell and moves the digests after it back, up to one that is at home. */
 static void remove_one(struct exception_set *m, besom_digest d) {
-  uint64_t hole = cell_of(m->cells, m->size, stored(d));
-  for (uint64_t i = next_cell(hole, m->size); !is_free(m->cells[i]); i = next_cell(i, m->size)) {
-    uint64_t home = home_of(m->cells[i], m->size);
-    if (distance(home, i, m->size) < distance(hole, i, m->size))
-      continue; /* its home is after the hole */
+  uint64_t hole = cell_of(m->cells, m->size, stored(d)), i = next_cell(hole, m->size);
+  while (!is_free(m->cells[i]) && displacement(m->cells, i, m->size) > 0) {
     m->cells[hole] = m->cells[i];
     hole = i;
+    i = next_cell(i, m->size);
   }
   m->cells[hole] = (besom_digest){0, 0};
   m->count--;
@@ -126,19 +148,21 @@ void besom__exceptions_free(struct exception_set *m, const besom_allocator *allo
   *m = (struct exception_set){0};
 }
 
+/*
+ * A digest is at home, or the cell before is used and the digests are in the order of their homes.
+ * So there is no free cell between a digest and its home.
+ */
+static bool is_in_place(const struct exception_set *m, uint64_t i) {
+  uint64_t before = i ? i - 1 : m->size - 1, steps = displacement(m->cells, i, m->size);
+  return steps == 0 || (!is_free(m->cells[before]) &&
+                        steps <= displacement(m->cells, before, m->size) + 1);
+}
+
 const char *besom__exceptions_check(const struct exception_set *m) {
   uint64_t count = 0;
   for (uint64_t i = 0; i < m->size; i++) count += !is_free(m->cells[i]);
   if (count != m->count || too_full(count, m->size)) return "the number of exceptions is wrong";
-  uint64_t free_cell = 0;
-  while (free_cell < m->size && !is_free(m->cells[free_cell])) free_cell++;
-  /* One turn from there: there must be no free cell between a digest and its home. */
-  for (uint64_t step = 0, last_free = free_cell; step < m->size; step++) {
-    uint64_t i = (free_cell + step) % m->size;
-    if (is_free(m->cells[i]))
-      last_free = i;
-    else if (distance(home_of(m->cells[i], m->size), i, m->size) >= distance(last_free, i, m->size))
-      return "an exception is not in its place";
-  }
+  for (uint64_t i = 0; i < m->size; i++)
+    if (!is_free(m->cells[i]) && !is_in_place(m, i)) return "an exception is not in its place";
   return NULL;
 }

@@ -1,6 +1,8 @@
 /*
  * Exceptions: the set of digests that a filter without a store must answer no. An open-addressing
- * hash table, at most seven eighths full, growing by a quarter; 16 bytes per cell.
+ * hash table, at most seven eighths full, growing by a quarter; 16 bytes per cell. Adjacent digests
+ * are in the order of their homes (Robin Hood hashing), so that a search for a digest that is not
+ * in the set ends at the first one whose home is after its own: 5 cells at most load, not 32.
  *
  * The set keeps whole digests, not prefixes. This takes 146 to 185 bits per exception instead of
  * about 80. In return exceptions survive resizing and merging unchanged, and can hide a member only
@@ -18,6 +20,9 @@ struct exception_set {
 };
 
 bool besom__exceptions_has(const struct exception_set *m, besom_digest d);
+
+/* Prefetches the cell where a search begins. The set is not empty. */
+void besom__exceptions_prefetch(const struct exception_set *m, besom_digest d);
 
 /*
  * Adds a digest. OK also if it is in the set. RESERVE_FULL if the cells would take more than

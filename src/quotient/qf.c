@@ -3,6 +3,7 @@
  * One remainder per key and nothing else: the baseline for every adaptive kind on the same table.
  */
 #include "core/address.h"
+#include "quotient/quotient_calls.h"
 #include "quotient/quotient_filter.h"
 
 /* ------------------------------------------------------------------ creating and freeing */
@@ -134,6 +135,18 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
   return BESOM_CORRUPT;
 }
 
+/* ------------------------------------------------------------------ the kind */
+
+static const struct query_calls *query_calls(const besom_filter *f) {
+  const struct quotient_calls *calls = besom__calls_to_query(f);
+  return calls ? &calls->qf_queries : NULL;
+}
+
+static const struct insert_calls *insert_calls(const besom_filter *f) {
+  const struct quotient_calls *calls = besom__calls_to_insert(f);
+  return calls ? &calls->qf_inserts : NULL;
+}
+
 const struct besom_kind besom__qf = {
     .info = {"qf", "quotient filter: counts, removes, merges, grows; not adaptive",
              BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE |
@@ -144,6 +157,8 @@ const struct besom_kind besom__qf = {
     .destroy = besom__quotient_destroy,
     .run_diff = &besom__quotient_run_diff,
     .bits_per_key = bits_per_key,
+    .query_calls = query_calls,
+    .insert_calls = insert_calls,
     .contains = contains,
     .contains_many = contains_many,
     .insert = insert,

@@ -5,6 +5,7 @@
 #include "core/options.h"
 #include "core/sort.h"
 #include "quotient/multislot.h"
+#include "quotient/quotient_calls.h"
 #include "quotient/quotient_diff.h"
 
 besom_status besom__quotient_options(const char *text, enum isa *isa, const char *name, bool *own) {
@@ -49,6 +50,19 @@ besom_status besom__quotient_create_like(besom_filter *f, const besom_filter *mo
   struct qtable_shape shape = besom__quotient_shape(&const_quotient_filter(model)->table);
   quotient_filter(f)->isa = const_quotient_filter(model)->isa;
   return besom__quotient_table_new(f, &shape, &quotient_filter(f)->table);
+}
+
+/* ------------------------------------------------------------------ hot calls */
+
+/* A filter that is still being made has no operations yet. */
+const struct quotient_calls *besom__calls_to_query(const besom_filter *f) {
+  const struct qtable *t = &const_quotient_filter(f)->table;
+  return t->ops && has_constant_offsets(t) && f->hasher.id == HASH_XXH3 ? t->ops->calls : NULL;
+}
+
+const struct quotient_calls *besom__calls_to_insert(const besom_filter *f) {
+  const struct qtable *t = &const_quotient_filter(f)->table;
+  return t->has_heads && !t->value_bits ? besom__calls_to_query(f) : NULL;
 }
 
 /* ------------------------------------------------------------------ files */

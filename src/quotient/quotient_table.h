@@ -69,7 +69,8 @@ struct block_run {
 enum table_code { NO_CODE, CODE, CODE_AND_BYTES, TAGS };
 
 struct qtable_ops;
-struct qtable_appender; /* order.h */
+struct qtable_appender; /* appender.h */
+struct quotient_calls;  /* quotient_calls.h */
 struct region;          /* table_regions.h */
 
 struct qtable {
@@ -117,6 +118,12 @@ struct qtable_ops {
   enum answer (*contains)(const struct qtable *t, besom_digest d);
   void (*contains_many)(const struct qtable *t, const besom_digest *d, size_t n, uint64_t *bitmap);
   /*
+   * The answers of contains: yes and no in the bitmap; MAYBE in `unsure`, a bitmap too, and no in
+   * the bitmap. For tables in which something is extended. Not for shared tables.
+   */
+  void (*contains_many_exactly)(const struct qtable *t, const besom_digest *d, size_t n,
+                                uint64_t *bitmap, uint64_t *unsure);
+  /*
    * contains_many, for shared tables only (table_regions.h). Bit i of `unsure`, a bitmap too:
    * answer i is not valid, because the region changed meanwhile or the run leaves its block.
    */
@@ -146,6 +153,9 @@ struct qtable_ops {
   besom_status (*insert)(struct qtable *t, besom_digest d, bool *present);
   besom_status (*insert_many)(struct qtable *t, const besom_digest *d, size_t n, bool *present,
                               size_t *done);
+  /* insert of a quotient and a remainder, for what insert_in_block (block_insert.h) does not do. */
+  besom_status (*insert_far)(struct qtable *t, uint64_t quotient, uint64_t remainder,
+                             bool *present);
   /* Appends the remainders of ascending digests to a table that is being filled. INVALID, FULL: see
    * the appender. */
   besom_status (*append)(struct qtable_appender *a, const besom_digest *d, size_t n);
@@ -167,6 +177,7 @@ struct qtable_ops {
    * be FULL. */
   besom_status (*merge)(const struct qtable *a, const struct qtable *b, struct qtable *into);
   const struct qtable_ops *shared; /* the same for tables that several threads share */
+  const struct quotient_calls *calls; /* of plain filters with such a table (quotient_calls.h) */
 };
 
 /*
@@ -204,6 +215,28 @@ size_t besom__qtable_size(const struct qtable *t);
 
 /* NULL if every invariant holds, else a message. Safe on any bits. */
 const char *besom__qtable_check(const struct qtable *t);
+
+/* ------------------------------------------------------------------ constant offsets */
+
+/*
+ * In a table without code, all offsets up to that of the heads depend only on the width. This is
+ * what a query needs of such a table, with offsets that are constants if the width is one. The
+ * counters are 0.
+ */
+static inline bool has_constant_offsets(const struct qtable *t) {
+  return t->code == NO_CODE || t->code == TAGS;
+}
+
+ALWAYS_INLINE struct qtable with_constant_offsets(const struct qtable *t, unsigned width) {
+  return (struct qtable){.blocks = t->blocks,
+                         .slots = t->slots,
+                         .stride = t->stride,
+                         .width = (uint8_t)width,
+                         .words_at = 1,
+                         .remainders_at = 17,
+                         .heads_at = (uint16_t)(17 + 8 * width),
+                         .has_heads = true};
+}
 
 /* ------------------------------------------------------------------ inside a block */
 
@@ -340,24 +373,21 @@ static inline uint64_t block_tags(const struct qtable *t, const uint8_t *block) 
 }
 
 /*
- * slots_equal for slots i .. i+n-1 only, n <= 16, as bits 0 .. n-1. Touches no cache line in which
- * none of them is: if the 16 bytes would reach into the next line needlessly, they are read further
- * back.
+ * slots_equal for those of slots i .. i+15 that `run` has as bits 0 .. 15, slot i among them if
+ * there are any. Touches no cache line in which none of them is: if the 16 bytes would reach into
+ * the next line needlessly, they are read further back.
  */
-ALWAYS_INLINE uint32_t slots_equal_in(const struct qtable *t, const uint8_t *block, unsigned i,
-                                      unsigned n, uint64_t remainder, unsigned width) {
+ALWAYS_INLINE uint64_t slots_equal_in(const struct qtable *t, const uint8_t *block, unsigned i,
+                                      uint64_t run, uint64_t remainder, unsigned width) {
   const uint8_t *planes = block + t->remainders_at, *bytes = planes + 8 * (width % 8) + i;
   unsigned left_in_line = 64 - ((uintptr_t)bytes & 63);
-  /* No branch. */
-  unsigned back = (16 - left_in_line) & (0 - (unsigned)((left_in_line < 16) & (n <= left_in_line)));
-  uint32_t equal = ~UINT32_C(0);
+  bool needless = (left_in_line < 16) & !(run >> (left_in_line & 15));
+  unsigned back = (16 - left_in_line) & (0 - (unsigned)needless); /* no branch */
   for (unsigned j = 0; j < width / 8; j++)
-    equal &= equal_bytes_16(bytes + 64 * j - back, (uint8_t)(remainder >> (8 * j))) >> back;
+    run &= equal_bytes_16(bytes + 64 * j - back, (uint8_t)(remainder >> (8 * j))) >> back;
   for (unsigned j = 0; j < width % 8; j++)
-    equal &=
-        (uint32_t)((load64_shared(planes + 8 * j) ^ ((remainder >> (width / 8 * 8 + j) & 1) - 1)) >>
-                   i);
-  return equal & (uint32_t)bits_below(n);
+    run &= (load64_shared(planes + 8 * j) ^ ((remainder >> (width / 8 * 8 + j) & 1) - 1)) >> i;
+  return run;
 }
 
 #endif

@@ -97,12 +97,6 @@ static void shift_down(struct qtable *t, uint64_t quotient, uint64_t position, u
   t->used--;
 }
 
-static inline void set_bit(struct qtable *t, uint64_t position, unsigned word, bool value) {
-  uint8_t *block = block_at(t, position / 64);
-  uint64_t bit = UINT64_C(1) << (position % 64), bits = block_word(t, block, word);
-  set_block_word(t, block, word, value ? bits | bit : bits & ~bit);
-}
-
 besom_status besom__insert_slot(struct qtable *t, uint64_t quotient, uint64_t position,
                                 uint64_t bits) {
   unsigned width = t->width;

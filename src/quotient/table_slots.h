@@ -2,23 +2,14 @@
  * Operations of the quotient table that exist once per instruction set, for tables of any width.
  * Their contracts are in quotient_table.h (struct qtable_ops).
  *
- * A file that includes this is compiled once per instruction set, with BESOM_ISA defined. The
- * linker's names of these functions end with it: besom__insert_slot_avx2, or for shared tables
- * besom__insert_slot_shared_avx2.
+ * A file that includes this is compiled once per instruction set (table_variant.h): the linker's
+ * names of these functions end with it.
  */
 #ifndef BESOM_QUOTIENT_TABLE_SLOTS_H
 #define BESOM_QUOTIENT_TABLE_SLOTS_H
 
 #include "quotient/quotient_table.h"
-
-#define JOIN_(name, variant) name##_##variant
-#define JOIN(name, variant) JOIN_(name, variant)
-
-#ifdef BESOM_SHARED
-#define VARIANT JOIN(shared, BESOM_ISA)
-#else
-#define VARIANT BESOM_ISA
-#endif
+#include "quotient/table_variant.h"
 
 #define besom__find_run JOIN(besom__find_run, VARIANT)
 #define besom__insert_slot JOIN(besom__insert_slot, VARIANT)

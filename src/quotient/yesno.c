@@ -150,6 +150,7 @@ const struct besom_kind besom__yesno = {
     .build_like = build_like,
     .destroy = besom__aqf_destroy,
     .run_diff = &besom__quotient_run_diff,
+    .query_calls = besom__aqf_query_calls,
     .contains = besom__aqf_contains,
     .contains_many = besom__aqf_contains_many,
     .remove = besom__aqf_remove,

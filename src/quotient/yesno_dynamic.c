@@ -414,6 +414,7 @@ const struct besom_kind besom__yesno_dynamic = {
     .create = create,
     .create_like = besom__aqf_create_like,
     .destroy = besom__aqf_destroy,
+    .query_calls = besom__aqf_query_calls,
     .contains = besom__aqf_contains,
     .contains_many = besom__aqf_contains_many,
     .insert = insert,
