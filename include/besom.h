@@ -140,6 +140,7 @@ typedef struct besom_config {
   uint64_t build_memory;
   uint32_t flags;
   const besom_allocator *allocator;
+  uint32_t threads;
 } besom_config;
 
 /* config.flags */

@@ -5,6 +5,8 @@
 #include "core/bits.h"
 
 #define FEW 24        /* up to this many digests: insertion sort */
+#define GROUP_BITS 10 /* groups per step: at most 2 to this */
+#define GROUPS (1 << GROUP_BITS)
 #define GROUP_SIZE 6  /* average digests per group, at least */
 #define FETCH_AHEAD 4 /* digests per cache line: the next line of a group is prefetched */
 #define DIGEST_BITS 128
@@ -46,7 +48,7 @@ static void find_starts(const besom_digest *digests, size_t n, unsigned known, u
  */
 static void swap_into_groups(besom_digest *digests, unsigned known, unsigned bits,
                              const size_t *starts) {
-  size_t next[DIGEST_GROUPS], groups = (size_t)1 << bits;
+  size_t next[GROUPS], groups = (size_t)1 << bits;
   memcpy(next, starts, groups * sizeof *next);
   for (bool all_in_place = false; !all_in_place;) {
     all_in_place = true;
@@ -64,23 +66,75 @@ static void swap_into_groups(besom_digest *digests, unsigned known, unsigned bit
   }
 }
 
-void besom__group_digests(besom_digest *digests, size_t n, size_t starts[DIGEST_GROUPS + 1]) {
-  find_starts(digests, n, 0, DIGEST_GROUP_BITS, starts);
-  swap_into_groups(digests, 0, DIGEST_GROUP_BITS, starts);
-}
-
 void besom__sort_digests(besom_digest *digests, size_t n, unsigned known) {
   if (n <= FEW) {
     insertion_sort(digests, n);
     return;
   }
   if (is_sorted(digests, n)) return; /* also copies of one digest, which no bits distinguish */
-  unsigned bits = 1,
-           most = DIGEST_BITS - known < DIGEST_GROUP_BITS ? DIGEST_BITS - known : DIGEST_GROUP_BITS;
+  unsigned bits = 1, most = DIGEST_BITS - known < GROUP_BITS ? DIGEST_BITS - known : GROUP_BITS;
   while (bits < most && n >> bits > GROUP_SIZE) bits++;
-  size_t starts[DIGEST_GROUPS + 1];
+  size_t starts[GROUPS + 1];
   find_starts(digests, n, known, bits, starts);
   swap_into_groups(digests, known, bits, starts);
   for (size_t g = 0; g < (size_t)1 << bits; g++)
     besom__sort_digests(digests + starts[g], starts[g + 1] - starts[g], known + bits);
+}
+
+/* ------------------------------------------------------------------ numbers */
+
+#define SMALL 2048    /* up to this many numbers: few groups, so that counting them pays */
+#define SMALL_DIGIT 8 /* bits per pass */
+#define LARGE_DIGIT 12
+#define MAX_COUNTS 8192 /* 4 times 2^8, 3 times 2^11 or 2 times 2^12 */
+
+/* counts[k << digit | x]: how often the k-th digit, from the lowest, is x. */
+ALWAYS_INLINE void count_digits(const uint32_t *numbers, size_t n, unsigned digit, unsigned passes,
+                                uint32_t *counts) {
+  uint32_t mask = (1u << digit) - 1;
+  memset(counts, 0, ((size_t)passes << digit) * sizeof *counts);
+  for (size_t i = 0; i < n; i++)
+    for (unsigned k = 0; k < passes; k++)
+      counts[(size_t)k << digit | (numbers[i] >> (k * digit) & mask)]++;
+}
+
+/* Counts become positions. */
+static void sum_up(uint32_t *counts, size_t n) {
+  uint32_t sum = 0;
+  for (size_t g = 0; g < n; g++) {
+    uint32_t count = counts[g];
+    counts[g] = sum;
+    sum += count;
+  }
+}
+
+static void move_by_digit(const uint32_t *from, size_t n, unsigned shift, unsigned digit,
+                          uint32_t *next, uint32_t *to) {
+  uint32_t mask = (1u << digit) - 1;
+  for (size_t i = 0; i < n; i++) to[next[from[i] >> shift & mask]++] = from[i];
+}
+
+/* passes is a constant for the compiler, which then unrolls the loop that counts. */
+ALWAYS_INLINE uint32_t *sort_in_passes(uint32_t *numbers, uint32_t *spare, size_t n, unsigned bits,
+                                       unsigned passes) {
+  uint32_t counts[MAX_COUNTS], *other = spare;
+  unsigned digit = (bits + passes - 1) / passes;
+  count_digits(numbers, n, digit, passes, counts);
+  for (unsigned k = 0; k < passes; k++) {
+    uint32_t *next = counts + ((size_t)k << digit), *from = numbers;
+    sum_up(next, (size_t)1 << digit);
+    move_by_digit(from, n, k * digit, digit, next, other);
+    numbers = other;
+    other = from;
+  }
+  return numbers;
+}
+
+uint32_t *besom__sort_u32(uint32_t *numbers, uint32_t *spare, size_t n, unsigned bits) {
+  if (!bits || n < 2) return numbers;
+  unsigned most = n <= SMALL ? SMALL_DIGIT : LARGE_DIGIT, passes = (bits + most - 1) / most;
+  if (passes == 1) return sort_in_passes(numbers, spare, n, bits, 1);
+  if (passes == 2) return sort_in_passes(numbers, spare, n, bits, 2);
+  if (passes == 3) return sort_in_passes(numbers, spare, n, bits, 3);
+  return sort_in_passes(numbers, spare, n, bits, 4);
 }
