@@ -62,6 +62,11 @@ static besom_status next_digests(void *ctx, besom_digest *out, size_t cap, size_
   return BESOM_OK;
 }
 
+/* A layered kind can append only if its base can. */
+static bool can_append(const besom_filter *f) {
+  return f->kind->append && besom_abilities(f) & BESOM_CAN_BUILD_SORTED;
+}
+
 /* Inserts each distinct key of a source into an empty filter once. */
 static besom_status fill_distinct(besom_filter *f, const besom_source *source, uint64_t total,
                                   const besom_progress *progress) {
@@ -75,8 +80,8 @@ static besom_status fill_distinct(besom_filter *f, const besom_source *source, u
   besom__digests_unite(&all);
   struct digests left = all;
   besom_digest_source sorted = {.next = next_digests, .size_hint = all.n, .ctx = &left};
-  status = f->kind->append ? f->kind->append(f, &sorted, NULL)
-                           : f->kind->insert_many(f, all.at, (size_t)all.n, &inserted);
+  status = can_append(f) ? f->kind->append(f, &sorted, NULL)
+                         : f->kind->insert_many(f, all.at, (size_t)all.n, &inserted);
   besom__digests_free(f, &all);
   return status;
 }
@@ -89,7 +94,7 @@ static besom_status fill(besom_filter *f, const besom_source *source, uint64_t t
     return fill_distinct(f, source, total, progress);
   bool begun = false;
   besom_status status =
-      f->kind->append ? besom__bulk_build(f, source, total, config, progress, &begun) : BESOM_OK;
+      can_append(f) ? besom__bulk_build(f, source, total, config, progress, &begun) : BESOM_OK;
   return begun ? status : insert_all(f, source, total, progress);
 }
 

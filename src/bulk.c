@@ -3,9 +3,11 @@
 
 #include "core/memory.h"
 
-#define MAX_GROUP_BITS 10
-#define GROUP_ENTRIES 8192       /* wanted per group: they are sorted in the cache */
-#define FIRST_ENTRIES 16384      /* memory for these at first, if the number is unknown */
+#define MAX_GROUP_BITS 12
+#define GROUP_ENTRIES 8192  /* wanted per group: they are sorted in the cache */
+#define MANY_GROUP_BITS 10  /* more groups than this: their ends leave the first-level cache, */
+#define LARGE_GROUP 32768   /* so groups may become this large */
+#define FIRST_ENTRIES 16384 /* memory for these at first, if the number is unknown */
 #define ENTRIES_PER_THREAD 65536 /* a thread more must be worth starting */
 #define MIN_ENTRIES 64           /* fewer per part are not worth sorting */
 
@@ -21,23 +23,19 @@ static unsigned bits_of(uint64_t x) {
 
 static unsigned group_bits(uint64_t entries) {
   unsigned bits = 0;
-  while (bits < MAX_GROUP_BITS && entries >> bits > GROUP_ENTRIES) bits++;
+  while (bits < MAX_GROUP_BITS &&
+         entries >> bits > (bits < MANY_GROUP_BITS ? GROUP_ENTRIES : LARGE_GROUP))
+    bits++;
   return bits;
 }
 
-/*
- * Short entries if places have at most 32 bits besides those of the group. Statistics tell slots
- * and width of every kind that appends, of a layered one those of its base.
- */
+/* Short entries if places have at most 32 bits besides those of the group. */
 static void choose_form(struct bulk *b, unsigned bits) {
-  struct stats_out stats;
-  besom__stats(b->f, &stats);
-  uint64_t slots = stats.common.slots;
-  unsigned width = stats.common.width, place_bits = bits_of(slots) + width;
+  unsigned place_bits = bits_of(b->slots) + b->width;
   b->form = (struct entry_form){.whole = true, .shift = 63 - bits};
   b->groups = (size_t)1 << bits;
-  if (!slots || !width || place_bits > 32 + bits) return;
-  uint64_t places = slots << width;
+  if (!place_bits || place_bits > 32 + bits) return;
+  uint64_t places = b->slots << b->width;
   place_bits = bits_of(places - 1);
   unsigned shift = place_bits > bits ? place_bits - bits : 0;
   b->form =
@@ -68,8 +66,15 @@ static uint64_t plan_for(struct bulk *b, uint64_t entries, unsigned threads) {
   return bytes_for(b, entries);
 }
 
-/* False if there is too little memory. */
+/*
+ * Statistics tell slots and width of the table of every kind that appends; a layered one tells its
+ * base's. False if there is too little memory.
+ */
 static bool plan(struct bulk *b, unsigned threads) {
+  struct stats_out stats;
+  besom__stats(b->f, &stats);
+  b->slots = stats.common.slots;
+  b->width = stats.common.width;
   if (threads < 1) threads = 1;
   if (threads > MAX_WORKERS + 1) threads = MAX_WORKERS + 1;
   /* More keys than the capacity do not fit, unless they are copies; one more: none follows. */

@@ -38,6 +38,8 @@ struct bulk {
   besom_filter *f;
   const besom_source *source;
   const besom_progress *progress;
+  uint64_t slots; /* of the table */
+  unsigned width;
   uint64_t total; /* keys of the source; 0 if unknown */
   uint64_t most;  /* keys per part */
   uint64_t limit; /* bytes that may be allocated; 0: any */
