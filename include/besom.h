@@ -118,12 +118,19 @@ BESOM_API const char *besom_version(void);
  * no_capacity   aqf, yesno: room for this many no-list keys besides the reserve; 18 to 24 bytes
  *               each.
  * build_memory  besom_build of kinds with BESOM_CAN_BUILD_SORTED: bytes it may use besides the
- *               filter; default 16 per key, and three times that if the number of keys is unknown.
+ *               filter; default 5 per key (17 if the FPR is below about 1e-5), and twice that if the
+ *               number of keys is unknown. With less, it sorts and inserts in parts: slower.
  * flags         BESOM_CONCURRENT: a concurrent filter (see Threads). 64 bytes per 4096 slots and 5
  *               KB more; calls take a third to a half longer. BESOM_DISTINCT: besom_build inserts a
  *               repeated key once; 16 bytes per key while it builds. If build_memory is given,
  *               BESOM_DISTINCT has no effect on kinds that count.
  * allocator     NULL for the default.
+ * threads       besom_build of kinds with BESOM_CAN_BUILD_SORTED, without BESOM_DISTINCT: threads
+ *               that work on it, up to 64 and one per 65,536 keys; default 1: no thread is started.
+ *               Others hash keys and sort. The calling thread reads the source and appends to the
+ *               table, so that more than 3 threads gain little. Callbacks and the allocator run in
+ *               the calling thread only. Memory: 100 KB per thread. The filter is the same. If a
+ *               thread cannot be started, the others do its work.
  */
 typedef struct besom_config {
   const char *kind;
@@ -142,6 +149,7 @@ typedef struct besom_config {
   uint64_t build_memory;
   uint32_t flags;
   const besom_allocator *allocator;
+  uint32_t threads;
 } besom_config;
 
 /* config.flags */

@@ -1,11 +1,7 @@
 /* besom_build: filters from streams of keys or of sorted digests. */
 #include <string.h>
 
-#include "core/memory.h"
-#include "core/sort.h"
-#include "filter.h"
-
-#define FIRST_ROOM 4096 /* digests, if their number is unknown */
+#include "bulk.h"
 
 /* The number of keys of a source: its hint, or a first pass over it. */
 static besom_status size_of(const besom_source *source, uint64_t *size) {
@@ -30,25 +26,11 @@ static besom_status size_of_digests(const besom_digest_source *source, uint64_t 
   return status == BESOM_END ? source->rewind(source->ctx) : status;
 }
 
-/* Reads up to cap keys and hashes them: a key is valid only until the next is read. */
-static besom_status read_digests(const besom_filter *f, const besom_source *source,
-                                 besom_digest *out, size_t cap, size_t *n) {
-  for (*n = 0; *n < cap; ++*n) {
-    besom_bytes key;
-    uint64_t weight = 1;
-    besom_status status = source->next(source->ctx, &key, &weight);
-    if (status != BESOM_OK) return status;
-    if (!key.data && key.len) return BESOM_INVALID;
-    out[*n] = besom_hash(f, key.data, key.len);
-  }
-  return BESOM_OK;
-}
-
 besom_status besom__insert_batch(besom_filter *f, const besom_source *source, size_t cap,
                                  size_t *n) {
   besom_digest batch[BUILD_BATCH];
   size_t inserted;
-  besom_status read = read_digests(f, source, batch, cap, n);
+  besom_status read = besom__read_digests(f, source, batch, cap, n);
   if (read != BESOM_OK && read != BESOM_END) return read;
   besom_status status = f->kind->insert_many(f, batch, *n, &inserted);
   return status == BESOM_OK ? read : status;
@@ -68,120 +50,7 @@ static besom_status insert_all(besom_filter *f, const besom_source *source, uint
   }
 }
 
-/*
- * ------------------------------------------------------------------ collecting, sorting, appending
- */
-
-/*
- * Digests of a source, as many at a time as memory allows. For progress, a key in here is half
- * done.
- */
-struct collection {
-  besom_digest *digests;
-  size_t count, room;
-  uint64_t most;        /* digests that memory may be allocated for, */
-  bool at_once;         /* in one allocation: growing would take more in between */
-  uint64_t done, total; /* keys of earlier collections; of the source, 0 if unknown */
-  const besom_progress *progress;
-};
-
-/* Allocates memory for more digests; false if there is none. */
-static bool make_room(struct collection *c, const besom_allocator *allocator) {
-  uint64_t room = c->room      ? 2 * (uint64_t)c->room
-                  : c->total   ? c->total + 1
-                  : c->at_once ? c->most
-                               : FIRST_ROOM;
-  if (room > c->most) room = c->most;
-  if (room <= c->room || (c->room && c->at_once) || room > SIZE_MAX / sizeof *c->digests)
-    return false;
-  besom_digest *digests = besom__allocate(allocator, (size_t)room * sizeof *digests);
-  if (!digests) return false;
-  if (c->count) memcpy(digests, c->digests, c->count * sizeof *digests);
-  besom__release(allocator, c->digests, c->room * sizeof *digests);
-  c->digests = digests;
-  c->room = (size_t)room;
-  return true;
-}
-
-/* Reports that `done` of the collected keys are in the filter. */
-static bool tick_collected(void *ctx, uint64_t done, uint64_t total) {
-  const struct collection *c = ctx;
-  (void)total; /* of this collection */
-  return besom__tick(c->progress, c->done + (c->count + done) / 2, c->total) == BESOM_OK;
-}
-
-/* Reads the source; *all is false if it has more keys than fit. */
-static besom_status collect(const besom_filter *f, const besom_source *source, struct collection *c,
-                            bool *all) {
-  for (c->count = 0, *all = false;;) {
-    if (c->count == c->room && !make_room(c, &f->allocator)) return BESOM_OK;
-    size_t n, left = c->room - c->count;
-    besom_status status =
-        read_digests(f, source, c->digests + c->count, left < BUILD_BATCH ? left : BUILD_BATCH, &n);
-    c->count += n;
-    *all = status == BESOM_END;
-    if (status != BESOM_OK) return *all ? BESOM_OK : status;
-    if (!tick_collected(c, 0, 0)) return BESOM_CANCELLED;
-  }
-}
-
-/*
- * A collection in ascending order. A group is sorted when it is needed, and used while it is in the
- * cache.
- */
-struct sorting {
-  const struct collection *collection;
-  size_t starts[DIGEST_GROUPS + 1];
-  size_t groups, sorted, given; /* groups and digests sorted so far; digests given */
-};
-
-static besom_status next_sorted(void *ctx, besom_digest *out, size_t cap, size_t *n) {
-  struct sorting *s = ctx;
-  besom_digest *digests = s->collection->digests;
-  while (s->sorted - s->given < cap && s->groups < DIGEST_GROUPS) {
-    size_t start = s->sorted;
-    s->sorted = s->starts[++s->groups];
-    besom__sort_digests(digests + start, s->sorted - start, DIGEST_GROUP_BITS);
-  }
-  if (s->given == s->sorted) return BESOM_END;
-  *n = s->sorted - s->given < cap ? s->sorted - s->given : cap;
-  memcpy(out, digests + s->given, *n * sizeof *out);
-  s->given += *n;
-  return BESOM_OK;
-}
-
-/* Inserts in ascending order: consecutive inserts touch the same part of the table. */
-static besom_status insert_sorted(besom_filter *f, struct sorting *sorting, struct collection *c) {
-  besom_digest batch[BUILD_BATCH];
-  size_t n, inserted;
-  besom_status status;
-  while ((status = next_sorted(sorting, batch, BUILD_BATCH, &n)) == BESOM_OK) {
-    status = f->kind->insert_many(f, batch, n, &inserted);
-    if (status == BESOM_OK && !tick_collected(c, sorting->given, 0)) status = BESOM_CANCELLED;
-    if (status != BESOM_OK) return status;
-  }
-  return status == BESOM_END ? BESOM_OK : status;
-}
-
-static besom_status add_collected(besom_filter *f, struct collection *c) {
-  struct sorting sorting = {.collection = c};
-  besom_digest_source sorted = {.next = next_sorted, .size_hint = c->count, .ctx = &sorting};
-  besom_progress progress = {.tick = tick_collected, .ctx = c};
-  besom__group_digests(c->digests, c->count, sorting.starts);
-  besom_status status =
-      c->done ? insert_sorted(f, &sorting, c) : f->kind->append(f, &sorted, &progress);
-  c->done += c->count;
-  return status;
-}
-
-/*
- * How many digests to keep in memory at once: no more than the capacity, since more do not fit
- * unless they are copies of few keys, and one more, to see that none follows.
- */
-static uint64_t most_collected(const besom_filter *f, uint64_t memory) {
-  uint64_t most = f->capacity + 1, fitting = memory / sizeof(besom_digest);
-  return memory && fitting < most ? fitting : most;
-}
+/* ------------------------------------------------------------------ distinct keys */
 
 static besom_status next_digests(void *ctx, besom_digest *out, size_t cap, size_t *n) {
   struct digests *left = ctx;
@@ -191,6 +60,11 @@ static besom_status next_digests(void *ctx, besom_digest *out, size_t cap, size_
   left->at += *n;
   left->n -= *n;
   return BESOM_OK;
+}
+
+/* A layered kind can append only if its base can. */
+static bool can_append(const besom_filter *f) {
+  return f->kind->append && besom_abilities(f) & BESOM_CAN_BUILD_SORTED;
 }
 
 /* Inserts each distinct key of a source into an empty filter once. */
@@ -206,34 +80,22 @@ static besom_status fill_distinct(besom_filter *f, const besom_source *source, u
   besom__digests_unite(&all);
   struct digests left = all;
   besom_digest_source sorted = {.next = next_digests, .size_hint = all.n, .ctx = &left};
-  status = f->kind->append ? f->kind->append(f, &sorted, NULL)
-                           : f->kind->insert_many(f, all.at, (size_t)all.n, &inserted);
+  status = can_append(f) ? f->kind->append(f, &sorted, NULL)
+                         : f->kind->insert_many(f, all.at, (size_t)all.n, &inserted);
   besom__digests_free(f, &all);
   return status;
 }
 
-/*
- * Inserts the keys of a source into an empty filter. Sorted digests are appended in one pass over
- * the table. If they do not fit in memory at once, later parts are inserted in ascending order.
- * Without memory, keys are inserted one by one.
- */
+/* Inserts the keys of a source into an empty filter; one by one if it cannot append or there is no
+   memory to sort. */
 static besom_status fill(besom_filter *f, const besom_source *source, uint64_t total,
                          const besom_config *config, const besom_progress *progress) {
   if (config->flags & BESOM_DISTINCT && !config->build_memory)
     return fill_distinct(f, source, total, progress);
-  if (!f->kind->append) return insert_all(f, source, total, progress);
-  struct collection c = {.most = most_collected(f, config->build_memory),
-                         .at_once = config->build_memory,
-                         .total = total,
-                         .progress = progress};
-  besom_status status = BESOM_OK;
-  for (bool all = false; status == BESOM_OK && !all;) {
-    status = collect(f, source, &c, &all);
-    if (status == BESOM_OK && !c.room) break;
-    if (status == BESOM_OK) status = add_collected(f, &c);
-  }
-  besom__release(&f->allocator, c.digests, c.room * sizeof *c.digests);
-  return status == BESOM_OK && !c.room ? insert_all(f, source, total, progress) : status;
+  bool begun = false;
+  besom_status status =
+      can_append(f) ? besom__bulk_build(f, source, total, config, progress, &begun) : BESOM_OK;
+  return begun ? status : insert_all(f, source, total, progress);
 }
 
 /* Hands over the filter if status is OK, else frees it. */

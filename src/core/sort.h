@@ -1,14 +1,12 @@
 /*
- * In-place radix sort of digests. Digests are uniformly distributed, so their first bits tell their
- * position. Digests that are not uniformly distributed are sorted, too, but more slowly.
+ * Radix sorts of digests, in place, and of 32-bit numbers, with as much memory again. Digests are
+ * uniformly distributed, so their first bits tell their position. Digests that are not uniformly
+ * distributed are sorted, too, but more slowly.
  */
 #ifndef BESOM_CORE_SORT_H
 #define BESOM_CORE_SORT_H
 
 #include "besom.h"
-
-#define DIGEST_GROUP_BITS 10
-#define DIGEST_GROUPS (1 << DIGEST_GROUP_BITS)
 
 static inline bool digest_less(besom_digest a, besom_digest b) {
   return a.hi < b.hi || (a.hi == b.hi && a.lo < b.lo);
@@ -18,9 +16,9 @@ static inline bool digest_less(besom_digest a, besom_digest b) {
 void besom__sort_digests(besom_digest *digests, size_t n, unsigned known);
 
 /*
- * The first step alone: groups the digests by their first DIGEST_GROUP_BITS bits. Group i is the
- * range starts[i] to starts[i + 1] - 1. Sorting each group then sorts the whole array.
+ * Sorts n < 2^32 numbers below 2^bits, ascending, bits from 0 to 32. spare has room for n numbers.
+ * Returns where the result is: numbers or spare.
  */
-void besom__group_digests(besom_digest *digests, size_t n, size_t starts[DIGEST_GROUPS + 1]);
+uint32_t *besom__sort_u32(uint32_t *numbers, uint32_t *spare, size_t n, unsigned bits);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Sorting digests, compared with qsort: random ones, for which it is made, and orders on which it
- * might be slow or wrong.
+ * Sorting digests and numbers, compared with qsort: random ones, for which it is made, and orders
+ * on which it might be slow or wrong.
  */
 #include "core/sort.h"
 
@@ -117,34 +117,55 @@ static void known_bits_need_not_be_looked_at(void **state) {
   }
 }
 
-/* A group holds all digests with its first bits, and no other. */
-static void groups_are_in_order_and_complete(void **state) {
+/* ------------------------------------------------------------------ numbers */
+
+static int compare_numbers(const void *a, const void *b) {
+  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+/* For every number of bits, with copies if there are fewer values than numbers. */
+static void numbers_are_sorted_as_by_qsort(void **state) {
   (void)state;
-  for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+  for (unsigned bits = 0; bits <= 32; bits++)
     for (size_t i = 0; i < SIZES; i++) {
-      size_t n = sizes[i], starts[DIGEST_GROUPS + 1];
-      besom_digest *ours = digests_of(shapes[s], n), *theirs = digests_of(shapes[s], n);
-      besom__group_digests(ours, n, starts);
-      assert_int_equal(starts[0], 0);
-      assert_int_equal(starts[DIGEST_GROUPS], n);
-      for (size_t g = 0; g < DIGEST_GROUPS; g++) {
-        assert_true(starts[g] <= starts[g + 1]);
-        for (size_t j = starts[g]; j < starts[g + 1]; j++)
-          assert_int_equal(ours[j].hi >> (64 - DIGEST_GROUP_BITS), g);
-      }
-      sort_digests(ours, n); /* none is lost, none is new */
-      sort_digests(theirs, n);
-      assert_memory_equal(ours, theirs, (n + 1) * sizeof *ours);
+      size_t n = sizes[i];
+      uint32_t *ours = heap_array(2 * n + 1, sizeof *ours),
+               *theirs = heap_array(n + 1, sizeof *ours);
+      uint32_t mask = (uint32_t)((UINT64_C(1) << bits) - 1);
+      for (size_t k = 0; k < n; k++) theirs[k] = ours[k] = (uint32_t)key_u64(n, k) & mask;
+      ours[2 * n] = 0xfeed; /* must not be touched */
+      qsort(theirs, n, sizeof *theirs, compare_numbers);
+      const uint32_t *sorted = besom__sort_u32(ours, ours + n, n, bits);
+      assert_true(sorted == ours || sorted == ours + n);
+      if (n) assert_memory_equal(sorted, theirs, n * sizeof *theirs);
+      assert_int_equal(ours[2 * n], 0xfeed);
       free(ours);
       free(theirs);
     }
+}
+
+/* Ascending, descending, all equal, and all in one digit. */
+static void numbers_in_any_order_are_sorted(void **state) {
+  (void)state;
+  enum { N = 5000, ORDERS = 4 };
+  for (int order = 0; order < ORDERS; order++) {
+    uint32_t ours[2 * N], theirs[N];
+    for (uint32_t i = 0; i < N; i++) {
+      uint32_t values[ORDERS] = {i << 9, (N - i) << 9, 77777, i % 7 << 22};
+      ours[i] = theirs[i] = values[order];
+    }
+    qsort(theirs, N, sizeof *theirs, compare_numbers);
+    assert_memory_equal(besom__sort_u32(ours, ours + N, N, 25), theirs, sizeof theirs);
+  }
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sorting_is_what_qsort_does),
       cmocka_unit_test(known_bits_need_not_be_looked_at),
-      cmocka_unit_test(groups_are_in_order_and_complete),
+      cmocka_unit_test(numbers_are_sorted_as_by_qsort),
+      cmocka_unit_test(numbers_in_any_order_are_sorted),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

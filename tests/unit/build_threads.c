@@ -1,0 +1,402 @@
+/*
+ * besom_build with several threads makes the filter that one thread makes, for any keys in any
+ * order, and fails as one thread does. The thread sanitizer runs this, too.
+ */
+#define _GNU_SOURCE /* RTLD_NEXT */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "besom.h"
+#include "support/failing_allocator.h"
+#include "support/heap.h"
+#include "support/keys.h"
+#include "support/memory_sink.h"
+
+/* From 2 * 65536 keys on there can be 3 threads. */
+enum { N = 135000, LONG = 100000 };
+
+#ifdef __SANITIZE_THREAD__
+enum { EVERY = 3 }; /* which of the numbers below are tried */
+#else
+enum { EVERY = 1 };
+#endif
+
+static const uint8_t seed[16] = "build threads";
+static const char *const kinds[] = {"qf", "aqf", "taf", "broom", "cached"};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+/* ------------------------------------------------------------------ starting threads */
+
+/* The library's threads are counted. The sanitizer has a pthread_create of its own. */
+#if !defined(__SANITIZE_THREAD__)
+static unsigned started, most_started = 1000;
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+                   void *ctx) {
+  typedef int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+  static create real;
+  if (!real) {
+    void *symbol = dlsym(RTLD_NEXT, "pthread_create");
+    memcpy(&real, &symbol, sizeof real);
+  }
+  if (started >= most_started) return EAGAIN;
+  started++;
+  return real(thread, attributes, run, ctx);
+}
+#endif
+
+/* ------------------------------------------------------------------ sources */
+
+/* Keys in some order. A key is valid only until the next one: it is given in a buffer. */
+typedef struct keys {
+  besom_source api;
+  uint64_t (*key)(uint64_t i);
+  uint64_t n, at, fail_at;
+  besom_status status; /* at fail_at */
+  size_t length;       /* of every key; 0: some are long */
+  uint8_t buffer[LONG];
+} keys;
+
+static uint64_t any(uint64_t i) {
+  return mix64(i);
+}
+
+static uint64_t ascending(uint64_t i) {
+  return i;
+}
+
+static uint64_t descending(uint64_t i) {
+  return UINT64_MAX - i;
+}
+
+static uint64_t equal(uint64_t i) {
+  (void)i;
+  return 5;
+}
+
+/* Every key some dozen times. */
+static uint64_t repeated(uint64_t i) {
+  return mix64(mix64(i) % (N / 30));
+}
+
+static size_t length_of(const keys *k, uint64_t i) {
+  if (k->length) return k->length;
+  return i % 1000 == 7 ? LONG - i % 5000 : i % 100 == 3 ? 8 + i % 400 : 8 + i % 9;
+}
+
+static besom_status next(void *ctx, besom_bytes *key, uint64_t *weight) {
+  keys *k = ctx;
+  (void)weight;
+  if (k->at == k->fail_at) return k->status;
+  if (k->at == k->n) return BESOM_END;
+  uint64_t number = k->key(k->at);
+  size_t length = length_of(k, k->at++);
+  memset(k->buffer, 0xee, sizeof number);
+  memcpy(k->buffer, &number, sizeof number);
+  *key = (besom_bytes){.data = k->buffer, .len = length};
+  return BESOM_OK;
+}
+
+static besom_status again(void *ctx) {
+  ((keys *)ctx)->at = 0;
+  return BESOM_OK;
+}
+
+static keys *keys_new(uint64_t (*key)(uint64_t i), uint64_t n, size_t length) {
+  keys *k = heap_array(1, sizeof *k);
+  *k = (keys){.key = key, .n = n, .fail_at = UINT64_MAX, .length = length};
+  k->api = (besom_source){.next = next, .rewind = again, .size_hint = n, .ctx = k};
+  return k;
+}
+
+/* ------------------------------------------------------------------ building */
+
+static besom_config config_of(const char *kind, uint32_t threads) {
+  return (besom_config){
+      .kind = kind, .capacity = N, .fpr = 1.0 / 300, .seed = seed, .threads = threads};
+}
+
+static besom_filter *build(const besom_config *config, keys *from) {
+  besom_filter *f = NULL;
+  from->at = 0;
+  assert_int_equal(besom_build(config, &(besom_input){.yes = &from->api}, &f), BESOM_OK);
+  assert_int_equal(besom_validate(f, NULL), BESOM_OK);
+  return f;
+}
+
+static void assert_same(const besom_filter *a, const besom_filter *b) {
+  memory_sink x, y;
+  memory_sink_init(&x);
+  memory_sink_init(&y);
+  assert_int_equal(besom_save(a, &x.api), BESOM_OK);
+  assert_int_equal(besom_save(b, &y.api), BESOM_OK);
+  assert_int_equal(x.len, y.len);
+  assert_memory_equal(x.data, y.data, x.len);
+  memory_sink_close(&x);
+  memory_sink_close(&y);
+}
+
+/* Frees the keys. */
+static void check_same(besom_config config, keys *from) {
+  config.threads = 1;
+  besom_filter *one = build(&config, from);
+  static const uint32_t threads[] = {3, 2, 7, UINT32_MAX};
+  for (size_t i = 0; i < sizeof threads / sizeof *threads; i += 2 * EVERY - 1) {
+    config.threads = threads[i];
+    besom_filter *several = build(&config, from);
+    assert_same(one, several);
+    besom_free(several);
+  }
+  besom_free(one);
+  free(from);
+}
+
+/* ------------------------------------------------------------------ tests */
+
+static void threads_build_what_one_thread_builds(void **state) {
+  (void)state;
+  for (size_t k = 0; k < KINDS; k += EVERY) check_same(config_of(kinds[k], 0), keys_new(any, N, 8));
+}
+
+static void the_order_of_keys_does_not_matter(void **state) {
+  (void)state;
+  check_same(config_of("aqf", 0), keys_new(ascending, N, 8));
+  check_same(config_of("qf", 0), keys_new(descending, N, 8));
+}
+
+/* All keys are in few groups. An aqf counts them; copies in a qf take a slot each. */
+static void copies_are_kept(void **state) {
+  (void)state;
+  for (uint64_t n = N / 2; n <= 2 * N; n *= 2) { /* more than the capacity, too */
+    check_same(config_of("aqf", 0), keys_new(equal, n, 8));
+    check_same(config_of("aqf", 0), keys_new(repeated, n, 8));
+  }
+  check_same(config_of("qf", 0), keys_new(repeated, N, 8));
+}
+
+static void keys_may_have_any_length(void **state) {
+  (void)state;
+  check_same(config_of("qf", 0), keys_new(any, N / 2, 0));
+  check_same(config_of("aqf", 0), keys_new(any, N, 3));
+}
+
+/* Long fingerprints are sorted as whole digests. */
+static void fingerprints_may_have_any_length(void **state) {
+  (void)state;
+  static const double rates[] = {0.3, 1e-4, 1e-6, 1e-9};
+  for (size_t i = 0; i < sizeof rates / sizeof *rates; i += EVERY) {
+    besom_config config = config_of("aqf", 0);
+    config.fpr = rates[i];
+    check_same(config, keys_new(any, N, 8));
+  }
+  check_same((besom_config){.kind = "qf", .slots = 2 * N, .width = 64, .seed = seed},
+             keys_new(any, N, 8));
+}
+
+static void the_number_of_keys_may_be_unknown(void **state) {
+  (void)state;
+  keys *from = keys_new(any, N, 8);
+  from->api.size_hint = 0;
+  check_same(config_of("qf", 0), from);
+}
+
+/* In parts, which are inserted in another order than by one thread: the keys are the same. */
+static void a_limit_of_memory_holds_for_all_threads(void **state) {
+  (void)state;
+  keys *from = keys_new(any, N, 8);
+  for (uint64_t limit = 1 << 10; limit < 1 << 22; limit *= 1 + 2 * EVERY) {
+    failing_allocator memory;
+    failing_allocator_init(&memory);
+    besom_config config = config_of("qf", 3);
+    config.build_memory = limit;
+    config.allocator = &memory.api;
+    besom_filter *f = build(&config, from);
+    besom_statistics stats;
+    besom_stats(f, &stats);
+    assert_true(memory.peak_bytes <= stats.bytes + limit);
+    assert_int_equal(stats.keys, N);
+    for (uint64_t i = 0; i < N; i++) assert_true(besom_contains_u64(f, any(i)));
+    besom_free(f);
+    assert_null(failing_allocator_verdict(&memory));
+    failing_allocator_close(&memory);
+  }
+  free(from);
+}
+
+static void a_failing_source_ends_all_threads(void **state) {
+  (void)state;
+  static const uint64_t places[] = {0, 1, 8191, 8192, 100000, N};
+  keys *from = keys_new(any, N, 8);
+  failing_allocator memory;
+  failing_allocator_init(&memory);
+  besom_config config = config_of("aqf", 3);
+  config.allocator = &memory.api;
+  from->status = BESOM_NEEDS_STORE;
+  for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+    besom_filter *f = NULL;
+    from->at = 0;
+    from->fail_at = places[i];
+    assert_int_equal(besom_build(&config, &(besom_input){.yes = &from->api}, &f),
+                     BESOM_NEEDS_STORE);
+    assert_null(f);
+    assert_null(failing_allocator_verdict(&memory));
+  }
+  failing_allocator_close(&memory);
+  free(from);
+}
+
+typedef struct patience {
+  uint64_t ticks, most, last;
+  pthread_t thread;
+  bool wrong;
+} patience;
+
+static bool tick(void *ctx, uint64_t done, uint64_t total) {
+  patience *p = ctx;
+  p->wrong |= done < p->last || done > total || !pthread_equal(pthread_self(), p->thread);
+  p->last = done;
+  return ++p->ticks < p->most;
+}
+
+/* While it reads and while it appends. */
+static void progress_can_end_all_threads(void **state) {
+  (void)state;
+  keys *from = keys_new(any, N, 8);
+  failing_allocator memory;
+  failing_allocator_init(&memory);
+  besom_config config = config_of("qf", 3);
+  config.allocator = &memory.api;
+  besom_status status = BESOM_CANCELLED;
+  for (uint64_t most = 1; status == BESOM_CANCELLED; most = most * 3 / 2 + 1) {
+    patience p = {.most = most, .thread = pthread_self()};
+    besom_progress progress = {.tick = tick, .ctx = &p};
+    besom_filter *f = NULL;
+    from->at = 0;
+    status = besom_build(&config, &(besom_input){.yes = &from->api, .progress = &progress}, &f);
+    assert_false(p.wrong);
+    assert_true(status == BESOM_OK ? p.last == N && f : status == BESOM_CANCELLED && !f);
+    if (!f) assert_int_equal(p.ticks, most);
+    besom_free(f);
+    assert_null(failing_allocator_verdict(&memory));
+  }
+  failing_allocator_close(&memory);
+  free(from);
+}
+
+/* The build works with less memory, or fails. */
+static void the_nth_allocation_may_fail(void **state) {
+  (void)state;
+  keys *from = keys_new(any, N, 8);
+  besom_config config = config_of("qf", 0);
+  besom_filter *expected = build(&config, from);
+  for (uint64_t n = 1, calls = n; calls >= n; n++) {
+    failing_allocator memory;
+    failing_allocator_init(&memory);
+    memory.fail_at = n;
+    config = config_of("qf", 3);
+    config.allocator = &memory.api;
+    from->api.size_hint = n % 2 ? N : 0; /* if unknown, memory is allocated little by little */
+    from->at = 0;
+    besom_filter *f = NULL;
+    besom_status status = besom_build(&config, &(besom_input){.yes = &from->api}, &f);
+    calls = memory.calls;
+    assert_true(status == BESOM_OK ? f != NULL : status == BESOM_NO_MEMORY && !f);
+    for (uint64_t i = 0; f && i < N; i += EVERY) assert_true(besom_contains_u64(f, any(i)));
+    if (calls < n) assert_same(f, expected);
+    besom_free(f);
+    assert_null(failing_allocator_verdict(&memory));
+    failing_allocator_close(&memory);
+  }
+  besom_free(expected);
+  free(from);
+}
+
+static void too_many_keys_are_full(void **state) {
+  (void)state;
+  besom_config config = config_of("qf", 3);
+  keys *from = keys_new(any, 3 * N, 8);
+  besom_filter *f = NULL;
+  assert_int_equal(besom_build(&config, &(besom_input){.yes = &from->api}, &f), BESOM_FULL);
+  assert_null(f);
+  free(from);
+}
+
+static void concurrent_filters_are_built_by_threads(void **state) {
+  (void)state;
+  besom_config config = config_of("aqf", 2);
+  config.flags = BESOM_CONCURRENT;
+  keys *from = keys_new(any, N, 8);
+  besom_filter *f = build(&config, from);
+  for (uint64_t i = 0; i < N; i++) assert_true(besom_contains_u64(f, any(i)));
+  besom_free(f);
+  free(from);
+}
+
+#if !defined(__SANITIZE_THREAD__)
+static void no_thread_starts_unless_it_is_configured(void **state) {
+  (void)state;
+  keys *from = keys_new(any, N, 8);
+  static const uint32_t threads[] = {0, 1, 2, 3, 100};
+  for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
+    besom_config config = config_of("qf", threads[i]);
+    started = 0;
+    besom_free(build(&config, from));
+    unsigned expected[] = {0, 0, 2, 4, 4}; /* to hash, and to sort; 3 threads for so many keys */
+    assert_int_equal(started, expected[i]);
+  }
+  from->n = from->api.size_hint = 60000; /* too few to start a thread for */
+  besom_config config = config_of("qf", 8);
+  config.capacity = from->n;
+  started = 0;
+  besom_free(build(&config, from));
+  assert_int_equal(started, 0);
+  free(from);
+}
+
+static void threads_that_do_not_start_are_not_missed(void **state) {
+  (void)state;
+  keys *from = keys_new(any, N, 8);
+  besom_config config = config_of("aqf", 1);
+  besom_filter *one = build(&config, from);
+  config.threads = 3;
+  for (most_started = 0; most_started < 5; most_started++) {
+    started = 0;
+    besom_filter *several = build(&config, from);
+    assert_int_equal(started, most_started < 4 ? most_started : 4);
+    assert_same(one, several);
+    besom_free(several);
+  }
+  most_started = 1000;
+  besom_free(one);
+  free(from);
+}
+#endif
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(threads_build_what_one_thread_builds),
+    cmocka_unit_test(the_order_of_keys_does_not_matter),
+    cmocka_unit_test(copies_are_kept),
+    cmocka_unit_test(keys_may_have_any_length),
+    cmocka_unit_test(fingerprints_may_have_any_length),
+    cmocka_unit_test(the_number_of_keys_may_be_unknown),
+    cmocka_unit_test(a_limit_of_memory_holds_for_all_threads),
+    cmocka_unit_test(a_failing_source_ends_all_threads),
+    cmocka_unit_test(progress_can_end_all_threads),
+    cmocka_unit_test(the_nth_allocation_may_fail),
+    cmocka_unit_test(too_many_keys_are_full),
+    cmocka_unit_test(concurrent_filters_are_built_by_threads),
+#if !defined(__SANITIZE_THREAD__)
+    cmocka_unit_test(no_thread_starts_unless_it_is_configured),
+    cmocka_unit_test(threads_that_do_not_start_are_not_missed),
+#endif
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
