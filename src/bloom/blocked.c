@@ -13,14 +13,6 @@
 #include "core/options.h"
 #include "filter.h"
 
-struct blocked_bloom {
-  besom_filter head;
-  struct blocked blocked;
-  const struct blocked_ops *ops;
-  enum isa isa;
-  uint8_t *memory; /* the allocation: the lines, and up to one line more for their alignment */
-};
-
 static const struct blocked_bloom *const_bloom(const besom_filter *f) {
   return (const struct blocked_bloom *)f;
 }
@@ -39,24 +31,24 @@ static size_t memory_of(const struct blocked *b) {
 
 /* The bits that a key sets and a query tests. */
 static uint32_t hashes_of(const struct blocked *b) {
-  return 8 * b->full_layers + 4 * b->half_layer;
+  return 4 * b->shape;
 }
 
 /* ------------------------------------------------------------------ create and destroy */
 
-const struct blocked_ops *besom__blocked_ops_portable(uint32_t full_layers, bool half_layer);
+const struct blocked_ops *besom__blocked_ops_portable(unsigned shape);
 #ifdef BESOM_X86_VARIANTS
-const struct blocked_ops *besom__blocked_ops_avx2(uint32_t full_layers, bool half_layer);
-const struct blocked_ops *besom__blocked_ops_avx512(uint32_t full_layers, bool half_layer);
+const struct blocked_ops *besom__blocked_ops_avx2(unsigned shape);
+const struct blocked_ops *besom__blocked_ops_avx512(unsigned shape);
 #endif
 
-const struct blocked_ops *besom__blocked_ops(enum isa isa, const struct blocked *b) {
+const struct blocked_ops *besom__blocked_ops(enum isa isa, unsigned shape) {
 #ifdef BESOM_X86_VARIANTS
-  if (isa == ISA_AVX512) return besom__blocked_ops_avx512(b->full_layers, b->half_layer);
-  if (isa == ISA_AVX2) return besom__blocked_ops_avx2(b->full_layers, b->half_layer);
+  if (isa == ISA_AVX512) return besom__blocked_ops_avx512(shape);
+  if (isa == ISA_AVX2) return besom__blocked_ops_avx2(shape);
 #endif
   (void)isa;
-  return besom__blocked_ops_portable(b->full_layers, b->half_layer);
+  return besom__blocked_ops_portable(shape);
 }
 
 /* Sets the geometry of a filter whose lines exist already. */
@@ -64,7 +56,7 @@ static void set_lines(besom_filter *f, struct blocked geometry, enum isa isa, ui
   bloom(f)->blocked = geometry;
   bloom(f)->blocked.lines = lines;
   bloom(f)->isa = isa;
-  bloom(f)->ops = besom__blocked_ops(isa, &geometry);
+  bloom(f)->ops = besom__blocked_ops(isa, geometry.shape);
 }
 
 static besom_status make_lines(besom_filter *f, struct blocked geometry, enum isa isa) {
@@ -114,8 +106,7 @@ static besom_status create(besom_filter *f, const besom_config *config) {
   status = plan(config, (double)f->capacity, &shape);
   if (status != BESOM_OK) return status;
   struct blocked geometry = {.n_lines = (uint64_t)shape.lines,
-                             .full_layers = shape.full_layers,
-                             .half_layer = shape.half_layer};
+                             .shape = 2 * shape.full_layers + shape.half_layer};
   return make_lines(f, geometry, isa);
 }
 
@@ -137,9 +128,16 @@ static double bits_per_key(double keys, double *fpr) {
 
 /* ------------------------------------------------------------------ keys */
 
+static const struct query_calls *query_calls(const besom_filter *f) {
+  return const_bloom(f)->ops && f->hasher.id == HASH_XXH3 ? &const_bloom(f)->ops->queries : NULL;
+}
+
+static const struct insert_calls *insert_calls(const besom_filter *f) {
+  return const_bloom(f)->ops && f->hasher.id == HASH_XXH3 ? &const_bloom(f)->ops->inserts : NULL;
+}
+
 static bool contains(const besom_filter *f, besom_digest d) {
-  const struct blocked_bloom *b = const_bloom(f);
-  return b->ops->contains(&b->blocked, d);
+  return const_bloom(f)->ops->queries.contains_digest(f, d);
 }
 
 static void contains_many(const besom_filter *f, const besom_digest *d, size_t n,
@@ -148,12 +146,8 @@ static void contains_many(const besom_filter *f, const besom_digest *d, size_t n
   b->ops->contains_many(&b->blocked, d, n, bitmap);
 }
 
-/* A key whose bits are all set already changes nothing. It is not counted, and is never FULL. */
 static besom_status insert(besom_filter *f, besom_digest d) {
-  struct blocked_bloom *b = bloom(f);
-  if (UNLIKELY(f->items >= f->capacity)) return contains(f, d) ? BESOM_OK : BESOM_FULL;
-  f->items += b->ops->insert_many(&b->blocked, &d, 1);
-  return BESOM_OK;
+  return bloom(f)->ops->inserts.insert_digest(f, d);
 }
 
 /* Inserts as many keys at once as certainly fit; when the filter is full, one by one. */
@@ -191,8 +185,8 @@ static double fpr_of_line(const struct blocked *b, const uint8_t *line, uint64_t
   for (unsigned pair = 0; pair < 4; pair++) {
     unsigned first = popcount(load64(line + 16 * pair)),
              second = popcount(load64(line + 16 * pair + 8));
-    for (unsigned i = 0; i < b->full_layers; i++) fpr *= first * second / (64.0 * 64);
-    if (b->half_layer) fpr *= (first + second) / 128.0;
+    for (unsigned i = 0; i < b->shape / 2; i++) fpr *= first * second / (64.0 * 64);
+    if (b->shape % 2) fpr *= (first + second) / 128.0;
     *set += first + second;
   }
   return fpr;
@@ -201,7 +195,7 @@ static double fpr_of_line(const struct blocked *b, const uint8_t *line, uint64_t
 static void stats(const besom_filter *f, struct stats_out *out) {
   besom_statistics *s = &out->common;
   const struct blocked *b = &const_bloom(f)->blocked;
-  struct blocked_geometry shape = {(double)b->n_lines, b->full_layers, b->half_layer};
+  struct blocked_geometry shape = {(double)b->n_lines, b->shape / 2, b->shape % 2};
   uint64_t set = 0;
   double rates = 0;
   for (uint64_t i = 0; i < b->n_lines; i++)
@@ -237,12 +231,11 @@ static void save(const besom_filter *f, struct sections_out *out) {
 static besom_status load(besom_filter *f, struct sections_in *in) {
   uint64_t n_lines = besom__read_u64(&in->parameters), bits = besom__read_u64(&in->parameters);
   const struct section *saved = take_section(in, TAG_BITS);
-  if (!saved || bits == 0 || bits % 4 || bits > 8 * MAX_FULL_LAYERS + 4) return BESOM_CORRUPT;
-  if (n_lines == 0 || n_lines != saved->len / LINE_BYTES || saved->len % LINE_BYTES)
+  if (!saved || bits == 0 || bits % 4 || bits > 4 * MAX_SHAPE) return BESOM_CORRUPT;
+  if (n_lines % 2 == 0 || n_lines != saved->len / LINE_BYTES || saved->len % LINE_BYTES)
     return BESOM_CORRUPT;
   if (f->capacity == 0 || f->capacity > MAX_CAPACITY) return BESOM_CORRUPT;
-  struct blocked geometry = {
-      .n_lines = n_lines, .full_layers = (uint32_t)bits / 8, .half_layer = bits / 4 % 2};
+  struct blocked geometry = {.n_lines = n_lines, .shape = (unsigned)bits / 4};
   if (f->mapping) {
     set_lines(f, geometry, besom__isa_best(), (uint8_t *)(uintptr_t)saved->data);
     return BESOM_OK;
@@ -261,6 +254,8 @@ const struct besom_kind besom__blocked_bloom = {
     .create_like = create_like,
     .destroy = destroy,
     .bits_per_key = bits_per_key,
+    .query_calls = query_calls,
+    .insert_calls = insert_calls,
     .contains = contains,
     .contains_many = contains_many,
     .insert = insert,

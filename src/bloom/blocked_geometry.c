@@ -119,12 +119,14 @@ struct blocked_geometry besom__blocked_geometry_for_fpr(double keys, double fpr)
   best.lines = fmax(1, ceil(keys / most));
   /* With few lines the distribution of keys per line is slightly different. */
   while (best.lines < 1000 && besom__blocked_fpr(&best, keys) > fpr) best.lines++;
+  best.lines += 1 - fmod(best.lines, 2);
   return best;
 }
 
 struct blocked_geometry besom__blocked_geometry_for_lines(double keys, double lines) {
   struct blocked_geometry best = {0};
   double least = 2;
+  lines -= 1 - fmod(lines, 2);
   for (unsigned number = 1; number < GEOMETRIES; number++) {
     struct blocked_geometry geometry = geometry_number(number);
     geometry.lines = lines;

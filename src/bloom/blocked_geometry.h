@@ -10,7 +10,7 @@
 #define MIN_PLANNED_FPR 0x1p-64
 
 struct blocked_geometry {
-  double lines; /* a whole number; may be too large for memory */
+  double lines; /* odd; may be too large for memory */
   uint32_t full_layers;
   bool half_layer;
 };
@@ -21,7 +21,7 @@ double besom__blocked_fpr(const struct blocked_geometry *geometry, double keys);
 /* The fewest lines with at most this false-positive rate. fpr >= MIN_PLANNED_FPR. */
 struct blocked_geometry besom__blocked_geometry_for_fpr(double keys, double fpr);
 
-/* The lowest false-positive rate of that many lines. */
+/* The lowest false-positive rate of at most that many lines, at least 1. */
 struct blocked_geometry besom__blocked_geometry_for_lines(double keys, double lines);
 
 #endif
