@@ -118,7 +118,7 @@ BESOM_API const char *besom_version(void);
  * no_capacity   aqf, yesno: room for this many no-list keys besides the reserve; 18 to 24 bytes
  *               each.
  * build_memory  besom_build of kinds with BESOM_CAN_BUILD_SORTED: bytes it may use besides the
- *               filter; default 5 per key (17 if the FPR is below about 1e-5), and twice that if the
+ *               filter; default 5 per key (17 if the FPR is below 1e-5 or so), twice that if the
  *               number of keys is unknown. With less, it sorts and inserts in parts: slower.
  * flags         BESOM_CONCURRENT: a concurrent filter (see Threads). 64 bytes per 4096 slots and 5
  *               KB more; calls take a third to a half longer. BESOM_DISTINCT: besom_build inserts a

@@ -19,9 +19,9 @@
 #define MAX_SHAPE (2 * MAX_FULL_LAYERS + 1)
 
 struct blocked {
-  uint8_t *lines; /* at a multiple of LINE_BYTES */
+  uint8_t *lines;   /* at a multiple of LINE_BYTES */
   uint64_t n_lines; /* odd */
-  unsigned shape; /* twice the full layers, and 1 for a half layer: 1 to MAX_SHAPE */
+  unsigned shape;   /* twice the full layers, and 1 for a half layer: 1 to MAX_SHAPE */
 };
 
 struct blocked_bloom {

@@ -47,7 +47,7 @@ ALWAYS_INLINE uint64_t next_layer(struct choice *c) {
 
 /*
  * From the number of a layer to one bit per word, counted from the upper end of the word. Full
- * layer: the lower 6 bits of byte w of the number for a word w < 4, the upper 6 for the others. Half
+ * layer: the lower 6 bits of byte w of the number for a word w < 4, the upper 6 for others. Half
  * layer: bits 36 + 7p to 42 + 7p are the bit in pair p, the highest of them chooses the word. For
  * the other word the shift is 64 or more, and sets no bit.
  */
@@ -286,7 +286,7 @@ ALWAYS_INLINE size_t insert_batch(struct blocked b, const besom_digest *d, size_
 
 /* ------------------------------------------------------------------ by shape */
 
-/* Shapes that occur have functions of their own. The others are for rates below one in a million. */
+/* Common shapes have functions of their own. The others are for rates below one in a million. */
 
 static void contains_many(const struct blocked *b, const besom_digest *d, size_t n,
                           uint64_t *bitmap) {

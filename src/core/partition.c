@@ -22,7 +22,7 @@ bool besom__pool_grow(struct chunk_pool *p, uint64_t chunks) {
 }
 
 /*
- * A chunk of a new slab is taken only after one thread that knows of the slab has taken one: acq_rel
+ * A chunk of a new slab is taken only after one thread that knows the slab has taken one: acq_rel
  * tells the others.
  */
 struct chunk *besom__pool_take(struct chunk_pool *p) {

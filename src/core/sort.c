@@ -8,7 +8,7 @@
 #define COPIED 2048    /* up to this many: distributed to a copy on the stack */
 #define COPIED_BITS 11 /* by so many bits: about one per group */
 #define GROUP_BITS 10  /* more digests: grouped in place by up to so many bits, */
-#define MIN_BITS 5     /* and at least so many, which bounds the recursion, */
+#define MIN_BITS 5     /* and at least this many, which bounds the recursion, */
 #define GROUPS (1 << GROUP_BITS)
 #define GROUP_SIZE 1000 /* so that groups have on average this many */
 #define FETCH_AHEAD 4   /* digests per cache line: the next line of a group is prefetched */

@@ -51,8 +51,8 @@ ALWAYS_INLINE uint64_t uppermost_bits(const struct qtable *t, const uint8_t *blo
 #else
   uint64_t bits = 0;
   for (unsigned j = 0; j < 8; j++) /* the top bits of 8 bytes, gathered in the uppermost byte */
-    bits |= ((load64_shared(row + 8 * j) & BYTE_TOPS) >> 7) * UINT64_C(0x0102040810204080) >> 56
-                                                                                        << (8 * j);
+    bits |= ((load64_shared(row + 8 * j) & BYTE_TOPS) >> 7) * UINT64_C(0x0102040810204080) >>
+            56 << (8 * j);
   return bits;
 #endif
 }

@@ -154,8 +154,8 @@ void besom__exceptions_free(struct exception_set *m, const besom_allocator *allo
  */
 static bool is_in_place(const struct exception_set *m, uint64_t i) {
   uint64_t before = i ? i - 1 : m->size - 1, steps = displacement(m->cells, i, m->size);
-  return steps == 0 || (!is_free(m->cells[before]) &&
-                        steps <= displacement(m->cells, before, m->size) + 1);
+  return steps == 0 ||
+         (!is_free(m->cells[before]) && steps <= displacement(m->cells, before, m->size) + 1);
 }
 
 const char *besom__exceptions_check(const struct exception_set *m) {

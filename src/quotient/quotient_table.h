@@ -176,7 +176,7 @@ struct qtable_ops {
   /* Fills the empty table `into` with two tables of its shape: each run of a, then that of b. May
    * be FULL. */
   besom_status (*merge)(const struct qtable *a, const struct qtable *b, struct qtable *into);
-  const struct qtable_ops *shared; /* the same for tables that several threads share */
+  const struct qtable_ops *shared;    /* the same for tables that several threads share */
   const struct quotient_calls *calls; /* of plain filters with such a table (quotient_calls.h) */
 };
 
