@@ -71,7 +71,7 @@ ALWAYS_INLINE void push_remainder_in_block(const struct qtable *t, uint8_t *bloc
   for (unsigned j = 0; j < width / 8; j++)
     push_byte_before_last_block(bytes + 64 * j, trailing_zeros(lo), trailing_zeros(empty),
                                 (uint8_t)(in >> (8 * j)));
-  push_planes(planes, width % 8, lo, empty - lo, in >> (width / 8 * 8));
+  push_planes(planes, width % 8, lo, empty - lo, width < 64 ? in >> (width / 8 * 8) : 0);
 }
 
 /*
