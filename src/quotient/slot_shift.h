@@ -64,6 +64,11 @@ ALWAYS_INLINE void push_byte_before_last_block(uint8_t *row, unsigned lo, unsign
   push_byte(row, lo, hi, in);
 }
 
+/* The bits of a remainder above its whole bytes: those that are in planes. */
+ALWAYS_INLINE uint64_t upper_bits(uint64_t remainder, unsigned width) {
+  return width < 64 ? remainder >> (width / 8 * 8) : 0;
+}
+
 /* Moves the remainders of a block up, from `lo` to before `empty`, both bits. */
 ALWAYS_INLINE void push_remainder_in_block(const struct qtable *t, uint8_t *block, uint64_t lo,
                                            uint64_t empty, uint64_t in, unsigned width) {
@@ -71,7 +76,7 @@ ALWAYS_INLINE void push_remainder_in_block(const struct qtable *t, uint8_t *bloc
   for (unsigned j = 0; j < width / 8; j++)
     push_byte_before_last_block(bytes + 64 * j, trailing_zeros(lo), trailing_zeros(empty),
                                 (uint8_t)(in >> (8 * j)));
-  push_planes(planes, width % 8, lo, empty - lo, width < 64 ? in >> (width / 8 * 8) : 0);
+  push_planes(planes, width % 8, lo, empty - lo, upper_bits(in, width));
 }
 
 /*
@@ -90,7 +95,7 @@ ALWAYS_INLINE struct slot push_slot(const struct qtable *t, uint8_t *block, unsi
     out.head = block_heads(t, block) >> hi & 1;
     push_bit(block + t->heads_at, moved, in.head << lo);
   }
-  push_planes(planes, width % 8, low, moved, in.remainder >> (width / 8 * 8));
+  push_planes(planes, width % 8, low, moved, upper_bits(in.remainder, width));
   for (unsigned j = 0; j < width / 8; j++)
     push_byte(bytes + 64 * j, lo, hi, (uint8_t)(in.remainder >> (8 * j)));
   if (UNLIKELY(t->value_bits)) {
