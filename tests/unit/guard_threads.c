@@ -138,6 +138,12 @@ static void readers_get_exact_answers_beside_the_writer(void **state) {
   readers_and_writer(BESOM_LAYOUT_SPLIT, BESOM_DURABLE_SYNC);
 }
 
+static uint64_t adapted_of(const besom_guard *g) {
+  besom_guard_statistics stats;
+  assert_int_equal(besom_guard_stats(g, &stats), BESOM_OK);
+  return stats.adapted;
+}
+
 /* A reader queues a false positive. The writer looks it up again, and does not adapt if the key was
    inserted meanwhile. */
 static void the_writer_adapts_to_queued_false_positives(void **state) {
@@ -161,7 +167,7 @@ static void the_writer_adapts_to_queued_false_positives(void **state) {
   assert_true(stats.queued == 2 && stats.adapted == 0);
   assert_int_equal(besom_guard_put_u64(g, absent(late), "here", 4, 0),
                    BESOM_OK); /* applies the queue first */
-  assert_false(besom_contains_u64(besom_guard_filter(g), absent(i)));
+  assert_true(adapted_of(g) >= 1); /* 1 if both match the same member */
   assert_int_equal(besom_guard_get_u64(g, absent(late), NULL), BESOM_OK);
   for (unsigned more = 0; more < 2000; more++) /* more than the queue can hold */
     assert_int_equal(besom_guard_get_u64(g, absent(1000 + more), NULL), BESOM_NOT_FOUND);
@@ -173,12 +179,6 @@ static void the_writer_adapts_to_queued_false_positives(void **state) {
   for (uint64_t k = 0; k < 80; k++)
     assert_int_equal(besom_guard_get_u64(g, steady(k), NULL), BESOM_OK);
   assert_int_equal(besom_guard_close(g), BESOM_OK);
-}
-
-static uint64_t adapted_of(const besom_guard *g) {
-  besom_guard_statistics stats;
-  assert_int_equal(besom_guard_stats(g, &stats), BESOM_OK);
-  return stats.adapted;
 }
 
 /* A digest by the hash of a filter that is gone means nothing to the current filter. */
