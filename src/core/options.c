@@ -26,9 +26,14 @@ bool besom__option_is(const struct option *option, const char *name) {
   return equals(option->name, name);
 }
 
-besom_status besom__option_bool(const struct option *option, bool *out) {
-  *out = equals(option->value, "yes");
-  return *out || equals(option->value, "no") ? BESOM_OK : BESOM_BAD_OPTION;
+besom_status besom__option_flag(const struct option *option, const struct flag_option *flags,
+                                size_t n) {
+  for (; n; flags++, n--) {
+    if (!equals(option->name, flags->name)) continue;
+    *flags->flag = equals(option->value, flags->set);
+    return *flags->flag || equals(option->value, flags->unset) ? BESOM_OK : BESOM_BAD_OPTION;
+  }
+  return BESOM_BAD_OPTION;
 }
 
 besom_status besom__option_number(const struct option *option, uint64_t *out) {

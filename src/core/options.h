@@ -18,8 +18,15 @@ besom_status besom__option_next(const char **text, struct option *option);
 bool besom__option_is(const struct option *option, const char *name);
 bool besom__option_says(const struct option *option, const char *value);
 
-/* The value as yes or no. Errors: BAD_OPTION (any other value). */
-besom_status besom__option_bool(const struct option *option, bool *out);
+/* An option with two values. *flag becomes true by the first one, false by the second. */
+struct flag_option {
+  const char *name, *set, *unset;
+  bool *flag;
+};
+
+/* Sets the flag of the option's name. Errors: BAD_OPTION (no such name, or another value). */
+besom_status besom__option_flag(const struct option *option, const struct flag_option *flags,
+                                size_t n);
 
 /* The value as a decimal number. Errors: BAD_OPTION (not only digits, or too large). */
 besom_status besom__option_number(const struct option *option, uint64_t *out);

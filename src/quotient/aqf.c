@@ -41,8 +41,8 @@ besom_status besom__aqf_make(besom_filter *f, const besom_config *config, enum t
 static besom_status create(besom_filter *f, const besom_config *config) {
   struct aqf *a = aqf(f);
   a->no_capacity = config->no_capacity;
-  besom_status status =
-      besom__quotient_options(config->options, &a->base.isa, "tombstones", &a->keep_tombstones);
+  struct flag_option flags[] = {{"tombstones", "yes", "no", &a->keep_tombstones}};
+  besom_status status = besom__quotient_options(config->options, &a->base.isa, flags, 1);
   return status == BESOM_OK ? besom__aqf_make(f, config, NO_CODE) : status;
 }
 

@@ -20,24 +20,37 @@ static const struct meta_policy policy = {.remainder = extension_remainder,
                                           .class_of = extension_class,
                                           .extensions = true,
                                           .pool = true};
+static const struct meta_forms forms = {.own = &policy};
 
 /* ------------------------------------------------------------------ creating and freeing */
 
 struct options {
   enum isa isa;
-  bool amortized;
+  enum round_form rounds;
   uint64_t budget;
 };
 
-static besom_status read_rounds(const struct option *option, bool *amortized) {
-  *amortized = besom__option_says(option, "amortized");
-  return *amortized || besom__option_says(option, "deamortized") ? BESOM_OK : BESOM_BAD_OPTION;
+static besom_status read_rounds(const struct option *option, enum round_form *out) {
+  static const char *const names[] = {"deamortized", "amortized", "rekey"};
+  for (*out = ROUNDS_IN_STEPS; *out <= ROUNDS_BY_REKEY; ++*out)
+    if (besom__option_says(option, names[*out])) return BESOM_OK;
+  return BESOM_BAD_OPTION;
+}
+
+/* In the published form every round has another hash function, as after a rekey. */
+static besom_status read_form(const struct option *option, enum round_form *out) {
+  bool published;
+  struct flag_option form = {"form", "published", "default", &published};
+  besom_status status = besom__option_flag(option, &form, 1);
+  if (status == BESOM_OK && published) *out = ROUNDS_BY_REKEY;
+  return status;
 }
 
 static besom_status read_option(const struct option *option, struct options *out) {
   if (besom__option_is(option, "isa"))
     return besom__isa_parse(option->value.data, option->value.len, &out->isa);
-  if (besom__option_is(option, "rounds")) return read_rounds(option, &out->amortized);
+  if (besom__option_is(option, "rounds")) return read_rounds(option, &out->rounds);
+  if (besom__option_is(option, "form")) return read_form(option, &out->rounds);
   if (!besom__option_is(option, "budget")) return BESOM_BAD_OPTION;
   besom_status status = besom__option_number(option, &out->budget);
   bool in_range = out->budget >= MIN_BUDGET && out->budget <= MAX_BUDGET;
@@ -99,7 +112,7 @@ static besom_status create(besom_filter *f, const besom_config *config) {
   f->capacity = besom__quotient_capacity(shape.slots, 0);
   x->base.isa = options.isa;
   x->policy = &policy;
-  x->rounds = (struct rounds){.frontier = shape.slots, .amortized = options.amortized};
+  x->rounds = (struct rounds){.frontier = shape.slots, .form = options.rounds};
   status = besom__quotient_table_new(f, &shape, &x->base.table);
   return status == BESOM_OK ? make_pool(f, options.budget) : status;
 }
@@ -271,7 +284,7 @@ static void save(const besom_filter *f, struct sections_out *out) {
   besom__meta_filter_save(f, out);
   besom__write_u64(&out->parameters, x->pool.budget);
   besom__write_u64(&out->parameters, x->pool.used);
-  besom__write_u64(&out->parameters, x->rounds.amortized);
+  besom__write_u64(&out->parameters, x->rounds.form);
   besom__write_u64(&out->parameters, x->rounds.number);
   besom__write_u64(&out->parameters, x->rounds.frontier);
   add_section(out, TAG_POOL, x->pool.bytes, besom__pool_bytes(&x->pool));
@@ -296,15 +309,15 @@ static besom_status load_pool(besom_filter *f, uint64_t budget, uint64_t used,
 
 static besom_status load(besom_filter *f, struct sections_in *in) {
   struct meta_filter *x = meta_filter(f);
-  besom_status status = besom__meta_filter_load(f, in, &policy);
+  besom_status status = besom__meta_filter_load(f, in, &forms);
   if (status != BESOM_OK) return status;
   uint64_t slots = x->base.table.slots, budget = besom__read_u64(&in->parameters),
-           used = besom__read_u64(&in->parameters), amortized = besom__read_u64(&in->parameters);
-  x->rounds.amortized = amortized;
+           used = besom__read_u64(&in->parameters), form = besom__read_u64(&in->parameters);
+  x->rounds.form = (enum round_form)form;
   x->rounds.number = besom__read_u64(&in->parameters);
   x->rounds.frontier = besom__read_u64(&in->parameters);
-  bool right =
-      budget >= MIN_BUDGET && budget <= MAX_BUDGET && amortized <= 1 && x->rounds.frontier <= slots;
+  bool right = budget >= MIN_BUDGET && budget <= MAX_BUDGET && form <= ROUNDS_BY_REKEY &&
+               x->rounds.frontier <= slots;
   right &= x->rounds.number || x->rounds.frontier == slots;
   status = right ? load_pool(f, budget, used, take_section(in, TAG_POOL)) : BESOM_CORRUPT;
   if (status == BESOM_OK) besom__rounds_set_keys(x);

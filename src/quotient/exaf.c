@@ -13,13 +13,20 @@ static const struct meta_policy policy = {.remainder = extension_remainder,
                                           .distinguish = extension_distinguish,
                                           .class_of = extension_class,
                                           .extensions = true};
+static const struct meta_policy published = {.remainder = extension_remainder,
+                                             .matches = extension_matches,
+                                             .distinguish = extension_distinguish,
+                                             .class_of = extension_class,
+                                             .extensions = true,
+                                             .one_match = true};
+static const struct meta_forms forms = {&policy, &published};
 
 static besom_status create(besom_filter *f, const besom_config *config) {
-  return besom__meta_filter_create(f, config, &policy);
+  return besom__meta_filter_create(f, config, &forms);
 }
 
 static besom_status load(besom_filter *f, struct sections_in *in) {
-  return besom__meta_filter_load(f, in, &policy);
+  return besom__meta_filter_load(f, in, &forms);
 }
 
 const struct besom_kind besom__exaf = {

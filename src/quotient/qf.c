@@ -11,8 +11,9 @@
 static besom_status create(besom_filter *f, const besom_config *config) {
   struct qtable_shape shape = {.heads = true};
   if (config->value_bits || config->reserve != 0) return BESOM_INVALID;
+  struct flag_option heads = {"heads", "yes", "no", &shape.heads};
   besom_status status =
-      besom__quotient_options(config->options, &quotient_filter(f)->isa, "heads", &shape.heads);
+      besom__quotient_options(config->options, &quotient_filter(f)->isa, &heads, 1);
   if (status == BESOM_OK)
     status = besom__quotient_geometry(config, sizeof(struct quotient_filter), 0, &shape);
   if (status != BESOM_OK) return status;

@@ -8,17 +8,16 @@
 #include "quotient/quotient_calls.h"
 #include "quotient/quotient_diff.h"
 
-besom_status besom__quotient_options(const char *text, enum isa *isa, const char *name, bool *own) {
+besom_status besom__quotient_options(const char *text, enum isa *isa,
+                                     const struct flag_option *flags, size_t n) {
   struct option option;
   besom_status status;
   *isa = besom__isa_best();
   while ((status = besom__option_next(&text, &option)) == BESOM_OK) {
     if (besom__option_is(&option, "isa"))
       status = besom__isa_parse(option.value.data, option.value.len, isa);
-    else if (besom__option_is(&option, name))
-      status = besom__option_bool(&option, own);
     else
-      status = BESOM_BAD_OPTION;
+      status = besom__option_flag(&option, flags, n);
     if (status != BESOM_OK) return status;
   }
   return status == BESOM_END ? BESOM_OK : status;

@@ -5,6 +5,7 @@
 #ifndef BESOM_QUOTIENT_QUOTIENT_FILTER_H
 #define BESOM_QUOTIENT_QUOTIENT_FILTER_H
 
+#include "core/options.h"
 #include "filter.h"
 #include "quotient/quotient_geometry.h"
 #include "quotient/table_resize.h"
@@ -27,10 +28,11 @@ static inline const struct quotient_filter *const_quotient_filter(const besom_fi
 }
 
 /*
- * Reads the options of a quotient kind: isa, and one boolean option of the kind's own. Returns
- * BAD_OPTION for any other.
+ * Reads the options of a quotient kind: isa, and n flags of the kind's own. Returns BAD_OPTION for
+ * any other.
  */
-besom_status besom__quotient_options(const char *text, enum isa *isa, const char *name, bool *own);
+besom_status besom__quotient_options(const char *text, enum isa *isa,
+                                     const struct flag_option *flags, size_t n);
 
 struct qtable_shape besom__quotient_shape(const struct qtable *t);
 

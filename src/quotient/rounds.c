@@ -178,7 +178,7 @@ besom_status besom__step_plan(const struct meta_filter *x, uint64_t before, stru
   s->begins = false;
   s->first = s->end = s->n = 0;
   s->keys = s->few;
-  if (!x->policy->pool || r->amortized || !x->reverse.digest_of) return BESOM_OK;
+  if (!x->policy->pool || r->form != ROUNDS_IN_STEPS || !x->reverse.digest_of) return BESOM_OK;
   s->begins = r->frontier == t->slots && x->pool.used >= x->pool.limit - x->pool.limit / 4;
   s->first = s->end = s->begins ? 0 : r->frontier;
   while (s->n < STEP_ENTRIES && s->end < t->slots) {

@@ -10,11 +10,18 @@
 
 #include "core/address.h"
 
+/* What follows when the budget is spent. */
+enum round_form {
+  ROUNDS_IN_STEPS, /* operations redraw some runs each */
+  ROUNDS_AT_ONCE,  /* one operation redraws all runs */
+  ROUNDS_BY_REKEY  /* RESERVE_FULL: the caller, or the guard, rekeys the filter */
+};
+
 struct rounds {
   uint64_t number;      /* of the newest round; always 0 for kinds without rounds */
   uint64_t frontier;    /* a quotient; the number of slots when all runs are in the newest round */
   besom_digest keys[2]; /* of the newest round and the one before, by number % 2 */
-  bool amortized;       /* one operation redraws all runs, when the budget is spent */
+  enum round_form form;
 };
 
 /*

@@ -35,6 +35,18 @@ static inline bool selector_distinguish(const struct hashed_key *stored,
   return *selector <= most;
 }
 
+/*
+ * The published form: raises the selector by one if the remainders of the two keys are equal. They
+ * may be equal with the new one, too. Returns false if it would exceed `most`.
+ */
+static inline bool selector_raise(const struct hashed_key *stored,
+                                  const struct hashed_key *offender, unsigned width, slot_meta most,
+                                  slot_meta *selector) {
+  *selector = (slot_meta)(*selector + (selected_remainder(stored, *selector, width) ==
+                                       selected_remainder(offender, *selector, width)));
+  return *selector <= most;
+}
+
 static inline unsigned selector_class(slot_meta selector) {
   return selector < META_CLASSES ? selector : META_CLASSES - 1;
 }

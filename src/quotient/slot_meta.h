@@ -46,6 +46,13 @@ struct meta_policy {
   bool pool;                            /* no code, but a pool for all blocks; and rounds */
   /* remainders depend on metadata; without metadata they are the first ones, as in qf */
   bool remainder_varies;
+  /* a report changes only the first slot that matches, and a full block drops all metadata */
+  bool one_match;
+};
+
+/* The forms of a kind: besom's own and, unless NULL, the published one (form=published). */
+struct meta_forms {
+  const struct meta_policy *own, *published;
 };
 
 struct meta_filter {
@@ -232,7 +239,7 @@ besom_status besom__meta_filter_adapt_at(besom_filter *f, besom_digest offender,
 /* ------------------------------------------------------------------ slot_meta_ops.c */
 
 besom_status besom__meta_filter_create(besom_filter *f, const besom_config *config,
-                                       const struct meta_policy *policy);
+                                       const struct meta_forms *forms);
 besom_status besom__meta_filter_create_like(besom_filter *f, const besom_filter *model);
 /* remainders do not vary */
 bool besom__meta_filter_contains_by_remainder(const besom_filter *f, besom_digest d);
@@ -271,7 +278,7 @@ void besom__meta_filter_stats(const besom_filter *f, struct stats_out *out);
 const char *besom__meta_filter_validate(const besom_filter *f);
 void besom__meta_filter_save(const besom_filter *f, struct sections_out *out);
 besom_status besom__meta_filter_load(besom_filter *f, struct sections_in *in,
-                                     const struct meta_policy *policy);
+                                     const struct meta_forms *forms);
 
 /* ------------------------------------------------------------------ kinds */
 

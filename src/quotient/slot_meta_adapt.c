@@ -26,31 +26,35 @@ static void set_meta(const struct meta_filter *x, struct change *c, unsigned i, 
 }
 
 /*
- * For kinds whose remainders do not vary: keeps the metadata of the run that reject the offender,
- * drops all others of the block.
+ * For kinds whose remainders do not vary: keeps the metadata of the run that reject the offender
+ * (published form: only those just planned), drops all others of the block.
  */
 static void drop_other_meta(const struct meta_filter *x, struct change *c, uint64_t run,
                             const struct hashed_key *offender) {
   const struct qtable *t = &x->base.table;
-  uint64_t equal =
-      slots_equal(t, block_at(t, c->block), remainder_of(offender->at, t->width), t->width) & run;
+  uint64_t kept = c->matched;
+  if (!x->policy->one_match)
+    kept =
+        slots_equal(t, block_at(t, c->block), remainder_of(offender->at, t->width), t->width) & run;
   for (unsigned i = 0; i < CODE_SLOTS; i++)
-    if (!(equal >> i & 1)) c->meta[i] = 0;
+    if (!(kept >> i & 1)) c->meta[i] = 0;
 }
 
 /*
- * For kinds whose remainders vary: drops all metadata of the block, then gives the run's slots the
- * smallest metadata with which they do not match the offender.
+ * For kinds whose remainders vary: drops all metadata of the block, then gives the run's slots
+ * (published form: the matching one) the smallest metadata with which they do not match the
+ * offender.
  */
 static besom_status restart_block(const struct meta_filter *x, struct change *c, uint64_t run,
                                   const struct hashed_key *offender) {
+  uint64_t changed = x->policy->one_match ? c->matched : run;
   for (unsigned i = 0; i < CODE_SLOTS; i++) {
     bool known = c->matched >> i & 1;
     slot_meta n = 0;
     if (!c->meta[i] && !known) continue;
     besom_status status = known ? BESOM_OK : besom__stored_key(x, 64 * c->block + i, &c->keys[i]);
     if (status != BESOM_OK) return status;
-    if (run >> i & 1 && !x->policy->distinguish(&c->keys[i], offender, x->base.table.width, &n))
+    if (changed >> i & 1 && !x->policy->distinguish(&c->keys[i], offender, x->base.table.width, &n))
       return BESOM_FULL;
     set_meta(x, c, i, n);
   }
@@ -74,7 +78,7 @@ static besom_status plan_block(const struct meta_filter *x, struct change *c, st
   }
   if (!fits && !x->policy->remainder_varies) return BESOM_FULL;
   if (fits && besom__meta_fits(x, c->block, c->meta, promised)) return BESOM_OK;
-  if (x->rounds.amortized) return BESOM_FULL;
+  if (x->rounds.form != ROUNDS_IN_STEPS) return BESOM_FULL;
   *promised = promised_before;
   c->rebuilt = true;
   besom_status status = BESOM_OK;
@@ -98,8 +102,8 @@ static void apply(struct meta_filter *x, const struct change *c) {
 }
 
 /*
- * Reads the keys of all matches, each into the change of its block. IS_MEMBER if one is the
- * offender.
+ * Reads the keys of all matches (published form: of the first), each into the change of its block.
+ * IS_MEMBER if one is the offender.
  */
 static besom_status read_matches(struct scan *s, struct change *changes) {
   while (besom__scan_next(s)) {
@@ -110,6 +114,7 @@ static besom_status read_matches(struct scan *s, struct change *changes) {
     if (c->keys[i].digest.hi == s->key.digest.hi && c->keys[i].digest.lo == s->key.digest.lo)
       return BESOM_IS_MEMBER;
     c->matched |= UINT64_C(1) << i;
+    if (s->filter->policy->one_match) break;
   }
   return BESOM_OK;
 }
@@ -137,7 +142,7 @@ static besom_status finish_adapt(struct meta_filter *x, besom_status planned,
   struct step step;
   besom_status status = planned;
   if (planned == BESOM_OK) status = besom__step_plan(x, NO_QUOTIENT, &step);
-  if (planned == BESOM_FULL && x->rounds.amortized) {
+  if (planned == BESOM_FULL && x->rounds.form == ROUNDS_AT_ONCE) {
     status = besom__new_round_at_once(x, offender);
   } else if (status == BESOM_OK && besom__step_rejects(x, &step, offender)) {
     besom__step_take(x, &step, offender);

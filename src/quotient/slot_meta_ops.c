@@ -23,18 +23,20 @@ static enum table_code code_of_policy(const struct meta_policy *policy) {
 }
 
 besom_status besom__meta_filter_create(besom_filter *f, const besom_config *config,
-                                       const struct meta_policy *policy) {
+                                       const struct meta_forms *forms) {
   struct meta_filter *x = meta_filter(f);
-  struct qtable_shape shape = {.heads = true, .code = code_of_policy(policy)};
+  struct qtable_shape shape = {.heads = true, .code = code_of_policy(forms->own)};
+  bool published = false;
+  struct flag_option flags[] = {{"heads", "yes", "no", &shape.heads},
+                                {"form", "published", "default", &published}};
   if (config->value_bits) return BESOM_INVALID;
-  besom_status status =
-      besom__quotient_options(config->options, &x->base.isa, "heads", &shape.heads);
+  besom_status status = besom__quotient_options(config->options, &x->base.isa, flags, 2);
   if (status == BESOM_OK)
     status = besom__quotient_geometry(config, sizeof(struct meta_filter), 0, &shape);
   if (status != BESOM_OK) return status;
   f->capacity = besom__quotient_capacity(shape.slots, 0);
   status = besom__quotient_table_new(f, &shape, &x->base.table);
-  x->policy = policy;
+  x->policy = published ? forms->published : forms->own;
   if (status == BESOM_OK) set_model(x);
   return status;
 }
@@ -558,21 +560,23 @@ void besom__meta_filter_save(const besom_filter *f, struct sections_out *out) {
   const struct meta_filter *x = const_meta_filter(f);
   besom__quotient_save(&x->base.table, out);
   for (unsigned k = 1; k < META_CLASSES; k++) besom__write_u64(&out->parameters, x->classes[k]);
+  besom__write_u64(&out->parameters, x->policy->one_match);
 }
 
 besom_status besom__meta_filter_load(besom_filter *f, struct sections_in *in,
-                                     const struct meta_policy *policy) {
+                                     const struct meta_forms *forms) {
   struct meta_filter *x = meta_filter(f);
-  besom_status status = besom__quotient_load(f, in, code_of_policy(policy));
+  besom_status status = besom__quotient_load(f, in, code_of_policy(forms->own));
   if (status != BESOM_OK) return status;
-  x->policy = policy;
   for (unsigned k = 1; k < META_CLASSES; k++) {
     x->classes[k] = besom__read_u64(&in->parameters);
     if (x->classes[k] > x->base.table.used - x->meta_slots) status = BESOM_CORRUPT;
     if (status == BESOM_OK) x->meta_slots += x->classes[k];
   }
+  uint64_t published = besom__read_u64(&in->parameters);
+  if (published > (forms->published != NULL) || x->base.table.value_bits) status = BESOM_CORRUPT;
   if (f->capacity != besom__quotient_capacity(x->base.table.slots, 0)) status = BESOM_CORRUPT;
-  if (x->base.table.value_bits) status = BESOM_CORRUPT;
+  x->policy = published && status == BESOM_OK ? forms->published : forms->own;
   if (status == BESOM_OK)
     set_model(x);
   else

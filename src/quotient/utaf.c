@@ -10,19 +10,32 @@ static bool distinguish(const struct hashed_key *stored, const struct hashed_key
   return selector_distinguish(stored, offender, width, UINT8_MAX, selector);
 }
 
+static bool raise_selector(const struct hashed_key *stored, const struct hashed_key *offender,
+                           unsigned width, slot_meta *selector) {
+  return selector_raise(stored, offender, width, UINT8_MAX, selector);
+}
+
 static const struct meta_policy policy = {.remainder = selected_remainder,
                                           .matches = selector_matches,
                                           .distinguish = distinguish,
                                           .class_of = selector_class,
                                           .bytes = true,
                                           .remainder_varies = true};
+static const struct meta_policy published = {.remainder = selected_remainder,
+                                             .matches = selector_matches,
+                                             .distinguish = raise_selector,
+                                             .class_of = selector_class,
+                                             .bytes = true,
+                                             .remainder_varies = true,
+                                             .one_match = true};
+static const struct meta_forms forms = {&policy, &published};
 
 static besom_status create(besom_filter *f, const besom_config *config) {
-  return besom__meta_filter_create(f, config, &policy);
+  return besom__meta_filter_create(f, config, &forms);
 }
 
 static besom_status load(besom_filter *f, struct sections_in *in) {
-  return besom__meta_filter_load(f, in, &policy);
+  return besom__meta_filter_load(f, in, &forms);
 }
 
 const struct besom_kind besom__utaf = {

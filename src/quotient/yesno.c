@@ -111,12 +111,11 @@ besom_status besom__yesno_build(besom_filter *f, const besom_config *config,
                                 const besom_source *yes, const besom_source *no,
                                 const besom_progress *progress) {
   struct aqf *a = aqf(f);
-  bool none = false;
   f->kind = &besom__yesno;
   if (config->value_bits) return BESOM_INVALID;
   a->no_capacity = config->no_capacity;
   a->reserve = config->reserve != 0 ? config->reserve : AQF_DEFAULT_RESERVE;
-  besom_status status = besom__quotient_options(config->options, &a->base.isa, "", &none);
+  besom_status status = besom__quotient_options(config->options, &a->base.isa, NULL, 0);
   if (status != BESOM_OK) return status;
   struct digests members = {0}, others = {0};
   struct passes passes = {.progress = progress};

@@ -266,9 +266,7 @@ static besom_status remove_key(besom_filter *f, besom_digest d) {
 /* ------------------------------------------------------------------ creating */
 
 static besom_status create(besom_filter *f, const besom_config *config) {
-  bool none = false;
-  besom_status status =
-      besom__quotient_options(config->options, &quotient_filter(f)->isa, "", &none);
+  besom_status status = besom__quotient_options(config->options, &quotient_filter(f)->isa, NULL, 0);
   return status == BESOM_OK ? besom__aqf_make(f, config, TAGS) : status;
 }
 

@@ -342,10 +342,11 @@ static void rounds_keep_the_rate(void **state) {
 
 static void options_are_checked(void **state) {
   (void)state;
-  static const char *const bad[] = {"budget=1", "budget=16", "budget=", "budget=x",
-                                    "rounds=",  "rounds=no", "heads=no"};
-  static const char *const good[] = {"budget=2", "budget=15", "rounds=deamortized",
-                                     "rounds=amortized,isa=portable"};
+  static const char *const bad[] = {"budget=1", "budget=16", "budget=",  "budget=x",
+                                    "rounds=",  "rounds=no", "heads=no", "form=mine"};
+  static const char *const good[] = {
+      "budget=2",     "budget=15",      "rounds=deamortized", "rounds=amortized,isa=portable",
+      "rounds=rekey", "form=published", "form=default"};
   besom_config config = {.kind = "broom", .slots = 100, .width = 8, .seed = seed};
   besom_filter *f = NULL;
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

@@ -85,7 +85,7 @@ static void a_name_is_itself_and_no_part_of_it(void **state) {
   for (unsigned i = 0; i < 8; i++) assert_false(besom__option_is(&option, others[i]));
 }
 
-static void yes_and_no_are_the_only_answers(void **state) {
+static void a_flag_has_two_values(void **state) {
   (void)state;
   static const struct {
     const char *text;
@@ -97,13 +97,17 @@ static void yes_and_no_are_the_only_answers(void **state) {
       {"x=1", BESOM_BAD_OPTION, false},    {"x=true", BESOM_BAD_OPTION, false},
       {"x=Yes", BESOM_BAD_OPTION, false},  {"x=yes ", BESOM_BAD_OPTION, false},
       {"x=nope", BESOM_BAD_OPTION, false}, {"x=no,y=1", BESOM_OK, false},
+      {"y=no", BESOM_BAD_OPTION, false},   {"f=published", BESOM_OK, true},
+      {"f=default", BESOM_OK, false},      {"f=yes", BESOM_BAD_OPTION, false},
   };
   for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
     const char *text = cases[i].text;
     struct option option;
     bool value = !cases[i].value;
     assert_int_equal(besom__option_next(&text, &option), BESOM_OK);
-    assert_int_equal(besom__option_bool(&option, &value), cases[i].status);
+    struct flag_option flags[] = {{"x", "yes", "no", &value},
+                                  {"f", "published", "default", &value}};
+    assert_int_equal(besom__option_flag(&option, flags, 2), cases[i].status);
     if (cases[i].status == BESOM_OK) assert_int_equal(value, cases[i].value);
   }
 }
@@ -115,7 +119,7 @@ int main(void) {
       cmocka_unit_test(only_the_first_equals_sign_divides),
       cmocka_unit_test(what_is_no_name_and_value_is_a_bad_option),
       cmocka_unit_test(a_name_is_itself_and_no_part_of_it),
-      cmocka_unit_test(yes_and_no_are_the_only_answers),
+      cmocka_unit_test(a_flag_has_two_values),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
