@@ -1,6 +1,6 @@
 /*
- * exaf: the extension adaptive filter (Lee, McCauley, Singh, Stein, "Telescoping Filter", 2021; a
- * practical broom filter). A quotient filter whose fingerprints are extended bit by bit. When a
+ * exaf: the extension adaptive filter (Lee, McCauley, Singh, Stein, "Telescoping Filter",
+ * 2021). A quotient filter whose fingerprints are extended bit by bit. When a
  * false positive is reported, every matching fingerprint gets as many bits of its own key as
  * separate it from the reported key. All extensions of a block are in one arithmetic code of 56
  * bits, which a query reads only if a remainder matches. A block whose code is full drops its

@@ -166,7 +166,7 @@ static void the_writer_adapts_to_queued_false_positives(void **state) {
   assert_int_equal(besom_guard_stats(g, &stats), BESOM_OK);
   assert_true(stats.queued == 2 && stats.adapted == 0);
   assert_int_equal(besom_guard_put_u64(g, absent(late), "here", 4, 0),
-                   BESOM_OK); /* applies the queue first */
+                   BESOM_OK);      /* applies the queue first */
   assert_true(adapted_of(g) >= 1); /* 1 if both match the same member */
   assert_int_equal(besom_guard_get_u64(g, absent(late), NULL), BESOM_OK);
   for (unsigned more = 0; more < 2000; more++) /* more than the queue can hold */
