@@ -185,6 +185,25 @@ static inline besom_status besom_guard_delete_u64(besom_guard *g, uint64_t key) 
 }
 
 /*
+ * The no list: keys that are certainly absent and shall never cost a read of the store. It is
+ * stored with the records and may change at any time; batches cover it. The filter pays only for
+ * the few keys of the list that a member's fingerprint matches: it extends that fingerprint.
+ *
+ * no_put adds a key; adding it again is OK. Errors: IS_MEMBER (it is in the database: delete it
+ * first), RESERVE_FULL (the filter cannot extend the fingerprints that match; nothing has changed;
+ * after a rekey it can). no_delete removes a key. no_has: OK or NOT_FOUND. put of a key on the list
+ * is IS_MEMBER. While the reserve is full, a key of the list may cost a read after a put
+ * (adapt_full counts it). Answers are exact in any case.
+ *
+ * Cost: no_put reads one list, and one more if the filter answers yes; while the list is not empty,
+ * a put of a new key reads one list. Errors of all: UNSUPPORTED (a store without transactions;
+ * kinds other than aqf).
+ */
+BESOM_API besom_status besom_guard_no_put(besom_guard *g, const void *key, size_t len);
+BESOM_API besom_status besom_guard_no_delete(besom_guard *g, const void *key, size_t len);
+BESOM_API besom_status besom_guard_no_has(besom_guard *g, const void *key, size_t len);
+
+/*
  * Visits every key with its value, both borrowed until visit returns. Split: keys >= from and < to
  * in key order; data NULL means no bound. Merged: all keys in the order of their hashes; a bound is
  * UNSUPPORTED. visit must not call the guard (with threads, the writer waits meanwhile). It returns
@@ -236,7 +255,7 @@ BESOM_API besom_status besom_guard_step(besom_guard *g, uint64_t max_items, bool
  * held in memory. If a key is in both, the record of `into` stays. `from` does not change. The
  * filters must have the same kind, geometry, hash and seed. Errors: INCOMPATIBLE (also: another
  * layout), FULL, BUSY (a batch is open or a migration runs), UNSUPPORTED (the kind; `into` has no
- * transactions).
+ * transactions; one of them has a no list).
  */
 BESOM_API besom_status besom_guard_merge(besom_guard *into, besom_guard *from);
 
@@ -270,6 +289,7 @@ typedef struct besom_guard_statistics {
   double observed_fpr;   /* false positives per negative query: since open */
   double window_fpr;     /* in the last complete window of 4096 negative queries */
   double current_fpr;    /* in the window since */
+  uint64_t no_keys;      /* now on the no list */
 } besom_guard_statistics;
 
 BESOM_API besom_status besom_guard_stats_sized(const besom_guard *g, besom_guard_statistics *stats,

@@ -40,6 +40,7 @@ static const member counts[] = {
     MEMBER(keys),
     MEMBER(filter_bytes),
     MEMBER(store_bytes),
+    MEMBER(no_keys),
 };
 
 static const member flags[] = {MEMBER(migrating)};

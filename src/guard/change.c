@@ -3,8 +3,7 @@
 
 /* ------------------------------------------------------------------ put */
 
-/* If half a change could not be undone, a longer transaction must be rolled back. */
-static void check_undo(besom_guard *g, besom_status undone) {
+void besom__guard_check_undo(besom_guard *g, besom_status undone) {
   if (undone != BESOM_OK && (g->tx == TX_GROUP || g->tx == TX_BATCH)) g->tx_error = undone;
 }
 
@@ -16,7 +15,7 @@ static besom_status write_record(besom_guard *g, besom_place at, const besom_rec
   besom_status status = store->ops->append(store, at, &listed);
   if (status != BESOM_OK) return status;
   status = store->ops->table_put(store, BESOM_TABLE_KEYS, record);
-  if (status != BESOM_OK) check_undo(g, store->ops->remove(store, at));
+  if (status != BESOM_OK) besom__guard_check_undo(g, store->ops->remove(store, at));
   return status;
 }
 
@@ -30,22 +29,41 @@ static bool next_is_full(const besom_guard *g) {
 static void undo_insert(besom_guard *g, besom_filter *f, besom_match at) {
   besom_status undone = besom_remove_at(f, &at);
   if (undone != BESOM_OK) besom__undo_add(g, f, at, false);
-  check_undo(g, undone);
+  besom__guard_check_undo(g, undone);
+}
+
+/* A key to insert: its epoch, its digest there, and the keys of the no list in its bucket. */
+struct new_key {
+  const struct epoch *epoch;
+  besom_digest digest;
+  struct digest_list no;
+  bool no_room; /* the filter is full */
+};
+
+/* IS_MEMBER: the key is on the no list. After OK free the list. */
+static besom_status new_key(besom_guard *g, const besom_bytes *key, struct new_key *new) {
+  uint32_t rank;
+  new->no_room = false;
+  new->epoch = besom__guard_epoch_of(g, key, &new->digest);
+  besom_status status =
+      besom__no_list_read(g, new->epoch, new->digest, &new->no, &g->stats.put_reads);
+  if (status != BESOM_OK || !besom__no_list_has(&new->no, new->digest, &rank)) return status;
+  besom__digest_list_free(&new->no);
+  return BESOM_IS_MEMBER;
 }
 
 /* Inserts into the filter first, because it knows the rank. If the store then fails, the new
    fingerprint, which is the last of its bucket, is removed again. */
-static besom_status insert_new(besom_guard *g, const besom_bytes *key, const besom_record *record,
-                               bool *no_room) {
-  besom_digest digest;
-  const struct epoch *epoch = besom__guard_epoch_of(g, key, &digest);
+static besom_status insert_new(besom_guard *g, struct new_key *new, const besom_record *record) {
+  const struct epoch *epoch = new->epoch;
   besom_match at;
   besom_status status = besom__undo_make_room(g, 1);
   if (status == BESOM_OK)
-    status = next_is_full(g) ? BESOM_FULL : besom_insert_at(epoch->filter, digest, 0, &at);
-  *no_room = status == BESOM_FULL;
+    status = next_is_full(g) ? BESOM_FULL : besom_insert_at(epoch->filter, new->digest, 0, &at);
+  new->no_room = status == BESOM_FULL;
   if (status != BESOM_OK) return status;
-  status = write_record(g, position_of(epoch->number, at), record);
+  status = besom__no_list_separate(g, epoch->filter, &new->no, new->digest, at);
+  if (status == BESOM_OK) status = write_record(g, position_of(epoch->number, at), record);
   if (status != BESOM_OK) {
     undo_insert(g, epoch->filter, at);
     return status;
@@ -81,19 +99,20 @@ static besom_status replace_value(besom_guard *g, const struct lookup *l, besom_
 static besom_status write_new(besom_guard *g, const besom_bytes *key, besom_bytes value) {
   besom_record record = {*key, value};
   besom_status status;
-  bool no_room;
+  struct new_key new;
   do {
-    no_room = false;
+    status = new_key(g, key, &new);
+    if (status != BESOM_OK) return status;
     status = besom__change_begin(g);
     if (status == BESOM_OK)
-      status = besom__change_end(g, insert_new(g, key, &record, &no_room), durable_change(g));
-    if (no_room) status = besom__migration_make_room(g);
-  } while (no_room && status == BESOM_OK);
+      status = besom__change_end(g, insert_new(g, &new, &record), durable_change(g));
+    besom__digest_list_free(&new.no);
+    if (new.no_room) status = besom__migration_make_room(g);
+  } while (new.no_room && status == BESOM_OK);
   return status;
 }
 
-/* Before every put and delete. */
-static besom_status prepare_change(besom_guard *g) {
+besom_status besom__guard_ready_to_change(besom_guard *g) {
   if (g->tx == TX_FAILED) return g->tx_error;
   besom_status status = besom__guard_resync(g);
   return status == BESOM_OK ? besom__guard_apply_queue(g) : status;
@@ -101,7 +120,7 @@ static besom_status prepare_change(besom_guard *g) {
 
 static besom_status put(besom_guard *g, const besom_bytes *key, besom_bytes value) {
   struct lookup l;
-  besom_status status = prepare_change(g);
+  besom_status status = besom__guard_ready_to_change(g);
   if (status == BESOM_OK) status = besom__lookup_begin(&l, g, key);
   if (status != BESOM_OK) return status;
   status = besom__lookup_key(&l, &g->stats.put_reads);
@@ -112,7 +131,7 @@ static besom_status put(besom_guard *g, const besom_bytes *key, besom_bytes valu
 }
 
 static besom_status put_new(besom_guard *g, const besom_bytes *key, besom_bytes value) {
-  besom_status status = prepare_change(g);
+  besom_status status = besom__guard_ready_to_change(g);
   if (status == BESOM_OK) status = write_new(g, key, value);
   if (status == BESOM_OK) besom__migration_advance(g);
   return status;
@@ -130,8 +149,9 @@ static besom_status remove_record(besom_guard *g, const struct lookup *l) {
   if (status != BESOM_OK || g->layout == BESOM_LAYOUT_MERGED) return status;
   status = store->ops->table_remove(store, BESOM_TABLE_KEYS, *l->key);
   if (status == BESOM_NOT_FOUND)
-    return BESOM_OK;     /* BESOM_PUT_NEW was given for a key that existed */
-  check_undo(g, status); /* it need not have been the last of its list, so append cannot undo it */
+    return BESOM_OK; /* BESOM_PUT_NEW was given for a key that existed */
+  /* It need not have been the last of its list, so append cannot undo it. */
+  besom__guard_check_undo(g, status);
   return status;
 }
 
@@ -163,7 +183,7 @@ static besom_status delete_found(besom_guard *g, const struct lookup *l) {
 
 static besom_status delete_key(besom_guard *g, const besom_bytes *key) {
   struct lookup l;
-  besom_status status = prepare_change(g);
+  besom_status status = besom__guard_ready_to_change(g);
   if (status == BESOM_OK) status = besom__lookup_begin(&l, g, key);
   if (status != BESOM_OK) return status;
   status = besom__lookup_lists(&l, &g->stats.delete_reads);

@@ -6,12 +6,13 @@
  * change.c         put and delete
  * transaction.c    commit, abort, rollback; the undo log that makes the filter follow the store
  * migration.c      growing and rekeying: moving records from one epoch to the next in steps
+ * no_list.c        keys that are certainly absent and never cost a read
  * reverse_map.c    the reverse map (fingerprint to stored key) that the filter is bound to
  * open.c           open and close
  * manifest.c       the record in which the guard keeps kind, geometry, hash and migration state
  * checkpoint.c     the saved filter that close leaves beside the store
  * rebuild.c        the filter from a scan of the store
- * scan.c, merge.c, stats.c, value_copy.c, lock.c
+ * scan.c, merge.c, stats.c, value_copy.c, digest_list.c, lock.c
  *
  * Layouts. Merged: the reverse map is the database, so the bucket lists hold keys and values.
  * Split: the bucket lists hold the keys only, and the table KEYS holds keys and values.
@@ -42,6 +43,9 @@ enum {
   GROUP_COMMIT_CHANGES = 4096, /* changes per group commit (BESOM_DURABLE_SYNC) */
   DEFAULT_STEP = 64,
 };
+
+/* The bit of an epoch that makes it the epoch of the no lists. */
+#define NO_LISTS (UINT32_C(1) << 31)
 
 /* Whether a store offers an operation that its version may not have. */
 #define HAS_OP(ops, member) \
@@ -81,7 +85,7 @@ struct filter_params {
 
 /* Counters and migration state at the start of a transaction, for the rollback. */
 struct savepoint {
-  uint64_t puts, replaced, deletes, frontier, rekeys, growths;
+  uint64_t puts, replaced, deletes, frontier, rekeys, growths, no_keys;
   bool migrating;
 };
 
@@ -113,6 +117,7 @@ struct besom_guard {
   uint64_t step_items;
   uint64_t grow_items; /* the filter grows when it has more keys than this */
   bool rekey_wanted;   /* the reserve is used up, or nearly */
+  uint64_t no_keys;    /* keys on the no list */
 
   besom_config filter_config; /* of all filters of this guard, without hash and seed and, for kinds
                                  with bucket_of, without geometry */
@@ -216,6 +221,27 @@ static inline void unlock_queue(const besom_guard *g) {
    are valid only until its next call. Errors: NO_MEMORY. */
 besom_status besom__value_copy(const besom_guard *g, besom_bytes from, besom_bytes *out);
 
+/* ------------------------------------------------------------------ digest_list.c */
+
+/* The digests of a bucket list. They are collected first, because a store must not be called while
+   it shows a record. */
+struct digest_list {
+  const besom_guard *guard;
+  const besom_filter *filter;
+  size_t n, room;
+  besom_digest *more; /* all of them, if they are not few */
+  besom_digest few[FEW_MATCHES];
+};
+
+struct digest_list besom__digest_list(const besom_guard *g, const besom_filter *f);
+/* A visitor of bucket lists. Errors: NO_MEMORY. */
+besom_status besom__digest_list_add(void *list, besom_place at, const besom_record *record);
+void besom__digest_list_free(struct digest_list *list);
+
+static inline const besom_digest *digests_of(const struct digest_list *list) {
+  return list->more ? list->more : list->few;
+}
+
 /* ------------------------------------------------------------------ lookup.c */
 
 /* A lookup: the matches of the filter, then, after one read of each bucket, the records there. */
@@ -268,6 +294,38 @@ void besom__guard_queue(struct lookup *l);
 /* The writer: adapts to what readers have queued. Errors: those of the store. The false positive
    that failed is dropped; later ones stay in the queue. */
 besom_status besom__guard_apply_queue(besom_guard *g);
+
+/* ------------------------------------------------------------------ change.c */
+
+/* Before every change: brings the filter in line with the store, and adapts to what readers have
+   queued. Errors: why the open batch failed; those of the store. */
+besom_status besom__guard_ready_to_change(besom_guard *g);
+
+/* After the undo of half a change. If it failed, a longer transaction must be rolled back. */
+void besom__guard_check_undo(besom_guard *g, besom_status undone);
+
+/* ------------------------------------------------------------------ no_list.c */
+
+/* Reads the number of keys on the no list. */
+besom_status besom__no_list_open(besom_guard *g);
+
+/* The digests of the no list's keys in the bucket of a digest. After OK free the list. */
+besom_status besom__no_list_read(besom_guard *g, const struct epoch *epoch, besom_digest digest,
+                                 struct digest_list *out, uint64_t *reads);
+bool besom__no_list_has(const struct digest_list *list, besom_digest digest, uint32_t *rank);
+
+/* Extends the fingerprint of a member until it matches none of these keys, as far as the reserve
+   allows. */
+besom_status besom__no_list_separate(besom_guard *g, besom_filter *f, const struct digest_list *no,
+                                     besom_digest member, besom_match at);
+
+/* A migration: appends a key of the no list to the next epoch; removes the first key of a list from
+   the current one. */
+besom_status besom__no_list_migrate(besom_guard *g, const besom_record *record);
+besom_status besom__no_list_leave(besom_guard *g, uint64_t bucket);
+
+/* After a filter was filled from the store: separates its members from the keys of its no lists. */
+besom_status besom__no_list_restore(besom_guard *g, const struct epoch *epoch);
 
 /* ------------------------------------------------------------------ transaction.c */
 

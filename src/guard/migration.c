@@ -72,6 +72,7 @@ struct copied_record {
   uint64_t bucket;
   size_t at; /* offset in bytes: the key, then the value */
   size_t key_len, value_len;
+  bool no; /* a key of the no list */
 };
 
 /*
@@ -86,9 +87,11 @@ struct read_ahead {
   size_t n, room;
   size_t done;     /* items that have migrated */
   size_t complete; /* items of lists that are complete */
+  size_t first;    /* items from here on are of the current scan, */
+  bool no;         /* which is that of the no lists */
   uint8_t *bytes;
-  size_t used, size;
-  uint64_t upto; /* the first bucket that was not read */
+  size_t used, size, used_before; /* used_before: by the scan before the current one */
+  uint64_t upto;                  /* the first bucket that was not read */
 };
 
 static bool enlarge(const besom_guard *g, void **array, size_t used, size_t *size, size_t more) {
@@ -105,7 +108,7 @@ static bool enlarge(const besom_guard *g, void **array, size_t used, size_t *siz
 
 static besom_status copy_record(struct read_ahead *ahead, uint64_t bucket,
                                 const besom_record *record) {
-  struct copied_record item = {bucket, ahead->used, record->key.len, record->value.len};
+  struct copied_record item = {bucket, ahead->used, record->key.len, record->value.len, ahead->no};
   size_t len = item.key_len + item.value_len, room = ahead->room * sizeof item;
   if (!enlarge(ahead->guard, (void **)&ahead->bytes, ahead->used, &ahead->size, len + 1))
     return BESOM_NO_MEMORY;
@@ -123,13 +126,44 @@ static besom_status copy_record(struct read_ahead *ahead, uint64_t bucket,
 /* Stops before a list that would exceed the limit, unless it is the first. */
 static besom_status collect_record(void *ctx, besom_place at, const besom_record *record) {
   struct read_ahead *ahead = ctx;
-  if (ahead->n && at.bucket != ahead->items[ahead->n - 1].bucket) ahead->complete = ahead->n;
-  if ((ahead->n >= ahead->max || ahead->used >= READ_AHEAD_BYTES) && ahead->complete) {
+  size_t n = ahead->n - ahead->first;
+  if (at.bucket >= ahead->upto) return BESOM_END;
+  if (n && at.bucket != ahead->items[ahead->n - 1].bucket) ahead->complete = ahead->n;
+  bool much = n >= ahead->max || ahead->used - ahead->used_before >= READ_AHEAD_BYTES;
+  if (much && ahead->complete > ahead->first) {
     ahead->n = ahead->complete;
     ahead->upto = at.bucket;
     return BESOM_END;
   }
   return copy_record(ahead, at.bucket, record);
+}
+
+/* Orders items by bucket, members before keys of the no list. Drops what the second scan did not
+   reach. */
+static besom_status merge_lists(struct read_ahead *ahead) {
+  size_t members = ahead->first, n = 0, i = 0, j = members;
+  struct copied_record *items = ahead->items, *merged;
+  merged = besom__allocate(&ahead->guard->allocator, ahead->room * sizeof *merged);
+  if (!merged) return BESOM_NO_MEMORY;
+  while (members && items[members - 1].bucket >= ahead->upto) members--;
+  while (i < members || j < ahead->n) {
+    bool member = j == ahead->n || (i < members && items[i].bucket <= items[j].bucket);
+    merged[n++] = items[member ? i++ : j++];
+  }
+  besom__release(&ahead->guard->allocator, items, ahead->room * sizeof *items);
+  ahead->items = merged;
+  ahead->n = n;
+  return BESOM_OK;
+}
+
+static besom_status read_no_lists(besom_guard *g) {
+  struct read_ahead *ahead = g->ahead;
+  besom_place from = {.epoch = g->current.number | NO_LISTS, .bucket = g->frontier};
+  ahead->first = ahead->complete = ahead->n;
+  ahead->used_before = ahead->used;
+  ahead->no = true;
+  besom_status status = g->store->ops->scan(g->store, from, collect_record, ahead);
+  return status == BESOM_OK && ahead->room ? merge_lists(ahead) : status;
 }
 
 void besom__migration_drop_read_ahead(besom_guard *g) {
@@ -155,6 +189,7 @@ static besom_status fill_read_ahead(besom_guard *g, uint64_t max) {
                           .max = max < UINT64_MAX / READ_AHEAD_STEPS ? max * READ_AHEAD_STEPS : max,
                           .upto = ALL_MIGRATED};
   besom_status status = g->store->ops->scan(g->store, from, collect_record, g->ahead);
+  if (status == BESOM_OK && g->no_keys) status = read_no_lists(g);
   if (status != BESOM_OK) besom__migration_drop_read_ahead(g);
   return status;
 }
@@ -179,16 +214,26 @@ static struct slice next_slice(const struct read_ahead *ahead, uint64_t max) {
 
 /* ------------------------------------------------------------------ a step */
 
-static besom_status append_to_next(besom_guard *g, const struct read_ahead *ahead,
-                                   const struct copied_record *item) {
-  const uint8_t *key = ahead->bytes + item->at;
-  besom_record record = {{key, item->key_len}, {key + item->key_len, item->value_len}};
+/* The member must not match the keys of the no list that have migrated to its bucket. */
+static besom_status separate(besom_guard *g, besom_digest digest, besom_match at) {
+  struct digest_list no;
+  besom_status status = besom__no_list_read(g, &g->next, digest, &no, &g->stats.filter_reads);
+  if (status != BESOM_OK) return status;
+  status = besom__no_list_separate(g, g->next.filter, &no, digest, at);
+  besom__digest_list_free(&no);
+  return status;
+}
+
+static besom_status append_to_next(besom_guard *g, const besom_record *record) {
+  besom_digest digest = key_digest(g->next.filter, &record->key);
   besom_match at;
-  besom_status status =
-      besom_insert_at(g->next.filter, besom_hash(g->next.filter, key, item->key_len), 0, &at);
+  besom_status status = besom_insert_at(g->next.filter, digest, 0, &at);
   if (status != BESOM_OK) return status;
   besom__undo_add(g, g->next.filter, at, false);
-  return g->store->ops->append(g->store, position_of(g->next.number, at), &record);
+  status = separate(g, digest, at);
+  return status == BESOM_OK
+             ? g->store->ops->append(g->store, position_of(g->next.number, at), record)
+             : status;
 }
 
 /* Changes the filter first: it may have to read keys that are still stored. */
@@ -200,13 +245,20 @@ static besom_status remove_from_current(besom_guard *g, uint64_t bucket) {
                             : status;
 }
 
+static besom_status migrate_item(besom_guard *g, const struct copied_record *item,
+                                 const uint8_t *bytes) {
+  const uint8_t *value = bytes + item->key_len;
+  besom_record record = {{bytes, item->key_len}, {value, item->value_len}};
+  besom_status status = item->no ? besom__no_list_migrate(g, &record) : append_to_next(g, &record);
+  if (status != BESOM_OK) return status;
+  return item->no ? besom__no_list_leave(g, item->bucket) : remove_from_current(g, item->bucket);
+}
+
 static besom_status migrate_slice(besom_guard *g, const struct read_ahead *ahead,
                                   struct slice some) {
   besom_status status = BESOM_OK;
-  for (size_t i = some.from; i < some.to && status == BESOM_OK; i++) {
-    status = append_to_next(g, ahead, &ahead->items[i]);
-    if (status == BESOM_OK) status = remove_from_current(g, ahead->items[i].bucket);
-  }
+  for (size_t i = some.from; i < some.to && status == BESOM_OK; i++)
+    status = migrate_item(g, &ahead->items[i], ahead->bytes + ahead->items[i].at);
   if (status != BESOM_OK) return status;
   g->frontier = some.upto;
   return besom__manifest_write(g, false);

@@ -92,6 +92,8 @@ static besom_status fill_filters(besom_guard *g, bool has_manifest,
   if (has_manifest && besom__checkpoint_load(g)) return BESOM_OK;
   besom_status status = besom__guard_refill(g, &g->current, progress);
   if (status == BESOM_OK && g->next.filter) status = besom__guard_refill(g, &g->next, progress);
+  if (status == BESOM_OK) status = besom__no_list_restore(g, &g->current);
+  if (status == BESOM_OK && g->next.filter) status = besom__no_list_restore(g, &g->next);
   g->stats.rebuilt = 1;
   return status;
 }
@@ -133,6 +135,7 @@ static besom_status prepare(besom_guard *g, const besom_guard_config *config) {
   /* The caller's string may not live as long as the guard. */
   g->filter_config.kind = g->current.filter->kind->info.name;
   status = bind_filters(g);
+  if (status == BESOM_OK) status = besom__no_list_open(g);
   if (status == BESOM_OK) status = fill_filters(g, has_manifest, config->progress);
   if (status == BESOM_OK) besom__guard_set_grow_threshold(g);
   return status;

@@ -87,6 +87,7 @@ static besom_status rebuild_epoch(besom_guard *g, const struct filter_params *pa
   if (status != BESOM_OK) return status;
   status = besom__guard_bind(g, fresh.filter);
   if (status == BESOM_OK) status = besom__guard_refill(g, &fresh, NULL);
+  if (status == BESOM_OK) status = besom__no_list_restore(g, &fresh);
   if (status == BESOM_OK)
     *out = fresh;
   else

@@ -37,6 +37,7 @@ static void collect(const besom_guard *g, besom_guard_statistics *stats) {
   add_filter(g->current.filter, stats);
   add_filter(g->next.filter, stats);
   stats->migrating = g->next.filter;
+  stats->no_keys = load_counter(&g->no_keys);
   lock_commit(g);
   if (besom_store_stats(g->store, &store) == BESOM_OK) stats->store_bytes = store.bytes;
   unlock_commit(g);

@@ -41,57 +41,44 @@ static besom_status truncate_bucket(besom_filter *f, uint64_t bucket, uint32_t r
   return status == BESOM_NOT_FOUND ? BESOM_OK : status;
 }
 
-/* The digests of a bucket list. They are collected first, because the filter may read the store
-   when it changes, and a store must not be called while it shows a record. */
-struct list {
-  const besom_guard *guard;
-  const besom_filter *filter;
-  besom_digest few[FEW_MATCHES], *digests;
-  size_t n, room;
-};
-
-static besom_status list_add(void *ctx, besom_place at, const besom_record *record) {
-  struct list *list = ctx;
-  (void)at;
-  if (list->n == list->room) {
-    besom_digest *larger =
-        besom__allocate(&list->guard->allocator, 2 * list->room * sizeof *larger);
-    if (!larger) return BESOM_NO_MEMORY;
-    memcpy(larger, list->digests, list->n * sizeof *larger);
-    if (list->digests != list->few)
-      besom__release(&list->guard->allocator, list->digests, list->room * sizeof *larger);
-    list->digests = larger;
-    list->room *= 2;
-  }
-  list->digests[list->n++] = besom_hash(list->filter, record->key.data, record->key.len);
-  return BESOM_OK;
-}
-
-static void list_free(struct list *list) {
-  if (list->digests != list->few)
-    besom__release(&list->guard->allocator, list->digests, list->room * sizeof *list->digests);
-}
-
-static besom_status refill_bucket(besom_filter *f, uint64_t bucket, const struct list *list) {
+static besom_status refill_bucket(besom_filter *f, uint64_t bucket,
+                                  const struct digest_list *list) {
   besom_status status = truncate_bucket(f, bucket, 0);
   for (size_t i = 0; i < list->n && status == BESOM_OK; i++) {
     besom_match at = {bucket, (uint32_t)i}, given;
-    status = f->kind->restore_at ? f->kind->restore_at(f, list->digests[i], at)
-                                 : besom_insert_at(f, list->digests[i], 0, &given);
+    besom_digest digest = digests_of(list)[i];
+    status = f->kind->restore_at ? f->kind->restore_at(f, digest, at)
+                                 : besom_insert_at(f, digest, 0, &given);
   }
+  return status;
+}
+
+/* The fingerprints of a refilled bucket have lost their extensions. */
+static besom_status separate_bucket(besom_guard *g, const struct epoch *epoch, uint64_t bucket,
+                                    const struct digest_list *list) {
+  struct digest_list no;
+  if (!list->n) return BESOM_OK;
+  besom_status status =
+      besom__no_list_read(g, epoch, digests_of(list)[0], &no, &g->stats.filter_reads);
+  if (status != BESOM_OK) return status;
+  for (size_t i = 0; i < list->n && no.n && status == BESOM_OK; i++)
+    status = besom__no_list_separate(g, epoch->filter, &no, digests_of(list)[i],
+                                     (besom_match){bucket, (uint32_t)i});
+  besom__digest_list_free(&no);
   return status;
 }
 
 static besom_status repair_bucket(besom_guard *g, const struct undo_entry *t) {
   const struct epoch *epoch = epoch_of_entry(g, t);
-  struct list list = {.guard = g, .filter = epoch->filter, .room = FEW_MATCHES};
-  list.digests = list.few;
-  besom_status status =
-      g->store->ops->get(g->store, position_of(epoch->number, t->at), list_add, &list);
+  struct digest_list list = besom__digest_list(g, epoch->filter);
+  besom_status status = g->store->ops->get(g->store, position_of(epoch->number, t->at),
+                                           besom__digest_list_add, &list);
   if (status == BESOM_OK)
     status = t->refill ? refill_bucket(epoch->filter, t->at.bucket, &list)
                        : truncate_bucket(epoch->filter, t->at.bucket, (uint32_t)list.n);
-  list_free(&list);
+  if (status == BESOM_OK && t->refill && g->no_keys)
+    status = separate_bucket(g, epoch, t->at.bucket, &list);
+  besom__digest_list_free(&list);
   return status;
 }
 
@@ -152,8 +139,8 @@ besom_status besom__guard_resync(besom_guard *g) {
 
 static void set_savepoint(besom_guard *g) {
   const besom_guard_statistics *s = &g->stats;
-  g->savepoint = (struct savepoint){s->puts,   s->replaced, s->deletes,    g->frontier,
-                                    s->rekeys, s->growths,  g->next.filter};
+  g->savepoint = (struct savepoint){s->puts,   s->replaced, s->deletes, g->frontier,
+                                    s->rekeys, s->growths,  g->no_keys, g->next.filter};
 }
 
 static void set_counter(uint64_t *counter, uint64_t value) {
@@ -166,6 +153,7 @@ static void restore_savepoint(besom_guard *g) {
   set_counter(&g->stats.deletes, g->savepoint.deletes);
   set_counter(&g->stats.rekeys, g->savepoint.rekeys);
   set_counter(&g->stats.growths, g->savepoint.growths);
+  set_counter(&g->no_keys, g->savepoint.no_keys);
   g->frontier = g->savepoint.frontier;
 }
 

@@ -1,0 +1,263 @@
+/*
+ * The no list of a guard: keys that are certainly absent and shall never cost a read of the store.
+ *
+ * The filter has no entries for them. They are kept in bucket lists of their own, with the buckets
+ * that the filter computes for them. Whenever a key of the no list and a member come into the same
+ * bucket, the member's fingerprint is extended until it does not match: when a key is put on the
+ * list, when a member is put, when either migrates, and when a filter was rebuilt. So the filter
+ * pays only for the few keys of the no list that a fingerprint matches.
+ */
+#include "guard/guard.h"
+
+static const besom_bytes count_key = {"no keys", 7};
+
+enum { RESTORE_KEYS = 256 }; /* keys of the no list that are separated between two scans */
+
+/* ------------------------------------------------------------------ places and the count */
+
+static besom_place no_place(const struct epoch *epoch, besom_digest digest) {
+  const besom_filter *f = epoch->filter;
+  return (besom_place){.epoch = epoch->number | NO_LISTS, .bucket = f->kind->bucket_of(f, digest)};
+}
+
+static bool has_no_lists(const besom_guard *g) {
+  const struct besom_kind *kind = g->current.filter->kind;
+  return g->transactional && kind->bucket_of && kind->adapt &&
+         kind->info.abilities & BESOM_CAN_NO_LIST;
+}
+
+/* As part of the open transaction. */
+static besom_status set_count(besom_guard *g, uint64_t n) {
+  uint8_t bytes[8];
+  store64(bytes, n);
+  besom_record record = {count_key, {bytes, sizeof bytes}};
+  besom_status status = g->store->ops->table_put(g->store, BESOM_TABLE_MANIFEST, &record);
+  if (status == BESOM_OK) __atomic_store_n(&g->no_keys, n, __ATOMIC_RELAXED);
+  return status;
+}
+
+static besom_status read_count(void *ctx, const besom_record *record) {
+  besom_guard *g = ctx;
+  if (record->value.len != 8) return BESOM_CORRUPT;
+  g->no_keys = load64(record->value.data);
+  return BESOM_OK;
+}
+
+besom_status besom__no_list_open(besom_guard *g) {
+  if (!has_no_lists(g)) return BESOM_OK;
+  besom_status status =
+      g->store->ops->table_get(g->store, BESOM_TABLE_MANIFEST, count_key, read_count, g);
+  return status == BESOM_NOT_FOUND ? BESOM_OK : status;
+}
+
+/* ------------------------------------------------------------------ separating the two lists */
+
+besom_status besom__no_list_read(besom_guard *g, const struct epoch *epoch, besom_digest digest,
+                                 struct digest_list *out, uint64_t *reads) {
+  *out = besom__digest_list(g, epoch->filter);
+  if (LIKELY(!g->no_keys)) return BESOM_OK;
+  count(g, reads, 1);
+  besom_status status =
+      g->store->ops->get(g->store, no_place(epoch, digest), besom__digest_list_add, out);
+  if (status != BESOM_OK) besom__digest_list_free(out);
+  return status;
+}
+
+bool besom__no_list_has(const struct digest_list *list, besom_digest digest, uint32_t *rank) {
+  const besom_digest *d = digests_of(list);
+  for (*rank = 0; *rank < list->n; ++*rank)
+    if (d[*rank].hi == digest.hi && d[*rank].lo == digest.lo) return true;
+  return false;
+}
+
+/* A full reserve is no failure for a member: its no keys may cost a read until the next rekey. */
+static besom_status count_adapted(besom_guard *g, besom_status status) {
+  bool full = status == BESOM_RESERVE_FULL || status == BESOM_FULL;
+  if (status == BESOM_OK) return BESOM_OK;
+  if (full) count(g, &g->stats.adapt_full, 1);
+  if (full && g->rekey_at <= 1) g->rekey_wanted = true;
+  return full || status == BESOM_IS_MEMBER || status == BESOM_NOT_FOUND ? BESOM_OK : status;
+}
+
+besom_status besom__no_list_separate(besom_guard *g, besom_filter *f, const struct digest_list *no,
+                                     besom_digest member, besom_match at) {
+  besom_status status = BESOM_OK;
+  for (size_t i = 0; i < no->n && status == BESOM_OK; i++)
+    status = count_adapted(g, besom_adapt_at(f, digests_of(no)[i], &at, member));
+  return status;
+}
+
+/* Extends the fingerprints that match a key of the no list. IS_MEMBER if it is a member. */
+static besom_status extend_matches(struct lookup *l) {
+  besom_status status = besom__lookup_lists(l, &l->guard->stats.filter_reads);
+  if (status == BESOM_OK && l->found) status = BESOM_IS_MEMBER;
+  for (size_t i = 0; i < l->false_matches && status == BESOM_OK; i++)
+    status = besom_adapt_at(l->epoch->filter, l->digest, &l->matches[i], l->stored[i]);
+  return status;
+}
+
+static besom_status extend_matches_of(besom_guard *g, const struct epoch *epoch,
+                                      besom_digest digest) {
+  struct lookup l;
+  if (!besom_contains_digest(epoch->filter, digest)) return BESOM_OK;
+  besom_status status = besom__lookup_digest(&l, g, epoch, digest);
+  if (status != BESOM_OK) return status;
+  status = extend_matches(&l);
+  besom__lookup_end(&l);
+  return status;
+}
+
+/* ------------------------------------------------------------------ migration and rebuild */
+
+besom_status besom__no_list_migrate(besom_guard *g, const besom_record *record) {
+  besom_digest digest = key_digest(g->next.filter, &record->key);
+  struct digest_list there;
+  besom_status status = besom__no_list_read(g, &g->next, digest, &there, &g->stats.filter_reads);
+  if (status != BESOM_OK) return status;
+  besom_place at = no_place(&g->next, digest);
+  at.rank = (uint32_t)there.n;
+  besom__digest_list_free(&there);
+  status = count_adapted(g, extend_matches_of(g, &g->next, digest));
+  return status == BESOM_OK ? g->store->ops->append(g->store, at, record) : status;
+}
+
+besom_status besom__no_list_leave(besom_guard *g, uint64_t bucket) {
+  besom_place at = {.epoch = g->current.number | NO_LISTS, .bucket = bucket};
+  return g->store->ops->remove(g->store, at);
+}
+
+/* Keys of the no list that the filter matches. A store must not be read while it is scanned. */
+struct matched {
+  const besom_filter *filter;
+  besom_digest keys[RESTORE_KEYS];
+  size_t n;
+  uint64_t upto; /* the bucket with which the next scan begins; UINT64_MAX: none is left */
+};
+
+static besom_status collect_matched(void *ctx, besom_place at, const besom_record *record) {
+  struct matched *m = ctx;
+  if (m->n == RESTORE_KEYS) {
+    m->upto = at.bucket;
+    return BESOM_END;
+  }
+  besom_digest digest = besom_hash(m->filter, record->key.data, record->key.len);
+  if (besom_contains_digest(m->filter, digest)) m->keys[m->n++] = digest;
+  return BESOM_OK;
+}
+
+besom_status besom__no_list_restore(besom_guard *g, const struct epoch *epoch) {
+  struct matched m = {.filter = epoch->filter};
+  besom_status status = BESOM_OK;
+  while (g->no_keys && m.upto != UINT64_MAX && status == BESOM_OK) {
+    besom_place from = {.epoch = epoch->number | NO_LISTS, .bucket = m.upto};
+    m.n = 0;
+    m.upto = UINT64_MAX;
+    status = g->store->ops->scan(g->store, from, collect_matched, &m);
+    for (size_t i = 0; i < m.n && status == BESOM_OK; i++)
+      status = count_adapted(g, extend_matches_of(g, epoch, m.keys[i]));
+  }
+  return status;
+}
+
+/* ------------------------------------------------------------------ changes */
+
+/* One change of the no list: where it is, and what is there. */
+struct no_change {
+  const struct epoch *epoch;
+  besom_digest digest;
+  struct digest_list there;
+  besom_place at; /* of the key, or of the end of its list */
+  bool found;
+};
+
+static besom_status change_prepare(besom_guard *g, const besom_bytes *key, struct no_change *c) {
+  if (!has_no_lists(g)) return BESOM_UNSUPPORTED;
+  besom_status status = besom__guard_ready_to_change(g);
+  if (status != BESOM_OK) return status;
+  c->epoch = besom__guard_epoch_of(g, key, &c->digest);
+  status = besom__no_list_read(g, c->epoch, c->digest, &c->there, &g->stats.put_reads);
+  if (status != BESOM_OK) return status;
+  c->at = no_place(c->epoch, c->digest);
+  c->found = besom__no_list_has(&c->there, c->digest, &c->at.rank);
+  return BESOM_OK;
+}
+
+/* RESERVE_FULL: nothing is stored, and a rekey, if it is allowed, will make room. */
+static besom_status add(besom_guard *g, const struct no_change *c, const besom_bytes *key) {
+  besom_record record = {*key, {NULL, 0}};
+  besom_status status = extend_matches_of(g, c->epoch, c->digest);
+  if (status == BESOM_RESERVE_FULL && g->rekey_at <= 1) g->rekey_wanted = true;
+  if (status != BESOM_OK) return status;
+  status = g->store->ops->append(g->store, c->at, &record);
+  if (status != BESOM_OK) return status;
+  status = set_count(g, g->no_keys + 1);
+  if (status != BESOM_OK) besom__guard_check_undo(g, g->store->ops->remove(g->store, c->at));
+  return status;
+}
+
+/* A record cannot be put back in the middle of its list: half a change fails the transaction. */
+static besom_status take_out(besom_guard *g, const struct no_change *c) {
+  besom_status status = g->store->ops->remove(g->store, c->at);
+  if (status != BESOM_OK) return status;
+  status = set_count(g, g->no_keys - 1);
+  besom__guard_check_undo(g, status);
+  return status;
+}
+
+static besom_status apply(besom_guard *g, struct no_change *c, const besom_bytes *added) {
+  besom_status status = besom__change_begin(g);
+  if (status == BESOM_OK)
+    status = besom__change_end(g, added ? add(g, c, added) : take_out(g, c), durable_change(g));
+  if (status == BESOM_OK) besom__migration_list_changed(g, c->epoch, c->at.bucket);
+  return status;
+}
+
+static besom_status no_put(besom_guard *g, const besom_bytes *key) {
+  struct no_change c;
+  besom_status status = change_prepare(g, key, &c);
+  if (status != BESOM_OK) return status;
+  if (!c.found) status = apply(g, &c, key);
+  besom__digest_list_free(&c.there);
+  besom__migration_advance(g);
+  return status;
+}
+
+static besom_status no_delete(besom_guard *g, const besom_bytes *key) {
+  struct no_change c;
+  besom_status status = change_prepare(g, key, &c);
+  if (status != BESOM_OK) return status;
+  status = c.found ? apply(g, &c, NULL) : BESOM_NOT_FOUND;
+  besom__digest_list_free(&c.there);
+  besom__migration_advance(g);
+  return status;
+}
+
+static besom_status no_has(besom_guard *g, const besom_bytes *key) {
+  besom_digest digest;
+  struct digest_list there;
+  uint32_t rank;
+  if (!has_no_lists(g)) return BESOM_UNSUPPORTED;
+  lock_read(g);
+  besom_status status = ready_to_read(g);
+  const struct epoch *epoch = status == BESOM_OK ? besom__guard_epoch_of(g, key, &digest) : NULL;
+  if (epoch) status = besom__no_list_read(g, epoch, digest, &there, &g->stats.filter_reads);
+  unlock(g);
+  if (status != BESOM_OK) return status;
+  bool found = besom__no_list_has(&there, digest, &rank);
+  besom__digest_list_free(&there);
+  return found ? BESOM_OK : BESOM_NOT_FOUND;
+}
+
+/* ------------------------------------------------------------------ public functions */
+
+besom_status besom_guard_no_put(besom_guard *g, const void *key, size_t len) {
+  return is_key(g, key, len) ? no_put(g, &(besom_bytes){key, len}) : BESOM_INVALID;
+}
+
+besom_status besom_guard_no_delete(besom_guard *g, const void *key, size_t len) {
+  return is_key(g, key, len) ? no_delete(g, &(besom_bytes){key, len}) : BESOM_INVALID;
+}
+
+besom_status besom_guard_no_has(besom_guard *g, const void *key, size_t len) {
+  return is_key(g, key, len) ? no_has(g, &(besom_bytes){key, len}) : BESOM_INVALID;
+}
