@@ -165,7 +165,7 @@ static void it_learns_anew_when_popular_keys_change(void **state) {
 static void it_plans_anew_when_the_skew_is_wrong(void **state) {
   (void)state;
   stage s;
-  stage_open(&s, "negatives=40000,skew=150,lifetime=1000000", 10.5, 0.3);
+  stage_open(&s, "negatives=40000,skew=150,lifetime=1000000", 10, 0.3);
   ask(s.f, &s.z, 0, 600000, &s.last);
   assert_int_equal(s.last, BESOM_OK);
   uint64_t rebuilds = counter_of(s.f, "rebuilds");

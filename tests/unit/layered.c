@@ -307,7 +307,7 @@ static void impossible_bases_are_refused(void **state) {
       {"scaling", "base=fuse"},
       {"scaling", "base=none"},
       {"scaling", "base=a-name-that-is-longer-than-any-kind"},
-      {"scaling", "base=bloom,isa=portable"},
+      {"scaling", "base=bloom,heads=no"},
       {"scaling", "isa=portable,isa=portable,isa=portable,isa=portable,isa=portable,isa=portable"},
       {"scaling", "cache=lru"},
       {"cached", "base=cached"},

@@ -1,0 +1,325 @@
+/* The hot loops of the Bloom filter, compiled once per instruction set (BESOM_ISA). */
+#include "bloom/bloom.h"
+
+#define FLATTEN __attribute__((flatten)) /* else gcc calls parts of the hash */
+#define NOINLINE __attribute__((noinline))
+
+/* gcc computes x here, and uses it as it is. */
+#define OPAQUE(x) __asm__("" : "+r"(x))
+
+#define GROUP 4                         /* positions that are tested together */
+#define FETCH_AHEAD 16                  /* keys of a batch */
+#define CACHED_BITS (UINT64_C(1) << 21) /* 256 KiB */
+
+#define NAME_OF(isa) besom__bloom_ops_##isa
+#define NAME(isa) NAME_OF(isa)
+const struct bloom_ops *NAME(BESOM_ISA)(uint32_t hashes);
+
+/* ------------------------------------------------------------------ positions */
+
+/*
+ * The positions of a key come in groups. The first group is the first digits of hi / 2^64 in base
+ * n_bits, the second those of lo / 2^64: a multiplication by n_bits moves the next digit to the
+ * upper half of the product, and the digits after it to the lower half. As n_bits is 64 times an
+ * odd number, this loses only 6 bits. Further groups are the digits of a mix of what is left.
+ */
+struct positions {
+  uint64_t digits; /* of this group */
+  uint64_t next;   /* of the next one */
+};
+
+ALWAYS_INLINE struct positions positions_of(besom_digest d) {
+  return (struct positions){d.hi, d.lo};
+}
+
+ALWAYS_INLINE uint64_t next_position(const struct bloom_bits *b, struct positions *p) {
+#ifdef __BMI2__
+  /* For the 128-bit product in C, gcc uses pairs of registers, and saves some on the stack. */
+  uint64_t position;
+  __asm__("mulx %3, %0, %1" : "=r"(p->digits), "=r"(position) : "d"(p->digits), "r"(b->n_bits));
+  return position;
+#else
+  unsigned __int128 product = (unsigned __int128)p->digits * b->n_bits;
+  p->digits = (uint64_t)product;
+  return (uint64_t)(product >> 64);
+#endif
+}
+
+ALWAYS_INLINE void next_group(struct positions *p) {
+  uint64_t next = (p->digits ^ p->next) * UINT64_C(0xd1342543de82ef95);
+  *p = (struct positions){p->next, next ^ next >> 32};
+}
+
+ALWAYS_INLINE uint8_t *word_of(const struct bloom_bits *b, uint64_t position) {
+  unsigned shift = 6;
+#ifdef __BMI2__
+  OPAQUE(shift); /* a shift by a register needs no copy of the position */
+#endif
+  return b->words + 8 * (size_t)(position >> shift);
+}
+
+/* Are the next n positions set? Without branches: each would be mispredicted often. */
+ALWAYS_INLINE bool all_set(const struct bloom_bits *b, struct positions *p, uint32_t n) {
+  uint64_t all = 1;
+  for (uint32_t i = 0; i < n; i++) {
+    uint64_t position = next_position(b, p);
+    all &= load64(word_of(b, position)) >> position % WORD_BITS;
+    OPAQUE(all); /* else gcc reads all words first, and runs out of registers */
+  }
+  return all;
+}
+
+ALWAYS_INLINE void set_bits(const struct bloom_bits *b, struct positions *p, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) {
+    uint64_t position = next_position(b, p);
+    uint8_t *at = word_of(b, position);
+    store64(at, load64(at) | UINT64_C(1) << position % WORD_BITS);
+  }
+}
+
+/* The same, and returns whether all of them were set before. */
+ALWAYS_INLINE bool test_and_set_bits(const struct bloom_bits *b, struct positions *p, uint32_t n) {
+  uint64_t all = 1;
+  for (uint32_t i = 0; i < n; i++) {
+    uint64_t position = next_position(b, p);
+    uint8_t *at = word_of(b, position);
+    uint64_t word = load64(at);
+    all &= word >> position % WORD_BITS;
+    OPAQUE(all);
+    store64(at, word | UINT64_C(1) << position % WORD_BITS);
+  }
+  return all;
+}
+
+/* ------------------------------------------------------------------ keys */
+
+/* How many positions a key has. Numbers that the compiler knows need no loops. */
+enum shape { FEW /* less than a group */, EIGHT, MANY /* a group or more */ };
+
+ALWAYS_INLINE uint32_t first_positions(const struct bloom_bits *b, enum shape shape) {
+  return shape == FEW ? b->hashes : GROUP;
+}
+
+ALWAYS_INLINE uint32_t other_positions(const struct bloom_bits *b, enum shape shape) {
+  return shape == FEW ? 0 : shape == EIGHT ? 8 - GROUP : b->hashes - GROUP;
+}
+
+/* Are the positions after the first group set? p is at the end of the first group. */
+ALWAYS_INLINE bool others_set(const struct bloom_bits *b, struct positions p, uint32_t n) {
+  for (next_group(&p); n >= GROUP; n -= GROUP, next_group(&p))
+    if (!all_set(b, &p, GROUP)) return false;
+  return all_set(b, &p, n);
+}
+
+/* Few queries for absent keys come here. */
+NOINLINE static bool others_set_8(const struct bloom_bits *b, struct positions p) {
+  return others_set(b, p, other_positions(b, EIGHT));
+}
+
+NOINLINE static bool others_set_many(const struct bloom_bits *b, struct positions p) {
+  return others_set(b, p, other_positions(b, MANY));
+}
+
+ALWAYS_INLINE bool contains(const struct bloom_bits *b, besom_digest d, enum shape shape) {
+  struct positions p = positions_of(d);
+  bool set = all_set(b, &p, first_positions(b, shape));
+  if (shape == FEW) return set;
+  if (LIKELY(!set)) return false;
+  return shape == EIGHT ? others_set_8(b, p) : others_set_many(b, p);
+}
+
+ALWAYS_INLINE void set_others(const struct bloom_bits *b, struct positions p, uint32_t n) {
+  for (next_group(&p); n >= GROUP; n -= GROUP, next_group(&p)) set_bits(b, &p, GROUP);
+  set_bits(b, &p, n);
+}
+
+/*
+ * For a key whose first group was set already. A key whose bits are all set changes nothing, and is
+ * not counted.
+ */
+NOINLINE static besom_status insert_others(besom_filter *f, struct positions p) {
+  const struct bloom_bits b = ((const struct bloom *)f)->bits;
+  f->items += !others_set(&b, p, other_positions(&b, MANY));
+  set_others(&b, p, other_positions(&b, MANY));
+  return BESOM_OK;
+}
+
+NOINLINE static besom_status insert_if_full(const besom_filter *f, besom_digest d) {
+  return f->kind->contains(f, d) ? BESOM_OK : BESOM_FULL;
+}
+
+ALWAYS_INLINE besom_status insert(besom_filter *f, besom_digest d, enum shape shape) {
+  if (UNLIKELY(f->items >= f->capacity)) return insert_if_full(f, d);
+  /* A copy: the compiler knows that the words do not overlap with it. */
+  const struct bloom_bits b = ((const struct bloom *)f)->bits;
+  struct positions p = positions_of(d);
+  bool old = test_and_set_bits(&b, &p, first_positions(&b, shape));
+  if (shape != FEW && UNLIKELY(old)) return insert_others(f, p);
+  f->items += shape != FEW || !old;
+  if (shape != FEW) set_others(&b, p, other_positions(&b, shape));
+  return BESOM_OK;
+}
+
+static bool contains_digest_few(const besom_filter *f, besom_digest d) {
+  return contains(&((const struct bloom *)f)->bits, d, FEW);
+}
+
+FLATTEN static bool contains_u64_few(const besom_filter *f, uint64_t key) {
+  return contains(&((const struct bloom *)f)->bits, xxh3_u64(&f->hasher, key), FEW);
+}
+
+static besom_status insert_digest_few(besom_filter *f, besom_digest d) {
+  return insert(f, d, FEW);
+}
+
+FLATTEN static besom_status insert_u64_few(besom_filter *f, uint64_t key) {
+  return insert(f, xxh3_u64(&f->hasher, key), FEW);
+}
+
+static bool contains_digest_8(const besom_filter *f, besom_digest d) {
+  return contains(&((const struct bloom *)f)->bits, d, EIGHT);
+}
+
+FLATTEN static bool contains_u64_8(const besom_filter *f, uint64_t key) {
+  return contains(&((const struct bloom *)f)->bits, xxh3_u64(&f->hasher, key), EIGHT);
+}
+
+static besom_status insert_digest_8(besom_filter *f, besom_digest d) {
+  return insert(f, d, EIGHT);
+}
+
+FLATTEN static besom_status insert_u64_8(besom_filter *f, uint64_t key) {
+  return insert(f, xxh3_u64(&f->hasher, key), EIGHT);
+}
+
+static bool contains_digest_many(const besom_filter *f, besom_digest d) {
+  return contains(&((const struct bloom *)f)->bits, d, MANY);
+}
+
+FLATTEN static bool contains_u64_many(const besom_filter *f, uint64_t key) {
+  return contains(&((const struct bloom *)f)->bits, xxh3_u64(&f->hasher, key), MANY);
+}
+
+static besom_status insert_digest_many(besom_filter *f, besom_digest d) {
+  return insert(f, d, MANY);
+}
+
+FLATTEN static besom_status insert_u64_many(besom_filter *f, uint64_t key) {
+  return insert(f, xxh3_u64(&f->hasher, key), MANY);
+}
+
+static bool contains_bytes(const besom_filter *f, const void *key, size_t len) {
+  return f->queries->contains_digest(f, xxh3_bytes(&f->hasher, key, len));
+}
+
+static besom_status insert_bytes(besom_filter *f, const void *key, size_t len) {
+  return f->inserts->insert_digest(f, xxh3_bytes(&f->hasher, key, len));
+}
+
+/* ------------------------------------------------------------------ batches */
+
+/* How many keys ahead words are prefetched. A small filter is in the cache: none are. */
+ALWAYS_INLINE size_t fetch_ahead(const struct bloom_bits *b, size_t n) {
+  return b->n_bits > CACHED_BITS ? FETCH_AHEAD : n;
+}
+
+ALWAYS_INLINE void fetch(const struct bloom_bits *b, struct positions *p, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) __builtin_prefetch(word_of(b, next_position(b, p)));
+}
+
+/* Few queries for absent keys read more than the first group. */
+ALWAYS_INLINE void fetch_first(const struct bloom_bits *b, besom_digest d, enum shape shape) {
+  struct positions p = positions_of(d);
+  fetch(b, &p, first_positions(b, shape));
+}
+
+ALWAYS_INLINE void fetch_all(const struct bloom_bits *b, besom_digest d, enum shape shape) {
+  struct positions p = positions_of(d);
+  uint32_t n = other_positions(b, shape);
+  fetch(b, &p, first_positions(b, shape));
+  for (next_group(&p); n >= GROUP; n -= GROUP, next_group(&p)) fetch(b, &p, GROUP);
+  fetch(b, &p, n);
+}
+
+ALWAYS_INLINE void contains_batch(const struct bloom_bits *b, const besom_digest *d, size_t n,
+                                  uint64_t *bitmap, enum shape shape) {
+  size_t ahead = fetch_ahead(b, n);
+  for (size_t i = 0; ahead < n && i < ahead; i++) fetch_first(b, d[i], shape);
+  for (size_t i = 0; i < n; i += 64) {
+    uint64_t word = 0;
+    for (size_t j = i; j < n && j < i + 64; j++) {
+      if (j + ahead < n) fetch_first(b, d[j + ahead], shape);
+      word |= (uint64_t)contains(b, d[j], shape) << (j - i);
+    }
+    bitmap[i / 64] = word;
+  }
+}
+
+/* Sets the bits of n keys. The caller knows that there is room for them. */
+ALWAYS_INLINE void insert_batch(besom_filter *f, const besom_digest *d, size_t n,
+                                enum shape shape) {
+  const struct bloom_bits *b = &((const struct bloom *)f)->bits;
+  size_t ahead = fetch_ahead(b, n);
+  for (size_t i = 0; ahead < n && i < ahead; i++) fetch_all(b, d[i], shape);
+  for (size_t i = 0; i < n; i++) {
+    if (i + ahead < n) fetch_all(b, d[i + ahead], shape);
+    insert(f, d[i], shape);
+  }
+}
+
+static void contains_many_few(const struct bloom_bits *b, const besom_digest *d, size_t n,
+                              uint64_t *bitmap) {
+  contains_batch(b, d, n, bitmap, FEW);
+}
+
+static void contains_many_8(const struct bloom_bits *b, const besom_digest *d, size_t n,
+                            uint64_t *bitmap) {
+  contains_batch(b, d, n, bitmap, EIGHT);
+}
+
+static void contains_many_many(const struct bloom_bits *b, const besom_digest *d, size_t n,
+                               uint64_t *bitmap) {
+  contains_batch(b, d, n, bitmap, MANY);
+}
+
+static void insert_many_few(besom_filter *f, const besom_digest *d, size_t n) {
+  insert_batch(f, d, n, FEW);
+}
+
+static void insert_many_8(besom_filter *f, const besom_digest *d, size_t n) {
+  insert_batch(f, d, n, EIGHT);
+}
+
+static void insert_many_many(besom_filter *f, const besom_digest *d, size_t n) {
+  insert_batch(f, d, n, MANY);
+}
+
+#if defined(__AVX512F__)
+#define ISA ISA_AVX512
+#elif defined(__AVX2__)
+#define ISA ISA_AVX2
+#else
+#define ISA ISA_PORTABLE
+#endif
+
+static const struct bloom_ops few = {ISA,
+                                     {contains_bytes, contains_u64_few, contains_digest_few},
+                                     {insert_bytes, insert_u64_few, insert_digest_few},
+                                     contains_many_few,
+                                     insert_many_few};
+
+static const struct bloom_ops eight = {ISA,
+                                       {contains_bytes, contains_u64_8, contains_digest_8},
+                                       {insert_bytes, insert_u64_8, insert_digest_8},
+                                       contains_many_8,
+                                       insert_many_8};
+
+static const struct bloom_ops many = {ISA,
+                                      {contains_bytes, contains_u64_many, contains_digest_many},
+                                      {insert_bytes, insert_u64_many, insert_digest_many},
+                                      contains_many_many,
+                                      insert_many_many};
+
+const struct bloom_ops *NAME(BESOM_ISA)(uint32_t hashes) {
+  return hashes == 8 ? &eight : hashes < GROUP ? &few : &many;
+}
