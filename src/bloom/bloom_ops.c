@@ -1,5 +1,6 @@
 /* The hot loops of the Bloom filter, compiled once per instruction set (BESOM_ISA). */
 #include "bloom/bloom.h"
+#include "bloom/scale.h"
 
 #define FLATTEN __attribute__((flatten)) /* else gcc calls parts of the hash */
 #define NOINLINE __attribute__((noinline))
@@ -33,16 +34,7 @@ ALWAYS_INLINE struct positions positions_of(besom_digest d) {
 }
 
 ALWAYS_INLINE uint64_t next_position(const struct bloom_bits *b, struct positions *p) {
-#ifdef __BMI2__
-  /* For the 128-bit product in C, gcc uses pairs of registers, and saves some on the stack. */
-  uint64_t position;
-  __asm__("mulx %3, %0, %1" : "=r"(p->digits), "=r"(position) : "d"(p->digits), "r"(b->n_bits));
-  return position;
-#else
-  unsigned __int128 product = (unsigned __int128)p->digits * b->n_bits;
-  p->digits = (uint64_t)product;
-  return (uint64_t)(product >> 64);
-#endif
+  return next_digit(&p->digits, b->n_bits);
 }
 
 ALWAYS_INLINE void next_group(struct positions *p) {
@@ -51,11 +43,7 @@ ALWAYS_INLINE void next_group(struct positions *p) {
 }
 
 ALWAYS_INLINE uint8_t *word_of(const struct bloom_bits *b, uint64_t position) {
-  unsigned shift = 6;
-#ifdef __BMI2__
-  OPAQUE(shift); /* a shift by a register needs no copy of the position */
-#endif
-  return b->words + 8 * (size_t)(position >> shift);
+  return b->words + 8 * (size_t)shifted(position, 6);
 }
 
 /* Are the next n positions set? Without branches: each would be mispredicted often. */

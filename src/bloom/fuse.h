@@ -1,0 +1,93 @@
+/*
+ * The cells of a fuse filter: where the three cells of a key are, how they are built, and how they
+ * are queried. Queries are compiled once per instruction set.
+ */
+#ifndef BESOM_BLOOM_FUSE_H
+#define BESOM_BLOOM_FUSE_H
+
+#include "bloom/scale.h"
+#include "core/cpu.h"
+#include "filter.h"
+
+#define MAX_SEED 1000                   /* attempts to build rarely fail; so many never do */
+#define MAX_SEGMENT (UINT64_C(1) << 18) /* the hash has no more bits for it */
+
+struct fuse_cells {
+  uint8_t *bits;
+  uint64_t segment;    /* cells per segment, a power of two */
+  uint64_t first;      /* cells that can be the first of a key: all but the last two segments */
+  uint64_t multiplier; /* chooses the hash: fuse_multiplier(seed) */
+  uint64_t mask;       /* the lowest `width` bits */
+  uint32_t width;      /* bits per cell */
+  uint32_t seed;       /* the number of failed attempts to build */
+};
+
+struct fuse_ops {
+  enum isa isa;
+  struct query_calls queries; /* contains and contains_u64 only for xxh3 */
+  /* Of a filter that has keys. */
+  void (*contains_many)(const struct fuse_cells *x, const besom_digest *d, size_t n,
+                        uint64_t *bitmap);
+};
+
+struct fuse {
+  besom_filter head;
+  struct fuse_cells cells;
+  const struct fuse_ops *ops;
+};
+
+static inline uint64_t fuse_cells_of(const struct fuse_cells *x) {
+  return x->first + 2 * x->segment;
+}
+
+/* ------------------------------------------------------------------ the cells of a key */
+
+/* The first attempt needs only the upper half of the digest. */
+static inline uint64_t fuse_multiplier(uint32_t seed) {
+  return seed ? mixed(seed) | 1 : 0;
+}
+
+ALWAYS_INLINE uint64_t fuse_hash(besom_digest d, uint64_t multiplier) {
+  return d.hi ^ d.lo * multiplier;
+}
+
+ALWAYS_INLINE uint64_t rotated_right(uint64_t x, unsigned by) {
+  return x >> by | x << (64 - by);
+}
+
+struct fuse_key {
+  uint64_t cell[3];
+};
+
+/*
+ * The upper bits of the hash choose the first cell, anywhere. The others are one and two segments
+ * further, with the position in the segment changed by other bits.
+ */
+ALWAYS_INLINE struct fuse_key fuse_key_of(const struct fuse_cells *x, uint64_t hash) {
+  uint64_t first = scaled(hash, x->first);
+  uint64_t segment = x->segment, within = segment - 1;
+  return (struct fuse_key){{first, (first + segment) ^ (rotated_right(hash, 18) & within),
+                            (first + 2 * segment) ^ (hash & within)}};
+}
+
+/* The lowest `width` bits count. */
+ALWAYS_INLINE uint64_t fuse_fingerprint(uint64_t hash) {
+  return hash ^ rotated_right(hash, 32);
+}
+
+/* The cell is in the lowest `width` bits. */
+ALWAYS_INLINE uint64_t fuse_cell(const struct fuse_cells *x, uint64_t cell) {
+  uint64_t bit = cell * x->width;
+  return load64(x->bits + (size_t)shifted(bit, 3)) >> (bit % 8);
+}
+
+/* ------------------------------------------------------------------ building */
+
+/*
+ * Fills the zeroed cells with the keys of the digests, by the hash of x->multiplier. Errors:
+ * NO_MEMORY, END (another hash is needed, or there are equal digests).
+ */
+besom_status besom__fuse_fill(const besom_filter *f, const struct fuse_cells *x,
+                              const struct digests *d);
+
+#endif

@@ -1,0 +1,166 @@
+/*
+ * Building a fuse filter by peeling: a cell that belongs to one key only is assigned to that key.
+ * That may leave other cells with one key, and so on, from both ends of the array to its middle.
+ */
+#include "bloom/fuse.h"
+#include "core/memory.h"
+
+#define MAX_BUCKETS 1024
+#define FETCH_AHEAD 16
+
+/*
+ * The state of an attempt. Per cell: the xor of the hashes of its unassigned keys, and their number
+ * and roles.
+ */
+struct peeling {
+  uint64_t *hashes;
+  uint8_t *keys;
+  uint64_t *sorted; /* all hashes, grouped by the segment of their cells */
+  uint32_t *order;  /* cells in the order of assignment; shares the memory of sorted */
+  size_t sorted_bytes;
+};
+
+/*
+ * A byte of keys: the number of keys times ONE_KEY, and the xor of their roles: 0, 1 or 2 for a key
+ * whose first, second or third cell it is.
+ */
+#define ONE_KEY 4
+
+static void peeling_free(const besom_filter *f, const struct fuse_cells *x, struct peeling *p) {
+  size_t cells = (size_t)fuse_cells_of(x);
+  besom__release(&f->allocator, p->hashes, cells * sizeof *p->hashes);
+  besom__release(&f->allocator, p->keys, cells);
+  besom__release(&f->allocator, p->sorted, p->sorted_bytes);
+}
+
+static besom_status peeling_new(const besom_filter *f, const struct fuse_cells *x, uint64_t n,
+                                struct peeling *p) {
+  size_t cells = (size_t)fuse_cells_of(x);
+  size_t sorted = (size_t)n * sizeof *p->sorted, order = (cells + 1) * sizeof *p->order;
+  *p = (struct peeling){.sorted_bytes = sorted > order ? sorted : order};
+  p->hashes = besom__allocate(&f->allocator, cells * sizeof *p->hashes);
+  p->keys = p->hashes ? besom__allocate(&f->allocator, cells) : NULL;
+  p->sorted = p->keys ? besom__allocate(&f->allocator, p->sorted_bytes) : NULL;
+  p->order = (uint32_t *)(void *)p->sorted;
+  if (p->sorted) return BESOM_OK;
+  peeling_free(f, x, p);
+  return BESOM_NO_MEMORY;
+}
+
+/*
+ * Groups the hashes into buckets of about a segment, so that the next pass visits cells in order.
+ */
+static void sort_hashes(const struct fuse_cells *x, const struct digests *d, struct peeling *p) {
+  unsigned shift = 63; /* two buckets at least: a shift by 64 is undefined */
+  for (uint64_t buckets = 2; buckets < x->first / x->segment && buckets < MAX_BUCKETS; buckets *= 2)
+    shift--;
+  uint64_t start[MAX_BUCKETS + 1] = {0};
+  for (uint64_t i = 0; i < d->n; i++) start[(fuse_hash(d->at[i], x->multiplier) >> shift) + 1]++;
+  for (unsigned b = 0; b < MAX_BUCKETS; b++) start[b + 1] += start[b];
+  for (uint64_t i = 0; i < d->n; i++) {
+    uint64_t hash = fuse_hash(d->at[i], x->multiplier);
+    p->sorted[start[hash >> shift]++] = hash;
+  }
+}
+
+/* False if the number of keys of a cell overflows: there are many copies of one key. */
+static bool add_keys(const struct fuse_cells *cells, uint64_t n, struct peeling *p) {
+  const struct fuse_cells x = *cells; /* the compiler knows that bytes of keys do not change it */
+  bool overflow = false;
+  for (uint64_t i = 0; i < n; i++) {
+    uint64_t hash = p->sorted[i];
+    struct fuse_key key = fuse_key_of(&x, hash);
+    for (unsigned role = 0; role < 3; role++) {
+      p->hashes[key.cell[role]] ^= hash;
+      uint8_t keys = (uint8_t)(p->keys[key.cell[role]] + ONE_KEY);
+      overflow |= keys < ONE_KEY;
+      p->keys[key.cell[role]] = keys ^ (uint8_t)role;
+    }
+  }
+  return !overflow;
+}
+
+/* Cells that have one key, or had one when they entered: a part of the order. */
+struct queue {
+  uint64_t assigned; /* cells of the order that are assigned */
+  uint64_t next;     /* candidates are those from here .. */
+  uint64_t end;      /* .. to here */
+  uint64_t scanned;  /* cells from here on are not candidates yet */
+};
+
+/* A cell enters the order once, when one key is left in it. */
+ALWAYS_INLINE void enqueue_if_one(struct peeling *p, struct queue *q, uint64_t cell) {
+  p->order[q->end] = (uint32_t)cell; /* without a branch: it would be mispredicted half the time */
+  q->end += (p->keys[cell] / ONE_KEY == 1) & (cell < q->scanned);
+}
+
+/* Takes a key that is assigned to another cell out of this one. */
+ALWAYS_INLINE void remove_key(struct peeling *p, struct queue *q, uint64_t cell, uint64_t hash,
+                              unsigned role) {
+  p->hashes[cell] ^= hash;
+  p->keys[cell] = (uint8_t)(p->keys[cell] - ONE_KEY) ^ (uint8_t)role;
+  enqueue_if_one(p, q, cell);
+}
+
+/*
+ * Assigns the keys of the candidates, and of cells that become candidates. The hash of an assigned
+ * cell stays valid, because no other key uses that cell any more.
+ */
+ALWAYS_INLINE void assign(const struct fuse_cells *x, struct peeling *p, struct queue *q) {
+  for (; q->next < q->end; q->next++) {
+    uint32_t cell = p->order[q->next];
+    if (p->keys[cell] / ONE_KEY == 0) continue; /* its last key was assigned to another cell */
+    uint64_t hash = p->hashes[cell];
+    unsigned role = p->keys[cell] % ONE_KEY;
+    struct fuse_key key = fuse_key_of(x, hash);
+    p->order[q->assigned++] = cell;
+    p->keys[cell] = 0;
+    unsigned second = role == 2 ? 0 : role + 1, third = role == 0 ? 2 : role - 1;
+    remove_key(p, q, key.cell[second], hash, second);
+    remove_key(p, q, key.cell[third], hash, third);
+  }
+}
+
+/*
+ * Assigns as many keys to cells as it can. Returns their number. Candidates come from the segments
+ * scanned so far: the cells of a key are near each other, so the memory that is worked on stays in
+ * the cache.
+ */
+static uint64_t peel(const struct fuse_cells *cells, const struct peeling *peeling) {
+  const struct fuse_cells x = *cells;
+  struct peeling p = *peeling;
+  struct queue q = {0};
+  while (q.scanned < fuse_cells_of(&x)) {
+    uint64_t cell = q.scanned;
+    q.scanned += x.segment;
+    for (; cell < q.scanned; cell++) enqueue_if_one(&p, &q, cell);
+    assign(&x, &p, &q);
+  }
+  return q.assigned;
+}
+
+/* In reverse order: when a key's cell is set, its other two cells have their final value. */
+static void fill_cells(const struct fuse_cells *cells, const struct peeling *p, uint64_t n) {
+  const struct fuse_cells x = *cells;
+  while (n--) {
+    if (n >= FETCH_AHEAD) __builtin_prefetch(&p->hashes[p->order[n - FETCH_AHEAD]]);
+    uint64_t hash = p->hashes[p->order[n]], bit = p->order[n] * (uint64_t)x.width;
+    struct fuse_key key = fuse_key_of(&x, hash);
+    uint64_t others =
+        fuse_cell(&x, key.cell[0]) ^ fuse_cell(&x, key.cell[1]) ^ fuse_cell(&x, key.cell[2]);
+    uint64_t value = (others ^ fuse_fingerprint(hash)) & x.mask;
+    store64(x.bits + bit / 8, load64(x.bits + bit / 8) ^ value << (bit % 8));
+  }
+}
+
+besom_status besom__fuse_fill(const besom_filter *f, const struct fuse_cells *x,
+                              const struct digests *d) {
+  struct peeling p;
+  besom_status status = peeling_new(f, x, d->n, &p);
+  if (status != BESOM_OK) return status;
+  sort_hashes(x, d, &p);
+  bool peeled = add_keys(x, d->n, &p) && peel(x, &p) == d->n;
+  if (peeled) fill_cells(x, &p, d->n);
+  peeling_free(f, x, &p);
+  return peeled ? BESOM_OK : BESOM_END;
+}

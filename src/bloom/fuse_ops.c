@@ -1,0 +1,152 @@
+/* Queries of the fuse filter, compiled once per instruction set (BESOM_ISA). */
+#include "bloom/fuse.h"
+
+#define FLATTEN __attribute__((flatten)) /* else gcc calls parts of the hash */
+
+#define BATCH 64
+#define CACHED_CELLS (UINT64_C(1) << 18) /* cells of a filter that needs no prefetching */
+
+#define NAME_OF(isa) besom__fuse_ops_##isa
+#define NAME(isa) NAME_OF(isa)
+const struct fuse_ops *NAME(BESOM_ISA)(const struct fuse_cells *x);
+
+ALWAYS_INLINE const struct fuse_cells *cells_of(const besom_filter *f) {
+  return &((const struct fuse *)f)->cells;
+}
+
+ALWAYS_INLINE bool has(const struct fuse_cells *x, uint64_t hash) {
+  struct fuse_key key = fuse_key_of(x, hash);
+  uint64_t rest = fuse_fingerprint(hash);
+  for (unsigned i = 0; i < 3; i++) {
+    rest ^= fuse_cell(x, key.cell[i]);
+    __asm__("" : "+r"(rest)); /* else gcc works on all cells at once, and runs out of registers */
+  }
+  return (rest & x->mask) == 0;
+}
+
+/* Cells of one or two bytes need no shifts. */
+ALWAYS_INLINE bool has_8(const struct fuse_cells *x, uint64_t hash) {
+  struct fuse_key key = fuse_key_of(x, hash);
+  const uint8_t *bits = x->bits;
+  return (uint8_t)(bits[key.cell[0]] ^ bits[key.cell[1]] ^ bits[key.cell[2]] ^
+                   fuse_fingerprint(hash)) == 0;
+}
+
+ALWAYS_INLINE bool has_16(const struct fuse_cells *x, uint64_t hash) {
+  struct fuse_key key = fuse_key_of(x, hash);
+  const uint8_t *bits = x->bits;
+  return (uint16_t)(load64(bits + 2 * key.cell[0]) ^ load64(bits + 2 * key.cell[1]) ^
+                    load64(bits + 2 * key.cell[2]) ^ fuse_fingerprint(hash)) == 0;
+}
+
+/* ------------------------------------------------------------------ one key */
+
+/* The first attempt to build rarely fails: its hash, half of the digest, has functions of its own. */
+
+static bool contains_digest_8(const besom_filter *f, besom_digest d) {
+  return has_8(cells_of(f), d.hi);
+}
+
+FLATTEN static bool contains_u64_8(const besom_filter *f, uint64_t key) {
+  return has_8(cells_of(f), xxh3_u64(&f->hasher, key).hi);
+}
+
+static bool contains_digest_16(const besom_filter *f, besom_digest d) {
+  return has_16(cells_of(f), d.hi);
+}
+
+FLATTEN static bool contains_u64_16(const besom_filter *f, uint64_t key) {
+  return has_16(cells_of(f), xxh3_u64(&f->hasher, key).hi);
+}
+
+static bool contains_digest_any(const besom_filter *f, besom_digest d) {
+  return has(cells_of(f), d.hi);
+}
+
+FLATTEN static bool contains_u64_any(const besom_filter *f, uint64_t key) {
+  return has(cells_of(f), xxh3_u64(&f->hasher, key).hi);
+}
+
+ALWAYS_INLINE bool contains_later(const besom_filter *f, besom_digest d) {
+  return has(cells_of(f), fuse_hash(d, cells_of(f)->multiplier));
+}
+
+static bool contains_digest_later(const besom_filter *f, besom_digest d) {
+  return contains_later(f, d);
+}
+
+FLATTEN static bool contains_u64_later(const besom_filter *f, uint64_t key) {
+  return contains_later(f, xxh3_u64(&f->hasher, key));
+}
+
+static bool contains_bytes(const besom_filter *f, const void *key, size_t len) {
+  return f->queries->contains_digest(f, xxh3_bytes(&f->hasher, key, len));
+}
+
+/* ------------------------------------------------------------------ batches */
+
+ALWAYS_INLINE void fetch(const struct fuse_cells *x, uint64_t hash) {
+  struct fuse_key key = fuse_key_of(x, hash);
+  for (unsigned i = 0; i < 3; i++) __builtin_prefetch(x->bits + key.cell[i] * x->width / 8);
+}
+
+/* The hashes of up to BATCH keys, whose cells are prefetched. */
+ALWAYS_INLINE void hash_batch(const struct fuse_cells *x, const besom_digest *d, size_t n,
+                              uint64_t *hashes) {
+  for (size_t j = 0; j < n; j++) hashes[j] = fuse_hash(d[j], x->multiplier);
+  if (fuse_cells_of(x) > CACHED_CELLS)
+    for (size_t j = 0; j < n; j++) fetch(x, hashes[j]);
+}
+
+static void contains_many_8(const struct fuse_cells *cells, const besom_digest *d, size_t n,
+                            uint64_t *bitmap) {
+  const struct fuse_cells x = *cells;
+  uint64_t hashes[BATCH];
+  for (size_t i = 0; i < n; i += BATCH) {
+    size_t some = n - i < BATCH ? n - i : BATCH;
+    uint64_t word = 0;
+    hash_batch(&x, d + i, some, hashes);
+    for (size_t j = 0; j < some; j++) word |= (uint64_t)has_8(&x, hashes[j]) << j;
+    bitmap[i / BATCH] = word;
+  }
+}
+
+static void contains_many_any(const struct fuse_cells *cells, const besom_digest *d, size_t n,
+                              uint64_t *bitmap) {
+  const struct fuse_cells x = *cells;
+  uint64_t hashes[BATCH];
+  for (size_t i = 0; i < n; i += BATCH) {
+    size_t some = n - i < BATCH ? n - i : BATCH;
+    uint64_t word = 0;
+    hash_batch(&x, d + i, some, hashes);
+    for (size_t j = 0; j < some; j++) word |= (uint64_t)has(&x, hashes[j]) << j;
+    bitmap[i / BATCH] = word;
+  }
+}
+
+/* ------------------------------------------------------------------ by width and seed */
+
+#if defined(__AVX512F__)
+#define ISA ISA_AVX512
+#elif defined(__AVX2__)
+#define ISA ISA_AVX2
+#else
+#define ISA ISA_PORTABLE
+#endif
+
+static const struct fuse_ops width_8 = {
+    ISA, {contains_bytes, contains_u64_8, contains_digest_8}, contains_many_8};
+
+static const struct fuse_ops width_16 = {
+    ISA, {contains_bytes, contains_u64_16, contains_digest_16}, contains_many_any};
+
+static const struct fuse_ops any_width = {
+    ISA, {contains_bytes, contains_u64_any, contains_digest_any}, contains_many_any};
+
+static const struct fuse_ops later_attempt = {
+    ISA, {contains_bytes, contains_u64_later, contains_digest_later}, contains_many_any};
+
+const struct fuse_ops *NAME(BESOM_ISA)(const struct fuse_cells *x) {
+  if (x->multiplier != 0) return &later_attempt;
+  return x->width == 8 ? &width_8 : x->width == 16 ? &width_16 : &any_width;
+}
