@@ -115,9 +115,8 @@ ALWAYS_INLINE void assign(const struct fuse_cells *x, struct peeling *p, struct 
     struct fuse_key key = fuse_key_of(x, hash);
     p->order[q->assigned++] = cell;
     p->keys[cell] = 0;
-    unsigned second = role == 2 ? 0 : role + 1, third = role == 0 ? 2 : role - 1;
-    remove_key(p, q, key.cell[second], hash, second);
-    remove_key(p, q, key.cell[third], hash, third);
+    remove_key(p, q, role == 0 ? key.cell[1] : key.cell[0], hash, role == 0);
+    remove_key(p, q, role == 2 ? key.cell[1] : key.cell[2], hash, role == 2 ? 1 : 2);
   }
 }
 

@@ -16,11 +16,10 @@ ALWAYS_INLINE const struct fuse_cells *cells_of(const besom_filter *f) {
 
 ALWAYS_INLINE bool has(const struct fuse_cells *x, uint64_t hash) {
   struct fuse_key key = fuse_key_of(x, hash);
-  uint64_t rest = fuse_fingerprint(hash);
-  for (unsigned i = 0; i < 3; i++) {
-    rest ^= fuse_cell(x, key.cell[i]);
-    __asm__("" : "+r"(rest)); /* else gcc works on all cells at once, and runs out of registers */
-  }
+  uint64_t rest = fuse_fingerprint(hash) ^ fuse_cell(x, key.cell[0]);
+  __asm__("" : "+r"(rest)); /* else gcc works on all cells at once, and runs out of registers */
+  rest ^= fuse_cell(x, key.cell[1]);
+  rest ^= fuse_cell(x, key.cell[2]);
   return (rest & x->mask) == 0;
 }
 
@@ -41,7 +40,7 @@ ALWAYS_INLINE bool has_16(const struct fuse_cells *x, uint64_t hash) {
 
 /* ------------------------------------------------------------------ one key */
 
-/* The first attempt to build rarely fails: its hash, half of the digest, has functions of its own. */
+/* The first attempt to build rarely fails. Its hash is half of the digest. */
 
 static bool contains_digest_8(const besom_filter *f, besom_digest d) {
   return has_8(cells_of(f), d.hi);
@@ -90,12 +89,14 @@ ALWAYS_INLINE void fetch(const struct fuse_cells *x, uint64_t hash) {
   for (unsigned i = 0; i < 3; i++) __builtin_prefetch(x->bits + key.cell[i] * x->width / 8);
 }
 
-/* The hashes of up to BATCH keys, whose cells are prefetched. */
+/* The hashes of up to BATCH keys. Prefetches their cells. */
 ALWAYS_INLINE void hash_batch(const struct fuse_cells *x, const besom_digest *d, size_t n,
                               uint64_t *hashes) {
-  for (size_t j = 0; j < n; j++) hashes[j] = fuse_hash(d[j], x->multiplier);
-  if (fuse_cells_of(x) > CACHED_CELLS)
-    for (size_t j = 0; j < n; j++) fetch(x, hashes[j]);
+  bool cached = fuse_cells_of(x) <= CACHED_CELLS;
+  for (size_t i = 0; i < n; i++) {
+    hashes[i] = fuse_hash(d[i], x->multiplier);
+    if (!cached) fetch(x, hashes[i]);
+  }
 }
 
 static void contains_many_8(const struct fuse_cells *cells, const besom_digest *d, size_t n,

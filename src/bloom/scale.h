@@ -1,7 +1,7 @@
 /*
- * Products of 128 bits, for positions: x / 2^64 is a number from 0 to 1, and the upper half of x * n
- * scales it to n. For the product in C, gcc uses pairs of registers, and then saves some on the
- * stack. Files that are compiled for BMI2 name the instruction instead.
+ * Products of 128 bits, for positions: x / 2^64 is a number from 0 to 1, and the upper half of the
+ * product x * n scales it to n. For the product in C, gcc uses pairs of registers, and then saves
+ * some on the stack. Files that are compiled for BMI2 name the instruction instead.
  */
 #ifndef BESOM_BLOOM_SCALE_H
 #define BESOM_BLOOM_SCALE_H
