@@ -147,7 +147,9 @@ static besom_status report(filter_under_test *f, besom_bytes key) {
   }
   if (!f->adapts) return BESOM_OK;
   besom_status status = besom_adapt(f->own, key.data, key.len);
-  return status == BESOM_RESERVE_FULL || status == BESOM_UNSUPPORTED ? BESOM_OK : status;
+  bool goes_on = status == BESOM_EVICTED || status == BESOM_RESERVE_FULL ||
+                 status == BESOM_UNSUPPORTED;
+  return goes_on ? BESOM_OK : status;
 }
 
 /* ------------------------------------------------------------------ the queries */
