@@ -147,8 +147,8 @@ static besom_status report(filter_under_test *f, besom_bytes key) {
   }
   if (!f->adapts) return BESOM_OK;
   besom_status status = besom_adapt(f->own, key.data, key.len);
-  bool goes_on = status == BESOM_EVICTED || status == BESOM_RESERVE_FULL ||
-                 status == BESOM_UNSUPPORTED;
+  bool goes_on =
+      status == BESOM_EVICTED || status == BESOM_RESERVE_FULL || status == BESOM_UNSUPPORTED;
   return goes_on ? BESOM_OK : status;
 }
 
