@@ -33,9 +33,9 @@ struct stack_candidate {
 };
 
 /*
- * The best stack for this rank-frequency distribution; it holds the most frequent keys. Among stacks
- * that are equally good, within a hundredth, the one with the lowest rate for keys that it does not
- * hold. False if no stack is feasible.
+ * The best stack for this rank-frequency distribution; it holds the most frequent keys. Among
+ * stacks that are equally good, within a hundredth, the one with the lowest rate for keys that it
+ * does not hold. False if no stack is feasible.
  */
 bool besom__stack_plan(const struct stack_objective *objective,
                        const struct rank_frequency *frequencies, struct stack_candidate *best);

@@ -82,8 +82,8 @@ static bool pair_fits(const struct stacked *s, const struct besom_kind *kind, do
 }
 
 /*
- * The config of a layer: its planned rate, or, for the last one, what the budget leaves. The planned
- * rate is slightly raised; otherwise rounding could choose the next lower one.
+ * The config of a layer: its planned rate, or, for the last one, what the budget leaves. The
+ * planned rate is slightly raised; otherwise rounding could choose the next lower one.
  */
 static besom_config layer_config(const struct stacked *s, const struct stack *plan, double budget,
                                  uint64_t capacity) {

@@ -182,8 +182,8 @@ static void the_default_base_depends_on_the_room_for_inserts(void **state) {
 }
 
 /*
- * A sample in which every key occurs once does not tell what will be queried: for all other keys the
- * filter is no worse than a Bloom filter of the same size.
+ * A sample in which every key occurs once does not tell what will be queried: for all other keys
+ * the filter is no worse than a Bloom filter of the same size.
  */
 static void keys_that_occur_once_do_no_harm(void **state) {
   (void)state;
