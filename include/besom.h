@@ -326,12 +326,12 @@ BESOM_API besom_status besom_set_value(besom_filter *f, const void *key, size_t 
  * A filter that is bound to its stored keys (besom_reverse.h) extends the fingerprints that
  * matched; a member is refused (IS_MEMBER). An unbound filter stores the digest as an exception.
  * Inserting the key removes the exception. An exception denies a member only if both have one
- * digest: 2^-128 per pair. Kinds with BESOM_FORGETS keep the digest in a cache. If that has no room,
- * the report displaces an older one and the status is EVICTED. That is a success, too: the filter
- * answers no to this key, and yes again to the older one. Adaptive cuckoo kinds must be bound;
- * adapting for one key may undo another; OK means that at least one fingerprint changed.
- * adaptive-stacked must be bound to a source of its members (besom_bind_source); it denies most of what is reported after some thousand reports, and one call
- * may read some thousand members.
+ * digest: 2^-128 per pair. Kinds with BESOM_FORGETS keep the digest in a cache. If that has no
+ * room, the report displaces an older one and the status is EVICTED. That is a success, too: the
+ * filter answers no to this key, and yes again to the older one. Adaptive cuckoo kinds must be
+ * bound; adapting for one key may undo another; OK means that at least one fingerprint changed.
+ * adaptive-stacked must be bound to a source of its members (besom_bind_source); it denies most of
+ * what is reported after some thousand reports, and one call may read some thousand members.
  *
  * Errors: RESERVE_FULL (besom_rekey or besom_resize frees the reserve), IS_MEMBER, NEEDS_STORE,
  * NO_MEMORY, and what a bound callback returned.

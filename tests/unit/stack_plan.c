@@ -229,8 +229,8 @@ static void a_plan_of_whole_bits_is_near_the_best(void **state) {
 
 /*
  * Every key of the sample occurs often, so no other is expected and many plans have a rate of
- * almost 0. The plan is the one with the lowest rate for other keys: no stack of the grid has a lower one
- * and a rate that is about as low.
+ * almost 0. The plan is the one with the lowest rate for other keys: no stack of the grid has a
+ * lower one and a rate that is about as low.
  */
 static void ties_go_to_the_lower_rate_for_unknown_keys(void **state) {
   (void)state;
