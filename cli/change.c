@@ -98,7 +98,7 @@ static besom_status fix_keys(besom_filter *f, const besom_bytes *keys, size_t n,
     besom_bytes key = keys[*done];
     bool positive = besom_contains(f, key.data, key.len);
     besom_status status = positive ? besom_adapt(f, key.data, key.len) : BESOM_OK;
-    if (status != BESOM_OK) return status;
+    if (status != BESOM_OK && status != BESOM_EVICTED) return status;
     o->changed += positive;
     o->unchanged += !positive;
   }

@@ -57,10 +57,10 @@ typedef struct filter_under_test {
   key_range members; /* the set, which it is built from and bound to */
 } filter_under_test;
 
-/* Static kinds keep their kind when they are built with a no list; aqf would become yesno. */
+/* Of kinds that can insert, aqf with a no list would be a yesno, and others adapt on report. */
 static bool takes_no_list(const besom_kind_info *kind) {
-  return kind->abilities & BESOM_TAKES_SAMPLE ||
-         (kind->abilities & BESOM_CAN_BUILD_NO && !(kind->abilities & BESOM_CAN_INSERT));
+  return kind->abilities & (BESOM_TAKES_SAMPLE | BESOM_CAN_BUILD_NO) &&
+         !(kind->abilities & BESOM_CAN_INSERT);
 }
 
 /* Some kinds adapt only with the stored keys; others can also store exceptions. No ability bit says
@@ -147,7 +147,9 @@ static besom_status report(filter_under_test *f, besom_bytes key) {
   }
   if (!f->adapts) return BESOM_OK;
   besom_status status = besom_adapt(f->own, key.data, key.len);
-  return status == BESOM_RESERVE_FULL || status == BESOM_UNSUPPORTED ? BESOM_OK : status;
+  bool goes_on =
+      status == BESOM_EVICTED || status == BESOM_RESERVE_FULL || status == BESOM_UNSUPPORTED;
+  return goes_on ? BESOM_OK : status;
 }
 
 /* ------------------------------------------------------------------ the queries */

@@ -307,9 +307,10 @@ static void build_sorted(state *s) {
 static void adapt(state *s, size_t key) {
   if (s->truth.exact || s->truth.copies[key]) return;
   besom_status status = besom_adapt_u64(s->f, reference_key(key));
-  demand(status == BESOM_OK || status == BESOM_RESERVE_FULL || status == BESOM_UNSUPPORTED ||
+  bool adapted = status == BESOM_OK || status == BESOM_EVICTED;
+  demand(adapted || status == BESOM_RESERVE_FULL || status == BESOM_UNSUPPORTED ||
          status == BESOM_NEEDS_STORE);
-  if (status == BESOM_OK && !s->needs_store) demand(!besom_contains_u64(s->f, reference_key(key)));
+  if (adapted && !s->needs_store) demand(!besom_contains_u64(s->f, reference_key(key)));
 }
 
 /* The same for the no list. An entry stays until it is removed, or its key is inserted. */

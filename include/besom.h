@@ -179,7 +179,7 @@ typedef enum besom_ability {
   BESOM_CAN_MATCH = 1 << 9,        /* besom_reverse.h: matches, insert_at, remove_at, adapt_at */
   BESOM_CAN_REKEY = 1 << 10,       /* rekey */
   BESOM_CAN_SCALE = 1 << 11,       /* insert takes more memory instead of returning FULL */
-  BESOM_FORGETS = 1 << 12,         /* adapt never returns RESERVE_FULL: it drops older reports */
+  BESOM_FORGETS = 1 << 12,         /* adapt drops older reports (EVICTED), never RESERVE_FULL */
   BESOM_CAN_BUILD_NO = 1 << 13,    /* besom_build with a no list */
   BESOM_CAN_NO_LIST = 1 << 14,     /* no_add, no_remove */
   BESOM_CAN_NO_LIST_AT = 1 << 15,  /* besom_reverse.h: no_add_at, no_matches, no_remove_at */
@@ -326,9 +326,11 @@ BESOM_API besom_status besom_set_value(besom_filter *f, const void *key, size_t 
  * A filter that is bound to its stored keys (besom_reverse.h) extends the fingerprints that
  * matched; a member is refused (IS_MEMBER). An unbound filter stores the digest as an exception.
  * Inserting the key removes the exception. An exception denies a member only if both have one
- * digest: 2^-128 per pair. Kinds with BESOM_FORGETS keep the digest in a cache, until other reports
- * displace it. Adaptive cuckoo kinds must be bound; adapting for one key may undo another; OK means
- * that at least one fingerprint changed. So it does with the option form=published.
+ * digest: 2^-128 per pair. Kinds with BESOM_FORGETS keep the digest in a cache. If that has no
+ * room, the report displaces an older one and the status is EVICTED. That is a success, too: the
+ * filter answers no to this key, and yes again to the older one. Adaptive cuckoo kinds must be
+ * bound; adapting for one key may undo another; OK means that at least one fingerprint changed.
+ * So it does with the option form=published.
  * adaptive-stacked must be bound to a source of its members (besom_bind_source); it denies most of
  * what is reported after some thousand reports, and one call may read some thousand members.
  *

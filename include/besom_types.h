@@ -43,6 +43,7 @@ typedef enum besom_status {
   BESOM_LOCKED = 19,        /* another process has the store open */
   BESOM_RESERVE_FULL = 20,  /* the memory set aside for adaptation is used up */
   BESOM_DISK_FULL = 21,     /* the disk, or the store's own size limit, has no room */
+  BESOM_EVICTED = 22,       /* besom_adapt succeeded, and an older report was dropped for it */
 } besom_status;
 
 /* -------------------------------------------------------------- keys, memory, streams */

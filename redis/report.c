@@ -9,6 +9,7 @@ static besom_status report(struct af *af, besom_bytes item, bool *changed) {
   besom_digest digest = besom_hash(af->filter, item.data, item.len);
   *changed = besom_contains_digest(af->filter, digest);
   besom_status status = *changed ? besom_adapt_digest(af->filter, digest) : BESOM_OK;
+  if (status == BESOM_EVICTED) status = BESOM_OK; /* the item is fixed; an older one is not */
   af_count_report(af, status == BESOM_RESERVE_FULL     ? REFUSED
                       : *changed && status == BESOM_OK ? FIXED
                                                        : NO_CHANGE);

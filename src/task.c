@@ -152,6 +152,7 @@ static besom_status adapt_some(besom_task *task, uint64_t *left) {
     status = task->no.next(task->no.ctx, &key, &weight);
     if (status == BESOM_OK) {
       status = besom_adapt(task->fresh, key.data, key.len);
+      if (status == BESOM_EVICTED) status = BESOM_OK;
     } else if (status == BESOM_END) {
       task->no.next = NULL;
       status = BESOM_OK;

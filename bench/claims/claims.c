@@ -4,6 +4,7 @@ const claim *const claims[] = {
     &adapt_or_cache_claim,
     &adversary_claim,
     &asf_claim,
+    &asf_early_claim,
     &billion_claim,
     &building_claim,
     &bulk_load_claim,

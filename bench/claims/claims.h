@@ -59,6 +59,7 @@ typedef struct claim {
 extern const claim adapt_or_cache_claim;
 extern const claim adversary_claim;
 extern const claim asf_claim;
+extern const claim asf_early_claim;
 extern const claim billion_claim;
 extern const claim building_claim;
 extern const claim bulk_load_claim;

@@ -84,8 +84,8 @@ static bool adapt_by_store(tested_filter *tested, uint64_t key) {
 
 static bool adapt_by_exception(tested_filter *tested, uint64_t key) {
   besom_status status = besom_adapt_u64(tested->own, key);
-  if (status != BESOM_RESERVE_FULL) check(status, "adapting");
-  return status == BESOM_OK;
+  if (status != BESOM_RESERVE_FULL && status != BESOM_EVICTED) check(status, "adapting");
+  return status != BESOM_RESERVE_FULL;
 }
 
 bool tested_filter_query(tested_filter *tested, uint64_t key) {

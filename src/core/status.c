@@ -51,6 +51,8 @@ const char *besom_strerror(besom_status status) {
     return "the memory set aside for adaptation is used up";
   case BESOM_DISK_FULL:
     return "the disk, or the store's own size limit, has no room";
+  case BESOM_EVICTED:
+    return "adapted; an older report was dropped for it";
   case BESOM_NEEDS_STORE:
     return "this kind of filter needs its stored keys for that";
   }

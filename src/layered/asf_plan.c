@@ -1,10 +1,12 @@
 #include "layered/asf_plan.h"
 
 #include <math.h>
+#include <string.h>
 
 #define SINGLE_RANKS 16 /* the most frequent keys are handled one by one, the others in groups */
 #define GROUP_GROWTH 1.25
 #define MAX_GROUPS 256 /* enough for 2^64 keys */
+#define ENDLESS 0x1p60 /* keys: so many that none is queried twice */
 
 /* ------------------------------------------------------------------ rank-frequency distribution */
 
@@ -21,7 +23,7 @@ static double area_to(double skew, double x) {
   return fabs(e) > 1e-9 ? log(x) * expm1(e) / e : log(x);
 }
 
-static void make_groups(const struct zipf_workload *workload, struct groups *g) {
+static void zipf_groups(const struct rank_workload *workload, struct groups *g) {
   double total = 0;
   g->n = 0;
   for (double rank = 1, next; rank <= workload->negatives && g->n < MAX_GROUPS;
@@ -34,6 +36,48 @@ static void make_groups(const struct zipf_workload *workload, struct groups *g) 
     total += g->keys[g->n] * g->each[g->n];
   }
   for (unsigned i = 0; i < g->n; i++) g->each[i] /= total;
+}
+
+static void make_groups(const struct rank_workload *workload, struct groups *g) {
+  const struct measured_ranks *measured = workload->measured;
+  if (!measured) {
+    zipf_groups(workload, g);
+    return;
+  }
+  g->n = (unsigned)measured->n;
+  memcpy(g->keys, measured->keys, sizeof measured->keys);
+  memcpy(g->each, measured->each, sizeof measured->each);
+}
+
+/* The ranks at which groups end grow by a factor, so that all keys of the sample fit. */
+void besom__measure_ranks(const struct rank_frequency *frequencies, struct measured_ranks *out) {
+  struct rank_walk walk = besom__rank_walk_start(frequencies);
+  double growth = pow((double)frequencies->n_keys + 1, 1.0 / (MEASURED_GROUPS - 2));
+  *out = (struct measured_ranks){0};
+  for (double end = 1; out->n + 1 < MEASURED_GROUPS; end *= growth) {
+    double keys = walk.keys, share = walk.share;
+    besom__rank_walk_by_keys(&walk, fmax(ceil(end) - keys, 1));
+    if (walk.keys == keys) break;
+    out->keys[out->n] = walk.keys - keys;
+    out->each[out->n++] = fmax(walk.share - share, 0) / (walk.keys - keys);
+  }
+  /* every query for a key outside of the sample is for another one */
+  double unseen = besom__rank_frequency_unseen(frequencies);
+  if (unseen > 0) {
+    out->keys[out->n] = unseen * ENDLESS;
+    out->each[out->n++] = 1 / ENDLESS;
+  }
+}
+
+bool besom__measured_ranks_valid(const struct measured_ranks *ranks) {
+  double sum = 0;
+  if (ranks->n == 0 || ranks->n > MEASURED_GROUPS) return false;
+  for (uint64_t i = 0; i < ranks->n; i++) {
+    if (!(ranks->keys[i] > 0 && ranks->keys[i] <= ENDLESS)) return false;
+    if (!(ranks->each[i] >= 0 && ranks->each[i] <= 1) || signbit(ranks->each[i])) return false;
+    sum += ranks->keys[i] * ranks->each[i];
+  }
+  return sum > 0.5 && sum < 1.5;
 }
 
 /*
@@ -57,7 +101,7 @@ static double share_of_first(const struct groups *g, double keys) {
   return share;
 }
 
-void besom__asf_seen(const struct zipf_workload *workload, double queries, double *keys,
+void besom__asf_seen(const struct rank_workload *workload, double queries, double *keys,
                      double *share) {
   struct groups g;
   make_groups(workload, &g);
@@ -67,7 +111,7 @@ void besom__asf_seen(const struct zipf_workload *workload, double queries, doubl
 double besom__asf_skew(double negatives, double queries, double keys) {
   double low = 0, high = ASF_MAX_SKEW;
   for (int i = 0; i < 30; i++) {
-    struct zipf_workload workload = {(low + high) / 2, negatives};
+    struct rank_workload workload = {.skew = (low + high) / 2, .negatives = negatives};
     double seen, share;
     besom__asf_seen(&workload, queries, &seen, &share);
     if (seen > keys) /* more skew means fewer distinct keys */
@@ -84,7 +128,27 @@ double besom__asf_skew(double negatives, double queries, double keys) {
 #define STEPS_LEFT 8
 #define STEPS_SECOND 10
 #define MAX_LEFT 0.7  /* for the layers after the first; the grid covers half of it */
-#define MIN_STEP 0.03 /* the smallest step of the search */
+#define MIN_STEP 0.01 /* the smallest step of the search */
+
+/*
+ * A key that is queried first after a part of the time is denied after this many times that part:
+ * the layers are extended in passes, of which each waits for some reports.
+ */
+#define LAG 1.2
+
+/* Against an adversary the first layer matters less. */
+#define WORST_IF_WIDEST 1.5
+
+/* Layers beyond the third hold what the third could not deny: a small part, at this rate. */
+#define DEEPER_PART (1.0 / 32)
+#define DEEPER_MIN 16.0
+#define DEEPER_LOG_RATE 6.0
+
+double besom__asf_learned(const struct asf_plan *plan, unsigned i) {
+  double keys = plan->learn;
+  for (; i > 1; i -= 2) keys = fmax(DEEPER_PART * keys, DEEPER_MIN);
+  return ceil(keys);
+}
 
 /*
  * A plan is determined by three numbers. The third layer gets the memory that the first two leave.
@@ -101,56 +165,101 @@ struct search {
   struct layer_costs costs;
   struct groups groups;
   double total;       /* bits per key */
+  double max_first;   /* the highest rate of the first layer */
+  double max_left;    /* of the grid */
   bool first_fixed;   /* the size of the first layer is given, so left does not change */
-  double seen;        /* the value for which the next three fields are computed */
+  double seen;        /* the value for which the next fields are computed */
   double queries;     /* until the second layer is full */
   double keys, share; /* keys queried by then, and their share of the queries */
+  double undenied;    /* queries by then for keys that are not denied yet */
   struct point at;    /* the best point so far */
   struct asf_plan best;
   double best_value; /* its objective value */
 };
 
 static void set_seen(struct search *s, double seen) {
+  double early_keys, early_share;
   if (seen == s->seen) return;
   s->seen = seen;
   if (s->objective->lifetime > 0) {
     s->queries = s->objective->lifetime * exp2(-seen);
     seen_by(&s->groups, s->queries, &s->keys, &s->share);
+    /* a query for a key that is not denied yet is the first one for it, but for the lag */
+    seen_by(&s->groups, s->queries / LAG, &early_keys, &early_share);
+    s->undenied = s->objective->published ? s->queries : fmin(LAG * early_keys, s->queries);
   } else {
     s->keys = s->objective->workload.negatives * exp2(-seen);
     s->share = share_of_first(&s->groups, s->keys);
   }
 }
 
+/* Bits per member of a layer of so many keys per member. */
+static double layer_bits(const struct search *s, double keys, double log_rate) {
+  return keys * besom__layer_bits_per_key(&s->costs, log_rate) *
+         besom__layer_size_factor(&s->costs, keys, s->objective->members);
+}
+
+/* Bits per member of the layers beyond the third. Adds their rates to the stack. */
+static double deeper_bits(const struct search *s, struct asf_plan *p, double members) {
+  double bits = 0, copies = s->objective->published ? 1 : 2;
+  for (unsigned i = 3; i < s->objective->layers; i++) {
+    p->stack.rates[i] = exp2(-DEEPER_LOG_RATE);
+    p->stack.layers = i + 1;
+    if (i % 2) {
+      double keys = besom__asf_learned(p, i) / s->objective->members;
+      bits += copies * layer_bits(s, keys, DEEPER_LOG_RATE);
+      members *= p->stack.rates[i];
+    } else {
+      bits += layer_bits(s, members, DEEPER_LOG_RATE);
+    }
+  }
+  return bits;
+}
+
 /* The plan at a point. False if there is none. */
 static bool plan_at(struct search *s, const struct point *at, struct asf_plan *p) {
+  double copies = s->objective->published ? 1 : 2;
   if (at->seen < 0 || at->left < 0 || at->left * at->left > MAX_LEFT || at->second < MIN_STEP)
     return false;
   set_seen(s, at->seen);
   p->bits = s->total * (1 - at->left * at->left);
   double first = exp2(-besom__layer_log_rate(&s->costs, p->bits)), second = exp2(-at->second);
   p->learn = s->keys * first;
-  double rest = s->total - p->bits -
-                p->learn / s->objective->members * besom__layer_bits_per_key(&s->costs, at->second);
-  if (rest < 0 || p->learn < 1) return false;
-  double third = exp2(-besom__layer_log_rate(&s->costs, rest / second));
-  p->stack = (struct stack){ASF_LAYERS, {first, second, third}};
+  if (p->learn < 1 || first > s->max_first) return false;
+  p->stack = (struct stack){3, {first, second, 1}};
+  double rest = s->total - p->bits - deeper_bits(s, p, second) -
+                copies * layer_bits(s, p->learn / s->objective->members, at->second);
+  if (rest < 0) return false;
+  double factor = besom__layer_size_factor(&s->costs, second, s->objective->members);
+  p->stack.rates[2] = exp2(-besom__layer_log_rate(&s->costs, rest / (second * factor)));
+  bool limited = s->objective->layers > 3 || s->objective->widest;
+  if (limited && p->stack.rates[2] > DEEPER_PART) return false;
   p->share = s->share;
   p->expected_fpr = besom__stack_fpr(&p->stack, s->share);
   return true;
 }
 
 /*
- * The objective value of a point: the false-positive rate over the lifetime. Until the second layer
- * is full, only the first layer answers. Keeps the point if it is the best so far.
+ * The objective value of a plan: the false-positive rate over the lifetime. Until the second layer
+ * is full, keys that are not denied yet have the rate of the first layer.
  */
+static double value_of(const struct search *s, const struct asf_plan *p) {
+  double lifetime = s->objective->lifetime;
+  if (s->objective->widest) return -p->learn / p->stack.rates[0];
+  if (lifetime == 0) return p->expected_fpr;
+  double denied = s->queries - s->undenied;
+  return (s->undenied * p->stack.rates[0] + denied * besom__stack_fpr_frequent(&p->stack) +
+          (lifetime - s->queries) * p->expected_fpr) /
+         lifetime;
+}
+
+/* Keeps the point if it is the best so far. */
 static bool try_point(struct search *s, struct point at) {
   struct asf_plan p;
   if (!plan_at(s, &at, &p)) return false;
-  double waiting = s->objective->lifetime > 0 ? s->queries / s->objective->lifetime : 0;
-  double value = waiting * p.stack.rates[0] + (1 - waiting) * p.expected_fpr;
-  if (value >= s->best_value) return false;
-  s->best_value = value;
+  p.value = value_of(s, &p);
+  if (p.value >= s->best_value) return false;
+  s->best_value = p.value;
   s->best = p;
   s->at = at;
   return true;
@@ -163,7 +272,7 @@ static void try_grid(struct search *s, double left) {
         try_point(s, (struct point){seen + 0.5, left, second});
       else
         for (int i = 1; i <= STEPS_LEFT; i++)
-          try_point(s, (struct point){seen + 0.5, sqrt(MAX_LEFT / 2) * i / STEPS_LEFT, second});
+          try_point(s, (struct point){seen + 0.5, s->max_left * i / STEPS_LEFT, second});
 }
 
 static bool try_beside(struct search *s, struct point by) {
@@ -186,12 +295,14 @@ static void try_closely(struct search *s) {
 static struct asf_plan plan_of_one(const struct search *s, double bits) {
   double rate = exp2(-besom__layer_log_rate(&s->costs, bits));
   return (struct asf_plan){
-      .stack = besom__stack_of_equals(1, rate), .bits = bits, .expected_fpr = rate};
+      .stack = besom__stack_of_equals(1, rate), .bits = bits, .expected_fpr = rate, .value = rate};
 }
 
 struct asf_plan besom__asf_plan(const struct asf_objective *objective) {
   struct search s = {.objective = objective,
                      .total = objective->bits,
+                     .max_first = 1,
+                     .max_left = sqrt(MAX_LEFT / 2),
                      .first_fixed = objective->bits == 0,
                      .seen = -1};
   double left = 0;
@@ -201,7 +312,15 @@ struct asf_plan besom__asf_plan(const struct asf_objective *objective) {
     left = sqrt(objective->reserve / (1 + objective->reserve));
   }
   struct asf_plan one = plan_of_one(&s, s.total * (1 - left * left));
-  s.best_value = 0.999 * one.expected_fpr; /* a smaller improvement does not justify more layers */
+  if (!s.first_fixed && !objective->published) {
+    /* with whole bits, the next size of the first layer doubles its rate */
+    double worst = s.costs.whole_bits ? 2.1 : objective->widest ? WORST_IF_WIDEST : ASF_WORST;
+    s.max_first = worst * one.expected_fpr;
+    double least = besom__layer_bits_per_key(&s.costs, -log2(s.max_first));
+    s.max_left = sqrt(fmax(1 - least / s.total, 0));
+  }
+  /* a smaller improvement does not justify more layers */
+  s.best_value = objective->widest ? 0 : 0.999 * one.expected_fpr;
   make_groups(&objective->workload, &s.groups);
   try_grid(&s, left);
   if (s.best.learn == 0) return one;

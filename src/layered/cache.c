@@ -119,19 +119,19 @@ static uint32_t evict_least_used(struct cache *c, uint64_t first) {
   return uses;
 }
 
-void besom__cache_add(struct cache *c, besom_digest d) {
-  if (besom__cache_has(c, d)) return;
+bool besom__cache_add(struct cache *c, besom_digest d) {
+  if (besom__cache_has(c, d)) return false;
   d = stored(d);
   uint64_t first = bucket_of(c, d) * CACHE_WAYS;
   uint32_t uses = 0;
-  if (used_slots(c->digests + first) == CACHE_WAYS) {
-    if (c->policy == CACHE_TOPK)
-      uses = evict_least_used(c, first);
-    else
-      evict_unused(c, first);
-  }
+  bool full = used_slots(c->digests + first) == CACHE_WAYS;
+  if (full && c->policy == CACHE_TOPK)
+    uses = evict_least_used(c, first);
+  else if (full)
+    evict_unused(c, first);
   if (c->policy == CACHE_TOPK && uses < UINT32_MAX) uses++;
   append(c, first, d, uses);
+  return full;
 }
 
 void besom__cache_remove(struct cache *c, besom_digest d) {

@@ -41,8 +41,8 @@ void besom__cache_free(struct cache *c, const besom_allocator *allocator);
 /* Whether the cache has the digest. If so, it counts as used. */
 bool besom__cache_has(const struct cache *c, besom_digest d);
 
-/* Adds a reported digest; evicts another one if its bucket is full. */
-void besom__cache_add(struct cache *c, besom_digest d);
+/* Adds a reported digest. If its bucket is full, evicts another one and returns true. */
+bool besom__cache_add(struct cache *c, besom_digest d);
 
 /* Removes the digest, if the cache has it. */
 void besom__cache_remove(struct cache *c, besom_digest d);

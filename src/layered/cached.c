@@ -190,8 +190,8 @@ static besom_status remove_key(besom_filter *f, besom_digest d) {
 /* If the cache has the key already, this counts as one more use. */
 static besom_status adapt(besom_filter *f, besom_digest d) {
   struct cached *c = cached(f);
-  if (c->base->kind->contains(c->base, d)) besom__cache_add(&c->cache, d);
-  return BESOM_OK;
+  if (!c->base->kind->contains(c->base, d)) return BESOM_OK;
+  return besom__cache_add(&c->cache, d) ? BESOM_EVICTED : BESOM_OK;
 }
 
 /* ------------------------------------------------------------------ whole filters */

@@ -163,3 +163,16 @@ besom_status besom__layer_load_built(const besom_filter *outer, struct sections_
                                      besom_filter **layer) {
   return load_layer(outer, in, true, layer);
 }
+
+/* By saving and loading it, in memory. */
+besom_status besom__layer_clone(const besom_filter *outer, const besom_filter *layer,
+                                besom_filter **copy) {
+  uint8_t parameters[MAX_SAVED_LAYERS][LAYER_PARAMETER_BYTES];
+  struct sections_out saved = {.layer_parameters = parameters};
+  struct sections_in in = {.n = 0};
+  besom__layer_save(layer, &saved);
+  if (saved.failed) return BESOM_UNSUPPORTED;
+  memcpy(in.list, saved.list, saved.n * sizeof *saved.list);
+  in.n = saved.n;
+  return besom__layer_load(outer, &in, copy);
+}

@@ -45,6 +45,10 @@ besom_status besom__layer_load(const besom_filter *outer, struct sections_in *in
 besom_status besom__layer_load_built(const besom_filter *outer, struct sections_in *in,
                                      besom_filter **layer);
 
+/* A copy of a layer that has no layers itself. Errors: NO_MEMORY. */
+besom_status besom__layer_clone(const besom_filter *outer, const besom_filter *layer,
+                                besom_filter **copy);
+
 /* Adds a counter to the one of the same name, if there is one; of longest_chain the maximum. */
 void besom__add_to_counter(struct stats_out *outer, besom_counter c);
 

@@ -6,7 +6,7 @@
 
 besom_digest besom__layer_chain_digest(const struct layer_chain *chain, unsigned layer,
                                        besom_digest d) {
-  return layer == 0 && chain->plain_first ? d : layer_digest(d, layer);
+  return layer == 0 && chain->plain_first ? d : layer_digest(d, layer + chain->salt);
 }
 
 void besom__layer_chain_free(struct layer_chain *chain) {

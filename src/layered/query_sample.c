@@ -4,8 +4,9 @@
 #include "core/sort.h"
 
 #define FIRST_SLOTS 1024
-#define MAX_INITIAL_SLOTS (UINT64_C(1) << 22) /* slots allocated at once, whatever size_hint says */
-#define TICK_EVERY 4096
+#define MAX_INITIAL_SLOTS (UINT64_C(1) << 24) /* slots allocated at once, whatever size_hint says */
+#define BATCH 64                              /* keys whose slots are prefetched */
+#define TICK_EVERY 64                         /* batches */
 
 void besom__query_sample_free(const besom_filter *f, struct query_sample *s) {
   besom__release(&f->allocator, s->at, (size_t)(s->slots * sizeof *s->at));
@@ -14,21 +15,24 @@ void besom__query_sample_free(const besom_filter *f, struct query_sample *s) {
 
 /* ------------------------------------------------------------------ the table */
 
-/*
- * The slot of a digest, or the empty slot where it would be inserted. Digest bits are uniformly
- * random, so no further hash is needed.
- */
+/* Digest bits are uniformly random, so no further hash is needed. */
+static uint64_t first_slot(const struct query_sample *s, besom_digest d) {
+  return (uint64_t)((unsigned __int128)d.hi * s->slots >> 64);
+}
+
+/* The slot of a digest, or the empty slot where it would be inserted. */
 static struct query_count *slot_of(const struct query_sample *s, besom_digest d) {
-  uint64_t i = d.lo & (s->slots - 1);
+  uint64_t i = first_slot(s, d);
   while (s->at[i].count && (s->at[i].digest.hi != d.hi || s->at[i].digest.lo != d.lo))
-    i = (i + 1) & (s->slots - 1);
+    i = i + 1 < s->slots ? i + 1 : 0;
   return &s->at[i];
 }
 
 static besom_status enlarge(const besom_filter *f, struct query_sample *s, uint64_t expected) {
   struct query_sample larger = {
       .n = s->n, .slots = s->slots ? 2 * s->slots : FIRST_SLOTS, .weighted = s->weighted};
-  while (larger.slots / 4 * 3 <= expected && larger.slots < MAX_INITIAL_SLOTS) larger.slots *= 2;
+  if (expected > MAX_INITIAL_SLOTS / 4 * 3) expected = MAX_INITIAL_SLOTS / 4 * 3;
+  if (larger.slots < expected / 3 * 4 + 8) larger.slots = expected / 3 * 4 + 8;
   if (larger.slots > SIZE_MAX / 2 / sizeof *s->at) return BESOM_NO_MEMORY;
   larger.at = besom__allocate(&f->allocator, (size_t)(larger.slots * sizeof *s->at));
   if (!larger.at) return BESOM_NO_MEMORY;
@@ -55,19 +59,48 @@ static besom_status add(const besom_filter *f, struct query_sample *s, besom_dig
 
 /* ------------------------------------------------------------------ collecting */
 
-static besom_status read_all(const besom_filter *f, const besom_source *source,
-                             const besom_progress *progress, struct query_sample *s) {
-  for (uint64_t done = 0;; done++) {
+/* The next queries of the source: their digests and weights. */
+struct query_batch {
+  besom_digest digests[BATCH];
+  uint64_t weights[BATCH];
+  size_t n;
+};
+
+/* Fills the batch. Returns END with the last one, which may be empty. */
+static besom_status read_batch(const besom_filter *f, const besom_source *source,
+                               struct query_batch *b) {
+  for (b->n = 0; b->n < BATCH; b->n++) {
     besom_bytes key;
     uint64_t weight = 1;
     besom_status status = source->next(source->ctx, &key, &weight);
-    if (status != BESOM_OK) return status == BESOM_END ? BESOM_OK : status;
-    if (!key.data && key.len) return BESOM_INVALID;
-    if (weight > UINT32_MAX) weight = UINT32_MAX; /* so that sums do not overflow */
-    if (weight) status = add(f, s, hash_bytes(&f->hasher, key.data, key.len), weight);
-    if (status == BESOM_OK && done % TICK_EVERY == 0)
-      status = besom__tick(progress, done, source->size_hint);
     if (status != BESOM_OK) return status;
+    if (!key.data && key.len) return BESOM_INVALID;
+    b->digests[b->n] = hash_bytes(&f->hasher, key.data, key.len);
+    /* limited, so that sums do not overflow */
+    b->weights[b->n] = weight < UINT32_MAX ? weight : UINT32_MAX;
+  }
+  return BESOM_OK;
+}
+
+static besom_status add_batch(const besom_filter *f, struct query_sample *s,
+                              const struct query_batch *b) {
+  besom_status status = BESOM_OK;
+  for (size_t i = 0; i < b->n; i++) __builtin_prefetch(&s->at[first_slot(s, b->digests[i])], 1);
+  for (size_t i = 0; i < b->n && status == BESOM_OK; i++)
+    if (b->weights[i]) status = add(f, s, b->digests[i], b->weights[i]);
+  return status;
+}
+
+static besom_status read_all(const besom_filter *f, const besom_source *source,
+                             const besom_progress *progress, struct query_sample *s) {
+  struct query_batch batch;
+  for (uint64_t done = 0;; done++) {
+    besom_status read = read_batch(f, source, &batch), status = BESOM_OK;
+    if (read != BESOM_OK && read != BESOM_END) return read;
+    status = add_batch(f, s, &batch);
+    if (status == BESOM_OK && done % TICK_EVERY == 0)
+      status = besom__tick(progress, done * BATCH, source->size_hint);
+    if (status != BESOM_OK || read == BESOM_END) return status;
   }
 }
 
@@ -100,14 +133,6 @@ void besom__query_sample_rank_frequency(const struct query_sample *s, struct ran
   for (uint64_t i = 0; i < s->slots; i++) besom__rank_frequency_add(out, s->at[i].count);
 }
 
-/* Appends the keys of a class of counts, or of all classes above it. */
-static void gather(const struct query_sample *s, unsigned class, bool above, struct digests *out) {
-  for (uint64_t i = 0; i < s->slots; i++) {
-    unsigned own = besom__count_class(s->at[i].count);
-    if (s->at[i].count && (above ? own > class : own == class)) out->at[out->n++] = s->at[i].digest;
-  }
-}
-
 besom_status besom__query_sample_top(const besom_filter *f, const struct query_sample *s,
                                      const struct rank_frequency *frequencies, uint64_t n,
                                      struct digests *out) {
@@ -120,9 +145,12 @@ besom_status besom__query_sample_top(const besom_filter *f, const struct query_s
   out->room = above + frequencies->keys[class] + 1;
   out->at = besom__allocate(&f->allocator, (size_t)out->room * sizeof *out->at);
   if (!out->at) return BESOM_NO_MEMORY;
-  gather(s, class, true, out);
-  gather(s, class, false, out);
-  besom__sort_digests(out->at + above, (size_t)(out->n - above), 0);
+  for (uint64_t i = 0, equal = above; i < s->slots; i++) { /* those of the class come last */
+    unsigned own = besom__count_class(s->at[i].count);
+    if (s->at[i].count && own > class) out->at[out->n++] = s->at[i].digest;
+    if (s->at[i].count && own == class) out->at[equal++] = s->at[i].digest;
+  }
+  besom__sort_digests(out->at + above, (size_t)frequencies->keys[class], 0);
   out->n = n;
   return BESOM_OK;
 }

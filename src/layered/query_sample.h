@@ -1,6 +1,7 @@
 /*
  * A sample of queries from which a filter is built: each digest once, with its query count. A hash
- * table of 24 bytes per slot, at most three quarters full.
+ * table of 24 bytes per slot, at most three quarters full. The slots are in the order of the
+ * digests, but for collisions, so that a walk over sorted digests is a walk over the table.
  */
 #ifndef BESOM_LAYERED_QUERY_SAMPLE_H
 #define BESOM_LAYERED_QUERY_SAMPLE_H
@@ -14,8 +15,8 @@ struct query_count {
 
 struct query_sample {
   struct query_count *at;
-  uint64_t n, slots; /* a power of two */
-  bool weighted;     /* some weight was not 1: the source knows how often keys are queried */
+  uint64_t n, slots;
+  bool weighted; /* some weight was not 1: the source knows how often keys are queried */
 };
 
 /*

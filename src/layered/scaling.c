@@ -208,6 +208,7 @@ static double reserve_used(const besom_filter *layer) {
  */
 static besom_status adapt(besom_filter *f, besom_digest d) {
   struct scaling *s = scaling(f);
+  besom_status all = BESOM_OK;
   if (!s->base.kind->adapt) return BESOM_UNSUPPORTED;
   for (uint64_t asked = 0; asked < s->n_layers; asked++) {
     besom_filter *fullest = NULL;
@@ -215,11 +216,14 @@ static besom_status adapt(besom_filter *f, besom_digest d) {
       if (s->layers[i]->kind->contains(s->layers[i], d) &&
           (!fullest || reserve_used(s->layers[i]) > reserve_used(fullest)))
         fullest = s->layers[i];
-    if (!fullest) return BESOM_OK;
+    if (!fullest) return all;
     besom_status status = fullest->kind->adapt(fullest, d);
-    if (status != BESOM_OK) return status;
+    if (status == BESOM_EVICTED)
+      all = status;
+    else if (status != BESOM_OK)
+      return status;
   }
-  return BESOM_OK;
+  return all;
 }
 
 /* ------------------------------------------------------------------ whole filters */

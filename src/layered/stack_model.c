@@ -66,10 +66,26 @@ double besom__stack_checks(const struct stack *s, double share) {
 
 /* ------------------------------------------------------------------ sizes */
 
+/* At a rate in the middle of the list: tables grow by the same factor at every width. */
+static void size_factors(const struct besom_kind *kind, double keys, struct layer_costs *costs) {
+  for (unsigned i = 0; i < MAX_HALVINGS; i++) {
+    double rate = 1.0 / 128, own = kind->bits_per_key(keys, &rate), same = 1.0 / 128;
+    double smaller = fmax(ceil(ldexp(keys, -(int)i)), 1), bits = kind->bits_per_key(smaller, &same);
+    costs->of_smaller[i] = costs->whole_bits && own > 0 && bits > own ? bits / own : 1;
+  }
+}
+
+double besom__layer_size_factor(const struct layer_costs *costs, double part, double members) {
+  if (!costs->whole_bits || part >= 1) return 1;
+  double at = fmin(-log2(fmax(part, 1 / members)), MAX_HALVINGS - 1.001);
+  unsigned below = (unsigned)at;
+  return costs->of_smaller[below] +
+         (at - below) * (costs->of_smaller[below + 1] - costs->of_smaller[below]);
+}
+
 bool besom__layer_costs(const struct besom_kind *kind, double keys, struct layer_costs *costs) {
   if (!kind->bits_per_key) return false;
-  *costs = (struct layer_costs){
-      .n = 1, .layer_bits = 8.0 * (double)kind->size + 512}; /* 512: rounding, on average */
+  *costs = (struct layer_costs){.n = 1, .layer_bits = 8.0 * (double)kind->size + LAYER_PADDING};
   for (unsigned i = 1; i < MAX_LAYER_COSTS; i++) {
     double wanted = exp2(-(double)i / COSTS_PER_BIT), rate = wanted,
            bits = kind->bits_per_key(keys, &rate);
@@ -82,6 +98,7 @@ bool besom__layer_costs(const struct besom_kind *kind, double keys, struct layer
   }
   if (costs->n > 2 && !costs->whole_bits)
     costs->bits[0] = fmax(2 * costs->bits[1] - costs->bits[2], 0);
+  size_factors(kind, keys, costs);
   return costs->n > 1;
 }
 
@@ -113,7 +130,8 @@ double besom__stack_bits(const struct stack *s, const struct layer_costs *costs,
                          double frequent) {
   double bits = costs->head_bits / members, holds[2] = {1, frequent};
   for (unsigned i = 0; i < s->layers; i++) {
-    bits += holds[i % 2] * besom__layer_bits_per_key(costs, -log2(s->rates[i])) +
+    bits += holds[i % 2] * besom__layer_size_factor(costs, holds[i % 2], members) *
+                besom__layer_bits_per_key(costs, -log2(s->rates[i])) +
             costs->layer_bits / members;
     holds[1 - i % 2] *= s->rates[i];
   }

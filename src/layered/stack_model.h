@@ -48,13 +48,19 @@ double besom__stack_checks(const struct stack *s, double share);
  */
 #define MAX_LAYER_COSTS 160
 
+/* Bits, at most, that a layer takes beyond its keys and its head: rounding and alignment. */
+#define LAYER_PADDING 1024
+#define MAX_HALVINGS 40
+
 struct layer_costs {
   bool whole_bits;
   unsigned n;
   double log_rates[MAX_LAYER_COSTS]; /* -log2 of the rates, ascending; i / 4 if not whole_bits */
   double bits[MAX_LAYER_COSTS];      /* bits per key */
-  double layer_bits;                 /* fixed overhead per layer */
-  double head_bits;                  /* fixed overhead of the stack */
+  /* bits per key of a set that is 2^i times smaller, relative to this one; 1 if not whole_bits */
+  double of_smaller[MAX_HALVINGS];
+  double layer_bits; /* fixed overhead per layer */
+  double head_bits;  /* fixed overhead of the stack */
 };
 
 /*
@@ -62,6 +68,12 @@ struct layer_costs {
  * bits_per_key, or it fails. The caller sets head_bits.
  */
 bool besom__layer_costs(const struct besom_kind *kind, double keys, struct layer_costs *costs);
+
+/*
+ * Bits per key of a layer with this part of the keys, relative to a layer with all. Tables of small
+ * sets are rounded up, so that they take more.
+ */
+double besom__layer_size_factor(const struct layer_costs *costs, double part, double members);
 
 /* Bits per key at a false-positive rate of 2^-log_rate, interpolated linearly between entries. */
 double besom__layer_bits_per_key(const struct layer_costs *costs, double log_rate);

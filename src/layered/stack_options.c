@@ -38,18 +38,57 @@ static besom_status read_option(struct stack_options *options, const struct opti
 besom_status besom__stack_options_read(const char *text, struct stack_options *options) {
   struct option option;
   besom_status status;
-  *options =
-      (struct stack_options){.base = {.kind = besom__kind_named("bloom"), .may_be_built = true},
-                             .limits.checks_member = MAX_CHECKS_OF_MEMBERS};
+  *options = (struct stack_options){.base.may_be_built = true,
+                                    .limits.checks_member = MAX_CHECKS_OF_MEMBERS};
   while ((status = besom__option_next(&text, &option)) == BESOM_OK)
     if ((status = read_option(options, &option)) != BESOM_OK) return status;
-  return status == BESOM_END && options->base.kind->bits_per_key ? BESOM_OK : BESOM_BAD_OPTION;
+  bool known = !options->base.kind || options->base.kind->bits_per_key;
+  return status == BESOM_END && known ? BESOM_OK : BESOM_BAD_OPTION;
+}
+
+/* Whether the stack's head and one layer, as small as the kind allows, fit into the budget. */
+static bool one_layer_fits(const struct besom_kind *kind, double keys, double bits_per_key) {
+  double highest = 0.999, bits = kind->bits_per_key(keys, &highest);
+  double heads = 8.0 * (double)(kind->size + besom__stacked.size) + LAYER_PADDING;
+  return bits > 0 && keys * bits + heads <= keys * bits_per_key;
+}
+
+void besom__stack_options_base(struct stack_options *options, const besom_config *config,
+                               uint64_t capacity, bool inserts) {
+  const struct besom_kind *bloom = besom__kind_named("bloom");
+  struct layer_kind *base = &options->base;
+  double keys = (double)capacity, rate = 0.5;
+  bool chosen = !base->kind;
+  if (chosen) base->kind = inserts ? bloom : besom__kind_named("fuse");
+  bool fits = config->bits_per_key == 0 || one_layer_fits(base->kind, keys, config->bits_per_key);
+  bool possible = base->kind->bits_per_key(keys, &rate) > 0;
+  if (fits && (possible || !chosen)) return;
+  base->kind = bloom;
+  base->options[0] = 0;
 }
 
 void besom__stack_options_unseen(const struct stack_options *options, bool weighted,
                                  struct rank_frequency *frequencies) {
   frequencies->unseen_given = options->sampled_given || !weighted;
   frequencies->unseen = options->sampled_given ? 1 - options->sampled : 0.5;
+}
+
+void besom__stack_limit_unweighted(const struct stack_options *options,
+                                   struct stack_objective *objective) {
+  struct layer_costs bloom;
+  double limit = objective->fpr, members = objective->members;
+  if (options->sampled_given || objective->limits.worst_fpr > 0) return;
+  if (objective->bits != 0) {
+    const struct besom_kind *kind = besom__kind_named("bloom");
+    const struct layer_costs *own = &objective->costs;
+    besom__layer_costs(kind, members, &bloom);
+    double rate = exp2(-besom__layer_log_rate(&bloom, objective->bits -
+                                                          8.0 * (double)kind->size / members)),
+           one = exp2(-besom__layer_log_rate(
+               own, objective->bits - (own->head_bits + own->layer_bits) / members));
+    limit = 1.001 * fmax(rate, one); /* so that one layer is feasible */
+  }
+  objective->limits.worst_fpr = limit;
 }
 
 besom_status besom__stack_objective(const struct stack_options *options, const besom_config *config,
@@ -116,6 +155,9 @@ static besom_status plan(const besom_config *config, uint64_t set_size,
   if (status != BESOM_OK) return status;
   if (limits) options.limits = *limits;
   if (!limits_in_range(&options.limits)) return BESOM_INVALID;
+  uint64_t capacity =
+      config->max_capacity > config->capacity ? config->max_capacity : config->capacity;
+  besom__stack_options_base(&options, config, set_size, capacity > set_size);
   status = besom__stack_objective(&options, config, set_size, &objective);
   return status == BESOM_OK ? plan_for(&objective, &options, workload, out) : status;
 }

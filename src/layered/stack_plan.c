@@ -84,6 +84,68 @@ static void plan_closely(const struct stack_objective *objective,
   plan_layers(objective, frequencies, close * best->fpr, best);
 }
 
+/* ------------------------------------------------------------------ ties */
+
+#define TIE_OF_RATE 0.01  /* of the rate of the best plan */
+#define TIE_OF_ONE 0.001  /* of the rate of a single layer: below that, 0 is no better */
+#define TIE_OF_BITS 0.001 /* of the size of the best plan */
+
+/* The same constraints, with what the best plan achieves as a limit, and ties to be decided. */
+static struct stack_objective tied_with(const struct stack_objective *objective,
+                                        const struct stack_candidate *best, double one_layer) {
+  struct stack_objective tied = *objective;
+  tied.tied = true;
+  if (objective->bits == 0) {
+    tied.bits = best->bits * (1 + TIE_OF_BITS);
+    return tied;
+  }
+  double tie = TIE_OF_RATE * best->fpr + TIE_OF_ONE * one_layer;
+  if (objective->limits.epsilon > 0) tie = fmin(tie, objective->limits.epsilon);
+  tied.fpr = best->fpr + tie;
+  return tied;
+}
+
+/* Another number of frequent non-members: 2^by times as many. */
+static struct stack_candidate with_frequent(const struct rank_frequency *frequencies,
+                                            const struct stack_candidate *x, double by) {
+  struct stack_candidate other = *x;
+  struct rank_walk walk = besom__rank_walk_start(frequencies);
+  besom__rank_walk_by_keys(&walk, fmax(round(x->frequent * exp2(by)), 1));
+  other.frequent = walk.keys;
+  other.share = walk.share;
+  return other;
+}
+
+/* Keeps x in *best if the search finds rates for it that are better. */
+static bool keep_better(const struct stack_objective *tied, struct stack_candidate x,
+                        struct stack_candidate *best) {
+  bool found = tied->costs.whole_bits ? besom__search_whole_bits(tied, 0, &x)
+                                      : besom__search_first(tied, &x);
+  if (!found || !besom__candidate_is_better(tied, &x, best)) return false;
+  *best = x;
+  return true;
+}
+
+/*
+ * Among plans that are about as good as the best one, finds that with the lowest rate for keys
+ * that it does not hold: by coordinate descent, the number of frequent non-members included.
+ */
+static void decide_tie(const struct stack_objective *objective,
+                       const struct rank_frequency *frequencies, double one_layer,
+                       struct stack_candidate *best) {
+  struct stack_objective tied = tied_with(objective, best, one_layer);
+  if (tied.costs.whole_bits) keep_better(&tied, *best, best);
+  for (double step = 1; step > 0.1; step /= 2) {
+    if (!tied.costs.whole_bits) besom__search_polish(&tied, best);
+    for (bool again = true; again;)
+      again = keep_better(&tied, with_frequent(frequencies, best, -step), best) ||
+              keep_better(&tied, with_frequent(frequencies, best, step), best);
+  }
+  if (!tied.costs.whole_bits) besom__search_polish(&tied, best);
+}
+
+/* ------------------------------------------------------------------ plans */
+
 static unsigned layers_allowed(const struct stack_objective *objective) {
   unsigned most = objective->limits.layers;
   return most == 0 || most > MAX_STACK_LAYERS ? MAX_STACK_LAYERS : (most - 1) / 2 * 2 + 1;
@@ -121,12 +183,15 @@ bool besom__stack_plan(const struct stack_objective *wanted,
   }
   *best = (struct stack_candidate){0};
   if (!search(&objective, 1, 0, best)) return false;
+  double one_layer = best->fpr;
   if (frequencies->n_keys) plan_closely(&objective, frequencies, best);
   if (best->stack.layers == 1) {
     best->frequent = best->share = 0;
     besom__candidate_evaluate(&objective, best);
-  } else if (!objective.costs.whole_bits && !objective.limits.equal_rates) {
-    besom__search_polish(&objective, best);
+    return true;
   }
+  if (!objective.costs.whole_bits && !objective.limits.equal_rates)
+    besom__search_polish(&objective, best);
+  if (!objective.limits.equal_rates) decide_tie(&objective, frequencies, one_layer, best);
   return true;
 }

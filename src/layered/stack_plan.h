@@ -12,13 +12,14 @@
 /*
  * The objective function and its constraints. If bits is not 0: minimize the expected
  * false-positive rate within that budget. Else: minimize the bits per key at the expected
- * false-positive rate fpr.
+ * false-positive rate fpr. With tied, both are limits: minimize the rate for other keys.
  */
 struct stack_objective {
   struct layer_costs costs;
   double members;
   double bits; /* budget in bits per key, or 0 */
   double fpr;  /* target false-positive rate over the expected negative queries */
+  bool tied;
   besom_plan_limits limits;
 };
 
@@ -32,8 +33,9 @@ struct stack_candidate {
 };
 
 /*
- * The best stack for this rank-frequency distribution; it holds the most frequent keys. False if no
- * stack is feasible.
+ * The best stack for this rank-frequency distribution; it holds the most frequent keys. Among
+ * stacks that are equally good, within a hundredth, the one with the lowest rate for keys that it
+ * does not hold. False if no stack is feasible.
  */
 bool besom__stack_plan(const struct stack_objective *objective,
                        const struct rank_frequency *frequencies, struct stack_candidate *best);

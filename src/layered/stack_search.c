@@ -17,8 +17,8 @@ void besom__candidate_evaluate(const struct stack_objective *objective, struct s
 static bool constraints_hold(const struct stack_objective *objective, const struct stack *s,
                              double share) {
   const besom_plan_limits *limits = &objective->limits;
-  if (objective->bits == 0 && besom__stack_fpr(s, share) > objective->fpr * (1 + 1e-9))
-    return false;
+  bool limited = objective->bits == 0 || objective->tied;
+  if (limited && besom__stack_fpr(s, share) > objective->fpr * (1 + 1e-9)) return false;
   if (limits->worst_fpr > 0 && besom__stack_fpr_other(s) > limits->worst_fpr * (1 + 1e-9))
     return false;
   if (limits->checks_member > 0 &&
@@ -35,6 +35,7 @@ bool besom__candidate_is_feasible(const struct stack_objective *objective,
 
 bool besom__candidate_is_better(const struct stack_objective *objective,
                                 const struct stack_candidate *x, const struct stack_candidate *y) {
+  if (objective->tied) return besom__stack_fpr_other(&x->stack) < besom__stack_fpr_other(&y->stack);
   return objective->bits == 0 ? x->bits < y->bits : x->fpr < y->fpr;
 }
 
@@ -138,24 +139,31 @@ bool besom__search_equals(const struct stack_objective *objective, unsigned laye
 
 /* ------------------------------------------------------------------ each rate by itself */
 
+bool besom__search_first(const struct stack_objective *objective, struct stack_candidate *x) {
+  struct line l = {.objective = objective, .stack = x->stack, .share = x->share};
+  struct stack_candidate other = *x;
+  double log_rate;
+  l.frequent = x->frequent / objective->members;
+  if (!best_of_line(&l, &log_rate)) return false;
+  other.stack = stack_at(&l, log_rate);
+  besom__candidate_evaluate(objective, &other);
+  if (!besom__candidate_is_feasible(objective, &other)) return false;
+  *x = other;
+  return true;
+}
+
 /*
  * Changes the rate of one layer, and the rate of the first layer to suit it. False if that is no
  * improvement.
  */
 static bool improve(const struct stack_objective *objective, unsigned layer, double by,
                     struct stack_candidate *x) {
-  struct line l = {.objective = objective, .stack = x->stack, .share = x->share};
   double log_rate = -log2(x->stack.rates[layer]) + by;
   if (log_rate < MIN_LOG_RATE || log_rate > objective->costs.log_rates[objective->costs.n - 1])
     return false;
   struct stack_candidate other = *x;
-  l.frequent = x->frequent / objective->members;
-  l.stack.rates[layer] = exp2(-log_rate);
-  if (!best_of_line(&l, &log_rate)) return false;
-  other.stack = stack_at(&l, log_rate);
-  besom__candidate_evaluate(objective, &other);
-  if (!besom__candidate_is_feasible(objective, &other) ||
-      !besom__candidate_is_better(objective, &other, x))
+  other.stack.rates[layer] = exp2(-log_rate);
+  if (!besom__search_first(objective, &other) || !besom__candidate_is_better(objective, &other, x))
     return false;
   *x = other;
   return true;
@@ -189,6 +197,7 @@ struct search {
   struct stack_candidate best;
   bool found;
   struct node frontier[2][FRONTIER];
+  double rank[2][FRONTIER];
   unsigned n[2];
 };
 
@@ -196,27 +205,46 @@ static double rate_of(const struct search *s, const struct node *n) {
   return s->share * n->passes + (1 - s->share) * (n->yes + n->reaches);
 }
 
-/* Smaller improvements are not searched for: as given, or a small part of the best rate so far. */
-static double epsilon_of(const struct search *s) {
-  return s->epsilon > 0 || !s->found ? s->epsilon : 0.003 * s->best.fpr;
+/* What the search minimizes within a budget of bits: the rate, or that for other keys. */
+static double value_of(const struct search *s, const struct node *n) {
+  return s->objective->tied ? n->yes + n->reaches : rate_of(s, n);
 }
 
-/* A lower bound of the false-positive rate of every continuation. */
-static double bound_of(const struct search *s, const struct node *n) {
+static double best_value(const struct search *s) {
+  return s->objective->tied ? besom__stack_fpr_other(&s->best.stack) : s->best.fpr;
+}
+
+/* Smaller improvements are not searched for: as given, or a small part of the best so far. */
+static double epsilon_of(const struct search *s) {
+  return s->epsilon > 0 || !s->found ? s->epsilon : 0.003 * best_value(s);
+}
+
+/* Lower bounds of the false-positive rate of every continuation; of what is minimized. */
+static double rate_bound(const struct search *s, const struct node *n) {
   return (1 - s->share) * n->yes;
 }
 
-/* Appends a layer, of members or of non-members, with entry number `cost` of the list. */
-static struct node with_layer(const struct search *s, const struct node *from, unsigned cost) {
+static double bound_of(const struct search *s, const struct node *n) {
+  return s->objective->tied ? n->yes : rate_bound(s, n);
+}
+
+/* The keys of the next layer, per member; sets that are small cost more (size_factor). */
+static double next_keys(const struct search *s, const struct node *from) {
+  double keys = from->stack.layers % 2 ? from->frequent : from->members;
+  return keys * besom__layer_size_factor(&s->objective->costs, keys, s->objective->members);
+}
+
+/* Appends a layer for so many keys, with entry number `cost` of the list. */
+static struct node with_layer(const struct search *s, const struct node *from, double keys,
+                              unsigned cost) {
   const struct layer_costs *costs = &s->objective->costs;
   struct node n = *from;
   double rate = exp2(-costs->log_rates[cost]), overhead = costs->layer_bits / s->objective->members;
+  n.bits += keys * costs->bits[cost] + overhead;
   if (n.stack.layers % 2) {
-    n.bits += n.frequent * costs->bits[cost] + overhead;
     n.members *= rate;
     n.yes += n.reaches * (1 - rate);
   } else {
-    n.bits += n.members * costs->bits[cost] + overhead;
     n.frequent *= rate;
     n.passes *= rate;
   }
@@ -229,9 +257,10 @@ static struct node with_layer(const struct search *s, const struct node *from, u
 static bool can_prune(const struct search *s, const struct node *n) {
   const struct stack_objective *objective = s->objective;
   if (objective->limits.worst_fpr > 0 && n->yes > objective->limits.worst_fpr) return true;
-  if (objective->bits == 0)
-    return (s->found && n->bits >= s->best.bits) || bound_of(s, n) > objective->fpr;
-  return n->bits > objective->bits || (s->found && bound_of(s, n) >= s->best.fpr - epsilon_of(s));
+  bool limited = objective->bits == 0 || objective->tied;
+  if (limited && rate_bound(s, n) > objective->fpr) return true;
+  if (objective->bits == 0) return s->found && n->bits >= s->best.bits;
+  return n->bits > objective->bits || (s->found && bound_of(s, n) >= best_value(s) - epsilon_of(s));
 }
 
 /* A stack of one layer holds no non-members: it is skipped if limits.frequent asks for some. */
@@ -245,18 +274,45 @@ static void consider(struct search *s, const struct node *n) {
   s->found = true;
 }
 
+/*
+ * An estimate of the bits that a tied search needs from here on, so that frequent non-members pass
+ * rarely enough: one more pair of layers, the first of which has the best number of bits.
+ */
+static double bits_to_come(const struct search *s, const struct node *n) {
+  double left = (s->objective->fpr - (1 - s->share) * (n->yes + n->reaches)) / s->share;
+  double wanted = log2(n->passes / fmax(left, 1e-12)), least = n->members * fmax(wanted, 0);
+  for (int bits = 1; bits <= 16 && wanted > 0; bits++)
+    least = fmin(least, n->frequent * bits + n->members * exp2(-bits) * wanted);
+  return least;
+}
+
+/* What a tied search cannot afford comes last. */
+static double rank_of(const struct search *s, const struct node *n) {
+  if (!s->objective->tied) return rate_of(s, n);
+  double excess = n->bits + bits_to_come(s, n) - s->objective->bits;
+  return value_of(s, n) + (excess > 0 ? 1 + excess : 0);
+}
+
 /* Keeps the node for continuation. If there are too many, it replaces the worst one. */
 static void keep(struct search *s, const struct node *n, unsigned side) {
   unsigned at = s->n[side];
+  double rank = rank_of(s, n);
   if (at < FRONTIER) {
     s->n[side]++;
   } else {
     at = 0;
     for (unsigned i = 1; i < FRONTIER; i++)
-      if (rate_of(s, &s->frontier[side][i]) > rate_of(s, &s->frontier[side][at])) at = i;
-    if (rate_of(s, n) >= rate_of(s, &s->frontier[side][at])) return;
+      if (s->rank[side][i] > s->rank[side][at]) at = i;
+    if (rank >= s->rank[side][at]) return;
   }
   s->frontier[side][at] = *n;
+  s->rank[side][at] = rank;
+}
+
+/* Whether further layers can lower what is minimized by more than this. */
+static bool is_undecided(const struct search *s, const struct node *n, double epsilon) {
+  return value_of(s, n) - bound_of(s, n) > epsilon ||
+         (s->objective->tied && rate_of(s, n) > s->objective->fpr);
 }
 
 /* Further layers add bits. They can help only if some queries are still undecided. */
@@ -264,7 +320,7 @@ static bool may_continue(const struct search *s, const struct node *n) {
   unsigned most = s->objective->limits.layers;
   if (n->stack.layers + 2 > most || s->share == 0) return false;
   return s->objective->bits == 0 ? rate_of(s, n) > s->objective->fpr
-                                 : rate_of(s, n) - bound_of(s, n) > epsilon_of(s);
+                                 : is_undecided(s, n, epsilon_of(s));
 }
 
 /*
@@ -272,13 +328,14 @@ static bool may_continue(const struct search *s, const struct node *n) {
  * all but epsilon of the queries is low enough.
  */
 static void add_members(struct search *s, const struct node *from, unsigned side) {
+  double keys = next_keys(s, from);
   for (unsigned i = 0; i < s->objective->costs.n; i++) {
-    struct node n = with_layer(s, from, i);
+    struct node n = with_layer(s, from, keys, i);
     if (n.bits > s->objective->bits && s->objective->bits != 0) break;
     if (can_prune(s, &n)) continue;
     consider(s, &n);
     if (may_continue(s, &n)) keep(s, &n, side);
-    if (rate_of(s, &n) - bound_of(s, &n) < epsilon_of(s) / 8) break;
+    if (!is_undecided(s, &n, epsilon_of(s) / 8)) break;
   }
 }
 
@@ -287,8 +344,9 @@ static void add_members(struct search *s, const struct node *from, unsigned side
  * member gets there, it is low enough.
  */
 static void add_pair(struct search *s, const struct node *from, unsigned side) {
+  double keys = next_keys(s, from);
   for (unsigned i = 0; i < s->objective->costs.n; i++) {
-    struct node n = with_layer(s, from, i);
+    struct node n = with_layer(s, from, keys, i);
     if (!can_prune(s, &n)) add_members(s, &n, side);
     if (n.members < 1e-4) break;
   }

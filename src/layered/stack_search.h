@@ -25,6 +25,12 @@ void besom__candidate_evaluate(const struct stack_objective *objective, struct s
 bool besom__search_equals(const struct stack_objective *objective, unsigned layers,
                           struct stack_candidate *x);
 
+/*
+ * Gives the first layer the best rate for the other rates of x. False if no stack is feasible; then
+ * x is unchanged.
+ */
+bool besom__search_first(const struct stack_objective *objective, struct stack_candidate *x);
+
 /* Improves x by changing the rate of one layer at a time, until that does not help. */
 void besom__search_polish(const struct stack_objective *objective, struct stack_candidate *x);
 

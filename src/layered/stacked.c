@@ -17,6 +17,9 @@
 _Static_assert(2 * MAX_STACK_LAYERS < MAX_SECTIONS && MAX_STACK_LAYERS <= MAX_SAVED_LAYERS,
                "each layer saves two sections");
 
+#define HIGHEST_RATE 0.999
+#define MAX_BITS_PER_KEY 1000.0
+
 struct stacked {
   besom_filter head;
   struct layer_chain stack;
@@ -51,23 +54,72 @@ static uint64_t capacity_for(uint64_t reached, uint64_t to_come, double passes) 
   return reached + (to_come ? (uint64_t)fmin(ceil(more + 4 * sqrt(more) + 4), (double)to_come) : 0);
 }
 
+/* The bits of the budget that the stack and its layers so far have not used. */
+static double bits_left(const struct stacked *s, double budget) {
+  for (unsigned i = 0; i < s->stack.n; i++) {
+    besom_statistics layer;
+    besom_stats(s->stack.layers[i], &layer);
+    budget -= 8.0 * (double)layer.bytes;
+  }
+  return budget - 8.0 * sizeof *s;
+}
+
+static double bits_of_layer(const struct besom_kind *kind, double keys, double rate) {
+  keys = fmax(keys, 1);
+  return keys * kind->bits_per_key(keys, &rate) + 8.0 * (double)kind->size + LAYER_PADDING;
+}
+
+/*
+ * Whether the next two layers fit into the rest of the budget: the first as planned, the second at
+ * least at the highest rate. If they do not, because more keys reach them than expected, the stack
+ * ends.
+ */
+static bool pair_fits(const struct stacked *s, const struct besom_kind *kind, double budget,
+                      double frequent, double rate, double members) {
+  return budget == 0 || bits_of_layer(kind, frequent, rate) +
+                                bits_of_layer(kind, members * rate * 1.1 + 16, HIGHEST_RATE) <=
+                            bits_left(s, budget);
+}
+
+/*
+ * The config of a layer: its planned rate, or, for the last one, what the budget leaves. The
+ * planned rate is slightly raised; otherwise rounding could choose the next lower one.
+ */
+static besom_config layer_config(const struct stacked *s, const struct stack *plan, double budget,
+                                 uint64_t capacity) {
+  besom_config config = {.capacity = capacity ? capacity : 1};
+  if (budget != 0 && s->stack.n > 0 && s->stack.n + 1 == plan->layers)
+    config.bits_per_key = fmin(bits_left(s, budget) / (double)config.capacity, MAX_BITS_PER_KEY);
+  else
+    config.fpr = fmin(plan->rates[s->stack.n] * (1 + 1e-9), HIGHEST_RATE);
+  return config;
+}
+
+/* The budget is too small for the last layer, so the one before it goes, too. */
+static besom_status drop_last(struct stacked *s) {
+  besom_free(s->stack.layers[--s->stack.n]);
+  return BESOM_OK;
+}
+
 /*
  * Algorithm 1 of the paper: builds each layer from the keys that reach it. Stops early if no
- * frequent non-member is left. Layers get a slightly higher rate than planned; otherwise rounding
- * could choose the next lower one.
+ * frequent non-member is left, or if the budget of bits (0: none) is used up.
  */
 static besom_status add_layers(struct stacked *s, const struct layer_kind *base,
-                               const struct stack *plan, uint64_t capacity, struct digests *members,
-                               struct digests *frequent) {
+                               const struct stack *plan, double budget, uint64_t capacity,
+                               struct digests *members, struct digests *frequent) {
   uint64_t to_come = capacity - members->n;
   double passes = 1;
   besom_status status = BESOM_OK;
   for (unsigned i = 0; i < plan->layers && status == BESOM_OK; i++) {
     struct digests *held = i % 2 ? frequent : members;
     uint64_t room = i == 0 ? capacity : i % 2 ? held->n : capacity_for(held->n, to_come, passes);
-    besom_config config = {.capacity = room ? room : 1,
-                           .fpr = fmin(plan->rates[i] * (1 + 1e-9), 0.999)};
+    if (i % 2 && !pair_fits(s, base->kind, budget, (double)held->n, plan->rates[i],
+                            (double)capacity * passes))
+      break;
+    besom_config config = layer_config(s, plan, budget, room);
     status = besom__layer_chain_add(&s->stack, &s->head, base, &config, held);
+    if (status == BESOM_INVALID && config.bits_per_key != 0) return drop_last(s);
     if (status != BESOM_OK || i + 1 == plan->layers) break;
     besom__layer_chain_keep_false_positives(&s->stack, i % 2 ? members : frequent);
     if (i % 2) passes *= plan->rates[i];
@@ -100,6 +152,7 @@ static besom_status build_planned(struct stacked *s, const struct stack_options 
   besom__stack_options_unseen(options, sample->weighted, frequencies);
   besom_status status = besom__stack_objective(options, config, capacity, &objective);
   if (status != BESOM_OK) return status;
+  if (!sample->weighted) besom__stack_limit_unweighted(options, &objective);
   if (!besom__stack_plan(&objective, frequencies, &plan)) return BESOM_INVALID;
   if (plan.stack.layers == 1) {
     besom_config own = *config;
@@ -111,7 +164,8 @@ static besom_status build_planned(struct stacked *s, const struct stack_options 
   status =
       besom__query_sample_top(&s->head, sample, frequencies, (uint64_t)plan.frequent, &frequent);
   if (status == BESOM_OK)
-    status = add_layers(s, &options->base, &plan.stack, capacity, members, &frequent);
+    status = add_layers(s, &options->base, &plan.stack, config->bits_per_key * (double)capacity,
+                        capacity, members, &frequent);
   besom__digests_free(&s->head, &frequent);
   return status;
 }
@@ -143,6 +197,7 @@ static besom_status build(besom_filter *f, const besom_config *config, const bes
   besom_status status = besom__stack_options_read(config->options, &options);
   if (status == BESOM_OK) status = besom__collect(f, yes, capacity, progress, &members);
   if (status != BESOM_OK) return status;
+  besom__stack_options_base(&options, config, capacity, capacity > members.n);
   besom__digests_unite(&members);
   f->items = members.n;
   f->capacity = capacity;
@@ -284,7 +339,7 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
   return besom__layer_chain_load(&s->stack, f, in, n);
 }
 
-/* Keys are inserted and removed later if the layers can do that. */
+/* Keys are inserted and removed later if the layers can do that; those of fuse cannot. */
 static unsigned abilities(const besom_filter *f) {
   const struct besom_kind *kind = const_stacked(f)->stack.layers[0]->kind;
   return BESOM_TAKES_SAMPLE | (kind->insert ? (unsigned)BESOM_INSERTS_LATER : 0) |
@@ -296,7 +351,7 @@ const struct besom_kind besom__stacked = {
              "layers of another kind, planned for a sample of queries: few false positives for "
              "frequent "
              "keys",
-             BESOM_TAKES_SAMPLE | BESOM_INSERTS_LATER},
+             BESOM_TAKES_SAMPLE},
     .size = sizeof(struct stacked),
     .build = build,
     .destroy = destroy,

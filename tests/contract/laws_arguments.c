@@ -16,7 +16,7 @@ static void every_status_has_a_message(void **state) {
     assert_non_null(sentence);
     assert_true(strlen(sentence) > 1 && sentence[strlen(sentence) - 1] != '.');
   }
-  for (int i = 0; i <= BESOM_DISK_FULL; i++)
+  for (int i = 0; i <= BESOM_EVICTED; i++)
     for (int k = 0; k < i; k++)
       assert_string_not_equal(besom_strerror((besom_status)i), besom_strerror((besom_status)k));
 }

@@ -1,6 +1,6 @@
 /*
- * Kinds that adapt with a cache: the latest reports are answered no, members are answered yes, and
- * no report fails.
+ * Kinds that adapt with a cache: the latest reports are answered no, members are answered yes, no
+ * report fails, and a report that drops an older one says so.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "filters.h"
 #include "support/heap.h"
 
-enum { MEMBERS_IN = 2000, FEW = 8, MANY = 1500 };
+enum { MEMBERS_IN = 2000, FEW = 8, MANY = 1500, MANY_REKEYED = 30000 };
 
 /* Half full, with a false-positive rate of about 1/30. */
 static besom_filter *make_filter(const subject *s) {
@@ -20,9 +20,13 @@ static besom_filter *make_filter(const subject *s) {
   return f;
 }
 
+static bool has_adapted(besom_status status) {
+  return status == BESOM_OK || status == BESOM_EVICTED;
+}
+
 static void report(besom_filter *f, const uint64_t *keys, size_t n) {
   for (size_t i = 0; i < n; i++) {
-    assert_status(BESOM_OK, besom_adapt_u64(f, keys[i]));
+    assert_true(has_adapted(besom_adapt_u64(f, keys[i])));
     assert_false(besom_contains_u64(f, keys[i]));
   }
 }
@@ -50,6 +54,24 @@ static void a_report_never_fails(void **state) {
   assert_true(stats.reserve_used > 0.5 && stats.reserve_used <= 1);
   assert_int_equal(count_yes(f, wrong, MANY), MANY - kept);
   assert_holds_members(f);
+  free(wrong);
+  besom_free(f);
+}
+
+/* EVICTED exactly if a new key is in the cache afterwards, and as many keys as before. */
+static void a_report_that_drops_another_is_EVICTED(void **state) {
+  const subject *s = subject_of(state);
+  besom_filter *f = make_filter(s);
+  uint64_t *wrong = false_positives_of(f, MANY), evicted = 0;
+  for (size_t i = 0; i < MANY; i++) {
+    uint64_t before = counter_of(f, "exceptions");
+    besom_status status = besom_adapt_u64(f, wrong[i]);
+    assert_status(counter_of(f, "exceptions") == before ? BESOM_EVICTED : BESOM_OK, status);
+    assert_status(BESOM_OK, besom_adapt_u64(f, wrong[i])); /* it is in the cache */
+    evicted += status == BESOM_EVICTED;
+  }
+  assert_int_equal(counter_of(f, "exceptions"), MANY - evicted);
+  assert_true(evicted > 0 && evicted < MANY);
   free(wrong);
   besom_free(f);
 }
@@ -155,7 +177,7 @@ static void reports_never_hide_a_member(void **state) {
       assert_status(BESOM_OK, besom_remove_u64(f, key));
       copies[i]--;
     } else if (!copies[i]) {
-      assert_status(BESOM_OK, besom_adapt_u64(f, key));
+      assert_true(has_adapted(besom_adapt_u64(f, key)));
       assert_false(besom_contains_u64(f, key));
     }
     i = (size_t)random_below(&random, UNIVERSE);
@@ -182,6 +204,12 @@ static void rekeying_empties_the_cache(void **state) {
   source_of_u64(&no, wrong, FEW);
   assert_status(BESOM_OK, besom_rekey(f, &yes.api, &no.api, fixed_seed, NULL));
   assert_int_equal(count_yes(f, wrong, FEW), 0);
+  free(wrong);
+  wrong = keys_u64(NEGATIVES, MANY_REKEYED); /* more false positives than the cache holds */
+  source_of_u64(&yes, members, MEMBERS_IN);
+  source_of_u64(&no, wrong, MANY_REKEYED);
+  assert_status(BESOM_OK, besom_rekey(f, &yes.api, &no.api, fixed_seed, NULL));
+  assert_int_equal(count_yes(f, wrong + MANY_REKEYED - FEW, FEW), 0);
   assert_holds_members(f);
   free(members);
   free(wrong);
@@ -192,6 +220,7 @@ enum { CACHES = BESOM_CAN_INSERT | BESOM_CAN_ADAPT | BESOM_FORGETS };
 
 const law cache_laws[] = {
     LAW(a_report_never_fails, EVERY_SUBJECT, CACHES),
+    LAW(a_report_that_drops_another_is_EVICTED, EVERY_SUBJECT, CACHES),
     LAW(a_few_reports_are_kept, EVERY_SUBJECT, CACHES),
     LAW(reporting_a_no_changes_nothing, EVERY_SUBJECT, CACHES),
     LAW(inserting_a_reported_key_makes_it_a_member, EVERY_SUBJECT, CACHES),

@@ -24,12 +24,13 @@ static besom_config adapting_config(const subject *s) {
   return config;
 }
 
+/* A kind with a cache may have dropped an older report for it. */
 static void adapt_all(besom_filter *f, const uint64_t *keys, size_t n) {
   for (size_t i = 0; i < n; i++) {
-    if (i % 2)
-      assert_status(BESOM_OK, besom_adapt_u64(f, keys[i]));
-    else
-      assert_status(BESOM_OK, besom_adapt_digest(f, besom_hash_u64(f, keys[i])));
+    besom_status status =
+        i % 2 ? besom_adapt_u64(f, keys[i]) : besom_adapt_digest(f, besom_hash_u64(f, keys[i]));
+    if (!(status == BESOM_EVICTED && besom_abilities(f) & BESOM_FORGETS))
+      assert_status(BESOM_OK, status);
     assert_false(besom_contains_u64(f, keys[i]));
   }
 }

@@ -145,6 +145,11 @@ static double brute_force(const struct stack_objective *objective, const struct 
   return best;
 }
 
+static double rate_of_one(const struct stack_objective *objective) {
+  double overhead = objective->costs.head_bits + objective->costs.layer_bits;
+  return exp2(-besom__layer_log_rate(&objective->costs, objective->bits - overhead / members));
+}
+
 static void assert_near_brute_force(const struct stack_objective *objective,
                                     const struct rank_frequency *p, double brute) {
   struct stack_candidate plan;
@@ -154,7 +159,9 @@ static void assert_near_brute_force(const struct stack_objective *objective,
   assert_true(fabs(again.fpr / plan.fpr - 1) < 1e-9 && fabs(again.bits / plan.bits - 1) < 1e-9);
   assert_true(objective->bits == 0 || plan.bits <= objective->bits * 1.000001);
   assert_true(objective->bits != 0 || plan.fpr <= objective->fpr * 1.000001);
-  if (!(worth(objective, &plan) <= 1.02 * brute))
+  /* plans that differ by less than a thousandth of the rate of one layer count as equal */
+  double tie = objective->bits != 0 ? 0.0011 * rate_of_one(objective) : 0;
+  if (!(worth(objective, &plan) <= 1.02 * brute + tie))
     fail_msg("%g, by brute force %g", worth(objective, &plan), brute);
 }
 
@@ -220,6 +227,41 @@ static void a_plan_of_whole_bits_is_near_the_best(void **state) {
     }
 }
 
+/*
+ * Every key of the sample occurs often, so no other is expected and many plans have a rate of
+ * almost 0. The plan is the one with the lowest rate for other keys: no stack of the grid has a
+ * lower one and a rate that is about as low.
+ */
+static void ties_go_to_the_lower_rate_for_unknown_keys(void **state) {
+  (void)state;
+  static const char *const kinds[] = {"bloom", "cf", "fuse"};
+  static const double most[] = {0.02, 0.06, 0.009}; /* were 0.029, 0.12 and 0.055 */
+  struct rank_frequency *p = zipf(1000000, 1e8, 0.5);
+  grid g = {.n_first = 0};
+  for (double x = 3; x < 10; x++) g.first[g.n_first++] = x;
+  for (double x = 1; x <= 16; x++) g.further[g.n_further++] = x;
+  for (size_t k = 0; k < 3; k++) {
+    struct stack_objective objective = aim_of(kinds[k], 10, 0);
+    struct stack_candidate plan;
+    assert_true(besom__stack_plan(&objective, p, &plan));
+    double other = besom__stack_fpr_other(&plan.stack), lowest = 1;
+    if (other > most[k]) fail_msg("%s: %g for other keys", kinds[k], other);
+    assert_true(plan.fpr <= 0.0011 * rate_of_one(&objective));
+    struct stack_candidate x = plan;
+    for (unsigned first = 0; first < g.n_first; first++)
+      for (unsigned second = 0; second < g.n_further; second++)
+        for (unsigned third = 0; third < g.n_further; third++) {
+          x.stack = (struct stack){
+              3, {exp2(-g.first[first]), exp2(-g.further[second]), exp2(-g.further[third])}};
+          measure(&objective, &x);
+          if (fits(&objective, &x) && x.fpr <= plan.fpr)
+            lowest = fmin(lowest, besom__stack_fpr_other(&x.stack));
+        }
+    if (other > 1.02 * lowest) fail_msg("%s: %g, by brute force %g", kinds[k], other, lowest);
+  }
+  free(p);
+}
+
 /* ------------------------------------------------------------------ limits */
 
 static void limits_are_kept(void **state) {
@@ -243,7 +285,8 @@ static void limits_are_kept(void **state) {
       assert_true(besom__stack_checks(&x.stack, x.share) <= objective.limits.checks * 1.000001);
     objective.limits = (besom_plan_limits){.checks_member = 2.02};
     assert_true(besom__stack_plan(&objective, p, &x));
-    assert_true(besom__stack_checks_member(&x.stack) <= 2.02 * 1.000001 && x.fpr >= free_plan.fpr);
+    assert_true(besom__stack_checks_member(&x.stack) <= 2.02 * 1.000001 &&
+                x.fpr >= 0.96 * free_plan.fpr);
     objective.limits = (besom_plan_limits){.layers = 3};
     assert_true(besom__stack_plan(&objective, p, &x));
     assert_int_equal(x.stack.layers, 3);
@@ -291,6 +334,7 @@ int main(void) {
       cmocka_unit_test(chance_is_not_popularity),
       cmocka_unit_test(a_plan_of_any_rates_is_near_the_best),
       cmocka_unit_test(a_plan_of_whole_bits_is_near_the_best),
+      cmocka_unit_test(ties_go_to_the_lower_rate_for_unknown_keys),
       cmocka_unit_test(limits_are_kept),
       cmocka_unit_test(without_frequent_keys_one_layer_is_enough),
   };
