@@ -1,0 +1,89 @@
+#define _GNU_SOURCE /* memmem */
+#include "keys.h"
+
+/* True if the value equals an integer: *integer is set. -0.0 equals 0. */
+static bool as_integer(sqlite3_value *value, int type, sqlite3_int64 *integer) {
+  if (type == SQLITE_INTEGER) {
+    *integer = sqlite3_value_int64(value);
+    return true;
+  }
+  double real = sqlite3_value_double(value);
+  if (!(real >= -9223372036854775808.0 && real < 9223372036854775808.0)) return false;
+  *integer = (sqlite3_int64)real;
+  return (double)*integer == real;
+}
+
+/* The 8 bytes of a number: of the integer that it equals, or of the double. */
+static bool number_bytes(sqlite3_value *value, int type, besom_u64_key *bytes) {
+  sqlite3_int64 integer;
+  uint64_t bits;
+  bool is_integer = as_integer(value, type, &integer);
+  if (is_integer) {
+    bits = (uint64_t)integer;
+  } else {
+    double real = sqlite3_value_double(value);
+    memcpy(&bits, &real, sizeof bits);
+  }
+  *bytes = besom_u64(bits);
+  return is_integer;
+}
+
+static int bytes_of(sqlite3_value *value, int type, const void **data, size_t *len) {
+  *data = type == SQLITE_BLOB ? sqlite3_value_blob(value) : sqlite3_value_text(value);
+  *len = (size_t)sqlite3_value_bytes(value);
+  if (*data) return SQLITE_OK;
+  *data = "";
+  return *len || type != SQLITE_BLOB ? SQLITE_NOMEM : SQLITE_OK;
+}
+
+int besom__sql_key(sqlite3_value *value, struct key *key) {
+  int type = sqlite3_value_type(value);
+  if (type != SQLITE_INTEGER && type != SQLITE_FLOAT)
+    return bytes_of(value, type, &key->data, &key->len);
+  number_bytes(value, type, &key->number);
+  key->data = key->number.bytes;
+  key->len = sizeof key->number.bytes;
+  return SQLITE_OK;
+}
+
+/* ------------------------------------------------------------------ tagged keys */
+
+static int set_tagged(struct tagged_key *key, char tag, const void *data, size_t len) {
+  if (len + 1 > key->allocated) {
+    size_t wanted = 2 * len + 64;
+    unsigned char *moved = sqlite3_realloc64(key->data, wanted);
+    if (!moved) return SQLITE_NOMEM;
+    key->data = moved;
+    key->allocated = wanted;
+  }
+  key->data[0] = (unsigned char)tag;
+  if (len) memcpy(key->data + 1, data, len);
+  key->len = len + 1;
+  return SQLITE_OK;
+}
+
+int besom__sql_tagged_key(sqlite3_value *value, enum affinity affinity, struct tagged_key *key) {
+  int type = sqlite3_value_type(value);
+  if (type == SQLITE_TEXT && affinity == AFFINITY_NUMERIC) type = sqlite3_value_numeric_type(value);
+  bool is_number = type == SQLITE_INTEGER || type == SQLITE_FLOAT;
+  if (is_number && affinity == AFFINITY_TEXT) {
+    type = SQLITE_TEXT; /* sqlite3_value_text converts it */
+  } else if (is_number) {
+    besom_u64_key bytes;
+    char tag = number_bytes(value, type, &bytes) ? 'i' : 'r';
+    return set_tagged(key, tag, bytes.bytes, sizeof bytes.bytes);
+  }
+  const void *data;
+  size_t len;
+  int rc = bytes_of(value, type, &data, &len);
+  return rc == SQLITE_OK ? set_tagged(key, type == SQLITE_BLOB ? 'b' : 't', data, len) : rc;
+}
+
+void besom__sql_tagged_key_free(struct tagged_key *key) {
+  sqlite3_free(key->data);
+  *key = (struct tagged_key){0};
+}
+
+bool besom__sql_key_is_exact(const struct tagged_key *key) {
+  return key->data[0] != 't' || !memmem(key->data + 1, key->len - 1, "\xEF\xBF\xBD", 3);
+}
