@@ -1,30 +1,20 @@
 #define _GNU_SOURCE /* memmem */
 #include "keys.h"
 
-/* True if the value equals an integer: *integer is set. -0.0 equals 0. */
-static bool as_integer(sqlite3_value *value, int type, sqlite3_int64 *integer) {
-  if (type == SQLITE_INTEGER) {
-    *integer = sqlite3_value_int64(value);
-    return true;
-  }
-  double real = sqlite3_value_double(value);
+/* True if the number equals an integer: *integer is set. -0.0 equals 0. */
+static bool real_as_integer(double real, sqlite3_int64 *integer) {
   if (!(real >= -9223372036854775808.0 && real < 9223372036854775808.0)) return false;
   *integer = (sqlite3_int64)real;
   return (double)*integer == real;
 }
 
-/* The 8 bytes of a number: of the integer that it equals, or of the double. */
-static bool number_bytes(sqlite3_value *value, int type, besom_u64_key *bytes) {
+/* The 8 bytes of a REAL: those of the integer that it equals, or of the double. */
+static bool real_bytes(double real, besom_u64_key *bytes) {
   sqlite3_int64 integer;
   uint64_t bits;
-  bool is_integer = as_integer(value, type, &integer);
-  if (is_integer) {
-    bits = (uint64_t)integer;
-  } else {
-    double real = sqlite3_value_double(value);
-    memcpy(&bits, &real, sizeof bits);
-  }
-  *bytes = besom_u64(bits);
+  bool is_integer = real_as_integer(real, &integer);
+  memcpy(&bits, &real, sizeof bits);
+  *bytes = besom_u64(is_integer ? (uint64_t)integer : bits);
   return is_integer;
 }
 
@@ -40,7 +30,10 @@ int besom__sql_key(sqlite3_value *value, struct key *key) {
   int type = sqlite3_value_type(value);
   if (type != SQLITE_INTEGER && type != SQLITE_FLOAT)
     return bytes_of(value, type, &key->data, &key->len);
-  number_bytes(value, type, &key->number);
+  if (type == SQLITE_INTEGER)
+    key->number = besom_u64((uint64_t)sqlite3_value_int64(value));
+  else
+    real_bytes(sqlite3_value_double(value), &key->number);
   key->data = key->number.bytes;
   key->len = sizeof key->number.bytes;
   return SQLITE_OK;
@@ -62,21 +55,39 @@ static int set_tagged(struct tagged_key *key, char tag, const void *data, size_t
   return SQLITE_OK;
 }
 
+static int set_integer(struct tagged_key *key, sqlite3_int64 integer) {
+  besom_u64_key bytes = besom_u64((uint64_t)integer);
+  return set_tagged(key, 'i', bytes.bytes, sizeof bytes.bytes);
+}
+
+static int set_real(struct tagged_key *key, double real) {
+  besom_u64_key bytes;
+  char tag = real_bytes(real, &bytes) ? 'i' : 'r';
+  return set_tagged(key, tag, bytes.bytes, sizeof bytes.bytes);
+}
+
 int besom__sql_tagged_key(sqlite3_value *value, enum affinity affinity, struct tagged_key *key) {
   int type = sqlite3_value_type(value);
-  if (type == SQLITE_TEXT && affinity == AFFINITY_NUMERIC) type = sqlite3_value_numeric_type(value);
-  bool is_number = type == SQLITE_INTEGER || type == SQLITE_FLOAT;
-  if (is_number && affinity == AFFINITY_TEXT) {
-    type = SQLITE_TEXT; /* sqlite3_value_text converts it */
-  } else if (is_number) {
-    besom_u64_key bytes;
-    char tag = number_bytes(value, type, &bytes) ? 'i' : 'r';
-    return set_tagged(key, tag, bytes.bytes, sizeof bytes.bytes);
-  }
   const void *data;
   size_t len;
-  int rc = bytes_of(value, type, &data, &len);
+  if (type == SQLITE_TEXT && affinity == AFFINITY_NUMERIC) type = sqlite3_value_numeric_type(value);
+  if (affinity != AFFINITY_TEXT) {
+    if (type == SQLITE_INTEGER) return set_integer(key, sqlite3_value_int64(value));
+    if (type == SQLITE_FLOAT) return set_real(key, sqlite3_value_double(value));
+  }
+  int rc = bytes_of(value, type, &data, &len); /* a number becomes text */
   return rc == SQLITE_OK ? set_tagged(key, type == SQLITE_BLOB ? 'b' : 't', data, len) : rc;
+}
+
+int besom__sql_tagged_column(sqlite3_stmt *row, int column, struct tagged_key *key) {
+  int type = sqlite3_column_type(row, column);
+  if (type == SQLITE_INTEGER) return set_integer(key, sqlite3_column_int64(row, column));
+  if (type == SQLITE_FLOAT) return set_real(key, sqlite3_column_double(row, column));
+  bool is_blob = type == SQLITE_BLOB;
+  const void *data = is_blob ? sqlite3_column_blob(row, column) : sqlite3_column_text(row, column);
+  size_t len = (size_t)sqlite3_column_bytes(row, column);
+  if (!data && (len || !is_blob)) return SQLITE_NOMEM;
+  return set_tagged(key, is_blob ? 'b' : 't', data, len);
 }
 
 void besom__sql_tagged_key_free(struct tagged_key *key) {

@@ -37,6 +37,8 @@ enum affinity { AFFINITY_BLOB, AFFINITY_TEXT, AFFINITY_NUMERIC };
  * is applied as SQLite does. May change the type of the value. NULL has no key.
  */
 int besom__sql_tagged_key(sqlite3_value *value, enum affinity affinity, struct tagged_key *key);
+/* The key of a value that is stored in the column, so that its affinity is applied already. */
+int besom__sql_tagged_column(sqlite3_stmt *row, int column, struct tagged_key *key);
 void besom__sql_tagged_key_free(struct tagged_key *key);
 
 /*
