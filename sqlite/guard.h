@@ -46,7 +46,7 @@ struct guard {
   /* What guard_schema.c has found, at this version of the schema. */
   sqlite3_int64 schema_version; /* of it and of temp; -1: not looked at */
   char *problem;                /* why the guard cannot be used; NULL if it can */
-  enum affinity affinity;
+  struct key_rules rules;
   const char *rowid;   /* the name of the table's rowid; "NULL" if it has none */
   bool other_triggers; /* triggers of the user could look at g before the log has their row */
 
@@ -89,7 +89,7 @@ int besom__sql_guard_describe(struct connection *connection, const char *name, s
 
 /* ------------------------------------------------------------------ guard_schema.c */
 
-/* Looks at the guarded table; sets guard->problem, affinity, rowid. */
+/* Looks at the guarded table; sets guard->problem, rules, rowid. */
 int besom__sql_guard_inspect_table(struct guard *guard, char **error);
 /* If the schema has changed: the same, and looks at the triggers and the other tables. */
 int besom__sql_guard_inspect(struct guard *guard, char **error);

@@ -16,7 +16,9 @@ static besom_status next_key(void *ctx, besom_bytes *key, uint64_t *weight) {
   struct guard *guard = scan->guard;
   while ((scan->rc = sqlite3_step(scan->rows)) == SQLITE_ROW) {
     struct tagged_key *next = &guard->key, *previous = &guard->previous;
-    if ((scan->rc = besom__sql_tagged_column(scan->rows, 0, next)) != SQLITE_OK) break;
+    if ((scan->rc = besom__sql_tagged_key(sqlite3_column_value(scan->rows, 0), guard->rules,
+                                          next)) != SQLITE_OK)
+      break;
     if (scan->has_previous && next->len == previous->len &&
         memcmp(next->data, previous->data, next->len) == 0)
       continue;

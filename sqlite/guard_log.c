@@ -43,7 +43,7 @@ static int replay_row(struct guard *guard, struct image *image, sqlite3_stmt *ro
   *result = LOST;
   if (!op || sqlite3_column_int64(row, 0) != image->at.id + 1) return SQLITE_OK;
   if (*op == '+' && sqlite3_column_type(row, 2) != SQLITE_NULL) {
-    int rc = besom__sql_tagged_column(row, 2, &guard->key);
+    int rc = besom__sql_tagged_key(sqlite3_column_value(row, 2), guard->rules, &guard->key);
     if (rc != SQLITE_OK) return rc;
     besom_status status = insert_key(image->filter, &guard->key);
     if (status == BESOM_NO_MEMORY) return SQLITE_NOMEM;

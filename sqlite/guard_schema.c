@@ -78,7 +78,7 @@ static int find_column(struct guard *guard, bool strict, char **error) {
       (const char *[]){guard->table, guard->schema, guard->column, NULL}, &row, &found, error);
   if (rc == SQLITE_OK && found) {
     const char *type = (const char *)sqlite3_column_text(row, 0);
-    guard->affinity = affinity_of(type ? type : "", strict);
+    guard->rules.affinity = affinity_of(type ? type : "", strict);
   }
   sqlite3_finalize(row);
   if (rc != SQLITE_OK || found) return rc;
@@ -139,6 +139,16 @@ static int find_rowid(struct guard *guard, char **error) {
   return SQLITE_OK;
 }
 
+static int find_encoding(struct guard *guard, char **error) {
+  sqlite3_stmt *row = NULL;
+  bool found;
+  int rc = query(guard, "PRAGMA encoding", (const char *[]){NULL}, &row, &found, error);
+  const char *encoding = found ? (const char *)sqlite3_column_text(row, 0) : NULL;
+  guard->rules.utf16 = encoding && strncmp(encoding, "UTF-16", 6) == 0;
+  sqlite3_finalize(row);
+  return rc;
+}
+
 int besom__sql_guard_inspect_table(struct guard *guard, char **error) {
   bool strict = false;
   sqlite3_free(guard->problem);
@@ -148,6 +158,7 @@ int besom__sql_guard_inspect_table(struct guard *guard, char **error) {
   if (rc == SQLITE_OK && !guard->problem) rc = check_collation(guard);
   if (rc == SQLITE_OK && !guard->problem) rc = check_index(guard, error);
   if (rc == SQLITE_OK && !guard->problem) rc = find_rowid(guard, error);
+  if (rc == SQLITE_OK && !guard->problem) rc = find_encoding(guard, error);
   return rc;
 }
 

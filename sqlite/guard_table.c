@@ -83,7 +83,7 @@ static int open_guard(struct connection *connection, int argc, const char *const
 static int declare(struct guard *guard, char **error) {
   static const char *const types[] = {"", "TEXT", "NUMERIC"};
   char *sql = sqlite3_mprintf("CREATE TABLE x(\"%w\" %s, \"%w\" HIDDEN)", guard->column,
-                              types[guard->affinity], guard->name);
+                              types[guard->rules.affinity], guard->name);
   if (!sql) return SQLITE_NOMEM;
   int rc = sqlite3_declare_vtab(guard->db, sql);
   sqlite3_free(sql);
@@ -251,7 +251,7 @@ static int next_row(struct cursor *cursor, char **error) {
  */
 static bool comparison_is_unknown(const struct guard *guard, sqlite3_value *value, int plan) {
   int type = sqlite3_value_type(value);
-  return guard->affinity != AFFINITY_NUMERIC && plan != LOOKUP_LITERAL &&
+  return guard->rules.affinity != AFFINITY_NUMERIC && plan != LOOKUP_LITERAL &&
          (type == SQLITE_INTEGER || type == SQLITE_FLOAT) && !sqlite3_value_frombind(value);
 }
 
@@ -269,7 +269,7 @@ static bool reads_uncommitted(sqlite3 *db) {
 /* The key in guard->key passed the filter, and the table does not have it. */
 static void report(struct guard *guard, besom_filter *filter) {
   guard->counts.false_positives++;
-  if (!besom__sql_key_is_exact(&guard->key) || reads_uncommitted(guard->db)) return;
+  if (reads_uncommitted(guard->db)) return;
   if (besom_adapt(filter, guard->key.data, guard->key.len) == BESOM_OK) guard->counts.reported++;
 }
 
@@ -289,7 +289,7 @@ static int find_key(struct cursor *cursor, struct guard *guard, sqlite3_value *v
   guard->counts.queries++;
   if (rc != SQLITE_OK || !filter)
     return rc == SQLITE_OK ? look_up(cursor, guard, value, error) : rc;
-  rc = besom__sql_tagged_key(value, guard->affinity, &guard->key);
+  rc = besom__sql_tagged_key(value, guard->rules, &guard->key);
   if (rc != SQLITE_OK) return rc;
   if (!besom_contains(filter, guard->key.data, guard->key.len)) {
     guard->counts.negatives++;

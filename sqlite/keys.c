@@ -1,4 +1,3 @@
-#define _GNU_SOURCE /* memmem */
 #include "keys.h"
 
 /* True if the number equals an integer: *integer is set. -0.0 equals 0. */
@@ -66,35 +65,30 @@ static int set_real(struct tagged_key *key, double real) {
   return set_tagged(key, tag, bytes.bytes, sizeof bytes.bytes);
 }
 
-int besom__sql_tagged_key(sqlite3_value *value, enum affinity affinity, struct tagged_key *key) {
-  int type = sqlite3_value_type(value);
-  const void *data;
-  size_t len;
-  if (type == SQLITE_TEXT && affinity == AFFINITY_NUMERIC) type = sqlite3_value_numeric_type(value);
-  if (affinity != AFFINITY_TEXT) {
-    if (type == SQLITE_INTEGER) return set_integer(key, sqlite3_value_int64(value));
-    if (type == SQLITE_FLOAT) return set_real(key, sqlite3_value_double(value));
-  }
-  int rc = bytes_of(value, type, &data, &len); /* a number becomes text */
-  return rc == SQLITE_OK ? set_tagged(key, type == SQLITE_BLOB ? 'b' : 't', data, len) : rc;
+static int set_text(struct tagged_key *key, sqlite3_value *value, bool utf16) {
+  const void *text = utf16 ? sqlite3_value_text16le(value) : sqlite3_value_text(value);
+  int len = utf16 ? sqlite3_value_bytes16(value) : sqlite3_value_bytes(value);
+  return text ? set_tagged(key, 't', text, (size_t)len) : SQLITE_NOMEM;
 }
 
-int besom__sql_tagged_column(sqlite3_stmt *row, int column, struct tagged_key *key) {
-  int type = sqlite3_column_type(row, column);
-  if (type == SQLITE_INTEGER) return set_integer(key, sqlite3_column_int64(row, column));
-  if (type == SQLITE_FLOAT) return set_real(key, sqlite3_column_double(row, column));
-  bool is_blob = type == SQLITE_BLOB;
-  const void *data = is_blob ? sqlite3_column_blob(row, column) : sqlite3_column_text(row, column);
-  size_t len = (size_t)sqlite3_column_bytes(row, column);
-  if (!data && (len || !is_blob)) return SQLITE_NOMEM;
-  return set_tagged(key, is_blob ? 'b' : 't', data, len);
+static int set_blob(struct tagged_key *key, sqlite3_value *value) {
+  const void *data = sqlite3_value_blob(value);
+  size_t len = (size_t)sqlite3_value_bytes(value);
+  return data || !len ? set_tagged(key, 'b', data, len) : SQLITE_NOMEM;
+}
+
+int besom__sql_tagged_key(sqlite3_value *value, struct key_rules rules, struct tagged_key *key) {
+  int type = sqlite3_value_type(value);
+  if (type == SQLITE_TEXT && rules.affinity == AFFINITY_NUMERIC)
+    type = sqlite3_value_numeric_type(value);
+  if (type == SQLITE_BLOB) return set_blob(key, value);
+  if (type == SQLITE_TEXT || rules.affinity == AFFINITY_TEXT)
+    return set_text(key, value, rules.utf16); /* a number becomes text */
+  if (type == SQLITE_INTEGER) return set_integer(key, sqlite3_value_int64(value));
+  return set_real(key, sqlite3_value_double(value));
 }
 
 void besom__sql_tagged_key_free(struct tagged_key *key) {
   sqlite3_free(key->data);
   *key = (struct tagged_key){0};
-}
-
-bool besom__sql_key_is_exact(const struct tagged_key *key) {
-  return key->data[0] != 't' || !memmem(key->data + 1, key->len - 1, "\xEF\xBF\xBD", 3);
 }

@@ -33,18 +33,20 @@ struct tagged_key {
 enum affinity { AFFINITY_BLOB, AFFINITY_TEXT, AFFINITY_NUMERIC };
 
 /*
- * Makes the tagged key of a value that a column with this affinity is compared with; the affinity
- * is applied as SQLite does. May change the type of the value. NULL has no key.
+ * What the key of a value depends on. In a UTF-16 database keys are UTF-16: SQLite would replace what
+ * is not valid by U+FFFD when it converts text to UTF-8, and then different values have equal keys.
  */
-int besom__sql_tagged_key(sqlite3_value *value, enum affinity affinity, struct tagged_key *key);
-/* The key of a value that is stored in the column, so that its affinity is applied already. */
-int besom__sql_tagged_column(sqlite3_stmt *row, int column, struct tagged_key *key);
-void besom__sql_tagged_key_free(struct tagged_key *key);
+struct key_rules {
+  enum affinity affinity;
+  bool utf16;
+};
 
 /*
- * False if two different values could have this key: SQLite replaces what is not valid UTF-16 by
- * U+FFFD when it converts text to UTF-8.
+ * Makes the tagged key of a value that the column is compared with; its affinity is applied as
+ * SQLite does. May change the type of the value. NULL has no key. The value may be that of a column
+ * (sqlite3_column_value) while the mutex of the connection is held, as it is in virtual tables.
  */
-bool besom__sql_key_is_exact(const struct tagged_key *key);
+int besom__sql_tagged_key(sqlite3_value *value, struct key_rules rules, struct tagged_key *key);
+void besom__sql_tagged_key_free(struct tagged_key *key);
 
 #endif
