@@ -97,6 +97,7 @@ int besom__sql_guard_inspect(struct guard *guard, char **error);
 /* Creates what is missing, and replaces triggers that were changed. */
 int besom__sql_guard_create_objects(struct guard *guard, char **error);
 int besom__sql_guard_drop_objects(struct guard *guard, char **error);
+/* The guard keeps its name: SQLite connects the renamed table as a new one. */
 int besom__sql_guard_rename_objects(struct guard *guard, const char *name, char **error);
 
 /* ------------------------------------------------------------------ guard_log.c */

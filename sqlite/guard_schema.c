@@ -374,14 +374,16 @@ int besom__sql_guard_drop_objects(struct guard *guard, char **error) {
 }
 
 int besom__sql_guard_rename_objects(struct guard *guard, const char *name, char **error) {
-  char *renamed = sqlite3_mprintf("%s", name);
-  if (!renamed) return SQLITE_NOMEM;
+  char *copy = sqlite3_mprintf("%s", name);
+  if (!copy) return SQLITE_NOMEM;
+  struct guard renamed = *guard;
+  renamed.name = copy;
   int rc = drop_triggers(guard, error);
   static const char *const suffixes[] = {"log", "state"};
   for (int i = 0; rc == SQLITE_OK && i < 2; i++)
     rc = besom__sql_run(guard->db, error, "ALTER TABLE \"%w\".\"%w_%s\" RENAME TO \"%w_%s\"",
                         guard->schema, guard->name, suffixes[i], name, suffixes[i]);
-  sqlite3_free(guard->name);
-  guard->name = renamed;
-  return rc == SQLITE_OK ? create_triggers(guard, error) : rc;
+  if (rc == SQLITE_OK) rc = create_triggers(&renamed, error);
+  sqlite3_free(copy);
+  return rc;
 }
