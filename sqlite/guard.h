@@ -48,6 +48,7 @@ struct guard {
   char *problem;                /* why the guard cannot be used; NULL if it can */
   struct key_rules rules;
   const char *rowid;   /* the name of the table's rowid; "NULL" if it has none */
+  bool logs_before;    /* the triggers of the guard are BEFORE triggers: see guard_schema.c */
   bool other_triggers; /* triggers of the user could look at g before the log has their row */
 
   /* The filter of this connection (guard_log.c). */

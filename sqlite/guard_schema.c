@@ -73,12 +73,15 @@ static int find_table(struct guard *guard, bool *strict, char **error) {
 static int find_column(struct guard *guard, bool strict, char **error) {
   sqlite3_stmt *row = NULL;
   bool found;
-  int rc = query(
-      guard, "SELECT type FROM pragma_table_xinfo(?1, ?2) WHERE name = ?3 COLLATE NOCASE",
-      (const char *[]){guard->table, guard->schema, guard->column, NULL}, &row, &found, error);
+  int rc = query(guard,
+                 "SELECT type, NOT hidden AND NOT (\"notnull\" AND dflt_value IS NOT NULL) "
+                 "FROM pragma_table_xinfo(?1, ?2) WHERE name = ?3 COLLATE NOCASE",
+                 (const char *[]){guard->table, guard->schema, guard->column, NULL}, &row, &found,
+                 error);
   if (rc == SQLITE_OK && found) {
     const char *type = (const char *)sqlite3_column_text(row, 0);
     guard->rules.affinity = affinity_of(type ? type : "", strict);
+    guard->logs_before = sqlite3_column_int(row, 1);
   }
   sqlite3_finalize(row);
   if (rc != SQLITE_OK || found) return rc;
@@ -98,7 +101,7 @@ static int check_collation(struct guard *guard) {
                                             guard->name, guard->table, guard->column, collation));
 }
 
-/* Some index begins with the column, or the column is the rowid. */
+/* Some index begins with the column, or the column is the rowid: new.id is unknown BEFORE then. */
 static int check_index(struct guard *guard, char **error) {
   bool found;
   const char *texts[] = {guard->table, guard->schema, guard->column, NULL};
@@ -107,13 +110,14 @@ static int check_index(struct guard *guard, char **error) {
                   "JOIN pragma_index_xinfo(i.name, ?2) AS c WHERE NOT i.partial AND c.seqno = 0 "
                   "AND c.coll = 'BINARY' AND c.name = ?3 COLLATE NOCASE",
                   texts, &found, error);
-  if (rc == SQLITE_OK && !found)
-    rc = exists(guard,
-                "SELECT 1 FROM pragma_table_xinfo(?1, ?2) WHERE name = ?3 COLLATE NOCASE "
-                "AND pk = 1 AND type = 'INTEGER' COLLATE NOCASE "
-                "AND (SELECT max(pk) FROM pragma_table_xinfo(?1, ?2)) = 1 "
-                "AND NOT EXISTS (SELECT 1 FROM pragma_index_list(?1, ?2) WHERE origin = 'pk')",
-                texts, &found, error);
+  if (rc != SQLITE_OK || found) return rc;
+  guard->logs_before = false;
+  rc = exists(guard,
+              "SELECT 1 FROM pragma_table_xinfo(?1, ?2) WHERE name = ?3 COLLATE NOCASE "
+              "AND pk = 1 AND type = 'INTEGER' COLLATE NOCASE "
+              "AND (SELECT max(pk) FROM pragma_table_xinfo(?1, ?2)) = 1 "
+              "AND NOT EXISTS (SELECT 1 FROM pragma_index_list(?1, ?2) WHERE origin = 'pk')",
+              texts, &found, error);
   if (rc != SQLITE_OK || found) return rc;
   return set_problem(guard, sqlite3_mprintf("%s: no index begins with the column: CREATE INDEX "
                                             "name ON %s(%s)",
@@ -164,34 +168,59 @@ int besom__sql_guard_inspect_table(struct guard *guard, char **error) {
 
 /* ------------------------------------------------------------------ triggers */
 
+/*
+ * The triggers log a key before its row is stored. Other triggers, which can end a statement after
+ * that, cannot hide the row from the log then. A key that the table has already is not logged again,
+ * so that an INSERT OR IGNORE of it writes nothing.
+ *
+ * BEFORE triggers do not see the final value of a rowid, of a generated column, or of a NOT NULL
+ * column with a default. For these the triggers are AFTER triggers; see check_other_triggers.
+ */
 enum { TRIGGERS = 3 };
+
+static char *insert_trigger(const struct guard *guard) {
+  const char *n = guard->name, *t = guard->table, *c = guard->column;
+  if (!guard->logs_before)
+    return sqlite3_mprintf("\"%w_insert\" AFTER INSERT ON \"%w\" WHEN new.\"%w\" IS NOT NULL "
+                           "BEGIN INSERT INTO \"%w_log\"(op, key, stamp) "
+                           "VALUES ('+', new.\"%w\", randomblob(8)); END",
+                           n, t, c, n, c);
+  return sqlite3_mprintf("\"%w_insert\" BEFORE INSERT ON \"%w\" WHEN new.\"%w\" IS NOT NULL "
+                         "AND NOT EXISTS (SELECT 1 FROM \"%w\" WHERE \"%w\" = new.\"%w\") "
+                         "BEGIN INSERT INTO \"%w_log\"(op, key, stamp) "
+                         "VALUES ('+', new.\"%w\", randomblob(8)); END",
+                         n, t, c, t, c, c, n, c);
+}
+
+static char *update_trigger(const struct guard *guard) {
+  const char *n = guard->name, *t = guard->table, *c = guard->column;
+  if (!guard->logs_before)
+    return sqlite3_mprintf("\"%w_update\" AFTER UPDATE ON \"%w\" "
+                           "WHEN old.\"%w\" IS NOT new.\"%w\" BEGIN "
+                           "INSERT INTO \"%w_log\"(op, key, stamp) VALUES ('-', old.\"%w\", "
+                           "randomblob(8)), ('+', new.\"%w\", randomblob(8)); END",
+                           n, t, c, c, n, c, c);
+  return sqlite3_mprintf("\"%w_update\" BEFORE UPDATE ON \"%w\" "
+                         "WHEN old.\"%w\" IS NOT new.\"%w\" BEGIN "
+                         "INSERT INTO \"%w_log\"(op, key, stamp) VALUES ('-', old.\"%w\", "
+                         "randomblob(8)); INSERT INTO \"%w_log\"(op, key, stamp) "
+                         "SELECT '+', new.\"%w\", randomblob(8) WHERE new.\"%w\" IS NOT NULL "
+                         "AND NOT EXISTS (SELECT 1 FROM \"%w\" WHERE \"%w\" = new.\"%w\"); END",
+                         n, t, c, c, n, c, n, c, c, t, c, c);
+}
 
 /* The text behind CREATE TRIGGER, as SQLite keeps it in its schema. */
 static char *trigger_text(const struct guard *guard, int i) {
-  const char *n = guard->name, *t = guard->table, *c = guard->column;
-  switch (i) {
-  case 0:
-    return sqlite3_mprintf("\"%w_insert\" AFTER INSERT ON \"%w\" BEGIN "
-                           "INSERT INTO \"%w_log\"(op, key, stamp) "
-                           "VALUES ('+', new.\"%w\", randomblob(8)); END",
-                           n, t, n, c);
-  case 1:
-    return sqlite3_mprintf("\"%w_delete\" AFTER DELETE ON \"%w\" BEGIN "
-                           "INSERT INTO \"%w_log\"(op, key, stamp) "
-                           "VALUES ('-', old.\"%w\", randomblob(8)); END",
-                           n, t, n, c);
-  default:
-    return sqlite3_mprintf(
-        "\"%w_update\" AFTER UPDATE ON \"%w\" "
-        "WHEN old.\"%w\" IS NOT new.\"%w\" BEGIN "
-        "INSERT INTO \"%w_log\"(op, key, stamp) VALUES "
-        "('-', old.\"%w\", randomblob(8)), ('+', new.\"%w\", randomblob(8)); END",
-        n, t, c, c, n, c, c);
-  }
+  if (i == 0) return insert_trigger(guard);
+  if (i == 1) return update_trigger(guard);
+  return sqlite3_mprintf("\"%w_delete\" AFTER DELETE ON \"%w\" BEGIN "
+                         "INSERT INTO \"%w_log\"(op, key, stamp) "
+                         "VALUES ('-', old.\"%w\", randomblob(8)); END",
+                         guard->name, guard->table, guard->name, guard->column);
 }
 
 static const char *trigger_suffix(int i) {
-  static const char *const suffixes[TRIGGERS] = {"insert", "delete", "update"};
+  static const char *const suffixes[TRIGGERS] = {"insert", "update", "delete"};
   return suffixes[i];
 }
 
@@ -242,6 +271,7 @@ static int check_other_triggers(struct guard *guard, char **error) {
   sqlite3_stmt *row = NULL;
   bool more;
   guard->other_triggers = false;
+  if (guard->logs_before) return SQLITE_OK;
   char *sql = sqlite3_mprintf(
       "SELECT name, sql FROM (SELECT * FROM \"%w\".sqlite_schema UNION ALL "
       "SELECT * FROM temp.sqlite_schema) WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE "

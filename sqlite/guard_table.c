@@ -159,7 +159,10 @@ static int rename_method(sqlite3_vtab *base, const char *name) {
   besom__sql_guard_close_statements(table->guard);
   table->guard->is_current = false;
   table->guard->schema_version = -1;
-  int rc = besom__sql_guard_rename_objects(table->guard, name, &error);
+  int rc = besom__sql_guard_inspect_table(table->guard, &error);
+  if (rc == SQLITE_OK && table->guard->problem)
+    rc = besom__sql_fail(&error, "%s", table->guard->problem);
+  if (rc == SQLITE_OK) rc = besom__sql_guard_rename_objects(table->guard, name, &error);
   return fail_table(table, rc, error);
 }
 

@@ -1,6 +1,6 @@
 /*
- * memory.c: the N-th allocation fails, for every N: of SQLite and the extension (malloc.N), and of
- * the library (filter.N). Every statement succeeds or is "out of memory"; nothing leaks, and later
+ * memory.c STRIDE: the N-th allocation fails: of the library (filter.N), for every N, and of SQLite
+ * and the extension (malloc.N), for every STRIDE-th N. Every statement succeeds or is "out of memory"; nothing leaks, and later
  * the guard agrees with its table.
  */
 #include <stdio.h>
@@ -118,14 +118,15 @@ static uint64_t fail_each(failing_allocator *filters, unsigned stride) {
   }
 }
 
-int main(void) {
+int main(int argc, char **argv) {
   failing_allocator filters;
   install();
   sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0);
   failing_allocator_init(&filters);
   besom__sql_allocator = &filters.api;
   printf("filter.%llu\n", (unsigned long long)fail_each(&filters, 1));
-  printf("malloc.%llu\n", (unsigned long long)fail_each(NULL, 11));
+  printf("malloc.%llu\n",
+         (unsigned long long)fail_each(NULL, argc > 1 ? (unsigned)atoi(argv[1]) : 1));
   const char *verdict = failing_allocator_verdict(&filters);
   check(!verdict, "%s", verdict);
   failing_allocator_close(&filters);

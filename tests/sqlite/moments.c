@@ -94,6 +94,37 @@ static void triggers_of_the_user_see_the_row_that_fires_them(const char *path) {
   db_close(db);
 }
 
+/* Statements that keep a row although a trigger ended them. */
+static void rows_that_other_triggers_keep_are_logged(const char *path) {
+  sqlite3 *db = new_database(path);
+  agree(db);
+  db_run(db, "CREATE TABLE u(x UNIQUE); CREATE TRIGGER a AFTER INSERT ON t BEGIN "
+             "SELECT RAISE(IGNORE) WHERE new.k = 1; SELECT RAISE(FAIL, 'no') WHERE new.k = 3; "
+             "INSERT INTO u VALUES (7); END");
+  db_run(db, "INSERT INTO t(k) VALUES (1)");
+  check(db_try(db, "INSERT INTO t(k) VALUES (3)") == SQLITE_CONSTRAINT, "%s", sqlite3_errmsg(db));
+  db_run(db, "INSERT INTO t(k) VALUES (5)");
+  check(db_try(db, "INSERT OR FAIL INTO t(k) VALUES (7)") == SQLITE_CONSTRAINT, "%s",
+        sqlite3_errmsg(db));
+  db_run(db, "DROP TRIGGER a");
+  check(db_number(db, "SELECT count(*) FROM t WHERE k IN (1, 3, 5, 7)") == 4, "%s", "rows");
+  agree(db);
+  db_close(db);
+}
+
+/* SQLite replaces the NULL after BEFORE triggers have run. */
+static void defaults_that_replace_null_are_logged(const char *path) {
+  sqlite3 *db = db_open(path, true);
+  db_run(db, "CREATE TABLE t(id INTEGER PRIMARY KEY, k INTEGER NOT NULL DEFAULT 7); "
+             "CREATE INDEX i ON t(k); CREATE VIRTUAL TABLE g USING besom_guard(t, k)");
+  agree(db);
+  db_run(db, "INSERT OR REPLACE INTO t(k) VALUES (NULL)");
+  check(has(db, 7), "%s", "7");
+  db_run(db, "UPDATE t SET k = 8; UPDATE OR REPLACE t SET k = NULL");
+  agree(db);
+  db_close(db);
+}
+
 /* ------------------------------------------------------------------ log and saved filter */
 
 static void a_connection_that_is_behind_a_trimmed_log_catches_up(const char *path) {
@@ -368,6 +399,8 @@ int main(int argc, char **argv) {
       TEST(a_key_reported_before_a_rollback_is_found_after_it),
       TEST(log_rows_with_reused_rowids_are_told_apart),
       TEST(triggers_of_the_user_see_the_row_that_fires_them),
+      TEST(rows_that_other_triggers_keep_are_logged),
+      TEST(defaults_that_replace_null_are_logged),
       TEST(a_connection_that_is_behind_a_trimmed_log_catches_up),
       TEST(reports_are_kept_by_a_checkpoint),
       TEST(a_damaged_log_or_filter_is_rebuilt),
