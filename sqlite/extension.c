@@ -34,6 +34,7 @@ static int register_all(sqlite3 *db, char **error) {
   int rc = besom__sql_register_functions(connection);
   if (rc == SQLITE_OK) rc = besom__sql_register_changes(connection);
   if (rc == SQLITE_OK) rc = besom__sql_register_aggregates(connection);
+  if (rc == SQLITE_OK) rc = besom__sql_register_kinds(connection);
   if (rc == SQLITE_OK) rc = besom__sql_register_guard(connection);
   besom__sql_connection_release(connection);
   return rc;

@@ -21,6 +21,9 @@ struct connection {
   sqlite3 *db;
   unsigned references;
   struct named_filter *filters; /* the most recently used first */
+  sqlite3_stmt *read_filter;    /* of besom_filters in the schema read_schema; NULL: none is kept */
+  char *read_schema;
+  bool closes_statements; /* besom_kinds is connected */
   struct guard *guards;
 };
 
@@ -88,6 +91,7 @@ void besom__sql_append_string(sqlite3_str *json, const char *text);
 int besom__sql_register_functions(struct connection *connection);
 int besom__sql_register_changes(struct connection *connection);
 int besom__sql_register_aggregates(struct connection *connection);
+int besom__sql_register_kinds(struct connection *connection);
 int besom__sql_register_guard(struct connection *connection);
 
 struct connection *besom__sql_connection_retain(struct connection *connection);

@@ -88,39 +88,94 @@ static int table_exists(sqlite3 *db, const char *schema, bool *exists) {
   return rc == SQLITE_ERROR ? SQLITE_OK : rc;
 }
 
-/* Steps to the row of the name. It stays current, so that data is read only if it is wanted. */
-static int select_row(sqlite3 *db, const char *schema, const char *name, sqlite3_stmt **row,
-                      char **error) {
-  int rc = besom__sql_prepare(
-      db, row, error, "SELECT generation, data FROM \"%w\".besom_filters WHERE name = ?1", schema);
-  if (rc != SQLITE_OK) return rc;
-  rc = sqlite3_bind_text(*row, 1, name, -1, SQLITE_STATIC);
-  if (rc == SQLITE_OK) rc = sqlite3_step(*row);
+void besom__sql_named_close_statement(struct connection *connection) {
+  sqlite3_finalize(connection->read_filter);
+  sqlite3_free(connection->read_schema);
+  connection->read_filter = NULL;
+  connection->read_schema = NULL;
+}
+
+/* The statement that was kept, if it is for this schema, or a new one. */
+static int take_statement(struct connection *connection, const char *schema, sqlite3_stmt **row,
+                          char **error) {
+  if (connection->read_filter && sqlite3_stricmp(connection->read_schema, schema) == 0) {
+    *row = connection->read_filter;
+    connection->read_filter = NULL;
+  } else {
+    *row = NULL;
+  }
+  besom__sql_named_close_statement(connection);
+  if (*row) return SQLITE_OK;
+  return besom__sql_prepare(connection->db, row, error,
+                            "SELECT generation FROM \"%w\".besom_filters WHERE name = ?1", schema);
+}
+
+/* Keeps the statement for the next lookup. It is closed with the virtual table besom_kinds. */
+static void keep_statement(struct connection *connection, const char *schema, sqlite3_stmt *row) {
+  if (!connection->closes_statements)
+    sqlite3_exec(connection->db, "SELECT 1 FROM besom_kinds LIMIT 0", NULL, NULL, NULL);
+  besom__sql_named_close_statement(connection);
+  if (connection->closes_statements && sqlite3_reset(row) == SQLITE_OK &&
+      (connection->read_schema = sqlite3_mprintf("%s", schema)))
+    connection->read_filter = row;
+  else
+    sqlite3_finalize(row);
+}
+
+static int step_to(sqlite3 *db, sqlite3_stmt *row, const char *name, char **error) {
+  int rc = sqlite3_bind_text(row, 1, name, -1, SQLITE_TRANSIENT);
+  if (rc == SQLITE_OK) rc = sqlite3_step(row);
   return rc == SQLITE_ROW || rc == SQLITE_DONE ? rc : besom__sql_fail_db(error, db, rc);
+}
+
+/* SQLITE_ROW and the generation of a filter, or SQLITE_DONE if there is none. */
+static int read_generation(struct connection *connection, const char *schema, const char *name,
+                           sqlite3_int64 *generation, char **error) {
+  sqlite3_stmt *row = NULL;
+  int rc = take_statement(connection, schema, &row, error);
+  if (rc == SQLITE_OK) rc = step_to(connection->db, row, name, error);
+  if (rc == SQLITE_ROW) *generation = sqlite3_column_int64(row, 0);
+  if (rc == SQLITE_ROW || rc == SQLITE_DONE)
+    keep_statement(connection, schema, row);
+  else
+    sqlite3_finalize(row);
+  return rc;
+}
+
+/* Reads and parses a filter; *out is NULL if it is gone. Reading copies it, so this is rare. */
+static int read_filter(struct connection *connection, const char *schema, const char *name,
+                       struct named_filter **out, char **error) {
+  sqlite3_stmt *row = NULL;
+  int rc = besom__sql_prepare(connection->db, &row, error,
+                              "SELECT generation, data FROM \"%w\".besom_filters WHERE name = ?1",
+                              schema);
+  if (rc == SQLITE_OK) rc = step_to(connection->db, row, name, error);
+  if (rc == SQLITE_ROW)
+    rc = parse(connection, schema, name, row, out, error);
+  else if (rc == SQLITE_DONE)
+    rc = SQLITE_OK;
+  sqlite3_finalize(row);
+  return rc;
 }
 
 static int find_in_schema(struct connection *connection, const char *schema, const char *name,
                           struct named_filter **out, char **error) {
-  sqlite3_stmt *row = NULL;
-  int rc = select_row(connection->db, schema, name, &row, error);
-  if (rc == SQLITE_ROW) {
-    struct named_filter **place = parsed_place(connection, schema, name);
-    if (*place && (*place)->generation == sqlite3_column_int64(row, 0)) {
-      *out = *place;
-      *place = (*out)->next; /* to the front of the list */
-      (*out)->next = connection->filters;
-      connection->filters = *out;
-      rc = SQLITE_OK;
-    } else {
-      if (*place) unlink_from(place);
-      rc = parse(connection, schema, name, row, out, error);
-    }
-    if (rc == SQLITE_OK) (*out)->references++;
-  } else if (rc == SQLITE_DONE) {
-    rc = SQLITE_OK;
+  sqlite3_int64 generation;
+  int rc = read_generation(connection, schema, name, &generation, error);
+  if (rc != SQLITE_ROW) return rc == SQLITE_DONE ? SQLITE_OK : rc;
+  struct named_filter **place = parsed_place(connection, schema, name);
+  if (*place && (*place)->generation == generation) {
+    *out = *place;
+    *place = (*out)->next; /* to the front of the list */
+    (*out)->next = connection->filters;
+    connection->filters = *out;
+  } else {
+    if (*place) unlink_from(place);
+    rc = read_filter(connection, schema, name, out, error);
+    if (rc != SQLITE_OK) return rc;
   }
-  sqlite3_finalize(row);
-  return rc;
+  if (*out) (*out)->references++;
+  return SQLITE_OK;
 }
 
 int besom__sql_named_find(struct connection *connection, const char *text,

@@ -40,6 +40,8 @@ int besom__sql_named_store(struct connection *connection, const char *name, cons
 int besom__sql_named_replace(struct connection *connection, const struct named_filter *named,
                              const besom_filter *changed, bool *replaced, char **error);
 
+/* Closes the statement that is kept for the next lookup. */
+void besom__sql_named_close_statement(struct connection *connection);
 void besom__sql_named_free_all(struct connection *connection);
 
 #endif

@@ -23,32 +23,30 @@ def is_input(line):
     return line.startswith(SHELL) or line.startswith(PROMPTS)
 
 
-def blocks_of(path, lines):
-    """Yields (first, last + 1) of the lines that are sessions."""
+def session_lines(path, lines):
+    """For every line: does it belong to a session?"""
     if not path.endswith(".md"):
-        yield 0, len(lines)
-        return
-    start = None
+        return [True] * len(lines)
+    result, start = [False] * len(lines), None
     for i, line in enumerate(lines):
         if line.startswith("```"):
             if start is not None and any(is_input(text) for text in lines[start:i]):
-                yield start, i
+                result[start:i] = [True] * (i - start)
             start = i + 1 if start is None else None
-
-
-def inputs_of(lines):
-    """The inputs of a session, each with its line numbers: statements may take several lines."""
-    result = []
-    for i, line in enumerate(lines):
-        if line.startswith(PROMPTS[1]) and result:
-            result[-1].append(i)
-        elif is_input(line):
-            result.append([i])
     return result
 
 
-def text_of(line):
-    return line if line.startswith(SHELL) else line[len(PROMPTS[0]):]
+def inputs_of(lines, in_session):
+    """The inputs, each as its line numbers: statements may take several lines."""
+    result = []
+    for i, line in enumerate(lines):
+        if not in_session[i] or not is_input(line):
+            continue
+        if line.startswith(PROMPTS[1]):
+            result[-1].append(i)
+        else:
+            result.append([i])
+    return result
 
 
 def run_shell(command, statements, place):
@@ -58,48 +56,39 @@ def run_shell(command, statements, place):
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     parts = done.stdout.decode().split(MARK + "\n")
     assert len(parts) == len(statements) + 1, "the shell ended early: " + done.stdout.decode()
-    return [re.sub(r" near line \d+:", ":", part) for part in parts[:-1]]
+    return [re.sub(r" near line \d+:", ":", part).splitlines() for part in parts[:-1]]
 
 
-def run_block(lines, state, place):
-    """The lines with the actual output. state is the command of the current shell."""
-    inputs, groups = inputs_of(lines), []
+def outputs_of(lines, inputs, place):
+    """Runs all inputs; the output of each, by the number of its last line."""
+    outputs, shells = {}, []
     for numbers in inputs:
         if lines[numbers[0]].startswith(SHELL):
-            state["command"] = lines[numbers[0]]
-            groups.append((state["command"], [], numbers))
+            shells.append((lines[numbers[0]], []))
+            outputs[numbers[-1]] = []
         else:
-            if not groups:
-                groups.append((state["command"], [], None))
-            groups[-1][1].append(numbers)
-    actual = [line for line in lines[:inputs[0][0]]]
-    for command, statements, start in groups:
-        if start:
-            actual.append(lines[start[0]])
-        outputs = run_shell(command, ["\n".join(text_of(lines[i]) for i in numbers) for numbers in statements], place)
-        for numbers, output in zip(statements, outputs):
-            actual += [lines[i] for i in numbers] + output.splitlines()
-            following = numbers[-1] + 1
-            while following < len(lines) and not is_input(lines[following]):
-                if not lines[following] or lines[following].startswith("#"):
-                    actual.append(lines[following])
-                following += 1
-    return actual
+            shells[-1][1].append(numbers)
+    for command, statements in shells:
+        texts = ["\n".join(lines[i][len(PROMPTS[0]):] for i in numbers) for numbers in statements]
+        for numbers, output in zip(statements, run_shell(command, texts, place)):
+            outputs[numbers[-1]] = output
+    return outputs
 
 
 def run_file(path, extension):
     with open(path, encoding="utf-8") as file:
         lines = file.read().splitlines()
-    state = {"command": SHELL + " test.db"}
-    result, end = [], 0
+    in_session = session_lines(path, lines)
+    inputs = inputs_of(lines, in_session)
+    assert inputs, "%s has no session" % path
     with tempfile.TemporaryDirectory() as place:
         os.mkdir(os.path.join(place, "build"))
         os.symlink(os.path.abspath(extension), os.path.join(place, "build/besom-sqlite.so"))
-        for first, last in blocks_of(path, lines):
-            result += lines[end:first] + run_block(lines[first:last], state, place)
-            end = last
-    assert end, "%s has no session" % path
-    result += lines[end:]
+        outputs = outputs_of(lines, inputs, place)
+    result = []
+    for i, line in enumerate(lines):
+        if not in_session[i] or is_input(line) or not line or line.startswith("#"):
+            result += [line] + outputs.get(i, [])
     if os.environ.get("UPDATE"):
         with open(path, "w", encoding="utf-8") as file:
             file.write("\n".join(result) + "\n")
