@@ -4,9 +4,9 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all demo check test test-long cross bench report install symbols format clean help build-tests
+.PHONY: all demo check test test-long test-sqlite cross bench report install symbols format clean help build-tests
 
-all: ## build the release: libbesom.so, libbesom.a, besom, besom-bench, besom-redis.so in build/
+all: ## build the release: libbesom.so, libbesom.a, besom, besom-bench, besom-redis.so, besom-sqlite.so in build/
 	@cmake -S . -B build
 	@cmake --build build -j$(JOBS)
 
@@ -29,6 +29,15 @@ test: build-tests ## build all, also with sanitizers and fuzzers, and run the qu
 
 test-long: build-tests ## run the quick and the long tests: hours
 	ctest --test-dir build/suite -j$(JOBS) --output-on-failure --no-tests=error -L 'quick|long'
+
+# Uses the builds of `make test`; without them it makes the release only.
+test-sqlite: ## test the extension for SQLite: a minute after `make test`
+	@scripts/setup.sh sqlite
+	@cmake -S . -B build -DBESOM_WERROR=ON -DBESOM_TESTS=ON
+	@cmake --build build -j$(JOBS) --target sqlite_programs
+	ctest --test-dir build -j$(JOBS) --output-on-failure --no-tests=error -L sqlite
+	@[ ! -e build/asan/CMakeCache.txt ] || { cmake --build build/asan -j$(JOBS) --target sqlite_programs && \
+	  ctest --test-dir build/asan -j$(JOBS) --output-on-failure --no-tests=error -L sqlite; }
 
 cross: ## saved filters are the same bytes on s390x and aarch64, under qemu: half a minute
 	@scripts/setup.sh cross

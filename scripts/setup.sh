@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# setup.sh demo|check|report|test|cross: installs the Debian packages that are missing for a make target.
+# setup.sh demo|check|report|test|sqlite|cross: installs the Debian packages that are missing for a make target.
 set -eu
 
 demo=(gcc libc6-dev make cmake libxxhash-dev liblmdb-dev)
 check=(gcc libc6-dev make cmake libxxhash-dev libcmocka-dev binutils)
 report=("${demo[@]}" librocksdb-dev python3 gnuplot-nox git)
 test=("${report[@]}" binutils pkg-config libcmocka-dev clang clang-format-14 libclang-rt-14-dev
-  libhiredis-dev redis-server chromium chromium-driver valgrind)
+  libhiredis-dev redis-server chromium chromium-driver valgrind libsqlite3-dev sqlite3)
+
+sqlite=(gcc libc6-dev make cmake libxxhash-dev libcmocka-dev binutils coreutils libsqlite3-dev sqlite3 python3)
 
 cross=(gcc libc6-dev libxxhash-dev gcc-s390x-linux-gnu libc6-dev-s390x-cross gcc-aarch64-linux-gnu
   libc6-dev-arm64-cross qemu-user)
@@ -16,9 +18,10 @@ demo) wanted=("${demo[@]}") ;;
 check) wanted=("${check[@]}") ;;
 report) wanted=("${report[@]}") ;;
 test) wanted=("${test[@]}") ;;
+sqlite) wanted=("${sqlite[@]}") ;;
 cross) wanted=("${cross[@]}") ;;
 *)
-  echo "usage: $0 demo|check|report|test|cross" >&2
+  echo "usage: $0 demo|check|report|test|sqlite|cross" >&2
   exit 2
   ;;
 esac

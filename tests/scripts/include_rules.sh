@@ -16,7 +16,7 @@ allowed() {
   src/guard/*) REPLY='src/core/* src/filter.h include/*' ;;
   cli/* | bench/*) REPLY='include/* program/*' ;;
   redis/*) REPLY='include/* program/counters.h program/config_text.h' ;;
-  program/* | examples/*) REPLY='include/*' ;;
+  program/* | examples/* | sqlite/*) REPLY='include/*' ;;
   *) REPLY='*' ;; # src/*.c connects the parts
   esac
 }
@@ -74,7 +74,7 @@ may_include() {
 }
 
 dirs=()
-for dir in src program cli redis bench examples; do
+for dir in src program cli redis sqlite bench examples; do
   if [[ -d $dir ]]; then dirs+=("$dir"); fi
 done
 

@@ -66,7 +66,7 @@ if [[ $# -gt 0 ]]; then
   paths=("$@")
 else
   paths=()
-  for path in include src cli program redis bench examples tests docs fuzz scripts cmake Makefile \
+  for path in include src cli program redis sqlite bench examples tests docs fuzz scripts cmake Makefile \
     CMakeLists.txt README.md CONTRIBUTING.md CHANGELOG.md; do
     if [[ -e $path ]]; then paths+=("$path"); fi
   done
