@@ -108,21 +108,33 @@ ALWAYS_INLINE enum answer answer_of_long(const struct qtable *t, const uint8_t *
 }
 
 /*
- * The answer of the matches that are heads without a tag. YES if one of them is a fingerprint of
- * one slot: a head follows, or the next run. Else their further slots are compared with the suffix.
- * Queries for fixed false positives end here, so it must be fast.
+ * The answer of matches that are heads of several slots each. `last`: the slots that end a
+ * fingerprint. Not inline: most matches have one slot.
  */
-ALWAYS_INLINE enum answer answer_of(const struct qtable *t, const uint8_t *block, uint64_t matches,
-                                    uint64_t suffix, unsigned width) {
-  uint64_t heads = block_heads(t, block), last = heads >> 1 | block_word(t, block, WORD_END);
-  matches &= heads & ~block_tags(t, block);
-  if (matches & last) return ANSWER_YES;
+static __attribute__((noinline)) enum answer answer_of_multislot(const struct qtable *t,
+                                                                 const uint8_t *block,
+                                                                 uint64_t matches, uint64_t last,
+                                                                 besom_digest d, unsigned width) {
+  uint64_t suffix = suffix_of(t, d, width);
   enum answer answer = ANSWER_NO;
   for (; matches && answer == ANSWER_NO; matches &= matches - 1) {
     unsigned i = trailing_zeros(matches);
     answer = answer_of_long(t, block, i, i + trailing_zeros(last >> i), suffix, width);
   }
   return answer;
+}
+
+/*
+ * The answer of the slots of a run that have the digest's remainder: of those that are heads
+ * without a tag. YES if one of them is a fingerprint of one slot: a head follows, or the next run.
+ * Else their further slots are compared with the digest.
+ */
+ALWAYS_INLINE enum answer answer_of(const struct qtable *t, const uint8_t *block, uint64_t matches,
+                                    besom_digest d, unsigned width) {
+  uint64_t heads = block_heads(t, block), last = heads >> 1 | block_word(t, block, WORD_END);
+  matches &= heads & ~block_tags(t, block);
+  if (LIKELY(matches & last)) return ANSWER_YES;
+  return matches ? answer_of_multislot(t, block, matches, last, d, width) : ANSWER_NO;
 }
 
 #endif

@@ -134,6 +134,8 @@ struct qtable_ops {
    * tables only.
    */
   enum answer (*contains_in_block)(const struct qtable *t, besom_digest d);
+  /* contains for runs that leave the block of their quotient; works for all. */
+  enum answer (*contains_far)(const struct qtable *t, besom_digest d);
   /* contains that reads only the block of the quotient, as contains_in_block, and finds the run. */
   enum answer (*contains_run)(const struct qtable *t, besom_digest d, struct block_run *run);
   /*
