@@ -349,6 +349,68 @@ static besom_status insert(struct qtable *t, besom_digest d, bool *present) {
   return insert_digest(t, d, present, WIDTH(t));
 }
 
+/* ------------------------------------------------------------------ removals */
+
+/* The fingerprint to remove: YES, its position and its run. */
+struct removal {
+  enum answer found;
+  uint64_t position;
+  struct run run;
+};
+
+/*
+ * Whether the slots with the remainder, *matches, hold fingerprints of it: *matches become those.
+ * MAYBE if one of them has several slots.
+ */
+ALWAYS_INLINE enum answer single_slots(const struct qtable *t, const uint8_t *block,
+                                       uint64_t *matches) {
+  if (t->further_slots) {
+    uint64_t heads = block_heads(t, block), last = heads >> 1 | block_word(t, block, WORD_END);
+    *matches &= heads;
+    if (UNLIKELY(*matches & ~last)) return ANSWER_MAYBE;
+  }
+  return *matches ? ANSWER_YES : ANSWER_NO;
+}
+
+/* For runs that leave their block. */
+static __attribute__((noinline)) struct removal find_far(const struct qtable *t, uint64_t quotient,
+                                                         uint64_t remainder) {
+  struct removal r = {.run = besom__find_run(t, quotient)};
+  for (uint64_t b = r.run.start / 64; 64 * b < r.run.end; b++) {
+    uint64_t matches = slots_equal(t, block_at(t, b), remainder, WIDTH(t)) & run_in_block(r.run, b);
+    enum answer found = single_slots(t, block_at(t, b), &matches);
+    if (found == ANSWER_NO) continue;
+    r.found = found;
+    if (found == ANSWER_MAYBE) break;
+    r.position = 64 * b + 63 - leading_zeros(matches);
+  }
+  return r;
+}
+
+ALWAYS_INLINE struct removal find_removal(const struct qtable *t, struct target at,
+                                          unsigned width) {
+  unsigned i = at.quotient % 64;
+  uint64_t run = run_from_quotient(t, at.block, i), start = at.quotient & ~UINT64_C(63);
+  if (UNLIKELY(run & FAR_SLOTS)) return find_far(t, at.quotient, at.remainder);
+  uint64_t matches = (uint64_t)(slots_equal_32(t, at.block, i, at.remainder, width) & run) << i;
+  run <<= i;
+  enum answer found = single_slots(t, at.block, &matches);
+  return (struct removal){found,
+                          start + 63 - leading_zeros(matches),
+                          {start + trailing_zeros(run), start + 64 - leading_zeros(run)}};
+}
+
+static enum answer remove_last(struct qtable *t, besom_digest d) {
+  unsigned width = WIDTH(t);
+  struct target at = target_of(t, d, width);
+  if (UNLIKELY(has_tags(t))) return ANSWER_MAYBE;
+  struct removal r = find_removal(t, at, width);
+  if (LIKELY(r.found == ANSWER_YES)) take_slot(t, at.quotient, r.run, r.position, width);
+  return r.found;
+}
+
+/* ------------------------------------------------------------------ batches of inserts */
+
 #ifndef BESOM_SHARED
 
 /* Prefetches a block and the next one: most inserts shift no further. */
@@ -402,6 +464,7 @@ const struct qtable_ops OPS_NAME = {
     .contains_far = contains_far,
     .insert = insert,
     .insert_far = insert_far,
+    .remove_last = remove_last,
     .find = find,
     .next_equal = next_equal,
     .run_of = besom__find_run,

@@ -1,7 +1,7 @@
 /*
- * Single and batched queries of the quotient table against match.h, which decodes every fingerprint
- * of a run: in tables that are queried one by one and in larger ones, whose blocks are prefetched;
- * before and after fingerprints get extensions, counts and tags.
+ * Queries, single and batched, and removals of the quotient table, against match.h, which decodes
+ * every fingerprint of a run: in tables that are queried one by one and in larger ones, whose blocks
+ * are prefetched; before and after fingerprints get extensions, counts and tags.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -88,6 +88,22 @@ static void check_queries(const struct qtable *t) {
   free(d), free(exact), free(unsure), free(remainders);
 }
 
+/* What is left to the caller changes nothing; a removal removes one match of one slot. */
+static void check_removals(struct qtable *t) {
+  for (uint64_t i = 0; i < 2000; i++) {
+    besom_digest d = member(mix64(i) % (2 * members_of(t)));
+    uint64_t used = t->used, last;
+    struct address a = address_of(d, t->slots);
+    uint64_t equal = t->ops->find(t, a.quotient, remainder_of(a, t->width), &last);
+    enum answer removed = t->ops->remove_last(t, d);
+    assert_true(removed == ANSWER_MAYBE ? t->extended > 0 : (removed == ANSWER_YES) == (equal > 0));
+    assert_int_equal(t->used, used - (removed == ANSWER_YES));
+    assert_int_equal(t->ops->find(t, a.quotient, remainder_of(a, t->width), &last),
+                     equal - (removed == ANSWER_YES));
+  }
+  assert_null(besom__qtable_check(t));
+}
+
 static void check_table(uint64_t slots, unsigned width, enum table_code code, enum isa isa) {
   struct qtable_shape shape = {slots, width, true, code, code == TAGS};
   struct qtable t = filled_table(shape, isa);
@@ -95,6 +111,7 @@ static void check_table(uint64_t slots, unsigned width, enum table_code code, en
   for (uint64_t i = 0; i < members_of(&t); i += EXTEND_EVERY) extend(&t, i);
   assert_true(t.extended > 0);
   check_queries(&t);
+  check_removals(&t);
   free(t.blocks);
 }
 
