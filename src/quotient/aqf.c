@@ -280,11 +280,11 @@ static bool leave_tombstone(struct aqf *a, const struct fingerprint *fp) {
   return besom__aqf_rewrite_in_reserve(a, fp, &tombstone) == BESOM_OK;
 }
 
-besom_status besom__aqf_remove(besom_filter *f, besom_digest d) {
-  struct aqf *a = aqf(f);
+/* For fingerprints of several slots: one of them may be the longest match. */
+static besom_status remove_longest(struct aqf *a, besom_digest d) {
   struct fingerprint fp;
-  if (besom__exceptions_has(&a->exceptions, d) || !longest_match(a, d, &fp)) return BESOM_NOT_FOUND;
-  f->items--;
+  if (!longest_match(a, d, &fp)) return BESOM_NOT_FOUND;
+  a->base.head.items--;
   if (fp.count == 1) {
     if (!leave_tombstone(a, &fp)) besom__aqf_delete(a, &fp);
     return BESOM_OK;
@@ -292,6 +292,17 @@ besom_status besom__aqf_remove(besom_filter *f, besom_digest d) {
   struct fingerprint less = fp;
   less.count--;
   return besom__aqf_rewrite(a, &fp, &less);
+}
+
+besom_status besom__aqf_remove(besom_filter *f, besom_digest d) {
+  struct aqf *a = aqf(f);
+  struct qtable *t = &a->base.table;
+  if (besom__exceptions_has(&a->exceptions, d)) return BESOM_NOT_FOUND;
+  enum answer removed = t->ops->remove_last(t, d);
+  if (UNLIKELY(removed == ANSWER_MAYBE)) return remove_longest(a, d);
+  if (removed == ANSWER_NO) return BESOM_NOT_FOUND;
+  f->items--;
+  return BESOM_OK;
 }
 
 besom_status besom__aqf_count(const besom_filter *f, besom_digest d, uint64_t *n) {

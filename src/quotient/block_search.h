@@ -7,6 +7,7 @@
 
 #include "core/address.h"
 #include "quotient/multislot.h"
+#include "quotient/walk.h"
 
 /* Where a query looks, and for what. */
 struct target {
@@ -25,33 +26,6 @@ ALWAYS_INLINE uint64_t suffix_of(const struct qtable *t, besom_digest d, unsigne
 }
 
 /* ------------------------------------------------------------------ the run of a quotient */
-
-/* The number of set bits of x below bit i. */
-ALWAYS_INLINE unsigned bits_set_below(uint64_t x, unsigned i) {
-#ifdef __BMI2__
-  return popcount(_bzhi_u64(x, i)); /* gcc 12 makes two instructions of the form below */
-#else
-  return popcount(x & bits_below(i));
-#endif
-}
-
-/* For `nth` with one bit k: the k-th set bit of x (from 0), 0 if there is none. 0 if nth is 0. */
-ALWAYS_INLINE uint64_t bit_number(uint64_t x, uint64_t nth) {
-#ifdef __BMI2__
-  return _pdep_u64(nth, x);
-#else
-  return nth ? select_bit(x, trailing_zeros(nth)) : 0;
-#endif
-}
-
-/*
- * Bit k of these, from 0, is where the run of the block's k-th occupied quotient begins, if the
- * quotient is not above it: the slot after the last of the run before. The last slot of the runs of
- * earlier blocks is slot offset-1, so that bit number 0 is the offset.
- */
-ALWAYS_INLINE uint64_t run_starts(const struct qtable *t, const uint8_t *block) {
-  return (block_word(t, block, WORD_END) << 1 | 1) & bits_from_any(block_offset(block));
-}
 
 /*
  * The slots of quotient i's run and perhaps some before slot i, as bits of a block. 0 if there is
@@ -108,21 +82,33 @@ ALWAYS_INLINE enum answer answer_of_long(const struct qtable *t, const uint8_t *
 }
 
 /*
- * The answer of the matches that are heads without a tag. YES if one of them is a fingerprint of
- * one slot: a head follows, or the next run. Else their further slots are compared with the suffix.
- * Queries for fixed false positives end here, so it must be fast.
+ * The answer of matches that are heads of several slots each. `last`: the slots that end a
+ * fingerprint. Not inline: most matches have one slot.
  */
-ALWAYS_INLINE enum answer answer_of(const struct qtable *t, const uint8_t *block, uint64_t matches,
-                                    uint64_t suffix, unsigned width) {
-  uint64_t heads = block_heads(t, block), last = heads >> 1 | block_word(t, block, WORD_END);
-  matches &= heads & ~block_tags(t, block);
-  if (matches & last) return ANSWER_YES;
+static __attribute__((noinline)) enum answer answer_of_multislot(const struct qtable *t,
+                                                                 const uint8_t *block,
+                                                                 uint64_t matches, uint64_t last,
+                                                                 besom_digest d, unsigned width) {
+  uint64_t suffix = suffix_of(t, d, width);
   enum answer answer = ANSWER_NO;
   for (; matches && answer == ANSWER_NO; matches &= matches - 1) {
     unsigned i = trailing_zeros(matches);
     answer = answer_of_long(t, block, i, i + trailing_zeros(last >> i), suffix, width);
   }
   return answer;
+}
+
+/*
+ * The answer of the slots of a run that have the digest's remainder: of those that are heads
+ * without a tag. YES if one of them is a fingerprint of one slot: a head follows, or the next run.
+ * Else their further slots are compared with the digest.
+ */
+ALWAYS_INLINE enum answer answer_of(const struct qtable *t, const uint8_t *block, uint64_t matches,
+                                    besom_digest d, unsigned width) {
+  uint64_t heads = block_heads(t, block), last = heads >> 1 | block_word(t, block, WORD_END);
+  matches &= heads & ~block_tags(t, block);
+  if (LIKELY(matches & last)) return ANSWER_YES;
+  return matches ? answer_of_multislot(t, block, matches, last, d, width) : ANSWER_NO;
 }
 
 #endif

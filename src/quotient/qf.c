@@ -64,9 +64,7 @@ static uint64_t find(const struct qtable *t, besom_digest d, uint64_t *quotient,
 /* Equal fingerprints cannot be distinguished. Removing the last one moves the fewest slots. */
 static besom_status remove_key(besom_filter *f, besom_digest d) {
   struct qtable *t = &quotient_filter(f)->table;
-  uint64_t quotient, last;
-  if (!find(t, d, &quotient, &last)) return BESOM_NOT_FOUND;
-  t->ops->delete_slot(t, quotient, last);
+  if (t->ops->remove_last(t, d) == ANSWER_NO) return BESOM_NOT_FOUND;
   f->items--;
   return BESOM_OK;
 }

@@ -24,27 +24,27 @@
 /* For runs that leave their block. */
 NOINLINE bool qf_has_far(const besom_filter *f, besom_digest d) {
   const struct qtable *t = &const_quotient_filter(f)->table;
-  struct address a = address_of(d, t->slots);
-  uint64_t last;
-  return t->ops->find(t, a.quotient, remainder_of(a, WIDTH(t)), &last);
+  return t->ops->contains_far(t, d) != ANSWER_NO;
+}
+
+/* For aqf: the answer of the filter, from that of its table. */
+ALWAYS_INLINE bool decide(const besom_filter *f, besom_digest d, enum answer answer) {
+  const struct aqf *a = const_aqf(f);
+  if (UNLIKELY(answer == ANSWER_MAYBE)) return f->kind->contains(f, d);
+  return answer == ANSWER_YES &&
+         (LIKELY(!a->exceptions.count) || !besom__exceptions_has(&a->exceptions, d));
 }
 
 NOINLINE bool aqf_has_far(const besom_filter *f, besom_digest d) {
-  const struct aqf *a = const_aqf(f);
-  if (!qf_has_far(f, d)) return false;
-  return !(a->base.table.extended || a->exceptions.count) || f->kind->contains(f, d);
+  const struct qtable *t = &const_quotient_filter(f)->table;
+  return decide(f, d, t->ops->contains_far(t, d));
 }
 
 /* For aqf: compares the matches of a block with the whole digest. */
 NOINLINE bool matches_exactly(const besom_filter *f, besom_digest d, const uint8_t *block,
                               uint64_t matches) {
-  const struct aqf *a = const_aqf(f);
-  const struct qtable *t = &a->base.table;
-  unsigned width = WIDTH(t);
-  enum answer answer = answer_of(t, block, matches, suffix_of(t, d, width), width);
-  if (UNLIKELY(answer == ANSWER_MAYBE)) return f->kind->contains(f, d);
-  return answer == ANSWER_YES &&
-         (LIKELY(!a->exceptions.count) || !besom__exceptions_has(&a->exceptions, d));
+  const struct qtable *t = &const_quotient_filter(f)->table;
+  return decide(f, d, answer_of(t, block, matches, d, WIDTH(t)));
 }
 
 /* The slots of the key's run that have its remainder, slot i is bit 0. */

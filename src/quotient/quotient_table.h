@@ -134,6 +134,8 @@ struct qtable_ops {
    * tables only.
    */
   enum answer (*contains_in_block)(const struct qtable *t, besom_digest d);
+  /* contains for runs that leave the block of their quotient; works for all. */
+  enum answer (*contains_far)(const struct qtable *t, besom_digest d);
   /* contains that reads only the block of the quotient, as contains_in_block, and finds the run. */
   enum answer (*contains_run)(const struct qtable *t, besom_digest d, struct block_run *run);
   /*
@@ -156,6 +158,12 @@ struct qtable_ops {
   /* insert of a quotient and a remainder, for what insert_in_block (block_insert.h) does not do. */
   besom_status (*insert_far)(struct qtable *t, uint64_t quotient, uint64_t remainder,
                              bool *present);
+  /*
+   * Removes the last fingerprint with the digest's quotient and remainder: YES; NO if there is
+   * none. MAYBE, with nothing changed, if one of them has several slots or may have a tag: the
+   * caller must decode them.
+   */
+  enum answer (*remove_last)(struct qtable *t, besom_digest d);
   /* Appends the remainders of ascending digests to a table that is being filled. INVALID, FULL: see
    * the appender. */
   besom_status (*append)(struct qtable_appender *a, const besom_digest *d, size_t n);

@@ -1,8 +1,8 @@
 /*
- * Shifting slots up by one to make room for another: for table_ops.c, table_slots.c and
- * block_insert.h.
+ * Shifting slots up by one to make room for another, and down to delete one: for table_ops.c,
+ * table_slots.c and block_insert.h.
  *
- * `moved` are the slots of a block that move up by one, as bits: from the new slot's position, `lo`
+ * Up: `moved` are the slots of a block that move up by one, as bits: from the new slot's position, `lo`
  * as a bit, to the one before the empty slot; or all from lo on, if the last slot of the block
  * moves on to the next block.
  */
@@ -131,6 +131,87 @@ ALWAYS_INLINE void put_slot(struct qtable *t, uint64_t quotient, uint64_t positi
   if (empty / 64 > quotient / 64) raise_offset(block);
   for (uint64_t b = quotient / 64 + 1; b < position / 64; b++) raise_offset(block_at(t, b));
   t->used++;
+}
+
+/* ------------------------------------------------------------------ down */
+
+/*
+ * Bits lo+1 .. hi of `words` words move down by one. Bit hi becomes bit 0 of the word in `after`,
+ * or 0 if that is NULL.
+ */
+ALWAYS_INLINE void pull_bits(uint8_t *block, const uint8_t *after, unsigned at, unsigned words,
+                             unsigned lo, unsigned hi) {
+  uint64_t moved = bits_between(lo, hi), below_hi = moved & (moved >> 1);
+  for (unsigned j = 0; j < words; j++, at += 8) {
+    uint64_t word = load64_shared(block + at), in = after ? load64_shared(after + at) & 1 : 0;
+    store64_shared(block + at, (word & ~moved) | (word >> 1 & below_hi) | in << hi);
+  }
+}
+
+/*
+ * Slots lo+1 .. hi move down by one. Slot hi becomes the first slot of `after`, or empty if that is
+ * NULL.
+ */
+ALWAYS_INLINE void pull_slot(const struct qtable *t, uint8_t *block, const uint8_t *after,
+                             unsigned lo, unsigned hi, unsigned width) {
+  pull_bits(block, after, t->words_at + 8 * WORD_END, 1, lo, hi);
+  pull_bits(block, after, t->remainders_at, width % 8, lo, hi);
+  if (t->has_heads) pull_bits(block, after, t->heads_at, 1, lo, hi);
+  if (UNLIKELY(t->value_bits)) pull_bits(block, after, t->values_at, t->value_bits, lo, hi);
+  for (unsigned j = 0, at = t->remainders_at + 8 * (width % 8); j < width / 8; j++, at += 64) {
+    move_bytes_down(block + at, lo, hi);
+    store8_shared(block + at + hi, after ? load8_shared(after + at) : 0);
+  }
+}
+
+/*
+ * Each block after that of the quotient, up to the one of `last`, has one slot of earlier runs
+ * less. A saturated offset says only "255 or more", so the exact one is computed. It decreases by
+ * at most 64 per block: after a large one, the next blocks stay saturated in any case.
+ */
+static inline void lower_offsets(struct qtable *t, uint64_t quotient, uint64_t last) {
+  struct offset_hint hint = {0, 0};
+  for (uint64_t b = quotient / 64 + 1; b <= last / 64; b++) {
+    uint8_t *block = block_at(t, b);
+    unsigned offset = block_offset(block);
+    if (offset < OFFSET_SATURATED) {
+      set_block_offset(block, offset - 1);
+      continue;
+    }
+    uint64_t exact = runs_end_before_block(t, b, &hint) - 64 * b;
+    if (exact < OFFSET_SATURATED)
+      set_block_offset(block, exact);
+    else
+      b += (exact - OFFSET_SATURATED) / 64;
+  }
+}
+
+/*
+ * The bits of a run that loses its slot at the position: an empty run is not occupied; if it was
+ * the last slot, the one before ends the run. No branch: it could not be predicted.
+ */
+ALWAYS_INLINE void forget_in_run(struct qtable *t, uint64_t quotient, struct run run,
+                                 uint64_t position) {
+  uint64_t alone = run.start + 1 == run.end, ends = !alone & (position + 1 == run.end);
+  uint8_t *occupied = block_at(t, quotient / 64) + t->words_at + 8 * WORD_OCCUPIED;
+  store64_shared(occupied, load64_shared(occupied) & ~(alone << (quotient % 64)));
+  uint64_t end = position - ends;
+  uint8_t *word = block_at(t, end / 64) + t->words_at + 8 * WORD_END;
+  store64_shared(word, load64_shared(word) | ends << (end % 64));
+}
+
+/* Deletes the slot at the position from the run of the quotient. */
+ALWAYS_INLINE void take_slot(struct qtable *t, uint64_t quotient, struct run run, uint64_t position,
+                             unsigned width) {
+  uint64_t last = cluster_end_from(t, position) - 1; /* before the bits of the runs change */
+  forget_in_run(t, quotient, run, position);
+  uint8_t *block = block_at(t, position / 64);
+  unsigned lo = position % 64;
+  for (uint64_t b = position / 64; b < last / 64; b++, lo = 0, block += t->stride)
+    pull_slot(t, block, block + t->stride, lo, 63, width);
+  pull_slot(t, block, NULL, lo, last % 64, width);
+  lower_offsets(t, quotient, last);
+  t->used--;
 }
 
 #endif

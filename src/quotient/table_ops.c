@@ -62,15 +62,28 @@ static uint64_t next_equal(const struct qtable *t, uint64_t from, uint64_t run_e
 /* ------------------------------------------------------------------ single queries */
 
 /* For runs that leave their block. Not inline: it would slow down the fast path. */
-static __attribute__((noinline)) enum answer contains_far(const struct qtable *t, uint64_t quotient,
-                                                          uint64_t remainder) {
-  uint64_t last;
-  if (!t->ops->find(t, quotient, remainder, &last)) return ANSWER_NO;
-  return t->extended ? ANSWER_MAYBE : ANSWER_YES;
+static __attribute__((noinline)) enum answer query_far(const struct qtable *t, struct target at,
+                                                       besom_digest d) {
+  unsigned width = WIDTH(t);
+  struct run run = besom__find_run(t, at.quotient);
+  enum answer answer = ANSWER_NO;
+  for (uint64_t b = run.start / 64; answer == ANSWER_NO && 64 * b < run.end; b++) {
+    uint64_t matches = matches_in_block(t, b, run.start, run.end, at.remainder, width);
+    if (UNLIKELY(t->extended))
+      answer = answer_of(t, block_at(t, b), matches, d, width);
+    else if (matches)
+      answer = ANSWER_YES;
+  }
+  return answer;
 }
 
-ALWAYS_INLINE enum answer contains_elsewhere(const struct qtable *t, struct target at, bool flags) {
-  return (flags ? besom__contains_flagged_far : contains_far)(t, at.quotient, at.remainder);
+static enum answer contains_far(const struct qtable *t, besom_digest d) {
+  return query_far(t, target_of(t, d, WIDTH(t)), d);
+}
+
+ALWAYS_INLINE enum answer query_elsewhere(const struct qtable *t, struct target at, besom_digest d,
+                                          bool flags) {
+  return flags ? besom__contains_flagged_far(t, at.quotient, at.remainder) : query_far(t, at, d);
 }
 
 /*
@@ -78,7 +91,7 @@ ALWAYS_INLINE enum answer contains_elsewhere(const struct qtable *t, struct targ
  * the quotient's own slot are loaded together with the words. With `out`, tells where the run is.
  * With `flags`, the answer is MAYBE if a slot of the run may carry metadata.
  */
-ALWAYS_INLINE enum answer query_block(const struct qtable *t, struct target at, uint64_t suffix,
+ALWAYS_INLINE enum answer query_block(const struct qtable *t, struct target at, besom_digest d,
                                       struct block_run *out, bool flags, unsigned width) {
   unsigned i = at.quotient % 64;
   uint64_t run = run_from_quotient(t, at.block, i);
@@ -87,19 +100,19 @@ ALWAYS_INLINE enum answer query_block(const struct qtable *t, struct target at, 
   if (out) *out = (struct block_run){at.block, run << i, 64 - leading_zeros(run << i)};
   uint64_t equal = slots_equal_32(t, at.block, i, at.remainder, width) & run;
   if (!equal) return ANSWER_NO;
-  if (UNLIKELY(t->extended)) return answer_of(t, at.block, equal << i, suffix, width);
+  if (UNLIKELY(t->extended)) return answer_of(t, at.block, equal << i, d, width);
   return equal & heads_that_matter(t, at.block, at.remainder, width) >> i ? ANSWER_YES : ANSWER_NO;
 }
 
-ALWAYS_INLINE enum answer query(const struct qtable *t, struct target at, uint64_t suffix,
+ALWAYS_INLINE enum answer query(const struct qtable *t, struct target at, besom_digest d,
                                 bool flags, unsigned width) {
-  enum answer answer = query_block(t, at, suffix, NULL, flags, width);
-  return UNLIKELY(answer == ANSWER_ELSEWHERE) ? contains_elsewhere(t, at, flags) : answer;
+  enum answer answer = query_block(t, at, d, NULL, flags, width);
+  return UNLIKELY(answer == ANSWER_ELSEWHERE) ? query_elsewhere(t, at, d, flags) : answer;
 }
 
 static enum answer contains(const struct qtable *t, besom_digest d) {
   unsigned width = WIDTH(t);
-  return query(t, target_of(t, d, width), suffix_of(t, d, width), false, width);
+  return query(t, target_of(t, d, width), d, false, width);
 }
 
 /* ------------------------------------------------------------------ batches of queries */
@@ -126,24 +139,29 @@ ALWAYS_INLINE struct prefetched_run run_prefetched(const struct qtable *t, struc
  * yes if a slot of the run may carry metadata. If the run leaves its block: sets *elsewhere, or if
  * that is NULL, looks it up.
  */
-ALWAYS_INLINE bool query_prefetched(const struct qtable *t, struct target at, bool flags,
-                                    bool *elsewhere, unsigned width) {
+ALWAYS_INLINE bool query_prefetched(const struct qtable *t, struct target at, besom_digest d,
+                                    bool flags, bool *elsewhere, unsigned width) {
   struct prefetched_run run = run_prefetched(t, at);
   if (UNLIKELY(run.slots >> BATCH_SLOTS))
-    return elsewhere ? (*elsewhere = true) : contains_elsewhere(t, at, flags) != ANSWER_NO;
+    return elsewhere ? (*elsewhere = true) : query_elsewhere(t, at, d, flags) != ANSWER_NO;
   uint64_t equal = slots_equal_in(t, at.block, run.first, run.slots, at.remainder, width);
   if (flags) return (block_code(at.block) & flags_of_slots(run.slots << run.first)) | equal;
   return equal && equal & heads_that_matter(t, at.block, at.remainder, width) >> run.first;
 }
 
-/* Prefetches the words of a block, and the remainders where the run is expected. */
-ALWAYS_INLINE struct target prefetch(const struct qtable *t, besom_digest d, unsigned width) {
+/*
+ * Prefetches the words of a block, and the remainders where the run is expected. With `heads`, also
+ * the head word, which exact answers need.
+ */
+ALWAYS_INLINE struct target prefetch(const struct qtable *t, besom_digest d, bool heads,
+                                     unsigned width) {
   struct target at = target_of(t, d, width);
   const uint8_t *bytes = at.block + t->remainders_at + 8 * (width % 8);
   __builtin_prefetch(at.block);
   __builtin_prefetch(bytes - 1);
   for (unsigned j = 0; j < width / 8; j++)
     __builtin_prefetch(bytes + 64 * j + at.quotient % 64 + 4);
+  if (heads) __builtin_prefetch(at.block + t->heads_at);
   return at;
 }
 
@@ -153,12 +171,12 @@ ALWAYS_INLINE struct target prefetch(const struct qtable *t, besom_digest d, uns
 
 static enum answer contains_in_block(const struct qtable *t, besom_digest d) {
   unsigned width = WIDTH(t);
-  return query_block(t, target_of(t, d, width), suffix_of(t, d, width), NULL, false, width);
+  return query_block(t, target_of(t, d, width), d, NULL, false, width);
 }
 
 ALWAYS_INLINE struct target prefetch_shared(const struct qtable *t, const struct region *regions,
                                             besom_digest d, unsigned width) {
-  struct target at = prefetch(t, d, width);
+  struct target at = prefetch(t, d, false, width);
   __builtin_prefetch(&regions[at.quotient / REGION_SLOTS]);
   return at;
 }
@@ -176,7 +194,7 @@ static void contains_many_shared(const struct qtable *t, struct region *regions,
     if (i % 64 == 0) bitmap[i / 64] = unsure[i / 64] = 0;
     struct region *region = &regions[at.quotient / REGION_SLOTS];
     uint64_t version = region_version(region);
-    bool elsewhere = false, answer = query_prefetched(t, at, false, &elsewhere, width);
+    bool elsewhere = false, answer = query_prefetched(t, at, d[i], false, &elsewhere, width);
     bitmap[i / 64] |= (uint64_t)answer << (i % 64);
     unsure[i / 64] |= (uint64_t)(elsewhere | !region_unchanged(region, version)) << (i % 64);
   }
@@ -188,46 +206,72 @@ static void contains_many_shared(const struct qtable *t, struct region *regions,
 
 static enum answer contains_flagged(const struct qtable *t, besom_digest d) {
   unsigned width = WIDTH(t);
-  return query(t, target_of(t, d, width), suffix_of(t, d, width), true, width);
+  return query(t, target_of(t, d, width), d, true, width);
 }
 
 static enum answer contains_at(const struct qtable *t, uint64_t quotient, uint64_t remainder) {
   struct target at = {block_at(t, quotient / 64), quotient, remainder};
-  return query(t, at, 0, false, WIDTH(t));
+  return query(t, at, (besom_digest){0, 0}, false, WIDTH(t));
 }
 
 static enum answer contains_run(const struct qtable *t, besom_digest d, struct block_run *run) {
   unsigned width = WIDTH(t);
-  return query_block(t, target_of(t, d, width), suffix_of(t, d, width), run, false, width);
+  return query_block(t, target_of(t, d, width), d, run, false, width);
 }
 
 /* contains of a block that was prefetched; MAYBE if the run leaves its block. */
 ALWAYS_INLINE enum answer answer_prefetched(const struct qtable *t, struct target at,
                                             besom_digest d, unsigned width) {
   struct prefetched_run run = run_prefetched(t, at);
-  if (UNLIKELY(run.slots >> BATCH_SLOTS)) return contains_elsewhere(t, at, false);
+  if (UNLIKELY(run.slots >> BATCH_SLOTS)) return query_far(t, at, d);
   uint64_t equal = slots_equal_in(t, at.block, run.first, run.slots, at.remainder, width);
   if (!equal) return ANSWER_NO;
-  return answer_of(t, at.block, equal << run.first, suffix_of(t, d, width), width);
+  return answer_of(t, at.block, equal << run.first, d, width);
+}
+
+/*
+ * A table of this many bytes is in the cache before its second batch: prefetching and the detour
+ * around needless cache lines would only cost time.
+ */
+#define SMALL_TABLE (UINT64_C(1) << 18)
+
+/* query_many, one by one. */
+ALWAYS_INLINE void query_each(const struct qtable *t, const besom_digest *d, size_t n,
+                              uint64_t *bitmap, uint64_t *unsure, bool flags, unsigned width) {
+  for (size_t i = 0; i < n; i += 64) {
+    uint64_t answers = 0, maybes = 0;
+    size_t some = n - i < 64 ? n - i : 64;
+    for (size_t j = 0; j < some; j++) {
+      enum answer answer = query(t, target_of(t, d[i + j], width), d[i + j], flags, width);
+      answers |= (uint64_t)(unsure ? answer == ANSWER_YES : answer != ANSWER_NO) << j;
+      maybes |= (uint64_t)(answer == ANSWER_MAYBE) << j;
+    }
+    bitmap[i / 64] = answers;
+    if (unsure) unsure[i / 64] = maybes;
+  }
 }
 
 /* With `unsure`: exact answers, or MAYBE. */
 ALWAYS_INLINE void query_many(const struct qtable *t, const besom_digest *d, size_t n,
                               uint64_t *bitmap, uint64_t *unsure, bool flags, unsigned width) {
+  if (t->room / 64 * t->stride <= SMALL_TABLE) {
+    query_each(t, d, n, bitmap, unsure, flags, width);
+    return;
+  }
   struct target ahead[FETCH_AHEAD];
-  for (size_t i = 0; i < n && i < FETCH_AHEAD; i++) ahead[i] = prefetch(t, d[i], width);
+  for (size_t i = 0; i < n && i < FETCH_AHEAD; i++) ahead[i] = prefetch(t, d[i], unsure, width);
   for (size_t i = 0; i < n; i += 64) {
     uint64_t answers = 0, maybes = 0;
     size_t some = n - i < 64 ? n - i : 64;
     for (size_t j = 0; j < some; j++) {
       struct target *next = &ahead[j % FETCH_AHEAD], at = *next;
-      if (i + j + FETCH_AHEAD < n) *next = prefetch(t, d[i + j + FETCH_AHEAD], width);
+      if (i + j + FETCH_AHEAD < n) *next = prefetch(t, d[i + j + FETCH_AHEAD], unsure, width);
       if (unsure) {
         enum answer answer = answer_prefetched(t, at, d[i + j], width);
         answers |= (uint64_t)(answer == ANSWER_YES) << j;
         maybes |= (uint64_t)(answer == ANSWER_MAYBE) << j;
       } else {
-        answers |= (uint64_t)query_prefetched(t, at, flags, NULL, width) << j;
+        answers |= (uint64_t)query_prefetched(t, at, d[i + j], flags, NULL, width) << j;
       }
     }
     bitmap[i / 64] = answers;
@@ -305,6 +349,68 @@ static besom_status insert(struct qtable *t, besom_digest d, bool *present) {
   return insert_digest(t, d, present, WIDTH(t));
 }
 
+/* ------------------------------------------------------------------ removals */
+
+/* The fingerprint to remove: YES, its position and its run. */
+struct removal {
+  enum answer found;
+  uint64_t position;
+  struct run run;
+};
+
+/*
+ * Whether the slots with the remainder, *matches, hold fingerprints of it: *matches become those.
+ * MAYBE if one of them has several slots.
+ */
+ALWAYS_INLINE enum answer single_slots(const struct qtable *t, const uint8_t *block,
+                                       uint64_t *matches) {
+  if (t->further_slots) {
+    uint64_t heads = block_heads(t, block), last = heads >> 1 | block_word(t, block, WORD_END);
+    *matches &= heads;
+    if (UNLIKELY(*matches & ~last)) return ANSWER_MAYBE;
+  }
+  return *matches ? ANSWER_YES : ANSWER_NO;
+}
+
+/* For runs that leave their block. */
+static __attribute__((noinline)) struct removal find_far(const struct qtable *t, uint64_t quotient,
+                                                         uint64_t remainder) {
+  struct removal r = {.run = besom__find_run(t, quotient)};
+  for (uint64_t b = r.run.start / 64; 64 * b < r.run.end; b++) {
+    uint64_t matches = slots_equal(t, block_at(t, b), remainder, WIDTH(t)) & run_in_block(r.run, b);
+    enum answer found = single_slots(t, block_at(t, b), &matches);
+    if (found == ANSWER_NO) continue;
+    r.found = found;
+    if (found == ANSWER_MAYBE) break;
+    r.position = 64 * b + 63 - leading_zeros(matches);
+  }
+  return r;
+}
+
+ALWAYS_INLINE struct removal find_removal(const struct qtable *t, struct target at,
+                                          unsigned width) {
+  unsigned i = at.quotient % 64;
+  uint64_t run = run_from_quotient(t, at.block, i), start = at.quotient & ~UINT64_C(63);
+  if (UNLIKELY(run & FAR_SLOTS)) return find_far(t, at.quotient, at.remainder);
+  uint64_t matches = (uint64_t)(slots_equal_32(t, at.block, i, at.remainder, width) & run) << i;
+  run <<= i;
+  enum answer found = single_slots(t, at.block, &matches);
+  return (struct removal){found,
+                          start + 63 - leading_zeros(matches),
+                          {start + trailing_zeros(run), start + 64 - leading_zeros(run)}};
+}
+
+static enum answer remove_last(struct qtable *t, besom_digest d) {
+  unsigned width = WIDTH(t);
+  struct target at = target_of(t, d, width);
+  if (UNLIKELY(has_tags(t))) return ANSWER_MAYBE;
+  struct removal r = find_removal(t, at, width);
+  if (LIKELY(r.found == ANSWER_YES)) take_slot(t, at.quotient, r.run, r.position, width);
+  return r.found;
+}
+
+/* ------------------------------------------------------------------ batches of inserts */
+
 #ifndef BESOM_SHARED
 
 /* Prefetches a block and the next one: most inserts shift no further. */
@@ -355,8 +461,10 @@ extern const struct quotient_calls CALLS_NAME;
 
 const struct qtable_ops OPS_NAME = {
     .contains = contains,
+    .contains_far = contains_far,
     .insert = insert,
     .insert_far = insert_far,
+    .remove_last = remove_last,
     .find = find,
     .next_equal = next_equal,
     .run_of = besom__find_run,

@@ -33,70 +33,6 @@ enum answer besom__contains_flagged_far(const struct qtable *t, uint64_t quotien
 
 /* ------------------------------------------------------------------ one slot */
 
-/*
- * Bits lo+1 .. hi of `words` words move down by one. Bit hi becomes bit 0 of the word in `after`,
- * or 0 if that is NULL.
- */
-ALWAYS_INLINE void pull_bits(uint8_t *block, const uint8_t *after, unsigned at, unsigned words,
-                             unsigned lo, unsigned hi) {
-  uint64_t moved = bits_between(lo, hi);
-  for (unsigned j = 0; j < words; j++, at += 8) {
-    uint64_t word = load64_shared(block + at), in = after ? load64_shared(after + at) & 1 : 0;
-    store64_shared(block + at, (word & ~moved) | ((word & moved) >> 1 & moved) | in << hi);
-  }
-}
-
-/*
- * Slots lo+1 .. hi move down by one. Slot hi becomes the first slot of `after`, or empty if that is
- * NULL.
- */
-ALWAYS_INLINE void pull_slot(const struct qtable *t, uint8_t *block, const uint8_t *after,
-                             unsigned lo, unsigned hi, unsigned width) {
-  pull_bits(block, after, t->words_at + 8 * WORD_END, 1, lo, hi);
-  pull_bits(block, after, t->remainders_at, width % 8, lo, hi);
-  pull_bits(block, after, t->heads_at, t->has_heads, lo, hi);
-  pull_bits(block, after, t->values_at, t->value_bits, lo, hi);
-  for (unsigned j = 0, at = t->remainders_at + 8 * (width % 8); j < width / 8; j++, at += 64) {
-    move_bytes_down(block + at, lo, hi);
-    store8_shared(block + at + hi, after ? load8_shared(after + at) : 0);
-  }
-}
-
-/*
- * Each block after that of the quotient, up to the one of `last`, has one slot of earlier runs
- * less. A saturated offset says only "255 or more", so the exact one is computed. It decreases by
- * at most 64 per block: after a large one, the next blocks stay saturated in any case.
- */
-static void lower_offsets(struct qtable *t, uint64_t quotient, uint64_t last) {
-  struct offset_hint hint = {0, 0};
-  for (uint64_t b = quotient / 64 + 1; b <= last / 64; b++) {
-    uint8_t *block = block_at(t, b);
-    unsigned offset = block_offset(block);
-    if (offset < OFFSET_SATURATED) {
-      set_block_offset(block, offset - 1);
-      continue;
-    }
-    uint64_t exact = runs_end_before_block(t, b, &hint) - 64 * b;
-    if (exact < OFFSET_SATURATED)
-      set_block_offset(block, exact);
-    else
-      b += (exact - OFFSET_SATURATED) / 64;
-  }
-}
-
-/* Deletes the slot. `last` ends the cluster. The bits of the runs are already those afterwards. */
-static void shift_down(struct qtable *t, uint64_t quotient, uint64_t position, uint64_t last,
-                       unsigned width) {
-  for (uint64_t b = position / 64; b <= last / 64; b++) {
-    unsigned lo = b == position / 64 ? position % 64 : 0;
-    bool final = b == last / 64;
-    uint8_t *block = block_at(t, b);
-    pull_slot(t, block, final ? NULL : block + t->stride, lo, final ? last % 64 : 63, width);
-  }
-  lower_offsets(t, quotient, last);
-  t->used--;
-}
-
 besom_status besom__insert_slot(struct qtable *t, uint64_t quotient, uint64_t position,
                                 uint64_t bits) {
   unsigned width = t->width;
@@ -110,14 +46,8 @@ besom_status besom__insert_slot(struct qtable *t, uint64_t quotient, uint64_t po
 }
 
 void besom__delete_slot(struct qtable *t, uint64_t quotient, uint64_t position) {
-  struct run run = run_of(t, quotient);
-  uint64_t last = cluster_end_from(t, position) - 1; /* before the bits of the runs change */
   t->further_slots -= !is_head(t, position);
-  if (run.start + 1 == run.end)
-    set_bit(t, quotient, WORD_OCCUPIED, false);
-  else if (position + 1 == run.end)
-    set_bit(t, position - 1, WORD_END, true);
-  shift_down(t, quotient, position, last, t->width);
+  take_slot(t, quotient, run_of(t, quotient), position, t->width);
 }
 
 /* ------------------------------------------------------------------ merging, run by run */

@@ -8,6 +8,33 @@
 
 #include "quotient/quotient_table.h"
 
+/* The number of set bits of x below bit i. */
+ALWAYS_INLINE unsigned bits_set_below(uint64_t x, unsigned i) {
+#ifdef __BMI2__
+  return popcount(_bzhi_u64(x, i)); /* gcc 12 makes two instructions of the form below */
+#else
+  return popcount(x & bits_below(i));
+#endif
+}
+
+/* For `nth` with one bit k: the k-th set bit of x (from 0), 0 if there is none. 0 if nth is 0. */
+ALWAYS_INLINE uint64_t bit_number(uint64_t x, uint64_t nth) {
+#ifdef __BMI2__
+  return _pdep_u64(nth, x);
+#else
+  return nth ? select_bit(x, trailing_zeros(nth)) : 0;
+#endif
+}
+
+/*
+ * Bit k of these, from 0, is where the run of the block's k-th occupied quotient begins, if the
+ * quotient is not above it: the slot after the last of the run before. The last slot of the runs of
+ * earlier blocks is slot offset-1, so that bit number 0 is the offset.
+ */
+ALWAYS_INLINE uint64_t run_starts(const struct qtable *t, const uint8_t *block) {
+  return (block_word(t, block, WORD_END) << 1 | 1) & bits_from_any(block_offset(block));
+}
+
 /* Position of the k-th run end (from 0) at or after `from`; room if there are fewer. */
 static inline uint64_t run_end_from(const struct qtable *t, uint64_t from, uint64_t k) {
   uint64_t left = bits_from(from % 64);
@@ -138,15 +165,18 @@ static inline uint64_t first_empty_from(const struct qtable *t, uint64_t positio
 
 /*
  * The first position after `position`, a slot of a run, at which a run starts in its own slot or no
- * run is.
+ * run is: where as many runs have ended as have their quotient before it.
  */
 static inline uint64_t cluster_end_from(const struct qtable *t, uint64_t position) {
-  for (struct offset_hint hint = {0, 0};;) {
-    uint64_t end = runs_end_up_to(t, position, &hint);
-    if (end > t->room) end = t->room; /* a damaged table, or a torn read */
-    if (end <= position + 1 || end >= t->room) return end <= position ? position + 1 : end;
-    position = end - 1;
+  uint64_t after = bits_from(position % 64) << 1;
+  for (uint64_t b = position / 64; b < t->room / 64; b++, after = ~UINT64_C(0)) {
+    const uint8_t *block = block_at(t, b);
+    uint64_t own = bits_from_any(block_offset(block)); /* what earlier runs do not reach */
+    uint64_t ends = block_word(t, block, WORD_END) & own;
+    uint64_t here = equal_ranks(block_word(t, block, WORD_OCCUPIED), ends) & own & after;
+    if (here) return 64 * b + trailing_zeros(here);
   }
+  return t->room;
 }
 
 #endif
