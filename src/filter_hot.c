@@ -3,7 +3,9 @@
  * query_calls, struct insert_calls in filter.h), chosen when the filter is made. So a public call
  * has no branches for what the filter is: concurrent, mapped, busy, of which hash.
  */
-#include "filter.h"
+#include "snapshot.h"
+
+#define NOINLINE static __attribute__((noinline))
 
 /* -------------------------------------------------------------- public calls */
 
@@ -75,25 +77,58 @@ static const struct query_calls keyed_queries = {
     .contains_digest = general_contains_digest,
 };
 
-/* Of concurrent filters: the current filter has tables of its own. */
-static bool snapshot_contains(const besom_filter *f, const void *key, size_t len) {
+/*
+ * Of concurrent filters: the current filter has tables of its own. Most calls come from a thread
+ * that has a reader slot (snapshot.h); the others enter by the general way.
+ */
+NOINLINE bool snapshot_contains_slowly(const besom_filter *f, const void *key, size_t len) {
   struct reader r = besom__snapshot_enter(f);
   bool answer = r.filter->queries->contains(r.filter, key, len);
   besom__reader_leave(r);
   return answer;
 }
 
-static bool snapshot_contains_u64(const besom_filter *f, uint64_t key) {
+static bool snapshot_contains(const besom_filter *f, const void *key, size_t len) {
+  struct reader_slot *slot = free_slot(f->snapshot);
+  if (UNLIKELY(!slot)) return snapshot_contains_slowly(f, key, len);
+  slot_enter(f->snapshot, slot);
+  const besom_filter *now = current_filter(f->snapshot);
+  bool answer = now->queries->contains(now, key, len);
+  slot_leave(slot);
+  return answer;
+}
+
+NOINLINE bool snapshot_contains_u64_slowly(const besom_filter *f, uint64_t key) {
   struct reader r = besom__snapshot_enter(f);
   bool answer = r.filter->queries->contains_u64(r.filter, key);
   besom__reader_leave(r);
   return answer;
 }
 
-static bool snapshot_contains_digest(const besom_filter *f, besom_digest d) {
+static bool snapshot_contains_u64(const besom_filter *f, uint64_t key) {
+  struct reader_slot *slot = free_slot(f->snapshot);
+  if (UNLIKELY(!slot)) return snapshot_contains_u64_slowly(f, key);
+  slot_enter(f->snapshot, slot);
+  const besom_filter *now = current_filter(f->snapshot);
+  bool answer = now->queries->contains_u64(now, key);
+  slot_leave(slot);
+  return answer;
+}
+
+NOINLINE bool snapshot_contains_digest_slowly(const besom_filter *f, besom_digest d) {
   struct reader r = besom__snapshot_enter(f);
   bool answer = r.filter->queries->contains_digest(r.filter, d);
   besom__reader_leave(r);
+  return answer;
+}
+
+static bool snapshot_contains_digest(const besom_filter *f, besom_digest d) {
+  struct reader_slot *slot = free_slot(f->snapshot);
+  if (UNLIKELY(!slot)) return snapshot_contains_digest_slowly(f, d);
+  slot_enter(f->snapshot, slot);
+  const besom_filter *now = current_filter(f->snapshot);
+  bool answer = now->queries->contains_digest(now, d);
+  slot_leave(slot);
   return answer;
 }
 
@@ -123,7 +158,17 @@ static const struct insert_calls general_inserts = {
     .insert_digest = general_insert_digest,
 };
 
-static besom_status snapshot_insert(besom_filter *f, const void *key, size_t len) {
+/* Enters a free slot; NULL: not entered, because there is none or because writers may not enter. */
+ALWAYS_INLINE struct reader_slot *slot_to_write(struct snapshot_handle *h) {
+  struct reader_slot *slot = free_slot(h);
+  if (UNLIKELY(!slot)) return NULL;
+  slot_enter(h, slot);
+  if (writers_may_enter(h)) return slot;
+  slot_leave(slot);
+  return NULL;
+}
+
+NOINLINE besom_status snapshot_insert_slowly(besom_filter *f, const void *key, size_t len) {
   struct reader r;
   besom_status status = besom__snapshot_enter_to_write(f, &r);
   if (status != BESOM_OK) return status;
@@ -132,7 +177,16 @@ static besom_status snapshot_insert(besom_filter *f, const void *key, size_t len
   return status;
 }
 
-static besom_status snapshot_insert_u64(besom_filter *f, uint64_t key) {
+static besom_status snapshot_insert(besom_filter *f, const void *key, size_t len) {
+  struct reader_slot *slot = slot_to_write(f->snapshot);
+  if (UNLIKELY(!slot)) return snapshot_insert_slowly(f, key, len);
+  besom_filter *now = current_filter(f->snapshot);
+  besom_status status = now->inserts->insert(now, key, len);
+  slot_leave(slot);
+  return status;
+}
+
+NOINLINE besom_status snapshot_insert_u64_slowly(besom_filter *f, uint64_t key) {
   struct reader r;
   besom_status status = besom__snapshot_enter_to_write(f, &r);
   if (status != BESOM_OK) return status;
@@ -141,12 +195,30 @@ static besom_status snapshot_insert_u64(besom_filter *f, uint64_t key) {
   return status;
 }
 
-static besom_status snapshot_insert_digest(besom_filter *f, besom_digest d) {
+static besom_status snapshot_insert_u64(besom_filter *f, uint64_t key) {
+  struct reader_slot *slot = slot_to_write(f->snapshot);
+  if (UNLIKELY(!slot)) return snapshot_insert_u64_slowly(f, key);
+  besom_filter *now = current_filter(f->snapshot);
+  besom_status status = now->inserts->insert_u64(now, key);
+  slot_leave(slot);
+  return status;
+}
+
+NOINLINE besom_status snapshot_insert_digest_slowly(besom_filter *f, besom_digest d) {
   struct reader r;
   besom_status status = besom__snapshot_enter_to_write(f, &r);
   if (status != BESOM_OK) return status;
   status = r.filter->inserts->insert_digest(r.filter, d);
   besom__reader_leave(r);
+  return status;
+}
+
+static besom_status snapshot_insert_digest(besom_filter *f, besom_digest d) {
+  struct reader_slot *slot = slot_to_write(f->snapshot);
+  if (UNLIKELY(!slot)) return snapshot_insert_digest_slowly(f, d);
+  besom_filter *now = current_filter(f->snapshot);
+  besom_status status = now->inserts->insert_digest(now, d);
+  slot_leave(slot);
   return status;
 }
 

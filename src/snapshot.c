@@ -1,75 +1,66 @@
-/*
- * Snapshot handles: read-copy-update for concurrent filters (see struct reader in filter.h).
- *
- * A reader first announces itself in a reader slot and then loads the pointer to the current
- * filter. A writer that replaces the filter publishes the new pointer and then looks at the reader
- * slots. So a reader that the writer does not see has loaded the new pointer. Reader slots have a
- * cache line each; a thread finds its own by its stack address. The first reader of a slot owns it:
- * one atomic operation to enter, one plain store to leave. Further readers of the same slot are
- * counted.
- *
- * Grace period: readers announce themselves under one of two phases. The writer waits until nobody
- * is left under the other phase, makes that the phase of new readers, and does so once more. New
- * readers never prolong the wait.
- */
+/* Snapshot handles (snapshot.h): what happens rarely. */
+#include "snapshot.h"
+
 #include <string.h>
 
 #include "core/memory.h"
-#include "core/wait.h"
-#include "filter.h"
-
-#define SLOT_BITS 6
-#define READER_SLOTS (1u << SLOT_BITS)
-#define STACK_BITS 16 /* the stacks of two threads are further apart than this */
-
-/* Whether writers may enter. REPLACING: they wait. A task takes long: they get BUSY. */
-enum state { OPEN, REPLACING, TASK };
-
-struct reader_slot {
-  /* 1 + the phase of the reader that owns it; 0: none. */
-  _Alignas(CACHE_LINE) _Atomic uint64_t owner;
-  _Atomic uint64_t others[2]; /* number of further readers, by phase */
-};
-
-struct snapshot_handle {
-  _Atomic(besom_filter *) current;
-  atomic_uint state;
-  atomic_uint phase; /* of readers that enter */
-  void *memory;      /* the allocation that this is in */
-  struct reader_slot slots[READER_SLOTS];
-};
 
 #define HANDLE_BYTES (sizeof(struct snapshot_handle) + CACHE_LINE)
+#define PROBES 4 /* slots that a thread looks at */
 
 /* -------------------------------------------------------------- readers and writers */
 
-/* A slot per thread, as far as there are enough. */
-static struct reader_slot *own_slot(struct snapshot_handle *h) {
-  uint64_t stack = (uint64_t)(uintptr_t)__builtin_frame_address(0) >> STACK_BITS;
-  return &h->slots[stack * UINT64_C(0x9E3779B97F4A7C15) >> (64 - SLOT_BITS)];
+/* The slot of a thread, which it gets now or got earlier; if all are taken, one of another. */
+static struct reader_slot *own_slot(struct snapshot_handle *h, uintptr_t thread) {
+  unsigned first = first_slot_of(thread);
+  for (unsigned i = 0; h->asymmetric && i < PROBES; i++) {
+    struct reader_slot *slot = &h->slots[(first + i) % READER_SLOTS];
+    uintptr_t of = atomic_load_explicit(&slot->thread, memory_order_relaxed);
+    if (of == thread) return slot;
+    if (of == 0 && atomic_compare_exchange_strong(&slot->thread, &of, thread)) return slot;
+  }
+  return &h->slots[first];
+}
+
+/* Whether the reader becomes the owner of the slot. */
+static bool own(const struct snapshot_handle *h, struct reader_slot *slot, uintptr_t thread,
+                unsigned phase) {
+  uint64_t nobody = 0;
+  if (!h->asymmetric) return atomic_compare_exchange_strong(&slot->owner, &nobody, 1 + phase);
+  if (atomic_load_explicit(&slot->thread, memory_order_relaxed) != thread ||
+      atomic_load_explicit(&slot->owner, memory_order_relaxed))
+    return false;
+  atomic_store_explicit(&slot->owner, 1 + phase, memory_order_relaxed);
+  light_fence();
+  return true;
+}
+
+/* Announces a reader. Its filter is not set. */
+static struct reader announce(struct snapshot_handle *h) {
+  uintptr_t thread = thread_number();
+  struct reader_slot *slot = own_slot(h, thread);
+  unsigned phase = atomic_load_explicit(&h->phase, memory_order_relaxed);
+  bool owns = own(h, slot, thread, phase);
+  if (!owns) atomic_fetch_add(&slot->others[phase], 1);
+  return (struct reader){NULL, owns ? &slot->owner : &slot->others[phase], owns};
 }
 
 struct reader besom__snapshot_enter(const besom_filter *f) {
-  struct snapshot_handle *h = f->snapshot;
-  struct reader_slot *slot = own_slot(h);
-  unsigned phase = atomic_load_explicit(&h->phase, memory_order_relaxed);
-  uint64_t nobody = 0;
-  bool owns = atomic_compare_exchange_strong(&slot->owner, &nobody, 1 + phase);
-  if (UNLIKELY(!owns)) atomic_fetch_add(&slot->others[phase], 1);
-  return (struct reader){atomic_load(&h->current), owns ? &slot->owner : &slot->others[phase],
-                         owns};
+  struct reader r = announce(f->snapshot);
+  r.filter = current_filter(f->snapshot);
+  return r;
 }
 
 besom_status besom__snapshot_enter_to_write(const besom_filter *f, struct reader *r) {
   struct snapshot_handle *h = f->snapshot;
   for (unsigned times = 0;; besom__wait(&times)) {
-    *r = besom__snapshot_enter(f);
+    *r = announce(h);
     unsigned state = atomic_load(&h->state);
     if (LIKELY(state == OPEN)) break;
     besom__reader_leave(*r);
     if (state == TASK) return BESOM_BUSY;
   }
-  r->filter = atomic_load(&h->current); /* it may have been replaced before the state was OPEN */
+  r->filter = current_filter(h);
   return BESOM_OK;
 }
 
@@ -79,6 +70,7 @@ static bool has_readers(struct reader_slot *slot, unsigned phase) {
 
 /* Returns when every reader has left that is inside now. */
 static void wait_for_grace_period(struct snapshot_handle *h) {
+  if (h->asymmetric) besom__heavy_fence();
   for (int i = 0; i < 2; i++) {
     unsigned other = 1 - atomic_load(&h->phase), times = 0;
     for (unsigned s = 0; s < READER_SLOTS; s++)
@@ -141,6 +133,7 @@ static struct snapshot_handle *new_handle(const besom_allocator *allocator) {
   struct snapshot_handle *h =
       (struct snapshot_handle *)(memory + (0 - (uintptr_t)memory) % CACHE_LINE);
   h->memory = memory;
+  h->asymmetric = besom__prepare_heavy_fence();
   return h;
 }
 

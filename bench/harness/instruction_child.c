@@ -246,7 +246,9 @@ static void count_kind(child *c, const char *kind) {
 
 static const char *find_isa(const micro_plan *plan) {
   micro_case s;
-  micro_case_create(&s, "qf", plan);
+  micro_plan plain = *plan;
+  plain.concurrent = false;
+  micro_case_create(&s, "qf", &plain);
   const char *isa = s.stats.isa; /* static text */
   micro_case_free(&s);
   return isa;
@@ -260,7 +262,8 @@ int instruction_child(const instruction_plan *plan) {
                       .load = 0.9,
                       .rounds = 1,
                       .seed = BENCH_SEED,
-                      .isa = plan->isa},
+                      .isa = plan->isa,
+                      .concurrent = plan->concurrent},
              .data = {.keys = allocate(room, sizeof(uint64_t)),
                       .bitmap = allocate(room / 64 + 1, sizeof(uint64_t))},
              .driver = driver_create(),

@@ -6,6 +6,7 @@
 #ifndef BENCH_HARNESS_INSTRUCTION_LOOPS_H
 #define BENCH_HARNESS_INSTRUCTION_LOOPS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "harness/instruction_table.h"
@@ -26,6 +27,7 @@ typedef struct instruction_plan {
   uint64_t slots;
   const char *isa;   /* NULL for the fastest that valgrind knows */
   const char *kinds; /* a comma-separated list */
+  bool concurrent;   /* filters with BESOM_CONCURRENT */
 } instruction_plan;
 
 /*
@@ -35,11 +37,12 @@ typedef struct instruction_plan {
 int instruction_child(const instruction_plan *plan);
 
 /*
- * besom-bench instructions --child SLOTS ISA KINDS runs the child; ISA is "best" for NULL. --help
- * does not list it.
+ * besom-bench instructions --child SLOTS ISA KINDS FORM runs the child; ISA is "best" for NULL, FORM
+ * is "plain" or "concurrent". --help does not list it.
  */
 #define INSTRUCTION_CHILD "--child"
 #define BEST_ISA "best"
+#define CONCURRENT_FORM "concurrent"
 
 /*
  * The parent: runs the child and adds the counts to an empty table. Fails if valgrind is missing.

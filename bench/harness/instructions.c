@@ -68,6 +68,7 @@ static void read_budget(request *r) {
 static void complete_request(request *r, const char *kinds) {
   if (r->plan.isa && strcmp(r->plan.isa, "portable") != 0 && strcmp(r->plan.isa, "avx2") != 0)
     usage_error("--isa: '%s' is none of portable, avx2", r->plan.isa);
+  if (r->budget && r->plan.concurrent) usage_error("--budget: it is for plain filters");
   if (r->budget) read_budget(r);
   if (!r->plan.slots) r->plan.slots = DEFAULT_SLOTS;
   if (kinds)
@@ -135,11 +136,12 @@ static void compare(const request *r, const instruction_table *t) {
 /* ------------------------------------------------------------------ the command */
 
 static int run_child(int argc, char **argv) {
-  if (argc != 5) usage_error(INSTRUCTION_CHILD " takes SLOTS ISA KINDS");
+  if (argc != 6) usage_error(INSTRUCTION_CHILD " takes SLOTS ISA KINDS FORM");
   return instruction_child(
       &(instruction_plan){.slots = strtoull(argv[2], NULL, 10),
                           .isa = strcmp(argv[3], BEST_ISA) == 0 ? NULL : argv[3],
-                          .kinds = argv[4]});
+                          .kinds = argv[4],
+                          .concurrent = strcmp(argv[5], CONCURRENT_FORM) == 0});
 }
 
 static void parse(request *r, int argc, char **argv) {
@@ -150,6 +152,8 @@ static void parse(request *r, int argc, char **argv) {
        .count = &r->plan.slots, .least = 4096, .most = 1 << 26},
       {"--isa", "NAME", "use no faster instructions than portable or avx2; default avx2",
        .text = &r->plan.isa},
+      {"--concurrent", NULL, "count filters with BESOM_CONCURRENT, used by one thread",
+       .flag = &r->plan.concurrent},
       {"--csv", "FILE", "write CSV: kind,op,instructions; - for stdout, instead of the table",
        .text = &r->csv},
       {"--budget", "FILE", "fail if an operation takes 5 % more than in this file",

@@ -260,6 +260,8 @@ int micro_command(int argc, char **argv) {
        .text = &b.plan.isa},
       {"--options", "TEXT", "options of every listed kind, such as heads=no; not with --isa",
        .text = &b.plan.options},
+      {"--concurrent", NULL, "filters with BESOM_CONCURRENT, used by one thread",
+       .flag = &b.plan.concurrent},
       {"--p99", NULL, "add a column: the 99th percentile of single calls, in ns", .flag = &b.p99},
       {"--csv", NULL, "print CSV: kind,op,ns,ratio,value,spread, and p99 if asked for",
        .flag = &csv},

@@ -38,6 +38,7 @@ void micro_case_create(micro_case *s, const char *kind, const micro_plan *p) {
   hash_seed(p->seed, s->hash_seed);
   s->config.seed = s->hash_seed;
   s->config.options = p->options;
+  if (p->concurrent) s->config.flags = BESOM_CONCURRENT;
   if (p->isa) {
     snprintf(s->options, sizeof s->options, "isa=%s", p->isa);
     s->config.options = s->options;

@@ -17,6 +17,7 @@ typedef struct micro_plan {
   uint64_t seed;
   const char *isa;     /* NULL for the fastest available */
   const char *options; /* of every kind, instead of isa; NULL for none */
+  bool concurrent;     /* BESOM_CONCURRENT */
 } micro_plan;
 
 /* Keys in a filter at the load factor of the plan. */

@@ -66,8 +66,8 @@ static void sum_counters(struct aqf *a) {
   struct counter_deltas sum = {0};
   for (uint64_t i = 0; i < sync->n_regions; i++) {
     const struct counter_deltas *one = &sync->regions[i].deltas;
-    sum.items += one->items;
-    sum.members += one->members;
+    sum.items += one->items + one->inserted;
+    sum.members += one->members + one->inserted;
     sum.further_slots += one->further_slots;
     sum.extended += one->extended;
     sum.tombstones += one->tombstones;
@@ -91,6 +91,8 @@ void besom__publish_counters(const struct aqf *a) {
   atomic_store_explicit(&sync->has_credits, false, memory_order_relaxed);
   atomic_store_explicit(&sync->extension_slots, a->counters.slots, memory_order_relaxed);
   atomic_store_explicit(&sync->exceptions, a->exceptions.count, memory_order_relaxed);
+  if (a->base.table.further_slots)
+    atomic_store_explicit(&sync->has_further_slots, true, memory_order_relaxed);
   if (a->base.table.extended) atomic_store_explicit(&sync->extended, true, memory_order_relaxed);
 }
 

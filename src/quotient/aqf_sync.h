@@ -19,10 +19,11 @@ struct aqf_sync {
   uint64_t n_regions;
   void *memory; /* the allocation that holds this struct */
   size_t size;
-  _Atomic uint64_t exceptions; /* how many there are */
-  atomic_bool extended;        /* some fingerprints have extensions, or had */
-  atomic_bool has_credits;     /* some region may have credit that it does not need */
-  bool exclusive;              /* everything is locked, for a change */
+  _Atomic uint64_t exceptions;   /* how many there are */
+  atomic_bool extended;          /* some fingerprints have extensions, or had */
+  atomic_bool has_further_slots; /* some fingerprints have several slots, or had */
+  atomic_bool has_credits;       /* some region may have credit that it does not need */
+  bool exclusive;                /* everything is locked, for a change */
   _Alignas(CACHE_LINE) _Atomic uint64_t free_slots; /* of the capacity, without regions' credits */
   _Alignas(CACHE_LINE) _Atomic uint64_t extension_slots; /* as in struct aqf_counters */
   struct spinlock reserve;          /* held by a thread that may use the reserve for extensions */
@@ -57,6 +58,12 @@ bool besom__is_exception(const struct aqf *a, besom_digest d);
 static inline bool is_exception(const struct aqf *a, besom_digest d) {
   return UNLIKELY(atomic_load_explicit(&a->sync->exceptions, memory_order_relaxed)) &&
          besom__is_exception(a, d);
+}
+
+/* Whether a matching remainder may still be answered no. */
+static inline bool needs_exact_match(const struct aqf_sync *sync) {
+  return atomic_load_explicit(&sync->extended, memory_order_relaxed) ||
+         atomic_load_explicit(&sync->exceptions, memory_order_relaxed);
 }
 
 /* For a change of the exceptions. */

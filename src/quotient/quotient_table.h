@@ -69,9 +69,10 @@ struct block_run {
 enum table_code { NO_CODE, CODE, CODE_AND_BYTES, TAGS };
 
 struct qtable_ops;
-struct qtable_appender; /* appender.h */
-struct quotient_calls;  /* quotient_calls.h */
-struct region;          /* table_regions.h */
+struct qtable_appender;  /* appender.h */
+struct quotient_calls;   /* quotient_calls.h */
+struct concurrent_calls; /* concurrent_calls.h */
+struct region;           /* table_regions.h */
 
 struct qtable {
   uint8_t *blocks;
@@ -186,6 +187,7 @@ struct qtable_ops {
   besom_status (*merge)(const struct qtable *a, const struct qtable *b, struct qtable *into);
   const struct qtable_ops *shared;    /* the same for tables that several threads share */
   const struct quotient_calls *calls; /* of plain filters with such a table (quotient_calls.h) */
+  const struct concurrent_calls *concurrent_calls; /* the same for shared tables */
 };
 
 /*

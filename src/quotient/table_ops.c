@@ -12,6 +12,7 @@
 #endif
 
 #include "quotient/block_insert.h"
+#include "quotient/concurrent_calls.h"
 #include "quotient/quotient_calls.h"
 #include "quotient/table_regions.h"
 #include "quotient/table_slots.h"
@@ -455,9 +456,11 @@ static besom_status append(struct qtable_appender *appender, const besom_digest 
 #define SHARED_OPS_NAME JOIN(JOIN(besom__qtable_ops_shared, BESOM_ISA), BESOM_WIDTH)
 
 #define CALLS_NAME JOIN(JOIN(besom__quotient_calls, BESOM_ISA), BESOM_WIDTH)
+#define CONCURRENT_CALLS_NAME JOIN(JOIN(besom__concurrent_calls, BESOM_ISA), BESOM_WIDTH)
 
 extern const struct qtable_ops OPS_NAME, SHARED_OPS_NAME;
 extern const struct quotient_calls CALLS_NAME;
+extern const struct concurrent_calls CONCURRENT_CALLS_NAME;
 
 const struct qtable_ops OPS_NAME = {
     .contains = contains,
@@ -475,6 +478,7 @@ const struct qtable_ops OPS_NAME = {
 #ifdef BESOM_SHARED
     .contains_in_block = contains_in_block,
     .contains_many_shared = contains_many_shared,
+    .concurrent_calls = &CONCURRENT_CALLS_NAME,
 #else
     .contains_many = contains_many,
     .contains_many_exactly = contains_many_exactly,

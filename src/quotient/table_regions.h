@@ -35,7 +35,9 @@
 
 /* How much the counters of a filter changed in a region since they were summed, modulo 2^64. */
 struct counter_deltas {
-  uint64_t items, members, further_slots, extended, tombstones; /* members: slots of members */
+  uint64_t items, members; /* members: slots of members */
+  uint64_t inserted;       /* to add to both */
+  uint64_t further_slots, extended, tombstones;
 };
 
 /* Version: bit 0 = locked, bit 1 = being changed, the rest counts changes. */
@@ -87,18 +89,24 @@ static inline void reader_fence(void) {
 
 /*
  * Waits for the region's lock. With `change` the caller may change slots, and readers retry until
- * the region is unlocked. Without it only other writers wait.
+ * the region is unlocked. Without it only other writers wait. Returns the version before.
  */
-static inline void region_lock(struct region *r, bool change) {
+static inline uint64_t region_lock(struct region *r, bool change) {
   uint64_t taken = change ? REGION_LOCKED | REGION_CHANGING : REGION_LOCKED;
-  for (unsigned times = 0;; besom__wait(&times)) {
-    uint64_t version = atomic_load_explicit(&r->version, memory_order_relaxed);
-    if (!(version & REGION_LOCKED) &&
-        atomic_compare_exchange_weak_explicit(&r->version, &version, version | taken,
-                                              memory_order_acquire, memory_order_relaxed))
-      break;
-  }
+  uint64_t version = atomic_load_explicit(&r->version, memory_order_relaxed);
+  for (unsigned times = 0;
+       UNLIKELY(version & REGION_LOCKED) ||
+       UNLIKELY(!atomic_compare_exchange_weak_explicit(&r->version, &version, version | taken,
+                                                       memory_order_acquire, memory_order_relaxed));
+       version = atomic_load_explicit(&r->version, memory_order_relaxed))
+    besom__wait(&times);
   writer_fence();
+  return version;
+}
+
+/* region_unlock for a region that was locked with `change`, at this version. */
+static inline void region_unlock_changed(struct region *r, uint64_t version) {
+  atomic_store_explicit(&r->version, version + REGION_CHANGE, memory_order_release);
 }
 
 static inline void region_unlock(struct region *r) {

@@ -1,0 +1,150 @@
+/*
+ * The hot calls of concurrent aqf (struct query_calls and insert_calls of filter.h), and their
+ * batches of inserts. Compiled once per instruction set and width (table_variant.h), like
+ * quotient_calls.c. Each object exports its calls: besom__concurrent_calls_avx2_8 and so on.
+ *
+ * A query takes no lock, an insert one: that of the region of its key. Everything that needs more
+ * than one block is left to functions that are not inline.
+ */
+#define BESOM_SHARED 1
+
+#include "quotient/concurrent_calls.h"
+
+#include "quotient/block_insert.h"
+#include "quotient/table_variant.h"
+
+#define NOINLINE static __attribute__((noinline))
+#define CALL static __attribute__((flatten)) /* as in quotient_calls.c */
+#define MAX_SHORT_KEY 16                     /* bytes: the longest key that is hashed inline */
+#define FETCH_AHEAD 32                       /* keys of a batch whose blocks are prefetched */
+
+/* ------------------------------------------------------------------ queries */
+
+NOINLINE bool contains_generally(const besom_filter *f, besom_digest d) {
+  return f->kind->contains(f, d);
+}
+
+/*
+ * Flags of the filter are read after the version: if another thread raised one in this region, the
+ * new version says so.
+ */
+ALWAYS_INLINE bool has(const besom_filter *f, besom_digest d) {
+  const struct aqf_sync *sync = const_aqf(f)->sync;
+  unsigned width = WIDTH(&sync->query_table);
+  struct qtable t = with_constant_offsets(&sync->query_table, width);
+  struct target at = target_of(&t, d, width);
+  struct region *region = region_at(sync, at.quotient);
+  uint64_t version = region_version(region);
+  unsigned i = at.quotient % 64;
+  uint64_t run = run_from_quotient(&t, at.block, i);
+  uint64_t equal = slots_equal_32(&t, at.block, i, at.remainder, width) & run;
+  if (UNLIKELY(run & FAR_SLOTS)) return besom__concurrent_contains_far(f, d);
+  if (equal) {
+    if (UNLIKELY(needs_exact_match(sync))) return contains_generally(f, d);
+    t.further_slots = atomic_load_explicit(&sync->has_further_slots, memory_order_relaxed);
+    equal &= heads_that_matter(&t, at.block, at.remainder, width) >> i;
+  }
+  if (UNLIKELY(!region_unchanged(region, version))) return contains_generally(f, d);
+  return equal;
+}
+
+NOINLINE bool contains_long_key(const besom_filter *f, const void *key, size_t len) {
+  return f->kind->contains(f, hash_bytes(&f->hasher, key, len));
+}
+
+CALL bool contains(const besom_filter *f, const void *key, size_t len) {
+  if (UNLIKELY(len > MAX_SHORT_KEY)) return contains_long_key(f, key, len);
+  return has(f, xxh3_bytes(&f->hasher, key, len));
+}
+
+CALL bool contains_u64(const besom_filter *f, uint64_t key) {
+  return has(f, xxh3_u64(&f->hasher, key));
+}
+
+CALL bool contains_digest(const besom_filter *f, besom_digest d) {
+  return has(f, d);
+}
+
+/* ------------------------------------------------------------------ inserts */
+
+/*
+ * Inserts what takes one block. If that is not enough, or if an exception may have to be removed,
+ * besom__insert_locked does the rest. The block is prefetched, because the processor executes no
+ * later load before it has the lock.
+ */
+ALWAYS_INLINE besom_status add(besom_filter *f, besom_digest d, bool prefetched) {
+  const struct aqf_sync *sync = const_aqf(f)->sync;
+  unsigned width = WIDTH(&sync->query_table);
+  struct qtable t = with_constant_offsets(&sync->query_table, width);
+  struct address a = address_of(d, t.slots);
+  struct region *region = region_at(sync, a.quotient);
+  if (!prefetched) {
+    const uint8_t *block = block_at(&t, a.quotient / 64);
+    __builtin_prefetch(block, 1);
+    __builtin_prefetch(block + CACHE_LINE, 1);
+  }
+  uint64_t version = region_lock(region, true);
+  if (UNLIKELY(!region->credit || atomic_load_explicit(&sync->exceptions, memory_order_relaxed)))
+    return besom__insert_locked(f, d, region);
+  t.further_slots = atomic_load_explicit(&sync->has_further_slots, memory_order_relaxed);
+  if (UNLIKELY(insert_in_block(&t, a, true, width) != INSERTED))
+    return besom__insert_locked(f, d, region);
+  region->credit--;
+  region->deltas.inserted++;
+  region_unlock_changed(region, version);
+  return BESOM_OK;
+}
+
+NOINLINE besom_status insert_long_key(besom_filter *f, const void *key, size_t len) {
+  return f->kind->insert(f, hash_bytes(&f->hasher, key, len));
+}
+
+CALL besom_status insert(besom_filter *f, const void *key, size_t len) {
+  if (UNLIKELY(len > MAX_SHORT_KEY)) return insert_long_key(f, key, len);
+  return add(f, xxh3_bytes(&f->hasher, key, len), false);
+}
+
+CALL besom_status insert_u64(besom_filter *f, uint64_t key) {
+  return add(f, xxh3_u64(&f->hasher, key), false);
+}
+
+CALL besom_status insert_digest(besom_filter *f, besom_digest d) {
+  return add(f, d, false);
+}
+
+/* Prefetches the region, a block and the next one: most inserts shift no further. */
+ALWAYS_INLINE void prefetch_to_insert(const struct aqf_sync *sync, besom_digest d) {
+  uint64_t quotient = approximate_quotient(d, sync->query_table.slots);
+  const uint8_t *block = block_at(&sync->query_table, quotient / 64),
+                *end = block + 2 * sync->query_table.stride;
+  __builtin_prefetch(region_at(sync, quotient), 1);
+  for (; block < end; block += CACHE_LINE) __builtin_prefetch(block, 1);
+}
+
+static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n, size_t *done) {
+  const struct aqf_sync *sync = const_aqf(f)->sync;
+  besom_status status = BESOM_OK;
+  size_t i = 0;
+  for (; i < n && i < FETCH_AHEAD; i++) prefetch_to_insert(sync, d[i]);
+  for (i = 0; i < n; i++) {
+    if (i + FETCH_AHEAD < n) prefetch_to_insert(sync, d[i + FETCH_AHEAD]);
+    status = add(f, d[i], true);
+    if (UNLIKELY(status != BESOM_OK)) break;
+  }
+  *done = i;
+  return status;
+}
+
+/* ------------------------------------------------------------------ the exported symbol */
+
+#define CALLS_NAME JOIN(JOIN(besom__concurrent_calls, BESOM_ISA), BESOM_WIDTH)
+
+extern const struct concurrent_calls CALLS_NAME;
+
+const struct concurrent_calls CALLS_NAME = {
+    .queries = {.contains = contains,
+                .contains_u64 = contains_u64,
+                .contains_digest = contains_digest},
+    .inserts = {.insert = insert, .insert_u64 = insert_u64, .insert_digest = insert_digest},
+    .insert_many = insert_many,
+};

@@ -1,0 +1,98 @@
+#include "quotient/concurrent_aqf.h"
+#include "quotient/match.h"
+
+void besom__take_reserve(struct change *c) {
+  struct aqf *view = &c->view;
+  spin_lock(&c->filter->sync->reserve);
+  c->has_reserve = true;
+  uint64_t slots = atomic_load_explicit(&c->filter->sync->extension_slots, memory_order_relaxed);
+  c->extension_slots += slots;
+  view->counters.slots += slots;
+  view->base.table.used += slots;
+}
+
+/* Sets the members of the view that operations use. The regions are locked. */
+static void make_view(struct change *c) {
+  struct aqf *view = &c->view, *a = c->filter;
+  view->base.table = a->sync->query_table;
+  view->base.table.room = room_within(&a->sync->query_table, c->locks.end);
+  view->base.head.items = UNKNOWN_COUNT;
+  view->base.head.capacity = UNKNOWN_COUNT + c->home->credit;
+  view->counters.slots = c->extension_slots = 0;
+  view->counters.tombstones = a->keep_tombstones ? UNKNOWN_COUNT : 0;
+  view->counters.no_entries = 0;
+  view->exceptions = (struct exception_set){0};
+  view->reserve = a->reserve;
+  view->no_capacity = a->no_capacity;
+  view->keep_tombstones = a->keep_tombstones;
+  view->reverse = a->reverse;
+  view->view_of = a->view_of;
+}
+
+besom_filter *besom__view_take(struct change *c, besom_filter *f, uint64_t quotient, uint64_t slots,
+                               bool change) {
+  struct aqf *a = c->filter = aqf(f);
+  besom__lock_regions(&c->locks, a->sync->regions, &a->sync->query_table, quotient, change);
+  besom__lock_regions_to(&c->locks, &a->sync->query_table, quotient, slots);
+  c->home = region_at(a->sync, quotient);
+  c->has_reserve = c->has_exceptions = false;
+  besom__take_credit(a->sync, c->home, slots);
+  make_view(c);
+  return &c->view.base.head;
+}
+
+void besom__take_exceptions(struct change *c, besom_digest d) {
+  if (LIKELY(!is_exception(c->filter, d))) return;
+  besom__lock_exceptions(c->filter->sync);
+  c->has_exceptions = true;
+  c->view.exceptions = c->filter->exceptions;
+}
+
+void besom__release_exceptions(struct change *c) {
+  if (!c->has_exceptions) return;
+  c->filter->exceptions = c->view.exceptions;
+  c->has_exceptions = false;
+  atomic_store_explicit(&c->filter->sync->exceptions, c->view.exceptions.count,
+                        memory_order_relaxed);
+  besom__unlock_exceptions(c->filter->sync);
+  c->view.exceptions = (struct exception_set){0};
+}
+
+static void add_deltas(struct change *c) {
+  struct aqf_sync *sync = c->filter->sync;
+  struct counter_deltas *deltas = &c->home->deltas;
+  uint64_t members = member_slots(&c->view) - UNKNOWN_COUNT,
+           extension_slots = c->view.counters.slots - c->extension_slots;
+  deltas->items += c->view.base.head.items - UNKNOWN_COUNT;
+  deltas->members += members;
+  deltas->further_slots += c->view.base.table.further_slots - UNKNOWN_COUNT;
+  deltas->extended += c->view.base.table.extended - UNKNOWN_COUNT;
+  deltas->tombstones +=
+      c->filter->keep_tombstones ? c->view.counters.tombstones - UNKNOWN_COUNT : 0;
+  c->home->credit -= members;
+  if (c->view.base.table.extended > UNKNOWN_COUNT)
+    atomic_store_explicit(&sync->extended, true, memory_order_relaxed);
+  if (c->view.base.table.further_slots > UNKNOWN_COUNT)
+    atomic_store_explicit(&sync->has_further_slots, true, memory_order_relaxed);
+  if (extension_slots)
+    atomic_fetch_add_explicit(&sync->extension_slots, extension_slots, memory_order_relaxed);
+}
+
+besom_status besom__view_end(struct change *c, besom_status status) {
+  struct aqf_sync *sync = c->filter->sync;
+  add_deltas(c);
+  besom__return_credit(sync, c->home);
+  besom__release_exceptions(c);
+  if (c->has_reserve) spin_unlock(&sync->reserve);
+  besom__unlock_regions(&c->locks);
+  return status;
+}
+
+void besom__lock_to_adapt(struct change *c, besom_digest d, unsigned more) {
+  struct matching m = besom__matching_start(&c->view.base.table, d);
+  uint64_t n = 0;
+  while (besom__next_match(&m)) n++;
+  besom__lock_regions_to(&c->locks, &c->filter->sync->query_table, m.address.quotient,
+                         n * most_slots(c->filter) + more);
+  c->view.base.table.room = room_within(&c->filter->sync->query_table, c->locks.end);
+}
