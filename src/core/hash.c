@@ -19,6 +19,7 @@ static void set_seed(struct hasher *h, enum hash_id id, const uint8_t *seed) {
     store64(h->secret + 16 * i, piece.lo);
     store64(h->secret + 16 * i + 8, piece.hi);
   }
+  h->secret_u64 = load64(h->secret + 16) ^ load64(h->secret + 24);
 }
 
 besom_status besom__hasher_init(struct hasher *h, const char *name, const uint8_t *seed) {

@@ -23,6 +23,7 @@ struct hasher {
   enum hash_id id;
   uint8_t seed[SEED_BYTES];
   uint8_t secret[SECRET_BYTES]; /* for xxh3; derived from the seed */
+  uint64_t secret_u64;          /* the part of the secret for keys of 8 bytes */
 };
 
 /* If name is NULL, the default; if seed is NULL, a random one. Errors: BAD_OPTION, IO. */
@@ -46,10 +47,16 @@ ALWAYS_INLINE besom_digest xxh3_bytes(const struct hasher *h, const void *key, s
   return (besom_digest){x.high64, x.low64};
 }
 
+/*
+ * For keys of 4 to 8 bytes XXH3 uses the exclusive or of the secret's words at 16 and 24. A secret
+ * with the same exclusive or, one of them 0, gives the same digest with fewer instructions.
+ */
 ALWAYS_INLINE besom_digest xxh3_u64(const struct hasher *h, uint64_t key) {
-  uint8_t bytes[8];
+  uint8_t bytes[8], secret[32];
   store64(bytes, key);
-  XXH128_hash_t x = XXH3_len_4to8_128b(bytes, sizeof bytes, h->secret, 0);
+  store64(secret + 16, h->secret_u64);
+  store64(secret + 24, 0);
+  XXH128_hash_t x = XXH3_len_4to8_128b(bytes, sizeof bytes, secret, 0);
   return (besom_digest){x.high64, x.low64};
 }
 

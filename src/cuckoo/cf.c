@@ -4,27 +4,36 @@
  */
 #include "cuckoo/partial_key.h"
 
-static inline uint64_t alternate(const struct partial_key *p, uint64_t bucket,
-                                 uint64_t fingerprint) {
-  return alternate_within(p, bucket, fingerprint, p->table.buckets);
-}
+extern const struct partial_key_calls besom__cf_calls_portable_whole_bytes,
+    besom__cf_calls_portable_lanes, besom__cf_calls_portable_wide;
+
+#ifdef BESOM_X86_VARIANTS
+extern const struct partial_key_calls besom__cf_calls_avx2_whole_bytes, besom__cf_calls_avx2_lanes,
+    besom__cf_calls_avx2_wide, besom__cf_calls_avx512_whole_bytes, besom__cf_calls_avx512_lanes,
+    besom__cf_calls_avx512_wide;
+#endif
+
+static const struct partial_key_policy policy = {
+    .alternate = cf_alternate,
+    .calls =
+        {
+            [ISA_PORTABLE] = {&besom__cf_calls_portable_whole_bytes,
+                              &besom__cf_calls_portable_lanes, &besom__cf_calls_portable_wide},
+#ifdef BESOM_X86_VARIANTS
+            [ISA_AVX2] = {&besom__cf_calls_avx2_whole_bytes, &besom__cf_calls_avx2_lanes,
+                          &besom__cf_calls_avx2_wide},
+            [ISA_AVX512] = {&besom__cf_calls_avx512_whole_bytes, &besom__cf_calls_avx512_lanes,
+                            &besom__cf_calls_avx512_wide},
+#endif
+        },
+};
 
 static besom_status create(besom_filter *f, const besom_config *config) {
-  return besom__partial_key_create(f, config, alternate);
+  return besom__partial_key_create(f, config, &policy);
 }
 
 static besom_status load(besom_filter *f, struct sections_in *in) {
-  return besom__partial_key_load(f, in, alternate);
-}
-
-static bool contains(const besom_filter *f, besom_digest d) {
-  return partial_key_has(const_partial_key(f),
-                         partial_key_locate(const_partial_key(f), d, alternate));
-}
-
-static void contains_many(const besom_filter *f, const besom_digest *d, size_t n,
-                          uint64_t *bitmap) {
-  partial_key_contains_many(f, d, n, bitmap, alternate);
+  return besom__partial_key_load(f, in, &policy);
 }
 
 const struct besom_kind besom__cf = {
@@ -35,8 +44,6 @@ const struct besom_kind besom__cf = {
                           BESOM_CAN_ITERATE,
              .max_copies = MAX_COPIES},
     .create = create,
-    .contains = contains,
-    .contains_many = contains_many,
     .load = load,
     PARTIAL_KEY_OPERATIONS,
 };

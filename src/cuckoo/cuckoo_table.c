@@ -17,9 +17,11 @@ void besom__cuckoo_table_init(struct cuckoo_table *t, uint64_t buckets, unsigned
                              .buckets = buckets,
                              .width = width,
                              .bucket_bits = width * slots_per_bucket,
+                             .bucket_bytes = width * slots_per_bucket / 8,
                              .slots_per_bucket = slots_per_bucket};
   for (unsigned i = 0; width <= MAX_LANE_BITS && i < MAX_BUCKET_SLOTS; i++)
     t->lane_ones |= UINT64_C(1) << i * width;
+  t->minus_ones = -t->lane_ones;
   t->lane_tops = t->lane_ones << (width - 1);
 }
 
@@ -36,8 +38,7 @@ static bool is_lanes(const struct cuckoo_table *t) {
   return t->slots_per_bucket == MAX_BUCKET_SLOTS && t->width <= MAX_LANE_BITS;
 }
 
-bool besom__buckets_have_wide(const struct cuckoo_table *t, uint64_t a, uint64_t b,
-                              uint64_t entry) {
+bool besom__buckets_have(const struct cuckoo_table *t, uint64_t a, uint64_t b, uint64_t entry) {
   bool found = false;
   for (unsigned i = 0; i < MAX_BUCKET_SLOTS; i++) {
     found |= slot_get(t, a * MAX_BUCKET_SLOTS + i) == entry;

@@ -24,11 +24,14 @@ enum {
 struct cuckoo_table {
   uint8_t *bits;
   uint64_t buckets;
-  uint64_t lane_ones,
-      lane_tops;             /* a bucket of four as lanes of a word: lowest, highest bit of each */
   unsigned width;            /* bits per entry */
   unsigned bucket_bits;      /* bits per bucket */
   unsigned slots_per_bucket; /* 1 or 4 */
+  uint64_t bucket_bytes;     /* if a bucket has whole bytes; else rounded down */
+  /* A bucket of four as lanes of a word: */
+  uint64_t lane_ones;  /* the lowest bit of each lane */
+  uint64_t minus_ones; /* -lane_ones: adding it takes fewer instructions than subtracting */
+  uint64_t lane_tops;  /* the highest bit of each lane */
 };
 
 /* The bytes of a table; 0 if there can be no such table. */
@@ -78,22 +81,11 @@ ALWAYS_INLINE uint64_t zero_lanes(const struct cuckoo_table *t, uint64_t lanes) 
 
 /* The same, but only the lowest set bit is reliable, and whether there is one. Faster. */
 ALWAYS_INLINE uint64_t some_zero_lane(const struct cuckoo_table *t, uint64_t lanes) {
-  return (lanes - t->lane_ones) & ~lanes & t->lane_tops;
+  return (lanes + t->minus_ones) & ~lanes & t->lane_tops;
 }
 
-/* buckets_have for wider entries. Not inlined, to keep the common case small. */
-bool besom__buckets_have_wide(const struct cuckoo_table *t, uint64_t a, uint64_t b, uint64_t entry);
-
-/*
- * Whether the entry is in either bucket. Both are read at once, and no branch depends on the data.
- */
-ALWAYS_INLINE bool buckets_have(const struct cuckoo_table *t, uint64_t a, uint64_t b,
-                                uint64_t entry) {
-  if (UNLIKELY(t->width > MAX_LANE_BITS)) return besom__buckets_have_wide(t, a, b, entry);
-  uint64_t wanted = entry * t->lane_ones;
-  uint64_t in_a = some_zero_lane(t, bucket_lanes(t, a) ^ wanted);
-  return (in_a | some_zero_lane(t, bucket_lanes(t, b) ^ wanted)) != 0;
-}
+/* Whether the entry is in either bucket. */
+bool besom__buckets_have(const struct cuckoo_table *t, uint64_t a, uint64_t b, uint64_t entry);
 
 /* ------------------------------------------------------------------ buckets of any size */
 

@@ -1,9 +1,10 @@
 #include "cuckoo/partial_key.h"
 
 #include "core/memory.h"
+#include "core/options.h"
 #include "cuckoo/cuckoo_geometry.h"
 
-enum { MAX_BUCKETS_SEARCHED = 1000 };
+enum { MAX_BUCKETS_SEARCHED = 1000, MIN_CHUNK = 1 << 5, MAX_CHUNK = 1 << 16 };
 
 /* ------------------------------------------------------------------ create and destroy */
 
@@ -15,29 +16,61 @@ static const struct cuckoo_layout layout = {
     .partial_key = true,
 };
 
+static enum bucket_form form_of(unsigned width) {
+  return width > MAX_LANE_BITS ? WIDE : width % 2 ? LANES : WHOLE_BYTES;
+}
+
+/* Buckets that are left over at the end of the table belong to the last chunk. */
+static void make_chunks(struct chunks *c, uint64_t buckets) {
+  static const uint64_t sizes[CHUNK_SIZES] = {MIN_CHUNK, 1 << 7, 1 << 9, MAX_CHUNK};
+  for (unsigned i = 0; i < CHUNK_SIZES; i++) {
+    uint64_t whole = buckets & -sizes[i];
+    c->start_mask[i] = -sizes[i];
+    c->last[i] = whole ? whole - sizes[i] : 0;
+    c->size[i] = sizes[i];
+    c->last_size[i] = buckets - c->last[i];
+  }
+}
+
 /* If status is OK, sets the fields that follow from the table. */
-static besom_status ready(besom_filter *f, besom_status status, alternate_bucket alternate) {
+static besom_status ready(besom_filter *f, besom_status status,
+                          const struct partial_key_policy *policy, enum isa isa) {
   struct partial_key *p = partial_key(f);
   if (status != BESOM_OK) return status;
-  p->alternate = alternate;
+  p->policy = policy;
+  p->isa = isa;
+  p->calls = policy->calls[isa][form_of(p->table.width)];
   p->fingerprints = bits_below(p->table.width);
-  p->sum_mask = bits_below(64 - p->table.width);
-  p->sum_step = (p->sum_mask + 1) * SUM_MULTIPLIER;
+  make_chunks(&p->chunks, p->table.buckets);
   return BESOM_OK;
 }
 
+static besom_status read_options(const char *text, enum isa *isa) {
+  struct option option;
+  besom_status status;
+  *isa = besom__isa_best();
+  while ((status = besom__option_next(&text, &option)) == BESOM_OK) {
+    if (!besom__option_is(&option, "isa")) return BESOM_BAD_OPTION;
+    status = besom__isa_parse(option.value.data, option.value.len, isa);
+    if (status != BESOM_OK) return status;
+  }
+  return status == BESOM_END ? BESOM_OK : status;
+}
+
 besom_status besom__partial_key_create(besom_filter *f, const besom_config *config,
-                                       alternate_bucket alternate) {
-  if (config->options && *config->options) return BESOM_BAD_OPTION;
-  return ready(f, besom__cuckoo_create(f, &layout, config, 0, &partial_key(f)->table), alternate);
+                                       const struct partial_key_policy *policy) {
+  enum isa isa;
+  besom_status status = read_options(config->options, &isa);
+  if (status != BESOM_OK) return status;
+  status = besom__cuckoo_create(f, &layout, config, 0, &partial_key(f)->table);
+  return ready(f, status, policy, isa);
 }
 
 besom_status besom__partial_key_create_like(besom_filter *f, const besom_filter *model) {
   const struct partial_key *m = const_partial_key(model);
-  return ready(
-      f,
-      besom__cuckoo_table_new(f, &layout, m->table.buckets, m->table.width, &partial_key(f)->table),
-      m->alternate);
+  besom_status status =
+      besom__cuckoo_table_new(f, &layout, m->table.buckets, m->table.width, &partial_key(f)->table);
+  return ready(f, status, m->policy, m->isa);
 }
 
 void besom__partial_key_destroy(besom_filter *f) {
@@ -48,64 +81,74 @@ void besom__partial_key_destroy(besom_filter *f) {
 
 /* ------------------------------------------------------------------ keys */
 
+const struct query_calls *besom__partial_key_query_calls(const besom_filter *f) {
+  return f->hasher.id == HASH_XXH3 ? &const_partial_key(f)->calls->queries : NULL;
+}
+
+const struct insert_calls *besom__partial_key_insert_calls(const besom_filter *f) {
+  return f->hasher.id == HASH_XXH3 ? &const_partial_key(f)->calls->inserts : NULL;
+}
+
+bool besom__partial_key_contains(const besom_filter *f, besom_digest d) {
+  return const_partial_key(f)->calls->queries.contains_digest(f, d);
+}
+
+void besom__partial_key_contains_many(const besom_filter *f, const besom_digest *d, size_t n,
+                                      uint64_t *bitmap) {
+  const_partial_key(f)->calls->contains_many(f, d, n, bitmap);
+}
+
+besom_status besom__partial_key_insert(besom_filter *f, besom_digest d) {
+  return partial_key(f)->calls->inserts.insert_digest(f, d);
+}
+
+besom_status besom__partial_key_insert_many(besom_filter *f, const besom_digest *d, size_t n,
+                                            size_t *done) {
+  return partial_key(f)->calls->insert_many(f, d, n, done);
+}
+
+static uint64_t alternate_of(const struct partial_key *p, uint64_t bucket, uint64_t fingerprint) {
+  return p->policy->alternate(p, bucket, fingerprint);
+}
+
 static struct partial_key_location location_of(const besom_filter *f, besom_digest d) {
-  return partial_key_locate(const_partial_key(f), d, const_partial_key(f)->alternate);
+  const struct partial_key *p = const_partial_key(f);
+  uint64_t bucket = bucket_of(p, d), fingerprint = fingerprint_of(p, d);
+  return (struct partial_key_location){fingerprint, bucket, alternate_of(p, bucket, fingerprint)};
 }
 
 static besom_status moves_from(void *ctx, uint64_t slot, uint64_t *buckets, unsigned *n) {
   const struct partial_key *p = ctx;
   *n = 1;
-  buckets[0] = p->alternate(p, slot / MAX_BUCKET_SLOTS, slot_get(&p->table, slot));
+  buckets[0] = alternate_of(p, slot / MAX_BUCKET_SLOTS, slot_get(&p->table, slot));
   return BESOM_OK;
 }
 
-/* Both buckets are full. Finds a path to an empty slot before the first fingerprint moves. */
-static besom_status put_with_kicks(struct partial_key *p, struct partial_key_location at) {
+besom_status besom__partial_key_put_by_search(besom_filter *f, uint64_t fingerprint,
+                                              uint64_t bucket) {
+  struct partial_key *p = partial_key(f);
   struct cuckoo_moves moves = {moves_from, p, MAX_BUCKETS_SEARCHED};
   struct cuckoo_path path;
-  besom_status status =
-      besom__cuckoo_find_path(&p->table, (uint64_t[]){at.bucket, at.alternate}, 2, &moves, &path);
+  uint64_t starts[] = {bucket, alternate_of(p, bucket, fingerprint)};
+  besom_status status = besom__cuckoo_find_path(&p->table, starts, 2, &moves, &path);
   if (status != BESOM_OK) return status;
   for (unsigned i = path.moves; i--;)
     slot_set(&p->table, path.slots[i + 1], slot_get(&p->table, path.slots[i]));
-  slot_set(&p->table, path.slots[0], at.fingerprint);
-  p->kicks += path.moves;
-  if (path.moves > p->longest_chain) p->longest_chain = path.moves;
+  slot_set(&p->table, path.slots[0], fingerprint);
+  partial_key_count_kicks(p, path.moves);
+  f->items++;
   return BESOM_OK;
 }
 
-static besom_status put(besom_filter *f, struct partial_key_location at) {
+besom_status besom__partial_key_put_wide(besom_filter *f, uint64_t fingerprint, uint64_t bucket) {
   struct partial_key *p = partial_key(f);
-  if (UNLIKELY(f->items >= f->capacity)) return BESOM_FULL;
-  uint64_t slot = besom__bucket_find(&p->table, at.bucket, 0);
-  if (slot == NO_SLOT) slot = besom__bucket_find(&p->table, at.alternate, 0);
-  besom_status status = BESOM_OK;
-  if (LIKELY(slot != NO_SLOT))
-    slot_set(&p->table, slot, at.fingerprint);
-  else
-    status = put_with_kicks(p, at);
-  f->items += status == BESOM_OK;
-  return status;
-}
-
-besom_status besom__partial_key_insert(besom_filter *f, besom_digest d) {
-  return put(f, location_of(f, d));
-}
-
-/* Most keys fit into their first bucket, so only that one is prefetched. */
-besom_status besom__partial_key_insert_many(besom_filter *f, const besom_digest *d, size_t n,
-                                            size_t *done) {
-  enum { AHEAD = 16 };
-  const struct partial_key *p = const_partial_key(f);
-  besom_status status = BESOM_OK;
-  for (size_t i = 0; i < n && i < AHEAD; i++)
-    partial_key_fetch(p, scaled(d[i].hi, p->table.buckets));
-  for (*done = 0; *done < n; ++*done) {
-    if (*done + AHEAD < n) partial_key_fetch(p, scaled(d[*done + AHEAD].hi, p->table.buckets));
-    status = besom__partial_key_insert(f, d[*done]);
-    if (status != BESOM_OK) break;
-  }
-  return status;
+  uint64_t slot = besom__bucket_find(&p->table, bucket, 0);
+  if (slot == NO_SLOT)
+    slot = besom__bucket_find(&p->table, alternate_of(p, bucket, fingerprint), 0);
+  if (slot == NO_SLOT) return besom__partial_key_put_by_search(f, fingerprint, bucket);
+  slot_set(&p->table, slot, fingerprint);
+  f->items++;
+  return BESOM_OK;
 }
 
 /* Equal fingerprints are indistinguishable: removes any of them. */
@@ -130,6 +173,30 @@ besom_status besom__partial_key_count(const besom_filter *f, besom_digest d, uin
 
 /* ------------------------------------------------------------------ whole filters */
 
+static besom_status add_bucket(besom_filter *into, const struct cuckoo_table *from,
+                               uint64_t bucket) {
+  besom_status status = BESOM_OK;
+  for (unsigned i = 0; i < MAX_BUCKET_SLOTS && status == BESOM_OK; i++) {
+    uint64_t fingerprint = slot_get(from, bucket * MAX_BUCKET_SLOTS + i);
+    if (fingerprint) status = partial_key(into)->calls->put(into, fingerprint, bucket);
+  }
+  return status;
+}
+
+/*
+ * Adds one bucket of every smallest chunk, then the next of every one. In ascending order, each
+ * part of the table would be filled while its neighbours are half empty, and vacuum could be FULL.
+ */
+static besom_status add_chunk(besom_filter *into, const struct cuckoo_table *from, uint64_t start,
+                              uint64_t end) {
+  for (uint64_t first = start; first < start + MIN_CHUNK; first++)
+    for (uint64_t bucket = first; bucket < end; bucket += MIN_CHUNK) {
+      besom_status status = add_bucket(into, from, bucket);
+      if (status != BESOM_OK) return status;
+    }
+  return BESOM_OK;
+}
+
 /* Copies a, then inserts the fingerprints of b: inserting needs only the bucket and fingerprint. */
 besom_status besom__partial_key_merge(const besom_filter *a, const besom_filter *b,
                                       besom_filter *into) {
@@ -138,14 +205,12 @@ besom_status besom__partial_key_merge(const besom_filter *a, const besom_filter 
   if (a->items + b->items > into->capacity) return BESOM_FULL;
   memcpy(partial_key(into)->table.bits, x->bits, cuckoo_table_size(x));
   into->items = a->items;
-  for (uint64_t slot = 0; slot < cuckoo_table_slots(y); slot++) {
-    uint64_t fingerprint = slot_get(y, slot), bucket = slot / MAX_BUCKET_SLOTS;
-    if (!fingerprint) continue;
-    uint64_t alternate = partial_key(into)->alternate(partial_key(into), bucket, fingerprint);
-    besom_status status = put(into, (struct partial_key_location){fingerprint, bucket, alternate});
-    if (status != BESOM_OK) return status;
+  besom_status status = BESOM_OK;
+  for (uint64_t start = 0; start < y->buckets && status == BESOM_OK; start += MAX_CHUNK) {
+    uint64_t left = y->buckets - start;
+    status = add_chunk(into, y, start, start + (left < MAX_CHUNK ? left : MAX_CHUNK));
   }
-  return BESOM_OK;
+  return status;
 }
 
 void besom__partial_key_iter_start(const besom_filter *f, besom_iter *iter) {
@@ -164,7 +229,7 @@ besom_status besom__partial_key_iter_next(const besom_filter *f, besom_iter *ite
                            .remainder = fingerprint,
                            .count = 1,
                            .has_alternate = true,
-                           .alternate = p->alternate(p, bucket, fingerprint)};
+                           .alternate = alternate_of(p, bucket, fingerprint)};
     return BESOM_OK;
   }
   return BESOM_END;
@@ -177,6 +242,7 @@ double besom__partial_key_bits_per_key(double keys, double *fpr) {
 void besom__partial_key_stats(const besom_filter *f, struct stats_out *out) {
   const struct partial_key *p = const_partial_key(f);
   besom__cuckoo_stats(&layout, &p->table, p->table.width, &out->common);
+  out->common.isa = besom__isa_name(p->isa);
   besom__add_counter(out, "kicks", p->kicks);
   besom__add_counter(out, "longest_chain", p->longest_chain);
 }
@@ -197,8 +263,8 @@ void besom__partial_key_save(const besom_filter *f, struct sections_out *out) {
 }
 
 besom_status besom__partial_key_load(besom_filter *f, struct sections_in *in,
-                                     alternate_bucket alternate) {
+                                     const struct partial_key_policy *policy) {
   unsigned selector_bits;
-  return ready(f, besom__cuckoo_load(f, &layout, in, &partial_key(f)->table, &selector_bits),
-               alternate);
+  besom_status status = besom__cuckoo_load(f, &layout, in, &partial_key(f)->table, &selector_bits);
+  return ready(f, status, policy, besom__isa_best());
 }

@@ -4,15 +4,18 @@
  * follows from the first bucket and the fingerprint alone, and the first from the alternate in the
  * same way. So a fingerprint can be moved without its key.
  *
- * The kinds differ in the function that gives the alternate bucket. It is inlined into queries.
+ * The kinds differ in the function that gives the alternate bucket. The hot calls, in which it is
+ * inline, are compiled once per instruction set (partial_key_calls.h).
  */
 #ifndef BESOM_CUCKOO_PARTIAL_KEY_H
 #define BESOM_CUCKOO_PARTIAL_KEY_H
 
+#include "core/cpu.h"
 #include "cuckoo/cuckoo_table.h"
 #include "filter.h"
 
 enum { MIN_FINGERPRINT = 4, MAX_FINGERPRINT = 32, MAX_COPIES = 2 * MAX_BUCKET_SLOTS };
+enum { CHUNK_SIZES = 4 };
 
 struct partial_key;
 
@@ -23,14 +26,51 @@ struct partial_key;
 typedef uint64_t (*alternate_bucket)(const struct partial_key *p, uint64_t bucket,
                                      uint64_t fingerprint);
 
+struct partial_key_location {
+  uint64_t fingerprint, bucket, alternate;
+};
+
+/* How a bucket is read and written. */
+enum bucket_form {
+  WHOLE_BYTES, /* as lanes of a word, from a whole byte on: even widths up to 16 */
+  LANES,       /* as lanes of a word, from half a byte on, or a whole one: odd widths up to 15 */
+  WIDE,        /* it does not fit in a word */
+  BUCKET_FORMS
+};
+
+/* The hot operations of a kind, for one instruction set and form of buckets. */
+struct partial_key_calls {
+  struct query_calls queries; /* contains and contains_u64 only for xxh3 */
+  struct insert_calls inserts;
+  void (*contains_many)(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap);
+  besom_status (*insert_many)(besom_filter *f, const besom_digest *d, size_t n, size_t *done);
+  besom_status (*put)(besom_filter *f, uint64_t fingerprint, uint64_t bucket);
+};
+
+/* What distinguishes the kinds. */
+struct partial_key_policy {
+  alternate_bucket alternate;
+  const struct partial_key_calls *calls[3][BUCKET_FORMS]; /* by instruction set and form */
+};
+
+/* The chunks of a vacuum filter, by the lowest bits of the fingerprint. */
+struct chunks {
+  uint64_t start_mask[CHUNK_SIZES]; /* of the bits of a bucket: the first bucket of its chunk */
+  uint64_t last[CHUNK_SIZES];       /* the first bucket of the last chunk */
+  uint64_t last_size[CHUNK_SIZES];
+  uint64_t size[CHUNK_SIZES]; /* of any other chunk: a power of two */
+};
+
 /* The struct of cf and vacuum. */
 struct partial_key {
   besom_filter head;
   struct cuckoo_table table;
-  alternate_bucket alternate;
-  uint64_t fingerprints;       /* number of different ones: 2^width - 1 */
-  uint64_t sum_step, sum_mask; /* see alternate_within */
+  uint64_t fingerprints; /* number of different ones: 2^width - 1 */
+  const struct partial_key_policy *policy;
+  const struct partial_key_calls *calls;
+  enum isa isa;
   uint64_t kicks, longest_chain;
+  struct chunks chunks; /* vacuum */
 };
 
 static inline struct partial_key *partial_key(besom_filter *f) {
@@ -41,82 +81,76 @@ static inline const struct partial_key *const_partial_key(const besom_filter *f)
   return (const struct partial_key *)f;
 }
 
-struct partial_key_location {
-  uint64_t fingerprint, bucket, alternate;
-};
-
 /* x as a fraction of 2^64, scaled to n: the upper half of the product. */
 ALWAYS_INLINE uint64_t scaled(uint64_t x, uint64_t n) {
+#ifdef __BMI2__
+  uint64_t high; /* for the upper half alone gcc uses mul, which needs further moves */
+  __asm__("mulx %2, %0, %0" : "=r"(high) : "d"(x), "rm"(n));
+  return high;
+#endif
   return (uint64_t)((unsigned __int128)x * n >> 64);
 }
 
 /*
- * The upper half of the digest gives the bucket, the lower half the fingerprint: 1 to 2^width - 1,
- * since 0 is an empty slot.
+ * The lower half of the digest gives the bucket, so that ascending digests come in a random order
+ * of buckets. The upper half gives the fingerprint: 1 to 2^width - 1, since 0 is an empty slot.
  */
-ALWAYS_INLINE struct partial_key_location
-partial_key_locate(const struct partial_key *p, besom_digest d, alternate_bucket alternate) {
-  uint64_t fingerprint = 1 + scaled(d.lo, p->fingerprints);
-  uint64_t bucket = scaled(d.hi, p->table.buckets);
-  return (struct partial_key_location){fingerprint, bucket, alternate(p, bucket, fingerprint)};
+ALWAYS_INLINE uint64_t bucket_of(const struct partial_key *p, besom_digest d) {
+  return scaled(d.lo, p->table.buckets);
 }
 
-#define SUM_MULTIPLIER UINT64_C(0x9e3779b97f4a7c15)
+ALWAYS_INLINE uint64_t fingerprint_of(const struct partial_key *p, besom_digest d) {
+  return 1 + scaled(d.hi, p->fingerprints);
+}
+
+/* ------------------------------------------------------------------ alternate buckets */
 
 /*
  * The alternate bucket among an even number of buckets: h - bucket modulo buckets, where h is an
  * odd number derived from the fingerprint. Even buckets pair with odd ones, so no bucket is its own
- * alternate, and any even number of buckets works. The range of h is divided among the
- * fingerprints, in a scrambled order. If several fingerprints had the same h, all their keys would
- * share the same pairs of buckets; with short fingerprints inserts would then fail.
+ * alternate, and any even number of buckets works.
+ *
+ * h is the square of a multiple of the fingerprint, scaled to the buckets. It must not be a linear
+ * function: two moves would go a multiple of one step, and kicks could not leave an overfull part
+ * of the table. If several fingerprints had the same h, all their keys would share the same pairs
+ * of buckets, so with short fingerprints inserts would fail. The multiplier was searched for: with
+ * it the fingerprints of 4 and 5 bits share few pairs, also in the chunks of vacuum.
  */
-ALWAYS_INLINE uint64_t alternate_within(const struct partial_key *p, uint64_t bucket,
-                                        uint64_t fingerprint, uint64_t buckets) {
-  uint64_t mixed = fingerprint * SUM_MULTIPLIER;
-  mixed = (mixed ^ mixed >> 32) * UINT64_C(0xd6e8feb86659fd93);
-  uint64_t h = 2 * scaled(fingerprint * p->sum_step + (mixed & p->sum_mask), buckets / 2) + 1;
-  return h - bucket + (h < bucket ? buckets : 0);
+ALWAYS_INLINE uint64_t alternate_within(uint64_t bucket, uint64_t fingerprint, uint64_t buckets) {
+  uint64_t x = fingerprint * UINT64_C(0x3f1da089), h = scaled(x * x, buckets) | 1;
+  uint64_t other = h - bucket, wrapped = other + buckets;
+  return wrapped < buckets ? wrapped : other;
 }
 
-/* ------------------------------------------------------------------ queries */
-
-ALWAYS_INLINE bool partial_key_has(const struct partial_key *p, struct partial_key_location at) {
-  return buckets_have(&p->table, at.bucket, at.alternate, at.fingerprint);
+static inline uint64_t cf_alternate(const struct partial_key *p, uint64_t bucket,
+                                    uint64_t fingerprint) {
+  return alternate_within(bucket, fingerprint, p->table.buckets);
 }
 
-ALWAYS_INLINE void partial_key_fetch(const struct partial_key *p, uint64_t bucket) {
-  __builtin_prefetch(p->table.bits + bucket * p->table.bucket_bits / 8);
+/* The same within a chunk. */
+static inline uint64_t vacuum_alternate(const struct partial_key *p, uint64_t bucket,
+                                        uint64_t fingerprint) {
+  const struct chunks *c = &p->chunks;
+  unsigned i = fingerprint % CHUNK_SIZES;
+  uint64_t start = bucket & c->start_mask[i], last = c->last[i];
+  uint64_t size = c->size[i], last_size = c->last_size[i];
+  __asm__("" : "+r"(size), "+r"(last_size)); /* else gcc branches, and small tables mispredict */
+  size = start >= last ? last_size : size;
+  start = start >= last ? last : start;
+  return start + alternate_within(bucket - start, fingerprint, size);
 }
 
-enum { PARTIAL_KEY_AHEAD = 32 };
-
-/* Locates keys and prefetches their buckets some keys ahead. */
-ALWAYS_INLINE void partial_key_contains_many(const besom_filter *f, const besom_digest *d, size_t n,
-                                             uint64_t *bitmap, alternate_bucket alternate) {
-  const struct partial_key *p = const_partial_key(f);
-  struct partial_key_location ahead[PARTIAL_KEY_AHEAD];
-  for (size_t i = 0; i < n + PARTIAL_KEY_AHEAD; i++) {
-    struct partial_key_location *location = &ahead[i % PARTIAL_KEY_AHEAD];
-    if (LIKELY(i >= PARTIAL_KEY_AHEAD)) {
-      size_t at = i - PARTIAL_KEY_AHEAD;
-      if (at >= n) break;
-      if (at % 64 == 0) bitmap[at / 64] = 0;
-      bitmap[at / 64] |= (uint64_t)partial_key_has(p, *location) << at % 64;
-    }
-    if (i < n) {
-      *location = partial_key_locate(p, d[i], alternate);
-      partial_key_fetch(p, location->bucket);
-      partial_key_fetch(p, location->alternate);
-    }
-  }
-}
-
-/* ------------------------------------------------------------ the other operations of filter.h */
+/* ------------------------------------------------------------------ operations of filter.h */
 
 besom_status besom__partial_key_create(besom_filter *f, const besom_config *config,
-                                       alternate_bucket alternate);
+                                       const struct partial_key_policy *policy);
 besom_status besom__partial_key_create_like(besom_filter *f, const besom_filter *model);
 void besom__partial_key_destroy(besom_filter *f);
+const struct query_calls *besom__partial_key_query_calls(const besom_filter *f);
+const struct insert_calls *besom__partial_key_insert_calls(const besom_filter *f);
+bool besom__partial_key_contains(const besom_filter *f, besom_digest d);
+void besom__partial_key_contains_many(const besom_filter *f, const besom_digest *d, size_t n,
+                                      uint64_t *bitmap);
 besom_status besom__partial_key_insert(besom_filter *f, besom_digest d);
 besom_status besom__partial_key_insert_many(besom_filter *f, const besom_digest *d, size_t n,
                                             size_t *done);
@@ -132,16 +166,36 @@ void besom__partial_key_stats(const besom_filter *f, struct stats_out *out);
 const char *besom__partial_key_validate(const besom_filter *f);
 void besom__partial_key_save(const besom_filter *f, struct sections_out *out);
 besom_status besom__partial_key_load(besom_filter *f, struct sections_in *in,
-                                     alternate_bucket alternate);
+                                     const struct partial_key_policy *policy);
 
 /* The operations that are the same for both, as members of struct besom_kind. */
-#define PARTIAL_KEY_OPERATIONS                                                            \
-  .size = sizeof(struct partial_key), .create_like = besom__partial_key_create_like,      \
-  .destroy = besom__partial_key_destroy, .bits_per_key = besom__partial_key_bits_per_key, \
-  .insert = besom__partial_key_insert, .insert_many = besom__partial_key_insert_many,     \
-  .remove = besom__partial_key_remove, .count = besom__partial_key_count,                 \
-  .merge = besom__partial_key_merge, .iter_start = besom__partial_key_iter_start,         \
-  .iter_next = besom__partial_key_iter_next, .stats = besom__partial_key_stats,           \
+#define PARTIAL_KEY_OPERATIONS                                                                    \
+  .size = sizeof(struct partial_key), .create_like = besom__partial_key_create_like,              \
+  .destroy = besom__partial_key_destroy, .bits_per_key = besom__partial_key_bits_per_key,         \
+  .query_calls = besom__partial_key_query_calls, .insert_calls = besom__partial_key_insert_calls, \
+  .contains = besom__partial_key_contains, .contains_many = besom__partial_key_contains_many,     \
+  .insert = besom__partial_key_insert, .insert_many = besom__partial_key_insert_many,             \
+  .remove = besom__partial_key_remove, .count = besom__partial_key_count,                         \
+  .merge = besom__partial_key_merge, .iter_start = besom__partial_key_iter_start,                 \
+  .iter_next = besom__partial_key_iter_next, .stats = besom__partial_key_stats,                   \
   .validate = besom__partial_key_validate, .save = besom__partial_key_save
+
+/* ------------------------------------------------------------------ for partial_key_calls.c */
+
+/* Puts the fingerprint into any of its slots. FULL: nothing has changed. */
+besom_status besom__partial_key_put_wide(besom_filter *f, uint64_t fingerprint, uint64_t bucket);
+
+/*
+ * The same if both buckets are full. Finds a shortest path to an empty slot by breadth-first search, then
+ * moves the fingerprints on it.
+ */
+besom_status besom__partial_key_put_by_search(besom_filter *f, uint64_t fingerprint,
+                                              uint64_t bucket);
+
+/* Counts the fingerprints that one insert moved. */
+static inline void partial_key_count_kicks(struct partial_key *p, unsigned moved) {
+  p->kicks += moved;
+  if (moved > p->longest_chain) p->longest_chain = moved;
+}
 
 #endif

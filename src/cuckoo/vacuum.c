@@ -9,34 +9,38 @@
  */
 #include "cuckoo/partial_key.h"
 
-static inline uint64_t alternate(const struct partial_key *p, uint64_t bucket,
-                                 uint64_t fingerprint) {
-  static const uint8_t log_sizes[4] = {5, 7, 9, 16};
-  uint64_t buckets = p->table.buckets, size = UINT64_C(1) << log_sizes[fingerprint % 4];
-  uint64_t whole = buckets & ~(size - 1), last = whole ? whole - size : 0;
-  uint64_t start = bucket & ~(size - 1);
-  bool in_last = start >= last;
-  start = in_last ? last : start;
-  size = in_last ? buckets - last : size;
-  return start + alternate_within(p, bucket - start, fingerprint, size);
-}
+extern const struct partial_key_calls besom__vacuum_calls_portable_whole_bytes,
+    besom__vacuum_calls_portable_lanes, besom__vacuum_calls_portable_wide;
+
+#ifdef BESOM_X86_VARIANTS
+extern const struct partial_key_calls besom__vacuum_calls_avx2_whole_bytes,
+    besom__vacuum_calls_avx2_lanes, besom__vacuum_calls_avx2_wide,
+    besom__vacuum_calls_avx512_whole_bytes, besom__vacuum_calls_avx512_lanes,
+    besom__vacuum_calls_avx512_wide;
+#endif
+
+static const struct partial_key_policy policy = {
+    .alternate = vacuum_alternate,
+    .calls =
+        {
+            [ISA_PORTABLE] = {&besom__vacuum_calls_portable_whole_bytes,
+                              &besom__vacuum_calls_portable_lanes,
+                              &besom__vacuum_calls_portable_wide},
+#ifdef BESOM_X86_VARIANTS
+            [ISA_AVX2] = {&besom__vacuum_calls_avx2_whole_bytes, &besom__vacuum_calls_avx2_lanes,
+                          &besom__vacuum_calls_avx2_wide},
+            [ISA_AVX512] = {&besom__vacuum_calls_avx512_whole_bytes,
+                            &besom__vacuum_calls_avx512_lanes, &besom__vacuum_calls_avx512_wide},
+#endif
+        },
+};
 
 static besom_status create(besom_filter *f, const besom_config *config) {
-  return besom__partial_key_create(f, config, alternate);
+  return besom__partial_key_create(f, config, &policy);
 }
 
 static besom_status load(besom_filter *f, struct sections_in *in) {
-  return besom__partial_key_load(f, in, alternate);
-}
-
-static bool contains(const besom_filter *f, besom_digest d) {
-  return partial_key_has(const_partial_key(f),
-                         partial_key_locate(const_partial_key(f), d, alternate));
-}
-
-static void contains_many(const besom_filter *f, const besom_digest *d, size_t n,
-                          uint64_t *bitmap) {
-  partial_key_contains_many(f, d, n, bitmap, alternate);
+  return besom__partial_key_load(f, in, &policy);
 }
 
 const struct besom_kind besom__vacuum = {
@@ -47,8 +51,6 @@ const struct besom_kind besom__vacuum = {
                           BESOM_CAN_ITERATE,
              .max_copies = MAX_COPIES},
     .create = create,
-    .contains = contains,
-    .contains_many = contains_many,
     .load = load,
     PARTIAL_KEY_OPERATIONS,
 };

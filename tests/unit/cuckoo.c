@@ -64,7 +64,7 @@ static void check_table(const struct cuckoo_table *t, const uint64_t *slots,
       if (t->slots_per_bucket == 1 || t->width < 4) continue;
       bool expected = naive_count(slots + b * 4, 4, entries[i]) ||
                       naive_count(slots + other * 4, 4, entries[i]);
-      assert_int_equal(buckets_have(t, b, other, entries[i]), expected);
+      assert_int_equal(besom__buckets_have(t, b, other, entries[i]), expected);
     }
   }
 }
@@ -237,10 +237,10 @@ static void check_others(const char *kind, uint64_t capacity, double rate) {
     uint64_t bucket = i < buckets ? i : mix64(i) % buckets;
     if (i > 3900) bucket = buckets - 1 - (4000 - i) % buckets;
     uint64_t fingerprint = 1 + mix64(i + 7) % bits_below(p->table.width),
-             other = p->alternate(p, bucket, fingerprint);
+             other = p->policy->alternate(p, bucket, fingerprint);
     assert_true(other < buckets);
     assert_int_equal((other ^ bucket) & 1, 1); /* so it is never the same */
-    assert_int_equal(p->alternate(p, other, fingerprint), bucket);
+    assert_int_equal(p->policy->alternate(p, other, fingerprint), bucket);
   }
   besom_free(f);
 }
@@ -265,7 +265,7 @@ static void other_buckets_of_vacuum_are_near(void **state) {
   unsigned near = 0, far = 0;
   for (uint64_t i = 0; i < 10000; i++) {
     uint64_t bucket = mix64(i) % p->table.buckets;
-    uint64_t other = p->alternate(p, bucket, 1 + mix64(~i) % p->fingerprints);
+    uint64_t other = p->policy->alternate(p, bucket, 1 + mix64(~i) % p->fingerprints);
     uint64_t distance = other > bucket ? other - bucket : bucket - other;
     near += distance < 128;
     far += distance >= 2 << 16;

@@ -1,0 +1,228 @@
+/*
+ * The hot calls of cf and vacuum. Compiled once per kind, instruction set and form of buckets, with
+ *   ALTERNATE   the function that gives the alternate bucket: cf_alternate, vacuum_alternate
+ *   FORM        of enum bucket_form
+ *   CALLS       the exported symbol: besom__cf_calls_avx2_lanes and so on.
+ */
+#include "cuckoo/partial_key.h"
+
+#define NOINLINE static __attribute__((noinline))
+/* Everything else is inline, also those functions of xxhash.h that leave it to the compiler. */
+#define CALL static __attribute__((flatten))
+
+enum {
+  MAX_WALK = 24,      /* fingerprints displaced before the breadth-first search */
+  QUERIES_AHEAD = 32, /* keys of a batch whose buckets are prefetched */
+  INSERTS_AHEAD = 16,
+  CACHED_BYTES = 256 << 10, /* a table of this size is in the cache */
+};
+
+/* ------------------------------------------------------------------ buckets */
+
+/* The lanes of a bucket are the word at this address, shifted right. Not for WIDE. */
+struct bucket {
+  uint8_t *at;
+  unsigned shift;
+};
+
+ALWAYS_INLINE struct bucket bucket_at(const struct cuckoo_table *t, uint64_t bucket) {
+  if (FORM == WHOLE_BYTES) return (struct bucket){t->bits + bucket * t->bucket_bytes, 0};
+  uint64_t bit = bucket * t->bucket_bits;
+  return (struct bucket){t->bits + bit / 8, bit % 8};
+}
+
+ALWAYS_INLINE uint64_t lanes_of(struct bucket b) {
+  return load64(b.at) >> b.shift;
+}
+
+/* Puts the fingerprint into an empty lane. False if there is none. */
+ALWAYS_INLINE bool put_in_bucket(const struct cuckoo_table *t, struct bucket b,
+                                 uint64_t fingerprint) {
+  uint64_t word = load64(b.at), empty = some_zero_lane(t, word >> b.shift);
+  if (!empty) return false;
+  unsigned top = (unsigned)__builtin_ctzll(empty);
+  store64(b.at, word | fingerprint << (top - (t->width - 1) + b.shift));
+  return true;
+}
+
+ALWAYS_INLINE void fetch(const struct partial_key *p, uint64_t bucket) {
+  __builtin_prefetch(p->table.bits + bucket * p->table.bucket_bits / 8);
+}
+
+/* How many keys ahead buckets are prefetched. A small table is in the cache: none are. */
+ALWAYS_INLINE size_t fetch_ahead(const struct partial_key *p, size_t n, size_t ahead) {
+  return p->table.buckets * p->table.bucket_bits > 8 * CACHED_BYTES ? ahead : n;
+}
+
+ALWAYS_INLINE struct partial_key_location locate(const struct partial_key *p, besom_digest d) {
+  uint64_t fingerprint = fingerprint_of(p, d), bucket = bucket_of(p, d);
+  return (struct partial_key_location){fingerprint, bucket, ALTERNATE(p, bucket, fingerprint)};
+}
+
+/* ------------------------------------------------------------------ queries */
+
+/* Both buckets are read at once, and no branch depends on the data. */
+ALWAYS_INLINE bool has(const struct partial_key *p, besom_digest d) {
+  const struct cuckoo_table *t = &p->table;
+  struct partial_key_location at = locate(p, d);
+  if (FORM == WIDE) return besom__buckets_have(t, at.bucket, at.alternate, at.fingerprint);
+  uint64_t wanted = at.fingerprint * t->lane_ones;
+  return some_zero_lane(t, lanes_of(bucket_at(t, at.bucket)) ^ wanted) |
+         some_zero_lane(t, lanes_of(bucket_at(t, at.alternate)) ^ wanted);
+}
+
+CALL bool contains(const besom_filter *f, const void *key, size_t len) {
+  return f->queries->contains_digest(f, xxh3_bytes(&f->hasher, key, len));
+}
+
+CALL bool contains_u64(const besom_filter *f, uint64_t key) {
+  return has(const_partial_key(f), xxh3_u64(&f->hasher, key));
+}
+
+CALL bool contains_digest(const besom_filter *f, besom_digest d) {
+  return has(const_partial_key(f), d);
+}
+
+ALWAYS_INLINE void fetch_both(const struct partial_key *p, besom_digest d) {
+  struct partial_key_location at = locate(p, d);
+  fetch(p, at.bucket);
+  fetch(p, at.alternate);
+}
+
+static void contains_many(const besom_filter *f, const besom_digest *d, size_t n,
+                          uint64_t *bitmap) {
+  const struct partial_key *p = const_partial_key(f);
+  size_t ahead = fetch_ahead(p, n, QUERIES_AHEAD);
+  for (size_t i = 0; ahead < n && i < ahead; i++) fetch_both(p, d[i]);
+  for (size_t i = 0; i < n; i += 64) {
+    uint64_t word = 0;
+    for (size_t j = i; j < n && j < i + 64; j++) {
+      if (j + ahead < n) fetch_both(p, d[j + ahead]);
+      word |= (uint64_t)has(p, d[j]) << (j - i);
+    }
+    bitmap[i / 64] = word;
+  }
+}
+
+/* ------------------------------------------------------------------ inserts */
+
+/* A full bucket, and for each of its fingerprints the bucket where it can move to. */
+struct crossing {
+  struct bucket at;
+  uint64_t word;
+  uint64_t fingerprints[MAX_BUCKET_SLOTS], others[MAX_BUCKET_SLOTS];
+  unsigned open; /* bit i: other bucket i has an empty slot */
+};
+
+ALWAYS_INLINE struct crossing crossing_at(const struct partial_key *p, uint64_t bucket) {
+  struct crossing c = {.at = bucket_at(&p->table, bucket)};
+  c.word = load64(c.at.at);
+  for (unsigned i = 0; i < MAX_BUCKET_SLOTS; i++) {
+    c.fingerprints[i] = c.word >> (c.at.shift + i * p->table.width) & p->fingerprints;
+    c.others[i] = ALTERNATE(p, bucket, c.fingerprints[i]);
+    uint64_t lanes = lanes_of(bucket_at(&p->table, c.others[i]));
+    c.open |= (unsigned)(some_zero_lane(&p->table, lanes) != 0) << i;
+  }
+  return c;
+}
+
+/* Replaces the fingerprint of this lane. */
+ALWAYS_INLINE void displace(const struct partial_key *p, const struct crossing *c, unsigned lane,
+                            uint64_t by) {
+  unsigned shift = c->at.shift + lane * p->table.width;
+  store64(c->at.at, c->word ^ (c->fingerprints[lane] ^ by) << shift);
+}
+
+/* A word of the table before a fingerprint was displaced from it. */
+struct displaced {
+  uint8_t *at;
+  uint64_t word;
+};
+
+/*
+ * Both buckets are full. Displaces one fingerprint after the other until one can move to a bucket
+ * with an empty slot. If the walk gets too long, undoes it and searches.
+ */
+NOINLINE besom_status put_by_walk(besom_filter *f, uint64_t fingerprint, uint64_t bucket) {
+  struct partial_key *p = partial_key(f);
+  struct displaced displaced[MAX_WALK];
+  uint64_t moving = fingerprint, at = bucket;
+  for (unsigned step = 0; step < MAX_WALK; step++) {
+    struct crossing c = crossing_at(p, at);
+    unsigned lane = c.open ? trailing_zeros(c.open) : (moving >> 2 ^ step) % MAX_BUCKET_SLOTS;
+    displaced[step] = (struct displaced){c.at.at, c.word};
+    displace(p, &c, lane, moving);
+    moving = c.fingerprints[lane];
+    at = c.others[lane];
+    if (!c.open) continue;
+    put_in_bucket(&p->table, bucket_at(&p->table, at), moving);
+    partial_key_count_kicks(p, step + 1);
+    f->items++;
+    return BESOM_OK;
+  }
+  for (unsigned step = MAX_WALK; step--;) store64(displaced[step].at, displaced[step].word);
+  return besom__partial_key_put_by_search(f, fingerprint, bucket);
+}
+
+ALWAYS_INLINE besom_status put_at(besom_filter *f, uint64_t fingerprint, uint64_t bucket) {
+  const struct partial_key *p = partial_key(f);
+  const struct cuckoo_table *t = &p->table;
+  if (UNLIKELY(f->items >= f->capacity)) return BESOM_FULL;
+  if (FORM == WIDE) return besom__partial_key_put_wide(f, fingerprint, bucket);
+  if (!put_in_bucket(t, bucket_at(t, bucket), fingerprint)) {
+    uint64_t alternate = ALTERNATE(p, bucket, fingerprint);
+    if (!put_in_bucket(t, bucket_at(t, alternate), fingerprint))
+      return put_by_walk(f, fingerprint, alternate);
+  }
+  f->items++;
+  return BESOM_OK;
+}
+
+static besom_status put(besom_filter *f, uint64_t fingerprint, uint64_t bucket) {
+  return put_at(f, fingerprint, bucket);
+}
+
+CALL besom_status insert(besom_filter *f, const void *key, size_t len) {
+  return f->inserts->insert_digest(f, xxh3_bytes(&f->hasher, key, len));
+}
+
+ALWAYS_INLINE besom_status add(besom_filter *f, besom_digest d) {
+  return put_at(f, fingerprint_of(partial_key(f), d), bucket_of(partial_key(f), d));
+}
+
+CALL besom_status insert_u64(besom_filter *f, uint64_t key) {
+  return add(f, xxh3_u64(&f->hasher, key));
+}
+
+CALL besom_status insert_digest(besom_filter *f, besom_digest d) {
+  return add(f, d);
+}
+
+/* Most keys fit into their first bucket, so only that one is prefetched. */
+static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n, size_t *done) {
+  const struct partial_key *p = partial_key(f);
+  size_t i, ahead = fetch_ahead(p, n, INSERTS_AHEAD);
+  besom_status status = BESOM_OK;
+  for (i = 0; ahead < n && i < ahead; i++) fetch(p, bucket_of(p, d[i]));
+  for (i = 0; i < n; i++) {
+    if (i + ahead < n) fetch(p, bucket_of(p, d[i + ahead]));
+    status = add(f, d[i]);
+    if (UNLIKELY(status != BESOM_OK)) break;
+  }
+  *done = i;
+  return status;
+}
+
+/* ------------------------------------------------------------------ the exported symbol */
+
+extern const struct partial_key_calls CALLS;
+
+const struct partial_key_calls CALLS = {
+    .queries = {.contains = contains,
+                .contains_u64 = contains_u64,
+                .contains_digest = contains_digest},
+    .inserts = {.insert = insert, .insert_u64 = insert_u64, .insert_digest = insert_digest},
+    .contains_many = contains_many,
+    .insert_many = insert_many,
+    .put = put,
+};
