@@ -37,8 +37,8 @@ typedef struct instruction_plan {
 int instruction_child(const instruction_plan *plan);
 
 /*
- * besom-bench instructions --child SLOTS ISA KINDS FORM runs the child; ISA is "best" for NULL, FORM
- * is "plain" or "concurrent". --help does not list it.
+ * besom-bench instructions --child SLOTS ISA KINDS FORM runs the child; ISA is "best" for NULL,
+ * FORM is "plain" or "concurrent". --help does not list it.
  */
 #define INSTRUCTION_CHILD "--child"
 #define BEST_ISA "best"
