@@ -2,9 +2,9 @@
  * guard.h - besom_guard: a virtual table that is a filter in front of an indexed column.
  *
  * Triggers of the guarded table append (op, key, stamp) to the log: op '+' for a key that is
- * inserted, '-' for one that is deleted, 'r' when the filter was rebuilt; stamp is 8 random bytes. A
- * connection has a filter of its own, which holds at least the keys of the table at one position of
- * the log, and replays what follows. The rules:
+ * inserted, '-' for one that is deleted, 'r' when the filter was rebuilt; stamp is 8 random bytes.
+ * A connection has a filter of its own, which holds at least the keys of the table at one position
+ * of the log, and replays what follows. The rules:
  *
  * - Keys are only added. A deleted key stays in the filter until it is rebuilt, so neither a
  *   rollback nor a REPLACE, which runs no delete trigger, can make the filter deny a member.
@@ -110,7 +110,9 @@ int besom__sql_guard_rename_objects(struct guard *guard, const char *name, char 
 int besom__sql_guard_sync(struct guard *guard, besom_filter **filter, bool *may_report,
                           char **error);
 
-/* Saves the filter and trims the log; with rebuild, also repairs the triggers and reads all keys. */
+/*
+ * Saves the filter and trims the log; with rebuild, also repairs the triggers and reads all keys.
+ */
 int besom__sql_guard_checkpoint(struct guard *guard, bool rebuild, char **error);
 
 /* ------------------------------------------------------------------ guard_build.c */

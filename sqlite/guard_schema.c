@@ -170,8 +170,8 @@ int besom__sql_guard_inspect_table(struct guard *guard, char **error) {
 
 /*
  * The triggers log a key before its row is stored. Other triggers, which can end a statement after
- * that, cannot hide the row from the log then. A key that the table has already is not logged again,
- * so that an INSERT OR IGNORE of it writes nothing.
+ * that, cannot hide the row from the log then. A key that the table has already is not logged
+ * again, so that an INSERT OR IGNORE of it writes nothing.
  *
  * BEFORE triggers do not see the final value of a rowid, of a generated column, or of a NOT NULL
  * column with a default. For these the triggers are AFTER triggers; see check_other_triggers.
@@ -316,7 +316,7 @@ static int check_own_tables(struct guard *guard, char **error) {
   return SQLITE_OK;
 }
 
-/* ------------------------------------------------------------------ after a change of the schema */
+/* ------------------------------------------------------------- after a change of the schema */
 
 static int read_version(struct guard *guard, int i, sqlite3_int64 *version, char **error) {
   sqlite3_stmt **statement = &guard->read_schema_version[i];

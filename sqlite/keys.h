@@ -33,8 +33,9 @@ struct tagged_key {
 enum affinity { AFFINITY_BLOB, AFFINITY_TEXT, AFFINITY_NUMERIC };
 
 /*
- * What the key of a value depends on. In a UTF-16 database keys are UTF-16: SQLite would replace what
- * is not valid by U+FFFD when it converts text to UTF-8, and then different values have equal keys.
+ * What the key of a value depends on. In a UTF-16 database keys are UTF-16: SQLite would replace
+ * what is not valid by U+FFFD when it converts text to UTF-8, and then different values have equal
+ * keys.
  */
 struct key_rules {
   enum affinity affinity;

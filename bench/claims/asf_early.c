@@ -2,8 +2,9 @@
  * Claim asf-early: an adaptive stacked filter that uses its upper layers before they are full,
  * beside the published form and a Bloom filter of the same size. Negative queries are Zipf
  * distributed, over as many keys as there are queries; in the second half the popularity is
- * reversed. One popular key can decide a single run, so there are several seeds, and the numbers are
- * means and medians over them. Then an adversary: a tenth of all queries repeats false positives.
+ * reversed. One popular key can decide a single run, so there are several seeds, and the numbers
+ * are means and medians over them. Then an adversary: a tenth of all queries repeats false
+ * positives.
  */
 #include <math.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
  * Shifting slots up by one to make room for another, and down to delete one: for table_ops.c,
  * table_slots.c and block_insert.h.
  *
- * Up: `moved` are the slots of a block that move up by one, as bits: from the new slot's position, `lo`
- * as a bit, to the one before the empty slot; or all from lo on, if the last slot of the block
+ * Up: `moved` are the slots of a block that move up by one, as bits: from the new slot's position,
+ * `lo` as a bit, to the one before the empty slot; or all from lo on, if the last slot of the block
  * moves on to the next block.
  */
 #ifndef BESOM_QUOTIENT_SLOT_SHIFT_H

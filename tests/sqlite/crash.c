@@ -1,7 +1,7 @@
 /*
  * crash.c KILLS: a process changes a guarded table, in transactions, with checkpoints, rebuilds and
- * VACUUM; it is killed at a random moment. Then the guard and the table must agree in a new process,
- * and go on.
+ * VACUUM; it is killed at a random moment. Then the guard and the table must agree in a new
+ * process, and go on.
  */
 #define _DEFAULT_SOURCE 1 /* kill, usleep */
 #include <signal.h>

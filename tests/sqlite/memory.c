@@ -1,7 +1,7 @@
 /*
  * memory.c STRIDE: the N-th allocation fails: of the library (filter.N), for every N, and of SQLite
- * and the extension (malloc.N), for every STRIDE-th N. Every statement succeeds or is "out of memory"; nothing leaks, and later
- * the guard agrees with its table.
+ * and the extension (malloc.N), for every STRIDE-th N. Every statement succeeds or is "out of
+ * memory"; nothing leaks, and later the guard agrees with its table.
  */
 #include <stdio.h>
 #include <stdlib.h>

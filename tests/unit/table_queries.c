@@ -1,7 +1,7 @@
 /*
  * Queries, single and batched, and removals of the quotient table, against match.h, which decodes
- * every fingerprint of a run: in tables that are queried one by one and in larger ones, whose blocks
- * are prefetched; before and after fingerprints get extensions, counts and tags.
+ * every fingerprint of a run: in tables that are queried one by one and in larger ones, whose
+ * blocks are prefetched; before and after fingerprints get extensions, counts and tags.
  */
 #include <setjmp.h>
 #include <stdarg.h>
