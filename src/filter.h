@@ -95,6 +95,20 @@ struct run_diff_ops {
   besom_status (*patch)(const besom_filter *from, struct bit_reader *r, uint8_t *out);
 };
 
+/*
+ * For layers of a filter that keeps one table of exceptions, in one of them (scaling). Layers that
+ * have it also have longest_match. has: is the digest an exception, or on the no list? add: adds
+ * one, whatever the fingerprints are; RESERVE_FULL, NO_MEMORY. move: from one filter to another one
+ * that has none, or drops them if `to` is NULL. walk: gives all; see struct digest_walk.
+ */
+struct layer_exception_ops {
+  bool (*has)(const besom_filter *f, besom_digest d);
+  besom_status (*add)(besom_filter *f, besom_digest d);
+  void (*move)(besom_filter *from, besom_filter *to);
+  besom_status (*walk)(const besom_filter *f, besom_status (*give)(void *to, besom_digest d),
+                       void *to);
+};
+
 struct besom_kind {
   besom_kind_info info;
   size_t size;                         /* of the kind's struct */
@@ -143,9 +157,18 @@ struct besom_kind {
   besom_status (*adapt)(besom_filter *f, besom_digest d);
   besom_status (*no_add)(besom_filter *f, besom_digest d);
   besom_status (*no_remove)(besom_filter *f, besom_digest d);
-  besom_status (*insert_count)(besom_filter *f, besom_digest d, uint64_t n); /* n >= 1 */
+  /* n >= 1; all copies or none. Every kind that has count has this. */
+  besom_status (*insert_count)(besom_filter *f, besom_digest d, uint64_t n);
   besom_status (*get_value)(const besom_filter *f, besom_digest d, uint64_t *value);
   besom_status (*set_value)(besom_filter *f, besom_digest d, uint64_t value);
+
+  /*
+   * Optional, for kinds whose fingerprints are prefixes of the digest (address.h): the length of the
+   * longest one that matches, in bits after the quotient; 0 if none does. remove takes this one.
+   * Exceptions do not matter.
+   */
+  unsigned (*longest_match)(const besom_filter *f, besom_digest d);
+  const struct layer_exception_ops *exceptions; /* optional */
 
   /* The source has next and rewind; NULL unbinds. */
   besom_status (*bind_source)(besom_filter *f, const besom_source *members);

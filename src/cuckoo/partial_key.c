@@ -124,6 +124,14 @@ static besom_status moves_from(void *ctx, uint64_t slot, uint64_t *buckets, unsi
   return BESOM_OK;
 }
 
+/* Moves the entries of the path on, and puts the fingerprint into its first slot. */
+static void put_along(struct partial_key *p, const struct cuckoo_path *path, uint64_t fingerprint) {
+  for (unsigned i = path->moves; i--;)
+    slot_set(&p->table, path->slots[i + 1], slot_get(&p->table, path->slots[i]));
+  slot_set(&p->table, path->slots[0], fingerprint);
+  partial_key_count_kicks(p, path->moves);
+}
+
 besom_status besom__partial_key_put_by_search(besom_filter *f, uint64_t fingerprint,
                                               uint64_t bucket) {
   struct partial_key *p = partial_key(f);
@@ -132,10 +140,7 @@ besom_status besom__partial_key_put_by_search(besom_filter *f, uint64_t fingerpr
   uint64_t starts[] = {bucket, alternate_of(p, bucket, fingerprint)};
   besom_status status = besom__cuckoo_find_path(&p->table, starts, 2, &moves, &path);
   if (status != BESOM_OK) return status;
-  for (unsigned i = path.moves; i--;)
-    slot_set(&p->table, path.slots[i + 1], slot_get(&p->table, path.slots[i]));
-  slot_set(&p->table, path.slots[0], fingerprint);
-  partial_key_count_kicks(p, path.moves);
+  put_along(p, &path, fingerprint);
   f->items++;
   return BESOM_OK;
 }
@@ -161,6 +166,43 @@ besom_status besom__partial_key_remove(besom_filter *f, besom_digest d) {
   slot_set(&p->table, slot, 0);
   f->items--;
   return BESOM_OK;
+}
+
+/* Where the next copy goes: an empty slot, or the path that frees one. FULL if there is none. */
+static besom_status find_place(struct partial_key *p, struct partial_key_location at,
+                               struct cuckoo_path *path) {
+  struct cuckoo_moves moves = {moves_from, p, MAX_BUCKETS_SEARCHED};
+  path->moves = 0;
+  path->slots[0] = besom__bucket_find(&p->table, at.bucket, 0);
+  if (path->slots[0] == NO_SLOT) path->slots[0] = besom__bucket_find(&p->table, at.alternate, 0);
+  if (path->slots[0] != NO_SLOT) return BESOM_OK;
+  return besom__cuckoo_find_path(&p->table, (uint64_t[]){at.bucket, at.alternate}, 2, &moves, path);
+}
+
+/* Takes the entry out of slots[0] again and moves all others back. */
+static void undo_path(struct partial_key *p, const struct cuckoo_path *path) {
+  for (unsigned i = 0; i < path->moves; i++)
+    slot_set(&p->table, path->slots[i], slot_get(&p->table, path->slots[i + 1]));
+  slot_set(&p->table, path->slots[path->moves], 0);
+}
+
+/* Inserts one copy after the other, as insert does. If one does not fit, undoes those before it. */
+besom_status besom__partial_key_insert_count(besom_filter *f, besom_digest d, uint64_t n) {
+  struct partial_key *p = partial_key(f), before = *p;
+  struct partial_key_location at = location_of(f, d);
+  struct cuckoo_path paths[MAX_COPIES];
+  unsigned done = 0;
+  if (n > MAX_COPIES || n > f->capacity - f->items) return BESOM_FULL;
+  besom_status status = BESOM_OK;
+  for (; done < n && status == BESOM_OK; done += status == BESOM_OK) {
+    status = find_place(p, at, &paths[done]);
+    if (status == BESOM_OK) put_along(p, &paths[done], at.fingerprint);
+  }
+  f->items += n;
+  if (status == BESOM_OK) return BESOM_OK;
+  while (done) undo_path(p, &paths[--done]);
+  *p = before;
+  return status;
 }
 
 besom_status besom__partial_key_count(const besom_filter *f, besom_digest d, uint64_t *n) {

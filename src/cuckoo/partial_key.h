@@ -154,6 +154,7 @@ void besom__partial_key_contains_many(const besom_filter *f, const besom_digest 
 besom_status besom__partial_key_insert(besom_filter *f, besom_digest d);
 besom_status besom__partial_key_insert_many(besom_filter *f, const besom_digest *d, size_t n,
                                             size_t *done);
+besom_status besom__partial_key_insert_count(besom_filter *f, besom_digest d, uint64_t n);
 besom_status besom__partial_key_remove(besom_filter *f, besom_digest d);
 besom_status besom__partial_key_count(const besom_filter *f, besom_digest d, uint64_t *n);
 besom_status besom__partial_key_merge(const besom_filter *a, const besom_filter *b,
@@ -175,10 +176,11 @@ besom_status besom__partial_key_load(besom_filter *f, struct sections_in *in,
   .query_calls = besom__partial_key_query_calls, .insert_calls = besom__partial_key_insert_calls, \
   .contains = besom__partial_key_contains, .contains_many = besom__partial_key_contains_many,     \
   .insert = besom__partial_key_insert, .insert_many = besom__partial_key_insert_many,             \
-  .remove = besom__partial_key_remove, .count = besom__partial_key_count,                         \
-  .merge = besom__partial_key_merge, .iter_start = besom__partial_key_iter_start,                 \
-  .iter_next = besom__partial_key_iter_next, .stats = besom__partial_key_stats,                   \
-  .validate = besom__partial_key_validate, .save = besom__partial_key_save
+  .insert_count = besom__partial_key_insert_count, .remove = besom__partial_key_remove,           \
+  .count = besom__partial_key_count, .merge = besom__partial_key_merge,                           \
+  .iter_start = besom__partial_key_iter_start, .iter_next = besom__partial_key_iter_next,         \
+  .stats = besom__partial_key_stats, .validate = besom__partial_key_validate,                     \
+  .save = besom__partial_key_save
 
 /* ------------------------------------------------------------------ for partial_key_calls.c */
 

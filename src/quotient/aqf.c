@@ -126,6 +126,13 @@ static bool longest_match(const struct aqf *a, besom_digest d, struct fingerprin
   return found;
 }
 
+static unsigned longest_match_bits(const besom_filter *f, besom_digest d) {
+  const struct qtable *t = &const_quotient_filter(f)->table;
+  struct fingerprint fp;
+  if (t->ops->contains(t, d) == ANSWER_NO || !longest_match(const_aqf(f), d, &fp)) return 0;
+  return t->width + fp.extension_bits;
+}
+
 /* ------------------------------------------------------------------ counters and reserve */
 
 uint64_t besom__aqf_reserve(const struct aqf *a) {
@@ -445,6 +452,8 @@ const struct besom_kind besom__aqf = {
     .insert = insert,
     .insert_many = insert_many,
     .insert_count = insert_count,
+    .longest_match = longest_match_bits,
+    .exceptions = &besom__aqf_layer_exceptions,
     .remove = besom__aqf_remove,
     .count = besom__aqf_count,
     .adapt = besom__aqf_adapt,

@@ -115,6 +115,7 @@ besom_status besom__yesno_build(besom_filter *f, const besom_config *config,
                                 const besom_progress *progress);
 
 /* Operations of filter.h. */
+extern const struct layer_exception_ops besom__aqf_layer_exceptions;
 besom_status besom__aqf_create_like(besom_filter *f, const besom_filter *model);
 void besom__aqf_destroy(besom_filter *f);
 const struct query_calls *besom__aqf_query_calls(const besom_filter *f);

@@ -111,10 +111,10 @@ static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n
   return status;
 }
 
-/* A tombstone may take one slot more than the member did. */
+/* A tombstone takes two bits more than the member did. */
 static besom_status remove_key(besom_filter *f, besom_digest d) {
   struct change c;
-  besom_filter *view = besom__view_begin(&c, f, quotient_of(aqf(f)->sync, d), 1);
+  besom_filter *view = besom__view_begin(&c, f, quotient_of(aqf(f)->sync, d), 2);
   if (aqf(f)->keep_tombstones) besom__take_reserve(&c);
   besom__take_exceptions(&c, d);
   return besom__view_end(&c, besom__aqf.remove(view, d));

@@ -4,7 +4,7 @@
 
 /* ------------------------------------------------------------------ bit strings */
 
-#define MAX_STRING_BITS 256 /* at most 1 + 127 + 112 + 1 bits */
+#define MAX_STRING_BITS 256 /* at most 2 + 127 + 112 + 1 bits */
 
 struct bit_string {
   /* the first bit uppermost; zeros after the length and in the last word */
@@ -41,65 +41,61 @@ static void open_end(struct bit_string *s) {
   *last &= *last - 1;
 }
 
+/* ------------------------------------------------------------------ counters */
+
+/* Whether the bit string is a counter and nothing else. */
+static bool is_counter(uint64_t count, unsigned extension_bits) {
+  return count > 1 && !extension_bits;
+}
+
+/* How many counts fit into a bit string of this many bits, of which two say that it is one. */
+static uint64_t counts_within(unsigned bits) {
+  return bits < 2 ? 0 : bits - 2 < 63 ? UINT64_C(1) << (bits - 2) : UINT64_C(1) << 63;
+}
+
 /*
- * The length of the Elias gamma code of x >= 1: as many zeros as x has bits after its first, then
- * x.
+ * The number of further slots of a counter. *number: its content, the count less the lowest one
+ * that takes as many slots.
  */
+static unsigned counter_slots(uint64_t count, unsigned payload, uint64_t *number) {
+  unsigned slots = 1;
+  *number = count - 2;
+  for (uint64_t here; *number >= (here = counts_within(slots * payload)); slots++) *number -= here;
+  return slots;
+}
+
+/* The lowest count that takes this many further slots. Bounded: a corrupt table may have many. */
+static uint64_t lowest_count(unsigned slots, unsigned payload) {
+  uint64_t count = 2;
+  for (unsigned i = 1; i < slots && i <= MAX_STRING_BITS; i++) count += counts_within(i * payload);
+  return count;
+}
+
+/*
+ * Beside an extension the count is an Elias gamma code: of 1 for a count of 0, else of the count,
+ * which is not 1. The code of x has as many zeros as x has bits after its first, then x.
+ */
+static uint64_t code_of_count(uint64_t count) {
+  return count ? count : 1;
+}
+
 static unsigned gamma_bits(uint64_t x) {
   return 2 * (64 - leading_zeros(x)) - 1;
 }
 
-static unsigned string_bits(uint64_t count, unsigned extension_bits) {
-  if (count == 1 && extension_bits == 0) return 0;
-  return 1 + (count != 1 ? gamma_bits(count + 1) : 0) + extension_bits + 1;
-}
-
-static struct bit_string encode(const struct fingerprint *fp) {
-  struct bit_string s = {{0}, 0};
-  if (!string_bits(fp->count, fp->extension_bits)) return s;
-  put_bits(&s, fp->count != 1, 1);
-  if (fp->count != 1) {
-    unsigned bits = 64 - leading_zeros(fp->count + 1);
-    put_bits(&s, 0, bits - 1);
-    put_bits(&s, fp->count + 1, bits);
-  }
-  unsigned first = fp->extension_bits < 64 ? fp->extension_bits : 64;
-  if (first) put_bits(&s, fp->extension.hi >> (64 - first), first);
-  if (fp->extension_bits > 64)
-    put_bits(&s, fp->extension.lo >> (128 - fp->extension_bits), fp->extension_bits - 64);
-  put_bits(&s, 1, 1);
-  return s;
-}
-
-/*
- * Fills count and extension. From a bit string that encode did not make it makes another
- * fingerprint, so that besom__fingerprint_check finds it.
- */
-static void decode(struct bit_string s, struct fingerprint *fp) {
-  fp->count = 1;
-  open_end(&s);
-  unsigned at = 1;
-  if (get_bits(&s, 0, 1)) {
-    unsigned zeros = leading_zeros(get_bits(&s, at, 64)),
-             most = s.length - at < 63 ? s.length - at : 63;
-    if (zeros > most) zeros = most;
-    uint64_t code = get_bits(&s, at + zeros, zeros + 1);
-    fp->count = code ? code - 1 : 0; /* 0 is no code: only in a corrupt table */
-    at += 2 * zeros + 1;
-  }
-  if (s.length <= at) return;
-  fp->extension_bits = s.length - at < MAX_EXTENSION ? s.length - at : MAX_EXTENSION;
-  unsigned first = fp->extension_bits < 64 ? fp->extension_bits : 64,
-           second = fp->extension_bits - first;
-  fp->extension.hi = get_bits(&s, at, first) << (64 - first);
-  if (second) fp->extension.lo = get_bits(&s, at + 64, second) << (64 - second);
-}
-
 /* ------------------------------------------------------------------ sizes */
 
+static unsigned string_bits(uint64_t count, unsigned extension_bits, unsigned payload) {
+  uint64_t number;
+  if (is_counter(count, extension_bits)) return counter_slots(count, payload, &number) * payload;
+  if (count == 1) return extension_bits ? 1 + extension_bits + 1 : 0;
+  return 2 + gamma_bits(code_of_count(count)) + extension_bits + 1;
+}
+
 unsigned besom__fingerprint_slots(uint64_t count, unsigned extension_bits, unsigned width) {
-  unsigned bits = string_bits(count, extension_bits);
-  return bits ? 1 + (bits + further_payload(width) - 1) / further_payload(width) : 1;
+  if (LIKELY(count == 1 && !extension_bits)) return 1;
+  unsigned payload = further_payload(width), bits = string_bits(count, extension_bits, payload);
+  return 1 + (bits + payload - 1) / payload;
 }
 
 bool besom__fingerprint_can_count(uint64_t count, uint64_t n, unsigned width) {
@@ -109,10 +105,83 @@ bool besom__fingerprint_can_count(uint64_t count, uint64_t n, unsigned width) {
 }
 
 unsigned besom__fingerprint_stretch(uint64_t count, unsigned extension_bits, unsigned width) {
-  unsigned slots = besom__fingerprint_slots(count, extension_bits, width);
+  unsigned payload = further_payload(width),
+           slots = besom__fingerprint_slots(count, extension_bits, width);
   unsigned longest =
-      extension_bits + (slots - 1) * further_payload(width) - string_bits(count, extension_bits);
+      extension_bits + (slots - 1) * payload - string_bits(count, extension_bits, payload);
   return longest < MAX_EXTENSION ? longest : MAX_EXTENSION;
+}
+
+/* ------------------------------------------------------------------ encoding */
+
+static void put_counter(struct bit_string *s, uint64_t count, unsigned payload) {
+  uint64_t number;
+  unsigned bits = counter_slots(count, payload, &number) * payload;
+  put_bits(s, 3, 2);
+  for (; bits - s->length > 64; put_bits(s, 0, 1)) continue;
+  put_bits(s, number, bits - s->length);
+}
+
+static void put_count(struct bit_string *s, uint64_t count) {
+  uint64_t code = code_of_count(count);
+  unsigned bits = 64 - leading_zeros(code);
+  put_bits(s, 2, 2);
+  put_bits(s, 0, bits - 1);
+  put_bits(s, code, bits);
+}
+
+static struct bit_string encode(const struct fingerprint *fp, unsigned payload) {
+  struct bit_string s = {{0}, 0};
+  if (fp->count == 1 && !fp->extension_bits) return s;
+  if (is_counter(fp->count, fp->extension_bits)) {
+    put_counter(&s, fp->count, payload);
+    return s;
+  }
+  if (fp->count == 1)
+    put_bits(&s, 0, 1);
+  else
+    put_count(&s, fp->count);
+  unsigned first = fp->extension_bits < 64 ? fp->extension_bits : 64;
+  if (first) put_bits(&s, fp->extension.hi >> (64 - first), first);
+  if (fp->extension_bits > 64)
+    put_bits(&s, fp->extension.lo >> (128 - fp->extension_bits), fp->extension_bits - 64);
+  put_bits(&s, 1, 1);
+  return s;
+}
+
+/* The count of a bit string that is a counter. */
+static uint64_t counter_of(const struct bit_string *s, unsigned slots, unsigned payload) {
+  unsigned bits = s->length - 2 < 64 ? s->length - 2 : 64;
+  return lowest_count(slots, payload) + get_bits(s, s->length - bits, bits);
+}
+
+/* Reads the count beside an extension. Returns where the extension begins. */
+static unsigned get_count(const struct bit_string *s, uint64_t *count) {
+  unsigned at = 2, zeros = leading_zeros(get_bits(s, at, 64)),
+           left = s->length > at ? s->length - at : 0, most = left < 63 ? left : 63;
+  if (zeros > most) zeros = most;
+  uint64_t code = get_bits(s, at + zeros, zeros + 1);
+  *count = code > 1 ? code : 0; /* 0 is no code: only in a corrupt table */
+  return at + 2 * zeros + 1;
+}
+
+/*
+ * Fills count and extension, from the bit string of fp->slots - 1 further slots. From a bit string
+ * that encode did not make it makes another fingerprint, so that besom__fingerprint_check finds it.
+ */
+static void decode(struct bit_string s, struct fingerprint *fp, unsigned payload) {
+  if (s.length > 1 && get_bits(&s, 0, 2) == 3) {
+    fp->count = counter_of(&s, fp->slots - 1, payload);
+    return;
+  }
+  open_end(&s);
+  unsigned at = get_bits(&s, 0, 1) ? get_count(&s, &fp->count) : 1;
+  if (s.length <= at) return;
+  fp->extension_bits = s.length - at < MAX_EXTENSION ? s.length - at : MAX_EXTENSION;
+  unsigned first = fp->extension_bits < 64 ? fp->extension_bits : 64,
+           second = fp->extension_bits - first;
+  fp->extension.hi = get_bits(&s, at, first) << (64 - first);
+  if (second) fp->extension.lo = get_bits(&s, at + 64, second) << (64 - second);
 }
 
 /* ------------------------------------------------------------------ in the table */
@@ -155,7 +224,7 @@ struct fingerprint besom__fingerprint_read(const struct qtable *t, uint64_t quot
       .tagged = block_tags(t, block) >> (position % 64) & 1,
       .slots = slots_at(t, position),
   };
-  if (fp.slots > 1) decode(read_bit_string(t, position, fp.slots), &fp);
+  if (fp.slots > 1) decode(read_bit_string(t, position, fp.slots), &fp, further_payload(t->width));
   return fp;
 }
 
@@ -177,7 +246,7 @@ static besom_status set_slots(struct qtable *t, const struct fingerprint *fp, un
 }
 
 besom_status besom__fingerprint_write(struct qtable *t, const struct fingerprint *fp) {
-  struct bit_string s = encode(fp);
+  struct bit_string s = encode(fp, further_payload(t->width));
   unsigned slots = besom__fingerprint_slots(fp->count, fp->extension_bits, t->width);
   besom_status status = set_slots(t, fp, slots);
   if (status != BESOM_OK) return status;
@@ -191,9 +260,9 @@ besom_status besom__fingerprint_write(struct qtable *t, const struct fingerprint
 }
 
 besom_status besom__fingerprint_append(struct qtable_appender *out, const struct fingerprint *fp) {
-  struct bit_string s = encode(fp);
   unsigned width = out->table.width,
            slots = besom__fingerprint_slots(fp->count, fp->extension_bits, width);
+  struct bit_string s = encode(fp, further_payload(width));
   besom_status status = qtable_append(out, fp->quotient, fp->remainder, width);
   if (status == BESOM_OK) qtable_append_value(out, value_with_tag(&out->table, fp));
   out->table.extended += is_extended(fp);
@@ -224,7 +293,7 @@ bool besom__fingerprint_matches(const struct fingerprint *fp, besom_digest rest,
 }
 
 const char *besom__fingerprint_check(const struct qtable *t, const struct fingerprint *fp) {
-  struct bit_string should = encode(fp);
+  struct bit_string should = encode(fp, further_payload(t->width));
   if (fp->slots != besom__fingerprint_slots(fp->count, fp->extension_bits, t->width))
     return "a fingerprint has the wrong number of slots";
   for (unsigned i = 0; i + 1 < fp->slots; i++) {

@@ -1,18 +1,24 @@
 /*
  * Fingerprints of several slots: a head slot with the remainder, then further slots that hold one
- * bit string:
+ * bit string. Their number is known from the heads, so no code need tell its own length. There are
+ * three forms:
  *
- *   counted                 1 bit: the count is not 1
- *   [count + 1              its Elias gamma code, if so]
- *   extension               bits of the digest after the remainder
- *   1 0...0                 closes the bit string and fills the last slot
+ *   0  extension  1 0...0           a count of 1: bits of the digest after the remainder. The 1
+ *                                   closes them; zeros fill the last slot
+ *   1 1  number                     no extension, a count of 2 or more: a counter. All other bits
+ *                                   of the n slots are the count, less the lowest one that does not
+ *                                   fit into n - 1 slots
+ *   1 0  count  extension  1 0...0  both: the count as an Elias gamma code. Of 1 for a count of 0
+ *
+ * Remainders of 8 bits leave 5 bits of payload per further slot. So one further slot counts from 2
+ * to 9, two to 265, three to 8457.
  *
  * A fingerprint with a count of 1 and no extension has no bit string. A count of 0 is a tombstone:
  * it is no member and matches nothing, and is kept for its extension. In tables with tags, a tagged
  * fingerprint is an entry of the no list: it is no member and matches nothing, and is kept because
  * it determines how long the extensions of members must be. Every further slot begins with a tag
- * (table.h), followed by bits of the bit string. Lengths are exact to the bit, so that a change of
- * the slot width repacks the bit string without loss.
+ * (quotient_table.h), followed by bits of the bit string. Lengths of extensions are exact to the
+ * bit, so that a change of the slot width repacks the bit string without loss.
  */
 #ifndef BESOM_QUOTIENT_MULTISLOT_H
 #define BESOM_QUOTIENT_MULTISLOT_H
@@ -83,11 +89,11 @@ void besom__fingerprint_remove(struct qtable *t, const struct fingerprint *fp);
 
 /*
  * Whether a key with this suffix matches a fingerprint, from the fingerprint's bit string: all of
- * it, the first bit uppermost, then zeros. MAYBE if it has a count.
+ * it, the first bit uppermost, then zeros. MAYBE if it has a count and an extension.
  */
 ALWAYS_INLINE enum answer answer_of_extension(uint64_t string, uint64_t suffix) {
   uint64_t extension = string << 1, closing = extension & (0 - extension);
-  if (UNLIKELY(string >> 63 || !closing)) return ANSWER_MAYBE;
+  if (UNLIKELY(string >> 63 || !closing)) return string >> 62 == 3 ? ANSWER_YES : ANSWER_MAYBE;
   return (extension ^ suffix) & ~(closing | (closing - 1)) ? ANSWER_NO : ANSWER_YES;
 }
 

@@ -61,12 +61,25 @@ static uint64_t find(const struct qtable *t, besom_digest d, uint64_t *quotient,
   return t->ops->find(t, a.quotient, remainder_of(a, t->width), last);
 }
 
+static unsigned longest_match(const besom_filter *f, besom_digest d) {
+  return contains(f, d) ? const_quotient_filter(f)->table.width : 0;
+}
+
 /* Equal fingerprints cannot be distinguished. Removing the last one moves the fewest slots. */
 static besom_status remove_key(besom_filter *f, besom_digest d) {
   struct qtable *t = &quotient_filter(f)->table;
   if (t->ops->remove_last(t, d) == ANSWER_NO) return BESOM_NOT_FOUND;
   f->items--;
   return BESOM_OK;
+}
+
+/* Appends one copy after the other. If one does not fit, removes those before it. */
+static besom_status insert_count(besom_filter *f, besom_digest d, uint64_t n) {
+  besom_status status = n > f->capacity - f->items ? BESOM_FULL : BESOM_OK;
+  uint64_t done = 0;
+  for (; done < n && status == BESOM_OK; done += status == BESOM_OK) status = insert(f, d);
+  for (; status != BESOM_OK && done; done--) remove_key(f, d);
+  return status;
 }
 
 static besom_status count(const besom_filter *f, besom_digest d, uint64_t *n) {
@@ -162,6 +175,8 @@ const struct besom_kind besom__qf = {
     .contains_many = contains_many,
     .insert = insert,
     .insert_many = insert_many,
+    .insert_count = insert_count,
+    .longest_match = longest_match,
     .remove = remove_key,
     .count = count,
     .merge = merge,

@@ -43,6 +43,7 @@ enum { MAX_SUBJECTS = 256, MAX_SUBJECTS_PER_KIND = 16 };
 
 typedef struct subjects {
   subject list[MAX_SUBJECTS];
+  besom_kind_info kinds[MAX_SUBJECTS]; /* of subjects with options */
   size_t n;
 } subjects;
 
@@ -67,6 +68,17 @@ static const char *isa_of(const subject *s) {
   besom_stats(f, &stats);
   besom_free(f);
   return stats.isa;
+}
+
+/* With other options a kind may be able to do more: layered kinds can do what their base can. */
+static void find_abilities(subject *s, besom_kind_info *own) {
+  besom_config config = config_of(s, 10, 0);
+  besom_filter *f = NULL;
+  *own = *s->kind;
+  if (!s->options || besom_create(&config, &f) != BESOM_OK) return;
+  own->abilities = besom_abilities(f);
+  s->kind = own;
+  besom_free(f);
 }
 
 /* Without a subject whose option only names the instruction set that is the default anyway. */
@@ -119,7 +131,9 @@ static void add_kind(subjects *all, const besom_kind_info *kind) {
     if (layered && all_options[i].of_tables) continue;
     s.same_format = all_options[i].same_format;
     const char *isa = isa_of(&s);
-    if (isa && (!s.same_format || is_new(all, first, isa))) all->list[all->n++] = s;
+    if (!isa || (s.same_format && !is_new(all, first, isa))) continue;
+    find_abilities(&s, &all->kinds[all->n]);
+    all->list[all->n++] = s;
   }
   /* The other kinds use the same code to hash. */
   if (layered || !first) all->list[all->n++] = subject_with(kind, NULL, "sip");

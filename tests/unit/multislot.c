@@ -4,6 +4,7 @@
  */
 #include "quotient/multislot.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -56,18 +57,33 @@ static besom_digest random_digest(random_stream *random) {
   return (besom_digest){hi, random_next(random)};
 }
 
-/* The number of slots by definition: flag, gamma code of count + 1, extension, closing bit. */
+static unsigned payload_of(unsigned width) {
+  return width - (width < 7 ? 1 : width == 7 ? 2 : 3);
+}
+
+/* A counter takes the fewest slots in which all counts from 2 to its own are told apart. */
+static unsigned counter_slots_by_definition(uint64_t count, unsigned width) {
+  unsigned slots = 0;
+  long double below = 2, own = (long double)count;
+  while (below <= own) {
+    slots++;
+    if (slots * payload_of(width) >= 2) below += ldexpl(1, (int)(slots * payload_of(width)) - 2);
+  }
+  return 1 + slots;
+}
+
+/* The number of slots by definition: flags, gamma code of the count, extension, closing bit. */
 static unsigned slots_by_definition(uint64_t count, unsigned extension_bits, unsigned width) {
   if (count == 1 && extension_bits == 0) return 1;
+  if (count > 1 && extension_bits == 0) return counter_slots_by_definition(count, width);
   unsigned bits = 1 + extension_bits + 1;
   if (count != 1) {
     unsigned length = 0;
-    for (uint64_t x = count + 1; x; x /= 2) length++;
-    bits += 2 * length - 1;
+    for (uint64_t x = count ? count : 1; x; x /= 2) length++;
+    bits += 1 + 2 * length - 1;
   }
   unsigned slots = 1;
-  for (unsigned room = 0; room < bits; room += width - (width < 7 ? 1 : width == 7 ? 2 : 3))
-    slots++;
+  for (unsigned room = 0; room < bits; room += payload_of(width)) slots++;
   return slots;
 }
 
@@ -382,13 +398,29 @@ static void slots_and_stretch_follow_the_definition(void **state) {
         unsigned slots = slots_by_definition(counts[c], bits, width);
         assert_int_equal(besom__fingerprint_slots(counts[c], bits, width), slots);
         unsigned longest = besom__fingerprint_stretch(counts[c], bits, width);
-        if (bits == 0 && counts[c] == 1) continue; /* has no slot to stretch in */
+        if (bits == 0) continue; /* no extension to stretch */
         assert_true(longest >= bits && longest <= MAX_EXTENSION);
         assert_int_equal(slots_by_definition(counts[c], longest, width), slots);
         if (longest < MAX_EXTENSION)
           assert_int_equal(slots_by_definition(counts[c], longest + 1, width), slots + 1);
       }
   assert_int_equal(besom__fingerprint_stretch(1, 0, 8), 0);
+}
+
+/* The sizes that multislot.h promises for remainders of 8 bits. */
+static void counters_of_8_bits_are_small(void **state) {
+  (void)state;
+  static const struct {
+    uint64_t first, last;
+    unsigned slots;
+  } sizes[] = {{1, 1, 1}, {2, 9, 2}, {10, 265, 3}, {266, 8457, 4}};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    for (uint64_t count = sizes[i].first; count <= sizes[i].last; count++)
+      assert_int_equal(besom__fingerprint_slots(count, 0, 8), sizes[i].slots);
+  for (unsigned width = 2; width <= 64; width++) /* no count takes fewer slots than a lower one */
+    for (uint64_t count = 1; count < 5000; count++)
+      assert_true(besom__fingerprint_slots(count, 0, width) <=
+                  besom__fingerprint_slots(count + 1, 0, width));
 }
 
 static unsigned bit_of(besom_digest d, unsigned i) {
@@ -453,6 +485,7 @@ int main(void) {
       cmocka_unit_test(shrinking_back_restores_the_bytes),
       cmocka_unit_test(appending_gives_the_same_fingerprints),
       cmocka_unit_test(slots_and_stretch_follow_the_definition),
+      cmocka_unit_test(counters_of_8_bits_are_small),
       cmocka_unit_test(an_extension_is_what_follows_the_remainder),
       cmocka_unit_test(the_checker_sees_what_is_wrong),
       cmocka_unit_test(a_query_answers_by_the_extension),
