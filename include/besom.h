@@ -105,7 +105,8 @@ BESOM_API const char *besom_version(void);
  * seed          16 bytes that key the hash; NULL for random ones. An adversary who knows the seed
  *               can choose false positives. Fix it only for reproducible files and for filters to
  *               be merged.
- * capacity      keys that the filter must hold, 1 to 2^44. Required unless slots is given.
+ * capacity      keys that the filter must hold, 1 to 2^44. Required unless slots is given. Copies
+ *               of a key take room, too: see repeated.
  * max_capacity  if above capacity: the filter can be resized to hold this many keys at the target
  *               FPR. Costs about log2(max_capacity / capacity) bits per key until then.
  * fpr           target false-positive rate of the full filter, in (0, 1); default 1/256.
@@ -131,6 +132,13 @@ BESOM_API const char *besom_version(void);
  *               table, so that more than 3 threads gain little. Callbacks and the allocator run in
  *               the calling thread only. Memory: 100 KB per thread. The filter is the same. If a
  *               thread cannot be started, the others do its work.
+ * repeated      qf, aqf, yesno-dynamic, and scaling and cached over these: the share of the keys, 0
+ *               to 1, that will be inserted more than once; default 0. capacity, max_capacity and
+ *               bits_per_key are of distinct keys then, and there is room for the copies. Other
+ *               kinds: INVALID.
+ * copies        how many copies such a key has at most, 2 to 2^32; default 2. With remainders of 8
+ *               bits an aqf needs one slot more for 2 to 9 copies, two for 10 to 265, three for 266
+ *               to 8457. A qf needs a slot per copy.
  */
 typedef struct besom_config {
   const char *kind;
@@ -150,6 +158,8 @@ typedef struct besom_config {
   uint32_t flags;
   const besom_allocator *allocator;
   uint32_t threads;
+  double repeated;
+  uint64_t copies;
 } besom_config;
 
 /* config.flags */
@@ -169,7 +179,7 @@ BESOM_INLINE besom_status besom_config_check(const besom_config *config, char *t
 typedef enum besom_ability {
   BESOM_CAN_INSERT = 1 << 0,       /* insert; without it: besom_build only, or insert_at */
   BESOM_CAN_REMOVE = 1 << 1,       /* remove */
-  BESOM_CAN_COUNT = 1 << 2,        /* count: keys are a multiset; some kinds have insert_count */
+  BESOM_CAN_COUNT = 1 << 2,        /* count, insert_count: keys are a multiset */
   BESOM_CAN_MERGE = 1 << 3,        /* merge */
   BESOM_CAN_ITERATE = 1 << 4,      /* iter_next */
   BESOM_CAN_RESIZE = 1 << 5,       /* resize */
@@ -303,7 +313,9 @@ BESOM_API besom_status besom_remove_digest(besom_filter *f, besom_digest digest)
 
 /*
  * count: copies of a key that were inserted and not removed; an upper bound, exact except at the
- * false-positive rate. insert_count adds n >= 1 copies at once. Errors: FULL (insert_count).
+ * false-positive rate. insert_count adds n >= 1 copies at once, or none. Kinds without counters (qf,
+ * exaf, broom, taf, utaf, cf, vacuum) store every copy: it takes as long as n inserts. Errors: FULL
+ * (insert_count).
  */
 BESOM_API besom_status besom_count(const besom_filter *f, const void *key, size_t len, uint64_t *n);
 BESOM_API besom_status besom_insert_count(besom_filter *f, const void *key, size_t len, uint64_t n);
@@ -420,9 +432,14 @@ BESOM_API void besom_task_cancel(besom_task *task);
 typedef struct besom_statistics {
   const char *kind;
   const char *hash;
-  const char *isa;     /* instruction set in use: "portable", "avx2", "avx512" */
-  uint64_t keys;       /* inserted and not removed, copies included */
-  uint64_t capacity;   /* one key more is FULL */
+  const char *isa; /* instruction set in use: "portable", "avx2", "avx512" */
+  uint64_t keys;   /* inserted and not removed, copies included */
+  /*
+   * Distinct keys that fit if as many repeat as config.repeated says: with one more, or with more
+   * copies, insert may be FULL. With the default of 0, every key is inserted once. Kinds that do not
+   * count: all keys. scaling: 2^44.
+   */
+  uint64_t capacity;
   uint64_t slots;      /* Bloom kinds: bits; layered kinds: of all layers */
   uint32_t width;      /* bits of a remainder; Bloom kinds: bits set per key; of the last layer */
   uint64_t bytes;      /* all memory of the filter */

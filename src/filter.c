@@ -53,6 +53,7 @@ void besom_free(besom_filter *f) {
 besom_status besom__filter_create(const struct besom_kind *kind, const besom_config *config,
                                   const struct hasher *hasher, besom_filter **out) {
   besom_filter *f;
+  if (config->repeated != 0 && !kind->takes_repeats) return BESOM_INVALID;
   besom_status status = besom__filter_new(kind, hasher, config->allocator, &f);
   if (status != BESOM_OK) return status;
   return besom__filter_made(kind->create(f, config), f, out);

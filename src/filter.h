@@ -19,6 +19,7 @@
 
 #define MAX_CAPACITY (UINT64_C(1) << 44)
 #define DEFAULT_FPR (1.0 / 256)
+#define MAX_EXPECTED_COPIES (UINT64_C(1) << 32) /* config.copies */
 
 /*
  * The hot public calls on one key. Each filter points at the form that fits it (filter_hot.c): a
@@ -46,7 +47,7 @@ struct besom_filter {
   struct hasher hasher;
   besom_allocator allocator;
   uint64_t items;      /* keys inserted and not removed */
-  uint64_t capacity;   /* one item more is FULL */
+  uint64_t capacity;   /* one item more is FULL; aqf: one slot more for members */
   besom_task *task;    /* runs on this filter: every other change is BUSY */
   bool bound;          /* besom_bind: the filter has a reverse map */
   void *mapping;       /* BESOM_OPEN_MMAP: the file; the filter is read-only */
@@ -112,6 +113,7 @@ struct layer_exception_ops {
 struct besom_kind {
   besom_kind_info info;
   size_t size;                         /* of the kind's struct */
+  bool takes_repeats;                  /* config.repeated, for this kind or for its base */
   const struct besom_kind *concurrent; /* the concurrent form of this kind, made by share */
 
   /* Fills a zeroed struct whose head is ready. On failure it leaves nothing allocated. */

@@ -57,8 +57,19 @@ static besom_status check_size(const besom_config *c, struct explanation *why) {
   return BESOM_OK;
 }
 
+static besom_status check_repeats(const besom_config *c, struct explanation *why) {
+  if (!(c->repeated >= 0 && c->repeated <= 1))
+    return besom__explain(why, BESOM_INVALID, "repeated is %g: from 0 (default) to 1", c->repeated);
+  if (c->copies && !(c->repeated > 0))
+    return besom__explain(why, BESOM_INVALID, "copies needs repeated: the share of such keys");
+  if (c->copies && (c->copies < 2 || c->copies > MAX_EXPECTED_COPIES))
+    return besom__explain(why, BESOM_INVALID, "copies is %" PRIu64 ": 2 to 2^32", c->copies);
+  return BESOM_OK;
+}
+
 besom_status besom__config_in_range(const besom_config *c, struct explanation *why) {
   besom_status status = check_counts(c, why);
+  if (status == BESOM_OK) status = check_repeats(c, why);
   if (status == BESOM_OK) status = check_rates(c, why);
   if (status == BESOM_OK) status = check_size(c, why);
   if (status != BESOM_OK) return status;
@@ -92,6 +103,7 @@ besom_status besom__config_read(const besom_config *config, const struct besom_k
   besom_status status = find_kind(config, kind, NULL);
   if (status == BESOM_OK) status = besom__config_in_range(config, NULL);
   if (status != BESOM_OK) return status;
+  if (config->repeated != 0 && !(*kind)->takes_repeats) return BESOM_INVALID;
   if (config->flags & BESOM_CONCURRENT && !(*kind)->concurrent) return BESOM_UNSUPPORTED;
   return besom__hasher_init(hasher, config->hash, config->seed);
 }
@@ -216,6 +228,11 @@ static void drop_max_capacity(besom_config *c) {
   c->max_capacity = 0;
 }
 
+static void drop_repeated(besom_config *c) {
+  c->repeated = 0;
+  c->copies = 0;
+}
+
 static void drop_width(besom_config *c) {
   c->width = 0;
 }
@@ -234,6 +251,7 @@ static besom_status explain_member(const besom_config *c, const struct besom_kin
   } members[] = {{"value_bits", drop_value_bits},
                  {"reserve", drop_reserve},
                  {"max_capacity", drop_max_capacity},
+                 {"repeated", drop_repeated},
                  {"width", drop_width},
                  {"slots", drop_slots}};
   for (size_t i = 0; i < sizeof members / sizeof *members; i++) {

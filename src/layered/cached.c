@@ -326,6 +326,7 @@ const struct besom_kind besom__cached = {
                  BESOM_CAN_RESIZE | BESOM_CAN_ADAPT | BESOM_CAN_BUILD_SORTED | BESOM_CAN_REKEY |
                  BESOM_FORGETS},
     .size = sizeof(struct cached),
+    .takes_repeats = true,
     .create = create,
     .create_like = create_like,
     .destroy = destroy,

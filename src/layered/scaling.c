@@ -29,13 +29,20 @@ static uint64_t slots_of(const besom_filter *layer) {
 }
 
 /* A level has twice the slots, or keys, and half the rate of the one before. */
+/* The numbers that all layers have in common. */
+static besom_config config_of_layers(const struct scaling *s) {
+  return (besom_config){.reserve = s->reserve,
+                        .value_bits = s->value_bits,
+                        .no_capacity = s->no_capacity,
+                        .repeated = s->repeated,
+                        .copies = s->copies};
+}
+
 static besom_status create_layer(const struct scaling *s, unsigned level, besom_filter **out) {
   if (s->first_capacity > MAX_CAPACITY >> level || s->first_slots > MAX_CAPACITY >> level)
     return BESOM_FULL;
-  besom_config config = {.fpr = ldexp(s->fpr, -1 - (int)level),
-                         .reserve = s->reserve,
-                         .value_bits = s->value_bits,
-                         .no_capacity = s->no_capacity};
+  besom_config config = config_of_layers(s);
+  config.fpr = ldexp(s->fpr, -1 - (int)level);
   if (s->first_slots)
     config.slots = s->first_slots << level;
   else
@@ -76,10 +83,8 @@ static void destroy(besom_filter *f) {
 
 /* With a budget of bits, the first layer determines the rate: its rate is half of the total. */
 static besom_status add_first_layer(struct scaling *s, const besom_config *config) {
-  besom_config first = {.capacity = config->capacity,
-                        .reserve = config->reserve,
-                        .value_bits = config->value_bits,
-                        .no_capacity = config->no_capacity};
+  besom_config first = config_of_layers(s);
+  first.capacity = config->capacity;
   s->fpr = config->fpr != 0 ? config->fpr : DEFAULT_FPR;
   if (config->bits_per_key != 0)
     first.bits_per_key = config->bits_per_key - 8.0 * sizeof *s / (double)config->capacity;
@@ -111,6 +116,8 @@ static besom_status create(besom_filter *f, const besom_config *config) {
   s->reserve = config->reserve;
   s->value_bits = config->value_bits;
   s->no_capacity = config->no_capacity;
+  s->repeated = config->repeated;
+  s->copies = config->copies;
   return add_first_layer(s, config);
 }
 
@@ -122,6 +129,8 @@ static void copy_settings(struct scaling *s, const struct scaling *m) {
   s->fpr = m->fpr;
   s->reserve = m->reserve;
   s->no_capacity = m->no_capacity;
+  s->repeated = m->repeated;
+  s->copies = m->copies;
   s->value_bits = m->value_bits;
 }
 
@@ -409,6 +418,8 @@ static void save(const besom_filter *f, struct sections_out *out) {
   besom__write_double(&out->parameters, s->fpr);
   besom__write_double(&out->parameters, s->reserve);
   besom__write_u64(&out->parameters, s->no_capacity);
+  besom__write_double(&out->parameters, s->repeated);
+  besom__write_u64(&out->parameters, s->copies);
   besom__write_u32(&out->parameters, s->value_bits);
   for (uint64_t i = 0; i < s->n_layers; i++) besom__layer_save(s->layers[i], out);
 }
@@ -452,11 +463,15 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
   s->fpr = besom__read_double(&in->parameters);
   s->reserve = besom__read_double(&in->parameters);
   s->no_capacity = besom__read_u64(&in->parameters);
+  s->repeated = besom__read_double(&in->parameters);
+  s->copies = besom__read_u64(&in->parameters);
   s->value_bits = besom__read_u32(&in->parameters);
   if (n == 0 || n > MAX_LAYERS || f->capacity != MAX_CAPACITY) return BESOM_CORRUPT;
   if (s->first_capacity == 0 || s->first_capacity > MAX_CAPACITY) return BESOM_CORRUPT;
   if (s->first_slots > MAX_CAPACITY || s->no_capacity > MAX_CAPACITY) return BESOM_CORRUPT;
   if (!(s->fpr > 0 && s->fpr <= 1 && s->reserve >= 0 && s->reserve <= 0.5)) return BESOM_CORRUPT;
+  if (!(s->repeated >= 0 && s->repeated <= 1) || s->copies > MAX_EXPECTED_COPIES)
+    return BESOM_CORRUPT;
   besom_status status = load_layers(f, in, n);
   if (status != BESOM_OK) destroy(f);
   return status;
@@ -467,6 +482,7 @@ const struct besom_kind besom__scaling = {
              BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE |
                  BESOM_CAN_SCALE},
     .size = sizeof(struct scaling),
+    .takes_repeats = true,
     .create = create,
     .create_like = create_like,
     .destroy = destroy,

@@ -18,6 +18,8 @@ struct scaling {
   uint64_t first_slots; /* of level 0; 0 if fingerprints are no prefixes of the digest */
   double fpr;           /* target of the whole filter */
   double reserve;
+  double repeated;
+  uint64_t copies;
   uint64_t no_capacity;
   uint32_t value_bits;
 };

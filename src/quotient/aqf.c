@@ -32,7 +32,8 @@ besom_status besom__aqf_make(besom_filter *f, const besom_config *config, enum t
                                .code = code,
                                .value_bits = config->value_bits + (code == TAGS)};
   a->reserve = config->reserve != 0 ? config->reserve : AQF_DEFAULT_RESERVE;
-  besom_status status = besom__quotient_geometry(config, sizeof(struct aqf), a->reserve, &shape);
+  besom_status status = besom__counting_geometry(config, sizeof(struct aqf), a->reserve, true,
+                                                 &shape, &a->base.repeats);
   if (status != BESOM_OK) return status;
   f->capacity = besom__quotient_capacity(shape.slots, a->reserve);
   return besom__quotient_table_new(f, &shape, &a->base.table);
@@ -412,7 +413,8 @@ void besom__aqf_stats(const besom_filter *f, struct stats_out *out) {
   s->bytes += besom__qtable_size(t) + a->exceptions.size * sizeof *a->exceptions.cells;
   s->load_factor = (double)t->used / (double)t->slots;
   s->expected_fpr = besom__quotient_fpr(heads, t->slots, t->width);
-  s->fpr_at_capacity = besom__quotient_fpr(f->capacity, t->slots, t->width);
+  s->capacity = besom__quotient_keys(f);
+  s->fpr_at_capacity = besom__quotient_fpr(s->capacity, t->slots, t->width);
   besom__add_counter(out, "extended", t->extended);
   besom__add_counter(out, "tombstones", a->counters.tombstones);
   besom__add_counter(out, "no_entries", a->counters.no_entries);
@@ -439,6 +441,7 @@ static const struct insert_calls *insert_calls(const besom_filter *f) {
 const struct besom_kind besom__aqf = {
     .info = {AQF_NAME, AQF_SUMMARY, AQF_ABILITIES},
     .size = sizeof(struct aqf),
+    .takes_repeats = true,
     .concurrent = &besom__aqf_concurrent,
     .create = create,
     .create_like = besom__aqf_create_like,

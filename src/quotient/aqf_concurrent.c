@@ -271,6 +271,7 @@ static void save(const besom_filter *f, struct sections_out *out) {
 const struct besom_kind besom__aqf_concurrent = {
     .info = {AQF_NAME, AQF_SUMMARY, AQF_ABILITIES},
     .size = sizeof(struct aqf),
+    .takes_repeats = true,
     .destroy = destroy,
     .query_calls = query_calls,
     .insert_calls = insert_calls,

@@ -49,7 +49,7 @@ const char *besom__aqf_validate(const besom_filter *f) {
 
 void besom__aqf_save(const besom_filter *f, struct sections_out *out) {
   const struct aqf *a = const_aqf(f);
-  besom__quotient_save(&a->base.table, out);
+  besom__quotient_save(f, out);
   besom__write_double(&out->parameters, a->reserve);
   besom__write_u64(&out->parameters, a->counters.slots);
   besom__write_u64(&out->parameters, a->base.table.extended);
@@ -88,6 +88,7 @@ besom_status besom__aqf_load(besom_filter *f, struct sections_in *in) {
   besom_status status =
       besom__quotient_load(f, in, f->kind == &besom__yesno_dynamic ? TAGS : NO_CODE);
   if (status != BESOM_OK) return status;
+  a->base.repeats.counted = true;
   a->reserve = besom__read_double(&in->parameters);
   a->counters.slots = besom__read_u64(&in->parameters);
   a->base.table.extended = besom__read_u64(&in->parameters);

@@ -41,7 +41,10 @@ besom_status besom__aqf_resize_start(besom_filter *fresh, const besom_filter *f,
   aqf(fresh)->keep_tombstones = a->keep_tombstones;
   aqf(fresh)->counters = a->counters;
   fresh->capacity = besom__quotient_capacity(slots, a->reserve);
-  if (fresh->capacity < member_slots(a) && slots < a->base.table.slots) return BESOM_FULL;
+  /* the last step knows exactly: wider slots need fewer of them for counters */
+  const struct qtable *t = &a->base.table;
+  uint64_t members = t->used - t->further_slots - a->counters.tombstones;
+  if (fresh->capacity < members && slots < t->slots) return BESOM_FULL;
   unsigned doublings =
       slots > a->base.table.slots ? trailing_zeros(slots / a->base.table.slots) : 0;
   if (a->base.table.width < AQF_MIN_WIDTH + doublings) return BESOM_INVALID;

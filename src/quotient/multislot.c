@@ -104,6 +104,11 @@ bool besom__fingerprint_can_count(uint64_t count, uint64_t n, unsigned width) {
          n;
 }
 
+uint64_t besom__slots_of_copies(uint64_t copies, unsigned width) {
+  bool counted = width > 1 && besom__fingerprint_can_count(1, 1, width);
+  return counted ? besom__fingerprint_slots(copies, 0, width) : copies;
+}
+
 unsigned besom__fingerprint_stretch(uint64_t count, unsigned extension_bits, unsigned width) {
   unsigned payload = further_payload(width),
            slots = besom__fingerprint_slots(count, extension_bits, width);

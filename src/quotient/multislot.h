@@ -69,6 +69,9 @@ static inline bool is_extended(const struct fingerprint *fp) {
  */
 bool besom__fingerprint_can_count(uint64_t count, uint64_t n, unsigned width);
 
+/* The slots of so many copies of one key, inserted one by one. */
+uint64_t besom__slots_of_copies(uint64_t copies, unsigned width);
+
 /*
  * The longest extension of at least this many bits that takes the same number of slots: uses the
  * bits left in the last slot.

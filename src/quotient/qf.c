@@ -15,7 +15,8 @@ static besom_status create(besom_filter *f, const besom_config *config) {
   besom_status status =
       besom__quotient_options(config->options, &quotient_filter(f)->isa, &heads, 1);
   if (status == BESOM_OK)
-    status = besom__quotient_geometry(config, sizeof(struct quotient_filter), 0, &shape);
+    status = besom__counting_geometry(config, sizeof(struct quotient_filter), 0, false, &shape,
+                                      &quotient_filter(f)->repeats);
   if (status != BESOM_OK) return status;
   f->capacity = besom__quotient_capacity(shape.slots, 0);
   return besom__quotient_table_new(f, &shape, &quotient_filter(f)->table);
@@ -121,7 +122,8 @@ static void stats(const besom_filter *f, struct stats_out *out) {
   s->bytes += besom__qtable_size(t);
   s->load_factor = (double)f->items / (double)t->slots;
   s->expected_fpr = besom__quotient_fpr(f->items, t->slots, t->width);
-  s->fpr_at_capacity = besom__quotient_fpr(f->capacity, t->slots, t->width);
+  s->capacity = besom__quotient_keys(f);
+  s->fpr_at_capacity = besom__quotient_fpr(s->capacity, t->slots, t->width);
 }
 
 static const char *validate(const besom_filter *f) {
@@ -135,7 +137,7 @@ static const char *validate(const besom_filter *f) {
 /* ------------------------------------------------------------------ files */
 
 static void save(const besom_filter *f, struct sections_out *out) {
-  besom__quotient_save(&const_quotient_filter(f)->table, out);
+  besom__quotient_save(f, out);
 }
 
 static besom_status load(besom_filter *f, struct sections_in *in) {
@@ -164,6 +166,7 @@ const struct besom_kind besom__qf = {
              BESOM_CAN_INSERT | BESOM_CAN_REMOVE | BESOM_CAN_COUNT | BESOM_CAN_MERGE |
                  BESOM_CAN_ITERATE | BESOM_CAN_RESIZE | BESOM_CAN_BUILD_SORTED | BESOM_CAN_REKEY},
     .size = sizeof(struct quotient_filter),
+    .takes_repeats = true,
     .create = create,
     .create_like = besom__quotient_create_like,
     .destroy = besom__quotient_destroy,

@@ -48,7 +48,13 @@ void besom__quotient_table_free(const besom_filter *f, struct qtable *t) {
 besom_status besom__quotient_create_like(besom_filter *f, const besom_filter *model) {
   struct qtable_shape shape = besom__quotient_shape(&const_quotient_filter(model)->table);
   quotient_filter(f)->isa = const_quotient_filter(model)->isa;
+  quotient_filter(f)->repeats = const_quotient_filter(model)->repeats;
   return besom__quotient_table_new(f, &shape, &quotient_filter(f)->table);
+}
+
+uint64_t besom__quotient_keys(const besom_filter *f) {
+  const struct quotient_filter *q = const_quotient_filter(f);
+  return besom__keys_within(&q->repeats, f->capacity, q->table.width);
 }
 
 /* ------------------------------------------------------------------ hot calls */
@@ -66,32 +72,50 @@ const struct quotient_calls *besom__calls_to_insert(const besom_filter *f) {
 
 /* ------------------------------------------------------------------ files */
 
-void besom__quotient_save(const struct qtable *t, struct sections_out *out) {
+/* The saved flags. */
+enum { HAS_HEADS = 1, HAS_REPEATS = 2 };
+
+void besom__quotient_save(const besom_filter *f, struct sections_out *out) {
+  const struct qtable *t = &const_quotient_filter(f)->table;
+  const struct repetition *r = &const_quotient_filter(f)->repeats;
   besom__write_u64(&out->parameters, t->slots);
   besom__write_u32(&out->parameters, t->width);
-  besom__write_u32(&out->parameters, t->has_heads);
+  besom__write_u32(&out->parameters,
+                   (t->has_heads ? HAS_HEADS : 0) | (r->share > 0 ? HAS_REPEATS : 0));
   besom__write_u32(&out->parameters, t->value_bits);
   besom__write_u32(&out->parameters, t->code);
   besom__write_u64(&out->parameters, t->used);
   besom__write_u64(&out->parameters, t->further_slots);
+  if (r->share > 0) {
+    besom__write_double(&out->parameters, r->share);
+    besom__write_u64(&out->parameters, r->copies);
+  }
   add_section(out, TAG_BITS, t->blocks, besom__qtable_size(t));
+}
+
+static bool load_repeats(const besom_filter *f, struct byte_reader *in, struct repetition *r) {
+  r->share = besom__read_double(in);
+  r->copies = besom__read_u64(in);
+  return f->kind->takes_repeats && r->share > 0 && r->share <= 1 && r->copies >= 2 &&
+         r->copies <= MAX_EXPECTED_COPIES;
 }
 
 besom_status besom__quotient_load(besom_filter *f, struct sections_in *in, enum table_code code) {
   struct qtable *t = &quotient_filter(f)->table;
   struct qtable_shape shape = {.slots = besom__read_u64(&in->parameters),
                                .width = besom__read_u32(&in->parameters)};
-  uint32_t heads = besom__read_u32(&in->parameters);
-  shape.heads = heads;
+  uint32_t flags = besom__read_u32(&in->parameters);
+  shape.heads = flags & HAS_HEADS;
   shape.value_bits = besom__read_u32(&in->parameters);
   uint32_t saved_code = besom__read_u32(&in->parameters);
   shape.code = code;
   uint64_t used = besom__read_u64(&in->parameters), further = besom__read_u64(&in->parameters);
+  bool sound = flags <= (HAS_HEADS | HAS_REPEATS) && (shape.heads || !further);
+  if (sound && flags & HAS_REPEATS)
+    sound = load_repeats(f, &in->parameters, &quotient_filter(f)->repeats);
   const struct section *bits = take_section(in, TAG_BITS);
   size_t bytes = besom__qtable_bytes(&shape);
-  if (!bits || heads > 1 || saved_code != code || !bytes || bits->len != bytes ||
-      (further && !heads))
-    return BESOM_CORRUPT;
+  if (!sound || !bits || saved_code != code || !bytes || bits->len != bytes) return BESOM_CORRUPT;
   quotient_filter(f)->isa = besom__isa_best();
   if (f->mapping) {
     besom__qtable_init(t, &shape, quotient_filter(f)->isa, (void *)(uintptr_t)bits->data);
@@ -299,6 +323,7 @@ besom_status besom__quotient_resize_start(besom_filter *fresh, const besom_filte
   while (last.slots != slots) last = shape_towards(last, slots);
   if (!besom__qtable_bytes(&last)) return BESOM_INVALID; /* no remainder bit would be left */
   q->isa = const_quotient_filter(f)->isa;
+  q->repeats = const_quotient_filter(f)->repeats;
   q->resizing = besom__allocate(&fresh->allocator, sizeof *q->resizing);
   if (!q->resizing) return BESOM_NO_MEMORY;
   q->resizing->slots = slots;

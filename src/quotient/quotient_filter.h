@@ -15,6 +15,7 @@ struct quotient_filter {
   besom_filter head;
   struct qtable table;
   enum isa isa;
+  struct repetition repeats; /* what the filter was made for */
   /* while the table is being filled from another filter's; else NULL */
   struct quotient_resizing *resizing;
 };
@@ -49,11 +50,14 @@ void besom__quotient_destroy(besom_filter *f);
 /* Makes an empty table for f, of the model's shape. */
 besom_status besom__quotient_create_like(besom_filter *f, const besom_filter *model);
 
+/* The capacity that statistics tell: of distinct keys. */
+uint64_t besom__quotient_keys(const besom_filter *f);
+
 /*
  * Writes and reads parameters and bits of the table. load also gets what the kind's tables keep
- * beside slots. The kind checks items and capacity.
+ * beside slots. The kind checks items and capacity, and sets repeats.counted.
  */
-void besom__quotient_save(const struct qtable *t, struct sections_out *out);
+void besom__quotient_save(const besom_filter *f, struct sections_out *out);
 besom_status besom__quotient_load(besom_filter *f, struct sections_in *in, enum table_code code);
 
 /*

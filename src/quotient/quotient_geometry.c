@@ -3,6 +3,9 @@
 #include <math.h>
 
 #include "filter.h"
+#include "quotient/multislot.h"
+
+#define MIN_COUNTING_WIDTH 3 /* in narrower slots a second copy takes as many slots as the first */
 
 uint64_t besom__quotient_capacity(uint64_t slots, double reserve) {
   uint64_t taken = (slots + 19) / 20 + (uint64_t)(reserve * (double)slots);
@@ -83,6 +86,107 @@ besom_status besom__quotient_geometry(const besom_config *config, size_t head_by
           : halvings + besom__quotient_width(last, shape->slots << halvings, rate, min_width);
   return shape->width >= halvings + min_width && shape->width <= 64 ? BESOM_OK : BESOM_INVALID;
 }
+
+/* ------------------------------------------------------------------ keys with copies */
+
+/* The slots of a key with copies. */
+static double slots_of_repeated(const struct repetition *r, unsigned width) {
+  return (double)(r->counted ? besom__slots_of_copies(r->copies, width) : r->copies);
+}
+
+/* The mean number of slots per distinct key. */
+static double slots_per_key(const struct repetition *r, unsigned width) {
+  return r->share > 0 ? 1 + r->share * (slots_of_repeated(r, width) - 1) : 1;
+}
+
+/* Rounded up, but exact products may come out a little too high. */
+static double slots_for_keys(double keys, double per_key) {
+  return ceil(keys * per_key * (1 - 0x1p-50));
+}
+
+uint64_t besom__keys_within(const struct repetition *r, uint64_t slots, unsigned width) {
+  double per_key = slots_per_key(r, width), keys = floor((double)slots / per_key);
+  if (per_key == 1) return slots;
+  if (slots_for_keys(keys + 1, per_key) <= (double)slots) keys++;
+  return keys < 1 ? 1 : (uint64_t)keys;
+}
+
+/*
+ * The configuration of a table in which every slot has a key of its own: the same memory and the
+ * same false-positive rate, to which only one slot of a key contributes. INVALID if it is too large.
+ */
+static besom_status without_copies(const besom_config *config, double per_key, besom_config *out) {
+  double capacity = slots_for_keys((double)config->capacity, per_key),
+         max_capacity = slots_for_keys((double)config->max_capacity, per_key),
+         rate = config->fpr != 0 ? config->fpr : DEFAULT_FPR;
+  if (fmax(capacity, max_capacity) > (double)MAX_CAPACITY) return BESOM_INVALID;
+  *out = *config;
+  out->capacity = (uint64_t)capacity;
+  out->max_capacity = (uint64_t)max_capacity;
+  if (config->bits_per_key != 0)
+    out->bits_per_key *= (double)config->capacity / capacity;
+  else
+    out->fpr = fmin(-expm1(per_key * log1p(-rate)), 1 - 0x1p-53);
+  return BESOM_OK;
+}
+
+/* The remainder width after all growing: that of the smallest table for max_capacity. */
+static unsigned last_width(const besom_config *config, const struct qtable_shape *shape,
+                           double reserve) {
+  unsigned width = shape->width;
+  for (uint64_t slots = shape->slots;
+       besom__quotient_capacity(slots, reserve) < config->max_capacity && width > 1; slots *= 2)
+    width--;
+  return width;
+}
+
+/*
+ * Slots that come in groups of mean square m2 and mean m spill over the end of the table as far as
+ * m2 / m times single ones: more than k slots with a probability of exp(-2 k (1 - load) m / m2).
+ * Whether the tail is long enough for that.
+ */
+static bool tail_is_enough(const struct repetition *r, double keys,
+                           const struct qtable_shape *shape) {
+  double repeated = slots_of_repeated(r, shape->width), mean = slots_per_key(r, shape->width),
+         mean_square = 1 + r->share * (repeated * repeated - 1), slots = (double)shape->slots,
+         tail = (double)(besom__qtable_room(shape->slots) - shape->slots);
+  return 2 * tail * (1 - keys * mean / slots) * mean / mean_square >= 8;
+}
+
+/*
+ * Narrower remainders need more slots for counters, and more slots may allow narrower remainders:
+ * repeats until both agree. Lowers the load factor if long runs could overflow the tail, to half of
+ * it at most: kinds without counters are not made for many copies of a key.
+ */
+besom_status besom__counting_geometry(const besom_config *config, size_t head_bytes, double reserve,
+                                      bool counted, struct qtable_shape *shape,
+                                      struct repetition *r) {
+  *r = (struct repetition){.share = config->repeated, .counted = counted};
+  if (!(r->share > 0)) return besom__quotient_geometry(config, head_bytes, reserve, shape);
+  r->copies = config->copies ? config->copies : 2;
+  if (counted && shape->width < MIN_COUNTING_WIDTH) shape->width = MIN_COUNTING_WIDTH;
+  double per_key = slots_per_key(r, 64), spread = 1;
+  for (;;) {
+    besom_config slots;
+    struct qtable_shape planned = *shape;
+    besom_status status = without_copies(config, per_key * spread, &slots);
+    if (status == BESOM_OK)
+      status = besom__quotient_geometry(&slots, head_bytes, reserve, &planned);
+    if (status != BESOM_OK) return status;
+    double needed = slots_per_key(r, last_width(&slots, &planned, reserve));
+    if (needed > per_key) {
+      per_key = needed;
+    } else if (config->slots || spread > 2 ||
+               tail_is_enough(r, (double)config->capacity, &planned)) {
+      *shape = planned;
+      return BESOM_OK;
+    } else {
+      spread *= 1.05;
+    }
+  }
+}
+
+/* ------------------------------------------------------------------ for planners */
 
 double besom__quotient_bits_per_key(double keys, double *rate, struct qtable_shape shape) {
   if (!(keys >= 1 && keys <= (double)MAX_CAPACITY)) return 0;

@@ -17,6 +17,27 @@ besom_status besom__quotient_geometry(const besom_config *config, size_t head_by
                                       struct qtable_shape *shape);
 
 /*
+ * How many of a filter's keys are expected to have several copies (config.repeated), and how many.
+ * Zero if none are.
+ */
+struct repetition {
+  double share;
+  uint64_t copies;
+  bool counted; /* by counters (multislot.h); else each copy takes a slot */
+};
+
+/*
+ * besom__quotient_geometry for a table in which keys have copies: capacity, false-positive rate and
+ * bits per key are of distinct keys. *r becomes what config says, with its defaults.
+ */
+besom_status besom__counting_geometry(const besom_config *config, size_t head_bytes, double reserve,
+                                      bool counted, struct qtable_shape *shape,
+                                      struct repetition *r);
+
+/* The number of distinct keys that fit into so many slots. */
+uint64_t besom__keys_within(const struct repetition *r, uint64_t slots, unsigned width);
+
+/*
  * The capacity of a table: 95 % of its slots, less the part that is reserved for other uses; at
  * least 1.
  */

@@ -558,7 +558,7 @@ const char *besom__meta_filter_validate(const besom_filter *f) {
 
 void besom__meta_filter_save(const besom_filter *f, struct sections_out *out) {
   const struct meta_filter *x = const_meta_filter(f);
-  besom__quotient_save(&x->base.table, out);
+  besom__quotient_save(f, out);
   for (unsigned k = 1; k < META_CLASSES; k++) besom__write_u64(&out->parameters, x->classes[k]);
   besom__write_u64(&out->parameters, x->policy->one_match);
 }

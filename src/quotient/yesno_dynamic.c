@@ -409,6 +409,7 @@ const struct besom_kind besom__yesno_dynamic = {
              BESOM_CAN_ITERATE | BESOM_CAN_RESIZE | BESOM_CAN_BUILD_SORTED | BESOM_CAN_VALUE |
              BESOM_CAN_MATCH | BESOM_CAN_NO_LIST_AT},
     .size = sizeof(struct aqf),
+    .takes_repeats = true,
     .create = create,
     .create_like = besom__aqf_create_like,
     .destroy = besom__aqf_destroy,

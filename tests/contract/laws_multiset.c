@@ -399,6 +399,96 @@ static void copies_at_once_equal_single_inserts(void **state) {
   }
 }
 
+/* ------------------------------------------------------------------ keys with copies fit */
+
+typedef struct repeats {
+  double share;
+  uint64_t copies;
+} repeats;
+
+/* The first keys have all their copies; half of them are inserted at once. */
+static void insert_with_copies(besom_filter *f, size_t keys, const repeats *r) {
+  size_t repeated = (size_t)(r->share * (double)keys);
+  for (size_t i = 0; i < keys; i++)
+    assert_status(BESOM_OK, besom_insert_u64(f, key_u64(MEMBERS, i)));
+  for (size_t i = 0; i < repeated; i++) {
+    uint64_t key = key_u64(MEMBERS, i), more = r->copies - 1;
+    if (i % 2)
+      assert_status(BESOM_OK, insert_count_u64(f, key, more));
+    else
+      insert_singly(f, key, (size_t)more);
+  }
+  for (size_t i = 0; i < keys; i++) {
+    uint64_t n = 0;
+    assert_status(BESOM_OK, besom_count_u64(f, key_u64(MEMBERS, i), &n));
+    assert_true(n >= (i < repeated ? r->copies : 1));
+  }
+  assert_valid(f);
+}
+
+static void assert_takes_repeats(const subject *s, const besom_config *config, const repeats *r) {
+  besom_filter *f = make_empty(config);
+  besom_statistics stats = stats_of(f);
+  assert_true(stats.capacity >= config->capacity);
+  assert_true(stats.fpr_at_capacity <= config->fpr);
+  insert_with_copies(f, (size_t)config->capacity, r);
+  besom_filter *like = NULL, *copy = loaded_copy(f);
+  assert_status(BESOM_OK, besom_create_like(f, &like));
+  assert_int_equal(stats_of(like).capacity, stats.capacity);
+  assert_int_equal(stats_of(copy).capacity, stats.capacity);
+  assert_same_bytes(f, copy);
+  if (can(s, BESOM_CAN_RESIZE) && stats.width > 3) {
+    assert_status(BESOM_OK, besom_resize(copy, 2 * stats.slots, NULL));
+    assert_true(stats_of(copy).capacity > stats.capacity);
+    assert_status(BESOM_OK, besom_resize(copy, stats.slots, NULL));
+    assert_int_equal(stats_of(copy).capacity, stats.capacity);
+  }
+  besom_free(f), besom_free(like), besom_free(copy);
+}
+
+/* Kinds that do not take the member say so. */
+static bool takes_repeats(const besom_config *config) {
+  char text[200] = "";
+  if (besom_config_check(config, text, sizeof text) == BESOM_OK) return true;
+  besom_filter *f = NULL;
+  assert_status(BESOM_INVALID, besom_create(config, &f));
+  assert_non_null(strstr(text, "repeated"));
+  return false;
+}
+
+static void capacity_is_of_distinct_keys(void **state) {
+  const subject *s = subject_of(state);
+  /* kinds without counters are made for a few copies */
+  static const repeats some[] = {{1, 2}, {0.5, 3}, {1, 9}, {0.1, 250}, {1, 30}, {0.01, 1000}};
+  enum { KEYS = 400 };
+  for (size_t i = 0; i < (can(s, BESOM_CAN_VALUE) ? sizeof some / sizeof *some : 3); i++)
+    for (int log_rate = 1; log_rate <= 16; log_rate += 5) {
+      besom_config config = config_of(s, KEYS, 1.0 / (1 << log_rate));
+      config.repeated = some[i].share;
+      config.copies = some[i].copies;
+      if (!takes_repeats(&config)) return;
+      assert_takes_repeats(s, &config, &some[i]);
+    }
+}
+
+/* A filter that can grow to max_capacity has room for the copies then, too. */
+static void repeats_fit_after_growing(void **state) {
+  const subject *s = subject_of(state);
+  enum { KEYS = 300 };
+  besom_config config = config_of(s, KEYS, 1.0 / 64);
+  repeats r = {0.7, can(s, BESOM_CAN_VALUE) ? 250 : 5};
+  config.max_capacity = 7 * KEYS;
+  config.repeated = r.share;
+  config.copies = r.copies;
+  if (!takes_repeats(&config)) return;
+  besom_filter *f = make_empty(&config);
+  while (stats_of(f).capacity < config.max_capacity)
+    assert_status(BESOM_OK, besom_resize(f, 2 * stats_of(f).slots, NULL));
+  insert_with_copies(f, (size_t)config.max_capacity, &r);
+  assert_true(stats_of(f).expected_fpr <= config.fpr || !can(s, BESOM_CAN_VALUE));
+  besom_free(f);
+}
+
 /* ------------------------------------------------------------------ kinds without copies */
 
 static void a_second_insert_changes_nothing(void **state) {
@@ -430,6 +520,8 @@ const law multiset_laws[] = {
     LAW(counts_do_not_overflow, EVERY_KIND, COUNTS),
     LAW(copies_are_inserted_all_or_none, EVERY_SUBJECT, COUNTS | BESOM_CAN_REMOVE),
     LAW(copies_at_once_equal_single_inserts, EVERY_SUBJECT, COUNTS),
+    LAW(capacity_is_of_distinct_keys, EVERY_SUBJECT, BESOM_CAN_INSERT),
+    LAW(repeats_fit_after_growing, EVERY_SUBJECT, COUNTS | BESOM_CAN_RESIZE),
     LAW(a_second_insert_changes_nothing, EVERY_SUBJECT, BESOM_CAN_INSERT),
     {0},
 };

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "quotient/multislot.h"
 #include "support/keys.h"
 
 enum { PLANS = 20000, HEAD_BYTES = 400 };
@@ -248,6 +249,84 @@ static void a_given_geometry_is_taken_as_it_is(void **state) {
   }
 }
 
+/* ------------------------------------------------------------------ keys with copies */
+
+#define RESERVE 0.05
+
+static besom_config random_repeats(random_stream *random) {
+  besom_config config = random_config(random);
+  config.capacity = 1 + config.capacity % (LARGEST >> 12);
+  config.repeated = (double)(1 + random_below(random, 100)) / 100;
+  config.copies = random_below(random, 3) ? 2 + random_below(random, 1000) : 0;
+  return config;
+}
+
+/* The slots that the keys take, by definition. */
+static double slots_taken(const besom_config *config, uint64_t keys, unsigned width) {
+  uint64_t copies = config->copies ? config->copies : 2;
+  unsigned slots = besom__fingerprint_slots(copies, 0, width);
+  return (double)keys + config->repeated * (double)keys * (slots - 1);
+}
+
+/* All distinct keys fit, with their copies, at the rate; no fewer slots and bits would do. */
+static void a_plan_with_copies_holds_its_keys(void **state) {
+  (void)state;
+  random_stream random = {8};
+  for (unsigned i = 0; i < PLANS; i++) {
+    besom_config config = random_repeats(&random);
+    struct qtable_shape shape = {.heads = true};
+    struct repetition r;
+    assert_int_equal(besom__counting_geometry(&config, HEAD_BYTES, RESERVE, true, &shape, &r),
+                     BESOM_OK);
+    uint64_t room = besom__quotient_capacity(shape.slots, RESERVE),
+             keys = besom__keys_within(&r, room, shape.width);
+    assert_true(keys >= config.capacity);
+    double taken = slots_taken(&config, config.capacity, shape.width),
+           all = slots_taken(&config, keys, shape.width);
+    assert_true(taken <= (double)room * (1 + 1e-9));
+    assert_true(all <= (double)room * (1 + 1e-9));
+    assert_true(besom__quotient_fpr(config.capacity, shape.slots, shape.width) <= config.fpr);
+    if (shape.width > 3 && config.capacity > 1000)
+      assert_true(besom__quotient_fpr(config.capacity, shape.slots, shape.width - 1) >
+                  config.fpr * 0.99);
+    if (config.capacity > 100000) assert_true((double)room <= 1.001 * taken);
+  }
+}
+
+static void a_budget_of_bits_is_per_distinct_key(void **state) {
+  (void)state;
+  random_stream random = {9};
+  unsigned plans = 0;
+  for (unsigned i = 0; i < PLANS; i++) {
+    besom_config config = random_repeats(&random);
+    config.fpr = 0;
+    config.bits_per_key = (double)(10 + random_below(&random, 800)) / 10;
+    struct qtable_shape shape = {.heads = true};
+    struct repetition r;
+    if (besom__counting_geometry(&config, HEAD_BYTES, RESERVE, true, &shape, &r) != BESOM_OK)
+      continue;
+    plans++;
+    assert_true(within_budget(shape, &config));
+    uint64_t room = besom__quotient_capacity(shape.slots, RESERVE);
+    assert_true(besom__keys_within(&r, room, shape.width) >= config.capacity);
+  }
+  assert_true(plans > PLANS / 10);
+}
+
+static void without_copies_a_slot_is_a_key(void **state) {
+  (void)state;
+  random_stream random = {10};
+  for (unsigned i = 0; i < PLANS; i++) {
+    besom_config config = random_config(&random);
+    struct qtable_shape plain = plan(&config, true), shape = {.heads = true};
+    struct repetition r = {1, 1, true};
+    assert_int_equal(besom__counting_geometry(&config, HEAD_BYTES, 0, i % 2, &shape, &r), BESOM_OK);
+    assert_int_equal(shape.slots, plain.slots);
+    assert_int_equal(shape.width, plain.width);
+    assert_int_equal(besom__keys_within(&r, i, shape.width), i);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(capacity_is_95_percent_but_at_least_one),
@@ -261,6 +340,9 @@ int main(void) {
       cmocka_unit_test(a_budget_of_bits_is_kept_and_used_up),
       cmocka_unit_test(a_budget_leaves_a_bit_after_growing),
       cmocka_unit_test(a_given_geometry_is_taken_as_it_is),
+      cmocka_unit_test(a_plan_with_copies_holds_its_keys),
+      cmocka_unit_test(a_budget_of_bits_is_per_distinct_key),
+      cmocka_unit_test(without_copies_a_slot_is_a_key),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
