@@ -165,9 +165,9 @@ struct besom_kind {
   besom_status (*set_value)(besom_filter *f, besom_digest d, uint64_t value);
 
   /*
-   * Optional, for kinds whose fingerprints are prefixes of the digest (address.h): the length of the
-   * longest one that matches, in bits after the quotient; 0 if none does. remove takes this one.
-   * Exceptions do not matter.
+   * Optional, for kinds whose fingerprints are prefixes of the digest (address.h): the length of
+   * the longest one that matches, in bits after the quotient; 0 if none does. remove takes this
+   * one. Exceptions do not matter.
    */
   unsigned (*longest_match)(const besom_filter *f, besom_digest d);
   const struct layer_exception_ops *exceptions; /* optional */

@@ -17,10 +17,12 @@ static const uint8_t seed[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 
 
 static const struct subject {
   const char *name, *kind, *options;
-} subjects[] = {{"aqf", "aqf", NULL},
-                {"aqf-tombstones", "aqf", "tombstones=yes"},
-                {"cached-lru", "cached", "base=cf"},
-                {"cached-topk", "cached", "cache=topk"}};
+  uint64_t capacity; /* a chain begins with less */
+} subjects[] = {{"aqf", "aqf", NULL, MEMBERS},
+                {"aqf-tombstones", "aqf", "tombstones=yes", MEMBERS},
+                {"chain", "scaling", "base=aqf", MEMBERS / 20},
+                {"cached-lru", "cached", "base=cf", MEMBERS},
+                {"cached-topk", "cached", "cache=topk", MEMBERS}};
 enum { SUBJECTS = sizeof subjects / sizeof *subjects };
 
 static int fail(const char *name, const char *what) {
@@ -60,7 +62,7 @@ static int write_or_check(const struct subject *s, const char *prefix, int check
   char path[512];
   besom_config config = {.kind = s->kind,
                          .options = s->options,
-                         .capacity = MEMBERS,
+                         .capacity = s->capacity,
                          .fpr = 0.01,
                          .reserve = 0.5,
                          .seed = seed};

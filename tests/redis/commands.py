@@ -116,7 +116,7 @@ class Commands:
         self.fails("ERR the error rate", "AF.INSERT", "f", "ERROR", 2, "ITEMS", "y")
 
     def test_sets_hold_an_item_once(self):
-        self.r("AF.RESERVE", "s", 0.01, 1000, "KIND", "scaling")
+        self.r("AF.RESERVE", "s", 0.01, 1000, "KIND", "bloom")
         self.assertEqual([self.yes, self.no, self.no], self.r("AF.MADD", "s", "x", "x", "x"))
         self.assertEqual(1, self.r("AF.CARD", "s"))
         self.fails("ERR this kind", "AF.DEL", "s", "x")

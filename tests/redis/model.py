@@ -17,7 +17,7 @@ KINDS = {"aqf": dict(no=True, report=True, remove=True, counts=True),
          "qf": dict(no=False, report=False, remove=True, counts=True),
          "cf": dict(no=False, report=False, remove=True, counts=True),
          "bloom": dict(no=False, report=False, remove=False, counts=False),
-         "scaling": dict(no=False, report=False, remove=False, counts=False),
+         "scaling": dict(no=False, report=False, remove=True, counts=True),
          "cached": dict(no=False, report=False, remove=True, counts=True)}
 
 
