@@ -313,9 +313,9 @@ BESOM_API besom_status besom_remove_digest(besom_filter *f, besom_digest digest)
 
 /*
  * count: copies of a key that were inserted and not removed; an upper bound, exact except at the
- * false-positive rate. insert_count adds n >= 1 copies at once, or none. Kinds without counters (qf,
- * exaf, broom, taf, utaf, cf, vacuum) store every copy: it takes as long as n inserts. Errors: FULL
- * (insert_count).
+ * false-positive rate. insert_count adds n >= 1 copies at once, or none. Kinds without counters
+ * (qf, exaf, broom, taf, utaf, cf, vacuum) store every copy: it takes as long as n inserts. Errors:
+ * FULL (insert_count).
  */
 BESOM_API besom_status besom_count(const besom_filter *f, const void *key, size_t len, uint64_t *n);
 BESOM_API besom_status besom_insert_count(besom_filter *f, const void *key, size_t len, uint64_t n);
@@ -436,8 +436,8 @@ typedef struct besom_statistics {
   uint64_t keys;   /* inserted and not removed, copies included */
   /*
    * Distinct keys that fit if as many repeat as config.repeated says: with one more, or with more
-   * copies, insert may be FULL. With the default of 0, every key is inserted once. Kinds that do not
-   * count: all keys. scaling: 2^44.
+   * copies, insert may be FULL. With the default of 0, every key is inserted once. Kinds that do
+   * not count: all keys. scaling: 2^44.
    */
   uint64_t capacity;
   uint64_t slots;      /* Bloom kinds: bits; layered kinds: of all layers */

@@ -113,7 +113,8 @@ uint64_t besom__keys_within(const struct repetition *r, uint64_t slots, unsigned
 
 /*
  * The configuration of a table in which every slot has a key of its own: the same memory and the
- * same false-positive rate, to which only one slot of a key contributes. INVALID if it is too large.
+ * same false-positive rate, to which only one slot of a key contributes. INVALID if it is too
+ * large.
  */
 static besom_status without_copies(const besom_config *config, double per_key, besom_config *out) {
   double capacity = slots_for_keys((double)config->capacity, per_key),
