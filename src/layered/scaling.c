@@ -52,7 +52,7 @@ static besom_status create_layer(const struct scaling *s, unsigned level, besom_
     config.width = MAX_WIDTH;
     status = besom__layer_create(&s->head, &s->base, &config, out);
   }
-  return status == BESOM_INVALID ? BESOM_FULL : status;
+  return status == BESOM_INVALID || status == BESOM_BAD_OPTION ? BESOM_FULL : status;
 }
 
 /* Errors: NO_MEMORY; FULL (no larger layer, or no lower rate, is possible). */
@@ -258,7 +258,7 @@ static besom_status put_into_older(struct scaling *s, besom_digest d, uint64_t n
   besom_status status = BESOM_FULL;
   for (uint64_t i = s->n_layers - 1; s->first_slots && i-- && status == BESOM_FULL;)
     status = put(s, s->layers[i], d, n);
-  if (status == BESOM_OK && is_denied(s, d)) s->base.kind->no_remove(newest(s), d);
+  if (status == BESOM_OK && exception_ops(s)) exception_ops(s)->remove(newest(s), d);
   return status;
 }
 
@@ -354,7 +354,8 @@ static besom_status adapt(besom_filter *f, besom_digest d) {
   struct scaling *s = scaling(f);
   besom_status all = BESOM_OK;
   if (!s->base.kind->adapt) return BESOM_UNSUPPORTED;
-  if (exception_ops(s)) return contains(f, d) ? exception_ops(s)->add(newest(s), d) : BESOM_OK;
+  if (exception_ops(s))
+    return is_denied(s, d) || contains(f, d) ? exception_ops(s)->add(newest(s), d) : BESOM_OK;
   for (uint64_t asked = 0; asked < s->n_layers; asked++) {
     besom_filter *fullest = NULL;
     for (uint64_t i = 0; i < s->n_layers; i++)
@@ -410,6 +411,26 @@ static const char *validate(const besom_filter *f) {
   return items == f->items ? NULL : "the number of keys is not the sum over the layers";
 }
 
+/* The instruction set is that of the machine: it is not saved. */
+static void save_options(const struct scaling *s, struct byte_writer *w) {
+  struct layer_kind saved = {.options = ""};
+  const char *text = s->base.options;
+  struct option option;
+  while (besom__option_next(&text, &option) == BESOM_OK)
+    if (!besom__option_is(&option, "isa")) besom__layer_option(&saved, &option);
+  besom__write_bytes(w, saved.options, sizeof saved.options);
+}
+
+/* Whether it is a text, and zeros after it. Bad options are found when a layer is added. */
+static bool load_options(struct scaling *s, struct byte_reader *r) {
+  besom__read_bytes(r, s->base.options, sizeof s->base.options);
+  size_t i = 0;
+  while (i < LAYER_OPTIONS_BYTES && s->base.options[i]) i++;
+  bool ends = i < LAYER_OPTIONS_BYTES;
+  while (i < LAYER_OPTIONS_BYTES && !s->base.options[i]) i++;
+  return ends && i == LAYER_OPTIONS_BYTES;
+}
+
 static void save(const besom_filter *f, struct sections_out *out) {
   const struct scaling *s = const_scaling(f);
   besom__write_u64(&out->parameters, s->n_layers);
@@ -421,6 +442,7 @@ static void save(const besom_filter *f, struct sections_out *out) {
   besom__write_double(&out->parameters, s->repeated);
   besom__write_u64(&out->parameters, s->copies);
   besom__write_u32(&out->parameters, s->value_bits);
+  save_options(s, &out->parameters);
   for (uint64_t i = 0; i < s->n_layers; i++) besom__layer_save(s->layers[i], out);
 }
 
@@ -466,6 +488,7 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
   s->repeated = besom__read_double(&in->parameters);
   s->copies = besom__read_u64(&in->parameters);
   s->value_bits = besom__read_u32(&in->parameters);
+  if (!load_options(s, &in->parameters)) return BESOM_CORRUPT;
   if (n == 0 || n > MAX_LAYERS || f->capacity != MAX_CAPACITY) return BESOM_CORRUPT;
   if (s->first_capacity == 0 || s->first_capacity > MAX_CAPACITY) return BESOM_CORRUPT;
   if (s->first_slots > MAX_CAPACITY || s->no_capacity > MAX_CAPACITY) return BESOM_CORRUPT;

@@ -42,28 +42,15 @@ static besom_status merge_layer(struct scaling *s, const struct scaling *from, u
   return BESOM_OK;
 }
 
-struct merging_exceptions {
-  struct scaling *into;
-  const besom_filter *other;
-};
-
-/* Keeps an exception of one chain unless the other one holds the key. */
-static besom_status merge_exception(void *to, besom_digest d) {
-  struct merging_exceptions *m = to;
-  return m->other->kind->contains(m->other, d) ? BESOM_OK
-                                               : exception_ops(m->into)->add(newest(m->into), d);
-}
-
-static besom_status merge_exceptions(struct scaling *s, const besom_filter *a,
-                                     const besom_filter *b) {
+/* An exception of one chain is kept unless the other chain holds the key. */
+static besom_status merge_exceptions(struct scaling *s, const struct scaling *x,
+                                     const struct scaling *y) {
   const struct layer_exception_ops *ops = exception_ops(s);
   if (!ops) return BESOM_OK;
-  struct merging_exceptions from_a = {s, b}, from_b = {s, a};
   /* merging layers has kept what the other layer does not hold; the other chain matters */
   for (uint64_t i = 0; i < s->n_layers; i++) ops->move(s->layers[i], NULL);
-  besom_status status = ops->walk(newest(const_scaling(a)), merge_exception, &from_a);
-  return status == BESOM_OK ? ops->walk(newest(const_scaling(b)), merge_exception, &from_b)
-                            : status;
+  besom_status status = ops->merge(newest(s), newest(x), y->layers, y->n_layers);
+  return status == BESOM_OK ? ops->merge(newest(s), newest(y), x->layers, x->n_layers) : status;
 }
 
 static bool alike(const struct scaling *x, const struct scaling *y) {
@@ -81,7 +68,7 @@ besom_status besom__scaling_merge(const besom_filter *a, const besom_filter *b,
   besom_status status = BESOM_OK;
   for (uint64_t i = 0; i < x->n_layers && status == BESOM_OK; i++) status = merge_layer(s, x, i);
   for (uint64_t i = 0; i < y->n_layers && status == BESOM_OK; i++) status = merge_layer(s, y, i);
-  if (status == BESOM_OK) status = merge_exceptions(s, a, b);
+  if (status == BESOM_OK) status = merge_exceptions(s, x, y);
   into->items = a->items + b->items;
   return status;
 }

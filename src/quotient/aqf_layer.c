@@ -15,13 +15,24 @@ static void move_exceptions(besom_filter *from, besom_filter *to) {
   }
 }
 
-static besom_status walk_exceptions(const besom_filter *f,
-                                    besom_status (*give)(void *to, besom_digest d), void *to) {
-  const struct exception_set *all = &const_aqf(f)->exceptions;
+static void remove_exception(besom_filter *f, besom_digest d) {
+  besom__exceptions_remove(&aqf(f)->exceptions, d);
+}
+
+static bool may_hold(besom_filter *const *layers, uint64_t n, besom_digest d) {
+  if (has_exception(layers[n - 1], d)) return false;
+  for (uint64_t i = 0; i < n; i++)
+    if (besom__aqf_contains(layers[i], d)) return true;
+  return false;
+}
+
+static besom_status merge_exceptions(besom_filter *into, const besom_filter *from,
+                                     besom_filter *const *others, uint64_t n) {
+  const struct exception_set *all = &const_aqf(from)->exceptions;
   besom_status status = BESOM_OK;
   for (uint64_t i = 0; i < all->size && status == BESOM_OK; i++) {
     besom_digest d = besom__exception_at(all, i);
-    if (d.hi | d.lo) status = give(to, d);
+    if ((d.hi | d.lo) && !may_hold(others, n, d)) status = besom__aqf_no_add(into, d);
   }
   return status;
 }
@@ -29,6 +40,7 @@ static besom_status walk_exceptions(const besom_filter *f,
 const struct layer_exception_ops besom__aqf_layer_exceptions = {
     .has = has_exception,
     .add = besom__aqf_no_add,
+    .remove = remove_exception,
     .move = move_exceptions,
-    .walk = walk_exceptions,
+    .merge = merge_exceptions,
 };

@@ -324,6 +324,23 @@ static void no_memory_for_many_copies_changes_nothing(void **state) {
   }
 }
 
+/* Layers that are added after loading are like those before. */
+static void options_are_saved(void **state) {
+  (void)state;
+  besom_config config = config_of("base=qf,isa=portable,heads=no");
+  besom_filter *f = make(&config), *copy = loaded_copy(f);
+  for (size_t i = 0; i < 500; i++) {
+    assert_int_equal(besom_insert_u64(f, key(i)), BESOM_OK);
+    assert_int_equal(besom_insert_u64(copy, key(i)), BESOM_OK);
+  }
+  besom_statistics of_f, of_copy;
+  assert_int_equal(besom_stats(f, &of_f), BESOM_OK);
+  assert_int_equal(besom_stats(copy, &of_copy), BESOM_OK);
+  assert_true(layers_of(f) > 3 && of_f.bytes == of_copy.bytes);
+  besom_free(f);
+  besom_free(copy);
+}
+
 /* ------------------------------------------------------------------ merging */
 
 /* What both hold; a report is kept unless the other chain held the key. */
@@ -401,6 +418,7 @@ int main(void) {
       cmocka_unit_test(values_are_found_in_every_layer),
       cmocka_unit_test(a_chain_is_never_full),
       cmocka_unit_test(no_memory_for_many_copies_changes_nothing),
+      cmocka_unit_test(options_are_saved),
       cmocka_unit_test(merged_chains_hold_both),
       cmocka_unit_test(a_chain_merged_too_often_is_full),
       cmocka_unit_test(chains_of_other_geometry_are_incompatible),
