@@ -103,15 +103,15 @@ struct run_diff_ops {
 struct layer_exception_ops {
   /* Is the digest an exception, or on the no list? */
   bool (*has)(const besom_filter *f, besom_digest d);
-  /* Adds an exception, or reports it again, whatever the fingerprints are. RESERVE_FULL, NO_MEMORY. */
+  /* Adds an exception, or reports it again; no fingerprint need match. RESERVE_FULL, NO_MEMORY. */
   besom_status (*add)(besom_filter *f, besom_digest d);
   /* Removes what denies a key that is inserted into another layer. */
   void (*remove)(besom_filter *f, besom_digest d);
   /* Moves all to a filter that has none, or drops them if `to` is NULL. */
   void (*move)(besom_filter *from, besom_filter *to);
   /*
-   * Adds those of `from`, except for keys that one of n other layers may hold. The last of these has
-   * their exceptions. RESERVE_FULL, NO_MEMORY.
+   * Adds those of `from`, except for keys that one of n other layers may hold. The last of these
+   * has their exceptions. RESERVE_FULL, NO_MEMORY.
    */
   besom_status (*merge)(besom_filter *into, const besom_filter *from, besom_filter *const *others,
                         uint64_t n);
