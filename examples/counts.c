@@ -43,8 +43,13 @@ static uint64_t visits(unsigned page) {
 int main(void) {
   struct meter meter = {0};
   besom_allocator allocator = {.allocate = allocate, .release = release, .ctx = &meter};
-  besom_config config = {
-      .kind = "aqf", .capacity = 4 * PAGES, .fpr = 0.001, .allocator = &allocator};
+  /* Distinct pages. All may be seen more than once; the few popular ones take little more room. */
+  besom_config config = {.kind = "aqf",
+                         .capacity = PAGES,
+                         .fpr = 0.001,
+                         .allocator = &allocator,
+                         .repeated = 1,
+                         .copies = 3};
   besom_filter *f;
   besom_statistics stats;
   char page[24];
