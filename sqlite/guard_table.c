@@ -93,7 +93,7 @@ static int declare(struct guard *guard, char **error) {
 static int new_table(struct connection *connection, struct guard *guard, sqlite3_vtab **out) {
   struct table *table = sqlite3_malloc64(sizeof *table);
   if (!table) return SQLITE_NOMEM;
-  *table = (struct table){.connection = connection, .guard = guard};
+  *table = (struct table){.connection = besom__sql_connection_retain(connection), .guard = guard};
   *out = &table->base;
   return SQLITE_OK;
 }
@@ -133,11 +133,16 @@ static int connect_method(sqlite3 *db, void *aux, int argc, const char *const *a
   return rc;
 }
 
+static void free_table(struct table *table) {
+  besom__sql_guard_release(table->guard);
+  besom__sql_connection_release(table->connection);
+  sqlite3_free(table);
+}
+
 static int disconnect_method(sqlite3_vtab *base) {
   struct table *table = (struct table *)base;
   besom__sql_guard_close_statements(table->guard);
-  besom__sql_guard_release(table->guard);
-  sqlite3_free(table);
+  free_table(table);
   return SQLITE_OK;
 }
 
@@ -148,8 +153,7 @@ static int destroy_method(sqlite3_vtab *base) {
   int rc = besom__sql_guard_drop_objects(table->guard, &error);
   if (rc != SQLITE_OK) return fail_table(table, rc, error);
   besom__sql_guard_forget(table->connection, table->guard);
-  besom__sql_guard_release(table->guard);
-  sqlite3_free(table);
+  free_table(table);
   return SQLITE_OK;
 }
 
