@@ -4,10 +4,10 @@
  * 1. Calls of besom_has per second in one statement, with 10^6 keys.
  * 2. Inserts and deletes of a guarded table, and of one without a guard.
  * 3. Existence checks for a column of ROWS keys (default 10 million) by its index and by a guard,
- *    with PROBES keys per statement (default 100000), of which a share is present. Both run in turn.
- *    Cold: SQLite's cache is empty, and POSIX_FADV_DONTNEED has dropped the file from the system's;
- *    "new connection" also loads the saved filter. Warm: all pages are in SQLite's cache. A figure
- *    is the median of the rounds; a ratio is the median of the ratios within a round.
+ *    with PROBES keys per statement (default 100000), of which a share is present. Both run in
+ *    turn. Cold: SQLite's cache is empty, and POSIX_FADV_DONTNEED has dropped the file from the
+ *    system's; "new connection" also loads the saved filter. Warm: all pages are in SQLite's cache.
+ *    A figure is the median of the rounds; a ratio is the median of the ratios within a round.
  */
 #define _GNU_SOURCE /* posix_fadvise */
 #include <fcntl.h>
