@@ -167,6 +167,7 @@ static int rename_method(sqlite3_vtab *base, const char *name) {
   if (rc == SQLITE_OK && table->guard->problem)
     rc = besom__sql_fail(&error, "%s", table->guard->problem);
   if (rc == SQLITE_OK) rc = besom__sql_guard_rename_objects(table->guard, name, &error);
+  if (rc == SQLITE_OK) besom__sql_guard_forget(table->connection, table->guard);
   return fail_table(table, rc, error);
 }
 
