@@ -110,9 +110,7 @@ int besom__sql_guard_rename_objects(struct guard *guard, const char *name, char 
 int besom__sql_guard_sync(struct guard *guard, besom_filter **filter, bool *may_report,
                           char **error);
 
-/*
- * Saves the filter and trims the log; with rebuild, also repairs the triggers and reads all keys.
- */
+/* Saves the filter and trims the log; rebuild: also repairs the triggers and reads all keys. */
 int besom__sql_guard_checkpoint(struct guard *guard, bool rebuild, char **error);
 
 /* ------------------------------------------------------------------ guard_build.c */

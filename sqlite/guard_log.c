@@ -252,36 +252,43 @@ static int save_image(struct guard *guard, const struct image *image, char **err
                         guard->schema, guard->name, image->at.id);
 }
 
-/* A new filter is not kept: a rollback could bring back keys that it does not have. */
-static int save_new(struct guard *guard, bool rebuild, char **error) {
+/* The new filter is not kept: a rollback could bring back keys that it does not have. */
+static int save_rebuilt(struct guard *guard, char **error) {
   struct image image = {0};
-  int rc = SQLITE_OK;
-  if (rebuild) rc = append_marker(guard, error);
-  if (rc == SQLITE_OK)
-    rc = rebuild ? build_image(guard, &image, error) : new_image(guard, &image, error);
-  if (rc == SQLITE_OK && image.at.id == 0) {
-    rc = append_marker(guard, error); /* somebody emptied the log */
-    if (rc == SQLITE_OK) rc = read_end(guard, &image.at, error);
-  }
+  int rc = append_marker(guard, error);
+  if (rc == SQLITE_OK) rc = build_image(guard, &image, error);
   if (rc == SQLITE_OK) rc = save_image(guard, &image, error);
   image_free(&image);
   image_free(&guard->image);
   return rc;
 }
 
+/* Saves an image, unless it is time for a new one, or somebody has emptied the log. */
+static int save_or_rebuild(struct guard *guard, const struct image *image, char **error) {
+  if (image->at.id == 0 || should_rebuild(guard, image)) return save_rebuilt(guard, error);
+  return save_image(guard, image, error);
+}
+
+/* Creates what is missing, then reads all keys. */
+static int repair(struct guard *guard, char **error) {
+  int rc = besom__sql_guard_inspect_table(guard, error);
+  if (rc == SQLITE_OK && guard->problem) rc = besom__sql_fail(error, "%s", guard->problem);
+  if (rc == SQLITE_OK) rc = besom__sql_guard_create_objects(guard, error);
+  if (rc == SQLITE_OK) rc = require_schema(guard, error);
+  return rc == SQLITE_OK ? save_rebuilt(guard, error) : rc;
+}
+
 int besom__sql_guard_checkpoint(struct guard *guard, bool rebuild, char **error) {
-  enum replay result = LOST;
+  enum replay result;
   guard->is_current = false;
-  int rc = SQLITE_OK;
-  if (rebuild) {
-    if ((rc = besom__sql_guard_inspect_table(guard, error)) != SQLITE_OK) return rc;
-    if (guard->problem) return besom__sql_fail(error, "%s", guard->problem);
-    if ((rc = besom__sql_guard_create_objects(guard, error)) != SQLITE_OK) return rc;
-  }
-  if ((rc = require_schema(guard, error)) != SQLITE_OK) return rc;
-  if (!rebuild) rc = follow(guard, &result, error);
+  if (rebuild) return repair(guard, error);
+  int rc = require_schema(guard, error);
+  if (rc == SQLITE_OK) rc = follow(guard, &result, error);
   if (rc != SQLITE_OK) return rc;
-  if (rebuild || result == LOST || guard->image.at.id == 0) return save_new(guard, rebuild, error);
-  if (should_rebuild(guard, &guard->image)) return save_new(guard, true, error);
-  return save_image(guard, &guard->image, error);
+  if (result == CAUGHT_UP) return save_or_rebuild(guard, &guard->image, error);
+  struct image image = {0};
+  rc = new_image(guard, &image, error);
+  if (rc == SQLITE_OK) rc = save_or_rebuild(guard, &image, error);
+  image_free(&image);
+  return rc;
 }

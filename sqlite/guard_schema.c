@@ -316,7 +316,7 @@ static int check_own_tables(struct guard *guard, char **error) {
   return SQLITE_OK;
 }
 
-/* ------------------------------------------------------------- after a change of the schema */
+/* ------------------------------------------------------------------ changes of the schema */
 
 static int read_version(struct guard *guard, int i, sqlite3_int64 *version, char **error) {
   sqlite3_stmt **statement = &guard->read_schema_version[i];

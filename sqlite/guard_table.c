@@ -20,8 +20,8 @@ struct cursor {
   bool at_end;
 };
 
-/* How xBestIndex tells xFilter what to do. LITERAL: the key asked for has no affinity. */
-enum plan { SCAN = 0, LOOKUP = 1, LOOKUP_LITERAL = 3 };
+/* How xBestIndex tells xFilter what to do. */
+enum plan { SCAN, LOOKUP };
 
 static int fail_table(struct table *table, int rc, char *error) {
   if (error) {
@@ -93,7 +93,7 @@ static int declare(struct guard *guard, char **error) {
 static int new_table(struct connection *connection, struct guard *guard, sqlite3_vtab **out) {
   struct table *table = sqlite3_malloc64(sizeof *table);
   if (!table) return SQLITE_NOMEM;
-  *table = (struct table){.connection = connection, .guard = guard};
+  *table = (struct table){.connection = besom__sql_connection_retain(connection), .guard = guard};
   *out = &table->base;
   return SQLITE_OK;
 }
@@ -133,11 +133,16 @@ static int connect_method(sqlite3 *db, void *aux, int argc, const char *const *a
   return rc;
 }
 
+static void free_table(struct table *table) {
+  besom__sql_guard_release(table->guard);
+  besom__sql_connection_release(table->connection);
+  sqlite3_free(table);
+}
+
 static int disconnect_method(sqlite3_vtab *base) {
   struct table *table = (struct table *)base;
   besom__sql_guard_close_statements(table->guard);
-  besom__sql_guard_release(table->guard);
-  sqlite3_free(table);
+  free_table(table);
   return SQLITE_OK;
 }
 
@@ -148,8 +153,7 @@ static int destroy_method(sqlite3_vtab *base) {
   int rc = besom__sql_guard_drop_objects(table->guard, &error);
   if (rc != SQLITE_OK) return fail_table(table, rc, error);
   besom__sql_guard_forget(table->connection, table->guard);
-  besom__sql_guard_release(table->guard);
-  sqlite3_free(table);
+  free_table(table);
   return SQLITE_OK;
 }
 
@@ -163,6 +167,7 @@ static int rename_method(sqlite3_vtab *base, const char *name) {
   if (rc == SQLITE_OK && table->guard->problem)
     rc = besom__sql_fail(&error, "%s", table->guard->problem);
   if (rc == SQLITE_OK) rc = besom__sql_guard_rename_objects(table->guard, name, &error);
+  if (rc == SQLITE_OK) besom__sql_guard_forget(table->connection, table->guard);
   return fail_table(table, rc, error);
 }
 
@@ -179,12 +184,11 @@ static int best_index_method(sqlite3_vtab *base, sqlite3_index_info *info) {
   info->estimatedCost = 1e9;
   info->estimatedRows = 1000000;
   for (int i = 0; i < info->nConstraint; i++) {
-    sqlite3_value *literal = NULL;
     if (info->aConstraint[i].iColumn != 0 || !info->aConstraint[i].usable ||
         info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ ||
         sqlite3_stricmp(sqlite3_vtab_collation(info, i), "BINARY") != 0)
       continue;
-    info->idxNum = sqlite3_vtab_rhs_value(info, i, &literal) == SQLITE_OK ? LOOKUP_LITERAL : LOOKUP;
+    info->idxNum = LOOKUP;
     info->aConstraintUsage[i].argvIndex = 1;
     info->estimatedCost = 5;
     info->estimatedRows = 2;
@@ -250,12 +254,13 @@ static int next_row(struct cursor *cursor, char **error) {
 /*
  * The affinity of the other operand decides how SQLite compares, and a virtual table does not learn
  * it. It matters only for a number and a column that is not numeric: a column with a numeric
- * affinity on the other side makes SQLite compare as numbers, so that 1 equals '01'.
+ * affinity on the other side makes SQLite compare as numbers, so that 1 equals '01'. Whether a
+ * value is a literal or a parameter does not help: CAST gives both an affinity.
  */
-static bool comparison_is_unknown(const struct guard *guard, sqlite3_value *value, int plan) {
+static bool comparison_is_unknown(const struct guard *guard, sqlite3_value *value) {
   int type = sqlite3_value_type(value);
-  return guard->rules.affinity != AFFINITY_NUMERIC && plan != LOOKUP_LITERAL &&
-         (type == SQLITE_INTEGER || type == SQLITE_FLOAT) && !sqlite3_value_frombind(value);
+  return guard->rules.affinity != AFFINITY_NUMERIC &&
+         (type == SQLITE_INTEGER || type == SQLITE_FLOAT);
 }
 
 /* With shared caches a connection can see what another one has not committed. */
@@ -313,7 +318,7 @@ static int filter_method(sqlite3_vtab_cursor *base, int plan, const char *text, 
   char *error = NULL;
   int rc;
   cursor->at_end = true;
-  if (plan == SCAN || comparison_is_unknown(guard, argv[0], plan)) {
+  if (plan == SCAN || comparison_is_unknown(guard, argv[0])) {
     besom_filter *filter;
     bool may_report;
     rc = besom__sql_guard_sync(guard, &filter, &may_report, &error);

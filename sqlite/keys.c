@@ -82,8 +82,7 @@ int besom__sql_tagged_key(sqlite3_value *value, struct key_rules rules, struct t
   if (type == SQLITE_TEXT && rules.affinity == AFFINITY_NUMERIC)
     type = sqlite3_value_numeric_type(value);
   if (type == SQLITE_BLOB) return set_blob(key, value);
-  if (type == SQLITE_TEXT || rules.affinity == AFFINITY_TEXT)
-    return set_text(key, value, rules.utf16); /* a number becomes text */
+  if (type == SQLITE_TEXT) return set_text(key, value, rules.utf16);
   if (type == SQLITE_INTEGER) return set_integer(key, sqlite3_value_int64(value));
   return set_real(key, sqlite3_value_double(value));
 }

@@ -43,8 +43,9 @@ struct key_rules {
 };
 
 /*
- * Makes the tagged key of a value that the column is compared with; its affinity is applied as
- * SQLite does. May change the type of the value. NULL has no key. The value may be that of a column
+ * Makes the tagged key of a value that the column is compared with. A numeric affinity is applied
+ * as SQLite does; a number and a column of another affinity have no key (guard_table.c). May change
+ * the type of the value. NULL has no key. The value may be that of a column
  * (sqlite3_column_value) while the mutex of the connection is held, as it is in virtual tables.
  */
 int besom__sql_tagged_key(sqlite3_value *value, struct key_rules rules, struct tagged_key *key);

@@ -24,7 +24,7 @@ static int connect_method(sqlite3 *db, void *aux, int argc, const char *const *a
   if (rc != SQLITE_OK) return rc;
   struct kinds_table *table = sqlite3_malloc64(sizeof *table);
   if (!table) return SQLITE_NOMEM;
-  *table = (struct kinds_table){.connection = connection};
+  *table = (struct kinds_table){.connection = besom__sql_connection_retain(connection)};
   connection->closes_statements = true;
   *out = &table->base;
   return SQLITE_OK;
@@ -34,6 +34,7 @@ static int disconnect_method(sqlite3_vtab *base) {
   struct connection *connection = ((struct kinds_table *)base)->connection;
   connection->closes_statements = false;
   besom__sql_named_close_statement(connection);
+  besom__sql_connection_release(connection);
   sqlite3_free(base);
   return SQLITE_OK;
 }

@@ -17,7 +17,6 @@ enum { KEYS = 400 };
 static void write_for_ever(const char *path, uint64_t seed) {
   sqlite3 *db = db_open(path, true);
   sqlite3_busy_timeout(db, 60000);
-  db_run(db, "PRAGMA synchronous = OFF"); /* the machine does not crash */
   for (;;) {
     unsigned n = (unsigned)(next_random(&seed) % KEYS);
     db_run(db, next_random(&seed) % 2 ? "BEGIN" : "SAVEPOINT s");

@@ -58,7 +58,7 @@ static char *literal(struct world *w) {
   if (strcmp(w->setting->name, "rowid_alias") == 0) return sqlite3_mprintf("%u", n);
   switch (below(w, 6)) {
   case 0:
-    return sqlite3_mprintf("'%u'", n);
+    return sqlite3_mprintf("'%s%u'", below(w, 4) ? "" : "0", n);
   case 1:
     return sqlite3_mprintf("%u.0", n);
   case 2:
@@ -92,10 +92,14 @@ static void compare(struct world *w, sqlite3 *db, const char *key) {
       "FROM (SELECT %s AS x WHERE 1 OR %s) AS a",
       "SELECT EXISTS (SELECT 1 FROM t WHERE k = a.x), EXISTS (SELECT 1 FROM g WHERE k = a.x) "
       "FROM (SELECT CAST(%s AS INTEGER) AS x WHERE 1 OR %s) AS a",
+      "SELECT EXISTS (SELECT 1 FROM t WHERE k = CAST(%s AS NUMERIC)), "
+      "EXISTS (SELECT 1 FROM g WHERE k = CAST(%s AS NUMERIC))",
+      "SELECT EXISTS (SELECT 1 FROM t WHERE k = CAST(%s AS TEXT)), "
+      "EXISTS (SELECT 1 FROM g WHERE k = CAST(%s AS TEXT))",
       "SELECT (SELECT count(*) FROM t WHERE k IN (%s, 1)), (SELECT count(*) FROM g WHERE k IN (%s, "
       "1))",
   };
-  char *sql = sqlite3_mprintf(forms[below(w, 4)], key, key);
+  char *sql = sqlite3_mprintf(forms[below(w, 6)], key, key);
   int rc = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
   if (rc == SQLITE_OK) rc = sqlite3_step(statement);
   if (rc == SQLITE_ROW) {
