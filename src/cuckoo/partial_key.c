@@ -4,7 +4,7 @@
 #include "core/options.h"
 #include "cuckoo/cuckoo_geometry.h"
 
-enum { MAX_BUCKETS_SEARCHED = 1000 };
+enum { MAX_BUCKETS_SEARCHED = 1000, MIN_CHUNK = 1 << 5, MAX_CHUNK = 1 << 16 };
 
 /* ------------------------------------------------------------------ create and destroy */
 
@@ -22,7 +22,7 @@ static enum bucket_form form_of(unsigned width) {
 
 /* Buckets that are left over at the end of the table belong to the last chunk. */
 static void make_chunks(struct chunks *c, uint64_t buckets) {
-  static const uint64_t sizes[CHUNK_SIZES] = {1 << 5, 1 << 7, 1 << 9, 1 << 16};
+  static const uint64_t sizes[CHUNK_SIZES] = {MIN_CHUNK, 1 << 7, 1 << 9, MAX_CHUNK};
   for (unsigned i = 0; i < CHUNK_SIZES; i++) {
     uint64_t whole = buckets & -sizes[i];
     c->start_mask[i] = -sizes[i];
@@ -173,6 +173,30 @@ besom_status besom__partial_key_count(const besom_filter *f, besom_digest d, uin
 
 /* ------------------------------------------------------------------ whole filters */
 
+static besom_status add_bucket(besom_filter *into, const struct cuckoo_table *from,
+                               uint64_t bucket) {
+  besom_status status = BESOM_OK;
+  for (unsigned i = 0; i < MAX_BUCKET_SLOTS && status == BESOM_OK; i++) {
+    uint64_t fingerprint = slot_get(from, bucket * MAX_BUCKET_SLOTS + i);
+    if (fingerprint) status = partial_key(into)->calls->put(into, fingerprint, bucket);
+  }
+  return status;
+}
+
+/*
+ * Adds one bucket of every smallest chunk, then the next of every one. In ascending order, each
+ * part of the table would be filled while its neighbours are half empty, and vacuum could be FULL.
+ */
+static besom_status add_chunk(besom_filter *into, const struct cuckoo_table *from, uint64_t start,
+                              uint64_t end) {
+  for (uint64_t first = start; first < start + MIN_CHUNK; first++)
+    for (uint64_t bucket = first; bucket < end; bucket += MIN_CHUNK) {
+      besom_status status = add_bucket(into, from, bucket);
+      if (status != BESOM_OK) return status;
+    }
+  return BESOM_OK;
+}
+
 /* Copies a, then inserts the fingerprints of b: inserting needs only the bucket and fingerprint. */
 besom_status besom__partial_key_merge(const besom_filter *a, const besom_filter *b,
                                       besom_filter *into) {
@@ -181,13 +205,12 @@ besom_status besom__partial_key_merge(const besom_filter *a, const besom_filter 
   if (a->items + b->items > into->capacity) return BESOM_FULL;
   memcpy(partial_key(into)->table.bits, x->bits, cuckoo_table_size(x));
   into->items = a->items;
-  for (uint64_t slot = 0; slot < cuckoo_table_slots(y); slot++) {
-    uint64_t fingerprint = slot_get(y, slot), bucket = slot / MAX_BUCKET_SLOTS;
-    if (!fingerprint) continue;
-    besom_status status = partial_key(into)->calls->put(into, fingerprint, bucket);
-    if (status != BESOM_OK) return status;
+  besom_status status = BESOM_OK;
+  for (uint64_t start = 0; start < y->buckets && status == BESOM_OK; start += MAX_CHUNK) {
+    uint64_t left = y->buckets - start;
+    status = add_chunk(into, y, start, start + (left < MAX_CHUNK ? left : MAX_CHUNK));
   }
-  return BESOM_OK;
+  return status;
 }
 
 void besom__partial_key_iter_start(const besom_filter *f, besom_iter *iter) {

@@ -106,6 +106,33 @@ static void contains_many(const besom_filter *f, const besom_digest *d, size_t n
 
 /* ------------------------------------------------------------------ inserts */
 
+/* A full bucket, and for each of its fingerprints the bucket where it can move to. */
+struct crossing {
+  struct bucket at;
+  uint64_t word;
+  uint64_t fingerprints[MAX_BUCKET_SLOTS], others[MAX_BUCKET_SLOTS];
+  unsigned open; /* bit i: other bucket i has an empty slot */
+};
+
+ALWAYS_INLINE struct crossing crossing_at(const struct partial_key *p, uint64_t bucket) {
+  struct crossing c = {.at = bucket_at(&p->table, bucket)};
+  c.word = load64(c.at.at);
+  for (unsigned i = 0; i < MAX_BUCKET_SLOTS; i++) {
+    c.fingerprints[i] = c.word >> (c.at.shift + i * p->table.width) & p->fingerprints;
+    c.others[i] = ALTERNATE(p, bucket, c.fingerprints[i]);
+    uint64_t lanes = lanes_of(bucket_at(&p->table, c.others[i]));
+    c.open |= (unsigned)(some_zero_lane(&p->table, lanes) != 0) << i;
+  }
+  return c;
+}
+
+/* Replaces the fingerprint of this lane. */
+ALWAYS_INLINE void displace(const struct partial_key *p, const struct crossing *c, unsigned lane,
+                            uint64_t by) {
+  unsigned shift = c->at.shift + lane * p->table.width;
+  store64(c->at.at, c->word ^ (c->fingerprints[lane] ^ by) << shift);
+}
+
 /* A word of the table before a fingerprint was displaced from it. */
 struct displaced {
   uint8_t *at;
@@ -113,29 +140,27 @@ struct displaced {
 };
 
 /*
- * Both buckets are full. Displaces one fingerprint after the other, each to its alternate bucket,
- * until one finds an empty slot. If the walk gets too long, undoes it and searches.
+ * Both buckets are full. Displaces one fingerprint after the other until one can move to a bucket
+ * with an empty slot. If the walk gets too long, undoes it and searches.
  */
 NOINLINE besom_status put_by_walk(besom_filter *f, uint64_t fingerprint, uint64_t bucket) {
   struct partial_key *p = partial_key(f);
   struct displaced displaced[MAX_WALK];
-  uint64_t moving = fingerprint, to = bucket;
-  unsigned step = 0;
-  while (step < MAX_WALK) {
-    struct bucket b = bucket_at(&p->table, to);
-    unsigned lane = (moving >> 2 ^ step) % MAX_BUCKET_SLOTS,
-             shift = lane * p->table.width + b.shift;
-    uint64_t word = load64(b.at), victim = word >> shift & p->fingerprints;
-    displaced[step++] = (struct displaced){b.at, word};
-    store64(b.at, word ^ (victim ^ moving) << shift);
-    moving = victim;
-    to = ALTERNATE(p, to, moving);
-    if (!put_in_bucket(&p->table, bucket_at(&p->table, to), moving)) continue;
-    partial_key_count_kicks(p, step);
+  uint64_t moving = fingerprint, at = bucket;
+  for (unsigned step = 0; step < MAX_WALK; step++) {
+    struct crossing c = crossing_at(p, at);
+    unsigned lane = c.open ? trailing_zeros(c.open) : (moving >> 2 ^ step) % MAX_BUCKET_SLOTS;
+    displaced[step] = (struct displaced){c.at.at, c.word};
+    displace(p, &c, lane, moving);
+    moving = c.fingerprints[lane];
+    at = c.others[lane];
+    if (!c.open) continue;
+    put_in_bucket(&p->table, bucket_at(&p->table, at), moving);
+    partial_key_count_kicks(p, step + 1);
     f->items++;
     return BESOM_OK;
   }
-  while (step--) store64(displaced[step].at, displaced[step].word);
+  for (unsigned step = MAX_WALK; step--;) store64(displaced[step].at, displaced[step].word);
   return besom__partial_key_put_by_search(f, fingerprint, bucket);
 }
 

@@ -78,6 +78,43 @@ static void insert_many_returns_how_many_were_inserted(void **state) {
   }
 }
 
+static void reverse(besom_digest *digests, size_t n) {
+  for (size_t i = 0; i < n / 2; i++) {
+    besom_digest d = digests[i];
+    digests[i] = digests[n - 1 - i];
+    digests[n - 1 - i] = d;
+  }
+}
+
+/* As many keys as the capacity, in the order of their digests or in reverse. */
+static void fill_in_order(const subject *s, size_t capacity, bool descending) {
+  besom_config config = config_of(s, capacity, 0);
+  besom_filter *f = make_empty(&config);
+  size_t n = can(s, BESOM_CAN_SCALE) ? 2 * capacity : (size_t)stats_of(f).capacity, done = 0;
+  uint64_t *keys = keys_u64(MEMBERS, n);
+  besom_digest *digests = digests_of_u64(f, keys, n);
+  sort_digests(digests, n);
+  if (descending) reverse(digests, n);
+  assert_status(BESOM_OK, besom_insert_many_digest(f, digests, n, &done));
+  assert_int_equal(done, n);
+  assert_holds_u64(f, keys, n);
+  assert_valid(f);
+  besom_free(f);
+  free(digests);
+  free(keys);
+}
+
+/* Builds of distinct keys and layered kinds insert sorted digests. */
+static void ascending_digests_fit(void **state) {
+  fill_in_order(subject_of(state), 1000, false);
+  fill_in_order(subject_of(state), 150000, false);
+}
+
+static void descending_digests_fit(void **state) {
+  fill_in_order(subject_of(state), 1000, true);
+  fill_in_order(subject_of(state), 150000, true);
+}
+
 /* Every width, from one slot on: filled to the last key, then emptied. */
 static void any_geometry_can_be_filled(void **state) {
   const subject *s = subject_of(state);
@@ -108,6 +145,8 @@ const law full_laws[] = {
                BESOM_CAN_SCALE),
     LAW_UNLESS(insert_many_returns_how_many_were_inserted, EVERY_SUBJECT, BESOM_CAN_INSERT,
                BESOM_CAN_SCALE),
+    LAW(ascending_digests_fit, EVERY_KIND, BESOM_CAN_INSERT),
+    LAW(descending_digests_fit, EVERY_KIND, BESOM_CAN_INSERT),
     LAW(any_geometry_can_be_filled, EVERY_SUBJECT, BESOM_CAN_INSERT),
     {0},
 };
