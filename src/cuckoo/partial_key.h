@@ -187,8 +187,8 @@ besom_status besom__partial_key_load(besom_filter *f, struct sections_in *in,
 besom_status besom__partial_key_put_wide(besom_filter *f, uint64_t fingerprint, uint64_t bucket);
 
 /*
- * The same if both buckets are full. Finds a shortest path to an empty slot by breadth-first search,
- * then moves the fingerprints on it.
+ * The same if both buckets are full. Finds a shortest path to an empty slot by breadth-first
+ * search, then moves the fingerprints on it.
  */
 besom_status besom__partial_key_put_by_search(besom_filter *f, uint64_t fingerprint,
                                               uint64_t bucket);
