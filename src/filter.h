@@ -122,6 +122,7 @@ struct besom_kind {
   size_t size;                         /* of the kind's struct */
   bool takes_repeats;                  /* config.repeated, for this kind or for its base */
   const struct besom_kind *concurrent; /* the concurrent form of this kind, made by share */
+  bool full_by_chance; /* inserts can be FULL below the capacity, with other keys for each seed */
 
   /* Fills a zeroed struct whose head is ready. On failure it leaves nothing allocated. */
   besom_status (*create)(besom_filter *f, const besom_config *config);
