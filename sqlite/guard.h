@@ -47,9 +47,10 @@ struct guard {
   sqlite3_int64 schema_version; /* of it and of temp; -1: not looked at */
   char *problem;                /* why the guard cannot be used; NULL if it can */
   struct key_rules rules;
-  const char *rowid;   /* the name of the table's rowid; "NULL" if it has none */
-  bool logs_before;    /* the triggers of the guard are BEFORE triggers: see guard_schema.c */
-  bool other_triggers; /* triggers of the user could look at g before the log has their row */
+  enum affinity declared; /* of the virtual table's column, when it was connected */
+  const char *rowid;      /* the name of the table's rowid; "NULL" if it has none */
+  bool logs_before;       /* the triggers of the guard are BEFORE triggers: see guard_schema.c */
+  bool other_triggers;    /* triggers of the user could look at g before the log has their row */
 
   /* The filter of this connection (guard_log.c). */
   struct image image;        /* image.at: seen last, perhaps not committed */

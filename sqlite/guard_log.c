@@ -12,8 +12,9 @@ static bool same_position(struct position a, struct position b) {
 
 /* The stamp in a column: 8 bytes, or else no stamp that a row of the log could have. */
 static bool read_stamp(sqlite3_stmt *row, int column, uint64_t *stamp) {
-  if (sqlite3_column_bytes(row, column) != sizeof *stamp) return false;
-  memcpy(stamp, sqlite3_column_blob(row, column), sizeof *stamp);
+  const void *bytes = sqlite3_column_blob(row, column);
+  if (!bytes || sqlite3_column_bytes(row, column) != sizeof *stamp) return false;
+  memcpy(stamp, bytes, sizeof *stamp);
   return true;
 }
 

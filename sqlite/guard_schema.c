@@ -330,6 +330,14 @@ static int read_version(struct guard *guard, int i, sqlite3_int64 *version, char
   return rc == SQLITE_OK ? rc : besom__sql_fail_db(error, guard->db, rc);
 }
 
+/* SQLite compares the virtual table's column by the type that it had when it was connected. */
+static int check_type(struct guard *guard) {
+  if (guard->declared == guard->rules.affinity) return SQLITE_OK;
+  return set_problem(guard, sqlite3_mprintf("%s: column %s.%s has another type than before: open "
+                                            "the connection again",
+                                            guard->name, guard->table, guard->column));
+}
+
 /* Triggers of the schema temp can be on tables of other schemas. */
 static int read_versions(struct guard *guard, sqlite3_int64 *version, char **error) {
   sqlite3_int64 own = 0, temp = 0;
@@ -345,6 +353,7 @@ int besom__sql_guard_inspect(struct guard *guard, char **error) {
   if (rc != SQLITE_OK || version == guard->schema_version) return rc;
   guard->schema_version = -1;
   rc = besom__sql_guard_inspect_table(guard, error);
+  if (rc == SQLITE_OK && !guard->problem) rc = check_type(guard);
   if (rc == SQLITE_OK && !guard->problem) rc = check_triggers(guard, error);
   if (rc == SQLITE_OK && !guard->problem) rc = check_own_tables(guard, error);
   if (rc == SQLITE_OK && !guard->problem) rc = check_other_triggers(guard, error);

@@ -87,6 +87,7 @@ static int declare(struct guard *guard, char **error) {
   if (!sql) return SQLITE_NOMEM;
   int rc = sqlite3_declare_vtab(guard->db, sql);
   sqlite3_free(sql);
+  guard->declared = guard->rules.affinity;
   return rc == SQLITE_OK ? rc : besom__sql_fail_db(error, guard->db, rc);
 }
 
@@ -101,8 +102,8 @@ static int new_table(struct connection *connection, struct guard *guard, sqlite3
 static int create_guard(struct guard *guard, char **error) {
   int rc = besom__sql_guard_inspect_table(guard, error);
   if (rc == SQLITE_OK && guard->problem) rc = besom__sql_fail(error, "%s", guard->problem);
-  if (rc == SQLITE_OK) rc = besom__sql_guard_checkpoint(guard, true, error);
-  return rc;
+  if (rc == SQLITE_OK) rc = declare(guard, error);
+  return rc == SQLITE_OK ? besom__sql_guard_checkpoint(guard, true, error) : rc;
 }
 
 static int create_method(sqlite3 *db, void *aux, int argc, const char *const *argv,
@@ -111,7 +112,6 @@ static int create_method(sqlite3 *db, void *aux, int argc, const char *const *ar
   struct guard *guard = NULL;
   int rc = open_guard(aux, argc, argv, &guard, error);
   if (rc == SQLITE_OK) rc = create_guard(guard, error);
-  if (rc == SQLITE_OK) rc = declare(guard, error);
   if (rc == SQLITE_OK) rc = new_table(aux, guard, out);
   if (rc != SQLITE_OK && guard) {
     besom__sql_guard_forget(aux, guard);

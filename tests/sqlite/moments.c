@@ -131,6 +131,37 @@ static void defaults_that_replace_null_are_logged(const char *path) {
   db_close(db);
 }
 
+/* A default is computed once, and the trigger sees its value. */
+static void random_defaults_are_logged(const char *path) {
+  sqlite3 *db = db_open(path, true);
+  db_run(db, "CREATE TABLE t(id INTEGER PRIMARY KEY, k INTEGER DEFAULT (random() %% 1000)); "
+             "CREATE INDEX i ON t(k); CREATE VIRTUAL TABLE g USING besom_guard(t, k)");
+  agree(db);
+  for (int i = 0; i < 50; i++) db_run(db, "INSERT INTO t DEFAULT VALUES");
+  agree(db);
+  check(db_number(db,
+                  "SELECT count(*) FROM t WHERE NOT EXISTS (SELECT 1 FROM g WHERE g.k = t.k)") == 0,
+        "%s", "random");
+  db_close(db);
+}
+
+static void actions_of_foreign_keys_are_logged(const char *path) {
+  sqlite3 *db = db_open(path, true);
+  db_run(db, "PRAGMA foreign_keys = ON; CREATE TABLE p(x INTEGER PRIMARY KEY); "
+             "INSERT INTO p VALUES (1), (2), (3), (9); "
+             "CREATE TABLE t(id INTEGER PRIMARY KEY, k INTEGER DEFAULT 9 REFERENCES p "
+             "ON UPDATE CASCADE ON DELETE SET DEFAULT); CREATE INDEX i ON t(k); "
+             "INSERT INTO t(k) VALUES (1), (2), (3); "
+             "CREATE VIRTUAL TABLE g USING besom_guard(t, k)");
+  agree(db);
+  db_run(db, "UPDATE p SET x = 100 WHERE x = 1");
+  check(has(db, 100), "%s", "ON UPDATE CASCADE");
+  db_run(db, "DELETE FROM p WHERE x = 2");
+  check(has(db, 9), "%s", "ON DELETE SET DEFAULT");
+  agree(db);
+  db_close(db);
+}
+
 /* ------------------------------------------------------------------ log and saved filter */
 
 static void a_connection_that_is_behind_a_trimmed_log_catches_up(const char *path) {
@@ -308,6 +339,14 @@ static void every_change_of_the_schema_is_noticed(const char *path) {
   agree(b);
   db_run(b, "DROP TABLE t");
   check(db_try(a, "SELECT * FROM g WHERE k = 1") == SQLITE_ERROR, "%s", "t");
+  db_run(a, "CREATE TABLE t(k TEXT); CREATE INDEX j ON t(k); INSERT INTO t VALUES (1)");
+  check(db_try(a, "INSERT INTO g(g) VALUES ('rebuild')") == SQLITE_ERROR, "%s", "another type");
+  check(strstr(sqlite3_errmsg(a), "another type"), "%s", sqlite3_errmsg(a));
+  db_close(a);
+  a = db_open(path, true);
+  db_run(a, "INSERT INTO g(g) VALUES ('rebuild')");
+  check(db_number(a, "SELECT count(*) FROM g WHERE k = '1'") == 1, "%s", "rebuilt");
+  db_run(b, "DROP TABLE t");
   db_run(a, "DROP TABLE g");
   check(db_number(b, "SELECT count(*) FROM sqlite_schema") == 0, "%s", "something is left");
   db_close(a);
@@ -407,6 +446,8 @@ int main(int argc, char **argv) {
       TEST(triggers_of_the_user_see_the_row_that_fires_them),
       TEST(rows_that_other_triggers_keep_are_logged),
       TEST(defaults_that_replace_null_are_logged),
+      TEST(random_defaults_are_logged),
+      TEST(actions_of_foreign_keys_are_logged),
       TEST(a_connection_that_is_behind_a_trimmed_log_catches_up),
       TEST(reports_are_kept_by_a_checkpoint),
       TEST(a_damaged_log_or_filter_is_rebuilt),
