@@ -114,7 +114,7 @@ struct besom_kind {
   /* Optional: the same in the geometry of a model. */
   besom_status (*build_like)(besom_filter *f, const besom_filter *model, const besom_source *yes,
                              const besom_source *no, const besom_progress *progress);
-  /* build for a layer of another filter, from digests in memory, which it may reorder. */
+  /* build for a layer of another filter, from digests in memory, which it may change. */
   besom_status (*build_digests)(besom_filter *f, const besom_config *config,
                                 struct digests *digests);
   void (*destroy)(besom_filter *f);

@@ -4,7 +4,7 @@
  * takes three memory reads.
  *
  * The three cells of a key are in consecutive segments. If peeling (fuse_build.c) gets stuck, it
- * starts again with another hash of the same digests. Two equal digests always get stuck, so after
+ * starts again with another hash of the same digests. Two equal hashes always get stuck, so after
  * the first failure duplicates are removed.
  */
 #include "bloom/fuse.h"
@@ -77,7 +77,7 @@ const struct fuse_ops *besom__fuse_ops_avx2(const struct fuse_cells *x);
 const struct fuse_ops *besom__fuse_ops_avx512(const struct fuse_cells *x);
 #endif
 
-/* To be called when width and multiplier are known. */
+/* To be called when width and seed are known. */
 static void choose_ops(besom_filter *f, enum isa isa) {
   struct fuse *x = fuse(f);
 #ifdef BESOM_X86_VARIANTS
@@ -122,18 +122,12 @@ static void destroy(besom_filter *f) {
   if (!f->mapping) besom__release(&f->allocator, x->bits, (size_t)bytes_of(x));
 }
 
-static besom_status attempt(besom_filter *f, const struct digests *d, uint32_t seed) {
-  struct fuse_cells *x = &fuse(f)->cells;
-  x->seed = seed;
-  x->multiplier = fuse_multiplier(seed);
-  return besom__fuse_fill(f, x, d);
-}
-
 static besom_status build_of(besom_filter *f, struct digests *d) {
-  set_segments(&fuse(f)->cells, d->n);
+  struct fuse_cells *x = &fuse(f)->cells;
+  set_segments(x, d->n);
   besom_status status = make_bits(f);
   if (status != BESOM_OK) return status;
-  status = attempt(f, d, 0);
+  status = besom__fuse_fill(f, x, d);
   if (status == BESOM_END) {
     uint64_t n = d->n;
     besom__digests_unite(d);
@@ -142,8 +136,10 @@ static besom_status build_of(besom_filter *f, struct digests *d) {
       return build_of(f, d);
     }
   }
-  for (uint32_t seed = 1; status == BESOM_END && seed < MAX_SEED; seed++)
-    status = attempt(f, d, seed);
+  for (x->seed = 0; status == BESOM_END && ++x->seed < MAX_SEED;) {
+    for (uint64_t i = 0; i < d->n; i++) d->at[i].hi = fuse_hash(d->at[i].hi, 1);
+    status = besom__fuse_fill(f, x, d);
+  }
   if (status != BESOM_OK) destroy(f);
   return status == BESOM_END ? BESOM_FULL : status;
 }
@@ -238,7 +234,6 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
   if (segments == 0 || segments > MAX_KEYS) return BESOM_CORRUPT;
   *x = (struct fuse_cells){.segment = segment,
                            .first = segments * segment,
-                           .multiplier = fuse_multiplier((uint32_t)seed),
                            .mask = bits_below((unsigned)width),
                            .width = (uint32_t)width,
                            .seed = (uint32_t)seed};

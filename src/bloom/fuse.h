@@ -14,12 +14,11 @@
 
 struct fuse_cells {
   uint8_t *bits;
-  uint64_t segment;    /* cells per segment, a power of two */
-  uint64_t first;      /* cells that can be the first of a key: all but the last two segments */
-  uint64_t multiplier; /* chooses the hash: fuse_multiplier(seed) */
-  uint64_t mask;       /* the lowest `width` bits */
-  uint32_t width;      /* bits per cell */
-  uint32_t seed;       /* the number of failed attempts to build */
+  uint64_t segment; /* cells per segment, a power of two */
+  uint64_t first;   /* cells that can be the first of a key: all but the last two segments */
+  uint64_t mask;    /* the lowest `width` bits */
+  uint32_t width;   /* bits per cell */
+  uint32_t seed;    /* the number of failed attempts to build */
 };
 
 struct fuse_ops {
@@ -42,13 +41,13 @@ static inline uint64_t fuse_cells_of(const struct fuse_cells *x) {
 
 /* ------------------------------------------------------------------ the cells of a key */
 
-/* The first attempt needs only the upper half of the digest. */
-static inline uint64_t fuse_multiplier(uint32_t seed) {
-  return seed ? mixed(seed) | 1 : 0;
-}
-
-ALWAYS_INLINE uint64_t fuse_hash(besom_digest d, uint64_t multiplier) {
-  return d.hi ^ d.lo * multiplier;
+/*
+ * From the upper half of the digest to the hash of the attempt that succeeded. Two keys with one
+ * hash have the same cells and the same fingerprint: one of them is enough.
+ */
+ALWAYS_INLINE uint64_t fuse_hash(uint64_t hi, uint32_t seed) {
+  for (; UNLIKELY(seed); seed--) hi = mixed(hi);
+  return hi;
 }
 
 ALWAYS_INLINE uint64_t rotated_right(uint64_t x, unsigned by) {
@@ -84,8 +83,9 @@ ALWAYS_INLINE uint64_t fuse_cell(const struct fuse_cells *x, uint64_t cell) {
 /* ------------------------------------------------------------------ building */
 
 /*
- * Fills the zeroed cells with the keys of the digests, by the hash of x->multiplier. Errors:
- * NO_MEMORY, END (another hash is needed, or there are equal digests).
+ * Fills the zeroed cells. The upper halves of the digests are the hashes; the rest of their memory
+ * is used. Errors: NO_MEMORY, END (the hashes must change, or two are equal; the digests are still
+ * there, in another order and with lower halves of 0).
  */
 besom_status besom__fuse_fill(const besom_filter *f, const struct fuse_cells *x,
                               const struct digests *d);

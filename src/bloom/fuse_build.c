@@ -13,11 +13,11 @@
  * and roles.
  */
 struct peeling {
-  uint64_t *hashes;
-  uint8_t *keys;
   uint64_t *sorted; /* all hashes, grouped by the segment of their cells */
-  uint32_t *order;  /* cells in the order of assignment; shares the memory of sorted */
-  size_t sorted_bytes;
+  uint64_t *hashes;
+  uint32_t *order; /* cells in the order of assignment, and candidates */
+  uint8_t *keys;
+  void *scratch; /* hashes, order and keys, if there is no place for them among the digests */
 };
 
 /*
@@ -26,41 +26,48 @@ struct peeling {
  */
 #define ONE_KEY 4
 
-static void peeling_free(const besom_filter *f, const struct fuse_cells *x, struct peeling *p) {
-  size_t cells = (size_t)fuse_cells_of(x);
-  besom__release(&f->allocator, p->hashes, cells * sizeof *p->hashes);
-  besom__release(&f->allocator, p->keys, cells);
-  besom__release(&f->allocator, p->sorted, p->sorted_bytes);
+static size_t scratch_bytes(const struct fuse_cells *x) {
+  struct peeling p;
+  return (size_t)fuse_cells_of(x) * (sizeof *p.hashes + sizeof *p.order + sizeof *p.keys) +
+         sizeof *p.order;
+}
+
+static void peeling_free(const besom_filter *f, const struct fuse_cells *x, uint64_t n,
+                         struct peeling *p) {
+  besom__release(&f->allocator, p->scratch, scratch_bytes(x));
+  besom__release(&f->allocator, p->sorted, ((size_t)n + 1) * sizeof *p->sorted);
 }
 
 static besom_status peeling_new(const besom_filter *f, const struct fuse_cells *x, uint64_t n,
-                                struct peeling *p) {
-  size_t cells = (size_t)fuse_cells_of(x);
-  size_t sorted = (size_t)n * sizeof *p->sorted, order = (cells + 1) * sizeof *p->order;
-  *p = (struct peeling){.sorted_bytes = sorted > order ? sorted : order};
-  p->hashes = besom__allocate(&f->allocator, cells * sizeof *p->hashes);
-  p->keys = p->hashes ? besom__allocate(&f->allocator, cells) : NULL;
-  p->sorted = p->keys ? besom__allocate(&f->allocator, p->sorted_bytes) : NULL;
-  p->order = (uint32_t *)(void *)p->sorted;
-  if (p->sorted) return BESOM_OK;
-  peeling_free(f, x, p);
+                                bool own_scratch, struct peeling *p) {
+  *p = (struct peeling){.sorted = besom__allocate(&f->allocator, ((size_t)n + 1) * 8)};
+  if (p->sorted && own_scratch) p->scratch = besom__allocate(&f->allocator, scratch_bytes(x));
+  if (p->sorted && (p->scratch || !own_scratch)) return BESOM_OK;
+  peeling_free(f, x, n, p);
   return BESOM_NO_MEMORY;
 }
 
 /*
  * Groups the hashes into buckets of about a segment, so that the next pass visits cells in order.
  */
-static void sort_hashes(const struct fuse_cells *x, const struct digests *d, struct peeling *p) {
+static void sort_hashes(const struct fuse_cells *x, const struct digests *d, uint64_t *sorted) {
   unsigned shift = 63; /* two buckets at least: a shift by 64 is undefined */
   for (uint64_t buckets = 2; buckets < x->first / x->segment && buckets < MAX_BUCKETS; buckets *= 2)
     shift--;
   uint64_t start[MAX_BUCKETS + 1] = {0};
-  for (uint64_t i = 0; i < d->n; i++) start[(fuse_hash(d->at[i], x->multiplier) >> shift) + 1]++;
+  for (uint64_t i = 0; i < d->n; i++) start[(d->at[i].hi >> shift) + 1]++;
   for (unsigned b = 0; b < MAX_BUCKETS; b++) start[b + 1] += start[b];
-  for (uint64_t i = 0; i < d->n; i++) {
-    uint64_t hash = fuse_hash(d->at[i], x->multiplier);
-    p->sorted[start[hash >> shift]++] = hash;
-  }
+  for (uint64_t i = 0; i < d->n; i++) sorted[start[d->at[i].hi >> shift]++] = d->at[i].hi;
+}
+
+/* Cells without keys, in the scratch memory. */
+static void clear_cells(const struct fuse_cells *x, void *scratch, struct peeling *p) {
+  size_t cells = (size_t)fuse_cells_of(x);
+  p->hashes = scratch;
+  p->order = (uint32_t *)(void *)(p->hashes + cells);
+  p->keys = (uint8_t *)(p->order + cells + 1);
+  memset(p->hashes, 0, cells * sizeof *p->hashes);
+  memset(p->keys, 0, cells);
 }
 
 /*
@@ -165,14 +172,18 @@ static void fill_cells(const struct fuse_cells *cells, const struct peeling *p, 
   }
 }
 
+/* Once the hashes are sorted, the memory of the digests is free for other uses. */
 besom_status besom__fuse_fill(const besom_filter *f, const struct fuse_cells *x,
                               const struct digests *d) {
   struct peeling p;
-  besom_status status = peeling_new(f, x, d->n, &p);
+  bool own_scratch = scratch_bytes(x) > d->room * sizeof *d->at;
+  besom_status status = peeling_new(f, x, d->n, own_scratch, &p);
   if (status != BESOM_OK) return status;
-  sort_hashes(x, d, &p);
+  sort_hashes(x, d, p.sorted);
+  clear_cells(x, own_scratch ? p.scratch : d->at, &p);
   bool peeled = add_keys(x, d->n, &p) && peel(x, &p) == d->n;
   if (peeled) fill_cells(x, &p, d->n);
-  peeling_free(f, x, &p);
+  for (uint64_t i = 0; !peeled && i < d->n; i++) d->at[i] = (besom_digest){p.sorted[i], 0};
+  peeling_free(f, x, d->n, &p);
   return peeled ? BESOM_OK : BESOM_END;
 }

@@ -66,16 +66,12 @@ FLATTEN static bool contains_u64_any(const besom_filter *f, uint64_t key) {
   return has(cells_of(f), xxh3_u64(&f->hasher, key).hi);
 }
 
-ALWAYS_INLINE bool contains_later(const besom_filter *f, besom_digest d) {
-  return has(cells_of(f), fuse_hash(d, cells_of(f)->multiplier));
-}
-
 static bool contains_digest_later(const besom_filter *f, besom_digest d) {
-  return contains_later(f, d);
+  return has(cells_of(f), fuse_hash(d.hi, cells_of(f)->seed));
 }
 
 FLATTEN static bool contains_u64_later(const besom_filter *f, uint64_t key) {
-  return contains_later(f, xxh3_u64(&f->hasher, key));
+  return contains_digest_later(f, xxh3_u64(&f->hasher, key));
 }
 
 static bool contains_bytes(const besom_filter *f, const void *key, size_t len) {
@@ -92,11 +88,10 @@ ALWAYS_INLINE void fetch(const struct fuse_cells *x, uint64_t hash) {
 /* The hashes of up to BATCH keys. Prefetches their cells. */
 ALWAYS_INLINE void hash_batch(const struct fuse_cells *x, const besom_digest *d, size_t n,
                               uint64_t *hashes) {
-  bool cached = fuse_cells_of(x) <= CACHED_CELLS;
-  for (size_t i = 0; i < n; i++) {
-    hashes[i] = fuse_hash(d[i], x->multiplier);
-    if (!cached) fetch(x, hashes[i]);
-  }
+  for (size_t i = 0; i < n; i++) hashes[i] = d[i].hi;
+  for (size_t i = 0; x->seed && i < n; i++) hashes[i] = fuse_hash(hashes[i], x->seed);
+  if (fuse_cells_of(x) <= CACHED_CELLS) return;
+  for (size_t i = 0; i < n; i++) fetch(x, hashes[i]);
 }
 
 static void contains_many_8(const struct fuse_cells *cells, const besom_digest *d, size_t n,
@@ -148,6 +143,6 @@ static const struct fuse_ops later_attempt = {
     ISA, {contains_bytes, contains_u64_later, contains_digest_later}, contains_many_any};
 
 const struct fuse_ops *NAME(BESOM_ISA)(const struct fuse_cells *x) {
-  if (x->multiplier != 0) return &later_attempt;
+  if (x->seed != 0) return &later_attempt;
   return x->width == 8 ? &width_8 : x->width == 16 ? &width_16 : &any_width;
 }

@@ -32,7 +32,7 @@ static besom_status insert_all(const struct layer_chain *chain, unsigned layer, 
   return status;
 }
 
-/* Kinds without insert are built from all digests at once, and may reorder them. */
+/* Kinds without insert are built from all digests at once, and may change them. */
 static besom_status build_of_all(const struct layer_chain *chain, const besom_filter *outer,
                                  const struct layer_kind *base, const besom_config *config,
                                  const struct digests *held, besom_filter **out) {
