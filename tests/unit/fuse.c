@@ -55,8 +55,17 @@ static besom_statistics stats_of(const besom_filter *f) {
 }
 
 static void assert_holds(const besom_filter *f, const uint64_t *keys, size_t n) {
-  for (size_t i = 0; i < n; i++) assert_true(besom_contains(f, &keys[i], 8));
+  besom_digest *digests = heap_array(n + 1, sizeof *digests);
+  uint64_t *bitmap = heap_array(n / 64 + 1, sizeof *bitmap);
+  for (size_t i = 0; i < n; i++) {
+    digests[i] = besom_hash(f, &keys[i], 8);
+    assert_true(besom_contains(f, &keys[i], 8));
+  }
+  assert_int_equal(besom_contains_many_digest(f, digests, n, bitmap), BESOM_OK);
+  for (size_t i = 0; i < n; i++) assert_true(bitmap[i / 64] >> (i % 64) & 1);
   assert_int_equal(besom_validate(f, NULL), BESOM_OK);
+  free(digests);
+  free(bitmap);
 }
 
 /* Peeling gets stuck with small sets: every size, with many seeds. */
