@@ -155,6 +155,31 @@ static besom_status build_sorted(besom_config *config, const besom_input *in, be
   return finish(status, config->flags & BESOM_CONCURRENT, f, out);
 }
 
+enum { MAX_SEEDS = 4 };
+
+/* A build that was FULL below the capacity may succeed with another random seed. */
+static bool can_try_another_seed(const besom_filter *f, const besom_config *config,
+                                 const besom_source *source) {
+  return f->kind->full_by_chance && !config->seed && source->rewind && f->items &&
+         f->items < f->capacity;
+}
+
+/* By inserts, or in sorted order: one new filter per seed. */
+static besom_status build_by_filling(const besom_config *config, const besom_input *in,
+                                     uint64_t total, besom_filter **out) {
+  for (unsigned seeds = 1;; seeds++) {
+    besom_filter *f;
+    besom_status status = besom__create_plain(config, &f);
+    if (status != BESOM_OK) return status;
+    status = fill(f, in->yes, total, config, in->progress);
+    if (status != BESOM_FULL || seeds == MAX_SEEDS || !can_try_another_seed(f, config, in->yes))
+      return finish(status, config->flags & BESOM_CONCURRENT, f, out);
+    besom_free(f);
+    status = in->yes->rewind(in->yes->ctx);
+    if (status != BESOM_OK) return status;
+  }
+}
+
 static besom_status build_keys(besom_config *config, const besom_input *in, besom_filter **out) {
   bool known = config->kind && besom__kind_named(config->kind);
   bool whole = besom__is_built_whole(config, in->no);
@@ -165,12 +190,8 @@ static besom_status build_keys(besom_config *config, const besom_input *in, beso
     status = size_of(in->yes, &total);
     config->capacity = total ? total : 1;
   }
-  if (status == BESOM_OK && whole) return build_whole(config, in, out);
-  besom_filter *f;
-  if (status == BESOM_OK) status = besom__create_plain(config, &f);
   if (status != BESOM_OK) return status;
-  status = fill(f, in->yes, total, config, in->progress);
-  return finish(status, config->flags & BESOM_CONCURRENT, f, out);
+  return whole ? build_whole(config, in, out) : build_by_filling(config, in, total, out);
 }
 
 static bool input_valid(const besom_input *in) {

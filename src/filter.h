@@ -99,6 +99,7 @@ struct besom_kind {
   besom_kind_info info;
   size_t size;                         /* of the kind's struct */
   const struct besom_kind *concurrent; /* the concurrent form of this kind, made by share */
+  bool full_by_chance; /* inserts can be FULL below the capacity, with other keys for each seed */
 
   /* Fills a zeroed struct whose head is ready. On failure it leaves nothing allocated. */
   besom_status (*create)(besom_filter *f, const besom_config *config);

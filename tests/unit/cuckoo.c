@@ -295,6 +295,111 @@ static void bits_an_item_are_those_of_the_formula(void **state) {
       }
 }
 
+/* ------------------------------------------------------------------ full tables */
+
+static besom_filter *filter_of_width(const char *kind, const char *options, unsigned width) {
+  besom_config config = {.kind = kind,
+                         .options = options,
+                         .capacity = 300,
+                         .fpr = 7.9 / (double)bits_below(width),
+                         .seed = (const uint8_t *)"0123456789abcdef"};
+  besom_filter *f = NULL;
+  assert_int_equal(besom_create(&config, &f), BESOM_OK);
+  assert_int_equal(const_partial_key(f)->table.width, width);
+  f->capacity = cuckoo_table_slots(&const_partial_key(f)->table); /* inserts fail by the search */
+  return f;
+}
+
+/* An insert that finds no path leaves every bit as it was, and no key is lost. */
+static void fill_until_full(besom_filter *f) {
+  const struct cuckoo_table *t = &const_partial_key(f)->table;
+  size_t bytes = cuckoo_table_size(t), n = 0, refused = 0;
+  uint8_t *before = heap_array(bytes, 1);
+  besom_digest inserted[400];
+  for (uint64_t i = 0; refused < 20; i++) {
+    besom_digest d = {mix64(2 * i), mix64(2 * i + 1)};
+    memcpy(before, t->bits, bytes);
+    if (besom_insert_digest(f, d) == BESOM_OK) {
+      assert_true(n < 400);
+      inserted[n++] = d;
+      continue;
+    }
+    refused++;
+    assert_memory_equal(before, t->bits, bytes);
+  }
+  assert_true(n > 300);
+  assert_int_equal(f->items, n);
+  assert_null(f->kind->validate(f));
+  for (size_t i = 0; i < n; i++) assert_true(besom_contains_digest(f, inserted[i]));
+  free(before);
+}
+
+/* All forms of buckets, by all instruction sets, which must place every fingerprint alike. */
+static void a_failed_insert_changes_nothing(void **state) {
+  (void)state;
+  static const char *const kinds[] = {"cf", "vacuum"};
+  for (unsigned k = 0; k < 2; k++)
+    for (unsigned width = MIN_FINGERPRINT; width <= MAX_FINGERPRINT; width++) {
+      besom_filter *portable = filter_of_width(kinds[k], "isa=portable", width);
+      fill_until_full(portable);
+      for (enum isa isa = ISA_AVX2; isa <= besom__isa_best(); isa++) {
+        besom_filter *f = filter_of_width(kinds[k], isa == ISA_AVX2 ? "isa=avx2" : NULL, width);
+        fill_until_full(f);
+        assert_memory_equal(const_partial_key(f)->table.bits,
+                            const_partial_key(portable)->table.bits,
+                            cuckoo_table_size(&const_partial_key(f)->table));
+        besom_free(f);
+      }
+      besom_free(portable);
+    }
+}
+
+/* ------------------------------------------------------------------ builds and seeds */
+
+/* In the first `bad` passes it has 9 copies of a key, which do not fit; then one. */
+struct unlucky {
+  unsigned pass, bad, at;
+};
+
+static besom_status next_unlucky(void *ctx, besom_bytes *key, uint64_t *weight) {
+  struct unlucky *u = ctx;
+  (void)weight;
+  *key = (besom_bytes){"key", 3};
+  return u->at++ < (u->pass < u->bad ? MAX_COPIES + 1 : 1) ? BESOM_OK : BESOM_END;
+}
+
+static besom_status rewind_unlucky(void *ctx) {
+  struct unlucky *u = ctx;
+  u->pass++;
+  u->at = 0;
+  return BESOM_OK;
+}
+
+static besom_status build_unlucky(const char *kind, const uint8_t *seed, struct unlucky *u,
+                                  besom_filter **out) {
+  besom_config config = {.kind = kind, .capacity = 100, .seed = seed};
+  besom_source source = {.next = next_unlucky, .rewind = rewind_unlucky, .ctx = u};
+  return besom_build(&config, &(besom_input){.yes = &source}, out);
+}
+
+static void a_build_that_is_full_early_tries_other_seeds(void **state) {
+  (void)state;
+  static const char *const kinds[] = {"cf", "vacuum"};
+  for (unsigned k = 0; k < 2; k++) {
+    besom_filter *f = NULL;
+    struct unlucky twice = {.bad = 2}, always = {.bad = 100}, fixed = {.bad = 2};
+    assert_int_equal(build_unlucky(kinds[k], NULL, &twice, &f), BESOM_OK);
+    assert_true(besom_contains(f, "key", 3));
+    assert_int_equal(twice.pass, 2);
+    besom_free(f);
+    assert_int_equal(build_unlucky(kinds[k], NULL, &always, &f), BESOM_FULL);
+    assert_int_equal(always.pass, 3);
+    const uint8_t *seed = (const uint8_t *)"0123456789abcdef";
+    assert_int_equal(build_unlucky(kinds[k], seed, &fixed, &f), BESOM_FULL);
+    assert_int_equal(fixed.pass, 0);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(slots_and_buckets_are_what_was_stored),
@@ -304,6 +409,8 @@ int main(void) {
       cmocka_unit_test(a_search_ends_when_told_to),
       cmocka_unit_test(the_other_of_the_other_bucket_is_the_first),
       cmocka_unit_test(other_buckets_of_vacuum_are_near),
+      cmocka_unit_test(a_failed_insert_changes_nothing),
+      cmocka_unit_test(a_build_that_is_full_early_tries_other_seeds),
       cmocka_unit_test(bits_an_item_are_those_of_the_formula),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
