@@ -11,7 +11,9 @@
 #define CALL static __attribute__((flatten))
 
 enum {
-  MAX_WALK = 24,      /* fingerprints displaced before the breadth-first search */
+  MAX_WALK = 24, /* fingerprints displaced before the breadth-first search */
+  FAR_WALK = 1,  /* in tables beyond the cache, where the search reads buckets ahead */
+  NEAR_BYTES = 1 << 20,
   QUERIES_AHEAD = 32, /* keys of a batch whose buckets are prefetched */
   INSERTS_AHEAD = 16,
   CACHED_BYTES = 256 << 10, /* a table of this size is in the cache */
@@ -49,9 +51,13 @@ ALWAYS_INLINE void fetch(const struct partial_key *p, uint64_t bucket) {
   __builtin_prefetch(p->table.bits + bucket * p->table.bucket_bits / 8);
 }
 
+ALWAYS_INLINE uint64_t table_bytes(const struct cuckoo_table *t) {
+  return t->buckets * t->bucket_bits / 8;
+}
+
 /* How many keys ahead buckets are prefetched. A small table is in the cache: none are. */
 ALWAYS_INLINE size_t fetch_ahead(const struct partial_key *p, size_t n, size_t ahead) {
-  return p->table.buckets * p->table.bucket_bits > 8 * CACHED_BYTES ? ahead : n;
+  return table_bytes(&p->table) > CACHED_BYTES ? ahead : n;
 }
 
 ALWAYS_INLINE struct partial_key_location locate(const struct partial_key *p, besom_digest d) {
@@ -146,8 +152,9 @@ struct displaced {
 NOINLINE besom_status put_by_walk(besom_filter *f, uint64_t fingerprint, uint64_t bucket) {
   struct partial_key *p = partial_key(f);
   struct displaced displaced[MAX_WALK];
+  unsigned most = table_bytes(&p->table) > NEAR_BYTES ? FAR_WALK : MAX_WALK;
   uint64_t moving = fingerprint, at = bucket;
-  for (unsigned step = 0; step < MAX_WALK; step++) {
+  for (unsigned step = 0; step < most; step++) {
     struct crossing c = crossing_at(p, at);
     unsigned lane = c.open ? trailing_zeros(c.open) : (moving >> 2 ^ step) % MAX_BUCKET_SLOTS;
     displaced[step] = (struct displaced){c.at.at, c.word};
@@ -160,7 +167,7 @@ NOINLINE besom_status put_by_walk(besom_filter *f, uint64_t fingerprint, uint64_
     f->items++;
     return BESOM_OK;
   }
-  for (unsigned step = MAX_WALK; step--;) store64(displaced[step].at, displaced[step].word);
+  for (unsigned step = most; step--;) store64(displaced[step].at, displaced[step].word);
   return besom__partial_key_put_by_search(f, fingerprint, bucket);
 }
 
