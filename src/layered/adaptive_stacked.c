@@ -1,9 +1,10 @@
 /*
  * adaptive-stacked: a stack of filters that learns which keys to deny (Deeds, Hentschel, Idreos:
- * "Stacked Filters", 2021, section 6). The first layer holds the members; at first it answers alone.
- * Reported false positives are added to the second layer. The third holds the members that are false
- * positives of the second. A key that passes the first two layers is a member only if the third has
- * it, too. A fourth layer learns the false positives that the third cannot deny, and so on.
+ * "Stacked Filters", 2021, section 6). The first layer holds the members; at first it answers
+ * alone. Reported false positives are added to the second layer. The third holds the members that
+ * are false positives of the second. A key that passes the first two layers is a member only if the
+ * third has it, too. A fourth layer learns the false positives that the third cannot deny, and so
+ * on.
  *
  * In the published form the third layer is made when the second is full; only then both are used.
  * Here they are used as soon as a pass over the members pays, and extended by further passes.

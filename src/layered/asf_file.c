@@ -1,6 +1,6 @@
 /*
- * Saving and loading adaptive stacked filters. The plan is not saved: it follows from the objective.
- * Layers that wait for a pass are saved if they hold reported keys; a pass begins again.
+ * Saving and loading adaptive stacked filters. The plan is not saved: it follows from the
+ * objective. Layers that wait for a pass are saved if they hold reported keys; a pass begins again.
  */
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /*
- * What an adaptive stacked filter does with a reported key. The first layer of non-members that does
- * not have it learns it: usually the second layer; the fourth if the second has the key but the
- * third, a layer of members, errs; and so on.
+ * What an adaptive stacked filter does with a reported key. The first layer of non-members that
+ * does not have it learns it: usually the second layer; the fourth if the second has the key but
+ * the third, a layer of members, errs; and so on.
  *
  * A key that is added to a layer lets further members pass it, which the next layer must have. So
  * the key is added to a copy of the layer, which waits for a pass over the members. A pass costs

@@ -5,11 +5,11 @@
  * If there are 1.5 times as many, the frequent keys have changed, or an adversary repeats the keys
  * that no layer denies: the filter drops what it has learned and learns again, with layers that err
  * differently. If that does not help, there is more to be learned than was planned: it builds the
- * whole stack again, with a second layer that is as large as possible. If that does not help, either,
- * it accepts the observed rate, and tries again later, after a time that doubles. Before it drops
- * anything, the filter estimates the skew from what it learned and looks whether that alone explains
- * the rate; then this is the expected one. A rate above that of the first layer is no change of
- * popularity but an adversary's: the larger second layer comes first then.
+ * whole stack again, with a second layer that is as large as possible. If that does not help,
+ * either, it accepts the observed rate, and tries again later, after a time that doubles. Before it
+ * drops anything, the filter estimates the skew from what it learned and looks whether that alone
+ * explains the rate; then this is the expected one. A rate above that of the first layer is no
+ * change of popularity but an adversary's: the larger second layer comes first then.
  *
  * In the published form the second remedy is another plan, for the estimated skew.
  *

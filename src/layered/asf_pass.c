@@ -171,8 +171,8 @@ static besom_status add_found(struct asf *a, const struct found *found) {
 }
 
 /*
- * With fewer members than the filter holds, there would be false negatives. If a layer of members is
- * full, more members pass than planned: what was learned is dropped, and learned again.
+ * With fewer members than the filter holds, there would be false negatives. If a layer of members
+ * is full, more members pass than planned: what was learned is dropped, and learned again.
  */
 besom_status besom__asf_step(struct asf *a) {
   struct found found = {.n = 0};

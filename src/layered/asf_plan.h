@@ -30,8 +30,8 @@ void besom__measure_ranks(const struct rank_frequency *frequencies, struct measu
 bool besom__measured_ranks_valid(const struct measured_ranks *ranks);
 
 /*
- * The negative queries: as measured, or Zipf-distributed over so many distinct keys; key number k is
- * queried k^-skew times as often as the first.
+ * The negative queries: as measured, or Zipf-distributed over so many distinct keys; key number k
+ * is queried k^-skew times as often as the first.
  */
 struct rank_workload {
   double skew;

@@ -340,8 +340,8 @@ static void a_wrong_skew_is_no_reason_to_forget(void **state) {
 }
 
 /*
- * One in five negative queries repeats a false positive that the filter has not fixed yet. There are
- * more false positives than the plan has room for, so a larger second layer is built. In the
+ * One in five negative queries repeats a false positive that the filter has not fixed yet. There
+ * are more false positives than the plan has room for, so a larger second layer is built. In the
  * published form the second layer is never full and nothing is denied.
  */
 static void an_adversary_gains_nothing(void **state) {
