@@ -306,9 +306,12 @@ besom_status besom__aqf_remove(besom_filter *f, besom_digest d) {
 }
 
 besom_status besom__aqf_count(const besom_filter *f, besom_digest d, uint64_t *n) {
-  struct matching m = besom__matching_start(&const_quotient_filter(f)->table, d);
+  const struct qtable *t = &const_quotient_filter(f)->table;
   *n = 0;
   if (besom__exceptions_has(&const_aqf(f)->exceptions, d)) return BESOM_OK;
+  if (LIKELY(t->ops->count(t, d, n) != ANSWER_MAYBE)) return BESOM_OK;
+  *n = 0;
+  struct matching m = besom__matching_start(t, d);
   while (besom__next_match(&m)) *n += m.fp.count;
   return BESOM_OK;
 }

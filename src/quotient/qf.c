@@ -55,12 +55,6 @@ static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n
   return status == BESOM_OK && fitting < n ? BESOM_FULL : status;
 }
 
-static uint64_t find(const struct qtable *t, besom_digest d, uint64_t *quotient, uint64_t *last) {
-  struct address a = address_of(d, t->slots);
-  *quotient = a.quotient;
-  return t->ops->find(t, a.quotient, remainder_of(a, t->width), last);
-}
-
 /* Equal fingerprints cannot be distinguished. Removing the last one moves the fewest slots. */
 static besom_status remove_key(besom_filter *f, besom_digest d) {
   struct qtable *t = &quotient_filter(f)->table;
@@ -70,8 +64,8 @@ static besom_status remove_key(besom_filter *f, besom_digest d) {
 }
 
 static besom_status count(const besom_filter *f, besom_digest d, uint64_t *n) {
-  uint64_t quotient, last;
-  *n = find(&const_quotient_filter(f)->table, d, &quotient, &last);
+  const struct qtable *t = &const_quotient_filter(f)->table;
+  t->ops->count(t, d, n);
   return BESOM_OK;
 }
 

@@ -165,6 +165,8 @@ struct qtable_ops {
    * caller must decode them.
    */
   enum answer (*remove_last)(struct qtable *t, besom_digest d);
+  /* Counts these fingerprints: YES or NO, and *n; MAYBE as above. */
+  enum answer (*count)(const struct qtable *t, besom_digest d, uint64_t *n);
   /* Appends the remainders of ascending digests to a table that is being filled. INVALID, FULL: see
    * the appender. */
   besom_status (*append)(struct qtable_appender *a, const besom_digest *d, size_t n);

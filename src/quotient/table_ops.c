@@ -14,6 +14,7 @@
 #include "quotient/block_insert.h"
 #include "quotient/concurrent_calls.h"
 #include "quotient/quotient_calls.h"
+#include "quotient/table_merge.h"
 #include "quotient/table_regions.h"
 #include "quotient/table_slots.h"
 
@@ -350,12 +351,12 @@ static besom_status insert(struct qtable *t, besom_digest d, bool *present) {
   return insert_digest(t, d, present, WIDTH(t));
 }
 
-/* ------------------------------------------------------------------ removals */
+/* ------------------------------------------------------------------ counts and removals */
 
-/* The fingerprint to remove: YES, its position and its run. */
-struct removal {
+/* The fingerprints with one quotient and remainder, and their run; MAYBE: some have several slots. */
+struct minirun {
   enum answer found;
-  uint64_t position;
+  uint64_t count, last; /* last: the position of the last one */
   struct run run;
 };
 
@@ -374,29 +375,32 @@ ALWAYS_INLINE enum answer single_slots(const struct qtable *t, const uint8_t *bl
 }
 
 /* For runs that leave their block. */
-static __attribute__((noinline)) struct removal find_far(const struct qtable *t, uint64_t quotient,
-                                                         uint64_t remainder) {
-  struct removal r = {.run = besom__find_run(t, quotient)};
-  for (uint64_t b = r.run.start / 64; 64 * b < r.run.end; b++) {
-    uint64_t matches = slots_equal(t, block_at(t, b), remainder, WIDTH(t)) & run_in_block(r.run, b);
-    enum answer found = single_slots(t, block_at(t, b), &matches);
+static __attribute__((noinline)) struct minirun find_minirun_far(const struct qtable *t,
+                                                                 struct target at) {
+  struct minirun m = {.run = besom__find_run(t, at.quotient)};
+  for (uint64_t b = m.run.start / 64; 64 * b < m.run.end; b++) {
+    const uint8_t *block = block_at(t, b);
+    uint64_t matches = slots_equal(t, block, at.remainder, WIDTH(t)) & run_in_block(m.run, b);
+    enum answer found = single_slots(t, block, &matches);
     if (found == ANSWER_NO) continue;
-    r.found = found;
+    m.found = found;
     if (found == ANSWER_MAYBE) break;
-    r.position = 64 * b + 63 - leading_zeros(matches);
+    m.count += popcount(matches);
+    m.last = 64 * b + 63 - leading_zeros(matches);
   }
-  return r;
+  return m;
 }
 
-ALWAYS_INLINE struct removal find_removal(const struct qtable *t, struct target at,
+ALWAYS_INLINE struct minirun find_minirun(const struct qtable *t, struct target at,
                                           unsigned width) {
   unsigned i = at.quotient % 64;
   uint64_t run = run_from_quotient(t, at.block, i), start = at.quotient & ~UINT64_C(63);
-  if (UNLIKELY(run & FAR_SLOTS)) return find_far(t, at.quotient, at.remainder);
+  if (UNLIKELY(run & FAR_SLOTS)) return find_minirun_far(t, at);
   uint64_t matches = (uint64_t)(slots_equal_32(t, at.block, i, at.remainder, width) & run) << i;
   run <<= i;
   enum answer found = single_slots(t, at.block, &matches);
-  return (struct removal){found,
+  return (struct minirun){found,
+                          popcount(matches),
                           start + 63 - leading_zeros(matches),
                           {start + trailing_zeros(run), start + 64 - leading_zeros(run)}};
 }
@@ -405,9 +409,17 @@ static enum answer remove_last(struct qtable *t, besom_digest d) {
   unsigned width = WIDTH(t);
   struct target at = target_of(t, d, width);
   if (UNLIKELY(has_tags(t))) return ANSWER_MAYBE;
-  struct removal r = find_removal(t, at, width);
-  if (LIKELY(r.found == ANSWER_YES)) take_slot(t, at.quotient, r.run, r.position, width);
-  return r.found;
+  struct minirun m = find_minirun(t, at, width);
+  if (LIKELY(m.found == ANSWER_YES)) take_slot(t, at.quotient, m.run, m.last, width);
+  return m.found;
+}
+
+static enum answer count(const struct qtable *t, besom_digest d, uint64_t *n) {
+  unsigned width = WIDTH(t);
+  if (UNLIKELY(has_tags(t))) return ANSWER_MAYBE;
+  struct minirun m = find_minirun(t, target_of(t, d, width), width);
+  *n = m.count;
+  return m.found;
 }
 
 /* ------------------------------------------------------------------ batches of inserts */
@@ -468,6 +480,7 @@ const struct qtable_ops OPS_NAME = {
     .insert = insert,
     .insert_far = insert_far,
     .remove_last = remove_last,
+    .count = count,
     .find = find,
     .next_equal = next_equal,
     .run_of = besom__find_run,

@@ -14,7 +14,6 @@
 #define besom__find_run JOIN(besom__find_run, VARIANT)
 #define besom__insert_slot JOIN(besom__insert_slot, VARIANT)
 #define besom__delete_slot JOIN(besom__delete_slot, VARIANT)
-#define besom__merge_tables JOIN(besom__merge_tables, VARIANT)
 #define besom__contains_flagged_far JOIN(besom__contains_flagged_far, VARIANT)
 
 /* run_of of walk.h, not inline. */
@@ -23,8 +22,6 @@ struct run besom__find_run(const struct qtable *t, uint64_t quotient);
 besom_status besom__insert_slot(struct qtable *t, uint64_t quotient, uint64_t position,
                                 uint64_t bits);
 void besom__delete_slot(struct qtable *t, uint64_t quotient, uint64_t position);
-besom_status besom__merge_tables(const struct qtable *a, const struct qtable *b,
-                                 struct qtable *into);
 
 /*
  * The answer of a table with slot metadata for a run that leaves its block: MAYBE if a slot of the

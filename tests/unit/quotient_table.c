@@ -129,8 +129,10 @@ static void one_operation(struct qtable *t, struct model *m, const struct situat
   uint64_t remainder =
       key_at(7, random >> 20) % (s->few_remainders < most ? s->few_remainders : most);
   besom_digest d = digest_for(t, quotient, remainder);
-  uint64_t last, count = t->ops->find(t, quotient, remainder, &last);
+  uint64_t last, counted, count = t->ops->find(t, quotient, remainder, &last);
   assert_int_equal(count, model_count(m, quotient, remainder));
+  assert_int_equal(t->ops->count(t, d, &counted), count ? ANSWER_YES : ANSWER_NO);
+  assert_int_equal(counted, count);
   assert_int_equal(t->ops->contains(t, d) != ANSWER_NO, count > 0);
   if (random % 8 < 5) {
     besom_status status = t->ops->insert(t, d, NULL);

@@ -95,7 +95,10 @@ static void check_removals(struct qtable *t) {
     uint64_t used = t->used, last;
     struct address a = address_of(d, t->slots);
     uint64_t equal = t->ops->find(t, a.quotient, remainder_of(a, t->width), &last);
-    enum answer removed = t->ops->remove_last(t, d);
+    uint64_t counted;
+    enum answer found = t->ops->count(t, d, &counted), removed = t->ops->remove_last(t, d);
+    assert_int_equal(found, removed);
+    if (found != ANSWER_MAYBE) assert_int_equal(counted, equal);
     assert_true(removed == ANSWER_MAYBE ? t->extended > 0 : (removed == ANSWER_YES) == (equal > 0));
     assert_int_equal(t->used, used - (removed == ANSWER_YES));
     assert_int_equal(t->ops->find(t, a.quotient, remainder_of(a, t->width), &last),
