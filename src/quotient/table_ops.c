@@ -353,7 +353,7 @@ static besom_status insert(struct qtable *t, besom_digest d, bool *present) {
 
 /* ------------------------------------------------------------------ counts and removals */
 
-/* The fingerprints with one quotient and remainder, and their run; MAYBE: some have several slots. */
+/* The fingerprints with one quotient and remainder, and their run. MAYBE: one has several slots. */
 struct minirun {
   enum answer found;
   uint64_t count, last; /* last: the position of the last one */

@@ -14,6 +14,7 @@ allowed() {
   src/store/lmdb.c | src/store/rocksdb.c | src/store/redis.c) REPLY='include/*' ;; # own libraries
   src/store/*) REPLY='src/core/* include/*' ;;
   src/guard/*) REPLY='src/core/* src/filter.h include/*' ;;
+  bench/prototypes/*) REPLY='include/* src/*' ;;
   cli/* | bench/*) REPLY='include/* program/*' ;;
   redis/*) REPLY='include/* program/counters.h program/config_text.h' ;;
   program/* | examples/* | sqlite/*) REPLY='include/*' ;;
