@@ -1,6 +1,8 @@
 /* What a filter tells of itself: statistics, counters, layers, abilities, validity. */
 #include <string.h>
 
+#include "core/huge_pages.h"
+#include "file/container.h"
 #include "filter.h"
 
 /* Of a filter without a snapshot handle. */
@@ -38,7 +40,10 @@ besom_status besom_stats_sized(const besom_filter *f, besom_statistics *stats, s
 size_t besom_counters(const besom_filter *f, besom_counter *out, size_t cap) {
   if (!f || (!out && cap)) return 0;
   struct stats_out all;
+  uint64_t bytes;
   besom__stats(f, &all);
+  if (all.common.bytes >= HUGE_PAGE && besom__huge_page_bytes(f, &bytes))
+    besom__add_counter(&all, "huge_page_bytes", bytes);
   if (cap) memcpy(out, all.counters, (all.n < cap ? all.n : cap) * sizeof *out);
   return all.n;
 }

@@ -6,9 +6,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "core/huge_pages.h"
+
 /* Blocks of this size or more are mapped: new pages are zero already, and can be huge pages. */
-#define MAP_FROM ((size_t)1 << 21)
-#define HUGE_PAGE ((size_t)1 << 21)
+#define MAP_FROM HUGE_PAGE
 
 /* Maps at a huge-page boundary: maps one huge page more than needed, then unmaps both ends. */
 static void *map_aligned(size_t size) {

@@ -1,6 +1,7 @@
 #include "file/container.h"
 
 #include "core/bits.h"
+#include "core/huge_pages.h"
 #include "core/sections.h"
 #include "filter.h"
 
@@ -73,20 +74,33 @@ static besom_status write_all(const struct sections_out *out, const uint8_t *hea
   return status;
 }
 
-static besom_status save(const besom_filter *f, const besom_sink *sink) {
-  uint8_t parameters[PARAMETER_BYTES], header[HEADER_BYTES + SECTION_BYTES * MAX_SECTIONS];
+/* The memory that sections point to, besides that of the filter. */
+struct parameter_memory {
+  uint8_t own[PARAMETER_BYTES];
   uint8_t layers[MAX_SAVED_LAYERS][LAYER_PARAMETER_BYTES];
-  struct sections_out out = {.n = 1, .layer_parameters = layers};
-  out.parameters = (struct byte_writer){parameters, parameters + sizeof parameters, false};
-  besom__write_u32(&out.parameters, f->hasher.id);
-  besom__write_u32(&out.parameters, 0);
-  besom__write_bytes(&out.parameters, f->hasher.seed, SEED_BYTES);
-  besom__write_u64(&out.parameters, f->items);
-  besom__write_u64(&out.parameters, f->capacity);
-  f->kind->save(f, &out);
-  if (out.failed || out.parameters.failed) return BESOM_UNSUPPORTED; /* no kind has so many parts */
-  out.list[0] =
-      (struct section){TAG_PARAMETERS, 0, parameters, (uint64_t)(out.parameters.at - parameters)};
+};
+
+/* All sections of a filter. False if there are too many: no kind has so many parts. */
+static bool collect_sections(const besom_filter *f, struct parameter_memory *memory,
+                             struct sections_out *out) {
+  *out = (struct sections_out){.n = 1, .layer_parameters = memory->layers};
+  out->parameters = (struct byte_writer){memory->own, memory->own + PARAMETER_BYTES, false};
+  besom__write_u32(&out->parameters, f->hasher.id);
+  besom__write_u32(&out->parameters, 0);
+  besom__write_bytes(&out->parameters, f->hasher.seed, SEED_BYTES);
+  besom__write_u64(&out->parameters, f->items);
+  besom__write_u64(&out->parameters, f->capacity);
+  f->kind->save(f, out);
+  out->list[0] = (struct section){TAG_PARAMETERS, 0, memory->own,
+                                  (uint64_t)(out->parameters.at - memory->own)};
+  return !out->failed && !out->parameters.failed;
+}
+
+static besom_status save(const besom_filter *f, const besom_sink *sink) {
+  uint8_t header[HEADER_BYTES + SECTION_BYTES * MAX_SECTIONS];
+  struct parameter_memory memory;
+  struct sections_out out;
+  if (!collect_sections(f, &memory, &out)) return BESOM_UNSUPPORTED;
   size_t size = write_header(f, &out, header);
   return write_all(&out, header, size, sink);
 }
@@ -100,6 +114,30 @@ besom_status besom_save(const besom_filter *f, const besom_sink *sink) {
   besom__resume_writers(v.filter);
   besom__reader_leave(v);
   return status;
+}
+
+/* ------------------------------------------------------------------ huge pages */
+
+static bool add_huge_pages(const besom_filter *f, uint64_t *bytes) {
+  struct parameter_memory memory;
+  struct sections_out out;
+  bool known = false;
+  *bytes = 0;
+  if (!collect_sections(f, &memory, &out)) return false;
+  for (unsigned i = 0; i < out.n; i++)
+    if (out.list[i].len >= HUGE_PAGE)
+      known = besom__add_huge_pages(out.list[i].data, (size_t)out.list[i].len, bytes);
+  return known;
+}
+
+bool besom__huge_page_bytes(const besom_filter *f, uint64_t *bytes) {
+  if (!f->kind->save) return false;
+  struct reader v = besom__reader_enter(f);
+  besom__pause_writers(v.filter);
+  bool known = add_huge_pages(v.filter, bytes);
+  besom__resume_writers(v.filter);
+  besom__reader_leave(v);
+  return known;
 }
 
 /* ------------------------------------------------------------------ load */

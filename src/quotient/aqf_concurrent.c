@@ -97,6 +97,7 @@ besom_status besom__insert_locked(besom_filter *f, besom_digest d, struct region
 static besom_status insert(besom_filter *f, besom_digest d) {
   struct aqf_sync *sync = aqf(f)->sync;
   struct region *region = region_at(sync, quotient_of(sync, d));
+  become_writer(sync);
   region_lock(region, true);
   return insert_locked(f, d, region, false);
 }

@@ -4,6 +4,29 @@
 
 #define MAX_CREDIT 64 /* most slots of capacity that a region takes at a time */
 
+/* ------------------------------------------------------------------ writers */
+
+/* Waits until the single writer has noticed that it is not alone. */
+static void end_single_writer(struct aqf_sync *sync) {
+  besom__heavy_fence();
+  for (unsigned times = 0; atomic_load_explicit(&sync->writing, memory_order_acquire);)
+    besom__wait(&times);
+  atomic_store_explicit(&sync->writer, SEVERAL_WRITERS, memory_order_release);
+}
+
+void besom__become_writer(struct aqf_sync *sync) {
+  uintptr_t thread = thread_number(), writer = atomic_load(&sync->writer);
+  for (unsigned times = 0; writer != SEVERAL_WRITERS && writer != thread;
+       writer = atomic_load(&sync->writer)) {
+    if (writer == WRITER_LEAVING)
+      besom__wait(&times);
+    else if (writer == NO_WRITER)
+      atomic_compare_exchange_strong(&sync->writer, &writer, thread);
+    else if (atomic_compare_exchange_strong(&sync->writer, &writer, WRITER_LEAVING))
+      end_single_writer(sync);
+  }
+}
+
 /* ------------------------------------------------------------------ exceptions */
 
 void besom__lock_exceptions(struct aqf_sync *sync) {
@@ -98,6 +121,7 @@ void besom__publish_counters(const struct aqf *a) {
 
 struct aqf *besom__lock_all(const besom_filter *f, bool change) {
   struct aqf *a = (struct aqf *)(uintptr_t)f; /* const to the user: only counters change */
+  become_writer(a->sync);
   for (uint64_t i = 0; i < a->sync->n_regions; i++) region_lock(&a->sync->regions[i], change);
   if (change) besom__lock_exceptions(a->sync);
   a->sync->exclusive = change;
@@ -131,6 +155,7 @@ void besom__sync_start(struct aqf *a) {
   *seen = *t;
   seen->used = seen->further_slots = seen->extended = UNKNOWN_COUNT; /* never 0: no thread knows */
   besom__publish_counters(a);
+  atomic_store(&a->sync->writer, besom__prepare_heavy_fence() ? NO_WRITER : SEVERAL_WRITERS);
 }
 
 void besom__sync_free(struct aqf_sync *sync, const besom_allocator *allocator) {

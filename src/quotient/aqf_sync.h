@@ -7,6 +7,7 @@
 #ifndef BESOM_QUOTIENT_AQF_SYNC_H
 #define BESOM_QUOTIENT_AQF_SYNC_H
 
+#include "core/asymmetric_fence.h"
 #include "quotient/aqf.h"
 #include "quotient/table_regions.h"
 
@@ -19,11 +20,13 @@ struct aqf_sync {
   uint64_t n_regions;
   void *memory; /* the allocation that holds this struct */
   size_t size;
-  _Atomic uint64_t exceptions;   /* how many there are */
-  atomic_bool extended;          /* some fingerprints have extensions, or had */
-  atomic_bool has_further_slots; /* some fingerprints have several slots, or had */
-  atomic_bool has_credits;       /* some region may have credit that it does not need */
-  bool exclusive;                /* everything is locked, for a change */
+  _Atomic uint64_t exceptions;              /* how many there are */
+  atomic_bool extended;                     /* some fingerprints have extensions, or had */
+  atomic_bool has_further_slots;            /* some fingerprints have several slots, or had */
+  atomic_bool has_credits;                  /* some region may have credit that it does not need */
+  bool exclusive;                           /* everything is locked, for a change */
+  _Atomic uintptr_t writer;                 /* see below: a thread_number, or one of enum writers */
+  _Alignas(CACHE_LINE) atomic_bool writing; /* the single writer changes the table */
   _Alignas(CACHE_LINE) _Atomic uint64_t free_slots; /* of the capacity, without regions' credits */
   _Alignas(CACHE_LINE) _Atomic uint64_t extension_slots; /* as in struct aqf_counters */
   struct spinlock reserve;          /* held by a thread that may use the reserve for extensions */
@@ -32,6 +35,44 @@ struct aqf_sync {
 
 static inline struct region *region_at(const struct aqf_sync *sync, uint64_t quotient) {
   return &sync->regions[quotient / REGION_SLOTS];
+}
+
+/*
+ * Single-writer mode. As long as only one thread has locked regions, its inserts take the locks by
+ * plain stores: a locked instruction would wait for the cache misses of one insert before the next
+ * one begins. The thread sets `writing` and then looks whether it is still the writer. Another
+ * thread that wants to lock a region ends the mode for good: it changes `writer`, executes a heavy
+ * fence and waits until `writing` is false. Without asymmetric fences there is no such mode.
+ */
+enum writers { NO_WRITER, SEVERAL_WRITERS, WRITER_LEAVING }; /* no thread_number */
+
+/* Call this before region_lock. */
+void besom__become_writer(struct aqf_sync *sync);
+
+static inline void become_writer(struct aqf_sync *sync) {
+  uintptr_t writer = atomic_load_explicit(&sync->writer, memory_order_acquire);
+  if (UNLIKELY(writer != SEVERAL_WRITERS && writer != thread_number())) besom__become_writer(sync);
+}
+
+static inline bool has_several_writers(const struct aqf_sync *sync) {
+  return atomic_load_explicit(&sync->writer, memory_order_acquire) == SEVERAL_WRITERS;
+}
+
+/* Whether the caller is the single writer. Then it must not wait for anything until it leaves. */
+ALWAYS_INLINE bool single_writer_enter(struct aqf_sync *sync) {
+  uintptr_t thread = thread_number();
+  if (atomic_load_explicit(&sync->writer, memory_order_acquire) != thread ||
+      UNLIKELY(atomic_load_explicit(&sync->writing, memory_order_acquire)))
+    return false;
+  atomic_store_explicit(&sync->writing, true, memory_order_relaxed);
+  light_fence();
+  if (LIKELY(atomic_load_explicit(&sync->writer, memory_order_relaxed) == thread)) return true;
+  atomic_store_explicit(&sync->writing, false, memory_order_release);
+  return false;
+}
+
+static inline void single_writer_leave(struct aqf_sync *sync) {
+  atomic_store_explicit(&sync->writing, false, memory_order_release);
 }
 
 /* NULL if there is no memory. */

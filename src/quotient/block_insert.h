@@ -64,28 +64,51 @@ ALWAYS_INLINE uint64_t used_slots(const struct qtable *t, const uint8_t *block, 
   return t->further_slots ? used | uppermost_bits(t, block, width) : used;
 }
 
+/* What an insert of one block will change. Valid while the block stays as it is. */
+struct planned_insert {
+  uint8_t *block;
+  struct insertion at;
+  uint64_t empty, remainder;
+  enum inserted result; /* INSERTED: it can be done */
+};
+
 /*
- * Appends the remainder to the run of its quotient, in a table with heads. PRESENT if `unless` and
- * the run has the remainder: nothing has changed then.
+ * Reads where the remainder goes, at the end of the run of its quotient, in a table with heads.
+ * PRESENT if `unless` and the run has the remainder.
  */
+ALWAYS_INLINE struct planned_insert plan_insert(const struct qtable *t, struct address a,
+                                                bool unless, unsigned width) {
+  struct planned_insert p = {.block = block_at(t, a.quotient / 64),
+                             .remainder = remainder_of(a, width)};
+  unsigned i = a.quotient % 64;
+  p.at = find_insertion(t, p.block, i);
+  p.empty = lowest_bit(p.at.from & ~used_slots(t, p.block, p.at.ends, width));
+  if (UNLIKELY(!p.empty || (unless && p.at.run & FAR_SLOTS)))
+    p.result = INSERT_ELSEWHERE;
+  else if (unless && UNLIKELY(slots_equal_32(t, p.block, i, p.remainder, width) & p.at.run))
+    p.result = INSERT_PRESENT;
+  else
+    p.result = INSERTED;
+  return p;
+}
+
+ALWAYS_INLINE void do_insert(const struct qtable *t, struct planned_insert p, unsigned width) {
+  uint64_t position = lowest_bit(p.at.from), moved = p.empty - position;
+  push_remainder_in_block(t, p.block, position, p.empty, p.remainder, width);
+  push_value(t, p.block, position, moved, 0);
+  push_bit(p.block + t->heads_at, moved, position);
+  /* If the run has slots, the last one's bit is carried over to the new one. */
+  set_block_word(t, p.block, WORD_END,
+                 p.at.ends + (p.at.ends & moved) + (position >> p.at.has_run));
+  set_block_word(t, p.block, WORD_OCCUPIED, p.at.occupied);
+}
+
+/* Appends the remainder to its run. Changes nothing if the result is not INSERTED. */
 ALWAYS_INLINE enum inserted insert_in_block(const struct qtable *t, struct address a, bool unless,
                                             unsigned width) {
-  uint8_t *block = block_at(t, a.quotient / 64);
-  unsigned i = a.quotient % 64;
-  uint64_t remainder = remainder_of(a, width);
-  struct insertion at = find_insertion(t, block, i);
-  uint64_t empty = lowest_bit(at.from & ~used_slots(t, block, at.ends, width));
-  if (UNLIKELY(!empty || (unless && at.run & FAR_SLOTS))) return INSERT_ELSEWHERE;
-  if (unless && UNLIKELY(slots_equal_32(t, block, i, remainder, width) & at.run))
-    return INSERT_PRESENT;
-  uint64_t position = lowest_bit(at.from), moved = empty - position;
-  push_remainder_in_block(t, block, position, empty, remainder, width);
-  push_value(t, block, position, moved, 0);
-  push_bit(block + t->heads_at, moved, position);
-  /* If the run has slots, the last one's bit is carried over to the new one. */
-  set_block_word(t, block, WORD_END, at.ends + (at.ends & moved) + (position >> at.has_run));
-  set_block_word(t, block, WORD_OCCUPIED, at.occupied);
-  return INSERTED;
+  struct planned_insert p = plan_insert(t, a, unless, width);
+  if (LIKELY(p.result == INSERTED)) do_insert(t, p, width);
+  return p.result;
 }
 
 #endif

@@ -67,32 +67,65 @@ CALL bool contains_digest(const besom_filter *f, besom_digest d) {
 
 /* ------------------------------------------------------------------ inserts */
 
+/* For what takes more than one block. If another thread is changing the region, waits for it. */
+NOINLINE besom_status insert_generally(besom_filter *f, besom_digest d) {
+  struct aqf_sync *sync = const_aqf(f)->sync;
+  become_writer(sync);
+  struct region *region = region_at(sync, address_of(d, sync->query_table.slots).quotient);
+  region_lock(region, true);
+  return besom__insert_locked(f, d, region);
+}
+
+/* Locks the region if that is possible at once, and if it has credit for a slot. */
+ALWAYS_INLINE bool lock_with_credit(struct region *region, uint64_t version, bool alone) {
+  if (LIKELY(alone))
+    region_lock_alone(region, version);
+  else if (UNLIKELY(!region_lock_unchanged(region, version)))
+    return false;
+  if (LIKELY(region->credit)) return true;
+  region_unlock_changed(region, version);
+  return false;
+}
+
 /*
- * Inserts what takes one block. If that is not enough, or if an exception may have to be removed,
- * besom__insert_locked does the rest. The block is prefetched, because the processor executes no
- * later load before it has the lock.
+ * Inserts what takes one block and no exception. The change is planned before the lock is taken:
+ * the processor executes no later load before it has a lock by a locked instruction. Returns false
+ * if nothing changed.
  */
-ALWAYS_INLINE besom_status add(besom_filter *f, besom_digest d, bool prefetched) {
-  const struct aqf_sync *sync = const_aqf(f)->sync;
+ALWAYS_INLINE bool add_in_block(const struct aqf_sync *sync, besom_digest d, bool prefetched,
+                                bool alone) {
   unsigned width = WIDTH(&sync->query_table);
   struct qtable t = with_constant_offsets(&sync->query_table, width);
   struct address a = address_of(d, t.slots);
   struct region *region = region_at(sync, a.quotient);
-  if (!prefetched) {
-    const uint8_t *block = block_at(&t, a.quotient / 64);
-    __builtin_prefetch(block, 1);
-    __builtin_prefetch(block + CACHE_LINE, 1);
+  if (!prefetched && !alone) {
+    prefetch_to_write(region);
+    prefetch_to_write(block_at(&t, a.quotient / 64));
+    prefetch_to_write(block_at(&t, a.quotient / 64) + CACHE_LINE);
   }
-  uint64_t version = region_lock(region, true);
-  if (UNLIKELY(!region->credit || atomic_load_explicit(&sync->exceptions, memory_order_relaxed)))
-    return besom__insert_locked(f, d, region);
+  uint64_t version = region_version(region);
   t.further_slots = atomic_load_explicit(&sync->has_further_slots, memory_order_relaxed);
-  if (UNLIKELY(insert_in_block(&t, a, true, width) != INSERTED))
-    return besom__insert_locked(f, d, region);
+  bool exceptions = atomic_load_explicit(&sync->exceptions, memory_order_relaxed);
+  struct planned_insert plan = plan_insert(&t, a, true, width);
+  if (UNLIKELY(plan.result != INSERTED || exceptions || !lock_with_credit(region, version, alone)))
+    return false;
+  do_insert(&t, plan, width);
   region->credit--;
   region->deltas.inserted++;
   region_unlock_changed(region, version);
-  return BESOM_OK;
+  return true;
+}
+
+ALWAYS_INLINE besom_status add(besom_filter *f, besom_digest d, bool prefetched) {
+  struct aqf_sync *sync = const_aqf(f)->sync;
+  bool done;
+  if (single_writer_enter(sync)) {
+    done = add_in_block(sync, d, prefetched, true);
+    single_writer_leave(sync);
+  } else {
+    done = has_several_writers(sync) && add_in_block(sync, d, prefetched, false);
+  }
+  return LIKELY(done) ? BESOM_OK : insert_generally(f, d);
 }
 
 NOINLINE besom_status insert_long_key(besom_filter *f, const void *key, size_t len) {
@@ -117,8 +150,8 @@ ALWAYS_INLINE void prefetch_to_insert(const struct aqf_sync *sync, besom_digest 
   uint64_t quotient = approximate_quotient(d, sync->query_table.slots);
   const uint8_t *block = block_at(&sync->query_table, quotient / 64),
                 *end = block + 2 * sync->query_table.stride;
-  __builtin_prefetch(region_at(sync, quotient), 1);
-  for (; block < end; block += CACHE_LINE) __builtin_prefetch(block, 1);
+  prefetch_to_write(region_at(sync, quotient));
+  for (; block < end; block += CACHE_LINE) prefetch_to_write(block);
 }
 
 static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n, size_t *done) {

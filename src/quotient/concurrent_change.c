@@ -32,6 +32,7 @@ static void make_view(struct change *c) {
 besom_filter *besom__view_take(struct change *c, besom_filter *f, uint64_t quotient, uint64_t slots,
                                bool change) {
   struct aqf *a = c->filter = aqf(f);
+  become_writer(a->sync);
   besom__lock_regions(&c->locks, a->sync->regions, &a->sync->query_table, quotient, change);
   besom__lock_regions_to(&c->locks, &a->sync->query_table, quotient, slots);
   c->home = region_at(a->sync, quotient);

@@ -44,6 +44,7 @@ static const besom_filter *begin_read(struct read *r, const besom_filter *f, bes
   t->room = room_within(&a->sync->query_table, quotient / REGION_SLOTS + 1);
   r->locked = r->tries++ >= TRIES || leaves_region(t, quotient);
   if (r->locked) {
+    become_writer(a->sync);
     besom__lock_regions(&r->locks, a->sync->regions, &a->sync->query_table, quotient, false);
     t->room = room_within(&a->sync->query_table, r->locks.end);
   }

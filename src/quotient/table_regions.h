@@ -67,6 +67,15 @@ static inline void spin_unlock(struct spinlock *s) {
 
 /* ------------------------------------------------------------------ one region */
 
+/* Gets the cache line of this address for writing: no other core has it then. */
+static inline void prefetch_to_write(const void *at) {
+#if defined(__AVX2__)
+  __asm__ volatile("prefetchw %0" : : "m"(*(const char *)at));
+#else
+  __builtin_prefetch(at, 1);
+#endif
+}
+
 /* gcc warns that the thread sanitizer ignores fences: see above why it may. */
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 11
 #pragma GCC diagnostic push
@@ -102,6 +111,29 @@ static inline uint64_t region_lock(struct region *r, bool change) {
     besom__wait(&times);
   writer_fence();
   return version;
+}
+
+/*
+ * Locks the region for a change if nothing has changed since region_version returned this version.
+ * If it does, what the caller read of the region meanwhile is valid until it unlocks the region.
+ */
+static inline bool region_lock_unchanged(struct region *r, uint64_t version) {
+  uint64_t taken = version | REGION_LOCKED | REGION_CHANGING;
+  bool locked = !(version & (REGION_LOCKED | REGION_CHANGING)) &&
+                atomic_compare_exchange_strong_explicit(&r->version, &version, taken,
+                                                        memory_order_acquire, memory_order_relaxed);
+  writer_fence();
+  return locked;
+}
+
+/*
+ * The same for a caller that is alone: no other thread locks a region meanwhile (single-writer mode
+ * of aqf_sync.h). The version must not be LOCKED.
+ */
+static inline void region_lock_alone(struct region *r, uint64_t version) {
+  atomic_store_explicit(&r->version, version | REGION_LOCKED | REGION_CHANGING,
+                        memory_order_relaxed);
+  writer_fence();
 }
 
 /* region_unlock for a region that was locked with `change`, at this version. */

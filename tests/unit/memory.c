@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "core/huge_pages.h"
+
 #define MIB ((size_t)1 << 20)
 
 static const besom_allocator *const allocator = &besom__default_allocator;
@@ -119,6 +121,26 @@ static void mapped_blocks_take_no_more_than_their_pages(void **state) {
   }
 }
 
+/* Whether there are huge pages depends on the system; what it tells must be possible. */
+static void huge_pages_are_whole_and_in_use(void **state) {
+  (void)state;
+  size_t size = 8 * MIB + 12345;
+  uint64_t bytes = 0;
+  uint8_t *memory = besom__allocate(allocator, size);
+  assert_non_null(memory);
+  if (!besom__add_huge_pages(memory, size, &bytes)) skip();
+  assert_int_equal(bytes, 0); /* nothing was touched */
+  memset(memory, 1, size);
+  assert_true(besom__add_huge_pages(memory, size, &bytes));
+  assert_int_equal(bytes % HUGE_PAGE, 0);
+  assert_in_range(bytes, 0, size);
+  uint64_t half = 0;
+  assert_true(besom__add_huge_pages(memory, 4 * MIB, &half));
+  assert_in_range(half, 0, bytes);
+  assert_in_range(half, 0, 4 * MIB);
+  besom__release(allocator, memory, size);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(memory_is_zero_and_writable_to_its_last_byte),
@@ -126,6 +148,7 @@ int main(void) {
       cmocka_unit_test(memory_is_aligned_for_any_type_and_huge_pages),
       cmocka_unit_test(what_cannot_be_had_is_null),
       cmocka_unit_test(releasing_nothing_is_fine),
+      cmocka_unit_test(huge_pages_are_whole_and_in_use),
       cmocka_unit_test(mapped_blocks_take_no_more_than_their_pages),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
