@@ -58,8 +58,10 @@ typedef struct besom_u64_key {
   uint8_t bytes[8];
 } besom_u64_key;
 static inline besom_u64_key besom_u64(uint64_t key) {
-  besom_u64_key k;
-  for (int i = 0; i < 8; i++) k.bytes[i] = (uint8_t)(key >> (8 * i));
+  /* not a loop: compilers make one store of this, which a hash can read at once */
+  besom_u64_key k = {{(uint8_t)key, (uint8_t)(key >> 8), (uint8_t)(key >> 16), (uint8_t)(key >> 24),
+                      (uint8_t)(key >> 32), (uint8_t)(key >> 40), (uint8_t)(key >> 48),
+                      (uint8_t)(key >> 56)}};
   return k;
 }
 static inline besom_status besom_remove_u64(besom_filter *f, uint64_t key) {

@@ -77,8 +77,8 @@ static bool insert_in_region(const struct aqf_sync *sync, besom_digest d, bool f
   return status == BESOM_OK && !present;
 }
 
-static besom_status insert_locked(besom_filter *f, besom_digest d, struct region *region,
-                                  bool far) {
+/* The region is locked for a change, and is unlocked then. Returns false if nothing changed. */
+static bool insert_locked(besom_filter *f, besom_digest d, struct region *region, bool far) {
   struct aqf_sync *sync = aqf(f)->sync;
   if (UNLIKELY(!region->credit)) besom__take_credit(sync, region, 1);
   bool done = region->credit && !is_exception(aqf(f), d) && insert_in_region(sync, d, far);
@@ -87,11 +87,15 @@ static besom_status insert_locked(besom_filter *f, besom_digest d, struct region
     region->deltas.inserted++;
   }
   region_unlock(region);
-  return LIKELY(done) ? BESOM_OK : insert_count(f, d, 1);
+  return done;
 }
 
-besom_status besom__insert_locked(besom_filter *f, besom_digest d, struct region *region) {
+bool besom__insert_far_locked(besom_filter *f, besom_digest d, struct region *region) {
   return insert_locked(f, d, region, true);
+}
+
+besom_status besom__insert_anywhere(besom_filter *f, besom_digest d) {
+  return insert_count(f, d, 1);
 }
 
 static besom_status insert(besom_filter *f, besom_digest d) {
@@ -99,7 +103,7 @@ static besom_status insert(besom_filter *f, besom_digest d) {
   struct region *region = region_at(sync, quotient_of(sync, d));
   become_writer(sync);
   region_lock(region, true);
-  return insert_locked(f, d, region, false);
+  return LIKELY(insert_locked(f, d, region, false)) ? BESOM_OK : insert_count(f, d, 1);
 }
 
 /* Tables with values have no calls of their own. */

@@ -67,13 +67,20 @@ CALL bool contains_digest(const besom_filter *f, besom_digest d) {
 
 /* ------------------------------------------------------------------ inserts */
 
-/* For what takes more than one block. If another thread is changing the region, waits for it. */
-NOINLINE besom_status insert_generally(besom_filter *f, besom_digest d) {
+/*
+ * For what takes more than one block. If another thread is changing the region, waits for it.
+ * Returns false if nothing changed.
+ */
+NOINLINE bool insert_far(besom_filter *f, besom_digest d, bool alone) {
   struct aqf_sync *sync = const_aqf(f)->sync;
-  become_writer(sync);
   struct region *region = region_at(sync, address_of(d, sync->query_table.slots).quotient);
-  region_lock(region, true);
-  return besom__insert_locked(f, d, region);
+  if (alone) {
+    region_lock_alone(region, region_version(region));
+  } else {
+    become_writer(sync);
+    region_lock(region, true);
+  }
+  return besom__insert_far_locked(f, d, region);
 }
 
 /* Locks the region if that is possible at once, and if it has credit for a slot. */
@@ -120,12 +127,13 @@ ALWAYS_INLINE besom_status add(besom_filter *f, besom_digest d, bool prefetched)
   struct aqf_sync *sync = const_aqf(f)->sync;
   bool done;
   if (single_writer_enter(sync)) {
-    done = add_in_block(sync, d, prefetched, true);
+    done = LIKELY(add_in_block(sync, d, prefetched, true)) || insert_far(f, d, true);
     single_writer_leave(sync);
   } else {
-    done = has_several_writers(sync) && add_in_block(sync, d, prefetched, false);
+    done = (has_several_writers(sync) && add_in_block(sync, d, prefetched, false)) ||
+           insert_far(f, d, false);
   }
-  return LIKELY(done) ? BESOM_OK : insert_generally(f, d);
+  return LIKELY(done) ? BESOM_OK : besom__insert_anywhere(f, d);
 }
 
 NOINLINE besom_status insert_long_key(besom_filter *f, const void *key, size_t len) {

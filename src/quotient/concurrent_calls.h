@@ -17,7 +17,11 @@ struct concurrent_calls {
 /* contains for a run that leaves the block of its quotient. */
 bool besom__concurrent_contains_far(const besom_filter *f, besom_digest d);
 
-/* Inserts a key whose region the caller has locked for a change, and unlocks the region. */
-besom_status besom__insert_locked(besom_filter *f, besom_digest d, struct region *region);
+/*
+ * Inserts a key whose region the caller has locked for a change, and unlocks the region. Returns
+ * false if nothing changed: then besom__insert_anywhere must try it, which locks what it needs.
+ */
+bool besom__insert_far_locked(besom_filter *f, besom_digest d, struct region *region);
+besom_status besom__insert_anywhere(besom_filter *f, besom_digest d);
 
 #endif
