@@ -12,7 +12,7 @@
 
 #include "layered/asf.h"
 
-#define MEMBERS_PER_STEP 4096
+#define MEMBERS_PER_STEP 16384
 #define MAX_FOUND 512 /* members that reach a further layer, per step */
 #define ROOM_FOR_INSERTS 64
 

@@ -241,15 +241,18 @@ static bool plan_at(struct search *s, const struct point *at, struct asf_plan *p
 
 /*
  * The objective value of a plan: the false-positive rate over the lifetime. Until the second layer
- * is full, keys that are not denied yet have the rate of the first layer.
+ * is full, keys that are not denied yet have the rate of the first layer. Layers beyond the third
+ * are for an adversary: what they learn was reported too often before, so they do not count.
  */
 static double value_of(const struct search *s, const struct asf_plan *p) {
   double lifetime = s->objective->lifetime;
+  struct stack three = p->stack;
+  three.layers = 3;
   if (s->objective->widest) return -p->learn / p->stack.rates[0];
-  if (lifetime == 0) return p->expected_fpr;
-  double denied = s->queries - s->undenied;
-  return (s->undenied * p->stack.rates[0] + denied * besom__stack_fpr_frequent(&p->stack) +
-          (lifetime - s->queries) * p->expected_fpr) /
+  double complete = besom__stack_fpr(&three, s->share), denied = s->queries - s->undenied;
+  if (lifetime == 0) return complete;
+  return (s->undenied * p->stack.rates[0] + denied * besom__stack_fpr_frequent(&three) +
+          (lifetime - s->queries) * complete) /
          lifetime;
 }
 
