@@ -332,7 +332,7 @@ BESOM_API besom_status besom_set_value(besom_filter *f, const void *key, size_t 
  * bound; adapting for one key may undo another; OK means that at least one fingerprint changed.
  * So it does with the option form=published.
  * adaptive-stacked must be bound to a source of its members (besom_bind_source); it denies most of
- * what is reported after some thousand reports, and one call may read some thousand members.
+ * what is reported after some dozen further reports, and one call may read some thousand members.
  *
  * Errors: RESERVE_FULL (besom_rekey or besom_resize frees the reserve), IS_MEMBER, NEEDS_STORE,
  * NO_MEMORY, and what a bound callback returned.

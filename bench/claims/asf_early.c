@@ -18,7 +18,7 @@
 #include "workloads/key_stream.h"
 #include "zipf.h"
 
-enum { BITS = 10, WINDOWS = 20, MAX_SEEDS = 20, SKEWS = 3, PARTS = 10 };
+enum { BITS = 10, WINDOWS = 20, MAX_SEEDS = 20, SKEWS = 3, PARTS = 10, CHUNK = 128 };
 
 static const double skews[SKEWS] = {0.75, 1, 1.25};
 static const double bars[SKEWS] = {0.75, 0.5, 0.25}; /* of the FPR of a Bloom filter */
@@ -115,27 +115,69 @@ typedef struct rates {
   double windows[WINDOWS][MAX_SEEDS], overall[MAX_SEEDS], bits[MAX_SEEDS];
 } rates;
 
-static void run_seed(which each, double skew, const effort *e, int number, rates *out) {
-  uint64_t seed = BENCH_SEED + 1 + (uint64_t)number, window = 2 * e->queries / WINDOWS;
-  key_stream absent = stream_absent(seed);
-  zipf popularity = zipf_create(skew, e->queries);
-  member_source members;
+/* The filters of one seed, which get the same queries. */
+typedef struct seed_run {
+  uint64_t seed, drawn;
+  const effort *effort;
+  zipf popularity;
+  key_stream absent;
+  besom_filter *filters[FILTERS];
+  member_source members[FILTERS];
+} seed_run;
+
+static void open_run(seed_run *r, double skew, const effort *e, uint64_t seed) {
   char options[128];
-  snprintf(options, sizeof options, "skew=%.0f,negatives=%llu,lifetime=%llu,form=%s", 100 * skew,
-           (unsigned long long)e->queries, (unsigned long long)e->queries, filters[each].form);
-  besom_filter *f = make(each, each == BLOOM ? NULL : options, &members, e->members, seed);
-  for (int w = 0; w < WINDOWS; w++) {
-    uint64_t wrong = 0;
-    for (uint64_t i = 0; i < window; i++) {
-      uint64_t key, rank = zipf_rank(&popularity, random_at(seed, (uint64_t)w * window + i));
-      absent.generate(&absent, w < WINDOWS / 2 ? rank - 1 : e->queries - rank, 1, &key);
-      wrong += query(f, each, key);
-    }
-    out->windows[w][number] = (double)wrong / (double)window;
-    if (w < WINDOWS / 2) out->overall[number] += out->windows[w][number] / (WINDOWS / 2);
+  *r = (seed_run){.seed = seed,
+                  .effort = e,
+                  .popularity = zipf_create(skew, e->queries),
+                  .absent = stream_absent(seed)};
+  for (int each = 0; each < FILTERS; each++) {
+    snprintf(options, sizeof options, "skew=%.0f,negatives=%llu,lifetime=%llu,form=%s", 100 * skew,
+             (unsigned long long)e->queries, (unsigned long long)e->queries,
+             filters[each].form ? filters[each].form : "");
+    r->filters[each] =
+        make((which)each, each == BLOOM ? NULL : options, &r->members[each], e->members, seed);
   }
-  out->bits[number] = bits_of(f, e->members);
-  close_filter(f, e->members, seed);
+}
+
+/* Draws the next queries. With reversed popularity the least popular key is the most popular. */
+static void draw(seed_run *r, bool reversed, uint64_t keys[CHUNK]) {
+  for (int i = 0; i < CHUNK; i++) {
+    uint64_t rank = zipf_rank(&r->popularity, random_at(r->seed, r->drawn++));
+    r->absent.generate(&r->absent, reversed ? r->effort->queries - rank : rank - 1, 1, &keys[i]);
+  }
+}
+
+/* Queries a chunk at once. A report may change the answer for a later key, so that is repeated. */
+static uint64_t query_chunk(besom_filter *f, which each, const uint64_t keys[CHUNK]) {
+  uint64_t answers[CHUNK / 64], wrong = 0;
+  check(besom_contains_many_u64(f, keys, CHUNK, answers), "querying");
+  for (int i = 0; i < CHUNK; i++)
+    if (answers[i / 64] >> (i % 64) & 1) wrong += query(f, each, keys[i]);
+  return wrong;
+}
+
+static void run_seed(double skew, const effort *e, int number, rates out[FILTERS]) {
+  uint64_t window = 2 * e->queries / WINDOWS, keys[CHUNK];
+  seed_run r;
+  open_run(&r, skew, e, BENCH_SEED + 1 + (uint64_t)number);
+  for (int w = 0; w < WINDOWS; w++) {
+    uint64_t wrong[FILTERS] = {0}, queried = 0;
+    for (; queried < window; queried += CHUNK) {
+      draw(&r, w >= WINDOWS / 2, keys);
+      for (int each = 0; each < FILTERS; each++)
+        wrong[each] += query_chunk(r.filters[each], (which)each, keys);
+    }
+    for (int each = 0; each < FILTERS; each++) {
+      double rate = (double)wrong[each] / (double)queried;
+      out[each].windows[w][number] = rate;
+      if (w < WINDOWS / 2) out[each].overall[number] += rate / (WINDOWS / 2);
+    }
+  }
+  for (int each = 0; each < FILTERS; each++) {
+    out[each].bits[number] = bits_of(r.filters[each], e->members);
+    close_filter(r.filters[each], e->members, r.seed);
+  }
 }
 
 static double mean_of(const double *x, int n) {
@@ -250,12 +292,10 @@ static findings run(bool full, report *numbers) {
   findings found = {0};
   for (int s = 0; s < SKEWS; s++) {
     rates *all = allocate(FILTERS, sizeof *all);
-    for (int each = 0; each < FILTERS; each++) {
-      all[each] = (rates){.overall = {0}};
-      for (int i = 0; i < e->seeds; i++) {
-        progress("%s, Zipf %g, seed %d", filters[each].name, skews[s], i + 1);
-        run_seed((which)each, skews[s], e, i, &all[each]);
-      }
+    for (int each = 0; each < FILTERS; each++) all[each] = (rates){.overall = {0}};
+    for (int i = 0; i < e->seeds; i++) {
+      progress("Zipf %g, seed %d", skews[s], i + 1);
+      run_seed(skews[s], e, i, all);
     }
     judge_skew(s, all, e->seeds, numbers, &found);
     free(all);

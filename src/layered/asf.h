@@ -93,9 +93,7 @@ besom_status besom__asf_build(besom_filter *f, const besom_config *config, const
 besom_status besom__asf_create_like(besom_filter *f, const besom_filter *model);
 void besom__asf_destroy(besom_filter *f);
 
-/*
- * Creates a first layer as planned: with its part of the budget of bits, or with the target rate.
- */
+/* Creates a first layer as planned: with its part of the bits, or with the target rate. */
 besom_status besom__asf_make_first(const struct asf *a, const struct asf_plan *plan,
                                    besom_filter **out);
 

@@ -191,7 +191,10 @@ void besom__asf_destroy(besom_filter *f) {
 
 /* ------------------------------------------------------------------ building */
 
-/* Measures the rank-frequency distribution of a sample of queries, without the members in it. */
+/*
+ * Measures the rank-frequency distribution of a sample of queries, without the members in it. A
+ * sample in which every key occurs once tells nothing; then the options count.
+ */
 static besom_status measure(struct asf *a, const struct digests *members, const besom_source *no,
                             const besom_progress *progress) {
   const besom_allocator *allocator = &a->head.allocator;
@@ -199,13 +202,13 @@ static besom_status measure(struct asf *a, const struct digests *members, const 
   besom_status status = besom__query_sample_collect(&a->head, no, progress, &sample);
   if (status != BESOM_OK) return status;
   struct rank_frequency *frequencies = besom__allocate(allocator, sizeof *frequencies);
-  a->measured = besom__allocate(allocator, sizeof *a->measured);
-  if (frequencies && a->measured) {
+  if (sample.weighted) a->measured = besom__allocate(allocator, sizeof *a->measured);
+  if (!frequencies || (sample.weighted && !a->measured)) {
+    status = BESOM_NO_MEMORY;
+  } else if (sample.weighted) {
     besom__query_sample_remove_members(&sample, members);
     besom__query_sample_rank_frequency(&sample, frequencies);
     besom__measure_ranks(frequencies, a->measured);
-  } else {
-    status = BESOM_NO_MEMORY;
   }
   besom__release(allocator, frequencies, sizeof *frequencies);
   besom__query_sample_free(&a->head, &sample);
