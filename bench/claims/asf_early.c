@@ -27,10 +27,11 @@ static const double bar_new = 1.3, bar_other = 1, bar_adversary = 0.01;
 typedef struct effort {
   uint64_t members, queries; /* per phase; also the number of absent keys */
   int seeds;
+  double slack; /* what is required of the FPR of the first phase is so many times as high */
 } effort;
 
-static const effort quick = {200000, 2000000, 2};
-static const effort thorough = {1000000, 10000000, MAX_SEEDS};
+static const effort quick = {200000, 2000000, 2, 1.5};
+static const effort thorough = {1000000, 10000000, MAX_SEEDS, 1};
 
 typedef enum which { BLOOM, EARLY, PUBLISHED, FILTERS } which;
 
@@ -222,13 +223,15 @@ static bool below(ratio r, double bar) {
   return r.mean <= bar && r.median <= bar;
 }
 
-static void judge_skew(int s, const rates *all, int seeds, report *numbers, findings *found) {
+static void judge_skew(int s, const rates *all, const effort *e, report *numbers, findings *found) {
+  double bar = bars[s] * e->slack;
+  int seeds = e->seeds;
   for (int each = 0; each < FILTERS; each++) {
     const rates *own = &all[each], *bloom = &all[BLOOM];
     double bits = mean_of(own->bits, seeds);
     ratio r = show(numbers, "overall", skews[s], (which)each, 0, own->overall, bloom->overall,
                    seeds, bits);
-    if (each == EARLY) finding(found, r.mean < bars[s] && r.median < bars[s]);
+    if (each == EARLY) finding(found, r.mean < bar && r.median < bar);
     for (int w = 0; w < WINDOWS; w++) {
       r = show(numbers, "window", skews[s], (which)each, w + 1, own->windows[w], bloom->windows[w],
                seeds, bits);
@@ -297,7 +300,7 @@ static findings run(bool full, report *numbers) {
       progress("Zipf %g, seed %d", skews[s], i + 1);
       run_seed(skews[s], e, i, all);
     }
-    judge_skew(s, all, e->seeds, numbers, &found);
+    judge_skew(s, all, e, numbers, &found);
     free(all);
   }
   judge_adversary(e->seeds, numbers, &found);
@@ -326,11 +329,13 @@ const claim asf_early_claim = {
                  "size; in the first window and in the one after the popularity is reversed it has "
                  "at most 1.3 times, in all others at most 1.0 times that FPR; an adversary that "
                  "repeats false positives ends below 1 %",
-    .differs = "Full: 10^6 members, 10 bits, 10^7 queries per phase over 10^7 absent keys, 20 "
-               "seeds; quick: a fifth of each, 2 seeds. Windows are tenths of a phase. The "
-               "adversary: 10^5 members, 130,000 absent keys, 4 * 10^6 queries, of which half are "
-               "for members and a tenth repeat a false positive that is still one; the FPR is that "
-               "of the last tenth.",
+    .differs =
+        "Full: 10^6 members, 10 bits, 10^7 queries per phase over 10^7 absent keys, 20 "
+        "seeds; quick: a fifth of each, 2 seeds, and 1.5 times the limits of the first "
+        "sentence, because the time of learning weighs more. Windows are tenths of a phase. The "
+        "adversary: 10^5 members, 130,000 absent keys, 4 * 10^6 queries, of which half are "
+        "for members and a tenth repeat a false positive that is still one; the FPR is that "
+        "of the last tenth.",
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,
