@@ -19,6 +19,9 @@ static const struct subject {
   const char *name, *kind, *options;
 } subjects[] = {{"aqf", "aqf", NULL},
                 {"aqf-tombstones", "aqf", "tombstones=yes"},
+                {"aqf-full", "aqf", "exceptions=full"},
+                {"aqf-forget", "aqf", "forget=yes,max_exceptions=50"},
+                {"yesno", "yesno", NULL},
                 {"cached-lru", "cached", "base=cf"},
                 {"cached-topk", "cached", "cache=topk"}};
 enum { SUBJECTS = sizeof subjects / sizeof *subjects };
@@ -28,10 +31,19 @@ static int fail(const char *name, const char *what) {
   return 1;
 }
 
+/* The source of the members. */
+static besom_status next_member(void *ctx, besom_bytes *key, uint64_t *weight) {
+  static besom_u64_key current;
+  uint64_t *next = ctx;
+  (void)weight;
+  if (*next == MEMBERS) return BESOM_END;
+  current = besom_u64((*next)++);
+  *key = (besom_bytes){current.bytes, sizeof current.bytes};
+  return BESOM_OK;
+}
+
 /* Absent keys are numbered after the members. */
 static int learn(besom_filter *f, const char *name) {
-  for (uint64_t i = 0; i < MEMBERS; i++)
-    if (besom_insert_u64(f, i) != BESOM_OK) return fail(name, "insert");
   for (uint64_t i = MEMBERS; i < MEMBERS + ABSENT; i++) {
     besom_status status = besom_contains_u64(f, i) ? besom_adapt_u64(f, i) : BESOM_OK;
     if (status != BESOM_OK && status != BESOM_EVICTED) return fail(name, "adapt");
@@ -65,7 +77,11 @@ static int write_or_check(const struct subject *s, const char *prefix, int check
                          .reserve = 0.5,
                          .seed = seed};
   besom_filter *f = NULL, *saved = NULL;
-  if (besom_create(&config, &f) != BESOM_OK || learn(f, s->name)) return fail(s->name, "create");
+  uint64_t first = 0;
+  besom_source members = {.next = next_member, .ctx = &first};
+  if (besom_build(&config, &(besom_input){.yes = &members}, &f) != BESOM_OK)
+    return fail(s->name, "build");
+  if (learn(f, s->name)) return fail(s->name, "learn");
   snprintf(path, sizeof path, "%s-%s.besom", prefix, s->name);
   if (!check && besom_save_file(f, path) != BESOM_OK) return fail(s->name, "save");
   if (besom_open(path, NULL, &saved) != BESOM_OK) return fail(s->name, "open");
