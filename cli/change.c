@@ -118,15 +118,16 @@ static _Noreturn void explain_full(const besom_filter *f, const char *path, cons
        path, position, filter_stats(f).kind);
 }
 
-/* The reserve is a share of the table, so it grows with it; small filters have a minimum. */
+/* The reserve grows with the capacity; small filters have a minimum. */
 static _Noreturn void explain_reserve_full(const besom_filter *f, const char *path,
                                            const char *position) {
-  fail("%s: the reserve for %s is full at %s. For a larger one: besom build --reserve%s. Or build "
-       "the filter again with %s",
-       path, given.no ? "the no list" : "adaptation", position,
-       can_grow(f) ? ", or besom grow" : "",
-       given.no ? "the whole no list: besom build --dynamic --no"
-                : "these keys as its no list: besom build --no");
+  fail(
+      "%s: the reserve for %s is full at %s. For a larger one: besom build --reserve%s. %sOr build "
+      "the filter again with %s",
+      path, given.no ? "the no list" : "adaptation", position, can_grow(f) ? ", or besom grow" : "",
+      given.no ? "" : "To forget old keys instead: besom build --options forget=yes. ",
+      given.no ? "the whole no list: besom build --dynamic --no"
+               : "these keys as its no list: besom build --no");
 }
 
 static _Noreturn void explain(besom_status status, const besom_filter *f, const char *path,

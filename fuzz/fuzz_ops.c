@@ -71,8 +71,9 @@ static besom_filter *choose_filter(input *in, state *s) {
   config.width = width;
   besom_filter *f = NULL;
   besom_status status = besom_create(&config, &f);
-  if (status == BESOM_BAD_OPTION) {
-    config.options = NULL;
+  static const char *const others[] = {"forget=yes,max_exceptions=4", NULL};
+  for (size_t i = 0; i < 2 && status == BESOM_BAD_OPTION; i++) {
+    config.options = others[i];
     status = besom_create(&config, &f);
   }
   if (status == BESOM_INVALID) {

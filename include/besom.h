@@ -115,9 +115,12 @@ BESOM_API const char *besom_version(void);
  *               remainder (1 to 64; aqf 2 to 64).
  * value_bits    bits of a value stored with every key, 0 to 32, for kinds that have values.
  * reserve       adaptive kinds: the share of the slots set aside for adaptation, in (0, 0.5];
- *               default 0.05. exaf, broom, taf and utaf have a fixed reserve and ignore it.
- * no_capacity   aqf, yesno: room for this many no-list keys besides the reserve; 18 to 24 bytes
- *               each.
+ *               default 0.05. exaf, broom, taf and utaf have a fixed reserve and ignore it. aqf and
+ *               yesno without a store hold 0.625 * reserve * capacity reports, at least 64: by
+ *               default one per 32 keys, 3.1 %. The option max_exceptions sets another limit. The
+ *               memory is taken when it is needed.
+ * no_capacity   aqf, yesno: room for this many no-list keys besides the reports; each takes as much
+ *               memory as a report (besom_adapt).
  * build_memory  besom_build of kinds with BESOM_CAN_BUILD_SORTED: bytes it may use besides the
  *               filter; default 5 per key (17 if the FPR is below 1e-5 or so), twice that if the
  *               number of keys is unknown. With less, it sorts and inserts in parts: slower.
@@ -189,7 +192,7 @@ typedef enum besom_ability {
   BESOM_CAN_MATCH = 1 << 9,        /* besom_reverse.h: matches, insert_at, remove_at, adapt_at */
   BESOM_CAN_REKEY = 1 << 10,       /* rekey */
   BESOM_CAN_SCALE = 1 << 11,       /* insert takes more memory instead of returning FULL */
-  BESOM_FORGETS = 1 << 12,         /* adapt drops older reports (EVICTED), never RESERVE_FULL */
+  BESOM_FORGETS = 1 << 12,         /* adapt drops older reports (EVICTED) if it has no room */
   BESOM_CAN_BUILD_NO = 1 << 13,    /* besom_build with a no list */
   BESOM_CAN_NO_LIST = 1 << 14,     /* no_add, no_remove */
   BESOM_CAN_NO_LIST_AT = 1 << 15,  /* besom_reverse.h: no_add_at, no_matches, no_remove_at */
@@ -338,18 +341,31 @@ BESOM_API besom_status besom_set_value(besom_filter *f, const void *key, size_t 
  * no already is OK.
  *
  * A filter that is bound to its stored keys (besom_reverse.h) extends the fingerprints that
- * matched; a member is refused (IS_MEMBER). An unbound filter stores the digest as an exception.
- * Inserting the key removes the exception. An exception denies a member only if both have one
- * digest: 2^-128 per pair. Kinds with BESOM_FORGETS keep the digest in a cache. If that has no
- * room, the report displaces an older one and the status is EVICTED. That is a success, too: the
- * filter answers no to this key, and yes again to the older one. Adaptive cuckoo kinds must be
- * bound; adapting for one key may undo another; OK means that at least one fingerprint changed.
- * So it does with the option form=published.
+ * matched; a member is refused (IS_MEMBER). An unbound aqf or yesno stores an exception: the first
+ * bits of the digest, 48 more than the longest fingerprint that matches it has. With r bits of
+ * remainder it takes at most r + 72 bits, once 1 % of the keys are reported. Every insert removes
+ * the exceptions that its key matches, so that only keys which are members already can be denied
+ * by mistake. Their expected number is at most live exceptions * members that match each * 2^-48:
+ * below 10^-8 for a million exceptions. With the option exceptions=full, the default of yesno, an
+ * exception is the whole digest (2^-127 instead of 2^-48; 16 to 19 bytes). Use it, with hash "sip",
+ * if an adversary may know the seed, for instance from a file, and report keys: a key could be
+ * chosen whose exception denies a member.
+ *
+ * When the limit is reached (config.reserve) a report is RESERVE_FULL, also if there is no memory.
+ * With the option forget=yes it forgets an old report instead, by the clock algorithm: the one that
+ * the hand meets a second time since its key was last reported. What is forgotten depends on the
+ * calls that change the filter, not on queries or time. The counters exceptions, exception_limit
+ * and forgotten tell how many there are, fit, and were forgotten.
+ *
+ * cached keeps digests in a cache. If a report displaces an older one, there or with forget=yes,
+ * the status is EVICTED. That is a success, too: the filter answers no to this key, and yes again
+ * to the older one. Adaptive cuckoo kinds must be bound; adapting for one key may undo another; OK
+ * means that at least one fingerprint changed. So it does with the option form=published.
  * adaptive-stacked must be bound to a source of its members (besom_bind_source); it denies most of
  * what is reported after some dozen further reports, and one call may read some thousand members.
  *
- * Errors: RESERVE_FULL (besom_rekey or besom_resize frees the reserve), IS_MEMBER, NEEDS_STORE,
- * NO_MEMORY, and what a bound callback returned.
+ * Errors: RESERVE_FULL (besom_rekey empties the reserve, besom_resize enlarges it), IS_MEMBER,
+ * NEEDS_STORE, NO_MEMORY, and what a bound callback returned.
  */
 BESOM_API besom_status besom_adapt(besom_filter *f, const void *key, size_t len);
 BESOM_API besom_status besom_adapt_digest(besom_filter *f, besom_digest digest);
@@ -357,9 +373,8 @@ BESOM_API besom_status besom_adapt_digest(besom_filter *f, besom_digest digest);
 /*
  * no_add, no_remove: the no list of an aqf or yesno. A key on it is answered no, whatever is
  * inserted later, until it is removed from the list or inserted itself. The caller has made sure
- * that it is absent. Unlike a report, an entry is kept while no fingerprint matches it. Each takes
- * 18 to 24 bytes of no_capacity and the reserve. Errors: RESERVE_FULL, NO_MEMORY (no_add);
- * NOT_FOUND (no_remove).
+ * that it is absent. An entry is an exception as besom_adapt makes it, but is never forgotten, and
+ * is kept while no fingerprint matches it. Errors: RESERVE_FULL (no_add); NOT_FOUND (no_remove).
  */
 BESOM_API besom_status besom_no_add(besom_filter *f, const void *key, size_t len);
 BESOM_API besom_status besom_no_remove(besom_filter *f, const void *key, size_t len);

@@ -42,15 +42,14 @@ besom_status besom__aqf_make(besom_filter *f, const besom_config *config, enum t
 static besom_status create(besom_filter *f, const besom_config *config) {
   struct aqf *a = aqf(f);
   a->no_capacity = config->no_capacity;
-  struct flag_option flags[] = {{"tombstones", "yes", "no", &a->keep_tombstones}};
-  besom_status status = besom__quotient_options(config->options, &a->base.isa, flags, 1);
+  besom_status status = besom__aqf_options(a, config->options, true);
   return status == BESOM_OK ? besom__aqf_make(f, config, NO_CODE) : status;
 }
 
 besom_status besom__aqf_create_like(besom_filter *f, const besom_filter *model) {
   aqf(f)->reserve = const_aqf(model)->reserve;
   aqf(f)->no_capacity = const_aqf(model)->no_capacity;
-  aqf(f)->keep_tombstones = const_aqf(model)->keep_tombstones;
+  aqf(f)->options = const_aqf(model)->options;
   return besom__quotient_create_like(f, model);
 }
 
@@ -238,7 +237,7 @@ static besom_status insert_count(besom_filter *f, besom_digest d, uint64_t n) {
   besom_status status = raise ? raise_count(a, &fp, n) : append_new(a, d, n);
   if (status != BESOM_OK) return status;
   f->items += n;
-  if (a->exceptions.count) besom__exceptions_remove(&a->exceptions, d);
+  if (a->exceptions.count) besom__exceptions_remove(&a->exceptions, d, false);
   return BESOM_OK;
 }
 
@@ -252,7 +251,7 @@ static besom_status insert(besom_filter *f, besom_digest d) {
   if (UNLIKELY(present))
     return insert_count(f, d, 1); /* the remainder is in the run: compare whole fingerprints */
   f->items++;
-  if (UNLIKELY(a->exceptions.count)) besom__exceptions_remove(&a->exceptions, d);
+  if (UNLIKELY(a->exceptions.count)) besom__exceptions_remove(&a->exceptions, d, false);
   return BESOM_OK;
 }
 
@@ -284,7 +283,7 @@ static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n
 static bool leave_tombstone(struct aqf *a, const struct fingerprint *fp) {
   struct fingerprint tombstone = *fp;
   tombstone.count = tombstone.value = 0;
-  if (!a->keep_tombstones || !fp->extension_bits || a->reverse.digest_of) return false;
+  if (!a->options.keep_tombstones || !fp->extension_bits || a->reverse.digest_of) return false;
   return besom__aqf_rewrite_in_reserve(a, fp, &tombstone) == BESOM_OK;
 }
 
@@ -390,7 +389,7 @@ static besom_status insert_at(besom_filter *f, besom_digest d, uint64_t value, b
   *match = (besom_match){bucket_of(t, fp.quotient, fp.remainder), (uint32_t)(equal - 1)};
   if (a->counters.tombstones) match->rank = besom__last_rank(t, fp.quotient, fp.remainder);
   f->items++;
-  if (a->exceptions.count) besom__exceptions_remove(&a->exceptions, d);
+  if (a->exceptions.count) besom__exceptions_remove(&a->exceptions, d, false);
   return BESOM_OK;
 }
 
@@ -413,7 +412,7 @@ void besom__aqf_stats(const besom_filter *f, struct stats_out *out) {
   s->isa = besom__isa_name(a->base.isa);
   s->slots = t->slots;
   s->width = t->width;
-  s->bytes += besom__qtable_size(t) + a->exceptions.size * sizeof *a->exceptions.cells;
+  s->bytes += besom__qtable_size(t) + besom__exceptions_bytes(&a->exceptions);
   s->load_factor = (double)t->used / (double)t->slots;
   s->expected_fpr = besom__quotient_fpr(heads, t->slots, t->width);
   s->capacity = besom__quotient_keys(f);
@@ -422,10 +421,13 @@ void besom__aqf_stats(const besom_filter *f, struct stats_out *out) {
   besom__add_counter(out, "tombstones", a->counters.tombstones);
   besom__add_counter(out, "no_entries", a->counters.no_entries);
   besom__add_counter(out, "exceptions", a->exceptions.count);
+  if (!has_tags(t)) {
+    besom__add_counter(out, "exception_limit", besom__aqf_exception_limit(a));
+    besom__add_counter(out, "forgotten", a->exceptions.forgotten);
+  }
   double by_slots = reserve ? (double)a->counters.slots / (double)reserve : 0;
-  double by_exceptions = (double)(a->exceptions.count * sizeof *a->exceptions.cells) /
-                         (double)besom__aqf_exception_bytes(a) * 8 / 7;
-  /* a resize may take slightly more reserve than there is */
+  double by_exceptions = (double)a->exceptions.count / (double)besom__aqf_exception_limit(a);
+  /* after a resize there may be slightly more than fits */
   s->reserve_used = fmin(1, fmax(by_slots, by_exceptions));
 }
 
@@ -445,6 +447,7 @@ const struct besom_kind besom__aqf = {
     .info = {AQF_NAME, AQF_SUMMARY, AQF_ABILITIES},
     .size = sizeof(struct aqf),
     .takes_repeats = true,
+    .abilities = besom__aqf_abilities,
     .concurrent = &besom__aqf_concurrent,
     .create = create,
     .create_like = besom__aqf_create_like,

@@ -31,13 +31,21 @@ struct aqf_counters {
   uint64_t no_entries; /* tagged fingerprints */
 };
 
+/* What options say. */
+struct aqf_options {
+  uint64_t max_exceptions; /* besides no_capacity; 0: by the reserve and the capacity */
+  bool full_exceptions;    /* whole digests, instead of as many bits as the filter needs */
+  bool forget;             /* at the limit: forget old exceptions, instead of refusing new ones */
+  bool keep_tombstones;
+};
+
 struct aqf {
   struct quotient_filter base;
   struct exception_set exceptions;
+  struct aqf_options options;
   struct aqf_counters counters;
   double reserve;
   uint64_t no_capacity;
-  bool keep_tombstones;
   besom_reverse reverse; /* the reverse map; digest_of is NULL if none is bound */
   struct aqf_sync *sync; /* if the filter is concurrent (aqf_sync.h), else NULL */
   /* of a concurrent filter and its views: the filter that the user holds; else NULL */
@@ -63,10 +71,25 @@ static inline uint64_t member_slots(const struct aqf *a) {
 besom_status besom__aqf_make(besom_filter *f, const besom_config *config, enum table_code code);
 
 /*
- * The number of bytes that exceptions may take: the reserve, as a part of the table, and space for
- * no_capacity entries.
+ * Reads the options of a kind with exceptions, and "tombstones" if it has these. Returns BAD_OPTION
+ * for any other.
  */
-uint64_t besom__aqf_exception_bytes(const struct aqf *a);
+besom_status besom__aqf_options(struct aqf *a, const char *text, bool tombstones);
+
+/* The number of exceptions that the filter may have, the no list included. */
+uint64_t besom__aqf_exception_limit(const struct aqf *a);
+
+/* The bits that an exception for this digest needs. Reads the table only. */
+unsigned besom__aqf_exception_length(const struct aqf *a, besom_digest d);
+
+/*
+ * Whether some key that begins with the bits of the exception matches a fingerprint of the filter:
+ * unless it is an exception there, too, it may be a member.
+ */
+bool besom__aqf_may_match(const struct aqf *a, const struct exception *e);
+
+/* Adds an exception, or refreshes it: besom__exceptions_add. */
+besom_status besom__aqf_add_exception(struct aqf *a, besom_digest d, unsigned length, bool listed);
 
 /* The reserve: the number of slots that extensions and tombstones may take. */
 uint64_t besom__aqf_reserve(const struct aqf *a);
@@ -128,6 +151,7 @@ besom_status besom__aqf_adapt_at(besom_filter *f, besom_digest offender, besom_m
                                  besom_digest stored);
 besom_status besom__aqf_no_add(besom_filter *f, besom_digest d);
 besom_status besom__aqf_no_remove(besom_filter *f, besom_digest d);
+unsigned besom__aqf_abilities(const besom_filter *f);
 besom_status besom__aqf_count(const besom_filter *f, besom_digest d, uint64_t *n);
 besom_status besom__aqf_get_value(const besom_filter *f, besom_digest d, uint64_t *value);
 besom_status besom__aqf_set_value(besom_filter *f, besom_digest d, uint64_t value);

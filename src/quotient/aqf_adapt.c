@@ -1,19 +1,71 @@
 /*
  * How aqf adapts. With a store it extends the fingerprints that match the reported key, by bits of
  * the digests of their own keys. Without a store it adds the digest of the reported key to its
- * exceptions.
+ * exceptions: so many bits of it that a member with the same fingerprint has them with probability
+ * 2^-48.
  */
+#include "core/options.h"
 #include "quotient/aqf.h"
 #include "quotient/match.h"
 
-/* bytes per exception: at most 23, plus what growing the set leaves free */
-#define NO_ENTRY_BYTES 24
+#define BITS_BEYOND_FINGERPRINT 48
+#define EXCEPTIONS_OF_RESERVE 0.625 /* per key and reserve: 1/32 per key with the default reserve */
+#define LEAST_EXCEPTIONS 64         /* of the default limit, for tiny filters */
 
-uint64_t besom__aqf_exception_bytes(const struct aqf *a) {
-  uint64_t bytes = (uint64_t)(a->reserve * (double)besom__qtable_size(&a->base.table));
-  return (bytes < 1024 ? 1024 : bytes) /* a minimum for tiny filters */ +
-         NO_ENTRY_BYTES * a->no_capacity;
+/* ------------------------------------------------------------------ exceptions */
+
+static besom_status read_option(struct aqf *a, const struct option *option, bool tombstones) {
+  struct aqf_options *options = &a->options;
+  const struct flag_option flags[] = {{"forget", "yes", "no", &options->forget},
+                                      {"exceptions", "full", "short", &options->full_exceptions},
+                                      {"tombstones", "yes", "no", &options->keep_tombstones}};
+  if (besom__option_is(option, "isa"))
+    return besom__isa_parse(option->value.data, option->value.len, &a->base.isa);
+  if (!besom__option_is(option, "max_exceptions"))
+    return besom__option_flag(option, flags, tombstones ? 3 : 2);
+  besom_status status = besom__option_number(option, &options->max_exceptions);
+  bool in_range = options->max_exceptions && options->max_exceptions <= MOST_EXCEPTIONS;
+  return status == BESOM_OK && !in_range ? BESOM_BAD_OPTION : status;
 }
+
+besom_status besom__aqf_options(struct aqf *a, const char *text, bool tombstones) {
+  struct option option;
+  besom_status status;
+  a->base.isa = besom__isa_best();
+  while ((status = besom__option_next(&text, &option)) == BESOM_OK) {
+    status = read_option(a, &option, tombstones);
+    if (status != BESOM_OK) return status;
+  }
+  return status == BESOM_END ? BESOM_OK : status;
+}
+
+uint64_t besom__aqf_exception_limit(const struct aqf *a) {
+  if (a->options.max_exceptions) return a->options.max_exceptions + a->no_capacity;
+  uint64_t most = (uint64_t)(EXCEPTIONS_OF_RESERVE * a->reserve * (double)a->base.head.capacity);
+  return (most < LEAST_EXCEPTIONS ? LEAST_EXCEPTIONS : most) + a->no_capacity;
+}
+
+unsigned besom__aqf_exception_length(const struct aqf *a, besom_digest d) {
+  const struct qtable *t = &a->base.table;
+  if (a->options.full_exceptions) return NUMBER_BITS;
+  unsigned extension = 0;
+  struct matching m = besom__matching_start(t, d);
+  while (t->extended && besom__next_match(&m))
+    if (m.fp.extension_bits > extension) extension = m.fp.extension_bits;
+  unsigned length = 64 - leading_zeros(t->slots) + t->width + extension + BITS_BEYOND_FINGERPRINT;
+  return length < NUMBER_BITS ? length : NUMBER_BITS;
+}
+
+besom_status besom__aqf_add_exception(struct aqf *a, besom_digest d, unsigned length, bool listed) {
+  struct exception_set *m = &a->exceptions;
+  struct exception_limit limit = {besom__aqf_exception_limit(a), a->options.forget};
+  if (!m->slots) besom__exceptions_start(m, a->base.table.slots);
+  struct exception e = {besom__exception_number(m, d), length, listed, .fresh = true};
+  besom_status status = besom__exceptions_add(m, &a->base.head.allocator, &e, &limit);
+  return status == BESOM_EVICTED && listed ? BESOM_OK : status; /* only reports tell it */
+}
+
+/* ------------------------------------------------------------------ extensions */
 
 static besom_status extend(struct aqf *a, const struct fingerprint *fp, besom_digest offender,
                            besom_digest stored) {
@@ -76,19 +128,27 @@ static besom_status adapt_by_keys(struct aqf *a, besom_digest d) {
   return status;
 }
 
+/* ------------------------------------------------------------------ operations */
+
+/* Reporting an exception again refreshes it. */
 besom_status besom__aqf_adapt(besom_filter *f, besom_digest d) {
   struct aqf *a = aqf(f);
-  if (!besom__aqf_contains(f, d)) return BESOM_OK;
-  if (a->reverse.digest_of) return adapt_by_keys(a, d);
-  return besom__aqf_no_add(f, d);
+  bool known = besom__exceptions_has(&a->exceptions, d);
+  if (!known && !besom__aqf_contains(f, d)) return BESOM_OK;
+  if (!known && a->reverse.digest_of) return adapt_by_keys(a, d);
+  return besom__aqf_add_exception(a, d, besom__aqf_exception_length(a, d), false);
 }
 
 /* An entry of the no list is an exception, even if no fingerprint matches it yet. */
 besom_status besom__aqf_no_add(besom_filter *f, besom_digest d) {
   struct aqf *a = aqf(f);
-  return besom__exceptions_add(&a->exceptions, &f->allocator, d, besom__aqf_exception_bytes(a));
+  return besom__aqf_add_exception(a, d, besom__aqf_exception_length(a, d), true);
+}
+
+unsigned besom__aqf_abilities(const besom_filter *f) {
+  return f->kind->info.abilities | (const_aqf(f)->options.forget ? BESOM_FORGETS : 0);
 }
 
 besom_status besom__aqf_no_remove(besom_filter *f, besom_digest d) {
-  return besom__exceptions_remove(&aqf(f)->exceptions, d) ? BESOM_OK : BESOM_NOT_FOUND;
+  return besom__exceptions_remove(&aqf(f)->exceptions, d, true) ? BESOM_OK : BESOM_NOT_FOUND;
 }

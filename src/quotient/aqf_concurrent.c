@@ -120,7 +120,7 @@ static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n
 static besom_status remove_key(besom_filter *f, besom_digest d) {
   struct change c;
   besom_filter *view = besom__view_begin(&c, f, quotient_of(aqf(f)->sync, d), 2);
-  if (aqf(f)->keep_tombstones) besom__take_reserve(&c);
+  if (aqf(f)->options.keep_tombstones) besom__take_reserve(&c);
   besom__take_exceptions(&c, d);
   return besom__view_end(&c, besom__aqf.remove(view, d));
 }
@@ -192,10 +192,12 @@ static besom_status adapt_by_keys(struct change *c, besom_digest d) {
   return besom__aqf.adapt(&c->view.base.head, d);
 }
 
-static besom_status add_exception(struct aqf *a, besom_digest d) {
+/* The region of the digest is locked. */
+static besom_status add_exception(struct change *c, besom_digest d, bool listed) {
+  struct aqf *a = c->filter;
+  unsigned length = besom__aqf_exception_length(&c->view, d);
   besom__lock_exceptions(a->sync);
-  besom_status status = besom__exceptions_add(&a->exceptions, &a->base.head.allocator, d,
-                                              besom__aqf_exception_bytes(a));
+  besom_status status = besom__aqf_add_exception(a, d, length, listed);
   atomic_store_explicit(&a->sync->exceptions, a->exceptions.count, memory_order_relaxed);
   besom__unlock_exceptions(a->sync);
   return status;
@@ -204,11 +206,10 @@ static besom_status add_exception(struct aqf *a, besom_digest d) {
 static besom_status adapt(besom_filter *f, besom_digest d) {
   struct change c;
   struct aqf *a = aqf(f);
-  bool bound = a->reverse.digest_of;
-  if (is_exception(a, d)) return BESOM_OK;
   besom_filter *view = besom__view_begin(&c, f, quotient_of(a->sync, d), 0);
-  if (!besom__aqf.contains(view, d)) return besom__view_end(&c, BESOM_OK);
-  return besom__view_end(&c, bound ? adapt_by_keys(&c, d) : add_exception(a, d));
+  bool known = is_exception(a, d), bound = a->reverse.digest_of;
+  if (!known && !besom__aqf.contains(view, d)) return besom__view_end(&c, BESOM_OK);
+  return besom__view_end(&c, bound && !known ? adapt_by_keys(&c, d) : add_exception(&c, d, false));
 }
 
 /*
@@ -218,13 +219,13 @@ static besom_status adapt(besom_filter *f, besom_digest d) {
 static besom_status no_add(besom_filter *f, besom_digest d) {
   struct change c;
   besom__view_begin(&c, f, quotient_of(aqf(f)->sync, d), 0);
-  return besom__view_end(&c, add_exception(aqf(f), d));
+  return besom__view_end(&c, add_exception(&c, d, true));
 }
 
 static besom_status no_remove(besom_filter *f, besom_digest d) {
   struct aqf *a = aqf(f);
   besom__lock_exceptions(a->sync);
-  bool was_there = besom__exceptions_remove(&a->exceptions, d);
+  bool was_there = besom__exceptions_remove(&a->exceptions, d, true);
   atomic_store_explicit(&a->sync->exceptions, a->exceptions.count, memory_order_relaxed);
   besom__unlock_exceptions(a->sync);
   return was_there ? BESOM_OK : BESOM_NOT_FOUND;
@@ -277,6 +278,7 @@ const struct besom_kind besom__aqf_concurrent = {
     .info = {AQF_NAME, AQF_SUMMARY, AQF_ABILITIES},
     .size = sizeof(struct aqf),
     .takes_repeats = true,
+    .abilities = besom__aqf_abilities,
     .destroy = destroy,
     .query_calls = query_calls,
     .insert_calls = insert_calls,

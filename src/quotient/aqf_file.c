@@ -7,7 +7,7 @@
 /* ------------------------------------------------------------------ checking */
 
 static const char *check_fingerprint(const struct aqf *a, const struct fingerprint *fp) {
-  bool may_be_tombstone = a->keep_tombstones && fp->extension_bits && !fp->value;
+  bool may_be_tombstone = a->options.keep_tombstones && fp->extension_bits && !fp->value;
   if (!fp->count && !may_be_tombstone) return "a fingerprint has a count of 0";
   if (fp->count > AQF_MAX_COUNT) return "a count exceeds the maximum";
   return besom__fingerprint_check(&a->base.table, fp);
@@ -47,33 +47,58 @@ const char *besom__aqf_validate(const besom_filter *f) {
 
 /* ------------------------------------------------------------------ files */
 
+static void save_exceptions(const struct aqf *a, struct sections_out *out) {
+  const struct exception_set *m = &a->exceptions;
+  const struct aqf_options *options = &a->options;
+  besom__write_u64(&out->parameters, options->max_exceptions);
+  besom__write_u32(&out->parameters, options->full_exceptions);
+  besom__write_u32(&out->parameters, options->forget);
+  besom__write_u64(&out->parameters, m->cells);
+  besom__write_u64(&out->parameters, m->count);
+  besom__write_u64(&out->parameters, m->listed);
+  besom__write_u64(&out->parameters, m->hand);
+  besom__write_u64(&out->parameters, m->forgotten);
+  besom__write_u32(&out->parameters, m->length);
+  besom__write_u32(&out->parameters, m->mixed);
+  add_section(out, TAG_EXCEPTIONS, m->tags, besom__exceptions_saved_bytes(m));
+}
+
+/* Checks the cells also of trusted files: a search in a full set would not end. */
+static besom_status load_exceptions(besom_filter *f, struct sections_in *in) {
+  struct aqf *a = aqf(f);
+  struct exception_set *m = &a->exceptions;
+  struct byte_reader *parameters = &in->parameters;
+  besom__exceptions_start(m, a->base.table.slots);
+  a->options.max_exceptions = besom__read_u64(parameters);
+  uint32_t full = besom__read_u32(parameters), forget = besom__read_u32(parameters);
+  a->options.full_exceptions = full;
+  a->options.forget = forget;
+  m->cells = besom__read_u64(parameters);
+  m->count = besom__read_u64(parameters);
+  m->listed = besom__read_u64(parameters);
+  m->hand = besom__read_u64(parameters);
+  m->forgotten = besom__read_u64(parameters);
+  uint32_t length = besom__read_u32(parameters), mixed = besom__read_u32(parameters);
+  m->length = (uint8_t)length;
+  m->mixed = mixed;
+  const struct section *saved = take_section(in, TAG_EXCEPTIONS);
+  bool sound = saved && a->options.max_exceptions <= MOST_EXCEPTIONS && full <= 1 && forget <= 1 &&
+               mixed <= 1 && length <= NUMBER_BITS;
+  if (sound) return besom__exceptions_load(m, &f->allocator, saved->data, saved->len);
+  m->cells = 0;
+  return BESOM_CORRUPT;
+}
+
 void besom__aqf_save(const besom_filter *f, struct sections_out *out) {
   const struct aqf *a = const_aqf(f);
   besom__quotient_save(f, out);
   besom__write_double(&out->parameters, a->reserve);
   besom__write_u64(&out->parameters, a->counters.slots);
   besom__write_u64(&out->parameters, a->base.table.extended);
-  besom__write_u64(&out->parameters, a->exceptions.count);
-  besom__write_u64(&out->parameters, a->keep_tombstones);
+  besom__write_u64(&out->parameters, a->options.keep_tombstones);
   besom__write_u64(&out->parameters, a->counters.tombstones);
-  if (a->no_capacity) besom__write_u64(&out->parameters, a->no_capacity);
-  add_section(out, TAG_EXCEPTIONS, a->exceptions.cells,
-              a->exceptions.size * sizeof *a->exceptions.cells);
-}
-
-static besom_status load_exceptions(besom_filter *f, const struct section *saved, uint64_t count) {
-  struct exception_set *m = &aqf(f)->exceptions;
-  uint64_t size = saved->len / sizeof *m->cells;
-  if (saved->len % sizeof *m->cells || count > size) return BESOM_CORRUPT;
-  if (size == 0) return BESOM_OK;
-  besom_digest *cells = besom__allocate(&f->allocator, (size_t)saved->len);
-  if (!cells) return BESOM_NO_MEMORY;
-  memcpy(cells, saved->data, (size_t)saved->len);
-  *m = (struct exception_set){cells, size, count};
-  return besom__exceptions_check(m)
-             /* also for trusted files: a search in a full set would not end */
-             ? BESOM_CORRUPT
-             : BESOM_OK;
+  besom__write_u64(&out->parameters, a->no_capacity);
+  save_exceptions(a, out);
 }
 
 /* A yesno filter is full from the start, at any load factor. */
@@ -92,18 +117,15 @@ besom_status besom__aqf_load(besom_filter *f, struct sections_in *in) {
   a->reserve = besom__read_double(&in->parameters);
   a->counters.slots = besom__read_u64(&in->parameters);
   a->base.table.extended = besom__read_u64(&in->parameters);
-  uint64_t exceptions = besom__read_u64(&in->parameters), keep = besom__read_u64(&in->parameters);
-  a->keep_tombstones = keep;
+  uint64_t keep = besom__read_u64(&in->parameters);
+  a->options.keep_tombstones = keep;
   a->counters.tombstones = besom__read_u64(&in->parameters);
-  bool has_no_capacity = f->kind != &besom__yesno_dynamic && in->parameters.at < in->parameters.end;
-  a->no_capacity = has_no_capacity ? besom__read_u64(&in->parameters) : 0;
-  const struct section *saved = take_section(in, TAG_EXCEPTIONS);
-  bool sound = saved && a->base.table.has_heads && a->base.table.width >= AQF_MIN_WIDTH &&
-               a->reserve > 0 && a->reserve <= 0.5 && a->counters.slots <= a->base.table.used &&
+  a->no_capacity = besom__read_u64(&in->parameters);
+  bool sound = a->base.table.has_heads && a->base.table.width >= AQF_MIN_WIDTH && a->reserve > 0 &&
+               a->reserve <= 0.5 && a->counters.slots <= a->base.table.used &&
                a->counters.tombstones <= a->base.table.extended && keep <= 1 &&
-               has_its_capacity(f) && has_no_capacity == (a->no_capacity != 0) &&
-               a->no_capacity <= MAX_CAPACITY;
-  status = sound ? load_exceptions(f, saved, exceptions) : BESOM_CORRUPT;
+               has_its_capacity(f) && a->no_capacity <= MAX_CAPACITY;
+  status = sound ? load_exceptions(f, in) : BESOM_CORRUPT;
   if (status != BESOM_OK) besom__aqf_destroy(f);
   return status;
 }

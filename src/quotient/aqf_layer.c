@@ -5,6 +5,17 @@ static bool has_exception(const besom_filter *f, besom_digest d) {
   return besom__exceptions_has(&const_aqf(f)->exceptions, d);
 }
 
+/* The newest layer has the longest fingerprints, so that the length is enough for all layers. */
+static besom_status add_exception(besom_filter *f, besom_digest d) {
+  struct aqf *a = aqf(f);
+  return besom__aqf_add_exception(a, d, besom__aqf_exception_length(a, d), false);
+}
+
+static void remove_exception(besom_filter *f, besom_digest d) {
+  besom__exceptions_remove(&aqf(f)->exceptions, d, false);
+}
+
+/* The number of a digest is the same in all layers: their slots differ by a power of two. */
 static void move_exceptions(besom_filter *from, besom_filter *to) {
   struct exception_set *moved = &aqf(from)->exceptions;
   if (to) {
@@ -15,31 +26,30 @@ static void move_exceptions(besom_filter *from, besom_filter *to) {
   }
 }
 
-static void remove_exception(besom_filter *f, besom_digest d) {
-  besom__exceptions_remove(&aqf(f)->exceptions, d);
-}
-
-static bool may_hold(besom_filter *const *layers, uint64_t n, besom_digest d) {
-  if (has_exception(layers[n - 1], d)) return false;
+static bool may_hold(besom_filter *const *layers, uint64_t n, const struct exception *e) {
+  if (besom__exceptions_cover(&aqf(layers[n - 1])->exceptions, e)) return false;
   for (uint64_t i = 0; i < n; i++)
-    if (besom__aqf_contains(layers[i], d)) return true;
+    if (besom__aqf_may_match(aqf(layers[i]), e)) return true;
   return false;
 }
 
 static besom_status merge_exceptions(besom_filter *into, const besom_filter *from,
                                      besom_filter *const *others, uint64_t n) {
-  const struct exception_set *all = &const_aqf(from)->exceptions;
+  struct aqf *a = aqf(into);
+  struct exception_limit limit = {besom__aqf_exception_limit(a), a->options.forget};
+  struct exception e;
   besom_status status = BESOM_OK;
-  for (uint64_t i = 0; i < all->size && status == BESOM_OK; i++) {
-    besom_digest d = besom__exception_at(all, i);
-    if ((d.hi | d.lo) && !may_hold(others, n, d)) status = besom__aqf_no_add(into, d);
-  }
+  if (!a->exceptions.slots) besom__exceptions_start(&a->exceptions, a->base.table.slots);
+  for (uint64_t i = 0;
+       besom__exceptions_next(&const_aqf(from)->exceptions, &i, &e) && status == BESOM_OK;)
+    if (!may_hold(others, n, &e))
+      status = besom__exceptions_add(&a->exceptions, &into->allocator, &e, &limit);
   return status;
 }
 
 const struct layer_exception_ops besom__aqf_layer_exceptions = {
     .has = has_exception,
-    .add = besom__aqf_no_add,
+    .add = add_exception,
     .remove = remove_exception,
     .move = move_exceptions,
     .merge = merge_exceptions,

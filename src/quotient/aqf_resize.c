@@ -1,16 +1,35 @@
 /* Merging and resizing aqf filters. */
+#include "core/address.h"
 #include "quotient/aqf.h"
+#include "quotient/match.h"
 
-/* Keeps an exception of one filter unless the other one holds the key. */
-static besom_status merge_exceptions(struct aqf *into, const besom_filter *from,
-                                     const besom_filter *other) {
-  const struct exception_set *m = &const_aqf(from)->exceptions;
-  for (uint64_t i = 0; i < m->size; i++) {
-    besom_digest d = besom__exception_at(m, i);
-    if ((d.hi == 0 && d.lo == 0) || besom__aqf_contains(other, d)) continue;
-    besom_status status = besom__exceptions_add(&into->exceptions, &into->base.head.allocator, d,
-                                                besom__aqf_exception_bytes(into));
-    if (status != BESOM_OK) return status;
+bool besom__aqf_may_match(const struct aqf *a, const struct exception *e) {
+  const struct qtable *t = &a->base.table;
+  unsigned quotient_bits = 64 - leading_zeros(t->slots), known = e->length - quotient_bits;
+  if (e->length < quotient_bits + t->width) return true; /* only among layers of a long chain */
+  besom_digest rest = besom__extension_of(e->number, quotient_bits, known);
+  struct matching m =
+      besom__minirun_start(t, e->number.hi >> (64 - quotient_bits), rest.hi >> (64 - t->width));
+  besom_digest suffix = besom__extension_of(rest, t->width, known - t->width);
+  while (besom__next_of_minirun(&m)) {
+    unsigned common = common_bits(m.fp.extension, suffix);
+    if (is_member(&m.fp) && (common >= m.fp.extension_bits || common >= known - t->width))
+      return true;
+  }
+  return false;
+}
+
+/* Keeps an exception of one filter unless the other one may hold its key. */
+static besom_status merge_exceptions(struct aqf *into, const struct aqf *from,
+                                     const struct aqf *other) {
+  struct exception_limit limit = {besom__aqf_exception_limit(into), into->options.forget};
+  struct exception e;
+  for (uint64_t i = 0; besom__exceptions_next(&from->exceptions, &i, &e);) {
+    bool denied = besom__exceptions_cover(&other->exceptions, &e);
+    if (!denied && besom__aqf_may_match(other, &e)) continue;
+    besom_status status =
+        besom__exceptions_add(&into->exceptions, &into->base.head.allocator, &e, &limit);
+    if (status != BESOM_OK && status != BESOM_EVICTED) return status;
   }
   return BESOM_OK;
 }
@@ -23,13 +42,14 @@ besom_status besom__aqf_merge(const besom_filter *a, const besom_filter *b, beso
   const struct aqf_counters *p = &const_aqf(a)->counters, *q = &const_aqf(b)->counters;
   out->counters = (struct aqf_counters){p->slots + q->slots, p->tombstones + q->tombstones,
                                         p->no_entries + q->no_entries};
-  out->keep_tombstones |= const_aqf(b)->keep_tombstones;
+  out->options.keep_tombstones |= const_aqf(b)->options.keep_tombstones;
   if (a->items > AQF_MAX_COUNT || b->items > AQF_MAX_COUNT - a->items) return BESOM_FULL;
   if (member_slots(const_aqf(a)) + member_slots(const_aqf(b)) > into->capacity) return BESOM_FULL;
   if (out->counters.slots > besom__aqf_reserve(out)) return BESOM_RESERVE_FULL;
+  besom__exceptions_start(&out->exceptions, x->slots);
   besom_status status = x->ops->merge(x, y, &out->base.table);
-  if (status == BESOM_OK) status = merge_exceptions(out, a, b);
-  if (status == BESOM_OK) status = merge_exceptions(out, b, a);
+  if (status == BESOM_OK) status = merge_exceptions(out, const_aqf(a), const_aqf(b));
+  if (status == BESOM_OK) status = merge_exceptions(out, const_aqf(b), const_aqf(a));
   into->items = a->items + b->items;
   return status;
 }
@@ -38,7 +58,7 @@ besom_status besom__aqf_resize_start(besom_filter *fresh, const besom_filter *f,
   const struct aqf *a = const_aqf(f);
   aqf(fresh)->reserve = a->reserve;
   aqf(fresh)->no_capacity = a->no_capacity;
-  aqf(fresh)->keep_tombstones = a->keep_tombstones;
+  aqf(fresh)->options = a->options;
   aqf(fresh)->counters = a->counters;
   fresh->capacity = besom__quotient_capacity(slots, a->reserve);
   /* the last step knows exactly: wider slots need fewer of them for counters */
@@ -51,7 +71,10 @@ besom_status besom__aqf_resize_start(besom_filter *fresh, const besom_filter *f,
   return besom__quotient_resize_start(fresh, f, slots, NULL);
 }
 
-/* Exceptions and the reverse map do not depend on the size. They move to the new filter. */
+/*
+ * The numbers of exceptions and the reverse map do not depend on the size. They move to the new
+ * filter.
+ */
 besom_status besom__aqf_resize_step(besom_filter *fresh, besom_filter *f, uint64_t max,
                                     bool *finished) {
   struct aqf *a = aqf(fresh);

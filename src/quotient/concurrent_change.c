@@ -19,12 +19,11 @@ static void make_view(struct change *c) {
   view->base.head.items = UNKNOWN_COUNT;
   view->base.head.capacity = UNKNOWN_COUNT + c->home->credit;
   view->counters.slots = c->extension_slots = 0;
-  view->counters.tombstones = a->keep_tombstones ? UNKNOWN_COUNT : 0;
+  view->counters.tombstones = a->options.keep_tombstones ? UNKNOWN_COUNT : 0;
   view->counters.no_entries = 0;
   view->exceptions = (struct exception_set){0};
   view->reserve = a->reserve;
-  view->no_capacity = a->no_capacity;
-  view->keep_tombstones = a->keep_tombstones;
+  view->options = a->options;
   view->reverse = a->reverse;
   view->view_of = a->view_of;
 }
@@ -69,7 +68,7 @@ static void add_deltas(struct change *c) {
   deltas->further_slots += c->view.base.table.further_slots - UNKNOWN_COUNT;
   deltas->extended += c->view.base.table.extended - UNKNOWN_COUNT;
   deltas->tombstones +=
-      c->filter->keep_tombstones ? c->view.counters.tombstones - UNKNOWN_COUNT : 0;
+      c->filter->options.keep_tombstones ? c->view.counters.tombstones - UNKNOWN_COUNT : 0;
   c->home->credit -= members;
   if (c->view.base.table.extended > UNKNOWN_COUNT)
     atomic_store_explicit(&sync->extended, true, memory_order_relaxed);

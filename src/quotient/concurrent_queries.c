@@ -13,8 +13,7 @@
 
 /* An optimistic read of the run of a digest: repeated until it is valid. */
 struct read {
-  struct aqf view; /* only its table and exceptions are set */
-  besom_digest exception;
+  struct aqf view;             /* only its table and exceptions are set */
   struct locked_regions locks; /* if `locked` */
   struct region *region;
   uint64_t version;
@@ -48,9 +47,8 @@ static const besom_filter *begin_read(struct read *r, const besom_filter *f, bes
     besom__lock_regions(&r->locks, a->sync->regions, &a->sync->query_table, quotient, false);
     t->room = room_within(&a->sync->query_table, r->locks.end);
   }
-  r->exception = (besom_digest){d.hi, d.lo + !(d.hi | d.lo)}; /* as the side table stores it */
-  r->view.exceptions =
-      is_exception(a, d) ? (struct exception_set){&r->exception, 1, 1} : (struct exception_set){0};
+  bool denied = is_exception(a, d);
+  r->view.exceptions = (struct exception_set){.count = denied, .all = denied};
   return &r->view.base.head;
 }
 

@@ -1,47 +1,108 @@
 /*
- * Exceptions: the set of digests that a filter without a store must answer no. An open-addressing
- * hash table, at most seven eighths full, growing by a quarter; 16 bytes per cell. Adjacent digests
- * are in the order of their homes (Robin Hood hashing), so that a search for a digest that is not
- * in the set ends at the first one whose home is after its own: 5 cells at most load, not 32.
+ * Exceptions: the set of digests that a filter without a store must answer no.
  *
- * The set keeps whole digests, not prefixes. This takes 146 to 185 bits per exception instead of
- * about 80. In return exceptions survive resizing and merging unchanged, and can hide a member only
- * if two keys share all 128 bits.
+ * The *number* of a digest is its quotient and the bits after it, as one number of 128 bits. It
+ * does not change when the filter is resized by a power of two. An exception is the beginning of a
+ * number: its first `length` bits. It denies every key whose number begins with these bits. The
+ * filter chooses the length: 48 bits more than the longest fingerprint that matches the key, or all
+ * 128.
+ *
+ * The set is an open-addressing hash table, at most 61/64 full, that grows by 1/40. Adjacent
+ * exceptions are in the order of their homes (Robin Hood hashing). The home of a number is its
+ * first 48 bits, scaled to the number of cells. So a cell stores only what its home does not tell:
+ *
+ *   tag    16 bits: 7 bits, distance from home + 1, 0 for a free cell; 7 bits of the number;
+ *          1 bit: on the no list; 1 bit: fresh
+ *   rest   the further bits of the number, packed: as many as the longest exception has. If lengths
+ *          differ, a 1 and zeros follow the last bit of each.
+ *
+ * Tags and rests are separate arrays. A search reads only tags, two bytes per cell, until 14 bits
+ * are equal. With the default length, r bits of remainder and exceptions for 1 % of the slots, a
+ * cell has 64 + r bits.
+ *
+ * Forgetting (the clock algorithm): a new or refreshed exception is fresh. With every new one a
+ * hand moves over one cell, whose exception is no longer fresh then. At the limit it moves on to
+ * the next exception that is not fresh, and removes it. It passes over exceptions of the no list.
+ * So what is forgotten depends on the calls alone.
  */
 #ifndef BESOM_QUOTIENT_EXCEPTIONS_H
 #define BESOM_QUOTIENT_EXCEPTIONS_H
 
 #include "besom.h"
 
+#define NUMBER_BITS 128
+#define MOST_EXCEPTIONS (UINT64_C(1) << 40) /* of a limit in the configuration */
+
+/* Zero is an empty set. */
 struct exception_set {
-  besom_digest *cells; /* as in a file; {0, 0}: a free cell */
-  uint64_t size;       /* cells */
-  uint64_t count;
+  uint8_t *tags; /* the memory of the set, as in a file; the rests follow */
+  uint64_t cells;
+  uint64_t count, listed; /* exceptions; how many of them are on the no list */
+  uint64_t hand;          /* the cell that it looks at next */
+  uint64_t forgotten;     /* exceptions removed at the limit */
+  uint64_t slots;         /* of the filter, times a power of two: the upper bit is set */
+  uint64_t scale;         /* home = first 48 bits * scale / 2^64 */
+  uint8_t length;         /* bits of the longest exception */
+  uint8_t home_bits;      /* bits of the first 48 that a home does not tell */
+  bool mixed;             /* lengths may differ */
+  bool all;               /* everything is an exception: for the view of one key */
 };
+
+struct exception {
+  besom_digest number; /* zeros after its length */
+  unsigned length;
+  bool listed, fresh;
+};
+
+/* Prepares an empty set for a filter with so many slots. */
+void besom__exceptions_start(struct exception_set *m, uint64_t slots);
+
+/* The number of a digest. */
+besom_digest besom__exception_number(const struct exception_set *m, besom_digest d);
 
 bool besom__exceptions_has(const struct exception_set *m, besom_digest d);
 
-/* Prefetches the cell where a search begins. The set is not empty. */
+/* Prefetches the tags where a search begins. The set is not empty. */
 void besom__exceptions_prefetch(const struct exception_set *m, besom_digest d);
 
+/* Whether one exception denies all keys that e denies. */
+bool besom__exceptions_cover(const struct exception_set *m, const struct exception *e);
+
+struct exception_limit {
+  uint64_t most; /* exceptions */
+  bool forget;   /* at the limit: forget another one, instead of refusing */
+};
+
 /*
- * Adds a digest. OK also if it is in the set. RESERVE_FULL if the cells would take more than
- * max_bytes, NO_MEMORY; nothing has changed then.
+ * Adds an exception, or makes an equal one fresh and listed, if e is. EVICTED if another one was
+ * forgotten for it. RESERVE_FULL at the limit, if none can be forgotten, or if there is no memory;
+ * nothing has changed then.
  */
 besom_status besom__exceptions_add(struct exception_set *m, const besom_allocator *allocator,
-                                   besom_digest d, uint64_t max_bytes);
+                                   const struct exception *e, const struct exception_limit *limit);
 
-/* The digest of a cell; {0, 0} of a free one. */
-besom_digest besom__exception_at(const struct exception_set *m, uint64_t cell);
+/* Removes what denies the digest; with `listed` only from the no list. Returns whether it did. */
+bool besom__exceptions_remove(struct exception_set *m, besom_digest d, bool listed);
 
-/* Removes a digest. Returns whether it was in the set. */
-bool besom__exceptions_remove(struct exception_set *m, besom_digest d);
+/* The exception of the first used cell from *cell on; then *cell is the next. Or false. */
+bool besom__exceptions_next(const struct exception_set *m, uint64_t *cell, struct exception *e);
 
 /* Copies a set into an empty one, with memory of its own. Returns NO_MEMORY. */
 besom_status besom__exceptions_copy(struct exception_set *to, const struct exception_set *from,
                                     const besom_allocator *allocator);
 
 void besom__exceptions_free(struct exception_set *m, const besom_allocator *allocator);
+
+/* The bytes of its memory that are saved; all that it has taken. */
+uint64_t besom__exceptions_saved_bytes(const struct exception_set *m);
+uint64_t besom__exceptions_bytes(const struct exception_set *m);
+
+/*
+ * Takes a copy of saved bytes. The members that are saved are set; slots, too. Returns NO_MEMORY,
+ * or CORRUPT if the bytes are none of a set: then the set is empty.
+ */
+besom_status besom__exceptions_load(struct exception_set *m, const besom_allocator *allocator,
+                                    const void *data, uint64_t len);
 
 /* Checks cells of unknown origin. Returns NULL, or what is wrong. */
 const char *besom__exceptions_check(const struct exception_set *m);

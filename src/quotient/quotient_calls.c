@@ -40,7 +40,7 @@ NOINLINE bool aqf_has_far(const besom_filter *f, besom_digest d) {
   return decide(f, d, t->ops->contains_far(t, d));
 }
 
-/* For aqf: compares the matches of a block with the whole digest. */
+/* For aqf with extensions or exceptions: looks closer at the matches of a block. */
 NOINLINE bool matches_exactly(const besom_filter *f, besom_digest d, const uint8_t *block,
                               uint64_t matches) {
   const struct qtable *t = &const_quotient_filter(f)->table;

@@ -115,7 +115,9 @@ besom_status besom__yesno_build(besom_filter *f, const besom_config *config,
   if (config->value_bits) return BESOM_INVALID;
   a->no_capacity = config->no_capacity;
   a->reserve = config->reserve != 0 ? config->reserve : AQF_DEFAULT_RESERVE;
-  besom_status status = besom__quotient_options(config->options, &a->base.isa, NULL, 0);
+  a->options.full_exceptions =
+      true; /* its seed is often public: an exception of 48 bits could be forged */
+  besom_status status = besom__aqf_options(a, config->options, false);
   if (status != BESOM_OK) return status;
   struct digests members = {0}, others = {0};
   struct passes passes = {.progress = progress};
@@ -136,8 +138,13 @@ besom_status besom__yesno_build(besom_filter *f, const besom_config *config,
 static besom_status build_like(besom_filter *f, const besom_filter *model, const besom_source *yes,
                                const besom_source *no, const besom_progress *progress) {
   const struct qtable *t = &const_quotient_filter(model)->table;
-  besom_config config = {.slots = t->slots, .width = t->width};
-  return besom__yesno_build(f, &config, yes, no, progress);
+  besom_config config = {.slots = t->slots,
+                         .width = t->width,
+                         .reserve = const_aqf(model)->reserve,
+                         .no_capacity = const_aqf(model)->no_capacity};
+  besom_status status = besom__yesno_build(f, &config, yes, no, progress);
+  aqf(f)->options = const_aqf(model)->options;
+  return status;
 }
 
 const struct besom_kind besom__yesno = {
@@ -145,6 +152,7 @@ const struct besom_kind besom__yesno = {
              BESOM_CAN_REMOVE | BESOM_CAN_ITERATE | BESOM_CAN_ADAPT | BESOM_CAN_BUILD_NO |
                  BESOM_CAN_NO_LIST},
     .size = sizeof(struct aqf),
+    .abilities = besom__aqf_abilities,
     .build = besom__yesno_build,
     .build_like = build_like,
     .destroy = besom__aqf_destroy,

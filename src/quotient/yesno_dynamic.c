@@ -394,7 +394,7 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
   besom_status status = besom__aqf_load(f, in);
   if (status != BESOM_OK) return status;
   a->counters.no_entries = besom__read_u64(&in->parameters);
-  if (a->counters.no_entries <= a->base.table.extended && !a->keep_tombstones &&
+  if (a->counters.no_entries <= a->base.table.extended && !a->options.keep_tombstones &&
       !a->exceptions.count)
     return BESOM_OK;
   besom__aqf_destroy(f);

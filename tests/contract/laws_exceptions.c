@@ -2,9 +2,11 @@
  * Kinds that adapt without a store: a fixed false positive stays fixed, no member is lost, and a
  * full reserve is a status.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "filters.h"
+#include "support/failing_allocator.h"
 #include "support/heap.h"
 
 enum { MANY = 2000, ENOUGH = 90 };
@@ -101,6 +103,8 @@ static void assert_merged_correctly(const fixture *x, const besom_filter *other,
     if (!besom_contains_u64(other, x->fixed[i])) {
       assert_false(besom_contains_u64(both, x->fixed[i]));
       denied++;
+    } else {
+      assert_true(besom_contains_u64(both, x->fixed[i])); /* it may be a member of the other */
     }
   assert_true(denied > ENOUGH / 2);
   besom_free(both);
@@ -189,6 +193,63 @@ static void inserting_a_fixed_key_makes_it_a_member(void **state) {
   assert_status(BESOM_OK, besom_adapt_u64(x.f, x.members[0]));
   assert_status(BESOM_OK, besom_insert_u64(x.f, x.members[0]));
   assert_true(besom_contains_u64(x.f, x.members[0]));
+  fixture_free(&x);
+}
+
+/* A digest that shares all bits with d that a short exception stores. */
+static besom_digest near_digest(besom_digest d) {
+  return (besom_digest){d.hi, d.lo ^ 1};
+}
+
+typedef besom_status insert_form(besom_filter **f, besom_digest d);
+
+static besom_status insert_one(besom_filter **f, besom_digest d) {
+  return besom_insert_digest(*f, d);
+}
+
+static besom_status insert_many(besom_filter **f, besom_digest d) {
+  besom_digest twice[] = {d, d};
+  return besom_insert_many_digest(*f, twice, 2, NULL);
+}
+
+static besom_status insert_at(besom_filter **f, besom_digest d) {
+  besom_match match;
+  return besom_insert_at(*f, d, 0, &match);
+}
+
+static besom_status insert_by_merging(besom_filter **f, besom_digest d) {
+  besom_filter *other = NULL;
+  assert_status(BESOM_OK, besom_create_like(*f, &other));
+  besom_status status = besom_insert_digest(other, d);
+  replace_filter(f, merged(*f, other));
+  besom_free(other);
+  return status;
+}
+
+/* Whatever the exception is made of, and however a key comes in: a member is answered yes. */
+static void an_inserted_key_is_no_exception(void **state) {
+  const subject *s = adapting_subject(state);
+  static const struct {
+    insert_form *insert;
+    unsigned needs;
+  } forms[] = {{insert_one, 0},
+               {insert_many, 0},
+               {insert_at, BESOM_CAN_MATCH},
+               {insert_by_merging, BESOM_CAN_MERGE}};
+  fixture x = fixture_new(s);
+  adapt_all(x.f, x.fixed, ENOUGH);
+  for (size_t i = 0; i < ENOUGH; i++) {
+    besom_digest d = besom_hash_u64(x.f, x.fixed[i]);
+    if (!can(s, forms[i % 4].needs)) continue;
+    if (i % 3) d = near_digest(d);
+    assert_status(BESOM_OK, forms[i % 4].insert(&x.f, d));
+    assert_true(besom_contains_digest(x.f, d));
+    uint64_t bitmap = 0;
+    assert_status(BESOM_OK, besom_contains_many_digest(x.f, &d, 1, &bitmap));
+    assert_int_equal(bitmap, 1);
+  }
+  assert_valid(x.f);
+  assert_holds_u64(x.f, x.members, MANY);
   fixture_free(&x);
 }
 
@@ -316,6 +377,166 @@ static void rekeying_frees_the_reserve(void **state) {
   besom_free(f);
 }
 
+/* ------------------------------------------------------------------ limit and policy */
+
+/* The subject with more options. Skips kinds that do not have exceptions. */
+static besom_config exception_config(const subject *s, const char *options, char *text,
+                                     size_t size) {
+  besom_config config = config_of(s, MANY, 1.0 / 16);
+  snprintf(text, size, "%s%s%s", s->options ? s->options : "", s->options ? "," : "", options);
+  config.options = text;
+  besom_filter *f = NULL;
+  array_source source;
+  source_of_u64(&source, NULL, 0);
+  besom_status status = besom_build(&config, &(besom_input){.yes = &source.api}, &f);
+  besom_free(f);
+  if (status == BESOM_BAD_OPTION || (s->kind->abilities & BESOM_FORGETS)) skip();
+  assert_status(BESOM_OK, status);
+  return config;
+}
+
+static besom_filter *make_with_exceptions(const subject *s, const char *options) {
+  char text[128];
+  besom_config config = exception_config(s, options, text, sizeof text);
+  uint64_t *members = keys_u64(MEMBERS, MANY);
+  besom_filter *f = make_of_u64(s, &config, members, MANY);
+  free(members);
+  return f;
+}
+
+static void assert_holds_members(const besom_filter *f) {
+  uint64_t *members = keys_u64(MEMBERS, MANY);
+  assert_holds_u64(f, members, MANY);
+  free(members);
+}
+
+/* The default limit allows reports for 3 % of the keys, and the counters tell it. */
+static void reports_for_three_percent_of_the_keys_fit(void **state) {
+  const subject *s = subject_of(state);
+  const char *const options[] = {"exceptions=short", "exceptions=full"};
+  for (size_t i = 0; i < 2; i++) {
+    besom_filter *f = make_with_exceptions(s, options[i]);
+    uint64_t limit = counter_of(f, "exception_limit"), bytes = stats_of(f).bytes;
+    assert_true(100 * limit >= 3 * stats_of(f).capacity);
+    uint64_t *wrong = false_positives_of(f, limit + 1);
+    assert_int_equal(fill_reserve(f, wrong, limit + 1), limit);
+    assert_int_equal(counter_of(f, "exceptions"), limit);
+    assert_int_equal(counter_of(f, "forgotten"), 0);
+    assert_true(stats_of(f).reserve_used == 1);
+    uint64_t bits = 8 * (stats_of(f).bytes - bytes);
+    assert_true(bits <= limit * (i ? 160 : stats_of(f).width + 80)); /* the set is tiny */
+    assert_int_equal(count_yes(f, wrong, limit), 0);
+    assert_holds_members(f);
+    assert_valid(f);
+    free(wrong);
+    besom_free(f);
+  }
+}
+
+/* An option sets the limit; 0 and what is not a number are refused. */
+static void max_exceptions_is_the_limit(void **state) {
+  const subject *s = subject_of(state);
+  besom_filter *f = make_with_exceptions(s, "max_exceptions=7");
+  uint64_t *wrong = false_positives_of(f, 8);
+  assert_int_equal(counter_of(f, "exception_limit"), 7);
+  assert_int_equal(fill_reserve(f, wrong, 8), 7);
+  replace_filter(&f, loaded_copy(f));
+  assert_int_equal(counter_of(f, "exception_limit"), 7);
+  assert_status(BESOM_RESERVE_FULL, besom_adapt_u64(f, wrong[7]));
+  free(wrong);
+  besom_free(f);
+  static const char *const bad[] = {"max_exceptions=0", "max_exceptions=9999999999999",
+                                    "max_exceptions=x", "exceptions=long", "forget=maybe"};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    besom_config config = config_of(s, MANY, 0);
+    config.options = bad[i];
+    array_source source;
+    source_of_u64(&source, NULL, 0);
+    assert_status(BESOM_BAD_OPTION, besom_build(&config, &(besom_input){.yes = &source.api}, &f));
+  }
+}
+
+enum { KEPT = 40, LISTED = 5, REPORTS = 400 };
+
+/* One report. Every key of `all` is queried first if read is set: it must not matter. */
+static void report_one(besom_filter *f, const uint64_t *all, size_t i, bool read) {
+  for (size_t j = 0; read && j < i; j++) besom_contains_u64(f, all[j]);
+  uint64_t before = counter_of(f, "exceptions");
+  besom_status status = besom_adapt_u64(f, all[i]);
+  assert_status(counter_of(f, "exceptions") == before ? BESOM_EVICTED : BESOM_OK, status);
+  assert_false(besom_contains_u64(f, all[i]));
+}
+
+/*
+ * With forget=yes a report never fails. The newest quarter, the no list and a key that is reported
+ * again are kept. A copy that gets the same calls has the same bytes, whatever it was asked.
+ */
+static void old_reports_are_forgotten(void **state) {
+  const subject *s = subject_of(state);
+  char options[64];
+  snprintf(options, sizeof options, "forget=yes,max_exceptions=%d", KEPT);
+  besom_filter *f = make_with_exceptions(s, options), *copy = NULL;
+  uint64_t *wrong = false_positives_of(f, REPORTS);
+  assert_true(besom_abilities(f) & BESOM_FORGETS);
+  for (size_t i = 0; i < LISTED; i++) assert_status(BESOM_OK, no_add_u64(f, wrong[i]));
+  for (size_t i = LISTED; i < REPORTS; i++) {
+    report_one(f, wrong, i, false);
+    if (i % 8 == 0) assert_status(BESOM_OK, besom_adapt_u64(f, wrong[LISTED]));
+    if (i == REPORTS / 2) copy = loaded_copy(f);
+    if (copy && i > REPORTS / 2) report_one(copy, wrong, i, true);
+    if (copy && i > REPORTS / 2 && i % 8 == 0)
+      assert_status(BESOM_OK, besom_adapt_u64(copy, wrong[LISTED]));
+    assert_int_equal(count_yes(f, wrong, LISTED + 1), 0);
+    size_t recent = i >= LISTED + KEPT / 4 ? i - KEPT / 4 : LISTED;
+    assert_int_equal(count_yes(f, wrong + recent, i + 1 - recent), 0);
+  }
+  assert_same_bytes(f, copy);
+  assert_int_equal(counter_of(f, "exceptions"), KEPT);
+  assert_int_equal(counter_of(f, "forgotten"), REPORTS - KEPT);
+  assert_int_equal(count_yes(f, wrong, REPORTS), REPORTS - KEPT);
+  assert_holds_members(f);
+  assert_valid(f);
+  free(wrong);
+  besom_free(copy);
+  besom_free(f);
+}
+
+/* Without memory a report is RESERVE_FULL, and the filter is unchanged. */
+static void a_report_without_memory_is_a_status(void **state) {
+  const subject *s = subject_of(state);
+  char text[128];
+  failing_allocator memory;
+  failing_allocator_init(&memory);
+  besom_config config = exception_config(s, "forget=no", text, sizeof text);
+  config.allocator = &memory.api;
+  uint64_t *members = keys_u64(MEMBERS, MANY);
+  besom_filter *f = make_of_u64(s, &config, members, MANY);
+  uint64_t *wrong = false_positives_of(f, 40);
+  size_t refused = 0;
+  for (size_t i = 0; i < 40; i++) {
+    memory_sink before;
+    save_to(&before, f);
+    memory.fail_at = memory.calls + 1;
+    besom_status status = i % 2 ? besom_adapt_u64(f, wrong[i]) : no_add_u64(f, wrong[i]);
+    memory.fail_at = 0;
+    if (status == BESOM_OK) {
+      memory_sink_close(&before);
+      continue;
+    }
+    assert_status(BESOM_RESERVE_FULL, status);
+    assert_bytes(f, &before);
+    assert_status(BESOM_OK, besom_adapt_u64(f, wrong[i]));
+    refused++;
+  }
+  assert_true(refused > 5);
+  assert_int_equal(count_yes(f, wrong, 40), 0);
+  besom_free(f);
+  assert_no_error(failing_allocator_verdict(&memory));
+  failing_allocator_close(&memory);
+  free(members);
+  free(wrong);
+}
+
 #define ADAPTS (BESOM_CAN_INSERT | BESOM_CAN_ADAPT)
 
 const law exception_laws[] = {
@@ -324,9 +545,14 @@ const law exception_laws[] = {
                ADAPTS | BESOM_CAN_MERGE, BESOM_FORGETS),
     LAW_UNLESS(adapting_for_a_no_changes_nothing, EVERY_SUBJECT, ADAPTS, BESOM_FORGETS),
     LAW_UNLESS(inserting_a_fixed_key_makes_it_a_member, EVERY_SUBJECT, ADAPTS, BESOM_FORGETS),
+    LAW(an_inserted_key_is_no_exception, EVERY_SUBJECT, ADAPTS),
     LAW(a_fixed_key_is_inserted_into_an_emptied_filter, EVERY_SUBJECT, ADAPTS | BESOM_CAN_REMOVE),
     LAW_UNLESS(a_full_reserve_is_a_status, EVERY_SUBJECT, ADAPTS, BESOM_FORGETS),
     LAW(adapting_without_a_store_is_a_status, EVERY_SUBJECT, ADAPTS),
     LAW_UNLESS(rekeying_frees_the_reserve, EVERY_SUBJECT, ADAPTS | BESOM_CAN_REKEY, BESOM_FORGETS),
+    LAW(reports_for_three_percent_of_the_keys_fit, EVERY_KIND, BESOM_CAN_ADAPT | CAN_BUILD),
+    LAW(max_exceptions_is_the_limit, EVERY_KIND, BESOM_CAN_ADAPT | CAN_BUILD),
+    LAW(old_reports_are_forgotten, EVERY_SUBJECT, BESOM_CAN_ADAPT | CAN_BUILD),
+    LAW(a_report_without_memory_is_a_status, EVERY_SUBJECT, BESOM_CAN_ADAPT | CAN_BUILD),
     {0},
 };

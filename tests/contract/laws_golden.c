@@ -1,37 +1,152 @@
 /*
- * Golden files: filters saved by the version that introduced their kind. Every later version loads
- * them, and makes the same bytes from the same keys.
+ * Golden files: filters saved by the version that introduced their kind, also with what they
+ * learned from reports. Every later version loads them, and makes the same bytes from the same
+ * keys.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "filters.h"
+#include "support/heap.h"
+#include "support/slot_store.h"
 #include "support/temp_files.h"
 
-enum { N = 1000 };
+enum { N = 1000, REPORTED = 40, LISTED = 5 };
 
-static temp_path golden_path(const char *kind) {
+/* What a golden filter has gone through. */
+typedef enum golden_state {
+  PLAIN,    /* its members were inserted */
+  LEARNED,  /* false positives were reported without a store; some keys are on its no list */
+  EXTENDED, /* false positives were reported while it was bound to its stored keys */
+  STATES
+} golden_state;
+
+static temp_path golden_path(const char *kind, golden_state state) {
+  static const char *const suffixes[STATES] = {"", "-learned", "-extended"};
   temp_path path;
-  snprintf(path.text, sizeof path.text, "%s/tests/golden/%s-v1.besom", BESOM_SOURCE_DIR, kind);
+  snprintf(path.text, sizeof path.text, "%s/tests/golden/%s%s-v1.besom", BESOM_SOURCE_DIR, kind,
+           suffixes[state]);
   return path;
 }
 
-static besom_filter *make_golden(const subject *s) {
-  uint64_t *keys = keys_u64(MEMBERS, N);
-  besom_config config = config_of(s, N, 1.0 / 256);
-  besom_filter *f = make_of_u64(s, &config, keys, N);
+/* ------------------------------------------------------------------ making them */
+
+static void report_all(besom_filter *f, const uint64_t *keys, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    besom_status status = besom_adapt_u64(f, keys[i]);
+    if (status != BESOM_EVICTED) assert_status(BESOM_OK, status);
+  }
+}
+
+/* The false positives of the plain filter: a learned one does not have them any more. */
+static uint64_t *keys_to_report(const subject *s, const besom_config *config) {
+  uint64_t *members = keys_u64(MEMBERS, N);
+  besom_filter *plain = make_of_u64(s, config, members, N);
+  uint64_t *wrong = false_positives_of(plain, REPORTED);
+  besom_free(plain);
+  free(members);
+  return wrong;
+}
+
+static void learn(besom_filter *f, const uint64_t *wrong) {
+  report_all(f, wrong, REPORTED);
+  for (size_t i = 0; besom_abilities(f) & BESOM_CAN_NO_LIST && i < LISTED; i++)
+    assert_status(BESOM_OK, no_add_u64(f, key_u64(OTHER_MEMBERS, i)));
+}
+
+/* A store: digests and their buckets, in the order of insertion. */
+typedef struct key_list {
+  uint64_t buckets[N];
+  besom_digest digests[N];
+  size_t n;
+} key_list;
+
+static besom_status digest_of(void *ctx, const besom_filter *f, const besom_match *match,
+                              besom_digest *digest) {
+  const key_list *keys = ctx;
+  uint32_t rank = 0;
+  (void)f;
+  for (size_t i = 0; i < keys->n; i++)
+    if (keys->buckets[i] == match->bucket && rank++ == match->rank) {
+      *digest = keys->digests[i];
+      return BESOM_OK;
+    }
+  return BESOM_NOT_FOUND;
+}
+
+static void extend_in_key_list(besom_filter *f, const uint64_t *members, const uint64_t *wrong) {
+  key_list *keys = heap_array(1, sizeof *keys);
+  assert_status(BESOM_OK, besom_bind(f, &(besom_reverse){.digest_of = digest_of, .ctx = keys}));
+  for (; keys->n < N; keys->n++) {
+    besom_match match;
+    besom_digest d = besom_hash_u64(f, members[keys->n]);
+    assert_status(BESOM_OK, besom_insert_at(f, d, 0, &match));
+    keys->buckets[keys->n] = match.bucket;
+    keys->digests[keys->n] = d;
+  }
+  report_all(f, wrong, REPORTED);
+  assert_status(BESOM_OK, besom_bind(f, NULL));
   free(keys);
+}
+
+/* For kinds that move fingerprints. */
+static void extend_in_slots(besom_filter *f, const uint64_t *members, const uint64_t *wrong) {
+  slot_store keys;
+  besom_match match;
+  assert_status(BESOM_OK, slot_store_open(&keys, f));
+  for (size_t i = 0; i < N; i++)
+    assert_status(BESOM_OK, slot_store_insert(&keys, besom_hash_u64(f, members[i]), &match));
+  report_all(f, wrong, REPORTED);
+  assert_false(keys.wrong);
+  slot_store_close(&keys);
+}
+
+static bool has_state(const subject *s, golden_state state) {
+  if (state == PLAIN) return true;
+  if (state == EXTENDED)
+    return can(s, BESOM_CAN_ADAPT | BESOM_CAN_MATCH) && !can(s, BESOM_CAN_NO_LIST_AT);
+  return can(s, BESOM_CAN_ADAPT | CAN_BUILD) && adapts_without_keys(s);
+}
+
+static besom_config golden_config(const subject *s, golden_state state) {
+  besom_config config = config_of(s, N, state == PLAIN ? 1.0 / 256 : 1.0 / 16);
+  if (state != PLAIN && can(s, BESOM_CAN_NO_LIST)) config.reserve = 0.3;
+  return config;
+}
+
+static besom_filter *make_golden(const subject *s, golden_state state) {
+  uint64_t *members = keys_u64(MEMBERS, N);
+  besom_config config = golden_config(s, state);
+  besom_filter *f = state == EXTENDED ? make_empty(&config) : make_of_u64(s, &config, members, N);
+  uint64_t *wrong = state == PLAIN ? NULL : keys_to_report(s, &config);
+  if (state == LEARNED) learn(f, wrong);
+  if (state == EXTENDED && needs_store(s)) extend_in_slots(f, members, wrong);
+  if (state == EXTENDED && !needs_store(s)) extend_in_key_list(f, members, wrong);
+  free(members);
+  free(wrong);
   return f;
 }
 
-static void golden_files_load_in_every_version(void **state) {
-  const subject *s = subject_of(state);
-  temp_path path = golden_path(s->kind->name);
+/* ------------------------------------------------------------------ laws */
+
+/* Kinds with a cache keep the last reports only; some that need a store undo others. */
+static void assert_learned(const subject *s, const besom_filter *f, golden_state state) {
+  besom_config config = golden_config(s, state);
+  uint64_t *wrong = keys_to_report(s, &config);
+  size_t yes = count_yes(f, wrong, REPORTED), most = state == LEARNED ? 0 : REPORTED / 4;
+  if (can(s, BESOM_FORGETS)) most = REPORTED - 1;
+  free(wrong);
+  if (yes > most) fail_msg("%zu keys are forgotten", yes);
+}
+
+static void load_golden(const subject *s, golden_state state) {
+  temp_path path = golden_path(s->kind->name, state);
   besom_filter *f = NULL;
   assert_status(BESOM_OK, besom_open(path.text, NULL, &f));
   uint64_t *keys = keys_u64(MEMBERS, N);
   assert_holds_u64(f, keys, N);
   assert_valid(f);
+  if (state != PLAIN) assert_learned(s, f, state);
   size_t len = 0;
   uint8_t *golden = read_whole_file(path.text, &len);
   memory_sink again;
@@ -44,29 +159,42 @@ static void golden_files_load_in_every_version(void **state) {
   besom_free(f);
 }
 
+static void golden_files_load_in_every_version(void **state) {
+  for (golden_state i = PLAIN; i < STATES; i++)
+    if (has_state(subject_of(state), i)) load_golden(subject_of(state), i);
+}
+
 /* With every instruction set. */
 static void golden_files_can_be_made_again(void **state) {
   subject s = *subject_of(state);
   if (!s.same_format) skip();
   s.hash = "xxh3"; /* the hash of the golden files */
-  temp_path path = golden_path(s.kind->name);
-  besom_filter *f = NULL, *today = make_golden(&s);
-  assert_status(BESOM_OK, besom_open(path.text, NULL, &f));
-  assert_same_bytes(f, today);
+  for (golden_state i = PLAIN; i < STATES; i++) {
+    if (!has_state(&s, i)) continue;
+    temp_path path = golden_path(s.kind->name, i);
+    besom_filter *f = NULL, *today = make_golden(&s, i);
+    assert_status(BESOM_OK, besom_open(path.text, NULL, &f));
+    assert_same_bytes(f, today);
+    besom_free(f);
+    besom_free(today);
+  }
+}
+
+static bool write_golden_file(const subject *s, golden_state state) {
+  temp_path path = golden_path(s->kind->name, state);
+  besom_filter *f = make_golden(s, state);
+  besom_status status = besom_save_file(f, path.text);
+  printf("%s: %s\n", path.text, besom_strerror(status));
   besom_free(f);
-  besom_free(today);
+  return status == BESOM_OK;
 }
 
 bool write_golden_files(void) {
   bool all_written = true;
   for (size_t i = 0; besom_kinds(i); i++) {
     subject s = {.kind = besom_kinds(i), .hash = "xxh3"};
-    temp_path path = golden_path(s.kind->name);
-    besom_filter *f = make_golden(&s);
-    besom_status status = besom_save_file(f, path.text);
-    printf("%s: %s\n", path.text, besom_strerror(status));
-    all_written = all_written && status == BESOM_OK;
-    besom_free(f);
+    for (golden_state state = PLAIN; state < STATES; state++)
+      if (has_state(&s, state)) all_written &= write_golden_file(&s, state);
   }
   return all_written;
 }

@@ -223,7 +223,7 @@ static void both_lists_may_change_at_any_time(void **state) {
   const subject *s = subject_of(state);
   bool yes[UNIVERSE] = {false}, no[UNIVERSE] = {false};
   besom_config config = config_of(s, UNIVERSE, 0.25);
-  config.reserve = 0.5;
+  config.reserve = 0.25;
   besom_filter *f = make_empty(&config);
   random_stream random = {7};
   size_t full = 0, added = 0;

@@ -20,6 +20,9 @@ static const struct subject {
   uint64_t capacity; /* a chain begins with less */
 } subjects[] = {{"aqf", "aqf", NULL, MEMBERS},
                 {"aqf-tombstones", "aqf", "tombstones=yes", MEMBERS},
+                {"aqf-full", "aqf", "exceptions=full", MEMBERS},
+                {"aqf-forget", "aqf", "forget=yes,max_exceptions=50", MEMBERS},
+                {"yesno", "yesno", NULL, MEMBERS},
                 {"chain", "scaling", "base=aqf", MEMBERS / 20},
                 {"cached-lru", "cached", "base=cf", MEMBERS},
                 {"cached-topk", "cached", "cache=topk", MEMBERS}};
@@ -30,10 +33,19 @@ static int fail(const char *name, const char *what) {
   return 1;
 }
 
+/* The source of the members. */
+static besom_status next_member(void *ctx, besom_bytes *key, uint64_t *weight) {
+  static besom_u64_key current;
+  uint64_t *next = ctx;
+  (void)weight;
+  if (*next == MEMBERS) return BESOM_END;
+  current = besom_u64((*next)++);
+  *key = (besom_bytes){current.bytes, sizeof current.bytes};
+  return BESOM_OK;
+}
+
 /* Absent keys are numbered after the members. */
 static int learn(besom_filter *f, const char *name) {
-  for (uint64_t i = 0; i < MEMBERS; i++)
-    if (besom_insert_u64(f, i) != BESOM_OK) return fail(name, "insert");
   for (uint64_t i = MEMBERS; i < MEMBERS + ABSENT; i++) {
     besom_status status = besom_contains_u64(f, i) ? besom_adapt_u64(f, i) : BESOM_OK;
     if (status != BESOM_OK && status != BESOM_EVICTED) return fail(name, "adapt");
@@ -67,7 +79,11 @@ static int write_or_check(const struct subject *s, const char *prefix, int check
                          .reserve = 0.5,
                          .seed = seed};
   besom_filter *f = NULL, *saved = NULL;
-  if (besom_create(&config, &f) != BESOM_OK || learn(f, s->name)) return fail(s->name, "create");
+  uint64_t first = 0;
+  besom_source members = {.next = next_member, .ctx = &first};
+  if (besom_build(&config, &(besom_input){.yes = &members}, &f) != BESOM_OK)
+    return fail(s->name, "build");
+  if (learn(f, s->name)) return fail(s->name, "learn");
   snprintf(path, sizeof path, "%s-%s.besom", prefix, s->name);
   if (!check && besom_save_file(f, path) != BESOM_OK) return fail(s->name, "save");
   if (besom_open(path, NULL, &saved) != BESOM_OK) return fail(s->name, "open");

@@ -19,7 +19,7 @@ build() {
     flags=()
     case $file in
     */lmdb.c | */rocksdb.c | */redis.c) continue ;;
-    */table_ops*.c | */table_slots*.c | */blocked_ops.c) flags=(-DBESOM_ISA=portable) ;;
+    */table_ops*.c | */table_slots*.c | */quotient_calls.c | */blocked_ops.c) flags=(-DBESOM_ISA=portable) ;;
     esac
     name=$1/$(basename "$file" .c).o
     objects+=("$name")

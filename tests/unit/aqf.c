@@ -39,7 +39,7 @@ static void save_one_removed(memory_sink *sink, const char *options) {
 }
 
 /* Offsets in the parameters (docs/format.md), which are the first section. */
-enum { ITEMS = 24, EXTENSION_SLOTS = 88, EXTENDED = 96, KEEP = 112, TOMBSTONES = 120 };
+enum { ITEMS = 24, EXTENSION_SLOTS = 88, EXTENDED = 96, KEEP = 104, TOMBSTONES = 112 };
 
 static uint8_t *parameter(memory_sink *sink, size_t offset) {
   return sink->data + load64(sink->data + 64 + 8) + offset;

@@ -242,8 +242,8 @@ static void a_mapped_filter_cannot_change(void **state) {
 static const struct {
   const char *kind, *names;
 } documented[] = {
-    {"aqf", "extended tombstones no_entries exceptions"},
-    {"yesno", "extended tombstones no_entries exceptions"},
+    {"aqf", "extended tombstones no_entries exceptions exception_limit forgotten"},
+    {"yesno", "extended tombstones no_entries exceptions exception_limit forgotten"},
     {"yesno-dynamic", "extended tombstones no_entries exceptions"},
     {"exaf", "extended rebuilds direct_corrections"},
     {"broom", "extended rebuilds direct_corrections rounds"},

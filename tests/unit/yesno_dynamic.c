@@ -357,7 +357,7 @@ static model *some_lists(void) {
 }
 
 /* Offsets in the parameters (docs/format.md), which are the first section. */
-enum { CODE_AT = 60, EXCEPTIONS_AT = 104, KEEP_AT = 112, NO_ENTRIES_AT = 128 };
+enum { CODE_AT = 60, KEEP_AT = 104, EXCEPTIONS_AT = 152, NO_ENTRIES_AT = 192 };
 
 static besom_status load_with(memory_sink *sink, size_t offset, uint32_t value) {
   besom_filter *f = NULL;
