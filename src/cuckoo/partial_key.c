@@ -81,15 +81,19 @@ void besom__partial_key_destroy(besom_filter *f) {
 
 /* ------------------------------------------------------------------ keys */
 
-/* calls is NULL until the table is made. */
+/* NULL before the table is made, and for other hashes: then the general calls are used. */
+static const struct partial_key_calls *calls_with_hash(const besom_filter *f) {
+  return f->hasher.id == HASH_XXH3 ? const_partial_key(f)->calls : NULL;
+}
+
 const struct query_calls *besom__partial_key_query_calls(const besom_filter *f) {
-  const struct partial_key_calls *calls = const_partial_key(f)->calls;
-  return calls && f->hasher.id == HASH_XXH3 ? &calls->queries : NULL;
+  const struct partial_key_calls *calls = calls_with_hash(f);
+  return calls ? &calls->queries : NULL;
 }
 
 const struct insert_calls *besom__partial_key_insert_calls(const besom_filter *f) {
-  const struct partial_key_calls *calls = const_partial_key(f)->calls;
-  return calls && f->hasher.id == HASH_XXH3 ? &calls->inserts : NULL;
+  const struct partial_key_calls *calls = calls_with_hash(f);
+  return calls ? &calls->inserts : NULL;
 }
 
 bool besom__partial_key_contains(const besom_filter *f, besom_digest d) {

@@ -38,13 +38,13 @@ static besom_status merge_exceptions(besom_filter *into, const besom_filter *fro
   struct aqf *a = aqf(into);
   struct exception_limit limit = {besom__aqf_exception_limit(a), a->options.forget};
   struct exception e;
-  besom_status status = BESOM_OK;
   if (!a->exceptions.slots) besom__exceptions_start(&a->exceptions, a->base.table.slots);
-  for (uint64_t i = 0;
-       besom__exceptions_next(&const_aqf(from)->exceptions, &i, &e) && status == BESOM_OK;)
-    if (!may_hold(others, n, &e))
-      status = besom__exceptions_add(&a->exceptions, &into->allocator, &e, &limit);
-  return status;
+  for (uint64_t i = 0; besom__exceptions_next(&const_aqf(from)->exceptions, &i, &e);) {
+    if (may_hold(others, n, &e)) continue;
+    besom_status status = besom__exceptions_add(&a->exceptions, &into->allocator, &e, &limit);
+    if (status != BESOM_OK && status != BESOM_EVICTED) return status;
+  }
+  return BESOM_OK;
 }
 
 const struct layer_exception_ops besom__aqf_layer_exceptions = {
