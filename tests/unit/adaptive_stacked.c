@@ -334,7 +334,8 @@ static void a_wrong_skew_is_no_reason_to_forget(void **state) {
   ask(s.f, &s.z, 0, 1500000, &s.last);
   assert_int_equal(s.last, BESOM_OK);
   assert_true(stats_of(s.f).reserve_used == 1); /* complete, so the rate is monitored */
-  assert_int_equal(counter_of(s.f, "rebuilds"), 0);
+  /* else it would learn again, and then plan again; once may be by chance */
+  assert_true(counter_of(s.f, "rebuilds") <= 1);
   assert_holds(s.f, MEMBERS_OF);
   stage_close(&s);
 }
@@ -423,23 +424,31 @@ static void one_layer_is_not_for_ever(void **state) {
   stage_close(&s);
 }
 
+/* Queries of which one in `often` is for a fresh key, the others for hot ones. */
+static void ask_fresh(besom_filter *f, const uint64_t *hot, size_t n, size_t often,
+                      size_t queries) {
+  static uint64_t fresh = 1000000;
+  for (size_t i = 0; i < queries; i++) {
+    uint64_t key = i % often ? hot[i % n] : key_u64(NEGATIVES, fresh++);
+    if (besom_contains_u64(f, key)) assert_int_equal(besom_adapt_u64(f, key), BESOM_OK);
+  }
+}
+
 /*
- * In the published form, half of the expected rate is a reason to plan again, as one and a half of
- * it is. The rate is a tenth of the expected one.
+ * A rate that is far below the expected one is expected from then on, or planned for. So a rate
+ * that is ten times as high, and still below what was expected first, is noticed.
  */
 static void a_rate_that_is_too_low_is_noticed(void **state) {
   (void)state;
-  enum { HOT = 2000 };
+  enum { HOT = 2000, QUERIES = 600000 };
   stage s;
   uint64_t hot[HOT];
-  stage_open(&s, "negatives=40000,skew=75,lifetime=1000000,form=published", 12, 1);
-  for (size_t i = 0; i < HOT; i++) hot[i] = key_u64(MORE_MEMBERS, i);
-  for (size_t i = 0; i < 400000; i++) { /* nineteen of twenty queries are for the hot keys */
-    uint64_t key = i % 20 ? hot[i % HOT] : key_u64(NEGATIVES, i);
-    if (besom_contains_u64(s.f, key)) assert_int_equal(besom_adapt_u64(s.f, key), BESOM_OK);
-  }
+  stage_open(&s, "skew=75,negatives=40000,lifetime=1000000,form=published", 12, 1);
+  for (size_t k = 0; k < HOT; k++) hot[k] = key_u64(MORE_MEMBERS, k);
+  ask_fresh(s.f, hot, HOT, 40, QUERIES);
+  assert_true(stats_of(s.f).reserve_used == 1);
+  ask_fresh(s.f, hot, HOT, 4, QUERIES);
   assert_true(counter_of(s.f, "rebuilds") >= 1);
-  assert_int_equal(layers_of(s.f), 3);
   assert_holds(s.f, MEMBERS_OF);
   stage_close(&s);
 }
