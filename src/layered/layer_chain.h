@@ -14,8 +14,8 @@ struct layer_chain {
   unsigned n, max;
   /* The first layer sees the digest unchanged: saves work when it decides alone. */
   bool plain_first;
-  uint64_t
-      salt; /* added to the numbers of the other layers: with another one they err differently */
+  /* Added to the numbers of the other layers: with another one they err differently. */
+  uint64_t salt;
 };
 
 /*
