@@ -115,8 +115,8 @@ besom_status besom__yesno_build(besom_filter *f, const besom_config *config,
   if (config->value_bits) return BESOM_INVALID;
   a->no_capacity = config->no_capacity;
   a->reserve = config->reserve != 0 ? config->reserve : AQF_DEFAULT_RESERVE;
-  a->options.full_exceptions =
-      true; /* its seed is often public: an exception of 48 bits could be forged */
+  /* Its seed is often public: an exception of 48 bits could be forged. */
+  a->options.full_exceptions = true;
   besom_status status = besom__aqf_options(a, config->options, false);
   if (status != BESOM_OK) return status;
   struct digests members = {0}, others = {0};
