@@ -37,6 +37,7 @@ struct aqf_options {
   bool full_exceptions;    /* whole digests, instead of as many bits as the filter needs */
   bool forget;             /* at the limit: forget old exceptions, instead of refusing new ones */
   bool keep_tombstones;
+  bool published; /* the form of the paper: no exceptions for reports, which need the store */
 };
 
 struct aqf {

@@ -18,11 +18,12 @@ static besom_status read_option(struct aqf *a, const struct option *option, bool
   struct aqf_options *options = &a->options;
   const struct flag_option flags[] = {{"forget", "yes", "no", &options->forget},
                                       {"exceptions", "full", "short", &options->full_exceptions},
-                                      {"tombstones", "yes", "no", &options->keep_tombstones}};
+                                      {"tombstones", "yes", "no", &options->keep_tombstones},
+                                      {"form", "published", "default", &options->published}};
   if (besom__option_is(option, "isa"))
     return besom__isa_parse(option->value.data, option->value.len, &a->base.isa);
   if (!besom__option_is(option, "max_exceptions"))
-    return besom__option_flag(option, flags, tombstones ? 3 : 2);
+    return besom__option_flag(option, flags, tombstones ? 4 : 2);
   besom_status status = besom__option_number(option, &options->max_exceptions);
   bool in_range = options->max_exceptions && options->max_exceptions <= MOST_EXCEPTIONS;
   return status == BESOM_OK && !in_range ? BESOM_BAD_OPTION : status;
@@ -136,6 +137,7 @@ besom_status besom__aqf_adapt(besom_filter *f, besom_digest d) {
   bool known = besom__exceptions_has(&a->exceptions, d);
   if (!known && !besom__aqf_contains(f, d)) return BESOM_OK;
   if (!known && a->reverse.digest_of) return adapt_by_keys(a, d);
+  if (a->options.published) return BESOM_NEEDS_STORE;
   return besom__aqf_add_exception(a, d, besom__aqf_exception_length(a, d), false);
 }
 

@@ -209,6 +209,7 @@ static besom_status adapt(besom_filter *f, besom_digest d) {
   besom_filter *view = besom__view_begin(&c, f, quotient_of(a->sync, d), 0);
   bool known = is_exception(a, d), bound = a->reverse.digest_of;
   if (!known && !besom__aqf.contains(view, d)) return besom__view_end(&c, BESOM_OK);
+  if (!bound && a->options.published) return besom__view_end(&c, BESOM_NEEDS_STORE);
   return besom__view_end(&c, bound && !known ? adapt_by_keys(&c, d) : add_exception(&c, d, false));
 }
 

@@ -95,7 +95,8 @@ void besom__aqf_save(const besom_filter *f, struct sections_out *out) {
   besom__write_double(&out->parameters, a->reserve);
   besom__write_u64(&out->parameters, a->counters.slots);
   besom__write_u64(&out->parameters, a->base.table.extended);
-  besom__write_u64(&out->parameters, a->options.keep_tombstones);
+  besom__write_u64(&out->parameters,
+                   a->options.keep_tombstones | (uint64_t)a->options.published << 1);
   besom__write_u64(&out->parameters, a->counters.tombstones);
   besom__write_u64(&out->parameters, a->no_capacity);
   save_exceptions(a, out);
@@ -117,13 +118,14 @@ besom_status besom__aqf_load(besom_filter *f, struct sections_in *in) {
   a->reserve = besom__read_double(&in->parameters);
   a->counters.slots = besom__read_u64(&in->parameters);
   a->base.table.extended = besom__read_u64(&in->parameters);
-  uint64_t keep = besom__read_u64(&in->parameters);
-  a->options.keep_tombstones = keep;
+  uint64_t form = besom__read_u64(&in->parameters);
+  a->options.keep_tombstones = form & 1;
+  a->options.published = form & 2;
   a->counters.tombstones = besom__read_u64(&in->parameters);
   a->no_capacity = besom__read_u64(&in->parameters);
   bool sound = a->base.table.has_heads && a->base.table.width >= AQF_MIN_WIDTH && a->reserve > 0 &&
                a->reserve <= 0.5 && a->counters.slots <= a->base.table.used &&
-               a->counters.tombstones <= a->base.table.extended && keep <= 1 &&
+               a->counters.tombstones <= a->base.table.extended && form <= 3 &&
                has_its_capacity(f) && a->no_capacity <= MAX_CAPACITY;
   status = sound ? load_exceptions(f, in) : BESOM_CORRUPT;
   if (status != BESOM_OK) besom__aqf_destroy(f);

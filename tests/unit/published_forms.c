@@ -119,6 +119,38 @@ static void a_file_keeps_the_form(void **state) {
   }
 }
 
+/* An aqf without a store refuses reports; with one it extends fingerprints. */
+static void an_aqf_needs_its_store(void **state) {
+  (void)state;
+  static const unsigned flags[] = {0, BESOM_CONCURRENT};
+  for (size_t i = 0; i < 2; i++) {
+    besom_config config = {.kind = "aqf",
+                           .slots = 100,
+                           .width = 4,
+                           .seed = seed,
+                           .options = "form=published",
+                           .flags = flags[i]};
+    besom_filter *f;
+    assert_int_equal(besom_create(&config, &f), BESOM_OK);
+    for (uint64_t k = 0; k < 50; k++) assert_int_equal(besom_insert_u64(f, k), BESOM_OK);
+    uint64_t key = 50;
+    while (!besom_contains_u64(f, key)) key++;
+    assert_int_equal(besom_adapt_u64(f, key), BESOM_NEEDS_STORE);
+    assert_int_equal(counter_of(f, "exceptions"), 0);
+    besom_free(f);
+  }
+  subject s;
+  subject_open(&s, "aqf", 100, 4, "form=published");
+  save_and_load(&s);
+  bind_filter(&s);
+  assert_int_equal(besom_bind(s.f, NULL), BESOM_OK);
+  assert_int_equal(besom_insert_u64(s.f, 1), BESOM_OK);
+  uint64_t key = 2;
+  while (!besom_contains_u64(s.f, key)) key++;
+  assert_int_equal(besom_adapt_u64(s.f, key), BESOM_NEEDS_STORE);
+  subject_close(&s);
+}
+
 /* Without a guard, a spent budget is RESERVE_FULL: no round begins. */
 static void a_spent_budget_is_reported(void **state) {
   (void)state;
@@ -169,6 +201,7 @@ int main(void) {
       cmocka_unit_test(repeated_reports_fix_a_key),
       cmocka_unit_test(a_full_block_keeps_only_the_fix),
       cmocka_unit_test(a_file_keeps_the_form),
+      cmocka_unit_test(an_aqf_needs_its_store),
       cmocka_unit_test(a_spent_budget_is_reported),
       cmocka_unit_test(a_guard_begins_rounds_by_rekeying),
   };
