@@ -13,23 +13,16 @@ cp /usr/include/xxhash.h include/
 
 # build NAME COMPILER: the library and learned.c as one static program.
 build() {
-  local compiler=$2 objects=() file name flags
-  mkdir -p "$1"
-  while read -r file; do
-    flags=()
-    case $file in
-    */lmdb.c | */rocksdb.c | */redis.c) continue ;;
-    */table_ops*.c | */table_slots*.c | */quotient_calls.c | */blocked_ops.c) flags=(-DBESOM_ISA=portable) ;;
-    esac
-    name=$1/$(basename "$file" .c).o
-    objects+=("$name")
-    echo "$compiler -std=gnu11 -O1 ${flags[*]} -Iinclude -I$source/include -I$source/src -c $file -o $name"
-  done < <(find "$source/src" -name '*.c') | xargs -P "$(nproc)" -I{} sh -c '{}'
-  "$compiler" -std=c11 -O1 -static -I"$source/include" "$source/tests/files/learned.c" "$1"/*.o -lm \
+  cmake -S "$source" -B "$1" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-O1 -DCMAKE_C_COMPILER="$2" \
+    -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR="$1" -DXXHASH_INCLUDE_DIR="$PWD/include" \
+    -DBESOM_BENCH=OFF -DBESOM_CLI=OFF -DBESOM_REDIS=OFF -DBESOM_SQLITE=OFF -DBESOM_EXAMPLES=OFF >/dev/null
+  cmake --build "$1" --target besom_static -j "$(nproc)" >/dev/null
+  "$2" -std=c11 -O1 -static -I"$source/include" "$source/tests/files/learned.c" "$1/libbesom.a" -lm \
     -o "$1/learned"
 }
 
-build native "${CC:-cc}"
+build "$(uname -m)" "${CC:-cc}"
+ln -sfn "$(uname -m)" native
 native/learned native/saved
 for machine in s390x aarch64; do
   build "$machine" "$machine-linux-gnu-gcc"
