@@ -47,6 +47,7 @@ const claim *const claims[] = {
     &store_rocksdb_claim,
     &threads_claim,
     &throughput_claim,
+    &tombstones_claim,
     &traces_claim,
     &workloads_claim,
     &zipf_claim,

@@ -102,6 +102,7 @@ extern const claim store_puts_claim;
 extern const claim store_rocksdb_claim;
 extern const claim threads_claim;
 extern const claim throughput_claim;
+extern const claim tombstones_claim;
 extern const claim traces_claim;
 extern const claim workloads_claim;
 extern const claim zipf_claim;

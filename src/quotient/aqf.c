@@ -277,13 +277,12 @@ static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n
 
 /*
  * Turns the fingerprint into a tombstone. Returns false if tombstones are off, if there is no
- * extension to keep, or if the reserve has no space. Never in front of a store: a key that is
- * stored again goes to the end of its bucket.
+ * extension to keep, or if the reserve has no space.
  */
 static bool leave_tombstone(struct aqf *a, const struct fingerprint *fp) {
   struct fingerprint tombstone = *fp;
   tombstone.count = tombstone.value = 0;
-  if (!a->options.keep_tombstones || !fp->extension_bits || a->reverse.digest_of) return false;
+  if (!a->options.keep_tombstones || !fp->extension_bits) return false;
   return besom__aqf_rewrite_in_reserve(a, fp, &tombstone) == BESOM_OK;
 }
 
@@ -377,6 +376,21 @@ besom_status besom__aqf_matches(const besom_filter *f, besom_digest d, besom_mat
   return BESOM_OK;
 }
 
+/*
+ * The fingerprint of a key that was just appended takes over the extension of the longest tombstone
+ * that is a prefix of its digest. A store needs the key at the end of its bucket, so the tombstone
+ * itself cannot be revived.
+ */
+static void inherit_tombstone(struct aqf *a, besom_digest d) {
+  struct fingerprint tombstone;
+  if (!a->counters.tombstones || !besom__find_tombstone(&a->base.table, d, &tombstone)) return;
+  besom__aqf_delete(a, &tombstone);
+  struct fingerprint fp = besom__aqf_last_of_run(a, d), extended = fp;
+  extended.extension = tombstone.extension;
+  extended.extension_bits = tombstone.extension_bits;
+  (void)besom__aqf_rewrite(a, &fp, &extended); /* without space it stays short: no key is lost */
+}
+
 static besom_status insert_at(besom_filter *f, besom_digest d, uint64_t value, besom_match *match) {
   struct aqf *a = aqf(f);
   struct qtable *t = &a->base.table;
@@ -385,6 +399,7 @@ static besom_status insert_at(besom_filter *f, besom_digest d, uint64_t value, b
   if (status != BESOM_OK) return status;
   struct fingerprint fp = besom__aqf_last_of_run(a, d);
   put_value(t, fp.position, value);
+  inherit_tombstone(a, d);
   uint64_t last, equal = t->ops->find(t, fp.quotient, fp.remainder, &last);
   *match = (besom_match){bucket_of(t, fp.quotient, fp.remainder), (uint32_t)(equal - 1)};
   if (a->counters.tombstones) match->rank = besom__last_rank(t, fp.quotient, fp.remainder);
@@ -396,7 +411,7 @@ static besom_status insert_at(besom_filter *f, besom_digest d, uint64_t value, b
 static besom_status remove_at(besom_filter *f, besom_match match) {
   struct fingerprint fp;
   if (!besom__locate_match(&quotient_filter(f)->table, match, &fp)) return BESOM_NOT_FOUND;
-  besom__aqf_delete(aqf(f), &fp);
+  if (!leave_tombstone(aqf(f), &fp)) besom__aqf_delete(aqf(f), &fp);
   f->items -= fp.count;
   return BESOM_OK;
 }

@@ -170,7 +170,9 @@ static besom_status remove_at(besom_filter *f, besom_match match) {
   struct change c;
   uint64_t quotient;
   if (!quotient_of_match(f, match, &quotient)) return BESOM_NOT_FOUND;
-  besom_filter *view = besom__view_begin(&c, f, quotient, 0);
+  bool keep = aqf(f)->options.keep_tombstones;
+  besom_filter *view = besom__view_begin(&c, f, quotient, keep ? 2 : 0);
+  if (keep) besom__take_reserve(&c);
   return besom__view_end(&c, besom__aqf.remove_at(view, match));
 }
 

@@ -42,6 +42,7 @@ size_t besom__qtable_bytes(const struct qtable_shape *shape) {
 /*
  * The operations: one object per instruction set and width (table_ops.c, CMakeLists.txt). Portable
  * code exists for any width only. docs/benchmarks.md ("Specialised widths") has the measurements.
+ * BESOM_FEW_WIDTHS: builds with sanitizers have one of the widths only, which is compiled sooner.
  */
 extern const struct qtable_ops besom__qtable_ops_portable_any;
 
@@ -54,16 +55,18 @@ extern const struct qtable_ops besom__qtable_ops_avx2_any, besom__qtable_ops_avx
 
 static const struct qtable_ops *avx2_ops(unsigned width) {
   switch (width) {
-  case 7:
-    return &besom__qtable_ops_avx2_7;
   case 8:
     return &besom__qtable_ops_avx2_8;
+#ifndef BESOM_FEW_WIDTHS
+  case 7:
+    return &besom__qtable_ops_avx2_7;
   case 10:
     return &besom__qtable_ops_avx2_10;
   case 14:
     return &besom__qtable_ops_avx2_14;
   case 16:
     return &besom__qtable_ops_avx2_16;
+#endif
   default:
     return &besom__qtable_ops_avx2_any;
   }
@@ -71,16 +74,18 @@ static const struct qtable_ops *avx2_ops(unsigned width) {
 
 static const struct qtable_ops *avx512_ops(unsigned width) {
   switch (width) {
-  case 7:
-    return &besom__qtable_ops_avx512_7;
   case 8:
     return &besom__qtable_ops_avx512_8;
+#ifndef BESOM_FEW_WIDTHS
+  case 7:
+    return &besom__qtable_ops_avx512_7;
   case 10:
     return &besom__qtable_ops_avx512_10;
   case 14:
     return &besom__qtable_ops_avx512_14;
   case 16:
     return &besom__qtable_ops_avx512_16;
+#endif
   default:
     return &besom__qtable_ops_avx512_any;
   }

@@ -96,6 +96,7 @@ static void for_each_guard(void (*law)(const guard_setup *setup)) {
       guard_setup setup =
           small_guard(besom_kinds(i)->name, variant % 2 ? BESOM_LAYOUT_SPLIT : BESOM_LAYOUT_MERGED);
       setup.guard.durability = (besom_durability)(variant / 2);
+      if (!strcmp(setup.filter.kind, "aqf") && variant > 1) setup.filter.options = "tombstones=yes";
       law(&setup);
     }
   assert_true(kinds >= 6 * 4);
