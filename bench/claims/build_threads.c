@@ -19,7 +19,7 @@ static const char *const kinds[] = {"qf", "aqf", "taf"};
 
 typedef enum method { BATCHES, BUILD, BUILD_BY_TWO, TWO_BUILDS, METHODS } method;
 
-static const char *const names[METHODS] = {"insert in batches", "build", "build, 2 threads",
+static const char *const names[METHODS] = {"insert in batches", "build", "build with 2 threads",
                                            "two builds at once"};
 
 /* The share of the time of inserting in batches that a build may take: by sorting, at most 0.8. */
