@@ -39,7 +39,7 @@ test-sqlite: ## test the extension for SQLite: a minute after `make test`
 	@[ ! -e build/asan/CMakeCache.txt ] || { cmake --build build/asan -j$(JOBS) --target sqlite_programs && \
 	  ctest --test-dir build/asan -j$(JOBS) --output-on-failure --no-tests=error -L sqlite; }
 
-cross: ## saved filters are the same bytes on s390x and aarch64, under qemu: half a minute
+cross: ## saved filters are the same bytes on s390x and aarch64, under qemu: a minute
 	@scripts/setup.sh cross
 	tests/files/run.sh . build/cross
 
