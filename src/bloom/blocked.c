@@ -68,18 +68,6 @@ static besom_status make_lines(besom_filter *f, struct blocked geometry, enum is
   return BESOM_OK;
 }
 
-static besom_status read_options(const char *text, enum isa *isa) {
-  struct option option;
-  besom_status status;
-  *isa = besom__isa_best();
-  while ((status = besom__option_next(&text, &option)) == BESOM_OK) {
-    if (!besom__option_is(&option, "isa")) return BESOM_BAD_OPTION;
-    status = besom__isa_parse(option.value.data, option.value.len, isa);
-    if (status != BESOM_OK) return status;
-  }
-  return status == BESOM_END ? BESOM_OK : status;
-}
-
 /* The geometry for a target false-positive rate, or for a budget of bits per key. */
 static besom_status plan(const besom_config *config, double keys, struct blocked_geometry *shape) {
   double rate = config->fpr != 0 ? config->fpr : DEFAULT_FPR;
@@ -99,7 +87,7 @@ static besom_status plan(const besom_config *config, double keys, struct blocked
 static besom_status create(besom_filter *f, const besom_config *config) {
   enum isa isa;
   struct blocked_geometry shape;
-  besom_status status = read_options(config->options, &isa);
+  besom_status status = besom__options_isa(config->options, &isa, NULL, 0);
   if (status != BESOM_OK) return status;
   if (config->slots || config->value_bits || config->reserve != 0) return BESOM_INVALID;
   f->capacity = config->max_capacity > config->capacity ? config->max_capacity : config->capacity;

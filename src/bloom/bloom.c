@@ -107,21 +107,9 @@ static besom_status make_words(besom_filter *f, struct bloom_bits geometry, enum
   return BESOM_OK;
 }
 
-static besom_status read_options(const char *text, enum isa *isa) {
-  struct option option;
-  besom_status status;
-  *isa = besom__isa_best();
-  while ((status = besom__option_next(&text, &option)) == BESOM_OK) {
-    if (!besom__option_is(&option, "isa")) return BESOM_BAD_OPTION;
-    status = besom__isa_parse(option.value.data, option.value.len, isa);
-    if (status != BESOM_OK) return status;
-  }
-  return status == BESOM_END ? BESOM_OK : status;
-}
-
 static besom_status create(besom_filter *f, const besom_config *config) {
   enum isa isa;
-  besom_status status = read_options(config->options, &isa);
+  besom_status status = besom__options_isa(config->options, &isa, NULL, 0);
   if (status != BESOM_OK) return status;
   if (config->slots || config->value_bits || config->reserve != 0) return BESOM_INVALID;
   uint64_t most = config->max_capacity > config->capacity ? config->max_capacity : config->capacity;

@@ -144,20 +144,8 @@ static besom_status build_of(besom_filter *f, struct digests *d) {
   return status == BESOM_END ? BESOM_FULL : status;
 }
 
-static besom_status read_options(const char *text, enum isa *isa) {
-  struct option option;
-  besom_status status;
-  *isa = besom__isa_best();
-  while ((status = besom__option_next(&text, &option)) == BESOM_OK) {
-    if (!besom__option_is(&option, "isa")) return BESOM_BAD_OPTION;
-    status = besom__isa_parse(option.value.data, option.value.len, isa);
-    if (status != BESOM_OK) return status;
-  }
-  return status == BESOM_END ? BESOM_OK : status;
-}
-
 static besom_status read_config(besom_filter *f, const besom_config *config, enum isa *isa) {
-  besom_status status = read_options(config->options, isa);
+  besom_status status = besom__options_isa(config->options, isa, NULL, 0);
   if (status != BESOM_OK) return status;
   uint32_t width = width_for(config);
   fuse(f)->cells = (struct fuse_cells){.mask = bits_below(width), .width = width};

@@ -94,30 +94,28 @@ ALWAYS_INLINE void hash_batch(const struct fuse_cells *x, const besom_digest *d,
   for (size_t i = 0; i < n; i++) fetch(x, hashes[i]);
 }
 
-static void contains_many_8(const struct fuse_cells *cells, const besom_digest *d, size_t n,
-                            uint64_t *bitmap) {
+ALWAYS_INLINE void contains_batches(const struct fuse_cells *cells, const besom_digest *d, size_t n,
+                                    uint64_t *bitmap, bool bytes) {
   const struct fuse_cells x = *cells;
   uint64_t hashes[BATCH];
   for (size_t i = 0; i < n; i += BATCH) {
     size_t some = n - i < BATCH ? n - i : BATCH;
     uint64_t word = 0;
     hash_batch(&x, d + i, some, hashes);
-    for (size_t j = 0; j < some; j++) word |= (uint64_t)has_8(&x, hashes[j]) << j;
+    for (size_t j = 0; j < some; j++)
+      word |= (uint64_t)(bytes ? has_8(&x, hashes[j]) : has(&x, hashes[j])) << j;
     bitmap[i / BATCH] = word;
   }
 }
 
+static void contains_many_8(const struct fuse_cells *cells, const besom_digest *d, size_t n,
+                            uint64_t *bitmap) {
+  contains_batches(cells, d, n, bitmap, true);
+}
+
 static void contains_many_any(const struct fuse_cells *cells, const besom_digest *d, size_t n,
                               uint64_t *bitmap) {
-  const struct fuse_cells x = *cells;
-  uint64_t hashes[BATCH];
-  for (size_t i = 0; i < n; i += BATCH) {
-    size_t some = n - i < BATCH ? n - i : BATCH;
-    uint64_t word = 0;
-    hash_batch(&x, d + i, some, hashes);
-    for (size_t j = 0; j < some; j++) word |= (uint64_t)has(&x, hashes[j]) << j;
-    bitmap[i / BATCH] = word;
-  }
+  contains_batches(cells, d, n, bitmap, false);
 }
 
 /* ------------------------------------------------------------------ by width and seed */

@@ -36,6 +36,21 @@ besom_status besom__option_flag(const struct option *option, const struct flag_o
   return BESOM_BAD_OPTION;
 }
 
+besom_status besom__options_isa(const char *text, enum isa *isa, const struct flag_option *flags,
+                                size_t n) {
+  struct option option;
+  besom_status status;
+  *isa = besom__isa_best();
+  while ((status = besom__option_next(&text, &option)) == BESOM_OK) {
+    if (besom__option_is(&option, "isa"))
+      status = besom__isa_parse(option.value.data, option.value.len, isa);
+    else
+      status = besom__option_flag(&option, flags, n);
+    if (status != BESOM_OK) return status;
+  }
+  return status == BESOM_END ? BESOM_OK : status;
+}
+
 besom_status besom__option_number(const struct option *option, uint64_t *out) {
   const char *digits = option->value.data;
   *out = 0;

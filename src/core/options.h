@@ -2,7 +2,7 @@
 #ifndef BESOM_CORE_OPTIONS_H
 #define BESOM_CORE_OPTIONS_H
 
-#include "besom.h"
+#include "core/cpu.h"
 
 struct option {
   besom_bytes name, value;
@@ -26,6 +26,13 @@ struct flag_option {
 
 /* Sets the flag of the option's name. Errors: BAD_OPTION (no such name, or another value). */
 besom_status besom__option_flag(const struct option *option, const struct flag_option *flags,
+                                size_t n);
+
+/*
+ * Reads all options of a kind that has the option isa and n flags. *isa: the best one by default.
+ * Errors: BAD_OPTION.
+ */
+besom_status besom__options_isa(const char *text, enum isa *isa, const struct flag_option *flags,
                                 size_t n);
 
 /* The value as a decimal number. Errors: BAD_OPTION (not only digits, or too large). */

@@ -45,22 +45,10 @@ static besom_status ready(besom_filter *f, besom_status status,
   return BESOM_OK;
 }
 
-static besom_status read_options(const char *text, enum isa *isa) {
-  struct option option;
-  besom_status status;
-  *isa = besom__isa_best();
-  while ((status = besom__option_next(&text, &option)) == BESOM_OK) {
-    if (!besom__option_is(&option, "isa")) return BESOM_BAD_OPTION;
-    status = besom__isa_parse(option.value.data, option.value.len, isa);
-    if (status != BESOM_OK) return status;
-  }
-  return status == BESOM_END ? BESOM_OK : status;
-}
-
 besom_status besom__partial_key_create(besom_filter *f, const besom_config *config,
                                        const struct partial_key_policy *policy) {
   enum isa isa;
-  besom_status status = read_options(config->options, &isa);
+  besom_status status = besom__options_isa(config->options, &isa, NULL, 0);
   if (status != BESOM_OK) return status;
   status = besom__cuckoo_create(f, &layout, config, 0, &partial_key(f)->table);
   return ready(f, status, policy, isa);

@@ -3,6 +3,7 @@
  * One remainder per key and nothing else: the baseline for every adaptive kind on the same table.
  */
 #include "core/address.h"
+#include "core/options.h"
 #include "quotient/quotient_calls.h"
 #include "quotient/quotient_filter.h"
 
@@ -12,8 +13,7 @@ static besom_status create(besom_filter *f, const besom_config *config) {
   struct qtable_shape shape = {.heads = true};
   if (config->value_bits || config->reserve != 0) return BESOM_INVALID;
   struct flag_option heads = {"heads", "yes", "no", &shape.heads};
-  besom_status status =
-      besom__quotient_options(config->options, &quotient_filter(f)->isa, &heads, 1);
+  besom_status status = besom__options_isa(config->options, &quotient_filter(f)->isa, &heads, 1);
   if (status == BESOM_OK)
     status = besom__counting_geometry(config, sizeof(struct quotient_filter), 0, false, &shape,
                                       &quotient_filter(f)->repeats);

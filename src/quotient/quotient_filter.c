@@ -2,26 +2,10 @@
 
 #include "core/address.h"
 #include "core/memory.h"
-#include "core/options.h"
 #include "core/sort.h"
 #include "quotient/multislot.h"
 #include "quotient/quotient_calls.h"
 #include "quotient/quotient_diff.h"
-
-besom_status besom__quotient_options(const char *text, enum isa *isa,
-                                     const struct flag_option *flags, size_t n) {
-  struct option option;
-  besom_status status;
-  *isa = besom__isa_best();
-  while ((status = besom__option_next(&text, &option)) == BESOM_OK) {
-    if (besom__option_is(&option, "isa"))
-      status = besom__isa_parse(option.value.data, option.value.len, isa);
-    else
-      status = besom__option_flag(&option, flags, n);
-    if (status != BESOM_OK) return status;
-  }
-  return status == BESOM_END ? BESOM_OK : status;
-}
 
 struct qtable_shape besom__quotient_shape(const struct qtable *t) {
   return (struct qtable_shape){.slots = t->slots,

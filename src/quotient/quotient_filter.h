@@ -5,7 +5,6 @@
 #ifndef BESOM_QUOTIENT_QUOTIENT_FILTER_H
 #define BESOM_QUOTIENT_QUOTIENT_FILTER_H
 
-#include "core/options.h"
 #include "filter.h"
 #include "quotient/quotient_geometry.h"
 #include "quotient/table_resize.h"
@@ -27,13 +26,6 @@ static inline struct quotient_filter *quotient_filter(besom_filter *f) {
 static inline const struct quotient_filter *const_quotient_filter(const besom_filter *f) {
   return (const struct quotient_filter *)f;
 }
-
-/*
- * Reads the options of a quotient kind: isa, and n flags of the kind's own. Returns BAD_OPTION for
- * any other.
- */
-besom_status besom__quotient_options(const char *text, enum isa *isa,
-                                     const struct flag_option *flags, size_t n);
 
 struct qtable_shape besom__quotient_shape(const struct qtable *t);
 

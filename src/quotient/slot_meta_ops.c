@@ -1,6 +1,7 @@
 /*
  * The operations of exaf, broom, taf and utaf (slot_meta.h). Without metadata they are those of qf.
  */
+#include "core/options.h"
 #include "quotient/slot_meta.h"
 
 #include "quotient/walk.h"
@@ -30,7 +31,7 @@ besom_status besom__meta_filter_create(besom_filter *f, const besom_config *conf
   struct flag_option flags[] = {{"heads", "yes", "no", &shape.heads},
                                 {"form", "published", "default", &published}};
   if (config->value_bits) return BESOM_INVALID;
-  besom_status status = besom__quotient_options(config->options, &x->base.isa, flags, 2);
+  besom_status status = besom__options_isa(config->options, &x->base.isa, flags, 2);
   if (status == BESOM_OK)
     status = besom__quotient_geometry(config, sizeof(struct meta_filter), 0, &shape);
   if (status != BESOM_OK) return status;

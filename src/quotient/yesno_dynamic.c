@@ -12,6 +12,7 @@
  * no key.
  */
 #include "core/address.h"
+#include "core/options.h"
 #include "quotient/aqf.h"
 #include "quotient/match.h"
 #include "quotient/walk.h"
@@ -266,7 +267,7 @@ static besom_status remove_key(besom_filter *f, besom_digest d) {
 /* ------------------------------------------------------------------ creating */
 
 static besom_status create(besom_filter *f, const besom_config *config) {
-  besom_status status = besom__quotient_options(config->options, &quotient_filter(f)->isa, NULL, 0);
+  besom_status status = besom__options_isa(config->options, &quotient_filter(f)->isa, NULL, 0);
   return status == BESOM_OK ? besom__aqf_make(f, config, TAGS) : status;
 }
 
