@@ -285,10 +285,9 @@ static int scan(const char *directory) {
 }
 
 static int print_json(const besom_guard_statistics *stats) {
-  enum { MAX_OFFENDERS = 16 }; /* of besom_guard_offenders */
-  besom_offender offenders[MAX_OFFENDERS];
+  besom_offender offenders[BESOM_OFFENDERS];
   size_t n;
-  check(besom_guard_offenders(guard, offenders, MAX_OFFENDERS, &n), "statistics");
+  check(besom_guard_offenders(guard, offenders, BESOM_OFFENDERS, &n), "statistics");
   guard_json_print(stdout, stats, offenders, n);
   putchar('\n');
   return 0;
@@ -313,7 +312,9 @@ static int print_stats(const char *directory) {
          (unsigned long long)counter_of(besom_guard_filter(guard), "extended"));
   printf("reserve used     %.1f %%\n", 100 * s.reserve_used);
   printf("migrating        %s\n", s.migrating ? "yes: to a larger filter or a new seed" : "no");
-  printf("filter from      %s\n", s.rebuilt ? "the stored keys" : "the checkpoint");
+  printf("filter from      %s\n", s.rebuilt ? "the stored keys"
+                                  : s.keys  ? "the checkpoint"
+                                            : "nothing: it is new");
   return 0;
 }
 

@@ -279,7 +279,7 @@ typedef struct besom_guard_statistics {
   uint64_t steps, step_items;        /* migration steps; entries migrated */
   uint64_t largest_step;             /* most entries migrated by one step */
   uint64_t failed_steps;             /* of those done by puts and gets */
-  uint64_t rebuilt;                  /* 1: open rebuilt the filter by a scan; 0: it loaded it */
+  uint64_t rebuilt; /* 1: open rebuilt the filter by a scan; 0: it loaded it, or made it */
 
   uint64_t keys;         /* now in the database */
   uint64_t filter_bytes; /* memory of the filter; of both during a migration */
@@ -298,7 +298,8 @@ static inline besom_status besom_guard_stats(const besom_guard *g, besom_guard_s
   return besom_guard_stats_sized(g, stats, sizeof *stats);
 }
 
-/* A key that was often a false positive: at most count times, at least count - error times. */
+/* A key that was a false positive: at most count times, at least count - error times. */
+#define BESOM_OFFENDERS 16
 #define BESOM_OFFENDER_BYTES 32
 typedef struct besom_offender {
   uint64_t count, error;
@@ -306,7 +307,10 @@ typedef struct besom_offender {
   uint8_t key[BESOM_OFFENDER_BYTES]; /* its first bytes */
 } besom_offender;
 
-/* Up to cap (at most 16 exist) offenders, the most frequent first; *n is their number. */
+/*
+ * Up to cap offenders, but no more than BESOM_OFFENDERS, ordered by count - error; *n is their
+ * number. A key that may have been one only once is listed only if its count is exact (error 0).
+ */
 BESOM_API besom_status besom_guard_offenders_sized(const besom_guard *g, besom_offender *out,
                                                    size_t stride, size_t cap, size_t *n);
 static inline besom_status besom_guard_offenders(const besom_guard *g, besom_offender *out,

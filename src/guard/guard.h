@@ -38,7 +38,7 @@ enum {
   ID_BYTES = 16,       /* of a store id and of an open id */
   OPTIONS_BYTES = 128, /* of config.options, including the final 0 */
   QUEUE_LENGTH = 1024, /* false positives that wait for the writer */
-  OFFENDERS = 16,      /* keys with a counter of their own */
+  OFFENDERS = 128,     /* keys with a counter of their own */
   WINDOW = 4096,       /* negative queries per window of the false-positive rate */
   GROUP_COMMIT_CHANGES = 4096, /* changes per group commit (BESOM_DURABLE_SYNC) */
   DEFAULT_STEP = 64,

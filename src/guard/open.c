@@ -94,7 +94,7 @@ static besom_status fill_filters(besom_guard *g, bool has_manifest,
   if (status == BESOM_OK && g->next.filter) status = besom__guard_refill(g, &g->next, progress);
   if (status == BESOM_OK) status = besom__no_list_restore(g, &g->current);
   if (status == BESOM_OK && g->next.filter) status = besom__no_list_restore(g, &g->next);
-  g->stats.rebuilt = 1;
+  g->stats.rebuilt = has_manifest || g->current.filter->items; /* not for a new store */
   return status;
 }
 

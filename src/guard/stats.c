@@ -59,8 +59,17 @@ besom_status besom_guard_stats_sized(const besom_guard *g, besom_guard_statistic
 
 /* ------------------------------------------------------------------ offenders */
 
+static uint64_t proven_count(const besom_offender *x) {
+  return x->count - x->error;
+}
+
+/* A key that took over another's counter, and was not a false positive since, proves nothing. */
+static bool is_offender(const besom_offender *x) {
+  return proven_count(x) > 1 || (x->count && !x->error);
+}
+
 static void insert_by_count(besom_offender *sorted, size_t n, const besom_offender *x) {
-  for (; n && sorted[n - 1].count < x->count; n--) sorted[n] = sorted[n - 1];
+  for (; n && proven_count(&sorted[n - 1]) < proven_count(x); n--) sorted[n] = sorted[n - 1];
   sorted[n] = *x;
 }
 
@@ -71,8 +80,9 @@ besom_status besom_guard_offenders_sized(const besom_guard *g, besom_offender *o
   size_t found = 0;
   lock_queue(g);
   for (size_t i = 0; i < OFFENDERS; i++)
-    if (g->offenders[i].api.count) insert_by_count(sorted, found++, &g->offenders[i].api);
+    if (is_offender(&g->offenders[i].api)) insert_by_count(sorted, found++, &g->offenders[i].api);
   unlock_queue(g);
+  if (found > BESOM_OFFENDERS) found = BESOM_OFFENDERS;
   *n = found < cap ? found : cap;
   for (size_t i = 0; i < *n; i++)
     besom_copy_struct((unsigned char *)out + i * stride, stride, &sorted[i], sizeof sorted[i]);

@@ -1,9 +1,10 @@
 /*
  * The operations of exaf, broom, taf and utaf (slot_meta.h). Without metadata they are those of qf.
  */
+#include <math.h>
+
 #include "core/options.h"
 #include "quotient/slot_meta.h"
-
 #include "quotient/walk.h"
 
 #define FETCH_AHEAD 16 /* keys of a batch */
@@ -524,6 +525,17 @@ besom_status besom__meta_filter_iter_next(const besom_filter *f, besom_iter *ite
   return BESOM_OK;
 }
 
+/*
+ * The reserve of these kinds is the room for metadata in each block. A block that is full drops its
+ * adaptations, and an adversary who has collected false positives can use them again. The reserve
+ * counts as used up when one block in 64 has done so: about two percent of all adaptations are lost
+ * then.
+ */
+static double reserve_used(const struct meta_filter *x) {
+  double limit = fmax(1, (double)x->base.table.slots / 64 / 64);
+  return fmin(1, (double)x->rebuilds / limit);
+}
+
 void besom__meta_filter_stats(const besom_filter *f, struct stats_out *out) {
   besom_statistics *s = &out->common;
   const struct meta_filter *x = const_meta_filter(f);
@@ -535,6 +547,7 @@ void besom__meta_filter_stats(const besom_filter *f, struct stats_out *out) {
   s->load_factor = (double)f->items / (double)t->slots;
   s->expected_fpr = besom__quotient_fpr(f->items, t->slots, t->width);
   s->fpr_at_capacity = besom__quotient_fpr(f->capacity, t->slots, t->width);
+  s->reserve_used = reserve_used(x);
   besom__add_counter(out, "extended", x->meta_slots);
   besom__add_counter(out, "rebuilds", x->rebuilds);
   besom__add_counter(out, "direct_corrections", x->corrections);
