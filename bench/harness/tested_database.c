@@ -52,8 +52,9 @@ static void open_guard(tested_database *f, const besom_config *config) {
   besom_guard_config wanted = {.filter = config,
                                .layout = f->config.layout,
                                .durability = f->config.durability,
-                               .grow_at = 1,
-                               .rekey_at = 2};
+                               .threads = f->config.live,
+                               .grow_at = f->config.live ? 0.9 : 1,
+                               .rekey_at = f->config.live ? 0.9 : 2};
   check(besom_guard_open(&wanted, f->store, &f->guard), "opening a guard with %s", config->kind);
 }
 

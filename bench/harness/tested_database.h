@@ -25,6 +25,7 @@ typedef struct database_config {
   uint64_t seed;      /* of the filter's hash; 0 for BENCH_SEED */
   /* get calls the guard, which also counts and tracks offenders, only after a yes */
   bool filter_first;
+  bool live; /* the guard has threads, and grows and rekeys by itself */
   besom_layout layout;
   besom_durability durability;
   besom_rocksdb_options rocksdb;
