@@ -24,7 +24,7 @@ static besom_guard *open_guard(const char *kind, const char *options, double res
                          .capacity = MEMBERS_STORED,
                          .fpr = 1.0 / 32,
                          .reserve = reserve};
-  besom_guard_config config = {.filter = &filter};
+  besom_guard_config config = {.filter = &filter, .rekey_at = 2};
   besom_store *store = NULL;
   besom_guard *g = NULL;
   assert_int_equal(besom_store_memory(NULL, &store), BESOM_OK);
@@ -126,8 +126,8 @@ static void selectors_that_only_go_up_do_not(void **state) {
 }
 
 /*
- * With more keys, the adversary causes one rebuild of a block after the other, and each undoes the
- * fixes of the last.
+ * With more keys, and without rekeys, the adversary causes one rebuild of a block after the other,
+ * and each undoes the fixes of the last.
  */
 static void full_blocks_do(void **state) {
   (void)state;
