@@ -70,13 +70,13 @@ typedef enum besom_adapt_policy {
 typedef enum besom_layout { BESOM_LAYOUT_MERGED = 0, BESOM_LAYOUT_SPLIT = 1 } besom_layout;
 
 /*
- * What a call that has returned promises (a Redis store: as far as its server does). PUT: every
- * put, delete and batch survives a power cut. BATCH: every batch survives a power cut. A single put
- * or delete survives the end of the process, and a power cut once a later batch or sync has
- * returned. SYNC: puts and deletes are gathered and written some thousand at a time; sync makes
- * them survive a power cut. A batch survives the end of the process. If a write fails, all changes
- * gathered since the last write are undone, and the next sync returns the failure. Over LMDB, SYNC
- * data may be damaged by a power cut: see docs/guard.md.
+ * What a call that has returned promises (a Redis store: as far as its server does). At every level
+ * a batch survives a power cut. PUT: so does every put and delete. BATCH: a single put or delete
+ * survives the end of the process, and a power cut once a later batch or sync has returned. SYNC:
+ * puts and deletes are gathered in memory and written durably some thousand at a time, and by sync,
+ * which makes them survive a power cut. If such a write fails, the gathered changes stay, and gets
+ * see them. Puts, deletes and batches are refused with the status of the failure until sync has
+ * written the changes. Only close and a crash can lose them.
  */
 typedef enum besom_durability {
   BESOM_DURABLE_PUT = 0,
@@ -90,13 +90,20 @@ typedef enum besom_durability {
  * threads     one writer, many readers.
  * step_items  entries that a put migrates while a migration runs; default 64. A longer list of one
  *             bucket is migrated whole.
+ * step_ns     nanoseconds after which a put stops migrating, but not before the first entry;
+ *             default 1,000,000 (1 ms); UINT64_MAX: no limit.
  * grow_at     load factor above which the filter migrates to one of twice the size and the same
  *             FPR; default 0.9; 1: never, a put is FULL then. Not before filter->capacity is
  *             reached. A full filter grows in any case.
  * rekey_at    share of the reserve in use from which on the filter is rekeyed, which frees the
- *             reserve; default 0.9; 1: when an adaptation finds no room; 2: never. If filter->slots
- *             is given, grow_at and rekey_at are "never" by default.
+ *             reserve and keeps the size; default 0.9; 1: when an adaptation finds no room; 2:
+ *             never. If filter->slots is given, grow_at and rekey_at are "never" by default.
  * progress    called while open reads all keys; may be NULL.
+ * max_filter_bytes
+ *             limit of the filter's memory, of both filters during a migration; default 0: none. A
+ *             growth or a rekey that would exceed it is not started (growths_refused,
+ *             rekeys_refused). A put is FULL when the filter is full and may not grow. The filter
+ *             that open makes is not limited.
  */
 typedef struct besom_guard_config {
   const besom_config *filter;
@@ -107,6 +114,8 @@ typedef struct besom_guard_config {
   uint64_t step_items;
   double grow_at, rekey_at;
   const besom_progress *progress;
+  uint64_t step_ns;
+  uint64_t max_filter_bytes;
 } besom_guard_config;
 
 /*
@@ -228,8 +237,8 @@ BESOM_API besom_status besom_guard_abort(besom_guard *g);
 
 /*
  * Makes everything that was put and deleted survive a power cut. If gathered changes
- * (BESOM_DURABLE_SYNC) were undone since the last sync because a write failed, returns that
- * failure, once. Errors: UNSUPPORTED, BUSY (a batch is open).
+ * (BESOM_DURABLE_SYNC) cannot be written, they stay, and sync can be repeated. Errors: UNSUPPORTED,
+ * BUSY (a batch is open).
  */
 BESOM_API besom_status besom_guard_sync(besom_guard *g);
 
@@ -237,16 +246,17 @@ BESOM_API besom_status besom_guard_sync(besom_guard *g);
 
 /*
  * Starts a migration to a new seed: what an adversary has learned is worthless, and the reserve is
- * empty again. Puts do the work, and gets that read the store if config.threads is false, or
- * besom_guard_step. Answers are exact all the time. Errors: BUSY (a migration runs, or a batch is
- * open), UNSUPPORTED (a store without transactions; kinds that move fingerprints), NO_MEMORY.
+ * empty again. Puts and besom_guard_step do the work; gets do none. Answers are exact all the time.
+ * Errors: BUSY (a migration runs, or a batch is open), UNSUPPORTED (a store without transactions;
+ * kinds that move fingerprints), NO_MEMORY (also: max_filter_bytes).
  */
 BESOM_API besom_status besom_guard_rekey(besom_guard *g);
 
 /*
- * Does what puts do besides: adapts to false positives that readers found, and migrates at most
- * max_items >= 1 entries in one transaction (a longer list of one bucket whole). *finished (may be
- * NULL): no migration runs any more.
+ * Does what puts do besides: adapts to false positives that readers found, starts a migration that
+ * is due, and migrates at most max_items >= 1 entries (a longer list of one bucket whole), some
+ * thousand per transaction. step_ns does not limit it. *finished (may be NULL): no migration runs
+ * any more.
  */
 BESOM_API besom_status besom_guard_step(besom_guard *g, uint64_t max_items, bool *finished);
 
@@ -278,7 +288,7 @@ typedef struct besom_guard_statistics {
   uint64_t rekeys, growths;          /* migrations started */
   uint64_t steps, step_items;        /* migration steps; entries migrated */
   uint64_t largest_step;             /* most entries migrated by one step */
-  uint64_t failed_steps;             /* of those done by puts and gets */
+  uint64_t failed_steps;             /* of those done by puts, deletes and batches */
   uint64_t rebuilt; /* 1: open rebuilt the filter by a scan; 0: it loaded it, or made it */
 
   uint64_t keys;         /* now in the database */
@@ -290,6 +300,11 @@ typedef struct besom_guard_statistics {
   double window_fpr;     /* in the last complete window of 4096 negative queries */
   double current_fpr;    /* in the window since */
   uint64_t no_keys;      /* now on the no list */
+
+  uint64_t growths_refused, rekeys_refused; /* not started because of max_filter_bytes */
+  uint64_t full_puts;                       /* puts that were FULL */
+  uint64_t unwritten;     /* changes and migrated entries that wait to be written: a batch, SYNC */
+  bool migration_pending; /* a migration runs or is due. Without puts, deletes or steps it waits */
 } besom_guard_statistics;
 
 BESOM_API besom_status besom_guard_stats_sized(const besom_guard *g, besom_guard_statistics *stats,

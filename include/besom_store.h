@@ -28,7 +28,8 @@
  * Threads
  *     operation                              may run beside
  *     append, replace, remove, begin,        nothing
- *     abort, table_put, table_remove, close
+ *     abort, table_put, table_remove, close,
+ *     set_savepoint, undo_to_savepoint
  *     get, scan, table_get, table_scan       each other, commit, sync
  *     commit, sync                           reads; one of them at a time
  *     stats, commit_number                   reads; not commit
@@ -87,7 +88,7 @@ typedef struct besom_store_statistics {
 /*
  * The operations of a store. size is sizeof(besom_store_ops); later versions append members. NULL
  * means "not offered". The operations up to close are required, except stats. Those from begin on
- * are required for a guard that outlives its process, except directory.
+ * are required for a guard that outlives its process, except directory and the savepoints.
  *
  * append         adds a record to the end of the list of at.bucket. at.rank is the length of that
  *                list: the filter knows it, so a store need not read before it writes. A store that
@@ -104,7 +105,8 @@ typedef struct besom_store_statistics {
  *                only by commit, all or none, even if the process is killed. Without begin each
  *                change is a transaction of its own. Errors: BUSY (one is open).
  * commit         ends it. durable: returns when it would survive a power cut; otherwise it survives
- *                the end of the process only. If it fails the transaction is still open: abort it.
+ *                the end of the process only. If it fails the transaction is still open and has
+ *                not changed: commit it again, or abort it.
  * abort          ends it and undoes its changes. Cannot fail.
  * sync           makes everything committed so far survive a power cut.
  * commit_number  of the last commit: changes with every commit that changed anything, never
@@ -113,6 +115,12 @@ typedef struct besom_store_statistics {
  *                the tables. Errors: NOT_FOUND (get, remove). scan visits keys >= from and < to in
  *                byte order; data NULL means no bound. Keys have 0 to 64 KiB.
  * directory      a directory of the store's own for the guard's checkpoint; NULL if it has none.
+ * set_savepoint  within a transaction: a state to return to. Replaces the one before. Errors:
+ *                INVALID (no transaction is open).
+ * undo_to_savepoint
+ *                undoes the changes of the transaction since its savepoint, which stays; also after
+ *                a failed commit. Cannot fail, and needs no memory. A guard over a store without
+ *                savepoints does not gather changes (BESOM_DURABLE_SYNC).
  *
  * Errors of all: IO, NO_MEMORY, READ_ONLY, DISK_FULL, INVALID (a key or value that is too long for
  * it).
@@ -139,6 +147,8 @@ typedef struct besom_store_ops {
   besom_status (*table_scan)(besom_store *store, besom_table table, besom_bytes from,
                              besom_bytes to, besom_table_visit visit, void *ctx);
   const char *(*directory)(const besom_store *store);
+  besom_status (*set_savepoint)(besom_store *store);
+  void (*undo_to_savepoint)(besom_store *store);
 } besom_store_ops;
 
 /* What every store begins with. */

@@ -41,9 +41,13 @@ static const member counts[] = {
     MEMBER(filter_bytes),
     MEMBER(store_bytes),
     MEMBER(no_keys),
+    MEMBER(growths_refused),
+    MEMBER(rekeys_refused),
+    MEMBER(full_puts),
+    MEMBER(unwritten),
 };
 
-static const member flags[] = {MEMBER(migrating)};
+static const member flags[] = {MEMBER(migrating), MEMBER(migration_pending)};
 
 static const member rates[] = {MEMBER(reserve_used), MEMBER(observed_fpr), MEMBER(window_fpr),
                                MEMBER(current_fpr)};

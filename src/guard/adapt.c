@@ -94,9 +94,9 @@ static besom_status adapt_false_matches(struct lookup *l) {
 static besom_status adapt_filter(struct lookup *l) {
   besom_guard *g = l->guard;
   if (moves_records(g) && g->transactional) {
-    besom_status status = besom__change_begin(g);
-    return status == BESOM_OK ? besom__change_end(g, adapt_false_matches(l), durable_work(g))
-                              : status;
+    besom_status status = besom__guard_flush_full(g);
+    if (status == BESOM_OK) status = besom__change_begin(g);
+    return status == BESOM_OK ? besom__change_end(g, adapt_false_matches(l), OF_GUARD) : status;
   }
   lock_write(g);
   besom_status status = adapt_false_matches(l);
@@ -104,9 +104,12 @@ static besom_status adapt_filter(struct lookup *l) {
   return status;
 }
 
+/* A record that cannot be moved (the disk is full) does not make the answer of a get wrong. */
 besom_status besom__guard_adapt(struct lookup *l) {
   struct false_positive fp = false_positive_of(l);
-  return record_false_positive(l->guard, &fp) ? adapt_filter(l) : BESOM_OK;
+  if (!record_false_positive(l->guard, &fp)) return BESOM_OK;
+  besom_status status = adapt_filter(l);
+  return moves_records(l->guard) && l->guard->transactional ? BESOM_OK : status;
 }
 
 /* ------------------------------------------------------------------ the queue to the writer */

@@ -91,7 +91,7 @@ static besom_status replace_record(besom_guard *g, const struct lookup *l,
 static besom_status replace_value(besom_guard *g, const struct lookup *l, besom_bytes value) {
   besom_record record = {*l->key, value};
   besom_status status = besom__change_begin(g);
-  return status == BESOM_OK ? besom__change_end(g, replace_record(g, l, &record), durable_change(g))
+  return status == BESOM_OK ? besom__change_end(g, replace_record(g, l, &record), OF_CALLER)
                             : status;
 }
 
@@ -104,8 +104,7 @@ static besom_status write_new(besom_guard *g, const besom_bytes *key, besom_byte
     status = new_key(g, key, &new);
     if (status != BESOM_OK) return status;
     status = besom__change_begin(g);
-    if (status == BESOM_OK)
-      status = besom__change_end(g, insert_new(g, &new, &record), durable_change(g));
+    if (status == BESOM_OK) status = besom__change_end(g, insert_new(g, &new, &record), OF_CALLER);
     besom__digest_list_free(&new.no);
     if (new.no_room) status = besom__migration_make_room(g);
   } while (new.no_room && status == BESOM_OK);
@@ -115,6 +114,7 @@ static besom_status write_new(besom_guard *g, const besom_bytes *key, besom_byte
 besom_status besom__guard_ready_to_change(besom_guard *g) {
   if (g->tx == TX_FAILED) return g->tx_error;
   besom_status status = besom__guard_resync(g);
+  if (status == BESOM_OK) status = besom__guard_flush_full(g);
   return status == BESOM_OK ? besom__guard_apply_queue(g) : status;
 }
 
@@ -126,15 +126,12 @@ static besom_status put(besom_guard *g, const besom_bytes *key, besom_bytes valu
   status = besom__lookup_key(&l, &g->stats.put_reads);
   if (status == BESOM_OK) status = l.found ? replace_value(g, &l, value) : write_new(g, key, value);
   besom__lookup_end(&l);
-  if (status == BESOM_OK) besom__migration_advance(g);
   return status;
 }
 
 static besom_status put_new(besom_guard *g, const besom_bytes *key, besom_bytes value) {
   besom_status status = besom__guard_ready_to_change(g);
-  if (status == BESOM_OK) status = write_new(g, key, value);
-  if (status == BESOM_OK) besom__migration_advance(g);
-  return status;
+  return status == BESOM_OK ? write_new(g, key, value) : status;
 }
 
 /* ------------------------------------------------------------------ delete */
@@ -156,29 +153,22 @@ static besom_status remove_record(besom_guard *g, const struct lookup *l) {
 }
 
 /* Changes the store first: a fingerprint without a record is harmless, a record without a
-   fingerprint is lost. A single delete is even committed before the fingerprint is removed. */
-static besom_status delete_found(besom_guard *g, const struct lookup *l) {
+   fingerprint is lost. */
+static besom_status remove_found(besom_guard *g, const struct lookup *l) {
   besom_filter *f = l->epoch->filter;
-  besom_status status = besom__change_begin(g);
-  if (status != BESOM_OK) return status;
-  bool commit_first = g->tx == TX_SINGLE && g->durability != BESOM_DURABLE_SYNC;
-  status = besom__undo_make_room(g, 1);
+  besom_status status = besom__undo_make_room(g, 1);
   if (status == BESOM_OK) status = prepare_remove(f, l->found_at);
   if (status == BESOM_OK) status = remove_record(g, l);
   besom__migration_list_changed(g, l->epoch, l->found_at.bucket);
-  if (status == BESOM_OK && !commit_first) {
-    status = besom_remove_at(f, &l->found_at);
-    besom__undo_add(g, f, l->found_at, true);
-  }
-  status = besom__change_end(g, status, durable_change(g));
   if (status != BESOM_OK) return status;
-  if (commit_first) {
-    lock_write(g);
-    besom_remove_at(f, &l->found_at);
-    unlock(g);
-  }
+  besom__undo_add(g, f, l->found_at, true);
   count(g, &g->stats.deletes, 1);
-  return BESOM_OK;
+  return besom_remove_at(f, &l->found_at);
+}
+
+static besom_status delete_found(besom_guard *g, const struct lookup *l) {
+  besom_status status = besom__change_begin(g);
+  return status == BESOM_OK ? besom__change_end(g, remove_found(g, l), OF_CALLER) : status;
 }
 
 static besom_status delete_key(besom_guard *g, const besom_bytes *key) {
@@ -189,7 +179,6 @@ static besom_status delete_key(besom_guard *g, const besom_bytes *key) {
   status = besom__lookup_lists(&l, &g->stats.delete_reads);
   if (status == BESOM_OK) status = l.found ? delete_found(g, &l) : BESOM_NOT_FOUND;
   besom__lookup_end(&l);
-  if (status == BESOM_OK) besom__migration_advance(g);
   return status;
 }
 

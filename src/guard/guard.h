@@ -4,8 +4,11 @@
  * lookup.c         get: query the filter, read the store, compare the keys
  * adapt.c          false positives: counting, adapting the filter, the queue from readers to writer
  * change.c         put and delete
- * transaction.c    commit, abort, rollback; the undo log that makes the filter follow the store
+ * transaction.c    commit, abort, rollback, savepoints, group commits
+ * undo_log.c       how the filter follows when the store drops changes
  * migration.c      growing and rekeying: moving records from one epoch to the next in steps
+ * migration_policy.c   when a migration starts, and who does its steps
+ * read_ahead.c     copies of the lists that migrate next
  * no_list.c        keys that are certainly absent and never cost a read
  * reverse_map.c    the reverse map (fingerprint to stored key) that the filter is bound to
  * open.c           open and close
@@ -18,9 +21,7 @@
  * Split: the bucket lists hold the keys only, and the table KEYS holds keys and values.
  *
  * Invariant. Filter and store change together: for every bucket, fingerprint i of the filter
- * belongs to record i of the store's list whenever another thread may look. There is one exception:
- * while a delete is being committed, the list is already one record shorter. So a reader compares
- * all records of a list, not only those at the matched ranks.
+ * belongs to record i of the store's list whenever another thread may look.
  */
 #ifndef BESOM_GUARD_GUARD_H
 #define BESOM_GUARD_GUARD_H
@@ -40,9 +41,13 @@ enum {
   QUEUE_LENGTH = 1024, /* false positives that wait for the writer */
   OFFENDERS = 128,     /* keys with a counter of their own */
   WINDOW = 4096,       /* negative queries per window of the false-positive rate */
-  GROUP_COMMIT_CHANGES = 4096, /* changes per group commit (BESOM_DURABLE_SYNC) */
+  GROUP_COMMIT_CHANGES = 4096, /* changes and migrated records that are committed together */
   DEFAULT_STEP = 64,
+  DEFAULT_STEP_NS = 1000000,
 };
+
+#define ALL_MIGRATED UINT64_MAX /* a frontier above all buckets */
+#define NO_TIME_LIMIT UINT64_MAX
 
 /* The bit of an epoch that makes it the epoch of the no lists. */
 #define NO_LISTS (UINT32_C(1) << 31)
@@ -83,11 +88,15 @@ struct filter_params {
   uint32_t width, epoch;
 };
 
-/* Counters and migration state at the start of a transaction, for the rollback. */
+/* A state that a rollback returns to: the start of a transaction, or before its last change. */
 struct savepoint {
   uint64_t puts, replaced, deletes, frontier, rekeys, growths, no_keys;
-  bool migrating;
+  size_t undo_n;
+  bool migrating, rekey_wanted;
 };
+
+/* Who wants a change: the caller, or the guard for itself. */
+enum work { OF_CALLER, OF_GUARD };
 
 struct false_positive {
   besom_digest digest;
@@ -105,19 +114,21 @@ struct besom_guard {
   /* next.filter is not NULL during a migration: buckets below the frontier have migrated to it. */
   struct epoch current, next;
   uint64_t frontier;
-  struct read_ahead *ahead; /* lists that migrate next (migration.c); or NULL */
+  struct read_ahead *ahead; /* lists that migrate next (read_ahead.c); or NULL */
   besom_store *store;
   besom_allocator allocator;
   besom_adapt_policy adapt;
   besom_layout layout;
   besom_durability durability;
   bool transactional; /* the store has all operations from begin on */
+  bool savepoints;    /* and savepoints */
 
   double grow_at, rekey_at;
-  uint64_t step_items;
-  uint64_t grow_items; /* the filter grows when it has more keys than this */
-  bool rekey_wanted;   /* the reserve is used up, or nearly */
-  uint64_t no_keys;    /* keys on the no list */
+  uint64_t step_items, step_ns;
+  uint64_t max_filter_bytes; /* 0: no limit */
+  uint64_t grow_items;       /* the filter grows when it has more keys than this */
+  bool rekey_wanted;         /* the reserve is used up, or nearly */
+  uint64_t no_keys;          /* keys on the no list */
 
   besom_config filter_config; /* of all filters of this guard, without hash and seed and, for kinds
                                  with bucket_of, without geometry */
@@ -126,16 +137,20 @@ struct besom_guard {
   bool open_id_written; /* the store's manifest has the open id */
 
   enum transaction tx;
-  struct savepoint savepoint;
-  struct undo_entry *undo; /* the undo log of the transaction */
+  bool nested;                       /* the change that runs is within a longer transaction */
+  struct savepoint start, savepoint; /* of the transaction; before the last change in it */
+  struct undo_entry *undo;           /* the undo log of the transaction */
   size_t undo_n, undo_room;
-  uint64_t group_changes; /* since the last group commit */
+  size_t undo_from;    /* filter_stale: entries from here on are to be undone */
+  uint64_t tx_changes; /* changes and migrated records of the transaction */
+  uint64_t tx_moved;   /* migrated records of the transaction */
+  bool step_joined;    /* since the savepoint there was nothing but a migration step */
   /* Not OK: half a change cannot be undone, so the transaction must be rolled back. In TX_FAILED:
      why it was. */
   besom_status tx_error;
-  bool filter_stale;       /* the rollback did not finish: the filter must be resynced */
-  besom_status sync_error; /* not OK: why a group was rolled back; the next sync reports it */
-  bool nondurable;         /* the last commit may be lost in a power cut */
+  besom_status group_error; /* not OK: why the group could not be written; it stays open */
+  bool filter_stale;        /* the rollback did not finish: the filter must be resynced */
+  bool nondurable;          /* the last commit may be lost in a power cut */
   /* The transaction has ended a migration and freed a filter; the filters before it were these. */
   bool filter_replaced;
   struct filter_params old_current, old_next;
@@ -184,6 +199,11 @@ static inline bool moves_records(const besom_guard *g) {
 
 static inline bool in_batch(const besom_guard *g) {
   return g->tx == TX_BATCH || g->tx == TX_FAILED;
+}
+
+/* Whether the store has an open transaction. */
+static inline bool in_transaction(const besom_guard *g) {
+  return g->tx == TX_SINGLE || g->tx == TX_GROUP || g->tx == TX_BATCH;
 }
 
 /* The locks of lock.h. All of these do nothing without config.threads. */
@@ -329,43 +349,47 @@ besom_status besom__no_list_restore(besom_guard *g, const struct epoch *epoch);
 
 /* ------------------------------------------------------------------ transaction.c */
 
-/* Before every change: brings the filter in line with the store, if a rollback did not finish. */
-besom_status besom__guard_resync(besom_guard *g);
-
 /*
- * Brackets a change of filter and store in memory. begin takes the write lock and, if none is open,
- * begins a transaction. end gets the status of the change.
- * - If the change succeeded and is a transaction of its own, end commits it, durably if asked.
- * - If it failed and is a transaction of its own, end rolls it back.
- * - If it failed within a longer transaction, it must have undone itself, or have set tx_error:
- *   then end rolls the whole transaction back.
+ * Brackets a change of filter and store in memory. begin takes the write lock; if no transaction is
+ * open it begins one, else it sets a savepoint. end gets the status of the change and releases the
+ * lock.
+ * - A change that failed is undone: alone if it is within a longer transaction. Over a store
+ *   without savepoints it must then have undone itself, or have set tx_error, which fails the
+ *   batch.
+ * - A change of the caller that succeeded is followed by a migration step in the same transaction.
+ * - A transaction that begin began is committed, or becomes a group that gathers further changes.
  *
  * Durability. The caller's changes: as configured. The guard's own work (migration steps, records
- * that move with fingerprints): durable as long as everything before it is, because in some stores
- * (LMDB) a commit that is not durable endangers the earlier ones, too.
+ * that move with fingerprints): durable as long as everything before it is.
  */
 besom_status besom__change_begin(besom_guard *g);
-besom_status besom__change_end(besom_guard *g, besom_status status, bool durable);
+besom_status besom__change_end(besom_guard *g, besom_status status, enum work work);
 
-static inline bool durable_change(const besom_guard *g) {
-  return g->durability == BESOM_DURABLE_PUT;
-}
-
-static inline bool durable_work(const besom_guard *g) {
-  return durable_change(g) || (g->durability == BESOM_DURABLE_BATCH && !g->nondurable);
-}
-
-/* Commits the open group, if there is one. */
-besom_status besom__guard_flush(besom_guard *g, bool durable);
+/* Commits the group, if there is one; the second form only if it is full. The second form may end a
+   migration, so call it before a key is looked up. Errors: why the group cannot be written. It
+   stays as it is; only besom_guard_sync tries again. */
+besom_status besom__guard_flush(besom_guard *g);
+besom_status besom__guard_flush_full(besom_guard *g);
 
 /* Ends a transaction in any state and restores the state before it. The caller has the write lock.
    If the filter cannot be restored yet, filter_stale is set. */
 void besom__guard_roll_back(besom_guard *g);
 
-/* The undo log. make_room, for n entries, must come before the change; add appends one.
-   Both do nothing for a store without transactions. Errors: NO_MEMORY. */
+/* ------------------------------------------------------------------ undo_log.c */
+
+/* make_room, for n entries, must come before the change; add appends one. Both do nothing for a
+   store without transactions. forget_next drops the entries of the next filter from an index on.
+   Errors: NO_MEMORY. */
 besom_status besom__undo_make_room(besom_guard *g, size_t n);
 void besom__undo_add(besom_guard *g, const besom_filter *f, besom_match at, bool refill);
+void besom__undo_forget_next(besom_guard *g, size_t from);
+
+/* Undoes the entries from undo_from on in the filter, after the store has dropped these changes.
+   The caller has the write lock. Errors: those of the store; then it can be repeated. */
+besom_status besom__undo_run(besom_guard *g);
+
+/* Before every change: brings the filter in line with the store, if a rollback did not finish. */
+besom_status besom__guard_resync(besom_guard *g);
 
 /* Before every read: OK if filter and store agree. With threads only the writer can resync, so a
    reader gets IO. */
@@ -376,23 +400,79 @@ static inline besom_status ready_to_read(besom_guard *g) {
 
 /* ------------------------------------------------------------------ migration.c */
 
-/* After a change, or a query that has read the store: starts a migration if one is due, and does
-   one step if one is running. A failed step is only counted. */
+/* Starts a migration to a filter of the same size, or of twice the size. */
+besom_status besom__migration_start(besom_guard *g, bool grow);
+
+/* A step: at most max records, or one list that is longer, for at most about ns nanoseconds. If a
+   transaction is open, the step is part of it. A step that fails is undone alone. Adds to
+   *moved. */
+besom_status besom__migration_step(besom_guard *g, uint64_t max, uint64_t ns, uint64_t *moved);
+
+/* When all records have migrated: the next filter becomes the only one. The first form may be
+   called at any time, and only outside of a transaction does anything; a failure is counted. */
+void besom__migration_finish_if_done(besom_guard *g);
+besom_status besom__migration_finish(besom_guard *g);
+
+static inline bool all_migrated(const besom_guard *g) {
+  return g->next.filter && g->frontier == ALL_MIGRATED;
+}
+
+uint64_t besom__monotonic_ns(void);
+
+/* ------------------------------------------------------------------ migration_policy.c */
+
+/* After a change: starts a migration if one is due, and does one step if one is running, as part
+   of the open transaction if there is one. A failed step is only counted. */
 void besom__migration_advance(besom_guard *g);
 
 /* When an insert was FULL: migrates until there is room. FULL if that is not possible. */
 besom_status besom__migration_make_room(besom_guard *g);
 
-/* Does one step of at most max records, or of one list that is longer. */
-besom_status besom__migration_step(besom_guard *g, uint64_t max);
-
-/* The read-ahead is stale if one of its lists was changed by anything but a migration step: the
-   first call drops it in that case, the second always. */
-void besom__migration_list_changed(besom_guard *g, const struct epoch *epoch, uint64_t bucket);
-void besom__migration_drop_read_ahead(besom_guard *g);
+/* Whether a migration is due or runs. */
+bool besom__migration_pending(const besom_guard *g);
 
 /* Sets grow_items for the current filter. */
 void besom__guard_set_grow_threshold(besom_guard *g);
+
+/* ------------------------------------------------------------------ read_ahead.c */
+
+struct copied_record {
+  uint64_t bucket;
+  size_t at; /* offset in bytes: the key, then the value */
+  size_t key_len, value_len;
+  bool no; /* a key of the no list */
+};
+
+/* Copies of the next lists to migrate, ordered by bucket, members before keys of the no list. */
+struct read_ahead {
+  besom_guard *guard;
+  uint64_t ns, begun; /* the time to read for, and when the scan showed its first record */
+  bool late;          /* it is over */
+  struct copied_record *items;
+  size_t n, room;
+  size_t done;     /* items that have migrated */
+  size_t complete; /* items of lists that are complete */
+  size_t first;    /* items from here on are of the current scan, */
+  bool no;         /* which is that of the no lists */
+  uint8_t *bytes;
+  size_t used, size, used_before; /* used_before: by the scan before the current one */
+  uint64_t upto;                  /* the first bucket that was not read */
+};
+
+/* Lists for the next steps: reads at least one, and then for at most ns nanoseconds. */
+besom_status besom__read_ahead_fill(besom_guard *g, uint64_t ns);
+
+/* The lists of a step: at most max items, but at least one list. */
+struct slice {
+  size_t from, to;
+  uint64_t upto; /* the frontier after them */
+};
+struct slice besom__read_ahead_next(const struct read_ahead *ahead, uint64_t max);
+
+/* The copies are stale if one of the lists was changed by anything but a migration step: the
+   first call drops them in that case, the second always. */
+void besom__migration_list_changed(besom_guard *g, const struct epoch *epoch, uint64_t bucket);
+void besom__read_ahead_drop(besom_guard *g);
 
 /* ------------------------------------------------------------------ reverse_map.c */
 

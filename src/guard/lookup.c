@@ -184,7 +184,6 @@ static besom_status get(besom_guard *g, const besom_bytes *key, besom_bytes *val
   if (!maybe) return status;
   if (status != BESOM_OK)
     besom_guard_release(g, value); /* the store failed after it had shown the record */
-  if (!g->locks) besom__migration_advance(g);
   return status;
 }
 

@@ -79,7 +79,7 @@ static besom_status ready_to_merge(besom_guard *g) {
   besom_status status = besom__guard_resync(g); /* may bring a migration back */
   if (status == BESOM_OK && g->next.filter) return BESOM_BUSY;
   if (status == BESOM_OK) status = besom__guard_apply_queue(g);
-  return status == BESOM_OK ? besom__guard_flush(g, false) : status;
+  return status == BESOM_OK ? besom__guard_flush(g) : status;
 }
 
 /* Merges the stores. If it succeeds, `into` owns the merged filter. */
@@ -88,8 +88,8 @@ static besom_status merge_with(besom_guard *into, besom_guard *from, besom_filte
   besom_status status = besom__guard_bind(into, filter);
   if (status == BESOM_OK) status = besom__change_begin(into);
   if (status != BESOM_OK) return status;
-  status = besom__change_end(into, merge_stores(&m, from), durable_change(into));
-  if (status == BESOM_OK) status = besom__guard_flush(into, false);
+  status = besom__change_end(into, merge_stores(&m, from), OF_GUARD);
+  if (status == BESOM_OK) status = besom__guard_flush(into);
   if (status != BESOM_OK) return status;
   lock_write(into);
   besom_free(into->current.filter);

@@ -206,10 +206,10 @@ static besom_status take_out(besom_guard *g, const struct no_change *c) {
 
 static besom_status apply(besom_guard *g, struct no_change *c, const besom_bytes *added) {
   besom_status status = besom__change_begin(g);
-  if (status == BESOM_OK)
-    status = besom__change_end(g, added ? add(g, c, added) : take_out(g, c), durable_change(g));
+  if (status != BESOM_OK) return status;
+  status = added ? add(g, c, added) : take_out(g, c);
   if (status == BESOM_OK) besom__migration_list_changed(g, c->epoch, c->at.bucket);
-  return status;
+  return besom__change_end(g, status, OF_CALLER);
 }
 
 static besom_status no_put(besom_guard *g, const besom_bytes *key) {
@@ -218,7 +218,8 @@ static besom_status no_put(besom_guard *g, const besom_bytes *key) {
   if (status != BESOM_OK) return status;
   if (!c.found) status = apply(g, &c, key);
   besom__digest_list_free(&c.there);
-  besom__migration_advance(g);
+  if (status == BESOM_RESERVE_FULL) besom__migration_advance(g); /* so that it can be repeated */
+  besom__migration_finish_if_done(g);
   return status;
 }
 
@@ -228,7 +229,6 @@ static besom_status no_delete(besom_guard *g, const besom_bytes *key) {
   if (status != BESOM_OK) return status;
   status = c.found ? apply(g, &c, NULL) : BESOM_NOT_FOUND;
   besom__digest_list_free(&c.there);
-  besom__migration_advance(g);
   return status;
 }
 

@@ -112,7 +112,11 @@ static void copy_config(besom_guard *g, const besom_guard_config *config, besom_
   g->layout = config->layout;
   g->durability = config->durability;
   g->transactional = has_transactions(store);
+  g->savepoints =
+      g->transactional && HAS_OP(store->ops, undo_to_savepoint) && store->ops->set_savepoint;
   g->step_items = config->step_items ? config->step_items : DEFAULT_STEP;
+  g->step_ns = config->step_ns ? config->step_ns : DEFAULT_STEP_NS;
+  g->max_filter_bytes = config->max_filter_bytes;
   g->grow_at = or_default(config->grow_at, config, 0.9, 1);
   g->rekey_at = or_default(config->rekey_at, config, 0.9, 2);
   copy_filter_config(g, config->filter);
@@ -120,7 +124,7 @@ static void copy_config(besom_guard *g, const besom_guard_config *config, besom_
 
 static void guard_free(besom_guard *g) {
   besom_allocator allocator = g->allocator;
-  besom__migration_drop_read_ahead(g);
+  besom__read_ahead_drop(g);
   besom_free(g->current.filter);
   besom_free(g->next.filter);
   besom__release(&allocator, g->undo, g->undo_room * sizeof *g->undo);

@@ -120,7 +120,7 @@ besom_status besom__guard_rebuild(besom_guard *g) {
 
 besom_status besom__guard_restore(besom_guard *g) {
   besom_status status =
-      rebuild_filters(g, &g->old_current, g->savepoint.migrating ? &g->old_next : NULL);
+      rebuild_filters(g, &g->old_current, g->start.migrating ? &g->old_next : NULL);
   if (status == BESOM_OK) besom__guard_set_grow_threshold(g);
   return status;
 }

@@ -33,11 +33,16 @@ static void collect(const besom_guard *g, besom_guard_statistics *stats) {
   besom_store_statistics store;
   *stats = (besom_guard_statistics){0};
   load_counters(&g->stats, stats);
+  stats->growths_refused = load_counter(&g->stats.growths_refused);
+  stats->rekeys_refused = load_counter(&g->stats.rekeys_refused);
+  stats->full_puts = load_counter(&g->stats.full_puts);
   lock_read(g);
   add_filter(g->current.filter, stats);
   add_filter(g->next.filter, stats);
   stats->migrating = g->next.filter;
   stats->no_keys = load_counter(&g->no_keys);
+  stats->migration_pending = besom__migration_pending(g);
+  stats->unwritten = load_counter(&g->tx_changes);
   lock_commit(g);
   if (besom_store_stats(g->store, &store) == BESOM_OK) stats->store_bytes = store.bytes;
   unlock_commit(g);

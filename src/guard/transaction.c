@@ -1,195 +1,155 @@
 /*
- * Transactions: commit, abort and rollback.
+ * Transactions: commit, abort and rollback; savepoints; group commits; batches.
  *
  * A change is made in memory, in the filter and in the store, under the write lock. Commit only
- * writes, and does so without that lock. If a commit fails or the caller aborts, the store drops
- * the changes and the filter has to follow. The undo log has the buckets that were changed.
- * Appended fingerprints are removed, the last one first. A bucket that lost a fingerprint cannot be
- * repaired by ranks: it is emptied and refilled from the store's list.
+ * writes, and does so without that lock. If a change within a longer transaction fails, filter and
+ * store return to the savepoint before it, and the rest of the transaction stays. So a failed
+ * migration step does not undo the put that it was part of.
+ *
+ * With BESOM_DURABLE_SYNC changes are gathered in one transaction, the group. Its changes are
+ * acknowledged, so it is never rolled back: if it cannot be written it stays, further changes are
+ * refused, and besom_guard_sync tries again.
  */
 #include "guard/guard.h"
 
-/* ------------------------------------------------------------------ the undo log */
+/* ------------------------------------------------------------------ states to return to */
 
-besom_status besom__undo_make_room(besom_guard *g, size_t n) {
-  if (!g->transactional || g->undo_room - g->undo_n >= n) return BESOM_OK;
-  size_t room = 2 * g->undo_room > g->undo_n + n ? 2 * g->undo_room : g->undo_n + n;
-  struct undo_entry *undo = besom__allocate(&g->allocator, room * sizeof *undo);
-  if (!undo) return BESOM_NO_MEMORY;
-  if (g->undo_n) memcpy(undo, g->undo, g->undo_n * sizeof *undo);
-  besom__release(&g->allocator, g->undo, g->undo_room * sizeof *undo);
-  g->undo = undo;
-  g->undo_room = room;
-  return BESOM_OK;
-}
-
-void besom__undo_add(besom_guard *g, const besom_filter *f, besom_match at, bool refill) {
-  if (g->tx != TX_NONE) g->undo[g->undo_n++] = (struct undo_entry){at, f == g->next.filter, refill};
-}
-
-/* ------------------------------------------------------------------ resync after a rollback */
-
-static const struct epoch *epoch_of_entry(const besom_guard *g, const struct undo_entry *t) {
-  return t->next ? &g->next : &g->current;
-}
-
-/* Removes all fingerprints of a bucket from a rank on. */
-static besom_status truncate_bucket(besom_filter *f, uint64_t bucket, uint32_t rank) {
-  besom_status status;
-  do status = besom_remove_at(f, &(besom_match){bucket, rank});
-  while (status == BESOM_OK);
-  return status == BESOM_NOT_FOUND ? BESOM_OK : status;
-}
-
-static besom_status refill_bucket(besom_filter *f, uint64_t bucket,
-                                  const struct digest_list *list) {
-  besom_status status = truncate_bucket(f, bucket, 0);
-  for (size_t i = 0; i < list->n && status == BESOM_OK; i++) {
-    besom_match at = {bucket, (uint32_t)i}, given;
-    besom_digest digest = digests_of(list)[i];
-    status = f->kind->restore_at ? f->kind->restore_at(f, digest, at)
-                                 : besom_insert_at(f, digest, 0, &given);
-  }
-  return status;
-}
-
-/* The fingerprints of a refilled bucket have lost their extensions. */
-static besom_status separate_bucket(besom_guard *g, const struct epoch *epoch, uint64_t bucket,
-                                    const struct digest_list *list) {
-  struct digest_list no;
-  if (!list->n) return BESOM_OK;
-  besom_status status =
-      besom__no_list_read(g, epoch, digests_of(list)[0], &no, &g->stats.filter_reads);
-  if (status != BESOM_OK) return status;
-  for (size_t i = 0; i < list->n && no.n && status == BESOM_OK; i++)
-    status = besom__no_list_separate(g, epoch->filter, &no, digests_of(list)[i],
-                                     (besom_match){bucket, (uint32_t)i});
-  besom__digest_list_free(&no);
-  return status;
-}
-
-static besom_status repair_bucket(besom_guard *g, const struct undo_entry *t) {
-  const struct epoch *epoch = epoch_of_entry(g, t);
-  struct digest_list list = besom__digest_list(g, epoch->filter);
-  besom_status status = g->store->ops->get(g->store, position_of(epoch->number, t->at),
-                                           besom__digest_list_add, &list);
-  if (status == BESOM_OK)
-    status = t->refill ? refill_bucket(epoch->filter, t->at.bucket, &list)
-                       : truncate_bucket(epoch->filter, t->at.bucket, (uint32_t)list.n);
-  if (status == BESOM_OK && t->refill && g->no_keys)
-    status = separate_bucket(g, epoch, t->at.bucket, &list);
-  besom__digest_list_free(&list);
-  return status;
-}
-
-/* Empties all buckets before the first is refilled, so that the filter does not run out of room. */
-static besom_status repair_from_store(besom_guard *g) {
-  besom_status status = BESOM_OK;
-  for (size_t i = 0; i < g->undo_n && status == BESOM_OK; i++)
-    if (g->undo[i].refill)
-      status = truncate_bucket(epoch_of_entry(g, &g->undo[i])->filter, g->undo[i].at.bucket, 0);
-  for (unsigned refill = 2; refill-- > 0;) /* after a refill nothing is left to truncate */
-    for (size_t i = 0; i < g->undo_n && status == BESOM_OK; i++)
-      if (g->undo[i].refill == refill) status = repair_bucket(g, &g->undo[i]);
-  return status;
-}
-
-/* If nothing was removed: undoes the appends in reverse order, without reading the store. */
-static besom_status undo_appends(besom_guard *g) {
-  besom_status status = BESOM_OK;
-  while (g->undo_n && status == BESOM_OK) {
-    const struct undo_entry *t = &g->undo[g->undo_n - 1];
-    status = besom_remove_at(epoch_of_entry(g, t)->filter, &t->at);
-    if (status == BESOM_OK) g->undo_n--;
-  }
-  return status;
-}
-
-static bool has_removals(const besom_guard *g) {
-  for (size_t i = 0; i < g->undo_n; i++)
-    if (g->undo[i].refill) return true;
-  return false;
-}
-
-/* The write lock is held. */
-static besom_status resync(besom_guard *g) {
-  besom_status status;
-  if (g->filter_replaced) {
-    status = besom__guard_restore(g);
-  } else {
-    status = has_removals(g) ? repair_from_store(g) : undo_appends(g);
-    /* A repair can fail: the filter may ask for keys that are not back in the store. */
-    if (status != BESOM_OK) status = besom__guard_rebuild(g);
-  }
-  if (status != BESOM_OK) return status;
-  g->undo_n = 0;
-  g->filter_stale = g->filter_replaced = false;
-  return BESOM_OK;
-}
-
-besom_status besom__guard_resync(besom_guard *g) {
-  if (LIKELY(!g->filter_stale)) return BESOM_OK;
-  lock_write(g);
-  besom_status status = resync(g);
-  unlock(g);
-  return status;
-}
-
-/* ------------------------------------------------------------------ begin, commit, roll back */
-
-static void set_savepoint(besom_guard *g) {
+static struct savepoint state_now(const besom_guard *g) {
   const besom_guard_statistics *s = &g->stats;
-  g->savepoint = (struct savepoint){s->puts,   s->replaced, s->deletes, g->frontier,
-                                    s->rekeys, s->growths,  g->no_keys, g->next.filter};
+  return (struct savepoint){s->puts,    s->replaced, s->deletes, g->frontier,    s->rekeys,
+                            s->growths, g->no_keys,  g->undo_n,  g->next.filter, g->rekey_wanted};
 }
 
 static void set_counter(uint64_t *counter, uint64_t value) {
   __atomic_store_n(counter, value, __ATOMIC_RELAXED);
 }
 
-static void restore_savepoint(besom_guard *g) {
-  set_counter(&g->stats.puts, g->savepoint.puts);
-  set_counter(&g->stats.replaced, g->savepoint.replaced);
-  set_counter(&g->stats.deletes, g->savepoint.deletes);
-  set_counter(&g->stats.rekeys, g->savepoint.rekeys);
-  set_counter(&g->stats.growths, g->savepoint.growths);
-  set_counter(&g->no_keys, g->savepoint.no_keys);
-  g->frontier = g->savepoint.frontier;
+static void restore_counters(besom_guard *g, const struct savepoint *to) {
+  set_counter(&g->stats.puts, to->puts);
+  set_counter(&g->stats.replaced, to->replaced);
+  set_counter(&g->stats.deletes, to->deletes);
+  set_counter(&g->stats.rekeys, to->rekeys);
+  set_counter(&g->stats.growths, to->growths);
+  set_counter(&g->no_keys, to->no_keys);
+  g->frontier = to->frontier;
+  g->rekey_wanted |= to->rekey_wanted;
 }
 
-/* The migration began within the transaction, so after the rollback no record is in the next
-   epoch. */
-static void drop_next(besom_guard *g) {
-  size_t kept = 0;
-  for (size_t i = 0; i < g->undo_n; i++)
-    if (!g->undo[i].next) g->undo[kept++] = g->undo[i];
-  g->undo_n = kept;
+/* The migration began after the savepoint, so no record is in the next epoch. */
+static void drop_next(besom_guard *g, size_t undo_from) {
+  besom__undo_forget_next(g, undo_from);
   besom_free(g->next.filter);
   g->next.filter = NULL;
+}
+
+/* The store has returned to a state: the filter follows. Filters that were replaced since the
+   transaction began are restored only when all of it is undone. */
+static void return_to(besom_guard *g, const struct savepoint *to) {
+  bool restore = g->filter_replaced && !in_transaction(g);
+  besom__read_ahead_drop(g);
+  restore_counters(g, to);
+  if (g->next.filter && !to->migrating && !restore) drop_next(g, to->undo_n);
+  g->undo_from = to->undo_n;
+  g->filter_stale = restore || g->undo_n > g->undo_from;
+  if (g->filter_stale) besom__undo_run(g);
 }
 
 static void transaction_closed(besom_guard *g) {
   g->tx = TX_NONE;
   g->tx_error = BESOM_OK;
-  g->group_changes = 0;
+  set_counter(&g->tx_changes, 0);
+  g->tx_moved = 0;
+  g->step_joined = false;
 }
 
 void besom__guard_roll_back(besom_guard *g) {
   g->store->ops->abort(g->store);
-  besom__migration_drop_read_ahead(g);
   transaction_closed(g);
-  restore_savepoint(g);
-  if (g->next.filter && !g->savepoint.migrating && !g->filter_replaced) drop_next(g);
-  g->filter_stale = g->undo_n || g->filter_replaced;
-  if (g->filter_stale) resync(g);
+  return_to(g, &g->start);
 }
+
+static void undo_to_savepoint(besom_guard *g) {
+  g->store->ops->undo_to_savepoint(g->store);
+  g->tx_error = BESOM_OK;
+  g->step_joined = false;
+  return_to(g, &g->savepoint);
+}
+
+static besom_status set_savepoint(besom_guard *g) {
+  besom_status status = g->savepoints ? g->store->ops->set_savepoint(g->store) : BESOM_OK;
+  if (status != BESOM_OK) return status;
+  g->savepoint = state_now(g);
+  g->step_joined = false;
+  return BESOM_OK;
+}
+
+/* ------------------------------------------------------------------ commit */
+
+/* Without the write lock: readers go on while the store writes. */
+static besom_status commit_store(besom_guard *g, bool durable) {
+  lock_commit(g);
+  besom_status status = g->store->ops->commit(g->store, durable);
+  unlock_commit(g);
+  if (status != BESOM_OK) return status;
+  transaction_closed(g);
+  g->nondurable = !durable;
+  g->filter_replaced = false;
+  g->open_id_written = true;
+  if (!g->filter_stale) g->undo_n = 0;
+  return BESOM_OK;
+}
+
+/* Whether a smaller transaction may succeed. */
+static bool is_shortage(besom_status status) {
+  return status == BESOM_DISK_FULL || status == BESOM_NO_MEMORY;
+}
+
+/* A put or a batch must not fail because of the migration step in its transaction. */
+static besom_status commit_without_step(besom_guard *g, bool durable) {
+  lock_write(g);
+  undo_to_savepoint(g);
+  unlock(g);
+  count(g, &g->stats.failed_steps, 1);
+  return commit_store(g, durable);
+}
+
+/* Of a single change or a batch. */
+static besom_status commit(besom_guard *g, bool durable) {
+  besom_status status = commit_store(g, durable);
+  if (is_shortage(status) && g->step_joined) status = commit_without_step(g, durable);
+  if (status == BESOM_OK) return BESOM_OK;
+  lock_write(g);
+  besom__guard_roll_back(g);
+  unlock(g);
+  return status;
+}
+
+/* Durably, so that a power cut leaves the state before or after, in LMDB, too. */
+static besom_status commit_group(besom_guard *g) {
+  return g->group_error = commit_store(g, true);
+}
+
+besom_status besom__guard_flush(besom_guard *g) {
+  if (g->tx != TX_GROUP) return BESOM_OK;
+  return g->group_error == BESOM_OK ? commit_group(g) : g->group_error;
+}
+
+besom_status besom__guard_flush_full(besom_guard *g) {
+  if (g->group_error != BESOM_OK) return g->group_error;
+  if (LIKELY(g->tx != TX_GROUP || g->tx_changes < GROUP_COMMIT_CHANGES)) return BESOM_OK;
+  besom_status status = commit_group(g);
+  if (status == BESOM_OK) besom__migration_finish_if_done(g);
+  return status;
+}
+
+/* ------------------------------------------------------------------ the bracket of a change */
 
 static besom_status open_transaction(besom_guard *g) {
   besom_status status = g->store->ops->begin(g->store);
   if (status != BESOM_OK) return status;
   g->tx = TX_SINGLE;
-  g->undo_n = 0;
-  set_savepoint(g);
+  g->undo_n = g->undo_from = 0;
+  g->start = state_now(g);
   if (!g->open_id_written) status = besom__manifest_write(g, false);
   if (status != BESOM_OK) besom__guard_roll_back(g);
   return status;
@@ -201,42 +161,18 @@ static besom_status renew_open_id(besom_guard *g) {
   return status == BESOM_OK ? besom__guard_random(g->open_id, ID_BYTES) : status;
 }
 
-/* Without the write lock: readers go on while the store writes. */
-static besom_status commit_store(besom_guard *g, bool durable) {
-  lock_commit(g);
-  besom_status status = g->store->ops->commit(g->store, durable);
-  unlock_commit(g);
-  return status;
-}
-
-static besom_status commit(besom_guard *g, bool durable) {
-  besom_status status = commit_store(g, durable);
-  if (status != BESOM_OK) {
-    if (g->tx == TX_GROUP) g->sync_error = status;
-    lock_write(g);
-    besom__guard_roll_back(g);
-    unlock(g);
-    return status;
-  }
-  transaction_closed(g);
-  g->nondurable = !durable;
-  g->undo_n = 0;
-  g->filter_replaced = false;
-  g->open_id_written = true;
-  return BESOM_OK;
-}
-
-besom_status besom__guard_flush(besom_guard *g, bool durable) {
-  return g->tx == TX_GROUP ? commit(g, durable) : BESOM_OK;
-}
-
 besom_status besom__change_begin(besom_guard *g) {
   if (g->tx == TX_FAILED) return g->tx_error;
+  if (g->group_error != BESOM_OK) return g->group_error;
   bool opens = g->transactional && g->tx == TX_NONE;
   besom_status status = opens && !g->open_id_written ? renew_open_id(g) : BESOM_OK;
   if (status != BESOM_OK) return status;
   lock_write(g);
-  if (opens) status = open_transaction(g);
+  g->nested = in_transaction(g);
+  if (opens)
+    status = open_transaction(g);
+  else if (g->nested)
+    status = set_savepoint(g);
   if (status != BESOM_OK) unlock(g);
   return status;
 }
@@ -244,20 +180,45 @@ besom_status besom__change_begin(besom_guard *g) {
 /* Rolls back. A batch then waits for the caller to end it. */
 static void abandon(besom_guard *g, besom_status why) {
   bool batch = g->tx == TX_BATCH;
-  if (g->tx == TX_GROUP) g->sync_error = why;
   besom__guard_roll_back(g);
   if (!batch) return;
   g->tx = TX_FAILED;
   g->tx_error = why;
 }
 
-besom_status besom__change_end(besom_guard *g, besom_status status, bool durable) {
-  if (status != BESOM_OK && (g->tx == TX_SINGLE || g->tx_error != BESOM_OK)) abandon(g, status);
+/* Without savepoints a change within a batch undoes itself. If it cannot, the batch has failed. */
+static void undo_change(besom_guard *g, besom_status why) {
+  if (!in_transaction(g)) return;
+  if (!g->nested)
+    abandon(g, why);
+  else if (g->savepoints)
+    undo_to_savepoint(g);
+  else if (g->tx_error != BESOM_OK)
+    abandon(g, why);
+}
+
+static bool is_durable(const besom_guard *g, enum work work) {
+  if (g->durability == BESOM_DURABLE_BATCH) return work == OF_GUARD && !g->nondurable;
+  return g->durability == BESOM_DURABLE_PUT;
+}
+
+besom_status besom__change_end(besom_guard *g, besom_status status, enum work work) {
+  bool nested = g->nested;
+  if (status != BESOM_OK) undo_change(g, status);
   unlock(g);
-  if (status != BESOM_OK || g->tx == TX_NONE || g->tx == TX_BATCH) return status;
-  if (g->durability != BESOM_DURABLE_SYNC) return commit(g, durable);
-  g->tx = TX_GROUP;
-  return ++g->group_changes < GROUP_COMMIT_CHANGES ? BESOM_OK : commit(g, false);
+  if (status != BESOM_OK || !in_transaction(g)) return status;
+  count(g, &g->tx_changes, 1);
+  if (work == OF_CALLER && g->savepoints) besom__migration_advance(g);
+  if (nested) return BESOM_OK;
+  if (g->durability == BESOM_DURABLE_SYNC && g->savepoints) {
+    g->tx = TX_GROUP;
+    return BESOM_OK;
+  }
+  status = commit(g, is_durable(g, work));
+  if (status != BESOM_OK || work == OF_GUARD) return status;
+  if (!g->savepoints) besom__migration_advance(g);
+  besom__migration_finish_if_done(g);
+  return BESOM_OK;
 }
 
 /* ------------------------------------------------------------------ batches */
@@ -267,10 +228,9 @@ besom_status besom_guard_begin(besom_guard *g) {
   if (!g->transactional) return BESOM_UNSUPPORTED;
   if (in_batch(g)) return BESOM_BUSY;
   besom_status status = besom__guard_resync(g);
-  if (status == BESOM_OK) status = besom__guard_flush(g, false);
   if (status == BESOM_OK) status = besom__guard_apply_queue(g);
-  /* The queue may have moved records, of kinds that relocate fingerprints. */
-  if (status == BESOM_OK) status = besom__guard_flush(g, false);
+  /* After the queue: it may move records, of kinds that relocate fingerprints. */
+  if (status == BESOM_OK) status = besom__guard_flush(g);
   if (status == BESOM_OK) status = besom__change_begin(g);
   if (status != BESOM_OK) return status;
   g->tx = TX_BATCH;
@@ -285,14 +245,6 @@ static besom_status end_failed_batch(besom_guard *g) {
   return why;
 }
 
-besom_status besom_guard_commit(besom_guard *g) {
-  if (!g || !in_batch(g)) return BESOM_INVALID;
-  if (g->tx == TX_FAILED) return end_failed_batch(g);
-  besom_status status = commit(g, g->durability != BESOM_DURABLE_SYNC);
-  if (status == BESOM_OK) besom__migration_advance(g);
-  return status;
-}
-
 besom_status besom_guard_abort(besom_guard *g) {
   if (!g || !in_batch(g)) return BESOM_INVALID;
   if (g->tx == TX_FAILED) {
@@ -305,6 +257,24 @@ besom_status besom_guard_abort(besom_guard *g) {
   return BESOM_OK;
 }
 
+besom_status besom_guard_commit(besom_guard *g) {
+  if (!g || !in_batch(g)) return BESOM_INVALID;
+  if (g->tx == TX_FAILED) return end_failed_batch(g);
+  besom_status status = besom__guard_resync(g);
+  if (status != BESOM_OK) {
+    besom_guard_abort(g);
+    return status;
+  }
+  if (g->savepoints) besom__migration_advance(g);
+  status = commit(g, true);
+  if (status != BESOM_OK) return status;
+  if (!g->savepoints) besom__migration_advance(g);
+  besom__migration_finish_if_done(g);
+  return BESOM_OK;
+}
+
+/* ------------------------------------------------------------------ sync */
+
 static besom_status sync_store(besom_guard *g) {
   lock_commit(g);
   besom_status status = g->store->ops->sync(g->store);
@@ -313,14 +283,13 @@ static besom_status sync_store(besom_guard *g) {
   return status;
 }
 
-/* Also reports that an earlier group was rolled back: often no other call has reported it. */
 besom_status besom_guard_sync(besom_guard *g) {
   if (!g) return BESOM_INVALID;
   if (!g->transactional) return BESOM_UNSUPPORTED;
   if (in_batch(g)) return BESOM_BUSY;
   besom_status status = besom__guard_resync(g);
-  if (status == BESOM_OK) status = g->tx == TX_GROUP ? besom__guard_flush(g, true) : sync_store(g);
-  if (status == BESOM_OK) status = g->sync_error;
-  g->sync_error = BESOM_OK;
+  if (status != BESOM_OK) return status;
+  status = g->tx == TX_GROUP ? commit_group(g) : sync_store(g);
+  if (status == BESOM_OK) besom__migration_finish_if_done(g);
   return status;
 }

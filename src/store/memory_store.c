@@ -14,6 +14,8 @@
 #include "store/call_counters.h"
 #include "store/sorted_map.h"
 
+#define NO_SAVEPOINT SIZE_MAX
+
 enum { TABLES = 2, FIRST_UNDO_ROOM = 64 };
 
 /* An entry of the undo log. Of a list: record is what was displaced, NULL for an append. Of a
@@ -34,6 +36,7 @@ struct memory_store {
   bool in_transaction;
   struct change *undo; /* the undo log */
   size_t changes, undo_room;
+  size_t savepoint; /* length of the log when it was set; NO_SAVEPOINT */
   uint64_t commit_number;
   struct call_counters counters;
 };
@@ -116,6 +119,7 @@ static besom_status memory_begin(besom_store *head) {
   if (store->in_transaction) return BESOM_BUSY;
   besom__lists_drop_empty(&store->lists); /* not during the transaction: abort may need them */
   store->in_transaction = true;
+  store->savepoint = NO_SAVEPOINT;
   return BESOM_OK;
 }
 
@@ -136,6 +140,19 @@ static void memory_abort(besom_store *head) {
   if (!store->in_transaction) return;
   for (size_t i = store->changes; i--;) undo(store, &store->undo[i]);
   end_transaction(store);
+}
+
+static besom_status memory_set_savepoint(besom_store *head) {
+  struct memory_store *store = self(head);
+  if (!store->in_transaction) return BESOM_INVALID;
+  store->savepoint = store->changes;
+  return BESOM_OK;
+}
+
+static void memory_undo_to_savepoint(besom_store *head) {
+  struct memory_store *store = self(head);
+  if (!store->in_transaction || store->savepoint == NO_SAVEPOINT) return;
+  while (store->changes > store->savepoint) undo(store, &store->undo[--store->changes]);
 }
 
 static besom_status memory_sync(besom_store *head) {
@@ -304,6 +321,8 @@ static const besom_store_ops memory_ops = {
     .table_get = memory_table_get,
     .table_remove = memory_table_remove,
     .table_scan = memory_table_scan,
+    .set_savepoint = memory_set_savepoint,
+    .undo_to_savepoint = memory_undo_to_savepoint,
 };
 
 besom_status besom_store_memory(const besom_allocator *allocator, besom_store **out) {

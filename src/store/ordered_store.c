@@ -48,12 +48,11 @@ besom_status besom__apply_changes(struct change_set *set, besom_status status) {
   }
   for (struct sorted_entry *e = set->first, *next; e; e = next) {
     next = e->next[0];
-    besom__sorted_free(&store->data.changes, besom__sorted_put(&store->data.changes, e));
+    besom__overlay_put(&store->data, e);
   }
   if (store->in_transaction) return BESOM_OK;
   status = besom__overlay_write(&store->data, false);
-  besom__sorted_clear(&store->data.changes); /* written or not: it held only these changes */
-  store->data.written = false;
+  besom__overlay_clear(&store->data); /* written or not: it held only these changes */
   return status;
 }
 
@@ -283,9 +282,24 @@ static besom_status ordered_commit(besom_store *head, bool durable) {
 static void ordered_abort(besom_store *head) {
   struct ordered_store *store = self(head);
   if (!store->in_transaction) return;
-  besom__sorted_clear(&store->data.changes);
+  besom__overlay_clear(&store->data);
   store->in_transaction = false;
   store->list_counts = store->list_counts_before;
+}
+
+static besom_status ordered_set_savepoint(besom_store *head) {
+  struct ordered_store *store = self(head);
+  if (!store->in_transaction) return BESOM_INVALID;
+  besom__overlay_set_savepoint(&store->data);
+  store->list_counts_savepoint = store->list_counts;
+  return BESOM_OK;
+}
+
+static void ordered_undo_to_savepoint(besom_store *head) {
+  struct ordered_store *store = self(head);
+  if (!store->in_transaction || !store->data.savepoint) return;
+  besom__overlay_undo(&store->data);
+  store->list_counts = store->list_counts_savepoint;
 }
 
 static besom_status ordered_sync(besom_store *head) {
@@ -323,7 +337,7 @@ static const char *ordered_directory(const besom_store *head) {
 
 static void ordered_close(besom_store *head) {
   struct ordered_store *store = self(head);
-  besom__sorted_clear(&store->data.changes);
+  besom__overlay_clear(&store->data);
   store->data.ops.close(store->data.db);
   besom_allocator allocator = store->allocator;
   besom__release(&allocator, store, sizeof *store);
@@ -348,6 +362,8 @@ static const besom_store_ops ordered_ops = {
     .table_remove = besom__ordered_table_remove,
     .table_scan = besom__ordered_table_scan,
     .directory = ordered_directory,
+    .set_savepoint = ordered_set_savepoint,
+    .undo_to_savepoint = ordered_undo_to_savepoint,
 };
 
 static besom_status check_marker(void *ctx, const besom_record *found) {

@@ -32,7 +32,7 @@ struct ordered_store {
   size_t group_prefix; /* table keys of at least this length are grouped by their first bytes */
   bool in_transaction;
   bool counts_known; /* list_counts is right: the store had no lists when it was opened */
-  struct list_counts list_counts, list_counts_before;
+  struct list_counts list_counts, list_counts_before, list_counts_savepoint;
   struct call_counters counters;
 };
 

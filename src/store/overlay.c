@@ -77,13 +77,59 @@ besom_status besom__overlay_get(const struct overlay *o, besom_bytes key, besom_
   return status == BESOM_OK && !f.found ? BESOM_NOT_FOUND : status;
 }
 
-/* ------------------------------------------------------------------ writing */
+/* ------------------------------------------------------------------ changing */
 
-void besom__overlay_clear_written(struct overlay *o) {
-  if (!o->written) return;
+static void free_displaced(struct overlay *o) {
+  for (struct sorted_entry *e = o->displaced, *next; e; e = next) {
+    next = e->next[0];
+    besom__sorted_free(&o->changes, e);
+  }
+  o->displaced = NULL;
+}
+
+/* Of the entries that one key had since the savepoint, only the first displaces an older one. */
+void besom__overlay_put(struct overlay *o, struct sorted_entry *e) {
+  e->savepoint = o->savepoint;
+  struct sorted_entry *old = besom__sorted_put(&o->changes, e);
+  if (!old || old->savepoint == o->savepoint) {
+    besom__sorted_free(&o->changes, old);
+    return;
+  }
+  old->next[0] = o->displaced;
+  o->displaced = old;
+}
+
+void besom__overlay_set_savepoint(struct overlay *o) {
+  free_displaced(o);
+  o->savepoint++;
+}
+
+void besom__overlay_undo(struct overlay *o) {
+  for (struct sorted_entry *e = o->changes.first[0], *next; e; e = next) {
+    next = e->next[0];
+    if (e->savepoint != o->savepoint) continue;
+    besom__sorted_take(&o->changes, besom__sorted_key(e));
+    besom__sorted_free(&o->changes, e);
+  }
+  for (struct sorted_entry *e = o->displaced, *next; e; e = next) {
+    next = e->next[0];
+    besom__sorted_put(&o->changes, e);
+  }
+  o->displaced = NULL;
+}
+
+void besom__overlay_clear(struct overlay *o) {
+  free_displaced(o);
   besom__sorted_clear(&o->changes);
   o->written = false;
+  o->savepoint = 0;
 }
+
+void besom__overlay_clear_written(struct overlay *o) {
+  if (o->written) besom__overlay_clear(o);
+}
+
+/* ------------------------------------------------------------------ writing */
 
 besom_status besom__overlay_write(struct overlay *o, bool durable) {
   size_t n = (size_t)o->changes.count, i = 0;

@@ -6,6 +6,10 @@
  * its changes are in the database, a read gets the same from either. So reads need no lock beside a
  * write. The next change, which has the store to itself, empties it first
  * (besom__overlay_clear_written).
+ *
+ * A savepoint is a state of the overlay that it can return to without memory. Each entry has the
+ * number of the savepoint that it came after. An entry that is displaced is kept if it is older
+ * than the last savepoint.
  */
 #ifndef BESOM_STORE_OVERLAY_H
 #define BESOM_STORE_OVERLAY_H
@@ -16,8 +20,17 @@ struct overlay {
   besom_ordered_ops ops;
   void *db;
   struct sorted_map changes;
-  bool written; /* the changes are in the database */
+  bool written;                   /* the changes are in the database */
+  uint32_t savepoint;             /* number of the last savepoint; 0: there is none */
+  struct sorted_entry *displaced; /* entries from before the savepoint, linked by next[0] */
 };
+
+/* Links the entry of a change, in place of one with the same key. */
+void besom__overlay_put(struct overlay *o, struct sorted_entry *e);
+
+/* set replaces an earlier savepoint. undo undoes all changes since the savepoint, which stays. */
+void besom__overlay_set_savepoint(struct overlay *o);
+void besom__overlay_undo(struct overlay *o);
 
 /* Shows the value of a key. Errors: NOT_FOUND. */
 besom_status besom__overlay_get(const struct overlay *o, besom_bytes key, besom_table_visit visit,
@@ -27,11 +40,12 @@ besom_status besom__overlay_get(const struct overlay *o, besom_bytes key, besom_
 besom_status besom__overlay_scan(const struct overlay *o, besom_bytes from, besom_bytes to,
                                  besom_table_visit visit, void *ctx);
 
-/* Empties the overlay if its changes are written. */
+/* Empties the overlay: in any case, or if its changes are written. */
+void besom__overlay_clear(struct overlay *o);
 void besom__overlay_clear_written(struct overlay *o);
 
-/* Writes all changes in one write. After OK written is set. Errors: NO_MEMORY, those of the
-   database. */
+/* Writes all changes in one write. After OK written is set; after an error nothing has changed, and
+   it can be repeated. Errors: NO_MEMORY, those of the database. */
 besom_status besom__overlay_write(struct overlay *o, bool durable);
 
 #endif

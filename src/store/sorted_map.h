@@ -20,6 +20,7 @@ struct sorted_entry {
   uint32_t key_len, value_len;
   uint8_t levels;
   bool removed;
+  uint32_t savepoint;          /* of the overlay: the number of the savepoint before the change */
   struct sorted_entry *next[]; /* per level; the key and the value follow */
 };
 

@@ -89,6 +89,7 @@ static inline besom_status durable_stats(const besom_store *s, besom_store_stati
 static inline void durable_close(besom_store *s) {
   assert_true(durable_of(s)->open);
   durable_of(s)->open = false;
+  inner_of(s)->ops->abort(inner_of(s)); /* what is not committed */
 }
 
 static inline besom_status durable_begin(besom_store *s) {
@@ -133,6 +134,14 @@ static inline besom_status durable_table_scan(besom_store *s, besom_table table,
                       : inner_of(s)->ops->table_scan(inner_of(s), table, from, to, visit, ctx);
 }
 
+static inline besom_status durable_set_savepoint(besom_store *s) {
+  return fails_now(s) ? BESOM_IO : inner_of(s)->ops->set_savepoint(inner_of(s));
+}
+
+static inline void durable_undo_to_savepoint(besom_store *s) {
+  inner_of(s)->ops->undo_to_savepoint(inner_of(s));
+}
+
 static inline const char *durable_directory(const besom_store *s) {
   return ((const durable_store *)s)->directory;
 }
@@ -156,6 +165,8 @@ static const besom_store_ops durable_ops = {
     .table_remove = durable_table_remove,
     .table_scan = durable_table_scan,
     .directory = durable_directory,
+    .set_savepoint = durable_set_savepoint,
+    .undo_to_savepoint = durable_undo_to_savepoint,
 };
 
 /* ------------------------------------------------------------------ the guard under test */
@@ -363,9 +374,12 @@ static inline guard_setup small_guard(const char *kind, besom_layout layout) {
   besom_config filter = {.kind = kind, .slots = 80, .width = 3, .seed = seed, .reserve = 0.2};
   if (!strncmp(kind, "acf", 3))
     filter = (besom_config){.kind = kind, .capacity = 450, .fpr = 0.1, .seed = seed};
-  return (guard_setup){
-      .filter = filter,
-      .guard = {.layout = layout, .step_items = 7, .grow_at = 0.85, .rekey_at = 0.9}};
+  return (guard_setup){.filter = filter,
+                       .guard = {.layout = layout,
+                                 .step_items = 7,
+                                 .grow_at = 0.85,
+                                 .rekey_at = 0.9,
+                                 .step_ns = UINT64_MAX}};
 }
 
 static inline bool works_with_stores(const besom_kind_info *kind) {

@@ -151,7 +151,7 @@ static void each_put_migrates_step_items(void **state) {
   (void)state;
   subject *s = heap_array(1, sizeof *s);
   guard_setup setup = {.filter = {.kind = "aqf", .capacity = 1000, .fpr = 0.001},
-                       .guard = {.step_items = 10}};
+                       .guard = {.step_items = 10, .step_ns = UINT64_MAX}};
   subject_open(s, &setup);
   for (size_t i = 0; i < 300; i++) assert_int_equal(put(s, i, i + 1), BESOM_OK);
   assert_int_equal(besom_guard_rekey(s->guard), BESOM_OK);
@@ -188,7 +188,7 @@ static void growth_keeps_the_false_positive_rate(void **state) {
 static void batch_in_which_it_grows(const char *kind, besom_layout layout, bool migrating) {
   subject *s = heap_array(1, sizeof *s);
   guard_setup setup = {.filter = {.kind = kind, .capacity = 20, .fpr = 0.01, .seed = seed},
-                       .guard = {.layout = layout, .step_items = 10}};
+                       .guard = {.layout = layout, .step_items = 10, .step_ns = UINT64_MAX}};
   subject_open(s, &setup);
   for (size_t k = 0; k < 15; k++) assert_int_equal(put(s, k, k + 500), BESOM_OK);
   if (migrating) assert_int_equal(besom_guard_rekey(s->guard), BESOM_OK);

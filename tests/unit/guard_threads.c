@@ -187,7 +187,8 @@ static void queued_digests_of_an_old_hash_are_dropped(void **state) {
   besom_store *store;
   besom_guard *g;
   besom_config filter = {.kind = "aqf", .slots = 400, .width = 2, .reserve = 0.5};
-  besom_guard_config config = {.filter = &filter, .threads = true, .step_items = 1000};
+  besom_guard_config config = {
+      .filter = &filter, .threads = true, .step_items = 1000, .step_ns = UINT64_MAX};
   assert_int_equal(besom_store_memory(NULL, &store), BESOM_OK);
   assert_int_equal(besom_guard_open(&config, store, &g), BESOM_OK);
   for (uint64_t i = 0; i < 150; i++) put(&(shared){.guard = g}, steady(i));
