@@ -462,12 +462,12 @@ struct read_ahead {
 /* Lists for the next steps: reads at least one, and then for at most ns nanoseconds. */
 besom_status besom__read_ahead_fill(besom_guard *g, uint64_t ns);
 
-/* The lists of a step: at most max items, but at least one list. */
+/* The next list. If there is none, it is empty. */
 struct slice {
   size_t from, to;
-  uint64_t upto; /* the frontier after them */
+  uint64_t upto; /* the frontier after it */
 };
-struct slice besom__read_ahead_next(const struct read_ahead *ahead, uint64_t max);
+struct slice besom__read_ahead_next(const struct read_ahead *ahead);
 
 /* The copies are stale if one of the lists was changed by anything but a migration step: the
    first call drops them in that case, the second always. */

@@ -102,28 +102,22 @@ static besom_status migrate_item(besom_guard *g, const struct copied_record *ite
   return item->no ? besom__no_list_leave(g, item->bucket) : remove_from_current(g, item->bucket);
 }
 
-static besom_status migrate_slice(besom_guard *g, struct slice some) {
+static besom_status migrate_list(besom_guard *g, struct slice list) {
   struct read_ahead *ahead = g->ahead;
-  besom_status status = besom__undo_make_room(g, 2 * (some.to - some.from));
-  for (size_t i = some.from; i < some.to && status == BESOM_OK; i++)
+  besom_status status = besom__undo_make_room(g, 2 * (list.to - list.from));
+  for (size_t i = list.from; i < list.to && status == BESOM_OK; i++)
     status = migrate_item(g, &ahead->items[i], ahead->bytes + ahead->items[i].at);
   if (status != BESOM_OK) return status;
-  g->frontier = some.upto;
-  ahead->done = some.to;
-  if (some.to == ahead->n) besom__read_ahead_drop(g);
+  g->frontier = list.upto;
+  ahead->done = list.to;
+  if (list.to == ahead->n) besom__read_ahead_drop(g);
   return BESOM_OK;
-}
-
-/* Lets readers in between two slices. */
-static void unlock_for_readers(besom_guard *g) {
-  if (!g->locks) return;
-  unlock(g);
-  lock_write(g);
 }
 
 struct step {
   uint64_t max, moved;
   uint64_t ns, begun;
+  uint64_t locked; /* records moved since readers had a chance */
 };
 
 static bool is_over(const struct step *s) {
@@ -131,19 +125,32 @@ static bool is_over(const struct step *s) {
          (s->ns != NO_TIME_LIMIT && besom__monotonic_ns() - s->begun >= s->ns);
 }
 
-/* The write lock is held, but not all the time. Half of the time is for reading. */
+static void let_readers_in(besom_guard *g, struct step *s) {
+  if (!g->locks || s->locked < LOCKED_ITEMS) return;
+  unlock(g);
+  lock_write(g);
+  s->locked = 0;
+}
+
+/* Half of the time is for reading. */
+static besom_status read_ahead(besom_guard *g, const struct step *s) {
+  if (g->ahead) return BESOM_OK;
+  return besom__read_ahead_fill(g, s->ns == NO_TIME_LIMIT ? NO_TIME_LIMIT : s->ns / 2);
+}
+
+/* List by list. The write lock is held, but not all the time. */
 static besom_status migrate_lists(besom_guard *g, struct step *s) {
-  besom_status status = BESOM_OK;
   do {
-    if (!g->ahead) status = besom__read_ahead_fill(g, s->ns == NO_TIME_LIMIT ? s->ns : s->ns / 2);
+    besom_status status = read_ahead(g, s);
     if (status != BESOM_OK) return status;
-    uint64_t left = s->max - s->moved;
-    struct slice some = besom__read_ahead_next(g->ahead, left < LOCKED_ITEMS ? left : LOCKED_ITEMS);
-    if (s->moved && some.to - some.from > left) return BESOM_OK;
-    status = migrate_slice(g, some);
+    struct slice list = besom__read_ahead_next(g->ahead);
+    uint64_t n = list.to - list.from;
+    if (s->moved && n > s->max - s->moved) return BESOM_OK;
+    status = migrate_list(g, list);
     if (status != BESOM_OK) return status;
-    s->moved += some.to - some.from;
-    unlock_for_readers(g);
+    s->moved += n;
+    s->locked += n;
+    let_readers_in(g, s);
   } while (!all_migrated(g) && !is_over(s));
   return BESOM_OK;
 }
@@ -158,9 +165,7 @@ static void count_step(besom_guard *g, uint64_t items) {
 besom_status besom__migration_step(besom_guard *g, uint64_t max, uint64_t ns, uint64_t *moved) {
   if (all_migrated(g)) return BESOM_OK;
   struct step s = {.max = max, .ns = ns, .begun = besom__monotonic_ns()};
-  /* Readers need not wait for the first scan. */
-  besom_status status =
-      g->ahead ? BESOM_OK : besom__read_ahead_fill(g, ns == NO_TIME_LIMIT ? ns : ns / 2);
+  besom_status status = read_ahead(g, &s); /* readers need not wait for the first scan */
   if (status == BESOM_OK) status = besom__change_begin(g);
   if (status != BESOM_OK) return status;
   status = migrate_lists(g, &s);

@@ -78,15 +78,16 @@ static besom_status full(besom_guard *g) {
   return BESOM_FULL;
 }
 
+/* A growth has room at once. A rekey must end first: the put waits for all of it. */
 besom_status besom__migration_make_room(besom_guard *g) {
-  uint64_t moved = 0;
+  uint64_t moved = 0, max = g->next.filter ? GROUP_COMMIT_CHANGES : g->step_items;
   if (!can_migrate(g)) return full(g);
   besom_status status = besom__guard_flush_full(g);
   if (status == BESOM_OK && !g->next.filter) {
     if (g->grow_at >= 1 || !may_grow(g)) return full(g);
     status = besom__migration_start(g, true);
   }
-  if (status == BESOM_OK) status = besom__migration_step(g, g->step_items, g->step_ns, &moved);
+  if (status == BESOM_OK) status = besom__migration_step(g, max, NO_TIME_LIMIT, &moved);
   return status == BESOM_OK && all_migrated(g) ? besom__migration_finish(g) : status;
 }
 

@@ -113,14 +113,10 @@ besom_status besom__read_ahead_fill(besom_guard *g, uint64_t ns) {
   return status;
 }
 
-struct slice besom__read_ahead_next(const struct read_ahead *ahead, uint64_t max) {
-  struct slice s = {ahead->done, ahead->done, 0};
-  for (size_t end = s.from; end < ahead->n && (s.to == s.from || end - s.from < max);) {
-    uint64_t bucket = ahead->items[end].bucket;
-    while (end < ahead->n && ahead->items[end].bucket == bucket) end++;
-    if (s.to > s.from && end - s.from > max) break;
-    s.to = end;
-  }
-  s.upto = s.to < ahead->n ? ahead->items[s.to].bucket : ahead->upto;
-  return s;
+struct slice besom__read_ahead_next(const struct read_ahead *ahead) {
+  struct slice list = {ahead->done, ahead->done, ahead->upto};
+  const struct copied_record *items = ahead->items;
+  while (list.to < ahead->n && items[list.to].bucket == items[list.from].bucket) list.to++;
+  if (list.to < ahead->n) list.upto = items[list.to].bucket;
+  return list;
 }

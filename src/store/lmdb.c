@@ -2,10 +2,12 @@
  * A store in LMDB: one unnamed database, one LMDB transaction per write, one read transaction per
  * read.
  *
- * Writes that need not be durable are made with MDB_NOSYNC, so they do not wait for the disk. A
- * kill of the process does not harm them: the pages are in the system's page cache by then. LMDB's
- * own reader table serves readers beside the writer. A lock on a file beside the data makes sure
- * that only one process has the store open; it ends with the process.
+ * Writes that need not be durable are made with MDB_NOMETASYNC: the pages are synced, but the meta
+ * page that makes them the current ones is not. A power cut may take back the last such writes, and
+ * harms no earlier one. With MDB_NOSYNC, which does not wait for the disk at all, it could damage
+ * the database. A kill of the process harms neither. LMDB's own reader table serves readers beside
+ * the writer. A lock on a file beside the data makes sure that only one process has the store open;
+ * it ends with the process.
  */
 #define _GNU_SOURCE /* flock, O_DIRECTORY */
 #include <errno.h>
@@ -29,8 +31,8 @@ struct lmdb_database {
   MDB_env *env;
   MDB_dbi dbi;
   int lock;
-  bool nosync; /* MDB_NOSYNC is set */
-  size_t size; /* of this struct with the directory's name */
+  bool nometasync; /* MDB_NOMETASYNC is set */
+  size_t size;     /* of this struct with the directory's name */
   char directory[];
 };
 
@@ -118,10 +120,10 @@ static besom_status lmdb_scan(void *db, besom_bytes from, besom_bytes to, besom_
 
 /* ------------------------------------------------------------------ writing */
 
-static int set_nosync(struct lmdb_database *lmdb, bool nosync) {
-  if (lmdb->nosync == nosync) return 0;
-  int error = mdb_env_set_flags(lmdb->env, MDB_NOSYNC, nosync);
-  if (!error) lmdb->nosync = nosync;
+static int set_nometasync(struct lmdb_database *lmdb, bool nometasync) {
+  if (lmdb->nometasync == nometasync) return 0;
+  int error = mdb_env_set_flags(lmdb->env, MDB_NOMETASYNC, nometasync);
+  if (!error) lmdb->nometasync = nometasync;
   return error;
 }
 
@@ -153,7 +155,7 @@ static int cause_of(const struct lmdb_database *lmdb, int error) {
 static besom_status lmdb_write(void *db, const besom_write *changes, size_t n, bool durable) {
   struct lmdb_database *lmdb = db;
   MDB_txn *txn;
-  int error = set_nosync(lmdb, !durable);
+  int error = set_nometasync(lmdb, !durable);
   if (!error) error = mdb_txn_begin(lmdb->env, NULL, 0, &txn);
   if (error) return status_of(error);
   for (size_t i = 0; i < n && !error; i++) error = write_one(lmdb, txn, &changes[i]);
@@ -194,7 +196,8 @@ static uint64_t lmdb_bytes(const void *db) {
 
 static void lmdb_close(void *db) {
   struct lmdb_database *lmdb = db;
-  if (lmdb->nosync) mdb_env_sync(lmdb->env, 1); /* after a clean close all commits are durable */
+  if (lmdb->nometasync)
+    mdb_env_sync(lmdb->env, 1); /* after a clean close all commits are durable */
   if (lmdb->env) mdb_env_close(lmdb->env);
   if (lmdb->lock >= 0) close(lmdb->lock);
   besom_allocator allocator = lmdb->allocator;

@@ -128,6 +128,39 @@ static void a_durable_commit_makes_all_before_it_durable(subject *s) {
   assert_null(s->array.mistake);
 }
 
+/* After a failed commit the transaction is as it was: all of it can be written, or the part before
+   its savepoint. */
+static void a_failed_commit_can_be_repeated(subject *s) {
+  for (unsigned shed = 0; shed < 2; shed++) {
+    trial_run run;
+    trial_run_start(&run, 7);
+    besom_store *store = subject_open(s);
+    assert_int_equal(store->ops->begin(store), BESOM_OK);
+    for (unsigned i = 0; i < 40; i++)
+      assert_int_equal(model_change(run.m, &run.keys, store, &run.random), BESOM_OK);
+    assert_int_equal(store->ops->set_savepoint(store), BESOM_OK);
+    model *before = heap_array(1, sizeof *before);
+    *before = *run.m;
+    for (unsigned i = 0; i < 40; i++)
+      assert_int_equal(model_change(run.m, &run.keys, store, &run.random), BESOM_OK);
+    s->array.fail_at = s->array.calls + 1;
+    assert_int_equal(store->ops->commit(store, true), BESOM_IO);
+    s->array.fail_at = 0;
+    assert_store_is(store, run.m, &run.keys);
+    if (shed) {
+      store->ops->undo_to_savepoint(store);
+      *run.m = *before;
+    }
+    assert_int_equal(store->ops->commit(store, true), BESOM_OK);
+    assert_store_is(store, run.m, &run.keys);
+    besom_store_close(store);
+    subject_tear_down(s);
+    subject_set_up(s);
+    free(before);
+    trial_run_end(&run);
+  }
+}
+
 static void put_raw(array_db *db, const char *key, size_t key_len, const char *value) {
   const besom_write change = {{{key, key_len}, {value, strlen(value)}}, false};
   assert_int_equal(array_ops.write(db, &change, 1, false), BESOM_OK);
@@ -221,6 +254,7 @@ static void bad_operations_are_invalid(subject *s) {
 const law array_laws[] = {
     {"a_call_that_fails_changes_nothing", a_call_that_fails_changes_nothing, is_array},
     {"a_failed_allocation_changes_nothing", a_failed_allocation_changes_nothing, is_array},
+    {"a_failed_commit_can_be_repeated", a_failed_commit_can_be_repeated, is_array},
     {"a_durable_commit_makes_all_before_it_durable", a_durable_commit_makes_all_before_it_durable,
      is_array},
     {"a_foreign_database_is_not_changed", a_foreign_database_is_not_changed, is_array},

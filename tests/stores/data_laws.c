@@ -99,6 +99,57 @@ static void transactions_are_committed_or_aborted(subject *s) {
   free(m);
 }
 
+/* A transaction with savepoints, of which some are returned to, also twice. */
+static void change_with_savepoints(besom_store *store, model *m, const key_universe *keys,
+                                   random_stream *random) {
+  model *before = heap_array(1, sizeof *before);
+  for (unsigned part = 0; part < 6; part++) {
+    assert_int_equal(store->ops->set_savepoint(store), BESOM_OK);
+    *before = *m;
+    for (unsigned undo = 2 * (unsigned)random_below(random, 2); undo--;) {
+      for (unsigned i = 0; i < 20; i++)
+        assert_int_equal(model_change(m, keys, store, random), BESOM_OK);
+      store->ops->undo_to_savepoint(store);
+      *m = *before;
+    }
+    assert_store_is(store, m, keys);
+    for (unsigned i = 0; i < 20; i++)
+      assert_int_equal(model_change(m, keys, store, random), BESOM_OK);
+    assert_counts_are(store, m);
+  }
+  free(before);
+}
+
+static void changes_since_a_savepoint_can_be_undone(subject *s) {
+  key_universe keys;
+  key_universe_make(&keys);
+  model *m = heap_array(1, sizeof *m), *before = heap_array(1, sizeof *before);
+  besom_store *store = subject_open(s);
+  random_stream random = {5};
+  assert_int_equal(store->ops->set_savepoint(store), BESOM_INVALID);
+  store->ops->undo_to_savepoint(store);
+  for (unsigned round = 0; round < 4; round++) {
+    *before = *m;
+    assert_int_equal(store->ops->begin(store), BESOM_OK);
+    for (unsigned i = 0; i < 20; i++)
+      assert_int_equal(model_change(m, &keys, store, &random), BESOM_OK);
+    store->ops->undo_to_savepoint(store); /* there is none yet */
+    change_with_savepoints(store, m, &keys, &random);
+    if (round % 2) {
+      store->ops->abort(store);
+      *m = *before;
+    } else {
+      assert_int_equal(store->ops->commit(store, false), BESOM_OK);
+    }
+    assert_store_is(store, m, &keys);
+    assert_counts_are(store, m);
+  }
+  besom_store_close(store);
+  key_universe_free(&keys);
+  free(m);
+  free(before);
+}
+
 static void committed_transactions_survive_reopening(subject *s) {
   key_universe keys;
   key_universe_make(&keys);
@@ -345,6 +396,7 @@ static void bad_arguments_are_invalid(subject *s) {
 const law data_laws[] = {
     {"single_changes_agree_with_the_model", single_changes_agree_with_the_model, NULL},
     {"transactions_are_committed_or_aborted", transactions_are_committed_or_aborted, NULL},
+    {"changes_since_a_savepoint_can_be_undone", changes_since_a_savepoint_can_be_undone, NULL},
     {"committed_transactions_survive_reopening", committed_transactions_survive_reopening,
      persistent},
     {"calls_are_counted_exactly", calls_are_counted_exactly, NULL},

@@ -37,9 +37,12 @@ typedef struct durable_store {
   const char *directory; /* NULL: none */
   unsigned countdown;    /* the call that fails, counted from now; 0: none */
   unsigned calls;
-  bool dead;                   /* all calls fail, as if the process had ended */
-  bool open;                   /* a guard has it */
-  unsigned nondurable_commits; /* commits with durable = false */
+  bool dead;                            /* all calls fail, as if the process had ended */
+  bool open;                            /* a guard has it */
+  unsigned commits, nondurable_commits; /* successful ones; asked for with durable = false */
+  besom_status failure;                 /* what a call that fails returns; 0: IO */
+  /* A commit with more list changes than this fails; 0: none does. */
+  unsigned largest_commit, changes, changes_at_savepoint;
 } durable_store;
 
 static inline durable_store *durable_of(besom_store *store) {
@@ -56,28 +59,35 @@ static inline bool fails_now(besom_store *store) {
   return (s->countdown && --s->countdown == 0) || s->dead;
 }
 
+static inline besom_status failure_of(besom_store *store) {
+  besom_status failure = durable_of(store)->failure;
+  return failure ? failure : BESOM_IO;
+}
+
 static inline besom_status durable_append(besom_store *s, besom_place at,
                                           const besom_record *record) {
-  return fails_now(s) ? BESOM_IO : inner_of(s)->ops->append(inner_of(s), at, record);
+  durable_of(s)->changes++;
+  return fails_now(s) ? failure_of(s) : inner_of(s)->ops->append(inner_of(s), at, record);
 }
 
 static inline besom_status durable_get(besom_store *s, besom_place at, besom_store_visit visit,
                                        void *ctx) {
-  return fails_now(s) ? BESOM_IO : inner_of(s)->ops->get(inner_of(s), at, visit, ctx);
+  return fails_now(s) ? failure_of(s) : inner_of(s)->ops->get(inner_of(s), at, visit, ctx);
 }
 
 static inline besom_status durable_replace(besom_store *s, besom_place at,
                                            const besom_record *record) {
-  return fails_now(s) ? BESOM_IO : inner_of(s)->ops->replace(inner_of(s), at, record);
+  return fails_now(s) ? failure_of(s) : inner_of(s)->ops->replace(inner_of(s), at, record);
 }
 
 static inline besom_status durable_remove(besom_store *s, besom_place at) {
-  return fails_now(s) ? BESOM_IO : inner_of(s)->ops->remove(inner_of(s), at);
+  durable_of(s)->changes++;
+  return fails_now(s) ? failure_of(s) : inner_of(s)->ops->remove(inner_of(s), at);
 }
 
 static inline besom_status durable_scan(besom_store *s, besom_place from, besom_store_visit visit,
                                         void *ctx) {
-  return fails_now(s) ? BESOM_IO : inner_of(s)->ops->scan(inner_of(s), from, visit, ctx);
+  return fails_now(s) ? failure_of(s) : inner_of(s)->ops->scan(inner_of(s), from, visit, ctx);
 }
 
 static inline besom_status durable_stats(const besom_store *s, besom_store_statistics *stats,
@@ -93,12 +103,17 @@ static inline void durable_close(besom_store *s) {
 }
 
 static inline besom_status durable_begin(besom_store *s) {
-  return fails_now(s) ? BESOM_IO : inner_of(s)->ops->begin(inner_of(s));
+  durable_of(s)->changes = 0;
+  return fails_now(s) ? failure_of(s) : inner_of(s)->ops->begin(inner_of(s));
 }
 
 static inline besom_status durable_commit(besom_store *s, bool durable) {
-  durable_of(s)->nondurable_commits += !durable;
-  return fails_now(s) ? BESOM_IO : inner_of(s)->ops->commit(inner_of(s), durable);
+  durable_store *d = durable_of(s);
+  d->nondurable_commits += !durable;
+  if (fails_now(s) || (d->largest_commit && d->changes > d->largest_commit)) return failure_of(s);
+  besom_status status = d->inner->ops->commit(d->inner, durable);
+  d->commits += status == BESOM_OK;
+  return status;
 }
 
 static inline void durable_abort(besom_store *s) {
@@ -106,39 +121,42 @@ static inline void durable_abort(besom_store *s) {
 }
 
 static inline besom_status durable_sync(besom_store *s) {
-  return fails_now(s) ? BESOM_IO : inner_of(s)->ops->sync(inner_of(s));
+  return fails_now(s) ? failure_of(s) : inner_of(s)->ops->sync(inner_of(s));
 }
 
 static inline besom_status durable_commit_number(besom_store *s, uint64_t *number) {
-  return fails_now(s) ? BESOM_IO : inner_of(s)->ops->commit_number(inner_of(s), number);
+  return fails_now(s) ? failure_of(s) : inner_of(s)->ops->commit_number(inner_of(s), number);
 }
 
 static inline besom_status durable_table_put(besom_store *s, besom_table table,
                                              const besom_record *record) {
-  return fails_now(s) ? BESOM_IO : inner_of(s)->ops->table_put(inner_of(s), table, record);
+  return fails_now(s) ? failure_of(s) : inner_of(s)->ops->table_put(inner_of(s), table, record);
 }
 
 static inline besom_status durable_table_get(besom_store *s, besom_table table, besom_bytes key,
                                              besom_table_visit visit, void *ctx) {
-  return fails_now(s) ? BESOM_IO : inner_of(s)->ops->table_get(inner_of(s), table, key, visit, ctx);
+  return fails_now(s) ? failure_of(s)
+                      : inner_of(s)->ops->table_get(inner_of(s), table, key, visit, ctx);
 }
 
 static inline besom_status durable_table_remove(besom_store *s, besom_table table,
                                                 besom_bytes key) {
-  return fails_now(s) ? BESOM_IO : inner_of(s)->ops->table_remove(inner_of(s), table, key);
+  return fails_now(s) ? failure_of(s) : inner_of(s)->ops->table_remove(inner_of(s), table, key);
 }
 
 static inline besom_status durable_table_scan(besom_store *s, besom_table table, besom_bytes from,
                                               besom_bytes to, besom_table_visit visit, void *ctx) {
-  return fails_now(s) ? BESOM_IO
+  return fails_now(s) ? failure_of(s)
                       : inner_of(s)->ops->table_scan(inner_of(s), table, from, to, visit, ctx);
 }
 
 static inline besom_status durable_set_savepoint(besom_store *s) {
-  return fails_now(s) ? BESOM_IO : inner_of(s)->ops->set_savepoint(inner_of(s));
+  durable_of(s)->changes_at_savepoint = durable_of(s)->changes;
+  return fails_now(s) ? failure_of(s) : inner_of(s)->ops->set_savepoint(inner_of(s));
 }
 
 static inline void durable_undo_to_savepoint(besom_store *s) {
+  durable_of(s)->changes = durable_of(s)->changes_at_savepoint;
   inner_of(s)->ops->undo_to_savepoint(inner_of(s));
 }
 
@@ -240,7 +258,7 @@ static inline void subject_close_guard(subject *s) {
 /* Simulates a kill of the process: no further call reaches the store. */
 static inline void subject_crash(subject *s) {
   s->store.dead = true;
-  assert_int_equal(try_close_guard(s), BESOM_IO);
+  assert_int_equal(try_close_guard(s), failure_of(&s->store.head));
   s->store.dead = false;
 }
 
