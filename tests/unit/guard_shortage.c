@@ -373,7 +373,7 @@ static void the_filter_stays_within_its_limit(void **state) {
   }
 }
 
-/* ------------------------------------------------------------------ the status says what is full */
+/* ------------------------------------------------------------------ statuses */
 
 static void fill_reserve_and_filter(subject *s) {
   besom_status status = BESOM_OK;
