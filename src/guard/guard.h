@@ -95,8 +95,9 @@ struct savepoint {
   bool migrating, rekey_wanted;
 };
 
-/* Who wants a change: the caller, or the guard for itself. */
-enum work { OF_CALLER, OF_GUARD };
+/* Who wants a change: the caller, or the guard for itself. AT_ONCE: the guard, and it must know
+   whether the change is committed, so that it does not become part of a group. */
+enum work { OF_CALLER, OF_GUARD, AT_ONCE };
 
 struct false_positive {
   besom_digest digest;
@@ -357,7 +358,8 @@ besom_status besom__no_list_restore(besom_guard *g, const struct epoch *epoch);
  *   without savepoints it must then have undone itself, or have set tx_error, which fails the
  *   batch.
  * - A change of the caller that succeeded is followed by a migration step in the same transaction.
- * - A transaction that begin began is committed, or becomes a group that gathers further changes.
+ * - A transaction that begin began is committed. With SYNC it becomes a group that gathers further
+ *   changes, unless it is AT_ONCE.
  *
  * Durability. The caller's changes: as configured. The guard's own work (migration steps, records
  * that move with fingerprints): durable as long as everything before it is.

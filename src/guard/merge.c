@@ -88,8 +88,7 @@ static besom_status merge_with(besom_guard *into, besom_guard *from, besom_filte
   besom_status status = besom__guard_bind(into, filter);
   if (status == BESOM_OK) status = besom__change_begin(into);
   if (status != BESOM_OK) return status;
-  status = besom__change_end(into, merge_stores(&m, from), OF_GUARD);
-  if (status == BESOM_OK) status = besom__guard_flush(into);
+  status = besom__change_end(into, merge_stores(&m, from), AT_ONCE);
   if (status != BESOM_OK) return status;
   lock_write(into);
   besom_free(into->current.filter);

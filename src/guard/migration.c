@@ -39,8 +39,7 @@ static besom_status next_filter(besom_guard *g, bool grow, besom_filter **out) {
   return status;
 }
 
-/* The same width with twice the slots gives the same false-positive rate. If it fails after begin,
-   the rollback frees the next filter. */
+/* The same width with twice the slots gives the same false-positive rate. */
 besom_status besom__migration_start(besom_guard *g, bool grow) {
   struct epoch next = {NULL, g->current.number + 1};
   besom_status status = next_filter(g, grow, &next.filter);
@@ -56,6 +55,9 @@ besom_status besom__migration_start(besom_guard *g, bool grow) {
   if (status == BESOM_OK) {
     count(g, grow ? &g->stats.growths : &g->stats.rekeys, 1);
     g->rekey_wanted = false;
+  } else {
+    g->next.filter = NULL;
+    besom_free(next.filter);
   }
   return besom__change_end(g, status, OF_GUARD);
 }
@@ -138,10 +140,18 @@ static besom_status read_ahead(besom_guard *g, const struct step *s) {
   return besom__read_ahead_fill(g, s->ns == NO_TIME_LIMIT ? NO_TIME_LIMIT : s->ns / 2);
 }
 
+/* Readers need not wait for a scan. */
+static besom_status read_ahead_unlocked(besom_guard *g, const struct step *s) {
+  unlock(g);
+  besom_status status = read_ahead(g, s);
+  lock_write(g);
+  return status;
+}
+
 /* List by list. The write lock is held, but not all the time. */
 static besom_status migrate_lists(besom_guard *g, struct step *s) {
   do {
-    besom_status status = read_ahead(g, s);
+    besom_status status = g->ahead ? BESOM_OK : read_ahead_unlocked(g, s);
     if (status != BESOM_OK) return status;
     struct slice list = besom__read_ahead_next(g->ahead);
     uint64_t n = list.to - list.from;
@@ -165,7 +175,7 @@ static void count_step(besom_guard *g, uint64_t items) {
 besom_status besom__migration_step(besom_guard *g, uint64_t max, uint64_t ns, uint64_t *moved) {
   if (all_migrated(g)) return BESOM_OK;
   struct step s = {.max = max, .ns = ns, .begun = besom__monotonic_ns()};
-  besom_status status = read_ahead(g, &s); /* readers need not wait for the first scan */
+  besom_status status = read_ahead(g, &s);
   if (status == BESOM_OK) status = besom__change_begin(g);
   if (status != BESOM_OK) return status;
   status = migrate_lists(g, &s);
@@ -216,8 +226,7 @@ besom_status besom__migration_finish(besom_guard *g) {
   if (g->tx == TX_BATCH) return finish_in_batch(g);
   besom_status status = besom__guard_flush(g);
   if (status == BESOM_OK) status = besom__change_begin(g);
-  if (status == BESOM_OK) status = besom__change_end(g, besom__manifest_write(g, true), OF_GUARD);
-  if (status == BESOM_OK) status = besom__guard_flush(g);
+  if (status == BESOM_OK) status = besom__change_end(g, besom__manifest_write(g, true), AT_ONCE);
   if (status != BESOM_OK) return status;
   lock_write(g);
   switch_to_next(g);

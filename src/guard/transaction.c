@@ -198,8 +198,8 @@ static void undo_change(besom_guard *g, besom_status why) {
 }
 
 static bool is_durable(const besom_guard *g, enum work work) {
-  if (g->durability == BESOM_DURABLE_BATCH) return work == OF_GUARD && !g->nondurable;
-  return g->durability == BESOM_DURABLE_PUT;
+  if (g->durability == BESOM_DURABLE_BATCH) return work != OF_CALLER && !g->nondurable;
+  return g->durability == BESOM_DURABLE_PUT || work == AT_ONCE;
 }
 
 besom_status besom__change_end(besom_guard *g, besom_status status, enum work work) {
@@ -210,12 +210,12 @@ besom_status besom__change_end(besom_guard *g, besom_status status, enum work wo
   count(g, &g->tx_changes, 1);
   if (work == OF_CALLER && g->savepoints) besom__migration_advance(g);
   if (nested) return BESOM_OK;
-  if (g->durability == BESOM_DURABLE_SYNC && g->savepoints) {
+  if (g->durability == BESOM_DURABLE_SYNC && g->savepoints && work != AT_ONCE) {
     g->tx = TX_GROUP;
     return BESOM_OK;
   }
   status = commit(g, is_durable(g, work));
-  if (status != BESOM_OK || work == OF_GUARD) return status;
+  if (status != BESOM_OK || work != OF_CALLER) return status;
   if (!g->savepoints) besom__migration_advance(g);
   besom__migration_finish_if_done(g);
   return BESOM_OK;

@@ -90,6 +90,7 @@ static void free_displaced(struct overlay *o) {
 /* Of the entries that one key had since the savepoint, only the first displaces an older one. */
 void besom__overlay_put(struct overlay *o, struct sorted_entry *e) {
   e->savepoint = o->savepoint;
+  o->changed = true;
   struct sorted_entry *old = besom__sorted_put(&o->changes, e);
   if (!old || old->savepoint == o->savepoint) {
     besom__sorted_free(&o->changes, old);
@@ -102,9 +103,11 @@ void besom__overlay_put(struct overlay *o, struct sorted_entry *e) {
 void besom__overlay_set_savepoint(struct overlay *o) {
   free_displaced(o);
   o->savepoint++;
+  o->changed = false;
 }
 
 void besom__overlay_undo(struct overlay *o) {
+  if (!o->changed) return;
   for (struct sorted_entry *e = o->changes.first[0], *next; e; e = next) {
     next = e->next[0];
     if (e->savepoint != o->savepoint) continue;
@@ -116,6 +119,7 @@ void besom__overlay_undo(struct overlay *o) {
     besom__sorted_put(&o->changes, e);
   }
   o->displaced = NULL;
+  o->changed = false;
 }
 
 void besom__overlay_clear(struct overlay *o) {

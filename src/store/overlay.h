@@ -22,6 +22,7 @@ struct overlay {
   struct sorted_map changes;
   bool written;                   /* the changes are in the database */
   uint32_t savepoint;             /* number of the last savepoint; 0: there is none */
+  bool changed;                   /* since the savepoint */
   struct sorted_entry *displaced; /* entries from before the savepoint, linked by next[0] */
 };
 
