@@ -311,7 +311,9 @@ static int print_stats(const char *directory) {
   printf("extended         %llu\n",
          (unsigned long long)counter_of(besom_guard_filter(guard), "extended"));
   printf("reserve used     %.1f %%\n", 100 * s.reserve_used);
-  printf("migrating        %s\n", s.migrating ? "yes: to a larger filter or a new seed" : "no");
+  printf("migrating        %s\n", s.migrating           ? "yes: to a larger filter or a new seed"
+                                  : s.migration_pending ? "due: with the next change"
+                                                        : "no");
   printf("filter from      %s\n", s.rebuilt ? "the stored keys"
                                   : s.keys  ? "the checkpoint"
                                             : "nothing: it is new");
