@@ -13,10 +13,11 @@
 #include "besom_store.h"
 #include "support/keys.h"
 
-enum { READERS = 3, STEADY = 300, CHANGING = 300, QUERIES = 4000 };
+enum { READERS = 3, STEADY = 300, CHANGING = 300, QUERIES = 2500 };
 
 typedef struct shared {
   besom_guard *guard;
+  bool disk_full; /* the store refuses some changes and commits */
   atomic_bool done;
   atomic_uint wrong;
 } shared;
@@ -81,14 +82,26 @@ static void put(shared *s, uint64_t key) {
   assert_int_equal(besom_guard_put_u64(s->guard, key, &key, 8, 0), BESOM_OK);
 }
 
+static void assert_done(const shared *s, besom_status status) {
+  assert_true(status == BESOM_OK || (s->disk_full && status == BESOM_DISK_FULL));
+}
+
 static void change_one(shared *s, random_stream *random) {
   uint64_t key = changing(random_below(random, CHANGING));
   if (random_below(random, 2)) {
-    put(s, key);
+    assert_done(s, besom_guard_put_u64(s->guard, key, &key, 8, 0));
   } else {
     besom_status status = besom_guard_delete_u64(s->guard, key);
-    assert_true(status == BESOM_OK || status == BESOM_NOT_FOUND);
+    if (status != BESOM_NOT_FOUND) assert_done(s, status);
   }
+}
+
+static void change_in_batch(shared *s, random_stream *random, bool keep) {
+  besom_status status = besom_guard_begin(s->guard);
+  assert_done(s, status);
+  if (status != BESOM_OK) return;
+  for (unsigned j = 0; j < 10; j++) change_one(s, random);
+  assert_done(s, keep ? besom_guard_commit(s->guard) : besom_guard_abort(s->guard));
 }
 
 static void run_writer(shared *s) {
@@ -97,18 +110,48 @@ static void run_writer(shared *s) {
     change_one(s, &random);
     if (i % 300 == 100) {
       besom_status status = besom_guard_rekey(s->guard);
-      assert_true(status == BESOM_OK || status == BESOM_BUSY);
+      if (status != BESOM_BUSY) assert_done(s, status);
     }
-    if (i % 50 == 0) assert_int_equal(besom_guard_step(s->guard, 20, NULL), BESOM_OK);
-    if (i % 40) continue;
-    assert_int_equal(besom_guard_begin(s->guard), BESOM_OK);
-    for (unsigned j = 0; j < 10; j++) change_one(s, &random);
-    assert_int_equal(i % 80 ? besom_guard_commit(s->guard) : besom_guard_abort(s->guard), BESOM_OK);
+    if (i % 50 == 0) assert_done(s, besom_guard_step(s->guard, 20, NULL));
+    if (i % 40 == 0) change_in_batch(s, &random, i % 80);
+    if (s->disk_full && i % 7 == 0) assert_done(s, besom_guard_sync(s->guard));
   }
 }
 
-static void readers_and_writer(besom_layout layout, besom_durability durability) {
-  shared s = {.guard = NULL};
+/* A store in memory of which the writer's calls fail now and then. */
+static struct full_disk {
+  const besom_store_ops *real;
+  besom_store_ops ops;
+  unsigned calls;
+} full_disk;
+
+static besom_status append_or_fail(besom_store *store, besom_place at, const besom_record *record) {
+  return ++full_disk.calls % 40 ? full_disk.real->append(store, at, record) : BESOM_DISK_FULL;
+}
+
+static besom_status commit_or_fail(besom_store *store, bool durable) {
+  return ++full_disk.calls % 3 ? full_disk.real->commit(store, durable) : BESOM_DISK_FULL;
+}
+
+static void fill_disk(besom_store *store) {
+  full_disk = (struct full_disk){.real = store->ops, .ops = *store->ops};
+  full_disk.ops.append = append_or_fail;
+  full_disk.ops.commit = commit_or_fail;
+  store->ops = &full_disk.ops;
+}
+
+static void assert_counted(const shared *s) {
+  besom_guard_statistics stats;
+  assert_int_equal(besom_guard_stats(s->guard, &stats), BESOM_OK);
+  assert_int_equal(stats.queries,
+                   stats.filter_negatives + stats.true_positives + stats.false_positives);
+  assert_int_equal(stats.queued + stats.queue_drops, stats.false_positives);
+  assert_true(stats.growths + stats.rekeys >= 2);
+  assert_int_equal(stats.failed_steps != 0, s->disk_full);
+}
+
+static void readers_and_writer(besom_layout layout, besom_durability durability, bool disk_full) {
+  shared s = {.disk_full = disk_full};
   besom_store *store;
   besom_config filter = {.kind = "aqf", .capacity = 200, .fpr = 0.1, .reserve = 0.3};
   besom_guard_config config = {
@@ -116,6 +159,8 @@ static void readers_and_writer(besom_layout layout, besom_durability durability)
   assert_int_equal(besom_store_memory(NULL, &store), BESOM_OK);
   assert_int_equal(besom_guard_open(&config, store, &s.guard), BESOM_OK);
   for (uint64_t i = 0; i < STEADY; i++) put(&s, steady(i));
+  assert_int_equal(besom_guard_sync(s.guard), BESOM_OK);
+  if (disk_full) fill_disk(store);
   pthread_t readers[READERS];
   for (unsigned i = 0; i < READERS; i++)
     assert_int_equal(pthread_create(&readers[i], NULL, reader_thread, &s), 0);
@@ -123,19 +168,22 @@ static void readers_and_writer(besom_layout layout, besom_durability durability)
   atomic_store(&s.done, true);
   for (unsigned i = 0; i < READERS; i++) pthread_join(readers[i], NULL);
   assert_int_equal(atomic_load(&s.wrong), 0);
-  besom_guard_statistics stats;
-  assert_int_equal(besom_guard_stats(s.guard, &stats), BESOM_OK);
-  assert_int_equal(stats.queries,
-                   stats.filter_negatives + stats.true_positives + stats.false_positives);
-  assert_int_equal(stats.queued + stats.queue_drops, stats.false_positives);
-  assert_true(stats.growths + stats.rekeys >= 2);
+  assert_counted(&s);
+  if (disk_full) store->ops = full_disk.real;
   assert_int_equal(besom_guard_close(s.guard), BESOM_OK);
 }
 
 static void readers_get_exact_answers_beside_the_writer(void **state) {
   (void)state;
-  readers_and_writer(BESOM_LAYOUT_MERGED, BESOM_DURABLE_PUT);
-  readers_and_writer(BESOM_LAYOUT_SPLIT, BESOM_DURABLE_SYNC);
+  readers_and_writer(BESOM_LAYOUT_MERGED, BESOM_DURABLE_PUT, false);
+  readers_and_writer(BESOM_LAYOUT_SPLIT, BESOM_DURABLE_SYNC, false);
+}
+
+/* While steps and commits fail and are undone. */
+static void readers_get_exact_answers_on_a_full_disk(void **state) {
+  (void)state;
+  readers_and_writer(BESOM_LAYOUT_MERGED, BESOM_DURABLE_BATCH, true);
+  readers_and_writer(BESOM_LAYOUT_MERGED, BESOM_DURABLE_SYNC, true);
 }
 
 static uint64_t adapted_of(const besom_guard *g) {
@@ -213,6 +261,7 @@ static void queued_digests_of_an_old_hash_are_dropped(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(readers_get_exact_answers_beside_the_writer),
+      cmocka_unit_test(readers_get_exact_answers_on_a_full_disk),
       cmocka_unit_test(the_writer_adapts_to_queued_false_positives),
       cmocka_unit_test(queued_digests_of_an_old_hash_are_dropped),
   };
