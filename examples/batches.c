@@ -85,8 +85,7 @@ int main(void) {
   expect(found(g, 0, 100, 'b') == 100 && found(g, 2 * KEYS, 2 * KEYS + 1000, 'c') == 1000,
          "the merged guard has the records of both");
 
-  /* A rekey in steps of at most 500 entries, with queries between them. Without config.threads,
-     gets that read the store migrate some entries too. */
+  /* A rekey in steps of at most 500 entries, with queries between them. Gets do not migrate. */
   unsigned steps = 0;
   bool finished = false, exact = true;
   must(besom_guard_rekey(g), "rekey");
