@@ -1,6 +1,6 @@
 /*
- * The fuse filter: sets of every size, repeated keys, any order, and the size that the formula
- * gives.
+ * The kinds that are built once from a set, fuse and ribbon: sets of every size, repeated keys, any
+ * order, and the size that they promise.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -13,6 +13,20 @@
 #include "support/heap.h"
 #include "support/keys.h"
 #include "support/memory_sink.h"
+
+static const char *kind; /* that is tested */
+
+static int of_fuse(void **state) {
+  (void)state;
+  kind = "fuse";
+  return 0;
+}
+
+static int of_ribbon(void **state) {
+  (void)state;
+  kind = "ribbon";
+  return 0;
+}
 
 typedef struct key_array {
   const uint64_t *keys;
@@ -34,7 +48,7 @@ static besom_status build(const uint64_t *keys, size_t n, const besom_config *wa
   key_array a = {.keys = keys, .n = n};
   besom_source source = {.next = next, .size_hint = n, .ctx = &a};
   besom_config config = *wanted;
-  config.kind = "fuse";
+  config.kind = kind;
   if (!config.seed) config.seed = seed;
   besom_status status = besom_build(&config, &(besom_input){.yes = &source}, out);
   assert_true(a.reads <= n); /* the source is read once, even if peeling fails */
@@ -68,7 +82,7 @@ static void assert_holds(const besom_filter *f, const uint64_t *keys, size_t n) 
   free(bitmap);
 }
 
-/* Peeling gets stuck with small sets: every size, with many seeds. */
+/* Building gets stuck with small sets: every size, with many seeds. */
 static void every_small_set_is_built(void **state) {
   (void)state;
   uint64_t *keys = keys_u64(MEMBERS, 300);
@@ -134,7 +148,7 @@ static void copies_and_order_do_not_matter(void **state) {
 }
 
 /* 1.125 cells per key for large sets, plus half a segment and the head. */
-static void bits_an_item_are_those_of_the_formula(void **state) {
+static void bits_of_fuse_are_those_of_the_formula(void **state) {
   (void)state;
   static const size_t sizes[] = {100000, 1000000};
   for (size_t s = 0; s < 2; s++) {
@@ -151,6 +165,56 @@ static void bits_an_item_are_those_of_the_formula(void **state) {
     }
     free(keys);
   }
+}
+
+/* Also rates between two powers of two, for which slots of two widths are mixed. */
+static void ribbon_takes_little_more_than_the_least_bits(void **state) {
+  (void)state;
+  enum { N = 100000 };
+  static const double rates[] = {1.0 / 32, 0.022, 0.01, 0.001, 0x1p-17, 0x1p-32};
+  uint64_t *keys = keys_u64(MEMBERS, N);
+  for (size_t r = 0; r < sizeof rates / sizeof *rates; r++) {
+    besom_filter *f = built(keys, N, rates[r]);
+    besom_statistics stats = stats_of(f);
+    assert_true(stats.bits_per_key <= 1.03 * -log2(rates[r]));
+    assert_true(stats.expected_fpr <= rates[r] && stats.expected_fpr > 0.99 * rates[r]);
+    assert_holds(f, keys, N);
+    besom_free(f);
+  }
+  free(keys);
+}
+
+/* Several layers, blocks of both widths, and keys that are bumped: many sets. */
+static void no_member_of_a_ribbon_is_lost(void **state) {
+  (void)state;
+  enum { MOST = 6000 };
+  uint64_t *keys = keys_u64(MEMBERS, MOST);
+  for (uint8_t round = 0; round < 60; round++) {
+    uint8_t seed[16] = {round, 2};
+    static const double rates[] = {0.7, 0.3, 0.02, 0.0003};
+    size_t n = 500 + 91 * (size_t)round;
+    besom_filter *f = NULL;
+    besom_config config = {.capacity = n, .fpr = rates[round % 4], .seed = seed};
+    assert_int_equal(build(keys, n, &config, &f), BESOM_OK);
+    assert_holds(f, keys, n);
+    besom_free(f);
+  }
+  free(keys);
+}
+
+static void bits_of_a_ribbon_are_those_of_its_budget(void **state) {
+  (void)state;
+  enum { N = 50000 };
+  uint64_t *keys = keys_u64(MEMBERS, N);
+  for (double bits = 1.5; bits < 34; bits += 3.25) {
+    besom_filter *f = NULL;
+    assert_int_equal(build(keys, N, &(besom_config){.capacity = N, .bits_per_key = bits}, &f),
+                     BESOM_OK);
+    double got = stats_of(f).bits_per_key;
+    assert_true(got <= 1.003 * bits && (got >= 0.98 * bits || bits > 32));
+    besom_free(f);
+  }
+  free(keys);
 }
 
 static void impossible_wishes_are_refused(void **state) {
@@ -171,13 +235,18 @@ static void impossible_wishes_are_refused(void **state) {
   assert_null(f);
 }
 
+#define OF_BOTH(test) cmocka_unit_test_setup(test, of_fuse), cmocka_unit_test_setup(test, of_ribbon)
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_small_set_is_built),
-      cmocka_unit_test(an_empty_set_has_no_members),
-      cmocka_unit_test(copies_and_order_do_not_matter),
-      cmocka_unit_test(bits_an_item_are_those_of_the_formula),
-      cmocka_unit_test(impossible_wishes_are_refused),
+      OF_BOTH(every_small_set_is_built),
+      OF_BOTH(an_empty_set_has_no_members),
+      OF_BOTH(copies_and_order_do_not_matter),
+      OF_BOTH(impossible_wishes_are_refused),
+      cmocka_unit_test_setup(bits_of_fuse_are_those_of_the_formula, of_fuse),
+      cmocka_unit_test_setup(ribbon_takes_little_more_than_the_least_bits, of_ribbon),
+      cmocka_unit_test_setup(no_member_of_a_ribbon_is_lost, of_ribbon),
+      cmocka_unit_test_setup(bits_of_a_ribbon_are_those_of_its_budget, of_ribbon),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,192 @@
+/*
+ * ribbon: the bumped ribbon filter (retrieval.h), built once from a set. It takes about 1.005 times
+ * log2(1/e) bits per key, the least of all kinds, for any rate e: part of its slots have one bit
+ * less than the others. A query reads one or two adjacent places in memory.
+ */
+#include "ribbon/ribbon.h"
+
+#include <math.h>
+
+#include "core/memory.h"
+#include "core/options.h"
+
+static const double bits_per_threshold = 2.0 / BUCKET; /* per slot */
+
+static const struct ribbon *const_ribbon(const besom_filter *f) {
+  return (const struct ribbon *)f;
+}
+
+static struct ribbon *ribbon(besom_filter *f) {
+  return (struct ribbon *)f;
+}
+
+/* ------------------------------------------------------------------ sizes */
+
+struct retrieval_width besom__ribbon_width(double fpr) {
+  double columns = ceil(-log2(fpr) - 1e-9);
+  if (columns < 1) columns = 1;
+  double least = exp2(-columns); /* 2 * least with one column less */
+  return (struct retrieval_width){(uint32_t)columns, fmin(1, fmax(0, (fpr - least) / least))};
+}
+
+double besom__ribbon_fpr(struct retrieval_width width) {
+  return (1 + width.narrow) * exp2(-(double)width.columns);
+}
+
+double besom__ribbon_bits(struct retrieval_width width) {
+  return width.columns - width.narrow + bits_per_threshold;
+}
+
+/* By the bits per key at capacity; without columns if they are too few. */
+static struct retrieval_width width_of_bits(const besom_config *config) {
+  double n = (double)config->capacity, slots = besom__retrieval_slots_per_key(n);
+  double bits =
+      (config->bits_per_key - 8.0 * sizeof(struct ribbon) / n) / slots - bits_per_threshold;
+  if (!(bits > 0)) return (struct retrieval_width){0, 0};
+  if (bits >= MAX_COLUMNS) return (struct retrieval_width){MAX_COLUMNS, 0};
+  double columns = ceil(bits);
+  return (struct retrieval_width){(uint32_t)columns, columns - bits};
+}
+
+static struct retrieval_width width_for(const besom_config *config) {
+  if (config->bits_per_key != 0) return width_of_bits(config);
+  return besom__ribbon_width(config->fpr != 0 ? config->fpr : DEFAULT_FPR);
+}
+
+static double bits_per_key(double keys, double *fpr) {
+  if (!(*fpr > 0 && *fpr < 1) || !(keys >= 1 && keys <= MAX_RETRIEVAL_KEYS)) return 0;
+  struct retrieval_width width = besom__ribbon_width(*fpr);
+  if (width.columns > MAX_COLUMNS) return 0;
+  *fpr = besom__ribbon_fpr(width);
+  return besom__ribbon_bits(width) * besom__retrieval_slots_per_key(keys);
+}
+
+/* ------------------------------------------------------------------ queries */
+
+static void choose_ops(besom_filter *f, enum isa isa) {
+#ifdef BESOM_X86_VARIANTS
+  ribbon(f)->ops = isa == ISA_AVX512 ? &besom__ribbon_ops_avx512
+                   : isa == ISA_AVX2 ? &besom__ribbon_ops_avx2
+                                     : &besom__ribbon_ops_portable;
+#else
+  (void)isa;
+  ribbon(f)->ops = &besom__ribbon_ops_portable;
+#endif
+}
+
+/* An empty filter has slots that match some keys: it has the general calls. */
+static const struct query_calls *query_calls(const besom_filter *f) {
+  return f->items && f->hasher.id == HASH_XXH3 ? &const_ribbon(f)->ops->queries : NULL;
+}
+
+static bool contains(const besom_filter *f, besom_digest d) {
+  return f->items && const_ribbon(f)->ops->queries.contains_digest(f, d);
+}
+
+static void contains_many(const besom_filter *f, const besom_digest *d, size_t n,
+                          uint64_t *bitmap) {
+  if (f->items)
+    const_ribbon(f)->ops->contains_many(&const_ribbon(f)->retrieval, d, n, bitmap);
+  else
+    memset(bitmap, 0, (n + 63) / 64 * sizeof *bitmap);
+}
+
+/* ------------------------------------------------------------------ building */
+
+static void destroy(besom_filter *f) {
+  if (!f->mapping) besom__retrieval_free(&ribbon(f)->retrieval, &f->allocator);
+}
+
+static besom_status read_config(const besom_config *config, enum isa *isa,
+                                struct retrieval_width *width) {
+  besom_status status = besom__options_isa(config->options, isa, NULL, 0);
+  if (status != BESOM_OK) return status;
+  *width = width_for(config);
+  bool valid = !config->slots && !config->value_bits && config->reserve == 0 && width->columns &&
+               width->columns <= MAX_COLUMNS;
+  return valid ? BESOM_OK : BESOM_INVALID;
+}
+
+static besom_status build_digests(besom_filter *f, const besom_config *config, struct digests *d) {
+  enum isa isa;
+  struct retrieval_width width;
+  besom_status status = d->n > MAX_RETRIEVAL_KEYS ? BESOM_FULL : read_config(config, &isa, &width);
+  if (status != BESOM_OK) return status;
+  besom__digests_unite(d);
+  f->items = d->n;
+  f->capacity = d->n ? d->n : 1;
+  choose_ops(f, isa);
+  return besom__retrieval_build(&ribbon(f)->retrieval, &f->allocator, d, width, false);
+}
+
+static besom_status build(besom_filter *f, const besom_config *config, const besom_source *yes,
+                          const besom_source *no, const besom_progress *progress) {
+  struct digests d;
+  enum isa isa;
+  struct retrieval_width width;
+  besom_status status = no ? BESOM_UNSUPPORTED : read_config(config, &isa, &width);
+  if (status != BESOM_OK) return status;
+  uint64_t most = config->max_capacity > config->capacity ? config->max_capacity : config->capacity;
+  status =
+      besom__collect(f, yes, most < MAX_RETRIEVAL_KEYS ? most : MAX_RETRIEVAL_KEYS, progress, &d);
+  if (status != BESOM_OK) return status;
+  status = build_digests(f, config, &d);
+  besom__digests_free(f, &d);
+  return status;
+}
+
+/* ------------------------------------------------------------------ whole filters */
+
+/* The share of slots in blocks with one column less, over all layers. */
+static double narrow_share(const struct retrieval *x, uint64_t *slots) {
+  uint64_t narrow = 0;
+  *slots = 0;
+  for (uint32_t i = 0; i < x->layers; i++) {
+    *slots += RIBBON_WIDTH * x->layer[i].blocks;
+    narrow += RIBBON_WIDTH * x->layer[i].narrow;
+  }
+  return (double)narrow / (double)*slots;
+}
+
+static void stats(const besom_filter *f, struct stats_out *out) {
+  besom_statistics *s = &out->common;
+  const struct retrieval *x = &const_ribbon(f)->retrieval;
+  struct retrieval_width width = {x->columns, narrow_share(x, &s->slots)};
+  s->isa = besom__isa_name(const_ribbon(f)->ops->isa);
+  s->width = x->columns;
+  s->bytes += besom__retrieval_bytes(x);
+  s->load_factor = (double)f->items / (double)s->slots;
+  s->fpr_at_capacity = besom__ribbon_fpr(width);
+  s->expected_fpr = f->items ? s->fpr_at_capacity : 0;
+  besom__add_counter(out, "layers", x->layers);
+}
+
+static const char *validate(const besom_filter *f) {
+  if (f->capacity != (f->items ? f->items : 1)) return "the capacity is not the number of keys";
+  return besom__retrieval_validate(&const_ribbon(f)->retrieval);
+}
+
+static void save(const besom_filter *f, struct sections_out *out) {
+  besom__retrieval_save(&const_ribbon(f)->retrieval, out);
+}
+
+static besom_status load(besom_filter *f, struct sections_in *in) {
+  choose_ops(f, besom__isa_best());
+  return besom__retrieval_load(&ribbon(f)->retrieval, &f->allocator, in, f->mapping);
+}
+
+const struct besom_kind besom__ribbon = {
+    .info = {"ribbon", "bumped ribbon filter: built once from a set; the smallest", 0},
+    .size = sizeof(struct ribbon),
+    .build = build,
+    .build_digests = build_digests,
+    .destroy = destroy,
+    .bits_per_key = bits_per_key,
+    .query_calls = query_calls,
+    .contains = contains,
+    .contains_many = contains_many,
+    .stats = stats,
+    .validate = validate,
+    .save = save,
+    .load = load,
+};

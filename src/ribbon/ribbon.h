@@ -1,0 +1,37 @@
+/*
+ * The ribbon filter: a retrieval (retrieval.h) of fingerprints. Queries are compiled once per
+ * instruction set.
+ */
+#ifndef BESOM_RIBBON_RIBBON_H
+#define BESOM_RIBBON_RIBBON_H
+
+#include "core/cpu.h"
+#include "ribbon/retrieval.h"
+
+struct ribbon_ops {
+  enum isa isa;
+  struct query_calls queries; /* contains and contains_u64 only for xxh3 */
+  /* Of a filter that has keys. */
+  void (*contains_many)(const struct retrieval *x, const besom_digest *d, size_t n,
+                        uint64_t *bitmap);
+};
+
+extern const struct ribbon_ops besom__ribbon_ops_portable;
+#ifdef BESOM_X86_VARIANTS
+extern const struct ribbon_ops besom__ribbon_ops_avx2, besom__ribbon_ops_avx512;
+#endif
+
+struct ribbon {
+  besom_filter head;
+  struct retrieval retrieval;
+  const struct ribbon_ops *ops;
+};
+
+/* The width for a false-positive rate in (0, 1): the rate is met by a mix of two widths. */
+struct retrieval_width besom__ribbon_width(double fpr);
+
+/* The rate of that width, and its bits per slot. */
+double besom__ribbon_fpr(struct retrieval_width width);
+double besom__ribbon_bits(struct retrieval_width width);
+
+#endif
