@@ -1,6 +1,6 @@
 /* The hot loops of the Bloom filter, compiled once per instruction set (BESOM_ISA). */
 #include "bloom/bloom.h"
-#include "bloom/scale.h"
+#include "core/scale.h"
 
 #define FLATTEN __attribute__((flatten)) /* else gcc calls parts of the hash */
 #define NOINLINE __attribute__((noinline))

@@ -5,8 +5,8 @@
 #ifndef BESOM_BLOOM_FUSE_H
 #define BESOM_BLOOM_FUSE_H
 
-#include "bloom/scale.h"
 #include "core/cpu.h"
+#include "core/scale.h"
 #include "filter.h"
 
 #define MAX_SEED 1000                   /* attempts to build rarely fail; so many never do */

@@ -17,7 +17,7 @@
 #ifndef BESOM_RIBBON_RETRIEVAL_H
 #define BESOM_RIBBON_RETRIEVAL_H
 
-#include "bloom/scale.h"
+#include "core/scale.h"
 #include "filter.h"
 
 #define RIBBON_WIDTH 64 /* slots that a key covers; also slots per block */
@@ -53,10 +53,10 @@ struct retrieval_width {
 };
 
 /*
- * Builds it for sorted digests, which are reordered and changed. If bits is set, there is one column,
- * and the lowest bit of a digest's lower half is the bit of its key; otherwise the bits of a key
- * are its fingerprint. Digests may repeat. Errors: NO_MEMORY, FULL (two digests differ in the bit
- * only).
+ * Builds it for sorted digests, which are reordered and changed. If bits is set, there is one
+ * column, and the lowest bit of a digest's lower half is the bit of its key; otherwise the bits of
+ * a key are its fingerprint. Digests may repeat. Errors: NO_MEMORY, FULL (two digests differ in the
+ * bit only).
  */
 besom_status besom__retrieval_build(struct retrieval *x, const besom_allocator *allocator,
                                     struct digests *d, struct retrieval_width width, bool bits);

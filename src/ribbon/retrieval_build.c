@@ -123,7 +123,7 @@ static struct equation equation_of(const struct build *b, const struct retrieval
   return (struct equation){row_of(&b->rows, retrieval_start(l, d)), d.lo | 1, bits_of_key(b, d)};
 }
 
-/* Reduces it by the row that begins as it does. Returns false if there is none, or nothing is left. */
+/* Reduces it by the row that begins where it does. False: there is none, or nothing is left. */
 ALWAYS_INLINE bool reduce(const struct rows *rows, struct equation *e) {
   uint64_t row = rows->coefficients[e->row];
   if (!row) return false;

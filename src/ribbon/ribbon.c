@@ -158,7 +158,6 @@ static void stats(const besom_filter *f, struct stats_out *out) {
   s->load_factor = (double)f->items / (double)s->slots;
   s->fpr_at_capacity = besom__ribbon_fpr(width);
   s->expected_fpr = f->items ? s->fpr_at_capacity : 0;
-  besom__add_counter(out, "layers", x->layers);
 }
 
 static const char *validate(const besom_filter *f) {

@@ -8,8 +8,9 @@ cd "$1"
 allowed() {
   case $1 in
   src/core/*) REPLY='include/besom.h' ;;
-  src/quotient/* | src/cuckoo/* | src/bloom/* | src/layered/* | src/file/*)
+  src/quotient/* | src/cuckoo/* | src/bloom/* | src/ribbon/* | src/layered/* | src/file/*)
     REPLY='src/core/* src/filter.h include/besom.h include/besom_plan.h include/besom_reverse.h'
+    [[ $1 != src/layered/* ]] || REPLY+=' src/ribbon/retrieval.h'
     ;;
   src/store/lmdb.c | src/store/rocksdb.c | src/store/redis.c) REPLY='include/*' ;; # own libraries
   src/store/*) REPLY='src/core/* include/*' ;;

@@ -3,8 +3,8 @@
  * product x * n scales it to n. For the product in C, gcc uses pairs of registers, and then saves
  * some on the stack. Files that are compiled for BMI2 name the instruction instead.
  */
-#ifndef BESOM_BLOOM_SCALE_H
-#define BESOM_BLOOM_SCALE_H
+#ifndef BESOM_CORE_SCALE_H
+#define BESOM_CORE_SCALE_H
 
 #include "core/bits.h"
 
