@@ -1,4 +1,5 @@
 /* besom build: makes a filter from lists of keys. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,9 +16,11 @@ static struct {
   const char *kind, *options, *seed, *like, *hash;
   double fpr, bits, reserve;
   uint64_t capacity, max_capacity, value_bits, memory;
-  bool dynamic;
+  bool dynamic, smallest, closed;
   key_form form;
-} given = {.kind = "aqf"};
+} given = {0};
+
+#define DEFAULT_KIND "aqf"
 
 static const argument arguments[] = {
     {"--yes", "FILE", "keys of the set; may be repeated; default: standard input",
@@ -45,6 +48,12 @@ static const argument arguments[] = {
      .text = &given.like},
     {"--dynamic", NULL, "with --no: both lists can be changed later (besom add); larger",
      .flag = &given.dynamic},
+    {"--smallest", NULL,
+     "the smallest filter that is exact on both lists; it cannot be changed (kind cascade, or "
+     "ribbon without --no)",
+     .flag = &given.smallest},
+    {"--closed", NULL, "with --smallest: only keys of the two lists are ever asked; smaller still",
+     .flag = &given.closed},
     {"--options", "K=V,...", "options of the kind (see docs/kinds.md)", .text = &given.options},
     {"--memory", "BYTES", "memory limit besides the filter, such as 500M; default 16 bytes per key",
      .count = &given.memory, .least = 1, .most = 1e18},
@@ -63,7 +72,8 @@ static const command build_command = {
     .argument_count = COUNT_OF(arguments),
     .least_words = 1,
     .most_words = 1,
-    .examples = "  besom build blocked.besom --yes phishing.txt --no popular.txt --fpr 0.001\n"
+    .examples = "  besom build revoked.besom --yes revoked.txt --no valid.txt --smallest --closed\n"
+                "  besom build blocked.besom --yes phishing.txt --no popular.txt --fpr 0.001\n"
                 "  sort -u words | besom build words.besom --bits 12",
 };
 
@@ -231,8 +241,35 @@ static void add_no_list(besom_filter *f, key_reader *no) {
   }
 }
 
+/* What --smallest and --closed mean, in terms of kinds and options. */
+static void choose_kind(void) {
+  if (given.closed && (!given.smallest || !given.no.n))
+    usage_error("--closed needs --smallest and --no");
+  if (given.closed && (given.fpr || given.bits))
+    usage_error("--closed: no other keys are asked, so --fpr and --bits have no meaning");
+  if (given.smallest && (given.kind || given.options || given.like || given.dynamic))
+    usage_error("--smallest excludes --kind, --options, --like and --dynamic");
+  if (given.smallest && given.no.n) {
+    given.kind = "cascade";
+    given.options = given.closed ? "base=ribbon,universe=closed" : "base=ribbon";
+  } else if (given.smallest) {
+    given.kind = "ribbon";
+  }
+  if (!given.kind) given.kind = DEFAULT_KIND;
+}
+
+/* The least bits of any filter with these lists, per key of the yes list; 0 if that is not known.
+ * Open: Theorem 7 of the AQF paper. Closed: which keys of both lists are on the yes list. */
+static double least_bits(const besom_statistics *stats, uint64_t no) {
+  double n = (double)stats->keys, m = (double)no, e = stats->expected_fpr;
+  if (given.closed) return (lgamma(n + m + 1) - lgamma(n + 1) - lgamma(m + 1)) / log(2) / n;
+  if (!(e > 0 && e < 1) || !n) return 0;
+  return log2(fmax(1 / e, m / n)) + log2(exp(1)) * fmin(e * m / n, 1);
+}
+
 static int run(words args) {
   if (given.fpr && given.bits) usage_error("--fpr and --bits exclude each other: give one of them");
+  choose_kind();
   key_reader *yes = keys_open(given.yes, &given.form),
              *no = given.no.n ? keys_open(given.no, &given.form) : NULL;
   keys_keep(yes); /* the library counts keys first; fail_with_common_key reads them again */
@@ -250,10 +287,12 @@ static int run(words args) {
   filter_save(f, args.at[0]);
   fprintf(stderr, "%s: %s, %llu keys, %.2f bits per key", args.at[0], stats.kind,
           (unsigned long long)stats.keys, stats.bits_per_key);
+  bool by_sample = besom_abilities(f) & BESOM_TAKES_SAMPLE;
+  double least = by_sample ? 0 : least_bits(&stats, no ? keys_count(no) : 0);
+  if (least > 0) fprintf(stderr, " (least possible: %.2f)", least);
   if (read > stats.keys)
     fprintf(stderr, ", %llu duplicates", (unsigned long long)(read - stats.keys));
-  if (no && besom_abilities(f) & BESOM_TAKES_SAMPLE)
-    fputs("; the no list is a sample: not exact on it", stderr);
+  if (no && by_sample) fputs("; the no list is a sample: not exact on it", stderr);
   fputs("\n", stderr);
   keys_close(yes);
   keys_close(no);

@@ -1,5 +1,6 @@
 /* besom info, verify: the properties of a filter, and whether it is valid. */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -7,6 +8,7 @@
 #include "counters.h"
 #include "fail.h"
 #include "files.h"
+#include "keys.h"
 #include "random.h"
 #include "verb.h"
 
@@ -110,7 +112,10 @@ static void print_table(const char *path, const besom_filter *f, const besom_sta
   printf("keys             %llu\n", (unsigned long long)s->keys);
   printf("capacity         %llu\n", (unsigned long long)s->capacity);
   printf("bytes            %llu\n", (unsigned long long)s->bytes);
-  printf("bits per key     %.2f\n", s->bits_per_key);
+  printf("bits per key     %.2f", s->bits_per_key);
+  if (s->expected_fpr > 0 && s->expected_fpr < 0.5)
+    printf(" (least possible for the expected FPR: %.2f)", -log2(s->expected_fpr));
+  putchar('\n');
   printf("slots            %llu of %u bits, load factor %.3f\n", (unsigned long long)s->slots,
          s->width, s->load_factor);
   printf("expected FPR     %.3g (%.3g when full)\n", s->expected_fpr, s->fpr_at_capacity);
@@ -153,14 +158,50 @@ static int info(words args) {
   return 0;
 }
 
+static struct {
+  words yes, no;
+  key_form form;
+} lists;
+
+static const argument verify_arguments[] = {
+    {"--yes", "FILE", "keys that must be answered yes; may be repeated", .list = &lists.yes},
+    {"--no", "FILE", "keys that must be answered no; may be repeated", .list = &lists.no},
+    KEY_FORM_ARGUMENTS(lists.form),
+};
+
 static const command verify_command = {
-    .usage = "verify FILTER",
+    .usage = "verify FILTER [--yes FILE]... [--no FILE]...",
     .about =
         "Verifies the checksums and every invariant of a saved filter. If one fails, prints what "
-        "is wrong and at which byte, and the exit code is 3.",
+        "is wrong and at which byte, and the exit code is 3. With --yes and --no, also asks every "
+        "key of the lists. If an answer is wrong, prints the first keys, and the exit code is "
+        "3.\n\n" KEY_FORM_HELP,
+    .arguments = verify_arguments,
+    .argument_count = COUNT_OF(verify_arguments),
+    .examples = "  besom verify blocked.besom --yes phishing.txt --no popular.txt",
     .least_words = 1,
     .most_words = 1,
 };
+
+/* Asks all keys of a list. Returns how many were answered wrongly, and shows some of them. */
+static uint64_t count_wrong(const besom_filter *f, words files, bool expected) {
+  enum { SHOWN = 10, MOST_BYTES = 200 };
+  uint64_t wrong = 0;
+  besom_bytes key;
+  if (!files.n) return 0;
+  key_reader *keys = keys_open(files, &lists.form);
+  while (keys_next(keys, &key)) {
+    if (besom_contains(f, key.data, key.len) == expected) continue;
+    if (wrong++ < SHOWN)
+      fprintf(stderr, "%s: '%.*s' is answered %s\n", keys_position(keys),
+              (int)(key.len < MOST_BYTES ? key.len : MOST_BYTES), (const char *)key.data,
+              expected ? "no" : "yes");
+  }
+  printf("%llu of %llu keys of the %s list are answered wrongly\n", (unsigned long long)wrong,
+         (unsigned long long)keys_count(keys), expected ? "yes" : "no");
+  keys_close(keys);
+  return wrong;
+}
 
 static int verify(words args) {
   besom_fault fault = {0};
@@ -172,8 +213,9 @@ static int verify(words args) {
     fail("%s: %s (at byte %llu)", args.at[0], fault.what, (unsigned long long)fault.offset);
   check(status, "%s", args.at[0]);
   printf("%s: valid\n", args.at[0]);
+  uint64_t wrong = count_wrong(f, lists.yes, true) + count_wrong(f, lists.no, false);
   besom_free(f);
-  return 0;
+  return wrong ? 3 : 0;
 }
 
 const verb info_verb = {"info", "print the properties of a filter", &info_command, info};

@@ -31,6 +31,7 @@ const claim *const claims[] = {
     &same_space_claim,
     &selector_bits_claim,
     &serendipity_claim,
+    &smallest_lists_claim,
     &space_claim,
     &stacked_build_claim,
     &stacked_memory_claim,

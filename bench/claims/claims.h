@@ -86,6 +86,7 @@ extern const claim rounds_claim;
 extern const claim same_space_claim;
 extern const claim selector_bits_claim;
 extern const claim serendipity_claim;
+extern const claim smallest_lists_claim;
 extern const claim space_claim;
 extern const claim stacked_build_claim;
 extern const claim stacked_memory_claim;

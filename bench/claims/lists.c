@@ -12,65 +12,30 @@
 #include "besom_store.h"
 #include "claims/claims.h"
 #include "fail.h"
-#include "workloads/key_stream.h"
+#include "workloads/stream_list.h"
 
 enum { MIN_POWER = -10, MAX_POWER = 10 };
 
 static const double rate = 1.0 / 256;
 static const double any_rate = 0.5; /* if only keys of the two lists are ever queried */
 
-/* ------------------------------------------------------------------ lists from key streams */
-
-/* n keys of a stream, from number `first` on. */
-typedef struct list {
-  besom_source source;
-  key_stream keys;
-  uint64_t first, n, at;
-  besom_u64_key key;
-} list;
-
-static uint64_t list_key(const list *l, uint64_t i) {
-  uint64_t key;
-  l->keys.generate(&l->keys, l->first + i, 1, &key);
-  return key;
-}
-
-static besom_status next_key(void *ctx, besom_bytes *key, uint64_t *weight) {
-  list *l = ctx;
-  (void)weight;
-  if (l->at == l->n) return BESOM_END;
-  l->key = besom_u64(list_key(l, l->at++));
-  *key = (besom_bytes){l->key.bytes, sizeof l->key.bytes};
-  return BESOM_OK;
-}
-
-static void list_open(list *l, key_stream keys, uint64_t first, uint64_t n) {
-  *l = (list){.keys = keys, .first = first, .n = n};
-  l->source = (besom_source){.next = next_key, .size_hint = n, .ctx = l};
-}
-
 /* ------------------------------------------------------------------ sizes */
 
-static uint64_t count_yes(const besom_filter *f, const list *l) {
-  uint64_t yes = 0;
-  for (uint64_t i = 0; i < l->n; i++) yes += besom_contains_u64(f, list_key(l, i));
-  return yes;
-}
-
 /* Queries every key of both lists, and some keys of neither. */
-static besom_statistics check_answers(const besom_filter *f, const char *kind, const list *yes,
-                                      const list *no, double *fpr_of_others) {
-  if (count_yes(f, yes) != yes->n) fail("%s answers no to a key of the yes list", kind);
-  if (count_yes(f, no)) fail("%s answers yes to a key of the no list", kind);
-  list others;
-  list_open(&others, stream_absent(BENCH_SEED), no->n, 200000);
-  *fpr_of_others = (double)count_yes(f, &others) / (double)others.n;
+static besom_statistics check_answers(const besom_filter *f, const char *kind,
+                                      const stream_list *yes, const stream_list *no,
+                                      double *fpr_of_others) {
+  if (stream_list_count_yes(f, yes) != yes->n) fail("%s answers no to a key of the yes list", kind);
+  if (stream_list_count_yes(f, no)) fail("%s answers yes to a key of the no list", kind);
+  stream_list others;
+  stream_list_open(&others, stream_absent(BENCH_SEED), no->n, 200000);
+  *fpr_of_others = (double)stream_list_count_yes(f, &others) / (double)others.n;
   besom_statistics stats;
   check(besom_stats(f, &stats), "statistics of %s", kind);
   return stats;
 }
 
-static besom_statistics try_kind(const char *kind, double wanted, list *yes, list *no,
+static besom_statistics try_kind(const char *kind, double wanted, stream_list *yes, stream_list *no,
                                  double *fpr_of_others) {
   uint8_t seed[16];
   hash_seed(BENCH_SEED, seed);
@@ -123,12 +88,14 @@ static besom_status add(besom_filter *f, besom_store *store, uint64_t key, bool 
 }
 
 /* Adds keys of both lists alternately. */
-static besom_status add_all(besom_filter *f, besom_store *store, const list *yes, const list *no) {
+static besom_status add_all(besom_filter *f, besom_store *store, const stream_list *yes,
+                            const stream_list *no) {
   besom_status status = BESOM_OK;
   for (uint64_t y = 0, n = 0; status == BESOM_OK && y + n < yes->n + no->n;) {
     bool from_yes =
         n == no->n || (y < yes->n && (double)y * (double)no->n <= (double)n * (double)yes->n);
-    status = add(f, store, from_yes ? list_key(yes, y++) : list_key(no, n++), from_yes);
+    status =
+        add(f, store, from_yes ? stream_list_key(yes, y++) : stream_list_key(no, n++), from_yes);
   }
   return status;
 }
@@ -150,8 +117,8 @@ static bool lacks_room(besom_status status) {
 }
 
 /* Uses as much reserve as needed. reads: store reads per key. */
-static besom_statistics try_dynamic(const list *yes, const list *no, double *fpr_of_others,
-                                    double *reads) {
+static besom_statistics try_dynamic(const stream_list *yes, const stream_list *no,
+                                    double *fpr_of_others, double *reads) {
   besom_filter *f = NULL;
   besom_store *store = NULL;
   besom_status status = BESOM_FULL;
@@ -177,13 +144,13 @@ static besom_statistics try_dynamic(const list *yes, const list *no, double *fpr
 /* ------------------------------------------------------------------ a guard with a no list */
 
 /* Puts all keys into a guard. False if the reserve is too small. */
-static bool fill_guard(besom_guard *g, const list *yes, const list *no) {
+static bool fill_guard(besom_guard *g, const stream_list *yes, const stream_list *no) {
   besom_guard_statistics stats;
   besom_status status = BESOM_OK;
   for (uint64_t i = 0; i < yes->n; i++)
-    check(besom_guard_put_u64(g, list_key(yes, i), NULL, 0, BESOM_PUT_NEW), "a put");
+    check(besom_guard_put_u64(g, stream_list_key(yes, i), NULL, 0, BESOM_PUT_NEW), "a put");
   for (uint64_t i = 0; i < no->n && status == BESOM_OK; i++) {
-    besom_u64_key key = besom_u64(list_key(no, i));
+    besom_u64_key key = besom_u64(stream_list_key(no, i));
     status = besom_guard_no_put(g, key.bytes, sizeof key.bytes);
   }
   if (!lacks_room(status)) check(status, "a key of the no list");
@@ -195,7 +162,7 @@ static bool fill_guard(besom_guard *g, const list *yes, const list *no) {
  * A filter of the yes list alone; the no list is in the store. Every member that a no key matches
  * takes one slot more. The reserve begins with what that takes, and grows until it is enough.
  */
-static double try_guard(const list *yes, const list *no) {
+static double try_guard(const stream_list *yes, const stream_list *no) {
   double matched = 1 - exp(-rate * (double)no->n / (double)yes->n), bytes = 0;
   uint8_t seed[16];
   hash_seed(BENCH_SEED, seed);
@@ -220,19 +187,14 @@ static double try_guard(const list *yes, const list *no) {
 
 /* ------------------------------------------------------------------ the figure */
 
-/* Theorem 7 of the paper: lower bound of any static filter, up to a constant. */
-static double least_bits(double yes, double no) {
-  return yes * log2(fmax(1 / rate, no / yes)) + log2(exp(1)) * fmin(rate * no, yes);
-}
-
 static bool try_proportion(int power, uint64_t keys, report *numbers) {
   uint64_t n_yes = (uint64_t)round((double)keys / (1 + exp2(power))), n_no = keys - n_yes;
-  list yes, no;
-  list_open(&yes, stream_members(BENCH_SEED), 0, n_yes);
-  list_open(&no, stream_absent(BENCH_SEED), 0, n_no);
+  stream_list yes, no;
+  stream_list_open(&yes, stream_members(BENCH_SEED), 0, n_yes);
+  stream_list_open(&no, stream_absent(BENCH_SEED), 0, n_no);
   progress("%llu yes, %llu no", (unsigned long long)n_yes, (unsigned long long)n_no);
   double others_yesno, others_cascade, others_closed, others_dynamic, reads;
-  double least = least_bits((double)n_yes, (double)n_no);
+  double least = least_list_bits((double)n_yes, (double)n_no, rate);
   besom_statistics yesno = try_kind("yesno", rate, &yes, &no, &others_yesno);
   besom_statistics cascade = try_kind("cascade", rate, &yes, &no, &others_cascade);
   besom_statistics closed = try_kind("cascade", any_rate, &yes, &no, &others_closed);

@@ -22,7 +22,8 @@ run_session() {
 }
 
 mask_sizes() {
-  sed -E 's/[0-9.]+ bits per key/N bits per key/; s/^(bytes|bits per key)( +)[0-9.]+$/\1\2N/
+  sed -E 's/[0-9.]+ bits per key/N bits per key/; s/^(bytes|bits per key)( +)[0-9.]+( \(|$)/\1\2N\3/
+          s/(least possible[^:]*:) [0-9.]+/\1 N/
           s/[0-9.]+ % of the filter/N % of the filter/'
 }
 
