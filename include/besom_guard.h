@@ -157,7 +157,7 @@ BESOM_API besom_status besom_guard_close(besom_guard *g);
  * key is absent, so nothing is read, except by a broom for its own round. If the key is there after
  * all it is stored twice: get, put and delete see the older record (split: the newer value, and
  * neither after a delete). Errors: FULL (the filter), DISK_FULL (the store), INVALID (key or value
- * too long).
+ * too long), and with SYNC why earlier changes could not be written.
  */
 BESOM_API besom_status besom_guard_put(besom_guard *g, const void *key, size_t len,
                                        const void *value, size_t value_len, unsigned flags);
@@ -226,9 +226,9 @@ BESOM_API besom_status besom_guard_scan(besom_guard *g, besom_bytes from, besom_
 
 /*
  * Puts and deletes between begin and commit are kept all or none. They are visible at once. A call
- * that fails in between has changed nothing, and the batch goes on, unless the store fails in the
- * middle of a change and cannot go back: then the whole batch is undone and its calls return that
- * failure. commit and abort end the batch; if commit fails, all is undone. Errors: UNSUPPORTED (the
+ * that fails in between has changed nothing, and the batch goes on. (Over a store without savepoints
+ * that fails in the middle of a change, the whole batch is undone and its calls return that
+ * failure.) commit and abort end the batch; if commit fails, all is undone. Errors: UNSUPPORTED (the
  * store has no transactions), BUSY (begin: a batch is open), INVALID (commit, abort: none is).
  */
 BESOM_API besom_status besom_guard_begin(besom_guard *g);

@@ -35,8 +35,9 @@ static const besom_status failures[] = {BESOM_DISK_FULL, BESOM_IO, BESOM_READ_ON
                                         BESOM_NO_MEMORY};
 enum { FAILURES = sizeof failures / sizeof *failures };
 
+/* Without a call of the store. */
 static void assert_refused(subject *s, besom_status why) {
-  uint64_t unwritten = stats_of(s).unwritten;
+  uint64_t unwritten = stats_of(s).unwritten, calls = s->store.calls;
   assert_int_equal(put(s, 100, 1), why);
   assert_int_equal(put(s, 3, 1), why);
   assert_int_equal(delete_key(s, 3), why);
@@ -45,6 +46,7 @@ static void assert_refused(subject *s, besom_status why) {
   assert_int_equal(besom_guard_rekey(s->guard), why);
   assert_int_equal(besom_guard_step(s->guard, 1, NULL), why);
   assert_int_equal(stats_of(s).unwritten, unwritten);
+  assert_int_equal(s->store.calls, calls);
   assert_consistent(s);
 }
 
@@ -281,29 +283,91 @@ static void steps_are_bounded_by_time(void **state) {
   close_subject(s);
 }
 
+/* Lists are not divided, and do not exceed the limit either. */
+static void steps_are_bounded_by_records(void **state) {
+  (void)state;
+  guard_setup setup = at_level(BESOM_DURABLE_BATCH);
+  setup.filter.width = 2; /* so that lists have several records */
+  subject *s = open_subject(&setup);
+  put_range(s, 0, 60);
+  assert_int_equal(besom_guard_rekey(s->guard), BESOM_OK);
+  while (stats_of(s).migrating) assert_int_equal(besom_guard_step(s->guard, 5, NULL), BESOM_OK);
+  assert_int_equal(stats_of(s).step_items, 60);
+  assert_int_equal(stats_of(s).largest_step, 5);
+  close_subject(s);
+}
+
+/* A rekey that could not start is still due. */
+static void a_rekey_that_fails_to_start_is_pending(void **state) {
+  (void)state;
+  guard_setup setup = at_level(BESOM_DURABLE_PUT);
+  setup.filter.width = 2;
+  setup.guard.rekey_at = 0.3;
+  subject *s = open_subject(&setup);
+  put_range(s, 0, 50);
+  for (unsigned i = 0; i < 5; i++) query_all(s);
+  assert_true(stats_of(s).migration_pending);
+  s->store.failure = BESOM_DISK_FULL;
+  for (unsigned n = 1; n < 4; n++) { /* begin, the manifest, commit */
+    s->store.countdown = n;
+    assert_int_equal(besom_guard_step(s->guard, 1, NULL), BESOM_DISK_FULL);
+    assert_true(stats_of(s).migration_pending && !stats_of(s).migrating);
+    assert_int_equal(stats_of(s).rekeys, 0);
+  }
+  assert_int_equal(put(s, 50, 1), BESOM_OK);
+  assert_int_equal(stats_of(s).rekeys, 1);
+  close_subject(s);
+}
+
+/* A guard with more records than a transaction moves. */
+static subject *large_subject(besom_durability durability) {
+  guard_setup setup = {.filter = {.kind = "aqf", .capacity = 10000, .fpr = 0.01, .seed = seed},
+                       .guard = {.durability = durability, .step_ns = UINT64_MAX}};
+  subject *s = open_subject(&setup);
+  assert_int_equal(besom_guard_begin(s->guard), BESOM_OK);
+  for (uint64_t i = 0; i < 9000; i++)
+    assert_int_equal(besom_guard_put_u64(s->guard, i, &i, 8, 0), BESOM_OK);
+  assert_int_equal(besom_guard_commit(s->guard), BESOM_OK);
+  assert_int_equal(besom_guard_rekey(s->guard), BESOM_OK);
+  return s;
+}
+
+static void close_large_subject(subject *s) {
+  for (uint64_t i = 0; i < 9000; i++)
+    assert_int_equal(besom_guard_get_u64(s->guard, i, NULL), BESOM_OK);
+  subject_close(s);
+  free(s);
+}
+
 /* One call migrates as much as it is asked for, in commits of some thousand records. */
 static void a_large_step_is_several_commits(void **state) {
   (void)state;
   for (besom_durability level = BESOM_DURABLE_PUT; level <= BESOM_DURABLE_SYNC; level++) {
-    guard_setup setup = {.filter = {.kind = "aqf", .capacity = 10000, .fpr = 0.01, .seed = seed},
-                         .guard = {.durability = level}};
-    subject *s = open_subject(&setup);
-    assert_int_equal(besom_guard_begin(s->guard), BESOM_OK);
-    for (uint64_t i = 0; i < 9000; i++)
-      assert_int_equal(besom_guard_put_u64(s->guard, i, &i, 8, 0), BESOM_OK);
-    assert_int_equal(besom_guard_commit(s->guard), BESOM_OK);
-    assert_int_equal(besom_guard_rekey(s->guard), BESOM_OK);
+    subject *s = large_subject(level);
     unsigned commits = s->store.commits;
     bool finished;
     assert_int_equal(besom_guard_step(s->guard, UINT64_MAX, &finished), BESOM_OK);
     assert_true(finished);
     assert_int_equal(s->store.commits - commits, 3 + 1); /* and the end of the migration */
     assert_int_equal(s->store.nondurable_commits, 0);
-    for (uint64_t i = 0; i < 9000; i++)
-      assert_int_equal(besom_guard_get_u64(s->guard, i, NULL), BESOM_OK);
-    subject_close(s);
-    free(s);
+    close_large_subject(s);
   }
+}
+
+/* The transaction is in memory, and an abort has to undo it. */
+static void a_batch_moves_some_thousand_records_at_most(void **state) {
+  (void)state;
+  subject *s = large_subject(BESOM_DURABLE_BATCH);
+  for (unsigned keep = 0; keep < 2; keep++) {
+    uint64_t before = stats_of(s).step_items;
+    assert_int_equal(besom_guard_begin(s->guard), BESOM_OK);
+    for (uint64_t i = 0; i < 100; i++)
+      assert_int_equal(besom_guard_put_u64(s->guard, i, &i, 8, 0), BESOM_OK);
+    assert_in_range(stats_of(s).step_items - before, 4096, 4096 + 64);
+    assert_int_equal(keep ? besom_guard_commit(s->guard) : besom_guard_abort(s->guard), BESOM_OK);
+    assert_int_equal(stats_of(s).keys, 9000);
+  }
+  close_large_subject(s);
 }
 
 /* ------------------------------------------------------------------ the size of the filter */
@@ -467,7 +531,10 @@ int main(void) {
       cmocka_unit_test(gets_do_not_migrate),
       cmocka_unit_test(a_put_with_a_step_is_one_commit),
       cmocka_unit_test(steps_are_bounded_by_time),
+      cmocka_unit_test(steps_are_bounded_by_records),
+      cmocka_unit_test(a_rekey_that_fails_to_start_is_pending),
       cmocka_unit_test(a_large_step_is_several_commits),
+      cmocka_unit_test(a_batch_moves_some_thousand_records_at_most),
       cmocka_unit_test(a_rekey_keeps_the_size),
       cmocka_unit_test(the_filter_stays_within_its_limit),
       cmocka_unit_test(each_shortage_has_its_status),
