@@ -226,10 +226,11 @@ BESOM_API besom_status besom_guard_scan(besom_guard *g, besom_bytes from, besom_
 
 /*
  * Puts and deletes between begin and commit are kept all or none. They are visible at once. A call
- * that fails in between has changed nothing, and the batch goes on. (Over a store without savepoints
- * that fails in the middle of a change, the whole batch is undone and its calls return that
- * failure.) commit and abort end the batch; if commit fails, all is undone. Errors: UNSUPPORTED (the
- * store has no transactions), BUSY (begin: a batch is open), INVALID (commit, abort: none is).
+ * that fails in between has changed nothing, and the batch goes on. (Over a store without
+ * savepoints that fails in the middle of a change, the whole batch is undone and its calls return
+ * that failure.) commit and abort end the batch; if commit fails, all is undone. Errors:
+ * UNSUPPORTED (the store has no transactions), BUSY (begin: a batch is open), INVALID (commit,
+ * abort: none is).
  */
 BESOM_API besom_status besom_guard_begin(besom_guard *g);
 BESOM_API besom_status besom_guard_commit(besom_guard *g);
