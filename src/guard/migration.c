@@ -196,13 +196,14 @@ besom_status besom__migration_step(besom_guard *g, uint64_t max, uint64_t ns, ui
 
 /* ------------------------------------------------------------------ the end */
 
-/* The next epoch becomes the current one. */
-static void switch_to_next(besom_guard *g) {
-  besom_free(g->current.filter);
+/* The next epoch becomes the current one. Returns the old filter. */
+static besom_filter *switch_to_next(besom_guard *g) {
+  besom_filter *old = g->current.filter;
   g->current = g->next;
   g->next.filter = NULL;
   g->frontier = 0;
   besom__guard_set_grow_threshold(g);
+  return old;
 }
 
 /* If the batch is aborted, both filters are rebuilt from the store. That is rare. */
@@ -216,7 +217,7 @@ static besom_status finish_in_batch(besom_guard *g) {
       g->old_next = besom__guard_filter_params(&g->next);
     }
     g->filter_replaced = true;
-    switch_to_next(g);
+    besom_free(switch_to_next(g));
   }
   return besom__change_end(g, status, OF_GUARD);
 }
@@ -229,8 +230,9 @@ besom_status besom__migration_finish(besom_guard *g) {
   if (status == BESOM_OK) status = besom__change_end(g, besom__manifest_write(g, true), AT_ONCE);
   if (status != BESOM_OK) return status;
   lock_write(g);
-  switch_to_next(g);
+  besom_filter *old = switch_to_next(g);
   unlock(g);
+  besom_free(old); /* without the lock: it can be large */
   return BESOM_OK;
 }
 
