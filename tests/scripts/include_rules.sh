@@ -12,9 +12,10 @@ allowed() {
     REPLY='src/core/* src/filter.h include/besom.h include/besom_plan.h include/besom_reverse.h'
     [[ $1 != src/layered/* ]] || REPLY+=' src/ribbon/retrieval.h'
     ;;
-  src/store/lmdb.c | src/store/rocksdb.c | src/store/redis.c) REPLY='include/*' ;; # own libraries
+  src/store/lmdb.c | src/store/rocksdb.c | src/store/redis.c | src/store/*_sidecar.c) REPLY='include/*' ;; # own libraries
   src/store/*) REPLY='src/core/* include/*' ;;
   src/guard/*) REPLY='src/core/* src/filter.h include/*' ;;
+  src/sidecar/*) REPLY='src/core/* include/*' ;;
   bench/prototypes/*) REPLY='include/* src/*' ;;
   cli/* | bench/*) REPLY='include/* program/*' ;;
   redis/*) REPLY='include/* program/counters.h program/config_text.h' ;;
@@ -53,7 +54,7 @@ normalize() {
 # A file that is a library of its own may not include its neighbours.
 own_files() {
   case $1 in
-  src/store/lmdb.c | src/store/rocksdb.c | src/store/redis.c) REPLY= ;;
+  src/store/lmdb.c | src/store/rocksdb.c | src/store/redis.c | src/store/*_sidecar.c) REPLY= ;;
   *)
     own_directory "$1"
     REPLY+='/*'

@@ -1,0 +1,156 @@
+/*
+ * A filter beside a database of the application: besom_sidecar.h.
+ *
+ *   sidecar_open.c    opening, closing, reading all keys
+ *   sidecar_query.c   queries, reports, statistics
+ *   sidecar_change.c  transactions, inserts, removes
+ *   sidecar_log.c     records of the log: writing, replaying, trimming
+ *   sidecar_file.c    the checkpoint: the saved filter with a trailer
+ *
+ * The invariant is: every key that is committed, or that the open transaction may commit, matches a
+ * fingerprint of the filter in memory; and the filter that open makes from the checkpoint and the
+ * log of any committed state has the keys of that state. So
+ * - an insert is in memory and in the transaction's record before the commit;
+ * - a remove changes the memory after the commit, and a checkpoint has its effect if, and only if,
+ *   the log's position that it names has it, too. A remove that is replayed twice could take the
+ *   fingerprint of another key;
+ * - an exception is made only for a key that was not inserted since the state that was read.
+ */
+#ifndef BESOM_SIDECAR_SIDECAR_H
+#define BESOM_SIDECAR_SIDECAR_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "besom_sidecar.h"
+#include "core/byte_io.h"
+#include "core/memory.h"
+
+#define SIDECAR_ID_BYTES 16
+#define RECENT_INSERTS 4096 /* a power of two */
+#define SIDECAR_TEXT_BYTES 128
+
+struct digest_vector {
+  besom_digest *at;
+  size_t n, cap;
+};
+
+struct besom_sidecar {
+  besom_allocator allocator;
+  besom_filter *filter;
+  besom_config filter_config; /* its texts are those below */
+  char kind[SIDECAR_TEXT_BYTES], options[SIDECAR_TEXT_BYTES], hash[SIDECAR_TEXT_BYTES];
+  besom_source keys;
+  besom_progress progress;
+  besom_sidecar_log log;
+  bool has_log, threads, keep_removed;
+  uint64_t checkpoint_items;
+
+  /* With threads: readers share it, changes of the filter have it exclusively. */
+  pthread_rwlock_t lock;
+  /* The filter is being saved: reports, the only changes by other threads, are refused. */
+  _Atomic bool saving;
+
+  char *path;
+  size_t path_size;
+  int lock_file;
+  pid_t process;
+  bool in_use;  /* without a log: the file says that its filter is not valid */
+  bool changed; /* since the checkpoint */
+
+  /* The transaction. After UNKNOWN, its inserts stay for the next record. */
+  bool is_open;
+  pthread_t writer;
+  struct digest_vector inserts, removes;
+  size_t carried; /* of the inserts: from transactions that ended as UNKNOWN */
+  size_t logged_inserts, logged_removes; /* by log_to of this transaction */
+  bool wrote_record;
+  uint64_t trimmed_to; /* by log_to of this transaction */
+
+  /* The log: where the committed records end, and what the checkpoint covers. */
+  uint8_t id[SIDECAR_ID_BYTES];
+  uint64_t session;          /* of this open: random */
+  uint64_t position;         /* of the last committed record; record 0 has the id */
+  uint64_t position_session; /* the session that wrote it */
+  uint64_t oldest;           /* first record that is not trimmed, at least 1 */
+  uint64_t checkpoint;       /* position of the checkpoint */
+  uint64_t checkpoint_due;   /* stats.logged that makes end save one */
+  uint64_t stamp, logged_stamp;
+  uint8_t *record; /* buffer */
+  size_t record_size;
+
+  /* The last inserts. Insert number i, from 0, is in recent[i % RECENT_INSERTS]. */
+  besom_digest recent[RECENT_INSERTS];
+  uint64_t inserted, committed; /* numbers of inserts: told, known to be committed */
+  uint64_t recent_from;         /* of the present seed */
+
+  besom_sidecar_statistics stats; /* events only */
+};
+
+/* ------------------------------------------------------------------ locks and lists */
+
+static inline void sidecar_lock_shared(const besom_sidecar *s) {
+  if (s->threads) pthread_rwlock_rdlock((pthread_rwlock_t *)&s->lock);
+}
+
+static inline void sidecar_lock(besom_sidecar *s) {
+  if (s->threads) pthread_rwlock_wrlock(&s->lock);
+}
+
+static inline void sidecar_unlock(const besom_sidecar *s) {
+  if (s->threads) pthread_rwlock_unlock((pthread_rwlock_t *)&s->lock);
+}
+
+/* Makes room for one more. Errors: NO_MEMORY. */
+besom_status besom__digest_vector_reserve(struct digest_vector *v, const besom_allocator *a);
+void besom__digest_vector_free(struct digest_vector *v, const besom_allocator *a);
+
+/* ------------------------------------------------------------------ sidecar_open.c */
+
+/* Makes a filter of all keys, with a random seed. */
+besom_status besom__sidecar_build(besom_sidecar *s, besom_filter **out);
+
+/* ------------------------------------------------------------------ sidecar_change.c */
+
+/* Inserts into the filter, which grows if it is full. With keep_removed only if it says no. */
+besom_status besom__sidecar_add(besom_sidecar *s, besom_filter *f, besom_digest digest);
+
+/*
+ * Drops removes of one digest, beyond one and one per insert, that the transaction has: a key that
+ * was deleted twice was there once. Sorts the removes.
+ */
+void besom__sidecar_prune_removes(besom_sidecar *s);
+
+/* Removes the digest, or counts it as kept. */
+void besom__sidecar_take_out(besom_sidecar *s, besom_filter *f, besom_digest digest);
+
+/* ------------------------------------------------------------------ sidecar_log.c */
+
+/* Reads the log's id, or writes s->id, which is random, if the log is empty. Errors: CORRUPT,
+   NEWER_VERSION. */
+besom_status besom__sidecar_identify(besom_sidecar *s);
+
+/*
+ * Replays the records after s->position, which is that of a checkpoint, into its filter f. If the
+ * log does not continue it, *continues is false, and f is undefined. Errors: of the log, NO_MEMORY.
+ */
+besom_status besom__sidecar_replay(besom_sidecar *s, besom_filter *f, bool *continues);
+
+/* Replaces all records by an empty one of this session, after all keys were read. */
+besom_status besom__sidecar_restart_log(besom_sidecar *s);
+
+/* ------------------------------------------------------------------ sidecar_file.c */
+
+/* Saves a filter, with its number of kept keys, as the checkpoint of the present position. */
+besom_status besom__sidecar_save(besom_sidecar *s, const besom_filter *f, uint64_t kept);
+
+/* Without a log: marks the file as in use before the first change. */
+besom_status besom__sidecar_mark_in_use(besom_sidecar *s);
+
+/* Loads the checkpoint with its position, session, stamp and kept. Else *origin says why not.
+   Errors: NO_MEMORY. */
+besom_status besom__sidecar_load(besom_sidecar *s, besom_filter **out,
+                                 besom_sidecar_origin *origin);
+
+#endif

@@ -1,0 +1,283 @@
+/* Opening and closing a sidecar, and making its filter from all keys. */
+#define _GNU_SOURCE /* flock, getentropy, pthread_rwlock kinds */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "sidecar/sidecar.h"
+
+#define DEFAULT_KIND "scaling"
+#define DEFAULT_OPTIONS "base=aqf,forget=yes"
+#define DEFAULT_SIDECAR_FPR 0.001
+
+enum { LEAST_CAPACITY = 1000, TICK_KEYS = 1024 };
+
+static const char lock_suffix[] = ".lock";
+
+static besom_status fail(besom_status status, const char **reason, const char *sentence) {
+  *reason = sentence;
+  return status;
+}
+
+/* ------------------------------------------------------------------ making a filter */
+
+/* A quarter more than there are keys, so that the filter does not grow at once. */
+static besom_config config_for(const besom_sidecar *s, uint64_t keys) {
+  besom_config config = s->filter_config;
+  uint64_t capacity = keys + keys / 4;
+  if (capacity < LEAST_CAPACITY) capacity = LEAST_CAPACITY;
+  if (!config.slots && config.capacity < capacity) config.capacity = capacity;
+  return config;
+}
+
+static besom_status tick(const besom_sidecar *s, uint64_t done, uint64_t total) {
+  if (!s->progress.tick || done % TICK_KEYS) return BESOM_OK;
+  return s->progress.tick(s->progress.ctx, done, total) ? BESOM_OK : BESOM_CANCELLED;
+}
+
+/* Inserts all keys into f; only counts them if f is NULL. */
+static besom_status read_keys(besom_sidecar *s, besom_filter *f, uint64_t total, uint64_t *n) {
+  const besom_source *keys = &s->keys;
+  besom_bytes key;
+  *n = 0;
+  besom_status status = keys->rewind(keys->ctx);
+  while (status == BESOM_OK) {
+    uint64_t weight = 1;
+    status = keys->next(keys->ctx, &key, &weight);
+    if (status != BESOM_OK) break;
+    if (f) status = besom__sidecar_add(s, f, besom_hash(f, key.data, key.len));
+    ++*n;
+    if (status == BESOM_OK) status = tick(s, *n, total);
+  }
+  return status == BESOM_END ? BESOM_OK : status;
+}
+
+static besom_status check_abilities(const besom_sidecar *s, const besom_filter *f) {
+  unsigned needed = BESOM_CAN_INSERT | BESOM_CAN_ADAPT | (s->keep_removed ? 0 : BESOM_CAN_REMOVE);
+  return (besom_abilities(f) & needed) == needed ? BESOM_OK : BESOM_UNSUPPORTED;
+}
+
+besom_status besom__sidecar_build(besom_sidecar *s, besom_filter **out) {
+  besom_statistics old;
+  uint64_t keys = s->keys.size_hint, n;
+  besom_status status = BESOM_OK;
+  if (s->filter && besom_stats(s->filter, &old) == BESOM_OK)
+    keys = old.keys > s->stats.kept ? old.keys - s->stats.kept : 0;
+  else if (keys == 0)
+    status = read_keys(s, NULL, 0, &keys);
+  if (status != BESOM_OK) return status;
+  besom_config config = config_for(s, keys);
+  besom_filter *f;
+  status = besom_create(&config, &f);
+  if (status != BESOM_OK) return status;
+  status = check_abilities(s, f);
+  if (status == BESOM_OK) status = read_keys(s, f, keys, &n);
+  if (status == BESOM_OK)
+    *out = f;
+  else
+    besom_free(f);
+  s->filter_config.seed = NULL; /* a rebuild has another one */
+  return status;
+}
+
+/* ------------------------------------------------------------------ the configuration */
+
+static bool copy_text(char to[SIDECAR_TEXT_BYTES], const char *text) {
+  size_t len = strlen(text);
+  if (len >= SIDECAR_TEXT_BYTES) return false;
+  memcpy(to, text, len + 1);
+  return true;
+}
+
+static bool copy_filter_config(besom_sidecar *s, const besom_config *given, size_t size) {
+  besom_config *c = &s->filter_config;
+  if (given) besom_copy_struct(c, sizeof *c, given, size);
+  const char *options = c->options;
+  if (!c->kind && !options) options = DEFAULT_OPTIONS;
+  if (!copy_text(s->kind, c->kind ? c->kind : DEFAULT_KIND) ||
+      !copy_text(s->options, options ? options : "") || !copy_text(s->hash, c->hash ? c->hash : ""))
+    return false;
+  c->kind = s->kind;
+  c->options = s->options;
+  if (c->hash) c->hash = s->hash;
+  if (c->fpr == 0 && c->bits_per_key == 0 && c->slots == 0) c->fpr = DEFAULT_SIDECAR_FPR;
+  c->flags &= ~BESOM_CONCURRENT; /* the sidecar has a lock of its own */
+  c->allocator = &s->allocator;
+  return true;
+}
+
+static bool copy_log(besom_sidecar *s, const besom_sidecar_log *log) {
+  if (!log) return true;
+  if (log->size < sizeof(size_t)) return false;
+  besom_copy_struct(&s->log, sizeof s->log, log, log->size);
+  s->has_log = true;
+  return s->log.put && s->log.remove && s->log.scan && s->log.update;
+}
+
+static bool copy_config(besom_sidecar *s, const besom_sidecar_config *c, size_t filter_size) {
+  if (!c->keys || !c->keys->next || !c->keys->rewind || !copy_log(s, c->log)) return false;
+  if (!copy_filter_config(s, c->filter, filter_size)) return false;
+  s->keys = *c->keys;
+  if (c->progress) s->progress = *c->progress;
+  s->keep_removed = c->keep_removed;
+  s->checkpoint_items = c->checkpoint_items;
+  return true;
+}
+
+/* ------------------------------------------------------------------ files and locks */
+
+static besom_status copy_path(besom_sidecar *s, const char *path) {
+  size_t len = strlen(path);
+  s->path_size = len + sizeof lock_suffix;
+  s->path = besom__allocate(&s->allocator, s->path_size);
+  if (!s->path) return BESOM_NO_MEMORY;
+  memcpy(s->path, path, len + 1);
+  return BESOM_OK;
+}
+
+/* The lock belongs to the open file description: it ends with this sidecar or this process. */
+static besom_status take_lock(besom_sidecar *s, const char **reason) {
+  size_t len = strlen(s->path);
+  memcpy(s->path + len, lock_suffix, sizeof lock_suffix);
+  s->lock_file = open(s->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  int error = errno;
+  s->path[len] = 0;
+  if (s->lock_file < 0 && error == ENOSPC) return fail(BESOM_DISK_FULL, reason, "the disk is full");
+  if (s->lock_file < 0 && (error == EACCES || error == EROFS || error == EPERM))
+    return fail(BESOM_READ_ONLY, reason, "the directory of the file is not writable");
+  if (s->lock_file < 0) return fail(BESOM_IO, reason, "the directory of the file does not exist");
+  if (flock(s->lock_file, LOCK_EX | LOCK_NB) == 0) return BESOM_OK;
+  return fail(errno == EWOULDBLOCK ? BESOM_LOCKED : BESOM_IO, reason,
+              "another sidecar has the file open");
+}
+
+static besom_status init_lock(besom_sidecar *s) {
+  pthread_rwlockattr_t attributes;
+  if (pthread_rwlockattr_init(&attributes) != 0) return BESOM_NO_MEMORY;
+#ifdef __GLIBC__
+  pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+#endif
+  s->threads = pthread_rwlock_init(&s->lock, &attributes) == 0;
+  pthread_rwlockattr_destroy(&attributes);
+  return s->threads ? BESOM_OK : BESOM_NO_MEMORY;
+}
+
+static void sidecar_free(besom_sidecar *s) {
+  besom_allocator allocator = s->allocator;
+  if (s->threads) pthread_rwlock_destroy(&s->lock);
+  if (s->lock_file >= 0) close(s->lock_file);
+  besom_free(s->filter);
+  besom__digest_vector_free(&s->inserts, &allocator);
+  besom__digest_vector_free(&s->removes, &allocator);
+  besom__release(&allocator, s->record, s->record_size);
+  besom__release(&allocator, s->path, s->path_size);
+  besom__release(&allocator, s, sizeof *s);
+}
+
+/* ------------------------------------------------------------------ loading or reading all keys */
+
+/* Loads the checkpoint and replays the log. If they do not fit, s->filter is NULL. */
+static besom_status load(besom_sidecar *s, uint64_t stamp, besom_sidecar_origin *origin) {
+  besom_filter *f;
+  bool continues = true;
+  besom_status status = besom__sidecar_load(s, &f, origin);
+  if (status != BESOM_OK || !f) return status;
+  if (check_abilities(s, f) != BESOM_OK) {
+    *origin = BESOM_SIDECAR_OTHER;
+  } else {
+    if (s->has_log) status = besom__sidecar_replay(s, f, &continues);
+    if (!continues)
+      *origin = BESOM_SIDECAR_LOG_ENDS;
+    else if (stamp != 0 && stamp != s->stamp)
+      *origin = BESOM_SIDECAR_BYPASSED;
+  }
+  if (status == BESOM_OK && *origin == BESOM_SIDECAR_LOADED)
+    s->filter = f;
+  else
+    besom_free(f);
+  return status;
+}
+
+/* Reads all keys. The old file and the old log are made invalid before anything changes. */
+static besom_status read_all(besom_sidecar *s, uint64_t stamp, const char **reason) {
+  *reason = "the keys could not be read, or the filter could not be made from them";
+  s->stats.replayed = s->stats.logged = s->stats.kept = 0;
+  s->stamp = stamp;
+  besom_status status = besom__sidecar_build(s, &s->filter);
+  if (status != BESOM_OK) return status;
+  *reason = s->has_log ? "the log could not be written" : "the file could not be written";
+  status = s->has_log ? besom__sidecar_restart_log(s) : besom__sidecar_mark_in_use(s);
+  if (status == BESOM_OK) besom__sidecar_save(s, s->filter, 0); /* failed_checkpoints counts */
+  return status;
+}
+
+static besom_status attach(besom_sidecar *s, uint64_t stamp, const char **reason) {
+  besom_sidecar_origin origin = BESOM_SIDECAR_NEW;
+  besom_status status = BESOM_OK;
+  *reason = "the table of the log cannot be used: it has other data, or cannot be written";
+  if (s->has_log) status = besom__sidecar_identify(s);
+  if (s->log.number) stamp = s->log.number(s->log.ctx, NULL);
+  *reason = "the log or the file could not be read";
+  if (status == BESOM_OK) status = load(s, stamp, &origin);
+  if (status == BESOM_OK && !s->filter) status = read_all(s, stamp, reason);
+  s->stats.origin = origin;
+  s->logged_stamp = s->stamp;
+  s->changed |= s->stats.replayed > 0;
+  return status;
+}
+
+static besom_status prepare(besom_sidecar *s, const besom_sidecar_config *config,
+                            size_t filter_size, const char *path, const char **reason) {
+  s->lock_file = -1;
+  s->process = getpid();
+  s->oldest = 1;
+  if (!copy_config(s, config, filter_size))
+    return fail(BESOM_INVALID, reason,
+                "keys needs next and rewind, log its functions, texts less than 128 characters");
+  besom_status status = copy_path(s, path);
+  if (status == BESOM_OK && config->threads) status = init_lock(s);
+  if (status != BESOM_OK) return fail(status, reason, "out of memory");
+  if (getentropy(&s->session, sizeof s->session) != 0 ||
+      (s->has_log && getentropy(s->id, sizeof s->id) != 0))
+    return fail(BESOM_IO, reason, "the system has no random bytes");
+  return take_lock(s, reason);
+}
+
+besom_status besom_sidecar_open_sized(const besom_sidecar_config *given, size_t config_size,
+                                      size_t filter_size, const char *path, const char **reason,
+                                      besom_sidecar **out) {
+  const char *unused;
+  besom_sidecar_config config;
+  if (!reason) reason = &unused;
+  *reason = "an argument is NULL";
+  if (!given || !path || !out) return BESOM_INVALID;
+  besom_copy_struct(&config, sizeof config, given, config_size);
+  const besom_allocator *allocator = &besom__default_allocator;
+  if (config.filter && filter_size > offsetof(besom_config, allocator) && config.filter->allocator)
+    allocator = config.filter->allocator;
+  if (!allocator->allocate || !allocator->release) return BESOM_INVALID;
+  besom_sidecar *s = besom__allocate(allocator, sizeof *s);
+  if (!s) return fail(BESOM_NO_MEMORY, reason, "out of memory");
+  s->allocator = *allocator;
+  besom_status status = prepare(s, &config, filter_size, path, reason);
+  if (status == BESOM_OK) status = attach(s, config.stamp, reason);
+  if (status == BESOM_OK) {
+    *reason = NULL;
+    *out = s;
+  } else {
+    sidecar_free(s);
+  }
+  return status;
+}
+
+besom_status besom_sidecar_close(besom_sidecar *s) {
+  besom_status status = BESOM_OK;
+  if (!s) return status;
+  if (getpid() == s->process && (s->changed || s->in_use))
+    status = besom__sidecar_save(s, s->filter, s->stats.kept);
+  if (s->has_log && s->log.close) s->log.close(s->log.ctx);
+  sidecar_free(s);
+  return status;
+}

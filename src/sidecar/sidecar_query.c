@@ -1,0 +1,97 @@
+/* Queries, reports and statistics of a sidecar. */
+#define _GNU_SOURCE /* pthread_rwlock */
+#include "sidecar/sidecar.h"
+
+bool besom_sidecar_may_contain(const besom_sidecar *s, const void *key, size_t len) {
+  if (!s) return true;
+  sidecar_lock_shared(s);
+  bool yes = besom_contains(s->filter, key, len);
+  sidecar_unlock(s);
+  return yes;
+}
+
+besom_status besom_sidecar_may_contain_many(const besom_sidecar *s, const besom_bytes *keys,
+                                            size_t n, uint64_t *bitmap) {
+  if (!s) return BESOM_INVALID;
+  sidecar_lock_shared(s);
+  besom_status status = besom_contains_many(s->filter, keys, n, bitmap);
+  sidecar_unlock(s);
+  return status;
+}
+
+uint64_t besom_sidecar_read_point(const besom_sidecar *s) {
+  if (!s) return 0;
+  sidecar_lock_shared(s);
+  uint64_t point = s->committed;
+  sidecar_unlock(s);
+  return point;
+}
+
+/* ------------------------------------------------------------------ reports */
+
+/* OK if the digest was certainly not inserted since the point. */
+static besom_status check_not_inserted(const besom_sidecar *s, besom_digest digest,
+                                       uint64_t point) {
+  if (point < s->recent_from || s->inserted - point > RECENT_INSERTS) return BESOM_BUSY;
+  for (uint64_t i = point; i < s->inserted; i++) {
+    besom_digest recent = s->recent[i % RECENT_INSERTS];
+    if (recent.hi == digest.hi && recent.lo == digest.lo) return BESOM_IS_MEMBER;
+  }
+  return BESOM_OK;
+}
+
+/* What a thread reads in its own write transaction may be undone: a key that is absent there can be
+   a member. */
+static besom_status adapt(besom_sidecar *s, const void *key, size_t len, uint64_t point) {
+  if (atomic_load(&s->saving) || (s->is_open && pthread_equal(s->writer, pthread_self())))
+    return BESOM_BUSY;
+  besom_status status = check_not_inserted(s, besom_hash(s->filter, key, len), point);
+  return status == BESOM_OK ? besom_adapt(s->filter, key, len) : status;
+}
+
+besom_status besom_sidecar_report(besom_sidecar *s, const void *key, size_t len, uint64_t point) {
+  if (!s || (!key && len)) return BESOM_INVALID;
+  if (atomic_load(&s->saving)) return BESOM_BUSY; /* does not wait, and does not make others wait */
+  sidecar_lock(s);
+  besom_status status = point > s->inserted ? BESOM_INVALID : adapt(s, key, len, point);
+  bool accepted = status == BESOM_OK || status == BESOM_EVICTED;
+  s->changed |= accepted;
+  s->stats.reports += accepted;
+  s->stats.forgotten += status == BESOM_EVICTED;
+  s->stats.late_reports += status == BESOM_BUSY || status == BESOM_IS_MEMBER;
+  sidecar_unlock(s);
+  return accepted ? BESOM_OK : status;
+}
+
+/* ------------------------------------------------------------------ statistics */
+
+static bool rebuild_is_due(const besom_sidecar *s, const besom_statistics *filter) {
+  double fpr = s->filter_config.fpr;
+  return (s->stats.kept > 1000 && s->stats.kept > filter->keys / 2) ||
+         (fpr > 0 && filter->expected_fpr > 2 * fpr);
+}
+
+besom_status besom_sidecar_stats_sized(const besom_sidecar *s, besom_sidecar_statistics *stats,
+                                       size_t size) {
+  besom_statistics filter;
+  if (!s || !stats) return BESOM_INVALID;
+  sidecar_lock_shared(s);
+  besom_sidecar_statistics all = s->stats;
+  besom_status status = besom_stats(s->filter, &filter);
+  if (status == BESOM_OK) all.rebuild_due = rebuild_is_due(s, &filter);
+  sidecar_unlock(s);
+  if (status != BESOM_OK) return status;
+  all.keys = filter.keys;
+  all.filter_bytes = filter.bytes;
+  all.expected_fpr = filter.expected_fpr;
+  besom_copy_struct(stats, size, &all, sizeof all);
+  return BESOM_OK;
+}
+
+const besom_filter *besom_sidecar_filter(const besom_sidecar *s) {
+  return s ? s->filter : NULL;
+}
+
+void *besom_sidecar_log_ctx(const besom_sidecar *s) {
+  return s && s->has_log ? s->log.ctx : NULL;
+}
