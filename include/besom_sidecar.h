@@ -335,6 +335,54 @@ BESOM_API besom_status besom_sidecar_lmdb_get(besom_sidecar *s, struct MDB_txn *
 BESOM_API besom_status besom_sidecar_lmdb_commit(besom_sidecar *s, struct MDB_txn *txn);
 BESOM_API besom_status besom_sidecar_lmdb_abort(besom_sidecar *s, struct MDB_txn *txn);
 
+/* -------------------------------------------------------------- RocksDB (libbesom-rocksdb) */
+
+struct rocksdb_t;
+struct rocksdb_column_family_handle_t;
+struct rocksdb_writebatch_t;
+struct rocksdb_writeoptions_t;
+
+/*
+ * Attaches a sidecar to a column family of an open RocksDB.
+ *
+ * keys  the application's column family; NULL: the default one.
+ * log   a column family that nothing else uses; the application creates it
+ *       (rocksdb_create_column_family) and opens it with the others.
+ *
+ * A blind put does not know whether its key is new: set config.keep_removed and tell of every put.
+ * Otherwise a key is new if it is absent in the state that the batch makes, its earlier changes
+ * included.
+ */
+typedef struct besom_sidecar_rocksdb_options {
+  struct rocksdb_t *db;
+  struct rocksdb_column_family_handle_t *keys;
+  struct rocksdb_column_family_handle_t *log;
+} besom_sidecar_rocksdb_options;
+
+/* config.keys and config.log are not read. Errors: as besom_sidecar_open. */
+BESOM_API besom_status besom_sidecar_rocksdb_sized(const besom_sidecar_config *config,
+                                                   size_t config_size, size_t filter_size,
+                                                   const besom_sidecar_rocksdb_options *options,
+                                                   size_t size, const char *path,
+                                                   const char **reason, besom_sidecar **out);
+static inline besom_status besom_sidecar_rocksdb(const besom_sidecar_config *config,
+                                                 const besom_sidecar_rocksdb_options *options,
+                                                 const char *path, const char **reason,
+                                                 besom_sidecar **out) {
+  return besom_sidecar_rocksdb_sized(config, sizeof *config, sizeof(besom_config), options,
+                                     sizeof *options, path, reason, out);
+}
+
+/*
+ * Logs into the batch, writes it, and ends the transaction. To drop a batch: besom_sidecar_end with
+ * BESOM_SIDECAR_ABORTED. If it fails before it writes (INVALID: no transaction, or options disable
+ * the write-ahead log; FULL, NO_MEMORY), the transaction stays open. If RocksDB fails, it has ended
+ * as BESOM_SIDECAR_UNKNOWN.
+ */
+BESOM_API besom_status besom_sidecar_rocksdb_write(besom_sidecar *s,
+                                                   const struct rocksdb_writeoptions_t *options,
+                                                   struct rocksdb_writebatch_t *batch);
+
 #ifdef __cplusplus
 }
 #endif

@@ -100,10 +100,98 @@ static const table_ops lmdb_table = {"lmdb",   lmdb_open,     lmdb_begin, lmdb_c
                                      lmdb_end, lmdb_for_each, lmdb_close};
 #endif
 
+#ifdef BESOM_TEST_ROCKSDB
+#include <rocksdb/c.h>
+
+enum { KEYS_FAMILY = 0, LOG_FAMILY = 1, WRITE_OPTIONS = 2 }; /* handles */
+
+static inline table rocksdb_table_open(const char *directory, besom_sidecar_config *config,
+                                       const char *file) {
+  static const char *const names[] = {"default", "besom-sidecar"};
+  table db = {0};
+  const char *reason = "";
+  char *error = NULL;
+  rocksdb_column_family_handle_t *families[2];
+  rocksdb_options_t *options = rocksdb_options_create();
+  const rocksdb_options_t *both[] = {options, options};
+  rocksdb_options_set_create_if_missing(options, 1);
+  rocksdb_options_set_create_missing_column_families(options, 1);
+  rocksdb_options_set_write_buffer_size(options, 100000);
+  db.env = rocksdb_open_column_families(options, directory, 2, names, both, families, &error);
+  table_check(!error, error);
+  rocksdb_options_destroy(options);
+  db.handles[KEYS_FAMILY] = families[0];
+  db.handles[LOG_FAMILY] = families[1];
+  db.handles[WRITE_OPTIONS] = rocksdb_writeoptions_create();
+  besom_sidecar_rocksdb_options where = {.db = db.env, .log = families[1]};
+  besom_status status = besom_sidecar_rocksdb(config, &where, file, &reason, &db.sidecar);
+  table_check(status == BESOM_OK, reason);
+  return db;
+}
+
+static inline void rocksdb_table_begin(table *db) {
+  table_check(besom_sidecar_begin(db->sidecar) == BESOM_OK, "begin");
+  db->txn = rocksdb_writebatch_create();
+}
+
+/* The caller changes each key once per transaction. */
+static inline void rocksdb_table_change(table *db, besom_bytes key, bool present) {
+  size_t len;
+  char *error = NULL;
+  rocksdb_readoptions_t *options = rocksdb_readoptions_create();
+  char *value = rocksdb_get(db->env, options, key.data, key.len, &len, &error);
+  besom_status status = BESOM_OK;
+  table_check(!error, "reading");
+  if (present) rocksdb_writebatch_put(db->txn, key.data, key.len, "v", 1);
+  if (!present) rocksdb_writebatch_delete(db->txn, key.data, key.len);
+  if (present && !value) status = besom_sidecar_insert(db->sidecar, key.data, key.len);
+  if (!present && value) status = besom_sidecar_remove(db->sidecar, key.data, key.len);
+  table_check(status == BESOM_OK, "a change");
+  rocksdb_free(value);
+  rocksdb_readoptions_destroy(options);
+}
+
+static inline void rocksdb_table_end(table *db, bool commit) {
+  besom_status status =
+      commit ? besom_sidecar_rocksdb_write(db->sidecar, db->handles[WRITE_OPTIONS], db->txn)
+             : besom_sidecar_end(db->sidecar, BESOM_SIDECAR_ABORTED);
+  table_check(status == BESOM_OK, "the end of a transaction");
+  rocksdb_writebatch_destroy(db->txn);
+}
+
+static inline void rocksdb_table_for_each(table *db, void (*visit)(void *ctx, besom_bytes key),
+                                          void *ctx) {
+  rocksdb_readoptions_t *options = rocksdb_readoptions_create();
+  rocksdb_iterator_t *at = rocksdb_create_iterator(db->env, options);
+  for (rocksdb_iter_seek_to_first(at); rocksdb_iter_valid(at); rocksdb_iter_next(at)) {
+    besom_bytes key;
+    key.data = rocksdb_iter_key(at, &key.len);
+    visit(ctx, key);
+  }
+  rocksdb_iter_destroy(at);
+  rocksdb_readoptions_destroy(options);
+}
+
+static inline void rocksdb_table_close(table *db) {
+  table_check(besom_sidecar_close(db->sidecar) == BESOM_OK, "closing the sidecar");
+  rocksdb_column_family_handle_destroy(db->handles[KEYS_FAMILY]);
+  rocksdb_column_family_handle_destroy(db->handles[LOG_FAMILY]);
+  rocksdb_writeoptions_destroy(db->handles[WRITE_OPTIONS]);
+  rocksdb_close(db->env);
+}
+
+static const table_ops rocksdb_table = {
+    "rocksdb",         rocksdb_table_open,     rocksdb_table_begin, rocksdb_table_change,
+    rocksdb_table_end, rocksdb_table_for_each, rocksdb_table_close};
+#endif
+
 /* The list ends with NULL. */
 static const table_ops *const all_tables[] = {
 #ifdef BESOM_TEST_LMDB
     &lmdb_table,
+#endif
+#ifdef BESOM_TEST_ROCKSDB
+    &rocksdb_table,
 #endif
     NULL,
 };
