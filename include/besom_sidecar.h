@@ -26,7 +26,8 @@
  *   The filter is saved to a file, the checkpoint. With a log (config.log; LMDB and RocksDB below)
  *   the changes since then are in a table of the application's database, written by the
  *   application's own transactions: they cost no further sync, and after a crash open replays them.
- *   Without a log, open after a crash reads all keys again, and the statistics say so.
+ *   Without a log, open after a crash reads all keys again, and the statistics say so; make the
+ *   database durable before sync and close, because the file is durable then.
  *
  * What the application must do
  *   - Tell of every new key, between begin and end of its transaction.
@@ -236,7 +237,7 @@ typedef enum besom_sidecar_origin {
   BESOM_SIDECAR_NEW = 1,      /* there was no file */
   BESOM_SIDECAR_UNCLEAN = 2,  /* without a log: a process ended without close or sync */
   BESOM_SIDECAR_DAMAGED = 3,  /* the file is not a sidecar, is truncated or damaged */
-  BESOM_SIDECAR_OTHER = 4,    /* the file has another kind of filter, or is of another database */
+  BESOM_SIDECAR_OTHER = 4,    /* the file is of another database, kind of filter or keep_removed */
   BESOM_SIDECAR_LOG_ENDS = 5, /* the log does not continue the file: one of them is older */
   BESOM_SIDECAR_BYPASSED = 6, /* the stamp is another: somebody has changed the database */
   BESOM_SIDECAR_REBUILT = 7,  /* by besom_sidecar_rebuild */
@@ -245,7 +246,9 @@ typedef enum besom_sidecar_origin {
 /* Numbers of events are since open. */
 typedef struct besom_sidecar_statistics {
   besom_sidecar_origin origin;
-  bool rebuild_due;      /* too many removed keys, or twice the configured false-positive rate */
+  /* More than half of the keys are removed ones, twice the configured false-positive rate, or five
+     layers. */
+  bool rebuild_due;
   uint64_t keys;         /* fingerprints in the filter, copies included */
   uint64_t filter_bytes; /* memory of the filter */
   double expected_fpr;

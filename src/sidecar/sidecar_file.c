@@ -1,11 +1,12 @@
 /*
  * The checkpoint of a sidecar: a saved filter, and then this trailer:
  *
- *     "besomsdc", u32 version, u32 in use, id of the log (16), u64 session, u64 position,
- *     u64 stamp, u64 kept, u64 bytes of the filter, u64 checksum of the trailer so far
+ *     "besomsdc", u32 version, u32 flags (1: in use, 2: keep_removed), id of the log (16),
+ *     u64 session, u64 position, u64 stamp, u64 kept, u64 bytes of the filter,
+ *     u64 checksum of the trailer so far
  *
  * Without a log, a file whose filter is not valid any more, because keys may have been committed
- * since, has only the trailer, with "in use" 1.
+ * since, has only the trailer, and the flag "in use".
  */
 #define _GNU_SOURCE /* pthread_rwlock */
 #include <string.h>
@@ -16,6 +17,8 @@
 
 enum {
   VERSION = 1,
+  IN_USE = 1,
+  KEEPS_REMOVED = 2,
   TRAILER_BYTES = 8 + 4 + 4 + SIDECAR_ID_BYTES + 6 * 8,
 };
 
@@ -42,7 +45,7 @@ static void write_trailer(const struct saving *out, uint8_t trailer[TRAILER_BYTE
   struct byte_writer w = {trailer, trailer + TRAILER_BYTES, false};
   besom__write_bytes(&w, magic, sizeof magic);
   besom__write_u32(&w, VERSION);
-  besom__write_u32(&w, !out->filter);
+  besom__write_u32(&w, (out->filter ? 0 : IN_USE) | (s->keep_removed ? KEEPS_REMOVED : 0));
   besom__write_bytes(&w, s->id, sizeof s->id);
   besom__write_u64(&w, s->position_session);
   besom__write_u64(&w, s->position);
@@ -111,7 +114,7 @@ besom_status besom__sidecar_mark_in_use(besom_sidecar *s) {
 struct trailer {
   uint8_t id[SIDECAR_ID_BYTES];
   uint64_t session, position, stamp, kept, bytes;
-  bool in_use;
+  bool in_use, keeps_removed;
 };
 
 static bool read_trailer(const uint8_t *data, size_t len, struct trailer *t) {
@@ -119,7 +122,9 @@ static bool read_trailer(const uint8_t *data, size_t len, struct trailer *t) {
   const uint8_t *at = data + len - TRAILER_BYTES;
   struct byte_reader r = {at + sizeof magic, at + TRAILER_BYTES, false};
   uint32_t version = besom__read_u32(&r);
-  t->in_use = besom__read_u32(&r) != 0;
+  uint32_t flags = besom__read_u32(&r);
+  t->in_use = flags & IN_USE;
+  t->keeps_removed = flags & KEEPS_REMOVED;
   besom__read_bytes(&r, t->id, sizeof t->id);
   t->session = besom__read_u64(&r);
   t->position = besom__read_u64(&r);
@@ -142,7 +147,8 @@ static besom_status load_from(besom_sidecar *s, const uint8_t *data, size_t len,
   *origin = BESOM_SIDECAR_DAMAGED;
   if (!read_trailer(data, len, &t)) return BESOM_OK;
   *origin = t.in_use ? BESOM_SIDECAR_UNCLEAN : BESOM_SIDECAR_OTHER;
-  if (t.in_use || memcmp(t.id, s->id, sizeof t.id) != 0) return BESOM_OK;
+  if (t.in_use || memcmp(t.id, s->id, sizeof t.id) != 0 || t.keeps_removed != s->keep_removed)
+    return BESOM_OK;
   *origin = BESOM_SIDECAR_DAMAGED;
   besom_status status = besom_load(data, (size_t)t.bytes, &s->allocator, out);
   if (status != BESOM_OK) return status == BESOM_NO_MEMORY ? status : BESOM_OK;

@@ -3,7 +3,7 @@
  *
  *     key       u64 position, big-endian
  *     value 0   "besomlog", u32 version, u32 0, id (16)
- *     value i   u64 session, u64 seed check, u64 stamp, u32 inserts, u32 removes,
+ *     value i   u64 session, u64 meaning, u64 stamp, u32 inserts, u32 removes,
  *               digests of the inserts, digests of the removes (16 bytes each), u64 checksum
  *
  * A record has all changes of one transaction of the application, and is part of it. Its position
@@ -51,9 +51,12 @@ static bool read_key(besom_bytes key, uint64_t *position) {
   return key.len == 8;
 }
 
-/* Tells the seeds of two filters apart. */
-static uint64_t seed_check(const besom_filter *f) {
-  return besom_hash(f, "besom", 5).hi;
+/*
+ * Differs if the seed differs, or keep_removed. With that, a key may have no fingerprint of its own
+ * because one of another key matched; to remove that would be wrong.
+ */
+static uint64_t meaning_of_digests(const besom_sidecar *s, const besom_filter *f) {
+  return besom_hash(f, "besom", 5).hi + s->keep_removed;
 }
 
 /* ------------------------------------------------------------------ the id */
@@ -126,7 +129,7 @@ static besom_status put_record(besom_sidecar *s, void *txn, uint64_t position,
   if (s->log.number) s->stamp = s->log.number(s->log.ctx, txn);
   struct byte_writer w = {s->record, s->record + size, false};
   besom__write_u64(&w, s->session);
-  besom__write_u64(&w, seed_check(s->filter));
+  besom__write_u64(&w, meaning_of_digests(s, s->filter));
   besom__write_u64(&w, s->stamp);
   besom__write_u32(&w, (uint32_t)inserts->n);
   besom__write_u32(&w, (uint32_t)removes->n);
@@ -171,14 +174,14 @@ besom_status besom_sidecar_log_to(besom_sidecar *s, void *txn) {
 struct replay {
   besom_sidecar *s;
   besom_filter *filter;
-  uint64_t seed;
+  uint64_t meaning;
   bool continues;
   bool at_checkpoint; /* its own record was seen */
 };
 
 /* A record whose size and checksum are right. */
 struct parsed {
-  uint64_t session, seed, stamp;
+  uint64_t session, meaning, stamp;
   uint32_t inserts, removes;
   struct byte_reader digests;
 };
@@ -188,7 +191,7 @@ static bool parse(besom_bytes value, struct parsed *p) {
   if (value.len < HEAD_BYTES + 8) return false;
   struct byte_reader r = {data, data + value.len - 8, false};
   p->session = besom__read_u64(&r);
-  p->seed = besom__read_u64(&r);
+  p->meaning = besom__read_u64(&r);
   p->stamp = besom__read_u64(&r);
   p->inserts = besom__read_u32(&r);
   p->removes = besom__read_u32(&r);
@@ -229,7 +232,7 @@ static besom_status visit_record(void *ctx, const besom_record *record) {
     replay->continues = is_record && position == s->position && p.session == s->position_session;
     return replay->continues ? BESOM_OK : BESOM_END;
   }
-  if (!is_record || position != s->position + 1 || p.seed != replay->seed) return BESOM_END;
+  if (!is_record || position != s->position + 1 || p.meaning != replay->meaning) return BESOM_END;
   besom_status status = apply(replay, &p);
   if (status == BESOM_FULL) return BESOM_END; /* a new filter will be larger */
   if (status != BESOM_OK) return status;
@@ -250,7 +253,7 @@ besom_status besom__sidecar_replay(besom_sidecar *s, besom_filter *f, bool *cont
   s->oldest = 1;
   besom_status found = s->log.scan(s->log.ctx, bytes_of(&first), visit_oldest, s);
   if (found != BESOM_OK) return found;
-  struct replay replay = {.s = s, .filter = f, .seed = seed_check(f)};
+  struct replay replay = {.s = s, .filter = f, .meaning = meaning_of_digests(s, f)};
   struct record_key from = key_of(s->position);
   besom_status status = s->log.scan(s->log.ctx, bytes_of(&from), visit_record, &replay);
   *continues = replay.continues;

@@ -65,9 +65,12 @@ besom_status besom_sidecar_report(besom_sidecar *s, const void *key, size_t len,
 
 /* ------------------------------------------------------------------ statistics */
 
+/* Each layer of a filter that has grown costs a probe per query. */
 static bool rebuild_is_due(const besom_sidecar *s, const besom_statistics *filter) {
+  enum { MANY_LAYERS = 5 };
   double fpr = s->filter_config.fpr;
-  return (s->stats.kept > 1000 && s->stats.kept > filter->keys / 2) ||
+  return besom_layer(s->filter, MANY_LAYERS - 1) ||
+         (s->stats.kept > 1000 && s->stats.kept > filter->keys / 2) ||
          (fpr > 0 && filter->expected_fpr > 2 * fpr);
 }
 

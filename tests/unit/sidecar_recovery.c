@@ -216,6 +216,28 @@ static void a_file_of_another_database_or_kind_is_refused(void **state) {
   app_done(&b);
 }
 
+/* With keep_removed, one fingerprint may serve two keys: it must not be removed for one of them. */
+static void a_file_or_log_with_keep_removed_is_not_used_without(void **state) {
+  (void)state;
+  for (int crash = 0; crash < 2; crash++) {
+    app a;
+    open_with_keys(&a, true);
+    app_close(&a);
+    a.config.keep_removed = true;
+    app_open(&a, BESOM_SIDECAR_OTHER);
+    put_range(&a, 600, 1600);
+    if (crash)
+      app_crash(&a);
+    else
+      app_close(&a);
+    a.config.keep_removed = false;
+    app_open(&a, BESOM_SIDECAR_OTHER);
+    delete_range(&a, 600, 1100);
+    assert_no_false_negatives(&a);
+    app_done(&a);
+  }
+}
+
 static void writers_that_bypass_the_sidecar_are_noticed_by_the_stamp(void **state) {
   (void)state;
   for (int with_log = 0; with_log < 2; with_log++) {
@@ -445,6 +467,7 @@ int main(void) {
       cmocka_unit_test(a_record_of_another_session_is_noticed),
       cmocka_unit_test(a_file_from_before_a_rebuild_is_refused),
       cmocka_unit_test(a_file_of_another_database_or_kind_is_refused),
+      cmocka_unit_test(a_file_or_log_with_keep_removed_is_not_used_without),
       cmocka_unit_test(writers_that_bypass_the_sidecar_are_noticed_by_the_stamp),
       cmocka_unit_test(a_damaged_file_is_not_used),
       cmocka_unit_test(a_damaged_log_is_not_replayed),
