@@ -188,7 +188,7 @@ BESOM_API besom_status besom_sidecar_report(besom_sidecar *s, const void *key, s
 typedef enum besom_sidecar_outcome {
   BESOM_SIDECAR_COMMITTED = 0,
   BESOM_SIDECAR_ABORTED = 1, /* certainly */
-  BESOM_SIDECAR_UNKNOWN = 2, /* the commit failed: perhaps it is found committed after a restart */
+  BESOM_SIDECAR_UNKNOWN = 2, /* the commit failed: perhaps a restart finds it committed */
 } besom_sidecar_outcome;
 
 /*
@@ -196,7 +196,9 @@ typedef enum besom_sidecar_outcome {
  * UNKNOWN. insert adds a key, before the application commits. remove takes one out: it is queued,
  * and takes effect at end if the transaction is COMMITTED, so that it may be told within the
  * transaction that deletes the key, or in a later one. ABORTED takes the inserts back and drops the
- * removes; UNKNOWN keeps the inserts, logs them again, and drops the removes.
+ * removes; UNKNOWN keeps the inserts, logs them again, and drops the removes. If a transaction that
+ * ended as UNKNOWN could still appear after a later one was committed, reopen database and sidecar
+ * before that one.
  *
  * Errors: INVALID (insert, remove, log_to, end: no transaction), NOT_FOUND (remove: the key is
  * certainly absent), FULL (insert: the filter cannot grow; log_to: more than 2^26 changes),

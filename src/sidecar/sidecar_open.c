@@ -12,7 +12,7 @@
 #define DEFAULT_OPTIONS "base=aqf,forget=yes"
 #define DEFAULT_SIDECAR_FPR 0.001
 
-enum { LEAST_CAPACITY = 1000, TICK_KEYS = 1024 };
+enum { LEAST_CAPACITY = 1000, BATCH = 256, TICK_KEYS = 1024 };
 
 static const char lock_suffix[] = ".lock";
 
@@ -37,9 +37,21 @@ static besom_status tick(const besom_sidecar *s, uint64_t done, uint64_t total) 
   return s->progress.tick(s->progress.ctx, done, total) ? BESOM_OK : BESOM_CANCELLED;
 }
 
+/* Many at a time hide the latency of memory. Those that do not fit make the filter grow. */
+static besom_status add_batch(besom_sidecar *s, besom_filter *f, const besom_digest *digests,
+                              size_t n) {
+  size_t done = 0;
+  besom_status status = besom_insert_many_digest(f, digests, n, &done);
+  if (status != BESOM_OK && status != BESOM_FULL) return status;
+  for (status = BESOM_OK; done < n && status == BESOM_OK; done++)
+    status = besom__sidecar_add(s, f, digests[done]);
+  return status;
+}
+
 /* Inserts all keys into f; only counts them if f is NULL. */
 static besom_status read_keys(besom_sidecar *s, besom_filter *f, uint64_t total, uint64_t *n) {
   const besom_source *keys = &s->keys;
+  besom_digest batch[BATCH];
   besom_bytes key;
   *n = 0;
   besom_status status = keys->rewind(keys->ctx);
@@ -47,11 +59,13 @@ static besom_status read_keys(besom_sidecar *s, besom_filter *f, uint64_t total,
     uint64_t weight = 1;
     status = keys->next(keys->ctx, &key, &weight);
     if (status != BESOM_OK) break;
-    if (f) status = besom__sidecar_add(s, f, besom_hash(f, key.data, key.len));
+    if (f) batch[*n % BATCH] = besom_hash(f, key.data, key.len);
     ++*n;
+    if (f && *n % BATCH == 0) status = add_batch(s, f, batch, BATCH);
     if (status == BESOM_OK) status = tick(s, *n, total);
   }
-  return status == BESOM_END ? BESOM_OK : status;
+  if (status != BESOM_END) return status;
+  return f ? add_batch(s, f, batch, *n % BATCH) : BESOM_OK;
 }
 
 static besom_status check_abilities(const besom_sidecar *s, const besom_filter *f) {

@@ -47,6 +47,8 @@ static besom_status status_of(MDB_env *env, int error) {
   case MDB_PAGE_NOTFOUND:
   case MDB_INCOMPATIBLE:
     return BESOM_CORRUPT;
+  case MDB_BAD_RSLOT: /* this thread has a read transaction open */
+    return BESOM_BUSY;
   case MDB_BAD_VALSIZE:
   case MDB_BAD_DBI:
   case EINVAL:

@@ -183,6 +183,24 @@ static void invalid_arguments_are_refused(void **state) {
   app_done(&a);
 }
 
+static void structs_have_the_size_of_the_caller(void **state) {
+  (void)state;
+  app a;
+  besom_sidecar_statistics stats;
+  size_t size = offsetof(besom_sidecar_statistics, replayed);
+  app_init(&a, false);
+  a.config.checkpoint_items = 1;
+  assert_int_equal(
+      besom_sidecar_open_sized(&a.config, offsetof(besom_sidecar_config, checkpoint_items),
+                               offsetof(besom_config, threads), a.path.text, NULL, &a.s),
+      BESOM_OK);
+  memset(&stats, 0x55, sizeof stats);
+  assert_int_equal(besom_sidecar_stats_sized(a.s, &stats, size), BESOM_OK);
+  assert_int_equal(stats.origin, BESOM_SIDECAR_NEW);
+  for (size_t i = size; i < sizeof stats; i++) assert_int_equal(((unsigned char *)&stats)[i], 0x55);
+  app_done(&a);
+}
+
 static void an_aborted_transaction_leaves_nothing(void **state) {
   (void)state;
   app a;
@@ -431,6 +449,7 @@ int main(void) {
       cmocka_unit_test(a_report_from_within_a_transaction_is_refused),
       cmocka_unit_test(calls_out_of_order_are_refused),
       cmocka_unit_test(invalid_arguments_are_refused),
+      cmocka_unit_test(structs_have_the_size_of_the_caller),
       cmocka_unit_test(an_aborted_transaction_leaves_nothing),
       cmocka_unit_test(a_transaction_whose_end_was_forgotten_loses_nothing),
       cmocka_unit_test(a_key_that_is_deleted_twice_takes_no_other_with_it),
