@@ -6,6 +6,7 @@
  * Both databases have KEYS keys of 8 random bytes with values of 100 bytes before the sidecar is
  * attached to one of them. In each round both get
  * the same 10,000 new keys, in transactions of 100 puts: first the one, then the other, in turns.
+ * Then as many absent keys are read, and as many present ones.
  * Times are processor time of the process, RocksDB's own threads included, and of the calling
  * thread, and elapsed time. The ratio is the median of the ratios of all rounds.
  */
@@ -38,7 +39,8 @@ typedef struct setup {
   const char *name;
   bool durable, keep_removed;
   database (*open)(const char *directory, const struct setup *setup, bool with_sidecar);
-  void (*put_all)(database *db, const uint64_t *keys, bool durable); /* one transaction */
+  void (*put_all)(database *db, const uint64_t *keys, bool durable);    /* one transaction */
+  void (*get_all)(database *db, const uint64_t *keys, uint64_t *found); /* one read transaction */
   void (*close)(database *db);
 } setup;
 
@@ -102,6 +104,21 @@ static void lmdb_put_all(database *db, const uint64_t *keys, bool durable) {
         "a commit");
 }
 
+static void lmdb_get_all(database *db, const uint64_t *keys, uint64_t *found) {
+  MDB_txn *txn;
+  uint64_t point = db->sidecar ? besom_sidecar_read_point(db->sidecar) : 0;
+  check(mdb_txn_begin(db->env, NULL, MDB_RDONLY, &txn) == 0, "beginning");
+  for (int i = 0; i < PER_TRANSACTION; i++) {
+    besom_u64_key key = besom_u64(keys[i]);
+    MDB_val k = {8, key.bytes}, v;
+    besom_bytes got;
+    *found += db->sidecar ? besom_sidecar_lmdb_get(db->sidecar, txn, (besom_bytes){key.bytes, 8},
+                                                   point, &got) == BESOM_OK
+                          : mdb_get(txn, db->table, &k, &v) == 0;
+  }
+  mdb_txn_abort(txn);
+}
+
 static void lmdb_close(database *db) {
   check(besom_sidecar_close(db->sidecar) == BESOM_OK, "closing the sidecar");
   mdb_env_close(db->env);
@@ -160,6 +177,23 @@ static void rocks_put_all(database *db, const uint64_t *keys, bool durable) {
   rocksdb_writebatch_destroy(batch);
 }
 
+static void rocks_get_all(database *db, const uint64_t *keys, uint64_t *found) {
+  char *error = NULL;
+  uint64_t point = db->sidecar ? besom_sidecar_read_point(db->sidecar) : 0;
+  rocksdb_readoptions_t *options = rocksdb_readoptions_create();
+  for (int i = 0; i < PER_TRANSACTION; i++) {
+    besom_u64_key key = besom_u64(keys[i]);
+    if (db->sidecar && !besom_sidecar_may_contain(db->sidecar, key.bytes, 8)) continue;
+    rocksdb_pinnableslice_t *slice =
+        rocksdb_get_pinned(db->env, options, (const char *)key.bytes, 8, &error);
+    check(!error, "a read");
+    *found += slice != NULL;
+    if (!slice && db->sidecar) besom_sidecar_report(db->sidecar, key.bytes, 8, point);
+    if (slice) rocksdb_pinnableslice_destroy(slice);
+  }
+  rocksdb_readoptions_destroy(options);
+}
+
 static void rocks_close(database *db) {
   check(besom_sidecar_close(db->sidecar) == BESOM_OK, "closing the sidecar");
   for (int i = 0; i < 2; i++)
@@ -171,13 +205,14 @@ static void rocks_close(database *db) {
 
 static const setup setups[] = {
 #ifdef BENCH_LMDB
-    {"LMDB, no sync", false, false, lmdb_open, lmdb_put_all, lmdb_close},
-    {"LMDB, sync", true, false, lmdb_open, lmdb_put_all, lmdb_close},
+    {"LMDB, no sync", false, false, lmdb_open, lmdb_put_all, lmdb_get_all, lmdb_close},
+    {"LMDB, sync", true, false, lmdb_open, lmdb_put_all, lmdb_get_all, lmdb_close},
 #endif
 #ifdef BENCH_ROCKSDB
-    {"RocksDB, no sync", false, false, rocks_open, rocks_put_all, rocks_close},
-    {"RocksDB, no sync, keep_removed", false, true, rocks_open, rocks_put_all, rocks_close},
-    {"RocksDB, sync", true, false, rocks_open, rocks_put_all, rocks_close},
+    {"RocksDB, no sync", false, false, rocks_open, rocks_put_all, rocks_get_all, rocks_close},
+    {"RocksDB, no sync, keep_removed", false, true, rocks_open, rocks_put_all, rocks_get_all,
+     rocks_close},
+    {"RocksDB, sync", true, false, rocks_open, rocks_put_all, rocks_get_all, rocks_close},
 #endif
 };
 
@@ -206,6 +241,21 @@ static uint64_t key_number(uint64_t i) {
   return x ^ x >> 31;
 }
 
+/* Gets keys that are there, or that are not: those with the highest numbers. */
+static times get_keys(const setup *s, database *db, uint64_t first, bool present) {
+  uint64_t keys[PER_TRANSACTION], found = 0, n = 0;
+  times before = now();
+  for (uint64_t t = 0; t < TRANSACTIONS; t++) {
+    for (uint64_t i = 0; i < PER_TRANSACTION; i++, n++)
+      keys[i] = key_number(present ? n : UINT64_MAX / 2 + first + n);
+    s->get_all(db, keys, &found);
+  }
+  times after = now();
+  check(found == (present ? n : 0), "what was put is found");
+  return (times){after.process - before.process, after.thread - before.thread,
+                 after.elapsed - before.elapsed};
+}
+
 static times put_keys(const setup *s, database *db, uint64_t first, uint64_t transactions) {
   uint64_t keys[PER_TRANSACTION];
   times before = now();
@@ -232,7 +282,7 @@ static double median(double *numbers, size_t n) {
 static void measure(const setup *s, const char *directory, uint64_t keys, size_t rounds) {
   char names[2][600];
   database db[2];
-  static double plain[3][MOST_ROUNDS], ratio[3][MOST_ROUNDS];
+  static double plain[5][MOST_ROUNDS], ratio[5][MOST_ROUNDS];
   setup loading = *s;
   loading.durable = false;
   for (int i = 0; i < 2; i++) {
@@ -245,18 +295,23 @@ static void measure(const setup *s, const char *directory, uint64_t keys, size_t
   }
   uint64_t next = keys;
   for (size_t r = 0; r < rounds; r++, next += PER_TRANSACTION * TRANSACTIONS) {
-    times t[2];
+    times t[2], absent[2], present[2];
     for (size_t i = 0; i < 2; i++) {
       size_t which = (i + r) % 2;
       t[which] = put_keys(s, &db[which], next, TRANSACTIONS);
+      absent[which] = get_keys(s, &db[which], next, false);
+      present[which] = get_keys(s, &db[which], next, true);
     }
     const double puts = PER_TRANSACTION * TRANSACTIONS;
     plain[0][r] = 1e6 * t[0].process / puts, ratio[0][r] = t[1].process / t[0].process;
     plain[1][r] = 1e6 * t[0].thread / puts, ratio[1][r] = t[1].thread / t[0].thread;
     plain[2][r] = 1e6 * t[0].elapsed / puts, ratio[2][r] = t[1].elapsed / t[0].elapsed;
+    plain[3][r] = 1e6 * absent[0].thread / puts, ratio[3][r] = absent[1].thread / absent[0].thread;
+    plain[4][r] = 1e6 * present[0].thread / puts;
+    ratio[4][r] = present[1].thread / present[0].thread;
   }
   printf("| %s |", s->name);
-  for (int i = 0; i < 3; i++)
+  for (int i = 0; i < 5; i++)
     printf(" %.2f | %.2f |", median(plain[i], rounds), median(ratio[i], rounds));
   printf("\n");
   fflush(stdout);
@@ -268,8 +323,9 @@ int main(int argc, char **argv) {
   size_t rounds = argc > 2 ? strtoul(argv[2], NULL, 10) : 15;
   char directory[600], command[700];
   check(rounds >= 1 && rounds <= MOST_ROUNDS, "1 to 1000 rounds");
-  printf("| us per put | process | ratio | thread | ratio | elapsed | ratio |\n"
-         "|---|---|---|---|---|---|---|\n");
+  printf("| us | put, process | ratio | put, thread | ratio | put, elapsed | ratio "
+         "| get of an absent key, thread | ratio | get of a present key, thread | ratio |\n"
+         "|---|---|---|---|---|---|---|---|---|---|---|\n");
   for (size_t i = 0; i < sizeof setups / sizeof *setups; i++) {
     snprintf(directory, sizeof directory, "%.500s/besom-sidecar-XXXXXX",
              argc > 3 ? argv[3] : "/tmp");

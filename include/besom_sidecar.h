@@ -41,7 +41,7 @@
  *
  * Threads
  *     calls                                  without config.threads   with config.threads
- *     may_contain, may_contain_many,         beside each other        beside everything
+ *     may_contain and its forms,             beside each other        beside everything
  *     read_point, filter
  *     report, stats                          nothing                  beside everything
  *     begin, insert, remove, log, end,       nothing                  beside the calls above; one
@@ -76,9 +76,9 @@ typedef struct besom_sidecar besom_sidecar;
  *              returned OK.
  * sync         makes all committed transactions survive a power cut.
  * number       the number of transaction txn, or of the last committed one if txn is NULL. If it is
- *              given, every write transaction of the database must be logged
- *              (besom_sidecar_log_to), and config.stamp is not used: the numbers tell whether
- *              another writer was there.
+ *              given, numbers must be consecutive, every write transaction of the database must be
+ *              logged (besom_sidecar_log_to), and config.stamp is not used: the numbers tell
+ *              whether another writer was there.
  * close        frees ctx.
  */
 typedef struct besom_sidecar_log {
@@ -161,9 +161,13 @@ BESOM_API besom_status besom_sidecar_close(besom_sidecar *s);
 
 /*
  * may_contain: false is certain for every committed key, and for every key told of as new. An
- * invalid argument is answered true. may_contain_many: as besom_contains_many.
+ * invalid argument is answered true. may_contain_many: as besom_contains_many. may_contain_at is
+ * for databases whose stamps ascend (log.number): it answers true if the state that is read has a
+ * higher stamp than the filter, because somebody has bypassed the sidecar.
  */
 BESOM_API bool besom_sidecar_may_contain(const besom_sidecar *s, const void *key, size_t len);
+BESOM_API bool besom_sidecar_may_contain_at(const besom_sidecar *s, const void *key, size_t len,
+                                            uint64_t stamp);
 BESOM_API besom_status besom_sidecar_may_contain_many(const besom_sidecar *s,
                                                       const besom_bytes *keys, size_t n,
                                                       uint64_t *bitmap);
@@ -213,7 +217,9 @@ BESOM_API besom_status besom_sidecar_end(besom_sidecar *s, besom_sidecar_outcome
 /*
  * With a log: writes what was told since begin into the application's transaction txn, as one
  * record. Call it last before the commit. If it fails the application must abort. end is INVALID
- * for COMMITTED if there are changes that were not logged; the transaction stays open then.
+ * for COMMITTED if there are changes that were not logged; the transaction stays open then. Errors:
+ * INCOMPATIBLE (log.number: another writer has committed since; besom_sidecar_rebuild, or reopen),
+ * and as above.
  */
 BESOM_API besom_status besom_sidecar_log_to(besom_sidecar *s, void *txn);
 
@@ -291,8 +297,10 @@ struct MDB_txn;
  *               include the log's name. For that one use besom_sidecar_open without a log.
  * log_name      name of the log's database; default "besom-sidecar". One per table.
  * every_commit  every write transaction of the environment is committed by
- *               besom_sidecar_lmdb_commit. Then the stamp is the number of LMDB's last transaction,
- *               and any other writer is noticed by the next open.
+ *               besom_sidecar_lmdb_commit. Then the numbers of LMDB's transactions tell whether
+ *               there was another writer, in another process for instance: the next open reads all
+ *               keys, besom_sidecar_lmdb_get does not ask the filter, and commit is INCOMPATIBLE
+ *               until besom_sidecar_rebuild or reopening.
  */
 typedef struct besom_sidecar_lmdb_options {
   struct MDB_env *env;

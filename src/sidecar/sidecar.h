@@ -77,7 +77,8 @@ struct besom_sidecar {
   uint64_t checkpoint;       /* position of the checkpoint */
   uint64_t checkpoint_due;   /* stats.logged that makes end save one */
   uint64_t stamp, logged_stamp;
-  uint8_t *record; /* buffer */
+  uint64_t record_stamp; /* of the record that was written last, perhaps not committed */
+  uint8_t *record;       /* buffer */
   size_t record_size;
 
   /* The last inserts. Insert number i, from 0, is in recent[i % RECENT_INSERTS]. */
@@ -142,8 +143,9 @@ besom_status besom__sidecar_restart_log(besom_sidecar *s);
 
 /* ------------------------------------------------------------------ sidecar_file.c */
 
-/* Saves a filter, with its number of kept keys, as the checkpoint of the present position. */
-besom_status besom__sidecar_save(besom_sidecar *s, const besom_filter *f, uint64_t kept);
+/* Saves a filter, with its kept keys and its stamp, as the checkpoint of the present position. */
+besom_status besom__sidecar_save(besom_sidecar *s, const besom_filter *f, uint64_t kept,
+                                 uint64_t stamp);
 
 /* Without a log: marks the file as in use before the first change. */
 besom_status besom__sidecar_mark_in_use(besom_sidecar *s);

@@ -106,8 +106,10 @@ besom_status besom_sidecar_stamp(besom_sidecar *s, uint64_t stamp) {
   if (!s) return BESOM_INVALID;
   besom_status status = stamp == s->stamp ? BESOM_OK : besom__sidecar_mark_in_use(s);
   if (status != BESOM_OK) return status;
+  sidecar_lock(s);
   s->changed |= stamp != s->stamp;
   s->stamp = stamp;
+  sidecar_unlock(s);
   return BESOM_OK;
 }
 
@@ -130,7 +132,7 @@ static void commit(besom_sidecar *s) {
   if (s->wrote_record) {
     s->position++;
     s->position_session = s->session;
-    s->logged_stamp = s->stamp;
+    s->stamp = s->logged_stamp = s->record_stamp;
     s->oldest = s->trimmed_to;
     s->stats.logged += s->inserts.n + s->removes.n;
   }
@@ -171,7 +173,7 @@ static void save_when_due(besom_sidecar *s) {
     s->checkpoint_due = items;
     return;
   }
-  bool saved = besom__sidecar_save(s, s->filter, s->stats.kept) == BESOM_OK;
+  bool saved = besom__sidecar_save(s, s->filter, s->stats.kept, s->stamp) == BESOM_OK;
   s->checkpoint_due = saved ? items : s->stats.logged + items / 4 + 1;
 }
 
@@ -196,29 +198,33 @@ besom_status besom_sidecar_end(besom_sidecar *s, besom_sidecar_outcome outcome) 
 
 besom_status besom_sidecar_sync(besom_sidecar *s) {
   if (!s || getpid() != s->process) return BESOM_INVALID;
-  return s->is_open ? BESOM_BUSY : besom__sidecar_save(s, s->filter, s->stats.kept);
+  return s->is_open ? BESOM_BUSY : besom__sidecar_save(s, s->filter, s->stats.kept, s->stamp);
 }
 
-/*
- * The new filter is saved first: with it, the file is valid for the same position of the log. The
- * digests of recent inserts are of the old seed: reports with an older read point are refused.
- */
+/* The digests of recent inserts are of the old seed: reports with an older read point are refused.
+   Returns the old filter. */
+static besom_filter *exchange_filter(besom_sidecar *s, besom_filter *fresh, uint64_t stamp) {
+  sidecar_lock(s);
+  besom_filter *old = s->filter;
+  s->filter = fresh;
+  s->stamp = stamp;
+  s->recent_from = s->inserted;
+  s->stats.kept = 0;
+  s->stats.origin = BESOM_SIDECAR_REBUILT;
+  sidecar_unlock(s);
+  return old;
+}
+
+/* The new filter is saved first: with it, the file is valid for the same position of the log. */
 besom_status besom_sidecar_rebuild(besom_sidecar *s) {
   besom_filter *fresh;
   if (!s || getpid() != s->process) return BESOM_INVALID;
   if (s->is_open || s->carried > 0) return BESOM_BUSY;
+  /* Taken before the scan: what is committed in between is in the filter or noticed later. */
+  uint64_t stamp = s->log.number ? s->log.number(s->log.ctx, NULL) : s->stamp;
   besom_status status = besom__sidecar_build(s, &fresh);
   if (status != BESOM_OK) return status;
-  status = besom__sidecar_save(s, fresh, 0);
-  sidecar_lock(s);
-  besom_filter *old = s->filter;
-  if (status == BESOM_OK) {
-    s->filter = fresh;
-    s->recent_from = s->inserted;
-    s->stats.kept = 0;
-    s->stats.origin = BESOM_SIDECAR_REBUILT;
-  }
-  sidecar_unlock(s);
-  besom_free(status == BESOM_OK ? old : fresh);
+  status = besom__sidecar_save(s, fresh, 0, stamp);
+  besom_free(status == BESOM_OK ? exchange_filter(s, fresh, stamp) : fresh);
   return status;
 }

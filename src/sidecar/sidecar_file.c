@@ -29,7 +29,7 @@ static const char magic[8] = "besomsdc";
 struct saving {
   const besom_sidecar *s;
   const besom_filter *filter; /* NULL: in use */
-  uint64_t kept;
+  uint64_t kept, stamp;
   const besom_sink *sink;
   uint64_t bytes;
 };
@@ -49,7 +49,7 @@ static void write_trailer(const struct saving *out, uint8_t trailer[TRAILER_BYTE
   besom__write_bytes(&w, s->id, sizeof s->id);
   besom__write_u64(&w, s->position_session);
   besom__write_u64(&w, s->position);
-  besom__write_u64(&w, s->stamp);
+  besom__write_u64(&w, out->stamp);
   besom__write_u64(&w, out->kept);
   besom__write_u64(&w, out->bytes);
   besom__write_u64(&w, besom__checksum(trailer, TRAILER_BYTES - 8));
@@ -90,8 +90,9 @@ static void let_reports_in(besom_sidecar *s, bool saved) {
 }
 
 /* The log must not lose, in a power cut, a position that the checkpoint names. */
-besom_status besom__sidecar_save(besom_sidecar *s, const besom_filter *f, uint64_t kept) {
-  struct saving out = {.s = s, .filter = f, .kept = kept};
+besom_status besom__sidecar_save(besom_sidecar *s, const besom_filter *f, uint64_t kept,
+                                 uint64_t stamp) {
+  struct saving out = {.s = s, .filter = f, .kept = kept, .stamp = stamp};
   keep_reports_out(s);
   besom_status status = s->has_log && s->log.sync ? s->log.sync(s->log.ctx) : BESOM_OK;
   if (status == BESOM_OK) status = besom__file_replace(s->path, fill, &out);

@@ -120,17 +120,23 @@ static void write_digests(struct byte_writer *w, const struct digest_vector *v) 
   }
 }
 
+/* Numbers are consecutive: a gap is a transaction of somebody who bypassed the sidecar. */
+static besom_status number_record(besom_sidecar *s, void *txn) {
+  s->record_stamp = s->log.number ? s->log.number(s->log.ctx, txn) : s->stamp;
+  return !s->log.number || s->record_stamp == s->stamp + 1 ? BESOM_OK : BESOM_INCOMPATIBLE;
+}
+
 static besom_status put_record(besom_sidecar *s, void *txn, uint64_t position,
                                const struct digest_vector *inserts,
                                const struct digest_vector *removes) {
   size_t size = HEAD_BYTES + 16 * (inserts->n + removes->n) + 8;
   besom_status status = reserve_record(s, size);
+  if (status == BESOM_OK) status = number_record(s, txn);
   if (status != BESOM_OK) return status;
-  if (s->log.number) s->stamp = s->log.number(s->log.ctx, txn);
   struct byte_writer w = {s->record, s->record + size, false};
   besom__write_u64(&w, s->session);
   besom__write_u64(&w, meaning_of_digests(s, s->filter));
-  besom__write_u64(&w, s->stamp);
+  besom__write_u64(&w, s->record_stamp);
   besom__write_u32(&w, (uint32_t)inserts->n);
   besom__write_u32(&w, (uint32_t)removes->n);
   write_digests(&w, inserts);
@@ -300,6 +306,7 @@ besom_status besom__sidecar_restart_log(besom_sidecar *s) {
     s->position = s->oldest = last + 1;
     s->position_session = s->session;
     status = s->log.update(s->log.ctx, replace_all, &restart);
+    if (status == BESOM_OK) s->stamp = s->record_stamp;
   }
   besom__digest_vector_free(&restart.positions, &s->allocator);
   return status;

@@ -223,7 +223,8 @@ static besom_status read_all(besom_sidecar *s, uint64_t stamp, const char **reas
   if (status != BESOM_OK) return status;
   *reason = s->has_log ? "the log could not be written" : "the file could not be written";
   status = s->has_log ? besom__sidecar_restart_log(s) : besom__sidecar_mark_in_use(s);
-  if (status == BESOM_OK) besom__sidecar_save(s, s->filter, 0); /* failed_checkpoints counts */
+  if (status == BESOM_OK)
+    besom__sidecar_save(s, s->filter, 0, s->stamp); /* failed_checkpoints counts */
   return status;
 }
 
@@ -290,7 +291,7 @@ besom_status besom_sidecar_close(besom_sidecar *s) {
   besom_status status = BESOM_OK;
   if (!s) return status;
   if (getpid() == s->process && (s->changed || s->in_use))
-    status = besom__sidecar_save(s, s->filter, s->stats.kept);
+    status = besom__sidecar_save(s, s->filter, s->stats.kept, s->stamp);
   if (s->has_log && s->log.close) s->log.close(s->log.ctx);
   sidecar_free(s);
   return status;

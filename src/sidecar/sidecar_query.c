@@ -10,6 +10,15 @@ bool besom_sidecar_may_contain(const besom_sidecar *s, const void *key, size_t l
   return yes;
 }
 
+bool besom_sidecar_may_contain_at(const besom_sidecar *s, const void *key, size_t len,
+                                  uint64_t stamp) {
+  if (!s) return true;
+  sidecar_lock_shared(s);
+  bool yes = stamp > s->stamp || besom_contains(s->filter, key, len);
+  sidecar_unlock(s);
+  return yes;
+}
+
 besom_status besom_sidecar_may_contain_many(const besom_sidecar *s, const besom_bytes *keys,
                                             size_t n, uint64_t *bitmap) {
   if (!s) return BESOM_INVALID;

@@ -18,6 +18,7 @@ struct lmdb_sidecar {
   MDB_txn *scan_txn; /* of the scan of all keys; NULL if none runs */
   MDB_cursor *scan_cursor;
   bool scan_started;
+  bool every_commit;
 };
 
 /* LMDB reports a short write as EIO, without a cause. On a full disk that is the cause. */
@@ -254,6 +255,7 @@ besom_status besom_sidecar_lmdb_sized(const besom_sidecar_config *given, size_t 
   l->allocator = *allocator;
   l->env = options.env;
   l->table = options.table;
+  l->every_commit = options.every_commit;
   besom_status status = attach(l, &config, filter_size, &options, path, reason, out);
   if (status != BESOM_OK) log_close(l);
   return status;
@@ -295,12 +297,18 @@ static bool is_committed(const struct lmdb_sidecar *l, MDB_txn *txn) {
   return mdb_txn_id(txn) <= last_transaction(l->env);
 }
 
+static bool may_contain(besom_sidecar *s, const struct lmdb_sidecar *l, MDB_txn *txn,
+                        besom_bytes key) {
+  return l->every_commit ? besom_sidecar_may_contain_at(s, key.data, key.len, mdb_txn_id(txn))
+                         : besom_sidecar_may_contain(s, key.data, key.len);
+}
+
 besom_status besom_sidecar_lmdb_get(besom_sidecar *s, struct MDB_txn *txn, besom_bytes key,
                                     uint64_t point, besom_bytes *value) {
   const struct lmdb_sidecar *l = besom_sidecar_log_ctx(s);
   if (!l || !txn || !value) return BESOM_INVALID;
   *value = (besom_bytes){NULL, 0};
-  if (!besom_sidecar_may_contain(s, key.data, key.len)) return BESOM_NOT_FOUND;
+  if (!may_contain(s, l, txn, key)) return BESOM_NOT_FOUND;
   MDB_val k = to_lmdb(key), v;
   int error = mdb_get(txn, l->table, &k, &v);
   if (error == 0) *value = from_lmdb(v);

@@ -264,6 +264,42 @@ static void a_writer_that_bypasses_the_sidecar_is_noticed(void **state) {
   scene_done(&c);
 }
 
+/* While the sidecar is open: it does not deny the new key, and refuses to go on without a scan. */
+static void a_writer_beside_an_open_sidecar_is_noticed(void **state) {
+  (void)state;
+  scene c;
+  MDB_txn *txn;
+  scene_init(&c);
+  open_env(&c, 2, (size_t)1 << 24, 0);
+  c.options.every_commit = true;
+  attach(&c, BESOM_SIDECAR_NEW);
+  put_range(&c, 0, 100);
+  txn = begin(&c);
+  assert_int_equal(put(&c, txn, 500, (besom_bytes){"v", 1}), BESOM_OK);
+  assert_int_equal(besom_sidecar_lmdb_abort(c.s, txn), BESOM_OK); /* numbers go on after an abort */
+  put_range(&c, 100, 200);
+  assert_int_equal(mdb_txn_begin(c.env, NULL, 0, &txn), 0);
+  for (uint64_t k = 200; k < 300; k++) {
+    besom_u64_key bytes = besom_u64(key_u64(MEMBERS, k));
+    MDB_val key = {8, bytes.bytes}, value = {1, "v"};
+    assert_int_equal(mdb_put(txn, c.table, &key, &value, 0), 0);
+  }
+  assert_int_equal(mdb_txn_commit(txn), 0);
+  assert_exact(&c, 0, 300, 400);
+  txn = begin(&c);
+  assert_int_equal(put(&c, txn, 300, (besom_bytes){"v", 1}), BESOM_OK);
+  assert_int_equal(besom_sidecar_lmdb_commit(c.s, txn), BESOM_INCOMPATIBLE);
+  assert_exact(&c, 0, 300, 400);
+  assert_int_equal(besom_sidecar_rebuild(c.s), BESOM_OK);
+  put_range(&c, 300, 400);
+  assert_exact(&c, 0, 400, 500);
+  detach(&c);
+  attach(&c, BESOM_SIDECAR_LOADED);
+  assert_exact(&c, 0, 400, 500);
+  detach(&c);
+  scene_done(&c);
+}
+
 /* A key with several values is one key. */
 static void a_table_with_duplicates_has_each_key_once(void **state) {
   (void)state;
@@ -294,6 +330,7 @@ int main(void) {
       cmocka_unit_test(wrong_handles_are_refused),
       cmocka_unit_test(a_full_map_loses_nothing),
       cmocka_unit_test(a_writer_that_bypasses_the_sidecar_is_noticed),
+      cmocka_unit_test(a_writer_beside_an_open_sidecar_is_noticed),
       cmocka_unit_test(a_table_with_duplicates_has_each_key_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
