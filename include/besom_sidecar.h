@@ -42,10 +42,10 @@
  * Threads
  *     calls                                  without config.threads   with config.threads
  *     may_contain and its forms,             beside each other        beside everything
- *     read_point, filter
+ *     read_point
  *     report, stats                          nothing                  beside everything
- *     begin, insert, remove, log, end,       nothing                  beside the calls above; one
- *     sync, rebuild                                                   thread at a time
+ *     begin, insert, remove, log_to, end,    nothing                  beside the calls above; one
+ *     stamp, sync, rebuild, filter                                    thread at a time
  *     close                                  nothing                  nothing
  *   After a fork, only the process that opened the sidecar may use it. The child may call close,
  *   which writes nothing there.
@@ -101,7 +101,8 @@ typedef struct besom_sidecar_log {
  *                   0.001, capacity a quarter more than there are keys. Another kind must insert,
  *                   adapt without stored keys, and remove, unless keep_removed is set. A kind that
  *                   does not scale (besom.h: BESOM_CAN_SCALE) is doubled by besom_resize when it is
- *                   full; its false-positive rate grows then.
+ *                   full; its false-positive rate grows then. A filter that is loaded stays what
+ *                   it is until it is rebuilt; its kind must be the same.
  * keys              required: all keys of the table, each once; size_hint is their number, 0 if
  *                   unknown. rewind is called before the first key and must start a new scan of
  *                   what is committed. Used by open and rebuild: ctx must outlive the sidecar. The
@@ -182,7 +183,8 @@ BESOM_API uint64_t besom_sidecar_read_point(const besom_sidecar *s);
  *
  * Errors: IS_MEMBER (the key was told of as new since; nothing has changed), BUSY (more than 4096
  * keys were since, so that the sidecar does not know; or this thread has a transaction open, whose
- * deletes may be undone), RESERVE_FULL, NO_MEMORY. All of these may be ignored.
+ * deletes may be undone; or a checkpoint is being written), RESERVE_FULL, NO_MEMORY. All of these
+ * may be ignored.
  */
 BESOM_API besom_status besom_sidecar_report(besom_sidecar *s, const void *key, size_t len,
                                             uint64_t point);

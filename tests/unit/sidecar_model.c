@@ -6,7 +6,7 @@
 #define _DEFAULT_SOURCE 1
 #include "sidecar_database.h"
 
-enum { STEPS = 200, STEP_KEYS = 30, KEYS = 600, KEPT = 4 };
+enum { STEPS = 150, STEP_KEYS = 30, KEYS = 600, KEPT = 4 };
 
 typedef struct run {
   app app;
@@ -137,7 +137,7 @@ static void no_committed_key_is_denied(void **state) {
   (void)state;
   for (int way = 0; way < 4; way++) {
     run_all(way & 1, way & 2, "scaling", "base=aqf,forget=yes");
-    run_all(way & 1, way & 2, "aqf", "forget=yes");
+    if (way & 1) run_all(true, way & 2, "aqf", "forget=yes");
   }
 }
 
