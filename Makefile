@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all demo check test test-long test-sqlite cross bench report install symbols format clean help build-tests
+.PHONY: all demo check test test-long test-sqlite python test-python cross bench report install symbols format clean help build-tests
 
 all: ## build the release: libbesom.so, libbesom.a, besom, besom-bench, besom-redis.so, besom-sqlite.so in build/
 	@cmake -S . -B build
@@ -38,6 +38,19 @@ test-sqlite: ## test the extension for SQLite: a minute after `make test`
 	ctest --test-dir build -j$(JOBS) --output-on-failure --no-tests=error -L sqlite
 	@[ ! -e build/asan/CMakeCache.txt ] || { cmake --build build/asan -j$(JOBS) --target sqlite_programs && \
 	  ctest --test-dir build/asan -j$(JOBS) --output-on-failure --no-tests=error -L sqlite; }
+
+python: ## build the package for Python in build/python, for the interpreter /usr/bin/python3
+	@scripts/setup.sh python
+	@cmake -S . -B build
+	@cmake --build build -j$(JOBS) --target besom_python
+
+# Uses the builds of `make test`; without them it makes the release only.
+test-python: ## test the package for Python: a minute after `make test`
+	@scripts/setup.sh python
+	@cmake -S . -B build -DBESOM_WERROR=ON
+	@cmake --build build -j$(JOBS) --target besom_python
+	@[ ! -e build/asan/CMakeCache.txt ] || cmake --build build/asan -j$(JOBS) --target besom_python
+	python/tests/run.sh build build/asan
 
 cross: ## saved filters are the same bytes on s390x and aarch64, under qemu: a minute
 	@scripts/setup.sh cross

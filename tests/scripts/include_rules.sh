@@ -19,7 +19,7 @@ allowed() {
   bench/prototypes/*) REPLY='include/* src/*' ;;
   cli/* | bench/*) REPLY='include/* program/*' ;;
   redis/*) REPLY='include/* program/counters.h program/config_text.h' ;;
-  program/* | examples/* | sqlite/*) REPLY='include/*' ;;
+  program/* | examples/* | sqlite/* | python/*) REPLY='include/*' ;;
   *) REPLY='*' ;; # src/*.c connects the parts
   esac
 }
@@ -77,7 +77,7 @@ may_include() {
 }
 
 dirs=()
-for dir in src program cli redis sqlite bench examples; do
+for dir in src program cli redis sqlite python bench examples; do
   if [[ -d $dir ]]; then dirs+=("$dir"); fi
 done
 

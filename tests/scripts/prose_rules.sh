@@ -66,7 +66,7 @@ if [[ $# -gt 0 ]]; then
   paths=("$@")
 else
   paths=()
-  for path in include src cli program redis sqlite bench examples tests docs fuzz scripts cmake Makefile \
+  for path in include src cli program redis sqlite python bench examples tests docs fuzz scripts cmake Makefile \
     CMakeLists.txt README.md CONTRIBUTING.md CHANGELOG.md; do
     if [[ -e $path ]]; then paths+=("$path"); fi
   done
@@ -74,7 +74,7 @@ fi
 
 # All text files but these checks themselves, which quote what they forbid.
 text_files() {
-  find "${paths[@]}" -type f \( -name '*.[ch]' -o -name '*.md' -o -name '*.py' -o -name '*.sh' \
+  find "${paths[@]}" -type f \( -name '*.[ch]' -o -name '*.md' -o -name '*.py' -o -name '*.pyi' -o -name '*.sh' \
     -o -name '*.session' -o -name '*.txt' -o -name '*.cmake' -o -name '*.html' -o -name '*.js' \
     -o -name '*.css' -o -name '*.bash' -o -name '*.zsh' -o -name Makefile \) \
     ! -path '*/golden/*' ! -path '*/corpus/*' \

@@ -1,0 +1,15 @@
+"""`python -m besom VERB ...` runs the besom command that is part of the package."""
+
+import os
+import pathlib
+import sys
+
+
+def main():
+    program = pathlib.Path(__file__).with_name("bin") / "besom"
+    if not program.exists():
+        sys.exit(f"{program} is missing: build the package with the command (BESOM_CLI=ON)")
+    os.execv(program, ["besom", *sys.argv[1:]])
+
+
+main()

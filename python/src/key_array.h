@@ -1,0 +1,67 @@
+/*
+ * key_array.h - many keys in one Python object.
+ *
+ * form             from
+ * numbers          buffers of integers of 2, 4 or 8 bytes in native order; Arrow integers of 8
+ *                  bytes; sequences of int
+ * fixed width      buffers of format "20s" (NumPy's S20: trailing zero bytes are not part of a key,
+ *                  as in NumPy) or "20x" (V20: they are); rows of two-dimensional buffers of bytes;
+ *                  Arrow fixed-size binary
+ * offsets          Arrow strings and binary data, with offsets of 4 or 8 bytes
+ * objects          every other iterable of keys, copied to a tuple first
+ *
+ * What an array holds (exported buffers, references, copies) lives until it is closed. While the
+ * GIL is released, only key_array_get is allowed.
+ */
+#ifndef BESOM_PYTHON_KEY_ARRAY_H
+#define BESOM_PYTHON_KEY_ARRAY_H
+
+#include "module.h"
+
+enum key_form { KEYS_NUMBERS, KEYS_FIXED, KEYS_OFFSETS32, KEYS_OFFSETS64, KEYS_OBJECTS };
+
+struct key_array {
+  enum key_form form;
+  size_t n;
+  const uint64_t *numbers; /* numbers */
+  const uint8_t *bytes;    /* fixed width, offsets */
+  size_t width;            /* fixed width */
+  bool strip;              /* fixed width: without trailing zero bytes */
+  const void *offsets;     /* n + 1 of them */
+  besom_bytes *keys;       /* objects */
+  const uint8_t *validity; /* Arrow: bit first + i is 0 if there is no key i; NULL: all are there */
+  size_t first;
+
+  bool has_view;
+  Py_buffer view;
+  PyObject *tuple; /* of the objects */
+  PyObject *kept;  /* a list of bytes objects: copies of buffers; or Arrow's capsules */
+  void *copy;      /* memory of PyMem_Malloc */
+};
+
+/*
+ * Opens an object as an array of keys. May run Python code: hold no lock. An error leaves nothing
+ * to be closed. TypeError: not an array of keys.
+ */
+int besom__py_key_array_open(PyObject *object, struct key_array *array);
+void besom__py_key_array_close(struct key_array *array);
+
+/* True if the object has one of the forms but "objects": it can be read without the GIL. */
+bool besom__py_key_array_is_flat(PyObject *object);
+
+/* An array with nulls is a ValueError: a null is not a key. */
+int besom__py_key_array_refuse_nulls(const struct key_array *array);
+
+/* The keys from `from` on, as bytes; scratch has n elements, for numbers. */
+void besom__py_key_array_get(const struct key_array *array, size_t from, size_t n, besom_bytes *out,
+                             besom_u64_key *scratch);
+
+static inline bool key_array_has(const struct key_array *array, size_t i) {
+  size_t bit = array->first + i;
+  return !array->validity || (array->validity[bit / 8] >> bit % 8 & 1);
+}
+
+/* key_array_arrow.c: an object with __arrow_c_array__. */
+int besom__py_key_array_arrow(PyObject *object, struct key_array *array);
+
+#endif
