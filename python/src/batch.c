@@ -41,11 +41,11 @@ static besom_status contains_part(const besom_filter *f, const struct key_array 
                                   size_t n, struct part *part, uint8_t *out) {
   besom_status status;
   if (array->form == KEYS_NUMBERS) {
-    status = besom_contains_many_u64(f, array->numbers + from, n, part->bitmap);
+    status = besom_contains_many_u64(f, array->numbers + from - array->base, n, part->bitmap);
   } else {
     const besom_bytes *keys = part->keys;
     if (array->form == KEYS_OBJECTS)
-      keys = array->keys + from;
+      keys = array->keys + from - array->base;
     else
       besom__py_key_array_get(array, from, n, part->keys, part->numbers);
     status = besom_contains_many(f, keys, n, part->bitmap);
@@ -68,7 +68,8 @@ static besom_status contains_turn(const besom_filter *f, const struct key_array 
 
 static besom_status add_part(besom_filter *f, const struct key_array *array, size_t from, size_t n,
                              struct part *part, size_t *done) {
-  if (array->form == KEYS_NUMBERS) return besom_insert_many_u64(f, array->numbers + from, n, done);
+  if (array->form == KEYS_NUMBERS)
+    return besom_insert_many_u64(f, array->numbers + from - array->base, n, done);
   besom__py_key_array_get(array, from, n, part->keys, part->numbers);
   return besom_insert_many(f, part->keys, n, done);
 }
@@ -90,18 +91,31 @@ static size_t turn_end(size_t from, size_t n) {
   return n - from < TURN ? n : from + TURN;
 }
 
-static int contains_all(struct filter *self, const struct key_array *array, struct part *part,
+static besom_status contains_released(struct filter *self, const struct key_array *array,
+                                      size_t from, size_t to, struct part *part, uint8_t *out) {
+  if (besom__py_lock_enter_read(&self->lock)) return BESOM_BUSY; /* with an exception */
+  besom_status status;
+  Py_BEGIN_ALLOW_THREADS status = contains_turn(self->f, array, from, to, part, out);
+  Py_END_ALLOW_THREADS besom__py_lock_leave_read(&self->lock);
+  return status;
+}
+
+static besom_status contains_short(struct filter *self, const struct key_array *array, size_t from,
+                                   size_t to, struct part *part, uint8_t *out) {
+  if (lock_read_now(&self->lock)) return BESOM_BUSY; /* with an exception */
+  return contains_turn(self->f, array, from, to, part, out);
+}
+
+static int contains_all(struct filter *self, struct key_array *array, struct part *part,
                         uint8_t *out) {
   besom_status status = BESOM_OK;
-  if (array->n <= SHORT) {
-    if (lock_read_now(&self->lock)) return -1;
-    status = contains_turn(self->f, array, 0, array->n, part, out);
-  }
-  for (size_t from = 0; array->n > SHORT && from < array->n && status == BESOM_OK; from += TURN) {
-    if (PyErr_CheckSignals() || besom__py_lock_enter_read(&self->lock)) return -1;
-    Py_BEGIN_ALLOW_THREADS status =
-        contains_turn(self->f, array, from, turn_end(from, array->n), part, out);
-    Py_END_ALLOW_THREADS besom__py_lock_leave_read(&self->lock);
+  size_t from = 0, to;
+  for (; from < array->n && status == BESOM_OK; from = to) {
+    size_t ready;
+    if (PyErr_CheckSignals() || besom__py_key_array_convert(array, from, &ready)) return -1;
+    to = turn_end(from, from + ready);
+    status = to - from <= SHORT ? contains_short(self, array, from, to, part, out)
+                                : contains_released(self, array, from, to, part, out);
   }
   if (status != BESOM_OK) besom__py_raise(self->state, status, NULL);
   return status == BESOM_OK ? 0 : -1;
@@ -166,7 +180,7 @@ static PyObject *bool_array(struct module_state *state, PyObject *bytes) {
   return result;
 }
 
-static PyObject *contains_array(struct filter *self, const struct key_array *array) {
+static PyObject *contains_array(struct filter *self, struct key_array *array) {
   struct part *part = PyMem_Malloc(sizeof *part);
   if (!part) return PyErr_NoMemory();
   PyObject *bytes = PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)array->n);
@@ -180,7 +194,7 @@ static PyObject *contains_array(struct filter *self, const struct key_array *arr
 
 PyObject *besom__py_contains_many(PyObject *self, PyObject *keys) {
   struct key_array array;
-  if (besom__py_key_array_open(keys, &array)) return NULL;
+  if (besom__py_key_array_open(keys, true, &array)) return NULL;
   PyObject *result = contains_array((struct filter *)self, &array);
   besom__py_key_array_close(&array);
   return result;
@@ -188,7 +202,7 @@ PyObject *besom__py_contains_many(PyObject *self, PyObject *keys) {
 
 PyObject *besom__py_add_many(PyObject *self, PyObject *keys) {
   struct key_array array;
-  if (besom__py_key_array_open(keys, &array)) return NULL;
+  if (besom__py_key_array_open(keys, false, &array)) return NULL;
   struct part *part = PyMem_Malloc(sizeof *part);
   int failed = -1;
   if (!part)

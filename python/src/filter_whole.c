@@ -231,8 +231,8 @@ PyObject *besom__py_filter_rekey(PyObject *object, PyObject *args) {
     return NULL;
   }
   struct key_array yes, no;
-  if (besom__py_key_array_open(yes_object, &yes)) return NULL;
-  int failed = besom__py_key_array_open(no_object, &no);
+  if (besom__py_key_array_open(yes_object, false, &yes)) return NULL;
+  int failed = besom__py_key_array_open(no_object, false, &no);
   besom_status status = BESOM_INVALID;
   if (!failed) {
     failed = besom__py_key_array_refuse_nulls(&yes) || besom__py_key_array_refuse_nulls(&no);

@@ -37,7 +37,7 @@ static bool is_batch_of_others(const struct guard *self) {
 /* A batch may begin while this waits for the change of another thread. */
 static int wait_for_turn(struct guard *self) {
   for (;;) {
-    if (is_batch_of_others(self) && besom__py_lock_wait_write(&self->batch)) return -1;
+    if (is_batch_of_others(self) && besom__py_lock_wait(&self->batch, true)) return -1;
     if (besom__py_lock_enter_write(&self->changes)) return -1;
     if (!is_batch_of_others(self)) return 0;
     besom__py_lock_leave_write(&self->changes);

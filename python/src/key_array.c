@@ -97,9 +97,9 @@ static bool has_object_elements(const Py_buffer *view) {
   return view->ndim == 1 && (last == 'w' || last == 'O');
 }
 
-static int open_objects(PyObject *object, struct key_array *array);
+static int open_objects(PyObject *object, bool lazily, struct key_array *array);
 
-static int open_buffer(PyObject *object, struct key_array *array) {
+static int open_buffer(PyObject *object, bool lazily, struct key_array *array) {
   if (PyObject_GetBuffer(object, &array->view, PyBUF_FULL_RO)) return -1;
   array->has_view = true;
   if (!has_object_elements(&array->view)) return open_view(array);
@@ -107,14 +107,14 @@ static int open_buffer(PyObject *object, struct key_array *array) {
   array->has_view = false;
   PyObject *list = PyObject_CallMethod(object, "tolist", NULL);
   if (!list) return -1;
-  int failed = open_objects(list, array);
+  int failed = open_objects(list, lazily, array);
   Py_DECREF(list);
   return failed;
 }
 
 /* -------------------------------------------------------------- sequences */
 
-enum { AHEAD = 12 }; /* objects that are prefetched */
+enum { BLOCK = 16 }; /* objects that are prefetched */
 
 /* Copies a key that is only borrowed: a buffer, whose owner may change it. */
 static int keep_copy(struct key_array *array, const struct key *key, besom_bytes *out) {
@@ -127,24 +127,25 @@ static int keep_copy(struct key_array *array, const struct key *key, besom_bytes
   return failed;
 }
 
-static int open_object(struct key_array *array, PyObject *object, size_t i, besom_u64_key *numbers,
-                       size_t *n_numbers) {
+/* Key i of the window. */
+static int convert_object(struct key_array *array, PyObject *object, size_t i, size_t *n_numbers) {
+  besom_bytes *out = &array->keys[i];
   if (Py_IS_TYPE(object, &PyUnicode_Type)) {
     Py_ssize_t len;
-    array->keys[i].data = PyUnicode_AsUTF8AndSize(object, &len);
-    array->keys[i].len = (size_t)len;
-    return array->keys[i].data ? 0 : -1;
+    out->data = PyUnicode_AsUTF8AndSize(object, &len);
+    out->len = (size_t)len;
+    return out->data ? 0 : -1;
   }
   struct key key;
   if (besom__py_key(object, &key)) return -1;
   int failed = 0;
-  array->keys[i] = (besom_bytes){key.data, key.len};
+  *out = (besom_bytes){key.data, key.len};
   if (key.data == key.number.bytes) {
-    numbers[i] = key.number;
-    array->keys[i].data = numbers[i].bytes;
+    array->scratch[i] = key.number;
+    out->data = array->scratch[i].bytes;
     ++*n_numbers;
   } else if (key.has_view) {
-    failed = keep_copy(array, &key, &array->keys[i]);
+    failed = keep_copy(array, &key, out);
   }
   key_release(&key);
   return failed;
@@ -157,39 +158,92 @@ static uint64_t number_of(const besom_u64_key *key) {
 }
 
 /* If all keys are integers, they are an array of numbers: queries of these are faster. */
-static void use_numbers(struct key_array *array, besom_u64_key *numbers) {
-  uint64_t *out = (uint64_t *)(void *)numbers;
-  for (size_t i = 0; i < array->n; i++) out[i] = number_of(&numbers[i]);
+static void use_numbers(struct key_array *array, size_t n) {
+  uint64_t *out = (uint64_t *)(void *)array->scratch;
+  for (size_t i = 0; i < n; i++) out[i] = number_of(&array->scratch[i]);
   array->form = KEYS_NUMBERS;
   array->numbers = out;
 }
 
-static int open_tuple(struct key_array *array) {
-  array->n = (size_t)PyTuple_Size(array->tuple);
-  array->form = KEYS_OBJECTS;
-  array->copy = PyMem_Malloc(array->n * (sizeof *array->keys + sizeof(besom_u64_key)) + 1);
-  if (!array->copy) return PyErr_NoMemory(), -1;
-  array->keys = array->copy;
-  besom_u64_key *numbers = (besom_u64_key *)(array->keys + array->n);
-  size_t n_numbers = 0;
-  for (size_t i = 0; i < array->n; i++) {
-    if (i + AHEAD < array->n)
-      __builtin_prefetch(PyTuple_GetItem(array->tuple, (Py_ssize_t)(i + AHEAD)));
-    PyObject *object = PyTuple_GetItem(array->tuple, (Py_ssize_t)i);
-    if (open_object(array, object, i, numbers, &n_numbers)) return -1;
-  }
-  if (n_numbers && n_numbers == array->n) use_numbers(array, numbers);
+static int convert_block(struct key_array *array, PyObject **objects, size_t at, size_t n,
+                         size_t *n_numbers) {
+  for (size_t i = 0; i < n; i++)
+    if (convert_object(array, objects[i], at + i, n_numbers)) return -1;
   return 0;
 }
 
+/* The objects of a tuple live as long as it; those of a list may be replaced meanwhile. */
+static void get_block(struct key_array *array, PyObject **objects, size_t from, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    objects[i] = array->held ? PyList_GetItem(array->tuple, (Py_ssize_t)(from + i))
+                             : PyTuple_GetItem(array->tuple, (Py_ssize_t)(from + i));
+    __builtin_prefetch(objects[i], 1);
+  }
+  if (!array->held) return;
+  for (size_t i = 0; i < n; i++) Py_INCREF(objects[i]);
+  array->n_held += n;
+}
+
+static void drop_held(struct key_array *array) {
+  while (array->n_held) Py_DECREF(array->held[--array->n_held]);
+}
+
+/* Converting an object may run Python code, which may shorten the list. */
+static int convert_window(struct key_array *array, size_t from, size_t n) {
+  size_t n_numbers = 0;
+  array->form = KEYS_OBJECTS;
+  array->base = from;
+  for (size_t i = 0; i < n; i += BLOCK) {
+    PyObject *borrowed[BLOCK];
+    PyObject **objects = array->held ? array->held + i : borrowed;
+    size_t length = n - i < BLOCK ? n - i : BLOCK;
+    if (array->held && (size_t)PyList_Size(array->tuple) < from + i + length) {
+      PyErr_SetString(PyExc_RuntimeError, "the list was changed during the call");
+      return -1;
+    }
+    get_block(array, objects, from + i, length);
+    if (convert_block(array, objects, i, length, &n_numbers)) return -1;
+  }
+  if (n && n_numbers == n) use_numbers(array, n);
+  return 0;
+}
+
+int besom__py_key_array_convert(struct key_array *array, size_t from, size_t *n) {
+  *n = array->n - from;
+  if (!array->tuple) return 0;
+  drop_held(array);
+  Py_CLEAR(array->kept);
+  if (*n > WINDOW) *n = WINDOW;
+  return convert_window(array, from, *n);
+}
+
+/* The memory of the keys, their numbers, and the references. */
+static int allocate_window(struct key_array *array, size_t room, bool is_list) {
+  size_t size = sizeof *array->keys + sizeof *array->scratch + sizeof *array->held;
+  array->copy = PyMem_Malloc(room * size + 1);
+  if (!array->copy) return PyErr_NoMemory(), -1;
+  array->keys = array->copy;
+  array->scratch = (besom_u64_key *)(array->keys + room);
+  if (is_list) array->held = (PyObject **)(void *)(array->scratch + room);
+  return 0;
+}
+
+static int open_sequence(struct key_array *array, bool lazily) {
+  bool is_list = PyList_Check(array->tuple);
+  array->n = (size_t)(is_list ? PyList_Size(array->tuple) : PyTuple_Size(array->tuple));
+  array->form = KEYS_OBJECTS;
+  if (allocate_window(array, lazily && array->n > WINDOW ? WINDOW : array->n, is_list)) return -1;
+  return lazily ? 0 : convert_window(array, 0, array->n);
+}
+
 /* A str is a sequence of str, but one key. */
-static int open_objects(PyObject *object, struct key_array *array) {
+static int open_objects(PyObject *object, bool lazily, struct key_array *array) {
   if (PyUnicode_Check(object) || PyBytes_Check(object) || PyByteArray_Check(object)) {
     PyErr_SetString(PyExc_TypeError, "an array of keys is expected, not one key: use a list");
     return -1;
   }
-  array->tuple = PySequence_Tuple(object);
-  return array->tuple ? open_tuple(array) : -1;
+  array->tuple = lazily && PyList_CheckExact(object) ? Py_NewRef(object) : PySequence_Tuple(object);
+  return array->tuple ? open_sequence(array, lazily) : -1;
 }
 
 /* -------------------------------------------------------------- all forms */
@@ -210,21 +264,22 @@ bool besom__py_key_array_is_flat(PyObject *object) {
   return is_flat_buffer(object) || has_attribute(object, "__arrow_c_array__");
 }
 
-static int open_any(PyObject *object, struct key_array *array) {
-  if (PyList_Check(object) || PyTuple_Check(object)) return open_objects(object, array);
-  if (is_flat_buffer(object)) return open_buffer(object, array);
+static int open_any(PyObject *object, bool lazily, struct key_array *array) {
+  if (PyList_Check(object) || PyTuple_Check(object)) return open_objects(object, lazily, array);
+  if (is_flat_buffer(object)) return open_buffer(object, lazily, array);
   if (has_attribute(object, "__arrow_c_array__")) return besom__py_key_array_arrow(object, array);
-  if (!has_attribute(object, "to_numpy")) return open_objects(object, array);
+  if (!has_attribute(object, "to_numpy")) return open_objects(object, lazily, array);
   PyObject *values = PyObject_CallMethod(object, "to_numpy", NULL); /* a Series of pandas */
   if (!values) return -1;
-  int failed = is_flat_buffer(values) ? open_buffer(values, array) : open_objects(values, array);
+  int failed = is_flat_buffer(values) ? open_buffer(values, lazily, array)
+                                      : open_objects(values, lazily, array);
   Py_DECREF(values);
   return failed;
 }
 
-int besom__py_key_array_open(PyObject *object, struct key_array *array) {
+int besom__py_key_array_open(PyObject *object, bool lazily, struct key_array *array) {
   *array = (struct key_array){0};
-  int failed = open_any(object, array);
+  int failed = open_any(object, lazily, array);
   if (failed) besom__py_key_array_close(array);
   return failed;
 }
@@ -232,6 +287,7 @@ int besom__py_key_array_open(PyObject *object, struct key_array *array) {
 void besom__py_key_array_close(struct key_array *array) {
   if (array->has_view) PyBuffer_Release(&array->view);
   array->has_view = false;
+  drop_held(array);
   Py_CLEAR(array->tuple);
   Py_CLEAR(array->kept);
   PyMem_Free(array->copy);
@@ -272,7 +328,7 @@ void besom__py_key_array_get(const struct key_array *array, size_t from, size_t 
   switch (array->form) {
   case KEYS_NUMBERS:
     for (size_t i = 0; i < n; i++) {
-      scratch[i] = besom_u64(array->numbers[from + i]);
+      scratch[i] = besom_u64(array->numbers[from - array->base + i]);
       out[i] = (besom_bytes){scratch[i].bytes, sizeof scratch[i].bytes};
     }
     break;
@@ -284,7 +340,7 @@ void besom__py_key_array_get(const struct key_array *array, size_t from, size_t 
     for (size_t i = 0; i < n; i++) out[i] = get_slice(array, from + i);
     break;
   case KEYS_OBJECTS:
-    memcpy(out, array->keys + from, n * sizeof *out);
+    memcpy(out, array->keys + from - array->base, n * sizeof *out);
     break;
   }
 }

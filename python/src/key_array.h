@@ -8,10 +8,14 @@
  *                  as in NumPy) or "20x" (V20: they are); rows of two-dimensional buffers of bytes;
  *                  Arrow fixed-size binary
  * offsets          Arrow strings and binary data, with offsets of 4 or 8 bytes
- * objects          every other iterable of keys, copied to a tuple first
+ * objects          every other iterable of keys, copied to a tuple first; a list that is converted
+ *                  in windows (below) is copied window by window
  *
  * What an array holds (exported buffers, references, copies) lives until it is closed. While the
- * GIL is released, only key_array_get is allowed.
+ * GIL is released, only besom__py_key_array_get is allowed.
+ *
+ * Objects are converted all at once, or in windows of WINDOW keys: then a key is still in the cache
+ * when it is used.
  */
 #ifndef BESOM_PYTHON_KEY_ARRAY_H
 #define BESOM_PYTHON_KEY_ARRAY_H
@@ -20,31 +24,41 @@
 
 enum key_form { KEYS_NUMBERS, KEYS_FIXED, KEYS_OFFSETS32, KEYS_OFFSETS64, KEYS_OBJECTS };
 
+enum { WINDOW = 8192 };
+
 struct key_array {
-  enum key_form form;
+  enum key_form form; /* objects: numbers if all of the window are */
   size_t n;
-  const uint64_t *numbers; /* numbers */
+  size_t base;             /* objects: the first key of the window; else 0 */
+  const uint64_t *numbers; /* numbers, from key `base` on */
   const uint8_t *bytes;    /* fixed width, offsets */
   size_t width;            /* fixed width */
   bool strip;              /* fixed width: without trailing zero bytes */
   const void *offsets;     /* n + 1 of them */
-  besom_bytes *keys;       /* objects */
+  besom_bytes *keys;       /* objects, from key `base` on */
+  besom_u64_key *scratch;  /* objects: their numbers */
   const uint8_t *validity; /* Arrow: bit first + i is 0 if there is no key i; NULL: all are there */
   size_t first;
 
   bool has_view;
   Py_buffer view;
-  PyObject *tuple; /* of the objects */
-  PyObject *kept;  /* a list of bytes objects: copies of buffers; or Arrow's capsules */
-  void *copy;      /* memory of PyMem_Malloc */
+  PyObject *tuple; /* of the objects; or the list, if they are converted in windows */
+  PyObject **held; /* of a list: references to the objects of the window */
+  size_t n_held;
+  PyObject *kept; /* a list of bytes objects: copies of buffers; or Arrow's capsules */
+  void *copy;     /* memory of PyMem_Malloc */
 };
 
 /*
  * Opens an object as an array of keys. May run Python code: hold no lock. An error leaves nothing
- * to be closed. TypeError: not an array of keys.
+ * to be closed. TypeError: not an array of keys. lazily: objects are not converted yet.
  */
-int besom__py_key_array_open(PyObject *object, struct key_array *array);
+int besom__py_key_array_open(PyObject *object, bool lazily, struct key_array *array);
 void besom__py_key_array_close(struct key_array *array);
+
+/* A lazily opened array: drops the keys of the last window, makes the keys from `from` on ready, and tells their number.
+   RuntimeError: a list has become shorter. */
+int besom__py_key_array_convert(struct key_array *array, size_t from, size_t *n);
 
 /* True if the object has one of the forms but "objects": it can be read without the GIL. */
 bool besom__py_key_array_is_flat(PyObject *object);

@@ -27,7 +27,7 @@ void besom__py_lock_destroy(struct lock *lock) {
 static int forget_parent(struct lock *lock) {
   if (lock->pid == getpid()) return 0;
   lock->readers = 0;
-  lock->waiting_writers = 0;
+  lock->first = NULL;
   if (lock->writer) {
     PyErr_SetString(lock->state->errors[BESOM_BUSY],
                     "another thread was changing this object when the process was forked: create "
@@ -63,32 +63,46 @@ static void tell_release(struct lock *lock) {
   pthread_mutex_unlock(&lock->mutex);
 }
 
-int besom__py_lock_wait_read(struct lock *lock) {
-  while (lock->writer)
-    if (forget_parent(lock) || wait_for_release(lock)) return -1;
-  return 0;
+static bool is_busy(const struct lock *lock, bool write) {
+  return lock->writer || (write && lock->readers);
 }
 
-int besom__py_lock_wait_write(struct lock *lock) {
+static struct waiter **find_end(struct lock *lock) {
+  struct waiter **end = &lock->first;
+  while (*end) end = &(*end)->next;
+  return end;
+}
+
+static void remove_waiter(struct lock *lock, const struct waiter *waiter) {
+  struct waiter **at = &lock->first;
+  while (*at != waiter) at = &(*at)->next;
+  *at = waiter->next;
+}
+
+int besom__py_lock_wait(struct lock *lock, bool write) {
   if (forget_parent(lock)) return -1;
+  struct waiter self = {NULL};
+  *find_end(lock) = &self;
   int failed = 0;
-  lock->waiting_writers++;
-  while (!failed && (lock->writer || lock->readers)) failed = wait_for_release(lock);
-  lock->waiting_writers--;
-  if (failed && !lock->waiting_writers) tell_release(lock); /* readers need not wait any more */
+  while (!failed && (lock->first != &self || is_busy(lock, write))) failed = wait_for_release(lock);
+  remove_waiter(lock, &self);
+  if (lock->first) tell_release(lock); /* the next one may have its turn, too */
   return failed;
 }
 
-int besom__py_lock_enter_read(struct lock *lock) {
-  while (lock->writer || lock->waiting_writers)
-    if (forget_parent(lock) || wait_for_release(lock)) return -1;
+static int enter(struct lock *lock, bool write) {
   if (forget_parent(lock)) return -1;
+  return lock->first || is_busy(lock, write) ? besom__py_lock_wait(lock, write) : 0;
+}
+
+int besom__py_lock_enter_read(struct lock *lock) {
+  if (enter(lock, false)) return -1;
   lock->readers++;
   return 0;
 }
 
 int besom__py_lock_enter_write(struct lock *lock) {
-  if (besom__py_lock_wait_write(lock)) return -1;
+  if (enter(lock, true)) return -1;
   lock->writer = true;
   return 0;
 }
@@ -103,21 +117,11 @@ void besom__py_lock_leave_write(struct lock *lock) {
   tell_release(lock);
 }
 
-static struct lock *busy_one(struct lock *first, bool write, struct lock *second) {
-  if (first->writer || (write && first->readers)) return first;
-  return second->writer ? second : NULL;
-}
-
 int besom__py_lock_enter_both(struct lock *first, bool write, struct lock *second) {
-  if (forget_parent(first) || forget_parent(second)) return -1;
-  int failed = 0;
-  struct lock *busy;
-  first->waiting_writers += write;
-  while (!failed && (busy = busy_one(first, write, second))) failed = wait_for_release(busy);
-  first->waiting_writers -= write;
-  if (failed) {
-    tell_release(first);
-    return -1;
+  if (enter(first, write) || enter(second, false)) return -1;
+  while (is_busy(first, write) || is_busy(second, false)) {
+    if (is_busy(first, write) && besom__py_lock_wait(first, write)) return -1;
+    if (is_busy(second, false) && besom__py_lock_wait(second, false)) return -1;
   }
   if (write)
     first->writer = true;

@@ -6,7 +6,7 @@
  * releases the GIL, works, takes the GIL again and leaves. A call that has to wait releases the GIL
  * meanwhile. Signals are handled while it waits, so that KeyboardInterrupt ends it.
  *
- * A waiting writer holds back new long readers, so that it is served in the end.
+ * Calls that wait are served in the order of their arrival, and a long call does not pass them.
  *
  * After a fork, the threads that were inside are gone. Readers are forgotten. A writer leaves an
  * object that may be half changed: every later call in the child raises besom.BusyError.
@@ -20,10 +20,14 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+struct waiter {
+  struct waiter *next;
+};
+
 struct lock {
-  unsigned readers;         /* long readers inside */
-  bool writer;              /* a long writer is inside */
-  unsigned waiting_writers; /* short and long ones */
+  unsigned readers; /* long readers inside */
+  bool writer;      /* a long writer is inside */
+  struct waiter *first;
   pid_t pid;
   struct module_state *state;
   pthread_mutex_t mutex; /* of the next two */
@@ -34,15 +38,15 @@ struct lock {
 void besom__py_lock_init(struct lock *lock, struct module_state *state);
 void besom__py_lock_destroy(struct lock *lock);
 
-/* Short calls: wait until reading, or changing, is allowed while the GIL is held. */
-int besom__py_lock_wait_read(struct lock *lock);
-int besom__py_lock_wait_write(struct lock *lock);
+/* Waits until it is this call's turn, and reading, or changing, is allowed while it has the GIL. */
+int besom__py_lock_wait(struct lock *lock, bool write);
 
+/* Short calls. 0, or -1 with an exception. */
 static inline int lock_read_now(struct lock *lock) {
-  return lock->writer ? besom__py_lock_wait_read(lock) : 0;
+  return lock->writer ? besom__py_lock_wait(lock, false) : 0;
 }
 static inline int lock_write_now(struct lock *lock) {
-  return lock->writer || lock->readers ? besom__py_lock_wait_write(lock) : 0;
+  return lock->writer || lock->readers ? besom__py_lock_wait(lock, true) : 0;
 }
 
 /* Long calls. 0, or -1 with an exception: then the call is not inside. */

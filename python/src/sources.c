@@ -160,7 +160,7 @@ static int open_source(struct python_source *source, bool can_rewind, bool weigh
   if (weighted && PyDict_Check(object)) source->weights = object;
   source->is_array = besom__py_key_array_is_flat(object);
   if (!source->is_array) return open_iterable(source, can_rewind);
-  if (besom__py_key_array_open(object, &source->array)) {
+  if (besom__py_key_array_open(object, false, &source->array)) {
     source->is_array = false;
     return -1;
   }

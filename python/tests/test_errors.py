@@ -81,7 +81,9 @@ def test_not_found():
 
 def test_incompatible():
     with pytest.raises(besom.IncompatibleError, match="seed"):
-        besom.Filter(capacity=100) | besom.Filter(capacity=100)
+        besom.Filter(capacity=100) | besom.Filter(capacity=100, seed=bytes(16))
+    with pytest.raises(besom.IncompatibleError):
+        besom.Filter(capacity=100) | besom.Filter("qf", 100)
 
 
 def test_corrupt_and_newer_version(tmp_path):

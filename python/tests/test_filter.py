@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import subprocess
+import sys
 
 import besom
 import pytest
@@ -117,21 +119,22 @@ def test_merging():
 
 
 def test_growing_changes_no_answer():
-    f = besom.Filter(capacity=1000, max_capacity=8000, seed=SEED)
-    for start in range(0, 8000, 1000):
-        while True:
-            try:
-                f.add_many(range(start, start + 1000))
-                break
-            except besom.FullError as error:
-                start += error.done
-                f.grow()
-                if start % 1000 == 0 and error.done:
-                    break
-                rest = range(start, start - start % 1000 + 1000)
-                f.add_many(rest)
-                break
-    assert f.contains_many(range(8000)).all() and len(f) == 8000
+    f = besom.Filter(capacity=1000, max_capacity=8000)
+    grown = 0
+    for key in range(8000):
+        try:
+            f.add(key)
+        except besom.FullError:
+            f.grow()
+            f.add(key)
+            grown += 1
+    assert f.contains_many(range(8000)).all() and len(f) == 8000 and grown == 3
+    f.validate()
+
+
+def test_random_seeds():
+    code = "import besom; print(besom.Filter(capacity=10).to_bytes() != besom.Filter(capacity=10).to_bytes())"
+    assert subprocess.check_output([sys.executable, "-c", code]) == b"True\n"
 
 
 def test_rekey_empties_the_reserve():
