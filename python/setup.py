@@ -35,6 +35,7 @@ class BuildWithCMake(build_ext):
         build = pathlib.Path(self.build_temp).resolve() / "cmake"
         options = [f"-DBESOM_{part}=OFF" for part in ("BENCH", "REDIS", "SQLITE", "EXAMPLES")]
         options += ["-DBESOM_PYTHON=ON", f"-DBESOM_PYTHON_INTERPRETER={sys.executable}"]
+        options += os.environ.get("CMAKE_ARGS", "").split()
         subprocess.run(["cmake", "-S", LIBRARY, "-B", build, *options], check=True)
         subprocess.run(
             ["cmake", "--build", build, f"-j{os.cpu_count()}", "--target", "besom_python"],

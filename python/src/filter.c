@@ -44,10 +44,8 @@ static void filter_free(PyObject *object) {
 }
 
 struct filter *besom__py_filter_check(struct module_state *state, PyObject *object) {
-  int is_filter = PyObject_IsInstance(object, (PyObject *)state->filter);
-  if (is_filter > 0 && PyType_IsSubtype(Py_TYPE(object), state->filter))
-    return (struct filter *)object;
-  if (is_filter >= 0) PyErr_SetString(PyExc_TypeError, "a besom.Filter is expected");
+  if (PyType_IsSubtype(Py_TYPE(object), state->filter)) return (struct filter *)object;
+  PyErr_SetString(PyExc_TypeError, "a besom.Filter is expected");
   return NULL;
 }
 
@@ -94,9 +92,9 @@ static PyObject *filter_add(PyObject *self, PyObject *const *args, Py_ssize_t n)
     return NULL;
   }
   struct filter *filter = (struct filter *)self;
-  uint64_t count;
+  uint64_t count = 0;
   struct key k;
-  if (besom__py_key_number(args[1], &count) || besom__py_key(args[0], &k)) return NULL;
+  if (!besom__py_convert_u64(args[1], &count) || besom__py_key(args[0], &k)) return NULL;
   besom_status status = BESOM_BUSY; /* with an exception */
   if (!lock_write_now(&filter->lock)) status = besom_insert_count(filter->f, k.data, k.len, count);
   key_release(&k);
@@ -156,9 +154,9 @@ static PyObject *filter_set_value(PyObject *object, PyObject *const *args, Py_ss
     PyErr_Format(PyExc_TypeError, "set_value() takes a key and a value (%zd given)", n);
     return NULL;
   }
-  uint64_t value;
+  uint64_t value = 0;
   struct key k;
-  if (besom__py_key_number(args[1], &value) || besom__py_key(args[0], &k)) return NULL;
+  if (!besom__py_convert_u64(args[1], &value) || besom__py_key(args[0], &k)) return NULL;
   besom_status status = BESOM_BUSY; /* with an exception */
   if (!lock_write_now(&self->lock)) status = besom_set_value(self->f, k.data, k.len, value);
   key_release(&k);

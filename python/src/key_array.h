@@ -56,8 +56,10 @@ struct key_array {
 int besom__py_key_array_open(PyObject *object, bool lazily, struct key_array *array);
 void besom__py_key_array_close(struct key_array *array);
 
-/* A lazily opened array: drops the keys of the last window, makes the keys from `from` on ready, and tells their number.
-   RuntimeError: a list has become shorter. */
+/*
+ * A lazily opened array: drops the keys of the last window, makes those from `from` on ready, and
+ * tells their number. RuntimeError: a list has become shorter.
+ */
 int besom__py_key_array_convert(struct key_array *array, size_t from, size_t *n);
 
 /* True if the object has one of the forms but "objects": it can be read without the GIL. */

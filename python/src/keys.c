@@ -23,7 +23,7 @@ static int number_of_int(PyObject *number, uint64_t *out) {
   return -1;
 }
 
-int besom__py_key_number(PyObject *object, uint64_t *number) {
+static int number_of(PyObject *object, uint64_t *number) {
   if (PyLong_Check(object)) return number_of_int(object, number);
   PyObject *index = PyNumber_Index(object);
   if (!index) return -1;
@@ -34,7 +34,7 @@ int besom__py_key_number(PyObject *object, uint64_t *number) {
 
 static int key_of_number(PyObject *object, struct key *key) {
   uint64_t number;
-  if (besom__py_key_number(object, &number)) return -1;
+  if (number_of(object, &number)) return -1;
   key->number = besom_u64(number);
   key->data = key->number.bytes;
   key->len = sizeof key->number.bytes;

@@ -28,9 +28,6 @@ static inline void key_release(struct key *key) {
   if (key->has_view) PyBuffer_Release(&key->view);
 }
 
-/* The number of an integer key. 0, or -1 with an exception. */
-int besom__py_key_number(PyObject *object, uint64_t *number);
-
 /* For PyArg_ParseTuple "O&": a non-negative 64-bit integer; None leaves the value as it is. */
 int besom__py_convert_u64(PyObject *object, void *out);
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # run.sh BUILD [ASAN_BUILD]: the tests of the package for Python, with the package in BUILD/python.
-# If there is a build with the address sanitizer, most of them run with it, too.
+# If there is a build with the address sanitizer, most of them run with it, too. Then a wheel is
+# built from an sdist.
 set -eu
 build=$(realpath "$1")
 asan=${2-}
@@ -20,3 +21,5 @@ if [[ -n $asan && -e ../../$asan/python/besom/_besom.abi3.so ]]; then
   LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libubsan.so)" \
     PYTHONPATH=../../$asan/python $python -m pytest -q -p no:cacheprovider .
 fi
+
+./package.sh

@@ -64,7 +64,7 @@ class Users(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def service():
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Users)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()

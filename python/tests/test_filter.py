@@ -67,6 +67,9 @@ def test_kinds_that_count_keep_copies_and_others_do_not():
     assert aqf.count("a") == 2
     with pytest.raises(besom.UnsupportedError):
         bloom.count("a")
+    for count, error in ((0, besom.InvalidError), (-1, OverflowError), (2.0, TypeError)):
+        with pytest.raises(error):
+            aqf.add("b", count)
     aqf.add("b", 5)
     assert aqf.count("b") == 5 and len(aqf) == 7
 
@@ -162,6 +165,8 @@ def test_values():
         f.set_value("b", 1)
     with pytest.raises(besom.InvalidError):
         f.set_value("a", 256)
+    with pytest.raises(OverflowError):
+        f.set_value("a", -1)
 
 
 def test_diff_and_patch():
