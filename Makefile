@@ -49,7 +49,8 @@ test-python: ## test the package for Python: a minute after `make test`
 	@scripts/setup.sh python
 	@cmake -S . -B build -DBESOM_WERROR=ON
 	@cmake --build build -j$(JOBS) --target besom_python
-	@[ ! -e build/asan/CMakeCache.txt ] || cmake --build build/asan -j$(JOBS) --target besom_python
+	@[ ! -e build/asan/CMakeCache.txt ] || { cmake -S . -B build/asan && \
+	  cmake --build build/asan -j$(JOBS) --target besom_python; }
 	python/tests/run.sh build build/asan
 
 cross: ## saved filters are the same bytes on s390x and aarch64, under qemu: a minute

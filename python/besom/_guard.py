@@ -4,6 +4,7 @@ import collections.abc
 import contextlib
 import dataclasses
 import importlib
+import os
 
 from . import _besom
 
@@ -96,7 +97,7 @@ def _store_arguments(path, store, options):
         arguments = path, options.pop("cache_bytes", 0), options.pop("direct_reads", False)
     else:
         arguments = (
-            path,
+            os.fspath(path),
             options.pop("prefix", "besom:"),
             options.pop("timeout_ms", 0),
             options.pop("password", None),

@@ -16,10 +16,11 @@ done
 PYTHONPATH=$build/python $python -m pytest -q -p no:cacheprovider .
 
 if [[ -n $asan && -e ../../$asan/python/besom/_besom.abi3.so ]]; then
-  # The interpreter is not built with the sanitizer, and it does not free everything at exit.
+  # The interpreter is not built with the sanitizer, and it does not free everything at exit. Its
+  # objects are allocated by malloc, so that the sanitizer sees them.
   export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 BESOM_ASAN=1
-  LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libubsan.so)" \
-    PYTHONPATH=../../$asan/python $python -m pytest -q -p no:cacheprovider .
+  PYTHONMALLOC=malloc LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libubsan.so)" \
+    PYTHONPATH=../../$asan/python $python -m pytest -q -p no:cacheprovider --capture=sys .
 fi
 
 ./package.sh

@@ -2,28 +2,55 @@
 
 import asyncio
 import collections.abc
+import contextlib
 import gc
+import os
 import pickle
+import shutil
+import subprocess
+import tempfile
 import threading
+import time
 
 import besom
 import pytest
 
-STORES = ["memory", "lmdb", "rocksdb"]
+STORES = ["memory", "lmdb", "rocksdb", "redis"]
+
+
+@contextlib.contextmanager
+def redis_server(directory):
+    """The path of the socket of a server, if there is one on this machine."""
+    if not shutil.which("redis-server"):
+        pytest.skip("redis-server is not installed")
+    socket = directory / "redis.sock"
+    with tempfile.TemporaryFile() as log:
+        server = subprocess.Popen(
+            ["redis-server", "--port", "0", "--unixsocket", socket, "--save", ""], stdout=log,
+            cwd=directory, env={**os.environ, "LD_PRELOAD": ""})
+        while not socket.exists() and server.poll() is None:
+            time.sleep(0.01)
+        try:
+            yield socket
+        finally:
+            server.terminate()
+            server.wait()
 
 
 @pytest.fixture(params=STORES)
 def opening(request, tmp_path):
     """A function that opens a guard; a second call opens the same database again."""
+    store = request.param
+    if store != "memory":
+        pytest.importorskip(f"besom._store_{store}")
 
     def open_guard(**config):
-        if request.param == "memory":
-            return besom.Guard(store="memory", capacity=1000, **config)
-        pytest.importorskip(f"besom._store_{request.param}")
-        return besom.Guard(tmp_path / "db", request.param, capacity=1000, **config)
+        return besom.Guard(path, store, capacity=1000, **config)
 
-    open_guard.outlives = request.param != "memory"
-    return open_guard
+    open_guard.store, open_guard.outlives = store, store != "memory"
+    with redis_server(tmp_path) if store == "redis" else contextlib.nullcontext() as path:
+        path = path if store in ("memory", "redis") else tmp_path / "db"
+        yield open_guard
 
 
 def test_a_mapping(opening):
@@ -63,7 +90,8 @@ def test_reopening(opening):
     if not opening.outlives:
         return
     with opening() as guard:
-        assert len(guard) == 3000 and guard["7"] == b"49" and guard.stats().rebuilt == 0
+        assert len(guard) == 3000 and guard["7"] == b"49"
+        assert guard.stats().rebuilt == (opening.store == "redis")  # it has no directory
 
 
 def test_split_scans(opening):
