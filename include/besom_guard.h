@@ -76,7 +76,8 @@ typedef enum besom_layout { BESOM_LAYOUT_MERGED = 0, BESOM_LAYOUT_SPLIT = 1 } be
  * puts and deletes are gathered in memory and written durably some thousand at a time, and by sync,
  * which makes them survive a power cut. If such a write fails, the gathered changes stay, and gets
  * see them. Puts, deletes and batches are refused with the status of the failure until sync has
- * written the changes. Only close and a crash can lose them.
+ * written the changes. Only close and a crash can lose them. At every level the contents after a
+ * power cut are those of one moment (LMDB: unless the store has no_sync).
  */
 typedef enum besom_durability {
   BESOM_DURABLE_PUT = 0,

@@ -244,6 +244,8 @@ typedef struct besom_lmdb_options {
   uint64_t map_size; /* maximum size on disk; beyond it: DISK_FULL. Default 64 GiB, not allocated */
   bool read_ahead;   /* let the system read ahead: for data that fits in memory */
   const besom_allocator *allocator;
+  bool no_sync; /* commits that need not be durable do not wait for the disk: a power cut before the
+                   next durable one may damage the database */
 } besom_lmdb_options;
 BESOM_API besom_status besom_store_lmdb_sized(const char *directory,
                                               const besom_lmdb_options *options, size_t size,

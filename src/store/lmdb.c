@@ -2,16 +2,17 @@
  * A store in LMDB: one unnamed database, one LMDB transaction per write, one read transaction per
  * read.
  *
- * Writes that need not be durable are made with MDB_NOMETASYNC: the pages are synced, but the meta
- * page that makes them the current ones is not. A power cut may take back the last such writes, and
- * harms no earlier one. With MDB_NOSYNC, which does not wait for the disk at all, it could damage
- * the database. A kill of the process harms neither. LMDB's own reader table serves readers beside
- * the writer. A lock on a file beside the data makes sure that only one process has the store open;
- * it ends with the process.
+ * Writes that need not be durable are made with MDB_NOMETASYNC: the data is synced, the meta page
+ * that points to it is not. So a power cut takes back at most the last of them, and never damages
+ * the database. A kill of the process does not harm them: the meta page is in the system's page
+ * cache by then. With options.no_sync they are made with MDB_NOSYNC and do not wait for the disk.
+ * LMDB's own reader table serves readers beside the writer. A lock on a file beside the data makes
+ * sure that only one process has the store open; it ends with the process.
  */
 #define _GNU_SOURCE /* flock, O_DIRECTORY */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <lmdb.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,6 +23,10 @@
 
 #include "besom_store.h"
 
+#ifndef PATH_MAX
+#define PATH_MAX 4096
+#endif
+
 #define DEFAULT_MAP_SIZE (UINT64_C(1) << 36)
 
 enum { MAX_KEY = 511, READERS = 1024 };
@@ -31,8 +36,9 @@ struct lmdb_database {
   MDB_env *env;
   MDB_dbi dbi;
   int lock;
-  bool nometasync; /* MDB_NOMETASYNC is set */
-  size_t size;     /* of this struct with the directory's name */
+  unsigned nondurable_flag; /* of writes that need not be durable */
+  bool nondurable;          /* it is set */
+  size_t size;              /* of this struct with the directory's name */
   char directory[];
 };
 
@@ -120,10 +126,10 @@ static besom_status lmdb_scan(void *db, besom_bytes from, besom_bytes to, besom_
 
 /* ------------------------------------------------------------------ writing */
 
-static int set_nometasync(struct lmdb_database *lmdb, bool nometasync) {
-  if (lmdb->nometasync == nometasync) return 0;
-  int error = mdb_env_set_flags(lmdb->env, MDB_NOMETASYNC, nometasync);
-  if (!error) lmdb->nometasync = nometasync;
+static int set_durable(struct lmdb_database *lmdb, bool durable) {
+  if (lmdb->nondurable == !durable) return 0;
+  int error = mdb_env_set_flags(lmdb->env, lmdb->nondurable_flag, !durable);
+  if (!error) lmdb->nondurable = !durable;
   return error;
 }
 
@@ -155,7 +161,7 @@ static int cause_of(const struct lmdb_database *lmdb, int error) {
 static besom_status lmdb_write(void *db, const besom_write *changes, size_t n, bool durable) {
   struct lmdb_database *lmdb = db;
   MDB_txn *txn;
-  int error = set_nometasync(lmdb, !durable);
+  int error = set_durable(lmdb, durable);
   if (!error) error = mdb_txn_begin(lmdb->env, NULL, 0, &txn);
   if (error) return status_of(error);
   for (size_t i = 0; i < n && !error; i++) error = write_one(lmdb, txn, &changes[i]);
@@ -196,8 +202,7 @@ static uint64_t lmdb_bytes(const void *db) {
 
 static void lmdb_close(void *db) {
   struct lmdb_database *lmdb = db;
-  if (lmdb->nometasync)
-    mdb_env_sync(lmdb->env, 1); /* after a clean close all commits are durable */
+  if (lmdb->nondurable) mdb_env_sync(lmdb->env, 1); /* after a clean close all are durable */
   if (lmdb->env) mdb_env_close(lmdb->env);
   if (lmdb->lock >= 0) close(lmdb->lock);
   besom_allocator allocator = lmdb->allocator;
@@ -235,11 +240,10 @@ static void sync_directory(const char *directory, const char *name) {
 }
 
 static besom_status make_directory(const char *directory, const char **reason) {
-  if (mkdir(directory, 0777) == 0) {
-    sync_directory(directory, "..");
+  if (mkdir(directory, 0777) == 0 || errno == EEXIST) {
+    sync_directory(directory, ".."); /* a process that created it may not have come to this */
     return BESOM_OK;
   }
-  if (errno == EEXIST) return BESOM_OK;
   if (errno == EACCES || errno == EROFS || errno == EPERM)
     return fail(BESOM_READ_ONLY, reason,
                 "the directory does not exist, and there is no permission to create it");
@@ -260,13 +264,50 @@ static besom_status take_lock(struct lmdb_database *lmdb, const char **reason) {
   return fail(errno == EWOULDBLOCK ? BESOM_LOCKED : BESOM_IO, reason, "the store is open already");
 }
 
+/* Whether a page has no byte set, or is a meta page. */
+static bool is_zero_or_meta(const uint8_t *page, size_t len) {
+  static const uint32_t magic = 0xBEEFC0DE; /* of LMDB, after the page header */
+  enum { HEADER = 16 };
+  if (len >= HEADER + sizeof magic && memcmp(page + HEADER, &magic, sizeof magic) == 0) return true;
+  for (size_t i = 0; i < len; i++)
+    if (page[i]) return false;
+  return true;
+}
+
+/* LMDB creates its file with two meta pages, in one write without a sync. A power cut can leave one
+   of them, or part of them, which LMDB would refuse. Such a file has no data: it starts again. */
+static void drop_unfinished_file(const struct lmdb_database *lmdb) {
+  enum { PAGE = 4096 };
+  uint8_t pages[2 * PAGE + 1];
+  char path[PATH_MAX];
+  int len = snprintf(path, sizeof path, "%s/data.mdb", lmdb->directory);
+  int fd = len < (int)sizeof path ? open(path, O_RDWR | O_CLOEXEC) : -1;
+  if (fd < 0) return;
+  ssize_t n = pread(fd, pages, sizeof pages, 0);
+  bool whole = n == 2 * PAGE && pages[16] && pages[PAGE + 16];
+  if (n > 0 && n <= 2 * PAGE && !whole && is_zero_or_meta(pages, n < PAGE ? (size_t)n : PAGE) &&
+      (n <= PAGE || is_zero_or_meta(pages + PAGE, (size_t)n - PAGE)))
+    if (ftruncate(fd, 0) != 0) n = 0; /* LMDB will refuse the file */
+  close(fd);
+}
+
+/* The meta pages of a new file must be durable before pages are written that they do not know. */
+static int sync_new_file(MDB_env *env) {
+  MDB_envinfo info;
+  int error = mdb_env_info(env, &info);
+  return error || info.me_last_txnid ? error : mdb_env_sync(env, 1);
+}
+
 static int open_environment(struct lmdb_database *lmdb, const besom_lmdb_options *options) {
   uint64_t map_size = options->map_size ? options->map_size : DEFAULT_MAP_SIZE;
   unsigned flags = MDB_NOTLS | (options->read_ahead ? 0 : MDB_NORDAHEAD);
+  lmdb->nondurable_flag = options->no_sync ? MDB_NOSYNC : MDB_NOMETASYNC;
   int error = mdb_env_create(&lmdb->env);
   if (!error) error = mdb_env_set_mapsize(lmdb->env, (size_t)map_size);
   if (!error) error = mdb_env_set_maxreaders(lmdb->env, READERS);
+  drop_unfinished_file(lmdb);
   if (!error) error = mdb_env_open(lmdb->env, lmdb->directory, flags, 0666);
+  if (!error) error = sync_new_file(lmdb->env);
   if (!error && mdb_env_get_maxkeysize(lmdb->env) < MAX_KEY) error = MDB_INCOMPATIBLE;
   return error;
 }

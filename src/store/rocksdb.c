@@ -2,8 +2,11 @@
  * A store in RocksDB: one write batch per write, with the write-ahead log on, so a batch is applied
  * as a whole or not at all. A durable write syncs the log, and with it all earlier writes.
  */
+#define _GNU_SOURCE /* O_DIRECTORY */
+#include <fcntl.h>
 #include <rocksdb/c.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "besom_store.h"
 
@@ -209,10 +212,23 @@ static const char *sentence_for(besom_status status) {
   }
 }
 
+/* RocksDB creates its directory, but the name of it survives a power cut only if the parent is
+   synced. Failures are ignored: some parents cannot be read. */
+static void sync_parent(const char *directory) {
+  int at = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int fd = at < 0 ? -1 : openat(at, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd >= 0) {
+    fsync(fd);
+    close(fd);
+  }
+  if (at >= 0) close(at);
+}
+
 static besom_status open_database(struct rocksdb_database *rocks, besom_store **out) {
   char *error = NULL;
   rocks->db = rocksdb_open(rocks->options, rocks->directory, &error);
   besom_status status = consume(error);
+  if (status == BESOM_OK) sync_parent(rocks->directory);
   return status == BESOM_OK ? besom_store_ordered(&rocksdb_ops, rocks, &rocks->allocator, out)
                             : status;
 }
