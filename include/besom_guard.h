@@ -34,6 +34,7 @@
  *     calls                        may run beside       waits for
  *     get, release, scan, stats,   everything           the writer while it changes memory, not
  *     offenders                                         while it writes to disk
+ *     iterate, besom_iterator_*    all but close        nothing
  *     all others                   the calls above      readers inside the region it changes; one
  *                                                       thread at a time
  *
@@ -146,7 +147,8 @@ static inline besom_status besom_guard_open(const besom_guard_config *config, be
  * Aborts an open batch, syncs, writes a checkpoint of the filter beside the store if the store has
  * a directory, closes the store and frees everything. NULL is allowed. Release all values before.
  * Returns the first failure of sync or checkpoint; the guard is gone in any case. A failed
- * checkpoint loses no key: the next open scans the store.
+ * checkpoint loses no key: the next open scans the store. Errors: BUSY (an iterator is open; then
+ * nothing has happened).
  */
 BESOM_API besom_status besom_guard_close(besom_guard *g);
 
@@ -222,6 +224,29 @@ BESOM_API besom_status besom_guard_no_has(besom_guard *g, const void *key, size_
 typedef besom_status (*besom_guard_visit)(void *ctx, besom_bytes key, besom_bytes value);
 BESOM_API besom_status besom_guard_scan(besom_guard *g, besom_bytes from, besom_bytes to,
                                         besom_guard_visit visit, void *ctx);
+
+/*
+ * A pull iterator over a snapshot: the keys and values that were committed when iterate was called,
+ * whatever is put, deleted or migrated meanwhile. It blocks nobody. Split: keys >= from and < to in
+ * key order; data NULL means no bound. Merged: all keys, each once, in the order of their hashes; a
+ * bound is UNSUPPORTED. The changes of an open batch are not shown. With BESOM_DURABLE_SYNC iterate
+ * writes the gathered changes first, so that they are shown; with config.threads it cannot: call
+ * besom_guard_sync before.
+ *
+ * iterate may run beside all calls but close. An iterator is used by one thread at a time, beside
+ * all calls. next shows the next key and its value (NULL is allowed), both borrowed until the next
+ * call for this iterator; END: there are no more. Over LMDB the file grows while an iterator is
+ * open and the guard is changed, because its pages cannot be reused.
+ *
+ * Errors of iterate: UNSUPPORTED (stores without cursors: memory, Redis), NO_MEMORY. Close all
+ * iterators before the guard: besom_guard_close is BUSY otherwise, and does nothing.
+ */
+typedef struct besom_iterator besom_iterator;
+BESOM_API besom_status besom_guard_iterate(besom_guard *g, besom_bytes from, besom_bytes to,
+                                           besom_iterator **out);
+BESOM_API besom_status besom_iterator_next(besom_iterator *it, besom_bytes *key,
+                                           besom_bytes *value);
+BESOM_API void besom_iterator_close(besom_iterator *it); /* NULL is allowed */
 
 /* -------------------------------------------------------------- batches */
 

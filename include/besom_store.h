@@ -31,6 +31,7 @@
  *     abort, table_put, table_remove, close,
  *     set_savepoint, undo_to_savepoint
  *     get, scan, table_get, table_scan       each other, commit, sync
+ *     list_cursor, table_cursor              everything but close
  *     commit, sync                           reads; one of them at a time
  *     stats, commit_number                   reads; not commit
  *   The allocator of a store that several threads read must be thread-safe. Two stores are
@@ -73,6 +74,18 @@ typedef besom_status (*besom_store_visit)(void *ctx, besom_place at, const besom
 /* The same for the records of a table, which have no address but their key. */
 typedef besom_status (*besom_table_visit)(void *ctx, const besom_record *record);
 
+/*
+ * Frozen. A cursor over a snapshot: the records that were committed when it was opened, whatever
+ * changes later. It begins before the first one. One thread at a time may use it, beside all other
+ * calls. next shows the next record, borrowed until the next call; END: there are no more. close
+ * frees it. It must be closed before its store.
+ */
+typedef struct besom_cursor besom_cursor;
+struct besom_cursor {
+  besom_status (*next)(besom_cursor *cursor, besom_record *record);
+  void (*close)(besom_cursor *cursor);
+};
+
 /* The tables of a store: the guard's manifest; keys and values in the split layout. */
 typedef enum besom_table { BESOM_TABLE_MANIFEST = 0, BESOM_TABLE_KEYS = 1 } besom_table;
 
@@ -88,7 +101,7 @@ typedef struct besom_store_statistics {
 /*
  * The operations of a store. size is sizeof(besom_store_ops); later versions append members. NULL
  * means "not offered". The operations up to close are required, except stats. Those from begin on
- * are required for a guard that outlives its process, except directory and the savepoints.
+ * are required for a guard that outlives its process, except directory, savepoints and cursors.
  *
  * append         adds a record to the end of the list of at.bucket. at.rank is the length of that
  *                list: the filter knows it, so a store need not read before it writes. A store that
@@ -121,6 +134,8 @@ typedef struct besom_store_statistics {
  *                undoes the changes of the transaction since its savepoint, which stays; also after
  *                a failed commit. Cannot fail, and needs no memory. A guard over a store without
  *                savepoints does not gather changes (BESOM_DURABLE_SYNC).
+ * list_cursor    the records of the lists of all epochs >= from and < to, by epoch, bucket, rank.
+ * table_cursor   the records that table_scan visits. Errors of both: UNSUPPORTED.
  *
  * Errors of all: IO, NO_MEMORY, READ_ONLY, DISK_FULL, INVALID (a key or value that is too long for
  * it).
@@ -149,6 +164,9 @@ typedef struct besom_store_ops {
   const char *(*directory)(const besom_store *store);
   besom_status (*set_savepoint)(besom_store *store);
   void (*undo_to_savepoint)(besom_store *store);
+  besom_status (*list_cursor)(besom_store *store, uint32_t from, uint32_t to, besom_cursor **out);
+  besom_status (*table_cursor)(besom_store *store, besom_table table, besom_bytes from,
+                               besom_bytes to, besom_cursor **out);
 } besom_store_ops;
 
 /* What every store begins with. */
@@ -200,12 +218,14 @@ typedef struct besom_write {
  *                this one.
  * sync, commit_number, directory   as in besom_store_ops.
  * close          frees it.
- * bytes          space in use; may be NULL, as may directory.
+ * bytes          space in use; may be NULL, as may directory and cursor.
+ * cursor         the keys that scan visits, as they are now. from and to are borrowed for the call.
  *
  * A transaction is kept in memory until commit, and then written at once. Without one each change
  * is written at once, not durably. Table keys longer than max_key allows share one record with
  * those of the same prefix, which is rewritten with each of them: fine for some, slow for
- * thousands. Threads: get and scan may run beside each other and beside one write or sync.
+ * thousands. Threads: get and scan may run beside each other and beside one write or sync; cursor
+ * and the calls of cursors beside everything but close.
  */
 typedef struct besom_ordered_ops {
   size_t size;
@@ -219,6 +239,7 @@ typedef struct besom_ordered_ops {
   void (*close)(void *db);
   const char *(*directory)(const void *db);
   uint64_t (*bytes)(const void *db);
+  besom_status (*cursor)(void *db, besom_bytes from, besom_bytes to, besom_cursor **out);
 } besom_ordered_ops;
 
 /*

@@ -15,6 +15,7 @@
  * manifest.c       the record in which the guard keeps kind, geometry, hash and migration state
  * checkpoint.c     the saved filter that close leaves beside the store
  * rebuild.c        the filter from a scan of the store
+ * iterator.c       a pull iterator over a snapshot of the store
  * scan.c, merge.c, stats.c, value_copy.c, digest_list.c, lock.c
  *
  * Layouts. Merged: the reverse map is the database, so the bucket lists hold keys and values.
@@ -156,6 +157,7 @@ struct besom_guard {
   bool filter_replaced;
   struct filter_params old_current, old_next;
 
+  uint32_t iterators;                        /* open iterators */
   struct locks *locks;                       /* NULL without config.threads */
   struct false_positive queue[QUEUE_LENGTH]; /* a ring, from readers to the writer */
   size_t queue_first, queue_n;

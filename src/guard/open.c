@@ -186,6 +186,7 @@ static besom_status sync_and_checkpoint(besom_guard *g) {
 
 besom_status besom_guard_close(besom_guard *g) {
   if (!g) return BESOM_OK;
+  if (__atomic_load_n(&g->iterators, __ATOMIC_ACQUIRE)) return BESOM_BUSY;
   besom_store *store = g->store;
   besom_status status = sync_and_checkpoint(g);
   guard_free(g);

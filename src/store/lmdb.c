@@ -124,6 +124,65 @@ static besom_status lmdb_scan(void *db, besom_bytes from, besom_bytes to, besom_
   return status;
 }
 
+/* ------------------------------------------------------------------ cursors */
+
+/* A read transaction of its own. As long as it is open, LMDB cannot reuse the pages of its
+   snapshot. */
+struct lmdb_cursor {
+  besom_cursor head;
+  besom_allocator allocator;
+  MDB_txn *txn;
+  MDB_cursor *at;
+  MDB_cursor_op next; /* MDB_SET_RANGE at first */
+  besom_bytes from, to;
+  size_t size; /* of this struct with the copies of from and to */
+  uint8_t bounds[];
+};
+
+static besom_status cursor_next(besom_cursor *head, besom_record *record) {
+  struct lmdb_cursor *c = (struct lmdb_cursor *)head;
+  MDB_val key = to_lmdb(c->from), value, end = to_lmdb(c->to);
+  int error = mdb_cursor_get(c->at, &key, &value, c->next);
+  if (error) return error == MDB_NOTFOUND ? BESOM_END : status_of(error);
+  c->next = MDB_NEXT;
+  if (c->to.data && mdb_cmp(c->txn, mdb_cursor_dbi(c->at), &key, &end) >= 0) {
+    c->next = MDB_LAST; /* so that END stays END */
+    return BESOM_END;
+  }
+  *record = (besom_record){from_lmdb(key), from_lmdb(value)};
+  return BESOM_OK;
+}
+
+static void cursor_close(besom_cursor *head) {
+  struct lmdb_cursor *c = (struct lmdb_cursor *)head;
+  besom_allocator allocator = c->allocator;
+  if (c->at) mdb_cursor_close(c->at);
+  if (c->txn) mdb_txn_abort(c->txn);
+  allocator.release(allocator.ctx, c, c->size);
+}
+
+static besom_status lmdb_cursor(void *db, besom_bytes from, besom_bytes to, besom_cursor **out) {
+  const struct lmdb_database *lmdb = db;
+  size_t size = sizeof(struct lmdb_cursor) + from.len + to.len;
+  struct lmdb_cursor *c = lmdb->allocator.allocate(lmdb->allocator.ctx, size);
+  if (!c) return BESOM_NO_MEMORY;
+  *c = (struct lmdb_cursor){.head = {cursor_next, cursor_close},
+                            .allocator = lmdb->allocator,
+                            .next = MDB_SET_RANGE,
+                            .from = {c->bounds, from.len},
+                            .to = {to.data ? c->bounds + from.len : NULL, to.len},
+                            .size = size};
+  memcpy(c->bounds, from.data, from.len);
+  if (to.data) memcpy(c->bounds + from.len, to.data, to.len);
+  int error = mdb_txn_begin(lmdb->env, NULL, MDB_RDONLY, &c->txn);
+  if (!error) error = mdb_cursor_open(c->txn, lmdb->dbi, &c->at);
+  if (error)
+    cursor_close(&c->head);
+  else
+    *out = &c->head;
+  return status_of(error);
+}
+
 /* ------------------------------------------------------------------ writing */
 
 static int set_durable(struct lmdb_database *lmdb, bool durable) {
@@ -220,6 +279,7 @@ static const besom_ordered_ops lmdb_ops = {
     .directory = lmdb_directory,
     .bytes = lmdb_bytes,
     .max_key = MAX_KEY,
+    .cursor = lmdb_cursor,
 };
 
 static besom_status fail(besom_status status, const char **reason, const char *sentence) {

@@ -178,6 +178,16 @@ static besom_status ordered_scan(besom_store *head, besom_place from, besom_stor
   return walk_lists(self(head), from, false, visit_encoded, &walk);
 }
 
+static besom_status ordered_list_cursor(besom_store *head, uint32_t from_epoch, uint32_t to_epoch,
+                                        besom_cursor **out) {
+  if (!out || from_epoch > to_epoch) return BESOM_INVALID;
+  struct list_key first = list_key((besom_place){.epoch = from_epoch});
+  struct list_key end = list_key((besom_place){.epoch = to_epoch});
+  struct cursor_range range = {.first = {first.bytes, first.epoch_end},
+                               .end = {end.bytes, end.epoch_end}};
+  return besom__ordered_cursor_new(self(head), &range, out);
+}
+
 /* ------------------------------------------------------------------ changing bucket lists */
 
 static besom_status put_record(struct ordered_store *store, besom_place at,
@@ -364,6 +374,8 @@ static const besom_store_ops ordered_ops = {
     .directory = ordered_directory,
     .set_savepoint = ordered_set_savepoint,
     .undo_to_savepoint = ordered_undo_to_savepoint,
+    .list_cursor = ordered_list_cursor,
+    .table_cursor = besom__ordered_table_cursor,
 };
 
 static besom_status check_marker(void *ctx, const besom_record *found) {

@@ -78,5 +78,21 @@ besom_status besom__ordered_table_get(besom_store *head, besom_table table, beso
 besom_status besom__ordered_table_remove(besom_store *head, besom_table table, besom_bytes key);
 besom_status besom__ordered_table_scan(besom_store *head, besom_table table, besom_bytes from,
                                        besom_bytes to, besom_table_visit visit, void *ctx);
+besom_status besom__ordered_table_cursor(besom_store *head, besom_table table, besom_bytes from,
+                                         besom_bytes to, besom_cursor **out);
+
+/* ------------------------------------------------------------------ cursors: ordered_cursor.c */
+
+/* The keys of the database from first up to end. They are records of a table, which are shown if
+   their keys are >= from and < to, or of bucket lists. */
+struct cursor_range {
+  bool table;
+  besom_bytes from, to;
+  besom_bytes first, end;
+};
+
+/* Errors: UNSUPPORTED, NO_MEMORY, those of the database. */
+besom_status besom__ordered_cursor_new(struct ordered_store *store,
+                                       const struct cursor_range *range, besom_cursor **out);
 
 #endif

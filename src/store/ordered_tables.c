@@ -120,12 +120,31 @@ static besom_status show_table_record(void *ctx, const besom_record *found) {
   return BESOM_OK;
 }
 
-static besom_status walk_table(struct table_walk *walk, const struct table_key *from,
-                               struct table_key *to) {
-  uint8_t *last = (uint8_t *)to->bytes.data; /* a copy that may be changed */
-  besom_bytes end = to->bytes;
-  if (!walk->to.data || to->grouped) end = besom__prefix_end(last, to->bytes.len);
-  return besom__overlay_scan(&walk->store->data, from->bytes, end, show_table_record, walk);
+/* The range of the database that holds the keys of a table from one key up to another. */
+struct table_range {
+  struct table_key first, last;
+  besom_bytes end;
+};
+
+/* After OK call table_range_free. */
+static besom_status table_range_make(const struct ordered_store *store, besom_table table,
+                                     besom_bytes from, besom_bytes to, struct table_range *out) {
+  besom_status status = table_key_make(store, table, from, &out->first);
+  if (status != BESOM_OK) return status;
+  status = table_key_make(store, table, to, &out->last);
+  if (status != BESOM_OK) {
+    table_key_free(store, &out->first);
+    return status;
+  }
+  out->end = out->last.bytes; /* a copy that may be changed */
+  if (!to.data || out->last.grouped)
+    out->end = besom__prefix_end((uint8_t *)out->last.bytes.data, out->last.bytes.len);
+  return BESOM_OK;
+}
+
+static void table_range_free(const struct ordered_store *store, struct table_range *range) {
+  table_key_free(store, &range->last);
+  table_key_free(store, &range->first);
 }
 
 besom_status besom__ordered_table_scan(besom_store *head, besom_table table, besom_bytes from,
@@ -136,16 +155,29 @@ besom_status besom__ordered_table_scan(besom_store *head, besom_table table, bes
   if (!is_table(table) || !visit || !is_table_key(from) || !is_table_key(to)) return BESOM_INVALID;
   if (to.data && besom__compare(from, to) >= 0) return BESOM_OK;
   struct table_walk walk = {.store = store, .from = from, .to = to, .visit = visit, .ctx = ctx};
-  struct table_key first, last;
-  besom_status status = table_key_make(store, table, from, &first);
+  struct table_range range;
+  besom_status status = table_range_make(store, table, from, to, &range);
   if (status != BESOM_OK) return status;
-  status = table_key_make(store, table, to, &last);
-  if (status == BESOM_OK) {
-    status = walk_table(&walk, &first, &last);
-    table_key_free(store, &last);
-  }
-  table_key_free(store, &first);
+  status =
+      besom__overlay_scan(&store->data, range.first.bytes, range.end, show_table_record, &walk);
+  table_range_free(store, &range);
   besom__release(&store->allocator, walk.long_key, MAX_TABLE_KEY);
+  return status;
+}
+
+besom_status besom__ordered_table_cursor(besom_store *head, besom_table table, besom_bytes from,
+                                         besom_bytes to, besom_cursor **out) {
+  struct ordered_store *store = self(head);
+  if (!from.data) from.len = 0;
+  if (!to.data) to.len = 0;
+  if (!is_table(table) || !out || !is_table_key(from) || !is_table_key(to)) return BESOM_INVALID;
+  if (to.data && besom__compare(from, to) > 0) from = to; /* an empty range */
+  struct table_range range;
+  besom_status status = table_range_make(store, table, from, to, &range);
+  if (status != BESOM_OK) return status;
+  struct cursor_range all = {true, from, to, range.first.bytes, range.end};
+  status = besom__ordered_cursor_new(store, &all, out);
+  table_range_free(store, &range);
   return status;
 }
 

@@ -94,6 +94,61 @@ static besom_status rocksdb_scan(void *db, besom_bytes from, besom_bytes to,
   return status;
 }
 
+/* ------------------------------------------------------------------ cursors */
+
+/* An iterator of RocksDB shows the database as it was when the iterator was created. */
+struct rocksdb_cursor {
+  besom_cursor head;
+  besom_allocator allocator;
+  rocksdb_readoptions_t *options;
+  rocksdb_iterator_t *at;
+  bool started;
+  size_t size; /* of this struct with the copy of the end */
+  char end[];
+};
+
+static besom_status cursor_next(besom_cursor *head, besom_record *record) {
+  struct rocksdb_cursor *c = (struct rocksdb_cursor *)head;
+  char *error = NULL;
+  if (c->started && rocksdb_iter_valid(c->at)) rocksdb_iter_next(c->at);
+  c->started = true;
+  if (!rocksdb_iter_valid(c->at)) {
+    rocksdb_iter_get_error(c->at, &error);
+    besom_status status = consume(error);
+    return status == BESOM_OK ? BESOM_END : status;
+  }
+  record->key.data = rocksdb_iter_key(c->at, &record->key.len);
+  record->value.data = rocksdb_iter_value(c->at, &record->value.len);
+  return BESOM_OK;
+}
+
+static void cursor_close(besom_cursor *head) {
+  struct rocksdb_cursor *c = (struct rocksdb_cursor *)head;
+  besom_allocator allocator = c->allocator;
+  rocksdb_iter_destroy(c->at);
+  rocksdb_readoptions_destroy(c->options);
+  allocator.release(allocator.ctx, c, c->size);
+}
+
+static besom_status rocksdb_cursor(void *db, besom_bytes from, besom_bytes to, besom_cursor **out) {
+  const struct rocksdb_database *rocks = db;
+  size_t size = sizeof(struct rocksdb_cursor) + to.len;
+  struct rocksdb_cursor *c = rocks->allocator.allocate(rocks->allocator.ctx, size);
+  if (!c) return BESOM_NO_MEMORY;
+  *c = (struct rocksdb_cursor){.head = {cursor_next, cursor_close},
+                               .allocator = rocks->allocator,
+                               .options = rocksdb_readoptions_create(),
+                               .size = size};
+  if (to.data) {
+    memcpy(c->end, to.data, to.len);
+    rocksdb_readoptions_set_iterate_upper_bound(c->options, c->end, to.len);
+  }
+  c->at = rocksdb_create_iterator(rocks->db, c->options);
+  rocksdb_iter_seek(c->at, from.data, from.len);
+  *out = &c->head;
+  return BESOM_OK;
+}
+
 /* ------------------------------------------------------------------ writing */
 
 static besom_status rocksdb_write_all(void *db, const besom_write *changes, size_t n,
@@ -165,6 +220,7 @@ static const besom_ordered_ops rocksdb_ops = {
     .close = rocksdb_close_all,
     .directory = rocksdb_directory,
     .bytes = rocksdb_bytes,
+    .cursor = rocksdb_cursor,
 };
 
 /* The table options hold references to the cache and the filter policy. */

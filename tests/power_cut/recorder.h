@@ -42,7 +42,7 @@ struct op {
 struct recording {
   uint64_t size, used, ops; /* size and use of bytes; number of operations */
   bool full;                /* operations are missing */
-  uint8_t bytes[];
+  _Alignas(8) uint8_t bytes[];
 };
 
 /* How the recorder changes what it records: the planted errors that the checker must find. */
