@@ -296,6 +296,21 @@ BESOM_API besom_status besom_guard_step(besom_guard *g, uint64_t max_items, bool
  */
 BESOM_API besom_status besom_guard_merge(besom_guard *into, besom_guard *from);
 
+/*
+ * A guard over a store that was opened for reading only (besom_lmdb_options.read_only) is read-
+ * only. Another process may change the store meanwhile. All changes are READ_ONLY. Answers are
+ * exact: each get compares the store's commit number with the one that its filter belongs to, and
+ * reads the store without asking the filter if they differ. get is BUSY if the store changed during
+ * a thousand attempts to read it. scan shows a snapshot. no_has is UNSUPPORTED.
+ *
+ * refresh brings the filter up to date, from the checkpoint or by a scan of the store. Meanwhile
+ * gets of other threads go on. It costs next to nothing if nothing has changed. With config.threads
+ * it also adapts to the false positives that readers found. Only one thread at a time may call it.
+ * Errors: BUSY (the store was changed during the scan, several times: the filter stays out of date,
+ * answers are exact), those of open. For any other guard it does nothing.
+ */
+BESOM_API besom_status besom_guard_refresh(besom_guard *g);
+
 /* -------------------------------------------------------------- statistics */
 
 /* Since the guard was opened. Failed and aborted puts and deletes are not counted. */
@@ -332,6 +347,7 @@ typedef struct besom_guard_statistics {
   uint64_t full_puts;                       /* puts that were FULL */
   uint64_t unwritten;     /* changes and migrated entries that wait to be written: a batch, SYNC */
   bool migration_pending; /* a migration runs or is due. Without puts, deletes or steps it waits */
+  uint64_t bypassed; /* read-only: queries that did not ask the filter, which was out of date */
 } besom_guard_statistics;
 
 BESOM_API besom_status besom_guard_stats_sized(const besom_guard *g, besom_guard_statistics *stats,

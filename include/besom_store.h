@@ -101,7 +101,7 @@ typedef struct besom_store_statistics {
 /*
  * The operations of a store. size is sizeof(besom_store_ops); later versions append members. NULL
  * means "not offered". The operations up to close are required, except stats. Those from begin on
- * are required for a guard that outlives its process, except directory, savepoints and cursors.
+ * are required for a guard that outlives its process, except directory and what follows it.
  *
  * append         adds a record to the end of the list of at.bucket. at.rank is the length of that
  *                list: the filter knows it, so a store need not read before it writes. A store that
@@ -136,6 +136,9 @@ typedef struct besom_store_statistics {
  *                savepoints does not gather changes (BESOM_DURABLE_SYNC).
  * list_cursor    the records of the lists of all epochs >= from and < to, by epoch, bucket, rank.
  * table_cursor   the records that table_scan visits. Errors of both: UNSUPPORTED.
+ * read_only      whether it is open for reading only, beside another process that may change it.
+ *                Then a guard compares commit_number before and after each read: while it stays the
+ *                same, all reads show the same state. All changes are READ_ONLY.
  *
  * Errors of all: IO, NO_MEMORY, READ_ONLY, DISK_FULL, INVALID (a key or value that is too long for
  * it).
@@ -167,6 +170,7 @@ typedef struct besom_store_ops {
   besom_status (*list_cursor)(besom_store *store, uint32_t from, uint32_t to, besom_cursor **out);
   besom_status (*table_cursor)(besom_store *store, besom_table table, besom_bytes from,
                                besom_bytes to, besom_cursor **out);
+  bool (*read_only)(const besom_store *store);
 } besom_store_ops;
 
 /* What every store begins with. */
@@ -219,6 +223,7 @@ typedef struct besom_write {
  * sync, commit_number, directory   as in besom_store_ops.
  * close          frees it.
  * bytes          space in use; may be NULL, as may directory and cursor.
+ * read_only      as in besom_store_ops; may be NULL.
  * cursor         the keys that scan visits, as they are now. from and to are borrowed for the call.
  *
  * A transaction is kept in memory until commit, and then written at once. Without one each change
@@ -240,6 +245,7 @@ typedef struct besom_ordered_ops {
   const char *(*directory)(const void *db);
   uint64_t (*bytes)(const void *db);
   besom_status (*cursor)(void *db, besom_bytes from, besom_bytes to, besom_cursor **out);
+  bool (*read_only)(const void *db);
 } besom_ordered_ops;
 
 /*
@@ -255,9 +261,9 @@ BESOM_API besom_status besom_store_ordered(const besom_ordered_ops *ops, void *d
 /*
  * Each of these is a library of its own (libbesom-lmdb, libbesom-rocksdb, libbesom-redis), so that
  * libbesom needs none of the databases. One process at a time opens a store; a second one gets
- * LOCKED. options may be NULL; 0 means default. *reason (reason may be NULL) is a static sentence
- * after an error. Errors: INVALID, IO (no such directory, no server), LOCKED, NO_MEMORY, READ_ONLY,
- * DISK_FULL, CORRUPT (it has other data).
+ * LOCKED, unless it opens it for reading only (LMDB). options may be NULL; 0 means default. *reason
+ * (reason may be NULL) is a static sentence after an error. Errors: INVALID, IO (no such directory,
+ * no server), LOCKED, NO_MEMORY, READ_ONLY, DISK_FULL, CORRUPT (it has other data).
  */
 
 /* LMDB, embedded. The directory is created if it is missing; its parent must exist. */
@@ -267,6 +273,9 @@ typedef struct besom_lmdb_options {
   const besom_allocator *allocator;
   bool no_sync; /* commits that need not be durable do not wait for the disk: a power cut before the
                    next durable one may damage the database */
+  /* For reading only, beside one process that may change it, but not in that process. The store
+     must exist. A guard over it is read-only: see besom_guard_refresh. */
+  bool read_only;
 } besom_lmdb_options;
 BESOM_API besom_status besom_store_lmdb_sized(const char *directory,
                                               const besom_lmdb_options *options, size_t size,

@@ -112,6 +112,7 @@ static besom_status write_new(besom_guard *g, const besom_bytes *key, besom_byte
 }
 
 besom_status besom__guard_ready_to_change(besom_guard *g) {
+  if (g->read_only) return BESOM_READ_ONLY;
   if (g->tx == TX_FAILED) return g->tx_error;
   besom_status status = besom__guard_resync(g);
   if (status == BESOM_OK) status = besom__guard_flush_full(g);

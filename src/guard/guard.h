@@ -16,6 +16,7 @@
  * checkpoint.c     the saved filter that close leaves beside the store
  * rebuild.c        the filter from a scan of the store
  * iterator.c       a pull iterator over a snapshot of the store
+ * reader.c         read-only guards beside a process that changes the store
  * scan.c, merge.c, stats.c, value_copy.c, digest_list.c, lock.c
  *
  * Layouts. Merged: the reverse map is the database, so the bucket lists hold keys and values.
@@ -157,7 +158,13 @@ struct besom_guard {
   bool filter_replaced;
   struct filter_params old_current, old_next;
 
-  uint32_t iterators;                        /* open iterators */
+  uint32_t iterators; /* open iterators */
+  /* Read-only guards: another process may change the store. If filter_filled, the filters have the
+     keys of the store at that commit number. Otherwise they only tell the buckets of keys. */
+  bool read_only, filter_filled;
+  uint64_t filter_commit;
+  uint64_t manifest_checksum; /* of the manifest that the filters are by; 0: there was none */
+
   struct locks *locks;                       /* NULL without config.threads */
   struct false_positive queue[QUEUE_LENGTH]; /* a ring, from readers to the writer */
   size_t queue_first, queue_n;
@@ -305,6 +312,20 @@ besom_status besom__lookup_lists(struct lookup *l, uint64_t *reads);
 /* Sets found. Merged: reads the bucket list. Split: reads the table KEYS. Reads nothing if the
    filter has no match. */
 besom_status besom__lookup_key(struct lookup *l, uint64_t *reads);
+
+/* Asks the filter and, if it answers yes, the store. The read lock is held. *maybe: the answer of
+   the filter. */
+besom_status besom__guard_ask(besom_guard *g, const besom_bytes *key, besom_bytes *value,
+                              bool *maybe);
+
+/* ------------------------------------------------------------------ reader.c */
+
+/* get of a read-only guard. */
+besom_status besom__reader_get(besom_guard *g, const besom_bytes *key, besom_bytes *value);
+
+/* Opening a read-only guard: creates and fills the filters. Errors: as besom__guard_fill. */
+besom_status besom__reader_open(besom_guard *g, const besom_config *config,
+                                const besom_progress *progress);
 
 /* ------------------------------------------------------------------ adapt.c */
 
@@ -490,6 +511,12 @@ besom_status besom__guard_bind(besom_guard *g, besom_filter *f);
 besom_status besom__guard_filter_new(besom_guard *g, const char *hash, const uint8_t *seed,
                                      uint64_t slots, uint32_t width, besom_filter **out);
 
+/* Creates the filters of a guard that has none: by the store's manifest or, if there is none, by
+   the config. fill fills them from the checkpoint or by a scan. progress may be NULL. */
+besom_status besom__guard_create_filters(besom_guard *g, const besom_config *config,
+                                         bool *has_manifest);
+besom_status besom__guard_fill(besom_guard *g, bool has_manifest, const besom_progress *progress);
+
 /* n random bytes from the system. Errors: IO. */
 besom_status besom__guard_random(uint8_t *out, size_t n);
 
@@ -514,6 +541,9 @@ struct filter_params besom__guard_filter_params(const struct epoch *epoch);
    the next epoch, which is the only one from now on. */
 besom_status besom__manifest_read(besom_guard *g);
 besom_status besom__manifest_write(besom_guard *g, bool migrated);
+
+/* The checksum of the store's manifest now; 0: it has none. */
+besom_status besom__manifest_checksum(besom_guard *g, uint64_t *checksum);
 
 /* ------------------------------------------------------------------ checkpoint.c */
 

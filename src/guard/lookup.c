@@ -169,21 +169,26 @@ static besom_status look_up(besom_guard *g, const besom_bytes *key, const struct
 }
 
 /* Most absent keys are answered by the filter, so a lookup is set up only after a yes. */
-static besom_status get(besom_guard *g, const besom_bytes *key, besom_bytes *value) {
+besom_status besom__guard_ask(besom_guard *g, const besom_bytes *key, besom_bytes *value,
+                              bool *maybe) {
   besom_digest digest;
-  count(g, &g->stats.queries, 1);
-  lock_read(g);
-  besom_status status = ready_to_read(g);
-  const struct epoch *epoch = status == BESOM_OK ? besom__guard_epoch_of(g, key, &digest) : NULL;
-  bool maybe = epoch && besom_contains_digest(epoch->filter, digest);
-  if (maybe)
-    status = look_up(g, key, epoch, digest, value);
-  else if (epoch)
-    status = count_negative(g);
-  unlock(g);
-  if (!maybe) return status;
+  const struct epoch *epoch = besom__guard_epoch_of(g, key, &digest);
+  *maybe = besom_contains_digest(epoch->filter, digest);
+  if (!*maybe) return count_negative(g);
+  besom_status status = look_up(g, key, epoch, digest, value);
   if (status != BESOM_OK)
     besom_guard_release(g, value); /* the store failed after it had shown the record */
+  return status;
+}
+
+static besom_status get(besom_guard *g, const besom_bytes *key, besom_bytes *value) {
+  bool maybe;
+  count(g, &g->stats.queries, 1);
+  if (UNLIKELY(g->read_only)) return besom__reader_get(g, key, value);
+  lock_read(g);
+  besom_status status = ready_to_read(g);
+  if (status == BESOM_OK) status = besom__guard_ask(g, key, value, &maybe);
+  unlock(g);
   return status;
 }
 

@@ -139,13 +139,27 @@ static besom_status read_manifest(besom_guard *g, struct byte_reader *r) {
   return status == BESOM_OK ? read_epochs(g, r, filters) : status;
 }
 
+/* Errors: NOT_FOUND. */
+static besom_status get_manifest(besom_guard *g, struct manifest *out) {
+  out->len = 0;
+  besom_status status =
+      g->store->ops->table_get(g->store, BESOM_TABLE_MANIFEST, manifest_key, copy_manifest, out);
+  return status == BESOM_OK && out->len < 8 ? BESOM_CORRUPT : status;
+}
+
+besom_status besom__manifest_checksum(besom_guard *g, uint64_t *checksum) {
+  struct manifest manifest;
+  besom_status status = get_manifest(g, &manifest);
+  *checksum = status == BESOM_OK ? load64(manifest.bytes + manifest.len - 8) : 0;
+  return status == BESOM_NOT_FOUND ? BESOM_OK : status;
+}
+
 besom_status besom__manifest_read(besom_guard *g) {
-  struct manifest manifest = {.len = 0};
-  besom_status status = g->store->ops->table_get(g->store, BESOM_TABLE_MANIFEST, manifest_key,
-                                                 copy_manifest, &manifest);
+  struct manifest manifest;
+  besom_status status = get_manifest(g, &manifest);
   if (status != BESOM_OK) return status;
-  if (manifest.len < 8) return BESOM_CORRUPT;
   struct byte_reader r = {manifest.bytes, manifest.bytes + manifest.len - 8, false};
   if (load64(r.end) != besom__checksum(manifest.bytes, manifest.len - 8)) return BESOM_CORRUPT;
+  g->manifest_checksum = load64(r.end);
   return read_manifest(g, &r);
 }

@@ -100,6 +100,7 @@ static besom_status merge_with(besom_guard *into, besom_guard *from, besom_filte
 
 besom_status besom_guard_merge(besom_guard *into, besom_guard *from) {
   if (!into || !from || into == from) return BESOM_INVALID;
+  if (into->read_only || from->read_only) return BESOM_READ_ONLY;
   if (!into->transactional || into->no_keys || from->no_keys) return BESOM_UNSUPPORTED;
   if (into->layout != from->layout) return BESOM_INCOMPATIBLE;
   besom_status status = ready_to_merge(into);

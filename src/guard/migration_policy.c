@@ -100,6 +100,7 @@ static besom_status ready_to_migrate(besom_guard *g) {
 
 besom_status besom_guard_rekey(besom_guard *g) {
   if (!g) return BESOM_INVALID;
+  if (g->read_only) return BESOM_READ_ONLY;
   if (!can_migrate(g)) return BESOM_UNSUPPORTED;
   if (in_batch(g)) return BESOM_BUSY;
   besom_status status = ready_to_migrate(g);
@@ -123,6 +124,7 @@ static besom_status step(besom_guard *g, uint64_t max) {
 
 besom_status besom_guard_step(besom_guard *g, uint64_t max_items, bool *finished) {
   if (!g || !max_items) return BESOM_INVALID;
+  if (g->read_only) return BESOM_READ_ONLY;
   if (finished) *finished = !g->next.filter;
   if (g->tx == TX_FAILED) return g->tx_error;
   besom_status status = ready_to_migrate(g);

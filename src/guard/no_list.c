@@ -236,7 +236,7 @@ static besom_status no_has(besom_guard *g, const besom_bytes *key) {
   besom_digest digest;
   struct digest_list there;
   uint32_t rank;
-  if (!has_no_lists(g)) return BESOM_UNSUPPORTED;
+  if (g->read_only || !has_no_lists(g)) return BESOM_UNSUPPORTED;
   lock_read(g);
   besom_status status = ready_to_read(g);
   const struct epoch *epoch = status == BESOM_OK ? besom__guard_epoch_of(g, key, &digest) : NULL;

@@ -71,7 +71,6 @@ static void copy_filter_config(besom_guard *g, const besom_config *config) {
   g->filter_config.options = config->options ? g->options : NULL;
 }
 
-/* Creates empty filters by the store's manifest or, if it has none, by the caller's config. */
 static besom_status make_filters(besom_guard *g, const besom_config *config, bool *has_manifest) {
   besom_status status = g->transactional ? besom__manifest_read(g) : BESOM_NOT_FOUND;
   *has_manifest = status == BESOM_OK;
@@ -87,8 +86,17 @@ static besom_status bind_filters(besom_guard *g) {
   return status == BESOM_OK && g->next.filter ? besom__guard_bind(g, g->next.filter) : status;
 }
 
-static besom_status fill_filters(besom_guard *g, bool has_manifest,
-                                 const besom_progress *progress) {
+besom_status besom__guard_create_filters(besom_guard *g, const besom_config *config,
+                                         bool *has_manifest) {
+  besom_status status = make_filters(g, config, has_manifest);
+  if (status != BESOM_OK) return status;
+  /* The caller's string may not live as long as the guard. */
+  g->filter_config.kind = g->current.filter->kind->info.name;
+  status = bind_filters(g);
+  return status == BESOM_OK ? besom__no_list_open(g) : status;
+}
+
+besom_status besom__guard_fill(besom_guard *g, bool has_manifest, const besom_progress *progress) {
   if (has_manifest && besom__checkpoint_load(g)) return BESOM_OK;
   besom_status status = besom__guard_refill(g, &g->current, progress);
   if (status == BESOM_OK && g->next.filter) status = besom__guard_refill(g, &g->next, progress);
@@ -114,6 +122,7 @@ static void copy_config(besom_guard *g, const besom_guard_config *config, besom_
   g->transactional = has_transactions(store);
   g->savepoints =
       g->transactional && HAS_OP(store->ops, undo_to_savepoint) && store->ops->set_savepoint;
+  g->read_only = HAS_OP(store->ops, read_only) && store->ops->read_only(store);
   g->step_items = config->step_items ? config->step_items : DEFAULT_STEP;
   g->step_ns = config->step_ns ? config->step_ns : DEFAULT_STEP_NS;
   g->max_filter_bytes = config->max_filter_bytes;
@@ -134,13 +143,9 @@ static void guard_free(besom_guard *g) {
 
 static besom_status prepare(besom_guard *g, const besom_guard_config *config) {
   bool has_manifest;
-  besom_status status = make_filters(g, config->filter, &has_manifest);
-  if (status != BESOM_OK) return status;
-  /* The caller's string may not live as long as the guard. */
-  g->filter_config.kind = g->current.filter->kind->info.name;
-  status = bind_filters(g);
-  if (status == BESOM_OK) status = besom__no_list_open(g);
-  if (status == BESOM_OK) status = fill_filters(g, has_manifest, config->progress);
+  if (g->read_only) return besom__reader_open(g, config->filter, config->progress);
+  besom_status status = besom__guard_create_filters(g, config->filter, &has_manifest);
+  if (status == BESOM_OK) status = besom__guard_fill(g, has_manifest, config->progress);
   if (status == BESOM_OK) besom__guard_set_grow_threshold(g);
   return status;
 }
@@ -178,7 +183,7 @@ besom_status besom_guard_open_sized(const besom_guard_config *config, size_t con
 
 /* Everything that was put is durable then, and the filter is saved beside it. */
 static besom_status sync_and_checkpoint(besom_guard *g) {
-  if (!g->transactional) return BESOM_OK;
+  if (!g->transactional || g->read_only) return BESOM_OK;
   if (in_batch(g)) besom_guard_abort(g);
   besom_status status = besom_guard_sync(g);
   return status == BESOM_OK ? besom__checkpoint_save(g) : status;

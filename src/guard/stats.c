@@ -43,6 +43,7 @@ static void collect(const besom_guard *g, besom_guard_statistics *stats) {
   stats->no_keys = load_counter(&g->no_keys);
   stats->migration_pending = besom__migration_pending(g);
   stats->unwritten = load_counter(&g->tx_changes);
+  stats->bypassed = load_counter(&g->stats.bypassed);
   lock_commit(g);
   if (besom_store_stats(g->store, &store) == BESOM_OK) stats->store_bytes = store.bytes;
   unlock_commit(g);

@@ -225,6 +225,7 @@ besom_status besom__change_end(besom_guard *g, besom_status status, enum work wo
 
 besom_status besom_guard_begin(besom_guard *g) {
   if (!g) return BESOM_INVALID;
+  if (g->read_only) return BESOM_READ_ONLY;
   if (!g->transactional) return BESOM_UNSUPPORTED;
   if (in_batch(g)) return BESOM_BUSY;
   besom_status status = besom__guard_resync(g);
@@ -285,6 +286,7 @@ static besom_status sync_store(besom_guard *g) {
 
 besom_status besom_guard_sync(besom_guard *g) {
   if (!g) return BESOM_INVALID;
+  if (g->read_only) return BESOM_READ_ONLY;
   if (!g->transactional) return BESOM_UNSUPPORTED;
   if (in_batch(g)) return BESOM_BUSY;
   besom_status status = besom__guard_resync(g);

@@ -6,8 +6,9 @@
  * that points to it is not. So a power cut takes back at most the last of them, and never damages
  * the database. A kill of the process does not harm them: the meta page is in the system's page
  * cache by then. With options.no_sync they are made with MDB_NOSYNC and do not wait for the disk.
- * LMDB's own reader table serves readers beside the writer. A lock on a file beside the data makes
- * sure that only one process has the store open; it ends with the process.
+ * LMDB's own reader table serves readers beside the writer, also in other processes, which open the
+ * store for reading only. A lock on a file beside the data makes sure that only one process has the
+ * store open for writing; it ends with the process.
  */
 #define _GNU_SOURCE /* flock, O_DIRECTORY */
 #include <errno.h>
@@ -35,7 +36,8 @@ struct lmdb_database {
   besom_allocator allocator;
   MDB_env *env;
   MDB_dbi dbi;
-  int lock;
+  int lock; /* -1: read-only */
+  bool read_only;
   unsigned nondurable_flag; /* of writes that need not be durable */
   bool nondurable;          /* it is set */
   size_t size;              /* of this struct with the directory's name */
@@ -220,6 +222,7 @@ static int cause_of(const struct lmdb_database *lmdb, int error) {
 static besom_status lmdb_write(void *db, const besom_write *changes, size_t n, bool durable) {
   struct lmdb_database *lmdb = db;
   MDB_txn *txn;
+  if (lmdb->read_only) return BESOM_READ_ONLY;
   int error = set_durable(lmdb, durable);
   if (!error) error = mdb_txn_begin(lmdb->env, NULL, 0, &txn);
   if (error) return status_of(error);
@@ -237,15 +240,32 @@ static besom_status lmdb_sync(void *db) {
 
 /* ------------------------------------------------------------------ statistics */
 
+/* The number of the snapshot that a read gets now. While another process commits, mdb_env_info may
+   already tell the next one. */
+static int snapshot_number(const struct lmdb_database *lmdb, uint64_t *number) {
+  MDB_txn *txn;
+  int error = mdb_txn_begin(lmdb->env, NULL, MDB_RDONLY, &txn);
+  if (error) return error;
+  *number = mdb_txn_id(txn);
+  mdb_txn_abort(txn);
+  return 0;
+}
+
 static besom_status lmdb_commit_number(void *db, uint64_t *number) {
+  const struct lmdb_database *lmdb = db;
   MDB_envinfo info;
-  int error = mdb_env_info(((struct lmdb_database *)db)->env, &info);
+  if (lmdb->read_only) return status_of(snapshot_number(lmdb, number));
+  int error = mdb_env_info(lmdb->env, &info);
   if (!error) *number = info.me_last_txnid;
   return status_of(error);
 }
 
 static const char *lmdb_directory(const void *db) {
   return ((const struct lmdb_database *)db)->directory;
+}
+
+static bool lmdb_read_only(const void *db) {
+  return ((const struct lmdb_database *)db)->read_only;
 }
 
 /* The pages in use: an upper bound of the file size. */
@@ -280,6 +300,7 @@ static const besom_ordered_ops lmdb_ops = {
     .bytes = lmdb_bytes,
     .max_key = MAX_KEY,
     .cursor = lmdb_cursor,
+    .read_only = lmdb_read_only,
 };
 
 static besom_status fail(besom_status status, const char **reason, const char *sentence) {
@@ -358,23 +379,33 @@ static int sync_new_file(MDB_env *env) {
   return error || info.me_last_txnid ? error : mdb_env_sync(env, 1);
 }
 
+/* Slots of readers that were killed: their snapshots would keep pages from being reused. */
+static int free_slots_of_dead_readers(MDB_env *env) {
+  int dead;
+  return mdb_reader_check(env, &dead);
+}
+
+/* A reader takes the map size of the writer, which LMDB stores. */
 static int open_environment(struct lmdb_database *lmdb, const besom_lmdb_options *options) {
-  uint64_t map_size = options->map_size ? options->map_size : DEFAULT_MAP_SIZE;
-  unsigned flags = MDB_NOTLS | (options->read_ahead ? 0 : MDB_NORDAHEAD);
+  uint64_t map_size =
+      options->map_size || options->read_only ? options->map_size : DEFAULT_MAP_SIZE;
+  unsigned flags =
+      MDB_NOTLS | (options->read_ahead ? 0 : MDB_NORDAHEAD) | (options->read_only ? MDB_RDONLY : 0);
   lmdb->nondurable_flag = options->no_sync ? MDB_NOSYNC : MDB_NOMETASYNC;
   int error = mdb_env_create(&lmdb->env);
-  if (!error) error = mdb_env_set_mapsize(lmdb->env, (size_t)map_size);
+  if (!error && map_size) error = mdb_env_set_mapsize(lmdb->env, (size_t)map_size);
   if (!error) error = mdb_env_set_maxreaders(lmdb->env, READERS);
-  drop_unfinished_file(lmdb);
+  if (!options->read_only) drop_unfinished_file(lmdb);
   if (!error) error = mdb_env_open(lmdb->env, lmdb->directory, flags, 0666);
-  if (!error) error = sync_new_file(lmdb->env);
+  if (!error && !options->read_only) error = sync_new_file(lmdb->env);
+  if (!error && !options->read_only) error = free_slots_of_dead_readers(lmdb->env);
   if (!error && mdb_env_get_maxkeysize(lmdb->env) < MAX_KEY) error = MDB_INCOMPATIBLE;
   return error;
 }
 
 static int open_dbi(struct lmdb_database *lmdb) {
   MDB_txn *txn;
-  int error = mdb_txn_begin(lmdb->env, NULL, 0, &txn);
+  int error = mdb_txn_begin(lmdb->env, NULL, lmdb->read_only ? MDB_RDONLY : 0, &txn);
   if (error) return error;
   error = mdb_dbi_open(txn, NULL, 0, &lmdb->dbi);
   if (!error) return mdb_txn_commit(txn);
@@ -384,8 +415,9 @@ static int open_dbi(struct lmdb_database *lmdb) {
 
 static besom_status open_database(struct lmdb_database *lmdb, const besom_lmdb_options *options,
                                   const char **reason) {
-  besom_status status = make_directory(lmdb->directory, reason);
-  if (status == BESOM_OK) status = take_lock(lmdb, reason);
+  lmdb->read_only = options->read_only;
+  besom_status status = options->read_only ? BESOM_OK : make_directory(lmdb->directory, reason);
+  if (status == BESOM_OK && !options->read_only) status = take_lock(lmdb, reason);
   if (status != BESOM_OK) return status;
   int error = open_environment(lmdb, options);
   if (!error) error = open_dbi(lmdb);
@@ -395,8 +427,11 @@ static besom_status open_database(struct lmdb_database *lmdb, const besom_lmdb_o
   if (status == BESOM_DISK_FULL)
     return fail(status, reason, "the disk is full, or map_size is too small");
   if (status != BESOM_OK)
-    return fail(status, reason, "LMDB cannot open its files in the directory");
-  sync_directory(lmdb->directory, ".");
+    return fail(status, reason,
+                options->read_only
+                    ? "there is no LMDB database in the directory, or it is not readable"
+                    : "LMDB cannot open its files in the directory");
+  if (!options->read_only) sync_directory(lmdb->directory, ".");
   return BESOM_OK;
 }
 

@@ -345,6 +345,11 @@ static const char *ordered_directory(const besom_store *head) {
   return data->ops.directory ? data->ops.directory(data->db) : NULL;
 }
 
+static bool ordered_read_only(const besom_store *head) {
+  const struct overlay *data = &((const struct ordered_store *)head)->data;
+  return data->ops.read_only && data->ops.read_only(data->db);
+}
+
 static void ordered_close(besom_store *head) {
   struct ordered_store *store = self(head);
   besom__overlay_clear(&store->data);
@@ -376,6 +381,7 @@ static const besom_store_ops ordered_ops = {
     .undo_to_savepoint = ordered_undo_to_savepoint,
     .list_cursor = ordered_list_cursor,
     .table_cursor = besom__ordered_table_cursor,
+    .read_only = ordered_read_only,
 };
 
 static besom_status check_marker(void *ctx, const besom_record *found) {
