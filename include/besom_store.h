@@ -266,15 +266,19 @@ BESOM_API besom_status besom_store_ordered(const besom_ordered_ops *ops, void *d
  * no server), LOCKED, NO_MEMORY, READ_ONLY, DISK_FULL, CORRUPT (it has other data).
  */
 
-/* LMDB, embedded. The directory is created if it is missing; its parent must exist. */
+/*
+ * LMDB, embedded. The directory is created if it is missing; its parent must exist.
+ *
+ * no_sync    Commits that need not be durable do not wait for the disk. A power cut before the next
+ *            durable one may damage the database.
+ * read_only  For reading only, beside one process that may change it, but not in that process. The
+ *            store must exist. A guard over it is read-only: see besom_guard_refresh.
+ */
 typedef struct besom_lmdb_options {
   uint64_t map_size; /* maximum size on disk; beyond it: DISK_FULL. Default 64 GiB, not allocated */
   bool read_ahead;   /* let the system read ahead: for data that fits in memory */
   const besom_allocator *allocator;
-  bool no_sync; /* commits that need not be durable do not wait for the disk: a power cut before the
-                   next durable one may damage the database */
-  /* For reading only, beside one process that may change it, but not in that process. The store
-     must exist. A guard over it is read-only: see besom_guard_refresh. */
+  bool no_sync;
   bool read_only;
 } besom_lmdb_options;
 BESOM_API besom_status besom_store_lmdb_sized(const char *directory,

@@ -45,6 +45,7 @@ static const member counts[] = {
     MEMBER(rekeys_refused),
     MEMBER(full_puts),
     MEMBER(unwritten),
+    MEMBER(bypassed),
 };
 
 static const member flags[] = {MEMBER(migrating), MEMBER(migration_pending)};

@@ -203,7 +203,7 @@ typedef struct subject {
 /* A store in memory stays open between two guards; one on disk is closed and opened again. */
 #ifdef BESOM_TEST_LMDB
 static inline void open_inner(subject *s) {
-  besom_lmdb_options options = {.map_size = UINT64_C(1) << 28};
+  besom_lmdb_options options = {.map_size = UINT64_C(1) << 28, .no_sync = true};
   temp_path path = temp_dir_file(&s->directory, "db");
   assert_int_equal(besom_store_lmdb(path.text, &options, NULL, &s->store.inner), BESOM_OK);
 }
