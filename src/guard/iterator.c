@@ -24,7 +24,7 @@ static besom_status open_cursor(besom_guard *g, besom_bytes from, besom_bytes to
 besom_status besom_guard_iterate(besom_guard *g, besom_bytes from, besom_bytes to,
                                  besom_iterator **out) {
   if (!g || !out) return BESOM_INVALID;
-  besom_status status = g->locks ? BESOM_OK : besom__guard_flush(g, true);
+  besom_status status = g->locks ? BESOM_OK : besom__guard_flush(g);
   if (status != BESOM_OK) return status;
   besom_iterator *it = besom__allocate(&g->allocator, sizeof *it);
   if (!it) return BESOM_NO_MEMORY;

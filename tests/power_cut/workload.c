@@ -11,7 +11,8 @@
 enum {
   STEPS = 160,
   BATCH = 9,
-  LONG_GROUP = 4500, /* changes without a sync: more than a group commit */
+  GROUP = 4096,      /* changes per group commit (BESOM_DURABLE_SYNC) */
+  LONG_GROUP = 6000, /* changes without a sync: more than a group */
   MAX_CHANGES = STEPS * BATCH + LONG_GROUP,
 };
 
@@ -199,15 +200,37 @@ const char *work_compare(besom_guard *g, const uint64_t values[WORK_KEYS]) {
   return query(g) == BESOM_OK ? NULL : "an absent key is found, or cannot be read";
 }
 
+/* With SYNC a power cut takes back no more changes than a group has. A delete of an absent key is
+   no change. */
+static uint32_t first_of_last_group(const struct plan *plan, uint32_t safe, uint32_t marked) {
+  bool present[WORK_KEYS];
+  uint32_t first = marked;
+  uint32_t *changes = heap_array(marked + 1, sizeof *changes);
+  memset(present, 0, sizeof present);
+  for (uint32_t i = 0; i < marked; i++) {
+    const struct step *step = &plan->steps[i];
+    for (uint32_t j = 0; step->kind != STEP_ABORT && j < step->n; j++) {
+      const struct change *c = &plan->changes[step->first + j];
+      changes[i] += c->value || present[c->key];
+      present[c->key] = c->value != 0;
+    }
+  }
+  for (uint32_t n = 0; first > safe && n + changes[first - 1] <= GROUP; first--)
+    n += changes[first - 1];
+  free(changes);
+  return first;
+}
+
 /* The first step that a power cut may take back. */
 static uint32_t first_unsafe(const struct setup *setup, const struct plan *plan, uint64_t marked) {
   uint32_t safe = 0;
+  if (setup->durability == BESOM_DURABLE_PUT) return (uint32_t)marked;
   for (uint32_t i = 0; i < marked; i++) {
     enum step_kind kind = plan->steps[i].kind;
-    bool committed = kind == STEP_BATCH && setup->durability == BESOM_DURABLE_BATCH;
-    if (committed || kind == STEP_SYNC || kind == STEP_REOPEN) safe = i + 1;
+    if (kind == STEP_BATCH || kind == STEP_SYNC || kind == STEP_REOPEN) safe = i + 1;
   }
-  return setup->durability == BESOM_DURABLE_PUT ? (uint32_t)marked : safe;
+  return setup->durability == BESOM_DURABLE_SYNC ? first_of_last_group(plan, safe, (uint32_t)marked)
+                                                 : safe;
 }
 
 /* Applies a step to values. Returns by how much the number of values that are not as in `is` has
