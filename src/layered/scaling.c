@@ -1,8 +1,13 @@
 /*
  * scaling: a filter for sets of unknown size (after the scalable Bloom filter of Almeida et al.
  * 2007). It is a chain of layers of one kind. When the last layer is full, it adds one with twice
- * the capacity and half the false-positive rate. So the rates add up to less than the target,
- * however long the chain is.
+ * the capacity (option expansion), whose false-positive rate is at most half of what the others
+ * have left of the target. So the rates add up to less than the target, however long the chain is.
+ *
+ * The first layer. Remainders of qf and aqf have whole bits, so that a filter of one layer is about
+ * 28 % below its target. That is left for later layers, and a chain that never grows takes no more
+ * memory than a filter of its base. Only if less than 1/16 would be left, the first layer takes one
+ * bit more. The first layer of other bases has half of the target.
  *
  * Removing. A key held by one layer may also match a fingerprint of another layer, and the filter
  * cannot tell which one is the key's own. With qf and aqf the layer of level i has exactly 2^i
@@ -19,6 +24,8 @@
 #include "layered/scaling.h"
 
 #define MAX_WIDTH 64 /* bits of a remainder */
+#define MAX_LEVEL 64
+#define MAX_GROWTH 16
 
 /* ------------------------------------------------------------------ layers */
 
@@ -28,7 +35,6 @@ static uint64_t slots_of(const besom_filter *layer) {
   return stats.slots;
 }
 
-/* A level has twice the slots, or keys, and half the rate of the one before. */
 /* The numbers that all layers have in common. */
 static besom_config config_of_layers(const struct scaling *s) {
   return (besom_config){.reserve = s->reserve,
@@ -38,11 +44,21 @@ static besom_config config_of_layers(const struct scaling *s) {
                         .copies = s->copies};
 }
 
+/* Only the rates of qf and aqf, which are rounded down, differ from what was asked for. */
+static double rate_of_layer(const struct scaling *s, const besom_filter *layer, double asked) {
+  besom_statistics stats;
+  if (!s->base.kind->longest_match) return asked;
+  besom_stats(layer, &stats);
+  return stats.fpr_at_capacity;
+}
+
+/* A level has twice the slots, or keys, of the one before. */
 static besom_status create_layer(const struct scaling *s, unsigned level, besom_filter **out) {
-  if (s->first_capacity > MAX_CAPACITY >> level || s->first_slots > MAX_CAPACITY >> level)
+  if (level >= MAX_LEVEL || s->first_capacity > MAX_CAPACITY >> level ||
+      s->first_slots > MAX_CAPACITY >> level)
     return BESOM_FULL;
   besom_config config = config_of_layers(s);
-  config.fpr = ldexp(s->fpr, -1 - (int)level);
+  config.fpr = s->fpr_left / 2;
   if (s->first_slots)
     config.slots = s->first_slots << level;
   else
@@ -58,11 +74,12 @@ static besom_status create_layer(const struct scaling *s, unsigned level, besom_
 /* Errors: NO_MEMORY; FULL (no larger layer, or no lower rate, is possible). */
 static besom_status add_layer(struct scaling *s) {
   if (s->n_layers == MAX_LAYERS) return BESOM_FULL;
-  unsigned level = s->levels[s->n_layers - 1] + 1u;
+  unsigned level = s->levels[s->n_layers - 1] + s->growth;
   besom_filter *layer;
   besom_status status = create_layer(s, level, &layer);
   if (status != BESOM_OK) return status;
   if (exception_ops(s)) exception_ops(s)->move(newest(s), layer);
+  s->fpr_left -= fmin(rate_of_layer(s, layer, s->fpr_left / 2), s->fpr_left / 2);
   s->levels[s->n_layers] = (uint8_t)level;
   s->layers[s->n_layers++] = layer;
   return BESOM_OK;
@@ -81,6 +98,11 @@ static void destroy(besom_filter *f) {
   for (uint64_t i = 0; i < scaling(f)->n_layers; i++) besom_free(scaling(f)->layers[i]);
 }
 
+/* Keeps half of the target for later layers; of rates that are rounded down at least 1/16. */
+static double first_rate(const struct scaling *s) {
+  return s->base.kind->longest_match ? s->fpr * 15 / 16 : s->fpr / 2;
+}
+
 /* With a budget of bits, the first layer determines the rate: its rate is half of the total. */
 static besom_status add_first_layer(struct scaling *s, const besom_config *config) {
   besom_config first = config_of_layers(s);
@@ -89,7 +111,7 @@ static besom_status add_first_layer(struct scaling *s, const besom_config *confi
   if (config->bits_per_key != 0)
     first.bits_per_key = config->bits_per_key - 8.0 * sizeof *s / (double)config->capacity;
   else
-    first.fpr = s->fpr / 2;
+    first.fpr = first_rate(s);
   if (first.bits_per_key < 0 || (first.bits_per_key == 0 && !(first.fpr > 0))) return BESOM_INVALID;
   besom_status status = besom__layer_create(&s->head, &s->base, &first, &s->layers[0]);
   if (status != BESOM_OK) return status;
@@ -98,7 +120,22 @@ static besom_status add_first_layer(struct scaling *s, const besom_config *confi
   besom_stats(s->layers[0], &stats);
   if (s->base.kind->longest_match) s->first_slots = stats.slots;
   if (config->bits_per_key != 0) s->fpr = fmin(2 * stats.fpr_at_capacity, 1);
+  s->fpr_left = s->fpr - rate_of_layer(s, s->layers[0], s->fpr / 2);
   return BESOM_OK;
+}
+
+/* expansion=2, 4, ... 65536 */
+static besom_status read_expansion(struct scaling *s, const struct option *option) {
+  uint64_t factor;
+  besom_status status = besom__option_number(option, &factor);
+  if (status != BESOM_OK) return status;
+  for (s->growth = 1; s->growth < MAX_GROWTH && UINT64_C(1) << s->growth < factor;) s->growth++;
+  return factor == UINT64_C(1) << s->growth ? BESOM_OK : BESOM_BAD_OPTION;
+}
+
+static besom_status read_option(struct scaling *s, const struct option *option) {
+  return besom__option_is(option, "expansion") ? read_expansion(s, option)
+                                               : besom__layer_option(&s->base, option);
 }
 
 static besom_status create(besom_filter *f, const besom_config *config) {
@@ -107,8 +144,9 @@ static besom_status create(besom_filter *f, const besom_config *config) {
   struct option option;
   besom_status status;
   s->base.kind = besom__kind_named("qf");
+  s->growth = 1;
   while ((status = besom__option_next(&text, &option)) == BESOM_OK)
-    if ((status = besom__layer_option(&s->base, &option)) != BESOM_OK) return status;
+    if ((status = read_option(s, &option)) != BESOM_OK) return status;
   if (status != BESOM_END || s->base.kind == &besom__scaling) return BESOM_BAD_OPTION;
   if (config->slots || (config->value_bits && !s->base.kind->longest_match)) return BESOM_INVALID;
   f->capacity = MAX_CAPACITY;
@@ -127,6 +165,7 @@ static void copy_settings(struct scaling *s, const struct scaling *m) {
   s->first_capacity = m->first_capacity;
   s->first_slots = m->first_slots;
   s->fpr = m->fpr;
+  s->growth = m->growth;
   s->reserve = m->reserve;
   s->no_capacity = m->no_capacity;
   s->repeated = m->repeated;
@@ -141,6 +180,7 @@ static besom_status create_like(besom_filter *f, const besom_filter *model) {
   if (status != BESOM_OK) return status;
   copy_settings(s, m);
   s->n_layers = 1;
+  s->fpr_left = s->fpr - rate_of_layer(s, s->layers[0], s->fpr / 2);
   return BESOM_OK;
 }
 
@@ -268,13 +308,16 @@ static besom_status put_into_older(struct scaling *s, besom_digest d, uint64_t n
  */
 static besom_status put_into_new(struct scaling *s, besom_digest d, uint64_t n) {
   uint64_t layers = s->n_layers;
+  double fpr_left = s->fpr_left;
   besom_status status = BESOM_FULL;
   while (status == BESOM_FULL) {
     status = add_layer(s);
     if (status != BESOM_OK) break;
     status = put(s, newest(s), d, n);
   }
-  while (status != BESOM_OK && s->n_layers > layers) drop_layer(s);
+  if (status == BESOM_OK) return BESOM_OK;
+  while (s->n_layers > layers) drop_layer(s);
+  s->fpr_left = fpr_left;
   return status;
 }
 
@@ -437,6 +480,8 @@ static void save(const besom_filter *f, struct sections_out *out) {
   besom__write_u64(&out->parameters, s->first_capacity);
   besom__write_u64(&out->parameters, s->first_slots);
   besom__write_double(&out->parameters, s->fpr);
+  besom__write_double(&out->parameters, s->fpr_left);
+  besom__write_u32(&out->parameters, s->growth);
   besom__write_double(&out->parameters, s->reserve);
   besom__write_u64(&out->parameters, s->no_capacity);
   besom__write_double(&out->parameters, s->repeated);
@@ -452,11 +497,12 @@ static bool find_level(struct scaling *s) {
   uint64_t last = s->n_layers - 1, slots = slots_of(layer), level = 0;
   if (layer->kind != s->layers[0]->kind || layer->kind == &besom__scaling) return false;
   if (s->first_slots)
-    while (level < MAX_LAYERS && s->first_slots << level < slots) level++;
+    while (level < MAX_LEVEL - 1 && s->first_slots << level < slots) level++;
   else
-    level = last;
+    level = last * s->growth;
   s->levels[last] = (uint8_t)level;
   if (last ? level < s->levels[last - 1] : level > 0) return false;
+  if (level >= MAX_LEVEL) return false;
   return s->first_slots ? slots == s->first_slots << level
                         : layer->capacity >> level >= s->first_capacity;
 }
@@ -483,6 +529,8 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
   s->first_capacity = besom__read_u64(&in->parameters);
   s->first_slots = besom__read_u64(&in->parameters);
   s->fpr = besom__read_double(&in->parameters);
+  s->fpr_left = besom__read_double(&in->parameters);
+  uint32_t growth = besom__read_u32(&in->parameters);
   s->reserve = besom__read_double(&in->parameters);
   s->no_capacity = besom__read_u64(&in->parameters);
   s->repeated = besom__read_double(&in->parameters);
@@ -491,6 +539,9 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
   if (!load_options(s, &in->parameters)) return BESOM_CORRUPT;
   if (n == 0 || n > MAX_LAYERS || f->capacity != MAX_CAPACITY) return BESOM_CORRUPT;
   if (s->first_capacity == 0 || s->first_capacity > MAX_CAPACITY) return BESOM_CORRUPT;
+  if (!(s->fpr_left > 0 && s->fpr_left < s->fpr)) return BESOM_CORRUPT;
+  if (growth < 1 || growth > MAX_GROWTH) return BESOM_CORRUPT;
+  s->growth = (uint8_t)growth;
   if (s->first_slots > MAX_CAPACITY || s->no_capacity > MAX_CAPACITY) return BESOM_CORRUPT;
   if (!(s->fpr > 0 && s->fpr <= 1 && s->reserve >= 0 && s->reserve <= 0.5)) return BESOM_CORRUPT;
   if (!(s->repeated >= 0 && s->repeated <= 1) || s->copies > MAX_EXPECTED_COPIES)

@@ -17,6 +17,8 @@ struct scaling {
   uint64_t first_capacity;
   uint64_t first_slots; /* of level 0; 0 if fingerprints are no prefixes of the digest */
   double fpr;           /* target of the whole filter */
+  double fpr_left;      /* of it, for levels to come */
+  uint8_t growth;       /* the next layer has 2^growth times the capacity of the newest, 1 to 16 */
   double reserve;
   double repeated;
   uint64_t copies;

@@ -55,7 +55,7 @@ static besom_status merge_exceptions(struct scaling *s, const struct scaling *x,
 
 static bool alike(const struct scaling *x, const struct scaling *y) {
   return x->base.kind == y->base.kind && x->first_slots == y->first_slots && x->fpr == y->fpr &&
-         x->value_bits == y->value_bits;
+         x->growth == y->growth && x->value_bits == y->value_bits;
 }
 
 besom_status besom__scaling_merge(const besom_filter *a, const besom_filter *b,
@@ -69,6 +69,8 @@ besom_status besom__scaling_merge(const besom_filter *a, const besom_filter *b,
   for (uint64_t i = 0; i < x->n_layers && status == BESOM_OK; i++) status = merge_layer(s, x, i);
   for (uint64_t i = 0; i < y->n_layers && status == BESOM_OK; i++) status = merge_layer(s, y, i);
   if (status == BESOM_OK) status = merge_exceptions(s, x, y);
+  const struct scaling *longer = x->levels[x->n_layers - 1] > y->levels[y->n_layers - 1] ? x : y;
+  s->fpr_left = longer->fpr_left;
   into->items = a->items + b->items;
   return status;
 }

@@ -341,6 +341,73 @@ static void options_are_saved(void **state) {
   besom_free(copy);
 }
 
+/* ------------------------------------------------------------------ memory and rates */
+
+static besom_statistics stats_of(const besom_filter *f) {
+  besom_statistics stats = {0};
+  assert_int_equal(besom_stats(f, &stats), BESOM_OK);
+  return stats;
+}
+
+/* A chain that never grows costs no more than 1.1 times a filter of its base. */
+static void the_first_layer_is_as_small_as_a_filter(void **state) {
+  (void)state;
+  const double rates[] = {0.1, 0.05, 0.03, 0.02, 0.01, 0.005, 1.0 / 256, 0.001, 0.0001, 1e-6};
+  for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
+    besom_config chain = {.kind = "scaling", .options = "base=aqf", .capacity = 100000},
+                 plain = {.kind = "aqf", .capacity = 100000};
+    chain.fpr = plain.fpr = rates[i];
+    besom_filter *f = make(&chain), *g = make(&plain);
+    assert_true((double)stats_of(f).bytes <= 1.1 * (double)stats_of(g).bytes);
+    besom_free(f), besom_free(g);
+  }
+}
+
+/* However long the chain is, and also if it was loaded on the way. */
+static void the_rates_of_all_layers_add_up_to_the_target(void **state) {
+  (void)state;
+  for (size_t base = 0; base < 2; base++)
+    for (double rate = 0.25; rate > 0.001; rate /= 3) {
+      besom_config config = config_of(bases[base]);
+      config.fpr = rate;
+      besom_filter *f = make(&config);
+      double sum = 0;
+      for (size_t i = 0; layers_of(f) < 12; i++) {
+        assert_int_equal(besom_insert_u64(f, key(i)), BESOM_OK);
+        if (i == 5 * FIRST) replace(&f, loaded_copy(f));
+      }
+      for (size_t i = 0; besom_layer(f, i); i++) sum += stats_of(besom_layer(f, i)).fpr_at_capacity;
+      assert_true(sum <= rate && sum > rate / 2);
+      besom_free(f);
+    }
+}
+
+static void expansion_sets_the_size_of_new_layers(void **state) {
+  (void)state;
+  const char *const wrong[] = {"expansion=0", "expansion=1", "expansion=3", "expansion=x",
+                               "expansion=131072"};
+  const char *const options[] = {"base=aqf,expansion=8", "base=bloom,expansion=8"};
+  besom_filter *f = NULL;
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    besom_config config = config_of(wrong[i]);
+    assert_int_equal(besom_create(&config, &f), BESOM_BAD_OPTION);
+  }
+  for (size_t base = 0; base < 2; base++) {
+    besom_config config = config_of(options[base]);
+    f = make(&config);
+    for (size_t i = 0; i < 50 * FIRST; i++) {
+      if (i % 100 == 0) replace(&f, loaded_copy(f));
+      assert_int_equal(besom_insert_u64(f, key(i)), BESOM_OK);
+    }
+    assert_int_equal(layers_of(f), 3);
+    uint64_t capacity = stats_of(besom_layer(f, 0)).capacity;
+    assert_true(stats_of(besom_layer(f, 1)).capacity >= 8 * capacity);
+    assert_true(stats_of(besom_layer(f, 2)).capacity >= 64 * capacity);
+    for (size_t i = 0; i < 50 * FIRST; i++) assert_true(besom_contains_u64(f, key(i)));
+    besom_free(f);
+  }
+}
+
 /* ------------------------------------------------------------------ merging */
 
 /* What both hold; a report is kept unless the other chain held the key. */
@@ -396,13 +463,14 @@ static void a_chain_merged_too_often_is_full(void **state) {
 
 static void chains_of_other_geometry_are_incompatible(void **state) {
   (void)state;
-  besom_config config = config_of("base=aqf"), others[] = {config, config, config, config};
+  besom_config config = config_of("base=aqf"), others[] = {config, config, config, config, config};
   others[0].capacity = 2 * FIRST;
   others[1].fpr = 0.1;
   others[2].value_bits = 3;
   others[3].options = "base=qf";
+  others[4].options = "base=aqf,expansion=4";
   besom_filter *f = make(&config), *out = NULL;
-  for (size_t i = 0; i < 4; i++) {
+  for (size_t i = 0; i < 5; i++) {
     besom_filter *other = make(&others[i]);
     assert_int_equal(besom_merge(f, other, &out), BESOM_INCOMPATIBLE);
     besom_free(other);
@@ -419,6 +487,9 @@ int main(void) {
       cmocka_unit_test(a_chain_is_never_full),
       cmocka_unit_test(no_memory_for_many_copies_changes_nothing),
       cmocka_unit_test(options_are_saved),
+      cmocka_unit_test(the_first_layer_is_as_small_as_a_filter),
+      cmocka_unit_test(the_rates_of_all_layers_add_up_to_the_target),
+      cmocka_unit_test(expansion_sets_the_size_of_new_layers),
       cmocka_unit_test(merged_chains_hold_both),
       cmocka_unit_test(a_chain_merged_too_often_is_full),
       cmocka_unit_test(chains_of_other_geometry_are_incompatible),
