@@ -33,6 +33,9 @@ static RedisModuleCommandArg reserve_args[] = {
     OPTION("max_capacity", INTEGER, "MAXCAPACITY"),
     OPTION("value_bits", INTEGER, "VALUEBITS"),
     OPTION("nonscaling", PURE_TOKEN, "NONSCALING"),
+    OPTION("expansion", INTEGER, "EXPANSION"),
+    OPTION("forget", PURE_TOKEN, "FORGET"),
+    OPTION("refuse", PURE_TOKEN, "REFUSE"),
     OPTION("reserve", DOUBLE, "ADAPTRESERVE"),
     OPTION("seed", STRING, "SEED"),
     {.name = "like",
@@ -44,6 +47,8 @@ static RedisModuleCommandArg reserve_args[] = {
 static RedisModuleCommandArg insert_args[] = {KEY,
                                               OPTION("capacity", INTEGER, "CAPACITY"),
                                               OPTION("error_rate", DOUBLE, "ERROR"),
+                                              OPTION("expansion", INTEGER, "EXPANSION"),
+                                              OPTION("nonscaling", PURE_TOKEN, "NONSCALING"),
                                               OPTION("nocreate", PURE_TOKEN, "NOCREATE"),
                                               OPTION("nx", PURE_TOKEN, "NX"),
                                               {.name = "item",
@@ -53,7 +58,6 @@ static RedisModuleCommandArg insert_args[] = {KEY,
                                                .flags = REDISMODULE_CMD_ARG_MULTIPLE},
                                               {0}};
 static RedisModuleCommandArg info_args[] = {KEY, OPTION("field", STRING, NULL), {0}};
-static RedisModuleCommandArg grow_args[] = {KEY, OPTION("slots", INTEGER, NULL), {0}};
 static RedisModuleCommandArg setval_args[] = {
     KEY, ITEM, {.name = "value", .type = REDISMODULE_ARG_TYPE_INTEGER, .key_spec_index = -1}, {0}};
 static RedisModuleCommandArg merge_args[] = {
@@ -161,8 +165,6 @@ static const struct command {
      "O(1)", "besom read fast"},
     {"af.setval", setval_command, ADD, 4, updates, setval_args,
      "Sets the value stored with an item", "O(1)", "besom write fast"},
-    {"af.grow", grow_command, SLOW_ADD, -2, updates, grow_args, "Grows the table of a filter",
-     "O(N) for a filter of N items", "besom write slow"},
     {"af.merge", merge_command, SLOW_ADD, -3, merges, merge_args,
      "Merges filters into a destination filter", "O(N) for filters of N items", "besom write slow"},
     {"af.scandump", scandump_command, "readonly", 3, reads, scandump_args,

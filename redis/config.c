@@ -5,14 +5,17 @@
 #include <unistd.h>
 
 static struct {
-  long long max_filter_bytes, chunk_bytes, grow_step_items, grow_step_us;
-  long long capacity, error_ppm, growth_factor;
-  int hash;
+  long long max_filter_bytes, chunk_bytes;
+  long long capacity, error_ppm, expansion, reserve_ppm;
+  int hash, policy;
 } values;
 
 enum { SIP, XXH3 };
 static const char *hash_names[] = {"sip", "xxh3"};
 static const int hash_values[] = {SIP, XXH3};
+enum { FORGET, REFUSE };
+static const char *policy_names[] = {"forget", "refuse"};
+static const int policy_values[] = {FORGET, REFUSE};
 
 static long long get_number(const char *name, void *number) {
   (void)name;
@@ -44,18 +47,23 @@ static int add_number(RedisModuleCtx *ctx, const char *name, long long default_v
                                            set_number, NULL, number);
 }
 
+static int add_choice(RedisModuleCtx *ctx, const char *name, int default_value, const char **names,
+                      const int *numbers, int *choice) {
+  return RedisModule_RegisterEnumConfig(ctx, name, default_value, REDISMODULE_CONFIG_DEFAULT, names,
+                                        numbers, 2, get_choice, set_choice, NULL, choice);
+}
+
 int config_register(RedisModuleCtx *ctx) {
   long long unlimited = INT64_MAX, memory = REDISMODULE_CONFIG_MEMORY;
   if (add_number(ctx, "max-filter-bytes", 0, 0, unlimited, memory, &values.max_filter_bytes) ||
       add_number(ctx, "chunk-bytes", 1 << 20, 1024, 256 << 20, memory, &values.chunk_bytes) ||
-      add_number(ctx, "grow-step-items", 10000, 1, unlimited, 0, &values.grow_step_items) ||
-      add_number(ctx, "grow-step-microseconds", 1000, 0, 1000000, 0, &values.grow_step_us) ||
       add_number(ctx, "default-capacity", 1024, 1, 1LL << 44, 0, &values.capacity) ||
       add_number(ctx, "default-error-ppm", 10000, 1, 999999, 0, &values.error_ppm) ||
-      add_number(ctx, "default-growth-factor", 16, 1, 1 << 20, 0, &values.growth_factor) ||
-      RedisModule_RegisterEnumConfig(ctx, "default-hash", SIP, REDISMODULE_CONFIG_DEFAULT,
-                                     hash_names, hash_values, 2, get_choice, set_choice, NULL,
-                                     &values.hash))
+      add_number(ctx, "default-expansion", 2, 1, 32768, 0, &values.expansion) ||
+      add_number(ctx, "default-adapt-reserve-ppm", 50000, 1, 500000, 0, &values.reserve_ppm) ||
+      add_choice(ctx, "default-report-policy", FORGET, policy_names, policy_values,
+                 &values.policy) ||
+      add_choice(ctx, "default-hash", SIP, hash_names, hash_values, &values.hash))
     return REDISMODULE_ERR;
   return RedisModule_LoadConfigs(ctx);
 }
@@ -70,14 +78,6 @@ uint64_t config_chunk_bytes(void) {
   return (uint64_t)values.chunk_bytes;
 }
 
-uint64_t config_grow_step_items(void) {
-  return (uint64_t)values.grow_step_items;
-}
-
-uint64_t config_grow_step_ns(void) {
-  return 1000 * (uint64_t)values.grow_step_us;
-}
-
 uint64_t config_default_capacity(void) {
   return (uint64_t)values.capacity;
 }
@@ -86,8 +86,16 @@ double config_default_fpr(void) {
   return (double)values.error_ppm / 1e6;
 }
 
-uint64_t config_default_growth_factor(void) {
-  return (uint64_t)values.growth_factor;
+uint32_t config_default_expansion(void) {
+  return (uint32_t)values.expansion;
+}
+
+double config_default_reserve(void) {
+  return (double)values.reserve_ppm / 1e6;
+}
+
+bool config_forgets_reports(void) {
+  return values.policy == FORGET;
 }
 
 const char *config_default_hash(void) {

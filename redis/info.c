@@ -49,12 +49,14 @@ int info_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
   if (argc > 3) return RedisModule_WrongArity(ctx);
   besom_status status = besom_stats(af->filter, &stats);
   if (status != BESOM_OK) return reply_status(ctx, status);
+  struct shape shape = af_shape(af);
   const struct field fields[] = {
-      {"kind", .string = stats.kind},
+      {"kind", .string = shape.kind},
       {"hash", .string = stats.hash},
-      {"capacity", .number = stats.capacity},
-      {"maxcapacity",
-       .number = af->max_capacity > stats.capacity ? af->max_capacity : stats.capacity},
+      {"capacity", .number = shape.capacity},
+      {"maxcapacity", .number = shape.expansion ? af->max_capacity : shape.capacity},
+      {"expansion", .number = shape.expansion},
+      {"layers", .number = shape.layers},
       {"items", .number = af->items},
       {"size", .number = af_bytes(af)},
       {"slots", .number = stats.slots},
@@ -64,9 +66,10 @@ int info_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
       {"reports", .number = af->reports},
       {"fixed", .number = af->fixed},
       {"refused", .number = af->refused},
+      {"forgotten", .number = counter_of(af->filter, "forgotten")},
       {"exceptions", .number = counter_of(af->filter, "exceptions")},
       {"reserve-used", .fraction = stats.reserve_used, .is_fraction = true},
-      {"growing", .number = af->task != NULL},
+      {"report-policy", .string = shape.forgets_reports ? "forget" : "refuse"},
   };
   return reply_fields(ctx, fields, sizeof fields / sizeof *fields, argc == 3 ? argv[2] : NULL);
 }

@@ -1,6 +1,5 @@
 /* AF.MERGE */
 #include "command.h"
-#include "grow.h"
 
 static int reply_incompatible(RedisModuleCtx *ctx) {
   return RedisModule_ReplyWithError(ctx, "ERR the filters differ in kind, hash, seed or geometry: "
@@ -34,17 +33,18 @@ static void store_merged(RedisModuleCtx *ctx, RedisModuleString *key, struct af 
 static int merge_values(RedisModuleCtx *ctx, RedisModuleString *key, struct af *dest,
                         const besom_filter **filters, int n, uint64_t max_capacity) {
   besom_filter *merged;
-  enforce_memory_limits(is_client_command(ctx));
+  begin_change(ctx);
   besom_status status = merge_filters(filters, n, &merged);
-  enforce_memory_limits(false);
+  end_change();
   if (status == BESOM_INCOMPATIBLE) return reply_incompatible(ctx);
   if (status == BESOM_FULL)
-    return RedisModule_ReplyWithError(ctx, "ERR the merged filter would be full: grow all of the "
-                                           "filters with AF.GROW first");
+    return RedisModule_ReplyWithError(ctx, "ERR the merged filter would be full, because the "
+                                           "filters do not grow or have too many layers: add the "
+                                           "items to a new filter");
   if (status == BESOM_RESERVE_FULL)
     return RedisModule_ReplyWithError(ctx, "ERR the reserve of the merged filter is too small for "
-                                           "the adaptations of all filters: grow all of the "
-                                           "filters with AF.GROW first");
+                                           "the reports and no lists of all filters: reserve "
+                                           "filters with a larger ADAPTRESERVE");
   if (status != BESOM_OK) return reply_status(ctx, status);
   store_merged(ctx, key, dest, merged, max_capacity);
   RedisModule_ReplicateVerbatim(ctx);
@@ -58,7 +58,6 @@ int merge_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
   enum lookup found = lookup_for_write(ctx, argv[1], &dest);
   if (found != FOUND && found != MISSING) return reply_lookup_error(ctx, found);
   if (found == MISSING) dest = NULL;
-  if (dest && !grow_if_needed(ctx, argv[1], dest, 0, merge_command)) return REDISMODULE_OK;
   const besom_filter **filters = RedisModule_Alloc((size_t)argc * sizeof *filters);
   int n = 0, i = 2;
   if (dest) filters[n++] = dest->filter;

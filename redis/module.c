@@ -18,6 +18,7 @@ static void add_info(RedisModuleInfoCtx *ctx, int for_crash_report) {
   RedisModule_InfoAddFieldULongLong(ctx, "reports", totals.reports);
   RedisModule_InfoAddFieldULongLong(ctx, "fixed", totals.fixed);
   RedisModule_InfoAddFieldULongLong(ctx, "refused", totals.refused);
+  RedisModule_InfoAddFieldULongLong(ctx, "forgotten", totals.forgotten);
 }
 
 BESOM_API int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);

@@ -79,10 +79,10 @@ int loadchunk_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
         ctx, "ERR the iterator is not the one that AF.SCANDUMP replied with this chunk");
   struct af *af = require_for_chunk(ctx, argv[1], &chunk);
   if (!af) return REDISMODULE_OK;
-  enforce_memory_limits(is_client_command(ctx));
+  begin_change(ctx);
   status = bytes_write(&af->incoming, chunk.data, chunk.len);
   if (status == BESOM_OK && af->incoming.len == chunk.total) status = load_incoming(af);
-  enforce_memory_limits(false);
+  end_change();
   if (status != BESOM_OK) {
     delete_key(ctx, argv[1]); /* no further chunk can complete it */
     RedisModule_Replicate(ctx, "DEL", "s", argv[1]);

@@ -155,14 +155,6 @@ static size_t free_effort(RedisModuleString *key, const void *value) {
   return 1 + af_bytes(value) / 65536;
 }
 
-/* Cancels growth in the main thread; the value may be freed by another one. */
-static void unlink_value(RedisModuleString *key, const void *value) {
-  (void)key;
-  struct af *af = (struct af *)(uintptr_t)value;
-  besom_task_cancel(af->task);
-  af->task = NULL;
-}
-
 static void *copy(RedisModuleString *from, RedisModuleString *to, const void *value) {
   (void)from;
   (void)to;
@@ -199,7 +191,6 @@ int type_register(RedisModuleCtx *ctx) {
                                     .digest = digest,
                                     .free = release,
                                     .free_effort = free_effort,
-                                    .unlink = unlink_value,
                                     .copy = copy,
                                     .defrag = type_defrag};
   af_type = RedisModule_CreateDataType(ctx, "besom--af", RDB_VERSION, &methods);

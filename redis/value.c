@@ -1,14 +1,18 @@
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "value.h"
 
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "config.h"
 
 /* ------------------------------------------------------------------ totals */
 
 /* Atomic, because Redis may free filters in a background thread. */
-static struct { atomic_uint_fast64_t filters, items, bytes, reports, fixed, refused; } sums;
+static struct {
+  atomic_uint_fast64_t filters, items, bytes, reports, fixed, refused, forgotten;
+} sums;
 
 struct totals totals_get(void) {
   return (struct totals){.filters = atomic_load(&sums.filters),
@@ -16,7 +20,8 @@ struct totals totals_get(void) {
                          .bytes = atomic_load(&sums.bytes),
                          .reports = atomic_load(&sums.reports),
                          .fixed = atomic_load(&sums.fixed),
-                         .refused = atomic_load(&sums.refused)};
+                         .refused = atomic_load(&sums.refused),
+                         .forgotten = atomic_load(&sums.forgotten)};
 }
 
 void af_add_items(struct af *af, int64_t n) {
@@ -33,15 +38,29 @@ void af_count_report(struct af *af, enum report_outcome outcome) {
   atomic_fetch_add(&sums.refused, outcome == REFUSED);
 }
 
+void af_count_refusal(struct af *af) {
+  af->refused++;
+  atomic_fetch_add(&sums.refused, 1);
+}
+
+void count_forgotten(void) {
+  atomic_fetch_add(&sums.forgotten, 1);
+}
+
 /* ------------------------------------------------------------------ memory */
 
 /* Only allocations of at least this size are checked against the limits. */
 #define LARGE_BYTES ((size_t)1 << 20)
 
-static bool limits_enforced;
+static RedisModuleCtx *limited;
 
-void enforce_memory_limits(bool enforce) {
-  limits_enforced = enforce;
+void limit_memory_of(RedisModuleCtx *command) {
+  limited = command;
+}
+
+bool is_client_command(RedisModuleCtx *ctx) {
+  return !(RedisModule_GetContextFlags(ctx) &
+           (REDISMODULE_CTX_FLAGS_REPLICATED | REDISMODULE_CTX_FLAGS_LOADING));
 }
 
 static uint64_t server_info_field(RedisModuleServerInfoData *info, const char *field) {
@@ -60,24 +79,30 @@ static bool exceeds_maxmemory(size_t size) {
   return max != 0 && (used >= max || size > max - used);
 }
 
+static bool exceeds_limits(size_t size) {
+  return limited && size >= LARGE_BYTES && is_client_command(limited) &&
+         (size > config_max_filter_bytes() || exceeds_maxmemory(size));
+}
+
+/* Whether the system has so much memory. Pages are not touched, so it takes constant time. */
+static bool is_available(size_t size) {
+  void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return memory != MAP_FAILED && munmap(memory, size) == 0;
+}
+
 /*
- * RedisModule_Calloc aborts the server if it fails, so a large allocation is tried with
- * RedisModule_TryAlloc and freed first.
+ * RedisModule_Calloc aborts the server if it fails. RedisModule_TryAlloc does not, but zeroing a
+ * large table takes milliseconds, while fresh pages are zero.
  */
 static void *allocate_zeroed(size_t size) {
+  if (size >= LARGE_BYTES) return is_available(size) ? RedisModule_Calloc(1, size) : NULL;
   void *memory = RedisModule_TryAlloc(size);
-  if (!memory) return NULL;
-  if (size < LARGE_BYTES) return memset(memory, 0, size);
-  RedisModule_Free(memory);
-  return RedisModule_Calloc(1, size); /* fresh pages, not touched until they are used */
+  return memory ? memset(memory, 0, size) : NULL;
 }
 
 static void *allocate(void *ctx, size_t size) {
   (void)ctx;
-  if (limits_enforced && size >= LARGE_BYTES &&
-      (size > config_max_filter_bytes() || exceeds_maxmemory(size)))
-    return NULL;
-  void *memory = allocate_zeroed(size);
+  void *memory = exceeds_limits(size) ? NULL : allocate_zeroed(size);
   if (memory) atomic_fetch_add(&sums.bytes, size);
   return memory;
 }
@@ -147,7 +172,6 @@ void af_refresh(struct af *af) {
   besom_statistics stats;
   if (besom_stats(af->filter, &stats) != BESOM_OK) return;
   af->abilities = besom_abilities(af->filter);
-  af->capacity = stats.capacity;
   af_add_items(af, (int64_t)(stats.keys - af->items));
 }
 

@@ -24,15 +24,11 @@ besom_status bytes_write(void *bytes, const void *data, size_t len);
 struct af {
   besom_filter *filter; /* NULL until AF.LOADCHUNK has received the last chunk */
   unsigned abilities;
-  uint64_t items;    /* members, with multiplicity */
-  uint64_t capacity; /* of the table at its present size */
-  /* The filter grows on its own up to this many items; 0: it does not grow. */
-  uint64_t max_capacity;
+  uint64_t items;        /* members, with multiplicity */
+  uint64_t max_capacity; /* the most items; 0: as many as the filter takes */
   uint64_t reports;      /* items reported on this server */
   uint64_t fixed;        /* reports of false positives that are now answered no */
-  uint64_t refused;      /* reports that failed because the reserve was full */
-  besom_task *task;      /* growth in steps, or NULL; freed with the filter */
-  uint64_t job;          /* number of the job that runs the task (grow.c) */
+  uint64_t refused;      /* reports and no-list items that failed because the reserve was full */
   struct bytes incoming; /* received by AF.LOADCHUNK so far */
   uint64_t incoming_len; /* length of `incoming` when it is complete */
 };
@@ -45,8 +41,8 @@ struct af *af_wrap(besom_filter *filter, uint64_t max_capacity);
 void af_free(struct af *af);
 
 /*
- * Updates the fields that the module copies from the filter's statistics. Call it after the filter
- * was created, loaded, merged or grown.
+ * Updates the fields that the module copies from the filter. Call it after the filter was created,
+ * loaded or merged.
  */
 void af_refresh(struct af *af);
 /* Adds n to the number of items, after an insert (1) or a removal (-1). */
@@ -64,19 +60,28 @@ bool af_is_multiset(const struct af *af);
 
 /* Sums over all filters of the server. */
 struct totals {
-  uint64_t filters, items, bytes, reports, fixed, refused;
+  uint64_t filters, items, bytes;
+  uint64_t reports, fixed, refused, forgotten; /* since the server was started */
 };
 struct totals totals_get(void);
 enum report_outcome { NO_CHANGE, FIXED, REFUSED };
 /* Counts one report in this filter and in the totals. */
 void af_count_report(struct af *af, enum report_outcome outcome);
+/* Counts an item that the no list had no room for. */
+void af_count_refusal(struct af *af);
+/* Counts a report that was forgotten for another one, in the totals. */
+void count_forgotten(void);
+
+/* True for commands of clients, false for commands from a master or from a file. */
+bool is_client_command(RedisModuleCtx *ctx);
 
 /*
  * The allocator of all filters. It is Redis's allocator, so that Redis accounts for the memory.
- * While limits are enforced, an allocation that exceeds besom.max-filter-bytes or maxmemory fails.
- * Commands of clients enforce limits; commands from a master or from a file do not.
+ * During a command of a client, an allocation that exceeds besom.max-filter-bytes or maxmemory
+ * fails. Commands from a master or from a file have no limits.
  */
 extern const besom_allocator redis_allocator;
-void enforce_memory_limits(bool enforce);
+/* Sets the command that allocates; NULL: no limits. */
+void limit_memory_of(RedisModuleCtx *command);
 
 #endif

@@ -428,6 +428,7 @@ static void stats(const besom_filter *f, struct stats_out *out) {
   out->common.expected_fpr = 1 - right;
   out->common.fpr_at_capacity = s->fpr;
   out->common.reserve_used = reserve_used;
+  besom__add_counter(out, "expansion", UINT64_C(1) << s->growth);
 }
 
 /* What the base can do, as far as scaling passes it on; and growing. */

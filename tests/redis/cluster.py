@@ -123,7 +123,7 @@ class Cluster(unittest.TestCase):
 
     def test_a_slot_migrates_under_load(self):
         r = self.client()
-        r("AF.RESERVE", "{migrated}f", 0.001, 500, "MAXCAPACITY", 10 ** 6, "ADAPTRESERVE", 0.3)
+        r("AF.RESERVE", "{migrated}f", 0.001, 500, "ADAPTRESERVE", 0.3)
         slot = r("CLUSTER", "KEYSLOT", "{migrated}f")
         self.added, self.reported, failures, done = [], [], [], threading.Event()
         threads = [threading.Thread(target=self.load, args=(n, done, failures)) for n in range(3)]

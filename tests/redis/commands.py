@@ -52,18 +52,25 @@ class Commands:
         info = self.info("f")
         self.assertEqual((b"aqf", b"sip", 0), (info[b"kind"], info[b"hash"], info[b"items"]))
         self.assertGreaterEqual(info[b"capacity"], 1000)
-        self.assertEqual(16000, info[b"maxcapacity"])
+        self.assertEqual((0, 2, 1, b"forget"), tuple(info[name] for name in (b"maxcapacity", b"expansion", b"layers",
+                                                                             b"report-policy")))
         self.fails("ERR the key exists", "AF.RESERVE", "f", 0.01, 1000)
 
     def test_reserve_refuses_bad_arguments(self):
-        for bad in (0, 1, -1, "nan", "x", "inf"):
-            self.fails("ERR the error rate", "AF.RESERVE", "f", bad, 1000)
+        for bad in (0, 1, -1, "nan", "x", "inf", 1e-20):
+            self.fails("ERR the error rate must be at least 1e-19", "AF.RESERVE", "f", bad, 1000)
         for bad in (0, -1, "x", 1 << 45, 1 << 63):
             self.fails("ERR the capacity", "AF.RESERVE", "f", 0.01, bad)
-        self.fails("ERR no such kind", "AF.RESERVE", "f", 0.01, 10, "KIND", "nothing")
-        self.fails("ERR this kind", "AF.RESERVE", "f", 0.01, 10, "KIND", "fuse")
-        self.fails("ERR this kind", "AF.RESERVE", "f", 0.01, 10, "KIND", "bloom", "MAXCAPACITY", 1000)
-        self.fails("ERR VALUEBITS", "AF.RESERVE", "f", 0.01, 10, "KIND", "bloom", "VALUEBITS", 4)
+        self.fails("ERR no such KIND", "AF.RESERVE", "f", 0.01, 10, "KIND", "nothing")
+        self.fails("ERR this KIND", "AF.RESERVE", "f", 0.01, 10, "KIND", "fuse")
+        self.fails("cannot grow", "AF.RESERVE", "f", 0.01, 10, "KIND", "cf", "MAXCAPACITY", 1000)
+        self.fails("cannot grow", "AF.RESERVE", "f", 0.01, 10, "KIND", "cf", "EXPANSION", 2)
+        self.fails("ERR MAXCAPACITY must not be less", "AF.RESERVE", "f", 0.01, 10, "MAXCAPACITY", 9)
+        self.fails("ERR MAXCAPACITY", "AF.RESERVE", "f", 0.01, 10, "MAXCAPACITY", 0)
+        for bad in (-1, 32769, "x"):
+            self.fails("ERR EXPANSION", "AF.RESERVE", "f", 0.01, 10, "EXPANSION", bad)
+        self.fails("leave out VALUEBITS", "AF.RESERVE", "f", 0.01, 10, "KIND", "bloom", "VALUEBITS", 4)
+        self.fails("leave out FORGET", "AF.RESERVE", "f", 0.01, 10, "KIND", "qf", "REFUSE")
         self.fails("ERR ADAPTRESERVE", "AF.RESERVE", "f", 0.01, 10, "KIND", "qf", "ADAPTRESERVE", 0.2)
         self.fails("ERR error_rate is 1e-12", "AF.RESERVE", "f", 1e-12, 10, "KIND", "cf")
         self.fails("ERR SEED", "AF.RESERVE", "f", 0.01, 10, "SEED", "abc")
@@ -75,10 +82,11 @@ class Commands:
         self.fails("ERR syntax", "AF.RESERVE", "f", 0.01, 10, "WHAT")
         self.fails("ERR syntax", "AF.RESERVE", "f", 0.01, 10, "SEED")
         self.fails("exclude each other", "AF.RESERVE", "f", 0.01, 10, "NONSCALING", "MAXCAPACITY", 100)
+        self.fails("exclude each other", "AF.RESERVE", "f", 0.01, 10, "NONSCALING", "EXPANSION", 4)
         self.assertEqual(0, self.r("EXISTS", "f"))
 
     def test_every_kind_that_can_insert(self):
-        for kind in ("aqf", "qf", "cf", "vacuum", "bloom", "blocked-bloom", "scaling", "cached"):
+        for kind in ("aqf", "QF", "cf", "vacuum", "Bloom", "blocked-bloom", "scaling", "cached"):
             self.r("AF.RESERVE", kind, 0.01, 1000, "KIND", kind)
             self.assertEqual(self.yes, self.r("AF.ADD", kind, "x"))
             self.assertEqual(self.yes, self.r("AF.EXISTS", kind, "x"))
@@ -107,7 +115,7 @@ class Commands:
 
     def test_insert(self):
         self.fails("ERR no such key", "AF.INSERT", "f", "NOCREATE", "ITEMS", "x")
-        self.assertEqual([self.yes, self.no], self.r("AF.INSERT", "f", "CAPACITY", 50, "ERROR", 0.5, "ITEMS", "x", "x"))
+        self.assertEqual([self.yes, self.no], self.r("AF.INSERT", "f", "CAPACITY", 50, "ERROR", 0.0001, "ITEMS", "x", "x"))
         self.assertLess(self.info("f")[b"capacity"], 60)
         self.assertEqual([self.no, self.yes], self.r("AF.INSERT", "f", "NX", "ITEMS", "x", "y"))
         self.assertEqual(3, self.r("AF.CARD", "f"))
@@ -154,19 +162,84 @@ class Commands:
         info = self.info("f")
         self.assertEqual((10, 5, 0), (info[b"reports"], info[b"fixed"], info[b"refused"]))
 
-    def test_a_full_reserve_is_an_error_per_item(self):
-        self.r("AF.RESERVE", "f", 0.3, 1000, "NONSCALING")
+    def full_filter(self, *options):
+        """Returns the members of a filter, and more false positives than its reserve holds."""
+        self.r("AF.RESERVE", "f", 0.3, 1000, "NONSCALING", *options)
         members = ["m%d" % i for i in range(1000)]
         self.r("AF.MADD", "f", *members)
-        wrong = self.false_positives("f", 500)
+        return members, self.false_positives("f", 200)[:200]
+
+    def test_the_oldest_reports_are_forgotten(self):
+        members, wrong = self.full_filter("ADAPTRESERVE", 0.2)
+        self.assertEqual([self.yes] * 200, self.r("AF.REPORT", "f", *wrong))
+        info = self.info("f")
+        forgotten = info[b"forgotten"]
+        self.assertEqual((200, 0, 200 - forgotten), tuple(info[n] for n in (b"fixed", b"refused", b"exceptions")))
+        self.assertGreater(forgotten, 20)
+        answers = self.r("AF.MEXISTS", "f", *wrong)
+        self.assertEqual(forgotten, sum(map(bool, answers)))
+        self.assertFalse(any(answers[-20:]))  # the newest are not
+        self.assertEqual([self.yes] * 1000, self.r("AF.MEXISTS", "f", *members))
+        lines = self.r("INFO", "besom_filters").decode().split()
+        self.assertIn("besom_forgotten:%d" % forgotten, lines)
+
+    def test_a_full_reserve_can_be_an_error_per_item(self):
+        members, wrong = self.full_filter("REFUSE")
+        self.assertEqual(b"refuse", self.info("f")[b"report-policy"])
         replies = self.r("AF.REPORT", "f", *wrong)
         refused = [r for r in replies if isinstance(r, ReplyError)]
         self.assertTrue(0 < len(refused) < len(wrong))
-        self.assertIn("ADAPTRESERVE", str(refused[0]))
+        self.assertIn("ERR the reserve", str(refused[0]))
         self.assertEqual(len(refused), self.info("f")[b"refused"])
         self.assertEqual([self.yes] * 1000, self.r("AF.MEXISTS", "f", *members))
         for item, reply, answer in zip(wrong, replies, self.r("AF.MEXISTS", "f", *wrong)):
             self.assertEqual(bool(answer), isinstance(reply, ReplyError), item)
+
+    def test_a_full_no_list_is_an_error_per_item(self):
+        for policy in ("FORGET", "REFUSE"):
+            self.r("AF.RESERVE", policy, 0.3, 1000, policy)
+            replies = self.r("AF.NOADD", policy, *range(200))
+            refused = [r for r in replies if isinstance(r, ReplyError)]
+            self.assertTrue(0 < len(refused) < 200)
+            self.assertIn("ERR the reserve", str(refused[0]))
+            self.assertEqual(len(refused), self.info(policy)[b"refused"])
+
+    def test_defaults_are_configured(self):
+        self.r("CONFIG", "SET", "besom.default-report-policy", "refuse", "besom.default-adapt-reserve-ppm", 200000,
+               "besom.default-expansion", 3, "besom.default-capacity", 5000)
+        self.r("AF.ADD", "f", "x")
+        self.r("AF.NOADD", "f", *range(500))
+        info = self.info("f")
+        self.assertEqual((b"refuse", 4), (info[b"report-policy"], info[b"expansion"]))
+        self.assertGreaterEqual(info[b"capacity"], 5000)
+        self.assertAlmostEqual(500 / (0.625 * 0.2 * 5000), float(info[b"reserve-used"]), 1)
+        self.r("CONFIG", "SET", "besom.default-report-policy", "forget", "besom.default-adapt-reserve-ppm", 50000,
+               "besom.default-expansion", 2, "besom.default-capacity", 1024)
+
+    def test_reports_respect_maxmemory(self):
+        self.r("AF.RESERVE", "f", 0.3, 200000, "ADAPTRESERVE", 0.5)
+        self.r("AF.MADD", "f", *range(1000))
+        self.r("AF.REPORT", "f", "x")
+        self.r("CONFIG", "SET", "maxmemory", 1)
+        self.fails("OOM", "AF.REPORT", "f", "x")
+        self.fails("OOM", "AF.NOADD", "f", "x")
+        self.assertEqual([self.no], self.r("AF.NODEL", "f", "x"))  # frees memory: allowed
+        self.r("CONFIG", "SET", "maxmemory", 0)
+        items, used = ["no-%d" % i for i in range(10000)], self.used_memory()
+        for extra in range(200000, 20000000, 50000):  # the least memory in which the server accepts the command
+            self.r("CONFIG", "SET", "maxmemory", used + extra)
+            self.r.send("AF.NOADD", "f", *items)
+            replies = self.r.read()
+            if not isinstance(replies, ReplyError):
+                break
+        self.r("CONFIG", "SET", "maxmemory", 0)
+        self.assertNotIsInstance(replies[0], ReplyError)
+        self.assertIn("OOM", str(replies[-1]))  # a command with many items stops at the limit
+        self.assertEqual(sum(not isinstance(reply, ReplyError) for reply in replies), self.info("f")[b"exceptions"])
+
+    def used_memory(self):
+        lines = self.r("INFO", "memory").decode().split()
+        return int([line for line in lines if line.startswith("used_memory:")][0].split(":")[1])
 
     def test_adding_repairs_a_member_that_was_reported(self):
         self.r("AF.ADD", "f", "x")
@@ -199,7 +272,10 @@ class Commands:
         self.fails("VALUEBITS", "AF.SETVAL", "f", "x", 16)
         self.fails("ERR the value", "AF.SETVAL", "f", "x", -1)
         self.r("AF.ADD", "g", "x")
-        self.fails("VALUEBITS", "AF.SETVAL", "g", "x", 1)
+        self.fails("has no values", "AF.SETVAL", "g", "x", 1)
+        self.fails("has no values", "AF.GETVAL", "g", "x")
+        self.r("AF.RESERVE", "b", 0.01, 10, "KIND", "bloom")
+        self.fails("ERR this kind", "AF.SETVAL", "b", "x", 1)
 
     def test_merge(self):
         self.r("AF.RESERVE", "a", 0.001, 1000, "NONSCALING")
@@ -221,6 +297,20 @@ class Commands:
         self.fails("would be full", "AF.MERGE", "a", "b")
         self.assertEqual(992, self.r("AF.CARD", "a"))
 
+    def test_merge_grows_the_destination(self):
+        self.r("AF.RESERVE", "a", 0.001, 500)
+        self.r("AF.RESERVE", "b", 0.001, 500, "LIKE", "a")
+        self.r("AF.MADD", "a", *range(1400))
+        self.r("AF.MADD", "b", *range(1400, 2900))
+        self.r("AF.NOADD", "b", "never")
+        self.assertEqual("OK", self.r("AF.MERGE", "a", "b"))
+        self.assertEqual(2900, self.r("AF.CARD", "a"))
+        self.assertTrue(all(self.r("AF.MEXISTS", "a", *range(2900))))
+        self.assertEqual(self.no, self.r("AF.EXISTS", "a", "never"))
+        self.r("AF.MADD", "a", *range(2900, 9000))
+        self.assertTrue(all(self.r("AF.MEXISTS", "a", *range(9000))))
+        self.assertEqual(self.yes, self.r("AF.DEL", "a", 1))
+
     def test_merge_with_too_many_reports(self):
         self.r("AF.RESERVE", "a", 0.3, 1000, "NONSCALING")
         self.r("AF.RESERVE", "b", 0.3, 1000, "LIKE", "a")
@@ -232,32 +322,57 @@ class Commands:
         self.fails("ERR the reserve of the merged filter", "AF.MERGE", "a", "b")
         self.assertEqual(400, self.r("AF.CARD", "a"))
 
-    def test_growth(self):
-        self.r("AF.RESERVE", "f", 0.01, 100, "MAXCAPACITY", 5000)
-        for begin in range(0, 5000, 50):
-            self.assertNotIn(ReplyError, map(type, self.r("AF.MADD", "f", *range(begin, begin + 50))))
-        self.assertTrue(all(self.r("AF.MEXISTS", "f", *range(5000))))
-        wrong = sum(map(bool, self.r("AF.MEXISTS", "f", *range(10000, 30000))))
-        self.assertLess(wrong, 300)
-        self.fails("MAXCAPACITY", "AF.GROW", "f")
+    def check_growth(self, key, n):
+        """A filter that has grown to n items still reports, deletes and counts."""
+        for begin in range(0, n, 500):
+            self.assertNotIn(ReplyError, map(type, self.r("AF.MADD", key, *range(begin, begin + 500))))
+        self.assertTrue(all(self.r("AF.MEXISTS", key, *range(n))))
+        self.assertEqual(n, self.r("AF.CARD", key))
+        absent = ["a%d" % i for i in range(10000)]
+        wrong = [item for item, yes in zip(absent, self.r("AF.MEXISTS", key, *absent)) if yes]
+        self.assertTrue(0 < len(wrong) < 150)
+        self.assertEqual([self.yes] * len(wrong), self.r("AF.REPORT", key, *wrong))
+        self.assertFalse(any(self.r("AF.MEXISTS", key, *absent)))
+        self.assertEqual(self.yes, self.r("AF.DEL", key, 3))
+        self.assertGreaterEqual(self.r("AF.COUNT", key, 7), 1)
+        self.assertGreaterEqual(self.info(key)[b"capacity"], n)
+
+    def test_filters_grow_without_limit(self):
+        self.r("AF.RESERVE", "f", 0.01, 100)
+        self.check_growth("f", 20000)
+        self.r("CONFIG", "SET", "besom.default-capacity", 200)
+        self.check_growth("auto", 20000)
+        self.r("CONFIG", "SET", "besom.default-capacity", 1024)
+        self.assertEqual((8, 2), (self.info("f")[b"layers"], self.info("f")[b"expansion"]))
+        self.r("AF.RESERVE", "e", 0.01, 100, "EXPANSION", 5)
+        self.check_growth("e", 20000)
+        self.assertEqual((4, 8), (self.info("e")[b"layers"], self.info("e")[b"expansion"]))
+        self.r("AF.INSERT", "i", "CAPACITY", 100, "EXPANSION", 4, "ITEMS", "x")
+        self.assertEqual(4, self.info("i")[b"expansion"])
+        self.r("AF.RESERVE", "b", 0.01, 100, "KIND", "bloom")
+        self.r("AF.MADD", "b", *range(2000))
+        self.assertTrue(all(self.r("AF.MEXISTS", "b", *range(2000))))
+
+    def test_limits_of_growth(self):
+        self.r("AF.RESERVE", "m", 0.01, 100, "MAXCAPACITY", 150)
         self.r("AF.RESERVE", "n", 0.01, 100, "NONSCALING")
-        replies = self.r("AF.MADD", "n", *range(200))
-        self.assertIsInstance(replies[-1], ReplyError)
-        self.assertIn("MAXCAPACITY", str(replies[-1]))
-        self.assertNotIsInstance(replies[0], ReplyError)
+        self.r("AF.RESERVE", "z", 0.01, 100, "EXPANSION", 0)
+        for key in "mnz":
+            replies = self.r("AF.MADD", key, *range(200))
+            self.assertNotIsInstance(replies[0], ReplyError)
+            self.assertIn("MAXCAPACITY", str(replies[-1]))
+        self.assertEqual(150, self.r("AF.CARD", "m"))
+        self.fails("MAXCAPACITY", "AF.ADD", "m", "x")
+        self.r("AF.DEL", "m", 1)
+        self.assertIn(self.r("AF.ADD", "m", "x"), (self.yes, self.no))
         # an item with the fingerprint of others may only raise their count, which takes no slot
         self.assertIn(self.r("AF.CARD", "n") - self.info("n")[b"capacity"], range(4))
 
-    def test_grow(self):
-        self.r("AF.RESERVE", "f", 0.01, 1000)
-        capacity = self.r("AF.INFO", "f", "capacity")
-        self.assertEqual("OK", self.r("AF.GROW", "f"))
-        self.assertGreater(self.r("AF.INFO", "f", "CAPACITY"), 1.9 * capacity)
-        self.fails("ERR slots", "AF.GROW", "f", "x")
-        self.fails("ERR slots", "AF.GROW", "f", 3 * self.r("AF.INFO", "f", "slots"))
-        self.r("AF.RESERVE", "b", 0.01, 1000, "KIND", "bloom")
-        self.fails("ERR this kind", "AF.GROW", "b")
-        self.fails("ERR no such key", "AF.GROW", "none")
+    def test_a_filter_within_its_capacity_is_as_small_as_one_that_does_not_grow(self):
+        for rate in (0.1, 0.01, 0.001):
+            self.r("AF.RESERVE", "f%g" % rate, rate, 100000)
+            self.r("AF.RESERVE", "n%g" % rate, rate, 100000, "NONSCALING")
+            self.assertLess(self.r("AF.INFO", "f%g" % rate, "size"), 1.1 * self.r("AF.INFO", "n%g" % rate, "size"))
 
     def dump(self, key):
         chunks, at = [], 0
@@ -315,8 +430,8 @@ class Commands:
     def test_info_fields(self):
         self.r("AF.ADD", "f", "x")
         info = self.info("f")
-        names = "kind hash capacity maxcapacity items size slots width expected-fpr fpr-at-capacity " \
-                "reports fixed refused exceptions reserve-used growing"
+        names = "kind hash capacity maxcapacity expansion layers items size slots width expected-fpr " \
+                "fpr-at-capacity reports fixed refused forgotten exceptions reserve-used report-policy"
         self.assertEqual(names.split(), [name.decode() for name in info])
         self.assertEqual(b"aqf", self.r("AF.INFO", "f", "KIND"))
         self.fails("ERR no such field", "AF.INFO", "f", "what")
@@ -327,7 +442,7 @@ class Commands:
         self.r("SET", "text", 1)
         short = {"AF.ADD": 1, "AF.MADD": 1, "AF.INSERT": 2, "AF.EXISTS": 1, "AF.MEXISTS": 1, "AF.DEL": 1,
                  "AF.COUNT": 1, "AF.CARD": 0, "AF.INFO": 0, "AF.REPORT": 1, "AF.NOADD": 1, "AF.NODEL": 1,
-                 "AF.GETVAL": 1, "AF.SETVAL": 2, "AF.GROW": 0, "AF.MERGE": 1, "AF.SCANDUMP": 1, "AF.LOADCHUNK": 2,
+                 "AF.GETVAL": 1, "AF.SETVAL": 2, "AF.MERGE": 1, "AF.SCANDUMP": 1, "AF.LOADCHUNK": 2,
                  "AF.RESERVE": 2}
         for name, few in short.items():
             self.fails("wrong number of arguments", name, *["text"] * few)

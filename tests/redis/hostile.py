@@ -44,7 +44,7 @@ class Hostile(unittest.TestCase):
             self.assertIn("Bad data format", str(error))
             return False
         for words in (["AF.EXISTS", "g", 1], ["AF.ADD", "g", "x"], ["AF.REPORT", "g", "y"], ["AF.INFO", "g"],
-                      ["AF.SCANDUMP", "g", 0], ["AF.GROW", "g"], ["DEL", "g"]):
+                      ["AF.SCANDUMP", "g", 0], ["AF.MADD", "g", *range(400)], ["DEL", "g"]):
             try:
                 self.r(*words)
             except ReplyError:

@@ -13,11 +13,12 @@ import time
 
 from servers import ReplyError, Server, digest, wait_for_replica, replica_of, wait_for
 
+# report: exact; with FORGET, the default, a full reserve forgets reports
 KINDS = {"aqf": dict(no=True, report=True, remove=True, counts=True),
          "qf": dict(no=False, report=False, remove=True, counts=True),
          "cf": dict(no=False, report=False, remove=True, counts=True),
          "bloom": dict(no=False, report=False, remove=False, counts=False),
-         "scaling": dict(no=False, report=False, remove=True, counts=True),
+         "scaling": dict(no=True, report=True, remove=True, counts=True),
          "cached": dict(no=False, report=False, remove=True, counts=True)}
 
 
@@ -26,14 +27,21 @@ class Model:
 
     def __init__(self, r, key, dice):
         self.r, self.key, self.dice = r, key, dice
-        self.kind = dice.choice(["aqf"] * 4 + list(KINDS))
+        self.kind = dice.choice(["aqf", "scaling"] * 2 + list(KINDS))
         self.can = KINDS[self.kind]
         self.members, self.no, self.fixed = collections.Counter(), set(), set()
         self.items = 0
-        self.value_bits = dice.choice((0, 0, 4)) if self.kind == "aqf" else 0
+        self.value_bits = dice.choice((0, 0, 4)) if self.kind in ("aqf", "scaling") else 0
         words = ["AF.RESERVE", key, dice.choice((0.3, 0.05, 0.001)), dice.choice((1, 10, 300, 3000)), "KIND", self.kind,
-                 "VALUEBITS", self.value_bits, "HASH", dice.choice(("sip", "xxh3"))]
-        if dice.random() < 0.3:
+                 "HASH", dice.choice(("sip", "xxh3"))]
+        if self.value_bits:
+            words += ["VALUEBITS", self.value_bits]
+        self.forgets = self.can["report"] and dice.random() < 0.5
+        if self.can["report"]:
+            words.append("FORGET" if self.forgets else "REFUSE")
+        if self.kind == "scaling":
+            words += ["EXPANSION", dice.choice((1, 2, 4))]
+        elif dice.random() < 0.5:
             words.append("NONSCALING")
         r(*words)
 
@@ -80,7 +88,7 @@ class Model:
         items = [i for i in (self.item() for _ in range(20)) if i not in self.members]
         if items:
             for item, reply in zip(items, self.r("AF.REPORT", self.key, *items)):
-                if not isinstance(reply, ReplyError):
+                if not isinstance(reply, ReplyError) and not self.forgets:
                     self.fixed.add(item)
 
     def no_add(self):

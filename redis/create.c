@@ -1,0 +1,142 @@
+/* Creates filters, for AF.RESERVE and for commands that add to a missing key. */
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "config.h"
+#include "config_text.h"
+
+#define SEED_HEX 32
+#define DEFAULT_KIND "aqf"
+
+/*
+ * Kinds of which a chain can do all that one filter can, except that Bloom filters do not merge.
+ * Chains of cuckoo filters cannot remove.
+ */
+bool kind_can_grow(const char *kind) {
+  static const char *const kinds[] = {"aqf", "qf", "bloom", "blocked-bloom"};
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    if (strcmp(kind, kinds[i]) == 0) return true;
+  return false;
+}
+
+static bool has_reports(const struct filter_config *c) {
+  return strcmp(c->kind, DEFAULT_KIND) == 0;
+}
+
+struct filter_config default_config(void) {
+  return (struct filter_config){.capacity = config_default_capacity(), .fpr = config_default_fpr()};
+}
+
+/* 2, 4, 8, ...: the layers of a chain must have a power of two times the slots of the first. */
+static uint32_t rounded_expansion(uint32_t expansion) {
+  uint32_t rounded = 2;
+  while (rounded < expansion) rounded *= 2;
+  return rounded;
+}
+
+/* Makes the config complete, because replicas may have other defaults. */
+static void fill_defaults(struct filter_config *c) {
+  if (!c->kind) c->kind = DEFAULT_KIND;
+  if (!c->hash) c->hash = config_default_hash();
+  if (!kind_can_grow(c->kind)) c->nonscaling = true;
+  if (!c->expansion) c->expansion = config_default_expansion();
+  c->expansion = rounded_expansion(c->expansion);
+  if (c->reserve == 0 && has_reports(c)) c->reserve = config_default_reserve();
+  if (c->policy == DEFAULT_POLICY && has_reports(c))
+    c->policy = config_forgets_reports() ? FORGET_OLDEST : REFUSE_NEW;
+  if (!c->has_seed) RedisModule_GetRandomBytes(c->seed, sizeof c->seed);
+}
+
+/* ------------------------------------------------------------------ replication */
+
+static void format_seed(const uint8_t *seed, char *text) {
+  for (int i = 0; i < SEED_HEX / 2; i++) snprintf(text + 2 * i, 3, "%02x", seed[i]);
+}
+
+/* AF.RESERVE with all parameters: a replica makes the same filter. */
+static void replicate(RedisModuleCtx *ctx, RedisModuleString *key, const struct filter_config *c) {
+  RedisModuleString *words[20];
+  size_t n = 0;
+  char seed[SEED_HEX + 1];
+  format_seed(c->seed, seed);
+#define WORD(...) words[n++] = RedisModule_CreateStringPrintf(ctx, __VA_ARGS__)
+  WORD("%.17g", c->fpr);
+  WORD("%llu", (unsigned long long)c->capacity);
+  WORD("KIND"), WORD("%s", c->kind);
+  WORD("HASH"), WORD("%s", c->hash);
+  WORD("SEED"), WORD("%s", seed);
+  if (c->value_bits) WORD("VALUEBITS"), WORD("%u", c->value_bits);
+  if (c->reserve != 0) WORD("ADAPTRESERVE"), WORD("%.17g", c->reserve);
+  if (c->policy != DEFAULT_POLICY) WORD(c->policy == FORGET_OLDEST ? "FORGET" : "REFUSE");
+  if (c->max_capacity) WORD("MAXCAPACITY"), WORD("%llu", (unsigned long long)c->max_capacity);
+  if (c->nonscaling) WORD("NONSCALING");
+  if (!c->nonscaling) WORD("EXPANSION"), WORD("%u", c->expansion);
+#undef WORD
+  RedisModule_Replicate(ctx, "AF.RESERVE", "sv", key, words, n);
+  for (size_t i = 0; i < n; i++) RedisModule_FreeString(ctx, words[i]);
+}
+
+/* ------------------------------------------------------------------ creation */
+
+/* The configuration is checked again, to name the argument that is wrong. */
+static bool reply_bad_argument(RedisModuleCtx *ctx, const besom_config *config) {
+  static const option_name names[] = {
+      {"hash", "HASH"},
+      {"fpr", "error_rate"},
+      {"reserve", "ADAPTRESERVE"},
+      {"value_bits", "VALUEBITS"},
+  };
+  char text[CONFIG_TEXT_SIZE], error[CONFIG_TEXT_SIZE + 8];
+  if (config_text(config, names, sizeof names / sizeof *names, text) == BESOM_OK) return false;
+  snprintf(error, sizeof error, "ERR %s", text);
+  RedisModule_ReplyWithError(ctx, error);
+  return true;
+}
+
+static void reply_create_error(RedisModuleCtx *ctx, const besom_config *config,
+                               const besom_config *layer, besom_status status) {
+  if (status == BESOM_NO_MEMORY) {
+    reply_status(ctx, status);
+  } else if (!reply_bad_argument(ctx, layer) && !reply_bad_argument(ctx, config)) {
+    if (status == BESOM_INVALID)
+      RedisModule_ReplyWithError(ctx, "ERR this kind of filter does not allow this combination of "
+                                      "error rate, capacity, VALUEBITS and ADAPTRESERVE");
+    else
+      reply_status(ctx, status);
+  }
+}
+
+struct af *create_filter(RedisModuleCtx *ctx, RedisModuleString *key,
+                         const struct filter_config *config) {
+  struct filter_config c = *config;
+  fill_defaults(&c);
+  const char *forget = c.policy == FORGET_OLDEST ? "forget=yes" : "";
+  char chain[64];
+  snprintf(chain, sizeof chain, "base=%s,expansion=%u%s%s", c.kind, c.expansion, *forget ? "," : "",
+           forget);
+  besom_config layer = {.kind = c.kind,
+                        .options = forget,
+                        .hash = c.hash,
+                        .seed = c.seed,
+                        .capacity = c.capacity,
+                        .fpr = c.fpr,
+                        .value_bits = c.value_bits,
+                        .reserve = c.reserve,
+                        .allocator = &redis_allocator};
+  besom_config created = layer;
+  if (!c.nonscaling) created.kind = "scaling", created.options = chain;
+  besom_filter *filter;
+  begin_change(ctx);
+  besom_status status = besom_create(&created, &filter);
+  end_change();
+  if (status != BESOM_OK) {
+    reply_create_error(ctx, &created, &layer, status);
+    return NULL;
+  }
+  struct af *af = af_wrap(filter, c.nonscaling ? 0 : c.max_capacity);
+  store_value(ctx, key, af);
+  replicate(ctx, key, &c);
+  notify(ctx, "af.reserve", key);
+  return af;
+}

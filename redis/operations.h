@@ -1,0 +1,130 @@
+/*
+ * operations.h - what commands do with a filter: create, add, query, remove, count, report. These
+ * functions read no arguments and write no replies, except where it says so. Every family of
+ * commands uses them.
+ *
+ * A command that changes a filter works in three steps:
+ *
+ *   struct af *af = ...;                 lookup_for_write, require_for_write or create_filter
+ *   begin_change(ctx);                   from here on memory limits hold for this client
+ *   status = af_add(af, item, ...);      for each item; keep those that changed the filter
+ *   end_change();
+ *   replicate_items(ctx, ...);           replicas and AOF files get the items that changed it
+ *
+ * All commands run to their end. None blocks its client, and nothing is replicated outside of a
+ * client's command. So a command is safe in MULTI, in scripts, during CLIENT PAUSE and during a
+ * failover, and its time does not depend on the size of the filter.
+ */
+#ifndef BESOM_REDIS_OPERATIONS_H
+#define BESOM_REDIS_OPERATIONS_H
+
+#include "value.h"
+
+/* ------------------------------------------------------------------ looking up */
+
+/* INCOMPLETE: AF.LOADCHUNK has not received all chunks, so the value has no filter yet. */
+enum lookup { FOUND, MISSING, WRONG_TYPE, INCOMPLETE };
+
+/* Looks up a value. *af is set if the result is FOUND or INCOMPLETE. */
+enum lookup lookup_for_read(RedisModuleCtx *ctx, RedisModuleString *key, struct af **af);
+/* The same, and signals clients that WATCH the key. */
+enum lookup lookup_for_write(RedisModuleCtx *ctx, RedisModuleString *key, struct af **af);
+
+/* Sets the value of the key; a previous value is freed. */
+void store_value(RedisModuleCtx *ctx, RedisModuleString *key, struct af *af);
+
+/* ------------------------------------------------------------------ creating */
+
+/* What happens to a report when the reserve is full. */
+enum report_policy { DEFAULT_POLICY, FORGET_OLDEST, REFUSE_NEW };
+
+/* The filter to create. Zero means default, except for fpr and capacity. */
+struct filter_config {
+  double fpr;            /* MIN_FPR to 1 */
+  uint64_t capacity;     /* 1 to CAPACITY_LIMIT */
+  uint64_t max_capacity; /* the most items of a filter that grows; 0: no limit */
+  bool nonscaling;       /* does not grow */
+  uint32_t expansion; /* of a filter that grows: at most MAX_EXPANSION; rounded up to 2, 4, 8 ... */
+  const char *kind;   /* of besom_kinds; that of the layers if the filter grows */
+  const char *hash;
+  uint32_t value_bits;
+  double reserve;
+  enum report_policy policy;
+  bool has_seed;
+  uint8_t seed[16];
+};
+
+#define MIN_FPR 1e-19
+#define CAPACITY_LIMIT (1ull << 44)
+#define MAX_EXPANSION 32768
+
+/* The defaults of AF.ADD, AF.MADD and AF.INSERT, which CONFIG SET changes. */
+struct filter_config default_config(void);
+
+/* Whether filters of this kind can grow. */
+bool kind_can_grow(const char *kind);
+
+/*
+ * Creates a filter, stores it at the key, which must be free, and replicates AF.RESERVE with all
+ * parameters. If that fails, it replies with an error and returns NULL.
+ */
+struct af *create_filter(RedisModuleCtx *ctx, RedisModuleString *key,
+                         const struct filter_config *config);
+
+/* ------------------------------------------------------------------ changing */
+
+/* Between them, allocations for a client's command fail beyond the memory limits (value.h). */
+void begin_change(RedisModuleCtx *ctx);
+void end_change(void);
+
+/* Whether maxmemory is exceeded. Only commands of clients may be refused for that. */
+bool is_out_of_memory(RedisModuleCtx *ctx);
+
+enum add_mode {
+  ADD_COPY,   /* multisets (af_is_multiset) store every copy */
+  ADD_MISSING /* skips items that are answered yes */
+};
+/*
+ * Adds an item. *missing: it was answered no before. *changed: the filter stores it now. Errors:
+ * FULL (NONSCALING or max_capacity), NO_MEMORY.
+ */
+besom_status af_add(struct af *af, besom_bytes item, enum add_mode mode, bool *missing,
+                    bool *changed);
+
+/* Removes one copy. Errors: NOT_FOUND, UNSUPPORTED. */
+besom_status af_remove(struct af *af, besom_bytes item);
+
+/*
+ * Reports a false positive, and counts the report. *changed: it was answered yes and is answered no
+ * now. Errors: RESERVE_FULL, UNSUPPORTED, NEEDS_STORE.
+ */
+besom_status af_report(struct af *af, besom_bytes item, bool *changed);
+
+/* Puts an item on the no list, or takes it off. Errors: RESERVE_FULL, UNSUPPORTED. */
+besom_status af_no_add(struct af *af, besom_bytes item, bool *changed);
+besom_status af_no_remove(struct af *af, besom_bytes item, bool *changed);
+
+/* Replicates "command key items..." and sends the keyspace event, if there are items. */
+void replicate_items(RedisModuleCtx *ctx, const char *command, const char *event,
+                     RedisModuleString *key, RedisModuleString **items, size_t n);
+void notify(RedisModuleCtx *ctx, const char *event, RedisModuleString *key);
+
+/* ------------------------------------------------------------------ querying */
+
+besom_bytes bytes_of(RedisModuleString *item);
+bool af_has(const struct af *af, besom_bytes item);
+/* Errors: UNSUPPORTED. */
+besom_status af_count(const struct af *af, besom_bytes item, uint64_t *n);
+
+/* What a filter consists of. */
+struct shape {
+  const char *kind;     /* as in filter_config */
+  uint64_t capacity;    /* items that fit before another layer is added, or before it is full */
+  uint64_t layers;      /* 1 if it does not grow */
+  uint32_t expansion;   /* 0 if it does not grow */
+  bool forgets_reports; /* when the reserve is full */
+};
+/* Cost: constant; with Bloom kinds one pass over the filter. */
+struct shape af_shape(const struct af *af);
+
+#endif
