@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all demo check test test-long test-sqlite python test-python cross bench report install symbols format clean help build-tests
+.PHONY: all demo check test test-long test-sqlite python test-python test-redis cross bench report install symbols format clean help build-tests
 
 all: ## build the release: libbesom.so, libbesom.a, besom, besom-bench, besom-redis.so, besom-sqlite.so in build/
 	@cmake -S . -B build
@@ -52,6 +52,12 @@ test-python: ## test the package for Python: a minute after `make test`
 	@[ ! -e build/asan/CMakeCache.txt ] || { cmake -S . -B build/asan && \
 	  cmake --build build/asan -j$(JOBS) --target besom_python; }
 	python/tests/run.sh build build/asan
+
+test-redis: ## test the module for Redis and Valkey through failovers and upgrades: a minute
+	@scripts/setup.sh redis
+	@cmake -S . -B build -DBESOM_WERROR=ON -DBESOM_TESTS=ON
+	@cmake --build build -j$(JOBS) --target redis_programs
+	ctest --test-dir build -j$(JOBS) --output-on-failure --no-tests=error -L redis
 
 cross: ## saved filters are the same bytes on s390x and aarch64, under qemu: a minute
 	@scripts/setup.sh cross

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# setup.sh demo|check|report|test|sqlite|python|cross: installs the Debian packages that are missing for a make target.
+# setup.sh demo|check|report|test|sqlite|python|redis|cross: installs the Debian packages that are missing for a make target.
 set -eu
 
 demo=(gcc libc6-dev make cmake libxxhash-dev liblmdb-dev)
@@ -13,6 +13,8 @@ sqlite=(gcc libc6-dev make cmake libxxhash-dev libcmocka-dev binutils coreutils 
 python=(gcc libc6-dev make cmake libxxhash-dev liblmdb-dev binutils python3 python3-dev python3-pytest
   python3-hypothesis python3-numpy python3-build python3-setuptools python3-wheel)
 
+redis=(gcc libc6-dev make cmake libxxhash-dev libcmocka-dev redis-server python3)
+
 cross=(gcc libc6-dev libxxhash-dev gcc-s390x-linux-gnu libc6-dev-s390x-cross gcc-aarch64-linux-gnu
   libc6-dev-arm64-cross qemu-user)
 
@@ -23,9 +25,10 @@ report) wanted=("${report[@]}") ;;
 test) wanted=("${test[@]}") ;;
 sqlite) wanted=("${sqlite[@]}") ;;
 python) wanted=("${python[@]}") ;;
+redis) wanted=("${redis[@]}") ;;
 cross) wanted=("${cross[@]}") ;;
 *)
-  echo "usage: $0 demo|check|report|test|sqlite|python|cross" >&2
+  echo "usage: $0 demo|check|report|test|sqlite|python|redis|cross" >&2
   exit 2
   ;;
 esac

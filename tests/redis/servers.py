@@ -195,7 +195,7 @@ class Server:
             os._exit(1)
 
 
-def wait_for(condition, seconds=600, what="it"):
+def wait_for(condition, seconds=int(os.environ.get("BESOM_TEST_SECONDS", 600)), what="it"):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if condition():
@@ -208,10 +208,14 @@ def digest(client):
     return client("DEBUG", "DIGEST")
 
 
+def wait_for_link(replica):
+    wait_for(lambda: b"master_link_status:up" in replica.client()("INFO", "replication"), what="the replica")
+
+
 def replica_of(master, *options):
     replica = Server(*options)
     replica.client()("REPLICAOF", "127.0.0.1", master.port)
-    wait_for(lambda: b"master_link_status:up" in replica.client()("INFO", "replication"), what="the replica")
+    wait_for_link(replica)
     return replica
 
 
@@ -221,4 +225,5 @@ def wait_for_replica(master, replica):
         lines = server.client()("INFO", "replication").decode().split()
         return int([line for line in lines if line.startswith(name)][0].split(":")[1])
 
+    wait_for_link(replica)
     wait_for(lambda: offset(replica, "slave_repl_offset") >= offset(master, "master_repl_offset"), what="the replica")
