@@ -64,7 +64,8 @@ static struct saved_counts read_counts(struct byte_reader *r) {
 /* A layer of non-members waits only if the layers before it are in use. */
 static bool counts_in_range(const struct saved_counts *c) {
   uint64_t may_wait = 0;
-  for (uint64_t i = 1; i < c->max_layers && i <= c->layers; i += 2) may_wait |= UINT64_C(1) << i;
+  for (unsigned i = 1; i < ASF_MAX_LAYERS && i < c->max_layers && i <= c->layers; i += 2)
+    may_wait |= UINT64_C(1) << i;
   return c->max_layers >= 3 && c->max_layers <= ASF_MAX_LAYERS && c->max_layers % 2 &&
          c->layers <= c->max_layers && c->layers % 2 && !(c->waiting & ~may_wait) &&
          c->form <= WIDEST && c->remedy <= REPLANNED && c->groups <= MEASURED_GROUPS;

@@ -701,6 +701,27 @@ static void repaired_damage_does_no_harm(void **state) {
   stage_close(&s);
 }
 
+/* Loading does not count up to a number in the file. */
+static void enormous_numbers_are_refused_at_once(void **state) {
+  (void)state;
+  stage s;
+  stage_open(&s, "negatives=40000,lifetime=1000000", 10, 1);
+  memory_sink saved;
+  save_to(&saved, s.f);
+  for (size_t at = 64; at + 32 <= saved.len && at < 1000; at += 8) {
+    uint8_t before[32]; /* four numbers */
+    besom_filter *damaged = NULL;
+    memcpy(before, saved.data + at, sizeof before);
+    memset(saved.data + at, 0xff, sizeof before);
+    besom__container_fix_checksums(saved.data, saved.len);
+    besom_load(saved.data, saved.len, NULL, &damaged);
+    besom_free(damaged);
+    memcpy(saved.data + at, before, sizeof before);
+  }
+  memory_sink_close(&saved);
+  stage_close(&s);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(it_learns_what_is_often_asked),
@@ -722,6 +743,7 @@ int main(void) {
       cmocka_unit_test(tiny_filters_hold_their_members),
       cmocka_unit_test(damaged_bytes_are_refused),
       cmocka_unit_test(repaired_damage_does_no_harm),
+      cmocka_unit_test(enormous_numbers_are_refused_at_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
