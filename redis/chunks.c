@@ -167,6 +167,7 @@ besom_status load_incoming(struct af *af) {
   if (in->len < PREFIX_LEN) return BESOM_CORRUPT;
   besom_status status =
       besom_load(in->data + PREFIX_LEN, in->len - PREFIX_LEN, &redis_allocator, &af->filter);
+  if (status == BESOM_OK) status = check_kind(af->filter);
   if (status != BESOM_OK) return status;
   af->max_capacity = get64(in->data);
   bytes_free(&af->incoming);

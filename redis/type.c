@@ -3,6 +3,14 @@
 #include "chunks.h"
 #include "config.h"
 
+/*
+ * The version of the encoding in RDB files, in DUMP and in full synchronizations. A change of the
+ * encoding, or of what the module understands as AF.LOADCHUNK and as replicated commands, needs a
+ * new version, and rdb_load must still read all earlier ones (tests/redis/upgrade.py).
+ *
+ *     1  max_capacity, reports, fixed, refused, incoming_len; the filter, or the incoming bytes, in
+ *        pieces; an empty piece
+ */
 #define RDB_VERSION 1
 
 RedisModuleType *af_type;
@@ -81,6 +89,7 @@ static bool finish_load(RedisModuleIO *io, struct af *af) {
   besom_status status =
       besom_load(af->incoming.data, af->incoming.len, &redis_allocator, &af->filter);
   bytes_free(&af->incoming);
+  if (status == BESOM_OK) status = check_kind(af->filter);
   if (status != BESOM_OK) {
     RedisModule_LogIOError(io, "warning", "besom: the filter cannot be loaded: %s",
                            besom_strerror(status));
@@ -91,7 +100,7 @@ static bool finish_load(RedisModuleIO *io, struct af *af) {
 }
 
 static void *rdb_load(RedisModuleIO *io, int version) {
-  if (version != RDB_VERSION) {
+  if (version > RDB_VERSION) {
     RedisModule_LogIOError(io, "warning",
                            "besom: the filter was saved by a later version of the module (format "
                            "%d): upgrade the module",

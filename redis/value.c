@@ -185,6 +185,10 @@ size_t af_bytes(const struct af *af) {
   return sizeof *af + af->incoming.allocated + (size_t)stats.bytes;
 }
 
+besom_status check_kind(const besom_filter *filter) {
+  return besom_abilities(filter) & BESOM_CAN_INSERT ? BESOM_OK : BESOM_UNSUPPORTED;
+}
+
 besom_status filter_copy(const besom_filter *filter, besom_filter **out) {
   struct bytes saved = {0};
   besom_status status = besom_save(filter, &(besom_sink){bytes_write, &saved});

@@ -49,6 +49,8 @@ void af_refresh(struct af *af);
 void af_add_items(struct af *af, int64_t n);
 
 size_t af_bytes(const struct af *af);
+/* UNSUPPORTED if AF.RESERVE does not make such filters: they cannot insert single items. */
+besom_status check_kind(const besom_filter *filter);
 /* Makes an equal filter. */
 besom_status filter_copy(const besom_filter *filter, besom_filter **out);
 

@@ -106,8 +106,13 @@ atexit.register(stop_all)
 class Server:
     """redis-server or valkey-server with the module, as set by BESOM_MODULE, BESOM_SERVER and BESOM_PRELOAD."""
 
-    def __init__(self, *options, module_options=()):
+    def __init__(self, *options, module_options=(), module=None, files=None):
+        """files: names and contents that the server finds in its directory."""
         self.dir = tempfile.mkdtemp(prefix="besom-redis-")
+        for name, content in (files or {}).items():
+            with open(os.path.join(self.dir, name), "wb") as file:
+                file.write(content)
+        self.module = module or os.environ["BESOM_MODULE"]
         self.options = list(options)
         self.module_options = list(module_options)
         self.process = None
@@ -123,7 +128,7 @@ class Server:
         program = os.environ.get("BESOM_SERVER", "redis-server")
         standard = ["--port", self.port, "--bind", "127.0.0.1", "--dir", self.dir, "--logfile", self.log,
                  "--enable-debug-command", "local", "--save", "", "--repl-diskless-sync-delay", 0]
-        line = [program] + standard + self.options + ["--loadmodule", os.environ["BESOM_MODULE"]] + self.module_options
+        line = [program] + standard + self.options + ["--loadmodule", self.module] + self.module_options
         return [str(word) for word in line]
 
     def start(self, wait=True):
@@ -156,11 +161,18 @@ class Server:
         self.process.wait()
 
     def stop(self):
-        """Stops the server with SHUTDOWN, which saves the data if the server is configured to."""
-        try:
-            self.client()("SHUTDOWN")
-        except (OSError, ReplyError):
-            pass
+        """Stops the server with SHUTDOWN, which saves the data if the server is configured to. The server refuses while
+        it writes its first AOF."""
+        def stopped():
+            try:
+                self.client()("SHUTDOWN")
+            except ReplyError:
+                return False
+            except OSError:
+                pass
+            return True
+
+        wait_for(stopped, what="SHUTDOWN")
         self.process.wait(timeout=600)
 
     def restart(self, kill=False):
