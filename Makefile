@@ -1,12 +1,13 @@
 # A front end to CMake. All build products are under build/.
 
 PREFIX ?= /usr/local
+SYSCONFDIR ?= /etc
 JOBS ?= $(shell nproc)
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all demo check test test-long test-sqlite python test-python test-redis cross bench report install symbols format clean help build-tests
+.PHONY: all demo check test test-long test-sqlite python test-python test-redis cross bench report install install-redis symbols format clean help build-tests
 
-all: ## build the release: libbesom.so, libbesom.a, besom, besom-bench, besom-redis.so, besom-sqlite.so in build/
+all: ## build the release: libbesom.so, libbesom.a, besom, besom-bench, besom-redis.so, besom-sqlite.so, examples in build/
 	@cmake -S . -B build
 	@cmake --build build -j$(JOBS)
 
@@ -79,6 +80,9 @@ report: ## test all claims: build/report/index.html and docs/results.md; REPORT=
 install: all ## install library, headers, pkg-config files, CMake package: PREFIX=/usr/local DESTDIR=
 	@cmake --install build --prefix $(PREFIX)
 
+install-redis: all ## install the module for Redis and a sample configuration: PREFIX=/usr/local SYSCONFDIR=/etc DESTDIR=
+	@DESTDIR=$(DESTDIR) scripts/install-redis.sh build/besom-redis.so $(PREFIX) $(SYSCONFDIR)
+
 symbols: all ## rewrite src/besom.symbols after a change of the public API
 	tests/scripts/shared_symbols.sh build/libbesom.so src/besom.symbols --update
 
@@ -89,7 +93,7 @@ clean: ## remove build/
 	rm -rf build
 
 help: ## show this list
-	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1\t\2/p' Makefile | expand -t 18
+	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1\t\2/p' Makefile | expand -t 20
 
 # Three builds whose tests are run as one suite, so that there is one summary. Benchmarks are built
 # once, in release mode.

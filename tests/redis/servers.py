@@ -106,8 +106,9 @@ atexit.register(stop_all)
 class Server:
     """redis-server or valkey-server with the module, as set by BESOM_MODULE, BESOM_SERVER and BESOM_PRELOAD."""
 
-    def __init__(self, *options, module_options=(), module=None, files=None):
-        """files: names and contents that the server finds in its directory."""
+    def __init__(self, *options, module_options=(), module=None, files=None, config=None):
+        """files: names and contents that the server finds in its directory. config: a file that loads the module."""
+        self.config = config
         self.dir = tempfile.mkdtemp(prefix="besom-redis-")
         for name, content in (files or {}).items():
             with open(os.path.join(self.dir, name), "wb") as file:
@@ -128,7 +129,9 @@ class Server:
         program = os.environ.get("BESOM_SERVER", "redis-server")
         standard = ["--port", self.port, "--bind", "127.0.0.1", "--dir", self.dir, "--logfile", self.log,
                  "--enable-debug-command", "local", "--save", "", "--repl-diskless-sync-delay", 0]
-        line = [program] + standard + self.options + ["--loadmodule", self.module] + self.module_options
+        line = [program] + ([self.config] if self.config else []) + standard + self.options
+        if not self.config:
+            line += ["--loadmodule", self.module] + self.module_options
         return [str(word) for word in line]
 
     def start(self, wait=True):
