@@ -108,32 +108,41 @@ for name, client in (("master", r), ("replica", replica.client())):
           % (name, histogram(client, "af.madd"), histogram(client, "af.exists"),
              [(event[0].decode(), "%d ms" % event[3]) for event in client("LATENCY", "LATEST")]))
 
-print("Commands whose time depends on the size of the filter (%d million items, %.1f MB):"
+
+
+def cost(call):
+    """Milliseconds of CPU time."""
+    before = cpu_seconds()
+    call()
+    return 1000 * (cpu_seconds() - before)
+
+
+print("CPU time of commands on a whole filter (%d million items, %.1f MB):"
       % (LAST // MILLION, r("AF.INFO", "f", "size") / 1e6))
-print("COPY               %7.0f ms" % (1000 * timed(lambda: r("COPY", "f", "copy"))))
+print("COPY               %7.0f ms" % cost(lambda: r("COPY", "f", "copy")))
 r("DEL", "copy")
 dump = []
-print("DUMP               %7.0f ms" % (1000 * timed(lambda: dump.append(r("DUMP", "f")))))
-print("RESTORE            %7.0f ms" % (1000 * timed(lambda: r("RESTORE", "restored", 0, dump[0]))))
+print("DUMP               %7.0f ms" % cost(lambda: dump.append(r("DUMP", "f"))))
+print("RESTORE            %7.0f ms" % cost(lambda: r("RESTORE", "restored", 0, dump[0])))
 r("DEL", "restored")
 r("AF.RESERVE", "like", 0.01, MILLION, "LIKE", "f")
 r("AF.MADD", "like", "x")
-print("AF.MERGE           %7.0f ms" % (1000 * timed(lambda: r("AF.MERGE", "merged", "f", "like"))))
+print("AF.MERGE           %7.0f ms" % cost(lambda: r("AF.MERGE", "merged", "f", "like")))
 r("DEL", "merged")
 at, times, loads = 0, [], []
 while True:
     reply = []
-    times.append(timed(lambda: reply.append(r("AF.SCANDUMP", "f", at))))
+    times.append(cost(lambda: reply.append(r("AF.SCANDUMP", "f", at))))
     at, chunk = reply[0]
     if at == 0:
         break
-    loads.append(timed(lambda: r("AF.LOADCHUNK", "loaded", at, chunk)))
-print("AF.SCANDUMP        %7.0f ms per chunk (%d chunks)" % (1000 * max(times), len(loads)))
-print("AF.LOADCHUNK       %7.0f ms, the last one %.0f ms" % (1000 * max(loads[:-1]), 1000 * loads[-1]))
+    loads.append(cost(lambda: r("AF.LOADCHUNK", "loaded", at, chunk)))
+print("AF.SCANDUMP        %7.0f ms per chunk (%d chunks)" % (max(times), len(loads)))
+print("AF.LOADCHUNK       %7.0f ms, the last one %.0f ms" % (max(loads[:-1]), loads[-1]))
 wrong = ["absent-%d" % i for i in range(400000)]
 wrong = [item for begin in range(0, len(wrong), 1000)
          for item, yes in zip(wrong[begin:begin + 1000], r("AF.MEXISTS", "f", *wrong[begin:begin + 1000])) if yes]
-reports = [timed(lambda: r("AF.REPORT", "f", item)) for item in wrong]
+reports = [cost(lambda: r("AF.REPORT", "f", item)) / 1000 for item in wrong]
 print("AF.REPORT, %d reports: " % len(reports), percentiles(reports))
 replica.close()
 master.close()
