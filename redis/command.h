@@ -20,6 +20,8 @@ bool is_word(RedisModuleString *string, const char *word);
 const char *parse_error_rate(RedisModuleString *string, double *fpr);
 const char *parse_capacity(RedisModuleString *string, uint64_t *capacity);
 const char *parse_expansion(RedisModuleString *string, struct filter_config *config);
+/* Returns the error to reply if options contradict each other or the kind, else NULL. */
+const char *check_config(const struct filter_config *config);
 
 int reserve_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 int add_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);

@@ -91,9 +91,9 @@ static const char *parse_insert(RedisModuleString **argv, int argc, struct add_o
       return "ERR syntax error";
   }
   *items = i + 1;
-  return error          ? error
-         : i + 1 < argc ? NULL
-                        : "ERR syntax error: ITEMS and at least one item are required";
+  if (error) return error;
+  if (i + 1 >= argc) return "ERR syntax error: ITEMS and at least one item are required";
+  return check_config(&options->config);
 }
 
 int insert_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {

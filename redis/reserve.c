@@ -128,8 +128,7 @@ static const char *parse_option(RedisModuleString **argv, int left, struct filte
   return NULL;
 }
 
-/* Options that contradict each other, or the kind. */
-static const char *check_options(const struct filter_config *c) {
+const char *check_config(const struct filter_config *c) {
   const char *kind = c->kind ? c->kind : "aqf";
   if (c->nonscaling && c->max_capacity)
     return "ERR NONSCALING and MAXCAPACITY exclude each other: give one of them";
@@ -155,7 +154,7 @@ static const char *parse_arguments(RedisModuleString **argv, int argc, struct fi
   if (error) return error;
   if (*like && argc != 6)
     return "ERR LIKE copies all parameters of the other filter: no further options are allowed";
-  return check_options(c);
+  return check_config(c);
 }
 
 /* Makes an empty filter that can be merged with the other. */

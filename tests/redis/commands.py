@@ -122,6 +122,7 @@ class Commands:
         self.fails("ERR syntax", "AF.INSERT", "f", "NX", "ITEMS")
         self.fails("ERR syntax", "AF.INSERT", "f", "x", "y")
         self.fails("ERR the error rate", "AF.INSERT", "f", "ERROR", 2, "ITEMS", "y")
+        self.fails("exclude each other", "AF.INSERT", "f", "EXPANSION", 4, "NONSCALING", "ITEMS", "y")
 
     def test_sets_hold_an_item_once(self):
         self.r("AF.RESERVE", "s", 0.01, 1000, "KIND", "bloom")
