@@ -87,13 +87,13 @@ static RedisModuleCommandArg loadchunk_args[] = {
     }                                                                                 \
   }
 
-static RedisModuleCommandKeySpec reads[] = {
-    FIRST_KEY(REDISMODULE_CMD_KEY_RO | REDISMODULE_CMD_KEY_ACCESS), {0}};
-static RedisModuleCommandKeySpec updates[] = {
+RedisModuleCommandKeySpec reads[] = {FIRST_KEY(REDISMODULE_CMD_KEY_RO | REDISMODULE_CMD_KEY_ACCESS),
+                                     {0}};
+RedisModuleCommandKeySpec updates[] = {
     FIRST_KEY(REDISMODULE_CMD_KEY_RW | REDISMODULE_CMD_KEY_UPDATE), {0}};
-static RedisModuleCommandKeySpec inserts[] = {
+RedisModuleCommandKeySpec inserts[] = {
     FIRST_KEY(REDISMODULE_CMD_KEY_RW | REDISMODULE_CMD_KEY_INSERT), {0}};
-static RedisModuleCommandKeySpec removes[] = {
+RedisModuleCommandKeySpec removes[] = {
     FIRST_KEY(REDISMODULE_CMD_KEY_RW | REDISMODULE_CMD_KEY_DELETE), {0}};
 static RedisModuleCommandKeySpec reserves[] = {
     FIRST_KEY(REDISMODULE_CMD_KEY_RW | REDISMODULE_CMD_KEY_INSERT),
@@ -114,22 +114,8 @@ static RedisModuleCommandKeySpec merges[] = {
 
 /* ------------------------------------------------------------------ commands */
 
-#define READ "readonly fast"
-#define ADD "write deny-oom fast"
-#define SLOW_ADD "write deny-oom"
-#define REMOVE "write fast"
-
 /* Only trusted clients may report, so these commands have an ACL category of their own. */
-static const struct command {
-  const char *name;
-  RedisModuleCmdFunc run;
-  const char *flags;
-  int arity;
-  RedisModuleCommandKeySpec *keys;
-  RedisModuleCommandArg *args;
-  const char *summary, *complexity;
-  const char *categories;
-} commands[] = {
+static const struct command commands[] = {
     {"af.reserve", reserve_command, SLOW_ADD " getkeys-api", -4, reserves, reserve_args,
      "Creates an empty filter", "O(1)", "besom write slow"},
     {"af.add", add_command, ADD, 3, inserts, key_item,
@@ -208,9 +194,20 @@ static int register_command(RedisModuleCtx *ctx, const struct command *c) {
   return set_categories ? set_categories(command, c->categories) : REDISMODULE_OK;
 }
 
-int commands_register(RedisModuleCtx *ctx) {
-  find_categories(ctx);
-  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-    if (register_command(ctx, &commands[i]) != REDISMODULE_OK) return REDISMODULE_ERR;
+int commands_add(RedisModuleCtx *ctx, const struct command *table, size_t n, const char **failed) {
+  for (size_t i = 0; i < n; i++) {
+    *failed = table[i].name;
+    if (register_command(ctx, &table[i]) != REDISMODULE_OK) return REDISMODULE_ERR;
+  }
   return REDISMODULE_OK;
+}
+
+void category_add(RedisModuleCtx *ctx, const char *name) {
+  if (set_categories) add_category(ctx, name);
+}
+
+int commands_register(RedisModuleCtx *ctx) {
+  const char *failed;
+  find_categories(ctx);
+  return commands_add(ctx, commands, sizeof commands / sizeof *commands, &failed);
 }

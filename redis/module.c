@@ -1,8 +1,9 @@
 /*
  * module.c - the module for Redis and Valkey: adaptive filters as values of keys, with the
- * commands AF.* (docs/redis.md).
+ * commands AF.* (docs/redis.md), and BF.* and CF.* on request (docs/redisbloom.md).
  */
 #include "command_table.h"
+#include "compat.h"
 #include "config.h"
 #include "type.h"
 
@@ -24,8 +25,6 @@ static void add_info(RedisModuleInfoCtx *ctx, int for_crash_report) {
 BESOM_API int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 
 int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
-  (void)argv;
-  (void)argc;
   if (RedisModule_Init(ctx, "besom", VERSION, REDISMODULE_APIVER_1) != REDISMODULE_OK)
     return REDISMODULE_ERR;
   if (!RedisModule_SetCommandInfo || !RedisModule_RegisterNumericConfig) {
@@ -37,5 +36,7 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) 
   if (type_register(ctx) != REDISMODULE_OK || commands_register(ctx) != REDISMODULE_OK)
     return REDISMODULE_ERR;
   if (RedisModule_RegisterInfoFunc(ctx, add_info) != REDISMODULE_OK) return REDISMODULE_ERR;
-  return config_register(ctx);
+  if (compat_configure(ctx, argv, argc) != REDISMODULE_OK || config_register(ctx) != REDISMODULE_OK)
+    return REDISMODULE_ERR;
+  return compat_register(ctx);
 }

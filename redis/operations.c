@@ -67,7 +67,9 @@ besom_status af_add(struct af *af, besom_bytes item, enum add_mode mode, bool *m
 
 besom_status af_remove(struct af *af, besom_bytes item) {
   besom_status status = besom_remove_digest(af->filter, digest_of(af, item));
-  if (status == BESOM_OK) af_add_items(af, -1);
+  if (status != BESOM_OK) return status;
+  af_add_items(af, -1);
+  af->deleted++;
   return status;
 }
 

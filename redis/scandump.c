@@ -90,7 +90,6 @@ int loadchunk_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
                             "ERR the chunks are not those of one filter, and the key was deleted: "
                             "load all chunks of one dump again");
   }
-  RedisModule_ReplicateVerbatim(ctx);
-  notify(ctx, "af.loadchunk", argv[1]);
+  replicate_items(ctx, "AF.LOADCHUNK", "af.loadchunk", argv[1], argv + 2, 2);
   return RedisModule_ReplyWithSimpleString(ctx, "OK");
 }

@@ -29,6 +29,7 @@ struct af {
   uint64_t reports;      /* items reported on this server */
   uint64_t fixed;        /* reports of false positives that are now answered no */
   uint64_t refused;      /* reports and no-list items that failed because the reserve was full */
+  uint64_t deleted;      /* items deleted on this server since the value was made or loaded */
   struct bytes incoming; /* received by AF.LOADCHUNK so far */
   uint64_t incoming_len; /* length of `incoming` when it is complete */
 };

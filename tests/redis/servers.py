@@ -106,7 +106,7 @@ atexit.register(stop_all)
 class Server:
     """redis-server or valkey-server with the module, as set by BESOM_MODULE, BESOM_SERVER and BESOM_PRELOAD."""
 
-    def __init__(self, *options, module_options=(), module=None, files=None, config=None):
+    def __init__(self, *options, module_options=(), module=None, files=None, config=None, tries=20):
         """files: names and contents that the server finds in its directory. config: a file that loads the module."""
         self.config = config
         self.dir = tempfile.mkdtemp(prefix="besom-redis-")
@@ -119,7 +119,7 @@ class Server:
         self.process = None
         self.log = os.path.join(self.dir, "log")
         running.append(self)
-        for _ in range(20):  # another process may take the port, or it is too high for the bus port of a cluster node
+        for _ in range(tries):  # another process may take the port, or it is too high for the bus port of a cluster node
             self.port = free_port()
             if self.start():
                 return

@@ -1,0 +1,161 @@
+/* BF.*: a filter as RedisBloom's Bloom filter. An item that is answered yes is not added again. */
+#include "compat.h"
+
+/* ------------------------------------------------------------------ arguments */
+
+struct bf_options {
+  struct filter_config config;
+  bool has_expansion;
+  bool create;
+};
+
+static const char *parse_rate(RedisModuleString *string, const char *not_a_number, double *fpr) {
+  if (RedisModule_StringToDouble(string, fpr) != REDISMODULE_OK) return not_a_number;
+  return *fpr > 0 && *fpr < 1 ? NULL : "ERR error rate must be in the range (0.000000, 1.000000)";
+}
+
+static const char *parse_size(RedisModuleString *string, const char *not_a_number,
+                              struct filter_config *config) {
+  long long number;
+  const char *error =
+      compat_parse(string, 1, CAPACITY_LIMIT, not_a_number,
+                   "ERR capacity must be in the range [1, 17592186044416]", &number);
+  if (!error) config->capacity = (uint64_t)number;
+  return error;
+}
+
+/* EXPANSION 0 means NONSCALING. */
+static const char *parse_growth(RedisModuleString *string, const char *not_a_number,
+                                struct bf_options *o) {
+  long long factor;
+  const char *error = compat_parse(string, 0, MAX_EXPANSION, not_a_number,
+                                   "ERR expansion must be in the range [0, 32768]", &factor);
+  if (error) return error;
+  o->has_expansion = true;
+  o->config.expansion = (uint32_t)factor;
+  return NULL;
+}
+
+static const char *check_growth(struct bf_options *o) {
+  if (o->has_expansion && o->config.nonscaling && o->config.expansion)
+    return "Nonscaling filters cannot expand";
+  if (o->has_expansion && !o->config.expansion) o->config.nonscaling = true;
+  return NULL;
+}
+
+static struct bf_options default_options(void) {
+  return (struct bf_options){.config = default_config(), .create = true};
+}
+
+/* ------------------------------------------------------------------ BF.RESERVE */
+
+static const char *parse_reserve(RedisModuleString **argv, int argc, struct bf_options *o) {
+  const char *error = parse_rate(argv[2], "ERR bad error rate", &o->config.fpr);
+  if (!error) error = parse_size(argv[3], "ERR bad capacity", &o->config);
+  for (int i = 4; !error && i < argc; i++) {
+    if (is_word(argv[i], "NONSCALING"))
+      o->config.nonscaling = true;
+    else if (!is_word(argv[i], "EXPANSION"))
+      error = BLOOM_UNKNOWN_ARGUMENT;
+    else if (i + 1 == argc)
+      error = "ERR no expansion";
+    else
+      error = parse_growth(argv[++i], "ERR bad expansion", o);
+  }
+  return error ? error : check_growth(o);
+}
+
+int bf_reserve_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+  if (argc > 7) return RedisModule_WrongArity(ctx);
+  struct bf_options o = default_options();
+  const char *error = parse_reserve(argv, argc, &o);
+  if (error) return RedisModule_ReplyWithError(ctx, error);
+  return compat_reserve(ctx, argv[1], &o.config);
+}
+
+/* ------------------------------------------------------------------ adding */
+
+/* The first item that does not fit ends the command. */
+static bool reply_item(RedisModuleCtx *ctx, const struct af *af, besom_status status,
+                       bool missing) {
+  if (status == BESOM_OK)
+    RedisModule_ReplyWithBool(ctx, missing);
+  else if (status == BESOM_FULL && !af_shape(af).expansion)
+    RedisModule_ReplyWithError(ctx, "ERR non scaling filter is full");
+  else
+    reply_status(ctx, status);
+  return status == BESOM_OK;
+}
+
+static int add(RedisModuleCtx *ctx, RedisModuleString *key, RedisModuleString **items, int n,
+               const struct bf_options *o, bool is_array) {
+  struct compat_add how = {.create = o->create,
+                           .config = o->config,
+                           .mode = ADD_MISSING,
+                           .reply = reply_item,
+                           .is_array = is_array};
+  return compat_add_items(ctx, key, items, n, &how);
+}
+
+int bf_add_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+  (void)argc;
+  struct bf_options o = default_options();
+  return add(ctx, argv[1], argv + 2, 1, &o, false);
+}
+
+int bf_madd_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+  struct bf_options o = default_options();
+  return add(ctx, argv[1], argv + 2, argc - 2, &o, true);
+}
+
+/* Parses one option of BF.INSERT. *i is its index, then that of its last argument. */
+static const char *parse_insert_option(RedisModuleString **argv, int argc, struct bf_options *o,
+                                       int *i) {
+  RedisModuleString *name = argv[*i];
+  if (is_word(name, "NOCREATE")) {
+    o->create = false;
+    return NULL;
+  }
+  if (is_word(name, "NONSCALING")) {
+    o->config.nonscaling = true;
+    return NULL;
+  }
+  if (++*i == argc) return BLOOM_UNKNOWN_ARGUMENT;
+  if (is_word(name, "CAPACITY")) return parse_size(argv[*i], "Bad capacity", &o->config);
+  if (is_word(name, "ERROR")) return parse_rate(argv[*i], "Bad error rate", &o->config.fpr);
+  if (is_word(name, "EXPANSION")) return parse_growth(argv[*i], "Bad expansion", o);
+  return BLOOM_UNKNOWN_ARGUMENT;
+}
+
+int bf_insert_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+  struct bf_options o = default_options();
+  const char *error = NULL;
+  int i = 2;
+  for (; !error && i < argc && !is_word(argv[i], "ITEMS"); i++)
+    error = parse_insert_option(argv, argc, &o, &i);
+  if (!error) error = check_growth(&o);
+  if (error) return RedisModule_ReplyWithError(ctx, error);
+  if (i + 1 >= argc) return RedisModule_WrongArity(ctx);
+  return add(ctx, argv[1], argv + i + 1, argc - i - 1, &o, true);
+}
+
+/* ------------------------------------------------------------------ information */
+
+int bf_info_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+  if (argc > 3) return RedisModule_WrongArity(ctx);
+  struct af *af = compat_require(ctx, argv[1]);
+  if (!af) return REDISMODULE_OK;
+  struct shape shape = af_shape(af);
+  const struct compat_field fields[] = {
+      {"Capacity", "CAPACITY", .value = shape.capacity},
+      {"Size", "SIZE", .value = af_bytes(af)},
+      {"Number of filters", "FILTERS", .value = shape.layers},
+      {"Number of items inserted", "ITEMS", .value = af->items},
+      {"Expansion rate", "EXPANSION", .value = shape.expansion, .is_nil = !shape.expansion},
+  };
+  return compat_reply_info(ctx, fields, sizeof fields / sizeof *fields, argc == 3 ? argv[2] : NULL);
+}
+
+int bf_scandump_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
+  return compat_scandump(ctx, argv, argc, "Second argument must be numeric");
+}
