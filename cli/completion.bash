@@ -7,6 +7,8 @@ _besom() {
     mapfile -t COMPREPLY < <(compgen -W "$(sed 's/ .*//' <<<"$verbs")" -- "$word")
   elif [[ $COMP_CWORD -eq 2 && ${COMP_WORDS[1]} == db ]]; then
     mapfile -t COMPREPLY < <(compgen -W "load get put del scan stats check" -- "$word")
+  elif [[ $COMP_CWORD -eq 2 && ${COMP_WORDS[1]} == redis ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "load has report shard" -- "$word")
   elif [[ $word == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$(sed -n "s/^${COMP_WORDS[1]} //p" <<<"$verbs") --help" -- "$word")
   elif [[ ${COMP_WORDS[COMP_CWORD - 1]} == --kind ]]; then

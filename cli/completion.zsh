@@ -6,6 +6,8 @@ if (( CURRENT == 2 )); then
   compadd -- ${verbs%% *}
 elif (( CURRENT == 3 )) && [[ $words[2] == db ]]; then
   compadd -- load get put del scan stats check
+elif (( CURRENT == 3 )) && [[ $words[2] == redis ]]; then
+  compadd -- load has report shard
 elif [[ $words[CURRENT] == -* ]]; then
   compadd -- --help ${=${(M)verbs:#$words[2] *}#* }
 elif [[ $words[CURRENT-1] == --kind ]]; then

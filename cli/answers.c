@@ -1,0 +1,50 @@
+#include "answers.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "fail.h"
+
+/* An output buffer: one stdio call per key would cost as much as the query. */
+static struct {
+  char bytes[1 << 16];
+  size_t len;
+} output;
+
+void answers_flush(void) {
+  if (fwrite(output.bytes, 1, output.len, stdout) != output.len)
+    fail("cannot write to standard output");
+  output.len = 0;
+}
+
+static void print(const void *data, size_t len) {
+  for (const char *at = data; len;) {
+    if (output.len == sizeof output.bytes) answers_flush();
+    size_t room = sizeof output.bytes - output.len, piece = len < room ? len : room;
+    memcpy(output.bytes + output.len, at, piece);
+    output.len += piece;
+    at += piece;
+    len -= piece;
+  }
+}
+
+static void print_key(const key_form *form, besom_bytes key) {
+  uint8_t len[4] = {(uint8_t)key.len, (uint8_t)(key.len >> 8), (uint8_t)(key.len >> 16),
+                    (uint8_t)(key.len >> 24)};
+  if (form->length_prefixed) print(len, sizeof len);
+  print(key.data, key.len);
+  if (!form->length_prefixed) print(form->null ? "\0" : "\n", 1);
+}
+
+uint64_t answers_print(const answer_form *answers, const key_form *form, const besom_bytes *keys,
+                       size_t n, const uint64_t *bitmap) {
+  uint64_t selected = 0;
+  for (size_t i = 0; i < n; i++) {
+    bool yes = bitmap[i / 64] >> (i % 64) & 1, is_selected = yes != answers->invert;
+    selected += is_selected;
+    if (answers->count || (!answers->tag && !is_selected)) continue;
+    if (answers->tag) print(yes ? "yes\t" : "no\t", yes ? 4 : 3);
+    print_key(form, keys[i]);
+  }
+  return selected;
+}

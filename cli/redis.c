@@ -1,0 +1,218 @@
+/* besom redis: a filter in the shards of a Redis server or cluster. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "answers.h"
+#include "bar.h"
+#include "fail.h"
+#include "interrupt.h"
+#include "keys.h"
+#include "shards.h"
+#include "verb.h"
+
+static struct {
+  const char *server, *user;
+  uint64_t shards, capacity;
+  double fpr;
+  bool nx;
+  answer_form answers;
+  key_form form;
+} given = {.server = "127.0.0.1:6379", .capacity = 1000000, .fpr = 0.01};
+
+static const argument arguments[] = {
+    {"--shards", "K", "number of shards, 1 to 65536; fixed when the filter is made",
+     .count = &given.shards, .least = 1, .most = MAX_SHARDS},
+    {"--server", "HOST:PORT", "a server, or any node of a cluster; default 127.0.0.1:6379",
+     .text = &given.server},
+    {"--user", "NAME", "user for ACL; the password is taken from the variable REDISCLI_AUTH",
+     .text = &given.user},
+    {"--fpr", "RATE", "load, new filter: target false-positive rate; default 0.01",
+     .real = &given.fpr, .least = 1e-18, .most = 0.99},
+    {"--capacity", "N", "load, new filter: keys of all shards; it grows as needed; default 1M",
+     .count = &given.capacity, .least = 1, .most = 1e13},
+    {"--nx", NULL, "load: skip keys that are answered yes, such as those of an earlier run",
+     .flag = &given.nx},
+    ANSWER_FORM_ARGUMENTS(given.answers),
+    KEY_FORM_ARGUMENTS(given.form),
+};
+
+static const command redis_command = {
+    .usage = "redis load|has|report|shard NAME [FILE] --shards K [options]",
+    .about =
+        "One filter over many keys of a Redis or Valkey server or cluster with the module "
+        "besom-redis.so. The filter NAME has the shards NAME:0 to NAME:K-1. The hash of a key "
+        "determines its shard (docs/scale.md), so K cannot be changed later.\n\n"
+        "  load NAME [FILE]     add keys; creates the shards if they do not exist\n"
+        "  has NAME [FILE]      print the keys that may be in the set, in input order\n"
+        "  report NAME [FILE]   report false positives: keys that are certainly not in\n"
+        "                       the set are answered no from then on\n"
+        "  shard NAME KEY...    print shard, hash and key; needs no server\n\n"
+        "The keys are read from FILE or standard input, and sent in batches to all nodes at once. "
+        "Slots may migrate and nodes may fail over meanwhile. If a connection breaks, its batch is "
+        "sent again; then load may store some keys twice, unless --nx is given.\n\n"
+        "The exit code of has is 0 if there is such a key, else 1. That of report is 1 if a report "
+        "was refused.\n\n" KEY_FORM_HELP,
+    .arguments = arguments,
+    .argument_count = COUNT_OF(arguments),
+    .least_words = 2,
+    .most_words = SIZE_MAX,
+    .examples = "  besom redis load users names.txt --shards 64 --capacity 1G\n"
+                "  besom redis has users log.txt --shards 64 --server node1:6379",
+};
+
+/* ------------------------------------------------------------------ batches */
+
+enum { BATCH_KEYS = 1 << 16, BATCH_BYTES = 16 << 20 };
+
+/* Keys that are sent together; they are copied, because the reader reuses its buffer. */
+typedef struct batch {
+  besom_bytes keys[BATCH_KEYS];
+  enum outcome outcomes[BATCH_KEYS];
+  size_t n, bytes;
+  char *text;
+} batch;
+
+static batch current;
+
+static void reserve_text(size_t bytes) {
+  static size_t size;
+  if (bytes <= size) return;
+  size = 2 * bytes;
+  current.text = realloc(current.text, size);
+  if (!current.text) fail("out of memory: a buffer of %zu bytes", size);
+}
+
+static void copy_keys(const besom_bytes *keys, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    reserve_text(current.bytes + keys[i].len);
+    if (keys[i].len) memcpy(current.text + current.bytes, keys[i].data, keys[i].len);
+    current.keys[current.n++].len = keys[i].len;
+    current.bytes += keys[i].len;
+  }
+}
+
+/* Reads keys until the batch is full; false at the end of the input. */
+static bool read_batch(key_reader *reader) {
+  besom_bytes keys[KEYS_PER_BATCH];
+  current.n = current.bytes = 0;
+  reserve_text(1);
+  for (size_t n; current.n + KEYS_PER_BATCH <= BATCH_KEYS && current.bytes < BATCH_BYTES &&
+                 (n = keys_batch(reader, keys));)
+    copy_keys(keys, n);
+  const char *at = current.text; /* now that the copy does not move any more */
+  for (size_t i = 0; i < current.n; at += current.keys[i++].len) current.keys[i].data = at;
+  return current.n;
+}
+
+static uint64_t count_outcomes(enum outcome wanted) {
+  uint64_t n = 0;
+  for (size_t i = 0; i < current.n; i++) n += current.outcomes[i] == wanted;
+  return n;
+}
+
+/* ------------------------------------------------------------------ actions */
+
+static int load(const sharded_filter *f, key_reader *keys) {
+  static const char *const all[MAX_OPTIONS], *const missing[MAX_OPTIONS] = {"NX", "ITEMS"};
+  uint64_t new = 0;
+  interrupt_leaves("the keys of complete batches are in the filter");
+  bar_begin("loading", "bytes");
+  while (read_batch(keys)) {
+    const char *error = shards_run(f, given.nx ? "AF.INSERT" : "AF.MADD", given.nx ? missing : all,
+                                   current.keys, current.n, current.outcomes);
+    if (error)
+      fail("%s: %s (%llu keys of this batch were not added)", f->name, error,
+           (unsigned long long)count_outcomes(OUTCOME_ERROR));
+    new += count_outcomes(OUTCOME_YES);
+    keys_tick(keys);
+  }
+  bar_end();
+  printf("%s: %llu keys, %llu new, %u shards\n", f->name, (unsigned long long)keys_count(keys),
+         (unsigned long long)new, f->shards);
+  if (cluster_repeated(f->cluster) && !given.nx)
+    fprintf(stderr, "%s: a connection broke: some keys may be stored twice\n", program_name);
+  return 0;
+}
+
+static int has(const sharded_filter *f, key_reader *keys) {
+  static const char *const none[MAX_OPTIONS];
+  static uint64_t bitmap[BATCH_KEYS / 64];
+  uint64_t selected = 0;
+  bar_begin("querying", "bytes");
+  while (read_batch(keys)) {
+    const char *error =
+        shards_run(f, "AF.MEXISTS", none, current.keys, current.n, current.outcomes);
+    if (error) fail("%s: %s", f->name, error);
+    memset(bitmap, 0, sizeof bitmap);
+    for (size_t i = 0; i < current.n; i++)
+      bitmap[i / 64] |= (uint64_t)(current.outcomes[i] == OUTCOME_YES) << i % 64;
+    selected += answers_print(&given.answers, &given.form, current.keys, current.n, bitmap);
+    keys_tick(keys);
+  }
+  answers_flush();
+  bar_end();
+  if (given.answers.count) printf("%llu\n", (unsigned long long)selected);
+  return selected ? EXIT_YES : EXIT_NO;
+}
+
+static int report(const sharded_filter *f, key_reader *keys) {
+  static const char *const none[MAX_OPTIONS];
+  uint64_t fixed = 0, refused = 0;
+  char cause[1024] = "";
+  interrupt_leaves("the keys of complete batches are reported");
+  bar_begin("reporting", "bytes");
+  while (read_batch(keys)) {
+    const char *error = shards_run(f, "AF.REPORT", none, current.keys, current.n, current.outcomes);
+    if (error) snprintf(cause, sizeof cause, "%s", error);
+    fixed += count_outcomes(OUTCOME_YES);
+    refused += count_outcomes(OUTCOME_ERROR);
+    keys_tick(keys);
+  }
+  bar_end();
+  uint64_t n = keys_count(keys);
+  printf("%s: %llu keys: %llu fixed, %llu answered no already, %llu refused\n", f->name,
+         (unsigned long long)n, (unsigned long long)fixed,
+         (unsigned long long)(n - fixed - refused), (unsigned long long)refused);
+  if (refused) fprintf(stderr, "%s: %s\n", program_name, cause);
+  return refused ? EXIT_NO : EXIT_YES;
+}
+
+static int print_shards(const sharded_filter *f, words keys) {
+  for (size_t i = 0; i < keys.n; i++) {
+    uint64_t hash = shard_hash((besom_bytes){keys.at[i], strlen(keys.at[i])});
+    printf("%s\t%016llx\t%s\n", f->keys[shard_of(hash, f->shards)], (unsigned long long)hash,
+           keys.at[i]);
+  }
+  return 0;
+}
+
+typedef int (*action)(const sharded_filter *f, key_reader *keys);
+
+static action find_action(const char *name) {
+  if (strcmp(name, "load") == 0) return load;
+  if (strcmp(name, "has") == 0) return has;
+  if (strcmp(name, "report") == 0) return report;
+  usage_error("redis: unknown action '%s': load, has, report or shard", name);
+}
+
+static int run(words all) {
+  sharded_filter f = shards_init(all.at[1], given.shards);
+  words rest = {all.at + 2, all.n - 2};
+  if (strcmp(all.at[0], "shard") == 0) return print_shards(&f, rest);
+  action act = find_action(all.at[0]);
+  if (rest.n > 1) usage_error("unexpected argument '%s'", rest.at[1]);
+  f.cluster = cluster_open(given.server, given.user);
+  bool exist = shards_exist(&f);
+  if (!exist && act != load) fail("%s: no such filter: besom redis load creates it", f.keys[0]);
+  key_reader *keys = keys_open(rest, &given.form);
+  if (!exist) shards_create(&f, given.fpr, given.capacity);
+  int code = act(&f, keys);
+  keys_close(keys);
+  free(current.text);
+  shards_free(&f);
+  return code;
+}
+
+const verb redis_verb = {"redis", "a filter in the shards of a Redis server or cluster",
+                         &redis_command, run};

@@ -1,0 +1,215 @@
+"""shards.py BESOM: one filter in 64 shards of a cluster of three nodes, by `besom redis`, while slots migrate."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+from cluster import ClusterClient, make_cluster
+from servers import ReplyError, Server
+
+BESOM = sys.argv.pop()
+SHARDS = 64
+DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "scale.md")
+
+
+def besom(*words, keys=None, port=None, shards=SHARDS):
+    """Runs besom redis; returns exit code, output and messages."""
+    line = [BESOM, "redis", *words, "--shards", str(shards)] + (["--server", ":%d" % port] if port else [])
+    text = None if keys is None else "".join("%s\n" % key for key in keys)
+    run = subprocess.run(line, input=text, capture_output=True, text=True, timeout=600)
+    return run.returncode, run.stdout, run.stderr
+
+
+class Sharding(unittest.TestCase):
+    """The convention of docs/scale.md, which other clients implement, too."""
+
+    def test_vectors(self):
+        with open(DOCS) as file:
+            lines = file.read().split("## Test vectors")[1].split("```")[1].strip().split("\n")
+        self.assertGreater(len(lines), 8)
+        for line in lines:
+            times, text, hash_value, *shards = line.split()
+            key = "" if text == '""' else text * int(times)
+            for k, shard in zip((1, 64, 1000), shards):
+                expected = "f:%s\t%s\t%s\n" % (shard, hash_value, key)
+                self.assertEqual((0, expected, ""), besom("shard", "f", key, shards=k))
+                self.assertEqual(int(shard), int(hash_value, 16) * k >> 64)
+
+    def test_wrong_arguments(self):
+        for name in ("{f}", "f}", "a{b"):
+            code, _, message = besom("load", name, keys=[])
+            self.assertEqual(2, code)
+            self.assertIn("braces", message)
+        for shards in (0, 65537, "x"):
+            self.assertEqual(2, besom("load", "f", keys=[], shards=shards)[0])
+        self.assertEqual(2, besom("store", "f", keys=[])[0])
+        self.assertEqual(2, besom("load", "f", "a", "b", keys=[])[0])
+
+
+class OneServer(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.close()
+
+    def setUp(self):
+        self.r = self.server.client()
+        self.r("FLUSHALL")
+
+    def run_besom(self, *words, **more):
+        return besom(*words, port=self.server.port, **more)
+
+    def test_load_has_report(self):
+        keys = ["key-%d" % i for i in range(20000)]
+        code, out, _ = self.run_besom("load", "f", "--capacity", "20000", "--fpr", "0.1", keys=keys)
+        self.assertEqual((0, "f: 20000 keys"), (code, out.split(",")[0]))
+        self.assertEqual(20000, sum(self.r("AF.CARD", "f:%d" % i) for i in range(SHARDS)))
+        self.assertEqual((0, "".join(key + "\n" for key in keys), ""), self.run_besom("has", "f", keys=keys))
+        absent = ["absent-%d" % i for i in range(20000)]
+        code, out, _ = self.run_besom("has", "f", keys=absent)
+        wrong = out.split()
+        # The shards do not raise the rate: the hash that chooses the shard is independent of the filters' seeds.
+        self.assertTrue(0 < len(wrong) < 0.12 * len(absent), len(wrong))
+        code, out, _ = self.run_besom("report", "f", keys=wrong)
+        self.assertEqual((0, "f: %d keys: %d fixed, 0 answered no already, 0 refused\n" % (len(wrong), len(wrong))),
+                         (code, out))
+        self.assertEqual((1, "0\n", ""), self.run_besom("has", "f", "--count", keys=absent))
+        self.assertEqual((0, "20000\n", ""), self.run_besom("has", "f", "--count", keys=keys))
+        code, out, _ = self.run_besom("load", "f", "--nx", keys=keys)  # a second run
+        self.assertEqual((0, "f: 20000 keys, 0 new, 64 shards\n"), (code, out))
+        self.assertEqual(20000, sum(self.r("AF.CARD", "f:%d" % i) for i in range(SHARDS)))
+
+    def test_binary_and_empty_keys(self):
+        data = b"\0\0\0\0" + b"\x03\0\0\0a\nb" + b"\x01\0\0\0\xff"
+        for action in ("load", "has"):
+            line = [BESOM, "redis", action, "f", "--shards", "3", "--server", ":%d" % self.server.port,
+                    "--length-prefixed"]
+            run = subprocess.run(line, input=data, capture_output=True, timeout=600)
+            self.assertEqual(0, run.returncode, run.stderr)
+        self.assertEqual(data, run.stdout)
+
+    def test_shards_have_their_share(self):
+        self.run_besom("load", "f", keys=range(64000))
+        sizes = [self.r("AF.CARD", "f:%d" % i) for i in range(SHARDS)]
+        self.assertTrue(all(abs(size - 1000) < 6 * 1000 ** 0.5 for size in sizes), sizes)
+
+    def test_the_number_of_shards_is_checked(self):
+        self.run_besom("load", "f", keys=range(100))
+        for shards, text in ((63, "f:63 exists"), (65, "f:64 is missing")):
+            for action in ("load", "has", "report"):
+                code, _, message = self.run_besom(action, "f", keys=[1], shards=shards)
+                self.assertEqual(3, code)
+                self.assertIn(text, message)
+        self.r("DEL", "f:7")
+        self.assertIn("f:7 is missing", self.run_besom("has", "f", keys=[1])[2])
+        self.assertIn("no such filter", self.run_besom("has", "g", keys=[1])[2])
+
+    def test_an_interrupted_creation_is_completed(self):
+        self.r("AF.RESERVE", "f:5", 0.01, 100)  # shard 0 is created last
+        self.assertEqual(0, self.run_besom("load", "f", keys=range(1000))[0])
+        self.assertEqual((0, "1000\n", ""), self.run_besom("has", "f", "--count", keys=range(1000)))
+
+    def test_errors(self):
+        self.r("SET", "f:3", "text")
+        self.assertIn("WRONGTYPE", self.run_besom("load", "f", keys=range(1000))[2])
+        self.r("CONFIG", "SET", "requirepass", "secret")
+        try:
+            code, _, message = self.run_besom("load", "g", keys=[1])
+            self.assertEqual(3, code)
+            self.assertIn("REDISCLI_AUTH", message)
+            os.environ["REDISCLI_AUTH"] = "secret"
+            self.assertEqual(0, self.run_besom("load", "g", keys=[1])[0])
+            self.assertEqual(0, self.run_besom("load", "g", "--user", "default", keys=[1])[0])
+            os.environ["REDISCLI_AUTH"] = "wrong"
+            self.assertIn("WRONGPASS", self.run_besom("load", "g", keys=[1])[2])
+        finally:
+            del os.environ["REDISCLI_AUTH"]
+            self.r("CONFIG", "SET", "requirepass", "")
+        self.assertIn("refused", besom("load", "f", keys=[1], port=1)[2])
+
+    def test_connections_break(self):
+        done = threading.Event()
+
+        def kill():
+            while not done.is_set():
+                self.r("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+                time.sleep(0.03)
+
+        thread = threading.Thread(target=kill)
+        thread.start()
+        code, _, message = self.run_besom("load", "f", "--capacity", "600000", keys=range(600000))
+        self.assertEqual(0, code, message)
+        code, out, _ = self.run_besom("has", "f", "--invert", "--count", keys=range(600000))
+        done.set()
+        thread.join()
+        self.assertEqual((1, "0\n"), (code, out))
+
+
+class Cluster(unittest.TestCase):
+    """Every key that load has confirmed is answered yes, whatever the slots do."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.nodes = make_cluster()
+
+    @classmethod
+    def tearDownClass(cls):
+        for node in cls.nodes:
+            node.close()
+
+    def reshard(self, source, target, slots):
+        """Migrates slots as operators do."""
+        def name(node):
+            return node.client()("CLUSTER", "MYID").decode()
+
+        cli = os.environ.get("BESOM_CLI", "redis-cli")
+        subprocess.run([cli, "--cluster", "reshard", "127.0.0.1:%d" % source.port, "--cluster-from", name(source),
+                        "--cluster-to", name(target), "--cluster-slots", str(slots), "--cluster-yes"],
+                       check=True, stdout=subprocess.PIPE, timeout=600)
+
+    def test_resharding_under_load(self):
+        port, total, done = self.nodes[0].port, 0, threading.Event()
+        line = [BESOM, "redis", "load", "f", "--shards", str(SHARDS), "--server", ":%d" % port, "--capacity", "1M"]
+        load = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+        def feed():
+            nonlocal total
+            while not done.is_set() or total < 300000:
+                load.stdin.write("".join("%d\n" % i for i in range(total, total + 10000)))
+                total += 10000
+                time.sleep(0.02)
+
+        thread = threading.Thread(target=feed)
+        thread.start()
+        for i in range(3):
+            self.reshard(self.nodes[i], self.nodes[(i + 1) % 3], 400)
+        done.set()
+        thread.join()
+        out, _ = load.communicate()
+        self.assertEqual((0, "f: %d keys" % total), (load.returncode, out.split(",")[0]))
+
+        mover = threading.Thread(target=self.reshard, args=(self.nodes[0], self.nodes[2], 400))
+        mover.start()
+        code, out, message = besom("has", "f", "--invert", "--count", keys=range(total), port=self.nodes[1].port)
+        absent = ["absent-%d" % i for i in range(100000)]
+        wrong = besom("has", "f", keys=absent, port=port)[1].split()
+        report = besom("report", "f", keys=wrong, port=port)
+        mover.join()
+        self.assertEqual((1, "0\n", ""), (code, out, message))
+        self.assertEqual(0, report[0], report)
+        self.assertEqual((1, "0\n", ""), besom("has", "f", "--count", keys=absent, port=port))
+
+        r = ClusterClient(port)
+        self.assertEqual(total, sum(r("AF.CARD", "f:%d" % i) for i in range(SHARDS)))
+        self.assertEqual(SHARDS, sum(node.client()("DBSIZE") for node in self.nodes))
+        self.assertTrue(all(node.client()("DBSIZE") > 5 for node in self.nodes))
+
+
+if __name__ == "__main__":
+    unittest.main()
