@@ -9,7 +9,8 @@
 /* ------------------------------------------------------------------ CF.RESERVE */
 
 struct cf_options {
-  long long capacity, bucket_size, max_iterations, expansion;
+  long long capacity, bucket_size, max_iterations;
+  long long expansion; /* -1: default */
 };
 
 /* BUCKETSIZE and MAXITERATIONS are checked; a filter of this module has no use for them. */
@@ -38,11 +39,11 @@ static const char *parse_reserve(RedisModuleString **argv, int argc, struct cf_o
 int cf_reserve_command(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) {
   if (argc % 2 == 0) return RedisModule_WrongArity(ctx);
   struct filter_config config = default_config();
-  struct cf_options o = {.bucket_size = CF_BUCKET_SIZE, .expansion = config.expansion};
+  struct cf_options o = {.bucket_size = CF_BUCKET_SIZE, .expansion = -1};
   const char *error = parse_reserve(argv, argc, &o);
   if (error) return RedisModule_ReplyWithError(ctx, error);
   config.capacity = (uint64_t)o.capacity;
-  config.expansion = (uint32_t)o.expansion;
+  if (o.expansion > 0) config.expansion = (uint32_t)o.expansion;
   config.nonscaling = o.expansion == 0;
   return compat_reserve(ctx, argv[1], &config);
 }

@@ -253,7 +253,16 @@ class Compat:
             self.r("CF.INSERT", "c", "CAPACITY", 100, "ITEMS", *range(i, i + 100))
         for key in "bc":
             self.assertEqual([self.yes] * 1500, self.r("BF.MEXISTS", key, *range(1500)))
-        self.assertGreaterEqual(self.info("BF.INFO", "b")["Capacity"], 1500)
+        info = self.info("BF.INFO", "b")
+        self.assertGreaterEqual(info["Capacity"], info["Number of items inserted"])
+        self.assertGreater(info["Number of filters"], 1)
+        self.assertEqual((2, 2), (info["Expansion rate"], self.info("CF.INFO", "c")["Expansion rate"]))
+        for key, words in (("d", []), ("e", ["EXPANSION", 8])):
+            self.r("CF.RESERVE", key, 100, *words)
+            self.assertEqual([self.yes] * 1000, self.r("CF.INSERT", key, "ITEMS", *range(1000)))
+        self.assertEqual(8, self.info("CF.INFO", "e")["Expansion rate"])
+        self.assertEqual("OK", self.r("BF.RESERVE", "g", 0.01, 100, "EXPANSION", 3))
+        self.assertEqual(4, self.info("BF.INFO", "g")["Expansion rate"])  # rounded to a power of two
 
     def test_reports_work_on_filters_of_unchanged_clients(self):
         self.r("BF.RESERVE", "f", 0.2, 500)
