@@ -178,13 +178,12 @@ static int report(const sharded_filter *f, key_reader *keys) {
   return refused ? EXIT_NO : EXIT_YES;
 }
 
-static int print_shards(const sharded_filter *f, words keys) {
+static void print_shards(const sharded_filter *f, words keys) {
   for (size_t i = 0; i < keys.n; i++) {
     uint64_t hash = shard_hash((besom_bytes){keys.at[i], strlen(keys.at[i])});
     printf("%s\t%016llx\t%s\n", f->keys[shard_of(hash, f->shards)], (unsigned long long)hash,
            keys.at[i]);
   }
-  return 0;
 }
 
 typedef int (*action)(const sharded_filter *f, key_reader *keys);
@@ -199,7 +198,11 @@ static action find_action(const char *name) {
 static int run(words all) {
   sharded_filter f = shards_init(all.at[1], given.shards);
   words rest = {all.at + 2, all.n - 2};
-  if (strcmp(all.at[0], "shard") == 0) return print_shards(&f, rest);
+  if (strcmp(all.at[0], "shard") == 0) {
+    print_shards(&f, rest);
+    shards_free(&f);
+    return 0;
+  }
   action act = find_action(all.at[0]);
   if (rest.n > 1) usage_error("unexpected argument '%s'", rest.at[1]);
   f.cluster = cluster_open(given.server, given.user);

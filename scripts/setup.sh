@@ -13,7 +13,8 @@ sqlite=(gcc libc6-dev make cmake libxxhash-dev libcmocka-dev binutils coreutils 
 python=(gcc libc6-dev make cmake libxxhash-dev liblmdb-dev binutils python3 python3-dev python3-pytest
   python3-hypothesis python3-numpy python3-build python3-setuptools python3-wheel)
 
-redis=(gcc libc6-dev make cmake libxxhash-dev libcmocka-dev redis-server python3)
+redis=(gcc libc6-dev make cmake libxxhash-dev libcmocka-dev binutils redis-server python3 python3-redis)
+command -v npm >/dev/null || redis+=(nodejs npm)
 
 cross=(gcc libc6-dev libxxhash-dev gcc-s390x-linux-gnu libc6-dev-s390x-cross gcc-aarch64-linux-gnu
   libc6-dev-arm64-cross qemu-user)
