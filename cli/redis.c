@@ -63,17 +63,33 @@ static const command redis_command = {
 
 /* ------------------------------------------------------------------ batches */
 
-enum { BATCH_KEYS = 1 << 16, BATCH_BYTES = 16 << 20 };
+enum { LEAST_BATCH = 1 << 16, KEYS_PER_SHARD = 32, BYTES_PER_KEY = 256 };
 
 /* Keys that are sent together; they are copied, because the reader reuses its buffer. */
-typedef struct batch {
-  besom_bytes keys[BATCH_KEYS];
-  enum outcome outcomes[BATCH_KEYS];
-  size_t n, bytes;
+static struct {
+  besom_bytes *keys;
+  enum outcome *outcomes;
+  uint64_t *bitmap;
+  size_t n, size; /* keys: present, at most */
+  size_t bytes;
   char *text;
-} batch;
+} current;
 
-static batch current;
+/* With many shards a batch is larger, so that commands do not become short. */
+static void allocate_batch(uint32_t shards) {
+  size_t wanted = (size_t)shards * KEYS_PER_SHARD;
+  current.size = wanted < LEAST_BATCH ? LEAST_BATCH : wanted;
+  current.keys = allocate(current.size, sizeof *current.keys);
+  current.outcomes = allocate(current.size, sizeof *current.outcomes);
+  current.bitmap = allocate(current.size / 64 + 1, sizeof *current.bitmap);
+}
+
+static void free_batch(void) {
+  free(current.keys);
+  free(current.outcomes);
+  free(current.bitmap);
+  free(current.text);
+}
 
 static void reserve_text(size_t bytes) {
   static size_t size;
@@ -97,8 +113,8 @@ static bool read_batch(key_reader *reader) {
   besom_bytes keys[KEYS_PER_BATCH];
   current.n = current.bytes = 0;
   reserve_text(1);
-  for (size_t n; current.n + KEYS_PER_BATCH <= BATCH_KEYS && current.bytes < BATCH_BYTES &&
-                 (n = keys_batch(reader, keys));)
+  for (size_t n; current.n + KEYS_PER_BATCH <= current.size &&
+                 current.bytes < current.size * BYTES_PER_KEY && (n = keys_batch(reader, keys));)
     copy_keys(keys, n);
   const char *at = current.text; /* now that the copy does not move any more */
   for (size_t i = 0; i < current.n; at += current.keys[i++].len) current.keys[i].data = at;
@@ -135,19 +151,22 @@ static int load(const sharded_filter *f, key_reader *keys) {
   return 0;
 }
 
+static void set_bitmap(void) {
+  memset(current.bitmap, 0, (current.n / 64 + 1) * sizeof *current.bitmap);
+  for (size_t i = 0; i < current.n; i++)
+    current.bitmap[i / 64] |= (uint64_t)(current.outcomes[i] == OUTCOME_YES) << i % 64;
+}
+
 static int has(const sharded_filter *f, key_reader *keys) {
   static const char *const none[MAX_OPTIONS];
-  static uint64_t bitmap[BATCH_KEYS / 64];
   uint64_t selected = 0;
   bar_begin("querying", "bytes");
   while (read_batch(keys)) {
     const char *error =
         shards_run(f, "AF.MEXISTS", none, current.keys, current.n, current.outcomes);
     if (error) fail("%s: %s", f->name, error);
-    memset(bitmap, 0, sizeof bitmap);
-    for (size_t i = 0; i < current.n; i++)
-      bitmap[i / 64] |= (uint64_t)(current.outcomes[i] == OUTCOME_YES) << i % 64;
-    selected += answers_print(&given.answers, &given.form, current.keys, current.n, bitmap);
+    set_bitmap();
+    selected += answers_print(&given.answers, &given.form, current.keys, current.n, current.bitmap);
     keys_tick(keys);
   }
   answers_flush();
@@ -210,9 +229,10 @@ static int run(words all) {
   if (!exist && act != load) fail("%s: no such filter: besom redis load creates it", f.keys[0]);
   key_reader *keys = keys_open(rest, &given.form);
   if (!exist) shards_create(&f, given.fpr, given.capacity);
+  allocate_batch(f.shards);
   int code = act(&f, keys);
   keys_close(keys);
-  free(current.text);
+  free_batch();
   shards_free(&f);
   return code;
 }
