@@ -183,6 +183,29 @@ class Cluster(unittest.TestCase):
                         "--cluster-to", name(target), "--cluster-slots", str(slots), "--cluster-yes"],
                        check=True, stdout=subprocess.PIPE, timeout=600)
 
+    def test_0_a_migration_that_has_not_ended(self):
+        """The source redirects with ASK, and the target executes only after ASKING."""
+        port, name = self.nodes[1].port, "h:0"
+        self.assertEqual(0, besom("load", "h", keys=range(2000), port=port)[0])
+        r = ClusterClient(port)
+        slot = r("CLUSTER", "KEYSLOT", name)
+        r("AF.CARD", name)
+        source = next(node for node in self.nodes if node.port == r.home)
+        target = self.nodes[(self.nodes.index(source) + 1) % 3]
+        s, t = source.client(), target.client()
+        s_id, t_id = s("CLUSTER", "MYID").decode(), t("CLUSTER", "MYID").decode()
+        t("CLUSTER", "SETSLOT", slot, "IMPORTING", s_id)
+        s("CLUSTER", "SETSLOT", slot, "MIGRATING", t_id)
+        self.assertEqual((0, "2000\n", ""), besom("has", "h", "--count", keys=range(2000), port=port))
+        s("MIGRATE", "127.0.0.1", target.port, name, 0, 60000)
+        self.assertEqual((0, "2000\n", ""), besom("has", "h", "--count", keys=range(2000), port=port))
+        self.assertEqual(0, besom("load", "h", keys=range(2000, 4000), port=port)[0])
+        for client in (t, s):
+            client("CLUSTER", "SETSLOT", slot, "NODE", t_id)
+        self.assertEqual((0, "4000\n", ""), besom("has", "h", "--count", keys=range(4000), port=port))
+        for i in range(SHARDS):
+            r("DEL", "h:%d" % i)
+
     def test_1_resharding_under_load(self):
         port, total, done = self.nodes[0].port, 0, threading.Event()
         line = [BESOM, "redis", "load", "f", "--shards", str(SHARDS), "--server", ":%d" % port, "--capacity", "1M"]
