@@ -56,7 +56,7 @@ class PythonRedis(unittest.TestCase):
         self.assertEqual(1000, self.bf.info("bloom_ns").capacity)
 
     def test_an_error_in_a_full_filter(self):
-        self.bf.create("f", 0.01, 2, noScale=True)
+        self.bf.create("f", 1e-6, 2, noScale=True)
         self.bf.madd("f", "a", "b")
         with self.assertRaisesRegex(redis.ResponseError, "^non scaling filter is full$"):
             self.bf.add("f", "c")

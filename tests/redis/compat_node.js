@@ -9,7 +9,7 @@ async function bloom(client) {
   const bf = client.bf;
   assert.equal(await bf.reserve('bf', 0.01, 1000), 'OK');
   assert.equal(await bf.reserve('bf-e', 0.01, 1000, { EXPANSION: 4 }), 'OK');
-  assert.equal(await bf.reserve('bf-n', 0.01, 2, { NONSCALING: true }), 'OK');
+  assert.equal(await bf.reserve('bf-n', 1e-6, 2, { NONSCALING: true }), 'OK');
   assert.equal(await bf.add('bf', 'x'), true);
   assert.equal(await bf.add('bf', 'x'), false);
   assert.deepEqual(await bf.mAdd('bf', ['x', 'y']), [false, true]);
