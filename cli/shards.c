@@ -45,47 +45,59 @@ static besom_bytes word(const char *text) {
 
 /* ------------------------------------------------------------------ existence and creation */
 
-/* EXISTS for `n` names. */
-static void ask_existence(const sharded_filter *f, const char *const *names, size_t n,
-                          bool *exist) {
+static void check_module(const reply *r, const char *command) {
+  if (reply_is_error(r, "ERR unknown command"))
+    fail("the server does not know %s: load the module besom-redis.so", command);
+}
+
+/* Sends "command name" for each name. The replies are numbers. */
+static void ask_numbers(const sharded_filter *f, const char *command, const char *const *names,
+                        size_t n, long long *numbers) {
   request *requests = allocate(n, sizeof *requests);
   besom_bytes(*words)[2] = allocate(n, sizeof *words);
   for (size_t i = 0; i < n; i++) {
-    words[i][0] = word("EXISTS");
+    words[i][0] = word(command);
     words[i][1] = word(names[i]);
     requests[i] = (request){.words = words[i], .n = 2};
   }
   cluster_run(f->cluster, requests, n);
   for (size_t i = 0; i < n; i++) {
+    check_module(&requests[i].reply, command);
     if (requests[i].reply.type != REPLY_NUMBER)
       fail("%s: %s", names[i],
            requests[i].reply.type == REPLY_ERROR ? requests[i].reply.text : "not a number");
-    exist[i] = requests[i].reply.number == 1;
+    numbers[i] = requests[i].reply.number;
     reply_clear(&requests[i].reply);
   }
   free(words);
   free(requests);
 }
 
+static _Noreturn void fail_missing(const char *name) {
+  fail("%s is missing: it was deleted or evicted, or the filter has another number of shards",
+       name);
+}
+
+/* Shard 0 is created last. So if it is missing, the others may exist, but without keys. */
 bool shards_exist(const sharded_filter *f) {
   char next[sizeof *f->keys + 16];
   snprintf(next, sizeof next, "%s:%u", f->name, f->shards);
   const char **names = allocate(f->shards + 1, sizeof *names);
-  bool *exist = allocate(f->shards + 1, sizeof *exist);
+  long long *numbers = allocate(f->shards + 1, sizeof *numbers);
   for (uint32_t i = 0; i < f->shards; i++) names[i] = f->keys[i];
   names[f->shards] = next;
-  ask_existence(f, names, f->shards + 1, exist);
-  if (exist[f->shards])
+  ask_numbers(f, "EXISTS", names, f->shards + 1, numbers);
+  bool complete = numbers[0];
+  if (numbers[f->shards])
     fail("%s exists: the filter has more than %u shards. Give the number that it was made with",
          next, f->shards);
-  /* Shard 0 is created last. */
-  for (uint32_t i = 1; exist[0] && i < f->shards; i++)
-    if (!exist[i])
-      fail("%s is missing: it was deleted or evicted, or the filter has another number of shards",
-           names[i]);
-  bool complete = exist[0];
+  for (uint32_t i = 1; complete && i < f->shards; i++)
+    if (!numbers[i]) fail_missing(names[i]);
+  if (!complete) ask_numbers(f, "AF.CARD", names, f->shards, numbers);
+  for (uint32_t i = 1; !complete && i < f->shards; i++)
+    if (numbers[i]) fail_missing(names[0]);
   free(names);
-  free(exist);
+  free(numbers);
   return complete;
 }
 
@@ -201,8 +213,7 @@ static bool take_outcomes(const struct plan *p, size_t i, const char *command,
   const request *r = &p->requests[i];
   size_t keys = r->n - p->head;
   bool ok = true;
-  if (reply_is_error(&r->reply, "ERR unknown command"))
-    fail("the server does not know %s: load the module besom-redis.so", command);
+  check_module(&r->reply, command);
   if (r->reply.type == REPLY_ERROR) fail("%s: %s", (const char *)r->words[1].data, r->reply.text);
   if (r->reply.type != REPLY_ARRAY || r->reply.n != keys)
     fail("%s: the reply to %s is not an array of %zu", (const char *)r->words[1].data, command,

@@ -120,6 +120,10 @@ class OneServer(unittest.TestCase):
         self.r("DEL", "f:7")
         self.assertIn("f:7 is missing", self.run_besom("has", "f", keys=[1])[2])
         self.assertIn("no such filter", self.run_besom("has", "g", keys=[1])[2])
+        self.run_besom("load", "h", keys=range(100))
+        self.r("DEL", "h:0")
+        for action in ("load", "has", "report"):  # a new shard 0 would lack the keys of the old one
+            self.assertIn("h:0 is missing", self.run_besom(action, "h", keys=[1])[2])
 
     def test_an_interrupted_creation_is_completed(self):
         self.r("AF.RESERVE", "f:5", 0.01, 100)  # shard 0 is created last
