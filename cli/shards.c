@@ -73,32 +73,43 @@ static void ask_numbers(const sharded_filter *f, const char *command, const char
   free(requests);
 }
 
-static _Noreturn void fail_missing(const char *name) {
-  fail("%s is missing: it was deleted or evicted, or the filter has another number of shards",
-       name);
+/* The first shard whose number is 0; `shards` if there is none. */
+static uint32_t first_zero(const long long *numbers, uint32_t shards) {
+  uint32_t i = 0;
+  while (i < shards && numbers[i]) i++;
+  return i;
 }
 
-/* Shard 0 is created last. So if it is missing, the others may exist, but without keys. */
-bool shards_exist(const sharded_filter *f) {
-  char next[sizeof *f->keys + 16];
-  snprintf(next, sizeof next, "%s:%u", f->name, f->shards);
+/* Asks for all shards, and for the one after the last. Returns the first that is missing. Shard 0 is
+ * created last; *empty is set if it is missing and the others have no keys. */
+static uint32_t find_missing(const sharded_filter *f, const char *next, bool *more, bool *empty) {
   const char **names = allocate(f->shards + 1, sizeof *names);
   long long *numbers = allocate(f->shards + 1, sizeof *numbers);
   for (uint32_t i = 0; i < f->shards; i++) names[i] = f->keys[i];
   names[f->shards] = next;
   ask_numbers(f, "EXISTS", names, f->shards + 1, numbers);
-  bool complete = numbers[0];
-  if (numbers[f->shards])
-    fail("%s exists: the filter has more than %u shards. Give the number that it was made with",
-         next, f->shards);
-  for (uint32_t i = 1; complete && i < f->shards; i++)
-    if (!numbers[i]) fail_missing(names[i]);
-  if (!complete) ask_numbers(f, "AF.CARD", names, f->shards, numbers);
-  for (uint32_t i = 1; !complete && i < f->shards; i++)
-    if (numbers[i]) fail_missing(names[0]);
+  *more = numbers[f->shards];
+  uint32_t missing = first_zero(numbers, f->shards);
+  if (missing == 0) ask_numbers(f, "AF.CARD", names, f->shards, numbers);
+  *empty = true;
+  for (uint32_t i = 0; i < f->shards; i++) *empty &= !numbers[i];
   free(names);
   free(numbers);
-  return complete;
+  return missing;
+}
+
+bool shards_exist(const sharded_filter *f) {
+  char next[sizeof *f->keys + 16];
+  bool more, empty;
+  snprintf(next, sizeof next, "%s:%u", f->name, f->shards);
+  uint32_t missing = find_missing(f, next, &more, &empty);
+  if (more)
+    fail("%s exists: the filter has more than %u shards. Give the number that it was made with",
+         next, f->shards);
+  if (missing < f->shards && !(missing == 0 && empty))
+    fail("%s is missing: it was deleted or evicted, or the filter has another number of shards",
+         f->keys[missing]);
+  return missing == f->shards;
 }
 
 static void create_range(const sharded_filter *f, uint32_t from, uint32_t to, const char *fpr,

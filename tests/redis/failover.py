@@ -71,7 +71,10 @@ class Load:
 
 
 def role(server):
-    return server.client()("ROLE")[0].decode()
+    try:
+        return server.client()("ROLE")[0].decode()
+    except OSError:  # a server that changes its role may close connections
+        return "changing"
 
 
 class Moments(unittest.TestCase):
