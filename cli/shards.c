@@ -80,8 +80,8 @@ static uint32_t first_zero(const long long *numbers, uint32_t shards) {
   return i;
 }
 
-/* Asks for all shards, and for the one after the last. Returns the first that is missing. Shard 0 is
- * created last; *empty is set if it is missing and the others have no keys. */
+/* Asks for all shards, and for the one after the last. Returns the first that is missing. Shard 0
+ * is created last; *empty is set if it is missing and the others have no keys. */
 static uint32_t find_missing(const sharded_filter *f, const char *next, bool *more, bool *empty) {
   const char **names = allocate(f->shards + 1, sizeof *names);
   long long *numbers = allocate(f->shards + 1, sizeof *numbers);
