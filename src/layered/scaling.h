@@ -5,7 +5,7 @@
 #include "layered/layer.h"
 
 #define MAX_LAYERS 40
-#define MAX_MERGED_LAYERS 24           /* of a merged chain, so that it can still grow */
+#define MAX_MERGED_LAYERS 32           /* of a merged chain, so that it can still grow */
 #define MAX_COPIES (UINT64_C(1) << 62) /* of all keys, so that no sum overflows */
 
 struct scaling {

@@ -312,6 +312,17 @@ class Commands:
         self.assertTrue(all(self.r("AF.MEXISTS", "a", *range(9000))))
         self.assertEqual(self.yes, self.r("AF.DEL", "a", 1))
 
+    def test_many_filters_are_merged(self):
+        self.r("AF.RESERVE", "all", 0.001, 50)
+        for i in range(12):
+            self.r("AF.RESERVE", "one", 0.001, 50, "LIKE", "all")
+            self.r("AF.MADD", "one", *range(1000 * i, 1000 * i + 1000))
+            self.assertEqual("OK", self.r("AF.MERGE", "all", "one"))
+            self.r("DEL", "one")
+        self.assertTrue(all(self.r("AF.MEXISTS", "all", *range(12000))))
+        self.assertEqual(12000, self.r("AF.CARD", "all"))
+        self.assertLess(self.info("all")[b"layers"], 20)
+
     def test_merge_with_too_many_reports(self):
         self.r("AF.RESERVE", "a", 0.3, 1000, "NONSCALING")
         self.r("AF.RESERVE", "b", 0.3, 1000, "LIKE", "a")

@@ -443,6 +443,32 @@ static void merged_chains_hold_both(void **state) {
     }
 }
 
+/* Full layers of one size become one layer of the next size. */
+static void many_chains_merge_into_few_layers(void **state) {
+  (void)state;
+  enum { CHAINS = 15, KEYS = 190 };
+  for (size_t base = 0; base < 2; base++) {
+    besom_config config = config_of(bases[base]);
+    config.fpr = 0.001;
+    struct trial *all = trial_new(&config, 1);
+    for (size_t chain = 0; chain < CHAINS; chain++) {
+      struct trial *one = trial_new(&config, chain);
+      for (size_t i = 0; i < KEYS; i++) insert_copies(one, chain * KEYS + i, 1 + (i % 5 == 0));
+      assert_int_equal(layers_of(one->f), 4);
+      for (size_t i = 0; i < UNIVERSE; i++) report(one, UNIVERSE + i);
+      struct trial *merged = merge_trials(all, one);
+      trial_free(all), trial_free(one);
+      all = merged;
+      assert_right(all, all->f);
+      replace(&all->f, loaded_copy(all->f));
+    }
+    assert_true(layers_of(all->f) <= 24); /* of 60: about one per size for 1, 2, 4 and 8 chains */
+    run(all, 2000);
+    remove_everything(all);
+    trial_free(all);
+  }
+}
+
 static void a_chain_merged_too_often_is_full(void **state) {
   (void)state;
   besom_config config = config_of("base=aqf");
@@ -451,7 +477,7 @@ static void a_chain_merged_too_often_is_full(void **state) {
   besom_filter *all = loaded_copy(a->f), *next = NULL;
   besom_status status;
   for (size_t merges = 0; (status = besom_merge(all, a->f, &next)) == BESOM_OK; merges++) {
-    assert_true(merges < 10);
+    assert_true(merges < 1000);
     replace(&all, next);
     assert_valid(all);
   }
@@ -491,6 +517,7 @@ int main(void) {
       cmocka_unit_test(the_rates_of_all_layers_add_up_to_the_target),
       cmocka_unit_test(expansion_sets_the_size_of_new_layers),
       cmocka_unit_test(merged_chains_hold_both),
+      cmocka_unit_test(many_chains_merge_into_few_layers),
       cmocka_unit_test(a_chain_merged_too_often_is_full),
       cmocka_unit_test(chains_of_other_geometry_are_incompatible),
   };
