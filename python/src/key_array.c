@@ -114,7 +114,7 @@ static int open_buffer(PyObject *object, bool lazily, struct key_array *array) {
 
 /* -------------------------------------------------------------- sequences */
 
-enum { BLOCK = 16 }; /* objects that are prefetched */
+enum { BLOCK = 256 }; /* objects that are prefetched */
 
 /* Copies a key that is only borrowed: a buffer, whose owner may change it. */
 static int keep_copy(struct key_array *array, const struct key *key, besom_bytes *out) {
@@ -178,6 +178,7 @@ static void get_block(struct key_array *array, PyObject **objects, size_t from, 
     objects[i] = array->held ? PyList_GetItem(array->tuple, (Py_ssize_t)(from + i))
                              : PyTuple_GetItem(array->tuple, (Py_ssize_t)(from + i));
     __builtin_prefetch(objects[i], 1);
+    __builtin_prefetch((char *)objects[i] + 64); /* a str of 20 bytes may be in two lines */
   }
   if (!array->held) return;
   for (size_t i = 0; i < n; i++) Py_INCREF(objects[i]);
