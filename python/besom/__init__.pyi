@@ -184,7 +184,12 @@ class GuardStats:
     filter_bytes: int
     store_bytes: int
     no_keys: int
+    growths_refused: int
+    rekeys_refused: int
+    full_puts: int
+    unwritten: int
     migrating: bool
+    migration_pending: bool
     reserve_used: float
     observed_fpr: float
     window_fpr: float
@@ -214,6 +219,8 @@ class Guard(MutableMapping[Key, Any]):
         durability: Literal["put", "batch", "sync"] = "put",
         adapt: Literal["always", "second", "never"] = "always",
         step_items: int = 0,
+        step_ns: int = 0,
+        max_filter_bytes: int = 0,
         grow_at: float = 0.0,
         rekey_at: float = 0.0,
         store_options: Mapping[str, Any] | None = None,

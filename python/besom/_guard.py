@@ -46,7 +46,12 @@ class GuardStats:
     filter_bytes: int
     store_bytes: int
     no_keys: int
+    growths_refused: int
+    rekeys_refused: int
+    full_puts: int
+    unwritten: int
     migrating: bool
+    migration_pending: bool
     reserve_used: float
     observed_fpr: float
     window_fpr: float
@@ -132,10 +137,12 @@ class Guard(_besom.GuardBase, collections.abc.MutableMapping):
     kind, capacity, fpr, ...
                 the filter, as for besom.Filter. The guard enlarges it when needed
     layout      "merged", or "split" for scans in key order
-    durability  "put": every change survives a power cut; "batch": every batch; "sync": what was
-                before the last sync
+    durability  "put": every change survives a power cut; "batch": every batch; "sync": changes are
+                gathered, and written by sync or some thousand at a time
     adapt       to a false positive: "always", at the "second" one of a key, "never"
-    grow_at, rekey_at, step_items
+    max_filter_bytes
+                limit of the memory of the filter; FullError if it would have to be exceeded
+    grow_at, rekey_at, step_items, step_ns
                 as in besom_guard.h
     store_options
                 lmdb: map_size, read_ahead; rocksdb: cache_bytes, direct_reads; redis: prefix,
@@ -164,6 +171,8 @@ class Guard(_besom.GuardBase, collections.abc.MutableMapping):
         durability="put",
         adapt="always",
         step_items=0,
+        step_ns=0,
+        max_filter_bytes=0,
         grow_at=0.0,
         rekey_at=0.0,
         store_options=None,
@@ -179,7 +188,8 @@ class Guard(_besom.GuardBase, collections.abc.MutableMapping):
             filter["capacity"] = capacity
         capsule = _open_store(path, store, store_options)
         return super().__new__(
-            cls, capsule, *arguments, step_items, grow_at, rekey_at, progress,
+            cls, capsule, *arguments, step_items, step_ns, max_filter_bytes, grow_at, rekey_at,
+            progress,
             {"kind": kind, **filter},
         )
 

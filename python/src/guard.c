@@ -115,26 +115,27 @@ static PyObject *open_with(struct module_state *state, PyTypeObject *type, PyObj
   return besom__py_raise(state, opening->status, NULL);
 }
 
-/* GuardBase(capsule, adapt, layout, durability, step_items, grow_at, rekey_at, progress, filter) */
+/* GuardBase(capsule, adapt, layout, durability, step_items, step_ns, max_filter_bytes, grow_at,
+   rekey_at, progress, filter) */
 static PyObject *guard_create(PyTypeObject *type, PyObject *args, PyObject *keywords) {
   struct module_state *state = besom__py_state(type);
   struct opening opening = {.config = {.threads = true}};
   besom_guard_config *c = &opening.config;
   int adapt, layout, durability;
-  unsigned long long step_items;
   PyObject *capsule, *filter;
   if (keywords && PyDict_Size(keywords)) {
     PyErr_SetString(PyExc_TypeError, "GuardBase takes no keyword arguments");
     return NULL;
   }
   if (!state ||
-      !PyArg_ParseTuple(args, "OiiiKddOO!", &capsule, &adapt, &layout, &durability, &step_items,
-                        &c->grow_at, &c->rekey_at, &opening.call.progress, &PyDict_Type, &filter))
+      !PyArg_ParseTuple(args, "OiiiO&O&O&ddOO!", &capsule, &adapt, &layout, &durability,
+                        besom__py_convert_u64, &c->step_items, besom__py_convert_u64, &c->step_ns,
+                        besom__py_convert_u64, &c->max_filter_bytes, &c->grow_at, &c->rekey_at,
+                        &opening.call.progress, &PyDict_Type, &filter))
     return NULL;
   c->adapt = (besom_adapt_policy)adapt;
   c->layout = (besom_layout)layout;
   c->durability = (besom_durability)durability;
-  c->step_items = step_items;
   struct config config;
   c->filter = &config.c;
   PyObject *empty = PyTuple_New(0), *copy = PyDict_Copy(filter), *result = NULL;
@@ -219,14 +220,21 @@ static besom_status read_value(besom_guard *g, const struct key *key, struct val
 
 /*
  * Readers of a guard with threads leave adapting to the writer. If nobody writes, a get of an
- * absent key does its work now and then. Failures are not those of the get, and are tried again.
+ * absent key does that now and then, but no migration: these are the work of changes and of step.
+ * Failures are not those of the get, and are tried again.
  */
 enum { MISSES_PER_STEP = 8 };
+
+static void step_unless_pending(besom_guard *g) {
+  besom_guard_statistics stats;
+  if (besom_guard_stats(g, &stats) == BESOM_OK && !stats.migration_pending)
+    (void)besom_guard_step(g, 1, NULL);
+}
 
 static void adapt_now(struct guard *self) {
   if (++self->misses % MISSES_PER_STEP || self->changes.writer || self->batch.writer) return;
   self->changes.writer = true;
-  Py_BEGIN_ALLOW_THREADS(void) besom_guard_step(self->g, MISSES_PER_STEP, NULL);
+  Py_BEGIN_ALLOW_THREADS step_unless_pending(self->g);
   Py_END_ALLOW_THREADS besom__py_lock_leave_write(&self->changes);
 }
 

@@ -53,6 +53,10 @@ static const struct {
     NUMBER(filter_bytes),
     NUMBER(store_bytes),
     NUMBER(no_keys),
+    NUMBER(growths_refused),
+    NUMBER(rekeys_refused),
+    NUMBER(full_puts),
+    NUMBER(unwritten),
 };
 
 static int set_numbers(PyObject *dict, const besom_guard_statistics *stats) {
@@ -71,14 +75,15 @@ PyObject *besom__py_guard_stats(PyObject *object, PyObject *unused) {
   (void)unused;
   besom_guard_statistics s;
   if (read_stats((struct guard *)object, &s)) return NULL;
-  PyObject *dict = Py_BuildValue("{s:N,s:d,s:d,s:d,s:d}", "migrating", PyBool_FromLong(s.migrating),
-                                 "reserve_used", s.reserve_used, "observed_fpr", s.observed_fpr,
-                                 "window_fpr", s.window_fpr, "current_fpr", s.current_fpr);
+  PyObject *dict = Py_BuildValue(
+      "{s:N,s:N,s:d,s:d,s:d,s:d}", "migrating", PyBool_FromLong(s.migrating), "migration_pending",
+      PyBool_FromLong(s.migration_pending), "reserve_used", s.reserve_used, "observed_fpr",
+      s.observed_fpr, "window_fpr", s.window_fpr, "current_fpr", s.current_fpr);
   if (dict && set_numbers(dict, &s)) Py_CLEAR(dict);
   return dict;
 }
 
-enum { MAX_OFFENDERS = 16 };
+enum { MAX_OFFENDERS = BESOM_OFFENDERS };
 
 PyObject *besom__py_guard_offenders(PyObject *object, PyObject *unused) {
   (void)unused;

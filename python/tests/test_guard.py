@@ -174,9 +174,18 @@ def test_a_guard_that_is_not_closed(tmp_path):
         assert guard["a"] == b"1"
 
 
+def test_a_limit_of_memory():
+    with besom.Guard(store="memory", capacity=100, max_filter_bytes=1000) as guard:
+        with pytest.raises(besom.FullError):
+            for i in range(10000):
+                guard[i] = ""
+        assert guard.stats().growths_refused and guard.stats().full_puts == 1
+        assert all(i in guard for i in range(len(guard)))
+
+
 def test_a_store_is_used_once():
     capsule = besom._besom.memory_store()
-    arguments = (0, 0, 0, 0, 0.0, 0.0, None, {"capacity": 100})
+    arguments = (0, 0, 0, 0, 0, 0, 0.0, 0.0, None, {"capacity": 100})
     with pytest.raises(besom.Error):
         besom._besom.GuardBase(capsule, *arguments[:-1], {"capacity": 0})
     besom._besom.GuardBase(capsule, *arguments)

@@ -199,12 +199,12 @@ def test_guards():
                 done.set()
 
         def batches():
-            i = 0
-            while not done.is_set():
-                i += 1
+            for i in itertools.count():
                 with guard.batch():
                     guard["pair"] = str(i)
                     guard["other"] = str(i)
+                if done.is_set():
+                    return
 
         def scan():
             while not done.is_set():
