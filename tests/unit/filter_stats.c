@@ -257,6 +257,7 @@ static const struct {
     {"acf-swapping", "kicks longest_chain adapted"},
     {"acf-cuckooing", "kicks longest_chain adapted"},
     {"cached", "exceptions"},
+    {"scaling", "expansion"},
     {"adaptive-stacked", "rebuilds exceptions"},
 };
 
