@@ -18,7 +18,7 @@ IS_ASAN = "BESOM_ASAN" in os.environ
 
 
 def _use_one_seed():
-    """Filters without a given seed have this one: no test fails by chance."""
+    """Filters and guards without a given seed have this one: no test fails by chance."""
     make_filter, make_build = _besom.FilterBase.__new__, _besom.build
 
     def new(cls, *args, **config):
@@ -27,7 +27,13 @@ def _use_one_seed():
     def build(cls, yes, no, like, progress, config):
         return make_build(cls, yes, no, like, progress, {"seed": SEED, **config})
 
+    make_guard = besom.Guard.__new__
+
+    def new_guard(cls, *args, **config):
+        return make_guard(cls, *args, **{"seed": SEED, **config})
+
     besom.Filter.__new__ = new
+    besom.Guard.__new__ = new_guard
     _besom.build = build
 
 

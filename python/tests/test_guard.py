@@ -145,11 +145,11 @@ def test_a_closed_guard():
 
 def test_false_positives_are_not_repeated(opening):
     with opening(fpr=0.1) as guard:
-        guard.update({str(i): "" for i in range(1000)})
-        for _ in range(10):
+        guard.update({str(i): "" for i in range(500)})
+        for _ in range(20):
             assert not any(f"x{i}" in guard for i in range(500))
         stats = guard.stats()
-        assert stats.false_positives < 150 and stats.adapted > 10
+        assert 5 < stats.adapted <= stats.false_positives < 100  # not 20 times some 25
         assert all(offender.count for offender in guard.offenders())
 
 
