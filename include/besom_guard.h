@@ -28,18 +28,28 @@
  *
  * Threads
  *   Without config.threads a guard needs every call to itself, get too, because get adapts. Calls
- *   that take a const guard may run beside each other. With config.threads it is thread-safe for
- *   one writer and many readers:
+ *   that take a const guard may run beside each other. With config.threads it is thread-safe:
  *
  *     calls                        may run beside       waits for
- *     get, release, scan, stats,   everything           the writer while it changes memory, not
- *     offenders                                         while it writes to disk
+ *     get, release, scan, stats,   everything           a writer while it changes memory; not
+ *     offenders                                         while it writes to disk (but stats does)
  *     iterate, besom_iterator_*    all but close        nothing
- *     all others                   the calls above      readers inside the region it changes; one
- *                                                       thread at a time
+ *     put, delete, no_put,         everything           the writers before it; readers inside the
+ *     no_delete, sync, rekey,                           store; the batch of another thread, up to
+ *     step, merge, begin                                config.busy_timeout_ms, then it is BUSY
+ *     commit, abort                everything           as put; only by the thread that has begun
+ *                                                       the batch, others get INVALID
+ *     open, close                  nothing
  *
- *   Readers leave adapting to the writer. They may see a change, also of a batch, before it is
- *   committed. The allocator must be thread-safe.
+ *   Readers leave adapting to the writers, or to the background thread. They see committed changes
+ *   only, unless config.read_uncommitted is set; the thread that has a batch sees its changes. Puts
+ *   and deletes of several threads share commits, so that they wait for the disk together. The
+ *   allocator must be thread-safe.
+ *
+ * Processes
+ *   A child of fork must not use a guard of its parent: every call returns LOCKED and does nothing,
+ *   close too (its memory ends with the process); besom_guard_filter returns NULL. The parent is
+ *   not affected.
  */
 #ifndef BESOM_GUARD_H
 #define BESOM_GUARD_H
@@ -89,7 +99,7 @@ typedef enum besom_durability {
 /*
  * filter      required; of a kind with BESOM_CAN_MATCH, and BESOM_CAN_ADAPT unless adapt is NEVER.
  *             Without BESOM_CONCURRENT: the guard has locks of its own.
- * threads     one writer, many readers.
+ * threads     the guard is thread-safe: many writers, many readers.
  * step_items  entries that a put migrates while a migration runs; default 64. A longer list of one
  *             bucket is migrated whole.
  * step_ns     nanoseconds after which a put stops migrating, but not before the first entry;
@@ -106,6 +116,13 @@ typedef enum besom_durability {
  *             growth or a rekey that would exceed it is not started (growths_refused,
  *             rekeys_refused). A put is FULL when the filter is full and may not grow. The filter
  *             that open makes is not limited.
+ * background  share of one core, up to 1, for a thread of the guard's own that does what
+ *             besom_guard_step does: it migrates, and adapts to the false positives of readers. It
+ *             sleeps while there is nothing to do. 0: no thread. Needs threads.
+ * busy_timeout_ms   how long a writer waits for the batch of another thread; default 5000,
+ *             UINT32_MAX: 49 days.
+ * read_uncommitted  readers may see changes of other threads before they are committed. Writers
+ *             then need not keep the old value of each key that a transaction changes.
  */
 typedef struct besom_guard_config {
   const besom_config *filter;
@@ -118,6 +135,9 @@ typedef struct besom_guard_config {
   const besom_progress *progress;
   uint64_t step_ns;
   uint64_t max_filter_bytes;
+  double background;
+  uint32_t busy_timeout_ms;
+  bool read_uncommitted;
 } besom_guard_config;
 
 /*
@@ -218,7 +238,8 @@ BESOM_API besom_status besom_guard_no_has(besom_guard *g, const void *key, size_
 /*
  * Visits every key with its value, both borrowed until visit returns. Split: keys >= from and < to
  * in key order; data NULL means no bound. Merged: all keys in the order of their hashes; a bound is
- * UNSUPPORTED. visit must not call the guard (with threads, the writer waits meanwhile). It returns
+ * UNSUPPORTED. visit must not call the guard (with threads, writers wait meanwhile). Keys that an
+ * open transaction of another thread has changed come last in the merged layout. visit returns
  * BESOM_OK to go on, BESOM_END to stop, or any other status, which ends the scan and is returned.
  */
 typedef besom_status (*besom_guard_visit)(void *ctx, besom_bytes key, besom_bytes value);
@@ -251,12 +272,13 @@ BESOM_API void besom_iterator_close(besom_iterator *it); /* NULL is allowed */
 /* -------------------------------------------------------------- batches */
 
 /*
- * Puts and deletes between begin and commit are kept all or none. They are visible at once. A call
- * that fails in between has changed nothing, and the batch goes on. (Over a store without
- * savepoints that fails in the middle of a change, the whole batch is undone and its calls return
- * that failure.) commit and abort end the batch; if commit fails, all is undone. Errors:
- * UNSUPPORTED (the store has no transactions), BUSY (begin: a batch is open), INVALID (commit,
- * abort: none is).
+ * Puts and deletes between begin and commit are kept all or none. They are visible at once, to this
+ * thread. A call that fails in between has changed nothing, and the batch goes on. (Over a store
+ * without savepoints that fails in the middle of a change, the whole batch is undone and its calls
+ * return that failure.) commit and abort end the batch; if commit fails, all is undone. With
+ * config.threads a batch belongs to the thread that began it; changes by other threads wait for its
+ * end, or are BUSY (config.busy_timeout_ms). Errors: UNSUPPORTED (the store has no transactions),
+ * BUSY (begin: a batch is open), INVALID (commit, abort: this thread has none).
  */
 BESOM_API besom_status besom_guard_begin(besom_guard *g);
 BESOM_API besom_status besom_guard_commit(besom_guard *g);
@@ -330,8 +352,8 @@ typedef struct besom_guard_statistics {
   uint64_t rekeys, growths;          /* migrations started */
   uint64_t steps, step_items;        /* migration steps; entries migrated */
   uint64_t largest_step;             /* most entries migrated by one step */
-  uint64_t failed_steps;             /* of those done by puts, deletes and batches */
-  uint64_t rebuilt; /* 1: open rebuilt the filter by a scan; 0: it loaded it, or made it */
+  uint64_t failed_steps; /* of those done by puts, deletes, batches and the background thread */
+  uint64_t rebuilt;      /* 1: open rebuilt the filter by a scan; 0: it loaded it, or made it */
 
   uint64_t keys;         /* now in the database */
   uint64_t filter_bytes; /* memory of the filter; of both during a migration */
@@ -378,8 +400,8 @@ static inline besom_status besom_guard_offenders(const besom_guard *g, besom_off
 
 /*
  * The guard's filter, for besom_stats, besom_hash and besom_contains. NULL for NULL. During a
- * migration some keys are in the next filter already. Valid until the next call that may change the
- * guard.
+ * migration some keys are in the next filter already. Valid until the next call of any thread that
+ * may change the guard; do not use it with config.background.
  */
 BESOM_API const besom_filter *besom_guard_filter(const besom_guard *g);
 

@@ -52,7 +52,7 @@ static void open_guard(tested_database *f, const besom_config *config) {
   besom_guard_config wanted = {.filter = config,
                                .layout = f->config.layout,
                                .durability = f->config.durability,
-                               .threads = f->config.live,
+                               .threads = f->config.live || f->config.threads,
                                .grow_at = f->config.live ? 0.9 : 1,
                                .rekey_at = f->config.live ? 0.9 : 2};
   check(besom_guard_open(&wanted, f->store, &f->guard), "opening a guard with %s", config->kind);

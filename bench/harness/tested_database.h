@@ -28,6 +28,7 @@ typedef struct database_config {
   bool live; /* the guard has threads, and grows and rekeys by itself */
   besom_layout layout;
   besom_durability durability;
+  bool threads; /* several threads may use the guard */
   besom_rocksdb_options rocksdb;
 } database_config;
 

@@ -121,6 +121,7 @@ void besom__guard_queue(struct lookup *l) {
   if (room) g->queue[(g->queue_first + g->queue_n++) % QUEUE_LENGTH] = false_positive_of(l);
   unlock_queue(g);
   count(g, room ? &g->stats.queued : &g->stats.queue_drops, 1);
+  if (g->background) besom__background_wake(g->background);
 }
 
 static bool next_queued(besom_guard *g, struct false_positive *fp) {

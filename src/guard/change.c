@@ -58,6 +58,7 @@ static besom_status insert_new(besom_guard *g, struct new_key *new, const besom_
   const struct epoch *epoch = new->epoch;
   besom_match at;
   besom_status status = besom__undo_make_room(g, 1);
+  if (status == BESOM_OK) status = besom__image_add(g, false, &record->key, NULL);
   if (status == BESOM_OK)
     status = next_is_full(g) ? BESOM_FULL : besom_insert_at(epoch->filter, new->digest, 0, &at);
   new->no_room = status == BESOM_FULL;
@@ -77,10 +78,11 @@ static besom_status insert_new(besom_guard *g, struct new_key *new, const besom_
 static besom_status replace_record(besom_guard *g, const struct lookup *l,
                                    const besom_record *record) {
   besom_store *store = g->store;
-  besom_status status =
-      g->layout == BESOM_LAYOUT_MERGED
-          ? store->ops->replace(store, position_of(l->epoch->number, l->found_at), record)
-          : store->ops->table_put(store, BESOM_TABLE_KEYS, record);
+  besom_status status = besom__image_add(g, false, l->key, l->value);
+  if (status != BESOM_OK) return status;
+  status = g->layout == BESOM_LAYOUT_MERGED
+               ? store->ops->replace(store, position_of(l->epoch->number, l->found_at), record)
+               : store->ops->table_put(store, BESOM_TABLE_KEYS, record);
   if (status != BESOM_OK) return status;
   if (g->layout == BESOM_LAYOUT_MERGED)
     besom__migration_list_changed(g, l->epoch, l->found_at.bucket);
@@ -106,6 +108,7 @@ static besom_status write_new(besom_guard *g, const besom_bytes *key, besom_byte
     status = besom__change_begin(g);
     if (status == BESOM_OK) status = besom__change_end(g, insert_new(g, &new, &record), OF_CALLER);
     besom__digest_list_free(&new.no);
+    if (new.no_room && g->shared.members) besom__shared_commit(g);
     if (new.no_room) status = besom__migration_make_room(g);
   } while (new.no_room && status == BESOM_OK);
   return status;
@@ -121,18 +124,26 @@ besom_status besom__guard_ready_to_change(besom_guard *g) {
 
 static besom_status put(besom_guard *g, const besom_bytes *key, besom_bytes value) {
   struct lookup l;
+  besom_bytes old = {NULL, 0};
   besom_status status = besom__guard_ready_to_change(g);
   if (status == BESOM_OK) status = besom__lookup_begin(&l, g, key);
   if (status != BESOM_OK) return status;
+  if (keeps_images(g)) l.value = &old;
   status = besom__lookup_key(&l, &g->stats.put_reads);
   if (status == BESOM_OK) status = l.found ? replace_value(g, &l, value) : write_new(g, key, value);
   besom__lookup_end(&l);
+  besom_guard_release(g, &old);
   return status;
 }
 
 static besom_status put_new(besom_guard *g, const besom_bytes *key, besom_bytes value) {
   besom_status status = besom__guard_ready_to_change(g);
   return status == BESOM_OK ? write_new(g, key, value) : status;
+}
+
+besom_status besom__guard_put(besom_guard *g, const besom_bytes *key, besom_bytes value,
+                              unsigned flags) {
+  return flags & BESOM_PUT_NEW ? put_new(g, key, value) : put(g, key, value);
 }
 
 /* ------------------------------------------------------------------ delete */
@@ -158,6 +169,7 @@ static besom_status remove_record(besom_guard *g, const struct lookup *l) {
 static besom_status remove_found(besom_guard *g, const struct lookup *l) {
   besom_filter *f = l->epoch->filter;
   besom_status status = besom__undo_make_room(g, 1);
+  if (status == BESOM_OK) status = besom__image_add(g, false, l->key, l->value);
   if (status == BESOM_OK) status = prepare_remove(f, l->found_at);
   if (status == BESOM_OK) status = remove_record(g, l);
   besom__migration_list_changed(g, l->epoch, l->found_at.bucket);
@@ -172,27 +184,26 @@ static besom_status delete_found(besom_guard *g, const struct lookup *l) {
   return status == BESOM_OK ? besom__change_end(g, remove_found(g, l), OF_CALLER) : status;
 }
 
-static besom_status delete_key(besom_guard *g, const besom_bytes *key) {
+/* Split: the lists have no values, but the image needs the value. */
+static besom_status find_to_delete(struct lookup *l, besom_bytes *old) {
+  besom_guard *g = l->guard;
+  bool split = g->layout == BESOM_LAYOUT_SPLIT, image = keeps_images(g);
+  if (image && !split) l->value = old;
+  besom_status status = besom__lookup_lists(l, &g->stats.delete_reads);
+  if (status != BESOM_OK || !l->found || !image || !split) return status;
+  l->value = old;
+  return besom__lookup_key(l, &g->stats.delete_reads);
+}
+
+besom_status besom__guard_delete(besom_guard *g, const besom_bytes *key) {
   struct lookup l;
+  besom_bytes old = {NULL, 0};
   besom_status status = besom__guard_ready_to_change(g);
   if (status == BESOM_OK) status = besom__lookup_begin(&l, g, key);
   if (status != BESOM_OK) return status;
-  status = besom__lookup_lists(&l, &g->stats.delete_reads);
+  status = find_to_delete(&l, &old);
   if (status == BESOM_OK) status = l.found ? delete_found(g, &l) : BESOM_NOT_FOUND;
   besom__lookup_end(&l);
+  besom_guard_release(g, &old);
   return status;
-}
-
-/* ------------------------------------------------------------------ public functions */
-
-besom_status besom_guard_put(besom_guard *g, const void *key, size_t len, const void *value,
-                             size_t value_len, unsigned flags) {
-  if (!is_key(g, key, len) || (!value && value_len) || flags & ~BESOM_PUT_NEW) return BESOM_INVALID;
-  besom_bytes k = {key, len};
-  besom_bytes v = {value, value_len};
-  return flags & BESOM_PUT_NEW ? put_new(g, &k, v) : put(g, &k, v);
-}
-
-besom_status besom_guard_delete(besom_guard *g, const void *key, size_t len) {
-  return is_key(g, key, len) ? delete_key(g, &(besom_bytes){key, len}) : BESOM_INVALID;
 }

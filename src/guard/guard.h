@@ -17,6 +17,11 @@
  * rebuild.c        the filter from a scan of the store
  * iterator.c       a pull iterator over a snapshot of the store
  * reader.c         read-only guards beside a process that changes the store
+ * calls.c          the public functions that change a guard, and the lock of the writers
+ * shared_commit.c  writers that wait for the disk share one commit
+ * before_images.c  what readers see of a transaction that is not committed
+ * background.c     the optional thread that does the guard's own work
+ * process.c        calls in a child of fork are refused
  * scan.c, merge.c, stats.c, value_copy.c, digest_list.c, lock.c
  *
  * Layouts. Merged: the reverse map is the database, so the bucket lists hold keys and values.
@@ -33,6 +38,7 @@
 #include "besom_store.h"
 #include "core/memory.h"
 #include "filter.h"
+#include "guard/background.h"
 #include "guard/lock.h"
 
 enum {
@@ -46,6 +52,7 @@ enum {
   GROUP_COMMIT_CHANGES = 4096, /* changes and migrated records that are committed together */
   DEFAULT_STEP = 64,
   DEFAULT_STEP_NS = 1000000,
+  DEFAULT_BUSY_TIMEOUT = 5000, /* milliseconds */
 };
 
 #define ALL_MIGRATED UINT64_MAX /* a frontier above all buckets */
@@ -113,7 +120,36 @@ struct offender {
   besom_offender api;
 };
 
+/* The process that a guard belongs to (process.c). */
+struct process {
+  volatile uint8_t *page; /* its first byte is 1, and 0 in a child of fork; or NULL */
+  int64_t id;
+};
+
+/* Writers that wait for one commit (shared_commit.c). */
+struct waiting_writer {
+  struct waiting_writer *next;
+  besom_status status;
+  bool done;
+};
+
+struct shared_commit {
+  struct waiting_writer *first;
+  unsigned members, expected;
+  uint64_t delay; /* nanoseconds that the first member waits for others */
+};
+
+/* The committed state of keys that the open transaction has changed (before_images.c): a hash
+   table with chains. */
+struct images {
+  struct image **slots;
+  size_t room, n;
+  bool of_batch; /* its thread reads past the images */
+  bool valid;    /* atomic. False: the transaction has ended, nobody needs them */
+};
+
 struct besom_guard {
+  struct process process;
   /* next.filter is not NULL during a migration: buckets below the frontier have migrated to it. */
   struct epoch current, next;
   uint64_t frontier;
@@ -165,7 +201,13 @@ struct besom_guard {
   uint64_t filter_commit;
   uint64_t manifest_checksum; /* of the manifest that the filters are by; 0: there was none */
 
-  struct locks *locks;                       /* NULL without config.threads */
+  struct locks *locks;           /* NULL without config.threads */
+  struct background *background; /* NULL without config.background */
+  uint64_t busy_timeout;         /* nanoseconds */
+  uint64_t commit_ns;            /* time of the background thread's last commit */
+  bool hides_uncommitted;        /* readers see only committed changes */
+  struct shared_commit shared;
+  struct images images;
   struct false_positive queue[QUEUE_LENGTH]; /* a ring, from readers to the writer */
   size_t queue_first, queue_n;
 
@@ -176,6 +218,13 @@ struct besom_guard {
   uint64_t windows;                      /* full windows so far */
   besom_guard_statistics stats;
 };
+
+/* ------------------------------------------------------------------ process.c */
+
+/* Without memory for the page, calls take longer. */
+void besom__process_init(struct process *p);
+void besom__process_free(struct process *p);
+bool besom__process_has_id(const struct process *p);
 
 /* ------------------------------------------------------------------ helpers */
 
@@ -214,6 +263,11 @@ static inline bool in_batch(const besom_guard *g) {
 /* Whether the store has an open transaction. */
 static inline bool in_transaction(const besom_guard *g) {
   return g->tx == TX_SINGLE || g->tx == TX_GROUP || g->tx == TX_BATCH;
+}
+
+/* False in a child of fork: it must not use the guard. */
+static inline bool in_own_process(const besom_guard *g) {
+  return LIKELY(g->process.page != NULL) ? *g->process.page : besom__process_has_id(&g->process);
 }
 
 /* The locks of lock.h. All of these do nothing without config.threads. */
@@ -341,6 +395,11 @@ besom_status besom__guard_apply_queue(besom_guard *g);
 
 /* ------------------------------------------------------------------ change.c */
 
+/* The public functions, without the lock of the writers. */
+besom_status besom__guard_put(besom_guard *g, const besom_bytes *key, besom_bytes value,
+                              unsigned flags);
+besom_status besom__guard_delete(besom_guard *g, const besom_bytes *key);
+
 /* Before every change: brings the filter in line with the store, and adapts to what readers have
    queued. Errors: why the open batch failed; those of the store. */
 besom_status besom__guard_ready_to_change(besom_guard *g);
@@ -348,7 +407,14 @@ besom_status besom__guard_ready_to_change(besom_guard *g);
 /* After the undo of half a change. If it failed, a longer transaction must be rolled back. */
 void besom__guard_check_undo(besom_guard *g, besom_status undone);
 
+/* ------------------------------------------------------------------ merge.c */
+
+besom_status besom__guard_merge(besom_guard *into, besom_guard *from);
+
 /* ------------------------------------------------------------------ no_list.c */
+
+besom_status besom__no_list_put(besom_guard *g, const besom_bytes *key);
+besom_status besom__no_list_delete(besom_guard *g, const besom_bytes *key);
 
 /* Reads the number of keys on the no list. */
 besom_status besom__no_list_open(besom_guard *g);
@@ -371,7 +437,85 @@ besom_status besom__no_list_leave(besom_guard *g, uint64_t bucket);
 /* After a filter was filled from the store: separates its members from the keys of its no lists. */
 besom_status besom__no_list_restore(besom_guard *g, const struct epoch *epoch);
 
+/* ------------------------------------------------------------------ before_images.c */
+
+/* Whether the change that runs, or comes next, needs images. The changes that SYNC gathers are
+   acknowledged at once. */
+static inline bool keeps_images(const besom_guard *g) {
+  bool gathers = g->durability == BESOM_DURABLE_SYNC && g->savepoints;
+  return g->hides_uncommitted && (!gathers || g->tx == TX_BATCH);
+}
+
+/* Keeps the committed state of a key, before it changes: value NULL: it is absent. no_list: its
+   state on the no list. The caller has the write lock. Errors: NO_MEMORY. */
+besom_status besom__image_add(besom_guard *g, bool no_list, const besom_bytes *key,
+                              const besom_bytes *value);
+
+/* With the read lock: whether there are images. */
+static inline bool has_images(const besom_guard *g) {
+  return __atomic_load_n(&g->images.valid, __ATOMIC_ACQUIRE);
+}
+
+struct before_image {
+  bool present;
+  besom_bytes value; /* borrowed until the read lock is released */
+};
+
+/* With the read lock: false if the state in memory is what this thread may see. */
+bool besom__image_find(const besom_guard *g, bool no_list, const besom_bytes *key,
+                       struct before_image *out);
+
+/* With the read lock: the images that this thread must see, of keys >= from and < to, in key order.
+   Free the list before the lock is released. */
+struct listed_image {
+  besom_bytes key, value;
+  bool present;
+};
+struct image_list {
+  struct listed_image *items;
+  size_t n, room;
+};
+besom_status besom__images_list(const besom_guard *g, besom_bytes from, besom_bytes to,
+                                struct image_list *out);
+void besom__images_list_free(const besom_guard *g, struct image_list *list);
+size_t besom__images_before(const struct image_list *list, besom_bytes key); /* number of them */
+
+/* At the end of a transaction. take and free: with and without the write lock. */
+void besom__images_end(besom_guard *g);
+struct images besom__images_take(besom_guard *g);
+void besom__images_free(const besom_guard *g, struct images *images);
+
+/* ------------------------------------------------------------------ shared_commit.c */
+
+/* Whether a change of the caller waits for others, to share a commit. */
+static inline bool shares_commit(const besom_guard *g) {
+  return g->locks && g->savepoints && g->durability != BESOM_DURABLE_SYNC;
+}
+
+/* Waits until the open transaction is committed, or commits it. */
+besom_status besom__shared_wait(besom_guard *g, struct waiting_writer *me);
+static inline besom_status besom__shared_join(besom_guard *g) {
+  struct waiting_writer me = {.done = false};
+  return besom__shared_wait(g, &me);
+}
+
+/* Commits the open transaction for the writers that wait. */
+besom_status besom__shared_commit(besom_guard *g);
+
+/* The transaction has ended: the calls that wait return the status. */
+void besom__shared_done(besom_guard *g, besom_status status);
+
 /* ------------------------------------------------------------------ transaction.c */
+
+/* Commits a transaction that is not a batch. If it fails, all of it is undone. */
+besom_status besom__transaction_commit(besom_guard *g);
+
+/* The public functions, without the lock of the writers. A batch is open when commit and abort are
+   called. */
+besom_status besom__batch_begin(besom_guard *g);
+besom_status besom__batch_commit(besom_guard *g);
+besom_status besom__batch_abort(besom_guard *g);
+besom_status besom__guard_sync(besom_guard *g);
 
 /*
  * Brackets a change of filter and store in memory. begin takes the write lock; if no transaction is
@@ -445,6 +589,14 @@ static inline bool all_migrated(const besom_guard *g) {
 uint64_t besom__monotonic_ns(void);
 
 /* ------------------------------------------------------------------ migration_policy.c */
+
+/* The public functions, without the lock of the writers. */
+besom_status besom__guard_rekey(besom_guard *g);
+besom_status besom__guard_step(besom_guard *g, uint64_t max_items, bool *finished);
+
+/* What the background thread does at a time. due: whether it would do anything. */
+besom_status besom__guard_background_step(besom_guard *g);
+bool besom__guard_work_is_due(const besom_guard *g);
 
 /* After a change: starts a migration if one is due, and does one step if one is running, as part
    of the open transaction if there is one. A failed step is only counted. */

@@ -168,6 +168,14 @@ static besom_status look_up(besom_guard *g, const besom_bytes *key, const struct
   return status;
 }
 
+/* The key is changed by a transaction that is not committed: answers from its committed state. */
+static besom_status answer_from_image(besom_guard *g, const struct before_image *image,
+                                      besom_bytes *value) {
+  if (!image->present) return count_negative(g);
+  count(g, &g->stats.true_positives, 1);
+  return value ? besom__value_copy(g, image->value, value) : BESOM_OK;
+}
+
 /* Most absent keys are answered by the filter, so a lookup is set up only after a yes. */
 besom_status besom__guard_ask(besom_guard *g, const besom_bytes *key, besom_bytes *value,
                               bool *maybe) {
@@ -183,16 +191,23 @@ besom_status besom__guard_ask(besom_guard *g, const besom_bytes *key, besom_byte
 
 static besom_status get(besom_guard *g, const besom_bytes *key, besom_bytes *value) {
   bool maybe;
+  struct before_image image;
   count(g, &g->stats.queries, 1);
   if (UNLIKELY(g->read_only)) return besom__reader_get(g, key, value);
   lock_read(g);
-  besom_status status = ready_to_read(g);
-  if (status == BESOM_OK) status = besom__guard_ask(g, key, value, &maybe);
+  besom_status status;
+  if (UNLIKELY(has_images(g)) && besom__image_find(g, false, key, &image)) {
+    status = answer_from_image(g, &image, value);
+  } else {
+    status = ready_to_read(g);
+    if (status == BESOM_OK) status = besom__guard_ask(g, key, value, &maybe);
+  }
   unlock(g);
   return status;
 }
 
 besom_status besom_guard_get(besom_guard *g, const void *key, size_t len, besom_bytes *value) {
   if (value) *value = (besom_bytes){NULL, 0};
-  return is_key(g, key, len) ? get(g, &(besom_bytes){key, len}, value) : BESOM_INVALID;
+  if (!is_key(g, key, len)) return BESOM_INVALID;
+  return in_own_process(g) ? get(g, &(besom_bytes){key, len}, value) : BESOM_LOCKED;
 }

@@ -48,6 +48,8 @@ static besom_status merge_record(void *ctx, besom_place at, const besom_record *
   if (status != BESOM_OK) return status;
   besom_match end = {at.bucket, m->length};
   if (m->present) return besom_remove_at(m->filter, &end);
+  status = besom__image_add(m->into, false, &record->key, NULL);
+  if (status != BESOM_OK) return status;
   status = store->ops->append(store, position_of(m->into->current.number, end), record);
   m->added += status == BESOM_OK;
   return status;
@@ -98,9 +100,7 @@ static besom_status merge_with(besom_guard *into, besom_guard *from, besom_filte
   return BESOM_OK;
 }
 
-besom_status besom_guard_merge(besom_guard *into, besom_guard *from) {
-  if (!into || !from || into == from) return BESOM_INVALID;
-  if (into->read_only || from->read_only) return BESOM_READ_ONLY;
+besom_status besom__guard_merge(besom_guard *into, besom_guard *from) {
   if (!into->transactional || into->no_keys || from->no_keys) return BESOM_UNSUPPORTED;
   if (into->layout != from->layout) return BESOM_INCOMPATIBLE;
   besom_status status = ready_to_merge(into);

@@ -91,16 +91,14 @@ besom_status besom__migration_make_room(besom_guard *g) {
   return status == BESOM_OK && all_migrated(g) ? besom__migration_finish(g) : status;
 }
 
-/* ------------------------------------------------------------------ public functions */
+/* ------------------------------------------------------------------ rekey, step */
 
 static besom_status ready_to_migrate(besom_guard *g) {
   besom_status status = besom__guard_resync(g); /* may bring a migration back */
   return status == BESOM_OK ? besom__guard_flush_full(g) : status;
 }
 
-besom_status besom_guard_rekey(besom_guard *g) {
-  if (!g) return BESOM_INVALID;
-  if (g->read_only) return BESOM_READ_ONLY;
+besom_status besom__guard_rekey(besom_guard *g) {
   if (!can_migrate(g)) return BESOM_UNSUPPORTED;
   if (in_batch(g)) return BESOM_BUSY;
   besom_status status = ready_to_migrate(g);
@@ -122,9 +120,7 @@ static besom_status step(besom_guard *g, uint64_t max) {
   return status;
 }
 
-besom_status besom_guard_step(besom_guard *g, uint64_t max_items, bool *finished) {
-  if (!g || !max_items) return BESOM_INVALID;
-  if (g->read_only) return BESOM_READ_ONLY;
+besom_status besom__guard_step(besom_guard *g, uint64_t max_items, bool *finished) {
   if (finished) *finished = !g->next.filter;
   if (g->tx == TX_FAILED) return g->tx_error;
   besom_status status = ready_to_migrate(g);
@@ -133,4 +129,50 @@ besom_status besom_guard_step(besom_guard *g, uint64_t max_items, bool *finished
   if (status == BESOM_OK) status = step(g, max_items);
   if (finished) *finished = !g->next.filter;
   return status;
+}
+
+/* ------------------------------------------------------------------ the background thread */
+
+bool besom__guard_work_is_due(const besom_guard *g) {
+  lock_queue(g);
+  bool queued = g->queue_n;
+  unlock_queue(g);
+  return queued || g->filter_stale || besom__migration_pending(g);
+}
+
+/* Steps in one transaction, which is open. */
+static besom_status steps_within(besom_guard *g, uint64_t ns) {
+  uint64_t begun = besom__monotonic_ns(), moved = 0;
+  besom_status status;
+  do status = besom__migration_step(g, GROUP_COMMIT_CHANGES, g->step_ns, &moved);
+  while (status == BESOM_OK && !all_migrated(g) && moved < GROUP_COMMIT_CHANGES &&
+         besom__monotonic_ns() - begun < ns);
+  return status;
+}
+
+/* Moves records for as long as the last commit took, so that the disk does not dominate. The view
+   is not locked between steps. */
+static besom_status steps_and_commit(besom_guard *g) {
+  besom_status status = besom__change_begin(g), committed;
+  if (status != BESOM_OK) return status;
+  unlock(g);
+  status = steps_within(g, g->commit_ns);
+  uint64_t begun = besom__monotonic_ns();
+  lock_write(g);
+  g->nested = false; /* as after the first call */
+  committed = besom__change_end(g, BESOM_OK, OF_GUARD);
+  g->commit_ns = besom__monotonic_ns() - begun;
+  return status == BESOM_OK ? committed : status;
+}
+
+besom_status besom__guard_background_step(besom_guard *g) {
+  uint64_t moved = 0;
+  besom_status status = ready_to_migrate(g);
+  if (status == BESOM_OK) status = besom__guard_apply_queue(g);
+  if (status == BESOM_OK && can_migrate(g) && !g->next.filter) status = start_if_due(g);
+  if (status != BESOM_OK || !g->next.filter) return status;
+  status = g->savepoints && g->tx == TX_NONE
+               ? steps_and_commit(g)
+               : besom__migration_step(g, GROUP_COMMIT_CHANGES, g->step_ns, &moved);
+  return status == BESOM_OK && all_migrated(g) ? besom__migration_finish(g) : status;
 }

@@ -185,7 +185,9 @@ static besom_status change_prepare(besom_guard *g, const besom_bytes *key, struc
 /* RESERVE_FULL: nothing is stored, and a rekey, if it is allowed, will make room. */
 static besom_status add(besom_guard *g, const struct no_change *c, const besom_bytes *key) {
   besom_record record = {*key, {NULL, 0}};
-  besom_status status = extend_matches_of(g, c->epoch, c->digest);
+  besom_status status = besom__image_add(g, true, key, NULL);
+  if (status != BESOM_OK) return status;
+  status = extend_matches_of(g, c->epoch, c->digest);
   if (status == BESOM_RESERVE_FULL && g->rekey_at <= 1) g->rekey_wanted = true;
   if (status != BESOM_OK) return status;
   status = g->store->ops->append(g->store, c->at, &record);
@@ -196,23 +198,25 @@ static besom_status add(besom_guard *g, const struct no_change *c, const besom_b
 }
 
 /* A record cannot be put back in the middle of its list: half a change fails the transaction. */
-static besom_status take_out(besom_guard *g, const struct no_change *c) {
-  besom_status status = g->store->ops->remove(g->store, c->at);
+static besom_status take_out(besom_guard *g, const struct no_change *c, const besom_bytes *key) {
+  besom_status status = besom__image_add(g, true, key, &(besom_bytes){NULL, 0});
+  if (status != BESOM_OK) return status;
+  status = g->store->ops->remove(g->store, c->at);
   if (status != BESOM_OK) return status;
   status = set_count(g, g->no_keys - 1);
   besom__guard_check_undo(g, status);
   return status;
 }
 
-static besom_status apply(besom_guard *g, struct no_change *c, const besom_bytes *added) {
+static besom_status apply(besom_guard *g, struct no_change *c, const besom_bytes *key) {
   besom_status status = besom__change_begin(g);
   if (status != BESOM_OK) return status;
-  status = added ? add(g, c, added) : take_out(g, c);
+  status = c->found ? take_out(g, c, key) : add(g, c, key);
   if (status == BESOM_OK) besom__migration_list_changed(g, c->epoch, c->at.bucket);
   return besom__change_end(g, status, OF_CALLER);
 }
 
-static besom_status no_put(besom_guard *g, const besom_bytes *key) {
+besom_status besom__no_list_put(besom_guard *g, const besom_bytes *key) {
   struct no_change c;
   besom_status status = change_prepare(g, key, &c);
   if (status != BESOM_OK) return status;
@@ -223,21 +227,26 @@ static besom_status no_put(besom_guard *g, const besom_bytes *key) {
   return status;
 }
 
-static besom_status no_delete(besom_guard *g, const besom_bytes *key) {
+besom_status besom__no_list_delete(besom_guard *g, const besom_bytes *key) {
   struct no_change c;
   besom_status status = change_prepare(g, key, &c);
   if (status != BESOM_OK) return status;
-  status = c.found ? apply(g, &c, NULL) : BESOM_NOT_FOUND;
+  status = c.found ? apply(g, &c, key) : BESOM_NOT_FOUND;
   besom__digest_list_free(&c.there);
   return status;
 }
 
 static besom_status no_has(besom_guard *g, const besom_bytes *key) {
+  struct before_image image;
   besom_digest digest;
   struct digest_list there;
   uint32_t rank;
   if (g->read_only || !has_no_lists(g)) return BESOM_UNSUPPORTED;
   lock_read(g);
+  if (UNLIKELY(has_images(g)) && besom__image_find(g, true, key, &image)) {
+    unlock(g);
+    return image.present ? BESOM_OK : BESOM_NOT_FOUND;
+  }
   besom_status status = ready_to_read(g);
   const struct epoch *epoch = status == BESOM_OK ? besom__guard_epoch_of(g, key, &digest) : NULL;
   if (epoch) status = besom__no_list_read(g, epoch, digest, &there, &g->stats.filter_reads);
@@ -248,16 +257,7 @@ static besom_status no_has(besom_guard *g, const besom_bytes *key) {
   return found ? BESOM_OK : BESOM_NOT_FOUND;
 }
 
-/* ------------------------------------------------------------------ public functions */
-
-besom_status besom_guard_no_put(besom_guard *g, const void *key, size_t len) {
-  return is_key(g, key, len) ? no_put(g, &(besom_bytes){key, len}) : BESOM_INVALID;
-}
-
-besom_status besom_guard_no_delete(besom_guard *g, const void *key, size_t len) {
-  return is_key(g, key, len) ? no_delete(g, &(besom_bytes){key, len}) : BESOM_INVALID;
-}
-
 besom_status besom_guard_no_has(besom_guard *g, const void *key, size_t len) {
-  return is_key(g, key, len) ? no_has(g, &(besom_bytes){key, len}) : BESOM_INVALID;
+  if (!is_key(g, key, len)) return BESOM_INVALID;
+  return in_own_process(g) ? no_has(g, &(besom_bytes){key, len}) : BESOM_LOCKED;
 }

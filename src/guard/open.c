@@ -30,6 +30,8 @@ static bool is_config(const besom_guard_config *c) {
   if ((unsigned)c->durability > BESOM_DURABLE_SYNC || !c->filter->kind) return false;
   if (c->filter->flags & BESOM_CONCURRENT) return false; /* a guard looks into its filter */
   if (c->filter->options && strlen(c->filter->options) >= OPTIONS_BYTES) return false;
+  if (!(c->background >= 0 && c->background <= 1) || (c->background > 0 && !c->threads))
+    return false;
   return c->grow_at >= 0 && c->grow_at <= 2 && c->rekey_at >= 0 && c->rekey_at <= 2;
 }
 
@@ -128,11 +130,16 @@ static void copy_config(besom_guard *g, const besom_guard_config *config, besom_
   g->max_filter_bytes = config->max_filter_bytes;
   g->grow_at = or_default(config->grow_at, config, 0.9, 1);
   g->rekey_at = or_default(config->rekey_at, config, 0.9, 2);
+  uint32_t timeout = config->busy_timeout_ms ? config->busy_timeout_ms : DEFAULT_BUSY_TIMEOUT;
+  g->busy_timeout = timeout * UINT64_C(1000000);
+  g->hides_uncommitted = config->threads && !config->read_uncommitted && g->transactional;
   copy_filter_config(g, config->filter);
 }
 
 static void guard_free(besom_guard *g) {
   besom_allocator allocator = g->allocator;
+  besom__process_free(&g->process);
+  besom__images_free(g, &g->images);
   besom__read_ahead_drop(g);
   besom_free(g->current.filter);
   besom_free(g->next.filter);
@@ -159,9 +166,12 @@ static besom_status open_guard(const besom_guard_config *config, besom_store *st
   besom_guard *g = besom__allocate(allocator, sizeof *g);
   if (!g) return BESOM_NO_MEMORY;
   g->allocator = *allocator;
+  besom__process_init(&g->process);
   copy_config(g, config, store);
   if (config->threads) g->locks = besom__locks_new(allocator);
   besom_status status = config->threads && !g->locks ? BESOM_NO_MEMORY : prepare(g, config);
+  if (status == BESOM_OK && config->background > 0 && !g->read_only)
+    status = besom__background_start(g, allocator, config->background, &g->background);
   if (status == BESOM_OK)
     *out = g;
   else
@@ -184,15 +194,17 @@ besom_status besom_guard_open_sized(const besom_guard_config *config, size_t con
 /* Everything that was put is durable then, and the filter is saved beside it. */
 static besom_status sync_and_checkpoint(besom_guard *g) {
   if (!g->transactional || g->read_only) return BESOM_OK;
-  if (in_batch(g)) besom_guard_abort(g);
-  besom_status status = besom_guard_sync(g);
+  if (in_batch(g)) besom__batch_abort(g);
+  besom_status status = besom__guard_sync(g);
   return status == BESOM_OK ? besom__checkpoint_save(g) : status;
 }
 
 besom_status besom_guard_close(besom_guard *g) {
   if (!g) return BESOM_OK;
+  if (!in_own_process(g)) return BESOM_LOCKED; /* what is left in memory may be half changed */
   if (__atomic_load_n(&g->iterators, __ATOMIC_ACQUIRE)) return BESOM_BUSY;
   besom_store *store = g->store;
+  besom__background_stop(g->background);
   besom_status status = sync_and_checkpoint(g);
   guard_free(g);
   store->ops->close(store);
@@ -200,5 +212,5 @@ besom_status besom_guard_close(besom_guard *g) {
 }
 
 const besom_filter *besom_guard_filter(const besom_guard *g) {
-  return g ? g->current.filter : NULL;
+  return g && in_own_process(g) ? g->current.filter : NULL;
 }

@@ -36,7 +36,9 @@ static void collect(const besom_guard *g, besom_guard_statistics *stats) {
   stats->growths_refused = load_counter(&g->stats.growths_refused);
   stats->rekeys_refused = load_counter(&g->stats.rekeys_refused);
   stats->full_puts = load_counter(&g->stats.full_puts);
+  lock_commit(g); /* before the view: gets behind a waiting writer would wait for the disk */
   lock_read(g);
+  if (besom_store_stats(g->store, &store) == BESOM_OK) stats->store_bytes = store.bytes;
   add_filter(g->current.filter, stats);
   add_filter(g->next.filter, stats);
   stats->migrating = g->next.filter;
@@ -44,10 +46,8 @@ static void collect(const besom_guard *g, besom_guard_statistics *stats) {
   stats->migration_pending = besom__migration_pending(g);
   stats->unwritten = load_counter(&g->tx_changes);
   stats->bypassed = load_counter(&g->stats.bypassed);
-  lock_commit(g);
-  if (besom_store_stats(g->store, &store) == BESOM_OK) stats->store_bytes = store.bytes;
-  unlock_commit(g);
   unlock(g);
+  unlock_commit(g);
   stats->observed_fpr =
       ratio(stats->false_positives, stats->false_positives + stats->filter_negatives);
   if (load_counter(&g->windows)) stats->window_fpr = ratio(load_counter(&g->last_false), WINDOW);
@@ -57,6 +57,7 @@ static void collect(const besom_guard *g, besom_guard_statistics *stats) {
 besom_status besom_guard_stats_sized(const besom_guard *g, besom_guard_statistics *stats,
                                      size_t size) {
   if (!g || !stats) return BESOM_INVALID;
+  if (!in_own_process(g)) return BESOM_LOCKED;
   besom_guard_statistics all;
   collect(g, &all);
   besom_copy_struct(stats, size, &all, sizeof all);
@@ -82,6 +83,7 @@ static void insert_by_count(besom_offender *sorted, size_t n, const besom_offend
 besom_status besom_guard_offenders_sized(const besom_guard *g, besom_offender *out, size_t stride,
                                          size_t cap, size_t *n) {
   if (!g || !n || (!out && cap)) return BESOM_INVALID;
+  if (!in_own_process(g)) return BESOM_LOCKED;
   besom_offender sorted[OFFENDERS + 1];
   size_t found = 0;
   lock_queue(g);

@@ -65,6 +65,7 @@ static void transaction_closed(besom_guard *g) {
 void besom__guard_roll_back(besom_guard *g) {
   g->store->ops->abort(g->store);
   transaction_closed(g);
+  besom__images_end(g);
   return_to(g, &g->start);
 }
 
@@ -92,6 +93,7 @@ static besom_status commit_store(besom_guard *g, bool durable) {
   unlock_commit(g);
   if (status != BESOM_OK) return status;
   transaction_closed(g);
+  besom__images_end(g);
   g->nondurable = !durable;
   g->filter_replaced = false;
   g->open_id_written = true;
@@ -147,6 +149,8 @@ besom_status besom__guard_flush_full(besom_guard *g) {
 static besom_status open_transaction(besom_guard *g) {
   besom_status status = g->store->ops->begin(g->store);
   if (status != BESOM_OK) return status;
+  struct images past = besom__images_take(g);
+  besom__images_free(g, &past);
   g->tx = TX_SINGLE;
   g->undo_n = g->undo_from = 0;
   g->start = state_now(g);
@@ -202,6 +206,16 @@ static bool is_durable(const besom_guard *g, enum work work) {
   return g->durability == BESOM_DURABLE_PUT || work == AT_ONCE;
 }
 
+/* Of several writers. A change may have been undone only half; then the others are undone, too. */
+besom_status besom__transaction_commit(besom_guard *g) {
+  besom_status status = besom__guard_resync(g);
+  if (status == BESOM_OK) return commit(g, is_durable(g, OF_CALLER));
+  lock_write(g);
+  besom__guard_roll_back(g);
+  unlock(g);
+  return status;
+}
+
 besom_status besom__change_end(besom_guard *g, besom_status status, enum work work) {
   bool nested = g->nested;
   if (status != BESOM_OK) undo_change(g, status);
@@ -209,12 +223,13 @@ besom_status besom__change_end(besom_guard *g, besom_status status, enum work wo
   if (status != BESOM_OK || !in_transaction(g)) return status;
   count(g, &g->tx_changes, 1);
   if (work == OF_CALLER && g->savepoints) besom__migration_advance(g);
-  if (nested) return BESOM_OK;
+  bool shared = work == OF_CALLER && g->tx == TX_SINGLE && shares_commit(g);
+  if (nested && !shared) return BESOM_OK;
   if (g->durability == BESOM_DURABLE_SYNC && g->savepoints && work != AT_ONCE) {
     g->tx = TX_GROUP;
     return BESOM_OK;
   }
-  status = commit(g, is_durable(g, work));
+  status = shared ? besom__shared_join(g) : commit(g, is_durable(g, work));
   if (status != BESOM_OK || work != OF_CALLER) return status;
   if (!g->savepoints) besom__migration_advance(g);
   besom__migration_finish_if_done(g);
@@ -223,10 +238,7 @@ besom_status besom__change_end(besom_guard *g, besom_status status, enum work wo
 
 /* ------------------------------------------------------------------ batches */
 
-besom_status besom_guard_begin(besom_guard *g) {
-  if (!g) return BESOM_INVALID;
-  if (g->read_only) return BESOM_READ_ONLY;
-  if (!g->transactional) return BESOM_UNSUPPORTED;
+besom_status besom__batch_begin(besom_guard *g) {
   if (in_batch(g)) return BESOM_BUSY;
   besom_status status = besom__guard_resync(g);
   if (status == BESOM_OK) status = besom__guard_apply_queue(g);
@@ -246,8 +258,7 @@ static besom_status end_failed_batch(besom_guard *g) {
   return why;
 }
 
-besom_status besom_guard_abort(besom_guard *g) {
-  if (!g || !in_batch(g)) return BESOM_INVALID;
+besom_status besom__batch_abort(besom_guard *g) {
   if (g->tx == TX_FAILED) {
     end_failed_batch(g);
     return BESOM_OK;
@@ -258,12 +269,11 @@ besom_status besom_guard_abort(besom_guard *g) {
   return BESOM_OK;
 }
 
-besom_status besom_guard_commit(besom_guard *g) {
-  if (!g || !in_batch(g)) return BESOM_INVALID;
+besom_status besom__batch_commit(besom_guard *g) {
   if (g->tx == TX_FAILED) return end_failed_batch(g);
   besom_status status = besom__guard_resync(g);
   if (status != BESOM_OK) {
-    besom_guard_abort(g);
+    besom__batch_abort(g);
     return status;
   }
   if (g->savepoints) besom__migration_advance(g);
@@ -284,10 +294,7 @@ static besom_status sync_store(besom_guard *g) {
   return status;
 }
 
-besom_status besom_guard_sync(besom_guard *g) {
-  if (!g) return BESOM_INVALID;
-  if (g->read_only) return BESOM_READ_ONLY;
-  if (!g->transactional) return BESOM_UNSUPPORTED;
+besom_status besom__guard_sync(besom_guard *g) {
   if (in_batch(g)) return BESOM_BUSY;
   besom_status status = besom__guard_resync(g);
   if (status != BESOM_OK) return status;

@@ -283,7 +283,10 @@ static void lmdb_close(void *db) {
   struct lmdb_database *lmdb = db;
   if (lmdb->nondurable) mdb_env_sync(lmdb->env, 1); /* after a clean close all are durable */
   if (lmdb->env) mdb_env_close(lmdb->env);
-  if (lmdb->lock >= 0) close(lmdb->lock);
+  if (lmdb->lock >= 0) {
+    flock(lmdb->lock, LOCK_UN); /* a child of fork may have the file open, too */
+    close(lmdb->lock);
+  }
   besom_allocator allocator = lmdb->allocator;
   allocator.release(allocator.ctx, lmdb, lmdb->size);
 }
@@ -332,7 +335,8 @@ static besom_status make_directory(const char *directory, const char **reason) {
   return fail(BESOM_IO, reason, "the directory does not exist, and neither does its parent");
 }
 
-/* The lock belongs to the open file description, so it ends with this store or this process. */
+/* The lock belongs to the open file description. It ends with this store, or with this process and
+   the children that it has forked meanwhile. */
 static besom_status take_lock(struct lmdb_database *lmdb, const char **reason) {
   int at = open(lmdb->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (at < 0) return fail(BESOM_IO, reason, "the directory cannot be opened");

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -116,6 +118,48 @@ static void a_checkpoint_newer_than_the_store_is_ignored(void **state) {
   for_each_database(older_store);
 }
 
+/* A child of fork has the files open, but may not use the guard, not even close it. */
+static int use_in_child(besom_guard *g, int wait) {
+  char byte;
+  bool refused = besom_guard_put_u64(g, 1, "", 0, 0) == BESOM_LOCKED &&
+                 besom_guard_get_u64(g, key_u64(MEMBERS, 1), NULL) == BESOM_LOCKED &&
+                 besom_guard_sync(g) == BESOM_LOCKED && besom_guard_close(g) == BESOM_LOCKED;
+  return !refused || read(wait, &byte, 1) != 0;
+}
+
+static void forked(opener open_store, const char *path, const char *other, besom_layout layout) {
+  (void)other;
+  int ends[2], status;
+  besom_guard *g = open_guard(open_store, path, layout);
+  put_range(g, 0, 50); /* not written yet */
+  assert_int_equal(pipe(ends), 0);
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (!child) {
+    close(ends[1]);
+    _exit(use_in_child(g, ends[0]));
+  }
+  put_range(g, 50, 80);
+  assert_int_equal(besom_guard_close(g), BESOM_OK);
+  g = open_guard(open_store, path, layout); /* while the child lives */
+  assert_range(g, 80, 100);
+  close(ends[1]);
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  close(ends[0]);
+  put_range(g, 80, 90);
+  assert_int_equal(besom_guard_close(g), BESOM_OK);
+  g = open_guard(open_store, path, layout);
+  assert_false(was_rebuilt(g));
+  assert_range(g, 90, 100);
+  assert_int_equal(besom_guard_close(g), BESOM_OK);
+}
+
+static void a_child_of_fork_changes_nothing(void **state) {
+  (void)state;
+  for_each_database(forked);
+}
+
 #ifdef BESOM_TEST_LMDB
 /* DISK_FULL loses no data. With a larger map the guard goes on. */
 static void a_full_map_is_DISK_FULL(void **state) {
@@ -155,6 +199,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_guard_persists),
       cmocka_unit_test(a_checkpoint_newer_than_the_store_is_ignored),
+      cmocka_unit_test(a_child_of_fork_changes_nothing),
 #ifdef BESOM_TEST_LMDB
       cmocka_unit_test(a_full_map_is_DISK_FULL),
 #endif

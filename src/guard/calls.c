@@ -1,0 +1,172 @@
+/*
+ * The public functions that change a guard. Each checks its arguments, takes the lock of the
+ * writers, and calls the function that does the work. Without config.threads there is no lock.
+ */
+#include "guard/guard.h"
+
+/* ------------------------------------------------------------------ the lock of the writers */
+
+static bool batch_of_another(const besom_guard *g) {
+  return in_batch(g) && !besom__is_owner(g->locks);
+}
+
+/* Waits for the batch of another thread, up to the time limit. */
+static besom_status wait_for_batch(besom_guard *g) {
+  uint64_t until = besom__monotonic_ns() + g->busy_timeout;
+  while (batch_of_another(g))
+    if (!besom__wait_writer(g->locks, until) && batch_of_another(g)) return BESOM_BUSY;
+  return BESOM_OK;
+}
+
+/* After OK call leave. Errors: LOCKED (a child of fork), READ_ONLY, BUSY. */
+static besom_status enter(besom_guard *g) {
+  if (!in_own_process(g)) return BESOM_LOCKED;
+  if (g->read_only) return BESOM_READ_ONLY;
+  if (!g->locks) return BESOM_OK;
+  besom__lock_writer(g->locks);
+  besom_status status = batch_of_another(g) ? wait_for_batch(g) : BESOM_OK;
+  if (status != BESOM_OK) besom__unlock_writer(g->locks);
+  return status;
+}
+
+/* For calls that need the guard without an open transaction of others. */
+static besom_status enter_alone(besom_guard *g) {
+  besom_status status = enter(g);
+  if (status == BESOM_OK && g->shared.members) besom__shared_commit(g);
+  return status;
+}
+
+/* For calls that end a batch. INVALID: this thread has none. */
+static besom_status enter_batch(besom_guard *g) {
+  if (!in_own_process(g)) return BESOM_LOCKED;
+  if (g->locks) besom__lock_writer(g->locks);
+  bool own = in_batch(g) && (!g->locks || besom__is_owner(g->locks));
+  if (!own && g->locks) besom__unlock_writer(g->locks);
+  return own ? BESOM_OK : BESOM_INVALID;
+}
+
+static besom_status leave(besom_guard *g, besom_status status) {
+  if (!g->locks) return status;
+  if (g->background && besom__guard_work_is_due(g)) besom__background_wake(g->background);
+  besom__unlock_writer(g->locks);
+  return status;
+}
+
+/* A key may be found, or not, because of a change that waits for its commit. */
+static besom_status leave_key(besom_guard *g, besom_status status) {
+  bool depends = status == BESOM_NOT_FOUND || status == BESOM_IS_MEMBER;
+  besom_status committed = depends && g->shared.members ? besom__shared_join(g) : BESOM_OK;
+  return leave(g, committed == BESOM_OK ? status : committed);
+}
+
+/* The next transaction would free the images, too, but that may be much later. */
+static void free_images(besom_guard *g) {
+  if (!g->images.n) return;
+  lock_write(g);
+  struct images past = besom__images_take(g);
+  unlock(g);
+  besom__images_free(g, &past);
+}
+
+static besom_status leave_batch(besom_guard *g, besom_status status) {
+  if (g->locks) besom__wake_writers(g->locks);
+  free_images(g);
+  return leave(g, status);
+}
+
+/* ------------------------------------------------------------------ keys */
+
+besom_status besom_guard_put(besom_guard *g, const void *key, size_t len, const void *value,
+                             size_t value_len, unsigned flags) {
+  if (!is_key(g, key, len) || (!value && value_len) || flags & ~BESOM_PUT_NEW) return BESOM_INVALID;
+  besom_bytes k = {key, len};
+  besom_bytes v = {value, value_len};
+  besom_status status = enter(g);
+  return status == BESOM_OK ? leave_key(g, besom__guard_put(g, &k, v, flags)) : status;
+}
+
+besom_status besom_guard_delete(besom_guard *g, const void *key, size_t len) {
+  if (!is_key(g, key, len)) return BESOM_INVALID;
+  besom_status status = enter(g);
+  return status == BESOM_OK ? leave_key(g, besom__guard_delete(g, &(besom_bytes){key, len}))
+                            : status;
+}
+
+besom_status besom_guard_no_put(besom_guard *g, const void *key, size_t len) {
+  if (!is_key(g, key, len)) return BESOM_INVALID;
+  besom_status status = enter(g);
+  return status == BESOM_OK ? leave_key(g, besom__no_list_put(g, &(besom_bytes){key, len}))
+                            : status;
+}
+
+besom_status besom_guard_no_delete(besom_guard *g, const void *key, size_t len) {
+  if (!is_key(g, key, len)) return BESOM_INVALID;
+  besom_status status = enter(g);
+  return status == BESOM_OK ? leave_key(g, besom__no_list_delete(g, &(besom_bytes){key, len}))
+                            : status;
+}
+
+/* ------------------------------------------------------------------ batches */
+
+besom_status besom_guard_begin(besom_guard *g) {
+  if (!g) return BESOM_INVALID;
+  if (!g->transactional && !g->read_only) return BESOM_UNSUPPORTED;
+  besom_status status = enter_alone(g);
+  if (status != BESOM_OK) return status;
+  status = besom__batch_begin(g);
+  if (status == BESOM_OK && g->locks) besom__set_owner(g->locks);
+  return leave(g, status);
+}
+
+besom_status besom_guard_commit(besom_guard *g) {
+  besom_status status = g ? enter_batch(g) : BESOM_INVALID;
+  return status == BESOM_OK ? leave_batch(g, besom__batch_commit(g)) : status;
+}
+
+besom_status besom_guard_abort(besom_guard *g) {
+  besom_status status = g ? enter_batch(g) : BESOM_INVALID;
+  return status == BESOM_OK ? leave_batch(g, besom__batch_abort(g)) : status;
+}
+
+besom_status besom_guard_sync(besom_guard *g) {
+  if (!g) return BESOM_INVALID;
+  if (!g->transactional && !g->read_only) return BESOM_UNSUPPORTED;
+  besom_status status = enter_alone(g);
+  return status == BESOM_OK ? leave(g, besom__guard_sync(g)) : status;
+}
+
+/* ------------------------------------------------------------------ maintenance */
+
+besom_status besom_guard_rekey(besom_guard *g) {
+  besom_status status = g ? enter_alone(g) : BESOM_INVALID;
+  return status == BESOM_OK ? leave(g, besom__guard_rekey(g)) : status;
+}
+
+besom_status besom_guard_step(besom_guard *g, uint64_t max_items, bool *finished) {
+  besom_status status = g && max_items ? enter_alone(g) : BESOM_INVALID;
+  return status == BESOM_OK ? leave(g, besom__guard_step(g, max_items, finished)) : status;
+}
+
+/* Not beside a batch of another thread: its end wakes the background thread. */
+besom_status besom__background_step(besom_guard *g, bool *more) {
+  besom__lock_writer(g->locks);
+  if (g->shared.members) besom__shared_commit(g);
+  *more = !in_batch(g);
+  besom_status status = *more ? besom__guard_background_step(g) : BESOM_OK;
+  if (status != BESOM_OK) count(g, &g->stats.failed_steps, 1);
+  *more = *more && besom__guard_work_is_due(g);
+  besom__unlock_writer(g->locks);
+  return status;
+}
+
+/* The guard with the lower address is locked first, so that two merges cannot wait for each
+   other. */
+besom_status besom_guard_merge(besom_guard *into, besom_guard *from) {
+  if (!into || !from || into == from) return BESOM_INVALID;
+  besom_guard *first = into < from ? into : from, *second = into < from ? from : into;
+  besom_status status = enter_alone(first);
+  if (status != BESOM_OK) return status;
+  status = enter_alone(second);
+  if (status == BESOM_OK) status = leave(second, besom__guard_merge(into, from));
+  return leave(first, status);
+}

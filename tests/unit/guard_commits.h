@@ -1,0 +1,97 @@
+/*
+ * guard_commits.h - shared by the tests of guards with several threads: a guard over a store whose
+ * commits fail or wait on demand. Each test runs over a store in memory and over a database of
+ * ordered keys.
+ */
+#ifndef BESOM_TESTS_GUARD_COMMITS_H
+#define BESOM_TESTS_GUARD_COMMITS_H
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../stores/array_db.h"
+#include "besom_store.h"
+#include "support/keys.h"
+
+/* A store whose commits fail on demand: in memory, or over a database of ordered keys. There is one
+   at a time. */
+static bool is_ordered;
+static array_db database;
+static besom_store_ops store_ops;
+static const besom_store_ops *inner_ops;
+static atomic_bool commits_fail, commits_wait;
+static atomic_uint commits, commits_begun, fail_every, commit_us;
+
+static inline besom_status commit_or_fail(besom_store *store, bool durable) {
+  commits_begun++;
+  while (commits_wait) usleep(100);
+  if (commit_us) usleep(commit_us);
+  bool fails = commits_fail || (fail_every && commits_begun % fail_every == 0);
+  commits++;
+  return fails ? BESOM_DISK_FULL : inner_ops->commit(store, durable);
+}
+
+static inline besom_guard *open_guard_of(besom_config filter, besom_guard_config config) {
+  besom_store *store;
+  besom_guard *g;
+  config.filter = &filter;
+  config.threads = true;
+  if (is_ordered) {
+    array_db_init(&database);
+    assert_int_equal(besom_store_ordered(&array_ops, &database, NULL, &store), BESOM_OK);
+  } else {
+    assert_int_equal(besom_store_memory(NULL, &store), BESOM_OK);
+  }
+  inner_ops = store->ops;
+  store_ops = *inner_ops;
+  store_ops.commit = commit_or_fail;
+  store->ops = &store_ops;
+  commits_fail = commits_wait = false;
+  commits = commits_begun = fail_every = commit_us = 0;
+  assert_int_equal(besom_guard_open(&config, store, &g), BESOM_OK);
+  return g;
+}
+
+static inline besom_guard *open_guard(besom_guard_config config) {
+  besom_config filter = {.kind = "aqf", .capacity = 200, .fpr = 0.1, .reserve = 0.3};
+  return open_guard_of(filter, config);
+}
+
+static inline void close_guard(besom_guard *g) {
+  assert_int_equal(besom_guard_close(g), BESOM_OK);
+  if (is_ordered) array_db_free(&database);
+}
+
+static inline besom_guard_statistics stats_of(const besom_guard *g) {
+  besom_guard_statistics stats;
+  assert_int_equal(besom_guard_stats(g, &stats), BESOM_OK);
+  return stats;
+}
+
+/* ------------------------------------------------------------------ the tests */
+
+static inline int use_memory(void **state) {
+  (void)state;
+  is_ordered = false;
+  return 0;
+}
+
+static inline int use_database(void **state) {
+  (void)state;
+  is_ordered = true;
+  return 0;
+}
+
+#define RUN_OVER_BOTH_STORES(tests)                                 \
+  (cmocka_run_group_tests_name("memory", tests, use_memory, NULL) + \
+   cmocka_run_group_tests_name("database", tests, use_database, NULL))
+
+#endif

@@ -1,0 +1,193 @@
+/* Readers of other threads see only committed changes. */
+#define _DEFAULT_SOURCE 1 /* usleep */
+#include "guard_commits.h"
+#include "support/failing_allocator.h"
+
+/* What another thread sees of the keys 1, 2 and 3: an empty string is "absent". */
+typedef struct sight {
+  besom_guard *guard;
+  char get[3][8], scan[3][8];
+  bool on_no_list[2]; /* keys 4 and 5 */
+} sight;
+
+static besom_status note_scanned(void *ctx, besom_bytes key, besom_bytes value) {
+  sight *s = ctx;
+  uint64_t k;
+  memcpy(&k, key.data, 8);
+  if (k >= 1 && k <= 3) snprintf(s->scan[k - 1], 8, "%.*s", (int)value.len, (char *)value.data);
+  return BESOM_OK;
+}
+
+static void *look(void *ctx) {
+  sight *s = ctx;
+  const besom_bytes none = {NULL, 0};
+  for (uint64_t k = 1; k <= 3; k++) {
+    besom_bytes value;
+    besom_status status = besom_guard_get_u64(s->guard, k, &value);
+    if (status == BESOM_OK)
+      snprintf(s->get[k - 1], 8, "%.*s", (int)value.len, (const char *)value.data);
+    else
+      snprintf(s->get[k - 1], 8, "%s", status == BESOM_NOT_FOUND ? "" : "failed");
+    besom_guard_release(s->guard, &value);
+  }
+  if (besom_guard_scan(s->guard, none, none, note_scanned, s) != BESOM_OK) s->scan[0][0] = '!';
+  for (uint64_t k = 4; k <= 5; k++) s->on_no_list[k - 4] = !besom_guard_no_has(s->guard, &k, 8);
+  return NULL;
+}
+
+static sight look_from_another_thread(besom_guard *g) {
+  pthread_t thread;
+  sight s = {.guard = g};
+  assert_int_equal(pthread_create(&thread, NULL, look, &s), 0);
+  pthread_join(thread, NULL);
+  return s;
+}
+
+static void assert_sight(const sight *s, const char *one, const char *two, const char *three) {
+  const char *expected[3] = {one, two, three};
+  for (unsigned i = 0; i < 3; i++) {
+    assert_string_equal(s->get[i], expected[i]);
+    assert_string_equal(s->scan[i], expected[i]);
+  }
+}
+
+static void put_text(besom_guard *g, uint64_t key, const char *text) {
+  assert_int_equal(besom_guard_put_u64(g, key, text, strlen(text), 0), BESOM_OK);
+}
+
+/* Key 1 is new, key 2 is replaced, twice, key 3 is deleted; 4 comes on the no list, 5 leaves it. */
+static void change_all(besom_guard *g, bool no_list) {
+  const uint64_t no[] = {4, 5};
+  put_text(g, 1, "new");
+  put_text(g, 2, "x");
+  put_text(g, 2, "later");
+  assert_int_equal(besom_guard_delete_u64(g, 3), BESOM_OK);
+  if (!no_list) return;
+  assert_int_equal(besom_guard_no_put(g, &no[0], 8), BESOM_OK);
+  assert_int_equal(besom_guard_no_delete(g, &no[1], 8), BESOM_OK);
+}
+
+static void other_threads_see(const char *kind, besom_guard_config config, uint64_t grow) {
+  const uint64_t five = 5;
+  bool no_list = !strcmp(kind, "aqf");
+  besom_config filter = {.kind = kind, .capacity = 200, .fpr = 0.1};
+  besom_guard *g = open_guard_of(filter, config);
+  put_text(g, 2, "old");
+  put_text(g, 3, "there");
+  if (no_list) assert_int_equal(besom_guard_no_put(g, &five, 8), BESOM_OK);
+  for (unsigned round = 0; round < 2; round++) {
+    assert_int_equal(besom_guard_begin(g), BESOM_OK);
+    change_all(g, no_list);
+    for (uint64_t i = 0; i < grow; i++) put_text(g, key_u64(MEMBERS, i), "more");
+    sight own = {.guard = g};
+    look(&own);
+    assert_sight(&own, "new", "later", "");
+    sight s = look_from_another_thread(g);
+    if (config.read_uncommitted)
+      assert_sight(&s, "new", "later", "");
+    else
+      assert_sight(&s, "", "old", "there");
+    if (no_list) assert_int_equal(s.on_no_list[0], config.read_uncommitted);
+    if (no_list) assert_int_equal(s.on_no_list[1], !config.read_uncommitted);
+    assert_int_equal(round ? besom_guard_commit(g) : besom_guard_abort(g), BESOM_OK);
+    s = look_from_another_thread(g);
+    assert_sight(&s, round ? "new" : "", round ? "later" : "old", round ? "" : "there");
+  }
+  if (grow) assert_true(stats_of(g).growths >= 2); /* the second one began after the first ended */
+  close_guard(g);
+}
+
+static void readers_see_only_committed_batches(void **state) {
+  (void)state;
+  for (besom_layout layout = BESOM_LAYOUT_MERGED; layout <= BESOM_LAYOUT_SPLIT; layout++)
+    for (besom_durability level = BESOM_DURABLE_PUT; level <= BESOM_DURABLE_SYNC; level++) {
+      besom_guard_config config = {.layout = layout, .durability = level};
+      other_threads_see("aqf", config, 0);
+      if (level == BESOM_DURABLE_PUT)
+        other_threads_see("aqf", config, 500); /* the filter is replaced within the batch */
+      other_threads_see("acf-cyclic", config, 0);
+      config.read_uncommitted = true;
+      other_threads_see("aqf", config, 0);
+    }
+}
+
+/* A change for whose image there is no memory is not made. */
+static void changes_without_memory_are_not_made(void **state) {
+  (void)state;
+  failing_allocator a;
+  failing_allocator_init(&a);
+  besom_config filter = {.kind = "aqf", .capacity = 200, .fpr = 0.1, .allocator = &a.api};
+  besom_guard *g = open_guard_of(filter, (besom_guard_config){.layout = BESOM_LAYOUT_SPLIT});
+  put_text(g, 2, "old");
+  put_text(g, 3, "there");
+  bool failed = true;
+  unsigned rounds = 0;
+  for (; failed; rounds++) {
+    assert_int_equal(besom_guard_begin(g), BESOM_OK);
+    a.fail_at = a.calls + 1 + rounds;
+    besom_status one = besom_guard_put_u64(g, 1, "new", 3, 0),
+                 two = besom_guard_put_u64(g, 2, "later", 5, 0),
+                 three = besom_guard_delete_u64(g, 3);
+    a.fail_at = 0;
+    failed = one == BESOM_NO_MEMORY || two == BESOM_NO_MEMORY || three == BESOM_NO_MEMORY;
+    assert_int_equal(failed, one || two || three);
+    sight own = {.guard = g};
+    look(&own);
+    assert_sight(&own, one ? "" : "new", two ? "old" : "later", three ? "there" : "");
+    sight s = look_from_another_thread(g);
+    assert_sight(&s, "", "old", "there");
+    assert_int_equal(besom_guard_abort(g), BESOM_OK);
+  }
+  assert_true(rounds > 3);
+  close_guard(g);
+  assert_null(failing_allocator_verdict(&a));
+  failing_allocator_close(&a);
+}
+
+static void *change_in_thread(void *ctx) {
+  put_text(ctx, 1, "new");
+  return NULL;
+}
+
+static void *replace_in_thread(void *ctx) {
+  put_text(ctx, 2, "later");
+  return NULL;
+}
+
+static void *delete_in_thread(void *ctx) {
+  assert_int_equal(besom_guard_delete_u64(ctx, 3), BESOM_OK);
+  return NULL;
+}
+
+/* While a commit writes, readers go on, and see the state before it. */
+static void readers_do_not_see_a_commit_that_writes(void **state) {
+  (void)state;
+  void *(*const changes[])(void *guard) = {change_in_thread, replace_in_thread, delete_in_thread};
+  besom_guard *g = open_guard((besom_guard_config){.layout = BESOM_LAYOUT_SPLIT});
+  put_text(g, 2, "old");
+  put_text(g, 3, "there");
+  for (unsigned i = 0; i < 3; i++) {
+    pthread_t thread;
+    sight before = look_from_another_thread(g);
+    unsigned begun = commits_begun;
+    commits_wait = true;
+    assert_int_equal(pthread_create(&thread, NULL, changes[i], g), 0);
+    while (commits_begun == begun) usleep(1000);
+    sight during = look_from_another_thread(g);
+    assert_sight(&during, before.get[0], before.get[1], before.get[2]);
+    commits_wait = false;
+    pthread_join(thread, NULL);
+  }
+  sight after = look_from_another_thread(g);
+  assert_sight(&after, "new", "later", "");
+  close_guard(g);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(readers_see_only_committed_batches),
+      cmocka_unit_test(changes_without_memory_are_not_made),
+      cmocka_unit_test(readers_do_not_see_a_commit_that_writes),
+  };
+  return RUN_OVER_BOTH_STORES(tests);
+}

@@ -1,0 +1,230 @@
+/* Several writers: they agree with their models, share commits, and wait for batches. */
+#define _DEFAULT_SOURCE 1 /* usleep */
+#include "guard_commits.h"
+
+enum { WRITERS = 4, KEYS = 60, CHANGES = 200 };
+
+/* ------------------------------------------------------------------ several writers */
+
+/* A thread that changes keys of its own, so it knows which of them are there. */
+typedef struct writer {
+  besom_guard *guard;
+  uint64_t number;
+  bool batches, may_fail;
+  bool present[KEYS], before[KEYS];
+  unsigned failures; /* changes that returned DISK_FULL */
+  const char *wrong;
+} writer;
+
+static uint64_t key_of(const writer *w, uint64_t i) {
+  return key_u64(MEMBERS, w->number * KEYS + i);
+}
+
+static void expect(writer *w, bool condition, const char *what) {
+  if (!condition && !w->wrong) w->wrong = what;
+}
+
+static void change_one(writer *w, random_stream *random) {
+  uint64_t i = random_below(random, KEYS), key = key_of(w, i);
+  bool puts = random_below(random, 3);
+  besom_status status =
+      puts ? besom_guard_put_u64(w->guard, key, &key, 8, 0) : besom_guard_delete_u64(w->guard, key);
+  if (!w->may_fail || status != BESOM_DISK_FULL) {
+    expect(w, status == (puts || w->present[i] ? BESOM_OK : BESOM_NOT_FOUND), "change");
+    w->present[i] = puts;
+  } else {
+    w->failures++;
+  }
+  i = random_below(random, KEYS);
+  status = besom_guard_get_u64(w->guard, key_of(w, i), NULL);
+  expect(w, status == (w->present[i] ? BESOM_OK : BESOM_NOT_FOUND), "get");
+}
+
+static void change_batch(writer *w, random_stream *random, bool keep) {
+  memcpy(w->before, w->present, sizeof w->before);
+  expect(w, besom_guard_begin(w->guard) == BESOM_OK, "begin");
+  for (unsigned i = 0; i < 5; i++) change_one(w, random);
+  expect(w, (keep ? besom_guard_commit : besom_guard_abort)(w->guard) == BESOM_OK, "end of batch");
+  if (!keep) memcpy(w->present, w->before, sizeof w->before);
+}
+
+static void *writer_thread(void *ctx) {
+  writer *w = ctx;
+  random_stream random = {w->number};
+  for (unsigned i = 0; i < CHANGES && !w->wrong; i++) {
+    change_one(w, &random);
+    if (w->batches && i % 16 == 0) change_batch(w, &random, i % 32);
+    if (i % 100 == 7) expect(w, besom_guard_step(w->guard, 20, NULL) == BESOM_OK, "step");
+    if (i % 100 == 50) expect(w, besom_guard_sync(w->guard) == BESOM_OK, "sync");
+    if (i % 200 == 99) {
+      besom_status status = besom_guard_rekey(w->guard);
+      expect(w, status == BESOM_OK || status == BESOM_BUSY, "rekey");
+    }
+  }
+  return NULL;
+}
+
+/* Deletes all keys: if a rank were wrong, a delete would remove the fingerprint of another key. */
+static void assert_agreement(besom_guard *g, writer *writers, unsigned n) {
+  uint64_t keys = 0;
+  for (unsigned t = 0; t < n; t++)
+    for (uint64_t i = 0; i < KEYS; i++) {
+      besom_status status = besom_guard_delete_u64(g, key_of(&writers[t], i));
+      assert_int_equal(status, writers[t].present[i] ? BESOM_OK : BESOM_NOT_FOUND);
+      keys += writers[t].present[i];
+    }
+  assert_true(keys > KEYS / 4);
+  assert_int_equal(stats_of(g).keys, 0);
+}
+
+static void run_writers(besom_guard *g, writer writers[WRITERS], void *(*run)(void *writer)) {
+  pthread_t threads[WRITERS];
+  for (unsigned i = 0; i < WRITERS; i++) {
+    writers[i].guard = g;
+    writers[i].number = i;
+    assert_int_equal(pthread_create(&threads[i], NULL, run, &writers[i]), 0);
+  }
+  for (unsigned i = 0; i < WRITERS; i++) pthread_join(threads[i], NULL);
+  for (unsigned i = 0; i < WRITERS; i++) {
+    if (writers[i].wrong) print_error("writer %u: %s\n", i, writers[i].wrong);
+    assert_null(writers[i].wrong);
+  }
+}
+
+static void several_writers(besom_guard_config config) {
+  writer writers[WRITERS] = {{.batches = true}, {.batches = true}};
+  besom_guard *g = open_guard(config);
+  run_writers(g, writers, writer_thread);
+  assert_agreement(g, writers, WRITERS);
+  close_guard(g);
+}
+
+static void several_writers_agree_with_their_models(void **state) {
+  (void)state;
+  const uint32_t long_time = 600000;
+  for (besom_durability level = BESOM_DURABLE_PUT; level <= BESOM_DURABLE_SYNC; level++) {
+    bool split = level == BESOM_DURABLE_BATCH;
+    several_writers((besom_guard_config){.durability = level,
+                                         .layout = split ? BESOM_LAYOUT_SPLIT : BESOM_LAYOUT_MERGED,
+                                         .background = split ? 0 : 0.5,
+                                         .busy_timeout_ms = long_time});
+  }
+}
+
+/* ------------------------------------------------------------------ shared commits */
+
+static void *changing_thread(void *ctx) {
+  writer *w = ctx;
+  random_stream random = {w->number};
+  for (unsigned i = 0; i < CHANGES && !w->wrong; i++) change_one(w, &random);
+  return NULL;
+}
+
+/* A commit that fails fails exactly the calls that wait for it. */
+static void a_failed_commit_fails_those_that_wait_for_it(void **state) {
+  (void)state;
+  for (besom_layout layout = BESOM_LAYOUT_MERGED; layout <= BESOM_LAYOUT_SPLIT; layout++) {
+    writer writers[WRITERS] = {
+        {.may_fail = true}, {.may_fail = true}, {.may_fail = true}, {.may_fail = true}};
+    besom_guard *g = open_guard((besom_guard_config){.layout = layout});
+    fail_every = 3;
+    run_writers(g, writers, changing_thread);
+    unsigned failures = 0;
+    for (unsigned i = 0; i < WRITERS; i++) failures += writers[i].failures;
+    assert_true(failures > 0);
+    fail_every = 0;
+    assert_agreement(g, writers, WRITERS);
+    close_guard(g);
+  }
+}
+
+static void *putting_thread(void *ctx) {
+  writer *w = ctx;
+  for (uint64_t i = 0; i < KEYS; i++)
+    expect(w, besom_guard_put_u64(w->guard, key_of(w, i), "", 0, 0) == BESOM_OK, "put");
+  return NULL;
+}
+
+/* Commits take long, so that others come meanwhile. */
+static void writers_share_commits(void **state) {
+  (void)state;
+  for (besom_durability level = BESOM_DURABLE_PUT; level <= BESOM_DURABLE_BATCH; level++) {
+    writer writers[WRITERS] = {{.number = 0}};
+    besom_guard *g = open_guard((besom_guard_config){.durability = level});
+    commit_us = 1000;
+    run_writers(g, writers, putting_thread);
+    assert_int_equal(stats_of(g).keys, WRITERS * KEYS);
+    assert_true(commits < WRITERS * KEYS);
+    close_guard(g);
+  }
+}
+
+/* ------------------------------------------------------------------ batches */
+
+typedef struct other_thread {
+  besom_guard *guard;
+  besom_status put, begin, commit, abort;
+} other_thread;
+
+static void *use_beside_a_batch(void *ctx) {
+  other_thread *o = ctx;
+  o->put = besom_guard_put_u64(o->guard, 2, "", 0, 0);
+  o->begin = besom_guard_begin(o->guard);
+  o->commit = besom_guard_commit(o->guard);
+  o->abort = besom_guard_abort(o->guard);
+  return NULL;
+}
+
+static void a_batch_belongs_to_its_thread(void **state) {
+  (void)state;
+  pthread_t thread;
+  besom_guard *g = open_guard((besom_guard_config){.busy_timeout_ms = 1});
+  other_thread other = {.guard = g};
+  assert_int_equal(besom_guard_begin(g), BESOM_OK);
+  assert_int_equal(besom_guard_begin(g), BESOM_BUSY);
+  assert_int_equal(besom_guard_put_u64(g, 1, "", 0, 0), BESOM_OK);
+  assert_int_equal(pthread_create(&thread, NULL, use_beside_a_batch, &other), 0);
+  pthread_join(thread, NULL);
+  assert_int_equal(other.put, BESOM_BUSY);
+  assert_int_equal(other.begin, BESOM_BUSY);
+  assert_int_equal(other.commit, BESOM_INVALID);
+  assert_int_equal(other.abort, BESOM_INVALID);
+  assert_int_equal(besom_guard_commit(g), BESOM_OK);
+  assert_int_equal(stats_of(g).keys, 1);
+  assert_int_equal(besom_guard_begin(g), BESOM_OK); /* close aborts it */
+  assert_int_equal(besom_guard_put_u64(g, 3, "", 0, 0), BESOM_OK);
+  close_guard(g);
+}
+
+static void *put_when_free(void *ctx) {
+  other_thread *o = ctx;
+  o->put = besom_guard_put_u64(o->guard, 2, "", 0, 0);
+  return NULL;
+}
+
+static void writers_wait_for_the_end_of_a_batch(void **state) {
+  (void)state;
+  pthread_t thread;
+  besom_guard *g = open_guard((besom_guard_config){.busy_timeout_ms = UINT32_MAX});
+  other_thread other = {.guard = g};
+  assert_int_equal(besom_guard_begin(g), BESOM_OK);
+  assert_int_equal(pthread_create(&thread, NULL, put_when_free, &other), 0);
+  for (uint64_t i = 10; i < 200; i++)
+    assert_int_equal(besom_guard_put_u64(g, i, "", 0, 0), BESOM_OK);
+  assert_int_equal(besom_guard_abort(g), BESOM_OK);
+  pthread_join(thread, NULL);
+  assert_int_equal(other.put, BESOM_OK);
+  assert_int_equal(stats_of(g).keys, 1);
+  close_guard(g);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(several_writers_agree_with_their_models),
+      cmocka_unit_test(a_failed_commit_fails_those_that_wait_for_it),
+      cmocka_unit_test(writers_share_commits),
+      cmocka_unit_test(a_batch_belongs_to_its_thread),
+      cmocka_unit_test(writers_wait_for_the_end_of_a_batch),
+  };
+  return RUN_OVER_BOTH_STORES(tests);
+}
