@@ -31,12 +31,12 @@
  *   that take a const guard may run beside each other. With config.threads it is thread-safe:
  *
  *     calls                        may run beside       waits for
- *     get, release, scan, stats,   everything           a writer while it changes memory; not
- *     offenders                                         while it writes to disk (but stats does)
+ *     get, get_many, release,      everything           a writer while it changes memory; not
+ *     scan, stats, offenders                            while it writes to disk (but stats does)
  *     iterate, besom_iterator_*    all but close        nothing
- *     put, delete, no_put,         everything           the writers before it; readers inside the
- *     no_delete, sync, rekey,                           store; the batch of another thread, up to
- *     step, merge, begin                                config.busy_timeout_ms, then it is BUSY
+ *     put, put_many, delete,       everything           the writers before it; readers inside the
+ *     no_put, no_delete, sync,                          store; the batch of another thread, up to
+ *     rekey, step, merge, begin                         config.busy_timeout_ms, then it is BUSY
  *     commit, abort                everything           as put; only by the thread that has begun
  *                                                       the batch, others get INVALID
  *     open, close                  nothing
@@ -200,6 +200,25 @@ BESOM_API void besom_guard_release(besom_guard *g, besom_bytes *value);
 
 /* Removes a key and its value. Errors: NOT_FOUND. */
 BESOM_API besom_status besom_guard_delete(besom_guard *g, const void *key, size_t len);
+
+/*
+ * Many keys per call: the filter is asked for many of them at once, and the store is read in the
+ * order of its records.
+ *
+ * get_many gets n keys. Bit i of found, an array of (n + 63) / 64 words, tells whether keys[i] is
+ * there; values[i] is its value, to be released, or empty (data is NULL). Either may be NULL.
+ * Equal keys are allowed; each gets a value of its own. After an error all values are empty.
+ *
+ * put_many puts values[i] under keys[i]. If a key is there several times the last value stays.
+ * Outside of a batch it is a batch of its own: all or none. In an open batch it is a part of it; if
+ * it fails there, a part of the records may be in the batch: abort it, or put them again. With a
+ * store without transactions a part may be stored. Errors: as put; INVALID (one of the keys or
+ * values is invalid: nothing has changed).
+ */
+BESOM_API besom_status besom_guard_get_many(besom_guard *g, const besom_bytes *keys, size_t n,
+                                            besom_bytes *values, uint64_t *found);
+BESOM_API besom_status besom_guard_put_many(besom_guard *g, const besom_bytes *keys,
+                                            const besom_bytes *values, size_t n, unsigned flags);
 
 /* The _u64 forms: integer keys by their 8 little-endian bytes. */
 static inline besom_status besom_guard_put_u64(besom_guard *g, uint64_t key, const void *value,

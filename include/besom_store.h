@@ -141,7 +141,7 @@ typedef struct besom_store_statistics {
  *                same, all reads show the same state. All changes are READ_ONLY.
  *
  * Errors of all: IO, NO_MEMORY, READ_ONLY, DISK_FULL, INVALID (a key or value that is too long for
- * it).
+ * it), BUSY (too many reads at once).
  */
 typedef struct besom_store_ops {
   size_t size;

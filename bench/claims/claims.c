@@ -14,6 +14,7 @@ const claim *const claims[] = {
     &cuckoo_load_claim,
     &firehose_claim,
     &guard_latency_claim,
+    &guard_speed_claim,
     &guard_writers_claim,
     &learned_claim,
     &learnt_speed_claim,

@@ -69,6 +69,7 @@ extern const claim churn_claim;
 extern const claim cuckoo_load_claim;
 extern const claim firehose_claim;
 extern const claim guard_latency_claim;
+extern const claim guard_speed_claim;
 extern const claim guard_writers_claim;
 extern const claim learned_claim;
 extern const claim learnt_speed_claim;

@@ -16,7 +16,7 @@ static const double exponent = 1.5, cache_share = 0.01;
 static const struct {
   const char *name;
   adaptive_peer kind;
-  uint32_t more_bits;
+  int more_bits;
 } filters[] = {
     {"aqf", AQF, 0}, {"qf", QF, 0}, {"qf + 1 bit", QF, 1}, {"cf", CF, 0}, {"cf + 1 bit", CF, 1}};
 enum { FILTERS = sizeof filters / sizeof *filters, IS_AQF = 0 };

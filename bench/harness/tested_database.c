@@ -64,8 +64,8 @@ static void open_all(tested_database *f) {
   if (!f->config.kind || f->filter) return;
   uint8_t seed[16];
   hash_seed(f->config.seed ? f->config.seed : BENCH_SEED, seed);
-  besom_config config =
-      peer_config(f->config.kind, f->config.slots, PEER_REMAINDER_BITS + f->config.more_bits, seed);
+  besom_config config = peer_config(f->config.kind, f->config.slots,
+                                    (uint32_t)(PEER_REMAINDER_BITS + f->config.more_bits), seed);
   if (kind_adapts_with_store(f->config.kind))
     open_guard(f, &config);
   else
@@ -122,7 +122,7 @@ static void put_without_guard(tested_database *f, uint64_t key, besom_bytes valu
 
 void tested_database_put(tested_database *f, uint64_t key) {
   uint64_t value[DATABASE_VALUE_BYTES / 8];
-  for (size_t i = 0; i < DATABASE_VALUE_BYTES / 8; i++) value[i] = random_at(key, i);
+  database_value(key, value);
   if (f->guard)
     check(besom_guard_put_u64(f->guard, key, value, sizeof value, BESOM_PUT_NEW), "putting a key");
   else

@@ -19,10 +19,10 @@ typedef enum database_kind { LMDB, ROCKSDB, MEMORY } database_kind;
 
 typedef struct database_config {
   database_kind database;
-  const char *kind;   /* NULL: no filter */
-  uint64_t slots;     /* as in peer_config, to be filled to 90 % */
-  uint32_t more_bits; /* fingerprint bits, in addition to those of peer_config */
-  uint64_t seed;      /* of the filter's hash; 0 for BENCH_SEED */
+  const char *kind; /* NULL: no filter */
+  uint64_t slots;   /* as in peer_config, to be filled to 90 % */
+  int more_bits;    /* fingerprint bits, in addition to those of peer_config; may be negative */
+  uint64_t seed;    /* of the filter's hash; 0 for BENCH_SEED */
   /* get calls the guard, which also counts and tracks offenders, only after a yes */
   bool filter_first;
   bool live; /* the guard has threads, and grows and rekeys by itself */
@@ -33,6 +33,11 @@ typedef struct database_config {
 } database_config;
 
 enum { DATABASE_VALUE_BYTES = 24 };
+
+/* The value that is stored under a key. */
+static inline void database_value(uint64_t key, uint64_t value[DATABASE_VALUE_BYTES / 8]) {
+  for (size_t i = 0; i < DATABASE_VALUE_BYTES / 8; i++) value[i] = random_at(key, i);
+}
 
 typedef struct tested_database {
   database_config config;

@@ -108,6 +108,12 @@ besom_status besom_guard_no_delete(besom_guard *g, const void *key, size_t len) 
 
 /* ------------------------------------------------------------------ batches */
 
+bool besom__has_batch(besom_guard *g) {
+  if (enter_batch(g) != BESOM_OK) return false;
+  if (g->locks) besom__unlock_writer(g->locks);
+  return true;
+}
+
 besom_status besom_guard_begin(besom_guard *g) {
   if (!g) return BESOM_INVALID;
   if (!g->transactional && !g->read_only) return BESOM_UNSUPPORTED;

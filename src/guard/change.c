@@ -126,8 +126,8 @@ static besom_status put(besom_guard *g, const besom_bytes *key, besom_bytes valu
   struct lookup l;
   besom_bytes old = {NULL, 0};
   besom_status status = besom__guard_ready_to_change(g);
-  if (status == BESOM_OK) status = besom__lookup_begin(&l, g, key);
   if (status != BESOM_OK) return status;
+  besom__lookup_begin(&l, g, key);
   if (keeps_images(g)) l.value = &old;
   status = besom__lookup_key(&l, &g->stats.put_reads);
   if (status == BESOM_OK) status = l.found ? replace_value(g, &l, value) : write_new(g, key, value);
@@ -199,8 +199,8 @@ besom_status besom__guard_delete(besom_guard *g, const besom_bytes *key) {
   struct lookup l;
   besom_bytes old = {NULL, 0};
   besom_status status = besom__guard_ready_to_change(g);
-  if (status == BESOM_OK) status = besom__lookup_begin(&l, g, key);
   if (status != BESOM_OK) return status;
+  besom__lookup_begin(&l, g, key);
   status = find_to_delete(&l, &old);
   if (status == BESOM_OK) status = l.found ? delete_found(g, &l) : BESOM_NOT_FOUND;
   besom__lookup_end(&l);

@@ -2,6 +2,7 @@
  * A guard: a filter and the store behind it. Declarations shared by all files of src/guard/.
  *
  * lookup.c         get: query the filter, read the store, compare the keys
+ * many.c           get and put of many keys per call
  * adapt.c          false positives: counting, adapting the filter, the queue from readers to writer
  * change.c         put and delete
  * transaction.c    commit, abort, rollback, savepoints, group commits
@@ -208,15 +209,16 @@ struct besom_guard {
   bool hides_uncommitted;        /* readers see only committed changes */
   struct shared_commit shared;
   struct images images;
+  void *spare_value;                         /* a block for the next copy of a value; or NULL */
   struct false_positive queue[QUEUE_LENGTH]; /* a ring, from readers to the writer */
   size_t queue_first, queue_n;
 
   struct offender offenders[OFFENDERS];
-  uint64_t recent[1 << RECENT_BITS];     /* digests of recent false positives */
-  uint64_t window_queries, window_false; /* negative queries of the current window */
-  uint64_t last_false;                   /* false positives of the last full window */
-  uint64_t windows;                      /* full windows so far */
-  besom_guard_statistics stats;
+  uint64_t recent[1 << RECENT_BITS]; /* digests of recent false positives */
+  uint64_t absent_left;              /* negative queries until the current window is full */
+  uint64_t window_false, last_false; /* false positives of the current, of the last full window */
+  uint64_t windows;                  /* full windows so far */
+  besom_guard_statistics stats;      /* queries: only those that the filter did not answer no */
 };
 
 /* ------------------------------------------------------------------ process.c */
@@ -233,7 +235,9 @@ static inline besom_place position_of(uint32_t epoch, besom_match at) {
 }
 
 static inline bool bytes_equal(besom_bytes a, besom_bytes b) {
-  return a.len == b.len && (!a.len || memcmp(a.data, b.data, a.len) == 0);
+  if (a.len != b.len) return false;
+  if (LIKELY(a.len == 8)) return load64(a.data) == load64(b.data); /* integers need no call */
+  return !a.len || memcmp(a.data, b.data, a.len) == 0;
 }
 
 static inline bool is_key(const besom_guard *g, const void *key, size_t len) {
@@ -303,7 +307,10 @@ static inline void unlock_queue(const besom_guard *g) {
 
 /* Copies a value. The caller frees the copy with besom_guard_release. The bytes that a store shows
    are valid only until its next call. Errors: NO_MEMORY. */
-besom_status besom__value_copy(const besom_guard *g, besom_bytes from, besom_bytes *out);
+besom_status besom__value_copy(besom_guard *g, besom_bytes from, besom_bytes *out);
+
+/* Frees the block that is kept for the next copy. */
+void besom__free_spare_value(besom_guard *g);
 
 /* ------------------------------------------------------------------ digest_list.c */
 
@@ -328,14 +335,17 @@ static inline const besom_digest *digests_of(const struct digest_list *list) {
 
 /* ------------------------------------------------------------------ lookup.c */
 
-/* A lookup: the matches of the filter, then, after one read of each bucket, the records there. */
+/* A lookup: the answer of the filter, then the records of the bucket, and the matches of the filter
+   if a record there has another key. */
 struct lookup {
   besom_guard *guard;
   const besom_bytes *key;
   const struct epoch *epoch; /* the only one that can hold the key */
   besom_digest digest;
   besom_bytes *value; /* receives a copy of the value; NULL if it is not wanted */
+  bool maybe;         /* the filter answered yes */
 
+  bool matched;         /* the matches are known */
   besom_match *matches; /* n of them, ordered by bucket and rank */
   size_t n;
   size_t next, end;     /* matches of the bucket that is being read: from next up to end */
@@ -353,24 +363,37 @@ struct lookup {
 const struct epoch *besom__guard_epoch_of(const besom_guard *g, const besom_bytes *key,
                                           besom_digest *digest);
 
-/* Queries the filter. After OK call besom__lookup_end. The second form is for a key of which only
-   the digest is known. Errors: NO_MEMORY. */
-besom_status besom__lookup_begin(struct lookup *l, besom_guard *g, const besom_bytes *key);
-besom_status besom__lookup_digest(struct lookup *l, besom_guard *g, const struct epoch *epoch,
-                                  besom_digest digest);
+/* Queries the filter. The second form is for a key of which only the digest is known. end frees
+   what a lookup has allocated. */
+void besom__lookup_begin(struct lookup *l, besom_guard *g, const besom_bytes *key);
+void besom__lookup_digest(struct lookup *l, besom_guard *g, const struct epoch *epoch,
+                          besom_digest digest);
 void besom__lookup_end(struct lookup *l);
 
-/* Reads the bucket list of each match once, sets found and false_matches, and counts the reads. */
+/* Reads the bucket lists of the matches once, sets found and, unless found, false_matches, and
+   counts the reads. Reads nothing if the filter answered no. Errors: NO_MEMORY, those of the
+   store. */
 besom_status besom__lookup_lists(struct lookup *l, uint64_t *reads);
 
 /* Sets found. Merged: reads the bucket list. Split: reads the table KEYS. Reads nothing if the
-   filter has no match. */
+   filter answered no. */
 besom_status besom__lookup_key(struct lookup *l, uint64_t *reads);
 
-/* Asks the filter and, if it answers yes, the store. The read lock is held. *maybe: the answer of
-   the filter. */
+/* get of a key that the filter answered yes for: asks the store, adapts, counts. The read lock is
+   held. value may be NULL. */
+besom_status besom__lookup_get(besom_guard *g, const besom_bytes *key, const struct epoch *epoch,
+                               besom_digest digest, besom_bytes *value);
+
+/* Counts n < WINDOW queries that the filter answered no. */
+void besom__count_absent(besom_guard *g, size_t n);
+
+/* Asks the filter and, if it answers yes, the store; counts. The read lock is held. *maybe: the
+   answer of the filter. */
 besom_status besom__guard_ask(besom_guard *g, const besom_bytes *key, besom_bytes *value,
                               bool *maybe);
+
+/* The same, but changes that are not committed are not seen, unless they are this thread's. */
+besom_status besom__guard_ask_committed(besom_guard *g, const besom_bytes *key, besom_bytes *value);
 
 /* ------------------------------------------------------------------ reader.c */
 
@@ -504,6 +527,11 @@ besom_status besom__shared_commit(besom_guard *g);
 
 /* The transaction has ended: the calls that wait return the status. */
 void besom__shared_done(besom_guard *g, besom_status status);
+
+/* ------------------------------------------------------------------ calls.c */
+
+/* Whether this thread has begun a batch. */
+bool besom__has_batch(besom_guard *g);
 
 /* ------------------------------------------------------------------ transaction.c */
 

@@ -99,10 +99,8 @@ static besom_status extend_matches(struct lookup *l) {
 static besom_status extend_matches_of(besom_guard *g, const struct epoch *epoch,
                                       besom_digest digest) {
   struct lookup l;
-  if (!besom_contains_digest(epoch->filter, digest)) return BESOM_OK;
-  besom_status status = besom__lookup_digest(&l, g, epoch, digest);
-  if (status != BESOM_OK) return status;
-  status = extend_matches(&l);
+  besom__lookup_digest(&l, g, epoch, digest);
+  besom_status status = extend_matches(&l);
   besom__lookup_end(&l);
   return status;
 }

@@ -141,6 +141,7 @@ static void guard_free(besom_guard *g) {
   besom__process_free(&g->process);
   besom__images_free(g, &g->images);
   besom__read_ahead_drop(g);
+  besom__free_spare_value(g);
   besom_free(g->current.filter);
   besom_free(g->next.filter);
   besom__release(&allocator, g->undo, g->undo_room * sizeof *g->undo);
@@ -166,6 +167,7 @@ static besom_status open_guard(const besom_guard_config *config, besom_store *st
   besom_guard *g = besom__allocate(allocator, sizeof *g);
   if (!g) return BESOM_NO_MEMORY;
   g->allocator = *allocator;
+  g->absent_left = WINDOW;
   besom__process_init(&g->process);
   copy_config(g, config, store);
   if (config->threads) g->locks = besom__locks_new(allocator);

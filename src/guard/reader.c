@@ -229,7 +229,10 @@ static enum attempt bypass(besom_guard *g, const besom_bytes *key, besom_bytes *
   if (attempt != DECIDED) return attempt;
   if (*status == BESOM_OK) *status = read_store(g, key, value);
   if (g->layout == BESOM_LAYOUT_MERGED) attempt = check_number(g, before, status);
-  if (attempt == DECIDED) count(g, &g->stats.bypassed, 1);
+  if (attempt == DECIDED) {
+    count(g, &g->stats.queries, 1);
+    count(g, &g->stats.bypassed, 1);
+  }
   return attempt;
 }
 

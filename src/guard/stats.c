@@ -29,6 +29,11 @@ static void add_filter(const besom_filter *f, besom_guard_statistics *stats) {
   if (filter.reserve_used > stats->reserve_used) stats->reserve_used = filter.reserve_used;
 }
 
+/* A reader that has counted a false positive has counted the query before. */
+static uint64_t absent_queries(const besom_guard *g) {
+  return (load_counter(&g->windows) + 1) * WINDOW - load_counter(&g->absent_left);
+}
+
 static void collect(const besom_guard *g, besom_guard_statistics *stats) {
   besom_store_statistics store;
   *stats = (besom_guard_statistics){0};
@@ -48,10 +53,14 @@ static void collect(const besom_guard *g, besom_guard_statistics *stats) {
   stats->bypassed = load_counter(&g->stats.bypassed);
   unlock(g);
   unlock_commit(g);
+  uint64_t absent = absent_queries(g), counted = stats->false_positives;
+  stats->filter_negatives = absent > counted ? absent - counted : 0;
+  stats->queries += stats->filter_negatives;
   stats->observed_fpr =
       ratio(stats->false_positives, stats->false_positives + stats->filter_negatives);
   if (load_counter(&g->windows)) stats->window_fpr = ratio(load_counter(&g->last_false), WINDOW);
-  stats->current_fpr = ratio(load_counter(&g->window_false), load_counter(&g->window_queries));
+  stats->current_fpr =
+      ratio(load_counter(&g->window_false), WINDOW - load_counter(&g->absent_left));
 }
 
 besom_status besom_guard_stats_sized(const besom_guard *g, besom_guard_statistics *stats,

@@ -1,6 +1,5 @@
 /*
- * A store in LMDB: one unnamed database, one LMDB transaction per write, one read transaction per
- * read.
+ * A store in LMDB: one unnamed database, one LMDB transaction per write, one snapshot per read.
  *
  * Writes that need not be durable are made with MDB_NOMETASYNC: the data is synced, the meta page
  * that points to it is not. So a power cut takes back at most the last of them, and never damages
@@ -15,6 +14,8 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <lmdb.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -30,7 +31,19 @@
 
 #define DEFAULT_MAP_SIZE (UINT64_C(1) << 36)
 
-enum { MAX_KEY = 511, READERS = 1024 };
+enum { MAX_KEY = 511, READERS = 1024, SHARED_READERS = 16, CACHE_LINE = 64 };
+
+/*
+ * A read transaction that is kept for the next read. Between reads it is reset: it has a slot of
+ * LMDB's reader table, but no snapshot. So a read need not allocate, nor search the table under its
+ * mutex. A reader belongs to no thread (MDB_NOTLS): a thread may end at any time.
+ */
+struct reader {
+  atomic_bool busy;
+  MDB_txn *txn;                                     /* NULL until the first read */
+  MDB_cursor *cursor;                               /* NULL until the first scan */
+  uint8_t padding[CACHE_LINE - 3 * sizeof(void *)]; /* other threads use the readers beside it */
+};
 
 struct lmdb_database {
   besom_allocator allocator;
@@ -40,7 +53,11 @@ struct lmdb_database {
   bool read_only;
   unsigned nondurable_flag; /* of writes that need not be durable */
   bool nondurable;          /* it is set */
-  size_t size;              /* of this struct with the directory's name */
+  int failed;               /* the error of the last write that failed; 0: none has */
+  pthread_t owner;          /* the thread that opened the store */
+  struct reader own;        /* of the owner */
+  struct reader shared[SHARED_READERS];
+  size_t size; /* of this struct with the directory's name */
   char directory[];
 };
 
@@ -51,9 +68,13 @@ static besom_status status_of(int error) {
   case MDB_MAP_FULL:
   case MDB_TXN_FULL:
   case ENOSPC:
+  case EDQUOT:
+  case EFBIG:
     return BESOM_DISK_FULL;
   case ENOMEM:
     return BESOM_NO_MEMORY;
+  case MDB_READERS_FULL:
+    return BESOM_BUSY;
   case EACCES:
   case EROFS:
   case EPERM:
@@ -81,16 +102,71 @@ static besom_bytes from_lmdb(MDB_val value) {
 
 /* ------------------------------------------------------------------ reading */
 
+static bool try_take(struct reader *r) {
+  return !atomic_load_explicit(&r->busy, memory_order_relaxed) &&
+         !atomic_exchange_explicit(&r->busy, true, memory_order_acquire);
+}
+
+/* A shared reader that is not busy, or the given one, for this read only. Threads start at
+   different readers. */
+static __attribute__((noinline)) struct reader *shared_reader(struct lmdb_database *lmdb,
+                                                              struct reader *temporary) {
+  uint64_t thread = (uint64_t)(uintptr_t)pthread_self() >> 12;
+  unsigned first = (unsigned)(thread * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+  for (unsigned i = 0; i < SHARED_READERS; i++) {
+    struct reader *r = &lmdb->shared[(first + i) % SHARED_READERS];
+    if (try_take(r)) return r;
+  }
+  temporary->txn = NULL;
+  temporary->cursor = NULL;
+  return temporary;
+}
+
+static void free_reader(struct reader *r) {
+  if (r->cursor) mdb_cursor_close(r->cursor);
+  if (r->txn) mdb_txn_abort(r->txn);
+  r->cursor = NULL;
+  r->txn = NULL;
+}
+
+/* Gives the snapshot back, so that the writer can reuse its pages. */
+static void end_read(struct reader *r, const struct reader *temporary) {
+  if (r == temporary) {
+    free_reader(r);
+    return;
+  }
+  if (r->txn) mdb_txn_reset(r->txn);
+  atomic_store_explicit(&r->busy, false, memory_order_release);
+}
+
+/* No other thread takes the owner's reader, so this needs no locked instruction, which would keep
+   the processor from starting the read early. */
+static bool take_own(struct lmdb_database *lmdb) {
+  if (!pthread_equal(lmdb->owner, pthread_self())) return false;
+  if (atomic_load_explicit(&lmdb->own.busy, memory_order_relaxed)) return false;
+  atomic_store_explicit(&lmdb->own.busy, true, memory_order_relaxed);
+  return true;
+}
+
+static int begin_read(struct lmdb_database *lmdb, struct reader *temporary, struct reader **out) {
+  struct reader *r = *out = take_own(lmdb) ? &lmdb->own : shared_reader(lmdb, temporary);
+  int error = r->txn ? mdb_txn_renew(r->txn) : mdb_txn_begin(lmdb->env, NULL, MDB_RDONLY, &r->txn);
+  if (!error) return 0;
+  free_reader(r); /* a transaction that cannot be renewed is of no use */
+  end_read(r, temporary);
+  return error;
+}
+
 static besom_status lmdb_get(void *db, besom_bytes key, besom_table_visit visit, void *ctx) {
-  const struct lmdb_database *lmdb = db;
-  MDB_txn *txn;
-  int error = mdb_txn_begin(lmdb->env, NULL, MDB_RDONLY, &txn);
+  struct lmdb_database *lmdb = db;
+  struct reader temporary, *r;
+  int error = begin_read(lmdb, &temporary, &r);
   if (error) return status_of(error);
   MDB_val wanted = to_lmdb(key), value;
-  error = mdb_get(txn, lmdb->dbi, &wanted, &value);
+  error = mdb_get(r->txn, lmdb->dbi, &wanted, &value);
   besom_status status = error == MDB_NOTFOUND ? BESOM_OK : status_of(error);
   if (!error) status = visit(ctx, &(besom_record){key, from_lmdb(value)});
-  mdb_txn_abort(txn);
+  end_read(r, &temporary);
   return status == BESOM_END ? BESOM_OK : status;
 }
 
@@ -111,18 +187,15 @@ static besom_status walk(MDB_txn *txn, MDB_cursor *cursor, MDB_val from, besom_b
 
 static besom_status lmdb_scan(void *db, besom_bytes from, besom_bytes to, besom_table_visit visit,
                               void *ctx) {
-  const struct lmdb_database *lmdb = db;
-  MDB_txn *txn;
-  MDB_cursor *cursor;
-  int error = mdb_txn_begin(lmdb->env, NULL, MDB_RDONLY, &txn);
+  struct lmdb_database *lmdb = db;
+  struct reader temporary, *r;
+  int error = begin_read(lmdb, &temporary, &r);
   if (error) return status_of(error);
-  error = mdb_cursor_open(txn, lmdb->dbi, &cursor);
-  besom_status status = status_of(error);
-  if (!error) {
-    status = walk(txn, cursor, to_lmdb(from), to, visit, ctx);
-    mdb_cursor_close(cursor);
-  }
-  mdb_txn_abort(txn);
+  error = r->cursor ? mdb_cursor_renew(r->txn, r->cursor)
+                    : mdb_cursor_open(r->txn, lmdb->dbi, &r->cursor);
+  besom_status status =
+      error ? status_of(error) : walk(r->txn, r->cursor, to_lmdb(from), to, visit, ctx);
+  end_read(r, &temporary);
   return status;
 }
 
@@ -212,11 +285,15 @@ static int commit(const struct lmdb_database *lmdb, MDB_txn *txn, bool durable) 
   return error || info.me_last_txnid == number ? error : mdb_env_sync(lmdb->env, 1);
 }
 
-/* LMDB reports a short write as EIO, without a cause. On a full disk that is the cause. */
-static int cause_of(const struct lmdb_database *lmdb, int error) {
+/* LMDB reports a short write as EIO, without a cause. On a full disk that is the cause. After a
+   failed write of its meta page LMDB refuses all calls with MDB_PANIC: the first failure is the
+   cause. */
+static int cause_of(struct lmdb_database *lmdb, int error) {
   struct statvfs disk;
-  bool full = error == EIO && statvfs(lmdb->directory, &disk) == 0 && disk.f_bavail < 16;
-  return full ? ENOSPC : error;
+  if (error == MDB_PANIC && lmdb->failed) return lmdb->failed;
+  if (error == EIO && statvfs(lmdb->directory, &disk) == 0 && disk.f_bavail < 16) error = ENOSPC;
+  if (error) lmdb->failed = error;
+  return error;
 }
 
 static besom_status lmdb_write(void *db, const besom_write *changes, size_t n, bool durable) {
@@ -225,7 +302,7 @@ static besom_status lmdb_write(void *db, const besom_write *changes, size_t n, b
   if (lmdb->read_only) return BESOM_READ_ONLY;
   int error = set_durable(lmdb, durable);
   if (!error) error = mdb_txn_begin(lmdb->env, NULL, 0, &txn);
-  if (error) return status_of(error);
+  if (error) return status_of(cause_of(lmdb, error));
   for (size_t i = 0; i < n && !error; i++) error = write_one(lmdb, txn, &changes[i]);
   if (error)
     mdb_txn_abort(txn);
@@ -235,24 +312,25 @@ static besom_status lmdb_write(void *db, const besom_write *changes, size_t n, b
 }
 
 static besom_status lmdb_sync(void *db) {
-  return status_of(mdb_env_sync(((struct lmdb_database *)db)->env, 1));
+  struct lmdb_database *lmdb = db;
+  return status_of(cause_of(lmdb, mdb_env_sync(lmdb->env, 1)));
 }
 
 /* ------------------------------------------------------------------ statistics */
 
 /* The number of the snapshot that a read gets now. While another process commits, mdb_env_info may
    already tell the next one. */
-static int snapshot_number(const struct lmdb_database *lmdb, uint64_t *number) {
-  MDB_txn *txn;
-  int error = mdb_txn_begin(lmdb->env, NULL, MDB_RDONLY, &txn);
+static int snapshot_number(struct lmdb_database *lmdb, uint64_t *number) {
+  struct reader temporary = {.txn = NULL}, *r;
+  int error = begin_read(lmdb, &temporary, &r);
   if (error) return error;
-  *number = mdb_txn_id(txn);
-  mdb_txn_abort(txn);
+  *number = mdb_txn_id(r->txn);
+  end_read(r, &temporary);
   return 0;
 }
 
 static besom_status lmdb_commit_number(void *db, uint64_t *number) {
-  const struct lmdb_database *lmdb = db;
+  struct lmdb_database *lmdb = db;
   MDB_envinfo info;
   if (lmdb->read_only) return status_of(snapshot_number(lmdb, number));
   int error = mdb_env_info(lmdb->env, &info);
@@ -282,6 +360,8 @@ static uint64_t lmdb_bytes(const void *db) {
 static void lmdb_close(void *db) {
   struct lmdb_database *lmdb = db;
   if (lmdb->nondurable) mdb_env_sync(lmdb->env, 1); /* after a clean close all are durable */
+  free_reader(&lmdb->own);
+  for (unsigned i = 0; i < SHARED_READERS; i++) free_reader(&lmdb->shared[i]);
   if (lmdb->env) mdb_env_close(lmdb->env);
   if (lmdb->lock >= 0) {
     flock(lmdb->lock, LOCK_UN); /* a child of fork may have the file open, too */
@@ -445,6 +525,7 @@ static struct lmdb_database *database_new(const char *directory, const besom_all
   if (!lmdb) return NULL;
   lmdb->allocator = *allocator;
   lmdb->lock = -1;
+  lmdb->owner = pthread_self();
   lmdb->size = size;
   memcpy(lmdb->directory, directory, len);
   return lmdb;

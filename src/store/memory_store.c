@@ -208,7 +208,7 @@ static besom_status memory_get(besom_store *head, besom_place at, besom_store_vi
                                void *ctx) {
   struct memory_store *store = self(head);
   if (!visit) return BESOM_INVALID;
-  count_call(&store->counters.reads);
+  count_read(&store->counters, &store->counters.reads);
   return end_as_ok(besom__lists_show(&store->lists, at, visit, ctx));
 }
 
@@ -246,7 +246,7 @@ static besom_status memory_table_get(besom_store *head, besom_table table, besom
                                      besom_table_visit visit, void *ctx) {
   struct memory_store *store = self(head);
   if (!is_table(table) || !is_table_key(key) || !visit) return BESOM_INVALID;
-  count_table_call(&store->counters.table_reads, table);
+  if (table != BESOM_TABLE_MANIFEST) count_read(&store->counters, &store->counters.table_reads);
   const struct sorted_entry *e = besom__sorted_find(&store->tables[table], key);
   return e ? end_as_ok(show_entry(e, visit, ctx)) : BESOM_NOT_FOUND;
 }
@@ -332,6 +332,7 @@ besom_status besom_store_memory(const besom_allocator *allocator, besom_store **
   if (!store) return BESOM_NO_MEMORY;
   store->head.ops = &memory_ops;
   store->allocator = *allocator;
+  init_counters(&store->counters);
   besom__lists_init(&store->lists, allocator);
   for (unsigned i = 0; i < TABLES; i++) besom__sorted_init(&store->tables[i], allocator);
   *out = &store->head;

@@ -65,7 +65,7 @@ struct change_set besom__begin_changes(struct ordered_store *store) {
 
 /* The database stores this key with each record, so it is kept short. */
 struct list_key {
-  uint8_t bytes[MAX_LIST_KEY];
+  uint8_t bytes[MAX_LIST_KEY + 8];    /* numbers are written as whole words */
   uint8_t epoch_end, bucket_end, len; /* offsets after the epoch, the bucket, the rank */
 };
 
@@ -80,13 +80,14 @@ static uint8_t put_number(struct list_key *key, uint8_t at, uint64_t number) {
     return (uint8_t)(at + 1);
   }
   unsigned bytes = (71 - leading_zeros(number)) / 8;
-  key->bytes[at++] = (uint8_t)(LONG_NUMBER - 1 + bytes);
-  while (bytes--) key->bytes[at++] = (uint8_t)(number >> (8 * bytes));
-  return at;
+  key->bytes[at] = (uint8_t)(LONG_NUMBER - 1 + bytes);
+  store64(key->bytes + at + 1, __builtin_bswap64(number << (64 - 8 * bytes)));
+  return (uint8_t)(at + 1 + bytes);
 }
 
 static struct list_key list_key(besom_place at) {
-  struct list_key key = {.bytes = {LIST}};
+  struct list_key key;
+  key.bytes[0] = LIST;
   key.epoch_end = put_number(&key, 1, at.epoch);
   key.bucket_end = put_number(&key, key.epoch_end, at.bucket);
   key.len = put_number(&key, key.bucket_end, at.rank);
@@ -130,18 +131,24 @@ besom_bytes besom__prefix_end(uint8_t *prefix, size_t len) {
 struct list_walk {
   besom_store_visit visit;
   void *ctx;
-  bool ended; /* the visitor returned END */
+  besom_place at; /* of the record that is visited */
+  bool shown;     /* there was a record */
+  bool ended;     /* the visitor returned END */
 };
+
+static besom_status visit_at(void *ctx, const besom_record *found) {
+  struct list_walk *walk = ctx;
+  besom_record record;
+  walk->shown = true;
+  besom_status status = besom__decode_record(found->value, &record);
+  if (status == BESOM_OK) status = walk->visit(walk->ctx, walk->at, &record);
+  walk->ended = status == BESOM_END;
+  return status;
+}
 
 static besom_status visit_encoded(void *ctx, const besom_record *found) {
   struct list_walk *walk = ctx;
-  besom_record record;
-  besom_place position;
-  if (!parse_list_key(found->key, &position)) return BESOM_CORRUPT;
-  besom_status status = besom__decode_record(found->value, &record);
-  if (status == BESOM_OK) status = walk->visit(walk->ctx, position, &record);
-  walk->ended = status == BESOM_END;
-  return status;
+  return parse_list_key(found->key, &walk->at) ? visit_at(walk, found) : BESOM_CORRUPT;
 }
 
 /* Visits all records from a position on, to the end of its bucket or of its epoch. */
@@ -158,13 +165,12 @@ static besom_status ordered_get(besom_store *head, besom_place at, besom_store_v
                                 void *ctx) {
   struct ordered_store *store = self(head);
   if (!visit) return BESOM_INVALID;
-  count_call(&store->counters.reads);
+  count_read(&store->counters, &store->counters.reads);
   at.rank = 0;
   struct list_key first = list_key(at);
-  struct list_walk walk = {.visit = visit, .ctx = ctx};
-  besom_status status =
-      besom__overlay_get(&store->data, list_key_bytes(&first), visit_encoded, &walk);
-  if (status != BESOM_OK || walk.ended) return status == BESOM_NOT_FOUND ? BESOM_OK : status;
+  struct list_walk walk = {.visit = visit, .ctx = ctx, .at = at};
+  besom_status status = besom__overlay_show(&store->data, list_key_bytes(&first), visit_at, &walk);
+  if (LIKELY(walk.ended) || status != BESOM_OK || !walk.shown) return status;
   at.rank = 1;
   return walk_lists(store, at, true, visit_encoded, &walk);
 }
@@ -438,6 +444,7 @@ besom_status besom_store_ordered(const besom_ordered_ops *given, void *db,
   if (!store) return BESOM_NO_MEMORY;
   store->head.ops = &ordered_ops;
   store->allocator = *allocator;
+  init_counters(&store->counters);
   store->data = (struct overlay){.ops = all, .db = db};
   besom__sorted_init(&store->data.changes, allocator);
   bool limited = ops->max_key && ops->max_key <= MAX_TABLE_KEY + 1;

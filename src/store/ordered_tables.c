@@ -45,7 +45,7 @@ static void table_key_free(const struct ordered_store *store, struct table_key *
 struct table_lookup {
   besom_bytes key;
   const struct table_key *stored;
-  bool missing; /* there is a group, but the key is not in it */
+  bool found;
   besom_table_visit visit;
   void *ctx;
 };
@@ -56,10 +56,10 @@ static besom_status show_value(void *ctx, const besom_record *found) {
   if (lookup->stored->grouped) {
     struct group_span span;
     besom_status status = besom__group_find(found->value, lookup->stored->rest, &span);
-    lookup->missing = status == BESOM_NOT_FOUND;
-    if (status != BESOM_OK) return lookup->missing ? BESOM_END : status;
+    if (status != BESOM_OK) return status == BESOM_NOT_FOUND ? BESOM_END : status;
     record.value = span.value;
   }
+  lookup->found = true;
   return lookup->visit(lookup->ctx, &record);
 }
 
@@ -67,15 +67,15 @@ static besom_status find_in_table(const struct ordered_store *store, besom_bytes
                                   const struct table_key *stored, besom_table_visit visit,
                                   void *ctx) {
   struct table_lookup lookup = {.key = key, .stored = stored, .visit = visit, .ctx = ctx};
-  besom_status status = besom__overlay_get(&store->data, stored->bytes, show_value, &lookup);
-  return status == BESOM_OK && lookup.missing ? BESOM_NOT_FOUND : status;
+  besom_status status = besom__overlay_show(&store->data, stored->bytes, show_value, &lookup);
+  return status == BESOM_OK && !lookup.found ? BESOM_NOT_FOUND : status;
 }
 
 besom_status besom__ordered_table_get(besom_store *head, besom_table table, besom_bytes key,
                                       besom_table_visit visit, void *ctx) {
   struct ordered_store *store = self(head);
   if (!is_table(table) || !is_table_key(key) || !visit) return BESOM_INVALID;
-  count_table_call(&store->counters.table_reads, table);
+  if (table != BESOM_TABLE_MANIFEST) count_read(&store->counters, &store->counters.table_reads);
   struct table_key stored;
   besom_status status = table_key_make(store, table, key, &stored);
   if (status != BESOM_OK) return status;

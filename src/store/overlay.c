@@ -7,6 +7,11 @@ enum { FEW_CHANGES = 8 };
 
 /* ------------------------------------------------------------------ reading */
 
+/* Whether a read must look into the overlay. Pairs with the release in besom__overlay_write. */
+static bool has_unwritten(const struct overlay *o) {
+  return o->changes.count && !atomic_load_explicit(&o->written, memory_order_acquire);
+}
+
 struct merge {
   const struct sorted_entry *next; /* entry of the overlay that was not shown yet */
   besom_table_visit visit;
@@ -47,10 +52,18 @@ static besom_status merge_record(void *ctx, const besom_record *record) {
 besom_status besom__overlay_scan(const struct overlay *o, besom_bytes from, besom_bytes to,
                                  besom_table_visit visit, void *ctx) {
   struct merge m = {.visit = visit, .ctx = ctx};
-  if (o->changes.count) m.next = besom__sorted_from(&o->changes, from);
+  if (has_unwritten(o)) m.next = besom__sorted_from(&o->changes, from);
   besom_status status = o->ops.scan(o->db, from, to, merge_record, &m);
   if (status == BESOM_OK && !m.ended) status = show_before(&m, to);
   return end_as_ok(status);
+}
+
+besom_status besom__overlay_show(const struct overlay *o, besom_bytes key, besom_table_visit visit,
+                                 void *ctx) {
+  const struct sorted_entry *e = has_unwritten(o) ? besom__sorted_find(&o->changes, key) : NULL;
+  if (!e) return end_as_ok(o->ops.get(o->db, key, visit, ctx));
+  besom_record record = {key, besom__sorted_value(e)};
+  return e->removed ? BESOM_OK : end_as_ok(visit(ctx, &record));
 }
 
 struct found {
@@ -67,13 +80,8 @@ static besom_status visit_found(void *ctx, const besom_record *record) {
 
 besom_status besom__overlay_get(const struct overlay *o, besom_bytes key, besom_table_visit visit,
                                 void *ctx) {
-  const struct sorted_entry *e = o->changes.count ? besom__sorted_find(&o->changes, key) : NULL;
-  if (e) {
-    besom_record record = {key, besom__sorted_value(e)};
-    return e->removed ? BESOM_NOT_FOUND : end_as_ok(visit(ctx, &record));
-  }
   struct found f = {.visit = visit, .ctx = ctx};
-  besom_status status = end_as_ok(o->ops.get(o->db, key, visit_found, &f));
+  besom_status status = besom__overlay_show(o, key, visit_found, &f);
   return status == BESOM_OK && !f.found ? BESOM_NOT_FOUND : status;
 }
 
@@ -148,6 +156,6 @@ besom_status besom__overlay_write(struct overlay *o, bool durable) {
   else if (durable) /* a durable commit makes earlier ones durable, too */
     status = o->ops.sync(o->db);
   if (all != few) besom__release(&o->changes.allocator, all, n * sizeof *all);
-  if (status == BESOM_OK) o->written = true;
+  if (status == BESOM_OK) atomic_store_explicit(&o->written, true, memory_order_release);
   return status;
 }

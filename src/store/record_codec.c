@@ -59,7 +59,7 @@ void besom__encode_record(const besom_record *record, uint8_t *out) {
   put_bytes(out, record->value.data, record->value.len);
 }
 
-besom_status besom__decode_record(besom_bytes encoded, besom_record *record) {
+besom_status besom__decode_long_record(besom_bytes encoded, besom_record *record) {
   size_t key_len;
   if (!parse_varint(&encoded, &key_len) || !parse_bytes(&encoded, key_len, &record->key))
     return BESOM_CORRUPT;

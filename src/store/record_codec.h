@@ -19,7 +19,17 @@ bool besom__can_encode(const besom_record *record);
 /* The size of an encoded record; encoding; decoding (CORRUPT). */
 size_t besom__encoded_size(const besom_record *record);
 void besom__encode_record(const besom_record *record, uint8_t *out);
-besom_status besom__decode_record(besom_bytes encoded, besom_record *record);
+besom_status besom__decode_long_record(besom_bytes encoded, besom_record *record);
+
+/* Keys of less than 128 bytes have a length of one byte. */
+static inline besom_status besom__decode_record(besom_bytes encoded, besom_record *record) {
+  const uint8_t *at = encoded.data;
+  if (!encoded.len || *at >= 128 || *at >= encoded.len)
+    return besom__decode_long_record(encoded, record);
+  record->key = (besom_bytes){at + 1, *at};
+  record->value = (besom_bytes){at + 1 + *at, encoded.len - 1 - *at};
+  return BESOM_OK;
+}
 
 /* Decodes the first item of a group; its key is the rest of the key. *group becomes what follows.
    END, CORRUPT. */

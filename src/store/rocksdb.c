@@ -12,7 +12,9 @@
 
 #define DEFAULT_CACHE (UINT64_C(32) << 20)
 
-enum { LOG_ERRORS_ONLY = 3, KEPT_LOGS = 2 };
+/* RocksDB also logs into a file. RocksDB 7.8 aborts the process when it logs after that file could
+   not be written. So errors are not logged; the caller gets them. */
+enum { LOG_FATAL_ONLY = 4, KEPT_LOGS = 2 };
 
 struct rocksdb_database {
   besom_allocator allocator;
@@ -20,7 +22,10 @@ struct rocksdb_database {
   rocksdb_options_t *options;
   rocksdb_readoptions_t *read;
   rocksdb_writeoptions_t *write[2]; /* [durable] */
-  size_t size;                      /* of this struct with the directory's name */
+  /* Not OK: why a write or sync failed. From then on all are refused: the log may end with half a
+     record, and RocksDB 7.8 aborts the process if it is written to again. Reads go on. */
+  besom_status failed;
+  size_t size; /* of this struct with the directory's name */
   char directory[];
 };
 
@@ -31,9 +36,12 @@ static besom_status status_of(const char *error) {
     besom_status status;
   } known[] = {
       {"No space left", BESOM_DISK_FULL},
+      {"Disk quota exceeded", BESOM_DISK_FULL},
+      {"File too large", BESOM_DISK_FULL}, /* a limit of the process or the file system */
       {"Permission denied", BESOM_READ_ONLY},
       {"Read-only file system", BESOM_READ_ONLY},
-      {"/LOCK:", BESOM_LOCKED}, /* after the ones above: they can be about this file, too */
+      {"No locks available", BESOM_LOCKED},               /* by this process */
+      {"Resource temporarily unavailable", BESOM_LOCKED}, /* by another process */
       {"Corruption", BESOM_CORRUPT},
       {"Invalid argument", BESOM_CORRUPT}, /* files of another comparator or version */
   };
@@ -153,7 +161,8 @@ static besom_status rocksdb_cursor(void *db, besom_bytes from, besom_bytes to, b
 
 static besom_status rocksdb_write_all(void *db, const besom_write *changes, size_t n,
                                       bool durable) {
-  const struct rocksdb_database *rocks = db;
+  struct rocksdb_database *rocks = db;
+  if (rocks->failed != BESOM_OK) return rocks->failed;
   rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
   for (size_t i = 0; i < n; i++) {
     besom_bytes key = changes[i].record.key, value = changes[i].record.value;
@@ -165,13 +174,15 @@ static besom_status rocksdb_write_all(void *db, const besom_write *changes, size
   char *error = NULL;
   rocksdb_write(rocks->db, rocks->write[durable], batch, &error);
   rocksdb_writebatch_destroy(batch);
-  return consume(error);
+  return rocks->failed = consume(error);
 }
 
 static besom_status rocksdb_sync(void *db) {
+  struct rocksdb_database *rocks = db;
   char *error = NULL;
-  rocksdb_flush_wal(((struct rocksdb_database *)db)->db, 1, &error);
-  return consume(error);
+  if (rocks->failed != BESOM_OK) return rocks->failed;
+  rocksdb_flush_wal(rocks->db, 1, &error);
+  return rocks->failed = consume(error);
 }
 
 /* ------------------------------------------------------------------ statistics */
@@ -246,7 +257,7 @@ static void set_options(struct rocksdb_database *rocks, const besom_rocksdb_opti
   }
   rocksdb_options_set_create_if_missing(rocks->options, 1);
   rocksdb_options_set_use_direct_reads(rocks->options, config->direct_reads);
-  rocksdb_options_set_info_log_level(rocks->options, LOG_ERRORS_ONLY);
+  rocksdb_options_set_info_log_level(rocks->options, LOG_FATAL_ONLY);
   rocksdb_options_set_keep_log_file_num(rocks->options, KEPT_LOGS);
   set_blocks(rocks->options, config);
 }

@@ -1,6 +1,7 @@
 /* Laws of the store in LMDB only. */
 #define _DEFAULT_SOURCE 1
 #include <lmdb.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -151,7 +152,86 @@ static void a_failed_open_leaks_no_memory(subject *s) {
   }
 }
 
+/* More readers than LMDB's table has room for: each waits inside its visit until all have begun. */
+enum { TOO_MANY = 1100, STACK = 1 << 17 };
+
+typedef struct crowd {
+  besom_store *store;
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  unsigned begun; /* reads that have begun or failed */
+  unsigned busy;
+} crowd;
+
+static besom_status wait_for_all(void *ctx, besom_place at, const besom_record *record) {
+  (void)at, (void)record;
+  crowd *c = ctx;
+  pthread_mutex_lock(&c->lock);
+  c->begun++;
+  pthread_cond_broadcast(&c->changed);
+  while (c->begun < TOO_MANY) pthread_cond_wait(&c->changed, &c->lock);
+  pthread_mutex_unlock(&c->lock);
+  return BESOM_END;
+}
+
+static void *read_in_crowd(void *ctx) {
+  crowd *c = ctx;
+  besom_status status = c->store->ops->get(c->store, (besom_place){.bucket = 0}, wait_for_all, ctx);
+  if (status == BESOM_OK) return NULL;
+  pthread_mutex_lock(&c->lock);
+  c->begun++;
+  c->busy += status == BESOM_BUSY;
+  pthread_cond_broadcast(&c->changed);
+  pthread_mutex_unlock(&c->lock);
+  return NULL;
+}
+
+static void too_many_reads_are_BUSY(subject *s) {
+  static pthread_t threads[TOO_MANY];
+  crowd c = {.store = subject_open(s)};
+  pthread_attr_t small;
+  assert_int_equal(append(c.store, 0), BESOM_OK);
+  pthread_mutex_init(&c.lock, NULL);
+  pthread_cond_init(&c.changed, NULL);
+  pthread_attr_init(&small);
+  pthread_attr_setstacksize(&small, STACK);
+  for (unsigned i = 0; i < TOO_MANY; i++)
+    assert_int_equal(pthread_create(&threads[i], &small, read_in_crowd, &c), 0);
+  for (unsigned i = 0; i < TOO_MANY; i++) pthread_join(threads[i], NULL);
+  pthread_attr_destroy(&small);
+  assert_in_range(c.busy, TOO_MANY - 1024, TOO_MANY - 1000);
+  assert_int_equal(count(c.store), 1);
+  for (uint64_t n = 1; n < 50; n++) assert_int_equal(append(c.store, n), BESOM_OK);
+  assert_int_equal(count(c.store), 50);
+  besom_store_close(c.store);
+}
+
+static void *read_all(void *store) {
+  assert_int_equal(count(store), 300);
+  return NULL;
+}
+
+/* The readers of threads that have ended hold no snapshot: the writer reuses the pages of deleted
+   records. */
+static void readers_of_ended_threads_keep_no_pages(subject *s) {
+  besom_lmdb_options options = {.map_size = 2 * SMALL_MAP};
+  besom_store *store;
+  assert_int_equal(besom_store_lmdb(s->at.text, &options, NULL, &store), BESOM_OK);
+  for (uint64_t n = 0; n < 300; n++) assert_int_equal(append(store, n), BESOM_OK);
+  for (unsigned round = 0; round < 5; round++) {
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, read_all, store), 0);
+    pthread_join(thread, NULL);
+    for (uint64_t n = 0; n < 100; n++)
+      assert_int_equal(store->ops->remove(store, (besom_place){.bucket = n}), BESOM_OK);
+    for (uint64_t n = 0; n < 100; n++) assert_int_equal(append(store, n), BESOM_OK);
+  }
+  besom_store_close(store);
+}
+
 const law lmdb_laws[] = {
+    {"too_many_reads_are_BUSY", too_many_reads_are_BUSY, is_lmdb},
+    {"readers_of_ended_threads_keep_no_pages", readers_of_ended_threads_keep_no_pages, is_lmdb},
     {"a_full_map_is_DISK_FULL_and_loses_nothing", a_full_map_is_DISK_FULL_and_loses_nothing,
      is_lmdb},
     {"a_failed_open_has_a_reason", a_failed_open_has_a_reason, is_lmdb},

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -72,7 +73,20 @@ static void all_options_can_be_used(subject *s) {
   failing_allocator_close(&memory);
 }
 
+/* Root may write everywhere, so a child process tries as another user. */
+static void a_read_only_directory_is_READ_ONLY(subject *s) {
+  besom_store_close(subject_open(s));
+  assert_int_equal(chmod(s->dir.path, 0755), 0);
+  assert_int_equal(chmod(s->at.text, 0555), 0);
+  char lock[400];
+  snprintf(lock, sizeof lock, "%s/LOCK", s->at.text);
+  assert_int_equal(chmod(lock, 0444), 0);
+  assert_int_equal(child_wait(child_start(s, "open-as-nobody", -1)), BESOM_READ_ONLY);
+  assert_int_equal(chmod(s->at.text, 0755), 0);
+}
+
 const law rocksdb_laws[] = {
+    {"a_read_only_directory_is_READ_ONLY", a_read_only_directory_is_READ_ONLY, is_rocksdb},
     {"a_failed_open_has_a_reason", a_failed_open_has_a_reason, is_rocksdb},
     {"a_damaged_store_is_corrupt", a_damaged_store_is_corrupt, is_rocksdb},
     {"all_options_can_be_used", all_options_can_be_used, is_rocksdb},

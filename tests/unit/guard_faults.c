@@ -90,7 +90,7 @@ static void for_every_n(run scenario_fails) {
       if (i == 0 && layout == BESOM_LAYOUT_SPLIT) setup.guard.durability = BESOM_DURABLE_SYNC;
       unsigned n = 1;
       while (scenario_fails(&setup, n)) n++;
-      assert_true(n > 20);
+      assert_true(n > 10);
     }
 }
 

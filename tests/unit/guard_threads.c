@@ -45,6 +45,27 @@ static bool answer_is_exact(shared *s, uint64_t key, besom_status must) {
   return right && (must == BESOM_END || status == must);
 }
 
+/* Steady, absent and changing keys in turn, in one call. */
+static bool many_answers_are_exact(shared *s, random_stream *random) {
+  enum { KEYS = 300 };
+  uint64_t numbers[KEYS], found[(KEYS + 63) / 64];
+  besom_bytes keys[KEYS], values[KEYS];
+  for (size_t i = 0; i < KEYS; i++) {
+    numbers[i] = i % 3 == 0   ? steady(random_below(random, STEADY))
+                 : i % 3 == 1 ? absent(random_below(random, 1000))
+                              : changing(random_below(random, CHANGING));
+    keys[i] = (besom_bytes){&numbers[i], 8};
+  }
+  bool right = besom_guard_get_many(s->guard, keys, KEYS, values, found) == BESOM_OK;
+  for (size_t i = 0; i < KEYS && right; i++) {
+    bool bit = found[i / 64] >> (i % 64) & 1;
+    right = bit == (values[i].data != NULL) && (i % 3 == 2 || bit == (i % 3 == 0)) &&
+            (!bit || (values[i].len == 8 && !memcmp(values[i].data, &numbers[i], 8)));
+  }
+  for (size_t i = 0; i < KEYS; i++) besom_guard_release(s->guard, &values[i]);
+  return right;
+}
+
 static besom_status count_steady(void *ctx, besom_bytes key, besom_bytes value) {
   uint64_t *n = ctx;
   if (key.len != 8 || value.len != 8 || memcmp(key.data, value.data, 8) != 0) return BESOM_CORRUPT;
@@ -72,6 +93,7 @@ static void *reader_thread(void *ctx) {
                  answer_is_exact(s, absent(random_below(&random, 1000)), BESOM_NOT_FOUND) &&
                  answer_is_exact(s, changing(random_below(&random, CHANGING)), BESOM_END);
     if (i % 500 == 0) right = right && scan_is_plausible(s);
+    if (i % 500 == 250) right = right && many_answers_are_exact(s, &random);
     if (!right) atomic_fetch_add(&s->wrong, 1);
     if (i > 100 * QUERIES) break;
   }
