@@ -31,8 +31,9 @@
  *   that take a const guard may run beside each other. With config.threads it is thread-safe:
  *
  *     calls                        may run beside       waits for
- *     get, get_many, release,      everything           a writer while it changes memory; not
- *     scan, stats, offenders                            while it writes to disk (but stats does)
+ *     get, get_many, no_has,       everything           a writer while it changes memory; not
+ *     release, scan, stats,                             while it writes to disk (but stats does)
+ *     offenders
  *     iterate, besom_iterator_*    all but close        nothing
  *     put, put_many, delete,       everything           the writers before it; readers inside the
  *     no_put, no_delete, sync,                          store; the batch of another thread, up to
@@ -278,8 +279,9 @@ BESOM_API besom_status besom_guard_scan(besom_guard *g, besom_bytes from, besom_
  * call for this iterator; END: there are no more. Over LMDB the file grows while an iterator is
  * open and the guard is changed, because its pages cannot be reused.
  *
- * Errors of iterate: UNSUPPORTED (stores without cursors: memory, Redis), NO_MEMORY. Close all
- * iterators before the guard: besom_guard_close is BUSY otherwise, and does nothing.
+ * Errors of iterate: UNSUPPORTED (stores without cursors: memory, Redis), NO_MEMORY, BUSY (LMDB:
+ * too many iterators and reads at once). Close all iterators before the guard: besom_guard_close is
+ * BUSY otherwise, and does nothing.
  */
 typedef struct besom_iterator besom_iterator;
 BESOM_API besom_status besom_guard_iterate(besom_guard *g, besom_bytes from, besom_bytes to,
@@ -314,9 +316,9 @@ BESOM_API besom_status besom_guard_sync(besom_guard *g);
 
 /*
  * Starts a migration to a new seed: what an adversary has learned is worthless, and the reserve is
- * empty again. Puts and besom_guard_step do the work; gets do none. Answers are exact all the time.
- * Errors: BUSY (a migration runs, or a batch is open), UNSUPPORTED (a store without transactions;
- * kinds that move fingerprints), NO_MEMORY (also: max_filter_bytes).
+ * empty again. Puts, besom_guard_step and the background thread do the work; gets do none. Answers
+ * are exact all the time. Errors: BUSY (a migration runs, or a batch is open), UNSUPPORTED (a store
+ * without transactions; kinds that move fingerprints), NO_MEMORY (also: max_filter_bytes).
  */
 BESOM_API besom_status besom_guard_rekey(besom_guard *g);
 
@@ -367,7 +369,7 @@ typedef struct besom_guard_statistics {
   uint64_t put_reads, delete_reads;  /* reads of the store for puts and deletes */
   uint64_t moved;                    /* records that followed their fingerprints (cuckoo kinds) */
   uint64_t filter_reads;             /* reads of the store for keys that the filter needed */
-  uint64_t queued, queue_drops;      /* false positives that readers left to the writer; dropped */
+  uint64_t queued, queue_drops;      /* false positives that readers left to writers; dropped */
   uint64_t rekeys, growths;          /* migrations started */
   uint64_t steps, step_items;        /* migration steps; entries migrated */
   uint64_t largest_step;             /* most entries migrated by one step */

@@ -1,4 +1,4 @@
-/* False positives: counting them, adapting the filter, and the queue from readers to the writer. */
+/* False positives: counting them, adapting the filter, and the queue from readers to writers. */
 #include "guard/guard.h"
 
 /* ------------------------------------------------------------------ counting */
@@ -112,7 +112,7 @@ besom_status besom__guard_adapt(struct lookup *l) {
   return moves_records(l->guard) && l->guard->transactional ? BESOM_OK : status;
 }
 
-/* ------------------------------------------------------------------ the queue to the writer */
+/* ------------------------------------------------------------------ the queue to writers */
 
 void besom__guard_queue(struct lookup *l) {
   besom_guard *g = l->guard;

@@ -3,7 +3,7 @@
  *
  * lookup.c         get: query the filter, read the store, compare the keys
  * many.c           get and put of many keys per call
- * adapt.c          false positives: counting, adapting the filter, the queue from readers to writer
+ * adapt.c          false positives: counting, adapting, the queue from readers to writers
  * change.c         put and delete
  * transaction.c    commit, abort, rollback, savepoints, group commits
  * undo_log.c       how the filter follows when the store drops changes
@@ -47,7 +47,7 @@ enum {
   RECENT_BITS = 12,    /* 2^12 recent false positives are remembered */
   ID_BYTES = 16,       /* of a store id and of an open id */
   OPTIONS_BYTES = 128, /* of config.options, including the final 0 */
-  QUEUE_LENGTH = 1024, /* false positives that wait for the writer */
+  QUEUE_LENGTH = 1024, /* false positives that wait for a writer */
   OFFENDERS = 128,     /* keys with a counter of their own */
   WINDOW = 4096,       /* negative queries per window of the false-positive rate */
   GROUP_COMMIT_CHANGES = 4096, /* changes and migrated records that are committed together */
@@ -210,7 +210,7 @@ struct besom_guard {
   struct shared_commit shared;
   struct images images;
   void *spare_value;                         /* a block for the next copy of a value; or NULL */
-  struct false_positive queue[QUEUE_LENGTH]; /* a ring, from readers to the writer */
+  struct false_positive queue[QUEUE_LENGTH]; /* a ring, from readers to writers */
   size_t queue_first, queue_n;
 
   struct offender offenders[OFFENDERS];
@@ -409,10 +409,10 @@ besom_status besom__reader_open(besom_guard *g, const besom_config *config,
 /* Counts a false positive. If the policy says so, adapts the filter to l's false matches. */
 besom_status besom__guard_adapt(struct lookup *l);
 
-/* Queues a false positive for the writer. If the queue is full, drops it. */
+/* Queues a false positive for the next writer. If the queue is full, drops it. */
 void besom__guard_queue(struct lookup *l);
 
-/* The writer: adapts to what readers have queued. Errors: those of the store. The false positive
+/* A writer: adapts to what readers have queued. Errors: those of the store. The false positive
    that failed is dropped; later ones stay in the queue. */
 besom_status besom__guard_apply_queue(besom_guard *g);
 
@@ -588,7 +588,7 @@ besom_status besom__undo_run(besom_guard *g);
 /* Before every change: brings the filter in line with the store, if a rollback did not finish. */
 besom_status besom__guard_resync(besom_guard *g);
 
-/* Before every read: OK if filter and store agree. With threads only the writer can resync, so a
+/* Before every read: OK if filter and store agree. With threads only a writer can resync, so a
    reader gets IO. */
 static inline besom_status ready_to_read(besom_guard *g) {
   if (LIKELY(!g->filter_stale)) return BESOM_OK;

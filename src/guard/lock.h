@@ -44,7 +44,7 @@ bool besom__is_reader(const struct locks *l);
 /* Threads that wait for the lock of the writers. */
 unsigned besom__writers_waiting(const struct locks *l);
 
-/* The reader/writer lock. Readers share it, the writer has it exclusively. With glibc a waiting
+/* The reader/writer lock. Readers share it, a writer has it exclusively. With glibc a waiting
    writer goes before readers that come later. */
 void besom__lock_read(struct locks *l);
 void besom__lock_write(struct locks *l);
@@ -54,7 +54,7 @@ void besom__unlock(struct locks *l);
 void besom__lock_commit(struct locks *l);
 void besom__unlock_commit(struct locks *l);
 
-/* Protects the queue from readers to the writer and the list of offenders. */
+/* Protects the queue from readers to writers and the list of offenders. */
 void besom__lock_queue(struct locks *l);
 void besom__unlock_queue(struct locks *l);
 
