@@ -6,28 +6,13 @@
 
 /* ------------------------------------------------------------------ arguments */
 
-#define KEY \
-  { .name = "key", .type = REDISMODULE_ARG_TYPE_KEY, .key_spec_index = 0 }
-#define ITEM \
-  { .name = "item", .type = REDISMODULE_ARG_TYPE_STRING, .key_spec_index = -1 }
-#define ITEMS                                                                  \
-  {                                                                            \
-    .name = "item", .type = REDISMODULE_ARG_TYPE_STRING, .key_spec_index = -1, \
-    .flags = REDISMODULE_CMD_ARG_MULTIPLE                                      \
-  }
-#define OPTION(NAME, TYPE, TOKEN)                                                            \
-  {                                                                                          \
-    .name = NAME, .type = REDISMODULE_ARG_TYPE_##TYPE, .key_spec_index = -1, .token = TOKEN, \
-    .flags = REDISMODULE_CMD_ARG_OPTIONAL                                                    \
-  }
-
-static RedisModuleCommandArg key_item[] = {KEY, ITEM, {0}};
-static RedisModuleCommandArg key_items[] = {KEY, ITEMS, {0}};
-static RedisModuleCommandArg key_only[] = {KEY, {0}};
+RedisModuleCommandArg key_only[] = {KEY, {0}};
+RedisModuleCommandArg key_item[] = {KEY, ITEM, {0}};
+RedisModuleCommandArg key_items[] = {KEY, ITEMS(NULL), {0}};
 static RedisModuleCommandArg reserve_args[] = {
     KEY,
     {.name = "error_rate", .type = REDISMODULE_ARG_TYPE_DOUBLE, .key_spec_index = -1},
-    {.name = "capacity", .type = REDISMODULE_ARG_TYPE_INTEGER, .key_spec_index = -1},
+    NUMBER("capacity"),
     OPTION("kind", STRING, "KIND"),
     OPTION("hash", STRING, "HASH"),
     OPTION("max_capacity", INTEGER, "MAXCAPACITY"),
@@ -51,15 +36,10 @@ static RedisModuleCommandArg insert_args[] = {KEY,
                                               OPTION("nonscaling", PURE_TOKEN, "NONSCALING"),
                                               OPTION("nocreate", PURE_TOKEN, "NOCREATE"),
                                               OPTION("nx", PURE_TOKEN, "NX"),
-                                              {.name = "item",
-                                               .type = REDISMODULE_ARG_TYPE_STRING,
-                                               .key_spec_index = -1,
-                                               .token = "ITEMS",
-                                               .flags = REDISMODULE_CMD_ARG_MULTIPLE},
+                                              ITEMS("ITEMS"),
                                               {0}};
-static RedisModuleCommandArg info_args[] = {KEY, OPTION("field", STRING, NULL), {0}};
-static RedisModuleCommandArg setval_args[] = {
-    KEY, ITEM, {.name = "value", .type = REDISMODULE_ARG_TYPE_INTEGER, .key_spec_index = -1}, {0}};
+RedisModuleCommandArg info_args[] = {KEY, OPTION("field", STRING, NULL), {0}};
+static RedisModuleCommandArg setval_args[] = {KEY, ITEM, NUMBER("value"), {0}};
 static RedisModuleCommandArg merge_args[] = {
     {.name = "destination", .type = REDISMODULE_ARG_TYPE_KEY, .key_spec_index = 0},
     {.name = "source",
@@ -67,11 +47,10 @@ static RedisModuleCommandArg merge_args[] = {
      .key_spec_index = 1,
      .flags = REDISMODULE_CMD_ARG_MULTIPLE},
     {0}};
-static RedisModuleCommandArg scandump_args[] = {
-    KEY, {.name = "iterator", .type = REDISMODULE_ARG_TYPE_INTEGER, .key_spec_index = -1}, {0}};
-static RedisModuleCommandArg loadchunk_args[] = {
+RedisModuleCommandArg scandump_args[] = {KEY, NUMBER("iterator"), {0}};
+RedisModuleCommandArg loadchunk_args[] = {
     KEY,
-    {.name = "iterator", .type = REDISMODULE_ARG_TYPE_INTEGER, .key_spec_index = -1},
+    NUMBER("iterator"),
     {.name = "data", .type = REDISMODULE_ARG_TYPE_STRING, .key_spec_index = -1},
     {0}};
 

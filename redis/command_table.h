@@ -24,6 +24,28 @@ struct command {
 #define SLOW_ADD "write deny-oom"
 #define REMOVE "write fast"
 
+/* Descriptions of arguments. */
+#define KEY \
+  { .name = "key", .type = REDISMODULE_ARG_TYPE_KEY, .key_spec_index = 0 }
+#define ITEM \
+  { .name = "item", .type = REDISMODULE_ARG_TYPE_STRING, .key_spec_index = -1 }
+#define NUMBER(NAME) \
+  { .name = NAME, .type = REDISMODULE_ARG_TYPE_INTEGER, .key_spec_index = -1 }
+#define OPTION(NAME, TYPE, TOKEN)                                                            \
+  {                                                                                          \
+    .name = NAME, .type = REDISMODULE_ARG_TYPE_##TYPE, .key_spec_index = -1, .token = TOKEN, \
+    .flags = REDISMODULE_CMD_ARG_OPTIONAL                                                    \
+  }
+#define ITEMS(TOKEN)                                                                           \
+  {                                                                                            \
+    .name = "item", .type = REDISMODULE_ARG_TYPE_STRING, .key_spec_index = -1, .token = TOKEN, \
+    .flags = REDISMODULE_CMD_ARG_MULTIPLE                                                      \
+  }
+
+/* Arguments that commands of several families have. */
+extern RedisModuleCommandArg key_only[], key_item[], key_items[], info_args[], scandump_args[],
+    loadchunk_args[];
+
 /* Key specs of commands whose only key is their first argument. */
 extern RedisModuleCommandKeySpec reads[], updates[], inserts[], removes[];
 

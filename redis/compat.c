@@ -4,26 +4,6 @@
 
 /* ------------------------------------------------------------------ the commands */
 
-#define KEY \
-  { .name = "key", .type = REDISMODULE_ARG_TYPE_KEY, .key_spec_index = 0 }
-#define ITEM \
-  { .name = "item", .type = REDISMODULE_ARG_TYPE_STRING, .key_spec_index = -1 }
-#define NUMBER(NAME) \
-  { .name = NAME, .type = REDISMODULE_ARG_TYPE_INTEGER, .key_spec_index = -1 }
-#define OPTION(NAME, TYPE, TOKEN)                                                            \
-  {                                                                                          \
-    .name = NAME, .type = REDISMODULE_ARG_TYPE_##TYPE, .key_spec_index = -1, .token = TOKEN, \
-    .flags = REDISMODULE_CMD_ARG_OPTIONAL                                                    \
-  }
-#define ITEMS(TOKEN)                                                                           \
-  {                                                                                            \
-    .name = "item", .type = REDISMODULE_ARG_TYPE_STRING, .key_spec_index = -1, .token = TOKEN, \
-    .flags = REDISMODULE_CMD_ARG_MULTIPLE                                                      \
-  }
-
-static RedisModuleCommandArg key_only[] = {KEY, {0}};
-static RedisModuleCommandArg key_item[] = {KEY, ITEM, {0}};
-static RedisModuleCommandArg key_items[] = {KEY, ITEMS(NULL), {0}};
 static RedisModuleCommandArg bf_reserve_args[] = {
     KEY,
     {.name = "error_rate", .type = REDISMODULE_ARG_TYPE_DOUBLE, .key_spec_index = -1},
@@ -39,7 +19,6 @@ static RedisModuleCommandArg bf_insert_args[] = {KEY,
                                                  OPTION("nonscaling", PURE_TOKEN, "NONSCALING"),
                                                  ITEMS("ITEMS"),
                                                  {0}};
-static RedisModuleCommandArg bf_info_args[] = {KEY, OPTION("field", STRING, NULL), {0}};
 static RedisModuleCommandArg cf_reserve_args[] = {KEY,
                                                   NUMBER("capacity"),
                                                   OPTION("bucketsize", INTEGER, "BUCKETSIZE"),
@@ -51,12 +30,6 @@ static RedisModuleCommandArg cf_insert_args[] = {KEY,
                                                  OPTION("nocreate", PURE_TOKEN, "NOCREATE"),
                                                  ITEMS("ITEMS"),
                                                  {0}};
-static RedisModuleCommandArg scandump_args[] = {KEY, NUMBER("iterator"), {0}};
-static RedisModuleCommandArg loadchunk_args[] = {
-    KEY,
-    NUMBER("iterator"),
-    {.name = "data", .type = REDISMODULE_ARG_TYPE_STRING, .key_spec_index = -1},
-    {0}};
 
 #define EACH "O(N) for N items"
 #define WHOLE "O(N) for a filter of N bytes"
@@ -78,7 +51,7 @@ static const struct command bf_commands[] = {
      "Returns for each item whether it may be in a filter", EACH, "besom bloom read fast"},
     {"bf.card", card_command, READ, 2, reads, key_only, "Returns the number of items in a filter",
      "O(1)", "besom bloom read fast"},
-    {"bf.info", bf_info_command, "readonly", -2, reads, bf_info_args,
+    {"bf.info", bf_info_command, "readonly", -2, reads, info_args,
      "Returns information about a filter", "O(1)", "besom bloom read slow"},
     {"bf.scandump", bf_scandump_command, "readonly", 3, reads, scandump_args,
      "Returns a chunk of a serialized filter", WHOLE, "besom bloom read slow"},

@@ -3,7 +3,7 @@
  * functions read no arguments and write no replies, except where it says so. Every family of
  * commands uses them.
  *
- * A command that changes a filter works in three steps:
+ * A command that changes a filter works like this:
  *
  *   struct af *af = ...;                 lookup_for_write, require_for_write or create_filter
  *   begin_change(ctx);                   from here on memory limits hold for this client
@@ -13,7 +13,7 @@
  *
  * All commands run to their end. None blocks its client, and nothing is replicated outside of a
  * client's command. So a command is safe in MULTI, in scripts, during CLIENT PAUSE and during a
- * failover, and its time does not depend on the size of the filter.
+ * failover, and unless it handles a whole filter, its time does not depend on the filter's size.
  */
 #ifndef BESOM_REDIS_OPERATIONS_H
 #define BESOM_REDIS_OPERATIONS_H
