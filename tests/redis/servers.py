@@ -113,7 +113,7 @@ class Server:
         for name, content in (files or {}).items():
             with open(os.path.join(self.dir, name), "wb") as file:
                 file.write(content)
-        self.module = module or os.environ["BESOM_MODULE"]
+        self.module = os.path.abspath(module or os.environ["BESOM_MODULE"])
         self.options = list(options)
         self.module_options = list(module_options)
         self.process = None
