@@ -5,7 +5,7 @@
  * same way. So a fingerprint can be moved without its key.
  *
  * The kinds differ in the function that gives the alternate bucket. The hot calls, in which it is
- * inline, are compiled once per instruction set (partial_key_calls.h).
+ * inline, are compiled once per instruction set (partial_key_calls.c).
  */
 #ifndef BESOM_CUCKOO_PARTIAL_KEY_H
 #define BESOM_CUCKOO_PARTIAL_KEY_H

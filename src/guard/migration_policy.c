@@ -1,6 +1,7 @@
 /*
- * When a migration starts, and who does its steps: every put, delete and batch commit, and
- * besom_guard_step. A get does none. The filter grows for keys, and is rekeyed for false positives.
+ * When a migration starts, and who does its steps: every put, delete and batch commit,
+ * besom_guard_step, and the background thread. A get does none. The filter grows for keys, and is
+ * rekeyed for false positives.
  */
 #include "guard/guard.h"
 
