@@ -30,8 +30,12 @@ void besom__py_guard_leave(struct guard *self) {
   besom__py_lock_leave_read(&self->use);
 }
 
+static bool is_own_batch(const struct guard *self) {
+  return self->batch.writer && self->batch_thread == PyThread_get_thread_ident();
+}
+
 static bool is_batch_of_others(const struct guard *self) {
-  return self->batch.writer && self->batch_thread != PyThread_get_thread_ident();
+  return self->batch.writer && !is_own_batch(self);
 }
 
 /* A batch may begin while this waits for the change of another thread. */
@@ -381,15 +385,18 @@ static PyObject *guard_begin(PyObject *object, PyObject *unused) {
 
 typedef besom_status (*guard_call)(besom_guard *g);
 
+/* A batch belongs to the thread that began it. Whatever the status is, it has ended then. */
 static PyObject *end_batch(struct guard *self, guard_call call) {
-  if (check_process(self) || besom__py_lock_enter_write(&self->changes)) return NULL;
-  if (besom__py_guard_enter(self)) {
-    besom__py_lock_leave_write(&self->changes);
+  if (check_process(self)) return NULL;
+  if (self->g && !is_own_batch(self)) {
+    PyErr_SetString(self->state->errors[BESOM_INVALID],
+                    "this thread has no batch: the thread that began a batch must end it");
     return NULL;
   }
+  if (besom__py_guard_enter_change(self)) return NULL;
   besom_status status;
   Py_BEGIN_ALLOW_THREADS status = call(self->g);
-  Py_END_ALLOW_THREADS if (self->batch.writer) besom__py_lock_leave_write(&self->batch);
+  Py_END_ALLOW_THREADS besom__py_lock_leave_write(&self->batch);
   besom__py_guard_leave_change(self);
   return status == BESOM_OK ? Py_NewRef(Py_None) : besom__py_raise(self->state, status, NULL);
 }
@@ -444,7 +451,7 @@ static PyObject *guard_closed(PyObject *self, void *unused) {
 static PyObject *guard_in_batch(PyObject *object, void *unused) {
   (void)unused;
   struct guard *self = (struct guard *)object;
-  return PyBool_FromLong(self->batch.writer && !is_batch_of_others(self));
+  return PyBool_FromLong(is_own_batch(self));
 }
 
 /* -------------------------------------------------------------- the type */

@@ -2,9 +2,9 @@
  * guard.h - the type Guard.
  *
  * A guard has three locks (lock.h). `use`: every call is inside as a reader, and close as a writer.
- * `changes`: one change at a time. `batch`: held from the begin of a batch to its end, which any
- * thread may cause; changes of the thread that began it pass, those of others wait. All calls of
- * the library run without the GIL.
+ * `changes`: one change at a time. `batch`: held from the begin of a batch until the thread that
+ * began it ends it, or the guard is closed; changes of that thread pass, those of others wait. All
+ * calls of the library run without the GIL.
  */
 #ifndef BESOM_PYTHON_GUARD_H
 #define BESOM_PYTHON_GUARD_H

@@ -249,13 +249,22 @@ def test_closing_a_guard_that_others_use(tmp_path):
         run_all(lambda: use(False), lambda: use(True), batch, close)
 
 
-def test_a_batch_that_another_thread_ends():
+def test_a_batch_is_ended_by_its_thread_only():
+    def end():
+        for call in (guard._commit, guard._abort):
+            with pytest.raises(besom.InvalidError, match="this thread has no batch"):
+                call()
+
     with besom.Guard(store="memory") as guard:
         guard._begin()
         guard["a"] = "1"
-        run_all(guard._commit)
-        assert guard["a"] == b"1"
+        run_all(end)
+        assert guard.in_batch
         guard["b"] = "2"
+        guard._commit()
+        assert not guard.in_batch
+        run_all(lambda: guard.update({"c": "3"}))
+        assert sorted(guard) == [b"a", b"b", b"c"]
 
 
 def test_a_wrapped_mapping():
