@@ -48,14 +48,14 @@ static int wait_for_turn(struct guard *self) {
   }
 }
 
-int besom__py_guard_enter_change(struct guard *self) {
+static int enter_change(struct guard *self) {
   if (check_process(self) || wait_for_turn(self)) return -1;
   if (!besom__py_guard_enter(self)) return 0;
   besom__py_lock_leave_write(&self->changes);
   return -1;
 }
 
-void besom__py_guard_leave_change(struct guard *self) {
+static void leave_change(struct guard *self) {
   besom__py_guard_leave(self);
   besom__py_lock_leave_write(&self->changes);
 }
@@ -278,21 +278,21 @@ static int guard_contains(PyObject *object, PyObject *key) {
 
 static besom_status put(struct guard *self, const struct key *key, const struct key *value,
                         unsigned flags) {
-  if (besom__py_guard_enter_change(self)) return BESOM_BUSY; /* with an exception */
+  if (enter_change(self)) return BESOM_BUSY; /* with an exception */
   besom_status status;
   Py_BEGIN_ALLOW_THREADS status =
       besom_guard_put(self->g, key->data, key->len, value->data, value->len, flags);
-  Py_END_ALLOW_THREADS besom__py_guard_leave_change(self);
+  Py_END_ALLOW_THREADS leave_change(self);
   return status;
 }
 
 typedef besom_status (*guard_key_call)(besom_guard *g, const void *key, size_t len);
 
 static besom_status change_key(struct guard *self, const struct key *key, guard_key_call call) {
-  if (besom__py_guard_enter_change(self)) return BESOM_BUSY; /* with an exception */
+  if (enter_change(self)) return BESOM_BUSY; /* with an exception */
   besom_status status;
   Py_BEGIN_ALLOW_THREADS status = call(self->g, key->data, key->len);
-  Py_END_ALLOW_THREADS besom__py_guard_leave_change(self);
+  Py_END_ALLOW_THREADS leave_change(self);
   return status;
 }
 
@@ -372,14 +372,14 @@ static PyObject *guard_no_has(PyObject *object, PyObject *key_object) {
 static PyObject *guard_begin(PyObject *object, PyObject *unused) {
   (void)unused;
   struct guard *self = (struct guard *)object;
-  if (besom__py_guard_enter_change(self)) return NULL;
+  if (enter_change(self)) return NULL;
   besom_status status;
   Py_BEGIN_ALLOW_THREADS status = besom_guard_begin(self->g);
   Py_END_ALLOW_THREADS if (status == BESOM_OK) {
     self->batch.writer = true;
     self->batch_thread = PyThread_get_thread_ident();
   }
-  besom__py_guard_leave_change(self);
+  leave_change(self);
   return status == BESOM_OK ? Py_NewRef(Py_None) : besom__py_raise(self->state, status, NULL);
 }
 
@@ -393,11 +393,11 @@ static PyObject *end_batch(struct guard *self, guard_call call) {
                     "this thread has no batch: the thread that began a batch must end it");
     return NULL;
   }
-  if (besom__py_guard_enter_change(self)) return NULL;
+  if (enter_change(self)) return NULL;
   besom_status status;
   Py_BEGIN_ALLOW_THREADS status = call(self->g);
   Py_END_ALLOW_THREADS besom__py_lock_leave_write(&self->batch);
-  besom__py_guard_leave_change(self);
+  leave_change(self);
   return status == BESOM_OK ? Py_NewRef(Py_None) : besom__py_raise(self->state, status, NULL);
 }
 
@@ -413,10 +413,10 @@ static PyObject *guard_abort(PyObject *self, PyObject *unused) {
 
 static PyObject *call_guard(PyObject *object, guard_call call) {
   struct guard *self = (struct guard *)object;
-  if (besom__py_guard_enter_change(self)) return NULL;
+  if (enter_change(self)) return NULL;
   besom_status status;
   Py_BEGIN_ALLOW_THREADS status = call(self->g);
-  Py_END_ALLOW_THREADS besom__py_guard_leave_change(self);
+  Py_END_ALLOW_THREADS leave_change(self);
   return status == BESOM_OK ? Py_NewRef(Py_None) : besom__py_raise(self->state, status, NULL);
 }
 
@@ -434,11 +434,11 @@ static PyObject *guard_step(PyObject *object, PyObject *items) {
   struct guard *self = (struct guard *)object;
   uint64_t max_items = 0;
   if (!besom__py_convert_u64(items, &max_items)) return NULL;
-  if (besom__py_guard_enter_change(self)) return NULL;
+  if (enter_change(self)) return NULL;
   besom_status status;
   bool finished = false;
   Py_BEGIN_ALLOW_THREADS status = besom_guard_step(self->g, max_items, &finished);
-  Py_END_ALLOW_THREADS besom__py_guard_leave_change(self);
+  Py_END_ALLOW_THREADS leave_change(self);
   return status == BESOM_OK ? PyBool_FromLong(finished)
                             : besom__py_raise(self->state, status, NULL);
 }

@@ -27,8 +27,6 @@ struct guard {
 /* Begins and ends a call. 0, or -1 with an exception. */
 int besom__py_guard_enter(struct guard *self);
 void besom__py_guard_leave(struct guard *self);
-int besom__py_guard_enter_change(struct guard *self);
-void besom__py_guard_leave_change(struct guard *self);
 
 /* guard_scan.c: _scan(from, to, with_values), a list. */
 PyObject *besom__py_guard_scan(PyObject *self, PyObject *args);

@@ -343,9 +343,6 @@ static inline besom_status besom__shared_join(besom_guard *g) {
 /* Commits the open transaction for the writers that wait. */
 besom_status besom__shared_commit(besom_guard *g);
 
-/* The transaction has ended: the calls that wait return the status. */
-void besom__shared_done(besom_guard *g, besom_status status);
-
 /* ------------------------------------------------------------------ calls.c */
 
 /* Whether this thread has begun a batch. */
@@ -385,10 +382,6 @@ besom_status besom__change_end(besom_guard *g, besom_status status, enum work wo
    stays as it is; only besom_guard_sync tries again. */
 besom_status besom__guard_flush(besom_guard *g);
 besom_status besom__guard_flush_full(besom_guard *g);
-
-/* Ends a transaction in any state and restores the state before it. The caller has the write lock.
-   If the filter cannot be restored yet, filter_stale is set. */
-void besom__guard_roll_back(besom_guard *g);
 
 /* ------------------------------------------------------------------ undo_log.c */
 

@@ -18,17 +18,8 @@
 #define MAX_DELAY UINT64_C(1000000)
 #define MIN_DELAY UINT64_C(20000)
 
-besom_status besom__shared_commit(besom_guard *g) {
-  struct shared_commit *shared = &g->shared;
-  uint64_t start = besom__monotonic_ns();
-  besom_status status = besom__transaction_commit(g);
-  uint64_t delay = (besom__monotonic_ns() - start) / 4;
-  shared->delay = delay < MAX_DELAY ? delay : MAX_DELAY;
-  besom__shared_done(g, status);
-  return status;
-}
-
-void besom__shared_done(besom_guard *g, besom_status status) {
+/* The transaction has ended: the calls that wait return the status. */
+static void wake_members(besom_guard *g, besom_status status) {
   struct shared_commit *shared = &g->shared;
   for (struct waiting_writer *w = shared->first, *next; w; w = next) {
     next = w->next; /* it ends with its thread's call */
@@ -39,6 +30,16 @@ void besom__shared_done(besom_guard *g, besom_status status) {
   shared->members = 0;
   shared->first = NULL;
   besom__wake_writers(g->locks);
+}
+
+besom_status besom__shared_commit(besom_guard *g) {
+  struct shared_commit *shared = &g->shared;
+  uint64_t start = besom__monotonic_ns();
+  besom_status status = besom__transaction_commit(g);
+  uint64_t delay = (besom__monotonic_ns() - start) / 4;
+  shared->delay = delay < MAX_DELAY ? delay : MAX_DELAY;
+  wake_members(g, status);
+  return status;
 }
 
 besom_status besom__shared_wait(besom_guard *g, struct waiting_writer *me) {

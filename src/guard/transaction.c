@@ -62,7 +62,9 @@ static void transaction_closed(besom_guard *g) {
   g->step_joined = false;
 }
 
-void besom__guard_roll_back(besom_guard *g) {
+/* Ends a transaction in any state and restores the state before it. The caller has the write lock.
+   If the filter cannot be restored yet, filter_stale is set. */
+static void roll_back(besom_guard *g) {
   g->store->ops->abort(g->store);
   transaction_closed(g);
   besom__images_end(g);
@@ -121,7 +123,7 @@ static besom_status commit(besom_guard *g, bool durable) {
   if (is_shortage(status) && g->step_joined) status = commit_without_step(g, durable);
   if (status == BESOM_OK) return BESOM_OK;
   lock_write(g);
-  besom__guard_roll_back(g);
+  roll_back(g);
   unlock(g);
   return status;
 }
@@ -155,7 +157,7 @@ static besom_status open_transaction(besom_guard *g) {
   g->undo_n = g->undo_from = 0;
   g->start = state_now(g);
   if (!g->open_id_written) status = besom__manifest_write(g, false);
-  if (status != BESOM_OK) besom__guard_roll_back(g);
+  if (status != BESOM_OK) roll_back(g);
   return status;
 }
 
@@ -184,7 +186,7 @@ besom_status besom__change_begin(besom_guard *g) {
 /* Rolls back. A batch then waits for the caller to end it. */
 static void abandon(besom_guard *g, besom_status why) {
   bool batch = g->tx == TX_BATCH;
-  besom__guard_roll_back(g);
+  roll_back(g);
   if (!batch) return;
   g->tx = TX_FAILED;
   g->tx_error = why;
@@ -211,7 +213,7 @@ besom_status besom__transaction_commit(besom_guard *g) {
   besom_status status = besom__guard_resync(g);
   if (status == BESOM_OK) return commit(g, is_durable(g, OF_CALLER));
   lock_write(g);
-  besom__guard_roll_back(g);
+  roll_back(g);
   unlock(g);
   return status;
 }
@@ -264,7 +266,7 @@ besom_status besom__batch_abort(besom_guard *g) {
     return BESOM_OK;
   }
   lock_write(g);
-  besom__guard_roll_back(g);
+  roll_back(g);
   unlock(g);
   return BESOM_OK;
 }

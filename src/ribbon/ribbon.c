@@ -22,18 +22,19 @@ static struct ribbon *ribbon(besom_filter *f) {
 
 /* ------------------------------------------------------------------ sizes */
 
-struct retrieval_width besom__ribbon_width(double fpr) {
+/* For a false-positive rate in (0, 1), which is met by a mix of two widths. */
+static struct retrieval_width width_of_rate(double fpr) {
   double columns = ceil(-log2(fpr) - 1e-9);
   if (columns < 1) columns = 1;
   double least = exp2(-columns); /* 2 * least with one column less */
   return (struct retrieval_width){(uint32_t)columns, fmin(1, fmax(0, (fpr - least) / least))};
 }
 
-double besom__ribbon_fpr(struct retrieval_width width) {
+static double rate_of_width(struct retrieval_width width) {
   return (1 + width.narrow) * exp2(-(double)width.columns);
 }
 
-double besom__ribbon_bits(struct retrieval_width width) {
+static double bits_per_slot(struct retrieval_width width) {
   return width.columns - width.narrow + bits_per_threshold;
 }
 
@@ -50,15 +51,15 @@ static struct retrieval_width width_of_bits(const besom_config *config) {
 
 static struct retrieval_width width_for(const besom_config *config) {
   if (config->bits_per_key != 0) return width_of_bits(config);
-  return besom__ribbon_width(config->fpr != 0 ? config->fpr : DEFAULT_FPR);
+  return width_of_rate(config->fpr != 0 ? config->fpr : DEFAULT_FPR);
 }
 
 static double bits_per_key(double keys, double *fpr) {
   if (!(*fpr > 0 && *fpr < 1) || !(keys >= 1 && keys <= MAX_RETRIEVAL_KEYS)) return 0;
-  struct retrieval_width width = besom__ribbon_width(*fpr);
+  struct retrieval_width width = width_of_rate(*fpr);
   if (width.columns > MAX_COLUMNS) return 0;
-  *fpr = besom__ribbon_fpr(width);
-  return besom__ribbon_bits(width) * besom__retrieval_slots_per_key(keys);
+  *fpr = rate_of_width(width);
+  return bits_per_slot(width) * besom__retrieval_slots_per_key(keys);
 }
 
 /* ------------------------------------------------------------------ queries */
@@ -156,7 +157,7 @@ static void stats(const besom_filter *f, struct stats_out *out) {
   s->width = x->columns;
   s->bytes += besom__retrieval_bytes(x);
   s->load_factor = (double)f->items / (double)s->slots;
-  s->fpr_at_capacity = besom__ribbon_fpr(width);
+  s->fpr_at_capacity = rate_of_width(width);
   s->expected_fpr = f->items ? s->fpr_at_capacity : 0;
 }
 

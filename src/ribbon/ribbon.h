@@ -27,11 +27,4 @@ struct ribbon {
   const struct ribbon_ops *ops;
 };
 
-/* The width for a false-positive rate in (0, 1): the rate is met by a mix of two widths. */
-struct retrieval_width besom__ribbon_width(double fpr);
-
-/* The rate of that width, and its bits per slot. */
-double besom__ribbon_fpr(struct retrieval_width width);
-double besom__ribbon_bits(struct retrieval_width width);
-
 #endif
