@@ -77,6 +77,16 @@ besom_status besom__reader_open(besom_guard *g, const besom_config *config,
 
 /* ------------------------------------------------------------------ replacing filters */
 
+/* There are no writers, so their lock is free for what changes the filters: refresh adapts them,
+   and refresh and gets replace them. */
+static void lock_filters(const besom_guard *g) {
+  if (g->locks) besom__lock_writer(g->locks);
+}
+
+static void unlock_filters(const besom_guard *g) {
+  if (g->locks) besom__unlock_writer(g->locks);
+}
+
 /* A guard with the same store and configuration, and without filters. */
 static besom_guard *shadow_new(besom_guard *g) {
   besom_guard *shadow = besom__allocate(&g->allocator, sizeof *shadow);
@@ -105,6 +115,7 @@ static besom_status take_over(besom_guard *g, besom_guard *shadow) {
   besom_status status = besom__guard_bind(g, shadow->current.filter);
   if (status == BESOM_OK && shadow->next.filter) status = besom__guard_bind(g, shadow->next.filter);
   if (status != BESOM_OK) return status;
+  lock_filters(g);
   lock_write(g);
   struct epoch current = g->current, next = g->next;
   g->current = shadow->current;
@@ -120,6 +131,7 @@ static besom_status take_over(besom_guard *g, besom_guard *shadow) {
   memcpy(g->store_id, shadow->store_id, ID_BYTES);
   memcpy(g->open_id, shadow->open_id, ID_BYTES);
   unlock(g);
+  unlock_filters(g);
   shadow->current = current;
   shadow->next = next;
   return BESOM_OK;
@@ -152,7 +164,9 @@ besom_status besom_guard_refresh(besom_guard *g) {
   if (!g->read_only) return BESOM_OK;
   besom_status status = is_up_to_date(g, &yes);
   if (status != BESOM_OK || !yes) return status == BESOM_OK ? replace_filters(g, true) : status;
+  lock_filters(g);
   besom_status adapted = besom__guard_apply_queue(g);
+  unlock_filters(g);
   /* If the store has changed meanwhile, what was adapted is out of date in any case. */
   status = is_up_to_date(g, &yes);
   return status == BESOM_OK && yes ? adapted : status;

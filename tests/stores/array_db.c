@@ -118,9 +118,12 @@ static besom_status array_sync(void *ctx_db) {
   return BESOM_OK;
 }
 
-static besom_status array_commit_number(void *db, uint64_t *number) {
+static besom_status array_commit_number(void *ctx_db, uint64_t *number) {
+  array_db *db = ctx_db;
   if (fails(db)) return BESOM_IO;
-  *number = ((array_db *)db)->writes;
+  pthread_rwlock_rdlock(&db->lock);
+  *number = db->writes;
+  pthread_rwlock_unlock(&db->lock);
   return BESOM_OK;
 }
 

@@ -1,0 +1,94 @@
+/* Threads of a read-only guard, beside a guard that changes the store. */
+#define _DEFAULT_SOURCE 1 /* pthread_rwlock */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../stores/array_db.h"
+#include "besom_store.h"
+#include "support/keys.h"
+
+enum { MEMBER_KEYS = 150, ROUNDS = 6 };
+
+static bool yes(const void *db) {
+  (void)db;
+  return true;
+}
+
+/* Two stores over one database stand for two processes. */
+static besom_guard *open_guard(array_db *db, bool read_only) {
+  besom_ordered_ops ops = array_ops;
+  besom_store *store;
+  besom_guard *g;
+  besom_config filter = {.kind = "aqf", .capacity = 200, .fpr = 0.3};
+  besom_guard_config config = {.filter = &filter, .threads = read_only};
+  if (read_only) ops.read_only = yes;
+  assert_int_equal(besom_store_ordered(&ops, db, NULL, &store), BESOM_OK);
+  assert_int_equal(besom_guard_open(&config, store, &g), BESOM_OK);
+  return g;
+}
+
+struct reader {
+  besom_guard *guard;
+  atomic_bool stop;
+  atomic_bool wrong;
+};
+
+/* Many of its gets are false positives, which wait for a refresh. */
+static void *get_all(void *ctx) {
+  struct reader *r = ctx;
+  for (uint64_t i = 0; !r->stop; i++) {
+    besom_status present = besom_guard_get_u64(r->guard, key_u64(MEMBERS, i % MEMBER_KEYS), NULL);
+    besom_status absent = besom_guard_get_u64(r->guard, key_u64(NEGATIVES, i), NULL);
+    if ((present != BESOM_OK && present != BESOM_BUSY) ||
+        (absent != BESOM_NOT_FOUND && absent != BESOM_BUSY))
+      r->wrong = true;
+  }
+  return NULL;
+}
+
+static void *refresh(void *ctx) {
+  struct reader *r = ctx;
+  while (!r->stop) {
+    besom_status status = besom_guard_refresh(r->guard);
+    if (status != BESOM_OK && status != BESOM_BUSY) r->wrong = true;
+  }
+  return NULL;
+}
+
+/* Each step changes the manifest, so that a get replaces the filters while refresh adapts them. */
+static void gets_replace_filters_beside_a_refresh(void **state) {
+  (void)state;
+  array_db db;
+  array_db_init(&db);
+  besom_guard *writer = open_guard(&db, false);
+  for (uint64_t i = 0; i < MEMBER_KEYS; i++)
+    assert_int_equal(besom_guard_put_u64(writer, key_u64(MEMBERS, i), "", 0, 0), BESOM_OK);
+  struct reader r = {.guard = open_guard(&db, true)};
+  pthread_t threads[2];
+  assert_int_equal(pthread_create(&threads[0], NULL, get_all, &r), 0);
+  assert_int_equal(pthread_create(&threads[1], NULL, refresh, &r), 0);
+  for (unsigned i = 0; i < ROUNDS; i++) {
+    besom_status status = besom_guard_rekey(writer);
+    assert_true(status == BESOM_OK || status == BESOM_BUSY);
+    for (bool finished = false; !finished;)
+      assert_int_equal(besom_guard_step(writer, 5, &finished), BESOM_OK);
+  }
+  r.stop = true;
+  for (unsigned i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+  assert_false(r.wrong);
+  assert_int_equal(besom_guard_close(r.guard), BESOM_OK);
+  assert_int_equal(besom_guard_close(writer), BESOM_OK);
+  array_db_free(&db);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(gets_replace_filters_beside_a_refresh),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
