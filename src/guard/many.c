@@ -109,11 +109,14 @@ static void list_maybe(struct chunk *c, bool by_key) {
   sort_visits(c, by_key);
 }
 
-/* Clears the bits of keys that are not there. After a failure the rest is not read. */
+/* Clears the bits of keys that are not there. After a failure the rest is not read. An adaptation
+   may move records: if that fails, the filter must follow before the next key. */
 static besom_status read_maybe(struct chunk *c, besom_guard *g, besom_bytes *values) {
   besom_status status = BESOM_OK;
   for (size_t k = 0; k < c->visits && status == BESOM_OK; k++) {
     unsigned i = c->order[k];
+    status = ready_to_read(g);
+    if (UNLIKELY(status != BESOM_OK)) break;
     status = besom__lookup_get(g, &c->keys[i], epoch_of(c, i), c->digests[i],
                                values ? &values[i] : NULL);
     if (status != BESOM_NOT_FOUND) continue;
@@ -222,8 +225,8 @@ besom_status besom_guard_put_many(besom_guard *g, const besom_bytes *keys,
                                   const besom_bytes *values, size_t n, unsigned flags) {
   if (!are_keys(g, keys, n) || !are_values(values, n) || flags & ~BESOM_PUT_NEW)
     return BESOM_INVALID;
-  if (!n) return BESOM_OK;
   if (!in_own_process(g)) return BESOM_LOCKED;
+  if (!n) return BESOM_OK;
   if (!g->transactional || besom__has_batch(g)) return put_chunks(g, keys, values, n, flags);
   besom_status status = besom_guard_begin(g);
   if (status != BESOM_OK) return status;
