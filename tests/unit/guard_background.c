@@ -117,11 +117,15 @@ static int use_in_child(besom_guard *g, besom_guard *other) {
   besom_bytes none = {NULL, 0};
   besom_iterator *iterator;
   size_t n;
+  besom_bytes key = {"key", 3};
   unsigned before = commits;
   const besom_status calls[] = {
       besom_guard_put(g, "key", 3, "", 0, 0),
       besom_guard_get(g, "key", 3, NULL),
       besom_guard_delete(g, "key", 3),
+      besom_guard_get_many(g, &key, 1, NULL, NULL),
+      besom_guard_put_many(g, &key, &none, 1, 0),
+      besom_guard_put_many(g, NULL, NULL, 0, 0),
       besom_guard_no_put(g, "no", 2),
       besom_guard_no_delete(g, "no", 2),
       besom_guard_no_has(g, "no", 2),

@@ -6,7 +6,7 @@
 /* What another thread sees of the keys 1, 2 and 3: an empty string is "absent". */
 typedef struct sight {
   besom_guard *guard;
-  char get[3][8], scan[3][8];
+  char get[3][8], many[3][8], scan[3][8];
   bool on_no_list[2]; /* keys 4 and 5 */
 } sight;
 
@@ -16,6 +16,20 @@ static besom_status note_scanned(void *ctx, besom_bytes key, besom_bytes value) 
   memcpy(&k, key.data, 8);
   if (k >= 1 && k <= 3) snprintf(s->scan[k - 1], 8, "%.*s", (int)value.len, (char *)value.data);
   return BESOM_OK;
+}
+
+static void get_many(sight *s) {
+  const uint64_t numbers[3] = {1, 2, 3};
+  besom_bytes keys[3], values[3];
+  uint64_t found = 0;
+  for (unsigned i = 0; i < 3; i++) keys[i] = (besom_bytes){&numbers[i], 8};
+  besom_status status = besom_guard_get_many(s->guard, keys, 3, values, &found);
+  for (unsigned i = 0; i < 3; i++) {
+    bool agrees = status == BESOM_OK && (found >> i & 1) == (values[i].data != NULL);
+    besom_bytes seen = agrees ? values[i] : (besom_bytes){"failed", 6};
+    if (seen.len) snprintf(s->many[i], 8, "%.*s", (int)seen.len, (const char *)seen.data);
+    besom_guard_release(s->guard, &values[i]);
+  }
 }
 
 static void *look(void *ctx) {
@@ -30,6 +44,7 @@ static void *look(void *ctx) {
       snprintf(s->get[k - 1], 8, "%s", status == BESOM_NOT_FOUND ? "" : "failed");
     besom_guard_release(s->guard, &value);
   }
+  get_many(s);
   if (besom_guard_scan(s->guard, none, none, note_scanned, s) != BESOM_OK) s->scan[0][0] = '!';
   for (uint64_t k = 4; k <= 5; k++) s->on_no_list[k - 4] = !besom_guard_no_has(s->guard, &k, 8);
   return NULL;
@@ -47,20 +62,37 @@ static void assert_sight(const sight *s, const char *one, const char *two, const
   const char *expected[3] = {one, two, three};
   for (unsigned i = 0; i < 3; i++) {
     assert_string_equal(s->get[i], expected[i]);
+    assert_string_equal(s->many[i], expected[i]);
     assert_string_equal(s->scan[i], expected[i]);
   }
+}
+
+/* Every query has one outcome, also if an image answers it. */
+static void assert_queries_add_up(const besom_guard *g) {
+  besom_guard_statistics s = stats_of(g);
+  assert_int_equal(s.queries, s.filter_negatives + s.true_positives + s.false_positives);
 }
 
 static void put_text(besom_guard *g, uint64_t key, const char *text) {
   assert_int_equal(besom_guard_put_u64(g, key, text, strlen(text), 0), BESOM_OK);
 }
 
+static besom_status put_many(besom_guard *g, const uint64_t *numbers, const char *const *texts,
+                             size_t n) {
+  besom_bytes keys[8], values[8];
+  for (size_t i = 0; i < n; i++) {
+    keys[i] = (besom_bytes){&numbers[i], 8};
+    values[i] = (besom_bytes){texts[i], strlen(texts[i])};
+  }
+  return besom_guard_put_many(g, keys, values, n, 0);
+}
+
 /* Key 1 is new, key 2 is replaced, twice, key 3 is deleted; 4 comes on the no list, 5 leaves it. */
 static void change_all(besom_guard *g, bool no_list) {
   const uint64_t no[] = {4, 5};
-  put_text(g, 1, "new");
-  put_text(g, 2, "x");
-  put_text(g, 2, "later");
+  const uint64_t keys[] = {1, 2, 2};
+  const char *const texts[] = {"new", "x", "later"};
+  assert_int_equal(put_many(g, keys, texts, 3), BESOM_OK);
   assert_int_equal(besom_guard_delete_u64(g, 3), BESOM_OK);
   if (!no_list) return;
   assert_int_equal(besom_guard_no_put(g, &no[0], 8), BESOM_OK);
@@ -93,6 +125,7 @@ static void other_threads_see(const char *kind, besom_guard_config config, uint6
     s = look_from_another_thread(g);
     assert_sight(&s, round ? "new" : "", round ? "later" : "old", round ? "" : "there");
   }
+  assert_queries_add_up(g);
   if (grow) assert_true(stats_of(g).growths >= 2); /* the second one began after the first ended */
   close_guard(g);
 }
@@ -154,6 +187,13 @@ static void *replace_in_thread(void *ctx) {
   return NULL;
 }
 
+static void *put_many_in_thread(void *ctx) {
+  const uint64_t keys[] = {1, 2, 3};
+  const char *const texts[] = {"one", "two", "three"};
+  assert_int_equal(put_many(ctx, keys, texts, 3), BESOM_OK);
+  return NULL;
+}
+
 static void *delete_in_thread(void *ctx) {
   assert_int_equal(besom_guard_delete_u64(ctx, 3), BESOM_OK);
   return NULL;
@@ -162,11 +202,12 @@ static void *delete_in_thread(void *ctx) {
 /* While a commit writes, readers go on, and see the state before it. */
 static void readers_do_not_see_a_commit_that_writes(void **state) {
   (void)state;
-  void *(*const changes[])(void *guard) = {change_in_thread, replace_in_thread, delete_in_thread};
+  void *(*const changes[])(void *guard) = {change_in_thread, replace_in_thread, put_many_in_thread,
+                                           delete_in_thread};
   besom_guard *g = open_guard((besom_guard_config){.layout = BESOM_LAYOUT_SPLIT});
   put_text(g, 2, "old");
   put_text(g, 3, "there");
-  for (unsigned i = 0; i < 3; i++) {
+  for (unsigned i = 0; i < sizeof changes / sizeof *changes; i++) {
     pthread_t thread;
     sight before = look_from_another_thread(g);
     unsigned begun = commits_begun;
@@ -179,7 +220,8 @@ static void readers_do_not_see_a_commit_that_writes(void **state) {
     pthread_join(thread, NULL);
   }
   sight after = look_from_another_thread(g);
-  assert_sight(&after, "new", "later", "");
+  assert_sight(&after, "one", "two", "");
+  assert_queries_add_up(g);
   close_guard(g);
 }
 

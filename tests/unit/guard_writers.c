@@ -40,10 +40,42 @@ static void change_one(writer *w, random_stream *random) {
   expect(w, status == (w->present[i] ? BESOM_OK : BESOM_NOT_FOUND), "get");
 }
 
+/* All of them are put, or none. */
+static void put_many(writer *w, random_stream *random) {
+  enum { N = 5 };
+  uint64_t numbers[N], keys[N];
+  besom_bytes bytes[N];
+  for (unsigned i = 0; i < N; i++) {
+    numbers[i] = random_below(random, KEYS);
+    keys[i] = key_of(w, numbers[i]);
+    bytes[i] = (besom_bytes){&keys[i], 8};
+  }
+  besom_status status = besom_guard_put_many(w->guard, bytes, bytes, N, 0);
+  if (w->may_fail && status == BESOM_DISK_FULL) {
+    w->failures++;
+    return;
+  }
+  expect(w, status == BESOM_OK, "put_many");
+  for (unsigned i = 0; i < N; i++) w->present[numbers[i]] = true;
+}
+
+static void get_many(writer *w) {
+  uint64_t keys[KEYS], found;
+  besom_bytes bytes[KEYS];
+  for (uint64_t i = 0; i < KEYS; i++) {
+    keys[i] = key_of(w, i);
+    bytes[i] = (besom_bytes){&keys[i], 8};
+  }
+  expect(w, besom_guard_get_many(w->guard, bytes, KEYS, NULL, &found) == BESOM_OK, "get_many");
+  for (uint64_t i = 0; i < KEYS; i++) expect(w, (found >> i & 1) == w->present[i], "found");
+}
+
 static void change_batch(writer *w, random_stream *random, bool keep) {
   memcpy(w->before, w->present, sizeof w->before);
   expect(w, besom_guard_begin(w->guard) == BESOM_OK, "begin");
   for (unsigned i = 0; i < 5; i++) change_one(w, random);
+  put_many(w, random);
+  get_many(w);
   expect(w, (keep ? besom_guard_commit : besom_guard_abort)(w->guard) == BESOM_OK, "end of batch");
   if (!keep) memcpy(w->present, w->before, sizeof w->before);
 }
@@ -54,6 +86,8 @@ static void *writer_thread(void *ctx) {
   for (unsigned i = 0; i < CHANGES && !w->wrong; i++) {
     change_one(w, &random);
     if (w->batches && i % 16 == 0) change_batch(w, &random, i % 32);
+    if (i % 16 == 8) put_many(w, &random);
+    if (i % 8 == 0) get_many(w);
     if (i % 100 == 7) expect(w, besom_guard_step(w->guard, 20, NULL) == BESOM_OK, "step");
     if (i % 100 == 50) expect(w, besom_guard_sync(w->guard) == BESOM_OK, "sync");
     if (i % 200 == 99) {
@@ -116,7 +150,11 @@ static void several_writers_agree_with_their_models(void **state) {
 static void *changing_thread(void *ctx) {
   writer *w = ctx;
   random_stream random = {w->number};
-  for (unsigned i = 0; i < CHANGES && !w->wrong; i++) change_one(w, &random);
+  for (unsigned i = 0; i < CHANGES && !w->wrong; i++) {
+    change_one(w, &random);
+    if (i % 16 == 8) put_many(w, &random);
+    if (i % 16 == 9) get_many(w);
+  }
   return NULL;
 }
 
@@ -163,12 +201,14 @@ static void writers_share_commits(void **state) {
 
 typedef struct other_thread {
   besom_guard *guard;
-  besom_status put, begin, commit, abort;
+  besom_status put, put_many, begin, commit, abort;
 } other_thread;
 
 static void *use_beside_a_batch(void *ctx) {
   other_thread *o = ctx;
   o->put = besom_guard_put_u64(o->guard, 2, "", 0, 0);
+  besom_bytes key = {"key", 3};
+  o->put_many = besom_guard_put_many(o->guard, &key, &key, 1, 0);
   o->begin = besom_guard_begin(o->guard);
   o->commit = besom_guard_commit(o->guard);
   o->abort = besom_guard_abort(o->guard);
@@ -186,6 +226,7 @@ static void a_batch_belongs_to_its_thread(void **state) {
   assert_int_equal(pthread_create(&thread, NULL, use_beside_a_batch, &other), 0);
   pthread_join(thread, NULL);
   assert_int_equal(other.put, BESOM_BUSY);
+  assert_int_equal(other.put_many, BESOM_BUSY);
   assert_int_equal(other.begin, BESOM_BUSY);
   assert_int_equal(other.commit, BESOM_INVALID);
   assert_int_equal(other.abort, BESOM_INVALID);
