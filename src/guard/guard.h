@@ -202,7 +202,7 @@ besom_status besom__lookup_key(struct lookup *l, uint64_t *reads);
 besom_status besom__lookup_get(besom_guard *g, const besom_bytes *key, const struct epoch *epoch,
                                besom_digest digest, besom_bytes *value);
 
-/* Counts n < WINDOW queries that the filter answered no. */
+/* Counts n queries that the filter answered no. */
 void besom__count_absent(besom_guard *g, size_t n);
 
 /* Asks the filter and, if it answers yes, the store; counts. The read lock is held. *maybe: the

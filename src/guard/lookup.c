@@ -152,12 +152,16 @@ besom_status besom__lookup_key(struct lookup *l, uint64_t *reads) {
 /* ------------------------------------------------------------------ get */
 
 /* A window of negative queries is complete: the next one starts. Other readers may have counted
-   queries of it already. */
+   queries of it already, or even all of them: only this call starts windows until the counter is
+   above 0 again. */
 static __attribute__((noinline)) void next_window(besom_guard *g) {
+  int64_t left;
   uint64_t window_false = __atomic_exchange_n(&g->window_false, 0, __ATOMIC_RELAXED);
   __atomic_store_n(&g->last_false, window_false, __ATOMIC_RELAXED);
-  count(g, &g->absent_left, WINDOW);
-  count(g, &g->windows, 1);
+  do {
+    left = (int64_t)count(g, &g->absent_left, WINDOW);
+    count(g, &g->windows, 1);
+  } while (left <= 0);
 }
 
 /* Counts a negative query. The number of all negative queries follows from this counter and the

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "guard/guard.h"
 #include "guard_setup.h"
 #include "support/failing_allocator.h"
 #include "support/heap.h"
@@ -138,6 +139,22 @@ static void a_migration_does_not_change_answers(void **state) {
     free(members);
     free(queries);
   }
+}
+
+/* While one thread starts a window of negative queries, others may count more than another one. */
+static void windows_go_on_after_many_queries_at_once(void **state) {
+  (void)state;
+  besom_guard *g = guard_new("aqf", BESOM_LAYOUT_MERGED, 400);
+  batch *b = batch_new(1, MANY);
+  besom__count_absent(g, 3 * WINDOW + 5);
+  assert_int_equal(g->windows, 3);
+  for (unsigned i = 0; i < WINDOW / 256; i++) assert_int_equal(assert_same_answers(g, b, 256), 0);
+  besom_guard_statistics stats;
+  assert_int_equal(besom_guard_stats(g, &stats), BESOM_OK);
+  assert_int_equal(stats.filter_negatives, 5 * WINDOW + 5);
+  assert_int_equal(g->windows, 5);
+  besom_guard_close(g);
+  free(b);
 }
 
 /* Keys of up to 64 KiB, values larger than a page, and empty ones. */
@@ -325,6 +342,7 @@ int main(void) {
       cmocka_unit_test(many_answers_are_those_of_single_calls),
       cmocka_unit_test(the_last_of_equal_keys_stays),
       cmocka_unit_test(a_migration_does_not_change_answers),
+      cmocka_unit_test(windows_go_on_after_many_queries_at_once),
       cmocka_unit_test(long_keys_and_values_are_kept),
       cmocka_unit_test(a_failed_put_many_is_all_or_none),
       cmocka_unit_test(invalid_arguments_change_nothing),
