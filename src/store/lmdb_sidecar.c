@@ -37,7 +37,11 @@ static besom_status status_of(MDB_env *env, int error) {
   case MDB_MAP_FULL:
   case MDB_TXN_FULL:
   case ENOSPC:
+  case EDQUOT:
+  case EFBIG:
     return BESOM_DISK_FULL;
+  case MDB_READERS_FULL:
+    return BESOM_BUSY;
   case ENOMEM:
     return BESOM_NO_MEMORY;
   case EACCES:

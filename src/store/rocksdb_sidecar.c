@@ -22,7 +22,8 @@ static besom_status status_of(const char *error) {
     const char *word;
     besom_status status;
   } known[] = {
-      {"No space left", BESOM_DISK_FULL},         {"Permission denied", BESOM_READ_ONLY},
+      {"No space left", BESOM_DISK_FULL},         {"Disk quota exceeded", BESOM_DISK_FULL},
+      {"File too large", BESOM_DISK_FULL},        {"Permission denied", BESOM_READ_ONLY},
       {"Read-only file system", BESOM_READ_ONLY}, {"Corruption", BESOM_CORRUPT},
       {"Invalid argument", BESOM_INVALID},
   };
