@@ -13,27 +13,49 @@ static bool batch_of_another(const besom_guard *g) {
 /* Waits for the batch of another thread, up to the time limit. */
 static besom_status wait_for_batch(besom_guard *g) {
   uint64_t until = besom__monotonic_ns() + g->busy_timeout;
-  while (batch_of_another(g))
-    if (!besom__wait_writer(g->locks, until) && batch_of_another(g)) return BESOM_BUSY;
-  return BESOM_OK;
+  bool in_time = true;
+  __atomic_add_fetch(&g->batch_waiters, 1, __ATOMIC_RELAXED);
+  while (batch_of_another(g) && in_time) in_time = besom__wait_writer(g->locks, until);
+  if (!__atomic_sub_fetch(&g->batch_waiters, 1, __ATOMIC_RELAXED)) besom__wake_writers(g->locks);
+  return batch_of_another(g) ? BESOM_BUSY : BESOM_OK;
+}
+
+/* Before a batch: those that have waited for the last one go first. Otherwise a thread that begins
+   one batch after the other would be faster than they wake up, each time. */
+static besom_status let_waiters_go_first(besom_guard *g) {
+  uint64_t until = besom__monotonic_ns() + g->busy_timeout;
+  while (g->batch_waiters && !in_batch(g) && besom__wait_writer(g->locks, until)) {
+  }
+  return batch_of_another(g) ? wait_for_batch(g) : BESOM_OK;
 }
 
 /* After OK call leave. Errors: LOCKED (a child of fork), READ_ONLY, BUSY. */
-static besom_status enter(besom_guard *g) {
+static besom_status enter_for(besom_guard *g, bool batch) {
+  besom_status status = BESOM_OK;
   if (!in_own_process(g)) return BESOM_LOCKED;
   if (g->read_only) return BESOM_READ_ONLY;
   if (!g->locks) return BESOM_OK;
   besom__lock_writer(g->locks);
-  besom_status status = batch_of_another(g) ? wait_for_batch(g) : BESOM_OK;
+  if (batch_of_another(g))
+    status = wait_for_batch(g);
+  else if (batch)
+    status = let_waiters_go_first(g);
   if (status != BESOM_OK) besom__unlock_writer(g->locks);
   return status;
 }
 
+static besom_status enter(besom_guard *g) {
+  return enter_for(g, false);
+}
+
 /* For calls that need the guard without an open transaction of others. */
+static besom_status commit_others(besom_guard *g, besom_status entered) {
+  if (entered == BESOM_OK && g->shared.members) besom__shared_commit(g);
+  return entered;
+}
+
 static besom_status enter_alone(besom_guard *g) {
-  besom_status status = enter(g);
-  if (status == BESOM_OK && g->shared.members) besom__shared_commit(g);
-  return status;
+  return commit_others(g, enter(g));
 }
 
 /* For calls that end a batch. INVALID: this thread has none. */
@@ -117,7 +139,7 @@ bool besom__has_batch(besom_guard *g) {
 besom_status besom_guard_begin(besom_guard *g) {
   if (!g) return BESOM_INVALID;
   if (!g->transactional && !g->read_only) return BESOM_UNSUPPORTED;
-  besom_status status = enter_alone(g);
+  besom_status status = commit_others(g, enter_for(g, true));
   if (status != BESOM_OK) return status;
   status = besom__batch_begin(g);
   if (status == BESOM_OK && g->locks) besom__set_owner(g->locks);

@@ -171,6 +171,7 @@ struct besom_guard {
   struct locks *locks;           /* NULL without config.threads */
   struct background *background; /* NULL without config.background */
   uint64_t busy_timeout;         /* nanoseconds */
+  unsigned batch_waiters;        /* writers that wait for the end of a batch */
   uint64_t commit_ns;            /* time of the background thread's last commit */
   bool hides_uncommitted;        /* readers see only committed changes */
   struct shared_commit shared;

@@ -1,5 +1,6 @@
 /* Several writers: they agree with their models, share commits, and wait for batches. */
 #define _DEFAULT_SOURCE 1 /* usleep */
+#include "guard/guard.h"
 #include "guard_commits.h"
 
 enum { WRITERS = 4, KEYS = 60, CHANGES = 200 };
@@ -259,6 +260,24 @@ static void writers_wait_for_the_end_of_a_batch(void **state) {
   close_guard(g);
 }
 
+/* A thread that begins one batch after the other does not keep another one from its put. */
+static void those_that_wait_for_a_batch_are_next(void **state) {
+  (void)state;
+  pthread_t thread;
+  besom_guard *g = open_guard((besom_guard_config){.busy_timeout_ms = UINT32_MAX});
+  other_thread other = {.guard = g};
+  assert_int_equal(besom_guard_begin(g), BESOM_OK);
+  assert_int_equal(pthread_create(&thread, NULL, put_when_free, &other), 0);
+  while (!__atomic_load_n(&g->batch_waiters, __ATOMIC_RELAXED)) usleep(100);
+  assert_int_equal(besom_guard_commit(g), BESOM_OK);
+  assert_int_equal(besom_guard_begin(g), BESOM_OK);
+  assert_int_equal(besom_guard_get_u64(g, 2, NULL), BESOM_OK);
+  assert_int_equal(besom_guard_abort(g), BESOM_OK);
+  pthread_join(thread, NULL);
+  assert_int_equal(other.put, BESOM_OK);
+  close_guard(g);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(several_writers_agree_with_their_models),
@@ -266,6 +285,7 @@ int main(void) {
       cmocka_unit_test(writers_share_commits),
       cmocka_unit_test(a_batch_belongs_to_its_thread),
       cmocka_unit_test(writers_wait_for_the_end_of_a_batch),
+      cmocka_unit_test(those_that_wait_for_a_batch_are_next),
   };
   return RUN_OVER_BOTH_STORES(tests);
 }
