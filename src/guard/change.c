@@ -192,7 +192,9 @@ static besom_status find_to_delete(struct lookup *l, besom_bytes *old) {
   besom_status status = besom__lookup_lists(l, &g->stats.delete_reads);
   if (status != BESOM_OK || !l->found || !image || !split) return status;
   l->value = old;
-  return besom__lookup_key(l, &g->stats.delete_reads);
+  status = besom__lookup_key(l, &g->stats.delete_reads);
+  if (!old->data) l->value = NULL; /* BESOM_PUT_NEW was given for a key that existed */
+  return status;
 }
 
 besom_status besom__guard_delete(besom_guard *g, const besom_bytes *key) {

@@ -177,6 +177,29 @@ static void changes_without_memory_are_not_made(void **state) {
   failing_allocator_close(&a);
 }
 
+static void *get_two(void *ctx) {
+  return besom_guard_get_u64(ctx, 2, NULL) == BESOM_NOT_FOUND ? NULL : ctx;
+}
+
+/* A key that was stored twice has no value after the first delete, and a record that the second
+   one removes. */
+static void a_deleted_key_stays_absent(void **state) {
+  (void)state;
+  besom_guard *g = open_guard((besom_guard_config){.layout = BESOM_LAYOUT_SPLIT});
+  put_text(g, 2, "old");
+  assert_int_equal(besom_guard_put_u64(g, 2, "twice", 5, BESOM_PUT_NEW), BESOM_OK);
+  assert_int_equal(besom_guard_delete_u64(g, 2), BESOM_OK);
+  assert_int_equal(besom_guard_begin(g), BESOM_OK);
+  assert_int_equal(besom_guard_delete_u64(g, 2), BESOM_OK);
+  pthread_t thread;
+  void *found;
+  assert_int_equal(pthread_create(&thread, NULL, get_two, g), 0);
+  pthread_join(thread, &found);
+  assert_null(found);
+  assert_int_equal(besom_guard_commit(g), BESOM_OK);
+  close_guard(g);
+}
+
 static void *change_in_thread(void *ctx) {
   put_text(ctx, 1, "new");
   return NULL;
@@ -229,6 +252,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(readers_see_only_committed_batches),
       cmocka_unit_test(changes_without_memory_are_not_made),
+      cmocka_unit_test(a_deleted_key_stays_absent),
       cmocka_unit_test(readers_do_not_see_a_commit_that_writes),
   };
   return RUN_OVER_BOTH_STORES(tests);
