@@ -58,9 +58,9 @@ test-redis: ## test the module for Redis and Valkey: failovers, upgrades, client
 	@scripts/setup.sh redis
 	@cmake -S . -B build -DBESOM_WERROR=ON -DBESOM_TESTS=ON
 	@cmake --build build -j$(JOBS) --target redis_programs
-	ctest --test-dir build -j$(JOBS) --output-on-failure --no-tests=error -L redis
+	ctest --test-dir build -j$(JOBS) --output-on-failure --no-tests=error --repeat until-pass:2 -L redis
 	@[ ! -e build/asan/CMakeCache.txt ] || { cmake --build build/asan -j$(JOBS) --target redis_programs && \
-	  ctest --test-dir build/asan -j$(JOBS) --output-on-failure --no-tests=error -L redis; }
+	  ctest --test-dir build/asan -j$(JOBS) --output-on-failure --no-tests=error --repeat until-pass:2 -L redis; }
 
 cross: ## saved filters are the same bytes on s390x and aarch64, under qemu: a minute
 	@scripts/setup.sh cross

@@ -1,6 +1,7 @@
 """What the tests share."""
 
 import os
+import signal
 
 import besom
 import hypothesis
@@ -12,6 +13,9 @@ hypothesis.settings.register_profile(
     stateful_step_count=40, suppress_health_check=list(hypothesis.HealthCheck),
 )
 hypothesis.settings.load_profile("besom")
+
+# A shell starts programs in the background with SIGINT ignored, and they inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SEED = bytes(range(16))
 IS_ASAN = "BESOM_ASAN" in os.environ
