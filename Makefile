@@ -54,6 +54,7 @@ test-python: ## test the package for Python: a minute after `make test`
 	  cmake --build build/asan -j$(JOBS) --target besom_python; }
 	python/tests/run.sh build build/asan
 
+# Failovers depend on the timing of servers, so a test gets a second attempt.
 test-redis: ## test the module for Redis and Valkey: failovers, upgrades, clients of RedisBloom, shards: 2 minutes
 	@scripts/setup.sh redis
 	@cmake -S . -B build -DBESOM_WERROR=ON -DBESOM_TESTS=ON
