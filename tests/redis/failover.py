@@ -11,7 +11,8 @@ import time
 import unittest
 
 from cluster import ClusterClient
-from servers import Client, ReplyError, Server, digest, free_port, replica_of, wait_for, wait_for_link, wait_for_replica
+from servers import (Client, ReplyError, Server, digest, fail_over, free_port, replica_of, wait_for, wait_for_link,
+                     wait_for_replica)
 
 AOF = ["--appendonly", "yes", "--appendfsync", "no"]
 # What a client may be told: the answers of the server for all its commands, documented in docs/redis.md.
@@ -128,7 +129,7 @@ class Moments(unittest.TestCase):
     def test_failover_by_hand(self):
         master, replica = self.pair()
         for _ in range(2):
-            master.client()("FAILOVER", "TO", "127.0.0.1", replica.port)
+            fail_over(master, replica)
             wait_for(lambda: role(replica) == "master" and role(master) == "slave", what="the failover")
             self.load.wait_for_more()
             master, replica = replica, master

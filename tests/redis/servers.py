@@ -234,6 +234,18 @@ def replica_of(master, *options):
     return replica
 
 
+def fail_over(master, replica):
+    """Starts a failover, as soon as the replica is online."""
+    def started():
+        try:
+            return master.client()("FAILOVER", "TO", "127.0.0.1", replica.port) == "OK"
+        except ReplyError as error:
+            if "not online" not in str(error):
+                raise
+            return False
+    wait_for(started, what="a replica that is online")
+
+
 def wait_for_replica(master, replica):
     """Waits until the replica has received all commands of the master."""
     def offset(server, name):

@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 from failover import Load
-from servers import ReplyError, Server, digest, replica_of, wait_for, wait_for_link, wait_for_replica
+from servers import ReplyError, Server, digest, fail_over, replica_of, wait_for, wait_for_link, wait_for_replica
 
 VERSION = 1
 FIXTURES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fixtures")
@@ -136,7 +136,7 @@ class RollingUpgrade(unittest.TestCase):
         second.restart()  # loads its files, then gets the rest, or all, from the old version
         wait_for_link(second)
         load.wait_for_more()
-        first.client()("FAILOVER", "TO", "127.0.0.1", second.port)
+        fail_over(first, second)
         wait_for(lambda: second.client()("ROLE")[0] == b"master" and first.client()("ROLE")[0] == b"slave",
                  what="the failover")
         load.wait_for_more()
