@@ -5,7 +5,7 @@
 #include "filters.h"
 #include "support/temp_files.h"
 
-enum { N = 3000, QUERIES = 100000 };
+enum { N = 3000, QUERIES = 20000 };
 
 /* All but the instruction set and, for a mapped filter, its memory. */
 static void assert_same_statistics(const besom_filter *a, const besom_filter *b, bool memory_too) {

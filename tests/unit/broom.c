@@ -62,7 +62,7 @@ static void steps_are_bounded(void **state) {
   (void)state;
   for (uint32_t width = 4; width <= 10; width += 3) {
     subject s;
-    subject_open(&s, "broom", 3000, width, NULL);
+    subject_open(&s, "broom", 1200, width, NULL);
     fill(&s, 0.9);
     uint64_t longest = longest_run(&s), moved = 0, rounds = 0, begun_with = 0;
     for (uint64_t i = 0; rounds < 4; i++) {

@@ -23,7 +23,7 @@
 enum { N = 135000, LONG = 100000 };
 
 #ifdef __SANITIZE_THREAD__
-enum { EVERY = 4 }; /* which of the numbers below are tried */
+enum { EVERY = 8 }; /* which of the numbers below are tried */
 #else
 enum { EVERY = 1 };
 #endif
