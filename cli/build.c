@@ -27,7 +27,7 @@ static const argument arguments[] = {
      .list = &given.yes},
     {"--no", "FILE", "keys that must be answered no; may be repeated", .list = &given.no},
     {"--kind", "KIND", "kind of filter (see besom kinds); default aqf", .text = &given.kind},
-    {"--fpr", "RATE", "target false-positive rate; default 1/256", .real = &given.fpr,
+    {"--fpr", "RATE", "target false-positive rate; default 1/256", .rate = &given.fpr,
      .least = 1e-18, .most = 1},
     {"--bits", "BITS", "instead of --fpr: size in bits per key", .real = &given.bits, .least = 0.1,
      .most = 1000},

@@ -30,7 +30,7 @@ static const argument arguments[] = {
     {"--split", NULL, "new database: keep the keys in order, for range scans; two writes per put",
      .flag = &given.split},
     {"--kind", "KIND", "new database: kind of filter; default aqf", .text = &given.kind},
-    {"--fpr", "RATE", "new database: target false-positive rate; default 1/256", .real = &given.fpr,
+    {"--fpr", "RATE", "new database: target false-positive rate; default 1/256", .rate = &given.fpr,
      .least = 1e-12, .most = 0.5},
     {"--capacity", "N", "new database: initial capacity in keys; it grows as needed; default 1M",
      .count = &given.capacity, .least = 1, .most = 1e12},

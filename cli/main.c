@@ -21,9 +21,10 @@ const verb *const verbs[] = {&build_verb,  &has_verb,   &query_verb, &fix_verb, 
 static int print_help(void) {
   printf("usage: besom VERB [arguments]\n\n");
   for (size_t i = 0; verbs[i]; i++) printf("  %-8s %s\n", verbs[i]->name, verbs[i]->summary);
-  printf("\nbesom VERB --help describes a verb. The file name - is standard input or output.\n"
+  printf("\nbesom help VERB describes a verb. The file name - is standard input or output.\n"
+         "After the argument --, words that start with - are no options.\n\n"
          "Exit codes: 0 success, or yes; 1 no, or key not found; 2 wrong command line;\n"
-         "3 bad data, or I/O error.\n");
+         "3 bad data, or I/O error; 4 a part of the keys took effect; 130 interrupted.\n");
   return 0;
 }
 
@@ -31,6 +32,11 @@ static const verb *find_verb(const char *name) {
   for (size_t i = 0; verbs[i]; i++)
     if (strcmp(verbs[i]->name, name) == 0) return verbs[i];
   usage_error("unknown verb '%s'", name);
+}
+
+static int print_verb_help(const char *name) {
+  arguments_print_help(find_verb(name)->command);
+  return 0;
 }
 
 /* Internal options: besom --manual VERB prints a page for man(1), for the build; besom --verbs
@@ -55,6 +61,7 @@ static int run(int argc, char **argv) {
   if (argc < 2) usage_error("missing verb");
   const char *name = argv[1];
   if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) return print_help();
+  if (strcmp(name, "help") == 0) return argc > 2 ? print_verb_help(argv[2]) : print_help();
   if (strcmp(name, "--version") == 0) return printf("besom %s\n", besom_version()) < 0;
   if (strcmp(name, "--verbs") == 0) return list_verbs();
   if (strcmp(name, "--manual") == 0 && argc == 3) return print_manual(argv[2]);

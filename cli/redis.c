@@ -28,7 +28,7 @@ static const argument arguments[] = {
     {"--user", "NAME", "user for ACL; the password is taken from the variable REDISCLI_AUTH",
      .text = &given.user},
     {"--fpr", "RATE", "load, new filter: target false-positive rate; default 0.01",
-     .real = &given.fpr, .least = 1e-18, .most = 0.99},
+     .rate = &given.fpr, .least = 1e-18, .most = 0.99},
     {"--capacity", "N", "load, new filter: keys of all shards; it grows as needed; default 1M",
      .count = &given.capacity, .least = 1, .most = 1e13},
     {"--nx", NULL, "load: skip keys that are answered yes, such as those of an earlier run",

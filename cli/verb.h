@@ -3,9 +3,7 @@
 #define CLI_VERB_H
 
 #include "arguments.h"
-
-/* Exit codes; fail.h adds 2 (wrong command line) and 3 (bad data, or I/O error). */
-enum { EXIT_YES = 0, EXIT_NO = 1 };
+#include "fail.h" /* the exit codes */
 
 typedef struct verb {
   const char *name, *summary;
@@ -15,6 +13,10 @@ typedef struct verb {
 
 /* All verbs, in the order of --help; NULL-terminated. */
 extern const verb *const verbs[];
+
+/* The option of every verb that prints: one JSON object on stdout (json.h) instead of text. */
+#define JSON_ARGUMENT(variable) \
+  { "--json", NULL, "print one JSON object instead of text", .flag = &(variable) }
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 

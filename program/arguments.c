@@ -64,13 +64,21 @@ static void print_option(const argument *a) {
   print_paragraph(a->help, strlen(a->help), OPTION_COLUMN);
 }
 
-static _Noreturn void print_help(const command *c) {
+const char *const exit_codes_text =
+    "0: success, or yes. 1: no, or key not found. 2: wrong command line. 3: failure: bad data, or "
+    "an I/O error. 4: a part of the keys took effect, as the message says. 130: interrupted "
+    "(SIGINT); 143: terminated (SIGTERM).";
+
+void arguments_print_help(const command *c) {
   printf("usage: %s %s\n\n", program_name, c->usage);
   print_about(c->about);
   if (c->argument_count) printf("\nOptions:\n");
   for (size_t i = 0; i < c->argument_count; i++) print_option(&c->arguments[i]);
+  if (c->exit_status) {
+    printf("\nExit codes:\n");
+    print_about(c->exit_status);
+  }
   if (c->examples) printf("\nExamples:\n%s\n", c->examples);
-  exit(0);
 }
 
 /* ------------------------------------------------------------------ parsing */
@@ -109,6 +117,23 @@ static double parse_real(const argument *a, const char *text) {
   return number;
 }
 
+/* A number, a fraction (1/256) or a percentage (0.4%). */
+static double parse_rate(const argument *a, const char *text) {
+  char *end;
+  double number = strtod(text, &end);
+  if (end != text && *end == '/') {
+    const char *divisor = end + 1;
+    number /= strtod(divisor, &end);
+    if (end == divisor) end = (char *)(uintptr_t)divisor - 1;
+  } else if (end != text && *end == '%') {
+    number /= 100;
+    end++;
+  }
+  if (end == text || *end)
+    usage_error("%s: '%s' is not a rate, such as 0.004, 1/256 or 0.4%%", a->name, text);
+  return number;
+}
+
 static void check_range(const argument *a, const char *text, double number) {
   /* Written as a negation so that it also rejects "nan". */
   if (!(number >= a->least && number <= a->most))
@@ -132,6 +157,10 @@ static void take_value(const argument *a, const char *text) {
   if (a->real) {
     *a->real = parse_real(a, text);
     check_range(a, text, *a->real);
+  }
+  if (a->rate) {
+    *a->rate = parse_rate(a, text);
+    check_range(a, text, *a->rate);
   }
 }
 
@@ -165,7 +194,10 @@ words arguments_parse(const command *c, int argc, char **argv) {
   usage_error_verb(argv[0]);
   for (int i = 1; i < argc; i++) {
     bool is_word = only_words || argv[i][0] != '-' || !argv[i][1];
-    if (!is_word && (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)) print_help(c);
+    if (!is_word && (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)) {
+      arguments_print_help(c);
+      exit(0);
+    }
     if (is_word && found.n == c->most_words) usage_error("unexpected argument '%s'", argv[i]);
     if (is_word)
       add_word(&found, argv[i]);
@@ -181,6 +213,9 @@ words arguments_parse(const command *c, int argc, char **argv) {
 
 /* ------------------------------------------------------------------ manual pages */
 
+enum { MANUAL_COLUMNS = 72 };
+static const char manual_date[] = "2026-11-16"; /* of the last change of verbs or options */
+
 /* Escapes what troff would interpret: backslashes, hyphens, and a dot or a quote at the start. */
 static void print_escaped(const char *text, size_t len) {
   if (len && (*text == '.' || *text == '\'')) fputs("\\&", stdout);
@@ -194,23 +229,57 @@ static void print_escaped(const char *text, size_t len) {
   }
 }
 
+static bool ends_sentence(const char *word, size_t len) {
+  return len > 1 && word[len - 1] == '.' && word[len - 2] != '.';
+}
+
+/* Prints a line that troff fills. A sentence ends its line: that is how troff knows it. */
+static void print_filled(const char *text, size_t len) {
+  size_t column = 0;
+  for (const char *end = text + len; text < end;) {
+    size_t word = strcspn(text, " \n");
+    if (word > (size_t)(end - text)) word = (size_t)(end - text);
+    if (column && column + 1 + word > MANUAL_COLUMNS) column = 0, printf("\n");
+    if (column) column++, putchar(' ');
+    print_escaped(text, word);
+    column += word;
+    text += word + 1;
+    if (ends_sentence(text - word - 1, word) && text < end) column = 0, printf("\n");
+  }
+  printf("\n");
+}
+
 /* Prints a text; troff fills its lines, except those that start with a space. */
 static void print_troff(const char *text) {
-  for (bool filled = true; *text;) {
+  bool filled = true;
+  while (*text) {
     size_t len = strcspn(text, "\n");
-    if (filled != (*text != ' ')) {
+    bool empty = !len, verbatim = *text == ' ';
+    if (!empty && filled == verbatim) {
       filled = !filled;
       printf(filled ? ".fi\n" : ".nf\n");
     }
-    print_escaped(text, len);
-    printf("\n");
+    if (empty)
+      printf(filled ? ".PP\n" : "\n");
+    else if (verbatim)
+      print_escaped(text, len), printf("\n");
+    else
+      print_filled(text, len);
     text += len + (text[len] == '\n');
-    if (!*text && !filled) printf(".fi\n");
   }
+  if (!filled) printf(".fi\n");
+}
+
+static void print_upper(const char *text) {
+  for (; *text; text++) putchar(toupper((unsigned char)*text));
 }
 
 void arguments_print_manual(const command *c, const char *verb, const char *summary) {
-  printf(".TH %s-%s 1\n.SH NAME\n%s-%s \\- ", program_name, verb, program_name, verb);
+  printf(".TH ");
+  print_upper(program_name);
+  putchar('-');
+  print_upper(verb);
+  printf(" 1 %s\n.SH NAME\n%s-%s \\- ", manual_date, program_name, verb);
   print_troff(summary);
   printf(".SH SYNOPSIS\n.B %s\n", program_name);
   print_troff(c->usage);
@@ -219,15 +288,16 @@ void arguments_print_manual(const command *c, const char *verb, const char *summ
   if (c->argument_count) printf(".SH OPTIONS\n");
   for (size_t i = 0; i < c->argument_count; i++) {
     const argument *a = &c->arguments[i];
-    printf(".TP\n.BI \"");
+    printf(a->value ? ".TP\n.BI \"" : ".TP\n.B ");
     print_escaped(a->name, strlen(a->name));
-    printf(" \" %s\n", a->value ? a->value : "");
+    if (a->value) printf(" \" %s", a->value);
+    printf("\n");
     print_troff(a->help);
   }
   if (c->examples) {
     printf(".SH EXAMPLES\n");
     print_troff(c->examples);
   }
-  printf(".SH EXIT STATUS\n0: success, or yes. 1: no, or key not found. 2: wrong command line. "
-         "3: bad data, or I/O error.\n");
+  printf(".SH EXIT STATUS\n");
+  print_troff(c->exit_status ? c->exit_status : exit_codes_text);
 }

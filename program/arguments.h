@@ -26,6 +26,7 @@ typedef struct argument {
   uint64_t *count; /* least to most; accepts the suffixes k, M and G: "10k", "3M", "2G" */
   uint64_t *hex;
   double *real; /* least to most */
+  double *rate; /* least to most; accepts 0.004, 1/256 and 0.4% */
   double least, most;
 } argument;
 
@@ -40,6 +41,7 @@ typedef struct command {
   size_t argument_count;
   size_t least_words, most_words; /* arguments without dashes, such as CLAIM in "run CLAIM" */
   const char *examples;           /* printed after the options; NULL for none */
+  const char *exit_status;        /* what exit codes mean for this verb, if it differs */
 } command;
 
 /*
@@ -48,6 +50,12 @@ typedef struct command {
  * command line is wrong (usage_error) or contains --help (printed, exit 0).
  */
 words arguments_parse(const command *c, int argc, char **argv);
+
+/* Prints what VERB --help prints. */
+void arguments_print_help(const command *c);
+
+/* What exit codes mean, for the help of the program and for the manual pages. */
+extern const char *const exit_codes_text;
 
 /* Prints the manual page of a verb to stdout, as troff input for man(1). */
 void arguments_print_manual(const command *c, const char *verb, const char *summary);

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { EXIT_USAGE = 2, EXIT_FAILED = 3 };
-
 static const char *current_verb;
 
 void usage_error_verb(const char *verb) {

@@ -1,6 +1,6 @@
 /*
- * Fatal errors of a program: print a message and exit. Exit codes: 2 for a wrong command line, 3
- * for every other failure. A program discards unfinished work, so no function here recovers.
+ * Fatal errors of a program: print a message and exit. A program discards unfinished work, so no
+ * function here recovers.
  */
 #ifndef PROGRAM_FAIL_H
 #define PROGRAM_FAIL_H
@@ -10,6 +10,15 @@
 #include "besom.h"
 
 extern const char *const program_name; /* defined beside main */
+
+/* Exit codes. A signal ends a program with 128 plus its number: 130 for SIGINT. */
+enum {
+  EXIT_YES = 0,    /* success, or yes */
+  EXIT_NO = 1,     /* no, or key not found */
+  EXIT_USAGE = 2,  /* wrong command line: usage_error */
+  EXIT_FAILED = 3, /* bad data, or I/O error: fail, check */
+  EXIT_PARTLY = 4  /* a part of the keys took effect, as the message says */
+};
 
 /* The verb whose --help usage_error refers to; NULL (the default): the help of the program. */
 void usage_error_verb(const char *verb);
