@@ -18,7 +18,7 @@ static struct {
   uint64_t capacity, max_capacity, value_bits, memory;
   bool dynamic, smallest, closed;
   key_form form;
-} given = {0};
+} given = {.form = {.is_list = true}};
 
 #define DEFAULT_KIND "aqf"
 

@@ -11,7 +11,7 @@
 static struct {
   bool no;
   key_form form;
-} given;
+} given = {.form = {.is_list = true}};
 
 static const argument fix_arguments[] = {KEY_FORM_ARGUMENTS(given.form)};
 static const argument list_arguments[] = {

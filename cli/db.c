@@ -187,6 +187,7 @@ static void put_line(besom_bytes line, const char *position) {
 static int load(const char *directory, words files) {
   enum { BATCH = 4096 };
   if (files.n > 1) usage_error("unexpected argument '%s'", files.at[1]);
+  if (given.form.format) usage_error("db load reads lines: key, tab, value; not with --format");
   key_reader *lines = keys_open(files, &given.form);
   open_database(directory, true);
   interrupt_leaves("the lines loaded so far are kept, except up to 4096 of the last ones");

@@ -161,7 +161,7 @@ static int info(words args) {
 static struct {
   words yes, no;
   key_form form;
-} lists;
+} lists = {.form = {.is_list = true}};
 
 static const argument verify_arguments[] = {
     {"--yes", "FILE", "keys that must be answered yes; may be repeated", .list = &lists.yes},

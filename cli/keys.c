@@ -1,119 +1,398 @@
-#define _DEFAULT_SOURCE 1 /* fstat, fileno, fseeko */
-
 #include "keys.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "bar.h"
 #include "fail.h"
-#include "interrupt.h"
+#include "input.h"
+#include "list_format.h"
+#include "newlines.h"
+#include "number_text.h"
 
-enum { INITIAL_BUFFER = 1 << 20, MAX_KEY = 1 << 20, LENGTH_BYTES = 4 };
+#ifndef KEYS_BUFFER_BYTES /* a test makes it small */
+#define KEYS_BUFFER_BYTES (1 << 18)
+#endif
+
+enum { MAX_KEY = 1 << 20, LENGTH_BYTES = 4 };
+
+/* Takes keys of the buffer: at most KEYS_PER_BATCH. Returns their number, 0 if the buffer has no
+ * complete key. */
+typedef size_t take_keys(key_reader *r, besom_bytes *keys);
 
 struct key_reader {
-  words files;
   const key_form *form;
-  size_t file; /* index of the open file */
-  int fd;
-  const char *name;
-  int *copies; /* per file: a copy of a pipe, -1 for a seekable file; NULL: no rewind needed */
-  char *buffer;
-  size_t size, from, to;          /* of the buffer; its bytes from..to are not consumed yet */
-  bool at_end;                    /* end of the open file */
-  uint64_t line;                  /* of the last key, in the open file */
+  input_files *in;
+  take_keys *take;
+  char *buffer;          /* and NEWLINES_SLACK bytes more */
+  size_t size, from, to; /* of the buffer; its bytes from..to are not consumed yet */
+  bool at_end;           /* end of the open file */
+  bool has_nul, has_cr;  /* the open file has such bytes */
+  uint64_t line;         /* lines (or keys) consumed of the open file */
+  bool is_hosts, is_suggested;
+  text_part names; /* hosts: names of the last line that are not taken yet */
+  size_t column;   /* csv: from 1; 0: its name is not looked up yet */
+  const char *column_name;
+  keys_skipped skipped;
+  uint64_t count;
+  besom_bytes batch[KEYS_PER_BATCH]; /* of keys_next */
+  size_t batch_at, batch_n;
   uint64_t lines[KEYS_PER_BATCH]; /* of the keys of the last batch */
-  uint64_t count, bytes_read, bytes_total;
   char position[300];
 };
 
-static const char *const standard_input = "-";
+/* ------------------------------------------------------------------ messages */
 
-/* ------------------------------------------------------------------ files */
-
-static uint64_t size_of_file(int fd) {
-  struct stat about;
-  return fstat(fd, &about) == 0 && S_ISREG(about.st_mode) ? (uint64_t)about.st_size : 0;
+static bool is_binary(const key_form *form) {
+  return form->null || form->length_prefixed;
 }
 
-/* Copies a pipe into an unlinked temporary file. */
-static int copy_of(int fd, const char *name) {
-  FILE *copy = tmpfile();
-  if (!copy) fail("copying %s to a temporary file: %s", name, strerror(errno));
-  char piece[65536];
-  ssize_t n;
-  while ((n = interrupt_read(fd, piece, sizeof piece)) > 0)
-    if (fwrite(piece, 1, (size_t)n, copy) != (size_t)n)
-      fail("copying %s to a temporary file: %s", name, strerror(errno));
-  if (n < 0) fail("%s: %s", name, strerror(errno));
-  if (fflush(copy) != 0) fail("copying %s to a temporary file: %s", name, strerror(errno));
-  int kept = dup(fileno(copy));
-  fclose(copy);
+static const char *position_of(const key_reader *r, uint64_t line) {
+  snprintf((char *)(uintptr_t)r->position, sizeof r->position, "%s:%s%llu", input_name(r->in),
+           is_binary(r->form) ? "key " : "", (unsigned long long)line);
+  return r->position;
+}
+
+const char *keys_position(const key_reader *r) {
+  return position_of(r, r->batch_at ? r->lines[r->batch_at - 1] : 0);
+}
+
+const char *keys_batch_position(const key_reader *r, size_t i) {
+  return position_of(r, r->lines[i]);
+}
+
+static _Noreturn void too_long(const key_reader *r, uint64_t line) {
+  fail("%s: key longer than %d bytes: is this a file of keys?", position_of(r, line), MAX_KEY);
+}
+
+static void refuse_nul(const key_reader *r, besom_bytes key, uint64_t line) {
+  if (r->has_nul && key.len && memchr(key.data, 0, key.len))
+    fail("%s: a NUL byte: is this a text file? If its keys end with NUL bytes: --null",
+         position_of(r, line));
+}
+
+/* Keys of a list that show that the file has another format. */
+static void check_list(const key_reader *r, besom_bytes key, uint64_t line) {
+  refuse_nul(r, key, line);
+  if (r->has_cr && key.len && memchr(key.data, '\r', key.len))
+    fail("%s: a carriage return within a line: convert the line ends, or use --null or "
+         "--length-prefixed for keys with any bytes",
+         position_of(r, line));
+}
+
+/* ------------------------------------------------------------------ lines */
+
+static void to_lower(char *key, size_t len) {
+  for (size_t i = 0; i < len; i++)
+    if (key[i] >= 'A' && key[i] <= 'Z') key[i] = (char)(key[i] + ('a' - 'A'));
+}
+
+static bool is_comment(const key_form *form, const char *key, size_t len) {
+  size_t prefix = form->comments ? strlen(form->comments) : 0;
+  return prefix && len >= prefix && memcmp(key, form->comments, prefix) == 0;
+}
+
+/* What few files need: removes comments, converts to lower case, and checks. */
+static size_t refine(key_reader *r, besom_bytes *keys, size_t n) {
+  const key_form *form = r->form;
+  bool checked = form->is_list && (r->has_nul || r->has_cr) && !is_binary(form);
+  size_t kept = 0;
+  if (!form->comments && !form->lowercase && !checked) return n;
+  for (size_t i = 0; i < n; i++) {
+    if (!is_binary(form) && is_comment(form, keys[i].data, keys[i].len)) continue;
+    if (form->lowercase) to_lower((char *)(uintptr_t)keys[i].data, keys[i].len);
+    if (checked) check_list(r, keys[i], r->lines[i]);
+    r->lines[kept] = r->lines[i];
+    keys[kept++] = keys[i];
+  }
   return kept;
 }
 
-/* Makes the open file rewindable. */
-static void make_rewindable(key_reader *r) {
-  if (r->copies[r->file] < 0 && lseek(r->fd, 0, SEEK_CUR) < 0)
-    r->copies[r->file] = copy_of(r->fd, r->name);
-  if (r->copies[r->file] >= 0) {
-    close(r->fd);
-    r->fd = dup(r->copies[r->file]);
-  }
-  if (r->fd < 0 || lseek(r->fd, 0, SEEK_SET) < 0) fail("%s: %s", r->name, strerror(errno));
+/* The last line of a file, if it has no newline. */
+static size_t take_last_line(key_reader *r, besom_bytes *keys, char end) {
+  size_t len = r->to - r->from;
+  if (len > MAX_KEY) too_long(r, r->line + 1);
+  if (!r->at_end || !len) return 0;
+  char *start = r->buffer + r->from;
+  r->from = r->to;
+  if (end == '\n' && start[len - 1] == '\r') len--;
+  r->lines[0] = ++r->line;
+  keys[0] = (besom_bytes){start, len};
+  return end != '\n' || len ? 1 : 0;
 }
 
-static void open_file(key_reader *r) {
-  bool is_stdin = strcmp(r->files.at[r->file], standard_input) == 0;
-  r->name = is_stdin ? "standard input" : r->files.at[r->file];
-  r->fd = is_stdin ? dup(STDIN_FILENO) : open(r->name, O_RDONLY | O_CLOEXEC);
-  if (r->fd < 0) fail("%s: %s", r->name, strerror(errno));
-  if (r->copies) make_rewindable(r);
-  r->at_end = false;
+/* Tells about a list that seems to have another format: at its first line that is no comment. */
+static void suggest_format(key_reader *r) {
+  char *at = r->buffer, *end = r->buffer + r->to;
+  r->is_suggested = true;
+  for (char *stop; at < end && (stop = memchr(at, '\n', (size_t)(end - at))); at = stop + 1) {
+    text_part line = {at, (size_t)(stop - at)};
+    bool is_adblock = line.len > 3 && memcmp(at, "||", 2) == 0 && memchr(at, '^', line.len);
+    line_kind kind = hosts_line(&line);
+    if (kind == LINE_EMPTY || *at == '!' || *at == '[') continue;
+    if (is_adblock || kind == LINE_NAMES)
+      fprintf(stderr, "%s: %s looks like a list with another format: see --format %s\n",
+              program_name, input_name(r->in), is_adblock ? "adblock" : "hosts");
+    return;
+  }
+}
+
+/* Lines end with a newline or CRLF, and empty ones are no keys. */
+static size_t take_lines(key_reader *r, besom_bytes *keys) {
+  char *start = r->buffer + r->from, *end = r->buffer + r->to;
+  if (start < end && !r->is_suggested && r->form->is_list && !r->form->format) suggest_format(r);
+  uint64_t line = r->line;
+  size_t n = 0;
+  for (char *block = start; block < end && n < KEYS_PER_BATCH; block += NEWLINES_BLOCK) {
+    uint64_t found = newlines_in(block, (size_t)(end - block));
+    for (; found && n < KEYS_PER_BATCH; found &= found - 1) {
+      char *stop = block + __builtin_ctzll(found);
+      size_t len = (size_t)(stop - start);
+      if (len > MAX_KEY) too_long(r, line + 1);
+      len -= len && stop[-1] == '\r';
+      keys[n] = (besom_bytes){start, len};
+      r->lines[n] = ++line;
+      n += len != 0;
+      start = stop + 1;
+    }
+  }
+  r->from = (size_t)(start - r->buffer);
+  r->line = line;
+  if (!n) n = take_last_line(r, keys, '\n');
+  return refine(r, keys, n);
+}
+
+static size_t take_null(key_reader *r, besom_bytes *keys) {
+  size_t n = 0;
+  for (char *start, *stop; n < KEYS_PER_BATCH; n++) {
+    start = r->buffer + r->from;
+    stop = r->from < r->to ? memchr(start, 0, r->to - r->from) : NULL;
+    if (!stop) break;
+    keys[n] = (besom_bytes){start, (size_t)(stop - start)};
+    r->lines[n] = ++r->line;
+    if (keys[n].len > MAX_KEY) too_long(r, r->line);
+    r->from += keys[n].len + 1;
+  }
+  if (!n) n = take_last_line(r, keys, 0);
+  return refine(r, keys, n);
+}
+
+static bool take_prefixed_key(key_reader *r, besom_bytes *key) {
+  const uint8_t *start = (const uint8_t *)r->buffer + r->from;
+  size_t left = r->to - r->from;
+  if (!left) return false;
+  bool has_length = left >= LENGTH_BYTES;
+  uint32_t n = has_length ? (uint32_t)start[0] | (uint32_t)start[1] << 8 |
+                                (uint32_t)start[2] << 16 | (uint32_t)start[3] << 24
+                          : 0;
+  if (n > MAX_KEY) too_long(r, r->line + 1);
+  if (!has_length || left < LENGTH_BYTES + (size_t)n) {
+    if (r->at_end) fail("%s: the file ends within a key", position_of(r, r->line + 1));
+    return false;
+  }
+  *key = (besom_bytes){start + LENGTH_BYTES, n};
+  r->from += LENGTH_BYTES + (size_t)n;
+  r->line++;
+  return true;
+}
+
+static size_t take_prefixed(key_reader *r, besom_bytes *keys) {
+  size_t n = 0;
+  while (n < KEYS_PER_BATCH && take_prefixed_key(r, &keys[n])) r->lines[n++] = r->line;
+  return refine(r, keys, n);
+}
+
+/* ------------------------------------------------------------------ published lists */
+
+/* Consumes the next line of the buffer, without comments; false if there is none. */
+static bool take_line(key_reader *r, text_part *line) {
+  for (;;) {
+    char *start = r->buffer + r->from;
+    size_t left = r->to - r->from;
+    char *stop = left ? memchr(start, '\n', left) : NULL;
+    size_t len = stop ? (size_t)(stop - start) : left;
+    if (len > MAX_KEY) too_long(r, r->line + 1);
+    if (!stop && (!r->at_end || !left)) return false;
+    r->from += len + (stop != NULL);
+    r->line++;
+    if (len && start[len - 1] == '\r') len--;
+    *line = (text_part){start, len};
+    if (!is_comment(r->form, start, len)) return true;
+  }
+}
+
+static bool take_name(key_reader *r, besom_bytes *name) {
+  bool is_hosts = r->is_hosts;
+  while (!is_hosts || !hosts_name(&r->names, name)) {
+    text_part line;
+    if (!take_line(r, &line)) return false;
+    line_kind kind = is_hosts ? hosts_line(&line) : adblock_line(line, name);
+    r->skipped.rules += kind == LINE_OTHER;
+    r->skipped.exceptions += kind == LINE_EXCEPTION;
+    if (kind == LINE_NAMES && !is_hosts) return true;
+    if (kind == LINE_NAMES) r->names = line;
+  }
+  return true;
+}
+
+static size_t take_names(key_reader *r, besom_bytes *keys) {
+  size_t n = 0;
+  while (n < KEYS_PER_BATCH && take_name(r, &keys[n])) {
+    if (r->form->is_list) check_list(r, keys[n], r->line);
+    r->lines[n++] = r->line;
+  }
+  return n;
+}
+
+/* ------------------------------------------------------------------ CSV */
+
+static bool take_record(key_reader *r, text_part *record) {
+  size_t len, next, lines;
+  do {
+    text_part text = {r->buffer + r->from, r->to - r->from};
+    if (!text.len) return false;
+    csv_status status = csv_record(text, r->at_end, &len, &next, &lines);
+    if (status == CSV_INCOMPLETE && text.len > MAX_KEY) too_long(r, r->line + 1);
+    if (status == CSV_INCOMPLETE) return false;
+    if (status == CSV_OPEN_QUOTE)
+      fail("%s: the quote of a field of this record is not closed", position_of(r, r->line + 1));
+    *record = (text_part){text.at, len};
+    r->from += next;
+    r->line += lines;
+  } while (!len || is_comment(r->form, record->at, len));
+  return true;
+}
+
+static bool next_field(const key_reader *r, text_part *record, bool *more, besom_bytes *field) {
+  bool bad;
+  bool found = csv_field(record, more, field, &bad);
+  if (bad) fail("%s: text after the closing quote of a field", position_of(r, r->line));
+  return found;
+}
+
+/* Looks up the name of the column in the first record. */
+static void find_column(key_reader *r, text_part header) {
+  besom_bytes field;
+  bool more = true;
+  for (size_t i = 1; next_field(r, &header, &more, &field); i++)
+    if (field.len == strlen(r->column_name) && memcmp(field.data, r->column_name, field.len) == 0) {
+      r->column = i;
+      return;
+    }
+  fail("%s: the first record has no column '%s': see head -1, or give its number",
+       position_of(r, r->line), r->column_name);
+}
+
+/* Takes the field of the column. Reads the others, too: a quote in a wrong place may have joined two
+ * records. */
+static void take_field(const key_reader *r, text_part record, besom_bytes *key) {
+  bool more = true;
+  size_t i = 0;
+  for (besom_bytes field; next_field(r, &record, &more, &field);)
+    if (++i == r->column) *key = field;
+  if (i < r->column)
+    fail("%s: this record has %zu columns, and --format asks for column %zu",
+         position_of(r, r->line), i, r->column);
+}
+
+static size_t take_fields(key_reader *r, besom_bytes *keys) {
+  size_t n = 0;
+  for (text_part record; n < KEYS_PER_BATCH && take_record(r, &record);) {
+    if (!r->column) {
+      find_column(r, record);
+      continue;
+    }
+    take_field(r, record, &keys[n]);
+    if (r->form->is_list) refuse_nul(r, keys[n], r->line);
+    if (r->form->lowercase) to_lower((char *)(uintptr_t)keys[n].data, keys[n].len);
+    r->lines[n] = r->line;
+    n += keys[n].len != 0;
+  }
+  return n;
+}
+
+/* ------------------------------------------------------------------ opening */
+
+static take_keys *take_of(const key_form *form) {
+  const char *format = form->format ? form->format : "lines";
+  bool is_lines = strcmp(format, "lines") == 0;
+  if (form->null && form->length_prefixed)
+    usage_error("--null and --length-prefixed exclude each other: give one of them");
+  if (!is_lines && is_binary(form))
+    usage_error("--format %s excludes --null and --length-prefixed", format);
+  if (is_lines) return form->null ? take_null : form->length_prefixed ? take_prefixed : take_lines;
+  if (strcmp(format, "hosts") == 0 || strcmp(format, "adblock") == 0) return take_names;
+  if (strncmp(format, "csv:", 4) == 0 && format[4]) return take_fields;
+  usage_error("--format: unknown format '%s': lines, hosts, adblock or csv:COLUMN", format);
+}
+
+static void begin_file(key_reader *r) {
+  r->at_end = r->has_nul = r->has_cr = false;
   r->from = r->to = 0;
   r->line = 0;
-  r->bytes_total += size_of_file(r->fd);
+  if (r->column_name) r->column = 0;
+}
+
+static void set_column(key_reader *r, const char *column) {
+  char *end;
+  unsigned long number = strtoul(column, &end, 10);
+  bool is_number = !*end && *column >= '0' && *column <= '9';
+  if (is_number && !number) usage_error("--format csv:%s: columns are counted from 1", column);
+  if (is_number)
+    r->column = number;
+  else
+    r->column_name = column;
 }
 
 key_reader *keys_open(words files, const key_form *form) {
   key_reader *r = allocate(1, sizeof *r);
-  *r = (key_reader){.files = files, .form = form, .fd = -1, .size = INITIAL_BUFFER};
-  if (!files.n) r->files = (words){(const char **)(uintptr_t)&standard_input, 1};
-  if (form->null && form->length_prefixed)
-    usage_error("--null and --length-prefixed exclude each other: give one of them");
-  r->buffer = allocate(1, r->size);
-  open_file(r);
+  r->form = form;
+  r->take = take_of(form);
+  r->is_hosts = form->format && strcmp(form->format, "hosts") == 0;
+  if (r->take == take_fields) set_column(r, form->format + 4);
+  r->size = KEYS_BUFFER_BYTES;
+  r->buffer = allocate(1, r->size + NEWLINES_SLACK);
+  r->in = input_open(files, !is_binary(form));
   return r;
+}
+
+static void report_skipped(const key_reader *r, uint64_t n, const char *one, const char *many) {
+  if (n)
+    fprintf(stderr, "%s: skipped %s %s\n", input_name(r->in), grouped(n).text, n == 1 ? one : many);
 }
 
 void keys_close(key_reader *r) {
   if (!r) return;
-  if (r->fd >= 0) close(r->fd);
-  for (size_t i = 0; r->copies && i < r->files.n; i++)
-    if (r->copies[i] >= 0) close(r->copies[i]);
-  free(r->copies);
+  report_skipped(
+      r, r->skipped.rules,
+      r->is_hosts ? "line that is not an address and names" : "rule that is not a plain domain",
+      r->is_hosts ? "lines that are not an address and names" : "rules that are not plain domains");
+  report_skipped(r, r->skipped.exceptions, "exception (@@)", "exceptions (@@)");
+  input_close(r->in);
   free(r->buffer);
   free(r);
 }
 
 void keys_keep(key_reader *r) {
-  r->copies = allocate(r->files.n, sizeof *r->copies);
-  for (size_t i = 0; i < r->files.n; i++) r->copies[i] = -1;
-  make_rewindable(r);
+  input_keep(r->in);
 }
 
 void keys_rewind(key_reader *r) {
-  if (r->fd >= 0) close(r->fd);
-  r->file = 0;
-  r->count = r->bytes_read = r->bytes_total = 0;
-  open_file(r);
+  input_rewind(r->in);
+  r->count = 0;
+  r->batch_at = r->batch_n = 0;
+  r->skipped = (keys_skipped){0};
+  r->names = (text_part){0};
+  begin_file(r);
 }
 
-/* ------------------------------------------------------------------ bytes */
+/* ------------------------------------------------------------------ reading */
+
+static void enlarge(key_reader *r) {
+  r->size *= 2;
+  r->buffer = realloc(r->buffer, r->size + NEWLINES_SLACK);
+  if (!r->buffer) fail("out of memory: a buffer of %zu bytes", r->size);
+}
 
 /* Appends bytes of the open file to the buffer; false at its end. */
 static bool read_more(key_reader *r) {
@@ -121,137 +400,57 @@ static bool read_more(key_reader *r) {
   memmove(r->buffer, r->buffer + r->from, r->to - r->from);
   r->to -= r->from;
   r->from = 0;
-  if (r->to == r->size) {
-    r->size *= 2;
-    r->buffer = realloc(r->buffer, r->size);
-    if (!r->buffer) fail("out of memory: a buffer of %zu bytes", r->size);
-  }
-  ssize_t n = interrupt_read(r->fd, r->buffer + r->to, r->size - r->to);
-  if (n < 0) fail("%s: %s", r->name, strerror(errno));
+  if (r->size - r->to < INPUT_LEAST) enlarge(r);
+  char *fresh = r->buffer + r->to;
+  size_t n = input_read(r->in, fresh, r->size - r->to);
   r->at_end = n == 0;
-  r->to += (size_t)n;
-  r->bytes_read += (uint64_t)n;
+  r->to += n;
+  if (n && r->form->is_list) {
+    r->has_nul |= memchr(fresh, 0, n) != NULL;
+    r->has_cr |= memchr(fresh, '\r', n) != NULL;
+  }
   return n > 0;
-}
-
-static const char *position_of(const key_reader *r, uint64_t line) {
-  bool binary = r->form->null || r->form->length_prefixed;
-  snprintf((char *)(uintptr_t)r->position, sizeof r->position, "%s:%s%llu", r->name,
-           binary ? "key " : "", (unsigned long long)line);
-  return r->position;
-}
-
-const char *keys_position(const key_reader *r) {
-  return position_of(r, r->line);
-}
-
-const char *keys_batch_position(const key_reader *r, size_t i) {
-  return position_of(r, r->lines[i]);
-}
-
-static _Noreturn void too_long(key_reader *r) {
-  r->line++;
-  fail("%s: key longer than %d bytes: is this a file of keys?", keys_position(r), MAX_KEY);
-}
-
-/* ------------------------------------------------------------------ keys */
-
-/* Consumes one key of the buffer; false if the buffer does not hold a complete key. */
-static bool take_line(key_reader *r, char end, char **key, size_t *len) {
-  char *start = r->buffer + r->from;
-  size_t left = r->to - r->from;
-  char *stop = memchr(start, end, left);
-  *len = stop ? (size_t)(stop - start) : left;
-  if (*len > MAX_KEY) too_long(r);
-  if (!stop && (!r->at_end || !left)) return false;
-  r->from += *len + (stop != NULL);
-  if (end == '\n' && *len && start[*len - 1] == '\r') --*len;
-  *key = start;
-  return true;
-}
-
-static bool take_prefixed(key_reader *r, char **key, size_t *len) {
-  const uint8_t *start = (const uint8_t *)r->buffer + r->from;
-  size_t left = r->to - r->from;
-  if (!left && r->at_end) return false;
-  uint32_t n = left < LENGTH_BYTES ? 0
-                                   : (uint32_t)start[0] | (uint32_t)start[1] << 8 |
-                                         (uint32_t)start[2] << 16 | (uint32_t)start[3] << 24;
-  if (n > MAX_KEY) too_long(r);
-  if (left < LENGTH_BYTES + (size_t)n || left < LENGTH_BYTES) {
-    r->line++;
-    if (r->at_end) fail("%s: the file ends within a key", keys_position(r));
-    r->line--;
-    return false;
-  }
-  *key = r->buffer + r->from + LENGTH_BYTES;
-  *len = n;
-  r->from += LENGTH_BYTES + (size_t)n;
-  return true;
-}
-
-static void to_lower(char *key, size_t len) {
-  for (size_t i = 0; i < len; i++)
-    if (key[i] >= 'A' && key[i] <= 'Z') key[i] = (char)(key[i] + ('a' - 'A'));
-}
-
-static bool is_skipped(const key_form *form, const char *key, size_t len) {
-  if (form->null || form->length_prefixed) return false;
-  size_t prefix = form->comments ? strlen(form->comments) : 0;
-  return !len || (prefix && len >= prefix && memcmp(key, form->comments, prefix) == 0);
-}
-
-/* The next key of the buffer that is not skipped; false if there is none. */
-static bool take_key(key_reader *r, besom_bytes *out) {
-  const key_form *form = r->form;
-  char *key;
-  size_t len;
-  while (form->length_prefixed ? take_prefixed(r, &key, &len)
-                               : take_line(r, form->null ? '\0' : '\n', &key, &len)) {
-    r->line++;
-    if (is_skipped(form, key, len)) continue;
-    if (form->lowercase) to_lower(key, len);
-    *out = (besom_bytes){key, len};
-    r->count++;
-    return true;
-  }
-  return false;
 }
 
 /* Reads more bytes, of this file or the next one; false at the end of the last file. */
 static bool refill(key_reader *r) {
   if (read_more(r)) return true;
   if (r->from < r->to) return true; /* the last line has no newline */
-  if (r->file + 1 == r->files.n) return false;
-  close(r->fd);
-  r->file++;
-  open_file(r);
-  return true;
-}
-
-bool keys_next(key_reader *r, besom_bytes *key) {
-  while (!take_key(r, key))
-    if (!refill(r)) return false;
+  if (!input_next_file(r->in)) return false;
+  begin_file(r);
   return true;
 }
 
 /* All keys of a batch are in the buffer, so they are of one file. */
 size_t keys_batch(key_reader *r, besom_bytes keys[KEYS_PER_BATCH]) {
-  size_t n = 0;
-  bool more = keys_next(r, keys);
-  while (more) {
-    r->lines[n++] = r->line;
-    more = n < KEYS_PER_BATCH && take_key(r, &keys[n]);
+  for (;;) {
+    size_t before = r->from, n = r->take(r, keys);
+    r->count += n;
+    if (n) return n;
+    if (r->from == before && !refill(r)) return 0;
   }
-  return n;
+}
+
+bool keys_next(key_reader *r, besom_bytes *key) {
+  if (r->batch_at == r->batch_n) {
+    r->batch_at = 0;
+    r->batch_n = keys_batch(r, r->batch);
+    if (!r->batch_n) return false;
+  }
+  *key = r->batch[r->batch_at++];
+  return true;
 }
 
 uint64_t keys_count(const key_reader *r) {
-  return r->count;
+  return r->count - (r->batch_n - r->batch_at);
+}
+
+keys_skipped keys_skipped_so_far(const key_reader *r) {
+  return r->skipped;
 }
 
 void keys_tick(const key_reader *r) {
-  bar_tick(r->bytes_read, r->files.n == 1 ? r->bytes_total : 0);
+  bar_tick(input_bytes_read(r->in), input_bytes_total(r->in));
 }
 
 /* ------------------------------------------------------------------ as a source */

@@ -1,5 +1,6 @@
-/* Reads keys from files: one per line, or in another form that the options select. An error in a
- * file ends the program with a message that names the file and the line. */
+/* Reads keys from files: one per line, or in another form that the options select. gzip and zstd
+ * are decompressed. An error in a file ends the program with a message that names the file and the
+ * line. */
 #ifndef CLI_KEYS_H
 #define CLI_KEYS_H
 
@@ -14,24 +15,33 @@ typedef struct key_form {
   bool length_prefixed; /* each key follows its length: 4 bytes, little-endian */
   bool lowercase;       /* convert A-Z to a-z */
   const char *comments; /* skip lines that start with this; NULL: no line is skipped */
+  const char *format;   /* lines (default), hosts, adblock, or csv:COLUMN */
+  /* The verb's own choice: a key with a NUL or a carriage return is an error, because it is the
+   * sign of another format. Queries take any bytes. */
+  bool is_list;
 } key_form;
 
 /* The options of every verb that reads keys. */
 #define KEY_FORM_ARGUMENTS(form)                                                                   \
-  {"--null", NULL, "keys end with NUL bytes, not newlines", .flag = &(form).null},                 \
+  {"--format", "FORMAT",                                                                           \
+   "lines (default), hosts, adblock, or csv:COLUMN (a number, or a name of the first record)",     \
+   .text = &(form).format},                                                                        \
+      {"--null", NULL, "keys end with NUL bytes, not newlines", .flag = &(form).null},             \
       {"--length-prefixed", NULL, "binary keys: 4 bytes of length, little-endian, then the key",   \
        .flag = &(form).length_prefixed},                                                           \
       {"--lowercase", NULL, "convert A-Z in keys to a-z", .flag = &(form).lowercase}, {            \
     "--comments", "TEXT", "skip lines that start with TEXT, such as '#'", .text = &(form).comments \
   }
 
-#define KEY_FORM_HELP                                                                \
-  "A key is a line without its newline (or CRLF); empty lines are skipped. --null, " \
-  "--length-prefixed, --lowercase and --comments select other forms."
+#define KEY_FORM_HELP                                                                         \
+  "A key is a line without its newline (or CRLF); empty lines are skipped. --format reads "   \
+  "published lists: the names of a hosts file, the ||name^ rules of a list for ad blockers, " \
+  "or a column of a CSV file. gzip and zstd are decompressed."
 
 typedef struct key_reader key_reader;
 
-/* Reads the files one after the other. "-", or an empty list, is standard input. */
+/* Reads the files one after the other. "-", or an empty list, is standard input. keys_close tells
+ * on stderr how many lines were skipped because they have no plain name. */
 key_reader *keys_open(words files, const key_form *form);
 void keys_close(key_reader *r);
 
@@ -41,7 +51,8 @@ bool keys_next(key_reader *r, besom_bytes *key);
 enum { KEYS_PER_BATCH = 1024 };
 
 /* Reads the next keys, as many as the buffer holds; they are valid until the next call. Returns
- * their number, 0 at the end. */
+ * their number, 0 at the end. Use either keys_next or keys_batch between two calls of keys_rewind.
+ */
 size_t keys_batch(key_reader *r, besom_bytes keys[KEYS_PER_BATCH]);
 
 /* keys_rewind starts again at the first key. keys_keep, called before the first read, makes that
@@ -57,6 +68,13 @@ const char *keys_batch_position(const key_reader *r, size_t i);
 
 /* The number of keys read so far. */
 uint64_t keys_count(const key_reader *r);
+
+/* Lines that have no plain name (hosts, adblock), and exceptions (adblock: @@). */
+typedef struct keys_skipped {
+  uint64_t rules, exceptions;
+} keys_skipped;
+
+keys_skipped keys_skipped_so_far(const key_reader *r);
 
 /* Updates the progress bar with the bytes read so far. */
 void keys_tick(const key_reader *r);
