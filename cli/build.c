@@ -2,25 +2,32 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "bar.h"
 #include "config_text.h"
+#include "conflicts.h"
 #include "fail.h"
 #include "files.h"
+#include "json.h"
 #include "keys.h"
+#include "number_text.h"
 #include "seed.h"
 #include "verb.h"
 
 static struct {
   words yes, no;
   const char *kind, *options, *seed, *like, *hash;
-  double fpr, bits, reserve;
+  double fpr, bits;
+  const char *reserve;
   uint64_t capacity, max_capacity, value_bits, memory;
-  bool dynamic, smallest, closed;
+  const char *on_conflict, *conflicts;
+  bool dynamic, smallest, closed, json;
   key_form form;
 } given = {.form = {.is_list = true}};
 
 #define DEFAULT_KIND "aqf"
+#define MOST_FIXES (UINT64_C(1) << 40)
 
 static const argument arguments[] = {
     {"--yes", "FILE", "keys of the set; may be repeated; default: standard input",
@@ -35,9 +42,15 @@ static const argument arguments[] = {
      .count = &given.capacity, .most = 1e14},
     {"--max-capacity", "N", "keys up to which it can grow at the target rate (besom grow)",
      .count = &given.max_capacity, .most = 1e14},
-    {"--reserve", "SHARE",
-     "share of the slots set aside for adaptation (besom fix), up to 0.5; default 0.05",
-     .real = &given.reserve, .most = 0.5},
+    {"--on-conflict", "POLICY",
+     "keys in both lists: an error that lists them (default), or they count as yes, or as no",
+     .text = &given.on_conflict},
+    {"--conflicts", "FILE", "write all keys that are in both lists to this file",
+     .text = &given.conflicts},
+    {"--reserve", "ROOM",
+     "room for fixes (besom fix): their number, such as 5000, or a share of the slots up to 0.5; "
+     "default 0.05, which is a fix per 32 keys",
+     .text = &given.reserve},
     {"--value-bits", "BITS", "size of a value stored with every key; default 0",
      .count = &given.value_bits, .most = 32},
     {"--seed", "HEX", "seed of the hash, 32 hex digits; the same lists then give the same file",
@@ -58,14 +71,15 @@ static const argument arguments[] = {
     {"--memory", "BYTES", "memory limit besides the filter, such as 500M; default 16 bytes per key",
      .count = &given.memory, .least = 1, .most = 1e18},
     KEY_FORM_ARGUMENTS(given.form),
+    JSON_ARGUMENT(given.json),
 };
 
 static const command build_command = {
     .usage = "build OUT [--yes FILE]... [--no FILE]... [options]",
     .about = "Builds a filter from lists of keys and writes it to the file OUT. With --no, the "
              "filter is exact on both lists: it answers yes to every key of the yes list and no to "
-             "every key of the no list. A key in both lists is an error. Duplicate keys count "
-             "once.\n\n"
+             "every key of the no list. Keys in both lists are an error, unless --on-conflict "
+             "decides. Duplicate keys count once.\n\n"
              "The kinds learned and stacked use the no list as a sample of future queries: they "
              "guarantee nothing for a single key of it.\n\n" KEY_FORM_HELP,
     .arguments = arguments,
@@ -74,48 +88,72 @@ static const command build_command = {
     .most_words = 1,
     .examples = "  besom build revoked.besom --yes revoked.txt --no valid.txt --smallest --closed\n"
                 "  besom build blocked.besom --yes phishing.txt --no popular.txt --fpr 0.001\n"
+                "  besom build ads.besom --yes hosts.gz --format hosts --reserve 5000\n"
                 "  sort -u words | besom build words.besom --bits 12",
 };
 
-/* ------------------------------------------------------------------ a key in both lists */
+/* ------------------------------------------------------------------ keys in both lists */
 
-static int compare_digests(const void *a, const void *b) {
-  const besom_digest *x = a, *y = b;
-  if (x->hi != y->hi) return x->hi < y->hi ? -1 : 1;
-  return x->lo < y->lo ? -1 : x->lo > y->lo;
+static conflicts *common; /* NULL: not looked for */
+
+static bool is_conflict_error(void) {
+  const char *policy = given.on_conflict;
+  if (!policy || strcmp(policy, "error") == 0) return true;
+  if (strcmp(policy, "yes") == 0 || strcmp(policy, "no") == 0) return false;
+  usage_error("--on-conflict: '%s' is not error, yes or no", policy);
 }
 
-/* Looks up the digests of the no list among those of the yes list, and names the first match. */
-static _Noreturn void fail_with_common_key(key_reader *yes, key_reader *no) {
-  besom_config small = {.kind = "qf", .capacity = 1};
-  besom_filter *hash;
-  check(besom_create(&small, &hash), "looking for the key that is in both lists");
-  size_t n = 0, allocated = 0;
-  besom_digest *digests = NULL;
-  besom_bytes key;
-  for (keys_rewind(yes); keys_next(yes, &key); n++) {
-    if (n == allocated) {
-      allocated = allocated ? 2 * allocated : 1024;
-      digests = realloc(digests, allocated * sizeof *digests);
-    }
-    if (!digests) fail("a key is in both lists: remove it from one");
-    digests[n] = besom_hash(hash, key.data, key.len);
+/* Fails and lists them, or leaves them out of one list. */
+static void resolve_conflicts(key_reader *yes, key_reader *no) {
+  enum { SHOWN = 20 };
+  bool is_error = is_conflict_error();
+  common = conflicts_find(yes, no);
+  bar_begin("building", "keys"); /* again, after that of conflicts_find */
+  uint64_t n = conflicts_count(common);
+  if (!n) return;
+  conflicts_list(common, no, &given.form, "is also in the yes list", is_error ? SHOWN : 0,
+                 given.conflicts);
+  if (!is_error) {
+    conflicts_exclude(common, given.on_conflict[0] == 'y' ? no : yes);
+    return;
   }
-  qsort(digests, n, sizeof *digests, compare_digests);
-  for (keys_rewind(no); keys_next(no, &key);) {
-    besom_digest d = besom_hash(hash, key.data, key.len);
-    if (bsearch(&d, digests, n, sizeof d, compare_digests))
-      fail("%s: '%.*s' is also in the yes list: remove it from one", keys_position(no),
-           (int)(key.len < 200 ? key.len : 200), (const char *)key.data);
-  }
-  fail("a key is in both lists: remove it from one");
+  if (n > SHOWN && !given.conflicts)
+    fprintf(stderr, "and %s more: --conflicts FILE writes all\n", grouped(n - SHOWN).text);
+  fail("%s %s in both lists: remove %s from one, or decide with --on-conflict yes or no",
+       grouped(n).text, n == 1 ? "key is" : "keys are", n == 1 ? "it" : "them");
 }
 
 /* ------------------------------------------------------------------ building */
 
+/* --reserve as a share; 0 if it is a number of fixes, or not given. */
+static double reserve_share(void) {
+  char *end;
+  double share = given.reserve ? strtod(given.reserve, &end) : 0;
+  if (!given.reserve || share >= 1) return 0;
+  if (*end == '%' && !end[1]) return share / 100;
+  if (*end || end == given.reserve || !(share > 0 && share <= 0.5))
+    usage_error("--reserve: '%s' is neither a number of fixes nor a share up to 0.5",
+                given.reserve);
+  return share;
+}
+
+/* --reserve as a number of fixes, in an option of the kind. */
+static const char *given_options(void) {
+  static char options[512];
+  char *end;
+  uint64_t fixes = given.reserve ? strtoull(given.reserve, &end, 10) : 0;
+  if (!fixes || *end == '%' || *end == '.') return given.options;
+  if (*end || fixes > MOST_FIXES)
+    usage_error("--reserve: '%s' is neither a number of fixes nor a share up to 0.5",
+                given.reserve);
+  snprintf(options, sizeof options, "max_exceptions=%llu%s%s", (unsigned long long)fixes,
+           given.options ? "," : "", given.options ? given.options : "");
+  return options;
+}
+
 static besom_config given_config(const uint8_t *seed) {
   return (besom_config){.kind = given.kind,
-                        .options = given.options,
+                        .options = given_options(),
                         .hash = given.hash,
                         .seed = seed,
                         .capacity = given.capacity,
@@ -123,9 +161,18 @@ static besom_config given_config(const uint8_t *seed) {
                         .fpr = given.fpr,
                         .bits_per_key = given.bits,
                         .value_bits = (uint32_t)given.value_bits,
-                        .reserve = given.reserve,
+                        .reserve = reserve_share(),
                         .build_memory = given.memory,
                         .flags = BESOM_DISTINCT};
+}
+
+/* Fails if the configuration is right but for the option that --reserve stands for. */
+static void refuse_number_of_fixes(besom_config config) {
+  config.options = given.options;
+  if (besom_config_check(&config, NULL, 0) == BESOM_OK)
+    usage_error("--reserve: filters of kind %s have no room that is counted in fixes; use --kind "
+                "aqf",
+                given.kind);
 }
 
 /* Fails if the configuration is wrong, and names the option. */
@@ -144,6 +191,8 @@ static void check_config(const besom_config *config) {
   };
   char text[CONFIG_TEXT_SIZE];
   besom_status status = config_text(config, names, COUNT_OF(names), text);
+  if (status == BESOM_BAD_OPTION && config->options && config->options != given.options)
+    refuse_number_of_fixes(*config);
   if (status == BESOM_UNKNOWN_KIND)
     usage_error("--kind: unknown kind '%s'; besom kinds lists them", given.kind);
   if (status != BESOM_OK) usage_error("%s", text);
@@ -199,7 +248,10 @@ static besom_filter *build_new(key_reader *yes, key_reader *no, uint64_t no_capa
   besom_input input = {.yes = &yes_source, .no = no ? &no_source : NULL, .progress = &bar_progress};
   besom_filter *f = NULL;
   besom_status status = besom_build(&config, &input, &f);
-  if (status == BESOM_IS_MEMBER) fail_with_common_key(yes, no);
+  if (status == BESOM_IS_MEMBER) {
+    resolve_conflicts(yes, no);
+    status = besom_build(&config, &input, &f);
+  }
   if (status != BESOM_OK && status != BESOM_FULL) explain_config(config, status, yes);
   if (status != BESOM_OK) explain(status);
   return f;
@@ -217,7 +269,10 @@ static besom_filter *build_like(const char *model_path, key_reader *yes, key_rea
                        .like = model,
                        .progress = &bar_progress};
   besom_status status = besom_build(NULL, &input, &f);
-  if (status == BESOM_IS_MEMBER) fail_with_common_key(yes, *no);
+  if (status == BESOM_IS_MEMBER) {
+    resolve_conflicts(yes, *no);
+    status = besom_build(NULL, &input, &f);
+  }
   if (status == BESOM_UNSUPPORTED)
     fail("%s: --like does not support filters of kind %s", model_path, filter_stats(model).kind);
   if (status != BESOM_OK) explain(status);
@@ -267,35 +322,87 @@ static double least_bits(const besom_statistics *stats, uint64_t no) {
   return log2(fmax(1 / e, m / n)) + log2(exp(1)) * fmin(e * m / n, 1);
 }
 
+/* What was built, for the message and for --json. */
+typedef struct result {
+  const char *path;
+  besom_statistics stats;
+  bool counts_keys, is_sample;
+  uint64_t yes, no, conflicts; /* keys read; keys in both lists */
+  double least_bits;
+} result;
+
+static void print_result(const result *r) {
+  const besom_statistics *s = &r->stats;
+  fprintf(stderr, "%s: %s, %llu keys%s, %.2f bits per key", r->path, s->kind,
+          (unsigned long long)(r->counts_keys ? s->keys : r->yes), r->counts_keys ? "" : " read",
+          s->bits_per_key);
+  if (r->least_bits > 0) fprintf(stderr, " (least possible: %.2f)", r->least_bits);
+  if (r->counts_keys && r->yes > s->keys)
+    fprintf(stderr, ", %llu duplicates", (unsigned long long)(r->yes - s->keys));
+  if (r->conflicts)
+    fprintf(stderr, ", %llu in both lists count as %s", (unsigned long long)r->conflicts,
+            given.on_conflict);
+  if (given.no.n && r->is_sample) fputs("; the no list is a sample: not exact on it", stderr);
+  fputs("\n", stderr);
+}
+
+static void print_result_json(const result *r, keys_skipped skipped) {
+  const besom_statistics *s = &r->stats;
+  json j = {0};
+  json_open(&j, NULL, '{');
+  json_text(&j, "file", r->path);
+  json_text(&j, "kind", s->kind);
+  json_count(&j, "keys_read", r->yes);
+  if (r->counts_keys) {
+    json_count(&j, "keys", s->keys);
+    json_count(&j, "duplicates", r->yes > s->keys ? r->yes - s->keys : 0);
+  }
+  json_count(&j, "no_keys", r->no);
+  json_count(&j, "conflicts", r->conflicts);
+  json_count(&j, "skipped_rules", skipped.rules);
+  json_count(&j, "skipped_exceptions", skipped.exceptions);
+  json_count(&j, "bytes", s->bytes);
+  json_real(&j, "bits_per_key", s->bits_per_key);
+  if (r->least_bits > 0) json_real(&j, "least_bits_per_key", r->least_bits);
+  json_real(&j, "expected_fpr", s->expected_fpr);
+  json_close(&j);
+}
+
 static int run(words args) {
   if (given.fpr && given.bits) usage_error("--fpr and --bits exclude each other: give one of them");
+  if (given.json && strcmp(args.at[0], "-") == 0)
+    usage_error("--json and the file - exclude each other: both are standard output");
   choose_kind();
+  is_conflict_error();
   key_reader *yes = keys_open(given.yes, &given.form),
              *no = given.no.n ? keys_open(given.no, &given.form) : NULL;
-  keys_keep(yes); /* the library counts keys first; fail_with_common_key reads them again */
+  keys_keep(yes); /* the library counts keys first; resolve_conflicts reads them again */
   if (no) keys_keep(no);
   bar_begin("building", "keys");
-  /* The no list, if its keys are added one by one. */
+  /* The no list, if its keys are added one by one: nothing else would find keys in both lists. */
   key_reader *entries = given.dynamic || given.like ? no : NULL;
+  if (entries) resolve_conflicts(yes, no);
   besom_filter *f = given.like ? build_like(given.like, yes, &entries)
                     : entries  ? build_new(yes, NULL, capacity_for(no))
                                : build_new(yes, no, 0);
   if (entries) add_no_list(f, entries);
   bar_end();
-  besom_statistics stats = filter_stats(f);
-  uint64_t read = keys_count(yes);
+  result r = {.path = args.at[0],
+              .stats = filter_stats(f),
+              .counts_keys = filter_counts_keys(f),
+              .is_sample = besom_abilities(f) & BESOM_TAKES_SAMPLE,
+              .yes = keys_count(yes),
+              .no = no ? keys_count(no) : 0,
+              .conflicts = common ? conflicts_count(common) : 0};
+  r.least_bits = r.is_sample ? 0 : least_bits(&r.stats, r.no);
   filter_save(f, args.at[0]);
-  fprintf(stderr, "%s: %s, %llu keys, %.2f bits per key", args.at[0], stats.kind,
-          (unsigned long long)stats.keys, stats.bits_per_key);
-  bool by_sample = besom_abilities(f) & BESOM_TAKES_SAMPLE;
-  double least = by_sample ? 0 : least_bits(&stats, no ? keys_count(no) : 0);
-  if (least > 0) fprintf(stderr, " (least possible: %.2f)", least);
-  if (read > stats.keys)
-    fprintf(stderr, ", %llu duplicates", (unsigned long long)(read - stats.keys));
-  if (no && by_sample) fputs("; the no list is a sample: not exact on it", stderr);
-  fputs("\n", stderr);
+  if (given.json)
+    print_result_json(&r, keys_skipped_so_far(yes));
+  else
+    print_result(&r);
   keys_close(yes);
   keys_close(no);
+  conflicts_free(common);
   besom_free(f);
   return 0;
 }

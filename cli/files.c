@@ -12,6 +12,7 @@
 
 #include "fail.h"
 #include "interrupt.h"
+#include "kinds.h"
 
 static bool is_standard(const char *path) {
   return strcmp(path, "-") == 0;
@@ -123,4 +124,11 @@ besom_statistics filter_stats(const besom_filter *f) {
   besom_statistics stats;
   check(besom_stats(f, &stats), "statistics");
   return stats;
+}
+
+bool filter_counts_keys(const besom_filter *f) {
+  unsigned abilities = kind_named(filter_stats(f).kind)->abilities;
+  const besom_filter *layer = besom_layer(f, 0);
+  if (!(abilities & BESOM_CAN_INSERT)) return true;
+  return abilities & BESOM_CAN_COUNT && (!layer || filter_counts_keys(layer));
 }

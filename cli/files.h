@@ -25,4 +25,8 @@ void file_write(const char *path, const file_bytes *bytes);
 
 besom_statistics filter_stats(const besom_filter *f);
 
+/* Whether the number of keys in the statistics is exact. Bloom kinds take a key that they answer
+ * yes to for a copy: they count fewer. */
+bool filter_counts_keys(const besom_filter *f);
+
 #endif

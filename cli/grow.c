@@ -3,17 +3,20 @@
 
 #include "fail.h"
 #include "files.h"
+#include "json.h"
 #include "verb.h"
 
 static uint64_t slots;
+static bool given_json;
 
 static const argument arguments[] = {
     {"--slots", "N", "new number of slots: the old one times a power of two; default: twice",
      .count = &slots, .most = 1e18},
+    JSON_ARGUMENT(given_json),
 };
 
 static const command grow_command = {
-    .usage = "grow FILTER [--slots N]",
+    .usage = "grow FILTER [options]",
     .about = "Doubles the capacity of a filter. No keys are needed: every doubling moves one bit "
              "from the remainders to the quotients. The target false-positive rate holds up to the "
              "--max-capacity that the filter was built with.",
@@ -22,6 +25,20 @@ static const command grow_command = {
     .least_words = 1,
     .most_words = 1,
 };
+
+static void print_result(const char *path, uint64_t capacity, uint64_t before) {
+  json j = {0};
+  if (!given_json) {
+    fprintf(stderr, "%s: capacity %llu keys, was %llu\n", path, (unsigned long long)capacity,
+            (unsigned long long)before);
+    return;
+  }
+  json_open(&j, NULL, '{');
+  json_text(&j, "file", path);
+  json_count(&j, "capacity", capacity);
+  json_count(&j, "capacity_before", before);
+  json_close(&j);
+}
 
 static int grow(words args) {
   besom_filter *f = filter_load(args.at[0]);
@@ -37,8 +54,7 @@ static int grow(words args) {
          args.at[0], (unsigned long long)before.slots, (unsigned long long)target);
   check(status, "growing %s", args.at[0]);
   filter_save(f, args.at[0]);
-  fprintf(stderr, "%s: capacity %llu keys, was %llu\n", args.at[0],
-          (unsigned long long)filter_stats(f).capacity, (unsigned long long)before.capacity);
+  print_result(args.at[0], filter_stats(f).capacity, before.capacity);
   besom_free(f);
   return 0;
 }

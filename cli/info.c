@@ -8,15 +8,16 @@
 #include "counters.h"
 #include "fail.h"
 #include "files.h"
+#include "json.h"
 #include "keys.h"
 #include "random.h"
 #include "verb.h"
 
-static bool json;
+static bool given_json;
 static uint64_t samples = 1000000;
 
 static const argument info_arguments[] = {
-    {"--json", NULL, "print one JSON object", .flag = &json},
+    JSON_ARGUMENT(given_json),
     {"--samples", "N", "random keys for the observed false-positive rate; default 1M",
      .count = &samples, .most = 1e12},
 };
@@ -75,15 +76,6 @@ static void print_counters(const besom_filter *f) {
   }
 }
 
-static void print_counters_json(const besom_filter *f) {
-  besom_counter counters[MAX_COUNTERS];
-  size_t n = counters_all(f, counters);
-  printf("\"counters\":{");
-  for (size_t i = 0; i < n; i++)
-    printf("%s\"%s\":%llu", i ? "," : "", counters[i].name, (unsigned long long)counters[i].value);
-  printf("},");
-}
-
 static void print_layers(const besom_filter *f) {
   const besom_filter *layer;
   for (size_t i = 0; (layer = besom_layer(f, i)); i++) {
@@ -93,15 +85,18 @@ static void print_layers(const besom_filter *f) {
   }
 }
 
-static void print_layers_json(const besom_filter *f) {
-  const besom_filter *layer;
-  printf("\"layers\":[");
-  for (size_t i = 0; (layer = besom_layer(f, i)); i++) {
-    besom_statistics s = filter_stats(layer);
-    printf("%s{\"kind\":\"%s\",\"keys\":%llu,\"bytes\":%llu,\"expected_fpr\":%.6g}", i ? "," : "",
-           s.kind, (unsigned long long)s.keys, (unsigned long long)s.bytes, s.expected_fpr);
-  }
-  printf("],");
+/* How many fixes (besom fix) still fit, for kinds that count them. */
+static bool fixes_left(const besom_filter *f, uint64_t *left) {
+  uint64_t limit = counter_of(f, "exception_limit"), used = counter_of(f, "exceptions");
+  *left = limit > used ? limit - used : 0;
+  return limit;
+}
+
+static void print_fixes_left(const besom_filter *f) {
+  uint64_t left;
+  if (!fixes_left(f, &left)) return;
+  printf("fixes            room for %llu more", (unsigned long long)left);
+  puts(besom_abilities(f) & BESOM_FORGETS ? ", then it forgets older ones" : "");
 }
 
 static void print_table(const char *path, const besom_filter *f, const besom_statistics *s) {
@@ -109,7 +104,8 @@ static void print_table(const char *path, const besom_filter *f, const besom_sta
   printf("file             %s\n", path);
   printf("kind             %s\n", s->kind);
   printf("hash             %s\n", s->hash);
-  printf("keys             %llu\n", (unsigned long long)s->keys);
+  printf("keys             %s%llu\n", filter_counts_keys(f) ? "" : "at least ",
+         (unsigned long long)s->keys);
   printf("capacity         %llu\n", (unsigned long long)s->capacity);
   printf("bytes            %llu\n", (unsigned long long)s->bytes);
   printf("bits per key     %.2f", s->bits_per_key);
@@ -122,36 +118,75 @@ static void print_table(const char *path, const besom_filter *f, const besom_sta
   printf("observed FPR     %.3g (%llu random keys)\n", observed_fpr(f),
          (unsigned long long)samples);
   printf("reserve used     %.1f %%\n", 100 * s->reserve_used);
+  print_fixes_left(f);
   print_counters(f);
   print_layers(f);
   if (counter_of(f, "extended") && count_extensions(f, histogram))
     printf("fingerprints by extension\n"), print_extensions(histogram);
 }
 
-static void print_json(const besom_filter *f, const besom_statistics *s) {
+static void print_counters_json(json *j, const besom_filter *f) {
+  besom_counter counters[MAX_COUNTERS];
+  size_t n = counters_all(f, counters);
+  json_open(j, "counters", '{');
+  for (size_t i = 0; i < n; i++) json_count(j, counters[i].name, counters[i].value);
+  json_close(j);
+}
+
+static void print_layers_json(json *j, const besom_filter *f) {
+  const besom_filter *layer;
+  json_open(j, "layers", '[');
+  for (size_t i = 0; (layer = besom_layer(f, i)); i++) {
+    besom_statistics s = filter_stats(layer);
+    json_open(j, NULL, '{');
+    json_text(j, "kind", s.kind);
+    json_count(j, "keys", s.keys);
+    json_count(j, "bytes", s.bytes);
+    json_real(j, "expected_fpr", s.expected_fpr);
+    json_close(j);
+  }
+  json_close(j);
+}
+
+static void print_extensions_json(json *j, const besom_filter *f) {
   uint64_t histogram[MAX_EXTENSION + 1] = {0};
-  printf("{\"kind\":\"%s\",\"hash\":\"%s\",\"keys\":%llu,\"capacity\":%llu,\"bytes\":%llu,\"bits_"
-         "per_key\":%.4f,"
-         "\"slots\":%llu,\"width\":%u,\"load_factor\":%.6f,\"expected_fpr\":%.6g,\"fpr_at_"
-         "capacity\":%.6g,"
-         "\"observed_fpr\":%.6g,\"reserve_used\":%.6f,",
-         s->kind, s->hash, (unsigned long long)s->keys, (unsigned long long)s->capacity,
-         (unsigned long long)s->bytes, s->bits_per_key, (unsigned long long)s->slots, s->width,
-         s->load_factor, s->expected_fpr, s->fpr_at_capacity, observed_fpr(f), s->reserve_used);
-  print_counters_json(f);
-  print_layers_json(f);
-  printf("\"extensions\":[");
-  if (count_extensions(f, histogram))
-    for (unsigned i = 0; i <= MAX_EXTENSION; i++)
-      printf("%s%llu", i ? "," : "", (unsigned long long)histogram[i]);
-  printf("]}\n");
+  bool known = count_extensions(f, histogram);
+  json_open(j, "extensions", '[');
+  for (unsigned i = 0; known && i <= MAX_EXTENSION; i++) json_count(j, NULL, histogram[i]);
+  json_close(j);
+}
+
+static void print_json(const char *path, const besom_filter *f, const besom_statistics *s) {
+  uint64_t left;
+  json j = {0};
+  json_open(&j, NULL, '{');
+  json_text(&j, "file", path);
+  json_text(&j, "kind", s->kind);
+  json_text(&j, "hash", s->hash);
+  json_count(&j, "keys", s->keys);
+  json_flag(&j, "keys_exact", filter_counts_keys(f));
+  json_count(&j, "capacity", s->capacity);
+  json_count(&j, "bytes", s->bytes);
+  json_real(&j, "bits_per_key", s->bits_per_key);
+  json_count(&j, "slots", s->slots);
+  json_count(&j, "width", s->width);
+  json_real(&j, "load_factor", s->load_factor);
+  json_real(&j, "expected_fpr", s->expected_fpr);
+  json_real(&j, "fpr_at_capacity", s->fpr_at_capacity);
+  json_real(&j, "observed_fpr", observed_fpr(f));
+  json_real(&j, "reserve_used", s->reserve_used);
+  if (fixes_left(f, &left)) json_count(&j, "fixes_left", left);
+  print_counters_json(&j, f);
+  print_layers_json(&j, f);
+  print_extensions_json(&j, f);
+  json_close(&j);
 }
 
 static int info(words args) {
   besom_filter *f = filter_open(args.at[0]);
   besom_statistics stats = filter_stats(f);
-  if (json)
-    print_json(f, &stats);
+  if (given_json)
+    print_json(args.at[0], f, &stats);
   else
     print_table(args.at[0], f, &stats);
   besom_free(f);
@@ -167,6 +202,7 @@ static const argument verify_arguments[] = {
     {"--yes", "FILE", "keys that must be answered yes; may be repeated", .list = &lists.yes},
     {"--no", "FILE", "keys that must be answered no; may be repeated", .list = &lists.no},
     KEY_FORM_ARGUMENTS(lists.form),
+    JSON_ARGUMENT(given_json),
 };
 
 static const command verify_command = {
@@ -183,24 +219,43 @@ static const command verify_command = {
     .most_words = 1,
 };
 
-/* Asks all keys of a list. Returns how many were answered wrongly, and shows some of them. */
-static uint64_t count_wrong(const besom_filter *f, words files, bool expected) {
+/* The keys of a list that were asked, and how many were answered wrongly. */
+typedef struct verdict {
+  uint64_t keys, wrong;
+} verdict;
+
+/* Asks all keys of a list, and shows some that were answered wrongly. */
+static verdict ask_list(const besom_filter *f, words files, bool expected) {
   enum { SHOWN = 10, MOST_BYTES = 200 };
-  uint64_t wrong = 0;
+  verdict v = {0, 0};
   besom_bytes key;
-  if (!files.n) return 0;
+  if (!files.n) return v;
   key_reader *keys = keys_open(files, &lists.form);
   while (keys_next(keys, &key)) {
     if (besom_contains(f, key.data, key.len) == expected) continue;
-    if (wrong++ < SHOWN)
+    if (v.wrong++ < SHOWN)
       fprintf(stderr, "%s: '%.*s' is answered %s\n", keys_position(keys),
               (int)(key.len < MOST_BYTES ? key.len : MOST_BYTES), (const char *)key.data,
               expected ? "no" : "yes");
   }
-  printf("%llu of %llu keys of the %s list are answered wrongly\n", (unsigned long long)wrong,
-         (unsigned long long)keys_count(keys), expected ? "yes" : "no");
+  v.keys = keys_count(keys);
+  if (!given_json)
+    printf("%llu of %llu keys of the %s list are answered wrongly\n", (unsigned long long)v.wrong,
+           (unsigned long long)v.keys, expected ? "yes" : "no");
   keys_close(keys);
-  return wrong;
+  return v;
+}
+
+static void print_verdicts_json(const char *path, verdict yes, verdict no) {
+  json j = {0};
+  json_open(&j, NULL, '{');
+  json_text(&j, "file", path);
+  json_flag(&j, "valid", true);
+  json_count(&j, "yes_keys", yes.keys);
+  json_count(&j, "wrong_yes_keys", yes.wrong);
+  json_count(&j, "no_keys", no.keys);
+  json_count(&j, "wrong_no_keys", no.wrong);
+  json_close(&j);
 }
 
 static int verify(words args) {
@@ -212,10 +267,11 @@ static int verify(words args) {
   if (status == BESOM_CORRUPT && fault.what)
     fail("%s: %s (at byte %llu)", args.at[0], fault.what, (unsigned long long)fault.offset);
   check(status, "%s", args.at[0]);
-  printf("%s: valid\n", args.at[0]);
-  uint64_t wrong = count_wrong(f, lists.yes, true) + count_wrong(f, lists.no, false);
+  if (!given_json) printf("%s: valid\n", args.at[0]);
+  verdict yes = ask_list(f, lists.yes, true), no = ask_list(f, lists.no, false);
+  if (given_json) print_verdicts_json(args.at[0], yes, no);
   besom_free(f);
-  return wrong ? 3 : 0;
+  return yes.wrong || no.wrong ? EXIT_FAILED : EXIT_YES;
 }
 
 const verb info_verb = {"info", "print the properties of a filter", &info_command, info};

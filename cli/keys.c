@@ -34,6 +34,8 @@ struct key_reader {
   size_t column;   /* csv: from 1; 0: its name is not looked up yet */
   const char *column_name;
   keys_skipped skipped;
+  key_test *is_excluded;
+  const void *excluded;
   uint64_t count;
   besom_bytes batch[KEYS_PER_BATCH]; /* of keys_next */
   size_t batch_at, batch_n;
@@ -279,12 +281,12 @@ static void find_column(key_reader *r, text_part header) {
       r->column = i;
       return;
     }
-  fail("%s: the first record has no column '%s': see head -1, or give its number",
+  fail("%s: the first record has no column '%s': give one of its columns, or a number",
        position_of(r, r->line), r->column_name);
 }
 
-/* Takes the field of the column. Reads the others, too: a quote in a wrong place may have joined two
- * records. */
+/* Takes the field of the column. Reads the others, too: a quote in a wrong place may have joined
+ * two records. */
 static void take_field(const key_reader *r, text_part record, besom_bytes *key) {
   bool more = true;
   size_t i = 0;
@@ -421,10 +423,26 @@ static bool refill(key_reader *r) {
   return true;
 }
 
+void keys_exclude(key_reader *r, key_test *is_excluded, const void *ctx) {
+  r->is_excluded = is_excluded;
+  r->excluded = ctx;
+}
+
+static size_t without_excluded(key_reader *r, besom_bytes *keys, size_t n) {
+  size_t kept = 0;
+  for (size_t i = 0; i < n; i++) {
+    if (r->is_excluded(r->excluded, keys[i])) continue;
+    r->lines[kept] = r->lines[i];
+    keys[kept++] = keys[i];
+  }
+  return kept;
+}
+
 /* All keys of a batch are in the buffer, so they are of one file. */
 size_t keys_batch(key_reader *r, besom_bytes keys[KEYS_PER_BATCH]) {
   for (;;) {
     size_t before = r->from, n = r->take(r, keys);
+    if (r->is_excluded) n = without_excluded(r, keys, n);
     r->count += n;
     if (n) return n;
     if (r->from == before && !refill(r)) return 0;

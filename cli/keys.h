@@ -76,6 +76,10 @@ typedef struct keys_skipped {
 
 keys_skipped keys_skipped_so_far(const key_reader *r);
 
+/* From now on, keys of which the function says so are skipped. NULL: none. */
+typedef bool key_test(const void *ctx, besom_bytes key);
+void keys_exclude(key_reader *r, key_test *is_excluded, const void *ctx);
+
 /* Updates the progress bar with the bytes read so far. */
 void keys_tick(const key_reader *r);
 

@@ -1,18 +1,21 @@
 /* besom kinds: lists the kinds of filters. */
 #include <stdio.h>
+#include <string.h>
 
 #include "besom.h"
-#include "report.h"
+#include "json.h"
 #include "verb.h"
 
-static bool json;
+static bool given_json;
 
 static const argument arguments[] = {
-    {"--json", NULL, "print one JSON object per line", .flag = &json}};
+    {"--json", NULL, "print one JSON object per line", .flag = &given_json}};
 
 static const command kinds_command = {
     .usage = "kinds [--json]",
-    .about = "Lists the kinds of filters and the operations that each supports.",
+    .about = "Lists the kinds of filters and what each can do: insert and remove keys, adapt to "
+             "reported false positives, work in front of a store, count copies, merge, grow, hold "
+             "a value per key, be exact on a no list, iterate. docs/kinds.md describes them.",
     .arguments = arguments,
     .argument_count = COUNT_OF(arguments),
 };
@@ -28,31 +31,39 @@ static const struct {
 };
 
 static void print_json(const besom_kind_info *kind) {
-  printf("{\"kind\":\"%s\",\"summary\":\"%s\"", kind->name, kind->summary);
+  json j = {0};
+  json_open(&j, NULL, '{');
+  json_text(&j, "kind", kind->name);
+  json_text(&j, "summary", kind->summary);
   for (size_t i = 0; i < COUNT_OF(abilities); i++)
-    printf(",\"%s\":%s", abilities[i].name,
-           kind->abilities & abilities[i].ability ? "true" : "false");
-  printf("}\n");
+    json_flag(&j, abilities[i].name, kind->abilities & abilities[i].ability);
+  json_close(&j);
 }
 
-static void print_table(void) {
-  const char *columns[COUNT_OF(abilities) + 2] = {"kind"};
-  for (size_t i = 0; i < COUNT_OF(abilities); i++) columns[i + 1] = abilities[i].name;
-  columns[COUNT_OF(abilities) + 1] = "summary";
-  report *r = report_create(columns, COUNT_OF(columns), false);
-  for (size_t i = 0; besom_kinds(i); i++) {
-    report_cell(r, "%s", besom_kinds(i)->name);
-    for (size_t k = 0; k < COUNT_OF(abilities); k++)
-      report_cell(r, "%s", besom_kinds(i)->abilities & abilities[k].ability ? "yes" : "-");
-    report_cell(r, "%s", besom_kinds(i)->summary);
-  }
-  report_finish(r);
+/* The name; then the summary, and below it what the kind can do. */
+static void print_kind(const besom_kind_info *kind) {
+  enum { INDENT = 18 };
+  char can[256] = "";
+  for (size_t i = 0; i < COUNT_OF(abilities); i++)
+    if (kind->abilities & abilities[i].ability) {
+      strcat(can, *can ? ", " : "can: ");
+      strcat(can, abilities[i].name);
+    }
+  printf("%-*s", INDENT, kind->name);
+  arguments_print_filled(kind->summary, INDENT);
+  if (!*can) return;
+  printf("%*s", INDENT, "");
+  arguments_print_filled(can, INDENT);
 }
 
 static int run(words args) {
   (void)args;
-  for (size_t i = 0; json && besom_kinds(i); i++) print_json(besom_kinds(i));
-  if (!json) print_table();
+  for (size_t i = 0; besom_kinds(i); i++) {
+    if (given_json)
+      print_json(besom_kinds(i));
+    else
+      print_kind(besom_kinds(i));
+  }
   return 0;
 }
 

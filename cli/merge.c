@@ -3,19 +3,41 @@
 
 #include "fail.h"
 #include "files.h"
+#include "json.h"
 #include "verb.h"
 
+static bool given_json;
+
+static const argument arguments[] = {JSON_ARGUMENT(given_json)};
+
 static const command merge_command = {
-    .usage = "merge OUT FILTER FILTER...",
+    .usage = "merge OUT FILTER FILTER... [--json]",
     .about = "Writes one filter that holds the keys of all given filters. They must have the same "
              "kind, hash, seed and size; besom build --like FILTER makes such filters. The merged "
              "filter has the capacity of the first one. If the keys do not fit, grow every filter "
              "first (besom grow).",
+    .arguments = arguments,
+    .argument_count = COUNT_OF(arguments),
     .least_words = 3,
     .most_words = SIZE_MAX,
     .examples = "  besom build new.besom --like old.besom --yes new.txt\n"
                 "  besom merge all.besom old.besom new.besom",
 };
+
+static void print_result(const char *path, const besom_filter *f) {
+  uint64_t keys = filter_stats(f).keys;
+  json j = {0};
+  if (!given_json) {
+    fprintf(stderr, "%s: %s%llu keys\n", path, filter_counts_keys(f) ? "" : "at least ",
+            (unsigned long long)keys);
+    return;
+  }
+  json_open(&j, NULL, '{');
+  json_text(&j, "file", path);
+  json_count(&j, "keys", keys);
+  json_flag(&j, "keys_exact", filter_counts_keys(f));
+  json_close(&j);
+}
 
 static int merge(words args) {
   besom_filter *all = filter_load(args.at[1]);
@@ -39,7 +61,7 @@ static int merge(words args) {
     all = both;
   }
   filter_save(all, args.at[0]);
-  fprintf(stderr, "%s: %llu keys\n", args.at[0], (unsigned long long)filter_stats(all).keys);
+  print_result(args.at[0], all);
   besom_free(all);
   return 0;
 }

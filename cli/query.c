@@ -59,9 +59,8 @@ static int run(words args) {
     selected += answers_print(&given.answers, &given.form, batch, n, bitmap);
     keys_tick(keys);
   }
-  answers_flush();
+  answers_finish(&given.answers, selected, keys_count(keys));
   bar_end();
-  if (given.answers.count) printf("%llu\n", (unsigned long long)selected);
   keys_close(keys);
   besom_free(f);
   return selected ? EXIT_YES : EXIT_NO;

@@ -169,9 +169,8 @@ static int has(const sharded_filter *f, key_reader *keys) {
     selected += answers_print(&given.answers, &given.form, current.keys, current.n, current.bitmap);
     keys_tick(keys);
   }
-  answers_flush();
+  answers_finish(&given.answers, selected, keys_count(keys));
   bar_end();
-  if (given.answers.count) printf("%llu\n", (unsigned long long)selected);
   return selected ? EXIT_YES : EXIT_NO;
 }
 

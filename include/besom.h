@@ -364,11 +364,21 @@ BESOM_API besom_status besom_set_value(besom_filter *f, const void *key, size_t 
  * adaptive-stacked must be bound to a source of its members (besom_bind_source); it denies most of
  * what is reported after some dozen further reports, and one call may read some thousand members.
  *
- * Errors: RESERVE_FULL (besom_rekey empties the reserve, besom_resize enlarges it), IS_MEMBER,
+ * Errors: RESERVE_FULL (besom_rekey empties the reserve, besom_resize and besom_set_reserve enlarge
+ * it), IS_MEMBER,
  * NEEDS_STORE, NO_MEMORY, and what a bound callback returned.
  */
 BESOM_API besom_status besom_adapt(besom_filter *f, const void *key, size_t len);
 BESOM_API besom_status besom_adapt_digest(besom_filter *f, besom_digest digest);
+
+/*
+ * Sets how many reports an aqf or yesno without a store holds, 1 to 2^40, besides its no list, and
+ * whether it forgets old reports at that limit instead of returning RESERVE_FULL: as the options
+ * max_exceptions and forget do when it is made. The memory is taken when it is needed. Reports
+ * above a lower limit stay. Persists across save and load. Concurrent filters and other kinds:
+ * UNSUPPORTED.
+ */
+BESOM_API besom_status besom_set_reserve(besom_filter *f, uint64_t reports, bool forget);
 
 /*
  * no_add, no_remove: the no list of an aqf or yesno. A key on it is answered no, whatever is

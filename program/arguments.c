@@ -34,6 +34,10 @@ static void print_paragraph(const char *text, size_t len, size_t indent) {
   printf("\n");
 }
 
+void arguments_print_filled(const char *text, size_t indent) {
+  print_paragraph(text, strlen(text), indent);
+}
+
 /* The length of the lines up to an empty one, or up to one that starts with a space. */
 static size_t paragraph_length(const char *text) {
   size_t len = strcspn(text, "\n");
@@ -171,7 +175,7 @@ static const argument *find_argument(const command *c, const char *text, const c
   for (size_t i = 0; i < c->argument_count; i++)
     if (strlen(c->arguments[i].name) == len && memcmp(c->arguments[i].name, text, len) == 0)
       return &c->arguments[i];
-  usage_error("unknown option '%s'", text);
+  usage_error("unknown option '%s'; before words that start with -, put --", text);
 }
 
 /* Parses the option at argv[i]; returns the index of the last argument that belongs to it. */

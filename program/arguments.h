@@ -51,6 +51,10 @@ typedef struct command {
  */
 words arguments_parse(const command *c, int argc, char **argv);
 
+/* Fills the words of a text into lines of a terminal. They begin at the column indent, where the
+ * first one must be already. */
+void arguments_print_filled(const char *text, size_t indent);
+
 /* Prints what VERB --help prints. */
 void arguments_print_help(const command *c);
 

@@ -5,6 +5,17 @@
 #include <stdlib.h>
 
 static const char *current_verb;
+static int (*last_answer)(void);
+
+void fail_with(int (*answer)(void)) {
+  last_answer = answer;
+}
+
+static _Noreturn void exit_failed(void) {
+  int (*answer)(void) = last_answer;
+  last_answer = NULL; /* it may fail, too */
+  exit(answer ? answer() : EXIT_FAILED);
+}
 
 void usage_error_verb(const char *verb) {
   current_verb = verb;
@@ -32,7 +43,7 @@ void fail(const char *format, ...) {
   print_message(format, values);
   va_end(values);
   fputc('\n', stderr);
-  exit(EXIT_FAILED);
+  exit_failed();
 }
 
 void check(besom_status status, const char *format, ...) {
@@ -42,7 +53,7 @@ void check(besom_status status, const char *format, ...) {
   print_message(format, values);
   va_end(values);
   fprintf(stderr, ": %s\n", besom_strerror(status));
-  exit(EXIT_FAILED);
+  exit_failed();
 }
 
 void *allocate(size_t count, size_t size) {

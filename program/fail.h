@@ -20,6 +20,10 @@ enum {
   EXIT_PARTLY = 4  /* a part of the keys took effect, as the message says */
 };
 
+/* A program that must answer even after a failure: fail and check call the function, after they
+ * have printed their message, and exit with its result. */
+void fail_with(int (*last_answer)(void));
+
 /* The verb whose --help usage_error refers to; NULL (the default): the help of the program. */
 void usage_error_verb(const char *verb);
 

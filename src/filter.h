@@ -165,6 +165,7 @@ struct besom_kind {
   besom_status (*remove)(besom_filter *f, besom_digest d);
   besom_status (*count)(const besom_filter *f, besom_digest d, uint64_t *n);
   besom_status (*adapt)(besom_filter *f, besom_digest d);
+  besom_status (*set_reserve)(besom_filter *f, uint64_t reports, bool forget); /* in range */
   besom_status (*no_add)(besom_filter *f, besom_digest d);
   besom_status (*no_remove)(besom_filter *f, besom_digest d);
   /* n >= 1; all copies or none. Every kind that has count has this. */

@@ -1,6 +1,8 @@
 /* Changes of single keys and of batches: check the arguments, hash the key, call the kind. */
 #include "filter_calls.h"
 
+#define MOST_REPORTS (UINT64_C(1) << 40)
+
 static besom_digest digest_of(struct reader r, const void *key, size_t len) {
   return hash_bytes(&r.filter->hasher, key, len);
 }
@@ -72,6 +74,12 @@ besom_status besom_remove_digest(besom_filter *f, besom_digest digest) {
 /* An adaptation that finds no room lacks reserve, whatever its kind calls it. */
 static besom_status adapted(besom_status status) {
   return status == BESOM_FULL ? BESOM_RESERVE_FULL : status;
+}
+
+besom_status besom_set_reserve(besom_filter *f, uint64_t reports, bool forget) {
+  struct reader r;
+  ENTER_TO_CHANGE(r, f, set_reserve, reports > 0 && reports <= MOST_REPORTS);
+  return leave(r, r.filter->kind->set_reserve(r.filter, reports, forget));
 }
 
 besom_status besom_adapt(besom_filter *f, const void *key, size_t len) {

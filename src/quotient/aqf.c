@@ -481,6 +481,7 @@ const struct besom_kind besom__aqf = {
     .remove = besom__aqf_remove,
     .count = besom__aqf_count,
     .adapt = besom__aqf_adapt,
+    .set_reserve = besom__aqf_set_reserve,
     .no_add = besom__aqf_no_add,
     .no_remove = besom__aqf_no_remove,
     .get_value = besom__aqf_get_value,

@@ -80,6 +80,8 @@ besom_status besom__aqf_options(struct aqf *a, const char *text, bool tombstones
 /* The number of exceptions that the filter may have, the no list included. */
 uint64_t besom__aqf_exception_limit(const struct aqf *a);
 
+besom_status besom__aqf_set_reserve(besom_filter *f, uint64_t reports, bool forget);
+
 /* The bits that an exception for this digest needs. Reads the table only. */
 unsigned besom__aqf_exception_length(const struct aqf *a, besom_digest d);
 

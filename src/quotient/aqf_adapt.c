@@ -46,6 +46,12 @@ uint64_t besom__aqf_exception_limit(const struct aqf *a) {
   return (most < LEAST_EXCEPTIONS ? LEAST_EXCEPTIONS : most) + a->no_capacity;
 }
 
+besom_status besom__aqf_set_reserve(besom_filter *f, uint64_t reports, bool forget) {
+  aqf(f)->options.max_exceptions = reports;
+  aqf(f)->options.forget = forget;
+  return BESOM_OK;
+}
+
 unsigned besom__aqf_exception_length(const struct aqf *a, besom_digest d) {
   const struct qtable *t = &a->base.table;
   if (a->options.full_exceptions) return NUMBER_BITS;

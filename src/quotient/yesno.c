@@ -162,6 +162,7 @@ const struct besom_kind besom__yesno = {
     .contains_many = besom__aqf_contains_many,
     .remove = besom__aqf_remove,
     .adapt = besom__aqf_adapt,
+    .set_reserve = besom__aqf_set_reserve,
     .no_add = besom__aqf_no_add,
     .no_remove = besom__aqf_no_remove,
     .iter_start = besom__quotient_iter_start,

@@ -317,6 +317,40 @@ static void a_full_reserve_is_a_status(void **state) {
   besom_free(f);
 }
 
+/* Fixes and members stay, in the loaded copy, too; then it forgets. */
+static void a_full_reserve_can_be_enlarged(void **state) {
+  const subject *s = adapting_subject(state);
+  enum { OFFENDERS = 1000 };
+  besom_config config = config_of(s, 2 * MANY, 1.0 / 16);
+  config.reserve = 0.01;
+  uint64_t *members = keys_u64(MEMBERS, MANY);
+  besom_filter *f = make_of_u64(s, &config, members, MANY);
+  if (besom_set_reserve(f, 10, false) == BESOM_UNSUPPORTED) {
+    besom_free(f);
+    free(members);
+    skip();
+  }
+  assert_status(BESOM_INVALID, besom_set_reserve(f, 0, false));
+  assert_status(BESOM_INVALID, besom_set_reserve(f, (UINT64_C(1) << 40) + 1, false));
+  assert_status(BESOM_INVALID, besom_set_reserve(NULL, 1, false));
+  uint64_t *offenders = false_positives_of(f, OFFENDERS);
+  assert_int_equal(fill_reserve(f, offenders, OFFENDERS), 10);
+  replace_filter(&f, loaded_copy(f));
+  assert_int_equal(fill_reserve(f, offenders, OFFENDERS), 10);
+  assert_status(BESOM_OK, besom_set_reserve(f, OFFENDERS - 1, false));
+  assert_int_equal(fill_reserve(f, offenders, OFFENDERS), OFFENDERS - 1);
+  assert_status(BESOM_OK, besom_set_reserve(f, OFFENDERS - 1, true));
+  replace_filter(&f, loaded_copy(f));
+  assert_true(besom_abilities(f) & BESOM_FORGETS);
+  assert_status(BESOM_EVICTED, besom_adapt_u64(f, offenders[OFFENDERS - 1]));
+  assert_int_equal(count_yes(f, offenders, OFFENDERS), 1);
+  assert_holds_u64(f, members, MANY);
+  assert_valid(f);
+  free(members);
+  free(offenders);
+  besom_free(f);
+}
+
 /*
  * Kinds that need a store return NEEDS_STORE for a false positive, OK for a no, and do not change.
  */
@@ -548,6 +582,7 @@ const law exception_laws[] = {
     LAW(an_inserted_key_is_no_exception, EVERY_SUBJECT, ADAPTS),
     LAW(a_fixed_key_is_inserted_into_an_emptied_filter, EVERY_SUBJECT, ADAPTS | BESOM_CAN_REMOVE),
     LAW_UNLESS(a_full_reserve_is_a_status, EVERY_SUBJECT, ADAPTS, BESOM_FORGETS),
+    LAW_UNLESS(a_full_reserve_can_be_enlarged, EVERY_SUBJECT, ADAPTS, BESOM_FORGETS),
     LAW(adapting_without_a_store_is_a_status, EVERY_SUBJECT, ADAPTS),
     LAW_UNLESS(rekeying_frees_the_reserve, EVERY_SUBJECT, ADAPTS | BESOM_CAN_REKEY, BESOM_FORGETS),
     LAW(reports_for_three_percent_of_the_keys_fit, EVERY_KIND, BESOM_CAN_ADAPT | CAN_BUILD),
