@@ -3,25 +3,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "advice.h"
 #include "bar.h"
+#include "build_line.h"
 #include "config_text.h"
 #include "fail.h"
+#include "json.h"
 #include "keys.h"
 #include "kinds.h"
+#include "number_text.h"
 #include "page.h"
 #include "plan_text.h"
-#include "replay.h"
 #include "report.h"
 #include "seed.h"
 #include "verb.h"
 
 static struct {
   words set, queries;
-  double fpr, bits, read_cost;
+  double fpr, bits, read_cost, updates, hostile;
+  uint64_t memory, runs;
   const char *seed, *html;
-  bool json, plan;
+  bool json, plan, deletes;
   key_form form;
-} given = {.read_cost = 100};
+} given = {.read_cost = 100, .memory = 1 << 20, .runs = 5};
 
 static const argument arguments[] = {
     {"--set", "FILE", "keys of the set; may be repeated", .list = &given.set},
@@ -31,14 +35,24 @@ static const argument arguments[] = {
      .most = 1000},
     {"--fpr", "RATE",
      "instead of --bits: the memory of an aqf with this false-positive rate; default 1/256",
-     .real = &given.fpr, .least = 1e-12, .most = 0.5},
+     .rate = &given.fpr, .least = 1e-12, .most = 0.5},
     {"--read-cost", "US", "time of one store read, in microseconds; default 100",
      .real = &given.read_cost, .most = 1e9},
-    {"--html", "FILE", "also write an HTML page with the table and a chart of the store reads",
-     .text = &given.html},
+    {"--updates", "RATE", "the set changes: new keys per query, such as 0.01 or 1/100",
+     .rate = &given.updates, .most = 1},
+    {"--deletes", NULL, "with --updates: keys are deleted, too", .flag = &given.deletes},
+    {"--hostile", "SHARE",
+     "share of the queries that come from a client who repeats what costs a read, such as 10%",
+     .rate = &given.hostile, .most = 0.95},
+    {"--memory", "BYTES",
+     "memory at hand: an exact hash set is advised if it fits; default 1048576",
+     .count = &given.memory, .most = 1e18},
+    {"--runs", "N", "replays per kind, with different seeds; default 5", .count = &given.runs,
+     .least = 1, .most = MAX_RUNS},
+    {"--html", "FILE", "also write an HTML page with the table and a chart", .text = &given.html},
     {"--seed", "HEX", "seed of the hash, 32 hex digits; the same seed gives the same counts",
      .text = &given.seed},
-    {"--json", NULL, "print one JSON object per line", .flag = &given.json},
+    JSON_ARGUMENT(given.json),
     {"--plan", NULL, "also print the plan of a stacked filter for the first half of the log",
      .flag = &given.plan},
     KEY_FORM_ARGUMENTS(given.form),
@@ -47,29 +61,30 @@ static const argument arguments[] = {
 static const command advise_command = {
     .usage = "advise --set FILE --queries LOG [options]",
     .about =
-        "Replays a query log through every kind of filter in front of the set, all with the same "
-        "memory, and ranks the kinds by the total time of filter and store. The first half of the "
-        "log is for training; the second half is measured.\n\n"
-        "Every yes of a filter, right or wrong, costs one store read. A repeat is a false positive "
-        "for a key that was a false positive before. Kinds that adapt with the stored keys run in "
-        "front of a store in memory (besom_guard). Kinds that are built with a no list get the "
-        "absent keys of the first half.\n\n" KEY_FORM_HELP,
+        "Replays a query log without a filter, with an exact hash set, and with every kind of "
+        "filter in front of the set; ranks them by the total time of filter and store; and "
+        "recommends one, with the command that builds it. Or it says that a filter is not worth "
+        "it. All filters have the same memory. The first half of the log is for training; the "
+        "second half is measured.\n\n"
+        "Every yes, right or wrong, costs one store read. A wasted read is a false positive. Every "
+        "kind is replayed several times with different seeds; a rank with = is a tie: the times "
+        "overlap, or differ by less than 1 %.\n\n"
+        "Kinds that adapt with the stored keys run in front of a store in memory (besom_guard). "
+        "Kinds that are built with a no list get the absent keys of the first half. With "
+        "--updates, new keys are inserted during the replay, and static kinds are not ranked; "
+        "with --deletes, keys are deleted, too. With --hostile, an adversary sends further "
+        "queries: it repeats those that cost a read.\n\n" KEY_FORM_HELP,
     .arguments = arguments,
     .argument_count = COUNT_OF(arguments),
-    .examples = "  besom advise --set members.txt --queries log.txt --read-cost 80",
+    .examples = "  besom advise --set members.txt --queries log.txt --read-cost 80\n"
+                "  besom advise --set members.txt --queries log.txt --updates 1/100 --deletes\n"
+                "  besom advise --set members.txt --queries log.txt --hostile 10%",
 };
 
 static const char *const adaptation_names[] = {[ADAPTS_NEVER] = "never",
-                                               [ADAPTS_ON_REPORT] = "on report",
                                                [ADAPTS_FROM_NO_LIST] = "from no list",
+                                               [ADAPTS_ON_REPORT] = "on report",
                                                [ADAPTS_WITH_STORE] = "with store"};
-
-/* How to use a filter that adapts in this way. */
-static const char *const adaptation_advice[] = {
-    [ADAPTS_NEVER] = "as it is",
-    [ADAPTS_ON_REPORT] = "with its false positives reported (besom fix, besom_adapt)",
-    [ADAPTS_FROM_NO_LIST] = "built with a no list of queried absent keys (besom build --no)",
-    [ADAPTS_WITH_STORE] = "in front of the stored keys (besom db, besom_guard)"};
 
 /* ------------------------------------------------------------------ input */
 
@@ -112,10 +127,10 @@ static besom_status explain_config(const besom_config *config, char text[CONFIG_
   return config_text(config, names, COUNT_OF(names), text);
 }
 
-/* The memory of every candidate, in bits per key. */
-static double common_bits_per_key(uint32_t members) {
+/* The memory of every filter, in bits per key. */
+static double common_bits_per_key(uint64_t capacity) {
   if (given.bits) return given.bits;
-  besom_config config = {.kind = "aqf", .capacity = members, .fpr = given.fpr};
+  besom_config config = {.kind = "aqf", .capacity = capacity, .fpr = given.fpr};
   besom_filter *f;
   besom_statistics stats;
   char text[CONFIG_TEXT_SIZE];
@@ -123,39 +138,48 @@ static double common_bits_per_key(uint32_t members) {
   check(besom_create(&config, &f), "an aqf with this false-positive rate");
   check(besom_stats(f, &stats), "statistics");
   besom_free(f);
-  return 8 * (double)stats.bytes / members;
+  return 8 * (double)stats.bytes / (double)capacity;
 }
 
-/* All kinds in all their ways to adapt. They run one after the other and share a progress bar. */
-typedef struct candidate_list {
-  candidate *at;
-  size_t n, done;
-} candidate_list;
+/* All contenders. They run one after the other and share a progress bar. */
+typedef struct contender_list {
+  contender *at;
+  size_t n, runs_done, runs;
+} contender_list;
 
 static bool tick(void *ctx, uint64_t done, uint64_t total) {
-  const candidate_list *list = ctx;
-  bar_tick(list->done * total + done, list->n * total);
+  const contender_list *list = ctx;
+  bar_tick(list->runs_done * total + done, list->runs * total);
   return true;
 }
 
-static candidate_list list_candidates(void) {
-  candidate_list list = {0};
+static void add_contender(contender_list *list, const query_log *log, candidate what) {
+  bool fits = !log->updates || (log->deletes ? takes_deletes(&what) : takes_inserts(&what));
+  list->at[list->n++] = (contender){.candidate = what, .fits = fits};
+}
+
+static contender_list list_contenders(const query_log *log) {
+  contender_list list = {0};
   size_t kinds = 0;
   while (besom_kinds(kinds)) kinds++;
-  list.at = allocate(2 * kinds, sizeof *list.at);
+  list.at = allocate(2 * kinds + 2, sizeof *list.at);
+  add_contender(&list, log, (candidate){.form = NO_FILTER, .kind = "no filter"});
+  add_contender(&list, log, (candidate){.form = EXACT_SET, .kind = "exact hash set"});
   for (size_t i = 0; i < kinds; i++) {
     adaptation ways[2];
     size_t n = kind_adaptations(besom_kinds(i), ways);
     for (size_t k = 0; k < n; k++)
-      list.at[list.n++] = (candidate){.kind = besom_kinds(i)->name, .adaptation = ways[k]};
+      add_contender(&list, log, (candidate){FILTER, besom_kinds(i)->name, ways[k]});
   }
+  list.runs = list.n * given.runs;
   return list;
 }
 
 /* Why there is no such filter. */
-static void explain_skipped(const candidate *c, const query_log *log, double bits_per_key,
+static void explain_skipped(const contender *c, const query_log *log, double bits_per_key,
                             char text[CONFIG_TEXT_SIZE]) {
-  besom_config config = {.kind = c->kind, .capacity = log->members, .bits_per_key = bits_per_key};
+  besom_config config = {
+      .kind = c->candidate.kind, .capacity = log->members, .bits_per_key = bits_per_key};
   if (c->status == BESOM_INVALID && explain_config(&config, text) != BESOM_OK) return;
   snprintf(text, CONFIG_TEXT_SIZE, "%s",
            c->status == BESOM_INVALID ? "impossible with this many bits per key"
@@ -163,150 +187,202 @@ static void explain_skipped(const candidate *c, const query_log *log, double bit
                                       : besom_strerror(c->status));
 }
 
-static void print_skipped(const candidate_list *list, const query_log *log, double bits_per_key) {
+static void print_skipped(const contender *c, const query_log *log, double bits_per_key) {
   char text[CONFIG_TEXT_SIZE];
-  for (const candidate *c = list->at; c < list->at + list->n; c++)
-    if (c->status) {
-      explain_skipped(c, log, bits_per_key, text);
-      fprintf(stderr, "skipped: %s (adapts %s): %s\n", c->kind, adaptation_names[c->adaptation],
-              text);
-    }
+  explain_skipped(c, log, bits_per_key, text);
+  fprintf(stderr, "skipped: %s (adapts %s): %s\n", c->candidate.kind,
+          adaptation_names[c->candidate.adaptation], text);
 }
 
-static double total_seconds(const candidate *c, size_t queries) {
-  return 1e-6 * given.read_cost * (double)c->store_reads + 1e-9 * c->ns_per_query * (double)queries;
+/* The seed of a replay: the first has the given one. NULL: a random seed. */
+static const uint8_t *seed_of_run(uint8_t seed[SEED_BYTES], size_t run) {
+  if (!seed_read(given.seed, seed)) return NULL;
+  seed[0] ^= (uint8_t)run;
+  return seed;
 }
 
-static size_t measured; /* queries; a global because qsort passes no context */
-
-static int compare_candidates(const void *a, const void *b) {
-  const candidate *x = a, *y = b;
-  if (!x->status != !y->status) return x->status ? 1 : -1;
-  double difference = total_seconds(x, measured) - total_seconds(y, measured);
-  return difference < 0 ? -1 : difference > 0;
-}
-
-/* Runs all candidates and sorts them, the best first and failed ones last. Returns the number of
- * those that did not fail. */
-static size_t run_candidates(candidate_list *list, const query_log *log, double bits_per_key) {
-  uint8_t seed_bytes[SEED_BYTES];
-  const uint8_t *seed = seed_read(given.seed, seed_bytes);
+static void run_contender(contender_list *list, contender *c, const query_log *log,
+                          double bits_per_key) {
   besom_progress progress = {.tick = tick, .ctx = list};
+  uint8_t seed[SEED_BYTES];
+  for (; c->run_count < given.runs && c->status == BESOM_OK; c->run_count++, list->runs_done++) {
+    outcome *o = &c->runs[c->run_count];
+    replay_run(&c->candidate, log, bits_per_key, seed_of_run(seed, c->run_count), &progress, o);
+    c->status = o->status;
+  }
+  if (c->status == BESOM_OK) contender_sum_up(c, given.read_cost);
+}
+
+/* Runs all contenders and ranks them. Returns the number of those that did not fail. */
+static size_t run_all(contender_list *list, const query_log *log, double bits_per_key) {
   bar_begin("replaying the log", "queries");
-  for (; list->done < list->n; list->done++)
-    replay_run(&list->at[list->done], log, bits_per_key, seed, &progress);
+  for (size_t i = 0; i < list->n; i++) {
+    list->runs_done = i * given.runs;
+    run_contender(list, &list->at[i], log, bits_per_key);
+  }
   bar_end();
-  print_skipped(list, log, bits_per_key);
-  measured = log->total - log->training;
-  qsort(list->at, list->n, sizeof *list->at, compare_candidates);
-  size_t ranked = 0;
-  while (ranked < list->n && !list->at[ranked].status) ranked++;
-  if (!ranked)
+  for (size_t i = 0; i < list->n; i++)
+    if (list->at[i].status != BESOM_OK) print_skipped(&list->at[i], log, bits_per_key);
+  size_t valid = ranking_sort(list->at, list->n);
+  if (!ranking_find(list->at, valid, FILTER, NULL))
     fail("no kind of filter works with %.3g bits per key: try more --bits", bits_per_key);
-  return ranked;
+  return valid;
 }
 
 /* ------------------------------------------------------------------ output */
 
-static const char *const columns[] = {"kind",         "adapts",          "bits per key",
-                                      "store reads",  "false positives", "repeats",
-                                      "ns per query", "seconds"};
+/* What was replayed. */
+typedef struct replayed {
+  const query_log *log;
+  const contender *at;
+  size_t n;
+  double bits_per_key;
+  char about[500];
+} replayed;
 
-static report *make_table(const candidate *ranked, size_t n) {
-  report *r = report_create(columns, COUNT_OF(columns), false);
-  for (const candidate *c = ranked; c < ranked + n; c++) {
-    report_cell(r, "%s", c->kind);
-    report_cell(r, "%s", adaptation_names[c->adaptation]);
-    report_cell(r, "%.2f", c->bits_per_key);
-    report_cell(r, "%llu", (unsigned long long)c->store_reads);
-    report_cell(r, "%llu", (unsigned long long)c->false_positives);
-    report_cell(r, "%llu", (unsigned long long)c->repeat_false_positives);
-    report_cell(r, "%.0f", c->ns_per_query);
-    report_cell(r, "%.4g", total_seconds(c, measured));
+static char *command_line(const contender *c, const replayed *r) {
+  const query_log *log = r->log;
+  const candidate *k = &c->candidate;
+  bool exact_on_no_list = kind_named(k->kind)->abilities & BESOM_CAN_BUILD_NO,
+       has_store = k->adaptation == ADAPTS_WITH_STORE;
+  build_plan plan = {.kind = k->kind,
+                     .adaptation = k->adaptation,
+                     .hash = log->hostile > 0 && !has_store ? "sip" : NULL,
+                     /* With the whole log as its no list it is larger than with the first half. */
+                     .by_fpr =
+                         has_store || (k->adaptation == ADAPTS_FROM_NO_LIST && exact_on_no_list),
+                     .bits_per_key = r->bits_per_key,
+                     .fpr = c->runs[0].fpr,
+                     .capacity = has_store || (log->updates > 0 && c->fits) ? log_capacity(log) : 0,
+                     .set = given.set,
+                     .queries = given.queries,
+                     .form = &given.form};
+  return build_line(&plan);
+}
+
+static const char *const columns[] = {"rank",         "filter",       "adapts",
+                                      "bits per key", "store reads",  "wasted reads",
+                                      "repeats",      "ns per query", "total seconds"};
+
+/* Why it is not ranked. */
+static const char *rank_text(const contender *c, char text[16]) {
+  if (!c->rank) return takes_inserts(&c->candidate) ? "no deletes" : "static";
+  snprintf(text, 16, "%u%s", c->rank, c->tied ? "=" : "");
+  return text;
+}
+
+static report *make_table(const replayed *r) {
+  report *table = report_create(columns, COUNT_OF(columns), false);
+  char text[16];
+  for (const contender *c = r->at; c < r->at + r->n; c++) {
+    bool is_filter = c->candidate.form == FILTER;
+    report_cell(table, "%s", rank_text(c, text));
+    report_cell(table, "%s", c->candidate.kind);
+    report_cell(table, "%s", is_filter ? adaptation_names[c->candidate.adaptation] : "-");
+    report_cell(table, "%.2f", c->bits_per_key);
+    report_cell(table, "%s", grouped((uint64_t)(c->store_reads + 0.5)).text);
+    report_cell(table, "%s", grouped((uint64_t)(c->false_positives + 0.5)).text);
+    report_cell(table, "%s", grouped((uint64_t)(c->repeats + 0.5)).text);
+    report_cell(table, "%.0f", c->ns_per_query);
+    report_cell(table, "%.4g", c->seconds);
   }
-  return r;
+  return table;
 }
 
-static void print_json(const candidate *c, size_t rank) {
-  printf("{\"rank\":%zu,\"kind\":\"%s\",\"adapts\":\"%s\",\"bits_per_key\":%.4f,"
-         "\"store_reads\":%llu,\"false_positives\":%llu,\"repeat_false_positives\":%llu,"
-         "\"ns_per_query\":%.1f,\"seconds\":%.6g}\n",
-         rank, c->kind, adaptation_names[c->adaptation], c->bits_per_key,
-         (unsigned long long)c->store_reads, (unsigned long long)c->false_positives,
-         (unsigned long long)c->repeat_false_positives, c->ns_per_query,
-         total_seconds(c, measured));
+static void print_contender_json(json *j, const contender *c, const replayed *r) {
+  json_open(j, NULL, '{');
+  json_count(j, "rank", c->rank);
+  json_flag(j, "tied", c->tied);
+  json_text(j, "kind", c->candidate.form == FILTER ? c->candidate.kind : NULL);
+  json_text(j, "name", c->candidate.kind);
+  json_text(j, "adapts",
+            c->candidate.form == FILTER ? adaptation_names[c->candidate.adaptation] : NULL);
+  json_flag(j, "follows_changes", c->fits);
+  json_count(j, "bytes", c->runs[0].bytes);
+  json_real(j, "bits_per_key", c->bits_per_key);
+  json_real(j, "store_reads", c->store_reads);
+  json_real(j, "false_positives", c->false_positives);
+  json_real(j, "repeat_false_positives", c->repeats);
+  json_real(j, "ns_per_query", c->ns_per_query);
+  json_real(j, "seconds", c->seconds);
+  json_real(j, "least_seconds", c->least_seconds);
+  json_real(j, "most_seconds", c->most_seconds);
+  char *line = c->candidate.form == FILTER ? command_line(c, r) : NULL;
+  json_text(j, "command", line);
+  free(line);
+  json_close(j);
 }
 
-/* The advice compares the best candidate with a Bloom filter, or else with the worst candidate. */
-static const candidate *baseline(const candidate *ranked, size_t n) {
-  for (size_t i = 0; i < n; i++)
-    if (strcmp(ranked[i].kind, "bloom") == 0) return &ranked[i];
-  return &ranked[n - 1];
+static const char *const verdict_names[] = {
+    [USE_FILTER] = "filter", [USE_EXACT_SET] = "exact hash set", [USE_NOTHING] = "no filter"};
+
+static void print_json(const replayed *r, const advice *a) {
+  json j = {0};
+  json_open(&j, NULL, '{');
+  json_count(&j, "keys", r->log->members);
+  json_count(&j, "queries", r->log->total - r->log->training);
+  json_count(&j, "positive_queries", log_positive_queries(r->log));
+  json_real(&j, "read_cost_us", given.read_cost);
+  json_real(&j, "updates", r->log->updates);
+  json_flag(&j, "deletes", r->log->deletes);
+  json_real(&j, "hostile", r->log->hostile);
+  json_count(&j, "runs", given.runs);
+  json_text(&j, "verdict", verdict_names[a->verdict]);
+  json_text(&j, "kind", a->verdict == USE_FILTER ? a->best->candidate.kind : NULL);
+  json_text(&j, "advice", a->text);
+  char *line = a->verdict == USE_FILTER ? command_line(a->best, r) : NULL;
+  json_text(&j, "command", line);
+  free(line);
+  json_open(&j, "candidates", '[');
+  for (size_t i = 0; i < r->n; i++) print_contender_json(&j, &r->at[i], r);
+  json_close(&j);
+  json_close(&j);
 }
 
-/* Is the set of this kind fixed when the filter is built? */
-static bool is_static(const candidate *c) {
-  return !(kind_named(c->kind)->abilities & (BESOM_CAN_INSERT | BESOM_CAN_MATCH));
+static void print_text(const replayed *r, const advice *a, const report *table) {
+  report_print(table);
+  printf("\n%s\n", a->text);
+  if (a->verdict != USE_FILTER) return;
+  char *line = command_line(a->best, r);
+  printf("\nBuild it:\n  %s\n", line);
+  free(line);
 }
 
-enum { ADVICE_SIZE = 512 };
-
-static void write_advice(char advice[ADVICE_SIZE], const candidate *ranked, size_t n) {
-  const candidate *best = ranked, *other = baseline(ranked, n), *dynamic = ranked;
-  double gain = total_seconds(other, measured) / total_seconds(best, measured);
-  if (gain < 1.05 || (best->store_reads >= other->store_reads && gain < 2)) {
-    snprintf(
-        advice, ADVICE_SIZE,
-        "The kinds hardly differ on this workload: the best one, %s, saves %.0f %% of the time "
-        "of %s. Use the simplest.",
-        best->kind, 100 - 100 / gain, other->kind);
-    return;
+static void write_page(const replayed *r, const advice *a, const report *table) {
+  enum { SHOWN = 5 };
+  curve *curves = allocate(r->n, sizeof *curves);
+  char(*names)[64] = allocate(r->n, sizeof *names);
+  size_t n = 0, shown = 0;
+  for (const contender *c = r->at; c < r->at + r->n; c++, n++) {
+    bool is_filter = c->candidate.form == FILTER;
+    snprintf(names[n], sizeof names[n], "%s%s", c->candidate.kind,
+             c->candidate.adaptation == ADAPTS_WITH_STORE ? " with store" : "");
+    curves[n] = (curve){names[n], c->runs[0].curve, c->rank && is_filter && shown < SHOWN};
+    shown += curves[n].shown;
   }
-  int len = snprintf(advice, ADVICE_SIZE,
-                     "Use %s, %s: %.4g s and %llu store reads; %s takes %.4g s and %llu.",
-                     best->kind, adaptation_advice[best->adaptation], total_seconds(best, measured),
-                     (unsigned long long)best->store_reads, other->kind,
-                     total_seconds(other, measured), (unsigned long long)other->store_reads);
-  while (dynamic + 1 < ranked + n && is_static(dynamic)) dynamic++;
-  if (dynamic != best)
-    snprintf(advice + len, ADVICE_SIZE - (size_t)len,
-             " %s is static: if the set changes, use %s, %s (%.4g s).", best->kind, dynamic->kind,
-             adaptation_advice[dynamic->adaptation], total_seconds(dynamic, measured));
-}
-
-static void write_page(const candidate *ranked, size_t n, const report *table, const char *about,
-                       const char *advice) {
-  curve *curves = allocate(n, sizeof *curves);
-  char(*names)[64] = allocate(n, sizeof *names);
-  for (size_t i = 0; i < n; i++) {
-    snprintf(names[i], sizeof names[i], "%s%s", ranked[i].kind,
-             ranked[i].adaptation == ADAPTS_WITH_STORE ? " with store" : "");
-    curves[i] = (curve){names[i], ranked[i].curve};
-  }
-  chart c = {.x_name = "measured queries",
-             .y_name = "store reads so far",
-             .x_most = (double)measured,
-             .points = CURVE_POINTS,
-             .curves = curves,
-             .curve_count = n};
+  chart wasted = {.x_name = "measured queries",
+                  .y_name = "wasted reads so far",
+                  .x_most = (double)r->at[0].runs[0].queries,
+                  .points = CURVE_POINTS,
+                  .curves = curves,
+                  .curve_count = n};
   page *p = page_create("Filters for this workload");
-  page_text(p, "%s", about);
-  page_text(p, "%s", advice);
-  page_chart(p, &c);
+  page_text(p, "%s", a->text);
+  if (a->verdict == USE_FILTER) {
+    char *line = command_line(a->best, r);
+    page_text(p, "Build it:");
+    page_code(p, line);
+    free(line);
+  }
+  page_heading(p, "Wasted reads");
+  page_text(p, "The five best filters; select others below.");
+  page_chart(p, &wasted);
+  page_heading(p, "All candidates");
+  page_text(p, "%s", r->about);
   page_table(p, table);
   page_finish(p, given.html);
   free(names);
   free(curves);
-}
-
-static void print_results(const candidate *ranked, size_t n, const char *about) {
-  char advice[ADVICE_SIZE];
-  write_advice(advice, ranked, n);
-  report *table = make_table(ranked, n);
-  if (!given.json) report_print(table), printf("\n%s\n", advice);
-  for (size_t i = 0; given.json && i < n; i++) print_json(&ranked[i], i + 1);
-  if (given.html) write_page(ranked, n, table, about, advice);
-  report_free(table);
 }
 
 /* The stacked filter that besom_build would make from the training queries. */
@@ -327,30 +403,64 @@ static void print_plan(const query_log *log, double bits_per_key) {
   plan_text_print(stdout, &plan);
 }
 
-static int run(words args) {
-  (void)args;
+static void check_options(void) {
   if (!given.set.n) usage_error("--set is missing: a file with the keys of the set");
   if (!given.queries.n) usage_error("--queries is missing: a file with the queried keys");
   if (given.json && given.plan)
     usage_error("--json and --plan exclude each other: give one of them");
   if (given.fpr && given.bits) usage_error("--fpr and --bits exclude each other: give one of them");
+  if (given.deletes && !given.updates) usage_error("--deletes needs --updates");
+}
+
+static void describe(replayed *r) {
+  const query_log *log = r->log;
+  size_t measured = log->total - log->training;
+  int len = snprintf(r->about, sizeof r->about,
+                     "%s keys, %.2f bits per key; %s queries measured, %s of them for members; a "
+                     "store read takes %g us",
+                     grouped(log->members).text, r->bits_per_key, grouped(measured).text,
+                     grouped(log_positive_queries(log)).text, given.read_cost);
+  if (log->updates > 0)
+    len += snprintf(r->about + len, sizeof r->about - (size_t)len, "; %g new keys per query%s",
+                    log->updates, log->deletes ? ", as many deleted" : "");
+  if (log->hostile > 0)
+    len += snprintf(r->about + len, sizeof r->about - (size_t)len,
+                    "; %g %% of the queries are hostile", 100 * log->hostile);
+  snprintf(r->about + len, sizeof r->about - (size_t)len, "; means of %llu replays.",
+           (unsigned long long)given.runs);
+}
+
+static void print_results(const replayed *r) {
+  advice a = advice_find(r->at, r->n, r->log, given.memory, given.read_cost);
+  report *table = make_table(r);
+  fprintf(stderr, "%s\n", r->about);
+  if (given.json)
+    print_json(r, &a);
+  else
+    print_text(r, &a, table);
+  if (given.html) write_page(r, &a, table);
+  report_free(table);
+}
+
+static int run(words args) {
+  (void)args;
+  check_options();
   key_index *keys = key_index_create();
-  query_log log = {.keys = keys, .members = read_set(keys)};
+  query_log log = {.keys = keys,
+                   .members = read_set(keys),
+                   .updates = given.updates,
+                   .deletes = given.deletes,
+                   .hostile = given.hostile};
   uint32_t *queries = read_queries(keys, &log.total);
   log.queries = queries;
   log.training = log.total / 2;
-  double bits_per_key = common_bits_per_key(log.members);
-  candidate_list list = list_candidates();
-  size_t ranked = run_candidates(&list, &log, bits_per_key);
-  char about[300];
-  snprintf(about, sizeof about,
-           "%u keys, %.2f bits per key; %zu queries measured, %llu of them for members; a store "
-           "read takes %g us.",
-           log.members, bits_per_key, measured, (unsigned long long)log_positive_queries(&log),
-           given.read_cost);
-  fprintf(stderr, "%s\n", about);
-  print_results(list.at, ranked, about);
-  if (given.plan) print_plan(&log, bits_per_key);
+  replayed r = {.log = &log, .bits_per_key = common_bits_per_key(log_capacity(&log))};
+  contender_list list = list_contenders(&log);
+  r.at = list.at;
+  r.n = run_all(&list, &log, r.bits_per_key);
+  describe(&r);
+  print_results(&r);
+  if (given.plan) print_plan(&log, r.bits_per_key);
   free(list.at);
   free(queries);
   key_index_free(keys);

@@ -52,7 +52,7 @@ besom_bytes key_index_key(const key_index *x, uint32_t number) {
 }
 
 /* The slot of a key, or the empty slot where to insert it. */
-static uint32_t *slot_of(key_index *x, besom_bytes key) {
+static uint32_t *slot_of(const key_index *x, besom_bytes key) {
   for (size_t i = (size_t)besom_hash(x->hash, key.data, key.len).hi;; i++) {
     uint32_t *slot = &x->slots[i & x->mask];
     if (!*slot) return slot;
@@ -81,6 +81,14 @@ static void append(key_index *x, besom_bytes key) {
     x->ends = resize(x->ends, x->ends_allocated, sizeof *x->ends);
   }
   x->ends[++x->count] = x->len;
+}
+
+bool key_index_contains(const key_index *x, besom_bytes key) {
+  return *slot_of(x, key) != 0;
+}
+
+uint64_t key_index_bytes(const key_index *x) {
+  return x->len + (x->count + 1) * sizeof *x->ends + (x->mask + 1) * sizeof *x->slots;
 }
 
 uint32_t key_index_add(key_index *x, besom_bytes key) {

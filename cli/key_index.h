@@ -14,5 +14,9 @@ uint32_t key_index_add(key_index *x, besom_bytes key);
 
 uint32_t key_index_count(const key_index *x);
 besom_bytes key_index_key(const key_index *x, uint32_t number);
+bool key_index_contains(const key_index *x, besom_bytes key);
+
+/* The memory of a hash set of these keys: bytes of keys, their ends, and the slots. */
+uint64_t key_index_bytes(const key_index *x);
 
 #endif

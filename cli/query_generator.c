@@ -52,6 +52,7 @@ void generator_next(query_generator *g, uint64_t *keys, bool *is_member, size_t 
   }
 }
 
+/* Keys that cost no read any more are set to 0. */
 static void drop_zeros(query_generator *g) {
   size_t kept = 0;
   for (size_t i = 0; i < g->costly_count; i++)
@@ -61,9 +62,11 @@ static void drop_zeros(query_generator *g) {
 
 void generator_observe(query_generator *g, const uint64_t *keys, const bool *was_read, size_t n) {
   if (g->workload != ADVERSARIAL) return;
+  bool any_zero = false;
   for (size_t i = 0; i < n; i++)
-    if (g->repeat_of[i] != SIZE_MAX && !was_read[i]) g->costly[g->repeat_of[i]] = 0;
-  drop_zeros(g);
+    if (g->repeat_of[i] != SIZE_MAX && !was_read[i])
+      g->costly[g->repeat_of[i]] = 0, any_zero = true;
+  if (any_zero) drop_zeros(g);
   for (size_t i = 0; i < n && g->costly_count < MAX_COSTLY; i++)
     if (g->repeat_of[i] == SIZE_MAX && was_read[i]) g->costly[g->costly_count++] = keys[i];
 }

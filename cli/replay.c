@@ -2,34 +2,68 @@
 
 #include "replay.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "besom_reverse.h"
 #include "besom_store.h"
 #include "fail.h"
+#include "kinds.h"
+#include "query_generator.h"
+#include "random.h"
+
+/* ------------------------------------------------------------------ a set that changes */
+
+/* With deletes, a new key is deleted after this many further ones. */
+static uint64_t key_lifetime(const query_log *log) {
+  return 1 + log->members / 100;
+}
+
+static uint64_t all_updates(const query_log *log) {
+  return (uint64_t)ceil(log->updates * (double)log->total);
+}
+
+uint64_t log_capacity(const query_log *log) {
+  uint64_t updates = all_updates(log), alive = key_lifetime(log) + 1;
+  return log->members + (log->deletes && alive < updates ? alive : updates);
+}
+
+static besom_u64_key update_key(uint64_t number) {
+  enum { UPDATE_SEED = 0x2ea };
+  return besom_u64(random_at(UPDATE_SEED, number));
+}
 
 /* ------------------------------------------------------------------ keys as sources */
 
-/* The keys from..to of an index. If weights is set, keys of weight 0 are left out. */
+/* The keys from..to of an index, then new keys. If weights is set, keys of weight 0 are left out.
+ */
 typedef struct key_range {
   const key_index *keys;
   const uint32_t *weights; /* NULL: every key has weight 1 */
   uint32_t from, to, at;
+  uint64_t updates, updates_at;
+  besom_u64_key update;
 } key_range;
 
 static besom_status next_key(void *ctx, besom_bytes *key, uint64_t *weight) {
   key_range *r = ctx;
   while (r->at < r->to && r->weights && !r->weights[r->at]) r->at++;
-  if (r->at == r->to) return BESOM_END;
-  if (r->weights) *weight = r->weights[r->at];
-  *key = key_index_key(r->keys, r->at++);
+  if (r->at < r->to) {
+    if (r->weights) *weight = r->weights[r->at];
+    *key = key_index_key(r->keys, r->at++);
+    return BESOM_OK;
+  }
+  if (r->updates_at == r->updates) return BESOM_END;
+  r->update = update_key(r->updates_at++);
+  *key = (besom_bytes){r->update.bytes, sizeof r->update.bytes};
   return BESOM_OK;
 }
 
 static besom_status rewind_keys(void *ctx) {
   key_range *r = ctx;
   r->at = r->from;
+  r->updates_at = 0;
   return BESOM_OK;
 }
 
@@ -47,15 +81,7 @@ static uint32_t *count_training(const query_log *log) {
   return times;
 }
 
-/* ------------------------------------------------------------------ the filter */
-
-typedef struct filter_under_test {
-  const besom_filter *filter;
-  besom_filter *own;  /* the same filter, or NULL if the guard owns it */
-  besom_guard *guard; /* ADAPTS_WITH_STORE */
-  bool adapts;
-  key_range members; /* the set, which it is built from and bound to */
-} filter_under_test;
+/* ------------------------------------------------------------------ kinds */
 
 /* Of kinds that can insert, aqf with a no list would be a yesno, and others adapt on report. */
 static bool takes_no_list(const besom_kind_info *kind) {
@@ -89,11 +115,38 @@ size_t kind_adaptations(const besom_kind_info *kind, adaptation ways[2]) {
   return n;
 }
 
+bool takes_inserts(const candidate *c) {
+  if (c->form != FILTER || c->adaptation == ADAPTS_WITH_STORE) return true;
+  return kind_named(c->kind)->abilities & (BESOM_CAN_INSERT | BESOM_INSERTS_LATER);
+}
+
+bool takes_deletes(const candidate *c) {
+  if (c->form != FILTER || c->adaptation == ADAPTS_WITH_STORE) return true;
+  return takes_inserts(c) && kind_named(c->kind)->abilities & BESOM_CAN_REMOVE;
+}
+
+static bool follows_changes(const candidate *c, const query_log *log) {
+  return log->deletes ? takes_deletes(c) : takes_inserts(c);
+}
+
+/* ------------------------------------------------------------------ the filter */
+
+typedef struct filter_under_test {
+  candidate_form form;
+  key_index *exact;           /* EXACT_SET */
+  const besom_filter *filter; /* FILTER */
+  besom_filter *own;          /* the same filter, or NULL if the guard owns it */
+  besom_guard *guard;         /* ADAPTS_WITH_STORE */
+  bool adapts, changes;
+  key_range members; /* the set, which it is built from and bound to */
+} filter_under_test;
+
 static besom_status build(filter_under_test *f, const besom_config *config, const query_log *log,
                           bool with_no_list) {
   uint32_t *times = with_no_list ? count_training(log) : NULL;
   uint32_t first_no = log->members;
-  key_range absent = {log->keys, times, first_no, key_index_count(log->keys), first_no};
+  key_range absent = {log->keys, times, first_no, key_index_count(log->keys),
+                      first_no,  0,     0,        {{0}}};
   besom_source yes = range_source(&f->members), no = range_source(&absent);
   besom_input input = {.yes = &yes, .no = with_no_list ? &no : NULL};
   besom_status status = besom_build(config, &input, &f->own);
@@ -123,12 +176,25 @@ static besom_status open_guard(filter_under_test *f, const besom_config *config)
   return status;
 }
 
+static key_index *make_exact_set(const query_log *log) {
+  key_index *set = key_index_create();
+  for (uint32_t i = 0; i < log->members; i++) key_index_add(set, key_index_key(log->keys, i));
+  return set;
+}
+
 static besom_status make_filter(filter_under_test *f, const candidate *c, const query_log *log,
                                 double bits_per_key, const uint8_t *seed) {
-  besom_config config = {
-      .kind = c->kind, .capacity = log->members, .bits_per_key = bits_per_key, .seed = seed};
+  f->form = c->form;
+  f->changes = follows_changes(c, log) && log->updates > 0;
+  if (f->form == EXACT_SET) f->exact = make_exact_set(log);
+  if (f->form != FILTER) return BESOM_OK;
+  besom_config config = {.kind = c->kind,
+                         .capacity = f->changes ? log_capacity(log) : log->members,
+                         .bits_per_key = bits_per_key,
+                         .hash = log->hostile > 0 ? "sip" : NULL,
+                         .seed = seed};
   f->adapts = c->adaptation != ADAPTS_NEVER;
-  f->members = (key_range){log->keys, NULL, 0, log->members, 0};
+  f->members = (key_range){.keys = log->keys, .to = log->members};
   return c->adaptation == ADAPTS_WITH_STORE
              ? open_guard(f, &config)
              : build(f, &config, log, c->adaptation == ADAPTS_FROM_NO_LIST);
@@ -137,6 +203,12 @@ static besom_status make_filter(filter_under_test *f, const candidate *c, const 
 static void free_filter(filter_under_test *f) {
   besom_guard_close(f->guard); /* its store is in memory: a failure loses nothing */
   besom_free(f->own);
+  if (f->exact) key_index_free(f->exact);
+}
+
+static bool contains(const filter_under_test *f, besom_bytes key) {
+  if (f->form == FILTER) return besom_contains(f->filter, key.data, key.len);
+  return f->form == NO_FILTER || key_index_contains(f->exact, key);
 }
 
 /* Reports a false positive. If the reserve is full, the filter will repeat it. */
@@ -152,6 +224,21 @@ static besom_status report(filter_under_test *f, besom_bytes key) {
   return goes_on ? BESOM_OK : status;
 }
 
+/* An exact set is not changed: its figures would be the same. */
+static besom_status insert_update(filter_under_test *f, uint64_t number) {
+  besom_u64_key key = update_key(number);
+  f->members.updates = number + 1;
+  if (f->guard)
+    return besom_guard_put(f->guard, key.bytes, sizeof key.bytes, NULL, 0, BESOM_PUT_NEW);
+  return f->own ? besom_insert(f->own, key.bytes, sizeof key.bytes) : BESOM_OK;
+}
+
+static besom_status delete_update(filter_under_test *f, uint64_t number) {
+  besom_u64_key key = update_key(number);
+  if (f->guard) return besom_guard_delete(f->guard, key.bytes, sizeof key.bytes);
+  return f->own ? besom_remove(f->own, key.bytes, sizeof key.bytes) : BESOM_OK;
+}
+
 /* ------------------------------------------------------------------ the queries */
 
 static double cpu_seconds(void) {
@@ -160,15 +247,31 @@ static double cpu_seconds(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-enum { CHUNK = 4096 };
+enum { CHUNK = MAX_QUERIES_AT_ONCE };
+
+/* Queries of the log and of the adversary, in the order in which they are sent. */
+typedef struct chunk {
+  besom_bytes keys[CHUNK];
+  uint32_t numbers[CHUNK]; /* of the log's keys; HOSTILE + i: the i-th query of the adversary */
+  bool was_read[CHUNK];
+  size_t n;
+  uint64_t hostile_keys[CHUNK];
+  besom_u64_key hostile_bytes[CHUNK];
+  size_t hostile_n;
+} chunk;
+
+static const uint32_t HOSTILE = UINT32_MAX - CHUNK;
 
 typedef struct replay {
   filter_under_test *under_test;
-  candidate *candidate;
+  outcome *outcome;
   const query_log *log;
-  uint8_t *was_false_positive; /* per key */
+  query_generator adversary;
+  double hostile_due, updates_due;
+  uint64_t updates;            /* so far */
+  uint8_t *was_false_positive; /* per key of the log */
   size_t point;                /* the next one of the curve */
-  size_t point_at;             /* the query at which it is recorded */
+  chunk chunk;
 } replay;
 
 static size_t point_position(const query_log *log, size_t point) {
@@ -176,71 +279,148 @@ static size_t point_position(const query_log *log, size_t point) {
 }
 
 static void record_points(replay *r, size_t at) {
-  while (r->point < CURVE_POINTS && at == r->point_at) {
-    r->candidate->curve[r->point++] = r->candidate->store_reads;
-    r->point_at = point_position(r->log, r->point);
+  while (r->point < CURVE_POINTS && at == point_position(r->log, r->point))
+    r->outcome->curve[r->point++] = r->outcome->false_positives;
+}
+
+/* Fills the adversary's places in the chunk. */
+static void add_hostile_queries(replay *r) {
+  chunk *c = &r->chunk;
+  bool is_member[CHUNK];
+  generator_next(&r->adversary, c->hostile_keys, is_member, c->hostile_n);
+  for (size_t i = 0; i < c->n; i++) {
+    if (c->numbers[i] < HOSTILE) continue;
+    size_t k = c->numbers[i] - HOSTILE;
+    c->hostile_bytes[k] = besom_u64(c->hostile_keys[k]);
+    c->keys[i] = (besom_bytes){c->hostile_bytes[k].bytes, sizeof c->hostile_bytes[k].bytes};
   }
 }
 
-static besom_status send_one(replay *r, uint32_t number) {
-  candidate *c = r->candidate;
-  besom_bytes key = key_index_key(r->log->keys, number);
-  if (!besom_contains(r->under_test->filter, key.data, key.len)) return BESOM_OK;
-  c->store_reads++;
-  if (number < r->log->members) return BESOM_OK;
-  c->false_positives++;
-  c->repeat_false_positives += r->was_false_positive[number];
-  r->was_false_positive[number] = 1;
-  return report(r->under_test, key);
+/* Takes queries of the log from number `at` up to `end`; returns the number of the next one. */
+static size_t fill_chunk(replay *r, size_t at, size_t end) {
+  chunk *c = &r->chunk;
+  c->n = c->hostile_n = 0;
+  while (c->n < CHUNK && (at < end || r->hostile_due >= 1)) {
+    if (r->hostile_due >= 1) {
+      r->hostile_due--;
+      c->numbers[c->n++] = HOSTILE + (uint32_t)c->hostile_n++;
+      continue;
+    }
+    c->keys[c->n] = key_index_key(r->log->keys, r->log->queries[at]);
+    c->numbers[c->n++] = r->log->queries[at++];
+    r->hostile_due += r->log->hostile / (1 - r->log->hostile);
+    r->updates_due += r->log->updates;
+  }
+  if (c->hostile_n) add_hostile_queries(r);
+  return at;
 }
 
-/* Sends the queries from..to; returns the CPU time in seconds. */
-static double send(replay *r, size_t from, size_t to, besom_status *status) {
+/* Sends the chunk; adds its CPU time to *seconds. */
+static besom_status send_chunk(replay *r, double *seconds) {
+  chunk *c = &r->chunk;
+  filter_under_test *f = r->under_test;
+  besom_status status = BESOM_OK;
   double start = cpu_seconds();
-  for (size_t i = from; i < to && *status == BESOM_OK; i++) {
-    if (i == r->point_at) record_points(r, i);
-    *status = send_one(r, r->log->queries[i]);
+  for (size_t i = 0; i < c->n && status == BESOM_OK; i++) {
+    c->was_read[i] = contains(f, c->keys[i]);
+    if (c->was_read[i] && c->numbers[i] >= r->log->members) status = report(f, c->keys[i]);
   }
-  return cpu_seconds() - start;
+  *seconds += cpu_seconds() - start;
+  return status;
+}
+
+static bool is_repeat(const replay *r, uint32_t number) {
+  if (number >= HOSTILE) return r->adversary.repeat_of[number - HOSTILE] != SIZE_MAX;
+  return r->was_false_positive[number];
+}
+
+static void count_chunk(replay *r) {
+  chunk *c = &r->chunk;
+  outcome *o = r->outcome;
+  bool hostile_read[CHUNK];
+  o->queries += c->n;
+  for (size_t i = 0; i < c->n; i++) {
+    uint32_t number = c->numbers[i];
+    if (number >= HOSTILE) hostile_read[number - HOSTILE] = c->was_read[i];
+    o->store_reads += c->was_read[i];
+    if (!c->was_read[i] || number < r->log->members) continue;
+    o->false_positives++;
+    o->repeat_false_positives += is_repeat(r, number);
+    if (number < HOSTILE) r->was_false_positive[number] = 1;
+  }
+  if (c->hostile_n) generator_observe(&r->adversary, c->hostile_keys, hostile_read, c->hostile_n);
+}
+
+static besom_status apply_updates(replay *r) {
+  besom_status status = BESOM_OK;
+  uint64_t lifetime = key_lifetime(r->log);
+  for (; r->updates_due >= 1 && r->under_test->changes && status == BESOM_OK; r->updates_due--) {
+    status = insert_update(r->under_test, r->updates);
+    if (status == BESOM_OK && r->log->deletes && r->updates >= lifetime)
+      status = delete_update(r->under_test, r->updates - lifetime);
+    r->updates++;
+  }
+  return status;
+}
+
+/* Chunks end at the end of the training and where a point of the curve is. */
+static size_t chunk_end(const replay *r, size_t at) {
+  return at < r->log->training ? r->log->training : point_position(r->log, r->point);
 }
 
 /* Resets the figures after the training queries; the filter keeps its adaptations. */
 static besom_status send_all(replay *r, const besom_progress *progress) {
   const query_log *log = r->log;
-  candidate *c = r->candidate;
+  outcome *o = r->outcome;
   besom_status status = BESOM_OK;
   double seconds = 0;
   for (size_t at = 0; at < log->total && status == BESOM_OK;) {
-    size_t part_end = at < log->training ? log->training : log->total,
-           end = at + CHUNK < part_end ? at + CHUNK : part_end;
-    double time = send(r, at, end, &status);
-    if (at >= log->training) seconds += time;
-    at = end;
-    if (at == log->training) c->store_reads = c->false_positives = c->repeat_false_positives = 0;
+    at = fill_chunk(r, at, chunk_end(r, at));
+    status = send_chunk(r, &seconds);
+    count_chunk(r);
+    if (status == BESOM_OK) status = apply_updates(r);
+    if (at == log->training && !r->point) {
+      o->queries = o->store_reads = o->false_positives = o->repeat_false_positives = 0;
+      seconds = 0;
+    }
+    if (at >= log->training) record_points(r, at);
     if (!progress->tick(progress->ctx, at, log->total)) status = BESOM_CANCELLED;
   }
-  record_points(r, log->total);
-  c->ns_per_query = 1e9 * seconds / (double)(log->total - log->training);
+  o->ns_per_query = 1e9 * seconds / (double)o->queries;
   return status;
 }
 
-static besom_status run_log(filter_under_test *f, candidate *c, const query_log *log,
-                            const besom_progress *progress) {
-  replay r = {.under_test = f, .candidate = c, .log = log, .point_at = log->training};
-  r.was_false_positive = allocate(key_index_count(log->keys), 1);
-  besom_status status = send_all(&r, progress);
-  free(r.was_false_positive);
+static besom_status run_log(filter_under_test *f, const query_log *log,
+                            const besom_progress *progress, outcome *o) {
+  replay *r = allocate(1, sizeof *r);
+  r->under_test = f;
+  r->outcome = o;
+  r->log = log;
+  r->adversary = generator_create(ADVERSARIAL, 1);
+  r->was_false_positive = allocate(key_index_count(log->keys), 1);
+  besom_status status = send_all(r, progress);
+  generator_free(&r->adversary);
+  free(r->was_false_positive);
+  free(r);
   return status;
 }
 
-void replay_run(candidate *c, const query_log *log, double bits_per_key, const uint8_t *seed,
-                const besom_progress *progress) {
+static besom_status measure_size(const filter_under_test *f, const query_log *log, outcome *o) {
+  besom_statistics stats = {.bytes = f->exact ? key_index_bytes(f->exact) : 0};
+  besom_status status = f->filter ? besom_stats(f->filter, &stats) : BESOM_OK;
+  o->bytes = stats.bytes;
+  o->fpr = stats.fpr_at_capacity;
+  uint64_t keys = f->changes && f->filter ? log_capacity(log) : log->members;
+  o->bits_per_key = 8 * (double)stats.bytes / (double)keys;
+  return status;
+}
+
+void replay_run(const candidate *c, const query_log *log, double bits_per_key, const uint8_t *seed,
+                const besom_progress *progress, outcome *o) {
   filter_under_test f = {0};
-  besom_statistics stats;
-  c->status = make_filter(&f, c, log, bits_per_key, seed);
-  if (c->status == BESOM_OK) c->status = run_log(&f, c, log, progress);
-  if (c->status == BESOM_OK) c->status = besom_stats(f.filter, &stats);
-  if (c->status == BESOM_OK) c->bits_per_key = 8 * (double)stats.bytes / log->members;
+  *o = (outcome){.status = make_filter(&f, c, log, bits_per_key, seed)};
+  if (o->status == BESOM_OK) o->status = run_log(&f, log, progress, o);
+  if (o->status == BESOM_OK) o->status = measure_size(&f, log, o);
   free_filter(&f);
 }
 

@@ -1,0 +1,81 @@
+#include "ranking.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const double negligible = 0.01; /* a smaller difference is a tie */
+
+static double seconds_of(const outcome *o, double us_per_read) {
+  return 1e-6 * us_per_read * (double)o->store_reads + 1e-9 * o->ns_per_query * (double)o->queries;
+}
+
+void contender_sum_up(contender *c, double us_per_read) {
+  double share = 1 / (double)c->run_count;
+  for (const outcome *o = c->runs; o < c->runs + c->run_count; o++) {
+    double seconds = seconds_of(o, us_per_read);
+    c->bits_per_key += share * o->bits_per_key;
+    c->store_reads += share * (double)o->store_reads;
+    c->false_positives += share * (double)o->false_positives;
+    c->repeats += share * (double)o->repeat_false_positives;
+    c->ns_per_query += share * o->ns_per_query;
+    c->seconds += share * seconds;
+    if (o == c->runs || seconds < c->least_seconds) c->least_seconds = seconds;
+    if (o == c->runs || seconds > c->most_seconds) c->most_seconds = seconds;
+  }
+}
+
+/* 0: ranked, 1: does not fit, 2: failed. */
+static int class_of(const contender *c) {
+  return c->status != BESOM_OK ? 2 : !c->fits;
+}
+
+static int by_time(const void *a, const void *b) {
+  const contender *x = a, *y = b;
+  if (class_of(x) != class_of(y)) return class_of(x) - class_of(y);
+  return x->seconds < y->seconds ? -1 : x->seconds > y->seconds;
+}
+
+static int by_preference(const void *a, const void *b) {
+  const contender *x = a, *y = b;
+  if (x->candidate.adaptation != y->candidate.adaptation)
+    return (int)x->candidate.adaptation - (int)y->candidate.adaptation;
+  if (x->false_positives != y->false_positives)
+    return x->false_positives < y->false_positives ? -1 : 1;
+  return by_time(a, b);
+}
+
+static bool ties(const contender *leader, const contender *c) {
+  return c->least_seconds <= leader->most_seconds ||
+         c->seconds <= leader->seconds * (1 + negligible);
+}
+
+size_t ranking_sort(contender *all, size_t n) {
+  size_t ranked = 0, valid = 0;
+  qsort(all, n, sizeof *all, by_time);
+  while (valid < n && class_of(&all[valid]) < 2) valid++;
+  while (ranked < n && class_of(&all[ranked]) == 0) ranked++;
+  for (size_t first = 0, end; first < ranked; first = end) {
+    for (end = first + 1; end < ranked && ties(&all[first], &all[end]);) end++;
+    for (size_t i = first; i < end; i++) {
+      all[i].rank = (unsigned)first + 1;
+      all[i].tied = end > first + 1;
+    }
+    qsort(all + first, end - first, sizeof *all, by_preference);
+  }
+  return valid;
+}
+
+const contender *ranking_best_filter(const contender *all, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (all[i].rank && all[i].candidate.form == FILTER) return &all[i];
+  return NULL;
+}
+
+const contender *ranking_find(const contender *all, size_t n, candidate_form form,
+                              const char *kind) {
+  for (size_t i = 0; i < n; i++)
+    if (all[i].status == BESOM_OK && all[i].candidate.form == form &&
+        (!kind || strcmp(all[i].candidate.kind, kind) == 0))
+      return &all[i];
+  return NULL;
+}
