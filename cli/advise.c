@@ -13,6 +13,7 @@
 #include "kinds.h"
 #include "number_text.h"
 #include "page.h"
+#include "paragraph.h"
 #include "plan_text.h"
 #include "report.h"
 #include "seed.h"
@@ -153,9 +154,15 @@ static bool tick(void *ctx, uint64_t done, uint64_t total) {
   return true;
 }
 
+static const char *why_unfit(const candidate *c, const query_log *log) {
+  if (log->updates > 0 && !takes_inserts(c)) return "static";
+  if (log->deletes && !takes_deletes(c)) return "no deletes";
+  if (log->hostile > 0 && is_open_to_attack(c)) return "attackable";
+  return NULL;
+}
+
 static void add_contender(contender_list *list, const query_log *log, candidate what) {
-  bool fits = !log->updates || (log->deletes ? takes_deletes(&what) : takes_inserts(&what));
-  list->at[list->n++] = (contender){.candidate = what, .fits = fits};
+  list->at[list->n++] = (contender){.candidate = what, .unfit = why_unfit(&what, log)};
 }
 
 static contender_list list_contenders(const query_log *log) {
@@ -245,28 +252,27 @@ static char *command_line(const contender *c, const replayed *r) {
   const candidate *k = &c->candidate;
   bool exact_on_no_list = kind_named(k->kind)->abilities & BESOM_CAN_BUILD_NO,
        has_store = k->adaptation == ADAPTS_WITH_STORE;
-  build_plan plan = {.kind = k->kind,
-                     .adaptation = k->adaptation,
-                     .hash = log->hostile > 0 && !has_store ? "sip" : NULL,
-                     /* With the whole log as its no list it is larger than with the first half. */
-                     .by_fpr =
-                         has_store || (k->adaptation == ADAPTS_FROM_NO_LIST && exact_on_no_list),
-                     .bits_per_key = r->bits_per_key,
-                     .fpr = c->runs[0].fpr,
-                     .capacity = has_store || (log->updates > 0 && c->fits) ? log_capacity(log) : 0,
-                     .set = given.set,
-                     .queries = given.queries,
-                     .form = &given.form};
+  build_plan plan = {
+      .kind = k->kind,
+      .adaptation = k->adaptation,
+      .hash = log->hostile > 0 && !has_store ? "sip" : NULL,
+      /* With the whole log as its no list it is larger than with the first half. */
+      .by_fpr = has_store || (k->adaptation == ADAPTS_FROM_NO_LIST && exact_on_no_list),
+      .bits_per_key = r->bits_per_key,
+      .fpr = c->runs[0].fpr,
+      .capacity = has_store || (log->updates > 0 && !c->unfit) ? log_capacity(log) : 0,
+      .set = given.set,
+      .queries = given.queries,
+      .form = &given.form};
   return build_line(&plan);
 }
 
-static const char *const columns[] = {"rank",         "filter",       "adapts",
+static const char *const columns[] = {"filter",       "adapts",       "rank",
                                       "bits per key", "store reads",  "wasted reads",
                                       "repeats",      "ns per query", "total seconds"};
 
-/* Why it is not ranked. */
 static const char *rank_text(const contender *c, char text[16]) {
-  if (!c->rank) return takes_inserts(&c->candidate) ? "no deletes" : "static";
+  if (c->unfit) return c->unfit;
   snprintf(text, 16, "%u%s", c->rank, c->tied ? "=" : "");
   return text;
 }
@@ -275,10 +281,9 @@ static report *make_table(const replayed *r) {
   report *table = report_create(columns, COUNT_OF(columns), false);
   char text[16];
   for (const contender *c = r->at; c < r->at + r->n; c++) {
-    bool is_filter = c->candidate.form == FILTER;
-    report_cell(table, "%s", rank_text(c, text));
     report_cell(table, "%s", c->candidate.kind);
-    report_cell(table, "%s", is_filter ? adaptation_names[c->candidate.adaptation] : "-");
+    report_cell(table, "%s", adaptation_names[c->candidate.adaptation]);
+    report_cell(table, "%s", rank_text(c, text));
     report_cell(table, "%.2f", c->bits_per_key);
     report_cell(table, "%s", grouped((uint64_t)(c->store_reads + 0.5)).text);
     report_cell(table, "%s", grouped((uint64_t)(c->false_positives + 0.5)).text);
@@ -297,7 +302,7 @@ static void print_contender_json(json *j, const contender *c, const replayed *r)
   json_text(j, "name", c->candidate.kind);
   json_text(j, "adapts",
             c->candidate.form == FILTER ? adaptation_names[c->candidate.adaptation] : NULL);
-  json_flag(j, "follows_changes", c->fits);
+  json_text(j, "unfit", c->unfit);
   json_count(j, "bytes", c->runs[0].bytes);
   json_real(j, "bits_per_key", c->bits_per_key);
   json_real(j, "store_reads", c->store_reads);
@@ -341,7 +346,8 @@ static void print_json(const replayed *r, const advice *a) {
 
 static void print_text(const replayed *r, const advice *a, const report *table) {
   report_print(table);
-  printf("\n%s\n", a->text);
+  printf("\n");
+  paragraph_print(a->text);
   if (a->verdict != USE_FILTER) return;
   char *line = command_line(a->best, r);
   printf("\nBuild it:\n  %s\n", line);
@@ -353,12 +359,12 @@ static void write_page(const replayed *r, const advice *a, const report *table) 
   curve *curves = allocate(r->n, sizeof *curves);
   char(*names)[64] = allocate(r->n, sizeof *names);
   size_t n = 0, shown = 0;
-  for (const contender *c = r->at; c < r->at + r->n; c++, n++) {
-    bool is_filter = c->candidate.form == FILTER;
+  for (const contender *c = r->at; c < r->at + r->n; c++) {
+    if (c->candidate.form != FILTER) continue;
     snprintf(names[n], sizeof names[n], "%s%s", c->candidate.kind,
              c->candidate.adaptation == ADAPTS_WITH_STORE ? " with store" : "");
-    curves[n] = (curve){names[n], c->runs[0].curve, c->rank && is_filter && shown < SHOWN};
-    shown += curves[n].shown;
+    curves[n] = (curve){names[n], c->curve, c->rank && shown < SHOWN};
+    shown += curves[n++].shown;
   }
   chart wasted = {.x_name = "measured queries",
                   .y_name = "wasted reads so far",
@@ -375,7 +381,9 @@ static void write_page(const replayed *r, const advice *a, const report *table) 
     free(line);
   }
   page_heading(p, "Wasted reads");
-  page_text(p, "The five best filters; select others below.");
+  page_text(p,
+            "False positives over the measured queries, means of the replays. The best filters are "
+            "selected.");
   page_chart(p, &wasted);
   page_heading(p, "All candidates");
   page_text(p, "%s", r->about);

@@ -13,25 +13,32 @@
 #include "database.h"
 #include "fail.h"
 #include "interrupt.h"
+#include "json.h"
 #include "key_index.h"
+#include "number_text.h"
 #include "page.h"
+#include "paragraph.h"
 #include "query_generator.h"
 #include "report.h"
 #include "verb.h"
 
 static struct {
   uint64_t keys, queries;
+  double read_cost;
   const char *html;
   bool json;
-} given = {.keys = 1000000, .queries = 500000, .html = "besom-demo.html"};
+} given = {.keys = 1000000, .queries = 500000, .read_cost = 100, .html = "besom-demo.html"};
 
 static const argument arguments[] = {
     {"--keys", "N", "keys in the database; default 1M", .count = &given.keys, .least = 1,
      .most = 1e9},
     {"--queries", "N", "queries per workload and filter; default 500k", .count = &given.queries,
      .least = 1000, .most = 1e12},
+    {"--read-cost", "US",
+     "time of a read of a database on disk, in microseconds; default 100: a solid-state disk",
+     .real = &given.read_cost, .most = 1e9},
     {"--html", "FILE", "name of the HTML page; default besom-demo.html", .text = &given.html},
-    {"--json", NULL, "print one JSON object per line", .flag = &given.json},
+    JSON_ARGUMENT(given.json),
 };
 
 static const command demo_command = {
@@ -40,12 +47,14 @@ static const command demo_command = {
         "Stores a million keys in an LMDB database in a temporary directory and runs three "
         "workloads on it: without a filter, and with each of three filters in front of it. Prints "
         "a table and writes an HTML page.\n\n"
-        "  uniform      One query in ten is for a member. The others are for absent\n"
-        "               keys that are never repeated.\n"
-        "  Zipf         The same, but the absent keys follow a Zipf distribution: a\n"
-        "               few are queried often.\n"
         "  adversarial  The client queries absent keys, observes which of them cost\n"
-        "               a read of the database, and repeats these.",
+        "               a read of the database, and repeats these.\n"
+        "  Zipf         One query in ten is for a member. The others are for absent\n"
+        "               keys that follow a Zipf distribution: a few are queried often.\n"
+        "  uniform      The same, but no absent key is queried twice.\n\n"
+        "A wasted read is a read for an absent key: a false positive of the filter. The database "
+        "is in memory (in the page cache), so the measured time is that of the best case. The "
+        "time on disk is this time and --read-cost for every read.",
     .arguments = arguments,
     .argument_count = COUNT_OF(arguments),
 };
@@ -150,8 +159,8 @@ enum { CURVE_POINTS = 201 };
 typedef struct outcome {
   double bits_per_key;
   uint64_t store_reads, false_positives, repeats; /* false positives: reads for absent keys */
-  double seconds;
-  uint64_t curve[CURVE_POINTS]; /* store reads so far */
+  double seconds;                                 /* with the database in memory */
+  uint64_t curve[CURVE_POINTS];                   /* false positives so far */
 } outcome;
 
 static outcome outcomes[WORKLOADS][CHOICES];
@@ -218,7 +227,7 @@ static void run_queries(workload w, filter_choice choice, const besom_filter *f)
     count(o, &c, seen, &before, choice);
     generator_observe(&g, c.keys, c.is_read, c.n);
     while (point < CURVE_POINTS && done + c.n >= given.queries * point / (CURVE_POINTS - 1))
-      o->curve[point++] = o->store_reads;
+      o->curve[point++] = o->false_positives;
     bar_tick(done, given.queries);
   }
   key_index_free(seen);
@@ -242,67 +251,160 @@ static void run_filter(filter_choice choice) {
 
 /* ------------------------------------------------------------------ output */
 
-static const char *const columns[] = {"workload",        "filter",  "bits per key", "store reads",
-                                      "false positives", "repeats", "queries/s"};
+/* Every read costs --read-cost. */
+static double seconds_on_disk(const outcome *o) {
+  return o->seconds + 1e-6 * given.read_cost * (double)o->store_reads;
+}
 
-static report *make_table(void) {
+static void add_figures(report *r, int w, int choice) {
+  const outcome *o = &outcomes[w][choice];
+  report_cell(r, "%s", choice_names[choice]);
+  report_cell(r, "%.1f", o->bits_per_key);
+  report_cell(r, "%s", grouped(o->false_positives).text);
+  report_cell(r, "%s", grouped(o->repeats).text);
+  report_cell(r, "%s", grouped(o->store_reads).text);
+  report_cell(r, "%.2f", seconds_on_disk(o));
+  report_cell(r, "%.2f", o->seconds);
+}
+
+static const char *const columns[] = {"workload", "filter",      "bits per key", "wasted reads",
+                                      "repeats",  "store reads", "s on disk",    "s in memory"};
+
+static void print_table(void) {
   report *r = report_create(columns, COUNT_OF(columns), false);
   for (int w = 0; w < WORKLOADS; w++)
     for (int choice = 0; choice < CHOICES; choice++) {
-      const outcome *o = &outcomes[w][choice];
       report_cell(r, "%s", workload_names[w]);
-      report_cell(r, "%s", choice_names[choice]);
-      report_cell(r, "%.1f", o->bits_per_key);
-      report_cell(r, "%llu", (unsigned long long)o->store_reads);
-      report_cell(r, "%llu", (unsigned long long)o->false_positives);
-      report_cell(r, "%llu", (unsigned long long)o->repeats);
-      report_cell(r, "%.0f", (double)given.queries / o->seconds);
+      add_figures(r, w, choice);
     }
-  return r;
+  report_finish(r);
 }
 
 static void print_json(void) {
+  json j = {0};
+  json_open(&j, NULL, '{');
+  json_count(&j, "keys", given.keys);
+  json_count(&j, "queries", given.queries);
+  json_real(&j, "read_cost_us", given.read_cost);
+  json_open(&j, "results", '[');
   for (int w = 0; w < WORKLOADS; w++)
     for (int choice = 0; choice < CHOICES; choice++) {
       const outcome *o = &outcomes[w][choice];
-      printf(
-          "{\"workload\":\"%s\",\"filter\":\"%s\",\"bits_per_key\":%.4f,\"store_reads\":%llu,"
-          "\"false_positives\":%llu,\"repeat_false_positives\":%llu,\"queries_per_second\":%.0f}\n",
-          workload_names[w], choice_names[choice], o->bits_per_key,
-          (unsigned long long)o->store_reads, (unsigned long long)o->false_positives,
-          (unsigned long long)o->repeats, (double)given.queries / o->seconds);
+      json_open(&j, NULL, '{');
+      json_text(&j, "workload", workload_names[w]);
+      json_text(&j, "filter", choice_names[choice]);
+      json_real(&j, "bits_per_key", o->bits_per_key);
+      json_count(&j, "store_reads", o->store_reads);
+      json_count(&j, "false_positives", o->false_positives);
+      json_count(&j, "repeat_false_positives", o->repeats);
+      json_real(&j, "seconds", seconds_on_disk(o));
+      json_real(&j, "seconds_in_memory", o->seconds);
+      json_close(&j);
     }
+  json_close(&j);
+  json_close(&j);
 }
 
-static const char *const summary =
-    "A filter saves the reads for absent keys. bloom and qf repeat their false positives. aqf "
-    "adapts "
-    "to each one, so neither popular absent keys nor an adversary cost repeated reads. The "
-    "database "
-    "is in memory here; where a read takes 100 us, the store reads determine the speed.";
+/* ------------------------------------------------------------------ what it means */
+
+enum { TEXT_SIZE = 600 };
+
+/* One sentence per workload, with the figures of this run. */
+static void describe(workload w, char text[TEXT_SIZE]) {
+  const outcome *bloom = &outcomes[w][BLOOM], *aqf = &outcomes[w][AQF];
+  number_text bloom_wasted = grouped(bloom->false_positives),
+              aqf_wasted = grouped(aqf->false_positives);
+  if (w == ADVERSARIAL)
+    snprintf(text, TEXT_SIZE,
+             "Adversary: a client that repeats whatever cost a read wastes %s reads behind bloom "
+             "and %s behind "
+             "aqf, which adapts to each false positive: on disk, %.1f s and %.1f s.",
+             bloom_wasted.text, aqf_wasted.text, seconds_on_disk(bloom), seconds_on_disk(aqf));
+  else if (w == ZIPF)
+    snprintf(text, TEXT_SIZE,
+             "Zipf: some absent keys are queried often. bloom wastes %s reads, %s of them on keys "
+             "that it "
+             "had wrong before, and aqf %s, with %s repeats.",
+             bloom_wasted.text, grouped(bloom->repeats).text, aqf_wasted.text,
+             grouped(aqf->repeats).text);
+  else
+    snprintf(text, TEXT_SIZE,
+             "Uniform: no absent key is queried twice, so there is nothing to learn, and all "
+             "filters waste "
+             "about the same: bloom %s reads, aqf %s.",
+             bloom_wasted.text, aqf_wasted.text);
+}
+
+/* Where an adaptive filter does not help. */
+static void describe_limits(char text[TEXT_SIZE]) {
+  const outcome *none = &outcomes[UNIFORM][NO_FILTER], *bloom = &outcomes[UNIFORM][BLOOM],
+                *aqf = &outcomes[UNIFORM][AQF];
+  snprintf(
+      text, TEXT_SIZE,
+      "Two limits. One query in ten of Zipf and uniform is for a member, and no filter can save "
+      "these reads. And while the database is in memory a read takes only %.1f us: there the "
+      "filter itself counts, and the uniform queries take %.2f s behind bloom and %.2f s "
+      "behind aqf. On disk, at %g us per read, they take %.2f s and %.2f s.",
+      1e6 * none->seconds / (double)given.queries, bloom->seconds, aqf->seconds, given.read_cost,
+      seconds_on_disk(bloom), seconds_on_disk(aqf));
+}
+
+static const char *const next_steps =
+    "Next, with your own keys and a log of your queries, which filter suits them:\n"
+    "  besom advise --set KEYS --queries LOG\n";
+
+static void print_text(void) {
+  char text[TEXT_SIZE];
+  print_table();
+  for (int w = 0; w < WORKLOADS; w++) {
+    describe((workload)w, text);
+    printf("\n");
+    paragraph_print(text);
+  }
+  describe_limits(text);
+  printf("\n");
+  paragraph_print(text);
+  printf("\n%s", next_steps);
+}
 
 static void draw(page *p, workload w) {
-  curve curves[CHOICES - 1]; /* "no filter" is left out: it would dwarf the others */
-  for (int choice = BLOOM; choice < CHOICES; choice++)
-    curves[choice - BLOOM] = (curve){choice_names[choice], outcomes[w][choice].curve};
+  curve curves[CHOICES];
+  for (int choice = 0; choice < CHOICES; choice++)
+    curves[AQF - choice] = (curve){choice_names[choice], outcomes[w][choice].curve, true};
   chart c = {.x_name = "queries",
-             .y_name = "store reads so far",
+             .y_name = "wasted reads so far, on a logarithmic axis",
              .x_most = (double)given.queries,
              .points = CURVE_POINTS,
              .curves = curves,
              .curve_count = COUNT_OF(curves)};
-  char heading[64];
-  snprintf(heading, sizeof heading, "%s queries", workload_names[w]);
-  page_heading(p, heading);
+  char text[TEXT_SIZE];
+  snprintf(text, sizeof text, "%c%s queries", workload_names[w][0] & ~0x20, workload_names[w] + 1);
+  page_heading(p, text);
+  describe(w, text);
+  page_text(p, "%s", text);
   page_chart(p, &c);
+  report *table = report_create(columns + 1, COUNT_OF(columns) - 1, false);
+  for (int choice = 0; choice < CHOICES; choice++) add_figures(table, w, choice);
+  page_table(p, table);
+  report_free(table);
 }
 
-static void write_page(const report *table) {
+static void write_page(void) {
+  char text[TEXT_SIZE];
   page *p = page_create("Database reads with and without a filter");
-  page_text(p, "%llu keys in an LMDB database; %llu queries per workload. %s",
-            (unsigned long long)given.keys, (unsigned long long)given.queries, summary);
-  page_table(p, table);
+  page_text(
+      p,
+      "%s keys in a database, %s queries per workload. A wasted read is a read for an absent "
+      "key: a false positive of the filter. The times are those of all queries: measured with "
+      "the database in memory, and with %g us for every read of a database on disk.",
+      grouped(given.keys).text, grouped(given.queries).text, given.read_cost);
   for (int w = 0; w < WORKLOADS; w++) draw(p, (workload)w);
+  page_heading(p, "Limits");
+  describe_limits(text);
+  page_text(p, "%s", text);
+  page_heading(p, "Next");
+  page_text(p, "Which filter suits your own keys and queries?");
+  page_code(p, "besom advise --set KEYS --queries LOG");
   page_finish(p, given.html);
 }
 
@@ -314,16 +416,14 @@ static int run(words args) {
   bar_begin("loading", "keys");
   load_keys();
   bar_end();
-  fprintf(stderr, "%llu keys loaded in %.1f s\n", (unsigned long long)given.keys, now() - start);
+  fprintf(stderr, "%s keys loaded in %.1f s\n", grouped(given.keys).text, now() - start);
   for (int choice = 0; choice < CHOICES; choice++) run_filter((filter_choice)choice);
   clean_up(); /* before printing: SIGPIPE would skip it */
-  report *table = make_table();
   if (given.json)
     print_json();
   else
-    report_print(table), printf("\n%s\n", summary);
-  write_page(table);
-  report_free(table);
+    print_text();
+  write_page();
   fprintf(stderr, "%.1f s in total; wrote %s\n", now() - start, given.html);
   return 0;
 }

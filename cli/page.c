@@ -2,6 +2,7 @@
 
 #include "page.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -24,15 +25,17 @@ static const char *const style =
     ":root{color-scheme:light dark;--text:#1d2226;--ground:#fff;--line:#8885;--faint:#8883;"
     "--lightness:40%}"
     "@media(prefers-color-scheme:dark){:root{--text:#dfe3e6;--ground:#15181b;--lightness:66%}}"
-    "body{font:16px/1.55 system-ui,sans-serif;max-width:46em;margin:2em auto;padding:0 1em;"
+    "body{font:16px/1.55 system-ui,sans-serif;max-width:54em;margin:2em auto;padding:0 1em;"
     "color:var(--text);background:var(--ground)}"
     "h1{font-size:1.6em;line-height:1.25}h2{font-size:1.2em;margin:2em 0 .4em}"
-    "pre{overflow-x:auto;padding:.7em 1em;border-radius:6px;background:var(--faint)}"
+    "p{max-width:46em}pre{white-space:pre-wrap;overflow-wrap:anywhere;padding:.7em "
+    "1em;border-radius:6px;background:var(--faint)}"
     ".wide{overflow-x:auto;margin:1em 0}table{border-collapse:collapse;"
     "font-variant-numeric:tabular-nums;font-size:15px}"
-    "th,td{padding:.3em .7em;text-align:right;border-bottom:1px solid var(--line)}"
+    "th,td{padding:.3em .6em;text-align:right;border-bottom:1px solid var(--line)}"
     "th{vertical-align:bottom;line-height:1.25}td{white-space:nowrap}"
-    "th:first-child,td:first-child{text-align:left;padding-left:0}"
+    ".text{text-align:left}th:first-child,td:first-child{position:sticky;left:0;padding-left:0;"
+    "background:var(--ground)}"
     "figure{margin:1em 0;font-size:14px}.legend{display:flex;flex-wrap:wrap;gap:.1em 1.1em}"
     ".legend label{white-space:nowrap;cursor:pointer}.legend input{margin:0 .35em 0 0;"
     "vertical-align:-.1em}.legend i{display:inline-block;width:1.7em;margin:0 .4em 0 0;"
@@ -45,7 +48,7 @@ static const char *const style =
     ".plot span{position:absolute;white-space:nowrap;line-height:1}"
     ".plot .y{right:100%;margin:0 .5em .0em 0;transform:translateY(-50%)}"
     ".plot .x{top:100%;margin-top:.5em;transform:translateX(-50%)}"
-    ".x-name{text-align:center}";
+    ".x-name{text-align:center;max-width:none}";
 
 static void print_escaped(FILE *out, const char *text) {
   for (; *text; text++) {
@@ -111,12 +114,24 @@ void page_code(page *p, const char *text) {
   fputs("</pre>\n", p->out);
 }
 
+static bool is_text_column(const report *table, size_t column) {
+  for (size_t row = 1; row < report_rows(table); row++)
+    if (isalpha((unsigned char)*report_text(table, row, column))) return true;
+  return false;
+}
+
+static void print_cell(FILE *out, const char *tag, bool is_text, const char *text) {
+  fprintf(out, "<%s%s>", tag, is_text ? " class=\"text\"" : "");
+  print_escaped(out, text);
+  fprintf(out, "</%s>", tag);
+}
+
 void page_table(page *p, const report *table) {
   fputs("<div class=\"wide\"><table>\n", p->out);
   for (size_t row = 0; row < report_rows(table); row++) {
     fputs("<tr>", p->out);
     for (size_t i = 0; i < report_columns(table); i++)
-      print_element(p->out, row ? "td" : "th", report_text(table, row, i));
+      print_cell(p->out, row ? "td" : "th", is_text_column(table, i), report_text(table, row, i));
     fputs("</tr>\n", p->out);
   }
   fputs("</table></div>\n", p->out);

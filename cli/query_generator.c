@@ -5,7 +5,7 @@
 #include "fail.h"
 #include "random.h"
 
-const char *const workload_names[WORKLOADS] = {"uniform", "Zipf", "adversarial"};
+const char *const workload_names[WORKLOADS] = {"adversarial", "Zipf", "uniform"};
 
 enum { KEY_SEED = 0xbe50, CHOICE_SEED = 0x1c0, QUERIES_PER_MEMBER = 10, MAX_COSTLY = 20000 };
 
@@ -63,7 +63,7 @@ static void drop_zeros(query_generator *g) {
 void generator_observe(query_generator *g, const uint64_t *keys, const bool *was_read, size_t n) {
   if (g->workload != ADVERSARIAL) return;
   bool any_zero = false;
-  for (size_t i = 0; i < n; i++)
+  for (size_t i = 0; i < n && !g->persistent; i++)
     if (g->repeat_of[i] != SIZE_MAX && !was_read[i])
       g->costly[g->repeat_of[i]] = 0, any_zero = true;
   if (any_zero) drop_zeros(g);

@@ -9,12 +9,11 @@
 #include "zipf.h"
 
 /*
- * UNIFORM: one query in ten is for a member; the others are for absent keys that are never
- * repeated. ZIPF: the same, but the absent keys follow a Zipf distribution. ADVERSARIAL: queries
- * absent keys, observes which of them cost a read of the store, and repeats these for as long as
- * they do.
+ * ADVERSARIAL: queries absent keys, observes which of them cost a read of the store, and repeats
+ * these for as long as they do. ZIPF: one query in ten is for a member; the others are for absent
+ * keys that follow a Zipf distribution. UNIFORM: the same, but absent keys are never repeated.
  */
-typedef enum workload { UNIFORM, ZIPF, ADVERSARIAL, WORKLOADS } workload;
+typedef enum workload { ADVERSARIAL, ZIPF, UNIFORM, WORKLOADS } workload;
 
 extern const char *const workload_names[WORKLOADS];
 
@@ -23,6 +22,7 @@ enum { MAX_QUERIES_AT_ONCE = 1000 };
 typedef struct query_generator {
   workload workload;
   uint64_t members, generated;
+  bool persistent; /* ADVERSARIAL: it also repeats keys that cost no read any more */
   zipf popularity;
   uint64_t *costly; /* ADVERSARIAL: keys whose last query cost a read */
   size_t costly_count;

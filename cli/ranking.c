@@ -1,5 +1,6 @@
 #include "ranking.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,8 +10,17 @@ static double seconds_of(const outcome *o, double us_per_read) {
   return 1e-6 * us_per_read * (double)o->store_reads + 1e-9 * o->ns_per_query * (double)o->queries;
 }
 
+static void average_curves(contender *c) {
+  for (size_t k = 0; k < CURVE_POINTS; k++) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < c->run_count; i++) sum += c->runs[i].curve[k];
+    c->curve[k] = (sum + c->run_count / 2) / c->run_count;
+  }
+}
+
 void contender_sum_up(contender *c, double us_per_read) {
   double share = 1 / (double)c->run_count;
+  average_curves(c);
   for (const outcome *o = c->runs; o < c->runs + c->run_count; o++) {
     double seconds = seconds_of(o, us_per_read);
     c->bits_per_key += share * o->bits_per_key;
@@ -22,11 +32,16 @@ void contender_sum_up(contender *c, double us_per_read) {
     if (o == c->runs || seconds < c->least_seconds) c->least_seconds = seconds;
     if (o == c->runs || seconds > c->most_seconds) c->most_seconds = seconds;
   }
+  /* A count of independent false positives has this standard deviation at least. Few replays may
+   * happen to be closer to each other. */
+  double deviation = 1e-6 * us_per_read * sqrt(c->false_positives);
+  c->least_seconds = fmin(c->least_seconds, c->seconds - deviation);
+  c->most_seconds = fmax(c->most_seconds, c->seconds + deviation);
 }
 
-/* 0: ranked, 1: does not fit, 2: failed. */
+/* 0: ranked, 1: unfit, 2: failed. */
 static int class_of(const contender *c) {
-  return c->status != BESOM_OK ? 2 : !c->fits;
+  return c->status != BESOM_OK ? 2 : c->unfit != NULL;
 }
 
 static int by_time(const void *a, const void *b) {

@@ -15,14 +15,15 @@ typedef struct contender {
   outcome runs[MAX_RUNS];
   size_t run_count;
   besom_status status; /* of the first replay that failed; then there are no figures */
-  bool fits;           /* it can follow the changes of the set */
+  const char *unfit;   /* why it is not ranked, in a word or two; NULL if it is */
 
-  /* Means of the replays. seconds is the total time of filter and store; least and most are those
-   * of the single replays. */
+  /* Means of the replays. seconds is the total time of filter and store; least and most are
+   * those of the single replays, or one standard deviation of the count from the mean. */
   double bits_per_key, store_reads, false_positives, repeats, ns_per_query;
   double seconds, least_seconds, most_seconds;
+  uint64_t curve[CURVE_POINTS];
 
-  unsigned rank; /* from 1; equal for ties. 0: it is not ranked, because it does not fit */
+  unsigned rank; /* from 1; equal for ties. 0: it is not ranked */
   bool tied;     /* another one has the same rank */
 } contender;
 
@@ -30,7 +31,7 @@ typedef struct contender {
 void contender_sum_up(contender *c, double us_per_read);
 
 /*
- * Sorts the contenders and ranks them. Ranked ones are first, then those that do not fit, then
+ * Sorts the contenders and ranks them. Ranked ones are first, then those that are unfit, then
  * those that failed. A rank begins with its fastest contender; it is shared with all whose range
  * of times overlaps with its own, or which are less than 1 % slower. Among ties, what needs less
  * from the application is first, then what has fewer false positives. Returns the number of those

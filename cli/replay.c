@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "besom_reverse.h"
@@ -123,6 +124,11 @@ bool takes_inserts(const candidate *c) {
 bool takes_deletes(const candidate *c) {
   if (c->form != FILTER || c->adaptation == ADAPTS_WITH_STORE) return true;
   return takes_inserts(c) && kind_named(c->kind)->abilities & BESOM_CAN_REMOVE;
+}
+
+/* docs/findings.md, "Loops": queries that bring back each other's false positives, without end. */
+bool is_open_to_attack(const candidate *c) {
+  return c->form == FILTER && strncmp(c->kind, "acf-", strlen("acf-")) == 0;
 }
 
 static bool follows_changes(const candidate *c, const query_log *log) {
@@ -397,6 +403,7 @@ static besom_status run_log(filter_under_test *f, const query_log *log,
   r->outcome = o;
   r->log = log;
   r->adversary = generator_create(ADVERSARIAL, 1);
+  r->adversary.persistent = true; /* fixed false positives may come back */
   r->was_false_positive = allocate(key_index_count(log->keys), 1);
   besom_status status = send_all(r, progress);
   generator_free(&r->adversary);
