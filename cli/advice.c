@@ -20,12 +20,21 @@ static void add(advice *a, const char *format, ...) {
   va_end(values);
 }
 
-/* How to use a filter that adapts in this way. */
-static const char *const uses[] = {
-    [ADAPTS_NEVER] = "as it is",
-    [ADAPTS_FROM_NO_LIST] = "built with the queried absent keys as its no list",
-    [ADAPTS_ON_REPORT] = "with its false positives reported (besom fix, besom_adapt)",
-    [ADAPTS_WITH_STORE] = "in front of the stored keys (besom db, besom_guard)"};
+/* How to use a filter. */
+static const char *use_of(const candidate *c) {
+  switch (c->adaptation) {
+  case ADAPTS_WITH_STORE:
+    return "in front of the stored keys (besom db, besom_guard)";
+  case ADAPTS_ON_REPORT:
+    return "with its false positives reported (besom fix, besom_adapt)";
+  case ADAPTS_FROM_NO_LIST:
+    return takes_reports(c) ? "built with the queried absent keys as its no list, and with its "
+                              "further false positives reported (besom fix)"
+                            : "built with the queried absent keys as its no list";
+  default:
+    return "as it is";
+  }
+}
 
 static void explain_no_filter(advice *a, const contender *none, const query_log *log,
                               double us_per_read) {
@@ -54,11 +63,17 @@ static void explain_exact_set(advice *a, const contender *exact, uint64_t memory
 }
 
 static void name_ties(advice *a, const contender *all, size_t n) {
+  enum { NAMED = 5 };
   size_t ties = 0;
-  for (size_t i = 0; i < n; i++)
-    if (&all[i] != a->best && all[i].rank == a->best->rank && all[i].candidate.form == FILTER)
-      add(a, "%s %s",
-          ties++ ? "," : " As good, within the spread of the replays:", all[i].candidate.kind);
+  char name[CONTENDER_NAME_SIZE];
+  for (size_t i = 0; i < n; i++) {
+    if (&all[i] == a->best || all[i].rank != a->best->rank || all[i].candidate.form != FILTER)
+      continue;
+    if (ties++ < NAMED)
+      add(a, "%s %s", ties > 1 ? "," : " As good, within the spread of the replays:",
+          contender_name(&all[i], name));
+  }
+  if (ties > NAMED) add(a, " and %zu more", ties - NAMED);
   if (ties) add(a, ".");
 }
 
@@ -66,7 +81,7 @@ static void explain_filter(advice *a, const contender *all, size_t n, const quer
   const contender *best = a->best, *none = ranking_find(all, n, NO_FILTER, NULL),
                   *bloom = ranking_find(all, n, FILTER, "bloom");
   add(a, "Use %s, %s: %.4g s and %s store reads. Without a filter: %.4g s and %s.",
-      best->candidate.kind, uses[best->candidate.adaptation], best->seconds,
+      best->candidate.kind, use_of(&best->candidate), best->seconds,
       grouped((uint64_t)(best->store_reads + 0.5)).text, none->seconds,
       grouped((uint64_t)(none->store_reads + 0.5)).text);
   if (bloom && bloom->rank != best->rank)

@@ -357,13 +357,11 @@ static void print_text(const replayed *r, const advice *a, const report *table) 
 static void write_page(const replayed *r, const advice *a, const report *table) {
   enum { SHOWN = 5 };
   curve *curves = allocate(r->n, sizeof *curves);
-  char(*names)[64] = allocate(r->n, sizeof *names);
+  char(*names)[CONTENDER_NAME_SIZE] = allocate(r->n, sizeof *names);
   size_t n = 0, shown = 0;
   for (const contender *c = r->at; c < r->at + r->n; c++) {
     if (c->candidate.form != FILTER) continue;
-    snprintf(names[n], sizeof names[n], "%s%s", c->candidate.kind,
-             c->candidate.adaptation == ADAPTS_WITH_STORE ? " with store" : "");
-    curves[n] = (curve){names[n], c->curve, c->rank && shown < SHOWN};
+    curves[n] = (curve){contender_name(c, names[n]), c->curve, c->rank && shown < SHOWN};
     shown += curves[n++].shown;
   }
   chart wasted = {.x_name = "measured queries",

@@ -22,14 +22,15 @@ struct page {
 };
 
 static const char *const style =
-    ":root{color-scheme:light dark;--text:#1d2226;--ground:#fff;--line:#8885;--faint:#8883;"
+    ":root{color-scheme:light dark;--text:#1d2226;--ground:#fff;--line:#8885;--panel:#edeff1;"
     "--lightness:40%}"
-    "@media(prefers-color-scheme:dark){:root{--text:#dfe3e6;--ground:#15181b;--lightness:66%}}"
+    "@media(prefers-color-scheme:dark){:root{--text:#dfe3e6;--ground:#15181b;--panel:#262b30;--"
+    "lightness:66%}}"
     "body{font:16px/1.55 system-ui,sans-serif;max-width:54em;margin:2em auto;padding:0 1em;"
     "color:var(--text);background:var(--ground)}"
     "h1{font-size:1.6em;line-height:1.25}h2{font-size:1.2em;margin:2em 0 .4em}"
     "p{max-width:46em}pre{white-space:pre-wrap;overflow-wrap:anywhere;padding:.7em "
-    "1em;border-radius:6px;background:var(--faint)}"
+    "1em;border-radius:6px;background:var(--panel)}"
     ".wide{overflow-x:auto;margin:1em 0}table{border-collapse:collapse;"
     "font-variant-numeric:tabular-nums;font-size:15px}"
     "th,td{padding:.3em .6em;text-align:right;border-bottom:1px solid var(--line)}"

@@ -1,10 +1,12 @@
 #include "ranking.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const double negligible = 0.01; /* a smaller difference is a tie */
+/* Smaller differences are ties: as a share of the faster time, and of the time without a filter. */
+static const double negligible = 0.01, negligible_of_all = 1e-5;
 
 static double seconds_of(const outcome *o, double us_per_read) {
   return 1e-6 * us_per_read * (double)o->store_reads + 1e-9 * o->ns_per_query * (double)o->queries;
@@ -50,27 +52,35 @@ static int by_time(const void *a, const void *b) {
   return x->seconds < y->seconds ? -1 : x->seconds > y->seconds;
 }
 
+/* What it needs from the application: nothing, a list, reports, both, or the stored keys. */
+static int needs_of(const candidate *c) {
+  if (c->adaptation == ADAPTS_WITH_STORE) return 4;
+  return (c->adaptation == ADAPTS_FROM_NO_LIST) + 2 * takes_reports(c);
+}
+
 static int by_preference(const void *a, const void *b) {
   const contender *x = a, *y = b;
-  if (x->candidate.adaptation != y->candidate.adaptation)
-    return (int)x->candidate.adaptation - (int)y->candidate.adaptation;
+  int difference = needs_of(&x->candidate) - needs_of(&y->candidate);
+  if (difference) return difference;
   if (x->false_positives != y->false_positives)
     return x->false_positives < y->false_positives ? -1 : 1;
   return by_time(a, b);
 }
 
-static bool ties(const contender *leader, const contender *c) {
+static bool ties(const contender *leader, const contender *c, double without_filter) {
   return c->least_seconds <= leader->most_seconds ||
-         c->seconds <= leader->seconds * (1 + negligible);
+         c->seconds <= leader->seconds * (1 + negligible) + without_filter * negligible_of_all;
 }
 
 size_t ranking_sort(contender *all, size_t n) {
   size_t ranked = 0, valid = 0;
+  const contender *none = ranking_find(all, n, NO_FILTER, NULL);
+  double without_filter = none ? none->seconds : 0;
   qsort(all, n, sizeof *all, by_time);
   while (valid < n && class_of(&all[valid]) < 2) valid++;
   while (ranked < n && class_of(&all[ranked]) == 0) ranked++;
   for (size_t first = 0, end; first < ranked; first = end) {
-    for (end = first + 1; end < ranked && ties(&all[first], &all[end]);) end++;
+    for (end = first + 1; end < ranked && ties(&all[first], &all[end], without_filter);) end++;
     for (size_t i = first; i < end; i++) {
       all[i].rank = (unsigned)first + 1;
       all[i].tied = end > first + 1;
@@ -93,4 +103,10 @@ const contender *ranking_find(const contender *all, size_t n, candidate_form for
         (!kind || strcmp(all[i].candidate.kind, kind) == 0))
       return &all[i];
   return NULL;
+}
+
+const char *contender_name(const contender *c, char name[CONTENDER_NAME_SIZE]) {
+  snprintf(name, CONTENDER_NAME_SIZE, "%s%s", c->candidate.kind,
+           c->candidate.adaptation == ADAPTS_WITH_STORE ? " with store" : "");
+  return name;
 }

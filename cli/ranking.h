@@ -27,15 +27,20 @@ typedef struct contender {
   bool tied;     /* another one has the same rank */
 } contender;
 
+enum { CONTENDER_NAME_SIZE = 64 };
+
+/* A name that no other contender has: "aqf with store". */
+const char *contender_name(const contender *c, char name[CONTENDER_NAME_SIZE]);
+
 /* Computes the means. us_per_read: time of one store read, in microseconds. */
 void contender_sum_up(contender *c, double us_per_read);
 
 /*
- * Sorts the contenders and ranks them. Ranked ones are first, then those that are unfit, then
- * those that failed. A rank begins with its fastest contender; it is shared with all whose range
- * of times overlaps with its own, or which are less than 1 % slower. Among ties, what needs less
- * from the application is first, then what has fewer false positives. Returns the number of those
- * that did not fail.
+ * Sorts the contenders and ranks them. Ranked ones are first, then those that are unfit, then those
+ * that failed. A rank begins with its fastest contender. It is shared with all whose range of times
+ * overlaps with its own, and with all that are slower by less than 1 %, or by less than 1/100,000
+ * of the time without a filter. Among ties, what needs less from the application is first, then
+ * what has fewer false positives. Returns the number of those that did not fail.
  */
 size_t ranking_sort(contender *all, size_t n);
 

@@ -126,6 +126,11 @@ bool takes_deletes(const candidate *c) {
   return takes_inserts(c) && kind_named(c->kind)->abilities & BESOM_CAN_REMOVE;
 }
 
+bool takes_reports(const candidate *c) {
+  if (c->form != FILTER || c->adaptation == ADAPTS_WITH_STORE) return false;
+  return c->adaptation == ADAPTS_ON_REPORT || kind_named(c->kind)->abilities & BESOM_CAN_ADAPT;
+}
+
 /* docs/findings.md, "Loops": queries that bring back each other's false positives, without end. */
 bool is_open_to_attack(const candidate *c) {
   return c->form == FILTER && strncmp(c->kind, "acf-", strlen("acf-")) == 0;
@@ -392,7 +397,8 @@ static besom_status send_all(replay *r, const besom_progress *progress) {
     if (at >= log->training) record_points(r, at);
     if (!progress->tick(progress->ctx, at, log->total)) status = BESOM_CANCELLED;
   }
-  o->ns_per_query = 1e9 * seconds / (double)o->queries;
+  /* Without a filter there is only the loop itself. */
+  if (r->under_test->form != NO_FILTER) o->ns_per_query = 1e9 * seconds / (double)o->queries;
   return status;
 }
 

@@ -52,6 +52,9 @@ size_t kind_adaptations(const besom_kind_info *kind, adaptation ways[2]);
 bool takes_inserts(const candidate *c);
 bool takes_deletes(const candidate *c);
 
+/* Must the application report false positives to it? */
+bool takes_reports(const candidate *c);
+
 /* Can an adversary that sees the answers bring back fixed false positives? */
 bool is_open_to_attack(const candidate *c);
 

@@ -49,7 +49,8 @@ static const command size_command = {
         "start small (besom grow), and others have their final size from the start. Static kinds "
         "are listed only without --growth and --deletes. With --memory, the keys are spread over "
         "shards, by a hash: "
-        "a shard has room for its share and four standard deviations. While a filter grows, the "
+        "a shard has room for its share and four standard deviations. bytes is the sum of all "
+        "shards. While a filter grows, the "
         "old and the new table are in memory; the number of shards considers that.",
     .arguments = arguments,
     .argument_count = COUNT_OF(arguments),
@@ -103,13 +104,14 @@ typedef struct model {
   double scale; /* the filter in question has this many times as many keys */
 } model;
 
-static model make_model(void) {
-  double keys = fmin((double)given.keys, MAX_MODEL_KEYS);
+static model model_of(double all_keys, double all_reports) {
+  double keys = fmin(all_keys, MAX_MODEL_KEYS);
   if (keys * given.growth > MAX_MODEL_GROWN && keys > 1000)
     keys = fmax(MAX_MODEL_GROWN / given.growth, 1000);
-  model m = {.keys = (uint64_t)keys, .scale = (double)given.keys / floor(keys)};
+  model m = {.keys = (uint64_t)ceil(keys)};
+  m.scale = all_keys / (double)m.keys;
   m.grown_keys = (uint64_t)ceil((double)m.keys * given.growth);
-  m.reports = (uint64_t)ceil((double)given.reports / m.scale);
+  m.reports = (uint64_t)ceil(all_reports / m.scale);
   return m;
 }
 
@@ -218,35 +220,55 @@ static besom_status measure(const besom_kind_info *kind, const model *m, uint64_
 
 typedef struct row {
   const besom_kind_info *kind;
-  uint64_t bytes, grown_bytes;
+  uint64_t bytes, grown_bytes; /* of all shards */
   uint64_t shards, shard_keys; /* shard_keys: the most keys that a shard will have */
 } row;
 
-/* The most keys of one of k shards: its share and four standard deviations. */
-static double keys_of_shard(double keys, double k) {
-  return k == 1 ? keys : keys / k + 4 * sqrt(keys / k);
+static double grown_keys(void) {
+  return ceil((double)given.keys * given.growth);
 }
 
-static void spread_over_shards(row *r) {
-  double keys = ceil((double)given.keys * given.growth), k = 1;
-  double bytes_per_key = (double)r->grown_bytes / keys;
-  if (resizes(r->kind)) bytes_per_key *= 1.5; /* the new table, and the old one of half its size */
-  if (given.memory) {
-    k = fmax(1, floor(keys * bytes_per_key / (double)given.memory));
-    while (keys_of_shard(keys, k) * bytes_per_key > (double)given.memory && k < keys) k++;
+/* The most keys of one of k shards when they have grown: its share and four standard deviations. */
+static double keys_of_shard(double k) {
+  double keys = grown_keys();
+  return k == 1 ? keys : ceil(keys / k + 4 * sqrt(keys / k));
+}
+
+/* The bytes of one of k shards, now and when it has grown. */
+static besom_status measure_shard(const besom_kind_info *kind, double k, double *bytes,
+                                  double *grown) {
+  model m = model_of(ceil(keys_of_shard(k) / given.growth), (double)given.reports / k);
+  uint64_t model_bytes, model_grown;
+  besom_status status = measure(kind, &m, &model_bytes, &model_grown);
+  if (status != BESOM_OK) return status;
+  *bytes = (double)model_bytes * m.scale;
+  *grown = (double)model_grown * m.scale;
+  return BESOM_OK;
+}
+
+/* While a filter grows, the new table and the old one of half its size are in memory. */
+static bool fits(const besom_kind_info *kind, double grown) {
+  return !given.memory || grown * (resizes(kind) ? 1.5 : 1) <= (double)given.memory;
+}
+
+/* Finds the number of shards. A small shard takes more bytes per key than a large one, so it
+ * measures again, until a shard fits. */
+static bool fill_row(row *r, const besom_kind_info *kind) {
+  enum { MAX_SHARDS = 65536, MAX_TRIALS = 20 };
+  double k = 1, bytes, grown;
+  besom_status status = measure_shard(kind, k, &bytes, &grown);
+  for (int i = 0; status == BESOM_OK && !fits(kind, grown); i++) {
+    if (i == MAX_TRIALS || k >= MAX_SHARDS) return false;
+    double needed = grown * (resizes(kind) ? 1.5 : 1) / (double)given.memory;
+    k = fmin(fmax(ceil(k * needed), k + 1), MAX_SHARDS);
+    status = measure_shard(kind, k, &bytes, &grown);
   }
-  r->shards = (uint64_t)k;
-  r->shard_keys = (uint64_t)ceil(keys_of_shard(keys, k));
-}
-
-static bool fill_row(row *r, const besom_kind_info *kind, const model *m) {
-  uint64_t bytes, grown;
-  if (measure(kind, m, &bytes, &grown) != BESOM_OK) return false;
   *r = (row){.kind = kind,
-             .bytes = (uint64_t)((double)bytes * m->scale),
-             .grown_bytes = (uint64_t)((double)grown * m->scale)};
-  spread_over_shards(r);
-  return true;
+             .bytes = (uint64_t)(k * bytes),
+             .grown_bytes = (uint64_t)(k * grown),
+             .shards = (uint64_t)k,
+             .shard_keys = (uint64_t)keys_of_shard(k)};
+  return status == BESOM_OK;
 }
 
 static int compare_rows(const void *a, const void *b) {
@@ -256,12 +278,11 @@ static int compare_rows(const void *a, const void *b) {
 }
 
 static size_t make_rows(row *rows) {
-  model m = make_model();
   size_t n = 0;
   const besom_kind_info *kind;
   for (size_t i = 0; (kind = besom_kinds(i)); i++) {
     bool wanted = given.kind ? strcmp(kind->name, given.kind) == 0 : !why_unfit(kind);
-    if (wanted) n += fill_row(&rows[n], kind, &m);
+    if (wanted) n += fill_row(&rows[n], kind);
   }
   qsort(rows, n, sizeof *rows, compare_rows);
   return n;
@@ -282,9 +303,7 @@ enum { LINE_SIZE = 400 };
 
 static void write_command(const row *r, char line[LINE_SIZE]) {
   char options[64] = "";
-  double keys = (double)given.keys * given.growth;
-  uint64_t grown = r->shards == 1 ? (uint64_t)ceil(keys) : r->shard_keys,
-           now = (uint64_t)ceil((double)grown / given.growth),
+  uint64_t grown = r->shard_keys, now = (uint64_t)ceil((double)grown / given.growth),
            reports = (uint64_t)ceil((double)given.reports / (double)r->shards);
   besom_config config = config_of(r->kind, now, grown, reports, options);
   int len = snprintf(line, LINE_SIZE, "besom %s --kind %s --fpr %.6g --capacity %llu",
@@ -379,7 +398,8 @@ static _Noreturn void explain_failure(void) {
   char text[CONFIG_TEXT_SIZE];
   if (given.kind && config_text(&config, names, COUNT_OF(names), text) != BESOM_OK)
     usage_error("%s", text);
-  usage_error("no kind suits these options");
+  usage_error("no kind suits these options%s",
+              given.memory ? " with up to 65,536 shards: give more --memory" : "");
 }
 
 static int run(words args) {

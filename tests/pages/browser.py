@@ -62,6 +62,11 @@ class Page:
         """The value of a JavaScript expression."""
         return self.call("POST", "/execute/sync", {"script": f"return {script};", "args": []})
 
+    def darken(self):
+        """As for a user who prefers dark pages."""
+        feature = {"name": "prefers-color-scheme", "value": "dark"}
+        self.call("POST", "/goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": {"features": [feature]}})
+
     def complaints(self):
         return [entry["message"] for entry in self.call("POST", "/se/log", {"type": "browser"})]
 
@@ -78,7 +83,7 @@ PICTURES = """[...document.querySelectorAll('svg')].map(svg => {
     e => { const b = e.getBoundingClientRect(); return b.width > 1 || b.height > 1; });
   const sizes = [...svg.querySelectorAll('text')].map(e => parseFloat(getComputedStyle(e).fontSize) * scale);
   return {name: svg.getAttribute('aria-label'), left: box.left, right: box.right, height: box.height,
-          shapes: visible.length, smallest: Math.min(...sizes)};
+          shapes: visible.length, smallest: Math.min(1000, ...sizes)};
 })"""
 
 DOUBLE_IDS = """(ids => ids.filter((id, i) => ids.indexOf(id) !== i))(
@@ -86,6 +91,13 @@ DOUBLE_IDS = """(ids => ids.filter((id, i) => ids.indexOf(id) !== i))(
 
 DEAD_LINKS = """[...document.querySelectorAll('a[href^="#"]')].map(a => a.getAttribute('href').slice(1))
   .filter(id => !document.getElementById(id))"""
+
+# Labels beside a picture, not in it, that overlap another one of the same axis.
+OVERLAPS = """[...document.querySelectorAll('.plot')].flatMap(plot => ['.x', '.y'].flatMap(axis => {
+  const boxes = [...plot.querySelectorAll(axis)].map(e => ({text: e.textContent, box: e.getBoundingClientRect()}));
+  return boxes.filter((a, i) => boxes.some((b, k) => k > i && a.box.left < b.box.right && b.box.left < a.box.right &&
+    a.box.top < b.box.bottom && b.box.top < a.box.bottom)).map(a => a.text);
+}))"""
 
 # A screen reader's table of contents: one h1, first, and no level left out on the way down.
 WRONG_HEADINGS = """(levels => levels.filter((level, i) => i ? level === 1 || level > levels[i - 1] + 1 : level !== 1))(
@@ -133,6 +145,7 @@ def check_page(page, least_text):
         assert picture["left"] >= 0 and picture["right"] <= width, f"does not fit in {width}: {picture}"
         assert picture["height"] > 100 and picture["shapes"] >= 2, f"not drawn: {picture}"
         assert picture["smallest"] >= least_text, f"too small to read at {width}: {picture}"
+    assert page.ask(OVERLAPS) == [], f"labels overlap at {width}: {page.ask(OVERLAPS)}"
     assert page.ask(DOUBLE_IDS) == [], page.ask(DOUBLE_IDS)
     assert page.ask(DEAD_LINKS) == [], page.ask(DEAD_LINKS)
     assert page.ask("performance.getEntriesByType('resource').length") == 0, "it loads something"
