@@ -26,7 +26,7 @@ static struct {
   const char *seed, *html;
   bool json, plan, deletes;
   key_form form;
-} given = {.read_cost = 100, .memory = 1 << 20, .runs = 5};
+} given = {.read_cost = 100, .memory = 1 << 20};
 
 static const argument arguments[] = {
     {"--set", "FILE", "keys of the set; may be repeated", .list = &given.set},
@@ -48,8 +48,8 @@ static const argument arguments[] = {
     {"--memory", "BYTES",
      "memory at hand: an exact hash set is advised if it fits; default 1048576",
      .count = &given.memory, .most = 1e18},
-    {"--runs", "N", "replays per kind, with different seeds; default 5", .count = &given.runs,
-     .least = 1, .most = MAX_RUNS},
+    {"--runs", "N", "replays per kind, with different seeds; default 5, above a million queries 3",
+     .count = &given.runs, .least = 1, .most = MAX_RUNS},
     {"--html", "FILE", "also write an HTML page with the table and a chart", .text = &given.html},
     {"--seed", "HEX", "seed of the hash, 32 hex digits; the same seed gives the same counts",
      .text = &given.seed},
@@ -432,8 +432,8 @@ static void describe(replayed *r) {
   if (log->hostile > 0)
     len += snprintf(r->about + len, sizeof r->about - (size_t)len,
                     "; %g %% of the queries are hostile", 100 * log->hostile);
-  snprintf(r->about + len, sizeof r->about - (size_t)len, "; means of %llu replays.",
-           (unsigned long long)given.runs);
+  snprintf(r->about + len, sizeof r->about - (size_t)len, "; means of %llu replay%s.",
+           (unsigned long long)given.runs, given.runs == 1 ? "" : "s");
 }
 
 static void print_results(const replayed *r) {
@@ -459,6 +459,7 @@ static int run(words args) {
                    .hostile = given.hostile};
   uint32_t *queries = read_queries(keys, &log.total);
   log.queries = queries;
+  if (!given.runs) given.runs = log.total > 1000000 ? 3 : 5;
   log.training = log.total / 2;
   replayed r = {.log = &log, .bits_per_key = common_bits_per_key(log_capacity(&log))};
   contender_list list = list_contenders(&log);
