@@ -90,7 +90,9 @@ static const char *const adaptation_names[] = {[ADAPTS_NEVER] = "never",
 /* ------------------------------------------------------------------ input */
 
 static uint32_t read_set(key_index *keys) {
-  key_reader *r = keys_open(given.set, &given.form);
+  key_form form = given.form;
+  form.is_list = true;
+  key_reader *r = keys_open(given.set, &form);
   besom_bytes key;
   for (bar_begin("reading the set", "bytes"); keys_next(r, &key); keys_tick(r))
     key_index_add(keys, key);

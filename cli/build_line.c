@@ -47,7 +47,7 @@ static void print_target(FILE *out, words set, const char *extension) {
 }
 
 static void print_form(FILE *out, const key_form *form) {
-  if (!form) return;
+  if (form->format) print_option(out, "--format", form->format);
   if (form->null) fputs(" --null", out);
   if (form->length_prefixed) fputs(" --length-prefixed", out);
   if (form->lowercase) fputs(" --lowercase", out);
@@ -77,19 +77,15 @@ static void print_database(FILE *out, const build_plan *p) {
   print_size(out, p);
 }
 
-/* The no list is the queried keys that are not in the set. */
+/* The no list is the log: those of its keys that are in the set count as yes. */
 static void print_build(FILE *out, const build_plan *p) {
-  bool with_no_list = p->adaptation == ADAPTS_FROM_NO_LIST;
-  if (with_no_list) {
-    fputs("grep -hvxF", out);
-    print_files(out, "-f", p->set);
-    for (size_t i = 0; i < p->queries.n; i++) fputc(' ', out), print_word(out, p->queries.at[i]);
-    fputs(" | ", out);
-  }
   fputs("besom build", out);
   print_target(out, p->set, ".besom");
   print_files(out, "--yes", p->set);
-  if (with_no_list) fputs(" --no -", out);
+  if (p->adaptation == ADAPTS_FROM_NO_LIST) {
+    print_files(out, "--no", p->queries);
+    fputs(" --on-conflict yes", out);
+  }
   fprintf(out, " --kind %s", p->kind);
   print_size(out, p);
   if (p->hash) fprintf(out, " --hash %s", p->hash);

@@ -313,8 +313,8 @@ static void write_command(const row *r, char line[LINE_SIZE]) {
   if (config.max_capacity)
     len += snprintf(line + len, LINE_SIZE - (size_t)len, " --max-capacity %llu",
                     (unsigned long long)config.max_capacity);
-  if (config.options)
-    snprintf(line + len, LINE_SIZE - (size_t)len, " --options %s", config.options);
+  if (config.options) /* max_exceptions */
+    snprintf(line + len, LINE_SIZE - (size_t)len, " --reserve %llu", (unsigned long long)reports);
 }
 
 /* ------------------------------------------------------------------ output */
