@@ -117,6 +117,7 @@ static const plot plots[] = {
 
 const claim adapt_or_cache_claim = {
     .name = "adapt-or-cache",
+    .title = "Adaptive filters against filters with a cache, on Zipf queries",
     .source = "adapt-or-cache: Figure 1, Figure 2",
     .paper = "On Zipf queries a broom filter has the fewest false positives at every eps from "
              "2^-10 to 2^-6: 18 to 74 % fewer than a quotient filter with a cache of n to 3n "

@@ -164,6 +164,7 @@ static const plot plots[] = {
 
 const claim adversary_claim = {
     .name = "adversary",
+    .title = "An adversary that replays false positives",
     .source = "adaptiveqf: Section 6.4",
     .paper = "An adversary that collects false positives and cycles through them makes filters "
              "that do not adapt useless, however large a cache is. It gains nothing against the "

@@ -271,6 +271,7 @@ static const plot plots[] = {
 
 const claim asf_claim = {
     .name = "asf",
+    .title = "A stacked filter that learns during the queries",
     .source = "stacked-filters: Figure 6",
     .paper = "Without knowing which keys are popular, an adaptive stacked filter is faster than "
              "a Bloom filter over 10 million queries (6a). It detects that popularity has "

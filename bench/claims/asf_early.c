@@ -323,6 +323,7 @@ static const plot plots[] = {{.title = "FPR per window, relative to a Bloom filt
 
 const claim asf_early_claim = {
     .name = "asf-early",
+    .title = "When should a learning stacked filter start to learn?",
     .source = "besom",
     .statement = "an adaptive stacked filter whose upper layers are used early has less than 0.75 "
                  "(Zipf 0.75), 0.5 (1) and 0.25 (1.25) of the FPR of a Bloom filter of the same "

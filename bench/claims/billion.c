@@ -152,6 +152,7 @@ static const plot plots[] = {{.title = "Speed of each stage",
 
 const claim billion_claim = {
     .name = "billion",
+    .title = "A billion keys",
     .source = "besom",
     .statement = "a billion keys from a generator are built, saved, mapped and queried within 4 GB "
                  "of memory",

@@ -176,6 +176,7 @@ static const plot plots[] = {{.title = "Building a filter",
 
 const claim build_threads_claim = {
     .name = "build-threads",
+    .title = "Building a filter with several threads",
     .source = "besom",
     .paper = "",
     .statement = "besom_build takes at most 0.8 of the time of inserting in batches (qf, aqf), and "

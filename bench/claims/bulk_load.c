@@ -184,6 +184,7 @@ static const plot plots[] = {{.title = "Items loaded per second",
 
 const claim bulk_load_claim = {
     .name = "bulk-load",
+    .title = "Bulk loading against single inserts",
     .source = "besom",
     .statement = "up to a load factor of 0.95 no item is lost; 100 million sorted digests per "
                  "second, 15 million keys per second (hashed and sorted)",

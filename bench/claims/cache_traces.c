@@ -82,6 +82,7 @@ static const plot plots[] = {
 
 const claim cache_traces_claim = {
     .name = "cache-traces",
+    .title = "Adaptive filters against filters with a cache, on network traces",
     .source = "adapt-or-cache: Figure 3, Figure 4, Figure 5",
     .paper = "On three network traces a quotient filter with a cache of 90 bits, which hold 4 "
              "items, has 52 to 82 % fewer false positives than one without. A broom filter with "

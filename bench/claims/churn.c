@@ -188,6 +188,7 @@ static const plot plots[] = {
 
 const claim churn_claim = {
     .name = "churn",
+    .title = "Replacing members while queries run",
     .source = "adaptiveqf: Figure 8",
     .paper = "After every tenth of the Zipf queries a fifth of the items is replaced. The FPR "
              "of the AQF rises at some of these moments, when a new item collides with a "

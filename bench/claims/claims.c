@@ -1,5 +1,11 @@
 #include "claims/claims.h"
 
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fail.h"
+
 const claim *const claims[] = {
     &adapt_or_cache_claim,
     &adversary_claim,
@@ -63,7 +69,28 @@ void finding(findings *f, bool holds) {
   f->held += holds;
 }
 
+void add_factor(findings *f, const char *sentence, double factor) {
+  if (!(factor > 0) || !isfinite(factor)) fail("%s: %g is not a factor", sentence, factor);
+  if (f->measurement_count == f->measurement_capacity) {
+    f->measurement_capacity = f->measurement_capacity ? 2 * f->measurement_capacity : 16;
+    measurement *larger = allocate(f->measurement_capacity, sizeof *larger);
+    if (f->measurement_count)
+      memcpy(larger, f->measurements, f->measurement_count * sizeof *larger);
+    free(f->measurements);
+    f->measurements = larger;
+  }
+  f->measurements[f->measurement_count++] = (measurement){sentence, factor};
+}
+
+double factor_of(double more, double less, double least) {
+  return more / fmax(less, least);
+}
+
+void findings_free(findings *f) {
+  free(f->measurements);
+  *f = (findings){0};
+}
+
 const char *verdict_of(const findings *f) {
-  if (!f->held) return "does not hold"; /* also if nothing was tested */
-  return f->held == f->tested ? "holds" : "holds partly";
+  return f->tested && f->held == f->tested ? "holds" : "does not hold";
 }

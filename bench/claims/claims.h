@@ -10,14 +10,40 @@
 
 #include "report.h"
 
-/* How many parts of a claim were tested so far, and how many held. Initialise with {0}. */
+/* A factor measured for a sentence of a paper. */
+typedef struct measurement {
+  const char *sentence;
+  double factor;
+} measurement;
+
+/*
+ * The result of a run. tested, held: our own bars for the experiment, and how many were met.
+ * measurements: factors for the sentences of the papers. Initialise with {0}.
+ */
 typedef struct findings {
   size_t tested, held;
+  measurement *measurements;
+  size_t measurement_count, measurement_capacity;
 } findings;
 
 void finding(findings *f, bool holds);
 
-/* "holds" if all parts hold, "holds partly", or "does not hold". */
+/*
+ * Records a factor for a sentence of a paper, once per seed (counts) or per round (times). The
+ * sentence is an id in bench/report/sentences; it must outlive the findings. The factor is oriented
+ * as in the paper: above 1 if the direction is the paper's, and larger is more. "The AQF has 100
+ * times fewer false positives than the QF" is the factor false positives of qf / of aqf, and is
+ * compared with 100. The factor is positive and finite: fails otherwise. If the smaller side
+ * counted 0, divide by 1; the factor is then a lower bound.
+ */
+void add_factor(findings *f, const char *sentence, double factor);
+
+/* more / less, with less taken as least if it is smaller: a factor of counts. */
+double factor_of(double more, double less, double least);
+
+void findings_free(findings *f);
+
+/* "holds" if all parts hold, "does not hold" otherwise, also if nothing was tested. */
 const char *verdict_of(const findings *f);
 
 /*
@@ -40,6 +66,7 @@ typedef struct plot {
 
 typedef struct claim {
   const char *name;
+  const char *title; /* for a reader who knows filters, but not this project */
   /* "adaptiveqf: Figure 5, Table 1; thesis: Figure 6.1", or "besom" for our own */
   const char *source;
   const char *paper;     /* what the source says, in our words; NULL for our own */

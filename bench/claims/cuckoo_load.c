@@ -99,6 +99,7 @@ static const plot plots[] = {
 
 const claim cuckoo_load_claim = {
     .name = "cuckoo-load",
+    .title = "How full cuckoo filters can get",
     .source = "besom",
     .statement =
         "cf and vacuum with 8 bits or more fill 95 % of their slots with each of 100 seeds",

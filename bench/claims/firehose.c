@@ -81,6 +81,7 @@ static const plot plots[] = {
 
 const claim firehose_claim = {
     .name = "firehose",
+    .title = "False positives on FireHose streams",
     .source = "telescoping: Figure 2; thesis: Figure 6.1, Figure 6.2",
     .paper = "The telescoping filter (taf) has the fewest false positives of all adaptive "
              "filters on the active set for A/S from 5 to 20, and is among the best on the "

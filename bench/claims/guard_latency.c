@@ -274,6 +274,7 @@ static const plot plots[] = {{.title = "Time of a get",
 
 const claim guard_latency_claim = {
     .name = "guard-latency",
+    .title = "Latency of a guard's queries while a writer works",
     .source = "besom",
     .statement = "while a guard grows, rekeys, or is attacked by an adversary who collects false "
                  "positives, the median of a get is at most 1.5 times, and its p99 at most 3 times "

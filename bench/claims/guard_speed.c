@@ -278,6 +278,7 @@ static const plot plots[] = {{.title = "CPU time per get",
 
 const claim guard_speed_claim = {
     .name = "guard-speed",
+    .title = "What a guard costs per query",
     .source = "besom",
     .statement =
         "a guard over LMDB takes at most 1.15 times (split: 1.3) the CPU time of a Bloom "

@@ -107,6 +107,7 @@ static const plot plots[] = {{.title = "Puts per second, relative to one writer"
 
 const claim guard_writers_claim = {
     .name = "guard-writers",
+    .title = "Several writers of one guard",
     .source = "besom",
     .statement = "over RocksDB two writers that wait for the disk put at least 1.5 times as many "
                  "keys per second as one",

@@ -182,6 +182,7 @@ static const plot plots[] = {{.title = "All queries (as Figure 3a)",
 
 const claim learned_claim = {
     .name = "learned",
+    .title = "Stacked against learned filters on URLs",
     .source = "stacked-filters: Figure 3",
     .paper = "On URLs, where the text of a key shows what it is, learned filters, sandwiched "
              "ones and stacked filters have a lower FPR than a Bloom filter of the same memory; "

@@ -111,6 +111,7 @@ static const plot plots[] = {
 
 const claim learnt_speed_claim = {
     .name = "learnt-speed",
+    .title = "Speed of a filter after it has learnt",
     .source = "besom",
     .statement = "negative queries, before and after adapting to 4 queries per key: exaf and utaf "
                  "are 0.8 times as fast as qf, aqf and taf 0.5 times",

@@ -243,6 +243,7 @@ static const plot plots[] = {
 
 const claim lists_claim = {
     .name = "lists",
+    .title = "Exact on a yes list and a no list",
     .source = "adaptiveqf: Figure 9",
     .paper = "For a million items on both lists together, at every proportion, the AQF takes "
              "less space than CRLite's cascade of Bloom filters or about the same, although its "

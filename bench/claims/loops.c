@@ -80,6 +80,7 @@ static const char *const columns[] = {"filter", "collected",   "recurring", "stu
 
 const claim loops_claim = {
     .name = "loops",
+    .title = "An adversary that hunts for endless loops",
     .source = "adaptiveqf: Section 2.5",
     .paper = "An adaptive cuckoo filter returns to an earlier fingerprint after some "
              "adaptations, so an adversary can find a loop of queries that restores its state, "

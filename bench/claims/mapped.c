@@ -130,6 +130,7 @@ static const plot plots[] = {{.title = "Negative queries",
 
 const claim mapped_claim = {
     .name = "mapped",
+    .title = "Queries of a filter in a mapped file",
     .source = "besom",
     .paper = "",
     .statement =

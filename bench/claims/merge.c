@@ -78,6 +78,7 @@ static const plot plots[] = {{.title = "Items merged per second",
 
 const claim merge_claim = {
     .name = "merge",
+    .title = "Merging filters",
     .source = "besom",
     .statement = "two tables at a load factor of 0.45 are merged at 60 million items per second or "
                  "more",

@@ -254,6 +254,7 @@ static const plot plots[] = {{.title = "Inserts",
 
 const claim operations_claim = {
     .name = "operations",
+    .title = "Speed of inserts and queries",
     .source = "adaptiveqf: Figure 3",
     .paper = "In memory and without a database, the AQF inserts and answers slightly faster "
              "than the QF that it is based on. The CF inserts fastest. TQF and ACF answer more "

@@ -92,6 +92,7 @@ static const plot plots[] = {{.title = "Measured FPR at a target of 1/256",
 
 const claim rate_claim = {
     .name = "rate",
+    .title = "The false-positive rate that was asked for",
     .source = "besom",
     .statement = "the measured FPR of a full filter is at most 1.1 times its target, for targets "
                  "from 1/16 to 1/65536",

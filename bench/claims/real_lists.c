@@ -73,6 +73,7 @@ static const plot plots[] = {{.title = "Known-good names that are blocked",
 
 const claim real_lists_claim = {
     .name = "real-lists",
+    .title = "Two real lists",
     .source = "besom",
     .statement = "a blocklist of domains blocks all of them and, if the kind is exact on a no list "
                  "(yesno, cascade), none of a million known-good names",

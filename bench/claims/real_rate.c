@@ -98,6 +98,7 @@ static const plot plots[] = {{.title = "False positives on public data",
 
 const claim real_rate_claim = {
     .name = "real-rate",
+    .title = "False positives on real query traces",
     .source = "adaptiveqf: Figure 7",
     .paper = "On CAIDA's packets and Shalla's URLs, which are less skewed than Zipf, the FPRs "
              "of all three adaptive filters fall alike over 3 million queries, and the AQF "

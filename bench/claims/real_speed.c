@@ -101,6 +101,7 @@ static const plot plots[] = {{.title = "Queries of public data",
 
 const claim real_speed_claim = {
     .name = "real-speed",
+    .title = "Speed on real query traces",
     .source = "adaptiveqf: Table 3",
     .paper = "Million queries per second for CAIDA's packets and Shalla's URLs, including "
              "database reads: AQF 31.6 and 15.8, TQF 8.4 and 6.7, ACF 34.1 and 18.3, QF 24.1 "

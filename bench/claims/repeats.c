@@ -75,6 +75,7 @@ static const char *const columns[] = {"kind",          "options",      "reported
 
 const claim repeats_claim = {
     .name = "repeats",
+    .title = "A reported false positive does not repeat",
     .source = "besom",
     .statement = "of false positives reported once to a full filter, aqf repeats none and adaptive "
                  "cuckoo kinds repeat few",

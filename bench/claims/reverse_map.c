@@ -241,6 +241,7 @@ static const plot plots[] = {{.title = "Store calls while filters are filled",
 
 const claim reverse_map_claim = {
     .name = "reverse-map",
+    .title = "Accesses to the reverse map",
     .source = "adaptiveqf: Table 1",
     .paper = "Filling 2^20 slots to 90 % costs the AQF 943,718 inserts into the reverse map and "
              "nothing else; the TQF 3.6 million updates and 3.4 million reads more, the ACF "

@@ -120,6 +120,7 @@ static const plot plots[] = {
 
 const claim rounds_claim = {
     .name = "rounds",
+    .title = "An adversary that keeps what was a false positive",
     .source = "telescoping: Figure 4; thesis: Figure 6.4, Figure 6.5, Figure 6.6",
     .paper = "The telescoping filter (taf) beats the adversary at Q/S = 10 in two rounds, and "
              "mostly up to 20; beyond 20 all of the adversary's keys stay false positives. The "

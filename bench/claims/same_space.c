@@ -158,6 +158,7 @@ static const plot plots[] = {{.title = "Database reads",
 
 const claim same_space_claim = {
     .name = "same-space",
+    .title = "Adaptive and plain filters of the same size in front of a database",
     .source = "adaptiveqf: Section 6.9",
     .paper = "With more bits, so that it takes as much space as the AQF, the CF answers uniform "
              "queries 1 % and Zipf queries 0.3 % faster than before, the QF likewise; a system "

@@ -99,6 +99,7 @@ static const plot plots[] = {
 
 const claim selector_bits_claim = {
     .name = "selector-bits",
+    .title = "Bits per key of the selectors",
     .source = "telescoping: Theorem 4",
     .paper = "With n / (b sqrt(eps)) distinct queries, b of 2 or more, each repeated any number "
              "of times, a telescoping filter keeps an FPR of eps with at most 1/e + b/(b-1)^2 "

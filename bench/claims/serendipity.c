@@ -74,6 +74,7 @@ static const plot plots[] = {
 
 const claim serendipity_claim = {
     .name = "serendipity",
+    .title = "False positives that are fixed by chance",
     .source = "adapt-or-cache: Table 2, Table 3, Table 4",
     .paper = "On three network traces 24 to 55 % of the corrections of a broom filter in a "
              "round are serendipitous: keys that were never reported, but were answered no "

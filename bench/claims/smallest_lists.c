@@ -101,6 +101,7 @@ static const plot plots[] = {{.title = "Exact lists beside the least possible si
 
 const claim smallest_lists_claim = {
     .name = "smallest-lists",
+    .title = "The smallest filter of two lists",
     .source = "besom",
     .statement = "a cascade of a ribbon filter and a retrieval is exact on both lists, and takes "
                  "at most 1.10 times the least bits (Theorem 7 of the AQF paper) at a rate of "

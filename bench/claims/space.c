@@ -86,6 +86,7 @@ static const plot plots[] = {{.title = "Space at an FPR of 2^-9",
 
 const claim space_claim = {
     .name = "space",
+    .title = "Space of each filter",
     .source = "adaptiveqf: Table 2",
     .paper = "At an FPR of 2^-9, 90 % full and before any adaptation, the AQF takes 203.6 MB, "
              "the TQF 218.1, the ACF 201.4, the QF 186.8 and the CF 201.4: the AQF 8 to 9 % "

@@ -70,6 +70,7 @@ static const plot plots[] = {{.title = "Time to build (as Figure 5d)",
 
 const claim stacked_build_claim = {
     .name = "stacked-build",
+    .title = "Building a stacked filter",
     .source = "stacked-filters: Figure 5",
     .paper = "Building a stacked filter takes a little more time the more frequent absent keys "
              "it knows; the time is comparable to that of a Bloom filter, and far less than "

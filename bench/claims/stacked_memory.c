@@ -128,6 +128,7 @@ static const plot plots[] = {{.title = "Bloom filters, alone and stacked (as Fig
 
 const claim stacked_memory_claim = {
     .name = "stacked-memory",
+    .title = "False positives of stacked filters against their size",
     .source = "stacked-filters: Figure 3, Figure 4",
     .paper = "In the same memory stacked filters have a 5 to 100 times lower FPR than one Bloom "
              "filter, on URLs, on FireHose's packets and on integers (3a, e, i); so do stacks "

@@ -44,6 +44,7 @@ static const plot plots[] = {{.title = "Planned from a sample of another skew (a
 
 const claim stacked_misspecified_claim = {
     .name = "stacked-misspecified",
+    .title = "A stacked filter planned for the wrong queries",
     .source = "stacked-filters: Figure 5",
     .paper = "A stacked filter that was planned from a sample of Zipf 0.15 to 1.35 keeps most "
              "of its gain on queries of Zipf 0.75, and is better than a Bloom filter of 10 bits "

@@ -95,6 +95,7 @@ static const plot plots[] = {{.title = "Time to plan (as Table 2)",
 
 const claim stacked_plan_claim = {
     .name = "stacked-plan",
+    .title = "Time to plan a stacked filter",
     .source = "stacked-filters: Table 2",
     .paper = "Planning a stacked filter of 10 bits for a sample of 5 * 10^7 keys (Zipf 1) takes "
              "0.8 to 3.7 ms with one FPR for all layers, 47 ms to 27 s with varied FPRs, which "

@@ -55,6 +55,7 @@ static const plot plots[] = {
 
 const claim stacked_shift_claim = {
     .name = "stacked-shift",
+    .title = "Queries that shift after a stacked filter was built",
     .source = "stacked-filters: Figure 5",
     .paper = "At every skew, a stacked filter stays better than a Bloom filter until the known "
              "keys have lost 60 % of their queries, and is at most 1.5 times as bad when they "

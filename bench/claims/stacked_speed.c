@@ -106,6 +106,7 @@ static const plot plots[] = {
 
 const claim stacked_speed_claim = {
     .name = "stacked-speed",
+    .title = "Query speed of stacked and learned filters",
     .source = "stacked-filters: Figure 3",
     .paper = "Negative queries take a stacked filter as long as one Bloom filter, positive ones "
              "about 1.5 times as long; overall 1 to 2 times (3b, f, j).",

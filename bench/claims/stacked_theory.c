@@ -236,6 +236,7 @@ static const plot plots[] = {
 
 const claim stacked_theory_claim = {
     .name = "stacked-theory",
+    .title = "The theorems on stacked filters",
     .source = "stacked-filters: Theorem 3, Figure 2, Section 7",
     .paper = "Two numbers determine when a stack of Bloom filters is smaller than one filter of "
              "the same FPR, and by how much: the frequent absent keys per member, and their "

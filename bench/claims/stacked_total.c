@@ -178,6 +178,7 @@ static const plot plots[] = {
 
 const claim stacked_total_claim = {
     .name = "stacked-total",
+    .title = "Total cost with data on a disk",
     .source = "stacked-filters: Figure 3",
     .paper = "On three data sets stacked filters have a 5 to 100 times lower FPR than Bloom "
              "filters of the same memory, as low as learned filters or lower, and take 1 to 2 "

@@ -52,6 +52,7 @@ static const plot plots[] = {{.title = "All absent keys queried equally often (a
 
 const claim stacked_uniform_claim = {
     .name = "stacked-uniform",
+    .title = "Stacked filters on uniform queries",
     .source = "stacked-filters: Figure 5",
     .paper = "Even if all absent keys are queried equally often, a stacked filter is better "
              "than a Bloom filter of 10 bits as long as they are up to 25 times the members "

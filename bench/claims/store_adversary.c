@@ -126,6 +126,7 @@ static const plot plots[] = {{.title = "Queries while an adversary repeats false
 
 const claim store_adversary_claim = {
     .name = "store-adversary",
+    .title = "An adversary against a database with a cache",
     .source = "adaptiveqf: Figure 6",
     .paper = "With caches of 1 and of 25 % of the data alike, the AQF keeps its speed at every "
              "share of adversarial queries. Systems with filters that do not adapt are twice as "

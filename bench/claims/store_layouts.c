@@ -149,6 +149,7 @@ static const plot plots[] = {{.title = "Operations of both layouts",
 
 const claim store_layouts_claim = {
     .name = "store-layouts",
+    .title = "Merged and split reverse map",
     .source = "adaptiveqf: Table 4",
     .paper = "With the reverse map split from the database, so that range queries are possible, "
              "inserts have half the speed (112 against 232 thousand per second), and queries "

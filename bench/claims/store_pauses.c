@@ -76,6 +76,7 @@ static const plot plots[] = {{.title = "Pause per step",
 
 const claim store_pauses_claim = {
     .name = "store-pauses",
+    .title = "Pauses while a database is served",
     .source = "besom",
     .statement = "a guard rekeys in steps that move at most k entries each, every key once",
     .differs = "10^7 keys, quick 10^5. Pauses are wall time and depend on the disk: they are "

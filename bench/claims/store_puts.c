@@ -174,6 +174,7 @@ static const plot plots[] = {{.title = "Puts into a database on disk",
 
 const claim store_puts_claim = {
     .name = "store-puts",
+    .title = "Inserting into a database on disk",
     .source = "adaptiveqf: Figure 5",
     .paper = "In front of a B-tree on disk all filters start at about the same speed. As they "
              "fill up, ACF and TQF fall behind, because they must update their reverse map: "

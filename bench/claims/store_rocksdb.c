@@ -106,6 +106,7 @@ static const plot plots[] = {{.title = "Queries for absent keys",
 
 const claim store_rocksdb_claim = {
     .name = "store-rocksdb",
+    .title = "In front of RocksDB",
     .source = "besom",
     .statement = "a guard with aqf is as fast for absent keys as RocksDB's own Bloom filter of the "
                  "same size if queries are uniform, faster if they repeat, and twice as fast "

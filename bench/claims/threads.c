@@ -331,6 +331,7 @@ static const plot plots[] = {{.title = "Threads that share a filter",
 
 const claim threads_claim = {
     .name = "threads",
+    .title = "Speed with several threads",
     .source = "adaptiveqf: Figure 4",
     .paper = "With 2^26 slots and 1 to 12 threads the inserts of AQF and QF scale almost "
              "linearly with the number of threads; the AQF is slightly faster.",

@@ -145,6 +145,7 @@ static const plot plots[] = {
 
 const claim throughput_claim = {
     .name = "throughput",
+    .title = "Speed of telescoping and extension filters",
     .source = "telescoping: Figure 5; thesis: Figure 6.7, Figure 6.8, Figure 6.9",
     .paper = "The telescoping filter (taf) inserts as fast as its uncompressed variant (utaf), "
              "within an order of magnitude of the vacuum filter. Quotient filters get slower as "

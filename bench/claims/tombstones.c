@@ -98,6 +98,7 @@ static const plot plots[] = {{.title = "False positives that return when members
 
 const claim tombstones_claim = {
     .name = "tombstones",
+    .title = "Fixes that survive a removal",
     .source = "besom",
     .statement = "when a fifth of the members is deleted and put again, at most 5 % of the learned "
                  "false positives return with tombstones, and more without",

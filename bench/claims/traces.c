@@ -65,6 +65,7 @@ static const plot plots[] = {
 
 const claim traces_claim = {
     .name = "traces",
+    .title = "False positives on network traces",
     .source = "telescoping: Figure 3, Figure 4; thesis: Figure 6.3",
     .paper = "On network traces every adaptive filter fixes its false positives, so that what "
              "counts is how often the first query of a key is a false positive. The cuckooing "

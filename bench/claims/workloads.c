@@ -23,6 +23,7 @@ static const char *const columns[] = {"generator", "s",          "universe", "sa
 
 const claim workloads_claim = {
     .name = "workloads",
+    .title = "The generators of keys and queries",
     .source = "besom",
     .statement = "the uniform, Zipf, FireHose and YCSB generators give every key its exact "
                  "probability (chi-square within 4 standard errors); changing sets, traces and "

@@ -33,6 +33,16 @@ void fpr_curve_add(fpr_curve *c, tested_filter *tested, double reserve, const ui
   c->reserve_full += tested->reserve_full;
 }
 
+void fpr_curve_merge(fpr_curve *into, const fpr_curve *from) {
+  for (int i = 0; i < CURVE_WINDOWS; i++) {
+    into->hits[i] += from->hits[i];
+    into->queried[i] += from->queried[i];
+    into->extra_bits[i] += from->extra_bits[i];
+  }
+  into->filters += from->filters;
+  into->reserve_full += from->reserve_full;
+}
+
 /* Over windows first to end - 1. */
 static double curve_rate(const fpr_curve *c, int first, int end) {
   uint64_t hits = 0, queried = 0;

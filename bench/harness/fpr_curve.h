@@ -23,6 +23,9 @@ typedef struct fpr_curve {
 void fpr_curve_add(fpr_curve *c, tested_filter *tested, double reserve, const uint64_t *keys,
                    uint64_t n);
 
+/* Adds the sums of another curve. */
+void fpr_curve_merge(fpr_curve *into, const fpr_curve *from);
+
 /*
  * FPR over the second half of the queries, or the smallest rate that could be observed if that is
  * higher.

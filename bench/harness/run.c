@@ -45,6 +45,7 @@ static void print_plot(const plot *p) {
 static void print_claim(const claim *c) {
   printf("{");
   print_member("name", c->name);
+  print_member("title", c->title);
   print_member("source", c->source);
   print_member("paper", c->paper);
   print_member("statement", c->statement);
@@ -80,17 +81,41 @@ static const claim *find_claim(const char *name) {
   usage_error("there is no claim '%s'; besom-bench run lists them", name);
 }
 
+static bool is_first(const findings *f, size_t at) {
+  for (size_t i = 0; i < at; i++)
+    if (strcmp(f->measurements[i].sentence, f->measurements[at].sentence) == 0) return false;
+  return true;
+}
+
+/* One line per sentence: its id and its factors, in the order measured. */
+static void print_measurements(const findings *f, const char *prefix) {
+  for (size_t i = 0; i < f->measurement_count; i++) {
+    const char *sentence = f->measurements[i].sentence;
+    if (!is_first(f, i)) continue;
+    printf("%s%s:", prefix, sentence);
+    for (size_t j = i; j < f->measurement_count; j++)
+      if (strcmp(f->measurements[j].sentence, sentence) == 0)
+        printf(" %.4g", f->measurements[j].factor);
+    printf("\n");
+  }
+}
+
 static void test_claim(const claim *c, bool full, bool csv) {
   report *numbers = report_create(c->columns, c->column_count, csv);
   findings found = c->run(full, numbers);
   progress_end();
-  if (csv)
+  if (csv) {
     printf("# claim: %s\n# size: %s\n# seed: %x\n# verdict: %s\n# parts: %zu of %zu\n", c->name,
            full ? "full" : "quick", BENCH_SEED, verdict_of(&found), found.held, found.tested);
-  else
+    print_measurements(&found, "# measured ");
+  } else
     printf("%s: %s (%s)\n\n", c->name, c->statement, c->source);
   report_finish(numbers);
-  if (!csv) printf("\n%s (%zu of %zu parts)\n", verdict_of(&found), found.held, found.tested);
+  if (!csv) {
+    printf("\n%s (%zu of %zu parts)\n", verdict_of(&found), found.held, found.tested);
+    print_measurements(&found, "measured ");
+  }
+  findings_free(&found);
 }
 
 int run_command(int argc, char **argv) {

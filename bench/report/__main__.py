@@ -14,6 +14,8 @@ import page
 import papers
 import records
 import results
+import sentences
+import verdicts
 
 
 def parse_arguments():
@@ -25,6 +27,9 @@ def parse_arguments():
     parser.add_argument("--docs", metavar="DIRECTORY", help="write results.md (results-full.md) and the records there, and update the README")
     parser.add_argument("--stored", metavar="DIRECTORY",
                         help="measure nothing: render the records of this directory, whichever program wrote them")
+    project = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+    parser.add_argument("--papers", default=os.path.join(project, "..", "shared", "papers"), metavar="DIRECTORY",
+                        help="texts of the papers, to check the quotes; not checked if it is missing")
     return parser.parse_args()
 
 
@@ -38,8 +43,8 @@ def list_claims(program):
         raise SystemExit(f"report: {program} does not list its claims: {error}") from None
 
 
-def check_claims(claims):
-    wrong = papers.check(claims)
+def check_claims(claims, listed, texts):
+    wrong = papers.check(claims, listed, texts)
     for claim in claims:
         for plot in claim["plots"]:
             wrong += [f"{claim['name']}: '{plot['title']}' needs a column {name}"
@@ -59,29 +64,40 @@ def choose_claims(claims, only):
     return [claim for claim in claims if claim["name"] in wanted]
 
 
-def summarize(tested, size):
+def loaded(about):
+    """A warning if other programs used the machine while times were measured; empty if not."""
+    busy = max((float(each.get("other_load", 0)) for each in about), default=0)
+    return f" Warning: other programs used up to {busy:.1f} cores meanwhile; times are in doubt." if busy > verdicts.BUSY else ""
+
+
+def summarize(tested, found, size):
     """Sentences about the whole run."""
-    counts = collections.Counter(papers.verdict(record) for _, record, _ in tested)
-    sentences = [f"Of {len(tested)} claims: " + ", ".join(f"{verdict} {count}" for verdict, count in counts.most_common()) + "."]
+    counts = papers.count(found)
+    own = [papers.own_verdict(record) for claim, record, _ in tested if claim["source"] == papers.OWN]
+    lines = [f"Of {sum(counts.values())} sentences of the papers: " +
+             ", ".join(f"{number} {verdict}" for verdict, number in counts.items()) + "."] if counts else []
+    if own:
+        lines.append(f"Of {len(own)} claims of our own, {own.count('holds')} hold.")
     about = [record.about for _, record, _ in tested if record]
     if not about:
-        return sentences + ["Nothing was measured."]
+        return lines + ["Nothing was measured."]
     dates = sorted(each["date"] for each in about)
     commits, machines = (sorted({each[name] for each in about}) for name in ("commit", "machine"))
     minutes = sum(float(each["seconds"]) for each in about) / 60
-    return sentences + [
+    return lines + [
         f"Measured from {dates[0]} to {dates[-1]} in {minutes:.1f} minutes, {size} size, "
-        f"commit {', '.join(commits)}, on: {'; '.join(machines)}."]
+        f"commit {', '.join(commits)}, on: {'; '.join(machines)}." +
+        loaded([record.about for claim, record, _ in tested if record and claim["timed"]])]
 
 
-def write_docs(directory, tested, summary, full):
+def write_docs(directory, tested, found, summary, full):
     """Writes results.md or results-full.md and the records. The README has figures of quick runs only."""
     name = results.place(full)
     os.makedirs(os.path.join(directory, name), exist_ok=True)
     for claim, record, _ in tested:
         if record:
             records.write(os.path.join(directory, name, f"{claim['name']}.csv"), record.text)
-    records.write(os.path.join(directory, f"{name}.md"), results.make(tested, summary))
+    records.write(os.path.join(directory, f"{name}.md"), results.make(tested, found, summary))
     if full:
         return
     readme = os.path.join(directory, "..", "README.md")
@@ -93,7 +109,8 @@ def write_docs(directory, tested, summary, full):
 def report(arguments):
     figures.check_gnuplot()  # fail before measuring, not after
     claims = list_claims(arguments.bench)
-    check_claims(claims)
+    listed = sentences.collect()
+    check_claims(claims, listed, arguments.papers)
     claims = choose_claims(claims, arguments.only)
     directory = arguments.stored or os.path.join(arguments.out, "records")
     bench = measure.Bench(arguments.bench, directory, arguments.full, bool(arguments.stored))
@@ -101,16 +118,19 @@ def report(arguments):
         claims = [claim for claim in claims if bench.known(claim)]
     failed = {} if arguments.stored else bench.test(claims)
     tested = [(claim, bench.known(claim), failed.get(claim["name"])) for claim in claims]
-    summary = summarize(tested, bench.size)
+    found, wrong = papers.judge(tested, listed)
+    summary = summarize(tested, found, bench.size)
     path = os.path.join(arguments.out, "index.html")
     os.makedirs(arguments.out, exist_ok=True)
-    records.write(path, page.make(tested, summary))
+    records.write(path, page.make(tested, found, summary))
     if arguments.docs:
-        write_docs(arguments.docs, tested, summary, arguments.full)
+        write_docs(arguments.docs, tested, found, summary, arguments.full)
     print("\n".join(summary))
     for name, why in failed.items():
         print(f"{name} was not tested: {why}", file=sys.stderr)
     print(f"Page: {path}")
+    if wrong:
+        raise SystemExit("report: sentences without a verdict:\nreport: " + "\nreport: ".join(wrong))
 
 
 def main():

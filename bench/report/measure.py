@@ -2,6 +2,7 @@
 
 import datetime
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -39,11 +40,27 @@ class Progress:
             print("\r\033[K", end="", file=sys.stderr)
 
 
+def busy_seconds():
+    """Processor time that all programs of the machine have used so far; None if the system does not tell."""
+    try:
+        with open("/proc/stat", encoding="utf-8") as file:
+            user, nice, system, _idle, _wait, irq, soft, steal = map(int, file.readline().split()[1:9])
+    except (OSError, ValueError):
+        return None
+    return (user + nice + system + irq + soft + steal) / os.sysconf("SC_CLK_TCK")
+
+
+def own_seconds():
+    """Processor time of this program and of its children that have ended."""
+    return sum(usage.ru_utime + usage.ru_stime for usage in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
+
+
 class Run:
     """A running claim."""
 
     def __init__(self, claim, command, scratch):
         self.claim, self.start, self.seconds = claim, time.monotonic(), None
+        self.busy, self.own, self.other_load = busy_seconds(), own_seconds(), None
         self.printed, self.complained = (tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") for _ in range(2))
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.printed, stderr=self.complained,
                                         env={**os.environ, "TMPDIR": scratch})
@@ -54,6 +71,9 @@ class Run:
         except subprocess.TimeoutExpired:
             return False
         self.seconds = time.monotonic() - self.start
+        if self.claim["timed"] and self.busy is not None:  # the others run side by side, and count
+            others = busy_seconds() - self.busy - (own_seconds() - self.own)
+            self.other_load = max(0, others / self.seconds)
         return True
 
     def output(self):
@@ -106,8 +126,9 @@ class Bench:
     def keep(self, run):
         """Writes the record of a finished run; raises an error if the run gave none."""
         date = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+        load = "" if run.other_load is None else f"# other_load: {run.other_load:.2f}\n"
         record = records.Record(f"# program: {self.fingerprint}\n# commit: {self.commit}\n# machine: {records.machine()}\n"
-                                f"# date: {date}\n# seconds: {run.seconds:.1f}\n{run.output()}")
+                                f"# date: {date}\n# seconds: {run.seconds:.1f}\n{load}{run.output()}")
         records.write(self.path(run.claim), record.text)
         return record
 

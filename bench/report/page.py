@@ -5,6 +5,7 @@ from html import escape
 
 import figures
 import papers
+import verdicts
 
 STYLE = """
 :root { color-scheme: light; --ink: #1d2125; --soft: #5b6570; --line: #dfe3e8; --paper: #fff; --page: #f5f6f8; }
@@ -86,46 +87,39 @@ def numbers(record, command):
             f'commit {escape(about["commit"])} · seed {escape(about["seed"])} · {link}</p>\n')
 
 
-def article(claim, record, error):
+def verdict_of(claim, record, found):
+    if claim["source"] == papers.OWN:
+        return chip(papers.own_verdict(record))
+    return "".join(chip(each.verdict) for each in found.get(claim["name"], []))
+
+
+def article(claim, record, error, found):
     name = escape(claim["name"])
     source = "" if claim["source"] == papers.OWN else claim["source"]
     remarks = "".join(f'<span class="soft">{escape(remark)}</span>' for remark in (papers.parts(record), source) if remark)
-    text = (f'<article id="{name}"><header><h3>{name}</h3>{chip(papers.verdict(record))}{remarks}</header>\n' +
+    text = (f'<article id="{name}"><header><h3>{escape(claim["title"])}</h3>{verdict_of(claim, record, found)}{remarks}</header>\n' +
             facts([("the paper says", claim["paper"]), ("tested here", claim["statement"]), ("what differs", claim["differs"]),
                    ("reason", None if record else error)]))
+    if not record:
+        text += chip(verdicts.NOT_TESTED)
     if record:
         size = " --full" if record.about["size"] == "full" else ""
         text += pictures(claim, record) + numbers(record, f"besom-bench run {claim['name']}{size}")
     return text + "</article>\n"
 
 
-def outcome(claim, record, _):
-    name = escape(claim["name"])
-    return f'<a href="#{name}">{name}</a>&nbsp;{chip(papers.verdict(record))}'
-
-
-def overview(results):
-    """For each figure and table of the papers: its claims and their verdicts."""
-    text = ""
-    for title, items in papers.outline(results):
-        text += f'<h3>{escape(title)}</h3><ul class="overview">\n'
-        text += "".join(f"<li><b>{escape(item)}</b> {' '.join(outcome(*result) for result in about)}</li>\n"
-                        for item, about in items) + "</ul>\n"
-    return f"<section><h2>Figures and tables, and their verdicts</h2>\n{text}</section>\n"
-
-
-def sections(results):
+def sections(results, found):
     return "".join(f'<section><h2>{escape(title)}</h2><p class="soft">{escape(authors)}</p>\n' +
-                   "".join(article(*result) for result in here) + "</section>\n"
+                   "".join(article(*result, found) for result in here) + "</section>\n"
                    for title, authors, here in papers.chapters(results))
 
 
-def make(results, summary):
-    """results: [(claim, record or None, error)]; summary: sentences about the whole run."""
+def make(results, found, summary):
+    """results: [(claim, record or None, error)]; found: verdicts by claim; summary: sentences about the whole run."""
     return ('<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
             '<meta name="viewport" content="width=device-width, initial-scale=1"><title>besom: claims and results</title>'
             f"<style>{STYLE}</style></head><body><header><h1>besom: claims and results</h1>\n"
             "<p>The claims of five papers about adaptive and stacked filters, compared with measurements of besom. "
             "Claims that do not hold are shown as such.</p>\n" +
             "".join(f'<p class="soft">{escape(sentence)}</p>\n' for sentence in summary) +
-            f"</header><main>\n{overview(results)}{sections(results)}</main></body></html>\n")
+            f"</header><main>\n{sections(results, found)}</main></body></html>\n")

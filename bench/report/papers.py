@@ -1,6 +1,20 @@
-"""The papers, and which of their figures are tested. A claim names its source as "paper: Figure 1, Table 2"."""
+"""The papers, which of their figures are tested, and the verdicts on their sentences.
+
+A claim names its source as "paper: Figure 1, Table 2".
+"""
+
+import collections
+import os
+
+import sentences
+import verdicts
 
 OWN = "besom"
+
+# The texts of the papers, where they are present: the quotes are checked against them.
+TEXTS = {"adaptiveqf": "adaptiveqf.txt", "telescoping": "telescoping-filter.txt",
+         "thesis": "adaptive-quotient-filter-thesis.txt", "adapt-or-cache": "adapt-or-cache.txt",
+         "stacked-filters": "stacked-filters.txt"}
 
 
 def numbered(word, *numbers):
@@ -54,13 +68,40 @@ def home(source):
     return source.partition(":")[0]
 
 
-def verdict(record):
-    return record.verdict if record else "not tested"
+def own_verdict(record):
+    """The verdict on a claim of our own."""
+    return record.verdict if record else verdicts.NOT_TESTED
 
 
 def parts(record):
-    """How many parts of a claim hold, if it holds partly."""
-    return f"{record.about['parts']} parts" if record and record.verdict == "holds partly" else ""
+    """How many of our own bars were met, unless all were."""
+    return f"{record.about['parts']} parts hold" if record and record.verdict != "holds" else ""
+
+
+def judge(results, listed):
+    """({claim name or paper: [Verdict]}, errors). Sentences without a claim stand under the name of their paper."""
+    found, wrong = collections.defaultdict(list), []
+    known = {claim["name"]: (record, error) for claim, record, error in results}
+    for sentence in listed:
+        if sentence.claim and sentence.claim not in known:
+            continue  # not chosen for this report
+        try:
+            verdict = verdicts.judge(sentence, *known.get(sentence.claim, (None, None)))
+        except ValueError as error:
+            wrong.append(str(error))
+            verdict = verdicts.Verdict(sentence, verdicts.NOT_TESTED, remark=str(error))
+        found[sentence.claim or home(sentence.source)].append(verdict)
+    for claim, record, _ in results:
+        names = {sentence.name for sentence in listed}
+        stray = [name[9:] for name in (record.about if record else ()) if name.startswith("measured ") and name[9:] not in names]
+        wrong += [f"{claim['name']} measured '{name}', which is no sentence in bench/report/sentences" for name in stray]
+    return found, wrong
+
+
+def count(found):
+    """{verdict: number of sentences}, in the order of verdicts.ALL."""
+    counts = collections.Counter(each.verdict for list_ in found.values() for each in list_)
+    return {verdict: counts[verdict] for verdict in verdicts.ALL if counts[verdict]}
 
 
 def chapters(results):
@@ -70,22 +111,15 @@ def chapters(results):
     return [chapter for chapter in shown if chapter[2]]
 
 
-def outline(results):
-    """[(title, [(item, results)])] of the papers with results; our own claims have an empty item."""
-    lines = []
-    for paper, (title, _, items) in PAPERS.items():
-        about = {item: [] for item in items}
-        for result in results:
-            for other, item in references(result[0]["source"]):
-                if other == paper:
-                    about.setdefault(item, []).append(result)
-        own = [("", [result]) for result in results if paper == result[0]["source"] == OWN]
-        lines.append((title, [(item, found) for item, found in about.items() if found] + own))
-    return [line for line in lines if line[1]]
+def by_paper(found):
+    """[(title, authors, verdicts)] of the papers with verdicts, in the order of the list of sentences."""
+    every = [verdict for list_ in found.values() for verdict in list_]
+    shown = [(title, authors, [each for each in every if home(each.sentence.source) == paper])
+             for paper, (title, authors, _) in PAPERS.items()]
+    return [chapter for chapter in shown if chapter[2]]
 
 
-def check(claims):
-    """Errors in the sources of these claims; an empty list if there are none."""
+def check_sources(claims):
     wrong, covered = [], set()
     for claim in claims:
         if home(claim["source"]) not in PAPERS:
@@ -98,4 +132,30 @@ def check(claims):
                 wrong.append(f"{claim['name']}: {paper} has no {item} in papers.py")
     for paper, (_, _, items) in PAPERS.items():
         wrong += [f"no claim is about {paper}, {item}" for item in items if (paper, item) not in covered]
+    return wrong
+
+
+def check_sentences(claims, listed):
+    """Every sentence has exactly one source of its verdict."""
+    names, wrong = {claim["name"] for claim in claims}, []
+    for sentence in listed:
+        if home(sentence.source) not in TEXTS:
+            wrong.append(f"sentence {sentence.name}: there is no paper '{home(sentence.source)}'")
+        reasons = [reason for reason in (sentence.claim, sentence.by_design, sentence.not_testable) if reason]
+        if len(reasons) != 1:
+            wrong.append(f"sentence {sentence.name} has no verdict: it needs a claim, or a reason why there is none")
+        if sentence.claim and sentence.claim not in names:
+            wrong.append(f"sentence {sentence.name}: there is no claim '{sentence.claim}'")
+    twice = [name for name, number in collections.Counter(each.name for each in listed).items() if number > 1]
+    return wrong + [f"two sentences are called {name}" for name in twice]
+
+
+def check(claims, listed, directory):
+    """Errors in the sources of the claims and in the sentences; an empty list if there are none.
+
+    directory: the texts of the papers. If it is missing, the quotes are not checked.
+    """
+    wrong = check_sources(claims) + check_sentences(claims, listed)
+    if not wrong and os.path.isdir(directory):
+        wrong += sentences.check_quotes(listed, directory, TEXTS)
     return wrong

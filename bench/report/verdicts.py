@@ -1,0 +1,96 @@
+"""Verdicts: one per sentence of a paper, computed from the factors that a claim measured."""
+
+import math
+from typing import NamedTuple, Optional
+
+REPRODUCED, WEAKER, CONTRADICTED = "reproduced", "weaker", "contradicted"
+BY_DESIGN, NOT_TESTABLE, NOT_TESTED = "differs by design", "not testable here", "not tested"
+ALL = (REPRODUCED, WEAKER, CONTRADICTED, BY_DESIGN, NOT_TESTABLE, NOT_TESTED)
+
+MEANINGS = {
+    REPRODUCED: "the 95 % interval of our factor reaches 0.8 of the paper's; or, if the paper only gives a direction, "
+                "the interval excludes the other one",
+    WEAKER: "the same direction, but less than 0.8 of the paper's factor; or no clear difference",
+    CONTRADICTED: "the 95 % interval excludes the paper's direction",
+    BY_DESIGN: "besom does something else here on purpose",
+    NOT_TESTABLE: "it needs hardware, data or a program that is not here",
+    NOT_TESTED: "the claim could not be run",
+}
+
+REACHED = 0.8        # of the paper's factor
+LEAST_ROUNDS = 3     # of a factor of times
+BUSY = 0.25          # cores busy with other work, from which a time is in doubt
+
+# Two-sided 95 % quantiles of Student's t, by degrees of freedom; 1.96 beyond.
+STUDENT = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
+           2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042)
+
+
+class Verdict(NamedTuple):
+    sentence: object
+    verdict: str
+    factor: Optional[float] = None  # the geometric mean over seeds or rounds
+    low: Optional[float] = None     # the 95 % interval; None with a single seed
+    high: Optional[float] = None
+    count: int = 0                  # seeds or rounds
+    remark: str = ""
+
+
+def interval(factors):
+    """(geometric mean, low, high): 95 % interval of the mean of the logarithms. One factor is its own interval."""
+    logs = [math.log(factor) for factor in factors]
+    mean, n = sum(logs) / len(logs), len(logs)
+    if n == 1:
+        return factors[0], factors[0], factors[0]
+    deviation = math.sqrt(sum((each - mean) ** 2 for each in logs) / (n - 1))
+    half = (STUDENT[n - 2] if n - 2 < len(STUDENT) else 1.96) * deviation / math.sqrt(n)
+    return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
+
+
+def decide(wanted, low, high):
+    """The verdict of a 95 % interval. wanted: the paper's factor; None for a direction only."""
+    if wanted is None:
+        return REPRODUCED if low > 1 else CONTRADICTED if high < 1 else WEAKER
+    if high < 1 and high < REACHED * wanted:
+        return CONTRADICTED
+    clear = low > 1 or REACHED * wanted <= 1  # an interval that includes 1 does not show a factor above 1
+    return REPRODUCED if high >= REACHED * wanted and clear else WEAKER
+
+
+def measured(sentence, record):
+    """The factors of a sentence; raises ValueError if the record of its claim has none."""
+    if sentence.judge:
+        return [float(factor) for factor in sentence.judge(record)]
+    text = record.about.get(f"measured {sentence.name}")
+    if text is None:
+        raise ValueError(f"claim {sentence.claim} measured no factor for the sentence {sentence.name}")
+    return [float(factor) for factor in text.split()]
+
+
+def remarks_of(sentence, factors, record):
+    found = []
+    if len(factors) == 1:
+        found.append("one measurement, no interval")
+    try:
+        busy = float(record.about.get("other_load", 0))
+    except ValueError:
+        busy = 0
+    if sentence.timed and busy > BUSY:
+        found.append(f"warning: other programs used {busy:.1f} cores meanwhile, so this time is in doubt")
+    return "; ".join(found)
+
+
+def judge(sentence, record, error=None):
+    """The verdict of a sentence. record: of its claim, or None with the error of the claim."""
+    if sentence.by_design:
+        return Verdict(sentence, BY_DESIGN, remark=sentence.by_design)
+    if sentence.not_testable:
+        return Verdict(sentence, NOT_TESTABLE, remark=sentence.not_testable)
+    if record is None:
+        return Verdict(sentence, NOT_TESTED, remark=error or "the claim was not run")
+    factors = measured(sentence, record)
+    if sentence.timed and len(factors) < LEAST_ROUNDS:
+        raise ValueError(f"the sentence {sentence.name} is about times: it needs {LEAST_ROUNDS} rounds, not {len(factors)}")
+    mean, low, high = interval(factors)
+    return Verdict(sentence, decide(sentence.factor, low, high), mean, low, high, len(factors),
+                   remarks_of(sentence, factors, record))
