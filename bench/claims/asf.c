@@ -210,6 +210,10 @@ static double rate_of(const filter_run *c, stage s) {
   return (double)c->stages[0][s].wrong / (double)c->stages[0][s].queries;
 }
 
+static double query_seconds(const filter_run *c, stage s) {
+  return seconds_of(&c->stages[0][s]) / (double)c->stages[0][s].queries;
+}
+
 static findings judge(const filter_run *runs) {
   const filter_run *bloom = &runs[BLOOM], *asf = &runs[SOON], *stack = &runs[STATIC];
   double bloom_seconds = 0, asf_seconds = 0;
@@ -220,6 +224,9 @@ static findings judge(const filter_run *runs) {
     asf_seconds += phase_seconds(asf, phase);
   }
   finding(&found, bloom_seconds >= paper_speed * asf_seconds);
+  add_factor(&found, "asf-16", bloom_seconds / asf_seconds);
+  add_factor(&found, "asf-quarter", rate_of(asf, LEARNING) / rate_of(asf, COMPLETE));
+  add_factor(&found, "asf-3", query_seconds(bloom, UNCHANGING) / query_seconds(asf, COMPLETE));
   finding(&found, rate_of(asf, COMPLETE) <= paper_rate * rate_of(bloom, UNCHANGING));
   finding(&found, rate_of(stack, UNCHANGING) < rate_of(asf, COMPLETE));
   return found;
@@ -292,5 +299,6 @@ const claim asf_claim = {
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,
+    .seeds = 5,
     .run = run,
 };

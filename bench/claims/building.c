@@ -160,6 +160,12 @@ static findings judge(const build_run *s, report *numbers) {
   finding(&found, loaded <= max_share_of_insert * insert);
   finding(&found, microseconds(s, BUILD_FROM_KEYS) <= max_share_of_insert * insert);
   finding(&found, microseconds(s, BULK) <= microseconds(s, MERGE_HALF_FULL));
+  const samples *of = s->seconds;
+  add_ratios(&found, "aqf-merge-13", &of[INSERT_FULL], &of[MERGE_HALF_FULL]);
+  add_ratios(&found, "aqf-merge-slower", &of[MERGE_HALF_FULL], &of[BULK]);
+  for (int i = 0; i < ROUNDS; i++)
+    add_factor(&found, "aqf-bulk-70",
+               of[INSERT_FULL].values[i] / (of[SORT].values[i] + of[BULK].values[i]));
   for (int w = 0; w < METHODS; w++) {
     report_cell(numbers, "%s", names[w]);
     report_cell(numbers, "%llu", (unsigned long long)s->slots);

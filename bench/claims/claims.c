@@ -82,6 +82,11 @@ void add_factor(findings *f, const char *sentence, double factor) {
   f->measurements[f->measurement_count++] = (measurement){sentence, factor};
 }
 
+void add_ratios(findings *f, const char *sentence, const samples *more, const samples *less) {
+  for (size_t i = 0; i < more->count && i < less->count; i++)
+    add_factor(f, sentence, more->values[i] / less->values[i]);
+}
+
 double factor_of(double more, double less, double least) {
   return more / fmax(less, least);
 }

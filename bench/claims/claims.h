@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "harness/timing.h"
 #include "report.h"
 
 /* A factor measured for a sentence of a paper. */
@@ -37,6 +38,9 @@ void finding(findings *f, bool holds);
  * counted 0, divide by 1; the factor is then a lower bound.
  */
 void add_factor(findings *f, const char *sentence, double factor);
+
+/* The factors more / less of two measurements, round by round. */
+void add_ratios(findings *f, const char *sentence, const samples *more, const samples *less);
 
 /* more / less, with less taken as least if it is smaller: a factor of counts. */
 double factor_of(double more, double less, double least);
@@ -73,7 +77,12 @@ typedef struct claim {
   const char *statement; /* what is tested here */
   const char *differs;   /* differences to the original experiment; NULL if none */
   bool timed;            /* the numbers are times: nothing else may run meanwhile */
-  const plot *plots;     /* terminated by an entry without a title; NULL for none */
+  /*
+   * The report runs the claim with this many seeds, one after the other, for intervals of its
+   * factors; 0 for one. A claim that adds its factors per seed itself needs one.
+   */
+  unsigned seeds;
+  const plot *plots; /* terminated by an entry without a title; NULL for none */
   const char *const *columns;
   size_t column_count;
   /*

@@ -258,5 +258,6 @@ const claim lists_claim = {
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,
+    .seeds = 3,
     .run = run,
 };

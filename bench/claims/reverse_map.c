@@ -257,5 +257,6 @@ const claim reverse_map_claim = {
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,
+    .seeds = 3,
     .run = run,
 };

@@ -12,7 +12,7 @@ enum { STORED = 30 };
 static const int log_rates[] = {-10, -9, -8, -7, -6};
 enum { RATES = sizeof log_rates / sizeof *log_rates };
 
-static const cache_filter broom = {"broom", "rounds=amortized", 0};
+static const cache_filter broom = {"broom", "form=published", 0, .rekeys = true};
 
 /* Returns the share of corrections that are serendipitous. */
 static double test_rate(const queries *q, int log_rate, uint64_t seeds, report *numbers) {
@@ -91,5 +91,6 @@ const claim serendipity_claim = {
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,
+    .seeds = 3,
     .run = run,
 };

@@ -85,5 +85,6 @@ const claim stacked_build_claim = {
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,
+    .seeds = 3,
     .run = run,
 };

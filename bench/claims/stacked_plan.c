@@ -111,5 +111,6 @@ const claim stacked_plan_claim = {
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,
+    .seeds = 3,
     .run = run,
 };

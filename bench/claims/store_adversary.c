@@ -3,6 +3,8 @@
  * adversary repeats the false positives that it has found. harness/disk.h bounds how much of the
  * database the system caches.
  */
+#include <string.h>
+
 #include "claims/claims.h"
 #include "report.h"
 #include "workloads/database_attack.h"
@@ -10,7 +12,7 @@
 enum { SHARES = 4, TURNS = 20 };
 
 static const double shares[SHARES] = {0, 0.01, 0.03, 0.1};
-static const double cache_shares[] = {0.01, 0.25};
+static const double largest_cache = 0.25, cache_shares[] = {0.01, 0.25};
 /*
  * Per half. The false positives of this many queries lie on more pages than the larger cache holds.
  */
@@ -76,7 +78,27 @@ static double turn_of(const trial *t) {
   return samples_median(&t->attack.seconds);
 }
 
-static void test_kind(size_t k, uint64_t slots, double cache_share, findings *found,
+/* Times of two trials, turn by turn: the loss of speed of qf, at the larger cache. */
+static void add_losses(const trial trials[SHARES], findings *found) {
+  static const char *const sentences[SHARES] = {NULL, "aqf-adversary-2", "aqf-adversary-3",
+                                                "aqf-adversary-10"};
+  for (int s = 1; s < SHARES; s++)
+    add_ratios(found, sentences[s], &trials[s].attack.seconds, &trials[0].attack.seconds);
+}
+
+/* The same turns of aqf, which are kept until qf has run. */
+typedef struct aqf_turns {
+  samples none, most;
+} aqf_turns;
+
+static void keep_turns(aqf_turns *kept, const trial trials[SHARES]) {
+  for (int i = 0; i < TURNS; i++) {
+    samples_add(&kept->none, trials[0].attack.seconds.values[i]);
+    samples_add(&kept->most, trials[SHARES - 1].attack.seconds.values[i]);
+  }
+}
+
+static void test_kind(size_t k, uint64_t slots, double cache_share, aqf_turns *aqf, findings *found,
                       report *numbers) {
   trial trials[SHARES];
   uint64_t turn = (uint64_t)(queries_per_slot * (double)slots) / TURNS;
@@ -98,15 +120,24 @@ static void test_kind(size_t k, uint64_t slots, double cache_share, findings *fo
                          : "no");
     if (judged) finding(found, fine);
   }
+  if (cache_share == largest_cache && strcmp(kinds[k].kind, "aqf") == 0) keep_turns(aqf, trials);
+  if (cache_share == largest_cache && strcmp(kinds[k].kind, "qf") == 0) {
+    add_losses(trials, found);
+    add_ratios(found, "aqf-uniform-comparable", &trials[0].attack.seconds, &aqf->none);
+    add_ratios(found, "aqf-adversary-faster", &trials[SHARES - 1].attack.seconds, &aqf->most);
+  }
   for (int s = 0; s < SHARES; s++) trial_end(&trials[s]);
 }
 
 static findings run(bool full, report *numbers) {
   uint64_t slots = (uint64_t)1 << (full ? 17 : 15);
   findings found = {0};
+  aqf_turns aqf = {0};
   for (size_t c = 0; c < sizeof cache_shares / sizeof *cache_shares; c++)
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
-      test_kind(k, slots, cache_shares[c], &found, numbers);
+      test_kind(k, slots, cache_shares[c], &aqf, &found, numbers);
+  samples_free(&aqf.none);
+  samples_free(&aqf.most);
   return found;
 }
 

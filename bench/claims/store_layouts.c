@@ -4,6 +4,8 @@
  */
 #include <stdlib.h>
 
+#include <string.h>
+
 #include "claims/claims.h"
 #include "fail.h"
 #include "harness/tested_database.h"
@@ -57,8 +59,13 @@ static void get_turn(tested_database *f, disk_cache *cache, const key_stream *st
 }
 
 /* Prints and frees the results. */
-static bool report_stage(report *numbers, const char *name, result results[LAYOUTS], double least) {
+static bool report_stage(report *numbers, const char *name, result results[LAYOUTS], double least,
+                         findings *found) {
   bool holds = true;
+  const samples *merged_turns = &results[MERGED].seconds, *split_turns = &results[SPLIT].seconds;
+  if (strcmp(name, "put") == 0) add_ratios(found, "aqf-split-inserts", split_turns, merged_turns);
+  if (strcmp(name, "get_absent") == 0)
+    add_ratios(found, "aqf-split-queries", merged_turns, split_turns);
   double merged = samples_median(&results[MERGED].seconds);
   for (int l = 0; l < LAYOUTS; l++) {
     double seconds = samples_median(&results[l].seconds), of_merged = merged / seconds;
@@ -76,14 +83,14 @@ static bool report_stage(report *numbers, const char *name, result results[LAYOU
   return holds;
 }
 
-static bool test_puts(tested_database databases[LAYOUTS], report *numbers) {
+static bool test_puts(tested_database databases[LAYOUTS], findings *found, report *numbers) {
   result results[LAYOUTS] = {0};
   uint64_t n = tested_database_capacity(&databases[0]) / TURNS;
   for (uint64_t turn = 0; turn < TURNS; turn++) {
     progress("put: turn %llu of %d", (unsigned long long)turn, TURNS);
     for (int l = 0; l < LAYOUTS; l++) put_turn(&databases[l], turn, n, &results[l]);
   }
-  return report_stage(numbers, "put", results, min_puts);
+  return report_stage(numbers, "put", results, min_puts, found);
 }
 
 /* Slower operations get fewer queries. */
@@ -92,7 +99,8 @@ static uint64_t queries_of(const struct stage *s, uint64_t slots) {
   return s->on_disk ? 2 * slots : 8 * slots;
 }
 
-static bool test_gets(tested_database databases[LAYOUTS], const struct stage *s, report *numbers) {
+static bool test_gets(tested_database databases[LAYOUTS], const struct stage *s, findings *found,
+                      report *numbers) {
   uint64_t n = queries_of(s, databases[0].config.slots) / TURNS;
   uint64_t *keys = allocate(n, sizeof *keys);
   key_stream stream =
@@ -113,7 +121,7 @@ static bool test_gets(tested_database databases[LAYOUTS], const struct stage *s,
       get_turn(&databases[l], &caches[l], &stream, s, keys, turn, n, &results[l]);
   }
   free(keys);
-  return report_stage(numbers, s->name, results, s->on_disk || s->members ? 0 : min_gets);
+  return report_stage(numbers, s->name, results, s->on_disk || s->members ? 0 : min_gets, found);
 }
 
 static findings run(bool full, report *numbers) {
@@ -127,9 +135,9 @@ static findings run(bool full, report *numbers) {
                            .layout = l == SPLIT ? BESOM_LAYOUT_SPLIT : BESOM_LAYOUT_MERGED,
                            .durability = BESOM_DURABLE_BATCH});
   findings found = {0};
-  finding(&found, test_puts(databases, numbers));
+  finding(&found, test_puts(databases, &found, numbers));
   for (size_t i = 0; i < sizeof gets / sizeof *gets; i++)
-    finding(&found, test_gets(databases, &gets[i], numbers));
+    finding(&found, test_gets(databases, &gets[i], &found, numbers));
   for (int l = 0; l < LAYOUTS; l++) tested_database_close(&databases[l]);
   return found;
 }

@@ -4,6 +4,7 @@
  * affect all alike. Each step is a batch, durable at its end. Then all of the database is evicted
  * from memory (harness/disk.h), so that the next batch has to read every page that it changes.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -32,6 +33,8 @@ typedef struct put_run {
   tested_database databases[KINDS];
   uint64_t scans[KINDS]; /* done by opening */
   times rows[KINDS][ROWS];
+  double totals[KINDS][BATCHES]; /* seconds of the n-th batches of all rows */
+  findings found;
   uint64_t *keys, batch; /* of a batch, and their number */
 } put_run;
 
@@ -48,6 +51,33 @@ static void put_batch(tested_database *f, const uint64_t *keys, uint64_t n, time
   disk_evict(f->directory);
 }
 
+/* The slowest of the five filters of the paper / the fastest, in one batch. */
+static double slowest_of(const put_run *c, int row, int batch) {
+  double least = INFINITY, most = 0;
+  for (int k = 0; k < ADAPTIVE_PEERS; k++) {
+    least = fmin(least, c->rows[k][row].batches.values[batch]);
+    most = fmax(most, c->rows[k][row].batches.values[batch]);
+  }
+  return least / most;
+}
+
+/* The factors of the first and of the last row; sums over all rows. */
+static void add_row(put_run *c, int row) {
+  for (int b = 0; b < BATCHES; b++) {
+    if (row == 0) add_factor(&c->found, "aqf-puts-start", slowest_of(c, row, b));
+    for (int k = 0; k < KINDS; k++) c->totals[k][b] += c->rows[k][row].batches.values[b];
+  }
+  if (row < ROWS - 1) return;
+  add_ratios(&c->found, "aqf-puts-acf-5", &c->rows[ACF][row].batches, &c->rows[AQF][row].batches);
+  add_ratios(&c->found, "aqf-puts-tqf-30", &c->rows[TAF][row].batches, &c->rows[AQF][row].batches);
+  for (int b = 0; b < BATCHES; b++) {
+    double aqf = c->totals[AQF][b];
+    add_factor(&c->found, "aqf-puts-overall-acf", c->totals[ACF][b] / aqf);
+    add_factor(&c->found, "aqf-puts-overall-tqf", c->totals[TAF][b] / aqf);
+    add_factor(&c->found, "aqf-puts-qf", c->totals[QF][b] / aqf);
+  }
+}
+
 static void fill_row(put_run *c, int row) {
   key_stream members = stream_members(BENCH_SEED);
   for (int b = 0; b < BATCHES; b++) {
@@ -58,6 +88,7 @@ static void fill_row(put_run *c, int row) {
       put_batch(&c->databases[k], c->keys, c->batch, &c->rows[k][row]);
     }
   }
+  add_row(c, row);
   for (int k = 0; k < KINDS; k++) {
     times *t = &c->rows[k][row];
     t->wall = samples_median(&t->batches) * BATCHES;
@@ -108,10 +139,10 @@ static void report_total(report *numbers, const put_run *c, int k) {
 }
 
 /* The clauses of the statement in order. */
-static findings judge(const put_run *c) {
+static findings judge(put_run *c) {
   times aqf = total_of(c->rows[AQF]), qf = total_of(c->rows[QF]);
   besom_store_statistics s = tested_database_stats(&c->databases[AQF]);
-  findings found = {0};
+  findings found = c->found;
   finding(&found, qf.wall / aqf.wall >= min_share_of_qf);
   finding(&found, s.appends + s.table_puts == aqf.puts &&
                       s.updates + s.removes + s.reads + s.table_reads == 0 &&

@@ -294,6 +294,20 @@ static bool holds(const situation *s, const comparison *c) {
   return c->to_plain >= required_of_independent;
 }
 
+/* Inserts into one filter: the most threads, in relation to as many times one thread. */
+static void add_scaling(const schedule *p, findings *found) {
+  const samples *one = NULL, *most = NULL;
+  unsigned threads = 0;
+  for (unsigned i = 0; i < p->n; i++) {
+    const situation *s = &p->at[i];
+    if (s->act != insert_keys || s->plain) continue;
+    if (s->workers == 1) one = &p->speeds[i];
+    if (s->workers > threads) most = &p->speeds[i], threads = s->workers;
+  }
+  for (size_t i = 0; i < one->count && i < most->count; i++)
+    add_factor(found, "aqf-threads-linear", most->values[i] / one->values[i] / threads);
+}
+
 static findings run(bool full, report *numbers) {
   schedule p = make_schedule();
   findings found = {0};
@@ -312,6 +326,7 @@ static findings run(bool full, report *numbers) {
     report_cell(numbers, "%s", s->plain ? "" : holds(s, &c) ? "yes" : "no");
     if (!s->plain) finding(&found, holds(s, &c));
   }
+  add_scaling(&p, &found);
   for (unsigned i = 0; i < p.n; i++) samples_free(&p.speeds[i]);
   return found;
 }

@@ -110,6 +110,33 @@ static void judge(const speeds *s, findings *found) {
   finding(found, median(s, SKEWED, FULLEST, BY_EXAF) > median(s, SKEWED, FULLEST, BY_VACUUM));
 }
 
+/* One load and operation of two filters, round by round. */
+static void compare(const speeds *s, const char *sentence, int op, int load, int over, int under,
+                    findings *found) {
+  add_ratios(found, sentence, &s->of[op][load][over], &s->of[op][load][under]);
+}
+
+static void add_factors(const speeds *s, findings *found) {
+  enum { FULLEST = LOADS - 1 };
+  compare(s, "taf-inserts", INSERTS, FULLEST, BY_TAF, BY_QF, found);
+  compare(s, "taf-queries-lag", TRENDING, FULLEST, BY_QF, BY_TAF, found);
+  compare(s, "exaf-queries-faster", TRENDING, FULLEST, BY_EXAF, BY_TAF, found);
+  compare(s, "utaf-queries-faster", TRENDING, FULLEST, BY_UTAF, BY_TAF, found);
+  compare(s, "utaf-queries-exaf", TRENDING, FULLEST, BY_UTAF, BY_EXAF, found);
+  compare(s, "selqf-useqf-70", SKEWED, FULLEST, BY_UTAF, BY_TAF, found);
+  compare(s, "extqf-queries-vacuum", SKEWED, FULLEST, BY_EXAF, BY_VACUUM, found);
+  const samples *trending = s->of[TRENDING][0], *full = s->of[TRENDING][FULLEST];
+  add_ratios(found, "selqf-rsqf-declines", &trending[BY_QF], &full[BY_QF]);
+  add_ratios(found, "selqf-vacuum-unaffected", &full[BY_VACUUM], &trending[BY_VACUUM]);
+  const samples *inserts = s->of[INSERTS][FULLEST], *skewed = s->of[SKEWED][FULLEST];
+  for (size_t i = 0; i < skewed[BY_TAF].count; i++) {
+    add_factor(found, "selqf-inserts-vacuum",
+               10 * inserts[BY_TAF].values[i] / inserts[BY_VACUUM].values[i]);
+    add_factor(found, "selqf-queries-vacuum",
+               skewed[BY_TAF].values[i] / skewed[BY_VACUUM].values[i] / 0.75);
+  }
+}
+
 static findings run(bool full, report *numbers) {
   const effort *e = full ? &thorough : &quick;
   speeds s = {0};
@@ -123,6 +150,7 @@ static findings run(bool full, report *numbers) {
   driver_free(&d);
   report_speeds(&s, numbers);
   judge(&s, &found);
+  add_factors(&s, &found);
   for (int op = 0; op < OPERATIONS; op++)
     for (int i = 0; i < LOADS; i++)
       for (int w = 0; w < MEASURED; w++) samples_free(&s.of[op][i][w]);

@@ -96,6 +96,7 @@ static bool query_and_count(tested_filter *tested, corrections *c, uint64_t key,
     return false;
   }
   uint64_t round = counter_of(tested->filter, "rounds");
+  if (tested->rekeying) round = tested->rekeying->count;
   if (round == c->round)
     c->direct_keys += is_new(c->reported, number);
   else
@@ -113,6 +114,7 @@ static tested_filter create_filter(const cache_filter *p, const cache_setup *g) 
                          .capacity = g->stored,
                          .fpr = ldexp(1, g->log_rate),
                          .seed = seed};
+  if (p->rekeys) return tested_filter_create_rekeying(&config, g->seed, g->stored);
   if (!strcmp(p->kind, "broom")) return tested_filter_create_guard(&config, g->seed, g->stored);
   driver d = driver_create();
   tested_filter tested = tested_filter_create_with(

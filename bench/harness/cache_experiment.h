@@ -21,6 +21,7 @@ enum { MAX_CACHE_ENTRIES = 9 };
 typedef struct cache_filter {
   const char *kind, *options;
   unsigned entries; /* of a cache in front of it; 0: no cache */
+  bool rekeys;      /* a new round is a rekey: the published form of the broom filter */
 } cache_filter;
 
 typedef struct cache_setup {

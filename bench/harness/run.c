@@ -9,6 +9,8 @@
 #include "json.h"
 #include "workloads/key_stream.h"
 
+enum { MAX_SEEDS = 100 };
+
 /* ------------------------------------------------------------------ listing claims */
 
 static void list_claims(void) {
@@ -51,6 +53,7 @@ static void print_claim(const claim *c) {
   print_member("statement", c->statement);
   print_member("differs", c->differs);
   print_flag("timed", c->timed);
+  printf("\"seeds\":%u,", c->seeds ? c->seeds : 1);
   printf("\"columns\":[");
   for (size_t i = 0; i < c->column_count; i++) {
     if (i) printf(",");
@@ -100,17 +103,49 @@ static void print_measurements(const findings *f, const char *prefix) {
   }
 }
 
-static void test_claim(const claim *c, bool full, bool csv) {
+/* The rows of further seeds, as comments: "#2,cell,cell". The table has those of the first. */
+static void print_further_rows(const report *r, unsigned number) {
+  for (size_t row = 1; row < report_rows(r); row++) {
+    printf("#%u", number);
+    for (size_t i = 0; i < report_columns(r); i++) printf(",%s", report_text(r, row, i));
+    printf("\n");
+  }
+}
+
+static void print_head(const claim *c, bool full, unsigned seeds, const findings *found) {
+  printf("# claim: %s\n# size: %s\n# seed: %x\n# seeds: %u\n", c->name, full ? "full" : "quick",
+         FIRST_BENCH_SEED, seeds);
+  printf("# verdict: %s\n# parts: %zu of %zu\n", verdict_of(found), found->held, found->tested);
+  print_measurements(found, "# measured ");
+}
+
+/* Runs the claim once more, with the next seed. Its factors join those of the first run. */
+static report *run_again(const claim *c, bool full, bool csv, findings *found) {
   report *numbers = report_create(c->columns, c->column_count, csv);
-  findings found = c->run(full, numbers);
+  bench_seed++;
+  findings again = c->run(full, numbers);
+  for (size_t i = 0; i < again.measurement_count; i++)
+    add_factor(found, again.measurements[i].sentence, again.measurements[i].factor);
+  findings_free(&again);
+  return numbers;
+}
+
+static void test_claim(const claim *c, bool full, bool csv, unsigned seeds) {
+  report *numbers[MAX_SEEDS] = {report_create(c->columns, c->column_count, csv)};
+  findings found = c->run(full, numbers[0]);
+  for (unsigned i = 1; i < seeds; i++) numbers[i] = run_again(c, full, csv, &found);
   progress_end();
-  if (csv) {
-    printf("# claim: %s\n# size: %s\n# seed: %x\n# verdict: %s\n# parts: %zu of %zu\n", c->name,
-           full ? "full" : "quick", BENCH_SEED, verdict_of(&found), found.held, found.tested);
-    print_measurements(&found, "# measured ");
-  } else
+  if (csv)
+    print_head(c, full, seeds, &found);
+  else
     printf("%s: %s (%s)\n\n", c->name, c->statement, c->source);
-  report_finish(numbers);
+  for (unsigned i = 0; i < seeds; i++) {
+    if (csv && i)
+      print_further_rows(numbers[i], i + 1);
+    else
+      report_print(numbers[i]);
+    report_free(numbers[i]);
+  }
   if (!csv) {
     printf("\n%s (%zu of %zu parts)\n", verdict_of(&found), found.held, found.tested);
     print_measurements(&found, "measured ");
@@ -120,8 +155,11 @@ static void test_claim(const claim *c, bool full, bool csv) {
 
 int run_command(int argc, char **argv) {
   bool full = false, csv = false, json = false;
+  uint64_t seeds = 1;
   const argument arguments[] = {
       {"--full", NULL, "run at full size: minutes instead of seconds", .flag = &full},
+      {"--seeds", "N", "run with N seeds, one after the other (default 1)", .count = &seeds,
+       .least = 1, .most = MAX_SEEDS},
       {"--csv", NULL, "print the numbers as CSV, after header lines that start with #",
        .flag = &csv},
       {"--json", NULL, "list the claims as JSON", .flag = &json},
@@ -138,7 +176,7 @@ int run_command(int argc, char **argv) {
       },
       argc, argv);
   if (claim_name.n)
-    test_claim(find_claim(claim_name.at[0]), full, csv);
+    test_claim(find_claim(claim_name.at[0]), full, csv, (unsigned)seeds);
   else if (json)
     print_claims();
   else

@@ -10,17 +10,19 @@ static const double cuckoo_load = 0.95;
 
 const telescoping_peer telescoping_peers[TELESCOPING_PEERS] = {
     [CF] = {"cf", "cf", NULL, ADAPT_NEVER, 0.95, 11, 8},
-    [EXAF] = {"exaf", "exaf", NULL, ADAPT_STORE, 0.95, 8, 0},
-    [TAF] = {"taf", "taf", NULL, ADAPT_STORE, 0.95, 8, 0},
+    [EXAF] = {"exaf", "exaf", "form=published", ADAPT_STORE, 0.95, 8, 0},
+    [TAF] = {"taf", "taf", "form=published", ADAPT_STORE, 0.95, 8, 0},
     [ACF1] = {"acf1", "acf-cyclic", "selector_bits=1", ADAPT_STORE, 0.95, 10, 4},
     [ACF2] = {"acf2", "acf-cyclic", "selector_bits=2", ADAPT_STORE, 0.95, 9, 4},
     [ACF3] = {"acf3", "acf-cyclic", "selector_bits=3", ADAPT_STORE, 0.95, 8, 4},
     [ACF_SWAPPING] = {"acf_swapping", "acf-swapping", NULL, ADAPT_STORE, 0.95, 11, 8},
     [ACF_CUCKOOING] = {"acf_cuckooing", "acf-cuckooing", NULL, ADAPT_STORE, 0.95, 11, 4},
     [QF] = {"qf", "qf", NULL, ADAPT_NEVER, 0.95, 8, 0},
-    [AQF] = {"aqf", "aqf", NULL, ADAPT_STORE, 0.9, 8, 0},
-    [UTAF] = {"utaf", "utaf", NULL, ADAPT_STORE, 0.95, 8, 0},
+    [AQF] = {"aqf", "aqf", "form=published", ADAPT_STORE, 0.9, 8, 0, .rekeys = true},
+    [UTAF] = {"utaf", "utaf", "form=published", ADAPT_STORE, 0.95, 8, 0},
     [BROOM] = {"broom", "broom", NULL, ADAPT_STORE, 0.95, 8, 0},
+    [EXAF_DEFAULT] = {"exaf_default", "exaf", NULL, ADAPT_STORE, 0.95, 8, 0},
+    [TAF_DEFAULT] = {"taf_default", "taf", NULL, ADAPT_STORE, 0.95, 8, 0},
     [VACUUM] = {"vacuum", "vacuum", NULL, ADAPT_NEVER, 0.95, 11, 8},
 };
 
@@ -50,6 +52,7 @@ tested_filter telescoping_filter(const telescoping_peer *peer, uint64_t slots, u
   uint8_t bytes[16];
   hash_seed(seed, bytes);
   besom_config config = telescoping_config(peer, slots, bytes);
+  if (peer->rekeys) return tested_filter_create_rekeying(&config, seed, members);
   return tested_filter_create_with(peer->mode, &config, seed, members, d);
 }
 

@@ -1,6 +1,6 @@
 /*
- * The kinds that the telescoping filter papers compare, and the other kinds of besom, with the same
- * queries.
+ * The kinds that the telescoping filter papers compare, in their published form, and other kinds of
+ * besom, with the same queries. exaf_default and taf_default are besom's own forms.
  *
  * As in the papers, the load factor is 0.95 and most kinds get 11 bits per slot. exaf and taf use 8
  * for the remainder and 3 for metadata, plus one for besom's third metadata word, which speeds up
@@ -20,6 +20,7 @@ typedef struct telescoping_peer {
   double load;              /* the highest load factor */
   unsigned width;           /* of a remainder or fingerprint */
   unsigned slots_per_query; /* slots per query of a cuckoo kind; 0: a quotient filter */
+  bool rekeys;              /* rekeyed when its reserve is full, as its paper says */
 } telescoping_peer;
 
 /* The FPRs of the first COMPARED_PEERS are compared. vacuum is only measured for speed. */
@@ -36,6 +37,8 @@ enum {
   AQF,
   UTAF,
   BROOM,
+  EXAF_DEFAULT,
+  TAF_DEFAULT,
   VACUUM,
   TELESCOPING_PEERS
 };
@@ -46,9 +49,9 @@ extern const telescoping_peer telescoping_peers[TELESCOPING_PEERS];
 /* The names of the compared kinds in order: as columns, and comma-separated for plots. */
 #define COMPARED_PEER_NAMES                                                                  \
   "cf", "exaf", "taf", "acf1", "acf2", "acf3", "acf_swapping", "acf_cuckooing", "qf", "aqf", \
-      "utaf", "broom"
+      "utaf", "broom", "exaf_default", "taf_default"
 #define PEERS_IN_PAPER "cf,exaf,taf,acf1,acf2,acf3,acf_swapping,acf_cuckooing"
-#define QUOTIENT_PEERS "qf,aqf,exaf,taf,utaf,broom"
+#define QUOTIENT_PEERS "qf,aqf,exaf,taf,exaf_default,taf_default,utaf,broom"
 
 /* Configures an empty table of `slots` slots. seed: from hash_seed; it must outlive the config. */
 besom_config telescoping_config(const telescoping_peer *peer, uint64_t slots,

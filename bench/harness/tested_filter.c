@@ -1,5 +1,7 @@
 #include "harness/tested_filter.h"
 
+#include <stdlib.h>
+
 #include "besom_store.h"
 #include "fail.h"
 #include "harness/timing.h"
@@ -50,6 +52,25 @@ tested_filter tested_filter_create_guard(const besom_config *config, uint64_t ke
   return tested_filter_create_with(ADAPT_STORE, config, key_seed, members, NULL);
 }
 
+tested_filter tested_filter_create_rekeying(const besom_config *config, uint64_t key_seed,
+                                            uint64_t members) {
+  tested_filter tested = tested_filter_create_guard(config, key_seed, members);
+  tested.rekeying = allocate(1, sizeof *tested.rekeying);
+  *tested.rekeying = (rekeying){.config = *config, .key_seed = key_seed, .members = members};
+  tested.rekeying->config.seed = tested.rekeying->seed;
+  return tested;
+}
+
+static void rekey(tested_filter *tested) {
+  rekeying *r = tested->rekeying;
+  hash_seed(random_at(r->key_seed, ++r->count), r->seed);
+  check(besom_guard_close(tested->guard), "closing a guard");
+  key_stream members = stream_members(r->key_seed);
+  tested->guard = create_guard(&r->config);
+  tested->filter = besom_guard_filter(tested->guard);
+  fill_guard(tested->guard, &members, r->members);
+}
+
 tested_filter tested_filter_create_with(adapt_mode mode, const besom_config *config,
                                         uint64_t key_seed, uint64_t members, driver *d) {
   key_stream stream = stream_members(key_seed);
@@ -70,6 +91,7 @@ tested_filter tested_filter_create(adapt_mode mode, const filter_setup *s, drive
 void tested_filter_free(tested_filter *tested) {
   check(besom_guard_close(tested->guard), "closing a guard");
   besom_free(tested->own);
+  free(tested->rekeying);
   *tested = (tested_filter){0};
 }
 
@@ -90,9 +112,11 @@ static bool adapt_by_exception(tested_filter *tested, uint64_t key) {
 
 bool tested_filter_query(tested_filter *tested, uint64_t key) {
   if (!besom_contains_u64(tested->filter, key)) return false;
-  if (tested->guard)
-    tested->reserve_full += !adapt_by_store(tested, key);
-  else if (tested->adapts)
+  if (tested->guard) {
+    bool adapted = adapt_by_store(tested, key);
+    tested->reserve_full += !adapted;
+    if (!adapted && tested->rekeying) rekey(tested);
+  } else if (tested->adapts)
     tested->reserve_full += !adapt_by_exception(tested, key);
   return true;
 }

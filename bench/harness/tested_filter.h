@@ -19,12 +19,23 @@ typedef enum adapt_mode { ADAPT_NEVER, ADAPT_EXCEPTIONS, ADAPT_STORE, ADAPT_MODE
 
 extern const char *const adapt_mode_names[ADAPT_MODES];
 
+/*
+ * What it takes to rekey a filter when its reserve is full: it is filled again, with the next hash
+ * seed. The seeds are a pure function of the first one, so a run can be repeated.
+ */
+typedef struct rekeying {
+  besom_config config;
+  uint8_t seed[16];
+  uint64_t key_seed, members, count; /* count: rekeys so far */
+} rekeying;
+
 typedef struct tested_filter {
   const besom_filter *filter;
   besom_filter *own;     /* owned filter; NULL for ADAPT_STORE */
   besom_guard *guard;    /* only for ADAPT_STORE */
   bool adapts;           /* ADAPT_EXCEPTIONS: report false positives by besom_adapt */
   uint64_t reserve_full; /* false positives that the reserve had no space for */
+  rekeying *rekeying;    /* owned; NULL: never rekeyed */
 } tested_filter;
 
 /*
@@ -52,6 +63,10 @@ tested_filter tested_filter_create_from(adapt_mode mode, const besom_config *con
 /* A filter of any kind that works with a store, with the first `members` members of key_seed. */
 tested_filter tested_filter_create_guard(const besom_config *config, uint64_t key_seed,
                                          uint64_t members);
+
+/* The same, but rekeyed whenever an adaptation finds no space. */
+tested_filter tested_filter_create_rekeying(const besom_config *config, uint64_t key_seed,
+                                            uint64_t members);
 void tested_filter_free(tested_filter *tested);
 
 /* Queries an absent key. Returns true for a false positive, and adapts to it at once. */

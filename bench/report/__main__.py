@@ -24,6 +24,7 @@ def parse_arguments():
     parser.add_argument("--out", default="build/report", metavar="DIRECTORY", help="directory of the page and the records")
     parser.add_argument("--full", action="store_true", help="run at the sizes of the papers: hours instead of minutes")
     parser.add_argument("--only", metavar="A,B", help="test only these claims")
+    parser.add_argument("--seeds", type=int, metavar="N", help="run every claim with N seeds (default: as the claim states)")
     parser.add_argument("--docs", metavar="DIRECTORY", help="write results.md (results-full.md) and the records there, and update the README")
     parser.add_argument("--stored", metavar="DIRECTORY",
                         help="measure nothing: render the records of this directory, whichever program wrote them")
@@ -113,7 +114,7 @@ def report(arguments):
     check_claims(claims, listed, arguments.papers)
     claims = choose_claims(claims, arguments.only)
     directory = arguments.stored or os.path.join(arguments.out, "records")
-    bench = measure.Bench(arguments.bench, directory, arguments.full, bool(arguments.stored))
+    bench = measure.Bench(arguments.bench, directory, arguments.full, bool(arguments.stored), arguments.seeds)
     if arguments.stored:
         claims = [claim for claim in claims if bench.known(claim)]
     failed = {} if arguments.stored else bench.test(claims)

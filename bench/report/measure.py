@@ -101,10 +101,10 @@ def wait_for_one(running, progress):
 
 
 class Bench:
-    """besom-bench and the directory of its records. stored: accept records of any program."""
+    """besom-bench and the directory of its records. stored: accept records of any program. seeds: instead of the claims'."""
 
-    def __init__(self, program, directory, full, stored=False):
-        self.program, self.directory, self.full, self.stored = program, directory, full, stored
+    def __init__(self, program, directory, full, stored=False, seeds=None):
+        self.program, self.directory, self.full, self.stored, self.seeds = program, directory, full, stored, seeds
         self.size = "full" if full else "quick"
         self.fingerprint = records.fingerprint(program)
         self.commit = records.commit(os.path.dirname(os.path.abspath(__file__)))
@@ -114,7 +114,8 @@ class Bench:
         return os.path.join(self.directory, f"{claim['name']}.csv")
 
     def command(self, claim):
-        return [self.program, "run", claim["name"], "--csv"] + (["--full"] if self.full else [])
+        seeds = str(self.seeds or claim["seeds"])
+        return [self.program, "run", claim["name"], "--csv", "--seeds", seeds] + (["--full"] if self.full else [])
 
     def known(self, claim):
         """The record of this claim, at this size, by the same program; None if there is none."""

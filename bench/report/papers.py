@@ -136,18 +136,19 @@ def check_sources(claims):
 
 
 def check_sentences(claims, listed):
-    """Every sentence has exactly one source of its verdict."""
-    names, wrong = {claim["name"] for claim in claims}, []
+    """Every sentence has a claim or a reason, and every claim about a paper has a sentence."""
+    names, judged, wrong = {claim["name"] for claim in claims}, {each.claim for each in listed}, []
     for sentence in listed:
         if home(sentence.source) not in TEXTS:
             wrong.append(f"sentence {sentence.name}: there is no paper '{home(sentence.source)}'")
-        reasons = [reason for reason in (sentence.claim, sentence.by_design, sentence.not_testable) if reason]
-        if len(reasons) != 1:
+        if not sentence.claim and not sentence.by_design and not sentence.not_testable:
             wrong.append(f"sentence {sentence.name} has no verdict: it needs a claim, or a reason why there is none")
         if sentence.claim and sentence.claim not in names:
             wrong.append(f"sentence {sentence.name}: there is no claim '{sentence.claim}'")
     twice = [name for name, number in collections.Counter(each.name for each in listed).items() if number > 1]
-    return wrong + [f"two sentences are called {name}" for name in twice]
+    wrong += [f"two sentences are called {name}" for name in twice]
+    return wrong + [f"{claim['name']} is about a paper, but no sentence is judged by it"
+                    for claim in claims if claim["source"] != OWN and claim["name"] not in judged]
 
 
 def check(claims, listed, directory):

@@ -9,6 +9,27 @@ import subprocess
 NEEDED = {"program", "commit", "machine", "date", "seconds", "claim", "size", "seed", "verdict", "parts"}
 
 
+def select(rows, condition):
+    """The rows with these values: "span=window", several separated by commas; all rows for None."""
+    wanted = [part.partition("=")[::2] for part in condition.split(",")] if condition else []
+    return [row for row in rows if all(row[name] == text for name, text in wanted)]
+
+
+class Rows(list):
+    """The rows of one seed."""
+
+    def get(self, condition, column):
+        """The number in this column of the only row with these values; ValueError if there is none, or several."""
+        found = select(self, condition)
+        if len(found) != 1:
+            raise ValueError(f"{len(found)} rows have {condition}")
+        return float(found[0][column])
+
+    def all(self, condition, column):
+        """The numbers in this column of all rows with these values."""
+        return [float(row[column]) for row in select(self, condition) if row[column] != ""]
+
+
 class Record:
     def __init__(self, text):
         lines = text.splitlines()
@@ -18,13 +39,16 @@ class Record:
         self.about = {name: value for name, _, value in head}
         if not table or not NEEDED <= set(self.about) or any(len(row) != len(table[0]) for row in table):
             raise ValueError("not a complete record of a claim")
+        further = list(csv.reader(line[1:] for line in lines if line.startswith("#") and line[1:2].isdigit()))
         self.columns, self.rows = table[0], [dict(zip(table[0], row)) for row in table[1:]]
+        # The rows of each seed. Those of further seeds are comments "#2,cell,cell" of the file.
+        numbers = dict.fromkeys(row[0] for row in further)
+        self.seeds = [Rows(self.rows)] + [Rows(dict(zip(table[0], row[1:])) for row in further if row[0] == number)
+                                          for number in numbers]
         self.verdict = self.about["verdict"]
 
     def where(self, condition):
-        """The rows with these values: "span=window", several separated by commas; all rows for None."""
-        wanted = [part.partition("=")[::2] for part in condition.split(",")] if condition else []
-        return [row for row in self.rows if all(row[name] == text for name, text in wanted)]
+        return select(self.rows, condition)
 
 
 def read(path):

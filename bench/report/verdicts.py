@@ -60,7 +60,7 @@ def decide(wanted, low, high):
 def measured(sentence, record):
     """The factors of a sentence; raises ValueError if the record of its claim has none."""
     if sentence.judge:
-        return [float(factor) for factor in sentence.judge(record)]
+        return [float(sentence.judge(rows)) for rows in record.seeds]
     text = record.about.get(f"measured {sentence.name}")
     if text is None:
         raise ValueError(f"claim {sentence.claim} measured no factor for the sentence {sentence.name}")
@@ -82,15 +82,19 @@ def remarks_of(sentence, factors, record):
 
 def judge(sentence, record, error=None):
     """The verdict of a sentence. record: of its claim, or None with the error of the claim."""
-    if sentence.by_design:
-        return Verdict(sentence, BY_DESIGN, remark=sentence.by_design)
     if sentence.not_testable:
         return Verdict(sentence, NOT_TESTABLE, remark=sentence.not_testable)
+    if sentence.by_design and not sentence.claim:
+        return Verdict(sentence, BY_DESIGN, remark=sentence.by_design)
     if record is None:
         return Verdict(sentence, NOT_TESTED, remark=error or "the claim was not run")
     factors = measured(sentence, record)
+    if min(factors) <= 0 or not all(map(math.isfinite, factors)):
+        raise ValueError(f"the sentence {sentence.name} has the factors {factors}: they must be positive and finite")
     if sentence.timed and len(factors) < LEAST_ROUNDS:
         raise ValueError(f"the sentence {sentence.name} is about times: it needs {LEAST_ROUNDS} rounds, not {len(factors)}")
     mean, low, high = interval(factors)
+    if sentence.by_design:
+        return Verdict(sentence, BY_DESIGN, mean, low, high, len(factors), sentence.by_design)
     return Verdict(sentence, decide(sentence.factor, low, high), mean, low, high, len(factors),
                    remarks_of(sentence, factors, record))

@@ -8,6 +8,8 @@
  */
 #define ABSENT ((uint64_t)1 << 63)
 
+uint64_t bench_seed = FIRST_BENCH_SEED;
+
 uint64_t derive_seed(uint64_t seed, seed_purpose new_purpose) {
   return random_at(~seed, new_purpose);
 }

@@ -12,8 +12,13 @@
 #include "random.h"
 #include "zipf.h"
 
-/* The source of all random numbers of a measurement, so that a run can be repeated. */
-enum { BENCH_SEED = 0xbe50 };
+/*
+ * The source of all random numbers of a measurement, so that a run can be repeated. besom-bench run
+ * changes bench_seed between runs of one claim; nothing else does.
+ */
+enum { FIRST_BENCH_SEED = 0xbe50 };
+extern uint64_t bench_seed;
+#define BENCH_SEED bench_seed
 
 typedef struct key_stream {
   /* Writes keys number first to first + n - 1. */

@@ -12,14 +12,17 @@ One module per paper, or per subject, with a list SENTENCES. A sentence states:
 and one of these:
 
 - The claim, in C, calls add_factor(&found, "aqf-zipf-100", factor) once per seed; one of time, once per round.
-- judge=function: gives the factors, one per seed or round, from the record of the claim: judge(record) -> [factor].
-- by_design="reason": besom differs here on purpose. not_testable="reason": why it cannot be tested here. Neither has a claim.
+- judge=function: the factor of one seed, from the rows that the claim printed for it (records.Rows): judge(rows) -> factor.
+  The claim states how many seeds the report runs (.seeds).
+- by_design="reason": besom differs here on purpose. With a claim, its factor is shown beside the reason.
+- not_testable="reason": why it cannot be tested here.
 
 timed=True: the factors are ratios of times. They need at least three rounds, and a warning is shown if the machine was loaded.
 A sentence that has a count and a time becomes two sentences, so that no time can change the verdict of a count.
 """
 
 import importlib
+import math
 import os
 import re
 from typing import Callable, NamedTuple, Optional
@@ -66,3 +69,23 @@ def check_quotes(sentences, directory, files):
         if letters(sentence.quote) not in texts[path]:
             wrong.append(f"sentence {sentence.name}: the paper does not say '{sentence.quote}'")
     return wrong
+
+
+# ------------------------------------------------------------------ judges
+
+def ratio(column, over, under, scale=1):
+    """The factor scale * (column of the row `over`) / (column of the row `under`)."""
+    return lambda rows: scale * rows.get(over, column) / rows.get(under, column)
+
+
+def columns(over, under, where=None, choose=None):
+    """The factor (column over) / (column under), over the rows chosen: geometric mean, or choose (min, max)."""
+    def judge(rows):
+        pairs = zip(rows.all(where, over), rows.all(where, under))
+        return (choose or geometric_mean)([a / b for a, b in pairs])
+    return judge
+
+
+def geometric_mean(numbers):
+    numbers = list(numbers)
+    return math.exp(sum(map(math.log, numbers)) / len(numbers))

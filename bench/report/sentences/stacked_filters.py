@@ -1,0 +1,146 @@
+"""Stacked Filters: Learning to Filter by Structure (2021)."""
+
+from sentences import Sentence, columns, geometric_mean, ratio
+
+GPU = ("the paper's classifiers are recurrent networks; besom's learned filter is a linear model of the text, which is two orders "
+       "of magnitude faster. The factor is shown")
+PLANNER = "besom plans for a sample of 10^5 keys (full: 10^6), the paper for 5 * 10^7, which takes it longer"
+
+
+def memory(keys, curve, bits=10, base="bloom"):
+    return f"keys={keys},base={base},curve={curve},bits={bits}"
+
+
+def at(rows, kind, budget, options=None):
+    return rows.get(f"kind={kind},budget={budget}" + (f",options={options}" if options else ""), "fpr")
+
+
+def most_skewed(base):
+    """How the gain grows with the skew: at exponent 1.25 / at 0.5, 10 bits."""
+    return ratio("times", memory("zipf", "stacked 1.25", 10, base), memory("zipf", "stacked 0.5", 10, base))
+
+
+def better_up_to(rows):
+    """The largest number of absent keys per member at which the stacked filter is better."""
+    return max([float(row["keys_per_member"]) for row in rows if float(row["to_bloom"]) < 1] or [0.001])
+
+
+def share_lost(rows, exponent):
+    """The share of the frequent keys' queries that may be lost before the Bloom filter is better."""
+    return 1 - min(float(row["queries_kept"]) for row in rows
+                   if row["exponent"] == exponent and float(row["stacked"]) < float(row["bloom"]))
+
+
+SENTENCES = [
+    # ---------------------------------------------------------------- false positives against size
+    Sentence("stacked-5-zipf", "stacked-filters: Figure 3", "improve upon the FPR of query-agnostic Bloom Filters by 5-100×",
+             "rate of bloom / of stacked, integers, Zipf 0.75, 10 bits", factor=5, claim="stacked-memory",
+             judge=ratio("fpr", memory("zipf", "alone"), memory("zipf", "stacked 0.75"))),
+    Sentence("stacked-5-urls", "stacked-filters: Figure 3", "improve upon the FPR of query-agnostic Bloom Filters by 5-100×",
+             "rate of bloom / of stacked, synthetic URLs, 10 bits", factor=5, claim="stacked-memory",
+             judge=ratio("fpr", memory("urls", "alone"), memory("urls", "stacked 0.9"))),
+    Sentence("stacked-100", "stacked-filters: Section 1", "provide improvements in FPR of up to 100×",
+             "rate of bloom / of stacked, the largest factor of all keys, sizes and exponents", factor=100, claim="stacked-memory",
+             judge=lambda rows: max(rows.all("base=bloom", "times"))),
+    Sentence("stacked-skew-bloom", "stacked-filters: Figure 4",
+             "achieve lower false positive rates compared to their queryagnostic counter-parts as workloads are more skewed",
+             "the gain of a stack of Bloom filters at Zipf 1.25 / at Zipf 0.5, 10 bits", claim="stacked-memory",
+             judge=most_skewed("bloom")),
+    Sentence("stacked-cuckoo", "stacked-filters: Figure 4", "Stacked Filters benefits generalize across diverse filter types",
+             "rate of cf / of a stack of cf, Zipf 0.75, 10 bits", claim="stacked-memory",
+             judge=ratio("fpr", memory("zipf", "alone", 10, "cf"), memory("zipf", "stacked 0.75", 10, "cf"))),
+    Sentence("stacked-quotient", "stacked-filters: Figure 4", "the performance of Stacked Cuckoo and Stacked Quotient Filters",
+             "rate of qf / of a stack of qf, Zipf 0.75, 10 bits", claim="stacked-memory",
+             judge=ratio("fpr", memory("zipf", "alone", 10, "qf"), memory("zipf", "stacked 0.75", 10, "qf"))),
+    Sentence("stacked-urls-learned", "stacked-filters: Figure 3", "still Stacked Filters provide a better FPR for most memory budgets",
+             "rate of the sandwiched learned filter / of stacked, URLs; median of the budgets", claim="learned",
+             judge=lambda rows: sorted(at(rows, "learned", b, "form=sandwiched") / at(rows, "stacked", b) for b in (6, 10, 14))[1]),
+    Sentence("stacked-urls-similar", "stacked-filters: Figure 3", "Learned and Stacked filters achieve similar results",
+             "rate of the plain learned filter / of stacked, URLs; median of the budgets", factor=1, claim="learned",
+             judge=lambda rows: sorted(at(rows, "learned", b, "form=plain") / at(rows, "stacked", b) for b in (6, 10, 14))[1]),
+    Sentence("stacked-learned-worse", "stacked-filters: Figure 3", "becomes worse than a standard Bloom Filter",
+             "rate of learned / of bloom, FireHose, 10 bits", factor=1, claim="stacked-total",
+             judge=ratio("fpr", "keys=firehose,filter=learned,bits=10", "keys=firehose,filter=bloom,bits=10")),
+    # ---------------------------------------------------------------- speed
+    Sentence("stacked-learned-90", "stacked-filters: Figure 3", "with the difference between 90-190×",
+             "time of a negative query of learned / of bloom, URLs, 10 bits", factor=90, claim="stacked-total", timed=True,
+             judge=ratio("negative_ns", "keys=urls,filter=learned,bits=10", "keys=urls,filter=bloom,bits=10"), by_design=GPU),
+    Sentence("stacked-speed-2", "stacked-filters: Figure 3", "with the difference between 1-2×",
+             "twice the time of a query of bloom / that of stacked, the slower of positive and negative", factor=1,
+             claim="stacked-speed", timed=True,
+             judge=lambda rows: 2 * min(rows.all("base=bloom", "speed"))),
+    Sentence("stacked-speed-negative", "stacked-filters: Figure 3", "have essentially identical computational cost",
+             "time of a negative query of bloom / of stacked", factor=1, claim="stacked-speed", timed=True,
+             judge=lambda rows: rows.get("base=bloom,queries=negative", "speed")),
+    Sentence("stacked-speed-positive", "stacked-filters: Figure 3", "about 1.5× the cost of the Bloom Filter probe",
+             "1.5 times the time of a positive query of bloom / that of stacked", factor=1, claim="stacked-speed", timed=True,
+             judge=lambda rows: 1.5 * rows.get("base=bloom,queries=positive", "speed")),
+    Sentence("stacked-sandwiched-3", "stacked-filters: Figure 3", "they are at least 3× more expensive",
+             "time of a negative query of sandwiched / of bloom, URLs, 10 bits", factor=3, claim="stacked-total", timed=True,
+             judge=ratio("negative_ns", "keys=urls,filter=sandwiched,bits=10", "keys=urls,filter=bloom,bits=10"), by_design=GPU),
+    Sentence("stacked-170", "stacked-filters: Figure 3", "while maintaining a 170x throughput advantage",
+             "time of a negative query of learned / of stacked, URLs, 10 bits", factor=170, claim="stacked-total", timed=True,
+             judge=ratio("negative_ns", "keys=urls,filter=learned,bits=10", "keys=urls,filter=stacked,bits=10"), by_design=GPU),
+    Sentence("stacked-total-130", "stacked-filters: Figure 3", "total workload costs which are 1.4-130× lower",
+             "total cost of bloom / of stacked on a hard disk, the largest factor", factor=130, claim="stacked-total",
+             judge=lambda rows: max(b / s for b, s in zip(rows.all("filter=bloom", "hdd_us"), rows.all("filter=stacked", "hdd_us")))),
+    Sentence("stacked-total-14", "stacked-filters: Figure 3", "total workload costs which are 1.4-130× lower",
+             "total cost of bloom / of stacked on a hard disk, the smallest factor", factor=1.4, claim="stacked-total",
+             judge=lambda rows: min(b / s for b, s in zip(rows.all("filter=bloom", "hdd_us"), rows.all("filter=stacked", "hdd_us")))),
+    Sentence("stacked-total-learned", "stacked-filters: Figure 3", "resulting in 1.5-1028× lower total workload costs",
+             "total cost of sandwiched / of stacked on a hard disk, the smallest factor", factor=1.5, claim="stacked-total",
+             judge=lambda rows: min(b / s for b, s in zip(rows.all("filter=sandwiched", "hdd_us"),
+                                                          rows.all("filter=stacked", "hdd_us")))),
+    # ---------------------------------------------------------------- planning and building
+    Sentence("stacked-plan-ms", "stacked-filters: Table 2", "3.7 ms", "3.7 ms / time to plan with equal rates, epsilon 1e-5",
+             factor=1, claim="stacked-plan", timed=True, judge=lambda rows: 3.7 / rows.get("epsilon=1e-05", "bloom_equal_ms")),
+    Sentence("stacked-plan-first", "stacked-filters: Table 2", "775µs", "0.775 ms / time to plan with equal rates, epsilon 1e-2",
+             factor=1, claim="stacked-plan", timed=True, judge=lambda rows: 0.775 / rows.get("epsilon=0.01", "bloom_equal_ms")),
+    Sentence("stacked-plan-cuckoo", "stacked-filters: Table 2", "367 ms", "367 ms / time to plan a stack of cf, epsilon 1e-5",
+             factor=1, claim="stacked-plan", timed=True, judge=lambda rows: 367 / rows.get("epsilon=1e-05", "cf_ms")),
+    Sentence("stacked-plan-varied-slow", "stacked-filters: Table 2", "26.7 s",
+             "time to plan with varied rates / with equal ones, epsilon 1e-5", factor=7200, claim="stacked-plan", timed=True,
+             judge=columns("bloom_varied_ms", "bloom_equal_ms", "epsilon=1e-05"),
+             by_design="besom searches varied rates with bounds instead of a gradient-free polish, so that it is almost as fast"),
+    Sentence("stacked-plan-varied", "stacked-filters: Table 2", "While this method very occasionally achieves improvements",
+             "planned rate with varied rates / with equal ones, epsilon 1e-4", factor=1, claim="stacked-plan",
+             judge=columns("bloom_varied_fpr", "bloom_equal_fpr", "epsilon=0.0001")),
+    Sentence("stacked-build-learned", "stacked-filters: Figure 5", "is significantly faster than classifier-based filters",
+             "time to build learned / stacked, one frequent key per member", claim="stacked-build", timed=True,
+             judge=columns("learned_ns", "stacked_ns", "frequent_per_member=1")),
+    Sentence("stacked-build-bloom", "stacked-filters: Figure 5", "and is comparable to query-agnostic filters",
+             "time to build bloom / stacked, 0.1 frequent keys per member", factor=1, claim="stacked-build", timed=True,
+             judge=columns("bloom_ns", "stacked_ns", "frequent_per_member=0.1")),
+    # ---------------------------------------------------------------- robustness
+    Sentence("stacked-shift-60", "stacked-filters: Figure 5", "loses more than 60% of its initial set",
+             "share of the frequent keys' queries that may be lost before bloom is better / 60 %, Zipf 0.75", factor=1,
+             claim="stacked-shift", judge=lambda rows: share_lost(rows, "0.75") / 0.6),
+    Sentence("stacked-shift-50", "stacked-filters: Figure 5", "never more than 50% worse than a query-agnostic filter",
+             "1.5 times the rate of bloom / the rate of stacked, all frequent keys lost, the worst exponent", factor=1,
+             claim="stacked-shift", judge=lambda rows: 1.5 / max(rows.all("queries_kept=0.0", "to_bloom"))),
+    Sentence("stacked-misspecified-wins", "stacked-filters: Figure 5", "retains most of its performance and outperforms query-agnostic filters",
+             "rate of bloom / of stacked, planned for the worst of the wrong exponents", claim="stacked-misspecified",
+             judge=lambda rows: 1 / max(rows.all(None, "to_bloom"))),
+    Sentence("stacked-uniform-25", "stacked-filters: Figure 5", "anywhere up to 25",
+             "largest number of absent keys per member at which stacked is better / 25, uniform queries", factor=1,
+             claim="stacked-uniform", judge=lambda rows: better_up_to(rows) / 25),
+    # ---------------------------------------------------------------- theory
+    Sentence("stacked-theorem-3", "stacked-filters: Theorem 3", "then only 7% of negative queries need to be at values in",
+             "7 % / the share from which on the planner's stacked filter is smaller, alpha = 0.01, as many frequent keys as members",
+             factor=1, claim="stacked-theory",
+             judge=lambda rows: 7 / rows.get("figure=2ab,by=planner,fpr=0.01,frequent_per_member=1", "share_percent")),
+    Sentence("stacked-theory-25", "stacked-filters: Figure 2", "contain 25% of all negative queries",
+             "25 % / the share that the planner needs, alpha = 0.05, half as many frequent keys as members", factor=1,
+             claim="stacked-theory",
+             judge=lambda rows: 25 / rows.get("figure=2ab,by=planner,fpr=0.05,frequent_per_member=0.5", "share_percent")),
+    Sentence("stacked-theory-7-bits", "stacked-filters: Figure 2", "going up to 7 bits per element saved",
+             "largest saving of the theory / 7 bits per key", factor=1, claim="stacked-theory",
+             judge=lambda rows: max(rows.all("figure=2c", "saved_bits")) / 7),
+    # ---------------------------------------------------------------- adaptive stacked filters
+    Sentence("asf-16", "stacked-filters: Figure 6", "ASFs process the workload 1.6× faster than query-agnostic filters",
+             "total time of bloom / of the published adaptive stacked filter, both phases", factor=1.6, claim="asf", timed=True),
+    Sentence("asf-quarter", "stacked-filters: Figure 6", "its FPR drops to nearly 1/4 of its previous value",
+             "rate before / after the third layer is built", factor=4, claim="asf"),
+    Sentence("asf-3", "stacked-filters: Figure 6", "is 3× more performant than the query-agnostic",
+             "time per query of bloom / of the adaptive stacked filter after its third layer", factor=3, claim="asf", timed=True),
+]

@@ -1,0 +1,93 @@
+"""Telescoping Filter: A Practical Adaptive Filter (2021)."""
+
+from sentences import Sentence, columns, geometric_mean
+
+MODERATE = (5, 10, 20)
+
+
+def best_of_paper(stream):
+    """The lowest rate of the paper's other filters / the rate of taf, at moderate A/S."""
+    others = ("exaf", "acf1", "acf2", "acf3", "acf_swapping", "acf_cuckooing")
+
+    def judge(rows):
+        found = []
+        for a_per_s in MODERATE:
+            where = f"stream={stream},A_per_S={a_per_s}"
+            found.append(min(rows.get(where, name) for name in others) / rows.get(where, "taf"))
+        return geometric_mean(found)
+    return judge
+
+
+def over_ratios(stream, over, under, ratios):
+    return lambda rows: geometric_mean(rows.get(f"stream={stream},A_per_S={r}", over) / rows.get(f"stream={stream},A_per_S={r}", under)
+                                       for r in ratios)
+
+
+def close_to_acf1(name):
+    return lambda rows: geometric_mean(min(a / b, b / a) for a, b in zip(rows.all(None, name), rows.all(None, "acf1")))
+
+
+def last_round(q_per_s, what="by_element"):
+    return f"Q_per_S={q_per_s},what={what}"
+
+
+SENTENCES = [
+    Sentence("taf-firehose-best", "telescoping: Figure 2", "the TAF is the best data structure for moderate A/S",
+             "lowest rate of the other adaptive filters / rate of taf, active set, A/S 5 to 20", factor=1, claim="firehose",
+             judge=best_of_paper("active_set")),
+    Sentence("taf-firehose-competitive", "telescoping: Figure 2", "For the power law data, the TAF is competitive",
+             "lowest rate of the other adaptive filters / rate of taf, power law, A/S 5 to 20", factor=1, claim="firehose",
+             judge=best_of_paper("power_law")),
+    Sentence("taf-firehose-acf2", "telescoping: Figure 2", "its performance is similar to that of the Cyclic ACF with s=2",
+             "rate of the cyclic filter with two bits / of taf, active set, A/S 50", factor=1, claim="firehose",
+             judge=over_ratios("active_set", "acf2", "taf", (50,))),
+    Sentence("taf-firehose-exaf", "telescoping: Figure 2", "the exAF performs substantially worse than the TAF",
+             "rate of exaf / of taf, active set, all A/S", claim="firehose",
+             judge=over_ratios("active_set", "exaf", "taf", (5, 10, 20, 50))),
+    Sentence("taf-firehose-exaf-power", "telescoping: Figure 2", "in both cases (and particularly for the active set data)",
+             "rate of exaf / of taf, power law, all A/S", claim="firehose",
+             judge=over_ratios("power_law", "exaf", "taf", (5, 10, 20, 50))),
+    Sentence("taf-traces-cuckooing", "telescoping: Figure 3", "This gives the Cuckooing ACF an advantage",
+             "rate of the next best filter of the paper / of acf_cuckooing, on recorded requests", claim="traces",
+             judge=lambda rows: geometric_mean(
+                 min(float(row[name]) for name in ("exaf", "taf", "acf1", "acf2", "acf3", "acf_swapping")) / float(row["acf_cuckooing"])
+                 for row in rows)),
+    Sentence("taf-traces-baseline", "telescoping: Figure 3", "increases the baseline FP rate by 2^s",
+             "rate of the cyclic filter with three selector bits / with one; 2^2 by that sentence", factor=4, claim="traces",
+             judge=columns("acf3", "acf1")),
+    Sentence("taf-traces-similar", "telescoping: Figure 3", "The TAF and exAF perform similarly to the Swapping ACF and ACF1",
+             "rates of taf and of the cyclic filter with one bit: the smaller / the larger", factor=1, claim="traces",
+             judge=close_to_acf1("taf")),
+    Sentence("exaf-traces-similar", "telescoping: Figure 4", "The TAF and exAF perform similarly to the Swapping ACF and ACF1",
+             "rates of exaf and of the cyclic filter with one bit: the smaller / the larger", factor=1, claim="traces",
+             judge=close_to_acf1("exaf")),
+    Sentence("taf-rounds-20", "telescoping: Figure 4", "the TAF does very well up until around",
+             "share of the adversary's keys that still err at Q/S = 20, of a static filter / of taf", claim="rounds",
+             judge=lambda rows: rows.get(last_round(20), "cf") / max(0.001, rows.get(last_round(20), "taf"))),
+    Sentence("taf-rounds-after", "telescoping: Figure 4", "the adversary is successfully able to force false positives",
+             "share of the adversary's keys that still err for taf at Q/S = 50", factor=1, claim="rounds",
+             judge=lambda rows: max(0.001, rows.get(last_round(50), "taf"))),
+    Sentence("taf-rounds-acf3", "telescoping: Figure 4", "does surprisingly well on adversarial data",
+             "share of the adversary's keys that still err at Q/S = 30, of taf / of the cyclic filter with three bits",
+             claim="rounds",
+             judge=lambda rows: max(0.001, rows.get(last_round(30), "taf")) / max(0.001, rows.get(last_round(30), "acf3"))),
+    Sentence("taf-inserts", "telescoping: Figure 5", "the TAF achieves similar performance in inserts to the other filters",
+             "inserts per second of taf / of qf, at 95 % load", factor=1, claim="throughput", timed=True),
+    Sentence("taf-queries-lag", "telescoping: Figure 5", "it lags behind in queries at high throughput",
+             "queries per second of qf / of taf, active set, 95 % load", claim="throughput", timed=True),
+    Sentence("exaf-queries-faster", "telescoping: Figure 5", "The exAF performs significantly better for queries",
+             "queries per second of exaf / of taf, active set, 95 % load", claim="throughput", timed=True),
+    Sentence("utaf-queries-faster", "telescoping: Figure 5", "The uTAF is noticeably faster than the TAF",
+             "queries per second of utaf / of taf, active set, 95 % load", claim="throughput", timed=True),
+    Sentence("utaf-queries-exaf", "telescoping: Figure 5", "but is similar in performance to exAF",
+             "queries per second of utaf / of exaf, active set, 95 % load", factor=1, claim="throughput", timed=True),
+    Sentence("taf-bits-812", "telescoping: Theorem 4", "can handle 4n unique queries without running out of space",
+             "0.812 bits per key / those that the selectors need after 4n queries", factor=1, claim="selector-bits",
+             judge=lambda rows: 0.812 / rows.get("A_per_S=4.0", "optimal_bits")),
+    Sentence("taf-sustained", "telescoping: Theorem 4", "maintains a sustained false-positive rate of",
+             "2^-8 / the rate of repeated queries after 4n unique ones", factor=1, claim="selector-bits",
+             judge=lambda rows: 2 ** -8 / max(1e-6, rows.get("A_per_S=4.0", "fpr_later"))),
+    Sentence("taf-outperforms-bound", "telescoping: Section 4", "retaining good performance with 0.812 bits per element",
+             "rate of first queries / of repeated ones, at A/S = 20", claim="selector-bits",
+             judge=lambda rows: rows.get("A_per_S=20.0", "fpr_first") / max(1e-6, rows.get("A_per_S=20.0", "fpr_later"))),
+]
