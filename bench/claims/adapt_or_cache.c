@@ -122,7 +122,7 @@ const claim adapt_or_cache_claim = {
     .differs =
         "100,000 queries for each of 3 seeds, 5 times (full: 500,000 for 20; the paper does not "
         "state its number). 80 random keys are stored, so that, as in the paper, a cached "
-        "item takes 26 bits. broom_amortized is the variant of the paper",
+        "item takes 26 bits. broom_published is the variant of the paper",
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,

@@ -103,8 +103,9 @@ const claim firehose_claim = {
                "than taf at A/S = 5 and 20. On the power law it has fewer throughout, because "
                "half as many of its first answers are wrong. The tenth and the 5 % allow for "
                "chance and are ours. utaf and broom, which are not in the figures, take 20 and 14 "
-               "bits per slot instead of 11. aqf, which is not in the figures either, is rekeyed "
-               "when its reserve is full, as its paper proposes. exaf and taf run in their "
+               "bits per slot instead of 11. aqf, which is not in the figures either, has a "
+               "reserve of a quarter of its slots, 16 bits per key, and is rekeyed when that is "
+               "full, as its paper proposes. exaf and taf run in their "
                "published form, besom's own forms beside them (exaf_default, taf_default).",
     .plots = plots,
     .columns = columns,

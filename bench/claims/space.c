@@ -78,9 +78,9 @@ static const char *const columns[] = {"kind",         "slots",      "megabytes",
 
 static const plot plots[] = {{.title = "Space at an FPR of 2^-9",
                               .x = "kind",
-                              .y = "megabytes",
+                              .y = "bits_per_slot",
                               .x_label = "filter",
-                              .y_label = "million bytes",
+                              .y_label = "bits per slot",
                               .bars = true},
                              {0}};
 

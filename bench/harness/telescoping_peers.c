@@ -18,7 +18,8 @@ const telescoping_peer telescoping_peers[TELESCOPING_PEERS] = {
     [ACF_SWAPPING] = {"acf_swapping", "acf-swapping", NULL, ADAPT_STORE, 0.95, 11, 8},
     [ACF_CUCKOOING] = {"acf_cuckooing", "acf-cuckooing", NULL, ADAPT_STORE, 0.95, 11, 4},
     [QF] = {"qf", "qf", NULL, ADAPT_NEVER, 0.95, 8, 0},
-    [AQF] = {"aqf", "aqf", "form=published", ADAPT_STORE, 0.9, 8, 0, .rekeys = true},
+    [AQF] = {"aqf", "aqf", "form=published", ADAPT_STORE, 0.7, 8, 0, .reserve = 0.25,
+             .rekeys = true},
     [UTAF] = {"utaf", "utaf", "form=published", ADAPT_STORE, 0.95, 8, 0},
     [BROOM] = {"broom", "broom", NULL, ADAPT_STORE, 0.95, 8, 0},
     [EXAF_DEFAULT] = {"exaf_default", "exaf", NULL, ADAPT_STORE, 0.95, 8, 0},
@@ -43,6 +44,7 @@ besom_config telescoping_config(const telescoping_peer *peer, uint64_t slots,
   } else {
     config.slots = slots;
     config.width = peer->width;
+    config.reserve = peer->reserve;
   }
   return config;
 }

@@ -20,6 +20,7 @@ typedef struct telescoping_peer {
   double load;              /* the highest load factor */
   unsigned width;           /* of a remainder or fingerprint */
   unsigned slots_per_query; /* slots per query of a cuckoo kind; 0: a quotient filter */
+  double reserve;           /* 0 for the default */
   bool rekeys;              /* rekeyed when its reserve is full, as its paper says */
 } telescoping_peer;
 

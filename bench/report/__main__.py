@@ -12,6 +12,7 @@ import figures
 import measure
 import page
 import papers
+import points
 import records
 import results
 import sentences
@@ -45,7 +46,7 @@ def list_claims(program):
 
 
 def check_claims(claims, listed, texts):
-    wrong = papers.check(claims, listed, texts)
+    wrong = papers.check(claims, listed, texts) + points.check(claims)
     for claim in claims:
         for plot in claim["plots"]:
             wrong += [f"{claim['name']}: '{plot['title']}' needs a column {name}"
@@ -78,7 +79,7 @@ def summarize(tested, found, size):
     lines = [f"Of {sum(counts.values())} sentences of the papers: " +
              ", ".join(f"{number} {verdict}" for verdict, number in counts.items()) + "."] if counts else []
     if own:
-        lines.append(f"Of {len(own)} claims of our own, {own.count('holds')} hold.")
+        lines.append(f"Claims of our own that hold: {own.count('holds')} of {len(own)}.")
     about = [record.about for _, record, _ in tested if record]
     if not about:
         return lines + ["Nothing was measured."]

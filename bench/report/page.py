@@ -1,56 +1,113 @@
 """Writes the page: one self-contained HTML file."""
 
 import base64
+import os
 from html import escape
 
 import figures
+import glossary
 import papers
+import texts
 import verdicts
 
-STYLE = """
-:root { color-scheme: light; --ink: #1d2125; --soft: #5b6570; --line: #dfe3e8; --paper: #fff; --page: #f5f6f8; }
-* { box-sizing: border-box; }
-body { margin: 0; background: var(--page); color: var(--ink); font: 16px/1.55 system-ui, sans-serif; overflow-wrap: anywhere; }
-main, body > header { max-width: 68rem; margin: 0 auto; padding: 0 1rem; }
-h1 { font-size: 1.9rem; line-height: 1.2; margin: 1rem 0 .5rem; }
-h2 { font-size: 1.4rem; margin: 2.5rem 0 .25rem; }
-h3 { font-size: 1.1rem; margin: 0; }
-p { margin: .5rem 0; }
-a { color: #0059a0; }
-.soft { color: var(--soft); font-size: .9rem; }
-article { background: var(--paper); border: 1px solid var(--line); border-radius: 8px; padding: 1rem; margin: 1rem 0; }
-article > header { display: flex; flex-wrap: wrap; gap: .25rem .75rem; align-items: baseline; }
-dl { display: grid; grid-template-columns: 9rem 1fr; gap: .35rem 1rem; margin: .75rem 0; }
-dt { color: var(--soft); }
-dd { margin: 0; }
-.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 1rem; }
-figure { margin: .5rem 0; max-width: 38rem; }
-figcaption { font-size: .9rem; color: var(--soft); text-align: center; }
-svg { display: block; width: 100%; height: auto; }
-.verdict { border-radius: 1rem; padding: .05rem .7rem; font-size: .85rem; white-space: nowrap; color: #fff; }
-.untested { background: #5b6570; }
-.holds { background: #1a7f4b; }
-.partly { background: #a15c00; }
-.not { background: #b3261e; }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .2rem .6rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
-th { color: var(--soft); font-weight: 600; }
-.words { text-align: left; }
-.overview { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 17rem), 1fr)); gap: .3rem 1rem;
-  padding: 0; margin: .4rem 0 1.2rem; }
-.overview li { list-style: none; }
-summary { cursor: pointer; color: #0059a0; }
-code { font-size: .9em; background: #eef0f3; padding: .05rem .3rem; border-radius: 4px; }
-@media (max-width: 40rem) { dl { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: .6rem; } h1 { font-size: 1.5rem; } }
-"""
-
-CLASSES = {"holds": "holds", "holds partly": "partly", "does not hold": "not"}
+CLASSES = {verdicts.REPRODUCED: "good", verdicts.WEAKER: "less", verdicts.CONTRADICTED: "bad", verdicts.BY_DESIGN: "aside",
+           "holds": "good", "does not hold": "bad"}
+MOST_EXAMPLES = 5  # on the first screen
 
 
-def chip(verdict):
-    return f'<span class="verdict {CLASSES.get(verdict, "untested")}">{escape(verdict)}</span>'
+def chip(verdict, number=None):
+    text = verdict if number is None else f"{number} {verdict}"
+    return f'<span class="verdict {CLASSES.get(verdict, "none")}">{escape(text)}</span>'
 
+
+def chips(counts):
+    return '<ul class="chips">' + "".join(f"<li>{chip(verdict, number)}</li>" for verdict, number in counts.items()) + "</ul>\n"
+
+
+def bar(counts):
+    """A bar with one part per verdict. The chips beside it say the same in words."""
+    parts = "".join(f'<span class="{CLASSES.get(verdict, "none")}" style="flex:{number}"></span>' for verdict, number in counts.items())
+    return f'<div class="bar" aria-hidden="true">{parts}</div>'
+
+
+# ------------------------------------------------------------------ the first screen
+
+def example(each):
+    """A verdict in one line."""
+    quote = f'<a href="#{escape(each.sentence.claim)}">“{escape(texts.plain_quote(each.sentence.quote))}”</a>'
+    return (f"<li>{quote} Paper {escape(texts.paper_factor(each.sentence))}, here {escape(texts.our_factor(each))} "
+            f'<span class="soft">{escape(each.sentence.says)}</span></li>\n')
+
+
+def distance(each):
+    """Our factor in relation to the paper's."""
+    return each.factor / (each.sentence.factor or 1)
+
+
+def examples(found, wanted, first):
+    """The clearest verdicts of these kinds: counts before times, and at most one per claim."""
+    fitting = [each for each in found if each.verdict in wanted and each.factor and each.sentence.claim]
+    fitting.sort(key=lambda each: (each.sentence.timed, first(each)))
+    chosen, seen = [], set()
+    for each in fitting:
+        if each.sentence.claim not in seen:
+            seen.add(each.sentence.claim)
+            chosen.append(each)
+    return chosen[:MOST_EXAMPLES]
+
+
+def side(title, chosen):
+    if not chosen:
+        return ""
+    return f"<section><h2>{title}</h2><ul>\n{''.join(map(example, chosen))}</ul></section>\n"
+
+
+def both_sides(found):
+    every = [each for list_ in found.values() for each in list_]
+    holds = examples(every, (verdicts.REPRODUCED,), lambda each: -(each.sentence.factor or 1))
+    fails = examples(every, (verdicts.CONTRADICTED, verdicts.WEAKER),
+                     lambda each: (each.verdict != verdicts.CONTRADICTED, distance(each)))
+    return f'<div class="sides">\n{side("What holds", holds)}{side("What does not", fails)}</div>\n'
+
+
+def paper_bars(found):
+    lines = ""
+    for paper, title, _, about in papers.by_paper(found):
+        counts = papers.count({"": about})
+        told = ", ".join(f"{number} {verdict}" for verdict, number in counts.items())
+        lines += f'<div><a href="#{papers.paper_key(paper)}">{escape(title)}</a></div>{bar(counts)}<div class="soft">{escape(told)}</div>\n'
+    return f'<div class="papers">\n{lines}</div>\n' if lines else ""
+
+
+def meanings():
+    return "<dl class=\"facts\">" + "".join(f"<dt>{chip(verdict)}</dt><dd>{escape(text)}</dd>"
+                                           for verdict, text in verdicts.MEANINGS.items()) + "</dl>\n"
+
+
+def opening(results, found, summary):
+    counts = papers.count(found)
+    return ('<header id="top"><h1>Do the papers about adaptive filters hold?</h1>\n'
+            '<p class="lead">A filter tells with a few bits per key whether a key is in a set. It is never wrong about a member, but '
+            "sometimes says yes to another key: a false positive. Five papers say that filters get far better if they learn from "
+            "their false positives, or from the queries. We quote their sentences that have a number or a comparison, repeat the "
+            "experiments with besom, and compare: our factor against the paper's, with a 95 % interval.</p>\n"
+            f"{chips(counts)}{bar(counts) if counts else ''}\n{paper_bars(found)}{both_sides(found)}" +
+            "".join(f'<p class="soft">{escape(sentence)}</p>\n' for sentence in summary) +
+            f"<details><summary>What the verdicts mean</summary>{meanings()}</details>\n"
+            f"{contents(results)}</header>\n")
+
+
+def contents(results):
+    text = ""
+    for paper, title, _, here in papers.chapters(results):
+        entries = "".join(f'<li><a href="#{escape(claim["name"])}">{escape(claim["title"])}</a> '
+                          f'<span class="soft">{escape(texts.items_of(claim["source"]))}</span></li>\n' for claim, _, _ in here)
+        text += f'<details><summary>{escape(title)}: {len(here)} experiments</summary><ul class="contents">\n{entries}</ul></details>\n'
+    return (f'<nav aria-label="contents"><h2>Contents</h2>\n{text}'
+            '<p><a href="#glossary">Glossary: the words and the names in the plots</a></p></nav>\n')
+
+
+# ------------------------------------------------------------------ experiments
 
 def is_number(text):
     return text == "" or figures.number(text) is not None
@@ -69,57 +126,77 @@ def table(record):
 def pictures(claim, record):
     shown = ""
     for i, plot in enumerate(claim["plots"]):
-        for title, svg in figures.draw(plot, record, f"{claim['name']}-{i}"):
+        for title, svg in figures.draw(plot, record, f"{claim['name']}-{i}", claim["name"]):
             shown += f"<figure>{svg}<figcaption>{escape(title)}</figcaption></figure>\n"
     return f'<div class="figures">\n{shown}</div>\n' if shown else ""
 
 
 def facts(pairs):
-    return "<dl>" + "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in pairs if text) + "</dl>\n"
+    return '<dl class="facts">' + "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in pairs if text) + "</dl>\n"
+
+
+def sentence_row(each):
+    sentence = each.sentence
+    where = sentence.source.partition(": ")[2]
+    remark = f'<div class="soft">{escape(each.remark)}</div>' if each.remark else ""
+    rounds = "" if each.count < 2 else f' <span class="soft">{each.count} {"rounds" if sentence.timed else "seeds"}</span>'
+    return (f"<tr><td><q>{escape(texts.plain_quote(sentence.quote))}</q> <span class=\"soft\">{escape(where)}</span></td>"
+            f'<td data-name="factor">{escape(sentence.says)}</td>'
+            f'<td class="number" data-name="paper">{escape(texts.paper_factor(sentence))}</td>'
+            f'<td class="number" data-name="besom">{escape(texts.our_factor(each)) or "–"}{rounds}</td>'
+            f"<td>{chip(each.verdict)}{remark}</td></tr>\n")
+
+
+def sentence_table(found):
+    if not found:
+        return ""
+    names = ("the paper says", "factor", "paper", "besom, 95 % interval", "verdict")
+    head = "".join(f'<th scope="col">{name}</th>' for name in names)
+    return f'<table class="sentences"><thead><tr>{head}</tr></thead><tbody>\n{"".join(map(sentence_row, found))}</tbody></table>\n'
 
 
 def numbers(record, command):
     about = record.about
     data = base64.b64encode(record.text.encode()).decode()
     link = f'<a download="{escape(about["claim"])}.csv" href="data:text/csv;base64,{data}">CSV</a>'
-    return (f"<details{'' if len(record.rows) > 12 else ' open'}><summary>numbers</summary>\n{table(record)}</details>\n"
+    return (f"<details><summary>{len(record.rows)} rows of numbers</summary>\n{table(record)}</details>\n"
             f'<p class="soft"><code>{escape(command)}</code> · {escape(about["date"])} · {escape(about["seconds"])} s · '
-            f'commit {escape(about["commit"])} · seed {escape(about["seed"])} · {link}</p>\n')
-
-
-def verdict_of(claim, record, found):
-    if claim["source"] == papers.OWN:
-        return chip(papers.own_verdict(record))
-    return "".join(chip(each.verdict) for each in found.get(claim["name"], []))
+            f'commit {escape(about["commit"])} · {link}</p>\n')
 
 
 def article(claim, record, error, found):
-    name = escape(claim["name"])
-    source = "" if claim["source"] == papers.OWN else claim["source"]
-    remarks = "".join(f'<span class="soft">{escape(remark)}</span>' for remark in (papers.parts(record), source) if remark)
-    text = (f'<article id="{name}"><header><h3>{escape(claim["title"])}</h3>{verdict_of(claim, record, found)}{remarks}</header>\n' +
-            facts([("the paper says", claim["paper"]), ("tested here", claim["statement"]), ("what differs", claim["differs"]),
-                   ("reason", None if record else error)]))
-    if not record:
-        text += chip(verdicts.NOT_TESTED)
+    name, own = escape(claim["name"]), claim["source"] == papers.OWN
+    verdict = chip(papers.own_verdict(record)) if own or not record else ""
+    remarks = "".join(f'<span class="soft">{escape(remark)}</span>'
+                      for remark in (papers.parts(record) if own else "", texts.items_of(claim["source"])) if remark)
+    text = f'<article id="{name}"><header><h3>{escape(claim["title"])}</h3>{verdict}{remarks}</header>\n'
+    text += sentence_table(found.get(claim["name"], []))
+    text += facts([("tested here", claim["statement"] if own else None), ("the experiment", claim["paper"]),
+                   ("what differs", claim["differs"]), ("reason", None if record else error)])
     if record:
-        size = " --full" if record.about["size"] == "full" else ""
-        text += pictures(claim, record) + numbers(record, f"besom-bench run {claim['name']}{size}")
+        text += pictures(claim, record) + numbers(record, texts.command_of(claim, record))
     return text + "</article>\n"
 
 
-def sections(results, found):
-    return "".join(f'<section><h2>{escape(title)}</h2><p class="soft">{escape(authors)}</p>\n' +
-                   "".join(article(*result, found) for result in here) + "</section>\n"
-                   for title, authors, here in papers.chapters(results))
+def section(paper, title, authors, here, found):
+    rest = found.get(papers.paper_key(paper), [])
+    others = f'<div class="box"><h3>Sentences without an experiment</h3>\n{sentence_table(rest)}</div>\n' if rest else ""
+    return (f'<section id="{papers.paper_key(paper)}"><h2>{escape(title)}</h2><p class="soft">{escape(authors)}</p>\n' +
+            "".join(article(*result, found) for result in here) + others + '<p><a href="#top">Back to top</a></p></section>\n')
+
+
+def glossary_section():
+    terms = "".join(f"<div><dt>{escape(term)}</dt><dd>{escape(meaning)}</dd></div>\n" for term, meaning in glossary.TERMS)
+    return f'<section id="glossary"><h2>Glossary</h2>\n<dl class="terms">\n{terms}</dl></section>\n'
 
 
 def make(results, found, summary):
-    """results: [(claim, record or None, error)]; found: verdicts by claim; summary: sentences about the whole run."""
+    """results: [(claim, record or None, error)]; found: verdicts by claim or paper; summary: sentences about the whole run."""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "style.css"), encoding="utf-8") as file:
+        style = file.read()
     return ('<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-            '<meta name="viewport" content="width=device-width, initial-scale=1"><title>besom: claims and results</title>'
-            f"<style>{STYLE}</style></head><body><header><h1>besom: claims and results</h1>\n"
-            "<p>The claims of five papers about adaptive and stacked filters, compared with measurements of besom. "
-            "Claims that do not hold are shown as such.</p>\n" +
-            "".join(f'<p class="soft">{escape(sentence)}</p>\n' for sentence in summary) +
-            f"</header><main>\n{sections(results, found)}</main></body></html>\n")
+            '<meta name="viewport" content="width=device-width, initial-scale=1">'
+            f"<title>Do the papers about adaptive filters hold? besom's report</title><style>\n{style}</style></head><body>\n" +
+            opening(results, found, summary) + "<main>\n" +
+            "".join(section(*chapter, found) for chapter in papers.chapters(results)) + glossary_section() +
+            '</main>\n<a class="top" href="#top">Back to top</a></body></html>\n')

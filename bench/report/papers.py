@@ -78,19 +78,25 @@ def parts(record):
     return f"{record.about['parts']} parts hold" if record and record.verdict != "holds" else ""
 
 
+def paper_key(paper):
+    """The name of a paper among names of claims, which may be the same."""
+    return f"paper-{paper}"
+
+
 def judge(results, listed):
-    """({claim name or paper: [Verdict]}, errors). Sentences without a claim stand under the name of their paper."""
+    """({claim name: [Verdict]}, errors). Sentences without a claim stand under paper_key of their paper."""
     found, wrong = collections.defaultdict(list), []
     known = {claim["name"]: (record, error) for claim, record, error in results}
+    shown = {home(claim["source"]) for claim, _, _ in results}
     for sentence in listed:
-        if sentence.claim and sentence.claim not in known:
+        if sentence.claim not in known and (sentence.claim or home(sentence.source) not in shown):
             continue  # not chosen for this report
         try:
             verdict = verdicts.judge(sentence, *known.get(sentence.claim, (None, None)))
         except ValueError as error:
             wrong.append(str(error))
             verdict = verdicts.Verdict(sentence, verdicts.NOT_TESTED, remark=str(error))
-        found[sentence.claim or home(sentence.source)].append(verdict)
+        found[sentence.claim or paper_key(home(sentence.source))].append(verdict)
     for claim, record, _ in results:
         names = {sentence.name for sentence in listed}
         stray = [name[9:] for name in (record.about if record else ()) if name.startswith("measured ") and name[9:] not in names]
@@ -104,19 +110,30 @@ def count(found):
     return {verdict: counts[verdict] for verdict in verdicts.ALL if counts[verdict]}
 
 
+def place_of(source):
+    """Where a claim stands in its paper: sorted by the first figure that it is about."""
+    paper, items = home(source), [item for _, item in references(source)]
+    known = PAPERS[paper][2]
+    return min((known.index(item) for item in items if item in known), default=len(known))
+
+
 def chapters(results):
-    """[(title, authors, results)] of the papers with results. A result is (claim, record or None, error)."""
-    shown = [(title, authors, [result for result in results if home(result[0]["source"]) == paper])
+    """[(short name, title, authors, results)] of the papers with results, ordered by figure.
+
+    A result is (claim, record or None, error).
+    """
+    shown = [(paper, title, authors, sorted((result for result in results if home(result[0]["source"]) == paper),
+                                            key=lambda result: place_of(result[0]["source"])))
              for paper, (title, authors, _) in PAPERS.items()]
-    return [chapter for chapter in shown if chapter[2]]
+    return [chapter for chapter in shown if chapter[3]]
 
 
 def by_paper(found):
-    """[(title, authors, verdicts)] of the papers with verdicts, in the order of the list of sentences."""
+    """[(short name, title, authors, verdicts)] of the papers with verdicts."""
     every = [verdict for list_ in found.values() for verdict in list_]
-    shown = [(title, authors, [each for each in every if home(each.sentence.source) == paper])
+    shown = [(paper, title, authors, [each for each in every if home(each.sentence.source) == paper])
              for paper, (title, authors, _) in PAPERS.items()]
-    return [chapter for chapter in shown if chapter[2]]
+    return [chapter for chapter in shown if chapter[3]]
 
 
 def check_sources(claims):

@@ -4,12 +4,14 @@ import re
 import textwrap
 
 import papers
+import texts
 import verdicts
 
 # Figures of the README: claim, row filter, and a sentence with columns of the first such row.
 HEADLINES = [
     ("zipf", "span=last_half,filter=aqf",
-     "{reduction} times fewer false positives than a quotient filter on Zipf 1.5 queries, for {extra_bits} more bits per key"),
+     "{median_reduction} times fewer false positives than a quotient filter on Zipf 1.5 queries with the median seed, {reduction} "
+     "times fewer than its average over all seeds, for {extra_bits} more bits per key"),
     ("store-adversary", "kind=aqf,cache=0.25,adversarial_percent=10",
      "{reads_per_1k} database reads per 1000 negative queries, when an adversary chooses a tenth of them"),
     ("store-adversary", "kind=qf,cache=0.25,adversarial_percent=10",
@@ -33,29 +35,9 @@ def table(columns, rows):
     return "\n".join("| " + " | ".join(plain(cell) for cell in line) + " |" for line in lines)
 
 
-def factor_text(factor):
-    """A factor with three digits, without an exponent."""
-    if factor is None:
-        return ""
-    return f"{factor:.0f}" if factor >= 100 else f"{factor:.3g}"
-
-
-def paper_factor(sentence):
-    """The paper's factor, in words."""
-    return "above 1" if sentence.factor is None else f"{factor_text(sentence.factor)}"
-
-
-def our_factor(verdict):
-    """Our factor and its interval."""
-    if verdict.factor is None:
-        return ""
-    span = "" if verdict.count < 2 else f" ({factor_text(verdict.low)} to {factor_text(verdict.high)})"
-    return factor_text(verdict.factor) + span
-
-
 def verdict_rows(found):
-    return [[each.sentence.source.partition(": ")[2], f"“{each.sentence.quote}”", each.sentence.says, paper_factor(each.sentence),
-             our_factor(each), str(each.count or ""), f"**{each.verdict}**" + (f": {each.remark}" if each.remark else ""),
+    return [[each.sentence.source.partition(": ")[2], f"“{texts.plain_quote(each.sentence.quote)}”", each.sentence.says, texts.paper_factor(each.sentence),
+             texts.our_factor(each), str(each.count or ""), f"**{each.verdict}**" + (f": {each.remark}" if each.remark else ""),
              f"[{each.sentence.claim}](#{each.sentence.claim})" if each.sentence.claim else ""] for each in found]
 
 
@@ -63,7 +45,7 @@ def overview(results, found):
     """The verdicts on the sentences, paper by paper, and those on our own claims."""
     columns = ["where", "the paper says", "factor", "paper", "besom (95 % interval)", "seeds or rounds", "verdict", "claim"]
     lines = []
-    for title, authors, about in papers.by_paper(found):
+    for _, title, authors, about in papers.by_paper(found):
         lines += [f"### Verdicts: {title}", "", authors, "", table(columns, verdict_rows(about)), ""]
     own = [[f"[{claim['name']}](#{claim['name']})", claim["title"], papers.own_verdict(record), papers.parts(record)]
            for claim, record, _ in results if claim["source"] == papers.OWN]
@@ -77,10 +59,9 @@ def place(full):
     return "results-full" if full else "results"
 
 
-def numbers(name, record):
-    full = record.about["size"] == "full"
-    path = f"{place(full)}/{name}.csv"
-    lines = [f"`besom-bench run {name}{' --full' if full else ''}`; numbers: [{path}]({path})", ""]
+def numbers(claim, record):
+    path = f"{place(record.about['size'] == 'full')}/{claim['name']}.csv"
+    lines = [f"`{texts.command_of(claim, record)}`; numbers: [{path}]({path})", ""]
     if len(record.rows) <= LONGEST_TABLE:
         lines += [table(record.columns, [list(row.values()) for row in record.rows]), ""]
     return lines
@@ -100,7 +81,7 @@ def chapter(claim, record, error, found):
                        ("Reason", None if record else error)):
         if text:
             lines += [f"*{name}:* {plain(text)}", ""]
-    return "\n".join(lines + (numbers(claim["name"], record) if record else []))
+    return "\n".join(lines + (numbers(claim, record) if record else []))
 
 
 def make(results, found, summary):
@@ -109,7 +90,7 @@ def make(results, found, summary):
     text += "\n".join(f"- {sentence}" for sentence in summary) + "\n\n## Verdicts\n\n"
     text += "\n".join(f"- **{verdict}**: {meaning}." for verdict, meaning in verdicts.MEANINGS.items())
     text += f"\n\n{overview(results, found)}\n"
-    for title, authors, here in papers.chapters(results):
+    for _, title, authors, here in papers.chapters(results):
         text += f"\n## {title}\n\n{authors}\n\n" + "\n".join(chapter(*result, found) for result in here)
     return text
 

@@ -76,7 +76,7 @@ def remarks_of(sentence, factors, record):
     except ValueError:
         busy = 0
     if sentence.timed and busy > BUSY:
-        found.append(f"warning: other programs used {busy:.1f} cores meanwhile, so this time is in doubt")
+        found.append(f"warning: the machine was loaded, other programs used {busy:.1f} cores")
     return "; ".join(found)
 
 

@@ -7,6 +7,7 @@ import html
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,13 +15,14 @@ import tempfile
 import time
 import xml.etree.ElementTree
 
-from browser import check_in_both_sizes
+from browser import DESKTOP, PHONE, Driver, Page, check_in_both_sizes, check_readable
 
-QUICK = ["asf", "lists", "repeats"]
+QUICK = ["space", "lists", "repeats"]
 
 
 def command(source, bench, out, only):
-    return [sys.executable, os.path.join(source, "bench", "report"), "--bench", bench, "--out", out, "--only", ",".join(only)]
+    return [sys.executable, os.path.join(source, "bench", "report"), "--bench", bench, "--out", out, "--seeds", "1",
+            "--only", ",".join(only)]
 
 
 def make(source, bench, out, *more, only=QUICK):
@@ -96,6 +98,43 @@ def test_reports_failures(source, bench, work):
         assert "not tested" in page and html.escape(why) in page, page
 
 
+def test_judges(source):
+    """The verdict of an interval, and the interval of some factors."""
+    sys.path.insert(0, os.path.join(source, "bench", "report"))
+    import verdicts
+    cases = ((100, (70, 90), "reproduced"), (100, (50, 79), "weaker"), (100, (0.5, 0.9), "contradicted"),
+             (100, (0.9, 200), "weaker"), (1, (0.7, 0.85), "reproduced"), (1, (0.5, 0.7), "contradicted"),
+             (None, (1.1, 1.2), "reproduced"), (None, (0.9, 1.2), "weaker"), (None, (0.5, 0.9), "contradicted"))
+    for wanted, (low, high), verdict in cases:
+        assert verdicts.decide(wanted, low, high) == verdict, (wanted, low, high)
+    mean, low, high = verdicts.interval([2, 8])
+    assert abs(mean - 4) < 1e-9 and low < 1e-3 and high > 1e4, (mean, low, high)
+    assert verdicts.interval([3]) == (3, 3, 3) and max(verdicts.interval([5, 5, 5])) < 5.0001
+
+
+def test_refuses(source, bench, work):
+    """A sentence without a verdict, a quote that is not in the paper, and a record without the factors of a sentence."""
+    copy, texts = os.path.join(work, "copy"), os.path.join(work, "papers")
+    shutil.copytree(os.path.join(source, "bench", "report"), os.path.join(copy, "bench", "report"))
+    more = os.path.join(copy, "bench", "report", "sentences", "more.py")
+
+    def refused(text, why, *arguments):
+        with open(more, "w", encoding="utf-8") as file:
+            file.write(f"from sentences import Sentence\nSENTENCES = [{text}]\n")
+        run = make(copy, bench, os.path.join(work, "refused"), *arguments, only=["repeats"])
+        assert run.returncode == 1 and why in run.stderr, run.stderr
+
+    refused('Sentence("new", "thesis: Section 1", "a", "b")', "sentence new has no verdict")
+    refused('Sentence("new", "thesis: Section 1", "a", "b", claim="nothing")', "there is no claim 'nothing'")
+    refused('Sentence("new", "thesis: Section 1", "a", "b", claim="repeats")', "repeats measured no factor for the sentence new")
+    refused('Sentence("new", "thesis: Section 1", "a", "b", claim="repeats", timed=True, judge=lambda rows: 2)', "it needs 3 rounds")
+    os.makedirs(texts)
+    for name in ("adaptiveqf", "telescoping-filter", "adaptive-quotient-filter-thesis", "adapt-or-cache", "stacked-filters"):
+        with open(os.path.join(texts, f"{name}.txt"), "w", encoding="utf-8") as file:
+            file.write("no sentence of ours")
+    refused("", "the paper does not say", "--papers", texts)
+
+
 def test_reports_bad_arguments(source, bench, work):
     out = os.path.join(work, "missing")
     cases = ((make(source, os.path.join(work, "nowhere"), out), "cannot run"),
@@ -161,17 +200,48 @@ def test_renders_stored_records(source, bench, out, docs):
     path = os.path.join(docs, "results", "lists.csv")
     with open(path, "w", encoding="utf-8") as file:
         file.write(re.sub("# program: .*", "# program: another", read(out, "records", "lists.csv")))
-    os.remove(os.path.join(docs, "results", "asf.csv"))
+    os.remove(os.path.join(docs, "results", "space.csv"))
     run = make(source, bench, os.path.join(docs, "page"), "--stored", os.path.join(docs, "results"), "--docs", docs)
     assert run.returncode == 0 and run.stderr == "", run.stderr
     assert "# program: another" in read(path)
     results = read(docs, "results.md")
-    assert "### lists" in results and "### repeats" in results and "asf" not in results, results
+    assert "### lists" in results and "### repeats" in results and "### space" not in results, results
+
+
+# Elements that have to be on the first screen, and how far down they begin.
+FIRST_SCREEN = """['h1', '.lead', '.chips .verdict', '.bar'].map(s => {
+  const e = document.querySelector('#top ' + s);
+  return e ? e.getBoundingClientRect().bottom + scrollY : 1e9;
+})"""
+
+LONG_LINES = """[...document.querySelectorAll('.sentences td, .sides li')].filter(
+  e => e.getBoundingClientRect().right > innerWidth).map(e => e.textContent)"""
+
+
+def check_new_parts(page):
+    """The first screen, the verdicts, the glossary and the ways back to the top, in both colour schemes."""
+    for scheme in ("light", "dark"):
+        media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+        page.call("POST", "/goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": media})
+        check_readable(page)
+    assert max(page.ask(FIRST_SCREEN)) < page.size[1], "the counts of the verdicts are not on the first screen"
+    assert page.ask("document.querySelectorAll('.sides section li').length") > 0, "no example of what holds or does not"
+    assert page.ask("document.querySelectorAll('article .sentences q').length") > 0, "no sentence of a paper"
+    assert page.ask("document.querySelectorAll('#glossary dt').length") >= 20, "no glossary"
+    assert page.ask("[...document.querySelectorAll('h3')].every(e => e.textContent.includes(' '))"), "a slug instead of a title"
+    assert page.ask(LONG_LINES) == [], page.ask(LONG_LINES)
+    page.ask("(document.documentElement.style.scrollBehavior = 'auto', scrollTo(0, 1e6))")
+    page.ask("document.querySelector('.top').click()")
+    assert page.ask("document.querySelector('#top').getBoundingClientRect().bottom") > 0, "back to top leads elsewhere"
 
 
 def check_report(bench, page):
     """Returns the pictures of the page. Every plot of a tested claim is among them."""
     pictures = check_in_both_sizes(page)
+    with Driver() as driver:
+        for size in (PHONE, DESKTOP):
+            with Page(driver, page, size) as shown:
+                check_new_parts(shown)
     articles = dict(re.findall(r'<article id="([^"]*)">(.*?)</article>', read(page), flags=re.S))
     assert articles, "no claims"
     for claim in claims_of(bench):
@@ -194,6 +264,8 @@ def main(source, bench):
         for how in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             test_stops_on_signal(source, bench, work, how)
         test_reports_failures(source, bench, work)
+        test_judges(source)
+        test_refuses(source, bench, work)
         test_reports_bad_arguments(source, bench, work)
         assert check_report(bench, os.path.join(out, "index.html")), "no pictures"
 

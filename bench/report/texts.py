@@ -1,0 +1,41 @@
+"""Verdicts and claims in words, for the page and for docs/results.md."""
+
+import re
+
+import papers
+
+
+def factor_text(factor):
+    """A factor with three digits, without an exponent."""
+    if factor is None:
+        return ""
+    return f"{factor:,.0f}" if factor >= 100 else f"{factor:.3g}" if factor >= 0.001 else f"{factor:.1g}"
+
+
+def paper_factor(sentence):
+    """The paper's factor, in words."""
+    return "above 1" if sentence.factor is None else factor_text(sentence.factor)
+
+
+def our_factor(verdict):
+    """Our factor and its interval."""
+    if verdict.factor is None:
+        return ""
+    span = "" if verdict.count < 2 else f" ({factor_text(verdict.low)} to {factor_text(verdict.high)})"
+    return factor_text(verdict.factor) + span
+
+
+def plain_quote(quote):
+    """A quote without the marks of formulas."""
+    return re.sub(r"\s+", " ", re.sub(r"\\times", "×", quote)).replace(" ×", "×")
+
+
+def items_of(source):
+    """The figures of a source, without the names of the papers: "Figure 1, Table 2"."""
+    return ", ".join(item for _, item in papers.references(source))
+
+
+def command_of(claim, record):
+    seeds = record.about.get("seeds", "1")
+    return (f"besom-bench run {claim['name']}" + (f" --seeds {seeds}" if seeds != "1" else "") +
+            (" --full" if record.about["size"] == "full" else ""))
