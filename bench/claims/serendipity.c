@@ -9,6 +9,8 @@
 
 enum { STORED = 30 };
 
+static const double requests_per_key = 20; /* the paper's traces have 17 to 27 */
+
 static const int log_rates[] = {-10, -9, -8, -7, -6};
 enum { RATES = sizeof log_rates / sizeof *log_rates };
 
@@ -36,17 +38,25 @@ static double test_rate(const queries *q, int log_rate, uint64_t seeds, report *
   return share;
 }
 
+static void test_trace(const queries *q, bool full, findings *found, report *numbers) {
+  double shares[RATES];
+  for (int r = 0; r < RATES; r++) {
+    shares[r] = test_rate(q, log_rates[r], queries_passes(q, full ? 30000000 : 1500000), numbers);
+    finding(found, shares[r] >= 0.24 && shares[r] <= 0.55);
+  }
+  finding(found, shares[RATES - 1] > shares[0]);
+}
+
 static findings run(bool full, report *numbers) {
   findings found = {0};
   for (int t = 0; t < TRACES; t++) {
     queries q = queries_of_trace(trace_names[t]);
-    double shares[RATES];
-    for (int r = 0; r < RATES; r++) {
-      shares[r] =
-          test_rate(&q, log_rates[r], queries_passes(&q, full ? 30000000 : 1500000), numbers);
-      finding(&found, shares[r] >= 0.24 && shares[r] <= 0.55);
+    test_trace(&q, full, &found, numbers);
+    if (t == 0) {
+      queries repeated = queries_of_repeated(&q, requests_per_key);
+      test_trace(&repeated, full, &found, numbers);
+      queries_free(&repeated);
     }
-    finding(&found, shares[RATES - 1] > shares[0]);
     queries_free(&q);
   }
   return found;
@@ -90,12 +100,13 @@ const claim serendipity_claim = {
              "eps. A round had 107 to 1017 direct and 134 to 421 serendipitous corrections.",
     .statement = "of the false positives that a broom saves, 24 to 55 % are saved by serendipity, "
                  "on every trace and at every eps; the share is larger at 2^-6 than at 2^-10",
-    .differs = "Recorded requests of block devices in place of network traces (see cache-traces). "
-               "The paper does not define a correction: its 107 to 1017 in a round of 90 bits "
-               "cannot be as many keys, and it speaks of false positives avoided, so queries are "
-               "counted here. By keys, each once per round, the shares are below 24 % "
-               "(direct_keys, serendipitous_keys). Rounds have fewer corrections, because blocks "
-               "are rarely queried again",
+    .differs =
+        "Recorded requests of block devices in place of network traces (see cache-traces); the "
+        "verdicts are on the trace `repeated`, with 20 requests per block. The paper does not "
+        "define a correction: its 107 to 1017 in a round of 90 bits cannot be as many keys, and it "
+        "speaks of false positives avoided, so queries are counted here. By keys, each once per "
+        "round, the shares are below 24 % (direct_keys, serendipitous_keys). Rounds have fewer "
+        "corrections, because blocks are rarely queried again",
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,

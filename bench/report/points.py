@@ -17,11 +17,11 @@ EPS = ("0.0009766", "0.001953", "0.003906", "0.007812", "0.01562")  # 2^-10 to 2
 
 def corrections(direct, serendipitous):
     """A table of the paper on serendipitous corrections: corrections per round."""
-    return {"paper: direct": list(zip(EPS, direct)), "paper: serendipitous": list(zip(EPS, serendipitous))}
+    return {"paper, Chicago A: direct": list(zip(EPS, direct)), "paper, Chicago A: serendipitous": list(zip(EPS, serendipitous))}
 
 
-def shares(direct, serendipitous):
-    return {"paper": [(eps, 100 * s / (d + s)) for eps, d, s in zip(EPS, direct, serendipitous)]}
+def shares(trace, direct, serendipitous):
+    return {f"paper: {trace}": [(eps, 100 * s / (d + s)) for eps, d, s in zip(EPS, direct, serendipitous)]}
 
 
 def horizontal(rows, x, label, y):
@@ -90,12 +90,9 @@ POINTS = [
     Points("same-space", "Speed in front", slower_by_a_fifth),
     Points("throughput", "Operations by load", of_vacuum, panel="power_law", line=False),
     Points("selector-bits", "Bits used", {"paper: 0.812 for 4n queries": [(4, 0.812)]}, line=False),
-    Points("serendipity", "Corrections per round", corrections(*CHICAGO_A), panel="web"),
-    Points("serendipity", "Corrections per round", corrections(*CHICAGO_B), panel="mysql"),
-    Points("serendipity", "Corrections per round", corrections(*SAN_JOSE), panel="mssql"),
-    Points("serendipity", "Share of", shares(*CHICAGO_A), panel="web"),
-    Points("serendipity", "Share of", shares(*CHICAGO_B), panel="mysql"),
-    Points("serendipity", "Share of", shares(*SAN_JOSE), panel="mssql"),
+    Points("serendipity", "Corrections per round", corrections(*CHICAGO_A), panel="repeated"),
+    Points("serendipity", "Share of", {**shares("Chicago A", *CHICAGO_A), **shares("Chicago B", *CHICAGO_B),
+                                       **shares("San Jose", *SAN_JOSE)}, panel="repeated"),
     Points("stacked-plan", "Time to plan", {
         "paper: bloom, equal": [(1e-2, 0.775), (1e-3, 0.781), (1e-4, 1.01), (1e-5, 3.7)],
         "paper: bloom, varied": [(1e-2, 47), (1e-3, 328), (1e-4, 2900), (1e-5, 26700)],

@@ -97,6 +97,33 @@ queries queries_of_trace(const char *name) {
   return q;
 }
 
+static int by_requests(const void *a, const void *b) {
+  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return (x < y) - (x > y);
+}
+
+queries queries_of_repeated(const queries *whole, double requests_per_key) {
+  /* per key: its requests above, its number below, so that equal counts have one order */
+  uint64_t *keys = allocate(whole->universe, sizeof *keys), kept = 0, n = 0;
+  uint8_t *is_kept = allocate(whole->universe, 1);
+  for (uint64_t i = 0; i < whole->universe; i++) keys[i] = i;
+  for (uint64_t i = 0; i < whole->n; i++) keys[whole->numbers[i]] += UINT64_C(1) << 32;
+  qsort(keys, whole->universe, sizeof *keys, by_requests);
+  while (kept < whole->universe &&
+         (double)(n + (keys[kept] >> 32)) >= requests_per_key * (double)(kept + 1)) {
+    n += keys[kept] >> 32;
+    is_kept[(uint32_t)keys[kept++]] = 1;
+  }
+  queries q = allocate_queries("repeated", n);
+  q.universe = whole->universe;
+  q.distinct = kept;
+  for (uint64_t i = 0, to = 0; i < whole->n; i++)
+    if (is_kept[whole->numbers[i]]) q.numbers[to++] = whole->numbers[i];
+  free(keys);
+  free(is_kept);
+  return q;
+}
+
 /* ------------------------------------------------------------------ running */
 
 void queries_free(queries *q) {

@@ -34,6 +34,12 @@ enum { TRACES = 3 };
 extern const char *const trace_names[TRACES];
 queries queries_of_trace(const char *name);
 
+/*
+ * The requests of a trace for its most requested keys, as many of them as there can be with this
+ * many requests per key on average. The network traces of the papers have 17 to 27.
+ */
+queries queries_of_repeated(const queries *whole, double requests_per_key);
+
 void queries_free(queries *q);
 
 /* The key of query i: one of the stream_absent of that seed. */

@@ -12,7 +12,7 @@ def memory(keys, curve, bits=10, base="bloom"):
 
 
 def at(rows, kind, budget, options=None):
-    return rows.get(f"kind={kind},budget={budget}" + (f",options={options}" if options else ""), "fpr")
+    return rows.get(f"lists=synthetic,kind={kind},budget={budget}" + (f",options={options}" if options else ""), "fpr")
 
 
 def most_skewed(base):
