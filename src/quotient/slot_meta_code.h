@@ -3,8 +3,8 @@
  * bits. The metadata of a slot are what adaptation has added to its remainder; most slots have none
  * (0). There are two alphabets:
  *
- *   selectors    1 to MAX_SELECTOR (taf); their probabilities are those of Corollary 3 of the
- *                telescoping paper for the filter's width
+ *   selectors    1 to MAX_SELECTOR (taf); their probabilities are designed for full blocks, in the
+ *                published form those of Corollary 3 of the telescoping paper for the width
  *   extensions   1 to MAX_META_EXTENSION bits after a leading 1 (exaf); each bit divides the
  *                probability by four
  *
@@ -46,6 +46,7 @@ struct code_model {
 };
 
 void besom__code_for_selectors(struct code_model *m, unsigned width);
+void besom__code_for_published_selectors(struct code_model *m, unsigned width);
 void besom__code_for_extensions(struct code_model *m);
 
 /* Encodes the metadata of 64 slots. Returns false if they do not fit. */

@@ -15,6 +15,8 @@ static void set_model(struct meta_filter *x) {
   if (x->policy->bytes || x->policy->pool) return;
   if (x->policy->extensions)
     besom__code_for_extensions(&x->model);
+  else if (x->policy->one_match)
+    besom__code_for_published_selectors(&x->model, x->base.table.width);
   else
     besom__code_for_selectors(&x->model, x->base.table.width);
 }
