@@ -31,7 +31,7 @@ PAPERS = {
     "telescoping": (
         "Telescoping Filter: A Practical Adaptive Filter",
         "Lee, McCauley, Singh and Stein, 2021",
-        numbered("Figure", *range(2, 6)) + ["Theorem 4"],
+        numbered("Figure", *range(2, 6)) + ["Theorem 1", "Lemma 2", "Corollary 3", "Theorem 4"],
     ),
     "thesis": (
         "A Practical Adaptive Quotient Filter",
