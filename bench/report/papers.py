@@ -26,7 +26,7 @@ PAPERS = {
     "adaptiveqf": (
         "Adaptive Quotient Filters",
         "Wen, McCoy, Tench, Tagliavini and others, 2024",
-        numbered("Figure", *range(3, 10)) + numbered("Table", *range(1, 6)) + ["Section 6.9"],
+        numbered("Figure", *range(3, 10)) + numbered("Table", *range(1, 6)) + ["Theorem 2", "Section 4.4", "Section 6.1", "Section 6.9"],
     ),
     "telescoping": (
         "Telescoping Filter: A Practical Adaptive Filter",
@@ -41,12 +41,12 @@ PAPERS = {
     "adapt-or-cache": (
         "Mitigating False Positives in Filters: to Adapt or to Cache?",
         "Bender, Das, Farach-Colton, Mo, Tench and Wang, 2021",
-        numbered("Figure", *range(1, 6)) + numbered("Table", *range(2, 5)),
+        numbered("Theorem", 2, 5, 6) + numbered("Figure", *range(1, 6)) + numbered("Table", *range(2, 5)),
     ),
     "stacked-filters": (
         "Stacked Filters: Learning to Filter by Structure",
         "Deeds, Hentschel and Idreos, 2021",
-        ["Theorem 3", "Table 2"] + numbered("Figure", *range(2, 7)),
+        ["Theorem 1", "Theorem 2", "Theorem 3", "Table 2"] + numbered("Figure", *range(2, 7)),
     ),
     OWN: ("Claims about besom", "targets of this project", []),
 }
