@@ -1,6 +1,6 @@
 /*
- * Claim cache-theory: the theorems of "To Adapt or to Cache?" at all exponents of the paper. 80 keys
- * are stored, from a universe of 80^4.1; caches of n, 2n and 3n bits hold 3, 6 and 9 items.
+ * Claim cache-theory: the theorems of "To Adapt or to Cache?" at all exponents of the paper. 80
+ * keys are stored, from a universe of 80^4.1; caches of n, 2n and 3n bits hold 3, 6 and 9 items.
  *
  * A least-recently-used cache, as in the paper's experiment, and the best one of Lemma 4 (TOP-k: it
  * always holds the k most popular false positives) are compared with the lower bound of Theorem 5.

@@ -53,7 +53,7 @@ static double rate_of(const real_dataset *s, int which, uint64_t seed, driver *d
                                                    &config, &members, s->member_count, d);
   uint64_t hits = 0;
   tested_filter_query_all(&tested, s->queries, s->query_count, &hits);
-  if (tested.reserve_full) fail("%s has no room to adapt", kinds[which]);
+  if (tested.reserve_full) fail("%s has a full reserve", kinds[which]);
   tested_filter_free(&tested);
   return (double)hits / (double)s->query_count;
 }
