@@ -5,7 +5,7 @@ SYSCONFDIR ?= /etc
 JOBS ?= $(shell nproc)
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all demo check test test-long test-sqlite python test-python test-redis cross bench report install install-redis symbols format clean help build-tests
+.PHONY: all demo check test test-long test-sqlite python test-python test-redis web cross bench report install install-redis symbols format clean help build-tests
 
 all: ## build the release: libbesom.so, libbesom.a, besom, besom-bench, besom-redis.so, besom-sqlite.so, examples in build/
 	@cmake -S . -B build
@@ -60,6 +60,11 @@ test-redis: ## test the module for Redis and Valkey: failovers, upgrades, client
 	@cmake -S . -B build -DBESOM_WERROR=ON -DBESOM_TESTS=ON
 	@cmake --build build -j$(JOBS) --target redis_programs
 	ctest --test-dir build -j$(JOBS) --output-on-failure --no-tests=error --repeat until-pass:2 -L redis
+
+web: ## build the WebAssembly modules in build/wasm: besom.wasm and reader.wasm
+	@scripts/setup.sh web
+	@cmake -S . -B build/wasm -DCMAKE_TOOLCHAIN_FILE=$(CURDIR)/web/wasm/wasm32.cmake -DBESOM_WERROR=ON
+	@cmake --build build/wasm -j$(JOBS)
 
 cross: ## saved filters are the same bytes on s390x and aarch64, under qemu: a minute
 	@scripts/setup.sh cross

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# setup.sh demo|check|report|test|sqlite|python|redis|cross: installs the Debian packages that are missing for a make target.
+# setup.sh demo|check|report|test|sqlite|python|redis|web|cross: installs the Debian packages that are missing for a make target.
 set -eu
 
 demo=(gcc libc6-dev make cmake libxxhash-dev liblmdb-dev)
@@ -17,6 +17,9 @@ python=(gcc libc6-dev make cmake libxxhash-dev liblmdb-dev binutils python3 pyth
 redis=(gcc libc6-dev make cmake libxxhash-dev libcmocka-dev binutils redis-server python3 python3-redis)
 command -v npm >/dev/null || redis+=(nodejs npm)
 
+web=(make cmake clang-14 lld-14 wasi-libc libclang-rt-14-dev-wasm32 libxxhash-dev)
+command -v npm >/dev/null || web+=(nodejs npm)
+
 cross=(gcc libc6-dev libxxhash-dev gcc-s390x-linux-gnu libc6-dev-s390x-cross gcc-aarch64-linux-gnu
   libc6-dev-arm64-cross qemu-user)
 
@@ -28,9 +31,10 @@ test) wanted=("${test[@]}") ;;
 sqlite) wanted=("${sqlite[@]}") ;;
 python) wanted=("${python[@]}") ;;
 redis) wanted=("${redis[@]}") ;;
+web) wanted=("${web[@]}") ;;
 cross) wanted=("${cross[@]}") ;;
 *)
-  echo "usage: $0 demo|check|report|test|sqlite|python|redis|cross" >&2
+  echo "usage: $0 demo|check|report|test|sqlite|python|redis|web|cross" >&2
   exit 2
   ;;
 esac

@@ -4,8 +4,8 @@
 #include "filter.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
+#include "core/durable_file.h"
 #include "core/memory.h"
 
 /* -------------------------------------------------------------- life */
@@ -26,7 +26,7 @@ besom_status besom__filter_new(const struct besom_kind *kind, const struct hashe
 
 void besom__filter_drop(besom_filter *f) {
   besom_allocator allocator = f->allocator;
-  if (f->mapping_size) munmap(f->mapping, f->mapping_size);
+  if (f->mapping_size) besom__file_unmap(f->mapping, f->mapping_size);
   besom__release(&allocator, f, f->kind->size);
 }
 

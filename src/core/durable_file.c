@@ -100,6 +100,7 @@ besom_status besom__file_map(const char *path, void **data, size_t *len) {
   struct stat info;
   besom_status status = fstat(fd, &info) == 0 ? BESOM_OK : BESOM_IO;
   if (status == BESOM_OK && (!S_ISREG(info.st_mode) || info.st_size == 0)) status = BESOM_CORRUPT;
+  if (status == BESOM_OK && (uint64_t)info.st_size > SIZE_MAX) status = BESOM_NO_MEMORY;
   if (status == BESOM_OK) {
     *len = (size_t)info.st_size;
     *data = mmap(NULL, *len, PROT_READ, MAP_SHARED, fd, 0);
@@ -109,4 +110,8 @@ besom_status besom__file_map(const char *path, void **data, size_t *len) {
   close(fd);
   errno = error;
   return status;
+}
+
+void besom__file_unmap(void *data, size_t len) {
+  munmap(data, len);
 }

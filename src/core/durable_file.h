@@ -14,10 +14,11 @@ besom_status besom__file_replace(const char *path,
                                  void *ctx);
 
 /*
- * Maps a file for reading, until the caller calls munmap. Errors: IO, CORRUPT (not a regular file,
- * or empty).
+ * Maps a file for reading, until the caller calls besom__file_unmap. Errors: IO, CORRUPT (not a
+ * regular file, or empty), NO_MEMORY (larger than the address space).
  */
 besom_status besom__file_map(const char *path, void **data, size_t *len);
+void besom__file_unmap(void *data, size_t len);
 
 /* Removes a file, if there is one, and syncs the directory. Errors: IO. */
 besom_status besom__file_unlink(const char *path);

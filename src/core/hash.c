@@ -38,6 +38,10 @@ besom_status besom__hasher_restore(struct hasher *h, uint32_t id, const uint8_t 
   return BESOM_OK;
 }
 
+besom_digest besom__xxh3_bytes(const struct hasher *h, const void *key, size_t len) {
+  return xxh3_inline(h, key, len);
+}
+
 /* SipHash-1-3 with the 128-bit finalization of its authors. */
 struct sip {
   uint64_t v0, v1, v2, v3;

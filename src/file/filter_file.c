@@ -1,6 +1,4 @@
 /* Saved filters in files: save, load, map, check. */
-#include <sys/mman.h>
-
 #include "core/durable_file.h"
 #include "file/container.h"
 #include "filter.h"
@@ -20,7 +18,7 @@ static besom_status load_mapped(void *data, size_t len, const besom_open_options
   bool mapped = options->flags & BESOM_OPEN_MMAP;
   besom_status status = besom__container_load(data, len, options->allocator, mapped, options->flags,
                                               options->fault, out);
-  if (status != BESOM_OK || !mapped) munmap(data, len);
+  if (status != BESOM_OK || !mapped) besom__file_unmap(data, len);
   return status;
 }
 

@@ -12,7 +12,6 @@
  */
 #include <limits.h>
 #include <stdio.h>
-#include <sys/mman.h>
 
 #include "core/durable_file.h"
 #include "guard/guard.h"
@@ -141,6 +140,6 @@ bool besom__checkpoint_load(besom_guard *g) {
   if (!path_of(g, path, sizeof path) || besom__file_map(path, &data, &len) != BESOM_OK)
     return false;
   bool loaded = load_from(g, data, len);
-  munmap(data, len);
+  besom__file_unmap(data, len);
   return loaded;
 }

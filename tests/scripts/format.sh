@@ -20,7 +20,7 @@ find_clang_format() {
 
 all_files() {
   local dir dirs=()
-  for dir in include src program cli redis sqlite python bench tests fuzz examples cmake; do
+  for dir in include src program cli redis sqlite python web bench tests fuzz examples cmake; do
     if [[ -d $dir ]]; then dirs+=("$dir"); fi
   done
   find "${dirs[@]}" -name '*.[ch]' -print0

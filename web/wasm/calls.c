@@ -1,0 +1,83 @@
+/* The calls that both modules have. */
+#include "calls.h"
+
+#include <stdlib.h>
+
+#include "file/container.h"
+
+#define FILE_ALIGNMENT 64 /* of sections, in files and in memory */
+#define BATCH 256
+
+/* src/heap.js has these sizes and offsets, too. */
+_Static_assert(sizeof(void *) == 4 && sizeof(size_t) == 4, "wasm32");
+_Static_assert(sizeof(besom_bytes) == 8 && sizeof(struct web_bytes) == 8, "");
+_Static_assert(sizeof(besom_fault) == 16 && offsetof(besom_fault, offset) == 8, "");
+_Static_assert(offsetof(besom_statistics, keys) == 16, "");
+_Static_assert(offsetof(besom_statistics, width) == 40, "");
+_Static_assert(offsetof(besom_statistics, bytes) == 48, "");
+_Static_assert(offsetof(besom_statistics, reserve_used) == 96, "");
+_Static_assert(sizeof(besom_counter) == 16 && offsetof(besom_counter, value) == 8, "");
+
+/* ------------------------------------------------------------------ files */
+
+WEB_EXPORT("besom_web_file_memory")
+void *besom_web_file_memory(size_t len) {
+  if (len > PTRDIFF_MAX) return NULL;
+  return aligned_alloc(FILE_ALIGNMENT, (len + FILE_ALIGNMENT) / FILE_ALIGNMENT * FILE_ALIGNMENT);
+}
+
+WEB_EXPORT("besom_web_load")
+besom_status besom_web_load(uint8_t *data, size_t len, bool in_place, besom_fault *fault,
+                            besom_filter **out) {
+  *fault = (besom_fault){NULL, 0};
+  return besom__container_load(data, len, NULL, in_place, 0, fault, out);
+}
+
+static besom_status append(void *ctx, const void *data, size_t len) {
+  struct web_bytes *b = ctx;
+  if (len > PTRDIFF_MAX - b->len) return BESOM_NO_MEMORY;
+  uint8_t *at = realloc(b->data, b->len + len ? b->len + len : 1);
+  if (!at) return BESOM_NO_MEMORY;
+  if (len) memcpy(at + b->len, data, len);
+  *b = (struct web_bytes){at, b->len + len};
+  return BESOM_OK;
+}
+
+besom_sink besom_web_sink(struct web_bytes *out) {
+  *out = (struct web_bytes){0};
+  return (besom_sink){append, out};
+}
+
+besom_status besom_web_written(besom_status status, struct web_bytes *out) {
+  if (status == BESOM_OK) return status;
+  free(out->data);
+  *out = (struct web_bytes){0};
+  return status;
+}
+
+WEB_EXPORT("besom_web_save")
+besom_status besom_web_save(const besom_filter *f, struct web_bytes *out) {
+  besom_sink sink = besom_web_sink(out);
+  return besom_web_written(besom_save(f, &sink), out);
+}
+
+/* ------------------------------------------------------------------ queries */
+
+WEB_EXPORT("besom_web_contains_packed")
+besom_status besom_web_contains_packed(const besom_filter *f, const uint8_t *bytes, size_t len,
+                                       const uint32_t *offsets, size_t n, uint64_t *bitmap) {
+  besom_bytes keys[BATCH];
+  if (n && offsets[n] > len) return BESOM_INVALID;
+  for (size_t i = 0; i < n;) {
+    size_t batch = n - i < BATCH ? n - i : BATCH;
+    for (size_t k = 0; k < batch; k++) {
+      uint32_t from = offsets[i + k], to = offsets[i + k + 1];
+      if (from > to || to > len) return BESOM_INVALID;
+      keys[k] = (besom_bytes){bytes + from, to - from};
+    }
+    besom_status status = besom_contains_many(f, keys, batch, bitmap + i / 64);
+    if (status != BESOM_OK) return status;
+    i += batch;
+  }
+  return BESOM_OK;
+}
