@@ -227,13 +227,13 @@ besom_status besom__bulk_add(struct bulk *b) {
   uint64_t bytes = besom__bulk_sort_bytes(b, largest);
   bool fits = largest <= UINT32_MAX && bytes <= SIZE_MAX / 2 &&
               (!b->limit || (b->bytes <= b->limit && bytes <= b->limit - b->bytes));
-  uint8_t *memory = fits ? besom__allocate(&b->f->allocator, (size_t)bytes) : NULL;
+  uint8_t *memory = fits ? besom__allocate(&b->f->allocator, bytes) : NULL;
   if (!memory) return insert_groups(b);
   struct sorting s = {.bulk = b, .slots = slots_of(b), .groups = (struct sorted_group *)memory};
   memory += s.slots * sizeof *s.groups;
   size_t each = (size_t)slot_bytes(b, largest) - sizeof *s.groups;
   for (size_t i = 0; i < s.slots; i++) s.groups[i].memory = memory + i * each;
   besom_status status = add_sorted(b, &s);
-  besom__release(&b->f->allocator, s.groups, (size_t)bytes);
+  besom__release(&b->f->allocator, s.groups, bytes);
   return status;
 }

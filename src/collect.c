@@ -19,13 +19,13 @@ void besom__digests_unite(struct digests *d) {
 /* ------------------------------------------------------------------ collecting */
 
 void besom__digests_free(const besom_filter *f, struct digests *d) {
-  besom__release(&f->allocator, d->at, (size_t)(d->room * sizeof *d->at));
+  besom__release(&f->allocator, d->at, d->room * sizeof *d->at);
   *d = (struct digests){0};
 }
 
 static besom_status make_room(const besom_filter *f, struct digests *d, uint64_t room) {
   if (room > SIZE_MAX / 2 / sizeof *d->at) return BESOM_NO_MEMORY;
-  besom_digest *at = besom__allocate(&f->allocator, (size_t)(room * sizeof *at));
+  besom_digest *at = besom__allocate(&f->allocator, room * sizeof *at);
   if (!at) return BESOM_NO_MEMORY;
   uint64_t n = d->n;
   if (n) memcpy(at, d->at, (size_t)(n * sizeof *at));

@@ -31,21 +31,22 @@ static void blob_free(struct blob *b) {
   *b = (struct blob){.allocator = b->allocator};
 }
 
-static besom_status blob_reserve(struct blob *b, size_t room) {
+static besom_status blob_reserve(struct blob *b, uint64_t room) {
   if (room <= b->room) return BESOM_OK;
   uint8_t *at = besom__allocate(b->allocator, room);
   if (!at) return BESOM_NO_MEMORY;
   if (b->len) memcpy(at, b->at, b->len);
   besom__release(b->allocator, b->at, b->room);
   b->at = at;
-  b->room = room;
+  b->room = (size_t)room;
   return BESOM_OK;
 }
 
 static besom_status blob_add(void *ctx, const void *data, size_t len) {
   struct blob *b = ctx;
   if (len > SIZE_MAX / 2 - b->len) return BESOM_NO_MEMORY;
-  besom_status status = b->len + len <= b->room ? BESOM_OK : blob_reserve(b, 2 * (b->len + len));
+  besom_status status =
+      b->len + len <= b->room ? BESOM_OK : blob_reserve(b, 2 * (uint64_t)(b->len + len));
   if (status != BESOM_OK) return status;
   if (len) memcpy(b->at + b->len, data, len);
   b->len += len;
@@ -101,7 +102,7 @@ static besom_status store_range(const struct blob *old, const struct blob *fresh
                                 const besom_filter *from, const besom_filter *to,
                                 struct blob *patch) {
   struct blob payload = {.allocator = patch->allocator};
-  besom_status status = blob_reserve(&payload, (size_t)s.len + 1);
+  besom_status status = blob_reserve(&payload, s.len + 1);
   if (status != BESOM_OK) return status;
   struct bit_writer w = {payload.at, 0, 8 * s.len, false};
   if (s.piece == PIECE_RUNS)
@@ -239,7 +240,7 @@ static besom_status patch_all(const besom_filter *old, const struct blob *old_by
   /* A patch of this size cannot describe more: each piece is at most as long as the table. */
   if (len > 2 * (uint64_t)old_bytes->len + 64 * (uint64_t)(r->end - r->at) + 4096)
     return BESOM_CORRUPT;
-  besom_status status = blob_reserve(fresh, (size_t)len);
+  besom_status status = blob_reserve(fresh, len);
   while (status == BESOM_OK && fresh->len < len) status = patch_piece(old, old_bytes, r, fresh);
   if (status != BESOM_OK) return status;
   return r->at == r->end && besom__checksum(fresh->at, fresh->len) == sum ? BESOM_OK

@@ -101,7 +101,7 @@ static void set_words(besom_filter *f, struct bloom_bits geometry, enum isa isa,
 
 static besom_status make_words(besom_filter *f, struct bloom_bits geometry, enum isa isa) {
   if (geometry.n_bits / 8 > SIZE_MAX / 2) return BESOM_INVALID;
-  uint8_t *words = besom__allocate(&f->allocator, (size_t)size_of(&geometry));
+  uint8_t *words = besom__allocate(&f->allocator, size_of(&geometry));
   if (!words) return BESOM_NO_MEMORY;
   set_words(f, geometry, isa, words);
   return BESOM_OK;
@@ -132,7 +132,7 @@ static besom_status create_like(besom_filter *f, const besom_filter *model) {
 
 static void destroy(besom_filter *f) {
   const struct bloom_bits *b = &bloom(f)->bits;
-  if (!f->mapping) besom__release(&f->allocator, b->words, (size_t)size_of(b));
+  if (!f->mapping) besom__release(&f->allocator, b->words, size_of(b));
 }
 
 /* ------------------------------------------------------------------ keys */

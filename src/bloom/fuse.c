@@ -113,13 +113,13 @@ static void contains_many(const besom_filter *f, const besom_digest *d, size_t n
 static besom_status make_bits(besom_filter *f) {
   struct fuse_cells *x = &fuse(f)->cells;
   if (bytes_of(x) > SIZE_MAX / 2) return BESOM_NO_MEMORY;
-  x->bits = besom__allocate(&f->allocator, (size_t)bytes_of(x));
+  x->bits = besom__allocate(&f->allocator, bytes_of(x));
   return x->bits ? BESOM_OK : BESOM_NO_MEMORY;
 }
 
 static void destroy(besom_filter *f) {
   struct fuse_cells *x = &fuse(f)->cells;
-  if (!f->mapping) besom__release(&f->allocator, x->bits, (size_t)bytes_of(x));
+  if (!f->mapping) besom__release(&f->allocator, x->bits, bytes_of(x));
 }
 
 static besom_status build_of(besom_filter *f, struct digests *d) {

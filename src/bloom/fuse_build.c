@@ -26,21 +26,20 @@ struct peeling {
  */
 #define ONE_KEY 4
 
-static size_t scratch_bytes(const struct fuse_cells *x) {
+static uint64_t scratch_bytes(const struct fuse_cells *x) {
   struct peeling p;
-  return (size_t)fuse_cells_of(x) * (sizeof *p.hashes + sizeof *p.order + sizeof *p.keys) +
-         sizeof *p.order;
+  return fuse_cells_of(x) * (sizeof *p.hashes + sizeof *p.order + sizeof *p.keys) + sizeof *p.order;
 }
 
 static void peeling_free(const besom_filter *f, const struct fuse_cells *x, uint64_t n,
                          struct peeling *p) {
   besom__release(&f->allocator, p->scratch, scratch_bytes(x));
-  besom__release(&f->allocator, p->sorted, ((size_t)n + 1) * sizeof *p->sorted);
+  besom__release(&f->allocator, p->sorted, (n + 1) * sizeof *p->sorted);
 }
 
 static besom_status peeling_new(const besom_filter *f, const struct fuse_cells *x, uint64_t n,
                                 bool own_scratch, struct peeling *p) {
-  *p = (struct peeling){.sorted = besom__allocate(&f->allocator, ((size_t)n + 1) * 8)};
+  *p = (struct peeling){.sorted = besom__allocate(&f->allocator, (n + 1) * sizeof *p->sorted)};
   if (p->sorted && own_scratch) p->scratch = besom__allocate(&f->allocator, scratch_bytes(x));
   if (p->sorted && (p->scratch || !own_scratch)) return BESOM_OK;
   peeling_free(f, x, n, p);

@@ -9,12 +9,17 @@
 /* Zeroed memory, committed on first use. Large blocks use huge pages if the system has them. */
 extern const besom_allocator besom__default_allocator;
 
-static inline void *besom__allocate(const besom_allocator *a, size_t size) {
-  return a->allocate(a->ctx, size);
+/*
+ * Sizes are 64-bit numbers on every machine, because they are products of numbers in files and
+ * configurations. What the address space cannot hold is NULL, as any other lack of memory. A size
+ * above half of it would be none for a difference of pointers.
+ */
+static inline void *besom__allocate(const besom_allocator *a, uint64_t size) {
+  return size <= PTRDIFF_MAX ? a->allocate(a->ctx, (size_t)size) : NULL;
 }
 
-static inline void besom__release(const besom_allocator *a, void *memory, size_t size) {
-  if (memory) a->release(a->ctx, memory, size);
+static inline void besom__release(const besom_allocator *a, void *memory, uint64_t size) {
+  if (memory) a->release(a->ctx, memory, (size_t)size);
 }
 
 #endif

@@ -13,8 +13,8 @@ const struct epoch *besom__guard_epoch_of(const besom_guard *g, const besom_byte
 
 /* ------------------------------------------------------------------ the filter */
 
-static size_t many_matches_bytes(const struct lookup *l) {
-  return l->n * (sizeof *l->matches + sizeof *l->stored);
+static uint64_t many_matches_bytes(const struct lookup *l) {
+  return (uint64_t)l->n * (sizeof *l->matches + sizeof *l->stored);
 }
 
 void besom__lookup_end(struct lookup *l) {

@@ -14,7 +14,7 @@ static uint64_t size_of(const void *block) {
 }
 
 static void free_block(const besom_guard *g, void *block) {
-  if (block) besom__release(&g->allocator, block, (size_t)size_of(block));
+  if (block) besom__release(&g->allocator, block, size_of(block));
 }
 
 /* Readers of several threads take the spare block and leave one. */
@@ -31,7 +31,7 @@ static uint8_t *new_block(besom_guard *g, size_t len) {
   void *block = size <= MAX_SPARE ? exchange_spare(g, NULL) : NULL;
   if (block && size_of(block) >= size) return block;
   free_block(g, block);
-  block = besom__allocate(&g->allocator, (size_t)size);
+  block = besom__allocate(&g->allocator, size);
   if (block) memcpy(block, &size, sizeof size);
   return block;
 }

@@ -103,7 +103,7 @@ static void copy_with_bit(const struct digests *from, uint64_t bit, struct diges
 static besom_status add_last(struct cascade *c, const struct digests *held,
                              const struct digests *others) {
   struct digests all = {.room = held->n + others->n + 1};
-  all.at = besom__allocate(&c->head.allocator, (size_t)all.room * sizeof *all.at);
+  all.at = besom__allocate(&c->head.allocator, all.room * sizeof *all.at);
   if (!all.at) return BESOM_NO_MEMORY;
   copy_with_bit(held, 1, &all);
   copy_with_bit(others, 0, &all);

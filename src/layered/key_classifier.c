@@ -122,7 +122,7 @@ static void round_weights(const struct training *t, int8_t *out) {
 static void training_free(const besom_filter *f, struct training *t) {
   besom__release(&f->allocator, t->weights, sizeof *t->weights << t->log);
   besom__release(&f->allocator, t->squares, sizeof *t->squares << t->log);
-  besom__release(&f->allocator, t->order, t->room * sizeof *t->order);
+  besom__release(&f->allocator, t->order, (uint64_t)t->room * sizeof *t->order);
 }
 
 besom_status besom__key_classifier_train(const besom_filter *f, unsigned log,
@@ -133,8 +133,8 @@ besom_status besom__key_classifier_train(const besom_filter *f, unsigned log,
   struct key_classifier m = {.log = log};
   t.weights = besom__allocate(&f->allocator, sizeof *t.weights << log);
   t.squares = besom__allocate(&f->allocator, sizeof *t.squares << log);
-  t.order = besom__allocate(&f->allocator, t.room * sizeof *t.order);
-  m.weights = besom__allocate(&f->allocator, (size_t)1 << log);
+  t.order = besom__allocate(&f->allocator, (uint64_t)t.room * sizeof *t.order);
+  m.weights = besom__allocate(&f->allocator, UINT64_C(1) << log);
   besom_status status = t.weights && t.squares && t.order && m.weights ? BESOM_OK : BESOM_NO_MEMORY;
   if (status == BESOM_OK) {
     order_keys(&t, yes, true);

@@ -37,7 +37,7 @@ static besom_status build_of_all(const struct layer_chain *chain, const besom_fi
                                  const struct layer_kind *base, const besom_config *config,
                                  const struct digests *held, besom_filter **out) {
   struct digests own = {.n = held->n, .room = held->n + 1};
-  own.at = besom__allocate(&outer->allocator, (size_t)own.room * sizeof *own.at);
+  own.at = besom__allocate(&outer->allocator, own.room * sizeof *own.at);
   if (!own.at) return BESOM_NO_MEMORY;
   digests_at(chain, chain->n, held->at, (size_t)held->n, own.at);
   besom_status status = besom__layer_build(outer, base, config, &own, out);

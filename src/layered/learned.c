@@ -454,8 +454,8 @@ static besom_status load_classifier(besom_filter *f, struct sections_in *in, uin
     return BESOM_CORRUPT;
   m->log = (unsigned)log;
   m->borrowed = f->mapping != NULL;
-  m->weights = m->borrowed ? (int8_t *)(uintptr_t)saved->data
-                           : besom__allocate(&f->allocator, (size_t)saved->len);
+  m->weights =
+      m->borrowed ? (int8_t *)(uintptr_t)saved->data : besom__allocate(&f->allocator, saved->len);
   if (!m->weights) return BESOM_NO_MEMORY;
   if (!m->borrowed) memcpy(m->weights, saved->data, (size_t)saved->len);
   return BESOM_OK;

@@ -9,7 +9,7 @@
 #define TICK_EVERY 64                         /* batches */
 
 void besom__query_sample_free(const besom_filter *f, struct query_sample *s) {
-  besom__release(&f->allocator, s->at, (size_t)(s->slots * sizeof *s->at));
+  besom__release(&f->allocator, s->at, s->slots * sizeof *s->at);
   *s = (struct query_sample){0};
 }
 
@@ -34,7 +34,7 @@ static besom_status enlarge(const besom_filter *f, struct query_sample *s, uint6
   if (expected > MAX_INITIAL_SLOTS / 4 * 3) expected = MAX_INITIAL_SLOTS / 4 * 3;
   if (larger.slots < expected / 3 * 4 + 8) larger.slots = expected / 3 * 4 + 8;
   if (larger.slots > SIZE_MAX / 2 / sizeof *s->at) return BESOM_NO_MEMORY;
-  larger.at = besom__allocate(&f->allocator, (size_t)(larger.slots * sizeof *s->at));
+  larger.at = besom__allocate(&f->allocator, larger.slots * sizeof *s->at);
   if (!larger.at) return BESOM_NO_MEMORY;
   for (uint64_t i = 0; i < s->slots; i++)
     if (s->at[i].count) *slot_of(&larger, s->at[i].digest) = s->at[i];
@@ -143,7 +143,7 @@ besom_status besom__query_sample_top(const besom_filter *f, const struct query_s
   while (class > 0 && above + frequencies->keys[class - 1] < n) above += frequencies->keys[--class];
   if (class > 0) class --;
   out->room = above + frequencies->keys[class] + 1;
-  out->at = besom__allocate(&f->allocator, (size_t)out->room * sizeof *out->at);
+  out->at = besom__allocate(&f->allocator, out->room * sizeof *out->at);
   if (!out->at) return BESOM_NO_MEMORY;
   for (uint64_t i = 0, equal = above; i < s->slots; i++) { /* those of the class come last */
     unsigned own = besom__count_class(s->at[i].count);

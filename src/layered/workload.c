@@ -45,8 +45,8 @@ static uint64_t bytes_of(uint64_t slots, uint64_t arena_bytes) {
 }
 
 static void store_free(const besom_workload *w, struct store *s) {
-  besom__release(&w->allocator, s->entries, (size_t)s->slots * sizeof *s->entries);
-  besom__release(&w->allocator, s->arena, (size_t)s->arena_bytes);
+  besom__release(&w->allocator, s->entries, s->slots * sizeof *s->entries);
+  besom__release(&w->allocator, s->arena, s->arena_bytes);
   *s = (struct store){0};
 }
 
@@ -54,8 +54,8 @@ static besom_status store_make(const besom_workload *w, uint64_t slots, uint64_t
                                struct store *s) {
   if (bytes_of(slots, arena_bytes) > SIZE_MAX / 2) return BESOM_NO_MEMORY;
   *s = (struct store){.slots = slots, .arena_bytes = arena_bytes};
-  s->entries = besom__allocate(&w->allocator, (size_t)slots * sizeof *s->entries);
-  s->arena = s->entries ? besom__allocate(&w->allocator, (size_t)arena_bytes) : NULL;
+  s->entries = besom__allocate(&w->allocator, slots * sizeof *s->entries);
+  s->arena = s->entries ? besom__allocate(&w->allocator, arena_bytes) : NULL;
   if (s->arena) return BESOM_OK;
   store_free(w, s);
   return BESOM_NO_MEMORY;

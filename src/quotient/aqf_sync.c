@@ -138,12 +138,12 @@ void besom__unlock_all(const struct aqf *a) {
 /* ------------------------------------------------------------------ creation */
 
 struct aqf_sync *besom__sync_new(const besom_allocator *allocator, uint64_t n_regions) {
-  size_t size = CACHE_LINE + sizeof(struct aqf_sync) + (size_t)n_regions * sizeof(struct region);
+  uint64_t size = CACHE_LINE + sizeof(struct aqf_sync) + n_regions * sizeof(struct region);
   uint8_t *memory = besom__allocate(allocator, size);
   if (!memory) return NULL;
   struct aqf_sync *sync = (struct aqf_sync *)(memory + (0 - (uintptr_t)memory) % CACHE_LINE);
   sync->memory = memory;
-  sync->size = size;
+  sync->size = (size_t)size;
   sync->n_regions = n_regions;
   sync->regions = (struct region *)(sync + 1);
   return sync;

@@ -301,7 +301,7 @@ static besom_status load_pool(besom_filter *f, uint64_t budget, uint64_t used,
   } else {
     besom_status status = make_pool(f, budget);
     if (status != BESOM_OK) return status;
-    memcpy(x->pool.bytes, s->data, s->len);
+    memcpy(x->pool.bytes, s->data, (size_t)s->len);
   }
   x->pool.used = used;
   return BESOM_OK;

@@ -353,7 +353,7 @@ static besom_status rebuild(struct exception_set *m, const besom_allocator *allo
     larger.cells = cells;
     set_geometry(&larger);
     larger.hand = m->cells ? (uint64_t)((bits128)m->hand * cells / m->cells) : 0;
-    larger.tags = besom__allocate(allocator, (size_t)besom__exceptions_bytes(&larger));
+    larger.tags = besom__allocate(allocator, besom__exceptions_bytes(&larger));
     if (!larger.tags) return BESOM_RESERVE_FULL;
     bool fit = move_all(m, &larger) && fits(&larger, e->number);
     besom__exceptions_free(fit ? m : &larger, allocator);
@@ -448,7 +448,7 @@ besom_status besom__exceptions_copy(struct exception_set *to, const struct excep
 }
 
 void besom__exceptions_free(struct exception_set *m, const besom_allocator *allocator) {
-  if (m->cells) besom__release(allocator, m->tags, (size_t)besom__exceptions_bytes(m));
+  if (m->cells) besom__release(allocator, m->tags, besom__exceptions_bytes(m));
   *m = (struct exception_set){.slots = m->slots};
 }
 
@@ -468,7 +468,7 @@ besom_status besom__exceptions_load(struct exception_set *m, const besom_allocat
   }
   besom_status status = sound ? BESOM_OK : BESOM_CORRUPT;
   if (sound && m->cells) {
-    m->tags = besom__allocate(allocator, (size_t)besom__exceptions_bytes(m));
+    m->tags = besom__allocate(allocator, besom__exceptions_bytes(m));
     if (m->tags)
       memcpy(m->tags, data, (size_t)len);
     else

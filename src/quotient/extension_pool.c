@@ -14,8 +14,8 @@ struct extension_pool besom__pool_of(uint64_t slots, uint64_t blocks, uint64_t b
       .blocks = blocks, .budget = budget, .limit = limit > LEAST_LIMIT ? limit : LEAST_LIMIT};
 }
 
-size_t besom__pool_bytes(const struct extension_pool *p) {
-  return (size_t)(p->blocks * block_bytes(p) + PADDING);
+uint64_t besom__pool_bytes(const struct extension_pool *p) {
+  return p->blocks * block_bytes(p) + PADDING;
 }
 
 /* ------------------------------------------------------------------ pages */

@@ -35,7 +35,7 @@ struct extension_pool {
 
 /* A pool for a table of so many slots and blocks. The caller provides its memory, zeroed. */
 struct extension_pool besom__pool_of(uint64_t slots, uint64_t blocks, uint64_t budget);
-size_t besom__pool_bytes(const struct extension_pool *p);
+uint64_t besom__pool_bytes(const struct extension_pool *p);
 
 /* Bit i: slot i of the block has an extension. */
 uint64_t besom__pool_presence(const struct extension_pool *p, uint64_t block);

@@ -257,7 +257,7 @@ static besom_status read_all(const struct meta_filter *x, besom_digest *out) {
 }
 
 static void drop_all_meta(struct meta_filter *x) {
-  memset(x->pool.bytes, 0, besom__pool_bytes(&x->pool));
+  memset(x->pool.bytes, 0, (size_t)besom__pool_bytes(&x->pool));
   memset(x->classes, 0, sizeof x->classes);
   x->pool.used = x->meta_slots = 0;
 }

@@ -17,7 +17,7 @@ uint64_t besom__retrieval_bytes(const struct retrieval *x) {
 }
 
 void besom__retrieval_free(struct retrieval *x, const besom_allocator *allocator) {
-  if (x->layers) besom__release(allocator, x->bytes, (size_t)besom__retrieval_bytes(x));
+  if (x->layers) besom__release(allocator, x->bytes, besom__retrieval_bytes(x));
 }
 
 void besom__retrieval_save(const struct retrieval *x, struct sections_out *out) {
@@ -63,7 +63,7 @@ besom_status besom__retrieval_load(struct retrieval *x, const besom_allocator *a
     x->bytes = (uint8_t *)(uintptr_t)saved->data;
     return BESOM_OK;
   }
-  x->bytes = besom__allocate(allocator, (size_t)saved->len);
+  x->bytes = besom__allocate(allocator, saved->len);
   if (!x->bytes) return BESOM_NO_MEMORY;
   memcpy(x->bytes, saved->data, (size_t)saved->len);
   return BESOM_OK;

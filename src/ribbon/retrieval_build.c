@@ -82,23 +82,22 @@ double besom__retrieval_slots_per_key(double n) {
 static bool enlarge(const besom_allocator *a, uint8_t **bytes, uint64_t used, uint64_t *room,
                     uint64_t more, uint64_t later) {
   if (*room - used >= more) return true;
-  uint8_t *larger = besom__allocate(a, (size_t)(used + more + later));
+  uint8_t *larger = besom__allocate(a, used + more + later);
   if (!larger) return false;
   if (used) memcpy(larger, *bytes, (size_t)used);
-  besom__release(a, *bytes, (size_t)*room);
+  besom__release(a, *bytes, *room);
   *bytes = larger;
   *room = used + more + later;
   return true;
 }
 
 static void rows_free(const struct build *b) {
-  besom__release(b->allocator, b->rows.coefficients,
-                 (size_t)b->rows.n * sizeof *b->rows.coefficients);
-  besom__release(b->allocator, b->rows.bits, (size_t)b->rows.n * sizeof *b->rows.bits);
+  besom__release(b->allocator, b->rows.coefficients, b->rows.n * sizeof *b->rows.coefficients);
+  besom__release(b->allocator, b->rows.bits, b->rows.n * sizeof *b->rows.bits);
 }
 
 static bool rows_new(struct build *b, uint64_t slots) {
-  size_t n = (size_t)slots + GAP;
+  uint64_t n = slots + GAP;
   rows_free(b);
   b->rows = (struct rows){.n = n, .upper = slots};
   b->rows.coefficients = besom__allocate(b->allocator, n * sizeof *b->rows.coefficients);
@@ -363,12 +362,12 @@ static besom_status add_layers(struct build *b, struct digests *d) {
 static besom_status finish(struct build *b) {
   struct retrieval *x = b->x;
   uint64_t size = besom__retrieval_bytes(x);
-  uint8_t *bytes = besom__allocate(b->allocator, (size_t)size);
+  uint8_t *bytes = besom__allocate(b->allocator, size);
   if (!bytes) return BESOM_NO_MEMORY;
   memcpy(bytes, x->bytes, (size_t)x->word_bytes);
   for (uint64_t i = 0; i < x->buckets; i++)
     bytes[x->word_bytes + i / 4] |= (uint8_t)(b->thresholds[i] << (i % 4 * 2));
-  besom__release(b->allocator, x->bytes, (size_t)b->byte_room);
+  besom__release(b->allocator, x->bytes, b->byte_room);
   x->bytes = bytes;
   b->byte_room = size;
   return BESOM_OK;
@@ -381,9 +380,9 @@ besom_status besom__retrieval_build(struct retrieval *x, const besom_allocator *
   besom_status status = add_layers(&b, d);
   if (status == BESOM_OK) status = finish(&b);
   rows_free(&b);
-  besom__release(allocator, b.thresholds, (size_t)b.bucket_room);
+  besom__release(allocator, b.thresholds, b.bucket_room);
   if (status == BESOM_OK) return BESOM_OK;
-  besom__release(allocator, x->bytes, (size_t)b.byte_room);
+  besom__release(allocator, x->bytes, b.byte_room);
   x->layers = 0;
   return status;
 }

@@ -28,6 +28,7 @@ static bool parse_varint(besom_bytes *from, size_t *length) {
   for (size_t i = 0; i < from->len && i < MAX_VARINT_BYTES; i++) {
     read |= (uint64_t)(bytes[i] & 127) << (7 * i);
     if (bytes[i] & 128) continue;
+    if (read > SIZE_MAX) return false; /* only where size_t has 32 bits */
     *from = (besom_bytes){bytes + i + 1, from->len - i - 1};
     *length = (size_t)read;
     return true;
@@ -46,7 +47,7 @@ static bool parse_bytes(besom_bytes *from, size_t len, besom_bytes *taken) {
 
 bool besom__can_encode(const besom_record *record) {
   return is_record(record) &&
-         record->key.len + record->value.len <= UINT32_MAX - 2 * MAX_VARINT_BYTES;
+         (uint64_t)record->key.len + record->value.len <= UINT32_MAX - 2 * MAX_VARINT_BYTES;
 }
 
 size_t besom__encoded_size(const besom_record *record) {
