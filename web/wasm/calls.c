@@ -63,21 +63,26 @@ besom_status besom_web_save(const besom_filter *f, struct web_bytes *out) {
 
 /* ------------------------------------------------------------------ queries */
 
+/* Bit i of a bitmap becomes byte i of out. */
+static void spread(const uint64_t *bitmap, size_t n, uint8_t *out) {
+  for (size_t i = 0; i < n; i++) out[i] = bitmap[i / 64] >> (i % 64) & 1;
+}
+
 WEB_EXPORT("besom_web_contains_packed")
 besom_status besom_web_contains_packed(const besom_filter *f, const uint8_t *bytes, size_t len,
-                                       const uint32_t *offsets, size_t n, uint64_t *bitmap) {
+                                       const uint32_t *offsets, size_t n, uint8_t *answers) {
   besom_bytes keys[BATCH];
-  if (n && offsets[n] > len) return BESOM_INVALID;
-  for (size_t i = 0; i < n;) {
+  uint64_t bitmap[BATCH / 64];
+  for (size_t i = 0; i < n; i += BATCH) {
     size_t batch = n - i < BATCH ? n - i : BATCH;
     for (size_t k = 0; k < batch; k++) {
       uint32_t from = offsets[i + k], to = offsets[i + k + 1];
       if (from > to || to > len) return BESOM_INVALID;
       keys[k] = (besom_bytes){bytes + from, to - from};
     }
-    besom_status status = besom_contains_many(f, keys, batch, bitmap + i / 64);
+    besom_status status = besom_contains_many(f, keys, batch, bitmap);
     if (status != BESOM_OK) return status;
-    i += batch;
+    spread(bitmap, batch, answers + i);
   }
   return BESOM_OK;
 }

@@ -32,11 +32,11 @@ besom_sink besom_web_sink(struct web_bytes *out);
 besom_status besom_web_written(besom_status status, struct web_bytes *out);
 
 /*
- * n keys, packed: key i is the bytes from offsets[i] to offsets[i + 1]. Answers are a bitmap, as
- * those of besom_contains_many. Errors: INVALID (offsets do not ascend, or end after len).
+ * n keys, packed: key i is the bytes from offsets[i] to offsets[i + 1]. answers[i] becomes 1 or 0.
+ * Errors: INVALID (offsets do not ascend, or end after len).
  */
 besom_status besom_web_contains_packed(const besom_filter *f, const uint8_t *bytes, size_t len,
-                                       const uint32_t *offsets, size_t n, uint64_t *bitmap);
+                                       const uint32_t *offsets, size_t n, uint8_t *answers);
 
 /* ------------------------------------------------------------------ the full module only */
 

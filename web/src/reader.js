@@ -1,0 +1,331 @@
+/** Filters that are read: open, has, hasMany, patch, save, stats. */
+import {
+  CorruptError, FetchError, FreedError, IncompatibleError, InvalidError, OutOfMemoryError,
+  UnsupportedError,
+} from './errors.js';
+import { bytesOf } from './heap.js';
+import { KeyWriter, forPackedParts, isPacked } from './packing.js';
+import { newHeap, platform, sharedHeap } from './module.js';
+import { verifyList, verifyPatch } from './signature.js';
+
+const registry = new FinalizationRegistry(({ heap, at }) => {
+  if (!heap.poisoned) heap.call('besom_free', at);
+});
+
+const COUNTERS = 64;
+
+// Offsets in struct besom_statistics; calls.c asserts them.
+const STATS_BYTES = 104;
+const STATS_COUNTS = { keys: 16, capacity: 24, slots: 32, bytes: 48 };
+const STATS_DOUBLES = {
+  bitsPerKey: 56, loadFactor: 64, expectedFpr: 72, fprAtCapacity: 80, workloadFpr: 88,
+  reserveUsed: 96,
+};
+
+/** Fetches a URL, or takes bytes as they are. */
+export async function bytesFrom(source) {
+  if (typeof source === 'string' || source instanceof URL) {
+    const response = await platform.fetch(source);
+    return response instanceof Uint8Array ? response : bytesFrom(response);
+  }
+  if (typeof Response !== 'undefined' && source instanceof Response) {
+    if (!source.ok)
+      throw new FetchError(`${source.url}: status ${source.status} ${source.statusText}`, 'FETCH');
+    return new Uint8Array(await source.arrayBuffer());
+  }
+  if (typeof Blob !== 'undefined' && source instanceof Blob)
+    return new Uint8Array(await source.arrayBuffer());
+  return bytesOf(source, 'open');
+}
+
+/** Loads a saved filter into a heap: its address. */
+export function load(heap, bytes, inPlace) {
+  const memory = heap.call('besom_web_file_memory', bytes.length) >>> 0;
+  if (memory === 0)
+    throw new OutOfMemoryError(`no memory for a list of ${bytes.length} bytes`, 'NO_MEMORY');
+  heap.u8.set(bytes, memory);
+  const fault = heap.out, out = fault + 16;
+  const status = heap.call('besom_web_load', memory, bytes.length, inPlace ? 1 : 0, fault, out);
+  if (status !== 0 || !inPlace) heap.release(memory);
+  const view = heap.view;
+  if (status === 0) return view.getUint32(out, true);
+  const error = heap.error(status, 'not opened');
+  const why = heap.string(view.getUint32(fault, true));
+  if (error instanceof CorruptError && why !== null) {
+    error.offset = Number(view.getBigUint64(fault + 8, true));
+    error.message = `not opened: ${why} (at byte ${error.offset})`;
+  }
+  throw error;
+}
+
+export class Reader {
+  #heap;
+  #at = 0;
+  #contains;
+  #patches = Promise.resolve(); // the last call of patch
+
+  /** Use open. */
+  constructor(heap, at, signed = null) {
+    // Own properties with functions: structuredClone and postMessage refuse a filter.
+    this.heap = heap;
+    this.#heap = heap;
+    this.#contains = heap.exports.besom_contains;
+    this.signed = signed;
+    this.opened = false;
+    this.#take(at);
+  }
+
+  /**
+   * Opens a saved filter: bytes, a Blob, a Response, or a URL, which is fetched. options:
+   * signature, publicKey, name, sequence: see patch. isolated: an instance of its own.
+   */
+  static async open(source, options = {}) {
+    let bytes = await bytesFrom(source), signed = null;
+    if (options.publicKey !== undefined || options.signature !== undefined) {
+      bytes = bytes.slice(); // the caller must not change it while it is verified
+      const signature = await signatureFrom(options.signature);
+      signed = await verifyList(platform.crypto, bytes, { ...options, signature });
+      signed.publicKey = options.publicKey;
+    }
+    const heap = await (options.isolated ? newHeap() : sharedHeap());
+    const filter = new this(heap, load(heap, bytes, this.inPlace), signed);
+    filter.opened = true;
+    return filter;
+  }
+
+  /** Whether open uses the bytes of the file where they are, read-only. */
+  static inPlace = true;
+
+  // -------------------------------------------------------------- life
+
+  #take(at) {
+    this.#at = at;
+    registry.register(this, { heap: this.#heap, at }, this);
+  }
+
+  #drop() {
+    registry.unregister(this);
+    const at = this.#at;
+    this.#at = 0;
+    if (at !== 0 && !this.#heap.poisoned) this.#heap.call('besom_free', at);
+  }
+
+  /** The address of the filter, for calls of the module (`heap`). */
+  get at() {
+    if (this.#at === 0) throw new FreedError('the filter was freed', 'FREED');
+    return this.#at;
+  }
+
+  /** Replaces the filter, atomically. */
+  replace(at) {
+    this.#drop();
+    this.#take(at);
+  }
+
+  /** Frees the memory. Later calls throw FreedError; a second free does nothing. */
+  free() {
+    this.#drop();
+  }
+
+  get freed() {
+    return this.#at === 0;
+  }
+
+  // -------------------------------------------------------------- queries
+
+  /** Whether the key may be a member. false is certain. */
+  has(key) {
+    const heap = this.#heap, at = this.#at;
+    if (at === 0 || heap.poisoned) this.#refuse();
+    const length = heap.writeKey(key);
+    try {
+      return this.#contains(at, heap.keyAt, length) !== 0;
+    } catch (error) {
+      throw heap.afterQuery(error);
+    }
+  }
+
+  #refuse() {
+    throw this.#at === 0 ? new FreedError('the filter was freed', 'FREED') : this.#heap.trapError();
+  }
+
+  /**
+   * has for many keys: an iterable, or packed keys { bytes, offsets }. Returns a Uint8Array of 1
+   * (maybe) and 0 (certainly not).
+   */
+  hasMany(keys) {
+    const heap = this.#heap, at = this.at;
+    if (isPacked(keys)) {
+      const answers = new Uint8Array(Math.max(0, keys.offsets.length - 1));
+      forPackedParts(heap, keys, (bytes, length, offsets, n, to, first) => {
+        heap.check('hasMany', 'besom_web_contains_packed', at, bytes, length, offsets, n, to);
+        answers.set(heap.u8.subarray(to, to + n), first);
+      });
+      return answers;
+    }
+    const parts = [];
+    const writer = new KeyWriter(heap, (bytes, length, offsets, n, to) => {
+      heap.check('hasMany', 'besom_web_contains_packed', at, bytes, length, offsets, n, to);
+      parts.push(heap.u8.slice(to, to + n));
+    });
+    try {
+      for (const key of keys) writer.add(key);
+      writer.flush();
+    } finally {
+      writer.free();
+    }
+    return joinParts(parts, writer.first);
+  }
+
+  // -------------------------------------------------------------- files
+
+  /** The bytes of the file; equal filters have equal bytes. */
+  save() {
+    const heap = this.#heap;
+    heap.check('save', 'besom_web_save', this.at, heap.out);
+    return heap.takeBytes(heap.out);
+  }
+
+  /** The bytes that patches apply to: those of the file as it was opened. */
+  base() {
+    return this.save();
+  }
+
+  /**
+   * Applies a patch (`besom diff`): bytes, a Blob, a Response or a URL. On any error the filter is
+   * what it was. Patches of one filter are applied one after the other.
+   *
+   * With { signature, publicKey } the patch is verified first; the defaults are those of open. A
+   * filter that was opened with a signature takes signed patches only. Resolves to the filter.
+   */
+  patch(source, options = {}) {
+    const done = this.#patches.then(() => this.#patch(source, options));
+    this.#patches = done.catch(() => {});
+    return done;
+  }
+
+  async #patch(source, options) {
+    const bytes = (await bytesFrom(source)).slice();
+    const trust = { publicKey: this.signed?.publicKey, ...options };
+    const isSigned = this.signed || trust.publicKey !== undefined || trust.signature !== undefined;
+    if (!isSigned) {
+      this.replace(this.#patched(bytes, this.base()));
+      return this;
+    }
+    if (!this.signed || !trust.publicKey)
+      throw new InvalidError('a signed patch needs a filter that was opened with a signature',
+        'INVALID');
+    trust.signature = await signatureFrom(trust.signature);
+    const list = this.base();
+    const finish = await verifyPatch(platform.crypto, bytes, trust, this.signed, list);
+    if (finish) await this.#patchSigned(bytes, list, finish, trust);
+    return this;
+  }
+
+  async #patchSigned(bytes, list, finish, trust) {
+    const heap = this.#heap, made = this.#patched(bytes, list);
+    let signed;
+    try {
+      heap.check('save', 'besom_web_save', made, heap.out);
+      signed = await finish(heap.takeBytes(heap.out));
+      this.at; // it may have been freed meanwhile
+    } catch (error) {
+      if (!heap.poisoned) heap.call('besom_free', made);
+      throw error;
+    }
+    this.replace(made);
+    this.signed = { ...signed, publicKey: trust.publicKey };
+  }
+
+  /** The address of a new filter: the list with the patch. */
+  #patched(bytes, list) {
+    const heap = this.#heap, at = this.at;
+    return heap.with(bytes.length, (memory) => {
+      heap.u8.set(bytes, memory);
+      const old = this.isBase ? at : load(heap, list, false);
+      try {
+        const status = heap.call('besom_patch', old, memory, bytes.length, heap.out);
+        if (status === 0) return heap.view.getUint32(heap.out, true);
+        const error = heap.error(status, 'not patched');
+        if (error instanceof IncompatibleError)
+          error.message = 'not patched: the patch is for another version of the list; fetch the ' +
+            'whole list';
+        throw error;
+      } finally {
+        if (old !== at && !heap.poisoned) heap.call('besom_free', old);
+      }
+    });
+  }
+
+  /** Whether the filter is as it was opened. */
+  get isBase() {
+    return true;
+  }
+
+  // -------------------------------------------------------------- statistics
+
+  /** Statistics (besom_statistics), and the counters of the kind by name. */
+  get stats() {
+    const heap = this.#heap, at = this.at;
+    heap.check('stats', 'besom_stats_sized', at, heap.out, STATS_BYTES);
+    const view = heap.view, base = heap.out;
+    const stats = {
+      kind: heap.string(view.getUint32(base, true)),
+      hash: heap.string(view.getUint32(base + 4, true)),
+      width: view.getUint32(base + 40, true),
+    };
+    for (const [name, offset] of Object.entries(STATS_COUNTS))
+      stats[name] = Number(view.getBigUint64(base + offset, true));
+    for (const [name, offset] of Object.entries(STATS_DOUBLES))
+      stats[name] = view.getFloat64(base + offset, true);
+    stats.counters = this.#counters(heap, at);
+    return stats;
+  }
+
+  #counters(heap, at) {
+    return heap.with(16 * COUNTERS, (memory) => {
+      const n = Math.min(COUNTERS, heap.call('besom_counters', at, memory, COUNTERS));
+      const view = heap.view, counters = {};
+      for (let i = 0; i < n; i++)
+        counters[heap.string(view.getUint32(memory + 16 * i, true))] =
+          Number(view.getBigUint64(memory + 16 * i + 8, true));
+      return counters;
+    });
+  }
+
+  /** Checks every invariant of the filter; throws CorruptError. */
+  validate() {
+    const heap = this.#heap;
+    const status = heap.call('besom_validate', this.at, heap.out);
+    if (status === 0) return;
+    const error = heap.error(status, 'not valid');
+    if (error instanceof CorruptError)
+      error.message = `not valid: ${heap.string(heap.view.getUint32(heap.out, true))}`;
+    throw error;
+  }
+
+  /** The full module has it. */
+  report() {
+    throw new UnsupportedError('report needs the full module: import from "besom"', 'UNSUPPORTED');
+  }
+}
+
+if (Symbol.dispose) Reader.prototype[Symbol.dispose] = Reader.prototype.free;
+
+async function signatureFrom(signature) {
+  if (signature === undefined)
+    throw new InvalidError('signature: the text, bytes or URL of the .minisig file', 'INVALID');
+  if (typeof signature === 'string' && signature.includes('\n')) return signature;
+  return bytesFrom(signature);
+}
+
+function joinParts(parts, n) {
+  if (parts.length === 1) return parts[0];
+  const all = new Uint8Array(n);
+  let at = 0;
+  for (const part of parts) {
+    all.set(part, at);
+    at += part.length;
+  }
+  return all;
+}
