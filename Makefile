@@ -5,7 +5,7 @@ SYSCONFDIR ?= /etc
 JOBS ?= $(shell nproc)
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all demo check test test-long test-sqlite python test-python test-redis web cross bench report install install-redis symbols format clean help build-tests
+.PHONY: all demo check test test-long test-sqlite python test-python test-redis web playground cross bench report install install-redis symbols format clean help build-tests
 
 all: ## build the release: libbesom.so, libbesom.a, besom, besom-bench, besom-redis.so, besom-sqlite.so, examples in build/
 	@cmake -S . -B build
@@ -65,6 +65,10 @@ web: ## build the WebAssembly modules in build/wasm: besom.wasm and reader.wasm
 	@scripts/setup.sh web
 	@cmake -S . -B build/wasm -DCMAKE_TOOLCHAIN_FILE=$(CURDIR)/web/wasm/wasm32.cmake -DBESOM_WERROR=ON
 	@cmake --build build/wasm -j$(JOBS)
+
+playground: web ## write build/playground.html, which opens from disk: watch a filter learn, and race filters
+	@node web/playground/bundle.mjs build/wasm/playground.wasm build/playground.html
+	@echo "build/playground.html"
 
 cross: ## saved filters are the same bytes on s390x and aarch64, under qemu: a minute
 	@scripts/setup.sh cross

@@ -1,0 +1,34 @@
+// bundle.mjs MODULE.wasm OUT.html [DOCS]: writes the playground as one HTML file that needs nothing else.
+// DOCS: where the links to the claims lead; default ../docs, for a page in build/.
+import {readFileSync, writeFileSync} from 'node:fs';
+import {gzipSync} from 'node:zlib';
+
+const [wasm, out, docs = '../docs'] = process.argv.slice(2);
+const source = (name) => readFileSync(new URL(name, import.meta.url), 'utf8');
+
+// Modules in the order of their imports.
+const MODULES = ['words', 'library', 'table_view', 'table_steps', 'table_scene', 'race_chart', 'race_scene', 'main'];
+
+// A module as a function that returns its exports.
+function asFunction(name) {
+  const exported = [];
+  const body = source(`${name}.js`)
+    .replace(/^import (\{.*\}) from '\.\/(\w+)\.js';$/gm, (_, names, from) => `const ${names} = ${from};`)
+    .replace(/^export ((?:const|async function|function|class) (\w+))/gm, (_, declared, what) => {
+      exported.push(what);
+      return declared;
+    });
+  return `const ${name} = (() => {\n${body}\nreturn {${exported.join(', ')}};\n})();`;
+}
+
+const parts = {
+  style: source('style.css'),
+  wasm: gzipSync(readFileSync(wasm), {level: 9}).toString('base64'),
+  worker: source('worker.js'),
+  script: MODULES.map(asFunction).join('\n'),
+  docs,
+};
+for (const name of ['worker', 'script']) {
+  if (/<\/script/i.test(parts[name])) throw new Error(`${name} would end its element`);
+}
+writeFileSync(out, source('page.html').replace(/@(style|wasm|worker|script|docs)@/g, (_, name) => parts[name]));

@@ -1,0 +1,123 @@
+// The worker: runs the library. The page sends {id, call, args}; the answer is {id, result} or {id, error}.
+'use strict';
+
+let lib, memory;
+
+const bytes = () => new Uint8Array(memory.buffer);
+const integers = (at, n) => Array.from(new Int32Array(memory.buffer, at, n));
+const text = (at) => {
+  const all = bytes();
+  let end = at;
+  while (all[end]) end++;
+  return new TextDecoder().decode(all.slice(at, end));
+};
+
+// Calls use(pointer, length) with a copy of the key in the memory of the module.
+function withKey(key, use) {
+  const data = new TextEncoder().encode(key), at = lib.malloc(data.length + 1);
+  bytes().set(data, at);
+  try {
+    return use(at, data.length);
+  } finally {
+    lib.free(at);
+  }
+}
+
+// What the module needs of its host (web/wasm/system.c).
+const imports = () => ({besom: {
+  random(at, n) {
+    for (let i = 0; i < n; i += 65536) crypto.getRandomValues(bytes().subarray(at + i, at + Math.min(n, i + 65536)));
+    return 0;
+  },
+  now: () => performance.now(),
+}});
+
+const statusText = (status) => ({status, text: text(lib.besom_strerror(status))});
+
+// ------------------------------------------------------------------ the table
+
+const ANSWER = ['yes', 'member', 'quotient', 'remainder', 'runStart', 'runEnd', 'suffix', 'digest', 'matches'];
+const TOTALS = ['slots', 'room', 'width', 'used', 'fingerprints', 'records', 'capacity', 'extensionBits', 'reserveUsed'];
+const FINGERPRINT = ['position', 'slots', 'quotient', 'remainder', 'extensionBits', 'extension', 'tombstone', 'record'];
+const SLOT = ['state', 'occupied', 'runEnd', 'content', 'quotient', 'fingerprint'];
+const MOST_MATCHES = 8;
+
+const named = (names, values, from = 0) => Object.fromEntries(names.map((name, i) => [name, values[from + i]]));
+const rows = (names, values) => Array.from({length: values.length / names.length}, (_, i) => named(names, values, i * names.length));
+
+function look(key) {
+  const size = ANSWER.length + MOST_MATCHES;
+  return withKey(key, (at, len) => {
+    const out = lib.malloc(4 * size), status = lib.playground_look(at, len, out), values = integers(out, size);
+    lib.free(out);
+    if (status) return statusText(status);
+    const answer = named(ANSWER, values);
+    return {status: 0, ...answer, match: values.slice(ANSWER.length, ANSWER.length + answer.matches)};
+  });
+}
+
+function snapshot() {
+  const totals = named(TOTALS, integers(lib.playground_totals(), TOTALS.length));
+  const at = lib.malloc(4 * (totals.room * SLOT.length + totals.fingerprints * FINGERPRINT.length + 1));
+  const second = at + 4 * totals.room * SLOT.length;
+  lib.playground_describe(at, second);
+  const slots = rows(SLOT, integers(at, totals.room * SLOT.length));
+  const fingerprints = rows(FINGERPRINT, integers(second, totals.fingerprints * FINGERPRINT.length));
+  lib.free(at);
+  for (const f of fingerprints) f.key = f.record < 0 ? null : text(lib.playground_record(f.record));
+  return {totals, slots, fingerprints};
+}
+
+const run = ([operation, key]) => withKey(key, (at, len) => lib['playground_' + operation](at, len));
+const yeses = (keys) => keys.filter((key) => look(key).yes);
+
+// ------------------------------------------------------------------ the race
+
+const NUMBERS = ['queries', 'falsePositives', 'repeats', 'neededReads', 'reads', 'falseNegatives', 'bitsPerKey', 'adapted',
+  'reserveUsed', 'status'];
+
+function lanes() {
+  return Array.from({length: lib.playground_race_filters()}, (_, i) => {
+    const numbers = Array.from(new Float64Array(memory.buffer, lib.playground_race_read(i), NUMBERS.length));
+    return {kind: text(lib.playground_race_kind(i)), ...named(NUMBERS, numbers)};
+  });
+}
+
+const calls = {
+  async start(wasm) {
+    const {instance} = await WebAssembly.instantiate(wasm, imports());
+    lib = instance.exports;
+    memory = lib.memory;
+    if (lib._initialize) lib._initialize();
+    return text(lib.besom_version());
+  },
+  // Makes the table again and runs all operations.
+  table({slots, width, seed, operations, absent}) {
+    const made = lib.playground_table(slots, width, seed);
+    if (made) return statusText(made);
+    for (const operation of operations) run(operation);
+    return {status: 0, ...snapshot(), yeses: yeses(absent)};
+  },
+  operate({operation, absent}) {
+    const answer = look(operation[1]);
+    if (answer.status) return {...answer, answer};
+    const status = run(operation);
+    return {...statusText(status), answer, after: look(operation[1]), ...snapshot(), yeses: yeses(absent)};
+  },
+  race({seed, members, universe, skew, attack, bitsPerKey, past}) {
+    const status = lib.playground_race(seed, members, universe, skew, attack, bitsPerKey, past);
+    return {...statusText(status), lanes: status ? [] : lanes()};
+  },
+  run({queries}) {
+    lib.playground_race_run(queries);
+    return lanes();
+  },
+};
+
+onmessage = async ({data: {id, call, args}}) => {
+  try {
+    postMessage({id, result: await calls[call](args)});
+  } catch (error) {
+    postMessage({id, error: String(error)});
+  }
+};
