@@ -5,6 +5,7 @@ import json
 import os
 import re
 import subprocess
+import time
 import urllib.request
 
 PHONE, DESKTOP = (390, 844), (1280, 900)
@@ -62,10 +63,47 @@ class Page:
         """The value of a JavaScript expression."""
         return self.call("POST", "/execute/sync", {"script": f"return {script};", "args": []})
 
-    def darken(self):
-        """As for a user who prefers dark pages."""
-        feature = {"name": "prefers-color-scheme", "value": "dark"}
-        self.call("POST", "/goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": {"features": [feature]}})
+    def wait(self, script, what):
+        """Waits until a JavaScript expression is true."""
+        for _ in range(600):
+            if self.ask(script):
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"{what}: {script}")
+
+    def element(self, selector):
+        found = self.call("POST", "/element", {"using": "css selector", "value": selector})
+        return f"/element/{list(found.values())[0]}"
+
+    def click(self, selector):
+        self.call("POST", self.element(selector) + "/click", {})
+
+    def type(self, selector, text):
+        """Types into a field instead of what is there."""
+        element = self.element(selector)
+        self.call("POST", element + "/clear", {})
+        self.call("POST", element + "/value", {"text": text})
+
+    def press(self, key):
+        """Presses a key where the focus is: a character, or a number of the WebDriver standard."""
+        strokes = [{"type": "keyDown", "value": key}, {"type": "keyUp", "value": key}]
+        self.call("POST", "/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": strokes}]})
+
+    def prefer(self, **features):
+        """Media features of the reader: prefer(color_scheme="dark", reduced_motion="reduce")."""
+        listed = [{"name": "prefers-" + name.replace("_", "-"), "value": value} for name, value in features.items()]
+        self.devtools("Emulation.setEmulatedMedia", {"features": listed})
+
+    def devtools(self, command, parameters):
+        return self.call("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
+
+    def picture_of(self, selector, path, margin=0):
+        """A picture of one element, also of what is outside of the window."""
+        box = self.ask(f"""(b => ({{x: b.x + scrollX - {margin}, y: b.y + scrollY - {margin}, width: b.width + 2 * {margin},
+          height: b.height + 2 * {margin}}}))(document.querySelector('{selector}').getBoundingClientRect())""")
+        shot = self.devtools("Page.captureScreenshot", {"format": "png", "captureBeyondViewport": True, "clip": {**box, "scale": 1}})
+        with open(path, "wb") as file:
+            file.write(base64.b64decode(shot["data"]))
 
     def complaints(self):
         return [entry["message"] for entry in self.call("POST", "/se/log", {"type": "browser"})]

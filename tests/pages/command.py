@@ -32,7 +32,7 @@ def make_pages(besom, work):
 def check_dark(driver, path):
     with Page(driver, path, PHONE) as page:
         bright = page.ask("getComputedStyle(document.body).backgroundColor")
-        page.darken()
+        page.prefer(color_scheme="dark")
         assert page.ask("getComputedStyle(document.body).backgroundColor") != bright, "dark pages are not supported"
         check_readable(page)
         assert page.ask(SMALL_LABELS) == 0, "labels are too small"

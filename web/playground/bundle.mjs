@@ -25,7 +25,8 @@ const parts = {
   style: source('style.css'),
   wasm: gzipSync(readFileSync(wasm), {level: 9}).toString('base64'),
   worker: source('worker.js'),
-  script: MODULES.map(asFunction).join('\n'),
+  // Not a module, which would run after the first paint and move what is there.
+  script: `(() => {\n'use strict';\n${MODULES.map(asFunction).join('\n')}\n})();`,
   docs,
 };
 for (const name of ['worker', 'script']) {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "besom_store.h"
+#include "filter.h"
 #include "random.h"
 #include "zipf.h"
 
@@ -16,7 +17,7 @@ static const struct contender_kind {
     {"bloom", PLAIN},  {"cf", PLAIN},  {"qf", PLAIN},  {"stacked", PLANNED},
     {"cached", PLAIN}, {"taf", GUARD}, {"aqf", GUARD},
 };
-enum { FILTERS = sizeof KINDS / sizeof *KINDS, MEMBER_QUERIES_PER_TEN = 1 };
+enum { FILTERS = sizeof KINDS / sizeof *KINDS, MEMBER_QUERIES_PER_TEN = 1, LAYERS = 3 };
 
 /* Streams of random numbers. */
 enum { MEMBERS = 1, TURNS, RANKS, CHOICES, PAST_RANKS, HASHES };
@@ -73,24 +74,21 @@ static struct query query_at(const race *r, uint64_t i) {
 
 /* -------------------------------------------------------------- sources for besom_build */
 
+/* Members, or past queries with their counts. */
 struct key_source {
   const race *race;
-  bool past; /* past queries instead of members */
+  const uint32_t *counts; /* of past queries per absent key; NULL: members */
   uint64_t n, at;
   besom_u64_key key;
 };
 
 static besom_status next_key(void *ctx, besom_bytes *key, uint64_t *weight) {
   struct key_source *s = ctx;
-  (void)weight;
+  while (s->counts && s->at < s->n && !s->counts[s->at]) s->at++;
   if (s->at == s->n) return BESOM_END;
   uint64_t i = s->at++;
-  if (s->past) {
-    uint64_t rank = zipf_rank(&s->race->popularity, random_at(stream(s->race, PAST_RANKS), i));
-    s->key = besom_u64(absent_key(s->race, rank - 1));
-  } else {
-    s->key = besom_u64(member_key(s->race, i));
-  }
+  if (s->counts) *weight = s->counts[i];
+  s->key = besom_u64(s->counts ? absent_key(s->race, i) : member_key(s->race, i));
   *key = (besom_bytes){s->key.bytes, sizeof s->key.bytes};
   return BESOM_OK;
 }
@@ -101,25 +99,55 @@ static besom_status rewind_keys(void *ctx) {
 }
 
 static besom_source source_of(struct key_source *s) {
-  return (besom_source){next_key, rewind_keys, s->n, s};
+  return (besom_source){next_key, rewind_keys, s->counts ? 0 : s->n, s};
+}
+
+/* Counts the past queries of clients per absent key. NULL if there is no memory. */
+static uint32_t *count_past_queries(const race *r) {
+  uint32_t *counts = calloc(r->setup.universe, sizeof *counts);
+  for (uint64_t i = 0; counts && i < r->setup.past_queries; i++)
+    counts[zipf_rank(&r->popularity, random_at(stream(r, PAST_RANKS), i)) - 1]++;
+  return counts;
 }
 
 /* -------------------------------------------------------------- making the filters */
 
+/*
+ * Structs are not part of the budget: they have another size in WebAssembly, where a pointer has 32
+ * bits, and tables of different sizes could not be compared. Stacks have at most three layers.
+ */
+static double bits_of_structs(const struct contender_kind *kind) {
+  double bytes = (double)besom__kind_named(kind->kind)->size;
+  if (kind->role == PLANNED) bytes += LAYERS * (double)besom__kind_named("fuse")->size;
+  return 8 * bytes;
+}
+
 static besom_config config_of(const race *r, const struct contender *c) {
+  double structs = bits_of_structs(c->kind) / (double)r->setup.members;
   return (besom_config){.kind = c->kind->kind,
                         .seed = r->seed,
                         .capacity = r->setup.members,
-                        .bits_per_key = r->setup.bits_per_key};
+                        .bits_per_key = r->setup.bits_per_key + structs};
 }
 
 static besom_status build(const race *r, struct contender *c) {
   besom_config config = config_of(r, c);
   struct key_source members = {.race = r, .n = r->setup.members};
-  struct key_source past = {.race = r, .past = true, .n = r->setup.past_queries};
+  besom_source yes = source_of(&members);
+  return besom_build(&config, &(besom_input){.yes = &yes}, &c->filter);
+}
+
+static besom_status build_planned(const race *r, struct contender *c) {
+  besom_config config = config_of(r, c);
+  config.options = "layers=3";
+  uint32_t *counts = count_past_queries(r);
+  if (!counts) return BESOM_NO_MEMORY;
+  struct key_source members = {.race = r, .n = r->setup.members};
+  struct key_source past = {.race = r, .counts = counts, .n = r->setup.universe};
   besom_source yes = source_of(&members), no = source_of(&past);
-  besom_input input = {.yes = &yes, .no = c->kind->role == PLANNED ? &no : NULL};
-  return besom_build(&config, &input, &c->filter);
+  besom_status status = besom_build(&config, &(besom_input){.yes = &yes, .no = &no}, &c->filter);
+  free(counts);
+  return status;
 }
 
 static besom_status fill_guard(const race *r, besom_guard *g) {
@@ -152,7 +180,9 @@ static besom_status make_contender(const race *r, struct contender *c) {
   c->reported = calloc(r->setup.universe / 8 + 1, 1);
   c->found = calloc(r->setup.universe, sizeof *c->found);
   if (!c->reported || !c->found) return BESOM_NO_MEMORY;
-  besom_status status = c->kind->role == GUARD ? open_guard(r, c) : build(r, c);
+  besom_status status = c->kind->role == GUARD     ? open_guard(r, c)
+                        : c->kind->role == PLANNED ? build_planned(r, c)
+                                                   : build(r, c);
   if (status == BESOM_OK) c->adapts = besom_abilities(filter_of(c)) & BESOM_CAN_ADAPT;
   return status;
 }

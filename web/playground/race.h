@@ -28,7 +28,7 @@ typedef struct race_setup {
   uint64_t universe;     /* absent keys that clients query */
   double skew;           /* exponent of the Zipf distribution */
   double attack;         /* share of the negative queries that are the adversary's, 0 to 1 */
-  double bits_per_key;   /* of each filter, including metadata */
+  double bits_per_key;   /* of each filter, including metadata, without its struct */
   uint64_t past_queries; /* queries of clients that `stacked` is planned for */
 } race_setup;
 

@@ -11,14 +11,21 @@ const WHAT = {bloom: 'does not adapt', cf: 'cuckoo, does not adapt', qf: 'quotie
   cached: 'qf with a cache', taf: 'adapts: selectors', aqf: 'adapts: extensions'};
 
 export class RaceScene {
-  constructor(library, docs) {
-    this.library = library;
+  constructor(docs) {
     this.docs = docs;
     this.seed = 3;
     this.chart = new RaceChart($('chart'), RACE.queries);
     this.rows = new Map();
     this.running = false;
     this.busy = Promise.resolve();
+    for (const kind of Object.keys(WHAT)) this.makeRow(kind);
+    this.chart.draw([]);
+    this.showSetup();
+  }
+
+  async start(library) {
+    this.library = library;
+    await this.reset();
     this.listen();
   }
 
@@ -108,7 +115,7 @@ export class RaceScene {
     const row = document.createElement('tr');
     row.className = kind;
     row.innerHTML = `<th scope="row"><i class="swatch ${kind}"></i><span>${kind}</span><small>${WHAT[kind]}</small></th>` +
-      '<td><b></b><span class="track"><i class="first"></i><i class="again"></i></span></td><td></td><td></td><td></td>';
+      '<td><b>0</b><span class="track"><i class="first"></i><i class="again"></i></span></td><td>0</td><td>0</td><td>0</td>';
     $('lanes').append(row);
     this.rows.set(kind, row);
     return row;

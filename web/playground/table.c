@@ -19,6 +19,7 @@ struct record {
 /* Records in the order of their insertion: those of one bucket are in the order of their ranks. */
 struct table {
   besom_filter *filter;
+  besom_filter *plain; /* the qf */
   struct record records[TABLE_MAX_SLOTS];
   uint32_t count;
 };
@@ -65,7 +66,9 @@ besom_status table_create(uint32_t slots, uint32_t width, uint32_t seed, table *
   if (!t) return BESOM_NO_MEMORY;
   besom_config config = {
       .kind = "aqf", .slots = slots, .width = width, .seed = bytes, .reserve = RESERVE};
+  besom_config plain = {.kind = "qf", .slots = slots, .width = width, .seed = bytes};
   besom_status status = besom_create(&config, &t->filter);
+  if (status == BESOM_OK) status = besom_create(&plain, &t->plain);
   if (status == BESOM_OK)
     status = besom_bind(t->filter, &(besom_reverse){.digest_of = digest_of, .ctx = t});
   if (status != BESOM_OK) {
@@ -79,6 +82,7 @@ besom_status table_create(uint32_t slots, uint32_t width, uint32_t seed, table *
 void table_free(table *t) {
   if (!t) return;
   besom_free(t->filter);
+  besom_free(t->plain);
   free(t);
 }
 
@@ -111,6 +115,7 @@ besom_status table_insert(table *t, const char *key, size_t len) {
   if (t->count == TABLE_MAX_SLOTS) return BESOM_FULL;
   besom_status status = besom_insert_at(t->filter, l.digest, 0, &match);
   if (status != BESOM_OK) return status;
+  besom_insert_digest(t->plain, l.digest); /* its capacity is larger: it has no reserve */
   struct record *r = &t->records[t->count++];
   r->bucket = match.bucket;
   memcpy(r->key, key, len);
@@ -125,6 +130,7 @@ besom_status table_remove(table *t, const char *key, size_t len) {
   int32_t i = find_record(t, *l.own);
   besom_status status = besom_remove_at(t->filter, l.own);
   if (status != BESOM_OK) return status;
+  besom_remove_digest(t->plain, l.digest);
   t->count--;
   memmove(&t->records[i], &t->records[i + 1], (t->count - (uint32_t)i) * sizeof *t->records);
   return BESOM_OK;
@@ -160,6 +166,7 @@ besom_status table_look(const table *t, const char *key, size_t len, table_answe
   struct run run = run_of(q, a.quotient);
   *out = (table_answer){.yes = besom_contains_digest(t->filter, l.digest),
                         .member = l.own != NULL,
+                        .plain_yes = besom_contains_digest(t->plain, l.digest),
                         .quotient = (int32_t)a.quotient,
                         .remainder = (int32_t)remainder_of(a, q->width),
                         .run_start = (int32_t)run.start,

@@ -5,6 +5,8 @@
  * reads the keys of all matches. If none is equal, the answer was a false positive, and table_query
  * reports it: every fingerprint that matched is extended.
  *
+ * Beside it is a qf with the same keys, geometry and seed, which does not adapt: for comparison.
+ *
  * All structs are arrays of 32-bit integers, so that JavaScript reads them as Int32Array.
  */
 #ifndef PLAYGROUND_TABLE_H
@@ -43,7 +45,8 @@ typedef struct table_fingerprint {
 /* A key, its address in the table, and what the filter answers. */
 typedef struct table_answer {
   int32_t yes;
-  int32_t member; /* the key is in the store */
+  int32_t member;    /* the key is in the store */
+  int32_t plain_yes; /* the answer of the qf */
   int32_t quotient, remainder;
   int32_t run_start, run_end; /* positions; equal if there is no run */
   int32_t suffix;             /* the 32 bits after the remainder, the first one uppermost */

@@ -6,17 +6,26 @@ import {ABSENT, MEMBERS} from './words.js';
 const SLOTS = 56, WIDTH = 4, SUFFIX = 12, STEP_MS = 1400;
 const still = matchMedia('(prefers-reduced-motion: reduce)');
 const $ = (id) => document.getElementById(id);
-const NO_COUNTS = {queries: 0, falsePositives: 0, repeats: 0, reads: 0};
+const NO_COUNTS = {queries: 0, falsePositives: 0, repeats: 0, reads: 0, plain: 0};
 
 export class TableScene {
-  constructor(library) {
-    this.library = library;
+  constructor() {
     this.view = new TableView($('cells'), $('tokens'));
     this.seed = 1;
     this.turn = 0;
     this.playing = null;
     this.busy = Promise.resolve();
+    this.steps = [];
+    this.counts = NO_COUNTS;
     this.makeChips();
+    this.renderHash({});
+    this.renderCounters({used: 0, slots: SLOTS, extensionBits: 0, reserveUsed: 0});
+    this.tell('The library is being compiled.');
+  }
+
+  async start(library) {
+    this.library = library;
+    await this.fill(this.seed);
     this.listen();
   }
 
@@ -26,7 +35,8 @@ export class TableScene {
     return this.busy;
   }
 
-  start(seed = this.seed) {
+  // Makes a table with all members under a seed.
+  fill(seed) {
     return this.enqueue(async () => {
       this.seed = seed;
       this.history = MEMBERS.map((key) => ['insert', key]);
@@ -80,7 +90,8 @@ export class TableScene {
     if (operation !== 'query' || !answer || answer.status) return;
     const wrong = answer.yes && !answer.member;
     this.counts = {queries: this.counts.queries + 1, falsePositives: this.counts.falsePositives + (wrong ? 1 : 0),
-      repeats: this.counts.repeats + (wrong && this.reported.has(key) ? 1 : 0), reads: this.counts.reads + (answer.yes ? 1 : 0)};
+      repeats: this.counts.repeats + (wrong && this.reported.has(key) ? 1 : 0), reads: this.counts.reads + (answer.yes ? 1 : 0),
+      plain: this.counts.plain + (answer.plainYes && !answer.member ? 1 : 0)};
     if (wrong) this.reported.add(key);
   }
 
@@ -159,16 +170,16 @@ export class TableScene {
     const wrong = this.snapshot.yeses, turn = this.turn++;
     const absent = ABSENT.filter((key) => !wrong.includes(key) && !this.reported.has(key));
     const kind = turn % 4;
-    let key = MEMBERS[(turn * 7) % MEMBERS.length];
-    if (kind === 0) key = absent[(turn * 11) % absent.length] ?? key;
-    if (kind === 1 && wrong.length) key = wrong[turn % wrong.length];
-    if (kind === 2 && this.operation) key = this.operation[1];
-    if (kind === 1 && !wrong.length) {
+    if (!wrong.length && kind !== 2) {
       this.pause();
       this.tell(`Every one of the ${ABSENT.length} animals is answered <b class="good">no</b>: the filter has learned. ` +
         'Insert a key, or rekey the table.');
       return this.busy;
     }
+    let key = MEMBERS[(turn * 7) % MEMBERS.length];
+    if (kind === 0) key = absent[(turn * 11) % absent.length] ?? key;
+    if (kind === 1) key = wrong[turn % wrong.length];
+    if (kind === 2 && this.operation) key = this.operation[1];
     $('key').value = key;
     return this.operate(['query', key]);
   }
@@ -182,7 +193,7 @@ export class TableScene {
     if (step.text) this.tell(step.text);
     this.renderHash(step);
     this.renderDots();
-    this.renderCounters();
+    this.renderCounters(this.shown.totals);
     this.renderChips();
     $('rows').replaceChildren(...textRows(this.shown));
     const t = this.shown.totals;
@@ -224,11 +235,12 @@ export class TableScene {
     }));
   }
 
-  renderCounters() {
-    const {queries, falsePositives, repeats, reads} = this.counts, t = this.shown.totals;
-    const items = [['Queries', queries], ['False positives', falsePositives, falsePositives ? 'bad' : ''], ['Repeats', repeats],
-      ['Store reads', reads], ['Load factor', `${Math.round(100 * t.used / t.slots)} %`], ['Extensions', `${t.extensionBits} bit${t.extensionBits === 1 ? '' : 's'}`,
-        t.extensionBits ? 'good' : ''], ['Reserve used', `${t.reserveUsed} %`]];
+  renderCounters(t) {
+    const {queries, falsePositives, repeats, reads, plain} = this.counts;
+    const items = [['Queries', queries], ['False positives', falsePositives, falsePositives ? 'bad' : ''], ['Repeats', repeats,
+      queries ? 'good' : ''], ['Store reads', reads], ['Load factor', `${Math.round(100 * t.used / t.slots)} %`], ['Extensions',
+      `${t.extensionBits} bit${t.extensionBits === 1 ? '' : 's'}`, t.extensionBits ? 'good' : ''], ['Reserve used', `${t.reserveUsed} %`],
+    ['False positives of a qf', plain, plain > falsePositives ? 'bad' : '']];
     $('counters').replaceChildren(...items.map(([name, value, tone]) => {
       const item = document.createElement('div'), term = document.createElement('dt'), text = document.createElement('dd');
       term.textContent = name;
@@ -239,18 +251,34 @@ export class TableScene {
     }));
   }
 
+  // One stop of the tab key; arrows move between the keys.
   makeChips() {
-    this.chips = ABSENT.map((key) => {
+    this.chips = ABSENT.map((key, i) => {
       const chip = document.createElement('button');
       chip.type = 'button';
       chip.textContent = key;
-      $('absent').append(chip);
+      chip.tabIndex = i ? -1 : 0;
       chip.addEventListener('click', () => {
+        if (!this.snapshot) return;
+        this.focusChip(i);
         this.ask('query', key);
-        $('table').scrollIntoView({block: 'nearest', behavior: still.matches ? 'auto' : 'smooth'});
+        $('story').scrollIntoView({block: 'nearest', behavior: still.matches ? 'auto' : 'smooth'});
       });
       return chip;
     });
+    $('absent').append(...this.chips);
+    $('absent').addEventListener('keydown', (event) => {
+      const by = {ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1}[event.key];
+      if (!by) return;
+      event.preventDefault();
+      const n = this.chips.length;
+      this.focusChip((this.chips.indexOf(document.activeElement) + by + n) % n);
+    });
+  }
+
+  focusChip(i) {
+    this.chips.forEach((chip, k) => { chip.tabIndex = k === i ? 0 : -1; });
+    this.chips[i].focus({preventScroll: true});
   }
 
   renderChips() {
@@ -265,7 +293,7 @@ export class TableScene {
       if (spoken) chip.setAttribute('aria-label', `${key}: ${spoken}`);
       else chip.removeAttribute('aria-label');
     });
-    $('absent-count').innerHTML = `<b class="${wrong ? 'bad' : 'good'}">${wrong}</b> of ${ABSENT.length} are false positives: the filter answers yes`;
+    $('absent-count').innerHTML = `<b class="${wrong ? 'bad' : 'good'}">${wrong}</b> of ${ABSENT.length} are false positives`;
     $('seed').textContent = `Seed ${this.seed}.`;
   }
 
@@ -290,7 +318,7 @@ export class TableScene {
     $('play').addEventListener('click', () => this.play());
     $('rekey').addEventListener('click', () => {
       this.pause();
-      this.start(this.seed + 1);
+      this.fill(this.seed + 1);
     });
     addEventListener('keydown', (event) => {
       if (!(event.ctrlKey || event.metaKey) || event.key !== 'z' || event.target.matches?.('input')) return;

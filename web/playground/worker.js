@@ -36,7 +36,7 @@ const statusText = (status) => ({status, text: text(lib.besom_strerror(status))}
 
 // ------------------------------------------------------------------ the table
 
-const ANSWER = ['yes', 'member', 'quotient', 'remainder', 'runStart', 'runEnd', 'suffix', 'digest', 'matches'];
+const ANSWER = ['yes', 'member', 'plainYes', 'quotient', 'remainder', 'runStart', 'runEnd', 'suffix', 'digest', 'matches'];
 const TOTALS = ['slots', 'room', 'width', 'used', 'fingerprints', 'records', 'capacity', 'extensionBits', 'reserveUsed'];
 const FINGERPRINT = ['position', 'slots', 'quotient', 'remainder', 'extensionBits', 'extension', 'tombstone', 'record'];
 const SLOT = ['state', 'occupied', 'runEnd', 'content', 'quotient', 'fingerprint'];
