@@ -1,5 +1,6 @@
 /* besom build: makes a filter from lists of keys. */
 #include <math.h>
+#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include "bar.h"
 #include "config_text.h"
 #include "conflicts.h"
+#include "counters.h"
 #include "fail.h"
 #include "files.h"
 #include "json.h"
@@ -17,7 +19,7 @@
 
 static struct {
   words yes, no;
-  const char *kind, *options, *seed, *like, *hash;
+  const char *kind, *options, *seed, *like, *hash, *group_by;
   double fpr, bits;
   const char *reserve;
   uint64_t capacity, max_capacity, value_bits, memory;
@@ -67,6 +69,10 @@ static const argument arguments[] = {
      .flag = &given.smallest},
     {"--closed", NULL, "with --smallest: only keys of the two lists are ever asked; smaller still",
      .flag = &given.closed},
+    {"--group-by", "REGEX",
+     "with --smallest: the part of a key in parentheses names its group, as in '^([^:]*):'; each "
+     "group is planned at its own proportion of yes keys",
+     .text = &given.group_by},
     {"--options", "K=V,...", "options of the kind (see docs/kinds.md)", .text = &given.options},
     {"--memory", "BYTES", "memory limit besides the filter, such as 500M; default 16 bytes per key",
      .count = &given.memory, .least = 1, .most = 1e18},
@@ -296,15 +302,48 @@ static void add_no_list(besom_filter *f, key_reader *no) {
   }
 }
 
-/* What --smallest and --closed mean, in terms of kinds and options. */
+/* The options of kind grouped. Their last one is the expression, which may have commas. */
+static const char *options_with_groups(void) {
+  static char options[320];
+  int len = snprintf(options, sizeof options, "%sgroup=%s", given.closed ? "universe=closed," : "",
+                     given.group_by);
+  if (len < 0 || (size_t)len >= sizeof options) usage_error("--group-by: at most 255 bytes");
+  return options;
+}
+
+/* Says what is wrong with the expression if the library refuses it. */
+static void check_group_by(void) {
+  besom_config config = {.kind = "grouped", .capacity = 1, .options = options_with_groups()};
+  regex_t posix;
+  char reason[128];
+  if (besom_config_check(&config, NULL, 0) == BESOM_OK) return;
+  int error = regcomp(&posix, given.group_by, REG_EXTENDED);
+  if (error) {
+    regerror(error, &posix, reason, sizeof reason);
+    usage_error("--group-by: '%s': %s", given.group_by, reason);
+  }
+  regfree(&posix);
+  usage_error("--group-by: '%s' is not supported: it must begin with ^ or end with $, have one "
+              "pair of parentheses and no |, and nothing repeated may match the byte after it (use "
+              "[^:]*: instead of .*:)",
+              given.group_by);
+}
+
+/* What --smallest, --closed and --group-by mean, in terms of kinds and options. */
 static void choose_kind(void) {
+  if (given.group_by && (!given.smallest || !given.no.n))
+    usage_error("--group-by needs --smallest and --no");
   if (given.closed && (!given.smallest || !given.no.n))
     usage_error("--closed needs --smallest and --no");
   if (given.closed && (given.fpr || given.bits))
     usage_error("--closed: no other keys are asked, so --fpr and --bits have no meaning");
   if (given.smallest && (given.kind || given.options || given.like || given.dynamic))
     usage_error("--smallest excludes --kind, --options, --like and --dynamic");
-  if (given.smallest && given.no.n) {
+  if (given.group_by) {
+    check_group_by();
+    given.kind = "grouped";
+    given.options = options_with_groups();
+  } else if (given.smallest && given.no.n) {
     given.kind = "cascade";
     given.options = given.closed ? "base=ribbon,universe=closed" : "base=ribbon";
   } else if (given.smallest) {
@@ -314,9 +353,11 @@ static void choose_kind(void) {
 }
 
 /* The least bits of any filter with these lists, per key of the yes list; 0 if that is not known.
- * Open: Theorem 7 of the AQF paper. Closed: which keys of both lists are on the yes list. */
-static double least_bits(const besom_statistics *stats, uint64_t no) {
+ * Open: Theorem 7 of the AQF paper. Closed: which keys of both lists are on the yes list. A filter
+ * of groups knows the sum over them. */
+static double least_bits(const besom_filter *f, const besom_statistics *stats, uint64_t no) {
   double n = (double)stats->keys, m = (double)no, e = stats->expected_fpr;
+  if (given.group_by) return n > 0 ? (double)counter_of(f, "least_bits") / n : 0;
   if (given.closed) return (lgamma(n + m + 1) - lgamma(n + 1) - lgamma(m + 1)) / log(2) / n;
   if (!(e > 0 && e < 1) || !n) return 0;
   return log2(fmax(1 / e, m / n)) + log2(exp(1)) * fmin(e * m / n, 1);
@@ -394,7 +435,7 @@ static int run(words args) {
               .yes = keys_count(yes),
               .no = no ? keys_count(no) : 0,
               .conflicts = common ? conflicts_count(common) : 0};
-  r.least_bits = r.is_sample ? 0 : least_bits(&r.stats, r.no);
+  r.least_bits = r.is_sample ? 0 : least_bits(f, &r.stats, r.no);
   filter_save(f, args.at[0]);
   if (given.json)
     print_result_json(&r, keys_skipped_so_far(yes));

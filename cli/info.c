@@ -109,7 +109,10 @@ static void print_table(const char *path, const besom_filter *f, const besom_sta
   printf("capacity         %llu\n", (unsigned long long)s->capacity);
   printf("bytes            %llu\n", (unsigned long long)s->bytes);
   printf("bits per key     %.2f", s->bits_per_key);
-  if (s->expected_fpr > 0 && s->expected_fpr < 0.5)
+  uint64_t least = counter_of(f, "least_bits"); /* of filters that know their lists */
+  if (least && s->keys)
+    printf(" (least possible: %.2f)", (double)least / (double)s->keys);
+  else if (s->expected_fpr > 0 && s->expected_fpr < 0.5)
     printf(" (least possible for the expected FPR: %.2f)", -log2(s->expected_fpr));
   putchar('\n');
   printf("slots            %llu of %u bits, load factor %.3f\n", (unsigned long long)s->slots,

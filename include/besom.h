@@ -96,6 +96,16 @@ BESOM_API const char *besom_version(void);
 /* -------------------------------------------------------------- configuration */
 
 /*
+ * The group of a key, as any number: equal numbers are one group. The function must always return
+ * the same number for a key, in every process that reads the filter. It may run in any thread that
+ * builds or queries the filter.
+ */
+typedef struct besom_grouping {
+  uint64_t (*group_of)(void *ctx, const void *key, size_t len);
+  void *ctx;
+} besom_grouping;
+
+/*
  * What filter to make. Zero means default: {.kind, .capacity, .fpr} is complete.
  *
  * kind          a name of besom_kinds. docs/kinds.md tells when to use which.
@@ -142,6 +152,8 @@ BESOM_API const char *besom_version(void);
  * copies        how many copies such a key has at most, 2 to 2^32; default 2. With remainders of 8
  *               bits an aqf needs one slot more for 2 to 9 copies, two for 10 to 265, three for 266
  *               to 8457. A qf needs a slot per copy.
+ * grouping      grouped: the group of a key (besom_grouping), instead of the option group. Other
+ *               kinds: INVALID.
  */
 typedef struct besom_config {
   const char *kind;
@@ -163,6 +175,7 @@ typedef struct besom_config {
   uint32_t threads;
   double repeated;
   uint64_t copies;
+  const besom_grouping *grouping;
 } besom_config;
 
 /* config.flags */
@@ -291,6 +304,14 @@ BESOM_API besom_status besom_contains_many_digest(const besom_filter *f,
 /* The digest of a key under the filter's hash and seed; {0, 0} for an invalid argument. */
 BESOM_API besom_digest besom_hash(const besom_filter *f, const void *key, size_t len);
 BESOM_API besom_digest besom_hash_u64(const besom_filter *f, uint64_t key);
+
+/*
+ * A filter that was built with config.grouping and then loaded or mapped does not know the function
+ * any more. Until it is bound again it answers yes wherever the group would decide. The struct is
+ * copied; NULL unbinds. No other thread may use the filter meanwhile. Also for mapped filters.
+ * Errors: INVALID (not built with config.grouping, or group_of is NULL).
+ */
+BESOM_API besom_status besom_bind_groups(besom_filter *f, const besom_grouping *grouping);
 
 /* -------------------------------------------------------------- changes */
 

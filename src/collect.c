@@ -16,6 +16,17 @@ void besom__digests_unite(struct digests *d) {
   d->n = kept;
 }
 
+bool besom__digests_have_common(const struct digests *x, const struct digests *y) {
+  for (uint64_t i = 0, j = 0; i < x->n && j < y->n;)
+    if (digest_less(x->at[i], y->at[j]))
+      i++;
+    else if (digest_less(y->at[j], x->at[i]))
+      j++;
+    else
+      return true;
+  return false;
+}
+
 /* ------------------------------------------------------------------ collecting */
 
 void besom__digests_free(const besom_filter *f, struct digests *d) {
@@ -45,7 +56,8 @@ static besom_status enlarge(const besom_filter *f, struct digests *d, uint64_t m
 }
 
 static besom_status read_all(const besom_filter *f, const besom_source *source, uint64_t most,
-                             const besom_progress *progress, struct digests *d) {
+                             const besom_progress *progress, const struct digest_maker *maker,
+                             struct digests *d) {
   besom_status status = BESOM_OK;
   for (uint64_t done = 0;; done++) {
     besom_bytes key;
@@ -56,21 +68,35 @@ static besom_status read_all(const besom_filter *f, const besom_source *source, 
     if (d->n == d->room) status = enlarge(f, d, most);
     if (status == BESOM_OK && done % TICK_EVERY == 0)
       status = besom__tick(progress, done, source->size_hint);
+    if (status == BESOM_OK) status = maker->make(maker->ctx, key, &d->at[d->n]);
     if (status != BESOM_OK) return status;
-    d->at[d->n++] = hash_bytes(&f->hasher, key.data, key.len);
+    d->n++;
   }
   if (status != BESOM_END) return status;
   if (d->n > most) besom__digests_unite(d);
   return d->n > most ? BESOM_FULL : BESOM_OK;
 }
 
-besom_status besom__collect(const besom_filter *f, const besom_source *source, uint64_t most,
-                            const besom_progress *progress, struct digests *out) {
+besom_status besom__collect_digests(const besom_filter *f, const besom_source *source,
+                                    uint64_t most, const besom_progress *progress,
+                                    const struct digest_maker *maker, struct digests *out) {
   *out = (struct digests){0};
   /* The source's hint is trusted up to the capacity. */
   uint64_t room = source->size_hint < most ? source->size_hint : most;
   besom_status status = room ? make_room(f, out, room) : BESOM_OK;
-  if (status == BESOM_OK) status = read_all(f, source, most, progress, out);
+  if (status == BESOM_OK) status = read_all(f, source, most, progress, maker, out);
   if (status != BESOM_OK) besom__digests_free(f, out);
   return status;
+}
+
+static besom_status hash_of_key(void *ctx, besom_bytes key, besom_digest *out) {
+  const struct hasher *hasher = ctx;
+  *out = hash_bytes(hasher, key.data, key.len);
+  return BESOM_OK;
+}
+
+besom_status besom__collect(const besom_filter *f, const besom_source *source, uint64_t most,
+                            const besom_progress *progress, struct digests *out) {
+  struct digest_maker maker = {hash_of_key, (void *)(uintptr_t)&f->hasher};
+  return besom__collect_digests(f, source, most, progress, &maker, out);
 }

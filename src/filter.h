@@ -181,6 +181,8 @@ struct besom_kind {
   unsigned (*longest_match)(const besom_filter *f, besom_digest d);
   const struct layer_exception_ops *exceptions; /* optional */
 
+  /* Kinds that take config.grouping; NULL unbinds. INVALID (the filter was built without it). */
+  besom_status (*bind_groups)(besom_filter *f, const besom_grouping *grouping);
   /* The source has next and rewind; NULL unbinds. */
   besom_status (*bind_source)(besom_filter *f, const besom_source *members);
 
@@ -407,6 +409,18 @@ besom_status besom__config_in_range(const besom_config *config, struct explanati
 besom_status besom__collect(const besom_filter *f, const besom_source *source, uint64_t most,
                             const besom_progress *progress, struct digests *out);
 void besom__digests_free(const besom_filter *f, struct digests *d);
+
+/* The same with digests of another making. Equal keys must have equal ones. */
+struct digest_maker {
+  besom_status (*make)(void *ctx, besom_bytes key, besom_digest *out);
+  void *ctx;
+};
+besom_status besom__collect_digests(const besom_filter *f, const besom_source *source,
+                                    uint64_t most, const besom_progress *progress,
+                                    const struct digest_maker *maker, struct digests *out);
+
+/* Whether a digest is in both lists, which are sorted. */
+bool besom__digests_have_common(const struct digests *x, const struct digests *y);
 
 /* Sorts the digests and removes repeats. */
 void besom__digests_unite(struct digests *d);

@@ -104,6 +104,7 @@ besom_status besom__config_read(const besom_config *config, const struct besom_k
   if (status == BESOM_OK) status = besom__config_in_range(config, NULL);
   if (status != BESOM_OK) return status;
   if (config->repeated != 0 && !(*kind)->takes_repeats) return BESOM_INVALID;
+  if (config->grouping && !(*kind)->bind_groups) return BESOM_INVALID;
   if (config->flags & BESOM_CONCURRENT && !(*kind)->concurrent) return BESOM_UNSUPPORTED;
   return besom__hasher_init(hasher, config->hash, config->seed);
 }

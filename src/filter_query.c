@@ -41,6 +41,12 @@ besom_status besom_get_value(const besom_filter *f, const void *key, size_t len,
   return status;
 }
 
+besom_status besom_bind_groups(besom_filter *f, const besom_grouping *grouping) {
+  if (!f || (grouping && !grouping->group_of)) return BESOM_INVALID;
+  if (!f->kind->bind_groups) return BESOM_UNSUPPORTED;
+  return f->kind->bind_groups(f, grouping);
+}
+
 /* -------------------------------------------------------------- many keys */
 
 static besom_status answer_all_yes(size_t n, uint64_t *bitmap) {

@@ -4,33 +4,18 @@
 extern const struct besom_kind besom__aqf, besom__yesno, besom__yesno_dynamic, besom__exaf,
     besom__broom, besom__taf, besom__utaf, besom__qf, besom__cf, besom__vacuum, besom__acf_cyclic,
     besom__acf_swapping, besom__acf_cuckooing, besom__bloom, besom__blocked_bloom, besom__fuse,
-    besom__ribbon, besom__scaling, besom__cached, besom__cascade, besom__learned, besom__stacked,
-    besom__adaptive_stacked;
+    besom__ribbon, besom__scaling, besom__cached, besom__cascade, besom__grouped, besom__learned,
+    besom__stacked, besom__adaptive_stacked;
 
 static const struct besom_kind *const kinds[] = {
-    &besom__aqf,
-    &besom__yesno,
-    &besom__yesno_dynamic,
-    &besom__exaf,
-    &besom__broom,
-    &besom__taf,
-    &besom__utaf,
-    &besom__qf,
-    &besom__cf,
-    &besom__vacuum,
-    &besom__acf_cyclic,
-    &besom__acf_swapping,
-    &besom__acf_cuckooing,
-    &besom__bloom,
-    &besom__blocked_bloom,
-    &besom__fuse,
-    &besom__ribbon,
-    &besom__scaling,
-    &besom__cached,
-    &besom__cascade,
-    &besom__learned,
-    &besom__stacked,
-    &besom__adaptive_stacked,
+    &besom__aqf,           &besom__yesno,      &besom__yesno_dynamic,
+    &besom__exaf,          &besom__broom,      &besom__taf,
+    &besom__utaf,          &besom__qf,         &besom__cf,
+    &besom__vacuum,        &besom__acf_cyclic, &besom__acf_swapping,
+    &besom__acf_cuckooing, &besom__bloom,      &besom__blocked_bloom,
+    &besom__fuse,          &besom__ribbon,     &besom__scaling,
+    &besom__cached,        &besom__cascade,    &besom__grouped,
+    &besom__learned,       &besom__stacked,    &besom__adaptive_stacked,
 };
 
 const struct besom_kind *besom__kind_named(const char *name) {

@@ -15,7 +15,7 @@
 #define HEADER_CHECKSUM_AT 56
 #define SECTION_BYTES 32
 #define ALIGNMENT 64
-#define PARAMETER_BYTES 512 /* more than any kind needs */
+#define PARAMETER_BYTES 8192 /* more than any kind needs */
 
 static uint64_t aligned(uint64_t offset) {
   return (offset + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);

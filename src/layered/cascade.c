@@ -129,18 +129,6 @@ static besom_status add_filter_and_bits(struct cascade *c, const struct layer_ki
   return status == BESOM_OK ? add_last(c, held, others) : status;
 }
 
-/* Both lists must be sorted. */
-static bool have_common_key(const struct digests *x, const struct digests *y) {
-  for (uint64_t i = 0, j = 0; i < x->n && j < y->n;)
-    if (digest_less(x->at[i], y->at[j]))
-      i++;
-    else if (digest_less(y->at[j], x->at[i]))
-      j++;
-    else
-      return true;
-  return false;
-}
-
 static bool is_bloom(const struct layer_kind *base) {
   return base->kind == besom__kind_named("bloom");
 }
@@ -173,7 +161,7 @@ static besom_status build_of(besom_filter *f, const besom_config *config,
   besom__digests_unite(no);
   f->items = yes->n;
   f->capacity = config->capacity;
-  if (have_common_key(yes, no)) return BESOM_IS_MEMBER;
+  if (besom__digests_have_common(yes, no)) return BESOM_IS_MEMBER;
   if (is_bloom(&options->base)) {
     double rate = besom__cascade_first_rate(config, yes->n, no->n, sizeof *c, options->base.kind);
     return add_levels(c, &options->base, rate, yes, no);

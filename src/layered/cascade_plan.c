@@ -54,7 +54,7 @@ static void set_bits(struct cascade_plan *plan, double held, double others,
     if (filter == 0) return;
   }
   double left = fmax(held + plan->rate * others, 1);
-  double per_bit = besom__retrieval_slots_per_key(left) * (1 + 2.0 / BUCKET);
+  double per_bit = besom__retrieval_slots_per_key(left) * (1 + BITS_PER_THRESHOLD);
   plan->bits = held * filter + head + left * per_bit;
 }
 

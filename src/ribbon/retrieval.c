@@ -1,9 +1,43 @@
 /* Sizes of a retrieval, and its files. */
 #include "ribbon/retrieval.h"
 
+#include <math.h>
+
 #include "core/memory.h"
 
 #define MAX_BLOCKS (2 * MAX_RETRIEVAL_KEYS / RIBBON_WIDTH)
+
+/* ------------------------------------------------------------------ widths */
+
+struct retrieval_width besom__retrieval_width_of_rate(double fpr) {
+  double columns = ceil(-log2(fpr) - 1e-9);
+  if (columns < 1) columns = 1;
+  double least = exp2(-columns); /* 2 * least with one column less */
+  return (struct retrieval_width){(uint32_t)columns, fmin(1, fmax(0, (fpr - least) / least))};
+}
+
+double besom__retrieval_rate_of_width(struct retrieval_width width) {
+  return (1 + width.narrow) * exp2(-(double)width.columns);
+}
+
+double besom__retrieval_bits_per_slot(struct retrieval_width width) {
+  return width.columns - width.narrow + BITS_PER_THRESHOLD;
+}
+
+uint64_t besom__retrieval_slots(const struct retrieval *x) {
+  uint64_t slots = 0;
+  for (uint32_t i = 0; i < x->layers; i++) slots += RIBBON_WIDTH * (uint64_t)x->layer[i].blocks;
+  return slots;
+}
+
+double besom__retrieval_rate(const struct retrieval *x) {
+  uint64_t narrow = 0;
+  for (uint32_t i = 0; i < x->layers; i++) narrow += RIBBON_WIDTH * (uint64_t)x->layer[i].narrow;
+  struct retrieval_width width = {x->columns, (double)narrow / (double)besom__retrieval_slots(x)};
+  return besom__retrieval_rate_of_width(width);
+}
+
+/* ------------------------------------------------------------------ memory and files */
 
 /* The words of a block are read together with those of the next one, even after the last block. */
 static uint64_t threshold_bytes(const struct retrieval *x) {

@@ -20,8 +20,9 @@
 #include "core/scale.h"
 #include "filter.h"
 
-#define RIBBON_WIDTH 64 /* slots that a key covers; also slots per block */
-#define BUCKET 128      /* starts per bucket */
+#define RIBBON_WIDTH 64                   /* slots that a key covers; also slots per block */
+#define BUCKET 128                        /* starts per bucket */
+#define BITS_PER_THRESHOLD (2.0 / BUCKET) /* per slot */
 #define MAX_COLUMNS 32
 #define MAX_LAYERS 6
 #define MAX_REHASHES 1000
@@ -51,6 +52,18 @@ struct retrieval_width {
   uint32_t columns;
   double narrow;
 };
+
+/*
+ * The width of fingerprints for a false-positive rate in (0, 1), which is met by a mix of two; the
+ * rate of a width; bits per slot, including thresholds.
+ */
+struct retrieval_width besom__retrieval_width_of_rate(double fpr);
+double besom__retrieval_rate_of_width(struct retrieval_width width);
+double besom__retrieval_bits_per_slot(struct retrieval_width width);
+
+/* Slots of all layers; the false-positive rate, if the bits are fingerprints. */
+uint64_t besom__retrieval_slots(const struct retrieval *x);
+double besom__retrieval_rate(const struct retrieval *x);
 
 /*
  * Builds it for sorted digests, which are reordered and changed. If bits is set, there is one

@@ -10,8 +10,6 @@
 #include "core/memory.h"
 #include "core/options.h"
 
-static const double bits_per_threshold = 2.0 / BUCKET; /* per slot */
-
 static const struct ribbon *const_ribbon(const besom_filter *f) {
   return (const struct ribbon *)f;
 }
@@ -22,27 +20,11 @@ static struct ribbon *ribbon(besom_filter *f) {
 
 /* ------------------------------------------------------------------ sizes */
 
-/* For a false-positive rate in (0, 1), which is met by a mix of two widths. */
-static struct retrieval_width width_of_rate(double fpr) {
-  double columns = ceil(-log2(fpr) - 1e-9);
-  if (columns < 1) columns = 1;
-  double least = exp2(-columns); /* 2 * least with one column less */
-  return (struct retrieval_width){(uint32_t)columns, fmin(1, fmax(0, (fpr - least) / least))};
-}
-
-static double rate_of_width(struct retrieval_width width) {
-  return (1 + width.narrow) * exp2(-(double)width.columns);
-}
-
-static double bits_per_slot(struct retrieval_width width) {
-  return width.columns - width.narrow + bits_per_threshold;
-}
-
 /* By the bits per key at capacity; without columns if they are too few. */
 static struct retrieval_width width_of_bits(const besom_config *config) {
   double n = (double)config->capacity, slots = besom__retrieval_slots_per_key(n);
   double bits =
-      (config->bits_per_key - 8.0 * sizeof(struct ribbon) / n) / slots - bits_per_threshold;
+      (config->bits_per_key - 8.0 * sizeof(struct ribbon) / n) / slots - BITS_PER_THRESHOLD;
   if (!(bits > 0)) return (struct retrieval_width){0, 0};
   if (bits >= MAX_COLUMNS) return (struct retrieval_width){MAX_COLUMNS, 0};
   double columns = ceil(bits);
@@ -51,15 +33,15 @@ static struct retrieval_width width_of_bits(const besom_config *config) {
 
 static struct retrieval_width width_for(const besom_config *config) {
   if (config->bits_per_key != 0) return width_of_bits(config);
-  return width_of_rate(config->fpr != 0 ? config->fpr : DEFAULT_FPR);
+  return besom__retrieval_width_of_rate(config->fpr != 0 ? config->fpr : DEFAULT_FPR);
 }
 
 static double bits_per_key(double keys, double *fpr) {
   if (!(*fpr > 0 && *fpr < 1) || !(keys >= 1 && keys <= MAX_RETRIEVAL_KEYS)) return 0;
-  struct retrieval_width width = width_of_rate(*fpr);
+  struct retrieval_width width = besom__retrieval_width_of_rate(*fpr);
   if (width.columns > MAX_COLUMNS) return 0;
-  *fpr = rate_of_width(width);
-  return bits_per_slot(width) * besom__retrieval_slots_per_key(keys);
+  *fpr = besom__retrieval_rate_of_width(width);
+  return besom__retrieval_bits_per_slot(width) * besom__retrieval_slots_per_key(keys);
 }
 
 /* ------------------------------------------------------------------ queries */
@@ -138,26 +120,15 @@ static besom_status build(besom_filter *f, const besom_config *config, const bes
 
 /* ------------------------------------------------------------------ whole filters */
 
-/* The share of slots in blocks with one column less, over all layers. */
-static double narrow_share(const struct retrieval *x, uint64_t *slots) {
-  uint64_t narrow = 0;
-  *slots = 0;
-  for (uint32_t i = 0; i < x->layers; i++) {
-    *slots += RIBBON_WIDTH * x->layer[i].blocks;
-    narrow += RIBBON_WIDTH * x->layer[i].narrow;
-  }
-  return (double)narrow / (double)*slots;
-}
-
 static void stats(const besom_filter *f, struct stats_out *out) {
   besom_statistics *s = &out->common;
   const struct retrieval *x = &const_ribbon(f)->retrieval;
-  struct retrieval_width width = {x->columns, narrow_share(x, &s->slots)};
   s->isa = besom__isa_name(const_ribbon(f)->ops->isa);
   s->width = x->columns;
+  s->slots = besom__retrieval_slots(x);
   s->bytes += besom__retrieval_bytes(x);
   s->load_factor = (double)f->items / (double)s->slots;
-  s->fpr_at_capacity = rate_of_width(width);
+  s->fpr_at_capacity = besom__retrieval_rate(x);
   s->expected_fpr = f->items ? s->fpr_at_capacity : 0;
 }
 

@@ -106,6 +106,7 @@ static const struct {
                    {"selector_bits=3", false, true},
                    {"base=aqf", false, false},
                    {"base=ribbon", false, false},
+                   {"group=^(.)", false, false},
                    {"cache=topk,cache_bits=20000", false, false}};
 
 static subject subject_with(const besom_kind_info *kind, const char *options, const char *hash) {
