@@ -47,6 +47,7 @@ const claim *const claims[] = {
     &selectors_claim,
     &serendipity_claim,
     &ski_rental_claim,
+    &smallest_groups_claim,
     &smallest_lists_claim,
     &space_claim,
     &stacked_build_claim,

@@ -132,6 +132,7 @@ extern const claim selector_bits_claim;
 extern const claim selectors_claim;
 extern const claim serendipity_claim;
 extern const claim ski_rental_claim;
+extern const claim smallest_groups_claim;
 extern const claim smallest_lists_claim;
 extern const claim space_claim;
 extern const claim stacked_build_claim;
