@@ -8,10 +8,10 @@
 
 #include "besom.h"
 #include "besom_guard.h"
-#include "besom_reverse.h"
 #include "besom_store.h"
 #include "claims/claims.h"
 #include "fail.h"
+#include "harness/dynamic_lists.h"
 #include "workloads/stream_list.h"
 
 enum { MIN_POWER = -10, MAX_POWER = 10 };
@@ -35,11 +35,11 @@ static besom_statistics check_answers(const besom_filter *f, const char *kind,
   return stats;
 }
 
-static besom_statistics try_kind(const char *kind, double wanted, stream_list *yes, stream_list *no,
-                                 double *fpr_of_others) {
+static besom_statistics try_kind(const char *kind, const char *options, double wanted,
+                                 stream_list *yes, stream_list *no, double *fpr_of_others) {
   uint8_t seed[16];
   hash_seed(BENCH_SEED, seed);
-  besom_config config = {.kind = kind, .fpr = wanted, .seed = seed};
+  besom_config config = {.kind = kind, .options = options, .fpr = wanted, .seed = seed};
   besom_filter *f;
   yes->at = no->at = 0;
   check(besom_build(&config, &(besom_input){.yes = &yes->source, .no = &no->source}, &f),
@@ -49,99 +49,21 @@ static besom_statistics try_kind(const char *kind, double wanted, stream_list *y
   return stats;
 }
 
-/* ------------------------------------------------------------------ lists that may change */
-
-/* A key of the store, by its rank. */
-typedef struct wanted {
-  const besom_filter *filter;
-  uint32_t rank;
-  besom_digest digest;
-} wanted;
-
-static besom_status hash_wanted(void *ctx, besom_place at, const besom_record *record) {
-  wanted *w = ctx;
-  if (at.rank != w->rank) return BESOM_OK;
-  w->digest = besom_hash(w->filter, record->key.data, record->key.len);
-  return BESOM_END;
-}
-
-static besom_status digest_of(void *ctx, const besom_filter *f, const besom_match *match,
-                              besom_digest *digest) {
-  besom_store *store = ctx;
-  wanted w = {f, match->rank, {0, 0}};
-  besom_status status =
-      store->ops->get(store, (besom_place){.bucket = match->bucket}, hash_wanted, &w);
-  *digest = w.digest;
-  return status;
-}
-
-static besom_status add(besom_filter *f, besom_store *store, uint64_t key, bool yes) {
-  besom_match at;
-  besom_digest d = besom_hash_u64(f, key);
-  besom_status status = yes ? besom_insert_at(f, d, 0, &at) : besom_no_add_at(f, d, &at);
-  besom_u64_key k = besom_u64(key);
-  besom_record record = {{k.bytes, sizeof k.bytes}, {NULL, 0}};
-  return status == BESOM_OK
-             ? store->ops->append(store, (besom_place){.bucket = at.bucket, .rank = at.rank},
-                                  &record)
-             : status;
-}
-
-/* Adds keys of both lists alternately. */
-static besom_status add_all(besom_filter *f, besom_store *store, const stream_list *yes,
-                            const stream_list *no) {
-  besom_status status = BESOM_OK;
-  for (uint64_t y = 0, n = 0; status == BESOM_OK && y + n < yes->n + no->n;) {
-    bool from_yes =
-        n == no->n || (y < yes->n && (double)y * (double)no->n <= (double)n * (double)yes->n);
-    status =
-        add(f, store, from_yes ? stream_list_key(yes, y++) : stream_list_key(no, n++), from_yes);
-  }
-  return status;
-}
-
-/* The remainder width follows from the FPR and the keys of the yes list alone. */
-static besom_filter *make_dynamic(uint64_t n_yes, uint64_t keys, double reserve) {
-  uint8_t seed[16];
-  hash_seed(BENCH_SEED, seed);
-  besom_config config = {.kind = "yesno-dynamic", .reserve = reserve, .width = 2, .seed = seed};
-  config.slots = (uint64_t)((double)keys / (0.95 - reserve)) + 1;
-  while (ldexp((double)n_yes / (double)config.slots, -(int)config.width) > rate) config.width++;
-  besom_filter *f;
-  check(besom_create(&config, &f), "creating a dynamic filter");
-  return f;
-}
-
-static bool lacks_room(besom_status status) {
-  return status == BESOM_FULL || status == BESOM_RESERVE_FULL;
-}
-
 /* Uses as much reserve as needed. reads: store reads per key. */
 static besom_statistics try_dynamic(const stream_list *yes, const stream_list *no,
                                     double *fpr_of_others, double *reads) {
-  besom_filter *f = NULL;
-  besom_store *store = NULL;
-  besom_status status = BESOM_FULL;
-  for (double reserve = 0.01; lacks_room(status) && reserve < 0.5; reserve += 0.01) {
-    besom_free(f);
-    besom_store_close(store);
-    f = make_dynamic(yes->n, yes->n + no->n, reserve);
-    check(besom_store_memory(NULL, &store), "creating a store");
-    check(besom_bind(f, &(besom_reverse){.digest_of = digest_of, .ctx = store}),
-          "binding the filter");
-    status = add_all(f, store, yes, no);
-  }
-  check(status, "filling a dynamic filter");
-  besom_store_statistics calls;
-  check(besom_store_stats(store, &calls), "statistics of the store");
-  *reads = (double)calls.reads / (double)(yes->n + no->n);
-  besom_statistics stats = check_answers(f, "yesno-dynamic", yes, no, fpr_of_others);
-  besom_free(f);
-  besom_store_close(store);
+  dynamic_lists d = dynamic_lists_new(&yes->source, &no->source, rate);
+  besom_statistics stats = check_answers(d.filter, "yesno-dynamic", yes, no, fpr_of_others);
+  *reads = d.reads;
+  dynamic_lists_free(&d);
   return stats;
 }
 
 /* ------------------------------------------------------------------ a guard with a no list */
+
+static bool lacks_room(besom_status status) {
+  return status == BESOM_FULL || status == BESOM_RESERVE_FULL;
+}
 
 /* Puts all keys into a guard. False if the reserve is too small. */
 static bool fill_guard(besom_guard *g, const stream_list *yes, const stream_list *no) {
@@ -195,18 +117,24 @@ static bool try_proportion(int power, uint64_t keys, report *numbers) {
   progress("%llu yes, %llu no", (unsigned long long)n_yes, (unsigned long long)n_no);
   double others_yesno, others_cascade, others_closed, others_dynamic, reads;
   double least = least_list_bits((double)n_yes, (double)n_no, rate);
-  besom_statistics yesno = try_kind("yesno", rate, &yes, &no, &others_yesno);
-  besom_statistics cascade = try_kind("cascade", rate, &yes, &no, &others_cascade);
-  besom_statistics closed = try_kind("cascade", any_rate, &yes, &no, &others_closed);
+  besom_statistics yesno = try_kind("yesno", NULL, rate, &yes, &no, &others_yesno);
+  besom_statistics cascade = try_kind("cascade", NULL, rate, &yes, &no, &others_cascade);
+  besom_statistics closed = try_kind("cascade", NULL, any_rate, &yes, &no, &others_closed);
+  double others_fuse, others_ribbon;
+  besom_statistics fuse = try_kind("cascade", "base=fuse", rate, &yes, &no, &others_fuse);
+  besom_statistics ribbon = try_kind("cascade", "base=ribbon", rate, &yes, &no, &others_ribbon);
   besom_statistics dynamic = try_dynamic(&yes, &no, &others_dynamic, &reads);
   double guard = try_guard(&yes, &no);
   bool holds =
       yesno.bytes <= cascade.bytes && others_yesno <= 1.1 * rate && others_dynamic <= 1.1 * rate;
+  holds &= others_fuse <= 1.1 * rate && others_ribbon <= 1.1 * rate;
   report_cell(numbers, "%d", power);
   report_cell(numbers, "%llu", (unsigned long long)n_yes);
   report_cell(numbers, "%llu", (unsigned long long)n_no);
   report_cell(numbers, "%.3f", 8 * (double)yesno.bytes / (double)keys);
   report_cell(numbers, "%.3f", 8 * (double)cascade.bytes / (double)keys);
+  report_cell(numbers, "%.3f", 8 * (double)fuse.bytes / (double)keys);
+  report_cell(numbers, "%.3f", 8 * (double)ribbon.bytes / (double)keys);
   report_cell(numbers, "%.3f", least / (double)keys);
   report_cell(numbers, "%.3f", 8 * (double)closed.bytes / (double)keys);
   report_cell(numbers, "%.3f", 8 * (double)dynamic.bytes / (double)keys);
@@ -214,6 +142,8 @@ static bool try_proportion(int power, uint64_t keys, report *numbers) {
   report_cell(numbers, "%u", yesno.width);
   report_cell(numbers, "%.5f", others_yesno);
   report_cell(numbers, "%.5f", others_cascade);
+  report_cell(numbers, "%.5f", others_fuse);
+  report_cell(numbers, "%.5f", others_ribbon);
   report_cell(numbers, "%.5f", others_dynamic);
   report_cell(numbers, "%.5f", reads);
   report_cell(numbers, "%s", holds ? "yes" : "no");
@@ -227,16 +157,30 @@ static findings run(bool full, report *numbers) {
   return found;
 }
 
-static const char *const columns[] = {"log2_no_yes",    "yes",           "no",
-                                      "yesno_bits",     "cascade_bits",  "lower_bound_bits",
-                                      "closed_cascade", "dynamic_bits",  "guard_bits",
-                                      "width",          "others_yesno",  "others_cascade",
-                                      "others_dynamic", "dynamic_reads", "holds"};
+static const char *const columns[] = {"log2_no_yes",
+                                      "yes",
+                                      "no",
+                                      "yesno_bits",
+                                      "cascade_bits",
+                                      "fuse_bits",
+                                      "ribbon_bits",
+                                      "lower_bound_bits",
+                                      "closed_cascade",
+                                      "dynamic_bits",
+                                      "guard_bits",
+                                      "width",
+                                      "others_yesno",
+                                      "others_cascade",
+                                      "others_fuse",
+                                      "others_ribbon",
+                                      "others_dynamic",
+                                      "dynamic_reads",
+                                      "holds"};
 
 static const plot plots[] = {
     {.title = "Space of filters that are exact on two lists",
      .x = "log2_no_yes",
-     .y = "yesno_bits,cascade_bits,lower_bound_bits,dynamic_bits,guard_bits",
+     .y = "yesno_bits,cascade_bits,fuse_bits,ribbon_bits,lower_bound_bits,dynamic_bits,guard_bits",
      .x_label = "log2 of (no list / yes list)",
      .y_label = "bits per key of both lists"},
     {0}};
@@ -254,7 +198,8 @@ const claim lists_claim = {
                "change. Like the paper's filter, yesno-dynamic may change at any time; it keeps "
                "both lists, and takes more space the longer the no list is. guard_bits is the "
                "filter of a guard (aqf) whose no list is in the store. CRLite's cascade is "
-               "our own implementation, at the same FPR for keys of neither list.",
+               "our own implementation, at the same FPR for keys of neither list; fuse_bits and "
+               "ribbon_bits are a cascade of one such filter and a retrieval of one bit.",
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,

@@ -3,7 +3,7 @@
  * very different shares of keys on the yes list. All is a pure function of a seed.
  *
  * Sizes are log-normal: the natural logarithm of a size has a standard deviation of SIZE_DEVIATION.
- * Shares are logit-normal: log(share / (1 - share)) has a standard deviation of SHARE_DEVIATION, and
+ * Shares are logit-normal: log(share / (1 - share)) has a standard deviation of SHARE_DEVIATION and
  * a mean such that the yes list has the wanted length. Sizes are rounded up, yes keys to the
  * nearest number.
  */

@@ -17,9 +17,15 @@ static besom_status next_key(void *ctx, besom_bytes *key, uint64_t *weight) {
   return BESOM_OK;
 }
 
+static besom_status rewind_keys(void *ctx) {
+  stream_list *l = ctx;
+  l->at = 0;
+  return BESOM_OK;
+}
+
 void stream_list_open(stream_list *l, key_stream keys, uint64_t first, uint64_t n) {
   *l = (stream_list){.keys = keys, .first = first, .n = n};
-  l->source = (besom_source){.next = next_key, .size_hint = n, .ctx = l};
+  l->source = (besom_source){.next = next_key, .rewind = rewind_keys, .size_hint = n, .ctx = l};
 }
 
 uint64_t stream_list_count_yes(const besom_filter *f, const stream_list *l) {
