@@ -28,7 +28,7 @@ void besom__grouped_destroy(besom_filter *f) {
 /* The answer for a key of a class. */
 static bool answer(const struct grouped *g, const struct grouped_class *c, besom_digest d) {
   if (!class_has_bits(c->form)) return c->form == CLASS_ALL_YES;
-  if (class_has_filter(c->form) && !retrieval_has_fingerprint(&c->filter, grouped_filter_digest(d)))
+  if (class_has_filter(c->form) && !c->has(&c->filter, grouped_filter_digest(d)))
     return c->form == CLASS_NO_KEYS;
   return retrieval_bit(&g->last, grouped_last_digest(d));
 }
@@ -168,7 +168,10 @@ static besom_status load_class(struct grouped *g, struct sections_in *in, struct
   c->groups = besom__read_u64(&in->parameters);
   if (form >= CLASS_FORMS) return BESOM_CORRUPT;
   c->form = (enum class_form)form;
-  return class_has_filter(c->form) ? load_retrieval(g, in, &c->filter) : BESOM_OK;
+  if (!class_has_filter(c->form)) return BESOM_OK;
+  besom_status status = load_retrieval(g, in, &c->filter);
+  if (status == BESOM_OK) c->has = besom__retrieval_query(&c->filter);
+  return status;
 }
 
 static besom_status load_parts(struct grouped *g, struct sections_in *in) {

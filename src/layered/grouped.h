@@ -19,6 +19,7 @@ struct grouped_class {
   enum class_form form;
   uint64_t groups;
   struct retrieval filter; /* fingerprints; if the form has none, it has no layers */
+  retrieval_query has;
 };
 
 struct grouped {

@@ -216,6 +216,7 @@ static besom_status build_filter(struct grouped_input *in, unsigned class, doubl
   status = besom__retrieval_build(&c->filter, &in->g->head.allocator, &held,
                                   besom__retrieval_width_of_rate(rate), false);
   besom__digests_free(&in->g->head, &held);
+  if (status == BESOM_OK) c->has = besom__retrieval_query(&c->filter);
   return status;
 }
 
@@ -230,7 +231,7 @@ static besom_status build_filters(struct grouped_input *in, const struct group_p
 static bool needs_bit(const struct grouped_input *in, besom_digest d) {
   const struct grouped_class *c = &in->g->class[group_of(in, d)->class];
   if (!class_has_filter(c->form)) return class_has_bits(c->form);
-  return retrieval_has_fingerprint(&c->filter, grouped_filter_digest(d));
+  return c->has(&c->filter, grouped_filter_digest(d));
 }
 
 static void keep_those_with_bit(const struct grouped_input *in, struct digests *list) {

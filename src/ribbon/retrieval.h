@@ -141,7 +141,8 @@ static inline uint64_t retrieval_layer_buckets(const struct retrieval_layer *l) 
 
 /* Starts in a bucket below this number are bumped: none, some, more, all. */
 ALWAYS_INLINE unsigned bumped_below(unsigned threshold) {
-  return threshold == 0 ? 0 : threshold == 1 ? 16 : threshold == 2 ? 44 : BUCKET;
+  const uint32_t numbers = 0 | 16 << 8 | 44 << 16 | (uint32_t)BUCKET << 24;
+  return numbers >> (8 * threshold) & 255;
 }
 
 ALWAYS_INLINE unsigned threshold_of(const struct retrieval *x, const struct retrieval_layer *l,
@@ -165,15 +166,39 @@ ALWAYS_INLINE uint32_t parity(uint64_t x) {
 #endif
 }
 
+/* Of the slots of a column from `offset` on, those in the coefficients. */
+ALWAYS_INLINE uint32_t slot_parity(const uint8_t *words, uint64_t next, unsigned offset,
+                                   uint64_t coefficients) {
+  uint64_t slots = load64(words) >> offset | load64(words + next) << 1 << (63 - offset);
+  return parity(slots & coefficients);
+}
+
+#if defined(__AVX2__)
+#define NIBBLE_PARITIES _mm_setr_epi8(0, 1, 1, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 1, 1, 0)
+#endif
+
 /*
  * The bits of a key in COLUMNS_AT_ONCE columns, of which `columns` are of interest. The words of
  * the next block are `next` bytes further.
  */
-#if defined(__AVX2__)
+#if defined(__AVX512BW__)
+ALWAYS_INLINE uint32_t retrieved(const uint8_t *words, uint64_t next, uint32_t columns,
+                                 unsigned offset, uint64_t coefficients) {
+  const __m512i table = _mm512_broadcast_i32x4(NIBBLE_PARITIES);
+  __m512i low = _mm512_srl_epi64(_mm512_loadu_si512(words), _mm_cvtsi32_si128((int)offset));
+  __m512i high =
+      _mm512_sll_epi64(_mm512_loadu_si512(words + next), _mm_cvtsi32_si128(64 - (int)offset));
+  __m512i x =
+      _mm512_and_si512(_mm512_or_si512(low, high), _mm512_set1_epi64((long long)coefficients));
+  x = _mm512_and_si512(_mm512_xor_si512(x, _mm512_srli_epi64(x, 4)), _mm512_set1_epi8(15));
+  x = _mm512_sad_epu8(_mm512_shuffle_epi8(table, x), _mm512_setzero_si512());
+  (void)columns;
+  return _mm512_test_epi64_mask(x, _mm512_set1_epi64(1));
+}
+#elif defined(__AVX2__)
 /* The parity of four words: of each nibble by a table, then the sum of each word. */
 ALWAYS_INLINE uint32_t parities(__m256i x) {
-  const __m256i table =
-      _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 1, 1, 0));
+  const __m256i table = _mm256_broadcastsi128_si256(NIBBLE_PARITIES);
   x = _mm256_and_si256(_mm256_xor_si256(x, _mm256_srli_epi64(x, 4)), _mm256_set1_epi8(15));
   x = _mm256_sad_epu8(_mm256_shuffle_epi8(table, x), _mm256_setzero_si256());
   return (uint32_t)_mm256_movemask_pd(_mm256_castsi256_pd(_mm256_slli_epi64(x, 63)));
@@ -197,29 +222,28 @@ ALWAYS_INLINE uint32_t retrieved(const uint8_t *words, uint64_t next, uint32_t c
 ALWAYS_INLINE uint32_t retrieved(const uint8_t *words, uint64_t next, uint32_t columns,
                                  unsigned offset, uint64_t coefficients) {
   uint32_t found = 0;
-  for (unsigned j = 0; j < COLUMNS_AT_ONCE && j < columns; j++) {
-    uint64_t slots = load64(words + 8 * j) >> offset | load64(words + next + 8 * j)
-                                                           << 1 << (63 - offset);
-    found |= parity(slots & coefficients) << j;
-  }
+  for (unsigned j = 0; j < COLUMNS_AT_ONCE && j < columns; j++)
+    found |= slot_parity(words + 8 * j, next, offset, coefficients) << j;
   return found;
 }
 #endif
 
-/* Whether the bits at a start are the expected ones. */
+/*
+ * Whether the bits at a start are the expected ones. most: at least as many columns as the
+ * retrieval has. How many are read depends on it, not on the block: a branch that depends on the
+ * key would be mispredicted.
+ */
 ALWAYS_INLINE bool retrieval_equal(const struct retrieval *x, const struct retrieval_layer *l,
-                                   uint64_t start, uint64_t coefficients, uint32_t expected) {
+                                   uint32_t most, uint64_t start, uint64_t coefficients,
+                                   uint32_t expected) {
   uint64_t block = start / RIBBON_WIDTH;
   uint32_t columns = columns_of_block(x, l, block);
   const uint8_t *words = x->bytes + words_of_block(x, l, block);
-  for (uint32_t j = 0; j < columns; j += COLUMNS_AT_ONCE) {
-    uint32_t found =
-        retrieved(words + 8 * j, 8 * columns, columns - j, start % RIBBON_WIDTH, coefficients | 1);
-    if ((found ^ expected >> j) &
-        bits_below(columns - j < COLUMNS_AT_ONCE ? columns - j : COLUMNS_AT_ONCE))
-      return false;
-  }
-  return true;
+  uint32_t found = 0;
+  for (uint32_t j = 0; j < most; j += COLUMNS_AT_ONCE)
+    found |= retrieved(words + 8 * j, 8 * columns, most - j, start % RIBBON_WIDTH, coefficients | 1)
+             << j;
+  return !((found ^ expected) & (uint32_t)bits_below(columns));
 }
 
 /* The layer of a key, and its digest and start there. */
@@ -236,14 +260,19 @@ ALWAYS_INLINE const struct retrieval_layer *retrieval_find_layer(const struct re
 ALWAYS_INLINE bool retrieval_has_fingerprint(const struct retrieval *x, besom_digest d) {
   uint64_t start;
   const struct retrieval_layer *l = retrieval_find_layer(x, &d, &start);
-  return retrieval_equal(x, l, start, d.lo, retrieval_fingerprint(d));
+  return retrieval_equal(x, l, x->columns, start, d.lo, retrieval_fingerprint(d));
 }
 
-/* The bit of a key. */
+/* The same, in the fastest form for a retrieval that is built. */
+typedef bool (*retrieval_query)(const struct retrieval *x, besom_digest d);
+retrieval_query besom__retrieval_query(const struct retrieval *x);
+
+/* The bit of a key, if there is one column. */
 ALWAYS_INLINE bool retrieval_bit(const struct retrieval *x, besom_digest d) {
   uint64_t start;
   const struct retrieval_layer *l = retrieval_find_layer(x, &d, &start);
-  return retrieval_equal(x, l, start, d.lo, 1);
+  const uint8_t *words = x->bytes + 8 * (l->words + start / RIBBON_WIDTH);
+  return slot_parity(words, 8, start % RIBBON_WIDTH, d.lo | 1);
 }
 
 #endif

@@ -46,20 +46,31 @@ static double bits_per_key(double keys, double *fpr) {
 
 /* ------------------------------------------------------------------ queries */
 
-static void choose_ops(besom_filter *f, enum isa isa) {
+static const struct ribbon_ops *ops_of(const struct retrieval *x, enum isa isa) {
 #ifdef BESOM_X86_VARIANTS
-  ribbon(f)->ops = isa == ISA_AVX512 ? &besom__ribbon_ops_avx512
-                   : isa == ISA_AVX2 ? &besom__ribbon_ops_avx2
-                                     : &besom__ribbon_ops_portable;
+  return isa == ISA_AVX512 ? besom__ribbon_ops_avx512(x)
+         : isa == ISA_AVX2 ? besom__ribbon_ops_avx2(x)
+                           : besom__ribbon_ops_portable(x);
 #else
   (void)isa;
-  ribbon(f)->ops = &besom__ribbon_ops_portable;
+  return besom__ribbon_ops_portable(x);
 #endif
+}
+
+retrieval_query besom__retrieval_query(const struct retrieval *x) {
+  return ops_of(x, besom__isa_best())->has;
+}
+
+/* To be called when the retrieval is built. */
+static void choose_ops(besom_filter *f, enum isa isa) {
+  ribbon(f)->ops = ops_of(&ribbon(f)->retrieval, isa);
 }
 
 /* An empty filter has slots that match some keys: it has the general calls. */
 static const struct query_calls *query_calls(const besom_filter *f) {
-  return f->items && f->hasher.id == HASH_XXH3 ? &const_ribbon(f)->ops->queries : NULL;
+  return const_ribbon(f)->ops && f->items && f->hasher.id == HASH_XXH3
+             ? &const_ribbon(f)->ops->queries
+             : NULL;
 }
 
 static bool contains(const besom_filter *f, besom_digest d) {
@@ -98,8 +109,9 @@ static besom_status build_digests(besom_filter *f, const besom_config *config, s
   besom__digests_unite(d);
   f->items = d->n;
   f->capacity = d->n ? d->n : 1;
-  choose_ops(f, isa);
-  return besom__retrieval_build(&ribbon(f)->retrieval, &f->allocator, d, width, false);
+  status = besom__retrieval_build(&ribbon(f)->retrieval, &f->allocator, d, width, false);
+  if (status == BESOM_OK) choose_ops(f, isa);
+  return status;
 }
 
 static besom_status build(besom_filter *f, const besom_config *config, const besom_source *yes,
@@ -142,8 +154,9 @@ static void save(const besom_filter *f, struct sections_out *out) {
 }
 
 static besom_status load(besom_filter *f, struct sections_in *in) {
-  choose_ops(f, besom__isa_best());
-  return besom__retrieval_load(&ribbon(f)->retrieval, &f->allocator, in, f->mapping);
+  besom_status status = besom__retrieval_load(&ribbon(f)->retrieval, &f->allocator, in, f->mapping);
+  if (status == BESOM_OK) choose_ops(f, besom__isa_best());
+  return status;
 }
 
 const struct besom_kind besom__ribbon = {

@@ -14,11 +14,14 @@ struct ribbon_ops {
   /* Of a filter that has keys. */
   void (*contains_many)(const struct retrieval *x, const besom_digest *d, size_t n,
                         uint64_t *bitmap);
+  retrieval_query has;
 };
 
-extern const struct ribbon_ops besom__ribbon_ops_portable;
+/* Those for a retrieval that is built. */
+const struct ribbon_ops *besom__ribbon_ops_portable(const struct retrieval *x);
 #ifdef BESOM_X86_VARIANTS
-extern const struct ribbon_ops besom__ribbon_ops_avx2, besom__ribbon_ops_avx512;
+const struct ribbon_ops *besom__ribbon_ops_avx2(const struct retrieval *x);
+const struct ribbon_ops *besom__ribbon_ops_avx512(const struct retrieval *x);
 #endif
 
 struct ribbon {

@@ -8,6 +8,108 @@
 
 #define NAME_OF(isa) besom__ribbon_ops_##isa
 #define NAME(isa) NAME_OF(isa)
+const struct ribbon_ops *NAME(BESOM_ISA)(const struct retrieval *x);
+
+ALWAYS_INLINE const struct retrieval *retrieval_of(const besom_filter *f) {
+  return &((const struct ribbon *)f)->retrieval;
+}
+
+/* ------------------------------------------------------------------ one key */
+
+/* For bumped keys, apart from the others: it needs more registers. */
+static __attribute__((noinline)) bool has_in_any_layer(const struct retrieval *x, besom_digest d) {
+  return retrieval_has_fingerprint(x, d);
+}
+
+/* The first layer, which has 19 of 20 keys, if its keys are not hashed again. */
+ALWAYS_INLINE struct retrieval_layer first_layer(const struct retrieval *x) {
+  return (struct retrieval_layer){.blocks = x->layer->blocks, .narrow = x->layer->narrow};
+}
+
+/* most: at least the columns of x, and not a variable. */
+ALWAYS_INLINE bool has(const struct retrieval *x, besom_digest d, uint32_t most) {
+  struct retrieval_layer first = first_layer(x);
+  uint64_t start = retrieval_start(&first, d);
+  if (UNLIKELY(is_bumped(x, &first, start))) return has_in_any_layer(x, d);
+  return retrieval_equal(x, &first, most, start, d.lo, retrieval_fingerprint(d));
+}
+
+static bool contains_digest_8(const besom_filter *f, besom_digest d) {
+  return has(retrieval_of(f), d, 8);
+}
+
+FLATTEN static bool contains_u64_8(const besom_filter *f, uint64_t key) {
+  return has(retrieval_of(f), xxh3_u64(&f->hasher, key), 8);
+}
+
+static bool contains_digest_16(const besom_filter *f, besom_digest d) {
+  return has(retrieval_of(f), d, 16);
+}
+
+FLATTEN static bool contains_u64_16(const besom_filter *f, uint64_t key) {
+  return has(retrieval_of(f), xxh3_u64(&f->hasher, key), 16);
+}
+
+static bool contains_digest_any(const besom_filter *f, besom_digest d) {
+  return has_in_any_layer(retrieval_of(f), d);
+}
+
+FLATTEN static bool contains_u64_any(const besom_filter *f, uint64_t key) {
+  return has_in_any_layer(retrieval_of(f), xxh3_u64(&f->hasher, key));
+}
+
+static bool contains_bytes(const besom_filter *f, const void *key, size_t len) {
+  return f->queries->contains_digest(f, xxh3_bytes(&f->hasher, key, len));
+}
+
+static bool has_8(const struct retrieval *x, besom_digest d) {
+  return has(x, d, 8);
+}
+
+static bool has_16(const struct retrieval *x, besom_digest d) {
+  return has(x, d, 16);
+}
+
+/* ------------------------------------------------------------------ batches */
+
+/* The words of a key in the first layer. */
+ALWAYS_INLINE void fetch(const struct retrieval *x, besom_digest d) {
+  struct retrieval_layer first = first_layer(x);
+  const uint8_t *words =
+      x->bytes + words_of_block(x, &first, retrieval_start(&first, d) / RIBBON_WIDTH);
+  for (uint32_t at = 0; at < 16 * x->columns; at += 64) __builtin_prefetch(words + at);
+}
+
+ALWAYS_INLINE void contains_batches(const struct retrieval *retrieval, const besom_digest *d,
+                                    size_t n, uint64_t *bitmap, uint32_t most) {
+  const struct retrieval x = *retrieval;
+  bool cached = besom__retrieval_bytes(&x) <= CACHED_BYTES;
+  for (size_t i = 0; i < n; i += BATCH) {
+    size_t some = n - i < BATCH ? n - i : BATCH;
+    uint64_t word = 0;
+    for (size_t j = 0; !cached && j < some; j++) fetch(&x, d[i + j]);
+    for (size_t j = 0; j < some; j++)
+      word |= (uint64_t)(most ? has(&x, d[i + j], most) : has_in_any_layer(&x, d[i + j])) << j;
+    bitmap[i / BATCH] = word;
+  }
+}
+
+static void contains_many_8(const struct retrieval *x, const besom_digest *d, size_t n,
+                            uint64_t *bitmap) {
+  contains_batches(x, d, n, bitmap, 8);
+}
+
+static void contains_many_16(const struct retrieval *x, const besom_digest *d, size_t n,
+                             uint64_t *bitmap) {
+  contains_batches(x, d, n, bitmap, 16);
+}
+
+static void contains_many_any(const struct retrieval *x, const besom_digest *d, size_t n,
+                              uint64_t *bitmap) {
+  contains_batches(x, d, n, bitmap, 0);
+}
+
+/* ------------------------------------------------------------------ by width */
 
 #if defined(__AVX512F__)
 #define ISA ISA_AVX512
@@ -17,43 +119,19 @@
 #define ISA ISA_PORTABLE
 #endif
 
-ALWAYS_INLINE const struct retrieval *retrieval_of(const besom_filter *f) {
-  return &((const struct ribbon *)f)->retrieval;
-}
+static const struct ribbon_ops columns_8 = {
+    ISA, {contains_bytes, contains_u64_8, contains_digest_8}, contains_many_8, has_8};
 
-static bool contains_digest(const besom_filter *f, besom_digest d) {
-  return retrieval_has_fingerprint(retrieval_of(f), d);
-}
+static const struct ribbon_ops columns_16 = {
+    ISA, {contains_bytes, contains_u64_16, contains_digest_16}, contains_many_16, has_16};
 
-FLATTEN static bool contains_u64(const besom_filter *f, uint64_t key) {
-  return contains_digest(f, xxh3_u64(&f->hasher, key));
-}
+static const struct ribbon_ops any_columns = {
+    ISA,
+    {contains_bytes, contains_u64_any, contains_digest_any},
+    contains_many_any,
+    has_in_any_layer};
 
-FLATTEN static bool contains(const besom_filter *f, const void *key, size_t len) {
-  return contains_digest(f, xxh3_bytes(&f->hasher, key, len));
+const struct ribbon_ops *NAME(BESOM_ISA)(const struct retrieval *x) {
+  if (x->layer->rehashes || x->columns > 16) return &any_columns;
+  return x->columns <= 8 ? &columns_8 : &columns_16;
 }
-
-/* The words of a key in the first layer, which has 19 of 20 keys. */
-ALWAYS_INLINE void fetch(const struct retrieval *x, besom_digest d) {
-  const struct retrieval_layer *l = &x->layer[0];
-  uint64_t block = retrieval_start(l, retrieval_digest_of(l, d)) / RIBBON_WIDTH;
-  const uint8_t *words = x->bytes + words_of_block(x, l, block);
-  for (uint32_t at = 0; at < 16 * x->columns; at += 64) __builtin_prefetch(words + at);
-}
-
-static void contains_many(const struct retrieval *retrieval, const besom_digest *d, size_t n,
-                          uint64_t *bitmap) {
-  const struct retrieval x = *retrieval;
-  bool cached = besom__retrieval_bytes(&x) <= CACHED_BYTES;
-  for (size_t i = 0; i < n; i += BATCH) {
-    size_t some = n - i < BATCH ? n - i : BATCH;
-    uint64_t word = 0;
-    for (size_t j = 0; !cached && j < some; j++) fetch(&x, d[i + j]);
-    for (size_t j = 0; j < some; j++)
-      word |= (uint64_t)retrieval_has_fingerprint(&x, d[i + j]) << j;
-    bitmap[i / BATCH] = word;
-  }
-}
-
-const struct ribbon_ops NAME(BESOM_ISA) = {
-    ISA, {contains, contains_u64, contains_digest}, contains_many};
