@@ -242,7 +242,7 @@ static void print_results(const bench *b, format as, int argc, char **argv) {
 int micro_command(int argc, char **argv) {
   bench b = {.plan = {.slots = 1 << 26, .width = 8, .load = 0.9, .rounds = 5, .seed = BENCH_SEED}};
   const char *kinds = NULL;
-  bool csv = false, json = false;
+  bool csv = false, as_json = false;
   const argument arguments[] = {
       {"--kinds", "A,B", "kinds to compare; the first one sizes the probe; default: all",
        .text = &kinds},
@@ -266,7 +266,7 @@ int micro_command(int argc, char **argv) {
       {"--csv", NULL, "print CSV: kind,op,ns,ratio,value,spread, and p99 if asked for",
        .flag = &csv},
       {"--json", NULL, "print JSON: command, machine, version, seed, plan, and the same rows",
-       .flag = &json},
+       .flag = &as_json},
   };
   arguments_parse(
       &(command){
@@ -287,12 +287,12 @@ int micro_command(int argc, char **argv) {
       },
       argc, argv);
   check_isa(b.plan.isa);
-  if (csv && json) usage_error("--csv and --json exclude each other");
+  if (csv && as_json) usage_error("--csv and --json exclude each other");
   if (b.plan.isa && b.plan.options)
     usage_error("--options: pass isa=%s there instead of --isa", b.plan.isa);
   add_cases(&b, kinds);
   measure(&b);
-  print_results(&b, json ? JSON : csv ? CSV : TABLE, argc, argv);
+  print_results(&b, as_json ? JSON : csv ? CSV : TABLE, argc, argv);
   free_bench(&b);
   return 0;
 }

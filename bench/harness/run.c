@@ -154,7 +154,7 @@ static void test_claim(const claim *c, bool full, bool csv, unsigned seeds) {
 }
 
 int run_command(int argc, char **argv) {
-  bool full = false, csv = false, json = false;
+  bool full = false, csv = false, as_json = false;
   uint64_t seeds = 1;
   const argument arguments[] = {
       {"--full", NULL, "run at full size: minutes instead of seconds", .flag = &full},
@@ -162,7 +162,7 @@ int run_command(int argc, char **argv) {
        .least = 1, .most = MAX_SEEDS},
       {"--csv", NULL, "print the numbers as CSV, after header lines that start with #",
        .flag = &csv},
-      {"--json", NULL, "list the claims as JSON", .flag = &json},
+      {"--json", NULL, "list the claims as JSON", .flag = &as_json},
   };
   words claim_name = arguments_parse(
       &(command){
@@ -177,7 +177,7 @@ int run_command(int argc, char **argv) {
       argc, argv);
   if (claim_name.n)
     test_claim(find_claim(claim_name.at[0]), full, csv, (unsigned)seeds);
-  else if (json)
+  else if (as_json)
     print_claims();
   else
     list_claims();

@@ -17,21 +17,21 @@
 
 static const besom_allocator *const allocator = &besom__default_allocator;
 
-static const size_t sizes[] = {1,
-                               8,
-                               100,
-                               4096,
-                               MIB,
-                               2 * MIB - 1,
-                               2 * MIB,
-                               2 * MIB + 1,
-                               2 * MIB + 4095,
-                               2 * MIB + 4096,
-                               4 * MIB - 1,
-                               4 * MIB + 1,
-                               7 * MIB + 13,
-                               8 * MIB + 65537,
-                               10 * MIB};
+static const uint32_t sizes[] = {1,
+                                 8,
+                                 100,
+                                 4096,
+                                 MIB,
+                                 2 * MIB - 1,
+                                 2 * MIB,
+                                 2 * MIB + 1,
+                                 2 * MIB + 4095,
+                                 2 * MIB + 4096,
+                                 4 * MIB - 1,
+                                 4 * MIB + 1,
+                                 7 * MIB + 13,
+                                 8 * MIB + 65537,
+                                 10 * MIB};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
 static bool all_bytes_are(const uint8_t *memory, size_t size, uint8_t byte) {
