@@ -142,7 +142,8 @@ static void suggest_format(key_reader *r) {
 /* Lines end with a newline or CRLF, and empty ones are no keys. */
 static size_t take_lines(key_reader *r, besom_bytes *keys) {
   char *start = r->buffer + r->from, *end = r->buffer + r->to;
-  if (start < end && !r->is_suggested && r->form->is_list && !r->form->format) suggest_format(r);
+  bool may_suggest = r->form->is_list && !r->form->is_quiet && !r->form->format;
+  if (start < end && may_suggest && !r->is_suggested) suggest_format(r);
   uint64_t line = r->line;
   size_t n = 0;
   for (char *block = start; block < end && n < KEYS_PER_BATCH; block += NEWLINES_BLOCK) {
@@ -359,7 +360,7 @@ key_reader *keys_open(words files, const key_form *form) {
 }
 
 static void report_skipped(const key_reader *r, uint64_t n, const char *one, const char *many) {
-  if (n)
+  if (n && !r->form->is_quiet)
     fprintf(stderr, "%s: skipped %s %s\n", input_name(r->in), grouped(n).text, n == 1 ? one : many);
 }
 

@@ -19,6 +19,7 @@ typedef struct key_form {
   /* The verb's own choice: a key with a NUL or a carriage return is an error, because it is the
    * sign of another format. Queries take any bytes. */
   bool is_list;
+  bool is_quiet; /* no messages about skipped lines and other formats */
 } key_form;
 
 /* The options of every verb that reads keys. */

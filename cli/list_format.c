@@ -98,13 +98,14 @@ static bool is_local(besom_bytes name) {
 }
 
 bool hosts_name(text_part *line, besom_bytes *name) {
-  for (;;) {
+  while (line->len) {
     text_part word = take_word(line);
     if (!word.len) return false;
     if (word.len > 1 && word.at[word.len - 1] == '.') word.len--; /* the root */
     *name = to_name(word.at, word.len);
     if (!is_local(*name)) return true;
   }
+  return false;
 }
 
 /* ------------------------------------------------------------------ adblock */
