@@ -269,9 +269,9 @@ static char *command_line(const contender *c, const replayed *r) {
   return build_line(&plan);
 }
 
-static const char *const columns[] = {"filter",       "adapts",       "rank",
-                                      "bits per key", "store reads",  "wasted reads",
-                                      "repeats",      "ns per query", "total seconds"};
+static const char *const columns[] = {"filter",      "rank",         "total seconds",
+                                      "store reads", "wasted reads", "bits per key",
+                                      "adapts",      "repeats",      "ns per query"};
 
 static const char *rank_text(const contender *c, char text[16]) {
   if (c->unfit) return c->unfit;
@@ -284,14 +284,14 @@ static report *make_table(const replayed *r) {
   char text[16];
   for (const contender *c = r->at; c < r->at + r->n; c++) {
     report_cell(table, "%s", c->candidate.kind);
-    report_cell(table, "%s", adaptation_names[c->candidate.adaptation]);
     report_cell(table, "%s", rank_text(c, text));
-    report_cell(table, "%.2f", c->bits_per_key);
+    report_cell(table, "%.4g", c->seconds);
     report_cell(table, "%s", grouped((uint64_t)(c->store_reads + 0.5)).text);
     report_cell(table, "%s", grouped((uint64_t)(c->false_positives + 0.5)).text);
+    report_cell(table, "%.2f", c->bits_per_key);
+    report_cell(table, "%s", adaptation_names[c->candidate.adaptation]);
     report_cell(table, "%s", grouped((uint64_t)(c->repeats + 0.5)).text);
     report_cell(table, "%.0f", c->ns_per_query);
-    report_cell(table, "%.4g", c->seconds);
   }
   return table;
 }
