@@ -39,14 +39,18 @@ static const char *use_of(const candidate *c) {
 static void explain_no_filter(advice *a, const contender *none, const query_log *log,
                               double us_per_read) {
   const contender *best = a->best;
+  if (!best) {
+    add(a, "No kind of filter that suits this set works with so little memory: try more --bits.");
+    return;
+  }
   double hits = 100 * (double)log_positive_queries(log) / (double)(log->total - log->training);
   add(a, "A filter is not worth it here. Without one the queries take %.4g s", none->seconds);
-  if (best && best->seconds < none->seconds)
+  if (best->seconds < none->seconds)
     add(a, ", with the best, %s, %.4g s: it saves %.1f %%", best->candidate.kind, best->seconds,
         100 * (1 - best->seconds / none->seconds));
-  else if (best)
+  else
     add(a, ", with the best, %s, %.4g s", best->candidate.kind, best->seconds);
-  if (best && best->store_reads < (1 - least_saving) * none->store_reads)
+  if (best->store_reads < (1 - least_saving) * none->store_reads)
     add(a, ". A store read takes only %g us.", us_per_read);
   else
     add(a, ". %.0f %% of the queries are for members: no filter can save these reads.", hits);

@@ -42,7 +42,9 @@ static const argument arguments[] = {
 static const command size_command = {
     .usage = "size --keys N [options]",
     .about =
-        "Tells how large a filter is, for every kind that suits, and names the smallest. The sizes "
+        "Tells how large a filter is, for every kind that suits, and names the one with the fewest "
+        "shards, or else with the least memory, on average from now until the set has grown. The "
+        "sizes "
         "are those of real filters: it makes one of each kind, with up to a million keys, and "
         "scales it.\n\n"
         "A report takes memory only if the filter has no store. With --growth, kinds that can grow "
@@ -96,7 +98,13 @@ static const char *why_unfit(const besom_kind_info *kind) {
 
 /* ------------------------------------------------------------------ models */
 
-enum { MAX_MODEL_KEYS = 1000000, MAX_MODEL_GROWN = 2000000, KEY_SEED = 0x512e };
+enum {
+  MAX_MODEL_KEYS = 1000000,
+  MAX_MODEL_GROWN = 2000000,
+  MAX_MODEL_REPORTS = 200000,
+  LEAST_MODEL_KEYS = 1000,
+  KEY_SEED = 0x512e
+};
 
 /* A real filter of up to a million keys; the sizes of larger ones are proportional. */
 typedef struct model {
@@ -105,9 +113,9 @@ typedef struct model {
 } model;
 
 static model model_of(double all_keys, double all_reports) {
-  double keys = fmin(all_keys, MAX_MODEL_KEYS);
-  if (keys * given.growth > MAX_MODEL_GROWN && keys > 1000)
-    keys = fmax(MAX_MODEL_GROWN / given.growth, 1000);
+  double keys = fmin(MAX_MODEL_KEYS, MAX_MODEL_GROWN / given.growth);
+  if (all_reports > 0) keys = fmin(keys, all_keys * (MAX_MODEL_REPORTS / all_reports));
+  keys = fmin(all_keys, fmax(keys, LEAST_MODEL_KEYS));
   model m = {.keys = (uint64_t)ceil(keys)};
   m.scale = all_keys / (double)m.keys;
   m.grown_keys = (uint64_t)ceil((double)m.keys * given.growth);
@@ -271,9 +279,12 @@ static bool fill_row(row *r, const besom_kind_info *kind) {
   return status == BESOM_OK;
 }
 
+/* Fewer shards are better; then less memory, on average from now until the set has grown. */
 static int compare_rows(const void *a, const void *b) {
   const row *x = a, *y = b;
-  if (x->grown_bytes != y->grown_bytes) return x->grown_bytes < y->grown_bytes ? -1 : 1;
+  uint64_t x_bytes = x->bytes + x->grown_bytes, y_bytes = y->bytes + y->grown_bytes;
+  if (x->shards != y->shards) return x->shards < y->shards ? -1 : 1;
+  if (x_bytes != y_bytes) return x_bytes < y_bytes ? -1 : 1;
   return strcmp(x->kind->name, y->kind->name);
 }
 
@@ -366,16 +377,19 @@ static void print_table(const row *rows, size_t n) {
 
 static void print_advice(const row *best) {
   char line[LINE_SIZE], text[300];
-  snprintf(text, sizeof text, "The smallest is %s: %.2f bits per key%s.", best->kind->name,
-           bits_per_key(best),
-           is_static(best->kind) ? "; it is static: give --growth or --deletes if the set changes"
-                                 : "");
+  bool grows = given.growth > 1;
+  snprintf(text, sizeof text, "Use %s, which needs the %s: %.2f bits per key%s.", best->kind->name,
+           given.memory ? "fewest shards" : "least memory", bits_per_key(best),
+           grows                   ? " now"
+           : is_static(best->kind) ? "; it is static: give --growth or --deletes if the set changes"
+                                   : "");
   printf("\n");
   paragraph_print(text);
   write_command(best, line);
   if (best->shards > 1)
-    printf("\nBuild each of the %s shards, of at most %s keys:\n  %s\n", grouped(best->shards).text,
-           grouped(best->shard_keys).text, line);
+    printf("\nBuild each of the %s shards, of at most %s keys%s:\n  %s\n",
+           grouped(best->shards).text, grouped(best->shard_keys).text, grows ? " in the end" : "",
+           line);
   else
     printf("\nBuild it:\n  %s\n", line);
 }
