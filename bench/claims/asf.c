@@ -25,7 +25,7 @@ typedef struct effort {
   uint64_t members, negatives, queries; /* per phase */
 } effort;
 
-static const effort quick = {100000, 10000000, 1000000};
+static const effort quick = {100000, 10000000, 500000};
 static const effort thorough = {1000000, 100000000, 10000000};
 
 typedef enum which { BLOOM, EARLY, SOON, FINAL, STATIC, FILTERS } which;

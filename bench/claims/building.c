@@ -27,11 +27,9 @@ typedef enum method {
   METHODS
 } method;
 
-static const char *const names[METHODS] = {
-    "insert into filter",          "insert into half-size filters",
-    "merge two half-full filters", "grow and merge two half-size filters",
-    "sort in hash order (qsort)",  "bulk insert",
-    "besom_build of keys"};
+static const char *const names[METHODS] = {"insert",         "insert half-size", "merge",
+                                           "grow and merge", "sort (qsort)",     "bulk insert",
+                                           "besom_build"};
 
 typedef struct build_run {
   uint64_t slots, items;

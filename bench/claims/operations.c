@@ -29,7 +29,7 @@ typedef struct effort {
   uint64_t slots, queries, rounds; /* queries: of each distribution, at each load */
 } effort;
 
-static const effort quick = {.slots = 1 << 20, .queries = 1 << 18, .rounds = 3};
+static const effort quick = {.slots = 1 << 20, .queries = 1 << 17, .rounds = 3};
 static const effort thorough = {.slots = 1 << 27, .queries = 20000000, .rounds = MAX_ROUNDS};
 
 /*

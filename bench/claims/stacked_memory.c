@@ -70,26 +70,33 @@ static double test_stacked(const stacked_setup *s, const char *base, double bits
 
 /* ------------------------------------------------------------------ setups */
 
-/* Setups with the same members, so that the base kind is measured once for all of them. */
+/*
+ * Setups with the same members, so that the base kind is measured once for all of them. The known
+ * keys of one setup at a time: with 10^8 keys they take gigabytes.
+ */
 static void test_setups(const stacked_setup *setups, size_t n, size_t n_bases, bool full,
                         findings *found, report *numbers) {
-  knowledge known[EXPONENTS];
-  for (size_t i = 0; i < n; i++) known[i].half = setup_known_half(&setups[i], known[i].listed);
+  double alone[BASES][BUDGETS];
+  size_t step = full ? 1 : 2;
   for (size_t b = 0; b < n_bases; b++)
-    for (size_t k = 0; k < BUDGETS; k += full ? 1 : 2) {
-      progress("%s, %s, %g bits", setups->name, bases[b], budgets[k]);
-      double alone = test_alone(setups, bases[b], budgets[k], numbers);
-      for (size_t i = 0; i < n; i++) {
-        double rate = test_stacked(&setups[i], bases[b], budgets[k], &known[i], alone, numbers);
-        finding(found, rate <= tolerance * alone);
-        if (b == 0) finding(found, rate <= alone / paper_times);
+    for (size_t k = 0; k < BUDGETS; k += step)
+      alone[b][k] = test_alone(setups, bases[b], budgets[k], numbers);
+  for (size_t i = 0; i < n; i++) {
+    knowledge known;
+    known.half = setup_known_half(&setups[i], known.listed);
+    for (size_t b = 0; b < n_bases; b++)
+      for (size_t k = 0; k < BUDGETS; k += step) {
+        progress("%s, %s, %g bits", setups->name, bases[b], budgets[k]);
+        double rate = test_stacked(&setups[i], bases[b], budgets[k], &known, alone[b][k], numbers);
+        finding(found, rate <= tolerance * alone[b][k]);
+        if (b == 0) finding(found, rate <= alone[b][k] / paper_times);
       }
-    }
-  for (size_t i = 0; i < n; i++) besom_workload_free(known[i].half);
+    besom_workload_free(known.half);
+  }
 }
 
 static findings run(bool full, report *numbers) {
-  uint64_t members = full ? 1000000 : 20000, universe = 100 * members;
+  uint64_t members = full ? 1000000 : 10000, universe = 100 * members;
   power_law law = power_law_create(BENCH_SEED);
   stacked_setup urls = setup_urls(members, universe),
                 firehose = setup_firehose(POWER_LAW_KEYS / 2, &law);
@@ -138,8 +145,8 @@ const claim stacked_memory_claim = {
         "in the same memory a stacked filter has no higher FPR than its base kind, at 6 to "
         "14 bits per member, and a stack of Bloom filters has at least a 5 times lower one",
     .differs =
-        "10^6 members and 10^8 absent keys, as the paper's integers; quick 2 * 10^4 and 2 * "
-        "10^6, the same proportion. As in the paper, the more popular half of the absent keys is "
+        "10^6 members and 10^8 absent keys, as the paper's integers; quick 10^4 and 10^6, the "
+        "same proportion. As in the paper, the more popular half of the absent keys is "
         "known. The URLs are synthetic, queried by Zipf 0.9.",
     .plots = plots,
     .columns = columns,

@@ -130,7 +130,7 @@ static void test_kind(size_t k, uint64_t slots, double cache_share, aqf_turns *a
 }
 
 static findings run(bool full, report *numbers) {
-  uint64_t slots = (uint64_t)1 << (full ? 17 : 15);
+  uint64_t slots = (uint64_t)1 << (full ? 17 : 14);
   findings found = {0};
   aqf_turns aqf = {0};
   for (size_t c = 0; c < sizeof cache_shares / sizeof *cache_shares; c++)
@@ -165,7 +165,7 @@ const claim store_adversary_claim = {
     .statement = "in front of LMDB on disk aqf keeps 90 % of its speed with 1, 3 and 10 % of "
                  "adversarial queries; with 10 % qf and cf lose half",
     .timed = true,
-    .differs = "LMDB instead of SplinterDB's B-tree; 2^15 slots and 200 thousand queries in each "
+    .differs = "LMDB instead of SplinterDB's B-tree; 2^14 slots and 100 thousand queries in each "
                "half (full: 2^17 slots; the paper's 2^26 would take days). A cache is bounded by "
                "emptying it when it is full. Each adaptation of acf-cyclic is a transaction, "
                "hence slow. Steps take milliseconds in a quick run, so other load on the machine "

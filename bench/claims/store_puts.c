@@ -15,7 +15,7 @@
 #include "harness/timing.h"
 
 /* One row per 20th of the load. The number of batches per row does not depend on the size. */
-enum { ROWS = 18, BATCHES = 6, NONE = ADAPTIVE_PEERS, KINDS };
+enum { ROWS = 18, BATCHES = 4, NONE = ADAPTIVE_PEERS, KINDS };
 
 static const double min_share_of_qf = 0.9;
 

@@ -24,7 +24,7 @@ typedef struct effort {
   uint64_t rounds;
 } effort;
 
-static const effort quick = {.slots = 1 << 18, .trending = 1000000, .skewed = 1000000, .rounds = 7};
+static const effort quick = {.slots = 1 << 18, .trending = 1000000, .skewed = 1000000, .rounds = 5};
 static const effort thorough = {
     .slots = 1 << 24, .trending = 10000000, .skewed = 50000000, .rounds = 10};
 

@@ -152,14 +152,14 @@ def bar_script(plot, curves, papers):
     divisor, unit = unit_of(values, log)
     rows = [f"{quoted(name)} " + " ".join(str(each[name] / divisor) if name in each else "?" for each in heights) for name in names]
     slanted = sum(len(name) + 2 for name in names) > 44
-    colours = paint(curves)
-    parts = [f"$bars using {i + 2}:xtic(1) {'fs pattern 4 border ' if label in papers else ''}{look(label, colours)}"
+    colours, hatched = paint(curves), "fs pattern 4 border rgb '#333333' "
+    parts = [f"$bars using {i + 2}:xtic(1) {hatched if label in papers else ''}{look(label, colours)}"
              for i, label in enumerate(curves)]
     return (["$bars << EOD\n" + "\n".join(rows) + "\nEOD"] +
             script_head(plot, curves, "y" if log else "", y_unit=unit, below=4 * max(map(len, names)) if slanted else 0) +
             ["set style data histograms", "set style histogram clustered gap 1", "set style fill solid 0.85 noborder",
              "set boxwidth 0.9", "set datafile missing '?'",
-             "set xtics noenhanced" + (" rotate by -30" if slanted else "")] +
+             "set xtics noenhanced" + (f" rotate by -30\nset rmargin {2 + len(names[-1]) // 2}" if slanted else "")] +
             ([] if log else ["set yrange [0:*]"]) + ["plot " + ", \\\n  ".join(parts)])
 
 

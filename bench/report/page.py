@@ -46,7 +46,8 @@ def distance(each):
 
 def examples(found, wanted, first):
     """The clearest verdicts of these kinds: counts before times, and at most one per claim."""
-    fitting = [each for each in found if each.verdict in wanted and each.factor and each.sentence.claim]
+    fitting = [each for each in found if each.verdict in wanted and each.factor and each.sentence.claim and
+               sum(map(str.isalpha, each.sentence.quote)) > 0.6 * len(each.sentence.quote)]  # no rows of tables
     fitting.sort(key=lambda each: (each.sentence.timed, first(each)))
     chosen, seen = [], set()
     for each in fitting:

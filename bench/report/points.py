@@ -81,8 +81,8 @@ POINTS = [
     Points("store-layouts", "Operations of both layouts", {
         "paper: merged": [("put", 232000), ("get_absent", 18430000)], "paper: split": [("put", 112000), ("get_absent", 18190000)]}),
     Points("building", "Time per key", {"paper": [
-        ("insert into filter", 0.520092), ("insert into half-size filters", 0.353332), ("merge two half-full filters", 0.039147),
-        ("sort in hash order (qsort)", 0.348060), ("bulk insert", 0.019569)]}),
+        ("insert", 0.520092), ("insert half-size", 0.353332), ("merge", 0.039147),
+        ("sort (qsort)", 0.348060), ("bulk insert", 0.019569)]}),
     Points("zipf", "False positives of Zipf", zipf_reference),
     Points("zipf", "Space used", lambda rows: horizontal(rows, "until_query", "paper: less than this", 0.001)),
     Points("store-adversary", "Queries while", qf_losses, panel="0.25", line=False),

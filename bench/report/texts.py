@@ -27,7 +27,7 @@ def our_factor(verdict):
 
 def plain_quote(quote):
     """A quote without the marks of formulas."""
-    return re.sub(r"\s+", " ", re.sub(r"\\times", "×", quote)).replace(" ×", "×")
+    return re.sub(r"\s+", " ", quote.replace("\\times", "×").replace("\\geq", "≥")).replace(" ×", "×")
 
 
 def items_of(source):

@@ -60,7 +60,10 @@ def decide(wanted, low, high):
 def measured(sentence, record):
     """The factors of a sentence; raises ValueError if the record of its claim has none."""
     if sentence.judge:
-        return [float(sentence.judge(rows)) for rows in record.seeds]
+        try:
+            return [float(sentence.judge(rows)) for rows in record.seeds]
+        except (ArithmeticError, LookupError, ValueError) as error:
+            raise ValueError(f"the sentence {sentence.name} cannot be judged by the record of {sentence.claim}: {error}") from None
     text = record.about.get(f"measured {sentence.name}")
     if text is None:
         raise ValueError(f"claim {sentence.claim} measured no factor for the sentence {sentence.name}")

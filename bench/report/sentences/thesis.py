@@ -23,7 +23,7 @@ SENTENCES = [
              "seeds with which the adaptive filter that wins least often wins at Q/S = 10 / all seeds", factor=1, claim="rounds",
              judge=lambda rows: max(0.001, min(rows.get(last_round(10, "won"), name) for name in (
                  "exaf", "taf", "acf1", "acf2", "acf3", "acf_swapping", "acf_cuckooing")))),
-    Sentence("selqf-rounds-exaf-loses", "thesis: Section 7.1", "loses to the adversary for any",
+    Sentence("selqf-rounds-exaf-loses", "thesis: Section 7.1", "loses to the adversary for any A/S \\geq 10",
              "seeds with which exaf loses at Q/S = 10 / all seeds", factor=1, claim="rounds",
              judge=lambda rows: max(0.001, 1 - rows.get(last_round(10, "won"), "exaf"))),
     Sentence("selqf-rounds-always-wins", "thesis: Section 7.1", "The adversary consistently wins for all filters",
