@@ -100,7 +100,9 @@ def opening(results, found, summary):
 
 def contents(results):
     text = ""
-    for paper, title, _, here in papers.chapters(results):
+    for _, title, _, here in papers.chapters(results):
+        if not here:
+            continue
         entries = "".join(f'<li><a href="#{escape(claim["name"])}">{escape(claim["title"])}</a> '
                           f'<span class="soft">{escape(texts.items_of(claim["source"]))}</span></li>\n' for claim, _, _ in here)
         text += f'<details><summary>{escape(title)}: {len(here)} experiments</summary><ul class="contents">\n{entries}</ul></details>\n'
@@ -136,24 +138,27 @@ def facts(pairs):
     return '<dl class="facts">' + "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in pairs if text) + "</dl>\n"
 
 
-def sentence_row(each):
+def sentence_row(each, link):
+    """link: to the experiment, if the row does not stand there."""
     sentence = each.sentence
-    where = sentence.source.partition(": ")[2]
+    where = escape(sentence.source.partition(": ")[2])
+    if link and sentence.claim:
+        where += f', <a href="#{escape(sentence.claim)}">the experiment</a>'
     remark = f'<div class="soft">{escape(each.remark)}</div>' if each.remark else ""
     rounds = "" if each.count < 2 else f' <span class="soft">{each.count} {"rounds" if sentence.timed else "seeds"}</span>'
-    return (f"<tr><td><q>{escape(texts.plain_quote(sentence.quote))}</q> <span class=\"soft\">{escape(where)}</span></td>"
+    return (f"<tr><td><q>{escape(texts.plain_quote(sentence.quote))}</q> <span class=\"soft\">{where}</span></td>"
             f'<td data-name="factor">{escape(sentence.says)}</td>'
             f'<td class="number" data-name="paper">{escape(texts.paper_factor(sentence))}</td>'
             f'<td class="number" data-name="besom">{escape(texts.our_factor(each)) or "–"}{rounds}</td>'
             f"<td>{chip(each.verdict)}{remark}</td></tr>\n")
 
 
-def sentence_table(found):
+def sentence_table(found, link=False):
     if not found:
         return ""
     names = ("the paper says", "factor", "paper", "besom, 95 % interval", "verdict")
     head = "".join(f'<th scope="col">{name}</th>' for name in names)
-    return f'<table class="sentences"><thead><tr>{head}</tr></thead><tbody>\n{"".join(map(sentence_row, found))}</tbody></table>\n'
+    return f'<table class="sentences"><thead><tr>{head}</tr></thead><tbody>\n{"".join(sentence_row(each, link) for each in found)}</tbody></table>\n'
 
 
 def numbers(record, command):
@@ -180,8 +185,12 @@ def article(claim, record, error, found):
 
 
 def section(paper, title, authors, here, found):
-    rest = found.get(papers.paper_key(paper), [])
-    others = f'<div class="box"><h3>Sentences without an experiment</h3>\n{sentence_table(rest)}</div>\n' if rest else ""
+    claims = {claim["name"] for claim, _, _ in here}
+    rest = [each for _, _, _, about in papers.by_paper(found) for each in about
+            if papers.home(each.sentence.source) == paper and each.sentence.claim not in claims]
+    if not here and not rest:
+        return ""
+    others = f'<div class="box"><h3>Other sentences of this paper</h3>\n{sentence_table(rest, link=True)}</div>\n' if rest else ""
     return (f'<section id="{papers.paper_key(paper)}"><h2>{escape(title)}</h2><p class="soft">{escape(authors)}</p>\n' +
             "".join(article(*result, found) for result in here) + others + '<p><a href="#top">Back to top</a></p></section>\n')
 

@@ -70,7 +70,9 @@ def home(source):
 
 def own_verdict(record):
     """The verdict on a claim of our own."""
-    return record.verdict if record else verdicts.NOT_TESTED
+    if not record:
+        return verdicts.NOT_TESTED
+    return "holds" if record.verdict == "holds" else "does not hold"
 
 
 def parts(record):
@@ -118,14 +120,13 @@ def place_of(source):
 
 
 def chapters(results):
-    """[(short name, title, authors, results)] of the papers with results, ordered by figure.
+    """[(short name, title, authors, results)] of all papers; the results ordered by figure.
 
-    A result is (claim, record or None, error).
+    A result is (claim, record or None, error). It stands under one paper, even if it is about two.
     """
-    shown = [(paper, title, authors, sorted((result for result in results if home(result[0]["source"]) == paper),
-                                            key=lambda result: place_of(result[0]["source"])))
-             for paper, (title, authors, _) in PAPERS.items()]
-    return [chapter for chapter in shown if chapter[3]]
+    return [(paper, title, authors, sorted((result for result in results if home(result[0]["source"]) == paper),
+                                             key=lambda result: place_of(result[0]["source"])))
+            for paper, (title, authors, _) in PAPERS.items()]
 
 
 def by_paper(found):

@@ -91,6 +91,8 @@ def make(results, found, summary):
     text += "\n".join(f"- **{verdict}**: {meaning}." for verdict, meaning in verdicts.MEANINGS.items())
     text += f"\n\n{overview(results, found)}\n"
     for _, title, authors, here in papers.chapters(results):
+        if not here:
+            continue
         text += f"\n## {title}\n\n{authors}\n\n" + "\n".join(chapter(*result, found) for result in here)
     return text
 
