@@ -220,6 +220,7 @@ static const plot plots[] = {{.title = "Reported false positives while the set g
 
 const claim growing_claim = {
     .name = "growing",
+    .title = "What is left of adaptations while a filter grows",
     .source = "besom",
     .statement = "while the set grows eightfold, reported false positives are false positives "
                  "again with probability at most eps, as fresh keys are, for all kinds that grow "

@@ -110,6 +110,7 @@ static const plot plots[] = {{.title = "False-positive rates over seeds, by Zipf
 
 const claim seed_tail_claim = {
     .name = "seed-tail",
+    .title = "The unlucky seed: 99th percentile of the false-positive rate",
     .source = "besom",
     .statement = "on Zipf 0.75 and 1.25, with 12 bits per member, the 99th percentile over seeds "
                  "of the FPR of designs that adapt or cache is at most 3 times the mean",

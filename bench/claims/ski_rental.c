@@ -197,6 +197,7 @@ static const plot plots[] = {{.title = "False positives by when a guard adapts",
 
 const claim ski_rental_claim = {
     .name = "ski-rental",
+    .title = "When to adapt: always, on the second offence, or never",
     .source = "besom",
     .statement = "in the same room, adapting on the second offence has at most twice the false "
                  "positives of the better of always and never, for fresh keys, Zipf 0.8 to 1.2, "

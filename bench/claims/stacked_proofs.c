@@ -79,6 +79,7 @@ static void test_sweeps(double exponent, uint64_t members, findings *found, repo
     bool few = (double)by.calls <= 2 / epsilons[i] + 2, close = by.best <= optimum + epsilons[i];
     show(numbers, 1, exponent, epsilons[i], (double)by.calls, by.best, by.best - optimum,
          few && close);
+    add_factor(found, "stacked-theorem-1", (2 / epsilons[i] + 2) / (double)by.calls);
     finding(found, few);
     finding(found, close);
   }
@@ -118,6 +119,7 @@ static void test_sizes(findings *found, report *numbers) {
     for (double frequent = 0.001; frequent < 2000; frequent *= 1.1, tested++)
       falls += falls_after_rise(c, frequent);
     show(numbers, 2, c, tested, 0, 0, falls, !falls);
+    add_factor(found, "stacked-theorem-2", 1.0 / (1 + falls));
     finding(found, !falls);
   }
 }
@@ -146,6 +148,7 @@ static const plot plots[] = {{.title = "Calls of the oracle for an error of eps"
 
 const claim stacked_proofs_claim = {
     .name = "stacked-proofs",
+    .title = "Theorems behind the planner of stacked filters",
     .source = "stacked-filters: Theorem 1, Theorem 2",
     .paper = "The best FPR over all numbers of frequent keys is found to within eps by O(1/eps) "
              "calls of an oracle for a given number (Theorem 1). The size of a stack of infinitely "

@@ -28,7 +28,7 @@ static const effort quick = {.members = 6500, .absent = 40000, .queries = 60000,
 static const effort thorough = {
     .members = 26000, .absent = 1800000, .queries = 10000000, .seeds = 10};
 
-/* One experiment: its queries, remainder bits, the adversary's share, and whether members change. */
+/* Queries, remainder bits, the adversary's share, and whether members change. */
 typedef struct experiment {
   const char *name;
   double exponent;
@@ -311,6 +311,7 @@ static const plot plots[] = {{.title = "Real lists in the same memory",
 
 const claim train_your_filter_claim = {
     .name = "train-your-filter",
+    .title = "Learn, stack, cache or adapt on real lists",
     .source = "besom",
     .statement = "on real lists, in the memory of an AQF with 5 to 11 remainder bits: for uniform "
                  "queries ribbon, which learns nothing, has the fewest false positives; for Zipf "

@@ -174,6 +174,7 @@ static const plot plots[] = {{.title = "Adapt, stack, cache or learn in the same
 
 const claim who_wins_claim = {
     .name = "who-wins",
+    .title = "Adapt, stack, cache or learn: who wins where",
     .source = "besom",
     .statement = "with 12 bits per member: without skew and adversary no design has fewer false "
                  "positives than ribbon; with Zipf 1.25 and no adversary a stacked filter has the "

@@ -133,7 +133,10 @@ static void test(uint64_t n, double mu, const effort *e, findings *found, report
     uint64_t seed = random_at(BENCH_SEED, i);
     samples_add(&proof, bits_of_proof(n, m, seed));
     failed += proof.values[i] > bound(mu);
-    if (i < 8 && n <= MOST_WITH_FILTER) samples_add(&filter, bits_of_filter(n, m, seed));
+    add_factor(found, "aqf-theorem-2", bound(mu) / proof.values[i]);
+    if (i >= 8 || n > MOST_WITH_FILTER) continue;
+    samples_add(&filter, bits_of_filter(n, m, seed));
+    if (mu >= 1) add_factor(found, "aqf-theorem-2-slots", bound(mu) / filter.values[i]);
   }
   interval bits = interval_of(&proof), slots = interval_of(&filter);
   report_cell(numbers, "%llu", (unsigned long long)n);
@@ -174,6 +177,7 @@ static const plot plots[] = {{.title = "Bits added per member so that a no list 
 
 const claim yesno_bits_claim = {
     .name = "yesno-bits",
+    .title = "Bits that a no list adds to an adaptive quotient filter",
     .source = "adaptiveqf: Theorem 2",
     .paper = "With n members, a no list of m keys and mu = eps m / n, the filter adds at most (1 + "
              "o(1)) n log(1 + mu) + O(n) bits, with probability 1 - 1/poly(n); on average at most "
