@@ -23,7 +23,7 @@ typedef struct effort {
   size_t members, queries, seeds;
 } effort;
 
-static const effort quick = {.members = 10000, .queries = 60000, .seeds = 3};
+static const effort quick = {.members = 8000, .queries = 40000, .seeds = 5};
 static const effort thorough = {.members = 200000, .queries = 4000000, .seeds = 10};
 
 /* ------------------------------------------------------------------ one run */
@@ -180,8 +180,8 @@ const claim who_wins_claim = {
                  "positives than ribbon; with Zipf 1.25 and no adversary a stacked filter has the "
                  "fewest; with an adversary aqf in front of a store has the fewest (95 % intervals "
                  "over seeds overlap with the best)",
-    .differs = "Synthetic URLs, so that there is something to learn: 10,000 members, 100,000 "
-               "absent keys, 60,000 queries, 3 seeds (full: 200,000, 2 million, 4 million, 10). "
+    .differs = "Synthetic URLs, so that there is something to learn: 8000 members, 80,000 "
+               "absent keys, 40,000 queries, 5 seeds (full: 200,000, 2 million, 4 million, 10). "
                "The memory includes exceptions and caches. adapt_store reads its keys from the "
                "store: these are not counted, nor is the second filter while it rekeys "
                "(most_bits shows it).",
