@@ -36,7 +36,6 @@ static double with_reads(const outcome *o, double read_ns) {
 /* A setup and its queries. */
 typedef struct setup_run {
   stacked_setup setup;
-  besom_workload *known; /* the more popular half of the keys */
   char listed[LISTED_BYTES];
   setup_queries members, others;
 } setup_run;
@@ -45,12 +44,11 @@ static setup_run setup_run_create(stacked_setup s) {
   setup_run t = {.setup = s,
                  .members = setup_queries_create(&s, true),
                  .others = setup_queries_create(&s, false)};
-  t.known = setup_known_half(&s, t.listed);
+  setup_known_option(&s, t.listed);
   return t;
 }
 
 static void setup_run_free(setup_run *t) {
-  besom_workload_free(t->known);
   setup_queries_free(&t->members);
   setup_queries_free(&t->others);
 }
@@ -63,8 +61,8 @@ static outcome measure(const setup_run *t, which each, double bits) {
   besom_config config = {
       .kind = filters[each].kind, .options = filters[each].options, .bits_per_key = bits};
   if (each == STACKED) config.options = t->listed;
-  besom_filter *f =
-      setup_filter(&t->setup, config, BENCH_SEED, each == BLOOM ? NULL : t->known, NULL);
+  besom_filter *f = each == BLOOM ? setup_filter(&t->setup, config, BENCH_SEED, NULL, NULL)
+                                  : setup_filter_known(&t->setup, config, BENCH_SEED);
   outcome o = {.fpr = each == STACKED ? setup_fpr(&t->setup, f) : setup_fpr_uniform(&t->setup, f),
                .positive_ns = setup_queries_time(&t->members, f),
                .negative_ns = setup_queries_time(&t->others, f)};

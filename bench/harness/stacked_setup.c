@@ -9,6 +9,7 @@
 #include "harness/timing.h"
 #include "workloads/key_stream.h"
 
+enum { MAX_QUERIED = 1 << 23, MOST_POPULAR = 1 << 20 };
 enum { UNQUERIED_KEYS = 1000000, SAMPLE_SEED = 77, QUERY_SEED = 78, QUERIES = 1 << 15, ROUNDS = 5 };
 
 /* ------------------------------------------------------------------ popularity */
@@ -87,23 +88,46 @@ besom_workload *setup_sample(const stacked_setup *s, uint64_t queries) {
   return w;
 }
 
+/* How often a key is queried if there are 100 queries per key on average. */
+static uint64_t expected_count(const stacked_setup *s, uint64_t rank) {
+  return 2 + (uint64_t)(100 * (double)s->universe * key_probability(s, rank));
+}
+
 besom_workload *setup_most_popular(const stacked_setup *s, uint64_t keys) {
   besom_workload *w;
   uint8_t key[SETUP_KEY_BYTES];
   check(besom_workload_create((uint64_t)1 << 32, NULL, &w), "creating a workload");
   for (uint64_t i = 0; i < keys; i++) {
     size_t len = setup_absent(s, i, key);
-    uint64_t count = 2 + (uint64_t)(100 * (double)s->universe * key_probability(s, i + 1));
-    check(besom_workload_add(w, key, len, count), "adding to a workload");
+    check(besom_workload_add(w, key, len, expected_count(s, i + 1)), "adding to a workload");
   }
   return w;
 }
 
-besom_workload *setup_known_half(const stacked_setup *s, char listed[LISTED_BYTES]) {
+void setup_known_option(const stacked_setup *s, char listed[LISTED_BYTES]) {
   double share = 0;
   for (uint64_t rank = s->universe / 2; rank; rank--) share += key_probability(s, rank);
   snprintf(listed, LISTED_BYTES, "sampled=%d", (int)(100 * share));
-  return setup_most_popular(s, s->universe / 2);
+}
+
+/* The more popular half of the absent keys, as a source. */
+typedef struct known_half {
+  const stacked_setup *setup;
+  uint64_t at;
+  uint8_t key[SETUP_KEY_BYTES];
+} known_half;
+
+static besom_status next_known(void *ctx, besom_bytes *key, uint64_t *weight) {
+  known_half *k = ctx;
+  if (k->at == k->setup->universe / 2) return BESOM_END;
+  *key = (besom_bytes){k->key, setup_absent(k->setup, k->at, k->key)};
+  *weight = expected_count(k->setup, ++k->at);
+  return BESOM_OK;
+}
+
+static besom_status first_known(void *ctx) {
+  ((known_half *)ctx)->at = 0;
+  return BESOM_OK;
 }
 
 static void generate_more(member_source *m) {
@@ -137,20 +161,33 @@ besom_source setup_members(member_source *m, const stacked_setup *s) {
       .next = next_member, .rewind = first_member, .size_hint = s->members, .ctx = m};
 }
 
-besom_filter *setup_filter(const stacked_setup *s, besom_config config, uint64_t seed,
-                           besom_workload *sample, double *seconds) {
+static besom_filter *build(const stacked_setup *s, besom_config config, uint64_t seed,
+                           const besom_source *no, double *seconds) {
   uint8_t hash[16];
   member_source members;
-  besom_source yes = setup_members(&members, s), no = {0};
+  besom_source yes = setup_members(&members, s);
   besom_filter *f;
   hash_seed(seed, hash);
   config.seed = hash;
-  if (sample) no = besom_workload_source(sample);
   double start = cpu_seconds();
-  check(besom_build(&config, &(besom_input){.yes = &yes, .no = sample ? &no : NULL}, &f),
+  check(besom_build(&config, &(besom_input){.yes = &yes, .no = no}, &f),
         "building %s at %g bits per key", config.kind, config.bits_per_key);
   if (seconds) *seconds = cpu_seconds() - start - members.seconds;
   return f;
+}
+
+besom_filter *setup_filter(const stacked_setup *s, besom_config config, uint64_t seed,
+                           besom_workload *sample, double *seconds) {
+  besom_source no = {0};
+  if (sample) no = besom_workload_source(sample);
+  return build(s, config, seed, sample ? &no : NULL, seconds);
+}
+
+besom_filter *setup_filter_known(const stacked_setup *s, besom_config config, uint64_t seed) {
+  known_half known = {.setup = s};
+  besom_source no = {
+      .next = next_known, .rewind = first_known, .size_hint = s->universe / 2, .ctx = &known};
+  return build(s, config, seed, &no, NULL);
 }
 
 besom_filter *setup_base(const stacked_setup *s, const char *base, double bits, uint64_t seed,
@@ -175,25 +212,34 @@ static bool says_yes(const stacked_setup *s, const besom_filter *f, uint64_t i) 
   return besom_contains(f, key, len);
 }
 
+/* Of the less popular keys of a large universe only each `step`-th is queried. */
+static uint64_t step_of(const stacked_setup *s) {
+  return s->universe > MAX_QUERIED ? s->universe / (MAX_QUERIED / 2) : 1;
+}
+
 double setup_fpr(const stacked_setup *s, const besom_filter *f) {
+  uint64_t step = step_of(s), popular = step > 1 ? MOST_POPULAR : s->universe;
   double rate = 0;
-  for (uint64_t i = 0; i < s->universe; i++)
+  for (uint64_t i = 0; i < popular; i++)
     if (says_yes(s, f, i)) rate += key_probability(s, i + 1);
+  for (uint64_t i = popular; i < s->universe; i += step)
+    if (says_yes(s, f, i)) rate += (double)step * key_probability(s, i + 1);
   return rate;
 }
 
-static double yes_share(const stacked_setup *s, const besom_filter *f, uint64_t first, uint64_t n) {
-  uint64_t yes = 0;
-  for (uint64_t i = first; i < first + n; i++) yes += says_yes(s, f, i);
-  return (double)yes / (double)n;
+static double yes_share(const stacked_setup *s, const besom_filter *f, uint64_t first, uint64_t end,
+                        uint64_t step) {
+  uint64_t yes = 0, queried = 0;
+  for (uint64_t i = first; i < end; i += step, queried++) yes += says_yes(s, f, i);
+  return (double)yes / (double)queried;
 }
 
 double setup_fpr_uniform(const stacked_setup *s, const besom_filter *f) {
-  return yes_share(s, f, 0, s->universe);
+  return yes_share(s, f, 0, s->universe, step_of(s));
 }
 
 double setup_fpr_unqueried(const stacked_setup *s, const besom_filter *f) {
-  return yes_share(s, f, s->universe, UNQUERIED_KEYS);
+  return yes_share(s, f, s->universe, s->universe + UNQUERIED_KEYS, 1);
 }
 
 /* ------------------------------------------------------------------ times */

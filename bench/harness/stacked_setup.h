@@ -1,7 +1,9 @@
 /*
  * The shared setup of the claims about stacked filters: members, absent keys that are queried with
  * known probabilities, a sample of such queries, and filters built from them. Rates are sums of the
- * probabilities of the keys that the filter answers yes to, so they have no sampling noise.
+ * probabilities of the keys that the filter answers yes to, so they have no sampling noise. Of more
+ * than 2^23 absent keys the most popular 2^20 are all queried, and of the others 2^22 at equal
+ * distances.
  */
 #ifndef BENCH_HARNESS_STACKED_SETUP_H
 #define BENCH_HARNESS_STACKED_SETUP_H
@@ -49,12 +51,9 @@ besom_workload *setup_sample(const stacked_setup *s, uint64_t queries);
 /* The most popular keys, with the expected counts of 100 queries per key on average. */
 besom_workload *setup_most_popular(const stacked_setup *s, uint64_t keys);
 
-/*
- * The more popular half of the keys, and the option of `stacked` that gives their share of the
- * queries.
- */
+/* Writes the option of `stacked` that gives the share of the queries of the more popular half. */
 enum { LISTED_BYTES = 16 };
-besom_workload *setup_known_half(const stacked_setup *s, char listed[LISTED_BYTES]);
+void setup_known_option(const stacked_setup *s, char listed[LISTED_BYTES]);
 
 /* The members as a source, and the CPU seconds spent on generating them. */
 typedef struct member_source {
@@ -74,6 +73,12 @@ besom_source setup_members(member_source *m, const stacked_setup *s);
  */
 besom_filter *setup_filter(const stacked_setup *s, besom_config config, uint64_t seed,
                            besom_workload *sample, double *seconds);
+
+/*
+ * The same for a filter that knows the more popular half of the absent keys, with their expected
+ * counts. The keys are generated while the filter is built and never stored.
+ */
+besom_filter *setup_filter_known(const stacked_setup *s, besom_config config, uint64_t seed);
 
 /*
  * The same at a budget of bits per member: the base kind alone, or a stacked filter planned from
