@@ -5,7 +5,7 @@ SYSCONFDIR ?= /etc
 JOBS ?= $(shell nproc)
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all demo check test test-long test-sqlite python test-python test-redis web playground cross bench report install install-redis symbols format clean help build-tests
+.PHONY: all demo check test test-long test-sqlite python test-python test-redis web playground test-playground cross bench report install install-redis symbols format clean help build-tests
 
 all: ## build the release: libbesom.so, libbesom.a, besom, besom-bench, besom-redis.so, besom-sqlite.so, examples in build/
 	@cmake -S . -B build
@@ -69,6 +69,14 @@ web: ## build the WebAssembly modules in build/wasm: besom.wasm and reader.wasm
 playground: web ## write build/playground.html, which opens from disk: watch a filter learn, and race filters
 	@node web/playground/bundle.mjs build/wasm/playground.wasm build/playground.html
 	@echo "build/playground.html"
+
+# With PICTURES=docs/images it takes the pictures of the documentation.
+test-playground: playground ## run the playground in Chromium, and compare its numbers with the native library
+	@scripts/setup.sh playground
+	@cmake -S . -B build -DBESOM_WERROR=ON
+	@cmake --build build -j$(JOBS) --target playground-numbers
+	PYTHONDONTWRITEBYTECODE=1 python3 web/test/playground.py build/playground.html \
+	  build/web/playground/playground-numbers $(PICTURES)
 
 cross: ## saved filters are the same bytes on s390x and aarch64, under qemu: a minute
 	@scripts/setup.sh cross

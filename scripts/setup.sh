@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# setup.sh demo|check|report|test|sqlite|python|redis|web|cross: installs the Debian packages that are missing for a make target.
+# setup.sh demo|check|report|test|sqlite|python|redis|web|playground|cross: installs the Debian packages that are missing for a make target.
 set -eu
 
 demo=(gcc libc6-dev make cmake libxxhash-dev liblmdb-dev)
@@ -20,6 +20,8 @@ command -v npm >/dev/null || redis+=(nodejs npm)
 web=(make cmake clang-14 lld-14 wasi-libc libclang-rt-14-dev-wasm32 libxxhash-dev)
 command -v npm >/dev/null || web+=(nodejs npm)
 
+playground=("${web[@]}" gcc libc6-dev python3 chromium chromium-driver)
+
 cross=(gcc libc6-dev libxxhash-dev gcc-s390x-linux-gnu libc6-dev-s390x-cross gcc-aarch64-linux-gnu
   libc6-dev-arm64-cross qemu-user)
 
@@ -32,9 +34,10 @@ sqlite) wanted=("${sqlite[@]}") ;;
 python) wanted=("${python[@]}") ;;
 redis) wanted=("${redis[@]}") ;;
 web) wanted=("${web[@]}") ;;
+playground) wanted=("${playground[@]}") ;;
 cross) wanted=("${cross[@]}") ;;
 *)
-  echo "usage: $0 demo|check|report|test|sqlite|python|redis|web|cross" >&2
+  echo "usage: $0 demo|check|report|test|sqlite|python|redis|web|playground|cross" >&2
   exit 2
   ;;
 esac

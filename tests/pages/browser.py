@@ -98,10 +98,11 @@ class Page:
         return self.call("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
 
     def picture_of(self, selector, path, margin=0):
-        """A picture of one element, also of what is outside of the window."""
+        """A picture of one element, also of what is outside of the window: .png or .webp."""
         box = self.ask(f"""(b => ({{x: b.x + scrollX - {margin}, y: b.y + scrollY - {margin}, width: b.width + 2 * {margin},
           height: b.height + 2 * {margin}}}))(document.querySelector('{selector}').getBoundingClientRect())""")
-        shot = self.devtools("Page.captureScreenshot", {"format": "png", "captureBeyondViewport": True, "clip": {**box, "scale": 1}})
+        shape = {"format": os.path.splitext(path)[1][1:], "captureBeyondViewport": True, "clip": {**box, "scale": 1}}
+        shot = self.devtools("Page.captureScreenshot", shape)
         with open(path, "wb") as file:
             file.write(base64.b64decode(shot["data"]))
 

@@ -18,6 +18,7 @@ allowed() {
   src/sidecar/*) REPLY='src/core/* include/*' ;;
   bench/prototypes/*) REPLY='include/* src/*' ;;
   cli/* | bench/*) REPLY='include/* program/*' ;;
+  web/playground/*) REPLY='include/* src/* program/*' ;; # draws what is inside a table
   redis/*) REPLY='include/* program/counters.h program/config_text.h' ;;
   program/* | examples/* | sqlite/* | python/*) REPLY='include/*' ;;
   *) REPLY='*' ;; # src/*.c connects the parts
@@ -77,7 +78,7 @@ may_include() {
 }
 
 dirs=()
-for dir in src program cli redis sqlite python bench examples; do
+for dir in src program cli redis sqlite python web bench examples; do
   if [[ -d $dir ]]; then dirs+=("$dir"); fi
 done
 
