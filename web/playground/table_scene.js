@@ -162,7 +162,6 @@ export class TableScene {
 
   showPlaying() {
     $('play').textContent = this.playing ? 'Pause' : 'Play';
-    $('play').setAttribute('aria-pressed', String(!!this.playing));
   }
 
   // The script of Play: an absent key, a false positive, the same key again, a member.

@@ -99,10 +99,11 @@ function removeSteps(name, before, {answer, after, status, text, fingerprints}) 
     return [{title: 'refused', text: `Nothing is deleted: ${why}.`, marks: {home: answer.quotient}}];
   }
   const kept = fingerprints.some((f) => f.tombstone && f.quotient === answer.quotient && f.remainder === answer.remainder);
+  const extended = before.fingerprints.some((f) => f.key === name && f.extensionBits);
   return [{...hashed(name, answer, before.totals.width), marks: {home: answer.quotient, matched: new Set(answer.match)}},
     {title: 'deleted', after: true, text: `${key(name)} is deleted from the store and from its run. ` +
       (kept ? 'Its extended fingerprint stays as a tombstone, so that what was learned survives if the key returns.'
-        : 'Later slots move back to the left.'), marks: {home: answer.quotient, run: [after.runStart, after.runEnd]}}];
+        : extended ? 'Its extension goes with it.' : 'Later slots move back to the left.'), marks: {home: answer.quotient, run: [after.runStart, after.runEnd]}}];
 }
 
 // result: what the worker answered to 'operate'. fixed: absent keys that were answered yes before, and no now.

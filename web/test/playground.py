@@ -6,10 +6,12 @@ for the pictures that the documentation uses.
 
 import json
 import os
+import re
 import subprocess
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "pages"))
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+sys.path.insert(0, os.path.join(ROOT, "tests", "pages"))
 from browser import DESKTOP, PALE_TEXTS, PHONE, Driver, Page, check_page  # noqa: E402
 
 TAB, RIGHT, ENTER = "\ue004", "\ue014", "\ue007"
@@ -230,6 +232,14 @@ def test_motion(page):
     assert page.ask("document.querySelector('.dots [aria-current]').textContent") == "learned"
 
 
+def test_links(page):
+    """The links lead to claims of docs/results.md."""
+    with open(os.path.join(ROOT, "docs", "results.md"), encoding="utf-8") as file:
+        claims = re.findall(r"^### (.+)$", file.read(), re.MULTILINE)
+    links = page.ask("[...document.querySelectorAll('a[href*=\"results.md\"]')].map(a => a.getAttribute('href').split('#')[1])")
+    assert len(links) > 5 and set(links) <= set(claims), set(links) - set(claims)
+
+
 def check_for_everyone(page):
     assert page.ask(NAMELESS) == [], page.ask(NAMELESS)
     assert page.ask(SMALL_TARGETS) == [], page.ask(SMALL_TARGETS)
@@ -285,6 +295,7 @@ def main(path, numbers, pictures=None):
             test_race(page, numbers)
             test_race_controls(page)
             reload(page)
+            test_links(page)
             test_keyboard(page)
             test_motion(page)
             assert page.complaints() == [], page.complaints()
