@@ -45,8 +45,20 @@ export class TableScene {
       this.reported = new Set();
       this.turn = 0;
       await this.rebuild();
+      await this.preview();
       this.welcome();
     });
+  }
+
+  // The hash of the key that is being typed.
+  async preview() {
+    const key = $('key').value.trim();
+    this.finish();
+    this.steps = [];
+    this.at = -1;
+    this.operation = ['look', key];
+    this.answer = key ? await this.library.call('look', key) : null;
+    this.render({marks: this.answer && !this.answer.status ? {home: this.answer.quotient} : {}});
   }
 
   async rebuild() {
@@ -103,6 +115,7 @@ export class TableScene {
       Object.assign(this, state);
       const [operation, key] = this.history.pop();
       await this.rebuild();
+      await this.preview();
       this.tell(`Undone: ${{insert: 'insert', remove: 'delete', query: 'query'}[operation]} of <q></q>. The table is what it was.`);
       $('told').querySelector('q').textContent = key;
     });
@@ -178,7 +191,7 @@ export class TableScene {
     let key = MEMBERS[(turn * 7) % MEMBERS.length];
     if (kind === 0) key = absent[(turn * 11) % absent.length] ?? key;
     if (kind === 1) key = wrong[turn % wrong.length];
-    if (kind === 2 && this.operation) key = this.operation[1];
+    if (kind === 2 && this.operation[0] === 'query') key = this.operation[1];
     $('key').value = key;
     return this.operate(['query', key]);
   }
@@ -204,7 +217,7 @@ export class TableScene {
   renderHash(step) {
     const box = $('hash');
     box.className = `hash ${step.verdict ?? ''}`;
-    if (!this.steps.length || !this.answer || this.answer.status) {
+    if (!this.answer || this.answer.status) {
       box.innerHTML = '<span class="part"><i>key</i><b>–</b></span><span class="part"><i>quotient</i><b>–</b></span>' +
         '<span class="part"><i>remainder</i><b>–</b></span><span class="part"><i>further bits of the hash</i><b>–</b></span>';
       return;
@@ -292,6 +305,7 @@ export class TableScene {
       if (spoken) chip.setAttribute('aria-label', `${key}: ${spoken}`);
       else chip.removeAttribute('aria-label');
     });
+    $('absent').classList.toggle('untouched', !this.counts.queries);
     $('absent-count').innerHTML = `<b class="${wrong ? 'bad' : 'good'}">${wrong}</b> of ${ABSENT.length} are false positives`;
     $('seed').textContent = `Seed ${this.seed}.`;
   }
@@ -309,6 +323,13 @@ export class TableScene {
     $('ask').addEventListener('submit', (event) => {
       event.preventDefault();
       this.ask('query');
+    });
+    $('key').addEventListener('input', () => {
+      this.pause();
+      this.enqueue(async () => {
+        await this.preview();
+        this.tell('The triangle shows the quotient of the key. Query it, insert it or delete it.');
+      });
     });
     $('insert').addEventListener('click', () => this.ask('insert'));
     $('delete').addEventListener('click', () => this.ask('remove'));

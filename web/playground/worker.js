@@ -98,6 +98,7 @@ const calls = {
     for (const operation of operations) run(operation);
     return {status: 0, ...snapshot(), yeses: yeses(absent)};
   },
+  look,
   operate({operation, absent}) {
     const answer = look(operation[1]);
     if (answer.status) return {...answer, answer};
