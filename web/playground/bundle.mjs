@@ -1,4 +1,4 @@
-// bundle.mjs MODULE.wasm OUT.html [DOCS]: writes the playground as one HTML file that needs nothing else.
+// bundle.mjs MODULE.wasm OUT.html [DOCS]: writes the playground as one HTML file.
 // DOCS: where the links to the claims lead; default ../docs, for a page in build/.
 import {readFileSync, writeFileSync} from 'node:fs';
 import {gzipSync} from 'node:zlib';
@@ -7,13 +7,14 @@ const [wasm, out, docs = '../docs'] = process.argv.slice(2);
 const source = (name) => readFileSync(new URL(name, import.meta.url), 'utf8');
 
 // Modules in the order of their imports.
-const MODULES = ['words', 'library', 'table_view', 'table_steps', 'table_scene', 'race_chart', 'race_scene', 'main'];
+const MODULES = ['words', 'library', 'table_view', 'table_panel', 'table_steps', 'table_scene',
+  'race_chart', 'race_panel', 'race_scene', 'main'];
 
 // A module as a function that returns its exports.
 function asFunction(name) {
   const exported = [];
   const body = source(`${name}.js`)
-    .replace(/^import (\{.*\}) from '\.\/(\w+)\.js';$/gm, (_, names, from) => `const ${names} = ${from};`)
+    .replace(/^import (\{.*\}) from '\.\/(\w+)\.js';$/gm, 'const $1 = $2;')
     .replace(/^export ((?:const|async function|function|class) (\w+))/gm, (_, declared, what) => {
       exported.push(what);
       return declared;
@@ -32,4 +33,6 @@ const parts = {
 for (const name of ['worker', 'script']) {
   if (/<\/script/i.test(parts[name])) throw new Error(`${name} would end its element`);
 }
-writeFileSync(out, source('page.html').replace(/@(style|wasm|worker|script|docs)@/g, (_, name) => parts[name]));
+const page = source('page.html')
+  .replace(/@(style|wasm|worker|script|docs)@/g, (_, name) => parts[name]);
+writeFileSync(out, page);

@@ -2,12 +2,18 @@ import {startLibrary} from './library.js';
 import {RaceScene} from './race_scene.js';
 import {TableScene} from './table_scene.js';
 
-// The scenes are drawn before the library is there, so that nothing moves when it is.
+const parsed = () => new Promise((resolve) => {
+  if (document.readyState === 'loading') addEventListener('DOMContentLoaded', resolve);
+  else resolve();
+});
+
+// The scenes are drawn before the library is there, so that nothing moves when it is. The browser
+// may paint before this script runs: so far the page is hidden.
 async function main() {
   const docs = document.querySelector('.claims a').getAttribute('href').split('/results.md')[0];
   const table = new TableScene(), race = new RaceScene(docs);
-  document.documentElement.classList.remove('starting'); // the browser may paint before this script runs
-  if (document.readyState === 'loading') await new Promise((resolve) => { addEventListener('DOMContentLoaded', resolve); });
+  document.documentElement.classList.remove('starting');
+  await parsed();
   const [forTable, forRace] = await Promise.all([startLibrary(), startLibrary()]);
   document.getElementById('version').textContent = `Version ${forTable.version}.`;
   await Promise.all([table.start(forTable), race.start(forRace)]);
@@ -16,5 +22,5 @@ async function main() {
 }
 
 main().catch((error) => {
-  document.getElementById('told').textContent = `The library could not be started: ${error.message}`;
+  document.getElementById('told').textContent = `The library does not start: ${error.message}`;
 });

@@ -1,4 +1,4 @@
-// The chart of the race: false positives over queries, one line per filter, with names at their ends.
+// The chart of the race: false positives over queries, one line per filter, with their names.
 
 const NS = 'http://www.w3.org/2000/svg';
 const LEFT = 46, TOP = 12, BOTTOM = 30, LABEL = 68, GAP = 13;
@@ -16,7 +16,7 @@ function niceStep(rough) {
   return [1, 2, 5, 10].map((n) => n * power).find((n) => n >= rough);
 }
 
-export const short = (n) => (n >= 1e6 ? `${n / 1e6}M` : n >= 1000 ? `${n / 1000}k` : String(n));
+const short = (n) => (n >= 1e6 ? `${n / 1e6}M` : n >= 1000 ? `${n / 1000}k` : String(n));
 
 // Positions of labels, top to bottom, that keep a gap and stay near their lines.
 function spread(labels, low, high) {
@@ -44,22 +44,27 @@ export class RaceChart {
     const x = (q) => LEFT + (q / this.total) * (width - LEFT - LABEL);
     const y = (n) => height - BOTTOM - (n / top) * (height - TOP - BOTTOM);
     this.element.setAttribute('viewBox', `0 0 ${width} ${height}`);
-    this.element.replaceChildren(...this.axes({x, y, step, top, width, height}), ...this.curves(lines, x, y, height));
+    this.element.replaceChildren(...this.scale(y, step, top, width),
+      ...this.ticks(x, width, height), ...this.curves(lines, x, y, height));
   }
 
-  axes({x, y, step, top, width, height}) {
+  scale(y, step, top, width) {
     const parts = [];
     for (let n = 0; n <= top; n += step) {
-      parts.push(svg('line', {class: n ? 'grid' : 'axis', x1: LEFT, x2: width - LABEL, y1: y(n), y2: y(n)}),
-        svg('text', {class: 'tick', x: LEFT - 7, y: y(n) + 4, 'text-anchor': 'end'}, short(n)));
+      const line = {class: n ? 'grid' : 'axis', x1: LEFT, x2: width - LABEL, y1: y(n), y2: y(n)};
+      const text = {class: 'tick', x: LEFT - 7, y: y(n) + 4, 'text-anchor': 'end'};
+      parts.push(svg('line', line), svg('text', text, short(n)));
     }
-    const ticks = width < 560 ? [0, 0.5, 1] : [0, 0.2, 0.4, 0.6, 0.8, 1];
-    for (const part of ticks) {
-      parts.push(svg('text', {class: 'tick', x: x(part * this.total), y: height - BOTTOM + 18, 'text-anchor': 'middle'},
-        short(part * this.total)));
-    }
-    parts.push(svg('text', {class: 'tick', x: width - LABEL + 16, y: height - BOTTOM + 18}, 'queries'));
     return parts;
+  }
+
+  ticks(x, width, height) {
+    const shares = width < 560 ? [0, 0.5, 1] : [0, 0.2, 0.4, 0.6, 0.8, 1], y = height - BOTTOM + 18;
+    const parts = shares.map((share) => {
+      const at = {class: 'tick', x: x(share * this.total), y, 'text-anchor': 'middle'};
+      return svg('text', at, short(share * this.total));
+    });
+    return [...parts, svg('text', {class: 'tick', x: width - LABEL + 16, y}, 'queries')];
   }
 
   curves(lines, x, y, height) {

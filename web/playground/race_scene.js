@@ -1,24 +1,26 @@
-// The scene "Race": setup, pace, numbers and what they mean.
+// The scene "Race": its setup and its pace.
 import {RaceChart} from './race_chart.js';
+import {Lanes, explanation, verdict} from './race_panel.js';
 
-export const RACE = {members: 50000, universe: 200000, past: 100000, queries: 1000000};
-const CHUNK = 5000, STEP = 50000, LAST = 20, FRAME_MS = 50; // LAST: chunks
+const RACE = {members: 50000, universe: 200000, past: 100000, queries: 1000000};
+const CHUNK = 5000, STEP = 50000, LAST = 100000, FRAME_MS = 50; // queries; LAST: of the verdict
+const PRESETS = {
+  uniform: {skew: 0, attack: 0},
+  zipf: {skew: 1, attack: 0},
+  adversary: {skew: 1, attack: 5},
+};
 const $ = (id) => document.getElementById(id);
-const number = (n) => Math.round(n).toLocaleString('en');
 
-const PRESETS = {uniform: {skew: 0, attack: 0}, zipf: {skew: 1, attack: 0}, adversary: {skew: 1, attack: 5}};
-const WHAT = {bloom: 'does not adapt', cf: 'cuckoo, does not adapt', qf: 'quotient, does not adapt', stacked: 'planned for past queries',
-  cached: 'qf with a cache', taf: 'adapts: selectors', aqf: 'adapts: extensions'};
-
+// lanes: the numbers of all filters. history: of each filter [queries, false positives] per chunk.
 export class RaceScene {
   constructor(docs) {
     this.docs = docs;
     this.seed = 3;
+    this.lanes = [];
+    this.table = new Lanes($('lanes'));
     this.chart = new RaceChart($('chart'), RACE.queries);
-    this.rows = new Map();
     this.running = false;
     this.busy = Promise.resolve();
-    for (const kind of Object.keys(WHAT)) this.makeRow(kind);
     this.chart.draw([]);
     this.showSetup();
   }
@@ -30,20 +32,26 @@ export class RaceScene {
   }
 
   enqueue(work) {
-    this.busy = this.busy.then(work).catch((error) => { $('verdict').textContent = `The library failed: ${error.message}`; });
+    this.busy = this.busy.then(work).catch((error) => {
+      $('verdict').textContent = `The library failed: ${error.message}`;
+    });
     return this.busy;
   }
 
   get setup() {
-    return {...RACE, seed: this.seed, skew: +$('skew').value, attack: +$('attack').value / 100, bitsPerKey: +$('bits').value};
+    const [skew, attack, bitsPerKey] = ['skew', 'attack', 'bits'].map((id) => Number($(id).value));
+    return {...RACE, seed: this.seed, skew, attack: attack / 100, bitsPerKey};
   }
+
+  get done() { return Math.max(0, ...this.lanes.map((lane) => lane.queries)); }
+  get ended() { return this.done >= RACE.queries; }
 
   // Makes all filters again. Nothing is queried yet.
   reset() {
-    const wanted = this.wanted = Symbol('race');
+    const latest = this.latest = Symbol('setup');
     this.showSetup();
     return this.enqueue(async () => {
-      if (wanted !== this.wanted) return; // a later change of a slider is waiting
+      if (latest !== this.latest) return; // the reader is still moving a slider
       const {lanes, status, text} = await this.library.call('race', this.setup);
       if (status) throw new Error(text);
       this.history = lanes.map(({kind}) => ({kind, points: [[0, 0]]}));
@@ -54,122 +62,76 @@ export class RaceScene {
 
   run(queries) {
     return this.enqueue(async () => {
-      const left = RACE.queries - this.done;
-      for (let n = Math.min(queries, left); n > 0; n -= CHUNK) {
-        const lanes = await this.library.call('run', {queries: Math.min(CHUNK, n)});
+      const left = Math.min(queries, RACE.queries - this.done);
+      let {lanes} = this;
+      for (let n = left; n > 0; n -= CHUNK) {
+        lanes = await this.library.call('run', {queries: Math.min(CHUNK, n)});
         this.record(lanes);
       }
-      this.show(this.lanes);
-      if (this.done >= RACE.queries) this.end();
+      this.show(lanes);
+      if (this.ended) this.end();
     });
   }
 
   record(lanes) {
-    this.lanes = lanes;
-    this.history.forEach((line, i) => { if (!lanes[i].status) line.points.push([lanes[i].queries, lanes[i].falsePositives]); });
+    lanes.forEach((lane, i) => {
+      if (!lane.status) this.history[i].points.push([lane.queries, lane.falsePositives]);
+    });
   }
-
-  get done() { return Math.max(0, ...this.lanes.map((lane) => lane.queries)); }
 
   // ---------------------------------------------------------------- pace
 
   async play() {
-    if (this.running) return this.pause();
-    if (this.done >= RACE.queries) await this.reset();
+    if (this.running) {
+      this.pause();
+      return;
+    }
+    if (this.ended) await this.reset();
     this.running = true;
-    this.showRunning();
-    while (this.running && this.done < RACE.queries) {
+    this.showButton();
+    while (this.running && !this.ended) {
       await this.run(CHUNK);
-      await new Promise((resolve) => setTimeout(resolve, FRAME_MS));
-      await this.busy;
+      await new Promise((resolve) => { setTimeout(resolve, FRAME_MS); });
     }
     this.pause();
   }
 
   pause() {
     this.running = false;
-    this.showRunning();
-  }
-
-  showRunning() {
-    $('run').textContent = this.running ? 'Pause' : this.lanes && this.done >= RACE.queries ? 'Restart' : this.lanes && this.done
-      ? 'Continue' : 'Start';
+    this.showButton();
   }
 
   end() {
     this.pause();
-    $('verdict').innerHTML = this.verdict();
+    const recent = (kind) => {
+      const {points} = this.history.find((line) => line.kind === kind);
+      return points.at(-1)[1] - points.at(-1 - LAST / CHUNK)[1];
+    };
+    $('verdict').innerHTML = verdict(this.lanes, {queries: this.done, last: LAST, recent});
   }
 
   // ---------------------------------------------------------------- what is shown
 
   show(lanes) {
     this.lanes = lanes;
-    const most = Math.max(1, ...lanes.map((lane) => lane.falsePositives));
-    lanes.forEach((lane) => this.showLane(lane, most));
+    this.table.draw(lanes);
     this.chart.draw(this.history);
-    this.showRunning();
+    this.showButton();
   }
 
-  makeRow(kind) {
-    const row = document.createElement('tr');
-    row.className = kind;
-    row.innerHTML = `<th scope="row"><i class="swatch ${kind}"></i><span>${kind}</span><small>${WHAT[kind]}</small></th>` +
-      '<td><b>0</b><span class="track"><i class="first"></i><i class="again"></i></span></td><td>0</td><td>0</td><td>0</td>';
-    $('lanes').append(row);
-    this.rows.set(kind, row);
-    return row;
-  }
-
-  showLane(lane, most) {
-    const row = this.rows.get(lane.kind) ?? this.makeRow(lane.kind);
-    const [wrong, repeats, reads, bits] = row.querySelectorAll('td');
-    const [first, again] = row.querySelectorAll('.track i');
-    const note = row.querySelector('small');
-    const problem = lane.status ? 'impossible at this size' : lane.reserveUsed >= 1 && lane.kind !== 'cached' ? 'reserve is full' : '';
-    note.textContent = problem || WHAT[lane.kind];
-    note.className = problem ? 'problem' : '';
-    wrong.firstChild.textContent = lane.status ? '–' : number(lane.falsePositives);
-    repeats.textContent = lane.status ? '–' : number(lane.repeats);
-    repeats.className = lane.queries ? (lane.repeats ? 'bad' : 'good') : '';
-    reads.textContent = lane.status ? '–' : number(lane.reads);
-    bits.textContent = lane.status ? '–' : lane.bitsPerKey.toFixed(2);
-    first.style.width = `${100 * (lane.falsePositives - lane.repeats) / most}%`;
-    again.style.width = `${100 * lane.repeats / most}%`;
-  }
-
-  // False positives of a filter in the last chunks of the race.
-  recent(kind) {
-    const {points} = this.history.find((line) => line.kind === kind);
-    return points.at(-1)[1] - points.at(-1 - LAST)[1];
-  }
-
-  verdict() {
-    const {aqf, qf} = Object.fromEntries(this.lanes.map((lane) => [lane.kind, lane]));
-    if (aqf.status || qf.status) return '';
-    const denied = this.lanes.reduce((sum, lane) => sum + lane.falseNegatives, 0);
-    return `In the last ${number(LAST * CHUNK)} of ${number(this.done)} queries <b>qf</b> had ${number(this.recent('qf'))} false positives ` +
-      `and <b>aqf</b> ${number(this.recent('aqf'))}. Of all false positives ${number(qf.repeats)} of qf and ${number(aqf.repeats)} of aqf ` +
-      `were repeats. ${number(aqf.neededReads)} store reads were for members, all others for nothing. Members that a filter answered no: ` +
-      `${number(denied)}.`;
+  showButton() {
+    $('run').textContent = this.running ? 'Pause' : this.ended ? 'Restart'
+      : this.done ? 'Continue' : 'Start';
   }
 
   showSetup() {
     const {skew, attack, bitsPerKey} = this.setup;
+    const preset = attack ? 'adversary' : skew ? 'zipf' : 'uniform';
     $('skew-out').textContent = skew ? skew.toFixed(1) : '0, uniform';
     $('attack-out').textContent = `${Math.round(attack * 100)} %`;
     $('bits-out').textContent = bitsPerKey.toFixed(1);
-    const preset = attack ? 'adversary' : skew ? 'zipf' : 'uniform';
     document.querySelector(`input[name=preset][value=${preset}]`).checked = true;
-    const link = (claim, text) => `<a href="${this.docs}/results.md#${claim}">${text}</a>`;
-    $('why').innerHTML = {
-      uniform: 'All 200,000 absent keys are equally likely. The first false positive of a key cannot be foreseen. An adaptive filter does ' +
-        `not repeat it: its line turns flat when it has seen most keys (${link('real-rate', 'real-rate')}).`,
-      zipf: 'A few of 200,000 absent keys are queried again and again, as in most real workloads. A false positive among them is repeated ' +
-        `with every query, unless the filter adapts (${link('zipf', 'zipf')}, ${link('traces', 'traces')}).`,
-      adversary: 'An adversary notices which queries are slow, and sends these keys again. Each filter has its own adversary. Filters that ' +
-        `do not adapt read the store every time (${link('adversary', 'adversary')}, ${link('store-adversary', 'store-adversary')}).`,
-    }[preset];
+    $('why').innerHTML = explanation(preset, this.docs);
   }
 
   // ---------------------------------------------------------------- input
@@ -181,18 +143,22 @@ export class RaceScene {
     if (again) this.play();
   }
 
+  choose(preset) {
+    $('skew').value = PRESETS[preset].skew;
+    $('attack').value = PRESETS[preset].attack;
+    this.change();
+  }
+
   listen() {
     $('setup').addEventListener('submit', (event) => {
       event.preventDefault();
       this.play();
     });
-    for (const id of ['skew', 'attack', 'bits']) $(id).addEventListener('input', () => this.change());
+    for (const id of ['skew', 'attack', 'bits']) {
+      $(id).addEventListener('input', () => this.change());
+    }
     for (const radio of document.querySelectorAll('input[name=preset]')) {
-      radio.addEventListener('change', () => {
-        $('skew').value = PRESETS[radio.value].skew;
-        $('attack').value = PRESETS[radio.value].attack;
-        this.change();
-      });
+      radio.addEventListener('change', () => this.choose(radio.value));
     }
     $('race-step').addEventListener('click', () => {
       this.pause();

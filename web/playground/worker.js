@@ -1,4 +1,5 @@
-// The worker: runs the library. The page sends {id, call, args}; the answer is {id, result} or {id, error}.
+// The worker: runs the library. The page sends {id, call, args}; the answer is {id, result} or
+// {id, error}.
 'use strict';
 
 let lib, memory;
@@ -26,7 +27,9 @@ function withKey(key, use) {
 // What the module needs of its host (web/wasm/system.c).
 const imports = () => ({besom: {
   random(at, n) {
-    for (let i = 0; i < n; i += 65536) crypto.getRandomValues(bytes().subarray(at + i, at + Math.min(n, i + 65536)));
+    for (let i = at; i < at + n; i += 65536) {
+      crypto.getRandomValues(bytes().subarray(i, Math.min(at + n, i + 65536)));
+    }
     return 0;
   },
   now: () => performance.now(),
@@ -36,49 +39,74 @@ const statusText = (status) => ({status, text: text(lib.besom_strerror(status))}
 
 // ------------------------------------------------------------------ the table
 
-const ANSWER = ['yes', 'member', 'plainYes', 'quotient', 'remainder', 'runStart', 'runEnd', 'suffix', 'digest', 'matches'];
-const TOTALS = ['slots', 'room', 'width', 'used', 'fingerprints', 'records', 'capacity', 'extensionBits', 'reserveUsed'];
-const FINGERPRINT = ['position', 'slots', 'quotient', 'remainder', 'extensionBits', 'extension', 'tombstone', 'record'];
+// The members of the structs of table.h.
+const ANSWER = ['yes', 'member', 'plainYes', 'quotient', 'remainder', 'runStart', 'runEnd',
+  'suffix', 'digest', 'matches'];
+const TOTALS = ['slots', 'room', 'width', 'used', 'fingerprints', 'records', 'capacity',
+  'extensionBits', 'reserveUsed'];
+const FINGERPRINT = ['position', 'slots', 'quotient', 'remainder', 'extensionBits', 'extension',
+  'tombstone', 'record'];
 const SLOT = ['state', 'occupied', 'runEnd', 'content', 'quotient', 'fingerprint'];
 const MOST_MATCHES = 8;
 
-const named = (names, values, from = 0) => Object.fromEntries(names.map((name, i) => [name, values[from + i]]));
-const rows = (names, values) => Array.from({length: values.length / names.length}, (_, i) => named(names, values, i * names.length));
+const named = (names, values) => Object.fromEntries(names.map((name, i) => [name, values[i]]));
+
+function rows(names, values) {
+  const n = names.length;
+  return Array.from({length: values.length / n}, (_, i) => named(names, values.slice(i * n)));
+}
+
+// Calls use(pointer) with memory for n integers.
+function withIntegers(n, use) {
+  const at = lib.malloc(4 * Math.max(n, 1));
+  try {
+    return use(at);
+  } finally {
+    lib.free(at);
+  }
+}
 
 function look(key) {
   const size = ANSWER.length + MOST_MATCHES;
-  return withKey(key, (at, len) => {
-    const out = lib.malloc(4 * size), status = lib.playground_look(at, len, out), values = integers(out, size);
-    lib.free(out);
+  return withKey(key, (at, len) => withIntegers(size, (out) => {
+    const status = lib.playground_look(at, len, out), values = integers(out, size);
     if (status) return statusText(status);
-    const answer = named(ANSWER, values);
-    return {status: 0, ...answer, match: values.slice(ANSWER.length, ANSWER.length + answer.matches)};
-  });
+    const answer = named(ANSWER, values), match = values.slice(ANSWER.length);
+    return {status: 0, ...answer, match: match.slice(0, answer.matches)};
+  }));
 }
 
 function snapshot() {
   const totals = named(TOTALS, integers(lib.playground_totals(), TOTALS.length));
-  const at = lib.malloc(4 * (totals.room * SLOT.length + totals.fingerprints * FINGERPRINT.length + 1));
-  const second = at + 4 * totals.room * SLOT.length;
-  lib.playground_describe(at, second);
-  const slots = rows(SLOT, integers(at, totals.room * SLOT.length));
-  const fingerprints = rows(FINGERPRINT, integers(second, totals.fingerprints * FINGERPRINT.length));
-  lib.free(at);
-  for (const f of fingerprints) f.key = f.record < 0 ? null : text(lib.playground_record(f.record));
-  return {totals, slots, fingerprints};
+  const first = totals.room * SLOT.length, second = totals.fingerprints * FINGERPRINT.length;
+  return withIntegers(first + second, (at) => {
+    lib.playground_describe(at, at + 4 * first);
+    const slots = rows(SLOT, integers(at, first));
+    const fingerprints = rows(FINGERPRINT, integers(at + 4 * first, second));
+    for (const f of fingerprints) {
+      f.key = f.record < 0 ? null : text(lib.playground_record(f.record));
+    }
+    return {totals, slots, fingerprints};
+  });
 }
 
-const run = ([operation, key]) => withKey(key, (at, len) => lib['playground_' + operation](at, len));
+function run([operation, key]) {
+  const call = lib[`playground_${operation}`];
+  return withKey(key, (at, len) => call(at, len));
+}
+
 const yeses = (keys) => keys.filter((key) => look(key).yes);
 
 // ------------------------------------------------------------------ the race
 
-const NUMBERS = ['queries', 'falsePositives', 'repeats', 'neededReads', 'reads', 'falseNegatives', 'bitsPerKey', 'adapted',
-  'reserveUsed', 'status'];
+// The members of race_numbers in race.h.
+const NUMBERS = ['queries', 'falsePositives', 'repeats', 'neededReads', 'reads', 'falseNegatives',
+  'bitsPerKey', 'adapted', 'reserveUsed', 'status'];
 
 function lanes() {
   return Array.from({length: lib.playground_race_filters()}, (_, i) => {
-    const numbers = Array.from(new Float64Array(memory.buffer, lib.playground_race_read(i), NUMBERS.length));
+    const at = lib.playground_race_read(i);
+    const numbers = new Float64Array(memory.buffer, at, NUMBERS.length);
     return {kind: text(lib.playground_race_kind(i)), ...named(NUMBERS, numbers)};
   });
 }
@@ -102,8 +130,8 @@ const calls = {
   operate({operation, absent}) {
     const answer = look(operation[1]);
     if (answer.status) return {...answer, answer};
-    const status = run(operation);
-    return {...statusText(status), answer, after: look(operation[1]), ...snapshot(), yeses: yeses(absent)};
+    const status = statusText(run(operation)), after = look(operation[1]);
+    return {...status, answer, after, ...snapshot(), yeses: yeses(absent)};
   },
   race({seed, members, universe, skew, attack, bitsPerKey, past}) {
     const status = lib.playground_race(seed, members, universe, skew, attack, bitsPerKey, past);

@@ -95,7 +95,7 @@ def test_changes_and_undo(page, numbers):
 
 def test_until_all_is_learned(page, numbers):
     """The script of Play, step by step, until no absent key is a false positive."""
-    page.ask("""(async () => { for (let i = 0; i < 200; i++) {
+    page.ask("""(async () => { for (let i = 0; i < 400; i++) {
       if (document.getElementById('told').textContent.includes('has learned')) break;
       await playground.table.step();
     } })()""")
@@ -126,6 +126,7 @@ def test_full(page, numbers):
       window.refused = playground.table.steps.at(-1).title === 'full';
     } })()""")
     assert page.ask("window.refused"), "the reserve is never full"
+    settle(page)
     assert "stays a false positive" in text(page, "#told"), text(page, "#told")
     check_same_table(page, numbers)
 
@@ -251,7 +252,7 @@ def prepared(page, theme, whole_race):
     page.prefer(color_scheme=theme, reduced_motion="reduce")
     reload(page)
     page.ask(SHIFTS)
-    page.ask("(async () => { for (let i = 0; i < 16; i++) await playground.table.step(); })()")
+    page.ask("(async () => { for (let i = 0; i < 64; i++) await playground.table.step(); })()")
     page.ask("document.querySelector('.chips .wrong').click()")
     settle(page)
     page.ask(f"document.getElementById('{'race-end' if whole_race else 'race-step'}').click()")
