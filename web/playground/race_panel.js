@@ -62,8 +62,8 @@ export function explanation(preset, docs) {
     .map((name) => `<a href="${docs}/results.md#${name}">${name}</a>`).join(', ');
   return {
     uniform: 'All 200,000 absent keys are equally likely. The first false positive of a key ' +
-      'cannot be foreseen. An adaptive filter does not repeat it: its line turns flat when it has seen ' +
-      `most keys (${claims('real-rate')}).`,
+      'cannot be foreseen. An adaptive filter does not repeat it: its line turns flat when it ' +
+      `has seen most keys (${claims('real-rate')}).`,
     zipf: 'A few of 200,000 absent keys are queried again and again, as in most real workloads. ' +
       'A false positive among them is repeated with every query, unless the filter adapts ' +
       `(${claims('zipf', 'traces')}).`,
