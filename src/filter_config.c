@@ -274,8 +274,12 @@ static besom_status explain_invalid(const besom_config *c, const struct besom_ki
   if (status != BESOM_OK) return status;
   besom_config trial = *c;
   trial.bits_per_key = 0;
-  if (c->bits_per_key != 0 && try_config(&trial, kind) == BESOM_OK)
-    return BESOM_OK; /* the kind has a use for bits only when it has keys: not checked */
+  if (c->bits_per_key != 0 && try_config(&trial, kind) == BESOM_OK) {
+    if (!kind->create) return BESOM_OK; /* it has a use for bits when it has keys: not checked */
+    return besom__explain(why, BESOM_INVALID,
+                          "bits_per_key is %g: kind \"%s\" takes more than 1024 for so few keys",
+                          c->bits_per_key, kind->info.name);
+  }
   return besom__explain(why, BESOM_INVALID, "kind \"%s\" has no filter of this size and fpr",
                         kind->info.name);
 }

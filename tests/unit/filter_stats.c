@@ -258,6 +258,7 @@ static const struct {
     {"acf-cuckooing", "kicks longest_chain adapted"},
     {"cached", "exceptions"},
     {"scaling", "expansion"},
+    {"grouped", "groups classes least_bits"},
     {"adaptive-stacked", "rebuilds exceptions"},
 };
 

@@ -1,6 +1,7 @@
 /*
  * An adversary that collects false positives and asks them again. In exaf and taf full blocks drop
- * their adaptations: the statistics must show it, and the guard must rekey.
+ * their adaptations: the statistics must show it, and the guard must rekey. The default code of taf
+ * has room for this attack; its published form has not.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,8 +18,9 @@ enum { N = 5000, ROUNDS = 10, FRESH = 20000, COLLECTED = 4096 };
 
 static const uint8_t seed[16] = "under pressure..";
 
-static besom_guard *make_guard(const char *kind, double rekey_at) {
-  besom_config filter = {.kind = kind, .capacity = N, .fpr = 1.0 / 256, .seed = seed};
+static besom_guard *make_guard(const char *kind, const char *options, double rekey_at) {
+  besom_config filter = {
+      .kind = kind, .options = options, .capacity = N, .fpr = 1.0 / 256, .seed = seed};
   besom_guard_config config = {.filter = &filter, .rekey_at = rekey_at};
   besom_store *store;
   besom_guard *g;
@@ -66,8 +68,8 @@ static double attack(besom_guard *g) {
 static void the_guard_rekeys_under_pressure(void **state) {
   (void)state;
   for (unsigned i = 0; i < 2; i++) {
-    const char *kind = i ? "taf" : "exaf";
-    besom_guard *never = make_guard(kind, 2), *g = make_guard(kind, 0);
+    const char *kind = i ? "taf" : "exaf", *options = i ? "form=published" : NULL;
+    besom_guard *never = make_guard(kind, options, 2), *g = make_guard(kind, options, 0);
     double lost = attack(never), left = attack(g);
     besom_guard_statistics pressed = stats_of(never), relieved = stats_of(g);
     print_message("%s: %.3f of the repeated queries, %.4f with %u rekeys\n", kind, lost, left,
