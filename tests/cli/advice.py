@@ -87,6 +87,12 @@ def test_changing_sets(command):
     assert command.json("info", "set.besom", "--json")["capacity"] >= KEYS + QUERIES // 20
 
 
+def test_new_keys_are_inserted(command):
+    """They fill the filter, which has more false positives then."""
+    answer = command.advise("uniform", "--bits", "9", "--updates", "1/2", "--runs", "1")
+    assert candidate(answer, "bloom")["false_positives"] > 25, candidate(answer, "bloom")
+
+
 def test_deletes(command):
     answer = command.advise("uniform", "--updates", "1/10", "--deletes")
     assert answer["kind"] in ("cf", "vacuum", "acf-cuckooing"), answer["advice"]
@@ -190,6 +196,7 @@ def main(besom):
         test_repeated_queries(command)
         test_commands_run(command)
         test_changing_sets(command)
+        test_new_keys_are_inserted(command)
         test_deletes(command)
         test_adversaries(command)
         test_not_worth_it(command)
