@@ -249,6 +249,14 @@ typedef struct replayed {
   char about[500];
 } replayed;
 
+static bool has_tabs(const query_log *log) {
+  for (uint32_t i = 0; i < log->members; i++) {
+    besom_bytes key = key_index_key(log->keys, i);
+    if (memchr(key.data, '\t', key.len)) return true;
+  }
+  return false;
+}
+
 static char *command_line(const contender *c, const replayed *r) {
   const query_log *log = r->log;
   const candidate *k = &c->candidate;
@@ -263,6 +271,7 @@ static char *command_line(const contender *c, const replayed *r) {
       .bits_per_key = r->bits_per_key,
       .fpr = c->runs[0].fpr,
       .capacity = has_store || (log->updates > 0 && !c->unfit) ? log_capacity(log) : 0,
+      .has_tabs = has_store && has_tabs(log),
       .set = given.set,
       .queries = given.queries,
       .form = &given.form};

@@ -73,6 +73,7 @@ static void print_database(FILE *out, const build_plan *p) {
   fputs("besom db load", out);
   print_target(out, p->set, ".db");
   if (p->set.n == 1) fputc(' ', out), print_word(out, p->set.at[0]);
+  if (p->has_tabs) fputs(" --separator ''", out);
   fprintf(out, " --kind %s", p->kind);
   print_size(out, p);
 }

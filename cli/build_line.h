@@ -12,6 +12,7 @@ typedef struct build_plan {
   bool by_fpr; /* give the rate instead of the size */
   double bits_per_key, fpr;
   uint64_t capacity;
+  bool has_tabs;      /* some key has a tab, which besom db load takes for a separator */
   words set, queries; /* queries: the log that the no list is taken from */
   const key_form *form;
 } build_plan;

@@ -148,14 +148,16 @@ def test_commands_run(command):
 
 
 def test_quoting(command):
-    """Names that a shell would interpret."""
+    """Names that a shell would interpret, and keys with a tab, which could be a separator."""
     os.mkdir(os.path.join(command.directory, "my lists"))
-    for name in ("set", "uniform"):
-        os.link(os.path.join(command.directory, f"{name}.txt"), os.path.join(command.directory, "my lists", f"{name}'s $X.txt"))
+    write(command.directory, "my lists/set's $X.txt", (f"a\t{member}" for member in MEMBERS))
+    os.rename(os.path.join(command.directory, "uniform.txt"), os.path.join(command.directory, "my lists", "log's $X.txt"))
     answer = command.json("advise", *COMMON[2:], "--runs", "1", "--set", "my lists/set's $X.txt", "--queries",
-                          "my lists/uniform's $X.txt")
+                          "my lists/log's $X.txt")
     command.shell(answer["command"])
     assert command.json("info", "set's $X.besom", "--json")["keys"] == KEYS
+    command.shell(candidate(answer, "aqf", "with store")["command"])
+    assert command.json("db", "stats", "set's $X.db", "--json")["keys"] == KEYS
 
 
 def test_sizes(command):
