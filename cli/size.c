@@ -68,7 +68,7 @@ static bool can(const besom_kind_info *kind, unsigned abilities) {
 
 /* Kinds whose size depends on a sample of queries or on a second list. */
 static bool needs_more_than_keys(const besom_kind_info *kind) {
-  static const char *const names[] = {"cached",  "cascade",          "learned",
+  static const char *const names[] = {"cached",  "cascade",          "grouped",      "learned",
                                       "stacked", "adaptive-stacked", "yesno-dynamic"};
   for (size_t i = 0; i < COUNT_OF(names); i++)
     if (strcmp(kind->name, names[i]) == 0) return true;
@@ -86,7 +86,8 @@ static bool resizes(const besom_kind_info *kind) {
 /* NULL if the kind suits the options. */
 static const char *why_unfit(const besom_kind_info *kind) {
   bool in_front_of_store = can(kind, BESOM_CAN_MATCH | BESOM_CAN_ADAPT);
-  if (needs_more_than_keys(kind)) return "its size depends on the queries: see besom advise";
+  if (needs_more_than_keys(kind))
+    return "its size depends on queries or a second list: see besom advise";
   if (given.store) return in_front_of_store ? NULL : "it does not work in front of a store";
   if (in_front_of_store && !can(kind, BESOM_CAN_NO_LIST)) return "it needs a store: give --store";
   if (is_static(kind) && (given.growth > 1 || given.deletes))
