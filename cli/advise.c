@@ -13,7 +13,6 @@
 #include "kinds.h"
 #include "number_text.h"
 #include "page.h"
-#include "paragraph.h"
 #include "plan_text.h"
 #include "report.h"
 #include "seed.h"
@@ -358,7 +357,7 @@ static void print_json(const replayed *r, const advice *a) {
 static void print_text(const replayed *r, const advice *a, const report *table) {
   report_print(table);
   printf("\n");
-  paragraph_print(a->text);
+  arguments_print_filled(a->text, 0);
   if (a->verdict != USE_FILTER) return;
   char *line = command_line(a->best, r);
   printf("\nBuild it:\n  %s\n", line);

@@ -17,7 +17,6 @@
 #include "key_index.h"
 #include "number_text.h"
 #include "page.h"
-#include "paragraph.h"
 #include "query_generator.h"
 #include "report.h"
 #include "verb.h"
@@ -367,11 +366,11 @@ static void print_text(void) {
     int len = snprintf(text, sizeof text, "%s: ", workload_names[w]);
     describe((workload)w, text + len, sizeof text - (size_t)len);
     printf("\n");
-    paragraph_print(text);
+    arguments_print_filled(text, 0);
   }
   describe_limits(text);
   printf("\n");
-  paragraph_print(text);
+  arguments_print_filled(text, 0);
   printf("\n%s", next_steps);
 }
 

@@ -9,7 +9,6 @@
 #include "json.h"
 #include "kinds.h"
 #include "number_text.h"
-#include "paragraph.h"
 #include "random.h"
 #include "report.h"
 #include "verb.h"
@@ -385,7 +384,7 @@ static void print_advice(const row *best) {
            : is_static(best->kind) ? "; it is static: give --growth or --deletes if the set changes"
                                    : "");
   printf("\n");
-  paragraph_print(text);
+  arguments_print_filled(text, 0);
   write_command(best, line);
   if (best->shards > 1)
     printf("\nBuild each of the %s shards, of at most %s keys%s:\n  %s\n",
