@@ -13,8 +13,9 @@
 #define LAST_BIN (PROPORTION_BINS - 1)
 #define MAX_CANDIDATES (2 * MAX_COLUMNS + 3)
 #define NEVER 1e300
-/* Of a class: its struct, and its part of the parameters and of the section table of a file. */
-#define CLASS_BITS_FIXED (8.0 * (sizeof(struct retrieval) + 64))
+/* Of a class: about what its struct takes, or its part of the parameters and sections of a file. It
+ * is no sizeof, so that all machines make the same plan. */
+#define CLASS_BITS_FIXED (8.0 * 200)
 
 /* Of the binary logarithm of no keys per yes key, from -32 to 32. */
 unsigned besom__proportion_bin(uint64_t yes, uint64_t no) {

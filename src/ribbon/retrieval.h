@@ -31,7 +31,7 @@
 #define COLUMNS_AT_ONCE 8
 
 struct retrieval_layer {
-  uint64_t words; /* where its words begin, in bytes */
+  uint32_t words; /* where its words begin, in words */
   uint32_t blocks;
   uint32_t narrow;     /* blocks with one column less: the first ones */
   uint32_t thresholds; /* where its thresholds begin, in buckets */

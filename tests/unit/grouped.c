@@ -8,8 +8,9 @@
 
 #include <cmocka.h>
 
-#include "file/container.h"
+#include "besom.h"
 #include "support/counters.h"
+#include "support/damage.h"
 #include "support/failing_allocator.h"
 #include "support/keys.h"
 #include "support/memory_sink.h"
@@ -220,31 +221,59 @@ static void a_saved_filter_knows_the_groups(void **state) {
   temp_dir_remove(&dir);
 }
 
-/* Any byte of the file may be anything: an error, or a filter that can be queried. */
-static void damaged_files_do_no_harm(void **state) {
+/* Damaged bytes with valid checksums are refused, or give a filter that can be used. */
+static void repaired_damage_does_no_harm(void **state) {
   (void)state;
   universe u;
-  make_universe(&u, 40);
+  make_universe(&u, 600);
   besom_filter *f;
   memory_sink saved;
   assert_int_equal(build(&u, &closed_config, &f), BESOM_OK);
   memory_sink_init(&saved);
   assert_int_equal(besom_save(f, &saved.api), BESOM_OK);
+  assert_true(saved.len > 2000); /* load_damaged changes bits up to there */
   besom_free(f);
+  random_stream random = {3};
   unsigned loaded = 0;
-  for (size_t at = 0; at < saved.len; at++) {
-    uint8_t right = saved.data[at];
-    saved.data[at] ^= (uint8_t)(1 + key_u64(MEMBERS, at) % 255);
-    besom__container_fix_checksums(saved.data, saved.len);
-    if (besom_load(saved.data, saved.len, NULL, &f) == BESOM_OK) {
-      for (unsigned i = 0; i < 50; i++) besom_contains(f, "1:2", i % 4);
-      besom_free(f);
-      loaded++;
-    }
-    saved.data[at] = right;
+  for (size_t round = 0; round < 3000; round++) {
+    f = load_damaged(&saved, &random, round);
+    if (!f) continue;
+    for (unsigned i = 0; i < 50; i++) besom_contains(f, "1:2", i % 4);
+    besom_free(f);
+    loaded++;
   }
   assert_true(loaded > 0);
   memory_sink_close(&saved);
+}
+
+/* ------------------------------------------------------------------ the golden file */
+
+#define GOLDEN BESOM_SOURCE_DIR "/tests/golden/grouped-groups-v1.besom"
+
+static besom_filter *make_golden(universe *u) {
+  besom_filter *f = NULL;
+  make_universe(u, 1200);
+  assert_int_equal(build(u, &closed_config, &f), BESOM_OK);
+  return f;
+}
+
+static void groups_load_in_every_version(void **state) {
+  (void)state;
+  universe u;
+  besom_filter *today = make_golden(&u), *golden = NULL;
+  memory_sink of_today, of_golden;
+  assert_int_equal(besom_open(GOLDEN, NULL, &golden), BESOM_OK);
+  assert_true(counter_of(golden, "classes") > 1);
+  assert_exact(golden, &u);
+  memory_sink_init(&of_today);
+  memory_sink_init(&of_golden);
+  assert_int_equal(besom_save(today, &of_today.api), BESOM_OK);
+  assert_int_equal(besom_save(golden, &of_golden.api), BESOM_OK);
+  assert_true(memory_sinks_equal(&of_today, &of_golden));
+  memory_sink_close(&of_today);
+  memory_sink_close(&of_golden);
+  besom_free(today);
+  besom_free(golden);
 }
 
 /* ------------------------------------------------------------------ failures */
@@ -296,13 +325,22 @@ static void bad_configurations_are_refused(void **state) {
   assert_null(f);
 }
 
-int main(void) {
+/* --write-golden writes the golden file instead. */
+int main(int argc, char **argv) {
+  if (argc == 2 && !strcmp(argv[1], "--write-golden")) {
+    universe u;
+    besom_filter *f = make_golden(&u);
+    besom_status status = besom_save_file(f, GOLDEN);
+    besom_free(f);
+    return status != BESOM_OK;
+  }
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(groups_take_little_more_than_their_least_bits),
       cmocka_unit_test(an_open_universe_keeps_the_rate),
       cmocka_unit_test(a_function_may_name_the_group),
       cmocka_unit_test(a_saved_filter_knows_the_groups),
-      cmocka_unit_test(damaged_files_do_no_harm),
+      cmocka_unit_test(repaired_damage_does_no_harm),
+      cmocka_unit_test(groups_load_in_every_version),
       cmocka_unit_test(memory_may_be_short_anywhere),
       cmocka_unit_test(bad_configurations_are_refused),
   };
