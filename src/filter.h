@@ -269,6 +269,11 @@ struct besom_kind {
   besom_status (*load)(besom_filter *f, struct sections_in *in);
 };
 
+/* Whether two are one kind: a module that only reads has kinds without some operations. */
+static inline bool is_kind(const struct besom_kind *a, const struct besom_kind *b) {
+  return a->info.name == b->info.name;
+}
+
 /* The kind of that name; NULL if there is none. */
 const struct besom_kind *besom__kind_named(const char *name);
 

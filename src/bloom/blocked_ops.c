@@ -413,28 +413,28 @@ static besom_status insert_bytes(besom_filter *f, const void *key, size_t len) {
 
 static const struct blocked_ops any_shape = {
     {contains_bytes, contains_u64_any, contains_digest_any},
-    {insert_bytes, insert_u64_any, insert_digest_any},
+    {WRITES(insert_bytes), WRITES(insert_u64_any), WRITES(insert_digest_any)},
     contains_many,
-    insert_many,
+    WRITES(insert_many),
 };
 
 static const struct blocked_ops shapes[] = {
     {{contains_bytes, contains_u64_1, contains_digest_1},
-     {insert_bytes, insert_u64_1, insert_digest_1},
+     {WRITES(insert_bytes), WRITES(insert_u64_1), WRITES(insert_digest_1)},
      contains_many,
-     insert_many},
+     WRITES(insert_many)},
     {{contains_bytes, contains_u64_2, contains_digest_2},
-     {insert_bytes, insert_u64_2, insert_digest_2},
+     {WRITES(insert_bytes), WRITES(insert_u64_2), WRITES(insert_digest_2)},
      contains_many,
-     insert_many},
+     WRITES(insert_many)},
     {{contains_bytes, contains_u64_3, contains_digest_3},
-     {insert_bytes, insert_u64_3, insert_digest_3},
+     {WRITES(insert_bytes), WRITES(insert_u64_3), WRITES(insert_digest_3)},
      contains_many,
-     insert_many},
+     WRITES(insert_many)},
     {{contains_bytes, contains_u64_4, contains_digest_4},
-     {insert_bytes, insert_u64_4, insert_digest_4},
+     {WRITES(insert_bytes), WRITES(insert_u64_4), WRITES(insert_digest_4)},
      contains_many,
-     insert_many},
+     WRITES(insert_many)},
 };
 
 const struct blocked_ops *NAME(BESOM_ISA)(unsigned shape) {

@@ -290,23 +290,26 @@ static void insert_many_many(besom_filter *f, const besom_digest *d, size_t n) {
 #define ISA ISA_PORTABLE
 #endif
 
-static const struct bloom_ops few = {ISA,
-                                     {contains_bytes, contains_u64_few, contains_digest_few},
-                                     {insert_bytes, insert_u64_few, insert_digest_few},
-                                     contains_many_few,
-                                     insert_many_few};
+static const struct bloom_ops few = {
+    ISA,
+    {contains_bytes, contains_u64_few, contains_digest_few},
+    {WRITES(insert_bytes), WRITES(insert_u64_few), WRITES(insert_digest_few)},
+    contains_many_few,
+    WRITES(insert_many_few)};
 
-static const struct bloom_ops eight = {ISA,
-                                       {contains_bytes, contains_u64_8, contains_digest_8},
-                                       {insert_bytes, insert_u64_8, insert_digest_8},
-                                       contains_many_8,
-                                       insert_many_8};
+static const struct bloom_ops eight = {
+    ISA,
+    {contains_bytes, contains_u64_8, contains_digest_8},
+    {WRITES(insert_bytes), WRITES(insert_u64_8), WRITES(insert_digest_8)},
+    contains_many_8,
+    WRITES(insert_many_8)};
 
-static const struct bloom_ops many = {ISA,
-                                      {contains_bytes, contains_u64_many, contains_digest_many},
-                                      {insert_bytes, insert_u64_many, insert_digest_many},
-                                      contains_many_many,
-                                      insert_many_many};
+static const struct bloom_ops many = {
+    ISA,
+    {contains_bytes, contains_u64_many, contains_digest_many},
+    {WRITES(insert_bytes), WRITES(insert_u64_many), WRITES(insert_digest_many)},
+    contains_many_many,
+    WRITES(insert_many_many)};
 
 const struct bloom_ops *NAME(BESOM_ISA)(uint32_t hashes) {
   return hashes == 8 ? &eight : hashes < GROUP ? &few : &many;

@@ -14,6 +14,10 @@
 #include <immintrin.h>
 #endif
 
+#if defined(__wasm_simd128__)
+#include <wasm_simd128.h>
+#endif
+
 #include "core/relaxed.h"
 
 #define LIKELY(x) __builtin_expect(!!(x), 1)
@@ -88,9 +92,10 @@ ALWAYS_INLINE uint64_t select_bit(uint64_t x, unsigned k) {
   if (k >= sums >> 56) return 0;
   unsigned byte = popcount(((k * BYTE_ONES | BYTE_TOPS) - sums) & BYTE_TOPS) * 8;
   k -= (unsigned)((sums << 8) >> byte) & 0xff;
-  x = x >> byte << byte;
-  for (; k; k--) x &= x - 1;
-  return x & (0 - x);
+  /* The same for the bits of that byte, each in a byte of its own: no branch depends on them. */
+  uint64_t bits = (x >> byte & 0xff) * BYTE_ONES & UINT64_C(0x8040201008040201);
+  sums = ((bits + ~BYTE_TOPS) >> 7 & BYTE_ONES) * BYTE_ONES;
+  return UINT64_C(1) << (byte + popcount(((k * BYTE_ONES | BYTE_TOPS) - sums) & BYTE_TOPS));
 #endif
 }
 
@@ -171,6 +176,8 @@ ALWAYS_INLINE uint32_t equal_bytes_16(const uint8_t *at, uint8_t byte) {
 #if defined(__AVX2__)
   __m128i equal = _mm_cmpeq_epi8(load128_shared(at), _mm_set1_epi8((char)byte));
   return (uint32_t)_mm_movemask_epi8(equal);
+#elif defined(__wasm_simd128__)
+  return (uint32_t)wasm_i8x16_bitmask(wasm_i8x16_eq(wasm_v128_load(at), wasm_i8x16_splat(byte)));
 #else
   uint32_t result = 0;
   for (unsigned i = 0; i < 2; i++) {

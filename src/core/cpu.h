@@ -8,6 +8,16 @@
 
 #include "besom.h"
 
+/*
+ * An entry of such a table that changes a filter. A module that only reads is compiled with
+ * BESOM_ONLY_READS: it does not have these functions.
+ */
+#ifdef BESOM_ONLY_READS
+#define WRITES(function) (1 ? NULL : (function))
+#else
+#define WRITES(function) (function)
+#endif
+
 enum isa { ISA_PORTABLE, ISA_AVX2, ISA_AVX512 };
 
 /* The best instruction set that both this build and this machine support. */

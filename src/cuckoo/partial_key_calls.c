@@ -228,8 +228,10 @@ const struct partial_key_calls CALLS = {
     .queries = {.contains = contains,
                 .contains_u64 = contains_u64,
                 .contains_digest = contains_digest},
-    .inserts = {.insert = insert, .insert_u64 = insert_u64, .insert_digest = insert_digest},
+    .inserts = {.insert = WRITES(insert),
+                .insert_u64 = WRITES(insert_u64),
+                .insert_digest = WRITES(insert_digest)},
     .contains_many = contains_many,
-    .insert_many = insert_many,
-    .put = put,
+    .insert_many = WRITES(insert_many),
+    .put = WRITES(put),
 };

@@ -314,7 +314,7 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
   besom_status status = load_cache(f, in);
   if (status != BESOM_OK) return status;
   status = besom__layer_load(f, in, &cached(f)->base);
-  if (status == BESOM_OK && cached(f)->base->kind == &besom__cached) status = BESOM_CORRUPT;
+  if (status == BESOM_OK && is_kind(cached(f)->base->kind, &besom__cached)) status = BESOM_CORRUPT;
   if (status != BESOM_OK) destroy(f);
   return status;
 }

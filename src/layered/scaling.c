@@ -496,7 +496,7 @@ static void save(const besom_filter *f, struct sections_out *out) {
 static bool find_level(struct scaling *s) {
   const besom_filter *layer = newest(s);
   uint64_t last = s->n_layers - 1, slots = slots_of(layer), level = 0;
-  if (layer->kind != s->layers[0]->kind || layer->kind == &besom__scaling) return false;
+  if (layer->kind != s->layers[0]->kind || is_kind(layer->kind, &besom__scaling)) return false;
   if (s->first_slots)
     while (level < MAX_LEVEL - 1 && s->first_slots << level < slots) level++;
   else

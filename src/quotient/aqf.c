@@ -423,7 +423,7 @@ void besom__aqf_stats(const besom_filter *f, struct stats_out *out) {
   const struct aqf *a = const_aqf(f);
   const struct qtable *t = &a->base.table;
   uint64_t heads = t->used - t->further_slots - a->counters.tombstones - a->counters.no_entries,
-           reserve = f->kind == &besom__yesno ? 0 : besom__aqf_reserve(a);
+           reserve = is_kind(f->kind, &besom__yesno) ? 0 : besom__aqf_reserve(a);
   s->isa = besom__isa_name(a->base.isa);
   s->slots = t->slots;
   s->width = t->width;

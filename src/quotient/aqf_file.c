@@ -105,14 +105,14 @@ void besom__aqf_save(const besom_filter *f, struct sections_out *out) {
 /* A yesno filter is full from the start, at any load factor. */
 static bool has_its_capacity(const besom_filter *f) {
   const struct aqf *a = const_aqf(f);
-  return f->kind == &besom__yesno ||
+  return is_kind(f->kind, &besom__yesno) ||
          f->capacity == besom__quotient_capacity(a->base.table.slots, a->reserve);
 }
 
 besom_status besom__aqf_load(besom_filter *f, struct sections_in *in) {
   struct aqf *a = aqf(f);
   besom_status status =
-      besom__quotient_load(f, in, f->kind == &besom__yesno_dynamic ? TAGS : NO_CODE);
+      besom__quotient_load(f, in, is_kind(f->kind, &besom__yesno_dynamic) ? TAGS : NO_CODE);
   if (status != BESOM_OK) return status;
   a->base.repeats.counted = true;
   a->reserve = besom__read_double(&in->parameters);

@@ -37,7 +37,7 @@ ALWAYS_INLINE uint64_t suffix_of(const struct qtable *t, besom_digest d, unsigne
 ALWAYS_INLINE int64_t slots_of_run(const struct qtable *t, const uint8_t *block, unsigned i) {
   uint64_t occupied = block_word(t, block, WORD_OCCUPIED), starts = run_starts(t, block);
   uint64_t nth = (occupied >> i & 1) << bits_set_below(occupied, i);
-  uint64_t start = bit_number(starts, nth), next = bit_number(starts, nth << 1);
+  uint64_t start = bit_number(starts, nth), next = bit_after(starts, start, nth);
   return (int64_t)(next - start - (start < nth));
 }
 

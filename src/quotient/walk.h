@@ -26,6 +26,18 @@ ALWAYS_INLINE uint64_t bit_number(uint64_t x, uint64_t nth) {
 #endif
 }
 
+/* The set bit of x after `bit`, which is bit_number(x, nth); 0 if there is none. */
+ALWAYS_INLINE uint64_t bit_after(uint64_t x, uint64_t bit, uint64_t nth) {
+#ifdef __BMI2__
+  (void)bit;
+  return _pdep_u64(nth << 1, x);
+#else
+  uint64_t above = x & (0 - bit) & ~bit;
+  (void)nth;
+  return above & (0 - above);
+#endif
+}
+
 /*
  * Bit k of these, from 0, is where the run of the block's k-th occupied quotient begins, if the
  * quotient is not above it: the slot after the last of the run before. The last slot of the runs of

@@ -15,7 +15,18 @@ const WORDS = { width: 56, valueBits: 60 };
 const SEED_AT = 12, SEED_BYTES = 16, FLAGS_AT = 88, DISTINCT = 2;
 const OTHER = ['no', 'like', 'isolated', 'seed', 'distinct'];
 
+const STATS_DOUBLES = {
+  bitsPerKey: 56, loadFactor: 64, expectedFpr: 72, fprAtCapacity: 80, workloadFpr: 88,
+  reserveUsed: 96,
+};
+const COUNTERS = 64, COUNTER_BYTES = 16;
+
 const OK = 0, EVICTED = 22, NOT_FOUND = 8;
+
+function readCounter(heap, memory, i) {
+  const view = heap.view, at = memory + COUNTER_BYTES * i;
+  return [heap.string(view.getUint32(at, true)), Number(view.getBigUint64(at + 8, true))];
+}
 
 function checkOptions(options) {
   const known = [STRINGS, COUNTS, DOUBLES, WORDS].flatMap(Object.keys).concat(OTHER);
@@ -187,6 +198,22 @@ export class Filter extends Reader {
 
   removeNo(key) {
     return this.#change('not removed', 'besom_no_remove', key, NOT_FOUND) === OK;
+  }
+
+  /** Statistics (besom_statistics), and the counters of the kind by name. */
+  get stats() {
+    const { heap, at } = this, stats = super.stats; // fills the struct
+    const view = heap.view, from = heap.out;
+    stats.width = view.getUint32(from + 40, true);
+    stats.slots = Number(view.getBigUint64(from + 32, true));
+    stats.bytes = Number(view.getBigUint64(from + 48, true));
+    for (const [name, offset] of Object.entries(STATS_DOUBLES))
+      stats[name] = view.getFloat64(from + offset, true);
+    stats.counters = heap.with(COUNTER_BYTES * COUNTERS, (memory) => {
+      const n = Math.min(COUNTERS, heap.call('besom_counters', at, memory, COUNTERS));
+      return Object.fromEntries(Array.from({ length: n }, (_, i) => readCounter(heap, memory, i)));
+    });
+    return stats;
   }
 
   /** The patch that makes `fresh` from this filter. */

@@ -12,15 +12,7 @@ const registry = new FinalizationRegistry(({ heap, at }) => {
   if (!heap.poisoned) heap.call('besom_free', at);
 });
 
-const COUNTERS = 64;
-
-// Offsets in struct besom_statistics; calls.c asserts them.
-const STATS_BYTES = 104;
-const STATS_COUNTS = { keys: 16, capacity: 24, slots: 32, bytes: 48 };
-const STATS_DOUBLES = {
-  bitsPerKey: 56, loadFactor: 64, expectedFpr: 72, fprAtCapacity: 80, workloadFpr: 88,
-  reserveUsed: 96,
-};
+const STATS_BYTES = 104; // of struct besom_statistics; calls.c asserts its offsets
 
 /** Fetches a URL, or takes bytes as they are. */
 export async function bytesFrom(source) {
@@ -264,33 +256,17 @@ export class Reader {
 
   // -------------------------------------------------------------- statistics
 
-  /** Statistics (besom_statistics), and the counters of the kind by name. */
+  /** What it is: kind, hash, keys, capacity. The full module has more. */
   get stats() {
-    const heap = this.#heap, at = this.at;
-    heap.check('stats', 'besom_stats_sized', at, heap.out, STATS_BYTES);
-    const view = heap.view, base = heap.out;
-    const stats = {
-      kind: heap.string(view.getUint32(base, true)),
-      hash: heap.string(view.getUint32(base + 4, true)),
-      width: view.getUint32(base + 40, true),
+    const heap = this.#heap, at = heap.out;
+    heap.check('stats', 'besom_stats_sized', this.at, at, STATS_BYTES);
+    const view = heap.view;
+    return {
+      kind: heap.string(view.getUint32(at, true)),
+      hash: heap.string(view.getUint32(at + 4, true)),
+      keys: Number(view.getBigUint64(at + 16, true)),
+      capacity: Number(view.getBigUint64(at + 24, true)),
     };
-    for (const [name, offset] of Object.entries(STATS_COUNTS))
-      stats[name] = Number(view.getBigUint64(base + offset, true));
-    for (const [name, offset] of Object.entries(STATS_DOUBLES))
-      stats[name] = view.getFloat64(base + offset, true);
-    stats.counters = this.#counters(heap, at);
-    return stats;
-  }
-
-  #counters(heap, at) {
-    return heap.with(16 * COUNTERS, (memory) => {
-      const n = Math.min(COUNTERS, heap.call('besom_counters', at, memory, COUNTERS));
-      const view = heap.view, counters = {};
-      for (let i = 0; i < n; i++)
-        counters[heap.string(view.getUint32(memory + 16 * i, true))] =
-          Number(view.getBigUint64(memory + 16 * i + 8, true));
-      return counters;
-    });
   }
 
   /** Checks every invariant of the filter; throws CorruptError. */

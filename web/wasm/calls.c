@@ -36,9 +36,11 @@ besom_status besom_web_load(uint8_t *data, size_t len, bool in_place, besom_faul
 static besom_status append(void *ctx, const void *data, size_t len) {
   struct web_bytes *b = ctx;
   if (len > PTRDIFF_MAX - b->len) return BESOM_NO_MEMORY;
-  uint8_t *at = realloc(b->data, b->len + len ? b->len + len : 1);
+  uint8_t *at = malloc(b->len + len + 1); /* realloc would be 3 KB of code */
   if (!at) return BESOM_NO_MEMORY;
+  if (b->len) memcpy(at, b->data, b->len);
   if (len) memcpy(at + b->len, data, len);
+  free(b->data);
   *b = (struct web_bytes){at, b->len + len};
   return BESOM_OK;
 }
