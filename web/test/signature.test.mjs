@@ -1,0 +1,171 @@
+/** Signed lists and patches (docs/signed.md). */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { webcrypto } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { SEED, besom, keysOf, reader } from './support.mjs';
+
+const { subtle } = webcrypto;
+const NUMBER = [1, 2, 3, 4, 5, 6, 7, 8];
+const base64 = (bytes) => Buffer.from(bytes).toString('base64');
+const sha256 = async (bytes) => Buffer.from(await subtle.digest('SHA-256', bytes)).toString('hex');
+
+async function newKey(number = NUMBER) {
+  const pair = await subtle.generateKey({ name: 'Ed25519' }, true, ['sign', 'verify']);
+  const raw = new Uint8Array(await subtle.exportKey('raw', pair.publicKey));
+  const sign = async (data) =>
+    new Uint8Array(await subtle.sign({ name: 'Ed25519' }, pair.privateKey, data));
+  return { sign, number, publicKey: base64([0x45, 0x64, ...number, ...raw]) };
+}
+
+/** A signature file, as `besom sign` writes it. */
+async function signFile(key, bytes, statement, algorithm = 0x64) {
+  const signature = await key.sign(bytes);
+  const global = await key.sign(Buffer.concat([signature, Buffer.from(statement)]));
+  return {
+    signature, global,
+    file: `untrusted comment: signature of besom\n${base64([0x45, algorithm, ...key.number, ...signature])}\n` +
+      `trusted comment: ${statement}\n${base64(global)}\n`,
+  };
+}
+
+const LATER = '2099-01-01T00:00:00Z';
+
+async function statementOf(bytes, sequence, expires = LATER, name = 'blocked') {
+  return `besom-list-1 name=${name} sequence=${sequence} expires=${expires} result=${await sha256(bytes)}`;
+}
+
+const signList = async (key, bytes, sequence, ...more) =>
+  signFile(key, bytes, await statementOf(bytes, sequence, ...more));
+
+async function signPatch(key, patch, base, made, sequence, ...more) {
+  const list = await statementOf(made, sequence, ...more), of = await signFile(key, made, list);
+  return (await signFile(key, patch, `${list} base=${await sha256(base)} ` +
+    `signature=${base64(of.signature)} global=${base64(of.global)}`)).file;
+}
+
+async function versions() {
+  const members = keysOf('key-', 1000);
+  const old = await besom.Filter.build(members, { capacity: 1100, seed: SEED });
+  const fresh = await besom.Filter.build([...members, 'added'], { like: old });
+  return { old: old.save(), fresh: fresh.save(), patch: old.diff(fresh) };
+}
+
+const refused = (module, message) => ({ name: 'SignatureError', message });
+
+test('a signed list is opened, and a signed patch applied, by both modules', async () => {
+  const key = await newKey(), { old, fresh, patch } = await versions();
+  for (const { Filter } of [besom, reader]) {
+    const { file } = await signList(key, old, 41);
+    const filter = await Filter.open(old, { signature: file, publicKey: key.publicKey, name: 'blocked' });
+    assert.equal(filter.signed.sequence, 41);
+    await filter.patch(patch, { signature: await signPatch(key, patch, old, fresh, 42) });
+    assert.deepEqual(filter.save(), fresh);
+    assert.equal(filter.signed.sequence, 42);
+    // The state that a client stores: the list and its signature.
+    const again = await Filter.open(filter.save(),
+      { signature: filter.signed.signature, publicKey: key.publicKey, name: 'blocked', sequence: 42 });
+    assert.ok(again.has('added'));
+  }
+});
+
+test('wrong signatures are refused before the list is parsed', async () => {
+  const key = await newKey(), other = await newKey(), stranger = await newKey([9, 9, 9, 9, 9, 9, 9, 9]);
+  const { old } = await versions(), damaged = old.slice();
+  damaged[700] ^= 1;
+  const { file } = await signList(key, old, 1), lines = file.split('\n');
+  const open = (bytes, signature, more) =>
+    reader.Filter.open(bytes, { signature, publicKey: key.publicKey, name: 'blocked', ...more });
+  const cases = [
+    [damaged, file, /signature of the file is wrong/],
+    [old, (await signList(other, old, 1)).file, /signature of the statement is wrong/],
+    [old, (await signList(stranger, old, 1)).file, /by another key/],
+    [old, file.replace('sequence=1', 'sequence=2'), /signature of the statement is wrong/],
+    [old, (await signFile(key, old, await statementOf(old, 1), 0x44)).file, /prehashed/],
+    [old, (await signList(key, old, 1, '2020-01-01T00:00:00Z')).file, /has expired/],
+    [old, (await signList(key, old, 1, LATER, 'other')).file, /of the list other, not of blocked/],
+    [old, (await signFile(key, old, 'anything')).file, /another format/],
+    [old, (await signFile(key, old, `${await statementOf(old, 1)} more=1`)).file, /another format/],
+    [old, (await signFile(key, old, await statementOf(old, '01'))).file, /another format/],
+    [old, (await signList(key, old, 1, '2099-02-30T00:00:00Z')).file, /another format/],
+    [old, (await signFile(key, old, await statementOf(damaged, 1))).file, /not the one that was signed/],
+    [old, lines.slice(0, 3).join('\n'), /not a file of minisign/],
+    [old, `${file}\n`, /not a file of minisign/],
+    [old, file.replace(lines[1], lines[1].slice(0, -4)), /not one of minisign/],
+  ];
+  for (const [bytes, signature, message] of cases)
+    await assert.rejects(open(bytes, signature), refused(reader, message), String(message));
+  await assert.rejects(open(old, file, { sequence: 2 }), refused(reader, /older than the current/));
+  await assert.rejects(open(old, file, { name: undefined }), refused(reader, /name must be given/));
+  await assert.rejects(open(old, file, { publicKey: 'AAAA' }), refused(reader, /not one of minisign/));
+  await assert.rejects(open(old, undefined), reader.InvalidError);
+  const both = await open(old, file, { publicKey: [stranger.publicKey, key.publicKey] });
+  both.free();
+});
+
+test('a patch that is wrong, old or of another list leaves the filter unchanged', async () => {
+  const key = await newKey(), { old, fresh, patch } = await versions();
+  const { file } = await signList(key, old, 5);
+  const filter = await reader.Filter.open(old, { signature: file, publicKey: key.publicKey, name: 'blocked' });
+  const cases = [
+    [await signPatch(key, patch, old, fresh, 4), /older than the current/],
+    [await signPatch(key, patch, old, fresh, 5), /two lists have the sequence number/],
+    [await signPatch(key, patch, fresh, fresh, 6), /another version of the list/],
+    [await signPatch(key, patch, old, old, 6), /not the one that was signed/],
+    [await signPatch(key, patch, old, fresh, 6, '2020-01-01T00:00:00Z'), /expired/],
+    [await signPatch(key, patch, old, fresh, 6, LATER, 'other'), /of the list other/],
+    [(await signList(key, patch, 6)).file, /of a list, not of a patch/],
+    [(await signList(await newKey(), patch, 6)).file, /signature of the statement is wrong/],
+  ];
+  for (const [signature, message] of cases) {
+    await assert.rejects(filter.patch(patch, { signature }), refused(reader, message), String(message));
+    assert.deepEqual(filter.save(), old);
+    assert.equal(filter.signed.sequence, 5);
+  }
+  await assert.rejects(filter.patch(patch), reader.InvalidError); // not signed
+  await filter.patch(patch, { signature: await signPatch(key, patch, old, fresh, 6) });
+  assert.deepEqual(filter.save(), fresh);
+});
+
+test('without Ed25519 in WebCrypto the error says so', async () => {
+  const { old } = await versions(), key = await newKey(), { file } = await signList(key, old, 1);
+  const importKey = webcrypto.subtle.importKey;
+  webcrypto.subtle.importKey = async () => {
+    throw new DOMException('Unrecognized name.', 'NotSupportedError');
+  };
+  try {
+    await assert.rejects(
+      reader.Filter.open(old, { signature: file, publicKey: key.publicKey, name: 'blocked' }),
+      { name: 'UnsupportedError', message: /no Ed25519 here/ });
+  } finally {
+    webcrypto.subtle.importKey = importKey;
+  }
+});
+
+function hasMinisign() {
+  try {
+    execFileSync('minisign', ['-v']);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+test('signatures by minisign are accepted', { skip: hasMinisign() ? false : 'minisign is missing' }, async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'besom-'));
+  try {
+    const path = (name) => join(directory, name), { old } = await versions();
+    execFileSync('minisign', ['-G', '-W', '-p', path('list.pub'), '-s', path('list.key')]);
+    writeFileSync(path('list'), old);
+    execFileSync('minisign', ['-S', '-l', '-s', path('list.key'), '-m', path('list'), '-x', path('sig'),
+      '-t', await statementOf(old, 7)]);
+    const filter = await reader.Filter.open(path('list'),
+      { signature: path('sig'), publicKey: readFileSync(path('list.pub'), 'utf8'), name: 'blocked' });
+    assert.equal(filter.signed.sequence, 7);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});
