@@ -88,10 +88,14 @@ static bool pair_fits(const struct stacked *s, const struct besom_kind *kind, do
 static besom_config layer_config(const struct stacked *s, const struct stack *plan, double budget,
                                  uint64_t capacity) {
   besom_config config = {.capacity = capacity ? capacity : 1};
-  if (budget != 0 && s->stack.n > 0 && s->stack.n + 1 == plan->layers)
-    config.bits_per_key = fmin(bits_left(s, budget) / (double)config.capacity, MAX_BITS_PER_KEY);
-  else
+  if (budget == 0 || s->stack.n == 0 || s->stack.n + 1 < plan->layers) {
     config.fpr = fmin(plan->rates[s->stack.n] * (1 + 1e-9), HIGHEST_RATE);
+    return config;
+  }
+  /* If hardly a member reaches the layer, it gets room for more: its head alone has many bits. */
+  double left = bits_left(s, budget);
+  config.capacity += (uint64_t)fmax(0, left / MAX_BITS_PER_KEY - (double)config.capacity + 1);
+  config.bits_per_key = left / (double)config.capacity;
   return config;
 }
 

@@ -212,6 +212,25 @@ static void keys_that_occur_once_do_no_harm(void **state) {
 }
 
 /*
+ * In a small set hardly a member reaches the third layer. It is built nevertheless, so that the
+ * frequent keys that pass the first layer are answered no.
+ */
+static void small_sets_keep_their_layers(void **state) {
+  (void)state;
+  for (uint64_t members = 4000; members <= 10000; members += 1000) {
+    besom_config config = {.options = "base=bloom", .bits_per_key = 12};
+    besom_filter *f = NULL;
+    keys asked = {.stream = NEGATIVES, .n = 3000, .weighted = true};
+    assert_int_equal(build_of(&config, members, asked, &f), BESOM_OK);
+    assert_true(layers_of(f) >= 3);
+    assert_true(share_of_yes(f, NEGATIVES, 3000, true) < 1e-4);
+    assert_true(stats_of(f).bytes <= 12 * members / 8);
+    assert_holds(f, 0, members);
+    besom_free(f);
+  }
+}
+
+/*
  * With a target rate over the workload, the filter is smaller than its base at that rate, and meets
  * it.
  */
@@ -517,6 +536,7 @@ int main(void) {
       cmocka_unit_test(small_sets_get_the_base_that_fits),
       cmocka_unit_test(the_default_base_depends_on_the_room_for_inserts),
       cmocka_unit_test(keys_that_occur_once_do_no_harm),
+      cmocka_unit_test(small_sets_keep_their_layers),
       cmocka_unit_test(a_wanted_rate_is_kept),
       cmocka_unit_test(members_come_and_go),
       cmocka_unit_test(a_full_stack_stays_as_it_was),
