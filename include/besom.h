@@ -136,8 +136,9 @@ typedef struct besom_grouping {
  *               number of keys is unknown. With less, it sorts and inserts in parts: slower.
  * flags         BESOM_CONCURRENT: a concurrent filter (see Threads). 64 bytes per 4096 slots and 5
  *               KB more; calls take 5 to 25 ns longer. BESOM_DISTINCT: besom_build inserts a
- *               repeated key once; 16 bytes per key while it builds. If build_memory is given,
- *               BESOM_DISTINCT has no effect on kinds that count.
+ *               repeated key once; 16 bytes per key while it builds, or 8 if the capacity is not
+ *               given and the source can rewind. If build_memory is given, BESOM_DISTINCT has no
+ *               effect on kinds that count.
  * allocator     NULL for the default.
  * threads       besom_build of kinds with BESOM_CAN_BUILD_SORTED, without BESOM_DISTINCT: threads
  *               that work on it, up to 64 and one per 65,536 keys; default 1: no thread is started.
@@ -271,7 +272,8 @@ typedef struct besom_input {
 
 /*
  * Makes a filter that holds every key of the input. If config.capacity is 0 it is the source's
- * size_hint, or the number of keys counted in a first pass, which needs rewind. learned reads yes
+ * size_hint, or the number of keys: counted in a first pass, which needs rewind, or as they are read
+ * (BESOM_DISTINCT). learned reads yes
  * more than once, and needs rewind. cf and vacuum can be FULL below the capacity: they try up to 4
  * random seeds if config.seed is NULL and the source has rewind. Cost: kinds with
  * BESOM_CAN_BUILD_SORTED sort digests in config.build_memory first; yesno and static kinds take 16

@@ -1,6 +1,7 @@
 /* besom_build: filters from streams of keys or of sorted digests. */
 #include <string.h>
 
+#include "build_distinct.h"
 #include "bulk.h"
 
 /* The number of keys of a source: its hint, or a first pass over it. */
@@ -62,8 +63,7 @@ static besom_status next_digests(void *ctx, besom_digest *out, size_t cap, size_
   return BESOM_OK;
 }
 
-/* A layered kind can append only if its base can. */
-static bool can_append(const besom_filter *f) {
+bool besom__can_append(const besom_filter *f) {
   return f->kind->append && besom_abilities(f) & BESOM_CAN_BUILD_SORTED;
 }
 
@@ -80,8 +80,8 @@ static besom_status fill_distinct(besom_filter *f, const besom_source *source, u
   besom__digests_unite(&all);
   struct digests left = all;
   besom_digest_source sorted = {.next = next_digests, .size_hint = all.n, .ctx = &left};
-  status = can_append(f) ? f->kind->append(f, &sorted, NULL)
-                         : f->kind->insert_many(f, all.at, (size_t)all.n, &inserted);
+  status = besom__can_append(f) ? f->kind->append(f, &sorted, NULL)
+                                : f->kind->insert_many(f, all.at, (size_t)all.n, &inserted);
   besom__digests_free(f, &all);
   return status;
 }
@@ -93,8 +93,9 @@ static besom_status fill(besom_filter *f, const besom_source *source, uint64_t t
   if (config->flags & BESOM_DISTINCT && !config->build_memory)
     return fill_distinct(f, source, total, progress);
   bool begun = false;
-  besom_status status =
-      can_append(f) ? besom__bulk_build(f, source, total, config, progress, &begun) : BESOM_OK;
+  besom_status status = besom__can_append(f)
+                            ? besom__bulk_build(f, source, total, config, progress, &begun)
+                            : BESOM_OK;
   return begun ? status : insert_all(f, source, total, progress);
 }
 
@@ -180,12 +181,25 @@ static besom_status build_by_filling(const besom_config *config, const besom_inp
   }
 }
 
+/* Whether the number of keys is needed only after they were read. A kind that may be full by chance
+ * reads them again. */
+static bool may_count_later(const besom_config *config, const besom_source *source) {
+  return config->flags & BESOM_DISTINCT && !config->build_memory && !config->capacity &&
+         !config->slots && !source->size_hint && !besom__kind_named(config->kind)->full_by_chance;
+}
+
 static besom_status build_keys(besom_config *config, const besom_input *in, besom_filter **out) {
   bool known = config->kind && besom__kind_named(config->kind);
   bool whole = besom__is_built_whole(config, in->no);
   if (in->no && known && !whole) return BESOM_UNSUPPORTED;
   uint64_t total = in->yes->size_hint;
   besom_status status = BESOM_OK;
+  if (known && !whole && may_count_later(config, in->yes)) {
+    besom_filter *f;
+    status = besom__build_distinct(config, in->yes, in->progress, DISTINCT_ENTRY_BITS, &f);
+    if (status != BESOM_OK) return status;
+    return besom__hand_over(f, config->flags & BESOM_CONCURRENT, out);
+  }
   if (!config->capacity && !config->slots) {
     status = size_of(in->yes, &total);
     config->capacity = total ? total : 1;

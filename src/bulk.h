@@ -67,6 +67,9 @@ besom_status besom__bulk_build(besom_filter *f, const besom_source *source, uint
                                const besom_config *config, const besom_progress *progress,
                                bool *begun);
 
+/* Whether the operation append can be used: a layered kind needs a base that has it. */
+bool besom__can_append(const besom_filter *f);
+
 /* Reads up to cap keys and hashes them: a key is valid only until the next is read. */
 besom_status besom__read_digests(const besom_filter *f, const besom_source *source,
                                  besom_digest *out, size_t cap, size_t *n);

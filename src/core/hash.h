@@ -42,8 +42,9 @@ besom_digest besom__siphash(const uint8_t *seed, const void *key, size_t len);
 
 /* XXH3-128 under the secret. Short keys are hashed inline, without a call. */
 ALWAYS_INLINE besom_digest xxh3_inline(const struct hasher *h, const void *key, size_t len) {
-  XXH128_hash_t x = len <= 16 ? XXH3_len_0to16_128b(key, len, h->secret, 0)
-                              : XXH3_128bits_withSecret(key, len, h->secret, SECRET_BYTES);
+  XXH128_hash_t x = len <= 16   ? XXH3_len_0to16_128b(key, len, h->secret, 0)
+                    : len <= 32 ? XXH3_len_17to128_128b(key, len, h->secret, SECRET_BYTES, 0)
+                                : XXH3_128bits_withSecret(key, len, h->secret, SECRET_BYTES);
   return (besom_digest){x.high64, x.low64};
 }
 

@@ -133,8 +133,7 @@ ALWAYS_INLINE void count_digits(const uint32_t *numbers, size_t n, unsigned digi
       counts[(size_t)k << digit | (numbers[i] >> (k * digit) & mask)]++;
 }
 
-/* Counts become positions. */
-static void sum_up(uint32_t *counts, size_t n) {
+void besom__sort_sum(uint32_t *counts, size_t n) {
   uint32_t sum = 0;
   for (size_t g = 0; g < n; g++) {
     uint32_t count = counts[g];
@@ -157,7 +156,7 @@ ALWAYS_INLINE uint32_t *sort_in_passes(uint32_t *numbers, uint32_t *spare, size_
   count_digits(numbers, n, digit, passes, counts);
   for (unsigned k = 0; k < passes; k++) {
     uint32_t *next = counts + ((size_t)k << digit), *from = numbers;
-    sum_up(next, (size_t)1 << digit);
+    besom__sort_sum(next, (size_t)1 << digit);
     move_by_digit(from, n, k * digit, digit, next, other);
     numbers = other;
     other = from;
@@ -172,4 +171,50 @@ uint32_t *besom__sort_u32(uint32_t *numbers, uint32_t *spare, size_t n, unsigned
   if (passes == 2) return sort_in_passes(numbers, spare, n, bits, 2);
   if (passes == 3) return sort_in_passes(numbers, spare, n, bits, 3);
   return sort_in_passes(numbers, spare, n, bits, 4);
+}
+
+/* ------------------------------------------------------------------ 64-bit numbers */
+
+unsigned besom__sort_bits(size_t n) {
+  unsigned bits = 1;
+  while ((size_t)1 << bits < n && (size_t)2 << bits <= SORT_COUNTS) bits++;
+  return bits;
+}
+
+static void insert_in_order(uint64_t *numbers, size_t n) {
+  for (size_t i = 1; i < n; i++) {
+    uint64_t x = numbers[i];
+    size_t at = i;
+    for (; at && x < numbers[at - 1]; at--) numbers[at] = numbers[at - 1];
+    numbers[at] = x;
+  }
+}
+
+static void sift_down(uint64_t *heap, size_t at, size_t n) {
+  uint64_t x = heap[at];
+  for (size_t child; (child = 2 * at + 1) < n; at = child) {
+    if (child + 1 < n && heap[child] < heap[child + 1]) child++;
+    if (heap[child] <= x) break;
+    heap[at] = heap[child];
+  }
+  heap[at] = x;
+}
+
+static void heap_sort(uint64_t *numbers, size_t n) {
+  for (size_t i = n / 2; i--;) sift_down(numbers, i, n);
+  for (size_t left = n; left-- > 1;) {
+    uint64_t largest = numbers[0];
+    numbers[0] = numbers[left];
+    numbers[left] = largest;
+    sift_down(numbers, 0, left);
+  }
+}
+
+void besom__sort_parts(uint64_t *numbers, const uint32_t *ends, size_t parts) {
+  size_t start = 0;
+  for (size_t p = 0; p < parts; p++) {
+    if (ends[p] - start > FEW) heap_sort(numbers + start, ends[p] - start);
+    start = ends[p];
+  }
+  insert_in_order(numbers, start); /* moves numbers within their parts */
 }
