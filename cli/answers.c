@@ -37,6 +37,12 @@ static void print_key(const key_form *form, besom_bytes key) {
   if (!form->length_prefixed) print(form->null ? "\0" : "\n", 1);
 }
 
+static uint64_t count_selected(const answer_form *answers, size_t n, const uint64_t *bitmap) {
+  uint64_t yes = 0;
+  for (size_t i = 0; i < (n + 63) / 64; i++) yes += (unsigned)__builtin_popcountll(bitmap[i]);
+  return answers->invert ? n - yes : yes;
+}
+
 static void print_object(besom_bytes key, bool yes) {
   json j = {0};
   json_open(&j, NULL, '{');
@@ -48,10 +54,11 @@ static void print_object(besom_bytes key, bool yes) {
 uint64_t answers_print(const answer_form *answers, const key_form *form, const besom_bytes *keys,
                        size_t n, const uint64_t *bitmap) {
   uint64_t selected = 0;
+  if (answers->count) return count_selected(answers, n, bitmap);
   for (size_t i = 0; i < n; i++) {
     bool yes = bitmap[i / 64] >> (i % 64) & 1, is_selected = yes != answers->invert;
     selected += is_selected;
-    if (answers->count || (!answers->tag && !is_selected)) continue;
+    if (!answers->tag && !is_selected) continue;
     if (answers->json) {
       print_object(keys[i], yes);
       continue;

@@ -10,6 +10,7 @@
 #include "fail.h"
 #include "guard_json.h"
 #include "interrupt.h"
+#include "json.h"
 #include "keys.h"
 #include "kinds.h"
 #include "verb.h"
@@ -38,7 +39,7 @@ static const argument arguments[] = {
      .text = &given.separator},
     {"--from", "KEY", "scan: keys from this one on", .text = &given.from},
     {"--to", "KEY", "scan: keys before this one", .text = &given.to},
-    {"--json", NULL, "stats: print one JSON object", .flag = &given.json},
+    {"--json", NULL, "print JSON: one object; get and scan: one per record", .flag = &given.json},
     KEY_FORM_ARGUMENTS(given.form),
 };
 
@@ -205,9 +206,19 @@ static int load(const char *directory, words files) {
   bar_end();
   besom_guard_statistics stats;
   check(besom_guard_stats(guard, &stats), "statistics");
-  fprintf(stderr, "%s: %llu new, %llu replaced, %llu keys now\n", directory,
-          (unsigned long long)stats.puts, (unsigned long long)stats.replaced,
-          (unsigned long long)stats.keys);
+  if (given.json) {
+    json j = {0};
+    json_open(&j, NULL, '{');
+    json_text(&j, "directory", directory);
+    json_count(&j, "added", stats.puts);
+    json_count(&j, "replaced", stats.replaced);
+    json_count(&j, "keys", stats.keys);
+    json_close(&j);
+  } else {
+    fprintf(stderr, "%s: %llu new, %llu replaced, %llu keys now\n", directory,
+            (unsigned long long)stats.puts, (unsigned long long)stats.replaced,
+            (unsigned long long)stats.keys);
+  }
   keys_close(lines);
   return 0;
 }
@@ -215,6 +226,14 @@ static int load(const char *directory, words files) {
 static void print_bytes(besom_bytes bytes) {
   if (bytes.len && fwrite(bytes.data, 1, bytes.len, stdout) != bytes.len)
     fail("cannot write to standard output");
+}
+
+static void print_record_json(besom_bytes key, besom_bytes value) {
+  json j = {0};
+  json_open(&j, NULL, '{');
+  json_bytes(&j, "key", key.data, key.len);
+  json_bytes(&j, "value", value.data, value.len);
+  json_close(&j);
 }
 
 static int get(const char *directory, words keys) {
@@ -227,9 +246,13 @@ static int get(const char *directory, words keys) {
     all &= status == BESOM_OK;
     if (status == BESOM_NOT_FOUND) continue;
     check(status, "%s: %s", directory, keys.at[i]);
-    if (keys.n > 1) printf("%s%s", keys.at[i], given.separator);
-    print_bytes(value);
-    putchar('\n');
+    if (given.json) {
+      print_record_json((besom_bytes){keys.at[i], strlen(keys.at[i])}, value);
+    } else {
+      if (keys.n > 1) printf("%s%s", keys.at[i], given.separator);
+      print_bytes(value);
+      putchar('\n');
+    }
     besom_guard_release(guard, &value);
   }
   return all ? EXIT_YES : EXIT_NO;
@@ -263,10 +286,14 @@ static int del(const char *directory, words keys) {
 static besom_status print_record(void *ctx, besom_bytes key, besom_bytes value) {
   (void)ctx;
   interrupt_check();
-  print_bytes(key);
-  fputs(given.separator, stdout);
-  print_bytes(value);
-  putchar(given.form.null ? '\0' : '\n');
+  if (given.json) {
+    print_record_json(key, value);
+  } else {
+    print_bytes(key);
+    fputs(given.separator, stdout);
+    print_bytes(value);
+    putchar(given.form.null ? '\0' : '\n');
+  }
   return ferror(stdout) ? BESOM_IO : BESOM_OK;
 }
 
@@ -355,7 +382,16 @@ static int check_all(const char *directory) {
   if (s.keys != stats.keys)
     fail("%s: the store has %llu keys, the filter %llu", directory, (unsigned long long)s.keys,
          (unsigned long long)stats.keys);
-  printf("%s: valid, %llu keys\n", directory, (unsigned long long)s.keys);
+  if (given.json) {
+    json j = {0};
+    json_open(&j, NULL, '{');
+    json_text(&j, "directory", directory);
+    json_flag(&j, "valid", true);
+    json_count(&j, "keys", s.keys);
+    json_close(&j);
+  } else {
+    printf("%s: valid, %llu keys\n", directory, (unsigned long long)s.keys);
+  }
   return 0;
 }
 

@@ -7,6 +7,7 @@
 #include "bar.h"
 #include "fail.h"
 #include "interrupt.h"
+#include "json.h"
 #include "keys.h"
 #include "shards.h"
 #include "verb.h"
@@ -144,8 +145,18 @@ static int load(const sharded_filter *f, key_reader *keys) {
     keys_tick(keys);
   }
   bar_end();
-  printf("%s: %llu keys, %llu new, %u shards\n", f->name, (unsigned long long)keys_count(keys),
-         (unsigned long long)new, f->shards);
+  if (given.answers.json) {
+    json j = {0};
+    json_open(&j, NULL, '{');
+    json_text(&j, "filter", f->name);
+    json_count(&j, "keys_read", keys_count(keys));
+    json_count(&j, "added", new);
+    json_count(&j, "shards", f->shards);
+    json_close(&j);
+  } else {
+    printf("%s: %llu keys, %llu new, %u shards\n", f->name, (unsigned long long)keys_count(keys),
+           (unsigned long long)new, f->shards);
+  }
   if (cluster_repeated(f->cluster) && !given.nx)
     fprintf(stderr, "%s: a connection broke: some keys may be stored twice\n", program_name);
   return 0;
@@ -174,7 +185,7 @@ static int has(const sharded_filter *f, key_reader *keys) {
   return selected ? EXIT_YES : EXIT_NO;
 }
 
-static int report(const sharded_filter *f, key_reader *keys) {
+static int report_keys(const sharded_filter *f, key_reader *keys) {
   static const char *const none[MAX_OPTIONS];
   uint64_t fixed = 0, refused = 0;
   char cause[1024] = "";
@@ -189,9 +200,20 @@ static int report(const sharded_filter *f, key_reader *keys) {
   }
   bar_end();
   uint64_t n = keys_count(keys);
-  printf("%s: %llu keys: %llu fixed, %llu answered no already, %llu refused\n", f->name,
-         (unsigned long long)n, (unsigned long long)fixed,
-         (unsigned long long)(n - fixed - refused), (unsigned long long)refused);
+  if (given.answers.json) {
+    json j = {0};
+    json_open(&j, NULL, '{');
+    json_text(&j, "filter", f->name);
+    json_count(&j, "keys_read", n);
+    json_count(&j, "fixed", fixed);
+    json_count(&j, "already_no", n - fixed - refused);
+    json_count(&j, "not_fixed", refused);
+    json_close(&j);
+  } else {
+    printf("%s: %llu keys: %llu fixed, %llu answered no already, %llu refused\n", f->name,
+           (unsigned long long)n, (unsigned long long)fixed,
+           (unsigned long long)(n - fixed - refused), (unsigned long long)refused);
+  }
   if (refused) fprintf(stderr, "%s: %s\n", program_name, cause);
   return refused ? EXIT_NO : EXIT_YES;
 }
@@ -199,8 +221,19 @@ static int report(const sharded_filter *f, key_reader *keys) {
 static void print_shards(const sharded_filter *f, words keys) {
   for (size_t i = 0; i < keys.n; i++) {
     uint64_t hash = shard_hash((besom_bytes){keys.at[i], strlen(keys.at[i])});
-    printf("%s\t%016llx\t%s\n", f->keys[shard_of(hash, f->shards)], (unsigned long long)hash,
-           keys.at[i]);
+    const char *shard = f->keys[shard_of(hash, f->shards)];
+    if (!given.answers.json) {
+      printf("%s\t%016llx\t%s\n", shard, (unsigned long long)hash, keys.at[i]);
+      continue;
+    }
+    char digits[17];
+    snprintf(digits, sizeof digits, "%016llx", (unsigned long long)hash);
+    json j = {0};
+    json_open(&j, NULL, '{');
+    json_bytes(&j, "key", keys.at[i], strlen(keys.at[i]));
+    json_text(&j, "shard", shard);
+    json_text(&j, "hash", digits);
+    json_close(&j);
   }
 }
 
@@ -209,7 +242,7 @@ typedef int (*action)(const sharded_filter *f, key_reader *keys);
 static action find_action(const char *name) {
   if (strcmp(name, "load") == 0) return load;
   if (strcmp(name, "has") == 0) return has;
-  if (strcmp(name, "report") == 0) return report;
+  if (strcmp(name, "report") == 0) return report_keys;
   usage_error("redis: unknown action '%s': load, has, report or shard", name);
 }
 
