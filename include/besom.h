@@ -272,10 +272,10 @@ typedef struct besom_input {
 
 /*
  * Makes a filter that holds every key of the input. If config.capacity is 0 it is the source's
- * size_hint, or the number of keys: counted in a first pass, which needs rewind, or as they are read
- * (BESOM_DISTINCT). learned reads yes
- * more than once, and needs rewind. cf and vacuum can be FULL below the capacity: they try up to 4
- * random seeds if config.seed is NULL and the source has rewind. Cost: kinds with
+ * size_hint, or the number of keys: counted in a first pass, which needs rewind, or as they are
+ * read (BESOM_DISTINCT). learned reads yes more than once, and needs rewind. cf and vacuum can be
+ * FULL below the capacity: they try up to 4 random seeds if config.seed is NULL and the source has
+ * rewind. Cost: kinds with
  * BESOM_CAN_BUILD_SORTED sort digests in config.build_memory first; yesno and static kinds take 16
  * bytes per key. Errors: as besom_create; FULL (more keys than capacity), CANCELLED, IS_MEMBER (a
  * key is on both lists), INVALID (digests do not ascend; a source cannot rewind), and what a source
