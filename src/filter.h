@@ -13,6 +13,7 @@
 
 #include "besom_reverse.h"
 #include "core/bitstream.h"
+#include "core/cpu.h"
 #include "core/explain.h"
 #include "core/hash.h"
 #include "core/sections.h"
@@ -429,6 +430,33 @@ bool besom__digests_have_common(const struct digests *x, const struct digests *y
 
 /* Sorts the digests and removes repeats. */
 void besom__digests_unite(struct digests *d);
+
+/* -------------------------------------------------------------- sets that are built once */
+
+/* The queries of such a set, by the instruction set and the form of its table. */
+struct static_set_ops {
+  enum isa isa;
+  struct query_calls queries; /* contains and contains_u64 only for xxh3 */
+  /* Of a filter that has keys. */
+  void (*contains_many)(const besom_filter *f, const besom_digest *d, size_t n, uint64_t *bitmap);
+};
+
+/* The struct of a kind without insert, fuse or ribbon, begins with this one. */
+struct static_set {
+  besom_filter head;
+  const struct static_set_ops *ops; /* NULL until it is built */
+};
+
+/* The operations of these names. */
+const struct query_calls *besom__static_query_calls(const besom_filter *f);
+bool besom__static_contains(const besom_filter *f, besom_digest d);
+void besom__static_contains_many(const besom_filter *f, const besom_digest *d, size_t n,
+                                 uint64_t *bitmap);
+
+/* Collects the keys, at most `most` distinct ones, and calls build_digests. Errors: both have. */
+besom_status besom__static_build(besom_filter *f, const besom_config *config,
+                                 const besom_source *yes, const besom_progress *progress,
+                                 uint64_t most);
 
 /* For layers: a filter from a config, with this hasher instead of config.hash and config.seed. */
 besom_status besom__filter_create(const struct besom_kind *kind, const besom_config *config,

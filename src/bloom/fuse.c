@@ -71,41 +71,23 @@ static double bits_per_key(double keys, double *fpr) {
 
 /* ------------------------------------------------------------------ queries */
 
-const struct fuse_ops *besom__fuse_ops_portable(const struct fuse_cells *x);
+const struct static_set_ops *besom__fuse_ops_portable(const struct fuse_cells *x);
 #ifdef BESOM_X86_VARIANTS
-const struct fuse_ops *besom__fuse_ops_avx2(const struct fuse_cells *x);
-const struct fuse_ops *besom__fuse_ops_avx512(const struct fuse_cells *x);
+const struct static_set_ops *besom__fuse_ops_avx2(const struct fuse_cells *x);
+const struct static_set_ops *besom__fuse_ops_avx512(const struct fuse_cells *x);
 #endif
 
 /* To be called when width and seed are known. */
 static void choose_ops(besom_filter *f, enum isa isa) {
   struct fuse *x = fuse(f);
 #ifdef BESOM_X86_VARIANTS
-  x->ops = isa == ISA_AVX512 ? besom__fuse_ops_avx512(&x->cells)
-           : isa == ISA_AVX2 ? besom__fuse_ops_avx2(&x->cells)
-                             : besom__fuse_ops_portable(&x->cells);
+  x->set.ops = isa == ISA_AVX512 ? besom__fuse_ops_avx512(&x->cells)
+               : isa == ISA_AVX2 ? besom__fuse_ops_avx2(&x->cells)
+                                 : besom__fuse_ops_portable(&x->cells);
 #else
   (void)isa;
-  x->ops = besom__fuse_ops_portable(&x->cells);
+  x->set.ops = besom__fuse_ops_portable(&x->cells);
 #endif
-}
-
-/* An empty filter has cells that match some keys: it has the general calls. */
-static const struct query_calls *query_calls(const besom_filter *f) {
-  return const_fuse(f)->ops && f->items && f->hasher.id == HASH_XXH3 ? &const_fuse(f)->ops->queries
-                                                                     : NULL;
-}
-
-static bool contains(const besom_filter *f, besom_digest d) {
-  return f->items && const_fuse(f)->ops->queries.contains_digest(f, d);
-}
-
-static void contains_many(const besom_filter *f, const besom_digest *d, size_t n,
-                          uint64_t *bitmap) {
-  if (f->items)
-    const_fuse(f)->ops->contains_many(&const_fuse(f)->cells, d, n, bitmap);
-  else
-    memset(bitmap, 0, (n + 63) / 64 * sizeof *bitmap);
 }
 
 /* ------------------------------------------------------------------ building */
@@ -166,16 +148,9 @@ static besom_status build_digests(besom_filter *f, const besom_config *config, s
 
 static besom_status build(besom_filter *f, const besom_config *config, const besom_source *yes,
                           const besom_source *no, const besom_progress *progress) {
-  struct digests d;
   enum isa isa;
   besom_status status = no ? BESOM_UNSUPPORTED : read_config(f, config, &isa);
-  if (status != BESOM_OK) return status;
-  uint64_t most = config->max_capacity > config->capacity ? config->max_capacity : config->capacity;
-  status = besom__collect(f, yes, most < MAX_KEYS ? most : MAX_KEYS, progress, &d);
-  if (status != BESOM_OK) return status;
-  status = build_digests(f, config, &d);
-  besom__digests_free(f, &d);
-  return status;
+  return status == BESOM_OK ? besom__static_build(f, config, yes, progress, MAX_KEYS) : status;
 }
 
 /* ------------------------------------------------------------------ whole filters */
@@ -183,7 +158,7 @@ static besom_status build(besom_filter *f, const besom_config *config, const bes
 static void stats(const besom_filter *f, struct stats_out *out) {
   besom_statistics *s = &out->common;
   const struct fuse_cells *x = &const_fuse(f)->cells;
-  s->isa = besom__isa_name(const_fuse(f)->ops->isa);
+  s->isa = besom__isa_name(const_fuse(f)->set.ops->isa);
   s->slots = fuse_cells_of(x);
   s->width = x->width;
   s->bytes += bytes_of(x);
@@ -243,9 +218,9 @@ const struct besom_kind besom__fuse = {
     .build_digests = build_digests,
     .destroy = destroy,
     .bits_per_key = bits_per_key,
-    .query_calls = query_calls,
-    .contains = contains,
-    .contains_many = contains_many,
+    .query_calls = besom__static_query_calls,
+    .contains = besom__static_contains,
+    .contains_many = besom__static_contains_many,
     .stats = stats,
     .validate = validate,
     .save = save,

@@ -5,7 +5,6 @@
 #ifndef BESOM_BLOOM_FUSE_H
 #define BESOM_BLOOM_FUSE_H
 
-#include "core/cpu.h"
 #include "core/scale.h"
 #include "filter.h"
 
@@ -21,18 +20,9 @@ struct fuse_cells {
   uint32_t seed;    /* the number of failed attempts to build */
 };
 
-struct fuse_ops {
-  enum isa isa;
-  struct query_calls queries; /* contains and contains_u64 only for xxh3 */
-  /* Of a filter that has keys. */
-  void (*contains_many)(const struct fuse_cells *x, const besom_digest *d, size_t n,
-                        uint64_t *bitmap);
-};
-
 struct fuse {
-  besom_filter head;
+  struct static_set set;
   struct fuse_cells cells;
-  const struct fuse_ops *ops;
 };
 
 static inline uint64_t fuse_cells_of(const struct fuse_cells *x) {

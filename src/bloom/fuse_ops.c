@@ -8,7 +8,7 @@
 
 #define NAME_OF(isa) besom__fuse_ops_##isa
 #define NAME(isa) NAME_OF(isa)
-const struct fuse_ops *NAME(BESOM_ISA)(const struct fuse_cells *x);
+const struct static_set_ops *NAME(BESOM_ISA)(const struct fuse_cells *x);
 
 ALWAYS_INLINE const struct fuse_cells *cells_of(const besom_filter *f) {
   return &((const struct fuse *)f)->cells;
@@ -94,9 +94,9 @@ ALWAYS_INLINE void hash_batch(const struct fuse_cells *x, const besom_digest *d,
   for (size_t i = 0; i < n; i++) fetch(x, hashes[i]);
 }
 
-ALWAYS_INLINE void contains_batches(const struct fuse_cells *cells, const besom_digest *d, size_t n,
+ALWAYS_INLINE void contains_batches(const besom_filter *f, const besom_digest *d, size_t n,
                                     uint64_t *bitmap, bool bytes) {
-  const struct fuse_cells x = *cells;
+  const struct fuse_cells x = *cells_of(f);
   uint64_t hashes[BATCH];
   for (size_t i = 0; i < n; i += BATCH) {
     size_t some = n - i < BATCH ? n - i : BATCH;
@@ -108,14 +108,14 @@ ALWAYS_INLINE void contains_batches(const struct fuse_cells *cells, const besom_
   }
 }
 
-static void contains_many_8(const struct fuse_cells *cells, const besom_digest *d, size_t n,
+static void contains_many_8(const besom_filter *f, const besom_digest *d, size_t n,
                             uint64_t *bitmap) {
-  contains_batches(cells, d, n, bitmap, true);
+  contains_batches(f, d, n, bitmap, true);
 }
 
-static void contains_many_any(const struct fuse_cells *cells, const besom_digest *d, size_t n,
+static void contains_many_any(const besom_filter *f, const besom_digest *d, size_t n,
                               uint64_t *bitmap) {
-  contains_batches(cells, d, n, bitmap, false);
+  contains_batches(f, d, n, bitmap, false);
 }
 
 /* ------------------------------------------------------------------ by width and seed */
@@ -128,19 +128,19 @@ static void contains_many_any(const struct fuse_cells *cells, const besom_digest
 #define ISA ISA_PORTABLE
 #endif
 
-static const struct fuse_ops width_8 = {
+static const struct static_set_ops width_8 = {
     ISA, {contains_bytes, contains_u64_8, contains_digest_8}, contains_many_8};
 
-static const struct fuse_ops width_16 = {
+static const struct static_set_ops width_16 = {
     ISA, {contains_bytes, contains_u64_16, contains_digest_16}, contains_many_any};
 
-static const struct fuse_ops any_width = {
+static const struct static_set_ops any_width = {
     ISA, {contains_bytes, contains_u64_any, contains_digest_any}, contains_many_any};
 
-static const struct fuse_ops later_attempt = {
+static const struct static_set_ops later_attempt = {
     ISA, {contains_bytes, contains_u64_later, contains_digest_later}, contains_many_any};
 
-const struct fuse_ops *NAME(BESOM_ISA)(const struct fuse_cells *x) {
+const struct static_set_ops *NAME(BESOM_ISA)(const struct fuse_cells *x) {
   if (x->seed != 0) return &later_attempt;
   return x->width == 8 ? &width_8 : x->width == 16 ? &width_16 : &any_width;
 }

@@ -63,26 +63,7 @@ retrieval_query besom__retrieval_query(const struct retrieval *x) {
 
 /* To be called when the retrieval is built. */
 static void choose_ops(besom_filter *f, enum isa isa) {
-  ribbon(f)->ops = ops_of(&ribbon(f)->retrieval, isa);
-}
-
-/* An empty filter has slots that match some keys: it has the general calls. */
-static const struct query_calls *query_calls(const besom_filter *f) {
-  return const_ribbon(f)->ops && f->items && f->hasher.id == HASH_XXH3
-             ? &const_ribbon(f)->ops->queries
-             : NULL;
-}
-
-static bool contains(const besom_filter *f, besom_digest d) {
-  return f->items && const_ribbon(f)->ops->queries.contains_digest(f, d);
-}
-
-static void contains_many(const besom_filter *f, const besom_digest *d, size_t n,
-                          uint64_t *bitmap) {
-  if (f->items)
-    const_ribbon(f)->ops->contains_many(&const_ribbon(f)->retrieval, d, n, bitmap);
-  else
-    memset(bitmap, 0, (n + 63) / 64 * sizeof *bitmap);
+  ribbon(f)->set.ops = &ops_of(&ribbon(f)->retrieval, isa)->set;
 }
 
 /* ------------------------------------------------------------------ building */
@@ -116,18 +97,11 @@ static besom_status build_digests(besom_filter *f, const besom_config *config, s
 
 static besom_status build(besom_filter *f, const besom_config *config, const besom_source *yes,
                           const besom_source *no, const besom_progress *progress) {
-  struct digests d;
   enum isa isa;
   struct retrieval_width width;
   besom_status status = no ? BESOM_UNSUPPORTED : read_config(config, &isa, &width);
-  if (status != BESOM_OK) return status;
-  uint64_t most = config->max_capacity > config->capacity ? config->max_capacity : config->capacity;
-  status =
-      besom__collect(f, yes, most < MAX_RETRIEVAL_KEYS ? most : MAX_RETRIEVAL_KEYS, progress, &d);
-  if (status != BESOM_OK) return status;
-  status = build_digests(f, config, &d);
-  besom__digests_free(f, &d);
-  return status;
+  return status == BESOM_OK ? besom__static_build(f, config, yes, progress, MAX_RETRIEVAL_KEYS)
+                            : status;
 }
 
 /* ------------------------------------------------------------------ whole filters */
@@ -135,7 +109,7 @@ static besom_status build(besom_filter *f, const besom_config *config, const bes
 static void stats(const besom_filter *f, struct stats_out *out) {
   besom_statistics *s = &out->common;
   const struct retrieval *x = &const_ribbon(f)->retrieval;
-  s->isa = besom__isa_name(const_ribbon(f)->ops->isa);
+  s->isa = besom__isa_name(const_ribbon(f)->set.ops->isa);
   s->width = x->columns;
   s->slots = besom__retrieval_slots(x);
   s->bytes += besom__retrieval_bytes(x);
@@ -166,9 +140,9 @@ const struct besom_kind besom__ribbon = {
     .build_digests = build_digests,
     .destroy = destroy,
     .bits_per_key = bits_per_key,
-    .query_calls = query_calls,
-    .contains = contains,
-    .contains_many = contains_many,
+    .query_calls = besom__static_query_calls,
+    .contains = besom__static_contains,
+    .contains_many = besom__static_contains_many,
     .stats = stats,
     .validate = validate,
     .save = save,

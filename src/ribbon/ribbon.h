@@ -5,15 +5,10 @@
 #ifndef BESOM_RIBBON_RIBBON_H
 #define BESOM_RIBBON_RIBBON_H
 
-#include "core/cpu.h"
 #include "ribbon/retrieval.h"
 
 struct ribbon_ops {
-  enum isa isa;
-  struct query_calls queries; /* contains and contains_u64 only for xxh3 */
-  /* Of a filter that has keys. */
-  void (*contains_many)(const struct retrieval *x, const besom_digest *d, size_t n,
-                        uint64_t *bitmap);
+  struct static_set_ops set;
   retrieval_query has;
 };
 
@@ -25,9 +20,8 @@ const struct ribbon_ops *besom__ribbon_ops_avx512(const struct retrieval *x);
 #endif
 
 struct ribbon {
-  besom_filter head;
+  struct static_set set;
   struct retrieval retrieval;
-  const struct ribbon_ops *ops;
 };
 
 #endif

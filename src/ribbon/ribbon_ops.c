@@ -80,9 +80,9 @@ ALWAYS_INLINE void fetch(const struct retrieval *x, besom_digest d) {
   for (uint32_t at = 0; at < 16 * x->columns; at += 64) __builtin_prefetch(words + at);
 }
 
-ALWAYS_INLINE void contains_batches(const struct retrieval *retrieval, const besom_digest *d,
-                                    size_t n, uint64_t *bitmap, uint32_t most) {
-  const struct retrieval x = *retrieval;
+ALWAYS_INLINE void contains_batches(const besom_filter *f, const besom_digest *d, size_t n,
+                                    uint64_t *bitmap, uint32_t most) {
+  const struct retrieval x = *retrieval_of(f);
   bool cached = besom__retrieval_bytes(&x) <= CACHED_BYTES;
   for (size_t i = 0; i < n; i += BATCH) {
     size_t some = n - i < BATCH ? n - i : BATCH;
@@ -94,19 +94,19 @@ ALWAYS_INLINE void contains_batches(const struct retrieval *retrieval, const bes
   }
 }
 
-static void contains_many_8(const struct retrieval *x, const besom_digest *d, size_t n,
+static void contains_many_8(const besom_filter *f, const besom_digest *d, size_t n,
                             uint64_t *bitmap) {
-  contains_batches(x, d, n, bitmap, 8);
+  contains_batches(f, d, n, bitmap, 8);
 }
 
-static void contains_many_16(const struct retrieval *x, const besom_digest *d, size_t n,
+static void contains_many_16(const besom_filter *f, const besom_digest *d, size_t n,
                              uint64_t *bitmap) {
-  contains_batches(x, d, n, bitmap, 16);
+  contains_batches(f, d, n, bitmap, 16);
 }
 
-static void contains_many_any(const struct retrieval *x, const besom_digest *d, size_t n,
+static void contains_many_any(const besom_filter *f, const besom_digest *d, size_t n,
                               uint64_t *bitmap) {
-  contains_batches(x, d, n, bitmap, 0);
+  contains_batches(f, d, n, bitmap, 0);
 }
 
 /* ------------------------------------------------------------------ by width */
@@ -120,15 +120,13 @@ static void contains_many_any(const struct retrieval *x, const besom_digest *d, 
 #endif
 
 static const struct ribbon_ops columns_8 = {
-    ISA, {contains_bytes, contains_u64_8, contains_digest_8}, contains_many_8, has_8};
+    {ISA, {contains_bytes, contains_u64_8, contains_digest_8}, contains_many_8}, has_8};
 
 static const struct ribbon_ops columns_16 = {
-    ISA, {contains_bytes, contains_u64_16, contains_digest_16}, contains_many_16, has_16};
+    {ISA, {contains_bytes, contains_u64_16, contains_digest_16}, contains_many_16}, has_16};
 
 static const struct ribbon_ops any_columns = {
-    ISA,
-    {contains_bytes, contains_u64_any, contains_digest_any},
-    contains_many_any,
+    {ISA, {contains_bytes, contains_u64_any, contains_digest_any}, contains_many_any},
     has_in_any_layer};
 
 const struct ribbon_ops *NAME(BESOM_ISA)(const struct retrieval *x) {
