@@ -51,20 +51,17 @@ static void put_batch(tested_database *f, const uint64_t *keys, uint64_t n, time
   disk_evict(f->directory);
 }
 
-/* The slowest of the five filters of the paper / the fastest, in one batch. */
-static double slowest_of(const put_run *c, int row, int batch) {
-  double least = INFINITY, most = 0;
-  for (int k = 0; k < ADAPTIVE_PEERS; k++) {
-    least = fmin(least, c->rows[k][row].batches.values[batch]);
-    most = fmax(most, c->rows[k][row].batches.values[batch]);
-  }
-  return least / most;
+/* The speed of the adaptive filters / of the others, in one batch: geometric means. */
+static double speed_of_adaptive(const put_run *c, int row, int batch) {
+  double seconds[ADAPTIVE_PEERS];
+  for (int k = 0; k < ADAPTIVE_PEERS; k++) seconds[k] = c->rows[k][row].batches.values[batch];
+  return sqrt(seconds[QF] * seconds[CF]) / cbrt(seconds[AQF] * seconds[TAF] * seconds[ACF]);
 }
 
 /* The factors of the first and of the last row; sums over all rows. */
 static void add_row(put_run *c, int row) {
   for (int b = 0; b < BATCHES; b++) {
-    if (row == 0) add_factor(&c->found, "aqf-puts-start", slowest_of(c, row, b));
+    if (row == 0) add_factor(&c->found, "aqf-puts-start", speed_of_adaptive(c, row, b));
     for (int k = 0; k < KINDS; k++) c->totals[k][b] += c->rows[k][row].batches.values[b];
   }
   if (row < ROWS - 1) return;

@@ -190,7 +190,8 @@ def section(paper, title, authors, here, found):
             if papers.home(each.sentence.source) == paper and each.sentence.claim not in claims]
     if not here and not rest:
         return ""
-    others = f'<div class="box"><h3>Other sentences of this paper</h3>\n{sentence_table(rest, link=True)}</div>\n' if rest else ""
+    title_of_rest = "Other sentences of this paper" if here else "Sentences of this paper, judged by experiments above"
+    others = f'<div class="box"><h3>{title_of_rest}</h3>\n{sentence_table(rest, link=True)}</div>\n' if rest else ""
     return (f'<section id="{papers.paper_key(paper)}"><h2>{escape(title)}</h2><p class="soft">{escape(authors)}</p>\n' +
             "".join(article(*result, found) for result in here) + others + '<p><a href="#top">Back to top</a></p></section>\n')
 

@@ -9,7 +9,9 @@ def factor_text(factor):
     """A factor with three digits, without an exponent."""
     if factor is None:
         return ""
-    return f"{factor:,.0f}" if factor >= 100 else f"{factor:.3g}" if factor >= 0.001 else f"{factor:.1g}"
+    if factor <= 0.001:
+        return "≤ 0.001"  # a share of 0 counts as 0.001, since factors are averaged by their logarithms
+    return f"{factor:,.0f}" if factor >= 100 else f"{factor:.3g}"
 
 
 def paper_factor(sentence):
