@@ -133,6 +133,7 @@ static const plot plots[] = {{.title = "Lists in groups",
 
 const claim smallest_groups_claim = {
     .name = "smallest-groups",
+    .title = "The smallest filter of several lists",
     .source = "besom",
     .statement = "a grouped filter is exact on both lists, and takes at most 1.10 times the sum of "
                  "the least bits of its groups (1.15 times at a tenth of the size)",
