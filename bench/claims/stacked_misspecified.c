@@ -9,16 +9,16 @@
 static const double bits = 10, true_exponent = 0.75;
 
 static findings run(bool full, report *numbers) {
-  uint64_t members = full ? 500000 : 50000;
-  stacked_setup s = setup_zipf(true_exponent, members, 10 * members);
+  uint64_t members = full ? 1000000 : 50000, absent = full ? 100000000 : 500000;
+  stacked_setup s = setup_zipf(true_exponent, members, absent);
   besom_filter *alone = setup_base(&s, "bloom", bits, BENCH_SEED, NULL);
   double base = setup_fpr_uniform(&s, alone);
   findings found = {0};
   besom_free(alone);
-  for (int i = 0; i < 9; i++) {
+  for (int i = 0; i < 9; i += full ? 2 : 1) { /* a filter takes a minute */
     double exponent = 0.15 * (i + 1);
     progress("a sample of zipf %g", exponent);
-    stacked_setup model = setup_zipf(exponent, members, 10 * members);
+    stacked_setup model = setup_zipf(exponent, members, absent);
     besom_workload *w = setup_sample(&model, model.universe);
     besom_filter *stacked = setup_stacked(&s, "bloom", NULL, bits, BENCH_SEED, w, NULL);
     double rate = setup_fpr(&s, stacked);
@@ -51,9 +51,8 @@ const claim stacked_misspecified_claim = {
              "throughout (5b).",
     .statement = "planned from a sample of any skew, a stacked filter is no worse than its base on "
                  "queries of Zipf 0.75",
-    .differs = "5 * 10^5 members and ten times as many absent keys that are queried, quick a "
-               "tenth of each; the paper has 10^6 and 10^8. The sample has as many queries as "
-               "there are keys.",
+    .differs = "10^6 members and 10^8 absent keys, as in the paper, and every second exponent; "
+               "quick 5 * 10^4 and 5 * 10^5. The sample has as many queries as there are keys.",
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,
