@@ -412,29 +412,29 @@ static besom_status insert_bytes(besom_filter *f, const void *key, size_t len) {
 }
 
 static const struct blocked_ops any_shape = {
-    {contains_bytes, contains_u64_any, contains_digest_any},
-    {WRITES(insert_bytes), WRITES(insert_u64_any), WRITES(insert_digest_any)},
-    contains_many,
-    WRITES(insert_many),
+    {contains_bytes, NOT_IN_READER(contains_u64_any), contains_digest_any},
+    {NOT_IN_READER(insert_bytes), NOT_IN_READER(insert_u64_any), NOT_IN_READER(insert_digest_any)},
+    NOT_IN_READER(contains_many),
+    NOT_IN_READER(insert_many),
 };
 
 static const struct blocked_ops shapes[] = {
-    {{contains_bytes, contains_u64_1, contains_digest_1},
-     {WRITES(insert_bytes), WRITES(insert_u64_1), WRITES(insert_digest_1)},
-     contains_many,
-     WRITES(insert_many)},
-    {{contains_bytes, contains_u64_2, contains_digest_2},
-     {WRITES(insert_bytes), WRITES(insert_u64_2), WRITES(insert_digest_2)},
-     contains_many,
-     WRITES(insert_many)},
-    {{contains_bytes, contains_u64_3, contains_digest_3},
-     {WRITES(insert_bytes), WRITES(insert_u64_3), WRITES(insert_digest_3)},
-     contains_many,
-     WRITES(insert_many)},
-    {{contains_bytes, contains_u64_4, contains_digest_4},
-     {WRITES(insert_bytes), WRITES(insert_u64_4), WRITES(insert_digest_4)},
-     contains_many,
-     WRITES(insert_many)},
+    {{contains_bytes, NOT_IN_READER(contains_u64_1), contains_digest_1},
+     {NOT_IN_READER(insert_bytes), NOT_IN_READER(insert_u64_1), NOT_IN_READER(insert_digest_1)},
+     NOT_IN_READER(contains_many),
+     NOT_IN_READER(insert_many)},
+    {{contains_bytes, NOT_IN_READER(contains_u64_2), contains_digest_2},
+     {NOT_IN_READER(insert_bytes), NOT_IN_READER(insert_u64_2), NOT_IN_READER(insert_digest_2)},
+     NOT_IN_READER(contains_many),
+     NOT_IN_READER(insert_many)},
+    {{contains_bytes, NOT_IN_READER(contains_u64_3), contains_digest_3},
+     {NOT_IN_READER(insert_bytes), NOT_IN_READER(insert_u64_3), NOT_IN_READER(insert_digest_3)},
+     NOT_IN_READER(contains_many),
+     NOT_IN_READER(insert_many)},
+    {{contains_bytes, NOT_IN_READER(contains_u64_4), contains_digest_4},
+     {NOT_IN_READER(insert_bytes), NOT_IN_READER(insert_u64_4), NOT_IN_READER(insert_digest_4)},
+     NOT_IN_READER(contains_many),
+     NOT_IN_READER(insert_many)},
 };
 
 const struct blocked_ops *NAME(BESOM_ISA)(unsigned shape) {

@@ -292,24 +292,25 @@ static void insert_many_many(besom_filter *f, const besom_digest *d, size_t n) {
 
 static const struct bloom_ops few = {
     ISA,
-    {contains_bytes, contains_u64_few, contains_digest_few},
-    {WRITES(insert_bytes), WRITES(insert_u64_few), WRITES(insert_digest_few)},
-    contains_many_few,
-    WRITES(insert_many_few)};
+    {contains_bytes, NOT_IN_READER(contains_u64_few), contains_digest_few},
+    {NOT_IN_READER(insert_bytes), NOT_IN_READER(insert_u64_few), NOT_IN_READER(insert_digest_few)},
+    NOT_IN_READER(contains_many_few),
+    NOT_IN_READER(insert_many_few)};
 
 static const struct bloom_ops eight = {
     ISA,
-    {contains_bytes, contains_u64_8, contains_digest_8},
-    {WRITES(insert_bytes), WRITES(insert_u64_8), WRITES(insert_digest_8)},
-    contains_many_8,
-    WRITES(insert_many_8)};
+    {contains_bytes, NOT_IN_READER(contains_u64_8), contains_digest_8},
+    {NOT_IN_READER(insert_bytes), NOT_IN_READER(insert_u64_8), NOT_IN_READER(insert_digest_8)},
+    NOT_IN_READER(contains_many_8),
+    NOT_IN_READER(insert_many_8)};
 
 static const struct bloom_ops many = {
     ISA,
-    {contains_bytes, contains_u64_many, contains_digest_many},
-    {WRITES(insert_bytes), WRITES(insert_u64_many), WRITES(insert_digest_many)},
-    contains_many_many,
-    WRITES(insert_many_many)};
+    {contains_bytes, NOT_IN_READER(contains_u64_many), contains_digest_many},
+    {NOT_IN_READER(insert_bytes), NOT_IN_READER(insert_u64_many),
+     NOT_IN_READER(insert_digest_many)},
+    NOT_IN_READER(contains_many_many),
+    NOT_IN_READER(insert_many_many)};
 
 const struct bloom_ops *NAME(BESOM_ISA)(uint32_t hashes) {
   return hashes == 8 ? &eight : hashes < GROUP ? &few : &many;

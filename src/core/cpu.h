@@ -9,13 +9,13 @@
 #include "besom.h"
 
 /*
- * An entry of such a table that changes a filter. A module that only reads is compiled with
- * BESOM_ONLY_READS: it does not have these functions.
+ * An entry of such a table that changes a filter, or is a faster form of another entry. A small
+ * module that only reads (web/wasm) is compiled with BESOM_ONLY_READS: it has no such functions.
  */
 #ifdef BESOM_ONLY_READS
-#define WRITES(function) (1 ? NULL : (function))
+#define NOT_IN_READER(function) (1 ? NULL : (function))
 #else
-#define WRITES(function) (function)
+#define NOT_IN_READER(function) (function)
 #endif
 
 enum isa { ISA_PORTABLE, ISA_AVX2, ISA_AVX512 };

@@ -226,12 +226,12 @@ extern const struct partial_key_calls CALLS;
 
 const struct partial_key_calls CALLS = {
     .queries = {.contains = contains,
-                .contains_u64 = contains_u64,
+                .contains_u64 = NOT_IN_READER(contains_u64),
                 .contains_digest = contains_digest},
-    .inserts = {.insert = WRITES(insert),
-                .insert_u64 = WRITES(insert_u64),
-                .insert_digest = WRITES(insert_digest)},
-    .contains_many = contains_many,
-    .insert_many = WRITES(insert_many),
-    .put = WRITES(put),
+    .inserts = {.insert = NOT_IN_READER(insert),
+                .insert_u64 = NOT_IN_READER(insert_u64),
+                .insert_digest = NOT_IN_READER(insert_digest)},
+    .contains_many = NOT_IN_READER(contains_many),
+    .insert_many = NOT_IN_READER(insert_many),
+    .put = NOT_IN_READER(put),
 };

@@ -181,7 +181,7 @@ static besom_status load_parts(struct grouped *g, struct sections_in *in) {
   if (classes == 0 || classes > MAX_CLASSES) return BESOM_CORRUPT;
   besom_status status = load_rule(g, by, in);
   if (status != BESOM_OK) return status;
-  g->class = besom__allocate(&g->head.allocator, (size_t)classes * sizeof *g->class);
+  g->class = besom__allocate(&g->head.allocator, classes * sizeof *g->class);
   if (!g->class) return BESOM_NO_MEMORY;
   g->classes = (uint16_t)classes;
   g->class_bits = (uint16_t)besom__class_bits(g->classes);

@@ -34,8 +34,8 @@ struct grouped_input {
 /* ------------------------------------------------------------------ groups */
 
 static void table_free(struct group_table *t) {
-  besom__release(t->allocator, t->at, t->room * sizeof *t->at);
-  besom__release(t->allocator, t->numbers, 2 * (size_t)t->room * sizeof *t->numbers);
+  besom__release(t->allocator, t->at, (uint64_t)t->room * sizeof *t->at);
+  besom__release(t->allocator, t->numbers, 2 * (uint64_t)t->room * sizeof *t->numbers);
 }
 
 /* The slot of a group in the table of numbers, or the empty one where it belongs. */
@@ -53,8 +53,9 @@ static besom_status table_enlarge(struct group_table *t) {
   struct group_table larger = {
       .allocator = t->allocator, .n = t->n, .room = t->room ? 2 * t->room : FIRST_GROUPS};
   if (t->n == MAX_GROUPS) return BESOM_FULL;
-  larger.at = besom__allocate(t->allocator, larger.room * sizeof *larger.at);
-  larger.numbers = besom__allocate(t->allocator, 2 * (size_t)larger.room * sizeof *larger.numbers);
+  larger.at = besom__allocate(t->allocator, (uint64_t)larger.room * sizeof *larger.at);
+  larger.numbers =
+      besom__allocate(t->allocator, 2 * (uint64_t)larger.room * sizeof *larger.numbers);
   if (!larger.at || !larger.numbers) {
     table_free(&larger);
     return BESOM_NO_MEMORY;
@@ -176,7 +177,7 @@ static besom_status make_classes(struct grouped_input *in, const struct group_pl
 
 static besom_status digests_new(const struct grouped *g, uint64_t room, struct digests *d) {
   *d = (struct digests){.room = room + 1};
-  d->at = besom__allocate(&g->head.allocator, (size_t)d->room * sizeof *d->at);
+  d->at = besom__allocate(&g->head.allocator, d->room * sizeof *d->at);
   return d->at ? BESOM_OK : BESOM_NO_MEMORY;
 }
 

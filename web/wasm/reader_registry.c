@@ -28,6 +28,7 @@
   X(ribbon)        \
   X(cached)        \
   X(cascade)       \
+  X(grouped)       \
   X(learned)       \
   X(stacked)
 
@@ -55,6 +56,17 @@ static besom_status no_build(besom_filter *f, const besom_config *config, struct
   return BESOM_UNSUPPORTED;
 }
 
+/* Batches gain little here: WebAssembly has no prefetch. */
+static void contains_each(const besom_filter *f, const besom_digest *d, size_t n,
+                          uint64_t *bitmap) {
+  for (size_t i = 0; i < n; i += 64) {
+    uint64_t answers = 0;
+    for (size_t k = i; k < n && k < i + 64; k++)
+      answers |= (uint64_t)f->kind->contains(f, d[k]) << (k - i);
+    bitmap[i / 64] = answers;
+  }
+}
+
 /* Rates need tables of logarithms, which are larger than a kind. */
 static void no_stats(const besom_filter *f, struct stats_out *out) {
   (void)f, (void)out;
@@ -71,7 +83,7 @@ ALWAYS_INLINE struct besom_kind reduced(const struct besom_kind *from) {
       .destroy = from->destroy,
       .contains = from->contains,
       .contains_key = from->contains_key,
-      .contains_many = from->contains_many,
+      .contains_many = contains_each,
       .stats = no_stats,
       .abilities = from->abilities,
       .layer = from->layer,
