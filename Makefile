@@ -5,7 +5,7 @@ SYSCONFDIR ?= /etc
 JOBS ?= $(shell nproc)
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all demo check test test-long test-sqlite python test-python test-redis web playground test-playground cross bench report install install-redis symbols format clean help build-tests
+.PHONY: all demo check test test-long test-sqlite python test-python test-redis web test-web playground test-playground cross bench report install install-redis symbols format clean help build-tests
 
 all: ## build the release: libbesom.so, libbesom.a, besom, besom-bench, besom-redis.so, besom-sqlite.so, examples in build/
 	@cmake -S . -B build
@@ -61,10 +61,19 @@ test-redis: ## test the module for Redis and Valkey: failovers, upgrades, client
 	@cmake --build build -j$(JOBS) --target redis_programs
 	ctest --test-dir build -j$(JOBS) --output-on-failure --no-tests=error --repeat until-pass:2 -L redis
 
-web: ## build the WebAssembly modules in build/wasm: besom.wasm and reader.wasm
+web: ## build the WebAssembly modules in build/wasm, and the npm package besom in build/npm
 	@scripts/setup.sh web
 	@cmake -S . -B build/wasm -DCMAKE_TOOLCHAIN_FILE=$(CURDIR)/web/wasm/wasm32.cmake -DBESOM_WERROR=ON
 	@cmake --build build/wasm -j$(JOBS)
+	@node web/build.mjs build/wasm build/npm
+
+# The files that the native command builds are compared with those of the package.
+test-web: web ## test the npm package in Node and Chromium, and the playground: a minute after `make web`
+	@scripts/setup.sh test-web
+	@cmake -S . -B build -DBESOM_WERROR=ON
+	@cmake --build build -j$(JOBS) --target besom-command
+	node --expose-gc --test web/test/*.test.mjs
+	@$(MAKE) test-playground
 
 playground: web ## write build/playground.html, which opens from disk: watch a filter learn, and race filters
 	@node web/playground/bundle.mjs build/wasm/playground.wasm build/playground.html

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# setup.sh demo|check|report|test|sqlite|python|redis|web|playground|cross: installs the Debian packages that are missing for a make target.
+# setup.sh demo|check|report|test|sqlite|python|redis|web|playground|test-web|cross: installs the Debian packages that are missing for a make target.
 set -eu
 
 demo=(gcc libc6-dev make cmake libxxhash-dev liblmdb-dev)
@@ -35,9 +35,10 @@ python) wanted=("${python[@]}") ;;
 redis) wanted=("${redis[@]}") ;;
 web) wanted=("${web[@]}") ;;
 playground) wanted=("${playground[@]}") ;;
+test-web) wanted=("${playground[@]}" minisign) ;;
 cross) wanted=("${cross[@]}") ;;
 *)
-  echo "usage: $0 demo|check|report|test|sqlite|python|redis|web|playground|cross" >&2
+  echo "usage: $0 demo|check|report|test|sqlite|python|redis|web|playground|test-web|cross" >&2
   exit 2
   ;;
 esac

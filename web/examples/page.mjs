@@ -7,6 +7,6 @@ const output = document.querySelector('output');
 form.addEventListener('submit', (event) => {
   event.preventDefault();
   const host = new FormData(form).get('host');
-  output.textContent = list.has(host) ? `${host}: probably on the list` : `${host}: not on the list`;
+  output.textContent = `${host}: ${list.has(host) ? 'probably' : 'not'} on the list`;
 });
 output.textContent = `${list.stats.keys} hosts`;

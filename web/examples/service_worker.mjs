@@ -20,6 +20,7 @@ self.addEventListener('activate', (event) => event.waitUntil(self.clients.claim(
 self.addEventListener('fetch', (event) => {
   const url = new URL(event.request.url);
   if (!url.pathname.endsWith('/check')) return;
-  const answer = list().then((blocked) => (blocked.has(url.searchParams.get('host')) ? 'yes' : 'no'));
+  const host = url.searchParams.get('host');
+  const answer = list().then((blocked) => (blocked.has(host) ? 'yes' : 'no'));
   event.respondWith(answer.then((text) => new Response(text)));
 });

@@ -1,10 +1,10 @@
-/** What the tests share. BESOM_PACKAGE is the directory of the package, default build/web. */
+/** What the tests share. BESOM_PACKAGE is the directory of the package, default build/npm. */
 import { readFileSync, readdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-export const PACKAGE = resolve(process.env.BESOM_PACKAGE ?? `${ROOT}/build/web`);
+export const PACKAGE = resolve(process.env.BESOM_PACKAGE ?? `${ROOT}/build/npm`);
 export const BESOM = `${ROOT}/build/besom`; // the native command
 
 export const besom = await import(pathToFileURL(`${PACKAGE}/besom.node.mjs`));
