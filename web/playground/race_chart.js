@@ -40,7 +40,7 @@ export class RaceChart {
     const {clientWidth: width, clientHeight: height} = this.element;
     if (!width) return;
     const most = Math.max(10, ...lines.flatMap((l) => l.points.map((p) => p[1])));
-    const step = niceStep(most / 4), top = Math.ceil(most / step) * step;
+    const step = niceStep(most / 4), top = 1.06 * most;
     const x = (q) => LEFT + (q / this.total) * (width - LEFT - LABEL);
     const y = (n) => height - BOTTOM - (n / top) * (height - TOP - BOTTOM);
     this.element.setAttribute('viewBox', `0 0 ${width} ${height}`);
