@@ -15,14 +15,39 @@
 
 enum { KEYS = 200, OLD_CHECKSUM_AT = 16, PATCH_HEADER_BYTES = 40, MAX_INPUT = 1 << 13 };
 
-static const char *const kinds[] = {"aqf", "qf", "bloom", "exaf"};
+static const char *const kinds[] = {"aqf", "qf", "bloom", "exaf", "cf", "updated"};
 enum { KINDS = sizeof kinds / sizeof *kinds };
+
+typedef struct list {
+  uint64_t n, at, key;
+} list;
+
+static besom_status next(void *ctx, besom_bytes *key, uint64_t *weight) {
+  list *l = ctx;
+  (void)weight;
+  if (l->at == l->n) return BESOM_END;
+  l->key = key_u64(MEMBERS, l->at++);
+  *key = (besom_bytes){&l->key, sizeof l->key};
+  return BESOM_OK;
+}
+
+/* With one update, which adds half of the keys. */
+static besom_filter *make_updated(besom_config config) {
+  list some = {.n = KEYS / 2}, all = {.n = KEYS};
+  besom_source from_some = {.next = next, .ctx = &some}, from_all = {.next = next, .ctx = &all};
+  besom_filter *base = NULL, *f = NULL;
+  demand(besom_build(&config, &(besom_input){.yes = &from_some}, &base) == BESOM_OK);
+  demand(besom_build(NULL, &(besom_input){.yes = &from_all, .update = base}, &f) == BESOM_OK);
+  besom_free(base);
+  return f;
+}
 
 static besom_filter *make_old(uint8_t choice) {
   static const uint8_t seed[16] = {1, 2, 3};
   besom_config config = {
       .kind = kinds[choice % KINDS], .capacity = 2 * KEYS, .fpr = 1.0 / 64, .seed = seed};
   besom_filter *f = NULL;
+  if (strcmp(config.kind, "updated") == 0) return make_updated(config);
   demand(besom_create(&config, &f) == BESOM_OK);
   for (size_t i = 0; i < KEYS; i++) demand(besom_insert_u64(f, key_u64(MEMBERS, i)) == BESOM_OK);
   return f;

@@ -261,6 +261,14 @@ BESOM_API besom_status besom_share(besom_filter *f);
  *           Repeated keys are inserted once, so the diff of both filters is as small as the change
  *           of the set.
  * progress  called while it works.
+ * update    a static list (ribbon, fuse, cascade, updated) that the new filter is an update of: of
+ *           kind updated, with the layers of this one and one update more, so that besom_diff of
+ *           both is little more than the change. yes and no are the whole new lists. config: NULL,
+ *           or options = "universe=closed". Errors: UNSUPPORTED (other kinds), FULL (16 updates).
+ * was       with update: keys that have been on the yes list. Those on neither list now are
+ *           answered no. Without it, the filter goes on to answer yes to them.
+ * merge_updates  with update: the new update replaces the last so many ones. was must have every
+ *           key that was on the yes list since they began.
  */
 typedef struct besom_input {
   const besom_source *yes;
@@ -268,6 +276,9 @@ typedef struct besom_input {
   const besom_digest_source *digests;
   const besom_filter *like;
   const besom_progress *progress;
+  const besom_filter *update;
+  const besom_source *was;
+  uint64_t merge_updates;
 } besom_input;
 
 /*

@@ -3,6 +3,7 @@
 
 #include "build_distinct.h"
 #include "bulk.h"
+#include "layered/updated.h"
 
 /* The number of keys of a source: its hint, or a first pass over it. */
 static besom_status size_of(const besom_source *source, uint64_t *size) {
@@ -208,8 +209,23 @@ static besom_status build_keys(besom_config *config, const besom_input *in, beso
   return whole ? build_whole(config, in, out) : build_by_filling(config, in, total, out);
 }
 
+/* An update has one option. */
+static besom_status build_update(const char *options, const besom_input *in, besom_filter **out) {
+  if (in->like || in->update->snapshot || (in->was && !in->was->next)) return BESOM_INVALID;
+  bool closed = options && strcmp(options, "universe=closed") == 0;
+  if (options && options[0] && !closed) return BESOM_BAD_OPTION;
+  struct update_input update = {.yes = in->yes,
+                                .no = in->no,
+                                .was = in->was,
+                                .merge_updates = in->merge_updates,
+                                .closed = closed,
+                                .progress = in->progress};
+  return besom__update(in->update, &update, out);
+}
+
 static bool input_valid(const besom_input *in) {
-  if (in->digests) return in->digests->next && !in->yes && !in->no && !in->like;
+  if (in->digests) return in->digests->next && !in->yes && !in->no && !in->like && !in->update;
+  if ((in->was || in->merge_updates) && !in->update) return false;
   return in->yes && in->yes->next && (!in->no || in->no->next);
 }
 
@@ -218,9 +234,10 @@ besom_status besom_build_sized(const besom_config *config, size_t config_size,
   if (!input || !out) return BESOM_INVALID;
   besom_input in;
   besom_copy_struct(&in, sizeof in, input, input_size);
-  if (!input_valid(&in) || (!config && !in.like)) return BESOM_INVALID;
-  if (in.like) return build_like(&in, out);
-  besom_config c;
-  besom_copy_struct(&c, sizeof c, config, config_size);
+  if (!input_valid(&in) || (!config && !in.like && !in.update)) return BESOM_INVALID;
+  if (in.like && !in.update) return build_like(&in, out);
+  besom_config c = {0};
+  if (config) besom_copy_struct(&c, sizeof c, config, config_size);
+  if (in.update) return build_update(c.options, &in, out);
   return in.digests ? build_sorted(&c, &in, out) : build_keys(&c, &in, out);
 }

@@ -1,23 +1,25 @@
 /*
  * besom_diff and besom_patch: a patch makes the saved bytes of a new filter from those of the old
- * one. A piece of the file is stored as the positions of changed bits, as the runs of a quotient
- * table that differ (struct run_diff_ops), or raw if that is shorter. docs/format.md has the
- * layout.
+ * one. Each piece of a patch is a range of the new file: the cells that differ from a range of the
+ * old file (cell_diff.h), or the runs of a quotient table that differ (struct run_diff_ops), or raw
+ * bytes if that is shorter. docs/format.md has the layout.
  *
  * A patch has the checksum of the old file, which tells whether it fits, and that of the new file,
  * which tells whether the result is right.
  */
 #include <string.h>
 
+#include "cell_diff.h"
 #include "core/memory.h"
 #include "core/sections.h"
+#include "file/container.h"
 #include "filter.h"
 
 #define PATCH_MAGIC "BESOMDLT"
 #define PATCH_HEADER_BYTES 40
-#define PIECE_HEADER_BYTES 24
+#define MAX_PIECE_HEADER 32
 
-enum piece { PIECE_RAW, PIECE_BITS, PIECE_RUNS };
+enum piece { PIECE_RAW, PIECE_CELLS, PIECE_RUNS };
 
 /* Bytes in a growing allocation. */
 struct blob {
@@ -60,76 +62,105 @@ static besom_status saved_bytes(const besom_filter *f, struct blob *out) {
 
 /* ------------------------------------------------------------------ pieces */
 
+#define FROM_ZEROS UINT64_MAX
+
 /* A range of the new file, and how it is stored. */
 struct range {
   enum piece piece;
   uint64_t from, len;
+  uint64_t source; /* cells: the offset in the old file, or FROM_ZEROS */
+  unsigned width;  /* cells: bits per cell */
 };
+
+/* Numbers of the head of a piece: 7 bits per byte, the lowest first; the last byte is below 128. */
+static void write_number(struct byte_writer *w, uint64_t x) {
+  for (; x >= 128; x >>= 7) besom__write_bytes(w, &(uint8_t){(uint8_t)(x | 128)}, 1);
+  besom__write_bytes(w, &(uint8_t){(uint8_t)x}, 1);
+}
+
+static uint64_t read_number(struct byte_reader *r) {
+  uint64_t x = 0;
+  uint8_t byte = 0;
+  for (unsigned shift = 0; shift < 64; shift += 7) {
+    besom__read_bytes(r, &byte, 1);
+    x |= (uint64_t)(byte & 127) << shift;
+    if (r->failed || byte < 128) return x;
+  }
+  r->failed = true;
+  return 0;
+}
 
 static besom_status add_piece(struct blob *patch, struct range s, const uint8_t *payload,
                               uint64_t size) {
-  uint8_t head[PIECE_HEADER_BYTES];
+  uint8_t head[MAX_PIECE_HEADER];
   struct byte_writer w = {head, head + sizeof head, false};
-  besom__write_u64(&w, s.piece);
-  besom__write_u64(&w, s.len);
-  besom__write_u64(&w, size);
-  besom_status status = blob_add(patch, head, sizeof head);
+  write_number(&w, s.piece);
+  write_number(&w, s.len);
+  write_number(&w, size);
+  if (s.piece == PIECE_CELLS) write_number(&w, s.source + 1); /* FROM_ZEROS: 0 */
+  if (s.piece == PIECE_CELLS) write_number(&w, s.width);
+  besom_status status = blob_add(patch, head, (size_t)(w.at - head));
   return status == BESOM_OK ? blob_add(patch, payload, (size_t)size) : status;
 }
 
-static uint8_t byte_at(const struct blob *b, uint64_t i) {
-  return i < b->len ? b->at[i] : 0;
+static struct cell_ranges cells_of(const struct blob *old, struct range s) {
+  bool some = s.source < old->len; /* not FROM_ZEROS */
+  return (struct cell_ranges){.old = some ? old->at + s.source : NULL,
+                              .old_len = some ? old->len - s.source : 0,
+                              .len = s.len,
+                              .width = s.width};
 }
 
-/* The gaps between bits that changed. */
-static void write_changed_bits(const struct blob *old, const struct blob *fresh, struct range s,
-                               struct bit_writer *w) {
-  uint64_t last = 0;
-  for (uint64_t i = 0; i < s.len && !w->failed; i++)
-    for (unsigned x = byte_at(old, s.from + i) ^ fresh->at[s.from + i]; x; x &= x - 1) {
-      uint64_t bit = 8 * i + (unsigned)__builtin_ctz(x);
-      write_gamma(w, bit - last);
-      last = bit;
-    }
-  write_gamma(w, 8 * s.len); /* past the end: no more */
+/* The files and filters of a diff. */
+struct both {
+  const besom_filter *old, *fresh;
+  struct blob old_bytes, new_bytes;
+};
+
+/* Writes a range as its piece says. Returns its size in bytes; more than `most` if it failed. */
+static uint64_t encode(const struct both *b, struct range s, uint8_t *payload, uint64_t most) {
+  struct bit_writer w = {payload, 0, 8 * most, false};
+  struct cell_ranges cells = cells_of(&b->old_bytes, s);
+  memset(payload, 0, (size_t)most);
+  if (s.piece == PIECE_RUNS)
+    b->fresh->kind->run_diff->diff(b->old, b->fresh, &w);
+  else
+    besom__cells_write(&cells, b->new_bytes.at + s.from, &w);
+  return w.failed ? most + 1 : (w.at + 7) / 8;
 }
 
-/*
- * Stores a range: by its runs if `from` and `to` are given, else by its bits; raw if that is
- * shorter.
- */
-static besom_status store_range(const struct blob *old, const struct blob *fresh, struct range s,
-                                const besom_filter *from, const besom_filter *to,
+/* The length of bytes without the zeros at their end. */
+static uint64_t without_zeros(const uint8_t *bytes, uint64_t len) {
+  while (len && !bytes[len - 1]) len--;
+  return len;
+}
+
+/* Stores a range: as cells of one bit or of a fingerprint, or as runs; raw if that is shorter. */
+static besom_status store_range(const struct both *b, struct range s, unsigned fingerprint,
                                 struct blob *patch) {
   struct blob payload = {.allocator = patch->allocator};
   besom_status status = blob_reserve(&payload, s.len + 1);
   if (status != BESOM_OK) return status;
-  struct bit_writer w = {payload.at, 0, 8 * s.len, false};
-  if (s.piece == PIECE_RUNS)
-    to->kind->run_diff->diff(from, to, &w);
-  else
-    write_changed_bits(old, fresh, s, &w);
-  if (w.failed) {
-    s.piece = PIECE_RAW;
-    status = add_piece(patch, s, fresh->at + s.from, s.len);
-  } else {
-    status = add_piece(patch, s, payload.at, (w.at + 7) / 8);
+  s.width = 1;
+  uint64_t size = encode(b, s, payload.at, s.len);
+  if (s.piece == PIECE_CELLS && fingerprint > 1 && fingerprint <= MAX_CELL_BITS) {
+    struct range by_fingerprint = s;
+    by_fingerprint.width = fingerprint;
+    if (encode(b, by_fingerprint, payload.at, s.len) < size) s = by_fingerprint;
+    size = encode(b, s, payload.at, s.len);
   }
+  const uint8_t *raw = b->new_bytes.at + s.from;
+  uint64_t raw_size = without_zeros(raw, s.len);
+  if (size > raw_size) s.piece = PIECE_RAW;
+  status = s.piece == PIECE_RAW ? add_piece(patch, s, raw, raw_size)
+                                : add_piece(patch, s, payload.at, size);
   blob_free(&payload);
   return status;
 }
 
-/* Where in the saved bytes the table is: the only position that has just these bytes. */
-static bool find_table(const struct blob *saved, const besom_filter *f, struct range *s) {
-  size_t size;
-  const uint8_t *table = f->kind->run_diff->table_bytes(f, &size);
-  for (uint64_t at = 0; at + size <= saved->len; at += 64)
-    if (memcmp(saved->at + at, table, size) == 0) {
-      *s = (struct range){PIECE_RUNS, at, size};
-      return true;
-    }
-  return false;
-}
+/* ------------------------------------------------------------------ sections */
+
+#define MAX_RANGES (MAX_SECTIONS + 2) /* what is before the sections, and behind a table */
 
 /* The diff of runs; NULL of kinds that have none, and of filters that other threads may change. */
 static const struct run_diff_ops *run_diff_of(const besom_filter *f) {
@@ -141,60 +172,105 @@ static bool comparable(const besom_filter *a, const besom_filter *b) {
   return ops && ops == run_diff_of(b) && ops->comparable(a, b);
 }
 
-static besom_status write_patch(const besom_filter *old, const besom_filter *fresh,
-                                const struct blob *old_bytes, const struct blob *new_bytes,
-                                struct blob *patch) {
+/* Whether a section of the new file is its quotient table. */
+static bool is_table(const struct both *b, struct saved_section s) {
+  size_t size;
+  const uint8_t *table = b->fresh->kind->run_diff->table_bytes(b->fresh, &size);
+  return s.len == size && memcmp(b->new_bytes.at + s.offset, table, size) == 0;
+}
+
+/* The old section that has the same bytes, or else the same tag and owner; NULL if there is
+ * none. */
+static const struct saved_section *find_source(const struct saved_section *old, unsigned n,
+                                               struct saved_section s) {
+  const struct saved_section *like = NULL;
+  for (unsigned i = 0; i < n; i++) {
+    if (old[i].checksum == s.checksum && old[i].len == s.len) return &old[i];
+    if (old[i].tag == s.tag && old[i].owner == s.owner && !like) like = &old[i];
+  }
+  return like;
+}
+
+/* Adds a range, or makes the last one longer, if both continue in the old file as in the new. Cells
+ * begin with the range, so the bits of a filter begin a range. */
+static void add_range(struct range *list, unsigned *n, struct range s, bool begins) {
+  struct range *last = *n ? &list[*n - 1] : NULL;
+  bool joins = last && !begins && last->piece == PIECE_CELLS && s.source != FROM_ZEROS &&
+               last->source != FROM_ZEROS && s.source - s.from == last->source - last->from;
+  if (joins)
+    last->len += s.len;
+  else
+    list[(*n)++] = s;
+}
+
+/* The ranges of the new file: one per section, and one for what is before the first. */
+static unsigned find_ranges(const struct both *b, struct range list[MAX_RANGES]) {
+  struct saved_section old[MAX_SECTIONS], fresh[MAX_SECTIONS];
+  unsigned old_n = besom__saved_sections(b->old_bytes.at, old),
+           new_n = besom__saved_sections(b->new_bytes.at, fresh), n = 0;
+  bool by_runs = comparable(b->old, b->fresh);
+  add_range(list, &n, (struct range){.piece = PIECE_CELLS, .len = fresh[0].offset}, true);
+  for (unsigned i = 0; i < new_n; i++) {
+    const struct saved_section *source = find_source(old, old_n, fresh[i]);
+    uint64_t end = i + 1 < new_n ? fresh[i + 1].offset : b->new_bytes.len;
+    struct range s = {.piece = PIECE_CELLS,
+                      .from = fresh[i].offset,
+                      .len = end - fresh[i].offset,
+                      .source = source ? source->offset : FROM_ZEROS};
+    if (by_runs && is_table(b, fresh[i])) {
+      struct range padding = s;
+      s.piece = PIECE_RUNS;
+      s.len = fresh[i].len;
+      add_range(list, &n, s, true);
+      by_runs = false;
+      s = padding;
+      s.from += fresh[i].len;
+      s.len -= fresh[i].len;
+      s.source = FROM_ZEROS;
+    }
+    if (s.len) add_range(list, &n, s, fresh[i].tag == TAG_BITS);
+  }
+  return n;
+}
+
+static unsigned fingerprint_width(const besom_filter *f) {
+  struct stats_out stats;
+  besom__stats(f, &stats);
+  return stats.common.width;
+}
+
+static besom_status write_patch(const struct both *b, struct blob *patch) {
   uint8_t head[PATCH_HEADER_BYTES];
   struct byte_writer w = {head, head + sizeof head, false};
   besom__write_bytes(&w, PATCH_MAGIC, 8);
   besom__write_u64(&w, 1);
-  besom__write_u64(&w, besom__checksum(old_bytes->at, old_bytes->len));
-  besom__write_u64(&w, new_bytes->len);
-  besom__write_u64(&w, besom__checksum(new_bytes->at, new_bytes->len));
+  besom__write_u64(&w, besom__checksum(b->old_bytes.at, b->old_bytes.len));
+  besom__write_u64(&w, b->new_bytes.len);
+  besom__write_u64(&w, besom__checksum(b->new_bytes.at, b->new_bytes.len));
   besom_status status = blob_add(patch, head, sizeof head);
-  struct range table = {PIECE_RUNS, new_bytes->len, 0};
-  bool by_runs = comparable(old, fresh) && find_table(new_bytes, fresh, &table);
-  uint64_t rest = table.from + table.len;
-  if (status == BESOM_OK)
-    status = store_range(old_bytes, new_bytes, (struct range){PIECE_BITS, 0, table.from}, NULL,
-                         NULL, patch);
-  if (status == BESOM_OK && by_runs)
-    status = store_range(old_bytes, new_bytes, table, old, fresh, patch);
-  if (status == BESOM_OK && rest < new_bytes->len)
-    status =
-        store_range(old_bytes, new_bytes, (struct range){PIECE_BITS, rest, new_bytes->len - rest},
-                    NULL, NULL, patch);
+  struct range ranges[MAX_RANGES];
+  unsigned n = find_ranges(b, ranges), fingerprint = fingerprint_width(b->fresh);
+  for (unsigned i = 0; i < n && status == BESOM_OK; i++)
+    status = store_range(b, ranges[i], fingerprint, patch);
   return status;
 }
 
 besom_status besom_diff(const besom_filter *old, const besom_filter *fresh,
                         const besom_sink *sink) {
   if (!old || !fresh || !sink || !sink->write) return BESOM_INVALID;
-  struct blob old_bytes = {.allocator = &fresh->allocator}, new_bytes = old_bytes,
-              patch = old_bytes;
-  besom_status status = saved_bytes(old, &old_bytes);
-  if (status == BESOM_OK) status = saved_bytes(fresh, &new_bytes);
-  if (status == BESOM_OK) status = write_patch(old, fresh, &old_bytes, &new_bytes, &patch);
+  struct blob patch = {.allocator = &fresh->allocator};
+  struct both b = {.old = old, .fresh = fresh, .old_bytes = patch, .new_bytes = patch};
+  besom_status status = saved_bytes(old, &b.old_bytes);
+  if (status == BESOM_OK) status = saved_bytes(fresh, &b.new_bytes);
+  if (status == BESOM_OK) status = write_patch(&b, &patch);
   if (status == BESOM_OK) status = sink->write(sink->ctx, patch.at, patch.len);
-  blob_free(&old_bytes);
-  blob_free(&new_bytes);
+  blob_free(&b.old_bytes);
+  blob_free(&b.new_bytes);
   blob_free(&patch);
   return status;
 }
 
 /* ------------------------------------------------------------------ patching */
-
-static besom_status patch_bits(const struct blob *old, struct range s, struct bit_reader *r,
-                               uint8_t *out) {
-  for (uint64_t i = 0; i < s.len; i++) out[i] = byte_at(old, s.from + i);
-  for (uint64_t bit = 0;;) {
-    uint64_t gap = read_gamma(r);
-    if (r->failed) return BESOM_CORRUPT;
-    if (gap >= 8 * s.len - bit) return BESOM_OK;
-    bit += gap;
-    out[bit / 8] ^= (uint8_t)(1u << (bit % 8));
-  }
-}
 
 /* A table like that of the old filter, where the new file has its own. */
 static besom_status patch_runs(const besom_filter *old, struct range s, struct bit_reader *r,
@@ -208,18 +284,24 @@ static besom_status patch_runs(const besom_filter *old, struct range s, struct b
 /* One piece of the patch: one range of the new file. */
 static besom_status patch_piece(const besom_filter *old, const struct blob *old_bytes,
                                 struct byte_reader *r, struct blob *fresh) {
-  uint64_t piece = besom__read_u64(r), len = besom__read_u64(r), size = besom__read_u64(r);
-  if (r->failed || len > fresh->room - fresh->len || size > (uint64_t)(r->end - r->at))
+  uint64_t piece = read_number(r), len = read_number(r), size = read_number(r), source = 0,
+           width = 1;
+  if (piece == PIECE_CELLS) source = read_number(r) - 1;
+  if (piece == PIECE_CELLS) width = read_number(r);
+  if (r->failed || !len || len > fresh->room - fresh->len || size > (uint64_t)(r->end - r->at) ||
+      width < 1 || width > MAX_CELL_BITS)
     return BESOM_CORRUPT;
-  struct range s = {(enum piece)piece, fresh->len, len};
+  struct range s = {(enum piece)piece, fresh->len, len, source, (unsigned)width};
   struct bit_reader bits = {r->at, 0, 8 * size, false};
   uint8_t *out = fresh->at + fresh->len;
   besom_status status = BESOM_CORRUPT;
-  if (piece == PIECE_RAW && size == len) {
-    if (len) memcpy(out, r->at, (size_t)len);
+  if (piece == PIECE_RAW && size <= len) {
+    memset(out, 0, (size_t)len);
+    if (size) memcpy(out, r->at, (size_t)size);
     status = BESOM_OK;
-  } else if (piece == PIECE_BITS) {
-    status = patch_bits(old_bytes, s, &bits, out);
+  } else if (piece == PIECE_CELLS) {
+    struct cell_ranges cells = cells_of(old_bytes, s);
+    status = besom__cells_read(&cells, &bits, out);
   } else if (piece == PIECE_RUNS) {
     status = patch_runs(old, s, &bits, out);
   }

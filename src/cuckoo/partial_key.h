@@ -145,6 +145,9 @@ static inline uint64_t vacuum_alternate(const struct partial_key *p, uint64_t bu
 besom_status besom__partial_key_create(besom_filter *f, const besom_config *config,
                                        const struct partial_key_policy *policy);
 besom_status besom__partial_key_create_like(besom_filter *f, const besom_filter *model);
+besom_status besom__partial_key_build_like(besom_filter *f, const besom_filter *model,
+                                           const besom_source *yes, const besom_source *no,
+                                           const besom_progress *progress);
 void besom__partial_key_destroy(besom_filter *f);
 const struct query_calls *besom__partial_key_query_calls(const besom_filter *f);
 const struct insert_calls *besom__partial_key_insert_calls(const besom_filter *f);
@@ -172,15 +175,16 @@ besom_status besom__partial_key_load(besom_filter *f, struct sections_in *in,
 /* The operations that are the same for both, as members of struct besom_kind. */
 #define PARTIAL_KEY_OPERATIONS                                                                    \
   .size = sizeof(struct partial_key), .full_by_chance = true,                                     \
-  .create_like = besom__partial_key_create_like, .destroy = besom__partial_key_destroy,           \
-  .bits_per_key = besom__partial_key_bits_per_key, .query_calls = besom__partial_key_query_calls, \
-  .insert_calls = besom__partial_key_insert_calls, .contains = besom__partial_key_contains,       \
-  .contains_many = besom__partial_key_contains_many, .insert = besom__partial_key_insert,         \
-  .insert_many = besom__partial_key_insert_many, .insert_count = besom__partial_key_insert_count, \
-  .remove = besom__partial_key_remove, .count = besom__partial_key_count,                         \
-  .merge = besom__partial_key_merge, .iter_start = besom__partial_key_iter_start,                 \
-  .iter_next = besom__partial_key_iter_next, .stats = besom__partial_key_stats,                   \
-  .validate = besom__partial_key_validate, .save = besom__partial_key_save
+  .create_like = besom__partial_key_create_like, .build_like = besom__partial_key_build_like,     \
+  .destroy = besom__partial_key_destroy, .bits_per_key = besom__partial_key_bits_per_key,         \
+  .query_calls = besom__partial_key_query_calls, .insert_calls = besom__partial_key_insert_calls, \
+  .contains = besom__partial_key_contains, .contains_many = besom__partial_key_contains_many,     \
+  .insert = besom__partial_key_insert, .insert_many = besom__partial_key_insert_many,             \
+  .insert_count = besom__partial_key_insert_count, .remove = besom__partial_key_remove,           \
+  .count = besom__partial_key_count, .merge = besom__partial_key_merge,                           \
+  .iter_start = besom__partial_key_iter_start, .iter_next = besom__partial_key_iter_next,         \
+  .stats = besom__partial_key_stats, .validate = besom__partial_key_validate,                     \
+  .save = besom__partial_key_save
 
 /* ------------------------------------------------------------------ for partial_key_calls.c */
 

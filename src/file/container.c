@@ -116,6 +116,21 @@ besom_status besom_save(const besom_filter *f, const besom_sink *sink) {
   return status;
 }
 
+unsigned besom__saved_sections(const uint8_t *data, struct saved_section *out) {
+  struct byte_reader r = {data + 12, data + HEADER_BYTES, false};
+  unsigned n = besom__read_u32(&r);
+  struct byte_reader table = {data + HEADER_BYTES, data + HEADER_BYTES + SECTION_BYTES * (size_t)n,
+                              false};
+  for (unsigned i = 0; i < n; i++) {
+    out[i].tag = besom__read_u32(&table);
+    out[i].owner = besom__read_u32(&table);
+    out[i].offset = besom__read_u64(&table);
+    out[i].len = besom__read_u64(&table);
+    out[i].checksum = besom__read_u64(&table);
+  }
+  return n;
+}
+
 /* ------------------------------------------------------------------ huge pages */
 
 static bool add_huge_pages(const besom_filter *f, uint64_t *bytes) {

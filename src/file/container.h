@@ -13,6 +13,13 @@ besom_status besom__container_load(const uint8_t *data, size_t len,
                                    const besom_allocator *allocator, bool mapped, unsigned flags,
                                    besom_fault *fault, besom_filter **out);
 
+/* The section table of a container that besom_save has written. Returns how many there are. */
+struct saved_section {
+  uint32_t tag, owner;
+  uint64_t offset, len, checksum;
+};
+unsigned besom__saved_sections(const uint8_t *data, struct saved_section *out); /* MAX_SECTIONS */
+
 /*
  * The bytes of the filter that are in huge pages now, of all blocks of 2 MB or more that it would
  * save. False if it has none, or if the system does not tell (core/huge_pages.h).

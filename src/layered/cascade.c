@@ -188,6 +188,17 @@ static besom_status build(besom_filter *f, const besom_config *config, const bes
   return status;
 }
 
+besom_status besom__cascade_of_digests(besom_filter *f, const besom_config *config,
+                                       struct digests *yes, struct digests *no) {
+  struct cascade_options options;
+  besom_status status = read_options(config->options, &options);
+  if (status == BESOM_OK) status = make_room(cascade(f), is_bloom(&options.base));
+  if (status != BESOM_OK) return status;
+  status = build_of(f, config, &options, yes, no);
+  if (status != BESOM_OK) destroy(f);
+  return status;
+}
+
 /* ------------------------------------------------------------------ queries */
 
 /* The answer for a key to which the filter, if there is one, answers yes. */

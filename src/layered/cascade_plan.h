@@ -7,6 +7,11 @@
 
 #include "filter.h"
 
+/* Builds a cascade (cascade.c), as a layer of another filter, from digests, which it changes. f is
+ * zeroed, with a ready head. Errors: as besom_build. */
+besom_status besom__cascade_of_digests(besom_filter *f, const besom_config *config,
+                                       struct digests *yes, struct digests *no);
+
 /*
  * For a chain of filters of a kind with inserts. struct_bytes: of the cascade itself. 0 if the bits
  * of the config are too few.

@@ -2,8 +2,16 @@
 
 #define KIND_BYTES 16
 
+static bool can_insert(const struct besom_kind *kind) {
+  return kind->info.abilities & BESOM_CAN_INSERT;
+}
+
+static bool can_insert_or_be_built(const struct besom_kind *kind) {
+  return can_insert(kind) || kind->build_digests;
+}
+
 static bool can_be_layer(const struct besom_kind *kind, bool may_be_built) {
-  return kind && (kind->info.abilities & BESOM_CAN_INSERT || (may_be_built && kind->build_digests));
+  return kind && (may_be_built ? can_insert_or_be_built(kind) : can_insert(kind));
 }
 
 besom_status besom__layer_option(struct layer_kind *base, const struct option *option) {
@@ -139,8 +147,9 @@ static besom_status load_kind(const besom_filter *outer, const struct besom_kind
   return BESOM_CORRUPT;
 }
 
-static besom_status load_layer(const besom_filter *outer, struct sections_in *in, bool may_be_built,
-                               besom_filter **layer) {
+besom_status besom__layer_load_if(const besom_filter *outer, struct sections_in *in,
+                                  bool (*allowed)(const struct besom_kind *kind),
+                                  besom_filter **layer) {
   struct byte_reader outer_parameters = in->parameters;
   uint32_t owner = in->owner;
   if (in->owners == MAX_SAVED_LAYERS) return BESOM_CORRUPT;
@@ -148,7 +157,7 @@ static besom_status load_layer(const besom_filter *outer, struct sections_in *in
   in->parameters = take_parameters(in);
   const struct besom_kind *kind = in->parameters.failed ? NULL : read_kind(&in->parameters);
   besom_status status = BESOM_CORRUPT;
-  if (can_be_layer(kind, may_be_built)) status = load_kind(outer, kind, in, layer);
+  if (kind && allowed(kind)) status = load_kind(outer, kind, in, layer);
   in->owner = owner;
   in->parameters = outer_parameters;
   return status;
@@ -156,17 +165,23 @@ static besom_status load_layer(const besom_filter *outer, struct sections_in *in
 
 besom_status besom__layer_load(const besom_filter *outer, struct sections_in *in,
                                besom_filter **layer) {
-  return load_layer(outer, in, false, layer);
+  return besom__layer_load_if(outer, in, can_insert, layer);
 }
 
 besom_status besom__layer_load_built(const besom_filter *outer, struct sections_in *in,
                                      besom_filter **layer) {
-  return load_layer(outer, in, true, layer);
+  return besom__layer_load_if(outer, in, can_insert_or_be_built, layer);
+}
+
+besom_status besom__layer_clone(const besom_filter *outer, const besom_filter *layer,
+                                besom_filter **copy) {
+  return besom__layer_clone_if(outer, layer, can_insert, copy);
 }
 
 /* By saving and loading it, in memory. */
-besom_status besom__layer_clone(const besom_filter *outer, const besom_filter *layer,
-                                besom_filter **copy) {
+besom_status besom__layer_clone_if(const besom_filter *outer, const besom_filter *layer,
+                                   bool (*allowed)(const struct besom_kind *kind),
+                                   besom_filter **copy) {
   uint8_t parameters[MAX_SAVED_LAYERS][LAYER_PARAMETER_BYTES];
   struct sections_out saved = {.layer_parameters = parameters};
   struct sections_in in = {.n = 0};
@@ -174,5 +189,5 @@ besom_status besom__layer_clone(const besom_filter *outer, const besom_filter *l
   if (saved.failed) return BESOM_UNSUPPORTED;
   memcpy(in.list, saved.list, saved.n * sizeof *saved.list);
   in.n = saved.n;
-  return besom__layer_load(outer, &in, copy);
+  return besom__layer_load_if(outer, &in, allowed, copy);
 }

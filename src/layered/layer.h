@@ -45,9 +45,17 @@ besom_status besom__layer_load(const besom_filter *outer, struct sections_in *in
 besom_status besom__layer_load_built(const besom_filter *outer, struct sections_in *in,
                                      besom_filter **layer);
 
-/* A copy of a layer that has no layers itself. Errors: NO_MEMORY. */
+/* The same, of the kinds that the caller allows. Loads layers of layers, too. */
+besom_status besom__layer_load_if(const besom_filter *outer, struct sections_in *in,
+                                  bool (*allowed)(const struct besom_kind *kind),
+                                  besom_filter **layer);
+
+/* A copy of a layer, in memory of its own. Errors: NO_MEMORY. */
 besom_status besom__layer_clone(const besom_filter *outer, const besom_filter *layer,
                                 besom_filter **copy);
+besom_status besom__layer_clone_if(const besom_filter *outer, const besom_filter *layer,
+                                   bool (*allowed)(const struct besom_kind *kind),
+                                   besom_filter **copy);
 
 /* Adds a counter to the one of the same name, if there is one; of longest_chain the maximum. */
 void besom__add_to_counter(struct stats_out *outer, besom_counter c);

@@ -1,0 +1,25 @@
+/*
+ * updated: a static list and its updates (updated.c). besom_build with input.update makes one.
+ */
+#ifndef BESOM_LAYERED_UPDATED_H
+#define BESOM_LAYERED_UPDATED_H
+
+#include "filter.h"
+
+/* What an update is made of; see besom_input. no and was may be NULL. */
+struct update_input {
+  const besom_source *yes, *no, *was;
+  uint64_t merge_updates;
+  bool closed; /* only keys of the lists are ever asked */
+  const besom_progress *progress;
+};
+
+/*
+ * Makes a filter from `old`, with copies of its layers, and one update more. Errors: UNSUPPORTED (a
+ * kind that cannot be updated), FULL (too many updates), IS_MEMBER, INVALID (merge_updates),
+ * NO_MEMORY, CANCELLED, what a source returned.
+ */
+besom_status besom__update(const besom_filter *old, const struct update_input *in,
+                           besom_filter **out);
+
+#endif
