@@ -18,11 +18,11 @@
 #include "verb.h"
 
 static struct {
-  words yes, no;
-  const char *kind, *options, *seed, *like, *hash, *group_by;
+  words yes, no, was;
+  const char *kind, *options, *seed, *like, *hash, *group_by, *update;
   double fpr, bits;
   const char *reserve;
-  uint64_t capacity, max_capacity, value_bits, memory;
+  uint64_t capacity, max_capacity, value_bits, memory, merge;
   const char *on_conflict, *conflicts;
   bool dynamic, smallest, closed, json;
   key_form form;
@@ -61,13 +61,23 @@ static const argument arguments[] = {
      .text = &given.hash},
     {"--like", "FILE", "kind, hash, seed and size of this filter, for merge and diff",
      .text = &given.like},
+    {"--update", "FILE",
+     "make an update of this filter of kind ribbon, fuse, cascade or updated, with a small diff; "
+     "needs --was",
+     .text = &given.update},
+    {"--was", "FILE", "with --update: keys that were in the set; may be repeated",
+     .list = &given.was},
+    {"--merge", "N",
+     "with --update: replace the last N updates; --was must have the keys since then",
+     .count = &given.merge, .most = 64},
     {"--dynamic", NULL, "with --no: both lists can be changed later (besom add); larger",
      .flag = &given.dynamic},
     {"--smallest", NULL,
      "the smallest filter that is exact on both lists; it cannot be changed (kind cascade, or "
      "ribbon without --no)",
      .flag = &given.smallest},
-    {"--closed", NULL, "with --smallest: only keys of the two lists are ever asked; smaller still",
+    {"--closed", NULL,
+     "with --smallest and --update: only keys of the two lists are ever asked; smaller still",
      .flag = &given.closed},
     {"--group-by", "REGEX",
      "with --smallest: the part of a key in parentheses names its group, as in '^([^:]*):'; each "
@@ -287,6 +297,47 @@ static besom_filter *build_like(const char *model_path, key_reader *yes, key_rea
   return f;
 }
 
+static _Noreturn void explain_update(besom_status status, const besom_filter *old) {
+  if (status == BESOM_UNSUPPORTED)
+    fail(
+        "%s: filters of kind %s have no updates. besom diff makes small patches for kinds that can "
+        "be built with --like",
+        given.update, filter_stats(old).kind);
+  if (status == BESOM_FULL)
+    fail("%s: it has as many updates as it can have. Build the filter anew, or merge updates: "
+         "--merge",
+         given.update);
+  if (status == BESOM_INVALID && given.merge)
+    fail("%s: it has fewer updates than --merge says", given.update);
+  explain(status);
+}
+
+/* The whole new lists as an update of a filter. */
+static besom_filter *build_update(key_reader *yes, key_reader *no) {
+  besom_filter *old = filter_open(given.update), *f = NULL;
+  key_reader *was = keys_open(given.was, &given.form);
+  besom_source yes_source = keys_source(yes), was_source = keys_source(was),
+               no_source = no ? keys_source(no) : (besom_source){0};
+  besom_input input = {.yes = &yes_source,
+                       .no = no ? &no_source : NULL,
+                       .update = old,
+                       .was = &was_source,
+                       .merge_updates = given.merge,
+                       .progress = &bar_progress};
+  besom_config config = {.options = given.closed ? "universe=closed" : NULL};
+  keys_keep(was);
+  besom_status status = besom_build(&config, &input, &f);
+  if (status == BESOM_IS_MEMBER) {
+    resolve_conflicts(yes, no);
+    keys_rewind(was);
+    status = besom_build(&config, &input, &f);
+  }
+  if (status != BESOM_OK) explain_update(status, old);
+  keys_close(was);
+  besom_free(old);
+  return f;
+}
+
 /* Adds the no list key by key, for a filter whose lists can change. */
 static void add_no_list(besom_filter *f, key_reader *no) {
   besom_bytes key;
@@ -333,8 +384,8 @@ static void check_group_by(void) {
 static void choose_kind(void) {
   if (given.group_by && (!given.smallest || !given.no.n))
     usage_error("--group-by needs --smallest and --no");
-  if (given.closed && (!given.smallest || !given.no.n))
-    usage_error("--closed needs --smallest and --no");
+  if (given.closed && (!(given.smallest || given.update) || !given.no.n))
+    usage_error("--closed needs --no, and --smallest or --update");
   if (given.closed && (given.fpr || given.bits))
     usage_error("--closed: no other keys are asked, so --fpr and --bits have no meaning");
   if (given.smallest && (given.kind || given.options || given.like || given.dynamic))
@@ -349,6 +400,14 @@ static void choose_kind(void) {
   } else if (given.smallest) {
     given.kind = "ribbon";
   }
+  if (given.update &&
+      (given.smallest || given.kind || given.options || given.like || given.dynamic))
+    usage_error("--update excludes --smallest, --kind, --options, --like and --dynamic");
+  if (given.update && !given.was.n)
+    usage_error(
+        "--update needs --was: the keys that were in the set. Those that are in no list now "
+        "must be answered no");
+  if (!given.update && (given.was.n || given.merge)) usage_error("--was and --merge need --update");
   if (!given.kind) given.kind = DEFAULT_KIND;
 }
 
@@ -423,9 +482,10 @@ static int run(words args) {
   /* The no list, if its keys are added one by one: nothing else would find keys in both lists. */
   key_reader *entries = given.dynamic || given.like ? no : NULL;
   if (entries) resolve_conflicts(yes, no);
-  besom_filter *f = given.like ? build_like(given.like, yes, &entries)
-                    : entries  ? build_new(yes, NULL, capacity_for(no))
-                               : build_new(yes, no, 0);
+  besom_filter *f = given.update ? build_update(yes, no)
+                    : given.like ? build_like(given.like, yes, &entries)
+                    : entries    ? build_new(yes, NULL, capacity_for(no))
+                                 : build_new(yes, no, 0);
   if (entries) add_no_list(f, entries);
   bar_end();
   result r = {.path = args.at[0],

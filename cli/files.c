@@ -13,6 +13,7 @@
 #include "fail.h"
 #include "interrupt.h"
 #include "kinds.h"
+#include "trust.h"
 
 static bool is_standard(const char *path) {
   return strcmp(path, "-") == 0;
@@ -101,6 +102,7 @@ besom_filter *filter_load(const char *path) {
 }
 
 besom_filter *filter_open(const char *path) {
+  if (trust_is_given()) return trusted_open(path);
   if (is_standard(path)) return filter_load(path);
   besom_open_options options = {.flags = BESOM_OPEN_MMAP | BESOM_OPEN_CHECKSUMS};
   besom_filter *f = NULL;

@@ -8,7 +8,8 @@
 /* Loads a filter into memory, writable. "-" is standard input. */
 besom_filter *filter_load(const char *path);
 
-/* Opens a filter read-only: mapped if it is a file, loaded if it is standard input. */
+/* Opens a filter read-only: mapped if it is a file, loaded if it is standard input. With --verify,
+ * only if its signature is right (trust.h). */
 besom_filter *filter_open(const char *path);
 
 /* Replaces the file atomically. "-" is standard output. */

@@ -4,6 +4,7 @@
 
 #include "answers.h"
 #include "files.h"
+#include "trust.h"
 #include "verb.h"
 
 static struct {
@@ -20,6 +21,7 @@ static const argument arguments[] = {
      .flag = &given.fail_closed},
     {"--json", NULL, "print one JSON object per key", .flag = &given.answers.json},
     KEY_FORM_ARGUMENTS(given.form),
+    TRUST_ARGUMENTS,
 };
 
 static const command has_command = {

@@ -11,6 +11,7 @@
 #include "json.h"
 #include "keys.h"
 #include "random.h"
+#include "trust.h"
 #include "verb.h"
 
 static bool given_json;
@@ -20,6 +21,7 @@ static const argument info_arguments[] = {
     JSON_ARGUMENT(given_json),
     {"--samples", "N", "random keys for the observed false-positive rate; default 1M",
      .count = &samples, .most = 1e12},
+    TRUST_ARGUMENTS,
 };
 
 static const command info_command = {
@@ -206,6 +208,7 @@ static const argument verify_arguments[] = {
     {"--no", "FILE", "keys that must be answered no; may be repeated", .list = &lists.no},
     KEY_FORM_ARGUMENTS(lists.form),
     JSON_ARGUMENT(given_json),
+    TRUST_ARGUMENTS,
 };
 
 static const command verify_command = {
@@ -262,6 +265,7 @@ static void print_verdicts_json(const char *path, verdict yes, verdict no) {
 }
 
 static int verify(words args) {
+  trusted_verify(args.at[0]);
   besom_fault fault = {0};
   besom_open_options options = {.flags = BESOM_OPEN_MMAP, .fault = &fault};
   besom_filter *f = NULL;

@@ -7,6 +7,7 @@
 #include "fail.h"
 #include "files.h"
 #include "keys.h"
+#include "trust.h"
 #include "verb.h"
 
 static struct {
@@ -20,6 +21,7 @@ static const argument arguments[] = {
     {"--domains", NULL, "also try parent domains: a.b.com, then b.com, then com",
      .flag = &given.domains},
     KEY_FORM_ARGUMENTS(given.form),
+    TRUST_ARGUMENTS,
 };
 
 static const command query_command = {

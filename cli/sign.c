@@ -1,0 +1,87 @@
+/* besom sign: signs a list, so that clients can verify it (docs/signed.md). */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fail.h"
+#include "trust.h"
+#include "verb.h"
+
+static struct {
+  const char *key, *name, *expires, *now;
+  uint64_t sequence;
+  bool json;
+} given = {.expires = "30d"};
+
+static const argument arguments[] = {
+    {"--key", "KEY", "secret key of minisign; it may have a password", .text = &given.key},
+    {"--name", "NAME", "name of the list: letters, digits and . _ -", .text = &given.name},
+    {"--sequence", "N",
+     "number of this version: higher than all before it; default: the seconds since 1970",
+     .count = &given.sequence, .least = 1, .most = (double)MAX_SEQUENCE},
+    {"--expires", "DATE",
+     "until when clients accept it: 2026-12-31, 2026-12-31T23:59:59Z, or a number of days; default "
+     "30d",
+     .text = &given.expires},
+    {"--now", "DATE", "this date instead of the clock, for tests", .text = &given.now},
+    JSON_ARGUMENT(given.json),
+};
+
+static const command sign_command = {
+    .usage = "sign FILTER --key KEY --name NAME [options]",
+    .about = "Signs a filter and writes the signature to FILTER.minisig. It covers the name of the "
+             "list, its sequence number, its expiry date and its SHA-256, so that a mirror can "
+             "neither change the list, nor send an older one, nor keep clients at an old one. "
+             "besom update, and --verify of other verbs, verify it. So does minisign -V.\n\n"
+             "To make a pair of keys: minisign -G. To sign patches: besom diff --sign.",
+    .arguments = arguments,
+    .argument_count = COUNT_OF(arguments),
+    .least_words = 1,
+    .most_words = 1,
+    .examples = "  minisign -G -p list.pub -s list.key\n"
+                "  besom sign blocked.besom --key list.key --name blocked --expires 7d\n"
+                "  minisign -V -m blocked.besom -p list.pub",
+};
+
+/* "7d": that many days after now. Returns false if the text is something else. */
+static bool days_parse(const char *text, int64_t now, int64_t *seconds) {
+  char *end;
+  unsigned long long days = strtoull(text, &end, 10);
+  if (end == text || strcmp(end, "d") != 0 || days < 1 || days > 36500) return false;
+  *seconds = now + (int64_t)days * 24 * 60 * 60;
+  return true;
+}
+
+static int run(words args) {
+  const char *path = args.at[0];
+  trusted_file list = {0};
+  statement *s = &list.statement;
+  if (!given.key) usage_error("--key is missing: the secret key. To make one: minisign -G");
+  if (!given.name) usage_error("--name is missing: the name of the list");
+  if (!name_is_valid(given.name))
+    usage_error("--name: '%s' is not 1 to %d letters, digits and . _ -", given.name, NAME_SIZE - 1);
+  int64_t now = seconds_now(given.now);
+  if (!days_parse(given.expires, now, &s->expires) && !date_parse(given.expires, &s->expires))
+    usage_error("--expires: '%s' is not a date such as 2026-12-31, or days such as 7d",
+                given.expires);
+  if (s->expires <= now) usage_error("--expires: %s is in the past", given.expires);
+  besom_free(filter_open(path)); /* is it a valid filter? */
+  list.bytes = file_read(path);
+  secret_key key = minisign_secret_key(given.key);
+  snprintf(s->name, sizeof s->name, "%s", given.name);
+  s->sequence = given.sequence ? given.sequence : (uint64_t)now;
+  sha256_text(&list.bytes, s->result);
+  statement_text(s, list.signature.comment);
+  minisign_sign(&key, &list.bytes, &list.signature);
+  minisign_forget(&key);
+  file_bytes text = minisign_text(&list.signature);
+  char *out = signature_path(path);
+  file_write(out, &text);
+  statement_print(path, s, "signed", given.json);
+  free(text.data);
+  free(list.bytes.data);
+  free(out);
+  return 0;
+}
+
+const verb sign_verb = {"sign", "sign a list, so that clients can verify it", &sign_command, run};
