@@ -2,11 +2,13 @@
 # run.sh PROGRAM_DIR SESSION...: runs sessions of the besom command and compares the output.
 #
 # A session is a text file of commands, each after "$ ", followed by their expected output. A line
-# "[exit N]" is an exit code other than 0. A session runs in an empty directory. Sizes in memory
-# depend on struct layouts and are replaced by N. With UPDATE=1 the script rewrites the expected
-# output instead: review the difference.
+# "[exit N]" is an exit code other than 0. A session runs in an empty directory; EXAMPLES is the
+# directory of the examples. Sizes in memory depend on struct layouts and are replaced by N. With
+# UPDATE=1 the script rewrites the expected output instead: review the difference.
 set -u
 programs=$(realpath "$1")
+EXAMPLES=$(realpath "$(dirname "$0")/../../examples")
+export EXAMPLES
 shift
 bad=0
 
