@@ -40,16 +40,16 @@ static struct updated *updated(besom_filter *f) {
   return (struct updated *)f;
 }
 
-static bool is_kind(const struct besom_kind *kind, const char *name) {
-  return kind == besom__kind_named(name);
+static bool is_named(const struct besom_kind *kind, const char *name) {
+  return strcmp(kind->info.name, name) == 0;
 }
 
 static bool can_be_base(const struct besom_kind *kind) {
-  return is_kind(kind, "cascade") || is_kind(kind, "ribbon") || is_kind(kind, "fuse");
+  return is_named(kind, "cascade") || is_named(kind, "ribbon") || is_named(kind, "fuse");
 }
 
 static bool can_be_update(const struct besom_kind *kind) {
-  return is_kind(kind, "cascade");
+  return is_named(kind, "cascade");
 }
 
 static void destroy(besom_filter *f) {
@@ -120,7 +120,7 @@ static besom_status build(besom_filter *f, const besom_config *config, const bes
 }
 
 static besom_status copy_layers(struct updated *u, const besom_filter *old, uint64_t without) {
-  bool is_updated = is_kind(old->kind, "updated");
+  bool is_updated = is_named(old->kind, "updated");
   const besom_filter *base = is_updated ? const_updated(old)->base : old;
   unsigned n = is_updated ? const_updated(old)->n : 0;
   if (without > n) return BESOM_INVALID;
@@ -242,7 +242,7 @@ besom_status besom__update(const besom_filter *old, const struct update_input *i
                            besom_filter **out) {
   besom_filter *f;
   struct lists l = {{0}, {0}, {0}};
-  if (!is_kind(old->kind, "updated") && !can_be_base(old->kind)) return BESOM_UNSUPPORTED;
+  if (!is_named(old->kind, "updated") && !can_be_base(old->kind)) return BESOM_UNSUPPORTED;
   besom_status status =
       besom__filter_new(besom__kind_named("updated"), &old->hasher, &old->allocator, &f);
   if (status != BESOM_OK) return status;

@@ -29,6 +29,7 @@
   X(cached)        \
   X(cascade)       \
   X(grouped)       \
+  X(updated)       \
   X(learned)       \
   X(stacked)
 
