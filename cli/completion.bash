@@ -4,6 +4,8 @@ _besom() {
   local verbs
   verbs=$(besom --verbs 2>/dev/null) || return
   if [[ $COMP_CWORD -eq 1 ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "help $(sed 's/ .*//' <<<"$verbs")" -- "$word")
+  elif [[ $COMP_CWORD -eq 2 && ${COMP_WORDS[1]} == help ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$(sed 's/ .*//' <<<"$verbs")" -- "$word")
   elif [[ $COMP_CWORD -eq 2 && ${COMP_WORDS[1]} == db ]]; then
     mapfile -t COMPREPLY < <(compgen -W "load get put del scan stats check" -- "$word")

@@ -3,6 +3,8 @@
 local -a verbs
 verbs=("${(@f)$(besom --verbs 2>/dev/null)}")
 if (( CURRENT == 2 )); then
+  compadd -- help ${verbs%% *}
+elif (( CURRENT == 3 )) && [[ $words[2] == help ]]; then
   compadd -- ${verbs%% *}
 elif (( CURRENT == 3 )) && [[ $words[2] == db ]]; then
   compadd -- load get put del scan stats check
