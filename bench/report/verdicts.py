@@ -8,8 +8,8 @@ BY_DESIGN, NOT_TESTABLE, NOT_TESTED = "differs by design", "not testable here", 
 ALL = (REPRODUCED, WEAKER, CONTRADICTED, BY_DESIGN, NOT_TESTABLE, NOT_TESTED)
 
 MEANINGS = {
-    REPRODUCED: "the 95 % interval of our factor reaches 0.8 of the paper's; or, if the paper only gives a direction, "
-                "the interval excludes the other one",
+    REPRODUCED: "the 95 % interval of our factor reaches 0.8 of the paper's and excludes the other direction; if the paper only "
+                "gives a direction, the interval excludes the other one",
     WEAKER: "the same direction, but less than 0.8 of the paper's factor; or no clear difference",
     CONTRADICTED: "the 95 % interval excludes the paper's direction",
     BY_DESIGN: "besom does something else here on purpose",
@@ -53,7 +53,7 @@ def decide(wanted, low, high):
         return REPRODUCED if low > 1 else CONTRADICTED if high < 1 else WEAKER
     if high < 1 and high < REACHED * wanted:
         return CONTRADICTED
-    clear = low > 1 or REACHED * wanted <= 1  # an interval that includes 1 does not show a factor above 1
+    clear = low > 1 or wanted <= 1  # an interval that includes 1 does not show a factor above 1
     return REPRODUCED if high >= REACHED * wanted and clear else WEAKER
 
 
