@@ -103,7 +103,7 @@ def test_judges(source):
     sys.path.insert(0, os.path.join(source, "bench", "report"))
     import verdicts
     cases = ((100, (70, 90), "reproduced"), (100, (50, 79), "weaker"), (100, (0.5, 0.9), "contradicted"),
-             (100, (0.9, 200), "weaker"), (1, (0.7, 0.85), "reproduced"), (1, (0.5, 0.7), "contradicted"),
+             (100, (0.9, 200), "weaker"), (1.2, (0.9, 1.5), "weaker"), (1, (0.7, 0.85), "reproduced"), (1, (0.5, 0.7), "contradicted"),
              (None, (1.1, 1.2), "reproduced"), (None, (0.9, 1.2), "weaker"), (None, (0.5, 0.9), "contradicted"))
     for wanted, (low, high), verdict in cases:
         assert verdicts.decide(wanted, low, high) == verdict, (wanted, low, high)
