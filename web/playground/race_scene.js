@@ -49,13 +49,13 @@ export class RaceScene {
   // Makes all filters again. Nothing is queried yet.
   reset() {
     const latest = this.latest = Symbol('setup');
+    $('verdict').textContent = '';
     this.showSetup();
     return this.enqueue(async () => {
       if (latest !== this.latest) return; // the reader is still moving a slider
       const {lanes, status, text} = await this.library.call('race', this.setup);
       if (status) throw new Error(text);
       this.history = lanes.map(({kind}) => ({kind, points: [[0, 0]]}));
-      $('verdict').textContent = '';
       this.show(lanes);
     });
   }
@@ -63,12 +63,11 @@ export class RaceScene {
   run(queries) {
     return this.enqueue(async () => {
       const left = Math.min(queries, RACE.queries - this.done);
-      let {lanes} = this;
       for (let n = left; n > 0; n -= CHUNK) {
-        lanes = await this.library.call('run', {queries: Math.min(CHUNK, n)});
+        const lanes = await this.library.call('run', {queries: Math.min(CHUNK, n)});
         this.record(lanes);
+        if (n <= CHUNK || n % STEP === 0) this.show(lanes);
       }
-      this.show(lanes);
       if (this.ended) this.end();
     });
   }

@@ -280,6 +280,7 @@ def take_pictures(page, theme, directory):
     name = os.path.join(directory, f"playground-{{}}-{theme}.webp")
     page.picture_of("#bench", name.format("table"), margin=10)
     page.click(".presets label:has([value=adversary]) span")
+    page.wait("playground.race.done === 0", "another preset starts again")
     finished(page)
     page.picture_of("#race .panel", name.format("race"), margin=10)
 
