@@ -221,10 +221,18 @@ def test_motion(page):
     """Steps follow each other, unless the reader prefers no motion: then the last one is shown at once."""
     page.prefer(reduced_motion="no-preference")
     reload(page)
-    page.ask("document.querySelector('.chips .wrong').click()")
-    for step in ("hash", "run", "store"):
-        page.wait(f"document.querySelector('.dots [aria-current]')?.textContent === '{step}'", "the steps do not go on")
-        page.ask("playground.table.step()")
+    steps = page.ask("""(async () => {
+      const now = () => document.querySelector('.dots [aria-current]').textContent;
+      document.querySelector('.chips .wrong').click();
+      await playground.table.busy;
+      const seen = [now(), playground.table.timer !== undefined];
+      for (let i = 0; i < 2; i++) {
+        await playground.table.step();
+        seen.push(now());
+      }
+      return seen;
+    })()""")
+    assert steps == ["hash", True, "run", "store"], steps
     page.prefer(reduced_motion="reduce")
     reload(page)
     assert page.ask("getComputedStyle(document.querySelector('.token')).transitionDuration") == "0s"
