@@ -5,7 +5,7 @@ SYSCONFDIR ?= /etc
 JOBS ?= $(shell nproc)
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all demo check test test-long test-sqlite python test-python test-redis web test-web playground test-playground cross bench report install install-redis symbols format clean help build-tests
+.PHONY: all demo check test test-long test-sqlite python test-python test-redis web test-web playground test-playground cross amalgamation test-amalgamation bench report install install-redis symbols format clean help build-tests
 
 all: ## build the release: libbesom.so, libbesom.a, besom, besom-bench, besom-redis.so, besom-sqlite.so, examples in build/
 	@cmake -S . -B build
@@ -90,6 +90,18 @@ test-playground: playground ## run the playground in Chromium, and compare its n
 cross: ## saved filters are the same bytes on s390x and aarch64, under qemu: a minute
 	@scripts/setup.sh cross
 	tests/files/run.sh . build/cross
+
+amalgamation: ## write the library as one file: build/amalgamation/besom.c and besom.h
+	@scripts/setup.sh amalgamation
+	@cmake -S . -B build
+	@cmake --build build --target besom_amalgamation
+	@echo "build/amalgamation/besom.c build/amalgamation/besom.h"
+
+test-amalgamation: ## compile that file with gcc and clang, and run the laws of filters against it: 5 minutes
+	@scripts/setup.sh test
+	@cmake -S . -B build -DBESOM_WERROR=ON -DBESOM_TESTS=ON
+	@cmake --build build -j$(JOBS) --target besom_amalgamation contract_tests
+	ctest --test-dir build --output-on-failure --no-tests=error -L amalgamation
 
 bench: all ## measure queries and inserts of some kinds, bulk loading, and the besom command
 	build/besom-bench micro --kinds qf,bloom --slots 67108864 --width 8 --load 0.9

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# setup.sh demo|check|report|test|sqlite|python|redis|web|playground|test-web|cross: installs the Debian packages that are missing for a make target.
+# setup.sh demo|check|report|test|sqlite|python|redis|web|playground|test-web|cross|amalgamation: installs the Debian packages that are missing for a make target.
 set -eu
 
 demo=(gcc libc6-dev make cmake libxxhash-dev liblmdb-dev)
 check=(gcc libc6-dev make cmake libxxhash-dev libcmocka-dev binutils)
 report=("${demo[@]}" librocksdb-dev python3 gnuplot-nox git)
-test=("${report[@]}" binutils pkg-config libcmocka-dev clang clang-format-14 libclang-rt-14-dev
+test=("${report[@]}" binutils pkg-config libcmocka-dev clang clang-format-14 libclang-rt-14-dev g++
   libhiredis-dev redis-server chromium chromium-driver valgrind libsqlite3-dev sqlite3
   mandoc zlib1g-dev libzstd-dev zstd libsodium-dev minisign)
 
@@ -37,8 +37,9 @@ web) wanted=("${web[@]}") ;;
 playground) wanted=("${playground[@]}") ;;
 test-web) wanted=("${playground[@]}" minisign) ;;
 cross) wanted=("${cross[@]}") ;;
+amalgamation) wanted=(make cmake gcc libc6-dev libxxhash-dev python3) ;;
 *)
-  echo "usage: $0 demo|check|report|test|sqlite|python|redis|web|playground|test-web|cross" >&2
+  echo "usage: $0 demo|check|report|test|sqlite|python|redis|web|playground|test-web|cross|amalgamation" >&2
   exit 2
   ;;
 esac

@@ -108,7 +108,7 @@ static uint64_t alternate_of(const struct partial_key *p, uint64_t bucket, uint6
 
 static struct partial_key_location location_of(const besom_filter *f, besom_digest d) {
   const struct partial_key *p = const_partial_key(f);
-  uint64_t bucket = bucket_of(p, d), fingerprint = fingerprint_of(p, d);
+  uint64_t bucket = home_bucket(p, d), fingerprint = fingerprint_of(p, d);
   return (struct partial_key_location){fingerprint, bucket, alternate_of(p, bucket, fingerprint)};
 }
 

@@ -11,6 +11,7 @@
 #define BESOM_CUCKOO_PARTIAL_KEY_H
 
 #include "core/cpu.h"
+#include "core/scale.h"
 #include "cuckoo/cuckoo_table.h"
 #include "filter.h"
 
@@ -81,21 +82,11 @@ static inline const struct partial_key *const_partial_key(const besom_filter *f)
   return (const struct partial_key *)f;
 }
 
-/* x as a fraction of 2^64, scaled to n: the upper half of the product. */
-ALWAYS_INLINE uint64_t scaled(uint64_t x, uint64_t n) {
-#ifdef __BMI2__
-  uint64_t high; /* for the upper half alone gcc uses mul, which needs further moves */
-  __asm__("mulx %2, %0, %0" : "=r"(high) : "d"(x), "rm"(n));
-  return high;
-#endif
-  return (uint64_t)((unsigned __int128)x * n >> 64);
-}
-
 /*
  * The lower half of the digest gives the bucket, so that ascending digests come in a random order
  * of buckets. The upper half gives the fingerprint: 1 to 2^width - 1, since 0 is an empty slot.
  */
-ALWAYS_INLINE uint64_t bucket_of(const struct partial_key *p, besom_digest d) {
+ALWAYS_INLINE uint64_t home_bucket(const struct partial_key *p, besom_digest d) {
   return scaled(d.lo, p->table.buckets);
 }
 

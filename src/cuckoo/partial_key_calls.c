@@ -61,7 +61,7 @@ ALWAYS_INLINE size_t fetch_ahead(const struct partial_key *p, size_t n, size_t a
 }
 
 ALWAYS_INLINE struct partial_key_location locate(const struct partial_key *p, besom_digest d) {
-  uint64_t fingerprint = fingerprint_of(p, d), bucket = bucket_of(p, d);
+  uint64_t fingerprint = fingerprint_of(p, d), bucket = home_bucket(p, d);
   return (struct partial_key_location){fingerprint, bucket, ALTERNATE(p, bucket, fingerprint)};
 }
 
@@ -194,7 +194,7 @@ CALL besom_status insert(besom_filter *f, const void *key, size_t len) {
 }
 
 ALWAYS_INLINE besom_status add(besom_filter *f, besom_digest d) {
-  return put_at(f, fingerprint_of(partial_key(f), d), bucket_of(partial_key(f), d));
+  return put_at(f, fingerprint_of(partial_key(f), d), home_bucket(partial_key(f), d));
 }
 
 CALL besom_status insert_u64(besom_filter *f, uint64_t key) {
@@ -210,9 +210,9 @@ static besom_status insert_many(besom_filter *f, const besom_digest *d, size_t n
   const struct partial_key *p = partial_key(f);
   size_t i, ahead = fetch_ahead(p, n, INSERTS_AHEAD);
   besom_status status = BESOM_OK;
-  for (i = 0; ahead < n && i < ahead; i++) fetch(p, bucket_of(p, d[i]));
+  for (i = 0; ahead < n && i < ahead; i++) fetch(p, home_bucket(p, d[i]));
   for (i = 0; i < n; i++) {
-    if (i + ahead < n) fetch(p, bucket_of(p, d[i + ahead]));
+    if (i + ahead < n) fetch(p, home_bucket(p, d[i + ahead]));
     status = add(f, d[i]);
     if (UNLIKELY(status != BESOM_OK)) break;
   }

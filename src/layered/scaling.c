@@ -73,7 +73,7 @@ static besom_status create_layer(const struct scaling *s, unsigned level, besom_
 
 /* Errors: NO_MEMORY; FULL (no larger layer, or no lower rate, is possible). */
 static besom_status add_layer(struct scaling *s) {
-  if (s->n_layers == MAX_LAYERS) return BESOM_FULL;
+  if (s->n_layers == MAX_SCALING_LAYERS) return BESOM_FULL;
   unsigned level = s->levels[s->n_layers - 1] + s->growth;
   besom_filter *layer;
   besom_status status = create_layer(s, level, &layer);
@@ -336,7 +336,7 @@ static besom_status insert(besom_filter *f, besom_digest d) {
 static besom_status insert_count(besom_filter *f, besom_digest d, uint64_t n) {
   const struct besom_kind *kind = scaling(f)->base.kind;
   if (!kind->insert_count) return BESOM_UNSUPPORTED;
-  if (n > MAX_COPIES - f->items || (kind->info.max_copies && n > kind->info.max_copies))
+  if (n > MAX_SCALING_COPIES - f->items || (kind->info.max_copies && n > kind->info.max_copies))
     return BESOM_FULL;
   return insert_copies(f, d, n);
 }
@@ -538,7 +538,7 @@ static besom_status load(besom_filter *f, struct sections_in *in) {
   s->copies = besom__read_u64(&in->parameters);
   s->value_bits = besom__read_u32(&in->parameters);
   if (!load_options(s, &in->parameters)) return BESOM_CORRUPT;
-  if (n == 0 || n > MAX_LAYERS || f->capacity != MAX_CAPACITY) return BESOM_CORRUPT;
+  if (n == 0 || n > MAX_SCALING_LAYERS || f->capacity != MAX_CAPACITY) return BESOM_CORRUPT;
   if (s->first_capacity == 0 || s->first_capacity > MAX_CAPACITY) return BESOM_CORRUPT;
   if (!(s->fpr_left > 0 && s->fpr_left < s->fpr)) return BESOM_CORRUPT;
   if (growth < 1 || growth > MAX_GROWTH) return BESOM_CORRUPT;

@@ -4,16 +4,16 @@
 
 #include "layered/layer.h"
 
-#define MAX_LAYERS 40
-#define MAX_MERGED_LAYERS 32           /* of a merged chain, so that it can still grow */
-#define MAX_COPIES (UINT64_C(1) << 62) /* of all keys, so that no sum overflows */
+#define MAX_SCALING_LAYERS 40
+#define MAX_MERGED_LAYERS 32                   /* of a merged chain, so that it can still grow */
+#define MAX_SCALING_COPIES (UINT64_C(1) << 62) /* of all keys, so that no sum overflows */
 
 struct scaling {
   besom_filter head;
   struct layer_kind base;
-  besom_filter *layers[MAX_LAYERS]; /* the last one is the newest */
-  uint8_t levels[MAX_LAYERS];       /* of the layers; they do not descend */
-  uint64_t n_layers;                /* at least 1 */
+  besom_filter *layers[MAX_SCALING_LAYERS]; /* the last one is the newest */
+  uint8_t levels[MAX_SCALING_LAYERS];       /* of the layers; they do not descend */
+  uint64_t n_layers;                        /* at least 1 */
   uint64_t first_capacity;
   uint64_t first_slots; /* of level 0; 0 if fingerprints are no prefixes of the digest */
   double fpr;           /* target of the whole filter */

@@ -192,7 +192,7 @@ besom_status besom__scaling_merge(const besom_filter *a, const besom_filter *b,
   struct scaling *s = scaling(into);
   if (!x->first_slots || !y->first_slots) return BESOM_UNSUPPORTED;
   if (!alike(x, y)) return BESOM_INCOMPATIBLE;
-  if (a->items > MAX_COPIES - b->items) return BESOM_FULL;
+  if (a->items > MAX_SCALING_COPIES - b->items) return BESOM_FULL;
   const struct scaling *longer = x->levels[x->n_layers - 1] > y->levels[y->n_layers - 1] ? x : y;
   struct order_end end = end_of(x, y);
   besom_status status = BESOM_OK;

@@ -23,7 +23,7 @@ all_files() {
   for dir in include src program cli redis sqlite python web bench tests fuzz examples cmake; do
     if [[ -d $dir ]]; then dirs+=("$dir"); fi
   done
-  find "${dirs[@]}" -name '*.[ch]' -print0
+  find "${dirs[@]}" \( -name '*.[ch]' -o -name '*.[ch]pp' \) -print0
 }
 
 # A trailing comment that is too long makes clang-format split the code before it, although that

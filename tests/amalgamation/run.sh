@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# run.sh AMALGAMATION WORK CONTRACT_OBJECTS CMOCKA LIBRARY...: compiles besom.c and besom.h of
+# AMALGAMATION with gcc and clang, without warnings, and runs the laws of the public API against it.
+# The libraries come last: they have the test support, and the guards that some laws use. A symbol
+# that both they and besom.c define is an error of the linker if both are linked.
+set -eu
+amalgamation=$1 work=$2 objects=$3 cmocka=$4
+shift 4
+here=$(cd "$(dirname "$0")" && pwd)
+
+run() {
+  echo "+ $*"
+  "$@"
+}
+
+warnings=(-Wall -Wextra -Werror)
+compilers=()
+for cc in gcc clang; do
+  command -v $cc >/dev/null && compilers+=($cc) || echo "$cc is not installed: not tested"
+done
+
+rm -rf "$work"
+mkdir -p "$work"
+for cxx in g++ clang++; do
+  if command -v $cxx >/dev/null; then
+    run $cxx -std=c++17 -pedantic "${warnings[@]}" -x c++ -fsyntax-only "$amalgamation/besom.h"
+  fi
+done
+
+# Nothing but the two files: the copies have no other file beside them.
+cp "$amalgamation"/besom.[ch] "$work"
+for cc in "${compilers[@]}"; do
+  run $cc -std=c11 "${warnings[@]}" -O1 -c "$work/besom.c" -o "$work/$cc.o"
+  run $cc -std=c11 "${warnings[@]}" -DBESOM_PORTABLE -fsyntax-only "$work/besom.c"
+  exported=$(nm -g --defined-only "$work/$cc.o" | awk '$3 !~ /^besom_/ { print $3 }')
+  if [[ $exported ]]; then
+    echo "$cc: global names that do not start with besom_:" $exported
+    exit 1
+  fi
+  run $cc -std=c11 "${warnings[@]}" -I"$work" "$here/main.c" "$work/$cc.o" -lm -pthread -o "$work/main_$cc"
+  run "$work/main_$cc"
+  run $cc -Wl,--undefined=getentropy "$objects"/*.o "$work/$cc.o" "$@" "$cmocka" -lm -pthread \
+    -o "$work/contract_$cc"
+  run "$work/contract_$cc" --sample >"$work/contract_$cc.log" 2>&1 || {
+    tail -n 50 "$work/contract_$cc.log"
+    exit 1
+  }
+  tail -n 2 "$work/contract_$cc.log"
+done
