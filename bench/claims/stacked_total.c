@@ -117,7 +117,7 @@ static void test_setup(stacked_setup s, bool full, findings *found, report *numb
 }
 
 static findings run(bool full, report *numbers) {
-  uint64_t members = full ? 1000000 : 20000, universe = 10 * members;
+  uint64_t members = full ? 1000000 : 10000, universe = 10 * members;
   power_law law = power_law_create(BENCH_SEED);
   findings found = {0};
   test_setup(setup_urls(members, universe), full, &found, numbers);
@@ -186,7 +186,7 @@ const claim stacked_total_claim = {
     .statement = "at 6 to 14 bits per member a stacked filter has a lower FPR than a Bloom filter, "
                  "takes at most twice its time, answers URLs faster than a learned filter, and is "
                  "the cheapest of all in front of an SSD and of a hard disk",
-    .differs = "The URLs are synthetic, because the paper's lists are not available; 5 * 10^4 "
+    .differs = "The URLs are synthetic, because the paper's lists are not available; 10^4 "
                "members and ten times as many absent keys (full: 10^6; the paper's integers 10^6 "
                "and 10^8), whose more popular half is known, as in the paper. The model of the "
                "learned filter is a small linear one, not a recurrent network: far cheaper, good "

@@ -120,7 +120,7 @@ class Bench:
     def known(self, claim):
         """The record of this claim, at this size, by the same program; None if there is none."""
         record = records.read(self.path(claim))
-        if not record or record.about["size"] != self.size:
+        if not record or record.about["size"] != self.size or record.columns != claim["columns"]:
             return None
         return record if self.stored or record.about["program"] == self.fingerprint else None
 
