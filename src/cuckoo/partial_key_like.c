@@ -18,7 +18,7 @@ static uint64_t free_slot_as_in(const struct partial_key *model, const struct pa
 
 static bool put_as_in(const struct partial_key *model, besom_filter *f, besom_digest d) {
   struct partial_key *p = partial_key(f);
-  uint64_t fingerprint = fingerprint_of(p, d), bucket = bucket_of(p, d);
+  uint64_t fingerprint = fingerprint_of(p, d), bucket = home_bucket(p, d);
   uint64_t slot = free_slot_as_in(model, p, bucket, fingerprint);
   if (slot == NO_SLOT)
     slot = free_slot_as_in(model, p, p->policy->alternate(p, bucket, fingerprint), fingerprint);
