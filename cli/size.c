@@ -67,8 +67,8 @@ static bool can(const besom_kind_info *kind, unsigned abilities) {
 
 /* Kinds whose size depends on a sample of queries or on a second list. */
 static bool needs_more_than_keys(const besom_kind_info *kind) {
-  static const char *const names[] = {"cached",  "cascade",          "grouped",      "learned",
-                                      "stacked", "adaptive-stacked", "yesno-dynamic"};
+  static const char *const names[] = {"cached",  "cascade", "grouped",          "updated",
+                                      "learned", "stacked", "adaptive-stacked", "yesno-dynamic"};
   for (size_t i = 0; i < COUNT_OF(names); i++)
     if (strcmp(kind->name, names[i]) == 0) return true;
   return false;
