@@ -70,6 +70,7 @@ web: ## build the WebAssembly modules in build/wasm, and the npm package besom i
 # The files that the native command builds are compared with those of the package.
 test-web: web ## test the npm package in Node and Chromium, and the playground: a minute after `make web`
 	@scripts/setup.sh test-web
+	@cmake --build build/wasm -j$(JOBS) --target contract
 	@cmake -S . -B build -DBESOM_WERROR=ON
 	@cmake --build build -j$(JOBS) --target besom-command
 	node --expose-gc --test web/test/*.test.mjs

@@ -25,8 +25,8 @@ static uint64_t size_of(const struct blocked *b) {
   return b->n_lines * LINE_BYTES;
 }
 
-static size_t memory_of(const struct blocked *b) {
-  return (size_t)size_of(b) + LINE_BYTES - 1;
+static uint64_t memory_of(const struct blocked *b) {
+  return size_of(b) + LINE_BYTES - 1;
 }
 
 /* The bits that a key sets and a query tests. */
@@ -60,7 +60,6 @@ static void set_lines(besom_filter *f, struct blocked geometry, enum isa isa, ui
 }
 
 static besom_status make_lines(besom_filter *f, struct blocked geometry, enum isa isa) {
-  if (geometry.n_lines > SIZE_MAX / 2 / LINE_BYTES) return BESOM_INVALID;
   uint8_t *memory = besom__allocate(&f->allocator, memory_of(&geometry));
   if (!memory) return BESOM_NO_MEMORY;
   bloom(f)->memory = memory;

@@ -100,7 +100,6 @@ static void set_words(besom_filter *f, struct bloom_bits geometry, enum isa isa,
 }
 
 static besom_status make_words(besom_filter *f, struct bloom_bits geometry, enum isa isa) {
-  if (geometry.n_bits / 8 > SIZE_MAX / 2) return BESOM_INVALID;
   uint8_t *words = besom__allocate(&f->allocator, size_of(&geometry));
   if (!words) return BESOM_NO_MEMORY;
   set_words(f, geometry, isa, words);

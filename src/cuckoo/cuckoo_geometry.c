@@ -78,7 +78,7 @@ double besom__cuckoo_bits_per_key(const struct cuckoo_layout *layout, double key
 static unsigned width_for_bytes(const struct cuckoo_layout *layout, uint64_t buckets, double budget,
                                 unsigned selector_bits) {
   for (unsigned width = layout->max_width; width >= min_width(layout, buckets); width--) {
-    size_t bytes =
+    uint64_t bytes =
         besom__cuckoo_table_bytes(buckets, layout->slots_per_bucket, width + selector_bits);
     if (bytes && (double)bytes <= budget) return width;
   }
@@ -89,7 +89,7 @@ static unsigned width_for_bytes(const struct cuckoo_layout *layout, uint64_t buc
 
 besom_status besom__cuckoo_table_new(besom_filter *f, const struct cuckoo_layout *layout,
                                      uint64_t buckets, unsigned width, struct cuckoo_table *t) {
-  size_t bytes = besom__cuckoo_table_bytes(buckets, layout->slots_per_bucket, width);
+  uint64_t bytes = besom__cuckoo_table_bytes(buckets, layout->slots_per_bucket, width);
   if (!bytes) return BESOM_INVALID;
   void *bits = besom__allocate(&f->allocator, bytes);
   if (!bits) return BESOM_NO_MEMORY;
@@ -141,7 +141,7 @@ besom_status besom__cuckoo_load(besom_filter *f, const struct cuckoo_layout *lay
   const struct section *bits = take_section(in, TAG_BITS);
   if (!bits || width < layout->min_width || width > layout->max_width) return BESOM_CORRUPT;
   if (selector < layout->min_selector || selector > layout->max_selector) return BESOM_CORRUPT;
-  size_t bytes = besom__cuckoo_table_bytes(buckets, layout->slots_per_bucket, width + selector);
+  uint64_t bytes = besom__cuckoo_table_bytes(buckets, layout->slots_per_bucket, width + selector);
   if (!bytes || bits->len != bytes || buckets % layout->buckets_per_key) return BESOM_CORRUPT;
   if (f->capacity != besom__cuckoo_capacity(layout, buckets)) return BESOM_CORRUPT;
   *selector_bits = selector;
@@ -151,6 +151,6 @@ besom_status besom__cuckoo_load(besom_filter *f, const struct cuckoo_layout *lay
     return BESOM_OK;
   }
   besom_status status = besom__cuckoo_table_new(f, layout, buckets, width + selector, t);
-  if (status == BESOM_OK) memcpy(t->bits, bits->data, bytes);
+  if (status == BESOM_OK) memcpy(t->bits, bits->data, (size_t)bytes);
   return status;
 }

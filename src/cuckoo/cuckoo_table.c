@@ -2,13 +2,12 @@
 
 /* ------------------------------------------------------------------ geometry */
 
-size_t besom__cuckoo_table_bytes(uint64_t buckets, unsigned slots_per_bucket, unsigned width) {
+uint64_t besom__cuckoo_table_bytes(uint64_t buckets, unsigned slots_per_bucket, unsigned width) {
   if (buckets == 0 || buckets > UINT64_C(1) << 46) return 0;
   if ((slots_per_bucket != 1 && slots_per_bucket != MAX_BUCKET_SLOTS) || width < 2 ||
       width > MAX_ENTRY_BITS)
     return 0;
-  uint64_t bytes = (buckets * slots_per_bucket * width + 7) / 8 + SLACK_BYTES;
-  return bytes <= SIZE_MAX / 2 ? (size_t)bytes : 0;
+  return (buckets * slots_per_bucket * width + 7) / 8 + SLACK_BYTES;
 }
 
 void besom__cuckoo_table_init(struct cuckoo_table *t, uint64_t buckets, unsigned slots_per_bucket,

@@ -35,7 +35,7 @@ struct cuckoo_table {
 };
 
 /* The bytes of a table; 0 if there can be no such table. */
-size_t besom__cuckoo_table_bytes(uint64_t buckets, unsigned slots_per_bucket, unsigned width);
+uint64_t besom__cuckoo_table_bytes(uint64_t buckets, unsigned slots_per_bucket, unsigned width);
 
 /* Makes a table over zeroed or saved bytes. */
 void besom__cuckoo_table_init(struct cuckoo_table *t, uint64_t buckets, unsigned slots_per_bucket,
@@ -46,7 +46,7 @@ static inline uint64_t cuckoo_table_slots(const struct cuckoo_table *t) {
 }
 
 static inline size_t cuckoo_table_size(const struct cuckoo_table *t) {
-  return besom__cuckoo_table_bytes(t->buckets, t->slots_per_bucket, t->width);
+  return (size_t)besom__cuckoo_table_bytes(t->buckets, t->slots_per_bucket, t->width);
 }
 
 /* ------------------------------------------------------------------ slots */

@@ -17,7 +17,7 @@ struct qtable_shape besom__quotient_shape(const struct qtable *t) {
 
 besom_status besom__quotient_table_new(const besom_filter *f, const struct qtable_shape *shape,
                                        struct qtable *out) {
-  size_t bytes = besom__qtable_bytes(shape);
+  uint64_t bytes = besom__qtable_bytes(shape);
   if (!bytes) return BESOM_INVALID;
   void *blocks = besom__allocate(&f->allocator, bytes);
   if (!blocks) return BESOM_NO_MEMORY;
@@ -98,7 +98,7 @@ besom_status besom__quotient_load(besom_filter *f, struct sections_in *in, enum 
   if (sound && flags & HAS_REPEATS)
     sound = load_repeats(f, &in->parameters, &quotient_filter(f)->repeats);
   const struct section *bits = take_section(in, TAG_BITS);
-  size_t bytes = besom__qtable_bytes(&shape);
+  uint64_t bytes = besom__qtable_bytes(&shape);
   if (!sound || !bits || saved_code != code || !bytes || bits->len != bytes) return BESOM_CORRUPT;
   quotient_filter(f)->isa = besom__isa_best();
   if (f->mapping) {
@@ -106,7 +106,7 @@ besom_status besom__quotient_load(besom_filter *f, struct sections_in *in, enum 
   } else {
     besom_status status = besom__quotient_table_new(f, &shape, t);
     if (status != BESOM_OK) return status;
-    memcpy(t->blocks, bits->data, bytes);
+    memcpy(t->blocks, bits->data, (size_t)bytes);
   }
   t->used = used;
   t->further_slots = further;

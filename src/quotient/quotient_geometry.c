@@ -32,7 +32,7 @@ static unsigned width_for_bits(const besom_config *config, size_t head_bytes,
                                struct qtable_shape shape) {
   double budget = config->bits_per_key * (double)config->capacity / 8;
   for (shape.width = 64; shape.width; shape.width--) {
-    size_t bytes = besom__qtable_bytes(&shape);
+    uint64_t bytes = besom__qtable_bytes(&shape);
     if (bytes && (double)bytes + (double)head_bytes <= budget) break;
   }
   return shape.width;

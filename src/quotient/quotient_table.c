@@ -28,15 +28,14 @@ static uint32_t stride_of(const struct qtable_shape *shape) {
   return words_at(shape) + 8 * (shape->heads ? 3 : 2) + 8 * shape->width + 8 * shape->value_bits;
 }
 
-size_t besom__qtable_bytes(const struct qtable_shape *shape) {
+uint64_t besom__qtable_bytes(const struct qtable_shape *shape) {
   if (shape->slots == 0 || shape->slots > UINT64_C(1) << 48 || shape->width == 0 ||
       shape->width > 64)
     return 0;
   unsigned tag = shape->code == TAGS;
   if (shape->value_bits < tag || shape->value_bits > 32 + tag) return 0;
-  uint64_t room = besom__qtable_room(shape->slots),
-           bytes = room / 64 * stride_of(shape) + (shape->code == CODE_AND_BYTES ? room : 0);
-  return bytes <= SIZE_MAX / 2 ? (size_t)bytes : 0;
+  uint64_t room = besom__qtable_room(shape->slots);
+  return room / 64 * stride_of(shape) + (shape->code == CODE_AND_BYTES ? room : 0);
 }
 
 /*

@@ -213,7 +213,7 @@ ALWAYS_INLINE bool is_like_further(uint64_t remainder, unsigned width) {
 }
 
 /* The bytes of a table of this shape; 0 if the shape is invalid or too large for the machine. */
-size_t besom__qtable_bytes(const struct qtable_shape *shape);
+uint64_t besom__qtable_bytes(const struct qtable_shape *shape);
 
 /* The positions of a table with this many quotients: slots and tail. */
 uint64_t besom__qtable_room(uint64_t slots);

@@ -34,7 +34,7 @@ uint64_t besom__yesno_table_slots_for(uint64_t used) {
 
 void besom__yesno_table_plan(size_t n_yes, size_t n_no, unsigned min_width, unsigned max_width,
                              struct qtable_shape *shape) {
-  size_t least = SIZE_MAX;
+  uint64_t least = UINT64_MAX;
   for (unsigned width = min_width; width <= max_width; width++) {
     struct qtable_shape tried = *shape;
     tried.width = width;
@@ -42,7 +42,7 @@ void besom__yesno_table_plan(size_t n_yes, size_t n_no, unsigned min_width, unsi
     double near = ldexp((double)n_no / (double)tried.slots, -(int)width);
     tried.slots = besom__yesno_table_slots_for(
         (uint64_t)((double)n_yes * (1 + extension_slots(near, width))));
-    size_t bytes = besom__qtable_bytes(&tried);
+    uint64_t bytes = besom__qtable_bytes(&tried);
     if (!bytes || bytes >= least) continue;
     least = bytes;
     *shape = tried;
