@@ -24,7 +24,7 @@ static inline besom_filter *load_damaged(const memory_sink *saved, random_stream
   besom_filter *f = NULL;
   memcpy(bytes, saved->data, saved->len);
   for (size_t i = 0; i <= round % 3; i++)
-    bytes[random_below(random, round % 4 ? 2000 : saved->len)] ^=
+    bytes[random_below(random, round % 4 && saved->len > 2000 ? 2000 : saved->len)] ^=
         (uint8_t)(1 << random_below(random, 8));
   besom__container_fix_checksums(bytes, saved->len);
   if (besom_load(bytes, saved->len, NULL, &f) == BESOM_OK) {
