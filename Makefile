@@ -5,7 +5,7 @@ SYSCONFDIR ?= /etc
 JOBS ?= $(shell nproc)
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all demo check test test-long test-sqlite python test-python test-redis web test-web playground test-playground cross amalgamation test-amalgamation bench report install install-redis symbols format clean help build-tests
+.PHONY: all demo check test test-long test-sqlite python test-python test-redis web test-web playground test-playground cross amalgamation test-amalgamation bench report install uninstall install-redis symbols format clean help build-tests
 
 all: ## build the release: libbesom.so, libbesom.a, besom, besom-bench, besom-redis.so, besom-sqlite.so, examples in build/
 	@cmake -S . -B build
@@ -119,6 +119,10 @@ report: ## test all claims: build/report/index.html and docs/results.md; REPORT=
 
 install: all ## install library, headers, pkg-config files, CMake package: PREFIX=/usr/local DESTDIR=
 	@cmake --install build --prefix $(PREFIX)
+	@DESTDIR=$(DESTDIR) scripts/uninstall.sh --remember build $(PREFIX)
+
+uninstall: ## remove what `make install` has installed: PREFIX=/usr/local DESTDIR=
+	@DESTDIR=$(DESTDIR) scripts/uninstall.sh $(PREFIX)
 
 install-redis: all ## install the module for Redis and a sample configuration: PREFIX=/usr/local SYSCONFDIR=/etc DESTDIR=
 	@DESTDIR=$(DESTDIR) scripts/install-redis.sh build/besom-redis.so $(PREFIX) $(SYSCONFDIR)

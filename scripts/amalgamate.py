@@ -370,7 +370,17 @@ def system_includes(library):
             m = re.match(r"#include <(.*)>", s.text())
             if m and s.condition == 0 and m.group(1) != "xxhash.h":
                 found.add(m.group(1))
-    return "".join(f"#include <{i}>\n" for i in sorted(found))
+    return found
+
+
+def own_includes(text, done):
+    """Drops includes of system headers that came first, and makes what others declare visible."""
+    def replacement(m):
+        if m.group(1) in done or m.group(1) == "xxhash.h":
+            return ""
+        return f"#pragma GCC visibility push(default)\n{m.group()}#pragma GCC visibility pop\n"
+
+    return re.sub(r"^#include <([^>]+)>[^\n]*\n", replacement, text, flags=re.M)
 
 
 def check_headers(library, headers):
@@ -557,7 +567,6 @@ PREAMBLE = """#ifndef BESOM_SECTION
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 #ifndef __clang__ /* it does not see that a filter that exists has statistics */
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wmisleading-indentation" /* too large a file for it */
 #endif
 
 #include "besom.h"
@@ -581,16 +590,17 @@ def amalgamation(args, library):
     version = ".".join(re.findall(r"define BESOM_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)",
                                   (args.source / "include/besom.h").read_text()))
     out = [HEAD.replace("{version}", version), PREAMBLE.replace("{isa_macros}", isa_macros).replace("{targets}", targets)]
+    included = system_includes(library)
     xxhash = (args.xxhash / "xxhash.h").read_text()
-    out += ["\n", system_includes(library), title("xxhash.h, under its own licence"), "#define XXH_INLINE_ALL\n", xxhash,
+    out += ["\n", "".join(f"#include <{i}>\n" for i in sorted(included)), title("xxhash.h, under its own licence"), "#define XXH_INLINE_ALL\n", xxhash,
             "\n#pragma GCC visibility push(hidden)\n"]
     for h in headers:
         text = "".join(s.text() for s in library.parsed(h))
-        text = re.sub(r"^#define XXH_INLINE_ALL\n|^#include <xxhash.h>\n", "", text, flags=re.M)
+        text = own_includes(text.replace("#define XXH_INLINE_ALL\n", ""), included)
         out += [title("src/" + h), with_targets(strip_includes(text).strip("\n")), "\n"]
     for f in plain:
         text = plain_source(library, f, header_names)
-        text = re.sub(r"^#define XXH_INLINE_ALL\n|^#include <xxhash.h>\n", "", text, flags=re.M)
+        text = own_includes(text.replace("#define XXH_INLINE_ALL\n", ""), included)
         out.append(with_targets(text))
     sections = {pathlib.PurePath(v).stem: i + 1 for i, v in enumerate(variants)}
     out += ["\n#undef BESOM_WIDTH\n", title("portable"), instances(args, sections, "portable"),
@@ -598,9 +608,8 @@ def amalgamation(args, library):
             isa_group(args, sections, "avx512"), "#endif\n\n#pragma GCC visibility pop\n",
             "#pragma GCC diagnostic pop\n\n"]
     for i, v in enumerate(variants):
-        text = section(library, v, i + 1)
-        out.append(re.sub(r"^#define XXH_INLINE_ALL\n|^#include <xxhash.h>\n|^#undef XXH_INLINE_ALL\n",
-                          "", text, flags=re.M))
+        out.append(re.sub(r"^#(define|undef) XXH_INLINE_ALL\n|^#include <[^>]+>[^\n]*\n", "",
+                          section(library, v, i + 1), flags=re.M))
     out.append("#endif\n")
     return "".join(out)
 

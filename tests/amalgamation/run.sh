@@ -29,15 +29,22 @@ done
 
 # Nothing but the two files: the copies have no other file beside them.
 cp "$amalgamation"/besom.[ch] "$work"
+compiling=()
 for cc in "${compilers[@]}"; do
-  run $cc -std=c11 "${warnings[@]}" -O1 -c "$work/besom.c" -o "$work/$cc.o"
+  run $cc -std=c11 "${warnings[@]}" -O1 -c "$work/besom.c" -o "$work/$cc.o" &
+  compiling+=($!)
+done
+for process in "${compiling[@]}"; do wait "$process"; done
+
+for cc in "${compilers[@]}"; do
   run $cc -std=c11 "${warnings[@]}" -DBESOM_PORTABLE -fsyntax-only "$work/besom.c"
   exported=$(nm -g --defined-only "$work/$cc.o" | awk '$3 !~ /^besom_/ { print $3 }')
   if [[ $exported ]]; then
-    echo "$cc: global names that do not start with besom_:" $exported
+    echo "$cc: global names that do not start with besom_: $exported"
     exit 1
   fi
-  run $cc -std=c11 "${warnings[@]}" -I"$work" "$here/main.c" "$work/$cc.o" -lm -pthread -o "$work/main_$cc"
+  run $cc -std=c11 "${warnings[@]}" -I"$work" "$here/main.c" "$work/$cc.o" -lm -pthread \
+    -o "$work/main_$cc"
   run "$work/main_$cc"
   run $cc -Wl,--undefined=getentropy "$objects"/*.o "$work/$cc.o" "$@" "$cmocka" -lm -pthread \
     -o "$work/contract_$cc"

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # install.sh BUILD WORK CC SOVERSION: installs a build into WORK/prefix, checks the sonames, then
 # builds and runs an outside program against the installed copy: with pkg-config and with
-# find_package, shared and static.
+# find_package, shared and static. Then uninstalls it; and checks that a project which has besom as a
+# subdirectory gets the library and nothing else.
 set -eu
 build=$1 work=$2 cc=$3 soversion=$4
 outside=$(cd "$(dirname "$0")/../install" && pwd)
+scripts=$(cd "$(dirname "$0")/../../scripts" && pwd)
 
 run() {
   echo "+ $*"
@@ -49,3 +51,24 @@ if [[ -e $libdir/libbesom-lmdb.so ]]; then
   run "$work/cmake/store" "$work/database"
   run "$work/cmake/store_static" "$work/database"
 fi
+
+"$scripts/uninstall.sh" --remember "$build" "$prefix"
+touch "$libdir/other"
+run "$scripts/uninstall.sh" "$prefix"
+left=$(find "$prefix" -not -type d)
+if [[ $left != "$libdir/other" ]] || [[ -n $(find "$prefix" -type d -name besom) ]]; then
+  echo "uninstall.sh has left, or removed too much:" "$left"
+  exit 1
+fi
+if "$scripts/uninstall.sh" "$prefix" 2>/dev/null; then
+  echo "uninstall.sh finds something to remove a second time"
+  exit 1
+fi
+
+run cmake -S "$outside/parent" -B "$work/parent" -DCMAKE_C_COMPILER="$cc" -DBESOM_SOURCE="$scripts/.."
+run cmake --install "$work/parent" --prefix "$work/parent/prefix"
+if [[ -e $work/parent/prefix ]]; then
+  echo "a project with besom as a subdirectory installs it"
+  exit 1
+fi
+ctest --test-dir "$work/parent" -N | grep -x "Total Tests: 0"
