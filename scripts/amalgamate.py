@@ -236,59 +236,47 @@ class Scan:
         found.ordinary -= self.static_macros
 
 
+def new_name(name, previous, in_struct, names, prefix):
+    """The name of a token after `previous`: tags, members and all others are three name spaces."""
+    if previous in ("struct", "union", "enum"):
+        return prefix + name if name in names.tags else name
+    if previous in (".", "->") or in_struct:
+        return name
+    return prefix + name if name in names.ordinary else name
+
+
 def rename(tokens, names, prefix):
     """Gives local names a prefix. Members of structs keep their names."""
     result, previous, before = [], "", ""
-    stack = []  # per open brace: is it that of a struct or union?
+    in_struct = [False]  # per open bracket: are the names there members?
     for kind, t in tokens:
         if kind == "directive":
             result.append(rename_directive(t, names, prefix))
             continue
+        result.append(new_name(t, previous, in_struct[-1], names, prefix) if kind == "name" else t)
         if kind in ("comment", "space"):
-            result.append(t)
             continue
-        if kind == "name":
-            if previous in ("struct", "union", "enum"):
-                new = prefix + t if t in names.tags else t
-            elif previous in (".", "->") or (stack and stack[-1] is True):
-                new = t
-            else:
-                new = prefix + t if t in names.ordinary else t
-            result.append(new)
-        else:
-            result.append(t)
-            if t == "{":
-                stack.append(previous in ("struct", "union") or before in ("struct", "union"))
-            elif t in ("[", "("):
-                stack.append(None if t == "(" and stack and stack[-1] is True else False)
-                if stack[-1] is None:
-                    stack[-1] = True  # (*member)(parameters)
-            elif t in ("}", "]", ")"):
-                stack.pop()
+        if t == "{":
+            in_struct.append("struct" in (previous, before) or "union" in (previous, before))
+        elif t == "[":
+            in_struct.append(False)  # the size of an array
+        elif t == "(":
+            in_struct.append(in_struct[-1])  # (*member)(parameters)
+        elif t in ("}", "]", ")"):
+            in_struct.pop()
         before, previous = previous, t
     return "".join(result)
 
 
 def rename_directive(text, names, prefix):
-    if re.match(r"\s*#\s*(include|pragma|error)", text):
+    head = re.match(r"\s*#\s*(\w+)", text)
+    if head.group(1) in ("include", "pragma", "error"):
         return text
-    result, previous = [], ""
-    for m in TOKEN.finditer("\n" + text.lstrip()):
-        kind, t = m.lastgroup, m.group()
-        if kind == "directive":
-            head = re.match(r"#\s*\w+", t).group()
-            result.append(head)
-            body = t[len(head):]
-            for m2 in TOKEN.finditer(body):
-                kind2, t2 = m2.lastgroup, m2.group()
-                if kind2 == "name" and previous in ("struct", "union", "enum"):
-                    result.append(prefix + t2 if t2 in names.tags else t2)
-                elif kind2 == "name" and previous not in (".", "->"):
-                    result.append(prefix + t2 if t2 in names.ordinary else t2)
-                else:
-                    result.append(t2)
-                if kind2 not in ("space", "comment"):
-                    previous = t2
+    result, previous = [head.group()], ""
+    for kind, t in tokens_of(text[head.end():]):
+        result.append(new_name(t, previous, False, names, prefix) if kind == "name" else t)
+        if kind not in ("space", "comment"):
+            previous = t
     return "".join(result)
 
 
