@@ -259,6 +259,7 @@ static const struct {
     {"cached", "exceptions"},
     {"scaling", "expansion"},
     {"grouped", "groups classes least_bits"},
+    {"updated", "updates"},
     {"adaptive-stacked", "rebuilds exceptions"},
 };
 
