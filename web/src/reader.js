@@ -3,7 +3,7 @@ import {
   CorruptError, FetchError, FreedError, IncompatibleError, InvalidError, OutOfMemoryError,
   UnsupportedError,
 } from './errors.js';
-import { bytesOf } from './heap.js';
+import { MAX_SIZE, bytesOf } from './heap.js';
 import { KeyWriter, forPackedParts, isPacked } from './packing.js';
 import { newHeap, platform, sharedHeap } from './module.js';
 import { verifyList, verifyPatch } from './signature.js';
@@ -11,6 +11,9 @@ import { verifyList, verifyPatch } from './signature.js';
 const registry = new FinalizationRegistry(({ heap, at }) => {
   if (!heap.poisoned) heap.call('besom_free', at);
 });
+
+/** Options that only a verified list has: without a public key they are refused, not ignored. */
+const TRUST = ['publicKey', 'signature', 'name', 'sequence', 'now'];
 
 const STATS_BYTES = 104; // of struct besom_statistics; calls.c asserts its offsets
 
@@ -32,7 +35,8 @@ export async function bytesFrom(source) {
 
 /** Loads a saved filter into a heap: its address. */
 export function load(heap, bytes, inPlace) {
-  const memory = heap.call('besom_web_file_memory', bytes.length) >>> 0;
+  const fits = bytes.length <= MAX_SIZE;
+  const memory = fits ? heap.call('besom_web_file_memory', bytes.length) >>> 0 : 0;
   if (memory === 0)
     throw new OutOfMemoryError(`no memory for a list of ${bytes.length} bytes`, 'NO_MEMORY');
   heap.u8.set(bytes, memory);
@@ -73,8 +77,8 @@ export class Reader {
    */
   static async open(source, options = {}) {
     let bytes = await bytesFrom(source), signed = null;
-    if (options.publicKey !== undefined || options.signature !== undefined) {
-      bytes = bytes.slice(); // the caller must not change it while it is verified
+    if (TRUST.some((name) => options[name] !== undefined)) {
+      bytes = new Uint8Array(bytes); // a copy: the caller may change its own. (Buffer's slice is none)
       const signature = await signatureFrom(options.signature);
       signed = await verifyList(platform.crypto, bytes, { ...options, signature });
       signed.publicKey = options.publicKey;
@@ -146,18 +150,20 @@ export class Reader {
    * (maybe) and 0 (certainly not).
    */
   hasMany(keys) {
-    const heap = this.#heap, at = this.at;
+    const heap = this.#heap;
+    this.at; // throws if it was freed
     if (isPacked(keys)) {
       const answers = new Uint8Array(Math.max(0, keys.offsets.length - 1));
       forPackedParts(heap, keys, (bytes, length, offsets, n, to, first) => {
-        heap.check('hasMany', 'besom_web_contains_packed', at, bytes, length, offsets, n, to);
+        heap.check('hasMany', 'besom_web_contains_packed', this.at, bytes, length, offsets, n, to);
         answers.set(heap.u8.subarray(to, to + n), first);
       });
       return answers;
     }
     const parts = [];
     const writer = new KeyWriter(heap, (bytes, length, offsets, n, to) => {
-      heap.check('hasMany', 'besom_web_contains_packed', at, bytes, length, offsets, n, to);
+      // this.at for every part: the iterable may have freed the filter.
+      heap.check('hasMany', 'besom_web_contains_packed', this.at, bytes, length, offsets, n, to);
       parts.push(heap.u8.slice(to, to + n));
     });
     try {
@@ -197,9 +203,9 @@ export class Reader {
   }
 
   async #patch(source, options) {
-    const bytes = (await bytesFrom(source)).slice();
+    const bytes = new Uint8Array(await bytesFrom(source)); // a copy, as in open
     const trust = { publicKey: this.signed?.publicKey, ...options };
-    const isSigned = this.signed || trust.publicKey !== undefined || trust.signature !== undefined;
+    const isSigned = this.signed || TRUST.some((name) => trust[name] !== undefined);
     if (!isSigned) {
       this.replace(this.#patched(bytes, this.base()));
       return this;

@@ -126,7 +126,7 @@ async function verifyFile(crypto, bytes, file, trust) {
   const statement = parseStatement(parsed.statement);
   if (!(await verify(crypto, key, parsed.signature, bytes)))
     throw refuse('the signature of the file is wrong');
-  if (statement.expires <= (trust.now ?? new Date()))
+  if (!(statement.expires > (trust.now ?? new Date()))) // also if now is not a date
     throw refuse(`the list has expired (${statement.expires.toISOString()})`);
   return { key, number: known.number, parsed, statement };
 }
@@ -134,7 +134,7 @@ async function verifyFile(crypto, bytes, file, trust) {
 function checkOrder(statement, current) {
   if (statement.name !== current.name)
     throw refuse(`the signature is of the list ${statement.name}, not of ${current.name}`);
-  if (statement.sequence < (current.sequence ?? 0))
+  if (!(statement.sequence >= (current.sequence ?? 0))) // also if the current one is not a number
     throw refuse(`the list is older than the current one (${statement.sequence})`);
   if (statement.sequence === current.sequence && statement.result !== current.result)
     throw refuse(`two lists have the sequence number ${statement.sequence}`);
@@ -165,6 +165,8 @@ export async function verifyPatch(crypto, bytes, trust, current, list) {
   const { key, number, statement } = await verifyFile(crypto, bytes, trust.signature, trust);
   if (!statement.base) throw refuse('the signature is of a list, not of a patch');
   checkOrder(statement, current);
+  checkOrder(statement, { name: trust.name ?? current.name, sequence: trust.sequence,
+    result: statement.result });
   if (statement.sequence === current.sequence) return null;
   if ((await sha256(crypto, list)) !== statement.base)
     throw refuse('the patch is for another version of the list: fetch the whole list');

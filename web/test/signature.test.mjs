@@ -56,9 +56,38 @@ test('wrong signatures are refused before the list is parsed', async () => {
   await assert.rejects(open(old, file, { sequence: 2 }), refused(reader, /older than the current/));
   await assert.rejects(open(old, file, { name: undefined }), refused(reader, /name must be given/));
   await assert.rejects(open(old, file, { publicKey: 'AAAA' }), refused(reader, /not one of minisign/));
+  await assert.rejects(open(old, file, { sequence: NaN }), refused(reader, /older than the current/));
+  await assert.rejects(open(old, file, { now: new Date('x') }), refused(reader, /has expired/));
   await assert.rejects(open(old, undefined), reader.InvalidError);
+  await assert.rejects(reader.Filter.open(old, { name: 'blocked' }), reader.InvalidError);
   const both = await open(old, file, { publicKey: [stranger.publicKey, key.publicKey] });
   both.free();
+});
+
+test('bytes that change after the call are not what is opened or applied', async () => {
+  const key = await newKey(), { old, fresh, patch } = await versions();
+  const { file } = await signList(key, old, 1);
+  const { verify } = webcrypto.subtle;
+  // The last verification is that of the file: the bytes change after it.
+  const changing = async (bytes, call) => {
+    webcrypto.subtle.verify = async function (...args) {
+      const right = await verify.apply(this, args);
+      if (args[3].length === bytes.length) bytes.fill(0);
+      return right;
+    };
+    try {
+      return await call();
+    } finally {
+      webcrypto.subtle.verify = verify;
+    }
+  };
+  const list = Buffer.from(old), change = Buffer.from(patch);
+  const filter = await changing(list, () => reader.Filter.open(list,
+    { signature: file, publicKey: key.publicKey, name: 'blocked' }));
+  assert.deepEqual(filter.save(), old);
+  const signature = await signPatch(key, patch, old, fresh, 2);
+  await changing(change, () => filter.patch(change, { signature }));
+  assert.deepEqual(filter.save(), fresh);
 });
 
 test('a patch that is wrong, old or of another list leaves the filter unchanged', async () => {
@@ -81,7 +110,12 @@ test('a patch that is wrong, old or of another list leaves the filter unchanged'
     assert.equal(filter.signed.sequence, 5);
   }
   await assert.rejects(filter.patch(patch), reader.InvalidError); // not signed
-  await filter.patch(patch, { signature: await signPatch(key, patch, old, fresh, 6) });
+  const right = await signPatch(key, patch, old, fresh, 6);
+  await assert.rejects(filter.patch(patch, { signature: right, sequence: 7 }),
+    refused(reader, /older than the current/));
+  await assert.rejects(filter.patch(patch, { signature: right, name: 'other' }),
+    refused(reader, /not of other/));
+  await filter.patch(patch, { signature: right });
   assert.deepEqual(filter.save(), fresh);
 });
 
