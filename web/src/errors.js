@@ -24,7 +24,7 @@ export class FullError extends BesomError {}
 export class UnsupportedError extends BesomError {}
 /** The filter must not be changed: it was opened read-only. */
 export class ReadOnlyError extends BesomError {}
-/** The key is a member, or is on both lists. `key`: the key, if known. */
+/** The key is a member, or is on both lists. */
 export class MemberError extends BesomError {}
 /** A signature is missing, malformed or wrong. The filter is unchanged. */
 export class SignatureError extends BesomError {}

@@ -1,5 +1,6 @@
 /** Filters that are read and changed: what the full module adds to a Reader. */
-import { InvalidError } from './errors.js';
+import { InvalidError, OutOfMemoryError } from './errors.js';
+import { bytesOf } from './heap.js';
 import { KeyWriter, forPackedParts, isPacked } from './packing.js';
 import { newHeap, sharedHeap } from './module.js';
 import { Reader } from './reader.js';
@@ -50,9 +51,9 @@ function withConfig(heap, options, body) {
       if (options[name] !== undefined)
         pointers.push([offset, put(new TextEncoder().encode(`${options[name]}\0`))]);
     if (options.seed !== undefined) {
-      if (options.seed.length !== SEED_BYTES)
-        throw new InvalidError('seed: 16 bytes', 'INVALID');
-      pointers.push([SEED_AT, put(options.seed)]);
+      const seed = bytesOf(options.seed, 'seed');
+      if (seed.length !== SEED_BYTES) throw new InvalidError('seed: 16 bytes', 'INVALID');
+      pointers.push([SEED_AT, put(seed)]);
     }
     const view = heap.view;
     for (const [offset, pointer] of pointers) view.setUint32(at + offset, pointer, true);
@@ -77,7 +78,10 @@ function writeNumbers(view, at, options) {
     if (typeof value !== 'number') throw new InvalidError(`${name}: a number`, 'INVALID');
     view.setFloat64(to, value, true);
   });
-  each(WORDS, (to, value) => view.setUint32(to, value, true));
+  each(WORDS, (to, value, name) => {
+    if (value !== value >>> 0) throw new InvalidError(`${name} is ${value}: a whole number`, 'INVALID');
+    view.setUint32(to, value, true);
+  });
   view.setUint32(at + FLAGS_AT, options.distinct ? DISTINCT : 0, true);
 }
 
@@ -87,15 +91,16 @@ async function listOf(heap, keys) {
   const add = (bytes, length, offsets, n) =>
     heap.check('build', 'besom_web_keys_add', list, bytes, length, offsets, n);
   try {
-    if (list === 0) heap.allocate(1 << 30); // throws
+    if (list === 0) throw new OutOfMemoryError('no memory for the keys', 'NO_MEMORY');
     if (isPacked(keys)) {
       forPackedParts(heap, keys, add);
       return list;
     }
     const writer = new KeyWriter(heap, add);
     try {
-      if (keys[Symbol.iterator] && typeof keys !== 'string') for (const key of keys) writer.add(key);
-      else if (keys[Symbol.asyncIterator]) for await (const key of keys) writer.add(key);
+      if (keys?.[Symbol.iterator] && typeof keys !== 'string')
+        for (const key of keys) writer.add(key);
+      else if (keys?.[Symbol.asyncIterator]) for await (const key of keys) writer.add(key);
       else throw new InvalidError('build: an iterable of keys is expected', 'INVALID');
       writer.flush();
     } finally {
@@ -120,13 +125,15 @@ export class Filter extends Reader {
    */
   static async build(keys, options = {}) {
     checkOptions(options);
-    const like = options.like?.at ?? 0;
+    if (options.like !== undefined && !(options.like instanceof Filter))
+      throw new InvalidError('like: a Filter of this module is expected', 'INVALID');
+    options.like?.at; // throws if it was freed
     const heap = options.like?.heap ?? (await (options.isolated ? newHeap() : sharedHeap()));
     let yes = 0, no = 0;
     try {
       yes = await listOf(heap, keys);
       if (options.no !== undefined) no = await listOf(heap, options.no);
-      if (options.like) options.like.at; // it may have been freed meanwhile
+      const like = options.like?.at ?? 0; // now: it may have been freed or patched meanwhile
       return withConfig(heap, { kind: 'aqf', ...options }, (config) => {
         const status = heap.call('besom_web_build', like ? 0 : config, CONFIG_BYTES, yes, no, like,
           heap.out);

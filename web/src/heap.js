@@ -5,7 +5,7 @@
  * again after every call that may allocate, and never kept.
  *
  * An exception that leaves the module (a trap, a call stack that is too deep) may have interrupted
- * a change: the instance is poisoned then, and every later call throws TrapError. A query changes
+ * a change: the instance is poisoned then, and every later call throws TrapError. has changes
  * nothing, so an exception from it does not poison.
  */
 import { InvalidError, OutOfMemoryError, TrapError, errorOf } from './errors.js';
@@ -13,6 +13,7 @@ import { InvalidError, OutOfMemoryError, TrapError, errorOf } from './errors.js'
 const KEY_ROOM = 4096; // bytes of a key that needs no allocation
 const OUT_ROOM = 256; // bytes for results and small structs
 const SHORT_KEY = 64; // characters that are faster to copy one by one than by a TextEncoder
+export const MAX_SIZE = 0x7fffffff; // bytes of a block: half of the addresses
 const MAX_RANDOM = 65536; // bytes that getRandomValues fills per call
 
 const encoder = new TextEncoder();
@@ -108,7 +109,8 @@ export class Heap {
   // -------------------------------------------------------------- memory
 
   allocate(size) {
-    const at = this.call('malloc', size || 1) >>> 0;
+    // A larger number would become a small one: arguments have 32 bits.
+    const at = size <= MAX_SIZE ? this.call('malloc', size || 1) >>> 0 : 0;
     if (at === 0) throw new OutOfMemoryError(`no memory for ${size} bytes`, 'NO_MEMORY');
     return at;
   }

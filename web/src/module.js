@@ -51,11 +51,12 @@ export async function newHeap() {
 
 /** The instance that filters share. A poisoned one is replaced. */
 export async function sharedHeap() {
-  const heap = await (shared ??= newHeap().catch((error) => {
+  const promise = (shared ??= newHeap().catch((error) => {
     shared = null;
     throw error;
   }));
+  const heap = await promise;
   if (!heap.poisoned) return heap;
-  shared = null;
+  if (shared === promise) shared = null; // else another call has replaced it already
   return sharedHeap();
 }

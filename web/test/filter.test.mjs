@@ -73,6 +73,9 @@ test('errors name the cause', async () => {
     [{ no: [members[1]] }, besom.MemberError, /member/],
     [{ seed: new Uint8Array(3) }, besom.InvalidError, /16 bytes/],
     [{ capacity: 1.5 }, besom.InvalidError, /whole number/],
+    [{ width: -1 }, besom.InvalidError, /whole number/],
+    [{ seed: '0123456789abcdef' }, besom.InvalidError, /seed/],
+    [{ like: {} }, besom.InvalidError, /like/],
   ];
   for (const [options, Class, message] of cases)
     await assert.rejects(Filter.build(members, options), (error) => {
@@ -81,7 +84,8 @@ test('errors name the cause', async () => {
       assert.equal(typeof error.status, 'string');
       return true;
     });
-  await assert.rejects(Filter.build(42), besom.InvalidError);
+  for (const keys of [42, undefined, null, 'text'])
+    await assert.rejects(Filter.build(keys), besom.InvalidError);
   await assert.rejects(Filter.build([members[0], 7]), besom.InvalidError);
 });
 
@@ -172,6 +176,26 @@ test('a freed filter throws, and free can be repeated', async () => {
     () => filter.stats, () => filter.report('x'), () => filter.validate()])
     assert.throws(call, besom.FreedError);
   await assert.rejects(Filter.build(members, { like: filter }), besom.FreedError);
+});
+
+test('a filter that is freed or patched while its keys are read is not used after that', async () => {
+  const { old, fresh, patch } = await versions();
+  const freed = await Filter.open(old.save());
+  function* keys() {
+    yield members[0];
+    freed.free();
+    yield members[1];
+  }
+  assert.throws(() => freed.hasMany(keys()), besom.FreedError);
+  const like = await Filter.open(old.save()), before = like.at;
+  async function* patching() {
+    yield* members;
+    await like.patch(patch);
+    yield 'added';
+  }
+  const built = await Filter.build(patching(), { like });
+  assert.notEqual(like.at, before);
+  assert.deepEqual(built.save(), fresh.save());
 });
 
 test('filters that are lost are freed by the garbage collector', async () => {
