@@ -1,7 +1,7 @@
 /**
  * build.mjs WASM OUT: makes the npm package in the directory OUT from src/ and the modules in the
  * directory WASM. Each entry (besom, reader) becomes one file per form: an ES module for browsers,
- * one for Node, and a CommonJS module for Node. There is no other bundler: the sources import only
+ * one for Node, and a CommonJS module for Node, each kind of module with its types. There is no other bundler: the sources import only
  * each other, and a name is exported at most once.
  */
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -91,7 +91,9 @@ for (const [name, entry] of Object.entries(ENTRIES)) {
   for (const [form, ending] of Object.entries(FILES))
     writeFileSync(join(out, name + ending), build(name, entry, form));
   copyFileSync(join(wasm, `${name}.wasm`), join(out, `${name}.wasm`));
-  copyFileSync(join(here, `${name}.d.ts`), join(out, `${name}.d.ts`));
+  const types = readFileSync(join(here, `${name}.d.ts`), 'utf8');
+  writeFileSync(join(out, `${name}.d.ts`), types);
+  writeFileSync(join(out, `${name}.d.cts`), types.replaceAll("'./reader.js'", "'./reader.cjs'"));
 }
 for (const file of ['package.json', 'README.md']) copyFileSync(join(here, file), join(out, file));
 copyFileSync(join(here, '..', 'LICENSE'), join(out, 'LICENSE'));

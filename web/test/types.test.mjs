@@ -16,7 +16,8 @@ function install() {
       { cwd: DIRECTORY, stdio: 'ignore', timeout: 120000 });
   rmSync(`${DIRECTORY}/node_modules/besom`, { recursive: true, force: true });
   symlinkSync(PACKAGE, `${DIRECTORY}/node_modules/besom`);
-  copyFileSync(`${ROOT}/web/test/types.ts`, `${DIRECTORY}/types.ts`);
+  // As an ES module and as a CommonJS module: each has types of its own.
+  for (const name of ['types.ts', 'types.cts']) copyFileSync(`${ROOT}/web/test/types.ts`, `${DIRECTORY}/${name}`);
   return existsSync(COMPILER);
 }
 
@@ -26,7 +27,7 @@ test('the types accept correct uses and refuse wrong ones', (t) => {
     return;
   }
   const { stdout, status } = spawnSync(process.execPath, [COMPILER, '--noEmit', '--strict', '--target',
-    'es2022', '--module', 'nodenext', '--lib', 'es2022,dom', 'types.ts'],
+    'es2022', '--module', 'nodenext', '--lib', 'es2022,dom', 'types.ts', 'types.cts'],
     { cwd: DIRECTORY, encoding: 'utf8' });
   assert.equal(stdout, '');
   assert.equal(status, 0);
