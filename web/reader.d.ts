@@ -45,7 +45,7 @@ export interface Signed {
   expires: Date;
   /** SHA-256 of the list, in hex. */
   result: string;
-  /** The signature file of the list as it is now: store it with save(). */
+  /** The signature file of the list without reports: store it with save(), before a report. */
   signature: string;
   publicKey: string | string[];
 }
