@@ -99,8 +99,8 @@ def judge(results, listed):
             wrong.append(str(error))
             verdict = verdicts.Verdict(sentence, verdicts.NOT_TESTED, remark=str(error))
         found[sentence.claim or paper_key(home(sentence.source))].append(verdict)
+    names = {sentence.name for sentence in listed}
     for claim, record, _ in results:
-        names = {sentence.name for sentence in listed}
         stray = [name[9:] for name in (record.about if record else ()) if name.startswith("measured ") and name[9:] not in names]
         wrong += [f"{claim['name']} measured '{name}', which is no sentence in bench/report/sentences" for name in stray]
     return found, wrong

@@ -35,8 +35,8 @@ SENTENCES = [
              "false positives of cf / of aqf, as for qf", factor=10, claim="fixed-dataset"),
     Sentence("aqf-fixed-faster", "adaptiveqf: Section 6.1", "This resulted in 4–7× faster queries",
              "queries per second of aqf / of qf, with a database on disk", not_testable=(
-                 "it depends on the disk: with 100 us per read and 100 ns per query the counts of fixed-dataset give 2.4 (column "
-                 "time_per_aqf), and more with more queries per key")),
+                 "it depends on the disk and on the queries per key; the column time_per_aqf of fixed-dataset computes it from the "
+                 "counts, with 100 us per read and 100 ns per query")),
     Sentence("aoc-theorem-2-eps", "adapt-or-cache: Theorem 2", "and so the false-positive rate is at most",
              "eps / rate of the broom filter, s up to 1", factor=1, claim="cache-theory"),
     Sentence("aoc-theorem-2-skewed", "adapt-or-cache: Theorem 2", "is lower than the theoretical result given by Theorem 2",
