@@ -49,7 +49,7 @@ export type Keys = Iterable<Key> | AsyncIterable<Key> | PackedKeys;
 export interface BuildOptions extends CreateOptions {
   /** Keys that are answered no. */
   no?: Keys;
-  /** Kind, geometry and seed of this filter, so that diff is small. */
+  /** Kind, geometry and seed of this filter, so that diff is small. Only `no` may be beside it. */
   like?: Filter;
   /** Insert a repeated key once. */
   distinct?: boolean;

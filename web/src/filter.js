@@ -15,6 +15,7 @@ const DOUBLES = { fpr: 32, bitsPerKey: 40, reserve: 64, repeated: 104 };
 const WORDS = { width: 56, valueBits: 60 };
 const SEED_AT = 12, SEED_BYTES = 16, FLAGS_AT = 88, DISTINCT = 2;
 const OTHER = ['no', 'like', 'isolated', 'seed', 'distinct'];
+const WITH_LIKE = ['no', 'like']; // the library reads no configuration then
 
 const STATS_DOUBLES = {
   bitsPerKey: 56, loadFactor: 64, expectedFpr: 72, fprAtCapacity: 80, workloadFpr: 88,
@@ -34,6 +35,8 @@ function checkOptions(options) {
   for (const name of Object.keys(options))
     if (!known.includes(name))
       throw new InvalidError(`unknown option ${name}: one of ${known.join(', ')}`, 'INVALID');
+    else if (options.like !== undefined && !WITH_LIKE.includes(name) && options[name] !== undefined)
+      throw new InvalidError(`${name}: like decides it`, 'INVALID');
 }
 
 /** Calls body with the address of a besom_config; strings and seed are freed afterwards. */

@@ -176,6 +176,7 @@ test('a freed filter throws, and free can be repeated', async () => {
     () => filter.stats, () => filter.report('x'), () => filter.validate()])
     assert.throws(call, besom.FreedError);
   await assert.rejects(Filter.build(members, { like: filter }), besom.FreedError);
+  await assert.rejects(Filter.build(members, { like: filter, fpr: 0.1 }), besom.InvalidError);
 });
 
 test('a filter that is freed or patched while its keys are read is not used after that', async () => {
