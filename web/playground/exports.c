@@ -84,6 +84,7 @@ EXPORT(playground_race_kind) const char *playground_race_kind(unsigned i) {
 
 EXPORT(playground_race_read) const race_numbers *playground_race_read(unsigned i) {
   static race_numbers numbers;
-  race_read(running, i, &numbers);
+  numbers = (race_numbers){.status = BESOM_INVALID}; /* the last race could not be made */
+  if (running) race_read(running, i, &numbers);
   return &numbers;
 }
