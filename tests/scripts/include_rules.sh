@@ -19,7 +19,7 @@ allowed() {
   bench/prototypes/*) REPLY='include/* src/*' ;;
   cli/* | bench/*) REPLY='include/* program/*' ;;
   web/playground/*) REPLY='include/* src/* program/*' ;; # draws what is inside a table
-  web/*) REPLY='include/* src/*' ;;
+  web/wasm/*) REPLY='include/* src/*' ;;
   redis/*) REPLY='include/* program/counters.h program/config_text.h' ;;
   program/* | examples/* | sqlite/* | python/*) REPLY='include/*' ;;
   *) REPLY='*' ;; # src/*.c connects the parts
