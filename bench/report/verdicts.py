@@ -9,9 +9,9 @@ ALL = (REPRODUCED, WEAKER, CONTRADICTED, BY_DESIGN, NOT_TESTABLE, NOT_TESTED)
 
 MEANINGS = {
     REPRODUCED: "the 95 % interval of our factor reaches 0.8 of the paper's and excludes the other direction; if the paper only "
-                "gives a direction, the interval excludes the other one",
+                "gives a direction, the interval excludes the other one; a bound is not exceeded",
     WEAKER: "the same direction, but less than 0.8 of the paper's factor; or no clear difference",
-    CONTRADICTED: "the 95 % interval excludes the paper's direction",
+    CONTRADICTED: "the 95 % interval excludes the paper's direction, or a bound is exceeded",
     BY_DESIGN: "besom does something else here on purpose",
     NOT_TESTABLE: "it needs hardware, data or a program that is not here",
     NOT_TESTED: "the claim could not be run",
@@ -47,8 +47,10 @@ def interval(factors):
     return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
 
 
-def decide(wanted, low, high):
+def decide(wanted, low, high, bound=False):
     """The verdict of a 95 % interval. wanted: the paper's factor; None for a direction only."""
+    if bound:
+        return CONTRADICTED if high < 1 else REPRODUCED
     if wanted is None:
         return REPRODUCED if low > 1 else CONTRADICTED if high < 1 else WEAKER
     if high < 1 and high < REACHED * wanted:
@@ -99,5 +101,5 @@ def judge(sentence, record, error=None):
     mean, low, high = interval(factors)
     if sentence.by_design:
         return Verdict(sentence, BY_DESIGN, mean, low, high, len(factors), sentence.by_design)
-    return Verdict(sentence, decide(sentence.factor, low, high), mean, low, high, len(factors),
+    return Verdict(sentence, decide(sentence.factor, low, high, sentence.bound), mean, low, high, len(factors),
                    remarks_of(sentence, factors, record))

@@ -107,6 +107,7 @@ def test_judges(source):
              (None, (1.1, 1.2), "reproduced"), (None, (0.9, 1.2), "weaker"), (None, (0.5, 0.9), "contradicted"))
     for wanted, (low, high), verdict in cases:
         assert verdicts.decide(wanted, low, high) == verdict, (wanted, low, high)
+    assert verdicts.decide(1, 0.9, 0.99, bound=True) == "contradicted" and verdicts.decide(1, 0.9, 1.01, bound=True) == "reproduced"
     mean, low, high = verdicts.interval([2, 8])
     assert abs(mean - 4) < 1e-9 and low < 1e-3 and high > 1e4, (mean, low, high)
     assert verdicts.interval([3]) == (3, 3, 3) and max(verdicts.interval([5, 5, 5])) < 5.0001
