@@ -23,7 +23,8 @@ rm -rf "$work"
 mkdir -p "$work"
 for cxx in g++ clang++; do
   if command -v $cxx >/dev/null; then
-    run $cxx -std=c++17 -pedantic "${warnings[@]}" -x c++ -fsyntax-only "$amalgamation/besom.h"
+    echo '#include "besom.h"' |
+      run $cxx -std=c++17 -pedantic "${warnings[@]}" -I"$amalgamation" -x c++ -fsyntax-only -
   fi
 done
 
@@ -36,6 +37,7 @@ for cc in "${compilers[@]}"; do
 done
 for process in "${compiling[@]}"; do wait "$process"; done
 
+running=()
 for cc in "${compilers[@]}"; do
   run $cc -std=c11 "${warnings[@]}" -DBESOM_PORTABLE -fsyntax-only "$work/besom.c"
   exported=$(nm -g --defined-only "$work/$cc.o" | awk '$3 !~ /^besom_/ { print $3 }')
@@ -48,9 +50,15 @@ for cc in "${compilers[@]}"; do
   run "$work/main_$cc"
   run $cc -Wl,--undefined=getentropy "$objects"/*.o "$work/$cc.o" "$@" "$cmocka" -lm -pthread \
     -o "$work/contract_$cc"
-  run "$work/contract_$cc" --sample >"$work/contract_$cc.log" 2>&1 || {
-    tail -n 50 "$work/contract_$cc.log"
+  "$work/contract_$cc" --sample >"$work/contract_$cc.log" 2>&1 &
+  running+=($!)
+done
+
+for i in "${!compilers[@]}"; do
+  log=$work/contract_${compilers[i]}.log
+  if ! wait "${running[i]}"; then
+    grep -v ' OK \| RUN ' "$log" | tail -n 50
     exit 1
-  }
-  tail -n 2 "$work/contract_$cc.log"
+  fi
+  echo "${compilers[i]}: $(grep -c ' OK ' "$log") laws hold"
 done
