@@ -23,6 +23,7 @@ void interrupt_watch(void) {
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGTERM, &action, NULL);
+  signal(SIGXFSZ, SIG_IGN); /* a write then fails, and the temporary file is removed */
 }
 
 void interrupt_leaves(const char *what) {

@@ -118,6 +118,7 @@ static trusted_file read_verified(const char *path, const trust *t, size_t signa
   char *signatures[] = {signature_path(path), next_signature_path(path)};
   trusted_file out;
   const char *wrong = "";
+  if (strcmp(path, "-") == 0) usage_error("--verify: standard input has no signature: give a file");
   for (unsigned i = 0; wrong && i < ATTEMPTS; i++)
     wrong = try_read(path, signatures, signature_count, t, &out);
   if (wrong) fail("%s: %s", signatures[0], wrong);
@@ -224,9 +225,21 @@ static bool is_current(const char *path, char *signature, const trusted_file *li
   return old.statement.sequence == list->statement.sequence;
 }
 
+/* Finishes an update that was interrupted before its last step: the next one replaces the file
+ * with the only signature of the current list. */
+static void finish_interrupted(const char *path, const char *signature, char *next,
+                               const trust *t) {
+  trusted_file current;
+  if (!exists(path) || !exists(next) || try_read(path, &next, 1, t, &current)) return;
+  free(current.bytes.data);
+  if (rename(next, signature) != 0) fail("%s: %s", signature, strerror(errno));
+  sync_directory(path);
+}
+
 bool trusted_replace(const char *path, const trusted_file *list, const trust *t) {
   char *signature = signature_path(path), *next = next_signature_path(path);
   check_newer(path, &list->statement, t);
+  finish_interrupted(path, signature, next, t);
   bool replace = !is_current(path, signature, list, t);
   if (replace) {
     file_bytes text = minisign_text(&list->signature);
