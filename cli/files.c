@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "fail.h"
+#include "input.h"
 #include "interrupt.h"
 #include "kinds.h"
 #include "trust.h"
@@ -53,7 +54,10 @@ static file_bytes read_all(int fd, const char *name) {
 }
 
 file_bytes file_read(const char *path) {
-  if (is_standard(path)) return read_all(STDIN_FILENO, "standard input");
+  if (is_standard(path)) {
+    claim_standard_input();
+    return read_all(STDIN_FILENO, "standard input");
+  }
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) fail("%s: %s", path, strerror(errno));
   file_bytes all = read_all(fd, path);

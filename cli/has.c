@@ -51,7 +51,7 @@ static const command has_command = {
                 "  printf '%s\\n' \"$password\" | besom has breached.besom --quiet",
 };
 
-static words keys; /* of the command line */
+static words keys; /* of the command line, in the form that the options ask for */
 static size_t answered;
 
 static void print_answers(const besom_bytes *batch, size_t n, const uint64_t *bitmap) {
@@ -95,6 +95,7 @@ static bool query_input(const besom_filter *f) {
 
 static int run(words args) {
   keys = (words){args.at + 1, args.n - 1};
+  for (size_t i = 0; i < keys.n; i++) keys.at[i] = key_of_word(keys.at[i], &given.form);
   if (given.fail_closed) fail_with(answer_yes);
   besom_filter *f = filter_open(args.at[0]);
   bool all = keys.n ? query_words(f) : query_input(f);

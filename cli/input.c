@@ -32,6 +32,13 @@ struct input_files {
 
 static const char *const standard_input = "-";
 
+void claim_standard_input(void) {
+  static bool is_claimed;
+  if (is_claimed)
+    usage_error("standard input can be read only once: give the name of a file for the other input");
+  is_claimed = true;
+}
+
 /* ------------------------------------------------------------------ files */
 
 static uint64_t size_of_file(int fd) {
@@ -87,6 +94,8 @@ input_files *input_open(words files, bool is_text) {
   input_files *in = allocate(1, sizeof *in);
   *in = (input_files){.files = files, .is_text = is_text, .fd = -1};
   if (!files.n) in->files = (words){(const char **)(uintptr_t)&standard_input, 1};
+  for (size_t i = 0; i < in->files.n; i++)
+    if (strcmp(in->files.at[i], standard_input) == 0) claim_standard_input();
   open_file(in);
   return in;
 }

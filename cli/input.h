@@ -30,6 +30,9 @@ void input_rewind(input_files *in);
 /* The name of the current file for messages. */
 const char *input_name(const input_files *in);
 
+/* Fails if standard input was claimed before: the second reader would find it empty. */
+void claim_standard_input(void);
+
 /* Progress: the bytes read so far, and those of the files opened so far (0: unknown). They are
  * bytes before decompression. */
 uint64_t input_bytes_read(const input_files *in);

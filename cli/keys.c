@@ -89,6 +89,14 @@ static void to_lower(char *key, size_t len) {
     if (key[i] >= 'A' && key[i] <= 'Z') key[i] = (char)(key[i] + ('a' - 'A'));
 }
 
+const char *key_of_word(const char *word, const key_form *form) {
+  if (!form->lowercase) return word;
+  char *key = allocate(strlen(word) + 1, 1);
+  memcpy(key, word, strlen(word));
+  to_lower(key, strlen(word));
+  return key;
+}
+
 static bool is_comment(const key_form *form, const char *key, size_t len) {
   size_t prefix = form->comments ? strlen(form->comments) : 0;
   return prefix && len >= prefix && memcmp(key, form->comments, prefix) == 0;
@@ -442,11 +450,11 @@ static size_t without_excluded(key_reader *r, besom_bytes *keys, size_t n) {
 /* All keys of a batch are in the buffer, so they are of one file. */
 size_t keys_batch(key_reader *r, besom_bytes keys[KEYS_PER_BATCH]) {
   for (;;) {
-    size_t before = r->from, n = r->take(r, keys);
-    if (r->is_excluded) n = without_excluded(r, keys, n);
+    size_t before = r->from, taken = r->take(r, keys);
+    size_t n = r->is_excluded ? without_excluded(r, keys, taken) : taken;
     r->count += n;
     if (n) return n;
-    if (r->from == before && !refill(r)) return 0;
+    if (!taken && r->from == before && !refill(r)) return 0; /* names of a line may be left */
   }
 }
 

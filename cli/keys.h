@@ -67,6 +67,9 @@ const char *keys_position(const key_reader *r);
 /* The position of the i-th key of the last batch. */
 const char *keys_batch_position(const key_reader *r, size_t i);
 
+/* The key that a word of the command line means: it may have to be converted to lower case. */
+const char *key_of_word(const char *word, const key_form *form);
+
 /* The number of keys read so far. */
 uint64_t keys_count(const key_reader *r);
 
