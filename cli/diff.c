@@ -131,6 +131,8 @@ static void check_successor(const trusted_file *old, const trusted_file *fresh, 
 }
 
 static int signed_diff(words args) {
+  if (strcmp(args.at[2], "-") == 0)
+    usage_error("--sign: PATCH must be a file, because its signature is written beside it");
   secret_key key = minisign_secret_key(sign_key);
   char public_text[PUBLIC_KEY_TEXT];
   minisign_public_text(&key, public_text);
@@ -235,6 +237,8 @@ static void report_filter(const char *path, const besom_filter *f) {
 }
 
 static int trusted_patch(words args) {
+  if (strcmp(args.at[2], "-") == 0)
+    usage_error("--verify: OUT must be a file, because its signature is written beside it");
   trusted_file patch = trusted_read(args.at[1], &given_trust);
   if (!patch.statement.base[0]) fail("%s: a whole list, and not a patch: besom update", args.at[1]);
   check_expiry(args.at[1], &patch.statement, &given_trust);

@@ -49,7 +49,17 @@ static bool days_parse(const char *text, int64_t now, int64_t *seconds) {
   unsigned long long days = strtoull(text, &end, 10);
   if (end == text || strcmp(end, "d") != 0 || days < 1 || days > 36500) return false;
   *seconds = now + (int64_t)days * 24 * 60 * 60;
-  return true;
+  return *seconds <= MAX_DATE;
+}
+
+/* Loads the bytes that will be signed: another read of the file could find another filter. */
+static void refuse_no_filter(const file_bytes *bytes, const char *path) {
+  besom_filter *f = NULL;
+  besom_status status = besom_load(bytes->data, bytes->len, NULL, &f);
+  if (status == BESOM_CORRUPT)
+    fail("%s: not a filter, or damaged. For the position of the fault: besom verify", path);
+  check(status, "%s", path);
+  besom_free(f);
 }
 
 static int run(words args) {
@@ -65,8 +75,9 @@ static int run(words args) {
     usage_error("--expires: '%s' is not a date such as 2026-12-31, or days such as 7d",
                 given.expires);
   if (s->expires <= now) usage_error("--expires: %s is in the past", given.expires);
-  besom_free(filter_open(path)); /* is it a valid filter? */
+  if (strcmp(path, "-") == 0) usage_error("standard input cannot be signed: give a file");
   list.bytes = file_read(path);
+  refuse_no_filter(&list.bytes, path);
   secret_key key = minisign_secret_key(given.key);
   snprintf(s->name, sizeof s->name, "%s", given.name);
   s->sequence = given.sequence ? given.sequence : (uint64_t)now;

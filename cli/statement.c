@@ -9,7 +9,6 @@
 
 #define NAME_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 #define BASE64 "%88[A-Za-z0-9+/=]"
-#define MAX_DATE INT64_C(253402300799) /* the end of 9999 */
 
 bool name_is_valid(const char *name) {
   size_t len = strlen(name);

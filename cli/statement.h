@@ -10,6 +10,8 @@
 
 #include "minisign.h"
 
+#define MAX_DATE INT64_C(253402300799) /* the end of 9999 */
+
 enum { NAME_SIZE = 65, DATE_SIZE = 21 };
 #define MAX_SEQUENCE ((UINT64_C(1) << 53) - 1)
 
