@@ -141,35 +141,42 @@ static void resolve_conflicts(key_reader *yes, key_reader *no) {
 
 /* ------------------------------------------------------------------ building */
 
-/* --reserve as a share; 0 if it is a number of fixes, or not given. */
-static double reserve_share(void) {
+/* --reserve: a share of the slots, or a number of fixes. What it is not, is 0. */
+typedef struct reserve {
+  double share;
+  uint64_t fixes;
+} reserve;
+
+static reserve given_reserve(void) {
+  reserve r = {0, 0};
+  const char *text = given.reserve;
+  if (!text) return r;
   char *end;
-  double share = given.reserve ? strtod(given.reserve, &end) : 0;
-  if (!given.reserve || share >= 1) return 0;
-  if (*end == '%' && !end[1]) return share / 100;
-  if (*end || end == given.reserve || !(share > 0 && share <= 0.5))
-    usage_error("--reserve: '%s' is neither a number of fixes nor a share up to 0.5",
-                given.reserve);
-  return share;
+  if (*text && !text[strspn(text, "0123456789")]) {
+    r.fixes = strtoull(text, &end, 10);
+  } else {
+    r.share = strtod(text, &end);
+    if (*end == '%') r.share /= 100, end++;
+  }
+  if (*end || !(r.fixes || (r.share > 0 && r.share <= 0.5)) || r.fixes > MOST_FIXES)
+    usage_error("--reserve: '%s' is neither a number of fixes nor a share up to 0.5", text);
+  return r;
 }
 
-/* --reserve as a number of fixes, in an option of the kind. */
-static const char *given_options(void) {
+/* The options of the kind, with that for a number of fixes. */
+static const char *given_options(uint64_t fixes) {
   static char options[512];
-  char *end;
-  uint64_t fixes = given.reserve ? strtoull(given.reserve, &end, 10) : 0;
-  if (!fixes || *end == '%' || *end == '.') return given.options;
-  if (*end || fixes > MOST_FIXES)
-    usage_error("--reserve: '%s' is neither a number of fixes nor a share up to 0.5",
-                given.reserve);
-  snprintf(options, sizeof options, "max_exceptions=%llu%s%s", (unsigned long long)fixes,
-           given.options ? "," : "", given.options ? given.options : "");
+  if (!fixes) return given.options;
+  int len = snprintf(options, sizeof options, "max_exceptions=%llu%s%s", (unsigned long long)fixes,
+                     given.options ? "," : "", given.options ? given.options : "");
+  if (len < 0 || (size_t)len >= sizeof options) usage_error("--options: at most 480 bytes");
   return options;
 }
 
 static besom_config given_config(const uint8_t *seed) {
+  reserve room = given_reserve();
   return (besom_config){.kind = given.kind,
-                        .options = given_options(),
+                        .options = given_options(room.fixes),
                         .hash = given.hash,
                         .seed = seed,
                         .capacity = given.capacity,
@@ -177,7 +184,7 @@ static besom_config given_config(const uint8_t *seed) {
                         .fpr = given.fpr,
                         .bits_per_key = given.bits,
                         .value_bits = (uint32_t)given.value_bits,
-                        .reserve = reserve_share(),
+                        .reserve = room.share,
                         .build_memory = given.memory,
                         .flags = BESOM_DISTINCT};
 }
@@ -380,6 +387,19 @@ static void check_group_by(void) {
               given.group_by);
 }
 
+/* --like and --update take these from their filter. */
+static void refuse_ignored_options(void) {
+  const char *option = given.update ? "--update" : "--like";
+  if (!given.update && !given.like) return;
+  if (given.fpr || given.bits || given.capacity || given.max_capacity || given.value_bits)
+    usage_error("%s excludes --fpr, --bits, --capacity, --max-capacity and --value-bits: they are "
+                "those of the file",
+                option);
+  if (given.kind || given.options) usage_error("%s excludes --kind and --options", option);
+  if (given.seed || given.hash || given.reserve)
+    usage_error("%s excludes --seed, --hash and --reserve: they are those of the file", option);
+}
+
 /* What --smallest, --closed and --group-by mean, in terms of kinds and options. */
 static void choose_kind(void) {
   if (given.group_by && (!given.smallest || !given.no.n))
@@ -403,6 +423,7 @@ static void choose_kind(void) {
   if (given.update &&
       (given.smallest || given.kind || given.options || given.like || given.dynamic))
     usage_error("--update excludes --smallest, --kind, --options, --like and --dynamic");
+  refuse_ignored_options();
   if (given.update && !given.was.n)
     usage_error(
         "--update needs --was: the keys that were in the set. Those that are in no list now "
@@ -488,6 +509,8 @@ static int run(words args) {
                                  : build_new(yes, no, 0);
   if (entries) add_no_list(f, entries);
   bar_end();
+  if (given.conflicts && !(common && conflicts_count(common)))
+    file_write(given.conflicts, &(file_bytes){NULL, 0}); /* not the list of an earlier build */
   result r = {.path = args.at[0],
               .stats = filter_stats(f),
               .counts_keys = filter_counts_keys(f),
