@@ -260,7 +260,7 @@ static void save(const besom_filter *f, struct sections_out *out) {
 }
 
 static bool has_right_levels(const struct cascade *c) {
-  if (!c->levels.n) return c->last.layers;
+  if (!c->levels.n) return c->last.layers && c->last.columns == 1;
   const struct besom_kind *kind = c->levels.layers[0]->kind;
   if (!c->last.layers) return kind == besom__kind_named("bloom");
   bool known = kind == besom__kind_named("fuse") || kind == besom__kind_named("ribbon");

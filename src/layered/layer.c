@@ -83,7 +83,7 @@ besom_statistics besom__layer_stats(const besom_filter *layer, struct stats_out 
   double used = all->load_factor * (double)all->slots + s->load_factor * (double)s->slots;
   all->isa = s->isa;
   all->slots += s->slots;
-  all->load_factor = used / (double)all->slots;
+  if (all->slots) all->load_factor = used / (double)all->slots;
   all->width = s->width;
   all->bytes += s->bytes;
   for (size_t i = 0; i < of_layer.n; i++) besom__add_to_counter(outer, of_layer.counters[i]);
