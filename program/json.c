@@ -4,15 +4,36 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The length of the UTF-8 sequence at the start; 0 if there is none (RFC 3629). */
+static size_t utf8_length(const uint8_t *text, size_t len) {
+  if (text[0] < 0x80) return 1;
+  size_t n = text[0] < 0xc2 ? 0 : text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : text[0] < 0xf5 ? 4 : 0;
+  if (!n || n > len) return 0;
+  uint8_t least = text[0] == 0xe0   ? 0xa0
+                  : text[0] == 0xf0 ? 0x90
+                                    : 0x80,
+          most = text[0] == 0xed   ? 0x9f
+                 : text[0] == 0xf4 ? 0x8f
+                                   : 0xbf;
+  if (text[1] < least || text[1] > most) return 0;
+  for (size_t i = 2; i < n; i++)
+    if (text[i] >> 6 != 2) return 0;
+  return n;
+}
+
+/* A byte that is not UTF-8, as in the name of a file, becomes the replacement character. */
 static void print_string(const char *text, size_t len) {
   putchar('"');
-  for (size_t i = 0; i < len; i++) {
-    if (text[i] == '"' || text[i] == '\\')
+  for (size_t i = 0, n; i < len; i += n ? n : 1) {
+    n = utf8_length((const uint8_t *)text + i, len - i);
+    if (!n)
+      printf("\\ufffd");
+    else if (text[i] == '"' || text[i] == '\\')
       printf("\\%c", text[i]);
     else if ((unsigned char)text[i] < ' ')
       printf("\\u%04x", (unsigned)text[i]);
     else
-      putchar(text[i]);
+      fwrite(text + i, 1, n, stdout);
   }
   putchar('"');
 }
@@ -113,23 +134,6 @@ void json_real(json *j, const char *name, double number) {
 void json_flag(json *j, const char *name, bool flag) {
   begin_member(j, name, "");
   printf(flag ? "true" : "false");
-}
-
-/* The length of the UTF-8 sequence at the start; 0 if there is none (RFC 3629). */
-static size_t utf8_length(const uint8_t *text, size_t len) {
-  if (text[0] < 0x80) return 1;
-  size_t n = text[0] < 0xc2 ? 0 : text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : text[0] < 0xf5 ? 4 : 0;
-  if (!n || n > len) return 0;
-  uint8_t least = text[0] == 0xe0   ? 0xa0
-                  : text[0] == 0xf0 ? 0x90
-                                    : 0x80,
-          most = text[0] == 0xed   ? 0x9f
-                 : text[0] == 0xf4 ? 0x8f
-                                   : 0xbf;
-  if (text[1] < least || text[1] > most) return 0;
-  for (size_t i = 2; i < n; i++)
-    if (text[i] >> 6 != 2) return 0;
-  return n;
 }
 
 static bool is_utf8(const uint8_t *text, size_t len) {
