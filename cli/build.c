@@ -509,6 +509,11 @@ static int run(words args) {
                                  : build_new(yes, no, 0);
   if (entries) add_no_list(f, entries);
   bar_end();
+  if (given.group_by && counter_of(f, "groups") == 1)
+    fprintf(stderr,
+            "%s: all keys are in one group: --group-by matches none of them, or the same "
+            "part of all\n",
+            program_name);
   if (given.conflicts && !(common && conflicts_count(common)))
     file_write(given.conflicts, &(file_bytes){NULL, 0}); /* not the list of an earlier build */
   result r = {.path = args.at[0],

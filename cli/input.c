@@ -35,7 +35,8 @@ static const char *const standard_input = "-";
 void claim_standard_input(void) {
   static bool is_claimed;
   if (is_claimed)
-    usage_error("standard input can be read only once: give the name of a file for the other input");
+    usage_error(
+        "standard input can be read only once: give the name of a file for the other input");
   is_claimed = true;
 }
 

@@ -20,8 +20,8 @@ static const argument arguments[] = {
      "number of this version: higher than all before it; default: the seconds since 1970",
      .count = &given.sequence, .least = 1, .most = (double)MAX_SEQUENCE},
     {"--expires", "DATE",
-     "until when clients accept it: 2026-12-31, 2026-12-31T23:59:59Z, or a number of days; default "
-     "30d",
+     "when clients stop accepting it, in UTC: 2026-12-31 (the start of that day), "
+     "2026-12-31T23:59:59Z, or a number of days, such as 7d; default 30d",
      .text = &given.expires},
     {"--now", "DATE", "this date instead of the clock, for tests", .text = &given.now},
     JSON_ARGUMENT(given.json),
