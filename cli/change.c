@@ -22,7 +22,8 @@ static struct {
 static const argument fix_arguments[] = {
     {"--set", "FILE", "the members; keys that are among them are refused; may be repeated",
      .list = &given.set},
-    {"--grow", NULL, "if the reserve is full: enlarge it (aqf and yesno)", .flag = &given.grow},
+    {"--grow", NULL, "if the reserve is full: enlarge it, and forget no fixes (aqf and yesno)",
+     .flag = &given.grow},
     {"--forget", NULL, "if the reserve is full: forget older fixes, now and later (aqf and yesno)",
      .flag = &given.forget},
     KEY_FORM_ARGUMENTS(given.form),
@@ -129,9 +130,16 @@ static bool make_reserve(besom_filter *f) {
   return besom_set_reserve(f, given.grow ? 2 * limit : limit, given.forget) == BESOM_OK;
 }
 
+/* A filter that forgets is never full, so --grow would have no effect. */
+static void stop_forgetting(besom_filter *f) {
+  if (given.grow && besom_abilities(f) & BESOM_FORGETS)
+    besom_set_reserve(f, counter_of(f, "exception_limit"), false);
+}
+
 /* A key that does not fit does not keep the others from being fixed. */
 static besom_status fix_keys(besom_filter *f, const besom_bytes *keys, size_t n, size_t *done,
                              outcome *o) {
+  stop_forgetting(f);
   for (*done = 0; *done < n; ++*done) {
     besom_bytes key = keys[*done];
     bool positive = besom_contains(f, key.data, key.len);
