@@ -1,4 +1,4 @@
-#define _DEFAULT_SOURCE 1 /* fsync */
+#define _DEFAULT_SOURCE 1 /* fsync, flock */
 
 #include "trust.h"
 
@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -204,17 +205,32 @@ void check_newer(const char *path, const statement *s, const trust *t) {
   free(next);
 }
 
-/* Makes the renames in the directory of a file durable. */
-static void sync_directory(const char *path) {
+/* Opens the directory of a file; -1 if that is not possible. */
+static int open_directory(const char *path) {
   char *directory = joined(path, "");
   char *slash = strrchr(directory, '/');
   if (slash) slash[slash == directory] = 0;
   int fd = open(slash ? directory : ".", O_RDONLY | O_CLOEXEC);
-  if (fd >= 0) {
-    fsync(fd); /* some file systems cannot */
-    close(fd);
-  }
   free(directory);
+  return fd;
+}
+
+static void close_directory(int fd) {
+  if (fd >= 0) close(fd);
+}
+
+/* Makes the renames in the directory of a file durable. */
+static void sync_directory(const char *path) {
+  int fd = open_directory(path);
+  if (fd >= 0) fsync(fd); /* some file systems cannot */
+  close_directory(fd);
+}
+
+/* Waits for other updates in this directory: without it, the older of two lists may come last. */
+static int lock_directory(const char *path) {
+  int fd = open_directory(path);
+  if (fd >= 0) flock(fd, LOCK_EX); /* some file systems cannot */
+  return fd;
 }
 
 static bool is_current(const char *path, char *signature, const trusted_file *list,
@@ -238,6 +254,7 @@ static void finish_interrupted(const char *path, const char *signature, char *ne
 
 bool trusted_replace(const char *path, const trusted_file *list, const trust *t) {
   char *signature = signature_path(path), *next = next_signature_path(path);
+  int lock = lock_directory(path);
   check_newer(path, &list->statement, t);
   finish_interrupted(path, signature, next, t);
   bool replace = !is_current(path, signature, list, t);
@@ -251,6 +268,7 @@ bool trusted_replace(const char *path, const trusted_file *list, const trust *t)
     sync_directory(path);
     free(text.data);
   }
+  close_directory(lock);
   free(signature);
   free(next);
   return replace;
