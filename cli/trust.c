@@ -233,12 +233,14 @@ static int lock_directory(const char *path) {
   return fd;
 }
 
+/* The publisher may sign a list again with the same number to make it valid for longer. */
 static bool is_current(const char *path, char *signature, const trusted_file *list,
                        const trust *t) {
   trusted_file old;
   if (!exists(path) || try_read(path, &signature, 1, t, &old)) return false;
   free(old.bytes.data);
-  return old.statement.sequence == list->statement.sequence;
+  return old.statement.sequence == list->statement.sequence &&
+         old.statement.expires >= list->statement.expires;
 }
 
 /* Finishes an update that was interrupted before its last step: the next one replaces the file
