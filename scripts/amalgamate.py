@@ -513,7 +513,7 @@ HEAD = """/*
  * It has the core and all kinds of filters (besom.h); no guards, stores or sidecars. On x86-64 the
  * hot loops are compiled for AVX2 and AVX-512, too, and a filter chooses when it is created.
  *
- *   -DBESOM_PORTABLE     portable code only: compiles in a third of the time
+ *   -DBESOM_PORTABLE     portable code only: compiles in less than half of the time
  *   -DBESOM_ALL_WIDTHS   specialised code for all frequent widths of slots, not only for 8 bits:
  *                        larger, and slower to compile
  *   -DBESOM_FILE='"x.c"' if this file has another name: it includes itself
