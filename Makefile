@@ -5,7 +5,7 @@ SYSCONFDIR ?= /etc
 JOBS ?= $(shell nproc)
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all demo check test test-long test-sqlite python test-python test-redis web test-web playground test-playground cross amalgamation test-amalgamation bench report install uninstall install-redis symbols format clean help build-tests
+.PHONY: all demo check test test-long test-threads test-sqlite python test-python test-redis web test-web playground test-playground cross amalgamation test-amalgamation bench report install uninstall install-redis symbols format clean help build-tests
 
 all: ## build the release: libbesom.so, libbesom.a, besom, besom-bench, besom-redis.so, besom-sqlite.so, examples in build/
 	@cmake -S . -B build
@@ -29,7 +29,14 @@ test: build-tests ## build all, also with sanitizers and fuzzers, and run the qu
 	ctest --test-dir build/suite -j$(JOBS) --output-on-failure --no-tests=error -L quick
 
 test-long: build-tests ## run the quick and the long tests: hours
-	ctest --test-dir build/suite -j$(JOBS) --output-on-failure --no-tests=error -L 'quick|long'
+	@cmake --build build -j$(JOBS) --target thread_programs
+	ctest --test-dir build/suite -j$(JOBS) --output-on-failure --no-tests=error -L 'quick|long|threads'
+
+test-threads: ## test threads with the thread sanitizer: a minute
+	@scripts/setup.sh test
+	@cmake -S . -B build -DBESOM_WERROR=ON -DBESOM_TESTS=ON
+	@cmake --build build -j$(JOBS) --target thread_programs
+	ctest --test-dir build -j$(JOBS) --output-on-failure --no-tests=error -L threads
 
 # Uses the builds of `make test`; without them it makes the release only.
 test-sqlite: ## test the extension for SQLite: a minute after `make test`
