@@ -28,8 +28,8 @@ static const struct {
 } kinds[] = {{"yesno", "yesno", NULL, true},
              {"yesno-dynamic", "yesno-dynamic", NULL, true},
              {"cascade", "cascade", NULL, true},
-             {"cascade, fuse", "cascade", "base=fuse", true},
-             {"cascade, ribbon", "cascade", "base=ribbon", true},
+             {"cascade over fuse", "cascade", "base=fuse", true},
+             {"cascade over ribbon", "cascade", "base=ribbon", true},
              {"bloom", "bloom", NULL, false},
              {"fuse", "fuse", NULL, false},
              {"ribbon", "ribbon", NULL, false}};
