@@ -10,7 +10,12 @@
 
 enum { QUERIES_PER_KEY = 4, CHUNK = 4096 };
 
-static const int measured[] = {QF, AQF, EXAF, TAF, UTAF};
+/* Besom's own forms. */
+static const telescoping_peer measured[] = {{"qf", "qf", NULL, ADAPT_NEVER, 0.95, 8, 0},
+                                            {"aqf", "aqf", NULL, ADAPT_STORE, 0.9, 8, 0},
+                                            {"exaf", "exaf", NULL, ADAPT_STORE, 0.95, 8, 0},
+                                            {"taf", "taf", NULL, ADAPT_STORE, 0.95, 8, 0},
+                                            {"utaf", "utaf", NULL, ADAPT_STORE, 0.95, 8, 0}};
 enum { MEASURED = sizeof measured / sizeof *measured };
 
 static const double load = 0.9;
@@ -38,7 +43,7 @@ typedef struct speeds {
 
 static void report_speeds(const speeds *s, report *numbers) {
   for (int c = 0; c < MEASURED; c++) {
-    report_cell(numbers, "%s", telescoping_peers[measured[c]].name);
+    report_cell(numbers, "%s", measured[c].name);
     for (int style = 0; style < CALL_STYLES; style++)
       for (int adapted = 0; adapted < 2; adapted++) {
         double mine = samples_median(&s->of[c][adapted][style]);
@@ -64,9 +69,8 @@ static findings run(bool full, report *numbers) {
   tested_filter filters[MEASURED];
   speeds s = {0};
   for (int c = 0; c < MEASURED; c++) {
-    progress("filling %s", telescoping_peers[measured[c]].name);
-    filters[c] =
-        telescoping_filter(&telescoping_peers[measured[c]], slots, members, BENCH_SEED, &d);
+    progress("filling %s", measured[c].name);
+    filters[c] = telescoping_filter(&measured[c], slots, members, BENCH_SEED, &d);
   }
   for (int adapted = 0; adapted < 2; adapted++) {
     for (int c = 0; adapted && c < MEASURED; c++)
