@@ -13,7 +13,7 @@
 #include "besom.h"
 #include "support/heap.h"
 #include "support/keys.h"
-#include "support/memory_sink.h"
+#include "support/saved_filters.h"
 
 static besom_filter *make(size_t capacity, double rate, const char *isa, uint8_t seed) {
   uint8_t bytes[16] = {seed, 7};
@@ -28,17 +28,6 @@ static besom_statistics stats_of(const besom_filter *f) {
   besom_statistics stats;
   assert_int_equal(besom_stats(f, &stats), BESOM_OK);
   return stats;
-}
-
-static void assert_same_bytes(const besom_filter *a, const besom_filter *b) {
-  memory_sink x, y;
-  memory_sink_init(&x);
-  memory_sink_init(&y);
-  assert_int_equal(besom_save(a, &x.api), BESOM_OK);
-  assert_int_equal(besom_save(b, &y.api), BESOM_OK);
-  assert_true(memory_sinks_equal(&x, &y));
-  memory_sink_close(&x);
-  memory_sink_close(&y);
 }
 
 /* Rates with 1, 2, 3, 4, 5, 7, 8, 9, 12, 13 and 20 hash functions, and the most there are. */

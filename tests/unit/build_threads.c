@@ -17,7 +17,7 @@
 #include "support/failing_allocator.h"
 #include "support/heap.h"
 #include "support/keys.h"
-#include "support/memory_sink.h"
+#include "support/saved_filters.h"
 
 /* From 2 * 65536 keys on there can be 3 threads. */
 enum { N = 135000, LONG = 100000 };
@@ -131,18 +131,6 @@ static besom_filter *build(const besom_config *config, keys *from) {
   return f;
 }
 
-static void assert_same(const besom_filter *a, const besom_filter *b) {
-  memory_sink x, y;
-  memory_sink_init(&x);
-  memory_sink_init(&y);
-  assert_int_equal(besom_save(a, &x.api), BESOM_OK);
-  assert_int_equal(besom_save(b, &y.api), BESOM_OK);
-  assert_int_equal(x.len, y.len);
-  assert_memory_equal(x.data, y.data, x.len);
-  memory_sink_close(&x);
-  memory_sink_close(&y);
-}
-
 /* Frees the keys. */
 static void check_same(besom_config config, keys *from) {
   config.threads = 1;
@@ -151,7 +139,7 @@ static void check_same(besom_config config, keys *from) {
   for (size_t i = 0; i < sizeof threads / sizeof *threads; i += 2 * EVERY - 1) {
     config.threads = threads[i];
     besom_filter *several = build(&config, from);
-    assert_same(one, several);
+    assert_same_bytes(one, several);
     besom_free(several);
   }
   besom_free(one);
@@ -309,7 +297,7 @@ static void the_nth_allocation_may_fail(void **state) {
     calls = memory.calls;
     assert_true(status == BESOM_OK ? f != NULL : status == BESOM_NO_MEMORY && !f);
     for (uint64_t i = 0; f && i < N; i += EVERY) assert_true(besom_contains_u64(f, any(i)));
-    if (calls < n) assert_same(f, expected);
+    if (calls < n) assert_same_bytes(f, expected);
     besom_free(f);
     assert_null(failing_allocator_verdict(&memory));
     failing_allocator_close(&memory);
@@ -370,7 +358,7 @@ static void threads_that_do_not_start_are_not_missed(void **state) {
     started = 0;
     besom_filter *several = build(&config, from);
     assert_int_equal(started, most_started < 4 ? most_started : 4);
-    assert_same(one, several);
+    assert_same_bytes(one, several);
     besom_free(several);
   }
   most_started = 1000;

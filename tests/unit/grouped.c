@@ -14,6 +14,7 @@
 #include "support/failing_allocator.h"
 #include "support/keys.h"
 #include "support/memory_sink.h"
+#include "support/saved_filters.h"
 #include "support/temp_files.h"
 
 enum { GROUPS = 60 };
@@ -158,16 +159,6 @@ static uint64_t number_before_colon(void *ctx, const void *key, size_t len) {
   for (const char *c = key; c < (const char *)key + len && *c >= '0' && *c <= '9'; c++)
     number = 10 * number + (uint64_t)(*c - '0');
   return number;
-}
-
-static besom_filter *loaded_copy(const besom_filter *f) {
-  memory_sink sink;
-  besom_filter *copy = NULL;
-  memory_sink_init(&sink);
-  assert_int_equal(besom_save(f, &sink.api), BESOM_OK);
-  assert_int_equal(besom_load(sink.data, sink.len, NULL, &copy), BESOM_OK);
-  memory_sink_close(&sink);
-  return copy;
 }
 
 static void a_function_may_name_the_group(void **state) {

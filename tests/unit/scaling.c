@@ -15,6 +15,7 @@
 #include "support/heap.h"
 #include "support/keys.h"
 #include "support/memory_sink.h"
+#include "support/saved_filters.h"
 #include "support/u64_forms.h"
 
 enum { FIRST = 20, LAYERS = 6, UNIVERSE = 3000 };
@@ -137,16 +138,6 @@ static void step(struct trial *t, bool rising) {
     insert_copies(t, i, dice < 5 ? 1 + random_below(&t->random, 12) : 1);
   else
     remove_one(t, i);
-}
-
-static besom_filter *loaded_copy(const besom_filter *f) {
-  memory_sink sink;
-  besom_filter *copy = NULL;
-  memory_sink_init(&sink);
-  assert_int_equal(besom_save(f, &sink.api), BESOM_OK);
-  assert_int_equal(besom_load(sink.data, sink.len, NULL, &copy), BESOM_OK);
-  memory_sink_close(&sink);
-  return copy;
 }
 
 static void replace(besom_filter **f, besom_filter *by) {

@@ -12,7 +12,7 @@
 #include "besom.h"
 #include "support/heap.h"
 #include "support/keys.h"
-#include "support/memory_sink.h"
+#include "support/saved_filters.h"
 
 static const char *kind; /* that is tested */
 
@@ -108,17 +108,6 @@ static void an_empty_set_has_no_members(void **state) {
   assert_int_equal(besom_contains_many_u64(f, keys, 200, bitmap), BESOM_OK);
   for (size_t i = 0; i < 4; i++) assert_int_equal(bitmap[i], 0);
   besom_free(f);
-}
-
-static void assert_same_bytes(const besom_filter *a, const besom_filter *b) {
-  memory_sink x, y;
-  memory_sink_init(&x);
-  memory_sink_init(&y);
-  assert_int_equal(besom_save(a, &x.api), BESOM_OK);
-  assert_int_equal(besom_save(b, &y.api), BESOM_OK);
-  assert_true(memory_sinks_equal(&x, &y));
-  memory_sink_close(&x);
-  memory_sink_close(&y);
 }
 
 /* Only the set matters, not the order, nor whether a key is repeated twice or hundreds of times. */
