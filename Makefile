@@ -152,15 +152,16 @@ build-tests:
 	@scripts/setup.sh test
 	$(call build,build,-DBESOM_TESTS=ON)
 	$(call build,build/asan,-DBESOM_TESTS=ON -DBESOM_TEST_PREFIX=asan/ -DBESOM_BENCH=OFF \
-	  -DBESOM_SANITIZE=address$(,)undefined -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG='-O1 -g')
-	$(call build,build/fuzz,-DBESOM_FUZZ=ON -DBESOM_BENCH=OFF -DBESOM_CLI=OFF \
-	  -DBESOM_SANITIZE=fuzzer-no-link$(,)address$(,)undefined -DCMAKE_C_COMPILER=clang \
-	  -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG='-O1 -g')
+	  -DBESOM_SANITIZE=address$(,)undefined $(traced))
+	$(call build,build/fuzz,-DBESOM_FUZZ=ON -DBESOM_BENCH=OFF -DBESOM_CLI=OFF -DBESOM_PORTABLE=ON \
+	  -DBESOM_SANITIZE=fuzzer-no-link$(,)address$(,)undefined -DCMAKE_C_COMPILER=clang $(traced))
 	@mkdir -p build/suite
 	@echo 'subdirs("$(CURDIR)/build" "$(CURDIR)/build/asan" "$(CURDIR)/build/fuzz")' \
 	  >build/suite/CTestTestfile.cmake
 
 , := ,
+# Line numbers are all that the traces of a sanitizer need; more would take a third of the build.
+traced = -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG='-O1 -g1'
 # $(call build,DIRECTORY,OPTIONS)
 define build
 	@echo "== $(1)"
