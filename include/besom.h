@@ -80,7 +80,7 @@ extern "C" {
 #define BESOM_INLINE static inline /* declares a function that besom_abi.h defines */
 
 #define BESOM_VERSION_MAJOR 0
-#define BESOM_VERSION_MINOR 1
+#define BESOM_VERSION_MINOR 2
 #define BESOM_VERSION_PATCH 0
 
 typedef struct besom_filter besom_filter;
@@ -90,7 +90,7 @@ typedef struct besom_filter besom_filter;
 /* One English sentence for a status, without a full stop. Never NULL, whatever the number. */
 BESOM_API const char *besom_strerror(besom_status status);
 
-/* The version of the library at run time, for example "0.1.0". The macros tell the header's. */
+/* The version of the library at run time, for example "0.2.0". The macros tell the header's. */
 BESOM_API const char *besom_version(void);
 
 /* -------------------------------------------------------------- configuration */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "besom.h"
 #include "fail.h"
 
 /* ------------------------------------------------------------------ --help */
@@ -283,7 +284,8 @@ void arguments_print_manual(const command *c, const char *verb, const char *summ
   print_upper(program_name);
   putchar('-');
   print_upper(verb);
-  printf(" 1 %s\n.SH NAME\n%s-%s \\- ", manual_date, program_name, verb);
+  printf(" 1 %s \"%s %s\"\n", manual_date, program_name, besom_version());
+  printf(".SH NAME\n%s-%s \\- ", program_name, verb);
   print_troff(summary);
   printf(".SH SYNOPSIS\n.B %s\n", program_name);
   print_troff(c->usage);

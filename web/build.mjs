@@ -95,5 +95,16 @@ for (const [name, entry] of Object.entries(ENTRIES)) {
   writeFileSync(join(out, `${name}.d.ts`), types);
   writeFileSync(join(out, `${name}.d.cts`), types.replaceAll("'./reader.js'", "'./reader.cjs'"));
 }
-for (const file of ['package.json', 'README.md']) copyFileSync(join(here, file), join(out, file));
+
+/** The version of the header. The sources of the package state none. */
+function version() {
+  const header = readFileSync(join(here, '..', 'include', 'besom.h'), 'utf8');
+  return [...header.matchAll(/define BESOM_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)/g)]
+    .map((match) => match[1]).join('.');
+}
+
+const { name, ...rest } = JSON.parse(readFileSync(join(here, 'package.json'), 'utf8'));
+writeFileSync(join(out, 'package.json'),
+  `${JSON.stringify({ name, version: version(), ...rest }, null, 2)}\n`);
+copyFileSync(join(here, 'README.md'), join(out, 'README.md'));
 copyFileSync(join(here, '..', 'LICENSE'), join(out, 'LICENSE'));

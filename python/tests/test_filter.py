@@ -1,7 +1,9 @@
 """A filter and single keys; files, copies and whole filters."""
 
 import copy
+import pathlib
 import pickle
+import re
 import subprocess
 import sys
 
@@ -9,6 +11,12 @@ import besom
 import pytest
 
 SEED = bytes(range(16))
+
+
+def test_the_version_is_that_of_the_header():
+    header = pathlib.Path(__file__).parents[2] / "include" / "besom.h"
+    parts = re.findall(r"define BESOM_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", header.read_text())
+    assert besom.__version__ == ".".join(parts)
 
 
 @pytest.mark.parametrize("key", ["apple", "", "grün", b"\x00\xff", b"", 0, 2**64 - 1, -(2**63),

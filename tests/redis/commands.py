@@ -1,6 +1,8 @@
 """Every command, as docs/redis.md documents it, in RESP2 and RESP3."""
 
 import os
+import pathlib
+import re
 import shlex
 import time
 import unittest
@@ -514,6 +516,13 @@ class Commands:
         self.r("DEL", "f")
         self.assertEqual([before[k] for k in ("besom_filters", "besom_items", "besom_bytes")],
                          [totals()[k] for k in ("besom_filters", "besom_items", "besom_bytes")])
+
+    def test_the_version_is_that_of_the_header(self):
+        header = pathlib.Path(__file__).parents[2] / "include" / "besom.h"
+        major, minor, patch = re.findall(r"define BESOM_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", header.read_text())
+        module = self.r("MODULE", "LIST")[0]
+        fields = module if isinstance(module, dict) else dict(zip(module[::2], module[1::2]))
+        self.assertEqual(10000 * int(major) + 100 * int(minor) + int(patch), fields[b"ver"])
 
     def test_command_info(self):
         for name, docs in zip(*[iter(self.flat(self.r("COMMAND", "DOCS", "AF.ADD", "AF.RESERVE", "AF.REPORT")))] * 2):

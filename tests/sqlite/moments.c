@@ -1,4 +1,5 @@
 /* The moments at which a guard could miss a key: each is a test. The table is the reference. */
+#include <besom.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -432,6 +433,14 @@ static void an_interrupted_build_is_repeated(const char *path) {
   db_close(db);
 }
 
+static void the_version_is_that_of_the_header(const char *path) {
+  sqlite3 *db = db_open(path, true);
+  check(db_number(db, "SELECT besom_version() = '%d.%d.%d'", BESOM_VERSION_MAJOR,
+                  BESOM_VERSION_MINOR, BESOM_VERSION_PATCH) == 1,
+        "%s", "besom_version()");
+  db_close(db);
+}
+
 #define TEST(name) \
   { #name, name }
 
@@ -440,6 +449,7 @@ int main(int argc, char **argv) {
     const char *name;
     void (*run)(const char *path);
   } tests[] = {
+      TEST(the_version_is_that_of_the_header),
       TEST(a_rollback_brings_back_what_replace_deleted),
       TEST(a_key_reported_before_a_rollback_is_found_after_it),
       TEST(log_rows_with_reused_rowids_are_told_apart),
