@@ -5,7 +5,7 @@ SYSCONFDIR ?= /etc
 JOBS ?= $(shell nproc)
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all demo check test test-long test-threads test-sqlite python test-python test-redis web test-web playground test-playground cross amalgamation test-amalgamation bench report install uninstall install-redis symbols format clean help build-tests
+.PHONY: all demo check test test-long soak test-threads test-sqlite python test-python test-redis web test-web playground test-playground cross amalgamation test-amalgamation bench report install uninstall install-redis symbols format clean help build-tests
 
 all: ## build the release: libbesom.so, libbesom.a, besom, besom-bench, besom-redis.so, besom-sqlite.so, examples in build/
 	@cmake -S . -B build
@@ -31,6 +31,14 @@ test: build-tests ## build all, also with sanitizers and fuzzers, and run the qu
 test-long: build-tests ## run the quick and the long tests: hours
 	@cmake --build build -j$(JOBS) --target thread_programs
 	ctest --test-dir build/suite -j$(JOBS) --output-on-failure --no-tests=error -L 'quick|long|threads'
+
+# State and failures are in build/soak. SOAK=--part=model,--minutes=30 runs one part for half an hour;
+# tests/soak/soak.py --help lists the options.
+soak: ## run the longest tests, go on where the last run ended, write docs/trust.md: days
+	@scripts/setup.sh test
+	$(call build,build,-DBESOM_TESTS=ON,--target soak_programs)
+	$(call build,build/asan,$(sanitized),--target soak_programs)
+	@python3 tests/soak/soak.py $(subst $(,)--, --,$(SOAK))
 
 test-threads: ## test threads with the thread sanitizer: a minute
 	@scripts/setup.sh test
@@ -151,8 +159,7 @@ help: ## show this list
 build-tests:
 	@scripts/setup.sh test
 	$(call build,build,-DBESOM_TESTS=ON)
-	$(call build,build/asan,-DBESOM_TESTS=ON -DBESOM_TEST_PREFIX=asan/ -DBESOM_BENCH=OFF \
-	  -DBESOM_SANITIZE=address$(,)undefined $(traced))
+	$(call build,build/asan,$(sanitized))
 	$(call build,build/fuzz,-DBESOM_FUZZ=ON -DBESOM_BENCH=OFF -DBESOM_CLI=OFF -DBESOM_PORTABLE=ON \
 	  -DBESOM_SANITIZE=fuzzer-no-link$(,)address$(,)undefined -DCMAKE_C_COMPILER=clang $(traced))
 	@mkdir -p build/suite
@@ -162,9 +169,11 @@ build-tests:
 , := ,
 # Line numbers are all that the traces of a sanitizer need; more would take a third of the build.
 traced = -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG='-O1 -g1'
-# $(call build,DIRECTORY,OPTIONS)
+sanitized = -DBESOM_TESTS=ON -DBESOM_TEST_PREFIX=asan/ -DBESOM_BENCH=OFF \
+  -DBESOM_SANITIZE=address$(,)undefined $(traced)
+# $(call build,DIRECTORY,OPTIONS[,OPTIONS OF THE BUILD])
 define build
 	@echo "== $(1)"
 	@cmake -S . -B $(1) -DBESOM_WERROR=ON $(2)
-	@cmake --build $(1) -j$(JOBS)
+	@cmake --build $(1) -j$(JOBS) $(3)
 endef

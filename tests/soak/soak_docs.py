@@ -1,0 +1,118 @@
+"""Writes the tables of docs/trust.md between two markers, from the state of `make soak`."""
+
+import textwrap
+from pathlib import Path
+
+import schedule
+
+BEGIN = "<!-- soak: begin (written by make soak) -->"
+END = "<!-- soak: end -->"
+
+
+def write(path, parts, state):
+    """Does nothing if there is no such page, for example in a source archive without docs."""
+    path = Path(path)
+    if not path.exists():
+        return
+    text = path.read_text()
+    if BEGIN not in text or END not in text:
+        raise SystemExit(f"soak: {path} has no markers '{BEGIN}' and '{END}'")
+    before, rest = text.split(BEGIN, 1)
+    after = rest.split(END, 1)[1]
+    new = f"{before}{BEGIN}\n\n{tables(parts, state)}\n\n{END}{after}"
+    if new != text:
+        path.write_text(new)
+
+
+def tables(parts, state):
+    sections = [run_table(state)]
+    sections += [part_table(part, state) for part in parts]
+    sections.append(failure_list(state))
+    return "\n\n".join(sections)
+
+
+def run_table(state):
+    """What was run where: runs of one commit on one machine are one line."""
+    groups = {}
+    for run in state.runs:
+        if run["batches"]:
+            group = groups.setdefault((run["commit"], run["machine"]), [run["started"], 0, 0])
+            group[1] += run["batches"]
+            group[2] += run["seconds"]
+    if not groups:
+        return "Nothing was run yet."
+    lines = ["| commit | machine | from (UTC) | batches | core time |", "|---|---|---|---|---|"]
+    for (commit, machine), (started, batches, seconds) in groups.items():
+        lines.append(f"| {commit} | {machine} | {started} | {batches:,} | {schedule.clock(seconds)} |")
+    if any(commit.endswith("+") for commit, _ in groups):
+        lines += ["", "A commit with + had uncommitted changes."]
+    return "\n".join(lines)
+
+
+def columns_of(part, state):
+    """The counts with targets first, then the others, in the order in which they appear."""
+    names = dict.fromkeys(name for row in part.rows for name in row.targets)
+    names.update(dict.fromkeys(part.totals))
+    for row in part.rows:
+        names.update(dict.fromkeys(state.row(part, row)["counts"]))
+    return list(names)
+
+
+def cell(count, target):
+    """The count; if it is below its target, with its percentage."""
+    if not target:
+        return f"{count:,}" if count else "–"
+    if count >= target:
+        return f"{count:,}"
+    return f"{count:,} ({share(count, target)})"
+
+
+def share(count, target):
+    """Rounded down, so that 100 % means all of it."""
+    percent = int(1000 * count / target) / 10
+    return f"{percent:.0f} %" if percent >= 10 or not count else f"{percent:.1f} %"
+
+
+def part_table(part, state):
+    names = columns_of(part, state)
+    heads = [name.replace("_", " ") for name in names]
+    lines = [f"### {part.title}", "", f"| {part.row_title} | {' | '.join(heads)} | core time |",
+             "|---" * (len(names) + 2) + "|"]
+    for row in part.rows:
+        entry = state.row(part, row)
+        cells = [cell(entry["counts"].get(name, 0), row.targets.get(name)) for name in names]
+        lines.append(f"| `{row.name}` | {' | '.join(cells)} | {schedule.clock(entry['seconds'])} |")
+    if len(part.rows) > 1:
+        lines.append(total_line(part, state, names))
+    return "\n".join(lines + ["", wanted(part)])
+
+
+def total_line(part, state, names):
+    entries = [state.row(part, row) for row in part.rows]
+    cells = [cell(sum(e["counts"].get(name, 0) for e in entries), part.totals.get(name))
+             for name in names]
+    time = schedule.clock(sum(e["seconds"] for e in entries))
+    return f"| all | {' | '.join(cells)} | {time} |"
+
+
+def wanted(part):
+    """The targets in one sentence: those of most rows, and the totals."""
+    most = {}
+    for row in part.rows:
+        for name, n in row.targets.items():
+            most[name] = max(n, most.get(name, 0))
+    each = [f"{n:,} {name.replace('_', ' ')}" for name, n in most.items()]
+    text = f"Wanted{' per row' if len(part.rows) > 1 else ''}: {', '.join(each)}"
+    if part.totals:
+        total = [f"{n:,} {name.replace('_', ' ')}" for name, n in part.totals.items()]
+        text += f"; in all {', '.join(total)}"
+    return textwrap.fill(text + ".", 100)
+
+
+def failure_list(state):
+    if not state.failures:
+        return "No failure is open."
+    lines = ["| open failure | reason | commit | command |", "|---|---|---|---|"]
+    for f in state.failures:
+        lines.append(f"| {f['part']} {f['row']} | {f['reason']} | {f['commit']} | `{f['command']}` |")
+    return "\n".join(lines)

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""Tests the runner of `make soak` with parts that succeed, fail, hang and are interrupted."""
+
+import fcntl
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+PARTS = '''
+import sys
+sys.path.insert(0, {here!r})
+from part import Part, Row
+
+def script(text):
+    return ("sh", "-c", text, "part")
+
+COUNTS = 'echo "$2" >>{seeds}; echo noise; echo "{{\\\\"units\\\\": $4, \\\\"odd\\\\": 1}}"'
+PARTS = (
+    Part("good", "Good", script(COUNTS), (Row("a", (), {{"units": 50}}), Row("b", ("--b",), {{"units": 7}})),
+         row_title="letter", totals={{"units": 60}}, first_amount=5, most_amount=10),
+    Part("slow", "Slow", script("sleep 0.05; " + COUNTS), (Row("a", (), {{"units": 8}}),), most_amount=1),
+    Part("bad", "Bad", script("echo broken; exit 3"), (Row("a", ("--x", "y z"), {{"units": 9}}),)),
+    Part("hung", "Hung", script("sleep 60"), (Row("a", (), {{"units": 9}}),), timeout=0.2),
+    Part("mute", "Mute", script("true"), (Row("a", (), {{"units": 9}}),)),
+)
+'''
+
+PAGE = "top\n<!-- soak: begin (written by make soak) -->\nold\n<!-- soak: end -->\nbottom\n"
+
+
+class Soak(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.path = Path(self.directory.name)
+        self.seeds, self.page = self.path / "seeds", self.path / "page.md"
+        self.page.write_text(PAGE)
+        parts = PARTS.format(here=str(HERE), seeds=self.seeds)
+        (self.path / "parts.py").write_text(parts)
+
+    def tearDown(self):
+        self.directory.cleanup()
+
+    def command(self, *options):
+        return [sys.executable, HERE / "soak.py", "--parts", self.path / "parts.py", "--jobs=2",
+                "--state", self.path / "state", "--docs", self.page, *options]
+
+    def run_soak(self, *options):
+        done = subprocess.run(self.command(*options), capture_output=True, text=True)
+        self.assertEqual(done.stderr, "")
+        return done
+
+    def state(self):
+        return json.loads((self.path / "state/state.json").read_text())
+
+    def test_targets_are_reached_and_counted(self):
+        self.assertEqual(self.run_soak("--part=good").returncode, 0)
+        rows = self.state()["rows"]
+        units = [rows[f"good/{name}"]["counts"]["units"] for name in "ab"]
+        self.assertGreaterEqual(units[0], 50)
+        self.assertGreaterEqual(units[1], 7)
+        self.assertGreaterEqual(sum(units), 60)
+        seeds = self.seeds.read_text().split()
+        self.assertEqual(len(seeds), sum(rows[f"good/{name}"]["batches"] for name in "ab"))
+        text = self.page.read_text()
+        self.assertTrue(text.startswith("top\n") and text.endswith("bottom\n"))
+        self.assertIn(f"| `a` | {units[0]} |", text)
+        self.assertIn("No failure is open.", text)
+
+    def test_failures_are_kept_and_the_rest_goes_on(self):
+        done = self.run_soak("--part=bad,hung,mute,good")
+        self.assertEqual(done.returncode, 1)
+        failures = {f["part"]: f for f in self.state()["failures"]}
+        self.assertEqual(failures["bad"]["reason"], "exit code 3")
+        self.assertIn("still running", failures["hung"]["reason"])
+        self.assertIn("no JSON", failures["mute"]["reason"])
+        self.assertEqual(set(failures), {"bad", "hung", "mute"})
+        self.assertIn("broken", failures["bad"]["output"])
+        self.assertIn(failures["bad"]["command"], done.stdout)
+        self.assertTrue(failures["bad"]["command"].endswith("--seed 1 --amount 1 --x 'y z'"))
+        again = subprocess.run(failures["bad"]["command"], shell=True, stdout=subprocess.DEVNULL)
+        self.assertEqual(again.returncode, 3)
+        self.assertIn("| bad a | exit code 3 |", self.page.read_text())
+        self.assertGreaterEqual(self.state()["rows"]["good/a"]["counts"]["units"], 50)
+
+    def test_a_failure_that_passes_is_forgotten(self):
+        self.run_soak("--part=mute")  # its command ends with 0
+        self.assertEqual(self.run_soak("--repeat-failures").returncode, 0)
+        self.assertEqual(self.state()["failures"], [])
+
+    def test_an_interrupted_run_is_resumed(self):
+        process = subprocess.Popen(self.command("--part=slow"), stdout=subprocess.DEVNULL)
+        file = self.path / "state/state.json"
+        while not file.exists() and process.poll() is None:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(), 130)
+        before = self.state()["rows"]["slow/a"]
+        self.assertLess(before["counts"]["units"], 8)
+        self.assertEqual(self.run_soak("--part=slow").returncode, 0)
+        row = self.state()["rows"]["slow/a"]
+        self.assertGreaterEqual(row["counts"]["units"], 8)
+        self.assertGreater(row["next_seed"], before["next_seed"])
+        seeds = self.seeds.read_text().split()
+        self.assertEqual(len(seeds), len(set(seeds)))
+        self.assertEqual(len(self.state()["runs"]), 2)
+
+    def test_one_run_at_a_time(self):
+        (self.path / "state").mkdir()
+        with open(self.path / "state/lock", "w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            second = subprocess.run(self.command("--part=good"), capture_output=True, text=True)
+        self.assertIn("another run", second.stderr)
+        self.assertEqual(second.returncode, 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
