@@ -70,7 +70,8 @@ static inline void lmdb_change(table *db, besom_bytes key, bool present) {
   besom_status status =
       present ? besom_sidecar_lmdb_put(db->sidecar, db->txn, key, (besom_bytes){"v", 1})
               : besom_sidecar_lmdb_del(db->sidecar, db->txn, key);
-  table_check(status == BESOM_OK || (!present && status == BESOM_NOT_FOUND), "a change");
+  table_check(status == BESOM_OK || (!present && status == BESOM_NOT_FOUND),
+              besom_strerror(status));
 }
 
 static inline void lmdb_end(table *db, bool commit) {
@@ -146,7 +147,7 @@ static inline void rocksdb_table_change(table *db, besom_bytes key, bool present
   if (!present) rocksdb_writebatch_delete(db->txn, key.data, key.len);
   if (present && !value) status = besom_sidecar_insert(db->sidecar, key.data, key.len);
   if (!present && value) status = besom_sidecar_remove(db->sidecar, key.data, key.len);
-  table_check(status == BESOM_OK, "a change");
+  table_check(status == BESOM_OK, besom_strerror(status));
   rocksdb_free(value);
   rocksdb_readoptions_destroy(options);
 }

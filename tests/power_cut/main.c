@@ -1,14 +1,12 @@
 /*
- * guard_power_cut STATES [SEED]     simulated power cuts of guards over databases
- * guard_power_cut --repeat FILE N   one state again, of a recording that a failure has left
+ * guard_power_cut --seed S --amount STATES   simulated power cuts of guards over databases
+ * guard_power_cut --repeat FILE N            one state again, that a failure has left
+ * guard_power_cut --prove SEED               recordings without syncs: states must be wrong
  *
  * For each database, durability level and layout, a process does some work with a guard while its
  * file operations are recorded. Another one builds states that the disk may have after a power cut
  * at a random moment (crash_state.h), opens the guard from each, and compares it with what the
  * level promises for the calls that had returned. STATES is the number of states in all.
- *
- * To prove that lost syncs are found, the same is done with recordings that lack them: there the
- * check must fail.
  */
 #define _DEFAULT_SOURCE 1 /* processes, shared memory */
 #include <errno.h>
@@ -22,7 +20,8 @@
 #include <unistd.h>
 
 #include "crash_state.h"
-#include "support/keys.h"
+#include "support/part.h"
+#include "support/processes.h"
 #include "support/temp_files.h"
 #include "workload.h"
 
@@ -61,19 +60,6 @@ struct trial {
 static void die(const char *what) {
   perror(what);
   exit(2);
-}
-
-static void *shared_memory(size_t bytes) {
-  int flags = MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE;
-  void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
-  if (memory == MAP_FAILED) die("shared memory");
-  return memory;
-}
-
-static void remove_tree(const char *path) {
-  char command[700];
-  snprintf(command, sizeof command, "rm -rf '%s'", path);
-  if (system(command) != 0) die(path);
 }
 
 static void remove_database(const char *directory) {
@@ -227,7 +213,7 @@ static void describe(const struct trial *t) {
 }
 
 /* Leaves the recording behind, and says how to repeat the state. */
-static void report_failure(const struct trial *t, const char *program) {
+static void report_failure(const struct trial *t) {
   const struct progress *p = t->progress;
   char path[64];
   snprintf(path, sizeof path, "/tmp/power-cut-%ld.recording", (long)getpid());
@@ -246,17 +232,21 @@ static void report_failure(const struct trial *t, const char *program) {
       (unsigned long long)p->crash.mark, (unsigned long long)p->crash.kept,
       (unsigned long long)p->crash.dropped);
   if (saved)
-    fprintf(stderr, "repeat: %s --repeat %s %llu\n", program, path, (unsigned long long)p->state);
+    fprintf(stderr, "repeat: guard_power_cut --repeat %s %llu\n", path,
+            (unsigned long long)p->state);
 }
 
-static bool run(struct subject subject, uint64_t states, const char *program) {
+/* The states of one recording. */
+static bool run(struct subject subject, uint64_t states, struct progress *sum) {
   struct trial t = trial_new(subject);
   bool good = make_recording(&t) && in_child(&t, check_states, 0, states);
-  describe(&t);
-  printf("%llu states of %llu operations; %llu with a checkpoint, %llu during a migration\n",
-         (unsigned long long)t.progress->checked, (unsigned long long)t.recording->ops,
-         (unsigned long long)t.progress->loaded, (unsigned long long)t.progress->migrating);
-  if (!good) report_failure(&t, program);
+  sum->checked += t.progress->checked;
+  sum->loaded += t.progress->loaded;
+  sum->migrating += t.progress->migrating;
+  if (!good) {
+    describe(&t);
+    report_failure(&t);
+  }
   trial_free(&t);
   return good;
 }
@@ -288,12 +278,34 @@ static bool repeat(const char *path, uint64_t state) {
   return good;
 }
 
-/* Further recordings have further seeds. */
-static bool run_all(struct subject subject, uint64_t states, const char *program) {
+/* Database, layout and durability in turn. Each recording has a seed of its own. */
+static bool run_all(uint64_t seed, uint64_t states) {
+  uint32_t ways = 6 * (sizeof databases / sizeof *databases - 1);
+  uint64_t each = (states + ways - 1) / ways;
+  struct progress sum = {0};
   bool good = true;
-  for (uint64_t n; states && good; states -= n, subject.seed++) {
-    n = states < STATES_PER_RECORDING ? states : STATES_PER_RECORDING;
-    good = run(subject, n, program);
+  if (each > STATES_PER_RECORDING) each = STATES_PER_RECORDING;
+  for (uint64_t i = 0, n; states && good; states -= n, i++) {
+    struct subject subject = {.database = (uint32_t)(i / 6 % (ways / 6)),
+                              .layout = i % 2,
+                              .durability = (uint32_t)(i % 6 / 2),
+                              .seed = (seed << 20) + i};
+    n = states < each ? states : each;
+    good = run(subject, n, &sum);
+  }
+  printf("{\"states\": %llu, \"with a checkpoint\": %llu, \"during migrations\": %llu, \"wrong\": "
+         "%d}\n",
+         (unsigned long long)sum.checked, (unsigned long long)sum.loaded,
+         (unsigned long long)sum.migrating, !good);
+  return good;
+}
+
+static bool prove(uint64_t seed) {
+  bool good = true;
+  for (uint32_t i = 0; databases[i].name; i++) {
+    struct subject subject = {.database = i, .durability = BESOM_DURABLE_PUT, .seed = seed};
+    good &= run_planted(subject, DROP_SYNCS);
+    good &= run_planted(subject, DROP_DIRECTORY_SYNCS);
   }
   return good;
 }
@@ -301,20 +313,8 @@ static bool run_all(struct subject subject, uint64_t states, const char *program
 int main(int argc, char **argv) {
   if (argc == 4 && !strcmp(argv[1], "--repeat"))
     return repeat(argv[2], strtoull(argv[3], NULL, 10)) ? 0 : 1;
-  uint64_t states = argc > 1 ? strtoull(argv[1], NULL, 10) : 200;
-  uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
-  uint64_t ways = 6 * (sizeof databases / sizeof *databases - 1);
-  bool good = true;
-  for (uint32_t i = 0; databases[i].name; i++) {
-    struct subject subject = {.database = i, .seed = seed};
-    for (uint32_t way = 0; way < 6; way++) {
-      subject.layout = way % 2;
-      subject.durability = way / 2;
-      good &= run_all(subject, (states + ways - 1) / ways, argv[0]);
-    }
-    subject = (struct subject){.database = i, .durability = BESOM_DURABLE_PUT, .seed = seed};
-    good &= run_planted(subject, DROP_SYNCS);
-    good &= run_planted(subject, DROP_DIRECTORY_SYNCS);
-  }
-  return good ? 0 : 1;
+  if (argc == 3 && !strcmp(argv[1], "--prove")) return prove(strtoull(argv[2], NULL, 10)) ? 0 : 1;
+  return run_all(part_number(argc, argv, "--seed", 1), part_number(argc, argv, "--amount", 200))
+             ? 0
+             : 1;
 }

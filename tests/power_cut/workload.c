@@ -23,7 +23,9 @@ static void add_step(struct plan *plan, random_stream *random, enum step_kind ki
   uint32_t first = (uint32_t)random_below(random, WORK_KEYS);
   for (uint32_t i = 0; i < n; i++) {
     uint64_t value = random_below(random, 3) ? 1 + random_next(random) % 1000000 : 0;
-    plan->changes[plan->changes_n++] = (struct change){(first + 7 * i) % WORK_KEYS, value};
+    uint32_t key = (first + 7 * i) % WORK_KEYS;
+    if (key >= WORK_RECORDS) value = value != 0;
+    plan->changes[plan->changes_n++] = (struct change){key, value};
   }
   plan->steps[plan->steps_n++] = step;
 }
@@ -81,12 +83,22 @@ besom_status work_open(const struct setup *setup, const char *directory, besom_g
   return status;
 }
 
+static besom_u64_key key_of(uint32_t key) {
+  return besom_u64(key_u64(key < WORK_RECORDS ? MEMBERS : MORE_MEMBERS, key));
+}
+
 static besom_status do_change(besom_guard *g, const struct change *c) {
   uint8_t value[WORK_VALUE];
-  uint64_t key = key_u64(MEMBERS, c->key);
-  if (c->value) return besom_guard_put_u64(g, key, value, make_value(c->value, value), 0);
-  besom_status status = besom_guard_delete_u64(g, key);
-  return status == BESOM_NOT_FOUND ? BESOM_OK : status;
+  besom_u64_key key = key_of(c->key);
+  besom_status status;
+  if (c->key >= WORK_RECORDS)
+    status =
+        c->value ? besom_guard_no_put(g, key.bytes, 8) : besom_guard_no_delete(g, key.bytes, 8);
+  else if (c->value)
+    status = besom_guard_put(g, key.bytes, 8, value, make_value(c->value, value), 0);
+  else
+    status = besom_guard_delete(g, key.bytes, 8);
+  return status == BESOM_NOT_FOUND && !c->value ? BESOM_OK : status;
 }
 
 static besom_status do_changes(besom_guard *g, const struct plan *plan, const struct step *step) {
@@ -156,6 +168,7 @@ besom_status work_go_on(besom_guard *g, uint64_t seed, uint64_t values[WORK_KEYS
   for (uint32_t i = 0; i < 20 && status == BESOM_OK; i++) {
     struct change c = {(uint32_t)random_below(&random, WORK_KEYS), 0};
     c.value = i % 3 ? 1 + random_next(&random) % 1000000 : 0;
+    if (c.key >= WORK_RECORDS) c.value = c.value != 0;
     status = do_change(g, &c);
     values[c.key] = c.value;
   }
@@ -164,18 +177,31 @@ besom_status work_go_on(besom_guard *g, uint64_t seed, uint64_t values[WORK_KEYS
 
 /* ------------------------------------------------------------------ checking */
 
+/* False if it cannot be read, or is found as a record. */
+static bool read_no_key(besom_guard *g, besom_u64_key key, uint64_t *number) {
+  besom_status status = besom_guard_no_has(g, key.bytes, 8);
+  *number = status == BESOM_OK;
+  if (status != BESOM_OK) return status == BESOM_NOT_FOUND;
+  return besom_guard_get(g, key.bytes, 8, NULL) == BESOM_NOT_FOUND;
+}
+
 /* False if the value is damaged. */
-static bool read_value(besom_guard *g, uint32_t key, uint64_t *number) {
+static bool read_record(besom_guard *g, besom_u64_key key, uint64_t *number) {
   besom_bytes value;
   uint8_t expected[WORK_VALUE];
   *number = 0;
-  besom_status status = besom_guard_get_u64(g, key_u64(MEMBERS, key), &value);
+  besom_status status = besom_guard_get(g, key.bytes, 8, &value);
   if (status != BESOM_OK) return status == BESOM_NOT_FOUND;
   if (value.len >= 8) memcpy(number, value.data, 8);
   bool whole =
       value.len == make_value(*number, expected) && !memcmp(value.data, expected, value.len);
   besom_guard_release(g, &value);
   return whole;
+}
+
+static bool read_value(besom_guard *g, uint32_t key, uint64_t *number) {
+  return key < WORK_RECORDS ? read_record(g, key_of(key), number)
+                            : read_no_key(g, key_of(key), number);
 }
 
 static besom_status count_one(void *ctx, besom_bytes key, besom_bytes value) {
@@ -185,11 +211,11 @@ static besom_status count_one(void *ctx, besom_bytes key, besom_bytes value) {
 }
 
 const char *work_compare(besom_guard *g, const uint64_t values[WORK_KEYS]) {
-  uint64_t members = 0, shown = 0, is;
+  uint64_t members = 0, no_keys = 0, shown = 0, is;
   for (uint32_t k = 0; k < WORK_KEYS; k++) {
     if (!read_value(g, k, &is)) return "a key cannot be read, or its value is damaged";
     if (is != values[k]) return "a change is lost, or what was deleted is back";
-    members += is != 0;
+    *(k < WORK_RECORDS ? &members : &no_keys) += is != 0;
   }
   besom_bytes none = {NULL, 0};
   if (besom_guard_scan(g, none, none, count_one, &shown) != BESOM_OK) return "a scan fails";
@@ -197,6 +223,7 @@ const char *work_compare(besom_guard *g, const uint64_t values[WORK_KEYS]) {
   besom_guard_statistics stats;
   if (besom_guard_stats(g, &stats) != BESOM_OK || stats.keys != members)
     return "the filter has another number of keys";
+  if (stats.no_keys != no_keys) return "the no list has another number of keys";
   return query(g) == BESOM_OK ? NULL : "an absent key is found, or cannot be read";
 }
 

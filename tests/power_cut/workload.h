@@ -9,10 +9,11 @@
 
 #include "guards/databases.h"
 
-enum { WORK_KEYS = 160, WORK_VALUE = 3000 };
+/* Keys from WORK_RECORDS on are keys of the no list, whose value is 1 if they are on it. */
+enum { WORK_RECORDS = 144, WORK_KEYS = 160, WORK_VALUE = 3000 };
 
 enum step_kind {
-  STEP_CHANGE, /* one put or delete */
+  STEP_CHANGE, /* one put or delete, of a record or of the no list */
   STEP_BATCH,  /* begin, changes, commit */
   STEP_ABORT,  /* begin, changes, abort */
   STEP_SYNC,
