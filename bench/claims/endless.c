@@ -6,14 +6,11 @@
  * during a migration.
  */
 #include <math.h>
-#include <string.h>
 
-#include "besom_guard.h"
-#include "besom_store.h"
 #include "claims/claims.h"
 #include "fail.h"
+#include "harness/attacked_filter.h"
 #include "harness/interval.h"
-#include "harness/tested_filter.h"
 
 enum { KNOWN = 4096, STEP_ITEMS = 64 };
 
@@ -51,36 +48,19 @@ static const struct {
               {"acf_cuckooing", "acf-cuckooing", NULL, FIXED, 0, false}};
 enum { GUARDS = sizeof guards / sizeof *guards };
 
-typedef struct effort {
-  uint64_t members, queries, seeds;
-} effort;
-
-static const effort quick = {.members = 4000, .queries = 200000, .seeds = 3};
-static const effort thorough = {.members = 100000, .queries = 5000000, .seeds = 8};
+static const attack_effort quick = {.members = 4000, .queries = 200000, .seeds = 3};
+static const attack_effort thorough = {.members = 100000, .queries = 5000000, .seeds = 8};
 
 /* ------------------------------------------------------------------ the filter under attack */
 
 typedef struct target {
-  besom_guard *guard; /* NULL for ALONE */
-  besom_filter *own;
+  attacked_filter filter;
   uint64_t most_bytes;
-  uint64_t false_positives; /* of the guard, so far */
 } target;
-
-static besom_guard *open_guard(const besom_config *config, way by) {
-  besom_store *store;
-  besom_guard *guard;
-  besom_guard_config g = {.filter = config,
-                          .adapt = by == NEVER ? BESOM_ADAPT_NEVER : BESOM_ADAPT_ALWAYS,
-                          .grow_at = 1,
-                          .rekey_at = by == REKEYS ? 1 : 2};
-  check(besom_store_memory(NULL, &store), "creating a store");
-  check(besom_guard_open(&g, store, &guard), "opening a guard with %s", config->kind);
-  return guard;
-}
 
 static target target_create(int which, uint64_t members, uint64_t seed) {
   uint8_t hash[16];
+  way by = guards[which].way;
   hash_seed(seed, hash);
   besom_config config = {.kind = guards[which].kind,
                          .options = guards[which].options,
@@ -88,63 +68,22 @@ static target target_create(int which, uint64_t members, uint64_t seed) {
                          .fpr = eps,
                          .reserve = guards[which].reserve,
                          .seed = hash};
+  besom_guard_config guard = {.adapt = by == NEVER ? BESOM_ADAPT_NEVER : BESOM_ADAPT_ALWAYS,
+                              .grow_at = 1,
+                              .rekey_at = by == REKEYS ? 1 : 2};
   key_stream keys = stream_members(seed);
-  if (guards[which].way == ALONE) {
-    driver d = driver_create();
-    target alone = {.own = drive_filled(&d, &config, &keys, members)};
-    driver_free(&d);
-    return alone;
-  }
-  target t = {.guard = open_guard(&config, guards[which].way)};
-  for (uint64_t i = 0; i < members; i++) {
-    uint64_t key;
-    keys.generate(&keys, i, 1, &key);
-    check(besom_guard_put_u64(t.guard, key, NULL, 0, BESOM_PUT_NEW), "storing a key");
-  }
+  target t = {.filter = attacked_create(&config, by == ALONE ? NULL : &guard)};
+  attacked_insert(&t.filter, &keys, 0, members);
   return t;
 }
 
-static besom_guard_statistics stats_of(const target *t) {
-  besom_guard_statistics stats;
-  check(besom_guard_stats(t->guard, &stats), "statistics of a guard");
-  return stats;
-}
-
-static void note_memory(target *t) {
-  besom_statistics stats;
-  uint64_t bytes;
-  if (t->guard) {
-    bytes = stats_of(t).filter_bytes;
-  } else {
-    check(besom_stats(t->own, &stats), "statistics of a filter");
-    bytes = stats.bytes;
-  }
-  if (bytes > t->most_bytes) t->most_bytes = bytes;
-}
-
-/* Queries an absent key. Returns true for a false positive. */
-static bool query_alone(target *t, uint64_t key) {
-  if (!besom_contains_u64(t->own, key)) return false;
-  besom_status status = besom_adapt_u64(t->own, key);
-  if (status != BESOM_OK && status != BESOM_EVICTED && status != BESOM_RESERVE_FULL)
-    check(status, "adapting");
-  return true;
-}
-
-static bool query_guard(target *t, uint64_t key) {
-  besom_status status = besom_guard_get_u64(t->guard, key, NULL);
-  if (status != BESOM_NOT_FOUND) fail("a key that was never stored: %s", besom_strerror(status));
-  uint64_t before = t->false_positives;
-  t->false_positives = stats_of(t).false_positives;
-  if (t->false_positives == before) return false;
-  check(besom_guard_step(t->guard, STEP_ITEMS, NULL), "a step");
-  return true;
-}
-
+/* Queries an absent key. A guard that has a false positive migrates some entries. */
 static bool query(target *t, uint64_t key) {
-  bool hit = t->guard ? query_guard(t, key) : query_alone(t, key);
-  if (hit) note_memory(t);
-  return hit;
+  if (!attacked_query(&t->filter, key)) return false;
+  if (t->filter.guard) check(besom_guard_step(t->filter.guard, STEP_ITEMS, NULL), "a step");
+  uint64_t bytes = attacked_bytes(&t->filter);
+  if (bytes > t->most_bytes) t->most_bytes = bytes;
+  return true;
 }
 
 /* ------------------------------------------------------------------ the attack */
@@ -162,7 +101,8 @@ typedef struct tally {
   double rekeys, migrated;
 } tally;
 
-static void run_seed(int which, const effort *e, uint64_t number, tally *all, findings *found) {
+static void run_seed(int which, const attack_effort *e, uint64_t number, tally *all,
+                     findings *found) {
   uint64_t seed = random_at(BENCH_SEED, number), hits = 0, replay_hits = 0, replays = 0;
   target t = target_create(which, e->members, seed);
   key_stream absent = stream_absent(seed);
@@ -185,17 +125,17 @@ static void run_seed(int which, const effort *e, uint64_t number, tally *all, fi
     add_factor(found, "aqf-rekeying-eps-k", eps * (double)e->queries / 2 / fmax((double)hits, 1));
   samples_add(&all->replayed, replays ? (double)replay_hits / (double)replays : 0);
   samples_add(&all->bits, 8 * (double)t.most_bytes / (double)e->members);
-  if (t.guard) {
-    all->rekeys += (double)stats_of(&t).rekeys / (double)e->seeds;
-    all->migrated += (double)stats_of(&t).step_items / (double)e->seeds;
+  if (t.filter.guard) {
+    besom_guard_statistics stats = attacked_guard_stats(&t.filter);
+    all->rekeys += (double)stats.rekeys / (double)e->seeds;
+    all->migrated += (double)stats.step_items / (double)e->seeds;
   }
-  check(besom_guard_close(t.guard), "closing a guard");
-  besom_free(t.own);
+  attacked_free(&t.filter);
 }
 
 /* ------------------------------------------------------------------ reporting */
 
-static void test_guard(int which, const effort *e, findings *found, report *numbers) {
+static void test_guard(int which, const attack_effort *e, findings *found, report *numbers) {
   tally t = {.rekeys = 0};
   progress("%s", guards[which].name);
   for (uint64_t i = 0; i < e->seeds; i++) run_seed(which, e, i, &t, found);

@@ -4,16 +4,11 @@
  * queries all of its keys after each doubling. A guard doubles its filter and moves the records; a
  * chain (scaling) adds layers; besom_resize doubles a table.
  */
-#include <math.h>
-#include <string.h>
-
-#include "besom_guard.h"
-#include "besom_store.h"
 #include "claims/claims.h"
 #include "fail.h"
+#include "harness/attacked_filter.h"
 #include "harness/interval.h"
 #include "workloads/key_list.h"
-#include "workloads/key_stream.h"
 
 enum { DOUBLINGS = 3 };
 
@@ -32,24 +27,15 @@ static const struct {
                {"broom_guard", "broom", NULL, BY_GUARD},
                {"aqf_resize", "aqf", NULL, BY_RESIZE},
                {"aqf_layers", "scaling", "base=aqf", BY_LAYERS}};
-enum { FILTERS = sizeof filters / sizeof *filters, IS_RESIZE = 6, IS_LAYERS = 7 };
+enum { FILTERS = sizeof filters / sizeof *filters };
 
-typedef struct effort {
-  uint64_t members, probes, seeds;
-} effort;
-
-static const effort quick = {.members = 4000, .probes = 20000, .seeds = 8};
-static const effort thorough = {.members = 500000, .probes = 2000000, .seeds = 10};
+/* queries: for fresh keys, of all sizes together */
+static const attack_effort quick = {.members = 4000, .queries = 20000, .seeds = 8};
+static const attack_effort thorough = {.members = 500000, .queries = 2000000, .seeds = 10};
 
 /* ------------------------------------------------------------------ a filter that grows */
 
-typedef struct target {
-  besom_guard *guard; /* BY_GUARD */
-  besom_filter *own;  /* else */
-  way way;
-} target;
-
-static target target_create(int which, uint64_t capacity, uint64_t seed) {
+static attacked_filter create(int which, uint64_t capacity, uint64_t seed) {
   uint8_t hash[16];
   hash_seed(seed, hash);
   besom_config config = {.kind = filters[which].kind,
@@ -58,56 +44,19 @@ static target target_create(int which, uint64_t capacity, uint64_t seed) {
                          .fpr = eps,
                          .seed = hash};
   if (filters[which].way == BY_RESIZE) config.max_capacity = capacity << DOUBLINGS;
-  target t = {.way = filters[which].way};
-  if (t.way != BY_GUARD) {
-    check(besom_create(&config, &t.own), "creating %s", config.kind);
-    return t;
-  }
-  besom_store *store;
-  check(besom_store_memory(NULL, &store), "creating a store");
-  check(besom_guard_open(&(besom_guard_config){.filter = &config, .rekey_at = 2}, store, &t.guard),
-        "opening a guard");
-  return t;
-}
-
-static void insert(target *t, uint64_t key) {
-  if (t->guard) {
-    check(besom_guard_put_u64(t->guard, key, NULL, 0, BESOM_PUT_NEW), "storing a key");
-    return;
-  }
-  besom_status status = besom_insert_u64(t->own, key);
-  if (status == BESOM_FULL && t->way == BY_RESIZE) {
-    besom_statistics stats;
-    check(besom_stats(t->own, &stats), "statistics");
-    check(besom_resize(t->own, 2 * stats.slots, NULL), "doubling a filter");
-    status = besom_insert_u64(t->own, key);
-  }
-  check(status, "inserting a key");
+  besom_guard_config guard = {.rekey_at = 2};
+  return attacked_create(&config, filters[which].way == BY_GUARD ? &guard : NULL);
 }
 
 /* Finishes a migration, so that all keys are in one filter. */
-static void settle(target *t) {
-  bool finished = !t->guard;
-  while (!finished) check(besom_guard_step(t->guard, 100000, &finished), "a step");
+static void settle(attacked_filter *f) {
+  bool finished = !f->guard;
+  while (!finished) check(besom_guard_step(f->guard, 100000, &finished), "a step");
 }
 
-/* Queries an absent key, and reports it if it is a false positive. */
-static bool query(target *t, uint64_t key) {
-  const besom_filter *f = t->guard ? besom_guard_filter(t->guard) : t->own;
-  if (!besom_contains_u64(f, key)) return false;
-  if (t->guard) {
-    besom_status status = besom_guard_get_u64(t->guard, key, NULL);
-    if (status != BESOM_NOT_FOUND) fail("a key that was never stored: %s", besom_strerror(status));
-    return true;
-  }
-  besom_status status = besom_adapt_u64(t->own, key);
-  if (status != BESOM_RESERVE_FULL && status != BESOM_EVICTED) check(status, "adapting");
-  return true;
-}
-
-static double bits_per_key(const target *t) {
+static double bits_per_key(const attacked_filter *f) {
   besom_statistics stats;
-  check(besom_stats(t->guard ? besom_guard_filter(t->guard) : t->own, &stats), "statistics");
+  check(besom_stats(f->guard ? besom_guard_filter(f->guard) : f->own, &stats), "statistics");
   return stats.bits_per_key;
 }
 
@@ -119,24 +68,21 @@ typedef struct outcome {
 } outcome;
 
 typedef struct attack {
-  target t;
+  attacked_filter filter;
   key_stream members, absent;
   uint64_t inserted, queried;
   key_list known;
 } attack;
 
 static void insert_until(attack *a, uint64_t n) {
-  for (; a->inserted < n; a->inserted++) {
-    uint64_t key;
-    a->members.generate(&a->members, a->inserted, 1, &key);
-    insert(&a->t, key);
-  }
-  settle(&a->t);
+  attacked_insert(&a->filter, &a->members, a->inserted, n);
+  a->inserted = n;
+  settle(&a->filter);
 }
 
 static double query_known(attack *a) {
   uint64_t hits = 0;
-  for (size_t i = 0; i < a->known.count; i++) hits += query(&a->t, a->known.keys[i]);
+  for (size_t i = 0; i < a->known.count; i++) hits += attacked_query(&a->filter, a->known.keys[i]);
   return (double)hits / (double)a->known.count;
 }
 
@@ -145,7 +91,7 @@ static double query_fresh(attack *a, uint64_t n, bool keep) {
   for (uint64_t i = 0; i < n; i++) {
     uint64_t key;
     a->absent.generate(&a->absent, a->queried++, 1, &key);
-    bool hit = query(&a->t, key);
+    bool hit = attacked_query(&a->filter, key);
     if (hit && keep) key_list_add(&a->known, key);
     hits += hit;
   }
@@ -153,9 +99,9 @@ static double query_fresh(attack *a, uint64_t n, bool keep) {
 }
 
 /* The reserve is not exhausted: as many false positives as 2 % of the keys. */
-static void run_seed(int which, const effort *e, uint64_t number, outcome *o) {
+static void run_seed(int which, const attack_effort *e, uint64_t number, outcome *o) {
   uint64_t seed = random_at(BENCH_SEED, number);
-  attack a = {.t = target_create(which, e->members, seed),
+  attack a = {.filter = create(which, e->members, seed),
               .members = stream_members(seed),
               .absent = stream_absent(seed)};
   insert_until(&a, e->members * 9 / 10);
@@ -163,15 +109,14 @@ static void run_seed(int which, const effort *e, uint64_t number, outcome *o) {
   for (int d = 0; d <= DOUBLINGS; d++) {
     if (d) insert_until(&a, (e->members << d) * 9 / 10);
     samples_add(&o->again[d], query_known(&a));
-    samples_add(&o->fresh[d], query_fresh(&a, e->probes / 4, false));
-    o->bits[d] += bits_per_key(&a.t) / (double)e->seeds;
+    samples_add(&o->fresh[d], query_fresh(&a, e->queries / 4, false));
+    o->bits[d] += bits_per_key(&a.filter) / (double)e->seeds;
   }
   key_list_free(&a.known);
-  check(besom_guard_close(a.t.guard), "closing a guard");
-  besom_free(a.t.own);
+  attacked_free(&a.filter);
 }
 
-static void test(int which, const effort *e, findings *found, report *numbers) {
+static void test(int which, const attack_effort *e, findings *found, report *numbers) {
   outcome o = {0};
   for (uint64_t i = 0; i < e->seeds; i++) {
     progress("%s, seed %llu", filters[which].name, (unsigned long long)i + 1);

@@ -1,4 +1,5 @@
 /* besom-bench run: lists the claims, or tests one. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -112,31 +113,56 @@ static void print_further_rows(const report *r, unsigned number) {
   }
 }
 
-static void print_head(const claim *c, bool full, unsigned seeds, const findings *found) {
-  printf("# claim: %s\n# size: %s\n# seed: %x\n# seeds: %u\n", c->name, full ? "full" : "quick",
-         FIRST_BENCH_SEED, seeds);
+/* seeds: how many were run; wanted: how many the caller asked for. */
+static void print_head(const claim *c, bool full, unsigned seeds, unsigned wanted,
+                       const findings *found) {
+  printf("# claim: %s\n# size: %s\n# seed: %x\n# seeds: %u\n# wanted_seeds: %u\n", c->name,
+         full ? "full" : "quick", FIRST_BENCH_SEED, seeds, wanted);
+  printf("# cpu_seconds: %.1f\n", cpu_seconds());
   printf("# verdict: %s\n# parts: %zu of %zu\n", verdict_of(found), found->held, found->tested);
   print_measurements(found, "# measured ");
 }
 
-/* Runs the claim once more, with the next seed. Its factors join those of the first run. */
-static report *run_again(const claim *c, bool full, bool csv, findings *found) {
-  report *numbers = report_create(c->columns, c->column_count, csv);
-  bench_seed++;
-  findings again = c->run(full, numbers);
-  for (size_t i = 0; i < again.measurement_count; i++)
-    add_factor(found, again.measurements[i].sentence, again.measurements[i].factor);
-  findings_free(&again);
-  return numbers;
+/* Adds the factors of a further seed, and frees them. Our own bars are those of the first seed. */
+static void merge_findings(findings *all, findings *seed) {
+  if (!all->tested) all->tested = seed->tested, all->held = seed->held;
+  for (size_t i = 0; i < seed->measurement_count; i++)
+    add_factor(all, seed->measurements[i].sentence, seed->measurements[i].factor);
+  findings_free(seed);
 }
 
-static void test_claim(const claim *c, bool full, bool csv, unsigned seeds) {
-  report *numbers[MAX_SEEDS] = {report_create(c->columns, c->column_count, csv)};
-  findings found = c->run(full, numbers[0]);
-  for (unsigned i = 1; i < seeds; i++) numbers[i] = run_again(c, full, csv, &found);
+/* Elapsed time, if the claim is about times; else CPU time, which other programs do not affect. */
+static double clock_of(const claim *c) {
+  return c->timed ? wall_seconds() : cpu_seconds();
+}
+
+/*
+ * Runs one seed after the other. A further seed is not started if it would end after the limit,
+ * provided that it takes as long as the longest so far. Returns how many were run.
+ */
+static unsigned run_seeds(const claim *c, bool full, bool csv, unsigned wanted, double limit,
+                          report *numbers[MAX_SEEDS], findings *found) {
+  double start = clock_of(c), longest = 0;
+  unsigned seeds = 0;
+  while (seeds < wanted) {
+    double before = clock_of(c);
+    if (seeds && before - start + longest > limit) break;
+    if (seeds) bench_seed++;
+    numbers[seeds] = report_create(c->columns, c->column_count, csv);
+    findings again = c->run(full, numbers[seeds++]);
+    longest = fmax(longest, clock_of(c) - before);
+    merge_findings(found, &again);
+  }
+  return seeds;
+}
+
+static void test_claim(const claim *c, bool full, bool csv, unsigned wanted, double limit) {
+  report *numbers[MAX_SEEDS];
+  findings found = {0};
+  unsigned seeds = run_seeds(c, full, csv, wanted, limit, numbers, &found);
   progress_end();
   if (csv)
-    print_head(c, full, seeds, &found);
+    print_head(c, full, seeds, wanted, &found);
   else
     printf("%s: %s (%s)\n\n", c->name, c->statement, c->source);
   for (unsigned i = 0; i < seeds; i++) {
@@ -155,11 +181,14 @@ static void test_claim(const claim *c, bool full, bool csv, unsigned seeds) {
 
 int run_command(int argc, char **argv) {
   bool full = false, csv = false, as_json = false;
-  uint64_t seeds = 1;
+  uint64_t seeds = 1, limit = UINT32_MAX;
   const argument arguments[] = {
       {"--full", NULL, "run at full size: minutes instead of seconds", .flag = &full},
       {"--seeds", "N", "run with N seeds, one after the other (default 1)", .count = &seeds,
        .least = 1, .most = MAX_SEEDS},
+      {"--seconds", "N",
+       "start no seed that would end later: CPU time, or elapsed time of a timed claim",
+       .count = &limit, .least = 1, .most = UINT32_MAX},
       {"--csv", NULL, "print the numbers as CSV, after header lines that start with #",
        .flag = &csv},
       {"--json", NULL, "list the claims as JSON", .flag = &as_json},
@@ -176,7 +205,7 @@ int run_command(int argc, char **argv) {
       },
       argc, argv);
   if (claim_name.n)
-    test_claim(find_claim(claim_name.at[0]), full, csv, (unsigned)seeds);
+    test_claim(find_claim(claim_name.at[0]), full, csv, (unsigned)seeds, (double)limit);
   else if (as_json)
     print_claims();
   else
