@@ -124,13 +124,14 @@ bench: all ## measure queries and inserts of some kinds, bulk loading, and the b
 	build/besom-bench run bulk-load
 	bench/cli_speed.sh
 
-# With REPORT=--only=A,B there is a page, but docs/results.md is not written: it has all claims.
+# With REPORT=--only=A,B there is a page, but docs/results.md is not written: it has all claims. Full
+# runs are kept in docs/results-full claim by claim: the same command continues.
 report: ## test all claims: build/report/index.html and docs/results.md; REPORT=--full takes hours
 	@scripts/setup.sh report
 	@$(MAKE) all
 	@[ -e data/lists/no.txt ] && [ -e data/lists/trace-web.txt ] || bench/fetch_data.sh || \
 	  echo "Claims about real data will not be tested." >&2
-	@python3 bench/report $(if $(findstring --only,$(REPORT)),,--docs docs) $(REPORT)
+	@python3 bench/report $(if $(findstring --full,$(REPORT)),--docs docs,$(if $(findstring --only,$(REPORT)),,--docs docs)) $(REPORT)
 
 install: all ## install library, headers, pkg-config files, CMake package: PREFIX=/usr/local DESTDIR=
 	@cmake --install build --prefix $(PREFIX)

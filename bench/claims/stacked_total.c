@@ -19,7 +19,7 @@ static const struct {
                       {"learned", "learned", "form=plain"},
                       {"sandwiched", "learned", "form=sandwiched"}};
 
-enum { MIN_BITS = 6, MAX_BITS = 14 };
+enum { MIN_BITS = 6, MAX_BITS = 14, STEP_BITS = 4 };
 
 static const double max_times = 2; /* of a Bloom filter's time, for a stack */
 static const double tolerance = 1.05;
@@ -97,9 +97,9 @@ static bool stack_is_fast(const outcome *stack, const outcome *bloom) {
 }
 
 /* Each clause of the statement is one part, for each memory budget of each setup. */
-static void test_setup(stacked_setup s, bool full, findings *found, report *numbers) {
+static void test_setup(stacked_setup s, findings *found, report *numbers) {
   setup_run t = setup_run_create(s);
-  for (int bits = MIN_BITS; bits <= MAX_BITS; bits += full ? 2 : 4) {
+  for (int bits = MIN_BITS; bits <= MAX_BITS; bits += STEP_BITS) {
     outcome of[FILTERS];
     for (int i = 0; i < FILTERS; i++) {
       progress("%s, %d bits, %s", s.name, bits, filters[i].name);
@@ -120,9 +120,9 @@ static findings run(bool full, report *numbers) {
   uint64_t members = full ? 1000000 : 10000, universe = 10 * members;
   power_law law = power_law_create(BENCH_SEED);
   findings found = {0};
-  test_setup(setup_urls(members, universe), full, &found, numbers);
-  test_setup(setup_firehose(POWER_LAW_KEYS / 2, &law), full, &found, numbers);
-  test_setup(setup_zipf(0.75, members, full ? 100 * members : universe), full, &found, numbers);
+  test_setup(setup_urls(members, universe), &found, numbers);
+  test_setup(setup_firehose(POWER_LAW_KEYS / 2, &law), &found, numbers);
+  test_setup(setup_zipf(0.75, members, full ? 100 * members : universe), &found, numbers);
   power_law_free(&law);
   return found;
 }

@@ -26,7 +26,7 @@ typedef struct effort {
 
 static const effort quick = {.slots = 1 << 18, .trending = 1000000, .skewed = 1000000, .rounds = 5};
 static const effort thorough = {
-    .slots = 1 << 24, .trending = 10000000, .skewed = 50000000, .rounds = 10};
+    .slots = 1 << 24, .trending = 10000000, .skewed = 50000000, .rounds = 5};
 
 /* Million operations per second. */
 typedef struct speeds {

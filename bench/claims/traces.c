@@ -35,7 +35,7 @@ static findings run(bool full, report *numbers) {
   for (int t = 0; t < TRACES; t++) {
     queries q = queries_of_trace(trace_names[t]);
     for (size_t r = 0; r < sizeof ratios / sizeof *ratios; r += full ? 1 : 2)
-      test_ratio(&q, ratios[r], queries_passes(&q, full ? 15000000 : 100000), &d, &found, numbers);
+      test_ratio(&q, ratios[r], queries_passes(&q, full ? 5000000 : 100000), &d, &found, numbers);
     queries_free(&q);
   }
   driver_free(&d);
@@ -80,7 +80,7 @@ const claim traces_claim = {
         "blocks), a MySQL server (81,000; 29,000) and an MSSQL server (43,000; 27,000), in "
         "place of network traces: the paper's are not available. The third allows for "
         "chance and is ours. All reads and writes count as queries, and the stored keys "
-        "are random, 1 to 10 sets of them (full: 11 to 350). utaf and broom, which are not "
+        "are random, 1 to 10 sets of them (full: 4 to 120). utaf and broom, which are not "
         "in the figures, take 20 and 14 bits per slot instead of 11. exaf and taf run in their "
         "published form, besom's own forms beside them.",
     .plots = plots,

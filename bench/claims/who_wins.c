@@ -24,7 +24,7 @@ typedef struct effort {
 } effort;
 
 static const effort quick = {.members = 8000, .queries = 40000, .seeds = 5};
-static const effort thorough = {.members = 200000, .queries = 4000000, .seeds = 10};
+static const effort thorough = {.members = 100000, .queries = 2000000, .seeds = 5};
 
 /* ------------------------------------------------------------------ one run */
 
@@ -181,7 +181,7 @@ const claim who_wins_claim = {
                  "fewest; with an adversary aqf in front of a store has the fewest (95 % intervals "
                  "over seeds overlap with the best)",
     .differs = "Synthetic URLs, so that there is something to learn: 8000 members, 80,000 "
-               "absent keys, 40,000 queries, 5 seeds (full: 200,000, 2 million, 4 million, 10). "
+               "absent keys, 40,000 queries, 5 seeds (full: 100,000, a million, 2 million, 5). "
                "The memory includes exceptions and caches. adapt_store reads its keys from the "
                "store: these are not counted, nor is the second filter while it rekeys "
                "(most_bits shows it).",

@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import figures
+import full
 import measure
 import page
 import papers
@@ -22,9 +23,13 @@ import verdicts
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="report", description=__doc__)
     parser.add_argument("--bench", default="build/besom-bench", metavar="PROGRAM", help="the besom-bench program")
-    parser.add_argument("--out", default="build/report", metavar="DIRECTORY", help="directory of the page and the records")
+    parser.add_argument("--out", default="build/report", metavar="DIRECTORY",
+                        help="directory of the page and the records (with --full and --docs, the records are only in the docs)")
     parser.add_argument("--full", action="store_true", help="run at the sizes of the papers: hours instead of minutes")
-    parser.add_argument("--only", metavar="A,B", help="test only these claims")
+    parser.add_argument("--limit", type=float, default=measure.LIMIT, metavar="MINUTES",
+                        help=f"with --full: the time of a claim (default {measure.LIMIT})")
+    parser.add_argument("--only", metavar="A,B",
+                        help="test only these claims; with --full the page still has all that have a record")
     parser.add_argument("--seeds", type=int, metavar="N", help="run every claim with N seeds (default: as the claim states)")
     parser.add_argument("--docs", metavar="DIRECTORY", help="write results.md (results-full.md) and the records there, and update the README")
     parser.add_argument("--stored", metavar="DIRECTORY",
@@ -78,7 +83,7 @@ def loaded(about):
 def summarize(tested, found, size):
     """Sentences about the whole run."""
     counts = papers.count(found)
-    own = [papers.own_verdict(record) for claim, record, _ in tested if claim["source"] == papers.OWN]
+    own = [papers.own_verdict(record) for claim, record, _ in tested if claim["source"] == papers.OWN and record]
     lines = [f"Of {sum(counts.values())} sentences of the papers: " +
              ", ".join(f"{number} {verdict}" for verdict, number in counts.items()) + "."] if counts else []
     if own:
@@ -95,15 +100,15 @@ def summarize(tested, found, size):
         loaded([record.about for claim, record, _ in tested if record and claim["timed"]])]
 
 
-def write_docs(directory, tested, found, summary, full):
+def write_docs(directory, tested, found, summary, more, is_full):
     """Writes results.md or results-full.md and the records. The README has figures of quick runs only."""
-    name = results.place(full)
+    name = results.place(is_full)
     os.makedirs(os.path.join(directory, name), exist_ok=True)
     for claim, record, _ in tested:
         if record:
             records.write(os.path.join(directory, name, f"{claim['name']}.csv"), record.text)
-    records.write(os.path.join(directory, f"{name}.md"), results.make(tested, found, summary))
-    if full:
+    records.write(os.path.join(directory, f"{name}.md"), results.make(tested, found, summary, more))
+    if is_full:
         return
     readme = os.path.join(directory, "..", "README.md")
     with open(readme, encoding="utf-8") as file:
@@ -111,30 +116,59 @@ def write_docs(directory, tested, found, summary, full):
     records.write(readme, text)
 
 
+def records_directory(arguments):
+    """Where the records are. Those of full runs are kept with the docs, because they take hours."""
+    if arguments.stored:
+        return arguments.stored
+    if arguments.full and arguments.docs:
+        return os.path.join(arguments.docs, results.place(True))
+    return os.path.join(arguments.out, "records")
+
+
+def differences_from_quick(arguments, claims, listed, tested, found):
+    """Rows of the verdicts that differ from those of the quick runs in the docs."""
+    directory = os.path.join(arguments.docs or "docs", results.place(False))
+    if not os.path.isdir(directory):
+        return []
+    quick = measure.Bench(arguments.bench, directory, False, stored=True)
+    quick_tested = [(claim, quick.known(claim), None) for claim in claims]
+    return full.differences(tested, found, quick_tested, papers.judge(quick_tested, listed)[0])
+
+
+def run_claims(arguments, bench, claims):
+    """[(claim, record or None, reason or None)] of the claims of the page."""
+    chosen = choose_claims(claims, arguments.only)
+    if arguments.stored and not arguments.full:
+        chosen = [claim for claim in chosen if bench.known(claim)]
+    failed = {} if arguments.stored else bench.test(chosen)
+    for name, why in failed.items():
+        print(f"{name} was not tested: {why}", file=sys.stderr)
+    return [(claim, bench.known(claim), failed.get(claim["name"]) or bench.why_cut(claim))
+            for claim in (claims if arguments.full else chosen)]
+
+
 def report(arguments):
     figures.check_gnuplot()  # fail before measuring, not after
     claims = list_claims(arguments.bench)
     listed = sentences.collect()
     check_claims(claims, listed, arguments.papers)
-    claims = choose_claims(claims, arguments.only)
-    directory = arguments.stored or os.path.join(arguments.out, "records")
-    bench = measure.Bench(arguments.bench, directory, arguments.full, bool(arguments.stored), arguments.seeds)
-    if arguments.stored:
-        claims = [claim for claim in claims if bench.known(claim)]
-    failed = {} if arguments.stored else bench.test(claims)
-    tested = [(claim, bench.known(claim), failed.get(claim["name"])) for claim in claims]
+    bench = measure.Bench(arguments.bench, records_directory(arguments), arguments.full, bool(arguments.stored), arguments.seeds,
+                          arguments.limit)
+    tested = run_claims(arguments, bench, claims)
     found, wrong = papers.judge(tested, listed)
-    summary = summarize(tested, found, bench.size)
+    summary, more = summarize(tested, found, bench.size), ""
+    if arguments.full:
+        differing = differences_from_quick(arguments, claims, listed, tested, found)
+        summary += full.summary(tested, differing)
+        more = results.full_runs(tested, differing)
     path = os.path.join(arguments.out, "index.html")
     os.makedirs(arguments.out, exist_ok=True)
     records.write(path, page.make(tested, found, summary))
     if arguments.docs:
-        write_docs(arguments.docs, tested, found, summary, arguments.full)
+        write_docs(arguments.docs, tested, found, summary, more, arguments.full)
     print("\n".join(summary))
-    for name, why in failed.items():
-        print(f"{name} was not tested: {why}", file=sys.stderr)
     print(f"Page: {path}")
-    if wrong and arguments.stored:  # an older program measured less
+    if wrong and (arguments.stored or arguments.full):  # an older program measured less; the limit left too few rounds
         print("\n".join(f"report: {each}" for each in wrong), file=sys.stderr)
     elif wrong:
         raise SystemExit("report: sentences without a verdict:\nreport: " + "\nreport: ".join(wrong))

@@ -1,4 +1,8 @@
-"""Runs claims. Timed claims run one at a time, the others in parallel, one per core."""
+"""Runs claims. Timed claims run one at a time, the others in parallel, one per core.
+
+At full size a claim has a time limit: elapsed time if it is timed, CPU time otherwise. besom-bench starts no seed that would
+end too late; a claim whose first seed takes longer is stopped, and the file NAME.cut says so.
+"""
 
 import datetime
 import os
@@ -11,6 +15,10 @@ import tempfile
 import time
 
 import records
+
+LIMIT = 15  # minutes of a claim at full size
+SPARE = 0.9  # of the limit: the time until which besom-bench starts seeds
+CLAIMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "claims")
 
 
 class Progress:
@@ -55,21 +63,34 @@ def own_seconds():
     return sum(usage.ru_utime + usage.ru_stime for usage in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
 
 
-class Run:
-    """A running claim."""
+def limit_cpu(seconds):
+    """Called in the process of a claim: it ends with SIGXCPU after this CPU time, without a core file."""
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
-    def __init__(self, claim, command, scratch):
+
+class Run:
+    """A running claim. limit: in seconds, or None."""
+
+    def __init__(self, claim, command, scratch, limit=None):
         self.claim, self.start, self.seconds = claim, time.monotonic(), None
         self.busy, self.own, self.other_load = busy_seconds(), own_seconds(), None
         self.printed, self.complained = (tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") for _ in range(2))
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.printed, stderr=self.complained,
-                                        env={**os.environ, "TMPDIR": scratch})
+                                        env={**os.environ, "TMPDIR": scratch},
+                                        preexec_fn=(lambda: limit_cpu(limit)) if limit and not claim["timed"] else None)
+        self.end = self.start + limit if limit and claim["timed"] else None
+        self.was_cut = False  # by the limit
 
     def has_ended(self, patience):
         try:
             self.process.wait(timeout=patience)
         except subprocess.TimeoutExpired:
-            return False
+            if self.end is None or time.monotonic() < self.end:
+                return False
+            self.stop()
+            self.was_cut = True
+        self.was_cut |= self.process.returncode == -signal.SIGXCPU
         self.seconds = time.monotonic() - self.start
         if self.claim["timed"] and self.busy is not None:  # the others run side by side, and count
             others = busy_seconds() - self.busy - (own_seconds() - self.own)
@@ -100,11 +121,22 @@ def wait_for_one(running, progress):
                 return run
 
 
-class Bench:
-    """besom-bench and the directory of its records. stored: accept records of any program. seeds: instead of the claims'."""
+def source_of(claim):
+    """Hash of the source file of a claim; "unknown" if it is not here."""
+    path = os.path.join(CLAIMS, f"{claim['name'].replace('-', '_')}.c")
+    return records.fingerprint(path) if os.path.exists(path) else "unknown"
 
-    def __init__(self, program, directory, full, stored=False, seeds=None):
+
+class Bench:
+    """besom-bench and the directory of its records. stored: accept records of any program. seeds: instead of the claims'.
+
+    limit: minutes of a claim at full size. A record of a quick run stays valid while the program is the same. A full run takes
+    hours, so its records stay valid while the source file of the claim is the same; they name the commit of the program.
+    """
+
+    def __init__(self, program, directory, full, stored=False, seeds=None, limit=LIMIT):
         self.program, self.directory, self.full, self.stored, self.seeds = program, directory, full, stored, seeds
+        self.limit = max(1, round(60 * limit)) if full else None
         self.size = "full" if full else "quick"
         self.fingerprint = records.fingerprint(program)
         self.commit = records.commit(os.path.dirname(os.path.abspath(__file__)))
@@ -113,30 +145,58 @@ class Bench:
     def path(self, claim):
         return os.path.join(self.directory, f"{claim['name']}.csv")
 
+    def cut_path(self, claim):
+        return os.path.join(self.directory, f"{claim['name']}.cut")
+
     def command(self, claim):
         seeds = str(self.seeds or claim["seeds"])
-        return [self.program, "run", claim["name"], "--csv", "--seeds", seeds] + (["--full"] if self.full else [])
+        limited = ["--full", "--seconds", str(max(1, int(SPARE * self.limit)))] if self.full else []
+        return [self.program, "run", claim["name"], "--csv", "--seeds", seeds] + limited
+
+    def is_current(self, claim, about):
+        """Whether a run that is described like this need not be repeated."""
+        if self.stored:
+            return True
+        return about.get("source") == source_of(claim) if self.full else about.get("program") == self.fingerprint
 
     def known(self, claim):
-        """The record of this claim, at this size, by the same program; None if there is none."""
+        """The record of this claim, at this size; None if there is none that is still valid."""
         record = records.read(self.path(claim))
         if not record or record.about["size"] != self.size or record.columns != claim["columns"]:
             return None
-        return record if self.stored or record.about["program"] == self.fingerprint else None
+        return record if self.is_current(claim, record.about) else None
+
+    def why_cut(self, claim):
+        """How the limit stopped this claim, with its first seed; None if it did not."""
+        about = records.read_head(self.cut_path(claim)) if self.full else {}
+        if not about or not self.is_current(claim, about) or float(about["limit"]) < self.limit:
+            return None
+        return f"cut: the first seed takes more than {float(about['limit']) / 60:g} minutes (commit {about['commit']})"
+
+    def head(self, run):
+        """The lines of a record that describe the run."""
+        about = {"program": self.fingerprint, "commit": self.commit, "source": source_of(run.claim), "machine": records.machine(),
+                 "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+                 "seconds": f"{run.seconds:.1f}"}
+        if self.limit:
+            about["limit"] = self.limit
+        if run.other_load is not None:
+            about["other_load"] = f"{run.other_load:.2f}"
+        return "".join(f"# {name}: {value}\n" for name, value in about.items())
 
     def keep(self, run):
         """Writes the record of a finished run; raises an error if the run gave none."""
-        date = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
-        load = "" if run.other_load is None else f"# other_load: {run.other_load:.2f}\n"
-        record = records.Record(f"# program: {self.fingerprint}\n# commit: {self.commit}\n# machine: {records.machine()}\n"
-                                f"# date: {date}\n# seconds: {run.seconds:.1f}\n{load}{run.output()}")
+        if run.was_cut:
+            records.write(self.cut_path(run.claim), self.head(run))
+            raise ValueError(self.why_cut(run.claim))
+        record = records.Record(self.head(run) + run.output())
         records.write(self.path(run.claim), record.text)
         return record
 
     def test(self, claims):
         """Tests the claims that have no record yet. Returns {name: reason} of those that failed."""
-        failed = {}
-        untested = [claim for claim in claims if self.known(claim) is None]
+        failed = {claim["name"]: self.why_cut(claim) for claim in claims if self.known(claim) is None and self.why_cut(claim)}
+        untested = [claim for claim in claims if self.known(claim) is None and claim["name"] not in failed]
         progress = Progress(len(untested))
         # Databases are created in TMPDIR, and a program that is stopped leaves its own there.
         with tempfile.TemporaryDirectory(prefix="besom-report-", dir=os.environ.get("TMPDIR") or "/var/tmp") as scratch:
@@ -152,7 +212,7 @@ class Bench:
             while waiting or running:
                 while waiting and len(running) < at_once:
                     claim = waiting.pop(0)
-                    running.append(Run(claim, self.command(claim), scratch))
+                    running.append(Run(claim, self.command(claim), scratch, self.limit))
                 run = wait_for_one(running, progress)
                 running.remove(run)
                 try:

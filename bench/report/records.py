@@ -51,6 +51,16 @@ class Record:
         return select(self.rows, condition)
 
 
+def read_head(path):
+    """The header lines of this file as {name: value}; empty if the file does not exist."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            head = [line[2:].rstrip("\n").partition(": ") for line in file if line.startswith("# ")]
+    except FileNotFoundError:
+        return {}
+    return {name: value for name, _, value in head}
+
+
 def read(path):
     """The record in this file; None if the file does not exist or is incomplete."""
     try:
@@ -95,6 +105,6 @@ def commit(directory):
 
 
 def fingerprint(path):
-    """Hash of a program: a record stays valid while the program is the same."""
+    """Hash of a file: a record stays valid while the program is the same."""
     with open(path, "rb") as file:
         return hashlib.sha256(file.read()).hexdigest()[:16]

@@ -14,7 +14,7 @@ MEANINGS = {
     CONTRADICTED: "the 95 % interval excludes the paper's direction, or a bound is exceeded",
     BY_DESIGN: "besom does something else here on purpose",
     NOT_TESTABLE: "it needs hardware, data or a program that is not here",
-    NOT_TESTED: "the claim could not be run",
+    NOT_TESTED: "the claim could not be run, or was not run at this size",
 }
 
 REACHED = 0.8        # of the paper's factor
@@ -80,6 +80,9 @@ def remarks_of(sentence, factors, record):
         busy = float(record.about.get("other_load", 0))
     except ValueError:
         busy = 0
+    done = record.about.get("seeds", "1")
+    if done != record.about.get("wanted_seeds", done):
+        found.append(f"{done} of {record.about['wanted_seeds']} seeds, because of the time limit")
     if sentence.timed and busy > BUSY:
         found.append(f"warning: the machine was loaded, other programs used {busy:.1f} cores")
     return "; ".join(found)

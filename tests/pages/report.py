@@ -59,6 +59,37 @@ def test_resumes(source, bench, out):
             assert line in record, record
 
 
+FULL_RECORD = "# claim: repeats\\n# size: full\\n# seed: be50\\n# seeds: {seeds}\\n# wanted_seeds: 3\\n# verdict: {verdict}\\n# parts: 1 of 2\\n"
+
+
+def test_full_runs(source, bench, work):
+    """A claim at full size has a limit, its record outlives the program, and the page says how much was run."""
+    docs, columns = os.path.join(work, "full", "docs"), ",".join(next(c for c in claims_of(bench) if c["name"] == "repeats")["columns"])
+    double = os.path.join(work, "bench-full")
+    quick = f"# program: a\n# commit: b\n# machine: c\n# date: d\n# seconds: 1\n{FULL_RECORD}{columns}\n"
+    os.makedirs(os.path.join(docs, "results"))
+    with open(os.path.join(docs, "results", "repeats.csv"), "w", encoding="utf-8") as file:
+        file.write(quick.replace("\\n", "\n").format(seeds=3, verdict="holds").replace("size: full", "size: quick"))
+
+    def run(does, only, *more):
+        make_double(bench, double, f'case "$2" in {does}; esac')
+        made = make(source, double, os.path.join(work, "full-page"), "--full", "--docs", docs, *more, only=only)
+        assert made.returncode == 0, made.stderr
+        return made.stderr, read(docs, "results-full.md")
+
+    measured = f"repeats) echo \"$*\" >{work}/asked; printf '{FULL_RECORD.format(seeds=2, verdict='does not hold')}{columns}\\n'"
+    error, page = run(f"{measured} ;; zipf) while :; do :; done", ["repeats", "zipf"], "--limit", "0.02")
+    assert "--full --seconds" in read(work, "asked"), read(work, "asked")
+    assert "zipf was not tested: cut: the first seed takes more than" in error, error
+    assert "Run at full size: 1 of" in page and "repeats (2 of 3)" in page and "Not run at full size: adapt-or-cache" in page, page
+    assert "Verdicts that differ from those of the quick runs: 1." in page and "| holds | 1 of 2 parts hold | does not hold |" in page, page
+    error, _ = run("*) exit 1", ["repeats", "zipf"], "--limit", "0.02")  # another program, the same claims
+    assert "of 1:" not in error and "of 2:" not in error and "cut" in error, "a claim with a full record was measured again"
+    error, _ = run("*) exit 7", ["zipf"], "--limit", "1")
+    assert "exit code 7" in error, "a claim that was cut is not run with a higher limit"
+    check_tables(read(docs, "results-full.md").splitlines())
+
+
 def wait_until(condition, what):
     for _ in range(6000):
         if condition():
@@ -265,6 +296,7 @@ def main(source, bench):
         for how in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             test_stops_on_signal(source, bench, work, how)
         test_reports_failures(source, bench, work)
+        test_full_runs(source, bench, work)
         test_judges(source)
         test_refuses(source, bench, work)
         test_reports_bad_arguments(source, bench, work)
