@@ -5,7 +5,8 @@ SYSCONFDIR ?= /etc
 JOBS ?= $(shell nproc)
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all demo check test test-long soak test-threads test-sqlite python test-python test-redis web test-web playground test-playground cross amalgamation test-amalgamation bench report install uninstall install-redis symbols format clean help build-tests
+# No target is a file: all that have a description, and the one that has none.
+.PHONY: build-tests $(shell sed -nE 's/^([a-z-]+):.*[#]# .*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
 all: ## build the release: libbesom.so, libbesom.a, besom, besom-bench, besom-redis.so, besom-sqlite.so, examples in build/
 	@cmake -S . -B build
