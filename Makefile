@@ -5,8 +5,8 @@ SYSCONFDIR ?= /etc
 JOBS ?= $(shell nproc)
 MAKEFLAGS += --no-print-directory
 
-# No target is a file: all that have a description, and the one that has none.
-.PHONY: build-tests $(shell sed -nE 's/^([a-z-]+):.*[#]# .*/\1/p' $(firstword $(MAKEFILE_LIST)))
+# No target is a file: all that have a description, and those that have none.
+.PHONY: build-tests picture-numbers $(shell sed -nE 's/^([a-z-]+):.*[#]# .*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
 all: ## build the release: libbesom.so, libbesom.a, besom, besom-bench, besom-redis.so, besom-sqlite.so, examples in build/
 	@cmake -S . -B build
@@ -104,6 +104,13 @@ test-playground: playground ## run the playground in Chromium, and compare its n
 	PYTHONDONTWRITEBYTECODE=1 python3 web/test/playground.py build/playground.html \
 	  build/web/playground/playground-numbers $(PICTURES)
 
+picture-numbers:
+	@cmake -S . -B build
+	@cmake --build build -j$(JOBS) --target playground-numbers
+
+picture: picture-numbers ## draw the picture of the README again, docs/images/savings.svg
+	@scripts/plot_savings.py build/web/playground/playground-numbers docs/images/savings.svg
+
 cross: ## saved filters are the same bytes on s390x and aarch64, under qemu: a minute
 	@scripts/setup.sh cross
 	tests/files/run.sh . build/cross
@@ -133,6 +140,9 @@ report: ## test all claims: build/report/index.html and docs/results.md; REPORT=
 	@[ -e data/lists/no.txt ] && [ -e data/lists/trace-web.txt ] || bench/fetch_data.sh || \
 	  echo "Claims about real data will not be tested." >&2
 	@python3 bench/report $(if $(findstring --full,$(REPORT)),--docs docs,$(if $(findstring --only,$(REPORT)),,--docs docs)) $(REPORT)
+
+release-check: all picture-numbers ## what is missing for a release: a line per check (docs/releasing.md)
+	@scripts/release-check.sh . build
 
 install: all ## install library, headers, pkg-config files, CMake package: PREFIX=/usr/local DESTDIR=
 	@cmake --install build --prefix $(PREFIX)

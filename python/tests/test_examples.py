@@ -1,4 +1,4 @@
-"""The examples of the docstrings and of docs/python.md."""
+"""The examples of the docstrings, of docs/python.md and of the README."""
 
 import doctest
 import http.server
@@ -83,3 +83,20 @@ def test_manual(title, tmp_path, monkeypatch, service):
     monkeypatch.chdir(tmp_path)
     text = re.sub("^```.*$", "", SECTIONS[title], flags=re.MULTILINE)
     assert run(text, title, {"BASE": service})
+
+
+def test_readme():
+    readme = (MANUAL.parents[1] / "README.md").read_text()
+    example = re.search(r"^## Python\n\n```python\n(.*?)^```$", readme, re.M | re.S).group(1)
+    calls = []
+
+    def slow_lookup(name):
+        calls.append(name)
+        return {"ann": 1}.get(name)
+
+    names = {"besom": besom, "slow_lookup": slow_lookup, "names": ["ann"]}
+    exec(example, names)
+    assert "apple" in names["seen"] and "pear" not in names["seen"]
+    assert names["user"]("ann") == 1
+    assert [names["user"](name) for name in ["bob"] * 10] == [None] * 10
+    assert len(calls) <= 2  # one of them may have been a false positive, once

@@ -39,10 +39,13 @@ class Commands:
         fields = self.r("AF.INFO", key)
         return fields if isinstance(fields, dict) else dict(zip(fields[::2], fields[1::2]))
 
-    def test_the_session_of_the_documentation(self):
-        docs = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "redis.md")
-        with open(docs) as file:
-            session = file.read().split("## First steps")[1].split("```")[1]
+    def test_the_sessions_of_the_documentation(self):
+        root = pathlib.Path(__file__).parents[2]
+        for page, heading in (("docs/redis.md", "## First steps"), ("README.md", "## Redis and Valkey")):
+            self.r("FLUSHALL")
+            self.run_session((root / page).read_text().split(heading)[1].split("```")[1])
+
+    def run_session(self, session):
         for step in session.split("\n> ")[1:]:
             command, *expected = step.strip().split("\n")
             replies = self.r(*shlex.split(command))

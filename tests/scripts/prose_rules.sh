@@ -67,7 +67,7 @@ if [[ $# -gt 0 ]]; then
 else
   paths=()
   for path in include src cli program redis sqlite python bench examples tests docs fuzz scripts cmake Makefile \
-    CMakeLists.txt README.md CONTRIBUTING.md CHANGELOG.md; do
+    CMakeLists.txt README.md SECURITY.md CONTRIBUTING.md CHANGELOG.md; do
     if [[ -e $path ]]; then paths+=("$path"); fi
   done
 fi
@@ -78,7 +78,7 @@ text_files() {
     -o -name '*.session' -o -name '*.txt' -o -name '*.cmake' -o -name '*.html' -o -name '*.js' \
     -o -name '*.css' -o -name '*.bash' -o -name '*.zsh' -o -name Makefile \) \
     ! -path '*/golden/*' ! -path '*/corpus/*' \
-    ! -name prose_rules.sh ! -name checks_catch.sh -print0
+    ! -name prose_rules.sh ! -name checks_catch.sh ! -name release_check.sh -print0
 }
 
 bad=0

@@ -43,13 +43,13 @@ fi
 # Names with the version before 1.0: "libbesom.so.0.2", "libbesom0.2", "find_package(besom 0.2", and
 # "Version 0.2" at the beginning of a line. CHANGELOG.md tells the past.
 shopt -s nullglob
-files=("$root"/*.md "$root"/docs/*.md "$root"/CMakeLists.txt "$root"/tests/install/CMakeLists.txt
+files=("$root"/*.md "$root"/docs/*.md "$root"/CMakeLists.txt "$root"/tests/install/CMakeLists.tx[t]
   "$root"/debian/contro[l] "$root"/debian/*.install "$root"/debian/*.symbols)
 for file in "${files[@]}"; do
   if [[ $file == */CHANGELOG.md ]]; then continue; fi
   while IFS=: read -r line stated; do
     equal "${file#"$root"/}:$line" "$stated" "$minor"
-  done < <(grep -noP '(libbesom(-[a-z]+)?\.so\.|\blibbesom|find_package\(besom |^(- )?Version )\K[0-9]+\.[0-9]+' \
+  done < <(grep -noP '(libbesom(-[a-z]+)?\.so\.|\blibbesom(-[a-z]+)?|find_package\(besom |^(- )?Version )\K[0-9]+\.[0-9]+' \
     "$file")
 done
 

@@ -1,4 +1,7 @@
-/** The code in docs/web.md is that of web/examples, which the browser tests run, or runs here. */
+/**
+ * The code in docs/web.md is that of web/examples, which the browser tests run, or runs here. So does
+ * that of the README.
+ */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
@@ -8,7 +11,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { newKey, signList, signPatch, versions } from './signing.mjs';
-import { PACKAGE, ROOT } from './support.mjs';
+import { besom, PACKAGE, ROOT, SEED } from './support.mjs';
 
 const text = readFileSync(`${ROOT}/docs/web.md`, 'utf8');
 const blocks = [...text.matchAll(/^(?:<!-- (\S+) -->\n)?```(\w+)\n([\s\S]*?)^```$/gm)]
@@ -20,10 +23,11 @@ test('examples in docs/web.md are the files that are tested', () => {
   for (const { name, code } of named) assert.equal(code, readFileSync(`${ROOT}/${name}`, 'utf8'), name);
 });
 
-/** Runs a block of docs/web.md in a directory. */
+/** Runs a block in a directory. */
 function runBlock(block, directory) {
-  const file = join(directory, 'block.mjs'), imported = pathToFileURL(`${PACKAGE}/besom.node.mjs`);
-  writeFileSync(file, block.code.replaceAll("from 'besom'", `from '${imported}'`));
+  const file = join(directory, 'block.mjs'), url = (name) => pathToFileURL(`${PACKAGE}/${name}`);
+  writeFileSync(file, block.code.replaceAll("from 'besom'", `from '${url('besom.node.mjs')}'`)
+    .replaceAll("from './besom/reader.mjs'", `from '${url('reader.node.mjs')}'`));
   return spawnSync(process.execPath, [file], { cwd: directory, encoding: 'utf8' });
 }
 
@@ -58,6 +62,20 @@ test('the example of signed lists runs', () => inDirectory(async (directory) => 
   assert.equal(status, 0, stderr);
   assert.equal(stdout, '42\n');
   assert.deepEqual(new Uint8Array(readFileSync(join(directory, 'blocked.besom'))), fresh);
+}));
+
+test('the example of the README runs', () => inDirectory(async (directory) => {
+  const readme = readFileSync(`${ROOT}/README.md`, 'utf8');
+  const [, code] = readme.match(/^## Browser\n\n```js\n([\s\S]*?)^```$/m);
+  const options = { seed: SEED, capacity: 100 };
+  const old = await besom.Filter.build(['evil.example'], options);
+  const fresh = await besom.Filter.build(['evil.example', 'new.example'], { like: old });
+  writeFileSync(join(directory, 'blocked.besom'), old.save());
+  writeFileSync(join(directory, 'monday.patch'), old.diff(fresh));
+  const more = "console.log(list.has('new.example'));\n";
+  const { status, stdout, stderr } = runBlock({ code: code + more }, directory);
+  assert.equal(status, 0, stderr);
+  assert.equal(stdout, 'true\ntrue\n');
 }));
 
 test('the modules are as small as the documentation says', () => {

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""plot_savings.py [--check] NUMBERS SVG: draws the picture of the README from runs of NUMBERS, the program
+build/web/playground/playground-numbers (`make picture`). With --check, nothing is written, and the exit code is 1 if
+the picture is not what would be drawn. The numbers do not depend on the machine."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+SEED, MEMBERS, ABSENT, SKEW, BITS, PAST, QUERIES = 3, 50000, 200000, 1, 13, 100000, 1000000
+PANELS = [(0, "Queries repeat", "a Zipf distribution, skew 1"),
+          (0.05, "Some clients are hostile", "5 % of the negative queries repeat false positives")]
+LINES = {"bloom": "Bloom filter", "cached": "filter with a cache", "aqf": "adaptive filter"}
+STEPS = 10
+
+WIDTH, HEIGHT = 860, 330
+PANEL, PLOT, LEFT, TOP, BOTTOM = 430, 210, 58, 86, 276
+
+STYLE = """
+  text { font: 13px system-ui, sans-serif; fill: #333b45 }
+  .title { font-size: 15px; font-weight: 600 }
+  .quiet { fill: #66707c }
+  .grid { stroke: #d7dce2 }
+  path { fill: none; stroke-width: 2.5; stroke-linejoin: round }
+  .bloom { stroke: #b45309 } text.bloom { stroke: none; fill: #b45309 }
+  .cached { stroke: #64748b } text.cached { stroke: none; fill: #64748b }
+  .aqf { stroke: #0a7f5a } text.aqf { stroke: none; fill: #0a7f5a; font-weight: 600 }
+  @media (prefers-color-scheme: dark) {
+    text { fill: #e3e7ec } .quiet { fill: #9aa5b1 } .grid { stroke: #3a424c }
+    .bloom { stroke: #f0a35e } text.bloom { fill: #f0a35e }
+    .cached { stroke: #9fb0c4 } text.cached { fill: #9fb0c4 }
+    .aqf { stroke: #3ecf9a } text.aqf { fill: #3ecf9a }
+  }"""
+
+
+def false_positives(program, attack, queries):
+    """The false positives of each filter after so many queries."""
+    words = (SEED, MEMBERS, ABSENT, SKEW, attack, BITS, PAST, queries)
+    output = subprocess.run([program, "race", *map(str, words)], check=True, capture_output=True).stdout
+    return {race["kind"]: race["numbers"][1] for race in json.loads(output)}
+
+
+def round_up(value):
+    """The next number for the end of an axis."""
+    power = 10 ** (len(str(value)) - 1)
+    return next(n * power for n in (1, 1.5, 2, 3, 5, 10) if n * power >= value)
+
+
+def labels(ends):
+    """The height of each label: at the end of its line, at least 32 apart."""
+    heights, last = {}, BOTTOM + 32
+    for kind in sorted(ends, key=ends.get, reverse=True):
+        last = heights[kind] = min(ends[kind], last - 34)
+    return heights
+
+
+def panel(number, title, subtitle, points):
+    left, right = number * PANEL + LEFT, number * PANEL + LEFT + PLOT
+    top = round_up(max(points[-1][kind] for kind in LINES))
+
+    def y(value):
+        return BOTTOM - (BOTTOM - TOP) * value / top
+
+    def x(step):
+        return left + PLOT * step / STEPS
+
+    svg = [f'<text class="title" x="{left}" y="24">{title}</text>',
+           f'<text class="quiet" x="{left}" y="44">{subtitle}</text>']
+    for share in (0, 0.5, 1):
+        height = y(share * top)
+        svg += [f'<path class="grid" style="stroke-width:1" d="M{left} {height:.1f}H{right}"/>',
+                f'<text class="quiet" text-anchor="end" x="{left - 8}" y="{height + 4:.1f}">{share * top:,.0f}</text>']
+    svg += [f'<text class="quiet" x="{left}" y="{BOTTOM + 20}">0</text>',
+            f'<text class="quiet" text-anchor="end" x="{right}" y="{BOTTOM + 20}">1,000,000 queries</text>']
+    heights = labels({kind: y(points[-1][kind]) for kind in LINES})
+    for kind, name in LINES.items():
+        line = "L".join(f"{x(i):.1f} {y(values[kind]):.1f}" for i, values in enumerate(points))
+        svg += [f'<path class="{kind}" d="M{line}"/>',
+                f'<text class="{kind}" x="{right + 8}" y="{heights[kind]:.1f}">{name}</text>',
+                f'<text class="{kind}" x="{right + 8}" y="{heights[kind] + 15:.1f}">{points[-1][kind]:,}</text>']
+    return svg
+
+
+def picture(program):
+    svg = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" '
+           f'height="{HEIGHT}" role="img">', "<title>Reads of the store for absent keys</title>",
+           f"<style>{STYLE}\n</style>"]
+    for number, (attack, title, subtitle) in enumerate(PANELS):
+        points = [{kind: 0 for kind in LINES}]
+        points += [false_positives(program, attack, QUERIES * i // STEPS) for i in range(1, STEPS + 1)]
+        svg += panel(number, title, subtitle, points)
+    svg.append(f'<text class="quiet" x="{LEFT}" y="{HEIGHT - 8}">Reads of the store for absent keys, with 13 bits '
+               'per key each: 50,000 members, 200,000 absent keys</text>')
+    return "\n".join(svg + ["</svg>\n"])
+
+
+if __name__ == "__main__":
+    check = sys.argv[1] == "--check"
+    program, path = sys.argv[1 + check:]
+    drawn = picture(program)
+    if not check:
+        pathlib.Path(path).write_text(drawn)
+    elif pathlib.Path(path).read_text() != drawn:
+        sys.exit(f"{path}: not what `make picture` draws")
