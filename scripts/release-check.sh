@@ -72,8 +72,19 @@ check_built() { # the library is newer than its sources
   fi
 }
 
-check_symbols() { # the list of exported symbols is current
-  "$tests/shared_symbols.sh" "$build/libbesom.so" src/besom.symbols
+last_release() { git tag --list 'v[0-9]*' --sort=-v:refname | head -n 1; }
+
+check_symbols() { # the list of exported symbols is current, and within a minor version it only grows
+  local last gone
+  "$tests/shared_symbols.sh" "$build/libbesom.so" src/besom.symbols || return 1
+  last=$(last_release)
+  if [[ ${last%.*} != "v${version%.*}" ]]; then return 0; fi
+  gone=$(git show "$last:src/besom.symbols" | LC_ALL=C comm -23 - src/besom.symbols)
+  if [[ -n $gone ]]; then
+    echo "these symbols of $last are gone: raise the minor version"
+    echo "$gone"
+    return 1
+  fi
 }
 
 check_golden() { # every golden file can be read, and none of an earlier release has changed
@@ -84,7 +95,7 @@ check_golden() { # every golden file can be read, and none of an earlier release
       bad=1
     }
   done
-  last=$(git tag --list 'v[0-9]*' --sort=-v:refname | head -n 1)
+  last=$(last_release)
   if [[ -z $last ]]; then return "$bad"; fi
   changed=$(git diff --name-only --diff-filter=MDRT "$last" -- tests/golden tests/redis/fixtures)
   if [[ -n $changed ]]; then

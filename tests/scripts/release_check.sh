@@ -124,6 +124,11 @@ echo '[x](docs/trust.md#nothing)' >>README.md
 sed -i 's/commit.*/commit 0123456789abcdef/' docs/results.md
 fails debian changelog committed golden links results
 
+ready=(symbols)
+echo besom_two >src/besom.symbols
+echo 'int besom_two(void) { return 2; }' | cc -shared -x c - -o build/libbesom.so.1.2.3
+fails symbols # besom_one of v1.2.2 is gone
+
 ready=(version changelog links)
 sed -i 's/MINOR 2/MINOR 3/' include/besom.h
 echo '# New' >docs/new.md
