@@ -111,9 +111,16 @@ picture-numbers:
 picture: picture-numbers ## draw the picture of the README again, docs/images/savings.svg
 	@scripts/plot_savings.py build/web/playground/playground-numbers docs/images/savings.svg
 
-cross: ## saved filters are the same bytes on s390x and aarch64, under qemu: a minute
+# PLATFORMS="s390x musl" runs a part.
+cross: ## build and test with gcc, clang, musl, and for aarch64 and s390x under qemu: 30 minutes
 	@scripts/setup.sh cross
-	tests/files/run.sh . build/cross
+	@JOBS=$(JOBS) tests/cross/run.sh $(PLATFORMS)
+
+musl: ## build the besom command as a static program, with musl: build/cross/musl/besom
+	@scripts/setup.sh musl
+	@cmake -S . -B build/cross/musl -DCMAKE_TOOLCHAIN_FILE=$(CURDIR)/tests/cross/musl.cmake -DBESOM_WERROR=ON
+	@cmake --build build/cross/musl -j$(JOBS) --target besom-command
+	@echo "build/cross/musl/besom"
 
 amalgamation: ## write the library as one file: build/amalgamation/besom.c and besom.h
 	@scripts/setup.sh amalgamation

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# setup.sh demo|check|report|test|sqlite|python|redis|web|playground|test-web|cross|amalgamation: installs the Debian packages that are missing for a make target.
+# setup.sh demo|check|report|test|sqlite|python|redis|web|playground|test-web|cross|musl|amalgamation: installs the Debian packages that are missing for a make target.
 set -eu
 
 demo=(gcc libc6-dev make cmake libxxhash-dev liblmdb-dev)
@@ -22,8 +22,11 @@ command -v npm >/dev/null || web+=(nodejs npm)
 
 playground=("${web[@]}" gcc libc6-dev python3 chromium chromium-driver)
 
-cross=(gcc libc6-dev libxxhash-dev gcc-s390x-linux-gnu libc6-dev-s390x-cross gcc-aarch64-linux-gnu
-  libc6-dev-arm64-cross qemu-user)
+musl=(gcc make cmake libxxhash-dev musl-tools)
+
+cross=("${musl[@]}" libc6-dev libcmocka-dev clang python3 gcc-s390x-linux-gnu libc6-dev-s390x-cross
+  gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user zlib1g-dev libzstd-dev zstd libsodium-dev
+  minisign)
 
 case ${1-} in
 demo) wanted=("${demo[@]}") ;;
@@ -37,9 +40,10 @@ web) wanted=("${web[@]}") ;;
 playground) wanted=("${playground[@]}") ;;
 test-web) wanted=("${playground[@]}" minisign) ;;
 cross) wanted=("${cross[@]}") ;;
+musl) wanted=("${musl[@]}") ;;
 amalgamation) wanted=(make cmake gcc libc6-dev libxxhash-dev python3) ;;
 *)
-  echo "usage: $0 demo|check|report|test|sqlite|python|redis|web|playground|test-web|cross|amalgamation" >&2
+  echo "usage: $0 demo|check|report|test|sqlite|python|redis|web|playground|test-web|cross|musl|amalgamation" >&2
   exit 2
   ;;
 esac

@@ -49,7 +49,8 @@ static besom_filter *make(const char *kind, const char *options, uint32_t flags)
   besom_filter *f = NULL;
   besom_status status = besom_create(&config, &f);
   if (status == BESOM_UNSUPPORTED) status = besom_build(&config, &(besom_input){.yes = &yes}, &f);
-  if (status != BESOM_OK) fail_msg("%s %s: %s", kind, options, besom_strerror(status));
+  if (status != BESOM_OK)
+    fail_msg("%s %s: %s", kind, options ? options : "", besom_strerror(status));
   for (uint64_t i = 0; i < KEYS; i++) (void)besom_insert_u64(f, key_u64(MEMBERS, i));
   return f;
 }
