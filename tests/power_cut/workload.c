@@ -228,7 +228,7 @@ const char *work_compare(besom_guard *g, const uint64_t values[WORK_KEYS]) {
 }
 
 /* With SYNC a power cut takes back no more changes than a group has. A delete of an absent key is
-   no change. */
+   no change, nor is a key of the no list that is on it already. */
 static uint32_t first_of_last_group(const struct plan *plan, uint32_t safe, uint32_t marked) {
   bool present[WORK_KEYS];
   uint32_t first = marked;
@@ -238,7 +238,8 @@ static uint32_t first_of_last_group(const struct plan *plan, uint32_t safe, uint
     const struct step *step = &plan->steps[i];
     for (uint32_t j = 0; step->kind != STEP_ABORT && j < step->n; j++) {
       const struct change *c = &plan->changes[step->first + j];
-      changes[i] += c->value || present[c->key];
+      bool stays = c->key >= WORK_RECORDS && c->value;
+      changes[i] += stays ? !present[c->key] : c->value || present[c->key];
       present[c->key] = c->value != 0;
     }
   }
