@@ -1,3 +1,5 @@
 """The parts of `make soak` and what is wanted of each. part.py documents the fields."""
 
-PARTS = ()
+import database_parts
+
+PARTS = database_parts.PARTS
