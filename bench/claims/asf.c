@@ -299,6 +299,6 @@ const claim asf_claim = {
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,
-    .seeds = 5,
+    .seeds = 8,
     .run = run,
 };

@@ -44,8 +44,7 @@ typedef struct experiment {
   key_list found;   /* and repeats their keys, */
   uint64_t repeats; /* so often */
   bool stop;        /* tells the writer to end */
-  bool migrates;    /* what the writer saw last: the reader does not wait for statistics */
-  bool rekeyed;     /* since the phase began */
+  bool migrated;    /* the writer saw that the first migration of the phase has ended */
   phase_times phases[PHASES];
 } experiment;
 
@@ -66,16 +65,21 @@ static uint64_t key_number(key_stream stream, uint64_t i) {
 typedef struct writer {
   experiment *experiment;
   phase_times *times;
-  uint64_t rekeys; /* before the phase */
+  uint64_t migrations; /* started before the phase */
 } writer;
+
+static uint64_t migrations_of(const besom_guard_statistics *s) {
+  return s->rekeys + s->growths;
+}
 
 static void look(writer *w) {
   experiment *e = w->experiment;
   besom_guard_statistics now = stats_of(e);
   double bits = 8.0 * (double)now.filter_bytes / (double)now.keys;
   if (bits > w->times->bits_per_key) w->times->bits_per_key = bits;
-  __atomic_store_n(&e->migrates, now.migrating, __ATOMIC_RELAXED);
-  __atomic_store_n(&e->rekeyed, now.rekeys > w->rekeys, __ATOMIC_RELAXED);
+  /* Under attack the next migration may have begun already. */
+  uint64_t started = migrations_of(&now) - w->migrations;
+  __atomic_store_n(&e->migrated, started > 1 || (started && !now.migrating), __ATOMIC_RELAXED);
 }
 
 static void *put_keys(void *arg) {
@@ -114,12 +118,11 @@ static void ask(experiment *e, phase p, uint64_t i, uint64_t members, samples *g
     key_list_add(&e->found, key);
 }
 
-/* Until the migration has ended; the adversary goes on until there was one. */
+/* Until a migration has ended. */
 static bool goes_on(const experiment *e, phase p, double elapsed) {
   if (elapsed < e->seconds) return true;
   if (p == STEADY || elapsed > 20 * e->seconds) return false;
-  return __atomic_load_n(&e->migrates, __ATOMIC_RELAXED) ||
-         (p == ADVERSARY && !__atomic_load_n(&e->rekeyed, __ATOMIC_RELAXED));
+  return !__atomic_load_n(&e->migrated, __ATOMIC_RELAXED);
 }
 
 static void ask_for_a_while(experiment *e, phase p, uint64_t members, phase_times *t) {
@@ -160,10 +163,9 @@ static void run_phase(experiment *e, phase p) {
   if (p == GROWTH) put_until_it_grows(e);
   if (p == REKEY) check(besom_guard_rekey(e->database.guard), "starting to rekey");
   pthread_t thread;
-  writer w = {e, t, before.rekeys};
+  writer w = {e, t, migrations_of(&before)};
   uint64_t members = e->keys;
-  e->stop = e->rekeyed = false;
-  e->migrates = true;
+  e->stop = e->migrated = false;
   if (pthread_create(&thread, NULL, put_keys, &w)) fail("cannot create a thread");
   ask_for_a_while(e, p, members, t);
   __atomic_store_n(&e->stop, true, __ATOMIC_RELAXED);

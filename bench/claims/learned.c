@@ -196,6 +196,6 @@ const claim learned_claim = {
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,
-    .seeds = 3,
+    .seeds = 5,
     .run = run,
 };

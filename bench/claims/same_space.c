@@ -28,7 +28,7 @@ typedef struct effort {
   uint64_t slots, queries, seeds; /* queries: of each stream, per seed */
 } effort;
 
-static const effort quick = {.slots = 1 << 15, .queries = 500000, .seeds = 4};
+static const effort quick = {.slots = 1 << 15, .queries = 500000, .seeds = MAX_SEEDS};
 static const effort thorough = {.slots = 1 << 18, .queries = 4000000, .seeds = MAX_SEEDS};
 
 /* Sums over the seeds. */
@@ -197,8 +197,8 @@ const claim same_space_claim = {
     .statement =
         "in front of a database on disk, qf and cf with one more bit per fingerprint still "
         "read it more often and are slower than aqf on Zipf 1.5 queries",
-    .differs = "LMDB instead of SplinterDB's B-tree, 1 % of it in memory; 2^15 slots, 4 hash "
-               "seeds, half a million queries each (full: 2^18, 8, 4 million; the paper has 2^26 "
+    .differs = "LMDB instead of SplinterDB's B-tree, 1 % of it in memory; 2^15 slots, 8 hash "
+               "seeds, half a million queries each (full: 2^18 and 4 million; the paper has 2^26 "
                "and 200 million). Filters are queried first and the guard only after a yes "
                "(real-speed has both). Uniform queries repeat nothing, so one more bit halves "
                "the reads, and qf and cf with it are faster than aqf by half or more.",

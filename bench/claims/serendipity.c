@@ -110,6 +110,6 @@ const claim serendipity_claim = {
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,
-    .seeds = 3,
+    .seeds = 5,
     .run = run,
 };

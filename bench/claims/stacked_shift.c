@@ -71,6 +71,6 @@ const claim stacked_shift_claim = {
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,
-    .seeds = 3,
+    .seeds = 5,
     .run = run,
 };

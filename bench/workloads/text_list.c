@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "fail.h"
 #include "workloads/key_stream.h"
@@ -124,18 +123,40 @@ static bool looks_suspicious(choices *d, bool suspicious) {
   return (choose(d, 10) == 0) != suspicious;
 }
 
-/* Ends with a unique number, so that no two URLs are equal. */
+/* Appends a word. Returns the new end of the text. */
+static char *append(char *end, const char *word) {
+  while (*word) *end++ = *word++;
+  return end;
+}
+
+/* Appends a number in hexadecimal digits, without leading zeros. */
+static char *append_hex(char *end, uint64_t number) {
+  int digits = 1;
+  while (digits < 16 && number >> 4 * digits) digits++;
+  while (digits--) *end++ = "0123456789abcdef"[number >> 4 * digits & 15];
+  return end;
+}
+
+/*
+ * Ends with a unique number, so that no two URLs are equal. Not by printf: claims generate up to
+ * 10^8 of them.
+ */
 size_t synthetic_url(char out[MAX_URL_BYTES], uint64_t number, bool suspicious, uint64_t seed) {
   choices d = {.seed = random_at(seed, 2 * number + suspicious)};
-  char name[32] = "";
-  for (uint64_t parts = 2 + choose(&d, 3); parts--;) strcat(name, CHOOSE_FROM(&d, syllables));
+  const char *name[4];
+  uint64_t parts = 2 + choose(&d, 3);
+  for (uint64_t i = 0; i < parts; i++) name[i] = CHOOSE_FROM(&d, syllables);
   const char *word =
       looks_suspicious(&d, suspicious) ? CHOOSE_FROM(&d, bait_words) : CHOOSE_FROM(&d, plain_words);
-  const char *end =
+  const char *ending =
       looks_suspicious(&d, suspicious) ? CHOOSE_FROM(&d, bait_ends) : CHOOSE_FROM(&d, plain_ends);
-  const char *hyphen = looks_suspicious(&d, suspicious) ? "-" : "";
-  return (size_t)snprintf(out, MAX_URL_BYTES, "%s%s%s.%s/%llx", word, hyphen, name, end,
-                          (unsigned long long)d.seed);
+  char *end = append(out, word);
+  if (looks_suspicious(&d, suspicious)) end = append(end, "-");
+  for (uint64_t i = 0; i < parts; i++) end = append(end, name[i]);
+  end = append(append(append(end, "."), ending), "/");
+  end = append_hex(end, d.seed);
+  *end = 0;
+  return (size_t)(end - out);
 }
 
 text_list text_list_urls(size_t n, bool suspicious, uint64_t seed) {
