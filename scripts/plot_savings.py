@@ -90,8 +90,8 @@ def picture(program):
         points = [{kind: 0 for kind in LINES}]
         points += [false_positives(program, attack, QUERIES * i // STEPS) for i in range(1, STEPS + 1)]
         svg += panel(number, title, subtitle, points)
-    svg.append(f'<text class="quiet" x="{LEFT}" y="{HEIGHT - 8}">Reads of the store for absent keys, with 13 bits '
-               'per key each: 50,000 members, 200,000 absent keys</text>')
+    svg.append(f'<text class="quiet" x="{LEFT}" y="{HEIGHT - 8}">Reads of the store for absent keys: 13 bits per '
+               'key each, 50,000 members, 200,000 absent keys, one seed</text>')
     return "\n".join(svg + ["</svg>\n"])
 
 
