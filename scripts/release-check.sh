@@ -64,7 +64,8 @@ check_tag() { # a release is made once
 
 check_built() { # the library is newer than its sources; those of databases are other libraries
   local newer
-  newer=$(find include src -name '*.[ch]' ! -path 'src/store/*' -newer "$build/libbesom.so" 2>&1 | head -n 3)
+  newer=$(find include src -name '*.[ch]' ! -path 'src/store/*' \
+    -newer "$(readlink -f "$build/libbesom.so")" 2>&1 | head -n 3)
   if [[ -n $newer ]]; then
     echo "run make: the library is older than these files"
     echo "$newer"
