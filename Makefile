@@ -134,6 +134,20 @@ test-amalgamation: ## compile that file with gcc and clang, and run the laws of 
 	@cmake --build build -j$(JOBS) --target besom_amalgamation contract_tests
 	ctest --test-dir build --output-on-failure --no-tests=error -L amalgamation
 
+deb: ## build the Debian packages in build/deb, and check them with lintian
+	@scripts/setup.sh deb
+	@scripts/deb.sh build/deb -j$(JOBS)
+
+# Needs root, for a root directory of its own; nothing is installed on this machine.
+test-deb: deb ## build the packages, install them into a clean root, run the first steps there, remove them
+	@scripts/setup.sh test-deb
+	tests/packages/run.sh build/deb
+
+test-builds: ## build static, with link-time optimization, by FetchContent, and twice: identical files; 15 minutes
+	@scripts/setup.sh test
+	@cmake -S . -B build -DBESOM_WERROR=ON -DBESOM_TESTS=ON
+	ctest --test-dir build --output-on-failure --no-tests=error -R '^(build_forms|reproducible(_deb)?)_long$$'
+
 bench: all ## measure queries and inserts of some kinds, bulk loading, and the besom command
 	build/besom-bench micro --kinds qf,bloom --slots 67108864 --width 8 --load 0.9
 	build/besom-bench run bulk-load
@@ -161,8 +175,9 @@ uninstall: ## remove what `make install` has installed: PREFIX=/usr/local DESTDI
 install-redis: all ## install the module for Redis and a sample configuration: PREFIX=/usr/local SYSCONFDIR=/etc DESTDIR=
 	@DESTDIR=$(DESTDIR) scripts/install-redis.sh build/besom-redis.so $(PREFIX) $(SYSCONFDIR)
 
-symbols: all ## rewrite src/besom.symbols after a change of the public API
+symbols: all ## rewrite src/besom.symbols and debian/ after a change of the public API or the version
 	tests/scripts/shared_symbols.sh build/libbesom.so src/besom.symbols --update
+	scripts/debian_version.sh --update
 
 format: ## format all C files with clang-format 14
 	tests/scripts/format.sh . --update

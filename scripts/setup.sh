@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# setup.sh demo|check|report|test|sqlite|python|redis|web|playground|test-web|cross|musl|amalgamation: installs the Debian packages that are missing for a make target.
+# setup.sh demo|check|report|test|sqlite|python|redis|web|playground|test-web|cross|musl|amalgamation|deb|test-deb: installs the Debian packages that are missing for a make target.
 set -eu
 
 demo=(gcc libc6-dev make cmake libxxhash-dev liblmdb-dev)
@@ -28,6 +28,11 @@ cross=("${musl[@]}" libc6-dev libcmocka-dev clang python3 gcc-s390x-linux-gnu li
   gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user zlib1g-dev libzstd-dev zstd libsodium-dev
   minisign)
 
+# Those of Build-Depends in debian/control, and the tools.
+deb=(build-essential fakeroot dpkg-dev debhelper dh-python lintian cmake libxxhash-dev libcmocka-dev liblmdb-dev
+  librocksdb-dev libhiredis-dev libsodium-dev libsqlite3-dev libzstd-dev zlib1g-dev python3-dev python3-setuptools
+  python3-wheel)
+
 case ${1-} in
 demo) wanted=("${demo[@]}") ;;
 check) wanted=("${check[@]}") ;;
@@ -42,8 +47,10 @@ test-web) wanted=("${playground[@]}" minisign) ;;
 cross) wanted=("${cross[@]}") ;;
 musl) wanted=("${musl[@]}") ;;
 amalgamation) wanted=(make cmake gcc libc6-dev libxxhash-dev python3) ;;
+deb) wanted=("${deb[@]}") ;;
+test-deb) wanted=("${deb[@]}" redis-server redis-tools sqlite3 man-db pkg-config util-linux) ;;
 *)
-  echo "usage: $0 demo|check|report|test|sqlite|python|redis|web|playground|test-web|cross|musl|amalgamation" >&2
+  echo "usage: $0 demo|check|report|test|sqlite|python|redis|web|playground|test-web|cross|musl|amalgamation|deb|test-deb" >&2
   exit 2
   ;;
 esac

@@ -2,7 +2,7 @@
 # install.sh BUILD WORK CC SOVERSION: installs a build into WORK/prefix, checks the sonames, then
 # builds and runs an outside program against the installed copy: with pkg-config and with
 # find_package, shared and static. Then uninstalls it; and checks that a project which has besom as a
-# subdirectory gets the library and nothing else.
+# subdirectory, or by FetchContent, gets the library and nothing else.
 set -eu
 build=$1 work=$2 cc=$3 soversion=$4
 outside=$(cd "$(dirname "$0")/../install" && pwd)
@@ -65,10 +65,18 @@ if "$scripts/uninstall.sh" "$prefix" 2>/dev/null; then
   exit 1
 fi
 
-run cmake -S "$outside/parent" -B "$work/parent" -DCMAKE_C_COMPILER="$cc" -DBESOM_SOURCE="$scripts/.."
-run cmake --install "$work/parent" --prefix "$work/parent/prefix"
-if [[ -e $work/parent/prefix ]]; then
-  echo "a project with besom as a subdirectory installs it"
-  exit 1
-fi
-ctest --test-dir "$work/parent" -N | grep -x "Total Tests: 0"
+# parent NAME OPTION...: a project that has besom inside installs and tests nothing of it.
+parent() {
+  local into=$work/$1
+  shift
+  run cmake -S "$outside/parent" -B "$into" -DCMAKE_C_COMPILER="$cc" \
+    -DBESOM_SOURCE="$(realpath "$scripts/..")" "$@"
+  run cmake --install "$into" --prefix "$into/prefix"
+  if [[ -e $into/prefix ]]; then
+    echo "a project with besom inside installs it"
+    exit 1
+  fi
+  ctest --test-dir "$into" -N | grep -x "Total Tests: 0"
+}
+parent subdirectory
+parent fetched -DFETCH=ON -DBUILD_SHARED_LIBS=OFF
