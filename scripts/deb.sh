@@ -10,7 +10,7 @@ shift
 
 # What git knows, or everything but the build products.
 files() {
-  if git rev-parse --git-dir >/dev/null 2>&1; then
+  if [[ $(git rev-parse --show-toplevel 2>/dev/null) == "$source" ]]; then
     git ls-files -z --cached --others --exclude-standard
   else
     find . -path ./build -prune -o -path ./data -prune -o -type f -print0

@@ -20,11 +20,13 @@ symbols=debian/libbesom$soversion.symbols
 wanted_symbols() {
   echo "libbesom.so.$soversion libbesom$soversion #MINVER#"
   echo "* Build-Depends-Package: libbesom-dev"
-  local name since
-  while read -r name; do
-    since=$(sed -n "s/^ $name@Base \\($soversion\\..*\\)/\\1/p" "$symbols" 2>/dev/null || true)
-    echo " $name@Base ${since:-$version}"
-  done <src/besom.symbols
+  local known=/dev/null
+  if [[ -e $symbols ]]; then known=$symbols; fi
+  awk -v version="$version" -v prefix="$soversion." '
+    NR == FNR && sub(/@Base$/, "", $1) && index($2, prefix) == 1 { since[$1] = $2 }
+    NR != FNR || FILENAME == "src/besom.symbols" {
+      print " " $1 "@Base " ($1 in since ? since[$1] : version)
+    }' "$known" src/besom.symbols
 }
 
 update() {

@@ -42,18 +42,19 @@ build_deb() { # the same
 
 # once NAME JOBS DIRECTORY: builds the sources in DIRECTORY, and puts what is compared into WORK/NAME.
 once() {
-  copy "$3"
   mkdir -p "$work/$1"
   (cd "$3" && "build_$what" "$2" "$work/$1") >"$work/$1.log" 2>&1 || {
     tail -50 "$work/$1.log"
     fail "the build in $3 failed"
   }
 }
+one=$work/a/besom other=$work/another/directory-with-a-longer/name
+copy "$one"
+copy "$other"
 umask 022
-TZ=UTC LC_ALL=C once one 1 "$work/a/besom"
-rm -rf "$work/a"
+TZ=UTC LC_ALL=C once one 1 "$one"
 umask 002
-TZ=Asia/Tokyo LC_ALL=C.UTF-8 once other "$(nproc)" "$work/another/directory-with-a-longer/name"
+TZ=Asia/Tokyo LC_ALL=C.UTF-8 once other "$(nproc)" "$other"
 
 [[ $(find "$work/one" -type f | wc -l) -gt 10 ]] || fail "there is nothing to compare"
 bad=0
