@@ -148,13 +148,6 @@ bool adapts_without_keys(const subject *s) {
   return status == BESOM_OK;
 }
 
-static uint64_t to_little_endian(uint64_t value) {
-  unsigned char bytes[8];
-  for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)(value >> (8 * i));
-  memcpy(&value, bytes, 8);
-  return value;
-}
-
 static besom_status source_next(void *ctx, besom_bytes *key, uint64_t *weight) {
   array_source *source = ctx;
   source->calls++;
@@ -166,8 +159,8 @@ static besom_status source_next(void *ctx, besom_bytes *key, uint64_t *weight) {
   if (source->bytes) {
     *key = source->bytes[i];
   } else {
-    source->little_endian = to_little_endian(source->u64[i]);
-    *key = (besom_bytes){&source->little_endian, 8};
+    source->key = little_endian(source->u64[i]);
+    *key = (besom_bytes){&source->key, 8};
   }
   return BESOM_OK;
 }

@@ -65,7 +65,7 @@ typedef struct array_source {
   besom_source api;
   const besom_bytes *bytes; /* either these */
   const uint64_t *u64;      /* or these */
-  uint64_t little_endian;   /* the bytes of the current u64 key */
+  uint64_t key;             /* the bytes of the current u64 key */
   size_t n, at, calls, rewinds;
   size_t fail_at;      /* at this key, next returns */
   besom_status status; /* this status */

@@ -24,7 +24,8 @@ static const char usage[] =
     "\n"
     "--list          print the names of the tests instead\n"
     "--defaults      kinds with their default options only: what `make check` runs\n"
-    "--sample        of kinds with other options only a fifth of the tests: what sanitizers run\n"
+    "--sample        of kinds with other options only a fifth of the tests: what sanitizers and\n"
+    "                emulators run\n"
     "--part I/N      every N-th test, starting with the I-th\n"
     "--write-golden  write the files in tests/golden instead\n"
     "\n"
@@ -35,7 +36,7 @@ static const law *const all_laws[] = {
     value_laws,      cache_laws,    list_laws,     moving_laws,    file_laws,        hostile_laws,
     merge_laws,      build_laws,    patch_laws,    growth_laws,    task_laws,        memory_laws,
     config_laws,     argument_laws, ability_laws,  golden_laws,
-#ifndef __SANITIZE_ADDRESS__ /* millions of queries, through code that the other laws run, too */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(BESOM_EMULATED) /* millions of queries */
     rate_laws,       size_laws,
 #endif
 };

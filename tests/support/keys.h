@@ -4,6 +4,8 @@
 #ifndef BESOM_TESTS_KEYS_H
 #define BESOM_TESTS_KEYS_H
 
+#include <string.h>
+
 #include "besom.h"
 
 /* The finalizer of splitmix64: a bijection of 64-bit numbers. */
@@ -22,6 +24,16 @@ enum { MEMBERS = 1, NEGATIVES = 2, MORE_MEMBERS = 3, OTHER_MEMBERS = 4 };
 
 /* The i-th key of a stream, i < 2^40. */
 uint64_t key_u64(uint64_t stream, uint64_t i);
+
+/*
+ * A number whose bytes in memory are the little-endian bytes of this one: the key of an integer. It
+ * is its own inverse.
+ */
+static inline uint64_t little_endian(uint64_t number) {
+  besom_u64_key key = besom_u64(number);
+  memcpy(&number, key.bytes, sizeof number);
+  return number;
+}
 
 /* The first n keys of a stream; the caller calls free(). */
 uint64_t *keys_u64(uint64_t stream, size_t n);

@@ -29,7 +29,7 @@ static besom_status next_number(void *ctx, besom_bytes *key, uint64_t *weight) {
   (void)weight;
   if (s->fail_at && s->at == s->fail_at) return BESOM_IO;
   if (s->at == s->end) return BESOM_END;
-  s->key = key_u64(MEMBERS, s->at++ % KEYS);
+  s->key = little_endian(key_u64(MEMBERS, s->at++ % KEYS));
   *key = (besom_bytes){&s->key, sizeof s->key};
   return BESOM_OK;
 }

@@ -196,7 +196,7 @@ static besom_status next_key(void *ctx, besom_bytes *key, uint64_t *weight) {
   counted_keys *k = ctx;
   (void)weight;
   if (k->at == k->n) return BESOM_END;
-  k->key = key_u64(MEMBERS, k->at++);
+  k->key = little_endian(key_u64(MEMBERS, k->at++));
   *key = (besom_bytes){&k->key, sizeof k->key};
   return BESOM_OK;
 }

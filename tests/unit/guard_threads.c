@@ -39,8 +39,8 @@ static uint64_t changing(uint64_t i) {
 static bool answer_is_exact(shared *s, uint64_t key, besom_status must) {
   besom_bytes value;
   besom_status status = besom_guard_get_u64(s->guard, key, &value);
-  bool right = status == BESOM_NOT_FOUND ||
-               (status == BESOM_OK && value.len == 8 && !memcmp(value.data, &key, 8));
+  bool right = status == BESOM_NOT_FOUND || (status == BESOM_OK && value.len == 8 &&
+                                             !memcmp(value.data, besom_u64(key).bytes, 8));
   besom_guard_release(s->guard, &value);
   return right && (must == BESOM_END || status == must);
 }
@@ -48,12 +48,12 @@ static bool answer_is_exact(shared *s, uint64_t key, besom_status must) {
 /* Steady, absent and changing keys in turn, in one call. */
 static bool many_answers_are_exact(shared *s, random_stream *random) {
   enum { KEYS = 300 };
-  uint64_t numbers[KEYS], found[(KEYS + 63) / 64];
+  uint64_t numbers[KEYS], found[(KEYS + 63) / 64]; /* the numbers in the byte order of keys */
   besom_bytes keys[KEYS], values[KEYS];
   for (size_t i = 0; i < KEYS; i++) {
-    numbers[i] = i % 3 == 0   ? steady(random_below(random, STEADY))
-                 : i % 3 == 1 ? absent(random_below(random, 1000))
-                              : changing(random_below(random, CHANGING));
+    numbers[i] = little_endian(i % 3 == 0   ? steady(random_below(random, STEADY))
+                               : i % 3 == 1 ? absent(random_below(random, 1000))
+                                            : changing(random_below(random, CHANGING)));
     keys[i] = (besom_bytes){&numbers[i], 8};
   }
   bool right = besom_guard_get_many(s->guard, keys, KEYS, values, found) == BESOM_OK;
@@ -101,7 +101,7 @@ static void *reader_thread(void *ctx) {
 }
 
 static void put(shared *s, uint64_t key) {
-  assert_int_equal(besom_guard_put_u64(s->guard, key, &key, 8, 0), BESOM_OK);
+  assert_int_equal(besom_guard_put_u64(s->guard, key, besom_u64(key).bytes, 8, 0), BESOM_OK);
 }
 
 static void assert_done(const shared *s, besom_status status) {
@@ -111,7 +111,7 @@ static void assert_done(const shared *s, besom_status status) {
 static void change_one(shared *s, random_stream *random) {
   uint64_t key = changing(random_below(random, CHANGING));
   if (random_below(random, 2)) {
-    assert_done(s, besom_guard_put_u64(s->guard, key, &key, 8, 0));
+    assert_done(s, besom_guard_put_u64(s->guard, key, besom_u64(key).bytes, 8, 0));
   } else {
     besom_status status = besom_guard_delete_u64(s->guard, key);
     if (status != BESOM_NOT_FOUND) assert_done(s, status);

@@ -48,7 +48,7 @@ static void put_many(writer *w, random_stream *random) {
   besom_bytes bytes[N];
   for (unsigned i = 0; i < N; i++) {
     numbers[i] = random_below(random, KEYS);
-    keys[i] = key_of(w, numbers[i]);
+    keys[i] = little_endian(key_of(w, numbers[i]));
     bytes[i] = (besom_bytes){&keys[i], 8};
   }
   besom_status status = besom_guard_put_many(w->guard, bytes, bytes, N, 0);
@@ -64,7 +64,7 @@ static void get_many(writer *w) {
   uint64_t keys[KEYS], found;
   besom_bytes bytes[KEYS];
   for (uint64_t i = 0; i < KEYS; i++) {
-    keys[i] = key_of(w, i);
+    keys[i] = little_endian(key_of(w, i));
     bytes[i] = (besom_bytes){&keys[i], 8};
   }
   expect(w, besom_guard_get_many(w->guard, bytes, KEYS, NULL, &found) == BESOM_OK, "get_many");

@@ -38,7 +38,7 @@ static besom_status next(void *ctx, besom_bytes *key, uint64_t *weight) {
   keys *k = ctx;
   if (k->at == k->n) return BESOM_END;
   if (k->weighted) *weight = weight_of(k->at);
-  k->key = key_u64(k->stream, k->first + k->at++);
+  k->key = little_endian(key_u64(k->stream, k->first + k->at++));
   *key = (besom_bytes){&k->key, 8};
   return BESOM_OK;
 }
@@ -409,7 +409,7 @@ static besom_status next_shuffled(void *ctx, besom_bytes *key, uint64_t *weight)
     *weight = 1000000;
   } else {
     uint64_t number = k->n - 1 - i % k->n, whole = weight_of(number);
-    k->key = key_u64(k->stream, number);
+    k->key = little_endian(key_u64(k->stream, number));
     *weight = i < k->n ? whole / 2 : whole - whole / 2; /* a weight of 0 is no query */
   }
   *key = (besom_bytes){&k->key, 8};

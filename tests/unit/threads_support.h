@@ -20,7 +20,7 @@
 #include "support/keys.h"
 #include "support/memory_sink.h"
 
-#if defined(BESOM_THREAD_SANITIZER) || defined(__SANITIZE_ADDRESS__)
+#if defined(BESOM_THREAD_SANITIZER) || defined(__SANITIZE_ADDRESS__) || defined(BESOM_EMULATED)
 enum { SCALE = 1 };
 #else
 enum { SCALE = 8 };

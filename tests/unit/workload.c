@@ -95,7 +95,8 @@ static void memory_is_bounded_and_so_is_the_error(void **state) {
   assert_true((double)stats.error <= 2 * QUERIES / room);
   assert_true(stats.unseen > 0.7 && stats.unseen <= 1);
   for (size_t k = 0; k < FREQUENT; k++) {
-    uint64_t key = key_u64(MEMBERS, k), count = count_of(w, &key, 8);
+    besom_u64_key key = besom_u64(key_u64(MEMBERS, k));
+    uint64_t count = count_of(w, key.bytes, sizeof key.bytes);
     assert_true(count <= asked[k] && count + stats.error >= asked[k]);
     assert_true(count > 0);
   }
