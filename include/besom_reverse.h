@@ -93,7 +93,8 @@ BESOM_API besom_status besom_bind_source(besom_filter *f, const besom_source *me
 /*
  * insert_at adds a key with a fingerprint of its own, even if an equal one is there, and reports
  * where to store it. Errors: FULL, NEEDS_STORE (the kind moves fingerprints or has a no list, and
- * is not bound), IS_MEMBER (the key is on the no list; *match is its entry).
+ * is not bound), RESERVE_FULL (it must be distinguished from keys of the no list), IS_MEMBER (the
+ * key is on the no list; *match is its entry).
  *
  * remove_at takes out exactly this fingerprint. Call it while the record is still stored: taf may
  * read keys. Errors: NOT_FOUND, NEEDS_STORE (taf).

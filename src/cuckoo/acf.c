@@ -246,24 +246,26 @@ besom_status besom__acf_adapt_at(besom_filter *f, besom_digest offender, besom_m
 /*
  * Reads all matching stored keys before it changes the first, because one may be the reported key
  * itself. Fixing one may move another, which then has another fingerprint already. OK if at least
- * one could be fixed.
+ * one could be fixed, also if the store fails then: after any other status nothing has changed.
  */
 besom_status besom__acf_adapt(besom_filter *f, besom_digest d) {
   struct acf *a = acf(f);
   besom_match matches[MAX_MATCHES];
   besom_digest stored[MAX_MATCHES];
   size_t n, fixed = 0;
+  besom_status status = BESOM_OK;
   besom__acf_matches(f, d, matches, MAX_MATCHES, &n);
   if (n && !a->reverse.digest_of) return BESOM_NEEDS_STORE;
   for (size_t i = 0; i < n; i++) {
-    besom_status status = besom__acf_stored(a, matches[i].bucket, &stored[i]);
+    status = besom__acf_stored(a, matches[i].bucket, &stored[i]);
     if (status != BESOM_OK) return status;
     if (same(stored[i], d)) return BESOM_IS_MEMBER;
   }
   for (size_t i = 0; i < n; i++) {
-    besom_status status = besom__acf_adapt_at(f, d, matches[i], stored[i]);
-    if (status != BESOM_OK && status != BESOM_FULL && status != BESOM_NOT_FOUND) return status;
+    status = besom__acf_adapt_at(f, d, matches[i], stored[i]);
     fixed += status == BESOM_OK;
+    if (status != BESOM_OK && status != BESOM_FULL && status != BESOM_NOT_FOUND)
+      return fixed ? BESOM_OK : status;
   }
   return n && !fixed ? BESOM_FULL : BESOM_OK;
 }

@@ -14,6 +14,8 @@
  */
 #include "layered/updated.h"
 
+#include <math.h>
+
 #include "core/memory.h"
 #include "core/sort.h"
 #include "layered/cascade_plan.h"
@@ -21,7 +23,8 @@
 
 #define MAX_UPDATES 16
 #define SHARE_OF_RATE 32 /* an update adds at most this share of the base's false-positive rate */
-#define FIRST_UPDATE 64  /* its layer number: other bits of the digest than any layer of the base */
+#define LOWEST_RATE 0x1p-32 /* of a cascade over ribbon filters */
+#define FIRST_UPDATE 64 /* its layer number: other bits of the digest than any layer of the base */
 #define OPTIONS_BYTES 256
 #define BATCH 256
 
@@ -167,7 +170,7 @@ static double base_rate(const besom_filter *base) {
 
 static besom_status build_update(struct updated *u, struct changes *c, bool closed) {
   besom_config config = {.capacity = c->wrong.n,
-                         .fpr = closed ? 0 : base_rate(u->base) / SHARE_OF_RATE,
+                         .fpr = closed ? 0 : fmax(base_rate(u->base) / SHARE_OF_RATE, LOWEST_RATE),
                          .options = closed ? "base=ribbon,universe=closed" : "base=ribbon"};
   besom_filter *f;
   besom_status status =

@@ -149,8 +149,7 @@ static void adapt_one(pair *p, bool failing) {
   bool failed = p->keys.fail_at && p->keys.calls >= p->keys.fail_at;
   p->keys.fail_at = 0;
   if (status != BESOM_OK) assert_status(failed ? BESOM_IO : BESOM_RESERVE_FULL, status);
-  if (status == BESOM_RESERVE_FULL || total == 0 || (status == BESOM_IO && total == 1))
-    assert_as_in(&before, p);
+  if (status != BESOM_OK || total == 0) assert_as_in(&before, p);
   picture_free(&before);
 }
 

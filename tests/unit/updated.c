@@ -356,6 +356,21 @@ static void a_mapped_filter_can_be_updated(void **state) {
   besom_free(fresh);
 }
 
+/* The share of the base's rate that an update may add would be less than any filter has. */
+static void a_list_of_the_lowest_rate_can_be_updated(void **state) {
+  lists now = random_lists(1), next_lists = churn(&now, 2, 100);
+  list yes = {.of = &now, .place = YES};
+  besom_source from_yes = source_of(&yes);
+  besom_config config = {.kind = "updated", .fpr = 1e-9};
+  besom_filter *f = NULL, *fresh = NULL;
+  (void)state;
+  assert_int_equal(besom_build(&config, &(besom_input){.yes = &from_yes}, &f), BESOM_OK);
+  assert_int_equal(update(f, &next_lists, &now, 0, &fresh), BESOM_OK);
+  assert_exact(fresh, &next_lists, &now);
+  besom_free(f);
+  besom_free(fresh);
+}
+
 static void wrong_input_is_refused(void **state) {
   (void)state;
   lists now = random_lists(1000);
@@ -391,6 +406,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(a_source_that_fails_ends_an_update),
       cmocka_unit_test(the_golden_file_loads),
       cmocka_unit_test(a_mapped_filter_can_be_updated),
+      cmocka_unit_test(a_list_of_the_lowest_rate_can_be_updated),
       cmocka_unit_test(wrong_input_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
