@@ -13,10 +13,10 @@
 
 #include "bar.h"
 #include "decompress.h"
-#include "demand.h"
 #include "fail.h"
 #include "interrupt.h"
 #include "keys.h"
+#include "support/demand.h"
 
 /* ------------------------------------------------------------------ the rest of the command */
 

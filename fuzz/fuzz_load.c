@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "besom_reverse.h"
-#include "demand.h"
 #include "file/container.h"
+#include "support/demand.h"
 #include "support/heap.h"
 #include "support/keys.h"
 #include "support/memory_sink.h"

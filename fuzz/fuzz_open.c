@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "besom_reverse.h"
-#include "demand.h"
 #include "file/container.h"
+#include "support/demand.h"
 #include "support/heap.h"
 #include "support/keys.h"
 #include "support/memory_sink.h"

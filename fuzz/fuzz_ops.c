@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "besom_reverse.h"
-#include "demand.h"
+#include "support/demand.h"
 #include "support/heap.h"
 #include "support/keys.h"
 #include "support/memory_sink.h"

@@ -9,7 +9,7 @@
 #include "besom.h"
 #include "core/bits.h"
 #include "core/byte_io.h"
-#include "demand.h"
+#include "support/demand.h"
 #include "support/keys.h"
 #include "support/memory_sink.h"
 

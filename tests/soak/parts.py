@@ -1,5 +1,52 @@
 """The parts of `make soak` and what is wanted of each. part.py documents the fields."""
 
 import database_parts
+from part import Part, Row
 
-PARTS = database_parts.PARTS
+MANY = 200_000_000
+LARGE = {"operations": MANY, "save_load_cycles": 10_000}
+REMOVES, ADAPTS = {"removes": 10_000_000}, {"adaptations": 1_000_000}
+GROWS, REBUILDS = {"growths_and_rekeys": 10_000}, {"rebuilds": 10_000}
+
+
+def kind(name, *wanted):
+    targets = dict(LARGE)
+    for more in wanted:
+        targets.update(more)
+    return Row(name, ("--kind", name), targets)
+
+
+# Every kind of the registry: a test compares. A kind has the targets of what it can do; static
+# kinds are built again with other lists instead of growing.
+KINDS = (
+    kind("aqf", REMOVES, ADAPTS, GROWS),
+    kind("yesno", REMOVES, ADAPTS, REBUILDS),
+    kind("yesno-dynamic", REMOVES, ADAPTS, GROWS),
+    kind("exaf", REMOVES, ADAPTS, GROWS),
+    kind("broom", REMOVES, ADAPTS),
+    kind("taf", REMOVES, ADAPTS, GROWS),
+    kind("utaf", REMOVES, ADAPTS, GROWS),
+    kind("qf", REMOVES, GROWS),
+    kind("cf", REMOVES),
+    kind("vacuum", REMOVES),
+    kind("acf-cyclic", REMOVES, ADAPTS),
+    kind("acf-swapping", REMOVES, ADAPTS),
+    kind("acf-cuckooing", REMOVES, ADAPTS),
+    kind("bloom", GROWS),
+    kind("blocked-bloom", GROWS),
+    kind("fuse", REBUILDS),
+    kind("ribbon", REBUILDS),
+    kind("scaling", REMOVES, GROWS),
+    kind("cached", REMOVES, ADAPTS, GROWS),
+    kind("cascade", REBUILDS),
+    kind("grouped", REBUILDS),
+    kind("updated", REBUILDS),
+    kind("learned", REBUILDS),
+    kind("stacked", REBUILDS),
+    kind("adaptive-stacked", ADAPTS),
+)
+
+PARTS = (
+    Part("model", "Operations compared with a model", ("build/tests/soak/soak_model",), KINDS,
+         row_title="kind", totals={"operations": 10_000_000_000}, first_amount=2_000_000),
+) + database_parts.PARTS

@@ -1,6 +1,6 @@
-/* demand.h - assertions of fuzz targets: print the failed condition and abort. */
-#ifndef BESOM_FUZZ_DEMAND_H
-#define BESOM_FUZZ_DEMAND_H
+/* demand.h - assertions of fuzz targets and of the soak: print the failed condition and abort. */
+#ifndef BESOM_TESTS_DEMAND_H
+#define BESOM_TESTS_DEMAND_H
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,0 +1,305 @@
+#define _GNU_SOURCE /* memfd_create */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "model.h"
+#include "support/counters.h"
+#include "support/heap.h"
+
+/* ------------------------------------------------------------------ the filter is another one */
+
+/* Reported keys stay fixed, unless the old filter has counted a rebuild. */
+static void before_new_table(model *m) {
+  if (m->fixed.n && counter_of(m->f, "rebuilds") != m->rebuilds) model_unfix_all(m);
+}
+
+static void replace(model *m, besom_filter *by) {
+  before_new_table(m);
+  besom_free(m->f);
+  m->f = by;
+  model_renew(m, false);
+  model_bind(m);
+}
+
+/* Runs a task. Meanwhile queries are answered, and changes are BUSY. */
+static besom_status finish(model *m, besom_task *task) {
+  uint64_t step = 1 + model_below(m, 3000);
+  besom_status status = BESOM_OK;
+  for (bool finished = false; status == BESOM_OK && !finished;) {
+    size_t i = (size_t)model_below(m, m->universe);
+    model_answer(m, i, besom_contains_digest(m->f, m->digests[i]));
+    if (!m->bound) model_demand(m, besom_insert_digest(m->f, m->digests[i]) == BESOM_BUSY);
+    if (model_chance(m, 40)) {
+      besom_task_cancel(task);
+      return BESOM_CANCELLED;
+    }
+    status = besom_task_step(task, step, &finished);
+  }
+  return status;
+}
+
+/* ------------------------------------------------------------------ resize */
+
+typedef struct record {
+  uint64_t bucket;
+  uint32_t rank, number;
+} record;
+
+static int by_bucket(const void *a, const void *b) {
+  const record *x = a, *y = b;
+  if (x->bucket != y->bucket) return x->bucket < y->bucket ? -1 : 1;
+  return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+/* All records, from the lowest bucket on, in the order of their ranks. */
+static record *all_records(const model *m, size_t *n) {
+  record *all = heap_array(m->store.n, sizeof *all);
+  *n = 0;
+  for (size_t h = 0; h >> m->store.bits == 0; h++) {
+    uint32_t rank = 0;
+    for (uint32_t at = m->store.heads[h]; at != NO_NODE; at = m->store.nodes[at].next)
+      all[(*n)++] = (record){m->store.nodes[at].bucket, rank++, m->store.nodes[at].number};
+  }
+  qsort(all, *n, sizeof *all, by_bucket);
+  return all;
+}
+
+/* besom_reverse.h says how a store follows when the buckets have new numbers. */
+static void renumber_buckets(model *m) {
+  size_t n = 0;
+  record *all = all_records(m, &n);
+  bucket_lists_clear(&m->store);
+  for (size_t i = 0; i < n; i++) {
+    besom_match match;
+    size_t total = 0;
+    besom_status status = besom_matches(m->f, m->digests[all[i].number], &match, 1, &total);
+    if (status != BESOM_OK || !total) model_fail(m, "a member lost by a resize", all[i].number);
+    bucket_append(&m->store, match.bucket, all[i].number);
+  }
+  free(all);
+}
+
+static void after_resize(model *m, uint64_t wanted) {
+  model_demand(m, model_stats(m).slots == wanted);
+  m->counts->growths++;
+  if (m->keeps == PER_QUOTIENT) {
+    model_unfix_all(m);
+    if (m->bound) renumber_buckets(m);
+  }
+  model_renew(m, false);
+}
+
+void model_resize(model *m) {
+  besom_statistics stats = model_stats(m);
+  bool grow =
+      stats.slots <= m->most_slots / 4 || (stats.slots < m->most_slots && model_chance(m, 2));
+  if (!(m->can & BESOM_CAN_RESIZE) || (!grow && stats.slots % 2)) return;
+  uint64_t wanted = grow ? 2 * stats.slots : stats.slots / 2;
+  besom_task *task = NULL;
+  bool in_steps = model_chance(m, 2);
+  before_new_table(m);
+  model_arm(m);
+  besom_status status = besom_resize(m->f, wanted, in_steps ? &task : NULL);
+  if (in_steps && status == BESOM_OK) status = finish(m, task);
+  m->counts->operations++;
+  if (model_disarm(m, status)) return;
+  if (status == BESOM_OK) {
+    after_resize(m, wanted);
+    return;
+  }
+  model_demand(m, model_stats(m).slots == stats.slots);
+  if (status == BESOM_NO_MEMORY || status == BESOM_NOT_FOUND || status == BESOM_CORRUPT ||
+      status == BESOM_IO)
+    model_fail(m, besom_strerror(status), SIZE_MAX);
+}
+
+/* ------------------------------------------------------------------ rekey */
+
+typedef struct copy_source {
+  const model *m;
+  size_t at, given;
+  besom_u64_key key;
+} copy_source;
+
+/* All copies of all members. */
+static besom_status next_copy(void *ctx, besom_bytes *key, uint64_t *weight) {
+  copy_source *s = ctx;
+  (void)weight;
+  while (s->at < s->m->universe && s->given == s->m->copies[s->at]) s->at++, s->given = 0;
+  if (s->at == s->m->universe) return BESOM_END;
+  s->given++;
+  s->key = besom_u64(s->m->keys[s->at]);
+  *key = (besom_bytes){s->key.bytes, sizeof s->key.bytes};
+  return BESOM_OK;
+}
+
+void model_rekey(model *m) {
+  if (!(m->can & BESOM_CAN_REKEY) || !m->has_keys || m->bound) return;
+  copy_source members = {.m = m};
+  besom_source yes = {.next = next_copy, .size_hint = m->items, .ctx = &members};
+  uint8_t seed[16];
+  besom_task *task = NULL;
+  bool in_steps = model_chance(m, 2);
+  for (size_t i = 0; i < sizeof seed; i++) seed[i] = (uint8_t)random_next(&m->random);
+  model_arm(m);
+  besom_status status = besom_rekey(m->f, &yes, NULL, seed, in_steps ? &task : NULL);
+  if (in_steps && status == BESOM_OK) status = finish(m, task);
+  m->counts->operations++;
+  if (model_disarm(m, status) || status == BESOM_FULL || status == BESOM_CANCELLED) return;
+  if (status != BESOM_OK) model_fail(m, besom_strerror(status), SIZE_MAX);
+  model_unfix_all(m);
+  memset(m->marks, 0, m->universe);
+  model_renew(m, true);
+  m->counts->rekeys++;
+}
+
+/* ------------------------------------------------------------------ merge */
+
+/* With a filter of some other keys; unbound, because records would have to be merged, too. */
+void model_merge(model *m) {
+  if (!(m->can & BESOM_CAN_MERGE) || m->bound) return;
+  besom_filter *other = NULL, *merged = NULL;
+  uint32_t added[64];
+  size_t n = 0, wanted = (size_t)model_below(m, 64);
+  model_demand(m, besom_create_like(m->f, &other) == BESOM_OK);
+  while (n < wanted) {
+    added[n] = (uint32_t)model_pick(m);
+    if (m->marks[added[n]] & NO_LISTED) break;
+    if (besom_insert_digest(other, m->digests[added[n]]) != BESOM_OK) break;
+    n++;
+  }
+  before_new_table(m);
+  model_arm(m);
+  besom_status status = besom_merge(m->f, other, &merged);
+  bool failed = model_disarm(m, status);
+  m->counts->operations++;
+  besom_free(other);
+  if (failed || status == BESOM_FULL || status == BESOM_RESERVE_FULL || status == BESOM_UNSUPPORTED)
+    return;
+  if (status != BESOM_OK) model_fail(m, besom_strerror(status), SIZE_MAX);
+  replace(m, merged);
+  for (size_t i = 0; i < n; i++) {
+    m->copies[added[i]]++;
+    m->items++;
+    m->marks[added[i]] = 0;
+    if (m->keeps >= PER_QUOTIENT) model_unfix(m, m->digests[added[i]]);
+  }
+  m->counts->merges++;
+}
+
+/* ------------------------------------------------------------------ files */
+
+static void save_to(model *m, const besom_filter *f, memory_sink *sink) {
+  memory_sink_init(sink);
+  model_demand(m, besom_save(f, &sink->api) == BESOM_OK);
+}
+
+static besom_filter *load(model *m, const memory_sink *saved) {
+  besom_filter *f = NULL;
+  besom_status status = besom_load(saved->data, saved->len, &m->memory.api, &f);
+  if (status != BESOM_OK) model_fail(m, besom_strerror(status), SIZE_MAX);
+  return f;
+}
+
+/* The mapped file answers as the filter does, and refuses changes. */
+static void check_mapped(model *m, const memory_sink *saved) {
+  static int file = -1;
+  char path[32];
+  besom_filter *f = NULL;
+  if (file < 0) file = memfd_create("soak_model", 0);
+  model_demand(m, file >= 0 && ftruncate(file, 0) == 0 &&
+                      pwrite(file, saved->data, saved->len, 0) == (ssize_t)saved->len);
+  snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+  besom_open_options options = {.flags = BESOM_OPEN_MMAP, .allocator = &m->memory.api};
+  model_demand(m, besom_open(path, &options, &f) == BESOM_OK);
+  for (int n = 0; n < 200; n++) {
+    size_t i = (size_t)model_below(m, m->universe);
+    bool yes = besom_contains_digest(f, m->digests[i]);
+    if (yes != besom_contains_digest(m->f, m->digests[i]))
+      model_fail(m, "a mapped copy answers differently", i);
+  }
+  besom_status status = besom_insert_digest(f, m->digests[0]);
+  model_demand(m, status == BESOM_READ_ONLY || status == BESOM_UNSUPPORTED);
+  besom_free(f);
+  m->counts->mapped++;
+}
+
+/* A patch from an earlier state to this one makes the same bytes. */
+static besom_filter *patched(model *m, const memory_sink *saved) {
+  besom_filter *old = load(m, saved), *fresh = NULL;
+  memory_sink diff, now, again;
+  for (int n = 0; n < 50; n++) model_insert(m, model_pick(m));
+  for (int n = 0; n < 50; n++) model_remove(m, model_pick(m));
+  memory_sink_init(&diff);
+  besom_status status = besom_diff(old, m->f, &diff.api);
+  if (status == BESOM_OK) {
+    status = besom_patch(old, diff.data, diff.len, &fresh);
+    if (status != BESOM_OK) model_fail(m, "a patch is refused", SIZE_MAX);
+    save_to(m, m->f, &now);
+    save_to(m, fresh, &again);
+    if (!memory_sinks_equal(&now, &again)) model_fail(m, "a patch makes other bytes", SIZE_MAX);
+    memory_sink_close(&now);
+    memory_sink_close(&again);
+    m->counts->patches++;
+  } else if (status != BESOM_UNSUPPORTED && status != BESOM_INCOMPATIBLE) {
+    model_fail(m, besom_strerror(status), SIZE_MAX);
+  }
+  memory_sink_close(&diff);
+  besom_free(old);
+  return fresh;
+}
+
+void model_save(model *m) {
+  memory_sink saved;
+  besom_filter *copy = NULL;
+  save_to(m, m->f, &saved);
+  uint64_t choice = model_below(m, 4);
+  if (choice == 0) check_mapped(m, &saved);
+  if (choice == 1) copy = patched(m, &saved);
+  if (choice != 1 || model_chance(m, 2)) {
+    besom_free(copy);
+    memory_sink_close(&saved);
+    save_to(m, m->f, &saved);
+    copy = load(m, &saved);
+  }
+  if (copy) replace(m, copy);
+  if (m->form->flags & BESOM_CONCURRENT) model_demand(m, besom_share(m->f) == BESOM_OK);
+  memory_sink_close(&saved);
+  m->counts->operations++;
+  m->counts->saves++;
+}
+
+/* ------------------------------------------------------------------ static kinds */
+
+/* Some keys change lists. */
+static void change_lists(model *m) {
+  uint64_t n = 1 + model_below(m, m->universe / 4);
+  bool lists = m->form->kind->abilities & BESOM_CAN_BUILD_NO;
+  for (size_t i = 0; i < m->universe; i++)
+    m->marks[i] = m->marks[i] & (NO_LISTED | BUILT_NO) ? BUILT_NO : 0;
+  while (n--) {
+    size_t i = (size_t)model_below(m, m->universe);
+    m->items -= m->copies[i];
+    m->copies[i] = !m->copies[i] || m->items == 0;
+    m->items += m->copies[i];
+    m->marks[i] = lists && !m->copies[i] ? BUILT_NO : 0;
+  }
+}
+
+void model_rebuild(model *m) {
+  if (!m->is_static) return;
+  besom_filter *fresh = NULL;
+  bool update = !strcmp(m->form->kind->name, "updated") && !model_chance(m, 8);
+  model_unfix_all(m);
+  change_lists(m);
+  besom_status status = model_build(m, update ? m->f : NULL, &fresh);
+  if (status == BESOM_FULL && update) status = model_build(m, NULL, &fresh);
+  m->counts->operations++;
+  if (status != BESOM_OK) model_fail(m, besom_strerror(status), SIZE_MAX);
+  m->counts->rebuilds++;
+  replace(m, fresh);
+  model_renew(m, true);
+}
