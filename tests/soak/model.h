@@ -104,7 +104,7 @@ void model_unfix_all(model *m);
 
 /* Lets some operations fail: out of memory, or a store that cannot be read. */
 void model_arm(model *m);
-/* Fails if a failed call has changed the filter. Returns true if the failure was due to model_arm. */
+/* Fails if a failed call has changed the filter. Returns true if it failed due to model_arm. */
 bool model_disarm(model *m, besom_status status);
 
 /* model_whole.c: operations on the whole filter. */

@@ -158,6 +158,13 @@ void model_rekey(model *m) {
 
 /* ------------------------------------------------------------------ merge */
 
+/* A no entry of one filter is dropped if the other answers yes: its key may be a member there. */
+static void drop_no_list_of(model *m, const besom_filter *other) {
+  for (size_t i = 0; i < m->universe; i++)
+    if (m->marks[i] & NO_LISTED && besom_contains_digest(other, m->digests[i]))
+      m->marks[i] &= (uint8_t)~NO_LISTED;
+}
+
 /* With a filter of some other keys; unbound, because records would have to be merged, too. */
 void model_merge(model *m) {
   if (!(m->can & BESOM_CAN_MERGE) || m->bound) return;
@@ -176,6 +183,7 @@ void model_merge(model *m) {
   besom_status status = besom_merge(m->f, other, &merged);
   bool failed = model_disarm(m, status);
   m->counts->operations++;
+  if (status == BESOM_OK) drop_no_list_of(m, other);
   besom_free(other);
   if (failed || status == BESOM_FULL || status == BESOM_RESERVE_FULL || status == BESOM_UNSUPPORTED)
     return;
