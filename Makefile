@@ -41,6 +41,11 @@ soak: ## run the longest tests, go on where the last run ended, write docs/trust
 	$(call build,build/asan,$(sanitized),--target soak_programs)
 	@python3 tests/soak/soak.py $(subst $(,)--, --,$(SOAK))
 
+# PLANTED=--only=A,B plants some of them; tests/soak/planted.py --help lists the options.
+planted: ## plant bugs in a copy of the sources, one at a time: the parts of make soak must find them; an hour
+	@scripts/setup.sh test
+	@python3 tests/soak/planted.py $(subst $(,)--, --,$(PLANTED))
+
 test-threads: ## test threads with the thread sanitizer: a minute
 	@scripts/setup.sh test
 	@cmake -S . -B build -DBESOM_WERROR=ON -DBESOM_TESTS=ON

@@ -7,7 +7,7 @@ check=(gcc libc6-dev make cmake libxxhash-dev libcmocka-dev binutils)
 report=("${demo[@]}" librocksdb-dev python3 gnuplot-nox git)
 test=("${report[@]}" binutils pkg-config libcmocka-dev clang clang-format-14 libclang-rt-14-dev g++
   libhiredis-dev redis-server chromium chromium-driver valgrind libsqlite3-dev sqlite3
-  mandoc zlib1g-dev libzstd-dev zstd libsodium-dev minisign)
+  mandoc zlib1g-dev libzstd-dev zstd libsodium-dev minisign patch)
 
 sqlite=(gcc libc6-dev make cmake libxxhash-dev libcmocka-dev binutils coreutils libsqlite3-dev sqlite3 python3)
 

@@ -34,4 +34,8 @@ PARTS = (
          command=("python3", "tests/redis/restore_part.py"),
          rows=(Row("redis", (), {"payloads": 1000000}),), first_amount=10000, timeout=900,
          environment=MEMORY),
+    Part(name="updates", title="Updates of signed lists, killed or without disk space",
+         row_title="command", command=("python3", "tests/cli/update_part.py"),
+         rows=(Row("besom", (), {"updates": 1000}),), first_amount=60, timeout=900,
+         environment=MEMORY),
 )

@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+"""make planted: proves that the parts of `make soak` can fail.
+
+    tests/soak/planted.py [--check] [--only=NAME,...] [--seconds=S] [--docs=FILE]
+
+Each file of tests/soak/planted is a patch that plants one bug. Its first two lines say what the bug
+is, the third which parts should find it. One after the other is applied to a copy of the sources,
+build/planted, the programs of these parts are built, and the parts run in turn until one of them
+fails, for at most S seconds of each. Before that all of them must pass without a bug. The results
+are written to docs/trust/planted.md.
+
+--check only tests that all patches still apply.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import schedule  # noqa: E402
+
+PATCHES = ROOT / "tests/soak/planted"
+TREE = ROOT / "build/planted"  # the copy; it is built in TREE/build and TREE/build/asan
+SEEDS = 1000  # the first seed: others than those of a soak that has just begun
+SANITIZED = ("-DBESOM_SANITIZE=address,undefined", "-DBESOM_TEST_PREFIX=asan/",
+             "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS_DEBUG=-O1 -g")
+# What a part needs besides its own program.
+NEEDS = {"redis-kills": ("besom_redis_module",), "failovers": ("besom_redis_module",),
+         "restore": ("asan:besom_redis_module", "mutate_dumps")}
+
+
+@dataclass
+class Bug:
+    name: str
+    text: str  # what the bug is
+    finders: list  # (part, row)
+    path: Path
+
+
+@dataclass
+class Result:
+    bug: Bug
+    finder: str = ""
+    seconds: float = 0
+    work: str = ""
+    message: str = ""
+
+
+def read_bug(path, parts):
+    lines = path.read_text().split("\n")
+    if not lines[2].startswith("Found by: ") or lines[3]:
+        sys.exit(f"{path}: two lines on the bug, 'Found by: PART/ROW, ...' and an empty line must come first")
+    finders = []
+    for name in lines[2][len("Found by: "):].split(", "):
+        part, row = name.split("/")
+        found = [(p, r) for p in parts for r in p.rows if (p.name, r.name) == (part, row)]
+        finders += found or [None]
+    return Bug(path.stem, " ".join(lines[:2]), finders, path)
+
+
+def apply(bug, tree, *options):
+    return subprocess.run(["patch", "-p1", "--quiet", "--force", *options, "-i", str(bug.path)], cwd=tree,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+# ---------------------------------------------------------------------- the copy and its programs
+
+
+def copy_sources():
+    """Files that have not changed keep their times, so that little is compiled again."""
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, check=True,
+                            stdout=subprocess.PIPE, text=True).stdout.split("\n")
+    for name in filter(None, listed):
+        source, copy = ROOT / name, TREE / name
+        if not source.is_file() or copy.is_file() and copy.read_bytes() == source.read_bytes():
+            continue
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, copy)
+
+
+def configure(directory, options):
+    ccache = ["-DCMAKE_C_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
+    subprocess.run(["cmake", "-S", str(TREE), "-B", str(directory), "-DBESOM_TESTS=ON", "-DBESOM_BENCH=OFF",
+                    *options, *ccache], check=True, stdout=subprocess.DEVNULL)
+
+
+def targets(part):
+    """Build directories and targets that a part runs."""
+    named = list(NEEDS.get(part.name, ()))
+    for word in part.command:
+        if word.startswith("build/") and "." not in word:
+            named.append(("asan:" if word.startswith("build/asan/") else "") + Path(word).name)
+    return named
+
+
+def build(finders):
+    for prefix, directory, options in (("", TREE / "build", ()), ("asan:", TREE / "build/asan", SANITIZED)):
+        names = sorted({name[len(prefix):] for part, _ in finders for name in targets(part)
+                        if name.startswith("asan:") == bool(prefix)})
+        if not names:
+            continue
+        if not (directory / "CMakeCache.txt").exists():
+            configure(directory, options)
+        done = subprocess.run(["cmake", "--build", str(directory), f"-j{os.cpu_count()}", "--target", *names],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if done.returncode:
+            sys.exit(done.stdout[-3000:])
+
+
+# ---------------------------------------------------------------------- running
+
+
+def run(part, row, seed, amount, seconds):
+    """Returns None if the part passes, else what it said."""
+    command = [*part.command, "--seed", str(seed), "--amount", str(amount), *row.arguments]
+    process = subprocess.Popen(command, cwd=TREE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                               errors="replace", env={**os.environ, **part.environment}, start_new_session=True)
+    try:
+        output, _ = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        return "it does not end"
+    return None if process.returncode == 0 else last_message(output) or f"exit code {process.returncode}"
+
+
+def last_message(output):
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    telling = [line for line in lines if re.search(r"seed \d|ERROR|Error|runtime error|expected", line)]
+    return (telling or lines or [""])[0 if telling else -1][:160]
+
+
+def hunt(bug, seconds):
+    """Runs the parts in turn, with more and more seeds, until one fails."""
+    begun = {id(row): 0.0 for _, row in bug.finders}
+    done = {id(row): 0 for _, row in bug.finders}
+    start, seed = time.monotonic(), SEEDS
+    while True:
+        left = [(part, row) for part, row in bug.finders if begun[id(row)] < seconds]
+        if not left:
+            return Result(bug, seconds=time.monotonic() - start, message="NOT FOUND")
+        for part, row in left:
+            now = time.monotonic()
+            message = run(part, row, seed, part.first_amount, max(60, 2 * seconds))
+            begun[id(row)] += time.monotonic() - now
+            done[id(row)] += part.first_amount
+            if message:
+                unit = next(iter(row.targets), "units")
+                return Result(bug, f"{part.name} {row.name}", time.monotonic() - start,
+                              f"{done[id(row)]} {unit}", message)
+        seed += 1
+
+
+def check_clean(bugs):
+    """Without a bug, every part that is used must pass."""
+    used = {(part.name, row.name): (part, row) for bug in bugs for part, row in bug.finders}
+    build(used.values())
+    for part, row in used.values():
+        message = run(part, row, SEEDS, part.first_amount, 600)
+        if message:
+            sys.exit(f"{part.name} {row.name} fails without a bug: {message}")
+
+
+def find_all(bugs, seconds):
+    copy_sources()
+    check_clean(bugs)
+    results = []
+    for bug in bugs:
+        applied = apply(bug, TREE)
+        if applied.returncode:
+            sys.exit(f"{bug.path}: {applied.stdout}")
+        try:
+            build(bug.finders)
+            results.append(hunt(bug, seconds))
+        finally:
+            apply(bug, TREE, "--reverse")
+        r = results[-1]
+        print(f"{bug.name:30} {r.finder:20} {r.seconds:6.1f} s  {r.work:24} {r.message}", flush=True)
+    return results
+
+
+# ---------------------------------------------------------------------- the table
+
+
+def place_of(bug):
+    return re.search(r"^\+\+\+ b/(\S+)", bug.path.read_text(), re.M).group(1)
+
+
+def write_docs(path, results):
+    rows = [f"| {r.bug.name} | {place_of(r.bug)} | {r.bug.text} | {r.finder or 'none'} | {r.seconds:.1f} s "
+            f"| {r.work} |" for r in results]
+    found = sum(bool(r.finder) for r in results)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("# Planted bugs\n\n"
+                    "To prove that the [long tests](../trust.md) can fail, each of these bugs was planted in a copy "
+                    "of the\nsources, and the parts of `make soak` that should find it ran until one failed. "
+                    "`make planted` does\nit again and writes this page; the patches are in tests/soak/planted. "
+                    "The time does not include\nbuilding.\n\n"
+                    f"{found} of {len(results)} bugs were found.\n\n"
+                    "| bug | file | what it does | found by | after | in |\n|---|---|---|---|---|---|\n"
+                    + "\n".join(rows) + "\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--check", action="store_true", help="only test that the patches apply")
+    parser.add_argument("--only", type=lambda text: text.split(","), help="these bugs; the page is not written")
+    parser.add_argument("--seconds", type=float, default=120, help="for each part, before it gives up")
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs/trust/planted.md")
+    options = parser.parse_args()
+    parts = schedule.load_parts(ROOT / "tests/soak/parts.py")
+    bugs = [read_bug(path, parts) for path in sorted(PATCHES.glob("*.patch"))
+            if not options.only or path.stem in options.only]
+    bad = [f"{b.name}: {r.stdout}" for b in bugs for r in [apply(b, ROOT, "--dry-run")] if r.returncode]
+    bad += [f"{b.name}: a part that should find it does not exist" for b in bugs if None in b.finders]
+    if bad or options.check:
+        print("\n".join(bad) if bad else f"{len(bugs)} patches apply")
+        sys.exit(1 if bad else 0)
+    results = find_all(bugs, options.seconds)
+    if not options.only:
+        write_docs(options.docs, results)
+    missed = [r.bug.name for r in results if not r.finder]
+    print(f"{len(results) - len(missed)} of {len(results)} bugs were found" + "".join(f"\nNOT FOUND: {m}" for m in missed))
+    sys.exit(1 if missed else 0)
+
+
+if __name__ == "__main__":
+    main()
