@@ -52,6 +52,14 @@ test-threads: ## test threads with the thread sanitizer: a minute
 	@cmake --build build -j$(JOBS) --target thread_programs
 	ctest --test-dir build -j$(JOBS) --output-on-failure --no-tests=error -L threads
 
+# As the release is, without assertions. COVERAGE=--fresh forgets the counts of earlier runs.
+coverage: ## count the lines and branches of src/ that the tests run, and write docs/trust/coverage.md: 10 minutes
+	@scripts/setup.sh test
+	@cmake -S . -B build/coverage -DBESOM_TESTS=ON -DBESOM_COVERAGE=ON -DBESOM_BENCH=OFF \
+	  -DCMAKE_BUILD_TYPE=Coverage -DCMAKE_C_FLAGS_COVERAGE='-O1 -DNDEBUG'
+	@cmake --build build/coverage -j$(JOBS)
+	@PYTHONDONTWRITEBYTECODE=1 python3 tests/coverage build/coverage --jobs $(JOBS) --page docs/trust/coverage.md $(COVERAGE)
+
 # Uses the builds of `make test`; without them it makes the release only.
 test-sqlite: ## test the extension for SQLite: a minute after `make test`
 	@scripts/setup.sh sqlite

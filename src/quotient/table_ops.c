@@ -83,9 +83,15 @@ static enum answer contains_far(const struct qtable *t, besom_digest d) {
   return query_far(t, target_of(t, d, WIDTH(t)), d);
 }
 
+/* Tables that threads share have no slot metadata. */
 ALWAYS_INLINE enum answer query_elsewhere(const struct qtable *t, struct target at, besom_digest d,
                                           bool flags) {
-  return flags ? besom__contains_flagged_far(t, at.quotient, at.remainder) : query_far(t, at, d);
+#ifndef BESOM_SHARED
+  if (flags) return besom__contains_flagged_far(t, at.quotient, at.remainder);
+#else
+  (void)flags;
+#endif
+  return query_far(t, at, d);
 }
 
 /*

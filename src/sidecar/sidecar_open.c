@@ -161,10 +161,13 @@ static besom_status take_lock(besom_sidecar *s, const char **reason) {
   if (s->lock_file < 0 && error == ENOSPC) return fail(BESOM_DISK_FULL, reason, "the disk is full");
   if (s->lock_file < 0 && (error == EACCES || error == EROFS || error == EPERM))
     return fail(BESOM_READ_ONLY, reason, "the directory of the file is not writable");
-  if (s->lock_file < 0) return fail(BESOM_IO, reason, "the directory of the file does not exist");
+  if (s->lock_file < 0)
+    return fail(BESOM_IO, reason,
+                error == ENOENT || error == ENOTDIR ? "the directory of the file does not exist"
+                                                    : "the lock file cannot be opened");
   if (flock(s->lock_file, LOCK_EX | LOCK_NB) == 0) return BESOM_OK;
-  return fail(errno == EWOULDBLOCK ? BESOM_LOCKED : BESOM_IO, reason,
-              "another sidecar has the file open");
+  return errno == EWOULDBLOCK ? fail(BESOM_LOCKED, reason, "another sidecar has the file open")
+                              : fail(BESOM_IO, reason, "the lock file cannot be locked");
 }
 
 static besom_status init_lock(besom_sidecar *s) {

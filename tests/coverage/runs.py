@@ -1,0 +1,121 @@
+"""Runs the tests of a build whose data are missing or older than their programs."""
+
+import concurrent.futures
+import hashlib
+import json
+import os
+import re
+import resource
+import subprocess
+import time
+
+# These check the sources or the built files and run no code of src/, or run it in a build of their own.
+NOT_RUN = re.compile(r"_long$|symbols|^(format|prose_rules|include_rules|library_calls|manual_pages|checks_catch"
+                     r"|install|amalgamation|cpp|abi|redis_install|static_symbols)|_tsan$|^pages|report_page|valkey_")
+
+# Tests with many processes, each of which writes its counts, run last.
+SLOW = ("cli_", "contract", "redis", "sqlite", "python", "example")
+
+
+def find_tests(build):
+    """The tests as dictionaries: name, command, environment, the exit code that means skipped."""
+    shown = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], check=True, capture_output=True)
+    tests = []
+    for test in json.loads(shown.stdout)["tests"]:
+        properties = {p["name"]: p["value"] for p in test["properties"]}
+        if NOT_RUN.search(test["name"]):
+            continue
+        tests.append({"name": test["name"], "command": test["command"],
+                      "environment": dict(e.split("=", 1) for e in properties.get("ENVIRONMENT", [])),
+                      "directory": properties.get("WORKING_DIRECTORY", build),
+                      "skipped": properties.get("SKIP_RETURN_CODE")})
+    python = os.path.join(build, "python", "besom")
+    if os.path.isdir(python):
+        tests.append(python_test(build, python))
+    return sorted(tests, key=lambda test: test["name"].startswith(SLOW))
+
+
+def python_test(build, package):
+    """The package for Python is tested by pytest, which ctest does not know."""
+    here = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", "..", "python", "tests"))
+    modules = [os.path.join(package, f) for f in os.listdir(package) if f.endswith(".so")]
+    return {"name": "python", "directory": here, "skipped": None, "files": modules,
+            "command": ["/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "."],
+            "environment": {"PYTHONDONTWRITEBYTECODE": "1", "BESOM_BUILD": build,
+                            "PYTHONPATH": os.path.dirname(package)}}
+
+
+def key_of(test, hashes):
+    """A hash of the command and of every file in it."""
+    key = hashlib.sha256(repr(test["command"]).encode())
+    for word in test["command"] + test.get("files", []):
+        path = word.split("=", 1)[-1]
+        if not os.path.isfile(path):
+            continue
+        if path not in hashes:
+            with open(path, "rb") as file:
+                hashes[path] = hashlib.sha256(file.read()).digest()
+        key.update(hashes[path])
+    return key.hexdigest()
+
+
+def data_files(build, ending):
+    for directory, _, files in os.walk(build):
+        for file in files:
+            if file.endswith(ending):
+                yield os.path.join(directory, file)
+
+
+def remove_stale_data(build, fresh):
+    """Counts of an object that was compiled again since are of no use."""
+    for counts in data_files(build, ".gcda"):
+        notes = counts[:-2] + "no"
+        if fresh or not os.path.exists(notes) or os.path.getmtime(counts) < os.path.getmtime(notes):
+            os.remove(counts)
+
+
+def run_one(test, log):
+    start = time.time()
+    with open(log, "wb") as output:
+        done = subprocess.run(test["command"], cwd=test["directory"], stdin=subprocess.DEVNULL, stdout=output,
+                              stderr=subprocess.STDOUT, env=os.environ | test["environment"])
+    return done.returncode in (0, test["skipped"]), time.time() - start
+
+
+def read_record(path):
+    """The tests that passed, and their keys. A later line replaces an earlier one."""
+    if not os.path.exists(path):
+        return {}
+    with open(path) as file:
+        return dict(line.split() for line in file)
+
+
+def run_tests(tests, build, jobs, only, fresh):
+    """Returns the names of the tests that failed."""
+    state = os.path.join(build, "coverage")
+    os.makedirs(state, exist_ok=True)
+    record = os.path.join(state, "done.txt")
+    if fresh and os.path.exists(record):
+        os.remove(record)
+    done = read_record(record)
+    remove_stale_data(build, fresh)
+    hashes, failed = {}, []
+    keys = {t["name"]: key_of(t, hashes) for t in tests}
+    wanted = [t for t in tests if done.get(t["name"]) != keys[t["name"]]]
+    if only:
+        wanted = [t for t in wanted if re.search(only, t["name"])]
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        logs = {t["name"]: os.path.join(state, t["name"].replace("/", "_") + ".log") for t in wanted}
+        running = {pool.submit(run_one, t, logs[t["name"]]): t["name"] for t in wanted}
+        for number, future in enumerate(concurrent.futures.as_completed(running), 1):
+            name = running[future]
+            good, seconds = future.result()
+            print(f"{number:4}/{len(wanted)} {name} {'' if good else 'FAILED '}{seconds:.1f} s", flush=True)
+            if not good:
+                failed.append(name)
+                continue
+            with open(record, "a") as file:
+                file.write(f"{name} {keys[name]}\n")
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"{len(wanted)} tests took {used.ru_utime + used.ru_stime:.0f} s of processor time")
+    return failed
