@@ -160,6 +160,20 @@ test-builds: ## build static, with link-time optimization, by FetchContent, and 
 	@scripts/setup.sh test
 	@cmake -S . -B build -DBESOM_WERROR=ON -DBESOM_TESTS=ON
 	ctest --test-dir build --output-on-failure --no-tests=error -R '^(build_forms|reproducible(_deb)?)_long$$'
+# One source at a time, and only those that changed since the last run; the first run takes a minute.
+analyze: ## static analysis with gcc -fanalyzer and cppcheck: no finding without a reason: a minute
+	$(call analyze)
+
+analyze-all: ## also with clang-tidy and the clang static analyzer: 10 minutes
+	$(call analyze,--all)
+
+analyze-page: ## write docs/trust/analysis.md: the suppressed findings and why they are no defects
+	@python3 tests/analysis/analyze.py --page build/analyze
+
+# The draw is the same for everybody. It goes on where it was interrupted.
+mutants: ## test 300 mutants of the library, and write docs/trust/mutants.md: an hour
+	@scripts/setup.sh mutants
+	@nice -n 19 python3 tests/mutants/mutants.py $(MUTANTS)
 
 bench: all ## measure queries and inserts of some kinds, bulk loading, and the besom command
 	build/besom-bench micro --kinds qf,bloom --slots 67108864 --width 8 --load 0.9
@@ -212,6 +226,14 @@ build-tests:
 	@mkdir -p build/suite
 	@echo 'subdirs("$(CURDIR)/build" "$(CURDIR)/build/asan" "$(CURDIR)/build/fuzz")' \
 	  >build/suite/CTestTestfile.cmake
+
+# $(call analyze,OPTIONS)
+define analyze
+	@scripts/setup.sh analyze
+	@cmake -S . -B build/analyze -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DBESOM_BENCH=OFF \
+	  -DBESOM_PYTHON=OFF -DBESOM_EXAMPLES=OFF >/dev/null
+	@python3 tests/analysis/analyze.py $(1) build/analyze
+endef
 
 , := ,
 # Line numbers are all that the traces of a sanitizer need; more would take a third of the build.

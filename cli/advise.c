@@ -108,8 +108,7 @@ static uint32_t *read_queries(key_index *keys, size_t *n) {
   besom_bytes key;
   *n = 0;
   for (bar_begin("reading the log", "bytes"); keys_next(r, &key); keys_tick(r)) {
-    if (*n == allocated) queries = realloc(queries, (allocated *= 2) * sizeof *queries);
-    if (!queries) fail("out of memory: %zu queries", allocated);
+    if (*n == allocated) queries = reallocate(queries, allocated *= 2, sizeof *queries);
     queries[(*n)++] = key_index_add(keys, key);
   }
   bar_end();

@@ -106,8 +106,7 @@ uint64_t conflicts_count(const conflicts *c) {
 
 static void append(file_bytes *to, const void *data, size_t len) {
   if (!len) return;
-  to->data = realloc(to->data, to->len + len);
-  if (!to->data) fail("out of memory: a list of %zu bytes", to->len + len);
+  to->data = reallocate(to->data, to->len + len, 1);
   memcpy(to->data + to->len, data, len);
   to->len += len;
 }

@@ -46,8 +46,7 @@ static file_bytes read_all(int fd, const char *name) {
     all.len += (size_t)n;
     if (all.len < allocated) continue;
     allocated *= 2;
-    all.data = realloc(all.data, allocated);
-    if (!all.data) fail("%s: out of memory (%zu bytes)", name, allocated);
+    all.data = reallocate(all.data, allocated, 1);
   }
   if (n < 0) fail("%s: %s", name, strerror(errno));
   return all;

@@ -18,12 +18,6 @@ struct key_index {
 
 enum { INITIAL_SLOTS = 1024 };
 
-static void *resize(void *memory, size_t count, size_t size) {
-  void *larger = realloc(memory, count * size);
-  if (!larger) fail("out of memory: %zu elements of %zu bytes", count, size);
-  return larger;
-}
-
 key_index *key_index_create(void) {
   key_index *x = allocate(1, sizeof *x);
   besom_config small = {.kind = "qf", .capacity = 1};
@@ -72,13 +66,13 @@ static void append(key_index *x, besom_bytes key) {
   if (x->count == UINT32_MAX - 1) fail("more than %u distinct keys", UINT32_MAX - 1);
   if (x->len + key.len > x->allocated || !x->bytes) {
     x->allocated = 2 * (x->len + key.len) + INITIAL_SLOTS;
-    x->bytes = resize(x->bytes, x->allocated, 1);
+    x->bytes = reallocate(x->bytes, x->allocated, 1);
   }
   memcpy(x->bytes + x->len, key.data, key.len);
   x->len += key.len;
   if (x->count + 2 > x->ends_allocated) {
     x->ends_allocated = x->ends_allocated > UINT32_MAX / 2 ? UINT32_MAX : 2 * x->ends_allocated;
-    x->ends = resize(x->ends, x->ends_allocated, sizeof *x->ends);
+    x->ends = reallocate(x->ends, x->ends_allocated, sizeof *x->ends);
   }
   x->ends[++x->count] = x->len;
 }

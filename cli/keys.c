@@ -401,8 +401,7 @@ void keys_rewind(key_reader *r) {
 
 static void enlarge(key_reader *r) {
   r->size *= 2;
-  r->buffer = realloc(r->buffer, r->size + NEWLINES_SLACK);
-  if (!r->buffer) fail("out of memory: a buffer of %zu bytes", r->size);
+  r->buffer = reallocate(r->buffer, r->size + NEWLINES_SLACK, 1);
 }
 
 /* Appends bytes of the open file to the buffer; false at its end. */

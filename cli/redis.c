@@ -96,8 +96,7 @@ static void reserve_text(size_t bytes) {
   static size_t size;
   if (bytes <= size) return;
   size = 2 * bytes;
-  current.text = realloc(current.text, size);
-  if (!current.text) fail("out of memory: a buffer of %zu bytes", size);
+  current.text = reallocate(current.text, size, 1);
 }
 
 static void copy_keys(const besom_bytes *keys, size_t n) {

@@ -82,8 +82,7 @@ void resp_close(resp_link *link) {
 static void append(resp_link *link, const void *data, size_t len) {
   if (link->output_size - link->output_len < len) {
     link->output_size = 2 * (link->output_len + len);
-    link->output = realloc(link->output, link->output_size);
-    if (!link->output) fail("out of memory: a buffer of %zu bytes", link->output_size);
+    link->output = reallocate(link->output, link->output_size, 1);
   }
   if (len) memcpy(link->output + link->output_len, data, len);
   link->output_len += len;
@@ -91,7 +90,8 @@ static void append(resp_link *link, const void *data, size_t len) {
 
 static void append_head(resp_link *link, char kind, size_t n) {
   char head[32];
-  append(link, head, (size_t)snprintf(head, sizeof head, "%c%zu\r\n", kind, n));
+  int len = snprintf(head, sizeof head, "%c%zu\r\n", kind, n);
+  append(link, head, (size_t)len);
 }
 
 void resp_add(resp_link *link, const besom_bytes *words, size_t n) {

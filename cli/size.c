@@ -70,6 +70,7 @@ static bool needs_more_than_keys(const besom_kind_info *kind) {
   static const char *const names[] = {"cached",  "cascade", "grouped",          "updated",
                                       "learned", "stacked", "adaptive-stacked", "yesno-dynamic"};
   for (size_t i = 0; i < COUNT_OF(names); i++)
+    /* analysis: nullPointerRedundantCheck: usage_error does not return */
     if (strcmp(kind->name, names[i]) == 0) return true;
   return false;
 }
@@ -246,7 +247,7 @@ static double keys_of_shard(double k) {
 static besom_status measure_shard(const besom_kind_info *kind, double k, double *bytes,
                                   double *grown) {
   model m = model_of(ceil(keys_of_shard(k) / given.growth), (double)given.reports / k);
-  uint64_t model_bytes, model_grown;
+  uint64_t model_bytes = 0, model_grown = 0;
   besom_status status = measure(kind, &m, &model_bytes, &model_grown);
   if (status != BESOM_OK) return status;
   *bytes = (double)model_bytes * m.scale;

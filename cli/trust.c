@@ -117,7 +117,7 @@ static const char *try_read(const char *path, char *const *signatures, size_t n,
 static trusted_file read_verified(const char *path, const trust *t, size_t signature_count) {
   enum { ATTEMPTS = 3 }; /* an update may replace the files between two reads */
   char *signatures[] = {signature_path(path), next_signature_path(path)};
-  trusted_file out;
+  trusted_file out = {0};
   const char *wrong = "";
   if (strcmp(path, "-") == 0) usage_error("--verify: standard input has no signature: give a file");
   for (unsigned i = 0; wrong && i < ATTEMPTS; i++)

@@ -146,8 +146,7 @@ static void check_range(const argument *a, const char *text, double number) {
 }
 
 static void add_word(words *list, const char *word) {
-  list->at = realloc(list->at, (list->n + 1) * sizeof *list->at);
-  if (!list->at) fail("out of memory");
+  list->at = reallocate(list->at, list->n + 1, sizeof *list->at);
   list->at[list->n++] = word;
 }
 

@@ -61,3 +61,9 @@ void *allocate(size_t count, size_t size) {
   if (!memory) fail("out of memory: %zu elements of %zu bytes", count, size);
   return memory;
 }
+
+void *reallocate(void *memory, size_t count, size_t size) {
+  void *larger = realloc(memory, count * size);
+  if (!larger) fail("out of memory: %zu elements of %zu bytes", count, size);
+  return larger;
+}

@@ -39,4 +39,7 @@ void check(besom_status status, const char *format, ...) __attribute__((format(p
 /* Zeroed memory, never NULL; release it with free. */
 void *allocate(size_t count, size_t size);
 
+/* As realloc, but never NULL. */
+void *reallocate(void *memory, size_t count, size_t size);
+
 #endif

@@ -32,8 +32,7 @@ report *report_create(const char *const *columns, size_t column_count, bool csv)
 void report_cell(report *r, const char *format, ...) {
   if (r->cell_count == r->cell_room) {
     r->cell_room = r->cell_room ? 2 * r->cell_room : 64;
-    r->cells = realloc(r->cells, r->cell_room * sizeof *r->cells);
-    if (!r->cells) fail("out of memory: a table of %zu cells", r->cell_room);
+    r->cells = reallocate(r->cells, r->cell_room, sizeof *r->cells);
   }
   cell *c = &r->cells[r->cell_count++];
   va_list values;

@@ -1,59 +1,44 @@
 #!/usr/bin/env bash
-# setup.sh demo|check|report|test|sqlite|python|redis|web|playground|test-web|cross|musl|amalgamation|deb|test-deb: installs the Debian packages that are missing for a make target.
+# setup.sh TARGET: installs the Debian packages that are missing for a make target.
 set -eu
 
-demo=(gcc libc6-dev make cmake libxxhash-dev liblmdb-dev)
-check=(gcc libc6-dev make cmake libxxhash-dev libcmocka-dev binutils)
-report=("${demo[@]}" librocksdb-dev python3 gnuplot-nox git)
-test=("${report[@]}" binutils pkg-config libcmocka-dev clang clang-format-14 libclang-rt-14-dev g++
-  libhiredis-dev redis-server chromium chromium-driver valgrind libsqlite3-dev sqlite3
-  mandoc zlib1g-dev libzstd-dev zstd libsodium-dev minisign patch)
-
-sqlite=(gcc libc6-dev make cmake libxxhash-dev libcmocka-dev binutils coreutils libsqlite3-dev sqlite3 python3)
-
-python=(gcc libc6-dev make cmake libxxhash-dev liblmdb-dev binutils python3 python3-dev python3-pytest
-  python3-hypothesis python3-numpy python3-build python3-setuptools python3-wheel)
-
-redis=(gcc libc6-dev make cmake libxxhash-dev libcmocka-dev binutils redis-server python3 python3-redis)
-command -v npm >/dev/null || redis+=(nodejs npm)
-
-web=(make cmake clang-14 lld-14 wasi-libc libclang-rt-14-dev-wasm32 libxxhash-dev)
-command -v npm >/dev/null || web+=(nodejs npm)
-
-playground=("${web[@]}" gcc libc6-dev python3 chromium chromium-driver)
-
-musl=(gcc make cmake libxxhash-dev musl-tools)
-
-cross=("${musl[@]}" libc6-dev libcmocka-dev clang python3 gcc-s390x-linux-gnu libc6-dev-s390x-cross
-  gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user zlib1g-dev libzstd-dev zstd libsodium-dev
-  minisign)
-
+declare -A packages
+packages[demo]='gcc libc6-dev make cmake libxxhash-dev liblmdb-dev'
+packages[check]='gcc libc6-dev make cmake libxxhash-dev libcmocka-dev binutils'
+packages[report]="${packages[demo]} librocksdb-dev python3 gnuplot-nox git"
+packages[test]="${packages[report]} binutils pkg-config libcmocka-dev clang clang-format-14
+  libclang-rt-14-dev g++ libhiredis-dev redis-server chromium chromium-driver valgrind libsqlite3-dev
+  sqlite3 mandoc zlib1g-dev libzstd-dev zstd libsodium-dev minisign"
+packages[sqlite]="${packages[check]} coreutils libsqlite3-dev sqlite3 python3"
+packages[python]="${packages[demo]} binutils python3 python3-dev python3-pytest python3-hypothesis
+  python3-numpy python3-build python3-setuptools python3-wheel"
+packages[redis]="${packages[check]} redis-server python3 python3-redis"
+packages[web]='make cmake clang-14 lld-14 wasi-libc libclang-rt-14-dev-wasm32 libxxhash-dev'
+if ! command -v npm >/dev/null; then
+  packages[redis]+=' nodejs npm'
+  packages[web]+=' nodejs npm'
+fi
+packages[playground]="${packages[web]} gcc libc6-dev python3 chromium chromium-driver"
+packages[test-web]="${packages[playground]} minisign"
+packages[musl]='gcc make cmake libxxhash-dev musl-tools'
+packages[cross]="${packages[musl]} libc6-dev libcmocka-dev clang python3 gcc-s390x-linux-gnu
+  libc6-dev-s390x-cross gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user zlib1g-dev libzstd-dev
+  zstd libsodium-dev minisign"
+packages[amalgamation]='make cmake gcc libc6-dev libxxhash-dev python3'
 # Those of Build-Depends in debian/control, and the tools.
-deb=(build-essential fakeroot dpkg-dev debhelper dh-python lintian cmake libxxhash-dev libcmocka-dev liblmdb-dev
-  librocksdb-dev libhiredis-dev libsodium-dev libsqlite3-dev libzstd-dev zlib1g-dev python3-dev python3-setuptools
-  python3-wheel)
+packages[deb]='build-essential fakeroot dpkg-dev debhelper dh-python lintian cmake libxxhash-dev
+  libcmocka-dev liblmdb-dev librocksdb-dev libhiredis-dev libsodium-dev libsqlite3-dev libzstd-dev
+  zlib1g-dev python3-dev python3-setuptools python3-wheel'
+packages[test-deb]="${packages[deb]} redis-server redis-tools sqlite3 man-db pkg-config util-linux"
+packages[analyze]="${packages[demo]} librocksdb-dev libhiredis-dev libsqlite3-dev zlib1g-dev
+  libzstd-dev libsodium-dev python3 cppcheck clang-tidy-14"
+packages[mutants]="${packages[demo]} lld librocksdb-dev libhiredis-dev redis-server libcmocka-dev python3"
 
-case ${1-} in
-demo) wanted=("${demo[@]}") ;;
-check) wanted=("${check[@]}") ;;
-report) wanted=("${report[@]}") ;;
-test) wanted=("${test[@]}") ;;
-sqlite) wanted=("${sqlite[@]}") ;;
-python) wanted=("${python[@]}") ;;
-redis) wanted=("${redis[@]}") ;;
-web) wanted=("${web[@]}") ;;
-playground) wanted=("${playground[@]}") ;;
-test-web) wanted=("${playground[@]}" minisign) ;;
-cross) wanted=("${cross[@]}") ;;
-musl) wanted=("${musl[@]}") ;;
-amalgamation) wanted=(make cmake gcc libc6-dev libxxhash-dev python3) ;;
-deb) wanted=("${deb[@]}") ;;
-test-deb) wanted=("${deb[@]}" redis-server redis-tools sqlite3 man-db pkg-config util-linux) ;;
-*)
-  echo "usage: $0 demo|check|report|test|sqlite|python|redis|web|playground|test-web|cross|musl|amalgamation|deb|test-deb" >&2
+if [[ $# -ne 1 || ! ${packages[$1]-} ]]; then
+  echo "usage: $0 $(printf '%s\n' "${!packages[@]}" | sort | paste -sd'|')" >&2
   exit 2
-  ;;
-esac
+fi
+read -r -d '' -a wanted <<<"${packages[$1]}" || true
 
 if ! command -v dpkg-query >/dev/null; then
   echo "This is not Debian. Install the equivalents of these packages: ${wanted[*]}" >&2

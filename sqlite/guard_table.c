@@ -101,6 +101,7 @@ static int new_table(struct connection *connection, struct guard *guard, sqlite3
 
 static int create_guard(struct guard *guard, char **error) {
   int rc = besom__sql_guard_inspect_table(guard, error);
+  /* analysis: -Wanalyzer-null-dereference: open_guard returned SQLITE_OK */
   if (rc == SQLITE_OK && guard->problem) rc = besom__sql_fail(error, "%s", guard->problem);
   if (rc == SQLITE_OK) rc = declare(guard, error);
   return rc == SQLITE_OK ? besom__sql_guard_checkpoint(guard, true, error) : rc;

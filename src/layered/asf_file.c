@@ -54,7 +54,7 @@ struct saved_counts {
 };
 
 static struct saved_counts read_counts(struct byte_reader *r) {
-  struct saved_counts c;
+  struct saved_counts c = {0};
   uint64_t *const counts[] = {&c.layers, &c.waiting,    &c.form,  &c.max_layers,
                               &c.remedy, &c.generation, &c.groups};
   for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) *counts[i] = besom__read_u64(r);
@@ -84,7 +84,7 @@ static bool objective_in_range(const struct asf_objective *objective) {
 }
 
 static double read_numbers(struct byte_reader *r, struct asf_objective *objective) {
-  double expected_fpr;
+  double expected_fpr = 0;
   double *const numbers[] = {&objective->workload.skew,
                              &objective->workload.negatives,
                              &objective->lifetime,

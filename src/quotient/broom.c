@@ -153,6 +153,7 @@ static besom_status resolve_collision(const struct meta_filter *x, const struct 
   n->positions[i] = position;
   n->extensions[i] = 0;
   if (!extension_matches(key, remainder_of(key->at, width), extension, width)) {
+    /* analysis: -Wanalyzer-shift-count-overflow: the remainders are equal: it has an extension */
     extension_unlike(suffix_bits(key, width),
                      (uint64_t)extension << (64 - extension_length(extension)), &mine);
     keep_longer(&n->extension, mine);

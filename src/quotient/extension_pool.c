@@ -114,9 +114,10 @@ uint64_t besom__pool_cost_of(const struct extension_pool *p, uint64_t block) {
 static uint64_t encode(const slot_meta *meta, uint8_t *out) {
   uint64_t presence = 0, at = 0;
   for (unsigned i = 0; i < CODE_SLOTS; i++) {
-    if (!meta[i]) continue;
-    unsigned length = extension_length(meta[i]);
-    uint64_t bits = meta[i] ^ UINT64_C(1) << length;
+    slot_meta extension = meta[i];
+    if (!extension) continue;
+    unsigned length = extension_length(extension);
+    uint64_t bits = extension ^ UINT64_C(1) << length;
     put_bits(out, at, bits_below(length - 1) | bits << length, 2 * length);
     presence |= UINT64_C(1) << i;
     at += 2 * length;

@@ -185,6 +185,7 @@ static void decode(struct bit_string s, struct fingerprint *fp, unsigned payload
   fp->extension_bits = s.length - at < MAX_EXTENSION ? s.length - at : MAX_EXTENSION;
   unsigned first = fp->extension_bits < 64 ? fp->extension_bits : 64,
            second = fp->extension_bits - first;
+  /* analysis: shiftTooManyBits: the extension has bits: length > at */
   fp->extension.hi = get_bits(&s, at, first) << (64 - first);
   if (second) fp->extension.lo = get_bits(&s, at + 64, second) << (64 - second);
 }

@@ -304,6 +304,7 @@ besom_status besom__quotient_resize_start(besom_filter *fresh, const besom_filte
                                           uint64_t slots, const struct qtable_resize_hooks *hooks) {
   struct quotient_filter *q = quotient_filter(fresh);
   struct qtable_shape last = besom__quotient_shape(&const_quotient_filter(f)->table);
+  /* analysis: -Wanalyzer-use-of-uninitialized-value: besom__quotient_shape sets all of it */
   while (last.slots != slots) last = shape_towards(last, slots);
   if (!besom__qtable_bytes(&last)) return BESOM_INVALID; /* no remainder bit would be left */
   q->isa = const_quotient_filter(f)->isa;

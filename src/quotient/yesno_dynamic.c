@@ -111,6 +111,7 @@ static besom_status compare_with_key(const struct aqf *a, struct new_key *x,
 /* Compares the new key with all fingerprints of the other list in its minirun. */
 static besom_status compare_with_all(const struct aqf *a, struct new_key *x, besom_match *where) {
   const struct qtable *t = &a->base.table;
+  /* analysis: ctuuninitvar: add sets what is read */
   struct matching m = besom__matching_start(t, x->digest);
   besom_digest all = besom__extension_of(m.address.rest, t->width, longest_extension(t));
   besom_status status = BESOM_OK;

@@ -84,6 +84,7 @@ static bool enlarge(const besom_allocator *a, uint8_t **bytes, uint64_t used, ui
   if (*room - used >= more) return true;
   uint8_t *larger = besom__allocate(a, used + more + later);
   if (!larger) return false;
+  /* analysis: -Wanalyzer-null-argument: bytes that are used were allocated */
   if (used) memcpy(larger, *bytes, (size_t)used);
   besom__release(a, *bytes, *room);
   *bytes = larger;

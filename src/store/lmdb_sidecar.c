@@ -213,7 +213,7 @@ static besom_status open_log(struct lmdb_sidecar *l, const char *name, uint64_t 
   return fail(status_of(l->env, error), reason, "the log's database cannot be opened or created");
 }
 
-static besom_status attach(struct lmdb_sidecar *l, besom_sidecar_config *config, size_t filter_size,
+static besom_status attach(struct lmdb_sidecar *l, besom_sidecar_config config, size_t filter_size,
                            const besom_sidecar_lmdb_options *options, const char *path,
                            const char **reason, besom_sidecar **out) {
   besom_source keys = {.next = keys_next, .rewind = keys_rewind, .ctx = l};
@@ -229,9 +229,9 @@ static besom_status attach(struct lmdb_sidecar *l, besom_sidecar_config *config,
   const char *name = options->log_name ? options->log_name : DEFAULT_LOG_NAME;
   besom_status status = open_log(l, name, &keys.size_hint, reason);
   if (status != BESOM_OK) return status;
-  config->keys = &keys;
-  config->log = &log;
-  return besom_sidecar_open_sized(config, sizeof *config, filter_size, path, reason, out);
+  config.keys = &keys;
+  config.log = &log;
+  return besom_sidecar_open_sized(&config, sizeof config, filter_size, path, reason, out);
 }
 
 besom_status besom_sidecar_lmdb_sized(const besom_sidecar_config *given, size_t config_size,
@@ -260,7 +260,7 @@ besom_status besom_sidecar_lmdb_sized(const besom_sidecar_config *given, size_t 
   l->env = options.env;
   l->table = options.table;
   l->every_commit = options.every_commit;
-  besom_status status = attach(l, &config, filter_size, &options, path, reason, out);
+  besom_status status = attach(l, config, filter_size, &options, path, reason, out);
   if (status != BESOM_OK) log_close(l);
   return status;
 }

@@ -196,7 +196,9 @@ static besom_status reconnect(struct redis_database *redis) {
   if (redis->lost || !make_name(redis->name)) return BESOM_IO;
   besom_status status = open_link(redis, &link, NULL);
   if (status != BESOM_OK) {
-    memcpy(redis->name, before, NAME_SIZE); /* the lock still has that name */
+    /* The lock still has that name.
+       analysis: -Wanalyzer-use-of-uninitialized-value: it was copied above */
+    memcpy(redis->name, before, NAME_SIZE);
     return status;
   }
   bool ours =

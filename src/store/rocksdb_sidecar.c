@@ -159,7 +159,7 @@ static besom_status fail(besom_status status, const char **reason, const char *s
   return status;
 }
 
-static besom_status attach(struct rocksdb_sidecar *r, besom_sidecar_config *config,
+static besom_status attach(struct rocksdb_sidecar *r, besom_sidecar_config config,
                            size_t filter_size, const char *path, const char **reason,
                            besom_sidecar **out) {
   besom_source keys = {
@@ -172,9 +172,9 @@ static besom_status attach(struct rocksdb_sidecar *r, besom_sidecar_config *conf
                            .sync = log_sync,
                            .close = log_close,
                            .ctx = r};
-  config->keys = &keys;
-  config->log = &log;
-  return besom_sidecar_open_sized(config, sizeof *config, filter_size, path, reason, out);
+  config.keys = &keys;
+  config.log = &log;
+  return besom_sidecar_open_sized(&config, sizeof config, filter_size, path, reason, out);
 }
 
 besom_status besom_sidecar_rocksdb_sized(const besom_sidecar_config *given, size_t config_size,
@@ -203,7 +203,7 @@ besom_status besom_sidecar_rocksdb_sized(const besom_sidecar_config *given, size
       .allocator = *allocator, .db = options.db, .keys = options.keys, .log = options.log};
   r->scan_options = rocksdb_readoptions_create();
   rocksdb_readoptions_set_fill_cache(r->scan_options, 0);
-  besom_status status = attach(r, &config, filter_size, path, reason, out);
+  besom_status status = attach(r, config, filter_size, path, reason, out);
   if (status != BESOM_OK) log_close(r);
   return status;
 }
