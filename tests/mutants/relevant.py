@@ -1,0 +1,69 @@
+"""Which tests are relevant to a source file, for mutants.py, which runs the fastest first."""
+
+import fnmatch
+
+
+def laws(*kinds):
+    return [f"contract_tests --defaults */{kind}" for kind in kinds]
+
+
+TABLES = ["quotient_table", "table_queries", "quotient_geometry", "published_forms", "filter_stats",
+          "patches", "filter_config"]
+ADAPTIVE = ["aqf", "broom", "exceptions", "extension_pool", "multislot", "slot_meta",
+            "slot_meta_code", "guard_tombstones", "guard_relocation", "guard_model"]
+CONCURRENT = ["threads", "threads_exchange", "snapshot",
+              "contract_tests */aqf,concurrent", "guard_threads"]
+LISTS = ["yesno_dynamic", "static_sets", "guard_no_list", *laws("yesno", "yesno-dynamic")]
+GUARDS = ["guard", "guard_failures", "guard_faults", "guard_many", "guard_model", "guard_no_list",
+          "guard_pressure", "guard_recovery", "guard_relocation", "guard_shortage",
+          "guard_tombstones"]
+GUARD_THREADS = ["guard_background", "guard_committed_reads", "guard_reader_threads",
+                 "guard_threads", "guard_writers"]
+GUARD_FILES = ["guard_copies", "guard_iterator", "guard_reader", "guard_small_map"]
+
+# The first pattern that matches.
+MAP = (
+    ("src/quotient/yesno*", LISTS + TABLES + ["aqf"]),
+    ("src/quotient/slot_meta*", ["slot_meta", "slot_meta_code", "broom", "guard_relocation",
+                                 "guard_model", "filter_config", "patches", "threads",
+                                 *laws("broom", "taf", "exaf", "utaf")]),
+    ("src/quotient/broom.c", ["broom", "slot_meta", "slot_meta_code", "guard_model",
+                              *laws("broom")]),
+    ("src/quotient/*taf.c", ["slot_meta", "slot_meta_code", "guard_model", *laws("taf", "utaf")]),
+    ("src/quotient/exaf.c", ["slot_meta", "slot_meta_code", "guard_model", *laws("exaf")]),
+    ("src/quotient/concurrent*", CONCURRENT + TABLES + laws("qf", "aqf")),
+    ("src/quotient/aqf_concurrent.c", CONCURRENT + laws("aqf")),
+    ("src/quotient/aqf_sync.*", CONCURRENT + laws("aqf")),
+    ("src/quotient/qf.c", TABLES + CONCURRENT + laws("qf")),
+    ("src/quotient/*", TABLES + ADAPTIVE + CONCURRENT + ["yesno_dynamic", "static_sets"] +
+     laws("qf", "aqf", "broom", "taf", "yesno-dynamic")),
+    ("src/core/*", ["address", "bits", "byte_io", "durable_file", "hash", "memory", "options",
+                    "partition", "sort", "build_threads", "container", "sized_structs", "threads",
+                    "filter_config", "filter_stats", "quotient_table", "table_queries", "aqf",
+                    "static_sets", "guard_recovery", "slot_meta", "bloom", "blocked", "cuckoo",
+                    "snapshot", "guard", "sidecar", *laws("qf", "aqf", "fuse", "bloom")]),
+    ("src/guard/*", GUARDS + GUARD_THREADS + GUARD_FILES + ["store_memory", "guard_redis"]),
+    ("src/store/lmdb_sidecar.c", ["sidecar_lmdb"]),
+    ("src/store/lmdb.c", ["store_contract lmdb/*", "store_disk_faults", *GUARD_FILES]),
+    ("src/store/rocksdb*", ["store_contract rocksdb/*", "store_disk_faults", "guard_copies",
+                            "guard_iterator"]),
+    ("src/store/redis.c", ["store_contract redis/*", "guard_redis", "store_disk_faults"]),
+    ("src/store/*", ["store_memory", "sorted_map", "store_contract memory/*",
+                     "store_contract array/*", "store_contract array*/*",
+                     "store_contract lmdb/*", *GUARDS, "guard_committed_reads", "guard_iterator",
+                     "guard_copies"]),
+)
+
+
+def tests_of(file):
+    for pattern, tests in MAP:
+        if fnmatch.fnmatch(file, pattern):
+            return list(dict.fromkeys(tests))
+    return []
+
+
+def order_of_objects(name):
+    """The objects that most tests run through are compiled first."""
+    first = ("quotient/table_ops", "quotient/table_slots", "quotient/quotient_", "quotient/aqf",
+             "quotient/slot_meta", "quotient/multislot", "core/", "guard/l", "guard/", "quotient/")
+    return next((i for i, start in enumerate(first) if name.startswith(start)), len(first)), name
