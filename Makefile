@@ -164,7 +164,7 @@ test-builds: ## build static, with link-time optimization, by FetchContent, and 
 analyze: ## static analysis with gcc -fanalyzer and cppcheck: no finding without a reason: a minute
 	$(call analyze)
 
-analyze-all: ## also with clang-tidy and the clang static analyzer: 10 minutes
+analyze-all: ## also with clang-tidy: two minutes
 	$(call analyze,--all)
 
 analyze-page: ## write docs/trust/analysis.md: the suppressed findings and why they are no defects

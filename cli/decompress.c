@@ -41,7 +41,8 @@ static bool begins_with(const uint8_t *start, size_t len, const char *magic, siz
 
 static bool begins_bzip2(const uint8_t *start, size_t len) {
   for (size_t i = 0; i < len && i < sizeof bzip2_magic - 1; i++)
-    if (i == BZIP2_DIGIT_AT ? start[i] < '1' || start[i] > '9' : start[i] != bzip2_magic[i])
+    if (i == BZIP2_DIGIT_AT ? start[i] < '1' || start[i] > '9'
+                            : start[i] != (uint8_t)bzip2_magic[i])
       return false;
   return true;
 }

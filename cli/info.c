@@ -44,7 +44,8 @@ static double observed_fpr(const besom_filter *f) {
     check(besom_contains_many_u64(f, keys, BATCH, bitmap), "querying");
     for (unsigned i = 0; i < BATCH; i++) yes += bitmap[i / 64] >> (i % 64) & 1;
   }
-  return (double)yes / (double)((samples + BATCH - 1) / BATCH * BATCH);
+  uint64_t asked = (samples + BATCH - 1) / BATCH * BATCH;
+  return (double)yes / (double)asked;
 }
 
 enum { MAX_EXTENSION = 24 };

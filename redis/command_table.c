@@ -56,14 +56,14 @@ RedisModuleCommandArg loadchunk_args[] = {
 
 /* ------------------------------------------------------------------ keys */
 
-#define FIRST_KEY(FLAGS)                                                              \
-  {                                                                                   \
-    .flags = FLAGS, .begin_search_type = REDISMODULE_KSPEC_BS_INDEX, .bs.index = {1}, \
-    .find_keys_type = REDISMODULE_KSPEC_FK_RANGE, .fk.range = {                       \
-      0,                                                                              \
-      1,                                                                              \
-      0                                                                               \
-    }                                                                                 \
+#define FIRST_KEY(FLAGS)                                                                \
+  {                                                                                     \
+    .flags = (FLAGS), .begin_search_type = REDISMODULE_KSPEC_BS_INDEX, .bs.index = {1}, \
+    .find_keys_type = REDISMODULE_KSPEC_FK_RANGE, .fk.range = {                         \
+      0,                                                                                \
+      1,                                                                                \
+      0                                                                                 \
+    }                                                                                   \
   }
 
 RedisModuleCommandKeySpec reads[] = {FIRST_KEY(REDISMODULE_CMD_KEY_RO | REDISMODULE_CMD_KEY_ACCESS),

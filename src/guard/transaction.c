@@ -195,11 +195,9 @@ static void abandon(besom_guard *g, besom_status why) {
 /* Without savepoints a change within a batch undoes itself. If it cannot, the batch has failed. */
 static void undo_change(besom_guard *g, besom_status why) {
   if (!in_transaction(g)) return;
-  if (!g->nested)
-    abandon(g, why);
-  else if (g->savepoints)
+  if (g->nested && g->savepoints)
     undo_to_savepoint(g);
-  else if (g->tx_error != BESOM_OK)
+  else if (!g->nested || g->tx_error != BESOM_OK)
     abandon(g, why);
 }
 

@@ -438,7 +438,7 @@ static void save(const besom_filter *f, struct sections_out *out) {
   const struct learned *l = const_learned(f);
   besom__write_u64(&out->parameters, l->classifier.weights ? l->classifier.log : 0);
   besom__write_u64(&out->parameters, l->filters[INITIAL] != NULL);
-  besom__write_u64(&out->parameters, (uint64_t)(l->threshold + SCORE_END));
+  besom__write_u64(&out->parameters, (uint64_t)((int64_t)l->threshold + SCORE_END));
   besom__write_double(&out->parameters, l->wrong);
   if (l->classifier.weights)
     add_section(out, TAG_WEIGHTS, l->classifier.weights, key_classifier_bytes(&l->classifier));

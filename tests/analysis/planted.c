@@ -41,6 +41,14 @@ void clears_too_little(char *bytes) {
   memset(bytes, 0, sizeof(bytes));
 }
 
+void sets_the_digit(int *numbers) {
+  memset(numbers, '0', 16); /* 0 was meant */
+}
+
+double loses_the_fraction(int part, int whole) {
+  return part / whole;
+}
+
 void frees_nothing(void) {
   char *lost = malloc(4);
   if (lost) lost[0] = 1;

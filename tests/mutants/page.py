@@ -1,7 +1,7 @@
 """docs/trust/mutants.md: what became of the mutants, for mutants.py."""
 
 import collections
-import pathlib
+import textwrap
 
 KILLED = ("killed", "timeout")
 TEXT = """# Mutants
@@ -66,11 +66,16 @@ def row(name, verdicts):
             f"{n['not killed']} | {percent(killed, others)} |")
 
 
+def wrapped(text, indent=""):
+    return textwrap.wrap(text, 100, subsequent_indent=indent, break_long_words=False,
+                         break_on_hyphens=False)
+
+
 def list_of(survivors):
     lines = []
     for name, result, (_, reason) in survivors:
-        lines.append(f"- `{result['file']}`, {result['change']} ({name}). {reason}  \n"
-                     f"  `{result['text']}`")
+        lines += wrapped(f"- {name}, `{result['file']}`: {reason}", "  ")
+        lines += ["", "  ```", f"  {result['text']}", f"  {result['change']}", "  ```"]
     return "\n".join(lines) or "None."
 
 
@@ -94,8 +99,9 @@ def write(root, drawn, state, given):
         same=outcomes["same code"], broken=outcomes["does not compile"], rows="\n".join(rows),
         state=f"Run so far: the first {len(run)} of {given.count} mutants of the draw. "
               f"`make mutants` runs the rest." if len(run) < given.count else "All of them ran.",
-        kinds="By change: " + ", ".join(kinds) + ".", survivors=list_of(survivors))
+        kinds="\n".join(wrapped("By change: " + ", ".join(kinds) + ".")), survivors=list_of(survivors))
     page = root / "docs/trust/mutants.md"
     page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text(text)
+    title, first, rest = text.split("\n\n", 2)
+    page.write_text("\n\n".join([title, "\n".join(wrapped(first)), rest]))
     print(f"{page.relative_to(root)}: {rows[-1]}")
