@@ -82,6 +82,7 @@ typedef struct claim {
    * factors; 0 for one. A claim that adds its factors per seed itself needs one.
    */
   unsigned seeds;
+  unsigned full_seeds; /* the same at full size; 0 for `seeds` */
   const plot *plots; /* terminated by an entry without a title; NULL for none */
   const char *const *columns;
   size_t column_count;

@@ -173,5 +173,6 @@ const claim store_adversary_claim = {
     .plots = plots,
     .columns = columns,
     .column_count = sizeof columns / sizeof *columns,
+    .full_seeds = 3,
     .run = run,
 };

@@ -54,7 +54,8 @@ static void print_claim(const claim *c) {
   print_member("statement", c->statement);
   print_member("differs", c->differs);
   print_flag("timed", c->timed);
-  printf("\"seeds\":%u,", c->seeds ? c->seeds : 1);
+  unsigned seeds = c->seeds ? c->seeds : 1;
+  printf("\"seeds\":%u,\"full_seeds\":%u,", seeds, c->full_seeds ? c->full_seeds : seeds);
   printf("\"columns\":[");
   for (size_t i = 0; i < c->column_count; i++) {
     if (i) printf(",");

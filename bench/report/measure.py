@@ -149,7 +149,7 @@ class Bench:
         return os.path.join(self.directory, f"{claim['name']}.cut")
 
     def command(self, claim):
-        seeds = str(self.seeds or claim["seeds"])
+        seeds = str(self.seeds or claim["full_seeds" if self.full else "seeds"])
         limited = ["--full", "--seconds", str(max(1, int(SPARE * self.limit)))] if self.full else []
         return [self.program, "run", claim["name"], "--csv", "--seeds", seeds] + limited
 
