@@ -93,9 +93,10 @@ def summarize(tested, found, size):
         return lines + ["Nothing was measured."]
     dates = sorted(each["date"] for each in about)
     commits, machines = (sorted({each[name] for each in about}) for name in ("commit", "machine"))
-    minutes = sum(float(each["seconds"]) for each in about) / 60
+    clock = "cpu_seconds" if size == "full" else "seconds"  # full runs may be interrupted, and wait for other programs
+    minutes = sum(float(each.get(clock, each["seconds"])) for each in about) / 60
     return lines + [
-        f"Measured from {dates[0]} to {dates[-1]} in {minutes:.1f} minutes, {size} size, "
+        f"Measured from {dates[0]} to {dates[-1]} in {minutes:.1f} {'CPU ' if size == 'full' else ''}minutes, {size} size, "
         f"commit {', '.join(commits)}, on: {'; '.join(machines)}." +
         loaded([record.about for claim, record, _ in tested if record and claim["timed"]])]
 
