@@ -53,7 +53,7 @@ static void rounds_of_sip(uint64_t v[4], unsigned n) {
   }
 }
 
-static uint64_t little_endian(const uint8_t *bytes) {
+static uint64_t word_at(const uint8_t *bytes) {
   uint64_t x = 0;
   for (unsigned i = 0; i < 8; i++) x |= (uint64_t)bytes[i] << 8 * i;
   return x;
@@ -62,7 +62,7 @@ static uint64_t little_endian(const uint8_t *bytes) {
 /* SipHash-c-d of the message padded with zeros and its length; 64 bits of output are lo. */
 static besom_digest reference_sip(unsigned c, unsigned d, bool wide, const uint8_t *key,
                                   const uint8_t *message, size_t len) {
-  uint64_t k0 = little_endian(key), k1 = little_endian(key + 8);
+  uint64_t k0 = word_at(key), k1 = word_at(key + 8);
   uint64_t v[4] = {k0 ^ UINT64_C(0x736f6d6570736575), k1 ^ UINT64_C(0x646f72616e646f6d),
                    k0 ^ UINT64_C(0x6c7967656e657261), k1 ^ UINT64_C(0x7465646279746573)};
   uint8_t padded[LONGEST + 8] = {0};
@@ -71,7 +71,7 @@ static besom_digest reference_sip(unsigned c, unsigned d, bool wide, const uint8
   padded[8 * words - 1] = (uint8_t)(len % 256);
   if (wide) v[1] ^= 0xee;
   for (size_t i = 0; i < words; i++) {
-    uint64_t m = little_endian(padded + 8 * i);
+    uint64_t m = word_at(padded + 8 * i);
     v[3] ^= m;
     rounds_of_sip(v, c);
     v[0] ^= m;
