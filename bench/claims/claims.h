@@ -83,7 +83,7 @@ typedef struct claim {
    */
   unsigned seeds;
   unsigned full_seeds; /* the same at full size; 0 for `seeds` */
-  const plot *plots; /* terminated by an entry without a title; NULL for none */
+  const plot *plots;   /* terminated by an entry without a title; NULL for none */
   const char *const *columns;
   size_t column_count;
   /*
