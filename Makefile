@@ -124,10 +124,10 @@ picture-numbers:
 picture: picture-numbers ## draw the picture of the README again, docs/images/savings.svg
 	@scripts/plot_savings.py build/web/playground/playground-numbers docs/images/savings.svg
 
-# PLATFORMS="s390x musl" runs a part.
+# PLATFORMS="s390x musl" TESTS=contract runs a part.
 cross: ## build and test with gcc, clang, musl, and for aarch64 and s390x under qemu: 30 minutes
 	@scripts/setup.sh cross
-	@JOBS=$(JOBS) tests/cross/run.sh $(PLATFORMS)
+	@JOBS=$(JOBS) TESTS='$(TESTS)' tests/cross/run.sh $(PLATFORMS)
 
 musl: ## build the besom command as a static program, with musl: build/cross/musl/besom
 	@scripts/setup.sh musl

@@ -3,7 +3,8 @@
  *
  * Everything is inline. The compiler flags of the including file select the instructions, so a
  * source that is compiled once per instruction set (cpu.h) needs no second version of its
- * algorithms. Without flags the portable code is used. Tests compare each version with naive loops.
+ * algorithms. Without flags the portable code is used, with NEON on AArch64 where it saves much
+ * (docs/platforms.md). Tests compare each version with naive loops.
  */
 #ifndef BESOM_CORE_BITS_H
 #define BESOM_CORE_BITS_H
@@ -171,6 +172,19 @@ ALWAYS_INLINE uint64_t equal_ranks(uint64_t a, uint64_t b) {
 
 /* ------------------------------------------------------------------ rows of 64 bytes, relaxed.h */
 
+#if defined(NEON_ROWS)
+
+/*
+ * NEON has no instruction that gathers one bit per byte. A byte that is equal becomes its bit of a
+ * mask of 8; three rounds of adding neighbours make the masks.
+ */
+ALWAYS_INLINE uint8x16_t equal_as_bits(const uint8_t *at, uint8_t byte) {
+  const uint8x16_t bits = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+  return vandq_u8(vceqq_u8(load128_shared(at), vdupq_n_u8(byte)), bits);
+}
+
+#endif
+
 /* Bit i of the result: is byte i of the 16 bytes at `at` equal to this one? */
 ALWAYS_INLINE uint32_t equal_bytes_16(const uint8_t *at, uint8_t byte) {
 #if defined(__AVX2__)
@@ -178,6 +192,10 @@ ALWAYS_INLINE uint32_t equal_bytes_16(const uint8_t *at, uint8_t byte) {
   return (uint32_t)_mm_movemask_epi8(equal);
 #elif defined(__wasm_simd128__)
   return (uint32_t)wasm_i8x16_bitmask(wasm_i8x16_eq(wasm_v128_load(at), wasm_i8x16_splat(byte)));
+#elif defined(NEON_ROWS)
+  uint8x16_t x = equal_as_bits(at, byte);
+  for (unsigned round = 0; round < 3; round++) x = vpaddq_u8(x, x);
+  return vgetq_lane_u16(vreinterpretq_u16_u8(x), 0);
 #else
   uint32_t result = 0;
   for (unsigned i = 0; i < 2; i++) {
@@ -195,6 +213,10 @@ ALWAYS_INLINE uint32_t equal_bytes_32(const uint8_t *at, uint8_t byte) {
 #if defined(__AVX2__)
   __m256i equal = _mm256_cmpeq_epi8(load256_shared(at), _mm256_set1_epi8((char)byte));
   return (uint32_t)_mm256_movemask_epi8(equal);
+#elif defined(NEON_ROWS)
+  uint8x16_t x = vpaddq_u8(equal_as_bits(at, byte), equal_as_bits(at + 16, byte));
+  for (unsigned round = 1; round < 3; round++) x = vpaddq_u8(x, x);
+  return vgetq_lane_u32(vreinterpretq_u32_u8(x), 0);
 #else
   return equal_bytes_16(at, byte) | equal_bytes_16(at + 16, byte) << 16;
 #endif
@@ -204,6 +226,11 @@ ALWAYS_INLINE uint32_t equal_bytes_32(const uint8_t *at, uint8_t byte) {
 ALWAYS_INLINE uint64_t equal_bytes_64(const uint8_t *at, uint8_t byte) {
 #if defined(__AVX512BW__)
   return _mm512_cmpeq_epi8_mask(load512_shared(at), _mm512_set1_epi8((char)byte));
+#elif defined(NEON_ROWS)
+  uint8x16_t lower = vpaddq_u8(equal_as_bits(at, byte), equal_as_bits(at + 16, byte));
+  uint8x16_t upper = vpaddq_u8(equal_as_bits(at + 32, byte), equal_as_bits(at + 48, byte));
+  uint8x16_t x = vpaddq_u8(lower, upper);
+  return vgetq_lane_u64(vreinterpretq_u64_u8(vpaddq_u8(x, x)), 0);
 #else
   return equal_bytes_32(at, byte) | (uint64_t)equal_bytes_32(at + 32, byte) << 32;
 #endif

@@ -21,7 +21,8 @@
  *   volatile access also stays visible to the address sanitizer, which inline assembly is not. Both
  *   gcc and clang order volatile accesses with atomic_thread_fence.
  *
- * Vectors have no portable form: only files compiled for AVX2 or AVX-512 use them.
+ * Vectors have no portable form: only files compiled for AVX2 or AVX-512 use them, and those for
+ * AArch64, whose compilers always have NEON.
  *
  * A source file that works on memory no other thread changes meanwhile defines UNSHARED before its
  * first #include. Then these functions are plain accesses, which the compiler may combine. That is
@@ -47,6 +48,11 @@
 #if (defined(__x86_64__) || (defined(__aarch64__) && defined(__ARM_FEATURE_UNALIGNED))) && \
     __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && !defined(BESOM_THREAD_SANITIZER)
 #define WIDE_MOVES 1
+#endif
+
+#if defined(WIDE_MOVES) && defined(__aarch64__) && defined(__ARM_NEON) && !defined(BESOM_NO_NEON)
+#define NEON_ROWS 1
+#include <arm_neon.h>
 #endif
 
 ALWAYS_INLINE uint8_t load8_relaxed(const uint8_t *at) {
@@ -142,6 +148,14 @@ ALWAYS_INLINE __m256i load256_shared(const void *at) {
 
 ALWAYS_INLINE void store256_shared(void *at, __m256i x) {
   *(VECTOR_ACCESS unaligned_256 *)at = (unaligned_256)x;
+}
+
+#elif defined(NEON_ROWS)
+
+typedef uint8_t unaligned_128 __attribute__((vector_size(16), may_alias, aligned(1)));
+
+ALWAYS_INLINE uint8x16_t load128_shared(const void *at) {
+  return (uint8x16_t) * (const VECTOR_ACCESS unaligned_128 *)at;
 }
 
 #endif

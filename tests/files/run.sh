@@ -69,9 +69,18 @@ for build in "$@"; do
   programs=$(programs_of "$build")
   rm -rf "${work:?}/$platform"
   mkdir -p "$work/$platform"
-  (cd "$work/$platform" && PATH=$programs:$PATH && make_lists && make_files) >/dev/null
+  (
+    cd "$work/$platform"
+    PATH=$programs:$PATH
+    make_lists
+    make_files
+  ) >/dev/null
   first=${first:-$platform}
-  (cd "$work/$first" && PATH=$programs:$PATH && check_files)
+  (
+    cd "$work/$first"
+    PATH=$programs:$PATH
+    check_files
+  )
   n=0
   for file in "$work/$first"/*.besom "$work/$first"/*.patch; do
     cmp "$file" "$work/$platform/$(basename "$file")"

@@ -140,6 +140,7 @@ static uint64_t naive_equal(const uint8_t *at, unsigned n, uint8_t byte) {
 static void assert_equal_bytes(const uint8_t *at, uint8_t byte) {
   assert_int_equal(equal_bytes_64(at, byte), naive_equal(at, 64, byte));
   assert_int_equal(equal_bytes_32(at, byte), naive_equal(at, 32, byte));
+  assert_int_equal(equal_bytes_16(at, byte), naive_equal(at, 16, byte));
 }
 
 /* Bytes that differ in one bit from the one searched: carries between bytes would show. */

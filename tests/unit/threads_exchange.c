@@ -354,8 +354,9 @@ static besom_place place_of(besom_match at) {
   return (besom_place){.bucket = at.bucket, .rank = at.rank};
 }
 
-static besom_status append(struct archive *archive, besom_match at, const uint64_t *key) {
-  besom_record record = {{key, sizeof *key}, {NULL, 0}};
+static besom_status append(struct archive *archive, besom_match at, uint64_t key) {
+  uint64_t bytes = little_endian(key);
+  besom_record record = {{&bytes, sizeof bytes}, {NULL, 0}};
   pthread_mutex_lock(&archive->lock);
   besom_status status = ++archive->appends % 7
                             ? archive->store->ops->append(archive->store, place_of(at), &record)
@@ -372,7 +373,7 @@ static besom_status put(void *ctx, besom_filter *view) {
   if (status != BESOM_OK) return status;
   if (task->key % 8 == 0)
     sched_yield(); /* gives other threads the time to come in between, if they can */
-  status = append(task->archive, at, &task->key);
+  status = append(task->archive, at, task->key);
   if (status != BESOM_OK) expect(view->kind->remove_at(view, at) == BESOM_OK);
   return status;
 }
