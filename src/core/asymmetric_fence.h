@@ -7,6 +7,7 @@
 #ifndef BESOM_CORE_ASYMMETRIC_FENCE_H
 #define BESOM_CORE_ASYMMETRIC_FENCE_H
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,7 +24,10 @@ static inline void light_fence(void) {
   atomic_signal_fence(memory_order_seq_cst);
 }
 
-/* A number that no other thread has while this one runs. Not 0. */
+/*
+ * A number that no other thread has while this one runs, and that every source file sees alike. Not
+ * 0.
+ */
 static inline uintptr_t thread_number(void) {
 #if defined(__linux__) && defined(__x86_64__) && defined(__LP64__)
   uintptr_t number; /* the address of the thread's control block, whose first word is that */
@@ -32,8 +36,7 @@ static inline uintptr_t thread_number(void) {
 #elif defined(__linux__) && defined(__aarch64__)
   return (uintptr_t)__builtin_thread_pointer();
 #else
-  static _Thread_local char mark;
-  return (uintptr_t)&mark;
+  return (uintptr_t)&errno; /* each thread has its own */
 #endif
 }
 

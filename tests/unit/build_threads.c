@@ -96,7 +96,7 @@ static besom_status next(void *ctx, besom_bytes *key, uint64_t *weight) {
   (void)weight;
   if (k->at == k->fail_at) return k->status;
   if (k->at == k->n) return BESOM_END;
-  uint64_t number = k->key(k->at);
+  uint64_t number = little_endian(k->key(k->at));
   size_t length = length_of(k, k->at++);
   memset(k->buffer, 0xee, sizeof number);
   memcpy(k->buffer, &number, sizeof number);
