@@ -20,6 +20,7 @@
  * newest layer has it, because the space for it grows with the layer.
  */
 #include <math.h>
+#include <string.h>
 
 #include "layered/scaling.h"
 
@@ -456,23 +457,21 @@ static const char *validate(const besom_filter *f) {
 }
 
 /* The instruction set is that of the machine: it is not saved. */
-static void save_options(const struct scaling *s, struct byte_writer *w) {
+static struct layer_kind saved_options(const struct scaling *s) {
   struct layer_kind saved = {.options = ""};
   const char *text = s->base.options;
   struct option option;
   while (besom__option_next(&text, &option) == BESOM_OK)
     if (!besom__option_is(&option, "isa")) besom__layer_option(&saved, &option);
-  besom__write_bytes(w, saved.options, sizeof saved.options);
+  return saved;
 }
 
-/* Whether it is a text, and zeros after it. Bad options are found when a layer is added. */
+/* Whether it is a text of options as save writes it. Bad ones are found when a layer is added. */
 static bool load_options(struct scaling *s, struct byte_reader *r) {
   besom__read_bytes(r, s->base.options, sizeof s->base.options);
-  size_t i = 0;
-  while (i < LAYER_OPTIONS_BYTES && s->base.options[i]) i++;
-  bool ends = i < LAYER_OPTIONS_BYTES;
-  while (i < LAYER_OPTIONS_BYTES && !s->base.options[i]) i++;
-  return ends && i == LAYER_OPTIONS_BYTES;
+  if (!memchr(s->base.options, 0, sizeof s->base.options)) return false;
+  struct layer_kind saved = saved_options(s);
+  return memcmp(saved.options, s->base.options, sizeof saved.options) == 0;
 }
 
 static void save(const besom_filter *f, struct sections_out *out) {
@@ -488,7 +487,8 @@ static void save(const besom_filter *f, struct sections_out *out) {
   besom__write_double(&out->parameters, s->repeated);
   besom__write_u64(&out->parameters, s->copies);
   besom__write_u32(&out->parameters, s->value_bits);
-  save_options(s, &out->parameters);
+  struct layer_kind saved = saved_options(s);
+  besom__write_bytes(&out->parameters, saved.options, sizeof saved.options);
   for (uint64_t i = 0; i < s->n_layers; i++) besom__layer_save(s->layers[i], out);
 }
 

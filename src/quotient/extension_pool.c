@@ -131,7 +131,7 @@ bool besom__pool_write(struct extension_pool *p, uint64_t block, const slot_meta
   unsigned i = block % POOL_PAGE_BLOCKS;
   uint64_t begin = bits_before(&page, i), old = length_at(&page, i), new = besom__pool_cost(meta);
   uint64_t end = bits_before(&page, page.blocks), new_end = end - old + new;
-  if (new_end > page.bits) return false;
+  if (end > page.bits || new_end > page.bits) return false; /* the former in a corrupt pool only */
   store64(page.presence + 8 * i, encode(meta, extensions));
   copy_bits(page.extensions, begin + new, page.extensions, begin + old, end - begin - old);
   copy_bits(page.extensions, begin, extensions, 0, new);

@@ -45,7 +45,7 @@ void besom__pool_read(const struct extension_pool *p, uint64_t block, slot_meta 
 
 /*
  * Replaces the extensions of a block. Returns false, with nothing changed, if the page has no
- * space.
+ * space, or if its lengths exceed it. Safe on any bits.
  */
 bool besom__pool_write(struct extension_pool *p, uint64_t block, const slot_meta *meta);
 

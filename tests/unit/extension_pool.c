@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -145,11 +146,30 @@ static void every_flipped_bit_is_found(void **state) {
   subject_close(&s);
 }
 
+/* A file that was not checked may have any lengths: nothing is written outside of the page. */
+static void a_page_whose_lengths_exceed_it_is_not_written(void **state) {
+  subject s;
+  slot_meta none[CODE_SLOTS] = {0};
+  (void)state;
+  subject_open(&s, 2, 3);
+  size_t bytes = besom__pool_bytes(&s.pool), beyond = 16384;
+  uint8_t *memory = heap_array(bytes + beyond, 1);
+  free(s.pool.bytes);
+  s.pool.bytes = memory;
+  memset(memory, 255, bytes + beyond);
+  memset(memory + 16, 0, 2); /* the length of the first block */
+  assert_false(besom__pool_write(&s.pool, 0, none));
+  assert_false(besom__pool_write(&s.pool, 1, none));
+  for (size_t i = bytes; i < bytes + beyond; i++) assert_int_equal(memory[i], 255);
+  subject_close(&s);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_pool_gives_back_what_was_written),
       cmocka_unit_test(room_ends_at_the_limit_and_at_the_page),
       cmocka_unit_test(every_flipped_bit_is_found),
+      cmocka_unit_test(a_page_whose_lengths_exceed_it_is_not_written),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

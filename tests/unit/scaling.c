@@ -6,10 +6,12 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
 #include "besom.h"
+#include "file/container.h"
 #include "support/counters.h"
 #include "support/failing_allocator.h"
 #include "support/heap.h"
@@ -495,6 +497,25 @@ static void chains_of_other_geometry_are_incompatible(void **state) {
   besom_free(f);
 }
 
+/* It would be saved without these bytes, so that equal filters would have two files. */
+static void a_text_that_is_no_option_is_corrupt(void **state) {
+  besom_config config = config_of("heads=no");
+  besom_filter *f = make(&config), *copy = NULL;
+  memory_sink saved;
+  uint8_t *at = NULL;
+  (void)state;
+  memory_sink_init(&saved);
+  assert_int_equal(besom_save(f, &saved.api), BESOM_OK);
+  for (size_t i = 0; i + 8 < saved.len && !at; i++)
+    if (!memcmp(saved.data + i, "heads=no", 8)) at = saved.data + i;
+  assert_non_null(at);
+  memcpy(at, "\3\0\0\0\0\0\0\0", 8);
+  besom__container_fix_checksums(saved.data, saved.len);
+  assert_int_equal(besom_load(saved.data, saved.len, NULL, &copy), BESOM_CORRUPT);
+  memory_sink_close(&saved);
+  besom_free(f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(random_changes_cause_no_false_negative),
@@ -511,6 +532,7 @@ int main(void) {
       cmocka_unit_test(many_chains_merge_into_few_layers),
       cmocka_unit_test(a_chain_merged_too_often_is_full),
       cmocka_unit_test(chains_of_other_geometry_are_incompatible),
+      cmocka_unit_test(a_text_that_is_no_option_is_corrupt),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
