@@ -71,6 +71,7 @@ typedef struct model {
   bool armed;              /* a call of this operation may fail, and `before` is the filter */
   memory_sink before;
   uint64_t episode, step;
+  const char *repeat; /* the arguments that repeat this batch, or NULL */
   model_counts *counts;
 } model;
 
@@ -113,6 +114,16 @@ void model_rekey(model *m);
 void model_merge(model *m);
 void model_save(model *m);
 void model_rebuild(model *m);
+
+/*
+ * model_run.c: random operations, and a check at the end. Those on the whole filter are some
+ * model_pause steps apart.
+ */
+void model_run(model *m, uint64_t steps);
+
+static inline uint64_t model_pause(const model *m) {
+  return m->universe < 500 ? 500 : m->universe;
+}
 
 /* model_check.c: every key, count and entry. */
 void model_check(model *m);

@@ -311,9 +311,8 @@ static besom_status open_static(model *m) {
 }
 
 bool model_open(model *m, const subject *form, uint64_t seed) {
-  model_counts *counts = m->counts;
-  uint64_t episode = m->episode;
-  *m = (model){.counts = counts, .episode = episode, .random = {mix64(seed)}};
+  *m = (model){
+      .counts = m->counts, .episode = m->episode, .repeat = m->repeat, .random = {mix64(seed)}};
   failing_allocator_init(&m->memory);
   choose_form(m, form);
   some_config(m);

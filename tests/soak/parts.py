@@ -46,7 +46,15 @@ KINDS = (
     kind("adaptive-stacked", ADAPTS),
 )
 
+# As besom_add_test sets them: a large allocation must be NULL, as it is without sanitizers.
+SANITIZERS = {"ASAN_OPTIONS": "allocator_may_return_null=1", "UBSAN_OPTIONS": "print_stacktrace=1"}
+
 PARTS = (
     Part("model", "Operations compared with a model", ("build/tests/soak/soak_model",), KINDS,
          row_title="kind", totals={"operations": 10_000_000_000}, first_amount=2_000_000),
+    Part("hostile", "Damaged files and patches, with sanitizers",
+         ("build/asan/tests/soak/soak_hostile",),
+         (Row("files", ("--input", "files"), {"files": 9_000_000}),
+          Row("patches", ("--input", "patches"), {"patches": 1_000_000})),
+         row_title="input", first_amount=1000, environment=SANITIZERS),
 ) + database_parts.PARTS

@@ -1,0 +1,80 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "model.h"
+
+void model_fail(const model *m, const char *what, size_t key) {
+  besom_statistics stats = {.slots = 0};
+  if (m->f) (void)besom_stats(m->f, &stats);
+  printf("%s: %s\n", m->form->label, what);
+  if (key != SIZE_MAX) printf("key %zu of %zu, %u copies\n", key, m->universe, m->copies[key]);
+  printf("episode %" PRIu64 ", step %" PRIu64 ", %s, order %d, slots %" PRIu64
+         ", width %u, keys %" PRIu64 "\n",
+         m->episode, m->step, m->bound ? "bound" : "unbound", (int)m->order, stats.slots,
+         stats.width, stats.keys);
+  if (m->repeat) printf("only this episode: %s --episode %" PRIu64 "\n", m->repeat, m->episode);
+  exit(1);
+}
+
+/* Of single keys: mostly inserts while the load rises, mostly removes while it falls. */
+static void change_one(model *m) {
+  uint64_t dice = model_below(m, 100);
+  size_t i = model_pick(m);
+  if (dice < 4)
+    model_change_no_list(m, i);
+  else if (dice < (m->rising ? 70u : 40u))
+    m->is_static ? model_remove(m, i) : model_insert(m, i);
+  else
+    model_remove(m, i);
+}
+
+static void count_layers(model *m) {
+  size_t n = 0;
+  if (!(m->can & BESOM_CAN_SCALE)) return;
+  while (besom_layer(m->f, n)) n++;
+  if (m->layers && n > m->layers) m->counts->growths += n - m->layers;
+  m->layers = n;
+}
+
+/* An operation on the whole filter, as often as its size allows. */
+static void change_all(model *m) {
+  switch (model_below(m, 8)) {
+  case 0:
+    model_check(m);
+    break;
+  case 1:
+    model_merge(m);
+    break;
+  case 2:
+  case 3:
+    model_rekey(m);
+    break;
+  case 4:
+    model_rebuild(m);
+    break;
+  case 5:
+    model_resize(m);
+    break;
+  default:
+    model_save(m);
+  }
+  if (model_chance(m, 3)) m->rising = !m->rising;
+  count_layers(m);
+}
+
+void model_run(model *m, uint64_t steps) {
+  uint64_t pause = model_pause(m);
+  uint64_t next = model_below(m, pause);
+  bool can_empty = m->is_static || m->bound || m->can & BESOM_CAN_REMOVE;
+  for (m->step = 0; m->step < steps && (can_empty || m->full < 200); m->step++) {
+    if (model_chance(m, 5))
+      model_query(m);
+    else
+      change_one(m);
+    if (m->step < next) continue;
+    change_all(m);
+    next += 1 + model_below(m, pause);
+  }
+  model_check(m);
+}
