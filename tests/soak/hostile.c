@@ -124,7 +124,7 @@ static void damage(bytes *b, const bytes *other, random_stream *random) {
 
 /* ------------------------------------------------------------------ files */
 
-/* A random filter of any kind, after some hundred operations, as a file; false if it is too large. */
+/* A random filter of any kind after some hundred operations, as a file; false if too large. */
 static bool some_file(const subjects *all, random_stream *random, bytes *out) {
   model_counts counts = {0};
   model m = {.counts = &counts};
