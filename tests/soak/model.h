@@ -55,7 +55,7 @@ typedef struct model {
   uint64_t items;     /* copies of all keys */
   bucket_lists store; /* of a bound filter: keys of both lists */
   bucket_lists fixed; /* reported keys, by what `keeps` tells */
-  uint64_t rebuilds;  /* that the filter had counted when the first of them was fixed */
+  uint64_t dropped;   /* model_dropped when the first of them was fixed */
   size_t members_at;  /* the source that adaptive-stacked is bound to */
   besom_u64_key current;
 
@@ -93,6 +93,10 @@ void model_renew(model *m, bool new_seed);
 besom_status model_build(model *m, const besom_filter *update, besom_filter **out);
 
 /* model_ops.c: operations on single keys. */
+
+/* How often the filter says that it has dropped adaptations: by rebuilds, or because it forgot. */
+uint64_t model_dropped(const model *m);
+
 size_t model_pick(model *m);
 void model_query(model *m);
 void model_insert(model *m, size_t i);

@@ -17,6 +17,10 @@ static uint64_t class_of(const model *m, besom_digest d) {
              : mix64(p.quotient) ^ p.remainder;
 }
 
+uint64_t model_dropped(const model *m) {
+  return counter_of(m->f, "rebuilds") + counter_of(m->f, "forgotten");
+}
+
 void model_unfix_all(model *m) {
   for (size_t i = 0; i < m->universe && m->fixed.n; i++) m->marks[i] &= (uint8_t)~FIXED;
   if (m->fixed.n) bucket_lists_clear(&m->fixed);
@@ -32,14 +36,13 @@ void model_unfix(model *m, besom_digest inserted) {
 static void fix(model *m, size_t i) {
   if (m->selectors) model_unfix(m, m->digests[i]);
   if (m->marks[i] & FIXED) return;
-  if (!m->fixed.n) m->rebuilds = counter_of(m->f, "rebuilds");
+  if (!m->fixed.n) m->dropped = model_dropped(m);
   m->marks[i] |= FIXED;
   bucket_append(&m->fixed, class_of(m, m->digests[i]), (uint32_t)i);
 }
 
 static void check_repeat(model *m, size_t i) {
-  if (counter_of(m->f, "rebuilds") == m->rebuilds)
-    model_fail(m, "a reported false positive is repeated", i);
+  if (model_dropped(m) == m->dropped) model_fail(m, "a reported false positive is repeated", i);
   model_unfix_all(m);
 }
 
@@ -82,23 +85,28 @@ static void query_each(model *m, const uint32_t *numbers, bool *yes) {
     for (size_t i = 0; i < BATCH; i++) yes[i] = besom_contains_digest(m->f, m->digests[numbers[i]]);
 }
 
-/* One false positive of a batch is reported. */
+/* Most false positives are reported. */
+static void report(model *m, size_t i) {
+  if (model_chance(m, 4)) return;
+  if (m->adapts)
+    model_adapt(m, i);
+  else if (m->can & BESOM_CAN_NO_LIST_AT)
+    model_change_no_list(m, i);
+}
+
 void model_query(model *m) {
   uint32_t numbers[BATCH];
   bool yes[BATCH];
-  size_t wrong = SIZE_MAX;
   for (size_t i = 0; i < BATCH; i++) numbers[i] = (uint32_t)model_below(m, m->universe);
   if (model_chance(m, 2))
     query_many(m, numbers, yes);
   else
     query_each(m, numbers, yes);
-  for (size_t i = 0; i < BATCH; i++) {
-    model_answer(m, numbers[i], yes[i]);
-    if (yes[i] && !m->copies[numbers[i]]) wrong = numbers[i];
-  }
+  for (size_t i = 0; i < BATCH; i++) model_answer(m, numbers[i], yes[i]);
+  for (size_t i = 0; i < BATCH; i++)
+    if (yes[i] && !m->copies[numbers[i]] && !m->marks[numbers[i]]) report(m, numbers[i]);
   m->counts->operations += BATCH;
   m->counts->queries += BATCH;
-  if (wrong != SIZE_MAX && m->adapts && !model_chance(m, 4)) model_adapt(m, wrong);
 }
 
 /* ------------------------------------------------------------------ failures on purpose */

@@ -21,7 +21,7 @@ void model_fail(const model *m, const char *what, size_t key) {
 static void change_one(model *m) {
   uint64_t dice = model_below(m, 100);
   size_t i = model_pick(m);
-  if (dice < 4)
+  if (dice < (m->can & BESOM_CAN_NO_LIST_AT ? 25u : 4u))
     model_change_no_list(m, i);
   else if (dice < (m->rising ? 70u : 40u))
     m->is_static ? model_remove(m, i) : model_insert(m, i);
@@ -37,6 +37,17 @@ static void count_layers(model *m) {
   m->layers = n;
 }
 
+/* Another size, seed or list: what the kind can do. */
+static void renew(model *m) {
+  bool can_rekey = m->can & BESOM_CAN_REKEY && m->has_keys && !m->bound;
+  if (m->is_static)
+    model_rebuild(m);
+  else if (can_rekey && (!(m->can & BESOM_CAN_RESIZE) || model_chance(m, 2)))
+    model_rekey(m);
+  else
+    model_resize(m);
+}
+
 /* An operation on the whole filter, as often as its size allows. */
 static void change_all(model *m) {
   switch (model_below(m, 8)) {
@@ -48,13 +59,8 @@ static void change_all(model *m) {
     break;
   case 2:
   case 3:
-    model_rekey(m);
-    break;
   case 4:
-    model_rebuild(m);
-    break;
-  case 5:
-    model_resize(m);
+    renew(m);
     break;
   default:
     model_save(m);
@@ -66,7 +72,7 @@ static void change_all(model *m) {
 void model_run(model *m, uint64_t steps) {
   uint64_t pause = model_pause(m);
   uint64_t next = model_below(m, pause);
-  bool can_empty = m->is_static || m->bound || m->can & BESOM_CAN_REMOVE;
+  bool can_empty = m->is_static || m->bound || m->can & (BESOM_CAN_REMOVE | BESOM_CAN_REKEY);
   for (m->step = 0; m->step < steps && (can_empty || m->full < 200); m->step++) {
     if (model_chance(m, 5))
       model_query(m);

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "model.h"
-#include "support/counters.h"
 #include "support/heap.h"
 
 /* ------------------------------------------------------------------ the kind */
@@ -38,7 +37,8 @@ static void choose_form(model *m, const subject *form) {
       !(form->kind->abilities & (BESOM_CAN_INSERT | BESOM_CAN_MATCH | BESOM_INSERTS_LATER));
   m->order = (key_order)model_below(m, KEY_ORDERS);
   bool can_bind = form->kind->abilities & BESOM_CAN_MATCH;
-  m->bound = needs_store_to_insert(m) || (can_bind && model_chance(m, 2));
+  bool has_lists = form->kind->abilities & BESOM_CAN_NO_LIST_AT && !model_chance(m, 8);
+  m->bound = needs_store_to_insert(m) || has_lists || (can_bind && model_chance(m, 2));
 }
 
 /* ------------------------------------------------------------------ the configuration */
@@ -50,9 +50,12 @@ static uint64_t some_size(model *m, uint64_t least, uint64_t most) {
   return n;
 }
 
+/* Mostly high rates for adaptive kinds: without false positives nothing is reported. */
 static double some_fpr(model *m) {
   static const double rates[] = {0.4, 0.2, 0.1, 0.05, 0.02, 0.01, 1.0 / 256, 1e-3, 1e-5, 1e-9};
-  return rates[model_below(m, sizeof rates / sizeof *rates)];
+  bool adaptive = m->form->kind->abilities & (BESOM_CAN_ADAPT | BESOM_CAN_NO_LIST_AT);
+  size_t n = sizeof rates / sizeof *rates;
+  return rates[model_below(m, adaptive && !model_chance(m, 4) ? 3 : n)];
 }
 
 static void choose_geometry(model *m, uint64_t slots) {
@@ -72,7 +75,10 @@ static besom_config some_config(model *m) {
                              .seed = m->seed,
                              .flags = m->form->flags,
                              .allocator = &m->memory.api};
-  if (!m->is_static && model_chance(m, 2)) {
+  if (m->form->kind->abilities & BESOM_CAN_SCALE) { /* so that it grows */
+    m->config.capacity = 1 + size / 32;
+    m->config.fpr = some_fpr(m);
+  } else if (!m->is_static && model_chance(m, 2)) {
     choose_geometry(m, size);
   } else {
     m->config.capacity = size;
@@ -243,7 +249,7 @@ void model_renew(model *m, bool new_seed) {
   m->can = besom_abilities(m->f);
   m->adapts = m->can & BESOM_CAN_ADAPT;
   if (new_seed && m->has_keys) hash_keys(m);
-  m->rebuilds = counter_of(m->f, "rebuilds");
+  m->dropped = model_dropped(m);
 }
 
 /* ------------------------------------------------------------------ static kinds */
@@ -310,6 +316,14 @@ static besom_status open_static(model *m) {
   return model_build(m, NULL, &m->f);
 }
 
+/* Exceptions of a filter without a store: any limit, and at the limit old ones may be forgotten. */
+static void set_reserve(model *m) {
+  if (m->bound || model_chance(m, 3)) return;
+  uint64_t reports = 1 + model_below(m, m->universe / 4);
+  besom_status status = besom_set_reserve(m->f, reports, model_chance(m, 2));
+  model_demand(m, status == BESOM_OK || status == BESOM_UNSUPPORTED);
+}
+
 bool model_open(model *m, const subject *form, uint64_t seed) {
   *m = (model){
       .counts = m->counts, .episode = m->episode, .repeat = m->repeat, .random = {mix64(seed)}};
@@ -326,6 +340,7 @@ bool model_open(model *m, const subject *form, uint64_t seed) {
   bucket_lists_open(&m->fixed, m->universe / 4);
   model_renew(m, m->is_static);
   model_bind(m);
+  set_reserve(m);
   m->rising = true;
   return true;
 }

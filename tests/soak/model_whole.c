@@ -6,14 +6,13 @@
 #include <unistd.h>
 
 #include "model.h"
-#include "support/counters.h"
 #include "support/heap.h"
 
 /* ------------------------------------------------------------------ the filter is another one */
 
 /* Reported keys stay fixed, unless the old filter has counted a rebuild. */
 static void before_new_table(model *m) {
-  if (m->fixed.n && counter_of(m->f, "rebuilds") != m->rebuilds) model_unfix_all(m);
+  if (m->fixed.n && model_dropped(m) != m->dropped) model_unfix_all(m);
 }
 
 static void replace(model *m, besom_filter *by) {
@@ -136,10 +135,24 @@ static besom_status next_copy(void *ctx, besom_bytes *key, uint64_t *weight) {
   return BESOM_OK;
 }
 
-void model_rekey(model *m) {
-  if (!(m->can & BESOM_CAN_REKEY) || !m->has_keys || m->bound) return;
+/* A kind without remove loses keys by a rekey that leaves them out. */
+static void leave_out_some(model *m) {
+  if (m->can & BESOM_CAN_REMOVE) return;
+  for (size_t i = 0; i < m->universe; i++)
+    if (model_chance(m, 2)) m->copies[i] = 0;
+}
+
+/* What was left out is there again if the rekey fails. */
+static void end_leaving_out(model *m, const uint32_t *before, bool rekeyed) {
+  if (!rekeyed) memcpy(m->copies, before, m->universe * sizeof *before);
+  m->items = 0;
+  for (size_t i = 0; i < m->universe; i++) m->items += m->copies[i];
+}
+
+/* FULL is possible at another seed; a task may have been cancelled. */
+static besom_status rekey(model *m) {
   copy_source members = {.m = m};
-  besom_source yes = {.next = next_copy, .size_hint = m->items, .ctx = &members};
+  besom_source yes = {.next = next_copy, .ctx = &members};
   uint8_t seed[16];
   besom_task *task = NULL;
   bool in_steps = model_chance(m, 2);
@@ -147,8 +160,19 @@ void model_rekey(model *m) {
   model_arm(m);
   besom_status status = besom_rekey(m->f, &yes, NULL, seed, in_steps ? &task : NULL);
   if (in_steps && status == BESOM_OK) status = finish(m, task);
+  if (model_disarm(m, status)) return BESOM_CANCELLED;
+  return status;
+}
+
+void model_rekey(model *m) {
+  uint32_t *before = heap_array(m->universe, sizeof *before);
+  memcpy(before, m->copies, m->universe * sizeof *before);
+  leave_out_some(m);
+  besom_status status = rekey(m);
+  end_leaving_out(m, before, status == BESOM_OK);
+  free(before);
   m->counts->operations++;
-  if (model_disarm(m, status) || status == BESOM_FULL || status == BESOM_CANCELLED) return;
+  if (status == BESOM_FULL || status == BESOM_CANCELLED) return;
   if (status != BESOM_OK) model_fail(m, besom_strerror(status), SIZE_MAX);
   model_unfix_all(m);
   memset(m->marks, 0, m->universe);
