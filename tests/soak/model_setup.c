@@ -84,8 +84,8 @@ static besom_config some_config(model *m) {
     m->config.capacity = size;
     m->config.fpr = some_fpr(m);
   }
-  if (m->keeps != NO_PROMISE && model_chance(m, 2))
-    m->config.reserve = (double)(1 + model_below(m, 50)) / 100;
+  bool has_reserve = m->keeps != NO_PROMISE || m->form->kind->abilities & BESOM_CAN_NO_LIST_AT;
+  if (has_reserve && model_chance(m, 2)) m->config.reserve = (double)(1 + model_below(m, 50)) / 100;
   m->most_slots = 8 * size;
   return m->config;
 }
