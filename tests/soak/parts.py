@@ -57,4 +57,18 @@ PARTS = (
          (Row("files", ("--input", "files"), {"files": 9_000_000}),
           Row("patches", ("--input", "patches"), {"patches": 1_000_000})),
          row_title="input", first_amount=1000, environment=SANITIZERS),
+    # Seconds of elapsed time: a batch keeps 8 threads busy.
+    Part("threads", "Eight threads on one filter", ("build/tests/soak/soak_threads",),
+         (Row("release", (), {"seconds": 3600}),), row_title="build", first_amount=20,
+         most_amount=60, at_once=1),
+    Part("threads_tsan", "Eight threads on one filter, with the thread sanitizer",
+         ("build/tests/soak/soak_threads_tsan",), (Row("tsan", (), {"seconds": 3600}),),
+         row_title="build", first_amount=20, most_amount=60, at_once=1,
+         environment={"TSAN_OPTIONS": "halt_on_error=1"}),
+    # acf kinds promise no sustained rate: of them only answers and memory are checked.
+    Part("adversary", "An adversary in front of a guard", ("build/tests/soak/soak_adversary",),
+         tuple(Row(name, ("--kind", name), {"queries": 100_000_000})
+               for name in ("aqf", "exaf", "taf", "utaf", "broom", "acf-cyclic", "acf-swapping",
+                            "acf-cuckooing")),
+         row_title="kind", first_amount=1_000_000),
 ) + database_parts.PARTS

@@ -22,9 +22,9 @@ def part_done(state, part):
 
 def next_row(state, rows, stopped, busy_parts, busy_rows):
     """
-    The row that is least done, in units of its target, or None. A row that several batches run
-    counts as further than it is. When all rows of a part have their targets, its totals are filled
-    up, the row with the least time first.
+    The unfinished row that has run for the least time, or None: so all rows advance, also beside
+    one whose target is far. A row whose own targets are reached goes on while the part's totals are
+    not.
     """
     best, best_key = None, None
     for part, row in rows:
@@ -33,10 +33,9 @@ def next_row(state, rows, stopped, busy_parts, busy_rows):
         if part.at_once and busy_parts.count(part.name) >= part.at_once:
             continue
         entry = state.row(part, row)
-        done = row_done(entry, row)
-        if done >= 1 and part_done(state, part) >= 1:
+        if row_done(entry, row) >= 1 and part_done(state, part) >= 1:
             continue
-        key = (done + 0.01 * busy_rows.count((part, row)), entry["seconds"])
+        key = entry["seconds"] + 60 * busy_rows.count((part, row))
         if best_key is None or key < best_key:
             best, best_key = (part, row), key
     return best

@@ -3,6 +3,7 @@
 
 import fcntl
 import json
+import runpy
 import signal
 import subprocess
 import sys
@@ -120,5 +121,18 @@ class Soak(unittest.TestCase):
         self.assertEqual(second.returncode, 1)
 
 
+class Parts(unittest.TestCase):
+    """The real parts.py, with the path of soak_model as the first argument of this test."""
+
+    def test_every_kind_has_a_row(self):
+        sys.path.insert(0, str(HERE))
+        parts = {part.name: part for part in runpy.run_path(str(HERE / "parts.py"))["PARTS"]}
+        done = subprocess.run([MODEL], capture_output=True, text=True)
+        kinds = done.stderr.split(":")[1].split()
+        self.assertGreater(len(kinds), 20)
+        self.assertEqual(kinds, [row.name for row in parts["model"].rows])
+
+
 if __name__ == "__main__":
+    MODEL = sys.argv.pop(1)
     unittest.main()
