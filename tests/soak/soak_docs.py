@@ -32,20 +32,24 @@ def tables(parts, state):
 
 
 def run_table(state):
-    """What was run where: runs of one commit on one machine are one line."""
+    """What was run where: runs of one library on one machine are one line."""
     groups = {}
     for run in state.runs:
         if run["batches"]:
-            group = groups.setdefault((run["commit"], run["machine"]), [run["started"], 0, 0])
-            group[1] += run["batches"]
-            group[2] += run["seconds"]
+            group = groups.setdefault((run.get("library", ""), run["machine"]),
+                                      [run["started"], run["commit"], 0, 0])
+            group[1] = run["commit"]
+            group[2] += run["batches"]
+            group[3] += run["seconds"]
     if not groups:
         return "Nothing was run yet."
-    lines = ["| commit | machine | from (UTC) | batches | core time |", "|---|---|---|---|---|"]
-    for (commit, machine), (started, batches, seconds) in groups.items():
-        lines.append(f"| {commit} | {machine} | {started} | {batches:,} | {schedule.clock(seconds)} |")
-    if any(commit.endswith("+") for commit, _ in groups):
-        lines += ["", "A commit with + had uncommitted changes."]
+    lines = ["| library | last commit | machine | from (UTC) | batches | elapsed |",
+             "|---|---|---|---|---|---|"]
+    for (library, machine), (started, commit, batches, seconds) in groups.items():
+        lines.append(f"| {library or '–'} | {commit} | {machine} | {started} | {batches:,} | "
+                     f"{schedule.clock(seconds)} |")
+    lines += ["", "Library: `git rev-parse --short=10 HEAD:src`. A commit with + had changes that "
+              "were", "not committed."]
     return "\n".join(lines)
 
 
@@ -76,7 +80,7 @@ def share(count, target):
 def part_table(part, state):
     names = columns_of(part, state)
     heads = [name.replace("_", " ") for name in names]
-    lines = [f"### {part.title}", "", f"| {part.row_title} | {' | '.join(heads)} | core time |",
+    lines = [f"### {part.title}", "", f"| {part.row_title} | {' | '.join(heads)} | elapsed |",
              "|---" * (len(names) + 2) + "|"]
     for row in part.rows:
         entry = state.row(part, row)

@@ -40,19 +40,23 @@ def machine():
     return f"{model}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}"
 
 
-def commit_of(root):
-    """The commit of the sources, with "+" if library or tests have uncommitted changes."""
+def sources_of(root):
+    """
+    The commit of the sources, with "+" if library or tests have uncommitted changes, and the
+    identity of the library: the tree of src/, which is the same in a rebased commit.
+    """
     git = lambda *words: subprocess.run(["git", "-C", root, *words], capture_output=True,  # noqa: E731
                                         text=True).stdout.strip()
     changed = git("status", "--porcelain", "--", "src", "include", "tests")
-    return (git("rev-parse", "--short=10", "HEAD") or "unknown") + ("+" if changed else "")
+    commit = (git("rev-parse", "--short=10", "HEAD") or "unknown") + ("+" if changed else "")
+    return commit, git("rev-parse", "--short=10", "HEAD:src") or "unknown"
 
 
 class State:
     """
     rows: "part/row" -> {next_seed, batches, amount, seconds, counts}
     failures: [{part, row, seed, command, reason, output, commit, when}]
-    runs: [{commit, machine, jobs, started, seconds, batches}]; seconds are those of all batches
+    runs: [{commit, library, machine, jobs, started, seconds, batches}]; seconds are those of all batches
     """
 
     def __init__(self, path, root):
@@ -73,7 +77,8 @@ class State:
         os.replace(new, self.path)
 
     def begin_run(self, jobs):
-        self.runs.append({"commit": commit_of(self.root), "machine": machine(), "jobs": jobs,
+        commit, library = sources_of(self.root)
+        self.runs.append({"commit": commit, "library": library, "machine": machine(), "jobs": jobs,
                           "started": time.strftime("%Y-%m-%d %H:%M", time.gmtime()),
                           "seconds": 0.0, "batches": 0})
 
