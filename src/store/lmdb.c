@@ -13,17 +13,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <lmdb.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "besom_store.h"
+#include "lmdb_errors.h"
 
 #ifndef PATH_MAX
 #define PATH_MAX 4096
@@ -60,45 +59,6 @@ struct lmdb_database {
   size_t size; /* of this struct with the directory's name */
   char directory[];
 };
-
-static besom_status status_of(int error) {
-  switch (error) {
-  case 0:
-    return BESOM_OK;
-  case MDB_MAP_FULL:
-  case MDB_TXN_FULL:
-  case ENOSPC:
-  case EDQUOT:
-  case EFBIG:
-    return BESOM_DISK_FULL;
-  case ENOMEM:
-    return BESOM_NO_MEMORY;
-  case MDB_READERS_FULL:
-    return BESOM_BUSY;
-  case EACCES:
-  case EROFS:
-  case EPERM:
-    return BESOM_READ_ONLY;
-  case MDB_INVALID:
-  case MDB_CORRUPTED:
-  case MDB_PAGE_NOTFOUND:
-  case MDB_VERSION_MISMATCH:
-  case MDB_INCOMPATIBLE:
-    return BESOM_CORRUPT;
-  case MDB_BAD_VALSIZE:
-    return BESOM_INVALID;
-  default:
-    return BESOM_IO;
-  }
-}
-
-static MDB_val to_lmdb(besom_bytes bytes) {
-  return (MDB_val){bytes.len, (void *)bytes.data};
-}
-
-static besom_bytes from_lmdb(MDB_val value) {
-  return (besom_bytes){value.mv_data, value.mv_size};
-}
 
 /* ------------------------------------------------------------------ reading */
 
@@ -161,10 +121,10 @@ static besom_status lmdb_get(void *db, besom_bytes key, besom_table_visit visit,
   struct lmdb_database *lmdb = db;
   struct reader temporary, *r;
   int error = begin_read(lmdb, &temporary, &r);
-  if (error) return status_of(error);
+  if (error) return lmdb_status(error);
   MDB_val wanted = to_lmdb(key), value;
   error = mdb_get(r->txn, lmdb->dbi, &wanted, &value);
-  besom_status status = error == MDB_NOTFOUND ? BESOM_OK : status_of(error);
+  besom_status status = error == MDB_NOTFOUND ? BESOM_OK : lmdb_status(error);
   if (!error) status = visit(ctx, &(besom_record){key, from_lmdb(value)});
   end_read(r, &temporary);
   return status == BESOM_END ? BESOM_OK : status;
@@ -182,7 +142,7 @@ static besom_status walk(MDB_txn *txn, MDB_cursor *cursor, MDB_val from, besom_b
     if (status == BESOM_OK) error = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
   }
   if (status != BESOM_OK) return status == BESOM_END ? BESOM_OK : status;
-  return error == MDB_NOTFOUND ? BESOM_OK : status_of(error);
+  return error == MDB_NOTFOUND ? BESOM_OK : lmdb_status(error);
 }
 
 static besom_status lmdb_scan(void *db, besom_bytes from, besom_bytes to, besom_table_visit visit,
@@ -190,11 +150,11 @@ static besom_status lmdb_scan(void *db, besom_bytes from, besom_bytes to, besom_
   struct lmdb_database *lmdb = db;
   struct reader temporary, *r;
   int error = begin_read(lmdb, &temporary, &r);
-  if (error) return status_of(error);
+  if (error) return lmdb_status(error);
   error = r->cursor ? mdb_cursor_renew(r->txn, r->cursor)
                     : mdb_cursor_open(r->txn, lmdb->dbi, &r->cursor);
   besom_status status =
-      error ? status_of(error) : walk(r->txn, r->cursor, to_lmdb(from), to, visit, ctx);
+      error ? lmdb_status(error) : walk(r->txn, r->cursor, to_lmdb(from), to, visit, ctx);
   end_read(r, &temporary);
   return status;
 }
@@ -218,7 +178,7 @@ static besom_status cursor_next(besom_cursor *head, besom_record *record) {
   struct lmdb_cursor *c = (struct lmdb_cursor *)head;
   MDB_val key = to_lmdb(c->from), value, end = to_lmdb(c->to);
   int error = mdb_cursor_get(c->at, &key, &value, c->next);
-  if (error) return error == MDB_NOTFOUND ? BESOM_END : status_of(error);
+  if (error) return error == MDB_NOTFOUND ? BESOM_END : lmdb_status(error);
   c->next = MDB_NEXT;
   if (c->to.data && mdb_cmp(c->txn, mdb_cursor_dbi(c->at), &key, &end) >= 0) {
     c->next = MDB_LAST; /* so that END stays END */
@@ -255,7 +215,7 @@ static besom_status lmdb_cursor(void *db, besom_bytes from, besom_bytes to, beso
     cursor_close(&c->head);
   else
     *out = &c->head;
-  return status_of(error);
+  return lmdb_status(error);
 }
 
 /* ------------------------------------------------------------------ writing */
@@ -285,13 +245,11 @@ static int commit(const struct lmdb_database *lmdb, MDB_txn *txn, bool durable) 
   return error || info.me_last_txnid == number ? error : mdb_env_sync(lmdb->env, 1);
 }
 
-/* LMDB reports a short write as EIO, without a cause. On a full disk that is the cause. After a
-   failed write of its meta page LMDB refuses all calls with MDB_PANIC: the first failure is the
-   cause. */
+/* After a failed write of its meta page LMDB refuses all calls with MDB_PANIC: the first failure is
+   the cause. */
 static int cause_of(struct lmdb_database *lmdb, int error) {
-  struct statvfs disk;
   if (error == MDB_PANIC && lmdb->failed) return lmdb->failed;
-  if (error == EIO && statvfs(lmdb->directory, &disk) == 0 && disk.f_bavail < 16) error = ENOSPC;
+  if (error == EIO && lmdb_disk_is_full(lmdb->env)) error = ENOSPC;
   if (error) lmdb->failed = error;
   return error;
 }
@@ -302,18 +260,18 @@ static besom_status lmdb_write(void *db, const besom_write *changes, size_t n, b
   if (lmdb->read_only) return BESOM_READ_ONLY;
   int error = set_durable(lmdb, durable);
   if (!error) error = mdb_txn_begin(lmdb->env, NULL, 0, &txn);
-  if (error) return status_of(cause_of(lmdb, error));
+  if (error) return lmdb_status(cause_of(lmdb, error));
   for (size_t i = 0; i < n && !error; i++) error = write_one(lmdb, txn, &changes[i]);
   if (error)
     mdb_txn_abort(txn);
   else
     error = commit(lmdb, txn, durable);
-  return status_of(cause_of(lmdb, error));
+  return lmdb_status(cause_of(lmdb, error));
 }
 
 static besom_status lmdb_sync(void *db) {
   struct lmdb_database *lmdb = db;
-  return status_of(cause_of(lmdb, mdb_env_sync(lmdb->env, 1)));
+  return lmdb_status(cause_of(lmdb, mdb_env_sync(lmdb->env, 1)));
 }
 
 /* ------------------------------------------------------------------ statistics */
@@ -332,10 +290,10 @@ static int snapshot_number(struct lmdb_database *lmdb, uint64_t *number) {
 static besom_status lmdb_commit_number(void *db, uint64_t *number) {
   struct lmdb_database *lmdb = db;
   MDB_envinfo info;
-  if (lmdb->read_only) return status_of(snapshot_number(lmdb, number));
+  if (lmdb->read_only) return lmdb_status(snapshot_number(lmdb, number));
   int error = mdb_env_info(lmdb->env, &info);
   if (!error) *number = info.me_last_txnid;
-  return status_of(error);
+  return lmdb_status(error);
 }
 
 static const char *lmdb_directory(const void *db) {
@@ -424,7 +382,7 @@ static besom_status take_lock(struct lmdb_database *lmdb, const char **reason) {
   int error = errno;
   close(at);
   if (lmdb->lock < 0 && error == ENOSPC) return fail(BESOM_DISK_FULL, reason, "the disk is full");
-  if (lmdb->lock < 0) return fail(status_of(error), reason, "the directory is not writable");
+  if (lmdb->lock < 0) return fail(lmdb_status(error), reason, "the directory is not writable");
   if (flock(lmdb->lock, LOCK_EX | LOCK_NB) == 0) return BESOM_OK;
   return fail(errno == EWOULDBLOCK ? BESOM_LOCKED : BESOM_IO, reason, "the store is open already");
 }
@@ -505,7 +463,7 @@ static besom_status open_database(struct lmdb_database *lmdb, const besom_lmdb_o
   if (status != BESOM_OK) return status;
   int error = open_environment(lmdb, options);
   if (!error) error = open_dbi(lmdb);
-  status = status_of(error);
+  status = lmdb_status(error);
   if (status == BESOM_CORRUPT)
     return fail(status, reason, "the directory holds data that is not an LMDB database of besom");
   if (status == BESOM_DISK_FULL)

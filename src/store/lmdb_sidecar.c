@@ -3,11 +3,8 @@
  * by the application's transactions.
  */
 #define _GNU_SOURCE /* statvfs */
-#include <errno.h>
-#include <lmdb.h>
-#include <sys/statvfs.h>
-
 #include "besom_sidecar.h"
+#include "lmdb_errors.h"
 
 #define DEFAULT_LOG_NAME "besom-sidecar"
 
@@ -21,54 +18,10 @@ struct lmdb_sidecar {
   bool every_commit;
 };
 
-/* LMDB reports a short write as EIO, without a cause. On a full disk that is the cause. */
-static bool disk_is_full(MDB_env *env) {
-  const char *path;
-  struct statvfs disk;
-  return mdb_env_get_path(env, &path) == 0 && statvfs(path, &disk) == 0 && disk.f_bavail < 16;
-}
-
 static besom_status status_of(MDB_env *env, int error) {
-  switch (error) {
-  case 0:
-    return BESOM_OK;
-  case MDB_NOTFOUND:
-    return BESOM_NOT_FOUND;
-  case MDB_MAP_FULL:
-  case MDB_TXN_FULL:
-  case ENOSPC:
-  case EDQUOT:
-  case EFBIG:
-    return BESOM_DISK_FULL;
-  case MDB_READERS_FULL:
-    return BESOM_BUSY;
-  case ENOMEM:
-    return BESOM_NO_MEMORY;
-  case EACCES:
-  case EROFS:
-  case EPERM:
-    return BESOM_READ_ONLY;
-  case MDB_CORRUPTED:
-  case MDB_PAGE_NOTFOUND:
-  case MDB_INCOMPATIBLE:
-    return BESOM_CORRUPT;
-  case MDB_BAD_RSLOT: /* this thread has a read transaction open */
-    return BESOM_BUSY;
-  case MDB_BAD_VALSIZE:
-  case MDB_BAD_DBI:
-  case EINVAL:
-    return BESOM_INVALID;
-  default:
-    return disk_is_full(env) ? BESOM_DISK_FULL : BESOM_IO;
-  }
-}
-
-static MDB_val to_lmdb(besom_bytes bytes) {
-  return (MDB_val){bytes.len, (void *)bytes.data};
-}
-
-static besom_bytes from_lmdb(MDB_val value) {
-  return (besom_bytes){value.mv_data, value.mv_size};
+  if (error == EINVAL) return BESOM_INVALID; /* of the application's transaction or table */
+  besom_status status = lmdb_status(error);
+  return status == BESOM_IO && lmdb_disk_is_full(env) ? BESOM_DISK_FULL : status;
 }
 
 /* ------------------------------------------------------------------ the scan of all keys */

@@ -4,11 +4,10 @@
  */
 #define _GNU_SOURCE /* O_DIRECTORY */
 #include <fcntl.h>
-#include <rocksdb/c.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "besom_store.h"
+#include "rocksdb_errors.h"
 
 #define DEFAULT_CACHE (UINT64_C(32) << 20)
 
@@ -29,35 +28,6 @@ struct rocksdb_database {
   char directory[];
 };
 
-/* RocksDB reports errors as text. */
-static besom_status status_of(const char *error) {
-  static const struct {
-    const char *word;
-    besom_status status;
-  } known[] = {
-      {"No space left", BESOM_DISK_FULL},
-      {"Disk quota exceeded", BESOM_DISK_FULL},
-      {"File too large", BESOM_DISK_FULL}, /* a limit of the process or the file system */
-      {"Permission denied", BESOM_READ_ONLY},
-      {"Read-only file system", BESOM_READ_ONLY},
-      {"No locks available", BESOM_LOCKED},               /* by this process */
-      {"Resource temporarily unavailable", BESOM_LOCKED}, /* by another process */
-      {"Corruption", BESOM_CORRUPT},
-      {"Invalid argument", BESOM_CORRUPT}, /* files of another comparator or version */
-  };
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-    if (strstr(error, known[i].word)) return known[i].status;
-  return BESOM_IO;
-}
-
-/* Frees an error and returns its status. NULL is OK. */
-static besom_status consume(char *error) {
-  if (!error) return BESOM_OK;
-  besom_status status = status_of(error);
-  rocksdb_free(error);
-  return status;
-}
-
 /* ------------------------------------------------------------------ reading */
 
 static besom_status rocksdb_get_one(void *db, besom_bytes key, besom_table_visit visit, void *ctx) {
@@ -65,7 +35,7 @@ static besom_status rocksdb_get_one(void *db, besom_bytes key, besom_table_visit
   char *error = NULL;
   rocksdb_pinnableslice_t *slice =
       rocksdb_get_pinned(rocks->db, rocks->read, key.data, key.len, &error);
-  besom_status status = consume(error);
+  besom_status status = rocksdb_status(error);
   if (!slice) return status;
   if (status == BESOM_OK) {
     besom_record record = {.key = key};
@@ -76,19 +46,6 @@ static besom_status rocksdb_get_one(void *db, besom_bytes key, besom_table_visit
   return status == BESOM_END ? BESOM_OK : status;
 }
 
-static besom_status walk(rocksdb_iterator_t *at, besom_table_visit visit, void *ctx) {
-  for (; rocksdb_iter_valid(at); rocksdb_iter_next(at)) {
-    besom_record record;
-    record.key.data = rocksdb_iter_key(at, &record.key.len);
-    record.value.data = rocksdb_iter_value(at, &record.value.len);
-    besom_status status = visit(ctx, &record);
-    if (status != BESOM_OK) return status == BESOM_END ? BESOM_OK : status;
-  }
-  char *error = NULL;
-  rocksdb_iter_get_error(at, &error);
-  return consume(error);
-}
-
 static besom_status rocksdb_scan(void *db, besom_bytes from, besom_bytes to,
                                  besom_table_visit visit, void *ctx) {
   const struct rocksdb_database *rocks = db;
@@ -96,7 +53,7 @@ static besom_status rocksdb_scan(void *db, besom_bytes from, besom_bytes to,
   if (to.data) rocksdb_readoptions_set_iterate_upper_bound(options, to.data, to.len);
   rocksdb_iterator_t *at = rocksdb_create_iterator(rocks->db, options);
   rocksdb_iter_seek(at, from.data, from.len);
-  besom_status status = walk(at, visit, ctx);
+  besom_status status = rocksdb_walk(at, visit, ctx);
   rocksdb_iter_destroy(at);
   rocksdb_readoptions_destroy(options);
   return status;
@@ -122,7 +79,7 @@ static besom_status cursor_next(besom_cursor *head, besom_record *record) {
   c->started = true;
   if (!rocksdb_iter_valid(c->at)) {
     rocksdb_iter_get_error(c->at, &error);
-    besom_status status = consume(error);
+    besom_status status = rocksdb_status(error);
     return status == BESOM_OK ? BESOM_END : status;
   }
   record->key.data = rocksdb_iter_key(c->at, &record->key.len);
@@ -174,7 +131,7 @@ static besom_status rocksdb_write_all(void *db, const besom_write *changes, size
   char *error = NULL;
   rocksdb_write(rocks->db, rocks->write[durable], batch, &error);
   rocksdb_writebatch_destroy(batch);
-  return rocks->failed = consume(error);
+  return rocks->failed = rocksdb_status(error);
 }
 
 static besom_status rocksdb_sync(void *db) {
@@ -182,7 +139,7 @@ static besom_status rocksdb_sync(void *db) {
   char *error = NULL;
   if (rocks->failed != BESOM_OK) return rocks->failed;
   rocksdb_flush_wal(rocks->db, 1, &error);
-  return rocks->failed = consume(error);
+  return rocks->failed = rocksdb_status(error);
 }
 
 /* ------------------------------------------------------------------ statistics */
@@ -294,7 +251,8 @@ static void sync_parent(const char *directory) {
 static besom_status open_database(struct rocksdb_database *rocks, besom_store **out) {
   char *error = NULL;
   rocks->db = rocksdb_open(rocks->options, rocks->directory, &error);
-  besom_status status = consume(error);
+  besom_status status = rocksdb_status(error);
+  if (status == BESOM_INVALID) status = BESOM_CORRUPT; /* files of another comparator or version */
   if (status == BESOM_OK) sync_parent(rocks->directory);
   return status == BESOM_OK ? besom_store_ordered(&rocksdb_ops, rocks, &rocks->allocator, out)
                             : status;

@@ -2,10 +2,8 @@
  * A sidecar of a column family in RocksDB: its log is another column family of the same database,
  * and is written by the application's write batches.
  */
-#include <rocksdb/c.h>
-#include <string.h>
-
 #include "besom_sidecar.h"
+#include "rocksdb_errors.h"
 
 struct rocksdb_sidecar {
   besom_allocator allocator;
@@ -15,30 +13,6 @@ struct rocksdb_sidecar {
   rocksdb_iterator_t *scan;                   /* NULL if none runs */
   bool scan_started;
 };
-
-/* RocksDB reports errors as text. */
-static besom_status status_of(const char *error) {
-  static const struct {
-    const char *word;
-    besom_status status;
-  } known[] = {
-      {"No space left", BESOM_DISK_FULL},         {"Disk quota exceeded", BESOM_DISK_FULL},
-      {"File too large", BESOM_DISK_FULL},        {"Permission denied", BESOM_READ_ONLY},
-      {"Read-only file system", BESOM_READ_ONLY}, {"Corruption", BESOM_CORRUPT},
-      {"Invalid argument", BESOM_INVALID},
-  };
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-    if (strstr(error, known[i].word)) return known[i].status;
-  return BESOM_IO;
-}
-
-/* Frees an error and returns its status. NULL is OK. */
-static besom_status consume(char *error) {
-  if (!error) return BESOM_OK;
-  besom_status status = status_of(error);
-  rocksdb_free(error);
-  return status;
-}
 
 /* ------------------------------------------------------------------ the scan of all keys */
 
@@ -71,7 +45,7 @@ static besom_status keys_next(void *ctx, besom_bytes *key, uint64_t *weight) {
   char *error = NULL;
   rocksdb_iter_get_error(r->scan, &error);
   scan_end(r);
-  besom_status status = consume(error);
+  besom_status status = rocksdb_status(error);
   return status == BESOM_OK ? BESOM_END : status;
 }
 
@@ -98,25 +72,12 @@ static besom_status log_remove(void *ctx, void *txn, besom_bytes key) {
   return BESOM_OK;
 }
 
-static besom_status walk(rocksdb_iterator_t *at, besom_table_visit visit, void *visit_ctx) {
-  for (; rocksdb_iter_valid(at); rocksdb_iter_next(at)) {
-    besom_record record;
-    record.key.data = rocksdb_iter_key(at, &record.key.len);
-    record.value.data = rocksdb_iter_value(at, &record.value.len);
-    besom_status status = visit(visit_ctx, &record);
-    if (status != BESOM_OK) return status == BESOM_END ? BESOM_OK : status;
-  }
-  char *error = NULL;
-  rocksdb_iter_get_error(at, &error);
-  return consume(error);
-}
-
 static besom_status log_scan(void *ctx, besom_bytes from, besom_table_visit visit,
                              void *visit_ctx) {
   const struct rocksdb_sidecar *r = ctx;
   rocksdb_iterator_t *at = rocksdb_create_iterator_cf(r->db, r->scan_options, r->log);
   rocksdb_iter_seek(at, from.data, from.len);
-  besom_status status = walk(at, visit, visit_ctx);
+  besom_status status = rocksdb_walk(at, visit, visit_ctx);
   rocksdb_iter_destroy(at);
   return status;
 }
@@ -130,7 +91,7 @@ static besom_status log_update(void *ctx, besom_status (*change)(void *change_ct
   besom_status status = change(change_ctx, batch);
   if (status == BESOM_OK) {
     rocksdb_write(r->db, options, batch, &error);
-    status = consume(error);
+    status = rocksdb_status(error);
   }
   rocksdb_writeoptions_destroy(options);
   rocksdb_writebatch_destroy(batch);
@@ -141,7 +102,7 @@ static besom_status log_sync(void *ctx) {
   const struct rocksdb_sidecar *r = ctx;
   char *error = NULL;
   rocksdb_flush_wal(r->db, 1, &error);
-  return consume(error);
+  return rocksdb_status(error);
 }
 
 static void log_close(void *ctx) {
@@ -225,5 +186,5 @@ besom_status besom_sidecar_rocksdb_write(besom_sidecar *s,
   char *error = NULL;
   rocksdb_write(r->db, options, batch, &error);
   besom_sidecar_end(s, error ? BESOM_SIDECAR_UNKNOWN : BESOM_SIDECAR_COMMITTED);
-  return consume(error);
+  return rocksdb_status(error);
 }

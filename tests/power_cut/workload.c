@@ -75,7 +75,8 @@ besom_status work_open(const struct setup *setup, const char *directory, besom_g
   besom_store *store;
   besom_status status = setup->open(directory, &store);
   if (status != BESOM_OK) return status;
-  besom_config filter = {.kind = "aqf", .capacity = 40, .fpr = 0.05};
+  /* A no list must always have room: the plan counts on it. */
+  besom_config filter = {.kind = "aqf", .capacity = 40, .fpr = 0.05, .reserve = 0.5};
   besom_guard_config config = {
       .filter = &filter, .layout = setup->layout, .durability = setup->durability, .step_items = 5};
   status = besom_guard_open(&config, store, out);

@@ -53,10 +53,12 @@ normalize() {
   while [[ $REPLY =~ ^(.*/)?[^/.]+/\.\./(.*)$ ]]; do REPLY=${BASH_REMATCH[1]}${BASH_REMATCH[2]}; done
 }
 
-# A file that is a library of its own may not include its neighbours.
+# The files of a library of its own may include only each other.
 own_files() {
   case $1 in
-  src/store/lmdb.c | src/store/rocksdb.c | src/store/redis.c | src/store/*_sidecar.c) REPLY= ;;
+  src/store/lmdb.c | src/store/lmdb_sidecar.c) REPLY=src/store/lmdb_errors.h ;;
+  src/store/rocksdb.c | src/store/rocksdb_sidecar.c) REPLY=src/store/rocksdb_errors.h ;;
+  src/store/redis.c) REPLY= ;;
   *)
     own_directory "$1"
     REPLY+='/*'
