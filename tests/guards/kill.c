@@ -109,14 +109,28 @@ static besom_u64_key key_of(unsigned owner, uint32_t key) {
   return besom_u64(key < RECORDS ? key_u64(MEMBERS, number) : key_u64(MORE_MEMBERS, number));
 }
 
-/* ------------------------------------------------------------------ writers, which are killed */
-
 static size_t make_value(uint64_t number, uint8_t *out) {
   size_t len = 8 + number % (VALUE_BYTES - 8);
   memset(out, (int)(number & 255), len);
   memcpy(out, &number, 8);
   return len;
 }
+
+static uint64_t stored_record(besom_guard *g, besom_u64_key key) {
+  besom_bytes value;
+  uint64_t number = 0;
+  uint8_t expected[VALUE_BYTES];
+  besom_status status = besom_guard_get(g, key.bytes, 8, &value);
+  if (status == BESOM_NOT_FOUND) return 0;
+  check(status == BESOM_OK && value.len >= 8, "a key cannot be read", status);
+  memcpy(&number, value.data, 8);
+  check(value.len == make_value(number, expected) && !memcmp(value.data, expected, value.len),
+        "a value is torn", status);
+  besom_guard_release(g, &value);
+  return number;
+}
+
+/* ------------------------------------------------------------------ writers, which are killed */
 
 static besom_status change_record(besom_guard *g, besom_u64_key key, uint64_t number) {
   uint8_t value[VALUE_BYTES];
@@ -198,10 +212,18 @@ static void write_some(writer *w) {
   if (w->t->durability == BESOM_DURABLE_SYNC) sync_now_and_then(w);
 }
 
+/* Only this writer changes its keys, so it knows what it must see. */
+static void read_own_record(writer *w) {
+  uint32_t key = (uint32_t)random_below(&w->random, RECORDS);
+  check(stored_record(w->g, key_of(w->number, key)) == w->h->values[key],
+        "a writer does not see its own change", BESOM_OK);
+}
+
 static void *write_for_ever(void *ctx) {
   writer *w = ctx;
   for (uint64_t round = 1;; round++) {
     write_some(w);
+    for (unsigned i = 0; i < 3; i++) read_own_record(w);
     besom_guard_get_u64(w->g, key_u64(NEGATIVES, random_below(&w->random, 1000)), NULL);
     if (round % w->t->rekey_every == 0) besom_guard_rekey(w->g);
   }
@@ -222,20 +244,6 @@ static void work_until_killed(void *ctx) {
 }
 
 /* ------------------------------------------------------------------ the checker */
-
-static uint64_t stored_record(besom_guard *g, besom_u64_key key) {
-  besom_bytes value;
-  uint64_t number = 0;
-  uint8_t expected[VALUE_BYTES];
-  besom_status status = besom_guard_get(g, key.bytes, 8, &value);
-  if (status == BESOM_NOT_FOUND) return 0;
-  check(status == BESOM_OK && value.len >= 8, "a key cannot be read", status);
-  memcpy(&number, value.data, 8);
-  check(value.len == make_value(number, expected) && !memcmp(value.data, expected, value.len),
-        "a value is torn", status);
-  besom_guard_release(g, &value);
-  return number;
-}
 
 /* A key on the no list is absent, and costs no read while the reserve has room. */
 static uint64_t stored_no_key(besom_guard *g, besom_u64_key key) {

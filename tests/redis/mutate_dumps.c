@@ -1,6 +1,7 @@
 /*
  * mutate_dumps --seed S --amount N: reads payloads of DUMP, writes N changed ones. On both sides a
- * payload is its length, 4 little-endian bytes, and its bytes.
+ * payload is its length, 4 little-endian bytes, and its bytes. The uppermost bit of the length says
+ * that the payload must be refused, because a checksum of the filter is wrong.
  *
  * A payload of a module is a byte 7, the number of the type, and records: an opcode and a number or
  * a string; opcode 0 ends it. The version of RDB and a CRC-64 follow. Records are changed, dropped,
@@ -33,6 +34,7 @@ typedef struct payload {
 typedef struct output {
   uint8_t *data;
   size_t len;
+  bool wrong; /* a checksum of the filter is */
 } output;
 
 static void fail(const char *what) {
@@ -137,8 +139,14 @@ static void append_string(output *out, const record *r, size_t begin, size_t end
 static void append_changed_filter(output *out, const record *r, random_stream *random) {
   uint8_t *copy = heap_array((size_t)r->number + MUTATION_ROOM, 1);
   memcpy(copy, r->bytes, (size_t)r->number);
-  record changed = {OP_STRING, mutate_container(copy, (size_t)r->number, random), copy};
-  size_t len = (size_t)changed.number;
+  bool repaired, is_filter = !memcmp(r->bytes,
+                                     "\x89"
+                                     "BESOM",
+                                     6);
+  size_t len = mutate_container(copy, (size_t)r->number, random, &repaired);
+  record changed = {OP_STRING, len, copy};
+  bool differs = len != r->number || memcmp(copy, r->bytes, len) != 0;
+  out->wrong |= is_filter && differs && !repaired;
   size_t middle = random_below(random, 8) || !len ? len : 1 + random_below(random, len);
   if (middle) append_string(out, &changed, 0, middle, random);
   if (middle < len) append_string(out, &changed, middle, len, random);
@@ -179,6 +187,7 @@ static void change(const payload *p, random_stream *random, output *out) {
   bool in_frame = random_below(random, 5) == 0;
   size_t wrong = random_below(random, p->n);
   out->len = 0;
+  out->wrong = false;
   append(out, p->data, TYPE_BYTES);
   for (size_t i = 0; i < p->n; i++) {
     const record *r = &p->records[i];
@@ -200,12 +209,12 @@ int main(int argc, char **argv) {
   random_stream random = {part_number(argc, argv, "--seed", 1)};
   uint64_t amount = part_number(argc, argv, "--amount", 1000);
   size_t n = read_payloads(payloads);
-  output out = {NULL, 0}, size = {NULL, 0};
+  output out = {NULL, 0, false}, size = {NULL, 0, false};
   if (!n) fail("no payloads");
   for (uint64_t i = 0; i < amount; i++) {
     change(&payloads[random_below(&random, n)], &random, &out);
     size.len = 0;
-    append_little(&size, out.len, 4);
+    append_little(&size, out.len | (uint64_t)out.wrong << 31, 4);
     if (fwrite(size.data, 1, 4, stdout) != 4 || fwrite(out.data, 1, out.len, stdout) != out.len)
       return 1;
   }

@@ -38,6 +38,7 @@ def fill(r, dice):
 
 
 def mutations(payloads, seed, amount):
+    """Payloads, each with whether it must be refused."""
     program = os.path.join(part.ROOT, part.option("--program-build", "build"), PROGRAM)
     process = subprocess.Popen([program, "--seed", str(seed), "--amount", str(amount)], stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE)
@@ -45,7 +46,8 @@ def mutations(payloads, seed, amount):
         process.stdin.write(len(payload).to_bytes(4, "little") + payload)
     process.stdin.close()
     for _ in range(amount):
-        yield process.stdout.read(int.from_bytes(process.stdout.read(4), "little"))
+        length = int.from_bytes(process.stdout.read(4), "little")
+        yield process.stdout.read(length & 0x7fffffff), bool(length >> 31)
     assert process.wait() == 0
 
 
@@ -58,10 +60,11 @@ def use(r, key):
 
 def check_window(r, window):
     """Returns how many payloads were accepted."""
-    replies = r.pipeline([["RESTORE", "g%d" % i, 0, payload, "REPLACE"] for i, payload in enumerate(window)])
+    replies = r.pipeline([["RESTORE", "g%d" % i, 0, payload, "REPLACE"] for i, (payload, _) in enumerate(window)])
     accepted = [i for i, reply in enumerate(replies) if reply == "OK"]
-    for reply in replies:
+    for reply, (_, is_wrong) in zip(replies, window):
         assert reply == "OK" or "Bad data format" in str(reply), reply
+        assert reply != "OK" or not is_wrong, "a filter with a wrong checksum is accepted"
     for i in accepted:
         use(r, "g%d" % i)
     r("FLUSHALL")

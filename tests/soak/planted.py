@@ -6,19 +6,21 @@
 Each file of tests/soak/planted is a patch that plants one bug. Its first two lines say what the bug
 is, the third which parts should find it. One after the other is applied to a copy of the sources,
 build/planted, the programs of these parts are built, and the parts run in turn until one of them
-fails, for at most S seconds of each. Before that all of them must pass without a bug. The results
-are written to docs/trust/planted.md.
+fails, for at most S seconds of each. Before that all of them must pass without a bug. The results,
+also those of earlier runs for other bugs, are written to docs/trust/planted.md.
 
 --check only tests that all patches still apply.
 """
 
 import argparse
+import json
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +33,7 @@ import schedule  # noqa: E402
 
 PATCHES = ROOT / "tests/soak/planted"
 TREE = ROOT / "build/planted"  # the copy; it is built in TREE/build and TREE/build/asan
+RESULTS = TREE / "results.json"  # of the last run for each bug
 SEEDS = 1000  # the first seed: others than those of a soak that has just begun
 SANITIZED = ("-DBESOM_SANITIZE=address,undefined", "-DBESOM_TEST_PREFIX=asan/",
              "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS_DEBUG=-O1 -g")
@@ -49,7 +52,7 @@ class Bug:
 
 @dataclass
 class Result:
-    bug: Bug
+    name: str  # of the bug
     finder: str = ""
     seconds: float = 0
     work: str = ""
@@ -123,13 +126,20 @@ def build(finders):
 def run(part, row, seed, amount, seconds):
     """Returns None if the part passes, else what it said."""
     command = [*part.command, "--seed", str(seed), "--amount", str(amount), *row.arguments]
-    process = subprocess.Popen(command, cwd=TREE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                               errors="replace", env={**os.environ, **part.environment}, start_new_session=True)
-    try:
-        output, _ = process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
+    environment = {**os.environ, **part.environment}
+    with tempfile.TemporaryDirectory(prefix="besom-planted-", dir=environment.get("TMPDIR")) as files:
+        process = subprocess.Popen(command, cwd=TREE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                   errors="replace", env={**environment, "TMPDIR": files}, start_new_session=True)
+        try:
+            output, _ = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            output = None
+        try:  # what a failed part has started may still run
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
         process.wait()
+    if output is None:
         return "it does not end"
     return None if process.returncode == 0 else last_message(output) or f"exit code {process.returncode}"
 
@@ -148,7 +158,7 @@ def hunt(bug, seconds):
     while True:
         left = [(part, row) for part, row in bug.finders if begun[id(row)] < seconds]
         if not left:
-            return Result(bug, seconds=time.monotonic() - start, message="NOT FOUND")
+            return Result(bug.name, seconds=time.monotonic() - start, message="NOT FOUND")
         for part, row in left:
             now = time.monotonic()
             message = run(part, row, seed, part.first_amount, max(60, 2 * seconds))
@@ -156,8 +166,8 @@ def hunt(bug, seconds):
             done[id(row)] += part.first_amount
             if message:
                 unit = next(iter(row.targets), "units")
-                return Result(bug, f"{part.name} {row.name}", time.monotonic() - start,
-                              f"{done[id(row)]} {unit}", message)
+                return Result(bug.name, f"{part.name} {row.name}", time.monotonic() - start,
+                              f"at most {done[id(row)]:,} {unit}", message)
         seed += 1
 
 
@@ -184,6 +194,7 @@ def find_all(bugs, seconds):
             results.append(hunt(bug, seconds))
         finally:
             apply(bug, TREE, "--reverse")
+        keep_results(results[-1:])
         r = results[-1]
         print(f"{bug.name:30} {r.finder:20} {r.seconds:6.1f} s  {r.work:24} {r.message}", flush=True)
     return results
@@ -192,44 +203,52 @@ def find_all(bugs, seconds):
 # ---------------------------------------------------------------------- the table
 
 
+def keep_results(results):
+    """Returns the results of all runs, by bug."""
+    known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    known.update({r.name: vars(r) for r in results})
+    RESULTS.write_text(json.dumps(known, indent=1))
+    return known
+
+
 def place_of(bug):
     return re.search(r"^\+\+\+ b/(\S+)", bug.path.read_text(), re.M).group(1)
 
 
-def write_docs(path, results):
-    rows = [f"| {r.bug.name} | {place_of(r.bug)} | {r.bug.text} | {r.finder or 'none'} | {r.seconds:.1f} s "
-            f"| {r.work} |" for r in results]
-    found = sum(bool(r.finder) for r in results)
+def write_docs(path, bugs, results):
+    done = [(bug, Result(**results[bug.name])) for bug in bugs if bug.name in results]
+    rows = [f"| {bug.name} | {place_of(bug)} | {bug.text} | {r.finder or 'none'} | {r.seconds:.1f} s | {r.work} |"
+            for bug, r in done]
+    found = sum(bool(r.finder) for _, r in done)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("# Planted bugs\n\n"
                     "To prove that the [long tests](../trust.md) can fail, each of these bugs was planted in a copy "
                     "of the\nsources, and the parts of `make soak` that should find it ran until one failed. "
                     "`make planted` does\nit again and writes this page; the patches are in tests/soak/planted. "
-                    "The time does not include\nbuilding.\n\n"
-                    f"{found} of {len(results)} bugs were found.\n\n"
-                    "| bug | file | what it does | found by | after | in |\n|---|---|---|---|---|---|\n"
+                    "The time does not include\nbuilding. Without a bug the same parts pass.\n\n"
+                    f"{found} of {len(bugs)} bugs were found.\n\n"
+                    "| bug | file | what it does | found by | after | work |\n|---|---|---|---|---|---|\n"
                     + "\n".join(rows) + "\n")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--check", action="store_true", help="only test that the patches apply")
-    parser.add_argument("--only", type=lambda text: text.split(","), help="these bugs; the page is not written")
+    parser.add_argument("--only", type=lambda text: text.split(","), help="these bugs")
     parser.add_argument("--seconds", type=float, default=120, help="for each part, before it gives up")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs/trust/planted.md")
     options = parser.parse_args()
     parts = schedule.load_parts(ROOT / "tests/soak/parts.py")
-    bugs = [read_bug(path, parts) for path in sorted(PATCHES.glob("*.patch"))
-            if not options.only or path.stem in options.only]
+    known = [read_bug(path, parts) for path in sorted(PATCHES.glob("*.patch"))]
+    bugs = [bug for bug in known if not options.only or bug.name in options.only]
     bad = [f"{b.name}: {r.stdout}" for b in bugs for r in [apply(b, ROOT, "--dry-run")] if r.returncode]
     bad += [f"{b.name}: a part that should find it does not exist" for b in bugs if None in b.finders]
     if bad or options.check:
         print("\n".join(bad) if bad else f"{len(bugs)} patches apply")
         sys.exit(1 if bad else 0)
     results = find_all(bugs, options.seconds)
-    if not options.only:
-        write_docs(options.docs, results)
-    missed = [r.bug.name for r in results if not r.finder]
+    write_docs(options.docs, known, keep_results(results))
+    missed = [r.name for r in results if not r.finder]
     print(f"{len(results) - len(missed)} of {len(results)} bugs were found" + "".join(f"\nNOT FOUND: {m}" for m in missed))
     sys.exit(1 if missed else 0)
 

@@ -127,7 +127,7 @@ static size_t change_length(uint8_t *data, size_t len, random_stream *random) {
   return len + more;
 }
 
-size_t mutate_container(uint8_t *data, size_t len, random_stream *random) {
+size_t mutate_container(uint8_t *data, size_t len, random_stream *random, bool *repaired) {
   for (uint64_t i = 1 + random_below(random, 3); i > 0; i--) {
     uint64_t place = random_below(random, 20);
     if (place < 2)
@@ -140,6 +140,7 @@ size_t mutate_container(uint8_t *data, size_t len, random_stream *random) {
       change_bits(data, len, random);
   }
   if (random_below(random, 20) == 0) len = change_length(data, len, random);
-  if (random_below(random, 16)) besom__container_fix_checksums(data, len);
+  *repaired = random_below(random, 16) > 0;
+  if (*repaired) besom__container_fix_checksums(data, len);
   return len;
 }

@@ -5,6 +5,7 @@
 #ifndef BESOM_TESTS_MUTATE_H
 #define BESOM_TESTS_MUTATE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,7 +17,10 @@ enum { MUTATION_ROOM = 256 };
 /* Numbers at which decoders fail: 0, 1, powers of two and their neighbours, and `near` +- 1. */
 uint64_t hostile_number(random_stream *random, uint64_t near);
 
-/* Changes a container of len bytes; there is room for MUTATION_ROOM more. Returns its length. */
-size_t mutate_container(uint8_t *data, size_t len, random_stream *random);
+/*
+ * Changes a container of len bytes; there is room for MUTATION_ROOM more. Returns its length.
+ * *repaired: its checksums were corrected. Otherwise it must be refused if a byte has changed.
+ */
+size_t mutate_container(uint8_t *data, size_t len, random_stream *random, bool *repaired);
 
 #endif
