@@ -35,6 +35,7 @@ PATCHES = ROOT / "tests/soak/planted"
 TREE = ROOT / "build/planted"  # the copy; it is built in TREE/build and TREE/build/asan
 RESULTS = TREE / "results.json"  # of the last run for each bug
 SEEDS = 1000  # the first seed: others than those of a soak that has just begun
+FIRST_SHARE = 8  # of a part's first amount: the first run is the shortest
 SANITIZED = ("-DBESOM_SANITIZE=address,undefined", "-DBESOM_TEST_PREFIX=asan/",
              "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS_DEBUG=-O1 -g")
 # What a part needs besides its own program.
@@ -154,21 +155,22 @@ def hunt(bug, seconds):
     """Runs the parts in turn, with more and more seeds, until one fails."""
     begun = {id(row): 0.0 for _, row in bug.finders}
     done = {id(row): 0 for _, row in bug.finders}
-    start, seed = time.monotonic(), SEEDS
+    start, seed, share = time.monotonic(), SEEDS, FIRST_SHARE
     while True:
         left = [(part, row) for part, row in bug.finders if begun[id(row)] < seconds]
         if not left:
             return Result(bug.name, seconds=time.monotonic() - start, message="NOT FOUND")
         for part, row in left:
-            now = time.monotonic()
-            message = run(part, row, seed, part.first_amount, max(60, 2 * seconds))
+            now, amount = time.monotonic(), max(1, part.first_amount // share)
+            message = run(part, row, seed, amount, max(60, 2 * seconds))
             begun[id(row)] += time.monotonic() - now
-            done[id(row)] += part.first_amount
+            done[id(row)] += amount
             if message:
                 unit = next(iter(row.targets), "units")
                 return Result(bug.name, f"{part.name} {row.name}", time.monotonic() - start,
                               f"at most {done[id(row)]:,} {unit}", message)
         seed += 1
+        share = max(1, share // 2)
 
 
 def check_clean(bugs):
@@ -176,7 +178,7 @@ def check_clean(bugs):
     used = {(part.name, row.name): (part, row) for bug in bugs for part, row in bug.finders}
     build(used.values())
     for part, row in used.values():
-        message = run(part, row, SEEDS, part.first_amount, 600)
+        message = run(part, row, SEEDS, max(1, part.first_amount // FIRST_SHARE), 600)
         if message:
             sys.exit(f"{part.name} {row.name} fails without a bug: {message}")
 
