@@ -70,6 +70,7 @@ extern const law patch_laws[];
 extern const law growth_laws[];
 extern const law task_laws[];
 extern const law memory_laws[];
+extern const law memory_call_laws[];
 extern const law config_laws[];
 extern const law argument_laws[];
 extern const law ability_laws[];

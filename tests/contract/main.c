@@ -36,8 +36,9 @@ static const law *const all_laws[] = {
     membership_laws, full_laws,     multiset_laws, exception_laws, adapt_bound_laws, tombstone_laws,
     value_laws,      cache_laws,    list_laws,     moving_laws,    file_laws,        hostile_laws,
     merge_laws,      build_laws,    patch_laws,    growth_laws,    task_laws,        memory_laws,
-    config_laws,     argument_laws, ability_laws,  golden_laws,
-#if !defined(__SANITIZE_ADDRESS__) && !defined(BESOM_EMULATED) /* millions of queries */
+    config_laws,     argument_laws, ability_laws,  golden_laws,    memory_call_laws,
+/* Millions of queries, through code that the other laws run, too. */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(BESOM_EMULATED) && !defined(BESOM_COVERAGE)
     rate_laws,       size_laws,
 #endif
 };
