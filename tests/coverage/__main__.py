@@ -30,10 +30,10 @@ def main():
     arguments = parse_arguments()
     root = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
     build = os.path.realpath(arguments.build)
-    failed = []
+    failed, missing = [], []
     tests = runs.find_tests(build)
     if not arguments.list:
-        failed = runs.run_tests(tests, build, arguments.jobs, arguments.only, arguments.fresh)
+        failed, missing = runs.run_tests(tests, build, arguments.jobs, arguments.only, arguments.fresh)
     sources = counts.read_counts(build, root)
     judgements = report.read_judgements(os.path.join(os.path.dirname(__file__), "judged.txt"))
     if arguments.list:
@@ -41,7 +41,7 @@ def main():
         return 0
     report.print_summary(sources, judgements)
     if arguments.page:
-        report.write_page(arguments.page, sources, judgements, len(tests))
+        report.write_page(arguments.page, sources, judgements, len(tests), missing)
     for name in failed:
         print(f"coverage: the test {name} failed: its output is in {build}/coverage/{name.replace('/', '_')}.log")
     return 1 if failed else 0

@@ -10,7 +10,7 @@ import subprocess
 import time
 
 # These check the sources or the built files and run no code of src/, or run it in a build of their own.
-NOT_RUN = re.compile(r"_long$|symbols|^(format|prose_rules|include_rules|library_calls|manual_pages|checks_catch"
+NOT_RUN = re.compile(r"_long$|^contract_|symbols|^(format|prose_rules|include_rules|library_calls|manual_pages|checks_catch"
                      r"|install|amalgamation|cpp|abi|redis_install|static_symbols)|_tsan$|^pages|report_page|valkey_")
 
 # Tests with many processes, each of which writes its counts, run last.
@@ -29,10 +29,20 @@ def find_tests(build):
                       "environment": dict(e.split("=", 1) for e in properties.get("ENVIRONMENT", [])),
                       "directory": properties.get("WORKING_DIRECTORY", build),
                       "skipped": properties.get("SKIP_RETURN_CODE")})
+    tests += contract_tests(build)
     python = os.path.join(build, "python", "besom")
     if os.path.isdir(python):
         tests.append(python_test(build, python))
     return sorted(tests, key=lambda test: test["name"].startswith(SLOW))
+
+
+def contract_tests(build):
+    """One test per law, over every kind with its default options."""
+    program = os.path.join(build, "tests", "contract_tests")
+    listed = subprocess.run([program, "--list", "--defaults"], check=True, capture_output=True, text=True)
+    laws = dict.fromkeys(line.split("/")[0] for line in listed.stdout.split())
+    return [{"name": f"contract/{law}", "command": [program, "--defaults", law], "environment": {},
+             "directory": build, "skipped": None} for law in laws]
 
 
 def python_test(build, package):
@@ -91,7 +101,7 @@ def read_record(path):
 
 
 def run_tests(tests, build, jobs, only, fresh):
-    """Returns the names of the tests that failed."""
+    """Returns the names of the tests that failed, and of those that have not passed yet."""
     state = os.path.join(build, "coverage")
     os.makedirs(state, exist_ok=True)
     record = os.path.join(state, "done.txt")
@@ -118,4 +128,4 @@ def run_tests(tests, build, jobs, only, fresh):
                 file.write(f"{name} {keys[name]}\n")
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(f"{len(wanted)} tests took {used.ru_utime + used.ru_stime:.0f} s of processor time")
-    return failed
+    return failed, [t["name"] for t in tests if read_record(record).get(t["name"]) != keys[t["name"]]]
