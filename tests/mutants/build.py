@@ -15,7 +15,7 @@ COPIED = ("src", "include", "tests/support", "tests/unit", "tests/contract", "te
 DATABASES = {"lmdb": "lmdb", "rocksdb": "rocksdb", "redis": "hiredis"}
 DATABASE_FLAGS = [f"-DBESOM_TEST_{name.upper()}" for name in DATABASES]
 OVER_ARRAY_DB = ("guard_writers", "guard_committed_reads", "guard_background",
-                 "guard_reader_threads")
+                 "guard_reader_threads", "guard_migration")
 STORE_LAWS = ("main", "subject", "model", "array_db", "data_laws", "process_laws", "thread_laws",
               "array_laws", "lmdb_laws", "rocksdb_laws", "redis_laws", "redis_server")
 

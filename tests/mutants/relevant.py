@@ -14,7 +14,7 @@ ADAPTIVE = ["aqf", "broom", "exceptions", "extension_pool", "multislot", "slot_m
 CONCURRENT = ["threads", "threads_exchange", "snapshot",
               "contract_tests */aqf,concurrent", "guard_threads"]
 LISTS = ["yesno_dynamic", "static_sets", "guard_no_list", *laws("yesno", "yesno-dynamic")]
-GUARDS = ["guard", "guard_failures", "guard_faults", "guard_many", "guard_model", "guard_no_list",
+GUARDS = ["guard", "guard_failures", "guard_faults", "guard_many", "guard_migration", "guard_model", "guard_no_list",
           "guard_pressure", "guard_recovery", "guard_relocation", "guard_shortage",
           "guard_tombstones"]
 GUARD_THREADS = ["guard_background", "guard_committed_reads", "guard_reader_threads",

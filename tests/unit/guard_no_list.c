@@ -232,6 +232,35 @@ static void steps_are_bounded(void **state) {
   }
 }
 
+/* Each call of the store fails once. A step that failed is repeated, and nothing was left out. */
+static void a_failing_store_only_delays_a_migration(void **state) {
+  (void)state;
+  guard_setup setup = setup_of(BESOM_LAYOUT_MERGED, BESOM_DURABLE_PUT);
+  lists *l = heap_array(1, sizeof *l);
+  bool finished = false;
+  unsigned failed = 0;
+  setup.filter.slots = 500;
+  setup.filter.width = 3;
+  subject_open(&l->s, &setup);
+  for (size_t k = 0; k < 60; k++) assert_int_equal(put(&l->s, k, k + 1), BESOM_OK);
+  for (size_t k = 60; k < UNIVERSE; k++) assert_int_equal(no_put(l, k), BESOM_OK);
+  assert_int_equal(besom_guard_rekey(l->s.guard), BESOM_OK);
+  for (unsigned call = 1; !finished;) {
+    l->s.store.countdown = call;
+    besom_status status = besom_guard_step(l->s.guard, 4, &finished);
+    l->s.store.countdown = 0;
+    assert_true(status == BESOM_OK || status == BESOM_IO);
+    failed += status == BESOM_IO;
+    call = status == BESOM_IO ? call + 1 : 1;
+  }
+  assert_true(failed > 100);
+  assert_list(l);
+  assert_int_equal(l->checked, 1);
+  assert_consistent(&l->s);
+  subject_close(&l->s);
+  free(l);
+}
+
 /* The list takes no room in the filter: a thousand keys beside ten members. */
 static void a_long_list_takes_next_to_nothing(void **state) {
   (void)state;
@@ -282,6 +311,7 @@ int main(void) {
       cmocka_unit_test(a_failing_store_changes_nothing),
       cmocka_unit_test(an_aborted_delete_keeps_the_lists_apart),
       cmocka_unit_test(steps_are_bounded),
+      cmocka_unit_test(a_failing_store_only_delays_a_migration),
       cmocka_unit_test(a_long_list_takes_next_to_nothing),
       cmocka_unit_test(what_is_not_possible_is_refused),
   };
