@@ -175,6 +175,20 @@ static void fingerprints_of_members_are_unique(void **state) {
   }
 }
 
+/* Short remainders, a small budget: separating members would take most of it. They stay as they
+   are, and inserts read nothing. */
+static void members_do_not_spend_a_small_budget(void **state) {
+  (void)state;
+  for (uint32_t width = 1; width <= 2; width++) {
+    subject s;
+    subject_open(&s, "broom", 2000, width, "budget=2");
+    fill(&s, 0.9);
+    assert_int_equal(s.reads, 0);
+    assert_int_equal(counter_of(s.f, "rounds"), 0);
+    subject_close(&s);
+  }
+}
+
 static void inserting_a_key_that_matches_nothing_reads_nothing(void **state) {
   (void)state;
   subject s;
@@ -369,6 +383,7 @@ int main(void) {
       cmocka_unit_test(other_operations_take_steps_too),
       cmocka_unit_test(a_fix_lasts_until_its_run_is_redrawn),
       cmocka_unit_test(fingerprints_of_members_are_unique),
+      cmocka_unit_test(members_do_not_spend_a_small_budget),
       cmocka_unit_test(inserting_a_key_that_matches_nothing_reads_nothing),
       cmocka_unit_test(an_amortized_round_runs_at_once),
       cmocka_unit_test(a_file_keeps_the_round),
