@@ -109,9 +109,10 @@ def compile_commands(build):
     return commands
 
 
-def digest_of(command, files):
-    state = hashlib.sha256(repr(command).encode())
-    for file in [*files, "tests/analysis/analyze.py", "tests/analysis/cppcheck.cfg", ".clang-tidy"]:
+def digest_of(tool, command, files):
+    """Of all that a result depends on: the tool's command, its settings, the files that it reads."""
+    state = hashlib.sha256(repr(TOOLS[tool](command, "", "")).encode())
+    for file in [*files, "tests/analysis/cppcheck.cfg", ".clang-tidy"]:
         path = ROOT / file
         state.update(path.read_bytes() if path.exists() else b"missing")
     return state.hexdigest()
@@ -119,7 +120,7 @@ def digest_of(command, files):
 
 def analyze_one(tool, command, file, known):
     """Returns the entry of results.json for a tool and a file."""
-    if known and known["digest"] == digest_of(command, known["read"]):
+    if known and known["digest"] == digest_of(tool, command, known["read"]):
         return known
     found, read = run_tool(tool, command, ROOT / file)
     # cppcheck and clang-tidy read what the compiler reads.
@@ -127,7 +128,7 @@ def analyze_one(tool, command, file, known):
         listed = subprocess.run(["gcc", *command, "-MM", ROOT / file], capture_output=True, text=True)
         read = [relative(f) for f in listed.stdout.replace("\\\n", " ").split()[1:]]
     own = sorted({f for f in read if not f.startswith("/")})
-    return {"digest": digest_of(command, own), "read": own, "found": [list(f) for f in found]}
+    return {"digest": digest_of(tool, command, own), "read": own, "found": [list(f) for f in found]}
 
 
 def analyze(build, tools, wanted):
