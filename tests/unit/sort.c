@@ -160,12 +160,49 @@ static void numbers_in_any_order_are_sorted(void **state) {
   }
 }
 
+/* ------------------------------------------------------------------ 64-bit numbers */
+
+static int compare_u64(const void *a, const void *b) {
+  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+/* As the caller sorts: numbers are put in parts by their first bits, and the parts are sorted. */
+static void sort_u64(const uint64_t *from, uint64_t *to, size_t n) {
+  static uint32_t counts[SORT_COUNTS];
+  unsigned bits = besom__sort_bits(n);
+  memset(counts, 0, sizeof counts);
+  for (size_t i = 0; i < n; i++) counts[from[i] >> (64 - bits)]++;
+  besom__sort_sum(counts, (size_t)1 << bits);
+  for (size_t i = 0; i < n; i++) to[counts[from[i] >> (64 - bits)]++] = from[i];
+  besom__sort_parts(to, counts, (size_t)1 << bits);
+}
+
+/* Evenly distributed; most in one part, random or descending; few values; all equal. */
+static void parts_of_any_size_are_sorted(void **state) {
+  (void)state;
+  enum { N = 3000, FORMS = 5 };
+  for (size_t n = 1; n <= N; n += n / 2 + 1)
+    for (int form = 0; form < FORMS; form++) {
+      static uint64_t numbers[N], ours[N];
+      for (size_t i = 0; i < n; i++) {
+        uint64_t x = key_u64(n, i);
+        uint64_t values[FORMS] = {x, i % 10 ? x >> 20 : x, n - i, x % 5 << 40, 77};
+        numbers[i] = values[form];
+      }
+      sort_u64(numbers, ours, n);
+      qsort(numbers, n, sizeof *numbers, compare_u64);
+      assert_memory_equal(ours, numbers, n * sizeof *ours);
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sorting_is_what_qsort_does),
       cmocka_unit_test(known_bits_need_not_be_looked_at),
       cmocka_unit_test(numbers_are_sorted_as_by_qsort),
       cmocka_unit_test(numbers_in_any_order_are_sorted),
+      cmocka_unit_test(parts_of_any_size_are_sorted),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
