@@ -36,7 +36,7 @@ build_cmake() { # JOBS INTO: the current directory has the sources
   cp -P build/*.so build/*.a build/besom "$2/build"
 }
 build_deb() { # the same
-  DEB_BUILD_OPTIONS="nocheck parallel=$1" dpkg-buildpackage -b -us -uc
+  DEB_BUILD_OPTIONS="nocheck noautodbgsym parallel=$1" dpkg-buildpackage -b -us -uc
   cp ../*.deb "$2"
 }
 
