@@ -20,7 +20,7 @@ typedef struct attempt {
   size_t done; /* reports that were accepted */
 } attempt;
 
-typedef besom_status (*call)(attempt *a);
+typedef besom_status (*attempted_call)(attempt *a);
 
 static besom_status try_diff(attempt *a) {
   return besom_diff(a->old, a->fresh, &a->written.api);
@@ -110,7 +110,7 @@ static void assert_reported(attempt *a) {
 }
 
 /* Returns whether an allocation failed. A call may succeed with less memory, more slowly. */
-static bool fails_cleanly_at(attempt *a, call call, uint64_t n, bool fail_after) {
+static bool fails_cleanly_at(attempt *a, attempted_call call, uint64_t n, bool fail_after) {
   size_t live_blocks = a->memory.live_blocks;
   a->memory.fail_at = a->memory.calls + n;
   a->memory.fail_after = fail_after;
@@ -127,7 +127,7 @@ static bool fails_cleanly_at(attempt *a, call call, uint64_t n, bool fail_after)
   return true;
 }
 
-static void assert_fails_cleanly(const subject *s, call call) {
+static void assert_fails_cleanly(const subject *s, attempted_call call) {
   for (int fail_after = 0; fail_after < 2; fail_after++) {
     bool failed = true;
     for (uint64_t n = 1; failed; n++) {
