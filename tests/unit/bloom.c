@@ -65,7 +65,8 @@ static void calls_and_batches_set_the_same_bits(void **state) {
           assert_true(besom_contains_u64(f, keys[i]));
           uint64_t absent = key_u64(NEGATIVES, i);
           assert_int_equal(besom_contains_u64(f, absent), besom_contains_u64(single, absent));
-          assert_int_equal(besom_contains(f, besom_u64(absent).bytes, 8), besom_contains_u64(f, absent));
+          assert_int_equal(besom_contains(f, besom_u64(absent).bytes, 8),
+                           besom_contains_u64(f, absent));
         }
         besom_free(f);
       }
