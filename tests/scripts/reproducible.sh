@@ -2,7 +2,8 @@
 # reproducible.sh SOURCE WORK [deb]: builds the sources twice, in directories of different names, with
 # different time zones, languages, umasks and numbers of jobs, and compares what `make install`
 # installs, the package for Python and the modules. With deb it compares the Debian packages instead.
-# Prints the files that differ.
+# Prints the files that differ. CMAKE_ARGS has further options of CMake, for example
+# -DBESOM_PORTABLE=ON for a faster run.
 set -eu
 source=$(cd "$1" && pwd)
 rm -rf "$2"
@@ -27,7 +28,8 @@ copy() {
 }
 
 build_cmake() { # JOBS INTO: the current directory has the sources
-  cmake -S . -B build -DBESOM_BENCH=OFF -DBESOM_EXAMPLES=OFF -DBESOM_REDISMODULE_H="$header"
+  # shellcheck disable=SC2086 # words
+  cmake -S . -B build -DBESOM_BENCH=OFF -DBESOM_EXAMPLES=OFF -DBESOM_REDISMODULE_H="$header" ${CMAKE_ARGS-}
   cmake --build build -j"$1"
   DESTDIR=$2 cmake --install build --prefix /usr
   cp -r build/python "$2/python"
