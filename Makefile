@@ -156,7 +156,7 @@ test-deb: deb ## build the packages, install them into a clean root, run the fir
 	@scripts/setup.sh test-deb
 	tests/packages/run.sh build/deb
 
-test-builds: ## build static, with link-time optimization, by FetchContent, and twice: identical files; 15 minutes
+test-builds: ## build static, with link-time optimization, by FetchContent, and twice: identical files; half an hour
 	@scripts/setup.sh test
 	@cmake -S . -B build -DBESOM_WERROR=ON -DBESOM_TESTS=ON
 	ctest --test-dir build --output-on-failure --no-tests=error -R '^(build_forms|reproducible(_deb)?)_long$$'
