@@ -276,6 +276,7 @@ static int verify(words args) {
     fail("%s: %s (at byte %llu)", args.at[0], fault.what, (unsigned long long)fault.offset);
   check(status, "%s", args.at[0]);
   if (!given_json) printf("%s: valid\n", args.at[0]);
+  fflush(stdout); /* before the keys with wrong answers, which go to stderr */
   verdict yes = ask_list(f, lists.yes, true), no = ask_list(f, lists.no, false);
   if (given_json) print_verdicts_json(args.at[0], yes, no);
   besom_free(f);
