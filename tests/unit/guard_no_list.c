@@ -76,7 +76,8 @@ static void change_list(lists *l, random_stream *random) {
     besom_status status = no_put(l, k);
     assert_true(status == BESOM_OK || status == BESOM_RESERVE_FULL);
   } else {
-    assert_int_equal(no_delete(l, k), l->no[k] ? BESOM_OK : BESOM_NOT_FOUND);
+    besom_status deleted = l->no[k] ? BESOM_OK : BESOM_NOT_FOUND;
+    assert_int_equal(no_delete(l, k), deleted);
   }
 }
 
