@@ -75,7 +75,7 @@ def all_done(state, rows):
     """The mean of what is reached, over rows and totals."""
     values = [row_done(state.row(part, row), row) for part, row in rows]
     values += [part_done(state, part) for part in dict.fromkeys(p for p, _ in rows) if part.totals]
-    return sum(values) / len(values)
+    return sum(values) / len(values) if values else 1
 
 
 def progress(state, rows, jobs):

@@ -18,6 +18,7 @@ The tables in docs/trust.md are written from the state when the run ends; --writ
 import argparse
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -213,6 +214,15 @@ def chosen_rows(parts, options):
     return rows
 
 
+def without_missing(rows):
+    """Only rows whose program was built: some need a database or a server that is not installed."""
+    missing = [part for part in dict.fromkeys(part for part, _ in rows)
+               if not shutil.which(str(ROOT / part.command[0])) and not shutil.which(part.command[0])]
+    for part in missing:
+        print(f"{part.name} is left out: there is no {part.command[0]} (make soak builds it)")
+    return [(part, row) for part, row in rows if part not in missing]
+
+
 def main():
     options = parse_options()
     parts = schedule.load_parts(options.parts)
@@ -227,6 +237,7 @@ def main():
     lock = lock_directory(options.state)
     if not lock:
         sys.exit(f"soak: another run uses {options.state}")
+    rows = without_missing(rows)
     state.begin_run(options.jobs)
     interrupted = False
     if options.repeat_failures:

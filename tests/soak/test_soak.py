@@ -29,6 +29,7 @@ PARTS = (
     Part("slow", "Slow", script("sleep 0.05; " + COUNTS), (Row("a", (), {{"units": 8}}),), most_amount=1),
     Part("bad", "Bad", script("echo broken; exit 3"), (Row("a", ("--x", "y z"), {{"units": 9}}),)),
     Part("hung", "Hung", script("sleep 60"), (Row("a", (), {{"units": 9}}),), timeout=0.2),
+    Part("lost", "Lost", ("build/no such program",), (Row("a", (), {{"units": 9}}),)),
     Part("mute", "Mute", script("true"), (Row("a", (), {{"units": 9}}),)),
 )
 '''
@@ -111,6 +112,11 @@ class Soak(unittest.TestCase):
         seeds = self.seeds.read_text().split()
         self.assertEqual(len(seeds), len(set(seeds)))
         self.assertEqual(len(self.state()["runs"]), 2)
+
+    def test_a_program_that_was_not_built_is_left_out(self):
+        done = self.run_soak("--part=lost,good")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("lost is left out", done.stdout)
 
     def test_one_run_at_a_time(self):
         (self.path / "state").mkdir()
