@@ -1,8 +1,8 @@
 /*
  * soak_hostile --seed S --amount N --input files|patches: N damaged files or patches, through the
  * checks of the fuzz targets. Files are those of random filters (model.h) in all forms of all
- * kinds; damage is done to header, section table and single sections. The targets repair the
- * checksums and open files in memory, copied, mapped, checked and trusted.
+ * kinds; damage is done to header, section table and single sections (support/mutate.h). The targets
+ * repair the checksums and open files in memory, copied, mapped, checked and trusted.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,19 +13,18 @@
 #include "model.h"
 #include "patch_subject.h"
 #include "support/heap.h"
+#include "support/mutate.h"
 
 /* LLVMFuzzerTestOneInput of the fuzz targets, which are compiled under these names. */
 int hostile_load(const uint8_t *data, size_t size);
 int hostile_open(const uint8_t *data, size_t size);
 int hostile_patch(const uint8_t *data, size_t size);
 
-enum { MOST_BYTES = 1 << 13, PER_FILE = 100, TABLE_BYTES = 512, MOST_SECTIONS = 256 };
+enum { MOST_BYTES = 1 << 13, PER_FILE = 100 };
 
 typedef struct bytes {
-  uint8_t at[MOST_BYTES];
+  uint8_t at[MOST_BYTES + MUTATION_ROOM];
   size_t len;
-  struct saved_section sections[MOST_SECTIONS]; /* of the undamaged file */
-  unsigned n_sections;
 } bytes;
 
 typedef struct results {
@@ -34,90 +33,44 @@ typedef struct results {
 
 /* ------------------------------------------------------------------ damage */
 
-/* A range of the bytes: one section, or header and table, or all. */
-typedef struct range {
-  size_t at, len;
-} range;
-
-static range some_range(const bytes *b, random_stream *random) {
-  uint64_t choice = random_below(random, 4);
-  range all = {0, b->len}, first = {0, b->len < TABLE_BYTES ? b->len : TABLE_BYTES};
-  if (choice < 2 || !b->n_sections) return choice ? first : all;
-  struct saved_section s = b->sections[random_below(random, b->n_sections)];
-  if (!s.len || s.offset > b->len || s.len > b->len - s.offset) return first;
-  return (range){(size_t)s.offset, (size_t)s.len};
-}
-
-/* Numbers at which code goes wrong. */
-static uint64_t telling_number(const bytes *b, random_stream *random) {
-  uint64_t power = UINT64_C(1) << random_below(random, 64), near = random_below(random, 3) - 1;
-  switch (random_below(random, 4)) {
-  case 0:
-    return power + near;
-  case 1:
-    return b->len + near;
-  case 2:
-    return random_below(random, 300);
-  default:
-    return ~(uint64_t)0 - random_below(random, 3);
-  }
-}
-
-static void write_number(bytes *b, range r, random_stream *random) {
-  size_t size = (size_t)1 << random_below(random, 4);
-  if (r.len < size) return;
-  size_t at = r.at + (size_t)random_below(random, r.len / size) * size;
-  uint64_t n = telling_number(b, random);
-  if (random_below(random, 2)) { /* a little more or less than it was */
-    n = 0;
-    memcpy(&n, b->at + at, size);
-    n += random_below(random, 9) - 4;
-  }
-  memcpy(b->at + at, &n, size);
-}
-
-static void flip_bits(bytes *b, range r, random_stream *random) {
-  for (uint64_t n = 1 + random_below(random, 8); n; n--)
-    b->at[r.at + random_below(random, r.len)] ^= (uint8_t)(1u << random_below(random, 8));
-}
-
 /* Bytes of another place, or of another file. */
-static void copy_bytes(bytes *b, range r, const bytes *from, random_stream *random) {
-  size_t n = 1 + (size_t)random_below(random, r.len < 64 ? r.len : 64);
-  if (from->len < n) return;
-  memmove(b->at + r.at + random_below(random, r.len - n + 1),
+static void copy_bytes(bytes *b, const bytes *from, random_stream *random) {
+  size_t most = b->len < from->len ? b->len : from->len;
+  if (!most) return;
+  size_t n = 1 + (size_t)random_below(random, most < 64 ? most : 64);
+  memmove(b->at + random_below(random, b->len - n + 1),
           from->at + random_below(random, from->len - n + 1), n);
 }
 
-static void change_length(bytes *b, random_stream *random) {
-  size_t len = random_below(random, 2) ? (size_t)random_below(random, b->len + 1)
-                                       : b->len + (size_t)random_below(random, 100);
-  if (len > MOST_BYTES) len = MOST_BYTES;
-  if (len > b->len) memset(b->at + b->len, (int)random_below(random, 256), len - b->len);
-  b->len = len;
+/* Some bytes as a number that decoders fail at. */
+static void write_number(bytes *b, random_stream *random) {
+  size_t size = (size_t)1 << random_below(random, 4);
+  if (b->len < size) return;
+  uint8_t *at = b->at + random_below(random, b->len - size + 1);
+  uint64_t n = 0;
+  memcpy(&n, at, size);
+  n = hostile_number(random, n);
+  memcpy(at, &n, size);
 }
 
+/* For patches, whose structure mutate_container does not know. */
 static void damage(bytes *b, const bytes *other, random_stream *random) {
   for (uint64_t n = 1 + random_below(random, 3); n && b->len; n--) {
-    range r = some_range(b, random);
-    switch (random_below(random, 8)) {
+    switch (random_below(random, 6)) {
     case 0:
-      copy_bytes(b, r, b, random);
+      copy_bytes(b, b, random);
       break;
     case 1:
-      copy_bytes(b, r, other, random);
+      copy_bytes(b, other, random);
       break;
     case 2:
-      memset(b->at + r.at, random_below(random, 2) ? 255 : 0, r.len);
+      b->at[random_below(random, b->len)] ^= (uint8_t)(1u << random_below(random, 8));
       break;
     case 3:
-      if (random_below(random, 4) == 0) change_length(b, random);
-      break;
-    case 4:
-      flip_bits(b, r, random);
+      if (random_below(random, 8) == 0) b->len = (size_t)random_below(random, b->len + 1);
       break;
     default:
-      write_number(b, r, random);
+      write_number(b, random);
     }
   }
 }
@@ -136,23 +89,24 @@ static bool some_file(const subjects *all, random_stream *random, bytes *out) {
     memory_sink_init(&saved);
     model_demand(&m, besom_save(m.f, &saved.api) == BESOM_OK);
     fits = saved.len <= MOST_BYTES;
-    if (fits) {
-      memcpy(out->at, saved.data, out->len = saved.len);
-      out->n_sections = besom__saved_sections(out->at, out->sections);
-    }
+    if (fits) memcpy(out->at, saved.data, out->len = saved.len);
     memory_sink_close(&saved);
   }
   model_close(&m);
   return fits;
 }
 
-/* From a heap block of exactly this length, so that the sanitizer sees a read past its end. */
+/*
+ * From a heap block of exactly this length, so that the sanitizer sees a read past its end. What has
+ * a wrong checksum must be refused.
+ */
 static bool loads(const bytes *b) {
   uint8_t *exact = heap_array(b->len, 1);
   besom_filter *f = NULL;
   memcpy(exact, b->at, b->len);
-  besom__container_fix_checksums(exact, b->len);
   bool ok = besom_load(exact, b->len, NULL, &f) == BESOM_OK;
+  besom__container_fix_checksums(exact, b->len);
+  demand(!ok || !memcmp(exact, b->at, b->len));
   besom_free(f);
   free(exact);
   return ok;
@@ -168,7 +122,8 @@ static void damage_files(batch request, random_stream *random, results *r) {
     r->originals++;
     for (int i = 0; i < PER_FILE && r->files < request.amount; i++, r->files++) {
       damaged = original;
-      damage(&damaged, &other, random);
+      if (random_below(random, 4) == 0) copy_bytes(&damaged, &other, random);
+      damaged.len = mutate_container(damaged.at, damaged.len, random);
       r->loaded += loads(&damaged);
       hostile_load(damaged.at, damaged.len);
       hostile_open(damaged.at, damaged.len);

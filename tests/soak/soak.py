@@ -227,7 +227,8 @@ def main():
     options = parse_options()
     parts = schedule.load_parts(options.parts)
     rows = chosen_rows(parts, options)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background jobs ignore SIGINT
+        signal.signal(number, signal.default_int_handler)
     options.state.mkdir(parents=True, exist_ok=True)
     state = State(options.state / "state.json", ROOT)
     if options.list:
