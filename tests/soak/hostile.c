@@ -1,8 +1,8 @@
 /*
  * soak_hostile --seed S --amount N --input files|patches: N damaged files or patches, through the
  * checks of the fuzz targets. Files are those of random filters (model.h) in all forms of all
- * kinds; damage is done to header, section table and single sections (support/mutate.h). The targets
- * repair the checksums and open files in memory, copied, mapped, checked and trusted.
+ * kinds; damage is done to header, section table and single sections (support/mutate.h). The
+ * targets repair the checksums and open files in memory, copied, mapped, checked and trusted.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -97,8 +97,8 @@ static bool some_file(const subjects *all, random_stream *random, bytes *out) {
 }
 
 /*
- * From a heap block of exactly this length, so that the sanitizer sees a read past its end. What has
- * a wrong checksum must be refused.
+ * From a heap block of exactly this length, so that the sanitizer sees a read past its end. What
+ * has a wrong checksum must be refused.
  */
 static bool loads(const bytes *b) {
   uint8_t *exact = heap_array(b->len, 1);
