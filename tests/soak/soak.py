@@ -2,7 +2,7 @@
 """make soak: runs long tests until their targets are reached. It can be interrupted and resumed.
 
     tests/soak/soak.py [--part=A,B] [--row=A,B] [--minutes=M] [--jobs=J] [--batch-seconds=S]
-                       [--list] [--write-docs] [--repeat-failures]
+                       [--list] [--write-docs] [--repeat-failures] [--take-rows=STATE.json]
 
 Parts are programs (part.py says what they must do); parts.py lists them with their targets. A batch
 is one run of such a program, of 10 to 60 seconds, with the next seed of its row. After every batch
@@ -195,6 +195,7 @@ def parse_options():
     parser.add_argument("--list", action="store_true", help="show the parts and how far they are")
     parser.add_argument("--write-docs", action="store_true", help="only write the tables")
     parser.add_argument("--repeat-failures", action="store_true", help="run known failures again")
+    parser.add_argument("--take-rows", type=Path, help="take rows that were run elsewhere only")
     parser.add_argument("--parts", type=Path, default=ROOT / "tests/soak/parts.py")
     parser.add_argument("--state", type=Path, default=ROOT / "build/soak")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs/trust.md")
@@ -238,6 +239,10 @@ def main():
     lock = lock_directory(options.state)
     if not lock:
         sys.exit(f"soak: another run uses {options.state}")
+    if options.take_rows:
+        print("\n".join(state.take_rows(State(options.take_rows, ROOT))))
+        state.write()
+        return soak_docs.write(options.docs, parts, state)
     rows = without_missing(rows)
     state.begin_run(options.jobs)
     interrupted = False

@@ -103,6 +103,20 @@ class State:
         run["seconds"] = round(run["seconds"] + seconds, 3)
         run["batches"] += 1
 
+    def take_rows(self, other):
+        """
+        Rows of another state that were not run here, with its runs and failures. Rows that both
+        have run would count the same seeds twice: they stay as they are. Returns what was taken.
+        """
+        taken = [name for name, row in other.rows.items()
+                 if row["batches"] and not self.rows.get(name, {}).get("batches")]
+        for name in taken:
+            self.rows[name] = other.rows[name]
+        if taken:
+            self.runs = other.runs + self.runs
+            self.failures += [f for f in other.failures if f"{f['part']}/{f['row']}" in taken]
+        return taken
+
     def add_failure(self, part, row, seed, command, reason, output):
         self.failures.append({"part": part.name, "row": row.name, "seed": seed, "command": command,
                               "reason": reason, "output": output, "commit": self.runs[-1]["commit"],

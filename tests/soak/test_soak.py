@@ -118,6 +118,16 @@ class Soak(unittest.TestCase):
         self.assertEqual(done.returncode, 0)
         self.assertIn("lost is left out", done.stdout)
 
+    def test_rows_that_were_run_elsewhere_are_taken(self):
+        self.run_soak("--part=good")
+        elsewhere = self.path / "elsewhere.json"
+        (self.path / "state/state.json").rename(elsewhere)
+        self.run_soak("--part=good", "--row=b")
+        before = self.state()["rows"]["good/b"]
+        self.assertEqual(self.run_soak(f"--take-rows={elsewhere}").stdout.split(), ["good/a"])
+        self.assertEqual(self.state()["rows"]["good/b"], before)
+        self.assertGreaterEqual(self.state()["rows"]["good/a"]["counts"]["units"], 50)
+
     def test_one_run_at_a_time(self):
         (self.path / "state").mkdir()
         with open(self.path / "state/lock", "w") as file:
