@@ -165,25 +165,54 @@ static besom_status insert_copies(model *m, size_t i, uint64_t *n) {
   return besom_insert_digest(m->f, m->digests[i]);
 }
 
-void model_insert(model *m, size_t i) {
-  uint64_t n = 0;
-  if (m->is_static || (m->copies[i] && !model_chance(m, 16))) return;
-  model_arm(m);
-  besom_status status = insert_copies(m, i, &n);
-  m->counts->operations++;
-  if (model_disarm(m, status)) return;
-  if (status == BESOM_FULL || (status == BESOM_RESERVE_FULL && m->can & BESOM_CAN_NO_LIST_AT)) {
-    m->rising = false;
-    m->full++;
-    return;
-  }
-  if (status == BESOM_IS_MEMBER && m->marks[i] & NO_LISTED) return;
-  if (status != BESOM_OK) model_fail(m, besom_strerror(status), i);
+static void inserted(model *m, size_t i, uint64_t n) {
   m->counts->inserts++;
   m->items += n;
   m->copies[i] += (uint32_t)n;
   if (m->keeps >= PER_QUOTIENT) model_unfix(m, m->digests[i]);
   m->marks[i] = 0;
+}
+
+/* Whether there was no room. */
+static bool is_refused(model *m, besom_status status) {
+  bool refused =
+      status == BESOM_FULL || (status == BESOM_RESERVE_FULL && m->can & BESOM_CAN_NO_LIST_AT);
+  m->full += refused;
+  if (refused) m->rising = false;
+  return refused;
+}
+
+/* Keys that are neither members nor on the no list, in one call. */
+static void insert_batch(model *m) {
+  besom_digest digests[BATCH];
+  size_t numbers[BATCH], n = 0, done = 0, i = model_below(m, m->universe);
+  for (uint64_t left = 1 + model_below(m, BATCH); left; left--, i = (i + 1) % m->universe) {
+    if (m->copies[i] || m->marks[i] & (NO_LISTED | BUILT_NO)) continue;
+    digests[n] = m->digests[i];
+    numbers[n++] = i;
+  }
+  besom_status status = besom_insert_many_digest(m->f, digests, n, &done);
+  m->counts->operations += n;
+  if (status != BESOM_OK && !is_refused(m, status)) model_fail(m, besom_strerror(status), i);
+  for (size_t k = 0; k < done; k++) inserted(m, numbers[k], 1);
+  for (size_t k = 0; k < done; k++)
+    model_answer(m, numbers[k], besom_contains_digest(m->f, digests[k]));
+}
+
+void model_insert(model *m, size_t i) {
+  uint64_t n = 0;
+  if (m->is_static || (m->copies[i] && !model_chance(m, 16))) return;
+  if (!m->bound && model_chance(m, 100)) {
+    insert_batch(m);
+    return;
+  }
+  model_arm(m);
+  besom_status status = insert_copies(m, i, &n);
+  m->counts->operations++;
+  if (model_disarm(m, status) || is_refused(m, status)) return;
+  if (status == BESOM_IS_MEMBER && m->marks[i] & NO_LISTED) return;
+  if (status != BESOM_OK) model_fail(m, besom_strerror(status), i);
+  inserted(m, i, n);
   model_answer(m, i, besom_contains_digest(m->f, m->digests[i]));
 }
 

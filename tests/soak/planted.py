@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """make planted: proves that the parts of `make soak` can fail.
 
-    tests/soak/planted.py [--check] [--only=NAME,...] [--seconds=S] [--docs=FILE]
+    tests/soak/planted.py [--check] [--only=NAME,...] [--seconds=S] [--docs=FILE] [--no-copy]
 
 Each file of tests/soak/planted is a patch that plants one bug. Its first two lines say what the bug
 is, the third which parts should find it. One after the other is applied to a copy of the sources,
@@ -183,8 +183,9 @@ def check_clean(bugs):
             sys.exit(f"{part.name} {row.name} fails without a bug: {message}")
 
 
-def find_all(bugs, seconds):
-    copy_sources()
+def find_all(bugs, seconds, copy):
+    if copy:
+        copy_sources()
     check_clean(bugs)
     results = []
     for bug in bugs:
@@ -237,6 +238,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--check", action="store_true", help="only test that the patches apply")
     parser.add_argument("--only", type=lambda text: text.split(","), help="these bugs")
+    parser.add_argument("--no-copy", action="store_true", help="use the copy of the last run as it is")
     parser.add_argument("--seconds", type=float, default=120, help="for each part, before it gives up")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs/trust/planted.md")
     options = parser.parse_args()
@@ -248,7 +250,7 @@ def main():
     if bad or options.check:
         print("\n".join(bad) if bad else f"{len(bugs)} patches apply")
         sys.exit(1 if bad else 0)
-    results = find_all(bugs, options.seconds)
+    results = find_all(bugs, options.seconds, not options.no_copy)
     write_docs(options.docs, known, keep_results(results))
     missed = [r.name for r in results if not r.finder]
     print(f"{len(results) - len(missed)} of {len(results)} bugs were found" + "".join(f"\nNOT FOUND: {m}" for m in missed))
