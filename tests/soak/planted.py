@@ -4,10 +4,11 @@
     tests/soak/planted.py [--check] [--only=NAME,...] [--seconds=S] [--docs=FILE] [--no-copy]
 
 Each file of tests/soak/planted is a patch that plants one bug. Its first two lines say what the bug
-is, the third which parts should find it. One after the other is applied to a copy of the sources,
-build/planted, the programs of these parts are built, and the parts run in turn until one of them
-fails, for at most S seconds of each. Before that all of them must pass without a bug. The results,
-also those of earlier runs for other bugs, are written to docs/trust/planted.md.
+is, the third which parts should find it, with further arguments of these. One after the other is
+applied to a copy of the sources, build/planted, the programs of these parts are built, and the parts
+run in turn until one of them fails, for at most S seconds of each. Before that all of them must pass
+without a bug. The results, also those of earlier runs for other bugs, are written to
+docs/trust/planted.md.
 
 --check only tests that all patches still apply.
 """
@@ -22,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 sys.dont_write_bytecode = True
@@ -66,8 +67,9 @@ def read_bug(path, parts):
         sys.exit(f"{path}: two lines on the bug, 'Found by: PART/ROW, ...' and an empty line must come first")
     finders = []
     for name in lines[2][len("Found by: "):].split(", "):
-        part, row = name.split("/")
-        found = [(p, r) for p in parts for r in p.rows if (p.name, r.name) == (part, row)]
+        (part, row), *more = name.split()[0].split("/"), *name.split()[1:]
+        found = [(p, replace(r, arguments=(*r.arguments, *more))) for p in parts for r in p.rows
+                 if (p.name, r.name) == (part, row)]
         finders += found or [None]
     return Bug(path.stem, " ".join(lines[:2]), finders, path)
 
@@ -98,9 +100,11 @@ def configure(directory, options):
                     *options, *ccache], check=True, stdout=subprocess.DEVNULL)
 
 
-def targets(part):
-    """Build directories and targets that a part runs."""
+def targets(part, row):
+    """What must be built for a part; in the build with sanitizers if it begins with "asan:"."""
     named = list(NEEDS.get(part.name, ()))
+    if "build" in row.arguments:  # --build build: without sanitizers
+        named = [name.replace("asan:", "") for name in named]
     for word in part.command:
         if word.startswith("build/") and "." not in word:
             named.append(("asan:" if word.startswith("build/asan/") else "") + Path(word).name)
@@ -109,7 +113,7 @@ def targets(part):
 
 def build(finders):
     for prefix, directory, options in (("", TREE / "build", ()), ("asan:", TREE / "build/asan", SANITIZED)):
-        names = sorted({name[len(prefix):] for part, _ in finders for name in targets(part)
+        names = sorted({name[len(prefix):] for part, row in finders for name in targets(part, row)
                         if name.startswith("asan:") == bool(prefix)})
         if not names:
             continue
