@@ -1,7 +1,7 @@
 /*
  * The n-th call of LMDB fails, for n = 1, 2, ...: the store returns a status, keeps what it
- * acknowledged, has a failed batch as a whole or not at all, and works on. The functions below
- * replace those of LMDB.
+ * acknowledged, has a failed batch as a whole or not at all, and works on. A sidecar answers yes
+ * for every key of its table. The functions below replace those of LMDB.
  */
 #define _GNU_SOURCE /* RTLD_NEXT */
 #include <dlfcn.h>
@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "besom_sidecar.h"
 #include "besom_store.h"
 #include "support/temp_files.h"
 
@@ -265,27 +266,160 @@ static bool fail_at(unsigned n, int error, besom_status status) {
   return failed;
 }
 
-static void the_nth_call_of_lmdb_fails(void **state) {
+static const struct {
+  int error;
+  besom_status status;
+} errors[] = {{EIO, BESOM_IO},
+              {ENOMEM, BESOM_NO_MEMORY},
+              {EACCES, BESOM_READ_ONLY},
+              {MDB_MAP_FULL, BESOM_DISK_FULL},
+              {MDB_CORRUPTED, BESOM_CORRUPT},
+              {MDB_READERS_FULL, BESOM_BUSY},
+              {MDB_BAD_VALSIZE, BESOM_INVALID}};
+enum { ERRORS = sizeof errors / sizeof *errors };
+
+static void the_nth_call_under_a_store_fails(void **state) {
   (void)state;
-  static const struct {
-    int error;
-    besom_status status;
-  } errors[] = {{EINVAL, BESOM_IO},
-                {ENOMEM, BESOM_NO_MEMORY},
-                {EACCES, BESOM_READ_ONLY},
-                {MDB_MAP_FULL, BESOM_DISK_FULL},
-                {MDB_CORRUPTED, BESOM_CORRUPT},
-                {MDB_READERS_FULL, BESOM_BUSY},
-                {MDB_BAD_VALSIZE, BESOM_INVALID}};
-  enum { ERRORS = sizeof errors / sizeof *errors };
   unsigned n = 1;
   while (fail_at(n, errors[n % ERRORS].error, errors[n % ERRORS].status)) n++;
   assert_true(n > 50);
 }
 
+/* ------------------------------------------------------------------ a sidecar */
+
+typedef struct table {
+  temp_dir dir;
+  temp_path path, file;
+  MDB_env *env;
+  besom_sidecar_lmdb_options where;
+  besom_sidecar *s;
+  unsigned failures;
+  besom_status status;
+} table;
+
+static void table_init(table *t, besom_status status) {
+  *t = (table){.status = status};
+  temp_dir_make(&t->dir);
+  t->path = temp_dir_file(&t->dir, "table.mdb");
+  t->file = temp_dir_file(&t->dir, "keys.besom");
+  MDB_txn *txn;
+  assert_int_equal(mdb_env_create(&t->env), 0);
+  assert_int_equal(mdb_env_set_maxdbs(t->env, 2), 0);
+  assert_int_equal(mdb_env_open(t->env, t->path.text, MDB_NOSUBDIR | MDB_NOSYNC, 0666), 0);
+  assert_int_equal(mdb_txn_begin(t->env, NULL, 0, &txn), 0);
+  assert_int_equal(mdb_dbi_open(txn, "keys", MDB_CREATE, &t->where.table), 0);
+  assert_int_equal(mdb_txn_commit(txn), 0);
+  t->where.env = t->env;
+}
+
+static bool is_done(table *t, besom_status status) {
+  if (status == BESOM_OK) return true;
+  assert_int_equal(status, t->status);
+  t->failures++;
+  return false;
+}
+
+static bool attach(table *t) {
+  besom_config filter = {.kind = "scaling", .options = "base=aqf", .fpr = 0.1};
+  besom_sidecar_config config = {.filter = &filter};
+  const char *reason = NULL;
+  t->s = NULL;
+  besom_status status = besom_sidecar_lmdb(&config, &t->where, t->file.text, &reason, &t->s);
+  assert_true(status == BESOM_OK ? t->s != NULL : !t->s && reason);
+  return is_done(t, status);
+}
+
+static besom_bytes bytes_of(const uint64_t *key) {
+  return (besom_bytes){key, sizeof *key};
+}
+
+/* A transaction of the application: some keys come, and one goes. */
+static void change_keys(table *t, uint64_t first) {
+  MDB_txn *txn;
+  bool good_so_far = is_done(t, besom_sidecar_begin(t->s));
+  if (!good_so_far) return;
+  if (mdb_txn_begin(t->env, NULL, 0, &txn)) {
+    assert_int_equal(besom_sidecar_end(t->s, BESOM_SIDECAR_ABORTED), BESOM_OK);
+    return;
+  }
+  for (uint64_t key = first; good_so_far && key < first + 5; key++)
+    good_so_far =
+        is_done(t, besom_sidecar_lmdb_put(t->s, txn, bytes_of(&key), (besom_bytes){"v", 1}));
+  besom_status status =
+      good_so_far && first ? besom_sidecar_lmdb_del(t->s, txn, bytes_of(&first)) : BESOM_OK;
+  good_so_far = good_so_far && is_done(t, status);
+  if (good_so_far)
+    is_done(t, besom_sidecar_lmdb_commit(t->s, txn));
+  else
+    assert_int_equal(besom_sidecar_lmdb_abort(t->s, txn), BESOM_OK);
+}
+
+/* The plan does not count these reads. */
+static void assert_no_false_negatives(table *t) {
+  unsigned before = plan.calls;
+  MDB_txn *txn;
+  MDB_cursor *cursor;
+  MDB_val key, value;
+  int error = REAL(mdb_txn_begin)(t->env, NULL, MDB_RDONLY, &txn);
+  assert_int_equal(error, 0);
+  assert_int_equal(REAL(mdb_cursor_open)(txn, t->where.table, &cursor), 0);
+  while (!REAL(mdb_cursor_get)(cursor, &key, &value, MDB_NEXT))
+    assert_true(besom_sidecar_may_contain(t->s, key.mv_data, key.mv_size));
+  mdb_cursor_close(cursor);
+  mdb_txn_abort(txn);
+  assert_int_equal(plan.calls, before);
+}
+
+static void read_keys(table *t) {
+  MDB_txn *txn;
+  uint64_t point = besom_sidecar_read_point(t->s);
+  if (REAL(mdb_txn_begin)(t->env, NULL, MDB_RDONLY, &txn)) return;
+  for (uint64_t key = 0; key < 40; key += 3) {
+    besom_bytes value;
+    besom_status status = besom_sidecar_lmdb_get(t->s, txn, bytes_of(&key), point, &value);
+    if (status != BESOM_NOT_FOUND) is_done(t, status);
+  }
+  mdb_txn_abort(txn);
+}
+
+/* Returns whether the n-th call was made. */
+static bool fail_beside_sidecar(unsigned n, int error, besom_status status) {
+  table t;
+  table_init(&t, status);
+  plan.calls = 0, plan.fail_at = n, plan.error = error;
+  for (uint64_t i = 0; i < 4; i++) {
+    if (!t.s && !attach(&t)) continue;
+    change_keys(&t, 10 * i);
+    assert_no_false_negatives(&t);
+    read_keys(&t);
+    if (i == 1) is_done(&t, besom_sidecar_sync(t.s));
+    if (i != 2) continue;
+    is_done(&t, besom_sidecar_close(t.s));
+    t.s = NULL;
+  }
+  bool failed = plan.calls >= n;
+  plan.fail_at = 0;
+  besom_sidecar_close(t.s);
+  assert_true(t.failures <= 1);
+  assert_true(attach(&t));
+  assert_no_false_negatives(&t);
+  assert_int_equal(besom_sidecar_close(t.s), BESOM_OK);
+  mdb_env_close(t.env);
+  temp_dir_remove(&t.dir);
+  return failed;
+}
+
+static void the_nth_call_under_a_sidecar_fails(void **state) {
+  (void)state;
+  unsigned n = 1;
+  while (fail_beside_sidecar(n, errors[n % ERRORS].error, errors[n % ERRORS].status)) n++;
+  assert_true(n > 30);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_nth_call_of_lmdb_fails),
+      cmocka_unit_test(the_nth_call_under_a_store_fails),
+      cmocka_unit_test(the_nth_call_under_a_sidecar_fails),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
