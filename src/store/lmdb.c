@@ -384,7 +384,8 @@ static besom_status take_lock(struct lmdb_database *lmdb, const char **reason) {
   if (lmdb->lock < 0 && error == ENOSPC) return fail(BESOM_DISK_FULL, reason, "the disk is full");
   if (lmdb->lock < 0) return fail(lmdb_status(error), reason, "the directory is not writable");
   if (flock(lmdb->lock, LOCK_EX | LOCK_NB) == 0) return BESOM_OK;
-  return fail(errno == EWOULDBLOCK ? BESOM_LOCKED : BESOM_IO, reason, "the store is open already");
+  if (errno != EWOULDBLOCK) return fail(BESOM_IO, reason, "the directory cannot be locked");
+  return fail(BESOM_LOCKED, reason, "the store is open already");
 }
 
 /* Whether a page has no byte set, or is a meta page. */
@@ -400,7 +401,7 @@ static bool is_zero_or_meta(const uint8_t *page, size_t len) {
 /* LMDB creates its file with two meta pages, in one write without a sync. A power cut can leave one
    of them, or part of them, which LMDB would refuse. Such a file has no data: it starts again. */
 static void drop_unfinished_file(const struct lmdb_database *lmdb) {
-  enum { PAGE = 4096 };
+  enum { PAGE = 4096, START = 20 }; /* the start of a page ends with its magic number */
   uint8_t pages[2 * PAGE + 1];
   char path[PATH_MAX];
   int len = snprintf(path, sizeof path, "%s/data.mdb", lmdb->directory);
@@ -409,7 +410,7 @@ static void drop_unfinished_file(const struct lmdb_database *lmdb) {
   ssize_t n = pread(fd, pages, sizeof pages, 0);
   bool whole = n == 2 * PAGE && pages[16] && pages[PAGE + 16];
   if (n > 0 && n <= 2 * PAGE && !whole && is_zero_or_meta(pages, n < PAGE ? (size_t)n : PAGE) &&
-      (n <= PAGE || is_zero_or_meta(pages + PAGE, (size_t)n - PAGE)))
+      (n < PAGE + START || is_zero_or_meta(pages + PAGE, (size_t)n - PAGE)))
     if (ftruncate(fd, 0) != 0) n = 0; /* LMDB will refuse the file */
   close(fd);
 }

@@ -9,8 +9,10 @@
 #include <lmdb.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -416,10 +418,101 @@ static void the_nth_call_under_a_sidecar_fails(void **state) {
   assert_true(n > 30);
 }
 
+static void arguments_of_a_sidecar_are_checked(void **state) {
+  (void)state;
+  table t;
+  table_init(&t, BESOM_OK);
+  besom_config filter = {.kind = "scaling", .options = "base=aqf", .fpr = 0.1};
+  besom_sidecar_config config = {.filter = &filter};
+  const char *file = t.file.text;
+  assert_int_equal(besom_sidecar_lmdb(&config, NULL, file, NULL, &t.s), BESOM_INVALID);
+  assert_int_equal(besom_sidecar_lmdb(&config, &t.where, NULL, NULL, &t.s), BESOM_INVALID);
+  assert_int_equal(besom_sidecar_lmdb(&config, &t.where, file, NULL, NULL), BESOM_INVALID);
+  filter.allocator = &(besom_allocator){0};
+  assert_int_equal(besom_sidecar_lmdb(&config, &t.where, file, NULL, &t.s), BESOM_INVALID);
+  assert_null(t.s);
+  assert_int_equal(besom_sidecar_lmdb(NULL, &t.where, file, NULL, &t.s), BESOM_OK); /* defaults */
+  besom_bytes key = {"k", 1};
+  MDB_txn *txn;
+  assert_int_equal(mdb_txn_begin(t.env, NULL, 0, &txn), 0);
+  assert_int_equal(besom_sidecar_lmdb_put(NULL, txn, key, key), BESOM_INVALID);
+  assert_int_equal(besom_sidecar_lmdb_put(t.s, NULL, key, key), BESOM_INVALID);
+  assert_int_equal(besom_sidecar_lmdb_del(NULL, txn, key), BESOM_INVALID);
+  assert_int_equal(besom_sidecar_lmdb_del(t.s, NULL, key), BESOM_INVALID);
+  assert_int_equal(besom_sidecar_lmdb_get(NULL, txn, key, 0, &key), BESOM_INVALID);
+  assert_int_equal(besom_sidecar_lmdb_get(t.s, NULL, key, 0, &key), BESOM_INVALID);
+  assert_int_equal(besom_sidecar_lmdb_get(t.s, txn, key, 0, NULL), BESOM_INVALID);
+  assert_int_equal(besom_sidecar_lmdb_commit(t.s, NULL), BESOM_INVALID);
+  assert_int_equal(besom_sidecar_lmdb_abort(t.s, NULL), BESOM_INVALID);
+  mdb_txn_abort(txn);
+  assert_int_equal(besom_sidecar_close(t.s), BESOM_OK);
+  mdb_env_close(t.env);
+  temp_dir_remove(&t.dir);
+}
+
+/* ------------------------------------------------------------------ a killed process */
+
+enum { PAGE = 4096 };
+
+/* The first bytes of the file of a new store. */
+static uint8_t *first_pages(void) {
+  scenario s = {.status = BESOM_OK};
+  temp_dir_make(&s.dir);
+  s.path = temp_dir_file(&s.dir, "store");
+  assert_true(open_store(&s));
+  besom_store_close(s.store);
+  char file[600];
+  size_t len;
+  snprintf(file, sizeof file, "%s/data.mdb", s.path.text);
+  uint8_t *bytes = read_whole_file(file, &len);
+  assert_true(bytes && len >= (size_t)2 * PAGE);
+  temp_dir_remove(&s.dir);
+  return bytes;
+}
+
+static besom_status open_over(const uint8_t *bytes, size_t len) {
+  scenario s = {.status = BESOM_CORRUPT};
+  temp_dir_make(&s.dir);
+  s.path = temp_dir_file(&s.dir, "store");
+  char file[600];
+  snprintf(file, sizeof file, "%s/data.mdb", s.path.text);
+  assert_int_equal(mkdir(s.path.text, 0777), 0);
+  assert_true(write_whole_file(file, bytes, len));
+  besom_status status = BESOM_CORRUPT;
+  if (open_store(&s)) {
+    write_batch(&s, 0);
+    assert_kept(&s);
+    status = BESOM_OK;
+  }
+  besom_store_close(s.store);
+  temp_dir_remove(&s.dir);
+  return status;
+}
+
+/* LMDB writes two pages when it creates its file. A process may be killed before both are there. */
+static void a_file_that_was_not_finished_is_begun_anew(void **state) {
+  (void)state;
+  uint8_t *bytes = first_pages(), *zeros = calloc(2, PAGE);
+  static const size_t lengths[] = {1, 100, PAGE - 1, PAGE, PAGE + 1, PAGE + 100, 2 * PAGE - 1};
+  for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+    assert_int_equal(open_over(bytes, lengths[i]), BESOM_OK);
+    assert_int_equal(open_over(zeros, lengths[i]), BESOM_OK);
+  }
+  memset(bytes + PAGE, 0, PAGE);
+  assert_int_equal(open_over(bytes, (size_t)2 * PAGE), BESOM_OK); /* the second page as zeros */
+  memset(bytes, 'x', PAGE);
+  assert_int_equal(open_over(bytes, PAGE), BESOM_CORRUPT); /* someone else's file stays */
+  assert_int_equal(open_over(bytes, 100), BESOM_CORRUPT);
+  free(bytes);
+  free(zeros);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_nth_call_under_a_store_fails),
       cmocka_unit_test(the_nth_call_under_a_sidecar_fails),
+      cmocka_unit_test(arguments_of_a_sidecar_are_checked),
+      cmocka_unit_test(a_file_that_was_not_finished_is_begun_anew),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
