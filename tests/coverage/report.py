@@ -166,13 +166,14 @@ def page_text(sources, judgements, tests, missing):
         yield file.read()
     yield from table(HEAD, [*(Totals(group).row(f"`{name}`") for name, group in sorted(directories(sources).items())),
                             totals.row("all")])
+    found = [(j.reason if j else "Not judged", places) for j, places in judged.items() if places]
     yield "\n## What is not covered, and why\n"
-    yield from table(("judgement", "lines", "branches"),
-                     ((j.reason if j else "not judged", *sums(places)) for j, places in judged.items() if places))
-    for judgement, places in judged.items():
-        if places:
-            yield f"\n### {judgement.reason if judgement else 'Not judged'}\n"
-            yield from write_places(places)
+    yield from table(("reason", "lines", "branches"),
+                     ((f"{i}. {reason}", *sums(places)) for i, (reason, places) in enumerate(found, 1)))
+    for i, (reason, places) in enumerate(found, 1):
+        yield f"\n### Reason {i}\n"
+        yield textwrap.fill(f"{reason}.", 99) + "\n"
+        yield from write_places(places)
 
 
 def write_page(path, sources, judgements, tests, missing):
