@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """mutants.py [--count N] [--budget S]  draw mutants, run the tests on each, write the page
-mutants.py --survivors                  run the survivors again, after new tests
+mutants.py --survivors                  run survivors again, after new tests: those not judged
 mutants.py --one ID                     run one mutant again, with the output of the tests
 mutants.py --report                     only write docs/trust/mutants.md
 
@@ -236,8 +236,9 @@ class Run:
                 f"{result['cpu']} s; {left:.0f} min left")
 
     def run_survivors(self, count):
+        judged = page.read_judged(ROOT / "tests/mutants/judged.txt")
         for name, result in self.drawn(count).items():
-            if result and result["outcome"] == "survived":
+            if result and page.verdict_of(result, judged)[0] == "not killed":
                 result, _ = self.record(name, self.ids[name])
                 say(f"{name} {result['file']}:{result['line']} {result['change']}: "
                     f"{result['outcome']} {result.get('test') or ''}")

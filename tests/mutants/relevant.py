@@ -8,7 +8,7 @@ def laws(*kinds):
 
 
 TABLES = ["quotient_table", "table_queries", "quotient_geometry", "published_forms", "filter_stats",
-          "exact_limits", "patches", "filter_config"]
+          "exact_limits", "patches", "saved_fields", "filter_config"]
 ADAPTIVE = ["aqf", "broom", "exceptions", "extension_pool", "multislot", "slot_meta",
             "slot_meta_code", "guard_tombstones", "guard_relocation", "guard_model"]
 CONCURRENT = ["threads", "threads_exchange", "snapshot",
