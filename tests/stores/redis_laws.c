@@ -1,9 +1,13 @@
 /* Laws of the store on a Redis server only. */
 #define _DEFAULT_SOURCE 1
+#include <arpa/inet.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -45,6 +49,28 @@ static void a_failed_open_has_a_reason(subject *s) {
   assert_int_equal(besom_store_redis(redis_server_address(), "p", &options, &reason, &store),
                    BESOM_IO);
   assert_null(store);
+}
+
+/* A listener that never answers: the connection arrives, and the open fails after its timeout. */
+static void an_address_of_IPv6_has_brackets(subject *s) {
+  (void)s;
+  struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_addr = in6addr_loopback};
+  socklen_t size = sizeof at;
+  int listener = socket(AF_INET6, SOCK_STREAM, 0);
+  if (listener < 0 || bind(listener, (struct sockaddr *)&at, size) != 0) {
+    if (listener >= 0) close(listener);
+    skip(); /* this machine has no IPv6 */
+  }
+  assert_int_equal(listen(listener, 5), 0);
+  assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &size), 0);
+  char address[64];
+  besom_redis_options options = {.timeout_ms = 100};
+  besom_store *store = NULL;
+  snprintf(address, sizeof address, "[::1]:%d", ntohs(at.sin6_port));
+  assert_int_equal(besom_store_redis(address, "p", &options, NULL, &store), BESOM_IO);
+  struct pollfd arrived = {.fd = listener, .events = POLLIN};
+  assert_int_equal(poll(&arrived, 1, 0), 1);
+  close(listener);
 }
 
 static void foreign_data_is_not_changed(subject *s) {
@@ -182,6 +208,7 @@ static void half_a_write_is_never_visible(subject *s) {
 
 const law redis_laws[] = {
     {"a_failed_open_has_a_reason", a_failed_open_has_a_reason, is_redis},
+    {"an_address_of_IPv6_has_brackets", an_address_of_IPv6_has_brackets, is_redis},
     {"foreign_data_is_not_changed", foreign_data_is_not_changed, is_redis},
     {"a_dropped_connection_is_replaced", a_dropped_connection_is_replaced, is_redis},
     {"a_client_that_lost_the_lock_cannot_go_on", a_client_that_lost_the_lock_cannot_go_on,
