@@ -305,7 +305,7 @@ class Commands:
         self.assertEqual(992, self.r("AF.CARD", "a"))
 
     def test_merge_grows_the_destination(self):
-        self.r("AF.RESERVE", "a", 0.001, 500)
+        self.r("AF.RESERVE", "a", 0.001, 500, "SEED", SEED)
         self.r("AF.RESERVE", "b", 0.001, 500, "LIKE", "a")
         self.r("AF.MADD", "a", *range(1400))
         self.r("AF.MADD", "b", *range(1400, 2900))
