@@ -32,7 +32,7 @@ build_cmake() { # JOBS INTO: the current directory has the sources
   cmake -S . -B build -DBESOM_BENCH=OFF -DBESOM_EXAMPLES=OFF -DBESOM_REDISMODULE_H="$header" ${CMAKE_ARGS-}
   cmake --build build -j"$1"
   DESTDIR=$2 cmake --install build --prefix /usr
-  cp -r build/python "$2/python"
+  cp -r build/python/besom "$2/python"
   # As they are in the build directory, with the paths by which libraries find each other.
   mkdir "$2/build"
   cp -P build/*.so build/*.a build/besom "$2/build"
