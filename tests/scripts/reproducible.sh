@@ -35,7 +35,7 @@ build_cmake() { # JOBS INTO: the current directory has the sources
   cp -r build/python/besom "$2/python"
   # As they are in the build directory, with the paths by which libraries find each other.
   mkdir "$2/build"
-  cp -P build/*.so build/*.a build/besom "$2/build"
+  cp -P build/*.so* build/*.a build/besom "$2/build"
 }
 build_deb() { # the same
   DEB_BUILD_OPTIONS="nocheck noautodbgsym parallel=$1" dpkg-buildpackage -b -us -uc
