@@ -125,7 +125,7 @@ picture: picture-numbers ## draw the picture of the README again, docs/images/sa
 	@scripts/plot_savings.py build/web/playground/playground-numbers docs/images/savings.svg
 
 # PLATFORMS="s390x musl" TESTS=contract runs a part.
-cross: ## build and test with gcc, clang, musl, and for aarch64 and s390x under qemu: 30 minutes
+cross: ## build and test with gcc, clang, musl, and for aarch64 and s390x under qemu: about an hour
 	@scripts/setup.sh cross
 	@JOBS=$(JOBS) TESTS='$(TESTS)' tests/cross/run.sh $(PLATFORMS)
 
