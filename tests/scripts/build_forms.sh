@@ -63,7 +63,7 @@ quietly "$source/tests/abi/run.sh" "$source" "$work/lto" "$work/lto/abi" cc
 quietly "$work/lto/tests/contract_tests" --defaults --part 1/4
 # module NAME TARGET ENTRY: the module exports only its entry point; if it is not left out.
 module() {
-  if cmake --build "$work/lto" --target help | grep -qw "$2"; then
+  if cmake --build "$work/lto" --target help | grep -w "$2" >"$work/log"; then
     quietly cmake --build "$work/lto" -j"$jobs" --target "$2"
     run "$source/tests/scripts/module_symbols.sh" "$work/lto/$1" "$3"
   fi
