@@ -219,5 +219,6 @@ int main(int argc, char **argv) {
     if (fwrite(size.data, 1, 4, stdout) != 4 || fwrite(out.data, 1, out.len, stdout) != out.len)
       return 1;
   }
+  free(out.data), free(size.data);
   return 0;
 }
