@@ -139,7 +139,10 @@ static double common_bits_per_key(uint64_t capacity) {
   check(besom_create(&config, &f), "an aqf with this false-positive rate");
   check(besom_stats(f, &stats), "statistics");
   besom_free(f);
-  return 8 * (double)stats.bytes / (double)capacity;
+  double bits_per_key = 8 * (double)stats.bytes / (double)capacity;
+  if (bits_per_key > 1024) /* the most that filters are made with */
+    fail("so few keys need no filter: keep the keys themselves, for example in a hash set");
+  return bits_per_key;
 }
 
 /* All contenders. They run one after the other and share a progress bar. */
