@@ -43,6 +43,39 @@ SANITIZED = ("-DBESOM_SANITIZE=address,undefined", "-DBESOM_TEST_PREFIX=asan/",
 NEEDS = {"redis-kills": ("besom_redis_module",), "failovers": ("besom_redis_module",),
          "restore": ("asan:besom_redis_module", "mutate_dumps")}
 
+PAGE = """\
+# Planted bugs
+
+To show that the [long tests](../trust.md) can fail, each of these bugs was planted in a copy of the
+sources, and the parts of `make soak` that should find it ran until one failed. `make planted` does
+it again and writes this page; the patches are in tests/soak/planted. The time does not include
+building. Without a bug the same parts pass.
+
+{found} of {all} bugs were found. The table joins several runs, four until 2026-11-16: it has the last
+result of each bug. "at most" is the work that was begun when the part failed.
+
+## Bugs that were not found
+
+Each bug was written with the part in mind that should find it, and yet the first versions of four
+bugs were not found. For one of them the model was improved: it now inserts many keys per call. The
+other three were replaced by bugs that are easier to find, so these gaps remain:
+
+| bug | not found by |
+|---|---|
+| the end of a migration does not take the lock of the readers | 125 seconds of `kills` |
+| the field `hand` of the exceptions is saved in the wrong byte order | 64 seconds of `model aqf` |
+| a filter with `forget=yes` does not save its exceptions | 64 seconds of `model aqf` |
+
+So {found} of {all} is not the share of all bugs that the tests would find. [mutants.md](mutants.md) has
+bugs that nobody chose.
+
+## Bugs that were found
+
+| bug | file | what it does | found by | after | work |
+|---|---|---|---|---|---|
+{rows}
+"""
+
 
 @dataclass
 class Bug:
@@ -228,14 +261,7 @@ def write_docs(path, bugs, results):
             for bug, r in done]
     found = sum(bool(r.finder) for _, r in done)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("# Planted bugs\n\n"
-                    "To prove that the [long tests](../trust.md) can fail, each of these bugs was planted in a copy "
-                    "of the\nsources, and the parts of `make soak` that should find it ran until one failed. "
-                    "`make planted` does\nit again and writes this page; the patches are in tests/soak/planted. "
-                    "The time does not include\nbuilding. Without a bug the same parts pass.\n\n"
-                    f"{found} of {len(bugs)} bugs were found.\n\n"
-                    "| bug | file | what it does | found by | after | work |\n|---|---|---|---|---|---|\n"
-                    + "\n".join(rows) + "\n")
+    path.write_text(PAGE.format(found=found, all=len(bugs), rows="\n".join(rows)))
 
 
 def main():
