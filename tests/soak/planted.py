@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""make planted: proves that the parts of `make soak` can fail.
+"""make planted: shows that the parts of `make soak` can fail.
 
     tests/soak/planted.py [--check] [--only=NAME,...] [--seconds=S] [--docs=FILE] [--no-copy]
 
