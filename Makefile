@@ -160,6 +160,7 @@ test-builds: ## build static, with link-time optimization, by FetchContent, and 
 	@scripts/setup.sh test
 	@cmake -S . -B build -DBESOM_WERROR=ON -DBESOM_TESTS=ON
 	ctest --test-dir build --output-on-failure --no-tests=error -R '^(build_forms|reproducible(_deb)?)_long$$'
+
 # One source at a time, and only those that changed since the last run; the first run takes a minute.
 analyze: ## static analysis with gcc -fanalyzer and cppcheck: no finding without a reason: a minute
 	$(call analyze)
