@@ -87,7 +87,7 @@ def summarize(tested, found, size):
     lines = [f"Of {sum(counts.values())} sentences of the papers: " +
              ", ".join(f"{number} {verdict}" for verdict, number in counts.items()) + "."] if counts else []
     if own:
-        lines.append(f"Claims of our own that hold: {own.count('holds')} of {len(own)}.")
+        lines.append(f"Claims of our own that hold: {own.count('holds')} of {len(own)}{' that were run' if size == 'full' else ''}.")
     about = [record.about for _, record, _ in tested if record]
     if not about:
         return lines + ["Nothing was measured."]

@@ -31,7 +31,7 @@ def summary(tested, differing):
         lines.append(f"Not judged, because the run failed or its first seed takes longer than the limit: {', '.join(cut)}.")
     if missing:
         lines.append(f"Not run at full size: {', '.join(missing)}. `{CONTINUE}` runs them.")
-    lines.append(f"Verdicts that differ from those of the quick runs: {len(differing)}.")
+    lines.append(f"Verdicts that differ from those of the quick runs, of the claims that were run: {len(differing)}.")
     return lines
 
 

@@ -82,7 +82,7 @@ def test_full_runs(source, bench, work):
     assert "--full --seconds" in read(work, "asked"), read(work, "asked")
     assert "zipf was not tested: cut: the first seed takes more than" in error, error
     assert "Run at full size: 1 of" in page and "repeats (2 of 3)" in page and "Not run at full size: adapt-or-cache" in page, page
-    assert "Verdicts that differ from those of the quick runs: 1." in page and "| holds | 1 of 2 parts hold | does not hold |" in page, page
+    assert "Verdicts that differ from those of the quick runs, of the claims that were run: 1." in page and "| holds | 1 of 2 parts hold | does not hold |" in page, page
     error, _ = run("*) exit 1", ["repeats", "zipf"], "--limit", "0.02")  # another program, the same claims
     assert "of 1:" not in error and "of 2:" not in error and "cut" in error, "a claim with a full record was measured again"
     error, _ = run("*) exit 7", ["zipf"], "--limit", "1")
