@@ -8,7 +8,7 @@ packages[check]='gcc libc6-dev make cmake libxxhash-dev libcmocka-dev binutils'
 packages[report]="${packages[demo]} librocksdb-dev python3 gnuplot-nox git"
 packages[test]="${packages[report]} binutils pkg-config libcmocka-dev clang clang-format-14
   libclang-rt-14-dev g++ libhiredis-dev redis-server chromium chromium-driver valgrind libsqlite3-dev
-  sqlite3 mandoc zlib1g-dev libzstd-dev zstd libsodium-dev minisign"
+  sqlite3 mandoc zlib1g-dev libzstd-dev zstd libsodium-dev minisign patch"
 packages[sqlite]="${packages[check]} coreutils libsqlite3-dev sqlite3 python3"
 packages[python]="${packages[demo]} binutils python3 python3-dev python3-pytest python3-hypothesis
   python3-numpy python3-build python3-setuptools python3-wheel"
