@@ -212,7 +212,7 @@ def hunt(bug, seconds):
 
 def check_clean(bugs):
     """Without a bug, every part that is used must pass."""
-    used = {(part.name, row.name): (part, row) for bug in bugs for part, row in bug.finders}
+    used = {(part.name, row.name, row.arguments): (part, row) for bug in bugs for part, row in bug.finders}
     build(used.values())
     for part, row in used.values():
         message = run(part, row, SEEDS, max(1, part.first_amount // FIRST_SHARE), 600)
