@@ -67,6 +67,8 @@ def seconds_left(state, rows):
 
 
 def clock(seconds):
+    if 0 < seconds < 60:
+        return f"{seconds:.0f} s"
     minutes = int(seconds / 60 + 0.5)
     return f"{minutes // 60} h {minutes % 60:02} min"
 
