@@ -8,7 +8,7 @@ is, the third which parts should find it, with further arguments of these. One a
 applied to a copy of the sources, build/planted, the programs of these parts are built, and the parts
 run in turn until one of them fails, for at most S seconds of each. Before that all of them must pass
 without a bug. The results, also those of earlier runs for other bugs, are written to
-docs/trust/planted.md.
+docs/trust/planted.md when every bug has one.
 
 --check only tests that all patches still apply.
 """
@@ -256,7 +256,7 @@ def place_of(bug):
 
 
 def write_docs(path, bugs, results):
-    done = [(bug, Result(**results[bug.name])) for bug in bugs if bug.name in results]
+    done = [(bug, Result(**results[bug.name])) for bug in bugs]
     rows = [f"| {bug.name} | {place_of(bug)} | {bug.text} | {r.finder or 'none'} | {r.seconds:.1f} s | {r.work} |"
             for bug, r in done]
     found = sum(bool(r.finder) for _, r in done)
@@ -274,6 +274,9 @@ def main():
     options = parser.parse_args()
     parts = schedule.load_parts(ROOT / "tests/soak/parts.py")
     known = [read_bug(path, parts) for path in sorted(PATCHES.glob("*.patch"))]
+    unknown = set(options.only or ()) - {bug.name for bug in known}
+    if unknown:
+        sys.exit(f"planted: no bug {', '.join(sorted(unknown))}; there are {', '.join(b.name for b in known)}")
     bugs = [bug for bug in known if not options.only or bug.name in options.only]
     bad = [f"{b.name}: {r.stdout}" for b in bugs for r in [apply(b, ROOT, "--dry-run")] if r.returncode]
     bad += [f"{b.name}: a part that should find it does not exist" for b in bugs if None in b.finders]
@@ -281,7 +284,12 @@ def main():
         print("\n".join(bad) if bad else f"{len(bugs)} patches apply")
         sys.exit(1 if bad else 0)
     results = find_all(bugs, options.seconds, not options.no_copy)
-    write_docs(options.docs, known, keep_results(results))
+    everything = keep_results(results)
+    missing = [bug.name for bug in known if bug.name not in everything]
+    if missing:
+        print(f"{options.docs} stays as it is: not run yet are {', '.join(missing)}")
+    else:
+        write_docs(options.docs, known, everything)
     missed = [r.name for r in results if not r.finder]
     print(f"{len(results) - len(missed)} of {len(results)} bugs were found" + "".join(f"\nNOT FOUND: {m}" for m in missed))
     sys.exit(1 if missed else 0)

@@ -12,7 +12,8 @@ A failure is printed with one command that repeats it, and kept in the state. It
 again before the next start; all others are. The exit code is 1 if the state has failures.
 --repeat-failures runs them again and forgets those that pass.
 
-The tables in docs/trust.md are written from the state when the run ends; --write-docs does only that.
+The tables in docs/trust.md are written from the state when the run ends, unless they tell of more
+batches: a short run elsewhere does not replace the tables of a long one. --write-docs writes them.
 """
 
 import argparse
@@ -96,7 +97,7 @@ class Runner:
         self.state, self.rows, self.options = state, rows, options
         self.running = []
         self.stopped = set()  # rows that failed in this run
-        self.deadline = time.monotonic() + options.minutes * 60 if options.minutes else None
+        self.deadline = None if options.minutes is None else time.monotonic() + options.minutes * 60
         self.last_report = 0
 
     def run(self):
@@ -199,7 +200,12 @@ def parse_options():
     parser.add_argument("--parts", type=Path, default=ROOT / "tests/soak/parts.py")
     parser.add_argument("--state", type=Path, default=ROOT / "build/soak")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs/trust.md")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.jobs < 1:
+        parser.error("--jobs must be at least 1")
+    if options.take_rows and not options.take_rows.exists():
+        parser.error(f"there is no file {options.take_rows}")
+    return options
 
 
 def chosen_rows(parts, options):
@@ -251,7 +257,10 @@ def main():
     else:
         interrupted = Runner(state, rows, options).run()
     state.write()
-    soak_docs.write(options.docs, parts, state)
+    if soak_docs.batches_of(options.docs) <= state.batches():
+        soak_docs.write(options.docs, parts, state)
+    else:
+        print(f"{options.docs} has more batches than {state.path}: it stays as it is (--write-docs)")
     print(schedule.overview(state, rows))
     for failure in state.failures:
         print(f"FAILED {failure['part']} {failure['row']}, seed {failure['seed']}: "

@@ -7,6 +7,7 @@ import schedule
 
 BEGIN = "<!-- soak: begin (written by make soak) -->"
 END = "<!-- soak: end -->"
+RUN_HEAD = "| library | last commit | machine | from (UTC) | batches | elapsed |"
 
 
 def write(path, parts, state):
@@ -22,6 +23,13 @@ def write(path, parts, state):
     new = f"{before}{BEGIN}\n\n{tables(parts, state)}\n\n{END}{after}"
     if new != text:
         path.write_text(new)
+
+
+def batches_of(path):
+    """How many batches the page tells of, in the table of run_table."""
+    text = Path(path).read_text() if Path(path).exists() else ""
+    rows = text.partition(RUN_HEAD)[2].partition("\n\n")[0].splitlines()[2:]
+    return sum(int(row.split("|")[5].replace(",", "")) for row in rows)
 
 
 def tables(parts, state):
@@ -43,8 +51,7 @@ def run_table(state):
             group[3] += run["seconds"]
     if not groups:
         return "Nothing was run yet."
-    lines = ["| library | last commit | machine | from (UTC) | batches | elapsed |",
-             "|---|---|---|---|---|---|"]
+    lines = [RUN_HEAD, "|---|---|---|---|---|---|"]
     for (library, machine), (started, commit, batches, seconds) in groups.items():
         lines.append(f"| {library or '–'} | {commit} | {machine} | {started} | {batches:,} | "
                      f"{schedule.clock(seconds)} |")

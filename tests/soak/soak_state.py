@@ -82,6 +82,10 @@ class State:
                           "started": time.strftime("%Y-%m-%d %H:%M", time.gmtime()),
                           "seconds": 0.0, "batches": 0})
 
+    def batches(self):
+        """Of all runs."""
+        return sum(run["batches"] for run in self.runs)
+
     def row(self, part, row):
         empty = {"next_seed": 1, "batches": 0, "amount": 0, "seconds": 0.0, "counts": {}}
         return self.rows.setdefault(f"{part.name}/{row.name}", empty)

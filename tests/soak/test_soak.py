@@ -26,7 +26,8 @@ COUNTS = 'echo "$2" >>{seeds}; echo noise; echo "{{\\\\"units\\\\": $4, \\\\"odd
 PARTS = (
     Part("good", "Good", script(COUNTS), (Row("a", (), {{"units": 50}}), Row("b", ("--b",), {{"units": 7}})),
          row_title="letter", totals={{"units": 60}}, first_amount=5, most_amount=10),
-    Part("slow", "Slow", script("sleep 0.05; " + COUNTS), (Row("a", (), {{"units": 8}}),), most_amount=1),
+    Part("slow", "Slow", script('while [ $2 -gt 2 ] && [ -e {hold} ]; do sleep 0.01; done; ' + COUNTS),
+         (Row("a", (), {{"units": 8}}),), most_amount=1),
     Part("bad", "Bad", script("echo broken; exit 3"), (Row("a", ("--x", "y z"), {{"units": 9}}),)),
     Part("hung", "Hung", script("sleep 60"), (Row("a", (), {{"units": 9}}),), timeout=0.2),
     Part("lost", "Lost", ("build/no such program",), (Row("a", (), {{"units": 9}}),)),
@@ -43,7 +44,8 @@ class Soak(unittest.TestCase):
         self.path = Path(self.directory.name)
         self.seeds, self.page = self.path / "seeds", self.path / "page.md"
         self.page.write_text(PAGE)
-        parts = PARTS.format(here=str(HERE), seeds=self.seeds)
+        self.hold = self.path / "hold"  # while it exists, "slow" waits after two batches
+        parts = PARTS.format(here=str(HERE), seeds=self.seeds, hold=self.hold)
         (self.path / "parts.py").write_text(parts)
 
     def tearDown(self):
@@ -97,6 +99,7 @@ class Soak(unittest.TestCase):
         self.assertEqual(self.state()["failures"], [])
 
     def test_an_interrupted_run_is_resumed(self):
+        self.hold.touch()
         process = subprocess.Popen(self.command("--part=slow"), stdout=subprocess.DEVNULL)
         file = self.path / "state/state.json"
         while not file.exists() and process.poll() is None:
@@ -105,6 +108,7 @@ class Soak(unittest.TestCase):
         self.assertEqual(process.wait(), 130)
         before = self.state()["rows"]["slow/a"]
         self.assertLess(before["counts"]["units"], 8)
+        self.hold.unlink()
         self.assertEqual(self.run_soak("--part=slow").returncode, 0)
         row = self.state()["rows"]["slow/a"]
         self.assertGreaterEqual(row["counts"]["units"], 8)
@@ -127,6 +131,26 @@ class Soak(unittest.TestCase):
         self.assertEqual(self.run_soak(f"--take-rows={elsewhere}").stdout.split(), ["good/a"])
         self.assertEqual(self.state()["rows"]["good/b"], before)
         self.assertGreaterEqual(self.state()["rows"]["good/a"]["counts"]["units"], 50)
+
+    def test_a_short_run_does_not_replace_the_tables_of_a_long_one(self):
+        self.run_soak("--part=good")
+        before = self.page.read_text()
+        (self.path / "state/state.json").unlink()
+        done = self.run_soak("--part=good", "--row=b")
+        self.assertIn("stays as it is", done.stdout)
+        self.assertEqual(self.page.read_text(), before)
+        self.run_soak("--write-docs")
+        self.assertNotEqual(self.page.read_text(), before)
+
+    def test_wrong_options(self):
+        for options in (["--jobs=0"], ["--take-rows=lost"], ["--part=none"], ["--part=good", "--row=c"]):
+            done = subprocess.run(self.command(*options), capture_output=True, text=True, timeout=60)
+            self.assertIn(done.returncode, (1, 2), options)
+            self.assertNotIn("Traceback", done.stderr)
+
+    def test_no_minutes_are_no_batch(self):
+        self.assertEqual(self.run_soak("--part=good", "--minutes=0").returncode, 0)
+        self.assertFalse(self.seeds.exists())
 
     def test_one_run_at_a_time(self):
         (self.path / "state").mkdir()
