@@ -77,12 +77,18 @@ def relative(file):
     return path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else str(path)
 
 
+def prerequisites(rule):
+    """The files of a rule for make, as the compiler writes it: spaces in names are escaped."""
+    words = re.split(r"(?<!\\)\s+", rule.replace("\\\n", " ").strip())
+    return [word.replace("\\ ", " ") for word in words[1:]]
+
+
 def run_tool(tool, compile_command, source):
     """Returns (findings, files that were read)."""
     with tempfile.NamedTemporaryFile(suffix=".d") as depends:
         command = TOOLS[tool](compile_command, source, depends.name)
         done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
-        read = pathlib.Path(depends.name).read_text().replace("\\\n", " ").split()[1:]
+        read = prerequisites(pathlib.Path(depends.name).read_text())
     output = done.stdout + (done.stderr if tool != "clang-tidy" else "")
     found = [Finding(tool, relative(file), int(line), check.split(",")[0], message)
              for file, line, message, check in FINDING.findall(output)]
@@ -126,7 +132,7 @@ def analyze_one(tool, command, file, known):
     # cppcheck and clang-tidy read what the compiler reads.
     if not read:
         listed = subprocess.run(["gcc", *command, "-MM", ROOT / file], capture_output=True, text=True)
-        read = [relative(f) for f in listed.stdout.replace("\\\n", " ").split()[1:]]
+        read = [relative(f) for f in prerequisites(listed.stdout)]
     own = sorted({f for f in read if not f.startswith("/")})
     return {"digest": digest_of(tool, command, own), "read": own, "found": [list(f) for f in found]}
 
@@ -135,6 +141,9 @@ def analyze(build, tools, wanted):
     path = build / "results.json"
     results = json.loads(path.read_text()) if path.exists() else {}
     commands = compile_commands(build)
+    for file in wanted:
+        if file not in commands:
+            sys.exit(f"analyze.py: {file} is not among the sources of {build}")
     tasks = [(tool, file) for tool in tools for file in wanted or commands]
     tasks.sort(key=lambda task: -(ROOT / task[1]).stat().st_size)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
