@@ -92,7 +92,7 @@ test-redis: ## test the module for Redis and Valkey: failovers, upgrades, client
 
 web: ## build the WebAssembly modules in build/wasm, and the npm package besom in build/npm
 	@scripts/setup.sh web
-	@cmake -S . -B build/wasm -DCMAKE_TOOLCHAIN_FILE=$(CURDIR)/web/wasm/wasm32.cmake -DBESOM_WERROR=ON
+	@cmake -S . -B build/wasm -DCMAKE_TOOLCHAIN_FILE='$(CURDIR)/web/wasm/wasm32.cmake' -DBESOM_WERROR=ON
 	@cmake --build build/wasm -j$(JOBS)
 	@node web/build.mjs build/wasm build/npm
 
@@ -131,7 +131,7 @@ cross: ## build and test with gcc, clang, musl, and for aarch64 and s390x under 
 
 musl: ## build the besom command as a static program, with musl: build/cross/musl/besom
 	@scripts/setup.sh musl
-	@cmake -S . -B build/cross/musl -DCMAKE_TOOLCHAIN_FILE=$(CURDIR)/tests/cross/musl.cmake -DBESOM_WERROR=ON
+	@cmake -S . -B build/cross/musl -DCMAKE_TOOLCHAIN_FILE='$(CURDIR)/tests/cross/musl.cmake' -DBESOM_WERROR=ON
 	@cmake --build build/cross/musl -j$(JOBS) --target besom-command
 	@echo "build/cross/musl/besom"
 

@@ -3,7 +3,7 @@
 # so that the tree itself stays clean, and checks them with lintian. OPTIONs are those of
 # dpkg-buildpackage. DEB_BUILD_OPTIONS=nocheck builds without the laws of filters.
 set -eu
-source=$(cd "$(dirname "$0")/.." && pwd)
+source=$(cd "$(dirname "$0")/.." && pwd -P) # as git names it
 mkdir -p "$1"
 into=$(cd "$1" && pwd)
 shift
