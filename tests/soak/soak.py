@@ -47,10 +47,11 @@ class Batch:
         self.part, self.row, self.seed, self.amount = part, row, seed, amount
         self.started = time.monotonic()
         self.output = tempfile.TemporaryFile()
+        self.files = tempfile.TemporaryDirectory(prefix="besom-soak-", ignore_cleanup_errors=True)
         self.process = subprocess.Popen(
             self.arguments(), cwd=ROOT, stdout=self.output, stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL, env={**os.environ, **self.part.environment},
-            start_new_session=True)
+            stdin=subprocess.DEVNULL, start_new_session=True,
+            env={**os.environ, **self.part.environment, "TMPDIR": self.files.name})
 
     def arguments(self):
         return [*self.part.command, "--seed", str(self.seed), "--amount", str(self.amount),
@@ -65,12 +66,13 @@ class Batch:
         return time.monotonic() - self.started
 
     def stop(self):
-        """Ends the program and all that it has started."""
+        """Ends the program and all that it has started, and removes its files."""
         try:
             os.killpg(self.process.pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
         self.process.wait()
+        self.files.cleanup()
 
     def ended(self):
         """None while it runs, else (counts, reason of failure or None)."""
@@ -80,6 +82,7 @@ class Batch:
                 return None
             self.stop()
             return {}, f"still running after {self.part.timeout} seconds"
+        self.stop()  # what a failed program has started may still run
         counts = last_counts(self.text())
         if code:
             return {}, f"signal {-code}" if code < 0 else f"exit code {code}"
@@ -109,7 +112,7 @@ class Runner:
                 self.check_time()
                 time.sleep(0.02)
         except (KeyboardInterrupt, Interrupted) as reason:
-            print(f"\n{reason or 'Interrupted'}: the state is kept, the next run goes on from there.")
+            print(f"\n{str(reason) or 'Interrupted'}: the state is kept, the next run goes on from there.")
             return isinstance(reason, KeyboardInterrupt)
         finally:
             for batch in self.running:
@@ -250,6 +253,8 @@ def main():
         state.write()
         return soak_docs.write(options.docs, parts, state)
     rows = without_missing(rows)
+    if not rows:
+        sys.exit("soak: none of these programs was built")
     state.begin_run(options.jobs)
     interrupted = False
     if options.repeat_failures:

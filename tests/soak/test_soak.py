@@ -121,6 +121,8 @@ class Soak(unittest.TestCase):
         done = self.run_soak("--part=lost,good")
         self.assertEqual(done.returncode, 0)
         self.assertIn("lost is left out", done.stdout)
+        alone = subprocess.run(self.command("--part=lost"), capture_output=True, text=True)
+        self.assertEqual((alone.returncode, alone.stderr), (1, "soak: none of these programs was built\n"))
 
     def test_rows_that_were_run_elsewhere_are_taken(self):
         self.run_soak("--part=good")
