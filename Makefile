@@ -152,7 +152,9 @@ deb: ## build the Debian packages in build/deb, and check them with lintian
 	@scripts/deb.sh build/deb -j$(JOBS)
 
 # Needs root, for a root directory of its own; nothing is installed on this machine.
-test-deb: deb ## build the packages, install them into a clean root, run the first steps there, remove them
+test-deb: ## build the packages, install them into a clean root, run the first steps there, remove them
+	@[ "$$(id -u)" = 0 ] || { echo "make test-deb needs root, for a root directory of its own" >&2; exit 1; }
+	@$(MAKE) deb
 	@scripts/setup.sh test-deb
 	tests/packages/run.sh build/deb
 

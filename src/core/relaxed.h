@@ -14,12 +14,12 @@
  *   Machines that are not named below run it, and so do builds with the thread sanitizer, which
  *   checks every one of these accesses and needs no other special case.
  * - One move instruction, on x86-64 and AArch64. Both architectures define an unaligned load or
- *   store, on x86-64 also of a vector, as accesses that never tear a byte. So it is the portable
- *   form with a further guarantee. The compiler must emit this one access: it may not repeat,
- *   invent or omit it, split a byte, or reuse an old value. `volatile` asks for exactly that;
- *   may_alias and aligned(1) take away what the compiler could conclude from type and alignment. A
- *   volatile access also stays visible to the address sanitizer, which inline assembly is not. Both
- *   gcc and clang order volatile accesses with atomic_thread_fence.
+ *   store, also of a vector, as accesses that never tear a byte. So it is the portable form with a
+ *   further guarantee. The compiler must emit this one access: it may not repeat, invent or omit
+ *   it, split a byte, or reuse an old value. `volatile` asks for exactly that; may_alias and
+ *   aligned(1) take away what the compiler could conclude from type and alignment. A volatile
+ *   access also stays visible to the address sanitizer, which inline assembly is not. Both gcc and
+ *   clang order volatile accesses with atomic_thread_fence.
  *
  * Vectors have no portable form: only files compiled for AVX2 or AVX-512 use them, and those for
  * AArch64, whose compilers always have NEON.
