@@ -52,6 +52,7 @@ fi
 echo "ok: the files of the packages"
 
 work=$(mktemp -d)
+trap 'umount --recursive --lazy "$work" && rmdir "$work"' EXIT # the mounts are in this namespace only
 mount -t tmpfs tmpfs "$work"
 mkdir -p "$work"/{upper,work,root,packages,old}
 cp "${files[@]}" "$work/packages/"
