@@ -151,7 +151,9 @@ def analyze(build, tools, wanted):
                                                  results.get(f"{t[0]} {t[1]}")), tasks)
         for (tool, file), entry in zip(tasks, entries):
             results[f"{tool} {file}"] = entry
-    path.write_text(json.dumps(results))
+    new = path.with_suffix(".new")  # an interrupt must not leave half of a file
+    new.write_text(json.dumps(results))
+    os.replace(new, path)
     return sorted({Finding(*f) for tool, file in tasks for f in results[f"{tool} {file}"]["found"]},
                   key=lambda f: (f.file, f.line, f.tool)), len(commands)
 
