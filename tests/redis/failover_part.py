@@ -72,7 +72,7 @@ def work(seed, amount):
         pair.setUp()
         items += pair.fail_over_some(dice, n)
         done += n
-    return {"failovers": done, "items": items, "lost": 0}
+    return {"failovers": done, "items": items}
 
 
 if __name__ == "__main__":

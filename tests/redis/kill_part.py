@@ -199,7 +199,7 @@ def work(seed, amount):
             kills += 1
         commands += sum(worker.commands for worker in trial.workers)
         trial.server.close()
-    return {"kills": kills, "commands": commands, "lost": 0}
+    return {"kills": kills, "commands": commands}
 
 
 if __name__ == "__main__":
