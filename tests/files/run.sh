@@ -57,8 +57,10 @@ check_files() {
   done
   besom verify updated.besom --yes later.txt --no later_no.txt >/dev/null
   besom verify groups.besom --yes revoked.txt --no valid.txt >/dev/null
-  besom patch cascade.besom updated.patch patched && cmp patched updated.besom
-  besom patch aqf.besom later.patch patched && cmp patched later.besom
+  besom patch cascade.besom updated.patch patched
+  cmp patched updated.besom
+  besom patch aqf.besom later.patch patched
+  cmp patched later.besom
   rm patched
   learned_files learned check
 }
