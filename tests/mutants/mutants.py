@@ -255,6 +255,8 @@ def main():
     given = options.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("interrupted: the next run goes on"))
     run = Run(given.seed, given.budget)
+    if given.one and given.one not in run.ids:
+        sys.exit(f"mutants: no mutant {given.one}")
     if not given.report:
         run.prepare()
     if given.one:

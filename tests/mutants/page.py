@@ -87,6 +87,8 @@ def list_of(survivors):
 def write(root, drawn, state, given):
     judged = read_judged(root / "tests/mutants/judged.txt")
     run = {name: result for name, result in drawn.items() if result}
+    if not run:
+        raise SystemExit("mutants: none was run yet")
     verdicts = {name: verdict_of(result, judged) for name, result in run.items()}
     by_directory, by_kind = collections.defaultdict(list), collections.defaultdict(list)
     for name, result in run.items():
