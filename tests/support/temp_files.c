@@ -18,22 +18,27 @@ void temp_dir_make(temp_dir *dir) {
   abort();
 }
 
-/* Counts the files, and removes them if asked to. */
-static size_t walk(const temp_dir *dir, bool unlinking) {
-  DIR *listing = opendir(dir->path);
+/* Counts the files, and removes them if asked to, also those of directories below. */
+static size_t walk(const char *path, bool removing) {
+  DIR *listing = opendir(path);
   size_t n = 0;
   if (!listing) return 0;
   for (struct dirent *entry; (entry = readdir(listing));) {
+    char below[512];
     if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
     n++;
-    if (unlinking) unlink(temp_dir_file(dir, entry->d_name).text);
+    if (!removing) continue;
+    int len = snprintf(below, sizeof below, "%s/%s", path, entry->d_name);
+    if (len >= (int)sizeof below || unlink(below) == 0) continue;
+    walk(below, true);
+    rmdir(below);
   }
   closedir(listing);
   return n;
 }
 
 void temp_dir_remove(const temp_dir *dir) {
-  walk(dir, true);
+  walk(dir->path, true);
   rmdir(dir->path);
 }
 
@@ -44,7 +49,7 @@ temp_path temp_dir_file(const temp_dir *dir, const char *name) {
 }
 
 size_t temp_dir_count(const temp_dir *dir) {
-  return walk(dir, false);
+  return walk(dir->path, false);
 }
 
 bool write_whole_file(const char *path, const void *data, size_t len) {

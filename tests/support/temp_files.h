@@ -19,7 +19,7 @@ typedef struct temp_path {
 /* Makes a directory under $TMPDIR or /tmp; aborts the program if it cannot. */
 void temp_dir_make(temp_dir *dir);
 
-/* Removes it and all files in it. */
+/* Removes it and all that is in it. */
 void temp_dir_remove(const temp_dir *dir);
 
 temp_path temp_dir_file(const temp_dir *dir, const char *name);
