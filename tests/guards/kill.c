@@ -407,7 +407,7 @@ int main(int argc, char **argv) {
       kills += kill_some(&random, i, p, amount - kills);
   }
   printf("{\"kills\": %llu, \"changes\": %llu, \"during migrations\": %llu, \"from checkpoints\": "
-         "%llu, \"no keys checked\": %llu, \"lost\": 0}\n",
+         "%llu, \"no keys checked\": %llu}\n",
          (unsigned long long)kills, (unsigned long long)p->changes,
          (unsigned long long)p->migrating, (unsigned long long)p->loaded,
          (unsigned long long)p->no_keys);

@@ -163,7 +163,7 @@ int main(int argc, char **argv) {
     if (!only || !strcmp(only, all_tables[i]->name))
       kills += kill_some(&random, all_tables[i], p, seed, amount - kills);
   }
-  printf("{\"kills\": %llu, \"transactions\": %llu, \"keys checked\": %llu, \"lost\": 0}\n",
+  printf("{\"kills\": %llu, \"transactions\": %llu, \"keys checked\": %llu}\n",
          (unsigned long long)kills, (unsigned long long)p->transactions,
          (unsigned long long)p->keys);
   return 0;
