@@ -17,6 +17,7 @@ enum { READERS = 3, RECORDS = 20, ROUNDS = 60 };
 typedef struct stage {
   besom_store *store;
   pthread_rwlock_t changing;
+  atomic_bool writing; /* the writer waits for the lock */
   atomic_bool done;
   atomic_uint walks;
   _Atomic(const char *) wrong;
@@ -67,12 +68,13 @@ static void read_once(stage *st) {
   st->walks++;
 }
 
-/* Pauses between reads: the lock prefers readers, so without pauses the writer would starve. */
+/* Pauses while the writer wants the lock, which prefers readers: the writer must not starve. */
 static void *reader_thread(void *ctx) {
   stage *st = ctx;
   do {
     read_once(st);
-    usleep(200);
+    do usleep(200);
+    while (st->writing);
   } while (!st->done && !st->wrong);
   return NULL;
 }
@@ -98,7 +100,9 @@ static void readers_see_complete_transactions(subject *s) {
   for (unsigned i = 0; i < READERS; i++)
     assert_int_equal(pthread_create(&readers[i], NULL, reader_thread, &st), 0);
   for (uint32_t round = 1; round < ROUNDS && !st.wrong; round++) {
+    st.writing = true;
     pthread_rwlock_wrlock(&st.changing);
+    st.writing = false;
     besom_status status = write_round(st.store, round);
     bool keep = round % 5 != 0;
     if (!keep) st.store->ops->abort(st.store);
