@@ -7,6 +7,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -37,6 +38,12 @@ void *allocate(size_t count, size_t size) {
   void *memory = calloc(count ? count : 1, size);
   demand(memory);
   return memory;
+}
+
+void *reallocate(void *memory, size_t count, size_t size) {
+  void *larger = realloc(memory, count * size);
+  demand(larger);
+  return larger;
 }
 
 ssize_t interrupt_read(int fd, void *to, size_t most) {
