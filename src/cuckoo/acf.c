@@ -243,6 +243,13 @@ besom_status besom__acf_adapt_at(besom_filter *f, besom_digest offender, besom_m
   return status;
 }
 
+/* Whether the slot still has this key: a fix moves keys, and the next one may look like it. */
+static bool has_stayed(const struct acf *a, uint64_t slot, besom_digest stored) {
+  besom_digest now;
+  return holds(a, slot, stored) && besom__acf_stored(a, slot, &now) == BESOM_OK &&
+         same(now, stored);
+}
+
 /*
  * Reads all matching stored keys before it changes the first, because one may be the reported key
  * itself. Fixing one may move another, which then has another fingerprint already. OK if at least
@@ -262,6 +269,7 @@ besom_status besom__acf_adapt(besom_filter *f, besom_digest d) {
     if (same(stored[i], d)) return BESOM_IS_MEMBER;
   }
   for (size_t i = 0; i < n; i++) {
+    if (fixed && !has_stayed(a, matches[i].bucket, stored[i])) continue;
     status = besom__acf_adapt_at(f, d, matches[i], stored[i]);
     fixed += status == BESOM_OK;
     if (status != BESOM_OK && status != BESOM_FULL && status != BESOM_NOT_FOUND)
