@@ -1,10 +1,9 @@
 /*
  * The n-th call of RocksDB that can fail does, for n = 1, 2, ...: the store returns a status and
- * keeps what it acknowledged. The functions below replace those of RocksDB.
+ * keeps what it acknowledged. The functions below and those of
+ * failing_rocksdb.h replace those of RocksDB.
  */
 #define _GNU_SOURCE /* RTLD_NEXT */
-#include <dlfcn.h>
-#include <rocksdb/c.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -13,27 +12,10 @@
 #include <cmocka.h>
 
 #include "besom_store.h"
+#include "failing_rocksdb.h"
 #include "support/temp_files.h"
 
-/* ------------------------------------------------------------------ calls that fail */
-
-static struct {
-  unsigned calls, fail_at; /* fail_at 0: none fails */
-  const char *error;
-} plan;
-
-/* As RocksDB reports it: the caller frees the text. */
-static bool fails(char **error) {
-  if (++plan.calls != plan.fail_at) return false;
-  *error = strdup(plan.error);
-  return true;
-}
-
-static void *find(const char *name) {
-  return dlsym(RTLD_NEXT, name);
-}
-
-#define REAL(name) ((__typeof__(&name))find(#name))
+/* ------------------------------------------------------------------ further calls that fail */
 
 rocksdb_t *rocksdb_open(const rocksdb_options_t *options, const char *name, char **error) {
   return fails(error) ? NULL : REAL(rocksdb_open)(options, name, error);
@@ -42,19 +24,6 @@ rocksdb_t *rocksdb_open(const rocksdb_options_t *options, const char *name, char
 rocksdb_pinnableslice_t *rocksdb_get_pinned(rocksdb_t *db, const rocksdb_readoptions_t *options,
                                             const char *key, size_t len, char **error) {
   return fails(error) ? NULL : REAL(rocksdb_get_pinned)(db, options, key, len, error);
-}
-
-void rocksdb_write(rocksdb_t *db, const rocksdb_writeoptions_t *options,
-                   rocksdb_writebatch_t *batch, char **error) {
-  if (!fails(error)) REAL(rocksdb_write)(db, options, batch, error);
-}
-
-void rocksdb_flush_wal(rocksdb_t *db, unsigned char sync, char **error) {
-  if (!fails(error)) REAL(rocksdb_flush_wal)(db, sync, error);
-}
-
-void rocksdb_iter_get_error(const rocksdb_iterator_t *iterator, char **error) {
-  if (!fails(error)) REAL(rocksdb_iter_get_error)(iterator, error);
 }
 
 /* ------------------------------------------------------------------ the scenario */

@@ -1,11 +1,8 @@
 /*
  * A sidecar over RocksDB: its arguments, and the n-th call of RocksDB fails, for n = 1, 2, ...
- * Whatever fails, the sidecar answers yes for every key of the table. The functions below replace
- * those of RocksDB.
+ * Whatever fails, the sidecar answers yes for every key of the table.
  */
 #define _GNU_SOURCE /* RTLD_NEXT */
-#include <dlfcn.h>
-#include <rocksdb/c.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,33 +12,9 @@
 #include <cmocka.h>
 
 #include "besom_sidecar.h"
+#include "failing_rocksdb.h"
 #include "support/failing_allocator.h"
 #include "support/temp_files.h"
-
-/* ------------------------------------------------------------------ calls that fail */
-
-static struct { unsigned calls, fail_at; /* fail_at 0: none fails */ } plan;
-
-static bool fails(char **error) {
-  if (++plan.calls != plan.fail_at) return false;
-  *error = strdup("IO error: No space left on device");
-  return true;
-}
-
-#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
-
-void rocksdb_write(rocksdb_t *db, const rocksdb_writeoptions_t *options,
-                   rocksdb_writebatch_t *batch, char **error) {
-  if (!fails(error)) REAL(rocksdb_write)(db, options, batch, error);
-}
-
-void rocksdb_flush_wal(rocksdb_t *db, unsigned char sync, char **error) {
-  if (!fails(error)) REAL(rocksdb_flush_wal)(db, sync, error);
-}
-
-void rocksdb_iter_get_error(const rocksdb_iterator_t *iterator, char **error) {
-  if (!fails(error)) REAL(rocksdb_iter_get_error)(iterator, error);
-}
 
 /* ------------------------------------------------------------------ the database */
 
@@ -202,7 +175,7 @@ static bool fail_at(unsigned n) {
   table t;
   table_init(&t);
   unsigned written = 0, failures = 0;
-  plan.calls = 0, plan.fail_at = n;
+  plan.calls = 0, plan.fail_at = n, plan.error = "IO error: No space left on device";
   for (unsigned i = 0; i < 4; i++) {
     besom_status status = t.s ? BESOM_OK : attach(&t);
     bool attached = status == BESOM_OK;
