@@ -46,6 +46,13 @@ KINDS = (
     kind("adaptive-stacked", ADAPTS),
 )
 
+GUARDED = ("aqf", "exaf", "taf", "utaf", "broom", "acf-cyclic", "acf-swapping", "acf-cuckooing")
+
+
+def guarded(wanted):
+    return tuple(Row(name, ("--kind", name), wanted) for name in GUARDED)
+
+
 # As besom_add_test sets them: a large allocation must be NULL, as it is without sanitizers.
 SANITIZERS = {"ASAN_OPTIONS": "allocator_may_return_null=1", "UBSAN_OPTIONS": "print_stacktrace=1"}
 
@@ -67,8 +74,7 @@ PARTS = (
          environment={"TSAN_OPTIONS": "halt_on_error=1"}),
     # acf kinds promise no sustained rate: of them only answers and memory are checked.
     Part("adversary", "An adversary in front of a guard", ("build/tests/soak/soak_adversary",),
-         tuple(Row(name, ("--kind", name), {"queries": 100_000_000})
-               for name in ("aqf", "exaf", "taf", "utaf", "broom", "acf-cyclic", "acf-swapping",
-                            "acf-cuckooing")),
-         row_title="kind", first_amount=1_000_000),
+         guarded({"queries": 100_000_000}), row_title="kind", first_amount=1_000_000),
+    Part("guards", "Guards whose store and memory fail", ("build/tests/soak/soak_guards",),
+         guarded({"operations": 10_000_000}), row_title="kind", first_amount=100_000),
 ) + database_parts.PARTS
