@@ -153,8 +153,9 @@ static inline besom_status besom_sidecar_open(const besom_sidecar_config *config
 
 /*
  * Saves the filter if it has changed, and frees everything. An open transaction ends as
- * BESOM_SIDECAR_UNKNOWN. NULL is allowed. Returns the failure of saving; the sidecar is gone in any
- * case, and no key is lost by it: the next open reads the log, or all keys.
+ * BESOM_SIDECAR_UNKNOWN; if the last outcome is unknown, nothing is saved. NULL is allowed. Returns
+ * the failure of saving; the sidecar is gone in any case, and no key is lost by it: the next open
+ * reads the log, or all keys.
  */
 BESOM_API besom_status besom_sidecar_close(besom_sidecar *s);
 
@@ -233,8 +234,9 @@ BESOM_API besom_status besom_sidecar_stamp(besom_sidecar *s, uint64_t stamp);
  * sync saves the filter, with what was reported. With a log, open then replays only what follows.
  * rebuild reads all keys, makes a filter of them with another seed and the configured options, and
  * saves it; queries go on meanwhile. Exceptions are dropped. A failure leaves file and filter as
- * they were. Errors: BUSY (a transaction is open; rebuild: the last one has ended as UNKNOWN), IO,
- * DISK_FULL, NO_MEMORY, and as open (rebuild).
+ * they were. Errors: BUSY (a transaction is open, or the last one has ended as UNKNOWN: until the
+ * next is committed, nobody knows which state the file would belong to), IO, DISK_FULL, NO_MEMORY,
+ * and as open (rebuild).
  */
 BESOM_API besom_status besom_sidecar_sync(besom_sidecar *s);
 BESOM_API besom_status besom_sidecar_rebuild(besom_sidecar *s);

@@ -61,6 +61,7 @@ struct besom_sidecar {
 
   /* The transaction. After UNKNOWN, its inserts stay for the next record. */
   bool is_open;
+  bool is_unknown; /* the last one that did not abort */
   pthread_t writer;
   struct digest_vector inserts, removes;
   size_t carried; /* of the inserts: from transactions that ended as UNKNOWN */
@@ -70,7 +71,7 @@ struct besom_sidecar {
 
   /* The log: where the committed records end, and what the checkpoint covers. */
   uint8_t id[SIDECAR_ID_BYTES];
-  uint64_t session;          /* of this open: random */
+  uint64_t session;          /* random; another one after each unknown outcome */
   uint64_t position;         /* of the last committed record; record 0 has the id */
   uint64_t position_session; /* the session that wrote it */
   uint64_t oldest;           /* first record that is not trimmed, at least 1 */

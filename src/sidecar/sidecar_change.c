@@ -136,6 +136,7 @@ static void commit(besom_sidecar *s) {
     s->oldest = s->trimmed_to;
     s->stats.logged += s->inserts.n + s->removes.n;
   }
+  s->is_unknown = false;
   close_transaction(s, 0);
 }
 
@@ -148,8 +149,14 @@ static void abort_transaction(besom_sidecar *s) {
   close_transaction(s, s->carried);
 }
 
+/*
+ * If its record is in the log, the next one replaces it: another session tells them apart. Until
+ * then reports may come from a state that the log's position does not name.
+ */
 static void leave_unknown(besom_sidecar *s) {
   s->stats.unknown++;
+  s->session++;
+  s->is_unknown = true;
   close_transaction(s, s->inserts.n);
 }
 
@@ -198,7 +205,8 @@ besom_status besom_sidecar_end(besom_sidecar *s, besom_sidecar_outcome outcome) 
 
 besom_status besom_sidecar_sync(besom_sidecar *s) {
   if (!s || getpid() != s->process) return BESOM_INVALID;
-  return s->is_open ? BESOM_BUSY : besom__sidecar_save(s, s->filter, s->stats.kept, s->stamp);
+  if (s->is_open || s->is_unknown) return BESOM_BUSY;
+  return besom__sidecar_save(s, s->filter, s->stats.kept, s->stamp);
 }
 
 /* The digests of recent inserts are of the old seed: reports with an older read point are refused.
@@ -219,7 +227,7 @@ static besom_filter *exchange_filter(besom_sidecar *s, besom_filter *fresh, uint
 besom_status besom_sidecar_rebuild(besom_sidecar *s) {
   besom_filter *fresh;
   if (!s || getpid() != s->process) return BESOM_INVALID;
-  if (s->is_open || s->carried > 0) return BESOM_BUSY;
+  if (s->is_open || s->is_unknown) return BESOM_BUSY;
   /* Taken before the scan: what is committed in between is in the filter or noticed later. */
   uint64_t stamp = s->log.number ? s->log.number(s->log.ctx, NULL) : s->stamp;
   besom_status status = besom__sidecar_build(s, &fresh);

@@ -7,11 +7,12 @@
  *               digests of the inserts, digests of the removes (16 bytes each), u64 checksum
  *
  * A record has all changes of one transaction of the application, and is part of it. Its position
- * is one more than that of the last committed one; a transaction that fails leaves no gap. Each
- * open draws a random session, so that two records with the same position and session are the same
- * record: after a power cut, or in a restored copy, the database can be at an earlier position and
- * go on from there with other changes. So a checkpoint names its position and that record's
- * session, and the record stays when the others are trimmed.
+ * is one more than that of the last committed one; a transaction that fails leaves no gap, and one
+ * whose outcome is unknown may leave a record that the next one replaces. Each open draws a random
+ * session, and an unknown outcome begins the next one, so that two records with the same position
+ * and session are the same record: after a power cut, or in a restored copy, the database can be at
+ * an earlier position and go on from there with other changes. So a checkpoint names its position
+ * and that record's session, and the record stays when the others are trimmed.
  */
 #define _GNU_SOURCE /* pthread_rwlock */
 #include <string.h>

@@ -290,10 +290,11 @@ besom_status besom_sidecar_open_sized(const besom_sidecar_config *given, size_t 
   return status;
 }
 
+/* After an unknown outcome the file stays as it is: the next open finds out what is committed. */
 besom_status besom_sidecar_close(besom_sidecar *s) {
   besom_status status = BESOM_OK;
   if (!s) return status;
-  if (getpid() == s->process && (s->changed || s->in_use))
+  if (getpid() == s->process && !s->is_open && !s->is_unknown && (s->changed || s->in_use))
     status = besom__sidecar_save(s, s->filter, s->stats.kept, s->stamp);
   if (s->has_log && s->log.close) s->log.close(s->log.ctx);
   sidecar_free(s);

@@ -183,6 +183,53 @@ static void a_record_of_another_session_is_noticed(void **state) {
   app_done(&a);
 }
 
+/* The commit fails, and the transaction is there after all. */
+static void commit_unknown(app *a, database *txn) {
+  assert_int_equal(besom_sidecar_log_to(a->s, txn), BESOM_OK);
+  app_become(a, txn);
+  assert_int_equal(besom_sidecar_end(a->s, BESOM_SIDECAR_UNKNOWN), BESOM_OK);
+}
+
+/* The record of an unknown outcome has the position of the next one, which replaces it. */
+static void a_database_that_goes_back_to_an_unknown_outcome_is_noticed(void **state) {
+  (void)state;
+  app a;
+  open_with_keys(&a, true);
+  database *txn = app_begin(&a);
+  for (uint64_t k = 700; k < 720; k++) app_put(&a, txn, k);
+  commit_unknown(&a, txn);
+  database *unknown = db_copy(a.now);
+  delete_range(&a, 100, 400);
+  app_close(&a);
+  app_become(&a, unknown);
+  app_open(&a, BESOM_SIDECAR_LOG_ENDS);
+  app_done(&a);
+}
+
+/* A report of a key that the unknown transaction has deleted is not for the state before it. */
+static void a_report_after_an_unknown_outcome_is_not_saved(void **state) {
+  (void)state;
+  app a;
+  open_with_keys(&a, true);
+  assert_int_equal(besom_sidecar_sync(a.s), BESOM_OK);
+  database *before = db_copy(a.now), *txn = app_begin(&a);
+  for (uint64_t k = 100; k < 400; k++) app_delete(&a, txn, k);
+  commit_unknown(&a, txn);
+  for (uint64_t k = 100; k < 400; k++) {
+    besom_u64_key key = key_of(k);
+    besom_sidecar_report(a.s, key.bytes, 8, besom_sidecar_read_point(a.s));
+  }
+  assert_int_equal(besom_sidecar_sync(a.s), BESOM_BUSY);
+  assert_int_equal(besom_sidecar_rebuild(a.s), BESOM_BUSY);
+  app_close(&a);
+  app_become(&a, before);
+  app_open(&a, BESOM_SIDECAR_LOADED);
+  put_range(&a, 700, 800);
+  app_close(&a);
+  app_open(&a, BESOM_SIDECAR_LOADED);
+  app_done(&a);
+}
+
 /* A rebuild has another seed: the digests of later records mean other keys to the old filter. */
 static void a_file_from_before_a_rebuild_is_refused(void **state) {
   (void)state;
@@ -465,6 +512,8 @@ int main(void) {
       cmocka_unit_test(an_older_file_is_continued_by_the_log_or_refused),
       cmocka_unit_test(an_older_database_is_noticed),
       cmocka_unit_test(a_record_of_another_session_is_noticed),
+      cmocka_unit_test(a_database_that_goes_back_to_an_unknown_outcome_is_noticed),
+      cmocka_unit_test(a_report_after_an_unknown_outcome_is_not_saved),
       cmocka_unit_test(a_file_from_before_a_rebuild_is_refused),
       cmocka_unit_test(a_file_of_another_database_or_kind_is_refused),
       cmocka_unit_test(a_file_or_log_with_keep_removed_is_not_used_without),
