@@ -14,6 +14,13 @@ def of_databases(wanted):
 
 
 PARTS = (
+    Part(name="sidecars", title="Sidecars of databases that crash, and go back", row_title="database",
+         command=("build/tests/sidecar_model",), rows=(Row("memory", (), {"steps": 1_000_000}),),
+         first_amount=3000, environment=MEMORY),
+    Part(name="sqlite", title="Guards of SQLite, several connections", row_title="extension",
+         command=("build/tests/sqlite/sqlite_model",),
+         rows=(Row("besom_guard", (), {"steps": 1_000_000}),), first_amount=10000,
+         environment=MEMORY),
     Part(name="kills", title="Guards that are killed under load", row_title="store",
          command=("build/tests/guard_kill",), rows=of_databases({"kills": 1000}), first_amount=40,
          timeout=600, environment=MEMORY),

@@ -329,45 +329,38 @@ static void run_episode(const char *kind, uint64_t first, results *r) {
 
 /* ------------------------------------------------------------------ the program */
 
-/* A failed assertion ends the program. */
-static struct {
-  uint64_t seed, episode;
-  const char *kind;
-  bool passed;
-} running;
+static batch request;
+static results result;
+static uint64_t running; /* number of the episode */
 
-static void tell_episode(void) {
-  if (!running.passed)
-    printf("only this episode: --seed %" PRIu64 " --amount 1 --kind %s --episode %" PRIu64 "\n",
-           running.seed, running.kind, running.episode);
-}
-
-static void run_episodes(batch request, results *r) {
-  running.seed = request.seed;
-  running.kind = request.row;
-  running.episode = request.episode ? request.episode : 1;
-  atexit(tell_episode);
-  while (r->operations < request.amount) {
-    run_episode(request.row, (request.seed << 24) + running.episode, r);
-    running.episode++;
-    if (request.episode) break;
+static void guards_agree_with_a_map(void **state) {
+  (void)state;
+  running = request.episode ? request.episode : 1;
+  while (result.operations < request.amount) {
+    run_episode(request.row, (request.seed << 24) + running, &result);
+    if (request.episode) return;
+    running++;
   }
-  running.passed = true;
 }
 
 int main(int argc, char **argv) {
-  batch request = batch_of(argc, argv, "--kind");
-  results r = {0};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(guards_agree_with_a_map)};
+  const results *r = &result;
+  request = batch_of(argc, argv, "--kind");
   const besom_kind_info *kind = NULL;
   for (size_t i = 0; besom_kinds(i) && request.row; i++)
     if (!strcmp(besom_kinds(i)->name, request.row)) kind = besom_kinds(i);
   if (!kind || !works_with_stores(kind)) return fputs("--kind: no such adaptive kind\n", stderr), 2;
-  run_episodes(request, &r);
+  if (cmocka_run_group_tests(tests, NULL, NULL)) {
+    printf("only this episode: --seed %" PRIu64 " --amount 1 --kind %s --episode %" PRIu64 "\n",
+           request.seed, request.row, running);
+    return 1;
+  }
   count counts[] = {
-      {"operations", r.operations},   {"changes", r.changes}, {"failed_calls", r.failed_calls},
-      {"batches", r.batches},         {"growths", r.growths}, {"rekeys", r.rekeys},
-      {"adaptations", r.adaptations}, {"closes", r.closes},   {"kills", r.kills},
-      {"no_list_changes", r.no_list}, {"guards", r.guards}};
+      {"operations", r->operations},   {"changes", r->changes}, {"failed_calls", r->failed_calls},
+      {"batches", r->batches},         {"growths", r->growths}, {"rekeys", r->rekeys},
+      {"adaptations", r->adaptations}, {"closes", r->closes},   {"kills", r->kills},
+      {"no_list_changes", r->no_list}, {"guards", r->guards}};
   print_counts(counts, sizeof counts / sizeof *counts);
   return 0;
 }

@@ -1,9 +1,9 @@
 /*
- * model.c [STEPS [SEED]]: a random workload of three connections to one database, one of them
- * without the extension. They insert, update, replace and delete rows, in transactions and
- * savepoints that are committed or rolled back, and checkpoint, rebuild, vacuum, reopen and change
- * the schema. The model is the guarded table itself: for every key, the guard and the table must
- * agree, in every connection, at every moment.
+ * model.c [--seed S --amount STEPS]: a part of `make soak`. A random workload of three connections
+ * to one database, one of them without the extension. They insert, update, replace and delete
+ * rows, in transactions and savepoints that are committed or rolled back, and checkpoint, rebuild,
+ * vacuum, reopen and change the schema. The model is the guarded table itself: for every key, the
+ * guard and the table must agree, in every connection, at every moment.
  *
  * The filter has a false-positive rate of 1/4, so that keys are reported all the time.
  */
@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "database.h"
+#include "support/part.h"
 
 enum { CONNECTIONS = 3, KEYS = 40 };
 
@@ -246,6 +247,8 @@ static int64_t guard_count(struct world *w, const char *name) {
   return sum;
 }
 
+enum { STEPS = 2000, SETTINGS = sizeof settings / sizeof *settings };
+
 static void run(const struct setting *setting, unsigned steps, uint64_t seed) {
   char *path = db_new_path();
   struct world w = {.setting = setting, .path = path, .random = seed};
@@ -270,8 +273,10 @@ static void run(const struct setting *setting, unsigned steps, uint64_t seed) {
 }
 
 int main(int argc, char **argv) {
-  unsigned steps = argc > 1 ? (unsigned)atoi(argv[1]) : 2000;
-  uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
-  for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) run(&settings[i], steps, seed);
+  uint64_t seed = part_number(argc, argv, "--seed", 1), steps = 0;
+  uint64_t amount = part_number(argc, argv, "--amount", SETTINGS * STEPS);
+  for (uint64_t i = 0; steps < amount; i++, steps += STEPS)
+    run(&settings[i % SETTINGS], STEPS, (seed << 24) + i / SETTINGS);
+  printf("{\"steps\": %llu}\n", (unsigned long long)steps);
   return 0;
 }
