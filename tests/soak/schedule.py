@@ -9,13 +9,13 @@ def load_parts(path):
 
 def row_done(entry, row):
     """How much of the row's targets is reached: 0 to 1, by the one that lags most."""
-    fractions = [min(1, entry["counts"].get(name, 0) / n) for name, n in row.targets.items()]
+    fractions = [min(1, entry.counts.get(name, 0) / n) for name, n in row.targets.items()]
     return min(fractions, default=0)
 
 
 def part_done(state, part):
     """How much of the totals of the part is reached. 1 if it has none."""
-    sums = {name: sum(state.row(part, row)["counts"].get(name, 0) for row in part.rows)
+    sums = {name: sum(state.row(part, row).counts.get(name, 0) for row in part.rows)
             for name in part.totals}
     return min((min(1, sums[name] / n) for name, n in part.totals.items()), default=1)
 
@@ -35,7 +35,7 @@ def next_row(state, rows, stopped, busy_parts, busy_rows):
         entry = state.row(part, row)
         if row_done(entry, row) >= 1 and part_done(state, part) >= 1:
             continue
-        key = entry["seconds"] + 60 * busy_rows.count((part, row))
+        key = entry.seconds + 60 * busy_rows.count((part, row))
         if best_key is None or key < best_key:
             best, best_key = (part, row), key
     return best
@@ -43,7 +43,7 @@ def next_row(state, rows, stopped, busy_parts, busy_rows):
 
 def next_amount(entry, part, row, batch_seconds):
     """The amount that should take batch_seconds, by the speed of the last batch."""
-    amount, seconds = entry.get("last", (0, 0))
+    amount, seconds = entry.last
     if not amount:
         return part.first_amount
     wanted = min(amount * batch_seconds / max(seconds, 0.001), 8 * amount)
@@ -59,9 +59,9 @@ def seconds_left(state, rows):
         entries = [(state.row(part, row), row) for owner, row in rows if owner is part]
         if any(row_done(entry, row) == 0 for entry, row in entries):
             return None
-        left = sum(entry["seconds"] * (1 / row_done(entry, row) - 1) for entry, row in entries)
+        left = sum(entry.seconds * (1 / row_done(entry, row) - 1) for entry, row in entries)
         done = part_done(state, part)
-        spent = sum(entry["seconds"] for entry, _ in entries)
+        spent = sum(entry.seconds for entry, _ in entries)
         total += max(left, spent * (1 / done - 1) if done else left)
     return total
 
@@ -93,7 +93,7 @@ def overview(state, rows):
     lines = []
     for part, row in rows:
         entry = state.row(part, row)
-        counts = ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in entry["counts"].items())
+        counts = ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in entry.counts.items())
         lines.append(f"{part.name:12} {row.name:20} {100 * row_done(entry, row):5.1f} % "
-                     f"{clock(entry['seconds']):>12}  {counts}")
+                     f"{clock(entry.seconds):>12}  {counts}")
     return "\n".join(lines)

@@ -2,18 +2,19 @@
 """make soak: runs long tests until their targets are reached. It can be interrupted and resumed.
 
     tests/soak/soak.py [--part=A,B] [--row=A,B] [--minutes=M] [--jobs=J] [--batch-seconds=S]
-                       [--list] [--write-docs] [--repeat-failures] [--take-rows=STATE.json]
+                       [--list] [--write-docs] [--repeat-failures]
 
 Parts are programs (part.py says what they must do); parts.py lists them with their targets. A batch
 is one run of such a program, of 10 to 60 seconds, with the next seed of its row. After every batch
-the state, build/soak/state.json, is replaced. The next run goes on from there.
+the state, build/soak/state.json, is replaced. The next run goes on from there. On another machine
+it goes on from docs/trust/soak.json: of each row, the state that has more batches is used.
 
 A failure is printed with one command that repeats it, and kept in the state. Its row is not run
 again before the next start; all others are. The exit code is 1 if the state has failures.
 --repeat-failures runs them again and forgets those that pass.
 
-The tables in docs/trust.md are written from the state when the run ends, unless they tell of more
-batches: a short run elsewhere does not replace the tables of a long one. --write-docs writes them.
+When a run ends, it writes docs/trust/soak.json and, from that, the tables in docs/trust.md.
+--write-docs does only this; with --state=DIRECTORY, for the state of another run.
 """
 
 import argparse
@@ -197,17 +198,14 @@ def parse_options():
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="batches at once")
     parser.add_argument("--batch-seconds", type=float, default=20, help="length of a batch")
     parser.add_argument("--list", action="store_true", help="show the parts and how far they are")
-    parser.add_argument("--write-docs", action="store_true", help="only write the tables")
+    parser.add_argument("--write-docs", action="store_true", help="only write the state and the tables")
     parser.add_argument("--repeat-failures", action="store_true", help="run known failures again")
-    parser.add_argument("--take-rows", type=Path, help="take rows that were run elsewhere only")
     parser.add_argument("--parts", type=Path, default=ROOT / "tests/soak/parts.py")
     parser.add_argument("--state", type=Path, default=ROOT / "build/soak")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs/trust.md")
     options = parser.parse_args()
     if options.jobs < 1:
         parser.error("--jobs must be at least 1")
-    if options.take_rows and not options.take_rows.exists():
-        parser.error(f"there is no file {options.take_rows}")
     return options
 
 
@@ -240,7 +238,8 @@ def main():
     for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background jobs ignore SIGINT
         signal.signal(number, signal.default_int_handler)
     options.state.mkdir(parents=True, exist_ok=True)
-    state = State(options.state / "state.json", ROOT)
+    state = State(options.state / "state.json")
+    state.take_newer(State(soak_docs.state_path(options.docs)))
     if options.list:
         return print(schedule.overview(state, rows))
     if options.write_docs:
@@ -248,24 +247,17 @@ def main():
     lock = lock_directory(options.state)
     if not lock:
         sys.exit(f"soak: another run uses {options.state}")
-    if options.take_rows:
-        print("\n".join(state.take_rows(State(options.take_rows, ROOT))))
-        state.write()
-        return soak_docs.write(options.docs, parts, state)
     rows = without_missing(rows)
     if not rows:
         sys.exit("soak: none of these programs was built")
-    state.begin_run(options.jobs)
+    state.begin_run(ROOT)
     interrupted = False
     if options.repeat_failures:
         repeat_failures(state)
     else:
         interrupted = Runner(state, rows, options).run()
     state.write()
-    if soak_docs.batches_of(options.docs) <= state.batches():
-        soak_docs.write(options.docs, parts, state)
-    else:
-        print(f"{options.docs} has more batches than {state.path}: it stays as it is (--write-docs)")
+    soak_docs.write(options.docs, parts, state)
     print(schedule.overview(state, rows))
     for failure in state.failures:
         print(f"FAILED {failure['part']} {failure['row']}, seed {failure['seed']}: "

@@ -4,32 +4,34 @@ import textwrap
 from pathlib import Path
 
 import schedule
+from soak_state import State
 
 BEGIN = "<!-- soak: begin (written by make soak) -->"
 END = "<!-- soak: end -->"
-RUN_HEAD = "| library | last commit | machine | from (UTC) | batches | elapsed |"
 
 
-def write(path, parts, state):
-    """Does nothing if there is no such page, for example in a source archive without docs."""
-    path = Path(path)
-    if not path.exists():
+def state_path(docs):
+    """docs/trust.md -> docs/trust/soak.json: the state that the tables are made from."""
+    return Path(docs).with_suffix("") / "soak.json"
+
+
+def write(docs, parts, state):
+    """
+    Writes the state beside the page, and the tables. Rows of which the state there has more batches
+    stay as they are. Does nothing if there is no such page, for example in a source archive without
+    docs.
+    """
+    if not docs.exists():
         return
-    text = path.read_text()
+    text = docs.read_text()
     if BEGIN not in text or END not in text:
-        raise SystemExit(f"soak: {path} has no markers '{BEGIN}' and '{END}'")
+        raise SystemExit(f"soak: {docs} has no markers '{BEGIN}' and '{END}'")
+    state.take_newer(State(state_path(docs)))
+    state_path(docs).parent.mkdir(exist_ok=True)
+    state.write(state_path(docs))
     before, rest = text.split(BEGIN, 1)
     after = rest.split(END, 1)[1]
-    new = f"{before}{BEGIN}\n\n{tables(parts, state)}\n\n{END}{after}"
-    if new != text:
-        path.write_text(new)
-
-
-def batches_of(path):
-    """How many batches the page tells of, in the table of run_table."""
-    text = Path(path).read_text() if Path(path).exists() else ""
-    rows = text.partition(RUN_HEAD)[2].partition("\n\n")[0].splitlines()[2:]
-    return sum(int(row.split("|")[5].replace(",", "")) for row in rows)
+    docs.write_text(f"{before}{BEGIN}\n\n{tables(parts, state)}\n\n{END}{after}")
 
 
 def tables(parts, state):
@@ -40,21 +42,20 @@ def tables(parts, state):
 
 
 def run_table(state):
-    """What was run where: runs of one library on one machine are one line."""
-    groups = {}
-    for run in state.runs:
-        if run["batches"]:
-            group = groups.setdefault((run.get("library", ""), run["machine"]),
-                                      [run["started"], run["commit"], 0, 0])
-            group[1] = run["commit"]
-            group[2] += run["batches"]
-            group[3] += run["seconds"]
-    if not groups:
+    """What was run where: a line for each library on each machine."""
+    sums = {}
+    for row in state.rows.values():
+        for number, batches, seconds in row.runs:
+            before = sums.get(number, (0, 0))
+            sums[number] = before[0] + batches, before[1] + seconds
+    if not sums:
         return "Nothing was run yet."
-    lines = [RUN_HEAD, "|---|---|---|---|---|---|"]
-    for (library, machine), (started, commit, batches, seconds) in groups.items():
-        lines.append(f"| {library or '–'} | {commit} | {machine} | {started} | {batches:,} | "
-                     f"{schedule.clock(seconds)} |")
+    lines = ["| library | last commit | machine | from (UTC) | batches | elapsed |",
+             "|---|---|---|---|---|---|"]
+    for number, (batches, seconds) in sorted(sums.items()):
+        run = state.libraries[number]
+        lines.append(f"| {run['library'] or '–'} | {run['commit']} | {run['machine']} | "
+                     f"{run['started']} | {batches:,} | {schedule.clock(seconds)} |")
     lines += ["", "Library: `git rev-parse --short=10 HEAD:src`. A commit with + had changes that "
               "were", "not committed."]
     return "\n".join(lines)
@@ -65,7 +66,7 @@ def columns_of(part, state):
     names = dict.fromkeys(name for row in part.rows for name in row.targets)
     names.update(dict.fromkeys(part.totals))
     for row in part.rows:
-        names.update(dict.fromkeys(state.row(part, row)["counts"]))
+        names.update(dict.fromkeys(state.row(part, row).counts))
     return list(names)
 
 
@@ -91,8 +92,8 @@ def part_table(part, state):
              "|---" * (len(names) + 2) + "|"]
     for row in part.rows:
         entry = state.row(part, row)
-        cells = [cell(entry["counts"].get(name, 0), row.targets.get(name)) for name in names]
-        lines.append(f"| `{row.name}` | {' | '.join(cells)} | {schedule.clock(entry['seconds'])} |")
+        cells = [cell(entry.counts.get(name, 0), row.targets.get(name)) for name in names]
+        lines.append(f"| `{row.name}` | {' | '.join(cells)} | {schedule.clock(entry.seconds)} |")
     if len(part.rows) > 1:
         lines.append(total_line(part, state, names))
     return "\n".join(lines + ["", wanted(part)])
@@ -100,9 +101,9 @@ def part_table(part, state):
 
 def total_line(part, state, names):
     entries = [state.row(part, row) for row in part.rows]
-    cells = [cell(sum(e["counts"].get(name, 0) for e in entries), part.totals.get(name))
+    cells = [cell(sum(e.counts.get(name, 0) for e in entries), part.totals.get(name))
              for name in names]
-    time = schedule.clock(sum(e["seconds"] for e in entries))
+    time = schedule.clock(sum(e.seconds for e in entries))
     return f"| all | {' | '.join(cells)} | {time} |"
 
 

@@ -1,4 +1,4 @@
-"""The state of `make soak`: what was run, with which commits and machines, and what failed."""
+"""The state of `make soak`: what was run, with which libraries and machines, and what failed."""
 
 import fcntl
 import json
@@ -6,6 +6,7 @@ import os
 import platform
 import subprocess
 import time
+from dataclasses import dataclass, field
 
 
 def last_counts(text):
@@ -52,76 +53,158 @@ def sources_of(root):
     return commit, git("rev-parse", "--short=10", "HEAD:src") or "unknown"
 
 
+@dataclass
+class RowState:
+    """What was run of one row. Failed batches take a seed and count nothing."""
+
+    next_seed: int = 1
+    last: list = field(default_factory=lambda: [0, 0])  # amount and seconds of the last batch
+    runs: list = field(default_factory=list)  # [number of the library, batches, seconds]
+    counts: dict = field(default_factory=dict)
+
+    @property
+    def batches(self):
+        return sum(batches for _, batches, _ in self.runs)
+
+    @property
+    def seconds(self):
+        return sum(seconds for _, _, seconds in self.runs)
+
+
 class State:
     """
-    rows: "part/row" -> {next_seed, batches, amount, seconds, counts}
+    rows: "part/row" -> RowState
     failures: [{part, row, seed, command, reason, output, commit, when}]
-    runs: [{commit, library, machine, jobs, started, seconds, batches}]; seconds are those of all batches
+    libraries: [{library, machine, commit, started}]: a library on a machine, its last commit, and
+               when it was run first
+
+    The file has these, a line per item; the names of the counts are there once per part.
     """
 
-    def __init__(self, path, root):
-        self.path, self.root = path, root
+    def __init__(self, path):
+        self.path = path
+        self.rows, self.failures, self.libraries = {}, [], []
+        self.run = None  # the entry of `libraries` that batches are added to
         data = json.loads(path.read_text()) if path.exists() else {}
-        self.rows = data.get("rows", {})
-        self.failures = data.get("failures", [])
-        self.runs = data.get("runs", [])
+        if "runs" in data:
+            self.read_first_format(data)
+        elif data:
+            self.read(data)
 
-    def write(self):
-        """Replaces the file, so that it is whole at any time."""
-        data = {"rows": self.rows, "failures": self.failures, "runs": self.runs}
-        new = self.path.with_suffix(".new")
+    # ------------------------------------------------------------------ files
+
+    def read(self, data):
+        self.failures, self.libraries = data["failures"], data["libraries"]
+        for name, (next_seed, last, runs, numbers) in data["rows"].items():
+            names = data["counts"][name.split("/")[0]]
+            self.rows[name] = RowState(next_seed, last, runs, dict(zip(names, numbers)))
+
+    def read_first_format(self, data):
+        """It does not tell which run a batch belongs to: all are taken as those of the last one."""
+        self.failures = data["failures"]
+        runs = [run for run in data["runs"] if run["batches"]]
+        if runs:
+            self.libraries = [{"library": runs[-1].get("library", ""), "machine": runs[-1]["machine"],
+                               "commit": runs[-1]["commit"], "started": runs[0]["started"]}]
+        for name, row in data["rows"].items():
+            done = [[0, row["batches"], row["seconds"]]] if row["batches"] else []
+            self.rows[name] = RowState(row["next_seed"], row.get("last", [0, 0]), done, row["counts"])
+
+    def text(self, outputs):
+        """The file, with or without the output of programs that failed."""
+        begun = {name: row for name, row in self.rows.items() if row.next_seed > 1}
+        names = {}
+        for name, row in begun.items():
+            names.setdefault(name.split("/")[0], {}).update(dict.fromkeys(row.counts))
+        rows = {name: [row.next_seed, row.last, row.runs,
+                       [row.counts.get(count, 0) for count in names[name.split("/")[0]]]]
+                for name, row in begun.items()}
+        failures = [{key: value for key, value in failure.items() if outputs or key != "output"}
+                    for failure in self.failures]
+        return lines_of({"libraries": self.libraries, "failures": failures,
+                         "counts": {part: list(counts) for part, counts in names.items()},
+                         "rows": rows})
+
+    def write(self, path=None):
+        """Replaces the file, so that it is whole at any time. A copy elsewhere has no outputs."""
+        path, text = path or self.path, self.text(outputs=not path)
+        new = path.with_suffix(".new")
         with open(new, "w") as file:
-            json.dump(data, file, indent=1)
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(new, self.path)
+        os.replace(new, path)
 
-    def begin_run(self, jobs):
-        commit, library = sources_of(self.root)
-        self.runs.append({"commit": commit, "library": library, "machine": machine(), "jobs": jobs,
-                          "started": time.strftime("%Y-%m-%d %H:%M", time.gmtime()),
-                          "seconds": 0.0, "batches": 0})
+    def take_newer(self, other):
+        """
+        Takes each row of which the other state has more batches (if both have as many, more seeds:
+        those that failed), with its failures. The batches of both are not added up: they may have
+        the same seeds.
+        """
+        for name, row in other.rows.items():
+            own = self.rows.get(name, RowState())
+            if (row.batches, row.next_seed) <= (own.batches, own.next_seed):
+                continue
+            runs = [[self.library_number(other.libraries[n]), batches, seconds]
+                    for n, batches, seconds in row.runs]
+            self.rows[name] = RowState(row.next_seed, row.last, runs, row.counts)
+            self.failures = [f for f in self.failures if row_of(f) != name]
+            self.failures += [f for f in other.failures if row_of(f) == name]
 
-    def batches(self):
-        """Of all runs."""
-        return sum(run["batches"] for run in self.runs)
+    # ------------------------------------------------------------------ batches
+
+    def begin_run(self, root):
+        commit, library = sources_of(root)
+        self.run = {"library": library, "machine": machine(), "commit": commit,
+                    "started": time.strftime("%Y-%m-%d %H:%M", time.gmtime())}
+
+    def library_number(self, run):
+        """The number of the library on the machine of this run, which may be new."""
+        for number, known in enumerate(self.libraries):
+            if (known["library"], known["machine"]) == (run["library"], run["machine"]):
+                if run["started"] >= known["started"]:
+                    known["commit"] = run["commit"]
+                return number
+        self.libraries.append(dict(run))
+        return len(self.libraries) - 1
 
     def row(self, part, row):
-        empty = {"next_seed": 1, "batches": 0, "amount": 0, "seconds": 0.0, "counts": {}}
-        return self.rows.setdefault(f"{part.name}/{row.name}", empty)
+        return self.rows.setdefault(f"{part.name}/{row.name}", RowState())
 
     def take_seed(self, part, row):
         """Seeds are counted up per row, so that no batch is run twice."""
         entry = self.row(part, row)
-        entry["next_seed"] += 1
-        return entry["next_seed"] - 1
+        entry.next_seed += 1
+        return entry.next_seed - 1
 
     def add(self, part, row, amount, seconds, counts):
-        entry, run = self.row(part, row), self.runs[-1]
+        entry, number = self.row(part, row), self.library_number(self.run)
         for name, n in counts.items():
-            entry["counts"][name] = entry["counts"].get(name, 0) + n
-        entry["batches"] += 1
-        entry["amount"] += amount
-        entry["last"] = [amount, round(seconds, 3)]
-        entry["seconds"] = round(entry["seconds"] + seconds, 3)
-        run["seconds"] = round(run["seconds"] + seconds, 3)
-        run["batches"] += 1
-
-    def take_rows(self, other):
-        """
-        Rows of another state that were not run here, with its runs and failures. Rows that both
-        have run would count the same seeds twice: they stay as they are. Returns what was taken.
-        """
-        taken = [name for name, row in other.rows.items()
-                 if row["batches"] and not self.rows.get(name, {}).get("batches")]
-        for name in taken:
-            self.rows[name] = other.rows[name]
-        if taken:
-            self.runs = other.runs + self.runs
-            self.failures += [f for f in other.failures if f"{f['part']}/{f['row']}" in taken]
-        return taken
+            entry.counts[name] = entry.counts.get(name, 0) + n
+        entry.last = [amount, round(seconds, 3)]
+        if number not in (run[0] for run in entry.runs):
+            entry.runs.append([number, 0, 0.0])
+        run = next(run for run in entry.runs if run[0] == number)
+        run[1:] = [run[1] + 1, round(run[2] + seconds, 3)]
 
     def add_failure(self, part, row, seed, command, reason, output):
         self.failures.append({"part": part.name, "row": row.name, "seed": seed, "command": command,
-                              "reason": reason, "output": output, "commit": self.runs[-1]["commit"],
+                              "reason": reason, "output": output, "commit": self.run["commit"],
                               "when": time.strftime("%Y-%m-%d %H:%M", time.gmtime())})
+
+
+def row_of(failure):
+    return f"{failure['part']}/{failure['row']}"
+
+
+def lines_of(data):
+    """JSON with a line for each item of the members of data."""
+    members = []
+    for name, items in data.items():
+        if isinstance(items, dict):
+            lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in items.items()]
+            begin, end = "{}"
+        else:
+            lines, (begin, end) = [json.dumps(item) for item in items], "[]"
+        members.append(f"{json.dumps(name)}: {begin}\n" + ",\n".join(lines) + f"\n{end}")
+    return "{\n" + ",\n".join(members) + "\n}\n"

@@ -13,6 +13,10 @@ import unittest
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+sys.dont_write_bytecode = True
+
+from soak_state import State  # noqa: E402
 
 PARTS = '''
 import sys
@@ -61,17 +65,21 @@ class Soak(unittest.TestCase):
         return done
 
     def state(self):
-        return json.loads((self.path / "state/state.json").read_text())
+        return State(self.path / "state/state.json")
+
+    def lose_state(self):
+        """As on another machine, which has the documentation only."""
+        (self.path / "state/state.json").unlink()
 
     def test_targets_are_reached_and_counted(self):
         self.assertEqual(self.run_soak("--part=good").returncode, 0)
-        rows = self.state()["rows"]
-        units = [rows[f"good/{name}"]["counts"]["units"] for name in "ab"]
+        rows = self.state().rows
+        units = [rows[f"good/{name}"].counts["units"] for name in "ab"]
         self.assertGreaterEqual(units[0], 50)
         self.assertGreaterEqual(units[1], 7)
         self.assertGreaterEqual(sum(units), 60)
         seeds = self.seeds.read_text().split()
-        self.assertEqual(len(seeds), sum(rows[f"good/{name}"]["batches"] for name in "ab"))
+        self.assertEqual(len(seeds), sum(rows[f"good/{name}"].batches for name in "ab"))
         text = self.page.read_text()
         self.assertTrue(text.startswith("top\n") and text.endswith("bottom\n"))
         self.assertIn(f"| `a` | {units[0]} |", text)
@@ -80,7 +88,7 @@ class Soak(unittest.TestCase):
     def test_failures_are_kept_and_the_rest_goes_on(self):
         done = self.run_soak("--part=bad,hung,mute,good")
         self.assertEqual(done.returncode, 1)
-        failures = {f["part"]: f for f in self.state()["failures"]}
+        failures = {f["part"]: f for f in self.state().failures}
         self.assertEqual(failures["bad"]["reason"], "exit code 3")
         self.assertIn("still running", failures["hung"]["reason"])
         self.assertIn("no JSON", failures["mute"]["reason"])
@@ -91,12 +99,12 @@ class Soak(unittest.TestCase):
         again = subprocess.run(failures["bad"]["command"], shell=True, stdout=subprocess.DEVNULL)
         self.assertEqual(again.returncode, 3)
         self.assertIn("| bad a | exit code 3 |", self.page.read_text())
-        self.assertGreaterEqual(self.state()["rows"]["good/a"]["counts"]["units"], 50)
+        self.assertGreaterEqual(self.state().rows["good/a"].counts["units"], 50)
 
     def test_a_failure_that_passes_is_forgotten(self):
         self.run_soak("--part=mute")  # its command ends with 0
         self.assertEqual(self.run_soak("--repeat-failures").returncode, 0)
-        self.assertEqual(self.state()["failures"], [])
+        self.assertEqual(self.state().failures, [])
 
     def test_an_interrupted_run_is_resumed(self):
         self.hold.touch()
@@ -106,16 +114,16 @@ class Soak(unittest.TestCase):
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(), 130)
-        before = self.state()["rows"]["slow/a"]
-        self.assertLess(before["counts"]["units"], 8)
+        before = self.state().rows["slow/a"]
+        self.assertLess(before.counts["units"], 8)
         self.hold.unlink()
         self.assertEqual(self.run_soak("--part=slow").returncode, 0)
-        row = self.state()["rows"]["slow/a"]
-        self.assertGreaterEqual(row["counts"]["units"], 8)
-        self.assertGreater(row["next_seed"], before["next_seed"])
+        row = self.state().rows["slow/a"]
+        self.assertGreaterEqual(row.counts["units"], 8)
+        self.assertGreater(row.next_seed, before.next_seed)
         seeds = self.seeds.read_text().split()
         self.assertEqual(len(seeds), len(set(seeds)))
-        self.assertEqual(len(self.state()["runs"]), 2)
+        self.assertEqual(len(self.state().libraries), 1)
 
     def test_a_program_that_was_not_built_is_left_out(self):
         done = self.run_soak("--part=lost,good")
@@ -124,28 +132,54 @@ class Soak(unittest.TestCase):
         alone = subprocess.run(self.command("--part=lost"), capture_output=True, text=True)
         self.assertEqual((alone.returncode, alone.stderr), (1, "soak: none of these programs was built\n"))
 
-    def test_rows_that_were_run_elsewhere_are_taken(self):
-        self.run_soak("--part=good")
-        elsewhere = self.path / "elsewhere.json"
-        (self.path / "state/state.json").rename(elsewhere)
-        self.run_soak("--part=good", "--row=b")
-        before = self.state()["rows"]["good/b"]
-        self.assertEqual(self.run_soak(f"--take-rows={elsewhere}").stdout.split(), ["good/a"])
-        self.assertEqual(self.state()["rows"]["good/b"], before)
-        self.assertGreaterEqual(self.state()["rows"]["good/a"]["counts"]["units"], 50)
-
-    def test_a_short_run_does_not_replace_the_tables_of_a_long_one(self):
-        self.run_soak("--part=good")
-        before = self.page.read_text()
-        (self.path / "state/state.json").unlink()
-        done = self.run_soak("--part=good", "--row=b")
-        self.assertIn("stays as it is", done.stdout)
-        self.assertEqual(self.page.read_text(), before)
+    def test_another_machine_goes_on_from_the_documentation(self):
+        self.run_soak("--part=slow,bad")
+        before, page = self.state(), self.page.read_text()
+        self.lose_state()
         self.run_soak("--write-docs")
-        self.assertNotEqual(self.page.read_text(), before)
+        self.assertEqual(self.page.read_text(), page)
+        (self.path / "parts.py").write_text((self.path / "parts.py").read_text().replace(": 8}", ": 11}"))
+        self.run_soak("--part=slow")
+        after = self.state()
+        units = after.rows["slow/a"].counts["units"]  # one per batch
+        self.assertGreaterEqual(units, 11)
+        self.assertEqual(after.rows["slow/a"].batches, units)
+        self.assertGreater(after.rows["slow/a"].next_seed, before.rows["slow/a"].next_seed)
+        self.assertEqual(sorted(map(int, self.seeds.read_text().split())), list(range(1, units + 1)))
+        self.assertEqual([f["seed"] for f in after.failures], [1])  # still open, still known
+        self.assertIn(f"| `a` | {units} |", self.page.read_text())
+
+    def test_of_each_row_the_state_with_more_batches_counts(self):
+        self.run_soak("--part=good,slow")
+        long = self.state()
+        self.lose_state()
+        (self.path / "page/soak.json").rename(self.path / "long.json")
+        self.run_soak("--part=good", "--row=b")
+        (self.path / "long.json").rename(self.path / "page/soak.json")
+        self.run_soak("--write-docs")
+        written = State(self.path / "page/soak.json")
+        for name, row in long.rows.items():
+            own = self.state().rows.get(name)
+            expected = own if own and own.batches > row.batches else row
+            self.assertEqual(written.rows[name].counts, expected.counts)
+        batches = sum(row.batches for row in written.rows.values())
+        self.assertRegex(self.page.read_text(), fr"UTC.*\n.*\n.* \| {batches} \| [^|]* \|\n\n")
+
+    def test_the_first_format_of_the_state_is_read(self):
+        run = {"commit": "c", "library": "l", "machine": "m", "jobs": 1, "started": "2026-01-01 00:00"}
+        row = {"next_seed": 4, "batches": 2, "amount": 9, "seconds": 3.5, "counts": {"units": 49}, "last": [4, 1.5]}
+        never = {"next_seed": 1, "batches": 0, "amount": 0, "seconds": 0.0, "counts": {}}
+        (self.path / "state").mkdir()
+        (self.path / "state/state.json").write_text(json.dumps({
+            "rows": {"good/a": row, "good/b": never}, "failures": [],
+            "runs": [{**run, "seconds": 3.5, "batches": 2}, {**run, "seconds": 0.0, "batches": 0}]}))
+        self.run_soak("--part=good")
+        self.assertEqual(self.seeds.read_text().split().count("4"), 1)
+        self.assertGreaterEqual(self.state().rows["good/a"].counts["units"], 50)
+        self.assertIn("| l | c | m | 2026-01-01 00:00 | 2 | 4 s |", self.page.read_text())
 
     def test_wrong_options(self):
-        for options in (["--jobs=0"], ["--take-rows=lost"], ["--part=none"], ["--part=good", "--row=c"]):
+        for options in (["--jobs=0"], ["--part=none"], ["--part=good", "--row=c"]):
             done = subprocess.run(self.command(*options), capture_output=True, text=True, timeout=60)
             self.assertIn(done.returncode, (1, 2), options)
             self.assertNotIn("Traceback", done.stderr)
@@ -167,7 +201,6 @@ class Parts(unittest.TestCase):
     """The real parts.py, with the path of soak_model as the first argument of this test."""
 
     def test_every_kind_has_a_row(self):
-        sys.path.insert(0, str(HERE))
         parts = {part.name: part for part in runpy.run_path(str(HERE / "parts.py"))["PARTS"]}
         done = subprocess.run([MODEL], capture_output=True, text=True)
         kinds = done.stderr.split(":")[1].split()
