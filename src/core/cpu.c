@@ -6,12 +6,17 @@
 #include <cpuid.h>
 
 /*
- * __builtin_cpu_supports does not know lzcnt in every compiler. On a processor without it the
- * instruction runs as another one and returns a wrong count.
+ * On a processor without lzcnt the instruction runs as another one and returns a wrong count. Not
+ * every compiler's __builtin_cpu_supports knows it; cpuid itself takes microseconds in a virtual
+ * machine, for every filter that is created or loaded.
  */
 static bool has_lzcnt(void) {
+#if !defined(__clang__) && __GNUC__ >= 11
+  return __builtin_cpu_supports("lzcnt");
+#else
   unsigned a, b, c, d;
   return __get_cpuid(0x80000001, &a, &b, &c, &d) && (c & bit_LZCNT);
+#endif
 }
 #endif
 

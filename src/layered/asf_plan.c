@@ -15,6 +15,7 @@ struct groups {
   unsigned n;
   double keys[MAX_GROUPS];
   double each[MAX_GROUPS]; /* share of the queries per key of the group */
+  double rest[MAX_GROUPS]; /* log(1 - each), which the search needs many times */
 };
 
 /* The integral of x^-skew from 1 to x. */
@@ -38,15 +39,18 @@ static void zipf_groups(const struct rank_workload *workload, struct groups *g) 
   for (unsigned i = 0; i < g->n; i++) g->each[i] /= total;
 }
 
-static void make_groups(const struct rank_workload *workload, struct groups *g) {
-  const struct measured_ranks *measured = workload->measured;
-  if (!measured) {
-    zipf_groups(workload, g);
-    return;
-  }
+static void copy_groups(const struct measured_ranks *measured, struct groups *g) {
   g->n = (unsigned)measured->n;
   memcpy(g->keys, measured->keys, sizeof measured->keys);
   memcpy(g->each, measured->each, sizeof measured->each);
+}
+
+static void make_groups(const struct rank_workload *workload, struct groups *g) {
+  if (workload->measured)
+    copy_groups(workload->measured, g);
+  else
+    zipf_groups(workload, g);
+  for (unsigned i = 0; i < g->n; i++) g->rest[i] = g->each[i] < 1 ? log1p(-g->each[i]) : 0;
 }
 
 /* The ranks at which groups end grow by a factor, so that all keys of the sample fit. */
@@ -87,7 +91,7 @@ bool besom__measured_ranks_valid(const struct measured_ranks *ranks) {
 static void seen_by(const struct groups *g, double queries, double *keys, double *share) {
   *keys = *share = 0;
   for (unsigned i = 0; i < g->n; i++) {
-    double seen = g->each[i] < 1 ? -expm1(queries * log1p(-g->each[i])) : 1;
+    double seen = g->each[i] < 1 ? -expm1(queries * g->rest[i]) : 1;
     *keys += g->keys[i] * seen;
     *share += g->keys[i] * seen * g->each[i];
   }
