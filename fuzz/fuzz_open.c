@@ -13,12 +13,14 @@
 
 #include "besom_reverse.h"
 #include "file/container.h"
+#include "filter.h"
+#include "hostile_checks.h"
 #include "support/demand.h"
 #include "support/heap.h"
 #include "support/keys.h"
 #include "support/memory_sink.h"
 
-enum { MAX_INPUT = 1 << 14, KEYS = 60, ALL_FLAGS = 7 };
+enum { MOST_BYTES = 1 << 14, KEYS = 60, ALL_FLAGS = 7 };
 
 /* A file in memory with these bytes. */
 static void write_file(const uint8_t *data, size_t size, char path[32]) {
@@ -29,13 +31,26 @@ static void write_file(const uint8_t *data, size_t size, char path[32]) {
   snprintf(path, 32, "/proc/self/fd/%d", file);
 }
 
+static void check_status(besom_status status, const besom_fault *fault, size_t size) {
+  demand(status == BESOM_OK || status == BESOM_CORRUPT || status == BESOM_NEWER_VERSION ||
+         status == BESOM_NO_MEMORY);
+  demand((status == BESOM_CORRUPT) == (fault->what != NULL) && fault->offset <= size);
+}
+
 static besom_status open_file(const char *path, unsigned flags, size_t size, besom_filter **out) {
   besom_fault fault;
   besom_open_options options = {.flags = flags, .fault = &fault};
   besom_status status = besom_open(path, &options, out);
-  demand(status == BESOM_OK || status == BESOM_CORRUPT || status == BESOM_NEWER_VERSION ||
-         status == BESOM_NO_MEMORY);
-  demand((status == BESOM_CORRUPT) == (fault.what != NULL) && fault.offset <= size);
+  check_status(status, &fault, size);
+  return status;
+}
+
+besom_status open_block(const uint8_t *block, size_t size, unsigned flags, besom_filter **out) {
+  besom_fault fault = {NULL, 0};
+  besom_status status =
+      besom__container_load(block, size, NULL, flags & BESOM_OPEN_MMAP, flags, &fault, out);
+  check_status(status, &fault, size);
+  if (status == BESOM_OK) (*out)->mapping_size = 0; /* besom_free must not unmap the block */
   return status;
 }
 
@@ -43,8 +58,7 @@ static besom_status open_file(const char *path, unsigned flags, size_t size, bes
 
 static void demand_equal_answers(const besom_filter *a, const besom_filter *b) {
   for (size_t i = 0; i < KEYS; i++)
-    demand(besom_contains_u64(a, key_u64(OTHER_MEMBERS, i)) ==
-           besom_contains_u64(b, key_u64(OTHER_MEMBERS, i)));
+    demand(besom_contains_u64(a, possible_member(i)) == besom_contains_u64(b, possible_member(i)));
 }
 
 static void demand_read_only(besom_filter *f) {
@@ -53,12 +67,19 @@ static void demand_read_only(besom_filter *f) {
   demand(status == BESOM_READ_ONLY || status == BESOM_UNSUPPORTED);
 }
 
+void check_checked(besom_filter *f, const besom_filter *loaded, bool mapped) {
+  demand(besom_validate(f, NULL) == BESOM_OK);
+  demand_equal_answers(f, loaded);
+  demand_counters(f);
+  if (mapped) demand_read_only(f);
+}
+
 /* ------------------------------------------------------------------ files that are not checked */
 
 static void query(const besom_filter *f) {
   uint64_t keys[KEYS], bitmap[(KEYS + 63) / 64], number;
   for (size_t i = 0; i < KEYS; i++) {
-    besom_u64_key key = besom_u64(keys[i] = key_u64(OTHER_MEMBERS, i));
+    besom_u64_key key = besom_u64(keys[i] = possible_member(i));
     (void)besom_contains_u64(f, keys[i]);
     (void)besom_count_u64(f, keys[i], &number);
     (void)besom_get_value(f, key.bytes, sizeof key.bytes, &number);
@@ -85,7 +106,7 @@ static void save(const besom_filter *f) {
 
 static void change(besom_filter *f) {
   for (size_t i = 0; i < KEYS; i++) {
-    (void)besom_remove_u64(f, key_u64(OTHER_MEMBERS, i));
+    (void)besom_remove_u64(f, possible_member(i));
     (void)besom_insert_u64(f, key_u64(MEMBERS, i));
     (void)besom_adapt_u64(f, key_u64(NEGATIVES, i));
   }
@@ -97,38 +118,37 @@ static void merge_and_change(const besom_filter *f) {
   besom_free(merged);
 }
 
-/* ------------------------------------------------------------------ the target */
-
-static void open_checked(const char *path, unsigned flags, size_t size, const besom_filter *loaded,
-                         besom_status expected) {
-  besom_filter *f = NULL;
-  demand(open_file(path, flags, size, &f) == expected);
-  if (expected != BESOM_OK) return;
-  demand(besom_validate(f, NULL) == BESOM_OK);
-  demand_equal_answers(f, loaded);
-  demand_counters(f);
-  if (flags & BESOM_OPEN_MMAP) demand_read_only(f);
-  besom_free(f);
-}
-
-static void open_unchecked(const char *path, unsigned flags, size_t size) {
-  besom_filter *f = NULL;
-  if (open_file(path, flags, size, &f) != BESOM_OK) return;
+void check_unchecked(besom_filter *f, bool mapped) {
   query(f);
   iterate(f);
   save(f);
   demand_counters(f);
   (void)besom_validate(f, NULL);
   merge_and_change(f);
-  if (flags & BESOM_OPEN_MMAP)
+  if (mapped)
     demand_read_only(f);
   else
     change(f);
+}
+
+/* ------------------------------------------------------------------ the target */
+
+static void open_checked(const char *path, unsigned flags, size_t size, const besom_filter *loaded,
+                         besom_status expected) {
+  besom_filter *f = NULL;
+  demand(open_file(path, flags, size, &f) == expected);
+  if (expected == BESOM_OK) check_checked(f, loaded, flags & BESOM_OPEN_MMAP);
+  besom_free(f);
+}
+
+static void open_unchecked(const char *path, unsigned flags, size_t size) {
+  besom_filter *f = NULL;
+  if (open_file(path, flags, size, &f) == BESOM_OK) check_unchecked(f, flags & BESOM_OPEN_MMAP);
   besom_free(f);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  if (!size || size > MAX_INPUT) return 0;
+  if (!size || size > MOST_BYTES) return 0;
   uint8_t *repaired = heap_array(size, 1);
   memcpy(repaired, data, size);
   besom__container_fix_checksums(repaired, size);

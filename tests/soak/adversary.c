@@ -176,29 +176,37 @@ static void run_window(attack *a, int kind, results *r) {
   r->false_positives += hits;
 }
 
-static void attack_one(int kind, uint64_t seed, results *r, uint64_t amount) {
+typedef struct attacks {
+  int kind;
+  uint64_t amount;
+  results r;
+} attacks;
+
+static void attack_one(void *ctx, uint64_t seed) {
+  attacks *all = ctx;
   attack a = {.random = {mix64(seed)}};
-  open_guard(&a, kind);
-  for (int i = 0; i < WINDOWS && r->queries < amount; i++) run_window(&a, kind, r);
-  r->rekeys += a.stats.rekeys;
-  r->guards++;
+  open_guard(&a, all->kind);
+  for (int i = 0; i < WINDOWS && all->r.queries < all->amount; i++)
+    run_window(&a, all->kind, &all->r);
+  all->r.rekeys += a.stats.rekeys;
+  all->r.guards++;
   demand(besom_guard_close(a.guard) == BESOM_OK);
 }
 
 int main(int argc, char **argv) {
   batch request = batch_of(argc, argv, "--kind");
-  results r = {0};
-  int kind = 0;
-  while (kind < KINDS && !(request.row && !strcmp(kinds[kind].name, request.row))) kind++;
-  if (kind == KINDS) return fputs("--kind: no such adaptive kind\n", stderr), 2;
-  for (uint64_t i = 0; r.queries < request.amount; i++)
-    attack_one(kind, (request.seed << 20) + i, &r, request.amount);
-  count counts[] = {{"queries", r.queries},
-                    {"false_positives", r.false_positives},
-                    {"repeated_false_positives", r.repeated},
-                    {"rekeys", r.rekeys},
-                    {"replaced_members", r.changes},
-                    {"guards", r.guards}};
+  attacks all = {.amount = request.amount};
+  const results *r = &all.r;
+  while (all.kind < KINDS && !(request.row && !strcmp(kinds[all.kind].name, request.row)))
+    all.kind++;
+  if (all.kind == KINDS) return fputs("--kind: no such adaptive kind\n", stderr), 2;
+  batch_run(request, &r->queries, attack_one, &all);
+  count counts[] = {{"queries", r->queries},
+                    {"false_positives", r->false_positives},
+                    {"repeated_false_positives", r->repeated},
+                    {"rekeys", r->rekeys},
+                    {"replaced_members", r->changes},
+                    {"guards", r->guards}};
   print_counts(counts, sizeof counts / sizeof *counts);
   return 0;
 }

@@ -1,9 +1,12 @@
 #include "batch.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "support/keys.h"
 
 static uint64_t number_of(const char *text) {
   char *end = NULL;
@@ -34,6 +37,34 @@ batch batch_of(int argc, char **argv, const char *row_option) {
     }
   }
   return b;
+}
+
+/* ------------------------------------------------------------------ episodes */
+
+static uint64_t running; /* the episode, for the handlers of errors */
+
+static void tell_episode(void) {
+  fprintf(stderr, "only this episode: --episode %" PRIu64 "\n", running);
+}
+
+static void on_abort(int number) {
+  tell_episode(); /* not safe in every handler, but abort() was called outside of stdio */
+  signal(number, SIG_DFL);
+  raise(number);
+}
+
+/* Only programs with a sanitizer have it. */
+void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
+
+void batch_run(batch request, const uint64_t *done, void (*episode)(void *ctx, uint64_t seed),
+               void *ctx) {
+  signal(SIGABRT, on_abort);
+  if (__sanitizer_set_death_callback) __sanitizer_set_death_callback(tell_episode);
+  for (running = 1; *done < request.amount; running++) {
+    if (request.episode) running = request.episode;
+    episode(ctx, mix64(request.seed << 24) + running);
+    if (request.episode) return;
+  }
 }
 
 void print_counts(const count *counts, int n) {

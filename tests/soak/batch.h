@@ -15,6 +15,14 @@ typedef struct batch {
 /* Ends the program with 2 if the command line is wrong. */
 batch batch_of(int argc, char **argv, const char *row_option);
 
+/*
+ * Calls `episode` with the seeds of the batch, one after the other, until *done, which it counts
+ * up, is the amount; only once if one episode was requested. If the program aborts, it prints the
+ * option that repeats this episode.
+ */
+void batch_run(batch request, const uint64_t *done, void (*episode)(void *ctx, uint64_t seed),
+               void *ctx);
+
 /* A named number of the result. */
 typedef struct count {
   const char *name;

@@ -1,26 +1,30 @@
 /*
  * soak_hostile --seed S --amount N --input files|patches: N damaged files or patches, through the
  * checks of the fuzz targets. Files are those of random filters (model.h) in all forms of all
- * kinds; damage is done to header, section table and single sections (support/mutate.h). The
- * targets repair the checksums and open files in memory, copied, mapped, checked and trusted.
+ * kinds; damage is done to header, section table and single sections (support/mutate.h). Checksums
+ * are repaired. Files are opened copied, in place, checked and unchecked.
+ *
+ * An episode makes two originals, and damaged copies of each that may have bytes of the other.
  */
+#define _POSIX_C_SOURCE 200809L
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "batch.h"
 #include "contract/subjects.h"
+#include "core/byte_io.h"
 #include "file/container.h"
+#include "hostile_checks.h"
 #include "model.h"
 #include "patch_subject.h"
 #include "support/heap.h"
 #include "support/mutate.h"
 
-/* LLVMFuzzerTestOneInput of the fuzz targets, which are compiled under these names. */
-int hostile_load(const uint8_t *data, size_t size);
+/* LLVMFuzzerTestOneInput of fuzz_open.c, which is compiled under this name. */
 int hostile_open(const uint8_t *data, size_t size);
-int hostile_patch(const uint8_t *data, size_t size);
 
-enum { MOST_BYTES = 1 << 13, PER_FILE = 100 };
+enum { MOST_BYTES = 1 << 13, LARGE = 1 << 11, PER_ORIGINAL = 200, FILE_ALIGNMENT = 64 };
 
 typedef struct bytes {
   uint8_t at[MOST_BYTES + MUTATION_ROOM];
@@ -28,8 +32,21 @@ typedef struct bytes {
 } bytes;
 
 typedef struct results {
-  uint64_t files, loaded, patches, originals;
+  uint64_t files, loaded, unchecked, patches, originals;
 } results;
+
+/* What is damaged. */
+typedef struct input {
+  const char *name;
+  bool (*make)(random_stream *random, bytes *out); /* an original; false if it is too large */
+  void (*damage)(const bytes *original, const bytes *other, random_stream *random, results *r);
+} input;
+
+typedef struct campaign {
+  input input;
+  uint64_t amount, done;
+  results r;
+} campaign;
 
 /* ------------------------------------------------------------------ damage */
 
@@ -77,18 +94,23 @@ static void damage(bytes *b, const bytes *other, random_stream *random) {
 
 /* ------------------------------------------------------------------ files */
 
-/* A random filter of any kind after some hundred operations, as a file; false if too large. */
-static bool some_file(const subjects *all, random_stream *random, bytes *out) {
+/*
+ * A random filter of any kind after some hundred operations. Most defects of decoders need no large
+ * file, so that one in four large ones is enough.
+ */
+static bool some_file(random_stream *random, bytes *out) {
+  static subjects all;
+  if (!all.n) find_subjects(&all);
   model_counts counts = {0};
   model m = {.counts = &counts};
   memory_sink saved;
   bool fits = false;
-  const subject *form = &all->list[random_below(random, all->n)];
+  const subject *form = &all.list[random_below(random, all.n)];
   if (model_open(&m, form, random_next(random))) {
     model_run(&m, 20 + random_below(random, 600));
     memory_sink_init(&saved);
     model_demand(&m, besom_save(m.f, &saved.api) == BESOM_OK);
-    fits = saved.len <= MOST_BYTES;
+    fits = saved.len <= (random_below(random, 4) ? LARGE : MOST_BYTES);
     if (fits) memcpy(out->at, saved.data, out->len = saved.len);
     memory_sink_close(&saved);
   }
@@ -96,41 +118,70 @@ static bool some_file(const subjects *all, random_stream *random, bytes *out) {
   return fits;
 }
 
-/*
- * From a heap block of exactly this length, so that the sanitizer sees a read past its end. What
- * has a wrong checksum must be refused.
- */
-static bool loads(const bytes *b) {
-  uint8_t *exact = heap_array(b->len, 1);
+static bool opens_unchecked(const bytes *b, const uint8_t *block, unsigned flags) {
   besom_filter *f = NULL;
-  memcpy(exact, b->at, b->len);
-  bool ok = besom_load(exact, b->len, NULL, &f) == BESOM_OK;
-  besom__container_fix_checksums(exact, b->len);
-  demand(!ok || !memcmp(exact, b->at, b->len));
+  bool ok = open_block(block, b->len, flags, &f) == BESOM_OK;
+  if (ok) check_unchecked(f, flags & BESOM_OPEN_MMAP);
   besom_free(f);
-  free(exact);
   return ok;
 }
 
-static void damage_files(batch request, random_stream *random, results *r) {
-  static subjects all;
-  static bytes original, other, damaged;
-  find_subjects(&all);
-  while (!some_file(&all, random, &other)) continue;
-  while (r->files < request.amount) {
-    if (!some_file(&all, random, &original)) continue;
-    r->originals++;
-    for (int i = 0; i < PER_FILE && r->files < request.amount; i++, r->files++) {
-      damaged = original;
-      if (random_below(random, 4) == 0) copy_bytes(&damaged, &other, random);
-      bool repaired; /* `loads` compares the checksums itself */
-      damaged.len = mutate_container(damaged.at, damaged.len, random, &repaired);
-      r->loaded += loads(&damaged);
-      hostile_load(damaged.at, damaged.len);
-      hostile_open(damaged.at, damaged.len);
-    }
-    other = original;
-  }
+static void check_mapped(const bytes *b, const uint8_t *block, besom_status expected,
+                         const besom_filter *loaded) {
+  besom_filter *f = NULL;
+  demand(open_block(block, b->len, BESOM_OPEN_MMAP, &f) == expected);
+  if (f) check_checked(f, loaded, true);
+  besom_free(f);
+}
+
+/*
+ * What loads is also opened in place, what does not load is opened without checks. One file in four
+ * is opened in all ways: copied and in place, with and without checks.
+ */
+static void check_file(const bytes *b, const uint8_t *block, random_stream *random, results *r) {
+  static const unsigned unchecked[] = {BESOM_OPEN_TRUSTED, BESOM_OPEN_CHECKSUMS,
+                                       BESOM_OPEN_TRUSTED | BESOM_OPEN_CHECKSUMS};
+  besom_filter *f = NULL;
+  unsigned flags = unchecked[random_below(random, 3)];
+  bool all_ways = random_below(random, 4) == 0;
+  besom_status status = open_block(block, b->len, 0, &f);
+  bool loads = status == BESOM_OK, opens = loads;
+  if (loads || all_ways) check_mapped(b, block, status, f);
+  if (!loads || all_ways) opens = opens_unchecked(b, block, flags);
+  if (all_ways) opens_unchecked(b, block, flags | BESOM_OPEN_MMAP);
+  if (loads) check_loaded(f, block, b->len, random_below(random, 16) == 0);
+  besom_free(f);
+  demand(!memcmp(block, b->at, b->len)); /* nothing was written in place */
+  r->loaded += loads;
+  r->unchecked += opens;
+}
+
+/* A file with a wrong checksum must be refused. */
+static void repair(bytes *b) {
+  static bytes right;
+  besom_filter *f = NULL;
+  memcpy(right.at, b->at, right.len = b->len);
+  besom__container_fix_checksums(right.at, right.len);
+  demand(besom_load(b->at, b->len, NULL, &f) != BESOM_OK || !memcmp(right.at, b->at, b->len));
+  besom_free(f);
+  memcpy(b->at, right.at, b->len);
+}
+
+static void damage_file(const bytes *original, const bytes *other, random_stream *random,
+                        results *r) {
+  static bytes b;
+  bool repaired;
+  memcpy(b.at, original->at, b.len = original->len);
+  if (random_below(random, 4) == 0) copy_bytes(&b, other, random);
+  b.len = mutate_container(b.at, b.len, random, &repaired);
+  if (!repaired) repair(&b);
+  void *block = NULL;
+  demand(!posix_memalign(&block, FILE_ALIGNMENT, b.len));
+  memcpy(block, b.at, b.len);
+  check_file(&b, block, random, r);
+  if (random_below(random, 64) == 0) hostile_open(b.at, b.len); /* by the path of a file */
+  free(block);
+  r->files++;
 }
 
 /* ------------------------------------------------------------------ patches */
@@ -159,10 +210,36 @@ static besom_filter *updated_copy(const besom_filter *old, random_stream *random
   return f;
 }
 
-/* The first byte tells the target which filter the patch is for. */
+typedef struct patched {
+  besom_filter *f;
+  memory_sink saved;
+  uint64_t checksum;
+} patched;
+
+/* The filter of this choice. It is made once: a patch must not change it. */
+static const patched *old_filter(uint8_t choice) {
+  static patched all[PATCH_KINDS];
+  patched *p = &all[choice];
+  if (p->f) return p;
+  p->f = patch_subject(choice);
+  memory_sink_init(&p->saved);
+  demand(besom_save(p->f, &p->saved.api) == BESOM_OK);
+  p->checksum = besom__checksum(p->saved.data, p->saved.len);
+  return p;
+}
+
+static void demand_unchanged(const patched *p) {
+  memory_sink now;
+  memory_sink_init(&now);
+  demand(besom_save(p->f, &now.api) == BESOM_OK);
+  demand(now.len == p->saved.len && !memcmp(now.data, p->saved.data, now.len));
+  memory_sink_close(&now);
+}
+
+/* The first byte is the number of the filter that the patch is for. */
 static bool some_patch(random_stream *random, bytes *out) {
   uint8_t choice = (uint8_t)random_below(random, PATCH_KINDS);
-  besom_filter *old = patch_subject(choice);
+  const besom_filter *old = old_filter(choice)->f;
   besom_filter *fresh = strcmp(patch_kinds[choice], "updated") ? changed_copy(old, random)
                                                                : updated_copy(old, random);
   memory_sink diff;
@@ -175,39 +252,53 @@ static bool some_patch(random_stream *random, bytes *out) {
     out->len = diff.len + 1;
   }
   memory_sink_close(&diff);
-  besom_free(old);
   besom_free(fresh);
   return fits;
 }
 
-static void damage_patches(batch request, random_stream *random, results *r) {
-  static bytes original, other, damaged;
-  while (!some_patch(random, &other)) continue;
-  while (r->patches < request.amount) {
-    if (!some_patch(random, &original)) continue;
-    r->originals++;
-    for (int i = 0; i < PER_FILE && r->patches < request.amount; i++, r->patches++) {
-      damaged = original;
-      damage(&damaged, &other, random);
-      damaged.at[0] = original.at[0];
-      hostile_patch(damaged.at, damaged.len);
-    }
-    other = original;
-  }
+static void damage_patch(const bytes *original, const bytes *other, random_stream *random,
+                         results *r) {
+  static bytes b;
+  const patched *old = old_filter(original->at[0]);
+  memcpy(b.at, original->at, b.len = original->len);
+  damage(&b, other, random);
+  if (!b.len) b.len = 1;
+  uint8_t *block = heap_array(b.len - 1, 1);
+  memcpy(block, b.at + 1, b.len - 1);
+  check_patch(old->f, old->checksum, block, b.len - 1);
+  free(block);
+  if (r->patches++ % 16 == 0) demand_unchanged(old);
+}
+
+/* ------------------------------------------------------------------ the campaign */
+
+static const input inputs[] = {{"files", some_file, damage_file},
+                               {"patches", some_patch, damage_patch}};
+enum { INPUTS = sizeof inputs / sizeof *inputs };
+
+static void run_episode(void *ctx, uint64_t seed) {
+  static bytes two[2];
+  campaign *c = ctx;
+  random_stream random = {mix64(seed)};
+  for (int i = 0; i < 2; i++)
+    while (!c->input.make(&random, &two[i])) continue;
+  for (int i = 0; i < 2; i++, c->r.originals++)
+    for (int n = 0; n < PER_ORIGINAL && c->done < c->amount; n++, c->done++)
+      c->input.damage(&two[i], &two[!i], &random, &c->r);
 }
 
 int main(int argc, char **argv) {
   batch request = batch_of(argc, argv, "--input");
-  random_stream random = {mix64(request.seed)};
-  results r = {0};
-  if (request.row && !strcmp(request.row, "patches"))
-    damage_patches(request, &random, &r);
-  else
-    damage_files(request, &random, &r);
-  count counts[] = {{"files", r.files},
-                    {"patches", r.patches},
-                    {"undamaged_originals", r.originals},
-                    {"loaded_in_spite_of_damage", r.loaded}};
+  size_t i = 0;
+  while (i < INPUTS && !(request.row && !strcmp(inputs[i].name, request.row))) i++;
+  if (i == INPUTS) return fputs("--input must be files or patches\n", stderr), 2;
+  campaign c = {.input = inputs[i], .amount = request.amount};
+  batch_run(request, &c.done, run_episode, &c);
+  count counts[] = {{"files", c.r.files},
+                    {"patches", c.r.patches},
+                    {"undamaged_originals", c.r.originals},
+                    {"loaded_in_spite_of_damage", c.r.loaded},
+                    {"opened_without_checks", c.r.unchecked}};
   print_counts(counts, sizeof counts / sizeof *counts);
   return 0;
 }
