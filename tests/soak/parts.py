@@ -53,6 +53,11 @@ def guarded(wanted):
     return tuple(Row(name, ("--kind", name), wanted) for name in GUARDED)
 
 
+def threads(build):
+    return tuple(Row(name, arguments, {"seconds": 3600}) for name, arguments in (
+        (build, ()), (build + "-store", ("--on", "store")), (build + "-guard", ("--on", "guard"))))
+
+
 # As besom_add_test sets them: a large allocation must be NULL, as it is without sanitizers.
 SANITIZERS = {"ASAN_OPTIONS": "allocator_may_return_null=1", "UBSAN_OPTIONS": "print_stacktrace=1"}
 # Freed memory is used again after 4 MB, not after 256 MB: it stays in the caches.
@@ -68,12 +73,11 @@ PARTS = (
           Row("patches", ("--input", "patches"), {"patches": 1_000_000})),
          row_title="input", first_amount=10_000, environment=SMALL_QUARANTINE),
     # Seconds of elapsed time: a batch keeps 8 threads busy.
-    Part("threads", "Eight threads on one filter", ("build/tests/soak/soak_threads",),
-         (Row("release", (), {"seconds": 3600}),), row_title="build", first_amount=20,
-         most_amount=60, at_once=1),
-    Part("threads_tsan", "Eight threads on one filter, with the thread sanitizer",
-         ("build/tests/soak/soak_threads_tsan",), (Row("tsan", (), {"seconds": 3600}),),
-         row_title="build", first_amount=20, most_amount=60, at_once=1,
+    Part("threads", "Eight threads on one filter, store or guard", ("build/tests/soak/soak_threads",),
+         threads("release"), row_title="build", first_amount=20, most_amount=60, at_once=1),
+    Part("threads_tsan", "Eight threads on one filter, store or guard, with the thread sanitizer",
+         ("build/tests/soak/soak_threads_tsan",), threads("tsan"), row_title="build",
+         first_amount=20, most_amount=60, at_once=1,
          environment={"TSAN_OPTIONS": "halt_on_error=1"}),
     # acf kinds promise no sustained rate: of them only answers and memory are checked.
     Part("adversary", "An adversary in front of a guard", ("build/tests/soak/soak_adversary",),
