@@ -44,7 +44,7 @@ static uint32_t new_node(bucket_lists *l) {
 uint32_t bucket_append(bucket_lists *l, uint64_t bucket, uint32_t number) {
   uint32_t node = new_node(l), rank = 0, *link = head_of(l, bucket);
   for (; *link != NO_NODE; link = &l->nodes[*link].next) rank += l->nodes[*link].bucket == bucket;
-  l->nodes[node] = (bucket_node){bucket, number, NO_NODE};
+  l->nodes[node] = (bucket_node){bucket, number, NO_NODE, 0};
   *link = node;
   l->n++;
   return rank;
@@ -62,6 +62,11 @@ bool bucket_get(const bucket_lists *l, uint64_t bucket, uint32_t rank, uint32_t 
   uint32_t node = *find(l, bucket, rank);
   if (node != NO_NODE) *number = l->nodes[node].number;
   return node != NO_NODE;
+}
+
+bucket_node *bucket_find(const bucket_lists *l, uint64_t bucket, uint32_t rank) {
+  uint32_t node = *find(l, bucket, rank);
+  return node == NO_NODE ? NULL : &l->nodes[node];
 }
 
 bool bucket_take(bucket_lists *l, uint64_t bucket, uint32_t rank, uint32_t *number) {

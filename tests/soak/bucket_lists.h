@@ -12,6 +12,7 @@
 typedef struct bucket_node {
   uint64_t bucket;
   uint32_t number, next; /* next: the index of a node, or NO_NODE */
+  uint32_t value;        /* 0 until it is set */
 } bucket_node;
 
 enum { NO_NODE = UINT32_MAX };
@@ -35,5 +36,8 @@ uint32_t bucket_append(bucket_lists *l, uint64_t bucket, uint32_t number);
 /* The number with that rank; false if there is none. take also takes it out. */
 bool bucket_get(const bucket_lists *l, uint64_t bucket, uint32_t rank, uint32_t *number);
 bool bucket_take(bucket_lists *l, uint64_t bucket, uint32_t rank, uint32_t *number);
+
+/* The node with that rank, until the lists change; NULL if there is none. */
+bucket_node *bucket_find(const bucket_lists *l, uint64_t bucket, uint32_t rank);
 
 #endif

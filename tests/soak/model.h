@@ -18,7 +18,8 @@
 
 typedef struct model_counts {
   uint64_t operations, queries, inserts, removes, adaptations, bound_adaptations;
-  uint64_t growths, rekeys, rebuilds, merges, saves, mapped, patches, refused, checks, episodes;
+  uint64_t growths, rekeys, rebuilds, merges, bound_merges, saves, mapped, patches, refused, checks;
+  uint64_t values, iterations, episodes;
 } model_counts;
 
 /* What a kind promises of a reported key that it answers no to from then on. */
@@ -52,8 +53,13 @@ typedef struct model {
   besom_digest *digests;
   uint32_t *copies;
   uint8_t *marks;
-  uint64_t items;     /* copies of all keys */
-  bucket_lists store; /* of a bound filter: keys of both lists */
+  uint64_t items;            /* copies of all keys */
+  bucket_lists store;        /* of a bound filter: keys of both lists */
+  const besom_filter *other; /* that is merged with this one, with a store of its own */
+  bucket_lists other_store;
+  bool has_values; /* value_bits is not 0; of a bound filter, records have the values */
+  /* of an unbound one: per fingerprint the number of its copies, and a value */
+  bucket_lists values;
   bucket_lists fixed; /* reported keys, by what `keeps` tells */
   uint64_t dropped;   /* model_dropped when the first of them was fixed */
   size_t members_at;  /* the source that adaptive-stacked is bound to */
@@ -85,6 +91,9 @@ void model_close(model *m);
 
 /* Binds the filter to the store, or to the source of its members, if the episode has one. */
 void model_bind(model *m);
+void model_bind_to(model *m, besom_filter *f);     /* to the store of the model, or of m->other */
+void model_bind_groups(model *m, besom_filter *f); /* of a copy of the filter, if it needs that */
+void model_set_reserve(model *m);
 
 /* Reads digests of the keys, abilities and counters again: the filter or its seed is new. */
 void model_renew(model *m, bool new_seed);
@@ -104,6 +113,7 @@ void model_remove(model *m, size_t i);
 void model_adapt(model *m, size_t i);
 void model_change_no_list(model *m, size_t i);
 void model_answer(model *m, size_t i, bool yes); /* fails if the answer is wrong */
+void model_fix(model *m, size_t i);              /* it was reported */
 void model_unfix(model *m, besom_digest inserted);
 void model_unfix_all(model *m);
 
@@ -112,10 +122,39 @@ void model_arm(model *m);
 /* Fails if a failed call has changed the filter. Returns true if it failed due to model_arm. */
 bool model_disarm(model *m, besom_status status);
 
+/*
+ * model_values.c: values. Keys with equal fingerprints share one, unless the filter is bound.
+ * model_use_value compares and sets that of a member; the others keep the model up to date.
+ */
+void model_use_value(model *m, size_t i);
+void model_check_values(model *m);
+void model_value_inserted(model *m, size_t i, uint64_t n);
+void model_value_removed(model *m, size_t i);
+void model_values_zero(model *m); /* after a rebuild from keys */
+uint32_t model_some_value(model *m);
+
+/* Equal for keys with the same quotient and remainder; the same after a resize. */
+uint64_t model_address(const model *m, besom_digest d);
+
+/* model_entries.c: iterators. Visits all entries, with queries meanwhile, or only some. */
+void model_iterate(model *m);
+
+/* model_merge.c: with a filter of some other keys, both bound or both unbound. */
+void model_merge(model *m);
+
+/* All records, from the lowest bucket on, in the order of their ranks; the caller calls free(). */
+typedef struct model_record {
+  uint64_t bucket;
+  uint32_t rank, number, value;
+} model_record;
+model_record *model_records(const bucket_lists *store, size_t *n);
+
 /* model_whole.c: operations on the whole filter. */
+void model_replace(model *m, besom_filter *by);
+void model_before_new_table(model *m);
+void model_build_again(model *m);
 void model_resize(model *m);
 void model_rekey(model *m);
-void model_merge(model *m);
 void model_save(model *m);
 void model_rebuild(model *m);
 

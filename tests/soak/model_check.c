@@ -59,6 +59,7 @@ void model_check(model *m) {
                              : besom_contains_digest(m->f, m->digests[i]));
   if (m->can & BESOM_CAN_COUNT && m->has_keys) check_counts(m);
   if (has_exact_entries(m)) check_entries(m, &stats);
+  model_check_values(m);
   m->counts->operations += m->universe;
   m->counts->queries += m->universe;
   m->counts->checks++;

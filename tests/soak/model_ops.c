@@ -9,12 +9,9 @@
 /* Equal for keys whose insertion may undo the report of the other one. */
 static uint64_t class_of(const model *m, besom_digest d) {
   besom_statistics stats = model_stats(m);
-  if (!stats.width || stats.width > 64) return 0;
-  fingerprint p = fingerprint_of(d, stats.slots, stats.width);
-  if (m->keeps == PER_QUOTIENT) return p.quotient;
-  return stats.width < 64
-             ? mix64(p.quotient >> (64 - stats.width)) ^ (p.quotient << stats.width | p.remainder)
-             : mix64(p.quotient) ^ p.remainder;
+  if (m->keeps != PER_QUOTIENT) return model_address(m, d);
+  return !stats.width || stats.width > 64 ? 0
+                                          : fingerprint_of(d, stats.slots, stats.width).quotient;
 }
 
 uint64_t model_dropped(const model *m) {
@@ -33,7 +30,7 @@ void model_unfix(model *m, besom_digest inserted) {
   while (bucket_take(&m->fixed, class, 0, &number)) m->marks[number] &= (uint8_t)~FIXED;
 }
 
-static void fix(model *m, size_t i) {
+void model_fix(model *m, size_t i) {
   if (m->selectors) model_unfix(m, m->digests[i]);
   if (m->marks[i] & FIXED) return;
   if (!m->fixed.n) m->dropped = model_dropped(m);
@@ -79,7 +76,10 @@ static void query_many(model *m, const uint32_t *numbers, bool *yes) {
 }
 
 static void query_each(model *m, const uint32_t *numbers, bool *yes) {
-  if (m->has_keys && (m->key_only || model_chance(m, 2)))
+  if (m->has_keys && model_chance(m, 4))
+    for (size_t i = 0; i < BATCH; i++)
+      yes[i] = besom_contains(m->f, besom_u64(m->keys[numbers[i]]).bytes, sizeof(uint64_t));
+  else if (m->has_keys && (m->key_only || model_chance(m, 2)))
     for (size_t i = 0; i < BATCH; i++) yes[i] = besom_contains_u64(m->f, m->keys[numbers[i]]);
   else
     for (size_t i = 0; i < BATCH; i++) yes[i] = besom_contains_digest(m->f, m->digests[numbers[i]]);
@@ -145,10 +145,12 @@ bool model_disarm(model *m, besom_status status) {
 
 static besom_status insert_into_store(model *m, size_t i) {
   besom_match match = {0, 0};
-  besom_status status = besom_insert_at(m->f, m->digests[i], 0, &match);
+  uint32_t value = model_some_value(m);
+  besom_status status = besom_insert_at(m->f, m->digests[i], value, &match);
   if (status != BESOM_OK) return status;
   uint32_t rank = bucket_append(&m->store, match.bucket, (uint32_t)i);
   if (rank != match.rank) model_fail(m, "insert_at reports another rank than the store", i);
+  bucket_find(&m->store, match.bucket, rank)->value = value;
   return BESOM_OK;
 }
 
@@ -161,6 +163,8 @@ static besom_status insert_copies(model *m, size_t i, uint64_t *n) {
     *n = 1 + model_below(m, model_chance(m, 8) ? 300 : 4);
     return insert_count_u64(m->f, m->keys[i], *n);
   }
+  if (choice < 3 && m->has_keys)
+    return besom_insert(m->f, besom_u64(m->keys[i]).bytes, sizeof(uint64_t));
   if (choice < 8 && m->has_keys) return besom_insert_u64(m->f, m->keys[i]);
   return besom_insert_digest(m->f, m->digests[i]);
 }
@@ -171,6 +175,7 @@ static void inserted(model *m, size_t i, uint64_t n) {
   m->copies[i] += (uint32_t)n;
   if (m->keeps >= PER_QUOTIENT) model_unfix(m, m->digests[i]);
   m->marks[i] = 0;
+  model_value_inserted(m, i, n);
 }
 
 /* Whether there was no room. */
@@ -182,21 +187,35 @@ static bool is_refused(model *m, besom_status status) {
   return refused;
 }
 
+static besom_status insert_many(model *m, const size_t *numbers, size_t n, size_t *done) {
+  besom_digest digests[BATCH];
+  besom_bytes bytes[BATCH];
+  besom_u64_key keys[BATCH];
+  uint64_t choice = m->has_keys ? model_below(m, 3) : 0, integers[BATCH];
+  for (size_t k = 0; k < n; k++) {
+    digests[k] = m->digests[numbers[k]];
+    integers[k] = m->keys[numbers[k]];
+    keys[k] = besom_u64(integers[k]);
+    bytes[k] = (besom_bytes){keys[k].bytes, sizeof keys[k].bytes};
+  }
+  if (choice == 1) return besom_insert_many_u64(m->f, integers, n, done);
+  return choice ? besom_insert_many(m->f, bytes, n, done)
+                : besom_insert_many_digest(m->f, digests, n, done);
+}
+
 /* Keys that are neither members nor on the no list, in one call. */
 static void insert_batch(model *m) {
-  besom_digest digests[BATCH];
   size_t numbers[BATCH], n = 0, done = 0, i = model_below(m, m->universe);
   for (uint64_t left = 1 + model_below(m, BATCH); left; left--, i = (i + 1) % m->universe) {
     if (m->copies[i] || m->marks[i] & (NO_LISTED | BUILT_NO)) continue;
-    digests[n] = m->digests[i];
     numbers[n++] = i;
   }
-  besom_status status = besom_insert_many_digest(m->f, digests, n, &done);
+  besom_status status = insert_many(m, numbers, n, &done);
   m->counts->operations += n;
   if (status != BESOM_OK && !is_refused(m, status)) model_fail(m, besom_strerror(status), i);
   for (size_t k = 0; k < done; k++) inserted(m, numbers[k], 1);
   for (size_t k = 0; k < done; k++)
-    model_answer(m, numbers[k], besom_contains_digest(m->f, digests[k]));
+    model_answer(m, numbers[k], besom_contains_digest(m->f, m->digests[numbers[k]]));
 }
 
 void model_insert(model *m, size_t i) {
@@ -264,6 +283,8 @@ void model_remove(model *m, size_t i) {
   besom_status status;
   if (m->bound)
     status = remove_from_store(m, i);
+  else if (m->has_keys && model_chance(m, 4))
+    status = besom_remove(m->f, besom_u64(m->keys[i]).bytes, sizeof(uint64_t));
   else if (m->has_keys && model_chance(m, 2))
     status = besom_remove_u64(m->f, m->keys[i]);
   else
@@ -274,6 +295,7 @@ void model_remove(model *m, size_t i) {
   m->counts->removes++;
   m->items--;
   m->copies[i]--;
+  model_value_removed(m, i);
   if (m->items == 0) m->rising = true;
 }
 
@@ -283,10 +305,32 @@ static bool may_refuse(const model *m, besom_status status) {
   return status == BESOM_RESERVE_FULL || (status == BESOM_NEEDS_STORE && !m->bound);
 }
 
+/* Extends one fingerprint after the other, as a caller does that has read their keys already. */
+static besom_status adapt_each(model *m, size_t i) {
+  besom_match match = {0, 0};
+  uint32_t number = 0;
+  size_t total = 0;
+  for (int n = 0; n < 1000; n++) {
+    model_demand(m, besom_matches(m->f, m->digests[i], &match, 1, &total) == BESOM_OK);
+    if (!total) return BESOM_OK;
+    model_demand(m, bucket_get(&m->store, match.bucket, match.rank, &number));
+    besom_status status = besom_adapt_at(m->f, m->digests[i], &match, m->digests[number]);
+    if (status != BESOM_OK || m->keeps == NO_PROMISE) return status;
+  }
+  model_fail(m, "a fingerprint matches after adapt_at", i);
+}
+
+static besom_status adapt(model *m, size_t i) {
+  if (m->has_keys && model_chance(m, 4))
+    return besom_adapt(m->f, besom_u64(m->keys[i]).bytes, sizeof(uint64_t));
+  return m->has_keys && model_chance(m, 2) ? besom_adapt_u64(m->f, m->keys[i])
+                                           : besom_adapt_digest(m->f, m->digests[i]);
+}
+
 void model_adapt(model *m, size_t i) {
-  model_arm(m);
-  besom_status status = m->has_keys && model_chance(m, 2) ? besom_adapt_u64(m->f, m->keys[i])
-                                                          : besom_adapt_digest(m->f, m->digests[i]);
+  bool each = m->bound && model_chance(m, 3);
+  if (!each) model_arm(m);
+  besom_status status = each ? adapt_each(m, i) : adapt(m, i);
   m->counts->operations++;
   if (model_disarm(m, status)) return;
   if (status == BESOM_NEEDS_STORE || status == BESOM_UNSUPPORTED) m->adapts = false;
@@ -298,7 +342,7 @@ void model_adapt(model *m, size_t i) {
   if (m->keeps == NO_PROMISE) return;
   if (besom_contains_digest(m->f, m->digests[i]))
     model_fail(m, "a reported key is still answered yes", i);
-  if (m->keeps >= PER_QUOTIENT) fix(m, i);
+  if (m->keeps >= PER_QUOTIENT) model_fix(m, i);
 }
 
 /* yesno-dynamic: entries of the no list have records, too. */

@@ -23,6 +23,8 @@ static void change_one(model *m) {
   size_t i = model_pick(m);
   if (dice < (m->can & BESOM_CAN_NO_LIST_AT ? 25u : 4u))
     model_change_no_list(m, i);
+  else if (m->has_values && dice < 30)
+    model_use_value(m, i);
   else if (dice < (m->rising ? 70u : 40u))
     m->is_static ? model_remove(m, i) : model_insert(m, i);
   else
@@ -42,17 +44,44 @@ static void renew(model *m) {
   bool can_rekey = m->can & BESOM_CAN_REKEY && m->has_keys && !m->bound;
   if (m->is_static)
     model_rebuild(m);
+  else if (model_chance(m, 8))
+    model_build_again(m);
   else if (can_rekey && (!(m->can & BESOM_CAN_RESIZE) || model_chance(m, 2)))
     model_rekey(m);
   else
     model_resize(m);
 }
 
+/* Without its store a filter answers as before. */
+static void unbind(model *m) {
+  if (!m->bound) return;
+  model_demand(m, besom_bind(m->f, NULL) == BESOM_OK);
+  for (int n = 0; n < 50; n++) {
+    size_t i = (size_t)model_below(m, m->universe);
+    model_answer(m, i, besom_contains_digest(m->f, m->digests[i]));
+  }
+  model_bind(m);
+}
+
+/* What changes no answer. */
+static void look_around(model *m) {
+  uint64_t choice = model_below(m, 4);
+  if (choice == 0)
+    unbind(m);
+  else if (choice == 1)
+    model_set_reserve(m);
+  else
+    model_iterate(m);
+}
+
 /* An operation on the whole filter, as often as its size allows. */
 static void change_all(model *m) {
-  switch (model_below(m, 8)) {
+  switch (model_below(m, 9)) {
   case 0:
     model_check(m);
+    break;
+  case 8:
+    look_around(m);
     break;
   case 1:
     model_merge(m);

@@ -66,15 +66,41 @@ static void choose_geometry(model *m, uint64_t slots) {
   if (m->bound && m->config.width + bits > 60) m->config.width = (uint32_t)(60 - bits);
 }
 
+/* Options that no form has, of an aqf. As published, a report may undo another one. */
+static const char *some_options(model *m) {
+  static const char *const options[] = {"tombstones=yes", "exceptions=full", "form=published"};
+  if (m->form->options || strcmp(m->form->kind->name, "aqf") || model_below(m, 3))
+    return m->form->options;
+  const char *text = options[model_below(m, 3)];
+  if (!strcmp(text, "form=published")) m->keeps = NO_PROMISE;
+  return text;
+}
+
+static uint64_t group_of(void *ctx, const void *key, size_t len) {
+  const uint8_t *bytes = key;
+  (void)ctx;
+  return len ? bytes[len - 1] % 5 : 0;
+}
+
+static const besom_grouping grouping = {.group_of = group_of};
+
+/* Some filters of the kind grouped have a function instead of the option. */
+static void choose_groups(model *m) {
+  if (strcmp(m->form->kind->name, "grouped") || model_chance(m, 2)) return;
+  m->config.options = NULL;
+  m->config.grouping = &grouping;
+}
+
 static besom_config some_config(model *m) {
   uint64_t size = some_size(m, 5, model_chance(m, 100) ? 16 : model_chance(m, 10) ? 13 : 9);
   for (size_t i = 0; i < sizeof m->seed; i++) m->seed[i] = (uint8_t)random_next(&m->random);
   m->config = (besom_config){.kind = m->form->kind->name,
-                             .options = m->form->options,
+                             .options = some_options(m),
                              .hash = m->form->hash,
                              .seed = m->seed,
                              .flags = m->form->flags,
                              .allocator = &m->memory.api};
+  choose_groups(m);
   if (m->form->kind->abilities & BESOM_CAN_SCALE) { /* so that it grows */
     m->config.capacity = 1 + size / 32;
     m->config.fpr = some_fpr(m);
@@ -86,6 +112,9 @@ static besom_config some_config(model *m) {
   }
   bool has_reserve = m->keeps != NO_PROMISE || m->form->kind->abilities & BESOM_CAN_NO_LIST_AT;
   if (has_reserve && model_chance(m, 2)) m->config.reserve = (double)(1 + model_below(m, 50)) / 100;
+  m->has_values = m->form->kind->abilities & BESOM_CAN_VALUE && model_chance(m, 3);
+  if (m->has_values)
+    m->config.value_bits = 1 + (uint32_t)model_below(m, model_chance(m, 4) ? 32 : 8);
   m->most_slots = 8 * size;
   return m->config;
 }
@@ -197,9 +226,9 @@ static besom_status digest_of(void *ctx, const besom_filter *f, const besom_matc
                               besom_digest *digest) {
   model *m = ctx;
   uint32_t number = 0;
-  (void)f;
+  const bucket_lists *store = f == m->other ? &m->other_store : &m->store;
   if (++m->reads == m->fail_at) return BESOM_IO;
-  if (!bucket_get(&m->store, match->bucket, match->rank, &number))
+  if (!bucket_get(store, match->bucket, match->rank, &number))
     model_fail(m, "the filter reads a match that has no record", SIZE_MAX);
   *digest = m->digests[number];
   return BESOM_OK;
@@ -234,11 +263,18 @@ static besom_status rewind_members(void *ctx) {
   return BESOM_OK;
 }
 
+void model_bind_to(model *m, besom_filter *f) {
+  besom_reverse reverse = {.digest_of = digest_of, .ctx = m, .exchange = exchange};
+  model_demand(m, besom_bind(f, &reverse) == BESOM_OK);
+}
+
+void model_bind_groups(model *m, besom_filter *f) {
+  if (m->config.grouping) model_demand(m, besom_bind_groups(f, m->config.grouping) == BESOM_OK);
+}
+
 void model_bind(model *m) {
-  if (m->bound)
-    model_demand(m, besom_bind(m->f, &(besom_reverse){.digest_of = digest_of,
-                                                      .ctx = m,
-                                                      .exchange = exchange}) == BESOM_OK);
+  if (m->bound) model_bind_to(m, m->f);
+  model_bind_groups(m, m->f);
   if (m->has_keys && m->can & BESOM_CAN_INSERT && m->can & BESOM_TAKES_SAMPLE)
     model_demand(m, besom_bind_source(m->f, &(besom_source){.next = next_member,
                                                             .rewind = rewind_members,
@@ -317,7 +353,7 @@ static besom_status open_static(model *m) {
 }
 
 /* Exceptions of a filter without a store: any limit, and at the limit old ones may be forgotten. */
-static void set_reserve(model *m) {
+void model_set_reserve(model *m) {
   if (m->bound || model_chance(m, 3)) return;
   uint64_t reports = 1 + model_below(m, m->universe / 4);
   besom_status status = besom_set_reserve(m->f, reports, model_chance(m, 2));
@@ -338,9 +374,10 @@ bool model_open(model *m, const subject *form, uint64_t seed) {
   if (!m->is_static) fill_universe(m);
   bucket_lists_open(&m->store, m->bound ? m->universe : 1);
   bucket_lists_open(&m->fixed, m->universe / 4);
+  bucket_lists_open(&m->values, m->has_values && !m->bound ? m->universe : 1);
   model_renew(m, m->is_static);
   model_bind(m);
-  set_reserve(m);
+  model_set_reserve(m);
   m->rising = true;
   return true;
 }
@@ -352,6 +389,7 @@ void model_close(model *m) {
   failing_allocator_close(&m->memory);
   bucket_lists_close(&m->store);
   bucket_lists_close(&m->fixed);
+  bucket_lists_close(&m->values);
   free(m->keys);
   free(m->digests);
   free(m->copies);

@@ -7,16 +7,17 @@
 
 #include "model.h"
 #include "support/heap.h"
+#include "support/temp_files.h"
 
 /* ------------------------------------------------------------------ the filter is another one */
 
 /* Reported keys stay fixed, unless the old filter has counted a rebuild. */
-static void before_new_table(model *m) {
+void model_before_new_table(model *m) {
   if (m->fixed.n && model_dropped(m) != m->dropped) model_unfix_all(m);
 }
 
-static void replace(model *m, besom_filter *by) {
-  before_new_table(m);
+void model_replace(model *m, besom_filter *by) {
+  model_before_new_table(m);
   besom_free(m->f);
   m->f = by;
   model_renew(m, false);
@@ -42,25 +43,22 @@ static besom_status finish(model *m, besom_task *task) {
 
 /* ------------------------------------------------------------------ resize */
 
-typedef struct record {
-  uint64_t bucket;
-  uint32_t rank, number;
-} record;
-
 static int by_bucket(const void *a, const void *b) {
-  const record *x = a, *y = b;
+  const model_record *x = a, *y = b;
   if (x->bucket != y->bucket) return x->bucket < y->bucket ? -1 : 1;
   return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
-/* All records, from the lowest bucket on, in the order of their ranks. */
-static record *all_records(const model *m, size_t *n) {
-  record *all = heap_array(m->store.n, sizeof *all);
+/* The rank is any number that rises along the list of a bucket. */
+model_record *model_records(const bucket_lists *store, size_t *n) {
+  model_record *all = heap_array(store->n, sizeof *all);
   *n = 0;
-  for (size_t h = 0; h >> m->store.bits == 0; h++) {
+  for (size_t h = 0; h >> store->bits == 0; h++) {
     uint32_t rank = 0;
-    for (uint32_t at = m->store.heads[h]; at != NO_NODE; at = m->store.nodes[at].next)
-      all[(*n)++] = (record){m->store.nodes[at].bucket, rank++, m->store.nodes[at].number};
+    for (uint32_t at = store->heads[h]; at != NO_NODE; at = store->nodes[at].next) {
+      const bucket_node *node = &store->nodes[at];
+      all[(*n)++] = (model_record){node->bucket, rank++, node->number, node->value};
+    }
   }
   qsort(all, *n, sizeof *all, by_bucket);
   return all;
@@ -69,7 +67,7 @@ static record *all_records(const model *m, size_t *n) {
 /* besom_reverse.h says how a store follows when the buckets have new numbers. */
 static void renumber_buckets(model *m) {
   size_t n = 0;
-  record *all = all_records(m, &n);
+  model_record *all = model_records(&m->store, &n);
   bucket_lists_clear(&m->store);
   for (size_t i = 0; i < n; i++) {
     besom_match match;
@@ -99,7 +97,7 @@ void model_resize(model *m) {
   uint64_t wanted = grow ? 2 * stats.slots : stats.slots / 2;
   besom_task *task = NULL;
   bool in_steps = model_chance(m, 2);
-  before_new_table(m);
+  model_before_new_table(m);
   model_arm(m);
   besom_status status = besom_resize(m->f, wanted, in_steps ? &task : NULL);
   if (in_steps && status == BESOM_OK) status = finish(m, task);
@@ -149,77 +147,93 @@ static void end_leaving_out(model *m, const uint32_t *before, bool rekeyed) {
   for (size_t i = 0; i < m->universe; i++) m->items += m->copies[i];
 }
 
+typedef struct no_source {
+  const model *m;
+  size_t at, left, given[8];
+  size_t n;
+  besom_u64_key key;
+} no_source;
+
+/* Some absent keys. */
+static besom_status next_absent(void *ctx, besom_bytes *key, uint64_t *weight) {
+  no_source *s = ctx;
+  (void)weight;
+  while (s->at < s->m->universe && s->m->copies[s->at]) s->at++;
+  if (s->n == s->left || s->at == s->m->universe) return BESOM_END;
+  s->given[s->n++] = s->at;
+  s->key = besom_u64(s->m->keys[s->at++]);
+  *key = (besom_bytes){s->key.bytes, sizeof s->key.bytes};
+  return BESOM_OK;
+}
+
 /* FULL is possible at another seed; a task may have been cancelled. */
-static besom_status rekey(model *m) {
+static besom_status rekey(model *m, no_source *absent) {
   copy_source members = {.m = m};
-  besom_source yes = {.next = next_copy, .ctx = &members};
+  besom_source yes = {.next = next_copy, .ctx = &members},
+               no = {.next = next_absent, .ctx = absent};
   uint8_t seed[16];
   besom_task *task = NULL;
   bool in_steps = model_chance(m, 2);
   for (size_t i = 0; i < sizeof seed; i++) seed[i] = (uint8_t)random_next(&m->random);
   model_arm(m);
-  besom_status status = besom_rekey(m->f, &yes, NULL, seed, in_steps ? &task : NULL);
+  besom_status status =
+      besom_rekey(m->f, &yes, absent->left ? &no : NULL, seed, in_steps ? &task : NULL);
   if (in_steps && status == BESOM_OK) status = finish(m, task);
   if (model_disarm(m, status)) return BESOM_CANCELLED;
   return status;
 }
 
+/* Kinds that adapt without a store take absent keys, too. None was forgotten: they stay. */
+static void check_absent(model *m, const no_source *absent) {
+  for (size_t i = 0; i < absent->n && !model_dropped(m); i++) {
+    if (besom_contains_digest(m->f, m->digests[absent->given[i]]))
+      model_fail(m, "an absent key that a rekey was given is answered yes", absent->given[i]);
+    model_fix(m, absent->given[i]);
+  }
+}
+
 void model_rekey(model *m) {
+  no_source absent = {.m = m, .at = (size_t)model_below(m, m->universe)};
+  if (m->keeps == PER_FINGERPRINT && m->adapts && model_chance(m, 3))
+    absent.left = 1 + (size_t)model_below(m, 8);
   uint32_t *before = heap_array(m->universe, sizeof *before);
   memcpy(before, m->copies, m->universe * sizeof *before);
   leave_out_some(m);
-  besom_status status = rekey(m);
+  besom_status status = rekey(m, &absent);
   end_leaving_out(m, before, status == BESOM_OK);
   free(before);
   m->counts->operations++;
   if (status == BESOM_FULL || status == BESOM_CANCELLED) return;
+  if (status == BESOM_RESERVE_FULL && absent.left) return;
   if (status != BESOM_OK) model_fail(m, besom_strerror(status), SIZE_MAX);
   model_unfix_all(m);
   memset(m->marks, 0, m->universe);
   model_renew(m, true);
+  model_values_zero(m);
+  check_absent(m, &absent);
   m->counts->rekeys++;
 }
 
-/* ------------------------------------------------------------------ merge */
-
-/* A no entry of one filter is dropped if the other answers yes: its key may be a member there. */
-static void drop_no_list_of(model *m, const besom_filter *other) {
-  for (size_t i = 0; i < m->universe; i++)
-    if (m->marks[i] & NO_LISTED && besom_contains_digest(other, m->digests[i]))
-      m->marks[i] &= (uint8_t)~NO_LISTED;
-}
-
-/* With a filter of some other keys; unbound, because records would have to be merged, too. */
-void model_merge(model *m) {
-  if (!(m->can & BESOM_CAN_MERGE) || m->bound) return;
-  besom_filter *other = NULL, *merged = NULL;
-  uint32_t added[64];
-  size_t n = 0, wanted = (size_t)model_below(m, 64);
-  model_demand(m, besom_create_like(m->f, &other) == BESOM_OK);
-  while (n < wanted) {
-    added[n] = (uint32_t)model_pick(m);
-    if (m->marks[added[n]] & NO_LISTED) break;
-    if (besom_insert_digest(other, m->digests[added[n]]) != BESOM_OK) break;
-    n++;
-  }
-  before_new_table(m);
-  model_arm(m);
-  besom_status status = besom_merge(m->f, other, &merged);
-  bool failed = model_disarm(m, status);
-  m->counts->operations++;
-  if (status == BESOM_OK) drop_no_list_of(m, other);
-  besom_free(other);
-  if (failed || status == BESOM_FULL || status == BESOM_RESERVE_FULL || status == BESOM_UNSUPPORTED)
+/* besom_build of a filter like this one has one copy of each key, no adaptations and no values. */
+void model_build_again(model *m) {
+  if (m->is_static || m->bound || !m->has_keys || !(m->can & BESOM_CAN_INSERT) ||
+      m->can & BESOM_TAKES_SAMPLE || !m->items)
     return;
+  copy_source members = {.m = m};
+  besom_source yes = {.next = next_copy, .ctx = &members};
+  besom_filter *fresh = NULL;
+  besom_status status = besom_build(NULL, &(besom_input){.yes = &yes, .like = m->f}, &fresh);
+  m->counts->operations++;
+  if (status == BESOM_FULL || status == BESOM_UNSUPPORTED) return;
   if (status != BESOM_OK) model_fail(m, besom_strerror(status), SIZE_MAX);
-  replace(m, merged);
-  for (size_t i = 0; i < n; i++) {
-    m->copies[added[i]]++;
-    m->items++;
-    m->marks[added[i]] = 0;
-    if (m->keeps >= PER_QUOTIENT) model_unfix(m, m->digests[added[i]]);
-  }
-  m->counts->merges++;
+  model_unfix_all(m);
+  memset(m->marks, 0, m->universe);
+  m->items = 0;
+  for (size_t i = 0; i < m->universe; i++) m->items += m->copies[i] = m->copies[i] > 0;
+  model_replace(m, fresh);
+  if (m->form->flags & BESOM_CONCURRENT) model_demand(m, besom_share(m->f) == BESOM_OK);
+  model_values_zero(m);
+  m->counts->rebuilds++;
 }
 
 /* ------------------------------------------------------------------ files */
@@ -236,27 +250,50 @@ static besom_filter *load(model *m, const memory_sink *saved) {
   return f;
 }
 
-/* The mapped file answers as the filter does, and refuses changes. */
+/* A file, opened in any way, answers as the filter does. */
+static void check_answers(model *m, besom_filter *f) {
+  model_bind_groups(m, f);
+  for (int n = 0; n < 200; n++) {
+    size_t i = (size_t)model_below(m, m->universe);
+    bool yes = besom_contains_digest(f, m->digests[i]);
+    if (yes != besom_contains_digest(m->f, m->digests[i]))
+      model_fail(m, "an opened file answers differently", i);
+  }
+}
+
+/* If it is mapped it refuses changes. */
 static void check_mapped(model *m, const memory_sink *saved) {
   static int file = -1;
+  static const unsigned flags[] = {BESOM_OPEN_MMAP, BESOM_OPEN_MMAP | BESOM_OPEN_CHECKSUMS,
+                                   BESOM_OPEN_MMAP | BESOM_OPEN_TRUSTED, 0, BESOM_OPEN_CHECKSUMS};
   char path[32];
   besom_filter *f = NULL;
   if (file < 0) file = memfd_create("soak_model", 0);
   model_demand(m, file >= 0 && ftruncate(file, 0) == 0 &&
                       pwrite(file, saved->data, saved->len, 0) == (ssize_t)saved->len);
   snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-  besom_open_options options = {.flags = BESOM_OPEN_MMAP, .allocator = &m->memory.api};
+  besom_open_options options = {.flags = flags[model_below(m, 5)], .allocator = &m->memory.api};
   model_demand(m, besom_open(path, &options, &f) == BESOM_OK);
-  for (int n = 0; n < 200; n++) {
-    size_t i = (size_t)model_below(m, m->universe);
-    bool yes = besom_contains_digest(f, m->digests[i]);
-    if (yes != besom_contains_digest(m->f, m->digests[i]))
-      model_fail(m, "a mapped copy answers differently", i);
+  check_answers(m, f);
+  if (options.flags & BESOM_OPEN_MMAP) {
+    besom_status status = besom_insert_digest(f, m->digests[0]);
+    model_demand(m, status == BESOM_READ_ONLY || status == BESOM_UNSUPPORTED);
   }
-  besom_status status = besom_insert_digest(f, m->digests[0]);
-  model_demand(m, status == BESOM_READ_ONLY || status == BESOM_UNSUPPORTED);
   besom_free(f);
   m->counts->mapped++;
+}
+
+/* besom_save_file writes the same bytes. */
+static void check_file(model *m, const memory_sink *saved) {
+  temp_dir dir;
+  temp_dir_make(&dir);
+  temp_path path = temp_dir_file(&dir, "saved");
+  size_t len = 0;
+  model_demand(m, besom_save_file(m->f, path.text) == BESOM_OK);
+  uint8_t *bytes = read_whole_file(path.text, &len);
+  model_demand(m, bytes && len == saved->len && !memcmp(bytes, saved->data, len));
+  free(bytes);
+  temp_dir_remove(&dir);
 }
 
 /* A patch from an earlier state to this one makes the same bytes. */
@@ -290,6 +327,7 @@ void model_save(model *m) {
   save_to(m, m->f, &saved);
   uint64_t choice = model_below(m, 4);
   if (choice == 0) check_mapped(m, &saved);
+  if (model_chance(m, 50)) check_file(m, &saved);
   if (choice == 1) copy = patched(m, &saved);
   if (choice != 1 || model_chance(m, 2)) {
     besom_free(copy);
@@ -297,7 +335,7 @@ void model_save(model *m) {
     save_to(m, m->f, &saved);
     copy = load(m, &saved);
   }
-  if (copy) replace(m, copy);
+  if (copy) model_replace(m, copy);
   if (m->form->flags & BESOM_CONCURRENT) model_demand(m, besom_share(m->f) == BESOM_OK);
   memory_sink_close(&saved);
   m->counts->operations++;
@@ -332,6 +370,6 @@ void model_rebuild(model *m) {
   m->counts->operations++;
   if (status != BESOM_OK) model_fail(m, besom_strerror(status), SIZE_MAX);
   m->counts->rebuilds++;
-  replace(m, fresh);
+  model_replace(m, fresh);
   model_renew(m, true);
 }

@@ -50,9 +50,9 @@ sources, and the parts of `make soak` that should find it ran until one failed. 
 it again and writes this page; the patches are in tests/soak/planted. The time does not include
 building. Without a bug the same parts pass.
 
-{found} of {all} bugs were found, {hung} of them only because a part did not end: it was stopped after
-a minute or more, and the table says so. The table joins several runs: it has the last result of each
-bug. "at most" is the work that was begun when the part failed.
+{found} of {all} bugs were found, {hung} of them only because a part did not end: it was stopped
+after a minute or more, and the table says so. The table joins several runs: it has the last result
+of each bug. "at most" is the work that was begun when the part failed.
 
 ## Bugs that were not found at first
 

@@ -5,8 +5,9 @@
  * writes of the store fail: a change that fails has changed nothing. At the end the guard is closed
  * and, if its database is still there, opened again.
  */
-#define _GNU_SOURCE /* threads */
+#define _GNU_SOURCE /* threads, usleep */
 #include <string.h>
+#include <unistd.h>
 
 #include "besom_store.h"
 #include "stores/array_db.h"
@@ -39,14 +40,14 @@ static besom_u64_key key_of(unsigned number, size_t i) {
   return besom_u64(key_u64(MEMBERS, number * UINT64_C(1000000) + i));
 }
 
-/* ------------------------------------------------------------------ a store that fails */
+/* ------------------------------------------------------------------ a store that fails or waits */
 
 /* There is one at a time. */
 static struct {
   const besom_store_ops *real;
   besom_store_ops ops;
   atomic_uint calls;
-  atomic_bool fails;
+  atomic_bool fails, waits;
 } disk;
 
 static besom_status append_or_fail(besom_store *store, besom_place at, const besom_record *record) {
@@ -54,7 +55,9 @@ static besom_status append_or_fail(besom_store *store, besom_place at, const bes
   return fails ? BESOM_DISK_FULL : disk.real->append(store, at, record);
 }
 
+/* A guard commits without the lock of its readers: a slow disk gives them time. */
 static besom_status commit_or_fail(besom_store *store, bool durable) {
+  if (disk.waits) usleep(100);
   bool fails = disk.fails && ++disk.calls % 20 == 0;
   return fails ? BESOM_DISK_FULL : disk.real->commit(store, durable);
 }
@@ -409,6 +412,7 @@ static void draw_guard(shared *s, random_stream *random) {
   s->may_be_full = !grows || s->config.max_filter_bytes;
   s->ordered = random_below(random, 2);
   disk.fails = chance(random, 4);
+  disk.waits = chance(random, 3);
 }
 
 /* Statistics are of this opening of the guard. */
