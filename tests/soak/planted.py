@@ -184,7 +184,7 @@ def run(part, row, seed, amount, seconds):
 
 def last_message(output):
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    telling = [line for line in lines if re.search(r"seed \d|ERROR|Error|runtime error|expected", line)]
+    telling = [line for line in lines if re.search(r"seed \d|ERROR|Error|WARNING|runtime error|expected", line)]
     return (telling or lines or [""])[0 if telling else -1][:160]
 
 

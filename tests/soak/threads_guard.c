@@ -2,8 +2,8 @@
  * Eight threads put, get, delete and scan in one guard, while it grows, rekeys, migrates and is
  * synced by any of them, and by its background thread. Each thread has its own records and a model
  * of them, and must see exactly these; records of other threads must be well-formed. In some rounds
- * writes of the store fail: a change that fails has changed nothing. At the end the guard is closed
- * and, if its database is still there, opened again.
+ * writes of the store or allocations fail: a call that fails has changed nothing. At the end the
+ * guard is closed and, if its database is still there, opened again.
  */
 #define _GNU_SOURCE /* threads, usleep */
 #include <string.h>
@@ -40,39 +40,59 @@ static besom_u64_key key_of(unsigned number, size_t i) {
   return besom_u64(key_u64(MEMBERS, number * UINT64_C(1000000) + i));
 }
 
-/* ------------------------------------------------------------------ a store that fails or waits */
+/* ------------------------------------------------------------------ faults */
 
-/* There is one at a time. */
+/* Of the store and the allocator of the guard. There is one at a time. */
 static struct {
   const besom_store_ops *real;
   besom_store_ops ops;
-  atomic_uint calls;
-  atomic_bool fails, waits;
-} disk;
+  atomic_uint writes, allocations;
+  atomic_bool disk_full, slow, no_memory;
+} faults;
 
 static besom_status append_or_fail(besom_store *store, besom_place at, const besom_record *record) {
-  bool fails = disk.fails && ++disk.calls % 60 == 0;
-  return fails ? BESOM_DISK_FULL : disk.real->append(store, at, record);
+  bool fails = faults.disk_full && ++faults.writes % 60 == 0;
+  return fails ? BESOM_DISK_FULL : faults.real->append(store, at, record);
 }
 
 /* A guard commits without the lock of its readers: a slow disk gives them time. */
 static besom_status commit_or_fail(besom_store *store, bool durable) {
-  if (disk.waits) usleep(100);
-  bool fails = disk.fails && ++disk.calls % 20 == 0;
-  return fails ? BESOM_DISK_FULL : disk.real->commit(store, durable);
+  if (faults.slow) usleep(100);
+  bool fails = faults.disk_full && ++faults.writes % 20 == 0;
+  return fails ? BESOM_DISK_FULL : faults.real->commit(store, durable);
+}
+
+static void *allocate_or_fail(void *ctx, size_t size) {
+  (void)ctx;
+  return faults.no_memory && ++faults.allocations % 50 == 0 ? NULL : calloc(1, size);
+}
+
+static void release(void *ctx, void *memory, size_t size) {
+  (void)ctx, (void)size;
+  free(memory);
+}
+
+static const besom_allocator allocator = {.allocate = allocate_or_fail, .release = release};
+
+/* Whether a call has failed on purpose. Then it has changed nothing. */
+static bool has_failed(besom_status status) {
+  bool failed = (faults.disk_full && status == BESOM_DISK_FULL) ||
+                (faults.no_memory && status == BESOM_NO_MEMORY);
+  add(&total.failures, failed);
+  return failed;
 }
 
 static void open_guard(shared *s) {
   besom_store *store = NULL;
   if (s->ordered)
-    demand(besom_store_ordered(&array_ops, &s->database, NULL, &store) == BESOM_OK);
+    demand(besom_store_ordered(&array_ops, &s->database, &allocator, &store) == BESOM_OK);
   else
-    demand(besom_store_memory(NULL, &store) == BESOM_OK);
-  disk.real = store->ops;
-  disk.ops = *store->ops;
-  disk.ops.append = append_or_fail;
-  disk.ops.commit = commit_or_fail;
-  store->ops = &disk.ops;
+    demand(besom_store_memory(&allocator, &store) == BESOM_OK);
+  faults.real = store->ops;
+  faults.ops = *store->ops;
+  faults.ops.append = append_or_fail;
+  faults.ops.commit = commit_or_fail;
+  store->ops = &faults.ops;
   demand(besom_guard_open(&s->config, store, &s->g) == BESOM_OK);
 }
 
@@ -105,26 +125,19 @@ static bool read_value(const owner *o, besom_bytes key, besom_bytes value, size_
 
 /* ------------------------------------------------------------------ changes of own records */
 
-/* A change that fails because of the store has changed nothing. */
-static bool disk_is_full(besom_status status) {
-  if (!disk.fails || status != BESOM_DISK_FULL) return false;
-  add(&total.failures, 1);
-  return true;
-}
-
 static void put(owner *o, size_t i) {
   uint8_t value[MOST_VALUE];
   uint32_t version = 1 + (uint32_t)random_below(&o->random, 1000000);
   size_t len = make_value(o->number, i, version, value);
   besom_status status = besom_guard_put(o->s->g, key_of(o->number, i).bytes, 8, value, len, 0);
-  if (disk_is_full(status) || (status == BESOM_FULL && o->s->may_be_full)) return;
+  if (has_failed(status) || (status == BESOM_FULL && o->s->may_be_full)) return;
   demand(status == (o->listed[i] ? BESOM_IS_MEMBER : BESOM_OK));
   if (status == BESOM_OK) o->versions[i] = version;
 }
 
 static void take_out(owner *o, size_t i) {
   besom_status status = besom_guard_delete(o->s->g, key_of(o->number, i).bytes, 8);
-  if (disk_is_full(status)) return;
+  if (has_failed(status)) return;
   demand(status == (o->versions[i] ? BESOM_OK : BESOM_NOT_FOUND));
   o->versions[i] = 0;
 }
@@ -134,11 +147,11 @@ static void change_no_list(owner *o, size_t i) {
   bool leave = o->listed[i] && random_below(&o->random, 4);
   besom_status status = leave ? besom_guard_no_delete(o->s->g, key.bytes, 8)
                               : besom_guard_no_put(o->s->g, key.bytes, 8);
-  if (disk_is_full(status) || (!leave && status == BESOM_RESERVE_FULL)) return;
+  if (has_failed(status) || (!leave && status == BESOM_RESERVE_FULL)) return;
   demand(status == (o->versions[i] ? BESOM_IS_MEMBER : BESOM_OK));
   if (status == BESOM_OK) o->listed[i] = !leave;
   status = besom_guard_no_has(o->s->g, key.bytes, 8);
-  demand(status == (o->listed[i] ? BESOM_OK : BESOM_NOT_FOUND));
+  demand(has_failed(status) || status == (o->listed[i] ? BESOM_OK : BESOM_NOT_FOUND));
 }
 
 static void change(owner *o) {
@@ -169,7 +182,7 @@ static void put_many(owner *o) {
     n++;
   }
   besom_status status = besom_guard_put_many(o->s->g, k, v, n, 0);
-  if (disk_is_full(status) || (status == BESOM_FULL && o->s->may_be_full)) return;
+  if (has_failed(status) || (status == BESOM_FULL && o->s->may_be_full)) return;
   demand(status == BESOM_OK);
   for (size_t at = 0; at < n; at++) o->versions[numbers[at]] = versions[at];
 }
@@ -182,6 +195,7 @@ static void get(owner *o, unsigned of, size_t i) {
   size_t at = 0;
   uint32_t version = 0;
   besom_status status = besom_guard_get(o->s->g, key.bytes, 8, &value);
+  if (has_failed(status)) return;
   demand(status == BESOM_OK || status == BESOM_NOT_FOUND);
   if (status == BESOM_OK) {
     (void)read_value(o, (besom_bytes){key.bytes, 8}, value, &at, &version);
@@ -203,7 +217,9 @@ static void get_many(owner *o) {
     if (n % 2) memcpy(&keys[n], key_of(o->number, numbers[n]).bytes, 8);
     k[n] = (besom_bytes){&keys[n], 8};
   }
-  demand(besom_guard_get_many(o->s->g, k, MANY, values, &found) == BESOM_OK);
+  besom_status status = besom_guard_get_many(o->s->g, k, MANY, values, &found);
+  if (has_failed(status)) return;
+  demand(status == BESOM_OK);
   for (size_t n = 0; n < MANY; n++) {
     bool there = n % 2 && o->versions[numbers[n]];
     demand((found >> n & 1) == there);
@@ -223,7 +239,8 @@ static void query(owner *o) {
     get(o, (unsigned)random_below(&o->random, THREADS), i);
   } else {
     uint64_t key = key_u64(NEGATIVES, random_below(&o->random, dice < 13 ? 50 : 100000));
-    demand(besom_guard_get_u64(o->s->g, key, NULL) == BESOM_NOT_FOUND);
+    besom_status status = besom_guard_get_u64(o->s->g, key, NULL);
+    demand(status == BESOM_NOT_FOUND || has_failed(status));
   }
 }
 
@@ -240,15 +257,13 @@ static besom_status see(void *ctx, besom_bytes key, besom_bytes value) {
   return BESOM_OK;
 }
 
-static void check_seen(owner *o) {
-  for (size_t i = 0; i < OWN; i++) demand(o->seen[i] == (o->versions[i] != 0));
-}
-
 static void scan(owner *o) {
   besom_bytes none = {NULL, 0};
   memset(o->seen, 0, sizeof o->seen);
-  demand(besom_guard_scan(o->s->g, none, none, see, o) == BESOM_OK);
-  check_seen(o);
+  besom_status status = besom_guard_scan(o->s->g, none, none, see, o);
+  if (has_failed(status)) return;
+  demand(status == BESOM_OK);
+  for (size_t i = 0; i < OWN; i++) demand(o->seen[i] == (o->versions[i] != 0));
 }
 
 /* A snapshot: what is changed while the iterator is open is not shown. */
@@ -256,7 +271,7 @@ static void iterate(owner *o) {
   besom_bytes none = {NULL, 0}, key, value;
   besom_iterator *it = NULL;
   besom_status status = besom_guard_iterate(o->s->g, none, none, &it);
-  if (status == BESOM_UNSUPPORTED) return;
+  if (status == BESOM_UNSUPPORTED || has_failed(status)) return;
   demand(status == BESOM_OK);
   uint32_t now[OWN];
   bool exact = o->s->config.durability != BESOM_DURABLE_SYNC;
@@ -270,16 +285,17 @@ static void iterate(owner *o) {
     o->seen[i] = true;
     if (chance(&o->random, 4)) change(o);
   }
-  demand(status == BESOM_END);
+  bool complete = !has_failed(status);
+  demand(!complete || status == BESOM_END);
   besom_iterator_close(it);
-  for (size_t i = 0; i < OWN && exact; i++) demand(o->seen[i] == (now[i] != 0));
+  for (size_t i = 0; i < OWN && exact && complete; i++) demand(o->seen[i] == (now[i] != 0));
 }
 
 /* ------------------------------------------------------------------ the whole guard */
 
 static void change_batch(owner *o) {
   besom_status status = besom_guard_begin(o->s->g);
-  if (disk_is_full(status)) return;
+  if (has_failed(status)) return;
   demand(status == BESOM_OK);
   memcpy(o->before, o->versions, sizeof o->before);
   memcpy(o->listed_before, o->listed, sizeof o->listed);
@@ -290,7 +306,7 @@ static void change_batch(owner *o) {
   if (chance(&o->random, 4)) scan(o);
   bool keep = random_below(&o->random, 3);
   status = keep ? besom_guard_commit(o->s->g) : besom_guard_abort(o->s->g);
-  bool failed = disk_is_full(status);
+  bool failed = has_failed(status);
   demand(failed || status == BESOM_OK);
   add(&total.batches, 1);
   if (keep && !failed) return;
@@ -303,7 +319,9 @@ static void merge(owner *o) {
   shared *s = o->s;
   besom_store *store = NULL;
   besom_guard *from = NULL;
-  besom_guard_config config = {.filter = &s->filter, .layout = s->config.layout};
+  besom_config filter = s->filter;
+  filter.allocator = NULL;
+  besom_guard_config config = {.filter = &filter, .layout = s->config.layout};
   demand(besom_store_memory(NULL, &store) == BESOM_OK);
   demand(besom_guard_open(&config, store, &from) == BESOM_OK);
   uint8_t value[MOST_VALUE];
@@ -314,7 +332,7 @@ static void merge(owner *o) {
   }
   besom_status status = besom_guard_merge(s->g, from);
   demand(besom_guard_close(from) == BESOM_OK);
-  if (disk_is_full(status)) return;
+  if (has_failed(status)) return;
   demand(status == BESOM_OK || status == BESOM_INCOMPATIBLE || status == BESOM_BUSY ||
          status == BESOM_UNSUPPORTED || status == BESOM_FULL || status == BESOM_RESERVE_FULL);
   if (status != BESOM_OK) return;
@@ -333,7 +351,7 @@ static void look_at_statistics(const shared *s) {
 
 static void sync_guard(const shared *s) {
   besom_status status = besom_guard_sync(s->g);
-  demand(status == BESOM_OK || disk_is_full(status));
+  demand(status == BESOM_OK || has_failed(status));
 }
 
 static void change_all(owner *o) {
@@ -343,12 +361,12 @@ static void change_all(owner *o) {
   case 1:
     status = besom_guard_rekey(o->s->g);
     demand(status == BESOM_OK || status == BESOM_BUSY || status == BESOM_UNSUPPORTED ||
-           status == BESOM_NO_MEMORY || disk_is_full(status));
+           status == BESOM_NO_MEMORY || has_failed(status));
     break;
   case 2:
   case 3:
     status = besom_guard_step(o->s->g, 1 + random_below(&o->random, 200), NULL);
-    demand(status == BESOM_OK || disk_is_full(status));
+    demand(status == BESOM_OK || has_failed(status));
     break;
   case 4:
     sync_guard(o->s);
@@ -390,13 +408,14 @@ static void *work(void *of) {
 
 /* Cuckoo kinds and broom cannot grow, so they begin large. */
 static void draw_guard(shared *s, random_stream *random) {
-  static const char *const kinds[] = {"aqf", "aqf",  "aqf",   "aqf",        "exaf",
-                                      "taf", "utaf", "broom", "acf-cyclic", "acf-swapping"};
+  static const char *const kinds[] = {"aqf",        "aqf",          "aqf",          "aqf",
+                                      "exaf",       "taf",          "utaf",         "broom",
+                                      "acf-cyclic", "acf-swapping", "acf-cuckooing"};
   for (size_t i = 0; i < sizeof s->seed; i++) s->seed[i] = (uint8_t)random_next(random);
   const char *kind = kinds[random_below(random, sizeof kinds / sizeof *kinds)];
   bool grows = strncmp(kind, "acf", 3) && strcmp(kind, "broom");
   s->has_no_list = !strcmp(kind, "aqf") && random_below(random, 4);
-  s->filter = (besom_config){.kind = kind, .seed = s->seed, .fpr = 0.05};
+  s->filter = (besom_config){.kind = kind, .seed = s->seed, .fpr = 0.05, .allocator = &allocator};
   s->filter.capacity = grows ? UINT64_C(20) << random_below(random, 8) : 2 * THREADS * OWN;
   s->config = (besom_guard_config){.filter = &s->filter,
                                    .adapt = chance(random, 4) ? BESOM_ADAPT_SECOND : 0,
@@ -411,8 +430,12 @@ static void draw_guard(shared *s, random_stream *random) {
                                    .read_uncommitted = chance(random, 6)};
   s->may_be_full = !grows || s->config.max_filter_bytes;
   s->ordered = random_below(random, 2);
-  disk.fails = chance(random, 4);
-  disk.waits = chance(random, 3);
+}
+
+static void draw_faults(random_stream *random) {
+  faults.disk_full = chance(random, 4);
+  faults.slow = chance(random, 3);
+  faults.no_memory = chance(random, 4);
 }
 
 /* Statistics are of this opening of the guard. */
@@ -444,7 +467,7 @@ static void empty_guard(shared *s) {
 }
 
 static void end_round(shared *s) {
-  disk.fails = false;
+  faults.disk_full = faults.no_memory = false;
   sync_guard(s);
   check_guard(s);
   if (s->ordered) {
@@ -469,6 +492,7 @@ void guard_round(uint64_t seed) {
   draw_guard(&s, &random);
   if (s.ordered) array_db_init(&s.database);
   open_guard(&s);
+  draw_faults(&random);
   run_threads(work, s.owners, sizeof *s.owners);
   end_round(&s);
   free(s.owners);
