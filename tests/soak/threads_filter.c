@@ -14,14 +14,14 @@
 #include "support/u64_forms.h"
 #include "threads.h"
 
-enum { OWN = 3000, STEPS = 20000, MOST_SLOTS = 1 << 17, NO_EPOCH = UINT32_MAX };
+enum { OWN = 3000, STEPS = 20000, MOST_SLOTS = 1 << 17, VALUE_BITS = 5, NO_EPOCH = UINT32_MAX };
 
 typedef struct shared {
   besom_filter *f;
   pthread_rwlock_t changing; /* shared by changes; a rekey has it alone when it begins and ends */
   pthread_mutex_t whole;     /* one resize or rekey at a time */
   atomic_uint epoch;         /* of rekeys: odd while one is under way */
-  uint64_t seed;
+  bool has_values;
   struct owner *owners;
 } shared;
 
@@ -70,8 +70,9 @@ static void adapt(owner *o) {
     uint64_t key = key_u64(NEGATIVES, random_below(&o->random, 1000000));
     if (!besom_contains_u64(o->s->f, key)) continue;
     besom_status status = besom_adapt_u64(o->s->f, key);
-    demand(status == BESOM_OK || status == BESOM_RESERVE_FULL || is_busy(status));
-    add(&total.adaptations, status == BESOM_OK);
+    demand(status == BESOM_OK || status == BESOM_EVICTED || status == BESOM_RESERVE_FULL ||
+           is_busy(status));
+    add(&total.adaptations, status == BESOM_OK || status == BESOM_EVICTED);
     return;
   }
 }
@@ -87,6 +88,15 @@ static void change_no_list(owner *o, size_t i) {
   o->no_epoch[i] = o->no_epoch[i] == epoch ? NO_EPOCH : epoch;
 }
 
+/* Keys of other threads may share the fingerprint, and with it the value. */
+static void use_value(owner *o, size_t i) {
+  uint64_t value = 0;
+  if (!o->s->has_values || !o->copies[i]) return;
+  demand(get_value_u64(o->s->f, key_of(o, i), &value) == BESOM_OK && value < 1 << VALUE_BITS);
+  besom_status status = set_value_u64(o->s->f, key_of(o, i), i % (1 << VALUE_BITS));
+  demand(status == BESOM_OK || status == BESOM_AMBIGUOUS || is_busy(status));
+}
+
 /* Changes end before a rekey begins to read the members, and begin after it. */
 static void change(owner *o) {
   size_t i = (size_t)random_below(&o->random, OWN);
@@ -98,6 +108,8 @@ static void change(owner *o) {
     take_out(o, i);
   else if (random_below(&o->random, 2))
     adapt(o);
+  else if (random_below(&o->random, 2))
+    use_value(o, i);
   else
     change_no_list(o, i);
   pthread_rwlock_unlock(&o->s->changing);
@@ -276,16 +288,20 @@ static besom_filter *loaded_copy(besom_filter *f) {
 
 /* With some of the keys of the owners, if it is shared later. */
 static void open_filter(shared *s, random_stream *random) {
+  static const char *const options[] = {NULL, NULL, "tombstones=yes", "exceptions=full",
+                                        "forget=yes"};
   uint8_t seed[16];
   for (size_t i = 0; i < sizeof seed; i++) seed[i] = (uint8_t)random_next(random);
   uint64_t how = random_below(random, 3);
+  s->has_values = chance(random, 3);
   besom_config config = {.kind = "aqf",
                          .seed = seed,
                          .slots = UINT64_C(9000) << random_below(random, 3),
                          .width = (uint32_t)(6 + random_below(random, 8)),
                          .reserve = (double)(1 + random_below(random, 30)) / 100,
                          .no_capacity = 3000,
-                         .options = random_below(random, 3) ? NULL : "tombstones=yes",
+                         .value_bits = s->has_values ? VALUE_BITS : 0,
+                         .options = options[random_below(random, 5)],
                          .flags = how ? 0 : BESOM_CONCURRENT};
   demand(besom_create(&config, &s->f) == BESOM_OK);
   if (!how) return;
