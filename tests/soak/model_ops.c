@@ -316,6 +316,7 @@ static besom_status adapt_each(model *m, size_t i) {
     model_demand(m, bucket_get(&m->store, match.bucket, match.rank, &number));
     besom_status status = besom_adapt_at(m->f, m->digests[i], &match, m->digests[number]);
     if (status != BESOM_OK || m->keeps == NO_PROMISE) return status;
+    if (m->selectors) model_unfix(m, m->digests[i]); /* also if the next one is refused */
   }
   model_fail(m, "a fingerprint matches after adapt_at", i);
 }
