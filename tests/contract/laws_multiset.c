@@ -334,6 +334,44 @@ static void copies_are_inserted_all_or_none(void **state) {
   }
 }
 
+static uint64_t key_of_largest_hash(const besom_filter *f) {
+  uint64_t largest = key_u64(MORE_MEMBERS, 0);
+  for (size_t i = 1; i < 40000; i++)
+    if (besom_hash_u64(f, key_u64(MORE_MEMBERS, i)).hi > besom_hash_u64(f, largest).hi)
+      largest = key_u64(MORE_MEMBERS, i);
+  return largest;
+}
+
+/*
+ * A table that stores each copy is full after its last slot long before its capacity: again all
+ * copies, or FULL and none.
+ */
+static void copies_do_not_fit_after_the_last_slot(void **state) {
+  const subject *s = subject_of(state);
+  if (!takes_geometry(s)) skip();
+  besom_config config = geometry_of(s, 4000, 8);
+  besom_filter *f = make_empty(&config);
+  uint64_t last = key_of_largest_hash(f), count = 0, fitting = 0;
+  for (size_t i = 0; i < 200; i++)
+    assert_status(BESOM_OK, besom_insert_u64(f, key_u64(MEMBERS, i)));
+  for (uint64_t n = 3000; n; n /= 2) {
+    memory_sink before;
+    save_to(&before, f);
+    besom_status status = insert_count_u64(f, last, n);
+    if (status == BESOM_FULL) {
+      assert_bytes(f, &before);
+      continue;
+    }
+    assert_status(BESOM_OK, status);
+    memory_sink_close(&before);
+    fitting += n;
+  }
+  assert_status(BESOM_OK, besom_count_u64(f, last, &count));
+  assert_true(fitting > 0 && count >= fitting);
+  assert_valid(f);
+  besom_free(f);
+}
+
 static void insert_singly(besom_filter *f, uint64_t key, size_t copies) {
   for (size_t i = 0; i < copies; i++) assert_status(BESOM_OK, besom_insert_u64(f, key));
 }
@@ -522,6 +560,7 @@ const law multiset_laws[] = {
     LAW(pairs_of_copies_reach_the_capacity, EVERY_SUBJECT, COUNTS),
     LAW(counts_do_not_overflow, EVERY_KIND, COUNTS),
     LAW(copies_are_inserted_all_or_none, EVERY_SUBJECT, COUNTS | BESOM_CAN_REMOVE),
+    LAW(copies_do_not_fit_after_the_last_slot, EVERY_SUBJECT, COUNTS),
     LAW(copies_at_once_equal_single_inserts, EVERY_SUBJECT, COUNTS),
     LAW(capacity_is_of_distinct_keys, EVERY_SUBJECT, BESOM_CAN_INSERT),
     LAW(repeats_fit_after_growing, EVERY_SUBJECT, COUNTS | BESOM_CAN_RESIZE),
