@@ -120,7 +120,7 @@ class Build:
 
     def build_programs(self, say):
         """Returns the programs by name."""
-        support = sorted((self.tree / "tests/support").glob("*.c"))
+        support = self.archive_support(say)
         wanted = {}
         for source in sorted((self.tree / "tests/unit").glob("*.c")):
             if not source.stem.endswith("_long"):
@@ -137,11 +137,20 @@ class Build:
         wanted["sidecar_lmdb"] = [self.tree / "tests/guards/sidecar_lmdb.c"]
         programs = {}
         for name, sources in wanted.items():
-            programs[name] = self.build_program(name, sources + support, say)
+            programs[name] = self.build_program(name, sources, support, say)
         return programs
 
-    def build_program(self, name, sources, say):
-        program = self.dir / "programs" / name
+    def archive_support(self, say):
+        """A program gets only what it uses: some define functions of the support themselves."""
+        objects = self.compile_tests(sorted((self.tree / "tests/support").glob("*.c")), say)
+        archive = self.dir / "libsupport.a"
+        if not archive.exists() or any(f.stat().st_mtime > archive.stat().st_mtime for f in objects):
+            archive.unlink(missing_ok=True)
+            subprocess.run(["ar", "rcs", archive, *objects], check=True)
+        return archive
+
+    def compile_tests(self, sources, say):
+        """Returns the objects."""
         files = []
         for source in sources:
             part = source.relative_to(self.tree).with_suffix(".o")
@@ -151,6 +160,11 @@ class Build:
                 with_databases = source.parent.name in ("stores", "guards")
                 self.compile(source, to, DATABASE_FLAGS if with_databases else ())
             files.append(to)
+        return files
+
+    def build_program(self, name, sources, support, say):
+        program = self.dir / "programs" / name
+        files = [*self.compile_tests(sources, say), support]
         if not program.exists() or any(f.stat().st_mtime > program.stat().st_mtime for f in files):
             program.parent.mkdir(exist_ok=True)
             databases = []

@@ -1,20 +1,31 @@
 #!/usr/bin/env python3
 """mutants.py [--count N] [--budget S]  draw mutants, run the tests on each, write the page
+mutants.py --from I                     the same, first those from number I of the draw on
 mutants.py --survivors                  run survivors again, after new tests: those not judged
 mutants.py --one ID                     run one mutant again, with the output of the tests
+mutants.py --one ID --only TEST         run one mutant with one test, and keep the result
+mutants.py --diff ID                    print one mutant as a patch of the sources
 mutants.py --report                     only write docs/trust/mutants.md
 
 A mutant is the library with one small change: another comparison, operator or constant, or one
 statement less. The tests that are relevant to its file run on it, the fastest first, for at most S
-seconds of processor time (30). If none fails, it survives: either nobody can tell the difference, or a
+seconds of processor time (30; with less, mutants that no test kills stay open, and a run with 30
+tries the other tests). If none fails, it survives: either nobody can tell the difference, or a
 test is missing. tests/mutants/judged.txt says which, for each survivor.
 
 The draw depends on the seed and on the sources alone. A mutant that does not compile, or whose
-machine code is that of the original, is replaced by the next one. Everything happens in
-build/mutants; state.json there has the results so far, so an interrupted run goes on.
+machine code is that of the original, is replaced by the next one.
+
+Everything is built in build/mutants. The results are in tests/mutants/results.tsv, one line per run
+of a mutant, so an interrupted run goes on, in any copy of the repository. Of several lines about a
+mutant the last one counts; the first one tells whether it survived the tests of that time. Without
+this file, all run again.
 """
 
 import argparse
+import collections
+import difflib
+import fcntl
 import hashlib
 import json
 import os
@@ -25,6 +36,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.dont_write_bytecode = True
@@ -37,6 +49,8 @@ import relevant
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DIRECTORIES = ("quotient", "core", "guard", "store")
 FIRST_OBJECTS = 5  # of a header: the others are only compiled if these tests pass
+IDLE = 20  # seconds without processor time: the test waits for what never happens
+WHOLE_BUDGET = 30  # seconds of processor time; a mutant that survives less stays open
 MEMORY = 24 << 30  # limit of a test: a mutant may allocate without end
 
 
@@ -49,73 +63,156 @@ def children_seconds():
     return used.ru_utime + used.ru_stime
 
 
-class State:
-    """What is known, written after each mutant."""
+class Results:
+    """The lines of results.tsv, one per run of a mutant."""
+
+    FIELDS = ("id", "outcome", "wall", "cpu", "test", "version", "place")
 
     def __init__(self, path):
         self.path = path
-        self.data = {"base": {}, "results": {}}
-        if path.exists():
-            self.data = json.loads(path.read_text())
-        self.base, self.results = self.data["base"], self.data["results"]
+        self.last, self.first = {}, {}
+        lines = path.read_text().split("\n") if path.exists() else []
+        whole = [line for line in lines[:-1] if line and not line.startswith("#")]
+        for line in whole:
+            self.take(dict(zip(self.FIELDS, line.split("\t"))))
 
-    def save(self):
+    def take(self, result):
+        self.last[result["id"]] = result
+        if result["outcome"] != "open":
+            self.first.setdefault(result["id"], result)
+
+    def add(self, result):
+        self.take(result)
+        with open(self.path, "a") as file:
+            file.write("\t".join(str(result[field]) for field in self.FIELDS) + "\n")
+
+    def kills(self, directory):
+        """How many mutants of a directory each test has killed."""
+        return collections.Counter(
+            r["test"] for r in self.last.values()
+            if r["outcome"] in page.KILLED and r["place"].startswith(directory + "/"))
+
+    def mean_wall(self):
+        walls = [float(r["wall"]) for r in list(self.last.values())[-60:]]
+        return sum(walls) / len(walls) if walls else 10
+
+
+class Times:
+    """The processor time of each test program that ran to its end, and whether it passes."""
+
+    def __init__(self, path, programs):
+        self.path, self.programs = path, programs
+        self.of = json.loads(path.read_text()) if path.exists() else {}
+
+    def stamp(self, command):
+        return self.programs[command.split()[0]].stat().st_mtime
+
+    def known(self, command):
+        return self.of.get(command, {}).get("stamp") == self.stamp(command)
+
+    def seconds(self, command):
+        """As measured, also with an earlier version of the test; a guess at first."""
+        guess = 3 if " " in command else 1 if command.startswith("guard") else 0.5
+        return self.of.get(command, {}).get("cpu", guess)
+
+    def passes(self, command):
+        return self.of[command]["passed"] if self.known(command) else True
+
+    def add(self, command, cpu, passed):
+        self.of[command] = {"stamp": self.stamp(command), "cpu": round(cpu, 2), "passed": passed}
         new = self.path.with_suffix(".new")
-        new.write_text(json.dumps(self.data, indent=1))
+        new.write_text(json.dumps(self.of, indent=1))
         os.replace(new, self.path)
 
 
 class Tests:
     """Runs tests with the libraries of a directory."""
 
-    def __init__(self, made, state, budget):
-        self.made, self.state, self.budget = made, state, budget
+    def __init__(self, made, results, budget):
+        self.made, self.results, self.budget = made, results, budget
+        self.times = Times(made.dir / "times.json", made.programs)
 
-    def run(self, command, libraries, cpu, wall, output=subprocess.DEVNULL):
+    def run(self, command, libraries, cpu, wall, show=False):
         """Returns (outcome, seconds of processor time): passed, failed or timeout."""
         name, *arguments = command.split()
         before = children_seconds()
         with tempfile.TemporaryDirectory(dir=self.made.dir) as place:
             environment = dict(os.environ, LD_LIBRARY_PATH=str(libraries), TMPDIR=place)
             process = subprocess.Popen(
-                [self.made.programs[name], *arguments], cwd=place, env=environment, stdout=output,
-                stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True,
-                preexec_fn=lambda: limit(cpu))
+                [self.made.programs[name], *arguments], cwd=place, env=environment,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                start_new_session=True, preexec_fn=lambda: limit(cpu))
+            seen = Output(process, show)
             try:
-                code = process.wait(wall)
-            except subprocess.TimeoutExpired:
-                code = -signal.SIGXCPU
+                code = wait_while_busy(process, wall)
             finally:
                 stop_group(process)
-        outcome = "passed" if code == 0 else "timeout" if code == -signal.SIGXCPU else "failed"
+                seen.end()
+        outcome = "passed" if code == 0 else "failed"
+        if code == -signal.SIGXCPU and not seen.failed:
+            outcome = "timeout"
         return outcome, children_seconds() - before
 
-    def measure(self, commands):
-        """The time of each test with the library as it is; it must pass."""
-        for command in sorted(commands):
-            program = self.made.programs[command.split()[0]]
-            stamp = f"{command} {program.stat().st_mtime}"
-            if self.state.base.get(command, {}).get("stamp") == stamp:
-                continue
-            outcome, cpu = self.run(command, self.made.dir, 120, 600)
-            say(f"{command}: {outcome}, {cpu:.2f} s")
-            self.state.base[command] = {"stamp": stamp, "cpu": cpu, "passed": outcome == "passed"}
-            self.state.save()
+    def run_limited(self, command, libraries, show=False):
+        own = self.times.seconds(command)
+        return self.run(command, libraries, int(3 * own + 3), 60 + 40 * own, show)
 
-    def kill(self, file, libraries, output=subprocess.DEVNULL):
-        """Returns (test or None, outcome, seconds)."""
-        base = self.state.base
-        usable = [c for c in relevant.tests_of(file) if base[c]["passed"]]
-        spent = 0
-        for command in sorted(usable, key=lambda c: base[c]["cpu"]):
-            own = base[command]["cpu"]
-            if spent + own > self.budget:
-                break
-            outcome, cpu = self.run(command, libraries, int(3 * own + 3), 60 + 40 * own, output)
+    def measure(self, command):
+        """With the library as it is: the test must pass."""
+        outcome, cpu = self.run(command, self.made.dir, 120, 900)
+        if outcome != "passed":
+            say(f"{command}: {outcome} without a mutant, and is not used")
+        self.times.add(command, cpu, outcome == "passed")
+        return outcome == "passed"
+
+    def order(self, file):
+        """The fast tests first, and those that killed many mutants of the same directory."""
+        kills = self.results.kills(file.rsplit("/", 1)[0])
+        usable = [c for c in relevant.tests_of(file) if self.times.passes(c)]
+        return sorted(usable, key=lambda c: (self.times.seconds(c) + 0.02) / (1 + kills[c]))
+
+    def kill(self, commands, libraries, show=False):
+        """Returns (outcome, tests). killed or timeout: the test that did it. survived or open: those
+        that passed; open if others would exceed the budget. A test that was never measured is, if
+        it kills."""
+        spent, passed, outcome = 0, [], "survived"
+        for command in commands:
+            if spent + self.times.seconds(command) > self.budget:
+                outcome = "open" if self.budget < WHOLE_BUDGET else outcome
+                continue
+            found, cpu = self.run_limited(command, libraries, show)
+            if found != "passed" and not self.times.known(command):
+                if not self.measure(command):
+                    continue
+                if found == "timeout":
+                    found, cpu = self.run_limited(command, libraries, show)
+            elif not self.times.known(command):
+                self.times.add(command, cpu, True)
             spent += cpu
-            if outcome != "passed":
-                return command, outcome, spent
-        return None, "passed", spent
+            if found != "passed":
+                return ("killed" if found == "failed" else found), [command]
+            passed.append(command)
+        return outcome, passed
+
+
+class Output:
+    """Reads what a test program says. After the first failure the other tests need not run."""
+
+    def __init__(self, process, show):
+        self.process, self.show, self.failed = process, show, False
+        self.thread = threading.Thread(target=self.read, daemon=True)
+        self.thread.start()
+
+    def read(self):
+        for line in self.process.stdout:
+            if self.show:
+                say(line.decode(errors="replace").rstrip())
+            if line.startswith(b"[  FAILED  ]") and not self.failed:
+                self.failed = True
+                kill_group(self.process)
+
+    def end(self):
+        self.thread.join(10)
 
 
 def limit(cpu):
@@ -124,12 +221,47 @@ def limit(cpu):
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def stop_group(process):
+def ticks_used(pid):
+    """Processor time of a process and of the children that it waits for, but not of servers."""
+    try:
+        name, rest = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)
+        children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return 0
+    if name.endswith("redis-server"):
+        return 0
+    return sum(map(int, rest.split()[11:15])) + sum(map(ticks_used, children))
+
+
+def wait_while_busy(process, wall):
+    """Returns the exit code. SIGXCPU stands for a test that takes too long, or only waits."""
+    started = changed = time.time()
+    ticks = -1
+    while time.time() - started < wall and time.time() - changed < IDLE:
+        try:
+            return process.wait(0.5 if ticks > 0 else 0.02)
+        except subprocess.TimeoutExpired:
+            now = ticks_used(process.pid)
+            if now != ticks:
+                ticks, changed = now, time.time()
+    return -signal.SIGXCPU
+
+
+def kill_group(process):
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
         pass
+
+
+def stop_group(process):
+    kill_group(process)
     process.wait()
+
+
+def is_open(result, budget):
+    """Whether tests remain that a run with this budget would try."""
+    return result and result["outcome"] == "open" and budget >= WHOLE_BUDGET
 
 
 class Run:
@@ -137,7 +269,7 @@ class Run:
         self.budget = budget
         self.dir = ROOT / "build/mutants"
         self.dir.mkdir(parents=True, exist_ok=True)
-        self.state = State(self.dir / "state.json")
+        self.results = Results(ROOT / "tests/mutants/results.tsv")
         self.made = build.Build(ROOT, self.dir)
         self.files = {}
         for directory in DIRECTORIES:
@@ -151,10 +283,16 @@ class Run:
         name = f"{place.file} {place.text} {place.nth} {change}"
         return hashlib.sha256(name.encode()).hexdigest()[:8]
 
+    def lock(self):
+        self.locked = open(self.dir / "lock", "w")
+        try:
+            fcntl.flock(self.locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            sys.exit(f"mutants: another run uses {self.dir}: wait until it ends")
+
     def prepare(self):
         self.made.prepare(say)
-        self.tests = Tests(self.made, self.state, self.budget)
-        self.tests.measure({c for file in self.files for c in relevant.tests_of(file)})
+        self.tests = Tests(self.made, self.results, self.budget)
 
     def compile(self, names, to):
         """Returns the objects that differ from those of the original."""
@@ -167,106 +305,148 @@ class Run:
                 changed[name] = to / name
         return changed
 
-    def try_one(self, place, output=subprocess.DEVNULL):
-        """Returns what became of a mutant."""
+    def try_one(self, name, only=None, show=False):
+        """Returns what became of a mutant. One that is open is only tried with the other tests."""
+        place = self.ids[name]
         path = self.made.tree / place.file
         text = self.files[place.file]
         names = sorted(self.made.holders(path), key=relevant.order_of_objects)
+        known = self.results.last.get(name, {})
+        passed = known["test"].split("; ") if known.get("outcome") == "open" else []
+        tests = [only] if only else [t for t in self.tests.order(place.file) if t not in passed]
+        stages = [names] if passed or only else [names[:FIRST_OBJECTS], names[FIRST_OBJECTS:]]
         to = self.dir / "mutant"
         shutil.rmtree(to, ignore_errors=True)
         to.mkdir()
         old = path.stat()
         try:
             path.write_text(text[:place.start] + place.replacement + text[place.end:])
-            changed = self.compile(names[:FIRST_OBJECTS], to)
-            result = self.judge(place, changed, to, output) if changed else None
-            if (not result or result["outcome"] == "survived") and names[FIRST_OBJECTS:]:
-                more = self.compile(names[FIRST_OBJECTS:], to)
-                if more:
-                    result = self.judge(place, {**changed, **more}, to, output)
-            return result or {"outcome": "same code"}
+            return self.try_stages([s for s in stages if s], tests, passed, to, show)
         except build.BuildError:
-            return {"outcome": "does not compile"}
+            return {"outcome": "does not compile", "test": ""}
         finally:
             path.write_text(text)
             os.utime(path, ns=(old.st_atime_ns, old.st_mtime_ns))
 
-    def judge(self, place, changed, to, output):
-        self.made.link_library(to, changed)
-        test, outcome, seconds = self.tests.kill(place.file, to, output)
-        found = {"passed": "survived", "failed": "killed", "timeout": "timeout"}[outcome]
-        return {"outcome": found, "test": test, "seconds": round(seconds, 2),
-                "budget": self.budget}
+    def try_stages(self, stages, tests, passed, to, show):
+        """The objects of a later stage are only compiled if the tests pass without."""
+        changed, result = {}, {"outcome": "same code", "test": ""}
+        for names in stages:
+            more = self.compile(names, to)
+            changed.update(more)
+            if not more:
+                continue
+            self.made.link_library(to, changed)
+            outcome, found = self.tests.kill(tests, to, show)
+            if outcome in page.KILLED:
+                return {"outcome": outcome, "test": found[0]}
+            result = {"outcome": outcome, "test": "; ".join(passed + found)}
+        return result
 
-    def record(self, name, place):
+    def version_of(self, file):
+        return hashlib.sha256(self.files[file].encode()).hexdigest()[:8]
+
+    def record(self, name, only=None):
+        place = self.ids[name]
         started, before = time.time(), children_seconds()
-        result = self.try_one(place)
-        result.update(file=place.file, line=place.line, text=place.text, kind=place.kind,
-                      change=places.change_of(place, self.files[place.file]),
-                      cpu=round(children_seconds() - before, 2))
-        self.state.results[name] = result
-        self.state.save()
-        return result, time.time() - started
+        result = self.try_one(name, only)
+        change = places.change_of(place, self.files[place.file])
+        result.update(id=name, wall=f"{time.time() - started:.1f}",
+                      cpu=f"{children_seconds() - before:.1f}", version=self.version_of(place.file),
+                      place=f"{place.file}:{place.line} {change}")
+        if not only or result["outcome"] in page.KILLED:
+            self.results.add(result)
+        test = result["test"] if result["outcome"] in page.KILLED else ""
+        say(f"{name} {result['place']}: {result['outcome']} {test} {result['cpu']} s")
 
     def drawn(self, count):
         """The first mutants of the draw that count, with their results so far."""
         found = {}
-        for name, place in self.ids.items():
-            result = self.state.results.get(name)
+        for name in self.ids:
+            result = self.results.last.get(name)
             if len(found) == count:
                 break
             if not result or result["outcome"] not in ("does not compile", "same code"):
                 found[name] = result
         return found
 
-    def run_all(self, count):
-        walls = []
+    def run_all(self, count, start):
+        numbers = {name: i for i, name in enumerate(self.ids)}
         while True:
             drawn = self.drawn(count)
-            open_ones = [name for name, result in drawn.items() if not result]
-            if not open_ones:
+            remaining = [n for n, result in drawn.items() if not result]
+            remaining += [n for n, result in drawn.items() if is_open(result, self.budget)]
+            minutes = len(remaining) * self.results.mean_wall() / 60
+            say(f"{len(remaining)} of {count} mutants remain: about {minutes:.0f} min")
+            if not remaining:
                 return
-            name = open_ones[0]
-            place = self.ids[name]
-            result, wall = self.record(name, place)
-            walls.append(wall)
-            left = sum(walls[-40:]) / len(walls[-40:]) * (len(open_ones) - 1) / 60
-            say(f"{count - len(open_ones) + 1}/{count} {name} {place.file}:{place.line} "
-                f"{result['change']}: {result['outcome']} {result.get('test') or ''} "
-                f"{result['cpu']} s; {left:.0f} min left")
+            self.record(next((n for n in remaining if numbers[n] >= start), remaining[0]))
 
     def run_survivors(self, count):
         judged = page.read_judged(ROOT / "tests/mutants/judged.txt")
-        for name, result in self.drawn(count).items():
-            if result and page.verdict_of(result, judged)[0] == "not killed":
-                result, _ = self.record(name, self.ids[name])
-                say(f"{name} {result['file']}:{result['line']} {result['change']}: "
-                    f"{result['outcome']} {result.get('test') or ''}")
+        again = [name for name, m in self.described(count).items()
+                 if page.verdict_of(m, judged)[0] == "not killed"]
+        for i, name in enumerate(again):
+            say(f"{len(again) - i} of {len(again)} survivors remain")
+            self.record(name)
+
+    def described(self, count):
+        """The mutants that ran, as the page needs them."""
+        found = {}
+        for number, (name, result) in enumerate(self.drawn(count).items()):
+            place = self.ids[name]
+            if result and result["outcome"] != "open":
+                found[name] = {
+                    "number": number, "outcome": result["outcome"], "file": place.file,
+                    "line": place.line, "text": place.text, "kind": place.kind,
+                    "change": places.change_of(place, self.files[place.file]),
+                    "first": self.results.first[name]["outcome"],
+                    "current": result["version"] == self.version_of(place.file)}
+        return found
+
+    def diff(self, place):
+        """A patch of the sources."""
+        text = self.files[place.file]
+        changed = text[:place.start] + place.replacement + text[place.end:]
+        lines = difflib.unified_diff(text.splitlines(True), changed.splitlines(True),
+                                     "a/" + place.file, "b/" + place.file)
+        return "".join(lines)
 
 
 def main():
     options = argparse.ArgumentParser(usage=__doc__)
     options.add_argument("--count", type=int, default=300)
     options.add_argument("--seed", type=int, default=29)
-    options.add_argument("--budget", type=float, default=30)
+    options.add_argument("--budget", type=float, default=WHOLE_BUDGET)
     options.add_argument("--survivors", action="store_true")
+    options.add_argument("--from", type=int, default=0, dest="start")
     options.add_argument("--one")
+    options.add_argument("--only")
+    options.add_argument("--diff")
     options.add_argument("--report", action="store_true")
     given = options.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("interrupted: the next run goes on"))
     run = Run(given.seed, given.budget)
-    if given.one and given.one not in run.ids:
-        sys.exit(f"mutants: no mutant {given.one}")
+    for name in (given.one, given.diff):
+        if name and name not in run.ids:
+            sys.exit(f"mutants: no mutant {name}")
+    if given.diff:
+        print(run.diff(run.ids[given.diff]), end="")
+        return
     if not given.report:
+        run.lock()
         run.prepare()
     if given.one:
-        say(json.dumps(run.try_one(run.ids[given.one], None), indent=1))
+        if given.only:
+            run.record(given.one, given.only)
+        else:
+            say(json.dumps(run.try_one(given.one, show=True), indent=1))
         return
     if given.survivors:
         run.run_survivors(given.count)
     elif not given.report:
-        run.run_all(given.count)
-    page.write(ROOT, run.drawn(given.count), run.state, given)
+        run.run_all(given.count, given.start)
+    page.write(ROOT, run.described(given.count), run.results, given)
 
 
 if __name__ == "__main__":

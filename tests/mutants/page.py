@@ -4,6 +4,7 @@ import collections
 import textwrap
 
 KILLED = ("killed", "timeout")
+VERDICTS = {"killed by": "killed", "new test": "not killed"}  # a new test: run it again
 TEXT = """# Mutants
 
 Would the tests have found a bug? `make mutants` plants small ones: another comparison, operator or
@@ -16,12 +17,12 @@ machine code is that of the original, is replaced by the next of the draw: {same
 (`tests/contract`) are not counted here.
 
 A survivor is equivalent if no caller can tell the difference; otherwise a test is missing.
-`tests/mutants/judged.txt` has the judgement of each. `make mutants MUTANTS="--one ID"` repeats one.
+`tests/mutants/judged.txt` has the judgement of each, `tests/mutants/results.tsv` the result of each
+run. `make mutants MUTANTS="--one ID"` repeats one.
 
-A survivor that is not equivalent gets a test, and is run again. So the table has the tests as they
-are now, and not the share of new bugs that they would find. Of the first 91 mutants at least 11
-survived the tests as they were before, of 84 that are not equivalent: those tests killed at most
-87 %. "killed by" in the list below names a test that `make mutants` does not run for this file.
+{before}
+
+"killed by" in the list below names a test that `make mutants` does not run for this file.
 
 {state}
 
@@ -36,6 +37,12 @@ survived the tests as they were before, of 84 that are not equivalent: those tes
 {survivors}
 """
 
+BEFORE = """A survivor that is not equivalent gets a test, and is run again. So the table has the tests
+as they are now, and not the share of new bugs that they would find. The tests as they were before
+killed less: {share}"""
+EARLY = 91  # of the draw: their first results are lost, but not how many survived
+EARLY_SURVIVORS, EARLY_OTHERS = 11, 84
+
 
 def read_judged(path):
     """(file, line's text, change) -> verdict. Entries are separated by empty lines."""
@@ -49,14 +56,18 @@ def read_judged(path):
     return judged
 
 
+def judged_of(result, judged):
+    return judged.get((result["file"], result["text"], result["change"]), "")
+
+
 def verdict_of(result, judged):
     """killed, timeout, equivalent, or not killed; and the reason."""
     if result["outcome"] in KILLED:
         return result["outcome"], ""
-    text = judged.get((result["file"], result["text"], result["change"]), "not killed: not judged")
-    for known in ("equivalent", "killed by", "not killed"):
+    text = judged_of(result, judged) or "not killed: not judged"
+    for known in ("equivalent", "killed by", "not killed", "new test"):
         if text.startswith(known):
-            return ("killed" if known == "killed by" else known), text
+            return VERDICTS.get(known, known), text
     raise SystemExit(f"judged.txt: unknown verdict: {text}")
 
 
@@ -84,9 +95,30 @@ def list_of(survivors):
     return "\n".join(lines) or "None."
 
 
-def write(root, drawn, state, given):
+def before(run, verdicts, judged):
+    """What the tests killed when they met the mutants first."""
+    later = [m for name, m in run.items()
+             if m["number"] >= EARLY and verdicts[name][0] != "equivalent"]
+    survived = sum(m["first"] not in KILLED or "new test" in judged_of(m, judged) for m in later)
+    share = f"of the first {EARLY} mutants at least {EARLY_SURVIVORS} survived, of {EARLY_OTHERS} " \
+            f"that are not equivalent: at most " \
+            f"{percent(EARLY_OTHERS - EARLY_SURVIVORS, EARLY_OTHERS)} were killed."
+    if later:
+        share += f" Of the others that ran, {survived} of {len(later)} survived the tests that " \
+                 f"came from these: {percent(len(later) - survived, len(later))} were killed."
+    return "\n".join(wrapped(" ".join(BEFORE.format(share=share).split())))
+
+
+def progress(run, count):
+    text = "All of them ran."
+    if len(run) < count:
+        text = f"Run so far: {len(run)} of {count} mutants of the draw. `make mutants` runs the rest."
+    old = sum(not m["current"] for m in run.values())
+    return f"{text} {old} ran with an earlier version of their source file." if old else text
+
+
+def write(root, run, results, given):
     judged = read_judged(root / "tests/mutants/judged.txt")
-    run = {name: result for name, result in drawn.items() if result}
     if not run:
         raise SystemExit("mutants: none was run yet")
     verdicts = {name: verdict_of(result, judged) for name, result in run.items()}
@@ -100,12 +132,11 @@ def write(root, drawn, state, given):
              for kind, v in sorted(by_kind.items())]
     survivors = sorted(((name, run[name], v) for name, v in verdicts.items() if v[1]),
                        key=lambda s: (s[1]["file"], s[1]["line"]))
-    outcomes = collections.Counter(r["outcome"] for r in state.results.values())
+    outcomes = collections.Counter(r["outcome"] for r in results.last.values())
     text = TEXT.format(
-        count=given.count, seed=given.seed, budget=max(r.get("budget", 30) for r in run.values()),
+        count=given.count, seed=given.seed, budget=given.budget,
         same=outcomes["same code"], broken=outcomes["does not compile"], rows="\n".join(rows),
-        state=f"Run so far: the first {len(run)} of {given.count} mutants of the draw. "
-              f"`make mutants` runs the rest." if len(run) < given.count else "All of them ran.",
+        before=before(run, verdicts, judged), state="\n".join(wrapped(progress(run, given.count))),
         kinds="\n".join(wrapped("By change: " + ", ".join(kinds) + ".")), survivors=list_of(survivors))
     page = root / "docs/trust/mutants.md"
     page.parent.mkdir(parents=True, exist_ok=True)
