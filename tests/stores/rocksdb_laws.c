@@ -1,5 +1,6 @@
 /* Laws of the store in RocksDB only. */
 #define _DEFAULT_SOURCE 1
+#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,7 +24,9 @@ static void a_failed_open_has_a_reason(subject *s) {
   snprintf(nowhere, sizeof nowhere, "%s/no/where", s->dir.path);
   assert_int_equal(besom_store_rocksdb(nowhere, NULL, &reason, &store), BESOM_IO);
   assert_non_null(reason);
+  reason = NULL;
   assert_int_equal(besom_store_rocksdb(NULL, NULL, &reason, &store), BESOM_INVALID);
+  assert_non_null(reason);
   assert_int_equal(besom_store_rocksdb(s->at.text,
                                        &(besom_rocksdb_options){.bloom_bits_per_key = -1}, NULL,
                                        &store),
@@ -73,6 +76,26 @@ static void all_options_can_be_used(subject *s) {
   failing_allocator_close(&memory);
 }
 
+/* RocksDB would keep a thousand logs, and write all its settings to each. */
+static void logs_do_not_pile_up(subject *s) {
+  enum { OPENED = 6, KEPT = 2 };
+  unsigned logs = 0;
+  for (unsigned i = 0; i < OPENED; i++) besom_store_close(subject_open(s));
+  DIR *directory = opendir(s->at.text);
+  assert_non_null(directory);
+  for (struct dirent *entry; (entry = readdir(directory));) {
+    char path[800];
+    struct stat info;
+    if (strncmp(entry->d_name, "LOG", 3) != 0) continue;
+    snprintf(path, sizeof path, "%s/%s", s->at.text, entry->d_name);
+    assert_int_equal(stat(path, &info), 0);
+    assert_true(info.st_size < 4096);
+    logs++;
+  }
+  closedir(directory);
+  assert_in_range(logs, 1, KEPT + 1);
+}
+
 /* Root may write everywhere, so a child process tries as another user. */
 static void a_read_only_directory_is_READ_ONLY(subject *s) {
   besom_store_close(subject_open(s));
@@ -89,6 +112,7 @@ const law rocksdb_laws[] = {
     {"a_read_only_directory_is_READ_ONLY", a_read_only_directory_is_READ_ONLY, is_rocksdb},
     {"a_failed_open_has_a_reason", a_failed_open_has_a_reason, is_rocksdb},
     {"a_damaged_store_is_corrupt", a_damaged_store_is_corrupt, is_rocksdb},
+    {"logs_do_not_pile_up", logs_do_not_pile_up, is_rocksdb},
     {"all_options_can_be_used", all_options_can_be_used, is_rocksdb},
     {NULL, NULL, NULL},
 };

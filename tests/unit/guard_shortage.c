@@ -60,6 +60,7 @@ static void a_group_that_cannot_be_written_stays(void **state) {
     assert_int_equal(besom_guard_sync(s->guard), BESOM_OK);
     put_range(s, 30, 40);
     assert_int_equal(delete_key(s, 5), BESOM_OK);
+    assert_int_equal(stats_of(s).unwritten, 11);
     s->store.failure = failures[i];
     s->store.largest_commit = 1;
     assert_int_equal(besom_guard_sync(s->guard), failures[i]);
