@@ -129,6 +129,8 @@ class Build:
             wanted[name].append(self.tree / "tests/stores/array_db.c")
         wanted["contract_tests"] = sorted((self.tree / "tests/contract").glob("*.c"))
         wanted["store_contract"] = [self.tree / f"tests/stores/{s}.c" for s in STORE_LAWS]
+        for name in ("lmdb", "rocksdb", "rocksdb_sidecar"):
+            wanted[f"store_{name}_errors"] = [self.tree / f"tests/stores/{name}_errors.c"]
         wanted["store_disk_faults"] = [self.tree / "tests/stores/disk_faults.c"]
         for name in ("copies", "iterator", "reader", "small_map"):
             wanted[f"guard_{name}"] = [self.tree / f"tests/guards/{name}.c"]

@@ -135,6 +135,16 @@ static void written_keys_are_members_also_after_reopening(void **state) {
   }
 }
 
+static void without_a_configuration_there_are_defaults(void **state) {
+  (void)state;
+  table t;
+  table_init(&t);
+  assert_int_equal(besom_sidecar_rocksdb(NULL, &t.where, t.file.text, NULL, &t.s), BESOM_OK);
+  assert_int_equal(write_keys(&t, 0, 50), BESOM_OK);
+  assert_int_equal(assert_no_false_negatives(&t), 50);
+  table_done(&t);
+}
+
 static void bad_arguments_are_refused(void **state) {
   (void)state;
   table t;
@@ -228,6 +238,7 @@ static void the_nth_allocation_fails(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(written_keys_are_members_also_after_reopening),
+      cmocka_unit_test(without_a_configuration_there_are_defaults),
       cmocka_unit_test(bad_arguments_are_refused),
       cmocka_unit_test(the_nth_call_of_rocksdb_fails),
       cmocka_unit_test(the_nth_allocation_fails),
