@@ -7,6 +7,7 @@ links this library again; the test programs stay as they are.
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -77,6 +78,18 @@ class Build:
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             raise BuildError(done.stderr)
+
+    def preprocessed(self, name):
+        """Equal for a mutant: its line is for another processor or compiler."""
+        source, more = {**self.objects, **self.database_objects}[name]
+        command = ["gcc", *self.flags, *more, "-E", "-P", source]
+        return subprocess.run(command, capture_output=True, check=True).stdout
+
+    def words_of(self, name):
+        """All words of an object's source, and of sources that it includes, but not of headers."""
+        files = self.dependencies(self.dir / "objects" / name) or []
+        sources = [f for f in files if f.suffix != ".h"]
+        return {word for f in sources for word in re.findall(r"\w+", f.read_text())}
 
     def dependencies(self, to):
         """The files that an object was compiled from; None if it was not."""

@@ -3,7 +3,7 @@
 mutants.py --from I                     the same, first those from number I of the draw on
 mutants.py --survivors                  run survivors again, after new tests: those not judged
 mutants.py --one ID                     run one mutant again, with the output of the tests
-mutants.py --one ID --only TEST         run one mutant with one test, and keep the result
+mutants.py --try ID=TEST ...            run mutants with one test each, and keep what was killed
 mutants.py --diff ID                    print one mutant as a patch of the sources
 mutants.py --report                     only write docs/trust/mutants.md
 
@@ -30,6 +30,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import resource
 import shutil
 import signal
@@ -86,11 +87,11 @@ class Results:
         with open(self.path, "a") as file:
             file.write("\t".join(str(result[field]) for field in self.FIELDS) + "\n")
 
-    def kills(self, directory):
-        """How many mutants of a directory each test has killed."""
+    def kills(self, start):
+        """How many mutants each test has killed, of files that start so."""
         return collections.Counter(
             r["test"] for r in self.last.values()
-            if r["outcome"] in page.KILLED and r["place"].startswith(directory + "/"))
+            if r["outcome"] in page.KILLED and r["place"].startswith(start))
 
     def mean_wall(self):
         walls = [float(r["wall"]) for r in list(self.last.values())[-60:]]
@@ -166,10 +167,17 @@ class Tests:
         return outcome == "passed"
 
     def order(self, file):
-        """The fast tests first, and those that killed many mutants of the same directory."""
-        kills = self.results.kills(file.rsplit("/", 1)[0])
-        usable = [c for c in relevant.tests_of(file) if self.times.passes(c)]
-        return sorted(usable, key=lambda c: (self.times.seconds(c) + 0.02) / (1 + kills[c]))
+        """The fast tests first, and those that killed many mutants of the same directory or file, or
+        are named like the file."""
+        near, same = self.results.kills(file.rsplit("/", 1)[0] + "/"), self.results.kills(file)
+        words = set(file[4:].split(".")[0].replace("/", "_").split("_"))
+
+        def cost(c):
+            alike = len(words & set(re.split(r"\W|_", c)))
+            weight = 1 + near[c] + 5 * same[c] + 5 * alike
+            return (self.times.seconds(c) + 0.05) / weight
+
+        return sorted([c for c in relevant.tests_of(file) if self.times.passes(c)], key=cost)
 
     def kill(self, commands, libraries, show=False):
         """Returns (outcome, tests). killed or timeout: the test that did it. survived or open: those
@@ -305,12 +313,23 @@ class Run:
                 changed[name] = to / name
         return changed
 
+    def holders(self, place):
+        """The objects that contain the function: of a header, not all that include it."""
+        names = self.made.holders(self.made.tree / place.file)
+        inside = [n for n, start, end in places.functions(self.files[place.file])
+                  if start <= place.start < end]
+        if not place.file.endswith(".h") or not inside:
+            return names
+        headers = [p.read_text() for p in (self.made.tree / "src").rglob("*.h")]
+        users = places.users(headers, inside[0])
+        return [n for n in names if users & self.made.words_of(n)]
+
     def try_one(self, name, only=None, show=False):
         """Returns what became of a mutant. One that is open is only tried with the other tests."""
         place = self.ids[name]
         path = self.made.tree / place.file
         text = self.files[place.file]
-        names = sorted(self.made.holders(path), key=relevant.order_of_objects)
+        names = sorted(self.holders(place), key=relevant.order_of_objects)
         known = self.results.last.get(name, {})
         passed = known["test"].split("; ") if known.get("outcome") == "open" else []
         tests = [only] if only else [t for t in self.tests.order(place.file) if t not in passed]
@@ -320,7 +339,10 @@ class Run:
         to.mkdir()
         old = path.stat()
         try:
+            before = [self.made.preprocessed(name) for name in names[:1]]
             path.write_text(text[:place.start] + place.replacement + text[place.end:])
+            if [self.made.preprocessed(name) for name in names[:1]] == before:
+                return {"outcome": "same code", "test": ""}
             return self.try_stages([s for s in stages if s], tests, passed, to, show)
         except build.BuildError:
             return {"outcome": "does not compile", "test": ""}
@@ -395,12 +417,12 @@ class Run:
         found = {}
         for number, (name, result) in enumerate(self.drawn(count).items()):
             place = self.ids[name]
-            if result and result["outcome"] != "open":
+            if result:
                 found[name] = {
                     "number": number, "outcome": result["outcome"], "file": place.file,
                     "line": place.line, "text": place.text, "kind": place.kind,
                     "change": places.change_of(place, self.files[place.file]),
-                    "first": self.results.first[name]["outcome"],
+                    "first": self.results.first.get(name, result)["outcome"],
                     "current": result["version"] == self.version_of(place.file)}
         return found
 
@@ -421,13 +443,14 @@ def main():
     options.add_argument("--survivors", action="store_true")
     options.add_argument("--from", type=int, default=0, dest="start")
     options.add_argument("--one")
-    options.add_argument("--only")
+    options.add_argument("--try", nargs="+", dest="tried", default=[])
     options.add_argument("--diff")
     options.add_argument("--report", action="store_true")
     given = options.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("interrupted: the next run goes on"))
     run = Run(given.seed, given.budget)
-    for name in (given.one, given.diff):
+    pairs = [pair.split("=", 1) for pair in given.tried]
+    for name in [given.one, given.diff, *(pair[0] for pair in pairs)]:
         if name and name not in run.ids:
             sys.exit(f"mutants: no mutant {name}")
     if given.diff:
@@ -437,14 +460,13 @@ def main():
         run.lock()
         run.prepare()
     if given.one:
-        if given.only:
-            run.record(given.one, given.only)
-        else:
-            say(json.dumps(run.try_one(given.one, show=True), indent=1))
+        say(json.dumps(run.try_one(given.one, show=True), indent=1))
         return
+    for name, test in pairs:
+        run.record(name, test)
     if given.survivors:
         run.run_survivors(given.count)
-    elif not given.report:
+    elif not given.report and not pairs:
         run.run_all(given.count, given.start)
     page.write(ROOT, run.described(given.count), run.results, given)
 

@@ -26,8 +26,8 @@ run. `make mutants MUTANTS="--one ID"` repeats one.
 
 {state}
 
-| directory | mutants | killed | by a timeout | equivalent | not killed | killed of the others |
-|---|---|---|---|---|---|---|
+| directory | mutants | killed | by a timeout | equivalent | not killed | open | killed of the others |
+|---|---|---|---|---|---|---|---|
 {rows}
 
 {kinds}
@@ -41,7 +41,7 @@ BEFORE = """A survivor that is not equivalent gets a test, and is run again. So 
 as they are now, and not the share of new bugs that they would find. The tests as they were before
 killed less: {share}"""
 EARLY = 91  # of the draw: their first results are lost, but not how many survived
-EARLY_SURVIVORS, EARLY_OTHERS = 11, 84
+EARLY_SURVIVORS, EARLY_OTHERS, EARLY_KILLED = 11, 84, 83
 
 
 def read_judged(path):
@@ -65,6 +65,8 @@ def verdict_of(result, judged):
     if result["outcome"] in KILLED:
         return result["outcome"], ""
     text = judged_of(result, judged) or "not killed: not judged"
+    if result["outcome"] == "open" and not text.startswith("equivalent"):
+        return "open", ""
     for known in ("equivalent", "killed by", "not killed", "new test"):
         if text.startswith(known):
             return VERDICTS.get(known, known), text
@@ -77,9 +79,10 @@ def percent(killed, others):
 
 def row(name, verdicts):
     n = collections.Counter(verdicts)
-    killed, others = n["killed"] + n["timeout"], len(verdicts) - n["equivalent"]
+    killed = n["killed"] + n["timeout"]
+    others = len(verdicts) - n["equivalent"]
     return (f"| {name} | {len(verdicts)} | {killed} | {n['timeout']} | {n['equivalent']} | "
-            f"{n['not killed']} | {percent(killed, others)} |")
+            f"{n['not killed']} | {n['open']} | {percent(killed, others)} |")
 
 
 def wrapped(text, indent=""):
@@ -99,22 +102,35 @@ def before(run, verdicts, judged):
     """What the tests killed when they met the mutants first."""
     later = [m for name, m in run.items()
              if m["number"] >= EARLY and verdicts[name][0] != "equivalent"]
-    survived = sum(m["first"] not in KILLED or "new test" in judged_of(m, judged) for m in later)
+    survived = sum(m["first"] == "survived" or "new test" in judged_of(m, judged) for m in later)
+    still_open = sum(m["first"] == "open" and "new test" not in judged_of(m, judged) for m in later)
     share = f"of the first {EARLY} mutants at least {EARLY_SURVIVORS} survived, of {EARLY_OTHERS} " \
             f"that are not equivalent: at most " \
             f"{percent(EARLY_OTHERS - EARLY_SURVIVORS, EARLY_OTHERS)} were killed."
     if later:
-        share += f" Of the others that ran, {survived} of {len(later)} survived the tests that " \
-                 f"came from these: {percent(len(later) - survived, len(later))} were killed."
+        share += f" Of {len(later)} others, {survived} survived the tests that came from these: at " \
+                 f"most {percent(len(later) - survived, len(later))} were killed"
+        share += f", and at least {percent(len(later) - survived - still_open, len(later))}: " \
+                 f"{still_open} are open." if still_open else "."
     return "\n".join(wrapped(" ".join(BEFORE.format(share=share).split())))
 
 
-def progress(run, count):
+def progress(run, verdicts, count):
     text = "All of them ran."
+    not_done = sum(v[0] == "open" for v in verdicts.values())
     if len(run) < count:
         text = f"Run so far: {len(run)} of {count} mutants of the draw. `make mutants` runs the rest."
     old = sum(not m["current"] for m in run.values())
-    return f"{text} {old} ran with an earlier version of their source file." if old else text
+    if old:
+        text += f" {old} ran with an earlier version of their source file."
+    if not_done:
+        text += f" {not_done} of them are open: their fastest tests do not kill them, and the others " \
+                f"have not run yet. The last column counts them as not killed."
+    if not any(m["number"] < EARLY for m in run.values()):
+        text += f" They are from the part of the draw after the first {EARLY}, which ran with earlier " \
+                f"sources: {EARLY_KILLED} were killed then, 1 is killed by a law that is new, and " \
+                f"{EARLY - EARLY_OTHERS} are equivalent."
+    return text
 
 
 def write(root, run, results, given):
@@ -136,7 +152,7 @@ def write(root, run, results, given):
     text = TEXT.format(
         count=given.count, seed=given.seed, budget=given.budget,
         same=outcomes["same code"], broken=outcomes["does not compile"], rows="\n".join(rows),
-        before=before(run, verdicts, judged), state="\n".join(wrapped(progress(run, given.count))),
+        before=before(run, verdicts, judged), state="\n".join(wrapped(progress(run, verdicts, given.count))),
         kinds="\n".join(wrapped("By change: " + ", ".join(kinds) + ".")), survivors=list_of(survivors))
     page = root / "docs/trust/mutants.md"
     page.parent.mkdir(parents=True, exist_ok=True)

@@ -60,6 +60,34 @@ def bodies(tokens):
                 start = None
 
 
+def functions(text):
+    """Yields (name, start, end) of each function."""
+    tokens = tokens_of(text)
+    for first, last in bodies(tokens):
+        depth, i = 0, first - 2
+        while True:
+            depth += (tokens[i].text == ")") - (tokens[i].text == "(")
+            if depth == 0:
+                break
+            i -= 1
+        yield tokens[i - 1].text, tokens[i].start, tokens[last].end
+
+
+def users(headers, name):
+    """The name, and all functions and macros of the headers that use it, also by each other."""
+    parts = []
+    for text in headers:
+        parts += [(n, set(re.findall(r"\w+", text[a:b]))) for n, a, b in functions(text)]
+        for m in re.finditer(r"^[ \t]*#\s*define\s+(\w+)((?:\\\n|[^\n])*)", text, re.MULTILINE):
+            parts.append((m.group(1), set(re.findall(r"\w+", m.group(2)))))
+    found = {name}
+    while True:
+        more = {n for n, words in parts if words & found} - found
+        if not more:
+            return found
+        found |= more
+
+
 def is_declaration(tokens, i):
     """Whether the statement that begins at token i declares something."""
     first, second = tokens[i], tokens[i + 1]

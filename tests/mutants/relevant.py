@@ -37,7 +37,7 @@ MAP = (
     ("src/quotient/qf.c", TABLES + CONCURRENT + laws("qf")),
     ("src/quotient/*", TABLES + ADAPTIVE + CONCURRENT + ["yesno_dynamic", "static_sets"] +
      laws("qf", "aqf", "broom", "taf", "yesno-dynamic")),
-    ("src/core/*", ["system_calls", "address", "bits", "byte_io", "durable_file", "hash", "memory", "options",
+    ("src/core/*", ["patches", "system_calls", "address", "bits", "byte_io", "durable_file", "hash", "memory", "options",
                     "partition", "sort", "build_threads", "container", "sized_structs", "threads",
                     "filter_config", "filter_stats", "quotient_table", "table_queries", "aqf",
                     "static_sets", "guard_recovery", "slot_meta", "bloom", "blocked", "cuckoo",
