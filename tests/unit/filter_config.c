@@ -148,6 +148,7 @@ static void what_a_kind_does_not_take_is_named(void **state) {
       {"width", {.kind = "aqf", .slots = 1000, .width = 1}},
       {"fpr", {.kind = "cf", .capacity = 100, .fpr = 1e-300}},
       {"bits_per_key", {.kind = "qf", .capacity = 1000, .bits_per_key = 0.5}},
+      {"more than 1024", {.kind = "qf", .capacity = 1, .bits_per_key = 5}},
   };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
     assert_refused(&bad[i].config, BESOM_INVALID, bad[i].word);

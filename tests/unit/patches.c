@@ -1,5 +1,5 @@
 /* The cells of a diff are read as they were written, at every width, and hostile ones are refused;
- * patches are as small as the change of a set. */
+ * patches are as small as the change of a set; forged pieces are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -132,12 +132,60 @@ static void patches_are_as_small_as_the_change(void **state) {
   }
 }
 
+/* ------------------------------------------------------------------ hostile pieces */
+
+enum { PIECE_RAW, PIECE_CELLS, PIECE_RUNS }; /* as in docs/format.md */
+
+/* The status of a patch with the header of a real one and these bytes as its pieces. */
+static besom_status status_of_pieces(const char *kind, const uint8_t *pieces, size_t len) {
+  enum { HEADER = 40 };
+  besom_filter *old = build(kind, 0, 100, NULL), *made = NULL;
+  memory_sink patch;
+  memory_sink_init(&patch);
+  assert_int_equal(besom_diff(old, old, &patch.api), BESOM_OK);
+  uint8_t *forged = malloc(HEADER + len);
+  assert_non_null(forged);
+  memcpy(forged, patch.data, HEADER);
+  memcpy(forged + HEADER, pieces, len);
+  besom_status status = besom_patch(old, forged, HEADER + len, &made);
+  assert_null(made);
+  free(forged);
+  memory_sink_close(&patch);
+  besom_free(old);
+  return status;
+}
+
+/* A number has at most 10 bytes; one that never ends must not be read beyond that. */
+static void a_number_without_end_is_refused(void **state) {
+  (void)state;
+  uint8_t endless[64];
+  memset(endless, 0xff, sizeof endless);
+  for (size_t before = 0; before < 3; before++) {
+    memset(endless, 1, before);
+    assert_int_equal(status_of_pieces("qf", endless, sizeof endless), BESOM_CORRUPT);
+    assert_int_equal(status_of_pieces("qf", endless, before + 3), BESOM_CORRUPT);
+  }
+}
+
+/* Runs are for quotient tables, and for one of the same size. */
+static void runs_for_another_table_are_refused(void **state) {
+  (void)state;
+  const uint8_t runs[] = {PIECE_RUNS, 8, 2, 0, 0}, unknown[] = {PIECE_RUNS + 1, 8, 2, 0, 0};
+  static const char *const kinds[] = {"bloom", "fuse", "cf", "qf", "aqf"};
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    assert_int_equal(status_of_pieces(kinds[i], runs, sizeof runs), BESOM_CORRUPT);
+    assert_int_equal(status_of_pieces(kinds[i], unknown, sizeof unknown), BESOM_CORRUPT);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(cells_are_read_as_written),
       cmocka_unit_test(rare_changes_take_few_bits),
       cmocka_unit_test(hostile_cells_do_no_harm),
       cmocka_unit_test(patches_are_as_small_as_the_change),
+      cmocka_unit_test(a_number_without_end_is_refused),
+      cmocka_unit_test(runs_for_another_table_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
