@@ -195,6 +195,58 @@ static void a_failed_allocation_changes_nothing(void **state) {
   free(m);
 }
 
+/* A change of a table: the value of a key is a number. */
+static besom_status put_in_table(besom_store *store, uint64_t number) {
+  made_record record;
+  make_record(&record, number);
+  record.api.key = (besom_bytes){"key", 3};
+  return store->ops->table_put(store, BESOM_TABLE_MANIFEST, &record.api);
+}
+
+/*
+ * The log of a transaction has no memory, or a record does not: that change is not made, the others
+ * are, and abort takes back all of them.
+ */
+static void a_failed_allocation_in_a_transaction_changes_nothing(void **state) {
+  (void)state;
+  model *m = heap_array(1, sizeof *m), *before = heap_array(1, sizeof *before);
+  unsigned failures = 0;
+  for (unsigned wait = 1; wait < 60; wait++) {
+    failing_allocator memory;
+    failing_allocator_init(&memory);
+    model_init(m);
+    besom_store *store = new_store(&memory.api);
+    random_stream random = {wait};
+    for (unsigned transaction = 0; transaction < 4; transaction++) {
+      *before = *m;
+      assert_int_equal(store->ops->begin(store), BESOM_OK);
+      memory.fail_at = memory.calls + wait;
+      for (unsigned i = 0; i < 300; i++) {
+        besom_status status = i % 8 ? change(store, m, &random, 70) : put_in_table(store, i);
+        if (status == BESOM_OK) continue;
+        assert_int_equal(status, BESOM_NO_MEMORY);
+        memory.fail_at = memory.calls + wait;
+        failures++;
+      }
+      memory.fail_at = 0;
+      assert_store_is(store, m);
+      if (transaction % 2) {
+        assert_int_equal(store->ops->commit(store, false), BESOM_OK);
+      } else {
+        store->ops->abort(store);
+        *m = *before;
+      }
+      assert_store_is(store, m);
+    }
+    besom_store_close(store);
+    assert_null(failing_allocator_verdict(&memory));
+    failing_allocator_close(&memory);
+  }
+  assert_true(failures > 100);
+  free(before);
+  free(m);
+}
+
 static void a_failed_create_leaks_nothing(void **state) {
   (void)state;
   failing_allocator memory;
@@ -383,6 +435,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(random_changes_agree_with_the_model),
       cmocka_unit_test(a_failed_allocation_changes_nothing),
+      cmocka_unit_test(a_failed_allocation_in_a_transaction_changes_nothing),
       cmocka_unit_test(a_failed_create_leaks_nothing),
       cmocka_unit_test(an_append_needs_the_length_of_the_list),
       cmocka_unit_test(a_missing_record_is_NOT_FOUND),
