@@ -4,6 +4,7 @@ import collections
 import os
 import re
 import textwrap
+import time
 
 GOAL_LINES, GOAL_BRANCHES = 95, 90
 
@@ -28,7 +29,7 @@ def percent(part, whole):
     return f"{100 * part / whole:.1f}" if whole else "-"
 
 
-Place = collections.namedtuple("Place", "path number function text lines branches")
+Place = collections.namedtuple("Place", "path number function text lines branches all_branches")
 
 
 def places_of(source):
@@ -36,11 +37,12 @@ def places_of(source):
     branches = source.branches
     for number in sorted(source.lines):
         executed = source.lines[number] > 0
-        untaken = branches.get(number, []).count(False)
+        listed = branches.get(number, [])
+        untaken = listed.count(False)
         if executed and not untaken:
             continue
         yield Place(source.path, number, source.function_at(number), source.line_text(number), int(not executed),
-                    untaken)
+                    untaken, len(listed))
 
 
 # ---------------------------------------------------------------- judgements
@@ -140,44 +142,82 @@ def table(head, rows):
         yield "| " + " | ".join(str(c) for c in row) + " |"
 
 
-def write_places(places):
-    """One row per function: the lines of the places that are not covered."""
-    functions = collections.defaultdict(list)
+def brief_list(places):
+    """The files of the places, each with its lines and branches."""
+    files = collections.defaultdict(list)
     for p in places:
-        functions[p.path, p.function].append(p)
-    yield from table(("place", "lines not run", "branches not taken", "line numbers"),
-                     ((f"`{path}`, `{function}`", *sums(group), ", ".join(str(p.number) for p in group))
-                      for (path, function), group in functions.items()))
+        files[p.path].append(p)
+    return ", ".join("`{}` {} + {}".format(path.removeprefix("src/"), *sums(group)) for path, group in files.items())
+
+
+def wrap(text):
+    """Lines of 100 columns that never begin with what Markdown takes for a list."""
+    return textwrap.fill(text, 99, break_on_hyphens=False).replace("\n+ ", " +\n") + "\n"
+
+
+def found_reasons(sources, judgements):
+    """Pairs of a reason and its places, without reasons that have none. The last is for those not judged."""
+    judged = judge(sources, judgements)
+    return [(j.reason if j else "Not judged", places) for j, places in judged.items() if places]
+
+
+def intro(totals, tests, missing):
+    yield "# Coverage\n"
+    yield wrap(
+        f"Written by `make coverage` on {time.strftime('%Y-%m-%d', time.gmtime())}. {tests - len(missing)} of {tests} "
+        f"tests run {totals.run} of {totals.lines} lines of `src/` "
+        f"({percent(totals.run, totals.lines)} %) and take {totals.taken} of {totals.branches} branches "
+        f"({percent(totals.taken, totals.branches)} %). The goals are {GOAL_LINES} % of the lines and "
+        f"{GOAL_BRANCHES} % of the branches.")
+    if missing:
+        yield wrap("Not part of these figures, because they did not run or failed: "
+                   + ", ".join(f"`{name}`" for name in missing) + ".")
 
 
 def page_text(sources, judgements, tests, missing):
     totals = Totals(sources.values())
-    judged = judge(sources, judgements)
-    yield "# Coverage\n"
-    yield textwrap.fill(
-        f"Written by `make coverage`. {tests - len(missing)} of {tests} tests run {totals.run} of {totals.lines} lines of `src/` "
-        f"({percent(totals.run, totals.lines)} %) and take {totals.taken} of {totals.branches} branches "
-        f"({percent(totals.taken, totals.branches)} %). The goals are {GOAL_LINES} % of the lines and "
-        f"{GOAL_BRANCHES} % of the branches.", 99) + "\n"
-    if missing:
-        yield textwrap.fill("Not part of these figures, because they had no time to run: "
-                            + ", ".join(f"`{name}`" for name in missing) + ".", 99) + "\n"
+    yield from intro(totals, tests, missing)
     with open(os.path.join(os.path.dirname(__file__), "page.md")) as file:
         yield file.read()
     yield from table(HEAD, [*(Totals(group).row(f"`{name}`") for name, group in sorted(directories(sources).items())),
                             totals.row("all")])
-    found = [(j.reason if j else "Not judged", places) for j, places in judged.items() if places]
+    found = found_reasons(sources, judgements)
     yield "\n## What is not covered, and why\n"
     yield from table(("reason", "lines", "branches"),
                      ((f"{i}. {reason}", *sums(places)) for i, (reason, places) in enumerate(found, 1)))
-    for i, (reason, places) in enumerate(found, 1):
-        yield f"\n### Reason {i}\n"
-        yield textwrap.fill(f"{reason}.", 99) + "\n"
-        yield from write_places(places)
+    yield "\n## Where\n"
+    yield wrap("The files under `src/` per reason, with the lines that are not run + the branches that are not taken. "
+               "[coverage-places.txt](coverage-places.txt) has every line.")
+    for i, (_, places) in enumerate(found, 1):
+        yield wrap(f"**Reason {i}:** {brief_list(places)}.")
+
+
+def places_text(sources, judgements):
+    """All places. Functions and the text of lines, not line numbers, which the next change would shift."""
+    yield "Lines of src/ that no test runs, and lines with branches that no test takes, per reason. Written by"
+    yield "make coverage; coverage.md has the figures."
+    for i, (reason, places) in enumerate(found_reasons(sources, judgements), 1):
+        yield f"\n{i}. {reason}\n"
+        for (path, function), group in group_by_function(places).items():
+            yield f"{path}, {function}"
+            for p in group:
+                yield f"  {'not run' if p.lines else f'{p.branches} of {p.all_branches}':8} {p.text}"
+
+
+def group_by_function(places):
+    groups = collections.defaultdict(list)
+    for p in places:
+        groups[p.path, p.function].append(p)
+    return groups
+
+
+def write_lines(path, lines):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as file:
+        for line in lines:
+            file.write(line + "\n")
 
 
 def write_page(path, sources, judgements, tests, missing):
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, "w") as file:
-        for line in page_text(sources, judgements, tests, missing):
-            file.write(line + "\n")
+    write_lines(path, page_text(sources, judgements, tests, missing))
+    write_lines(path.removesuffix(".md") + "-places.txt", places_text(sources, judgements))

@@ -138,6 +138,42 @@ static void the_filter_has_defaults(void **state) {
   }
 }
 
+/* The database has more keys than the slots that the application asks for. */
+static void a_filter_with_too_few_slots_grows_while_it_is_built(void **state) {
+  (void)state;
+  static const char *const options[] = {NULL, "tombstones=yes"};
+  for (unsigned i = 0; i < 2; i++) {
+    app a;
+    app_init(&a, true);
+    a.filter = (besom_config){.kind = "aqf", .options = options[i], .slots = 128, .width = 12};
+    for (size_t key = 0; key < 1000; key++) a.now->has[key] = true;
+    app_open(&a, BESOM_SIDECAR_NEW);
+    assert_no_false_negatives(&a);
+    put_range(&a, 1000, 1200);
+    assert_no_false_negatives(&a);
+    app_close(&a);
+    app_open(&a, BESOM_SIDECAR_LOADED);
+    assert_no_false_negatives(&a);
+    app_done(&a);
+  }
+}
+
+/* Options without a kind are those of the default kind. */
+static void options_without_a_kind_are_of_the_default_kind(void **state) {
+  (void)state;
+  app a;
+  app_init(&a, true);
+  a.filter = (besom_config){.options = "base=aqf"};
+  app_open(&a, BESOM_SIDECAR_NEW);
+  put_range(&a, 0, 500);
+  assert_no_false_negatives(&a);
+  app_done(&a);
+  app_init(&a, true);
+  a.filter = (besom_config){.options = "colour=red"};
+  assert_refused(&a, BESOM_BAD_OPTION);
+  app_done(&a);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(no_sidecar_is_invalid),
@@ -146,6 +182,8 @@ int main(void) {
       cmocka_unit_test(each_function_of_a_log_is_needed),
       cmocka_unit_test(a_configuration_is_checked),
       cmocka_unit_test(the_filter_has_defaults),
+      cmocka_unit_test(a_filter_with_too_few_slots_grows_while_it_is_built),
+      cmocka_unit_test(options_without_a_kind_are_of_the_default_kind),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
