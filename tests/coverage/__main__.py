@@ -20,6 +20,7 @@ def parse_arguments():
     parser.add_argument("build", metavar="BUILD", help="the build directory")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="tests that run at once")
     parser.add_argument("--only", metavar="REGEX", help="run only the tests whose name matches")
+    parser.add_argument("--no-run", action="store_true", help="run no tests: report what earlier runs counted")
     parser.add_argument("--fresh", action="store_true", help="forget the data of earlier runs")
     parser.add_argument("--page", metavar="FILE", help="write this page (docs/trust/coverage.md)")
     parser.add_argument("--list", metavar="PATTERN", help="print the uncovered places of these files and end")
@@ -32,7 +33,9 @@ def main():
     build = os.path.realpath(arguments.build)
     failed, missing = [], []
     tests = runs.find_tests(build)
-    if not arguments.list:
+    if arguments.no_run:
+        missing = runs.not_passed(tests, build)
+    elif not arguments.list:
         failed, missing = runs.run_tests(tests, build, arguments.jobs, arguments.only, arguments.fresh)
     sources = counts.read_counts(build, root)
     judgements = report.read_judgements(os.path.join(os.path.dirname(__file__), "judged.txt"))
@@ -41,7 +44,8 @@ def main():
         return 0
     report.print_summary(sources, judgements)
     if arguments.page:
-        report.write_page(arguments.page, sources, judgements, len(tests), missing)
+        left_out = counts.files_not_compiled(sources, root)
+        report.write_page(arguments.page, sources, judgements, len(tests), missing, left_out)
     for name in failed:
         print(f"coverage: the test {name} failed: its output is in {build}/coverage/{name.replace('/', '_')}.log")
     return 1 if failed else 0

@@ -8,11 +8,17 @@ of the same length, and the longest list that was executed counts.
 """
 
 import collections
+import glob
 import json
 import os
+import re
 import subprocess
 
 import runs
+
+
+# What makes other tools leave out a line or a function. gcov itself ignores the first two.
+MARKER = re.compile(r"(LCOV|GCOVR?)_EXCL|no_profile_instrument_function")
 
 
 class Source:
@@ -77,3 +83,13 @@ def read_counts(build, root):
         with open(os.path.join(root, source.path)) as file:
             source.text = file.read().split("\n")
     return dict(sorted(sources.items()))
+
+
+def count_markers(sources):
+    return sum(1 for s in sources.values() for line in s.text if MARKER.search(line))
+
+
+def files_not_compiled(sources, root):
+    """The C files of src/ that no object of the build contains: nothing of them is counted."""
+    found = glob.glob(os.path.join(root, "src", "**", "*.c"), recursive=True)
+    return sorted(set(os.path.relpath(path, root) for path in found) - set(sources))

@@ -6,6 +6,8 @@ import re
 import textwrap
 import time
 
+import counts
+
 GOAL_LINES, GOAL_BRANCHES = 95, 90
 
 
@@ -147,12 +149,12 @@ def brief_list(places):
     files = collections.defaultdict(list)
     for p in places:
         files[p.path].append(p)
-    return ", ".join("`{}` {} + {}".format(path.removeprefix("src/"), *sums(group)) for path, group in files.items())
+    return ", ".join("`{}`~{}~+~{}".format(path.removeprefix("src/"), *sums(group)) for path, group in files.items())
 
 
 def wrap(text):
-    """Lines of 100 columns that never begin with what Markdown takes for a list."""
-    return textwrap.fill(text, 99, break_on_hyphens=False).replace("\n+ ", " +\n") + "\n"
+    """Lines of 100 columns. ~ is a space at which no line ends: a line must not begin with "+ " or "%"."""
+    return textwrap.fill(text, 99, break_on_hyphens=False).replace("~", " ") + "\n"
 
 
 def found_reasons(sources, judgements):
@@ -166,19 +168,30 @@ def intro(totals, tests, missing):
     yield wrap(
         f"Written by `make coverage` on {time.strftime('%Y-%m-%d', time.gmtime())}. {tests - len(missing)} of {tests} "
         f"tests run {totals.run} of {totals.lines} lines of `src/` "
-        f"({percent(totals.run, totals.lines)} %) and take {totals.taken} of {totals.branches} branches "
-        f"({percent(totals.taken, totals.branches)} %). The goals are {GOAL_LINES} % of the lines and "
-        f"{GOAL_BRANCHES} % of the branches.")
+        f"({percent(totals.run, totals.lines)}~%) and take {totals.taken} of {totals.branches} branches "
+        f"({percent(totals.taken, totals.branches)}~%). The goals are {GOAL_LINES}~% of the lines and "
+        f"{GOAL_BRANCHES}~% of the branches.")
     if missing:
         yield wrap("Not part of these figures, because they did not run or failed: "
                    + ", ".join(f"`{name}`" for name in missing) + ".")
 
 
-def page_text(sources, judgements, tests, missing):
+def exclusions(sources, left_out):
+    """What the figures leave out, as found in the sources."""
+    yield wrap(f"The sources have {counts.count_markers(sources)} markers that make coverage tools leave out a line "
+               "or a function. A line with a marker of lcov or gcovr would count as any other.")
+    if left_out:
+        yield wrap("Not compiled in this build, so that none of their lines count: "
+                   + ", ".join(f"`{path}`" for path in left_out) + ".")
+
+
+def page_text(sources, judgements, tests, missing, left_out):
     totals = Totals(sources.values())
     yield from intro(totals, tests, missing)
     with open(os.path.join(os.path.dirname(__file__), "page.md")) as file:
         yield file.read()
+    yield from exclusions(sources, left_out)
+    yield "## Figures\n"
     yield from table(HEAD, [*(Totals(group).row(f"`{name}`") for name, group in sorted(directories(sources).items())),
                             totals.row("all")])
     found = found_reasons(sources, judgements)
@@ -186,7 +199,7 @@ def page_text(sources, judgements, tests, missing):
     yield from table(("reason", "lines", "branches"),
                      ((f"{i}. {reason}", *sums(places)) for i, (reason, places) in enumerate(found, 1)))
     yield "\n## Where\n"
-    yield wrap("The files under `src/` per reason, with the lines that are not run + the branches that are not taken. "
+    yield wrap("The files under `src/` per reason, with the lines that are not run~+~the branches that are not taken. "
                "[coverage-places.txt](coverage-places.txt) has every line.")
     for i, (_, places) in enumerate(found, 1):
         yield wrap(f"**Reason {i}:** {brief_list(places)}.")
@@ -194,14 +207,15 @@ def page_text(sources, judgements, tests, missing):
 
 def places_text(sources, judgements):
     """All places. Functions and the text of lines, not line numbers, which the next change would shift."""
-    yield "Lines of src/ that no test runs, and lines with branches that no test takes, per reason. Written by"
-    yield "make coverage; coverage.md has the figures."
+    yield "Lines of src/ that no test runs, and lines with branches that no test takes: 1 of 4 means that one of"
+    yield "four branches is not taken. Written by make coverage; coverage.md has the figures."
     for i, (reason, places) in enumerate(found_reasons(sources, judgements), 1):
         yield f"\n{i}. {reason}\n"
         for (path, function), group in group_by_function(places).items():
             yield f"{path}, {function}"
             for p in group:
-                yield f"  {'not run' if p.lines else f'{p.branches} of {p.all_branches}':8} {p.text}"
+                missing = "not run" if p.lines else f"{p.branches} of {p.all_branches}"
+                yield f"  {missing:8} {p.text}"
 
 
 def group_by_function(places):
@@ -218,6 +232,6 @@ def write_lines(path, lines):
             file.write(line + "\n")
 
 
-def write_page(path, sources, judgements, tests, missing):
-    write_lines(path, page_text(sources, judgements, tests, missing))
+def write_page(path, sources, judgements, tests, missing, left_out):
+    write_lines(path, page_text(sources, judgements, tests, missing, left_out))
     write_lines(path.removesuffix(".md") + "-places.txt", places_text(sources, judgements))

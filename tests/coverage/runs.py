@@ -13,8 +13,9 @@ import time
 NOT_RUN = re.compile(r"_long$|^contract_|symbols|^(format|prose_rules|include_rules|library_calls|manual_pages|checks_catch"
                      r"|install|amalgamation|cpp|abi|redis_install|static_symbols)|_tsan$|^pages|report_page|valkey_")
 
-# Tests with many processes, each of which writes its counts, run last.
-SLOW = ("cli_", "contract", "redis", "sqlite", "python", "example")
+# These run last, in this order: the laws take long, the others have many processes, each of which
+# writes its counts.
+LAST = ("contract", "sqlite", "example", "redis", "cli_", "python")
 
 
 def find_tests(build):
@@ -33,7 +34,12 @@ def find_tests(build):
     python = os.path.join(build, "python", "besom")
     if os.path.isdir(python):
         tests.append(python_test(build, python))
-    return sorted(tests, key=lambda test: test["name"].startswith(SLOW))
+    return sorted(tests, key=lambda test: place_of(test["name"]))
+
+
+def place_of(name):
+    """0 for tests that run first, then the places of LAST."""
+    return next((i for i, prefix in enumerate(LAST, 1) if name.startswith(prefix)), 0)
 
 
 def contract_tests(build):
@@ -92,6 +98,10 @@ def run_one(test, log):
     return done.returncode in (0, test["skipped"]), time.time() - start
 
 
+def record_path(build):
+    return os.path.join(build, "coverage", "done.txt")
+
+
 def read_record(path):
     """The tests that passed, and their keys. A later line replaces an earlier one."""
     if not os.path.exists(path):
@@ -102,9 +112,9 @@ def read_record(path):
 
 def run_tests(tests, build, jobs, only, fresh):
     """Returns the names of the tests that failed, and of those that have not passed yet."""
-    state = os.path.join(build, "coverage")
+    record = record_path(build)
+    state = os.path.dirname(record)
     os.makedirs(state, exist_ok=True)
-    record = os.path.join(state, "done.txt")
     if fresh and os.path.exists(record):
         os.remove(record)
     done = read_record(record)
@@ -128,4 +138,10 @@ def run_tests(tests, build, jobs, only, fresh):
                 file.write(f"{name} {keys[name]}\n")
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(f"{len(wanted)} tests took {used.ru_utime + used.ru_stime:.0f} s of processor time")
-    return failed, [t["name"] for t in tests if read_record(record).get(t["name"]) != keys[t["name"]]]
+    return failed, not_passed(tests, build)
+
+
+def not_passed(tests, build):
+    """The tests that have not passed with their present programs."""
+    done, hashes = read_record(record_path(build)), {}
+    return [t["name"] for t in tests if done.get(t["name"]) != key_of(t, hashes)]
