@@ -224,6 +224,26 @@ static void a_concurrent_filter_gives_the_same_results(void **state) {
   compare((besom_config){.hash = "sip"}, 4);
 }
 
+/* A thread has no reader slot of a filter before its first call. */
+static void the_first_call_of_a_thread_is_like_any_other(void **state) {
+  (void)state;
+  for (unsigned c = 0; c < QUERIES + CHANGES; c++) {
+    call made = c < QUERIES ? queries[c] : changes[c - QUERIES];
+    besom_config config = {.value_bits = 3, .reserve = 0.1};
+    besom_filter *plain = make(config, 0), *shared = make(config, BESOM_CONCURRENT);
+    for (uint64_t key = 0; key < 300; key++) {
+      assert_int_equal(besom_insert_u64(plain, key), BESOM_OK);
+      assert_int_equal(besom_insert_u64(shared, key), BESOM_OK);
+    }
+    result expected = made(plain, 5), got = run_by(true, made, shared, 5);
+    assert_int_equal(got.status, expected.status);
+    assert_int_equal(got.number, expected.number);
+    assert_same_bytes(plain, shared);
+    besom_free(plain);
+    besom_free(shared);
+  }
+}
+
 static void changes_are_busy_during_a_task(void **state) {
   (void)state;
   besom_filter *f = make((besom_config){.value_bits = 3}, BESOM_CONCURRENT);
@@ -246,6 +266,7 @@ static void changes_are_busy_during_a_task(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_concurrent_filter_gives_the_same_results),
+      cmocka_unit_test(the_first_call_of_a_thread_is_like_any_other),
       cmocka_unit_test(changes_are_busy_during_a_task),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
