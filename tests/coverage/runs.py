@@ -15,7 +15,7 @@ NOT_RUN = re.compile(r"_long$|^contract_|symbols|^(format|prose_rules|include_ru
 
 # These run last, in this order: the laws take long, the others have many processes, each of which
 # writes its counts.
-LAST = ("contract", "sqlite", "example", "redis", "cli_", "python")
+LAST = ("contract", "sqlite", "example", "cli_", "redis", "python")
 
 
 def find_tests(build):
