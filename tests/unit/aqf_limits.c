@@ -1,6 +1,7 @@
 /*
- * aqf at its limits: keys whose quotients are all at the end of the table fill the slots there long
- * before the filter has its capacity. A call that then returns FULL leaves the filter as it was.
+ * aqf at its limits. Keys whose quotients are all at the end of the table fill the slots there long
+ * before the filter has its capacity: a call that then returns FULL leaves the filter as it was. A
+ * lower limit for reports, values of keys that an exception denies, several tombstones of one key.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "besom_reverse.h"
+#include "support/counters.h"
 #include "support/keys.h"
 #include "support/saved_filters.h"
 
@@ -72,7 +75,115 @@ static void a_count_that_does_not_fit_changes_nothing(void **state) {
       for (uint64_t count = 2; count <= 4; count++) fill_with_counts(width, singles, count);
 }
 
+/* ------------------------------------------------------------------ exceptions */
+
+enum { REPORTS = 100, FEWER = 10 };
+
+static besom_filter *make_full_of(unsigned keys, besom_config config) {
+  static const uint8_t seed[16] = "reports";
+  besom_filter *f = NULL;
+  config.kind = "aqf";
+  config.seed = seed;
+  config.slots = 1024;
+  config.width = 4;
+  config.reserve = 0.2;
+  assert_int_equal(besom_create(&config, &f), BESOM_OK);
+  for (uint64_t i = 0; i < keys; i++)
+    assert_int_equal(besom_insert_u64(f, key_u64(MEMBERS, i)), BESOM_OK);
+  return f;
+}
+
+/* The next absent key that is answered yes. */
+static uint64_t next_false_positive(const besom_filter *f, uint64_t *i) {
+  while (!besom_contains_u64(f, key_u64(NEGATIVES, *i))) ++*i;
+  return key_u64(NEGATIVES, (*i)++);
+}
+
+/* They stay until the next report; if the filter forgets, that one drops them. */
+static void reports_above_a_lower_limit(void **state) {
+  (void)state;
+  for (unsigned forget = 0; forget < 2; forget++) {
+    besom_filter *f = make_full_of(700, (besom_config){0});
+    uint64_t at = 0, fixed[REPORTS];
+    assert_int_equal(besom_set_reserve(f, REPORTS, false), BESOM_OK);
+    for (unsigned i = 0; i < REPORTS; i++) {
+      fixed[i] = next_false_positive(f, &at);
+      assert_int_equal(besom_adapt_u64(f, fixed[i]), BESOM_OK);
+    }
+    assert_int_equal(besom_set_reserve(f, FEWER, forget), BESOM_OK);
+    assert_int_equal(counter_of(f, "exceptions"), REPORTS);
+    for (unsigned i = 0; i < REPORTS; i++) assert_false(besom_contains_u64(f, fixed[i]));
+    uint64_t one_more = next_false_positive(f, &at);
+    assert_int_equal(besom_adapt_u64(f, one_more), forget ? BESOM_EVICTED : BESOM_RESERVE_FULL);
+    assert_int_equal(besom_contains_u64(f, one_more), !forget);
+    assert_int_equal(counter_of(f, "exceptions"), forget ? FEWER : REPORTS);
+    assert_int_equal(besom_validate(f, NULL), BESOM_OK);
+    for (uint64_t i = 0; i < 700; i++) assert_true(besom_contains_u64(f, key_u64(MEMBERS, i)));
+    besom_free(f);
+  }
+}
+
+/* A key that is denied has no value, although a fingerprint matches it. */
+static void a_denied_key_has_no_value(void **state) {
+  (void)state;
+  besom_filter *f = make_full_of(700, (besom_config){.value_bits = 4});
+  uint64_t at = 0, value = 0, copies = 0;
+  for (unsigned i = 0; i < FEWER; i++) {
+    besom_u64_key key = besom_u64(next_false_positive(f, &at));
+    assert_int_equal(besom_get_value(f, key.bytes, 8, &value), BESOM_OK);
+    assert_int_equal(besom_adapt(f, key.bytes, 8), BESOM_OK);
+    assert_int_equal(besom_get_value(f, key.bytes, 8, &value), BESOM_NOT_FOUND);
+    assert_int_equal(besom_set_value(f, key.bytes, 8, 1), BESOM_NOT_FOUND);
+    assert_int_equal(besom_count(f, key.bytes, 8, &copies), BESOM_OK);
+    assert_int_equal(copies, 0);
+    assert_int_equal(besom_remove(f, key.bytes, 8), BESOM_NOT_FOUND);
+    besom_match match;
+    size_t matches = 1;
+    besom_digest d = besom_hash(f, key.bytes, 8);
+    assert_int_equal(besom_matches(f, d, &match, 1, &matches), BESOM_OK);
+    assert_int_equal(matches, 0);
+  }
+  besom_free(f);
+}
+
+/* ------------------------------------------------------------------ tombstones */
+
+/*
+ * Members whose digests begin with the same bits leave tombstones of different lengths, all of which
+ * match the next key. It revives the longest, so that as many fixes as possible stay.
+ */
+static void a_key_revives_the_longest_tombstone(void **state) {
+  (void)state;
+  for (unsigned longest_first = 0; longest_first < 2; longest_first++) {
+    besom_filter *f = make_full_of(0, (besom_config){.options = "tombstones=yes"});
+    const besom_digest key = {UINT64_C(1) << 62, UINT64_C(1) << 63};
+    for (unsigned i = 0; i < 3; i++) {
+      unsigned far = 4 * (longest_first ? 3 - i : 1 + i); /* bits up to where they differ */
+      besom_digest offender = {key.hi, key.lo ^ UINT64_C(1) << (63 - far)};
+      besom_match match;
+      assert_int_equal(besom_insert_at(f, key, 0, &match), BESOM_OK);
+      assert_int_equal(besom_adapt_at(f, offender, &match, key), BESOM_OK);
+    }
+    uint64_t extended = counter_of(f, "extended");
+    for (unsigned i = 0; i < 3; i++) assert_int_equal(besom_remove_digest(f, key), BESOM_OK);
+    assert_int_equal(counter_of(f, "tombstones"), extended);
+    for (unsigned i = 0; i < 3; i++) {
+      assert_int_equal(besom_insert_digest(f, key), BESOM_OK);
+      assert_true(besom_contains_digest(f, key));
+      besom_digest fixed = {key.hi, key.lo ^ UINT64_C(1) << (63 - 12)};
+      if (i == 0) assert_false(besom_contains_digest(f, fixed));
+      assert_int_equal(besom_validate(f, NULL), BESOM_OK);
+    }
+    besom_free(f);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(a_count_that_does_not_fit_changes_nothing)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_count_that_does_not_fit_changes_nothing),
+      cmocka_unit_test(reports_above_a_lower_limit),
+      cmocka_unit_test(a_denied_key_has_no_value),
+      cmocka_unit_test(a_key_revives_the_longest_tombstone),
+  };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
