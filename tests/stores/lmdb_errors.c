@@ -384,6 +384,12 @@ static void read_keys(table *t) {
   mdb_txn_abort(txn);
 }
 
+/* After a commit that failed it is BUSY. */
+static void sync_keys(table *t) {
+  besom_status status = besom_sidecar_sync(t->s);
+  if (status != BESOM_BUSY || !t->failures) is_done(t, status);
+}
+
 /* Returns whether the n-th call was made. */
 static bool fail_beside_sidecar(unsigned n, int error, besom_status status) {
   table t;
@@ -394,7 +400,7 @@ static bool fail_beside_sidecar(unsigned n, int error, besom_status status) {
     change_keys(&t, 10 * i);
     assert_no_false_negatives(&t);
     read_keys(&t);
-    if (i == 1) is_done(&t, besom_sidecar_sync(t.s));
+    if (i == 1) sync_keys(&t);
     if (i != 2) continue;
     is_done(&t, besom_sidecar_close(t.s));
     t.s = NULL;

@@ -149,7 +149,7 @@ static void a_denied_key_has_no_value(void **state) {
 /* ------------------------------------------------------------------ tombstones */
 
 /*
- * Members whose digests begin with the same bits leave tombstones of different lengths, all of which
+ * Members whose digests begin with the same bits leave tombstones of different lengths, which all
  * match the next key. It revives the longest, so that as many fixes as possible stay.
  */
 static void a_key_revives_the_longest_tombstone(void **state) {
