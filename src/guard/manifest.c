@@ -54,7 +54,7 @@ besom_status besom__manifest_write(besom_guard *g, bool migrated) {
   besom__write_u32(&w, MANIFEST_VERSION);
   besom__write_u32(&w, g->layout);
   besom__write_bytes(&w, g->store_id, ID_BYTES);
-  besom__write_bytes(&w, g->open_id, ID_BYTES);
+  besom__write_bytes(&w, g->open_id_written ? g->open_id : g->own_id, ID_BYTES);
   besom__write_u32(&w, first->number);
   besom__write_u32(&w, two ? 2 : 1);
   besom__write_u64(&w, two ? g->frontier : 0);

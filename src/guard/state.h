@@ -139,8 +139,10 @@ struct besom_guard {
   besom_config filter_config; /* of all filters of this guard, without hash and seed and, for kinds
                                  with bucket_of, without geometry */
   char options[OPTIONS_BYTES];
-  uint8_t store_id[ID_BYTES], open_id[ID_BYTES];
-  bool open_id_written; /* the store's manifest has the open id */
+  uint8_t store_id[ID_BYTES];
+  uint8_t open_id[ID_BYTES]; /* of the last open that changed something: as the store has it */
+  uint8_t own_id[ID_BYTES];  /* of this open, until its first transaction is committed */
+  bool open_id_written;      /* own_id has become open_id */
 
   enum transaction tx;
   bool nested;                       /* the change that runs is within a longer transaction */

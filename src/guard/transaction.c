@@ -98,6 +98,7 @@ static besom_status commit_store(besom_guard *g, bool durable) {
   besom__images_end(g);
   g->nondurable = !durable;
   g->filter_replaced = false;
+  if (!g->open_id_written) memcpy(g->open_id, g->own_id, ID_BYTES);
   g->open_id_written = true;
   if (!g->filter_stale) g->undo_n = 0;
   return BESOM_OK;
@@ -164,7 +165,7 @@ static besom_status open_transaction(besom_guard *g) {
 /* The first transaction after an open writes a new open id. The checkpoint is unlinked before. */
 static besom_status renew_open_id(besom_guard *g) {
   besom_status status = besom__checkpoint_drop(g);
-  return status == BESOM_OK ? besom__guard_random(g->open_id, ID_BYTES) : status;
+  return status == BESOM_OK ? besom__guard_random(g->own_id, ID_BYTES) : status;
 }
 
 besom_status besom__change_begin(besom_guard *g) {

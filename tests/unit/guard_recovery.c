@@ -73,6 +73,24 @@ static void reading_keeps_the_checkpoint(void **state) {
   drop(s);
 }
 
+/* The store stays as the checkpoint knows it, although a transaction was begun. */
+static void an_aborted_batch_keeps_the_checkpoint(void **state) {
+  (void)state;
+  guard_setup setup = small_guard("aqf", BESOM_LAYOUT_MERGED);
+  subject *s = opened(&setup);
+  fill_and_adapt(s);
+  for (unsigned i = 0; i < 2; i++) {
+    subject_close_guard(s);
+    assert_opens(s, false);
+    assert_int_equal(begin(s), BESOM_OK);
+    assert_int_equal(put(s, UNIVERSE - 1, 1), BESOM_OK);
+    assert_int_equal(end_batch(s, false), BESOM_OK);
+  }
+  subject_close_guard(s);
+  assert_opens(s, false);
+  drop(s);
+}
+
 /* During a migration there are two filters to save or to rebuild. */
 static void a_migration_continues_after_reopening(void **state) {
   (void)state;
@@ -391,6 +409,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(adaptations_survive_a_close),
       cmocka_unit_test(reading_keeps_the_checkpoint),
+      cmocka_unit_test(an_aborted_batch_keeps_the_checkpoint),
       cmocka_unit_test(a_migration_continues_after_reopening),
       cmocka_unit_test(damaged_checkpoints_are_ignored),
       cmocka_unit_test(a_foreign_checkpoint_is_ignored),
