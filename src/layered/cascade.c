@@ -150,7 +150,9 @@ static besom_status read_options(const char *text, struct cascade_options *out) 
   while ((status = besom__option_next(&text, &option)) == BESOM_OK)
     if ((status = read_option(&option, out)) != BESOM_OK) return status;
   if (status != BESOM_END) return status;
-  return out->closed && is_bloom(&out->base) ? BESOM_BAD_OPTION : BESOM_OK;
+  if (out->closed && is_bloom(&out->base)) return BESOM_BAD_OPTION;
+  enum isa isa; /* the only option of these kinds; some plans have no filter that would read it */
+  return besom__options_isa(out->base.options, &isa, NULL, 0);
 }
 
 static besom_status build_of(besom_filter *f, const besom_config *config,

@@ -248,6 +248,23 @@ static void the_check_says_what_create_returns(void **state) {
   assert_true(accepted > 500 && refused > 500);
 }
 
+/* Also if the budget leaves no filter that would read the option. */
+static void unknown_options_are_refused(void **state) {
+  (void)state;
+  static const double bits[] = {2, 4, 6, 12, 40};
+  for (size_t i = 0; besom_kinds(i); i++)
+    for (size_t b = 0; b < sizeof bits / sizeof *bits; b++) {
+      besom_config config = {.kind = besom_kinds(i)->name,
+                             .capacity = 1500,
+                             .bits_per_key = bits[b],
+                             .options = "nonsense=1"};
+      char text[TEXT_BYTES];
+      bool built;
+      assert_int_not_equal(make(&config, &built), BESOM_OK);
+      assert_int_not_equal(besom_config_check(&config, text, sizeof text), BESOM_OK);
+    }
+}
+
 /* ------------------------------------------------------------------ buffers and sizes */
 
 static void the_sentence_is_cut_to_the_buffer(void **state) {
@@ -290,6 +307,7 @@ int main(void) {
       cmocka_unit_test(what_a_kind_does_not_take_is_named),
       cmocka_unit_test(every_kind_accepts_the_usual_config),
       cmocka_unit_test(the_check_says_what_create_returns),
+      cmocka_unit_test(unknown_options_are_refused),
       cmocka_unit_test(the_sentence_is_cut_to_the_buffer),
       cmocka_unit_test(a_shorter_config_is_read_as_far_as_it_goes),
   };
