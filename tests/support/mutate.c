@@ -4,7 +4,7 @@
 
 #include "../../src/file/container.h"
 
-enum { HEADER = 64, ROW = 32, KIND = 16, MOST_ROWS = 128 };
+enum { HEADER = 64, ROW = 32, KIND = 16, LENGTH = 32, SECTION_ALIGNMENT = 64 };
 
 static uint64_t get(const uint8_t *at, size_t bytes) {
   uint64_t number = 0;
@@ -127,6 +127,43 @@ static size_t change_length(uint8_t *data, size_t len, random_stream *random) {
   return len + more;
 }
 
+static size_t align(size_t offset) {
+  return (offset + SECTION_ALIGNMENT - 1) / SECTION_ALIGNMENT * SECTION_ALIGNMENT;
+}
+
+/* Another size of a section: nearly the same, a part of it, or nothing. */
+static size_t other_size(size_t size, random_stream *random) {
+  static const size_t steps[] = {1, 8, SECTION_ALIGNMENT, MUTATION_ROOM / 2};
+  size_t step = steps[random_below(random, 4)];
+  if (random_below(random, 2)) return size + step;
+  return random_below(random, 4) && size >= step ? size - step : random_below(random, size + 1);
+}
+
+/*
+ * A section gets another length, and the header, the table and the sections after it agree, so that
+ * only its own decoder can refuse it.
+ */
+static size_t resize_section(uint8_t *data, size_t len, random_stream *random) {
+  size_t n = row_count(data, len), begin, end;
+  if (!n) return len;
+  size_t i = random_below(random, n);
+  section(data, len, i, &begin, &end);
+  size_t size = other_size(end - begin, random), next = align(end), moved = align(begin + size);
+  bool last = i + 1 == n;
+  if (!last && next > len) return len;
+  if (!last) memmove(data + moved, data + next, len - next);
+  size_t new_len = last ? begin + size : moved + (len - next), cut = begin + size;
+  if (cut > end) memset(data + end, random_below(random, 2) ? 0 : 255, cut - end);
+  if (!last) memset(data + cut, 0, moved - cut);
+  put(data + HEADER + ROW * i + 16, 8, size);
+  for (size_t j = i + 1; j < n; j++) {
+    uint8_t *offset = data + HEADER + ROW * j + 8;
+    put(offset, 8, get(offset, 8) + moved - next);
+  }
+  put(data + LENGTH, 8, new_len);
+  return new_len;
+}
+
 size_t mutate_container(uint8_t *data, size_t len, random_stream *random, bool *repaired) {
   for (uint64_t i = 1 + random_below(random, 3); i > 0; i--) {
     uint64_t place = random_below(random, 20);
@@ -139,7 +176,9 @@ size_t mutate_container(uint8_t *data, size_t len, random_stream *random, bool *
     else
       change_bits(data, len, random);
   }
-  if (random_below(random, 20) == 0) len = change_length(data, len, random);
+  uint64_t length = random_below(random, 20);
+  if (length == 0) len = change_length(data, len, random);
+  if (length == 1 || length == 2) len = resize_section(data, len, random);
   *repaired = random_below(random, 16) > 0;
   if (*repaired) besom__container_fix_checksums(data, len);
   return len;

@@ -1,6 +1,6 @@
 /*
  * mutate.h - saved filters as an attacker makes them: changed by their structure (header, section
- * table, parameters, bits), with correct checksums in most cases.
+ * table, parameters, bits, lengths of sections), with correct checksums in most cases.
  */
 #ifndef BESOM_TESTS_MUTATE_H
 #define BESOM_TESTS_MUTATE_H
