@@ -239,13 +239,13 @@ static besom_status no_has(besom_guard *g, const besom_bytes *key) {
   besom_digest digest;
   struct digest_list there;
   uint32_t rank;
-  if (g->read_only || !has_no_lists(g)) return BESOM_UNSUPPORTED;
+  if (g->read_only) return BESOM_UNSUPPORTED;
   lock_read(g);
   if (UNLIKELY(has_images(g)) && besom__image_find(g, true, key, &image)) {
     unlock(g);
     return image.present ? BESOM_OK : BESOM_NOT_FOUND;
   }
-  besom_status status = ready_to_read(g);
+  besom_status status = has_no_lists(g) ? ready_to_read(g) : BESOM_UNSUPPORTED;
   const struct epoch *epoch = status == BESOM_OK ? besom__guard_epoch_of(g, key, &digest) : NULL;
   if (epoch) status = besom__no_list_read(g, epoch, digest, &there, &g->stats.filter_reads);
   unlock(g);

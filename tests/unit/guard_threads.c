@@ -85,6 +85,10 @@ static bool scan_is_plausible(shared *s) {
   return besom_guard_stats(s->guard, &stats) == BESOM_OK && stats.keys >= STEADY;
 }
 
+static besom_status is_on_no_list(shared *s, uint64_t key) {
+  return besom_guard_no_has(s->guard, besom_u64(key).bytes, 8);
+}
+
 static void *reader_thread(void *ctx) {
   shared *s = ctx;
   random_stream random = {(uint64_t)(uintptr_t)&random};
@@ -93,6 +97,7 @@ static void *reader_thread(void *ctx) {
                  answer_is_exact(s, absent(random_below(&random, 1000)), BESOM_NOT_FOUND) &&
                  answer_is_exact(s, changing(random_below(&random, CHANGING)), BESOM_END);
     if (i % 500 == 0) right = right && scan_is_plausible(s);
+    right = right && is_on_no_list(s, absent(i)) == BESOM_NOT_FOUND;
     if (i % 500 == 250) right = right && many_answers_are_exact(s, &random);
     if (!right) atomic_fetch_add(&s->wrong, 1);
     if (i > 100 * QUERIES) break;
