@@ -65,7 +65,7 @@ def verdict_of(result, judged):
     if result["outcome"] in KILLED:
         return result["outcome"], ""
     text = judged_of(result, judged) or "not killed: not judged"
-    if result["outcome"] == "open" and not text.startswith("equivalent"):
+    if result["outcome"] == "open" and not text.startswith(("equivalent", "killed by")):
         return "open", ""
     for known in ("equivalent", "killed by", "not killed", "new test"):
         if text.startswith(known):

@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "support/temp_files.h"
+#include "support/u64_forms.h"
 
 static void no_key_is_lost_whatever_happens(void **state) {
   (void)state;
@@ -124,6 +125,26 @@ static void without_a_store_a_taf_does_what_is_safe(void **state) {
   subject_close(&s);
 }
 
+/* The slots after the last quotient are used up before the capacity: no copy is left behind. */
+static void copies_that_do_not_fit_among_metadata_are_taken_back(void **state) {
+  (void)state;
+  enum { SLOTS = 700, COPIES = 300 };
+  for (size_t k = 0; k < KINDS; k++) {
+    subject s;
+    subject_open(&s, kinds[k], SLOTS, 5, NULL);
+    while (s.n < SLOTS / 2) put(&s, key_u64(MEMBERS, s.n));
+    for (size_t i = 0; i < 4 * SLOTS; i++) query_and_adapt(&s, key_u64(NEGATIVES, i));
+    uint64_t last = key_u64(MORE_MEMBERS, 0), extended = counter_of(s.f, "extended");
+    for (size_t i = 1; i < 10 * SLOTS; i++)
+      if (besom_hash_u64(s.f, key_u64(MORE_MEMBERS, i)).hi > besom_hash_u64(s.f, last).hi)
+        last = key_u64(MORE_MEMBERS, i);
+    assert_int_equal(insert_count_u64(s.f, last, COPIES), BESOM_FULL);
+    assert_none_lost(&s);
+    assert_true(extended > 0 && counter_of(s.f, "extended") > extended / 2);
+    subject_close(&s);
+  }
+}
+
 static void query_everything(const besom_filter *f) {
   uint64_t keys[512], bitmap[8];
   for (size_t i = 0; i < 512; i++) keys[i] = key_u64(NEGATIVES, i);
@@ -182,6 +203,7 @@ int main(void) {
       cmocka_unit_test(selectors_are_as_the_paper_says),
       cmocka_unit_test(false_positives_are_hardly_repeated),
       cmocka_unit_test(without_a_store_a_taf_does_what_is_safe),
+      cmocka_unit_test(copies_that_do_not_fit_among_metadata_are_taken_back),
       cmocka_unit_test(corrupt_metadata_do_not_crash),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
