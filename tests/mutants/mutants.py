@@ -3,7 +3,7 @@
 mutants.py --from I                     the same, first those from number I of the draw on
 mutants.py --survivors                  run survivors again, after new tests: those not judged
 mutants.py --one ID                     run one mutant again, with the output of the tests
-mutants.py --try ID=TEST ...            run mutants with one test each, and keep what was killed
+mutants.py --try "ID=TEST|TEST" ...     run mutants with some tests only, and keep what was killed
 mutants.py --diff ID                    print one mutant as a patch of the sources
 mutants.py --report                     only write docs/trust/mutants.md
 
@@ -113,7 +113,7 @@ class Times:
 
     def seconds(self, command):
         """As measured, also with an earlier version of the test; a guess at first."""
-        guess = 3 if " " in command else 1 if command.startswith("guard") else 0.5
+        guess = 3 if " */" in command or "/*" in command else 1 if command.startswith("guard") else 0.5
         return self.of.get(command, {}).get("cpu", guess)
 
     def passes(self, command):
@@ -332,7 +332,7 @@ class Run:
         names = sorted(self.holders(place), key=relevant.order_of_objects)
         known = self.results.last.get(name, {})
         passed = known["test"].split("; ") if known.get("outcome") == "open" else []
-        tests = [only] if only else [t for t in self.tests.order(place.file) if t not in passed]
+        tests = only.split("|") if only else [t for t in self.tests.order(place.file) if t not in passed]
         stages = [names] if passed or only else [names[:FIRST_OBJECTS], names[FIRST_OBJECTS:]]
         to = self.dir / "mutant"
         shutil.rmtree(to, ignore_errors=True)

@@ -13,9 +13,11 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "besom_store.h"
+#include "core/asymmetric_fence.h"
 #include "sidecar_database.h"
 
 /* ------------------------------------------------------------------ calls that fail */
@@ -142,6 +144,23 @@ int pthread_condattr_setclock(pthread_condattr_t *attributes, clockid_t clock) {
   set real;
   memcpy(&real, &symbol, sizeof real);
   return fails(CLOCK_OF_CONDITION) ? planned.error : real(attributes, clock);
+}
+
+static unsigned sleeps;
+
+int nanosleep(const struct timespec *time, struct timespec *left) {
+  sleeps++;
+  return clock_nanosleep(CLOCK_REALTIME, 0, time, left);
+}
+
+/* ------------------------------------------------------------------ fences */
+
+static void a_fence_that_the_system_has_does_not_wait(void **state) {
+  (void)state;
+  if (!besom__prepare_heavy_fence()) skip();
+  sleeps = 0;
+  besom__heavy_fence();
+  assert_int_equal(sleeps, 0);
 }
 
 /* ------------------------------------------------------------------ files of filters */
@@ -410,6 +429,7 @@ int main(void) {
       cmocka_unit_test(a_guard_without_its_threads_is_not_opened),
       cmocka_unit_test(a_child_is_refused_without_the_page_too),
       cmocka_unit_test(a_sidecar_says_why_it_cannot_be_opened),
+      cmocka_unit_test(a_fence_that_the_system_has_does_not_wait),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
