@@ -12,6 +12,7 @@
 
 #include "besom_reverse.h"
 #include "support/keys.h"
+#include "support/saved_filters.h"
 #include "support/temp_files.h"
 
 enum { N = 300, BATCH = 200 };
@@ -126,6 +127,92 @@ static void an_invalid_batch_is_answered_yes(void **state) {
   besom_free(f);
 }
 
+/* ------------------------------------------------------------------ builds */
+
+static besom_status build_with(besom_config config, const besom_progress *progress,
+                               besom_filter **out) {
+  list l = {0};
+  besom_source yes = {.next = next, .rewind = rewind_list, .size_hint = N, .ctx = &l};
+  return besom_build(&config, &(besom_input){.yes = &yes, .progress = progress}, out);
+}
+
+static void assert_built(besom_config config, const besom_progress *progress) {
+  besom_filter *f = NULL;
+  besom_statistics stats;
+  assert_int_equal(build_with(config, progress, &f), BESOM_OK);
+  for (uint64_t i = 0; i < N; i++) assert_true(besom_contains_u64(f, key_u64(MEMBERS, i)));
+  assert_int_equal(besom_stats(f, &stats), BESOM_OK);
+  if (config.slots) assert_int_equal(stats.slots, config.slots);
+  if (config.bits_per_key > 0) assert_true(8.0 * (double)stats.bytes <= config.bits_per_key * N);
+  besom_free(f);
+}
+
+/* Members of a configuration that determine others. */
+static void configurations_are_built_as_asked_for(void **state) {
+  (void)state;
+  const besom_progress silent = {NULL, NULL};
+  const char *cached = "base=qf,cache_bits=20000";
+  assert_built((besom_config){.kind = "yesno", .slots = 600}, NULL);
+  assert_built((besom_config){.kind = "yesno", .slots = 600, .width = 9}, NULL);
+  assert_built((besom_config){.kind = "yesno", .bits_per_key = 200}, NULL);
+  assert_built((besom_config){.kind = "cached", .capacity = N, .options = cached}, NULL);
+  assert_built(
+      (besom_config){.kind = "cached", .capacity = N, .bits_per_key = 150, .options = cached},
+      NULL);
+  for (size_t k = 0; besom_kinds(k); k++) { /* progress without a callback */
+    besom_filter *f = NULL;
+    besom_config config = {.kind = besom_kinds(k)->name, .capacity = N};
+    besom_status status = build_with(config, &silent, &f);
+    assert_true(status == BESOM_OK || status == BESOM_NEEDS_STORE);
+    besom_free(f);
+  }
+}
+
+/* The members again, and no reports: of kinds that cannot adapt, a no list is UNSUPPORTED. */
+static void a_rekey_with_a_no_list_needs_a_kind_that_adapts(void **state) {
+  (void)state;
+  for (size_t k = 0; besom_kinds(k); k++) {
+    besom_filter *f = build(besom_kinds(k)->name, NULL);
+    list l = {0}, none = {.at = N};
+    besom_source yes = {.next = next, .rewind = rewind_list, .size_hint = N, .ctx = &l};
+    besom_source no = {.next = next, .ctx = &none};
+    if (f && besom_abilities(f) & BESOM_CAN_REKEY) {
+      bool adapts = besom_abilities(f) & BESOM_CAN_ADAPT;
+      besom_status expected = adapts ? BESOM_OK : BESOM_UNSUPPORTED;
+      assert_int_equal(besom_rekey(f, &yes, &no, NULL, NULL), expected);
+      for (uint64_t i = 0; i < N; i++) assert_true(besom_contains_u64(f, key_u64(MEMBERS, i)));
+    }
+    besom_free(f);
+  }
+}
+
+/* As of plain filters, but the patch is not made run by run: other threads may change them. */
+static void concurrent_filters_have_a_diff(void **state) {
+  (void)state;
+  static const uint8_t seed[16] = "a diff of both";
+  for (uint32_t flags = 0; flags < 4; flags++) {
+    besom_config config = {.kind = "aqf", .capacity = N, .seed = seed};
+    besom_filter *old = NULL, *fresh = NULL, *made = NULL;
+    config.flags = flags & 1 ? BESOM_CONCURRENT : 0;
+    assert_int_equal(besom_create(&config, &old), BESOM_OK);
+    config.flags = flags & 2 ? BESOM_CONCURRENT : 0;
+    assert_int_equal(besom_create(&config, &fresh), BESOM_OK);
+    for (uint64_t i = 0; i < N / 2; i++) {
+      assert_int_equal(besom_insert_u64(old, i), BESOM_OK);
+      assert_int_equal(besom_insert_u64(fresh, i + 10), BESOM_OK);
+    }
+    memory_sink patch;
+    memory_sink_init(&patch);
+    assert_int_equal(besom_diff(old, fresh, &patch.api), BESOM_OK);
+    assert_int_equal(besom_patch(old, patch.data, patch.len, &made), BESOM_OK);
+    assert_same_bytes(made, fresh);
+    memory_sink_close(&patch);
+    besom_free(old);
+    besom_free(fresh);
+    besom_free(made);
+  }
+}
+
 /* ------------------------------------------------------------------ files and pages */
 
 static void assert_not_a_filter(const char *path) {
@@ -184,6 +271,9 @@ int main(void) {
       cmocka_unit_test(forms_of_a_query_agree),
       cmocka_unit_test(changes_that_a_kind_lacks_are_unsupported),
       cmocka_unit_test(an_invalid_batch_is_answered_yes),
+      cmocka_unit_test(configurations_are_built_as_asked_for),
+      cmocka_unit_test(a_rekey_with_a_no_list_needs_a_kind_that_adapts),
+      cmocka_unit_test(concurrent_filters_have_a_diff),
       cmocka_unit_test(what_is_not_a_filter_is_named),
       cmocka_unit_test(counters_of_a_large_filter_tell_its_huge_pages),
   };
