@@ -75,6 +75,26 @@ static void a_count_that_does_not_fit_changes_nothing(void **state) {
       for (uint64_t count = 2; count <= 4; count++) fill_with_counts(width, singles, count);
 }
 
+/* Both fit, but not into one table, although it has the capacity. */
+static void a_merge_that_does_not_fit_at_the_end_is_full(void **state) {
+  (void)state;
+  for (unsigned width = 4; width <= 8; width += 4) {
+    besom_filter *a = make(width), *b = make(width), *both = NULL;
+    uint64_t at = 0, keys[2][MOST_KEYS / 4];
+    for (unsigned i = 0; i < MOST_KEYS / 4; i++)
+      for (unsigned k = 0; k < 2; k++) {
+        keys[k][i] = next_key(a, &at);
+        assert_int_equal(besom_insert_u64(k ? b : a, keys[k][i]), BESOM_OK);
+      }
+    assert_int_equal(besom_merge(a, b, &both), BESOM_FULL);
+    assert_null(both);
+    for (unsigned i = 0; i < MOST_KEYS / 4; i++)
+      assert_true(besom_contains_u64(a, keys[0][i]) && besom_contains_u64(b, keys[1][i]));
+    besom_free(a);
+    besom_free(b);
+  }
+}
+
 /* ------------------------------------------------------------------ exceptions */
 
 enum { REPORTS = 100, FEWER = 10 };
@@ -181,6 +201,7 @@ static void a_key_revives_the_longest_tombstone(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_count_that_does_not_fit_changes_nothing),
+      cmocka_unit_test(a_merge_that_does_not_fit_at_the_end_is_full),
       cmocka_unit_test(reports_above_a_lower_limit),
       cmocka_unit_test(a_denied_key_has_no_value),
       cmocka_unit_test(a_key_revives_the_longest_tombstone),

@@ -71,9 +71,14 @@ static result do_remove_digest(besom_filter *f, uint64_t key) {
   return status_only(besom_remove_digest(f, besom_hash_u64(f, key)));
 }
 
+/* One that is inserted, or one that is reported. */
+static uint64_t either(uint64_t key) {
+  return key % 2 ? key : UNIVERSE + key;
+}
+
 static result do_count(besom_filter *f, uint64_t key) {
   result r = {BESOM_OK, 0};
-  r.status = besom_count(f, BYTES(key), &r.number);
+  r.status = besom_count(f, BYTES(either(key)), &r.number);
   return r;
 }
 
@@ -83,7 +88,7 @@ static result do_set_value(besom_filter *f, uint64_t key) {
 
 static result do_get_value(besom_filter *f, uint64_t key) {
   result r = {BESOM_OK, 0};
-  r.status = besom_get_value(f, BYTES(key), &r.number);
+  r.status = besom_get_value(f, BYTES(either(key)), &r.number);
   return r;
 }
 
@@ -122,6 +127,12 @@ static result do_contains_many(besom_filter *f, uint64_t key) {
   return (result){status, bitmap[0] ^ bitmap[1] << 1};
 }
 
+static result do_matches(besom_filter *f, uint64_t key) {
+  size_t total = 0;
+  besom_status status = besom_matches(f, besom_hash_u64(f, either(key)), NULL, 0, &total);
+  return (result){status, total};
+}
+
 static result do_insert_at(besom_filter *f, uint64_t key) {
   besom_match match = {0};
   besom_status status = besom_insert_at(f, besom_hash_u64(f, key), key % 8, &match);
@@ -146,7 +157,7 @@ static result do_adapt_at(besom_filter *f, uint64_t key) {
   return (result){status == BESOM_OK ? besom_adapt_at(f, offender, &match, stored) : status, total};
 }
 
-static const call queries[] = {do_count,        do_get_value,       do_contains,
+static const call queries[] = {do_matches,      do_count,           do_get_value,    do_contains,
                                do_contains_u64, do_contains_digest, do_contains_many};
 
 static const call changes[] = {
