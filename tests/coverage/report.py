@@ -3,6 +3,7 @@
 import collections
 import os
 import re
+import subprocess
 import textwrap
 import time
 
@@ -163,10 +164,18 @@ def found_reasons(sources, judgements):
     return [(j.reason if j else "Not judged", places) for j, places in judged.items() if places]
 
 
+def last_change():
+    """The commit that last changed the sources; empty outside of a repository."""
+    here = os.path.dirname(os.path.realpath(__file__))
+    done = subprocess.run(["git", "log", "-1", "--format=%h", "--", "../../src", "../../include"], cwd=here,
+                          capture_output=True, text=True)
+    return f", with the sources of commit {done.stdout.strip()}" if done.returncode == 0 and done.stdout else ""
+
+
 def intro(totals, tests, missing):
     yield "# Coverage\n"
     yield wrap(
-        f"Written by `make coverage` on {time.strftime('%Y-%m-%d', time.gmtime())}. {tests - len(missing)} of {tests} "
+        f"Written by `make coverage` on {time.strftime('%Y-%m-%d', time.gmtime())}{last_change()}. {tests - len(missing)} of {tests} "
         f"tests run {totals.run} of {totals.lines} lines of `src/` "
         f"({percent(totals.run, totals.lines)}~%) and take {totals.taken} of {totals.branches} branches "
         f"({percent(totals.taken, totals.branches)}~%). The goals are {GOAL_LINES}~% of the lines and "

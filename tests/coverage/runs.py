@@ -13,8 +13,13 @@ import time
 NOT_RUN = re.compile(r"_long$|^contract_|symbols|^(format|prose_rules|include_rules|library_calls|manual_pages|checks_catch"
                      r"|install|amalgamation|cpp|abi|redis_install|static_symbols)|_tsan$|^pages|report_page|valkey_")
 
-# These run last, in this order: the laws take long, the others have many processes, each of which
-# writes its counts.
+# The laws that take longest. Other laws run most of their code, too.
+LONG_LAWS = re.compile("contract/(no_false_negatives_of_(u64|byte)|ascending|descending_digests_fit|any_geometry"
+                       "|random_operations|a_key_of_many_copies|a_bound_filter_loses|filter_and_store|every_flipped"
+                       "|noise_is|trusted_damage|a_build_works_with_little|extreme_conf)")
+
+# These run last, in this order, and the long laws after them. All but the laws have many processes,
+# each of which writes its counts.
 LAST = ("contract", "sqlite", "example", "cli_", "redis", "python")
 
 
@@ -38,7 +43,9 @@ def find_tests(build):
 
 
 def place_of(name):
-    """0 for tests that run first, then the places of LAST."""
+    """0 for tests that run first, then the places of LAST, then the long laws."""
+    if LONG_LAWS.match(name):
+        return len(LAST) + 1
     return next((i for i, prefix in enumerate(LAST, 1) if name.startswith(prefix)), 0)
 
 
