@@ -30,7 +30,7 @@ static besom_filter *make(random_stream *random, unsigned many, unsigned few_in)
   return f;
 }
 
-/* The first slot at the position or after it, after a walk from the cursor. False: there is none. */
+/* The first slot at the position or after it, by a walk from the cursor. False: there is none. */
 static bool walk_to(struct qtable_cursor *c, uint64_t position) {
   while (besom__qtable_next(c))
     if (c->position >= position) return true;

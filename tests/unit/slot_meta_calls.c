@@ -1,7 +1,7 @@
 /*
  * Calls by key on filters with slot metadata: exaf, taf, utaf and broom after many reports. Counts
- * are those of the matches; inserting and removing without the store lose no other key; a store that
- * fails changes nothing. slot_meta.c tests the calls that a guard makes.
+ * are those of the matches; inserting and removing without the store lose no other key; a store
+ * that fails changes nothing. slot_meta.c tests the calls that a guard makes.
  */
 #include "slot_meta_subject.h"
 #include "support/saved_filters.h"
@@ -63,7 +63,7 @@ static void inserting_without_the_store_loses_nothing(void **state) {
   }
 }
 
-/* Either the key's fingerprint, or one that matches less, goes; never one that another key needs. */
+/* The key's fingerprint goes, or one that matches less; never one that another key needs. */
 static void removing_without_the_store_loses_no_other_key(void **state) {
   (void)state;
   for (unsigned kind = 0; kind < KINDS; kind++) {
