@@ -17,7 +17,7 @@ and one of these:
 - by_design="reason": besom differs here on purpose. With a claim, its factor is shown beside the reason.
 - not_testable="reason": why it cannot be tested here.
 
-bound=True: a bound that a theorem proves, factor=1: what was measured may not exceed it, not even by a little.
+bound=True: a bound that a theorem proves, or the word "never"; factor=1. It may not be exceeded, not even by a little.
 timed=True: the factors are ratios of times. They need at least three rounds, and a warning is shown if the machine was loaded.
 A sentence that has a count and a time becomes two sentences, so that no time can change the verdict of a count.
 """

@@ -48,7 +48,8 @@ def adversary(kind, share, cache="0.25"):
 SENTENCES = [
     # ---------------------------------------------------------------- introduction
     Sentence("aqf-never-forgets", "adaptiveqf: Section 1", "a filter that never forgets a false positive",
-             "collected false positives that never recur / all collected, also when the reserve is full", factor=1, claim="adversary", judge=adapted),
+             "collected false positives that never recur / all collected, also when the reserve is full", factor=1, bound=True,
+             claim="adversary", judge=adapted),
     Sentence("aqf-rebuild", "adaptiveqf: Section 4", "run the filter until the extra space is consumed by adaptations, and then rebuild",
              "after a rekey: collected false positives that do not recur twice / all collected", factor=1, claim="adversary",
              judge=rekeyed),
