@@ -20,6 +20,7 @@ typedef struct shared {
   besom_config filter;
   besom_guard_config config;
   uint8_t seed[16];
+  size_t keys;      /* of each thread that are used. With few of them migrations end soon */
   bool ordered;     /* over `database`, else over a store in memory */
   bool may_be_full; /* the filter cannot grow, or not as far as needed */
   bool has_no_list;
@@ -142,6 +143,11 @@ static void take_out(owner *o, size_t i) {
   o->versions[i] = 0;
 }
 
+static void check_no_list(owner *o, size_t i) {
+  besom_status status = besom_guard_no_has(o->s->g, key_of(o->number, i).bytes, 8);
+  demand(has_failed(status) || status == (o->listed[i] ? BESOM_OK : BESOM_NOT_FOUND));
+}
+
 static void change_no_list(owner *o, size_t i) {
   besom_u64_key key = key_of(o->number, i);
   bool leave = o->listed[i] && random_below(&o->random, 4);
@@ -150,12 +156,11 @@ static void change_no_list(owner *o, size_t i) {
   if (has_failed(status) || (!leave && status == BESOM_RESERVE_FULL)) return;
   demand(status == (o->versions[i] ? BESOM_IS_MEMBER : BESOM_OK));
   if (status == BESOM_OK) o->listed[i] = !leave;
-  status = besom_guard_no_has(o->s->g, key.bytes, 8);
-  demand(has_failed(status) || status == (o->listed[i] ? BESOM_OK : BESOM_NOT_FOUND));
+  check_no_list(o, i);
 }
 
 static void change(owner *o) {
-  size_t i = (size_t)random_below(&o->random, OWN);
+  size_t i = (size_t)random_below(&o->random, o->s->keys);
   uint64_t dice = random_below(&o->random, 20);
   if (dice == 0 && o->s->has_no_list)
     change_no_list(o, i);
@@ -173,7 +178,7 @@ static void put_many(owner *o) {
   besom_bytes k[MANY], v[MANY];
   size_t numbers[MANY], n = 0;
   for (size_t at = 0; at < MANY; at++) {
-    size_t i = numbers[n] = (size_t)random_below(&o->random, OWN);
+    size_t i = numbers[n] = (size_t)random_below(&o->random, o->s->keys);
     if (o->listed[i]) continue;
     versions[n] = 1 + (uint32_t)random_below(&o->random, 1000000);
     memcpy(&keys[n], key_of(o->number, i).bytes, 8);
@@ -212,7 +217,7 @@ static void get_many(owner *o) {
   size_t numbers[MANY], at = 0;
   uint32_t version = 0;
   for (size_t n = 0; n < MANY; n++) {
-    numbers[n] = (size_t)random_below(&o->random, OWN);
+    numbers[n] = (size_t)random_below(&o->random, o->s->keys);
     keys[n] = little_endian(key_u64(NEGATIVES, random_below(&o->random, 100000)));
     if (n % 2) memcpy(&keys[n], key_of(o->number, numbers[n]).bytes, 8);
     k[n] = (besom_bytes){&keys[n], 8};
@@ -229,10 +234,12 @@ static void get_many(owner *o) {
 }
 
 static void query(owner *o) {
-  size_t i = (size_t)random_below(&o->random, OWN);
+  size_t i = (size_t)random_below(&o->random, o->s->keys);
   uint64_t dice = random_below(&o->random, 16);
   if (dice == 0) {
     get_many(o);
+  } else if (dice == 1 && o->s->has_no_list) {
+    check_no_list(o, i);
   } else if (dice < 8) {
     get(o, o->number, i);
   } else if (dice < 10) {
@@ -325,7 +332,7 @@ static void merge(owner *o) {
   demand(besom_store_memory(NULL, &store) == BESOM_OK);
   demand(besom_guard_open(&config, store, &from) == BESOM_OK);
   uint8_t value[MOST_VALUE];
-  size_t first = (size_t)random_below(&o->random, OWN - 5);
+  size_t first = (size_t)random_below(&o->random, s->keys - 5);
   for (size_t i = first; i < first + 5; i++) {
     size_t len = make_value(o->number, i, 77, value);
     demand(besom_guard_put(from, key_of(o->number, i).bytes, 8, value, len, 0) == BESOM_OK);
@@ -430,6 +437,7 @@ static void draw_guard(shared *s, random_stream *random) {
                                    .read_uncommitted = chance(random, 6)};
   s->may_be_full = !grows || s->config.max_filter_bytes;
   s->ordered = random_below(random, 2);
+  s->keys = chance(random, 2) ? 8 + random_below(random, 24) : OWN;
 }
 
 static void draw_faults(random_stream *random) {
