@@ -3,7 +3,7 @@
 mutants.py --from I                     the same, first those from number I of the draw on
 mutants.py --survivors                  run survivors again, after new tests: those not judged
 mutants.py --one ID                     run one mutant again, with the output of the tests
-mutants.py --try "ID=TEST|TEST" ...     run mutants with some tests only, and keep what was killed
+mutants.py --try "ID=TEST|TEST" ...     run mutants with some tests only: killed, or open
 mutants.py --diff ID                    print one mutant as a patch of the sources
 mutants.py --report                     only write docs/trust/mutants.md
 
@@ -376,8 +376,9 @@ class Run:
         result.update(id=name, wall=f"{time.time() - started:.1f}",
                       cpu=f"{children_seconds() - before:.1f}", version=self.version_of(place.file),
                       place=f"{place.file}:{place.line} {change}")
-        if not only or result["outcome"] in page.KILLED:
-            self.results.add(result)
+        if only and result["outcome"] == "survived":
+            result["outcome"] = "open"
+        self.results.add(result)
         test = result["test"] if result["outcome"] in page.KILLED else ""
         say(f"{name} {result['place']}: {result['outcome']} {test} {result['cpu']} s")
 

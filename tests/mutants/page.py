@@ -119,7 +119,8 @@ def progress(run, verdicts, count):
     text = "All of them ran."
     not_done = sum(v[0] == "open" for v in verdicts.values())
     if len(run) < count:
-        text = f"Run so far: {len(run)} of {count} mutants of the draw. `make mutants` runs the rest."
+        text = f"Run so far: {len(run)} of {count} mutants of the draw, not in its order: those with " \
+               f"fast tests came first. `make mutants` runs the rest."
     old = sum(not m["current"] for m in run.values())
     if old:
         text += f" {old} ran with an earlier version of their source file."
