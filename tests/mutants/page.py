@@ -64,9 +64,10 @@ def verdict_of(result, judged):
     """killed, timeout, equivalent, or not killed; and the reason."""
     if result["outcome"] in KILLED:
         return result["outcome"], ""
-    text = judged_of(result, judged) or "not killed: not judged"
-    if result["outcome"] == "open" and not text.startswith(("equivalent", "killed by")):
-        return "open", ""
+    text = judged_of(result, judged)
+    if result["outcome"] == "open" and (not text or text.startswith("new test")):
+        return "open", "open: not all tests have run"
+    text = text or "not killed: not judged"
     for known in ("equivalent", "killed by", "not killed", "new test"):
         if text.startswith(known):
             return VERDICTS.get(known, known), text
