@@ -41,12 +41,12 @@ static besom_status rewind_list(void *ctx) {
   return BESOM_OK;
 }
 
-static besom_filter *build(unsigned groups, unsigned period) {
+static besom_filter *build(unsigned groups, unsigned period, const char *options) {
   list yes = {.groups = groups, .period = period, .yes = true}, no = yes;
   no.yes = false;
   besom_source from_yes = {.next = next, .rewind = rewind_list, .ctx = &yes};
   besom_source from_no = {.next = next, .rewind = rewind_list, .ctx = &no};
-  besom_config config = {.kind = "grouped", .options = "group=^(......)"};
+  besom_config config = {.kind = "grouped", .options = options};
   besom_filter *f = NULL;
   besom_input input = {.yes = &from_yes, .no = &from_no};
   assert_int_equal(besom_build(&config, &input, &f), BESOM_OK);
@@ -71,14 +71,15 @@ static void assert_exact(const besom_filter *f, unsigned groups, unsigned period
 static void groups_of_one_list_take_no_bits_per_key(void **state) {
   (void)state;
   static const unsigned groups[] = {1, 2, 50, 3000}, periods[] = {1, 2, 7};
-  for (unsigned g = 0; g < 4; g++)
-    for (unsigned p = 0; p < 3; p++) {
-      besom_filter *f = build(groups[g], periods[p]), *copy = loaded_copy(f);
-      assert_exact(f, groups[g], periods[p]);
-      assert_exact(copy, groups[g], periods[p]);
-      besom_free(copy);
-      besom_free(f);
-    }
+  static const char *const options[] = {"group=^(......)", "group=^(......),universe=closed"};
+  for (unsigned i = 0; i < 24; i++) {
+    unsigned g = i % 4, p = i / 4 % 3;
+    besom_filter *f = build(groups[g], periods[p], options[i / 12]), *copy = loaded_copy(f);
+    assert_exact(f, groups[g], periods[p]);
+    assert_exact(copy, groups[g], periods[p]);
+    besom_free(copy);
+    besom_free(f);
+  }
 }
 
 int main(void) {

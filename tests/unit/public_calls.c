@@ -168,6 +168,37 @@ static void configurations_are_built_as_asked_for(void **state) {
   }
 }
 
+static besom_status next_copy(void *ctx, besom_bytes *key, uint64_t *weight) {
+  list *l = ctx;
+  (void)weight;
+  if (l->at == N) return BESOM_END;
+  l->key = little_endian(key_u64(MEMBERS, l->at++ < N / 2 ? 0 : l->at));
+  *key = (besom_bytes){&l->key, sizeof l->key};
+  return BESOM_OK;
+}
+
+/* More copies than a cell of fuse counts. */
+static void many_copies_of_a_key_are_one_member(void **state) {
+  (void)state;
+  static const char *const kinds[] = {"fuse", "ribbon", "yesno"};
+  for (size_t i = 0; i < 3; i++) {
+    list l = {0};
+    besom_source yes = {.next = next_copy, .rewind = rewind_list, .size_hint = N, .ctx = &l};
+    besom_config config = {.kind = kinds[i], .capacity = N};
+    besom_filter *f = NULL;
+    besom_statistics stats;
+    assert_int_equal(besom_build(&config, &(besom_input){.yes = &yes}, &f), BESOM_OK);
+    assert_int_equal(besom_stats(f, &stats), BESOM_OK);
+    assert_int_equal(stats.keys, 1 + N / 2);
+    for (l.at = 0; l.at < N;) {
+      besom_bytes key;
+      assert_int_equal(next_copy(&l, &key, NULL), BESOM_OK);
+      assert_true(besom_contains(f, key.data, key.len));
+    }
+    besom_free(f);
+  }
+}
+
 /* The members again, and no reports: of kinds that cannot adapt, a no list is UNSUPPORTED. */
 static void a_rekey_with_a_no_list_needs_a_kind_that_adapts(void **state) {
   (void)state;
@@ -272,6 +303,7 @@ int main(void) {
       cmocka_unit_test(changes_that_a_kind_lacks_are_unsupported),
       cmocka_unit_test(an_invalid_batch_is_answered_yes),
       cmocka_unit_test(configurations_are_built_as_asked_for),
+      cmocka_unit_test(many_copies_of_a_key_are_one_member),
       cmocka_unit_test(a_rekey_with_a_no_list_needs_a_kind_that_adapts),
       cmocka_unit_test(concurrent_filters_have_a_diff),
       cmocka_unit_test(what_is_not_a_filter_is_named),
