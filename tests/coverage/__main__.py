@@ -44,7 +44,7 @@ def main():
         return 0
     report.print_summary(sources, judgements)
     if arguments.page:
-        left_out = counts.files_not_compiled(sources, root)
+        left_out = counts.files_without_lines(sources, root)
         report.write_page(arguments.page, sources, judgements, len(tests), missing, left_out)
     for name in failed:
         print(f"coverage: the test {name} failed: its output is in {build}/coverage/{name.replace('/', '_')}.log")

@@ -89,7 +89,7 @@ def count_markers(sources):
     return sum(1 for s in sources.values() for line in s.text if MARKER.search(line))
 
 
-def files_not_compiled(sources, root):
-    """The C files of src/ that no object of the build contains: nothing of them is counted."""
+def files_without_lines(sources, root):
+    """The C files of src/ that have no line in any object of the build: nothing of them is counted."""
     found = glob.glob(os.path.join(root, "src", "**", "*.c"), recursive=True)
     return sorted(set(os.path.relpath(path, root) for path in found) - set(sources))

@@ -190,7 +190,7 @@ def exclusions(sources, left_out):
     yield wrap(f"The sources have {counts.count_markers(sources)} markers that make coverage tools leave out a line "
                "or a function. A line with a marker of lcov or gcovr would count as any other.")
     if left_out:
-        yield wrap("Not compiled in this build, so that none of their lines count: "
+        yield wrap("No object has a line of these files, because they only include others or are not compiled: "
                    + ", ".join(f"`{path}`" for path in left_out) + ".")
 
 
