@@ -159,7 +159,7 @@ static besom_status try_config(const besom_config *config, const struct besom_ki
   return status == BESOM_NO_MEMORY || status == BESOM_FULL ? BESOM_OK : status;
 }
 
-/* The option that is wrong by itself. */
+/* The option that is wrong by itself. There are options: without them no kind refuses one. */
 static besom_status explain_options(const besom_config *c, const struct besom_kind *kind,
                                     struct explanation *why) {
   const char *at = c->options;
@@ -167,10 +167,11 @@ static besom_status explain_options(const besom_config *c, const struct besom_ki
   while (besom__option_next(&at, &option) == BESOM_OK) {
     int len =
         (int)((const char *)option.value.data + option.value.len - (const char *)option.name.data);
-    char alone[128];
+    char alone[512];
     if (snprintf(alone, sizeof alone, "%.*s", len, (const char *)option.name.data) >=
         (int)sizeof alone)
-      break;
+      return besom__explain(why, BESOM_BAD_OPTION, "option \"%.60s\" has more than %d bytes", alone,
+                            (int)sizeof alone - 1);
     besom_config trial = *c;
     trial.options = alone;
     if (try_config(&trial, kind) == BESOM_BAD_OPTION)
@@ -180,7 +181,7 @@ static besom_status explain_options(const besom_config *c, const struct besom_ki
                             alone, kind->info.name);
   }
   return besom__explain(why, BESOM_BAD_OPTION, "options \"%.60s\" is not name=value,name=value",
-                        c->options ? c->options : "");
+                        c->options);
 }
 
 /* The accepted value that is nearest to a refused one, between that and an accepted one. */

@@ -106,14 +106,19 @@ static void a_missing_or_unknown_kind_is_named(void **state) {
 
 static void an_unknown_hash_or_option_is_named(void **state) {
   (void)state;
-  char longest[500];
+  char longest[500], long_value[700] = "colour=";
+  char named[250] = "colour=";
   memset(longest, 'o', sizeof longest);
   longest[sizeof longest - 1] = 0;
+  memset(long_value + 7, 'r', sizeof long_value - 8);
+  memset(named + 7, 'r', sizeof named - 8);
   const struct {
     const char *word;
     besom_config config;
   } bad[] = {
       {"hash", {.kind = "aqf", .hash = "md5"}},
+      {"option \"colour=", {.kind = "aqf", .options = named}},
+      {"more than 511 bytes", {.kind = "aqf", .options = long_value}},
       {"md5", {.kind = "aqf", .hash = "md5"}},
       {"hash", {.kind = "bloom", .hash = ""}},
       {"hash", {.kind = "bloom", .hash = longest}},
