@@ -1,6 +1,8 @@
 /* Queries and files of grouped (grouped.h). */
 #include "layered/grouped.h"
 
+#include <math.h>
+
 #include "core/memory.h"
 
 static const struct grouped *const_grouped(const besom_filter *f) {
@@ -100,7 +102,8 @@ static void stats(const besom_filter *f, struct stats_out *out) {
     groups += c->groups;
   }
   if (groups) s->expected_fpr /= (double)groups;
-  if (s->slots) s->load_factor = (double)f->items / (double)s->slots;
+  /* Of a class without bits no key has a slot, so that there may be more keys than slots. */
+  if (s->slots) s->load_factor = fmin(1, (double)f->items / (double)s->slots);
   s->fpr_at_capacity = s->expected_fpr;
   besom__add_counter(out, "groups", groups);
   besom__add_counter(out, "classes", g->classes);
