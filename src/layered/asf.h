@@ -71,9 +71,10 @@ static inline uint64_t asf_salt(const struct asf *a) {
   return a->generation * (ASF_MAX_LAYERS + 1);
 }
 
+/* Of layer i >= 1: the first layer sees the digest itself. */
 static inline bool asf_layer_has(const struct asf *a, const besom_filter *layer, unsigned i,
                                  besom_digest d) {
-  return layer->kind->contains(layer, i ? layer_digest(d, i + asf_salt(a)) : d);
+  return layer->kind->contains(layer, layer_digest(d, i + asf_salt(a)));
 }
 
 /* Layer i as it will be after the next pass. NULL if there will be none. */
