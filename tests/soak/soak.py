@@ -7,7 +7,7 @@
 Parts are programs (part.py says what they must do); parts.py lists them with their targets. A batch
 is one run of such a program, of 10 to 60 seconds, with the next seed of its row. After every batch
 the state, build/soak/state.json, is replaced. The next run goes on from there. On another machine
-it goes on from docs/trust/soak.json: of each row, the state that has more batches is used.
+it goes on from docs/trust/soak.json: of each row, the state that has counted more is used.
 
 A failure is printed with one command that repeats it, and kept in the state. Its row is not run
 again before the next start; all others are. The exit code is 1 if the state has failures.

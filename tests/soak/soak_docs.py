@@ -17,7 +17,7 @@ def state_path(docs):
 
 def write(docs, parts, state):
     """
-    Writes the state beside the page, and the tables. Rows of which the state there has more batches
+    Writes the state beside the page, and the tables. Rows of which the state there has counted more
     stay as they are. Does nothing if there is no such page, for example in a source archive without
     docs.
     """
@@ -52,8 +52,8 @@ def run_table(state):
         return "Nothing was run yet."
     lines = ["| library | last commit | machine | from (UTC) | batches | elapsed |",
              "|---|---|---|---|---|---|"]
-    for number, (batches, seconds) in sorted(sums.items()):
-        run = state.libraries[number]
+    for number in sorted(sums, key=lambda number: state.libraries[number]["started"]):
+        run, (batches, seconds) = state.libraries[number], sums[number]
         lines.append(f"| {run['library'] or '–'} | {run['commit']} | {run['machine']} | "
                      f"{run['started']} | {batches:,} | {schedule.clock(seconds)} |")
     lines += ["", "Library: `git rev-parse --short=10 HEAD:src`. A commit with + had changes that "

@@ -67,6 +67,11 @@ class RowState:
         return sum(batches for _, batches, _ in self.runs)
 
     @property
+    def work(self):
+        """All counts together: to compare two states of a row, whose batches differ in length."""
+        return sum(self.counts.values())
+
+    @property
     def seconds(self):
         return sum(seconds for _, _, seconds in self.runs)
 
@@ -137,13 +142,13 @@ class State:
 
     def take_newer(self, other):
         """
-        Takes each row of which the other state has more batches (if both have as many, more seeds:
-        those that failed), with its failures. The batches of both are not added up: they may have
-        the same seeds.
+        Takes each row of which the other state has counted more (if both have counted the same, more
+        seeds: those that failed), with its failures. The counts of both are not added up: they may
+        be of the same seeds.
         """
         for name, row in other.rows.items():
             own = self.rows.get(name, RowState())
-            if (row.batches, row.next_seed) <= (own.batches, own.next_seed):
+            if (row.work, row.next_seed) <= (own.work, own.next_seed):
                 continue
             runs = [[self.library_number(other.libraries[n]), batches, seconds]
                     for n, batches, seconds in row.runs]
