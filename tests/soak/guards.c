@@ -25,6 +25,7 @@ typedef struct episode {
   uint64_t universe; /* keys that are used: 0 to universe - 1 */
   uint64_t limit;    /* members; below it most changes are puts */
   bool has_no_list, faults, may_be_full;
+  bool was_full; /* the reserve: a key of the no list may cost a read until a rekey */
   bool no[UNIVERSE], no_before[UNIVERSE];
   results *r;
 } episode;
@@ -222,7 +223,8 @@ static void assert_no_list(episode *e) {
     if (e->no[k]) assert_answer(&e->s, k);
   }
   assert_int_equal(stats_of(&e->s).no_keys, n);
-  if (!stats_of(&e->s).adapt_full) assert_int_equal(stats_of(&e->s).store_reads, reads);
+  e->was_full |= stats_of(&e->s).adapt_full > 0;
+  if (!e->was_full) assert_int_equal(stats_of(&e->s).store_reads, reads);
 }
 
 /* Nothing fails any more: the guard agrees with the map. In a batch, too. */
@@ -238,6 +240,7 @@ static void add_statistics(episode *e) {
   e->r->growths += stats.growths;
   e->r->rekeys += stats.rekeys;
   e->r->adaptations += stats.adapted;
+  e->was_full |= stats.adapt_full > 0;
 }
 
 /* An open batch ends with the guard. What SYNC gathers is written before. */
