@@ -196,14 +196,14 @@ release-check: all picture-numbers ## what is missing for a release: a line per 
 	@scripts/release-check.sh . build
 
 install: all ## install library, headers, pkg-config files, CMake package: PREFIX=/usr/local DESTDIR=
-	@cmake --install build --prefix $(PREFIX)
-	@DESTDIR=$(DESTDIR) scripts/uninstall.sh --remember build $(PREFIX)
+	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"
+	@DESTDIR="$(DESTDIR)" scripts/uninstall.sh --remember build "$(PREFIX)"
 
 uninstall: ## remove what `make install` has installed: PREFIX=/usr/local DESTDIR=
-	@DESTDIR=$(DESTDIR) scripts/uninstall.sh $(PREFIX)
+	@DESTDIR="$(DESTDIR)" scripts/uninstall.sh "$(PREFIX)"
 
 install-redis: all ## install the module for Redis and a sample configuration: PREFIX=/usr/local SYSCONFDIR=/etc DESTDIR=
-	@DESTDIR=$(DESTDIR) scripts/install-redis.sh build/besom-redis.so $(PREFIX) $(SYSCONFDIR)
+	@DESTDIR="$(DESTDIR)" scripts/install-redis.sh build/besom-redis.so "$(PREFIX)" "$(SYSCONFDIR)"
 
 symbols: all ## rewrite src/besom.symbols and debian/ after a change of the public API or the version
 	tests/scripts/shared_symbols.sh build/libbesom.so src/besom.symbols --update
