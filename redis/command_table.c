@@ -2,7 +2,7 @@
 
 #include "command.h"
 
-#define SINCE "0.1.0"
+#define SINCE "0.2.0"
 
 /* ------------------------------------------------------------------ arguments */
 
