@@ -48,7 +48,8 @@ class Batch:
         self.part, self.row, self.seed, self.amount = part, row, seed, amount
         self.started = time.monotonic()
         self.output = tempfile.TemporaryFile()
-        self.files = tempfile.TemporaryDirectory(prefix="besom-soak-", ignore_cleanup_errors=True)
+        self.files = tempfile.TemporaryDirectory(dir=part.environment.get("TMPDIR"), prefix="besom-soak-",
+                                                 ignore_cleanup_errors=True)
         self.process = subprocess.Popen(
             self.arguments(), cwd=ROOT, stdout=self.output, stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL, start_new_session=True,
