@@ -234,9 +234,9 @@ BESOM_API besom_status besom_sidecar_stamp(besom_sidecar *s, uint64_t stamp);
  * sync saves the filter, with what was reported. With a log, open then replays only what follows.
  * rebuild reads all keys, makes a filter of them with another seed and the configured options, and
  * saves it; queries go on meanwhile. Exceptions are dropped. A failure leaves file and filter as
- * they were. Errors: BUSY (a transaction is open, or the last one has ended as UNKNOWN: until the
- * next is committed, nobody knows which state the file would belong to), IO, DISK_FULL, NO_MEMORY,
- * and as open (rebuild).
+ * they were. Errors: BUSY (a transaction is open, or one has ended as UNKNOWN: until the next is
+ * committed, with a log the next that called log_to, the state that the file would belong to is not
+ * known), IO, DISK_FULL, NO_MEMORY, and as open (rebuild).
  */
 BESOM_API besom_status besom_sidecar_sync(besom_sidecar *s);
 BESOM_API besom_status besom_sidecar_rebuild(besom_sidecar *s);

@@ -61,7 +61,7 @@ struct besom_sidecar {
 
   /* The transaction. After UNKNOWN, its inserts stay for the next record. */
   bool is_open;
-  bool is_unknown; /* the last one that did not abort */
+  bool is_unknown; /* one ended as UNKNOWN, and none was committed since; with a log: no record */
   pthread_t writer;
   struct digest_vector inserts, removes;
   size_t carried; /* of the inserts: from transactions that ended as UNKNOWN */

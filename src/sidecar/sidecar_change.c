@@ -136,7 +136,7 @@ static void commit(besom_sidecar *s) {
     s->oldest = s->trimmed_to;
     s->stats.logged += s->inserts.n + s->removes.n;
   }
-  s->is_unknown = false;
+  if (s->wrote_record || !s->has_log) s->is_unknown = false;
   close_transaction(s, 0);
 }
 
@@ -151,7 +151,7 @@ static void abort_transaction(besom_sidecar *s) {
 
 /*
  * If its record is in the log, the next one replaces it: another session tells them apart. Until
- * then reports may come from a state that the log's position does not name.
+ * that is committed, reports may come from a state that the log's position does not name.
  */
 static void leave_unknown(besom_sidecar *s) {
   s->stats.unknown++;
@@ -172,7 +172,7 @@ besom_status besom_sidecar_begin(besom_sidecar *s) {
 
 /* A failed checkpoint is tried again after some more changes. Nothing is lost: the log has them. */
 static void save_when_due(besom_sidecar *s) {
-  if (!s->has_log || s->stats.logged < s->checkpoint_due) return;
+  if (!s->has_log || s->is_unknown || s->stats.logged < s->checkpoint_due) return;
   besom_statistics stats;
   if (besom_stats(s->filter, &stats) != BESOM_OK) return;
   uint64_t items = s->checkpoint_items ? s->checkpoint_items : 65536 + stats.keys / 2;

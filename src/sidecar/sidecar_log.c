@@ -164,7 +164,8 @@ static besom_status trim(besom_sidecar *s, void *txn) {
 besom_status besom_sidecar_log_to(besom_sidecar *s, void *txn) {
   if (!s || !s->has_log || !s->is_open) return BESOM_INVALID;
   if (s->inserts.n + s->removes.n > MAX_CHANGES) return BESOM_FULL;
-  bool has_news = s->inserts.n + s->removes.n > 0 || s->stamp != s->logged_stamp || s->log.number;
+  bool has_news = s->inserts.n + s->removes.n > 0 || s->stamp != s->logged_stamp || s->log.number ||
+                  s->is_unknown; /* its record must be replaced */
   if (!has_news) return BESOM_OK;
   besom__sidecar_prune_removes(s);
   besom_status status = put_record(s, txn, s->position + 1, &s->inserts, &s->removes);

@@ -17,18 +17,29 @@ typedef struct run {
   database *kept[KEPT]; /* earlier states */
 } run;
 
+/* One of eight transactions has no change, and one only deletes. */
 static void tell_some(run *r, database *txn) {
-  uint64_t first = random_below(&r->random, KEYS - STEP_KEYS);
+  uint64_t first = random_below(&r->random, KEYS - STEP_KEYS), form = random_below(&r->random, 8);
+  if (form == 0) return;
   for (uint64_t k = first; k < first + STEP_KEYS; k++)
-    if (random_below(&r->random, 2))
+    if (form > 1 && random_below(&r->random, 2))
       app_put(&r->app, txn, k);
     else
       app_delete(&r->app, txn, k);
 }
 
+static void keep_state(run *r) {
+  size_t i = 0;
+  while (i < KEPT && r->kept[i]) i++;
+  if (i == KEPT) i = random_below(&r->random, KEPT);
+  db_free(r->kept[i]);
+  r->kept[i] = db_copy(r->app.now);
+}
+
 /* The commit failed, and the transaction is there after all, or it is not. */
 static void end_unknown(run *r, database *txn, bool told) {
   app *a = &r->app;
+  if (random_below(&r->random, 2)) keep_state(r);
   if (a->config.log) assert_int_equal(besom_sidecar_log_to(a->s, txn), BESOM_OK);
   if (random_below(&r->random, 2))
     app_become(a, txn);
@@ -83,14 +94,6 @@ static void restart(run *r) {
   /* Without a log only the stamp tells that the database went back. */
   a->config.stamp = a->config.log ? 0 : random_next(&r->random) | 1;
   assert_int_equal(app_try_open(a), BESOM_OK);
-}
-
-static void keep_state(run *r) {
-  size_t i = random_below(&r->random, KEPT);
-  if (r->kept[i] == NULL) i = 0;
-  while (i + 1 < KEPT && r->kept[i]) i++;
-  db_free(r->kept[i]);
-  r->kept[i] = db_copy(r->app.now);
 }
 
 static void step(run *r) {

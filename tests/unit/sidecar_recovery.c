@@ -206,19 +206,25 @@ static void a_database_that_goes_back_to_an_unknown_outcome_is_noticed(void **st
   app_done(&a);
 }
 
+/* Deletes keys, with an unknown outcome, and reports them. Returns the state before. */
+static database *report_keys_deleted_unknown(app *a) {
+  assert_int_equal(besom_sidecar_sync(a->s), BESOM_OK);
+  database *before = db_copy(a->now), *txn = app_begin(a);
+  for (uint64_t k = 100; k < 400; k++) app_delete(a, txn, k);
+  commit_unknown(a, txn);
+  for (uint64_t k = 100; k < 400; k++) {
+    besom_u64_key key = key_of(k);
+    besom_sidecar_report(a->s, key.bytes, 8, besom_sidecar_read_point(a->s));
+  }
+  return before;
+}
+
 /* A report of a key that the unknown transaction has deleted is not for the state before it. */
 static void a_report_after_an_unknown_outcome_is_not_saved(void **state) {
   (void)state;
   app a;
   open_with_keys(&a, true);
-  assert_int_equal(besom_sidecar_sync(a.s), BESOM_OK);
-  database *before = db_copy(a.now), *txn = app_begin(&a);
-  for (uint64_t k = 100; k < 400; k++) app_delete(&a, txn, k);
-  commit_unknown(&a, txn);
-  for (uint64_t k = 100; k < 400; k++) {
-    besom_u64_key key = key_of(k);
-    besom_sidecar_report(a.s, key.bytes, 8, besom_sidecar_read_point(a.s));
-  }
+  database *before = report_keys_deleted_unknown(&a);
   assert_int_equal(besom_sidecar_sync(a.s), BESOM_BUSY);
   assert_int_equal(besom_sidecar_rebuild(a.s), BESOM_BUSY);
   app_close(&a);
@@ -228,6 +234,27 @@ static void a_report_after_an_unknown_outcome_is_not_saved(void **state) {
   app_close(&a);
   app_open(&a, BESOM_SIDECAR_LOADED);
   app_done(&a);
+}
+
+/*
+ * A transaction without changes is committed after the unknown one. If it is logged, its record
+ * replaces that of the unknown one, and the file belongs to it; if not, the outcome stays unknown.
+ */
+static void an_empty_transaction_after_an_unknown_outcome_denies_no_key(void **state) {
+  (void)state;
+  for (int logged = 0; logged < 2; logged++) {
+    app a;
+    open_with_keys(&a, true);
+    database *before = report_keys_deleted_unknown(&a), *txn = app_begin(&a);
+    if (logged) assert_int_equal(besom_sidecar_log_to(a.s, txn), BESOM_OK);
+    app_become(&a, txn);
+    assert_int_equal(besom_sidecar_end(a.s, BESOM_SIDECAR_COMMITTED), BESOM_OK);
+    assert_int_equal(besom_sidecar_sync(a.s), logged ? BESOM_OK : BESOM_BUSY);
+    app_close(&a);
+    app_become(&a, before);
+    app_open(&a, logged ? BESOM_SIDECAR_LOG_ENDS : BESOM_SIDECAR_LOADED);
+    app_done(&a);
+  }
 }
 
 /* A rebuild has another seed: the digests of later records mean other keys to the old filter. */
@@ -514,6 +541,7 @@ int main(void) {
       cmocka_unit_test(a_record_of_another_session_is_noticed),
       cmocka_unit_test(a_database_that_goes_back_to_an_unknown_outcome_is_noticed),
       cmocka_unit_test(a_report_after_an_unknown_outcome_is_not_saved),
+      cmocka_unit_test(an_empty_transaction_after_an_unknown_outcome_denies_no_key),
       cmocka_unit_test(a_file_from_before_a_rebuild_is_refused),
       cmocka_unit_test(a_file_of_another_database_or_kind_is_refused),
       cmocka_unit_test(a_file_or_log_with_keep_removed_is_not_used_without),
