@@ -35,6 +35,14 @@ static besom_status read_option(struct stack_options *options, const struct opti
   return !layers || (number % 2 && number <= MAX_STACK_LAYERS) ? BESOM_OK : BESOM_BAD_OPTION;
 }
 
+/* What the kinds of layers read themselves. Some plans have a layer of another kind only. */
+static besom_status check_base_options(const struct layer_kind *base) {
+  enum isa isa;
+  bool heads_given;
+  struct flag_option heads = {"heads", "yes", "no", &heads_given};
+  return besom__options_isa(base->options, &isa, &heads, base->kind == besom__kind_named("qf"));
+}
+
 besom_status besom__stack_options_read(const char *text, struct stack_options *options) {
   struct option option;
   besom_status status;
@@ -43,7 +51,7 @@ besom_status besom__stack_options_read(const char *text, struct stack_options *o
   while ((status = besom__option_next(&text, &option)) == BESOM_OK)
     if ((status = read_option(options, &option)) != BESOM_OK) return status;
   bool known = !options->base.kind || options->base.kind->bits_per_key;
-  return status == BESOM_END && known ? BESOM_OK : BESOM_BAD_OPTION;
+  return status == BESOM_END && known ? check_base_options(&options->base) : BESOM_BAD_OPTION;
 }
 
 /* Whether the stack's head and one layer, as small as the kind allows, fit into the budget. */

@@ -253,20 +253,28 @@ static void the_check_says_what_create_returns(void **state) {
   assert_true(accepted > 500 && refused > 500);
 }
 
+static void assert_refused_with(besom_config config, const char *options) {
+  char text[TEXT_BYTES];
+  bool built;
+  config.options = options;
+  assert_int_not_equal(make(&config, &built), BESOM_OK);
+  assert_int_not_equal(besom_config_check(&config, text, sizeof text), BESOM_OK);
+}
+
 /* Also if the budget leaves no filter that would read the option. */
 static void unknown_options_are_refused(void **state) {
   (void)state;
   static const double bits[] = {2, 4, 6, 12, 40};
   for (size_t i = 0; besom_kinds(i); i++)
     for (size_t b = 0; b < sizeof bits / sizeof *bits; b++) {
-      besom_config config = {.kind = besom_kinds(i)->name,
-                             .capacity = 1500,
-                             .bits_per_key = bits[b],
-                             .options = "nonsense=1"};
-      char text[TEXT_BYTES];
-      bool built;
-      assert_int_not_equal(make(&config, &built), BESOM_OK);
-      assert_int_not_equal(besom_config_check(&config, text, sizeof text), BESOM_OK);
+      besom_config config = {
+          .kind = besom_kinds(i)->name, .capacity = 1500, .bits_per_key = bits[b]};
+      assert_refused_with(config, "nonsense=1");
+      for (size_t base = 0; besom_kinds(base); base++) {
+        char options[80];
+        snprintf(options, sizeof options, "base=%s,nonsense=1", besom_kinds(base)->name);
+        assert_refused_with(config, options);
+      }
     }
 }
 
