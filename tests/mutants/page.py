@@ -22,7 +22,8 @@ run. `make mutants MUTANTS="--one ID"` repeats one.
 
 {before}
 
-"killed by" in the list below names a test that `make mutants` does not run for this file.
+"killed by" in the list below names a test that was run by hand: `make mutants` did not run it for
+this file.
 
 {state}
 
@@ -111,8 +112,8 @@ def before(run, verdicts, judged):
     if later:
         share += f" Of {len(later)} others, {survived} survived the tests that came from these: at " \
                  f"most {percent(len(later) - survived, len(later))} were killed"
-        share += f", and at least {percent(len(later) - survived - still_open, len(later))}: " \
-                 f"{still_open} are open." if still_open else "."
+        share += f", and at least {percent(len(later) - survived - still_open, len(later))}: the " \
+                 f"first result of {still_open} is open." if still_open else "."
     return "\n".join(wrapped(" ".join(BEFORE.format(share=share).split())))
 
 
@@ -129,7 +130,7 @@ def progress(run, verdicts, count):
         text += f" {not_done} of them are open: their fastest tests do not kill them, and the others " \
                 f"have not run yet. The last column counts them as not killed."
     if not any(m["number"] < EARLY for m in run.values()):
-        text += f" They are from the part of the draw after the first {EARLY}, which ran with earlier " \
+        text += f" The table does not have the first {EARLY} of the draw, which ran with earlier " \
                 f"sources: {EARLY_KILLED} were killed then, 1 is killed by a law that is new, and " \
                 f"{EARLY - EARLY_OTHERS} are equivalent."
     return text

@@ -8,15 +8,16 @@ def laws(*kinds):
 
 
 TABLES = ["quotient_table", "table_queries", "quotient_geometry", "published_forms", "filter_stats",
-          "exact_limits", "patches", "saved_fields", "filter_config"]
-ADAPTIVE = ["aqf", "broom", "exceptions", "extension_pool", "multislot", "slot_meta",
-            "slot_meta_code", "guard_tombstones", "guard_relocation", "guard_model"]
-CONCURRENT = ["threads", "threads_exchange", "snapshot",
+          "exact_limits", "patches", "saved_fields", "filter_config", "cursor_seek", "public_calls"]
+SLOT_META = ["slot_meta", "slot_meta_calls", "slot_meta_code"]
+ADAPTIVE = ["aqf", "aqf_limits", "broom", "broom_long_runs", "exceptions", "extension_pool",
+            "multislot", *SLOT_META, "guard_tombstones", "guard_relocation", "guard_model"]
+CONCURRENT = ["threads", "threads_exchange", "snapshot", "concurrent_forms", "shared_shortage",
               "contract_tests */aqf,concurrent", "guard_threads"]
 LISTS = ["yesno_dynamic", "static_sets", "guard_no_list", *laws("yesno", "yesno-dynamic")]
-GUARDS = ["guard", "guard_failures", "guard_faults", "guard_many", "guard_migration", "guard_model", "guard_no_list",
-          "guard_pressure", "guard_recovery", "guard_relocation", "guard_shortage",
-          "guard_tombstones"]
+GUARDS = ["guard", "guard_failures", "guard_faults", "guard_long_no_lists", "guard_many",
+          "guard_migration", "guard_model", "guard_no_list", "guard_pressure", "guard_recovery",
+          "guard_relocation", "guard_shortage", "guard_tombstones"]
 GUARD_THREADS = ["guard_background", "guard_committed_reads", "guard_reader_threads",
                  "guard_threads", "guard_writers"]
 GUARD_FILES = ["guard_copies", "guard_iterator", "guard_reader", "guard_small_map"]
@@ -24,13 +25,13 @@ GUARD_FILES = ["guard_copies", "guard_iterator", "guard_reader", "guard_small_ma
 # The first pattern that matches.
 MAP = (
     ("src/quotient/yesno*", LISTS + TABLES + ["aqf"]),
-    ("src/quotient/slot_meta*", ["slot_meta", "slot_meta_code", "broom", "guard_relocation",
+    ("src/quotient/slot_meta*", [*SLOT_META, "broom", "broom_long_runs", "guard_relocation",
                                  "guard_model", "filter_config", "patches", "threads",
                                  *laws("broom", "taf", "exaf", "utaf")]),
-    ("src/quotient/broom.c", ["broom", "slot_meta", "slot_meta_code", "guard_model",
+    ("src/quotient/broom.c", ["broom", "broom_long_runs", *SLOT_META, "guard_model",
                               *laws("broom")]),
-    ("src/quotient/*taf.c", ["slot_meta", "slot_meta_code", "guard_model", *laws("taf", "utaf")]),
-    ("src/quotient/exaf.c", ["slot_meta", "slot_meta_code", "guard_model", *laws("exaf")]),
+    ("src/quotient/*taf.c", [*SLOT_META, "guard_model", *laws("taf", "utaf")]),
+    ("src/quotient/exaf.c", [*SLOT_META, "guard_model", *laws("exaf")]),
     ("src/quotient/concurrent*", CONCURRENT + TABLES + laws("qf", "aqf")),
     ("src/quotient/aqf_concurrent.c", CONCURRENT + laws("aqf")),
     ("src/quotient/aqf_sync.*", CONCURRENT + laws("aqf")),
