@@ -409,8 +409,8 @@ BESOM_API besom_status besom_adapt_digest(besom_filter *f, besom_digest digest);
  * Sets how many reports an aqf or yesno without a store holds, 1 to 2^40, besides its no list, and
  * whether it forgets old reports at that limit instead of returning RESERVE_FULL: as the options
  * max_exceptions and forget do when it is made. The memory is taken when it is needed. Reports
- * above a lower limit stay, but if the filter forgets, the next report drops all of them. Persists
- * across save and load. Concurrent filters and other kinds: UNSUPPORTED.
+ * above a lower limit stay; if the filter forgets, the next report drops them. Persists across save
+ * and load. Concurrent filters and other kinds: UNSUPPORTED.
  */
 BESOM_API besom_status besom_set_reserve(besom_filter *f, uint64_t reports, bool forget);
 

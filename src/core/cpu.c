@@ -6,9 +6,9 @@
 #include <cpuid.h>
 
 /*
- * On a processor without lzcnt the instruction runs as another one and returns a wrong count. Not
- * every compiler's __builtin_cpu_supports knows it; cpuid itself takes microseconds in a virtual
- * machine, for every filter that is created or loaded.
+ * On a processor without lzcnt the instruction runs as another one and returns a wrong count. If
+ * the compiler's __builtin_cpu_supports does not know it, each filter that is created or loaded
+ * calls cpuid, which takes microseconds in a virtual machine.
  */
 static bool has_lzcnt(void) {
 #if !defined(__clang__) && __GNUC__ >= 11

@@ -72,7 +72,7 @@ void besom__stack_options_base(struct stack_options *options, const besom_config
   bool possible = base->kind->bits_per_key(keys, &rate) > 0;
   if (fits && (possible || !chosen)) return;
   base->kind = bloom;
-  if (!chosen) base->options[0] = 0;
+  if (!chosen) base->options[0] = 0; /* they are those of the given kind, and were checked */
 }
 
 void besom__stack_options_unseen(const struct stack_options *options, bool weighted,

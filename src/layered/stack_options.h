@@ -17,7 +17,7 @@ struct stack_options {
 /*
  * Reads base=KIND (default: see besom__stack_options_base), layers=N, frequent=N,
  * worst_fpr_bits=BITS (the worst-case false-positive rate is at most 2^-BITS), sampled=PERCENT.
- * Other options are for the base kind. Errors: BAD_OPTION.
+ * Other options are for the base kind; they are checked here. Errors: BAD_OPTION.
  */
 besom_status besom__stack_options_read(const char *text, struct stack_options *options);
 

@@ -11,8 +11,19 @@
 #include <time.h>
 
 #include "batch.h"
+#include "support/memory_sink.h"
 
 totals total;
+
+besom_filter *saved_copy(const besom_filter *f) {
+  memory_sink saved;
+  besom_filter *copy = NULL;
+  memory_sink_init(&saved);
+  demand(besom_save(f, &saved.api) == BESOM_OK);
+  demand(besom_load(saved.data, saved.len, NULL, &copy) == BESOM_OK);
+  memory_sink_close(&saved);
+  return copy;
+}
 
 void run_threads(void *(*work)(void *owner), void *owners, size_t size) {
   pthread_t threads[THREADS];

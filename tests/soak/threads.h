@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "besom.h"
 #include "support/demand.h"
 #include "support/heap.h"
 #include "support/keys.h"
@@ -30,6 +31,9 @@ void store_round(uint64_t seed);
 
 /* threads_guard.c: one guard, over a store in memory or a database of ordered keys. */
 void guard_round(uint64_t seed);
+
+/* A copy of the filter, saved and loaded. */
+besom_filter *saved_copy(const besom_filter *f);
 
 /* Runs `work` in eight threads, each with its owner: `size` bytes each, from `owners` on. */
 void run_threads(void *(*work)(void *owner), void *owners, size_t size);

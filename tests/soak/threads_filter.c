@@ -10,7 +10,6 @@
 #include <stdlib.h>
 
 #include "besom_reverse.h"
-#include "support/memory_sink.h"
 #include "support/u64_forms.h"
 #include "threads.h"
 
@@ -220,13 +219,7 @@ static void rekey(owner *o) {
 }
 
 static void save(owner *o) {
-  memory_sink saved;
-  besom_filter *copy = NULL;
-  memory_sink_init(&saved);
-  demand(besom_save(o->s->f, &saved.api) == BESOM_OK);
-  demand(besom_load(saved.data, saved.len, NULL, &copy) == BESOM_OK);
-  memory_sink_close(&saved);
-  besom_free(copy);
+  besom_free(saved_copy(o->s->f));
   add(&total.saves, 1);
 }
 
@@ -275,15 +268,10 @@ static void *work(void *of) {
 
 /* ------------------------------------------------------------------ a round */
 
-static besom_filter *loaded_copy(besom_filter *f) {
-  memory_sink saved;
-  besom_filter *copy = NULL;
-  memory_sink_init(&saved);
-  demand(besom_save(f, &saved.api) == BESOM_OK);
-  demand(besom_load(saved.data, saved.len, NULL, &copy) == BESOM_OK);
-  memory_sink_close(&saved);
-  besom_free(f);
-  return copy;
+static void replace_by_copy(shared *s) {
+  besom_filter *copy = saved_copy(s->f);
+  besom_free(s->f);
+  s->f = copy;
 }
 
 /* With some of the keys of the owners, if it is shared later. */
@@ -311,7 +299,7 @@ static void open_filter(shared *s, random_stream *random) {
     demand(besom_insert_u64(s->f, key_of(o, i)) == BESOM_OK);
     o->copies[i]++;
   }
-  if (how == 2) s->f = loaded_copy(s->f);
+  if (how == 2) replace_by_copy(s);
   demand(besom_share(s->f) == BESOM_OK);
 }
 

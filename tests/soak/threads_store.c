@@ -10,7 +10,6 @@
 
 #include "besom_reverse.h"
 #include "bucket_lists.h"
-#include "support/memory_sink.h"
 #include "support/u64_forms.h"
 #include "threads.h"
 
@@ -209,12 +208,7 @@ static void check_copy(const owner *o, const besom_filter *copy) {
 }
 
 static void save(owner *o) {
-  memory_sink saved;
-  besom_filter *copy = NULL;
-  memory_sink_init(&saved);
-  demand(besom_save(o->s->f, &saved.api) == BESOM_OK);
-  demand(besom_load(saved.data, saved.len, NULL, &copy) == BESOM_OK);
-  memory_sink_close(&saved);
+  besom_filter *copy = saved_copy(o->s->f);
   check_copy(o, copy);
   besom_free(copy);
   add(&total.saves, 1);

@@ -13,6 +13,7 @@
 #include "support/counters.h"
 #include "support/keys.h"
 #include "support/saved_filters.h"
+#include "support/u64_forms.h"
 
 enum { SLOTS = 4096, LAST = SLOTS / 8, MOST_KEYS = 4000 };
 
@@ -31,11 +32,6 @@ static uint64_t next_key(const besom_filter *f, uint64_t *i) {
   do key = key_u64(MEMBERS, (*i)++);
   while (besom_hash_u64(f, key).hi < first);
   return key;
-}
-
-static besom_status insert_count(besom_filter *f, uint64_t key, uint64_t n) {
-  besom_u64_key bytes = besom_u64(key);
-  return besom_insert_count(f, bytes.bytes, sizeof bytes.bytes, n);
 }
 
 static void assert_unchanged(const besom_filter *f, const besom_filter *before,
@@ -57,7 +53,7 @@ static void fill_with_counts(unsigned width, unsigned singles, uint64_t count) {
     uint64_t key = next_key(f, &at);
     besom_free(before);
     before = n < 200 ? NULL : loaded_copy(f); /* the slots at the end are more than that */
-    status = insert_count(f, key, n < singles ? 1 : count);
+    status = insert_count_u64(f, key, n < singles ? 1 : count);
     if (status == BESOM_OK) keys[n++] = key;
   }
   assert_int_equal(status, BESOM_FULL);

@@ -68,7 +68,7 @@ static void assert_exact(const besom_filter *f, unsigned groups, unsigned period
   assert_true(stats.load_factor >= 0 && stats.load_factor <= 1);
 }
 
-static void groups_of_one_list_take_no_bits_per_key(void **state) {
+static void groups_of_one_list_are_answered_exactly(void **state) {
   (void)state;
   static const unsigned groups[] = {1, 2, 50, 3000}, periods[] = {1, 2, 7};
   static const char *const options[] = {"group=^(......)", "universe=closed,group=^(......)"};
@@ -83,6 +83,6 @@ static void groups_of_one_list_take_no_bits_per_key(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(groups_of_one_list_take_no_bits_per_key)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(groups_of_one_list_are_answered_exactly)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
