@@ -262,7 +262,7 @@ static void check_answers(model *m, besom_filter *f) {
 }
 
 /* If it is mapped it refuses changes. */
-static void check_mapped(model *m, const memory_sink *saved) {
+static void check_opened(model *m, const memory_sink *saved) {
   static int file = -1;
   static const unsigned flags[] = {BESOM_OPEN_MMAP, BESOM_OPEN_MMAP | BESOM_OPEN_CHECKSUMS,
                                    BESOM_OPEN_MMAP | BESOM_OPEN_TRUSTED, 0, BESOM_OPEN_CHECKSUMS};
@@ -278,9 +278,9 @@ static void check_mapped(model *m, const memory_sink *saved) {
   if (options.flags & BESOM_OPEN_MMAP) {
     besom_status status = besom_insert_digest(f, m->digests[0]);
     model_demand(m, status == BESOM_READ_ONLY || status == BESOM_UNSUPPORTED);
+    m->counts->mapped++;
   }
   besom_free(f);
-  m->counts->mapped++;
 }
 
 /* besom_save_file writes the same bytes. */
@@ -326,7 +326,7 @@ void model_save(model *m) {
   besom_filter *copy = NULL;
   save_to(m, m->f, &saved);
   uint64_t choice = model_below(m, 4);
-  if (choice == 0) check_mapped(m, &saved);
+  if (choice == 0) check_opened(m, &saved);
   if (model_chance(m, 50)) check_file(m, &saved);
   if (choice == 1) copy = patched(m, &saved);
   if (choice != 1 || model_chance(m, 2)) {
