@@ -189,6 +189,28 @@ static void members_do_not_spend_a_small_budget(void **state) {
   }
 }
 
+/* In a round, many keys per call are queried by other code than before the first one. */
+static void queries_of_many_keys_agree_in_a_round(void **state) {
+  (void)state;
+  static const size_t sizes[] = {1, 63, 64, 65, 128, 200};
+  subject s;
+  subject_open(&s, "broom", 500, 4, NULL);
+  fill(&s, 0.8);
+  query_until_round(&s, 2, 0);
+  uint64_t keys[201], bitmap[5];
+  for (uint64_t i = 0; i < 201; i++) keys[i] = key_u64(i % 2 ? MEMBERS : NEGATIVES, i);
+  for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+    size_t n = sizes[k], words = (n + 63) / 64;
+    memset(bitmap, 0xff, sizeof bitmap);
+    assert_int_equal(besom_contains_many_u64(s.f, keys, n, bitmap), BESOM_OK);
+    for (size_t i = 0; i < n; i++)
+      assert_int_equal(bitmap[i / 64] >> (i % 64) & 1, besom_contains_u64(s.f, keys[i]));
+    if (n % 64) assert_int_equal(bitmap[n / 64] >> (n % 64), 0);
+    assert_true(bitmap[words] == UINT64_MAX);
+  }
+  subject_close(&s);
+}
+
 static void inserting_a_key_that_matches_nothing_reads_nothing(void **state) {
   (void)state;
   subject s;
@@ -384,6 +406,7 @@ int main(void) {
       cmocka_unit_test(a_fix_lasts_until_its_run_is_redrawn),
       cmocka_unit_test(fingerprints_of_members_are_unique),
       cmocka_unit_test(members_do_not_spend_a_small_budget),
+      cmocka_unit_test(queries_of_many_keys_agree_in_a_round),
       cmocka_unit_test(inserting_a_key_that_matches_nothing_reads_nothing),
       cmocka_unit_test(an_amortized_round_runs_at_once),
       cmocka_unit_test(a_file_keeps_the_round),
