@@ -194,6 +194,23 @@ static void a_key_revives_the_longest_tombstone(void **state) {
   }
 }
 
+static void the_option_max_exceptions_has_a_range(void **state) {
+  (void)state;
+  static const struct {
+    const char *options;
+    besom_status status;
+  } cases[] = {{"max_exceptions=1", BESOM_OK},
+               {"max_exceptions=1000", BESOM_OK},
+               {"max_exceptions=0", BESOM_BAD_OPTION},
+               {"max_exceptions=2000000000000", BESOM_BAD_OPTION}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    besom_config config = {.kind = "aqf", .capacity = 100, .options = cases[i].options};
+    besom_filter *f = NULL;
+    assert_int_equal(besom_create(&config, &f), cases[i].status);
+    besom_free(f);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_count_that_does_not_fit_changes_nothing),
@@ -201,6 +218,7 @@ int main(void) {
       cmocka_unit_test(reports_above_a_lower_limit),
       cmocka_unit_test(a_denied_key_has_no_value),
       cmocka_unit_test(a_key_revives_the_longest_tombstone),
+      cmocka_unit_test(the_option_max_exceptions_has_a_range),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
