@@ -5,8 +5,7 @@
  * or for a while; the guard is closed and killed. A change that was acknowledged is there, one that
  * was refused is not, and once nothing fails any more the guard works.
  */
-#include <inttypes.h>
-
+#define _DEFAULT_SOURCE 1 /* setenv */
 #include "batch.h"
 #include "support/failing_allocator.h"
 #include "unit/guard_durable.h"
@@ -308,7 +307,7 @@ static void operation(episode *e) {
     rare_operation(e);
 }
 
-static void run_episode(const char *kind, uint64_t first, results *r) {
+static void run_guard(const char *kind, uint64_t first, results *r) {
   episode *e = heap_array(1, sizeof *e);
   *e = (episode){.random = {mix64(first)}, .r = r};
   failing_allocator_init(&e->memory);
@@ -333,33 +332,26 @@ static void run_episode(const char *kind, uint64_t first, results *r) {
 
 /* ------------------------------------------------------------------ the program */
 
-static batch request;
-static results result;
-static uint64_t running; /* number of the episode */
+typedef struct run {
+  const char *kind;
+  results total;
+} run;
 
-static void guards_agree_with_a_map(void **state) {
-  (void)state;
-  running = request.episode ? request.episode : 1;
-  while (result.operations < request.amount) {
-    run_episode(request.row, (request.seed << 24) + running, &result);
-    if (request.episode) return;
-    running++;
-  }
+static void run_episode(void *ctx, uint64_t first) {
+  run *of = ctx;
+  run_guard(of->kind, first, &of->total);
 }
 
 int main(int argc, char **argv) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(guards_agree_with_a_map)};
-  const results *r = &result;
-  request = batch_of(argc, argv, "--kind");
+  batch request = batch_of(argc, argv, "--kind");
   const besom_kind_info *kind = NULL;
   for (size_t i = 0; besom_kinds(i) && request.row; i++)
     if (!strcmp(besom_kinds(i)->name, request.row)) kind = besom_kinds(i);
   if (!kind || !works_with_stores(kind)) return fputs("--kind: no such adaptive kind\n", stderr), 2;
-  if (cmocka_run_group_tests(tests, NULL, NULL)) {
-    printf("only this episode: --seed %" PRIu64 " --amount 1 --kind %s --episode %" PRIu64 "\n",
-           request.seed, request.row, running);
-    return 1;
-  }
+  run of = {.kind = request.row};
+  const results *r = &of.total;
+  setenv("CMOCKA_TEST_ABORT", "1", 1); /* a failed assertion prints its line and aborts */
+  batch_run(request, &r->operations, run_episode, &of);
   count counts[] = {
       {"operations", r->operations},   {"changes", r->changes}, {"failed_calls", r->failed_calls},
       {"batches", r->batches},         {"growths", r->growths}, {"rekeys", r->rekeys},
