@@ -142,6 +142,11 @@ besom_status besom__sidecar_replay(besom_sidecar *s, besom_filter *f, bool *cont
 /* Replaces all records by an empty one of this session, after all keys were read. */
 besom_status besom__sidecar_restart_log(besom_sidecar *s);
 
+/* ------------------------------------------------------------------ sidecar_query.c */
+
+/* Also the writer needs the lock for them: other threads report meanwhile. */
+besom_status besom__sidecar_filter_stats(const besom_sidecar *s, besom_statistics *stats);
+
 /* ------------------------------------------------------------------ sidecar_file.c */
 
 /* Saves a filter, with its kept keys and its stamp, as the checkpoint of the present position. */

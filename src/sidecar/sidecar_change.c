@@ -174,7 +174,7 @@ besom_status besom_sidecar_begin(besom_sidecar *s) {
 static void save_when_due(besom_sidecar *s) {
   if (!s->has_log || s->is_unknown || s->stats.logged < s->checkpoint_due) return;
   besom_statistics stats;
-  if (besom_stats(s->filter, &stats) != BESOM_OK) return;
+  if (besom__sidecar_filter_stats(s, &stats) != BESOM_OK) return;
   uint64_t items = s->checkpoint_items ? s->checkpoint_items : 65536 + stats.keys / 2;
   if (s->stats.logged < items) {
     s->checkpoint_due = items;

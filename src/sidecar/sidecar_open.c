@@ -77,7 +77,7 @@ besom_status besom__sidecar_build(besom_sidecar *s, besom_filter **out) {
   besom_statistics old;
   uint64_t keys = s->keys.size_hint, n;
   besom_status status = BESOM_OK;
-  if (s->filter && besom_stats(s->filter, &old) == BESOM_OK)
+  if (s->filter && besom__sidecar_filter_stats(s, &old) == BESOM_OK)
     keys = old.keys > s->stats.kept ? old.keys - s->stats.kept : 0;
   else if (keys == 0)
     status = read_keys(s, NULL, 0, &keys);

@@ -74,6 +74,13 @@ besom_status besom_sidecar_report(besom_sidecar *s, const void *key, size_t len,
 
 /* ------------------------------------------------------------------ statistics */
 
+besom_status besom__sidecar_filter_stats(const besom_sidecar *s, besom_statistics *stats) {
+  sidecar_lock_shared(s);
+  besom_status status = besom_stats(s->filter, stats);
+  sidecar_unlock(s);
+  return status;
+}
+
 /* Each layer of a filter that has grown costs a probe per query. */
 static bool rebuild_is_due(const besom_sidecar *s, const besom_statistics *filter) {
   enum { MANY_LAYERS = 5 };
