@@ -95,14 +95,11 @@ static besom_status compare_record(void *ctx, besom_place at, const besom_record
     if (status != BESOM_OK) return status;
     l->end = l->n;
   }
-  while (l->next < l->end && l->matches[l->next].rank < at.rank)
-    l->next++; /* a match without a record: a delete is being committed */
   if (l->next < l->end && l->matches[l->next].rank == at.rank) {
     l->matches[l->false_matches] = l->matches[l->next++];
     l->stored[l->false_matches++] = key_digest(l->epoch->filter, &record->key);
   }
-  /* The rank of a record is that of its fingerprint, or lower while a delete is being committed. So
-     after the last match no record can have the key. */
+  /* A record has the rank of its fingerprint. So after the last match none can have the key. */
   return l->next < l->end ? BESOM_OK : BESOM_END;
 }
 
