@@ -148,28 +148,20 @@ besom_status besom__lookup_key(struct lookup *l, uint64_t *reads) {
 
 /* ------------------------------------------------------------------ get */
 
-/* A window of negative queries is complete: the next one starts. Other readers may have counted
-   queries of it already, or even all of them: only this call starts windows until the counter is
-   above 0 again. */
+/* A window of negative queries is complete. Other readers may have counted some of the next one
+   already. */
 static __attribute__((noinline)) void next_window(besom_guard *g) {
-  int64_t left;
   uint64_t window_false = __atomic_exchange_n(&g->window_false, 0, __ATOMIC_RELAXED);
   __atomic_store_n(&g->last_false, window_false, __ATOMIC_RELAXED);
-  do {
-    left = (int64_t)count(g, &g->absent_left, WINDOW);
-    count(g, &g->windows, 1);
-  } while (left <= 0);
 }
 
-/* Counts a negative query. The number of all negative queries follows from this counter and the
-   windows (stats.c), so an absent key needs no other one. */
 static inline void count_absent(besom_guard *g) {
-  if (UNLIKELY(!count(g, &g->absent_left, UINT64_MAX))) next_window(g);
+  if (UNLIKELY(count(g, &g->absent, 1) % WINDOW == 0)) next_window(g);
 }
 
 void besom__count_absent(besom_guard *g, size_t n) {
-  int64_t left = (int64_t)count(g, &g->absent_left, -(uint64_t)n);
-  if (left <= 0 && left + (int64_t)n > 0) next_window(g);
+  uint64_t absent = count(g, &g->absent, n);
+  if (absent / WINDOW != (absent - n) / WINDOW) next_window(g);
 }
 
 static besom_status handle_false_positive(struct lookup *l) {

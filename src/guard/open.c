@@ -167,7 +167,6 @@ static besom_status open_guard(const besom_guard_config *config, besom_store *st
   besom_guard *g = besom__allocate(allocator, sizeof *g);
   if (!g) return BESOM_NO_MEMORY;
   g->allocator = *allocator;
-  g->absent_left = WINDOW;
   besom__process_init(&g->process);
   copy_config(g, config, store);
   if (config->threads) g->locks = besom__locks_new(allocator);

@@ -184,9 +184,8 @@ struct besom_guard {
 
   struct offender offenders[OFFENDERS];
   uint64_t recent[1 << RECENT_BITS]; /* digests of recent false positives */
-  uint64_t absent_left;              /* negative queries until the current window is full */
+  uint64_t absent;                   /* negative queries; each WINDOW of them is a window */
   uint64_t window_false, last_false; /* false positives of the current, of the last full window */
-  uint64_t windows;                  /* full windows so far */
   besom_guard_statistics stats;      /* queries: only those that the filter did not answer no */
 };
 

@@ -29,9 +29,16 @@ static void add_filter(const besom_filter *f, besom_guard_statistics *stats) {
   if (filter.reserve_used > stats->reserve_used) stats->reserve_used = filter.reserve_used;
 }
 
-/* A reader that has counted a false positive has counted the query before. */
-static uint64_t absent_queries(const besom_guard *g) {
-  return (load_counter(&g->windows) + 1) * WINDOW - load_counter(&g->absent_left);
+/* Rates of negative queries. A reader that has counted a false positive has counted the query
+   before, but a window may end between two loads. */
+static void collect_rates(const besom_guard *g, besom_guard_statistics *stats) {
+  uint64_t absent = load_counter(&g->absent), counted = stats->false_positives,
+           in_window = absent % WINDOW, window_false = load_counter(&g->window_false);
+  stats->filter_negatives = absent > counted ? absent - counted : 0;
+  stats->queries += stats->filter_negatives;
+  stats->observed_fpr = ratio(counted, counted + stats->filter_negatives);
+  if (absent >= WINDOW) stats->window_fpr = ratio(load_counter(&g->last_false), WINDOW);
+  stats->current_fpr = ratio(window_false < in_window ? window_false : in_window, in_window);
 }
 
 static void collect(const besom_guard *g, besom_guard_statistics *stats) {
@@ -48,19 +55,12 @@ static void collect(const besom_guard *g, besom_guard_statistics *stats) {
   add_filter(g->next.filter, stats);
   stats->migrating = g->next.filter;
   stats->no_keys = load_counter(&g->no_keys);
-  stats->migration_pending = besom__migration_pending(g);
+  stats->migration_pending = !g->read_only && besom__migration_pending(g);
   stats->unwritten = load_counter(&g->tx_changes);
   stats->bypassed = load_counter(&g->stats.bypassed);
   unlock(g);
   unlock_commit(g);
-  uint64_t absent = absent_queries(g), counted = stats->false_positives;
-  stats->filter_negatives = absent > counted ? absent - counted : 0;
-  stats->queries += stats->filter_negatives;
-  stats->observed_fpr =
-      ratio(stats->false_positives, stats->false_positives + stats->filter_negatives);
-  if (load_counter(&g->windows)) stats->window_fpr = ratio(load_counter(&g->last_false), WINDOW);
-  stats->current_fpr =
-      ratio(load_counter(&g->window_false), WINDOW - load_counter(&g->absent_left));
+  collect_rates(g, stats);
 }
 
 besom_status besom_guard_stats_sized(const besom_guard *g, besom_guard_statistics *stats,
