@@ -110,13 +110,8 @@ static void shadow_free(besom_guard *g, besom_guard *shadow) {
   besom__release(&g->allocator, shadow, sizeof *shadow);
 }
 
-/* g gets the filters of the shadow, which gets those of g. Binding can fail, so it comes first. */
-static besom_status take_over(besom_guard *g, besom_guard *shadow) {
-  besom_status status = besom__guard_bind(g, shadow->current.filter);
-  if (status == BESOM_OK && shadow->next.filter) status = besom__guard_bind(g, shadow->next.filter);
-  if (status != BESOM_OK) return status;
-  lock_filters(g);
-  lock_write(g);
+/* g gets the filters of the shadow, which gets those of g. */
+static void exchange_filters(besom_guard *g, besom_guard *shadow) {
   struct epoch current = g->current, next = g->next;
   g->current = shadow->current;
   g->next = shadow->next;
@@ -130,10 +125,26 @@ static besom_status take_over(besom_guard *g, besom_guard *shadow) {
   if (g->filter_config.options) g->filter_config.options = g->options;
   memcpy(g->store_id, shadow->store_id, ID_BYTES);
   memcpy(g->open_id, shadow->open_id, ID_BYTES);
-  unlock(g);
-  unlock_filters(g);
   shadow->current = current;
   shadow->next = next;
+}
+
+/* Whether g needs the filters of the shadow. Meanwhile another thread may have loaded filters of
+   the same manifest, and even filled them. */
+static bool has_news(const besom_guard *g, const besom_guard *shadow) {
+  return shadow->filter_filled || shadow->manifest_checksum != g->manifest_checksum;
+}
+
+/* Binding can fail, so it comes first. */
+static besom_status take_over(besom_guard *g, besom_guard *shadow) {
+  besom_status status = besom__guard_bind(g, shadow->current.filter);
+  if (status == BESOM_OK && shadow->next.filter) status = besom__guard_bind(g, shadow->next.filter);
+  if (status != BESOM_OK) return status;
+  lock_filters(g);
+  lock_write(g);
+  if (has_news(g, shadow)) exchange_filters(g, shadow);
+  unlock(g);
+  unlock_filters(g);
   return BESOM_OK;
 }
 

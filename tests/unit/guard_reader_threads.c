@@ -19,6 +19,21 @@ static bool yes(const void *db) {
   return true;
 }
 
+/* A read of the manifest, counted from now on, before which a guard is refreshed. */
+static besom_guard *refreshed;
+static unsigned manifest_reads;
+
+static besom_status get_after_refresh(void *db, besom_bytes key, besom_table_visit visit,
+                                      void *ctx) {
+  bool of_manifest = refreshed && *(const uint8_t *)key.data == 'N';
+  if (of_manifest && ++manifest_reads == 2) {
+    besom_guard *g = refreshed;
+    refreshed = NULL;
+    assert_int_equal(besom_guard_refresh(g), BESOM_OK);
+  }
+  return array_ops.get(db, key, visit, ctx);
+}
+
 /* Two stores over one database stand for two processes. */
 static besom_guard *open_guard(array_db *db, bool read_only) {
   besom_ordered_ops ops = array_ops;
@@ -27,6 +42,7 @@ static besom_guard *open_guard(array_db *db, bool read_only) {
   besom_config filter = {.kind = "aqf", .capacity = 200, .fpr = 0.3};
   besom_guard_config config = {.filter = &filter, .threads = read_only};
   if (read_only) ops.read_only = yes;
+  if (read_only) ops.get = get_after_refresh;
   assert_int_equal(besom_store_ordered(&ops, db, NULL, &store), BESOM_OK);
   assert_int_equal(besom_guard_open(&config, store, &g), BESOM_OK);
   return g;
@@ -86,9 +102,32 @@ static void gets_replace_filters_beside_a_refresh(void **state) {
   array_db_free(&db);
 }
 
+/* A get that found another manifest does not throw away the filter that a refresh has filled. */
+static void a_get_keeps_the_filter_of_a_refresh(void **state) {
+  (void)state;
+  array_db db;
+  array_db_init(&db);
+  besom_guard *writer = open_guard(&db, false), *reader = open_guard(&db, true);
+  assert_int_equal(besom_guard_put_u64(writer, key_u64(MEMBERS, 1), "", 0, 0), BESOM_OK);
+  assert_int_equal(besom_guard_rekey(writer), BESOM_OK);
+  refreshed = reader;
+  manifest_reads = 0;
+  assert_int_equal(besom_guard_get_u64(reader, key_u64(MEMBERS, 1), NULL), BESOM_OK);
+  assert_null(refreshed);
+  assert_int_equal(besom_guard_get_u64(reader, key_u64(NEGATIVES, 1), NULL), BESOM_NOT_FOUND);
+  besom_guard_statistics stats;
+  assert_int_equal(besom_guard_stats(reader, &stats), BESOM_OK);
+  assert_int_equal(stats.bypassed, 0);
+  assert_false(stats.migration_pending); /* by the writer, if at all */
+  assert_int_equal(besom_guard_close(reader), BESOM_OK);
+  assert_int_equal(besom_guard_close(writer), BESOM_OK);
+  array_db_free(&db);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(gets_replace_filters_beside_a_refresh),
+      cmocka_unit_test(a_get_keeps_the_filter_of_a_refresh),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
