@@ -180,8 +180,9 @@ BESOM_API besom_status besom_guard_close(besom_guard *g);
  * and no read unless the filter answers yes. flags: 0 or BESOM_PUT_NEW: the caller knows that the
  * key is absent, so nothing is read, except by a broom for its own round. If the key is there after
  * all it is stored twice: get, put and delete see the older record (split: the newer value, and
- * neither after a delete). Errors: FULL (the filter), DISK_FULL (the store), INVALID (key or value
- * too long), and with SYNC why earlier changes could not be written.
+ * neither after a delete), and until the commit other threads see none. Errors: FULL (the filter),
+ * DISK_FULL (the store), INVALID (key or value too long), and with SYNC why earlier changes could
+ * not be written.
  */
 BESOM_API besom_status besom_guard_put(besom_guard *g, const void *key, size_t len,
                                        const void *value, size_t value_len, unsigned flags);
