@@ -97,6 +97,13 @@ static besom_status replace_value(besom_guard *g, const struct lookup *l, besom_
                             : status;
 }
 
+/* A migration needs a transaction of its own, so the writers that wait are committed first. If that
+   fails, the put does, too: a key that it did not find may be back, and the filter may be stale. */
+static besom_status make_room(besom_guard *g) {
+  besom_status status = g->shared.members ? besom__shared_commit(g) : BESOM_OK;
+  return status == BESOM_OK ? besom__migration_make_room(g) : status;
+}
+
 /* If the filter is full, grows it and tries again. A full store is DISK_FULL, and final. */
 static besom_status write_new(besom_guard *g, const besom_bytes *key, besom_bytes value) {
   besom_record record = {*key, value};
@@ -108,8 +115,7 @@ static besom_status write_new(besom_guard *g, const besom_bytes *key, besom_byte
     status = besom__change_begin(g);
     if (status == BESOM_OK) status = besom__change_end(g, insert_new(g, &new, &record), OF_CALLER);
     besom__digest_list_free(&new.no);
-    if (new.no_room && g->shared.members) besom__shared_commit(g);
-    if (new.no_room) status = besom__migration_make_room(g);
+    if (new.no_room) status = make_room(g);
   } while (new.no_room && status == BESOM_OK);
   return status;
 }

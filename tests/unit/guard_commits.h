@@ -21,22 +21,42 @@
 #include "besom_store.h"
 #include "support/keys.h"
 
-/* A store whose commits fail on demand: in memory, or over a database of ordered keys. There is one
-   at a time. */
+/* A store whose commits, and the reads of lists after them, fail on demand: in memory, or over a
+   database of ordered keys. There is one at a time. */
 static bool is_ordered;
 static array_db database;
 static besom_store_ops store_ops;
 static const besom_store_ops *inner_ops;
 static atomic_bool commits_fail, commits_wait;
 static atomic_uint commits, commits_begun, fail_every, commit_us;
+static atomic_uint commits_to_fail;                /* the next ones */
+static atomic_uint reads_per_fault, reads_to_fail; /* after each commit that fails; from now on */
 
 static inline besom_status commit_or_fail(besom_store *store, bool durable) {
   commits_begun++;
   while (commits_wait) usleep(100);
   if (commit_us) usleep(commit_us);
-  bool fails = commits_fail || (fail_every && commits_begun % fail_every == 0);
+  bool fails = commits_fail || commits_to_fail || (fail_every && commits_begun % fail_every == 0);
+  if (commits_to_fail) commits_to_fail--;
+  if (fails) reads_to_fail = (unsigned)reads_per_fault;
   commits++;
   return fails ? BESOM_DISK_FULL : inner_ops->commit(store, durable);
+}
+
+static inline bool read_fails(void) {
+  if (!reads_to_fail) return false;
+  reads_to_fail--;
+  return true;
+}
+
+static inline besom_status get_or_fail(besom_store *store, besom_place at, besom_store_visit visit,
+                                       void *ctx) {
+  return read_fails() ? BESOM_IO : inner_ops->get(store, at, visit, ctx);
+}
+
+static inline besom_status scan_or_fail(besom_store *store, besom_place from,
+                                        besom_store_visit visit, void *ctx) {
+  return read_fails() ? BESOM_IO : inner_ops->scan(store, from, visit, ctx);
 }
 
 static inline besom_guard *open_guard_of(besom_config filter, besom_guard_config config) {
@@ -53,9 +73,12 @@ static inline besom_guard *open_guard_of(besom_config filter, besom_guard_config
   inner_ops = store->ops;
   store_ops = *inner_ops;
   store_ops.commit = commit_or_fail;
+  store_ops.get = get_or_fail;
+  store_ops.scan = scan_or_fail;
   store->ops = &store_ops;
   commits_fail = commits_wait = false;
   commits = commits_begun = fail_every = commit_us = 0;
+  commits_to_fail = reads_per_fault = reads_to_fail = 0;
   assert_int_equal(besom_guard_open(&config, store, &g), BESOM_OK);
   return g;
 }

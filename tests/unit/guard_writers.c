@@ -1,5 +1,7 @@
 /* Several writers: they agree with their models, share commits, and wait for batches. */
 #define _DEFAULT_SOURCE 1 /* usleep */
+#include <limits.h>
+
 #include "guard/guard.h"
 #include "guard_commits.h"
 
@@ -198,6 +200,105 @@ static void writers_share_commits(void **state) {
   }
 }
 
+/* A call of another thread that waits for its commit until this thread causes one. */
+typedef struct waiting_call {
+  besom_guard *guard;
+  enum { PUT, DELETE } call;
+  uint64_t key;
+  besom_status status;
+  pthread_t thread;
+} waiting_call;
+
+static void *run_call(void *ctx) {
+  waiting_call *c = ctx;
+  if (c->call == PUT)
+    c->status = besom_guard_put_u64(c->guard, c->key, "", 0, 0);
+  else
+    c->status = besom_guard_delete_u64(c->guard, c->key);
+  return NULL;
+}
+
+static unsigned members_of(besom_guard *g) {
+  besom__lock_writer(g->locks);
+  unsigned members = g->shared.members;
+  besom__unlock_writer(g->locks);
+  return members;
+}
+
+/* Returns when it waits. The commit comes with the given number of members, or on demand. */
+static void start_call(waiting_call *c, unsigned expected) {
+  besom_guard *g = c->guard;
+  besom__lock_writer(g->locks);
+  unsigned members = g->shared.members;
+  g->shared.expected = expected;
+  g->shared.delay = UINT64_C(3600) * 1000000000;
+  besom__unlock_writer(g->locks);
+  assert_int_equal(pthread_create(&c->thread, NULL, run_call, c), 0);
+  while (members_of(g) == members) usleep(100);
+}
+
+static besom_status end_call(waiting_call *c) {
+  pthread_join(c->thread, NULL);
+  return c->status;
+}
+
+/* As many keys as the filter can hold. It does not grow before it is full, and then slowly. */
+static besom_guard *open_full_guard(besom_layout layout, uint64_t *keys) {
+  static const uint8_t seed[16] = "a full filter...";
+  besom_config filter = {.kind = "aqf", .slots = 64, .width = 8, .seed = seed};
+  besom_guard_config config = {.layout = layout, .grow_at = 0.999, .step_items = 1};
+  besom_guard *g = open_guard_of(filter, config);
+  besom_statistics stats;
+  assert_int_equal(besom_stats(besom_guard_filter(g), &stats), BESOM_OK);
+  *keys = stats.capacity;
+  for (uint64_t i = 0; i < *keys; i++)
+    assert_int_equal(besom_guard_put_u64(g, key_u64(MEMBERS, i), "old", 3, 0), BESOM_OK);
+  assert_int_equal(stats_of(g).growths, 0);
+  return g;
+}
+
+static void assert_old_values(besom_guard *g, uint64_t keys) {
+  for (uint64_t i = 0; i < keys; i++) {
+    besom_bytes value;
+    assert_int_equal(besom_guard_get_u64(g, key_u64(MEMBERS, i), &value), BESOM_OK);
+    assert_int_equal(value.len, 3);
+    besom_guard_release(g, &value);
+  }
+}
+
+/* Two writers wait, one of them with a delete. A put that finds the filter full commits for them,
+   and the commit fails, and perhaps the reads of the rollback. The put may be that of the deleted
+   key, which is back then. */
+static void fail_for_a_full_filter(besom_layout layout, unsigned reads, bool deleted_key) {
+  uint64_t keys;
+  besom_guard *g = open_full_guard(layout, &keys);
+  waiting_call deletes = {.guard = g, .call = DELETE, .key = key_u64(MEMBERS, 0)};
+  waiting_call puts = {.guard = g, .call = PUT, .key = key_u64(MEMBERS, keys)};
+  start_call(&deletes, UINT_MAX);
+  start_call(&puts, UINT_MAX);
+  commits_to_fail = 1;
+  reads_per_fault = reads;
+  uint64_t key = key_u64(MEMBERS, deleted_key ? 0 : keys + 1);
+  besom_status status = besom_guard_put_u64(g, key, "later", 5, 0);
+  assert_int_equal(end_call(&deletes), BESOM_DISK_FULL);
+  assert_int_equal(end_call(&puts), BESOM_DISK_FULL);
+  assert_int_equal(besom_guard_sync(g), BESOM_OK); /* finishes the rollback */
+  assert_old_values(g, keys);
+  assert_int_equal(status, BESOM_DISK_FULL);
+  assert_int_equal(stats_of(g).keys, keys);
+  assert_int_equal(besom_guard_put_u64(g, key, "later", 5, 0), BESOM_OK);
+  assert_int_equal(stats_of(g).keys, keys + !deleted_key);
+  close_guard(g);
+}
+
+static void a_failed_commit_for_a_full_filter_loses_no_key(void **state) {
+  (void)state;
+  for (besom_layout layout = BESOM_LAYOUT_MERGED; layout <= BESOM_LAYOUT_SPLIT; layout++)
+    for (unsigned reads = 0; reads <= 2; reads += 2) /* the bucket, and all of the filter */
+      for (unsigned deleted_key = 0; deleted_key < 2; deleted_key++)
+        fail_for_a_full_filter(layout, reads, deleted_key);
+}
+
 /* ------------------------------------------------------------------ batches */
 
 typedef struct other_thread {
@@ -283,6 +384,7 @@ int main(void) {
       cmocka_unit_test(several_writers_agree_with_their_models),
       cmocka_unit_test(a_failed_commit_fails_those_that_wait_for_it),
       cmocka_unit_test(writers_share_commits),
+      cmocka_unit_test(a_failed_commit_for_a_full_filter_loses_no_key),
       cmocka_unit_test(a_batch_belongs_to_its_thread),
       cmocka_unit_test(writers_wait_for_the_end_of_a_batch),
       cmocka_unit_test(those_that_wait_for_a_batch_are_next),
