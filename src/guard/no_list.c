@@ -218,7 +218,10 @@ besom_status besom__no_list_put(besom_guard *g, const besom_bytes *key) {
   struct no_change c;
   besom_status status = change_prepare(g, key, &c);
   if (status != BESOM_OK) return status;
-  if (!c.found) status = apply(g, &c, key);
+  if (!c.found)
+    status = apply(g, &c, key);
+  else if (g->shared.members)
+    status = besom__shared_join(g); /* one of them may have put it on the list */
   besom__digest_list_free(&c.there);
   if (status == BESOM_RESERVE_FULL) besom__migration_advance(g); /* so that it can be repeated */
   besom__migration_finish_if_done(g);

@@ -200,10 +200,32 @@ static void writers_share_commits(void **state) {
   }
 }
 
+typedef besom_status (*change)(besom_guard *g, uint64_t key);
+
+static besom_status put_key(besom_guard *g, uint64_t key) {
+  return besom_guard_put_u64(g, key, "", 0, 0);
+}
+
+static besom_status put_new_key(besom_guard *g, uint64_t key) {
+  return besom_guard_put_u64(g, key, "", 0, BESOM_PUT_NEW);
+}
+
+static besom_status delete_key(besom_guard *g, uint64_t key) {
+  return besom_guard_delete_u64(g, key);
+}
+
+static besom_status no_put_key(besom_guard *g, uint64_t key) {
+  return besom_guard_no_put(g, besom_u64(key).bytes, 8);
+}
+
+static besom_status no_delete_key(besom_guard *g, uint64_t key) {
+  return besom_guard_no_delete(g, besom_u64(key).bytes, 8);
+}
+
 /* A call of another thread that waits for its commit until this thread causes one. */
 typedef struct waiting_call {
   besom_guard *guard;
-  enum { PUT, DELETE } call;
+  change call;
   uint64_t key;
   besom_status status;
   pthread_t thread;
@@ -211,10 +233,7 @@ typedef struct waiting_call {
 
 static void *run_call(void *ctx) {
   waiting_call *c = ctx;
-  if (c->call == PUT)
-    c->status = besom_guard_put_u64(c->guard, c->key, "", 0, 0);
-  else
-    c->status = besom_guard_delete_u64(c->guard, c->key);
+  c->status = c->call(c->guard, c->key);
   return NULL;
 }
 
@@ -272,8 +291,8 @@ static void assert_old_values(besom_guard *g, uint64_t keys) {
 static void fail_for_a_full_filter(besom_layout layout, unsigned reads, bool deleted_key) {
   uint64_t keys;
   besom_guard *g = open_full_guard(layout, &keys);
-  waiting_call deletes = {.guard = g, .call = DELETE, .key = key_u64(MEMBERS, 0)};
-  waiting_call puts = {.guard = g, .call = PUT, .key = key_u64(MEMBERS, keys)};
+  waiting_call deletes = {.guard = g, .call = delete_key, .key = key_u64(MEMBERS, 0)};
+  waiting_call puts = {.guard = g, .call = put_key, .key = key_u64(MEMBERS, keys)};
   start_call(&deletes, UINT_MAX);
   start_call(&puts, UINT_MAX);
   commits_to_fail = 1;
@@ -297,6 +316,57 @@ static void a_failed_commit_for_a_full_filter_loses_no_key(void **state) {
     for (unsigned reads = 0; reads <= 2; reads += 2) /* the bucket, and all of the filter */
       for (unsigned deleted_key = 0; deleted_key < 2; deleted_key++)
         fail_for_a_full_filter(layout, reads, deleted_key);
+}
+
+/* Two changes of one key: what the second one returns because of the first, if both succeed. */
+typedef struct key_pair {
+  change prepare, first, second;
+  besom_status status;
+} key_pair;
+
+static const key_pair pairs[] = {
+    {NULL, put_key, put_key, BESOM_OK},
+    {NULL, put_key, put_new_key, BESOM_OK},
+    {NULL, put_key, delete_key, BESOM_OK},
+    {NULL, put_key, no_put_key, BESOM_IS_MEMBER},
+    {put_key, delete_key, delete_key, BESOM_NOT_FOUND},
+    {put_key, delete_key, put_key, BESOM_OK},
+    {put_key, delete_key, no_put_key, BESOM_OK},
+    {NULL, no_put_key, no_put_key, BESOM_OK},
+    {NULL, no_put_key, put_key, BESOM_IS_MEMBER},
+    {NULL, no_put_key, put_new_key, BESOM_IS_MEMBER},
+    {NULL, no_put_key, no_delete_key, BESOM_OK},
+    {no_put_key, no_delete_key, no_delete_key, BESOM_NOT_FOUND},
+    {no_put_key, no_delete_key, no_put_key, BESOM_OK},
+    {no_put_key, no_delete_key, put_key, BESOM_OK},
+};
+
+/* The second writer sees what the first one has changed, so it returns after the same commit. */
+static void change_one_key_twice(besom_guard *g, const key_pair *pair, uint64_t key, bool fails) {
+  waiting_call first = {.guard = g, .call = pair->first, .key = key};
+  if (pair->prepare) assert_int_equal(pair->prepare(g, key), BESOM_OK);
+  start_call(&first, 2);
+  unsigned before = commits;
+  commits_to_fail = fails;
+  besom_status second = pair->second(g, key);
+  assert_int_equal(commits, before + 1);
+  assert_int_equal(end_call(&first), fails ? BESOM_DISK_FULL : BESOM_OK);
+  assert_int_equal(second, fails ? BESOM_DISK_FULL : pair->status);
+  if (!fails) return;
+  assert_int_equal(besom_guard_get_u64(g, key, NULL),
+                   pair->prepare == put_key ? BESOM_OK : BESOM_NOT_FOUND);
+  assert_int_equal(besom_guard_no_has(g, besom_u64(key).bytes, 8),
+                   pair->prepare == no_put_key ? BESOM_OK : BESOM_NOT_FOUND);
+}
+
+static void what_depends_on_a_change_waits_for_its_commit(void **state) {
+  (void)state;
+  for (besom_durability level = BESOM_DURABLE_PUT; level <= BESOM_DURABLE_BATCH; level++) {
+    besom_guard *g = open_guard((besom_guard_config){.durability = level});
+    for (uint64_t i = 0; i < 2 * sizeof pairs / sizeof *pairs; i++)
+      change_one_key_twice(g, &pairs[i / 2], key_u64(MEMBERS, i), i % 2);
+    close_guard(g);
+  }
 }
 
 /* ------------------------------------------------------------------ batches */
@@ -385,6 +455,7 @@ int main(void) {
       cmocka_unit_test(a_failed_commit_fails_those_that_wait_for_it),
       cmocka_unit_test(writers_share_commits),
       cmocka_unit_test(a_failed_commit_for_a_full_filter_loses_no_key),
+      cmocka_unit_test(what_depends_on_a_change_waits_for_its_commit),
       cmocka_unit_test(a_batch_belongs_to_its_thread),
       cmocka_unit_test(writers_wait_for_the_end_of_a_batch),
       cmocka_unit_test(those_that_wait_for_a_batch_are_next),
