@@ -84,18 +84,23 @@ static besom_status ready_to_merge(besom_guard *g) {
   return status == BESOM_OK ? besom__guard_flush(g) : status;
 }
 
-/* Merges the stores. If it succeeds, `into` owns the merged filter. */
-static besom_status merge_with(besom_guard *into, besom_guard *from, besom_filter *filter) {
-  struct merge_state m = {.into = into, .filter = filter};
+/* Begins the transaction. After OK, `into` has the merged filter, and its own one in unmerged. */
+static besom_status begin_with(besom_guard *into, besom_filter *filter) {
   besom_status status = besom__guard_bind(into, filter);
   if (status == BESOM_OK) status = besom__change_begin(into);
   if (status != BESOM_OK) return status;
-  status = besom__change_end(into, merge_stores(&m, from), AT_ONCE);
-  if (status != BESOM_OK) return status;
-  lock_write(into);
-  besom_free(into->current.filter);
+  into->unmerged = into->current.filter;
   into->current.filter = filter;
-  unlock(into);
+  return BESOM_OK;
+}
+
+/* Merges the stores and commits. A failure rolls back, which frees the merged filter. */
+static besom_status merge_records(besom_guard *into, besom_guard *from) {
+  struct merge_state m = {.into = into, .filter = into->current.filter};
+  besom_status status = besom__change_end(into, merge_stores(&m, from), AT_ONCE);
+  if (status != BESOM_OK) return status;
+  besom_free(into->unmerged);
+  into->unmerged = NULL;
   count(into, &into->stats.puts, m.added);
   return BESOM_OK;
 }
@@ -109,7 +114,8 @@ besom_status besom__guard_merge(besom_guard *into, besom_guard *from) {
   besom_filter *filter;
   status = besom_merge(into->current.filter, from->current.filter, &filter);
   if (status != BESOM_OK) return status;
-  status = merge_with(into, from, filter);
-  if (status != BESOM_OK) besom_free(filter);
+  status = begin_with(into, filter);
+  if (status == BESOM_OK) return merge_records(into, from);
+  besom_free(filter);
   return status;
 }

@@ -162,6 +162,7 @@ struct besom_guard {
   /* The transaction has ended a migration and freed a filter; the filters before it were these. */
   bool filter_replaced;
   struct filter_params old_current, old_next;
+  besom_filter *unmerged; /* the filter before a merge that is not committed; or NULL */
 
   uint32_t iterators; /* open iterators */
   /* Read-only guards: another process may change the store. If filter_filled, the filters have the

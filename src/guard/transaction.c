@@ -62,12 +62,21 @@ static void transaction_closed(besom_guard *g) {
   g->step_joined = false;
 }
 
+/* A merge replaces the filter together with its records, so that readers see both or neither. */
+static void drop_merged(besom_guard *g) {
+  if (!g->unmerged) return;
+  besom_free(g->current.filter);
+  g->current.filter = g->unmerged;
+  g->unmerged = NULL;
+}
+
 /* Ends a transaction in any state and restores the state before it. The caller has the write lock.
    If the filter cannot be restored yet, filter_stale is set. */
 static void roll_back(besom_guard *g) {
   g->store->ops->abort(g->store);
   transaction_closed(g);
   besom__images_end(g);
+  drop_merged(g);
   return_to(g, &g->start);
 }
 
