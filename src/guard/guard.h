@@ -281,10 +281,10 @@ besom_status besom__no_list_restore(besom_guard *g, const struct epoch *epoch);
 /* ------------------------------------------------------------------ before_images.c */
 
 /* Whether the change that runs, or comes next, needs images. The changes that SYNC gathers are
-   acknowledged at once. */
+   acknowledged at once; a batch and a merge are not gathered. */
 static inline bool keeps_images(const besom_guard *g) {
   bool gathers = g->durability == BESOM_DURABLE_SYNC && g->savepoints;
-  return g->hides_uncommitted && (!gathers || g->tx == TX_BATCH);
+  return g->hides_uncommitted && (!gathers || g->tx == TX_BATCH || g->unmerged);
 }
 
 /* Keeps the committed state of a key, before it changes: value NULL: it is absent. no_list: its

@@ -316,7 +316,8 @@ static void merge_beside_readers(besom_guard_config config) {
 static void readers_see_a_merge_whole(void **state) {
   (void)state;
   for (besom_layout layout = BESOM_LAYOUT_MERGED; layout <= BESOM_LAYOUT_SPLIT; layout++) {
-    merge_beside_readers((besom_guard_config){.layout = layout});
+    for (besom_durability level = BESOM_DURABLE_PUT; level <= BESOM_DURABLE_SYNC; level++)
+      merge_beside_readers((besom_guard_config){.layout = layout, .durability = level});
     merge_beside_readers((besom_guard_config){.layout = layout, .read_uncommitted = true});
   }
 }
